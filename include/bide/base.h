@@ -1,0 +1,70 @@
+/* base.h - what every other header of bide stands on: time, errors, and how symbols are marked.
+ *
+ * Time is an int64_t of nanoseconds on the one clock of a target (CLOCK_BOOTTIME in production, the virtual clock in
+ * the simulator). It is always an argument: the engine never reads a clock. BIDE_NEVER is later than any instant and
+ * longer than any duration; sums with it stay BIDE_NEVER. */
+#ifndef BIDE_BASE_H
+#define BIDE_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(BIDE_BUILD) && defined(__GNUC__)
+#define BIDE_API __attribute__((visibility("default")))
+#else
+#define BIDE_API
+#endif
+
+#ifdef __cplusplus
+#define BIDE_BEGIN_DECLS extern "C" {
+#define BIDE_END_DECLS   }
+#else
+#define BIDE_BEGIN_DECLS
+#define BIDE_END_DECLS
+#endif
+
+#define BIDE_VERSION_MAJOR 0
+#define BIDE_VERSION_MINOR 1
+#define BIDE_VERSION_PATCH 0
+#define BIDE_VERSION       "0.1.0"
+
+#define BIDE_NS    INT64_C(1)
+#define BIDE_US    INT64_C(1000)
+#define BIDE_MS    INT64_C(1000000)
+#define BIDE_S     INT64_C(1000000000)
+#define BIDE_MIN   (60 * BIDE_S)
+#define BIDE_NEVER INT64_MAX
+
+/* Longest duration a configuration may name (about 31 years): sums of a few of them cannot overflow. Longer means
+ * BIDE_NEVER and must be said so. */
+#define BIDE_DURATION_MAX INT64_C(1000000000000000000)
+
+BIDE_BEGIN_DECLS
+
+/* Errors are returned, never stored. A verdict is not an error. */
+enum bide_err {
+    BIDE_OK = 0,
+    BIDE_ERR_INVALID = -1, /* a value is out of range: see the problem */
+    BIDE_ERR_NOMEM = -2,   /* no memory; nothing was changed */
+    BIDE_ERR_BUSY = -3,    /* someone else is doing the same at this moment; nothing was changed */
+    BIDE_ERR_FULL = -4,    /* a bounded table or buffer has no room */
+    BIDE_ERR_SYSTEM = -5,  /* the operating system refused: errno says why */
+};
+
+/* What was wrong with an input: the field, the value found there, and what would be right. The strings are static. */
+struct bide_problem {
+    const char *field; /* "budget.ratio_ppm" */
+    const char *want;  /* "0 to 1000000 (one retry per request)" */
+    int64_t value;
+};
+
+/* Writes "attempts_max is 0; want 1 or more (1 means no retry)" and a final NUL, cut at size. Returns the length the
+ * whole sentence needs, without the NUL, as snprintf does. */
+BIDE_API size_t bide_problem_format(char *text, size_t size, const struct bide_problem *problem);
+
+/* The version of the library that is linked, as "0.1.0". */
+BIDE_API const char *bide_version(void);
+
+BIDE_END_DECLS
+#endif

@@ -1,0 +1,81 @@
+/* breaker.h - stop asking a dependency that is known to be down, and find out gently when it is back.
+ *
+ * CLOSED lets everything pass and gathers evidence: consecutive failures, or the share of failures among the last n
+ * calls or the last window_ns. Slow successes may count as failures. Enough evidence opens it.
+ *
+ * OPEN refuses everything for a time that is jittered (so that a fleet does not return together) and grows with each
+ * opening in a row. HALF_OPEN then admits a few probes. A probe is a lease with an expiry and a generation: a probe
+ * that never reports expires and its place is given to another; a late result, or one of a call that began before the
+ * last change, never votes; a neutral outcome (cancelled, permanent, conflict) returns the place without a vote. When
+ * all probes have succeeded it closes; one failure opens it again, for longer.
+ *
+ * After closing, traffic ramps up: a share of calls that grows from a tenth to all of them over ramp_ns.
+ *
+ * State, generation, how often it opened in a row, and the time that matters are one 64-bit word. */
+#ifndef BIDE_BREAKER_H
+#define BIDE_BREAKER_H
+
+#include <bide/base.h>
+
+BIDE_BEGIN_DECLS
+
+enum bide_breaker_kind {
+    BIDE_BREAKER_TIME_WINDOW = 0, /* failures >= ratio of the calls of the last window_ns */
+    BIDE_BREAKER_COUNT_WINDOW,    /* failures >= ratio of the last count_window calls */
+    BIDE_BREAKER_CONSECUTIVE,     /* this many failures in a row */
+    BIDE_BREAKER_OFF,
+};
+
+enum bide_breaker_state {
+    BIDE_BREAKER_CLOSED = 0,
+    BIDE_BREAKER_OPEN,
+    BIDE_BREAKER_HALF_OPEN,
+    BIDE_BREAKER_HELD_CLOSED, /* closed by hand: evidence does not open it until it is released */
+    BIDE_BREAKER_HELD_OPEN,   /* opened by hand: time does not end it until it is released */
+};
+
+#define BIDE_PROBES_MAX       8u
+#define BIDE_COUNT_WINDOW_MAX 256u
+
+struct bide_breaker_config {
+    enum bide_breaker_kind kind;
+    uint32_t consecutive;          /* CONSECUTIVE: failures in a row that open it */
+    uint32_t ratio_permille;       /* windows: 1 to 1000 */
+    uint32_t min_volume;           /* windows: calls needed before the ratio counts; 1 or more */
+    uint32_t count_window;         /* COUNT_WINDOW: 1 to 256 */
+    uint32_t open_growth_milli;    /* open time of the next opening in a row: 2000 doubles; 1000: constant */
+    uint32_t open_jitter_permille; /* the open time is spread by plus or minus this share; up to 900 */
+    uint32_t probes;               /* 1 to 8 */
+    int64_t window_ns;             /* TIME_WINDOW */
+    int64_t slow_ns;               /* a success that took this long counts as a failure; BIDE_NEVER: none does */
+    int64_t open_ns;
+    int64_t open_max_ns;    /* growth stops here (before jitter) */
+    int64_t probe_lease_ns; /* a probe that has not reported by then loses its place */
+    int64_t ramp_ns;        /* 0: all traffic at once */
+};
+
+struct bide_breaker_view {
+    enum bide_breaker_state state;
+    uint32_t generation; /* changes with every change of state */
+    uint32_t openings;   /* in a row; 0 after it stayed closed */
+    int64_t until_ns;    /* OPEN: when probing may begin; else 0 */
+};
+
+struct bide_target;
+
+BIDE_API struct bide_breaker_view bide_breaker_look(const struct bide_target *target);
+
+enum bide_hold {
+    BIDE_HOLD_RELEASE = 0, /* back to automatic: it goes on as closed */
+    BIDE_HOLD_CLOSED,
+    BIDE_HOLD_OPEN,
+};
+
+/* Opens or closes by hand, or gives it back to the evidence. Takes effect for every call from the next event on. */
+BIDE_API void bide_breaker_hold(struct bide_target *target, enum bide_hold hold, int64_t now_ns);
+
+/* "closed", "half_open", ...; never NULL. */
+BIDE_API const char *bide_breaker_state_label(enum bide_breaker_state state);
+
+BIDE_END_DECLS
+#endif

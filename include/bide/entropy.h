@@ -1,0 +1,19 @@
+/* entropy.h - seeds for calls, different in every thread and in every process.
+ *
+ * One generator per thread, seeded by getrandom. After fork (or clone without shared memory) the child finds its seed
+ * page wiped by the kernel and seeds anew, so that no two processes ever draw the same jitter; a vfork child shares its
+ * parent's generator and advances it. Not for secrets. */
+#ifndef BIDE_ENTROPY_H
+#define BIDE_ENTROPY_H
+
+#include <bide/base.h>
+
+BIDE_BEGIN_DECLS
+
+BIDE_API uint64_t bide_seed(void);
+
+/* A small number that differs between threads as far as possible: for request.lane. */
+BIDE_API uint32_t bide_lane(void);
+
+BIDE_END_DECLS
+#endif

@@ -1,0 +1,160 @@
+/* policy.h - what the operator allows one call: attempts, backoff, timeouts, hint rules, hedging.
+ *
+ * A policy is a plain value. Start it from a preset, assign what differs, check it once, then share it freely: nothing
+ * writes to it afterwards, and it must outlive the calls that use it.
+ *
+ *     struct bide_policy p;
+ *     struct bide_problem problem;
+ *     bide_policy_init(&p, BIDE_PRESET_SERVICE);
+ *     p.attempts_max = 3;
+ *     if (bide_policy_check(&p, &problem) != BIDE_OK) ...
+ *
+ * Durations that may be absent are BIDE_NEVER when absent; 0 is then an error, never a surprise. */
+#ifndef BIDE_POLICY_H
+#define BIDE_POLICY_H
+
+#include <bide/base.h>
+
+/* X(NAME, label, what for). Every preset is complete, deadline included: it sets a policy and, through
+ * bide_target_config_init, the gates of a target. The numbers are in one table in src/core/policy.c. */
+#define BIDE_PRESET_LIST(X)                                                                                            \
+    X(SERVICE, "service", "service to service; the default")                                                           \
+    X(INTERACTIVE, "interactive", "a person is waiting")                                                               \
+    X(EXTERNAL, "external", "rate-limited APIs of others")                                                             \
+    X(BACKGROUND, "background", "jobs and queue workers")                                                              \
+    X(SERVERLESS, "serverless", "billed by the millisecond")                                                           \
+    X(PAYMENT, "payment", "money: a mutating request needs a key")                                                     \
+    X(AWS_2_0, "aws-2.0", "as the AWS SDKs' standard mode, version 2.0")                                               \
+    X(AWS_2_1, "aws-2.1", "as the AWS SDKs' standard mode, version 2.1")                                               \
+    X(GRPC, "grpc", "as gRPC (gRFC A6) with retryThrottling 10 / 0.1")                                                 \
+    X(ENVOY, "envoy", "as Envoy with a retry budget of 20 %")                                                          \
+    X(CURL, "curl", "as curl --retry 3")                                                                               \
+    X(FINAGLE, "finagle", "as Finagle's and Linkerd's RetryBudget")                                                    \
+    X(SRE, "sre", "as the Google SRE book: 3 attempts, 10 % retries")                                                  \
+    X(PAYSETU, "paysetu", "seed 003's payment client")                                                                 \
+    X(CRICSTREAM, "cricstream", "seed 003's video player")                                                             \
+    X(SEED_001, "seed-001", "seed 001's loop and token bucket")                                                        \
+    X(SEED_004, "seed-004", "seed 004's wrapper with a retry ratio")
+
+BIDE_BEGIN_DECLS
+
+enum bide_preset {
+#define BIDE_PRESET_ENUM(NAME, label, purpose) BIDE_PRESET_##NAME,
+    BIDE_PRESET_LIST(BIDE_PRESET_ENUM)
+#undef BIDE_PRESET_ENUM
+        BIDE_PRESET_COUNT
+};
+
+/* How the envelope of the wait grows. n counts the waits before this one, from 0. */
+enum bide_backoff {
+    BIDE_BACKOFF_EXPONENTIAL = 0, /* base * multiplier^n */
+    BIDE_BACKOFF_LINEAR,          /* base * (n + 1) */
+    BIDE_BACKOFF_FIXED,           /* base */
+    BIDE_BACKOFF_NONE,            /* no wait at all: for comparisons and for hosts that nobody shares */
+};
+
+/* How the wait is drawn from the envelope e = min(cap, ...). Both ends are included. */
+enum bide_jitter {
+    BIDE_JITTER_FULL = 0,         /* floor ... e */
+    BIDE_JITTER_EQUAL,            /* e/2 ... e */
+    BIDE_JITTER_DECORRELATED,     /* base ... min(cap, 3 * previous wait) */
+    BIDE_JITTER_DECORRELATED_AWS, /* min(cap, base ... 3 * previous wait): literally, with its atom at the cap */
+    BIDE_JITTER_PROPORTIONAL,     /* jitter_lo_permille ... jitter_hi_permille of e */
+    BIDE_JITTER_ADDITIVE,         /* e ... e + jitter_add_ns, moved down so that it stays below the cap */
+    BIDE_JITTER_NONE,             /* e: in step with every other client. A finding for the linter */
+};
+
+/* What a server's hint does to the wait. */
+enum bide_hint_rule {
+    BIDE_HINT_FLOOR = 0, /* hint plus upward jitter, or the own backoff if that is longer */
+    BIDE_HINT_EXACT,     /* exactly the hint */
+    BIDE_HINT_CLAMP,     /* the hint, moved into own backoff ... own backoff + hint_over_ns */
+    BIDE_HINT_UNHEARD,   /* hints are not read */
+};
+
+/* What a hint beyond hint_max_ns does. (A wait beyond the deadline always gives up.) */
+enum bide_hint_long {
+    BIDE_HINT_LONG_GIVE_UP = 0,
+    BIDE_HINT_LONG_CLAMP,  /* wait hint_max_ns */
+    BIDE_HINT_LONG_IGNORE, /* as if there were no hint */
+};
+
+/* What a hinted wait does to the backoff sequence. */
+enum bide_hint_step {
+    BIDE_HINT_STEP_KEEP = 0, /* the sequence goes on where it was */
+    BIDE_HINT_STEP_ADVANCE,  /* the hinted wait counts as a step */
+    BIDE_HINT_STEP_RESET,    /* the sequence begins anew (gRPC) */
+};
+
+/* May this layer retry when the request came from a caller that retries? */
+enum bide_layer_rule {
+    BIDE_LAYER_OUTERMOST = 0, /* not if the inbound request is a retry already, or says so */
+    BIDE_LAYER_ANY,           /* yes, unless the inbound request says no_retry */
+    BIDE_LAYER_NEVER,         /* this layer never retries */
+};
+
+#define BIDE_HEDGES_MAX 3u
+
+struct bide_policy {
+    uint32_t struct_size;
+    uint32_t attempts_max; /* the first included; 1 means no retry */
+
+    enum bide_backoff backoff;
+    enum bide_jitter jitter;
+    int64_t base_ns;
+    int64_t cap_ns;              /* no wait is longer (jitter_past_cap aside), hints aside */
+    int64_t floor_ns;            /* no wait is shorter; 0 to base_ns */
+    int64_t throttled_base_ns;   /* the base after a throttled outcome; 0: base_ns */
+    int64_t jitter_add_ns;       /* additive jitter: its width */
+    uint32_t multiplier_milli;   /* 2000 doubles; above 1000 */
+    uint32_t jitter_lo_permille; /* proportional jitter */
+    uint32_t jitter_hi_permille;
+
+    uint32_t hedges_max;    /* 0: no hedging */
+    int64_t hedge_delay_ns; /* a hedge starts this long after the attempt before it ... */
+    uint32_t
+        hedge_quantile_permille; /* ... or after this quantile of the target's latency, once it is known; 0: delay only */
+
+    enum bide_layer_rule layer;
+
+    int64_t attempt_timeout_ns; /* BIDE_NEVER: none but the deadline */
+    int64_t connect_timeout_ns; /* BIDE_NEVER: none but the attempt's */
+    int64_t deadline_ns;        /* for the whole call, from its begin; BIDE_NEVER: none */
+
+    enum bide_hint_rule hint_rule;
+    enum bide_hint_long hint_long;
+    enum bide_hint_step hint_step;
+    uint32_t hint_jitter_permille; /* floor rule: up to this much longer, and at least base_ns wide */
+    int64_t hint_max_ns;
+    int64_t hint_over_ns; /* clamp rule */
+
+    uint32_t observe;          /* enum bide_gate bits of the policy's gates that only observe */
+    bool require_key;          /* a mutating request without a key is refused before it is sent */
+    bool conflict_at_once;     /* the first conflict is tried again without a wait */
+    bool throttled_needs_hint; /* throttled without a hint: give up instead of backing off */
+    bool jitter_past_cap;      /* proportional jitter may exceed the cap (gRPC) */
+    bool long_poll;            /* when the budget is empty, wait the backoff before giving up, so that a polling loop
+                                    does not spin (AWS 2.1) */
+    bool reserved_flags_[3];
+    uint64_t reserved_[6]; /* zero; room to grow without changing the size */
+};
+
+/* Sets every field from a preset. BIDE_ERR_INVALID for a preset outside the list. */
+#define bide_policy_init(policy, preset) bide_policy_init_sized((policy), sizeof *(policy), (preset))
+BIDE_API enum bide_err bide_policy_init_sized(struct bide_policy *policy, size_t size, enum bide_preset preset);
+
+/* Names the first field that is wrong, its value and what would be right. problem may be NULL. */
+BIDE_API enum bide_err bide_policy_check(const struct bide_policy *policy, struct bide_problem *problem);
+
+/* Copies a policy made by an older or newer caller into one of this library's size. Fields the source does not have
+ * come from BIDE_PRESET_SERVICE; fields this library does not know must be zero, else BIDE_ERR_INVALID. */
+BIDE_API enum bide_err bide_policy_copy(struct bide_policy *into, const struct bide_policy *from,
+                                        struct bide_problem *problem);
+
+/* "service" -> BIDE_PRESET_SERVICE. Returns BIDE_PRESET_COUNT for an unknown name. */
+BIDE_API enum bide_preset bide_preset_by_name(const char *name, size_t length);
+BIDE_API const char *bide_preset_label(enum bide_preset preset);
+BIDE_API const char *bide_preset_purpose(enum bide_preset preset);
+
+BIDE_END_DECLS
+#endif

@@ -1,0 +1,45 @@
+/* targets.h - the targets of one process, by name: one per dependency, made when first asked for, bounded.
+ *
+ * Looking up a known name takes no lock; making a new target does. When the table is full, a target that has nothing to
+ * remember (full budget, closed breaker, no quiet: see bide_target_is_blank) makes room, the longest unused first as far
+ * as is known. When every target has something to remember, all further names share one overflow target, and that is
+ * counted: memory stays bounded, and no drained budget is ever refilled by being forgotten.
+ *
+ * A target pointer stays valid until the table is freed. Should its memory be given to another name while a call is in
+ * flight, the call notices by its owner number and leaves the new one alone. */
+#ifndef BIDE_TARGETS_H
+#define BIDE_TARGETS_H
+
+#include <bide/target.h>
+
+#define BIDE_TARGET_NAME_MAX 127u
+
+BIDE_BEGIN_DECLS
+
+struct bide_targets;
+
+struct bide_targets_count {
+    size_t held;         /* names in the table */
+    uint64_t evicted;    /* names forgotten so far */
+    uint64_t overflowed; /* look-ups answered with the overflow target */
+};
+
+/* A table for up to `most` targets (1 to 1000000). Each new target gets `config`, which is checked and copied. */
+BIDE_API enum bide_err bide_targets_new(struct bide_targets **table, size_t most,
+                                        const struct bide_target_config *config, struct bide_problem *problem);
+BIDE_API void bide_targets_free(struct bide_targets *table); /* accepts NULL */
+
+/* The target of that name. Never NULL for a valid name: 1 to 127 bytes, no control characters; NULL otherwise. */
+BIDE_API struct bide_target *bide_targets_get(struct bide_targets *table, const char *name, int64_t now_ns);
+
+/* As get, but makes nothing: NULL if the name is not in the table. */
+BIDE_API struct bide_target *bide_targets_find(struct bide_targets *table, const char *name);
+
+/* Gives all targets, and those made from now on, a new configuration. A bad one changes nothing. */
+BIDE_API enum bide_err bide_targets_configure(struct bide_targets *table, const struct bide_target_config *config,
+                                              int64_t now_ns, struct bide_problem *problem);
+
+BIDE_API struct bide_targets_count bide_targets_count(struct bide_targets *table);
+
+BIDE_END_DECLS
+#endif

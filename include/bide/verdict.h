@@ -1,0 +1,105 @@
+/* verdict.h - the single next deed, and why.
+ *
+ * Every event given to a call is answered by one verdict, by value. A driver obeys it with one deed and decides
+ * nothing: start the named attempt, wait, or finish. DONE or GIVE_UP comes exactly once per call.
+ *
+ * wake_ns is part of every verdict: arm one timer for it and call bide_call_wake when it fires; BIDE_NEVER disarms.
+ * It is set on START too when a hedge is due while the attempt runs.
+ *
+ * `why` comes from the one list below: metric label, log text, and the vocabulary of `bide explain` and of stories. */
+#ifndef BIDE_VERDICT_H
+#define BIDE_VERDICT_H
+
+#include <bide/base.h>
+
+/* X(NAME, label, sentence). Append only: the numbers are part of the ABI. */
+#define BIDE_WHY_LIST(X)                                                                                               \
+    X(NOTHING, "nothing", "nothing to do: the event was late, repeated or early")                                      \
+    X(FIRST_ATTEMPT, "first_attempt", "the first attempt may start")                                                   \
+    X(RETRY, "retry", "the wait is over and the retry may start")                                                      \
+    X(HEDGE, "hedge", "the attempt is slow: a second one starts beside it")                                            \
+    X(BACKOFF, "backoff", "waiting the backoff before the next attempt")                                               \
+    X(SERVER_HINT, "server_hint", "waiting as long as the server asked")                                               \
+    X(QUIET, "quiet", "waiting because the server asked another call for quiet")                                       \
+    X(CONFLICT, "conflict", "a lost race is tried again at once, one time")                                            \
+    X(LATE_WAKE, "late_wake", "the wait ended late (suspend?), so its end is spread again")                            \
+    X(SUCCEEDED, "succeeded", "an attempt succeeded")                                                                  \
+    X(ATTEMPTS_SPENT, "attempts_spent", "all attempts that the policy allows were made")                               \
+    X(DEADLINE, "deadline", "the deadline of the call has passed")                                                     \
+    X(DEADLINE_NEAR, "deadline_near", "the wait would end after the deadline")                                         \
+    X(PERMANENT, "permanent", "the failure will not go away by trying again")                                          \
+    X(NOT_REPEATABLE, "not_repeatable", "the request may have run and is not safe to repeat")                          \
+    X(BODY_DELIVERED, "body_delivered", "part of the response already reached the caller")                             \
+    X(BODY_SPENT, "body_spent", "the request body cannot be sent a second time")                                       \
+    X(KEY_REQUIRED, "key_required", "a mutating request needs an idempotency key here")                                \
+    X(SERVER_STOP, "server_stop", "the server said not to retry")                                                      \
+    X(HINT_TOO_LONG, "hint_too_long", "the server asked for a longer wait than the policy allows")                     \
+    X(HINT_MISSING, "hint_missing", "throttled without a hint, and the policy wants one")                              \
+    X(INNER_LAYER, "inner_layer", "the caller above retries, so this layer does not")                                  \
+    X(THROTTLE, "throttle", "the server accepts too few requests: refused here to spare it")                           \
+    X(IN_FLIGHT_FULL, "in_flight_full", "as many attempts are in flight as the target allows")                         \
+    X(BREAKER_OPEN, "breaker_open", "the breaker is open")                                                             \
+    X(BREAKER_PROBING, "breaker_probing", "the breaker is half open and its probes are taken")                         \
+    X(BREAKER_RAMPING, "breaker_ramping", "the breaker has just closed and lets traffic back slowly")                  \
+    X(KEY_LIMIT, "key_limit", "this retry key was retried as often as its interval allows")                            \
+    X(BUDGET_EMPTY, "budget_empty", "the retry budget of the target is empty")                                         \
+    X(CANCELLED, "cancelled", "the caller cancelled the call")                                                         \
+    X(BAD_POLICY, "bad_policy", "the policy is not of this library's version: use init or copy")
+
+BIDE_BEGIN_DECLS
+
+enum bide_why {
+#define BIDE_WHY_ENUM(NAME, label, sentence) BIDE_WHY_##NAME,
+    BIDE_WHY_LIST(BIDE_WHY_ENUM)
+#undef BIDE_WHY_ENUM
+        BIDE_WHY_COUNT
+};
+
+enum bide_what {
+    BIDE_NONE = 0, /* nothing to do; the timer still follows wake_ns */
+    BIDE_START,    /* start attempt number `attempt` */
+    BIDE_WAIT,     /* start nothing until wake_ns */
+    BIDE_DONE,     /* the call succeeded; attempt number `attempt` won */
+    BIDE_GIVE_UP,  /* the call failed; `why` says who decided */
+};
+
+/* The gates that can refuse. A gate in observe mode decides, counts and reports, but does not refuse. */
+enum bide_gate {
+    BIDE_GATE_KEY = 1u << 0,       /* policy: require_key */
+    BIDE_GATE_REPEAT = 1u << 1,    /* policy: the idempotency gate. Observing it means repeating unsafe requests */
+    BIDE_GATE_HINT = 1u << 2,      /* policy: over-long, forbidding or missing hints */
+    BIDE_GATE_LAYER = 1u << 3,     /* policy: inner layers do not retry */
+    BIDE_GATE_THROTTLE = 1u << 4,  /* target: adaptive client throttling */
+    BIDE_GATE_IN_FLIGHT = 1u << 5, /* target: in-flight limit */
+    BIDE_GATE_BREAKER = 1u << 6,   /* target: breaker */
+    BIDE_GATE_KEY_LIMIT = 1u << 7, /* target: retries per retry key */
+    BIDE_GATE_BUDGET = 1u << 8,    /* target: retry budget */
+};
+#define BIDE_GATE_COUNT   9
+#define BIDE_POLICY_GATES 0x00fu
+#define BIDE_TARGET_GATES 0x1f0u
+
+struct bide_verdict {
+    enum bide_what what;
+    enum bide_why why;
+    uint32_t attempt;            /* the attempt it speaks of, from 1; 0 when none was made */
+    uint32_t observed;           /* enum bide_gate bits: would have refused, but only observe */
+    int64_t wake_ns;             /* when to call bide_call_wake; BIDE_NEVER: no timer */
+    int64_t attempt_deadline_ns; /* START: cut the attempt at this instant; else BIDE_NEVER */
+    int64_t connect_deadline_ns; /* START: be connected by then, or cut it; else BIDE_NEVER */
+};
+
+/* "budget_empty": lower case, fit for a metric label. Never NULL; "unknown" for a value outside the list. */
+BIDE_API const char *bide_why_label(enum bide_why why);
+
+/* "the retry budget of the target is empty": for people. Never NULL. */
+BIDE_API const char *bide_why_text(enum bide_why why);
+
+/* "start", "wait", "done", "give_up", "none". Never NULL. */
+BIDE_API const char *bide_what_label(enum bide_what what);
+
+/* "budget" for one single bit of enum bide_gate. Never NULL. */
+BIDE_API const char *bide_gate_label(enum bide_gate gate);
+
+BIDE_END_DECLS
+#endif

@@ -1,0 +1,28 @@
+/* wait.h - waiting until an instant, and stopping that from elsewhere.
+ *
+ * The wait is absolute, on the clock of clock.h: signals do not shorten it and suspend does not stretch it. A
+ * struct bide_cancel can end it from another thread or from a signal handler; once cancelled it stays cancelled. */
+#ifndef BIDE_WAIT_H
+#define BIDE_WAIT_H
+
+#include <bide/base.h>
+
+BIDE_BEGIN_DECLS
+
+struct bide_cancel {
+    int fd; /* readable once cancelled: usable in a poll set of your own */
+};
+
+BIDE_API enum bide_err bide_cancel_init(struct bide_cancel *cancel);
+BIDE_API void bide_cancel_free(struct bide_cancel *cancel); /* accepts NULL and a freed one */
+
+/* Safe from any thread and from a signal handler; keeps errno. */
+BIDE_API void bide_cancel_now(struct bide_cancel *cancel);
+BIDE_API bool bide_cancelled(const struct bide_cancel *cancel); /* NULL: false */
+
+/* True when the instant has come, false when cancelled first. cancel may be NULL. until_ns BIDE_NEVER waits for the
+ * cancellation alone. */
+BIDE_API bool bide_wait_until(int64_t until_ns, const struct bide_cancel *cancel);
+
+BIDE_END_DECLS
+#endif

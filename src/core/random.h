@@ -1,0 +1,31 @@
+/* random.h - chance as a function: a random number is named by (seed, draw, purpose), not taken from a stream.
+ *
+ * The same name gives the same number on every platform, and a new purpose does not shift the numbers of the others.
+ * The mixer is the finaliser of SplitMix64 over a Weyl sequence; ranges are unbiased and include both ends. */
+#ifndef CORE_RANDOM_H
+#define CORE_RANDOM_H
+
+#include <stdint.h>
+
+enum core_purpose {
+    CORE_FOR_BACKOFF = 1,
+    CORE_FOR_HINT,
+    CORE_FOR_QUIET,
+    CORE_FOR_LATE_WAKE,
+    CORE_FOR_OPEN,
+    CORE_FOR_RAMP,
+    CORE_FOR_THROTTLE,
+};
+
+struct core_chance {
+    uint64_t seed;
+    uint32_t draw; /* usually the attempt */
+    enum core_purpose purpose;
+};
+
+uint64_t core_random(struct core_chance chance);
+
+/* Uniform in 0 ... most, both included. */
+uint64_t core_uniform(struct core_chance chance, uint64_t most);
+
+#endif
