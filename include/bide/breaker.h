@@ -72,7 +72,7 @@ enum bide_hold {
 };
 
 /* Opens or closes by hand, or gives it back to the evidence. Takes effect for every call from the next event on. */
-BIDE_API void bide_breaker_hold(struct bide_target *target, enum bide_hold hold, int64_t now_ns);
+BIDE_API void bide_breaker_hold(struct bide_target *target, enum bide_hold hold);
 
 /* "closed", "half_open", ...; never NULL. */
 BIDE_API const char *bide_breaker_state_label(enum bide_breaker_state state);

@@ -38,7 +38,7 @@ struct bide_target_config {
     uint32_t throttle_min_volume;   /* never refuse below this many requests in the window */
     int64_t throttle_window_ns;
     int64_t key_interval_ns;
-    int64_t quiet_max_ns; /* a stored quiet-until further away than this counts as this far */
+    int64_t quiet_max_ns; /* a quiet-until further away counts as this far; 0: a hint is not shared between calls */
     bool quiet_first;     /* a quiet-until holds back first attempts too, not only retries */
     bool latency;         /* gather latencies, for hedging by quantile */
     bool reserved_flags_[6];
@@ -114,9 +114,10 @@ BIDE_API void bide_target_config_get(const struct bide_target *target, struct bi
  * quiet, no key remembered, nothing in flight. Tables evict only such targets. */
 BIDE_API bool bide_target_is_blank(const struct bide_target *target, int64_t now_ns);
 
-/* Makes a target that some calls may still hold belong to a new owner: those calls see that it changed and leave it
- * alone. For tables that reuse memory; follow it by bide_target_init. */
-BIDE_API void bide_target_disown(struct bide_target *target);
+/* As init, for memory that was a target before and that calls in flight may still hold: they see that it has a new
+ * owner and leave it alone. For tables that reuse memory. */
+BIDE_API enum bide_err bide_target_reuse(struct bide_target *target, const struct bide_target_config *config,
+                                         int64_t now_ns, struct bide_problem *problem);
 
 /* When the server's request for quiet ends; 0: none. */
 BIDE_API int64_t bide_target_quiet_until(const struct bide_target *target, int64_t now_ns);

@@ -4,7 +4,7 @@
  * Relaxed order is enough for evidence and for words that decide by themselves; only the swap of a configuration
  * publishes other words, and says so with acquire and release.
  *
- * BIDE_INJECT_CAS (test builds) lets a compare-and-swap fail on demand, as it does when another thread was faster. */
+ * BIDE_INJECT_CAS (test builds) lets these fail on demand, as they do when another thread was faster. */
 #ifndef CORE_ATOMIC_H
 #define CORE_ATOMIC_H
 
@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 #ifdef BIDE_INJECT_CAS
-extern uint32_t core_cas_failures; /* tests set it: so many of the next compare-and-swaps fail */
+extern uint32_t core_cas_failures;   /* tests set it: so many of the next compare-and-swaps fail */
+extern uint32_t core_still_failures; /* ... and of the next looks whether a word is still the same */
 #endif
 
 static inline uint64_t core_load(const uint64_t *word)
@@ -47,6 +48,18 @@ static inline bool core_cas(uint64_t *word, uint64_t *expected, uint64_t desired
     }
 #endif
     return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* Is it still what was seen before the loads in between? */
+static inline bool core_still(const uint64_t *word, uint64_t seen)
+{
+#ifdef BIDE_INJECT_CAS
+    if (core_still_failures > 0) {
+        core_still_failures--;
+        return false;
+    }
+#endif
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE) == seen;
 }
 
 #endif

@@ -1,0 +1,324 @@
+/* budget.c - the retry budget of a target: tokens, window, concurrency. See bide/budget.h for the model.
+ *
+ * The token word: level in thousandths (28 bits) and the time up to which the trickle was credited (36 bits, ticks of
+ * 2^23 ns, 18 years). Only a taker turns time into tokens; a success just adds, and a full bucket is not written. Each
+ * take may lose up to one tick (8.4 ms) of trickle to rounding, never gain.
+ *
+ * Window and concurrency count first and look afterwards: two threads at the last place may both step back, but they
+ * can never both go ahead. A process killed in between leaves a retry counted that was not made: the safe side. */
+#include <bide/budget.h>
+
+#include "gates.h"
+#include "saturate.h"
+#include "window.h"
+
+#define LEVEL_BITS 28
+#define LEVEL      ((UINT64_C(1) << LEVEL_BITS) - 1)
+#define TICK_SHIFT 23
+#define TICKS      ((UINT64_C(1) << 36) - 1)
+
+/* ---- tokens ---- */
+
+struct bucket {
+    uint64_t level_milli;
+    uint64_t stamp; /* ticks */
+};
+
+static struct bucket unpack(uint64_t word)
+{
+    return (struct bucket){word & LEVEL, word >> LEVEL_BITS};
+}
+
+static uint64_t pack(struct bucket b)
+{
+    return b.level_milli | (b.stamp & TICKS) << LEVEL_BITS;
+}
+
+static uint64_t tick_of(int64_t now_ns)
+{
+    return (uint64_t)now_ns >> TICK_SHIFT & TICKS;
+}
+
+/* What the trickle earned since the stamp. A stamp in the future (another thread's later clock) earns nothing. */
+static uint64_t trickle(struct bucket b, uint32_t per_minute_milli, int64_t now_ns)
+{
+    uint64_t ticks = (tick_of(now_ns) - b.stamp) & TICKS;
+    if (ticks > TICKS / 2)
+        return 0;
+    uint64_t ns = ticks << TICK_SHIFT, minute = (uint64_t)BIDE_MIN;
+    return ns / minute * per_minute_milli + ns % minute * per_minute_milli / minute;
+}
+
+/* The ticks it takes to earn that much, rounded up. */
+static uint64_t ticks_for(uint64_t milli, uint32_t per_minute_milli)
+{
+    uint64_t ns = milli * (uint64_t)BIDE_MIN / per_minute_milli;
+    return (ns >> TICK_SHIFT) + 1;
+}
+
+/* The bucket with its trickle credited. A full bucket forgets the time before now: it could not hold it anyway. */
+static struct bucket credited(struct bucket b, const struct bide_budget_config *c, int64_t now_ns)
+{
+    uint64_t earned = trickle(b, c->earn_per_minute_milli, now_ns);
+    if (b.level_milli + earned >= c->capacity_milli)
+        return (struct bucket){c->capacity_milli, tick_of(now_ns)};
+    if (earned > 0)
+        b.stamp += ticks_for(earned, c->earn_per_minute_milli);
+    b.level_milli += earned;
+    return b;
+}
+
+static uint32_t price(const struct bide_budget_config *c, const struct bide_outcome *why)
+{
+    if (why->kind == BIDE_KIND_THROTTLED)
+        return c->cost_throttled_milli;
+    return why->flags & BIDE_FLAG_TIMED_OUT ? c->cost_timeout_milli : c->cost_milli;
+}
+
+static bool affordable(const struct bide_budget_config *c, uint64_t level_milli, uint32_t cost_milli)
+{
+    return level_milli >= cost_milli && (c->threshold_milli == 0 || level_milli > c->threshold_milli);
+}
+
+static bool take_tokens(struct bide_target *t, const struct bide_budget_config *c, uint32_t cost_milli, int64_t now_ns)
+{
+    uint64_t word = core_load(&t->budget);
+    struct bucket b;
+    do {
+        b = credited(unpack(word), c, now_ns);
+        if (c->capacity_milli == 0 || !affordable(c, b.level_milli, cost_milli))
+            return false;
+        b.level_milli -= cost_milli;
+    } while (!core_cas(&t->budget, &word, pack(b)));
+    return true;
+}
+
+/* Takes as much of the amount as there is. Returns what was taken. */
+static uint64_t drain_tokens(struct bide_target *t, const struct bide_budget_config *c, uint64_t milli, int64_t now_ns)
+{
+    uint64_t word = core_load(&t->budget), taken;
+    struct bucket b;
+    do {
+        b = credited(unpack(word), c, now_ns);
+        taken = b.level_milli < milli ? b.level_milli : milli;
+        b.level_milli -= taken;
+    } while (!core_cas(&t->budget, &word, pack(b)));
+    return taken;
+}
+
+/* Adds up to the capacity, the stamp untouched. Returns what was added: a full bucket is only read. */
+static uint64_t add_tokens(struct bide_target *t, uint64_t capacity_milli, uint64_t milli)
+{
+    uint64_t word = core_load(&t->budget), level, added;
+    do {
+        level = word & LEVEL;
+        if (level >= capacity_milli || milli == 0)
+            return 0;
+        added = capacity_milli - level < milli ? capacity_milli - level : milli;
+    } while (!core_cas(&t->budget, &word, word + added));
+    return added;
+}
+
+/* ---- window ---- */
+
+struct tally {
+    uint64_t requests;
+    uint64_t retries;
+};
+
+static struct tally count_up(const struct bide_target *t, struct core_window w, int64_t now_ns)
+{
+    uint64_t total = core_lanes_sum(t, offsetof(struct bide_lane_words_, requests));
+    struct core_marks oldest = core_window_oldest(w, (struct core_marks){total, 0}, now_ns);
+    return (struct tally){core_window_since(total, oldest.mark), core_window_counted(w, now_ns)};
+}
+
+static void turn(const struct bide_target *t, struct core_window w, int64_t now_ns)
+{
+    uint64_t total = core_lanes_sum(t, offsetof(struct bide_lane_words_, requests));
+    core_window_turn(w, (struct core_marks){total, 0}, now_ns);
+}
+
+static uint64_t allowance(const struct bide_budget_config *c, uint64_t requests)
+{
+    return c->reserve + (uint64_t)core_share((int64_t)requests, c->ratio_ppm, 1000000);
+}
+
+static bool take_window(struct bide_target *t, const struct bide_budget_config *c, int64_t now_ns, uint32_t *epoch)
+{
+    struct core_window w = core_window(&t->spends, c->window_ns);
+    if (now_ns < (int64_t)core_load(&t->budget))
+        return false; /* cooling down */
+    if (!core_window_is_fresh(w.words, now_ns))
+        turn(t, w, now_ns);
+    *epoch = core_window_count(w, now_ns);
+    struct tally n = count_up(t, w, now_ns);
+    if (n.requests < c->min_volume || n.retries <= allowance(c, n.requests))
+        return true;
+    core_window_uncount(w, *epoch);
+    core_store(&t->budget, (uint64_t)core_sum(now_ns, c->cooldown_ns));
+    return false;
+}
+
+/* ---- concurrency ---- */
+
+static uint64_t concurrency_limit(const struct bide_target *t, const struct bide_budget_config *c)
+{
+    uint64_t limit = (uint64_t)core_share((int64_t)core_load(&t->calls), c->ratio_ppm, 1000000);
+    return limit > c->reserve ? limit : c->reserve;
+}
+
+static bool take_concurrency(struct bide_target *t, const struct bide_budget_config *c)
+{
+    if (core_add(&t->retries, 1) <= concurrency_limit(t, c))
+        return true;
+    core_sub(&t->retries, 1);
+    return false;
+}
+
+/* ---- the one interface ---- */
+
+bool core_budget_take(struct bide_target *t, const struct bide_outcome *why, int64_t now_ns, struct core_charge *charge)
+{
+    struct bide_budget_config c;
+    core_budget_config(t, &c);
+    *charge = (struct core_charge){.kind = c.kind};
+    switch (c.kind) {
+    case BIDE_BUDGET_TOKENS: charge->amount = price(&c, why); return take_tokens(t, &c, charge->amount, now_ns);
+    case BIDE_BUDGET_WINDOW: return take_window(t, &c, now_ns, &charge->amount);
+    case BIDE_BUDGET_CONCURRENCY: return take_concurrency(t, &c);
+    case BIDE_BUDGET_NONE: break;
+    }
+    return true;
+}
+
+void core_budget_give_back(struct bide_target *t, struct core_charge charge)
+{
+    struct bide_budget_config c;
+    core_budget_config(t, &c);
+    if (charge.kind == BIDE_BUDGET_CONCURRENCY)
+        core_sub(&t->retries, 1); /* whatever is configured now: it was counted */
+    else if (charge.kind == c.kind && c.kind == BIDE_BUDGET_TOKENS)
+        add_tokens(t, c.capacity_milli, charge.amount);
+    else if (charge.kind == c.kind && c.kind == BIDE_BUDGET_WINDOW)
+        core_window_uncount(core_window(&t->spends, c.window_ns), charge.amount);
+}
+
+void core_budget_first(struct bide_target *t, uint32_t hot, uint32_t lane, int64_t now_ns)
+{
+    struct bide_budget_config c;
+    core_budget_config(t, &c);
+    if (core_hot_budget(hot) == BIDE_BUDGET_TOKENS) {
+        add_tokens(t, c.capacity_milli, c.earn_first_milli);
+        return;
+    }
+    if (!core_window_is_fresh(&t->spends, now_ns))
+        turn(t, core_window(&t->spends, c.window_ns), now_ns);
+    core_add(&t->lane[lane].requests, 1);
+}
+
+void core_budget_failure(struct bide_target *t, int64_t now_ns)
+{
+    struct bide_budget_config c;
+    core_budget_config(t, &c);
+    drain_tokens(t, &c, c.cost_failure_milli, now_ns);
+}
+
+void core_budget_success(struct bide_target *t, uint32_t hot, uint32_t last_milli)
+{
+    uint64_t packed = core_load(&t->hot[core_slot(t)][1]), earn = packed & LEVEL;
+    if (last_milli > 0 && hot & CORE_HOT_REFUND) {
+        struct bide_budget_config c;
+        core_budget_config(t, &c);
+        earn = (uint64_t)core_share(last_milli, c.refund_permille, 1000);
+    }
+    add_tokens(t, packed >> 32, earn);
+}
+
+int64_t bide_budget_left_milli(const struct bide_target *t, int64_t now_ns)
+{
+    struct bide_budget_config c;
+    struct tally n;
+    core_budget_config(t, &c);
+    switch (c.kind) {
+    case BIDE_BUDGET_TOKENS: return (int64_t)credited(unpack(core_load(&t->budget)), &c, now_ns).level_milli;
+    case BIDE_BUDGET_WINDOW:
+        n = count_up(t, core_window(&t->spends, c.window_ns), now_ns);
+        if (now_ns < (int64_t)core_load(&t->budget))
+            return 0;
+        if (n.requests < c.min_volume)
+            return INT64_MAX;
+        return 1000 * core_max(0, (int64_t)(allowance(&c, n.requests) - n.retries));
+    case BIDE_BUDGET_CONCURRENCY:
+        return 1000 * core_max(0, (int64_t)(concurrency_limit(t, &c) - core_load(&t->retries)));
+    case BIDE_BUDGET_NONE: break;
+    }
+    return INT64_MAX;
+}
+
+int64_t bide_budget_add_milli(struct bide_target *t, int64_t amount_milli, int64_t now_ns)
+{
+    struct bide_budget_config c;
+    core_budget_config(t, &c);
+    if (c.kind != BIDE_BUDGET_TOKENS)
+        return 0;
+    if (amount_milli >= 0)
+        return (int64_t)add_tokens(t, c.capacity_milli, (uint64_t)amount_milli);
+    return -(int64_t)drain_tokens(t, &c, 0 - (uint64_t)amount_milli, now_ns);
+}
+
+/* ---- a new configuration ---- */
+
+uint64_t core_budget_fresh(const struct bide_budget_config *c, int64_t now_ns)
+{
+    struct bucket full = {c->initial_milli == BIDE_FULL ? c->capacity_milli : c->initial_milli, tick_of(now_ns)};
+    return c->kind == BIDE_BUDGET_TOKENS ? pack(full) : 0;
+}
+
+bool core_budget_blank(const struct bide_target *t, int64_t now_ns)
+{
+    struct bide_budget_config c;
+    core_budget_config(t, &c);
+    bool idle = core_load(&t->retries) == 0 && core_load(&t->calls) == 0;
+    if (c.kind == BIDE_BUDGET_WINDOW)
+        return idle && now_ns >= (int64_t)core_load(&t->budget) &&
+               core_window_counted(core_window(&t->spends, c.window_ns), now_ns) == 0;
+    uint64_t level = unpack(core_budget_fresh(&c, now_ns)).level_milli;
+    return idle && credited(unpack(core_load(&t->budget)), &c, now_ns).level_milli >= level;
+}
+
+struct core_carry core_budget_before(struct bide_target *t, const struct bide_budget_config *next, int64_t now_ns)
+{
+    struct bide_budget_config c;
+    struct core_carry carry = {0};
+    core_budget_config(t, &c);
+    bool same = c.kind == next->kind && (c.kind != BIDE_BUDGET_WINDOW || c.window_ns == next->window_ns);
+    if (same)
+        return carry;
+    struct tally n = count_up(t, core_window(&t->spends, c.window_ns), now_ns);
+    carry = (struct core_carry){.moved = true, .requests = n.requests, .retries = n.retries};
+    if (next->kind == BIDE_BUDGET_TOKENS) {
+        uint64_t left = (uint64_t)bide_budget_left_milli(t, now_ns);
+        struct bucket b = unpack(core_budget_fresh(next, now_ns));
+        b.level_milli = b.level_milli < left ? b.level_milli : left;
+        core_store(&t->budget, pack(b));
+    } else {
+        core_store(&t->budget, (uint64_t)core_sum(now_ns, next->window_ns));
+    }
+    return carry;
+}
+
+void core_budget_after(struct bide_target *t, const struct bide_budget_config *next, struct core_carry carry,
+                       int64_t now_ns)
+{
+    if (!carry.moved || next->kind == BIDE_BUDGET_TOKENS)
+        return;
+    for (uint32_t i = 0; i < BIDE_SLOTS; i++) {
+        core_store(&t->spends.mark[i], 0);
+        core_store(&t->spends.count[i], 0);
+    }
+    uint64_t total = core_lanes_sum(t, offsetof(struct bide_lane_words_, requests));
+    struct core_marks marks = {total - carry.requests, carry.retries};
+    core_window_turn(core_window(&t->spends, next->window_ns), marks, now_ns);
+    core_store(&t->budget, 0);
+}

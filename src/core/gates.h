@@ -1,0 +1,184 @@
+/* gates.h - what the call asks of a target's gates, and how a gate reads its configuration.
+ *
+ * Hot words. For each configuration slot two words hold what a successful call needs, packed, so that it costs two
+ * loads. Everything else is read from the slot itself through core_config_part, which copies a part and makes sure that
+ * no reload happened meanwhile: a gate never sees half of one configuration and half of another. */
+#ifndef CORE_GATES_H
+#define CORE_GATES_H
+
+#include <bide/outcome.h>
+#include <bide/target.h>
+
+#include "atomic.h"
+#include "random.h"
+
+/* ---- configuration ---- */
+
+enum core_hot {
+    CORE_HOT_BREAKER_KIND = 3u << 0, /* enum bide_breaker_kind */
+    CORE_HOT_SLOW = 1u << 2,         /* slow successes are failures */
+    CORE_HOT_BUDGET_SHIFT = 3,
+    CORE_HOT_BUDGET_KIND = 3u << 3, /* enum bide_budget_kind */
+    CORE_HOT_FIRST = 1u << 5,       /* a first attempt earns or is counted */
+    CORE_HOT_REFUND = 1u << 6,
+    CORE_HOT_COST_FAILURE = 1u << 7,
+    CORE_HOT_THROTTLE = 1u << 8,
+    CORE_HOT_IN_FLIGHT = 1u << 9,
+    CORE_HOT_KEYS = 1u << 10,
+    CORE_HOT_QUIET_FIRST = 1u << 11,
+    CORE_HOT_LATENCY = 1u << 12,
+    CORE_HOT_ON_EMPTY_OPEN = 1u << 13,
+    CORE_HOT_TRUST_SHIFT = 14, /* two bits of enum bide_trust */
+    CORE_HOT_OBSERVE_SHIFT = 16,
+};
+
+static inline uint64_t core_slot(const struct bide_target *t)
+{
+    return __atomic_load_n(&t->active, __ATOMIC_ACQUIRE) & 1;
+}
+
+static inline uint32_t core_hot(const struct bide_target *t)
+{
+    return (uint32_t)core_load(&t->hot[core_slot(t)][0]);
+}
+
+static inline enum bide_budget_kind core_hot_budget(uint32_t hot)
+{
+    return (enum bide_budget_kind)((hot & CORE_HOT_BUDGET_KIND) >> CORE_HOT_BUDGET_SHIFT);
+}
+
+static inline enum bide_breaker_kind core_hot_breaker(uint32_t hot)
+{
+    return (enum bide_breaker_kind)(hot & CORE_HOT_BREAKER_KIND);
+}
+
+/* Copies `size` bytes (whole words) of the configuration in force, from `offset`, unmixed. */
+void core_config_part(const struct bide_target *t, void *into, size_t offset, size_t size);
+
+static inline void core_budget_config(const struct bide_target *t, struct bide_budget_config *into)
+{
+    core_config_part(t, into, offsetof(struct bide_target_config, budget), sizeof *into);
+}
+
+static inline void core_breaker_config(const struct bide_target *t, struct bide_breaker_config *into)
+{
+    core_config_part(t, into, offsetof(struct bide_target_config, breaker), sizeof *into);
+}
+
+static inline uint32_t core_in_flight_max(const struct bide_target *t)
+{
+    struct bide_target_config c;
+    core_config_part(t, &c, 0, offsetof(struct bide_target_config, key_retries));
+    return c.in_flight_max;
+}
+
+/* The sum of one counter over all lanes; `member` is its offset in a lane. */
+uint64_t core_lanes_sum(const struct bide_target *t, size_t member);
+
+/* When the server's request for quiet ends, cut to quiet_max_ns from now; 0: not after now. */
+int64_t core_quiet_until(const struct bide_target *t, int64_t now_ns);
+
+/* ---- budget ---- */
+
+struct core_charge {
+    enum bide_budget_kind kind;
+    uint32_t amount; /* tokens: milli. window: the epoch it was counted in */
+};
+
+/* Takes the price of one retry after a failure of that kind, all or nothing. */
+bool core_budget_take(struct bide_target *t, const struct bide_outcome *why, int64_t now_ns,
+                      struct core_charge *charge);
+
+/* Gives back a charge whose retry was never sent. */
+void core_budget_give_back(struct bide_target *t, struct core_charge charge);
+
+/* A first attempt goes out. */
+void core_budget_first(struct bide_target *t, uint32_t hot, uint32_t lane, int64_t now_ns);
+
+/* A failure that could be retried. */
+void core_budget_failure(struct bide_target *t, int64_t now_ns);
+
+/* A call succeeded; last_milli is its last charge in tokens, 0 if it needed no retry. */
+void core_budget_success(struct bide_target *t, uint32_t hot, uint32_t last_milli);
+
+/* The deciding word of a new budget. */
+uint64_t core_budget_fresh(const struct bide_budget_config *c, int64_t now_ns);
+
+/* Forgetting it would give nobody a retry. */
+bool core_budget_blank(const struct bide_target *t, int64_t now_ns);
+
+/* A reload that changes the kind or the window's length carries over what was spent. Before the swap the deciding word
+ * is set so that both kinds read it as "less"; after it the window is counted anew from what was carried. */
+struct core_carry {
+    bool moved;
+    uint64_t requests, retries;
+};
+struct core_carry core_budget_before(struct bide_target *t, const struct bide_budget_config *next, int64_t now_ns);
+void core_budget_after(struct bide_target *t, const struct bide_budget_config *next, struct core_carry carry,
+                       int64_t now_ns);
+
+/* ---- breaker ---- */
+
+/* A lease is what a round remembers of the breaker: the generation it began in and, of a probe, its place. */
+#define CORE_LEASE_GENERATION 0xffffu
+
+struct core_admission {
+    enum bide_why refused; /* BIDE_WHY_NOTHING: admitted */
+    uint32_t lease;
+    bool probe;
+};
+
+/* The word of a breaker that is closed and was not opened lately has only its generation set. */
+#define CORE_BREAKER_CALM(word) (((word) & ~(UINT64_C(0xffff) << 7)) == 0)
+
+static inline uint32_t core_breaker_generation(uint64_t word)
+{
+    return (uint32_t)(word >> 7) & CORE_LEASE_GENERATION;
+}
+
+/* May an attempt start now? */
+struct core_admission core_breaker_admit(struct bide_target *t, uint64_t seed, int64_t now_ns);
+
+/* Would an attempt be refused at that later instant, as far as is known now? */
+bool core_breaker_blocks(const struct bide_target *t, int64_t at_ns);
+
+enum core_vote { CORE_VOTE_NEUTRAL, CORE_VOTE_HEALTHY, CORE_VOTE_FAILURE };
+
+struct core_ballot {
+    enum core_vote vote;
+    uint32_t lease;
+    bool probe;
+    uint32_t lane;
+    uint64_t seed;
+};
+
+void core_breaker_vote(struct bide_target *t, const struct core_ballot *ballot, uint32_t hot, int64_t now_ns);
+
+/* Opens a closed breaker whatever the evidence: the budget is empty and on_empty says so. */
+void core_breaker_trip(struct bide_target *t, uint64_t seed, int64_t now_ns);
+
+/* Closed, not lately opened, and without a failure in its evidence. */
+bool core_breaker_blank(const struct bide_target *t, int64_t now_ns);
+
+/* Its windows were counted by another slot length: start the evidence anew. */
+void core_breaker_forget(struct bide_target *t);
+
+/* ---- the smaller gates ---- */
+
+bool core_throttle_ask(struct bide_target *t, uint32_t lane, struct core_chance chance, int64_t now_ns);
+void core_throttle_accepted(struct bide_target *t, uint32_t lane);
+bool core_throttle_blank(const struct bide_target *t, int64_t now_ns);
+
+/* The share to refuse, weight / whole, by the SRE book: max(0, (requests - K * accepts) / (requests + 1)). */
+struct core_share_of {
+    uint64_t weight, whole;
+};
+struct core_share_of core_throttle_share(uint64_t requests, uint64_t accepts, uint32_t k_milli);
+
+bool core_key_take(struct bide_target *t, uint32_t key, int64_t now_ns);
+void core_key_give_back(struct bide_target *t, uint32_t key, int64_t now_ns);
+bool core_key_blank(const struct bide_target *t, int64_t now_ns);
+
+void core_latency_note(struct bide_target *t, int64_t latency_ns);
+
+#endif

@@ -1,0 +1,197 @@
+/* hint.c - what a server asks for in its header fields, read exactly.
+ *
+ * A reader turns a field value into an amount of seconds or milliseconds from now, and everything else (no value, a
+ * value outside the grammar) into NONE, which leaves the own backoff in force. Numbers of any length saturate: the
+ * shortest wait that could be meant by 400 digits is still longer than any policy allows. Instants are turned into
+ * waits by the server's own clock, its Date field, so that a skew between the clocks cancels out. Whatever is rounded
+ * is rounded up: never a retry before the time that was asked for. */
+#include <bide/hint.h>
+
+#include "date.h"
+#include "field.h"
+#include "saturate.h"
+#include "text.h"
+
+static const struct bide_hint none = {BIDE_HINT_NONE, 0};
+static const struct bide_hint stop = {BIDE_HINT_STOP, 0};
+
+static struct bide_hint wait_for(int64_t amount, int64_t unit_ns)
+{
+    return (struct bide_hint){BIDE_HINT_WAIT, core_product(amount, unit_ns)};
+}
+
+/* Seconds from now to then; 0 if that is past. Saturates, whatever the wall clock says. */
+static int64_t seconds_until(int64_t then_s, int64_t now_s)
+{
+    if (then_s <= now_s)
+        return 0;
+    uint64_t apart = (uint64_t)then_s - (uint64_t)now_s;
+    return apart > (uint64_t)BIDE_NEVER ? BIDE_NEVER : (int64_t)apart;
+}
+
+/* RFC 9110 6.6.1: when the response was made, by the clock that also made the instants in it. */
+static int64_t server_time(struct bide_text date, int64_t wall_s)
+{
+    int64_t seconds;
+    return bide_http_date(date, wall_s, &seconds) ? seconds : wall_s;
+}
+
+/* 1*DIGIT, and a fraction, which is outside every grammar here but a request for time all the same: rounded up. */
+static bool take_seconds(struct core_cursor *cursor, int64_t *seconds)
+{
+    int64_t up;
+    if (core_take_digits(cursor, seconds) == 0 || !core_take_fraction(cursor, &up))
+        return false;
+    *seconds = core_sum(*seconds, up);
+    return true;
+}
+
+/* RFC 9110 10.2.3: Retry-After = HTTP-date / delay-seconds. */
+static bool take_retry_after(struct core_cursor *cursor, int64_t now_s, int64_t *seconds)
+{
+    int64_t then_s;
+    if (!core_take_http_date(cursor, now_s, &then_s))
+        return take_seconds(cursor, seconds);
+    *seconds = seconds_until(then_s, now_s);
+    return true;
+}
+
+/* The field is a singleton, but an intermediary may have joined several lines of it with commas (RFC 9110 5.3). They
+ * are read as bide_hint_merge would: the longest. The values are told apart by their grammar, not by their commas,
+ * since dates contain one; if any of them is malformed, so is the field. */
+struct bide_hint bide_hint_retry_after(struct bide_text value, struct bide_text date, int64_t wall_s)
+{
+    struct core_cursor cursor = core_read(value);
+    int64_t now_s = server_time(date, wall_s);
+    int64_t longest = 0;
+    int64_t seconds;
+    do {
+        core_take_blanks(&cursor);
+        if (!take_retry_after(&cursor, now_s, &seconds))
+            return none;
+        longest = core_max(longest, seconds);
+        core_take_blanks(&cursor);
+    } while (core_take(&cursor, ','));
+    return core_at_end(&cursor) ? wait_for(longest, BIDE_S) : none;
+}
+
+/* One item of RateLimit: a policy's name with what remains of it. *seconds is -1 if it asks for nothing. */
+static bool take_limit(struct core_cursor *cursor, int64_t *seconds)
+{
+    enum { REMAINING, TIME, PARTITION, KEYS };
+    static const char *const keys[KEYS] = {"r", "t", "pk"};
+    struct core_bare name, value[KEYS];
+    if (!core_take_bare(cursor, &name) || name.type != CORE_STRING || !core_take_parameters(cursor, keys, KEYS, value))
+        return false;
+    bool asks = value[REMAINING].number == 0 && value[TIME].type == CORE_INTEGER;
+    *seconds = asks ? value[TIME].number : -1;
+    return core_is_count(&value[REMAINING], 0) && core_may_be_count(&value[TIME], 0) &&
+           core_may_be(&value[PARTITION], CORE_BYTES);
+}
+
+/* draft-ietf-httpapi-ratelimit-headers section 4: a List (RFC 9651 3.1) of Strings; "malformed [...] MUST be ignored". */
+struct bide_hint bide_hint_ratelimit(struct bide_text value)
+{
+    struct core_cursor cursor = core_read(value);
+    int64_t longest = -1;
+    int64_t seconds;
+    do {
+        core_take_blanks(&cursor);
+        if (!take_limit(&cursor, &seconds))
+            return none;
+        longest = core_max(longest, seconds);
+        core_take_blanks(&cursor);
+    } while (core_take(&cursor, ','));
+    return core_at_end(&cursor) && longest >= 0 ? wait_for(longest, BIDE_S) : none;
+}
+
+static bool read_seconds(struct bide_text value, int64_t now_s, int64_t *seconds)
+{
+    struct core_cursor cursor = core_read(value);
+    (void)now_s;
+    return take_seconds(&cursor, seconds) && core_at_end(&cursor);
+}
+
+static bool read_milliseconds(struct bide_text value, int64_t now_s, int64_t *milliseconds)
+{
+    struct core_cursor cursor = core_read(value);
+    (void)now_s;
+    return core_take_digits(&cursor, milliseconds) > 0 && core_at_end(&cursor);
+}
+
+static bool read_unix(struct bide_text value, int64_t now_s, int64_t *seconds)
+{
+    bool good = read_seconds(value, now_s, seconds);
+    *seconds = seconds_until(*seconds, now_s);
+    return good;
+}
+
+static bool read_http_date(struct bide_text value, int64_t now_s, int64_t *seconds)
+{
+    int64_t then_s = 0;
+    bool good = bide_http_date(value, now_s, &then_s);
+    *seconds = seconds_until(then_s, now_s);
+    return good;
+}
+
+static bool read_rfc3339(struct bide_text value, int64_t now_s, int64_t *seconds)
+{
+    int64_t then_s = 0;
+    bool good = core_rfc3339(value, &then_s);
+    *seconds = seconds_until(then_s, now_s);
+    return good;
+}
+
+/* How each unit is read, and what its amount counts. */
+static const struct {
+    bool (*read)(struct bide_text value, int64_t now_s, int64_t *amount);
+    int64_t unit_ns;
+} units[] = {
+    [BIDE_RESET_UNHEARD] = {NULL, 0},
+    [BIDE_RESET_SECONDS] = {read_seconds, BIDE_S},
+    [BIDE_RESET_MILLISECONDS] = {read_milliseconds, BIDE_MS},
+    [BIDE_RESET_UNIX_SECONDS] = {read_unix, BIDE_S},
+    [BIDE_RESET_HTTP_DATE] = {read_http_date, BIDE_S},
+    [BIDE_RESET_RFC3339] = {read_rfc3339, BIDE_S},
+};
+
+struct bide_hint bide_hint_reset(struct bide_text value, enum bide_reset_unit unit, struct bide_text date,
+                                 int64_t wall_s)
+{
+    int64_t amount;
+    if ((size_t)unit >= sizeof units / sizeof *units || units[unit].read == NULL)
+        return none;
+    if (!units[unit].read(value, server_time(date, wall_s), &amount))
+        return none;
+    return wait_for(amount, units[unit].unit_ns);
+}
+
+struct bide_hint bide_hint_milliseconds(struct bide_text value)
+{
+    return bide_hint_reset(value, BIDE_RESET_MILLISECONDS, (struct bide_text){NULL, 0}, 0);
+}
+
+/* gRFC A6, Pushback: an ASCII signed 32-bit integer without unnecessary leading zeros; if it is negative or cannot be
+ * read so, the server asks that the call be not retried. Blanks around it may be stripped (PROTOCOL-HTTP2.md,
+ * ASCII-Value). */
+struct bide_hint bide_hint_grpc_pushback(struct bide_text value)
+{
+    if (value.at == NULL)
+        return none;
+    struct core_cursor cursor = core_read(value);
+    bool zero = core_peek(&cursor) == '0';
+    int64_t ms;
+    size_t digits = core_take_digits(&cursor, &ms);
+    if (digits == 0 || (zero && digits > 1) || ms > INT32_MAX || !core_at_end(&cursor))
+        return stop;
+    return wait_for(ms, BIDE_MS);
+}
+
+_Static_assert(BIDE_HINT_STOP > BIDE_HINT_WAIT && BIDE_HINT_WAIT > BIDE_HINT_NONE, "kinds are in order of weight");
+
+struct bide_hint bide_hint_merge(struct bide_hint a, struct bide_hint b)
+{
+    if (a.kind != b.kind)
+        return a.kind > b.kind ? a : b;
+    return a.wait_ns > b.wait_ns ? a : b;
+}

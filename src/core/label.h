@@ -1,0 +1,12 @@
+/* label.h - from an enum value to its word, for values of any origin. */
+#ifndef CORE_LABEL_H
+#define CORE_LABEL_H
+
+#include <stddef.h>
+
+/* The word at `index`, or "unknown" beyond the table. */
+const char *core_label(const char *const *words, size_t count, size_t index);
+
+#define CORE_LABEL(words, index) core_label((words), sizeof(words) / sizeof *(words), (size_t)(index))
+
+#endif

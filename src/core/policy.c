@@ -1,0 +1,506 @@
+/* policy.c - the presets in one table, and what makes a policy or a target's configuration valid.
+ *
+ * A preset is a row: what differs between presets, with names for the hint rules, budgets and breakers that several
+ * share. Every default of bide is written here and nowhere else; documentation and `--help` are made from these rows.
+ *
+ * Checks are rows too: a field, its range, and the words for what would be right. Then the few rules that relate two
+ * fields. Nothing is corrected silently: the first thing wrong is named. */
+#include <bide/policy.h>
+#include <bide/target.h>
+
+#include "saturate.h"
+
+#define MS BIDE_MS
+#define S  BIDE_S
+
+/* ---- presets ---- */
+
+struct hints {
+    enum bide_hint_rule rule;
+    enum bide_hint_long too_long;
+    enum bide_hint_step step;
+    uint32_t jitter_permille;
+    int64_t max_ns;
+    int64_t over_ns;
+};
+
+static const struct hints polite = {BIDE_HINT_FLOOR, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_KEEP, 100, 300 * S, 0};
+static const struct hints aws_2_0 = {BIDE_HINT_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_ADVANCE, 0, 20 * S, 0};
+static const struct hints aws_2_1 = {
+    BIDE_HINT_CLAMP, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_ADVANCE, 0, BIDE_NEVER, 5 * S};
+static const struct hints grpc = {BIDE_HINT_PUSHBACK, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_RESET, 0, BIDE_NEVER, 0};
+static const struct hints envoy = {BIDE_HINT_FLOOR, BIDE_HINT_LONG_IGNORE, BIDE_HINT_STEP_KEEP, 500, 300 * S, 0};
+static const struct hints curl = {BIDE_HINT_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_KEEP, 0, 21600 * S, 0};
+static const struct hints seed_001 = {BIDE_HINT_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_ADVANCE, 0, 30 * S, 0};
+
+/* Ten retries in hand, a tenth earned by each success, one a minute: a budget that first attempts fund cannot let an
+ * overloaded server recover, and a generous trickle per process adds up to a storm across a fleet. */
+static const struct bide_budget_config frugal = {.kind = BIDE_BUDGET_TOKENS,
+                                                 .capacity_milli = 10000,
+                                                 .initial_milli = BIDE_FULL,
+                                                 .cost_milli = 1000,
+                                                 .cost_throttled_milli = 1000,
+                                                 .cost_timeout_milli = 1000,
+                                                 .earn_success_milli = 100,
+                                                 .earn_per_minute_milli = 1000,
+                                                 .window_ns = 10 * S};
+
+static const struct bide_budget_config aws_bucket_2_0 = {.kind = BIDE_BUDGET_TOKENS,
+                                                         .capacity_milli = 500000,
+                                                         .initial_milli = BIDE_FULL,
+                                                         .cost_milli = 5000,
+                                                         .cost_throttled_milli = 5000,
+                                                         .cost_timeout_milli = 10000,
+                                                         .earn_success_milli = 1000,
+                                                         .refund_permille = 1000,
+                                                         .window_ns = 10 * S};
+
+static const struct bide_budget_config aws_bucket_2_1 = {.kind = BIDE_BUDGET_TOKENS,
+                                                         .capacity_milli = 500000,
+                                                         .initial_milli = BIDE_FULL,
+                                                         .cost_milli = 14000,
+                                                         .cost_throttled_milli = 5000,
+                                                         .cost_timeout_milli = 14000,
+                                                         .earn_success_milli = 1000,
+                                                         .refund_permille = 1000,
+                                                         .window_ns = 10 * S};
+
+static const struct bide_budget_config grpc_throttling = {.kind = BIDE_BUDGET_TOKENS,
+                                                          .capacity_milli = 10000,
+                                                          .initial_milli = BIDE_FULL,
+                                                          .cost_failure_milli = 1000,
+                                                          .threshold_milli = 5000,
+                                                          .earn_success_milli = 100,
+                                                          .window_ns = 10 * S};
+
+static const struct bide_budget_config seed_001_bucket = {.kind = BIDE_BUDGET_TOKENS,
+                                                          .capacity_milli = 500000,
+                                                          .initial_milli = BIDE_FULL,
+                                                          .cost_milli = 5000,
+                                                          .cost_throttled_milli = 5000,
+                                                          .cost_timeout_milli = 5000,
+                                                          .earn_success_milli = 5000,
+                                                          .window_ns = 10 * S};
+
+static const struct bide_budget_config envoy_budget = {
+    .kind = BIDE_BUDGET_CONCURRENCY, .ratio_ppm = 200000, .reserve = 3, .window_ns = 10 * S};
+
+/* 20 % over 10 s, and 10 retries a second on top. */
+static const struct bide_budget_config finagle_budget = {
+    .kind = BIDE_BUDGET_WINDOW, .ratio_ppm = 200000, .reserve = 100, .window_ns = 10 * S};
+
+static const struct bide_budget_config sre_ratio = {
+    .kind = BIDE_BUDGET_WINDOW, .ratio_ppm = 100000, .min_volume = 10, .window_ns = 120 * S};
+
+static const struct bide_budget_config seed_004_ratio = {
+    .kind = BIDE_BUDGET_WINDOW, .ratio_ppm = 200000, .min_volume = 10, .window_ns = 60 * S, .cooldown_ns = 10 * S};
+
+static const struct bide_budget_config no_budget = {.kind = BIDE_BUDGET_NONE, .window_ns = 10 * S};
+
+static const struct bide_breaker_config breaker = {.kind = BIDE_BREAKER_TIME_WINDOW,
+                                                   .consecutive = 5,
+                                                   .ratio_permille = 500,
+                                                   .min_volume = 20,
+                                                   .count_window = 100,
+                                                   .open_growth_milli = 2000,
+                                                   .open_jitter_permille = 500,
+                                                   .probes = 1,
+                                                   .window_ns = 10 * S,
+                                                   .slow_ns = BIDE_NEVER,
+                                                   .open_ns = 5 * S,
+                                                   .open_max_ns = 60 * S,
+                                                   .probe_lease_ns = 10 * S,
+                                                   .ramp_ns = 10 * S};
+
+struct row {
+    uint32_t attempts;
+    enum bide_jitter jitter;
+    int64_t base_ns, cap_ns, floor_ns;
+    int64_t attempt_ns, connect_ns, deadline_ns;
+    const struct hints *hints;
+    const struct bide_budget_config *budget;
+    bool breaker;
+    bool require_key;
+};
+
+#define NEVER BIDE_NEVER
+static const struct row rows[BIDE_PRESET_COUNT] = {
+    /* attempts, jitter, base, cap, floor, attempt, connect, deadline, hints, budget, breaker, require_key */
+    [BIDE_PRESET_SERVICE] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &polite, &frugal, true,
+                             false},
+    [BIDE_PRESET_INTERACTIVE] = {3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 2 * S, 500 * MS, 5 * S, &polite, &frugal,
+                                 true, false},
+    [BIDE_PRESET_EXTERNAL] = {4, BIDE_JITTER_FULL, 1 * S, 60 * S, 0, 30 * S, 5 * S, 180 * S, &polite, &frugal, true,
+                              false},
+    [BIDE_PRESET_BACKGROUND] = {6, BIDE_JITTER_DECORRELATED, 1 * S, 120 * S, 0, 60 * S, 5 * S, 900 * S, &polite,
+                                &frugal, true, false},
+    [BIDE_PRESET_SERVERLESS] = {3, BIDE_JITTER_FULL, 100 * MS, 1 * S, 0, 3 * S, 1 * S, 10 * S, &polite, &frugal, true,
+                                false},
+    [BIDE_PRESET_PAYMENT] = {3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 5 * S, 1 * S, 15 * S, &polite, &frugal, true,
+                             true},
+    [BIDE_PRESET_AWS_2_0] = {3, BIDE_JITTER_FULL, 1 * S, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_0, &aws_bucket_2_0,
+                             false, false},
+    [BIDE_PRESET_AWS_2_1] = {3, BIDE_JITTER_FULL, 50 * MS, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_1, &aws_bucket_2_1,
+                             false, false},
+    [BIDE_PRESET_GRPC] = {4, BIDE_JITTER_PROPORTIONAL, 100 * MS, 1 * S, 0, NEVER, 20 * S, NEVER, &grpc,
+                          &grpc_throttling, false, false},
+    [BIDE_PRESET_ENVOY] = {2, BIDE_JITTER_FULL, 25 * MS, 250 * MS, 0, NEVER, 5 * S, 15 * S, &envoy, &envoy_budget,
+                           false, false},
+    [BIDE_PRESET_CURL] = {4, BIDE_JITTER_NONE, 1 * S, 600 * S, 0, NEVER, 300 * S, NEVER, &curl, &no_budget, false,
+                          false},
+    [BIDE_PRESET_FINAGLE] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &polite, &finagle_budget,
+                             false, false},
+    [BIDE_PRESET_SRE] = {3, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &polite, &sre_ratio, false,
+                         false},
+    [BIDE_PRESET_PAYSETU] = {4, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 150 * MS, 30 * MS, 6600 * MS, &polite, &no_budget,
+                             false, false},
+    [BIDE_PRESET_CRICSTREAM] = {2, BIDE_JITTER_FULL, 4 * S, 4 * S, 0, 10 * S, 3 * S, 30 * S, &polite, &no_budget, false,
+                                false},
+    [BIDE_PRESET_SEED_001] = {4, BIDE_JITTER_FULL, 1 * S, 30 * S, 0, 10 * S, 10 * S, NEVER, &seed_001, &seed_001_bucket,
+                              false, false},
+    [BIDE_PRESET_SEED_004] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 50 * MS, 10 * S, 3 * S, 60 * S, &polite,
+                              &seed_004_ratio, false, true},
+};
+
+/* Systems that know neither layers, nor conflicts, nor a quiet shared by all calls. */
+static bool is_foreign(enum bide_preset preset)
+{
+    return preset >= BIDE_PRESET_AWS_2_0;
+}
+
+static void fill_policy(struct bide_policy *p, enum bide_preset preset)
+{
+    const struct row *r = &rows[preset];
+    const struct hints *h = r->hints;
+    bool foreign = is_foreign(preset);
+    *p = (struct bide_policy){
+        .struct_size = sizeof *p,
+        .attempts_max = r->attempts,
+        .backoff = BIDE_BACKOFF_EXPONENTIAL,
+        .jitter = r->jitter,
+        .base_ns = r->base_ns,
+        .cap_ns = r->cap_ns,
+        .floor_ns = r->floor_ns,
+        .throttled_base_ns = preset == BIDE_PRESET_AWS_2_1 ? 1 * S : 0,
+        .multiplier_milli = 2000,
+        .jitter_lo_permille = preset == BIDE_PRESET_GRPC ? 800 : 0,
+        .jitter_hi_permille = preset == BIDE_PRESET_GRPC ? 1200 : 1000,
+        .jitter_past_cap = preset == BIDE_PRESET_GRPC,
+        .hedge_delay_ns = 1 * S,
+        .layer = foreign ? BIDE_LAYER_ANY : BIDE_LAYER_OUTERMOST,
+        .attempt_timeout_ns = r->attempt_ns,
+        .connect_timeout_ns = r->connect_ns,
+        .deadline_ns = r->deadline_ns,
+        .hint_rule = h->rule,
+        .hint_long = h->too_long,
+        .hint_step = h->step,
+        .hint_jitter_permille = h->jitter_permille,
+        .hint_max_ns = h->max_ns,
+        .hint_over_ns = h->over_ns,
+        .require_key = r->require_key,
+        .conflict_at_once = !foreign,
+    };
+}
+
+static void fill_config(struct bide_target_config *c, enum bide_preset preset)
+{
+    const struct row *r = &rows[preset];
+    *c = (struct bide_target_config){
+        .struct_size = sizeof *c,
+        .key_retries = preset == BIDE_PRESET_CRICSTREAM ? 1 : 0, /* one retry of a segment in 30 s */
+        .key_interval_ns = 30 * S,
+        .throttle_max_permille = 900,
+        .throttle_min_volume = 10,
+        .throttle_window_ns = 120 * S,
+        .quiet_max_ns = is_foreign(preset) ? 0 : 300 * S,
+        .budget = *r->budget,
+        .breaker = breaker,
+    };
+    c->breaker.probe_lease_ns = core_min(r->attempt_ns, 60 * S);
+    if (!r->breaker)
+        c->breaker.kind = BIDE_BREAKER_OFF;
+}
+
+static const char *const labels[] = {
+#define LABEL(NAME, label, purpose) label,
+    BIDE_PRESET_LIST(LABEL)
+#undef LABEL
+};
+
+static const char *const purposes[] = {
+#define PURPOSE(NAME, label, purpose) purpose,
+    BIDE_PRESET_LIST(PURPOSE)
+#undef PURPOSE
+};
+
+const char *bide_preset_label(enum bide_preset preset)
+{
+    return (unsigned)preset < BIDE_PRESET_COUNT ? labels[preset] : "unknown";
+}
+
+const char *bide_preset_purpose(enum bide_preset preset)
+{
+    return (unsigned)preset < BIDE_PRESET_COUNT ? purposes[preset] : "unknown";
+}
+
+static bool same(const char *text, const char *name, size_t length)
+{
+    size_t i = 0;
+    while (i < length && text[i] != 0 && text[i] == name[i])
+        i++;
+    return i == length && text[i] == 0;
+}
+
+enum bide_preset bide_preset_by_name(const char *name, size_t length)
+{
+    unsigned i = 0;
+    while (i < BIDE_PRESET_COUNT && !same(labels[i], name, length))
+        i++;
+    return (enum bide_preset)i;
+}
+
+enum bide_err bide_policy_init_sized(struct bide_policy *policy, size_t size, enum bide_preset preset)
+{
+    if (size != sizeof *policy || (unsigned)preset >= BIDE_PRESET_COUNT)
+        return BIDE_ERR_INVALID;
+    fill_policy(policy, preset);
+    return BIDE_OK;
+}
+
+enum bide_err bide_target_config_init_sized(struct bide_target_config *config, size_t size, enum bide_preset preset)
+{
+    if (size != sizeof *config || (unsigned)preset >= BIDE_PRESET_COUNT)
+        return BIDE_ERR_INVALID;
+    fill_config(config, preset);
+    return BIDE_OK;
+}
+
+/* ---- checks ---- */
+
+enum width { NARROW, WIDE, WIDE_OR_NEVER };
+
+struct range {
+    const char *field;
+    const char *want;
+    size_t offset;
+    enum width width;
+    int64_t least, most;
+};
+
+#define DURATION   1, BIDE_DURATION_MAX
+#define DURATION_0 0, BIDE_DURATION_MAX
+#define WANT_1     "more than 0, at most about 31 years"
+#define WANT_0     "0 or more, at most about 31 years"
+#define WANT_NEVER "more than 0, or BIDE_NEVER for none"
+#define WANT_ENUM  "a value of its enum"
+
+#define P(field)                       #field, offsetof(struct bide_policy, field)
+#define AS_ROW(pair, width, want, ...) AS_ROW_(pair, width, want, __VA_ARGS__)
+#define AS_ROW_(name, offset, width, want, ...)                                                                        \
+    {                                                                                                                  \
+        name, want, offset, width, __VA_ARGS__                                                                         \
+    }
+
+static const struct range policy_ranges[] = {
+    AS_ROW(P(attempts_max), NARROW, "1 or more (1 means no retry)", 1, UINT32_MAX),
+    AS_ROW(P(backoff), NARROW, WANT_ENUM, 0, BIDE_BACKOFF_NONE),
+    AS_ROW(P(jitter), NARROW, WANT_ENUM, 0, BIDE_JITTER_NONE),
+    AS_ROW(P(base_ns), WIDE, WANT_1, DURATION),
+    AS_ROW(P(cap_ns), WIDE, WANT_1, DURATION),
+    AS_ROW(P(floor_ns), WIDE, WANT_0, DURATION_0),
+    AS_ROW(P(throttled_base_ns), WIDE, "0 (as base_ns) or more, at most about 31 years", DURATION_0),
+    AS_ROW(P(jitter_add_ns), WIDE, WANT_0, DURATION_0),
+    AS_ROW(P(multiplier_milli), NARROW, "1001 to 1000000 (2000 doubles; for a constant wait use BIDE_BACKOFF_FIXED)",
+           1001, 1000000),
+    AS_ROW(P(jitter_lo_permille), NARROW, "0 to 10000", 0, 10000),
+    AS_ROW(P(jitter_hi_permille), NARROW, "1 to 10000", 1, 10000),
+    AS_ROW(P(hedges_max), NARROW, "0 to 3 (0: no hedging)", 0, BIDE_HEDGES_MAX),
+    AS_ROW(P(hedge_delay_ns), WIDE, WANT_0, DURATION_0),
+    AS_ROW(P(hedge_quantile_permille), NARROW, "0 (use hedge_delay_ns only) to 999", 0, 999),
+    AS_ROW(P(layer), NARROW, WANT_ENUM, 0, BIDE_LAYER_NEVER),
+    AS_ROW(P(attempt_timeout_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
+    AS_ROW(P(connect_timeout_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
+    AS_ROW(P(deadline_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
+    AS_ROW(P(hint_rule), NARROW, WANT_ENUM, 0, BIDE_HINT_UNHEARD),
+    AS_ROW(P(hint_long), NARROW, WANT_ENUM, 0, BIDE_HINT_LONG_IGNORE),
+    AS_ROW(P(hint_step), NARROW, WANT_ENUM, 0, BIDE_HINT_STEP_RESET),
+    AS_ROW(P(hint_jitter_permille), NARROW, "0 to 10000", 0, 10000),
+    AS_ROW(P(hint_max_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
+    AS_ROW(P(hint_over_ns), WIDE, WANT_0, DURATION_0),
+    AS_ROW(P(observe), NARROW, "bits of BIDE_POLICY_GATES", 0, BIDE_POLICY_GATES),
+};
+#undef P
+
+#define T(field) #field, offsetof(struct bide_target_config, field)
+
+static const struct range config_ranges[] = {
+    AS_ROW(T(trust), NARROW, "bits of enum bide_trust", 0, 3),
+    AS_ROW(T(key_retries), NARROW, "0 (no limit) to 255", 0, 255),
+    AS_ROW(T(throttle_k_milli), NARROW, "0 (off), or 1001 to 1000000 (2000 is the book's)", 0, 1000000),
+    AS_ROW(T(throttle_max_permille), NARROW, "1 to 1000", 1, 1000),
+    AS_ROW(T(throttle_window_ns), WIDE, WANT_1, DURATION),
+    AS_ROW(T(key_interval_ns), WIDE, WANT_1, DURATION),
+    AS_ROW(T(quiet_max_ns), WIDE, "0 (hints are not shared) or more, at most about 31 years", DURATION_0),
+    AS_ROW(T(budget.kind), NARROW, WANT_ENUM, 0, BIDE_BUDGET_NONE),
+    AS_ROW(T(budget.on_empty), NARROW, WANT_ENUM, 0, BIDE_ON_EMPTY_OPEN),
+    AS_ROW(T(budget.capacity_milli), NARROW, "0 (no retry ever) to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
+    AS_ROW(T(budget.cost_milli), NARROW, "0 to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
+    AS_ROW(T(budget.cost_throttled_milli), NARROW, "0 to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
+    AS_ROW(T(budget.cost_timeout_milli), NARROW, "0 to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
+    AS_ROW(T(budget.cost_failure_milli), NARROW, "0 to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
+    AS_ROW(T(budget.threshold_milli), NARROW, "0 to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
+    AS_ROW(T(budget.earn_success_milli), NARROW, "0 to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
+    AS_ROW(T(budget.earn_first_milli), NARROW, "0 to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
+    AS_ROW(T(budget.earn_per_minute_milli), NARROW, "0 to 100000000", 0, 100000000),
+    AS_ROW(T(budget.refund_permille), NARROW, "0 to 1000", 0, 1000),
+    AS_ROW(T(budget.ratio_ppm), NARROW, "0 to 1000000 (one retry for each request)", 0, 1000000),
+    AS_ROW(T(budget.window_ns), WIDE, "10 ns or more, at most about 31 years", BIDE_SLOTS, BIDE_DURATION_MAX),
+    AS_ROW(T(budget.cooldown_ns), WIDE, WANT_0, DURATION_0),
+    AS_ROW(T(breaker.kind), NARROW, WANT_ENUM, 0, BIDE_BREAKER_OFF),
+    AS_ROW(T(breaker.consecutive), NARROW, "1 or more", 1, UINT32_MAX),
+    AS_ROW(T(breaker.ratio_permille), NARROW, "1 to 1000", 1, 1000),
+    AS_ROW(T(breaker.min_volume), NARROW, "1 or more", 1, UINT32_MAX),
+    AS_ROW(T(breaker.count_window), NARROW, "1 to 256 (for more, use a time window)", 1, BIDE_COUNT_WINDOW_MAX),
+    AS_ROW(T(breaker.open_growth_milli), NARROW, "1000 (constant) to 100000", 1000, 100000),
+    AS_ROW(T(breaker.open_jitter_permille), NARROW, "0 to 900", 0, 900),
+    AS_ROW(T(breaker.probes), NARROW, "1 to 8", 1, BIDE_PROBES_MAX),
+    AS_ROW(T(breaker.window_ns), WIDE, "10 ns or more, at most about 31 years", BIDE_SLOTS, BIDE_DURATION_MAX),
+    AS_ROW(T(breaker.slow_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
+    AS_ROW(T(breaker.open_ns), WIDE, WANT_1, DURATION),
+    AS_ROW(T(breaker.open_max_ns), WIDE, WANT_1, DURATION),
+    AS_ROW(T(breaker.probe_lease_ns), WIDE, WANT_1, DURATION),
+    AS_ROW(T(breaker.ramp_ns), WIDE, WANT_0, DURATION_0),
+};
+#undef T
+
+static enum bide_err wrong(struct bide_problem *problem, const char *field, int64_t value, const char *want)
+{
+    if (problem)
+        *problem = (struct bide_problem){.field = field, .want = want, .value = value};
+    return BIDE_ERR_INVALID;
+}
+
+static int64_t value_at(const void *base, const struct range *r)
+{
+    const unsigned char *at = (const unsigned char *)base + r->offset;
+    return r->width == NARROW ? *(const uint32_t *)(const void *)at : *(const int64_t *)(const void *)at;
+}
+
+static enum bide_err check_ranges(const void *base, const struct range *r, size_t count, struct bide_problem *problem)
+{
+    for (const struct range *end = r + count; r < end; r++) {
+        int64_t value = value_at(base, r);
+        if (r->width == WIDE_OR_NEVER && value == BIDE_NEVER)
+            continue;
+        if (value < r->least || value > r->most)
+            return wrong(problem, r->field, value, r->want);
+    }
+    return BIDE_OK;
+}
+
+/* A rule that relates fields: broken names the field to change. */
+struct relation {
+    bool broken;
+    const char *field;
+    int64_t value;
+    const char *want;
+};
+
+static enum bide_err check_relations(const struct relation *r, size_t count, struct bide_problem *problem)
+{
+    for (const struct relation *end = r + count; r < end; r++)
+        if (r->broken)
+            return wrong(problem, r->field, r->value, r->want);
+    return BIDE_OK;
+}
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+static uint64_t reserved_of(const struct bide_policy *p)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < COUNT(p->reserved_); i++)
+        all |= p->reserved_[i];
+    return all;
+}
+
+static enum bide_err check_policy_relations(const struct bide_policy *p, struct bide_problem *problem)
+{
+    bool additive = p->jitter == BIDE_JITTER_ADDITIVE, proportional = p->jitter == BIDE_JITTER_PROPORTIONAL;
+    const struct relation relations[] = {
+        {p->cap_ns < p->base_ns, "cap_ns", p->cap_ns, "base_ns or more"},
+        {p->throttled_base_ns > p->cap_ns, "throttled_base_ns", p->throttled_base_ns, "cap_ns or less"},
+        {p->floor_ns > p->base_ns, "floor_ns", p->floor_ns, "base_ns or less"},
+        {proportional && p->jitter_lo_permille > p->jitter_hi_permille, "jitter_lo_permille", p->jitter_lo_permille,
+         "jitter_hi_permille or less"},
+        {proportional && p->jitter_hi_permille > 1000 && !p->jitter_past_cap, "jitter_hi_permille",
+         p->jitter_hi_permille, "1000 or less, or set jitter_past_cap"},
+        {additive && p->jitter_add_ns == 0, "jitter_add_ns", 0, "more than 0 with additive jitter"},
+        {additive && p->jitter_add_ns > p->cap_ns, "jitter_add_ns", p->jitter_add_ns, "cap_ns or less"},
+        {p->hedges_max >= p->attempts_max, "hedges_max", p->hedges_max,
+         "less than attempts_max: a hedge is an attempt too"},
+        {reserved_of(p) != 0, "reserved_", 1, "0: start from bide_policy_init"},
+    };
+    return check_relations(relations, COUNT(relations), problem);
+}
+
+enum bide_err bide_policy_check(const struct bide_policy *policy, struct bide_problem *problem)
+{
+    if (policy->struct_size != sizeof *policy)
+        return wrong(problem, "struct_size", policy->struct_size, "what bide_policy_init or bide_policy_copy set");
+    enum bide_err err = check_ranges(policy, policy_ranges, COUNT(policy_ranges), problem);
+    return err != BIDE_OK ? err : check_policy_relations(policy, problem);
+}
+
+static enum bide_err check_config_relations(const struct bide_target_config *c, struct bide_problem *problem)
+{
+    const struct bide_budget_config *b = &c->budget;
+    bool tokens = b->kind == BIDE_BUDGET_TOKENS;
+    uint32_t cheapest = (uint32_t)core_min(b->cost_milli, core_min(b->cost_throttled_milli, b->cost_timeout_milli));
+    const struct relation relations[] = {
+        {(c->observe & ~BIDE_TARGET_GATES) != 0, "observe", c->observe, "bits of BIDE_TARGET_GATES"},
+        {c->throttle_k_milli > 0 && c->throttle_k_milli <= 1000, "throttle_k_milli", c->throttle_k_milli,
+         "0 (off), or 1001 to 1000000 (2000 is the book's)"},
+        {c->throttle_window_ns < (int64_t)BIDE_SLOTS, "throttle_window_ns", c->throttle_window_ns, "10 ns or more"},
+        {tokens && cheapest == 0 && b->cost_failure_milli == 0, "budget.cost_milli", cheapest,
+         "more than 0 for each class of failure, or a cost_failure_milli: else it never binds"},
+        {tokens && b->cost_failure_milli > 0 && b->threshold_milli == 0 && cheapest == 0, "budget.threshold_milli", 0,
+         "more than 0 when only failures cost: else it never binds"},
+        {tokens && b->initial_milli != BIDE_FULL && b->initial_milli > b->capacity_milli, "budget.initial_milli",
+         b->initial_milli, "capacity_milli or less, or BIDE_FULL"},
+        {tokens && b->threshold_milli > b->capacity_milli, "budget.threshold_milli", b->threshold_milli,
+         "capacity_milli or less"},
+        {c->breaker.open_max_ns < c->breaker.open_ns, "breaker.open_max_ns", c->breaker.open_max_ns, "open_ns or more"},
+        {c->breaker.kind == BIDE_BREAKER_COUNT_WINDOW && c->breaker.min_volume > c->breaker.count_window,
+         "breaker.min_volume", c->breaker.min_volume, "count_window or less: else it never opens"},
+    };
+    return check_relations(relations, COUNT(relations), problem);
+}
+
+enum bide_err bide_target_config_check(const struct bide_target_config *config, struct bide_problem *problem)
+{
+    if (config->struct_size != sizeof *config)
+        return wrong(problem, "struct_size", config->struct_size, "what bide_target_config_init set");
+    enum bide_err err = check_ranges(config, config_ranges, COUNT(config_ranges), problem);
+    return err != BIDE_OK ? err : check_config_relations(config, problem);
+}
+
+/* ---- copies between versions ---- */
+
+enum bide_err bide_policy_copy(struct bide_policy *into, const struct bide_policy *from, struct bide_problem *problem)
+{
+    const unsigned char *source = (const unsigned char *)from;
+    size_t known = from->struct_size < sizeof *into ? from->struct_size : sizeof *into;
+    if (from->struct_size < offsetof(struct bide_policy, backoff))
+        return wrong(problem, "struct_size", from->struct_size, "what bide_policy_init set");
+    for (size_t i = known; i < from->struct_size; i++)
+        if (source[i] != 0)
+            return wrong(problem, "struct_size", from->struct_size, "no fields that this version does not know");
+    struct bide_policy copy;
+    fill_policy(&copy, BIDE_PRESET_SERVICE);
+    for (size_t i = 0; i < known; i++)
+        ((unsigned char *)&copy)[i] = source[i];
+    copy.struct_size = sizeof copy;
+    *into = copy;
+    return BIDE_OK;
+}

@@ -1,0 +1,48 @@
+/* random.c - chance as a function of (seed, draw, purpose): see random.h. */
+#include "random.h"
+
+#define GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / phi: the Weyl step of SplitMix64 */
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+/* Where the numbers of one name begin. The seed is mixed first, so that neighbouring seeds have nothing in common. */
+static uint64_t origin(struct core_chance chance)
+{
+    uint64_t name = (uint64_t)chance.draw << 8 | (uint64_t)chance.purpose;
+    return mix(mix(chance.seed + GOLDEN) ^ name * GOLDEN);
+}
+
+uint64_t core_random(struct core_chance chance)
+{
+    return mix(origin(chance) + GOLDEN);
+}
+
+/* The upper half of the 128-bit product, from 32-bit parts: wasm32 has no wide multiply without an import. */
+static uint64_t product_high(uint64_t a, uint64_t b)
+{
+    uint64_t a0 = a & UINT32_MAX, a1 = a >> 32, b0 = b & UINT32_MAX, b1 = b >> 32;
+    uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
+    uint64_t carry = a0 * b1 + (middle & UINT32_MAX);
+    return a1 * b1 + (middle >> 32) + (carry >> 32);
+}
+
+/* Lemire's method: scale by multiplying, and reject the few products that would favour some results. */
+uint64_t core_uniform(struct core_chance chance, uint64_t most)
+{
+    uint64_t state = origin(chance) + GOLDEN, range = most + 1, x = mix(state);
+    if (range == 0)
+        return x;
+    if (x * range < range) {
+        uint64_t unfair = (UINT64_MAX - most) % range; /* 2^64 mod range */
+        while (x * range < unfair)
+            x = mix(state += GOLDEN);
+    }
+    return product_high(x, range);
+}

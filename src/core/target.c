@@ -1,0 +1,198 @@
+/* target.c - a target's configuration, swapped whole, and what is common to its gates. See bide/target.h.
+ *
+ * Two slots and a generation whose low bit names the one in force. A writer claims the other slot, writes it word by
+ * word, then publishes it by storing the next generation. A reader copies the part it needs and looks at the generation
+ * again: if it moved, it copies anew. The claim carries a time, so that one left by a killed writer can be taken over
+ * after CLAIM_STALE. Known weakness: a writer stopped for longer than that inside its few dozen stores and then resumed
+ * could mix its slot with the next writer's. */
+#include <bide/target.h>
+
+#include "gates.h"
+#include "saturate.h"
+#include "window.h"
+
+#define LAYOUT      (UINT64_C(0x62696465) << 32 | 1) /* "bide", layout 1; the owner number is in between */
+#define OWNER       (UINT64_C(0xffff) << 16)
+#define OWNER_STEP  (UINT64_C(1) << 16)
+#define CLAIM_STALE (10 * BIDE_S)
+
+/* Configurations are copied as words, though their fields are smaller. */
+typedef uint64_t word __attribute__((may_alias));
+
+/* ---- configuration ---- */
+
+void core_config_part(const struct bide_target *t, void *into, size_t offset, size_t size)
+{
+    uint64_t seen;
+    do {
+        seen = __atomic_load_n(&t->active, __ATOMIC_ACQUIRE);
+        const word *from = (const word *)(const void *)((const char *)&t->config[seen & 1] + offset);
+        for (size_t i = 0; i < size / sizeof(word); i++)
+            ((word *)into)[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
+    } while (!core_still(&t->active, seen));
+}
+
+void bide_target_config_get(const struct bide_target *target, struct bide_target_config *config)
+{
+    core_config_part(target, config, 0, sizeof *config);
+}
+
+static uint32_t flag_if(bool condition, uint32_t flag)
+{
+    return condition ? flag : 0;
+}
+
+static uint64_t pack_hot(const struct bide_target_config *c)
+{
+    const struct bide_budget_config *b = &c->budget;
+    bool tokens = b->kind == BIDE_BUDGET_TOKENS;
+    return (uint32_t)c->breaker.kind | (uint32_t)b->kind << CORE_HOT_BUDGET_SHIFT |
+           flag_if(c->breaker.slow_ns != BIDE_NEVER, CORE_HOT_SLOW) |
+           flag_if(tokens ? b->earn_first_milli > 0 : b->kind == BIDE_BUDGET_WINDOW, CORE_HOT_FIRST) |
+           flag_if(b->refund_permille > 0, CORE_HOT_REFUND) |
+           flag_if(tokens && b->cost_failure_milli > 0, CORE_HOT_COST_FAILURE) |
+           flag_if(c->throttle_k_milli > 0, CORE_HOT_THROTTLE) | flag_if(c->in_flight_max > 0, CORE_HOT_IN_FLIGHT) |
+           flag_if(c->key_retries > 0, CORE_HOT_KEYS) | flag_if(c->quiet_first, CORE_HOT_QUIET_FIRST) |
+           flag_if(c->latency, CORE_HOT_LATENCY) | flag_if(b->on_empty == BIDE_ON_EMPTY_OPEN, CORE_HOT_ON_EMPTY_OPEN) |
+           c->trust << CORE_HOT_TRUST_SHIFT | c->observe << CORE_HOT_OBSERVE_SHIFT;
+}
+
+static uint64_t pack_earn(const struct bide_budget_config *b)
+{
+    return (uint64_t)b->capacity_milli << 32 | b->earn_success_milli;
+}
+
+static void write_slot(struct bide_target *t, uint64_t slot, const struct bide_target_config *c)
+{
+    const word *from = (const word *)(const void *)c;
+    word *into = (word *)(void *)&t->config[slot];
+    for (size_t i = 0; i < sizeof *c / sizeof(word); i++)
+        __atomic_store_n(&into[i], from[i], __ATOMIC_RELEASE);
+    core_store(&t->hot[slot][0], pack_hot(c));
+    core_store(&t->hot[slot][1], c->budget.kind == BIDE_BUDGET_TOKENS ? pack_earn(&c->budget) : 0);
+}
+
+/* ---- making and reloading ---- */
+
+static void wipe(struct bide_target *t)
+{
+    word *at = (word *)(void *)t;
+    for (size_t i = 1; i < sizeof *t / sizeof(word); i++)
+        __atomic_store_n(&at[i], 0, __ATOMIC_RELAXED);
+}
+
+static void make(struct bide_target *t, const struct bide_target_config *config, int64_t now_ns)
+{
+    wipe(t);
+    write_slot(t, 0, config);
+    core_store(&t->budget, core_budget_fresh(&config->budget, now_ns));
+}
+
+enum bide_err bide_target_init(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
+                               struct bide_problem *problem)
+{
+    enum bide_err err = bide_target_config_check(config, problem);
+    if (err != BIDE_OK)
+        return err;
+    target->identity = LAYOUT;
+    make(target, config, now_ns);
+    return BIDE_OK;
+}
+
+/* The owner changes first: from then on, calls of the old owner leave the words alone. */
+enum bide_err bide_target_reuse(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
+                                struct bide_problem *problem)
+{
+    enum bide_err err = bide_target_config_check(config, problem);
+    if (err != BIDE_OK)
+        return err;
+    uint64_t identity = core_load(&target->identity);
+    core_store(&target->identity, LAYOUT | ((identity + OWNER_STEP) & OWNER));
+    make(target, config, now_ns);
+    return BIDE_OK;
+}
+
+static bool claim(struct bide_target *t, int64_t now_ns)
+{
+    uint64_t held = core_load(&t->claim);
+    bool stale = now_ns - (int64_t)held > CLAIM_STALE;
+    return (held == 0 || stale) && core_cas(&t->claim, &held, (uint64_t)now_ns | 1);
+}
+
+static bool evidence_fits(const struct bide_breaker_config *a, const struct bide_breaker_config *b)
+{
+    return a->kind == b->kind && a->window_ns == b->window_ns && a->count_window == b->count_window;
+}
+
+static void swap(struct bide_target *t, const struct bide_target_config *next, int64_t now_ns)
+{
+    struct bide_breaker_config breaker;
+    uint64_t generation = core_load(&t->active);
+    core_breaker_config(t, &breaker);
+    struct core_carry carry = core_budget_before(t, &next->budget, now_ns);
+    write_slot(t, (generation + 1) & 1, next);
+    __atomic_store_n(&t->active, generation + 1, __ATOMIC_RELEASE);
+    core_budget_after(t, &next->budget, carry, now_ns);
+    if (!evidence_fits(&breaker, &next->breaker))
+        core_breaker_forget(t);
+}
+
+enum bide_err bide_target_configure(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
+                                    struct bide_problem *problem)
+{
+    enum bide_err err = bide_target_config_check(config, problem);
+    if (err != BIDE_OK)
+        return err;
+    if (!claim(target, now_ns))
+        return BIDE_ERR_BUSY;
+    swap(target, config, now_ns);
+    core_store(&target->claim, 0);
+    return BIDE_OK;
+}
+
+/* ---- what the gates share ---- */
+
+uint64_t core_lanes_sum(const struct bide_target *t, size_t member)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < BIDE_LANES; i++)
+        sum += core_load((const uint64_t *)(const void *)((const char *)&t->lane[i] + member));
+    return sum;
+}
+
+int64_t core_quiet_until(const struct bide_target *t, int64_t now_ns)
+{
+    int64_t until = (int64_t)core_load(&t->quiet_ns), most;
+    if (until <= now_ns)
+        return 0;
+    core_config_part(t, &most, offsetof(struct bide_target_config, quiet_max_ns), sizeof most);
+    return most > 0 ? core_min(until, core_sum(now_ns, most)) : 0;
+}
+
+int64_t bide_target_quiet_until(const struct bide_target *target, int64_t now_ns)
+{
+    return core_quiet_until(target, now_ns);
+}
+
+void bide_target_quiet(struct bide_target *target, int64_t until_ns)
+{
+    uint64_t old = core_load(&target->quiet_ns);
+    while ((int64_t)old < until_ns)
+        if (core_cas(&target->quiet_ns, &old, (uint64_t)until_ns))
+            return;
+}
+
+bool bide_target_is_blank(const struct bide_target *target, int64_t now_ns)
+{
+    return core_load(&target->in_flight) == 0 && core_quiet_until(target, now_ns) == 0 &&
+           core_budget_blank(target, now_ns) && core_breaker_blank(target, now_ns) && core_key_blank(target, now_ns) &&
+           (!(core_hot(target) & CORE_HOT_THROTTLE) || core_throttle_blank(target, now_ns));
+}
+
+uint64_t bide_target_refused(const struct bide_target *target, enum bide_gate gate)
+{
+    for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
+        if ((unsigned)gate == 1u << i)
+            return core_load(&target->refused[i]);
+    return 0;
+}

@@ -1,0 +1,65 @@
+/* throttle.c - refuse here what the server would refuse anyway (Google SRE book, "Handling Overload").
+ *
+ * Over a sliding window the client counts what it asked for and what the server accepted. While it accepts everything
+ * nothing happens; when it accepts less than one in K, the surplus is refused locally with probability
+ * max(0, (requests - K * accepts) / (requests + 1)). Requests refused here count as requests too: otherwise the client
+ * could not find its way back in proportion. The share is cut at throttle_max_permille, so that recovery is seen. */
+#include "gates.h"
+#include "window.h"
+
+struct throttle {
+    uint32_t k_milli, max_permille, min_volume;
+    int64_t window_ns;
+};
+
+static struct throttle config_of(const struct bide_target *t)
+{
+    struct bide_target_config c;
+    core_config_part(t, &c, 0, offsetof(struct bide_target_config, key_interval_ns));
+    return (struct throttle){c.throttle_k_milli, c.throttle_max_permille, c.throttle_min_volume, c.throttle_window_ns};
+}
+
+static struct core_marks totals(const struct bide_target *t)
+{
+    return (struct core_marks){core_lanes_sum(t, offsetof(struct bide_lane_words_, attempts)),
+                               core_lanes_sum(t, offsetof(struct bide_lane_words_, accepts))};
+}
+
+/* Whole is 1000 * (requests + 1), so that K may be given in thousandths. */
+struct core_share_of core_throttle_share(uint64_t requests, uint64_t accepts, uint32_t k_milli)
+{
+    uint64_t asked = requests * 1000, served = accepts * k_milli;
+    return (struct core_share_of){asked > served ? asked - served : 0, (requests + 1) * 1000};
+}
+
+static struct core_share_of share_now(const struct bide_target *t, const struct throttle *c, int64_t now_ns)
+{
+    struct core_marks now = totals(t);
+    struct core_marks then = core_window_oldest(core_window(&t->asks, c->window_ns), now, now_ns);
+    uint64_t requests = core_window_since(now.mark, then.mark);
+    struct core_share_of share = core_throttle_share(requests, core_window_since(now.count, then.count), c->k_milli);
+    uint64_t most = share.whole / 1000 * c->max_permille;
+    share.weight = requests < c->min_volume ? 0 : share.weight < most ? share.weight : most;
+    return share;
+}
+
+bool core_throttle_ask(struct bide_target *t, uint32_t lane, struct core_chance chance, int64_t now_ns)
+{
+    struct throttle c = config_of(t);
+    if (!core_window_is_fresh(&t->asks, now_ns))
+        core_window_turn(core_window(&t->asks, c.window_ns), totals(t), now_ns);
+    struct core_share_of share = share_now(t, &c, now_ns);
+    core_add(&t->lane[lane].attempts, 1);
+    return core_uniform(chance, share.whole - 1) >= share.weight;
+}
+
+void core_throttle_accepted(struct bide_target *t, uint32_t lane)
+{
+    core_add(&t->lane[lane].accepts, 1);
+}
+
+bool core_throttle_blank(const struct bide_target *t, int64_t now_ns)
+{
+    struct throttle c = config_of(t);
+    return share_now(t, &c, now_ns).weight == 0;
+}

@@ -1,0 +1,50 @@
+/* verdict.c - the words of a verdict: what, why and which gate. The list of whys is in verdict.h, once. */
+#include <bide/verdict.h>
+
+#include "label.h"
+
+static const char *const why_labels[] = {
+#define LABEL(NAME, label, sentence) label,
+    BIDE_WHY_LIST(LABEL)
+#undef LABEL
+};
+
+static const char *const why_texts[] = {
+#define TEXT(NAME, label, sentence) sentence,
+    BIDE_WHY_LIST(TEXT)
+#undef TEXT
+};
+
+static const char *const what_labels[] = {
+    [BIDE_NONE] = "none", [BIDE_START] = "start",     [BIDE_WAIT] = "wait",
+    [BIDE_DONE] = "done", [BIDE_GIVE_UP] = "give_up",
+};
+
+/* In the order of the bits of enum bide_gate. */
+static const char *const gate_labels[] = {
+    "key", "repeat", "hint", "layer", "throttle", "in_flight", "breaker", "key_limit", "budget",
+};
+_Static_assert(sizeof gate_labels / sizeof *gate_labels == BIDE_GATE_COUNT, "every gate has a label");
+
+const char *bide_why_label(enum bide_why why)
+{
+    return CORE_LABEL(why_labels, why);
+}
+
+const char *bide_why_text(enum bide_why why)
+{
+    return CORE_LABEL(why_texts, why);
+}
+
+const char *bide_what_label(enum bide_what what)
+{
+    return CORE_LABEL(what_labels, what);
+}
+
+const char *bide_gate_label(enum bide_gate gate)
+{
+    size_t bit = 0;
+    while (bit < BIDE_GATE_COUNT && gate != 1u << bit)
+        bit++;
+    return CORE_LABEL(gate_labels, bit);
+}
