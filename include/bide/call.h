@@ -5,11 +5,11 @@
  *                 └───────────── wake ◄────────── WAIT ◄────────┘
  *
  * A call lives on the caller's stack, allocates nothing and takes no lock. It is used by one thread at a time; the
- * target behind it is shared. Every event is legal in every state: one that comes late, twice or out of order is
- * answered BIDE_NONE and changes nothing. After DONE or GIVE_UP the call may die; before that, give it back with
- * bide_call_cancel, which returns its probe and its unspent token.
- *
- * A zeroed struct bide_call is a call that has not begun. */
+ * target behind it is shared. begin makes the call: it reads nothing of what was in that memory, so nothing needs to be
+ * cleared before it, and beginning a call anew forgets the one that was there. Every other event is legal in every
+ * state, also in a zeroed call that has not begun: one that comes late, twice or out of order is answered BIDE_NONE and
+ * changes nothing. After DONE or GIVE_UP the call may die; before that, give it back with bide_call_cancel, which
+ * returns its probe and its unspent token. */
 #ifndef BIDE_CALL_H
 #define BIDE_CALL_H
 
@@ -28,15 +28,18 @@ struct bide_call {
     struct bide_target *target;
     uint64_t seed;
     int64_t deadline_ns;
-    int64_t wake_ns;                    /* when the wait ends, or the hedge is due */
-    int64_t round_ns;                   /* when the first attempt of this round started */
-    int64_t wait_ns;                    /* the last wait of our own, for decorrelated jitter */
-    uint32_t hedge_us[BIDE_HEDGES_MAX]; /* when each hedge started, after round_ns */
-    uint32_t attempt;                   /* attempts started so far */
-    uint32_t step;                      /* backoff steps taken */
-    uint32_t charge;                    /* what the present retry was charged */
-    uint32_t lease;                     /* breaker generation this round began in; of a probe, its lease too */
-    uint32_t key;                       /* retry key, folded */
+    int64_t wake_ns;  /* when the wait ends, or the hedge is due */
+    int64_t round_ns; /* when the first attempt of this round started */
+    int64_t wait_ns;  /* the last wait of our own, for decorrelated jitter */
+    union {
+        uint32_t hedge_us[BIDE_HEDGES_MAX]; /* while attempts run: when each hedge started, after round_ns */
+        uint32_t key_tick;                  /* while waiting: when the retry key was charged */
+    };
+    uint32_t attempt; /* attempts started so far */
+    uint32_t step;    /* backoff steps taken */
+    uint32_t charge;  /* what the present retry was charged */
+    uint32_t lease;   /* breaker generation this round began in; of a probe, its lease too */
+    uint32_t key;     /* retry key, folded */
     uint16_t flags;
     uint16_t owner; /* the target's owner when the call began */
     uint8_t state;

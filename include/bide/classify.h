@@ -40,12 +40,13 @@ BIDE_API struct bide_outcome bide_classify_errno(int error, const struct bide_ru
 /* EAI_* of getaddrinfo: nothing was sent in any case. */
 BIDE_API struct bide_outcome bide_classify_dns(int error, const struct bide_rules *rules);
 
-/* Exit status of a command as the shell reports it: 0, its code, or 128+n for a signal. sysexits 64-68, 70, 72, 73,
- * 76-78, 126 and 127 are permanent, as is death by SIGINT, SIGQUIT or SIGTERM, which is cancelled; every other failure is
- * transient. The reach is MAYBE_RAN. */
+/* Exit status of a command as the shell reports it: 0, its code, or 128+n for a signal. Death by SIGINT, SIGQUIT or
+ * SIGTERM is cancelled; sysexits 64-68, 70, 72, 73 and 76-78, the shell's 126 and 127, and what is no exit status are
+ * permanent; every other failure is transient. The reach is MAYBE_RAN. */
 BIDE_API struct bide_outcome bide_classify_exit(int status, const struct bide_rules *rules);
 
-/* Names the first rule that is wrong: first > last, or an enum out of range. */
+/* Finds the first rule that is wrong and names its field and value: first above last, or an enum or flag out of range.
+ * NULL rules are right. */
 BIDE_API enum bide_err bide_rules_check(const struct bide_rules *rules, struct bide_problem *problem);
 
 BIDE_END_DECLS

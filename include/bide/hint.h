@@ -21,7 +21,8 @@ struct bide_text {
 };
 
 /* Retry-After (RFC 9110 10.2.3): seconds, or an HTTP-date in any of its three forms. "1.5" is outside the grammar, but
- * the server asked for time: rounded up to 2 s. Signs, hex, exponents and units are malformed. */
+ * the server asked for time: rounded up to 2 s. Signs, hex, exponents and units are malformed. Several values joined by
+ * commas (an intermediary does that) give the longest, if all are well formed. */
 BIDE_API struct bide_hint bide_hint_retry_after(struct bide_text value, struct bide_text date, int64_t wall_s);
 
 /* RateLimit (draft-ietf-httpapi-ratelimit-headers): the longest t among the items whose remaining r is 0. An item

@@ -29,11 +29,12 @@ struct bide_layer {
 /* Reads the field. False and a zeroed layer (left_ns BIDE_NEVER) if it is absent or malformed. */
 BIDE_API bool bide_layer_parse(struct bide_text value, struct bide_layer *layer);
 
-/* Writes the field value with its NUL. Returns its length, or 0 if size is too small. left_ns is rounded down to
- * milliseconds. */
+/* Writes the field value with its NUL. Returns its length, or 0 and an empty text if size is too small or attempt is 0.
+ * left_ns is rounded down to milliseconds. */
 BIDE_API size_t bide_layer_format(char *text, size_t size, const struct bide_layer *layer);
 
-/* What a request that was asked for by `inbound` should carry: sets request->inbound and brings its deadline forward. */
+/* What a request made on behalf of an inbound one should carry: sets request->inbound and brings its deadline forward.
+ * An absent layer changes nothing. */
 BIDE_API void bide_layer_apply(const struct bide_layer *layer, struct bide_request *request, int64_t now_ns);
 
 /* What our attempt should send on: `own` with the larger attempt number, and no-retry if the inbound request said so. */

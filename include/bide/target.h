@@ -49,13 +49,13 @@ struct bide_target_config {
 #define BIDE_LANES         8u
 #define BIDE_SLOTS         10u /* slots of a sliding window: an entry lives 0.9 to 1.0 of its length */
 #define BIDE_KEY_WORDS     24u
-#define BIDE_LATENCY_WORDS 17u
+#define BIDE_LATENCY_WORDS 16u
 
 /* Private: fields are here so that the struct can live anywhere, not to be touched. 64-bit words only. */
 struct bide_window_words_ {
     uint64_t edge_ns;           /* when the present slot ends */
     uint64_t mark[BIDE_SLOTS];  /* epoch, sum of a lane counter when the slot began */
-    uint64_t count[BIDE_SLOTS]; /* epoch, events counted in this slot */
+    uint64_t count[BIDE_SLOTS]; /* epoch, events counted in this slot, or a second mark */
 };
 
 struct bide_lane_words_ {
@@ -74,17 +74,19 @@ struct bide_target {
     uint64_t hot[2][2]; /* what a successful call needs of each slot, packed */
     uint64_t breaker;   /* deciding word */
     uint64_t quiet_ns;  /* deciding word */
+    uint64_t asked_ns;  /* when that quiet was asked for */
     uint64_t budget;    /* deciding word of tokens; of a window: end of the cooldown */
     uint64_t retries;   /* deciding word of a concurrency budget: retries in flight */
     uint64_t calls;     /* calls in flight, for a concurrency budget */
     uint64_t in_flight; /* deciding word */
-    uint64_t run;       /* consecutive failures */
+    uint64_t failures;  /* breaker: in a row, or (time window) all so far */
     uint64_t lease[BIDE_PROBES_MAX];
     uint64_t refused[BIDE_GATE_COUNT];
-    uint64_t openings;                /* total, for metrics */
-    struct bide_window_words_ votes;  /* breaker: failures; or the ring of a count window */
-    struct bide_window_words_ spends; /* window budget: retries */
-    struct bide_window_words_ asks;   /* throttle: mark holds attempts, count holds accepts */
+    uint64_t openings; /* total, for metrics */
+    struct bide_window_words_
+        votes; /* breaker: marks of healthy votes and of failures; or the ring of a count window */
+    struct bide_window_words_ spends; /* window budget: marks of requests, counts of retries */
+    struct bide_window_words_ asks;   /* throttle: marks of attempts and of accepts */
     uint64_t latency[BIDE_LATENCY_WORDS];
     uint64_t key[BIDE_KEY_WORDS];
     struct bide_target_config config[2];
@@ -122,8 +124,9 @@ BIDE_API enum bide_err bide_target_reuse(struct bide_target *target, const struc
 /* When the server's request for quiet ends; 0: none. */
 BIDE_API int64_t bide_target_quiet_until(const struct bide_target *target, int64_t now_ns);
 
-/* Raises quiet-until, never lowers it: for hints that came by another way (a fleet). */
-BIDE_API void bide_target_quiet(struct bide_target *target, int64_t until_ns);
+/* Raises quiet-until, never lowers it: for hints that came by another way (a fleet). A success of an attempt that
+ * started after now ends the quiet. */
+BIDE_API void bide_target_quiet(struct bide_target *target, int64_t until_ns, int64_t now_ns);
 
 /* An upper bound of the latency that permille of recent attempts stayed below; 0: too few seen (under 20). */
 BIDE_API int64_t bide_target_latency_ns(const struct bide_target *target, uint32_t permille);

@@ -2,11 +2,13 @@
  *
  * Looking up a known name takes no lock; making a new target does. When the table is full, a target that has nothing to
  * remember (full budget, closed breaker, no quiet: see bide_target_is_blank) makes room, the longest unused first as far
- * as is known. When every target has something to remember, all further names share one overflow target, and that is
- * counted: memory stays bounded, and no drained budget is ever refilled by being forgotten.
+ * as is known. When a bounded search finds none, or there is no memory, the name is answered with one overflow target
+ * shared by all such names, and that is counted: memory stays bounded, and no drained budget is ever refilled by being
+ * forgotten.
  *
- * A target pointer stays valid until the table is freed. Should its memory be given to another name while a call is in
- * flight, the call notices by its owner number and leaves the new one alone. */
+ * Ask for the target anew for every call. The pointer stays valid until the table is freed, but its memory may come to
+ * belong to another name; a call in flight notices that by the owner number, leaves the new one alone and does not retry
+ * (BIDE_WHY_TARGET_GONE). */
 #ifndef BIDE_TARGETS_H
 #define BIDE_TARGETS_H
 
@@ -35,7 +37,8 @@ BIDE_API struct bide_target *bide_targets_get(struct bide_targets *table, const 
 /* As get, but makes nothing: NULL if the name is not in the table. */
 BIDE_API struct bide_target *bide_targets_find(struct bide_targets *table, const char *name);
 
-/* Gives all targets, and those made from now on, a new configuration. A bad one changes nothing. */
+/* Gives all targets, and those made from now on, a new configuration. A bad one changes nothing. BIDE_ERR_BUSY: one of
+ * them was being configured by somebody else and was left out; do it again. */
 BIDE_API enum bide_err bide_targets_configure(struct bide_targets *table, const struct bide_target_config *config,
                                               int64_t now_ns, struct bide_problem *problem);
 

@@ -44,7 +44,8 @@
     X(KEY_LIMIT, "key_limit", "this retry key was retried as often as its interval allows")                            \
     X(BUDGET_EMPTY, "budget_empty", "the retry budget of the target is empty")                                         \
     X(CANCELLED, "cancelled", "the caller cancelled the call")                                                         \
-    X(BAD_POLICY, "bad_policy", "the policy is not of this library's version: use init or copy")
+    X(BAD_POLICY, "bad_policy", "the policy is not of this library's version: use init or copy")                       \
+    X(TARGET_GONE, "target_gone", "the table gave the target's memory to another name meanwhile")
 
 BIDE_BEGIN_DECLS
 

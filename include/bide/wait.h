@@ -1,7 +1,8 @@
 /* wait.h - waiting until an instant, and stopping that from elsewhere.
  *
  * The wait is absolute, on the clock of clock.h: signals do not shorten it and suspend does not stretch it. A
- * struct bide_cancel can end it from another thread or from a signal handler; once cancelled it stays cancelled. */
+ * struct bide_cancel can end it from another thread or from a signal handler; once cancelled it stays cancelled, and
+ * that wins even when the instant has come. */
 #ifndef BIDE_WAIT_H
 #define BIDE_WAIT_H
 
@@ -10,7 +11,7 @@
 BIDE_BEGIN_DECLS
 
 struct bide_cancel {
-    int fd; /* readable once cancelled: usable in a poll set of your own */
+    int fd; /* readable once cancelled: usable in a poll set of your own. -1: freed */
 };
 
 BIDE_API enum bide_err bide_cancel_init(struct bide_cancel *cancel);

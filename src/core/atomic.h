@@ -12,8 +12,9 @@
 #include <stdint.h>
 
 #ifdef BIDE_INJECT_CAS
-extern uint32_t core_cas_failures;   /* tests set it: so many of the next compare-and-swaps fail */
-extern uint32_t core_still_failures; /* ... and of the next looks whether a word is still the same */
+extern uint32_t core_cas_spared;     /* tests set them: so many compare-and-swaps succeed, ... */
+extern uint32_t core_cas_failures;   /* ... then so many fail, */
+extern uint32_t core_still_failures; /* and so many looks whether a word is still the same */
 #endif
 
 static inline uint64_t core_load(const uint64_t *word)
@@ -41,7 +42,9 @@ static inline uint64_t core_sub(uint64_t *word, uint64_t n)
 static inline bool core_cas(uint64_t *word, uint64_t *expected, uint64_t desired)
 {
 #ifdef BIDE_INJECT_CAS
-    if (core_cas_failures > 0) {
+    if (core_cas_spared > 0) {
+        core_cas_spared--;
+    } else if (core_cas_failures > 0) {
         core_cas_failures--;
         *expected = core_load(word);
         return false;

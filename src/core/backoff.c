@@ -6,7 +6,7 @@
 #include "random.h"
 #include "saturate.h"
 
-static int64_t base_of(const struct bide_policy *p, struct bide_step step)
+static inline int64_t base_of(const struct bide_policy *p, struct bide_step step)
 {
     return step.throttled && p->throttled_base_ns > 0 ? p->throttled_base_ns : p->base_ns;
 }
@@ -53,9 +53,9 @@ int64_t bide_backoff_envelope(const struct bide_policy *p, struct bide_step step
 static struct bide_window decorrelated(const struct bide_policy *p, struct bide_step step)
 {
     int64_t base = base_of(p, step);
-    int64_t hi = core_product(step.previous_ns > 0 ? step.previous_ns : base, 3);
+    int64_t hi = core_product(core_max(step.previous_ns, base), 3); /* after a throttled one the base may be larger */
     if (p->jitter == BIDE_JITTER_DECORRELATED_AWS)
-        return (struct bide_window){base, core_max(base, hi)};
+        return (struct bide_window){base, hi};
     hi = core_min(hi, p->cap_ns);
     if (hi <= base) /* base = cap leaves no room above the base: spread below it rather than wait in step */
         return (struct bide_window){0, base};

@@ -4,7 +4,7 @@
  * The time is: OPEN, when probing may begin; CLOSED, when it last closed, or 0 once that is forgotten. Every change of
  * state is one compare-and-swap that also raises the generation; whoever loses it finds the work done.
  *
- * A lease word: generation (16), stamp (8), expiry (40, the same ticks). It is free when the generation is not the
+ * A lease word: generation (16), stamp (7), expiry (41, the same ticks). It is free when the generation is not the
  * present one or the expiry has passed; a probe that succeeded keeps its place until the breaker closes. The stamp
  * tells the holder of an expired lease from the next one. */
 #include <bide/breaker.h>
@@ -17,7 +17,8 @@
 #define TIME_BITS     41
 #define TIME_MAX      ((UINT64_C(1) << TIME_BITS) - 1)
 #define OPENINGS_MAX  15u
-#define EXPIRY_PASSED ((UINT64_C(1) << 40) - 1)
+#define EXPIRY_PASSED TIME_MAX
+#define STAMPS        0x7fu
 #define RAMP_START    10 /* one in ten at first */
 
 struct gate {
@@ -78,7 +79,7 @@ static void open_up(struct bide_target *t, const struct bide_breaker_config *c, 
 
 void core_breaker_forget(struct bide_target *t)
 {
-    core_store(&t->run, 0);
+    core_store(&t->failures, 0);
     core_store(&t->votes.edge_ns, 0);
     for (uint32_t i = 0; i < BIDE_SLOTS; i++) {
         core_store(&t->votes.mark[i], 0);
@@ -104,42 +105,17 @@ struct lease {
 
 static struct lease unpack_lease(uint64_t word)
 {
-    return (struct lease){(uint32_t)(word >> 48), (uint32_t)(word >> 40) & 0xff, word & EXPIRY_PASSED};
+    return (struct lease){(uint32_t)(word >> 48), (uint32_t)(word >> TIME_BITS) & STAMPS, word & EXPIRY_PASSED};
 }
 
 static uint64_t pack_lease(struct lease l)
 {
-    return (uint64_t)l.generation << 48 | (uint64_t)(l.stamp & 0xff) << 40 | l.expiry;
+    return (uint64_t)l.generation << 48 | (uint64_t)l.stamp << TIME_BITS | l.expiry;
 }
 
 static bool is_held(struct lease l, uint32_t generation, int64_t now_ns)
 {
     return l.generation == generation && l.expiry >= tick_of(now_ns);
-}
-
-static struct core_admission probe(struct bide_target *t, const struct bide_breaker_config *c, uint32_t generation,
-                                   int64_t now_ns)
-{
-    for (uint32_t i = 0; i < c->probes; i++) {
-        uint64_t word = core_load(&t->lease[i]);
-        struct lease l = unpack_lease(word);
-        if (is_held(l, generation, now_ns))
-            continue;
-        uint64_t expiry = tick_of(core_sum(now_ns, c->probe_lease_ns));
-        struct lease mine = {generation, (l.stamp + 1) & 0xff, expiry < EXPIRY_PASSED ? expiry : EXPIRY_PASSED - 1};
-        if (core_cas(&t->lease[i], &word, pack_lease(mine)))
-            return (struct core_admission){.lease = generation | mine.stamp << 16 | i << 24, .probe = true};
-    }
-    return (struct core_admission){.refused = BIDE_WHY_BREAKER_PROBING, .lease = generation};
-}
-
-/* The word of the lease that a probe holds, if it still does. */
-static bool still_mine(const struct bide_target *t, uint32_t lease, int64_t now_ns, uint64_t *word)
-{
-    *word = core_load(&t->lease[lease >> 24]);
-    struct lease l = unpack_lease(*word);
-    return is_held(l, lease & CORE_LEASE_GENERATION, now_ns) && l.stamp == (lease >> 16 & 0xff) &&
-           l.expiry != EXPIRY_PASSED;
 }
 
 static uint32_t passed(const struct bide_target *t, uint32_t probes, uint32_t generation)
@@ -152,21 +128,53 @@ static uint32_t passed(const struct bide_target *t, uint32_t probes, uint32_t ge
     return n;
 }
 
+/* Takes a free place. When all are taken by probes that succeeded, nobody is left to close the breaker (a killed
+ * process, or a reload to fewer probes): then it is done here. */
+static struct core_admission probe(struct bide_target *t, const struct bide_breaker_config *c, uint64_t gate,
+                                   int64_t now_ns)
+{
+    uint32_t generation = core_breaker_generation(gate);
+    uint64_t expiry = tick_of(core_sum(now_ns, c->probe_lease_ns));
+    for (uint32_t i = 0; i < c->probes; i++) {
+        uint64_t word = core_load(&t->lease[i]);
+        struct lease l = unpack_lease(word);
+        if (is_held(l, generation, now_ns))
+            continue;
+        struct lease mine = {generation, (l.stamp + 1) & STAMPS, expiry < EXPIRY_PASSED ? expiry : EXPIRY_PASSED - 1};
+        if (core_cas(&t->lease[i], &word, pack_lease(mine)))
+            return (struct core_admission){.lease = generation | mine.stamp << 16 | i << 24, .probe = true};
+    }
+    if (passed(t, c->probes, generation) >= c->probes)
+        close_up(t, gate, now_ns);
+    return (struct core_admission){.refused = BIDE_WHY_BREAKER_PROBING, .lease = generation};
+}
+
+/* The word of the lease that a probe holds, if it still does. */
+static bool still_mine(const struct bide_target *t, uint32_t lease, int64_t now_ns, uint64_t *word)
+{
+    *word = core_load(&t->lease[lease >> 24]);
+    struct lease l = unpack_lease(*word);
+    return is_held(l, lease & CORE_LEASE_GENERATION, now_ns) && l.stamp == (lease >> 16 & STAMPS) &&
+           l.expiry != EXPIRY_PASSED;
+}
+
+/* A failure keeps its place, so that nobody is let through between its report and the opening. */
 static void probe_reports(struct bide_target *t, const struct core_ballot *b, uint64_t gate, int64_t now_ns)
 {
     struct bide_breaker_config c;
     uint64_t word;
-    uint32_t generation = b->lease & CORE_LEASE_GENERATION;
     core_breaker_config(t, &c);
     if (!still_mine(t, b->lease, now_ns, &word))
         return;
+    if (b->vote == CORE_VOTE_FAILURE) {
+        open_up(t, &c, gate, b->seed, now_ns);
+        return;
+    }
     struct lease l = unpack_lease(word);
     l.expiry = b->vote == CORE_VOTE_HEALTHY ? EXPIRY_PASSED : 0;
     if (!core_cas(&t->lease[b->lease >> 24], &word, pack_lease(l)))
         return; /* it expired this very moment */
-    if (b->vote == CORE_VOTE_FAILURE)
-        open_up(t, &c, gate, b->seed, now_ns);
-    else if (passed(t, c.probes, generation) >= c.probes)
+    if (passed(t, c.probes, b->lease & CORE_LEASE_GENERATION) >= c.probes)
         close_up(t, gate, now_ns);
 }
 
@@ -199,7 +207,7 @@ static struct core_admission half_open(struct bide_target *t, const struct bide_
     struct gate next = {BIDE_BREAKER_HALF_OPEN, g.openings, (g.generation + 1) & CORE_LEASE_GENERATION, 0};
     if (!core_cas(&t->breaker, &word, pack(next)))
         return (struct core_admission){.refused = BIDE_WHY_BREAKER_PROBING, .lease = g.generation};
-    return probe(t, c, next.generation, now_ns);
+    return probe(t, c, pack(next), now_ns);
 }
 
 struct core_admission core_breaker_admit(struct bide_target *t, uint64_t seed, int64_t now_ns)
@@ -212,7 +220,7 @@ struct core_admission core_breaker_admit(struct bide_target *t, uint64_t seed, i
     switch (g.state) {
     case BIDE_BREAKER_CLOSED: return ramp(t, &c, word, seed, now_ns);
     case BIDE_BREAKER_OPEN: return now_ns < ns_of(g.time) ? no : half_open(t, &c, word, now_ns);
-    case BIDE_BREAKER_HALF_OPEN: return probe(t, &c, g.generation, now_ns);
+    case BIDE_BREAKER_HALF_OPEN: return probe(t, &c, word, now_ns);
     case BIDE_BREAKER_HELD_OPEN: return no;
     case BIDE_BREAKER_HELD_CLOSED: break;
     }
@@ -227,22 +235,27 @@ bool core_breaker_blocks(const struct bide_target *t, int64_t at_ns)
 
 /* ---- evidence ---- */
 
-static void turn(struct bide_target *t, struct core_window w, int64_t now_ns)
+/* The time window: healthy votes are counted in lanes, failures in one word, and slots keep marks of both. */
+static struct core_marks totals(const struct bide_target *t)
 {
-    uint64_t total = core_lanes_sum(t, offsetof(struct bide_lane_words_, healthy));
-    core_window_turn(w, (struct core_marks){total, 0}, now_ns);
+    return (struct core_marks){core_lanes_sum(t, offsetof(struct bide_lane_words_, healthy)), core_load(&t->failures)};
+}
+
+static struct core_marks in_window(const struct bide_target *t, struct core_window w, int64_t now_ns)
+{
+    struct core_marks now = totals(t), then = core_window_oldest(w, now, now_ns);
+    return (struct core_marks){core_window_since(now.mark, then.mark), core_window_since(now.count, then.count)};
 }
 
 static bool time_window_failed(struct bide_target *t, const struct bide_breaker_config *c, int64_t now_ns)
 {
     struct core_window w = core_window(&t->votes, c->window_ns);
-    uint64_t total = core_lanes_sum(t, offsetof(struct bide_lane_words_, healthy));
     if (!core_window_is_fresh(w.words, now_ns))
-        turn(t, w, now_ns);
-    core_window_count(w, now_ns);
-    uint64_t healthy = core_window_since(total, core_window_oldest(w, (struct core_marks){total, 0}, now_ns).mark);
-    uint64_t failures = core_window_counted(w, now_ns), volume = failures + healthy;
-    return volume >= c->min_volume && failures * 1000 >= volume * c->ratio_permille;
+        core_window_turn(w, totals(t), now_ns);
+    core_add(&t->failures, 1);
+    struct core_marks n = in_window(t, w, now_ns);
+    uint64_t volume = n.mark + n.count;
+    return volume >= c->min_volume && n.count * 1000 >= volume * c->ratio_permille;
 }
 
 /* The ring of a count window lies in the words of the time window: edge_ns counts the votes, mark[0..3] are bits. */
@@ -278,13 +291,13 @@ static bool has_failed(struct bide_target *t, const struct bide_breaker_config *
     switch (c->kind) {
     case BIDE_BREAKER_TIME_WINDOW: return time_window_failed(t, c, now_ns);
     case BIDE_BREAKER_COUNT_WINDOW: return count_window_failed(t, c);
-    case BIDE_BREAKER_CONSECUTIVE: return core_add(&t->run, 1) >= c->consecutive;
+    case BIDE_BREAKER_CONSECUTIVE: return core_add(&t->failures, 1) >= c->consecutive;
     case BIDE_BREAKER_OFF: break;
     }
     return false;
 }
 
-/* In good times a ring without failures and a run of none are only read. */
+/* In good times a ring without failures, and no failures in a row, are only read. */
 static void note_healthy(struct bide_target *t, const struct core_ballot *b, uint32_t hot, int64_t now_ns)
 {
     struct bide_breaker_config c;
@@ -292,7 +305,7 @@ static void note_healthy(struct bide_target *t, const struct core_ballot *b, uin
     case BIDE_BREAKER_TIME_WINDOW:
         if (!core_window_is_fresh(&t->votes, now_ns)) {
             core_breaker_config(t, &c);
-            turn(t, core_window(&t->votes, c.window_ns), now_ns);
+            core_window_turn(core_window(&t->votes, c.window_ns), totals(t), now_ns);
         }
         core_add(&t->lane[b->lane].healthy, 1);
         return;
@@ -302,8 +315,8 @@ static void note_healthy(struct bide_target *t, const struct core_ballot *b, uin
             ring_vote(t, c.count_window, false);
         return;
     case BIDE_BREAKER_CONSECUTIVE:
-        if (core_load(&t->run) > 0)
-            core_store(&t->run, 0);
+        if (core_load(&t->failures) > 0)
+            core_store(&t->failures, 0);
         return;
     case BIDE_BREAKER_OFF: return;
     }
@@ -363,9 +376,9 @@ struct bide_breaker_view bide_breaker_look(const struct bide_target *t)
 static bool without_failures(const struct bide_target *t, const struct bide_breaker_config *c, int64_t now_ns)
 {
     switch (c->kind) {
-    case BIDE_BREAKER_TIME_WINDOW: return core_window_counted(core_window(&t->votes, c->window_ns), now_ns) == 0;
+    case BIDE_BREAKER_TIME_WINDOW: return in_window(t, core_window(&t->votes, c->window_ns), now_ns).count == 0;
     case BIDE_BREAKER_COUNT_WINDOW: return ring_failures(t) == 0;
-    case BIDE_BREAKER_CONSECUTIVE: return core_load(&t->run) == 0;
+    case BIDE_BREAKER_CONSECUTIVE: return core_load(&t->failures) == 0;
     case BIDE_BREAKER_OFF: break;
     }
     return true;

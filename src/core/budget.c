@@ -144,11 +144,20 @@ static uint64_t allowance(const struct bide_budget_config *c, uint64_t requests)
     return c->reserve + (uint64_t)core_share((int64_t)requests, c->ratio_ppm, 1000000);
 }
 
+/* An end further away than any refusal could have set it (a reload was cut short) is brought near. */
+static bool is_cooling(struct bide_target *t, const struct bide_budget_config *c, int64_t now_ns)
+{
+    int64_t until_ns = (int64_t)core_load(&t->budget), most_ns = core_sum(now_ns, c->window_ns + c->cooldown_ns);
+    if (until_ns > most_ns)
+        core_store(&t->budget, (uint64_t)most_ns);
+    return now_ns < until_ns;
+}
+
 static bool take_window(struct bide_target *t, const struct bide_budget_config *c, int64_t now_ns, uint32_t *epoch)
 {
     struct core_window w = core_window(&t->spends, c->window_ns);
-    if (now_ns < (int64_t)core_load(&t->budget))
-        return false; /* cooling down */
+    if (is_cooling(t, c, now_ns))
+        return false;
     if (!core_window_is_fresh(w.words, now_ns))
         turn(t, w, now_ns);
     *epoch = core_window_count(w, now_ns);
@@ -186,7 +195,7 @@ bool core_budget_take(struct bide_target *t, const struct bide_outcome *why, int
     switch (c.kind) {
     case BIDE_BUDGET_TOKENS: charge->amount = price(&c, why); return take_tokens(t, &c, charge->amount, now_ns);
     case BIDE_BUDGET_WINDOW: return take_window(t, &c, now_ns, &charge->amount);
-    case BIDE_BUDGET_CONCURRENCY: return take_concurrency(t, &c);
+    case BIDE_BUDGET_CONCURRENCY: charge->amount = 1; return take_concurrency(t, &c);
     case BIDE_BUDGET_NONE: break;
     }
     return true;
@@ -197,18 +206,18 @@ void core_budget_give_back(struct bide_target *t, struct core_charge charge)
     struct bide_budget_config c;
     core_budget_config(t, &c);
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
-        core_sub(&t->retries, 1); /* whatever is configured now: it was counted */
+        core_sub(&t->retries, charge.amount); /* whatever is configured now: they were counted */
     else if (charge.kind == c.kind && c.kind == BIDE_BUDGET_TOKENS)
         add_tokens(t, c.capacity_milli, charge.amount);
     else if (charge.kind == c.kind && c.kind == BIDE_BUDGET_WINDOW)
         core_window_uncount(core_window(&t->spends, c.window_ns), charge.amount);
 }
 
-void core_budget_first(struct bide_target *t, uint32_t hot, uint32_t lane, int64_t now_ns)
+void core_budget_first(struct bide_target *t, uint32_t lane, int64_t now_ns)
 {
     struct bide_budget_config c;
     core_budget_config(t, &c);
-    if (core_hot_budget(hot) == BIDE_BUDGET_TOKENS) {
+    if (c.kind == BIDE_BUDGET_TOKENS) {
         add_tokens(t, c.capacity_milli, c.earn_first_milli);
         return;
     }
@@ -221,13 +230,14 @@ void core_budget_failure(struct bide_target *t, int64_t now_ns)
 {
     struct bide_budget_config c;
     core_budget_config(t, &c);
-    drain_tokens(t, &c, c.cost_failure_milli, now_ns);
+    if (c.kind == BIDE_BUDGET_TOKENS) /* a reload may just have changed it */
+        drain_tokens(t, &c, c.cost_failure_milli, now_ns);
 }
 
-void core_budget_success(struct bide_target *t, uint32_t hot, uint32_t last_milli)
+void core_budget_earn(struct bide_target *t, uint32_t last_milli)
 {
-    uint64_t packed = core_load(&t->hot[core_slot(t)][1]), earn = packed & LEVEL;
-    if (last_milli > 0 && hot & CORE_HOT_REFUND) {
+    uint64_t slot = core_slot(t), packed = core_load(&t->hot[slot][1]), earn = packed & LEVEL;
+    if (last_milli > 0 && core_load(&t->hot[slot][0]) & CORE_HOT_REFUND) {
         struct bide_budget_config c;
         core_budget_config(t, &c);
         earn = (uint64_t)core_share(last_milli, c.refund_permille, 1000);
@@ -296,14 +306,16 @@ struct core_carry core_budget_before(struct bide_target *t, const struct bide_bu
     if (same)
         return carry;
     struct tally n = count_up(t, core_window(&t->spends, c.window_ns), now_ns);
+    int64_t left = bide_budget_left_milli(t, now_ns);
+    bool tokens = c.kind == BIDE_BUDGET_TOKENS;
     carry = (struct core_carry){.moved = true, .requests = n.requests, .retries = n.retries};
+    carry.drained = tokens ? !affordable(&c, (uint64_t)left, c.cost_milli) : left == 0;
     if (next->kind == BIDE_BUDGET_TOKENS) {
-        uint64_t left = (uint64_t)bide_budget_left_milli(t, now_ns);
         struct bucket b = unpack(core_budget_fresh(next, now_ns));
-        b.level_milli = b.level_milli < left ? b.level_milli : left;
+        b.level_milli = (uint64_t)core_min((int64_t)b.level_milli, left);
         core_store(&t->budget, pack(b));
     } else {
-        core_store(&t->budget, (uint64_t)core_sum(now_ns, next->window_ns));
+        core_store(&t->budget, pack((struct bucket){0, tick_of(now_ns)})); /* no tokens; a cooldown far ahead */
     }
     return carry;
 }
@@ -313,6 +325,7 @@ void core_budget_after(struct bide_target *t, const struct bide_budget_config *n
 {
     if (!carry.moved || next->kind == BIDE_BUDGET_TOKENS)
         return;
+    core_store(&t->spends.edge_ns, 0);
     for (uint32_t i = 0; i < BIDE_SLOTS; i++) {
         core_store(&t->spends.mark[i], 0);
         core_store(&t->spends.count[i], 0);
@@ -320,5 +333,5 @@ void core_budget_after(struct bide_target *t, const struct bide_budget_config *n
     uint64_t total = core_lanes_sum(t, offsetof(struct bide_lane_words_, requests));
     struct core_marks marks = {total - carry.requests, carry.retries};
     core_window_turn(core_window(&t->spends, next->window_ns), marks, now_ns);
-    core_store(&t->budget, 0);
+    core_store(&t->budget, carry.drained ? (uint64_t)core_sum(now_ns, next->window_ns) : 0);
 }

@@ -10,7 +10,7 @@
 static const struct bide_rule http_rows[] = {
     {100, 399, BIDE_KIND_OK, BIDE_REACH_ANSWERED, 0},
     {408, 408, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, BIDE_FLAG_FRESH},   /* 15.5.9: MAY, on a new connection */
-    {409, 409, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, BIDE_FLAG_KEY_409}, /* Idempotency-Key draft 2.6 */
+    {409, 409, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, BIDE_FLAG_KEY_409}, /* Idempotency-Key draft: still running */
     {421, 421, BIDE_KIND_TRANSIENT, BIDE_REACH_REFUSED, BIDE_FLAG_FRESH},    /* 15.5.20: MAY, whatever the method */
     {425, 425, BIDE_KIND_TRANSIENT, BIDE_REACH_REFUSED, BIDE_FLAG_ONCE | BIDE_FLAG_FRESH}, /* RFC 8470 5.2 */
     {429, 429, BIDE_KIND_THROTTLED, BIDE_REACH_ANSWERED, 0},                               /* RFC 6585 section 4 */
@@ -78,10 +78,10 @@ struct bide_outcome core_classify(int32_t number, const struct bide_rules *table
     const struct bide_rule *rule = find(user, number);
     if (rule != NULL)
         return outcome_of(rule);
-    if (user->only &&
-        usual.kind != BIDE_KIND_OK) /* no flags: a 409 that is not named is not retried for a key either */
-        return (struct bide_outcome){.kind = BIDE_KIND_PERMANENT, .reach = usual.reach};
-    return usual;
+    if (!user->only || usual.kind == BIDE_KIND_OK)
+        return usual;
+    /* Without flags: a 409 that is not named is not retried for a key either. */
+    return (struct bide_outcome){.kind = BIDE_KIND_PERMANENT, .reach = usual.reach};
 }
 
 struct bide_outcome bide_classify_http(int status, const struct bide_rules *rules)

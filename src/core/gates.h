@@ -30,7 +30,13 @@ enum core_hot {
     CORE_HOT_ON_EMPTY_OPEN = 1u << 13,
     CORE_HOT_TRUST_SHIFT = 14, /* two bits of enum bide_trust */
     CORE_HOT_OBSERVE_SHIFT = 16,
+
+    /* None of these: a first attempt starts without being counted or asked more than a calm breaker asks. */
+    CORE_HOT_BEGINS = CORE_HOT_FIRST | CORE_HOT_THROTTLE | CORE_HOT_IN_FLIGHT | CORE_HOT_KEYS | CORE_HOT_QUIET_FIRST,
+    /* None of these (so tokens, and a time window): its success teaches nothing but one healthy vote. */
+    CORE_HOT_ENDS = CORE_HOT_BREAKER_KIND | CORE_HOT_SLOW | CORE_HOT_BUDGET_KIND | CORE_HOT_THROTTLE | CORE_HOT_LATENCY,
 };
+_Static_assert(BIDE_BREAKER_TIME_WINDOW == 0 && BIDE_BUDGET_TOKENS == 0, "CORE_HOT_ENDS means these by zero");
 
 static inline uint64_t core_slot(const struct bide_target *t)
 {
@@ -52,8 +58,23 @@ static inline enum bide_breaker_kind core_hot_breaker(uint32_t hot)
     return (enum bide_breaker_kind)(hot & CORE_HOT_BREAKER_KIND);
 }
 
-/* Copies `size` bytes (whole words) of the configuration in force, from `offset`, unmixed. */
-void core_config_part(const struct bide_target *t, void *into, size_t offset, size_t size);
+/* Configurations are copied as words, though their fields are smaller. */
+typedef uint64_t core_word __attribute__((may_alias));
+
+/* Copies `size` bytes (whole words) of the configuration in force, from `offset`, unmixed. The size is known when
+ * compiling, so the loop becomes a few loads and stores. */
+static inline __attribute__((always_inline)) void core_config_part(const struct bide_target *t, void *into,
+                                                                   size_t offset, size_t size)
+{
+    uint64_t seen;
+    do {
+        seen = __atomic_load_n(&t->active, __ATOMIC_ACQUIRE);
+        const core_word *from = (const core_word *)(const void *)((const char *)&t->config[seen & 1] + offset);
+#pragma GCC unroll 16
+        for (size_t i = 0; i < size / sizeof(core_word); i++)
+            ((core_word *)into)[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
+    } while (!core_still(&t->active, seen));
+}
 
 static inline void core_budget_config(const struct bide_target *t, struct bide_budget_config *into)
 {
@@ -73,7 +94,14 @@ static inline uint32_t core_in_flight_max(const struct bide_target *t)
 }
 
 /* The sum of one counter over all lanes; `member` is its offset in a lane. */
-uint64_t core_lanes_sum(const struct bide_target *t, size_t member);
+static inline uint64_t core_lanes_sum(const struct bide_target *t, size_t member)
+{
+    uint64_t sum = 0;
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < BIDE_LANES; i++)
+        sum += core_load((const uint64_t *)(const void *)((const char *)&t->lane[i] + member));
+    return sum;
+}
 
 /* When the server's request for quiet ends, cut to quiet_max_ns from now; 0: not after now. */
 int64_t core_quiet_until(const struct bide_target *t, int64_t now_ns);
@@ -82,7 +110,7 @@ int64_t core_quiet_until(const struct bide_target *t, int64_t now_ns);
 
 struct core_charge {
     enum bide_budget_kind kind;
-    uint32_t amount; /* tokens: milli. window: the epoch it was counted in */
+    uint32_t amount; /* tokens: milli. window: the epoch it was counted in. concurrency: places held */
 };
 
 /* Takes the price of one retry after a failure of that kind, all or nothing. */
@@ -93,13 +121,19 @@ bool core_budget_take(struct bide_target *t, const struct bide_outcome *why, int
 void core_budget_give_back(struct bide_target *t, struct core_charge charge);
 
 /* A first attempt goes out. */
-void core_budget_first(struct bide_target *t, uint32_t hot, uint32_t lane, int64_t now_ns);
+void core_budget_first(struct bide_target *t, uint32_t lane, int64_t now_ns);
 
 /* A failure that could be retried. */
 void core_budget_failure(struct bide_target *t, int64_t now_ns);
 
-/* A call succeeded; last_milli is its last charge in tokens, 0 if it needed no retry. */
-void core_budget_success(struct bide_target *t, uint32_t hot, uint32_t last_milli);
+/* A call succeeded; last_milli is its last charge in tokens, 0 if it needed no retry. A full bucket is only read. */
+void core_budget_earn(struct bide_target *t, uint32_t last_milli);
+
+/* Nothing to earn: the level (low 28 bits of the word) has reached the capacity. */
+static inline bool core_budget_is_full(const struct bide_target *t)
+{
+    return (core_load(&t->budget) & BIDE_CAPACITY_MAX_MILLI) >= core_load(&t->hot[core_slot(t)][1]) >> 32;
+}
 
 /* The deciding word of a new budget. */
 uint64_t core_budget_fresh(const struct bide_budget_config *c, int64_t now_ns);
@@ -111,6 +145,7 @@ bool core_budget_blank(const struct bide_target *t, int64_t now_ns);
  * is set so that both kinds read it as "less"; after it the window is counted anew from what was carried. */
 struct core_carry {
     bool moved;
+    bool drained; /* it could not afford a retry */
     uint64_t requests, retries;
 };
 struct core_carry core_budget_before(struct bide_target *t, const struct bide_budget_config *next, int64_t now_ns);
@@ -136,6 +171,14 @@ static inline uint32_t core_breaker_generation(uint64_t word)
     return (uint32_t)(word >> 7) & CORE_LEASE_GENERATION;
 }
 
+/* Closed since the round began? */
+static inline bool core_breaker_still_closed(const struct bide_target *t, uint32_t lease)
+{
+    uint64_t word = core_load(&t->breaker), state = word & 7;
+    return core_breaker_generation(word) == lease &&
+           (state == BIDE_BREAKER_CLOSED || state == BIDE_BREAKER_HELD_CLOSED);
+}
+
 /* May an attempt start now? */
 struct core_admission core_breaker_admit(struct bide_target *t, uint64_t seed, int64_t now_ns);
 
@@ -153,6 +196,18 @@ struct core_ballot {
 };
 
 void core_breaker_vote(struct bide_target *t, const struct core_ballot *ballot, uint32_t hot, int64_t now_ns);
+
+/* A healthy vote in good times: counted in its lane, nothing else. False: it needs core_breaker_vote. */
+static inline bool core_breaker_fine(struct bide_target *t, uint32_t lease, uint32_t lane, int64_t now_ns)
+{
+    uint64_t word = core_load(&t->breaker);
+    if (!CORE_BREAKER_CALM(word) || core_breaker_generation(word) != lease)
+        return false;
+    if (now_ns >= (int64_t)core_load(&t->votes.edge_ns))
+        return false; /* a new slot of the window begins */
+    core_add(&t->lane[lane].healthy, 1);
+    return true;
+}
 
 /* Opens a closed breaker whatever the evidence: the budget is empty and on_empty says so. */
 void core_breaker_trip(struct bide_target *t, uint64_t seed, int64_t now_ns);
@@ -175,8 +230,9 @@ struct core_share_of {
 };
 struct core_share_of core_throttle_share(uint64_t requests, uint64_t accepts, uint32_t k_milli);
 
-bool core_key_take(struct bide_target *t, uint32_t key, int64_t now_ns);
-void core_key_give_back(struct bide_target *t, uint32_t key, int64_t now_ns);
+/* One retry more of that key. The tick tells, when it is given back, which one it was. */
+bool core_key_take(struct bide_target *t, uint32_t key, int64_t now_ns, uint32_t *tick);
+void core_key_give_back(struct bide_target *t, uint32_t key, uint32_t tick);
 bool core_key_blank(const struct bide_target *t, int64_t now_ns);
 
 void core_latency_note(struct bide_target *t, int64_t latency_ns);

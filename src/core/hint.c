@@ -89,7 +89,7 @@ static bool take_limit(struct core_cursor *cursor, int64_t *seconds)
            core_may_be(&value[PARTITION], CORE_BYTES);
 }
 
-/* draft-ietf-httpapi-ratelimit-headers section 4: a List (RFC 9651 3.1) of Strings; "malformed [...] MUST be ignored". */
+/* draft-ietf-httpapi-ratelimit-headers: a List (RFC 9651 4.2.1) of Strings; a malformed field MUST be ignored. */
 struct bide_hint bide_hint_ratelimit(struct bide_text value)
 {
     struct core_cursor cursor = core_read(value);

@@ -37,7 +37,7 @@ static struct limit limit_of(const struct bide_target *t, uint32_t key, int64_t 
     core_config_part(t, &c, 0, offsetof(struct bide_target_config, quiet_max_ns));
     return (struct limit){.tag = key >> 12,
                           .tick = (uint64_t)now_ns >> TICK_SHIFT & TICKS,
-                          .interval = ((uint64_t)c.key_interval_ns >> TICK_SHIFT) + 1,
+                          .interval = ((uint64_t)c.key_interval_ns >> TICK_SHIFT) + 2, /* both ends are rounded down */
                           .most = c.key_retries,
                           .first = key % SETS * WAYS};
 }
@@ -49,52 +49,53 @@ static bool counts(struct entry e, const struct limit *l)
     return e.retries > 0 && (age < l->interval || age > TICKS / 2);
 }
 
-/* The word of this key, or one that no longer counts, or NULL. */
-static uint64_t *place(struct bide_target *t, const struct limit *l)
+struct place {
+    uint64_t *word; /* NULL: the set is full */
+    uint64_t seen;
+};
+
+/* The word of this key, or one that no longer counts. */
+static struct place find(struct bide_target *t, const struct limit *l)
 {
-    uint64_t *free_one = NULL;
+    struct place found = {NULL, 0};
     for (uint32_t i = 0; i < WAYS; i++) {
-        uint64_t *word = &t->key[l->first + i];
-        struct entry e = unpack(core_load(word));
-        if (e.tag == l->tag && e.retries > 0)
-            return word;
+        struct place here = {&t->key[l->first + i], core_load(&t->key[l->first + i])};
+        struct entry e = unpack(here.seen);
+        if (e.tag == l->tag && counts(e, l))
+            return here;
         if (!counts(e, l))
-            free_one = word;
+            found = here;
     }
-    return free_one;
+    return found;
 }
 
-bool core_key_take(struct bide_target *t, uint32_t key, int64_t now_ns)
+bool core_key_take(struct bide_target *t, uint32_t key, int64_t now_ns, uint32_t *tick)
 {
     struct limit l = limit_of(t, key, now_ns);
-    for (;;) {
-        uint64_t *word = place(t, &l);
-        if (!word)
+    struct place p;
+    struct entry e;
+    *tick = (uint32_t)l.tick;
+    do {
+        p = find(t, &l);
+        e = unpack(p.seen);
+        if (!p.word || (counts(e, &l) && e.retries >= l.most))
             return false;
-        uint64_t old = core_load(word);
-        struct entry e = unpack(old);
-        e = counts(e, &l) ? e : (struct entry){.tag = l.tag};
-        if (e.tag != l.tag || e.retries >= l.most)
-            return false;
-        e.retries++;
-        e.last = l.tick;
-        if (core_cas(word, &old, pack(e)))
-            return true;
-    }
+        e = (struct entry){l.tag, counts(e, &l) ? e.retries + 1 : 1, l.tick};
+    } while (!core_cas(p.word, &p.seen, pack(e)));
+    return true;
 }
 
-void core_key_give_back(struct bide_target *t, uint32_t key, int64_t now_ns)
+/* Only if no other retry of the key was counted since: it might be of a later interval. */
+void core_key_give_back(struct bide_target *t, uint32_t key, uint32_t tick)
 {
-    struct limit l = limit_of(t, key, now_ns);
     for (uint32_t i = 0; i < WAYS; i++) {
-        uint64_t word = core_load(&t->key[l.first + i]);
-        struct entry e = unpack(word);
-        while (e.tag == l.tag && e.retries > 0) {
-            e.retries--;
-            if (core_cas(&t->key[l.first + i], &word, pack(e)))
-                return;
-            e = unpack(word);
-        }
+        uint64_t *word = &t->key[key % SETS * WAYS + i], seen = core_load(word);
+        struct entry e = unpack(seen);
+        if (e.tag != key >> 12 || (uint32_t)e.last != tick || e.retries == 0)
+            continue;
+        e.retries--;
+        (void)core_cas(word, &seen, pack(e)); /* losing means that another one was counted */
+        return;
     }
 }
 

@@ -1,13 +1,13 @@
 /* latency.c - how long attempts take, as a histogram small enough to live in a target.
  *
- * Sixteen octaves from 2^17 ns (131 us) to 2^33 ns (8.6 s), each in four equal parts, 16-bit counters, four to a word.
+ * Fifteen octaves from 2^17 ns (131 us) to 2^32 ns (4.3 s), each in four equal parts, 16-bit counters, four to a word.
  * An answer is the upper end of a part: at most 25 % too high, never too low. When 1024 were seen all counters are
  * halved, so that the recent ones weigh more. Faster and slower ones fall into the first and last part. */
 #include <bide/target.h>
 
 #include "gates.h"
 
-#define OCTAVES   16u
+#define OCTAVES   15u
 #define PARTS     4u
 #define LOWEST    17u
 #define SEEN      OCTAVES /* index of the word that counts them all */

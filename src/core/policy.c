@@ -8,7 +8,9 @@
 #include <bide/policy.h>
 #include <bide/target.h>
 
+#include "label.h"
 #include "saturate.h"
+#include "text.h"
 
 #define MS BIDE_MS
 #define S  BIDE_S
@@ -235,26 +237,18 @@ static const char *const purposes[] = {
 
 const char *bide_preset_label(enum bide_preset preset)
 {
-    return (unsigned)preset < BIDE_PRESET_COUNT ? labels[preset] : "unknown";
+    return CORE_LABEL(labels, preset);
 }
 
 const char *bide_preset_purpose(enum bide_preset preset)
 {
-    return (unsigned)preset < BIDE_PRESET_COUNT ? purposes[preset] : "unknown";
-}
-
-static bool same(const char *text, const char *name, size_t length)
-{
-    size_t i = 0;
-    while (i < length && text[i] != 0 && text[i] == name[i])
-        i++;
-    return i == length && text[i] == 0;
+    return CORE_LABEL(purposes, preset);
 }
 
 enum bide_preset bide_preset_by_name(const char *name, size_t length)
 {
     unsigned i = 0;
-    while (i < BIDE_PRESET_COUNT && !same(labels[i], name, length))
+    while (i < BIDE_PRESET_COUNT && !core_same((struct bide_text){name, length}, labels[i]))
         i++;
     return (enum bide_preset)i;
 }
@@ -431,6 +425,8 @@ static enum bide_err check_policy_relations(const struct bide_policy *p, struct 
         {p->cap_ns < p->base_ns, "cap_ns", p->cap_ns, "base_ns or more"},
         {p->throttled_base_ns > p->cap_ns, "throttled_base_ns", p->throttled_base_ns, "cap_ns or less"},
         {p->floor_ns > p->base_ns, "floor_ns", p->floor_ns, "base_ns or less"},
+        {p->throttled_base_ns > 0 && p->throttled_base_ns < p->floor_ns, "throttled_base_ns", p->throttled_base_ns,
+         "0 (as base_ns), or floor_ns or more"},
         {proportional && p->jitter_lo_permille > p->jitter_hi_permille, "jitter_lo_permille", p->jitter_lo_permille,
          "jitter_hi_permille or less"},
         {proportional && p->jitter_hi_permille > 1000 && !p->jitter_past_cap, "jitter_hi_permille",
@@ -487,11 +483,13 @@ enum bide_err bide_target_config_check(const struct bide_target_config *config, 
 
 /* ---- copies between versions ---- */
 
+#define SIZE_SANE 4096u /* a larger struct_size is garbage, not a newer version */
+
 enum bide_err bide_policy_copy(struct bide_policy *into, const struct bide_policy *from, struct bide_problem *problem)
 {
     const unsigned char *source = (const unsigned char *)from;
     size_t known = from->struct_size < sizeof *into ? from->struct_size : sizeof *into;
-    if (from->struct_size < offsetof(struct bide_policy, backoff))
+    if (from->struct_size < offsetof(struct bide_policy, backoff) || from->struct_size > SIZE_SANE)
         return wrong(problem, "struct_size", from->struct_size, "what bide_policy_init set");
     for (size_t i = known; i < from->struct_size; i++)
         if (source[i] != 0)

@@ -12,16 +12,11 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Where the numbers of one name begin. The seed is mixed first, so that neighbouring seeds have nothing in common. */
-static uint64_t origin(struct core_chance chance)
-{
-    uint64_t name = (uint64_t)chance.draw << 8 | (uint64_t)chance.purpose;
-    return mix(mix(chance.seed + GOLDEN) ^ name * GOLDEN);
-}
-
+/* Number `name` of the SplitMix64 stream that starts at the seed. */
 uint64_t core_random(struct core_chance chance)
 {
-    return mix(origin(chance) + GOLDEN);
+    uint64_t name = (uint64_t)chance.draw << 8 | (uint64_t)chance.purpose;
+    return mix(chance.seed + name * GOLDEN);
 }
 
 /* The upper half of the 128-bit product, from 32-bit parts: wasm32 has no wide multiply without an import. */
@@ -36,13 +31,13 @@ static uint64_t product_high(uint64_t a, uint64_t b)
 /* Lemire's method: scale by multiplying, and reject the few products that would favour some results. */
 uint64_t core_uniform(struct core_chance chance, uint64_t most)
 {
-    uint64_t state = origin(chance) + GOLDEN, range = most + 1, x = mix(state);
+    uint64_t range = most + 1, x = core_random(chance);
     if (range == 0)
         return x;
     if (x * range < range) {
         uint64_t unfair = (UINT64_MAX - most) % range; /* 2^64 mod range */
         while (x * range < unfair)
-            x = mix(state += GOLDEN);
+            x = mix(x + GOLDEN);
     }
     return product_high(x, range);
 }

@@ -1,7 +1,7 @@
 /* random.h - chance as a function: a random number is named by (seed, draw, purpose), not taken from a stream.
  *
  * The same name gives the same number on every platform, and a new purpose does not shift the numbers of the others.
- * The mixer is the finaliser of SplitMix64 over a Weyl sequence; ranges are unbiased and include both ends. */
+ * Each seed is a SplitMix64 stream, and (draw, purpose) is a place in it; ranges are unbiased and include both ends. */
 #ifndef CORE_RANDOM_H
 #define CORE_RANDOM_H
 

@@ -19,6 +19,13 @@ static inline int64_t core_sum(int64_t a, int64_t b)
     return a > BIDE_NEVER - b ? BIDE_NEVER : a + b;
 }
 
+/* The earlier of now + wait and the limit: without saturation, for an unsigned sum of the two cannot wrap. */
+static inline int64_t core_by(int64_t now, int64_t wait, int64_t limit)
+{
+    uint64_t then = (uint64_t)now + (uint64_t)wait;
+    return then < (uint64_t)limit ? (int64_t)then : limit;
+}
+
 static inline int64_t core_product(int64_t a, int64_t b)
 {
     return a != 0 && b > BIDE_NEVER / a ? BIDE_NEVER : a * b; /* no 128-bit product: wasm32 would import it */

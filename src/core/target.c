@@ -16,21 +16,7 @@
 #define OWNER_STEP  (UINT64_C(1) << 16)
 #define CLAIM_STALE (10 * BIDE_S)
 
-/* Configurations are copied as words, though their fields are smaller. */
-typedef uint64_t word __attribute__((may_alias));
-
 /* ---- configuration ---- */
-
-void core_config_part(const struct bide_target *t, void *into, size_t offset, size_t size)
-{
-    uint64_t seen;
-    do {
-        seen = __atomic_load_n(&t->active, __ATOMIC_ACQUIRE);
-        const word *from = (const word *)(const void *)((const char *)&t->config[seen & 1] + offset);
-        for (size_t i = 0; i < size / sizeof(word); i++)
-            ((word *)into)[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
-    } while (!core_still(&t->active, seen));
-}
 
 void bide_target_config_get(const struct bide_target *target, struct bide_target_config *config)
 {
@@ -46,9 +32,9 @@ static uint64_t pack_hot(const struct bide_target_config *c)
 {
     const struct bide_budget_config *b = &c->budget;
     bool tokens = b->kind == BIDE_BUDGET_TOKENS;
+    bool first = tokens ? b->earn_first_milli > 0 : b->kind != BIDE_BUDGET_NONE;
     return (uint32_t)c->breaker.kind | (uint32_t)b->kind << CORE_HOT_BUDGET_SHIFT |
-           flag_if(c->breaker.slow_ns != BIDE_NEVER, CORE_HOT_SLOW) |
-           flag_if(tokens ? b->earn_first_milli > 0 : b->kind == BIDE_BUDGET_WINDOW, CORE_HOT_FIRST) |
+           flag_if(c->breaker.slow_ns != BIDE_NEVER, CORE_HOT_SLOW) | flag_if(first, CORE_HOT_FIRST) |
            flag_if(b->refund_permille > 0, CORE_HOT_REFUND) |
            flag_if(tokens && b->cost_failure_milli > 0, CORE_HOT_COST_FAILURE) |
            flag_if(c->throttle_k_milli > 0, CORE_HOT_THROTTLE) | flag_if(c->in_flight_max > 0, CORE_HOT_IN_FLIGHT) |
@@ -64,28 +50,35 @@ static uint64_t pack_earn(const struct bide_budget_config *b)
 
 static void write_slot(struct bide_target *t, uint64_t slot, const struct bide_target_config *c)
 {
-    const word *from = (const word *)(const void *)c;
-    word *into = (word *)(void *)&t->config[slot];
-    for (size_t i = 0; i < sizeof *c / sizeof(word); i++)
+    const core_word *from = (const core_word *)(const void *)c;
+    core_word *into = (core_word *)(void *)&t->config[slot];
+    for (size_t i = 0; i < sizeof *c / sizeof(core_word); i++)
         __atomic_store_n(&into[i], from[i], __ATOMIC_RELEASE);
     core_store(&t->hot[slot][0], pack_hot(c));
     core_store(&t->hot[slot][1], c->budget.kind == BIDE_BUDGET_TOKENS ? pack_earn(&c->budget) : 0);
 }
 
-/* ---- making and reloading ---- */
-
-static void wipe(struct bide_target *t)
+static void publish(struct bide_target *t, const struct bide_target_config *next)
 {
-    word *at = (word *)(void *)t;
-    for (size_t i = 1; i < sizeof *t / sizeof(word); i++)
-        __atomic_store_n(&at[i], 0, __ATOMIC_RELAXED);
+    uint64_t generation = core_load(&t->active);
+    write_slot(t, (generation + 1) & 1, next);
+    __atomic_store_n(&t->active, generation + 1, __ATOMIC_RELEASE);
 }
 
-static void make(struct bide_target *t, const struct bide_target_config *config, int64_t now_ns)
+/* ---- making and reloading ---- */
+
+static void clear_words(uint64_t *from, const uint64_t *end)
 {
-    wipe(t);
-    write_slot(t, 0, config);
-    core_store(&t->budget, core_budget_fresh(&config->budget, now_ns));
+    for (; from < end; from++)
+        core_store(from, 0);
+}
+
+/* All state, as if new. Identity and configuration are not touched: a call of an earlier owner may be reading them. */
+static void wipe(struct bide_target *t, const struct bide_budget_config *budget, int64_t now_ns)
+{
+    clear_words(&t->breaker, (uint64_t *)(void *)t->config);
+    clear_words((uint64_t *)(void *)t->lane, (uint64_t *)(void *)(t + 1));
+    core_store(&t->budget, core_budget_fresh(budget, now_ns));
 }
 
 enum bide_err bide_target_init(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
@@ -95,7 +88,10 @@ enum bide_err bide_target_init(struct bide_target *target, const struct bide_tar
     if (err != BIDE_OK)
         return err;
     target->identity = LAYOUT;
-    make(target, config, now_ns);
+    target->active = 0;
+    target->claim = 0;
+    write_slot(target, 0, config);
+    wipe(target, &config->budget, now_ns);
     return BIDE_OK;
 }
 
@@ -108,7 +104,8 @@ enum bide_err bide_target_reuse(struct bide_target *target, const struct bide_ta
         return err;
     uint64_t identity = core_load(&target->identity);
     core_store(&target->identity, LAYOUT | ((identity + OWNER_STEP) & OWNER));
-    make(target, config, now_ns);
+    publish(target, config);
+    wipe(target, &config->budget, now_ns);
     return BIDE_OK;
 }
 
@@ -126,15 +123,15 @@ static bool evidence_fits(const struct bide_breaker_config *a, const struct bide
 
 static void swap(struct bide_target *t, const struct bide_target_config *next, int64_t now_ns)
 {
-    struct bide_breaker_config breaker;
-    uint64_t generation = core_load(&t->active);
-    core_breaker_config(t, &breaker);
+    struct bide_target_config old;
+    bide_target_config_get(t, &old);
     struct core_carry carry = core_budget_before(t, &next->budget, now_ns);
-    write_slot(t, (generation + 1) & 1, next);
-    __atomic_store_n(&t->active, generation + 1, __ATOMIC_RELEASE);
+    publish(t, next);
     core_budget_after(t, &next->budget, carry, now_ns);
-    if (!evidence_fits(&breaker, &next->breaker))
+    if (!evidence_fits(&old.breaker, &next->breaker))
         core_breaker_forget(t);
+    if (old.throttle_window_ns != next->throttle_window_ns)
+        clear_words((uint64_t *)(void *)&t->asks, t->latency);
 }
 
 enum bide_err bide_target_configure(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
@@ -152,14 +149,6 @@ enum bide_err bide_target_configure(struct bide_target *target, const struct bid
 
 /* ---- what the gates share ---- */
 
-uint64_t core_lanes_sum(const struct bide_target *t, size_t member)
-{
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < BIDE_LANES; i++)
-        sum += core_load((const uint64_t *)(const void *)((const char *)&t->lane[i] + member));
-    return sum;
-}
-
 int64_t core_quiet_until(const struct bide_target *t, int64_t now_ns)
 {
     int64_t until = (int64_t)core_load(&t->quiet_ns), most;
@@ -174,12 +163,14 @@ int64_t bide_target_quiet_until(const struct bide_target *target, int64_t now_ns
     return core_quiet_until(target, now_ns);
 }
 
-void bide_target_quiet(struct bide_target *target, int64_t until_ns)
+void bide_target_quiet(struct bide_target *target, int64_t until_ns, int64_t now_ns)
 {
     uint64_t old = core_load(&target->quiet_ns);
     while ((int64_t)old < until_ns)
-        if (core_cas(&target->quiet_ns, &old, (uint64_t)until_ns))
+        if (core_cas(&target->quiet_ns, &old, (uint64_t)until_ns)) {
+            core_store(&target->asked_ns, (uint64_t)now_ns);
             return;
+        }
 }
 
 bool bide_target_is_blank(const struct bide_target *target, int64_t now_ns)

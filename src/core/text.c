@@ -101,7 +101,7 @@ struct core_cursor core_read(struct bide_text text)
 
 static void put_char(struct core_pen *pen, char c)
 {
-    if (pen->length + 1 < pen->size)
+    if (pen->length < pen->size) /* the last place too: core_put_end ends the text there */
         pen->text[pen->length] = c;
     pen->length++;
 }

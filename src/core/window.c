@@ -5,19 +5,27 @@
 #define VALUE      ((UINT64_C(1) << VALUE_BITS) - 1)
 #define EPOCHS     (UINT64_C(0xffffff))
 
+/* Clocks of two threads differ a little: a now from before the present slot counts as its beginning. */
 static uint64_t epoch_of(struct core_window w, int64_t now_ns)
 {
-    return (uint64_t)now_ns / (uint64_t)w.slot_ns;
+    int64_t begun_ns = (int64_t)core_load(&w.words->edge_ns) - w.slot_ns;
+    return (uint64_t)(now_ns > begun_ns ? now_ns : begun_ns) / (uint64_t)w.slot_ns;
+}
+
+/* As a slot keeps it: never 0, so that a cleared word is of no epoch. */
+static uint64_t short_of(uint64_t epoch)
+{
+    return epoch % EPOCHS + 1;
 }
 
 static uint64_t pack(uint64_t epoch, uint64_t value)
 {
-    return (epoch & EPOCHS) << VALUE_BITS | (value & VALUE);
+    return short_of(epoch) << VALUE_BITS | (value & VALUE);
 }
 
 static bool is_of(uint64_t word, uint64_t epoch)
 {
-    return word >> VALUE_BITS == (epoch & EPOCHS);
+    return word >> VALUE_BITS == short_of(epoch);
 }
 
 static void begin(uint64_t *word, uint64_t epoch, uint64_t value)
@@ -46,7 +54,7 @@ void core_window_uncount(struct core_window w, uint32_t epoch)
 {
     for (uint32_t i = 0; i < BIDE_SLOTS; i++) {
         uint64_t word = core_load(&w.words->count[i]);
-        while (is_of(word, epoch) && (word & VALUE) > 0)
+        while (word >> VALUE_BITS == epoch && (word & VALUE) > 0)
             if (core_cas(&w.words->count[i], &word, word - 1))
                 return;
     }
@@ -73,7 +81,9 @@ struct core_marks core_window_oldest(struct core_window w, struct core_marks oth
     return otherwise;
 }
 
+/* A mark that another thread set after the total was summed may be above it. */
 uint64_t core_window_since(uint64_t total, uint64_t mark)
 {
-    return (total - mark) & VALUE;
+    uint64_t since = (total - mark) & VALUE;
+    return since <= VALUE / 2 ? since : 0;
 }

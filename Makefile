@@ -1,0 +1,53 @@
+# For people. The build itself is CMake's (CMakeLists.txt, CMakePresets.json); each target here is a line or two.
+#
+# The release build is in build/, the others are in build/<preset>.
+
+PREFIX ?= /usr/local
+JOBS := $(shell nproc)
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
+export CTEST_PARALLEL_LEVEL ?= $(JOBS)
+# Asked for each command anew: tools/setup may have just installed ninja.
+export CMAKE_GENERATOR ?= $(if $(shell command -v ninja),Ninja,Unix Makefiles)
+
+.PHONY: all setup test asan tsan fuzz check coverage bench install clean help
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+all: build-release       ## build the libraries and the tests, in build/
+
+setup:                   ## install missing packages, or say which
+	@tools/setup
+
+test: test-release asan tsan ## build and run all tests: release, then under the sanitizers
+
+asan: test-asan          ## the tests with address and undefined-behaviour sanitizers (clang)
+
+tsan: test-tsan          ## the tests with the thread sanitizer
+
+fuzz: test-fuzz          ## a short run of every fuzzer
+
+check: setup             ## format, lint, include rules, banned calls, headers, WebAssembly
+	@tools/check
+
+coverage: setup          ## line and branch coverage of src/core; fails below 100 %
+	@tools/coverage
+
+bench: build-release     ## print the table of costs, write build/bench.json
+	bench/run build
+
+install: build-release   ## into $(DESTDIR)$(PREFIX)
+	cmake --install build --prefix "$(PREFIX)"
+
+clean:                   ## remove build/
+	rm -rf build
+
+help:                    ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
+
+build-%: setup
+	@cmake --preset $* > /dev/null
+	@cmake --build --preset $*
+
+test-%: build-%
+	@echo "== tests: $*"
+	@ctest --preset $*

@@ -1,0 +1,170 @@
+/* entropy.c - seeds for calls, different in every thread and in every process.
+ *
+ * Each thread has a generator of its own (xoshiro256**, Blackman and Vigna), so that drawing takes no lock and no system
+ * call. It is seeded by getrandom at the thread's first draw.
+ *
+ * The danger is fork: a child that inherits its parent's generator draws the same jitter as its parent and as all its
+ * siblings, and the whole pre-fork server retries in step. So the process keeps its epoch, a number, in a page that the
+ * kernel wipes in every child (MADV_WIPEONFORK): a generator belongs to the epoch it was seeded in, and in a child no
+ * epoch matches. This sees every kind of child with memory of its own, raw clone included, which pthread_atfork does
+ * not. A vfork child shares the memory, page and generator alike, and simply advances them.
+ *
+ * Where the kernel has no such page (before 4.14, some sandboxes) the process id takes the place of the epoch. That costs
+ * a system call per draw, and a child whose id equals its parent's, as in a new PID namespace, goes unnoticed.
+ *
+ * Where getrandom has nothing to give (very early in boot, or forbidden) the clocks, process, thread and addresses are
+ * mixed instead: different, if not unpredictable.
+ *
+ * Known weaknesses: a virtual machine that is snapshotted and resumed twice goes on with one generator. A task cloned
+ * with CLONE_VM but without a thread-local area of its own races with its parent for the generator. Neither bide_seed
+ * nor bide_lane may be called from a signal handler. */
+#include <bide/clock.h>
+#include <bide/entropy.h>
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / phi: the Weyl step of SplitMix64 */
+
+struct generator {
+    uint64_t epoch; /* 0: never seeded */
+    uint64_t state[4];
+};
+
+static __thread struct generator mine;
+static __thread uint32_t my_lane; /* 0: not given yet */
+
+static uint64_t *epoch_page;    /* NULL: not mapped yet; &no_page: cannot be had */
+static uint64_t no_page;        /* only its address is used */
+static uint64_t epochs;         /* handed out so far, ancestors' included: a child's are always new to it */
+static uint32_t lanes;          /* handed out so far */
+static uint64_t fallback_draws; /* tells apart threads that seed in the same nanosecond */
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+static uint64_t rotate(uint64_t x, unsigned by)
+{
+    return x << by | x >> (64 - by);
+}
+
+static uint64_t *map_page(void)
+{
+    void *page = mmap(NULL, sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return &no_page;
+    if (madvise(page, sizeof(uint64_t), MADV_WIPEONFORK) == 0)
+        return page;
+    munmap(page, sizeof(uint64_t));
+    return &no_page;
+}
+
+/* Several threads may map at once: the first one's page stays, the others' go. */
+static uint64_t *page_of_process(void)
+{
+    uint64_t *page = __atomic_load_n(&epoch_page, __ATOMIC_ACQUIRE);
+    if (page != NULL)
+        return page;
+    uint64_t *made = map_page();
+    if (__atomic_compare_exchange_n(&epoch_page, &page, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return made;
+    if (made != &no_page)
+        munmap(made, sizeof *made);
+    return page;
+}
+
+/* A number that no generator in this memory was seeded under, unless it was by this very process. Never 0. */
+static uint64_t epoch_of_process(void)
+{
+    uint64_t *page = page_of_process();
+    if (page == &no_page)
+        return (uint64_t)getpid();
+    uint64_t epoch = __atomic_load_n(page, __ATOMIC_RELAXED);
+    if (epoch != 0)
+        return epoch;
+    uint64_t next = __atomic_add_fetch(&epochs, 1, __ATOMIC_RELAXED);
+    if (__atomic_compare_exchange_n(page, &epoch, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return next;
+    return epoch; /* another thread was faster */
+}
+
+static bool fill_by_kernel(void *bytes, size_t size)
+{
+    for (size_t got = 0; got < size;) {
+        ssize_t n =
+            getrandom((char *)bytes + got, size - got, GRND_NONBLOCK); /* a seed is not worth blocking at boot */
+        if (n > 0)
+            got += (size_t)n;
+        else if (n == 0 || errno != EINTR)
+            return false;
+    }
+    return true;
+}
+
+static void fill_by_circumstance(uint64_t *words, size_t count)
+{
+    struct timespec wall = {0};
+    clock_gettime(CLOCK_REALTIME, &wall);
+    const uint64_t known[] = {
+        (uint64_t)bide_now(),
+        (uint64_t)wall.tv_sec * (uint64_t)BIDE_S + (uint64_t)wall.tv_nsec,
+        (uint64_t)getpid() << 32 ^ (uint64_t)gettid(),
+        (uint64_t)(uintptr_t)&mine, /* thread */
+        (uint64_t)(uintptr_t)&wall, /* stack */
+        (uint64_t)(uintptr_t)&mix,  /* image */
+        __atomic_add_fetch(&fallback_draws, 1, __ATOMIC_RELAXED),
+    };
+    uint64_t pool = GOLDEN;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        pool = mix(pool + known[i]) + GOLDEN;
+    for (size_t i = 0; i < count; i++)
+        words[i] = mix(pool += GOLDEN);
+}
+
+static void seed(struct generator *g, uint64_t epoch)
+{
+    int saved = errno;
+    if (!fill_by_kernel(g->state, sizeof g->state))
+        fill_by_circumstance(g->state, sizeof g->state / sizeof *g->state);
+    if ((g->state[0] | g->state[1] | g->state[2] | g->state[3]) == 0)
+        g->state[0] = GOLDEN; /* the one state that xoshiro never leaves */
+    g->epoch = epoch;
+    errno = saved;
+}
+
+static uint64_t draw(struct generator *g)
+{
+    uint64_t *s = g->state, result = rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = rotate(s[3], 45);
+    return result;
+}
+
+uint64_t bide_seed(void)
+{
+    uint64_t epoch = epoch_of_process();
+    if (mine.epoch != epoch)
+        seed(&mine, epoch);
+    uint64_t number = draw(&mine);
+    return number != 0 ? number : GOLDEN; /* 0 means "none" in a request */
+}
+
+uint32_t bide_lane(void)
+{
+    if (my_lane == 0)
+        my_lane = __atomic_add_fetch(&lanes, 1, __ATOMIC_RELAXED);
+    return my_lane - 1;
+}

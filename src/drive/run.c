@@ -1,0 +1,78 @@
+/* run.c - the blocking way to make a call: a few lines over the engine that decide nothing.
+ *
+ * The loop obeys one verdict with one deed, and tells the listener of each verdict before it obeys. One thread makes one
+ * attempt at a time: the wake-up of a hedge, which comes with a START, is ignored.
+ *
+ * Cancellation is looked at before each attempt and during each wait. A START that finds the call cancelled is taken
+ * back before anyone hears of it, so the listener hears START exactly once per attempt made. A cancellation that comes
+ * while an attempt runs does not reach into it: its outcome is reported first, since it may be the success that was
+ * wanted, and the call is cancelled only if that did not end it. */
+#include <bide/clock.h>
+#include <bide/entropy.h>
+#include <bide/run.h>
+
+#include <assert.h>
+
+static void tell(const struct bide_job *job, const struct bide_verdict *verdict, const struct bide_outcome *outcome)
+{
+    struct bide_event event = {.verdict = verdict, .outcome = outcome, .now_ns = bide_now()};
+    if (job->event != NULL)
+        job->event(job->context, &event);
+}
+
+static struct bide_verdict begin(const struct bide_job *job, struct bide_call *call)
+{
+    struct bide_request request = job->request;
+    request.seed = request.seed != 0 ? request.seed : bide_seed();
+    request.lane = bide_lane();
+    return bide_call_begin(call, job->policy, job->target, &request, bide_now());
+}
+
+static struct bide_verdict attempt(const struct bide_job *job, struct bide_call *call, const struct bide_verdict *start,
+                                   struct bide_outcome *outcome)
+{
+    *outcome = job->attempt(job->context, start);
+    return bide_call_outcome(call, start->attempt, outcome, bide_now());
+}
+
+static struct bide_verdict wait(const struct bide_job *job, struct bide_call *call, int64_t until_ns)
+{
+    bool come = bide_wait_until(until_ns, job->cancel);
+    int64_t now_ns = bide_now();
+    return come ? bide_call_wake(call, now_ns) : bide_call_cancel(call, now_ns);
+}
+
+/* The engine has nothing to say, which this loop gives it no reason to. While something is due, wait for it; else end
+ * the call rather than ask again for ever. */
+static struct bide_verdict nothing(const struct bide_job *job, struct bide_call *call, int64_t wake_ns)
+{
+    int64_t now_ns = bide_now();
+    if (wake_ns != BIDE_NEVER && wake_ns > now_ns)
+        return wait(job, call, wake_ns);
+    struct bide_verdict v = bide_call_cancel(call, now_ns);
+    if (v.what == BIDE_NONE) /* it had ended already */
+        v = (struct bide_verdict){.what = BIDE_GIVE_UP, .why = BIDE_WHY_CANCELLED, .wake_ns = BIDE_NEVER};
+    return v;
+}
+
+struct bide_verdict bide_run(const struct bide_job *job)
+{
+    assert(job->policy != NULL && job->attempt != NULL);
+    struct bide_call call = {0};
+    struct bide_verdict v = begin(job, &call);
+    struct bide_outcome outcome;
+    const struct bide_outcome *led = NULL; /* to this verdict */
+    for (;;) {
+        if (v.what == BIDE_START && bide_cancelled(job->cancel))
+            v = bide_call_cancel(&call, bide_now());
+        tell(job, &v, led);
+        led = v.what == BIDE_START ? &outcome : NULL;
+        switch (v.what) {
+        case BIDE_NONE: v = nothing(job, &call, v.wake_ns); break;
+        case BIDE_START: v = attempt(job, &call, &v, &outcome); break;
+        case BIDE_WAIT: v = wait(job, &call, v.wake_ns); break;
+        case BIDE_DONE:
+        case BIDE_GIVE_UP: return v;
+        }
+    }
+}

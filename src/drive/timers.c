@@ -1,0 +1,154 @@
+/* timers.c - one queue for the wake-ups of many calls in one thread.
+ *
+ * A heap of pointers with four children to a node: half as deep as a binary one, and the four children lie side by side,
+ * so a pop touches fewer cache lines. Each timer knows its place (from 1; 0 is "not set"), which is what makes moving
+ * and removing one as cheap as setting it.
+ *
+ * Order is (due_ns, order), and no two timers share an order number, so the heap has exactly one sequence: timers due at
+ * the same instant fire in the order in which they were set. Setting a timer to the instant it is already set to keeps
+ * its turn: a driver that obeys every verdict does so often, and must not be overtaken for it. */
+#include <bide/timers.h>
+
+#include "memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHILDREN   4u
+#define ROOM_FIRST 16u
+
+static bool before(const struct bide_timer *a, const struct bide_timer *b)
+{
+    return a->due_ns < b->due_ns || (a->due_ns == b->due_ns && a->order < b->order);
+}
+
+static void put(struct bide_timers *queue, struct bide_timer *timer, size_t at)
+{
+    queue->heap[at] = timer;
+    timer->place = at + 1;
+}
+
+static void rise(struct bide_timers *queue, struct bide_timer *timer, size_t at)
+{
+    while (at > 0 && before(timer, queue->heap[(at - 1) / CHILDREN])) {
+        put(queue, queue->heap[(at - 1) / CHILDREN], at);
+        at = (at - 1) / CHILDREN;
+    }
+    put(queue, timer, at);
+}
+
+/* The first among the children of `at`; count: it has none. */
+static size_t first_child(const struct bide_timers *queue, size_t at)
+{
+    size_t best = at * CHILDREN + 1;
+    if (best >= queue->count)
+        return queue->count;
+    for (size_t i = 1; i < CHILDREN && at * CHILDREN + 1 + i < queue->count; i++)
+        if (before(queue->heap[at * CHILDREN + 1 + i], queue->heap[best]))
+            best = at * CHILDREN + 1 + i;
+    return best;
+}
+
+static void sink(struct bide_timers *queue, struct bide_timer *timer, size_t at)
+{
+    for (size_t child; (child = first_child(queue, at)) < queue->count; at = child) {
+        if (!before(queue->heap[child], timer))
+            break;
+        put(queue, queue->heap[child], at);
+    }
+    put(queue, timer, at);
+}
+
+/* To where it belongs, from a place whose neighbours are in order. */
+static void settle(struct bide_timers *queue, struct bide_timer *timer, size_t at)
+{
+    if (at > 0 && before(timer, queue->heap[(at - 1) / CHILDREN]))
+        rise(queue, timer, at);
+    else
+        sink(queue, timer, at);
+}
+
+static enum bide_err grow(struct bide_timers *queue)
+{
+    if (queue->room > SIZE_MAX / 2 / sizeof(struct bide_timer *))
+        return BIDE_ERR_NOMEM;
+    size_t room = queue->room == 0 ? ROOM_FIRST : queue->room * 2;
+    struct bide_timer **heap = drive_memory(room, sizeof(struct bide_timer *));
+    if (heap == NULL)
+        return BIDE_ERR_NOMEM;
+    if (queue->count > 0)
+        memcpy(heap, queue->heap, queue->count * sizeof(struct bide_timer *));
+    free(queue->heap);
+    queue->heap = heap;
+    queue->room = room;
+    return BIDE_OK;
+}
+
+static enum bide_err add(struct bide_timers *queue, struct bide_timer *timer, int64_t due_ns)
+{
+    if (queue->count == queue->room && grow(queue) != BIDE_OK)
+        return BIDE_ERR_NOMEM;
+    timer->due_ns = due_ns;
+    timer->order = queue->order++;
+    rise(queue, timer, queue->count++);
+    return BIDE_OK;
+}
+
+/* The last one fills the gap. */
+static void take_out(struct bide_timers *queue, struct bide_timer *timer)
+{
+    size_t at = timer->place - 1;
+    struct bide_timer *last = queue->heap[--queue->count];
+    timer->place = 0;
+    if (last != timer)
+        settle(queue, last, at);
+}
+
+static void move(struct bide_timers *queue, struct bide_timer *timer, int64_t due_ns)
+{
+    if (due_ns == timer->due_ns)
+        return;
+    timer->due_ns = due_ns;
+    timer->order = queue->order++;
+    settle(queue, timer, timer->place - 1);
+}
+
+void bide_timers_free(struct bide_timers *queue)
+{
+    if (queue == NULL)
+        return;
+    free(queue->heap); /* the timers are left alone: they may be gone already */
+    *queue = (struct bide_timers){0};
+}
+
+/* The place alone is not enough: it may be left over from a queue that was freed. */
+static bool holds(const struct bide_timers *queue, const struct bide_timer *timer)
+{
+    return timer->place != 0 && timer->place <= queue->count && queue->heap[timer->place - 1] == timer;
+}
+
+enum bide_err bide_timers_set(struct bide_timers *queue, struct bide_timer *timer, int64_t due_ns)
+{
+    bool is_set = holds(queue, timer);
+    if (due_ns != BIDE_NEVER && !is_set)
+        return add(queue, timer, due_ns);
+    if (due_ns != BIDE_NEVER)
+        move(queue, timer, due_ns);
+    else if (is_set)
+        take_out(queue, timer);
+    return BIDE_OK;
+}
+
+int64_t bide_timers_next(const struct bide_timers *queue)
+{
+    return queue->count > 0 ? queue->heap[0]->due_ns : BIDE_NEVER;
+}
+
+struct bide_timer *bide_timers_pop(struct bide_timers *queue, int64_t now_ns)
+{
+    if (queue->count == 0 || queue->heap[0]->due_ns > now_ns)
+        return NULL;
+    struct bide_timer *timer = queue->heap[0];
+    take_out(queue, timer);
+    return timer;
+}

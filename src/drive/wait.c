@@ -1,0 +1,132 @@
+/* wait.c - waiting until an instant, and stopping that from elsewhere.
+ *
+ * A wait is a loop around one question: is it cancelled, has the instant come? Whatever ends a system call early, a
+ * signal above all, only leads back to the question, which reads the clock; so no wait ends a nanosecond early, and a
+ * thousand signals a second neither shorten nor stretch it.
+ *
+ * What the loop sleeps on: without a cancel an absolute clock_nanosleep; with one, poll over the cancel's eventfd and
+ * an absolute timerfd, both on CLOCK_BOOTTIME, so that the end of a suspend ends the wait. When no timerfd can be had
+ * (all descriptors in use) poll's own timeout serves. That one stands still during suspend, and is therefore kept below
+ * NAP_MAX_NS, so that a wait without a timerfd ends at most that late.
+ *
+ * Cancellation wins: a wait that is cancelled before it starts, or at its very end, says so even though the instant has
+ * come, because the caller who cancelled wants no more work started. */
+#include <bide/clock.h>
+#include <bide/wait.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NAP_MAX_NS     BIDE_S
+#define NAP_UNKNOWN_NS BIDE_MS /* after an error that should not be: slow, but never a busy loop */
+
+static struct timespec timespec_of(int64_t ns)
+{
+    return (struct timespec){.tv_sec = ns / BIDE_S, .tv_nsec = ns % BIDE_S};
+}
+
+enum bide_err bide_cancel_init(struct bide_cancel *cancel)
+{
+    cancel->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return cancel->fd >= 0 ? BIDE_OK : BIDE_ERR_SYSTEM;
+}
+
+void bide_cancel_free(struct bide_cancel *cancel)
+{
+    if (cancel == NULL || cancel->fd < 0)
+        return;
+    close(cancel->fd);
+    cancel->fd = -1;
+}
+
+/* The only failure left is EAGAIN: it was cancelled 2^64 - 2 times already. */
+void bide_cancel_now(struct bide_cancel *cancel)
+{
+    int saved = errno;
+    const uint64_t one = 1;
+    if (cancel != NULL && cancel->fd >= 0)
+        while (write(cancel->fd, &one, sizeof one) < 0 && errno == EINTR)
+            continue;
+    errno = saved;
+}
+
+bool bide_cancelled(const struct bide_cancel *cancel)
+{
+    if (cancel == NULL || cancel->fd < 0)
+        return false;
+    int saved = errno;
+    struct pollfd ask = {.fd = cancel->fd, .events = POLLIN};
+    int n;
+    while ((n = poll(&ask, 1, 0)) < 0 && errno == EINTR)
+        continue;
+    errno = saved;
+    return n > 0 && (ask.revents & POLLIN) != 0;
+}
+
+static void nap(int64_t ns)
+{
+    struct timespec rest = timespec_of(ns);
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
+}
+
+static bool wait_alone(int64_t until_ns)
+{
+    struct timespec until = timespec_of(until_ns);
+    while (bide_now() < until_ns) {
+        int error = clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &until, NULL);
+        if (error != 0 && error != EINTR)
+            nap(NAP_UNKNOWN_NS);
+    }
+    return true;
+}
+
+/* -1: none is needed, or none can be had. */
+static int timer_at(int64_t until_ns)
+{
+    struct itimerspec when = {.it_value = timespec_of(until_ns)};
+    int fd = until_ns == BIDE_NEVER ? -1 : timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (fd >= 0 && timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, NULL) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* Sleeps until something may have changed; at most left_ns. */
+static void doze(int cancel_fd, int timer_fd, int64_t left_ns)
+{
+    struct pollfd watch[2] = {{.fd = cancel_fd, .events = POLLIN}, {.fd = timer_fd, .events = POLLIN}};
+    struct timespec most = timespec_of(left_ns < NAP_MAX_NS ? left_ns : NAP_MAX_NS);
+    int n = ppoll(watch, 2, timer_fd >= 0 || left_ns == BIDE_NEVER ? NULL : &most, NULL);
+    if ((n < 0 && errno != EINTR) || (watch[0].revents & ~POLLIN) != 0)
+        nap(NAP_UNKNOWN_NS); /* a cancel that was freed meanwhile would have poll return at once, for ever */
+}
+
+static bool wait_or_cancel(int64_t until_ns, const struct bide_cancel *cancel)
+{
+    bool cancelled = bide_cancelled(cancel);
+    int64_t now_ns = bide_now();
+    if (cancelled || now_ns >= until_ns)
+        return !cancelled;
+    int timer_fd = timer_at(until_ns);
+    do {
+        doze(cancel->fd, timer_fd, until_ns == BIDE_NEVER ? BIDE_NEVER : until_ns - now_ns);
+        cancelled = bide_cancelled(cancel);
+        now_ns = bide_now();
+    } while (!cancelled && now_ns < until_ns);
+    if (timer_fd >= 0)
+        close(timer_fd);
+    return !cancelled;
+}
+
+bool bide_wait_until(int64_t until_ns, const struct bide_cancel *cancel)
+{
+    int saved = errno;
+    bool come = cancel != NULL ? wait_or_cancel(until_ns, cancel) : wait_alone(until_ns);
+    errno = saved;
+    return come;
+}

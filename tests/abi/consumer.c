@@ -1,0 +1,37 @@
+/* consumer.c - a stranger's program, C and C++ alike: one call that succeeds, against an installed libbide. */
+#include <bide/bide.h>
+#include <stdio.h>
+#include <string.h>
+
+static int fail(const char *what)
+{
+    fprintf(stderr, "consumer: %s\n", what);
+    return 1;
+}
+
+int main(void)
+{
+    struct bide_policy policy;
+    struct bide_call call;
+    struct bide_request request;
+    struct bide_outcome outcome;
+    struct bide_verdict verdict;
+    int64_t now_ns = bide_now();
+
+    if (strcmp(bide_version(), BIDE_VERSION) != 0)
+        return fail("the library is not of the version of its headers");
+    if (bide_policy_init(&policy, BIDE_PRESET_SERVICE) != BIDE_OK)
+        return fail("the preset is not known");
+
+    memset(&call, 0, sizeof call);
+    memset(&request, 0, sizeof request);
+    memset(&outcome, 0, sizeof outcome);
+    verdict = bide_call_begin(&call, &policy, NULL, &request, now_ns);
+    if (verdict.what != BIDE_START || verdict.attempt != 1)
+        return fail("the first attempt does not start");
+    outcome.kind = BIDE_KIND_OK;
+    verdict = bide_call_outcome(&call, 1, &outcome, now_ns + BIDE_MS);
+    if (verdict.what != BIDE_DONE || verdict.why != BIDE_WHY_SUCCEEDED)
+        return fail("the call is not done");
+    return 0;
+}

@@ -1,0 +1,459 @@
+/* model.h - what a caller knows of its calls, and what it may therefore demand of the next verdict.
+ *
+ * The model sees requests, outcomes and verdicts, never the engine's state (but for the target's public views: quiet,
+ * breaker, budget). Each demand is one `must` with a sentence; the first one that does not hold is kept. */
+#ifndef PROPERTY_MODEL_H
+#define PROPERTY_MODEL_H
+
+#include <bide/breaker.h>
+#include <bide/budget.h>
+#include <bide/call.h>
+
+#include "world.h"
+
+#define EVENTS 120
+
+/* -- the model ----------------------------------------------------------------------------------------------------- */
+
+enum end { NOT_BEGUN, ALIVE, OVER };
+
+struct model {
+    enum end end;
+    int64_t deadline_ns;
+    int64_t wake_ns;    /* as last told */
+    int64_t not_before; /* what a server asked of this call */
+    uint32_t started;
+    uint32_t hedges;   /* of this round */
+    uint32_t live;     /* bits, by attempt */
+    bool waiting;      /* told WAIT, for a retry or for quiet */
+    bool parting;      /* told WAIT budget_empty: nothing follows it */
+    bool charged;      /* a retry is paid for and has not started */
+    bool paid;         /* the latest retry or hedge was charged */
+    bool may_have_run; /* and must then not be repeated, if it is unsafe */
+    bool stopped;      /* the server said stop */
+    uint32_t cost;     /* of the last charge, in milli */
+};
+
+struct grant {
+    int64_t at_ns;
+    uint64_t key; /* 0: none, or its limit only observes */
+    int call;
+    bool paid; /* not when the budget only observes */
+    bool unsent;
+};
+
+struct run {
+    const struct world *world;
+    struct bide_target target;
+    struct bide_call call[CALLS];
+    struct model model[CALLS];
+    int64_t now_ns;
+    int64_t level_milli;  /* tokens: what there can be at most */
+    bool inexact;         /* ... and it may be less */
+    double trickle_milli; /* earned by time and not yet whole */
+    uint32_t requests;    /* first attempts, with their instants */
+    int64_t request_at[EVENTS];
+    struct grant grant[EVENTS];
+    uint32_t grants;
+    uint64_t fingerprint; /* of all verdicts */
+    const char *broken;   /* the invariant that does not hold; NULL: all do */
+    struct bide_verdict verdict;
+};
+
+static void must(struct run *r, bool holds, const char *invariant)
+{
+    if (!holds && r->broken == NULL)
+        r->broken = invariant;
+}
+
+static bool is_observed(const struct run *r, enum bide_gate gate)
+{
+    return (r->verdict.observed & (uint32_t)gate) != 0;
+}
+
+static uint32_t live_everywhere(const struct run *r)
+{
+    uint32_t n = 0;
+    for (int i = 0; i < CALLS; i++)
+        n += (uint32_t)__builtin_popcount(r->model[i].live);
+    return n;
+}
+
+/* An event that nobody waits for. */
+static bool is_echo(const struct model *m, const struct event *e)
+{
+    if (e->op == OP_BEGIN)
+        return false; /* makes a call */
+    if (m->end != ALIVE)
+        return true;
+    if (e->op == OP_OUTCOME)
+        return e->attempt == 0 || e->attempt > 31 || (m->live >> e->attempt & 1u) == 0;
+    return e->op == OP_WAKE && e->now_ns < m->wake_ns;
+}
+
+/* -- budget, seen from outside ------------------------------------------------------------------------------------- */
+
+static const struct bide_budget_config *budget_of(const struct run *r)
+{
+    return &r->world->config.budget;
+}
+
+static bool counts_tokens(const struct run *r)
+{
+    return r->world->has_target && budget_of(r)->kind == BIDE_BUDGET_TOKENS;
+}
+
+static void earn(struct run *r, int64_t milli)
+{
+    int64_t capacity = budget_of(r)->capacity_milli;
+    r->level_milli = r->level_milli + milli > capacity ? capacity : r->level_milli + milli;
+}
+
+static void let_time_pass(struct run *r, int64_t now_ns)
+{
+    if (counts_tokens(r)) {
+        r->trickle_milli += (double)(now_ns - r->now_ns) * budget_of(r)->earn_per_minute_milli / (double)BIDE_MIN;
+        if (r->trickle_milli > budget_of(r)->capacity_milli)
+            r->trickle_milli = budget_of(r)->capacity_milli;
+        earn(r, (int64_t)r->trickle_milli);
+        r->trickle_milli -= (double)(int64_t)r->trickle_milli;
+    }
+    r->now_ns = now_ns;
+}
+
+/* The engine counts time in ticks of 2^23 ns that do not begin with our world, and credits whole thousandths: it may be
+ * ahead of us by one tick and one thousandth (a drain takes only what was credited). */
+static int64_t tick_slack(const struct run *r)
+{
+    return 2 + (int64_t)((double)(1 << 23) * budget_of(r)->earn_per_minute_milli / (double)BIDE_MIN);
+}
+
+static uint32_t price(const struct run *r, const struct bide_outcome *o)
+{
+    const struct bide_budget_config *b = budget_of(r);
+    if (o != NULL && o->kind == BIDE_KIND_THROTTLED)
+        return b->cost_throttled_milli;
+    return o != NULL && (o->flags & BIDE_FLAG_TIMED_OUT) != 0 ? b->cost_timeout_milli : b->cost_milli;
+}
+
+static uint32_t granted_since(const struct run *r, int64_t since_ns)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->grants; i++)
+        n += r->grant[i].paid && r->grant[i].at_ns > since_ns;
+    return n;
+}
+
+static uint32_t requested_since(const struct run *r, int64_t since_ns)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->requests; i++)
+        n += r->request_at[i] > since_ns;
+    return n;
+}
+
+/* Entries of the engine's window live between 0.9 and 1.0 of its length: it knows every retry of the last 0.9, and no
+ * request older than 1.0. (A retry whose charge came back is not in the list any more.) */
+static bool window_allows(const struct run *r)
+{
+    const struct bide_budget_config *b = budget_of(r);
+    int64_t nine_tenths = b->window_ns / 10 * 9;
+    uint64_t retries = granted_since(r, r->now_ns - nine_tenths);
+    uint64_t requests = requested_since(r, r->now_ns - b->window_ns);
+    return requested_since(r, r->now_ns - nine_tenths) < b->min_volume ||
+           retries <= b->reserve + requests * b->ratio_ppm / 1000000;
+}
+
+static void check_grant(struct run *r)
+{
+    const struct bide_budget_config *b = budget_of(r);
+    if (!r->world->has_target || is_observed(r, BIDE_GATE_BUDGET))
+        return;
+    if (b->kind == BIDE_BUDGET_TOKENS)
+        must(r, r->level_milli >= -tick_slack(r) && b->capacity_milli > 0, "spent no more tokens than there were");
+    if (b->kind == BIDE_BUDGET_WINDOW)
+        must(r, window_allows(r), "no more retries than the window's share of requests");
+}
+
+static void check_key(struct run *r, uint64_t key)
+{
+    const struct bide_target_config *c = &r->world->config;
+    uint32_t same = 0;
+    if (!r->world->has_target || c->key_retries == 0 || key == 0)
+        return;
+    for (uint32_t i = 0; i < r->grants; i++)
+        same += r->grant[i].key == key && r->grant[i].at_ns > r->now_ns - c->key_interval_ns;
+    must(r, same <= c->key_retries, "no more retries of a key than its interval allows");
+}
+
+/* A retry was granted, or, without an outcome, a hedge. */
+static void charge(struct run *r, int call, const struct bide_outcome *o)
+{
+    struct model *m = &r->model[call];
+    bool keyed = o != NULL && !is_observed(r, BIDE_GATE_KEY_LIMIT); /* hedges take no place in a key's limit */
+    uint64_t key = keyed ? r->world->request[call].retry_key : 0;
+    m->charged = m->paid = !is_observed(r, BIDE_GATE_BUDGET);
+    r->grant[r->grants++] = (struct grant){r->now_ns, key, call, m->charged, o != NULL};
+    check_key(r, key);
+    if (m->charged) {
+        m->cost = price(r, o);
+        r->level_milli -= m->cost;
+    }
+    check_grant(r);
+}
+
+/* The latest retry of a call that was paid for, and sent or not. */
+static void forget_grant(struct run *r, int call, bool unsent)
+{
+    for (uint32_t i = r->grants; i-- > 0;)
+        if (r->grant[i].call == call && r->grant[i].unsent == unsent) {
+            memmove(&r->grant[i], &r->grant[i + 1], (r->grants - i - 1) * sizeof *r->grant);
+            r->grants--;
+            return;
+        }
+}
+
+/* The retry that was paid for will not be sent. */
+static void uncharge(struct run *r, int call)
+{
+    struct model *m = &r->model[call];
+    forget_grant(r, call, true);
+    if (m->charged)
+        earn(r, m->cost);
+    m->charged = false;
+}
+
+static void sent(struct run *r, int call)
+{
+    for (uint32_t i = 0; i < r->grants; i++)
+        if (r->grant[i].call == call)
+            r->grant[i].unsent = false;
+    r->model[call].charged = false;
+}
+
+/* A failure that could be retried, or that came with a stop, has a price of its own in some budgets (gRPC). */
+static bool has_a_price(const struct run *r, const struct event *e)
+{
+    const struct bide_outcome *o = &e->outcome;
+    bool stop = o->hint.kind == BIDE_HINT_STOP && r->world->policy.hint_rule != BIDE_HINT_UNHEARD;
+    bool running = (o->flags & BIDE_FLAG_KEY_409) != 0 && r->world->request[e->call].safety == BIDE_KEYED;
+    return o->kind == BIDE_KIND_TRANSIENT || o->kind == BIDE_KIND_THROTTLED || o->kind == BIDE_KIND_CONFLICT ||
+           (o->kind == BIDE_KIND_PERMANENT && (stop || running));
+}
+
+static void account_outcome(struct run *r, const struct event *e)
+{
+    struct model *m = &r->model[e->call];
+    const struct bide_budget_config *b = budget_of(r);
+    if (e->outcome.kind == BIDE_KIND_CANCELLED && e->outcome.reach == BIDE_REACH_NEVER_SENT && m->paid) {
+        earn(r, m->cost); /* our own side stopped a retry before it went out: its charge, or that of another attempt */
+        forget_grant(r, e->call, false);
+        r->inexact = true;
+    }
+    if (e->outcome.kind == BIDE_KIND_OK)
+        earn(r,
+             m->paid && b->refund_permille > 0 ? (int64_t)m->cost * b->refund_permille / 1000 : b->earn_success_milli);
+    if (has_a_price(r, e))
+        r->level_milli -= r->level_milli < b->cost_failure_milli ? r->level_milli : b->cost_failure_milli;
+}
+
+/* -- what each verdict must not be --------------------------------------------------------------------------------- */
+
+static bool trusted(const struct run *r, const struct bide_outcome *o)
+{
+    uint32_t trust = r->world->has_target ? r->world->config.trust : 0;
+    return o->reach == BIDE_REACH_ANSWERED &&
+           ((o->kind == BIDE_KIND_THROTTLED && (trust & BIDE_TRUST_THROTTLED) != 0) ||
+            ((o->flags & BIDE_FLAG_UNAVAILABLE) != 0 && (trust & BIDE_TRUST_UNAVAILABLE) != 0));
+}
+
+/* What the outcome tells a caller, before the verdict is looked at. */
+static void learn(struct run *r, const struct event *e)
+{
+    const struct bide_policy *p = &r->world->policy;
+    const struct bide_outcome *o = &e->outcome;
+    struct model *m = &r->model[e->call];
+    bool proof = o->reach == BIDE_REACH_NEVER_SENT || o->reach == BIDE_REACH_REFUSED || trusted(r, o);
+    m->live &= ~(1u << e->attempt);
+    m->may_have_run |= !proof && o->kind != BIDE_KIND_OK;
+    m->stopped |= o->hint.kind == BIDE_HINT_STOP && p->hint_rule != BIDE_HINT_UNHEARD;
+    account_outcome(r, e);
+    if (p->hint_rule != BIDE_HINT_FLOOR || o->hint.kind != BIDE_HINT_WAIT || o->kind == BIDE_KIND_PERMANENT ||
+        o->kind == BIDE_KIND_CANCELLED)
+        return;
+    if (o->hint.wait_ns > p->hint_max_ns && p->hint_long != BIDE_HINT_LONG_GIVE_UP)
+        return; /* the policy clamps it or ignores it */
+    if (o->hint.wait_ns < BIDE_NEVER - r->now_ns && r->now_ns + o->hint.wait_ns > m->not_before)
+        m->not_before = r->now_ns + o->hint.wait_ns;
+}
+
+static void check_start(struct run *r, const struct event *e, int64_t quiet_ns, struct bide_breaker_view breaker)
+{
+    const struct bide_policy *p = &r->world->policy;
+    const struct bide_request *request = &r->world->request[e->call];
+    struct model *m = &r->model[e->call];
+    struct bide_verdict v = r->verdict;
+    bool hedge = v.why == BIDE_WHY_HEDGE, first = m->started == 0;
+    bool inner = p->layer == BIDE_LAYER_NEVER || request->inbound.no_retry ||
+                 (p->layer == BIDE_LAYER_OUTERMOST && request->inbound.attempt > 1);
+    must(r, e->op == OP_BEGIN || e->op == OP_WAKE, "only begin and wake start attempts");
+    must(r, v.attempt == m->started + 1, "attempts are numbered without a gap");
+    must(r, v.attempt <= p->attempts_max, "no more attempts than the policy allows");
+    must(r, v.why == (first ? BIDE_WHY_FIRST_ATTEMPT : hedge ? BIDE_WHY_HEDGE : BIDE_WHY_RETRY), "a start says why");
+    must(r, hedge == (m->live != 0), "an attempt beside another is a hedge, and only then");
+    must(r, r->now_ns < m->deadline_ns, "nothing starts at or after the deadline");
+    must(r, v.attempt_deadline_ns > r->now_ns && v.attempt_deadline_ns <= m->deadline_ns, "attempts end in time");
+    must(r, v.connect_deadline_ns <= v.attempt_deadline_ns, "connecting ends before the attempt");
+    must(r, p->attempt_timeout_ns == BIDE_NEVER || v.attempt_deadline_ns <= r->now_ns + p->attempt_timeout_ns,
+         "an attempt is cut at its timeout");
+    must(r, first || request->safety != BIDE_UNSAFE || !m->may_have_run || (p->observe & BIDE_GATE_REPEAT) != 0,
+         "what may have run and is unsafe is never repeated");
+    must(r, !hedge || request->safety != BIDE_UNSAFE, "what is unsafe is never hedged");
+    must(r, first || !inner || (p->observe & BIDE_GATE_LAYER) != 0, "an inner layer makes one attempt");
+    must(r, first || !m->stopped || (p->observe & BIDE_GATE_HINT) != 0, "nothing follows a server's stop");
+    must(r, r->now_ns >= m->not_before, "nothing starts before the instant a server asked for");
+    must(r, first || quiet_ns == 0, "retries and hedges keep quiet");
+    must(r, !m->parting, "nothing follows a long poll's last wait");
+    if (r->world->has_target && (r->world->config.observe & BIDE_GATE_BREAKER) == 0) {
+        must(r, breaker.state != BIDE_BREAKER_HELD_OPEN, "an open breaker lets nothing start");
+        must(r, breaker.state != BIDE_BREAKER_OPEN || r->now_ns >= breaker.until_ns,
+             "an open breaker lets nothing start");
+    }
+    if (r->world->has_target && r->world->config.in_flight_max > 0 && !is_observed(r, BIDE_GATE_IN_FLIGHT))
+        must(r, live_everywhere(r) < r->world->config.in_flight_max,
+             "no more attempts in flight than the target allows");
+}
+
+static void apply_start(struct run *r, const struct event *e)
+{
+    struct model *m = &r->model[e->call];
+    bool hedge = r->verdict.why == BIDE_WHY_HEDGE;
+    if (m->started == 0 && counts_tokens(r))
+        earn(r, budget_of(r)->earn_first_milli);
+    if (m->started == 0)
+        r->request_at[r->requests++] = r->now_ns;
+    m->hedges = hedge ? m->hedges + 1 : 0;
+    must(r, m->hedges <= r->world->policy.hedges_max, "no more hedges in a round than the policy allows");
+    if (hedge)
+        charge(r, e->call, NULL);
+    sent(r, e->call);
+    m->started++;
+    m->live |= 1u << m->started;
+    m->waiting = false;
+}
+
+/* The longest and the shortest wait of our own. */
+static bool own_wait_fits(const struct bide_policy *p, int64_t wait_ns)
+{
+    int64_t most = p->cap_ns;
+    if (p->jitter == BIDE_JITTER_PROPORTIONAL && p->jitter_past_cap)
+        most = (int64_t)((double)p->cap_ns * p->jitter_hi_permille / 1000) + 1;
+    return wait_ns <= most && (p->backoff == BIDE_BACKOFF_NONE ? wait_ns == 0 : wait_ns >= p->floor_ns);
+}
+
+static void check_wait(struct run *r, const struct event *e, int64_t quiet_ns)
+{
+    const struct bide_policy *p = &r->world->policy;
+    struct model *m = &r->model[e->call];
+    struct bide_verdict v = r->verdict;
+    must(r, m->live == 0, "no waiting beside an attempt");
+    must(r, v.wake_ns >= r->now_ns && v.wake_ns < m->deadline_ns, "a wait ends before the deadline");
+    must(r, v.why == BIDE_WHY_BUDGET_EMPTY || v.wake_ns >= m->not_before, "no wait ends before a server's hint");
+    must(r,
+         m->started == 0 || quiet_ns == 0 || v.why == BIDE_WHY_BUDGET_EMPTY || v.why == BIDE_WHY_LATE_WAKE ||
+             v.wake_ns >= quiet_ns,
+         "no wait for a retry ends in the quiet");
+    if (v.why == BIDE_WHY_BACKOFF)
+        must(r, own_wait_fits(p, v.wake_ns - r->now_ns), "a wait of our own is between floor and cap");
+    if (v.why == BIDE_WHY_CONFLICT)
+        must(r, v.wake_ns == r->now_ns && e->outcome.kind == BIDE_KIND_CONFLICT, "only a conflict is tried at once");
+    if (v.why == BIDE_WHY_BUDGET_EMPTY)
+        must(r, p->long_poll, "only a long poll waits on an empty budget");
+    if (e->op == OP_OUTCOME)
+        must(r, m->started < p->attempts_max, "no wait for an attempt that is not allowed");
+}
+
+static void apply_wait(struct run *r, const struct event *e)
+{
+    struct model *m = &r->model[e->call];
+    m->waiting = true;
+    m->parting = r->verdict.why == BIDE_WHY_BUDGET_EMPTY;
+    if (e->op == OP_OUTCOME && !m->parting)
+        charge(r, e->call, &e->outcome);
+}
+
+static void apply_end(struct run *r, const struct event *e)
+{
+    struct model *m = &r->model[e->call];
+    if (m->waiting)
+        uncharge(r, e->call);
+    m->end = OVER;
+    m->live = 0;
+}
+
+static void check_give_up(struct run *r, const struct event *e)
+{
+    struct model *m = &r->model[e->call];
+    enum bide_why why = r->verdict.why;
+    must(r, e->op != OP_OUTCOME || e->outcome.kind != BIDE_KIND_OK, "a success is never given up");
+    must(r,
+         (why == BIDE_WHY_CANCELLED) ==
+             (e->op == OP_CANCEL || (e->op == OP_OUTCOME && e->outcome.kind == BIDE_KIND_CANCELLED &&
+                                     e->outcome.reach != BIDE_REACH_BODY_DELIVERED)),
+         "cancelled is said when, and only when, it was");
+    must(r, why != BIDE_WHY_DEADLINE || r->now_ns >= m->deadline_ns, "deadline is said when it has passed");
+    must(r, why != BIDE_WHY_ATTEMPTS_SPENT || m->started == r->world->policy.attempts_max, "all attempts were made");
+    must(r, m->started > 0 || r->verdict.attempt == 0, "no attempt is named when none was made");
+    must(r, r->verdict.attempt <= m->started, "an attempt that is named was made");
+}
+
+static void check_verdict(struct run *r, const struct event *e, int64_t quiet_ns, struct bide_breaker_view breaker)
+{
+    struct model *m = &r->model[e->call];
+    struct bide_verdict v = r->verdict;
+    bool success = e->op == OP_OUTCOME && e->outcome.kind == BIDE_KIND_OK;
+    must(r, success == (v.what == BIDE_DONE), "done when, and only when, an attempt succeeds");
+    must(r, e->op != OP_CANCEL || v.what == BIDE_GIVE_UP, "a cancelled call is over");
+    switch (v.what) {
+    case BIDE_NONE: must(r, m->live != 0, "a call that has nothing in flight is told what to do"); break;
+    case BIDE_START:
+        check_start(r, e, quiet_ns, breaker);
+        apply_start(r, e);
+        break;
+    case BIDE_WAIT:
+        check_wait(r, e, quiet_ns);
+        apply_wait(r, e);
+        break;
+    case BIDE_DONE:
+        must(r, v.why == BIDE_WHY_SUCCEEDED && v.attempt == e->attempt, "done names the attempt that succeeded");
+        apply_end(r, e);
+        break;
+    case BIDE_GIVE_UP:
+        check_give_up(r, e);
+        apply_end(r, e);
+        break;
+    }
+    if (v.what == BIDE_DONE || v.what == BIDE_GIVE_UP)
+        must(r, v.wake_ns == BIDE_NEVER, "a call that is over needs no timer");
+    if (v.what != BIDE_START)
+        must(r, v.attempt_deadline_ns == BIDE_NEVER && v.connect_deadline_ns == BIDE_NEVER,
+             "only a start has deadlines");
+    must(r, v.wake_ns == BIDE_NEVER || v.wake_ns >= r->now_ns || v.wake_ns == m->wake_ns,
+         "a timer is not set into the past");
+    must(r, v.wake_ns == BIDE_NEVER || v.wake_ns <= m->deadline_ns, "a timer is not set beyond the deadline");
+    m->wake_ns = v.wake_ns;
+}
+
+/* The budget's own account agrees with ours; where time earns, it may lose ticks, but never finds any. */
+static void check_level(struct run *r)
+{
+    if (!counts_tokens(r))
+        return;
+    int64_t left = bide_budget_left_milli(&r->target, r->now_ns);
+    must(r, left >= 0 && left <= budget_of(r)->capacity_milli, "the budget is between nothing and its capacity");
+    must(r, left <= r->level_milli + tick_slack(r), "the budget holds no more than was put there");
+    must(r, left == r->level_milli || r->inexact || budget_of(r)->earn_per_minute_milli > 0,
+         "no token is lost or found");
+}
+
+#endif

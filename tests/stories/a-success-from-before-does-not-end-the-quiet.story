@@ -1,0 +1,11 @@
+# Many calls were under way when the server asked one of them for quiet: their successes say nothing new.
+policy attempts=3 base=100ms jitter=none
+target breaker.kind=off
+at 0s  old: begin GET             -> start 1 first_attempt
+at 0s  told: begin GET            -> start 1 first_attempt
+at 1s  told: reply 1 429 hint=9s  -> wait 10s server_hint
+at 2s  old: reply 1 200           -> done 1 succeeded
+expect quiet=10s
+at 3s  new: begin GET             -> start 1 first_attempt
+at 4s  new: reply 1 200           -> done 1 succeeded
+expect quiet=none

@@ -1,0 +1,6 @@
+# Nothing to do but say so. The attempt comes with its deadlines: 10 s, and 3 s to connect.
+policy preset=service
+target preset=service
+at 0ms  begin GET    -> start 1 first_attempt cut=10s connect=3s
+at 20ms reply 1 200  -> done 1 succeeded
+expect budget=10 breaker=closed quiet=none blank=yes

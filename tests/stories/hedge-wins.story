@@ -1,0 +1,8 @@
+# The first attempt is slow: a second one starts beside it and answers first. Both are one call; the hedge paid.
+policy attempts=3 hedges_max=1 hedge_delay=100ms
+target breaker.kind=off budget.earn_success=0
+at 0ms    begin GET     -> start 1 first_attempt wake=100ms
+at 100ms  wake          -> start 2 hedge
+at 120ms  reply 2 200   -> done 2 succeeded
+at 130ms  reply 1 200   -> none
+expect budget=9

@@ -1,0 +1,138 @@
+/* story.c - plays a story, line by line: policy, target, at, expect.
+ *
+ * The events of a call are in calls.c, those of the target and what is expected of it in target.c, the comparison of
+ * verdicts in verdicts.c. What the engine did is printed in the words of the story, so that the right line can be
+ * pasted. */
+#include "story.h"
+
+#include <string.h>
+
+#include "play.h"
+
+/* Both `policy` and `target` may begin with preset=NAME. */
+static bool read_preset(struct story *s, struct story_cursor *c, enum bide_preset *preset)
+{
+    const char *name = story_take_value(c, "preset");
+    *preset = BIDE_PRESET_SERVICE;
+    if (name == NULL)
+        return true;
+    *preset = bide_preset_by_name(name, strlen(name));
+    if (*preset == BIDE_PRESET_COUNT)
+        return story_wrong(s, "there is no preset '%s': see BIDE_PRESET_LIST in bide/policy.h", name);
+    s->seen->preset[*preset] = true;
+    return true;
+}
+
+static bool bad_field(struct story *s, const struct bide_problem *problem)
+{
+    char text[STORY_SAY_MAX];
+    bide_problem_format(text, sizeof text, problem);
+    return story_wrong(s, "%s", text);
+}
+
+static bool policy_line(struct story *s, struct story_cursor *c)
+{
+    struct bide_problem problem;
+    enum bide_preset preset;
+    if (s->policies == STORY_POLICIES_MAX)
+        return story_wrong(s, "a story has at most %d policy lines", STORY_POLICIES_MAX);
+    struct bide_policy *policy = &s->policy[s->policies];
+    if (!read_preset(s, c, &preset) || bide_policy_init(policy, preset) != BIDE_OK)
+        return false;
+    if (!story_assign_all(s, &story_policy_fields, policy, c))
+        return false;
+    s->policies++;
+    if (policy->struct_size != sizeof *policy) /* a story about a policy of another version */
+        return true;
+    return bide_policy_check(policy, &problem) == BIDE_OK || bad_field(s, &problem);
+}
+
+static bool target_line(struct story *s, struct story_cursor *c)
+{
+    struct bide_target_config config;
+    struct bide_problem problem;
+    enum bide_preset preset;
+    if (s->has_target)
+        return story_wrong(s, "a story has one target; 'configure' changes it");
+    if (!read_preset(s, c, &preset) || bide_target_config_init(&config, preset) != BIDE_OK)
+        return false;
+    if (!story_assign_all(s, &story_target_fields, &config, c))
+        return false;
+    if (bide_target_init(&s->target, &config, s->now_ns, &problem) != BIDE_OK)
+        return bad_field(s, &problem);
+    s->has_target = true;
+    return true;
+}
+
+static bool event(struct story *s, struct story_cursor *c, struct story_cursor told)
+{
+    bool found;
+    bool well = story_target_event(s, c, told, &found);
+    return found ? well : story_call_event(s, c, told, "");
+}
+
+/* `at TIME [NAME:] EVENT ...` */
+static bool at_line(struct story *s, struct story_cursor *c, struct story_cursor told)
+{
+    const char *word;
+    char name[STORY_NAME_MAX];
+    int64_t ns;
+    if (!story_read_instant(s, story_next(c), &ns) || ns < s->now_ns)
+        return story_wrong(s, "want at TIME, as 'at 40ms', not before the line above");
+    s->now_ns = ns;
+    if (s->policies == 0 && !policy_line(s, &(struct story_cursor){0}))
+        return false;
+    word = story_peek(c);
+    if (word == NULL || word[strlen(word) - 1] != ':')
+        return event(s, c, told);
+    story_next(c);
+    snprintf(name, sizeof name, "%.*s", (int)strlen(word) - 1, word);
+    return story_call_event(s, c, told, name);
+}
+
+static void play_line(struct story *s, const char *line, size_t length)
+{
+    struct story_words words;
+    if (!story_cut(&words, line, length)) {
+        story_wrong(s, "the line is too long");
+        return;
+    }
+    if (words.count == 0)
+        return;
+    struct story_cursor c = {&words, 0, words.count}, told = {&words, words.count, words.count};
+    for (int i = 0; i < words.count; i++) {
+        if (strcmp(words.word[i], "->") == 0) {
+            c.end = i;
+            told.at = i + 1;
+            break;
+        }
+    }
+    const char *first = story_peek(&c) != NULL ? story_next(&c) : "->";
+    if (strcmp(first, "at") == 0)
+        at_line(s, &c, told);
+    else if (strcmp(first, "expect") == 0)
+        (void)(story_need_target(s) && story_expect(s, &c, told));
+    else if (strcmp(first, "policy") == 0)
+        policy_line(s, &c);
+    else if (strcmp(first, "target") == 0)
+        target_line(s, &c);
+    else
+        story_wrong(s, "a line begins with policy, target, at or expect; not '%s'", first);
+}
+
+int story_play(const struct story_script *script, struct story_seen *seen)
+{
+    static struct story s; /* a few kilobytes: not for a small stack */
+    const char *line = script->text;
+    memset(&s, 0, sizeof s);
+    s.script = *script;
+    s.seen = seen;
+    s.now_ns = script->epoch_ns;
+    while (*line != '\0' && !s.stopped) {
+        size_t length = strcspn(line, "\n");
+        s.line++;
+        play_line(&s, line, length);
+        line += length + (line[length] == '\n');
+    }
+    return s.complaints;
+}

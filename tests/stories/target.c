@@ -1,0 +1,326 @@
+/* target.c - the events of the target (hold, quiet, add, configure, crowd) and what a story expects of it. */
+#include "play.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <bide/breaker.h>
+#include <bide/budget.h>
+#include <bide/classify.h>
+
+/* -- events of the target ------------------------------------------------------------------------------------------ */
+
+static bool do_hold(struct story *s, struct story_cursor *c, struct story_cursor told)
+{
+    static const struct {
+        const char *word;
+        enum bide_hold hold;
+    } holds[] = {{"open", BIDE_HOLD_OPEN}, {"closed", BIDE_HOLD_CLOSED}, {"release", BIDE_HOLD_RELEASE}};
+    (void)told;
+    for (size_t i = 0; i < sizeof holds / sizeof *holds; i++) {
+        if (story_take_word(c, holds[i].word)) {
+            bide_breaker_hold(&s->target, holds[i].hold);
+            return true;
+        }
+    }
+    return story_wrong(s, "want hold open|closed|release");
+}
+
+static bool do_quiet(struct story *s, struct story_cursor *c, struct story_cursor told)
+{
+    int64_t until;
+    (void)told;
+    if (!story_read_instant(s, story_next(c), &until))
+        return story_wrong(s, "want quiet TIME, the instant until which the target is to be left alone");
+    bide_target_quiet(&s->target, until, s->now_ns);
+    return true;
+}
+
+static bool do_add(struct story *s, struct story_cursor *c, struct story_cursor told)
+{
+    const char *word = story_next(c);
+    int64_t milli;
+    bool less = word != NULL && word[0] == '-';
+    (void)told;
+    if (word == NULL || !story_decimal(word + less, strlen(word + less), 1000, &milli))
+        return story_wrong(s, "want add TOKENS, as 2.5 or -1");
+    bide_budget_add_milli(&s->target, less ? -milli : milli, s->now_ns);
+    return true;
+}
+
+/* `configure key=value -> ok` (or nothing) and `-> refused FIELD`. */
+static bool do_configure(struct story *s, struct story_cursor *c, struct story_cursor told)
+{
+    struct bide_target_config config;
+    struct bide_problem problem = {0};
+    char expected[STORY_SAY_MAX], got[STORY_SAY_MAX];
+    bide_target_config_get(&s->target, &config);
+    if (!story_assign_all(s, &story_target_fields, &config, c))
+        return false;
+    if (bide_target_configure(&s->target, &config, s->now_ns, &problem) == BIDE_OK)
+        snprintf(got, sizeof got, "ok");
+    else
+        snprintf(got, sizeof got, "refused %s", problem.field == NULL ? "" : problem.field);
+    story_join(expected, sizeof expected, &told);
+    if (strcmp(expected[0] == '\0' ? "ok" : expected, got) != 0)
+        story_differs(s, expected, got);
+    return true;
+}
+
+/* -- a crowd: many short calls in one line ------------------------------------------------------------------------- */
+
+struct crowd {
+    uint32_t count;
+    struct bide_outcome outcome;
+    enum bide_safety safety;
+    int64_t took_ns;
+    int64_t every_ns;
+};
+
+static bool read_crowd(struct story *s, struct story_cursor *c, struct crowd *crowd)
+{
+    uint32_t status;
+    const char *method, *value;
+    *crowd = (struct crowd){0};
+    if (!story_read_u32(story_next(c), &crowd->count) || (method = story_next(c)) == NULL ||
+        !story_read_u32(story_next(c), &status) || status > 999)
+        return story_wrong(s, "want crowd COUNT METHOD STATUS [took=TIME] [every=TIME] -> WHY=COUNT ...");
+    crowd->safety = bide_method_safety(method, strlen(method));
+    crowd->outcome = bide_classify_http((int)status, NULL);
+    if ((value = story_take_value(c, "took")) != NULL && !story_duration(value, strlen(value), &crowd->took_ns))
+        return story_wrong(s, "want took=TIME, not '%s'", value);
+    if ((value = story_take_value(c, "every")) != NULL && !story_duration(value, strlen(value), &crowd->every_ns))
+        return story_wrong(s, "want every=TIME, not '%s'", value);
+    return story_read_evidence(s, c, &crowd->outcome);
+}
+
+/* One call after the other, each answered once. One that would wait for its retry is cancelled at once; what counts is
+ * the why that it got last of its own. */
+static void play_crowd(struct story *s, const struct crowd *crowd, uint32_t counts[BIDE_WHY_COUNT])
+{
+    for (uint32_t i = 0; i < crowd->count; i++) {
+        struct bide_call call = {0};
+        struct bide_request request = {.safety = crowd->safety, .seed = ++s->next_seed};
+        struct bide_verdict v =
+            bide_call_begin(&call, &s->policy[s->policies - 1], story_target_of(s), &request, s->now_ns);
+        story_note(s, v);
+        if (v.what == BIDE_START) {
+            s->now_ns += crowd->took_ns;
+            v = bide_call_outcome(&call, v.attempt, &crowd->outcome, s->now_ns);
+            story_note(s, v);
+        }
+        counts[v.why]++;
+        bide_call_cancel(&call, s->now_ns);
+        s->now_ns += i + 1 < crowd->count ? crowd->every_ns : 0;
+    }
+}
+
+/* What was told of one why: WHY=N or WHY=N..M; not told is 0. */
+static bool told_count(struct story *s, struct story_cursor told, const char *why, struct story_range *range)
+{
+    const char *value = NULL;
+    *range = (struct story_range){0, 0};
+    while (value == NULL && story_peek(&told) != NULL)
+        if ((value = story_take_value(&told, why)) == NULL)
+            story_next(&told);
+    if (value != NULL && !story_milli_range(value, range))
+        return story_wrong(s, "want %s=COUNT or %s=COUNT..COUNT", why, why);
+    return true;
+}
+
+static bool do_crowd(struct story *s, struct story_cursor *c, struct story_cursor told)
+{
+    struct crowd crowd;
+    struct story_range range;
+    uint32_t counts[BIDE_WHY_COUNT] = {0};
+    char expected[STORY_SAY_MAX], got[STORY_SAY_MAX] = "";
+    size_t used = 0;
+    bool as_told = true;
+    if (!read_crowd(s, c, &crowd))
+        return false;
+    play_crowd(s, &crowd, counts);
+    for (int i = 0; i < BIDE_WHY_COUNT; i++) {
+        const char *why = bide_why_label((enum bide_why)i);
+        if (!told_count(s, told, why, &range))
+            return false;
+        as_told = as_told && story_in_range(range, (int64_t)counts[i] * 1000);
+        if (counts[i] > 0)
+            used +=
+                (size_t)snprintf(got + used, sizeof got - used, "%s%s=%" PRIu32, used > 0 ? " " : "", why, counts[i]);
+    }
+    story_join(expected, sizeof expected, &told);
+    if (!as_told)
+        story_differs(s, expected, got);
+    return true;
+}
+
+/* -- expectations about the target --------------------------------------------------------------------------------- */
+
+static void expect_time(struct story *s, const char *word, const char *key, int64_t got_ns)
+{
+    struct story_range range;
+    char text[32], line[STORY_SAY_MAX];
+    if (!story_read_instants(s, word + strlen(key) + 1, &range)) {
+        story_wrong(s, "want %s=TIME or %s=TIME..TIME", key, key);
+    } else if (!story_in_range(range, got_ns)) {
+        story_print_duration(text, sizeof text, story_to_story(s, got_ns));
+        snprintf(line, sizeof line, "%s=%s", key, text);
+        story_differs(s, word, line);
+    }
+}
+
+static void expect_text(struct story *s, const char *word, const char *key, const char *got)
+{
+    char line[STORY_SAY_MAX];
+    snprintf(line, sizeof line, "%s=%s", key, got);
+    if (strcmp(line, word) != 0)
+        story_differs(s, word, line);
+}
+
+static void expect_number(struct story *s, const char *word, const char *key, uint64_t got)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, got);
+    expect_text(s, word, key, text);
+}
+
+static void expect_budget(struct story *s, const char *word, const char *key)
+{
+    struct story_range range;
+    int64_t got = bide_budget_left_milli(&s->target, s->now_ns);
+    char text[32], line[STORY_SAY_MAX];
+    if (strcmp(word, "budget=unlimited") == 0)
+        range = (struct story_range){INT64_MAX, INT64_MAX};
+    else if (!story_milli_range(word + strlen(key) + 1, &range))
+        story_wrong(s, "want budget=TOKENS, budget=TOKENS..TOKENS or budget=unlimited");
+    if (s->stopped || story_in_range(range, got))
+        return;
+    story_print_milli(text, sizeof text, got);
+    snprintf(line, sizeof line, "budget=%s", got == INT64_MAX ? "unlimited" : text);
+    story_differs(s, word, line);
+}
+
+static void expect_breaker(struct story *s, const char *word, const char *key)
+{
+    expect_text(s, word, key, bide_breaker_state_label(bide_breaker_look(&s->target).state));
+}
+
+static void expect_openings(struct story *s, const char *word, const char *key)
+{
+    expect_number(s, word, key, bide_breaker_look(&s->target).openings);
+}
+
+static void expect_until(struct story *s, const char *word, const char *key)
+{
+    expect_time(s, word, key, bide_breaker_look(&s->target).until_ns);
+}
+
+static void expect_quiet(struct story *s, const char *word, const char *key)
+{
+    int64_t until = bide_target_quiet_until(&s->target, s->now_ns);
+    if (until == 0)
+        expect_text(s, word, key, "none");
+    else
+        expect_time(s, word, key, until);
+}
+
+static void expect_observed(struct story *s, const char *word, const char *key)
+{
+    char gates[96];
+    story_print_gates(gates, sizeof gates, s->last.observed);
+    expect_text(s, word, key, gates);
+}
+
+static void expect_blank(struct story *s, const char *word, const char *key)
+{
+    expect_text(s, word, key, bide_target_is_blank(&s->target, s->now_ns) ? "yes" : "no");
+}
+
+/* The latency that half of the attempts stayed below. */
+static void expect_p50(struct story *s, const char *word, const char *key)
+{
+    struct story_range range;
+    char text[32], line[STORY_SAY_MAX];
+    int64_t got = bide_target_latency_ns(&s->target, 500);
+    if (!story_duration_range(word + strlen(key) + 1, &range)) {
+        story_wrong(s, "want p50=TIME..TIME");
+    } else if (!story_in_range(range, got)) {
+        story_print_duration(text, sizeof text, got);
+        snprintf(line, sizeof line, "p50=%s", text);
+        story_differs(s, word, line);
+    }
+}
+
+static const struct {
+    const char *key;
+    void (*check)(struct story *, const char *word, const char *key);
+} expectations[] = {{"budget", expect_budget}, {"breaker", expect_breaker}, {"openings", expect_openings},
+                    {"until", expect_until},   {"quiet", expect_quiet},     {"observed", expect_observed},
+                    {"blank", expect_blank},   {"p50", expect_p50}};
+
+static bool expect_one(struct story *s, const char *word)
+{
+    size_t length = strcspn(word, "=");
+    for (size_t i = 0; i < sizeof expectations / sizeof *expectations; i++) {
+        const char *key = expectations[i].key;
+        if (strlen(key) == length && memcmp(key, word, length) == 0 && word[length] == '=') {
+            expectations[i].check(s, word, key);
+            return true;
+        }
+    }
+    return story_wrong(
+        s, "expect budget= breaker= openings= until= quiet= observed= blank= p50= or: refused GATE=N; not '%s'", word);
+}
+
+/* `refused breaker=2 budget=0`: how often each gate said no. */
+static bool expect_refused(struct story *s, struct story_cursor *c)
+{
+    for (const char *word; (word = story_next(c)) != NULL;) {
+        char gate[32];
+        uint32_t bit;
+        size_t length = strcspn(word, "=");
+        snprintf(gate, sizeof gate, "%.*s", (int)length, word);
+        if (word[length] != '=' || !story_gates(gate, &bit) || bit == 0)
+            return story_wrong(s, "want refused GATE=COUNT, not '%s'", word);
+        expect_number(s, word, gate, bide_target_refused(&s->target, (enum bide_gate)bit));
+    }
+    return true;
+}
+
+bool story_expect(struct story *s, struct story_cursor *c, struct story_cursor told)
+{
+    (void)told;
+    if (story_take_word(c, "refused"))
+        return expect_refused(s, c);
+    for (const char *word; (word = story_next(c)) != NULL && !s->stopped;)
+        if (!expect_one(s, word))
+            return false;
+    return true;
+}
+
+static const struct {
+    const char *word;
+    bool (*run)(struct story *, struct story_cursor *, struct story_cursor);
+    bool takes_told; /* may be followed by "-> ..." */
+    bool needs_target;
+} target_events[] = {{"hold", do_hold, false, true},   {"quiet", do_quiet, false, true},
+                     {"add", do_add, false, true},     {"configure", do_configure, true, true},
+                     {"crowd", do_crowd, true, false}, {"expect", story_expect, false, true}};
+
+bool story_target_event(struct story *s, struct story_cursor *c, struct story_cursor told, bool *found)
+{
+    const char *word = story_peek(c);
+    *found = false;
+    for (size_t i = 0; word != NULL && i < sizeof target_events / sizeof *target_events; i++) {
+        if (strcmp(target_events[i].word, word) == 0) {
+            *found = true;
+            story_next(c);
+            if (target_events[i].needs_target && !story_need_target(s))
+                return false;
+            if (story_peek(&told) != NULL && !target_events[i].takes_told)
+                return story_wrong(s, "'%s' has no verdict: nothing may follow '->'", word);
+            return target_events[i].run(s, c, told);
+        }
+    }
+    return false;
+}

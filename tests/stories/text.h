@@ -1,0 +1,47 @@
+/* text.h - how stories write numbers and instants, read and printed exactly. */
+#ifndef STORY_TEXT_H
+#define STORY_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define STORY_WORDS_MAX 40
+#define STORY_LINE_MAX  512
+
+/* A line cut into words at its blanks; a '#' that begins a word begins a comment. */
+struct story_words {
+    char bytes[STORY_LINE_MAX];
+    const char *word[STORY_WORDS_MAX];
+    int count;
+};
+
+/* A time or an amount, exact (lo == hi) or anywhere between two ends, both included. */
+struct story_range {
+    int64_t lo;
+    int64_t hi;
+};
+
+/* Copies a line of `length` bytes. False if it is longer than STORY_LINE_MAX or has more than STORY_WORDS_MAX words. */
+bool story_cut(struct story_words *words, const char *line, size_t length);
+
+/* "2.5" times `scale`: 2500 for a scale of 1000. False unless it is a plain decimal whose product is a whole number
+ * that fits. */
+bool story_decimal(const char *text, size_t length, int64_t scale, int64_t *value);
+
+/* "200ms", "1.5s", "2min", "250us", "7ns", "0" or "never". */
+bool story_duration(const char *text, size_t length, int64_t *ns);
+
+/* "2s" or "2s..2.2s". */
+bool story_duration_range(const char *text, struct story_range *range);
+
+/* "9.5" or "9..9.5", in thousandths. */
+bool story_milli_range(const char *text, struct story_range *range);
+
+/* "2040ms": the largest unit that needs no fraction. */
+void story_print_duration(char *text, size_t size, int64_t ns);
+
+/* "9.5" for 9500. */
+void story_print_milli(char *text, size_t size, int64_t milli);
+
+#endif

@@ -1,0 +1,131 @@
+/* verdicts.c - reads what a line expects after "->", compares it with the verdict that came, and prints that one in the
+ * words of a story. */
+#include "play.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* What a line expects of a verdict, after "->". */
+struct expected {
+    const char *what;
+    const char *why;
+    uint32_t attempt; /* start, done, give_up */
+    bool cut_told, connect_told;
+    uint32_t observed;
+    struct story_range wake, cut, connect;
+};
+
+void story_note(struct story *s, struct bide_verdict v)
+{
+    s->last = v;
+    s->seen->why[v.why] = true;
+    s->seen->observed |= v.observed;
+}
+
+static bool known_why(const char *label)
+{
+    for (int i = 0; label != NULL && i < BIDE_WHY_COUNT; i++)
+        if (strcmp(bide_why_label((enum bide_why)i), label) == 0)
+            return true;
+    return false;
+}
+
+static bool read_options(struct story *s, struct story_cursor *c, struct expected *e)
+{
+    while (story_peek(c) != NULL) {
+        const char *value;
+        if ((value = story_take_value(c, "wake")) != NULL && story_read_instants(s, value, &e->wake))
+            continue;
+        if ((value = story_take_value(c, "cut")) != NULL && (e->cut_told = story_read_instants(s, value, &e->cut)))
+            continue;
+        if ((value = story_take_value(c, "connect")) != NULL &&
+            (e->connect_told = story_read_instants(s, value, &e->connect)))
+            continue;
+        if ((value = story_take_value(c, "observed")) != NULL && story_gates(value, &e->observed))
+            continue;
+        return story_wrong(s, "after the why: wake=TIME cut=TIME connect=TIME observed=GATE,GATE; not '%s'",
+                           c->words->word[value != NULL ? c->at - 1 : c->at]);
+    }
+    return true;
+}
+
+static bool read_expected(struct story *s, struct story_cursor *c, struct expected *e)
+{
+    *e = (struct expected){.what = story_next(c), .wake = {BIDE_NEVER, BIDE_NEVER}};
+    if (e->what == NULL)
+        return story_wrong(s, "an event needs '-> what ...': start, wait, done, give_up or none");
+    if (strcmp(e->what, "none") == 0) {
+        e->why = known_why(story_peek(c)) ? story_next(c) : bide_why_label(BIDE_WHY_NOTHING);
+        return read_options(s, c, e);
+    }
+    if (strcmp(e->what, "wait") == 0) {
+        if (!story_read_instants(s, story_next(c), &e->wake))
+            return story_wrong(s, "want -> wait TIME WHY or -> wait TIME..TIME WHY");
+    } else if (strcmp(e->what, "start") == 0 || strcmp(e->what, "done") == 0 || strcmp(e->what, "give_up") == 0) {
+        if (!story_read_u32(story_next(c), &e->attempt))
+            return story_wrong(s, "want -> %s N WHY, N being the attempt", e->what);
+    } else {
+        return story_wrong(s, "'%s' is no verdict: start, wait, done, give_up or none", e->what);
+    }
+    e->why = story_next(c);
+    if (!known_why(e->why))
+        return story_wrong(s, "'%s' is no why: see BIDE_WHY_LIST in bide/verdict.h", e->why == NULL ? "" : e->why);
+    return read_options(s, c, e);
+}
+
+/* A verdict in the words of a story; cut and connect only if asked for, because most stories do not tell them. */
+static void print_verdict(const struct story *s, struct bide_verdict v, const struct expected *e, char *text,
+                          size_t size)
+{
+    char time[32], gates[96];
+    size_t used = (size_t)snprintf(text, size, "%s", bide_what_label(v.what));
+    story_print_duration(time, sizeof time, story_to_story(s, v.wake_ns));
+    if (v.what == BIDE_WAIT)
+        used += (size_t)snprintf(text + used, size - used, " %s", time);
+    else if (v.what != BIDE_NONE)
+        used += (size_t)snprintf(text + used, size - used, " %" PRIu32, v.attempt);
+    if (v.what != BIDE_NONE || v.why != BIDE_WHY_NOTHING)
+        used += (size_t)snprintf(text + used, size - used, " %s", bide_why_label(v.why));
+    if (v.what != BIDE_WAIT && v.wake_ns != BIDE_NEVER)
+        used += (size_t)snprintf(text + used, size - used, " wake=%s", time);
+    if (e->cut_told) {
+        story_print_duration(time, sizeof time, story_to_story(s, v.attempt_deadline_ns));
+        used += (size_t)snprintf(text + used, size - used, " cut=%s", time);
+    }
+    if (e->connect_told) {
+        story_print_duration(time, sizeof time, story_to_story(s, v.connect_deadline_ns));
+        used += (size_t)snprintf(text + used, size - used, " connect=%s", time);
+    }
+    if (v.observed != 0) {
+        story_print_gates(gates, sizeof gates, v.observed);
+        snprintf(text + used, size - used, " observed=%s", gates);
+    }
+}
+
+static bool as_told(struct bide_verdict v, const struct expected *e)
+{
+    if (strcmp(bide_what_label(v.what), e->what) != 0 || !story_in_range(e->wake, v.wake_ns) ||
+        v.observed != e->observed)
+        return false;
+    if (e->cut_told && !story_in_range(e->cut, v.attempt_deadline_ns))
+        return false;
+    if (e->connect_told && !story_in_range(e->connect, v.connect_deadline_ns))
+        return false;
+    if (strcmp(bide_why_label(v.why), e->why) != 0)
+        return false;
+    return v.what == BIDE_WAIT || v.what == BIDE_NONE || v.attempt == e->attempt;
+}
+
+void story_compare(struct story *s, struct bide_verdict v, struct story_cursor told)
+{
+    char expected[STORY_SAY_MAX], got[STORY_SAY_MAX];
+    struct expected e;
+    story_join(expected, sizeof expected, &told);
+    if (!read_expected(s, &told, &e))
+        return;
+    story_note(s, v);
+    if (as_told(v, &e))
+        return;
+    print_verdict(s, v, &e, got, sizeof got);
+    story_differs(s, expected, got);
+}

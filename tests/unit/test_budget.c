@@ -1,0 +1,1068 @@
+/* test_budget.c - the three kinds of retry budget, to the thousandth of a token.
+ *
+ * Time is a number, so the trickle is arithmetic. Failed compare-and-swaps are injected: what a budget does when
+ * another thread was faster is tested like anything else. The last tests let eight real threads spend at once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <pthread.h>
+
+#include <bide/call.h>
+
+#include "core/gates.h"
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+#define MS           BIDE_MS
+#define S            BIDE_S
+#define TICK         (INT64_C(1) << 23) /* the trickle is credited in steps of 8.4 ms */
+
+static const struct bide_outcome transient = {.kind = BIDE_KIND_TRANSIENT};
+
+static struct bide_target target;
+static struct bide_target_config config;
+
+/* Ten tokens, one for each retry, no income. */
+static const struct bide_budget_config ten = {.capacity_milli = 10000,
+                                              .initial_milli = BIDE_FULL,
+                                              .cost_milli = 1000,
+                                              .cost_throttled_milli = 1000,
+                                              .cost_timeout_milli = 1000,
+                                              .window_ns = 10 * S};
+
+/* One retry for ten requests of the last ten seconds. */
+static const struct bide_budget_config tenth = {.kind = BIDE_BUDGET_WINDOW, .ratio_ppm = 100000, .window_ns = 10 * S};
+
+static const struct bide_budget_config three_at_once = {
+    .kind = BIDE_BUDGET_CONCURRENCY, .ratio_ppm = 200000, .reserve = 3, .window_ns = 10 * S};
+
+static void make(struct bide_budget_config budget, int64_t now_ns)
+{
+    assert_int_equal(bide_target_config_init(&config, BIDE_PRESET_SERVICE), BIDE_OK);
+    config.breaker.kind = BIDE_BREAKER_OFF;
+    config.budget = budget;
+    assert_int_equal(bide_target_init(&target, &config, now_ns, NULL), BIDE_OK);
+}
+
+static void reload(struct bide_budget_config budget, int64_t now_ns)
+{
+    config.budget = budget;
+    assert_int_equal(bide_target_configure(&target, &config, now_ns, NULL), BIDE_OK);
+}
+
+static int64_t left(int64_t now_ns)
+{
+    return bide_budget_left_milli(&target, now_ns);
+}
+
+static bool take_for(const struct bide_outcome *why, int64_t now_ns, struct core_charge *charge)
+{
+    return core_budget_take(&target, why, now_ns, charge);
+}
+
+static bool take(int64_t now_ns)
+{
+    struct core_charge charge;
+    return take_for(&transient, now_ns, &charge);
+}
+
+static uint32_t take_all(int64_t now_ns)
+{
+    uint32_t n = 0;
+    while (n < 100000 && take(now_ns))
+        n++;
+    return n;
+}
+
+static void requests(uint32_t count, int64_t now_ns)
+{
+    for (uint32_t i = 0; i < count; i++)
+        core_budget_first(&target, i % BIDE_LANES, now_ns);
+}
+
+static void succeed(uint32_t last_milli)
+{
+    core_budget_earn(&target, last_milli);
+}
+
+/* ---- tokens ---- */
+
+static void a_new_bucket_is_full_or_as_told(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    make(budget, 5 * S);
+    assert_int_equal(left(5 * S), 10000);
+    budget.initial_milli = 2500;
+    make(budget, 5 * S);
+    assert_int_equal(left(5 * S), 2500);
+    budget.initial_milli = 0;
+    make(budget, 5 * S);
+    assert_int_equal(left(5 * S), 0);
+}
+
+static void a_bucket_of_ten_affords_ten_retries_and_not_one_more(void **state)
+{
+    (void)state;
+    make(ten, 0);
+    assert_int_equal(take_all(0), 10);
+    assert_int_equal(left(0), 0);
+    assert_false(take(100 * BIDE_MIN)); /* no income */
+}
+
+static void a_retry_is_paid_whole_or_refused(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.initial_milli = 1999;
+    make(budget, 0);
+    assert_int_equal(take_all(0), 1);
+    assert_int_equal(left(0), 999); /* a refusal takes nothing */
+}
+
+static void the_price_depends_on_the_class_of_failure(void **state)
+{
+    static const struct {
+        struct bide_outcome why;
+        int64_t price_milli;
+    } table[] = {
+        {{.kind = BIDE_KIND_TRANSIENT}, 1000},
+        {{.kind = BIDE_KIND_CONFLICT}, 1000},
+        {{.kind = BIDE_KIND_THROTTLED}, 500},
+        {{.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_TIMED_OUT}, 3000},
+        {{.kind = BIDE_KIND_THROTTLED, .flags = BIDE_FLAG_TIMED_OUT}, 500},
+    };
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.cost_throttled_milli = 500;
+    budget.cost_timeout_milli = 3000;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        struct core_charge charge;
+        make(budget, 0);
+        assert_true(take_for(&table[i].why, 0, &charge));
+        assert_int_equal(left(0), 10000 - table[i].price_milli);
+        core_budget_give_back(&target, charge);
+        assert_int_equal(left(0), 10000);
+    }
+}
+
+static void a_capacity_of_zero_affords_nothing_ever(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.capacity_milli = 0;
+    budget.earn_success_milli = budget.earn_first_milli = 1000;
+    budget.earn_per_minute_milli = 1000;
+    make(budget, 0);
+    succeed(0);
+    requests(5, 0);
+    assert_false(take(0));
+    assert_false(take(100 * BIDE_MIN));
+    assert_int_equal(left(100 * BIDE_MIN), 0);
+    assert_int_equal(bide_budget_add_milli(&target, 1000, 0), 0);
+    budget.cost_milli = budget.cost_throttled_milli = budget.cost_timeout_milli = 0; /* not even for nothing */
+    budget.cost_failure_milli = 1;
+    target.config[0].budget = budget;
+    assert_false(take(0));
+}
+
+static void a_retry_needs_more_than_the_threshold(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.threshold_milli = 5000;
+    make(budget, 0);
+    assert_int_equal(take_all(0), 5); /* 10, 9, 8, 7 and 6 are more than 5 */
+    assert_int_equal(left(0), 5000);
+    assert_int_equal(bide_budget_add_milli(&target, 1, 0), 1);
+    assert_true(take(0));
+}
+
+static void a_failure_takes_its_cost_as_far_as_there_is(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.cost_failure_milli = 4000;
+    make(budget, 0);
+    core_budget_failure(&target, 0);
+    assert_int_equal(left(0), 6000);
+    core_budget_failure(&target, 0);
+    core_budget_failure(&target, 0);
+    assert_int_equal(left(0), 0);
+}
+
+/* One a minute: 1/1000 in 60 ms. The last tick is never over yet, so it is never too much. */
+static void the_trickle_is_credited_to_the_tick_and_never_in_favour(void **state)
+{
+    static const struct {
+        int64_t at_ns;
+        int64_t left_milli;
+    } table[] = {
+        {0, 0},
+        {60 * MS, 0},                  /* 7 ticks are 58.7 ms */
+        {8 * TICK, 1},                 /* 67.1 ms */
+        {30 * S, 499},                 /* 3576 ticks */
+        {60 * S, 999},                 /* 7152 ticks are 59.995 s */
+        {7153 * TICK - 1, 999},        /* ... */
+        {7153 * TICK, 1000},           /* 60.004 s */
+        {60 * BIDE_MIN, 59999},        /* 429153 ticks */
+        {60 * BIDE_MIN + TICK, 60000}, /* ... and one */
+        {99 * BIDE_MIN + TICK, 99000},
+        {100 * BIDE_MIN + TICK, 100000},
+        {10000 * BIDE_MIN, 100000}, /* never above the capacity */
+    };
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.capacity_milli = 100000;
+    budget.initial_milli = 0;
+    budget.earn_per_minute_milli = 1000;
+    make(budget, 0);
+    for (size_t i = 0; i < COUNT(table); i++)
+        if (left(table[i].at_ns) != table[i].left_milli)
+            fail_msg("row %zu: %lld left", i, (long long)left(table[i].at_ns));
+}
+
+static void a_drained_bucket_affords_one_retry_a_minute(void **state)
+{
+    struct bide_budget_config budget = ten;
+    uint32_t taken = 0;
+    (void)state;
+    budget.initial_milli = 0;
+    budget.earn_per_minute_milli = 1000;
+    make(budget, 0);
+    for (int64_t now_ns = 0; now_ns < 100 * BIDE_MIN; now_ns += 7 * MS)
+        taken += take(now_ns);
+    assert_in_range(taken, 98, 99); /* each take may lose a tick: never a hundredth retry before its time */
+}
+
+/* The rate may be so high that a tick earns many: what is rounded is rounded down. */
+static void no_income_is_ever_more_than_its_rate(void **state)
+{
+    static const uint32_t rates[] = {1, 7, 1000, 59999, 1000000, 100000000};
+    (void)state;
+    for (size_t i = 0; i < COUNT(rates); i++) {
+        struct bide_budget_config budget = ten;
+        uint64_t taken_milli = 0;
+        budget.capacity_milli = BIDE_CAPACITY_MAX_MILLI;
+        budget.initial_milli = 0;
+        budget.cost_milli = 1;
+        budget.earn_per_minute_milli = rates[i];
+        make(budget, 0);
+        for (int64_t now_ns = 0, step = 1; now_ns < 20 * S; now_ns += step, step = step * 5 / 4 + 1) {
+            struct core_charge charge;
+            while (taken_milli < 200000 && take_for(&transient, now_ns, &charge))
+                taken_milli++;
+            assert_true(taken_milli * (uint64_t)BIDE_MIN <= (uint64_t)now_ns * rates[i]);
+        }
+    }
+}
+
+static void a_bucket_that_was_full_for_long_does_not_fill_twice(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.capacity_milli = 2000;
+    budget.earn_per_minute_milli = 1000;
+    make(budget, 0);
+    assert_int_equal(take_all(0), 2);
+    assert_int_equal(take_all(60 * BIDE_MIN), 2); /* full again, an hour ago */
+    assert_int_equal(left(60 * BIDE_MIN), 0);
+    assert_int_equal(take_all(61 * BIDE_MIN + TICK), 1);
+}
+
+static void the_same_holds_for_one_that_successes_have_filled(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.capacity_milli = 2000;
+    budget.earn_success_milli = 1000;
+    budget.earn_per_minute_milli = 1000;
+    make(budget, 0);
+    assert_int_equal(take_all(0), 2);
+    succeed(0);
+    succeed(0); /* full, with the stamp of the drain */
+    assert_int_equal(take_all(60 * BIDE_MIN), 2);
+    assert_int_equal(left(60 * BIDE_MIN), 0);
+}
+
+static void a_success_earns_its_fraction_up_to_the_capacity(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.initial_milli = 9750;
+    budget.earn_success_milli = 100;
+    make(budget, 0);
+    succeed(0);
+    succeed(1000); /* no refund is configured: a retried call earns the same */
+    assert_int_equal(left(0), 9950);
+    succeed(0);
+    assert_int_equal(left(0), 10000);
+}
+
+static void a_full_bucket_is_only_read(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.earn_success_milli = budget.earn_first_milli = 100;
+    budget.earn_per_minute_milli = 1000;
+    make(budget, 0);
+    uint64_t word = target.budget;
+    core_cas_failures = 1;
+    succeed(0);
+    requests(1, 10 * BIDE_MIN);
+    assert_int_equal(bide_budget_add_milli(&target, 5, 10 * BIDE_MIN), 0);
+    assert_int_equal(left(10 * BIDE_MIN), 10000);
+    assert_int_equal(core_cas_failures, 1); /* none was tried */
+    core_cas_failures = 0;
+    assert_int_equal(target.budget, word);
+}
+
+static void first_attempts_may_earn(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.initial_milli = 0;
+    budget.earn_first_milli = 200;
+    make(budget, 0);
+    requests(4, 0);
+    assert_false(take(0));
+    requests(1, 0);
+    assert_int_equal(left(0), 1000);
+    assert_true(take(0));
+    requests(1000, 0);
+    assert_int_equal(left(0), 10000);
+}
+
+static void a_retried_success_is_refunded_its_last_charge_or_a_share_of_it(void **state)
+{
+    static const struct {
+        uint32_t refund_permille, last_milli;
+        int64_t earned_milli;
+    } table[] = {
+        {1000, 3000, 3000}, {500, 3000, 1500}, {1, 999, 0}, {333, 1000, 333}, {1000, 0, 70}, {0, 3000, 70},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        struct bide_budget_config budget = ten;
+        budget.initial_milli = 0;
+        budget.earn_success_milli = 70;
+        budget.refund_permille = table[i].refund_permille;
+        make(budget, 0);
+        succeed(table[i].last_milli);
+        assert_int_equal(left(0), table[i].earned_milli);
+    }
+}
+
+static void tokens_can_be_added_and_taken_away_by_hand(void **state)
+{
+    static const struct {
+        int64_t amount_milli, really_milli, left_milli;
+    } table[] = {
+        {-2500, -2500, 7500},   {1000, 1000, 8500},  {5000, 1500, 10000}, {1, 0, 10000},
+        {0, 0, 10000},          {-10001, -10000, 0}, {-1, 0, 0},          {INT64_MAX, 10000, 10000},
+        {INT64_MIN, -10000, 0}, {-INT64_MAX, 0, 0},  {9999, 9999, 9999},
+    };
+    (void)state;
+    make(ten, 0);
+    for (size_t i = 0; i < COUNT(table); i++) {
+        assert_int_equal(bide_budget_add_milli(&target, table[i].amount_milli, 0), table[i].really_milli);
+        assert_int_equal(left(0), table[i].left_milli);
+    }
+}
+
+static void taking_away_includes_what_trickled_in_before(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.initial_milli = 0;
+    budget.earn_per_minute_milli = 1000;
+    make(budget, 0);
+    assert_int_equal(bide_budget_add_milli(&target, -9000, 5 * BIDE_MIN + TICK), -5000);
+    assert_int_equal(left(5 * BIDE_MIN + TICK), 0);
+}
+
+static void other_kinds_take_no_tokens_by_hand(void **state)
+{
+    (void)state;
+    make(tenth, 0);
+    assert_int_equal(bide_budget_add_milli(&target, 5000, 0), 0);
+    make(three_at_once, 0);
+    assert_int_equal(bide_budget_add_milli(&target, -5000, 0), 0);
+    assert_int_equal(left(0), 3000);
+}
+
+static void a_clock_that_steps_back_mints_nothing(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.initial_milli = 0;
+    budget.earn_per_minute_milli = 1000;
+    make(budget, 10 * BIDE_MIN);
+    for (int64_t back_ns = 0; back_ns <= 10 * BIDE_MIN; back_ns += S) {
+        assert_int_equal(left(10 * BIDE_MIN - back_ns), 0);
+        assert_false(take(10 * BIDE_MIN - back_ns));
+    }
+    assert_true(take(11 * BIDE_MIN + TICK));  /* and nothing was lost by it */
+    assert_false(take(10 * BIDE_MIN));        /* nor is the minute paid twice */
+    assert_false(take(11 * BIDE_MIN + TICK)); /* ... */
+    assert_true(take(12 * BIDE_MIN + 2 * TICK));
+}
+
+static void the_stamp_may_wrap_after_eighteen_years(void **state)
+{
+    struct bide_budget_config budget = ten;
+    const int64_t wrap_ns = TICK << 36;
+    (void)state;
+    budget.initial_milli = 0;
+    budget.earn_per_minute_milli = 1000;
+    make(budget, wrap_ns - BIDE_MIN);
+    assert_int_equal(left(wrap_ns - 1), 999);
+    assert_true(take(wrap_ns + TICK));
+    assert_false(take(wrap_ns + TICK));
+    assert_int_equal(take_all(wrap_ns + 3 * BIDE_MIN + 3 * TICK), 3);
+    assert_false(take(wrap_ns - BIDE_MIN)); /* a clock just before it */
+}
+
+/* Half of the range counts as the future: a bucket untouched for more than nine years earns nothing. The safe side. */
+static void a_bucket_untouched_for_ten_years_earns_nothing(void **state)
+{
+    struct bide_budget_config budget = ten;
+    const int64_t year_ns = 365 * 24 * 60 * BIDE_MIN;
+    (void)state;
+    budget.initial_milli = 0;
+    budget.earn_per_minute_milli = 1000;
+    make(budget, 0);
+    assert_int_equal(left(9 * year_ns), 10000);
+    assert_int_equal(left(10 * year_ns), 0);
+}
+
+static void a_lost_race_is_run_again_with_what_was_found(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.initial_milli = 5000;
+    budget.earn_success_milli = 100;
+    make(budget, 0);
+    core_cas_failures = 3;
+    assert_true(take(0));
+    assert_int_equal(core_cas_failures, 0);
+    assert_int_equal(left(0), 4000);
+    core_cas_failures = 3;
+    succeed(0);
+    assert_int_equal(left(0), 4100);
+    core_cas_failures = 3;
+    assert_int_equal(bide_budget_add_milli(&target, -100, 0), -100);
+    assert_int_equal(left(0), 4000);
+}
+
+/* xorshift64: any numbers will do, as long as they are the same every time. */
+static uint64_t next(uint64_t *x)
+{
+    *x ^= *x << 13;
+    *x ^= *x >> 7;
+    *x ^= *x << 17;
+    return *x;
+}
+
+static void whatever_happens_no_more_is_spent_than_was_there_and_earned(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.earn_success_milli = 130;
+    budget.earn_first_milli = 17;
+    budget.earn_per_minute_milli = 900;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        uint64_t x = seed * 0x9e3779b97f4a7c15, spent = 0, earned = 0;
+        int64_t now_ns = 0, latest_ns = 0;
+        struct core_charge charge;
+        make(budget, 0);
+        for (int i = 0; i < 5000; i++) {
+            now_ns += (int64_t)(next(&x) % (uint64_t)(2 * S)) - S / 10; /* sometimes backwards */
+            now_ns = now_ns < 0 ? 0 : now_ns;
+            latest_ns = now_ns > latest_ns ? now_ns : latest_ns;
+            switch (next(&x) % 5) {
+            case 0: succeed(0), earned += 130; break;
+            case 1: requests(1, now_ns), earned += 17; break;
+            case 2:
+                if (take_for(&transient, now_ns, &charge)) {
+                    spent += charge.amount;
+                    if (next(&x) % 4 == 0)
+                        core_budget_give_back(&target, charge), spent -= charge.amount;
+                }
+                break;
+            default: spent += take(now_ns) ? 1000 : 0; break;
+            }
+            uint64_t trickled = (uint64_t)latest_ns / 1000000 * 900 / 60000;
+            assert_true(spent <= 10000 + earned + trickled + 1);
+            assert_in_range(left(now_ns), 0, 10000);
+        }
+    }
+}
+
+/* ---- window ---- */
+
+static void a_window_allows_its_ratio_of_the_requests_and_its_reserve(void **state)
+{
+    static const struct {
+        uint32_t ratio_ppm, reserve, requests, retries;
+    } table[] = {
+        {100000, 0, 0, 0}, {100000, 0, 9, 0},    {100000, 0, 10, 1}, {100000, 0, 19, 1}, {100000, 0, 100, 10},
+        {100000, 3, 0, 3}, {100000, 3, 100, 13}, {0, 0, 1000, 0},    {0, 2, 1000, 2},    {1000000, 0, 50, 50},
+        {333333, 0, 3, 0}, {333334, 0, 3, 1},    {1, 0, 999, 0},     {750000, 0, 4, 3},  {600000, 0, 5, 3},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        struct bide_budget_config budget = tenth;
+        budget.ratio_ppm = table[i].ratio_ppm;
+        budget.reserve = table[i].reserve;
+        make(budget, 5 * S);
+        requests(table[i].requests, 5 * S);
+        assert_int_equal(left(5 * S), 1000 * table[i].retries);
+        assert_int_equal(take_all(5 * S), table[i].retries);
+        assert_int_equal(left(5 * S), 0);
+    }
+}
+
+static void below_the_minimum_volume_every_retry_is_allowed(void **state)
+{
+    struct bide_budget_config budget = tenth;
+    (void)state;
+    budget.min_volume = 20;
+    make(budget, 5 * S);
+    requests(19, 5 * S);
+    assert_int_equal(left(5 * S), INT64_MAX);
+    for (int i = 0; i < 50; i++)
+        assert_true(take(5 * S));
+    requests(1, 5 * S);
+    assert_int_equal(left(5 * S), 0); /* 50 of 2: never negative */
+    assert_false(take(5 * S));
+}
+
+static void after_a_refusal_a_window_cools_down(void **state)
+{
+    struct bide_budget_config budget = tenth;
+    (void)state;
+    budget.cooldown_ns = 2 * S;
+    make(budget, 5 * S);
+    requests(10, 5 * S);
+    assert_int_equal(take_all(5 * S), 1);
+    requests(90, 5 * S); /* enough again, but: */
+    assert_int_equal(left(7 * S - 1), 0);
+    assert_false(take(7 * S - 1));
+    assert_int_equal(left(7 * S), 9000); /* the refusal in between did not prolong it */
+    assert_true(take(7 * S));
+}
+
+static void requests_and_retries_slide_out_of_the_window(void **state)
+{
+    (void)state;
+    make(tenth, 0);
+    requests(100, 20 * S + 500 * MS);
+    assert_int_equal(take_all(20 * S + 500 * MS), 10);
+    requests(50, 25 * S);
+    assert_int_equal(left(25 * S), 5000);
+    assert_int_equal(take_all(25 * S), 5);
+    assert_int_equal(left(30 * S - 1), 0); /* all 150 and all 15 */
+    assert_int_equal(left(30 * S), 0);     /* the 100 are gone, and so are their 10: 5 of 5 */
+    requests(10, 30 * S);
+    assert_int_equal(left(30 * S), 1000); /* 6 for 60 */
+    assert_int_equal(left(35 * S), 1000); /* 1 for the last 10 */
+    assert_int_equal(left(40 * S), 0);    /* nothing is left of anything */
+    assert_int_equal(left(1000000 * S), 0);
+    assert_int_equal(take_all(1000000 * S), 0);
+}
+
+static void every_lane_counts(void **state)
+{
+    (void)state;
+    make(tenth, 0);
+    for (uint32_t lane = 0; lane < BIDE_LANES; lane++)
+        for (int i = 0; i < 10; i++)
+            core_budget_first(&target, lane, S);
+    assert_int_equal(left(S), 8000);
+}
+
+static void a_charge_goes_back_into_the_slot_it_was_counted_in(void **state)
+{
+    struct core_charge charge, other;
+    (void)state;
+    make(tenth, 0);
+    requests(20, 5 * S);
+    assert_true(take_for(&transient, 5 * S, &charge));
+    assert_true(take_for(&transient, 9 * S, &other));
+    assert_int_equal(left(9 * S), 0);
+    core_budget_give_back(&target, charge);
+    assert_int_equal(left(9 * S), 1000);
+    core_budget_give_back(&target, charge); /* its slot holds no more of it */
+    assert_int_equal(left(9 * S), 1000);
+}
+
+static void a_charge_whose_slot_is_gone_stays_spent(void **state)
+{
+    struct core_charge charge, other;
+    (void)state;
+    make(tenth, 0);
+    requests(10, 5 * S);
+    assert_true(take_for(&transient, 5 * S, &charge));
+    requests(10, 15 * S);
+    assert_true(take_for(&transient, 15 * S, &other)); /* in the same place, ten slots later */
+    core_budget_give_back(&target, charge);
+    assert_int_equal(left(15 * S), 0);
+}
+
+static void a_lost_race_gives_back_all_the_same(void **state)
+{
+    struct core_charge charge;
+    (void)state;
+    make(tenth, 0);
+    requests(10, 5 * S);
+    assert_true(take_for(&transient, 5 * S, &charge));
+    core_cas_failures = 2;
+    core_budget_give_back(&target, charge);
+    assert_int_equal(core_cas_failures, 0);
+    assert_int_equal(left(5 * S), 1000);
+}
+
+static void counters_may_wrap(void **state)
+{
+    static const uint64_t before[] = {UINT64_MAX - 6, (UINT64_C(1) << 40) - 7, UINT64_C(3) << 40, UINT64_MAX};
+    (void)state;
+    for (size_t i = 0; i < COUNT(before); i++) {
+        make(tenth, 0);
+        target.lane[3].requests = before[i];
+        requests(100, 5 * S);
+        assert_int_equal(left(5 * S), 10000);
+        assert_int_equal(take_all(5 * S), 10);
+        assert_int_equal(left(9 * S), 0);
+    }
+}
+
+static void a_window_without_requests_has_its_reserve_only(void **state)
+{
+    struct bide_budget_config budget = tenth;
+    (void)state;
+    budget.ratio_ppm = 1000000;
+    budget.reserve = 1;
+    make(budget, 0);
+    assert_int_equal(take_all(0), 1);
+    assert_int_equal(take_all(100 * S), 1); /* spent reserve is back after the window */
+    target.lane[0].requests = UINT64_MAX;
+    assert_int_equal(take_all(200 * S), 1);
+}
+
+/* Two threads read the clock a moment apart; the later one began the new slot first. */
+static void a_clock_a_moment_behind_the_slot_allows_nothing_more(void **state)
+{
+    static const int64_t behind_ns[] = {1, TICK, S - 1, S, 5 * S};
+    (void)state;
+    for (size_t i = 0; i < COUNT(behind_ns); i++) {
+        make(tenth, 0);
+        requests(10, 26 * S);
+        assert_true(take(26 * S));
+        assert_int_equal(left(26 * S - behind_ns[i]), 0);
+        assert_false(take(26 * S - behind_ns[i]));
+        requests(10, 26 * S - behind_ns[i]);
+        assert_int_equal(left(26 * S), 1000);
+    }
+}
+
+static void another_thread_may_begin_the_slot(void **state)
+{
+    (void)state;
+    make(tenth, 0);
+    requests(10, 5 * S);
+    core_cas_failures = 2; /* both words of the next slot */
+    requests(10, 6 * S);
+    core_cas_failures = 0;
+    assert_in_range(left(6 * S), 0, 2000);
+    requests(10, 7 * S);
+    assert_in_range(left(7 * S), 1000, 3000);
+}
+
+/* ---- concurrency ---- */
+
+static void retries_in_flight_are_a_share_of_the_calls_but_at_least_the_reserve(void **state)
+{
+    static const struct {
+        uint64_t calls;
+        uint32_t retries;
+    } table[] = {{0, 3}, {1, 3}, {15, 3}, {19, 3}, {20, 4}, {24, 4}, {25, 5}, {1000, 200}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        make(three_at_once, 0);
+        target.calls = table[i].calls;
+        assert_int_equal(left(0), 1000 * table[i].retries);
+        assert_int_equal(take_all(0), table[i].retries);
+        assert_int_equal(left(0), 0);
+        target.calls = 0; /* the others ended: more is out than there may be now */
+        assert_in_range(left(0), 0, 0);
+    }
+}
+
+static void a_place_comes_back_whatever_the_kind_has_become(void **state)
+{
+    static const struct bide_budget_config none = {.kind = BIDE_BUDGET_NONE, .window_ns = S};
+    const struct bide_budget_config *const kinds[] = {&three_at_once, &ten, &tenth, &none};
+    (void)state;
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        struct core_charge charge;
+        make(three_at_once, 0);
+        assert_true(take_for(&transient, 0, &charge));
+        assert_int_equal(target.retries, 1);
+        reload(*kinds[i], 0);
+        core_budget_give_back(&target, charge);
+        assert_int_equal(target.retries, 0);
+    }
+}
+
+/* ---- no budget ---- */
+
+static void without_a_budget_every_retry_is_allowed(void **state)
+{
+    struct core_charge charge;
+    (void)state;
+    make((struct bide_budget_config){.kind = BIDE_BUDGET_NONE, .window_ns = S}, 0);
+    for (int i = 0; i < 1000; i++)
+        assert_true(take_for(&transient, 0, &charge));
+    core_budget_give_back(&target, charge);
+    assert_int_equal(left(0), INT64_MAX);
+}
+
+/* ---- another configuration ---- */
+
+static void a_smaller_capacity_cuts_and_a_larger_one_does_not_fill(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    make(ten, 0);
+    assert_true(take(0));
+    budget.capacity_milli = 4000;
+    reload(budget, 0);
+    assert_int_equal(left(0), 4000);
+    succeed(0); /* above the capacity: only read */
+    assert_true(take(0));
+    reload(ten, 0);
+    assert_int_equal(left(0), 3000);
+}
+
+static void a_drained_bucket_stays_drained_over_a_reload(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    make(ten, 0);
+    take_all(0);
+    budget.capacity_milli = 50000;
+    reload(budget, 0);
+    assert_int_equal(left(0), 0);
+}
+
+static void a_charge_of_another_kind_is_not_given_back(void **state)
+{
+    struct core_charge tokens, window;
+    (void)state;
+    make(ten, 0);
+    assert_true(take_for(&transient, 0, &tokens));
+    reload(tenth, 0);
+    requests(20, 0);
+    assert_true(take_for(&transient, 0, &window));
+    core_budget_give_back(&target, tokens);
+    assert_int_equal(left(0), 1000);
+    reload(ten, 0);
+    core_budget_give_back(&target, window);
+    assert_int_equal(left(0), 1000);
+}
+
+/* From a window the tokens start with what could be afforded under it, at most their own start. */
+static void a_window_that_becomes_a_bucket_brings_what_it_had_left(void **state)
+{
+    struct bide_budget_config warm = tenth;
+    (void)state;
+    make(tenth, 0);
+    requests(40, 5 * S);
+    assert_true(take(5 * S));
+    reload(ten, 5 * S);
+    assert_int_equal(left(5 * S), 3000);
+    make(tenth, 0);
+    requests(1000, 5 * S);
+    reload(ten, 5 * S);
+    assert_int_equal(left(5 * S), 10000);
+    warm.min_volume = 10; /* nothing happened yet: as a new one */
+    make(warm, 0);
+    reload(ten, 5 * S);
+    assert_int_equal(left(5 * S), 10000);
+}
+
+static void what_a_window_spent_is_carried_into_a_window_of_another_length(void **state)
+{
+    static const int64_t lengths[] = {2 * S, 5 * S, 60 * S, 3600 * S};
+    (void)state;
+    for (size_t i = 0; i < COUNT(lengths); i++) {
+        struct bide_budget_config budget = tenth;
+        const int64_t now_ns = 1000 * S + 500 * MS;
+        make(tenth, 0);
+        requests(50, now_ns - S);
+        assert_true(take(now_ns - S));
+        assert_true(take(now_ns));
+        assert_int_equal(left(now_ns), 3000);
+        budget.window_ns = lengths[i];
+        reload(budget, now_ns);
+        assert_int_equal(left(now_ns), 3000);
+        assert_int_equal(left(now_ns + lengths[i]), 0); /* and is gone after the new length */
+        requests(10, now_ns + lengths[i]);
+        assert_int_equal(left(now_ns + lengths[i]), 1000);
+    }
+}
+
+static void a_long_window_that_becomes_a_short_one_forgets_in_the_short_one_s_time(void **state)
+{
+    struct bide_budget_config hour = tenth, seconds = tenth;
+    (void)state;
+    hour.reserve = seconds.reserve = 1;
+    hour.window_ns = 3600 * S; /* slots of six minutes */
+    make(hour, 0);
+    assert_true(take(7200 * S));
+    reload(seconds, 7201 * S);
+    assert_int_equal(left(7201 * S), 0);
+    assert_false(take(7201 * S));
+    assert_int_equal(left(7211 * S), 1000);
+    assert_true(take(7211 * S));
+}
+
+static void a_reload_that_changes_nothing_of_the_window_keeps_it(void **state)
+{
+    struct bide_budget_config budget = tenth;
+    (void)state;
+    make(tenth, 0);
+    requests(20, 5 * S);
+    assert_true(take(5 * S));
+    budget.ratio_ppm = 200000;
+    reload(budget, 5 * S);
+    assert_int_equal(left(5 * S), 3000);
+}
+
+static void a_cooldown_in_the_word_is_no_bucket_and_a_bucket_is_no_cooldown(void **state)
+{
+    struct bide_budget_config cool = tenth;
+    (void)state;
+    cool.cooldown_ns = 1000 * S;
+    make(cool, 0);
+    assert_false(take(5 * S));
+    reload(ten, 5 * S);
+    assert_int_equal(left(5 * S), 0); /* it was refusing: nothing was left */
+    make(ten, 5 * S);
+    reload(cool, 5 * S);
+    requests(10, 5 * S);
+    assert_true(take(5 * S));
+    cool.cost_failure_milli = 1000;
+    reload(cool, 5 * S);
+    core_budget_failure(&target, 5 * S); /* a call that still saw the bucket */
+    assert_int_equal(target.budget, 0);
+}
+
+static void the_memory_of_a_reloading_reader_is_whole(void **state)
+{
+    (void)state;
+    make(ten, 0);
+    core_still_failures = 2; /* the configuration was swapped while it was read: twice */
+    assert_int_equal(left(0), 10000);
+    assert_int_equal(core_still_failures, 0);
+}
+
+/* ---- forgetting ---- */
+
+static void a_target_may_be_forgotten_when_that_gives_nobody_a_retry(void **state)
+{
+    struct bide_budget_config trickle = ten, cool = tenth;
+    struct core_charge charge;
+    (void)state;
+    trickle.earn_per_minute_milli = 1000;
+    make(trickle, 0);
+    assert_true(bide_target_is_blank(&target, 0));
+    assert_true(take(0));
+    assert_false(bide_target_is_blank(&target, 0));
+    assert_true(bide_target_is_blank(&target, BIDE_MIN + TICK));
+
+    cool.cooldown_ns = 30 * S;
+    make(cool, 0);
+    requests(10, S);
+    assert_true(bide_target_is_blank(&target, S)); /* requests alone are no debt */
+    assert_true(take(S));
+    assert_false(bide_target_is_blank(&target, S));
+    assert_true(bide_target_is_blank(&target, 11 * S));
+    assert_false(take(11 * S));
+    assert_false(bide_target_is_blank(&target, 41 * S - 1));
+    assert_true(bide_target_is_blank(&target, 41 * S));
+
+    make(three_at_once, 0);
+    assert_true(bide_target_is_blank(&target, 0));
+    target.calls = 1;
+    assert_false(bide_target_is_blank(&target, 0));
+    target.calls = 0;
+    assert_true(take_for(&transient, 0, &charge));
+    assert_false(bide_target_is_blank(&target, 0));
+    core_budget_give_back(&target, charge);
+    assert_true(bide_target_is_blank(&target, 0));
+
+    make(tenth, 0);
+    target.retries = 1; /* held since before a reload */
+    assert_false(bide_target_is_blank(&target, 0));
+}
+
+static void a_bucket_that_starts_empty_may_be_forgotten_at_its_start(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.initial_milli = 3000;
+    make(budget, 0);
+    assert_true(bide_target_is_blank(&target, 0));
+    assert_true(take(0));
+    assert_false(bide_target_is_blank(&target, 0));
+}
+
+/* ---- eight threads ---- */
+
+enum { THREADS = 8, CALLS = 4000 };
+
+static struct bide_policy policy;
+static uint64_t retries_started, retries_out, most_out;
+
+static void note_most(uint64_t out)
+{
+    uint64_t most = __atomic_load_n(&most_out, __ATOMIC_RELAXED);
+    while (out > most && !__atomic_compare_exchange_n(&most_out, &most, out, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
+/* Calls that fail, and fail again if they may; every third retry is cancelled before it starts. */
+static void *fail_again_and_again(void *number)
+{
+    static const struct bide_outcome hopeless = {.kind = BIDE_KIND_PERMANENT};
+    uint32_t lane = *(uint32_t *)number;
+    for (uint32_t i = 0; i < CALLS; i++) {
+        struct bide_request request = {.safety = BIDE_SAFE, .lane = lane, .seed = i};
+        struct bide_call call;
+        bide_call_begin(&call, &policy, &target, &request, S);
+        if (bide_call_outcome(&call, 1, &transient, S).what != BIDE_WAIT)
+            continue;
+        note_most(__atomic_add_fetch(&retries_out, 1, __ATOMIC_RELAXED));
+        bool sent = i % 3 != 0 && bide_call_wake(&call, S).what == BIDE_START;
+        __atomic_fetch_add(&retries_started, sent, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&retries_out, 1, __ATOMIC_RELAXED);
+        if (sent)
+            bide_call_outcome(&call, 2, &hopeless, S);
+        else
+            bide_call_cancel(&call, S);
+    }
+    return NULL;
+}
+
+static void run_eight_threads(void)
+{
+    pthread_t threads[THREADS];
+    uint32_t numbers[THREADS];
+    retries_started = retries_out = most_out = 0;
+    assert_int_equal(bide_policy_init(&policy, BIDE_PRESET_SERVICE), BIDE_OK);
+    policy.backoff = BIDE_BACKOFF_NONE;
+    for (uint32_t i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        assert_int_equal(pthread_create(&threads[i], NULL, fail_again_and_again, &numbers[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
+
+static void eight_threads_spend_a_bucket_to_the_last_token_and_not_beyond(void **state)
+{
+    struct bide_budget_config budget = ten;
+    (void)state;
+    budget.capacity_milli = 1000000;
+    make(budget, 0);
+    run_eight_threads();
+    assert_int_equal(retries_started, 1000);
+    assert_int_equal(left(S), 0);
+}
+
+static void eight_threads_never_exceed_the_ratio_of_a_window(void **state)
+{
+    (void)state;
+    make(tenth, 0);
+    run_eight_threads();
+    assert_in_range(retries_started, 1, THREADS * CALLS / 10);
+    assert_int_equal(left(S), 1000 * (THREADS * CALLS / 10 - (int64_t)retries_started)); /* what was not sent is back */
+}
+
+static void eight_threads_never_have_more_retries_out_than_the_limit(void **state)
+{
+    struct bide_budget_config budget = three_at_once;
+    (void)state;
+    budget.ratio_ppm = 0;
+    make(budget, 0);
+    run_eight_threads();
+    assert_in_range(most_out, 1, 3);
+    assert_int_equal(target.retries, 0);
+    assert_int_equal(target.calls, 0);
+    assert_int_equal(left(S), 3000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_bucket_is_full_or_as_told),
+        cmocka_unit_test(a_bucket_of_ten_affords_ten_retries_and_not_one_more),
+        cmocka_unit_test(a_retry_is_paid_whole_or_refused),
+        cmocka_unit_test(the_price_depends_on_the_class_of_failure),
+        cmocka_unit_test(a_capacity_of_zero_affords_nothing_ever),
+        cmocka_unit_test(a_retry_needs_more_than_the_threshold),
+        cmocka_unit_test(a_failure_takes_its_cost_as_far_as_there_is),
+        cmocka_unit_test(the_trickle_is_credited_to_the_tick_and_never_in_favour),
+        cmocka_unit_test(a_drained_bucket_affords_one_retry_a_minute),
+        cmocka_unit_test(no_income_is_ever_more_than_its_rate),
+        cmocka_unit_test(a_bucket_that_was_full_for_long_does_not_fill_twice),
+        cmocka_unit_test(the_same_holds_for_one_that_successes_have_filled),
+        cmocka_unit_test(a_success_earns_its_fraction_up_to_the_capacity),
+        cmocka_unit_test(a_full_bucket_is_only_read),
+        cmocka_unit_test(first_attempts_may_earn),
+        cmocka_unit_test(a_retried_success_is_refunded_its_last_charge_or_a_share_of_it),
+        cmocka_unit_test(tokens_can_be_added_and_taken_away_by_hand),
+        cmocka_unit_test(taking_away_includes_what_trickled_in_before),
+        cmocka_unit_test(other_kinds_take_no_tokens_by_hand),
+        cmocka_unit_test(a_clock_that_steps_back_mints_nothing),
+        cmocka_unit_test(the_stamp_may_wrap_after_eighteen_years),
+        cmocka_unit_test(a_bucket_untouched_for_ten_years_earns_nothing),
+        cmocka_unit_test(a_lost_race_is_run_again_with_what_was_found),
+        cmocka_unit_test(whatever_happens_no_more_is_spent_than_was_there_and_earned),
+        cmocka_unit_test(a_window_allows_its_ratio_of_the_requests_and_its_reserve),
+        cmocka_unit_test(below_the_minimum_volume_every_retry_is_allowed),
+        cmocka_unit_test(after_a_refusal_a_window_cools_down),
+        cmocka_unit_test(requests_and_retries_slide_out_of_the_window),
+        cmocka_unit_test(every_lane_counts),
+        cmocka_unit_test(a_charge_goes_back_into_the_slot_it_was_counted_in),
+        cmocka_unit_test(a_charge_whose_slot_is_gone_stays_spent),
+        cmocka_unit_test(a_lost_race_gives_back_all_the_same),
+        cmocka_unit_test(counters_may_wrap),
+        cmocka_unit_test(a_window_without_requests_has_its_reserve_only),
+        cmocka_unit_test(a_clock_a_moment_behind_the_slot_allows_nothing_more),
+        cmocka_unit_test(another_thread_may_begin_the_slot),
+        cmocka_unit_test(retries_in_flight_are_a_share_of_the_calls_but_at_least_the_reserve),
+        cmocka_unit_test(a_place_comes_back_whatever_the_kind_has_become),
+        cmocka_unit_test(without_a_budget_every_retry_is_allowed),
+        cmocka_unit_test(a_smaller_capacity_cuts_and_a_larger_one_does_not_fill),
+        cmocka_unit_test(a_drained_bucket_stays_drained_over_a_reload),
+        cmocka_unit_test(a_charge_of_another_kind_is_not_given_back),
+        cmocka_unit_test(a_window_that_becomes_a_bucket_brings_what_it_had_left),
+        cmocka_unit_test(what_a_window_spent_is_carried_into_a_window_of_another_length),
+        cmocka_unit_test(a_long_window_that_becomes_a_short_one_forgets_in_the_short_one_s_time),
+        cmocka_unit_test(a_reload_that_changes_nothing_of_the_window_keeps_it),
+        cmocka_unit_test(a_cooldown_in_the_word_is_no_bucket_and_a_bucket_is_no_cooldown),
+        cmocka_unit_test(the_memory_of_a_reloading_reader_is_whole),
+        cmocka_unit_test(a_target_may_be_forgotten_when_that_gives_nobody_a_retry),
+        cmocka_unit_test(a_bucket_that_starts_empty_may_be_forgotten_at_its_start),
+        cmocka_unit_test(eight_threads_spend_a_bucket_to_the_last_token_and_not_beyond),
+        cmocka_unit_test(eight_threads_never_exceed_the_ratio_of_a_window),
+        cmocka_unit_test(eight_threads_never_have_more_retries_out_than_the_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,461 @@
+/* test_call_table.c - every event in every state of a call, as one table.
+ *
+ * A cell says what the call answers:
+ *   "start 3 retry", "wait backoff", "done 2 succeeded", "give_up 2 permanent"   a verdict: what, which attempt, why
+ *   "none", "none deadline"   nothing to do now, but the call has taken note
+ *   "-"                       nothing to do, and nothing has changed: not a byte of the call or the target, nor the timer
+ *
+ * begin makes the call, whatever was in its memory; a driver that begins a call that is not over forgets that one. In all
+ * states but the first two, attempt 1 has failed, was retried, and attempt 2 is the present one; where it is
+ * hedged, attempt 3 runs beside it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+/* cmocka.h needs the first four */
+#include <cmocka.h>
+
+#include <bide/call.h>
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+#define MS           BIDE_MS
+#define S            BIDE_S
+#define START        (100 * S)
+#define DEADLINE     (60 * S) /* after START, for every call here */
+
+enum state {
+    NOT_BEGUN, /* a zeroed struct: begin does not need that, the other events do */
+    HELD,      /* the target asked for quiet before the first attempt */
+    RUNNING,   /* attempt 2 is in flight, no hedge will come */
+    HEDGE_DUE, /* attempt 2 is in flight, and a timer is set for its hedge */
+    HEDGED,    /* attempts 2 and 3 are in flight */
+    WAITING,   /* attempt 2 has failed, attempt 3 will follow */
+    PARTING,   /* attempt 2 has failed, the budget is empty, and a long poll waits before it gives up */
+    OVER,      /* attempt 2 has succeeded */
+    STATES
+};
+
+struct fixture {
+    struct bide_policy policy;
+    struct bide_target target;
+    struct bide_call call;
+    int64_t now_ns;
+    int64_t wake_ns; /* as last told */
+};
+
+static struct bide_outcome outcome_of(enum bide_kind kind)
+{
+    return (struct bide_outcome){.kind = kind, .reach = BIDE_REACH_ANSWERED};
+}
+
+static struct bide_verdict note(struct fixture *f, struct bide_verdict v)
+{
+    f->wake_ns = v.wake_ns;
+    return v;
+}
+
+static struct bide_verdict begin(struct fixture *f)
+{
+    const struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
+    return note(f, bide_call_begin(&f->call, &f->policy, &f->target, &request, f->now_ns));
+}
+
+static struct bide_verdict report(struct fixture *f, uint32_t attempt, enum bide_kind kind)
+{
+    struct bide_outcome outcome = outcome_of(kind);
+    return note(f, bide_call_outcome(&f->call, attempt, &outcome, f->now_ns));
+}
+
+/* At the very instant the timer is set for. */
+static struct bide_verdict wake_in_time(struct fixture *f)
+{
+    f->now_ns = f->wake_ns;
+    return note(f, bide_call_wake(&f->call, f->now_ns));
+}
+
+/* Another call is told to come back in 10 s. */
+static void ask_for_quiet(struct fixture *f)
+{
+    struct bide_call other = {0};
+    const struct bide_request request = {.safety = BIDE_SAFE, .seed = 2};
+    struct bide_outcome outcome = outcome_of(BIDE_KIND_THROTTLED);
+    outcome.hint = (struct bide_hint){BIDE_HINT_WAIT, 10 * S};
+    bide_call_begin(&other, &f->policy, &f->target, &request, f->now_ns);
+    bide_call_outcome(&other, 1, &outcome, f->now_ns);
+    bide_call_cancel(&other, f->now_ns);
+}
+
+static void configure(struct fixture *f, enum state state)
+{
+    struct bide_target_config config;
+    bide_policy_init(&f->policy, BIDE_PRESET_SERVICE);
+    f->policy.attempts_max = 5;
+    f->policy.base_ns = f->policy.cap_ns = 1 * S;
+    f->policy.deadline_ns = DEADLINE;
+    f->policy.hedges_max = state == HEDGE_DUE || state == HEDGED ? 1 : 0;
+    f->policy.hedge_delay_ns = 500 * MS;
+    f->policy.long_poll = state == PARTING;
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    config.quiet_first = true;
+    config.budget.capacity_milli = state == PARTING ? 1000 : 10000;
+    config.budget.earn_per_minute_milli = 0;
+    assert_int_equal(bide_policy_check(&f->policy, NULL), BIDE_OK);
+    assert_int_equal(bide_target_init(&f->target, &config, START, NULL), BIDE_OK);
+}
+
+/* The present attempt of a state after the first two. */
+static void reach_attempt_2(struct fixture *f)
+{
+    begin(f);
+    report(f, 1, BIDE_KIND_TRANSIENT);
+    assert_int_equal(wake_in_time(f).attempt, 2);
+}
+
+static void enter(struct fixture *f, enum state state)
+{
+    memset(f, 0, sizeof *f);
+    f->now_ns = START;
+    f->wake_ns = BIDE_NEVER;
+    configure(f, state);
+    switch (state) {
+    case NOT_BEGUN: break;
+    case HELD:
+        ask_for_quiet(f);
+        assert_int_equal(begin(f).why, BIDE_WHY_QUIET);
+        break;
+    case RUNNING:
+    case HEDGE_DUE: reach_attempt_2(f); break;
+    case HEDGED:
+        reach_attempt_2(f);
+        assert_int_equal(wake_in_time(f).why, BIDE_WHY_HEDGE);
+        break;
+    case WAITING:
+        reach_attempt_2(f);
+        assert_int_equal(report(f, 2, BIDE_KIND_TRANSIENT).why, BIDE_WHY_BACKOFF);
+        break;
+    case PARTING:
+        reach_attempt_2(f);
+        assert_int_equal(report(f, 2, BIDE_KIND_TRANSIENT).why, BIDE_WHY_BUDGET_EMPTY);
+        break;
+    case OVER:
+        reach_attempt_2(f);
+        assert_int_equal(report(f, 2, BIDE_KIND_OK).what, BIDE_DONE);
+        break;
+    case STATES: break;
+    }
+}
+
+/* -- events -------------------------------------------------------------------------------------------------------- */
+
+enum op {
+    BEGIN,
+    WAKE_EARLY,    /* a nanosecond before the timer, or at any time when there is none */
+    WAKE_DUE,      /* in time */
+    WAKE_LATE,     /* two seconds late: the machine was suspended */
+    WAKE_TOO_LATE, /* after the deadline of the call */
+    CANCEL,
+    REPORT, /* of an attempt, with a kind */
+    DELIVERED
+};
+
+struct event {
+    const char *name;
+    enum op op;
+    uint32_t attempt;
+    enum bide_kind kind;
+};
+
+/* When there is no timer, the wakes come at some instant. */
+static int64_t instant_of(const struct fixture *f, enum op op)
+{
+    int64_t due = f->wake_ns == BIDE_NEVER ? f->now_ns + 1 : f->wake_ns;
+    switch (op) {
+    case WAKE_EARLY: return due - 1;
+    case WAKE_DUE: return due;
+    case WAKE_LATE: return due + 2 * S;
+    case WAKE_TOO_LATE: return START + DEADLINE;
+    default: return f->now_ns;
+    }
+}
+
+static struct bide_verdict send(struct fixture *f, const struct event *e)
+{
+    const struct bide_request request = {.safety = BIDE_SAFE, .seed = 3};
+    struct bide_outcome outcome = outcome_of(e->kind);
+    int64_t now = instant_of(f, e->op);
+    switch (e->op) {
+    case BEGIN: return bide_call_begin(&f->call, &f->policy, &f->target, &request, now);
+    case CANCEL: return bide_call_cancel(&f->call, now);
+    case DELIVERED:
+        outcome.reach = BIDE_REACH_BODY_DELIVERED;
+        return bide_call_outcome(&f->call, e->attempt, &outcome, now);
+    case REPORT: return bide_call_outcome(&f->call, e->attempt, &outcome, now);
+    default: return bide_call_wake(&f->call, now);
+    }
+}
+
+/* -- the table ----------------------------------------------------------------------------------------------------- */
+
+#define OK        BIDE_KIND_OK
+#define TRANSIENT BIDE_KIND_TRANSIENT
+#define THROTTLED BIDE_KIND_THROTTLED
+#define CONFLICT  BIDE_KIND_CONFLICT
+#define PERMANENT BIDE_KIND_PERMANENT
+#define CANCELLED BIDE_KIND_CANCELLED
+
+static const struct event events[] = {
+    {"begin", BEGIN, 0, 0},
+    {"wake early", WAKE_EARLY, 0, 0},
+    {"wake", WAKE_DUE, 0, 0},
+    {"wake late", WAKE_LATE, 0, 0},
+    {"wake after the deadline", WAKE_TOO_LATE, 0, 0},
+    {"cancel", CANCEL, 0, 0},
+    {"2 succeeds", REPORT, 2, OK},
+    {"2 fails, transient", REPORT, 2, TRANSIENT},
+    {"2 is throttled", REPORT, 2, THROTTLED},
+    {"2 loses a race", REPORT, 2, CONFLICT},
+    {"2 fails, permanent", REPORT, 2, PERMANENT},
+    {"2 is cancelled", REPORT, 2, CANCELLED},
+    {"2 delivered half", DELIVERED, 2, TRANSIENT},
+    {"3 succeeds", REPORT, 3, OK},
+    {"3 fails, transient", REPORT, 3, TRANSIENT},
+    {"3 is throttled", REPORT, 3, THROTTLED},
+    {"3 loses a race", REPORT, 3, CONFLICT},
+    {"3 fails, permanent", REPORT, 3, PERMANENT},
+    {"3 is cancelled", REPORT, 3, CANCELLED},
+    {"3 delivered half", DELIVERED, 3, TRANSIENT},
+};
+
+/* Every pair of a state and an event that is not in this table is answered "-". */
+static const struct cell {
+    enum state state;
+    const char *event;
+    const char *answer;
+} table[] = {
+    {NOT_BEGUN, "begin", "start 1 first_attempt"},
+
+    {HELD, "begin", "wait quiet"},
+    {HELD, "wake", "start 1 first_attempt"},
+    {HELD, "wake late", "wait late_wake"},
+    {HELD, "wake after the deadline", "give_up 0 deadline"},
+    {HELD, "cancel", "give_up 0 cancelled"},
+
+    {RUNNING, "begin", "start 1 first_attempt"},
+    {RUNNING, "cancel", "give_up 2 cancelled"},
+    {RUNNING, "2 succeeds", "done 2 succeeded"},
+    {RUNNING, "2 fails, transient", "wait backoff"},
+    {RUNNING, "2 is throttled", "wait backoff"},
+    {RUNNING, "2 loses a race", "wait conflict"},
+    {RUNNING, "2 fails, permanent", "give_up 2 permanent"},
+    {RUNNING, "2 is cancelled", "give_up 2 cancelled"},
+    {RUNNING, "2 delivered half", "give_up 2 body_delivered"},
+
+    {HEDGE_DUE, "begin", "start 1 first_attempt"},
+    {HEDGE_DUE, "wake", "start 3 hedge"},
+    {HEDGE_DUE, "wake late", "start 3 hedge"},
+    {HEDGE_DUE, "wake after the deadline", "none deadline"},
+    {HEDGE_DUE, "cancel", "give_up 2 cancelled"},
+    {HEDGE_DUE, "2 succeeds", "done 2 succeeded"},
+    {HEDGE_DUE, "2 fails, transient", "wait backoff"},
+    {HEDGE_DUE, "2 is throttled", "wait backoff"},
+    {HEDGE_DUE, "2 loses a race", "wait conflict"},
+    {HEDGE_DUE, "2 fails, permanent", "give_up 2 permanent"},
+    {HEDGE_DUE, "2 is cancelled", "give_up 2 cancelled"},
+    {HEDGE_DUE, "2 delivered half", "give_up 2 body_delivered"},
+
+    {HEDGED, "begin", "start 1 first_attempt"},
+    {HEDGED, "cancel", "give_up 3 cancelled"},
+    {HEDGED, "2 succeeds", "done 2 succeeded"},
+    {HEDGED, "2 fails, transient", "none"},
+    {HEDGED, "2 is throttled", "none"},
+    {HEDGED, "2 loses a race", "none"},
+    {HEDGED, "2 fails, permanent", "give_up 2 permanent"},
+    {HEDGED, "2 is cancelled", "none"},
+    {HEDGED, "2 delivered half", "give_up 2 body_delivered"},
+    {HEDGED, "3 succeeds", "done 3 succeeded"},
+    {HEDGED, "3 fails, transient", "none"},
+    {HEDGED, "3 is throttled", "none"},
+    {HEDGED, "3 loses a race", "none"},
+    {HEDGED, "3 fails, permanent", "give_up 3 permanent"},
+    {HEDGED, "3 is cancelled", "none"},
+    {HEDGED, "3 delivered half", "give_up 3 body_delivered"},
+
+    {WAITING, "begin", "start 1 first_attempt"},
+    {WAITING, "wake", "start 3 retry"},
+    {WAITING, "wake late", "wait late_wake"},
+    {WAITING, "wake after the deadline", "give_up 2 deadline"},
+    {WAITING, "cancel", "give_up 2 cancelled"},
+
+    {PARTING, "begin", "start 1 first_attempt"},
+    {PARTING, "wake", "give_up 2 budget_empty"},
+    {PARTING, "wake late", "give_up 2 budget_empty"},
+    {PARTING, "wake after the deadline", "give_up 2 budget_empty"},
+    {PARTING, "cancel", "give_up 2 cancelled"},
+
+    {OVER, "begin", "start 1 first_attempt"},
+};
+
+static const char *expected(enum state state, const char *event)
+{
+    for (size_t i = 0; i < COUNT(table); i++)
+        if (table[i].state == state && strcmp(table[i].event, event) == 0)
+            return table[i].answer;
+    return "-";
+}
+
+static const char *const state_names[] = {"not begun", "held",    "running", "hedge due",
+                                          "hedged",    "waiting", "parting", "over"};
+
+static void print_answer(char *text, size_t size, struct bide_verdict v)
+{
+    const char *what = bide_what_label(v.what), *why = bide_why_label(v.why);
+    if (v.what == BIDE_NONE)
+        snprintf(text, size, v.why == BIDE_WHY_NOTHING ? "none" : "none %s", why);
+    else if (v.what == BIDE_WAIT)
+        snprintf(text, size, "wait %s", why);
+    else
+        snprintf(text, size, "%s %u %s", what, (unsigned)v.attempt, why);
+}
+
+/* Sends the event and says, in the words of the table, what came. "-" if really nothing changed. */
+static void answer(struct fixture *f, const struct event *e, char *text, size_t size)
+{
+    static struct fixture before;
+    before = *f;
+    struct bide_verdict v = send(f, e);
+    bool same = memcmp(&before.call, &f->call, sizeof f->call) == 0 &&
+                memcmp(&before.target, &f->target, sizeof f->target) == 0 && v.wake_ns == before.wake_ns;
+    print_answer(text, size, v);
+    if (same && strcmp(text, "none") == 0)
+        snprintf(text, size, "-");
+}
+
+static void every_event_in_every_state_is_answered_as_the_table_says(void **state)
+{
+    static struct fixture f;
+    size_t wrong = 0, found = 0;
+    (void)state;
+    for (size_t i = 0; i < COUNT(events) * STATES; i++) {
+        const struct event *event = &events[i / STATES];
+        enum state s = (enum state)(i % STATES);
+        const char *told = expected(s, event->name);
+        char got[64];
+        enter(&f, s);
+        answer(&f, event, got, sizeof got);
+        found += strcmp(told, "-") != 0;
+        if (strcmp(got, told) != 0) {
+            print_error("%s, %s: expected \"%s\", got \"%s\"\n", state_names[s], event->name, told, got);
+            wrong++;
+        }
+    }
+    assert_int_equal(wrong, 0);
+    assert_int_equal(found, COUNT(table)); /* every row of the table names an event that was tried */
+}
+
+/* Attempts that never were, or ended long ago, with any outcome, in any state. */
+static void reports_of_other_attempts_change_nothing_in_any_state(void **state)
+{
+    static const uint32_t others[] = {0, 1, 4, 5, 6, 33, UINT32_MAX};
+    static struct fixture f;
+    (void)state;
+    for (int s = 0; s < STATES; s++)
+        for (size_t i = 0; i < COUNT(others); i++)
+            for (int kind = BIDE_KIND_PERMANENT; kind <= BIDE_KIND_OK; kind++) {
+                const struct event e = {"", REPORT, others[i], (enum bide_kind)kind};
+                char got[64];
+                enter(&f, (enum state)s);
+                answer(&f, &e, got, sizeof got);
+                assert_string_equal(got, "-");
+            }
+}
+
+/* After any event of the table, the same event again: nothing (a wait that is woken early says again when). */
+static void the_same_event_twice_is_answered_once(void **state)
+{
+    static struct fixture f;
+    (void)state;
+    for (size_t i = 0; i < COUNT(events); i++)
+        for (int s = 0; s < STATES; s++) {
+            const struct event *e = &events[i];
+            char got[64];
+            if (e->op == BEGIN)
+                continue; /* makes a new call each time */
+            enter(&f, (enum state)s);
+            int64_t now = instant_of(&f, e->op);
+            note(&f, send(&f, e));
+            f.now_ns = now;
+            if (e->op != WAKE_DUE && e->op != WAKE_LATE && e->op != WAKE_TOO_LATE) {
+                answer(&f, e, got, sizeof got);
+                assert_string_equal(got, "-");
+            } else if (f.wake_ns == BIDE_NEVER || f.wake_ns > now) { /* at the same instant */
+                struct bide_verdict v = bide_call_wake(&f.call, now);
+                assert_int_equal(v.what, BIDE_NONE);
+                assert_true(v.wake_ns == f.wake_ns);
+            }
+        }
+}
+
+/* Whatever comes after the end, in whatever order, nothing comes back. */
+static void nothing_follows_the_end(void **state)
+{
+    static struct fixture f;
+    (void)state;
+    for (size_t first = 0; first < COUNT(events); first++)
+        for (size_t second = 0; second < COUNT(events); second++) {
+            char got[64];
+            if (events[first].op == BEGIN || events[second].op == BEGIN)
+                continue; /* makes a new call */
+            enter(&f, OVER);
+            answer(&f, &events[first], got, sizeof got);
+            assert_string_equal(got, "-");
+            answer(&f, &events[second], got, sizeof got);
+            assert_string_equal(got, "-");
+        }
+}
+
+static void a_hedged_round_ends_when_both_attempts_have_failed(void **state)
+{
+    static struct fixture f;
+    (void)state;
+    for (uint32_t first = 2; first <= 3; first++) {
+        enter(&f, HEDGED);
+        assert_int_equal(report(&f, first, BIDE_KIND_TRANSIENT).what, BIDE_NONE);
+        struct bide_verdict v = report(&f, 5 - first, BIDE_KIND_TRANSIENT);
+        assert_int_equal(v.what, BIDE_WAIT);
+        assert_int_equal(v.why, BIDE_WHY_BACKOFF);
+    }
+}
+
+/* Uninitialised memory, or that of an earlier call: the new one is the same, verdict for verdict. */
+static void begin_reads_nothing_of_what_was_in_the_memory(void **state)
+{
+    static struct fixture clean, used;
+    (void)state;
+    for (int fill = 0; fill < 256; fill++) {
+        enter(&clean, NOT_BEGUN);
+        enter(&used, NOT_BEGUN);
+        memset(&used.call, fill, sizeof used.call);
+        assert_int_equal(begin(&used).what, begin(&clean).what);
+        assert_int_equal(report(&used, 1, BIDE_KIND_TRANSIENT).wake_ns, report(&clean, 1, BIDE_KIND_TRANSIENT).wake_ns);
+        assert_int_equal(wake_in_time(&used).attempt, wake_in_time(&clean).attempt);
+        assert_int_equal(report(&used, 2, BIDE_KIND_CONFLICT).why, report(&clean, 2, BIDE_KIND_CONFLICT).why);
+        assert_int_equal(bide_call_cancel(&used.call, used.now_ns).what, BIDE_GIVE_UP);
+        assert_int_equal(bide_call_cancel(&clean.call, clean.now_ns).what, BIDE_GIVE_UP);
+        assert_memory_equal(&used.target, &clean.target, sizeof clean.target);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_event_in_every_state_is_answered_as_the_table_says),
+        cmocka_unit_test(reports_of_other_attempts_change_nothing_in_any_state),
+        cmocka_unit_test(the_same_event_twice_is_answered_once),
+        cmocka_unit_test(nothing_follows_the_end),
+        cmocka_unit_test(begin_reads_nothing_of_what_was_in_the_memory),
+        cmocka_unit_test(a_hedged_round_ends_when_both_attempts_have_failed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

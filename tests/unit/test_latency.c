@@ -1,0 +1,207 @@
+/* test_latency.c - the histogram of latencies: never below the true quantile, at most a quarter above it.
+ *
+ * It is exact between 131 us and 4.3 s; faster and slower attempts fall into its first and last part. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "core/gates.h"
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+#define US           BIDE_US
+#define MS           BIDE_MS
+#define S            BIDE_S
+#define LOWEST       (INT64_C(1) << 17)
+#define HIGHEST      (INT64_C(1) << 32)
+#define ENOUGH       20
+
+static struct bide_target target;
+
+static void forget(void)
+{
+    struct bide_target_config config;
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    config.latency = true;
+    assert_int_equal(bide_target_init(&target, &config, 0, NULL), BIDE_OK);
+}
+
+static void note(uint32_t times, int64_t latency_ns)
+{
+    for (uint32_t i = 0; i < times; i++)
+        core_latency_note(&target, latency_ns);
+}
+
+static int64_t quantile(uint32_t permille)
+{
+    return bide_target_latency_ns(&target, permille);
+}
+
+static void assert_tight_bound(int64_t bound_ns, int64_t true_ns)
+{
+    assert_true(bound_ns >= true_ns);
+    assert_true(bound_ns <= true_ns + true_ns / 4);
+}
+
+/* -- how much is enough ---------------------------------------------------------------------------------------------*/
+
+static void with_fewer_than_twenty_there_is_no_answer(void **state)
+{
+    forget();
+    for (int seen = 0; seen < ENOUGH; seen++) {
+        assert_int_equal(quantile(500), 0);
+        note(1, 10 * MS);
+    }
+    assert_tight_bound(quantile(500), 10 * MS);
+}
+
+/* -- the bound ------------------------------------------------------------------------------------------------------*/
+
+static void one_single_latency_is_bounded_within_a_quarter_over_the_whole_range(void **state)
+{
+    for (int64_t latency = LOWEST; latency < HIGHEST; latency += latency / 50 + 1) {
+        forget();
+        note(ENOUGH, latency);
+        assert_tight_bound(quantile(1), latency);
+        assert_tight_bound(quantile(999), latency);
+    }
+}
+
+static void the_ends_of_the_parts_are_where_they_should_be(void **state)
+{
+    static const struct {
+        int64_t latency_ns, bound_ns;
+    } rows[] = {
+        {0, 5 * LOWEST / 4},
+        {1 * US, 5 * LOWEST / 4},
+        {LOWEST, 5 * LOWEST / 4},
+        {5 * LOWEST / 4 - 1, 5 * LOWEST / 4},
+        {5 * LOWEST / 4, 6 * LOWEST / 4},
+        {6 * LOWEST / 4, 7 * LOWEST / 4},
+        {2 * LOWEST - 1, 2 * LOWEST},
+        {2 * LOWEST, 5 * LOWEST / 2},
+        {HIGHEST - 1, HIGHEST},
+        {HIGHEST, HIGHEST}, /* slower than the range: known only to be the slowest */
+        {3600 * S, HIGHEST},
+        {INT64_MAX, HIGHEST},
+        {-1, 5 * LOWEST / 4}, /* two clocks: as fast as can be */
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        forget();
+        note(ENOUGH, rows[i].latency_ns);
+        assert_int_equal(quantile(500), rows[i].bound_ns);
+    }
+}
+
+static int by_size(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The k-th smallest of n, where k is the least with k >= n * permille / 1000. */
+static int64_t true_quantile(const int64_t *sorted, uint32_t n, uint32_t permille)
+{
+    uint32_t k = (n * permille + 999) / 1000;
+    return sorted[k - 1];
+}
+
+static void every_quantile_of_any_sample_is_bounded_within_a_quarter(void **state)
+{
+    static const uint32_t permilles[] = {1, 10, 250, 500, 900, 950, 990, 999, 1000};
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        int64_t sample[1000];
+        uint32_t n = 20 + (uint32_t)seed * 9;
+        forget();
+        for (uint32_t i = 0; i < n; i++) {
+            struct core_chance chance = {seed, i, CORE_FOR_HINT};
+            uint64_t octave = core_uniform(chance, 14);
+            chance.purpose = CORE_FOR_QUIET;
+            sample[i] = (LOWEST << octave) + (int64_t)core_uniform(chance, ((uint64_t)LOWEST << octave) - 1);
+            note(1, sample[i]);
+        }
+        qsort(sample, n, sizeof *sample, by_size);
+        for (size_t i = 0; i < COUNT(permilles); i++)
+            assert_tight_bound(quantile(permilles[i]), true_quantile(sample, n, permilles[i]));
+    }
+}
+
+static void a_slow_tail_shows_only_in_the_quantiles_that_reach_it(void **state)
+{
+    forget();
+    note(95, 10 * MS);
+    note(5, 2 * S);
+    assert_tight_bound(quantile(500), 10 * MS);
+    assert_tight_bound(quantile(950), 10 * MS);
+    assert_tight_bound(quantile(951), 2 * S);
+    assert_tight_bound(quantile(999), 2 * S);
+}
+
+static void more_than_all_of_them_is_the_end_of_the_range(void **state)
+{
+    forget();
+    note(ENOUGH, 10 * MS);
+    assert_tight_bound(quantile(1000), 10 * MS);
+    assert_int_equal(quantile(1001), HIGHEST);
+    assert_int_equal(quantile(UINT32_MAX), HIGHEST);
+}
+
+/* -- ageing ---------------------------------------------------------------------------------------------------------*/
+
+static void old_latencies_weigh_less_and_less(void **state)
+{
+    forget();
+    note(1023, 10 * MS);
+    assert_tight_bound(quantile(500), 10 * MS);
+    note(600, 1 * S); /* the first of them halves what was there */
+    assert_tight_bound(quantile(400), 10 * MS);
+    assert_tight_bound(quantile(500), 1 * S);
+    note(4000, 1 * S);
+    assert_tight_bound(quantile(50), 1 * S);
+}
+
+static void millions_of_them_do_not_overflow_a_counter(void **state)
+{
+    forget();
+    for (int i = 0; i < 300; i++) {
+        note(900, 10 * MS);
+        note(100, 1 * S);
+        assert_true(quantile(500) < 13 * MS);
+    }
+    assert_tight_bound(quantile(700), 10 * MS);
+    assert_tight_bound(quantile(999), 1 * S);
+}
+
+static void losing_the_right_to_halve_leaves_it_to_the_next_one(void **state)
+{
+    forget();
+    note(1023, 10 * MS);
+    core_cas_failures = 2;
+    note(2, 10 * MS);
+    assert_int_equal(core_cas_failures, 0);
+    assert_tight_bound(quantile(999), 10 * MS);
+    note(1, 10 * MS); /* halves 1026 to 513 */
+    note(511, 1 * S); /* 1024 again: 256 and 255 are left */
+    assert_tight_bound(quantile(500), 10 * MS);
+    assert_tight_bound(quantile(502), 1 * S);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(with_fewer_than_twenty_there_is_no_answer),
+        cmocka_unit_test(one_single_latency_is_bounded_within_a_quarter_over_the_whole_range),
+        cmocka_unit_test(the_ends_of_the_parts_are_where_they_should_be),
+        cmocka_unit_test(every_quantile_of_any_sample_is_bounded_within_a_quarter),
+        cmocka_unit_test(a_slow_tail_shows_only_in_the_quantiles_that_reach_it),
+        cmocka_unit_test(more_than_all_of_them_is_the_end_of_the_range),
+        cmocka_unit_test(old_latencies_weigh_less_and_less),
+        cmocka_unit_test(millions_of_them_do_not_overflow_a_counter),
+        cmocka_unit_test(losing_the_right_to_halve_leaves_it_to_the_next_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,823 @@
+/* test_policy.c - the presets as DESIGN.md states them, and what a check refuses: one row for each wrong value.
+ *
+ * A row assigns fields by name to something valid; a wrong one must be answered with that name, that value and what
+ * would be right, and the values at the edge of what is right must pass. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include <bide/policy.h>
+#include <bide/target.h>
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+#define MS           BIDE_MS
+#define S            BIDE_S
+#define NEVER        BIDE_NEVER
+#define LONGEST      BIDE_DURATION_MAX
+
+/* -- assigning by name ----------------------------------------------------------------------------------------------*/
+
+struct assign {
+    const char *field;
+    size_t offset, size;
+    int64_t value;
+};
+
+#define SET(type, field, value)                                                                                        \
+    {                                                                                                                  \
+        #field, offsetof(struct type, field), sizeof(((struct type *)0)->field), value                                 \
+    }
+#define P(field, value) SET(bide_policy, field, value)
+#define T(field, value) SET(bide_target_config, field, value)
+
+static void assign(void *into, const struct assign *a)
+{
+    unsigned char *at = (unsigned char *)into + a->offset;
+    uint32_t narrow = (uint32_t)a->value;
+    if (a->size == sizeof(bool))
+        *at = a->value != 0;
+    else
+        memcpy(at, a->size == sizeof narrow ? (const void *)&narrow : (const void *)&a->value, a->size);
+}
+
+/* As it is read back: fields of 32 bits have no sign. */
+static int64_t value_of(const struct assign *a)
+{
+    return a->size == sizeof(uint32_t) ? (int64_t)(uint32_t)a->value : a->value;
+}
+
+static struct bide_policy policy_of(enum bide_preset preset)
+{
+    struct bide_policy policy;
+    assert_int_equal(bide_policy_init(&policy, preset), BIDE_OK);
+    return policy;
+}
+
+static struct bide_target_config config_of(enum bide_preset preset)
+{
+    struct bide_target_config config;
+    assert_int_equal(bide_target_config_init(&config, preset), BIDE_OK);
+    return config;
+}
+
+/* Valid, and with room on all sides: any one field may go to its own limits. */
+static struct bide_policy roomy_policy(void)
+{
+    struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
+    policy.base_ns = 1 * S;
+    policy.cap_ns = LONGEST;
+    policy.jitter_past_cap = true;
+    return policy;
+}
+
+static struct bide_target_config roomy_config(void)
+{
+    struct bide_target_config config = config_of(BIDE_PRESET_SERVICE);
+    config.budget.capacity_milli = BIDE_CAPACITY_MAX_MILLI;
+    config.breaker.open_ns = 1 * S;
+    config.breaker.open_max_ns = LONGEST;
+    return config;
+}
+
+static void assert_problem(const struct bide_problem *got, const char *field, int64_t value)
+{
+    char sentence[300], number[24];
+    assert_non_null(got->field);
+    assert_string_equal(got->field, field);
+    assert_int_equal(got->value, value);
+    assert_true(strlen(got->want) > 0);
+    bide_problem_format(sentence, sizeof sentence, got);
+    snprintf(number, sizeof number, "%lld", (long long)value);
+    assert_non_null(strstr(sentence, field));
+    assert_non_null(strstr(sentence, number));
+    assert_non_null(strstr(sentence, got->want));
+}
+
+static void assert_policy_passes(const struct bide_policy *policy)
+{
+    struct bide_problem problem = {0};
+    enum bide_err err = bide_policy_check(policy, &problem);
+    if (err != BIDE_OK)
+        print_error("%s is %lld\n", problem.field, (long long)problem.value);
+    assert_int_equal(err, BIDE_OK);
+}
+
+static void assert_config_passes(const struct bide_target_config *config)
+{
+    struct bide_problem problem = {0};
+    enum bide_err err = bide_target_config_check(config, &problem);
+    if (err != BIDE_OK)
+        print_error("%s is %lld\n", problem.field, (long long)problem.value);
+    assert_int_equal(err, BIDE_OK);
+}
+
+/* -- presets --------------------------------------------------------------------------------------------------------*/
+
+static void every_preset_passes_its_own_check(void **state)
+{
+    for (int i = 0; i < BIDE_PRESET_COUNT; i++) {
+        struct bide_policy policy = policy_of((enum bide_preset)i);
+        struct bide_target_config config = config_of((enum bide_preset)i);
+        assert_policy_passes(&policy);
+        assert_config_passes(&config);
+        assert_int_equal(policy.struct_size, sizeof policy);
+        assert_int_equal(config.struct_size, sizeof config);
+    }
+}
+
+/* The table of DESIGN.md, and the numbers of the systems that the others are named after. */
+static void the_presets_are_what_the_design_says(void **state)
+{
+    static const struct {
+        enum bide_preset preset;
+        uint32_t attempts;
+        enum bide_jitter jitter;
+        int64_t base_ns, cap_ns, attempt_ns, connect_ns, deadline_ns;
+    } rows[] = {
+        {BIDE_PRESET_SERVICE, 4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 10 * S, 3 * S, 60 * S},
+        {BIDE_PRESET_INTERACTIVE, 3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 2 * S, 500 * MS, 5 * S},
+        {BIDE_PRESET_EXTERNAL, 4, BIDE_JITTER_FULL, 1 * S, 60 * S, 30 * S, 5 * S, 180 * S},
+        {BIDE_PRESET_BACKGROUND, 6, BIDE_JITTER_DECORRELATED, 1 * S, 120 * S, 60 * S, 5 * S, 900 * S},
+        {BIDE_PRESET_SERVERLESS, 3, BIDE_JITTER_FULL, 100 * MS, 1 * S, 3 * S, 1 * S, 10 * S},
+        {BIDE_PRESET_PAYMENT, 3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 5 * S, 1 * S, 15 * S},
+        {BIDE_PRESET_AWS_2_0, 3, BIDE_JITTER_FULL, 1 * S, 20 * S, 60 * S, 60 * S, NEVER},
+        {BIDE_PRESET_AWS_2_1, 3, BIDE_JITTER_FULL, 50 * MS, 20 * S, 60 * S, 60 * S, NEVER},
+        {BIDE_PRESET_GRPC, 4, BIDE_JITTER_PROPORTIONAL, 100 * MS, 1 * S, NEVER, 20 * S, NEVER},
+        {BIDE_PRESET_ENVOY, 2, BIDE_JITTER_FULL, 25 * MS, 250 * MS, NEVER, 5 * S, 15 * S},
+        {BIDE_PRESET_CURL, 4, BIDE_JITTER_NONE, 1 * S, 600 * S, NEVER, 300 * S, NEVER},
+        {BIDE_PRESET_FINAGLE, 4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 10 * S, 3 * S, 60 * S},
+        {BIDE_PRESET_SRE, 3, BIDE_JITTER_FULL, 200 * MS, 30 * S, 10 * S, 3 * S, 60 * S},
+        {BIDE_PRESET_PAYSETU, 4, BIDE_JITTER_FULL, 100 * MS, 2 * S, 150 * MS, 30 * MS, 6600 * MS},
+        {BIDE_PRESET_CRICSTREAM, 2, BIDE_JITTER_FULL, 4 * S, 4 * S, 10 * S, 3 * S, 30 * S},
+        {BIDE_PRESET_SEED_001, 4, BIDE_JITTER_FULL, 1 * S, 30 * S, 10 * S, 10 * S, NEVER},
+        {BIDE_PRESET_SEED_004, 4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 10 * S, 3 * S, 60 * S},
+    };
+    assert_int_equal(COUNT(rows), BIDE_PRESET_COUNT);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct bide_policy p = policy_of(rows[i].preset);
+        assert_int_equal(p.attempts_max, rows[i].attempts);
+        assert_int_equal(p.backoff, BIDE_BACKOFF_EXPONENTIAL);
+        assert_int_equal(p.multiplier_milli, 2000);
+        assert_int_equal(p.jitter, rows[i].jitter);
+        assert_int_equal(p.base_ns, rows[i].base_ns);
+        assert_int_equal(p.cap_ns, rows[i].cap_ns);
+        assert_int_equal(p.attempt_timeout_ns, rows[i].attempt_ns);
+        assert_int_equal(p.connect_timeout_ns, rows[i].connect_ns);
+        assert_int_equal(p.deadline_ns, rows[i].deadline_ns);
+        assert_int_equal(p.hedges_max, 0);
+        assert_int_equal(p.observe, 0);
+    }
+}
+
+static void bides_own_presets_are_careful_and_the_others_literal(void **state)
+{
+    for (int i = 0; i < BIDE_PRESET_COUNT; i++) {
+        struct bide_policy p = policy_of((enum bide_preset)i);
+        struct bide_target_config c = config_of((enum bide_preset)i);
+        bool own = i <= BIDE_PRESET_PAYMENT;
+        assert_int_equal(p.layer, own ? BIDE_LAYER_OUTERMOST : BIDE_LAYER_ANY);
+        assert_int_equal(p.conflict_at_once, own);
+        assert_int_equal(c.quiet_max_ns, own ? 300 * S : 0);
+        assert_int_equal(c.breaker.kind, own ? BIDE_BREAKER_TIME_WINDOW : BIDE_BREAKER_OFF);
+        assert_int_equal(p.require_key, i == BIDE_PRESET_PAYMENT || i == BIDE_PRESET_SEED_004);
+        assert_int_equal(c.throttle_k_milli, 0);
+        assert_int_equal(c.in_flight_max, 0);
+        assert_int_equal(c.key_retries, i == BIDE_PRESET_CRICSTREAM ? 1 : 0);
+    }
+}
+
+static void the_default_hint_rule_is_a_floor_with_a_tenth_of_jitter_and_five_minutes_at_most(void **state)
+{
+    struct bide_policy p = policy_of(BIDE_PRESET_SERVICE);
+    assert_int_equal(p.hint_rule, BIDE_HINT_FLOOR);
+    assert_int_equal(p.hint_long, BIDE_HINT_LONG_GIVE_UP);
+    assert_int_equal(p.hint_step, BIDE_HINT_STEP_KEEP);
+    assert_int_equal(p.hint_jitter_permille, 100);
+    assert_int_equal(p.hint_max_ns, 300 * S);
+}
+
+static void the_default_breaker_is_what_the_design_says(void **state)
+{
+    struct bide_breaker_config b = config_of(BIDE_PRESET_SERVICE).breaker;
+    assert_int_equal(b.kind, BIDE_BREAKER_TIME_WINDOW);
+    assert_int_equal(b.ratio_permille, 500);
+    assert_int_equal(b.window_ns, 10 * S);
+    assert_int_equal(b.min_volume, 20);
+    assert_int_equal(b.open_ns, 5 * S);
+    assert_int_equal(b.open_jitter_permille, 500);
+    assert_int_equal(b.open_growth_milli, 2000);
+    assert_int_equal(b.open_max_ns, 60 * S);
+    assert_int_equal(b.probes, 1);
+    assert_int_equal(b.probe_lease_ns, 10 * S);
+    assert_int_equal(b.ramp_ns, 10 * S);
+    assert_true(b.slow_ns == NEVER);
+}
+
+static void a_probe_is_leased_for_the_attempt_timeout_and_for_a_minute_at_most(void **state)
+{
+    assert_int_equal(config_of(BIDE_PRESET_INTERACTIVE).breaker.probe_lease_ns, 2 * S);
+    assert_int_equal(config_of(BIDE_PRESET_BACKGROUND).breaker.probe_lease_ns, 60 * S);
+    assert_int_equal(config_of(BIDE_PRESET_ENVOY).breaker.probe_lease_ns, 60 * S);
+}
+
+static void the_default_budget_is_ten_retries_a_tenth_per_success_and_one_a_minute(void **state)
+{
+    struct bide_budget_config b = config_of(BIDE_PRESET_SERVICE).budget;
+    assert_int_equal(b.kind, BIDE_BUDGET_TOKENS);
+    assert_int_equal(b.on_empty, BIDE_ON_EMPTY_REFUSE);
+    assert_int_equal(b.capacity_milli, 10000);
+    assert_true(b.initial_milli == BIDE_FULL);
+    assert_int_equal(b.cost_milli, 1000);
+    assert_int_equal(b.cost_throttled_milli, 1000);
+    assert_int_equal(b.cost_timeout_milli, 1000);
+    assert_int_equal(b.earn_success_milli, 100);
+    assert_int_equal(b.earn_first_milli, 0);
+    assert_int_equal(b.earn_per_minute_milli, 1000);
+}
+
+static void a_preset_is_found_by_its_label_and_by_nothing_else(void **state)
+{
+    static const char *const strangers[] = {"", "servic", "services", "SERVICE", "aws", "unknown"};
+    for (int i = 0; i < BIDE_PRESET_COUNT; i++) {
+        const char *label = bide_preset_label((enum bide_preset)i);
+        assert_int_equal(bide_preset_by_name(label, strlen(label)), i);
+        assert_true(strlen(bide_preset_purpose((enum bide_preset)i)) > 0);
+    }
+    for (size_t i = 0; i < COUNT(strangers); i++)
+        assert_int_equal(bide_preset_by_name(strangers[i], strlen(strangers[i])), BIDE_PRESET_COUNT);
+    assert_int_equal(bide_preset_by_name("service-mesh", 7), BIDE_PRESET_SERVICE);
+    assert_int_equal(bide_preset_by_name("service\0", 8), BIDE_PRESET_COUNT);
+    assert_string_equal(bide_preset_label(BIDE_PRESET_COUNT), "unknown");
+    assert_string_equal(bide_preset_purpose((enum bide_preset) - 1), "unknown");
+}
+
+static void a_preset_outside_the_list_or_a_struct_of_another_size_is_not_filled(void **state)
+{
+    struct bide_policy policy = {.attempts_max = 77};
+    struct bide_target_config config = {.trust = 77};
+    assert_int_equal(bide_policy_init(&policy, BIDE_PRESET_COUNT), BIDE_ERR_INVALID);
+    assert_int_equal(bide_policy_init(&policy, (enum bide_preset) - 1), BIDE_ERR_INVALID);
+    assert_int_equal(bide_policy_init_sized(&policy, sizeof policy - 8, BIDE_PRESET_SERVICE), BIDE_ERR_INVALID);
+    assert_int_equal(bide_target_config_init(&config, BIDE_PRESET_COUNT), BIDE_ERR_INVALID);
+    assert_int_equal(bide_target_config_init(&config, (enum bide_preset) - 1), BIDE_ERR_INVALID);
+    assert_int_equal(bide_target_config_init_sized(&config, sizeof config + 8, BIDE_PRESET_SERVICE), BIDE_ERR_INVALID);
+    assert_int_equal(policy.attempts_max, 77);
+    assert_int_equal(config.trust, 77);
+}
+
+/* -- bounds of a policy ---------------------------------------------------------------------------------------------*/
+
+static void every_wrong_value_in_a_policy_is_named(void **state)
+{
+    static const struct assign wrong[] = {
+        P(attempts_max, 0),
+        P(backoff, BIDE_BACKOFF_NONE + 1),
+        P(backoff, -1),
+        P(jitter, BIDE_JITTER_NONE + 1),
+        P(jitter, -1),
+        P(base_ns, 0),
+        P(base_ns, -1),
+        P(base_ns, LONGEST + 1),
+        P(base_ns, NEVER),
+        P(base_ns, INT64_MIN),
+        P(cap_ns, 0),
+        P(cap_ns, -1),
+        P(cap_ns, LONGEST + 1),
+        P(cap_ns, NEVER),
+        P(floor_ns, -1),
+        P(floor_ns, LONGEST + 1),
+        P(throttled_base_ns, -1),
+        P(throttled_base_ns, LONGEST + 1),
+        P(jitter_add_ns, -1),
+        P(jitter_add_ns, LONGEST + 1),
+        P(multiplier_milli, 0),
+        P(multiplier_milli, 1),
+        P(multiplier_milli, 1000),
+        P(multiplier_milli, 1000001),
+        P(multiplier_milli, -2000),
+        P(jitter_lo_permille, 10001),
+        P(jitter_hi_permille, 0),
+        P(jitter_hi_permille, 10001),
+        P(hedges_max, BIDE_HEDGES_MAX + 1),
+        P(hedge_delay_ns, -1),
+        P(hedge_delay_ns, LONGEST + 1),
+        P(hedge_quantile_permille, 1000),
+        P(layer, BIDE_LAYER_NEVER + 1),
+        P(attempt_timeout_ns, 0),
+        P(attempt_timeout_ns, -1),
+        P(attempt_timeout_ns, LONGEST + 1),
+        P(attempt_timeout_ns, NEVER - 1),
+        P(connect_timeout_ns, 0),
+        P(connect_timeout_ns, -1),
+        P(connect_timeout_ns, LONGEST + 1),
+        P(deadline_ns, 0),
+        P(deadline_ns, -1),
+        P(deadline_ns, LONGEST + 1),
+        P(hint_rule, BIDE_HINT_UNHEARD + 1),
+        P(hint_long, BIDE_HINT_LONG_IGNORE + 1),
+        P(hint_step, BIDE_HINT_STEP_RESET + 1),
+        P(hint_jitter_permille, 10001),
+        P(hint_max_ns, 0),
+        P(hint_max_ns, -1),
+        P(hint_max_ns, LONGEST + 1),
+        P(hint_over_ns, -1),
+        P(hint_over_ns, LONGEST + 1),
+        P(observe, BIDE_GATE_THROTTLE), /* a gate of targets */
+        P(observe, -1),
+        P(struct_size, 0),
+        P(struct_size, sizeof(struct bide_policy) - 8),
+        P(struct_size, sizeof(struct bide_policy) + 8),
+    };
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        struct bide_policy policy = roomy_policy();
+        struct bide_problem problem = {0};
+        assign(&policy, &wrong[i]);
+        assert_int_equal(bide_policy_check(&policy, &problem), BIDE_ERR_INVALID);
+        assert_problem(&problem, wrong[i].field, value_of(&wrong[i]));
+        assert_int_equal(bide_policy_check(&policy, NULL), BIDE_ERR_INVALID);
+    }
+}
+
+static void every_value_at_the_edge_of_right_passes(void **state)
+{
+    static const struct assign right[] = {
+        P(attempts_max, 1),
+        P(attempts_max, UINT32_MAX),
+        P(backoff, BIDE_BACKOFF_NONE),
+        P(jitter, BIDE_JITTER_NONE),
+        P(base_ns, 1),
+        P(base_ns, LONGEST),
+        P(cap_ns, 1 * S), /* the base */
+        P(cap_ns, LONGEST),
+        P(floor_ns, 0),
+        P(floor_ns, 1 * S),
+        P(throttled_base_ns, 0),
+        P(throttled_base_ns, 1),
+        P(throttled_base_ns, LONGEST),
+        P(jitter_add_ns, 0),
+        P(jitter_add_ns, LONGEST),
+        P(multiplier_milli, 1001),
+        P(multiplier_milli, 1000000),
+        P(jitter_lo_permille, 0),
+        P(jitter_lo_permille, 10000),
+        P(jitter_hi_permille, 1),
+        P(jitter_hi_permille, 10000),
+        P(hedges_max, 0),
+        P(hedges_max, 3),
+        P(hedge_delay_ns, 0),
+        P(hedge_delay_ns, LONGEST),
+        P(hedge_quantile_permille, 0),
+        P(hedge_quantile_permille, 999),
+        P(layer, BIDE_LAYER_NEVER),
+        P(attempt_timeout_ns, 1),
+        P(attempt_timeout_ns, LONGEST),
+        P(attempt_timeout_ns, NEVER),
+        P(connect_timeout_ns, 1),
+        P(connect_timeout_ns, NEVER),
+        P(deadline_ns, 1),
+        P(deadline_ns, NEVER),
+        P(hint_rule, BIDE_HINT_UNHEARD),
+        P(hint_long, BIDE_HINT_LONG_IGNORE),
+        P(hint_step, BIDE_HINT_STEP_RESET),
+        P(hint_jitter_permille, 0),
+        P(hint_jitter_permille, 10000),
+        P(hint_max_ns, 1),
+        P(hint_max_ns, NEVER),
+        P(hint_over_ns, 0),
+        P(hint_over_ns, LONGEST),
+        P(observe, 0),
+        P(observe, BIDE_POLICY_GATES),
+    };
+    for (size_t i = 0; i < COUNT(right); i++) {
+        struct bide_policy policy = roomy_policy();
+        assign(&policy, &right[i]);
+        assert_policy_passes(&policy);
+    }
+}
+
+#define ASSIGNS_MAX 4
+
+struct conflict {
+    struct assign set[ASSIGNS_MAX]; /* on top of what is valid; the last one is the field that is named */
+    const char *want;
+};
+
+static const struct assign *assign_all(void *into, const struct conflict *c)
+{
+    const struct assign *last = NULL;
+    for (size_t i = 0; i < ASSIGNS_MAX && c->set[i].field; i++)
+        assign(into, last = &c->set[i]);
+    return last;
+}
+
+static void fields_of_a_policy_that_contradict_each_other_are_named(void **state)
+{
+    static const struct conflict conflicts[] = {
+        {{P(base_ns, 2 * S), P(cap_ns, 2 * S - 1)}, "base_ns or more"},
+        {{P(base_ns, 1), P(cap_ns, 1 * S), P(throttled_base_ns, 1 * S + 1)}, "cap_ns or less"},
+        {{P(base_ns, 2 * S), P(floor_ns, 2 * S + 1)}, "base_ns or less"},
+        {{P(floor_ns, 1 * S), P(throttled_base_ns, 1 * S - 1)}, "0 (as base_ns), or floor_ns or more"},
+        {{P(jitter, BIDE_JITTER_PROPORTIONAL), P(jitter_hi_permille, 800), P(jitter_lo_permille, 801)},
+         "jitter_hi_permille or less"},
+        {{P(jitter, BIDE_JITTER_PROPORTIONAL), P(jitter_past_cap, 0), P(jitter_hi_permille, 1001)},
+         "1000 or less, or set jitter_past_cap"},
+        {{P(jitter, BIDE_JITTER_ADDITIVE), P(jitter_add_ns, 0)}, "more than 0 with additive jitter"},
+        {{P(jitter, BIDE_JITTER_ADDITIVE), P(cap_ns, 1 * S), P(jitter_add_ns, 1 * S + 1)}, "cap_ns or less"},
+        {{P(attempts_max, 1), P(hedges_max, 1)}, "less than attempts_max: a hedge is an attempt too"},
+        {{P(attempts_max, 3), P(hedges_max, 3)}, "less than attempts_max: a hedge is an attempt too"},
+    };
+    for (size_t i = 0; i < COUNT(conflicts); i++) {
+        struct bide_policy policy = roomy_policy();
+        struct bide_problem problem = {0};
+        const struct assign *last = assign_all(&policy, &conflicts[i]);
+        assert_int_equal(bide_policy_check(&policy, &problem), BIDE_ERR_INVALID);
+        assert_problem(&problem, last->field, value_of(last));
+        assert_string_equal(problem.want, conflicts[i].want);
+    }
+}
+
+static void fields_of_a_policy_that_just_agree_pass(void **state)
+{
+    static const struct conflict agreements[] = {
+        {{P(base_ns, 2 * S), P(cap_ns, 2 * S)}, NULL},
+        {{P(base_ns, 1), P(cap_ns, 1 * S), P(throttled_base_ns, 1 * S)}, NULL},
+        {{P(floor_ns, 1 * S), P(throttled_base_ns, 1 * S)}, NULL},
+        {{P(floor_ns, 1 * S), P(throttled_base_ns, 0)}, NULL},
+        {{P(jitter, BIDE_JITTER_PROPORTIONAL), P(jitter_hi_permille, 800), P(jitter_lo_permille, 800)}, NULL},
+        {{P(jitter, BIDE_JITTER_PROPORTIONAL), P(jitter_past_cap, 0), P(jitter_hi_permille, 1000)}, NULL},
+        {{P(jitter, BIDE_JITTER_PROPORTIONAL), P(jitter_past_cap, 1), P(jitter_hi_permille, 1200)}, NULL},
+        {{P(jitter, BIDE_JITTER_FULL), P(jitter_past_cap, 0), P(jitter_hi_permille, 1200)}, NULL},
+        {{P(jitter, BIDE_JITTER_FULL), P(jitter_hi_permille, 1), P(jitter_lo_permille, 2)}, NULL},
+        {{P(jitter, BIDE_JITTER_ADDITIVE), P(cap_ns, 1 * S), P(jitter_add_ns, 1 * S)}, NULL},
+        {{P(jitter, BIDE_JITTER_ADDITIVE), P(jitter_add_ns, 1)}, NULL},
+        {{P(attempts_max, 2), P(hedges_max, 1)}, NULL},
+    };
+    for (size_t i = 0; i < COUNT(agreements); i++) {
+        struct bide_policy policy = roomy_policy();
+        assign_all(&policy, &agreements[i]);
+        assert_policy_passes(&policy);
+    }
+}
+
+static void room_to_grow_must_be_left_zero(void **state)
+{
+    for (size_t i = 0; i < COUNT(((struct bide_policy *)0)->reserved_); i++) {
+        struct bide_policy policy = roomy_policy();
+        struct bide_problem problem = {0};
+        policy.reserved_[i] = UINT64_C(1) << 63;
+        assert_int_equal(bide_policy_check(&policy, &problem), BIDE_ERR_INVALID);
+        assert_string_equal(problem.field, "reserved_");
+    }
+}
+
+static void the_sentence_names_field_value_and_what_would_be_right(void **state)
+{
+    struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
+    struct bide_problem problem;
+    char text[200];
+    policy.attempts_max = 0;
+    assert_int_equal(bide_policy_check(&policy, &problem), BIDE_ERR_INVALID);
+    bide_problem_format(text, sizeof text, &problem);
+    assert_string_equal(text, "attempts_max is 0; want 1 or more (1 means no retry)");
+}
+
+/* -- bounds of a target's configuration -----------------------------------------------------------------------------*/
+
+static void every_wrong_value_in_a_configuration_is_named(void **state)
+{
+    static const struct assign wrong[] = {
+        T(struct_size, 0),
+        T(struct_size, sizeof(struct bide_target_config) + 8),
+        T(observe, BIDE_GATE_HINT), /* a gate of policies */
+        T(observe, -1),
+        T(trust, 4),
+        T(key_retries, 256),
+        T(throttle_k_milli, 1),
+        T(throttle_k_milli, 1000),
+        T(throttle_k_milli, 1000001),
+        T(throttle_max_permille, 0),
+        T(throttle_max_permille, 1001),
+        T(throttle_window_ns, 0),
+        T(throttle_window_ns, 9),
+        T(throttle_window_ns, -1),
+        T(throttle_window_ns, LONGEST + 1),
+        T(key_interval_ns, 0),
+        T(key_interval_ns, -1),
+        T(key_interval_ns, LONGEST + 1),
+        T(quiet_max_ns, -1),
+        T(quiet_max_ns, NEVER),
+        T(budget.kind, BIDE_BUDGET_NONE + 1),
+        T(budget.kind, -1),
+        T(budget.on_empty, BIDE_ON_EMPTY_OPEN + 1),
+        T(budget.capacity_milli, BIDE_CAPACITY_MAX_MILLI + 1),
+        T(budget.cost_milli, BIDE_CAPACITY_MAX_MILLI + 1),
+        T(budget.cost_throttled_milli, BIDE_CAPACITY_MAX_MILLI + 1),
+        T(budget.cost_timeout_milli, BIDE_CAPACITY_MAX_MILLI + 1),
+        T(budget.cost_failure_milli, BIDE_CAPACITY_MAX_MILLI + 1),
+        T(budget.threshold_milli, BIDE_CAPACITY_MAX_MILLI + 1),
+        T(budget.initial_milli, BIDE_CAPACITY_MAX_MILLI + 1),
+        T(budget.earn_success_milli, BIDE_CAPACITY_MAX_MILLI + 1),
+        T(budget.earn_first_milli, BIDE_CAPACITY_MAX_MILLI + 1),
+        T(budget.earn_per_minute_milli, 100000001),
+        T(budget.refund_permille, 1001),
+        T(budget.ratio_ppm, 1000001),
+        T(budget.window_ns, 9),
+        T(budget.window_ns, 0),
+        T(budget.window_ns, LONGEST + 1),
+        T(budget.cooldown_ns, -1),
+        T(budget.cooldown_ns, LONGEST + 1),
+        T(breaker.kind, BIDE_BREAKER_OFF + 1),
+        T(breaker.kind, -1),
+        T(breaker.consecutive, 0),
+        T(breaker.ratio_permille, 0),
+        T(breaker.ratio_permille, 1001),
+        T(breaker.min_volume, 0),
+        T(breaker.count_window, 0),
+        T(breaker.count_window, BIDE_COUNT_WINDOW_MAX + 1),
+        T(breaker.open_growth_milli, 0),
+        T(breaker.open_growth_milli, 999),
+        T(breaker.open_growth_milli, 100001),
+        T(breaker.open_jitter_permille, 901),
+        T(breaker.probes, 0),
+        T(breaker.probes, BIDE_PROBES_MAX + 1),
+        T(breaker.window_ns, 9),
+        T(breaker.window_ns, -1),
+        T(breaker.window_ns, LONGEST + 1),
+        T(breaker.slow_ns, 0),
+        T(breaker.slow_ns, -1),
+        T(breaker.open_ns, 0),
+        T(breaker.open_ns, LONGEST + 1),
+        T(breaker.open_max_ns, 0),
+        T(breaker.open_max_ns, LONGEST + 1),
+        T(breaker.probe_lease_ns, 0),
+        T(breaker.probe_lease_ns, NEVER),
+        T(breaker.ramp_ns, -1),
+        T(breaker.ramp_ns, LONGEST + 1),
+    };
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        struct bide_target_config config = roomy_config();
+        struct bide_problem problem = {0};
+        assign(&config, &wrong[i]);
+        assert_int_equal(bide_target_config_check(&config, &problem), BIDE_ERR_INVALID);
+        assert_problem(&problem, wrong[i].field, value_of(&wrong[i]));
+        assert_int_equal(bide_target_config_check(&config, NULL), BIDE_ERR_INVALID);
+    }
+}
+
+static void every_value_at_the_edge_of_a_right_configuration_passes(void **state)
+{
+    static const struct assign right[] = {
+        T(observe, BIDE_TARGET_GATES),
+        T(trust, 3),
+        T(in_flight_max, UINT32_MAX),
+        T(key_retries, 0),
+        T(key_retries, 255),
+        T(throttle_k_milli, 0),
+        T(throttle_k_milli, 1001),
+        T(throttle_k_milli, 1000000),
+        T(throttle_max_permille, 1),
+        T(throttle_max_permille, 1000),
+        T(throttle_min_volume, UINT32_MAX),
+        T(throttle_window_ns, 10),
+        T(throttle_window_ns, LONGEST),
+        T(key_interval_ns, 1),
+        T(key_interval_ns, LONGEST),
+        T(quiet_max_ns, 0),
+        T(quiet_max_ns, LONGEST),
+        T(budget.kind, BIDE_BUDGET_NONE),
+        T(budget.on_empty, BIDE_ON_EMPTY_OPEN),
+        T(budget.capacity_milli, 0),
+        T(budget.capacity_milli, BIDE_CAPACITY_MAX_MILLI),
+        T(budget.initial_milli, 0),
+        T(budget.initial_milli, BIDE_CAPACITY_MAX_MILLI),
+        T(budget.initial_milli, BIDE_FULL),
+        T(budget.cost_milli, BIDE_CAPACITY_MAX_MILLI),
+        T(budget.cost_failure_milli, BIDE_CAPACITY_MAX_MILLI),
+        T(budget.threshold_milli, BIDE_CAPACITY_MAX_MILLI),
+        T(budget.earn_success_milli, BIDE_CAPACITY_MAX_MILLI),
+        T(budget.earn_first_milli, BIDE_CAPACITY_MAX_MILLI),
+        T(budget.earn_per_minute_milli, 100000000),
+        T(budget.refund_permille, 1000),
+        T(budget.ratio_ppm, 1000000),
+        T(budget.reserve, UINT32_MAX),
+        T(budget.window_ns, 10),
+        T(budget.window_ns, LONGEST),
+        T(budget.cooldown_ns, 0),
+        T(breaker.kind, BIDE_BREAKER_OFF),
+        T(breaker.consecutive, 1),
+        T(breaker.ratio_permille, 1),
+        T(breaker.ratio_permille, 1000),
+        T(breaker.min_volume, 1),
+        T(breaker.min_volume, UINT32_MAX),
+        T(breaker.count_window, 1),
+        T(breaker.count_window, 256),
+        T(breaker.open_growth_milli, 1000),
+        T(breaker.open_growth_milli, 100000),
+        T(breaker.open_jitter_permille, 0),
+        T(breaker.open_jitter_permille, 900),
+        T(breaker.probes, 8),
+        T(breaker.window_ns, 10),
+        T(breaker.slow_ns, 1),
+        T(breaker.slow_ns, NEVER),
+        T(breaker.open_ns, 1),
+        T(breaker.open_ns, LONGEST),
+        T(breaker.open_max_ns, 1 * S), /* open_ns */
+        T(breaker.probe_lease_ns, 1),
+        T(breaker.probe_lease_ns, LONGEST),
+        T(breaker.ramp_ns, 0),
+        T(breaker.ramp_ns, LONGEST),
+    };
+    for (size_t i = 0; i < COUNT(right); i++) {
+        struct bide_target_config config = roomy_config();
+        assign(&config, &right[i]);
+        assert_config_passes(&config);
+    }
+}
+
+static void fields_of_a_configuration_that_contradict_each_other_are_named(void **state)
+{
+    static const char never_binds[] =
+        "more than 0 for each class of failure, or a cost_failure_milli: else it never binds";
+    static const struct conflict conflicts[] = {
+        {{T(budget.cost_milli, 0)}, never_binds},
+        {{T(breaker.open_ns, 2 * S), T(breaker.open_max_ns, 2 * S - 1)}, "open_ns or more"},
+        {{T(breaker.kind, BIDE_BREAKER_COUNT_WINDOW), T(breaker.count_window, 10), T(breaker.min_volume, 11)},
+         "count_window or less: else it never opens"},
+        {{T(budget.capacity_milli, 5), T(budget.initial_milli, 6)}, "capacity_milli or less, or BIDE_FULL"},
+        {{T(budget.capacity_milli, 5), T(budget.threshold_milli, 6)}, "capacity_milli or less"},
+        {{T(budget.cost_milli, 0), T(budget.cost_failure_milli, 1), T(budget.threshold_milli, 0)},
+         "more than 0 when only failures cost: else it never binds"},
+    };
+    for (size_t i = 0; i < COUNT(conflicts); i++) {
+        struct bide_target_config config = roomy_config();
+        struct bide_problem problem = {0};
+        const struct assign *last = assign_all(&config, &conflicts[i]);
+        assert_int_equal(bide_target_config_check(&config, &problem), BIDE_ERR_INVALID);
+        assert_problem(&problem, last->field, value_of(last));
+        assert_string_equal(problem.want, conflicts[i].want);
+    }
+}
+
+/* A class of failure whose retries are free would make the budget no budget, whichever class it is. */
+static void a_budget_in_which_any_class_of_retry_is_free_is_refused(void **state)
+{
+    static const struct assign classes[] = {
+        T(budget.cost_milli, 0),
+        T(budget.cost_throttled_milli, 0),
+        T(budget.cost_timeout_milli, 0),
+    };
+    for (size_t i = 0; i < COUNT(classes); i++) {
+        struct bide_target_config config = roomy_config();
+        struct bide_problem problem = {0};
+        assign(&config, &classes[i]);
+        assert_int_equal(bide_target_config_check(&config, &problem), BIDE_ERR_INVALID);
+        assert_int_equal(problem.value, 0);
+    }
+}
+
+static void fields_of_a_configuration_that_just_agree_pass(void **state)
+{
+    static const struct conflict agreements[] = {
+        {{T(breaker.kind, BIDE_BREAKER_COUNT_WINDOW), T(breaker.count_window, 10), T(breaker.min_volume, 10)}, NULL},
+        {{T(breaker.kind, BIDE_BREAKER_TIME_WINDOW), T(breaker.count_window, 10), T(breaker.min_volume, 11)}, NULL},
+        {{T(budget.capacity_milli, 5), T(budget.initial_milli, 5)}, NULL},
+        {{T(budget.kind, BIDE_BUDGET_WINDOW), T(budget.capacity_milli, 5), T(budget.initial_milli, 6)}, NULL},
+        {{T(budget.capacity_milli, 5), T(budget.threshold_milli, 5)}, NULL},
+        {{T(budget.kind, BIDE_BUDGET_WINDOW), T(budget.cost_milli, 0)}, NULL},
+        {{T(budget.kind, BIDE_BUDGET_WINDOW), T(budget.capacity_milli, 5), T(budget.threshold_milli, 6)}, NULL},
+        {{T(budget.kind, BIDE_BUDGET_WINDOW), T(budget.cost_milli, 0), T(budget.cost_failure_milli, 1)}, NULL},
+        {{T(budget.cost_milli, 0), T(budget.cost_failure_milli, 1), T(budget.threshold_milli, 1)}, NULL},
+        {{T(budget.cost_failure_milli, 1), T(budget.threshold_milli, 0)}, NULL},
+    };
+    for (size_t i = 0; i < COUNT(agreements); i++) {
+        struct bide_target_config config = roomy_config();
+        assign_all(&config, &agreements[i]);
+        assert_config_passes(&config);
+    }
+}
+
+/* -- copies between versions ----------------------------------------------------------------------------------------*/
+
+/* A policy as another version of the library would lay it out: the same beginning, and perhaps more after it. */
+union any_version {
+    struct bide_policy policy;
+    unsigned char bytes[sizeof(struct bide_policy) + 64];
+};
+
+static union any_version version_of(size_t size)
+{
+    union any_version v;
+    memset(&v, 0, sizeof v);
+    v.policy = policy_of(BIDE_PRESET_BACKGROUND);
+    v.policy.struct_size = (uint32_t)size;
+    return v;
+}
+
+static void a_policy_of_our_own_version_is_copied_as_it_is(void **state)
+{
+    struct bide_policy from = policy_of(BIDE_PRESET_GRPC), into;
+    assert_int_equal(bide_policy_copy(&into, &from, NULL), BIDE_OK);
+    assert_memory_equal(&into, &from, sizeof into);
+    assert_int_equal(bide_policy_copy(&from, &from, NULL), BIDE_OK);
+    assert_memory_equal(&into, &from, sizeof into);
+}
+
+static void what_an_older_version_does_not_have_comes_from_the_default(void **state)
+{
+    struct bide_policy into, service = policy_of(BIDE_PRESET_SERVICE);
+    union any_version old = version_of(offsetof(struct bide_policy, attempt_timeout_ns));
+    assert_int_equal(bide_policy_copy(&into, &old.policy, NULL), BIDE_OK);
+    assert_int_equal(into.attempts_max, 6);
+    assert_int_equal(into.jitter, BIDE_JITTER_DECORRELATED);
+    assert_int_equal(into.attempt_timeout_ns, service.attempt_timeout_ns);
+    assert_int_equal(into.deadline_ns, service.deadline_ns);
+    assert_int_equal(into.hint_max_ns, service.hint_max_ns);
+    assert_int_equal(into.struct_size, sizeof into);
+    assert_policy_passes(&into);
+}
+
+static void the_oldest_version_knew_only_how_many_attempts(void **state)
+{
+    struct bide_policy into, expected = policy_of(BIDE_PRESET_SERVICE);
+    union any_version old = version_of(offsetof(struct bide_policy, backoff));
+    expected.attempts_max = 6;
+    assert_int_equal(bide_policy_copy(&into, &old.policy, NULL), BIDE_OK);
+    assert_memory_equal(&into, &expected, sizeof into);
+}
+
+static void a_newer_version_whose_new_fields_are_unused_is_understood(void **state)
+{
+    struct bide_policy into;
+    union any_version newer = version_of(sizeof newer);
+    assert_int_equal(bide_policy_copy(&into, &newer.policy, NULL), BIDE_OK);
+    newer.policy.struct_size = sizeof into;
+    assert_memory_equal(&into, &newer.policy, sizeof into);
+}
+
+static void a_newer_version_that_uses_a_new_field_is_refused_and_changes_nothing(void **state)
+{
+    static const size_t places[] = {sizeof(struct bide_policy), sizeof(struct bide_policy) + 17,
+                                    sizeof(union any_version) - 1};
+    for (size_t i = 0; i < COUNT(places); i++) {
+        struct bide_policy into = {.attempts_max = 77};
+        struct bide_problem problem = {0};
+        union any_version newer = version_of(sizeof newer);
+        newer.bytes[places[i]] = 1;
+        assert_int_equal(bide_policy_copy(&into, &newer.policy, &problem), BIDE_ERR_INVALID);
+        assert_problem(&problem, "struct_size", sizeof newer);
+        assert_int_equal(into.attempts_max, 77);
+    }
+}
+
+static void a_size_that_no_version_ever_had_is_refused(void **state)
+{
+    static const size_t sizes[] = {0, 1, 4, offsetof(struct bide_policy, backoff) - 1};
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        struct bide_policy into = {.attempts_max = 77};
+        struct bide_problem problem = {0};
+        union any_version odd = version_of(sizes[i]);
+        assert_int_equal(bide_policy_copy(&into, &odd.policy, &problem), BIDE_ERR_INVALID);
+        assert_problem(&problem, "struct_size", (int64_t)sizes[i]);
+        assert_int_equal(bide_policy_copy(&into, &odd.policy, NULL), BIDE_ERR_INVALID);
+        assert_int_equal(into.attempts_max, 77);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_preset_passes_its_own_check),
+        cmocka_unit_test(the_presets_are_what_the_design_says),
+        cmocka_unit_test(bides_own_presets_are_careful_and_the_others_literal),
+        cmocka_unit_test(the_default_hint_rule_is_a_floor_with_a_tenth_of_jitter_and_five_minutes_at_most),
+        cmocka_unit_test(the_default_breaker_is_what_the_design_says),
+        cmocka_unit_test(a_probe_is_leased_for_the_attempt_timeout_and_for_a_minute_at_most),
+        cmocka_unit_test(the_default_budget_is_ten_retries_a_tenth_per_success_and_one_a_minute),
+        cmocka_unit_test(a_preset_is_found_by_its_label_and_by_nothing_else),
+        cmocka_unit_test(a_preset_outside_the_list_or_a_struct_of_another_size_is_not_filled),
+        cmocka_unit_test(every_wrong_value_in_a_policy_is_named),
+        cmocka_unit_test(every_value_at_the_edge_of_right_passes),
+        cmocka_unit_test(fields_of_a_policy_that_contradict_each_other_are_named),
+        cmocka_unit_test(fields_of_a_policy_that_just_agree_pass),
+        cmocka_unit_test(room_to_grow_must_be_left_zero),
+        cmocka_unit_test(the_sentence_names_field_value_and_what_would_be_right),
+        cmocka_unit_test(every_wrong_value_in_a_configuration_is_named),
+        cmocka_unit_test(every_value_at_the_edge_of_a_right_configuration_passes),
+        cmocka_unit_test(fields_of_a_configuration_that_contradict_each_other_are_named),
+        cmocka_unit_test(a_budget_in_which_any_class_of_retry_is_free_is_refused),
+        cmocka_unit_test(fields_of_a_configuration_that_just_agree_pass),
+        cmocka_unit_test(a_policy_of_our_own_version_is_copied_as_it_is),
+        cmocka_unit_test(what_an_older_version_does_not_have_comes_from_the_default),
+        cmocka_unit_test(the_oldest_version_knew_only_how_many_attempts),
+        cmocka_unit_test(a_newer_version_whose_new_fields_are_unused_is_understood),
+        cmocka_unit_test(a_newer_version_that_uses_a_new_field_is_refused_and_changes_nothing),
+        cmocka_unit_test(a_size_that_no_version_ever_had_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+/* test_random.c - chance as a function of its name: frozen numbers, fair ranges, purposes that know nothing of each
+ * other. How the waits drawn from it are spread is the business of tests/property/test_jitter.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs these */
+#include <cmocka.h>
+
+#include "core/random.h"
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+static struct core_chance named(uint64_t seed, uint32_t draw, enum core_purpose purpose)
+{
+    return (struct core_chance){seed, draw, purpose};
+}
+
+static struct core_chance draw_of(uint64_t seed)
+{
+    return named(seed, 1, CORE_FOR_BACKOFF);
+}
+
+/* Changing one of these numbers changes every recorded verdict: do it knowingly, or not at all. */
+static void the_same_name_gives_the_same_number_for_ever(void **state)
+{
+    static const struct {
+        struct core_chance name;
+        uint64_t number, below_1000;
+    } frozen[] = {
+        {{0, 0, CORE_FOR_BACKOFF}, UINT64_C(0x1cd364143cce4aae), 112},
+        {{0, 1, CORE_FOR_BACKOFF}, UINT64_C(0xb443f16a37e11d33), 704},
+        {{1, 0, CORE_FOR_BACKOFF}, UINT64_C(0x5c5b2489b31beb7b), 360},
+        {{1, 1, CORE_FOR_HINT}, UINT64_C(0x6ba7735171b7fe67), 420},
+        {{1, 1, CORE_FOR_QUIET}, UINT64_C(0xc11ace83d16ab4e0), 754},
+        {{42, 3, CORE_FOR_OPEN}, UINT64_C(0x0260e8df61fd6306), 9},
+        {{UINT64_MAX, UINT32_MAX, CORE_FOR_THROTTLE}, UINT64_C(0xcbdc1947d01e232a), 796},
+    };
+    for (size_t i = 0; i < COUNT(frozen); i++)
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(core_random(frozen[i].name), frozen[i].number);
+            assert_int_equal(core_uniform(frozen[i].name, 999), frozen[i].below_1000);
+        }
+}
+
+static void the_numbers_of_the_purposes_are_part_of_the_promise(void **state)
+{
+    assert_int_equal(CORE_FOR_BACKOFF, 1);
+    assert_int_equal(CORE_FOR_HINT, 2);
+    assert_int_equal(CORE_FOR_QUIET, 3);
+    assert_int_equal(CORE_FOR_LATE_WAKE, 4);
+    assert_int_equal(CORE_FOR_OPEN, 5);
+    assert_int_equal(CORE_FOR_RAMP, 6);
+    assert_int_equal(CORE_FOR_THROTTLE, 7);
+}
+
+static void a_range_of_one_is_always_zero(void **state)
+{
+    for (uint64_t seed = 0; seed < 1000; seed++)
+        assert_int_equal(core_uniform(draw_of(seed), 0), 0);
+}
+
+static void small_ranges_include_both_ends_and_are_fair(void **state)
+{
+    static const uint64_t mosts[] = {1, 2, 5, 9};
+    for (size_t i = 0; i < COUNT(mosts); i++) {
+        uint64_t most = mosts[i], n = 20000 * (most + 1);
+        uint32_t seen[10] = {0};
+        for (uint64_t seed = 0; seed < n; seed++) {
+            uint64_t x = core_uniform(draw_of(seed), most);
+            assert_true(x <= most);
+            seen[x]++;
+        }
+        for (uint64_t x = 0; x <= most; x++)
+            assert_in_range(seen[x], 20000 - 700, 20000 + 700); /* five standard deviations */
+    }
+}
+
+static void the_whole_range_of_64_bits_is_the_number_itself(void **state)
+{
+    for (uint64_t seed = 0; seed < 1000; seed++)
+        assert_int_equal(core_uniform(draw_of(seed), UINT64_MAX), core_random(draw_of(seed)));
+}
+
+/* With 2^63 + 1 results, half of all first draws would favour some of them. Seed 0 needs a second draw, seed 1 none:
+ * without the redraw both would be the upper half of the product, x * (2^63 + 1) / 2^64, which is x / 2. */
+static void a_draw_that_would_favour_some_results_is_drawn_again(void **state)
+{
+    const uint64_t most = UINT64_C(1) << 63;
+    uint32_t again = 0, upper = 0, n = 20000;
+    assert_int_not_equal(core_uniform(named(0, 0, CORE_FOR_BACKOFF), most),
+                         core_random(named(0, 0, CORE_FOR_BACKOFF)) / 2);
+    assert_int_equal(core_uniform(named(1, 0, CORE_FOR_BACKOFF), most),
+                     core_random(named(1, 0, CORE_FOR_BACKOFF)) / 2);
+    for (uint64_t seed = 0; seed < n; seed++) {
+        uint64_t x = core_uniform(draw_of(seed), most);
+        assert_true(x <= most);
+        again += x != core_random(draw_of(seed)) / 2;
+        upper += x > most / 2;
+    }
+    assert_in_range(again, n / 2 - 350, n / 2 + 350);
+    assert_in_range(upper, n / 2 - 350, n / 2 + 350);
+}
+
+/* With 3 * 2^62 results, scaling without rejection hits one in three twice as often as the others. */
+static void a_wide_range_is_not_biased_towards_any_third(void **state)
+{
+    const uint64_t most = 3 * (UINT64_C(1) << 62) - 1;
+    uint32_t thirds[3] = {0}, remainders[3] = {0}, n = 30000;
+    for (uint64_t seed = 0; seed < n; seed++) {
+        uint64_t x = core_uniform(draw_of(seed), most);
+        assert_true(x <= most);
+        thirds[x >> 62]++;
+        remainders[x % 3]++;
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_in_range(thirds[i], n / 3 - 400, n / 3 + 400);
+        assert_in_range(remainders[i], n / 3 - 400, n / 3 + 400);
+    }
+}
+
+static uint32_t bits_in(uint64_t word)
+{
+    return (uint32_t)__builtin_popcountll(word);
+}
+
+/* Two numbers that have nothing in common differ in half of their bits. */
+static void assert_unrelated(uint64_t bits, uint64_t pairs)
+{
+    double share = (double)bits / (double)(64 * pairs);
+    assert_true(share > 0.49 && share < 0.51);
+}
+
+static void purposes_draws_and_seeds_are_independent_of_each_other(void **state)
+{
+    const uint64_t n = 4000;
+    uint64_t purposes = 0, draws = 0, seeds = 0;
+    for (uint64_t seed = 0; seed < n; seed++) {
+        uint64_t x = core_random(named(seed, 1, CORE_FOR_BACKOFF));
+        purposes += bits_in(x ^ core_random(named(seed, 1, CORE_FOR_HINT)));
+        draws += bits_in(x ^ core_random(named(seed, 2, CORE_FOR_BACKOFF)));
+        seeds += bits_in(x ^ core_random(named(seed + 1, 1, CORE_FOR_BACKOFF)));
+    }
+    assert_unrelated(purposes, n);
+    assert_unrelated(draws, n);
+    assert_unrelated(seeds, n);
+}
+
+static void no_two_names_of_a_small_family_share_a_number(void **state)
+{
+    static uint64_t seen[20 * 20 * CORE_FOR_THROTTLE];
+    size_t n = 0;
+    for (uint64_t seed = 0; seed < 20; seed++)
+        for (uint32_t draw = 0; draw < 20; draw++)
+            for (int purpose = CORE_FOR_BACKOFF; purpose <= CORE_FOR_THROTTLE; purpose++)
+                seen[n++] = core_random(named(seed, draw, (enum core_purpose)purpose));
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_true(seen[i] != seen[j]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_name_gives_the_same_number_for_ever),
+        cmocka_unit_test(the_numbers_of_the_purposes_are_part_of_the_promise),
+        cmocka_unit_test(a_range_of_one_is_always_zero),
+        cmocka_unit_test(small_ranges_include_both_ends_and_are_fair),
+        cmocka_unit_test(the_whole_range_of_64_bits_is_the_number_itself),
+        cmocka_unit_test(a_draw_that_would_favour_some_results_is_drawn_again),
+        cmocka_unit_test(a_wide_range_is_not_biased_towards_any_third),
+        cmocka_unit_test(purposes_draws_and_seeds_are_independent_of_each_other),
+        cmocka_unit_test(no_two_names_of_a_small_family_share_a_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,865 @@
+/* test_target.c - making a target, reloading it while it is in use, quiet-until, and when it may be forgotten.
+ *
+ * What a reload must never do: refill a drained budget, close an open breaker, mix two configurations, or leave a
+ * target that the next reload cannot repair. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <string.h>
+
+#include <bide/call.h>
+
+#include "core/gates.h"
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+#define MS           BIDE_MS
+#define S            BIDE_S
+#define NOW          (1000 * S)
+
+static struct bide_target target;
+
+static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+
+static struct bide_target_config service(void)
+{
+    struct bide_target_config config;
+    assert_int_equal(bide_target_config_init(&config, BIDE_PRESET_SERVICE), BIDE_OK);
+    return config;
+}
+
+/* Two failures in a row open it. */
+static struct bide_target_config fragile(void)
+{
+    struct bide_target_config config = service();
+    config.breaker.kind = BIDE_BREAKER_CONSECUTIVE;
+    config.breaker.consecutive = 2;
+    return config;
+}
+
+static struct bide_target_config windowed(int64_t window_ns)
+{
+    struct bide_target_config config = service();
+    config.budget = (struct bide_budget_config){
+        .kind = BIDE_BUDGET_WINDOW, .ratio_ppm = 100000, .min_volume = 10, .window_ns = window_ns};
+    return config;
+}
+
+static void given(const struct bide_target_config *config)
+{
+    assert_int_equal(bide_target_init(&target, config, NOW, NULL), BIDE_OK);
+}
+
+static void reload(const struct bide_target_config *config)
+{
+    assert_int_equal(bide_target_configure(&target, config, NOW, NULL), BIDE_OK);
+}
+
+static struct bide_policy policy(void)
+{
+    struct bide_policy p;
+    assert_int_equal(bide_policy_init(&p, BIDE_PRESET_SERVICE), BIDE_OK);
+    return p;
+}
+
+static struct bide_verdict begin(struct bide_call *call, const struct bide_policy *p, uint64_t seed)
+{
+    struct bide_request request = {.safety = BIDE_SAFE, .seed = seed, .retry_key = 77};
+    return bide_call_begin(call, p, &target, &request, NOW);
+}
+
+static void vote(enum core_vote what, int64_t now_ns)
+{
+    struct core_ballot b = {.vote = what, .lease = bide_breaker_look(&target).generation};
+    core_breaker_vote(&target, &b, core_hot(&target), now_ns);
+}
+
+static bool take_retry(void)
+{
+    struct core_charge charge;
+    return core_budget_take(&target, &failed, NOW, &charge);
+}
+
+static uint32_t take_all_retries(void)
+{
+    uint32_t n = 0;
+    while (n < 1000 && take_retry())
+        n++;
+    return n;
+}
+
+static void first_attempts(uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        core_budget_first(&target, i % BIDE_LANES, NOW);
+}
+
+/* -- making ---------------------------------------------------------------------------------------------------------*/
+
+static void a_new_target_has_a_full_budget_a_closed_breaker_and_nothing_to_remember(void **state)
+{
+    struct bide_target_config config = service(), got;
+    memset(&target, 0xff, sizeof target); /* whatever was there before */
+    given(&config);
+    bide_target_config_get(&target, &got);
+    assert_memory_equal(&got, &config, sizeof got);
+    assert_int_equal(bide_budget_left_milli(&target, NOW), 10000);
+    assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_CLOSED);
+    assert_int_equal(bide_target_quiet_until(&target, NOW), 0);
+    assert_int_equal(bide_target_latency_ns(&target, 500), 0);
+    assert_true(bide_target_is_blank(&target, NOW));
+    for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
+        assert_int_equal(bide_target_refused(&target, (enum bide_gate)(1u << i)), 0);
+}
+
+static void a_bad_configuration_makes_nothing_and_is_named(void **state)
+{
+    struct bide_target_config config = service();
+    struct bide_target before;
+    struct bide_problem problem;
+    config.budget.ratio_ppm = 1000001;
+    memset(&target, 0x5a, sizeof target);
+    before = target;
+    assert_int_equal(bide_target_init(&target, &config, NOW, &problem), BIDE_ERR_INVALID);
+    assert_string_equal(problem.field, "budget.ratio_ppm");
+    assert_int_equal(problem.value, 1000001);
+    assert_int_equal(bide_target_init(&target, &config, NOW, NULL), BIDE_ERR_INVALID);
+    assert_int_equal(bide_target_reuse(&target, &config, NOW, &problem), BIDE_ERR_INVALID);
+    assert_memory_equal(&target, &before, sizeof target);
+}
+
+static void a_target_is_aligned_to_cache_lines_and_no_larger_than_two_kilobytes(void **state)
+{
+    assert_true(sizeof target <= 2048);
+    assert_int_equal(sizeof target % 64, 0);
+    assert_int_equal((uintptr_t)&target % 64, 0);
+    assert_int_equal(sizeof target.lane[0], 64);
+    assert_int_equal(offsetof(struct bide_target, lane) % 64, 0);
+}
+
+/* What a successful call reads of the configuration is packed into a word: each bit says what the fields say. */
+static void the_packed_word_says_what_the_configuration_says(void **state)
+{
+    struct bide_target_config c = service();
+    given(&c);
+    assert_int_equal(core_hot_breaker(core_hot(&target)), BIDE_BREAKER_TIME_WINDOW);
+    assert_int_equal(core_hot_budget(core_hot(&target)), BIDE_BUDGET_TOKENS);
+    assert_int_equal(core_hot(&target), 0);
+
+    c.breaker.kind = BIDE_BREAKER_OFF;
+    c.breaker.slow_ns = 1 * S;
+    c.budget.earn_first_milli = 1;
+    c.budget.refund_permille = 1;
+    c.budget.cost_failure_milli = 1;
+    c.budget.on_empty = BIDE_ON_EMPTY_OPEN;
+    c.throttle_k_milli = 2000;
+    c.in_flight_max = 1;
+    c.key_retries = 1;
+    c.quiet_first = true;
+    c.latency = true;
+    c.trust = BIDE_TRUST_UNAVAILABLE;
+    c.observe = BIDE_GATE_BUDGET | BIDE_GATE_THROTTLE;
+    reload(&c);
+    uint32_t hot = core_hot(&target);
+    assert_int_equal(core_hot_breaker(hot), BIDE_BREAKER_OFF);
+    static const uint32_t flags[] = {CORE_HOT_SLOW,      CORE_HOT_FIRST, CORE_HOT_REFUND,      CORE_HOT_COST_FAILURE,
+                                     CORE_HOT_THROTTLE,  CORE_HOT_KEYS,  CORE_HOT_QUIET_FIRST, CORE_HOT_LATENCY,
+                                     CORE_HOT_IN_FLIGHT, CORE_HOT_ON_EMPTY_OPEN};
+    for (size_t i = 0; i < COUNT(flags); i++)
+        assert_int_equal(hot & flags[i], flags[i]);
+    assert_int_equal(hot >> CORE_HOT_TRUST_SHIFT & 3, BIDE_TRUST_UNAVAILABLE);
+    assert_int_equal(hot >> CORE_HOT_OBSERVE_SHIFT, BIDE_GATE_BUDGET | BIDE_GATE_THROTTLE);
+
+    c.budget.kind = BIDE_BUDGET_WINDOW; /* counts first attempts whatever they would earn; failures cost nothing */
+    c.budget.earn_first_milli = 0;
+    reload(&c);
+    assert_int_equal(core_hot(&target) & (CORE_HOT_FIRST | CORE_HOT_COST_FAILURE), CORE_HOT_FIRST);
+    c.budget.kind = BIDE_BUDGET_NONE;
+    reload(&c);
+    assert_int_equal(core_hot(&target) & (CORE_HOT_FIRST | CORE_HOT_COST_FAILURE), 0);
+}
+
+/* -- reloading ------------------------------------------------------------------------------------------------------*/
+
+static void a_reload_is_in_force_at_once_and_whole(void **state)
+{
+    struct bide_target_config a = service(), b = fragile(), got;
+    given(&a);
+    for (int i = 0; i < 5; i++) {
+        const struct bide_target_config *next = i % 2 ? &a : &b;
+        reload(next);
+        bide_target_config_get(&target, &got);
+        assert_memory_equal(&got, next, sizeof got);
+    }
+}
+
+static void a_drained_budget_stays_drained_through_a_reload(void **state)
+{
+    struct bide_target_config config = service();
+    given(&config);
+    assert_int_equal(take_all_retries(), 10);
+    reload(&config);
+    assert_int_equal(bide_budget_left_milli(&target, NOW), 0);
+    config.budget.capacity_milli = 50000;
+    reload(&config);
+    assert_int_equal(bide_budget_left_milli(&target, NOW), 0);
+    assert_false(take_retry());
+}
+
+static void a_smaller_capacity_cuts_what_is_left(void **state)
+{
+    struct bide_target_config config = service();
+    given(&config);
+    config.budget.capacity_milli = 2000;
+    reload(&config);
+    assert_int_equal(bide_budget_left_milli(&target, NOW), 2000);
+    assert_int_equal(take_all_retries(), 2);
+}
+
+static void an_open_breaker_stays_open_through_a_reload(void **state)
+{
+    struct bide_target_config config = fragile();
+    given(&config);
+    vote(CORE_VOTE_FAILURE, NOW);
+    vote(CORE_VOTE_FAILURE, NOW);
+    struct bide_breaker_view before = bide_breaker_look(&target);
+    assert_int_equal(before.state, BIDE_BREAKER_OPEN);
+    config.breaker.kind = BIDE_BREAKER_COUNT_WINDOW;
+    reload(&config);
+    struct bide_breaker_view after = bide_breaker_look(&target);
+    assert_memory_equal(&after, &before, sizeof after);
+    assert_true(core_breaker_blocks(&target, NOW + 1 * S));
+}
+
+static void quiet_and_keys_survive_a_reload(void **state)
+{
+    struct bide_target_config config = service();
+    uint32_t tick;
+    config.key_retries = 1;
+    given(&config);
+    bide_target_quiet(&target, NOW + 20 * S, NOW);
+    assert_true(core_key_take(&target, 9, NOW, &tick));
+    config.throttle_k_milli = 2000;
+    reload(&config);
+    assert_int_equal(bide_target_quiet_until(&target, NOW), NOW + 20 * S);
+    assert_false(core_key_take(&target, 9, NOW, &tick));
+}
+
+static void evidence_is_kept_by_a_reload_that_still_fits_it(void **state)
+{
+    struct bide_target_config config = fragile();
+    given(&config);
+    vote(CORE_VOTE_FAILURE, NOW);
+    config.breaker.open_ns = 7 * S;
+    config.budget.cost_milli = 2000;
+    reload(&config);
+    vote(CORE_VOTE_FAILURE, NOW);
+    assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_OPEN);
+}
+
+static void evidence_begins_anew_when_a_reload_changes_how_it_is_counted(void **state)
+{
+    static const struct {
+        enum bide_breaker_kind from, to;
+        int64_t window_ns;
+        uint32_t count_window;
+    } rows[] = {
+        {BIDE_BREAKER_CONSECUTIVE, BIDE_BREAKER_TIME_WINDOW, 10 * S, 100},
+        {BIDE_BREAKER_CONSECUTIVE, BIDE_BREAKER_COUNT_WINDOW, 10 * S, 100},
+        {BIDE_BREAKER_TIME_WINDOW, BIDE_BREAKER_TIME_WINDOW, 11 * S, 100},
+        {BIDE_BREAKER_TIME_WINDOW, BIDE_BREAKER_TIME_WINDOW, 1 * S, 100},
+        {BIDE_BREAKER_TIME_WINDOW, BIDE_BREAKER_CONSECUTIVE, 10 * S, 100},
+        {BIDE_BREAKER_COUNT_WINDOW, BIDE_BREAKER_COUNT_WINDOW, 10 * S, 50},
+        {BIDE_BREAKER_COUNT_WINDOW, BIDE_BREAKER_TIME_WINDOW, 10 * S, 100},
+        {BIDE_BREAKER_COUNT_WINDOW, BIDE_BREAKER_OFF, 10 * S, 100},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct bide_target_config config = fragile();
+        config.breaker.kind = rows[i].from;
+        config.breaker.min_volume = 2;
+        given(&config);
+        vote(CORE_VOTE_FAILURE, NOW);
+        assert_false(core_breaker_blank(&target, NOW));
+        config.breaker.kind = rows[i].to;
+        config.breaker.window_ns = rows[i].window_ns;
+        config.breaker.count_window = rows[i].count_window;
+        reload(&config);
+        assert_true(core_breaker_blank(&target, NOW));
+        vote(CORE_VOTE_FAILURE, NOW);
+        assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_CLOSED);
+    }
+}
+
+static void a_bad_reload_changes_nothing_and_the_next_one_works(void **state)
+{
+    struct bide_target_config config = service(), got;
+    struct bide_target before;
+    struct bide_problem problem;
+    given(&config);
+    take_all_retries();
+    before = target;
+    config.breaker.probes = 9;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(bide_target_configure(&target, &config, NOW, &problem), BIDE_ERR_INVALID);
+        assert_string_equal(problem.field, "breaker.probes");
+        assert_memory_equal(&target, &before, sizeof target);
+    }
+    config.breaker.probes = 2;
+    reload(&config);
+    bide_target_config_get(&target, &got);
+    assert_int_equal(got.breaker.probes, 2);
+}
+
+static void while_somebody_else_reloads_the_target_is_busy_and_unchanged(void **state)
+{
+    struct bide_target_config config = service(), other = fragile(), got;
+    given(&config);
+    target.claim = NOW | 1; /* another process, since now */
+    assert_int_equal(bide_target_configure(&target, &other, NOW + 1 * S, NULL), BIDE_ERR_BUSY);
+    assert_int_equal(bide_target_configure(&target, &other, NOW + 10 * S, NULL), BIDE_ERR_BUSY);
+    bide_target_config_get(&target, &got);
+    assert_memory_equal(&got, &config, sizeof got);
+}
+
+static void the_claim_of_a_killed_process_is_taken_over(void **state)
+{
+    struct bide_target_config config = service(), other = fragile(), got;
+    given(&config);
+    target.claim = NOW | 1;
+    assert_int_equal(bide_target_configure(&target, &other, NOW + 10 * S + 2, NULL), BIDE_OK);
+    bide_target_config_get(&target, &got);
+    assert_memory_equal(&got, &other, sizeof got);
+    reload(&config); /* and it was released */
+}
+
+static void losing_the_race_for_the_claim_is_busy_and_the_next_try_works(void **state)
+{
+    struct bide_target_config config = service(), other = fragile();
+    given(&config);
+    core_cas_failures = 1;
+    assert_int_equal(bide_target_configure(&target, &other, NOW, NULL), BIDE_ERR_BUSY);
+    assert_int_equal(core_cas_failures, 0);
+    reload(&other);
+}
+
+static void a_reader_that_was_overtaken_by_a_reload_reads_again(void **state)
+{
+    struct bide_target_config config = service(), got;
+    given(&config);
+    for (uint32_t times = 1; times <= 3; times++) {
+        memset(&got, 0, sizeof got);
+        core_still_failures = times;
+        bide_target_config_get(&target, &got);
+        assert_int_equal(core_still_failures, 0);
+        assert_memory_equal(&got, &config, sizeof got);
+    }
+}
+
+/* -- reloading under the eyes of other threads ----------------------------------------------------------------------*/
+
+#define READERS 3
+#define RELOADS 20000
+
+/* Configuration number n: each of its fields tells which one it is of. */
+static struct bide_target_config numbered(uint32_t n)
+{
+    struct bide_target_config config = service();
+    config.key_retries = n;
+    config.throttle_min_volume = n;
+    config.quiet_max_ns = n;
+    config.budget.cost_milli = config.budget.cost_throttled_milli = config.budget.cost_timeout_milli = n;
+    config.budget.cooldown_ns = n;
+    config.breaker.consecutive = config.breaker.min_volume = n;
+    config.breaker.ramp_ns = n;
+    return config;
+}
+
+static bool is_whole(const struct bide_target_config *c)
+{
+    uint32_t n = c->key_retries;
+    return c->throttle_min_volume == n && c->quiet_max_ns == n && c->budget.cost_milli == n &&
+           c->budget.cost_throttled_milli == n && c->budget.cost_timeout_milli == n && c->budget.cooldown_ns == n &&
+           c->breaker.consecutive == n && c->breaker.min_volume == n && c->breaker.ramp_ns == n;
+}
+
+struct reading {
+    pthread_t thread;
+    uint32_t mixtures;
+    uint32_t seen[3];
+};
+
+static uint32_t reloading_is_over;
+
+static void *read_on(void *argument)
+{
+    struct reading *r = argument;
+    do {
+        struct bide_target_config c;
+        struct bide_budget_config budget;
+        struct bide_breaker_config breaker;
+        bide_target_config_get(&target, &c);
+        core_budget_config(&target, &budget);
+        core_breaker_config(&target, &breaker);
+        r->mixtures += !is_whole(&c) || budget.cost_milli != budget.cooldown_ns || breaker.min_volume != breaker.ramp_ns;
+        r->seen[c.key_retries % 3]++;
+    } while (!__atomic_load_n(&reloading_is_over, __ATOMIC_ACQUIRE));
+    return NULL;
+}
+
+static void readers_never_see_a_mixture_of_two_configurations(void **state)
+{
+    struct bide_target_config a = numbered(1), b = numbered(2);
+    struct reading readings[READERS] = {0};
+    given(&a);
+    __atomic_store_n(&reloading_is_over, 0, __ATOMIC_RELEASE);
+    for (int i = 0; i < READERS; i++)
+        assert_int_equal(pthread_create(&readings[i].thread, NULL, read_on, &readings[i]), 0);
+    for (int i = 0; i < RELOADS; i++)
+        reload(i % 2 ? &a : &b);
+    __atomic_store_n(&reloading_is_over, 1, __ATOMIC_RELEASE);
+    for (int i = 0; i < READERS; i++) {
+        pthread_join(readings[i].thread, NULL);
+        assert_int_equal(readings[i].mixtures, 0);
+        assert_int_equal(readings[i].seen[0], 0);
+        assert_true(readings[i].seen[1] + readings[i].seen[2] > 0);
+    }
+}
+
+struct writing {
+    pthread_t thread;
+    struct bide_target_config config;
+    uint32_t done, busy, other;
+};
+
+static void *write_on(void *argument)
+{
+    struct writing *w = argument;
+    for (int i = 0; i < RELOADS; i++)
+        switch (bide_target_configure(&target, &w->config, NOW, NULL)) {
+        case BIDE_OK: w->done++; break;
+        case BIDE_ERR_BUSY: w->busy++; break;
+        default: w->other++; break;
+        }
+    return NULL;
+}
+
+static void of_two_that_reload_at_once_each_time_one_wins_whole_and_the_other_is_told(void **state)
+{
+    struct bide_target_config got;
+    struct writing writings[2] = {{.config = numbered(1)}, {.config = numbered(2)}};
+    given(&writings[0].config);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&writings[i].thread, NULL, write_on, &writings[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(writings[i].thread, NULL);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(writings[i].done + writings[i].busy, RELOADS);
+        assert_true(writings[i].done > 0);
+    }
+    bide_target_config_get(&target, &got);
+    assert_true(is_whole(&got));
+    assert_int_equal(target.active, writings[0].done + writings[1].done);
+}
+
+/* -- a reload that changes the kind of budget -----------------------------------------------------------------------*/
+
+static void a_longer_or_shorter_window_remembers_requests_and_retries(void **state)
+{
+    static const int64_t windows[] = {1 * S, 9 * S, 11 * S, 3600 * S};
+    for (size_t i = 0; i < COUNT(windows); i++) {
+        struct bide_target_config config = windowed(10 * S);
+        given(&config);
+        first_attempts(100); /* ten retries */
+        for (int n = 0; n < 4; n++)
+            assert_true(take_retry());
+        config.budget.window_ns = windows[i];
+        reload(&config);
+        assert_int_equal(bide_budget_left_milli(&target, NOW), 6000);
+        assert_int_equal(take_all_retries(), 6);
+    }
+}
+
+static void an_exhausted_window_is_not_refilled_by_its_length(void **state)
+{
+    struct bide_target_config config = windowed(10 * S);
+    given(&config);
+    first_attempts(100);
+    assert_int_equal(take_all_retries(), 10);
+    config.budget.window_ns = 20 * S;
+    reload(&config);
+    assert_false(take_retry());
+    assert_int_equal(bide_budget_left_milli(&target, NOW), 0);
+}
+
+static void on_a_clock_that_has_just_begun_a_window_is_carried_over_too(void **state)
+{
+    struct bide_target_config config = windowed(10 * S);
+    assert_int_equal(bide_target_init(&target, &config, 0, NULL), BIDE_OK);
+    for (uint32_t i = 0; i < 1000; i++)
+        core_budget_first(&target, 0, 0);
+    config.budget.window_ns = 1 * S;
+    assert_int_equal(bide_target_configure(&target, &config, 20 * S, NULL), BIDE_OK); /* nothing within the window */
+    assert_int_equal(bide_target_configure(&target, &config, 20 * S, NULL), BIDE_OK);
+    for (uint32_t i = 0; i < 100; i++)
+        core_budget_first(&target, 0, 20 * S);
+    assert_int_equal(bide_budget_left_milli(&target, 20 * S), 10000);
+}
+
+static void tokens_begin_with_no_more_than_a_window_had_left(void **state)
+{
+    struct bide_target_config config = windowed(10 * S), tokens = service();
+    given(&config);
+    first_attempts(100);
+    for (int n = 0; n < 7; n++)
+        assert_true(take_retry());
+    reload(&tokens);
+    assert_int_equal(bide_budget_left_milli(&target, NOW), 3000);
+    assert_int_equal(take_all_retries(), 3);
+}
+
+static void tokens_that_replace_a_generous_budget_are_just_full(void **state)
+{
+    struct bide_target_config config = service(), tokens = service();
+    config.budget.kind = BIDE_BUDGET_NONE;
+    given(&config);
+    reload(&tokens);
+    assert_int_equal(bide_budget_left_milli(&target, NOW), 10000);
+}
+
+static void a_drained_bucket_is_not_refilled_by_changing_its_kind_and_back(void **state)
+{
+    struct bide_target_config tokens = service(), window = windowed(10 * S);
+    given(&tokens);
+    assert_int_equal(take_all_retries(), 10);
+    reload(&window);
+    assert_false(take_retry());
+    reload(&tokens);
+    assert_false(take_retry());
+}
+
+static void kinds_without_a_state_of_their_own_can_be_changed_to_and_from(void **state)
+{
+    static const enum bide_budget_kind kinds[] = {BIDE_BUDGET_CONCURRENCY, BIDE_BUDGET_NONE};
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        struct bide_target_config config = service(), other = service();
+        other.budget.kind = kinds[i];
+        other.budget.reserve = 2;
+        given(&config);
+        reload(&other);
+        assert_true(take_retry());
+        other.budget.kind = BIDE_BUDGET_WINDOW;
+        reload(&other);
+        other.budget.kind = kinds[i];
+        reload(&other);
+        assert_true(take_retry());
+    }
+}
+
+/* -- memory with a new owner ----------------------------------------------------------------------------------------*/
+
+static void a_target_in_reused_memory_is_as_new(void **state)
+{
+    struct bide_target_config config = fragile();
+    uint32_t tick;
+    config.key_retries = 1;
+    given(&config);
+    take_all_retries();
+    vote(CORE_VOTE_FAILURE, NOW);
+    vote(CORE_VOTE_FAILURE, NOW);
+    bide_target_quiet(&target, NOW + 20 * S, NOW);
+    assert_true(core_key_take(&target, 9, NOW, &tick));
+    config.budget.capacity_milli = 3000;
+    assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
+    assert_true(bide_target_is_blank(&target, NOW));
+    assert_int_equal(bide_budget_left_milli(&target, NOW), 3000);
+    assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_CLOSED);
+    reload(&config);
+}
+
+static void a_call_in_flight_leaves_the_new_owner_alone(void **state)
+{
+    struct bide_target_config config = fragile();
+    struct bide_policy p = policy();
+    struct bide_call calls[3];
+    config.in_flight_max = 10;
+    config.key_retries = 5;
+    config.latency = true;
+    given(&config);
+    for (uint64_t i = 0; i < 3; i++)
+        assert_int_equal(begin(&calls[i], &p, i).what, BIDE_START);
+    assert_int_equal(bide_call_outcome(&calls[0], 1, &failed, NOW).what, BIDE_WAIT);
+    assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
+    struct bide_target before = target;
+    bide_call_cancel(&calls[0], NOW);
+    bide_call_outcome(&calls[1], 1, &failed, NOW);
+    bide_call_outcome(&calls[2], 1, &ok, NOW + 1 * S);
+    assert_memory_equal(&target, &before, sizeof target);
+}
+
+static void memory_can_change_hands_more_often_than_the_owner_number_can_count(void **state)
+{
+    struct bide_target_config config = service();
+    struct bide_policy p = policy();
+    struct bide_call call;
+    given(&config);
+    for (uint32_t i = 0; i < 70000; i++)
+        assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
+    assert_int_equal(target.identity >> 32, 0x62696465);
+    assert_int_equal(target.identity & 0xffff, 1);
+    assert_int_equal(begin(&call, &p, 1).what, BIDE_START);
+    assert_int_equal(bide_call_outcome(&call, 1, &ok, NOW).what, BIDE_DONE);
+}
+
+static void *call_on(void *argument)
+{
+    struct bide_policy p = policy();
+    uint32_t *calls = argument;
+    do {
+        struct bide_call call;
+        struct bide_request request = {.safety = BIDE_SAFE, .seed = ++*calls};
+        if (bide_call_begin(&call, &p, &target, &request, NOW).what == BIDE_START)
+            bide_call_outcome(&call, 1, &failed, NOW);
+        bide_call_cancel(&call, NOW);
+    } while (!__atomic_load_n(&reloading_is_over, __ATOMIC_ACQUIRE));
+    return NULL;
+}
+
+/* The call looked at the owner when its event began; until the event ends the memory may change hands. */
+static void memory_can_change_hands_in_the_middle_of_an_event(void **state)
+{
+    struct bide_target_config config = service();
+    pthread_t thread;
+    uint32_t calls = 0;
+    given(&config);
+    __atomic_store_n(&reloading_is_over, 0, __ATOMIC_RELEASE);
+    assert_int_equal(pthread_create(&thread, NULL, call_on, &calls), 0);
+    for (int i = 0; i < RELOADS; i++)
+        assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
+    __atomic_store_n(&reloading_is_over, 1, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+    assert_true(calls > 0);
+}
+
+/* -- quiet ----------------------------------------------------------------------------------------------------------*/
+
+static void quiet_is_raised_and_never_lowered(void **state)
+{
+    struct bide_target_config config = service();
+    given(&config);
+    bide_target_quiet(&target, NOW + 20 * S, NOW);
+    assert_int_equal(bide_target_quiet_until(&target, NOW), NOW + 20 * S);
+    bide_target_quiet(&target, NOW + 10 * S, NOW);
+    bide_target_quiet(&target, NOW, NOW);
+    bide_target_quiet(&target, 0, NOW);
+    bide_target_quiet(&target, -1, NOW);
+    assert_int_equal(bide_target_quiet_until(&target, NOW), NOW + 20 * S);
+    bide_target_quiet(&target, NOW + 30 * S, NOW);
+    assert_int_equal(bide_target_quiet_until(&target, NOW), NOW + 30 * S);
+}
+
+static void quiet_ends_at_its_instant(void **state)
+{
+    struct bide_target_config config = service();
+    given(&config);
+    bide_target_quiet(&target, NOW + 20 * S, NOW);
+    assert_int_equal(bide_target_quiet_until(&target, NOW + 20 * S - 1), NOW + 20 * S);
+    assert_int_equal(bide_target_quiet_until(&target, NOW + 20 * S), 0);
+}
+
+static void a_quiet_that_is_too_long_is_cut_from_now(void **state)
+{
+    struct bide_target_config config = service();
+    config.quiet_max_ns = 60 * S;
+    given(&config);
+    bide_target_quiet(&target, BIDE_NEVER, NOW);
+    assert_int_equal(bide_target_quiet_until(&target, NOW), NOW + 60 * S);
+    assert_int_equal(bide_target_quiet_until(&target, NOW + 5 * S), NOW + 65 * S);
+}
+
+static void quiet_is_off_when_hints_are_not_shared(void **state)
+{
+    struct bide_target_config config = service();
+    config.quiet_max_ns = 0;
+    given(&config);
+    bide_target_quiet(&target, NOW + 20 * S, NOW);
+    assert_int_equal(bide_target_quiet_until(&target, NOW), 0);
+}
+
+static void quiet_is_raised_even_if_others_are_faster(void **state)
+{
+    struct bide_target_config config = service();
+    for (uint32_t losses = 1; losses <= 3; losses++) {
+        given(&config);
+        core_cas_failures = losses;
+        bide_target_quiet(&target, NOW + 20 * S, NOW);
+        assert_int_equal(core_cas_failures, 0);
+        assert_int_equal(bide_target_quiet_until(&target, NOW), NOW + 20 * S);
+    }
+}
+
+/* -- counters -------------------------------------------------------------------------------------------------------*/
+
+static void refusals_are_counted_by_gate(void **state)
+{
+    struct bide_target_config config = service();
+    struct bide_policy p = policy();
+    struct bide_call call;
+    config.budget.capacity_milli = 0;
+    given(&config);
+    for (uint64_t i = 0; i < 3; i++) {
+        assert_int_equal(begin(&call, &p, i).what, BIDE_START);
+        assert_int_equal(bide_call_outcome(&call, 1, &failed, NOW).why, BIDE_WHY_BUDGET_EMPTY);
+    }
+    bide_breaker_hold(&target, BIDE_HOLD_OPEN);
+    for (uint64_t i = 0; i < 2; i++)
+        assert_int_equal(begin(&call, &p, i).why, BIDE_WHY_BREAKER_OPEN);
+    p.require_key = true;
+    struct bide_request unsafe = {.safety = BIDE_UNSAFE};
+    assert_int_equal(bide_call_begin(&call, &p, &target, &unsafe, NOW).why, BIDE_WHY_KEY_REQUIRED);
+    for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++) {
+        enum bide_gate gate = (enum bide_gate)(1u << i);
+        uint64_t expected = gate == BIDE_GATE_BUDGET ? 3 : gate == BIDE_GATE_BREAKER ? 2 : gate == BIDE_GATE_KEY;
+        assert_int_equal(bide_target_refused(&target, gate), expected);
+    }
+}
+
+static void what_is_no_single_gate_has_refused_nothing(void **state)
+{
+    static const unsigned strangers[] = {0, 3, 1u << BIDE_GATE_COUNT, 1u << 31, UINT32_MAX};
+    struct bide_target_config config = service();
+    given(&config);
+    for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
+        target.refused[i] = 5;
+    for (size_t i = 0; i < COUNT(strangers); i++)
+        assert_int_equal(bide_target_refused(&target, (enum bide_gate)strangers[i]), 0);
+}
+
+static void counts_of_all_lanes_are_one_sum(void **state)
+{
+    struct bide_target_config config = windowed(10 * S);
+    given(&config);
+    first_attempts(100);
+    assert_int_equal(core_lanes_sum(&target, offsetof(struct bide_lane_words_, requests)), 100);
+    for (uint32_t i = 0; i < BIDE_LANES; i++)
+        assert_in_range(target.lane[i].requests, 12, 13);
+}
+
+/* -- forgetting -----------------------------------------------------------------------------------------------------*/
+
+static void a_target_with_an_attempt_in_flight_is_not_blank(void **state)
+{
+    struct bide_target_config config = service();
+    struct bide_policy p = policy();
+    struct bide_call call;
+    config.in_flight_max = 5;
+    given(&config);
+    begin(&call, &p, 1);
+    assert_false(bide_target_is_blank(&target, NOW));
+    bide_call_outcome(&call, 1, &ok, NOW);
+    assert_true(bide_target_is_blank(&target, NOW));
+}
+
+static void a_target_that_was_asked_for_quiet_is_not_blank(void **state)
+{
+    struct bide_target_config config = service();
+    given(&config);
+    bide_target_quiet(&target, NOW + 20 * S, NOW);
+    assert_false(bide_target_is_blank(&target, NOW));
+    assert_true(bide_target_is_blank(&target, NOW + 20 * S));
+}
+
+static void a_target_whose_budget_is_not_full_is_not_blank(void **state)
+{
+    struct bide_target_config config = service();
+    given(&config);
+    assert_true(take_retry());
+    assert_false(bide_target_is_blank(&target, NOW));
+    assert_true(bide_target_is_blank(&target, NOW + 61 * S));
+}
+
+static void a_target_with_a_failure_in_its_breaker_is_not_blank(void **state)
+{
+    struct bide_target_config config = service();
+    given(&config);
+    vote(CORE_VOTE_FAILURE, NOW);
+    assert_false(bide_target_is_blank(&target, NOW));
+    assert_true(bide_target_is_blank(&target, NOW + 10 * S));
+}
+
+static void a_target_that_remembers_a_key_is_not_blank(void **state)
+{
+    struct bide_target_config config = service();
+    uint32_t tick;
+    config.key_retries = 1;
+    given(&config);
+    assert_true(core_key_take(&target, 9, NOW, &tick));
+    assert_false(bide_target_is_blank(&target, NOW));
+    assert_true(bide_target_is_blank(&target, NOW + 31 * S));
+}
+
+static void a_target_that_throttles_is_not_blank(void **state)
+{
+    struct bide_target_config config = service();
+    config.throttle_k_milli = 2000;
+    given(&config);
+    assert_true(bide_target_is_blank(&target, NOW));
+    for (uint64_t seed = 0; seed < 100; seed++)
+        core_throttle_ask(&target, 0, (struct core_chance){seed, 1, CORE_FOR_THROTTLE}, NOW);
+    assert_false(bide_target_is_blank(&target, NOW));
+    assert_true(bide_target_is_blank(&target, NOW + 120 * S));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_target_has_a_full_budget_a_closed_breaker_and_nothing_to_remember),
+        cmocka_unit_test(a_bad_configuration_makes_nothing_and_is_named),
+        cmocka_unit_test(a_target_is_aligned_to_cache_lines_and_no_larger_than_two_kilobytes),
+        cmocka_unit_test(the_packed_word_says_what_the_configuration_says),
+        cmocka_unit_test(a_reload_is_in_force_at_once_and_whole),
+        cmocka_unit_test(a_drained_budget_stays_drained_through_a_reload),
+        cmocka_unit_test(a_smaller_capacity_cuts_what_is_left),
+        cmocka_unit_test(an_open_breaker_stays_open_through_a_reload),
+        cmocka_unit_test(quiet_and_keys_survive_a_reload),
+        cmocka_unit_test(evidence_is_kept_by_a_reload_that_still_fits_it),
+        cmocka_unit_test(evidence_begins_anew_when_a_reload_changes_how_it_is_counted),
+        cmocka_unit_test(a_bad_reload_changes_nothing_and_the_next_one_works),
+        cmocka_unit_test(while_somebody_else_reloads_the_target_is_busy_and_unchanged),
+        cmocka_unit_test(the_claim_of_a_killed_process_is_taken_over),
+        cmocka_unit_test(losing_the_race_for_the_claim_is_busy_and_the_next_try_works),
+        cmocka_unit_test(a_reader_that_was_overtaken_by_a_reload_reads_again),
+        cmocka_unit_test(readers_never_see_a_mixture_of_two_configurations),
+        cmocka_unit_test(of_two_that_reload_at_once_each_time_one_wins_whole_and_the_other_is_told),
+        cmocka_unit_test(a_longer_or_shorter_window_remembers_requests_and_retries),
+        cmocka_unit_test(an_exhausted_window_is_not_refilled_by_its_length),
+        cmocka_unit_test(on_a_clock_that_has_just_begun_a_window_is_carried_over_too),
+        cmocka_unit_test(tokens_begin_with_no_more_than_a_window_had_left),
+        cmocka_unit_test(tokens_that_replace_a_generous_budget_are_just_full),
+        cmocka_unit_test(a_drained_bucket_is_not_refilled_by_changing_its_kind_and_back),
+        cmocka_unit_test(kinds_without_a_state_of_their_own_can_be_changed_to_and_from),
+        cmocka_unit_test(a_target_in_reused_memory_is_as_new),
+        cmocka_unit_test(a_call_in_flight_leaves_the_new_owner_alone),
+        cmocka_unit_test(memory_can_change_hands_more_often_than_the_owner_number_can_count),
+        cmocka_unit_test(memory_can_change_hands_in_the_middle_of_an_event),
+        cmocka_unit_test(quiet_is_raised_and_never_lowered),
+        cmocka_unit_test(quiet_ends_at_its_instant),
+        cmocka_unit_test(a_quiet_that_is_too_long_is_cut_from_now),
+        cmocka_unit_test(quiet_is_off_when_hints_are_not_shared),
+        cmocka_unit_test(quiet_is_raised_even_if_others_are_faster),
+        cmocka_unit_test(refusals_are_counted_by_gate),
+        cmocka_unit_test(what_is_no_single_gate_has_refused_nothing),
+        cmocka_unit_test(counts_of_all_lanes_are_one_sum),
+        cmocka_unit_test(a_target_with_an_attempt_in_flight_is_not_blank),
+        cmocka_unit_test(a_target_that_was_asked_for_quiet_is_not_blank),
+        cmocka_unit_test(a_target_whose_budget_is_not_full_is_not_blank),
+        cmocka_unit_test(a_target_with_a_failure_in_its_breaker_is_not_blank),
+        cmocka_unit_test(a_target_that_remembers_a_key_is_not_blank),
+        cmocka_unit_test(a_target_that_throttles_is_not_blank),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+/* test_throttle.c - adaptive client throttling: the formula of the SRE book as a table, then the share really refused.
+ *
+ * reject = max(0, (requests - K * accepts) / (requests + 1)), over a sliding window of 120 s here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include "core/gates.h"
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+#define MS           BIDE_MS
+#define S            BIDE_S
+#define NOW          (1000000 * S)
+
+static struct bide_target target;
+
+static struct bide_target_config throttling(uint32_t k_milli)
+{
+    struct bide_target_config config;
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    config.throttle_k_milli = k_milli;
+    config.throttle_max_permille = 1000;
+    config.throttle_min_volume = 0;
+    return config;
+}
+
+static void given(const struct bide_target_config *config)
+{
+    assert_int_equal(bide_target_init(&target, config, NOW, NULL), BIDE_OK);
+}
+
+static bool ask(uint64_t seed, int64_t now_ns)
+{
+    return core_throttle_ask(&target, (uint32_t)seed % BIDE_LANES, (struct core_chance){seed, 1, CORE_FOR_THROTTLE},
+                             now_ns);
+}
+
+/* n requests of which the server accepts each one that `accepts` says, if it was let through. Returns the refused. */
+static uint32_t run(uint32_t n, uint32_t accepts_percent, int64_t from_ns, int64_t gap_ns)
+{
+    uint32_t refused = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!ask(i, from_ns + i * gap_ns))
+            refused++;
+        else if (i % 100 < accepts_percent)
+            core_throttle_accepted(&target, i % BIDE_LANES);
+    }
+    return refused;
+}
+
+/* -- the formula ----------------------------------------------------------------------------------------------------*/
+
+static void the_share_is_the_formula_of_the_book(void **state)
+{
+    static const struct {
+        uint64_t requests, accepts;
+        uint32_t k_milli;
+        double reject;
+    } rows[] = {
+        {0, 0, 2000, 0.0},
+        {1, 0, 2000, 0.5},
+        {10, 10, 2000, 0.0},
+        {100, 100, 2000, 0.0},
+        {100, 50, 2000, 0.0},
+        {100, 49, 2000, 0.019801980198019802},
+        {100, 40, 2000, 0.19801980198019803},
+        {100, 10, 2000, 0.7920792079207921},
+        {100, 0, 2000, 0.9900990099009901},
+        {1000, 0, 2000, 0.999000999000999},
+        {100, 90, 1100, 0.00990099009900976},
+        {110, 100, 1100, 0.0},
+        {111, 100, 1100, 0.008928571428571301},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct core_share_of got = core_throttle_share(rows[i].requests, rows[i].accepts, rows[i].k_milli);
+        double error = (double)got.weight / (double)got.whole - rows[i].reject;
+        assert_true(error > -1e-12 && error < 1e-12);
+        assert_int_equal(got.whole, 1000 * (rows[i].requests + 1));
+    }
+}
+
+static void the_share_does_not_overflow_with_as_much_as_a_window_can_count(void **state)
+{
+    const uint64_t most = (UINT64_C(1) << 40) - 1;
+    struct core_share_of all = core_throttle_share(most, 0, 1000000), none = core_throttle_share(most, most, 1000000);
+    assert_int_equal(all.weight, most * 1000);
+    assert_int_equal(all.whole, (most + 1) * 1000);
+    assert_int_equal(none.weight, 0);
+}
+
+/* -- what is really refused -----------------------------------------------------------------------------------------*/
+
+static void a_server_that_accepts_everything_is_never_spared(void **state)
+{
+    struct bide_target_config config = throttling(2000);
+    given(&config);
+    assert_int_equal(run(10000, 100, NOW, 10 * MS), 0);
+}
+
+static void a_server_that_accepts_half_is_not_spared_with_k_of_two(void **state)
+{
+    struct bide_target_config config = throttling(2000);
+    given(&config);
+    run(2000, 100, NOW, 1 * MS);
+    assert_true(run(10000, 55, NOW + 2 * S, 1 * MS) < 10);
+}
+
+/* In balance requests = K * accepts: with everything turned down but what trickles through, a share p of the requests
+ * is sent, of which the server accepts a: p * a = 1 / K. */
+static void in_balance_the_server_gets_k_times_what_it_accepts(void **state)
+{
+    struct bide_target_config config = throttling(2000);
+    given(&config);
+    run(12000, 20, NOW, 10 * MS);                              /* one window to settle */
+    uint32_t refused = run(24000, 20, NOW + 120 * S, 10 * MS); /* accepts 20 % of what it gets */
+    uint32_t sent = 24000 - refused;
+    assert_in_range(sent, 1, 24000 / 2);
+    assert_true(sent * 20 / 100 * 2 <= 24000 + 1200);
+    assert_true(refused > 24000 / 2);
+}
+
+static void one_request_in_two_is_refused_after_one_that_was_not_accepted(void **state)
+{
+    uint32_t refused = 0;
+    for (uint64_t seed = 0; seed < 4000; seed++) {
+        struct bide_target_config config = throttling(2000);
+        given(&config);
+        assert_true(ask(seed, NOW)); /* nothing is known yet */
+        refused += !ask(seed + 1000000, NOW);
+    }
+    assert_in_range(refused, 2000 - 160, 2000 + 160);
+}
+
+static void requests_refused_here_count_as_requests(void **state)
+{
+    struct bide_target_config config = throttling(2000);
+    given(&config);
+    run(100, 0, NOW, 0);
+    assert_int_equal(core_lanes_sum(&target, offsetof(struct bide_lane_words_, attempts)), 100);
+    assert_int_equal(core_lanes_sum(&target, offsetof(struct bide_lane_words_, accepts)), 0);
+    uint32_t refused = run(1000, 0, NOW, 0); /* 1000 requests of 1100 were never sent: all but 1 in 100 refused */
+    assert_in_range(refused, 985, 1000);
+}
+
+/* Without a cap the share of a long outage comes so near to 1 that nobody would see the server recover. */
+static void never_more_than_the_cap_is_refused(void **state)
+{
+    static const uint32_t caps[] = {1, 500, 900, 999};
+    for (size_t i = 0; i < COUNT(caps); i++) {
+        struct bide_target_config config = throttling(2000);
+        config.throttle_max_permille = caps[i];
+        given(&config);
+        run(2000, 0, NOW, 0);
+        uint32_t refused = run(20000, 0, NOW, 0), expected = 20 * caps[i];
+        assert_in_range(refused, expected < 300 ? 0 : expected - 300, expected + 300);
+    }
+}
+
+static void nothing_is_refused_below_the_minimum_volume(void **state)
+{
+    struct bide_target_config config = throttling(2000);
+    config.throttle_min_volume = 50;
+    given(&config);
+    assert_int_equal(run(50, 0, NOW, 0), 0);
+    assert_in_range(run(50, 0, NOW, 0), 40, 50);
+}
+
+static void what_is_older_than_the_window_is_forgotten(void **state)
+{
+    struct bide_target_config config = throttling(2000);
+    given(&config);
+    run(1000, 0, NOW, 0);
+    assert_false(ask(7, NOW));
+    assert_true(ask(7, NOW + 120 * S));
+    assert_int_equal(run(1000, 100, NOW + 121 * S, 0), 0);
+}
+
+static void after_an_outage_traffic_returns_by_and_by_and_then_in_full(void **state)
+{
+    struct bide_target_config config = throttling(2000);
+    config.throttle_max_permille = 900;
+    given(&config);
+    uint32_t before = 54000 - 500; /* nine in ten */
+    assert_true(run(60000, 0, NOW, 2 * MS) > before);
+    for (int64_t window = 1; window <= 3; window++) {
+        uint32_t refused = run(60000, 100, NOW + window * 120 * S, 2 * MS);
+        assert_true(refused < before);
+        before = refused;
+    }
+    assert_int_equal(run(60000, 100, NOW + 4 * 120 * S, 2 * MS), 0);
+}
+
+static void a_shorter_window_holds_from_the_reload_on(void **state)
+{
+    struct bide_target_config config = throttling(2000);
+    config.throttle_window_ns = 3600 * S;
+    given(&config);
+    ask(1, NOW);
+    config.throttle_window_ns = 10 * S;
+    assert_int_equal(bide_target_configure(&target, &config, NOW, NULL), BIDE_OK);
+    assert_true(run(1000, 0, NOW + 1 * S, 0) > 900);
+}
+
+/* -- forgetting -----------------------------------------------------------------------------------------------------*/
+
+static void it_is_blank_while_it_would_refuse_nothing(void **state)
+{
+    struct bide_target_config config = throttling(2000);
+    given(&config);
+    assert_true(core_throttle_blank(&target, NOW));
+    run(100, 100, NOW, 0);
+    assert_true(core_throttle_blank(&target, NOW));
+    run(300, 0, NOW, 0);
+    assert_false(core_throttle_blank(&target, NOW));
+    assert_true(core_throttle_blank(&target, NOW + 120 * S));
+}
+
+static void the_same_seed_is_refused_or_let_through_alike(void **state)
+{
+    struct bide_target_config config = throttling(2000);
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        bool answers[2];
+        for (int again = 0; again < 2; again++) {
+            given(&config);
+            run(10, 10, NOW, 0);
+            answers[again] = ask(seed, NOW);
+        }
+        assert_int_equal(answers[0], answers[1]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_share_is_the_formula_of_the_book),
+        cmocka_unit_test(the_share_does_not_overflow_with_as_much_as_a_window_can_count),
+        cmocka_unit_test(a_server_that_accepts_everything_is_never_spared),
+        cmocka_unit_test(a_server_that_accepts_half_is_not_spared_with_k_of_two),
+        cmocka_unit_test(in_balance_the_server_gets_k_times_what_it_accepts),
+        cmocka_unit_test(one_request_in_two_is_refused_after_one_that_was_not_accepted),
+        cmocka_unit_test(requests_refused_here_count_as_requests),
+        cmocka_unit_test(never_more_than_the_cap_is_refused),
+        cmocka_unit_test(nothing_is_refused_below_the_minimum_volume),
+        cmocka_unit_test(what_is_older_than_the_window_is_forgotten),
+        cmocka_unit_test(after_an_outage_traffic_returns_by_and_by_and_then_in_full),
+        cmocka_unit_test(a_shorter_window_holds_from_the_reload_on),
+        cmocka_unit_test(it_is_blank_while_it_would_refuse_nothing),
+        cmocka_unit_test(the_same_seed_is_refused_or_let_through_alike),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

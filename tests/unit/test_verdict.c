@@ -1,0 +1,176 @@
+/* test_verdict.c - the words of verdicts, outcomes and breaker states, and the sentence that names a problem. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include <bide/base.h>
+#include <bide/breaker.h>
+#include <bide/outcome.h>
+#include <bide/verdict.h>
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+static void assert_fit_for_a_metric(const char *label)
+{
+    assert_true(strlen(label) > 0);
+    assert_int_equal(strspn(label, "abcdefghijklmnopqrstuvwxyz_"), strlen(label));
+}
+
+static void every_why_has_a_label_of_its_own_and_a_sentence(void **state)
+{
+    (void)state;
+    for (int i = 0; i < BIDE_WHY_COUNT; i++) {
+        assert_fit_for_a_metric(bide_why_label((enum bide_why)i));
+        assert_true(strlen(bide_why_text((enum bide_why)i)) > 10);
+        for (int j = 0; j < i; j++) {
+            assert_string_not_equal(bide_why_label((enum bide_why)i), bide_why_label((enum bide_why)j));
+            assert_string_not_equal(bide_why_text((enum bide_why)i), bide_why_text((enum bide_why)j));
+        }
+    }
+}
+
+static void labels_belong_to_their_whys(void **state)
+{
+    (void)state;
+    assert_string_equal(bide_why_label(BIDE_WHY_NOTHING), "nothing");
+    assert_string_equal(bide_why_label(BIDE_WHY_BUDGET_EMPTY), "budget_empty");
+    assert_string_equal(bide_why_text(BIDE_WHY_BUDGET_EMPTY), "the retry budget of the target is empty");
+    assert_string_equal(bide_why_label(BIDE_WHY_BAD_POLICY), "bad_policy");
+}
+
+static void every_deed_has_its_label(void **state)
+{
+    static const char *const want[] = {"none", "start", "wait", "done", "give_up"};
+    (void)state;
+    for (int i = 0; i < (int)COUNT(want); i++)
+        assert_string_equal(bide_what_label((enum bide_what)i), want[i]);
+}
+
+static void every_gate_has_its_label(void **state)
+{
+    static const struct {
+        enum bide_gate gate;
+        const char *label;
+    } table[] = {
+        {BIDE_GATE_KEY, "key"},         {BIDE_GATE_REPEAT, "repeat"},       {BIDE_GATE_HINT, "hint"},
+        {BIDE_GATE_LAYER, "layer"},     {BIDE_GATE_THROTTLE, "throttle"},   {BIDE_GATE_IN_FLIGHT, "in_flight"},
+        {BIDE_GATE_BREAKER, "breaker"}, {BIDE_GATE_KEY_LIMIT, "key_limit"}, {BIDE_GATE_BUDGET, "budget"},
+    };
+    (void)state;
+    assert_int_equal(COUNT(table), BIDE_GATE_COUNT);
+    for (size_t i = 0; i < COUNT(table); i++)
+        assert_string_equal(bide_gate_label(table[i].gate), table[i].label);
+}
+
+static void every_kind_and_reach_has_its_label(void **state)
+{
+    static const char *const kinds[] = {"permanent", "transient", "throttled", "conflict", "cancelled", "ok"};
+    static const char *const reaches[] = {"maybe_ran", "never_sent", "refused", "answered", "body_delivered"};
+    (void)state;
+    for (int i = 0; i < (int)COUNT(kinds); i++)
+        assert_string_equal(bide_kind_label((enum bide_kind)i), kinds[i]);
+    for (int i = 0; i < (int)COUNT(reaches); i++)
+        assert_string_equal(bide_reach_label((enum bide_reach)i), reaches[i]);
+}
+
+static void every_breaker_state_has_its_label(void **state)
+{
+    static const char *const want[] = {"closed", "open", "half_open", "held_closed", "held_open"};
+    (void)state;
+    for (int i = 0; i < (int)COUNT(want); i++)
+        assert_string_equal(bide_breaker_state_label((enum bide_breaker_state)i), want[i]);
+}
+
+static void a_value_outside_its_list_is_unknown_and_never_null(void **state)
+{
+    static const int outside[] = {BIDE_WHY_COUNT, 1000, INT32_MAX, -1, INT32_MIN};
+    (void)state;
+    for (size_t i = 0; i < COUNT(outside); i++) {
+        assert_string_equal(bide_why_label((enum bide_why)outside[i]), "unknown");
+        assert_string_equal(bide_why_text((enum bide_why)outside[i]), "unknown");
+        assert_string_equal(bide_what_label((enum bide_what)outside[i]), "unknown");
+        assert_string_equal(bide_kind_label((enum bide_kind)outside[i]), "unknown");
+        assert_string_equal(bide_reach_label((enum bide_reach)outside[i]), "unknown");
+        assert_string_equal(bide_breaker_state_label((enum bide_breaker_state)outside[i]), "unknown");
+    }
+}
+
+static void what_is_not_one_single_gate_is_unknown(void **state)
+{
+    static const unsigned table[] = {0, 3, 0x1ff, 0x200, UINT32_MAX};
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++)
+        assert_string_equal(bide_gate_label((enum bide_gate)table[i]), "unknown");
+}
+
+static void a_problem_is_a_sentence_that_says_what_would_be_right(void **state)
+{
+    static const struct bide_problem problem = {"attempts_max", "1 or more (1 means no retry)", 0};
+    static const char *const want = "attempts_max is 0; want 1 or more (1 means no retry)";
+    char text[100];
+    (void)state;
+    assert_int_equal(bide_problem_format(text, sizeof text, &problem), strlen(want));
+    assert_string_equal(text, want);
+}
+
+static void a_problem_shows_every_value_whole(void **state)
+{
+    static const int64_t values[] = {0, 9, 10, -1, -10, 1234567890123456789, INT64_MAX, INT64_MIN};
+    char text[100], want[100];
+    (void)state;
+    for (size_t i = 0; i < COUNT(values); i++) {
+        snprintf(want, sizeof want, "x is %lld; want y", (long long)values[i]);
+        bide_problem_format(text, sizeof text, &(struct bide_problem){"x", "y", values[i]});
+        assert_string_equal(text, want);
+    }
+}
+
+static void a_problem_is_cut_at_the_size_and_tells_the_length_it_needs(void **state)
+{
+    static const struct bide_problem problem = {"base_ns", "more", -5};
+    static const char *const want = "base_ns is -5; want more";
+    char text[40];
+    (void)state;
+    for (size_t size = 1; size <= 26; size++) {
+        memset(text, 'x', sizeof text);
+        assert_int_equal(bide_problem_format(text, size, &problem), strlen(want));
+        size_t kept = size - 1 < strlen(want) ? size - 1 : strlen(want);
+        assert_memory_equal(text, want, kept);
+        assert_int_equal(text[kept], '\0');
+        assert_int_equal(text[size], 'x');
+    }
+    assert_int_equal(bide_problem_format(NULL, 0, &problem), strlen(want));
+}
+
+static void the_version_is_that_of_the_header(void **state)
+{
+    char want[40];
+    (void)state;
+    snprintf(want, sizeof want, "%d.%d.%d", BIDE_VERSION_MAJOR, BIDE_VERSION_MINOR, BIDE_VERSION_PATCH);
+    assert_string_equal(bide_version(), want);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_why_has_a_label_of_its_own_and_a_sentence),
+        cmocka_unit_test(labels_belong_to_their_whys),
+        cmocka_unit_test(every_deed_has_its_label),
+        cmocka_unit_test(every_gate_has_its_label),
+        cmocka_unit_test(every_kind_and_reach_has_its_label),
+        cmocka_unit_test(every_breaker_state_has_its_label),
+        cmocka_unit_test(a_value_outside_its_list_is_unknown_and_never_null),
+        cmocka_unit_test(what_is_not_one_single_gate_is_unknown),
+        cmocka_unit_test(a_problem_is_a_sentence_that_says_what_would_be_right),
+        cmocka_unit_test(a_problem_shows_every_value_whole),
+        cmocka_unit_test(a_problem_is_cut_at_the_size_and_tells_the_length_it_needs),
+        cmocka_unit_test(the_version_is_that_of_the_header),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
