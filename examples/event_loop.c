@@ -1,5 +1,4 @@
-/* event_loop.c - many calls in one thread: the engine, one timer queue, and a server that fails one reply in ten.
- *
+/* event_loop.c - many calls in one thread: the engine, one timer queue, and a server whose first replies fail, one in ten.
  * The "network" is a second timer per call that fires 5 ms after an attempt started; in your program it is epoll, libuv
  * or curl_multi. What matters is the shape: every event goes into the engine, and its verdict is obeyed. */
 #include <bide/bide.h>
@@ -8,14 +7,14 @@
 #define CALLS 100
 
 static struct job {
-    struct bide_timer wake, reply;
     struct bide_call call;
+    struct bide_timer wake, reply;
     uint32_t attempt;
 } jobs[CALLS];
 
 static struct bide_timers timers;
-static struct bide_policy policy;
 static struct bide_target target;
+static struct bide_policy policy;
 static int running, succeeded, replies;
 
 static void obey(struct job *job, struct bide_verdict v, int64_t now_ns)
@@ -24,10 +23,9 @@ static void obey(struct job *job, struct bide_verdict v, int64_t now_ns)
     if (v.what == BIDE_START) {
         job->attempt = v.attempt;
         bide_timers_set(&timers, &job->reply, now_ns + 5 * BIDE_MS);
-    } else if (v.what == BIDE_DONE || v.what == BIDE_GIVE_UP) {
-        succeeded += v.what == BIDE_DONE;
-        running--;
     }
+    succeeded += v.what == BIDE_DONE;
+    running -= v.what == BIDE_DONE || v.what == BIDE_GIVE_UP;
 }
 
 static void fired(struct bide_timer *timer, int64_t now_ns)
@@ -37,7 +35,8 @@ static void fired(struct bide_timer *timer, int64_t now_ns)
         obey(job, bide_call_wake(&job->call, now_ns), now_ns);
         return;
     }
-    struct bide_outcome outcome = bide_classify_http(replies++ % 10 == 0 ? 503 : 200, NULL);
+    replies++;
+    struct bide_outcome outcome = bide_classify_http(replies < CALLS && replies % 10 == 0 ? 503 : 200, NULL);
     obey(job, bide_call_outcome(&job->call, job->attempt, &outcome, now_ns), now_ns);
 }
 
@@ -49,13 +48,13 @@ int main(void)
     bide_target_init(&target, &config, bide_now(), NULL);
     for (; running < CALLS; running++) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = bide_seed()};
-        int64_t now_ns = bide_now();
-        obey(&jobs[running], bide_call_begin(&jobs[running].call, &policy, &target, &request, now_ns), now_ns);
+        struct job *job = &jobs[running];
+        obey(job, bide_call_begin(&job->call, &policy, &target, &request, bide_now()), bide_now());
     }
     for (struct bide_timer *timer; running > 0 && bide_wait_until(bide_timers_next(&timers), NULL);)
         while ((timer = bide_timers_pop(&timers, bide_now())) != NULL)
             fired(timer, bide_now());
-    printf("%d of %d calls succeeded with %d requests\n", succeeded, CALLS, replies);
     bide_timers_free(&timers);
+    printf("%d of %d calls succeeded with %d requests\n", succeeded, CALLS, replies);
     return succeeded == CALLS ? 0 : 1;
 }

@@ -20,7 +20,7 @@ BIDE_BEGIN_DECLS
 
 struct bide_targets;
 
-struct bide_targets_count {
+struct bide_targets_view {
     size_t held;         /* names in the table */
     uint64_t evicted;    /* names forgotten so far */
     uint64_t overflowed; /* look-ups answered with the overflow target */
@@ -42,7 +42,7 @@ BIDE_API struct bide_target *bide_targets_find(struct bide_targets *table, const
 BIDE_API enum bide_err bide_targets_configure(struct bide_targets *table, const struct bide_target_config *config,
                                               int64_t now_ns, struct bide_problem *problem);
 
-BIDE_API struct bide_targets_count bide_targets_count(struct bide_targets *table);
+BIDE_API struct bide_targets_view bide_targets_look(struct bide_targets *table);
 
 BIDE_END_DECLS
 #endif

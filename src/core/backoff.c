@@ -38,7 +38,7 @@ static int64_t exponential(const struct bide_policy *p, struct bide_step step)
     return grown(base_of(p, step), step, p->multiplier_milli, p->cap_ns);
 }
 
-int64_t bide_backoff_envelope(const struct bide_policy *p, struct bide_step step)
+static inline int64_t envelope(const struct bide_policy *p, struct bide_step step)
 {
     switch (p->backoff) {
     case BIDE_BACKOFF_EXPONENTIAL: return exponential(p, step);
@@ -47,6 +47,11 @@ int64_t bide_backoff_envelope(const struct bide_policy *p, struct bide_step step
     case BIDE_BACKOFF_NONE: break;
     }
     return 0;
+}
+
+int64_t bide_backoff_envelope(const struct bide_policy *p, struct bide_step step)
+{
+    return envelope(p, step);
 }
 
 /* base ... 3 * previous. The literal AWS form cuts the drawn value at the cap, ours cuts the window. */
@@ -69,7 +74,7 @@ static struct bide_window additive(const struct bide_policy *p, int64_t e)
     return (struct bide_window){lo, core_sum(lo, p->jitter_add_ns)};
 }
 
-static struct bide_window jittered(const struct bide_policy *p, struct bide_step step, int64_t e)
+static inline struct bide_window jittered(const struct bide_policy *p, struct bide_step step, int64_t e)
 {
     switch (p->jitter) {
     case BIDE_JITTER_FULL: return (struct bide_window){0, e};
@@ -86,11 +91,11 @@ static struct bide_window jittered(const struct bide_policy *p, struct bide_step
 }
 
 /* What is drawn from. The floor moves the lower end instead of lifting single waits: no waits pile up at the floor. */
-static struct bide_window drawn_from(const struct bide_policy *p, struct bide_step step)
+static inline struct bide_window drawn_from(const struct bide_policy *p, struct bide_step step)
 {
     if (p->backoff == BIDE_BACKOFF_NONE)
         return (struct bide_window){0, 0};
-    struct bide_window w = jittered(p, step, bide_backoff_envelope(p, step));
+    struct bide_window w = jittered(p, step, envelope(p, step));
     w.lo_ns = core_max(w.lo_ns, p->floor_ns);
     w.hi_ns = core_max(w.hi_ns, w.lo_ns);
     return w;

@@ -9,6 +9,7 @@
  * tells the holder of an expired lease from the next one. */
 #include <bide/breaker.h>
 
+#include "bits.h"
 #include "gates.h"
 #include "saturate.h"
 #include "window.h"
@@ -66,13 +67,14 @@ static int64_t open_time(const struct bide_breaker_config *c, struct gate next, 
 }
 
 /* From CLOSED or HALF_OPEN, as seen in word, to OPEN. */
-static void open_up(struct bide_target *t, const struct bide_breaker_config *c, uint64_t word, uint64_t seed,
-                    int64_t now_ns)
+static void open_up(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns)
 {
+    struct bide_breaker_config c;
     struct gate g = unpack(word);
+    core_breaker_config(t, &c);
     struct gate next = {.state = BIDE_BREAKER_OPEN, .generation = (g.generation + 1) & CORE_LEASE_GENERATION};
     next.openings = g.openings < OPENINGS_MAX ? g.openings + 1 : OPENINGS_MAX;
-    next.time = tick_of(core_sum(now_ns, open_time(c, next, seed)));
+    next.time = tick_of(core_sum(now_ns, open_time(&c, next, seed)));
     if (core_cas(&t->breaker, &word, pack(next)))
         core_add(&t->openings, 1);
 }
@@ -167,7 +169,7 @@ static void probe_reports(struct bide_target *t, const struct core_ballot *b, ui
     if (!still_mine(t, b->lease, now_ns, &word))
         return;
     if (b->vote == CORE_VOTE_FAILURE) {
-        open_up(t, &c, gate, b->seed, now_ns);
+        open_up(t, gate, b->seed, now_ns);
         return;
     }
     struct lease l = unpack_lease(word);
@@ -227,7 +229,7 @@ struct core_admission core_breaker_admit(struct bide_target *t, uint64_t seed, i
     return (struct core_admission){.lease = g.generation};
 }
 
-bool core_breaker_blocks(const struct bide_target *t, int64_t at_ns)
+bool core_breaker_is_open_at(const struct bide_target *t, int64_t at_ns)
 {
     struct gate g = unpack(core_load(&t->breaker));
     return g.state == BIDE_BREAKER_HELD_OPEN || (g.state == BIDE_BREAKER_OPEN && at_ns < ns_of(g.time));
@@ -265,7 +267,7 @@ static uint64_t ring_failures(const struct bide_target *t)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < RING_WORDS; i++)
-        n += (uint64_t)__builtin_popcountll(core_load(&t->votes.mark[i]));
+        n += core_ones(core_load(&t->votes.mark[i]));
     return n;
 }
 
@@ -334,20 +336,19 @@ void core_breaker_vote(struct bide_target *t, const struct core_ballot *b, uint3
     else if (b->vote == CORE_VOTE_HEALTHY)
         note_healthy(t, b, hot, now_ns);
     else if (b->vote == CORE_VOTE_FAILURE) {
-        struct bide_breaker_config c;
-        core_breaker_config(t, &c);
+        struct bide_breaker_config c; /* only what evidence needs */
+        core_config_part(t, &c, offsetof(struct bide_target_config, breaker),
+                         offsetof(struct bide_breaker_config, slow_ns));
         if (has_failed(t, &c, now_ns))
-            open_up(t, &c, word, b->seed, now_ns);
+            open_up(t, word, b->seed, now_ns);
     }
 }
 
 void core_breaker_trip(struct bide_target *t, uint64_t seed, int64_t now_ns)
 {
-    struct bide_breaker_config c;
     uint64_t word = core_load(&t->breaker);
-    core_breaker_config(t, &c);
     if (unpack(word).state == BIDE_BREAKER_CLOSED)
-        open_up(t, &c, word, seed, now_ns);
+        open_up(t, word, seed, now_ns);
 }
 
 /* ---- by hand, and looking ---- */

@@ -59,7 +59,8 @@ static uint64_t ticks_for(uint64_t milli, uint32_t per_minute_milli)
 /* The bucket with its trickle credited. A full bucket forgets the time before now: it could not hold it anyway. */
 static struct bucket credited(struct bucket b, const struct bide_budget_config *c, int64_t now_ns)
 {
-    uint64_t earned = trickle(b, c->earn_per_minute_milli, now_ns);
+    bool full = b.level_milli >= c->capacity_milli;
+    uint64_t earned = full ? 0 : trickle(b, c->earn_per_minute_milli, now_ns);
     if (b.level_milli + earned >= c->capacity_milli)
         return (struct bucket){c->capacity_milli, tick_of(now_ns)};
     if (earned > 0)

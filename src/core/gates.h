@@ -183,7 +183,12 @@ static inline bool core_breaker_still_closed(const struct bide_target *t, uint32
 struct core_admission core_breaker_admit(struct bide_target *t, uint64_t seed, int64_t now_ns);
 
 /* Would an attempt be refused at that later instant, as far as is known now? */
-bool core_breaker_blocks(const struct bide_target *t, int64_t at_ns);
+bool core_breaker_is_open_at(const struct bide_target *t, int64_t at_ns);
+
+static inline bool core_breaker_blocks(const struct bide_target *t, int64_t at_ns)
+{
+    return !CORE_BREAKER_CALM(core_load(&t->breaker)) && core_breaker_is_open_at(t, at_ns);
+}
 
 enum core_vote { CORE_VOTE_NEUTRAL, CORE_VOTE_HEALTHY, CORE_VOTE_FAILURE };
 

@@ -381,9 +381,9 @@ enum bide_err bide_targets_configure(struct bide_targets *table, const struct bi
     return err;
 }
 
-struct bide_targets_count bide_targets_count(struct bide_targets *table)
+struct bide_targets_view bide_targets_look(struct bide_targets *table)
 {
-    return (struct bide_targets_count){
+    return (struct bide_targets_view){
         .held = __atomic_load_n(&table->held, __ATOMIC_RELAXED),
         .evicted = __atomic_load_n(&table->evicted, __ATOMIC_RELAXED),
         .overflowed = __atomic_load_n(&table->overflowed, __ATOMIC_RELAXED),

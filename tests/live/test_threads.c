@@ -272,7 +272,7 @@ static void *visit(void *part)
             visit_passing(v);
         if (v->first && step % 500 == 0)
             reload(v, step % 1000 == 0 ? 20000 : 10000);
-        v->wrong += bide_targets_count(v->table).held > MOST;
+        v->wrong += bide_targets_look(v->table).held > MOST;
     }
     return NULL;
 }
@@ -299,7 +299,7 @@ static void eight_threads_find_use_evict_and_reload_and_no_drained_target_is_los
     for (size_t i = 0; i < THREADS; i++)
         wrong += visitors[i].wrong;
     assert_int_equal(wrong, 0);
-    assert_true(bide_targets_count(table).evicted > 0);
+    assert_true(bide_targets_look(table).evicted > 0);
     bide_targets_free(table);
 }
 

@@ -190,8 +190,7 @@ static void check_key(struct run *r, uint64_t key)
 static void charge(struct run *r, int call, const struct bide_outcome *o)
 {
     struct model *m = &r->model[call];
-    bool keyed = o != NULL && !is_observed(r, BIDE_GATE_KEY_LIMIT); /* hedges take no place in a key's limit */
-    uint64_t key = keyed ? r->world->request[call].retry_key : 0;
+    uint64_t key = is_observed(r, BIDE_GATE_KEY_LIMIT) ? 0 : r->world->request[call].retry_key;
     m->charged = m->paid = !is_observed(r, BIDE_GATE_BUDGET);
     r->grant[r->grants++] = (struct grant){r->now_ns, key, call, m->charged, o != NULL};
     check_key(r, key);

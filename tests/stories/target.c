@@ -48,6 +48,16 @@ static bool do_add(struct story *s, struct story_cursor *c, struct story_cursor 
     return true;
 }
 
+/* The memory of the target is given to another one: calls in flight see that it is gone. */
+static bool do_reuse(struct story *s, struct story_cursor *c, struct story_cursor told)
+{
+    struct bide_target_config config;
+    (void)c, (void)told;
+    bide_target_config_get(&s->target, &config);
+    return bide_target_reuse(&s->target, &config, s->now_ns, NULL) == BIDE_OK ||
+           story_wrong(s, "the target's own configuration does not pass its check");
+}
+
 /* `configure key=value -> ok` (or nothing) and `-> refused FIELD`. */
 static bool do_configure(struct story *s, struct story_cursor *c, struct story_cursor told)
 {
@@ -303,9 +313,10 @@ static const struct {
     bool (*run)(struct story *, struct story_cursor *, struct story_cursor);
     bool takes_told; /* may be followed by "-> ..." */
     bool needs_target;
-} target_events[] = {{"hold", do_hold, false, true},   {"quiet", do_quiet, false, true},
-                     {"add", do_add, false, true},     {"configure", do_configure, true, true},
-                     {"crowd", do_crowd, true, false}, {"expect", story_expect, false, true}};
+} target_events[] = {{"hold", do_hold, false, true},       {"quiet", do_quiet, false, true},
+                     {"add", do_add, false, true},         {"configure", do_configure, true, true},
+                     {"reuse", do_reuse, false, true},     {"crowd", do_crowd, true, false},
+                     {"expect", story_expect, false, true}};
 
 bool story_target_event(struct story *s, struct story_cursor *c, struct story_cursor told, bool *found)
 {

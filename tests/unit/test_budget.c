@@ -556,6 +556,21 @@ static void after_a_refusal_a_window_cools_down(void **state)
     assert_true(take(7 * S));
 }
 
+/* As a reload that was killed half-way leaves it. */
+static void a_cooldown_without_end_is_brought_near(void **state)
+{
+    struct bide_budget_config budget = tenth;
+    (void)state;
+    budget.cooldown_ns = 2 * S;
+    make(budget, 0);
+    requests(100, 5 * S);
+    target.budget = INT64_MAX;
+    assert_false(take(5 * S));
+    requests(100, 17 * S);
+    assert_false(take(17 * S - 1)); /* the window and the cooldown */
+    assert_true(take(17 * S));
+}
+
 static void requests_and_retries_slide_out_of_the_window(void **state)
 {
     (void)state;
@@ -680,6 +695,28 @@ static void another_thread_may_begin_the_slot(void **state)
     assert_in_range(left(6 * S), 0, 2000);
     requests(10, 7 * S);
     assert_in_range(left(7 * S), 1000, 3000);
+}
+
+static void a_slot_that_has_begun_is_not_begun_again(void **state)
+{
+    (void)state;
+    make(tenth, 0);
+    requests(10, 5 * S);
+    target.spends.edge_ns = 0; /* a thread that did not see it yet */
+    requests(10, 5 * S);
+    assert_int_equal(left(5 * S), 2000);
+}
+
+/* The total was summed before another thread's requests, the mark read after it had begun the slot with them. */
+static void a_mark_above_the_total_counts_no_requests(void **state)
+{
+    (void)state;
+    make(tenth, 0);
+    target.lane[0].requests = 100;
+    requests(1, 5 * S);
+    target.lane[0].requests = 90;
+    assert_int_equal(left(5 * S), 0);
+    assert_false(take(5 * S));
 }
 
 /* ---- concurrency ---- */
@@ -1037,6 +1074,7 @@ int main(void)
         cmocka_unit_test(a_window_allows_its_ratio_of_the_requests_and_its_reserve),
         cmocka_unit_test(below_the_minimum_volume_every_retry_is_allowed),
         cmocka_unit_test(after_a_refusal_a_window_cools_down),
+        cmocka_unit_test(a_cooldown_without_end_is_brought_near),
         cmocka_unit_test(requests_and_retries_slide_out_of_the_window),
         cmocka_unit_test(every_lane_counts),
         cmocka_unit_test(a_charge_goes_back_into_the_slot_it_was_counted_in),
@@ -1046,6 +1084,8 @@ int main(void)
         cmocka_unit_test(a_window_without_requests_has_its_reserve_only),
         cmocka_unit_test(a_clock_a_moment_behind_the_slot_allows_nothing_more),
         cmocka_unit_test(another_thread_may_begin_the_slot),
+        cmocka_unit_test(a_slot_that_has_begun_is_not_begun_again),
+        cmocka_unit_test(a_mark_above_the_total_counts_no_requests),
         cmocka_unit_test(retries_in_flight_are_a_share_of_the_calls_but_at_least_the_reserve),
         cmocka_unit_test(a_place_comes_back_whatever_the_kind_has_become),
         cmocka_unit_test(without_a_budget_every_retry_is_allowed),

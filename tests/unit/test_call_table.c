@@ -3,10 +3,10 @@
  * A cell says what the call answers:
  *   "start 3 retry", "wait backoff", "done 2 succeeded", "give_up 2 permanent"   a verdict: what, which attempt, why
  *   "none", "none deadline"   nothing to do now, but the call has taken note
- *   "-"                       nothing to do, and nothing has changed: not a byte of the call or the target, nor the timer
+ *   "-"                       nothing to do, and nothing has changed: no byte of call or target, nor the timer
  *
- * begin makes the call, whatever was in its memory; a driver that begins a call that is not over forgets that one. In all
- * states but the first two, attempt 1 has failed, was retried, and attempt 2 is the present one; where it is
+ * begin makes the call, whatever was in its memory; a driver that begins a call that is not over forgets that one.
+ * In all states but the first two, attempt 1 has failed, was retried, and attempt 2 is the present one; where it is
  * hedged, attempt 3 runs beside it. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -29,13 +29,13 @@ static void the_same_name_gives_the_same_number_for_ever(void **state)
         struct core_chance name;
         uint64_t number, below_1000;
     } frozen[] = {
-        {{0, 0, CORE_FOR_BACKOFF}, UINT64_C(0x1cd364143cce4aae), 112},
-        {{0, 1, CORE_FOR_BACKOFF}, UINT64_C(0xb443f16a37e11d33), 704},
-        {{1, 0, CORE_FOR_BACKOFF}, UINT64_C(0x5c5b2489b31beb7b), 360},
-        {{1, 1, CORE_FOR_HINT}, UINT64_C(0x6ba7735171b7fe67), 420},
-        {{1, 1, CORE_FOR_QUIET}, UINT64_C(0xc11ace83d16ab4e0), 754},
-        {{42, 3, CORE_FOR_OPEN}, UINT64_C(0x0260e8df61fd6306), 9},
-        {{UINT64_MAX, UINT32_MAX, CORE_FOR_THROTTLE}, UINT64_C(0xcbdc1947d01e232a), 796},
+        {{0, 0, CORE_FOR_BACKOFF}, UINT64_C(0xe220a8397b1dcdaf), 883},
+        {{0, 1, CORE_FOR_BACKOFF}, UINT64_C(0xcbdc6d34b7c7534d), 796},
+        {{1, 0, CORE_FOR_BACKOFF}, UINT64_C(0x910a2dec89025cc1), 566},
+        {{1, 1, CORE_FOR_HINT}, UINT64_C(0x1774b12d1fbfdaf9), 91},
+        {{1, 1, CORE_FOR_QUIET}, UINT64_C(0x7d350fc506ddc573), 489},
+        {{42, 3, CORE_FOR_OPEN}, UINT64_C(0x1e815f95a66b5173), 119},
+        {{UINT64_MAX, UINT32_MAX, CORE_FOR_THROTTLE}, UINT64_C(0x40a166a48e58fc6e), 252},
     };
     for (size_t i = 0; i < COUNT(frozen); i++)
         for (int again = 0; again < 2; again++) {
@@ -83,7 +83,7 @@ static void the_whole_range_of_64_bits_is_the_number_itself(void **state)
         assert_int_equal(core_uniform(draw_of(seed), UINT64_MAX), core_random(draw_of(seed)));
 }
 
-/* With 2^63 + 1 results, half of all first draws would favour some of them. Seed 0 needs a second draw, seed 1 none:
+/* With 2^63 + 1 results, half of all first draws would favour some of them. Seed 0 needs a second draw, seed 2 none:
  * without the redraw both would be the upper half of the product, x * (2^63 + 1) / 2^64, which is x / 2. */
 static void a_draw_that_would_favour_some_results_is_drawn_again(void **state)
 {
@@ -91,8 +91,7 @@ static void a_draw_that_would_favour_some_results_is_drawn_again(void **state)
     uint32_t again = 0, upper = 0, n = 20000;
     assert_int_not_equal(core_uniform(named(0, 0, CORE_FOR_BACKOFF), most),
                          core_random(named(0, 0, CORE_FOR_BACKOFF)) / 2);
-    assert_int_equal(core_uniform(named(1, 0, CORE_FOR_BACKOFF), most),
-                     core_random(named(1, 0, CORE_FOR_BACKOFF)) / 2);
+    assert_int_equal(core_uniform(named(2, 0, CORE_FOR_BACKOFF), most), core_random(named(2, 0, CORE_FOR_BACKOFF)) / 2);
     for (uint64_t seed = 0; seed < n; seed++) {
         uint64_t x = core_uniform(draw_of(seed), most);
         assert_true(x <= most);

@@ -545,9 +545,9 @@ static enum bide_why segment(struct bide_target *target, const char *name, int64
     struct bide_verdict v = bide_call_outcome(&call, 1, &failed, now_ns);
     if (v.what != BIDE_WAIT)
         return v.why;
-    v = bide_call_wake(&call, v.wake_ns);
-    assert_int_equal(v.what, BIDE_START);
-    return bide_call_outcome(&call, 2, &failed, v.wake_ns).why; /* two attempts, no more */
+    now_ns = v.wake_ns;
+    assert_int_equal(bide_call_wake(&call, now_ns).what, BIDE_START);
+    return bide_call_outcome(&call, 2, &failed, now_ns).why; /* two attempts, no more */
 }
 
 static void seed_003_cricstream_retries_a_segment_once_in_30_seconds(void **state)

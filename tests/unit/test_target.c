@@ -167,9 +167,9 @@ static void the_packed_word_says_what_the_configuration_says(void **state)
     reload(&c);
     uint32_t hot = core_hot(&target);
     assert_int_equal(core_hot_breaker(hot), BIDE_BREAKER_OFF);
-    static const uint32_t flags[] = {CORE_HOT_SLOW,      CORE_HOT_FIRST, CORE_HOT_REFUND,      CORE_HOT_COST_FAILURE,
-                                     CORE_HOT_THROTTLE,  CORE_HOT_KEYS,  CORE_HOT_QUIET_FIRST, CORE_HOT_LATENCY,
-                                     CORE_HOT_IN_FLIGHT, CORE_HOT_ON_EMPTY_OPEN};
+    static const uint32_t flags[] = {
+        CORE_HOT_SLOW, CORE_HOT_FIRST,       CORE_HOT_REFUND,  CORE_HOT_COST_FAILURE, CORE_HOT_THROTTLE,
+        CORE_HOT_KEYS, CORE_HOT_QUIET_FIRST, CORE_HOT_LATENCY, CORE_HOT_IN_FLIGHT,    CORE_HOT_ON_EMPTY_OPEN};
     for (size_t i = 0; i < COUNT(flags); i++)
         assert_int_equal(hot & flags[i], flags[i]);
     assert_int_equal(hot >> CORE_HOT_TRUST_SHIFT & 3, BIDE_TRUST_UNAVAILABLE);
@@ -232,8 +232,10 @@ static void an_open_breaker_stays_open_through_a_reload(void **state)
     config.breaker.kind = BIDE_BREAKER_COUNT_WINDOW;
     reload(&config);
     struct bide_breaker_view after = bide_breaker_look(&target);
-    assert_memory_equal(&after, &before, sizeof after);
-    assert_true(core_breaker_blocks(&target, NOW + 1 * S));
+    assert_int_equal(after.state, BIDE_BREAKER_OPEN);
+    assert_int_equal(after.until_ns, before.until_ns);
+    assert_int_equal(after.generation, before.generation);
+    assert_true(core_breaker_is_open_at(&target, NOW + 1 * S));
 }
 
 static void quiet_and_keys_survive_a_reload(void **state)
@@ -405,7 +407,8 @@ static void *read_on(void *argument)
         bide_target_config_get(&target, &c);
         core_budget_config(&target, &budget);
         core_breaker_config(&target, &breaker);
-        r->mixtures += !is_whole(&c) || budget.cost_milli != budget.cooldown_ns || breaker.min_volume != breaker.ramp_ns;
+        r->mixtures +=
+            !is_whole(&c) || budget.cost_milli != budget.cooldown_ns || breaker.min_volume != breaker.ramp_ns;
         r->seen[c.key_retries % 3]++;
     } while (!__atomic_load_n(&reloading_is_over, __ATOMIC_ACQUIRE));
     return NULL;
@@ -496,14 +499,14 @@ static void an_exhausted_window_is_not_refilled_by_its_length(void **state)
     assert_int_equal(bide_budget_left_milli(&target, NOW), 0);
 }
 
-static void on_a_clock_that_has_just_begun_a_window_is_carried_over_too(void **state)
+/* A clock that starts at 0, as the simulator's does: slots that were cleared are not those of its first instants. */
+static void a_longer_window_does_not_bring_back_what_the_shorter_one_forgot(void **state)
 {
-    struct bide_target_config config = windowed(10 * S);
+    struct bide_target_config config = windowed(1 * S);
     assert_int_equal(bide_target_init(&target, &config, 0, NULL), BIDE_OK);
     for (uint32_t i = 0; i < 1000; i++)
         core_budget_first(&target, 0, 0);
-    config.budget.window_ns = 1 * S;
-    assert_int_equal(bide_target_configure(&target, &config, 20 * S, NULL), BIDE_OK); /* nothing within the window */
+    config.budget.window_ns = 100 * S;
     assert_int_equal(bide_target_configure(&target, &config, 20 * S, NULL), BIDE_OK);
     for (uint32_t i = 0; i < 100; i++)
         core_budget_first(&target, 0, 20 * S);
@@ -837,7 +840,7 @@ int main(void)
         cmocka_unit_test(of_two_that_reload_at_once_each_time_one_wins_whole_and_the_other_is_told),
         cmocka_unit_test(a_longer_or_shorter_window_remembers_requests_and_retries),
         cmocka_unit_test(an_exhausted_window_is_not_refilled_by_its_length),
-        cmocka_unit_test(on_a_clock_that_has_just_begun_a_window_is_carried_over_too),
+        cmocka_unit_test(a_longer_window_does_not_bring_back_what_the_shorter_one_forgot),
         cmocka_unit_test(tokens_begin_with_no_more_than_a_window_had_left),
         cmocka_unit_test(tokens_that_replace_a_generous_budget_are_just_full),
         cmocka_unit_test(a_drained_bucket_is_not_refilled_by_changing_its_kind_and_back),

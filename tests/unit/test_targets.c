@@ -72,7 +72,7 @@ static void a_name_leads_to_the_same_target_each_time_and_to_no_other(void **sta
     assert_ptr_equal(bide_targets_get(table, "payments", NOW), a);
     assert_ptr_equal(bide_targets_find(table, "search"), b);
     assert_null(bide_targets_find(table, "mail"));
-    assert_int_equal(bide_targets_count(table).held, 2);
+    assert_int_equal(bide_targets_look(table).held, 2);
     bide_targets_free(table);
     bide_targets_free(NULL);
 }
@@ -86,7 +86,7 @@ static void names_of_every_length_are_told_apart(void **state)
         name[n - 1] = 'a';
         target[n] = bide_targets_get(table, name, NOW);
     }
-    assert_int_equal(bide_targets_count(table).held, BIDE_TARGET_NAME_MAX);
+    assert_int_equal(bide_targets_look(table).held, BIDE_TARGET_NAME_MAX);
     for (size_t n = BIDE_TARGET_NAME_MAX; n >= 1; n--) {
         assert_ptr_equal(bide_targets_find(table, name), target[n]);
         name[n - 1] = 0;
@@ -141,7 +141,7 @@ static void a_full_table_forgets_a_target_that_has_nothing_to_remember(void **st
     struct bide_targets *table = table_of(3);
     for (unsigned i = 0; i < 4; i++)
         get(table, 'a', i);
-    struct bide_targets_count count = bide_targets_count(table);
+    struct bide_targets_view count = bide_targets_look(table);
     assert_int_equal(count.held, 3);
     assert_int_equal(count.evicted, 1);
     assert_int_equal(count.overflowed, 0);
@@ -173,8 +173,8 @@ static void what_must_be_remembered_is_never_forgotten(void **state)
     struct bide_target *overflow = bide_targets_get(table, "more", NOW);
     assert_ptr_equal(bide_targets_get(table, "still more", NOW), overflow);
     assert_null(bide_targets_find(table, "more"));
-    assert_int_equal(bide_targets_count(table).overflowed, 2);
-    assert_int_equal(bide_targets_count(table).evicted, 0);
+    assert_int_equal(bide_targets_look(table).overflowed, 2);
+    assert_int_equal(bide_targets_look(table).evicted, 0);
     assert_ptr_equal(bide_targets_find(table, "drained"), drained);
     assert_int_equal(bide_budget_left_milli(drained, NOW), 0);
     assert_int_equal(bide_breaker_look(open).state, BIDE_BREAKER_HELD_OPEN);
@@ -228,12 +228,12 @@ static void a_target_that_can_go_is_found_in_bounded_time(void **state)
     for (unsigned blank = 0; blank < 5; blank++) {
         for (unsigned i = 0; i < 200; i++) /* until nothing is saved up */
             get(table, 'b', i);
-        assert_int_equal(bide_targets_count(table).evicted, blank);
+        assert_int_equal(bide_targets_look(table).evicted, blank);
         bide_budget_add_milli(find(table, 'a', blank * 199), BIDE_S, NOW);
         struct bide_target *last = NULL;
-        for (unsigned i = 0; i <= MOST / EARNED && bide_targets_count(table).evicted == blank; i++)
+        for (unsigned i = 0; i <= MOST / EARNED && bide_targets_look(table).evicted == blank; i++)
             last = get(table, 'c', blank * 100 + i);
-        assert_int_equal(bide_targets_count(table).evicted, blank + 1);
+        assert_int_equal(bide_targets_look(table).evicted, blank + 1);
         assert_null(find(table, 'a', blank * 199));
         drain(last);
     }
@@ -284,16 +284,16 @@ static void a_million_names_cost_bounded_memory_and_forget_nothing_that_matters(
     remember(table, 0, MOST / 2);
     for (unsigned i = 0; i < MILLION / 2; i++) /* half of the table can be forgotten: nobody overflows */
         get(table, 'x', i);
-    struct bide_targets_count count = bide_targets_count(table);
+    struct bide_targets_view count = bide_targets_look(table);
     assert_int_equal(count.held, MOST);
     assert_int_equal(count.evicted, MILLION / 2 - MOST / 2);
     assert_int_equal(count.overflowed, 0);
     remember(table, MOST / 2, MOST / 2);
-    uint64_t before = bide_targets_count(table).overflowed;
+    uint64_t before = bide_targets_look(table).overflowed;
     struct bide_target *overflow = get(table, 'y', 0);
     for (unsigned i = 1; i < MILLION / 2; i++) /* nothing can be forgotten: everybody does */
         assert_ptr_equal(get(table, 'y', i), overflow);
-    assert_int_equal(bide_targets_count(table).overflowed - before, MILLION / 2);
+    assert_int_equal(bide_targets_look(table).overflowed - before, MILLION / 2);
     assert_remembered(table, MOST);
     drive_memory_refuses = NULL;
     assert_true(allocations <= 3 + MOST / 32 + 1);
@@ -329,7 +329,7 @@ static void assert_sound(struct bide_targets *table, const bool *drained)
             assert_ptr_not_equal(seen[j], target);
         seen[found++] = target;
     }
-    assert_int_equal(found, bide_targets_count(table).held);
+    assert_int_equal(found, bide_targets_look(table).held);
 }
 
 static void any_sequence_of_insertions_and_evictions_keeps_the_table_sound(void **state)
@@ -352,7 +352,7 @@ static void any_sequence_of_insertions_and_evictions_keeps_the_table_sound(void 
         if (step % 50 == 0)
             assert_sound(table, drained);
     }
-    assert_true(bide_targets_count(table).evicted > 0);
+    assert_true(bide_targets_look(table).evicted > 0);
     bide_targets_free(table);
 }
 
@@ -393,11 +393,11 @@ static void a_name_for_which_there_is_no_memory_overflows_and_is_made_later(void
     refuse_allocations(1, UINT32_MAX);
     struct bide_target *overflow = get(table, 'a', 0);
     assert_ptr_equal(get(table, 'a', 1), overflow);
-    assert_int_equal(bide_targets_count(table).held, 0);
-    assert_int_equal(bide_targets_count(table).overflowed, 2);
+    assert_int_equal(bide_targets_look(table).held, 0);
+    assert_int_equal(bide_targets_look(table).overflowed, 2);
     drive_memory_refuses = NULL;
     assert_ptr_not_equal(get(table, 'a', 0), overflow);
-    assert_int_equal(bide_targets_count(table).held, 1);
+    assert_int_equal(bide_targets_look(table).held, 1);
     bide_targets_free(table);
 }
 
@@ -409,10 +409,10 @@ static void without_memory_a_table_goes_on_with_what_it_has(void **state)
         get(table, 'a', i);
     refuse_allocations(1, 2);
     assert_non_null(get(table, 'b', 0));
-    assert_int_equal(bide_targets_count(table).evicted, 1);
+    assert_int_equal(bide_targets_look(table).evicted, 1);
     assert_non_null(find(table, 'b', 0));
     get(table, 'b', 1);
-    assert_int_equal(bide_targets_count(table).held, 33);
+    assert_int_equal(bide_targets_look(table).held, 33);
     drive_memory_refuses = NULL;
     bide_targets_free(table);
 }
@@ -512,7 +512,7 @@ static void a_call_whose_target_was_given_to_another_name_leaves_that_alone(void
     bide_call_outcome(&call, 1, &failed, NOW + BIDE_MS);
     bide_call_cancel(&call, NOW + 2 * BIDE_MS);
     assert_true(bide_target_is_blank(old, NOW + 2 * BIDE_MS));
-    assert_int_equal(bide_targets_count(table).evicted, 1);
+    assert_int_equal(bide_targets_look(table).evicted, 1);
     bide_targets_free(table);
 }
 

@@ -1,0 +1,149 @@
+/* hold.c - what a call holds of its target, and how it comes back.
+ *
+ * For a retry: a charge on the budget and a place in its key's limit, from the decision until the attempt starts (a
+ * concurrency budget's places: until it ends). While attempts run: their count in flight, and a probe's place at the
+ * breaker. While the call lives: its count among the calls of a concurrency budget. Whatever way a call ends, core_end()
+ * gives all of it back. */
+#include "bits.h"
+#include "event.h"
+
+bool core_refuses(struct core_event *e, enum bide_gate gate)
+{
+    uint32_t observing = e->hot >> CORE_HOT_OBSERVE_SHIFT | e->call->policy->observe;
+    if (e->target)
+        core_add(&e->target->refused[__builtin_ctz((unsigned)gate)], 1);
+    if (!(observing & (unsigned)gate))
+        return true;
+    e->observed |= (unsigned)gate;
+    return false;
+}
+
+void core_give_charge_back(struct core_event *e)
+{
+    if (!core_has(e->call, CORE_CHARGED))
+        return;
+    if (e->target)
+        core_budget_give_back(e->target, core_charge_of(e->call));
+    core_clear(e->call, CORE_CHARGED);
+}
+
+void core_give_key_back(struct core_event *e, uint32_t tick)
+{
+    if (core_has(e->call, CORE_KEY_TAKEN) && e->target)
+        core_key_give_back(e->target, e->call->key, tick);
+    core_clear(e->call, CORE_KEY_TAKEN);
+}
+
+/* A concurrency budget keeps its places while attempts run; a hedge adds one to those held. */
+static bool take_charge(struct core_event *e, const struct bide_outcome *why)
+{
+    struct bide_call *c = e->call;
+    struct core_charge held = core_charge_of(c), charge;
+    if (!core_budget_take(e->target, why, e->now_ns, &charge))
+        return false;
+    if (charge.kind == BIDE_BUDGET_CONCURRENCY)
+        charge.amount = core_has(c, CORE_CHARGED) && held.kind == charge.kind ? held.amount + 1 : 1;
+    else
+        core_give_charge_back(e); /* a reload changed the kind: places held under the old one */
+    core_clear(c, 3u << CORE_CHARGE_SHIFT);
+    core_set(c, CORE_CHARGED | CORE_PAID | (uint32_t)charge.kind << CORE_CHARGE_SHIFT);
+    c->charge = charge.amount;
+    return true;
+}
+
+bool core_budget_refuses(struct core_event *e, const struct bide_outcome *o)
+{
+    if (!e->target || take_charge(e, o))
+        return false;
+    if (!core_refuses(e, BIDE_GATE_BUDGET)) {
+        core_clear(e->call, CORE_PAID);
+        return false;
+    }
+    if (e->hot & CORE_HOT_ON_EMPTY_OPEN)
+        core_breaker_trip(e->target, e->call->seed, e->now_ns);
+    return true;
+}
+
+void core_take_back(struct core_event *e, uint32_t attempt)
+{
+    struct bide_call *c = e->call;
+    if (attempt != c->attempt || !core_has(c, CORE_PAID))
+        return;
+    struct core_charge charge = core_charge_of(c);
+    if (charge.kind == BIDE_BUDGET_CONCURRENCY)
+        charge.amount = 1; /* of the places held */
+    if (e->target)
+        core_budget_give_back(e->target, charge);
+    if (charge.kind == BIDE_BUDGET_CONCURRENCY && --c->charge == 0)
+        core_clear(c, CORE_CHARGED);
+    core_clear(c, CORE_PAID);
+}
+
+bool core_key_refuses(struct core_event *e, uint32_t *tick)
+{
+    struct bide_call *c = e->call;
+    if (c->key == 0 || !e->target)
+        return false;
+    if (!core_key_take(e->target, c->key, e->now_ns, tick))
+        return core_refuses(e, BIDE_GATE_KEY_LIMIT);
+    core_set(c, CORE_KEY_TAKEN);
+    return false;
+}
+
+bool core_flight_refuses(struct core_event *e)
+{
+    uint64_t most = e->hot & CORE_HOT_IN_FLIGHT ? core_in_flight_max(e->target) : UINT64_MAX;
+    if (core_add(&e->target->in_flight, 1) > most && core_refuses(e, BIDE_GATE_IN_FLIGHT)) {
+        core_sub(&e->target->in_flight, 1);
+        return true;
+    }
+    core_set(e->call, CORE_IN_FLIGHT);
+    return false;
+}
+
+void core_leave_flight(struct core_event *e, uint32_t attempts)
+{
+    if (core_has(e->call, CORE_IN_FLIGHT) && e->target)
+        core_sub(&e->target->in_flight, attempts);
+}
+
+void core_vote(struct core_event *e, enum core_vote ballot)
+{
+    struct bide_call *c = e->call;
+    struct core_ballot b = {ballot, c->lease, core_has(c, CORE_PROBE), c->lane, c->seed};
+    if (b.probe || (ballot != CORE_VOTE_NEUTRAL && core_hot_breaker(e->hot) != BIDE_BREAKER_OFF))
+        core_breaker_vote(e->target, &b, e->hot, e->now_ns);
+    core_clear(c, CORE_PROBE);
+}
+
+/* Attempts still in flight when the call ends: hedges that lost, or a cancelled call. They teach how long it took at
+ * least; they say nothing of the server's health, so a probe among them returns its place without a vote. */
+static void drop_live(struct core_event *e)
+{
+    struct bide_call *c = e->call;
+    core_leave_flight(e, core_ones(core_in_flight(c)));
+    for (uint32_t place = 0; place < core_round_size(c); place++)
+        if (core_in_flight(c) & 1u << place && e->hot & CORE_HOT_LATENCY)
+            core_latency_note(e->target, e->now_ns - core_started_ns(c, place));
+    if (e->target)
+        core_vote(e, CORE_VOTE_NEUTRAL);
+    c->live = 0;
+}
+
+static void release(struct core_event *e)
+{
+    drop_live(e);
+    core_give_charge_back(e);
+    core_give_key_back(e, e->call->key_tick);
+    if (core_has(e->call, CORE_IN_CALLS) && e->target)
+        core_sub(&e->target->calls, 1);
+}
+
+struct bide_verdict core_end(struct core_event *e, enum bide_what what, enum bide_why why)
+{
+    struct bide_call *c = e->call;
+    release(e);
+    c->state = CORE_OVER;
+    c->wake_ns = BIDE_NEVER;
+    return core_verdict(e, what, why);
+}

@@ -1,0 +1,1248 @@
+/* test_breaker.c - when it opens, how long it stays open, who may probe, and how traffic comes back.
+ *
+ * Votes are told as strings: '.' is a healthy call, 'x' a failed one, '-' one that says nothing of the server's health.
+ * Time has no jitter unless a test is about it; instants are kept in ticks of 2^20 ns and rounded up, never early. */
+#define _POSIX_C_SOURCE 200809L /* pthread_barrier_t */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <string.h>
+
+#include <bide/call.h>
+
+#include "core/gates.h"
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+#define MS           BIDE_MS
+#define S            BIDE_S
+#define NOW          (1000 * S)
+#define TICK         (INT64_C(1) << 20)
+
+static struct bide_target target;
+
+static struct bide_target_config service(void)
+{
+    struct bide_target_config config;
+    assert_int_equal(bide_target_config_init(&config, BIDE_PRESET_SERVICE), BIDE_OK);
+    config.breaker.open_jitter_permille = 0;
+    return config;
+}
+
+/* One failure opens it for 5 s, then `probes` probes with leases of 10 s; ramp-up over 10 s. */
+static struct bide_target_config fragile(uint32_t probes)
+{
+    struct bide_target_config config = service();
+    config.breaker.kind = BIDE_BREAKER_CONSECUTIVE;
+    config.breaker.consecutive = 1;
+    config.breaker.probes = probes;
+    return config;
+}
+
+static void given(const struct bide_target_config *config)
+{
+    assert_int_equal(bide_target_init(&target, config, NOW, NULL), BIDE_OK);
+}
+
+static enum bide_breaker_state state_now(void)
+{
+    return bide_breaker_look(&target).state;
+}
+
+static struct core_admission ask(uint64_t seed, int64_t now_ns)
+{
+    return core_breaker_admit(&target, seed, now_ns);
+}
+
+static void report(struct core_admission a, enum core_vote vote, int64_t now_ns)
+{
+    struct core_ballot b = {.vote = vote, .lease = a.lease, .probe = a.probe, .lane = 3, .seed = 1};
+    core_breaker_vote(&target, &b, core_hot(&target), now_ns);
+}
+
+static void assert_admitted(struct core_admission a, bool probe)
+{
+    assert_int_equal(a.refused, BIDE_WHY_NOTHING);
+    assert_int_equal(a.probe, probe);
+}
+
+static struct core_admission probe_at(int64_t now_ns)
+{
+    struct core_admission a = ask(1, now_ns);
+    assert_admitted(a, true);
+    return a;
+}
+
+static void assert_refused(struct core_admission a, enum bide_why why)
+{
+    assert_int_equal(a.refused, why);
+    assert_false(a.probe);
+}
+
+/* A call that is admitted and ends at once. */
+static void call(char outcome, int64_t now_ns)
+{
+    struct core_admission a = {.lease = bide_breaker_look(&target).generation};
+    report(a, outcome == '.' ? CORE_VOTE_HEALTHY : outcome == 'x' ? CORE_VOTE_FAILURE : CORE_VOTE_NEUTRAL, now_ns);
+}
+
+static void calls(const char *outcomes, int64_t now_ns)
+{
+    for (; *outcomes; outcomes++)
+        call(*outcomes, now_ns);
+}
+
+static void open_it(const struct bide_target_config *config)
+{
+    given(config);
+    core_breaker_trip(&target, 1, NOW);
+    assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+}
+
+/* An instant at which probing may begin. */
+#define LATER (NOW + 6 * S)
+
+/* -- evidence -------------------------------------------------------------------------------------------------------*/
+
+struct sequence {
+    uint32_t size, ratio_permille, min_volume;
+    int64_t gap_ns;
+    const char *calls; /* opens at the last of them and not before */
+};
+
+static void assert_opens_at_the_last(const struct bide_target_config *config, const struct sequence *s)
+{
+    int64_t now_ns = NOW;
+    given(config);
+    for (const char *c = s->calls; *c; c++, now_ns += s->gap_ns) {
+        assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+        call(*c, now_ns);
+    }
+    assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+    assert_int_equal(target.openings, 1);
+}
+
+static void failures_in_a_row_open_it_exactly_at_the_threshold(void **state)
+{
+    static const struct sequence rows[] = {
+        {.size = 1, .calls = "x"},
+        {.size = 2, .calls = "xx"},
+        {.size = 5, .calls = "xxxxx"},
+        {.size = 3, .calls = "...xxx"},
+        {.size = 3, .calls = "xx.xx.x.xxx"},          /* a success in between starts anew */
+        {.size = 3, .calls = "x--x-x"},               /* what says nothing neither counts nor starts anew */
+        {.size = 2, .gap_ns = 86400 * S, "x.x.x.xx"}, /* however long it takes */
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct bide_target_config config = service();
+        config.breaker.kind = BIDE_BREAKER_CONSECUTIVE;
+        config.breaker.consecutive = rows[i].size;
+        assert_opens_at_the_last(&config, &rows[i]);
+    }
+}
+
+static void a_count_window_opens_exactly_at_its_ratio(void **state)
+{
+    static const struct sequence rows[] = {
+        {10, 500, 10, 0, ".....xxxxx"},
+        {10, 500, 10, 0, "......xxxxx"}, /* the oldest success slides out */
+        {10, 500, 1, 0, "x"},
+        {10, 500, 4, 0, "xxxx"}, /* not below the minimum volume */
+        {10, 500, 4, 0, ".x.x"},
+        {10, 1000, 3, 0, "xxx"},
+        {10, 1000, 10, 0, ".xxxxxxxxxx"},
+        {4, 500, 4, 0, "xx......x.x"}, /* the oldest failures slide out */
+        {4, 500, 4, 0, "x--.-.--.x.-x"},
+        {1, 1, 1, 0, ".....x"},
+        {3, 334, 3, 0, "x...xx"}, /* one of three is 333 */
+        {3, 333, 3, 0, "...x"},
+        {4, 500, 4, 86400 * S, "..x....xx"}, /* it counts calls, not time */
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct bide_target_config config = service();
+        config.breaker.kind = BIDE_BREAKER_COUNT_WINDOW;
+        config.breaker.count_window = rows[i].size;
+        config.breaker.ratio_permille = rows[i].ratio_permille;
+        config.breaker.min_volume = rows[i].min_volume;
+        assert_opens_at_the_last(&config, &rows[i]);
+    }
+}
+
+static void the_largest_count_window_counts_each_of_its_calls(void **state)
+{
+    static const uint32_t sizes[] = {64, 65, 128, 200, 255, 256};
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        struct bide_target_config config = service();
+        config.breaker.kind = BIDE_BREAKER_COUNT_WINDOW;
+        config.breaker.count_window = config.breaker.min_volume = sizes[i];
+        config.breaker.ratio_permille = 1000;
+        given(&config);
+        calls(".", NOW);
+        for (uint32_t n = 0; n < sizes[i]; n++) {
+            assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+            calls("x", NOW);
+        }
+        assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+    }
+}
+
+static void a_time_window_opens_exactly_at_its_ratio(void **state)
+{
+    static const struct sequence rows[] = {
+        {0, 500, 4, 0, "..xx"},
+        {0, 500, 4, 0, "xxxx"}, /* not below the minimum volume */
+        {0, 500, 20, 0, "..........xxxxxxxxxx"},
+        {0, 500, 1, 0, "x"},
+        {0, 500, 3, 0, "...xxx"},
+        {0, 1000, 3, 0, "xxx"},
+        {0, 100, 10, 0, ".........x"},
+        {0, 500, 4, 1 * S, "x--x-xx"},
+        {0, 500, 4, 900 * MS, "xx.x"},
+        {0, 1000, 3, 1 * S, "x.---------xxx"},    /* the success is more than ten seconds old at the end */
+        {0, 1000, 3, 2 * S, "x---x---x-----xxx"}, /* never three in ten seconds before */
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct bide_target_config config = service();
+        config.breaker.ratio_permille = rows[i].ratio_permille;
+        config.breaker.min_volume = rows[i].min_volume;
+        assert_opens_at_the_last(&config, &rows[i]);
+    }
+}
+
+static void failures_that_are_further_apart_than_the_window_never_open_it(void **state)
+{
+    struct bide_target_config config = service();
+    config.breaker.min_volume = 2;
+    given(&config);
+    for (int64_t i = 0; i < 100; i++) {
+        call('x', NOW + i * 10 * S);
+        assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+    }
+}
+
+/* Stale windows after idle were a bug of others: yesterday's failures opened it at today's first. */
+static void after_a_rest_the_old_failures_do_not_count(void **state)
+{
+    static const int64_t rests[] = {10 * S, 11 * S, 100 * S, 3600 * S, 86400 * S};
+    for (size_t i = 0; i < COUNT(rests); i++) {
+        struct bide_target_config config = service();
+        given(&config);
+        calls("xxxxxxxxxxxxxxxxxxx", NOW); /* 19 */
+        calls("xxxxxxxxxxxxxxxxxxx", NOW + rests[i]);
+        assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+        call('x', NOW + rests[i]);
+        assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+    }
+}
+
+static void old_successes_do_not_hide_new_failures(void **state)
+{
+    struct bide_target_config config = service();
+    given(&config);
+    for (int i = 0; i < 100000; i++)
+        call('.', NOW + i * MS / 10);
+    calls("xxxxxxxxxxxxxxxxxxx", NOW + 20 * S);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+    call('x', NOW + 20 * S);
+    assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+}
+
+static void a_breaker_that_is_off_never_opens_by_evidence(void **state)
+{
+    struct bide_target_config config = service();
+    config.breaker.kind = BIDE_BREAKER_OFF;
+    config.breaker.consecutive = 1;
+    config.breaker.min_volume = 1;
+    given(&config);
+    for (int i = 0; i < 1000; i++)
+        calls("x.-", NOW);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+    assert_true(core_breaker_blank(&target, NOW));
+}
+
+static void an_empty_budget_may_open_it_whatever_the_evidence(void **state)
+{
+    struct bide_target_config config = service();
+    given(&config);
+    core_breaker_trip(&target, 1, NOW);
+    assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+    struct bide_breaker_view before = bide_breaker_look(&target);
+    core_breaker_trip(&target, 1, NOW + 1 * S); /* open already */
+    probe_at(LATER);
+    core_breaker_trip(&target, 1, LATER); /* half open: its probe decides */
+    assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
+    assert_int_equal(bide_breaker_look(&target).generation, before.generation + 1);
+    assert_int_equal(target.openings, 1);
+}
+
+/* -- calls as the engine makes them ---------------------------------------------------------------------------------*/
+
+static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome bad_gateway = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+
+static struct bide_policy once(void)
+{
+    struct bide_policy policy;
+    assert_int_equal(bide_policy_init(&policy, BIDE_PRESET_SERVICE), BIDE_OK);
+    policy.attempts_max = 1;
+    return policy;
+}
+
+static struct bide_verdict begin(struct bide_call *c, const struct bide_policy *policy, uint64_t seed, int64_t now_ns)
+{
+    struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
+    return bide_call_begin(c, policy, &target, &request, now_ns);
+}
+
+static void run_call(const struct bide_outcome *outcome, int64_t took_ns)
+{
+    struct bide_policy policy = once();
+    struct bide_call c;
+    assert_int_equal(begin(&c, &policy, 1, NOW).what, BIDE_START);
+    bide_call_outcome(&c, 1, outcome, NOW + took_ns);
+}
+
+static void a_success_that_took_too_long_counts_as_a_failure(void **state)
+{
+    static const struct {
+        int64_t slow_ns, took_ns;
+        enum bide_breaker_state then;
+    } rows[] = {
+        {1 * S, 1 * S - 1, BIDE_BREAKER_CLOSED},
+        {1 * S, 1 * S, BIDE_BREAKER_OPEN},
+        {1 * S, 9 * S, BIDE_BREAKER_OPEN},
+        {BIDE_NEVER, 3600 * S, BIDE_BREAKER_CLOSED},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct bide_target_config config = fragile(1);
+        config.breaker.slow_ns = rows[i].slow_ns;
+        given(&config);
+        run_call(&ok, rows[i].took_ns);
+        assert_int_equal(state_now(), rows[i].then);
+    }
+}
+
+static void only_transient_and_throttled_outcomes_speak_against_the_server(void **state)
+{
+    static const struct {
+        enum bide_kind kind;
+        enum bide_breaker_state then;
+    } rows[] = {
+        {BIDE_KIND_OK, BIDE_BREAKER_CLOSED},       {BIDE_KIND_PERMANENT, BIDE_BREAKER_CLOSED},
+        {BIDE_KIND_CONFLICT, BIDE_BREAKER_CLOSED}, {BIDE_KIND_CANCELLED, BIDE_BREAKER_CLOSED},
+        {BIDE_KIND_TRANSIENT, BIDE_BREAKER_OPEN},  {BIDE_KIND_THROTTLED, BIDE_BREAKER_OPEN},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct bide_target_config config = fragile(1);
+        struct bide_outcome outcome = {.kind = rows[i].kind, .reach = BIDE_REACH_ANSWERED};
+        given(&config);
+        run_call(&outcome, 1 * MS);
+        assert_int_equal(state_now(), rows[i].then);
+    }
+}
+
+static void a_probing_call_that_is_cancelled_or_permanent_makes_room_for_the_next(void **state)
+{
+    static const enum bide_kind neutral[] = {BIDE_KIND_PERMANENT, BIDE_KIND_CONFLICT, BIDE_KIND_CANCELLED};
+    struct bide_target_config config = fragile(1);
+    struct bide_policy policy = once();
+    struct bide_call c, other;
+    for (size_t i = 0; i < COUNT(neutral) + 1; i++) {
+        open_it(&config);
+        assert_int_equal(begin(&c, &policy, 1, LATER).what, BIDE_START);
+        assert_int_equal(begin(&other, &policy, 2, LATER).why, BIDE_WHY_BREAKER_PROBING);
+        if (i < COUNT(neutral))
+            bide_call_outcome(&c, 1, &(struct bide_outcome){.kind = neutral[i], .reach = BIDE_REACH_ANSWERED}, LATER);
+        else
+            bide_call_cancel(&c, LATER);
+        assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
+        assert_int_equal(begin(&other, &policy, 3, LATER).what, BIDE_START);
+    }
+}
+
+static void a_probing_call_that_succeeds_closes_it_and_one_that_fails_opens_it_again(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    struct bide_policy policy = once();
+    struct bide_call c;
+    open_it(&config);
+    begin(&c, &policy, 1, LATER);
+    bide_call_outcome(&c, 1, &bad_gateway, LATER);
+    assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+    assert_int_equal(begin(&c, &policy, 1, LATER + 20 * S).what, BIDE_START);
+    bide_call_outcome(&c, 1, &ok, LATER + 20 * S);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+}
+
+static void in_observe_mode_it_decides_and_counts_but_refuses_nobody(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    struct bide_policy policy = once();
+    struct bide_call c;
+    config.observe = BIDE_GATE_BREAKER;
+    open_it(&config);
+    for (uint64_t i = 1; i <= 5; i++) {
+        struct bide_verdict v = begin(&c, &policy, i, NOW + 1 * S);
+        assert_int_equal(v.what, BIDE_START);
+        assert_int_equal(v.observed, BIDE_GATE_BREAKER);
+        assert_int_equal(bide_target_refused(&target, BIDE_GATE_BREAKER), i);
+        bide_call_outcome(&c, 1, i % 2 ? &ok : &bad_gateway, NOW + 1 * S); /* no vote: a real breaker had none */
+        assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+        assert_int_equal(target.openings, 1);
+    }
+    struct bide_verdict v = begin(&c, &policy, 9, LATER); /* the probe it would admit */
+    assert_int_equal(v.observed, 0);
+    bide_call_outcome(&c, 1, &ok, LATER);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+}
+
+/* -- open -----------------------------------------------------------------------------------------------------------*/
+
+static void while_open_everybody_is_refused_until_the_very_instant(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    open_it(&config);
+    int64_t until_ns = bide_breaker_look(&target).until_ns;
+    assert_in_range(until_ns - NOW, 5 * S, 5 * S + TICK);
+    assert_refused(ask(1, NOW), BIDE_WHY_BREAKER_OPEN);
+    assert_refused(ask(1, until_ns - 1), BIDE_WHY_BREAKER_OPEN);
+    assert_true(core_breaker_is_open_at(&target, until_ns - 1));
+    assert_false(core_breaker_is_open_at(&target, until_ns));
+    assert_int_equal(state_now(), BIDE_BREAKER_OPEN); /* until somebody asks */
+    assert_admitted(ask(1, until_ns), true);
+    assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
+    assert_int_equal(bide_breaker_look(&target).until_ns, 0);
+}
+
+static void the_open_time_is_spread_over_its_whole_range_and_never_beyond(void **state)
+{
+    static const uint32_t jitters[] = {100, 500, 900};
+    for (size_t i = 0; i < COUNT(jitters); i++) {
+        struct bide_target_config config = fragile(1);
+        int64_t least = 5 * S - 5 * MS * jitters[i], most = 5 * S + 5 * MS * jitters[i];
+        int64_t shortest = BIDE_NEVER, longest = 0, sum = 0;
+        config.breaker.open_jitter_permille = jitters[i];
+        for (uint64_t seed = 0; seed < 2000; seed++) {
+            given(&config);
+            core_breaker_trip(&target, seed, NOW);
+            int64_t open_ns = bide_breaker_look(&target).until_ns - NOW;
+            assert_in_range(open_ns, least, most + TICK);
+            shortest = open_ns < shortest ? open_ns : shortest;
+            longest = open_ns > longest ? open_ns : longest;
+            sum += open_ns / 2000;
+        }
+        assert_true(shortest < least + (most - least) / 100);
+        assert_true(longest > most - (most - least) / 100);
+        assert_in_range(sum, 5 * S - (most - least) / 40, 5 * S + (most - least) / 40);
+    }
+}
+
+/* Opens it again and again, each time as soon as it may probe. */
+static void assert_open_times(const struct bide_target_config *config, const int64_t *open_s, size_t count)
+{
+    int64_t now_ns = NOW;
+    open_it(config);
+    for (size_t i = 0; i < count; i++) {
+        struct bide_breaker_view view = bide_breaker_look(&target);
+        assert_int_equal(view.state, BIDE_BREAKER_OPEN);
+        assert_int_equal(view.openings, i < 15 ? i + 1 : 15);
+        assert_in_range(view.until_ns - now_ns, open_s[i] * S, open_s[i] * S + TICK);
+        now_ns = view.until_ns;
+        report(probe_at(now_ns), CORE_VOTE_FAILURE, now_ns);
+    }
+    assert_int_equal(target.openings, count + 1);
+}
+
+static void each_opening_in_a_row_is_longer_until_the_longest(void **state)
+{
+    static const int64_t doubling[] = {5, 10, 20, 40, 60, 60, 60, 60, 60, 60, 60, 60, 60, 60, 60, 60, 60, 60};
+    static const int64_t constant[] = {5, 5, 5, 5, 5};
+    static const int64_t tenfold[] = {5, 50, 60, 60};
+    struct bide_target_config config = fragile(1);
+    assert_open_times(&config, doubling, COUNT(doubling));
+    config.breaker.open_growth_milli = 1000;
+    assert_open_times(&config, constant, COUNT(constant));
+    config.breaker.open_growth_milli = 10000;
+    assert_open_times(&config, tenfold, COUNT(tenfold));
+}
+
+static void an_opening_longer_than_the_clock_can_tell_ends_at_its_end(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    const int64_t end = (INT64_C(1) << 61) - TICK, late = 2 * BIDE_DURATION_MAX;
+    config.breaker.open_ns = config.breaker.open_max_ns = BIDE_DURATION_MAX;
+    given(&config);
+    core_breaker_trip(&target, 1, late);
+    assert_int_equal(bide_breaker_look(&target).until_ns, end);
+    assert_refused(ask(1, end - 1), BIDE_WHY_BREAKER_OPEN);
+}
+
+/* -- half open ------------------------------------------------------------------------------------------------------*/
+
+static void of_a_thousand_callers_exactly_so_many_probe(void **state)
+{
+    for (uint32_t probes = 1; probes <= BIDE_PROBES_MAX; probes++) {
+        struct bide_target_config config = fragile(probes);
+        uint32_t admitted = 0;
+        open_it(&config);
+        for (uint64_t seed = 0; seed < 1000; seed++) {
+            struct core_admission a = ask(seed, LATER);
+            admitted += a.probe;
+            if (!a.probe)
+                assert_int_equal(a.refused, BIDE_WHY_BREAKER_PROBING);
+        }
+        assert_int_equal(admitted, probes);
+    }
+}
+
+/* The places count from a clock that began in 1970, too. */
+static void a_clock_of_any_age_admits_as_many(void **state)
+{
+    static const int64_t clocks[] = {0, 1, INT64_C(1760000000) * S, INT64_C(2000000000) * S};
+    for (size_t i = 0; i < COUNT(clocks); i++) {
+        struct bide_target_config config = fragile(2);
+        uint32_t admitted = 0;
+        assert_int_equal(bide_target_init(&target, &config, clocks[i], NULL), BIDE_OK);
+        core_breaker_trip(&target, 1, clocks[i]);
+        for (uint64_t seed = 0; seed < 100; seed++)
+            admitted += ask(seed, clocks[i] + 6 * S).probe;
+        assert_int_equal(admitted, 2);
+        assert_true(ask(1, clocks[i] + 17 * S).probe);
+    }
+}
+
+#define THREADS 8
+#define ROUNDS  300
+#define ASKS    40
+
+static pthread_barrier_t together;
+static uint32_t admitted_together;
+
+static void *ask_together(void *argument)
+{
+    uint64_t seed = (uint64_t)(uintptr_t)argument;
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_barrier_wait(&together); /* it is open, and the time has come */
+        for (int i = 0; i < ASKS; i++)
+            if (core_breaker_admit(&target, seed, LATER).probe)
+                __atomic_fetch_add(&admitted_together, 1, __ATOMIC_RELAXED);
+        pthread_barrier_wait(&together); /* all have asked */
+    }
+    return NULL;
+}
+
+static void of_eight_threads_that_ask_at_once_exactly_so_many_probe(void **state)
+{
+    pthread_t threads[THREADS];
+    uint32_t wrong = 0;
+    pthread_barrier_init(&together, NULL, THREADS + 1);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_together, (void *)i), 0);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        struct bide_target_config config = fragile(1 + round % BIDE_PROBES_MAX);
+        open_it(&config);
+        __atomic_store_n(&admitted_together, 0, __ATOMIC_RELAXED);
+        pthread_barrier_wait(&together);
+        pthread_barrier_wait(&together);
+        wrong += __atomic_load_n(&admitted_together, __ATOMIC_RELAXED) != config.breaker.probes;
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&together);
+    assert_int_equal(wrong, 0);
+}
+
+static void a_probe_that_never_reports_loses_its_place(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    open_it(&config);
+    for (int64_t n = 0; n < 5; n++) {
+        int64_t at = LATER + n * 11 * S;
+        probe_at(at);
+        assert_refused(ask(2, at + 1), BIDE_WHY_BREAKER_PROBING);
+        assert_refused(ask(2, at + 10 * S), BIDE_WHY_BREAKER_PROBING);
+    }
+    assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
+    report(probe_at(LATER + 60 * S), CORE_VOTE_HEALTHY, LATER + 60 * S); /* six days later it would still close */
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+}
+
+static void a_result_after_the_lease_is_not_heard(void **state)
+{
+    static const enum core_vote votes[] = {CORE_VOTE_HEALTHY, CORE_VOTE_FAILURE, CORE_VOTE_NEUTRAL};
+    for (size_t i = 0; i < COUNT(votes); i++) {
+        struct bide_target_config config = fragile(1);
+        open_it(&config);
+        struct core_admission late = probe_at(LATER);
+        uint64_t gate = target.breaker;
+        report(late, votes[i], LATER + 10 * S + TICK);
+        assert_int_equal(target.breaker, gate);
+    }
+}
+
+static void a_result_after_the_place_was_given_to_another_is_not_heard(void **state)
+{
+    static const enum core_vote votes[] = {CORE_VOTE_HEALTHY, CORE_VOTE_FAILURE, CORE_VOTE_NEUTRAL};
+    for (size_t i = 0; i < COUNT(votes); i++) {
+        struct bide_target_config config = fragile(1);
+        open_it(&config);
+        struct core_admission late = probe_at(LATER), next = probe_at(LATER + 11 * S);
+        uint64_t gate = target.breaker;
+        report(late, votes[i], LATER + 12 * S);
+        assert_int_equal(target.breaker, gate);
+        assert_refused(ask(3, LATER + 12 * S), BIDE_WHY_BREAKER_PROBING); /* the place is still the other's */
+        report(next, CORE_VOTE_HEALTHY, LATER + 12 * S);
+        assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+    }
+}
+
+static void a_result_of_an_earlier_time_of_probing_is_not_heard(void **state)
+{
+    static const enum core_vote votes[] = {CORE_VOTE_HEALTHY, CORE_VOTE_FAILURE, CORE_VOTE_NEUTRAL};
+    for (size_t i = 0; i < COUNT(votes); i++) {
+        struct bide_target_config config = fragile(2);
+        config.breaker.probe_lease_ns = 3600 * S;
+        open_it(&config);
+        struct core_admission late = probe_at(LATER);
+        report(probe_at(LATER), CORE_VOTE_FAILURE, LATER);
+        int64_t again = LATER + 20 * S;
+        probe_at(again);
+        uint64_t gate = target.breaker;
+        report(late, votes[i], again);
+        assert_int_equal(target.breaker, gate);
+        assert_admitted(ask(3, again), true); /* one place left, as before */
+        assert_refused(ask(4, again), BIDE_WHY_BREAKER_PROBING);
+    }
+}
+
+static void a_result_is_heard_once(void **state)
+{
+    struct bide_target_config config = fragile(2);
+    open_it(&config);
+    struct core_admission a = probe_at(LATER);
+    for (int i = 0; i < 3; i++)
+        report(a, CORE_VOTE_HEALTHY, LATER);
+    report(a, CORE_VOTE_FAILURE, LATER);
+    report(a, CORE_VOTE_NEUTRAL, LATER);
+    assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
+    struct core_admission b = probe_at(LATER);
+    report(b, CORE_VOTE_NEUTRAL, LATER);
+    report(b, CORE_VOTE_HEALTHY, LATER); /* it gave its place back */
+    assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
+}
+
+static void a_neutral_outcome_returns_the_place_without_a_vote(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    open_it(&config);
+    for (int i = 0; i < 1000; i++) { /* more often than a stamp can count */
+        report(probe_at(LATER), CORE_VOTE_NEUTRAL, LATER);
+        assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
+    }
+}
+
+static void all_probes_must_succeed_before_it_closes(void **state)
+{
+    for (uint32_t probes = 1; probes <= BIDE_PROBES_MAX; probes++) {
+        struct bide_target_config config = fragile(probes);
+        struct core_admission held[BIDE_PROBES_MAX];
+        open_it(&config);
+        for (uint32_t i = 0; i < probes; i++)
+            held[i] = probe_at(LATER);
+        for (uint32_t i = 0; i < probes; i++) {
+            assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
+            report(held[probes - 1 - i], CORE_VOTE_HEALTHY, LATER);
+            if (i + 1 < probes)
+                assert_refused(ask(9, LATER), BIDE_WHY_BREAKER_PROBING); /* one that succeeded keeps its place */
+        }
+        assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+    }
+}
+
+static void a_probe_that_succeeded_is_remembered_longer_than_its_lease(void **state)
+{
+    struct bide_target_config config = fragile(2);
+    open_it(&config);
+    report(probe_at(LATER), CORE_VOTE_HEALTHY, LATER);
+    report(probe_at(LATER + 3600 * S), CORE_VOTE_HEALTHY, LATER + 3600 * S);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+}
+
+static void one_failed_probe_opens_it_again_for_longer_whatever_the_others_said(void **state)
+{
+    for (uint32_t probes = 1; probes <= BIDE_PROBES_MAX; probes++) {
+        struct bide_target_config config = fragile(probes);
+        struct core_admission held[BIDE_PROBES_MAX];
+        open_it(&config);
+        for (uint32_t i = 0; i < probes; i++)
+            held[i] = probe_at(LATER);
+        for (uint32_t i = 0; i + 1 < probes; i++)
+            report(held[i], CORE_VOTE_HEALTHY, LATER);
+        report(held[probes - 1], CORE_VOTE_FAILURE, LATER);
+        assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+        assert_in_range(bide_breaker_look(&target).until_ns - LATER, 10 * S, 10 * S + TICK);
+        report(probe_at(LATER + 11 * S), CORE_VOTE_HEALTHY, LATER + 11 * S); /* earlier successes are of no use now */
+        assert_int_equal(state_now(), probes == 1 ? BIDE_BREAKER_CLOSED : BIDE_BREAKER_HALF_OPEN);
+    }
+}
+
+static void a_lease_of_thirty_years_is_still_no_success(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    const int64_t late = 13 * (BIDE_DURATION_MAX / 10);
+    config.breaker.probe_lease_ns = BIDE_DURATION_MAX;
+    given(&config);
+    core_breaker_trip(&target, 1, late);
+    struct core_admission a = probe_at(late + 6 * S);
+    assert_refused(ask(2, late + 7 * S), BIDE_WHY_BREAKER_PROBING);
+    assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
+    report(a, CORE_VOTE_HEALTHY, late + 8 * S);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+}
+
+/* A reload to fewer probes: the places that decide now have all succeeded, and nobody is left to report. */
+static void fewer_probes_after_a_reload_do_not_lock_it(void **state)
+{
+    struct bide_target_config config = fragile(2);
+    config.breaker.ramp_ns = 0;
+    open_it(&config);
+    struct core_admission a = probe_at(LATER), b = probe_at(LATER);
+    report(a, CORE_VOTE_HEALTHY, LATER);
+    report(b, CORE_VOTE_NEUTRAL, LATER);
+    config.breaker.probes = 1;
+    assert_int_equal(bide_target_configure(&target, &config, LATER, NULL), BIDE_OK);
+    ask(1, LATER);
+    assert_admitted(ask(2, LATER + 1 * S), false);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+}
+
+static void more_probes_after_a_reload_must_all_succeed(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    open_it(&config);
+    struct core_admission a = probe_at(LATER);
+    config.breaker.probes = 3;
+    assert_int_equal(bide_target_configure(&target, &config, LATER, NULL), BIDE_OK);
+    report(a, CORE_VOTE_HEALTHY, LATER);
+    assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
+    report(probe_at(LATER), CORE_VOTE_HEALTHY, LATER);
+    report(probe_at(LATER), CORE_VOTE_HEALTHY, LATER);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+}
+
+/* A process killed after its probe had succeeded and before it could close the breaker. */
+static void a_process_killed_between_its_success_and_the_closing_does_not_lock_it(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    config.breaker.ramp_ns = 0;
+    open_it(&config);
+    struct core_admission a = probe_at(LATER);
+    uint64_t half_open = target.breaker;
+    report(a, CORE_VOTE_HEALTHY, LATER);
+    target.breaker = half_open;
+    ask(1, LATER + 1 * S);
+    assert_admitted(ask(2, LATER + 2 * S), false);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+}
+
+static void results_of_calls_begun_before_the_opening_never_vote(void **state)
+{
+    struct bide_target_config config = fragile(2);
+    struct core_admission early;
+    config.breaker.consecutive = 3;
+    config.breaker.ramp_ns = 0;
+    given(&config);
+    early = ask(1, NOW);
+    core_breaker_trip(&target, 1, NOW);
+    uint64_t gate = target.breaker;
+    for (int i = 0; i < 100; i++)
+        report(early, i % 2 ? CORE_VOTE_FAILURE : CORE_VOTE_HEALTHY, NOW); /* while it is open */
+    assert_int_equal(target.breaker, gate);
+    struct core_admission a = probe_at(LATER), b = probe_at(LATER);
+    gate = target.breaker;
+    for (int i = 0; i < 100; i++)
+        report(early, i % 2 ? CORE_VOTE_FAILURE : CORE_VOTE_HEALTHY, LATER); /* while it is half open */
+    assert_int_equal(target.breaker, gate);
+    report(a, CORE_VOTE_HEALTHY, LATER);
+    report(b, CORE_VOTE_HEALTHY, LATER);
+    for (int i = 0; i < 100; i++)
+        report(early, CORE_VOTE_FAILURE, LATER); /* and after it has closed again */
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+    calls("xx", LATER);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED); /* two of three: they left no evidence either */
+}
+
+/* -- closing --------------------------------------------------------------------------------------------------------*/
+
+static void close_it(const struct bide_target_config *config)
+{
+    open_it(config);
+    for (uint32_t i = 0; i < config->breaker.probes; i++)
+        report(probe_at(LATER), CORE_VOTE_HEALTHY, LATER);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+}
+
+static void closing_wipes_the_evidence_that_opened_it(void **state)
+{
+    static const enum bide_breaker_kind kinds[] = {BIDE_BREAKER_TIME_WINDOW, BIDE_BREAKER_COUNT_WINDOW,
+                                                   BIDE_BREAKER_CONSECUTIVE};
+    static const int64_t clocks[] = {0, NOW};
+    for (size_t i = 0; i < COUNT(kinds); i++)
+        for (size_t k = 0; k < COUNT(clocks); k++) {
+            struct bide_target_config config = service();
+            int64_t at = clocks[k];
+            config.breaker.kind = kinds[i];
+            config.breaker.consecutive = config.breaker.min_volume = config.breaker.count_window = 3;
+            config.breaker.open_ns = 1 * S;
+            assert_int_equal(bide_target_init(&target, &config, at, NULL), BIDE_OK);
+            calls("..........xxx", at);
+            core_breaker_trip(&target, 1, at); /* the ten successes would have kept a time window closed */
+            assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+            report(probe_at(at + 2 * S), CORE_VOTE_HEALTHY, at + 2 * S);
+            calls("xx", at + 3 * S);
+            assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+            calls("x", at + 3 * S);
+            assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+        }
+}
+
+static uint32_t admitted_of(uint32_t n, int64_t now_ns)
+{
+    uint32_t admitted = 0;
+    for (uint64_t seed = 0; seed < n; seed++) {
+        struct core_admission a = ask(seed, now_ns);
+        admitted += a.refused == BIDE_WHY_NOTHING;
+        if (a.refused != BIDE_WHY_NOTHING)
+            assert_refused(a, BIDE_WHY_BREAKER_RAMPING);
+    }
+    return admitted;
+}
+
+static void after_closing_traffic_ramps_up_from_a_tenth_to_all(void **state)
+{
+    static const struct {
+        int64_t after_ms;
+        uint32_t percent;
+    } rows[] = {{0, 10}, {2500, 32}, {5000, 55}, {7500, 77}, {9900, 99}};
+    struct bide_target_config config = fragile(1);
+    close_it(&config);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        uint32_t admitted = admitted_of(10000, LATER + rows[i].after_ms * MS), expected = rows[i].percent * 100;
+        assert_in_range(admitted, expected - 200, expected + 250);
+    }
+    assert_int_equal(admitted_of(10000, LATER + 10 * S + TICK), 10000);
+    assert_int_equal(admitted_of(10000, LATER + 100 * S), 10000);
+}
+
+static void who_is_let_through_once_is_let_through_from_then_on(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    close_it(&config);
+    for (uint64_t seed = 0; seed < 500; seed++) {
+        bool before = false;
+        for (int64_t at = LATER; at <= LATER + 11 * S; at += 250 * MS) {
+            bool now = ask(seed, at).refused == BIDE_WHY_NOTHING;
+            assert_true(now || !before);
+            before = now;
+        }
+        assert_true(before);
+    }
+}
+
+static void without_a_ramp_all_traffic_returns_at_once(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    config.breaker.ramp_ns = 0;
+    close_it(&config);
+    assert_int_equal(admitted_of(1000, LATER), 1000);
+}
+
+static void a_clock_a_little_behind_the_closing_is_as_at_the_closing(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    close_it(&config);
+    assert_int_equal(admitted_of(10000, LATER - 1 * S), admitted_of(10000, LATER));
+}
+
+static void failures_while_traffic_ramps_up_open_it_again_for_longer(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    close_it(&config);
+    call('x', LATER + 1 * S);
+    assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+    assert_int_equal(bide_breaker_look(&target).openings, 2);
+    assert_in_range(bide_breaker_look(&target).until_ns - LATER - 1 * S, 10 * S, 10 * S + TICK);
+}
+
+/* Forgotten once it stayed closed for the ramp and the longest opening: 10 s and 60 s. */
+static void openings_in_a_row_are_forgotten_after_it_stayed_closed(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    for (int forgotten = 0; forgotten < 2; forgotten++) {
+        close_it(&config);
+        int64_t at = LATER + 70 * S + (forgotten ? TICK : -TICK);
+        assert_admitted(ask(1, at), false);
+        assert_int_equal(bide_breaker_look(&target).openings, forgotten ? 0 : 1);
+        assert_int_equal(CORE_BREAKER_CALM(target.breaker), forgotten);
+        call('x', at);
+        assert_in_range(bide_breaker_look(&target).until_ns - at, (forgotten ? 5 : 10) * S,
+                        (forgotten ? 5 : 10) * S + TICK);
+    }
+}
+
+static void a_call_begun_before_the_openings_were_forgotten_still_votes(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    close_it(&config);
+    struct core_admission a = ask(1, LATER + 69 * S);
+    ask(2, LATER + 71 * S);
+    report(a, CORE_VOTE_FAILURE, LATER + 72 * S);
+    assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+}
+
+/* -- by hand --------------------------------------------------------------------------------------------------------*/
+
+static void held_open_it_refuses_everybody_until_it_is_released(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    given(&config);
+    bide_breaker_hold(&target, BIDE_HOLD_OPEN);
+    assert_int_equal(state_now(), BIDE_BREAKER_HELD_OPEN);
+    assert_int_equal(bide_breaker_look(&target).until_ns, 0);
+    assert_refused(ask(1, NOW), BIDE_WHY_BREAKER_OPEN);
+    assert_refused(ask(1, NOW + 365 * 86400 * S), BIDE_WHY_BREAKER_OPEN);
+    assert_true(core_breaker_is_open_at(&target, BIDE_NEVER));
+    core_breaker_trip(&target, 1, NOW);
+    calls(".x-", NOW);
+    assert_int_equal(state_now(), BIDE_BREAKER_HELD_OPEN);
+    bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+    assert_int_equal(admitted_of(1000, NOW), 1000); /* by hand means at once */
+}
+
+static void held_closed_no_evidence_opens_it_until_it_is_released(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    given(&config);
+    bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
+    assert_int_equal(state_now(), BIDE_BREAKER_HELD_CLOSED);
+    calls("xxxxxxxxxxxx", NOW);
+    core_breaker_trip(&target, 1, NOW);
+    assert_int_equal(state_now(), BIDE_BREAKER_HELD_CLOSED);
+    assert_int_equal(admitted_of(1000, NOW), 1000);
+    assert_false(core_breaker_is_open_at(&target, NOW));
+    bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
+    call('x', NOW);
+    assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+}
+
+static void a_hand_ends_whatever_was_going_on(void **state)
+{
+    static const enum bide_hold holds[] = {BIDE_HOLD_RELEASE, BIDE_HOLD_CLOSED, BIDE_HOLD_OPEN};
+    static const enum bide_breaker_state then[] = {BIDE_BREAKER_CLOSED, BIDE_BREAKER_HELD_CLOSED,
+                                                   BIDE_BREAKER_HELD_OPEN};
+    for (size_t i = 0; i < COUNT(holds); i++) {
+        struct bide_target_config config = fragile(1);
+        open_it(&config);
+        bide_breaker_hold(&target, holds[i]);
+        assert_int_equal(state_now(), then[i]);
+        open_it(&config);
+        struct core_admission probe = probe_at(LATER);
+        bide_breaker_hold(&target, holds[i]);
+        report(probe, CORE_VOTE_FAILURE, LATER); /* it began before */
+        assert_int_equal(state_now(), then[i]);
+        assert_int_equal(bide_breaker_look(&target).openings, 0);
+    }
+}
+
+static void a_hand_wipes_the_evidence(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    config.breaker.consecutive = 2;
+    given(&config);
+    call('x', NOW);
+    bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
+    call('x', NOW);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+}
+
+static void a_hand_wins_against_any_number_of_others(void **state)
+{
+    for (uint32_t losses = 1; losses <= 3; losses++) {
+        struct bide_target_config config = fragile(1);
+        given(&config);
+        core_cas_failures = losses;
+        bide_breaker_hold(&target, BIDE_HOLD_OPEN);
+        assert_int_equal(core_cas_failures, 0);
+        assert_int_equal(state_now(), BIDE_BREAKER_HELD_OPEN);
+    }
+}
+
+static void the_generation_may_wrap(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    config.breaker.ramp_ns = 0;
+    for (uint32_t before = 0; before < 4; before++) { /* so that each change in turn is the one that wraps */
+        given(&config);
+        while (bide_breaker_look(&target).generation != 0x10000 - 1 - before)
+            bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
+        call('x', NOW);
+        assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+        report(probe_at(LATER), CORE_VOTE_HEALTHY, LATER);
+        assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+        assert_int_equal(bide_breaker_look(&target).generation, (0x10000 - 1 - before + 3) & 0xffff);
+        call('x', LATER);
+        assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+    }
+}
+
+/* Shared memory can be damaged. Three of the eight states that its bits can spell do not exist. */
+static void a_state_that_does_not_exist_refuses_nobody_and_a_hand_repairs_it(void **state)
+{
+    for (uint64_t odd = BIDE_BREAKER_HELD_OPEN + 1; odd < 8; odd++) {
+        struct bide_target_config config = fragile(1);
+        given(&config);
+        target.breaker = (target.breaker & ~UINT64_C(7)) | odd;
+        assert_admitted(ask(1, NOW), false);
+        call('x', NOW);
+        core_breaker_trip(&target, 1, NOW);
+        assert_admitted(ask(1, NOW), false);
+        bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
+        call('x', NOW);
+        assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+    }
+}
+
+/* -- lost races -----------------------------------------------------------------------------------------------------*/
+
+static void losing_the_race_to_open_leaves_it_closed_with_its_evidence(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    config.breaker.consecutive = 3;
+    given(&config);
+    calls("xx", NOW);
+    core_cas_failures = 1;
+    call('x', NOW);
+    assert_int_equal(core_cas_failures, 0);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+    assert_int_equal(target.openings, 0);
+    call('x', NOW);
+    assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+    assert_int_equal(target.openings, 1);
+}
+
+static void losing_the_race_to_half_open_is_a_refusal_like_any_other(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    open_it(&config);
+    core_cas_failures = 1;
+    assert_refused(ask(1, LATER), BIDE_WHY_BREAKER_PROBING);
+    assert_int_equal(core_cas_failures, 0);
+    assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+    probe_at(LATER);
+}
+
+static void losing_the_race_for_a_place_means_trying_the_next_one(void **state)
+{
+    struct bide_target_config config = fragile(2);
+    open_it(&config);
+    core_cas_spared = 1; /* half open */
+    core_cas_failures = 1;
+    probe_at(LATER);
+    assert_int_equal(core_cas_failures, 0);
+    core_cas_failures = 1;
+    assert_refused(ask(2, LATER), BIDE_WHY_BREAKER_PROBING);
+    assert_int_equal(core_cas_failures, 0);
+    probe_at(LATER);
+    assert_refused(ask(3, LATER), BIDE_WHY_BREAKER_PROBING);
+}
+
+static void a_report_that_loses_its_race_is_not_heard_and_the_lease_goes_on(void **state)
+{
+    static const enum core_vote votes[] = {CORE_VOTE_HEALTHY, CORE_VOTE_NEUTRAL};
+    for (size_t i = 0; i < COUNT(votes); i++) {
+        struct bide_target_config config = fragile(1);
+        open_it(&config);
+        struct core_admission a = probe_at(LATER);
+        core_cas_failures = 1;
+        report(a, votes[i], LATER);
+        assert_int_equal(core_cas_failures, 0);
+        assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
+        assert_refused(ask(2, LATER), BIDE_WHY_BREAKER_PROBING);
+        probe_at(LATER + 11 * S);
+    }
+}
+
+static void a_failed_probe_that_loses_the_race_to_open_keeps_its_place(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    open_it(&config);
+    struct core_admission a = probe_at(LATER);
+    core_cas_failures = 1;
+    report(a, CORE_VOTE_FAILURE, LATER);
+    assert_int_equal(core_cas_failures, 0);
+    assert_int_equal(target.openings, 1);
+    assert_refused(ask(2, LATER), BIDE_WHY_BREAKER_PROBING);
+    probe_at(LATER + 11 * S);
+}
+
+/* The winner has closed it; should there be none, the next one who asks does. */
+static void losing_the_race_to_close_leaves_it_to_the_next_one(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    config.breaker.ramp_ns = 0;
+    open_it(&config);
+    struct core_admission a = probe_at(LATER);
+    core_cas_spared = 1; /* the report itself */
+    core_cas_failures = 1;
+    report(a, CORE_VOTE_HEALTHY, LATER);
+    assert_int_equal(core_cas_failures, 0);
+    assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
+    ask(2, LATER);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+    assert_admitted(ask(3, LATER), false);
+}
+
+static void losing_the_race_to_forget_the_openings_forgets_them_later(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    close_it(&config);
+    core_cas_failures = 1;
+    assert_admitted(ask(1, LATER + 80 * S), false);
+    assert_int_equal(core_cas_failures, 0);
+    assert_int_equal(bide_breaker_look(&target).openings, 1);
+    assert_admitted(ask(1, LATER + 80 * S), false);
+    assert_int_equal(bide_breaker_look(&target).openings, 0);
+}
+
+/* -- forgetting -----------------------------------------------------------------------------------------------------*/
+
+static void it_is_blank_only_without_a_failure_in_its_evidence(void **state)
+{
+    static const enum bide_breaker_kind kinds[] = {BIDE_BREAKER_TIME_WINDOW, BIDE_BREAKER_COUNT_WINDOW,
+                                                   BIDE_BREAKER_CONSECUTIVE};
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        struct bide_target_config config = service();
+        config.breaker.kind = kinds[i];
+        config.breaker.count_window = config.breaker.min_volume = 5;
+        given(&config);
+        assert_true(core_breaker_blank(&target, NOW));
+        calls("....", NOW);
+        assert_true(core_breaker_blank(&target, NOW));
+        call('x', NOW);
+        assert_false(core_breaker_blank(&target, NOW));
+        calls(".....", NOW);
+        assert_true(core_breaker_blank(&target, NOW + 10 * S));
+    }
+}
+
+static void it_is_not_blank_while_anything_but_calm(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    open_it(&config);
+    assert_false(core_breaker_blank(&target, NOW));
+    assert_false(core_breaker_blank(&target, NOW + 86400 * S)); /* nobody has asked since */
+    report(probe_at(LATER), CORE_VOTE_NEUTRAL, LATER);
+    assert_false(core_breaker_blank(&target, LATER + 86400 * S));
+    report(probe_at(LATER), CORE_VOTE_HEALTHY, LATER);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+    assert_false(core_breaker_blank(&target, LATER + 69 * S)); /* the openings in a row */
+    assert_true(core_breaker_blank(&target, LATER + 71 * S));
+    bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
+    assert_false(core_breaker_blank(&target, NOW));
+    bide_breaker_hold(&target, BIDE_HOLD_OPEN);
+    assert_false(core_breaker_blank(&target, NOW));
+    bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
+    assert_true(core_breaker_blank(&target, NOW));
+}
+
+/* In good times threads must not meet: a healthy vote writes its own lane, or nothing. */
+static void in_good_times_a_healthy_vote_writes_no_shared_word(void **state)
+{
+    static const enum bide_breaker_kind kinds[] = {BIDE_BREAKER_TIME_WINDOW, BIDE_BREAKER_COUNT_WINDOW,
+                                                   BIDE_BREAKER_CONSECUTIVE, BIDE_BREAKER_OFF};
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        struct bide_target_config config = service();
+        config.breaker.kind = kinds[i];
+        config.breaker.count_window = 20;
+        given(&config);
+        for (int n = 0; n < 20; n++)
+            call('.', NOW);
+        struct bide_target before = target;
+        for (int n = 0; n < 20; n++)
+            call('.', NOW);
+        assert_memory_equal(&target, &before, offsetof(struct bide_target, lane));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(failures_in_a_row_open_it_exactly_at_the_threshold),
+        cmocka_unit_test(a_count_window_opens_exactly_at_its_ratio),
+        cmocka_unit_test(the_largest_count_window_counts_each_of_its_calls),
+        cmocka_unit_test(a_time_window_opens_exactly_at_its_ratio),
+        cmocka_unit_test(failures_that_are_further_apart_than_the_window_never_open_it),
+        cmocka_unit_test(after_a_rest_the_old_failures_do_not_count),
+        cmocka_unit_test(old_successes_do_not_hide_new_failures),
+        cmocka_unit_test(a_breaker_that_is_off_never_opens_by_evidence),
+        cmocka_unit_test(an_empty_budget_may_open_it_whatever_the_evidence),
+        cmocka_unit_test(a_success_that_took_too_long_counts_as_a_failure),
+        cmocka_unit_test(only_transient_and_throttled_outcomes_speak_against_the_server),
+        cmocka_unit_test(a_probing_call_that_is_cancelled_or_permanent_makes_room_for_the_next),
+        cmocka_unit_test(a_probing_call_that_succeeds_closes_it_and_one_that_fails_opens_it_again),
+        cmocka_unit_test(in_observe_mode_it_decides_and_counts_but_refuses_nobody),
+        cmocka_unit_test(while_open_everybody_is_refused_until_the_very_instant),
+        cmocka_unit_test(the_open_time_is_spread_over_its_whole_range_and_never_beyond),
+        cmocka_unit_test(each_opening_in_a_row_is_longer_until_the_longest),
+        cmocka_unit_test(an_opening_longer_than_the_clock_can_tell_ends_at_its_end),
+        cmocka_unit_test(of_a_thousand_callers_exactly_so_many_probe),
+        cmocka_unit_test(a_clock_of_any_age_admits_as_many),
+        cmocka_unit_test(of_eight_threads_that_ask_at_once_exactly_so_many_probe),
+        cmocka_unit_test(a_probe_that_never_reports_loses_its_place),
+        cmocka_unit_test(a_result_after_the_lease_is_not_heard),
+        cmocka_unit_test(a_result_after_the_place_was_given_to_another_is_not_heard),
+        cmocka_unit_test(a_result_of_an_earlier_time_of_probing_is_not_heard),
+        cmocka_unit_test(a_result_is_heard_once),
+        cmocka_unit_test(a_neutral_outcome_returns_the_place_without_a_vote),
+        cmocka_unit_test(all_probes_must_succeed_before_it_closes),
+        cmocka_unit_test(a_probe_that_succeeded_is_remembered_longer_than_its_lease),
+        cmocka_unit_test(one_failed_probe_opens_it_again_for_longer_whatever_the_others_said),
+        cmocka_unit_test(a_lease_of_thirty_years_is_still_no_success),
+        cmocka_unit_test(fewer_probes_after_a_reload_do_not_lock_it),
+        cmocka_unit_test(more_probes_after_a_reload_must_all_succeed),
+        cmocka_unit_test(a_process_killed_between_its_success_and_the_closing_does_not_lock_it),
+        cmocka_unit_test(results_of_calls_begun_before_the_opening_never_vote),
+        cmocka_unit_test(closing_wipes_the_evidence_that_opened_it),
+        cmocka_unit_test(after_closing_traffic_ramps_up_from_a_tenth_to_all),
+        cmocka_unit_test(who_is_let_through_once_is_let_through_from_then_on),
+        cmocka_unit_test(without_a_ramp_all_traffic_returns_at_once),
+        cmocka_unit_test(a_clock_a_little_behind_the_closing_is_as_at_the_closing),
+        cmocka_unit_test(failures_while_traffic_ramps_up_open_it_again_for_longer),
+        cmocka_unit_test(openings_in_a_row_are_forgotten_after_it_stayed_closed),
+        cmocka_unit_test(a_call_begun_before_the_openings_were_forgotten_still_votes),
+        cmocka_unit_test(held_open_it_refuses_everybody_until_it_is_released),
+        cmocka_unit_test(held_closed_no_evidence_opens_it_until_it_is_released),
+        cmocka_unit_test(a_hand_ends_whatever_was_going_on),
+        cmocka_unit_test(a_hand_wipes_the_evidence),
+        cmocka_unit_test(a_hand_wins_against_any_number_of_others),
+        cmocka_unit_test(the_generation_may_wrap),
+        cmocka_unit_test(a_state_that_does_not_exist_refuses_nobody_and_a_hand_repairs_it),
+        cmocka_unit_test(losing_the_race_to_open_leaves_it_closed_with_its_evidence),
+        cmocka_unit_test(losing_the_race_to_half_open_is_a_refusal_like_any_other),
+        cmocka_unit_test(losing_the_race_for_a_place_means_trying_the_next_one),
+        cmocka_unit_test(a_report_that_loses_its_race_is_not_heard_and_the_lease_goes_on),
+        cmocka_unit_test(a_failed_probe_that_loses_the_race_to_open_keeps_its_place),
+        cmocka_unit_test(losing_the_race_to_close_leaves_it_to_the_next_one),
+        cmocka_unit_test(losing_the_race_to_forget_the_openings_forgets_them_later),
+        cmocka_unit_test(it_is_blank_only_without_a_failure_in_its_evidence),
+        cmocka_unit_test(it_is_not_blank_while_anything_but_calm),
+        cmocka_unit_test(in_good_times_a_healthy_vote_writes_no_shared_word),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

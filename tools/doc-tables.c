@@ -1,0 +1,1025 @@
+/* doc-tables.c - prints the tables of docs/ from the library itself, so that no page can say what the code does not.
+ *
+ *     doc_tables          the names of all tables
+ *     doc_tables NAME     that table, as markdown
+ *
+ * Only the public API is asked. Defaults come from a preset. What a field may be comes from the check: the field is set
+ * to a value that must be refused, and the words of the refusal are printed. Which gate stands behind a why is found by
+ * making that gate refuse and looking at whose counter moved. tools/doc-tables puts the tables into the pages.
+ *
+ * A table that does not come out as expected (a field that is not refused, a gate that lets a call pass, a line too
+ * long for a page) ends the program with a message and status 1. */
+#define _GNU_SOURCE
+#include <bide/bide.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTH(table) (sizeof(table) / sizeof *(table))
+#define COLUMNS_MAX   120u
+
+/* ---- lines and words ---- */
+
+static void fail(const char *what, const char *which)
+{
+    fprintf(stderr, "doc_tables: %s: %s\n", what, which);
+    exit(1);
+}
+
+/* Characters, not bytes: the pages are UTF-8. */
+static size_t columns_of(const char *text)
+{
+    size_t n = 0;
+    for (; *text != '\0'; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+__attribute__((format(printf, 1, 2))) static void line(const char *format, ...)
+{
+    char text[512];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    if (columns_of(text) > COLUMNS_MAX)
+        fail("a line is too long for a page", text);
+    puts(text);
+}
+
+/* A short text by value, so that several can be made in one expression. */
+struct word {
+    char text[256];
+};
+
+__attribute__((format(printf, 1, 2))) static struct word word(const char *format, ...)
+{
+    struct word w;
+    va_list values;
+    va_start(values, format);
+    vsnprintf(w.text, sizeof w.text, format, values);
+    va_end(values);
+    return w;
+}
+
+#define LIST_MOST 64u /* columns; then a row is broken */
+
+/* Adds an item to a list of words. */
+static void append(struct word *list, const char *separator, const char *item)
+{
+    size_t used = strlen(list->text), left = sizeof list->text - used;
+    int n = snprintf(list->text + used, left, "%s%s", used > 0 ? separator : "", item);
+    if (n < 0 || (size_t)n >= left)
+        fail("a list is too long", list->text);
+}
+
+static struct word duration(int64_t ns)
+{
+    static const struct {
+        int64_t unit_ns, from_ns;
+        const char *name;
+    } units[] = {{60 * BIDE_MIN, 120 * BIDE_MIN, "h"},
+                 {BIDE_MIN, 2 * BIDE_MIN, "min"},
+                 {BIDE_S, 1, "s"},
+                 {BIDE_MS, 1, "ms"},
+                 {BIDE_US, 1, "us"},
+                 {1, 1, "ns"}};
+    if (ns == BIDE_NEVER)
+        return word("never");
+    for (size_t i = 0; i < LENGTH(units); i++)
+        if (ns >= units[i].from_ns && ns % units[i].unit_ns == 0)
+            return word("%" PRId64 " %s", ns / units[i].unit_ns, units[i].name);
+    return word("0");
+}
+
+/* Thousandths as a decimal number without needless zeros. */
+static struct word thousandths(int64_t milli)
+{
+    struct word w = word("%" PRId64 ".%03" PRId64, milli / 1000, milli % 1000);
+    size_t n = strlen(w.text);
+    while (w.text[n - 1] == '0')
+        w.text[--n] = '\0';
+    if (w.text[n - 1] == '.')
+        w.text[n - 1] = '\0';
+    return w;
+}
+
+static struct word percent_of_ppm(uint32_t ppm)
+{
+    return word("%s %%", thousandths((int64_t)ppm / 10).text);
+}
+
+/* ---- names of what has no label in the API ---- */
+
+static const char *const backoffs[] = {"exponential", "linear", "fixed", "none"};
+static const char *const jitters[] = {"full",         "equal",    "decorrelated", "decorrelated-aws",
+                                      "proportional", "additive", "none"};
+static const char *const hint_rules[] = {"floor", "exact", "pushback", "clamp", "unheard"};
+static const char *const hint_longs[] = {"give up", "clamp", "ignore"};
+static const char *const hint_steps[] = {"keep", "advance", "reset"};
+static const char *const layers[] = {"outermost", "any", "never"};
+static const char *const budgets[] = {"tokens", "window", "concurrency", "none"};
+static const char *const on_empties[] = {"refuse", "open"};
+static const char *const breakers[] = {"time window", "count window", "consecutive", "off"};
+static const char *const safeties[] = {"unsafe", "idempotent", "safe", "keyed"};
+
+static const char *yes_no(bool condition)
+{
+    return condition ? "yes" : "no";
+}
+
+/* ---- presets ---- */
+
+static struct bide_policy policy_of(enum bide_preset preset)
+{
+    struct bide_policy p;
+    if (bide_policy_init(&p, preset) != BIDE_OK || bide_policy_check(&p, NULL) != BIDE_OK)
+        fail("a preset is no policy", bide_preset_label(preset));
+    return p;
+}
+
+static struct bide_target_config config_of(enum bide_preset preset)
+{
+    struct bide_target_config c;
+    if (bide_target_config_init(&c, preset) != BIDE_OK || bide_target_config_check(&c, NULL) != BIDE_OK)
+        fail("a preset is no configuration", bide_preset_label(preset));
+    return c;
+}
+
+static void preset_list(void)
+{
+    line("| name | enum | for |");
+    line("|---|---|---|");
+#define ROW(NAME, label, purpose) line("| `%s` | `BIDE_PRESET_%s` | %s |", label, #NAME, purpose);
+    BIDE_PRESET_LIST(ROW)
+#undef ROW
+}
+
+static void preset_waits(void)
+{
+    line("| preset | attempts | jitter | base | cap | floor | attempt | connect | deadline |");
+    line("|---|---|---|---|---|---|---|---|---|");
+    for (unsigned i = 0; i < BIDE_PRESET_COUNT; i++) {
+        struct bide_policy p = policy_of((enum bide_preset)i);
+        line("| `%s` | %u | %s | %s | %s | %s | %s | %s | %s |", bide_preset_label((enum bide_preset)i), p.attempts_max,
+             jitters[p.jitter], duration(p.base_ns).text, duration(p.cap_ns).text, duration(p.floor_ns).text,
+             duration(p.attempt_timeout_ns).text, duration(p.connect_timeout_ns).text, duration(p.deadline_ns).text);
+    }
+}
+
+/* Those from `first` on whose row says the same, one after the other until the list is long enough; they are then done.
+ * False: none is left. */
+static bool alike(struct word (*cells)(enum bide_preset), unsigned first, bool *done, struct word *list)
+{
+    struct word mine = cells((enum bide_preset)first);
+    *list = word("%s", "");
+    for (unsigned i = first; i < BIDE_PRESET_COUNT && strlen(list->text) < LIST_MOST; i++)
+        if (!done[i] && strcmp(mine.text, cells((enum bide_preset)i).text) == 0) {
+            append(list, " ", word("`%s`", bide_preset_label((enum bide_preset)i)).text);
+            done[i] = true;
+        }
+    return list->text[0] != '\0';
+}
+
+/* Rows that say the same are one row, with all their presets; an empty row is left out. */
+static void grouped(struct word (*cells)(enum bide_preset))
+{
+    bool done[BIDE_PRESET_COUNT] = {false};
+    struct word list;
+    for (unsigned i = 0; i < BIDE_PRESET_COUNT; i++)
+        while (cells((enum bide_preset)i).text[0] != '\0' && alike(cells, i, done, &list))
+            line("| %s | %s |", list.text, cells((enum bide_preset)i).text);
+}
+
+static struct word hint_cells(enum bide_preset preset)
+{
+    struct bide_policy p = policy_of(preset);
+    return word("%s | %s | %s | %s %% | %s | %s", hint_rules[p.hint_rule], hint_longs[p.hint_long],
+                hint_steps[p.hint_step], thousandths((int64_t)p.hint_jitter_permille * 100).text,
+                duration(p.hint_max_ns).text, duration(p.hint_over_ns).text);
+}
+
+static void preset_hints(void)
+{
+    line("| presets | rule | too long | step | jitter | max | over |");
+    line("|---|---|---|---|---|---|---|");
+    grouped(hint_cells);
+}
+
+static struct word rule_cells(enum bide_preset preset)
+{
+    struct bide_policy p = policy_of(preset);
+    return word("%s | %s | %s | %s", layers[p.layer], yes_no(p.require_key), yes_no(p.conflict_at_once),
+                p.throttled_base_ns > 0 ? duration(p.throttled_base_ns).text : "as base");
+}
+
+static void preset_rules(void)
+{
+    line("| presets | layer | key required | conflict at once | base after throttling |");
+    line("|---|---|---|---|---|");
+    grouped(rule_cells);
+}
+
+static struct word token_cells(enum bide_preset preset)
+{
+    struct bide_target_config c = config_of(preset);
+    const struct bide_budget_config *b = &c.budget;
+    if (b->kind != BIDE_BUDGET_TOKENS)
+        return word("%s", "");
+    return word("%s | %s / %s / %s | %s | %s | %s | %s | %s %%", thousandths(b->capacity_milli).text,
+                thousandths(b->cost_milli).text, thousandths(b->cost_throttled_milli).text,
+                thousandths(b->cost_timeout_milli).text, thousandths(b->cost_failure_milli).text,
+                thousandths(b->threshold_milli).text, thousandths(b->earn_success_milli).text,
+                thousandths(b->earn_per_minute_milli).text, thousandths((int64_t)b->refund_permille * 100).text);
+}
+
+static void preset_tokens(void)
+{
+    line("| presets | capacity | retry / throttled / timeout | failure | above | success | minute | refund |");
+    line("|---|---|---|---|---|---|---|---|");
+    grouped(token_cells);
+}
+
+static struct word window_cells(enum bide_preset preset)
+{
+    struct bide_target_config c = config_of(preset);
+    const struct bide_budget_config *b = &c.budget;
+    if (b->kind == BIDE_BUDGET_TOKENS)
+        return word("%s", "");
+    if (b->kind == BIDE_BUDGET_NONE)
+        return word("none | | | | |");
+    bool window = b->kind == BIDE_BUDGET_WINDOW;
+    return word("%s | %s | %u | %s | %s | %s", budgets[b->kind], percent_of_ppm(b->ratio_ppm).text, b->reserve,
+                window ? word("%u", b->min_volume).text : "", window ? duration(b->window_ns).text : "",
+                window ? duration(b->cooldown_ns).text : "");
+}
+
+static void preset_windows(void)
+{
+    line("| presets | kind | ratio | reserve | min volume | window | cooldown |");
+    line("|---|---|---|---|---|---|---|");
+    grouped(window_cells);
+}
+
+static struct word gate_cells(enum bide_preset preset)
+{
+    struct bide_target_config c = config_of(preset);
+    bool off = c.breaker.kind == BIDE_BREAKER_OFF;
+    return word("%s | %s | %s | %s", breakers[c.breaker.kind], off ? "" : duration(c.breaker.probe_lease_ns).text,
+                c.quiet_max_ns > 0 ? duration(c.quiet_max_ns).text : "not shared",
+                c.key_retries > 0 ? word("%u in %s", c.key_retries, duration(c.key_interval_ns).text).text : "none");
+}
+
+static void preset_gates(void)
+{
+    line("| presets | breaker | probe lease | quiet at most | retries per key |");
+    line("|---|---|---|---|---|");
+    grouped(gate_cells);
+}
+
+/* ---- fields: meaning, default, and what the check accepts ---- */
+
+enum type { COUNT, MILLI, TIME, CHOICE, FLAG, BITS };
+
+#define UNCHECKED INT64_MIN /* any value will do */
+
+struct field {
+    const char *name;
+    size_t offset;
+    enum type type;
+    int64_t bad; /* a value that must be refused */
+    const char *meaning;
+    const char *const *words; /* of a CHOICE */
+};
+
+#define P(field) #field, offsetof(struct bide_policy, field)
+#define T(field) #field, offsetof(struct bide_target_config, field)
+
+static const struct field policy_table[] = {
+    {P(attempts_max), COUNT, 0, "attempts of one call, the first and hedges included", NULL},
+    {P(backoff), CHOICE, 99, "how the envelope grows", backoffs},
+    {P(jitter), CHOICE, 99, "how the wait is drawn from the envelope", jitters},
+    {P(base_ns), TIME, 0, "the first envelope", NULL},
+    {P(cap_ns), TIME, 0, "the largest envelope", NULL},
+    {P(floor_ns), TIME, -1, "the shortest wait", NULL},
+    {P(throttled_base_ns), TIME, -1, "base after a throttled outcome", NULL},
+    {P(jitter_add_ns), TIME, -1, "additive jitter: width", NULL},
+    {P(multiplier_milli), COUNT, 1000, "exponential: growth per step, in thousandths", NULL},
+    {P(jitter_lo_permille), COUNT, 10001, "proportional jitter: lower end, in ‰ of the envelope", NULL},
+    {P(jitter_hi_permille), COUNT, 0, "proportional jitter: upper end, in ‰ of the envelope", NULL},
+    {P(hedges_max), COUNT, 4, "hedges beside one attempt", NULL},
+    {P(hedge_delay_ns), TIME, -1, "a hedge starts so long after the attempt before it", NULL},
+    {P(hedge_quantile_permille), COUNT, 1000, "or after this quantile of latency", NULL},
+    {P(layer), CHOICE, 99, "may this layer retry below another that does", layers},
+    {P(attempt_timeout_ns), TIME, 0, "for one attempt", NULL},
+    {P(connect_timeout_ns), TIME, 0, "for its connection", NULL},
+    {P(deadline_ns), TIME, 0, "for the whole call, from its begin", NULL},
+    {P(hint_rule), CHOICE, 99, "what a hint does to the wait", hint_rules},
+    {P(hint_long), CHOICE, 99, "what a hint beyond hint_max_ns does", hint_longs},
+    {P(hint_step), CHOICE, 99, "what a hinted wait does to the sequence", hint_steps},
+    {P(hint_jitter_permille), COUNT, 10001, "floor rule: longer by up to this share", NULL},
+    {P(hint_max_ns), TIME, 0, "the longest hint that is obeyed", NULL},
+    {P(hint_over_ns), TIME, -1, "clamp rule: at most this above the own backoff", NULL},
+    {P(observe), BITS, 0x10, "gates of the policy that only observe", NULL},
+    {P(require_key), FLAG, UNCHECKED, "a mutating request needs a key", NULL},
+    {P(conflict_at_once), FLAG, UNCHECKED, "the first conflict is tried again without a wait", NULL},
+    {P(throttled_needs_hint), FLAG, UNCHECKED, "throttled without a hint: give up", NULL},
+    {P(jitter_past_cap), FLAG, UNCHECKED, "proportional jitter may exceed the cap", NULL},
+    {P(long_poll), FLAG, UNCHECKED, "budget empty: wait the backoff, then give up", NULL},
+};
+
+static const struct field config_table[] = {
+    {T(observe), BITS, 1, "gates of the target that only observe", NULL},
+    {T(trust), BITS, 4, "what the server is trusted to mean", NULL},
+    {T(in_flight_max), COUNT, UNCHECKED, "attempts in flight at once; 0: no limit", NULL},
+    {T(key_retries), COUNT, 256, "retries per retry key and interval", NULL},
+    {T(key_interval_ns), TIME, 0, "that interval", NULL},
+    {T(throttle_k_milli), COUNT, 1000, "adaptive throttling: K, in thousandths", NULL},
+    {T(throttle_max_permille), COUNT, 0, "never refuse a larger share", NULL},
+    {T(throttle_min_volume), COUNT, UNCHECKED, "never refuse below so many attempts", NULL},
+    {T(throttle_window_ns), TIME, 1, "over which attempts and accepts are counted", NULL},
+    {T(quiet_max_ns), TIME, -1, "the longest quiet obeyed, from now", NULL},
+    {T(quiet_first), FLAG, UNCHECKED, "a quiet holds back first attempts too", NULL},
+    {T(latency), FLAG, UNCHECKED, "gather latencies, for hedging by quantile", NULL},
+};
+
+static const struct field budget_table[] = {
+    {T(budget.kind), CHOICE, 99, "tokens, window, concurrency or none", budgets},
+    {T(budget.on_empty), CHOICE, 99, "refuse, or open the breaker too", on_empties},
+    {T(budget.capacity_milli), MILLI, INT64_C(1) << 28, "tokens: the most it holds; 0: no retry ever", NULL},
+    {T(budget.initial_milli), MILLI, 20000, "tokens: at the start", NULL},
+    {T(budget.cost_milli), MILLI, INT64_C(1) << 28, "of a retry after a transient failure or conflict, and of a hedge",
+     NULL},
+    {T(budget.cost_throttled_milli), MILLI, INT64_C(1) << 28, "of a retry after a throttled outcome", NULL},
+    {T(budget.cost_timeout_milli), MILLI, INT64_C(1) << 28, "of a retry after one that timed out", NULL},
+    {T(budget.cost_failure_milli), MILLI, INT64_C(1) << 28, "of each failure that could be retried", NULL},
+    {T(budget.threshold_milli), MILLI, INT64_C(1) << 28, "a retry needs more than this; 0: off", NULL},
+    {T(budget.earn_success_milli), MILLI, INT64_C(1) << 28, "earned by a call that succeeds", NULL},
+    {T(budget.earn_first_milli), MILLI, INT64_C(1) << 28, "earned by each first attempt", NULL},
+    {T(budget.earn_per_minute_milli), MILLI, 100000001, "earned by time", NULL},
+    {T(budget.refund_permille), COUNT, 1001, "given back when a retried call succeeds", NULL},
+    {T(budget.ratio_ppm), COUNT, 1000001, "window, concurrency: retries per request", NULL},
+    {T(budget.reserve), COUNT, UNCHECKED, "window: retries on top. concurrency: the least limit", NULL},
+    {T(budget.min_volume), COUNT, UNCHECKED, "window: with fewer requests every retry may go", NULL},
+    {T(budget.window_ns), TIME, 9, "window: its length", NULL},
+    {T(budget.cooldown_ns), TIME, -1, "window: no retry for so long after a refusal", NULL},
+};
+
+static const struct field breaker_table[] = {
+    {T(breaker.kind), CHOICE, 99, "what counts as evidence", breakers},
+    {T(breaker.consecutive), COUNT, 0, "consecutive: failures in a row that open it", NULL},
+    {T(breaker.ratio_permille), COUNT, 0, "windows: share of failures that opens it", NULL},
+    {T(breaker.min_volume), COUNT, 0, "windows: votes needed before that", NULL},
+    {T(breaker.count_window), COUNT, 257, "count window: votes remembered", NULL},
+    {T(breaker.window_ns), TIME, 9, "time window: its length", NULL},
+    {T(breaker.slow_ns), TIME, 0, "a success this slow is a failure", NULL},
+    {T(breaker.open_ns), TIME, 0, "open time, the first in a row", NULL},
+    {T(breaker.open_growth_milli), COUNT, 999, "growth of the next in a row, in thousandths", NULL},
+    {T(breaker.open_max_ns), TIME, 0, "growth ends here, before jitter", NULL},
+    {T(breaker.open_jitter_permille), COUNT, 901, "spread, plus or minus", NULL},
+    {T(breaker.probes), COUNT, 9, "let through when half open", NULL},
+    {T(breaker.probe_lease_ns), TIME, 0, "a probe reports by then or loses its place", NULL},
+    {T(breaker.ramp_ns), TIME, -1, "after closing, until all traffic passes", NULL},
+};
+
+static int64_t value_of(const void *base, const struct field *f)
+{
+    const char *at = (const char *)base + f->offset;
+    int64_t wide;
+    uint32_t narrow;
+    bool flag;
+    memcpy(&wide, at, f->type == TIME ? sizeof wide : 0);
+    memcpy(&narrow, at, f->type != TIME && f->type != FLAG ? sizeof narrow : 0);
+    memcpy(&flag, at, f->type == FLAG ? sizeof flag : 0);
+    return f->type == TIME ? wide : f->type == FLAG ? flag : narrow;
+}
+
+static void set_value(void *base, const struct field *f, int64_t value)
+{
+    char *at = (char *)base + f->offset;
+    uint32_t narrow = (uint32_t)value;
+    bool flag = value != 0;
+    if (f->type == TIME)
+        memcpy(at, &value, sizeof value);
+    else if (f->type == FLAG)
+        memcpy(at, &flag, sizeof flag);
+    else
+        memcpy(at, &narrow, sizeof narrow);
+}
+
+static struct word shown(const struct field *f, int64_t value)
+{
+    switch (f->type) {
+    case MILLI: return value == BIDE_FULL ? word("`BIDE_FULL`") : word("%" PRId64, value);
+    case TIME: return duration(value);
+    case CHOICE: return word("%s", f->words[value]);
+    case FLAG: return word("%s", yes_no(value != 0));
+    case COUNT:
+    case BITS: break;
+    }
+    return word("%" PRId64, value);
+}
+
+/* A policy or a configuration, with the check that belongs to it. */
+union subject {
+    struct bide_policy policy;
+    struct bide_target_config config;
+};
+struct check {
+    bool policy;
+    union subject subject;
+};
+
+static struct check checked(bool policy)
+{
+    struct check c = {.policy = policy};
+    if (policy)
+        c.subject.policy = policy_of(BIDE_PRESET_SERVICE);
+    else
+        c.subject.config = config_of(BIDE_PRESET_SERVICE);
+    return c;
+}
+
+static enum bide_err run_check(const struct check *c, struct bide_problem *problem)
+{
+    return c->policy ? bide_policy_check(&c->subject.policy, problem)
+                     : bide_target_config_check(&c->subject.config, problem);
+}
+
+/* The words for what would be right. Explanations after a semicolon, and the limit that all durations share, are left
+ * to the page. */
+static struct word wanted(const struct field *f, bool policy)
+{
+    struct check c = checked(policy);
+    struct bide_problem problem = {0};
+    if (f->bad == UNCHECKED)
+        return word("%s", f->type == FLAG ? "yes or no" : "any");
+    set_value(&c.subject, f, f->bad);
+    if (run_check(&c, &problem) == BIDE_OK || strcmp(problem.field, f->name) != 0)
+        fail("a bad value is not refused", f->name);
+    struct word w = word("%s", problem.want);
+    char *limit = strstr(w.text, ", at most about 31 years"), *more = strchr(w.text, ';');
+    if (limit != NULL)
+        *limit = '\0';
+    if (more != NULL)
+        strcpy(more, ")");
+    return w;
+}
+
+static void fields(const struct field *table, size_t count, bool policy)
+{
+    struct check c = checked(policy);
+    line("| field | meaning | `service` | accepted |");
+    line("|---|---|---|---|");
+    for (const struct field *f = table; f < table + count; f++) {
+        const char *dot = strrchr(f->name, '.');
+        line("| `%s` | %s | %s | %s |", dot != NULL ? dot + 1 : f->name, f->meaning,
+             shown(f, value_of(&c.subject, f)).text, wanted(f, policy).text);
+    }
+}
+
+static void policy_fields(void)
+{
+    fields(policy_table, LENGTH(policy_table), true);
+}
+
+static void config_fields(void)
+{
+    fields(config_table, LENGTH(config_table), false);
+}
+
+static void budget_fields(void)
+{
+    fields(budget_table, LENGTH(budget_table), false);
+}
+
+static void breaker_fields(void)
+{
+    fields(breaker_table, LENGTH(breaker_table), false);
+}
+
+/* ---- fields that contradict each other ---- */
+
+#define BREACH_MOST 4
+
+struct breach {
+    struct {
+        const char *field;
+        int64_t value;
+    } set[BREACH_MOST];
+};
+
+static const struct breach policy_breaches[] = {
+    {{{"cap_ns", 100 * BIDE_MS}}},
+    {{{"throttled_base_ns", 60 * BIDE_S}}},
+    {{{"floor_ns", 300 * BIDE_MS}}},
+    {{{"floor_ns", 100 * BIDE_MS}, {"throttled_base_ns", 50 * BIDE_MS}}},
+    {{{"jitter", BIDE_JITTER_PROPORTIONAL}, {"jitter_lo_permille", 900}, {"jitter_hi_permille", 800}}},
+    {{{"jitter", BIDE_JITTER_PROPORTIONAL}, {"jitter_hi_permille", 1200}}},
+    {{{"jitter", BIDE_JITTER_ADDITIVE}}},
+    {{{"jitter", BIDE_JITTER_ADDITIVE}, {"jitter_add_ns", 60 * BIDE_S}}},
+    {{{"attempts_max", 1}, {"hedges_max", 1}}},
+};
+
+static const struct breach config_breaches[] = {
+    {{{"budget.cost_milli", 0}, {"budget.cost_throttled_milli", 0}, {"budget.cost_timeout_milli", 0}}},
+    {{{"budget.cost_milli", 0}, {"budget.cost_failure_milli", 1000}}},
+    {{{"budget.initial_milli", 20000}}},
+    {{{"budget.threshold_milli", 20000}}},
+    {{{"breaker.open_ns", 120 * BIDE_S}}},
+    {{{"breaker.kind", BIDE_BREAKER_COUNT_WINDOW}, {"breaker.count_window", 10}}},
+};
+
+static const struct field *field_in(const struct field *table, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return &table[i];
+    return NULL;
+}
+
+static const struct field *field_named(const char *name)
+{
+    const struct field *f = field_in(policy_table, LENGTH(policy_table), name);
+    f = f != NULL ? f : field_in(budget_table, LENGTH(budget_table), name);
+    f = f != NULL ? f : field_in(breaker_table, LENGTH(breaker_table), name);
+    if (f == NULL)
+        fail("no such field", name);
+    return f;
+}
+
+static void breach(const struct breach *b, bool policy)
+{
+    struct check c = checked(policy);
+    struct bide_problem problem;
+    struct word sets = word("%s", ""), says;
+    for (size_t i = 0; i < BREACH_MOST && b->set[i].field != NULL; i++) {
+        const struct field *f = field_named(b->set[i].field);
+        set_value(&c.subject, f, b->set[i].value);
+        append(&sets, ", `", f->name);
+        append(&sets, "` ", shown(f, b->set[i].value).text);
+    }
+    if (run_check(&c, &problem) == BIDE_OK)
+        fail("a contradiction is not refused", sets.text);
+    bide_problem_format(says.text, sizeof says.text, &problem);
+    line("- `%s:", sets.text);
+    line("  *%s*", says.text);
+}
+
+static void policy_contradictions(void)
+{
+    for (size_t i = 0; i < LENGTH(policy_breaches); i++)
+        breach(&policy_breaches[i], true);
+}
+
+static void config_contradictions(void)
+{
+    for (size_t i = 0; i < LENGTH(config_breaches); i++)
+        breach(&config_breaches[i], false);
+}
+
+/* ---- waits ---- */
+
+/* The windows of each kind of jitter. For the decorrelated ones the wait before is the longest there could be. */
+static void backoff_windows(void)
+{
+    line("| jitter | step 0 | 1 | 2 | 3 | 4 |");
+    line("|---|---|---|---|---|---|");
+    for (unsigned jitter = 0; jitter < LENGTH(jitters); jitter++) {
+        struct bide_policy p = policy_of(jitter == BIDE_JITTER_PROPORTIONAL ? BIDE_PRESET_GRPC : BIDE_PRESET_SERVICE);
+        struct word cells = word("%s", "");
+        int64_t previous_ns = 0;
+        p.jitter = (enum bide_jitter)jitter;
+        p.base_ns = 100 * BIDE_MS;
+        p.cap_ns = BIDE_S;
+        p.jitter_add_ns = 50 * BIDE_MS;
+        for (uint32_t step = 0; step < 5; step++) {
+            struct bide_window w = bide_backoff_window(&p, (struct bide_step){step, false, previous_ns});
+            append(&cells, " | ", word("%" PRId64 "–%" PRId64, w.lo_ns / BIDE_MS, w.hi_ns / BIDE_MS).text);
+            previous_ns = w.hi_ns;
+        }
+        line("| %s | %s |", jitters[jitter], cells.text);
+    }
+}
+
+/* ---- whys and gates ---- */
+
+/* One call to one target, made so that one gate refuses. */
+struct world {
+    struct bide_policy policy;
+    struct bide_target_config config;
+    struct bide_target target;
+    struct bide_request request;
+    struct bide_call call, other;
+    int64_t now_ns;
+};
+
+static void make_target(struct world *w)
+{
+    if (bide_policy_check(&w->policy, NULL) != BIDE_OK ||
+        bide_target_init(&w->target, &w->config, w->now_ns, NULL) != BIDE_OK)
+        fail("bad scenario", "policy or target");
+}
+
+static struct bide_verdict begin(struct world *w, struct bide_call *call)
+{
+    w->request.seed++;
+    return bide_call_begin(call, &w->policy, &w->target, &w->request, w->now_ns);
+}
+
+/* A call that fails once, as an HTTP status says. */
+static struct bide_verdict begin_and_fail(struct world *w, struct bide_call *call, int status, struct bide_hint hint)
+{
+    struct bide_outcome outcome = bide_classify_http(status, NULL);
+    outcome.hint = hint;
+    struct bide_verdict v = begin(w, call);
+    return v.what == BIDE_START ? bide_call_outcome(call, v.attempt, &outcome, w->now_ns) : v;
+}
+
+static const struct bide_hint no_hint = {BIDE_HINT_NONE, 0};
+
+static struct bide_verdict without_key(struct world *w)
+{
+    w->policy.require_key = true;
+    w->request.safety = BIDE_UNSAFE;
+    make_target(w);
+    return begin(w, &w->call);
+}
+
+static struct bide_verdict unsafe_request(struct world *w)
+{
+    w->request.safety = BIDE_UNSAFE;
+    make_target(w);
+    return begin_and_fail(w, &w->call, 500, no_hint);
+}
+
+static struct bide_verdict told_to_stop(struct world *w)
+{
+    make_target(w);
+    return begin_and_fail(w, &w->call, 503, (struct bide_hint){BIDE_HINT_STOP, 0});
+}
+
+static struct bide_verdict told_nothing(struct world *w)
+{
+    w->policy.throttled_needs_hint = true;
+    make_target(w);
+    return begin_and_fail(w, &w->call, 429, no_hint);
+}
+
+static struct bide_verdict told_an_hour(struct world *w)
+{
+    make_target(w);
+    return begin_and_fail(w, &w->call, 429, (struct bide_hint){BIDE_HINT_WAIT, 60 * BIDE_MIN});
+}
+
+static struct bide_verdict below_a_retry(struct world *w)
+{
+    w->request.inbound.attempt = 2;
+    make_target(w);
+    return begin_and_fail(w, &w->call, 503, no_hint);
+}
+
+/* Begins calls, each ended by its failure if it may start, until one may not. */
+static struct bide_verdict until_refused(struct world *w, int status)
+{
+    struct bide_verdict v = {0};
+    w->policy.attempts_max = 1;
+    for (int i = 0; i < 1000 && (v.what != BIDE_GIVE_UP || v.attempt != 0); i++)
+        v = begin_and_fail(w, &w->call, status, no_hint);
+    return v;
+}
+
+static struct bide_verdict server_accepts_nothing(struct world *w)
+{
+    w->config.breaker.kind = BIDE_BREAKER_OFF;
+    w->config.throttle_k_milli = 2000;
+    make_target(w);
+    return until_refused(w, 503);
+}
+
+static struct bide_verdict one_in_flight(struct world *w)
+{
+    w->config.in_flight_max = 1;
+    make_target(w);
+    begin(w, &w->other);
+    return begin(w, &w->call);
+}
+
+static struct bide_verdict held_open(struct world *w)
+{
+    make_target(w);
+    bide_breaker_hold(&w->target, BIDE_HOLD_OPEN);
+    return begin(w, &w->call);
+}
+
+/* Opened by one failure, then the open time has passed: the next call is the probe. */
+static struct bide_verdict begin_probe(struct world *w)
+{
+    w->config.breaker.kind = BIDE_BREAKER_CONSECUTIVE;
+    w->config.breaker.consecutive = 1;
+    w->config.breaker.ramp_ns = 60 * BIDE_MIN;
+    w->policy.attempts_max = 1;
+    make_target(w);
+    begin_and_fail(w, &w->call, 503, no_hint);
+    w->now_ns += 2 * w->config.breaker.open_ns;
+    return begin(w, &w->other);
+}
+
+static struct bide_verdict probe_is_out(struct world *w)
+{
+    begin_probe(w);
+    return begin(w, &w->call);
+}
+
+static struct bide_verdict just_closed(struct world *w)
+{
+    static const struct bide_outcome fine = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
+    struct bide_verdict v = begin_probe(w);
+    bide_call_outcome(&w->other, v.attempt, &fine, w->now_ns);
+    return until_refused(w, 400);
+}
+
+static struct bide_verdict same_key_twice(struct world *w)
+{
+    w->config.key_retries = 1;
+    w->request.retry_key = bide_hash("segment 7", 9);
+    make_target(w);
+    begin_and_fail(w, &w->other, 503, no_hint);
+    return begin_and_fail(w, &w->call, 503, no_hint);
+}
+
+static struct bide_verdict nothing_left(struct world *w)
+{
+    w->config.budget.capacity_milli = 0;
+    make_target(w);
+    return begin_and_fail(w, &w->call, 503, no_hint);
+}
+
+static const struct {
+    enum bide_why why;
+    struct bide_verdict (*play)(struct world *w);
+} scenarios[] = {
+    {BIDE_WHY_KEY_REQUIRED, without_key},        {BIDE_WHY_NOT_REPEATABLE, unsafe_request},
+    {BIDE_WHY_SERVER_STOP, told_to_stop},        {BIDE_WHY_HINT_TOO_LONG, told_an_hour},
+    {BIDE_WHY_HINT_MISSING, told_nothing},       {BIDE_WHY_INNER_LAYER, below_a_retry},
+    {BIDE_WHY_THROTTLE, server_accepts_nothing}, {BIDE_WHY_IN_FLIGHT_FULL, one_in_flight},
+    {BIDE_WHY_BREAKER_OPEN, held_open},          {BIDE_WHY_BREAKER_PROBING, probe_is_out},
+    {BIDE_WHY_BREAKER_RAMPING, just_closed},     {BIDE_WHY_KEY_LIMIT, same_key_twice},
+    {BIDE_WHY_BUDGET_EMPTY, nothing_left},
+};
+
+static enum bide_gate gate_that_refused(const struct bide_target *target)
+{
+    unsigned gates = 0;
+    for (unsigned i = 0; i < BIDE_GATE_COUNT; i++)
+        if (bide_target_refused(target, (enum bide_gate)(1u << i)) > 0)
+            gates |= 1u << i;
+    return (enum bide_gate)gates;
+}
+
+/* The one gate that gives up with this why; 0: none does. */
+static enum bide_gate gate_of(enum bide_why why)
+{
+    for (size_t i = 0; i < LENGTH(scenarios); i++) {
+        if (scenarios[i].why != why)
+            continue;
+        struct world w = {.policy = policy_of(BIDE_PRESET_SERVICE),
+                          .config = config_of(BIDE_PRESET_SERVICE),
+                          .request.safety = BIDE_SAFE,
+                          .now_ns = 60 * BIDE_MIN};
+        struct bide_verdict v = scenarios[i].play(&w);
+        enum bide_gate gate = gate_that_refused(&w.target);
+        bool one = gate != 0 && ((unsigned)gate & ((unsigned)gate - 1)) == 0;
+        if (v.what != BIDE_GIVE_UP || v.why != why || !one)
+            fail("a scenario ends otherwise", bide_why_label(why));
+        return gate;
+    }
+    return (enum bide_gate)0;
+}
+
+static void whys(void)
+{
+    line("| why | sentence | gate |");
+    line("|---|---|---|");
+    for (unsigned i = 0; i < BIDE_WHY_COUNT; i++) {
+        enum bide_gate gate = gate_of((enum bide_why)i);
+        line("| `%s` | %s | %s |", bide_why_label((enum bide_why)i), bide_why_text((enum bide_why)i),
+             gate != 0 ? bide_gate_label(gate) : "");
+    }
+}
+
+static void gates(void)
+{
+    line("| gate | bit | observed by | gives up with |");
+    line("|---|---|---|---|");
+    for (unsigned i = 0; i < BIDE_GATE_COUNT; i++) {
+        enum bide_gate gate = (enum bide_gate)(1u << i);
+        struct word list = word("%s", "");
+        for (unsigned why = 0; why < BIDE_WHY_COUNT; why++)
+            if (gate_of((enum bide_why)why) == gate)
+                append(&list, " ", word("`%s`", bide_why_label((enum bide_why)why)).text);
+        line("| %s | 0x%03x | %s | %s |", bide_gate_label(gate), 1u << i,
+             (1u << i) & BIDE_POLICY_GATES ? "policy" : "target", list.text);
+    }
+}
+
+/* ---- classification ---- */
+
+static struct word flags_of(uint32_t flags)
+{
+    static const char *const names[] = {"timed_out", "unavailable", "once", "fresh", "body_spent", "key_409"};
+    struct word w = word("%s", "");
+    for (size_t i = 0; i < LENGTH(names); i++)
+        if (flags & 1u << i)
+            append(&w, " ", names[i]);
+    return w;
+}
+
+static struct word outcome_cells(struct bide_outcome o)
+{
+    return word("%s | %s | %s", bide_kind_label(o.kind), bide_reach_label(o.reach), flags_of(o.flags).text);
+}
+
+typedef struct bide_outcome classifier(int number, const struct bide_rules *rules);
+
+/* Numbers in a row that mean the same are one row. */
+static void ranges(const char *title, classifier *classify, int first, int last)
+{
+    line("| %s | kind | reach | flags |", title);
+    line("|---|---|---|---|");
+    for (int from = first, to; from <= last; from = to + 1) {
+        struct word mine = outcome_cells(classify(from, NULL));
+        for (to = from; to < last && strcmp(outcome_cells(classify(to + 1, NULL)).text, mine.text) == 0;)
+            to++;
+        struct word span = to > from ? word("%d–%d", from, to) : word("%d", from);
+        line("| %s | %s |", span.text, mine.text);
+    }
+}
+
+static void http(void)
+{
+    ranges("status", bide_classify_http, 100, 599);
+}
+
+static void exits(void)
+{
+    ranges("exit status", bide_classify_exit, 0, 255);
+}
+
+struct named {
+    const char *name;
+    int number;
+    bool done;
+};
+
+/* As alike, for names of numbers. */
+static bool same_meaning(classifier *classify, struct named *first, const struct named *end, struct word *list)
+{
+    struct word mine = outcome_cells(classify(first->number, NULL));
+    *list = word("%s", "");
+    for (struct named *n = first; n < end && strlen(list->text) < LIST_MOST; n++)
+        if (!n->done && strcmp(mine.text, outcome_cells(classify(n->number, NULL)).text) == 0) {
+            append(list, " ", n->name);
+            n->done = true;
+        }
+    return list->text[0] != '\0';
+}
+
+static void names(const char *title, classifier *classify, struct named *table, size_t count)
+{
+    struct word list;
+    line("| %s | kind | reach | flags |", title);
+    line("|---|---|---|---|");
+    for (struct named *n = table; n < table + count; n++)
+        while (same_meaning(classify, n, table + count, &list))
+            line("| %s | %s |", list.text, outcome_cells(classify(n->number, NULL)).text);
+}
+
+#define NAMED(number)                                                                                                  \
+    {                                                                                                                  \
+#number, number, false                                                                                         \
+    }
+
+static void grpc(void)
+{
+    static struct named codes[] = {
+        {"OK (0)", 0, false},
+        {"CANCELLED (1)", 1, false},
+        {"UNKNOWN (2)", 2, false},
+        {"INVALID_ARGUMENT (3)", 3, false},
+        {"DEADLINE_EXCEEDED (4)", 4, false},
+        {"NOT_FOUND (5)", 5, false},
+        {"ALREADY_EXISTS (6)", 6, false},
+        {"PERMISSION_DENIED (7)", 7, false},
+        {"RESOURCE_EXHAUSTED (8)", 8, false},
+        {"FAILED_PRECONDITION (9)", 9, false},
+        {"ABORTED (10)", 10, false},
+        {"OUT_OF_RANGE (11)", 11, false},
+        {"UNIMPLEMENTED (12)", 12, false},
+        {"INTERNAL (13)", 13, false},
+        {"UNAVAILABLE (14)", 14, false},
+        {"DATA_LOSS (15)", 15, false},
+        {"UNAUTHENTICATED (16)", 16, false},
+    };
+    names("code", bide_classify_grpc, codes, LENGTH(codes));
+}
+
+static void errnos(void)
+{
+    static struct named numbers[] = {
+        {"0", 0, false},   NAMED(ECONNREFUSED), NAMED(EHOSTUNREACH), NAMED(ENETUNREACH),  NAMED(EHOSTDOWN),
+        NAMED(ENETDOWN),   NAMED(ENONET),       NAMED(ETIMEDOUT),    NAMED(EAGAIN),       NAMED(EINPROGRESS),
+        NAMED(ECONNRESET), NAMED(ECONNABORTED), NAMED(ENETRESET),    NAMED(EPIPE),        NAMED(EADDRNOTAVAIL),
+        NAMED(EADDRINUSE), NAMED(EMFILE),       NAMED(ENFILE),       NAMED(ENOBUFS),      NAMED(ENOMEM),
+        NAMED(EINTR),      NAMED(ECANCELED),    NAMED(EACCES),       NAMED(EPERM),        NAMED(EBADF),
+        NAMED(EINVAL),     NAMED(ENOENT),       NAMED(EPROTO),       NAMED(EAFNOSUPPORT), NAMED(EPROTONOSUPPORT),
+        NAMED(EPROTOTYPE), NAMED(EISCONN),      NAMED(ENOTCONN),     NAMED(EALREADY),     NAMED(EMSGSIZE),
+        NAMED(EOPNOTSUPP),
+    };
+    names("errno", bide_classify_errno, numbers, LENGTH(numbers));
+}
+
+static void dns(void)
+{
+    static struct named numbers[] = {
+        {"0", 0, false},     NAMED(EAI_AGAIN),    NAMED(EAI_MEMORY),   NAMED(EAI_SYSTEM), NAMED(EAI_INTR),
+        NAMED(EAI_CANCELED), NAMED(EAI_NONAME),   NAMED(EAI_FAIL),     NAMED(EAI_FAMILY), NAMED(EAI_SOCKTYPE),
+        NAMED(EAI_SERVICE),  NAMED(EAI_BADFLAGS), NAMED(EAI_OVERFLOW),
+    };
+    names("`getaddrinfo` says", bide_classify_dns, numbers, LENGTH(numbers));
+}
+
+/* ---- requests and sizes ---- */
+
+static void methods(void)
+{
+    static const char *const all[] = {"GET",    "HEAD", "OPTIONS", "TRACE",   "QUERY", "PUT",
+                                      "DELETE", "POST", "PATCH",   "CONNECT", "get"};
+    line("| method | safety |");
+    line("|---|---|");
+    for (size_t i = 0; i < LENGTH(all); i++)
+        line("| %s | %s |", all[i], safeties[bide_method_safety(all[i], strlen(all[i]))]);
+}
+
+static void sizes(void)
+{
+    line("| struct | bytes |");
+    line("|---|---|");
+#define SIZE(name) line("| `struct %s` | %zu |", #name, sizeof(struct name));
+    SIZE(bide_call)
+    SIZE(bide_target)
+    SIZE(bide_target_config)
+    SIZE(bide_policy)
+    SIZE(bide_request)
+    SIZE(bide_outcome)
+    SIZE(bide_verdict)
+#undef SIZE
+}
+
+static const struct {
+    const char *name;
+    void (*print)(void);
+} tables[] = {
+    {"preset-list", preset_list},
+    {"preset-waits", preset_waits},
+    {"preset-hints", preset_hints},
+    {"preset-rules", preset_rules},
+    {"preset-tokens", preset_tokens},
+    {"preset-windows", preset_windows},
+    {"preset-gates", preset_gates},
+    {"policy-fields", policy_fields},
+    {"policy-contradictions", policy_contradictions},
+    {"config-fields", config_fields},
+    {"config-contradictions", config_contradictions},
+    {"budget-fields", budget_fields},
+    {"breaker-fields", breaker_fields},
+    {"backoff-windows", backoff_windows},
+    {"whys", whys},
+    {"gates", gates},
+    {"http", http},
+    {"grpc", grpc},
+    {"exits", exits},
+    {"errnos", errnos},
+    {"dns", dns},
+    {"methods", methods},
+    {"sizes", sizes},
+};
+
+int main(int count, char **words)
+{
+    for (size_t i = 0; i < LENGTH(tables); i++)
+        if (count < 2)
+            puts(tables[i].name);
+        else if (strcmp(words[1], tables[i].name) == 0) {
+            tables[i].print();
+            return 0;
+        }
+    if (count >= 2)
+        fail("no such table", words[1]);
+    return 0;
+}
