@@ -300,27 +300,20 @@ static bool has_failed(struct bide_target *t, const struct bide_breaker_config *
 }
 
 /* In good times a ring without failures, and no failures in a row, are only read. */
-static void note_healthy(struct bide_target *t, const struct core_ballot *b, uint32_t hot, int64_t now_ns)
+static void note_healthy(struct bide_target *t, const struct core_ballot *b, enum bide_breaker_kind kind,
+                         int64_t now_ns)
 {
     struct bide_breaker_config c;
-    switch (core_hot_breaker(hot)) {
-    case BIDE_BREAKER_TIME_WINDOW:
-        if (!core_window_is_fresh(&t->votes, now_ns)) {
-            core_breaker_config(t, &c);
+    core_breaker_config(t, &c);
+    if (kind == BIDE_BREAKER_TIME_WINDOW) {
+        if (!core_window_is_fresh(&t->votes, now_ns))
             core_window_turn(core_window(&t->votes, c.window_ns), totals(t), now_ns);
-        }
         core_add(&t->lane[b->lane].healthy, 1);
-        return;
-    case BIDE_BREAKER_COUNT_WINDOW:
-        core_breaker_config(t, &c);
+    } else if (kind == BIDE_BREAKER_COUNT_WINDOW) {
         if (core_load(&t->votes.edge_ns) < c.count_window || ring_failures(t) > 0)
             ring_vote(t, c.count_window, false);
-        return;
-    case BIDE_BREAKER_CONSECUTIVE:
-        if (core_load(&t->failures) > 0)
-            core_store(&t->failures, 0);
-        return;
-    case BIDE_BREAKER_OFF: return;
+    } else if (core_load(&t->failures) > 0) {
+        core_store(&t->failures, 0);
     }
 }
 
@@ -334,7 +327,7 @@ void core_breaker_vote(struct bide_target *t, const struct core_ballot *b, uint3
     else if (unpack(word).state != BIDE_BREAKER_CLOSED)
         return; /* let through by observe mode, or held by hand */
     else if (b->vote == CORE_VOTE_HEALTHY)
-        note_healthy(t, b, hot, now_ns);
+        note_healthy(t, b, core_hot_breaker(hot), now_ns);
     else if (b->vote == CORE_VOTE_FAILURE) {
         struct bide_breaker_config c; /* only what evidence needs */
         core_config_part(t, &c, offsetof(struct bide_target_config, breaker),

@@ -56,14 +56,19 @@ CORE_INLINE uint32_t live_bit(const struct bide_call *c, uint32_t attempt)
     return place < core_round_size(c) ? core_in_flight(c) & 1u << place : 0;
 }
 
-/* The next attempt takes this place in the round; 0 begins one. */
-CORE_INLINE void join_round(struct bide_call *c, uint32_t place, int64_t now_ns)
+static void begin_round(struct bide_call *c, int64_t now_ns)
 {
-    if (place == 0)
-        c->round_ns = now_ns;
-    else
-        c->hedge_us[place - 1] = (uint32_t)core_min((now_ns - c->round_ns) / BIDE_US, UINT32_MAX);
-    c->live = (uint8_t)((place + 1) << 4 | (place == 0 ? 0 : core_in_flight(c)) | 1u << place);
+    c->round_ns = now_ns;
+    c->live = ONE_IN_FLIGHT;
+    c->attempt++;
+}
+
+/* A hedge takes the next place in the round. */
+static void join_round(struct bide_call *c, int64_t now_ns)
+{
+    uint32_t place = core_round_size(c);
+    c->hedge_us[place - 1] = (uint32_t)core_min((now_ns - c->round_ns) / BIDE_US, UINT32_MAX);
+    c->live = (uint8_t)((place + 1) << 4 | core_in_flight(c) | 1u << place);
     c->attempt++;
 }
 
@@ -134,10 +139,9 @@ static int64_t hedge_due(const struct core_event *e)
     return due < e->call->deadline_ns ? due : BIDE_NEVER;
 }
 
-CORE_INLINE struct bide_verdict started(struct core_event *e, uint32_t place, enum bide_why why)
+static struct bide_verdict started(struct core_event *e, enum bide_why why)
 {
     struct bide_call *c = e->call;
-    join_round(c, place, e->now_ns);
     core_spend(c);
     c->state = CORE_RUNNING;
     c->wake_ns = hedge_due(e);
@@ -153,10 +157,10 @@ static struct bide_verdict start(struct core_event *e)
     enum bide_why refused = admit(e);
     if (refused != BIDE_WHY_NOTHING)
         return core_give_up(e, refused);
-    if (c->attempt > 0)
-        return started(e, 0, BIDE_WHY_RETRY);
-    note_first(e);
-    return started(e, 0, BIDE_WHY_FIRST_ATTEMPT);
+    if (c->attempt == 0)
+        note_first(e);
+    begin_round(c, e->now_ns);
+    return started(e, c->attempt == 1 ? BIDE_WHY_FIRST_ATTEMPT : BIDE_WHY_RETRY);
 }
 
 /* The server asked another call for quiet until then. */
@@ -487,8 +491,10 @@ static enum bide_why hedge_refused(struct core_event *e)
 static struct bide_verdict hedge(struct core_event *e)
 {
     enum bide_why refused = hedge_refused(e);
-    if (refused == BIDE_WHY_NOTHING)
-        return started(e, core_round_size(e->call), BIDE_WHY_HEDGE);
+    if (refused == BIDE_WHY_NOTHING) {
+        join_round(e->call, e->now_ns);
+        return started(e, BIDE_WHY_HEDGE);
+    }
     core_set(e->call, CORE_NO_HEDGE);
     e->call->wake_ns = BIDE_NEVER;
     return core_verdict(e, BIDE_NONE, refused);

@@ -131,13 +131,9 @@ CORE_INLINE struct core_charge core_charge_of(const struct bide_call *c)
 }
 
 /* The attempt starts: what it was charged is spent. */
-CORE_INLINE void core_spend(struct bide_call *c)
-{
-    core_clear(c, CORE_KEY_TAKEN);
-    if (core_charge_of(c).kind != BIDE_BUDGET_CONCURRENCY)
-        core_clear(c, CORE_CHARGED);
-}
+void core_spend(struct bide_call *c);
 
+/* What was taken comes back. */
 void core_give_charge_back(struct core_event *e);
 void core_give_key_back(struct core_event *e, uint32_t tick);
 

@@ -18,6 +18,13 @@ bool core_refuses(struct core_event *e, enum bide_gate gate)
     return false;
 }
 
+void core_spend(struct bide_call *c)
+{
+    core_clear(c, CORE_KEY_TAKEN);
+    if (core_charge_of(c).kind != BIDE_BUDGET_CONCURRENCY)
+        core_clear(c, CORE_CHARGED);
+}
+
 void core_give_charge_back(struct core_event *e)
 {
     if (!core_has(e->call, CORE_CHARGED))
@@ -38,11 +45,11 @@ void core_give_key_back(struct core_event *e, uint32_t tick)
 static bool take_charge(struct core_event *e, const struct bide_outcome *why)
 {
     struct bide_call *c = e->call;
-    struct core_charge held = core_charge_of(c), charge;
+    struct core_charge charge;
     if (!core_budget_take(e->target, why, e->now_ns, &charge))
         return false;
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
-        charge.amount = core_has(c, CORE_CHARGED) && held.kind == charge.kind ? held.amount + 1 : 1;
+        charge.amount = core_has(c, CORE_CHARGED) ? c->charge + 1 : 1;
     else
         core_give_charge_back(e); /* a reload changed the kind: places held under the old one */
     core_clear(c, 3u << CORE_CHARGE_SHIFT);
@@ -82,7 +89,7 @@ void core_take_back(struct core_event *e, uint32_t attempt)
 bool core_key_refuses(struct core_event *e, uint32_t *tick)
 {
     struct bide_call *c = e->call;
-    if (c->key == 0 || !e->target)
+    if (c->key == 0)
         return false;
     if (!core_key_take(e->target, c->key, e->now_ns, tick))
         return core_refuses(e, BIDE_GATE_KEY_LIMIT);

@@ -430,7 +430,7 @@ static void the_stamp_may_wrap_after_eighteen_years(void **state)
 static void a_bucket_untouched_for_ten_years_earns_nothing(void **state)
 {
     struct bide_budget_config budget = ten;
-    const int64_t year_ns = 365 * 24 * 60 * BIDE_MIN;
+    const int64_t year_ns = BIDE_MIN * 60 * 24 * 365;
     (void)state;
     budget.initial_milli = 0;
     budget.earn_per_minute_milli = 1000;

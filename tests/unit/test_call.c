@@ -136,8 +136,8 @@ static void assert_verdict(struct bide_verdict got, struct bide_verdict want)
 #define VERDICT(w, y, n, wake, cut, connect)                                                                           \
     (struct bide_verdict)                                                                                              \
     {                                                                                                                  \
-        .what = BIDE_##w, .why = BIDE_WHY_##y, .attempt = n, .wake_ns = wake, .attempt_deadline_ns = cut,              \
-        .connect_deadline_ns = connect                                                                                 \
+        .what = BIDE_##w, .why = BIDE_WHY_##y, .attempt = (n), .wake_ns = (wake), .attempt_deadline_ns = (cut),        \
+        .connect_deadline_ns = (connect)                                                                               \
     }
 #define NEVER BIDE_NEVER
 
@@ -1487,14 +1487,16 @@ static void walk(const struct bide_request *request, bool long_way, struct bide_
         1u << 13; /* a flag of call.c that has no meaning here, but keeps a success from being plain */
     policy.hedges_max = long_way;
     open_target();
+    begin_as(request, T0);
+    report(1, good, T0); /* begins the slot of the breaker's window: never plain */
     said[0] = begin_as(request, T0);
-    said[1] = report(1, refused, T0 + S);
-    said[2] = wake(T0 + S + 100 * MS);
+    said[1] = report(1, refused, T0 + 200 * MS);
+    said[2] = wake(T0 + 300 * MS);
     call.flags = (uint16_t)(call.flags | (long_way ? no_hedge : 0));
-    said[3] = report(2, good, T0 + 2 * S);
-    begin_as(request, T0 + 3 * S);
+    said[3] = report(2, good, T0 + 400 * MS);
+    begin_as(request, T0 + 400 * MS);
     call.flags = (uint16_t)(call.flags | (long_way ? no_hedge : 0));
-    assert_verdict(report(1, good, T0 + 4 * S), VERDICT(DONE, SUCCEEDED, 1, NEVER, NEVER, NEVER));
+    assert_verdict(report(1, good, T0 + 500 * MS), VERDICT(DONE, SUCCEEDED, 1, NEVER, NEVER, NEVER));
 }
 
 static void the_short_ways_end_where_the_long_ones_do(void **state)

@@ -228,7 +228,7 @@ static void seed_001_an_uncapped_wait_would_be_twelve_days_and_the_cap_makes_it_
     policy.cap_ns = BIDE_DURATION_MAX;
     int64_t uncapped_ns = bide_backoff_envelope(&policy, (struct bide_step){.step = 20});
     assert_int_equal(uncapped_ns, 1048576 * S);
-    assert_int_equal(uncapped_ns / (24 * 60 * BIDE_MIN), 12);
+    assert_int_equal(uncapped_ns / (BIDE_MIN * 60 * 24), 12);
 }
 
 /* base 200 ms, cap 30 s. The document says "attempt 8: 30 s (capped)"; by its own list it is 25.6 s, and the ninth is
