@@ -25,7 +25,7 @@
 
 /* ---- lines and words ---- */
 
-static void fail(const char *what, const char *which)
+_Noreturn static void fail(const char *what, const char *which)
 {
     fprintf(stderr, "doc_tables: %s: %s\n", what, which);
     exit(1);
@@ -389,27 +389,21 @@ static const struct field breaker_table[] = {
 
 static int64_t value_of(const void *base, const struct field *f)
 {
-    const char *at = (const char *)base + f->offset;
-    int64_t wide;
-    uint32_t narrow;
-    bool flag;
-    memcpy(&wide, at, f->type == TIME ? sizeof wide : 0);
-    memcpy(&narrow, at, f->type != TIME && f->type != FLAG ? sizeof narrow : 0);
-    memcpy(&flag, at, f->type == FLAG ? sizeof flag : 0);
-    return f->type == TIME ? wide : f->type == FLAG ? flag : narrow;
+    const void *at = (const char *)base + f->offset;
+    if (f->type == TIME)
+        return *(const int64_t *)at;
+    return f->type == FLAG ? *(const bool *)at : *(const uint32_t *)at;
 }
 
 static void set_value(void *base, const struct field *f, int64_t value)
 {
-    char *at = (char *)base + f->offset;
-    uint32_t narrow = (uint32_t)value;
-    bool flag = value != 0;
+    void *at = (char *)base + f->offset;
     if (f->type == TIME)
-        memcpy(at, &value, sizeof value);
+        *(int64_t *)at = value;
     else if (f->type == FLAG)
-        memcpy(at, &flag, sizeof flag);
+        *(bool *)at = value != 0;
     else
-        memcpy(at, &narrow, sizeof narrow);
+        *(uint32_t *)at = (uint32_t)value;
 }
 
 static struct word shown(const struct field *f, int64_t value)
@@ -467,7 +461,7 @@ static struct word wanted(const struct field *f, bool policy)
     if (limit != NULL)
         *limit = '\0';
     if (more != NULL)
-        strcpy(more, ")");
+        more[0] = ')', more[1] = '\0';
     return w;
 }
 
@@ -907,25 +901,23 @@ static void names(const char *title, classifier *classify, struct named *table, 
 
 static void grpc(void)
 {
-    static struct named codes[] = {
-        {"OK (0)", 0, false},
-        {"CANCELLED (1)", 1, false},
-        {"UNKNOWN (2)", 2, false},
-        {"INVALID_ARGUMENT (3)", 3, false},
-        {"DEADLINE_EXCEEDED (4)", 4, false},
-        {"NOT_FOUND (5)", 5, false},
-        {"ALREADY_EXISTS (6)", 6, false},
-        {"PERMISSION_DENIED (7)", 7, false},
-        {"RESOURCE_EXHAUSTED (8)", 8, false},
-        {"FAILED_PRECONDITION (9)", 9, false},
-        {"ABORTED (10)", 10, false},
-        {"OUT_OF_RANGE (11)", 11, false},
-        {"UNIMPLEMENTED (12)", 12, false},
-        {"INTERNAL (13)", 13, false},
-        {"UNAVAILABLE (14)", 14, false},
-        {"DATA_LOSS (15)", 15, false},
-        {"UNAUTHENTICATED (16)", 16, false},
-    };
+    static struct named codes[] = {{"OK (0)", 0, false},
+                                   {"CANCELLED (1)", 1, false},
+                                   {"UNKNOWN (2)", 2, false},
+                                   {"INVALID_ARGUMENT (3)", 3, false},
+                                   {"DEADLINE_EXCEEDED (4)", 4, false},
+                                   {"NOT_FOUND (5)", 5, false},
+                                   {"ALREADY_EXISTS (6)", 6, false},
+                                   {"PERMISSION_DENIED (7)", 7, false},
+                                   {"RESOURCE_EXHAUSTED (8)", 8, false},
+                                   {"FAILED_PRECONDITION (9)", 9, false},
+                                   {"ABORTED (10)", 10, false},
+                                   {"OUT_OF_RANGE (11)", 11, false},
+                                   {"UNIMPLEMENTED (12)", 12, false},
+                                   {"INTERNAL (13)", 13, false},
+                                   {"UNAVAILABLE (14)", 14, false},
+                                   {"DATA_LOSS (15)", 15, false},
+                                   {"UNAUTHENTICATED (16)", 16, false}};
     names("code", bide_classify_grpc, codes, LENGTH(codes));
 }
 
@@ -939,18 +931,16 @@ static void errnos(void)
         NAMED(EINTR),      NAMED(ECANCELED),    NAMED(EACCES),       NAMED(EPERM),        NAMED(EBADF),
         NAMED(EINVAL),     NAMED(ENOENT),       NAMED(EPROTO),       NAMED(EAFNOSUPPORT), NAMED(EPROTONOSUPPORT),
         NAMED(EPROTOTYPE), NAMED(EISCONN),      NAMED(ENOTCONN),     NAMED(EALREADY),     NAMED(EMSGSIZE),
-        NAMED(EOPNOTSUPP),
-    };
+        NAMED(EOPNOTSUPP)};
     names("errno", bide_classify_errno, numbers, LENGTH(numbers));
 }
 
 static void dns(void)
 {
-    static struct named numbers[] = {
-        {"0", 0, false},     NAMED(EAI_AGAIN),    NAMED(EAI_MEMORY),   NAMED(EAI_SYSTEM), NAMED(EAI_INTR),
-        NAMED(EAI_CANCELED), NAMED(EAI_NONAME),   NAMED(EAI_FAIL),     NAMED(EAI_FAMILY), NAMED(EAI_SOCKTYPE),
-        NAMED(EAI_SERVICE),  NAMED(EAI_BADFLAGS), NAMED(EAI_OVERFLOW),
-    };
+    static struct named numbers[] = {{"0", 0, false},    NAMED(EAI_AGAIN),    NAMED(EAI_MEMORY),  NAMED(EAI_SYSTEM),
+                                     NAMED(EAI_INTR),    NAMED(EAI_CANCELED), NAMED(EAI_NONAME),  NAMED(EAI_FAIL),
+                                     NAMED(EAI_FAMILY),  NAMED(EAI_SOCKTYPE), NAMED(EAI_SERVICE), NAMED(EAI_BADFLAGS),
+                                     NAMED(EAI_OVERFLOW)};
     names("`getaddrinfo` says", bide_classify_dns, numbers, LENGTH(numbers));
 }
 

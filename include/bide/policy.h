@@ -136,7 +136,7 @@ struct bide_policy {
     bool jitter_past_cap;      /* proportional jitter may exceed the cap (gRPC) */
     bool long_poll;            /* when the budget is empty, wait the backoff before giving up, so that a polling loop
                                     does not spin (AWS 2.1) */
-    bool reserved_flags_[3];
+    bool reserved_flags_[7];
     uint64_t reserved_[6]; /* zero; room to grow without changing the size */
 };
 

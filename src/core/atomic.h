@@ -1,8 +1,8 @@
 /* atomic.h - the few atomic operations of the engine, on plain 64-bit words.
  *
  * Public structs hold no _Atomic, so that C++ can include them and any memory can carry them; the builtins do the rest.
- * Relaxed order is enough for evidence and for words that decide by themselves; only the swap of a configuration
- * publishes other words, and says so with acquire and release.
+ * Relaxed order is enough for evidence and for words that decide by themselves; what publishes other words (a swapped
+ * configuration, the claim to write one) says so with acquire and release.
  *
  * BIDE_INJECT_CAS (test builds) lets these fail on demand, as they do when another thread was faster. */
 #ifndef CORE_ATOMIC_H
@@ -50,7 +50,7 @@ static inline bool core_cas(uint64_t *word, uint64_t *expected, uint64_t desired
         return false;
     }
 #endif
-    return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 /* Is it still what was seen before the loads in between? */

@@ -44,7 +44,8 @@ static inline int64_t envelope(const struct bide_policy *p, struct bide_step ste
     case BIDE_BACKOFF_EXPONENTIAL: return exponential(p, step);
     case BIDE_BACKOFF_LINEAR: return core_min(p->cap_ns, core_product(base_of(p, step), (int64_t)step.step + 1));
     case BIDE_BACKOFF_FIXED: return core_min(p->cap_ns, base_of(p, step));
-    case BIDE_BACKOFF_NONE: break;
+    case BIDE_BACKOFF_NONE:
+    default: break;
     }
     return 0;
 }
@@ -85,7 +86,8 @@ static inline struct bide_window jittered(const struct bide_policy *p, struct bi
         return (struct bide_window){core_share(e, p->jitter_lo_permille, 1000),
                                     core_share(e, p->jitter_hi_permille, 1000)};
     case BIDE_JITTER_ADDITIVE: return additive(p, e);
-    case BIDE_JITTER_NONE: break;
+    case BIDE_JITTER_NONE:
+    default: break;
     }
     return (struct bide_window){e, e};
 }

@@ -294,7 +294,8 @@ static bool has_failed(struct bide_target *t, const struct bide_breaker_config *
     case BIDE_BREAKER_TIME_WINDOW: return time_window_failed(t, c, now_ns);
     case BIDE_BREAKER_COUNT_WINDOW: return count_window_failed(t, c);
     case BIDE_BREAKER_CONSECUTIVE: return core_add(&t->failures, 1) >= c->consecutive;
-    case BIDE_BREAKER_OFF: break;
+    case BIDE_BREAKER_OFF:
+    default: break;
     }
     return false;
 }
@@ -373,7 +374,8 @@ static bool without_failures(const struct bide_target *t, const struct bide_brea
     case BIDE_BREAKER_TIME_WINDOW: return in_window(t, core_window(&t->votes, c->window_ns), now_ns).count == 0;
     case BIDE_BREAKER_COUNT_WINDOW: return ring_failures(t) == 0;
     case BIDE_BREAKER_CONSECUTIVE: return core_load(&t->failures) == 0;
-    case BIDE_BREAKER_OFF: break;
+    case BIDE_BREAKER_OFF:
+    default: break;
     }
     return true;
 }

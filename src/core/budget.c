@@ -197,7 +197,8 @@ bool core_budget_take(struct bide_target *t, const struct bide_outcome *why, int
     case BIDE_BUDGET_TOKENS: charge->amount = price(&c, why); return take_tokens(t, &c, charge->amount, now_ns);
     case BIDE_BUDGET_WINDOW: return take_window(t, &c, now_ns, &charge->amount);
     case BIDE_BUDGET_CONCURRENCY: charge->amount = 1; return take_concurrency(t, &c);
-    case BIDE_BUDGET_NONE: break;
+    case BIDE_BUDGET_NONE:
+    default: break;
     }
     return true;
 }
@@ -262,7 +263,8 @@ int64_t bide_budget_left_milli(const struct bide_target *t, int64_t now_ns)
         return 1000 * core_max(0, (int64_t)(allowance(&c, n.requests) - n.retries));
     case BIDE_BUDGET_CONCURRENCY:
         return 1000 * core_max(0, (int64_t)(concurrency_limit(t, &c) - core_load(&t->retries)));
-    case BIDE_BUDGET_NONE: break;
+    case BIDE_BUDGET_NONE:
+    default: break;
     }
     return INT64_MAX;
 }

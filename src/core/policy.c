@@ -415,6 +415,8 @@ static uint64_t reserved_of(const struct bide_policy *p)
     uint64_t all = 0;
     for (size_t i = 0; i < COUNT(p->reserved_); i++)
         all |= p->reserved_[i];
+    for (size_t i = 0; i < COUNT(p->reserved_flags_); i++)
+        all |= p->reserved_flags_[i];
     return all;
 }
 

@@ -1,22 +1,11 @@
 /* random.c - chance as a function of (seed, draw, purpose): see random.h. */
 #include "random.h"
 
-#define GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / phi: the Weyl step of SplitMix64 */
-
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 30;
-    x *= UINT64_C(0xbf58476d1ce4e5b9);
-    x ^= x >> 27;
-    x *= UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 /* Number `name` of the SplitMix64 stream that starts at the seed. */
 uint64_t core_random(struct core_chance chance)
 {
     uint64_t name = (uint64_t)chance.draw << 8 | (uint64_t)chance.purpose;
-    return mix(chance.seed + name * GOLDEN);
+    return core_mix(chance.seed + name * CORE_GOLDEN);
 }
 
 /* The upper half of the 128-bit product, from 32-bit parts: wasm32 has no wide multiply without an import. */
@@ -37,7 +26,7 @@ uint64_t core_uniform(struct core_chance chance, uint64_t most)
     if (x * range < range) {
         uint64_t unfair = (UINT64_MAX - most) % range; /* 2^64 mod range */
         while (x * range < unfair)
-            x = mix(x + GOLDEN);
+            x = core_mix(x + CORE_GOLDEN);
     }
     return product_high(x, range);
 }

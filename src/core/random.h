@@ -17,6 +17,18 @@ enum core_purpose {
     CORE_FOR_THROTTLE,
 };
 
+#define CORE_GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / phi: the Weyl step of SplitMix64 */
+
+/* The finaliser of SplitMix64: every bit of the input moves about half of the output. */
+static inline uint64_t core_mix(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
 struct core_chance {
     uint64_t seed;
     uint32_t draw; /* usually the attempt */

@@ -1,6 +1,7 @@
 /* request.c - what can be told of a request by its method, and a hash for names and retry keys. */
 #include <bide/request.h>
 
+#include "random.h"
 #include "text.h"
 
 /* RFC 9110 9.2.1 (safe) and 9.2.2 (idempotent); QUERY is safe by draft-ietf-httpbis-safe-method-w-body. What is not
@@ -29,8 +30,6 @@ uint64_t bide_hash(const void *bytes, size_t length)
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < length; i++)
         hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
-    hash = (hash ^ (hash >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    hash = (hash ^ (hash >> 27)) * UINT64_C(0x94d049bb133111eb);
-    hash ^= hash >> 31;
+    hash = core_mix(hash);
     return hash + (hash == 0); /* 0 means "no key" */
 }

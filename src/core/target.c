@@ -143,7 +143,7 @@ enum bide_err bide_target_configure(struct bide_target *target, const struct bid
     if (!claim(target, now_ns))
         return BIDE_ERR_BUSY;
     swap(target, config, now_ns);
-    core_store(&target->claim, 0);
+    __atomic_store_n(&target->claim, 0, __ATOMIC_RELEASE);
     return BIDE_OK;
 }
 

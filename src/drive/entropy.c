@@ -21,13 +21,13 @@
 #include <bide/clock.h>
 #include <bide/entropy.h>
 
+#include "core/random.h"
+
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
-
-#define GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / phi: the Weyl step of SplitMix64 */
 
 struct generator {
     uint64_t epoch; /* 0: never seeded */
@@ -42,15 +42,6 @@ static uint64_t no_page;        /* only its address is used */
 static uint64_t epochs;         /* handed out so far, ancestors' included: a child's are always new to it */
 static uint32_t lanes;          /* handed out so far */
 static uint64_t fallback_draws; /* tells apart threads that seed in the same nanosecond */
-
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 30;
-    x *= UINT64_C(0xbf58476d1ce4e5b9);
-    x ^= x >> 27;
-    x *= UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
 
 static uint64_t rotate(uint64_t x, unsigned by)
 {
@@ -118,16 +109,16 @@ static void fill_by_circumstance(uint64_t *words, size_t count)
         (uint64_t)bide_now(),
         (uint64_t)wall.tv_sec * (uint64_t)BIDE_S + (uint64_t)wall.tv_nsec,
         (uint64_t)getpid() << 32 ^ (uint64_t)gettid(),
-        (uint64_t)(uintptr_t)&mine, /* thread */
-        (uint64_t)(uintptr_t)&wall, /* stack */
-        (uint64_t)(uintptr_t)&mix,  /* image */
+        (uint64_t)(uintptr_t)&mine,      /* thread */
+        (uint64_t)(uintptr_t)&wall,      /* stack */
+        (uint64_t)(uintptr_t)&bide_seed, /* image */
         __atomic_add_fetch(&fallback_draws, 1, __ATOMIC_RELAXED),
     };
-    uint64_t pool = GOLDEN;
+    uint64_t pool = CORE_GOLDEN;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        pool = mix(pool + known[i]) + GOLDEN;
+        pool = core_mix(pool + known[i]) + CORE_GOLDEN;
     for (size_t i = 0; i < count; i++)
-        words[i] = mix(pool += GOLDEN);
+        words[i] = core_mix(pool += CORE_GOLDEN);
 }
 
 static void seed(struct generator *g, uint64_t epoch)
@@ -136,7 +127,7 @@ static void seed(struct generator *g, uint64_t epoch)
     if (!fill_by_kernel(g->state, sizeof g->state))
         fill_by_circumstance(g->state, sizeof g->state / sizeof *g->state);
     if ((g->state[0] | g->state[1] | g->state[2] | g->state[3]) == 0)
-        g->state[0] = GOLDEN; /* the one state that xoshiro never leaves */
+        g->state[0] = CORE_GOLDEN; /* the one state that xoshiro never leaves */
     g->epoch = epoch;
     errno = saved;
 }
@@ -159,7 +150,7 @@ uint64_t bide_seed(void)
     if (mine.epoch != epoch)
         seed(&mine, epoch);
     uint64_t number = draw(&mine);
-    return number != 0 ? number : GOLDEN; /* 0 means "none" in a request */
+    return number != 0 ? number : CORE_GOLDEN; /* 0 means "none" in a request */
 }
 
 uint32_t bide_lane(void)

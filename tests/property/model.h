@@ -249,9 +249,11 @@ static void account_outcome(struct run *r, const struct event *e)
         forget_grant(r, e->call, false);
         r->inexact = true;
     }
-    if (e->outcome.kind == BIDE_KIND_OK)
-        earn(r,
-             m->paid && b->refund_permille > 0 ? (int64_t)m->cost * b->refund_permille / 1000 : b->earn_success_milli);
+    if (e->outcome.kind == BIDE_KIND_OK) {
+        int64_t refund = m->paid && b->refund_permille > 0 ? (int64_t)m->cost * b->refund_permille / 1000 : -1;
+        bool plain = refund < 0 || (r->inexact && refund < b->earn_success_milli);
+        earn(r, plain ? b->earn_success_milli : refund);
+    }
     if (has_a_price(r, e))
         r->level_milli -= r->level_milli < b->cost_failure_milli ? r->level_milli : b->cost_failure_milli;
 }

@@ -287,6 +287,30 @@ static void awkward_ranges_are_not_favoured_at_their_lower_end(void **state)
     }
 }
 
+/* 2^64 random numbers do not divide evenly among 3 * 2^61 waits: 8 to every 3. Without a second draw for the surplus,
+ * each third wait would come two times where its neighbours come three times. */
+#define UNEVEN (INT64_C(3) << 61)
+
+static int64_t scaled_without_rejection(uint64_t random)
+{
+    return (int64_t)((random >> 3) * 3 + ((random & 7) * 3 >> 3)); /* floor(random * UNEVEN / 2^64) */
+}
+
+static void no_wait_is_favoured_where_the_random_numbers_do_not_divide_evenly(void **state)
+{
+    struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 1 * S, 30 * S);
+    uint32_t counts[3] = {0}, naive[3] = {0};
+    uint64_t random = test_seed;
+    (void)state;
+    policy.base_ns = policy.cap_ns = UNEVEN - 1; /* more than the check allows; the arithmetic still holds */
+    for (size_t i = 0; i < DRAWS; i++) {
+        counts[bide_backoff_wait(&policy, (struct bide_step){.step = 0}, test_seed + i, 1) % 3]++;
+        naive[scaled_without_rejection(own_random(&random)) % 3]++;
+    }
+    assert_true(chi_square_accepts(counts, 3));
+    assert_false(chi_square_accepts(naive, 3));
+}
+
 /* -- decorrelated chains, against their conditional distribution --------------------------------------------------- */
 
 #define CHAIN 10
@@ -639,6 +663,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_jitter_never_moves),
         cmocka_unit_test(a_window_of_seven_nanoseconds_gives_each_its_seventh),
         cmocka_unit_test(awkward_ranges_are_not_favoured_at_their_lower_end),
+        cmocka_unit_test(no_wait_is_favoured_where_the_random_numbers_do_not_divide_evenly),
         cmocka_unit_test(decorrelated_waits_are_uniform_given_the_wait_before),
         cmocka_unit_test(decorrelated_aws_waits_follow_their_law_with_its_atom_at_the_cap),
         cmocka_unit_test(a_hinted_wait_is_uniform_over_its_upward_jitter),

@@ -385,6 +385,29 @@ static void decorrelated_jitter_reaches_from_the_base_to_three_times_the_wait_be
     assert_window(decorrelated_after(&policy, INT64_MAX), 1 * S, 20 * S);
 }
 
+static void decorrelated_jitter_never_falls_below_a_base_that_has_just_grown(void **state)
+{
+    struct bide_policy policy = plain(50 * MS, 20 * S);
+    (void)state;
+    policy.jitter = BIDE_JITTER_DECORRELATED;
+    policy.throttled_base_ns = 1 * S;
+    assert_valid(&policy);
+    /* a transient wait of 60 ms, then a 429 with its own base: three times 60 ms would lie below it */
+    assert_window(bide_backoff_window(&policy, (struct bide_step){1, true, 60 * MS}), 1 * S, 3 * S);
+    assert_window(bide_backoff_window(&policy, (struct bide_step){1, true, 2 * S}), 1 * S, 6 * S);
+}
+
+static void a_throttled_base_below_the_floor_is_refused(void **state)
+{
+    struct bide_policy policy = plain(100 * MS, 20 * S);
+    struct bide_problem problem;
+    (void)state;
+    policy.floor_ns = 80 * MS;
+    policy.throttled_base_ns = 50 * MS; /* every throttled wait would be exactly the floor */
+    assert_int_equal(bide_policy_check(&policy, &problem), BIDE_ERR_INVALID);
+    assert_string_equal(problem.field, "throttled_base_ns");
+}
+
 static void decorrelated_aws_is_cut_after_the_draw(void **state)
 {
     struct bide_policy policy = plain(1 * S, 20 * S);
@@ -544,6 +567,8 @@ int main(void)
         cmocka_unit_test(curl_waits_1_2_4_seconds_without_jitter_up_to_ten_minutes),
         cmocka_unit_test(equal_jitter_keeps_the_upper_half),
         cmocka_unit_test(decorrelated_jitter_reaches_from_the_base_to_three_times_the_wait_before),
+        cmocka_unit_test(decorrelated_jitter_never_falls_below_a_base_that_has_just_grown),
+        cmocka_unit_test(a_throttled_base_below_the_floor_is_refused),
         cmocka_unit_test(decorrelated_aws_is_cut_after_the_draw),
         cmocka_unit_test(decorrelated_jitter_with_base_and_cap_equal_still_spreads),
         cmocka_unit_test(additive_jitter_is_moved_down_so_that_it_neither_passes_nor_freezes_at_the_cap),

@@ -422,6 +422,18 @@ static void a_probe_comes_back_by_whatever_ends_its_call(void **state)
     }
 }
 
+static void a_probe_that_reported_is_a_probe_no_more(void **state)
+{
+    (void)state;
+    stage_call(PROBES, BIDE_BUDGET_TOKENS);
+    policy.hedges_max = 1;
+    assert_says(report(1, conflict, T0 + 2 * S), BIDE_WAIT, BIDE_WHY_CONFLICT);
+    bide_breaker_hold(&target, BIDE_HOLD_RELEASE); /* closed meanwhile */
+    struct bide_verdict v = wake(T0 + 2 * S);
+    assert_says(v, BIDE_START, BIDE_WHY_RETRY);
+    assert_int_equal(v.wake_ns, T0 + 2 * S); /* so it may be hedged */
+}
+
 static void a_call_whose_target_has_a_new_owner_leaves_it_alone(void **state)
 {
     enum event { OK, FAILED, PERMANENT, UNSENT, WAKE, CANCEL, EVENTS };
@@ -438,7 +450,7 @@ static void a_call_whose_target_has_a_new_owner_leaves_it_alone(void **state)
             case PERMANENT: report(call.attempt, hopeless, T0 + 5 * S); break;
             case UNSENT: report(call.attempt, unsent, T0 + 5 * S); break;
             case WAKE: wake(T0 + 5 * S); break;
-            case CANCEL: break;
+            case CANCEL:
             case EVENTS: break;
             }
             wake(T0 + 10 * S);
@@ -675,6 +687,8 @@ static void a_quantile_of_the_target_s_latency_sets_the_hedge_once_it_is_known(v
     for (int i = 0; i < 50; i++)
         core_latency_note(&target, 7 * MS);
     assert_in_range(begin(T0).wake_ns, T0 + 7 * MS, T0 + 9 * MS);
+    policy.hedge_quantile_permille = 0; /* not asked for */
+    assert_int_equal(begin(T0).wake_ns, T0 + 100 * MS);
 }
 
 static void a_hedge_that_never_went_out_costs_nothing_though_another_attempt_runs(void **state)
@@ -716,6 +730,38 @@ static void the_only_hedge_that_never_went_out_frees_its_place(void **state)
     assert_int_equal(target.retries, 1);
     cancel(T0 + S);
     assert_nothing_held();
+}
+
+static void what_came_back_unsent_is_not_refunded_again(void **state)
+{
+    (void)state;
+    open_hedged(1);
+    config.budget.initial_milli = 5000;
+    config.budget.refund_permille = 1000;
+    open_target();
+    begin(T0);
+    wake(T0 + 100 * MS);
+    assert_int_equal(left(), 4000);
+    report(2, unsent, T0 + 100 * MS);
+    assert_int_equal(left(), 5000);
+    assert_says(report(1, good, T0 + S), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    assert_int_equal(left(), 5000);
+}
+
+static void a_refused_hedge_gives_its_key_back_once(void **state)
+{
+    (void)state;
+    open_hedged(1);
+    config.key_retries = 2;
+    config.budget.initial_milli = 1000;
+    open_target();
+    use_up_the_key(); /* one of two, and the only token */
+    begin_as(&keyed, T0);
+    a_hedge_is_refused_by(BIDE_WHY_BUDGET_EMPTY, "budget");
+    bide_budget_add_milli(&target, 9000, T0);
+    use_up_the_key(); /* the other one of two */
+    begin_as(&keyed, T0);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_KEY_LIMIT);
 }
 
 static void places_held_by_hedges_survive_a_reload_to_another_kind(void **state)
@@ -776,6 +822,19 @@ static void the_longest_hint_of_a_round_holds(void **state)
             assert_says(v, BIDE_WAIT, table[i].why);
             assert_int_equal(v.wake_ns, T0 + S + table[i].wait_ns);
         }
+}
+
+static void a_plain_failure_of_one_attempt_leaves_the_hedges_as_planned(void **state)
+{
+    (void)state;
+    open_hedged(2);
+    begin(T0);
+    assert_int_equal(wake(T0 + 100 * MS).wake_ns, T0 + 200 * MS);
+    assert_int_equal(report(1, failed, T0 + 150 * MS).wake_ns, T0 + 200 * MS);
+    assert_says(wake(T0 + 200 * MS), BIDE_START, BIDE_WHY_HEDGE);
+    assert_int_equal(report(2, with_hint(stopped, S), T0 + S).wake_ns, NEVER); /* cancelled: it heard nothing */
+    struct bide_verdict v = report(3, failed, T0 + S);
+    assert_says(v, BIDE_WAIT, BIDE_WHY_BACKOFF);
 }
 
 static void a_hint_to_one_attempt_stops_further_hedges(void **state)
@@ -1232,6 +1291,10 @@ static void a_conflict_is_tried_at_once_one_time_and_never_before_a_hint(void **
     assert_verdict(report(2, conflict, T0), VERDICT(WAIT, BACKOFF, 2, T0 + 100 * MS, NEVER, NEVER));
     begin(T0);
     assert_verdict(report(1, with_hint(conflict, 50 * MS), T0), VERDICT(WAIT, BACKOFF, 1, T0 + 100 * MS, NEVER, NEVER));
+    policy.hint_rule = BIDE_HINT_PUSHBACK;
+    open_target();
+    begin(T0);
+    assert_verdict(report(1, with_hint(conflict, 0), T0), VERDICT(WAIT, SERVER_HINT, 1, T0, NEVER, NEVER));
     policy.conflict_at_once = false;
     open_target();
     begin(T0);
@@ -1260,7 +1323,7 @@ static void a_wait_that_ends_at_the_deadline_is_not_started(void **state)
     assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
     assert_says(wake(T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_WHY_DEADLINE);
     begin(T0);
-    assert_says(report(1, failed, T0 + 101 * MS), BIDE_GIVE_UP, BIDE_WHY_DEADLINE);
+    assert_says(report(1, failed, T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_WHY_DEADLINE);
     assert_int_equal(left(), 10000);
 }
 
@@ -1281,7 +1344,16 @@ static void a_wake_that_comes_late_is_spread_again_once(void **state)
         cancel(T0);
         bide_budget_add_milli(&target, 10000, T0);
     }
-    request.deadline_ns = T0 + 5 * S + 1;
+    for (int late = 0; late < 2; late++) { /* a second is not late, a little more is */
+        begin_as(&request, T0);
+        int64_t due_ns = report(1, failed, T0).wake_ns;
+        assert_int_equal(wake(due_ns + S + late).what, late ? BIDE_WAIT : BIDE_START);
+        cancel(T0);
+    }
+    begin_as(&request, T0);
+    report(1, failed, T0);
+    request.deadline_ns = wake(T0 + 5 * S).wake_ns; /* where it would be spread to */
+    cancel(T0);
     begin_as(&request, T0);
     report(1, failed, T0);
     assert_says(wake(T0 + 5 * S), BIDE_START, BIDE_WHY_RETRY); /* no room to spread */
@@ -1304,7 +1376,7 @@ static void quiet_holds_back_first_attempts_if_told_to(void **state)
     bide_target_quiet(&target, T0 + 3 * S, T0); /* meanwhile asked for more */
     assert_verdict(wake(T0 + 2 * S), VERDICT(WAIT, QUIET, 0, T0 + 3 * S, NEVER, NEVER));
     assert_says(wake(T0 + 3 * S), BIDE_START, BIDE_WHY_FIRST_ATTEMPT);
-    bide_target_quiet(&target, T0 + 70 * S, T0);
+    bide_target_quiet(&target, T0 + 60 * S, T0); /* the deadline itself */
     assert_verdict(begin(T0), VERDICT(GIVE_UP, DEADLINE_NEAR, 0, NEVER, NEVER, NEVER));
     config.quiet_first = false;
     bide_target_configure(&target, &config, T0, NULL);
@@ -1343,6 +1415,9 @@ static void quiet_is_not_asked_of_others_when_the_hint_is_too_long_or_says_nothi
     begin(T0);
     report(1, with_hint(failed, 0), T0);
     assert_int_equal(bide_target_quiet_until(&target, T0), 0);
+    begin(T0);
+    report(1, with_hint(failed, 10 * S), T0); /* just not too long */
+    assert_int_equal(bide_target_quiet_until(&target, T0), T0 + 10 * S);
 }
 
 static void a_success_ends_the_quiet_if_it_began_after_it(void **state)
@@ -1521,6 +1596,57 @@ static void the_short_ways_end_where_the_long_ones_do(void **state)
     }
 }
 
+/* All that the short way of a success wants: a slot of the breaker's window has begun, and nothing is held. */
+static void open_in_fair_weather(void)
+{
+    config.breaker.kind = BIDE_BREAKER_TIME_WINDOW;
+    open_target();
+    begin(T0);
+    report(1, good, T0);
+}
+
+static void a_success_that_has_more_to_teach_goes_the_long_way(void **state)
+{
+    enum lesson { LATENCY, THROTTLE, IN_FLIGHT, SLOW, QUIET, LESSONS };
+    (void)state;
+    for (enum lesson lesson = LATENCY; lesson < LESSONS; lesson++) {
+        fresh();
+        config.latency = lesson == LATENCY;
+        config.throttle_k_milli = lesson == THROTTLE ? 2000 : 0;
+        config.in_flight_max = lesson == IN_FLIGHT ? 2 : 0;
+        config.breaker.slow_ns = lesson == SLOW ? MS : NEVER;
+        open_in_fair_weather();
+        begin(T0);
+        if (lesson == QUIET)
+            bide_target_quiet(&target, T0 + 9 * S, T0);
+        assert_says(report(1, good, T0 + MS), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+        assert_int_equal(latencies(), lesson == LATENCY ? 2 : 0);
+        assert_int_equal(target.lane[0].accepts, lesson == THROTTLE ? 2 : 0);
+        assert_int_equal(target.in_flight, 0);
+        assert_int_equal(target.lane[0].healthy, lesson == SLOW ? 1 : 2);
+        assert_int_equal(bide_target_quiet_until(&target, T0), 0);
+    }
+}
+
+static void in_fair_weather_only_a_success_of_the_attempt_in_flight_is_one(void **state)
+{
+    (void)state;
+    fresh();
+    open_in_fair_weather();
+    begin(T0);
+    assert_says(report(2, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+    assert_says(report(0, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+    assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_says(report(1, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+    assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_WHY_RETRY);
+    assert_says(report(1, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+    assert_says(report(2, good, T0), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    assert_says(report(2, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+    begin(T0);
+    assert_says(report(1, stopped, T0), BIDE_GIVE_UP, BIDE_WHY_CANCELLED);
+    assert_says(report(1, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+}
+
 static void the_short_ways_notice_a_new_owner(void **state)
 {
     static struct bide_target before;
@@ -1535,6 +1661,9 @@ static void the_short_ways_notice_a_new_owner(void **state)
         if (waits)
             report(1, failed, T0);
         bide_target_reuse(&target, &config, T0, NULL);
+        struct bide_call theirs;
+        bide_call_begin(&theirs, &policy, &target, &get, T0);
+        bide_call_outcome(&theirs, 1, &good, T0); /* begins the slot */
         before = target;
         if (waits)
             assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_WHY_RETRY);
@@ -1619,6 +1748,8 @@ static struct bide_verdict play_outcome(struct play *p, struct actor *a)
     bool live = attempt < 64 && a->live >> attempt & 1;
     bool back = live && o.kind == BIDE_KIND_CANCELLED && o.reach == BIDE_REACH_NEVER_SENT;
     struct bide_verdict v = bide_call_outcome(&a->call, attempt, &o, p->now_ns);
+    assert_int_equal(v.what == BIDE_DONE, live && o.kind == BIDE_KIND_OK);
+    assert_int_not_equal(v.what, BIDE_START);
     if (back && attempt == a->call.attempt && a->paid) {
         p->spent--;
         a->paid = false;
@@ -1769,6 +1900,7 @@ int main(void)
         cmocka_unit_test(without_a_target_only_the_policy_decides),
         cmocka_unit_test(a_cancelled_call_gives_back_what_it_holds_in_every_stage),
         cmocka_unit_test(a_probe_comes_back_by_whatever_ends_its_call),
+        cmocka_unit_test(a_probe_that_reported_is_a_probe_no_more),
         cmocka_unit_test(a_call_whose_target_has_a_new_owner_leaves_it_alone),
         cmocka_unit_test(a_call_whose_target_is_gone_may_still_succeed_but_is_not_retried),
         cmocka_unit_test(a_refused_wake_returns_token_and_key),
@@ -1780,8 +1912,11 @@ int main(void)
         cmocka_unit_test(a_quantile_of_the_target_s_latency_sets_the_hedge_once_it_is_known),
         cmocka_unit_test(a_hedge_that_never_went_out_costs_nothing_though_another_attempt_runs),
         cmocka_unit_test(the_only_hedge_that_never_went_out_frees_its_place),
+        cmocka_unit_test(what_came_back_unsent_is_not_refunded_again),
+        cmocka_unit_test(a_refused_hedge_gives_its_key_back_once),
         cmocka_unit_test(places_held_by_hedges_survive_a_reload_to_another_kind),
         cmocka_unit_test(the_longest_hint_of_a_round_holds),
+        cmocka_unit_test(a_plain_failure_of_one_attempt_leaves_the_hedges_as_planned),
         cmocka_unit_test(a_hint_to_one_attempt_stops_further_hedges),
         cmocka_unit_test(a_hint_that_passed_while_others_ran_asks_for_nothing),
         cmocka_unit_test(a_stop_to_one_attempt_holds_for_the_round),
@@ -1820,6 +1955,8 @@ int main(void)
         cmocka_unit_test(the_throttle_learns_what_the_server_accepted),
         cmocka_unit_test(gates_that_refuse_a_first_attempt_may_only_observe),
         cmocka_unit_test(the_short_ways_end_where_the_long_ones_do),
+        cmocka_unit_test(a_success_that_has_more_to_teach_goes_the_long_way),
+        cmocka_unit_test(in_fair_weather_only_a_success_of_the_attempt_in_flight_is_one),
         cmocka_unit_test(the_short_ways_notice_a_new_owner),
         cmocka_unit_test(a_breaker_that_changed_during_the_wait_is_asked_again),
         cmocka_unit_test(whatever_happens_the_books_balance_at_every_instant),

@@ -436,6 +436,8 @@ static void begin_reads_nothing_of_what_was_in_the_memory(void **state)
     for (int fill = 0; fill < 256; fill++) {
         enter(&clean, NOT_BEGUN);
         enter(&used, NOT_BEGUN);
+        clean.policy.cap_ns = used.policy.cap_ns = 30 * S;
+        clean.policy.jitter = used.policy.jitter = fill % 2 == 0 ? BIDE_JITTER_FULL : BIDE_JITTER_DECORRELATED;
         memset(&used.call, fill, sizeof used.call);
         assert_int_equal(begin(&used).what, begin(&clean).what);
         assert_int_equal(report(&used, 1, BIDE_KIND_TRANSIENT).wake_ns, report(&clean, 1, BIDE_KIND_TRANSIENT).wake_ns);

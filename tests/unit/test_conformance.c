@@ -373,17 +373,17 @@ static void aws_windows_end_where_the_sdks_do(void **state)
 {
     static const struct {
         enum bide_preset preset;
-        int64_t base_ms; /* 0: the preset's */
         uint32_t first;
+        int64_t base_ms; /* 0: the preset's */
         int64_t hi_ms[11];
     } table[] = {
         {BIDE_PRESET_AWS_2_0, 0, 0, {1000, 2000, 4000, 8000, 16000, 20000, 20000, 20000, 20000, 20000, 20000}},
         {BIDE_PRESET_AWS_2_1, 0, 0, {50, 100, 200, 400, 800, 1600, 3200, 6400, 12800, 20000, 20000}},
-        {BIDE_PRESET_AWS_2_0, 3000, 0, {3000, 6000, 12000, 20000, 20000, 20000, 20000, 20000, 20000, 20000, 20000}},
-        {BIDE_PRESET_AWS_2_0, 30, 0, {30, 60, 120, 240, 480, 960, 1920, 3840, 7680, 15360, 20000}},
+        {BIDE_PRESET_AWS_2_0, 0, 3000, {3000, 6000, 12000, 20000, 20000, 20000, 20000, 20000, 20000, 20000, 20000}},
+        {BIDE_PRESET_AWS_2_0, 0, 30, {30, 60, 120, 240, 480, 960, 1920, 3840, 7680, 15360, 20000}},
         {BIDE_PRESET_AWS_2_0,
-         10000,
          100000,
+         10000,
          {20000, 20000, 20000, 20000, 20000, 20000, 20000, 20000, 20000, 20000, 20000}},
     };
     (void)state;
@@ -988,7 +988,7 @@ static uint32_t attempts_of_a_failing_call(struct world *w)
     struct bide_verdict v = begin(w);
     assert_int_equal(v.what, BIDE_START);
     while ((v = report(w, failed)).what == BIDE_WAIT)
-        v = wake(w);
+        wake(w);
     return v.attempt;
 }
 

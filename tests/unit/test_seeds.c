@@ -498,7 +498,7 @@ static void seed_003_paysetu_s_worst_case_is_1_3_seconds_and_not_6_6(void **stat
     }
     assert_int_equal(v.why, BIDE_WHY_ATTEMPTS_SPENT);
     assert_int_equal(v.attempt, 4);
-    assert_int_equal(now_ns, 4 * 150 * MS + (100 + 200 + 400) * MS);
+    assert_int_equal(now_ns, 150 * MS * 4 + 100 * MS + 200 * MS + 400 * MS);
     assert_true(now_ns <= 6600 * MS);
 }
 
