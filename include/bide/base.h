@@ -48,8 +48,7 @@ enum bide_err {
     BIDE_ERR_INVALID = -1, /* a value is out of range: see the problem */
     BIDE_ERR_NOMEM = -2,   /* no memory; nothing was changed */
     BIDE_ERR_BUSY = -3,    /* someone else is doing the same at this moment; nothing was changed */
-    BIDE_ERR_FULL = -4,    /* a bounded table or buffer has no room */
-    BIDE_ERR_SYSTEM = -5,  /* the operating system refused: errno says why */
+    BIDE_ERR_SYSTEM = -4,  /* the operating system refused: errno says why */
 };
 
 /* What was wrong with an input: the field, the value found there, and what would be right. The strings are static. */

@@ -9,7 +9,11 @@
  * last change, never votes; a neutral outcome (cancelled, permanent, conflict) returns the place without a vote. When
  * all probes have succeeded it closes; one failure opens it again, for longer.
  *
- * After closing, traffic ramps up: a share of calls that grows from a tenth to all of them over ramp_ns.
+ * After closing, traffic ramps up: a share of calls that grows from a tenth to all of them over ramp_ns. Openings count
+ * as in a row until it has stayed closed for ramp_ns and open_max_ns.
+ *
+ * Who votes: transient and throttled outcomes are failures (so a server that only throttles opens it too), a success is
+ * healthy, everything else is neutral. Holding it by hand, and a budget's on_empty, work with kind OFF as well.
  *
  * State, generation, how often it opened in a row, and the time that matters are one 64-bit word. */
 #ifndef BIDE_BREAKER_H

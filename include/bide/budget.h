@@ -65,7 +65,8 @@ struct bide_budget_config {
 struct bide_target;
 
 /* Thousandths of a retry that could be afforded now: tokens left; window: allowance less what was spent (a whole
- * number of retries); concurrency likewise. Never negative. BIDE_BUDGET_NONE: INT64_MAX. */
+ * number of retries), 0 while cooling down; concurrency likewise. Never negative. INT64_MAX where there is no limit:
+ * BIDE_BUDGET_NONE, and a window below its min_volume. */
 BIDE_API int64_t bide_budget_left_milli(const struct bide_target *target, int64_t now_ns);
 
 /* Adds tokens, or takes them away as far as there are (a negative amount): for a lease from a fleet's budget, and for

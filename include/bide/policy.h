@@ -15,8 +15,9 @@
 
 #include <bide/base.h>
 
-/* X(NAME, label, what for). Every preset is complete, deadline included: it sets a policy and, through
- * bide_target_config_init, the gates of a target. The numbers are in one table in src/core/policy.c. */
+/* X(NAME, label, what for). Every preset is complete: it sets all of a policy and, through bide_target_config_init, the
+ * gates of a target. The first six are ours and have a deadline; the others do as the system or text they are named
+ * after, which may have none. The numbers are in one table in src/core/policy.c. */
 #define BIDE_PRESET_LIST(X)                                                                                            \
     X(SERVICE, "service", "service to service; the default")                                                           \
     X(INTERACTIVE, "interactive", "a person is waiting")                                                               \
@@ -31,10 +32,10 @@
     X(CURL, "curl", "as curl --retry 3")                                                                               \
     X(FINAGLE, "finagle", "as Finagle's and Linkerd's RetryBudget")                                                    \
     X(SRE, "sre", "as the Google SRE book: 3 attempts, 10 % retries")                                                  \
-    X(PAYSETU, "paysetu", "seed 003's payment client")                                                                 \
-    X(CRICSTREAM, "cricstream", "seed 003's video player")                                                             \
-    X(SEED_001, "seed-001", "seed 001's loop and token bucket")                                                        \
-    X(SEED_004, "seed-004", "seed 004's wrapper with a retry ratio")
+    X(PAYSETU, "paysetu", "a payment client in a hurry: 150 ms an attempt")                                            \
+    X(CRICSTREAM, "cricstream", "a video player: one retry of a segment in 30 s")                                      \
+    X(SEED_001, "seed-001", "a plain loop with a bucket of 500 tokens")                                                \
+    X(SEED_004, "seed-004", "a wrapper that demands keys and allows 20 % retries")
 
 BIDE_BEGIN_DECLS
 

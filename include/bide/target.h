@@ -128,10 +128,11 @@ BIDE_API int64_t bide_target_quiet_until(const struct bide_target *target, int64
  * started after now ends the quiet. */
 BIDE_API void bide_target_quiet(struct bide_target *target, int64_t until_ns, int64_t now_ns);
 
-/* An upper bound of the latency that permille of recent attempts stayed below; 0: too few seen (under 20). */
+/* An upper bound, at most 25 % too high, of the latency that permille of recent attempts stayed below; 0: too few seen
+ * (under 20). What took longer than 4.3 s counts as 4.3 s. */
 BIDE_API int64_t bide_target_latency_ns(const struct bide_target *target, uint32_t permille);
 
-/* Calls refused by one gate so far (in observe mode: that it would have refused). */
+/* How often one gate has said no so far, to calls and to hedges (in observe mode: would have). */
 BIDE_API uint64_t bide_target_refused(const struct bide_target *target, enum bide_gate gate);
 
 BIDE_END_DECLS

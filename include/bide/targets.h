@@ -7,8 +7,8 @@
  * forgotten.
  *
  * Ask for the target anew for every call. The pointer stays valid until the table is freed, but its memory may come to
- * belong to another name; a call in flight notices that by the owner number, leaves the new one alone and does not retry
- * (BIDE_WHY_TARGET_GONE). */
+ * belong to another name; a call in flight notices that by the owner number, leaves the new one alone and decides on no
+ * further retry (BIDE_WHY_TARGET_GONE). */
 #ifndef BIDE_TARGETS_H
 #define BIDE_TARGETS_H
 

@@ -57,7 +57,7 @@ enum bide_why {
 };
 
 enum bide_what {
-    BIDE_NONE = 0, /* nothing to do; the timer still follows wake_ns */
+    BIDE_NONE = 0, /* nothing to do; the timer still follows wake_ns. A hedge that was refused says why */
     BIDE_START,    /* start attempt number `attempt` */
     BIDE_WAIT,     /* start nothing until wake_ns */
     BIDE_DONE,     /* the call succeeded; attempt number `attempt` won */

@@ -352,6 +352,8 @@ void bide_breaker_hold(struct bide_target *t, enum bide_hold hold)
     static const enum bide_breaker_state states[] = {BIDE_BREAKER_CLOSED, BIDE_BREAKER_HELD_CLOSED,
                                                      BIDE_BREAKER_HELD_OPEN};
     uint64_t word = core_load(&t->breaker);
+    if ((unsigned)hold >= sizeof states / sizeof *states)
+        return;
     struct gate next = {.state = states[hold]};
     do
         next.generation = core_breaker_generation(word) + 1;

@@ -39,13 +39,17 @@ static uint64_t tick_of(int64_t now_ns)
     return (uint64_t)now_ns >> TICK_SHIFT & TICKS;
 }
 
-/* What the trickle earned since the stamp. A stamp in the future (another thread's later clock) earns nothing. */
-static uint64_t trickle(struct bucket b, uint32_t per_minute_milli, int64_t now_ns)
+/* Ticks since the stamp. One in the future (another thread's later clock) is as now. */
+static uint64_t ticks_since(struct bucket b, int64_t now_ns)
 {
     uint64_t ticks = (tick_of(now_ns) - b.stamp) & TICKS;
-    if (ticks > TICKS / 2)
-        return 0;
-    uint64_t ns = ticks << TICK_SHIFT, minute = (uint64_t)BIDE_MIN;
+    return ticks <= TICKS / 2 ? ticks : 0;
+}
+
+/* What the trickle earned since the stamp. */
+static uint64_t trickle(struct bucket b, uint32_t per_minute_milli, int64_t now_ns)
+{
+    uint64_t ns = ticks_since(b, now_ns) << TICK_SHIFT, minute = (uint64_t)BIDE_MIN;
     return ns / minute * per_minute_milli + ns % minute * per_minute_milli / minute;
 }
 
@@ -62,7 +66,7 @@ static struct bucket credited(struct bucket b, const struct bide_budget_config *
     bool full = b.level_milli >= c->capacity_milli;
     uint64_t earned = full ? 0 : trickle(b, c->earn_per_minute_milli, now_ns);
     if (b.level_milli + earned >= c->capacity_milli)
-        return (struct bucket){c->capacity_milli, tick_of(now_ns)};
+        return (struct bucket){c->capacity_milli, b.stamp + ticks_since(b, now_ns)};
     if (earned > 0)
         b.stamp += ticks_for(earned, c->earn_per_minute_milli);
     b.level_milli += earned;

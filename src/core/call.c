@@ -123,7 +123,7 @@ static bool may_hedge(const struct bide_call *c)
 {
     const struct bide_policy *p = c->policy;
     return core_round_size(c) <= p->hedges_max && c->attempt < p->attempts_max && c->safety != BIDE_UNSAFE &&
-           !core_has(c, CORE_PROBE | CORE_INNER | CORE_STOPPED | CORE_NO_HEDGE);
+           !core_has(c, CORE_PROBE | CORE_INNER | CORE_STOPPED);
 }
 
 /* When the next hedge of this round is due, if one may be. */
@@ -195,7 +195,7 @@ static uint32_t folded(uint64_t key)
 CORE_INLINE void prepare(struct bide_call *c, const struct bide_request *r)
 {
     c->seed = r->seed;
-    c->deadline_ns = r->deadline_ns > 0 ? r->deadline_ns : BIDE_NEVER;
+    c->deadline_ns = r->deadline_ns == 0 ? BIDE_NEVER : core_max(r->deadline_ns, 0);
     c->wake_ns = BIDE_NEVER;
     c->round_ns = 0;
     c->wait_ns = 0;
@@ -256,13 +256,14 @@ struct bide_verdict bide_call_begin(struct bide_call *call, const struct bide_po
     call->target = target;
     call->owner = target ? owner_of(target) : 0;
     prepare(call, request);
+    if (policy->struct_size != sizeof *policy) /* nothing else of it can be read */
+        return begin_with_care(call, request, now_ns);
     call->deadline_ns = core_by(now_ns, policy->deadline_ns, call->deadline_ns);
     if (is_inner(policy, request))
         core_set(call, CORE_INNER);
     uint64_t breaker = target ? core_load(&target->breaker) : 0;
     bool gates = target && (core_hot(target) & CORE_HOT_BEGINS || !CORE_BREAKER_CALM(breaker));
-    bool care = policy->struct_size != sizeof *policy || policy->require_key || policy->hedges_max > 0;
-    if (gates || care || now_ns >= call->deadline_ns)
+    if (gates || policy->require_key || policy->hedges_max > 0 || now_ns >= call->deadline_ns)
         return begin_with_care(call, request, now_ns);
     return start_plainly(call, breaker, BIDE_WHY_FIRST_ATTEMPT, now_ns);
 }
@@ -289,10 +290,12 @@ static enum core_vote ballot_for(const struct core_event *e, enum bide_kind kind
     return kind == BIDE_KIND_TRANSIENT || kind == BIDE_KIND_THROTTLED ? CORE_VOTE_FAILURE : CORE_VOTE_NEUTRAL;
 }
 
+/* What this call will honour in full, it shares. (Under the clamp rule it does not.) */
 static void teach_quiet(struct core_event *e, const struct bide_outcome *o)
 {
     const struct bide_policy *p = e->call->policy;
-    if (core_may_pass(o->kind) && core_asks_to_wait(p, &o->hint) && o->hint.wait_ns <= p->hint_max_ns)
+    if (core_may_pass(o->kind) && p->hint_rule != BIDE_HINT_CLAMP && core_asks_to_wait(p, &o->hint) &&
+        o->hint.wait_ns <= p->hint_max_ns)
         bide_target_quiet(e->target, core_sum(e->now_ns, o->hint.wait_ns), e->now_ns);
 }
 
@@ -411,9 +414,9 @@ DETOUR struct bide_verdict outcome_with_care(struct bide_call *call, uint32_t at
     if (bit == 0)
         return nothing(call);
     struct core_event e = event_of(call, now_ns);
+    settle(&e, bit, outcome);
     struct bide_outcome o = *outcome;
-    o.kind = kind_for(call, outcome);
-    settle(&e, bit, &o);
+    o.kind = kind_for(call, outcome); /* only now: to the target, a 409 is an answer of a healthy server */
     return o.kind == BIDE_KIND_OK ? succeeded(&e, attempt) : failed(&e, attempt, &o);
 }
 
@@ -495,7 +498,6 @@ static struct bide_verdict hedge(struct core_event *e)
         join_round(e->call, e->now_ns);
         return started(e, BIDE_WHY_HEDGE);
     }
-    core_set(e->call, CORE_NO_HEDGE);
     e->call->wake_ns = BIDE_NEVER;
     return core_verdict(e, BIDE_NONE, refused);
 }
@@ -526,7 +528,7 @@ static struct bide_verdict resume(struct core_event *e)
     int64_t quiet_ns = e->target ? core_quiet_until(e->target, e->now_ns) : 0;
     if (quiet_ns > 0)
         return keep_quiet(e, quiet_ns);
-    core_clear(c, CORE_IN_FLIGHT | CORE_NO_HEDGE); /* of the round before */
+    core_clear(c, CORE_IN_FLIGHT); /* of the round before */
     return start(e);
 }
 
@@ -559,7 +561,7 @@ struct bide_verdict bide_call_wake(struct bide_call *call, int64_t now_ns)
     if (!CORE_BREAKER_CALM(breaker))
         return wake_with_care(call, now_ns);
     core_spend(call);
-    core_clear(call, CORE_IN_FLIGHT | CORE_NO_HEDGE);
+    core_clear(call, CORE_IN_FLIGHT);
     return start_plainly(call, breaker, BIDE_WHY_RETRY, now_ns);
 }
 

@@ -26,11 +26,10 @@ enum core_flag {
     CORE_CONFLICTED = 1u << 8,
     CORE_TRIED_ONCE = 1u << 9,
     CORE_SPREAD_AGAIN = 1u << 10,
-    CORE_INNER = 1u << 11,    /* a caller above retries */
-    CORE_STOPPED = 1u << 12,  /* the server said not to retry */
-    CORE_NO_HEDGE = 1u << 13, /* a hedge was refused: no more in this round */
-    CORE_HINTED = 1u << 14,   /* an attempt of this round was told to wait: wake_ns says until when, no timer is set */
-    CORE_BODY_GONE = 1u << 15,
+    CORE_INNER = 1u << 11,   /* a caller above retries */
+    CORE_STOPPED = 1u << 12, /* the server said not to retry */
+    CORE_HINTED = 1u << 13,  /* an attempt of this round was told to wait: wake_ns says until when, no timer is set */
+    CORE_BODY_GONE = 1u << 14,
 };
 
 /* What one event sees. target is NULL when there is none, or when its memory belongs to another by now. */

@@ -1,7 +1,7 @@
 /* latency.c - how long attempts take, as a histogram small enough to live in a target.
  *
  * Fifteen octaves from 2^17 ns (131 us) to 2^32 ns (4.3 s), each in four equal parts, 16-bit counters, four to a word.
- * An answer is the upper end of a part: at most 25 % too high, never too low. When 1024 were seen all counters are
+ * An answer is the upper end of a part: at most 25 % too high and, up to 4.3 s, never too low. When 1024 were seen all counters are
  * halved, so that the recent ones weigh more. Faster and slower ones fall into the first and last part. */
 #include <bide/target.h>
 

@@ -410,13 +410,18 @@ static enum bide_err check_relations(const struct relation *r, size_t count, str
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
+static bool any(const bool *flag, size_t count)
+{
+    while (count > 0 && !flag[count - 1])
+        count--;
+    return count > 0;
+}
+
 static uint64_t reserved_of(const struct bide_policy *p)
 {
-    uint64_t all = 0;
+    uint64_t all = any(p->reserved_flags_, COUNT(p->reserved_flags_));
     for (size_t i = 0; i < COUNT(p->reserved_); i++)
         all |= p->reserved_[i];
-    for (size_t i = 0; i < COUNT(p->reserved_flags_); i++)
-        all |= p->reserved_flags_[i];
     return all;
 }
 
@@ -468,6 +473,8 @@ static enum bide_err check_config_relations(const struct bide_target_config *c, 
          b->initial_milli, "capacity_milli or less, or BIDE_FULL"},
         {tokens && b->threshold_milli > b->capacity_milli, "budget.threshold_milli", b->threshold_milli,
          "capacity_milli or less"},
+        {any(c->reserved_flags_, COUNT(c->reserved_flags_)), "reserved_flags_", 1,
+         "0: start from bide_target_config_init"},
         {c->breaker.open_max_ns < c->breaker.open_ns, "breaker.open_max_ns", c->breaker.open_max_ns, "open_ns or more"},
         {c->breaker.kind == BIDE_BREAKER_COUNT_WINDOW && c->breaker.min_volume > c->breaker.count_window,
          "breaker.min_volume", c->breaker.min_volume, "count_window or less: else it never opens"},

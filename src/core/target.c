@@ -166,11 +166,10 @@ int64_t bide_target_quiet_until(const struct bide_target *target, int64_t now_ns
 void bide_target_quiet(struct bide_target *target, int64_t until_ns, int64_t now_ns)
 {
     uint64_t old = core_load(&target->quiet_ns);
+    core_store(&target->asked_ns, (uint64_t)now_ns); /* first: a success from before it must not end the quiet */
     while ((int64_t)old < until_ns)
-        if (core_cas(&target->quiet_ns, &old, (uint64_t)until_ns)) {
-            core_store(&target->asked_ns, (uint64_t)now_ns);
+        if (core_cas(&target->quiet_ns, &old, (uint64_t)until_ns))
             return;
-        }
 }
 
 bool bide_target_is_blank(const struct bide_target *target, int64_t now_ns)

@@ -235,9 +235,8 @@ static bool has_a_price(const struct run *r, const struct event *e)
 {
     const struct bide_outcome *o = &e->outcome;
     bool stop = o->hint.kind == BIDE_HINT_STOP && r->world->policy.hint_rule != BIDE_HINT_UNHEARD;
-    bool running = (o->flags & BIDE_FLAG_KEY_409) != 0 && r->world->request[e->call].safety == BIDE_KEYED;
     return o->kind == BIDE_KIND_TRANSIENT || o->kind == BIDE_KIND_THROTTLED || o->kind == BIDE_KIND_CONFLICT ||
-           (o->kind == BIDE_KIND_PERMANENT && (stop || running));
+           (o->kind == BIDE_KIND_PERMANENT && stop);
 }
 
 static void account_outcome(struct run *r, const struct event *e)
