@@ -318,6 +318,15 @@ static void note_healthy(struct bide_target *t, const struct core_ballot *b, enu
     }
 }
 
+void core_breaker_failure(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns)
+{
+    struct bide_breaker_config c; /* only what evidence needs */
+    core_config_part(t, &c, offsetof(struct bide_target_config, breaker),
+                     offsetof(struct bide_breaker_config, slow_ns));
+    if (has_failed(t, &c, now_ns))
+        open_up(t, word, seed, now_ns);
+}
+
 void core_breaker_vote(struct bide_target *t, const struct core_ballot *b, uint32_t hot, int64_t now_ns)
 {
     uint64_t word = core_load(&t->breaker);
@@ -329,13 +338,8 @@ void core_breaker_vote(struct bide_target *t, const struct core_ballot *b, uint3
         return; /* let through by observe mode, or held by hand */
     else if (b->vote == CORE_VOTE_HEALTHY)
         note_healthy(t, b, core_hot_breaker(hot), now_ns);
-    else if (b->vote == CORE_VOTE_FAILURE) {
-        struct bide_breaker_config c; /* only what evidence needs */
-        core_config_part(t, &c, offsetof(struct bide_target_config, breaker),
-                         offsetof(struct bide_breaker_config, slow_ns));
-        if (has_failed(t, &c, now_ns))
-            open_up(t, word, b->seed, now_ns);
-    }
+    else if (b->vote == CORE_VOTE_FAILURE)
+        core_breaker_failure(t, word, b->seed, now_ns);
 }
 
 void core_breaker_trip(struct bide_target *t, uint64_t seed, int64_t now_ns)

@@ -6,6 +6,8 @@
  * one event sees are in event.h.
  *
  * In good weather each event has a short cut: inlined, with the long way kept out of line. Both give the same verdicts. */
+#include <bide/backoff.h>
+
 #include "event.h"
 #include "saturate.h"
 
@@ -48,6 +50,7 @@ static struct bide_verdict nothing(const struct bide_call *c)
 /* ---- rounds ---- */
 
 #define ONE_IN_FLIGHT 0x11 /* a round of one, and it runs */
+#define NONE_OF_ONE   0x10 /* ... and it has ended */
 
 /* The bit of an attempt that is in flight, else 0. */
 CORE_INLINE uint32_t live_bit(const struct bide_call *c, uint32_t attempt)
@@ -263,7 +266,7 @@ struct bide_verdict bide_call_begin(struct bide_call *call, const struct bide_po
         core_set(call, CORE_INNER);
     uint64_t breaker = target ? core_load(&target->breaker) : 0;
     bool gates = target && (core_hot(target) & CORE_HOT_BEGINS || !CORE_BREAKER_CALM(breaker));
-    if (gates || policy->require_key || policy->hedges_max > 0 || now_ns >= call->deadline_ns)
+    if (core_long_way || gates || policy->require_key || policy->hedges_max > 0 || now_ns >= call->deadline_ns)
         return begin_with_care(call, request, now_ns);
     return start_plainly(call, breaker, BIDE_WHY_FIRST_ATTEMPT, now_ns);
 }
@@ -420,27 +423,67 @@ DETOUR struct bide_verdict outcome_with_care(struct bide_call *call, uint32_t at
     return o.kind == BIDE_KIND_OK ? succeeded(&e, attempt) : failed(&e, attempt, &o);
 }
 
-/* Flags that change nothing about a success. */
-#define HARMLESS (CORE_INNER | CORE_PAID | CORE_CONFLICTED | CORE_TRIED_ONCE | CORE_SPREAD_AGAIN)
+/* Flags that change nothing about how a plain attempt ends. */
+#define HARMLESS (CORE_PAID | CORE_CONFLICTED | CORE_TRIED_ONCE | CORE_SPREAD_AGAIN)
 
-/* The only attempt of a round succeeded in a call that holds nothing, and all that the target has to learn is one
- * healthy vote. The budget is the caller's to see to. */
-CORE_INLINE bool ends_plainly(const struct bide_call *c, uint32_t attempt, const struct bide_outcome *o, int64_t now_ns)
+/* The only attempt of a round ended, in a call that holds nothing. */
+CORE_INLINE bool is_plain(const struct bide_call *c, uint32_t attempt, uint32_t harmless)
 {
-    struct bide_target *t = c->target;
-    if (o->kind != BIDE_KIND_OK || c->state != CORE_RUNNING || c->live != ONE_IN_FLIGHT || attempt != c->attempt)
+    return !core_long_way && c->state == CORE_RUNNING && c->live == ONE_IN_FLIGHT && attempt == c->attempt &&
+           c->target && (c->flags & ~harmless) == 0 && owner_of(c->target) == c->owner &&
+           core_load(&c->target->quiet_ns) == 0;
+}
+
+/* It succeeded, and all that the target has to learn is one healthy vote. The budget is the caller's to see to. */
+CORE_INLINE bool ends_plainly(const struct bide_call *c, uint32_t attempt, int64_t now_ns)
+{
+    return is_plain(c, attempt, HARMLESS | CORE_INNER) && !(core_hot(c->target) & CORE_HOT_ENDS) &&
+           core_breaker_fine(c->target, c->lease, c->lane, now_ns);
+}
+
+/* It failed in a way that may pass, without a hint; it may be repeated, and none of the rarer gates is there. The
+ * breaker is calm, as seen in the word. */
+static bool fails_plainly(const struct bide_call *c, uint32_t attempt, const struct bide_outcome *o, int64_t now_ns,
+                          uint64_t *breaker)
+{
+    bool unsent = o->reach == BIDE_REACH_NEVER_SENT || o->reach == BIDE_REACH_REFUSED;
+    if (o->kind != BIDE_KIND_TRANSIENT || o->hint.kind != BIDE_HINT_NONE || !is_plain(c, attempt, HARMLESS))
         return false;
-    if (!t || (c->flags & ~HARMLESS) != 0 || owner_of(t) != c->owner)
+    if (o->reach == BIDE_REACH_BODY_DELIVERED || o->flags & (BIDE_FLAG_ONCE | BIDE_FLAG_BODY_SPENT))
         return false;
-    if (core_hot(t) & CORE_HOT_ENDS || core_load(&t->quiet_ns) != 0)
+    if (c->attempt >= c->policy->attempts_max || now_ns >= c->deadline_ns || c->key != 0)
         return false;
-    return core_breaker_fine(t, c->lease, c->lane, now_ns);
+    if (!unsent && c->safety == BIDE_UNSAFE)
+        return false;
+    *breaker = core_load(&c->target->breaker);
+    return !(core_hot(c->target) & (CORE_HOT_ENDS | CORE_HOT_COST_FAILURE)) && CORE_BREAKER_CALM(*breaker) &&
+           core_breaker_generation(*breaker) == c->lease;
+}
+
+/* What is left of accounting and judgement for such a failure: a vote, a wait, a charge. */
+DETOUR struct bide_verdict retry_plainly(struct bide_call *c, const struct bide_outcome *o, uint64_t breaker,
+                                         int64_t now_ns)
+{
+    struct core_event e = event_on(c, c->target, now_ns); /* seen to be ours: a change of owner from now on is a race */
+    struct bide_step step = {c->step, false, c->wait_ns};
+    int64_t wait_ns = bide_backoff_wait(c->policy, step, c->seed, c->attempt);
+    c->live = NONE_OF_ONE;
+    core_breaker_failure(c->target, breaker, c->seed, now_ns);
+    if (core_sum(now_ns, wait_ns) >= c->deadline_ns || core_load(&c->target->breaker) != breaker ||
+        !core_take_charge(&e, o))
+        return core_judge(&e, o); /* not so plain: say why */
+    core_take_step(c, wait_ns);
+    c->state = CORE_WAITING;
+    return core_wait_until(&e, now_ns + wait_ns, BIDE_WHY_BACKOFF);
 }
 
 struct bide_verdict bide_call_outcome(struct bide_call *call, uint32_t attempt, const struct bide_outcome *outcome,
                                       int64_t now_ns)
 {
-    if (!ends_plainly(call, attempt, outcome, now_ns))
+    uint64_t breaker;
+    if (outcome->kind != BIDE_KIND_OK && fails_plainly(call, attempt, outcome, now_ns, &breaker))
+        return retry_plainly(call, outcome, breaker, now_ns);
+    if (outcome->kind != BIDE_KIND_OK || !ends_plainly(call, attempt, now_ns))
         return outcome_with_care(call, attempt, outcome, now_ns);
     if (!core_budget_is_full(call->target))
         core_budget_earn(call->target, core_has(call, CORE_PAID) ? call->charge : 0);
@@ -546,7 +589,8 @@ DETOUR struct bide_verdict wake_with_care(struct bide_call *call, int64_t now_ns
 CORE_INLINE bool resumes_plainly(const struct bide_call *c, int64_t now_ns)
 {
     struct bide_target *t = c->target;
-    if (c->state != CORE_WAITING || now_ns < c->wake_ns || now_ns - c->wake_ns > LATE_NS || now_ns >= c->deadline_ns)
+    if (core_long_way || c->state != CORE_WAITING || now_ns < c->wake_ns || now_ns - c->wake_ns > LATE_NS ||
+        now_ns >= c->deadline_ns)
         return false;
     if (!t || owner_of(t) != c->owner || c->policy->hedges_max > 0)
         return false;

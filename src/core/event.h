@@ -13,6 +13,12 @@
 
 #define CORE_INLINE static inline __attribute__((always_inline))
 
+#ifdef BIDE_INJECT_CAS
+extern bool core_long_way; /* tests set it: no event takes its short cut */
+#else
+#define core_long_way false
+#endif
+
 enum core_state { CORE_NEW = 0, CORE_HELD, CORE_RUNNING, CORE_WAITING, CORE_PARTING, CORE_OVER };
 
 enum core_flag {
@@ -117,6 +123,7 @@ CORE_INLINE struct bide_verdict core_wait_until(struct core_event *e, int64_t wa
 bool core_refuses(struct core_event *e, enum bide_gate gate);
 
 /* Each takes what a retry or hedge needs, or says that it is refused. What is taken is held until the attempt starts. */
+bool core_take_charge(struct core_event *e, const struct bide_outcome *why);
 bool core_budget_refuses(struct core_event *e, const struct bide_outcome *o);
 bool core_key_refuses(struct core_event *e, uint32_t *tick);
 
@@ -152,6 +159,9 @@ bool core_forbids(const struct bide_policy *p, const struct bide_hint *h);
 
 /* What is added to a wait that a server asked for, so that not everyone returns at once. */
 int64_t core_upward_jitter(const struct bide_call *c, int64_t wait_ns, enum core_purpose purpose);
+
+/* One step of our own backoff was taken, and this is the wait it gave. */
+void core_take_step(struct bide_call *c, int64_t own_ns);
 
 /* All attempts of the round have failed, the last one like this: shall there be another round? */
 struct bide_verdict core_judge(struct core_event *e, const struct bide_outcome *o);

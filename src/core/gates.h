@@ -202,6 +202,9 @@ struct core_ballot {
 
 void core_breaker_vote(struct bide_target *t, const struct core_ballot *ballot, uint32_t hot, int64_t now_ns);
 
+/* A vote for failure on a breaker that is closed, as seen in word. */
+void core_breaker_failure(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns);
+
 /* A healthy vote in good times: counted in its lane, nothing else. False: it needs core_breaker_vote. */
 static inline bool core_breaker_fine(struct bide_target *t, uint32_t lease, uint32_t lane, int64_t now_ns)
 {

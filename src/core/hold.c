@@ -42,7 +42,7 @@ void core_give_key_back(struct core_event *e, uint32_t tick)
 }
 
 /* A concurrency budget keeps its places while attempts run; a hedge adds one to those held. */
-static bool take_charge(struct core_event *e, const struct bide_outcome *why)
+bool core_take_charge(struct core_event *e, const struct bide_outcome *why)
 {
     struct bide_call *c = e->call;
     struct core_charge charge;
@@ -60,7 +60,7 @@ static bool take_charge(struct core_event *e, const struct bide_outcome *why)
 
 bool core_budget_refuses(struct core_event *e, const struct bide_outcome *o)
 {
-    if (!e->target || take_charge(e, o))
+    if (!e->target || core_take_charge(e, o))
         return false;
     if (!core_refuses(e, BIDE_GATE_BUDGET)) {
         core_clear(e->call, CORE_PAID);

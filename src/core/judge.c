@@ -99,7 +99,7 @@ static int64_t hinted_wait(const struct bide_call *c, int64_t hint_ns, int64_t o
     return hint_ns;
 }
 
-static void take_step(struct bide_call *c, int64_t own_ns)
+void core_take_step(struct bide_call *c, int64_t own_ns)
 {
     if (c->step < UINT32_MAX)
         c->step++;
@@ -109,7 +109,7 @@ static void take_step(struct bide_call *c, int64_t own_ns)
 static void hinted_step(struct bide_call *c, int64_t own_ns)
 {
     if (c->policy->hint_step == BIDE_HINT_STEP_ADVANCE)
-        take_step(c, own_ns);
+        core_take_step(c, own_ns);
     if (c->policy->hint_step == BIDE_HINT_STEP_RESET) {
         c->step = 0;
         c->wait_ns = 0;
@@ -131,7 +131,7 @@ static struct plan own_or_hinted(struct bide_call *c, const struct bide_outcome 
         core_set(c, CORE_CONFLICTED);
         return (struct plan){0, BIDE_WHY_CONFLICT};
     }
-    take_step(c, own_ns);
+    core_take_step(c, own_ns);
     return (struct plan){own_ns, BIDE_WHY_BACKOFF};
 }
 

@@ -3,7 +3,7 @@
 
 #define VALUE_BITS 40
 #define VALUE      ((UINT64_C(1) << VALUE_BITS) - 1)
-#define EPOCHS     (UINT64_C(0xffffff))
+#define EPOCHS     UINT64_C(0x7fffff)
 
 /* Clocks of two threads differ a little: a now from before the present slot counts as its beginning. */
 static uint64_t epoch_of(struct core_window w, int64_t now_ns)
@@ -15,7 +15,7 @@ static uint64_t epoch_of(struct core_window w, int64_t now_ns)
 /* As a slot keeps it: never 0, so that a cleared word is of no epoch. */
 static uint64_t short_of(uint64_t epoch)
 {
-    return epoch % EPOCHS + 1;
+    return (epoch & EPOCHS) | (EPOCHS + 1);
 }
 
 static uint64_t pack(uint64_t epoch, uint64_t value)

@@ -1,13 +1,13 @@
 /* window.h - sums over a sliding window of ten slots, cheap to add to.
  *
- * Two ways of counting share the slots. Rare events (failures, retries) are counted in the slot itself: `count`. Events
- * of every call are counted in ever-growing totals, one per lane; the slot only remembers the total when it began:
- * `mark`. What happened in the window is then the total now less the mark of the oldest slot. (The throttle watches two
- * totals and keeps a mark of the second one in `count`.)
+ * Two ways of counting share the slots. Retries of a window budget are counted in the slot itself: `count`. All else is
+ * counted in ever-growing totals, most of them spread over lanes; the slot only remembers the totals when it began:
+ * `mark`, and `count` as a second mark. What happened in the window is then the total now less the mark of the oldest
+ * slot.
  *
- * A slot word is an epoch (24 bits) and a value (40 bits). A slot whose epoch is not the expected one is empty: nobody
- * has to clear it. An entry lives between 0.9 and 1.0 of the window. Whoever comes first in a new slot begins it; the
- * others only compare the time with edge_ns. */
+ * A slot word is an epoch (24 bits, the highest always set) and a value (40 bits). A slot whose epoch is not the expected
+ * one is empty: nobody has to clear it. An entry lives between 0.9 and 1.0 of the window. Whoever comes first in a new
+ * slot begins it; the others only compare the time with edge_ns. */
 #ifndef CORE_WINDOW_H
 #define CORE_WINDOW_H
 

@@ -168,44 +168,55 @@ static void draw_as_many_clients(const struct bide_policy *policy, struct bide_s
 
 /* -- each kind is uniform over its window -------------------------------------------------------------------------- */
 
+/* What many clients draw at this step is spread over all of this window. */
+static void assert_spread(const struct bide_policy *policy, struct bide_step step, struct bide_window window)
+{
+    draw_as_many_clients(policy, step, window);
+    if (!jury_accepts())
+        fail_msg("jitter %d, step %" PRIu32 ", %" PRId64 " to %" PRId64 " ns: rejected", (int)policy->jitter, step.step,
+                 window.lo_ns, window.hi_ns);
+}
+
+/* The same for a kind of jitter whose envelope is 200 ms doubled at each step, at most 30 s. */
+static void assert_kind_spread(enum bide_jitter jitter, uint32_t step, struct bide_window window)
+{
+    struct bide_policy policy = policy_with(jitter, 200 * MS, 30 * S);
+    assert_spread(&policy, (struct bide_step){.step = step}, window);
+}
+
 static void full_jitter_is_uniform_from_zero_to_the_envelope(void **state)
 {
-    struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 200 * MS, 30 * S);
     (void)state;
-    draw_as_many_clients(&policy, (struct bide_step){.step = 0}, (struct bide_window){0, 200 * MS});
-    assert_true(jury_accepts());
-    draw_as_many_clients(&policy, (struct bide_step){.step = 3}, (struct bide_window){0, 1600 * MS});
-    assert_true(jury_accepts());
+    assert_kind_spread(BIDE_JITTER_FULL, 0, (struct bide_window){0, 200 * MS});
+    assert_kind_spread(BIDE_JITTER_FULL, 3, (struct bide_window){0, 1600 * MS});
 }
 
 static void full_jitter_at_the_cap_is_still_spread_over_the_whole_cap(void **state)
 {
-    struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 200 * MS, 30 * S);
     (void)state;
-    draw_as_many_clients(&policy, (struct bide_step){.step = 8}, (struct bide_window){0, 30 * S});
-    assert_true(jury_accepts());
-    draw_as_many_clients(&policy, (struct bide_step){.step = UINT32_MAX - 1}, (struct bide_window){0, 30 * S});
-    assert_true(jury_accepts());
+    assert_kind_spread(BIDE_JITTER_FULL, 8, (struct bide_window){0, 30 * S});
+    assert_kind_spread(BIDE_JITTER_FULL, UINT32_MAX - 1, (struct bide_window){0, 30 * S});
 }
 
 static void equal_jitter_is_uniform_over_the_upper_half(void **state)
 {
-    struct bide_policy policy = policy_with(BIDE_JITTER_EQUAL, 200 * MS, 30 * S);
     (void)state;
-    draw_as_many_clients(&policy, (struct bide_step){.step = 2}, (struct bide_window){400 * MS, 800 * MS});
-    assert_true(jury_accepts());
-    draw_as_many_clients(&policy, (struct bide_step){.step = 64}, (struct bide_window){15 * S, 30 * S});
-    assert_true(jury_accepts());
+    assert_kind_spread(BIDE_JITTER_EQUAL, 2, (struct bide_window){400 * MS, 800 * MS});
+    assert_kind_spread(BIDE_JITTER_EQUAL, 64, (struct bide_window){15 * S, 30 * S});
 }
 
 static void proportional_jitter_is_uniform_between_its_two_shares(void **state)
 {
-    struct bide_policy policy = policy_with(BIDE_JITTER_PROPORTIONAL, 200 * MS, 30 * S);
     (void)state;
-    draw_as_many_clients(&policy, (struct bide_step){.step = 1}, (struct bide_window){100 * MS, 360 * MS});
-    assert_true(jury_accepts());
-    draw_as_many_clients(&policy, (struct bide_step){.step = 64}, (struct bide_window){7500 * MS, 27 * S});
-    assert_true(jury_accepts());
+    assert_kind_spread(BIDE_JITTER_PROPORTIONAL, 1, (struct bide_window){100 * MS, 360 * MS});
+    assert_kind_spread(BIDE_JITTER_PROPORTIONAL, 64, (struct bide_window){7500 * MS, 27 * S});
+}
+
+static void additive_jitter_is_uniform_over_its_width_also_at_the_cap(void **state)
+{
+    (void)state;
+    assert_kind_spread(BIDE_JITTER_ADDITIVE, 0, (struct bide_window){200 * MS, 350 * MS});
+    assert_kind_spread(BIDE_JITTER_ADDITIVE, 64, (struct bide_window){29850 * MS, 30 * S});
 }
 
 static void grpc_jitter_is_uniform_twenty_percent_around_the_cap(void **state)
@@ -213,18 +224,7 @@ static void grpc_jitter_is_uniform_twenty_percent_around_the_cap(void **state)
     struct bide_policy policy;
     (void)state;
     bide_policy_init(&policy, BIDE_PRESET_GRPC);
-    draw_as_many_clients(&policy, (struct bide_step){.step = 5}, (struct bide_window){800 * MS, 1200 * MS});
-    assert_true(jury_accepts());
-}
-
-static void additive_jitter_is_uniform_over_its_width_also_at_the_cap(void **state)
-{
-    struct bide_policy policy = policy_with(BIDE_JITTER_ADDITIVE, 200 * MS, 30 * S);
-    (void)state;
-    draw_as_many_clients(&policy, (struct bide_step){.step = 0}, (struct bide_window){200 * MS, 350 * MS});
-    assert_true(jury_accepts());
-    draw_as_many_clients(&policy, (struct bide_step){.step = 64}, (struct bide_window){29850 * MS, 30 * S});
-    assert_true(jury_accepts());
+    assert_spread(&policy, (struct bide_step){.step = 5}, (struct bide_window){800 * MS, 1200 * MS});
 }
 
 static void a_floor_rescales_the_draw_and_leaves_no_pile_at_the_floor(void **state)
@@ -233,8 +233,7 @@ static void a_floor_rescales_the_draw_and_leaves_no_pile_at_the_floor(void **sta
     uint32_t at_floor = 0;
     (void)state;
     policy.floor_ns = 50 * MS;
-    draw_as_many_clients(&policy, (struct bide_step){.step = 0}, (struct bide_window){50 * MS, 200 * MS});
-    assert_true(jury_accepts());
+    assert_spread(&policy, (struct bide_step){.step = 0}, (struct bide_window){50 * MS, 200 * MS});
     for (size_t i = 0; i < DRAWS; i++)
         at_floor += drawn[i] == 50 * MS;
     assert_true(at_floor < 5); /* max(floor, U(0, 200 ms)), as seed 004 writes it, would put 25,000 there */
@@ -250,8 +249,7 @@ static void base_and_cap_equal_spread_over_the_whole_range(void **state)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct bide_policy policy = policy_with(kinds[i].jitter, 1 * S, 1 * S);
         struct bide_step step = {.step = 7, .previous_ns = 1 * S};
-        draw_as_many_clients(&policy, step, (struct bide_window){kinds[i].lo_ns, 1 * S});
-        assert_true(jury_accepts());
+        assert_spread(&policy, step, (struct bide_window){kinds[i].lo_ns, 1 * S});
     }
 }
 
@@ -282,8 +280,7 @@ static void awkward_ranges_are_not_favoured_at_their_lower_end(void **state)
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 1 * S, BIDE_DURATION_MAX);
         policy.base_ns = policy.cap_ns = widths[i];
-        draw_as_many_clients(&policy, (struct bide_step){.step = 0}, (struct bide_window){0, policy.cap_ns});
-        assert_true(jury_accepts());
+        assert_spread(&policy, (struct bide_step){.step = 0}, (struct bide_window){0, policy.cap_ns});
     }
 }
 
@@ -315,45 +312,41 @@ static void no_wait_is_favoured_where_the_random_numbers_do_not_divide_evenly(vo
 
 #define CHAIN 10
 
-/* Each wait is uniform over base ... min(cap, 3 * the one before): where it fell in that window must be uniform. */
-static void decorrelated_waits_are_uniform_given_the_wait_before(void **state)
+/* Chains of waits that begin at 1 s, each wait put where it fell in its window, 1 s ... 3 * the one before. Where the
+ * window is not cut at the cap, the kind has an atom there: a draw at the cap stands for all of cap ... 3 * previous, and
+ * is put anywhere in that part by the test's own generator. */
+static void draw_chains(const struct bide_policy *policy, bool cut_at_cap)
 {
-    struct bide_policy policy = policy_with(BIDE_JITTER_DECORRELATED, 1 * S, 120 * S);
     uint64_t random = test_seed;
-    (void)state;
-    for (size_t i = 0; i < DRAWS; i += CHAIN) {
-        uint64_t seed = own_random(&random);
-        int64_t previous = 0;
-        for (uint32_t n = 0; n < CHAIN; n++) {
-            int64_t hi = 3 * (previous == 0 ? 1 * S : previous);
-            struct bide_step step = {.step = n, .previous_ns = previous};
-            previous = bide_backoff_wait(&policy, step, seed, n + 1);
-            put(i + n, (struct bide_window){1 * S, hi < 120 * S ? hi : 120 * S}, previous);
-        }
-    }
-    assert_true(jury_accepts());
-}
-
-/* The literal form has an atom at the cap: a draw there stands for all of cap ... 3 * previous, and is put anywhere in
- * that part by the test's own generator. */
-static void decorrelated_aws_waits_follow_their_law_with_its_atom_at_the_cap(void **state)
-{
-    struct bide_policy policy = policy_with(BIDE_JITTER_DECORRELATED_AWS, 1 * S, 20 * S);
-    uint64_t random = test_seed;
-    (void)state;
     for (size_t i = 0; i < DRAWS; i += CHAIN) {
         uint64_t seed = own_random(&random);
         int64_t previous = 0;
         for (uint32_t n = 0; n < CHAIN; n++) {
             struct bide_window window = {1 * S, 3 * (previous == 0 ? 1 * S : previous)};
             struct bide_step step = {.step = n, .previous_ns = previous};
-            previous = bide_backoff_wait(&policy, step, seed, n + 1);
-            assert_true(previous >= 1 * S && previous <= 20 * S);
-            int64_t beyond = window.hi_ns - 20 * S;
-            bool atom = previous == 20 * S && beyond > 0;
+            previous = bide_backoff_wait(policy, step, seed, n + 1);
+            assert_true(previous >= 1 * S && previous <= policy->cap_ns);
+            int64_t beyond = window.hi_ns - policy->cap_ns;
+            window.hi_ns = cut_at_cap && beyond > 0 ? policy->cap_ns : window.hi_ns;
+            bool atom = !cut_at_cap && beyond > 0 && previous == policy->cap_ns;
             put(i + n, window, atom ? previous + (int64_t)(own_random(&random) % (uint64_t)(beyond + 1)) : previous);
         }
     }
+}
+
+static void decorrelated_waits_are_uniform_given_the_wait_before(void **state)
+{
+    struct bide_policy policy = policy_with(BIDE_JITTER_DECORRELATED, 1 * S, 120 * S);
+    (void)state;
+    draw_chains(&policy, true);
+    assert_true(jury_accepts());
+}
+
+static void decorrelated_aws_waits_follow_their_law_with_its_atom_at_the_cap(void **state)
+{
+    struct bide_policy policy = policy_with(BIDE_JITTER_DECORRELATED_AWS, 1 * S, 20 * S);
+    (void)state;
+    draw_chains(&policy, false);
     assert_true(jury_accepts());
 }
 
@@ -452,31 +445,36 @@ static void the_open_time_of_a_breaker_is_uniform_over_its_spread(void **state)
 static const struct bide_step one_step = {.step = 3};
 static const struct bide_window one_window = {0, 1600 * MS};
 
-static void clients_seeded_0_1_2_and_so_on_do_not_move_together(void **state)
+/* Where draw i comes from: the seed and the number of the draw, and how far each moves from one i to the next. */
+struct course {
+    uint64_t seed, seed_stride;
+    uint32_t draw, draw_stride;
+};
+
+static void assert_no_trace_of(struct course c)
 {
     struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 200 * MS, 30 * S);
-    (void)state;
-    for (size_t i = 0; i < DRAWS; i++)
-        put(i, one_window, bide_backoff_wait(&policy, one_step, i, 1));
+    for (size_t i = 0; i < DRAWS; i++, c.seed += c.seed_stride, c.draw += c.draw_stride)
+        put(i, one_window, bide_backoff_wait(&policy, one_step, c.seed, c.draw));
     assert_true(jury_accepts());
+}
+
+static void clients_seeded_0_1_2_and_so_on_do_not_move_together(void **state)
+{
+    (void)state;
+    assert_no_trace_of((struct course){.seed = 0, .seed_stride = 1, .draw = 1});
 }
 
 static void seeds_that_differ_in_their_highest_bits_do_not_move_together(void **state)
 {
-    struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 200 * MS, 30 * S);
     (void)state;
-    for (size_t i = 0; i < DRAWS; i++)
-        put(i, one_window, bide_backoff_wait(&policy, one_step, (uint64_t)i << 47, 1));
-    assert_true(jury_accepts());
+    assert_no_trace_of((struct course){.seed = 0, .seed_stride = UINT64_C(1) << 47, .draw = 1});
 }
 
 static void the_draws_of_one_client_do_not_follow_each_other(void **state)
 {
-    struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 200 * MS, 30 * S);
     (void)state;
-    for (size_t i = 0; i < DRAWS; i++)
-        put(i, one_window, bide_backoff_wait(&policy, one_step, test_seed, (uint32_t)i));
-    assert_true(jury_accepts());
+    assert_no_trace_of((struct course){.seed = test_seed, .draw = 0, .draw_stride = 1});
 }
 
 /* Every pair of the first four draws of a client, and of the same draw of clients some seeds apart. */
@@ -656,8 +654,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(full_jitter_at_the_cap_is_still_spread_over_the_whole_cap),
         cmocka_unit_test(equal_jitter_is_uniform_over_the_upper_half),
         cmocka_unit_test(proportional_jitter_is_uniform_between_its_two_shares),
-        cmocka_unit_test(grpc_jitter_is_uniform_twenty_percent_around_the_cap),
         cmocka_unit_test(additive_jitter_is_uniform_over_its_width_also_at_the_cap),
+        cmocka_unit_test(grpc_jitter_is_uniform_twenty_percent_around_the_cap),
         cmocka_unit_test(a_floor_rescales_the_draw_and_leaves_no_pile_at_the_floor),
         cmocka_unit_test(base_and_cap_equal_spread_over_the_whole_range),
         cmocka_unit_test(no_jitter_never_moves),

@@ -1,4 +1,6 @@
-/* inject.c - the switches of src/core/atomic.h, once for every test program. A test that sets one sets it back to 0. */
-#include "core/atomic.h"
+/* inject.c - the switches of src/core/atomic.h and event.h, once for every test program. A test that sets one sets it
+ * back to 0. */
+#include "core/event.h"
 
 uint32_t core_cas_spared, core_cas_failures, core_still_failures;
+bool core_long_way;

@@ -1,0 +1,151 @@
+/* breaker_world.h - one target whose breaker is looked into: admissions and votes without calls, and calls.
+ *
+ * Votes are told as strings: '.' is a healthy call, 'x' a failed one, '-' one that says nothing of the server's health.
+ * Time has no jitter unless a test is about it; instants are kept in ticks of 2^20 ns and rounded up, never early. */
+#ifndef UNIT_BREAKER_WORLD_H
+#define UNIT_BREAKER_WORLD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <bide/call.h>
+
+#include "core/gates.h"
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+#define MS           BIDE_MS
+#define S            BIDE_S
+#define NOW          (1000 * S)
+#define TICK         (INT64_C(1) << 20)
+#define LATER        (NOW + 6 * S) /* an instant at which probing may begin */
+
+static struct bide_target target;
+
+/* -- the world ------------------------------------------------------------------------------------------------------*/
+
+/* The configuration of a service, its open times without jitter. */
+static inline struct bide_target_config service(void)
+{
+    struct bide_target_config config;
+    assert_int_equal(bide_target_config_init(&config, BIDE_PRESET_SERVICE), BIDE_OK);
+    config.breaker.open_jitter_permille = 0;
+    return config;
+}
+
+/* One failure opens it for 5 s, then `probes` probes with leases of 10 s; ramp-up over 10 s. */
+static inline struct bide_target_config fragile(uint32_t probes)
+{
+    struct bide_target_config config = service();
+    config.breaker.kind = BIDE_BREAKER_CONSECUTIVE;
+    config.breaker.consecutive = 1;
+    config.breaker.probes = probes;
+    return config;
+}
+
+/* Makes the target anew. */
+static inline void given(const struct bide_target_config *config)
+{
+    assert_int_equal(bide_target_init(&target, config, NOW, NULL), BIDE_OK);
+}
+
+/* The state as anybody may see it. */
+static inline enum bide_breaker_state state_now(void)
+{
+    return bide_breaker_look(&target).state;
+}
+
+/* -- admissions and votes -------------------------------------------------------------------------------------------*/
+
+/* May a call with this seed go out? */
+static inline struct core_admission ask(uint64_t seed, int64_t now_ns)
+{
+    return core_breaker_admit(&target, seed, now_ns);
+}
+
+/* One that was admitted ends, and votes. */
+static inline void report(struct core_admission a, enum core_vote vote, int64_t now_ns)
+{
+    struct core_ballot b = {.vote = vote, .lease = a.lease, .probe = a.probe, .lane = 3, .seed = 1};
+    core_breaker_vote(&target, &b, core_hot(&target), now_ns);
+}
+
+/* It may go out, as a probe or like any other. */
+static inline void assert_admitted(struct core_admission a, bool probe)
+{
+    assert_int_equal(a.refused, BIDE_WHY_NOTHING);
+    assert_int_equal(a.probe, probe);
+}
+
+/* It may not go out, and why. */
+static inline void assert_refused(struct core_admission a, enum bide_why why)
+{
+    assert_int_equal(a.refused, why);
+    assert_false(a.probe);
+}
+
+/* It is admitted as a probe. */
+static inline struct core_admission probe_at(int64_t now_ns)
+{
+    struct core_admission a = ask(1, now_ns);
+    assert_admitted(a, true);
+    return a;
+}
+
+/* A call that is admitted and ends at once. */
+static inline void call(char outcome, int64_t now_ns)
+{
+    struct core_admission a = {.lease = bide_breaker_look(&target).generation};
+    report(a, outcome == '.' ? CORE_VOTE_HEALTHY : outcome == 'x' ? CORE_VOTE_FAILURE : CORE_VOTE_NEUTRAL, now_ns);
+}
+
+/* So many of them, one after another. */
+static inline void calls(const char *outcomes, int64_t now_ns)
+{
+    for (; *outcomes; outcomes++)
+        call(*outcomes, now_ns);
+}
+
+/* A breaker that has just opened for the first time. */
+static inline void open_it(const struct bide_target_config *config)
+{
+    given(config);
+    core_breaker_trip(&target, 1, NOW);
+    assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
+}
+
+/* A breaker that has opened, was probed, and has closed at LATER. */
+static inline void close_it(const struct bide_target_config *config)
+{
+    open_it(config);
+    for (uint32_t i = 0; i < config->breaker.probes; i++)
+        report(probe_at(LATER), CORE_VOTE_HEALTHY, LATER);
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+}
+
+/* -- calls as the engine makes them ---------------------------------------------------------------------------------*/
+
+static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome bad_gateway = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+
+/* A policy of one attempt. */
+static inline struct bide_policy once(void)
+{
+    struct bide_policy policy;
+    assert_int_equal(bide_policy_init(&policy, BIDE_PRESET_SERVICE), BIDE_OK);
+    policy.attempts_max = 1;
+    return policy;
+}
+
+/* A call of the engine begins. */
+static inline struct bide_verdict begin(struct bide_call *c, const struct bide_policy *policy, uint64_t seed,
+                                        int64_t now_ns)
+{
+    struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
+    return bide_call_begin(c, policy, &target, &request, now_ns);
+}
+
+#endif

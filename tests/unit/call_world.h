@@ -1,0 +1,211 @@
+/* call_world.h - one policy, one target and one call, for the tests that look into calls.
+ *
+ * A test calls fresh(), changes what it is about in `policy` and `config`, opens the target and plays events: begin,
+ * report, wake, cancel. Time begins at T0; there is no jitter, so every instant is known. */
+#ifndef UNIT_CALL_WORLD_H
+#define UNIT_CALL_WORLD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include <bide/call.h>
+
+#include "core/event.h"
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+#define MS           BIDE_MS
+#define S            BIDE_S
+#define T0           (1000 * S)
+#define NEVER        BIDE_NEVER
+
+static const struct bide_outcome good = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome hopeless = {.kind = BIDE_KIND_PERMANENT, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome conflict = {.kind = BIDE_KIND_CONFLICT, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome limited = {.kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome stopped = {.kind = BIDE_KIND_CANCELLED};
+static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .reach = BIDE_REACH_NEVER_SENT};
+static const struct bide_request get = {.safety = BIDE_SAFE};
+static const struct bide_request post = {.safety = BIDE_UNSAFE};
+static const struct bide_request keyed = {.safety = BIDE_SAFE, .retry_key = 77};
+
+static struct bide_policy policy;
+static struct bide_target_config config;
+static struct bide_target target;
+static struct bide_call call;
+
+/* ---- the world ---- */
+
+/* Four attempts, waits of 100, 200 and 400 ms, a minute in all; ten tokens, one a retry, no income; no breaker. */
+static inline void fresh(void)
+{
+    bide_policy_init(&policy, BIDE_PRESET_SERVICE);
+    policy.jitter = BIDE_JITTER_NONE;
+    policy.base_ns = 100 * MS;
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    config.breaker.kind = BIDE_BREAKER_OFF;
+    config.budget.earn_success_milli = 0;
+    config.budget.earn_per_minute_milli = 0;
+    memset(&call, 0xa5, sizeof call); /* begin does not care what was there */
+}
+
+/* Makes the target anew as `config` says; a policy or configuration that does not pass its check fails the test. */
+static inline void open_target(void)
+{
+    struct bide_problem problem = {"", "", 0};
+    if (bide_policy_check(&policy, &problem) != BIDE_OK || bide_target_init(&target, &config, T0, &problem) != BIDE_OK)
+        fail_msg("%s is %lld; want %s", problem.field, (long long)problem.value, problem.want);
+}
+
+/* The world as it is where a test changes nothing. */
+static inline void open_fresh(void)
+{
+    fresh();
+    open_target();
+}
+
+/* A breaker that opens at the third failure in a row, and a budget that never ends. */
+static inline void open_breaker_of_three(void)
+{
+    fresh();
+    config.breaker.kind = BIDE_BREAKER_CONSECUTIVE;
+    config.breaker.consecutive = 3;
+    config.budget.kind = BIDE_BUDGET_NONE;
+    open_target();
+}
+
+/* ---- events ---- */
+
+/* The call begins, with this request. */
+static inline struct bide_verdict begin_as(const struct bide_request *request, int64_t now_ns)
+{
+    return bide_call_begin(&call, &policy, &target, request, now_ns);
+}
+
+/* The call begins, with a GET. */
+static inline struct bide_verdict begin(int64_t now_ns)
+{
+    return begin_as(&get, now_ns);
+}
+
+/* An attempt has ended like this. */
+static inline struct bide_verdict report(uint32_t attempt, struct bide_outcome outcome, int64_t now_ns)
+{
+    return bide_call_outcome(&call, attempt, &outcome, now_ns);
+}
+
+/* The timer has gone off. */
+static inline struct bide_verdict wake(int64_t now_ns)
+{
+    return bide_call_wake(&call, now_ns);
+}
+
+/* The caller wants no answer any more. */
+static inline struct bide_verdict cancel(int64_t now_ns)
+{
+    return bide_call_cancel(&call, now_ns);
+}
+
+/* The same outcome, and the server asked to wait so long. */
+static inline struct bide_outcome with_hint(struct bide_outcome outcome, int64_t wait_ns)
+{
+    outcome.hint = (struct bide_hint){BIDE_HINT_WAIT, wait_ns};
+    return outcome;
+}
+
+/* The same outcome, and the server asked not to come again. */
+static inline struct bide_outcome with_stop(struct bide_outcome outcome)
+{
+    outcome.hint = (struct bide_hint){.kind = BIDE_HINT_STOP};
+    return outcome;
+}
+
+/* ---- what it says and holds ---- */
+
+/* What is left in the budget, in thousandths of a token. */
+static inline int64_t left(void)
+{
+    return bide_budget_left_milli(&target, T0);
+}
+
+/* How many latencies the target was told. */
+static inline uint64_t latencies(void)
+{
+    return target.latency[BIDE_LATENCY_WORDS - 1]; /* counts them all */
+}
+
+/* A verdict says what to do, and why. */
+static inline void assert_says(struct bide_verdict v, enum bide_what what, enum bide_why why)
+{
+    if (v.what != what || v.why != why)
+        fail_msg("%s %s, want %s %s", bide_what_label(v.what), bide_why_label(v.why), bide_what_label(what),
+                 bide_why_label(why));
+}
+
+/* Two verdicts are the same in every field. */
+static inline void assert_verdict(struct bide_verdict got, struct bide_verdict want)
+{
+    assert_says(got, want.what, want.why);
+    assert_int_equal(got.attempt, want.attempt);
+    assert_int_equal(got.observed, want.observed);
+    assert_int_equal(got.wake_ns, want.wake_ns);
+    assert_int_equal(got.attempt_deadline_ns, want.attempt_deadline_ns);
+    assert_int_equal(got.connect_deadline_ns, want.connect_deadline_ns);
+}
+
+/* What, why, which attempt, when to wake, when to cut the attempt off, and when its connecting. */
+#define VERDICT(w, y, n, wake, cut, connect)                                                                           \
+    (struct bide_verdict)                                                                                              \
+    {                                                                                                                  \
+        .what = BIDE_##w, .why = BIDE_WHY_##y, .attempt = (n), .wake_ns = (wake), .attempt_deadline_ns = (cut),        \
+        .connect_deadline_ns = (connect)                                                                               \
+    }
+
+/* No call holds a place in flight, among the calls or among the retries. */
+static inline void assert_nothing_held(void)
+{
+    assert_int_equal(target.in_flight, 0);
+    assert_int_equal(target.calls, 0);
+    assert_int_equal(target.retries, 0);
+}
+
+/* ---- hedges ---- */
+
+/* So many hedges, 100 ms after each other; ten places in flight; latencies are kept. */
+static inline void open_hedged(uint32_t hedges)
+{
+    fresh();
+    policy.hedges_max = hedges;
+    policy.hedge_delay_ns = 100 * MS;
+    config.in_flight_max = 10;
+    config.latency = true;
+    open_target();
+}
+
+/* At 100 ms the hedge is refused, no other is planned, and the first attempt may still succeed. */
+static inline void a_hedge_is_refused_by(enum bide_why why, const char *what)
+{
+    struct bide_verdict v = wake(T0 + 100 * MS);
+    if (v.what != BIDE_NONE || v.why != why)
+        fail_msg("%s: %s %s", what, bide_what_label(v.what), bide_why_label(v.why));
+    assert_int_equal(v.wake_ns, NEVER); /* no other is tried in this round */
+    assert_int_equal(v.attempt, 1);
+    assert_int_equal(call.attempt, 1);
+    assert_says(report(1, good, T0 + S), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+}
+
+/* Another call with the same key is retried. */
+static inline void use_up_the_key(void)
+{
+    struct bide_call other;
+    bide_call_begin(&other, &policy, &target, &keyed, T0);
+    assert_int_equal(bide_call_outcome(&other, 1, &failed, T0).what, BIDE_WAIT);
+}
+
+#endif
