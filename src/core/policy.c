@@ -285,8 +285,8 @@ struct range {
 #define DURATION_0 0, BIDE_DURATION_MAX
 #define WANT_1     "more than 0, at most about 31 years"
 #define WANT_0     "0 or more, at most about 31 years"
-#define WANT_NEVER "more than 0, or BIDE_NEVER for none"
-#define WANT_ENUM  "a value of its enum"
+#define WANT_SLOTS "10 ns or more, at most about 31 years"
+#define WANT_NEVER "more than 0, at most about 31 years, or BIDE_NEVER for none"
 
 #define P(field)                       #field, offsetof(struct bide_policy, field)
 #define AS_ROW(pair, width, want, ...) AS_ROW_(pair, width, want, __VA_ARGS__)
@@ -297,8 +297,8 @@ struct range {
 
 static const struct range policy_ranges[] = {
     AS_ROW(P(attempts_max), NARROW, "1 or more (1 means no retry)", 1, UINT32_MAX),
-    AS_ROW(P(backoff), NARROW, WANT_ENUM, 0, BIDE_BACKOFF_NONE),
-    AS_ROW(P(jitter), NARROW, WANT_ENUM, 0, BIDE_JITTER_NONE),
+    AS_ROW(P(backoff), NARROW, "0 (exponential) to 3 (none)", 0, BIDE_BACKOFF_NONE),
+    AS_ROW(P(jitter), NARROW, "0 (full) to 6 (none)", 0, BIDE_JITTER_NONE),
     AS_ROW(P(base_ns), WIDE, WANT_1, DURATION),
     AS_ROW(P(cap_ns), WIDE, WANT_1, DURATION),
     AS_ROW(P(floor_ns), WIDE, WANT_0, DURATION_0),
@@ -311,13 +311,13 @@ static const struct range policy_ranges[] = {
     AS_ROW(P(hedges_max), NARROW, "0 to 3 (0: no hedging)", 0, BIDE_HEDGES_MAX),
     AS_ROW(P(hedge_delay_ns), WIDE, WANT_0, DURATION_0),
     AS_ROW(P(hedge_quantile_permille), NARROW, "0 (use hedge_delay_ns only) to 999", 0, 999),
-    AS_ROW(P(layer), NARROW, WANT_ENUM, 0, BIDE_LAYER_NEVER),
+    AS_ROW(P(layer), NARROW, "0 (outermost) to 2 (never)", 0, BIDE_LAYER_NEVER),
     AS_ROW(P(attempt_timeout_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(P(connect_timeout_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(P(deadline_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
-    AS_ROW(P(hint_rule), NARROW, WANT_ENUM, 0, BIDE_HINT_UNHEARD),
-    AS_ROW(P(hint_long), NARROW, WANT_ENUM, 0, BIDE_HINT_LONG_IGNORE),
-    AS_ROW(P(hint_step), NARROW, WANT_ENUM, 0, BIDE_HINT_STEP_RESET),
+    AS_ROW(P(hint_rule), NARROW, "0 (floor) to 4 (unheard)", 0, BIDE_HINT_UNHEARD),
+    AS_ROW(P(hint_long), NARROW, "0 (give up) to 2 (ignore)", 0, BIDE_HINT_LONG_IGNORE),
+    AS_ROW(P(hint_step), NARROW, "0 (keep) to 2 (reset)", 0, BIDE_HINT_STEP_RESET),
     AS_ROW(P(hint_jitter_permille), NARROW, "0 to 10000", 0, 10000),
     AS_ROW(P(hint_max_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(P(hint_over_ns), WIDE, WANT_0, DURATION_0),
@@ -332,11 +332,11 @@ static const struct range config_ranges[] = {
     AS_ROW(T(key_retries), NARROW, "0 (no limit) to 255", 0, 255),
     AS_ROW(T(throttle_k_milli), NARROW, "0 (off), or 1001 to 1000000 (2000 is the book's)", 0, 1000000),
     AS_ROW(T(throttle_max_permille), NARROW, "1 to 1000", 1, 1000),
-    AS_ROW(T(throttle_window_ns), WIDE, WANT_1, DURATION),
+    AS_ROW(T(throttle_window_ns), WIDE, WANT_SLOTS, BIDE_SLOTS, BIDE_DURATION_MAX),
     AS_ROW(T(key_interval_ns), WIDE, WANT_1, DURATION),
     AS_ROW(T(quiet_max_ns), WIDE, "0 (hints are not shared) or more, at most about 31 years", DURATION_0),
-    AS_ROW(T(budget.kind), NARROW, WANT_ENUM, 0, BIDE_BUDGET_NONE),
-    AS_ROW(T(budget.on_empty), NARROW, WANT_ENUM, 0, BIDE_ON_EMPTY_OPEN),
+    AS_ROW(T(budget.kind), NARROW, "0 (tokens) to 3 (none)", 0, BIDE_BUDGET_NONE),
+    AS_ROW(T(budget.on_empty), NARROW, "0 (refuse) or 1 (open)", 0, BIDE_ON_EMPTY_OPEN),
     AS_ROW(T(budget.capacity_milli), NARROW, "0 (no retry ever) to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
     AS_ROW(T(budget.cost_milli), NARROW, "0 to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
     AS_ROW(T(budget.cost_throttled_milli), NARROW, "0 to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
@@ -348,9 +348,9 @@ static const struct range config_ranges[] = {
     AS_ROW(T(budget.earn_per_minute_milli), NARROW, "0 to 100000000", 0, 100000000),
     AS_ROW(T(budget.refund_permille), NARROW, "0 to 1000", 0, 1000),
     AS_ROW(T(budget.ratio_ppm), NARROW, "0 to 1000000 (one retry for each request)", 0, 1000000),
-    AS_ROW(T(budget.window_ns), WIDE, "10 ns or more, at most about 31 years", BIDE_SLOTS, BIDE_DURATION_MAX),
+    AS_ROW(T(budget.window_ns), WIDE, WANT_SLOTS, BIDE_SLOTS, BIDE_DURATION_MAX),
     AS_ROW(T(budget.cooldown_ns), WIDE, WANT_0, DURATION_0),
-    AS_ROW(T(breaker.kind), NARROW, WANT_ENUM, 0, BIDE_BREAKER_OFF),
+    AS_ROW(T(breaker.kind), NARROW, "0 (time window) to 3 (off)", 0, BIDE_BREAKER_OFF),
     AS_ROW(T(breaker.consecutive), NARROW, "1 or more", 1, UINT32_MAX),
     AS_ROW(T(breaker.ratio_permille), NARROW, "1 to 1000", 1, 1000),
     AS_ROW(T(breaker.min_volume), NARROW, "1 or more", 1, UINT32_MAX),
@@ -358,7 +358,7 @@ static const struct range config_ranges[] = {
     AS_ROW(T(breaker.open_growth_milli), NARROW, "1000 (constant) to 100000", 1000, 100000),
     AS_ROW(T(breaker.open_jitter_permille), NARROW, "0 to 900", 0, 900),
     AS_ROW(T(breaker.probes), NARROW, "1 to 8", 1, BIDE_PROBES_MAX),
-    AS_ROW(T(breaker.window_ns), WIDE, "10 ns or more, at most about 31 years", BIDE_SLOTS, BIDE_DURATION_MAX),
+    AS_ROW(T(breaker.window_ns), WIDE, WANT_SLOTS, BIDE_SLOTS, BIDE_DURATION_MAX),
     AS_ROW(T(breaker.slow_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(T(breaker.open_ns), WIDE, WANT_1, DURATION),
     AS_ROW(T(breaker.open_max_ns), WIDE, WANT_1, DURATION),
@@ -455,24 +455,28 @@ enum bide_err bide_policy_check(const struct bide_policy *policy, struct bide_pr
     return err != BIDE_OK ? err : check_policy_relations(policy, problem);
 }
 
+#define WANT_COST "more than 0 (unless cost_failure_milli is): else it never binds"
+
 static enum bide_err check_config_relations(const struct bide_target_config *c, struct bide_problem *problem)
 {
     const struct bide_budget_config *b = &c->budget;
-    bool tokens = b->kind == BIDE_BUDGET_TOKENS;
+    bool tokens = b->kind == BIDE_BUDGET_TOKENS, costless = tokens && b->cost_failure_milli == 0;
     uint32_t cheapest = (uint32_t)core_min(b->cost_milli, core_min(b->cost_throttled_milli, b->cost_timeout_milli));
     const struct relation relations[] = {
         {(c->observe & ~BIDE_TARGET_GATES) != 0, "observe", c->observe, "bits of BIDE_TARGET_GATES"},
         {c->throttle_k_milli > 0 && c->throttle_k_milli <= 1000, "throttle_k_milli", c->throttle_k_milli,
          "0 (off), or 1001 to 1000000 (2000 is the book's)"},
-        {c->throttle_window_ns < (int64_t)BIDE_SLOTS, "throttle_window_ns", c->throttle_window_ns, "10 ns or more"},
-        {tokens && cheapest == 0 && b->cost_failure_milli == 0, "budget.cost_milli", cheapest,
-         "more than 0 for each class of failure, or a cost_failure_milli: else it never binds"},
+        {costless && b->cost_milli == 0, "budget.cost_milli", 0, WANT_COST},
+        {costless && b->cost_throttled_milli == 0, "budget.cost_throttled_milli", 0, WANT_COST},
+        {costless && b->cost_timeout_milli == 0, "budget.cost_timeout_milli", 0, WANT_COST},
+        {tokens && b->capacity_milli > 0 && b->cost_milli > b->capacity_milli, "budget.cost_milli", b->cost_milli,
+         "capacity_milli or less: else no retry is ever allowed (a capacity of 0 says so)"},
         {tokens && b->cost_failure_milli > 0 && b->threshold_milli == 0 && cheapest == 0, "budget.threshold_milli", 0,
          "more than 0 when only failures cost: else it never binds"},
         {tokens && b->initial_milli != BIDE_FULL && b->initial_milli > b->capacity_milli, "budget.initial_milli",
          b->initial_milli, "capacity_milli or less, or BIDE_FULL"},
-        {tokens && b->threshold_milli > b->capacity_milli, "budget.threshold_milli", b->threshold_milli,
-         "capacity_milli or less"},
+        {tokens && b->threshold_milli > 0 && b->threshold_milli >= b->capacity_milli, "budget.threshold_milli",
+         b->threshold_milli, "less than capacity_milli: else no retry is ever allowed"},
         {any(c->reserved_flags_, COUNT(c->reserved_flags_)), "reserved_flags_", 1,
          "0: start from bide_target_config_init"},
         {c->breaker.open_max_ns < c->breaker.open_ns, "breaker.open_max_ns", c->breaker.open_max_ns, "open_ns or more"},

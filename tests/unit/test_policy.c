@@ -599,7 +599,7 @@ static void every_value_at_the_edge_of_a_right_configuration_passes(void **state
         T(budget.initial_milli, BIDE_FULL),
         T(budget.cost_milli, BIDE_CAPACITY_MAX_MILLI),
         T(budget.cost_failure_milli, BIDE_CAPACITY_MAX_MILLI),
-        T(budget.threshold_milli, BIDE_CAPACITY_MAX_MILLI),
+        T(budget.threshold_milli, BIDE_CAPACITY_MAX_MILLI - 1), /* of as much capacity */
         T(budget.earn_success_milli, BIDE_CAPACITY_MAX_MILLI),
         T(budget.earn_first_milli, BIDE_CAPACITY_MAX_MILLI),
         T(budget.earn_per_minute_milli, 100000000),
@@ -642,15 +642,19 @@ static void every_value_at_the_edge_of_a_right_configuration_passes(void **state
 
 static void fields_of_a_configuration_that_contradict_each_other_are_named(void **state)
 {
-    static const char never_binds[] =
-        "more than 0 for each class of failure, or a cost_failure_milli: else it never binds";
+    static const char never_binds[] = "more than 0 (unless cost_failure_milli is): else it never binds";
     static const struct conflict conflicts[] = {
         {{T(budget.cost_milli, 0)}, never_binds},
+        {{T(budget.cost_throttled_milli, 0)}, never_binds},
+        {{T(budget.cost_timeout_milli, 0)}, never_binds},
+        {{T(budget.capacity_milli, 5000), T(budget.cost_milli, 5001)},
+         "capacity_milli or less: else no retry is ever allowed (a capacity of 0 says so)"},
         {{T(breaker.open_ns, 2 * S), T(breaker.open_max_ns, 2 * S - 1)}, "open_ns or more"},
         {{T(breaker.kind, BIDE_BREAKER_COUNT_WINDOW), T(breaker.count_window, 10), T(breaker.min_volume, 11)},
          "count_window or less: else it never opens"},
-        {{T(budget.capacity_milli, 5), T(budget.initial_milli, 6)}, "capacity_milli or less, or BIDE_FULL"},
-        {{T(budget.capacity_milli, 5), T(budget.threshold_milli, 6)}, "capacity_milli or less"},
+        {{T(budget.capacity_milli, 5000), T(budget.initial_milli, 5001)}, "capacity_milli or less, or BIDE_FULL"},
+        {{T(budget.capacity_milli, 5000), T(budget.threshold_milli, 5000)},
+         "less than capacity_milli: else no retry is ever allowed"},
         {{T(budget.cost_milli, 0), T(budget.cost_failure_milli, 1), T(budget.threshold_milli, 0)},
          "more than 0 when only failures cost: else it never binds"},
     };
@@ -664,31 +668,16 @@ static void fields_of_a_configuration_that_contradict_each_other_are_named(void 
     }
 }
 
-/* A class of failure whose retries are free would make the budget no budget, whichever class it is. */
-static void a_budget_in_which_any_class_of_retry_is_free_is_refused(void **state)
-{
-    static const struct assign classes[] = {
-        T(budget.cost_milli, 0),
-        T(budget.cost_throttled_milli, 0),
-        T(budget.cost_timeout_milli, 0),
-    };
-    for (size_t i = 0; i < COUNT(classes); i++) {
-        struct bide_target_config config = roomy_config();
-        struct bide_problem problem = {0};
-        assign(&config, &classes[i]);
-        assert_int_equal(bide_target_config_check(&config, &problem), BIDE_ERR_INVALID);
-        assert_int_equal(problem.value, 0);
-    }
-}
-
 static void fields_of_a_configuration_that_just_agree_pass(void **state)
 {
     static const struct conflict agreements[] = {
         {{T(breaker.kind, BIDE_BREAKER_COUNT_WINDOW), T(breaker.count_window, 10), T(breaker.min_volume, 10)}, NULL},
         {{T(breaker.kind, BIDE_BREAKER_TIME_WINDOW), T(breaker.count_window, 10), T(breaker.min_volume, 11)}, NULL},
-        {{T(budget.capacity_milli, 5), T(budget.initial_milli, 5)}, NULL},
+        {{T(budget.capacity_milli, 5000), T(budget.initial_milli, 5000)}, NULL},
+        {{T(budget.capacity_milli, 5000), T(budget.cost_milli, 5000)}, NULL},
+        {{T(budget.capacity_milli, 0), T(budget.cost_milli, 5000)}, NULL},
         {{T(budget.kind, BIDE_BUDGET_WINDOW), T(budget.capacity_milli, 5), T(budget.initial_milli, 6)}, NULL},
-        {{T(budget.capacity_milli, 5), T(budget.threshold_milli, 5)}, NULL},
+        {{T(budget.capacity_milli, 5000), T(budget.threshold_milli, 4999)}, NULL},
         {{T(budget.kind, BIDE_BUDGET_WINDOW), T(budget.cost_milli, 0)}, NULL},
         {{T(budget.kind, BIDE_BUDGET_WINDOW), T(budget.capacity_milli, 5), T(budget.threshold_milli, 6)}, NULL},
         {{T(budget.kind, BIDE_BUDGET_WINDOW), T(budget.cost_milli, 0), T(budget.cost_failure_milli, 1)}, NULL},
@@ -816,7 +805,6 @@ int main(void)
         cmocka_unit_test(every_wrong_value_in_a_configuration_is_named),
         cmocka_unit_test(every_value_at_the_edge_of_a_right_configuration_passes),
         cmocka_unit_test(fields_of_a_configuration_that_contradict_each_other_are_named),
-        cmocka_unit_test(a_budget_in_which_any_class_of_retry_is_free_is_refused),
         cmocka_unit_test(fields_of_a_configuration_that_just_agree_pass),
         cmocka_unit_test(a_policy_of_our_own_version_is_copied_as_it_is),
         cmocka_unit_test(what_an_older_version_does_not_have_comes_from_the_default),
