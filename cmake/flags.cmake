@@ -15,6 +15,7 @@ set(warnings
     -Wwrite-strings
     -Wformat=2
     -Wimplicit-fallthrough
+    -Wswitch-enum # also where a default stands beside the last case
 )
 if(CMAKE_C_COMPILER_ID STREQUAL GNU)
     list(APPEND warnings -Wlogical-op -Wduplicated-cond -Wduplicated-branches)

@@ -83,8 +83,8 @@ static struct word duration(int64_t ns)
     static const struct {
         int64_t unit_ns, from_ns;
         const char *name;
-    } units[] = {{60 * BIDE_MIN, 120 * BIDE_MIN, "h"},
-                 {BIDE_MIN, 2 * BIDE_MIN, "min"},
+    } units[] = {{60 * BIDE_MINUTE, 120 * BIDE_MINUTE, "h"},
+                 {BIDE_MINUTE, 2 * BIDE_MINUTE, "min"},
                  {BIDE_S, 1, "s"},
                  {BIDE_MS, 1, "ms"},
                  {BIDE_US, 1, "us"},
@@ -526,7 +526,7 @@ static const struct breach config_breaches[] = {
     {{{"budget.initial_milli", 20000}}},
     {{{"budget.threshold_milli", 20000}}},
     {{{"breaker.open_ns", 120 * BIDE_S}}},
-    {{{"breaker.kind", BIDE_BREAKER_COUNT_WINDOW}, {"breaker.count_window", 10}}},
+    {{{"breaker.kind", BIDE_BREAKER_BY_COUNT}, {"breaker.count_window", 10}}},
 };
 
 static const struct field *field_in(const struct field *table, size_t count, const char *name)
@@ -593,7 +593,7 @@ static void backoff_windows(void)
         p.cap_ns = BIDE_S;
         p.jitter_add_ns = 50 * BIDE_MS;
         for (uint32_t step = 0; step < 5; step++) {
-            struct bide_window w = bide_backoff_window(&p, (struct bide_step){step, false, previous_ns});
+            struct bide_range w = bide_backoff_window(&p, (struct bide_step){step, false, previous_ns});
             append(&cells, " | ", word("%" PRId64 "–%" PRId64, w.lo_ns / BIDE_MS, w.hi_ns / BIDE_MS).text);
             previous_ns = w.hi_ns;
         }
@@ -668,7 +668,7 @@ static struct bide_verdict told_nothing(struct world *w)
 static struct bide_verdict told_an_hour(struct world *w)
 {
     make_target(w);
-    return begin_and_fail(w, &w->call, 429, (struct bide_hint){BIDE_HINT_WAIT, 60 * BIDE_MIN});
+    return begin_and_fail(w, &w->call, 429, (struct bide_hint){BIDE_HINT_WAIT, 60 * BIDE_MINUTE});
 }
 
 static struct bide_verdict below_a_retry(struct world *w)
@@ -714,9 +714,9 @@ static struct bide_verdict held_open(struct world *w)
 /* Opened by one failure, then the open time has passed: the next call is the probe. */
 static struct bide_verdict begin_probe(struct world *w)
 {
-    w->config.breaker.kind = BIDE_BREAKER_CONSECUTIVE;
+    w->config.breaker.kind = BIDE_BREAKER_BY_RUN;
     w->config.breaker.consecutive = 1;
-    w->config.breaker.ramp_ns = 60 * BIDE_MIN;
+    w->config.breaker.ramp_ns = 60 * BIDE_MINUTE;
     w->policy.attempts_max = 1;
     make_target(w);
     begin_and_fail(w, &w->call, 503, no_hint);
@@ -785,7 +785,7 @@ static enum bide_gate gate_of(enum bide_why why)
         struct world w = {.policy = policy_of(BIDE_PRESET_SERVICE),
                           .config = config_of(BIDE_PRESET_SERVICE),
                           .request.safety = BIDE_SAFE,
-                          .now_ns = 60 * BIDE_MIN};
+                          .now_ns = 60 * BIDE_MINUTE};
         struct bide_verdict v = scenarios[i].play(&w);
         enum bide_gate gate = gate_that_refused(&w.target);
         bool one = gate != 0 && ((unsigned)gate & ((unsigned)gate - 1)) == 0;

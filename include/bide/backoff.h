@@ -10,7 +10,7 @@
 
 BIDE_BEGIN_DECLS
 
-struct bide_window {
+struct bide_range {
     int64_t lo_ns;
     int64_t hi_ns; /* included */
 };
@@ -25,7 +25,7 @@ struct bide_step {
 BIDE_API int64_t bide_backoff_envelope(const struct bide_policy *policy, struct bide_step step);
 
 /* The window the wait is drawn from. */
-BIDE_API struct bide_window bide_backoff_window(const struct bide_policy *policy, struct bide_step step);
+BIDE_API struct bide_range bide_backoff_window(const struct bide_policy *policy, struct bide_step step);
 
 /* One wait. `seed` and `draw` name the random number: the same pair gives the same wait on every platform. */
 BIDE_API int64_t bide_backoff_wait(const struct bide_policy *policy, struct bide_step step, uint64_t seed,

@@ -2,7 +2,9 @@
  *
  * Time is an int64_t of nanoseconds on the one clock of a target (CLOCK_BOOTTIME in production, the virtual clock in
  * the simulator). It is always an argument: the engine never reads a clock. BIDE_NEVER is later than any instant and
- * longer than any duration; sums with it stay BIDE_NEVER. */
+ * longer than any duration; sums with it stay BIDE_NEVER. Instants and durations are never negative,
+ * and instants stay below 2^61 (73 years). Where a function takes
+ * the time, it is the last parameter: now_ns. */
 #ifndef BIDE_BASE_H
 #define BIDE_BASE_H
 
@@ -29,12 +31,12 @@
 #define BIDE_VERSION_PATCH 0
 #define BIDE_VERSION       "0.1.0"
 
-#define BIDE_NS    INT64_C(1)
-#define BIDE_US    INT64_C(1000)
-#define BIDE_MS    INT64_C(1000000)
-#define BIDE_S     INT64_C(1000000000)
-#define BIDE_MIN   (60 * BIDE_S)
-#define BIDE_NEVER INT64_MAX
+#define BIDE_NS     INT64_C(1)
+#define BIDE_US     INT64_C(1000)
+#define BIDE_MS     INT64_C(1000000)
+#define BIDE_S      INT64_C(1000000000)
+#define BIDE_MINUTE (60 * BIDE_S)
+#define BIDE_NEVER  INT64_MAX
 
 /* Longest duration a configuration may name (about 31 years): sums of a few of them cannot overflow. Longer means
  * BIDE_NEVER and must be said so. */

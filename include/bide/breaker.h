@@ -24,9 +24,9 @@
 BIDE_BEGIN_DECLS
 
 enum bide_breaker_kind {
-    BIDE_BREAKER_TIME_WINDOW = 0, /* failures >= ratio of the calls of the last window_ns */
-    BIDE_BREAKER_COUNT_WINDOW,    /* failures >= ratio of the last count_window calls */
-    BIDE_BREAKER_CONSECUTIVE,     /* this many failures in a row */
+    BIDE_BREAKER_BY_TIME = 0, /* failures >= ratio of the calls of the last window_ns */
+    BIDE_BREAKER_BY_COUNT,    /* failures >= ratio of the last count_window calls */
+    BIDE_BREAKER_BY_RUN,      /* this many failures in a row */
     BIDE_BREAKER_OFF,
 };
 
@@ -62,7 +62,8 @@ struct bide_breaker_view {
     enum bide_breaker_state state;
     uint32_t generation; /* changes with every change of state */
     uint32_t openings;   /* in a row; 0 after it stayed closed */
-    int64_t until_ns;    /* OPEN: when probing may begin; else 0 */
+    uint64_t openings_total;
+    int64_t until_ns; /* OPEN: when probing may begin; else 0 */
 };
 
 struct bide_target;
@@ -70,7 +71,7 @@ struct bide_target;
 BIDE_API struct bide_breaker_view bide_breaker_look(const struct bide_target *target);
 
 enum bide_hold {
-    BIDE_HOLD_RELEASE = 0, /* back to automatic: it goes on as closed */
+    BIDE_HOLD_RELEASE = 0, /* back to automatic: what was held goes on as closed, anything else as it is */
     BIDE_HOLD_CLOSED,
     BIDE_HOLD_OPEN,
 };

@@ -46,7 +46,7 @@ enum bide_hint_kind {
 /* What the server asked for. hint.h reads it from header fields. */
 struct bide_hint {
     enum bide_hint_kind kind;
-    int64_t wait_ns;
+    int64_t wait_ns; /* 0 or more; less is as no hint */
 };
 
 struct bide_outcome {

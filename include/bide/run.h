@@ -21,7 +21,7 @@ BIDE_BEGIN_DECLS
 struct bide_event {
     const struct bide_verdict *verdict;
     const struct bide_outcome *outcome;
-    int64_t now_ns;
+    int64_t now_ns; /* when it is told: a moment after it was decided */
 };
 
 struct bide_job {

@@ -1,7 +1,8 @@
 /* target.h - what is known of one dependency, and the gates shared by all calls to it.
  *
  * Budget, breaker, quiet-until, latency, throttle, in-flight limit, per-key limit. One struct of plain 64-bit words,
- * used through atomic builtins: no pointers, no locks. It works on the stack, on the heap, and in memory shared by the
+ * used through atomic builtins: no pointers, no locks. It works on the stack, on the heap (aligned_alloc(64, ...): malloc
+ * does not align it) and in memory shared by the
  * processes of a host. Each gate has one deciding word; the other words are evidence and may be a little stale. A
  * process killed at any instruction leaves the target usable; what is lost is at most one charge for each call it had
  * in flight, never anything in favour of more retries.
@@ -38,7 +39,7 @@ struct bide_target_config {
     uint32_t throttle_min_volume;   /* never refuse below this many requests in the window */
     int64_t throttle_window_ns;
     int64_t key_interval_ns;
-    int64_t quiet_max_ns; /* a quiet-until further away counts as this far; 0: a hint is not shared between calls */
+    int64_t quiet_max_ns; /* no quiet is longer than this; 0: a hint is not shared between calls */
     bool quiet_first;     /* a quiet-until holds back first attempts too, not only retries */
     bool latency;         /* gather latencies, for hedging by quantile */
     bool reserved_flags_[6];
@@ -112,12 +113,14 @@ BIDE_API enum bide_err bide_target_configure(struct bide_target *target, const s
 /* A copy of the configuration in force. */
 BIDE_API void bide_target_config_get(const struct bide_target *target, struct bide_target_config *config);
 
-/* True if forgetting this target would lose nothing: budget full, breaker closed without evidence, nobody asked for
- * quiet, no key remembered, nothing in flight. Tables evict only such targets. */
+/* True if forgetting this target would lose nothing that matters: budget full, breaker closed and not lately opened (a
+ * window of time: without failures in it), nobody asked for quiet, no key remembered, nothing counted in flight. Tables evict
+ * only such targets. */
 BIDE_API bool bide_target_is_blank(const struct bide_target *target, int64_t now_ns);
 
 /* As init, for memory that was a target before and that calls in flight may still hold: they see that it has a new
- * owner and leave it alone. For tables that reuse memory. */
+ * owner and leave it alone. For tables that reuse memory. BIDE_ERR_BUSY: something of it is held, or somebody is
+ * configuring it; nothing was changed. */
 BIDE_API enum bide_err bide_target_reuse(struct bide_target *target, const struct bide_target_config *config,
                                          int64_t now_ns, struct bide_problem *problem);
 
@@ -129,7 +132,7 @@ BIDE_API int64_t bide_target_quiet_until(const struct bide_target *target, int64
 BIDE_API void bide_target_quiet(struct bide_target *target, int64_t until_ns, int64_t now_ns);
 
 /* An upper bound, at most 25 % too high, of the latency that permille of recent attempts stayed below; 0: too few seen
- * (under 20). What took longer than 4.3 s counts as 4.3 s. */
+ * (under 20); BIDE_NEVER: 3.7 s or longer, which is as far as it tells them apart. */
 BIDE_API int64_t bide_target_latency_ns(const struct bide_target *target, uint32_t permille);
 
 /* How often one gate has said no so far, to calls and to hedges (in observe mode: would have). */

@@ -31,7 +31,11 @@ BIDE_API enum bide_err bide_targets_new(struct bide_targets **table, size_t most
                                         const struct bide_target_config *config, struct bide_problem *problem);
 BIDE_API void bide_targets_free(struct bide_targets *table); /* accepts NULL */
 
-/* The target of that name. Never NULL for a valid name: 1 to 127 bytes, no control characters; NULL otherwise. */
+/* What is wrong with a name: it must have 1 to 127 bytes and no control characters. */
+BIDE_API enum bide_err bide_targets_name_check(const char *name, struct bide_problem *problem);
+
+/* The target of that name. Never NULL: a name that the check refuses is answered with the overflow target, so that a
+ * mistake never means "no limits". */
 BIDE_API struct bide_target *bide_targets_get(struct bide_targets *table, const char *name, int64_t now_ns);
 
 /* As get, but makes nothing: NULL if the name is not in the table. */

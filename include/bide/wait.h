@@ -11,7 +11,7 @@
 BIDE_BEGIN_DECLS
 
 struct bide_cancel {
-    int fd; /* readable once cancelled: usable in a poll set of your own. -1: freed */
+    int fd_plus_one; /* private; 0: none, so a zeroed one is one that cannot be cancelled */
 };
 
 BIDE_API enum bide_err bide_cancel_init(struct bide_cancel *cancel);
@@ -20,6 +20,9 @@ BIDE_API void bide_cancel_free(struct bide_cancel *cancel); /* accepts NULL and 
 /* Safe from any thread and from a signal handler; keeps errno. */
 BIDE_API void bide_cancel_now(struct bide_cancel *cancel);
 BIDE_API bool bide_cancelled(const struct bide_cancel *cancel); /* NULL: false */
+
+/* A descriptor that is readable once cancelled, for a poll set of your own; -1: none. */
+BIDE_API int bide_cancel_fd(const struct bide_cancel *cancel);
 
 /* True when the instant has come, false when cancelled first. cancel may be NULL. until_ns BIDE_NEVER waits for the
  * cancellation alone. */

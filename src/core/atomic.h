@@ -1,8 +1,9 @@
 /* atomic.h - the few atomic operations of the engine, on plain 64-bit words.
  *
  * Public structs hold no _Atomic, so that C++ can include them and any memory can carry them; the builtins do the rest.
- * Relaxed order is enough for evidence and for words that decide by themselves; what publishes other words (a swapped
- * configuration, the claim to write one) says so with acquire and release.
+ * Loads, stores and adds are relaxed: enough for evidence, and for words that decide by themselves. A compare-and-swap
+ * acquires and releases. Where words are published by another one (a configuration by its generation, a slot of a window
+ * by its edge), core_load_acquire and core_store_release say so on the spot.
  *
  * BIDE_INJECT_CAS (test builds) lets these fail on demand, as they do when another thread was faster. */
 #ifndef CORE_ATOMIC_H
@@ -10,6 +11,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+_Static_assert(__atomic_always_lock_free(sizeof(uint64_t), 0), "a target needs lock-free 64-bit words");
+_Static_assert(_Alignof(struct { uint64_t word; }) == 8, "a target needs its 64-bit words aligned");
 
 #ifdef BIDE_INJECT_CAS
 extern uint32_t core_cas_spared;     /* tests set them: so many compare-and-swaps succeed, ... */
@@ -25,6 +29,16 @@ static inline uint64_t core_load(const uint64_t *word)
 static inline void core_store(uint64_t *word, uint64_t value)
 {
     __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t core_load_acquire(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static inline void core_store_release(uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
 /* Both return the value after the operation. */
@@ -50,10 +64,10 @@ static inline bool core_cas(uint64_t *word, uint64_t *expected, uint64_t desired
         return false;
     }
 #endif
-    return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-/* Is it still what was seen before the loads in between? */
+/* Is it still what was seen before the loads in between? They must have acquired what was released after it. */
 static inline bool core_still(const uint64_t *word, uint64_t seen)
 {
 #ifdef BIDE_INJECT_CAS
@@ -62,7 +76,7 @@ static inline bool core_still(const uint64_t *word, uint64_t seen)
         return false;
     }
 #endif
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE) == seen;
+    return core_load(word) == seen;
 }
 
 #endif

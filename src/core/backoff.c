@@ -56,48 +56,48 @@ int64_t bide_backoff_envelope(const struct bide_policy *p, struct bide_step step
 }
 
 /* base ... 3 * previous. The literal AWS form cuts the drawn value at the cap, ours cuts the window. */
-static struct bide_window decorrelated(const struct bide_policy *p, struct bide_step step)
+static struct bide_range decorrelated(const struct bide_policy *p, struct bide_step step)
 {
     int64_t base = base_of(p, step);
     int64_t hi = core_product(core_max(step.previous_ns, base), 3); /* after a throttled one the base may be larger */
     if (p->jitter == BIDE_JITTER_DECORRELATED_AWS)
-        return (struct bide_window){base, hi};
+        return (struct bide_range){base, hi};
     hi = core_min(hi, p->cap_ns);
     if (hi <= base) /* base = cap leaves no room above the base: spread below it rather than wait in step */
-        return (struct bide_window){0, base};
-    return (struct bide_window){base, hi};
+        return (struct bide_range){0, base};
+    return (struct bide_range){base, hi};
 }
 
 /* e ... e + add, moved down as far as the cap demands, so that it neither exceeds the cap nor freezes there. */
-static struct bide_window additive(const struct bide_policy *p, int64_t e)
+static struct bide_range additive(const struct bide_policy *p, int64_t e)
 {
     int64_t lo = core_max(0, core_min(e, p->cap_ns - p->jitter_add_ns));
-    return (struct bide_window){lo, core_sum(lo, p->jitter_add_ns)};
+    return (struct bide_range){lo, core_sum(lo, p->jitter_add_ns)};
 }
 
-static inline struct bide_window jittered(const struct bide_policy *p, struct bide_step step, int64_t e)
+static inline struct bide_range jittered(const struct bide_policy *p, struct bide_step step, int64_t e)
 {
     switch (p->jitter) {
-    case BIDE_JITTER_FULL: return (struct bide_window){0, e};
-    case BIDE_JITTER_EQUAL: return (struct bide_window){e / 2, e};
+    case BIDE_JITTER_FULL: return (struct bide_range){0, e};
+    case BIDE_JITTER_EQUAL: return (struct bide_range){e / 2, e};
     case BIDE_JITTER_DECORRELATED:
     case BIDE_JITTER_DECORRELATED_AWS: return decorrelated(p, step);
     case BIDE_JITTER_PROPORTIONAL:
-        return (struct bide_window){core_share(e, p->jitter_lo_permille, 1000),
-                                    core_share(e, p->jitter_hi_permille, 1000)};
+        return (struct bide_range){core_share(e, p->jitter_lo_permille, 1000),
+                                   core_share(e, p->jitter_hi_permille, 1000)};
     case BIDE_JITTER_ADDITIVE: return additive(p, e);
     case BIDE_JITTER_NONE:
     default: break;
     }
-    return (struct bide_window){e, e};
+    return (struct bide_range){e, e};
 }
 
 /* What is drawn from. The floor moves the lower end instead of lifting single waits: no waits pile up at the floor. */
-static inline struct bide_window drawn_from(const struct bide_policy *p, struct bide_step step)
+static inline struct bide_range drawn_from(const struct bide_policy *p, struct bide_step step)
 {
     if (p->backoff == BIDE_BACKOFF_NONE)
-        return (struct bide_window){0, 0};
-    struct bide_window w = jittered(p, step, envelope(p, step));
+        return (struct bide_range){0, 0};
+    struct bide_range w = jittered(p, step, envelope(p, step));
     w.lo_ns = core_max(w.lo_ns, p->floor_ns);
     w.hi_ns = core_max(w.hi_ns, w.lo_ns);
     return w;
@@ -109,17 +109,17 @@ static int64_t cut(const struct bide_policy *p, int64_t wait_ns)
     return p->jitter == BIDE_JITTER_DECORRELATED_AWS ? core_min(wait_ns, p->cap_ns) : wait_ns;
 }
 
-struct bide_window bide_backoff_window(const struct bide_policy *p, struct bide_step step)
+struct bide_range bide_backoff_window(const struct bide_policy *p, struct bide_step step)
 {
-    struct bide_window w = drawn_from(p, step);
-    return (struct bide_window){cut(p, w.lo_ns), cut(p, w.hi_ns)};
+    struct bide_range w = drawn_from(p, step);
+    return (struct bide_range){cut(p, w.lo_ns), cut(p, w.hi_ns)};
 }
 
 /* On the path of every retry: flattened, since its many small steps cost more to call than to take. */
 __attribute__((flatten)) int64_t bide_backoff_wait(const struct bide_policy *p, struct bide_step step, uint64_t seed,
                                                    uint32_t draw)
 {
-    struct bide_window w = drawn_from(p, step);
+    struct bide_range w = drawn_from(p, step);
     struct core_chance chance = {seed, draw, CORE_FOR_BACKOFF};
     return cut(p, w.lo_ns + (int64_t)core_uniform(chance, (uint64_t)(w.hi_ns - w.lo_ns)));
 }

@@ -11,6 +11,7 @@
 
 #include "bits.h"
 #include "gates.h"
+#include "label.h"
 #include "saturate.h"
 #include "window.h"
 
@@ -206,7 +207,7 @@ static struct core_admission half_open(struct bide_target *t, const struct bide_
                                        int64_t now_ns)
 {
     struct gate g = unpack(word);
-    struct gate next = {BIDE_BREAKER_HALF_OPEN, g.openings, (g.generation + 1) & CORE_LEASE_GENERATION, 0};
+    struct gate next = {BIDE_BREAKER_HALF_OPEN, g.openings, g.generation + 1, 0};
     if (!core_cas(&t->breaker, &word, pack(next)))
         return (struct core_admission){.refused = BIDE_WHY_BREAKER_PROBING, .lease = g.generation};
     return probe(t, c, pack(next), now_ns);
@@ -291,9 +292,9 @@ static bool count_window_failed(struct bide_target *t, const struct bide_breaker
 static bool has_failed(struct bide_target *t, const struct bide_breaker_config *c, int64_t now_ns)
 {
     switch (c->kind) {
-    case BIDE_BREAKER_TIME_WINDOW: return time_window_failed(t, c, now_ns);
-    case BIDE_BREAKER_COUNT_WINDOW: return count_window_failed(t, c);
-    case BIDE_BREAKER_CONSECUTIVE: return core_add(&t->failures, 1) >= c->consecutive;
+    case BIDE_BREAKER_BY_TIME: return time_window_failed(t, c, now_ns);
+    case BIDE_BREAKER_BY_COUNT: return count_window_failed(t, c);
+    case BIDE_BREAKER_BY_RUN: return core_add(&t->failures, 1) >= c->consecutive;
     case BIDE_BREAKER_OFF:
     default: break;
     }
@@ -306,11 +307,11 @@ static void note_healthy(struct bide_target *t, const struct core_ballot *b, enu
 {
     struct bide_breaker_config c;
     core_breaker_config(t, &c);
-    if (kind == BIDE_BREAKER_TIME_WINDOW) {
+    if (kind == BIDE_BREAKER_BY_TIME) {
         if (!core_window_is_fresh(&t->votes, now_ns))
             core_window_turn(core_window(&t->votes, c.window_ns), totals(t), now_ns);
         core_add(&t->lane[b->lane].healthy, 1);
-    } else if (kind == BIDE_BREAKER_COUNT_WINDOW) {
+    } else if (kind == BIDE_BREAKER_BY_COUNT) {
         if (core_load(&t->votes.edge_ns) < c.count_window || ring_failures(t) > 0)
             ring_vote(t, c.count_window, false);
     } else if (core_load(&t->failures) > 0) {
@@ -320,6 +321,7 @@ static void note_healthy(struct bide_target *t, const struct core_ballot *b, enu
 
 void core_breaker_failure(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns)
 {
+    _Static_assert(offsetof(struct bide_breaker_config, slow_ns) % sizeof(core_word) == 0, "copied by words");
     struct bide_breaker_config c; /* only what evidence needs */
     core_config_part(t, &c, offsetof(struct bide_target_config, breaker),
                      offsetof(struct bide_breaker_config, slow_ns));
@@ -351,6 +353,11 @@ void core_breaker_trip(struct bide_target *t, uint64_t seed, int64_t now_ns)
 
 /* ---- by hand, and looking ---- */
 
+static bool is_by_hand(enum bide_breaker_state state)
+{
+    return state == BIDE_BREAKER_HELD_CLOSED || state == BIDE_BREAKER_HELD_OPEN;
+}
+
 void bide_breaker_hold(struct bide_target *t, enum bide_hold hold)
 {
     static const enum bide_breaker_state states[] = {BIDE_BREAKER_CLOSED, BIDE_BREAKER_HELD_CLOSED,
@@ -359,9 +366,11 @@ void bide_breaker_hold(struct bide_target *t, enum bide_hold hold)
     if ((unsigned)hold >= sizeof states / sizeof *states)
         return;
     struct gate next = {.state = states[hold]};
-    do
+    do {
+        if (hold == BIDE_HOLD_RELEASE && !is_by_hand(unpack(word).state))
+            return; /* what nobody holds goes on as it is */
         next.generation = core_breaker_generation(word) + 1;
-    while (!core_cas(&t->breaker, &word, pack(next)));
+    } while (!core_cas(&t->breaker, &word, pack(next)));
     core_breaker_forget(t);
 }
 
@@ -371,19 +380,8 @@ struct bide_breaker_view bide_breaker_look(const struct bide_target *t)
     return (struct bide_breaker_view){.state = g.state,
                                       .generation = g.generation,
                                       .openings = g.openings,
+                                      .openings_total = core_load(&t->openings),
                                       .until_ns = g.state == BIDE_BREAKER_OPEN ? ns_of(g.time) : 0};
-}
-
-static bool without_failures(const struct bide_target *t, const struct bide_breaker_config *c, int64_t now_ns)
-{
-    switch (c->kind) {
-    case BIDE_BREAKER_TIME_WINDOW: return in_window(t, core_window(&t->votes, c->window_ns), now_ns).count == 0;
-    case BIDE_BREAKER_COUNT_WINDOW: return ring_failures(t) == 0;
-    case BIDE_BREAKER_CONSECUTIVE: return core_load(&t->failures) == 0;
-    case BIDE_BREAKER_OFF:
-    default: break;
-    }
-    return true;
 }
 
 bool core_breaker_blank(const struct bide_target *t, int64_t now_ns)
@@ -392,5 +390,18 @@ bool core_breaker_blank(const struct bide_target *t, int64_t now_ns)
     struct gate g = unpack(core_load(&t->breaker));
     core_breaker_config(t, &c);
     bool long_ago = g.time == 0 || now_ns - ns_of(g.time) >= core_sum(c.ramp_ns, c.open_max_ns);
-    return g.state == BIDE_BREAKER_CLOSED && long_ago && without_failures(t, &c, now_ns);
+    bool by_time = c.kind == BIDE_BREAKER_BY_TIME; /* the other kinds' evidence never ages: it would be kept for ever */
+    bool failures = by_time && in_window(t, core_window(&t->votes, c.window_ns), now_ns).count > 0;
+    return g.state == BIDE_BREAKER_CLOSED && long_ago && !failures;
+}
+
+static const char *const state_labels[] = {
+    [BIDE_BREAKER_CLOSED] = "closed",       [BIDE_BREAKER_OPEN] = "open",
+    [BIDE_BREAKER_HALF_OPEN] = "half_open", [BIDE_BREAKER_HELD_CLOSED] = "held_closed",
+    [BIDE_BREAKER_HELD_OPEN] = "held_open",
+};
+
+const char *bide_breaker_state_label(enum bide_breaker_state state)
+{
+    return CORE_LABEL(state_labels, state);
 }

@@ -4,8 +4,9 @@
  * 2^23 ns, 18 years). Only a taker turns time into tokens; a success just adds, and a full bucket is not written. Each
  * take may lose up to one tick (8.4 ms) of trickle to rounding, never gain.
  *
- * Window and concurrency count first and look afterwards: two threads at the last place may both step back, but they
- * can never both go ahead. A process killed in between leaves a retry counted that was not made: the safe side. */
+ * A window counts first and looks afterwards: two threads at the last place may both step back, but they
+ * can never both go ahead. (Known weakness: at the very turn of a slot, on a machine with weak memory order, one retry too
+ * many may.) A process killed in between leaves a retry counted that was not made: the safe side. */
 #include <bide/budget.h>
 
 #include "gates.h"
@@ -49,14 +50,14 @@ static uint64_t ticks_since(struct bucket b, int64_t now_ns)
 /* What the trickle earned since the stamp. */
 static uint64_t trickle(struct bucket b, uint32_t per_minute_milli, int64_t now_ns)
 {
-    uint64_t ns = ticks_since(b, now_ns) << TICK_SHIFT, minute = (uint64_t)BIDE_MIN;
+    uint64_t ns = ticks_since(b, now_ns) << TICK_SHIFT, minute = (uint64_t)BIDE_MINUTE;
     return ns / minute * per_minute_milli + ns % minute * per_minute_milli / minute;
 }
 
 /* The ticks it takes to earn that much, rounded up. */
 static uint64_t ticks_for(uint64_t milli, uint32_t per_minute_milli)
 {
-    uint64_t ns = milli * (uint64_t)BIDE_MIN / per_minute_milli;
+    uint64_t ns = milli * (uint64_t)BIDE_MINUTE / per_minute_milli;
     return (ns >> TICK_SHIFT) + 1;
 }
 
@@ -178,16 +179,8 @@ static bool take_window(struct bide_target *t, const struct bide_budget_config *
 
 static uint64_t concurrency_limit(const struct bide_target *t, const struct bide_budget_config *c)
 {
-    uint64_t limit = (uint64_t)core_share((int64_t)core_load(&t->calls), c->ratio_ppm, 1000000);
+    uint64_t limit = (uint64_t)core_share((int64_t)core_places(&t->calls), c->ratio_ppm, 1000000);
     return limit > c->reserve ? limit : c->reserve;
-}
-
-static bool take_concurrency(struct bide_target *t, const struct bide_budget_config *c)
-{
-    if (core_add(&t->retries, 1) <= concurrency_limit(t, c))
-        return true;
-    core_sub(&t->retries, 1);
-    return false;
 }
 
 /* ---- the one interface ---- */
@@ -196,11 +189,12 @@ bool core_budget_take(struct bide_target *t, const struct bide_outcome *why, int
 {
     struct bide_budget_config c;
     core_budget_config(t, &c);
-    *charge = (struct core_charge){.kind = c.kind};
+    charge->kind = c.kind;
+    charge->amount = 1;
     switch (c.kind) {
     case BIDE_BUDGET_TOKENS: charge->amount = price(&c, why); return take_tokens(t, &c, charge->amount, now_ns);
     case BIDE_BUDGET_WINDOW: return take_window(t, &c, now_ns, &charge->amount);
-    case BIDE_BUDGET_CONCURRENCY: charge->amount = 1; return take_concurrency(t, &c);
+    case BIDE_BUDGET_CONCURRENCY: return core_place_take(&t->retries, charge->owner, concurrency_limit(t, &c));
     case BIDE_BUDGET_NONE:
     default: break;
     }
@@ -212,7 +206,7 @@ void core_budget_give_back(struct bide_target *t, struct core_charge charge)
     struct bide_budget_config c;
     core_budget_config(t, &c);
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
-        core_sub(&t->retries, charge.amount); /* whatever is configured now: they were counted */
+        core_place_leave(&t->retries, charge.owner, charge.amount); /* whatever is configured now: they were counted */
     else if (charge.kind == c.kind && c.kind == BIDE_BUDGET_TOKENS)
         add_tokens(t, c.capacity_milli, charge.amount);
     else if (charge.kind == c.kind && c.kind == BIDE_BUDGET_WINDOW)
@@ -266,7 +260,7 @@ int64_t bide_budget_left_milli(const struct bide_target *t, int64_t now_ns)
             return INT64_MAX;
         return 1000 * core_max(0, (int64_t)(allowance(&c, n.requests) - n.retries));
     case BIDE_BUDGET_CONCURRENCY:
-        return 1000 * core_max(0, (int64_t)(concurrency_limit(t, &c) - core_load(&t->retries)));
+        return 1000 * core_max(0, (int64_t)(concurrency_limit(t, &c) - core_places(&t->retries)));
     case BIDE_BUDGET_NONE:
     default: break;
     }
@@ -296,12 +290,23 @@ bool core_budget_blank(const struct bide_target *t, int64_t now_ns)
 {
     struct bide_budget_config c;
     core_budget_config(t, &c);
-    bool idle = core_load(&t->retries) == 0 && core_load(&t->calls) == 0;
+    bool idle = core_places(&t->retries) == 0 && core_places(&t->calls) == 0;
     if (c.kind == BIDE_BUDGET_WINDOW)
         return idle && now_ns >= (int64_t)core_load(&t->budget) &&
                core_window_counted(core_window(&t->spends, c.window_ns), now_ns) == 0;
     uint64_t level = unpack(core_budget_fresh(&c, now_ns)).level_milli;
     return idle && credited(unpack(core_load(&t->budget)), &c, now_ns).level_milli >= level;
+}
+
+/* What the old rate has earned is credited, and nothing before now is left for the new one to count. */
+static void settle_trickle(struct bide_target *t, const struct bide_budget_config *c, int64_t now_ns)
+{
+    uint64_t word = core_load(&t->budget);
+    struct bucket b;
+    do {
+        b = unpack(word);
+        b = (struct bucket){credited(b, c, now_ns).level_milli, b.stamp + ticks_since(b, now_ns)};
+    } while (!core_cas(&t->budget, &word, pack(b)));
 }
 
 struct core_carry core_budget_before(struct bide_target *t, const struct bide_budget_config *next, int64_t now_ns)
@@ -310,6 +315,8 @@ struct core_carry core_budget_before(struct bide_target *t, const struct bide_bu
     struct core_carry carry = {0};
     core_budget_config(t, &c);
     bool same = c.kind == next->kind && (c.kind != BIDE_BUDGET_WINDOW || c.window_ns == next->window_ns);
+    if (same && c.kind == BIDE_BUDGET_TOKENS)
+        settle_trickle(t, &c, now_ns);
     if (same)
         return carry;
     struct tally n = count_up(t, core_window(&t->spends, c.window_ns), now_ns);

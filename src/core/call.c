@@ -15,11 +15,6 @@
 
 #define LATE_NS BIDE_S /* a wake this much too late means suspend, or a stalled process: spread again */
 
-static inline uint16_t owner_of(const struct bide_target *t)
-{
-    return (uint16_t)(core_load(&t->identity) >> 16);
-}
-
 static inline struct core_event event_on(struct bide_call *c, struct bide_target *t, int64_t now_ns)
 {
     uint32_t no_gates = BIDE_BREAKER_OFF | (uint32_t)BIDE_BUDGET_NONE << CORE_HOT_BUDGET_SHIFT;
@@ -28,7 +23,7 @@ static inline struct core_event event_on(struct bide_call *c, struct bide_target
 
 static inline struct core_event event_of(struct bide_call *c, int64_t now_ns)
 {
-    bool mine = c->target && owner_of(c->target) == c->owner;
+    bool mine = c->target && core_owner(c->target) == c->owner;
     return event_on(c, mine ? c->target : NULL, now_ns);
 }
 
@@ -118,8 +113,8 @@ static void note_first(struct core_event *e)
         core_budget_first(e->target, e->call->lane, e->now_ns);
         return;
     }
-    core_add(&e->target->calls, 1);
-    core_set(e->call, CORE_IN_CALLS);
+    if (core_place_take(&e->target->calls, e->call->owner, CORE_PLACES))
+        core_set(e->call, CORE_IN_CALLS);
 }
 
 static bool may_hedge(const struct bide_call *c)
@@ -188,10 +183,11 @@ static bool lacks_key(const struct bide_policy *p, const struct bide_request *r)
     return p->require_key && r->safety != BIDE_SAFE && r->safety != BIDE_KEYED;
 }
 
-/* Never 0, which means none. */
+/* Mixed, since keys may be small numbers. 0 means none. */
 static uint32_t folded(uint64_t key)
 {
-    return key == 0 ? 0 : (uint32_t)(key ^ key >> 32) | 1;
+    uint32_t mixed = (uint32_t)core_mix(key);
+    return mixed + (mixed == 0 && key != 0);
 }
 
 /* Field by field: the compiler would clear the whole first. */
@@ -212,7 +208,7 @@ CORE_INLINE void prepare(struct bide_call *c, const struct bide_request *r)
     c->flags = 0;
     c->state = CORE_HELD;
     c->live = 0;
-    c->safety = (uint8_t)r->safety;
+    c->safety = (unsigned)r->safety <= BIDE_KEYED ? (uint8_t)r->safety : BIDE_UNSAFE;
     c->lane = (uint8_t)(r->lane % BIDE_LANES);
 }
 
@@ -228,7 +224,7 @@ DETOUR struct bide_verdict begin_with_care(struct bide_call *call, const struct 
         return core_give_up(&e, BIDE_WHY_KEY_REQUIRED);
     if (now_ns >= call->deadline_ns)
         return core_give_up(&e, BIDE_WHY_DEADLINE);
-    int64_t quiet_ns = e.hot & CORE_HOT_QUIET_FIRST ? core_quiet_until(e.target, now_ns) : 0;
+    int64_t quiet_ns = e.hot & CORE_HOT_QUIET_FIRST ? bide_target_quiet_until(e.target, now_ns) : 0;
     return quiet_ns > 0 ? keep_quiet(&e, quiet_ns) : start(&e);
 }
 
@@ -257,7 +253,7 @@ struct bide_verdict bide_call_begin(struct bide_call *call, const struct bide_po
 {
     call->policy = policy;
     call->target = target;
-    call->owner = target ? owner_of(target) : 0;
+    call->owner = target ? core_owner(target) : 0;
     prepare(call, request);
     if (policy->struct_size != sizeof *policy) /* nothing else of it can be read */
         return begin_with_care(call, request, now_ns);
@@ -297,16 +293,17 @@ static enum core_vote ballot_for(const struct core_event *e, enum bide_kind kind
 static void teach_quiet(struct core_event *e, const struct bide_outcome *o)
 {
     const struct bide_policy *p = e->call->policy;
-    if (core_may_pass(o->kind) && p->hint_rule != BIDE_HINT_CLAMP && core_asks_to_wait(p, &o->hint) &&
-        o->hint.wait_ns <= p->hint_max_ns)
+    if (core_may_pass(o->kind) && p->hint_rule != BIDE_HINT_RULE_CLAMP && core_asks_to_wait(p, &o->hint) &&
+        !core_is_too_long(p, &o->hint))
         bide_target_quiet(e->target, core_sum(e->now_ns, o->hint.wait_ns), e->now_ns);
 }
 
 /* A success ends the quiet, if it began after that was asked for: many others may still have been under way. */
 static void end_quiet(struct core_event *e, int64_t began_ns)
 {
+    uint64_t quiet_ns = core_load_acquire(&e->target->quiet_ns); /* before asked_ns, which is set before it */
     if (began_ns >= (int64_t)core_load(&e->target->asked_ns))
-        core_store(&e->target->quiet_ns, 0);
+        (void)core_cas(&e->target->quiet_ns, &quiet_ns, 0); /* losing means that somebody asked for more */
 }
 
 static void teach_more(struct core_event *e, const struct bide_outcome *o, int64_t latency_ns)
@@ -355,11 +352,11 @@ static struct bide_verdict succeeded(struct core_event *e, uint32_t attempt)
 }
 
 /* Others of the round are still in flight and may succeed. What this one was told holds for the round: no more hedges
- * once the server asked for time. */
+ * once the server asked for time or for an end, or the body is gone. */
 static struct bide_verdict one_less(struct core_event *e, const struct bide_outcome *o)
 {
     struct bide_call *c = e->call;
-    if (core_has(c, CORE_STOPPED) && !core_has(c, CORE_HINTED))
+    if (core_has(c, CORE_STOPPED | CORE_BODY_GONE) && !core_has(c, CORE_HINTED))
         c->wake_ns = BIDE_NEVER;
     if (core_may_pass(o->kind) && core_asks_to_wait(c->policy, &o->hint)) {
         int64_t until_ns = core_sum(e->now_ns, o->hint.wait_ns);
@@ -423,14 +420,14 @@ DETOUR struct bide_verdict outcome_with_care(struct bide_call *call, uint32_t at
     return o.kind == BIDE_KIND_OK ? succeeded(&e, attempt) : failed(&e, attempt, &o);
 }
 
-/* Flags that change nothing about how a plain attempt ends. */
+/* Flags that change nothing about how a plain attempt ends. The kind of charge is not among them: only tokens, 0. */
 #define HARMLESS (CORE_PAID | CORE_CONFLICTED | CORE_TRIED_ONCE | CORE_SPREAD_AGAIN)
 
 /* The only attempt of a round ended, in a call that holds nothing. */
 CORE_INLINE bool is_plain(const struct bide_call *c, uint32_t attempt, uint32_t harmless)
 {
     return !core_long_way && c->state == CORE_RUNNING && c->live == ONE_IN_FLIGHT && attempt == c->attempt &&
-           c->target && (c->flags & ~harmless) == 0 && owner_of(c->target) == c->owner &&
+           c->target && (c->flags & ~harmless) == 0 && core_owner(c->target) == c->owner &&
            core_load(&c->target->quiet_ns) == 0;
 }
 
@@ -529,7 +526,7 @@ static enum bide_why hedge_refused(struct core_event *e)
         return BIDE_WHY_THROTTLE;
     if (!core_breaker_still_closed(e->target, c->lease) && core_refuses(e, BIDE_GATE_BREAKER))
         return BIDE_WHY_BREAKER_OPEN;
-    if (core_quiet_until(e->target, e->now_ns) > 0)
+    if (bide_target_quiet_until(e->target, e->now_ns) > 0)
         return BIDE_WHY_QUIET;
     return hedge_pays(e);
 }
@@ -568,7 +565,7 @@ static struct bide_verdict resume(struct core_event *e)
         return core_give_up(e, BIDE_WHY_DEADLINE);
     if (spread_again(e))
         return core_verdict(e, BIDE_WAIT, BIDE_WHY_LATE_WAKE);
-    int64_t quiet_ns = e->target ? core_quiet_until(e->target, e->now_ns) : 0;
+    int64_t quiet_ns = e->target ? bide_target_quiet_until(e->target, e->now_ns) : 0;
     if (quiet_ns > 0)
         return keep_quiet(e, quiet_ns);
     core_clear(c, CORE_IN_FLIGHT); /* of the round before */
@@ -592,7 +589,7 @@ CORE_INLINE bool resumes_plainly(const struct bide_call *c, int64_t now_ns)
     if (core_long_way || c->state != CORE_WAITING || now_ns < c->wake_ns || now_ns - c->wake_ns > LATE_NS ||
         now_ns >= c->deadline_ns)
         return false;
-    if (!t || owner_of(t) != c->owner || c->policy->hedges_max > 0)
+    if (!t || core_owner(t) != c->owner || c->policy->hedges_max > 0)
         return false;
     return !(core_hot(t) & (CORE_HOT_THROTTLE | CORE_HOT_IN_FLIGHT)) && core_load(&t->quiet_ns) == 0;
 }

@@ -133,7 +133,7 @@ void core_leave_flight(struct core_event *e, uint32_t attempts);
 
 CORE_INLINE struct core_charge core_charge_of(const struct bide_call *c)
 {
-    return (struct core_charge){(enum bide_budget_kind)(c->flags >> CORE_CHARGE_SHIFT & 3), c->charge};
+    return (struct core_charge){c->owner, (enum bide_budget_kind)(c->flags >> CORE_CHARGE_SHIFT & 3), c->charge};
 }
 
 /* The attempt starts: what it was charged is spent. */
@@ -153,6 +153,9 @@ void core_vote(struct core_event *e, enum core_vote ballot);
 
 /* Does this hint tell us to wait? Under most rules a wait of 0 is as none. */
 bool core_asks_to_wait(const struct bide_policy *p, const struct bide_hint *h);
+
+/* Longer than the policy allows? */
+bool core_is_too_long(const struct bide_policy *p, const struct bide_hint *h);
 
 /* Does it tell us not to retry? */
 bool core_forbids(const struct bide_policy *p, const struct bide_hint *h);

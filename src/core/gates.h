@@ -2,7 +2,8 @@
  *
  * Hot words. For each configuration slot two words hold what a successful call needs, packed, so that it costs two
  * loads. Everything else is read from the slot itself through core_config_part, which copies a part and makes sure that
- * no reload happened meanwhile: a gate never sees half of one configuration and half of another. */
+ * no reload happened meanwhile. Each single look is unmixed; two looks may be of two configurations, which is why every
+ * field must be valid whatever the kind is. */
 #ifndef CORE_GATES_H
 #define CORE_GATES_H
 
@@ -36,11 +37,11 @@ enum core_hot {
     /* None of these (so tokens, and a time window): its success teaches nothing but one healthy vote. */
     CORE_HOT_ENDS = CORE_HOT_BREAKER_KIND | CORE_HOT_SLOW | CORE_HOT_BUDGET_KIND | CORE_HOT_THROTTLE | CORE_HOT_LATENCY,
 };
-_Static_assert(BIDE_BREAKER_TIME_WINDOW == 0 && BIDE_BUDGET_TOKENS == 0, "CORE_HOT_ENDS means these by zero");
+_Static_assert(BIDE_BREAKER_BY_TIME == 0 && BIDE_BUDGET_TOKENS == 0, "CORE_HOT_ENDS means these by zero");
 
 static inline uint64_t core_slot(const struct bide_target *t)
 {
-    return __atomic_load_n(&t->active, __ATOMIC_ACQUIRE) & 1;
+    return core_load_acquire(&t->active) & 1;
 }
 
 static inline uint32_t core_hot(const struct bide_target *t)
@@ -68,13 +69,20 @@ static inline __attribute__((always_inline)) void core_config_part(const struct 
 {
     uint64_t seen;
     do {
-        seen = __atomic_load_n(&t->active, __ATOMIC_ACQUIRE);
+        seen = core_load_acquire(&t->active);
         const core_word *from = (const core_word *)(const void *)((const char *)&t->config[seen & 1] + offset);
 #pragma GCC unroll 16
         for (size_t i = 0; i < size / sizeof(core_word); i++)
             ((core_word *)into)[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
     } while (!core_still(&t->active, seen));
 }
+
+/* The first fields of the configuration, up to this one, which must begin a word. */
+#define CORE_CONFIG_UP_TO(t, into, field)                                                                              \
+    do {                                                                                                               \
+        _Static_assert(offsetof(struct bide_target_config, field) % sizeof(core_word) == 0, "copied by words");        \
+        core_config_part((t), (into), 0, offsetof(struct bide_target_config, field));                                  \
+    } while (0)
 
 static inline void core_budget_config(const struct bide_target *t, struct bide_budget_config *into)
 {
@@ -89,7 +97,7 @@ static inline void core_breaker_config(const struct bide_target *t, struct bide_
 static inline uint32_t core_in_flight_max(const struct bide_target *t)
 {
     struct bide_target_config c;
-    core_config_part(t, &c, 0, offsetof(struct bide_target_config, key_retries));
+    CORE_CONFIG_UP_TO(t, &c, key_retries);
     return c.in_flight_max;
 }
 
@@ -103,17 +111,36 @@ static inline uint64_t core_lanes_sum(const struct bide_target *t, size_t member
     return sum;
 }
 
-/* When the server's request for quiet ends, cut to quiet_max_ns from now; 0: not after now. */
-int64_t core_quiet_until(const struct bide_target *t, int64_t now_ns);
+/* ---- places ---- */
+
+/* How many are held of something (attempts in flight, calls, retries): the target's owner (16 bits) and a count (48). With
+ * the owner in the word, a call of an earlier owner can neither add to it nor take from it. */
+#define CORE_OWNER_SHIFT 48
+#define CORE_PLACES      ((UINT64_C(1) << CORE_OWNER_SHIFT) - 1)
+
+static inline uint64_t core_places(const uint64_t *word)
+{
+    return core_load(word) & CORE_PLACES;
+}
+
+/* Takes one more, if fewer than `most` are held and the word is this owner's. */
+bool core_place_take(uint64_t *word, uint16_t owner, uint64_t most);
+void core_place_leave(uint64_t *word, uint16_t owner, uint32_t places);
+
+static inline uint16_t core_owner(const struct bide_target *t)
+{
+    return (uint16_t)(core_load(&t->identity) >> 16);
+}
 
 /* ---- budget ---- */
 
 struct core_charge {
+    uint16_t owner; /* of the target that was charged */
     enum bide_budget_kind kind;
     uint32_t amount; /* tokens: milli. window: the epoch it was counted in. concurrency: places held */
 };
 
-/* Takes the price of one retry after a failure of that kind, all or nothing. */
+/* Takes the price of one retry after a failure of that kind, all or nothing. The charge comes in with its owner. */
 bool core_budget_take(struct bide_target *t, const struct bide_outcome *why, int64_t now_ns,
                       struct core_charge *charge);
 
@@ -220,7 +247,7 @@ static inline bool core_breaker_fine(struct bide_target *t, uint32_t lease, uint
 /* Opens a closed breaker whatever the evidence: the budget is empty and on_empty says so. */
 void core_breaker_trip(struct bide_target *t, uint64_t seed, int64_t now_ns);
 
-/* Closed, not lately opened, and without a failure in its evidence. */
+/* Closed, not lately opened, and without a failure in its window of time. */
 bool core_breaker_blank(const struct bide_target *t, int64_t now_ns);
 
 /* Its windows were counted by another slot length: start the evidence anew. */

@@ -7,6 +7,24 @@
 #include "bits.h"
 #include "event.h"
 
+bool core_place_take(uint64_t *word, uint16_t owner, uint64_t most)
+{
+    uint64_t seen = core_load(word);
+    do
+        if (seen >> CORE_OWNER_SHIFT != owner || (seen & CORE_PLACES) >= most)
+            return false;
+    while (!core_cas(word, &seen, seen + 1));
+    return true;
+}
+
+void core_place_leave(uint64_t *word, uint16_t owner, uint32_t places)
+{
+    uint64_t seen = core_load(word);
+    while (seen >> CORE_OWNER_SHIFT == owner)
+        if (core_cas(word, &seen, seen - places))
+            return;
+}
+
 bool core_refuses(struct core_event *e, enum bide_gate gate)
 {
     uint32_t observing = e->hot >> CORE_HOT_OBSERVE_SHIFT | e->call->policy->observe;
@@ -45,7 +63,7 @@ void core_give_key_back(struct core_event *e, uint32_t tick)
 bool core_take_charge(struct core_event *e, const struct bide_outcome *why)
 {
     struct bide_call *c = e->call;
-    struct core_charge charge;
+    struct core_charge charge = {.owner = c->owner};
     if (!core_budget_take(e->target, why, e->now_ns, &charge))
         return false;
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
@@ -97,21 +115,23 @@ bool core_key_refuses(struct core_event *e, uint32_t *tick)
     return false;
 }
 
+/* Observed, it is counted all the same: the count must fit what leave_flight will take off. */
 bool core_flight_refuses(struct core_event *e)
 {
-    uint64_t most = e->hot & CORE_HOT_IN_FLIGHT ? core_in_flight_max(e->target) : UINT64_MAX;
-    if (core_add(&e->target->in_flight, 1) > most && core_refuses(e, BIDE_GATE_IN_FLIGHT)) {
-        core_sub(&e->target->in_flight, 1);
+    struct bide_call *c = e->call;
+    uint64_t most = e->hot & CORE_HOT_IN_FLIGHT ? core_in_flight_max(e->target) : CORE_PLACES;
+    bool taken = core_place_take(&e->target->in_flight, c->owner, most);
+    if (!taken && core_refuses(e, BIDE_GATE_IN_FLIGHT))
         return true;
-    }
-    core_set(e->call, CORE_IN_FLIGHT);
+    if (taken || core_place_take(&e->target->in_flight, c->owner, CORE_PLACES))
+        core_set(c, CORE_IN_FLIGHT);
     return false;
 }
 
 void core_leave_flight(struct core_event *e, uint32_t attempts)
 {
     if (core_has(e->call, CORE_IN_FLIGHT) && e->target)
-        core_sub(&e->target->in_flight, attempts);
+        core_place_leave(&e->target->in_flight, e->call->owner, attempts);
 }
 
 void core_vote(struct core_event *e, enum core_vote ballot)
@@ -123,33 +143,33 @@ void core_vote(struct core_event *e, enum core_vote ballot)
     core_clear(c, CORE_PROBE);
 }
 
-/* Attempts still in flight when the call ends: hedges that lost, or a cancelled call. They teach how long it took at
+/* Attempts still in flight when the call ends. Beside a success they are hedges that lost and teach how long it took at
  * least; they say nothing of the server's health, so a probe among them returns its place without a vote. */
-static void drop_live(struct core_event *e)
+static void drop_live(struct core_event *e, bool lost)
 {
     struct bide_call *c = e->call;
     core_leave_flight(e, core_ones(core_in_flight(c)));
     for (uint32_t place = 0; place < core_round_size(c); place++)
-        if (core_in_flight(c) & 1u << place && e->hot & CORE_HOT_LATENCY)
+        if (lost && core_in_flight(c) & 1u << place && e->hot & CORE_HOT_LATENCY)
             core_latency_note(e->target, e->now_ns - core_started_ns(c, place));
     if (e->target)
         core_vote(e, CORE_VOTE_NEUTRAL);
     c->live = 0;
 }
 
-static void release(struct core_event *e)
+static void release(struct core_event *e, enum bide_what what)
 {
-    drop_live(e);
+    drop_live(e, what == BIDE_DONE);
     core_give_charge_back(e);
     core_give_key_back(e, e->call->key_tick);
     if (core_has(e->call, CORE_IN_CALLS) && e->target)
-        core_sub(&e->target->calls, 1);
+        core_place_leave(&e->target->calls, e->call->owner, 1);
 }
 
 struct bide_verdict core_end(struct core_event *e, enum bide_what what, enum bide_why why)
 {
     struct bide_call *c = e->call;
-    release(e);
+    release(e, what);
     c->state = CORE_OVER;
     c->wake_ns = BIDE_NEVER;
     return core_verdict(e, what, why);

@@ -9,18 +9,24 @@
 
 /* ---- hints ---- */
 
+/* A hint that no clock can count is too long for every policy. */
+bool core_is_too_long(const struct bide_policy *p, const struct bide_hint *h)
+{
+    return h->wait_ns > p->hint_max_ns || h->wait_ns > BIDE_DURATION_MAX;
+}
+
 bool core_asks_to_wait(const struct bide_policy *p, const struct bide_hint *h)
 {
-    if (h->kind != BIDE_HINT_WAIT || p->hint_rule == BIDE_HINT_UNHEARD)
+    if (h->kind != BIDE_HINT_WAIT || p->hint_rule == BIDE_HINT_RULE_UNHEARD)
         return false;
-    if (h->wait_ns > p->hint_max_ns && p->hint_long == BIDE_HINT_LONG_IGNORE)
+    if (core_is_too_long(p, h) && p->hint_long == BIDE_HINT_LONG_IGNORE)
         return false;
-    return h->wait_ns > 0 || p->hint_rule == BIDE_HINT_PUSHBACK;
+    return h->wait_ns > 0 || (h->wait_ns == 0 && p->hint_rule == BIDE_HINT_RULE_PUSHBACK);
 }
 
 bool core_forbids(const struct bide_policy *p, const struct bide_hint *h)
 {
-    return h->kind == BIDE_HINT_STOP && p->hint_rule != BIDE_HINT_UNHEARD;
+    return h->kind == BIDE_HINT_STOP && p->hint_rule != BIDE_HINT_RULE_UNHEARD;
 }
 
 int64_t core_upward_jitter(const struct bide_call *c, int64_t wait_ns, enum core_purpose purpose)
@@ -53,7 +59,7 @@ static enum bide_why hint_refuses(struct core_event *e, const struct bide_outcom
         return BIDE_WHY_SERVER_STOP;
     if (!asked && o->kind == BIDE_KIND_THROTTLED && p->throttled_needs_hint && core_refuses(e, BIDE_GATE_HINT))
         return BIDE_WHY_HINT_MISSING;
-    if (asked && o->hint.wait_ns > p->hint_max_ns && p->hint_long == BIDE_HINT_LONG_GIVE_UP &&
+    if (asked && core_is_too_long(p, &o->hint) && p->hint_long == BIDE_HINT_LONG_GIVE_UP &&
         core_refuses(e, BIDE_GATE_HINT))
         return BIDE_WHY_HINT_TOO_LONG;
     return BIDE_WHY_NOTHING;
@@ -92,9 +98,9 @@ static int64_t hinted_wait(const struct bide_call *c, int64_t hint_ns, int64_t o
     const struct bide_policy *p = c->policy;
     if (p->hint_long == BIDE_HINT_LONG_CLAMP)
         hint_ns = core_min(hint_ns, p->hint_max_ns);
-    if (p->hint_rule == BIDE_HINT_FLOOR)
+    if (p->hint_rule == BIDE_HINT_RULE_FLOOR)
         return core_sum(hint_ns, core_upward_jitter(c, hint_ns, CORE_FOR_HINT));
-    if (p->hint_rule == BIDE_HINT_CLAMP)
+    if (p->hint_rule == BIDE_HINT_RULE_CLAMP)
         return core_max(own_ns, core_min(hint_ns, core_sum(own_ns, p->hint_over_ns)));
     return hint_ns;
 }
@@ -121,7 +127,7 @@ static struct plan own_or_hinted(struct bide_call *c, const struct bide_outcome 
     struct bide_step step = {c->step, o->kind == BIDE_KIND_THROTTLED, c->wait_ns};
     int64_t own_ns = bide_backoff_wait(c->policy, step, c->seed, c->attempt);
     int64_t hinted_ns = core_asks_to_wait(c->policy, &o->hint) ? hinted_wait(c, o->hint.wait_ns, own_ns) : -1;
-    bool floor_below = c->policy->hint_rule == BIDE_HINT_FLOOR && hinted_ns < own_ns;
+    bool floor_below = c->policy->hint_rule == BIDE_HINT_RULE_FLOOR && hinted_ns < own_ns;
     if (hinted_ns >= 0 && !floor_below) { /* a floor below our own backoff changes nothing */
         hinted_step(c, own_ns);
         return (struct plan){hinted_ns, BIDE_WHY_SERVER_HINT};
@@ -139,7 +145,7 @@ static struct plan own_or_hinted(struct bide_call *c, const struct bide_outcome 
 static struct plan plan_wait(struct core_event *e, const struct bide_outcome *o)
 {
     struct plan plan = own_or_hinted(e->call, o);
-    int64_t until_ns = e->target ? core_quiet_until(e->target, e->now_ns) : 0;
+    int64_t until_ns = e->target ? bide_target_quiet_until(e->target, e->now_ns) : 0;
     if (until_ns <= core_sum(e->now_ns, plan.wait_ns))
         return plan;
     int64_t quiet_ns = until_ns - e->now_ns;

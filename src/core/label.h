@@ -5,7 +5,10 @@
 #include <stddef.h>
 
 /* The word at `index`, or "unknown" beyond the table. */
-const char *core_label(const char *const *words, size_t count, size_t index);
+static inline const char *core_label(const char *const *words, size_t count, size_t index)
+{
+    return index < count ? words[index] : "unknown";
+}
 
 #define CORE_LABEL(words, index) core_label((words), sizeof(words) / sizeof *(words), (size_t)(index))
 

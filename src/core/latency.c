@@ -1,8 +1,9 @@
 /* latency.c - how long attempts take, as a histogram small enough to live in a target.
  *
- * Fifteen octaves from 2^17 ns (131 us) to 2^32 ns (4.3 s), each in four equal parts, 16-bit counters, four to a word.
- * An answer is the upper end of a part: at most 25 % too high and, up to 4.3 s, never too low. When 1024 were seen all counters are
- * halved, so that the recent ones weigh more. Faster and slower ones fall into the first and last part. */
+ * Fifteen octaves from 2^17 ns (131 us) to 2^32 ns (4.3 s), each in four equal parts, 16-bit counters, four to a word. An
+ * answer is the upper end of a part: at most 25 % too high, never too low. Faster ones fall into the first part, slower
+ * ones into the last, whose upper end is therefore unknown. When 1024 were seen all counters are halved, so that the
+ * recent ones weigh more. */
 #include <bide/target.h>
 
 #include "gates.h"
@@ -29,8 +30,11 @@ static struct part part_of(int64_t ns)
     return (struct part){octave - LOWEST, (uint32_t)(x >> (octave - 2)) & (PARTS - 1)};
 }
 
+/* The last part has none: it also holds what is slower than all parts. */
 static int64_t upper_end(struct part p)
 {
+    if (p.octave == OCTAVES - 1 && p.part == PARTS - 1)
+        return BIDE_NEVER;
     return (int64_t)(PARTS + p.part + 1) << (p.octave + LOWEST - 2);
 }
 

@@ -26,14 +26,15 @@ struct hints {
     int64_t over_ns;
 };
 
-static const struct hints polite = {BIDE_HINT_FLOOR, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_KEEP, 100, 300 * S, 0};
-static const struct hints aws_2_0 = {BIDE_HINT_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_ADVANCE, 0, 20 * S, 0};
+static const struct hints polite = {BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_KEEP, 100, 300 * S, 0};
+static const struct hints aws_2_0 = {BIDE_HINT_RULE_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_ADVANCE, 0, 20 * S, 0};
 static const struct hints aws_2_1 = {
-    BIDE_HINT_CLAMP, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_ADVANCE, 0, BIDE_NEVER, 5 * S};
-static const struct hints grpc = {BIDE_HINT_PUSHBACK, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_RESET, 0, BIDE_NEVER, 0};
-static const struct hints envoy = {BIDE_HINT_FLOOR, BIDE_HINT_LONG_IGNORE, BIDE_HINT_STEP_KEEP, 500, 300 * S, 0};
-static const struct hints curl = {BIDE_HINT_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_KEEP, 0, 21600 * S, 0};
-static const struct hints seed_001 = {BIDE_HINT_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_ADVANCE, 0, 30 * S, 0};
+    BIDE_HINT_RULE_CLAMP, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_ADVANCE, 0, BIDE_NEVER, 5 * S};
+static const struct hints grpc = {
+    BIDE_HINT_RULE_PUSHBACK, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_RESET, 0, BIDE_NEVER, 0};
+static const struct hints envoy = {BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_IGNORE, BIDE_HINT_STEP_KEEP, 500, 300 * S, 0};
+static const struct hints curl = {BIDE_HINT_RULE_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_KEEP, 0, 21600 * S, 0};
+static const struct hints seed_001 = {BIDE_HINT_RULE_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_ADVANCE, 0, 30 * S, 0};
 
 /* Ten retries in hand, a tenth earned by each success, one a minute: a budget that first attempts fund cannot let an
  * overloaded server recover, and a generous trickle per process adds up to a storm across a fleet. */
@@ -99,7 +100,7 @@ static const struct bide_budget_config seed_004_ratio = {
 
 static const struct bide_budget_config no_budget = {.kind = BIDE_BUDGET_NONE, .window_ns = 10 * S};
 
-static const struct bide_breaker_config breaker = {.kind = BIDE_BREAKER_TIME_WINDOW,
+static const struct bide_breaker_config breaker = {.kind = BIDE_BREAKER_BY_TIME,
                                                    .consecutive = 5,
                                                    .ratio_permille = 500,
                                                    .min_volume = 20,
@@ -315,7 +316,7 @@ static const struct range policy_ranges[] = {
     AS_ROW(P(attempt_timeout_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(P(connect_timeout_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(P(deadline_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
-    AS_ROW(P(hint_rule), NARROW, "0 (floor) to 4 (unheard)", 0, BIDE_HINT_UNHEARD),
+    AS_ROW(P(hint_rule), NARROW, "0 (floor) to 4 (unheard)", 0, BIDE_HINT_RULE_UNHEARD),
     AS_ROW(P(hint_long), NARROW, "0 (give up) to 2 (ignore)", 0, BIDE_HINT_LONG_IGNORE),
     AS_ROW(P(hint_step), NARROW, "0 (keep) to 2 (reset)", 0, BIDE_HINT_STEP_RESET),
     AS_ROW(P(hint_jitter_permille), NARROW, "0 to 10000", 0, 10000),
@@ -480,7 +481,7 @@ static enum bide_err check_config_relations(const struct bide_target_config *c, 
         {any(c->reserved_flags_, COUNT(c->reserved_flags_)), "reserved_flags_", 1,
          "0: start from bide_target_config_init"},
         {c->breaker.open_max_ns < c->breaker.open_ns, "breaker.open_max_ns", c->breaker.open_max_ns, "open_ns or more"},
-        {c->breaker.kind == BIDE_BREAKER_COUNT_WINDOW && c->breaker.min_volume > c->breaker.count_window,
+        {c->breaker.kind == BIDE_BREAKER_BY_COUNT && c->breaker.min_volume > c->breaker.count_window,
          "breaker.min_volume", c->breaker.min_volume, "count_window or less: else it never opens"},
     };
     return check_relations(relations, COUNT(relations), problem);
@@ -502,7 +503,8 @@ enum bide_err bide_policy_copy(struct bide_policy *into, const struct bide_polic
 {
     const unsigned char *source = (const unsigned char *)from;
     size_t known = from->struct_size < sizeof *into ? from->struct_size : sizeof *into;
-    if (from->struct_size < offsetof(struct bide_policy, backoff) || from->struct_size > SIZE_SANE)
+    if (from->struct_size < offsetof(struct bide_policy, backoff) || from->struct_size > SIZE_SANE ||
+        from->struct_size % 8 != 0) /* no version can end inside a word */
         return wrong(problem, "struct_size", from->struct_size, "what bide_policy_init set");
     for (size_t i = known; i < from->struct_size; i++)
         if (source[i] != 0)

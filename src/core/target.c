@@ -12,8 +12,7 @@
 #include "window.h"
 
 #define LAYOUT      (UINT64_C(0x62696465) << 32 | 1) /* "bide", layout 1; the owner number is in between */
-#define OWNER       (UINT64_C(0xffff) << 16)
-#define OWNER_STEP  (UINT64_C(1) << 16)
+#define OWNER_SHIFT 16
 #define CLAIM_STALE (10 * BIDE_S)
 
 /* ---- configuration ---- */
@@ -62,7 +61,7 @@ static void publish(struct bide_target *t, const struct bide_target_config *next
 {
     uint64_t generation = core_load(&t->active);
     write_slot(t, (generation + 1) & 1, next);
-    __atomic_store_n(&t->active, generation + 1, __ATOMIC_RELEASE);
+    core_store_release(&t->active, generation + 1);
 }
 
 /* ---- making and reloading ---- */
@@ -73,12 +72,20 @@ static void clear_words(uint64_t *from, const uint64_t *end)
         core_store(from, 0);
 }
 
+static void store_places(struct bide_target *t, uint64_t owner)
+{
+    core_store(&t->in_flight, owner << CORE_OWNER_SHIFT);
+    core_store(&t->calls, owner << CORE_OWNER_SHIFT);
+    core_store(&t->retries, owner << CORE_OWNER_SHIFT);
+}
+
 /* All state, as if new. Identity and configuration are not touched: a call of an earlier owner may be reading them. */
 static void wipe(struct bide_target *t, const struct bide_budget_config *budget, int64_t now_ns)
 {
     clear_words(&t->breaker, (uint64_t *)(void *)t->config);
     clear_words((uint64_t *)(void *)t->lane, (uint64_t *)(void *)(t + 1));
     core_store(&t->budget, core_budget_fresh(budget, now_ns));
+    store_places(t, core_owner(t));
 }
 
 enum bide_err bide_target_init(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
@@ -95,25 +102,45 @@ enum bide_err bide_target_init(struct bide_target *target, const struct bide_tar
     return BIDE_OK;
 }
 
-/* The owner changes first: from then on, calls of the old owner leave the words alone. */
+static bool claim(struct bide_target *t, int64_t now_ns)
+{
+    uint64_t held = core_load(&t->claim);
+    bool stale = now_ns - (int64_t)held > CLAIM_STALE;
+    return (held == 0 || stale) && core_cas(&t->claim, &held, (uint64_t)now_ns | 1);
+}
+
+/* From one owner to the next, if nothing is held. From then on, calls of the old owner leave these words alone. */
+static bool hand_over(struct bide_target *t, uint64_t from, uint64_t to)
+{
+    uint64_t *const held[] = {&t->in_flight, &t->calls, &t->retries};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) {
+        uint64_t none = from << CORE_OWNER_SHIFT;
+        if (!core_cas(held[i], &none, to << CORE_OWNER_SHIFT)) {
+            while (i > 0)
+                core_store(held[--i], from << CORE_OWNER_SHIFT);
+            return false;
+        }
+    }
+    return true;
+}
+
 enum bide_err bide_target_reuse(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
                                 struct bide_problem *problem)
 {
     enum bide_err err = bide_target_config_check(config, problem);
     if (err != BIDE_OK)
         return err;
-    uint64_t identity = core_load(&target->identity);
-    core_store(&target->identity, LAYOUT | ((identity + OWNER_STEP) & OWNER));
-    publish(target, config);
-    wipe(target, &config->budget, now_ns);
-    return BIDE_OK;
-}
-
-static bool claim(struct bide_target *t, int64_t now_ns)
-{
-    uint64_t held = core_load(&t->claim);
-    bool stale = now_ns - (int64_t)held > CLAIM_STALE;
-    return (held == 0 || stale) && core_cas(&t->claim, &held, (uint64_t)now_ns | 1);
+    if (!claim(target, now_ns))
+        return BIDE_ERR_BUSY;
+    uint16_t owner = core_owner(target), next = (uint16_t)(owner + 1);
+    bool free_to_take = hand_over(target, owner, next);
+    if (free_to_take) {
+        core_store(&target->identity, LAYOUT | (uint64_t)next << OWNER_SHIFT);
+        publish(target, config);
+        wipe(target, &config->budget, now_ns);
+    }
+    core_store_release(&target->claim, 0);
+    return free_to_take ? BIDE_OK : BIDE_ERR_BUSY;
 }
 
 static bool evidence_fits(const struct bide_breaker_config *a, const struct bide_breaker_config *b)
@@ -130,6 +157,8 @@ static void swap(struct bide_target *t, const struct bide_target_config *next, i
     core_budget_after(t, &next->budget, carry, now_ns);
     if (!evidence_fits(&old.breaker, &next->breaker))
         core_breaker_forget(t);
+    if ((int64_t)core_load(&t->quiet_ns) > core_sum(now_ns, next->quiet_max_ns))
+        core_store(&t->quiet_ns, (uint64_t)core_sum(now_ns, next->quiet_max_ns));
     if (old.throttle_window_ns != next->throttle_window_ns)
         clear_words((uint64_t *)(void *)&t->asks, t->latency);
 }
@@ -143,38 +172,41 @@ enum bide_err bide_target_configure(struct bide_target *target, const struct bid
     if (!claim(target, now_ns))
         return BIDE_ERR_BUSY;
     swap(target, config, now_ns);
-    __atomic_store_n(&target->claim, 0, __ATOMIC_RELEASE);
+    core_store_release(&target->claim, 0);
     return BIDE_OK;
 }
 
 /* ---- what the gates share ---- */
 
-int64_t core_quiet_until(const struct bide_target *t, int64_t now_ns)
+static int64_t quiet_max_ns(const struct bide_target *t)
 {
-    int64_t until = (int64_t)core_load(&t->quiet_ns), most;
-    if (until <= now_ns)
-        return 0;
+    int64_t most;
     core_config_part(t, &most, offsetof(struct bide_target_config, quiet_max_ns), sizeof most);
-    return most > 0 ? core_min(until, core_sum(now_ns, most)) : 0;
+    return most;
 }
 
 int64_t bide_target_quiet_until(const struct bide_target *target, int64_t now_ns)
 {
-    return core_quiet_until(target, now_ns);
+    int64_t until_ns = (int64_t)core_load(&target->quiet_ns);
+    return until_ns > now_ns ? until_ns : 0;
 }
 
+/* asked_ns first: a success from before it must not end the quiet. */
 void bide_target_quiet(struct bide_target *target, int64_t until_ns, int64_t now_ns)
 {
+    int64_t most_ns = core_sum(now_ns, quiet_max_ns(target)), wanted_ns = core_min(until_ns, most_ns);
     uint64_t old = core_load(&target->quiet_ns);
-    core_store(&target->asked_ns, (uint64_t)now_ns); /* first: a success from before it must not end the quiet */
-    while ((int64_t)old < until_ns)
-        if (core_cas(&target->quiet_ns, &old, (uint64_t)until_ns))
+    if (wanted_ns <= now_ns)
+        return; /* nothing to keep, or quiet_max_ns is 0 */
+    core_store(&target->asked_ns, (uint64_t)now_ns);
+    while ((int64_t)old < wanted_ns)
+        if (core_cas(&target->quiet_ns, &old, (uint64_t)wanted_ns))
             return;
 }
 
 bool bide_target_is_blank(const struct bide_target *target, int64_t now_ns)
 {
-    return core_load(&target->in_flight) == 0 && core_quiet_until(target, now_ns) == 0 &&
+    return core_places(&target->in_flight) == 0 && bide_target_quiet_until(target, now_ns) == 0 &&
            core_budget_blank(target, now_ns) && core_breaker_blank(target, now_ns) && core_key_blank(target, now_ns) &&
            (!(core_hot(target) & CORE_HOT_THROTTLE) || core_throttle_blank(target, now_ns));
 }

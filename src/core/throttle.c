@@ -15,7 +15,7 @@ struct throttle {
 static struct throttle config_of(const struct bide_target *t)
 {
     struct bide_target_config c;
-    core_config_part(t, &c, 0, offsetof(struct bide_target_config, key_interval_ns));
+    CORE_CONFIG_UP_TO(t, &c, key_interval_ns);
     return (struct throttle){c.throttle_k_milli, c.throttle_max_permille, c.throttle_min_volume, c.throttle_window_ns};
 }
 

@@ -40,7 +40,7 @@ void core_window_turn(struct core_window w, struct core_marks marks, int64_t now
     uint64_t epoch = epoch_of(w, now_ns), i = epoch % BIDE_SLOTS;
     begin(&w.words->mark[i], epoch, marks.mark);
     begin(&w.words->count[i], epoch, marks.count);
-    core_store(&w.words->edge_ns, (epoch + 1) * (uint64_t)w.slot_ns);
+    core_store_release(&w.words->edge_ns, (epoch + 1) * (uint64_t)w.slot_ns); /* who sees the edge sees the slot */
 }
 
 uint32_t core_window_count(struct core_window w, int64_t now_ns)

@@ -27,7 +27,7 @@ static inline struct core_window core_window(const struct bide_window_words_ *wo
 
 static inline bool core_window_is_fresh(const struct bide_window_words_ *words, int64_t now_ns)
 {
-    return now_ns < (int64_t)core_load(&words->edge_ns);
+    return now_ns < (int64_t)core_load_acquire(&words->edge_ns);
 }
 
 struct core_marks {

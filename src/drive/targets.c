@@ -25,6 +25,7 @@
 #include <bide/request.h>
 #include <bide/targets.h>
 
+#include "core/random.h"
 #include "memory.h"
 
 #include <pthread.h>
@@ -66,30 +67,47 @@ struct bide_targets {
     uint32_t hand;
     uint32_t looks; /* slots that the hand may look at, saved up */
     uint32_t held;
-    uint64_t hash_key; /* so that nobody can choose names that all begin at one cell */
+    uint64_t hash_key; /* secret, so that nobody can choose names that all begin at one cell */
     uint64_t evicted;
     uint64_t overflowed;
 };
 
+/* Word by word into a secret start: who does not know the key cannot choose names that meet. */
+static uint32_t tag_of(const struct name *name, uint64_t key)
+{
+    for (size_t i = 0; i < name->words; i++)
+        key = core_mix(key ^ name->word[i]);
+    return (uint32_t)key;
+}
+
 static bool read_name(struct name *name, const struct bide_targets *table, const char *text)
 {
-    size_t length = strnlen(text, BIDE_TARGET_NAME_MAX + 1);
+    size_t length = text != NULL ? strnlen(text, BIDE_TARGET_NAME_MAX + 1) : 0;
     if (length == 0 || length > BIDE_TARGET_NAME_MAX)
         return false;
     name->words = length / sizeof(uint64_t) + 1;
     memset(name->word, 0, name->words * sizeof(uint64_t));
     memcpy(name->word, text, length);
-    uint64_t hash = (bide_hash(text, length) ^ table->hash_key) * UINT64_C(0x9e3779b97f4a7c15);
-    name->tag = (uint32_t)(hash >> 32);
+    name->tag = tag_of(name, table->hash_key);
     return true;
 }
 
-static bool printable(const char *text)
+static enum bide_err wrong(struct bide_problem *problem, int64_t value, const char *want)
 {
-    for (; *text != 0; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            return false;
-    return true;
+    if (problem != NULL)
+        *problem = (struct bide_problem){.field = "name", .want = want, .value = value};
+    return BIDE_ERR_INVALID;
+}
+
+enum bide_err bide_targets_name_check(const char *name, struct bide_problem *problem)
+{
+    size_t length = name != NULL ? strnlen(name, BIDE_TARGET_NAME_MAX + 1) : 0;
+    if (length == 0 || length > BIDE_TARGET_NAME_MAX)
+        return wrong(problem, (int64_t)length, "1 to 127 bytes (this is their number)");
+    for (; *name != 0; name++)
+        if ((unsigned char)*name < 0x20 || *name == 0x7f)
+            return wrong(problem, (unsigned char)*name, "no control characters (this is the first)");
+    return BIDE_OK;
 }
 
 /* NULL: the chunk is not there. */
@@ -213,14 +231,18 @@ static uint32_t scan(struct bide_targets *table, int64_t now_ns)
     return found;
 }
 
-/* Takes a slot from its name. (A charge that a call in flight makes between the scan's question and reuse is lost with
- * the old owner: at most one for each such call, and only in these nanoseconds.) */
-static void evict(struct bide_targets *table, struct slot *slot, uint32_t number, int64_t now_ns)
+/* Takes a slot from its name; false if a call came to hold something of it since the scan looked, or somebody is
+ * configuring it. (A charge that a call in flight makes in these nanoseconds is lost with the old owner.) */
+static bool evict(struct bide_targets *table, struct slot *slot, uint32_t number, int64_t now_ns)
 {
     hide(slot);
-    bide_target_reuse(&slot->target, &table->config, now_ns, NULL); /* cannot fail: the configuration was checked */
+    if (bide_target_reuse(&slot->target, &table->config, now_ns, NULL) != BIDE_OK) {
+        show(slot);
+        return false;
+    }
     cell_remove(table, slot->tag, number);
     __atomic_add_fetch(&table->evicted, 1, __ATOMIC_RELAXED);
+    return true;
 }
 
 static void occupy(struct bide_targets *table, struct slot *slot, int64_t now_ns)
@@ -249,10 +271,9 @@ static struct bide_target *insert(struct bide_targets *table, const struct name 
         occupy(table, slot, now_ns);
     } else {
         number = scan(table, now_ns);
-        if (number == table->held)
+        slot = number < table->held ? slot_at(table, number) : NULL;
+        if (slot == NULL || !evict(table, slot, number, now_ns))
             return overflow(table, now_ns);
-        slot = slot_at(table, number);
-        evict(table, slot, number, now_ns);
     }
     set_name(slot, name);
     show(slot);
@@ -323,16 +344,18 @@ void bide_targets_free(struct bide_targets *table)
 struct bide_target *bide_targets_get(struct bide_targets *table, const char *name, int64_t now_ns)
 {
     struct name key;
-    if (!read_name(&key, table, name))
-        return NULL;
-    struct slot *slot = probe(table, &key);
+    bool read = read_name(&key, table, name);
+    struct slot *slot = read ? probe(table, &key) : NULL;
     if (slot != NULL)
         return use(slot);
-    if (!printable(name)) /* looked at only now: such a name is in no table */
-        return NULL;
     pthread_mutex_lock(&table->lock);
-    slot = probe(table, &key);
-    struct bide_target *target = slot != NULL ? use(slot) : insert(table, &key, now_ns);
+    struct bide_target *target;
+    if (bide_targets_name_check(name, NULL) != BIDE_OK) /* looked at only now: such a name is in no table */
+        target = overflow(table, now_ns);
+    else if ((slot = probe(table, &key)) != NULL)
+        target = use(slot);
+    else
+        target = insert(table, &key, now_ns);
     pthread_mutex_unlock(&table->lock);
     return target;
 }

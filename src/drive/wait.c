@@ -31,16 +31,21 @@ static struct timespec timespec_of(int64_t ns)
 
 enum bide_err bide_cancel_init(struct bide_cancel *cancel)
 {
-    cancel->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return cancel->fd >= 0 ? BIDE_OK : BIDE_ERR_SYSTEM;
+    cancel->fd_plus_one = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) + 1;
+    return cancel->fd_plus_one > 0 ? BIDE_OK : BIDE_ERR_SYSTEM;
+}
+
+int bide_cancel_fd(const struct bide_cancel *cancel)
+{
+    return cancel != NULL ? cancel->fd_plus_one - 1 : -1;
 }
 
 void bide_cancel_free(struct bide_cancel *cancel)
 {
-    if (cancel == NULL || cancel->fd < 0)
+    if (bide_cancel_fd(cancel) < 0)
         return;
-    close(cancel->fd);
-    cancel->fd = -1;
+    close(bide_cancel_fd(cancel));
+    cancel->fd_plus_one = 0;
 }
 
 /* The only failure left is EAGAIN: it was cancelled 2^64 - 2 times already. */
@@ -48,18 +53,18 @@ void bide_cancel_now(struct bide_cancel *cancel)
 {
     int saved = errno;
     const uint64_t one = 1;
-    if (cancel != NULL && cancel->fd >= 0)
-        while (write(cancel->fd, &one, sizeof one) < 0 && errno == EINTR)
+    if (bide_cancel_fd(cancel) >= 0)
+        while (write(bide_cancel_fd(cancel), &one, sizeof one) < 0 && errno == EINTR)
             continue;
     errno = saved;
 }
 
 bool bide_cancelled(const struct bide_cancel *cancel)
 {
-    if (cancel == NULL || cancel->fd < 0)
+    if (bide_cancel_fd(cancel) < 0)
         return false;
     int saved = errno;
-    struct pollfd ask = {.fd = cancel->fd, .events = POLLIN};
+    struct pollfd ask = {.fd = bide_cancel_fd(cancel), .events = POLLIN};
     int n;
     while ((n = poll(&ask, 1, 0)) < 0 && errno == EINTR)
         continue;
@@ -114,7 +119,7 @@ static bool wait_or_cancel(int64_t until_ns, const struct bide_cancel *cancel)
         return !cancelled;
     int timer_fd = timer_at(until_ns);
     do {
-        doze(cancel->fd, timer_fd, until_ns == BIDE_NEVER ? BIDE_NEVER : until_ns - now_ns);
+        doze(bide_cancel_fd(cancel), timer_fd, until_ns == BIDE_NEVER ? BIDE_NEVER : until_ns - now_ns);
         cancelled = bide_cancelled(cancel);
         now_ns = bide_now();
     } while (!cancelled && now_ns < until_ns);

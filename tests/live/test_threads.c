@@ -256,7 +256,7 @@ static void visit_passing(struct visitor *v)
 static void reload(struct visitor *v, uint32_t capacity_milli)
 {
     struct bide_target_config config = countable(capacity_milli, 1000);
-    config.breaker.kind = BIDE_BREAKER_TIME_WINDOW;
+    config.breaker.kind = BIDE_BREAKER_BY_TIME;
     v->wrong += bide_targets_configure(v->table, &config, bide_now(), NULL) != BIDE_OK;
     config.budget.capacity_milli = UINT32_MAX; /* a bad one */
     v->wrong += bide_targets_configure(v->table, &config, bide_now(), NULL) != BIDE_ERR_INVALID;
@@ -286,7 +286,7 @@ static void eight_threads_find_use_evict_and_reload_and_no_drained_target_is_los
     struct visitor visitors[THREADS];
     char name[64];
     uint64_t wrong = 0, seed = printed_seed();
-    config.breaker.kind = BIDE_BREAKER_TIME_WINDOW;
+    config.breaker.kind = BIDE_BREAKER_BY_TIME;
     assert_int_equal(bide_targets_new(&table, MOST, &config, NULL), BIDE_OK);
     for (unsigned i = 0; i < STICKY; i++) {
         sticky[i] = bide_targets_get(table, write_name(name, sizeof name, 's', i), bide_now());

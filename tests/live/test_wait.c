@@ -124,7 +124,7 @@ static void a_cancelled_wait_ends_at_once_even_if_the_instant_has_come(void **st
     for (int i = 0; i < 3; i++) { /* it stays cancelled */
         assert_true(bide_cancelled(&cancel));
         assert_false(bide_wait_until(BIDE_NEVER, &cancel));
-        assert_false(bide_wait_until(bide_now() + BIDE_MIN, &cancel));
+        assert_false(bide_wait_until(bide_now() + BIDE_MINUTE, &cancel));
         assert_false(bide_wait_until(0, &cancel));
     }
     bide_cancel_free(&cancel);
@@ -148,7 +148,7 @@ static void a_cancel_is_closed_by_exec(void **state)
 {
     struct bide_cancel cancel;
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
-    assert_true(fcntl(cancel.fd, F_GETFD) & FD_CLOEXEC);
+    assert_true(fcntl(bide_cancel_fd(&cancel), F_GETFD) & FD_CLOEXEC);
     bide_cancel_free(&cancel);
 }
 
@@ -169,7 +169,7 @@ static void *wait_in_thread(void *argument)
 static void another_thread_ends_a_wait(void **state)
 {
     for (int i = 0; i < 60; i++) {
-        struct waiter w = {.until_ns = i % 3 == 0 ? BIDE_NEVER : bide_now() + 60 * BIDE_MIN, .come = true};
+        struct waiter w = {.until_ns = i % 3 == 0 ? BIDE_NEVER : bide_now() + 60 * BIDE_MINUTE, .come = true};
         pthread_t thread;
         no_timerfd = i % 3 == 1;
         assert_int_equal(bide_cancel_init(&w.cancel), BIDE_OK);
@@ -189,7 +189,7 @@ static void a_signal_handler_ends_the_wait_it_interrupts(void **state)
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
     cancel_by_signal = &cancel;
     signal_every(5000);
-    bool come = bide_wait_until(bide_now() + 60 * BIDE_MIN, &cancel);
+    bool come = bide_wait_until(bide_now() + 60 * BIDE_MINUTE, &cancel);
     signal_every(0);
     cancel_by_signal = NULL;
     assert_false(come);
@@ -208,7 +208,7 @@ static void a_cancel_that_is_broken_does_not_make_the_wait_spin(void **state)
 {
     struct bide_cancel cancel;
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
-    close(cancel.fd);
+    close(bide_cancel_fd(&cancel));
     int64_t used_ns = cpu_ns();
     no_timerfd = true; /* or the timer would get the same number */
     assert_waits(200 * BIDE_MS, &cancel);
@@ -242,9 +242,9 @@ static void with_all_descriptors_in_use(void)
     struct bide_cancel cancel, second;
     if (bide_cancel_init(&cancel) != BIDE_OK)
         _exit(3);
-    limit_descriptors((rlim_t)cancel.fd + 1);
+    limit_descriptors((rlim_t)bide_cancel_fd(&cancel) + 1);
     errno = 0;
-    if (bide_cancel_init(&second) != BIDE_ERR_SYSTEM || errno != EMFILE || second.fd >= 0)
+    if (bide_cancel_init(&second) != BIDE_ERR_SYSTEM || errno != EMFILE || bide_cancel_fd(&second) >= 0)
         _exit(4);
     int64_t until_ns = bide_now() + 20 * BIDE_MS;
     if (!bide_wait_until(until_ns, &cancel) || bide_now() < until_ns)
@@ -346,7 +346,7 @@ static void run_ends_when_another_thread_cancels_its_wait(void **state)
     bide_policy_init(&policy, BIDE_PRESET_SERVICE);
     policy.backoff = BIDE_BACKOFF_FIXED;
     policy.jitter = BIDE_JITTER_NONE;
-    policy.base_ns = policy.cap_ns = 60 * BIDE_MIN;
+    policy.base_ns = policy.cap_ns = 60 * BIDE_MINUTE;
     policy.deadline_ns = BIDE_NEVER;
     struct work w = {.shortest_ns = BIDE_NEVER};
     struct bide_job job = {.policy = &policy, .attempt = fail_fast, .context = &w, .cancel = &w.cancel};

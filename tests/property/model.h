@@ -112,7 +112,7 @@ static void earn(struct run *r, int64_t milli)
 static void let_time_pass(struct run *r, int64_t now_ns)
 {
     if (counts_tokens(r)) {
-        r->trickle_milli += (double)(now_ns - r->now_ns) * budget_of(r)->earn_per_minute_milli / (double)BIDE_MIN;
+        r->trickle_milli += (double)(now_ns - r->now_ns) * budget_of(r)->earn_per_minute_milli / (double)BIDE_MINUTE;
         if (r->trickle_milli > budget_of(r)->capacity_milli)
             r->trickle_milli = budget_of(r)->capacity_milli;
         earn(r, (int64_t)r->trickle_milli);
@@ -125,7 +125,7 @@ static void let_time_pass(struct run *r, int64_t now_ns)
  * ahead of us by one tick and one thousandth (a drain takes only what was credited). */
 static int64_t tick_slack(const struct run *r)
 {
-    return 2 + (int64_t)((double)(1 << 23) * budget_of(r)->earn_per_minute_milli / (double)BIDE_MIN);
+    return 2 + (int64_t)((double)(1 << 23) * budget_of(r)->earn_per_minute_milli / (double)BIDE_MINUTE);
 }
 
 static uint32_t price(const struct run *r, const struct bide_outcome *o)
@@ -234,7 +234,7 @@ static void sent(struct run *r, int call)
 static bool has_a_price(const struct run *r, const struct event *e)
 {
     const struct bide_outcome *o = &e->outcome;
-    bool stop = o->hint.kind == BIDE_HINT_STOP && r->world->policy.hint_rule != BIDE_HINT_UNHEARD;
+    bool stop = o->hint.kind == BIDE_HINT_STOP && r->world->policy.hint_rule != BIDE_HINT_RULE_UNHEARD;
     return o->kind == BIDE_KIND_TRANSIENT || o->kind == BIDE_KIND_THROTTLED || o->kind == BIDE_KIND_CONFLICT ||
            (o->kind == BIDE_KIND_PERMANENT && stop);
 }
@@ -276,9 +276,9 @@ static void learn(struct run *r, const struct event *e)
     bool proof = o->reach == BIDE_REACH_NEVER_SENT || o->reach == BIDE_REACH_REFUSED || trusted(r, o);
     m->live &= ~(1u << e->attempt);
     m->may_have_run |= !proof && o->kind != BIDE_KIND_OK;
-    m->stopped |= o->hint.kind == BIDE_HINT_STOP && p->hint_rule != BIDE_HINT_UNHEARD;
+    m->stopped |= o->hint.kind == BIDE_HINT_STOP && p->hint_rule != BIDE_HINT_RULE_UNHEARD;
     account_outcome(r, e);
-    if (p->hint_rule != BIDE_HINT_FLOOR || o->hint.kind != BIDE_HINT_WAIT || o->kind == BIDE_KIND_PERMANENT ||
+    if (p->hint_rule != BIDE_HINT_RULE_FLOOR || o->hint.kind != BIDE_HINT_WAIT || o->kind == BIDE_KIND_PERMANENT ||
         o->kind == BIDE_KIND_CANCELLED)
         return;
     if (o->hint.wait_ns > p->hint_max_ns && p->hint_long != BIDE_HINT_LONG_GIVE_UP)

@@ -123,12 +123,12 @@ static bool jury_accepts(void)
 
 /* -- drawing ------------------------------------------------------------------------------------------------------- */
 
-static double position_in(struct bide_window window, int64_t wait)
+static double position_in(struct bide_range window, int64_t wait)
 {
     return ((double)(wait - window.lo_ns) + 0.5) / ((double)(window.hi_ns - window.lo_ns) + 1);
 }
 
-static void put(size_t i, struct bide_window window, int64_t wait)
+static void put(size_t i, struct bide_range window, int64_t wait)
 {
     assert_true(wait >= window.lo_ns && wait <= window.hi_ns);
     sample[i] = position_in(window, wait);
@@ -159,7 +159,7 @@ static struct bide_policy policy_with(enum bide_jitter jitter, int64_t base_ns, 
 }
 
 /* Many clients with seeds of their own, all at the same step. */
-static void draw_as_many_clients(const struct bide_policy *policy, struct bide_step step, struct bide_window window)
+static void draw_as_many_clients(const struct bide_policy *policy, struct bide_step step, struct bide_range window)
 {
     uint64_t state = test_seed;
     for (size_t i = 0; i < DRAWS; i++)
@@ -169,7 +169,7 @@ static void draw_as_many_clients(const struct bide_policy *policy, struct bide_s
 /* -- each kind is uniform over its window -------------------------------------------------------------------------- */
 
 /* What many clients draw at this step is spread over all of this window. */
-static void assert_spread(const struct bide_policy *policy, struct bide_step step, struct bide_window window)
+static void assert_spread(const struct bide_policy *policy, struct bide_step step, struct bide_range window)
 {
     draw_as_many_clients(policy, step, window);
     if (!jury_accepts())
@@ -178,7 +178,7 @@ static void assert_spread(const struct bide_policy *policy, struct bide_step ste
 }
 
 /* The same for a kind of jitter whose envelope is 200 ms doubled at each step, at most 30 s. */
-static void assert_kind_spread(enum bide_jitter jitter, uint32_t step, struct bide_window window)
+static void assert_kind_spread(enum bide_jitter jitter, uint32_t step, struct bide_range window)
 {
     struct bide_policy policy = policy_with(jitter, 200 * MS, 30 * S);
     assert_spread(&policy, (struct bide_step){.step = step}, window);
@@ -187,36 +187,36 @@ static void assert_kind_spread(enum bide_jitter jitter, uint32_t step, struct bi
 static void full_jitter_is_uniform_from_zero_to_the_envelope(void **state)
 {
     (void)state;
-    assert_kind_spread(BIDE_JITTER_FULL, 0, (struct bide_window){0, 200 * MS});
-    assert_kind_spread(BIDE_JITTER_FULL, 3, (struct bide_window){0, 1600 * MS});
+    assert_kind_spread(BIDE_JITTER_FULL, 0, (struct bide_range){0, 200 * MS});
+    assert_kind_spread(BIDE_JITTER_FULL, 3, (struct bide_range){0, 1600 * MS});
 }
 
 static void full_jitter_at_the_cap_is_still_spread_over_the_whole_cap(void **state)
 {
     (void)state;
-    assert_kind_spread(BIDE_JITTER_FULL, 8, (struct bide_window){0, 30 * S});
-    assert_kind_spread(BIDE_JITTER_FULL, UINT32_MAX - 1, (struct bide_window){0, 30 * S});
+    assert_kind_spread(BIDE_JITTER_FULL, 8, (struct bide_range){0, 30 * S});
+    assert_kind_spread(BIDE_JITTER_FULL, UINT32_MAX - 1, (struct bide_range){0, 30 * S});
 }
 
 static void equal_jitter_is_uniform_over_the_upper_half(void **state)
 {
     (void)state;
-    assert_kind_spread(BIDE_JITTER_EQUAL, 2, (struct bide_window){400 * MS, 800 * MS});
-    assert_kind_spread(BIDE_JITTER_EQUAL, 64, (struct bide_window){15 * S, 30 * S});
+    assert_kind_spread(BIDE_JITTER_EQUAL, 2, (struct bide_range){400 * MS, 800 * MS});
+    assert_kind_spread(BIDE_JITTER_EQUAL, 64, (struct bide_range){15 * S, 30 * S});
 }
 
 static void proportional_jitter_is_uniform_between_its_two_shares(void **state)
 {
     (void)state;
-    assert_kind_spread(BIDE_JITTER_PROPORTIONAL, 1, (struct bide_window){100 * MS, 360 * MS});
-    assert_kind_spread(BIDE_JITTER_PROPORTIONAL, 64, (struct bide_window){7500 * MS, 27 * S});
+    assert_kind_spread(BIDE_JITTER_PROPORTIONAL, 1, (struct bide_range){100 * MS, 360 * MS});
+    assert_kind_spread(BIDE_JITTER_PROPORTIONAL, 64, (struct bide_range){7500 * MS, 27 * S});
 }
 
 static void additive_jitter_is_uniform_over_its_width_also_at_the_cap(void **state)
 {
     (void)state;
-    assert_kind_spread(BIDE_JITTER_ADDITIVE, 0, (struct bide_window){200 * MS, 350 * MS});
-    assert_kind_spread(BIDE_JITTER_ADDITIVE, 64, (struct bide_window){29850 * MS, 30 * S});
+    assert_kind_spread(BIDE_JITTER_ADDITIVE, 0, (struct bide_range){200 * MS, 350 * MS});
+    assert_kind_spread(BIDE_JITTER_ADDITIVE, 64, (struct bide_range){29850 * MS, 30 * S});
 }
 
 static void grpc_jitter_is_uniform_twenty_percent_around_the_cap(void **state)
@@ -224,7 +224,7 @@ static void grpc_jitter_is_uniform_twenty_percent_around_the_cap(void **state)
     struct bide_policy policy;
     (void)state;
     bide_policy_init(&policy, BIDE_PRESET_GRPC);
-    assert_spread(&policy, (struct bide_step){.step = 5}, (struct bide_window){800 * MS, 1200 * MS});
+    assert_spread(&policy, (struct bide_step){.step = 5}, (struct bide_range){800 * MS, 1200 * MS});
 }
 
 static void a_floor_rescales_the_draw_and_leaves_no_pile_at_the_floor(void **state)
@@ -233,7 +233,7 @@ static void a_floor_rescales_the_draw_and_leaves_no_pile_at_the_floor(void **sta
     uint32_t at_floor = 0;
     (void)state;
     policy.floor_ns = 50 * MS;
-    assert_spread(&policy, (struct bide_step){.step = 0}, (struct bide_window){50 * MS, 200 * MS});
+    assert_spread(&policy, (struct bide_step){.step = 0}, (struct bide_range){50 * MS, 200 * MS});
     for (size_t i = 0; i < DRAWS; i++)
         at_floor += drawn[i] == 50 * MS;
     assert_true(at_floor < 5); /* max(floor, U(0, 200 ms)), as seed 004 writes it, would put 25,000 there */
@@ -249,7 +249,7 @@ static void base_and_cap_equal_spread_over_the_whole_range(void **state)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct bide_policy policy = policy_with(kinds[i].jitter, 1 * S, 1 * S);
         struct bide_step step = {.step = 7, .previous_ns = 1 * S};
-        assert_spread(&policy, step, (struct bide_window){kinds[i].lo_ns, 1 * S});
+        assert_spread(&policy, step, (struct bide_range){kinds[i].lo_ns, 1 * S});
     }
 }
 
@@ -280,7 +280,7 @@ static void awkward_ranges_are_not_favoured_at_their_lower_end(void **state)
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 1 * S, BIDE_DURATION_MAX);
         policy.base_ns = policy.cap_ns = widths[i];
-        assert_spread(&policy, (struct bide_step){.step = 0}, (struct bide_window){0, policy.cap_ns});
+        assert_spread(&policy, (struct bide_step){.step = 0}, (struct bide_range){0, policy.cap_ns});
     }
 }
 
@@ -322,7 +322,7 @@ static void draw_chains(const struct bide_policy *policy, bool cut_at_cap)
         uint64_t seed = own_random(&random);
         int64_t previous = 0;
         for (uint32_t n = 0; n < CHAIN; n++) {
-            struct bide_window window = {1 * S, 3 * (previous == 0 ? 1 * S : previous)};
+            struct bide_range window = {1 * S, 3 * (previous == 0 ? 1 * S : previous)};
             struct bide_step step = {.step = n, .previous_ns = previous};
             previous = bide_backoff_wait(policy, step, seed, n + 1);
             assert_true(previous >= 1 * S && previous <= policy->cap_ns);
@@ -381,7 +381,7 @@ static void a_hinted_wait_is_uniform_over_its_upward_jitter(void **state)
         .kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_ANSWERED, .hint = {BIDE_HINT_WAIT, 20 * S}};
     (void)state;
     for (size_t i = 0; i < DRAWS; i++) /* 10 % of 20 s, and never a nanosecond early */
-        put(i, (struct bide_window){20 * S, 22 * S}, wait_after(&policy, NULL, test_seed + i, throttled));
+        put(i, (struct bide_range){20 * S, 22 * S}, wait_after(&policy, NULL, test_seed + i, throttled));
     assert_true(jury_accepts());
 }
 
@@ -395,7 +395,7 @@ static void a_wait_for_quiet_is_uniform_over_its_upward_jitter(void **state)
     assert_int_equal(bide_target_init(&target, &config, 1 * S, NULL), BIDE_OK);
     bide_target_quiet(&target, 21 * S, 1 * S);
     for (size_t i = 0; i < DRAWS; i++)
-        put(i, (struct bide_window){20 * S, 22 * S}, wait_after(&policy, &target, test_seed + i, transient));
+        put(i, (struct bide_range){20 * S, 22 * S}, wait_after(&policy, &target, test_seed + i, transient));
     assert_true(jury_accepts());
 }
 
@@ -412,7 +412,7 @@ static void a_late_wake_is_spread_uniformly_again(void **state)
         bide_call_outcome(&call, 1, &transient, 0);
         struct bide_verdict v = bide_call_wake(&call, 3600 * S);
         assert_int_equal(v.why, BIDE_WHY_LATE_WAKE);
-        put(i, (struct bide_window){0, 1 * S}, v.wake_ns - 3600 * S);
+        put(i, (struct bide_range){0, 1 * S}, v.wake_ns - 3600 * S);
     }
     assert_true(jury_accepts());
 }
@@ -425,7 +425,7 @@ static void the_open_time_of_a_breaker_is_uniform_over_its_spread(void **state)
     const struct bide_outcome transient = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
     (void)state;
     policy.attempts_max = 1;
-    config.breaker.kind = BIDE_BREAKER_CONSECUTIVE;
+    config.breaker.kind = BIDE_BREAKER_BY_RUN;
     config.breaker.consecutive = 1;
     for (size_t i = 0; i < DRAWS; i++) {
         static struct bide_target target;
@@ -434,7 +434,7 @@ static void the_open_time_of_a_breaker_is_uniform_over_its_spread(void **state)
         bide_target_init(&target, &config, 0, NULL);
         bide_call_begin(&call, &policy, &target, &request, 0);
         bide_call_outcome(&call, 1, &transient, 0);
-        put(i, (struct bide_window){2500 * MS, 7502 * MS}, bide_breaker_look(&target).until_ns);
+        put(i, (struct bide_range){2500 * MS, 7502 * MS}, bide_breaker_look(&target).until_ns);
     }
     assert_true(kolmogorov_smirnov_accepts(sample, DRAWS));
     assert_true(neighbours_accept(sample, DRAWS));
@@ -443,7 +443,7 @@ static void the_open_time_of_a_breaker_is_uniform_over_its_spread(void **state)
 /* -- independence -------------------------------------------------------------------------------------------------- */
 
 static const struct bide_step one_step = {.step = 3};
-static const struct bide_window one_window = {0, 1600 * MS};
+static const struct bide_range one_window = {0, 1600 * MS};
 
 /* Where draw i comes from: the seed and the number of the draw, and how far each moves from one i to the next. */
 struct course {

@@ -43,7 +43,7 @@ static bool one_in(struct dice *d, uint32_t n)
 /* Any length of time, each order of magnitude as likely as the next. */
 static int64_t some_time(struct dice *d)
 {
-    static const int64_t scale[] = {1, BIDE_US, BIDE_MS, 10 * BIDE_MS, 100 * BIDE_MS, BIDE_S, 10 * BIDE_S, BIDE_MIN};
+    static const int64_t scale[] = {1, BIDE_US, BIDE_MS, 10 * BIDE_MS, 100 * BIDE_MS, BIDE_S, 10 * BIDE_S, BIDE_MINUTE};
     return scale[below(d, LENGTH(scale))] * (1 + below(d, 12)) + (one_in(d, 2) ? below(d, 1000) : 0);
 }
 
@@ -92,7 +92,7 @@ static void some_policy(struct dice *d, struct bide_policy *p)
     p->attempt_timeout_ns = one_in(d, 3) ? BIDE_NEVER : some_time(d);
     p->connect_timeout_ns = one_in(d, 3) ? BIDE_NEVER : some_time(d);
     p->deadline_ns = one_in(d, 3) ? BIDE_NEVER : some_time(d);
-    p->hint_rule = (enum bide_hint_rule)(one_in(d, 2) ? below(d, BIDE_HINT_UNHEARD + 1) : BIDE_HINT_FLOOR);
+    p->hint_rule = (enum bide_hint_rule)(one_in(d, 2) ? below(d, BIDE_HINT_RULE_UNHEARD + 1) : BIDE_HINT_RULE_FLOOR);
     p->hint_long = (enum bide_hint_long)below(d, 3);
     p->hint_step = (enum bide_hint_step)below(d, 3);
     p->hint_jitter_permille = below(d, 1500);
@@ -160,7 +160,7 @@ static void some_config(struct dice *d, struct bide_target_config *c)
     c->throttle_k_milli = one_in(d, 4) ? 1001 + below(d, 2000) : 0;
     c->throttle_min_volume = below(d, 5);
     c->throttle_window_ns = 10 + some_time(d);
-    c->quiet_max_ns = one_in(d, 4) ? some_time(d) : BIDE_MIN;
+    c->quiet_max_ns = one_in(d, 4) ? some_time(d) : BIDE_MINUTE;
     c->quiet_first = one_in(d, 4);
     c->latency = one_in(d, 2);
 }

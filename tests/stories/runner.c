@@ -17,7 +17,7 @@
 
 #include "story.h"
 
-static const int64_t epochs[] = {0, 3 * 60 * BIDE_MIN + 7, INT64_C(630720000) * BIDE_S + 123456789};
+static const int64_t epochs[] = {0, 3 * 60 * BIDE_MINUTE + 7, INT64_C(630720000) * BIDE_S + 123456789};
 
 struct tally {
     int passed;

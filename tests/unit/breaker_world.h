@@ -40,7 +40,7 @@ static inline struct bide_target_config service(void)
 static inline struct bide_target_config fragile(uint32_t probes)
 {
     struct bide_target_config config = service();
-    config.breaker.kind = BIDE_BREAKER_CONSECUTIVE;
+    config.breaker.kind = BIDE_BREAKER_BY_RUN;
     config.breaker.consecutive = 1;
     config.breaker.probes = probes;
     return config;

@@ -74,7 +74,7 @@ static inline void open_fresh(void)
 static inline void open_breaker_of_three(void)
 {
     fresh();
-    config.breaker.kind = BIDE_BREAKER_CONSECUTIVE;
+    config.breaker.kind = BIDE_BREAKER_BY_RUN;
     config.breaker.consecutive = 3;
     config.budget.kind = BIDE_BUDGET_NONE;
     open_target();

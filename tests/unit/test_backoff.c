@@ -47,12 +47,12 @@ static int64_t envelope(const struct bide_policy *policy, uint32_t step)
     return bide_backoff_envelope(policy, (struct bide_step){.step = step});
 }
 
-static struct bide_window window(const struct bide_policy *policy, uint32_t step)
+static struct bide_range window(const struct bide_policy *policy, uint32_t step)
 {
     return bide_backoff_window(policy, (struct bide_step){.step = step});
 }
 
-static void assert_window(struct bide_window got, int64_t lo_ns, int64_t hi_ns)
+static void assert_window(struct bide_range got, int64_t lo_ns, int64_t hi_ns)
 {
     assert_int_equal(got.lo_ns, lo_ns);
     assert_int_equal(got.hi_ns, hi_ns);
@@ -367,7 +367,7 @@ static void equal_jitter_keeps_the_upper_half(void **state)
     assert_window(window(&policy, 63), 15 * S, 30 * S);
 }
 
-static struct bide_window decorrelated_after(const struct bide_policy *policy, int64_t previous_ns)
+static struct bide_range decorrelated_after(const struct bide_policy *policy, int64_t previous_ns)
 {
     return bide_backoff_window(policy, (struct bide_step){.step = 1, .previous_ns = previous_ns});
 }
@@ -507,7 +507,7 @@ static void every_window_of_every_kind_stays_between_floor_and_cap(void **state)
         policy.throttled_base_ns = 1 * S;
         policy.jitter_add_ns = 200 * MS;
         assert_valid(&policy);
-        struct bide_window w = bide_backoff_window(&policy, step);
+        struct bide_range w = bide_backoff_window(&policy, step);
         int64_t wait = bide_backoff_wait(&policy, step, i, step.step);
         assert_true(w.lo_ns <= wait && wait <= w.hi_ns && w.hi_ns <= policy.cap_ns);
         assert_true(policy.backoff == BIDE_BACKOFF_NONE || w.lo_ns >= policy.floor_ns);
@@ -524,7 +524,7 @@ static void the_largest_durations_saturate_instead_of_wrapping(void **state)
         policy.jitter_add_ns = INT64_MAX / 2;
         policy.jitter_hi_permille = 1200;
         policy.jitter_past_cap = true;
-        struct bide_window w = bide_backoff_window(&policy, step);
+        struct bide_range w = bide_backoff_window(&policy, step);
         int64_t wait = bide_backoff_wait(&policy, step, 7, 7);
         assert_true(w.lo_ns >= 0 && w.hi_ns >= w.lo_ns);
         assert_true(wait >= w.lo_ns && wait <= w.hi_ns);

@@ -37,7 +37,7 @@ static void failures_in_a_row_open_it_exactly_at_the_threshold(void **state)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct bide_target_config config = service();
-        config.breaker.kind = BIDE_BREAKER_CONSECUTIVE;
+        config.breaker.kind = BIDE_BREAKER_BY_RUN;
         config.breaker.consecutive = rows[i].size;
         assert_opens_at_the_last(&config, &rows[i]);
     }
@@ -62,7 +62,7 @@ static void a_count_window_opens_exactly_at_its_ratio(void **state)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct bide_target_config config = service();
-        config.breaker.kind = BIDE_BREAKER_COUNT_WINDOW;
+        config.breaker.kind = BIDE_BREAKER_BY_COUNT;
         config.breaker.count_window = rows[i].size;
         config.breaker.ratio_permille = rows[i].ratio_permille;
         config.breaker.min_volume = rows[i].min_volume;
@@ -75,7 +75,7 @@ static void the_largest_count_window_counts_each_of_its_calls(void **state)
     static const uint32_t sizes[] = {64, 65, 128, 200, 255, 256};
     for (size_t i = 0; i < COUNT(sizes); i++) {
         struct bide_target_config config = service();
-        config.breaker.kind = BIDE_BREAKER_COUNT_WINDOW;
+        config.breaker.kind = BIDE_BREAKER_BY_COUNT;
         config.breaker.count_window = config.breaker.min_volume = sizes[i];
         config.breaker.ratio_permille = 1000;
         given(&config);
@@ -333,8 +333,7 @@ static void an_opening_longer_than_the_clock_can_tell_ends_at_its_end(void **sta
 
 static void closing_wipes_the_evidence_that_opened_it(void **state)
 {
-    static const enum bide_breaker_kind kinds[] = {BIDE_BREAKER_TIME_WINDOW, BIDE_BREAKER_COUNT_WINDOW,
-                                                   BIDE_BREAKER_CONSECUTIVE};
+    static const enum bide_breaker_kind kinds[] = {BIDE_BREAKER_BY_TIME, BIDE_BREAKER_BY_COUNT, BIDE_BREAKER_BY_RUN};
     static const int64_t clocks[] = {0, NOW};
     for (size_t i = 0; i < COUNT(kinds); i++)
         for (size_t k = 0; k < COUNT(clocks); k++) {
@@ -487,9 +486,8 @@ static void held_closed_no_evidence_opens_it_until_it_is_released(void **state)
 
 static void a_hand_ends_whatever_was_going_on(void **state)
 {
-    static const enum bide_hold holds[] = {BIDE_HOLD_RELEASE, BIDE_HOLD_CLOSED, BIDE_HOLD_OPEN};
-    static const enum bide_breaker_state then[] = {BIDE_BREAKER_CLOSED, BIDE_BREAKER_HELD_CLOSED,
-                                                   BIDE_BREAKER_HELD_OPEN};
+    static const enum bide_hold holds[] = {BIDE_HOLD_CLOSED, BIDE_HOLD_OPEN};
+    static const enum bide_breaker_state then[] = {BIDE_BREAKER_HELD_CLOSED, BIDE_BREAKER_HELD_OPEN};
     for (size_t i = 0; i < COUNT(holds); i++) {
         struct bide_target_config config = fragile(1);
         open_it(&config);
@@ -510,9 +508,21 @@ static void a_hand_wipes_the_evidence(void **state)
     config.breaker.consecutive = 2;
     given(&config);
     call('x', NOW);
+    bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
     bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
     call('x', NOW);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+}
+
+static void releasing_what_nobody_holds_changes_nothing(void **state)
+{
+    struct bide_target_config config = fragile(1);
+    open_it(&config);
+    struct bide_target before = target;
+    bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
+    bide_breaker_hold(&target, (enum bide_hold)7); /* nor does a hold that does not exist */
+    assert_memory_equal(&target, &before, sizeof target);
+    assert_int_equal(bide_breaker_look(&target).openings_total, 1);
 }
 
 static void a_hand_wins_against_any_number_of_others(void **state)
@@ -566,8 +576,7 @@ static void a_state_that_does_not_exist_refuses_nobody_and_a_hand_repairs_it(voi
 
 static void it_is_blank_only_without_a_failure_in_its_evidence(void **state)
 {
-    static const enum bide_breaker_kind kinds[] = {BIDE_BREAKER_TIME_WINDOW, BIDE_BREAKER_COUNT_WINDOW,
-                                                   BIDE_BREAKER_CONSECUTIVE};
+    static const enum bide_breaker_kind kinds[] = {BIDE_BREAKER_BY_TIME, BIDE_BREAKER_BY_COUNT, BIDE_BREAKER_BY_RUN};
     for (size_t i = 0; i < COUNT(kinds); i++) {
         struct bide_target_config config = service();
         config.breaker.kind = kinds[i];
@@ -607,8 +616,8 @@ static void it_is_not_blank_while_anything_but_calm(void **state)
 /* In good times threads must not meet: a healthy vote writes its own lane, or nothing. */
 static void in_good_times_a_healthy_vote_writes_no_shared_word(void **state)
 {
-    static const enum bide_breaker_kind kinds[] = {BIDE_BREAKER_TIME_WINDOW, BIDE_BREAKER_COUNT_WINDOW,
-                                                   BIDE_BREAKER_CONSECUTIVE, BIDE_BREAKER_OFF};
+    static const enum bide_breaker_kind kinds[] = {BIDE_BREAKER_BY_TIME, BIDE_BREAKER_BY_COUNT, BIDE_BREAKER_BY_RUN,
+                                                   BIDE_BREAKER_OFF};
     for (size_t i = 0; i < COUNT(kinds); i++) {
         struct bide_target_config config = service();
         config.breaker.kind = kinds[i];
@@ -654,6 +663,7 @@ int main(void)
         cmocka_unit_test(held_closed_no_evidence_opens_it_until_it_is_released),
         cmocka_unit_test(a_hand_ends_whatever_was_going_on),
         cmocka_unit_test(a_hand_wipes_the_evidence),
+        cmocka_unit_test(releasing_what_nobody_holds_changes_nothing),
         cmocka_unit_test(a_hand_wins_against_any_number_of_others),
         cmocka_unit_test(the_generation_may_wrap),
         cmocka_unit_test(a_state_that_does_not_exist_refuses_nobody_and_a_hand_repairs_it),

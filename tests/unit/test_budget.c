@@ -60,12 +60,13 @@ static int64_t left(int64_t now_ns)
 
 static bool take_for(const struct bide_outcome *why, int64_t now_ns, struct core_charge *charge)
 {
+    charge->owner = 0;
     return core_budget_take(&target, why, now_ns, charge);
 }
 
 static bool take(int64_t now_ns)
 {
-    struct core_charge charge;
+    struct core_charge charge = {0};
     return take_for(&transient, now_ns, &charge);
 }
 
@@ -110,7 +111,7 @@ static void a_bucket_of_ten_affords_ten_retries_and_not_one_more(void **state)
     make(ten, 0);
     assert_int_equal(take_all(0), 10);
     assert_int_equal(left(0), 0);
-    assert_false(take(100 * BIDE_MIN)); /* no income */
+    assert_false(take(100 * BIDE_MINUTE)); /* no income */
 }
 
 static void a_retry_is_paid_whole_or_refused(void **state)
@@ -140,7 +141,7 @@ static void the_price_depends_on_the_class_of_failure(void **state)
     budget.cost_throttled_milli = 500;
     budget.cost_timeout_milli = 3000;
     for (size_t i = 0; i < COUNT(table); i++) {
-        struct core_charge charge;
+        struct core_charge charge = {0};
         make(budget, 0);
         assert_true(take_for(&table[i].why, 0, &charge));
         assert_int_equal(left(0), 10000 - table[i].price_milli);
@@ -160,8 +161,8 @@ static void a_capacity_of_zero_affords_nothing_ever(void **state)
     succeed(0);
     requests(5, 0);
     assert_false(take(0));
-    assert_false(take(100 * BIDE_MIN));
-    assert_int_equal(left(100 * BIDE_MIN), 0);
+    assert_false(take(100 * BIDE_MINUTE));
+    assert_int_equal(left(100 * BIDE_MINUTE), 0);
     assert_int_equal(bide_budget_add_milli(&target, 1000, 0), 0);
     budget.cost_milli = budget.cost_throttled_milli = budget.cost_timeout_milli = 0; /* not even for nothing */
     budget.cost_failure_milli = 1;
@@ -202,17 +203,17 @@ static void the_trickle_is_credited_to_the_tick_and_never_in_favour(void **state
         int64_t left_milli;
     } table[] = {
         {0, 0},
-        {60 * MS, 0},                  /* 7 ticks are 58.7 ms */
-        {8 * TICK, 1},                 /* 67.1 ms */
-        {30 * S, 499},                 /* 3576 ticks */
-        {60 * S, 999},                 /* 7152 ticks are 59.995 s */
-        {7153 * TICK - 1, 999},        /* ... */
-        {7153 * TICK, 1000},           /* 60.004 s */
-        {60 * BIDE_MIN, 59999},        /* 429153 ticks */
-        {60 * BIDE_MIN + TICK, 60000}, /* ... and one */
-        {99 * BIDE_MIN + TICK, 99000},
-        {100 * BIDE_MIN + TICK, 100000},
-        {10000 * BIDE_MIN, 100000}, /* never above the capacity */
+        {60 * MS, 0},                     /* 7 ticks are 58.7 ms */
+        {8 * TICK, 1},                    /* 67.1 ms */
+        {30 * S, 499},                    /* 3576 ticks */
+        {60 * S, 999},                    /* 7152 ticks are 59.995 s */
+        {7153 * TICK - 1, 999},           /* ... */
+        {7153 * TICK, 1000},              /* 60.004 s */
+        {60 * BIDE_MINUTE, 59999},        /* 429153 ticks */
+        {60 * BIDE_MINUTE + TICK, 60000}, /* ... and one */
+        {99 * BIDE_MINUTE + TICK, 99000},
+        {100 * BIDE_MINUTE + TICK, 100000},
+        {10000 * BIDE_MINUTE, 100000}, /* never above the capacity */
     };
     struct bide_budget_config budget = ten;
     (void)state;
@@ -233,7 +234,7 @@ static void a_drained_bucket_affords_one_retry_a_minute(void **state)
     budget.initial_milli = 0;
     budget.earn_per_minute_milli = 1000;
     make(budget, 0);
-    for (int64_t now_ns = 0; now_ns < 100 * BIDE_MIN; now_ns += 7 * MS)
+    for (int64_t now_ns = 0; now_ns < 100 * BIDE_MINUTE; now_ns += 7 * MS)
         taken += take(now_ns);
     assert_in_range(taken, 98, 99); /* each take may lose a tick: never a hundredth retry before its time */
 }
@@ -252,10 +253,10 @@ static void no_income_is_ever_more_than_its_rate(void **state)
         budget.earn_per_minute_milli = rates[i];
         make(budget, 0);
         for (int64_t now_ns = 0, step = 1; now_ns < 20 * S; now_ns += step, step = step * 5 / 4 + 1) {
-            struct core_charge charge;
+            struct core_charge charge = {0};
             while (taken_milli < 200000 && take_for(&transient, now_ns, &charge))
                 taken_milli++;
-            assert_true(taken_milli * (uint64_t)BIDE_MIN <= (uint64_t)now_ns * rates[i]);
+            assert_true(taken_milli * (uint64_t)BIDE_MINUTE <= (uint64_t)now_ns * rates[i]);
         }
     }
 }
@@ -268,9 +269,9 @@ static void a_bucket_that_was_full_for_long_does_not_fill_twice(void **state)
     budget.earn_per_minute_milli = 1000;
     make(budget, 0);
     assert_int_equal(take_all(0), 2);
-    assert_int_equal(take_all(60 * BIDE_MIN), 2); /* full again, an hour ago */
-    assert_int_equal(left(60 * BIDE_MIN), 0);
-    assert_int_equal(take_all(61 * BIDE_MIN + TICK), 1);
+    assert_int_equal(take_all(60 * BIDE_MINUTE), 2); /* full again, an hour ago */
+    assert_int_equal(left(60 * BIDE_MINUTE), 0);
+    assert_int_equal(take_all(61 * BIDE_MINUTE + TICK), 1);
 }
 
 static void the_same_holds_for_one_that_successes_have_filled(void **state)
@@ -284,8 +285,8 @@ static void the_same_holds_for_one_that_successes_have_filled(void **state)
     assert_int_equal(take_all(0), 2);
     succeed(0);
     succeed(0); /* full, with the stamp of the drain */
-    assert_int_equal(take_all(60 * BIDE_MIN), 2);
-    assert_int_equal(left(60 * BIDE_MIN), 0);
+    assert_int_equal(take_all(60 * BIDE_MINUTE), 2);
+    assert_int_equal(left(60 * BIDE_MINUTE), 0);
 }
 
 static void a_success_earns_its_fraction_up_to_the_capacity(void **state)
@@ -312,9 +313,9 @@ static void a_full_bucket_is_only_read(void **state)
     uint64_t word = target.budget;
     core_cas_failures = 1;
     succeed(0);
-    requests(1, 10 * BIDE_MIN);
-    assert_int_equal(bide_budget_add_milli(&target, 5, 10 * BIDE_MIN), 0);
-    assert_int_equal(left(10 * BIDE_MIN), 10000);
+    requests(1, 10 * BIDE_MINUTE);
+    assert_int_equal(bide_budget_add_milli(&target, 5, 10 * BIDE_MINUTE), 0);
+    assert_int_equal(left(10 * BIDE_MINUTE), 10000);
     assert_int_equal(core_cas_failures, 1); /* none was tried */
     core_cas_failures = 0;
     assert_int_equal(target.budget, word);
@@ -380,8 +381,8 @@ static void taking_away_includes_what_trickled_in_before(void **state)
     budget.initial_milli = 0;
     budget.earn_per_minute_milli = 1000;
     make(budget, 0);
-    assert_int_equal(bide_budget_add_milli(&target, -9000, 5 * BIDE_MIN + TICK), -5000);
-    assert_int_equal(left(5 * BIDE_MIN + TICK), 0);
+    assert_int_equal(bide_budget_add_milli(&target, -9000, 5 * BIDE_MINUTE + TICK), -5000);
+    assert_int_equal(left(5 * BIDE_MINUTE + TICK), 0);
 }
 
 static void other_kinds_take_no_tokens_by_hand(void **state)
@@ -400,15 +401,15 @@ static void a_clock_that_steps_back_mints_nothing(void **state)
     (void)state;
     budget.initial_milli = 0;
     budget.earn_per_minute_milli = 1000;
-    make(budget, 10 * BIDE_MIN);
-    for (int64_t back_ns = 0; back_ns <= 10 * BIDE_MIN; back_ns += S) {
-        assert_int_equal(left(10 * BIDE_MIN - back_ns), 0);
-        assert_false(take(10 * BIDE_MIN - back_ns));
+    make(budget, 10 * BIDE_MINUTE);
+    for (int64_t back_ns = 0; back_ns <= 10 * BIDE_MINUTE; back_ns += S) {
+        assert_int_equal(left(10 * BIDE_MINUTE - back_ns), 0);
+        assert_false(take(10 * BIDE_MINUTE - back_ns));
     }
-    assert_true(take(11 * BIDE_MIN + TICK));  /* and nothing was lost by it */
-    assert_false(take(10 * BIDE_MIN));        /* nor is the minute paid twice */
-    assert_false(take(11 * BIDE_MIN + TICK)); /* ... */
-    assert_true(take(12 * BIDE_MIN + 2 * TICK));
+    assert_true(take(11 * BIDE_MINUTE + TICK));  /* and nothing was lost by it */
+    assert_false(take(10 * BIDE_MINUTE));        /* nor is the minute paid twice */
+    assert_false(take(11 * BIDE_MINUTE + TICK)); /* ... */
+    assert_true(take(12 * BIDE_MINUTE + 2 * TICK));
 }
 
 static void the_stamp_may_wrap_after_eighteen_years(void **state)
@@ -418,19 +419,19 @@ static void the_stamp_may_wrap_after_eighteen_years(void **state)
     (void)state;
     budget.initial_milli = 0;
     budget.earn_per_minute_milli = 1000;
-    make(budget, wrap_ns - BIDE_MIN);
+    make(budget, wrap_ns - BIDE_MINUTE);
     assert_int_equal(left(wrap_ns - 1), 999);
     assert_true(take(wrap_ns + TICK));
     assert_false(take(wrap_ns + TICK));
-    assert_int_equal(take_all(wrap_ns + 3 * BIDE_MIN + 3 * TICK), 3);
-    assert_false(take(wrap_ns - BIDE_MIN)); /* a clock just before it */
+    assert_int_equal(take_all(wrap_ns + 3 * BIDE_MINUTE + 3 * TICK), 3);
+    assert_false(take(wrap_ns - BIDE_MINUTE)); /* a clock just before it */
 }
 
 /* Half of the range counts as the future: a bucket untouched for more than nine years earns nothing. The safe side. */
 static void a_bucket_untouched_for_ten_years_earns_nothing(void **state)
 {
     struct bide_budget_config budget = ten;
-    const int64_t year_ns = BIDE_MIN * 60 * 24 * 365;
+    const int64_t year_ns = BIDE_MINUTE * 60 * 24 * 365;
     (void)state;
     budget.initial_milli = 0;
     budget.earn_per_minute_milli = 1000;
@@ -477,7 +478,7 @@ static void whatever_happens_no_more_is_spent_than_was_there_and_earned(void **s
     for (uint64_t seed = 1; seed <= 20; seed++) {
         uint64_t x = seed * 0x9e3779b97f4a7c15, spent = 0, earned = 0;
         int64_t now_ns = 0, latest_ns = 0;
-        struct core_charge charge;
+        struct core_charge charge = {0};
         make(budget, 0);
         for (int i = 0; i < 5000; i++) {
             now_ns += (int64_t)(next(&x) % (uint64_t)(2 * S)) - S / 10; /* sometimes backwards */
@@ -630,7 +631,7 @@ static void a_charge_whose_slot_is_gone_stays_spent(void **state)
 
 static void a_lost_race_gives_back_all_the_same(void **state)
 {
-    struct core_charge charge;
+    struct core_charge charge = {0};
     (void)state;
     make(tenth, 0);
     requests(10, 5 * S);
@@ -745,7 +746,7 @@ static void a_place_comes_back_whatever_the_kind_has_become(void **state)
     const struct bide_budget_config *const kinds[] = {&three_at_once, &ten, &tenth, &none};
     (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
-        struct core_charge charge;
+        struct core_charge charge = {0};
         make(three_at_once, 0);
         assert_true(take_for(&transient, 0, &charge));
         assert_int_equal(target.retries, 1);
@@ -759,7 +760,7 @@ static void a_place_comes_back_whatever_the_kind_has_become(void **state)
 
 static void without_a_budget_every_retry_is_allowed(void **state)
 {
-    struct core_charge charge;
+    struct core_charge charge = {0};
     (void)state;
     make((struct bide_budget_config){.kind = BIDE_BUDGET_NONE, .window_ns = S}, 0);
     for (int i = 0; i < 1000; i++)
@@ -915,14 +916,14 @@ static void the_memory_of_a_reloading_reader_is_whole(void **state)
 static void a_target_may_be_forgotten_when_that_gives_nobody_a_retry(void **state)
 {
     struct bide_budget_config trickle = ten, cool = tenth;
-    struct core_charge charge;
+    struct core_charge charge = {0};
     (void)state;
     trickle.earn_per_minute_milli = 1000;
     make(trickle, 0);
     assert_true(bide_target_is_blank(&target, 0));
     assert_true(take(0));
     assert_false(bide_target_is_blank(&target, 0));
-    assert_true(bide_target_is_blank(&target, BIDE_MIN + TICK));
+    assert_true(bide_target_is_blank(&target, BIDE_MINUTE + TICK));
 
     cool.cooldown_ns = 30 * S;
     make(cool, 0);

@@ -493,7 +493,7 @@ static void the_short_ways_end_where_the_long_ones_do(void **state)
         struct bide_request request = {.safety = BIDE_UNSAFE, .lane = i};
         struct bide_verdict brief[4], full[4];
         fresh();
-        config.breaker.kind = BIDE_BREAKER_TIME_WINDOW;
+        config.breaker.kind = BIDE_BREAKER_BY_TIME;
         config.budget.earn_success_milli = 100;
         config.budget.refund_permille = refunds[i / BIDE_LANES];
         config.budget.initial_milli = i % 2 ? BIDE_FULL : 5000;
@@ -509,7 +509,7 @@ static void the_short_ways_end_where_the_long_ones_do(void **state)
 /* All that the short way of a success wants: a slot of the breaker's window has begun, and nothing is held. */
 static void open_in_fair_weather(void)
 {
-    config.breaker.kind = BIDE_BREAKER_TIME_WINDOW;
+    config.breaker.kind = BIDE_BREAKER_BY_TIME;
     open_target();
     begin(T0);
     report(1, good, T0);
@@ -563,7 +563,7 @@ static void the_short_ways_notice_a_new_owner(void **state)
     (void)state;
     for (int waits = 0; waits < 2; waits++) {
         fresh();
-        config.breaker.kind = BIDE_BREAKER_TIME_WINDOW;
+        config.breaker.kind = BIDE_BREAKER_BY_TIME;
         config.budget.earn_success_milli = 100;
         config.budget.initial_milli = 5000;
         open_target();

@@ -392,7 +392,7 @@ static void aws_windows_end_where_the_sdks_do(void **state)
         bide_policy_init(&p, table[i].preset);
         p.base_ns = table[i].base_ms > 0 ? table[i].base_ms * MS : p.base_ns;
         for (uint32_t n = 0; n < COUNT(table[i].hi_ms); n++) {
-            struct bide_window win = bide_backoff_window(&p, (struct bide_step){.step = table[i].first + n});
+            struct bide_range win = bide_backoff_window(&p, (struct bide_step){.step = table[i].first + n});
             assert_int_equal(win.lo_ns, 0);
             assert_int_equal(win.hi_ns, table[i].hi_ms[n] * MS);
         }

@@ -192,7 +192,7 @@ static void other_gates_do_not_shift_the_waits(void **state)
     config.throttle_k_milli = 2000;
     config.throttle_min_volume = 1000;
     config.in_flight_max = 5;
-    config.breaker.kind = BIDE_BREAKER_CONSECUTIVE;
+    config.breaker.kind = BIDE_BREAKER_BY_RUN;
     run_by_seed(7, guarded);
     assert_memory_equal(plain, guarded, sizeof plain);
 }
@@ -207,23 +207,23 @@ static void hints_are_obeyed_by_their_rule(void **state)
         int64_t hint_ms, wait_ms; /* wait -1: gives up. Own backoff 100 ms, hint_max 10 s, over 2 s */
         enum bide_why why;
     } table[] = {
-        {BIDE_HINT_FLOOR, 0, 3000, 3000, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_FLOOR, 0, 100, 100, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_FLOOR, 0, 99, 100, BIDE_WHY_BACKOFF},
-        {BIDE_HINT_FLOOR, 0, 0, 100, BIDE_WHY_BACKOFF},
-        {BIDE_HINT_FLOOR, 0, 10000, 10000, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_FLOOR, 0, 10001, -1, BIDE_WHY_HINT_TOO_LONG},
-        {BIDE_HINT_FLOOR, BIDE_HINT_LONG_CLAMP, 10001, 10000, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_FLOOR, BIDE_HINT_LONG_IGNORE, 10001, 100, BIDE_WHY_BACKOFF},
-        {BIDE_HINT_EXACT, 0, 3000, 3000, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_EXACT, 0, 20, 20, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_EXACT, 0, 0, 100, BIDE_WHY_BACKOFF},
-        {BIDE_HINT_PUSHBACK, 0, 0, 0, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_PUSHBACK, 0, 20, 20, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_CLAMP, 0, 1000, 1000, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_CLAMP, 0, 20, 100, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_CLAMP, 0, 9000, 2100, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_UNHEARD, 0, 3000, 100, BIDE_WHY_BACKOFF},
+        {BIDE_HINT_RULE_FLOOR, 0, 3000, 3000, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_FLOOR, 0, 100, 100, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_FLOOR, 0, 99, 100, BIDE_WHY_BACKOFF},
+        {BIDE_HINT_RULE_FLOOR, 0, 0, 100, BIDE_WHY_BACKOFF},
+        {BIDE_HINT_RULE_FLOOR, 0, 10000, 10000, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_FLOOR, 0, 10001, -1, BIDE_WHY_HINT_TOO_LONG},
+        {BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_CLAMP, 10001, 10000, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_IGNORE, 10001, 100, BIDE_WHY_BACKOFF},
+        {BIDE_HINT_RULE_EXACT, 0, 3000, 3000, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_EXACT, 0, 20, 20, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_EXACT, 0, 0, 100, BIDE_WHY_BACKOFF},
+        {BIDE_HINT_RULE_PUSHBACK, 0, 0, 0, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_PUSHBACK, 0, 20, 20, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_CLAMP, 0, 1000, 1000, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_CLAMP, 0, 20, 100, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_CLAMP, 0, 9000, 2100, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_UNHEARD, 0, 3000, 100, BIDE_WHY_BACKOFF},
     };
     (void)state;
     fresh();
@@ -274,7 +274,7 @@ static void a_stop_that_is_not_heard_is_no_stop(void **state)
 {
     (void)state;
     fresh();
-    policy.hint_rule = BIDE_HINT_UNHEARD;
+    policy.hint_rule = BIDE_HINT_RULE_UNHEARD;
     open_target();
     begin(T0);
     assert_says(report(1, with_stop(failed), T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
@@ -310,7 +310,7 @@ static void a_conflict_is_tried_at_once_one_time_and_never_before_a_hint(void **
     assert_verdict(report(2, conflict, T0), VERDICT(WAIT, BACKOFF, 2, T0 + 100 * MS, NEVER, NEVER));
     begin(T0);
     assert_verdict(report(1, with_hint(conflict, 50 * MS), T0), VERDICT(WAIT, BACKOFF, 1, T0 + 100 * MS, NEVER, NEVER));
-    policy.hint_rule = BIDE_HINT_PUSHBACK;
+    policy.hint_rule = BIDE_HINT_RULE_PUSHBACK;
     open_target();
     begin(T0);
     assert_verdict(report(1, with_hint(conflict, 0), T0), VERDICT(WAIT, SERVER_HINT, 1, T0, NEVER, NEVER));

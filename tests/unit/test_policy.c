@@ -184,7 +184,7 @@ static void bides_own_presets_are_careful_and_the_others_literal(void **state)
         assert_int_equal(p.layer, own ? BIDE_LAYER_OUTERMOST : BIDE_LAYER_ANY);
         assert_int_equal(p.conflict_at_once, own);
         assert_int_equal(c.quiet_max_ns, own ? 300 * S : 0);
-        assert_int_equal(c.breaker.kind, own ? BIDE_BREAKER_TIME_WINDOW : BIDE_BREAKER_OFF);
+        assert_int_equal(c.breaker.kind, own ? BIDE_BREAKER_BY_TIME : BIDE_BREAKER_OFF);
         assert_int_equal(p.require_key, i == BIDE_PRESET_PAYMENT || i == BIDE_PRESET_SEED_004);
         assert_int_equal(c.throttle_k_milli, 0);
         assert_int_equal(c.in_flight_max, 0);
@@ -195,7 +195,7 @@ static void bides_own_presets_are_careful_and_the_others_literal(void **state)
 static void the_default_hint_rule_is_a_floor_with_a_tenth_of_jitter_and_five_minutes_at_most(void **state)
 {
     struct bide_policy p = policy_of(BIDE_PRESET_SERVICE);
-    assert_int_equal(p.hint_rule, BIDE_HINT_FLOOR);
+    assert_int_equal(p.hint_rule, BIDE_HINT_RULE_FLOOR);
     assert_int_equal(p.hint_long, BIDE_HINT_LONG_GIVE_UP);
     assert_int_equal(p.hint_step, BIDE_HINT_STEP_KEEP);
     assert_int_equal(p.hint_jitter_permille, 100);
@@ -205,7 +205,7 @@ static void the_default_hint_rule_is_a_floor_with_a_tenth_of_jitter_and_five_min
 static void the_default_breaker_is_what_the_design_says(void **state)
 {
     struct bide_breaker_config b = config_of(BIDE_PRESET_SERVICE).breaker;
-    assert_int_equal(b.kind, BIDE_BREAKER_TIME_WINDOW);
+    assert_int_equal(b.kind, BIDE_BREAKER_BY_TIME);
     assert_int_equal(b.ratio_permille, 500);
     assert_int_equal(b.window_ns, 10 * S);
     assert_int_equal(b.min_volume, 20);
@@ -319,7 +319,7 @@ static void every_wrong_value_in_a_policy_is_named(void **state)
         P(deadline_ns, 0),
         P(deadline_ns, -1),
         P(deadline_ns, LONGEST + 1),
-        P(hint_rule, BIDE_HINT_UNHEARD + 1),
+        P(hint_rule, BIDE_HINT_RULE_UNHEARD + 1),
         P(hint_long, BIDE_HINT_LONG_IGNORE + 1),
         P(hint_step, BIDE_HINT_STEP_RESET + 1),
         P(hint_jitter_permille, 10001),
@@ -382,7 +382,7 @@ static void every_value_at_the_edge_of_right_passes(void **state)
         P(connect_timeout_ns, NEVER),
         P(deadline_ns, 1),
         P(deadline_ns, NEVER),
-        P(hint_rule, BIDE_HINT_UNHEARD),
+        P(hint_rule, BIDE_HINT_RULE_UNHEARD),
         P(hint_long, BIDE_HINT_LONG_IGNORE),
         P(hint_step, BIDE_HINT_STEP_RESET),
         P(hint_jitter_permille, 0),
@@ -650,7 +650,7 @@ static void fields_of_a_configuration_that_contradict_each_other_are_named(void 
         {{T(budget.capacity_milli, 5000), T(budget.cost_milli, 5001)},
          "capacity_milli or less: else no retry is ever allowed (a capacity of 0 says so)"},
         {{T(breaker.open_ns, 2 * S), T(breaker.open_max_ns, 2 * S - 1)}, "open_ns or more"},
-        {{T(breaker.kind, BIDE_BREAKER_COUNT_WINDOW), T(breaker.count_window, 10), T(breaker.min_volume, 11)},
+        {{T(breaker.kind, BIDE_BREAKER_BY_COUNT), T(breaker.count_window, 10), T(breaker.min_volume, 11)},
          "count_window or less: else it never opens"},
         {{T(budget.capacity_milli, 5000), T(budget.initial_milli, 5001)}, "capacity_milli or less, or BIDE_FULL"},
         {{T(budget.capacity_milli, 5000), T(budget.threshold_milli, 5000)},
@@ -671,8 +671,8 @@ static void fields_of_a_configuration_that_contradict_each_other_are_named(void 
 static void fields_of_a_configuration_that_just_agree_pass(void **state)
 {
     static const struct conflict agreements[] = {
-        {{T(breaker.kind, BIDE_BREAKER_COUNT_WINDOW), T(breaker.count_window, 10), T(breaker.min_volume, 10)}, NULL},
-        {{T(breaker.kind, BIDE_BREAKER_TIME_WINDOW), T(breaker.count_window, 10), T(breaker.min_volume, 11)}, NULL},
+        {{T(breaker.kind, BIDE_BREAKER_BY_COUNT), T(breaker.count_window, 10), T(breaker.min_volume, 10)}, NULL},
+        {{T(breaker.kind, BIDE_BREAKER_BY_TIME), T(breaker.count_window, 10), T(breaker.min_volume, 11)}, NULL},
         {{T(budget.capacity_milli, 5000), T(budget.initial_milli, 5000)}, NULL},
         {{T(budget.capacity_milli, 5000), T(budget.cost_milli, 5000)}, NULL},
         {{T(budget.capacity_milli, 0), T(budget.cost_milli, 5000)}, NULL},

@@ -124,13 +124,13 @@ static void a_call_that_succeeds_at_once_makes_one_attempt_and_no_wait(void **st
 static void a_failure_is_tried_again_after_exactly_the_wait_that_the_engine_names(void **state)
 {
     struct scene s = {.script = {refused, refused, fine}, .scripted = 3, .attempt_ns = 7 * BIDE_MS};
-    struct bide_policy policy = fixed_backoff(4, 60 * BIDE_MIN);
+    struct bide_policy policy = fixed_backoff(4, 60 * BIDE_MINUTE);
     struct bide_verdict end = run(&s, &policy, false);
     assert_int_equal(end.what, BIDE_DONE);
     assert_int_equal(end.attempt, 3);
     assert_int_equal(s.attempts, 3);
     for (int i = 1; i < 3; i++)
-        assert_int_equal(s.started_ns[i] - s.started_ns[i - 1], 60 * BIDE_MIN + 7 * BIDE_MS);
+        assert_int_equal(s.started_ns[i] - s.started_ns[i - 1], 60 * BIDE_MINUTE + 7 * BIDE_MS);
     assert_int_equal(s.waits, 2);
 }
 
@@ -193,7 +193,7 @@ static void an_empty_budget_ends_the_call(void **state)
 /* To a wake that comes much too late the engine answers with another wait. */
 static void a_wait_that_ends_late_is_followed_by_the_wait_that_spreads_it(void **state)
 {
-    struct scene s = {.script = {refused, fine}, .scripted = 2, .suspend_ns = 60 * BIDE_MIN};
+    struct scene s = {.script = {refused, fine}, .scripted = 2, .suspend_ns = 60 * BIDE_MINUTE};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     policy.jitter = BIDE_JITTER_FULL;
     struct bide_verdict end = run(&s, &policy, false);
@@ -239,7 +239,7 @@ static void nobody_needs_to_listen(void **state)
 static int64_t first_wait_ns(uint64_t seed)
 {
     struct scene s = {.script = {refused, fine}, .scripted = 2};
-    struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MIN);
+    struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     policy.jitter = BIDE_JITTER_FULL;
     struct bide_job job = {.policy = &policy, .attempt = play, .event = listen, .context = &s};
     job.request.seed = seed;
@@ -282,7 +282,7 @@ static void a_success_that_comes_after_the_cancellation_is_still_a_success(void 
 static void a_failure_that_comes_after_the_cancellation_is_reported_and_then_ends_the_call(void **state)
 {
     struct scene s = {.script = {refused}, .scripted = 1, .cancel_at_attempt = 1};
-    struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MIN);
+    struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
     struct bide_verdict end = run(&s, &policy, true);
     assert_int_equal(end.what, BIDE_GIVE_UP);
@@ -296,7 +296,7 @@ static void a_retry_without_a_wait_is_cancelled_too(void **state)
 {
     const struct bide_outcome lost_race = {.kind = BIDE_KIND_CONFLICT, .reach = BIDE_REACH_NEVER_SENT};
     struct scene s = {.script = {lost_race}, .scripted = 1, .cancel_at_attempt = 1};
-    struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MIN);
+    struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     policy.conflict_at_once = true;
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
     assert_int_equal(run(&s, &policy, true).why, BIDE_WHY_CANCELLED);
@@ -307,7 +307,7 @@ static void a_retry_without_a_wait_is_cancelled_too(void **state)
 static void the_listener_may_cancel(void **state)
 {
     struct scene s = {.script = {refused}, .scripted = 1, .cancel_at_event = BIDE_WAIT};
-    struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MIN);
+    struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
     assert_int_equal(run(&s, &policy, true).why, BIDE_WHY_CANCELLED);
     assert_int_equal(s.attempts, 1);
@@ -321,7 +321,7 @@ static void a_cancelled_retry_gives_its_token_back(void **state)
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     assert_int_equal(bide_target_init(&target, &config, virtual_ns, NULL), BIDE_OK);
     struct scene s = {.script = {refused}, .scripted = 1, .cancel_at_attempt = 1};
-    struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MIN);
+    struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     struct bide_job job = {.policy = &policy, .target = &target, .attempt = play, .context = &s, .cancel = &s.cancel};
     int64_t before = bide_budget_left_milli(&target, virtual_ns);
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);

@@ -211,7 +211,7 @@ static void seed_001_verify_2_full_jitter_lies_between_zero_and_the_ceiling(void
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_step step = {.step = table[i].attempt};
-        struct bide_window window = bide_backoff_window(&policy, step);
+        struct bide_range window = bide_backoff_window(&policy, step);
         assert_int_equal(window.lo_ns, 0);
         assert_int_equal(window.hi_ns, table[i].hi_ns);
         for (uint64_t seed = 0; seed < 1000; seed++)
@@ -228,7 +228,7 @@ static void seed_001_an_uncapped_wait_would_be_twelve_days_and_the_cap_makes_it_
     policy.cap_ns = BIDE_DURATION_MAX;
     int64_t uncapped_ns = bide_backoff_envelope(&policy, (struct bide_step){.step = 20});
     assert_int_equal(uncapped_ns, 1048576 * S);
-    assert_int_equal(uncapped_ns / (BIDE_MIN * 60 * 24), 12);
+    assert_int_equal(uncapped_ns / (BIDE_MINUTE * 60 * 24), 12);
 }
 
 /* base 200 ms, cap 30 s. The document says "attempt 8: 30 s (capped)"; by its own list it is 25.6 s, and the ninth is
@@ -249,7 +249,7 @@ static void seed_004_calls_something_else_equal_jitter(void **state)
     (void)state;
     policy.jitter = BIDE_JITTER_EQUAL;
     for (uint32_t n = 0; n < 7; n++) {
-        struct bide_window window = bide_backoff_window(&policy, (struct bide_step){.step = n});
+        struct bide_range window = bide_backoff_window(&policy, (struct bide_step){.step = n});
         assert_int_equal(window.hi_ns, 200 * MS << n);
         assert_int_equal(window.lo_ns, 100 * MS << n);
     }
@@ -265,7 +265,7 @@ static void seeds_001_002_003_decorrelated_jitter_grows_from_the_wait_before(voi
     policy.jitter = BIDE_JITTER_DECORRELATED_AWS; /* min(cap, random(base, 3 * previous)), to the letter */
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_step step = {.previous_ns = table[i].previous_ms * MS};
-        struct bide_window window = bide_backoff_window(&policy, step);
+        struct bide_range window = bide_backoff_window(&policy, step);
         assert_int_equal(window.lo_ns, 100 * MS);
         assert_int_equal(window.hi_ns, table[i].hi_ms * MS);
     }
@@ -404,7 +404,7 @@ static void seed_002_an_empty_budget_opens_the_circuit(void **state)
     struct bide_call call;
     (void)state;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
-    config.breaker.kind = BIDE_BREAKER_CONSECUTIVE;
+    config.breaker.kind = BIDE_BREAKER_BY_RUN;
     config.breaker.consecutive = 1000; /* it is not the failures that open it */
     config.budget.on_empty = BIDE_ON_EMPTY_OPEN;
     assert_int_equal(bide_target_init(&target, &config, 0, NULL), BIDE_OK);
@@ -581,11 +581,11 @@ static void seed_004_s_five_retries_of_a_minute_are_six_minutes_and_a_deadline_e
 {
     static const struct {
         int64_t deadline_ns, ended_ns;
-    } table[] = {{BIDE_NEVER, 6 * BIDE_MIN}, {90 * S, 90 * S}};
+    } table[] = {{BIDE_NEVER, 6 * BIDE_MINUTE}, {90 * S, 90 * S}};
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
     (void)state;
     policy.attempts_max = 6;
-    policy.attempt_timeout_ns = BIDE_MIN;
+    policy.attempt_timeout_ns = BIDE_MINUTE;
     policy.backoff = BIDE_BACKOFF_NONE;
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_call call;

@@ -37,7 +37,7 @@ static struct bide_target_config service(void)
 static struct bide_target_config fragile(void)
 {
     struct bide_target_config config = service();
-    config.breaker.kind = BIDE_BREAKER_CONSECUTIVE;
+    config.breaker.kind = BIDE_BREAKER_BY_RUN;
     config.breaker.consecutive = 2;
     return config;
 }
@@ -81,7 +81,7 @@ static void vote(enum core_vote what, int64_t now_ns)
 
 static bool take_retry(void)
 {
-    struct core_charge charge;
+    struct core_charge charge = {0};
     return core_budget_take(&target, &failed, NOW, &charge);
 }
 
@@ -147,7 +147,7 @@ static void the_packed_word_says_what_the_configuration_says(void **state)
 {
     struct bide_target_config c = service();
     given(&c);
-    assert_int_equal(core_hot_breaker(core_hot(&target)), BIDE_BREAKER_TIME_WINDOW);
+    assert_int_equal(core_hot_breaker(core_hot(&target)), BIDE_BREAKER_BY_TIME);
     assert_int_equal(core_hot_budget(core_hot(&target)), BIDE_BUDGET_TOKENS);
     assert_int_equal(core_hot(&target), 0);
 
@@ -229,7 +229,7 @@ static void an_open_breaker_stays_open_through_a_reload(void **state)
     vote(CORE_VOTE_FAILURE, NOW);
     struct bide_breaker_view before = bide_breaker_look(&target);
     assert_int_equal(before.state, BIDE_BREAKER_OPEN);
-    config.breaker.kind = BIDE_BREAKER_COUNT_WINDOW;
+    config.breaker.kind = BIDE_BREAKER_BY_COUNT;
     reload(&config);
     struct bide_breaker_view after = bide_breaker_look(&target);
     assert_int_equal(after.state, BIDE_BREAKER_OPEN);
@@ -271,14 +271,14 @@ static void evidence_begins_anew_when_a_reload_changes_how_it_is_counted(void **
         int64_t window_ns;
         uint32_t count_window;
     } rows[] = {
-        {BIDE_BREAKER_CONSECUTIVE, BIDE_BREAKER_TIME_WINDOW, 10 * S, 100},
-        {BIDE_BREAKER_CONSECUTIVE, BIDE_BREAKER_COUNT_WINDOW, 10 * S, 100},
-        {BIDE_BREAKER_TIME_WINDOW, BIDE_BREAKER_TIME_WINDOW, 11 * S, 100},
-        {BIDE_BREAKER_TIME_WINDOW, BIDE_BREAKER_TIME_WINDOW, 1 * S, 100},
-        {BIDE_BREAKER_TIME_WINDOW, BIDE_BREAKER_CONSECUTIVE, 10 * S, 100},
-        {BIDE_BREAKER_COUNT_WINDOW, BIDE_BREAKER_COUNT_WINDOW, 10 * S, 50},
-        {BIDE_BREAKER_COUNT_WINDOW, BIDE_BREAKER_TIME_WINDOW, 10 * S, 100},
-        {BIDE_BREAKER_COUNT_WINDOW, BIDE_BREAKER_OFF, 10 * S, 100},
+        {BIDE_BREAKER_BY_RUN, BIDE_BREAKER_BY_TIME, 10 * S, 100},
+        {BIDE_BREAKER_BY_RUN, BIDE_BREAKER_BY_COUNT, 10 * S, 100},
+        {BIDE_BREAKER_BY_TIME, BIDE_BREAKER_BY_TIME, 11 * S, 100},
+        {BIDE_BREAKER_BY_TIME, BIDE_BREAKER_BY_TIME, 1 * S, 100},
+        {BIDE_BREAKER_BY_TIME, BIDE_BREAKER_BY_RUN, 10 * S, 100},
+        {BIDE_BREAKER_BY_COUNT, BIDE_BREAKER_BY_COUNT, 10 * S, 50},
+        {BIDE_BREAKER_BY_COUNT, BIDE_BREAKER_BY_TIME, 10 * S, 100},
+        {BIDE_BREAKER_BY_COUNT, BIDE_BREAKER_OFF, 10 * S, 100},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct bide_target_config config = fragile();
@@ -286,7 +286,6 @@ static void evidence_begins_anew_when_a_reload_changes_how_it_is_counted(void **
         config.breaker.min_volume = 2;
         given(&config);
         vote(CORE_VOTE_FAILURE, NOW);
-        assert_false(core_breaker_blank(&target, NOW));
         config.breaker.kind = rows[i].to;
         config.breaker.window_ns = rows[i].window_ns;
         config.breaker.count_window = rows[i].count_window;
@@ -601,7 +600,6 @@ static void a_call_in_flight_leaves_the_new_owner_alone(void **state)
     struct bide_target_config config = fragile();
     struct bide_policy p = policy();
     struct bide_call calls[3];
-    config.in_flight_max = 10;
     config.key_retries = 5;
     config.latency = true;
     given(&config);
@@ -686,6 +684,57 @@ static void quiet_ends_at_its_instant(void **state)
     assert_int_equal(bide_target_quiet_until(&target, NOW + 20 * S), 0);
 }
 
+/* What is counted must be counted off again: such a target cannot be given away. */
+static void a_target_of_which_something_is_held_is_not_given_away(void **state)
+{
+    uint64_t *const held[] = {&target.in_flight, &target.calls, &target.retries};
+    struct bide_target_config config = service();
+    for (size_t i = 0; i < COUNT(held); i++) {
+        given(&config);
+        *held[i] = 1;
+        struct bide_target before = target;
+        assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_ERR_BUSY);
+        assert_memory_equal(&target, &before, sizeof target);
+        *held[i] = 0;
+        assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
+        assert_false(core_place_take(held[i], 0, 10)); /* the old owner can neither add */
+        core_place_leave(held[i], 0, 1);               /* nor take off */
+        assert_int_equal(core_places(held[i]), 0);
+        assert_true(core_place_take(held[i], 1, 10));
+    }
+}
+
+static void a_target_that_is_being_configured_is_not_given_away(void **state)
+{
+    struct bide_target_config config = service();
+    given(&config);
+    target.claim = NOW - 1;
+    assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_ERR_BUSY);
+}
+
+static void a_shorter_longest_quiet_shortens_the_present_one(void **state)
+{
+    struct bide_target_config config = service();
+    given(&config);
+    bide_target_quiet(&target, NOW + 60 * S, NOW);
+    config.quiet_max_ns = 5 * S;
+    reload(&config);
+    assert_int_equal(bide_target_quiet_until(&target, NOW), NOW + 5 * S);
+}
+
+static void a_reload_of_the_rate_credits_nothing_for_the_time_before(void **state)
+{
+    struct bide_target_config config = service();
+    config.budget.initial_milli = 0;
+    config.budget.earn_per_minute_milli = 0;
+    given(&config);
+    config.budget.capacity_milli = 100000;
+    config.budget.earn_per_minute_milli = 60000;
+    assert_int_equal(bide_target_configure(&target, &config, NOW + 3600 * S, NULL), BIDE_OK);
+    assert_int_equal(bide_budget_left_milli(&target, NOW + 3600 * S), 0);
+    assert_in_range(bide_budget_left_milli(&target, NOW + 3602 * S), 1900, 2000);
+}
+
 static void a_quiet_that_is_too_long_is_cut_from_now(void **state)
 {
     struct bide_target_config config = service();
@@ -693,7 +742,7 @@ static void a_quiet_that_is_too_long_is_cut_from_now(void **state)
     given(&config);
     bide_target_quiet(&target, BIDE_NEVER, NOW);
     assert_int_equal(bide_target_quiet_until(&target, NOW), NOW + 60 * S);
-    assert_int_equal(bide_target_quiet_until(&target, NOW + 5 * S), NOW + 65 * S);
+    assert_int_equal(bide_target_quiet_until(&target, NOW + 5 * S), NOW + 60 * S);
 }
 
 static void quiet_is_off_when_hints_are_not_shared(void **state)
@@ -864,6 +913,10 @@ int main(void)
         cmocka_unit_test(memory_can_change_hands_in_the_middle_of_an_event),
         cmocka_unit_test(quiet_is_raised_and_never_lowered),
         cmocka_unit_test(quiet_ends_at_its_instant),
+        cmocka_unit_test(a_target_of_which_something_is_held_is_not_given_away),
+        cmocka_unit_test(a_target_that_is_being_configured_is_not_given_away),
+        cmocka_unit_test(a_shorter_longest_quiet_shortens_the_present_one),
+        cmocka_unit_test(a_reload_of_the_rate_credits_nothing_for_the_time_before),
         cmocka_unit_test(a_quiet_that_is_too_long_is_cut_from_now),
         cmocka_unit_test(quiet_is_off_when_hints_are_not_shared),
         cmocka_unit_test(quiet_is_raised_even_if_others_are_faster),

@@ -94,23 +94,34 @@ static void names_of_every_length_are_told_apart(void **state)
     bide_targets_free(table);
 }
 
-static void a_name_that_is_empty_too_long_or_has_a_control_character_is_refused(void **state)
+static void a_name_that_is_empty_too_long_or_has_a_control_character_is_told_and_shares_the_overflow(void **state)
 {
     struct bide_targets *table = table_of(10);
+    struct bide_problem problem;
     char text[BIDE_TARGET_NAME_MAX + 2];
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = 0;
-    assert_null(bide_targets_get(table, text, NOW));
+    struct bide_target *overflow = bide_targets_get(table, text, NOW);
+    assert_non_null(overflow);
+    assert_int_equal(bide_targets_name_check(text, &problem), BIDE_ERR_INVALID);
+    assert_string_equal(problem.field, "name");
+    assert_int_equal(problem.value, 128);
+    assert_ptr_equal(bide_targets_get(table, "", NOW), overflow);
+    assert_ptr_equal(bide_targets_get(table, NULL, NOW), overflow);
+    assert_int_equal(bide_targets_name_check(NULL, NULL), BIDE_ERR_INVALID);
     assert_null(bide_targets_find(table, text));
-    assert_null(bide_targets_get(table, "", NOW));
-    assert_null(bide_targets_find(table, ""));
+    assert_null(bide_targets_find(table, NULL));
     for (int byte = 1; byte < 256; byte++) {
         const char name[] = {'a', (char)byte, 0};
         bool fine = byte >= 0x20 && byte != 0x7f;
-        assert_int_equal(bide_targets_get(table, name, NOW) != NULL, fine);
-        if (!fine)
-            assert_null(bide_targets_find(table, name));
+        assert_int_equal(bide_targets_name_check(name, &problem) == BIDE_OK, fine);
+        if (fine)
+            continue;
+        assert_int_equal(problem.value, byte);
+        assert_ptr_equal(bide_targets_get(table, name, NOW), overflow);
+        assert_null(bide_targets_find(table, name));
     }
+    assert_int_equal(bide_targets_look(table).held, 0);
     bide_targets_free(table);
 }
 
@@ -169,7 +180,7 @@ static void what_must_be_remembered_is_never_forgotten(void **state)
     struct bide_target *quiet = bide_targets_get(table, "quiet", NOW);
     drain(drained);
     bide_breaker_hold(open, BIDE_HOLD_OPEN);
-    bide_target_quiet(quiet, NOW + BIDE_MIN, NOW);
+    bide_target_quiet(quiet, NOW + BIDE_MINUTE, NOW);
     struct bide_target *overflow = bide_targets_get(table, "more", NOW);
     assert_ptr_equal(bide_targets_get(table, "still more", NOW), overflow);
     assert_null(bide_targets_find(table, "more"));
@@ -178,8 +189,8 @@ static void what_must_be_remembered_is_never_forgotten(void **state)
     assert_ptr_equal(bide_targets_find(table, "drained"), drained);
     assert_int_equal(bide_budget_left_milli(drained, NOW), 0);
     assert_int_equal(bide_breaker_look(open).state, BIDE_BREAKER_HELD_OPEN);
-    assert_int_equal(bide_target_quiet_until(quiet, NOW), NOW + BIDE_MIN);
-    assert_ptr_equal(bide_targets_get(table, "more", NOW + 2 * BIDE_MIN), quiet); /* nothing to remember any more */
+    assert_int_equal(bide_target_quiet_until(quiet, NOW), NOW + BIDE_MINUTE);
+    assert_ptr_equal(bide_targets_get(table, "more", NOW + 2 * BIDE_MINUTE), quiet); /* nothing to remember any more */
     bide_targets_free(table);
 }
 
@@ -211,7 +222,7 @@ static void a_budget_that_filled_up_by_itself_may_be_forgotten(void **state)
     struct bide_targets *table = table_of(1);
     drain(get(table, 'a', 0));
     assert_ptr_not_equal(get(table, 'a', 1), find(table, 'a', 0));
-    bide_targets_get(table, "later", NOW + 60 * BIDE_MIN);
+    bide_targets_get(table, "later", NOW + 60 * BIDE_MINUTE);
     assert_null(find(table, 'a', 0));
     assert_non_null(bide_targets_find(table, "later"));
     bide_targets_free(table);
@@ -440,7 +451,7 @@ static void a_new_configuration_reaches_old_new_and_overflowed_targets_and_keeps
     assert_int_equal(capacity_of(b), 77000);
     assert_int_equal(capacity_of(overflow), 77000);
     assert_int_equal(bide_budget_left_milli(a, NOW), 0);
-    struct bide_target *later = bide_targets_get(table, "later", NOW + 120 * BIDE_MIN); /* in the place of a or b */
+    struct bide_target *later = bide_targets_get(table, "later", NOW + 120 * BIDE_MINUTE); /* in the place of a or b */
     assert_ptr_not_equal(later, overflow);
     assert_int_equal(capacity_of(later), 77000);
     bide_targets_free(table);
@@ -521,7 +532,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_leads_to_the_same_target_each_time_and_to_no_other),
         cmocka_unit_test(names_of_every_length_are_told_apart),
-        cmocka_unit_test(a_name_that_is_empty_too_long_or_has_a_control_character_is_refused),
+        cmocka_unit_test(a_name_that_is_empty_too_long_or_has_a_control_character_is_told_and_shares_the_overflow),
         cmocka_unit_test(a_table_of_an_impossible_size_or_a_bad_configuration_is_refused_by_name),
         cmocka_unit_test(a_full_table_forgets_a_target_that_has_nothing_to_remember),
         cmocka_unit_test(a_name_in_steady_use_outlives_names_asked_for_once),
