@@ -1,12 +1,13 @@
 /* budget.c - the retry budget of a target: tokens, window, concurrency. See bide/budget.h for the model.
  *
  * The token word: level in thousandths (28 bits) and the time up to which the trickle was credited (36 bits, ticks of
- * 2^23 ns, 18 years). Only a taker turns time into tokens; a success just adds, and a full bucket is not written. Each
- * take may lose up to one tick (8.4 ms) of trickle to rounding, never gain.
+ * 2^23 ns, 18 years). Only a taker turns time into tokens; a success just adds, and a full bucket is not written. The
+ * trickle is exact to a tick (8.4 ms): each take may lose up to one, and a bucket that is new, full or reloaded counts
+ * from the beginning of the present one.
  *
- * A window counts first and looks afterwards: two threads at the last place may both step back, but they
- * can never both go ahead. (Known weakness: at the very turn of a slot, on a machine with weak memory order, one retry too
- * many may.) A process killed in between leaves a retry counted that was not made: the safe side. */
+ * A window counts first and looks afterwards: two threads at the last place may both step back, but they can never both
+ * go ahead. (Known weakness: at the very turn of a slot, on a machine with weak memory order, one retry too many may.) A
+ * process killed in between leaves a retry counted that was not made: the safe side. */
 #include <bide/budget.h>
 
 #include "gates.h"

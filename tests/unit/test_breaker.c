@@ -543,8 +543,9 @@ static void the_generation_may_wrap(void **state)
     config.breaker.ramp_ns = 0;
     for (uint32_t before = 0; before < 4; before++) { /* so that each change in turn is the one that wraps */
         given(&config);
-        while (bide_breaker_look(&target).generation != 0x10000 - 1 - before)
-            bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
+        while (bide_breaker_look(&target).generation != 0x10000 - 2 - before)
+            bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
+        bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
         call('x', NOW);
         assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
         report(probe_at(LATER), CORE_VOTE_HEALTHY, LATER);
