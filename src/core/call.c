@@ -186,8 +186,7 @@ static bool lacks_key(const struct bide_policy *p, const struct bide_request *r)
 /* Mixed, since keys may be small numbers. 0 means none. */
 static uint32_t folded(uint64_t key)
 {
-    uint32_t mixed = (uint32_t)core_mix(key);
-    return mixed + (mixed == 0 && key != 0);
+    return key == 0 ? 0 : (uint32_t)core_mix(key) | 1;
 }
 
 /* Field by field: the compiler would clear the whole first. */

@@ -163,6 +163,26 @@ static void a_call_whose_target_has_a_new_owner_leaves_it_alone(void **state)
 }
 
 /* What is under way may end well, but nobody can say any more what a retry would cost. */
+/* The target was given away in the middle of an event: what could not be counted is not taken off later either. */
+static void a_place_that_belongs_to_another_is_neither_taken_nor_left(void **state)
+{
+    const uint64_t another = UINT64_C(5) << CORE_OWNER_SHIFT;
+    (void)state;
+    fresh();
+    config.in_flight_max = 1;
+    config.observe = BIDE_GATE_IN_FLIGHT;
+    config.budget = (struct bide_budget_config){.kind = BIDE_BUDGET_CONCURRENCY, .reserve = 1, .window_ns = S};
+    open_target();
+    target.in_flight = target.calls = target.retries = another;
+    begin(T0);
+    report(1, good, T0);
+    assert_int_equal(target.in_flight, another);
+    assert_int_equal(target.calls, another);
+    begin(T0);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_BUDGET_EMPTY);
+    assert_int_equal(target.retries, another);
+}
+
 static void a_call_whose_target_is_gone_may_still_succeed_but_is_not_retried(void **state)
 {
     (void)state;
@@ -691,6 +711,7 @@ int main(void)
         cmocka_unit_test(a_probe_comes_back_by_whatever_ends_its_call),
         cmocka_unit_test(a_probe_that_reported_is_a_probe_no_more),
         cmocka_unit_test(a_call_whose_target_has_a_new_owner_leaves_it_alone),
+        cmocka_unit_test(a_place_that_belongs_to_another_is_neither_taken_nor_left),
         cmocka_unit_test(a_call_whose_target_is_gone_may_still_succeed_but_is_not_retried),
         cmocka_unit_test(a_refused_wake_returns_token_and_key),
         cmocka_unit_test(at_done_the_losing_hedges_are_accounted_for),

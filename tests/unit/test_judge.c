@@ -452,6 +452,19 @@ static void a_success_ends_the_quiet_if_it_began_after_it(void **state)
     assert_int_equal(bide_target_quiet_until(&target, T0 + 2 * S), 0);
 }
 
+/* Wrong input is read the careful way. */
+static void a_safety_or_a_hint_that_does_not_exist_is_taken_for_the_careful_one(void **state)
+{
+    (void)state;
+    fresh();
+    open_target();
+    begin_as(&(struct bide_request){.safety = (enum bide_safety)9}, T0);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE);
+    policy.hint_rule = BIDE_HINT_RULE_PUSHBACK;
+    begin(T0);
+    assert_says(report(1, with_hint(failed, -1), T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -475,6 +488,7 @@ int main(void)
         cmocka_unit_test(quiet_asked_of_one_call_prolongs_the_waits_of_others),
         cmocka_unit_test(quiet_is_not_asked_of_others_when_the_hint_is_too_long_or_says_nothing),
         cmocka_unit_test(a_success_ends_the_quiet_if_it_began_after_it),
+        cmocka_unit_test(a_safety_or_a_hint_that_does_not_exist_is_taken_for_the_careful_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -784,6 +784,29 @@ static void a_size_that_no_version_ever_had_is_refused(void **state)
     }
 }
 
+/* A flag of a later version lives there: to ignore it silently would be worse than to refuse it. */
+static void a_reserved_flag_that_is_set_is_refused(void **state)
+{
+    struct bide_problem problem;
+    struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
+    struct bide_target_config config = roomy_config();
+    policy.reserved_flags_[3] = true;
+    config.reserved_flags_[0] = true;
+    assert_int_equal(bide_policy_check(&policy, &problem), BIDE_ERR_INVALID);
+    assert_string_equal(problem.field, "reserved_");
+    assert_int_equal(bide_target_config_check(&config, &problem), BIDE_ERR_INVALID);
+    assert_string_equal(problem.field, "reserved_flags_");
+}
+
+static void a_size_that_ends_inside_a_word_is_no_version(void **state)
+{
+    struct bide_policy into;
+    struct bide_problem problem;
+    union any_version odd = version_of(19);
+    assert_int_equal(bide_policy_copy(&into, &odd.policy, &problem), BIDE_ERR_INVALID);
+    assert_string_equal(problem.field, "struct_size");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -812,6 +835,8 @@ int main(void)
         cmocka_unit_test(a_newer_version_whose_new_fields_are_unused_is_understood),
         cmocka_unit_test(a_newer_version_that_uses_a_new_field_is_refused_and_changes_nothing),
         cmocka_unit_test(a_size_that_no_version_ever_had_is_refused),
+        cmocka_unit_test(a_reserved_flag_that_is_set_is_refused),
+        cmocka_unit_test(a_size_that_ends_inside_a_word_is_no_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

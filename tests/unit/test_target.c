@@ -735,6 +735,17 @@ static void a_reload_of_the_rate_credits_nothing_for_the_time_before(void **stat
     assert_in_range(bide_budget_left_milli(&target, NOW + 3602 * S), 1990, 2010); /* to the tick */
 }
 
+static void a_lost_race_with_a_taker_loses_no_credit_on_a_reload(void **state)
+{
+    struct bide_target_config config = service();
+    given(&config);
+    core_cas_spared = 1; /* the claim */
+    core_cas_failures = 1;
+    reload(&config);
+    assert_int_equal(core_cas_failures, 0);
+    assert_int_equal(bide_budget_left_milli(&target, NOW), config.budget.capacity_milli);
+}
+
 static void a_quiet_that_is_too_long_is_cut_from_now(void **state)
 {
     struct bide_target_config config = service();
@@ -917,6 +928,7 @@ int main(void)
         cmocka_unit_test(a_target_that_is_being_configured_is_not_given_away),
         cmocka_unit_test(a_shorter_longest_quiet_shortens_the_present_one),
         cmocka_unit_test(a_reload_of_the_rate_credits_nothing_for_the_time_before),
+        cmocka_unit_test(a_lost_race_with_a_taker_loses_no_credit_on_a_reload),
         cmocka_unit_test(a_quiet_that_is_too_long_is_cut_from_now),
         cmocka_unit_test(quiet_is_off_when_hints_are_not_shared),
         cmocka_unit_test(quiet_is_raised_even_if_others_are_faster),
