@@ -35,8 +35,12 @@ coverage: setup          ## line and branch coverage of src/core; fails below 10
 bench: build-release     ## print the table of costs, write build/bench.json
 	bench/run build
 
-install: build-release   ## into $(DESTDIR)$(PREFIX)
-	cmake --install build --prefix "$(PREFIX)"
+install:                 ## into $(DESTDIR)$(PREFIX); needs only a C compiler and cmake
+	@tools/setup build
+	@cmake -S . -B build/install > /dev/null
+	@cmake --build build/install
+	cmake --install build/install --prefix "$(PREFIX)"
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
 
 clean:                   ## remove build/
 	rm -rf build

@@ -37,7 +37,8 @@ BIDE_API size_t bide_layer_format(char *text, size_t size, const struct bide_lay
  * An absent layer changes nothing. */
 BIDE_API void bide_layer_apply(const struct bide_layer *layer, struct bide_request *request, int64_t now_ns);
 
-/* What our attempt should send on: `own` with the larger attempt number, and no-retry if the inbound request said so. */
+/* What our attempt should send on: `own` with the larger attempt number, and no-retry if the inbound request said so.
+ * */
 BIDE_API struct bide_layer bide_layer_outbound(const struct bide_request *request, struct bide_layer own);
 
 BIDE_END_DECLS

@@ -112,10 +112,9 @@ struct bide_policy {
     uint32_t jitter_lo_permille; /* proportional jitter */
     uint32_t jitter_hi_permille;
 
-    uint32_t hedges_max;    /* 0: no hedging */
-    int64_t hedge_delay_ns; /* a hedge starts this long after the attempt before it ... */
-    uint32_t
-        hedge_quantile_permille; /* ... or after this quantile of the target's latency, once it is known; 0: delay only */
+    uint32_t hedges_max;              /* 0: no hedging */
+    int64_t hedge_delay_ns;           /* a hedge starts this long after the attempt before it ... */
+    uint32_t hedge_quantile_permille; /* ... or after this quantile of the latency, once known; 0: delay only */
 
     enum bide_layer_rule layer;
 

@@ -16,8 +16,8 @@
 
 BIDE_BEGIN_DECLS
 
-/* What happened, for logs and metrics: each verdict, with the outcome that led to it (NULL for begin, wake and cancel). START is
- * told once for each attempt that is made. */
+/* What happened, for logs and metrics: each verdict, with the outcome that led to it (NULL for begin, wake and
+ * cancel). START is told once for each attempt that is made. */
 struct bide_event {
     const struct bide_verdict *verdict;
     const struct bide_outcome *outcome;

@@ -1,11 +1,10 @@
 /* target.h - what is known of one dependency, and the gates shared by all calls to it.
  *
  * Budget, breaker, quiet-until, latency, throttle, in-flight limit, per-key limit. One struct of plain 64-bit words,
- * used through atomic builtins: no pointers, no locks. It works on the stack, on the heap (aligned_alloc(64, ...): malloc
- * does not align it) and in memory shared by the
- * processes of a host. Each gate has one deciding word; the other words are evidence and may be a little stale. A
- * process killed at any instruction leaves the target usable; what is lost is at most one charge for each call it had
- * in flight, never anything in favour of more retries.
+ * used through atomic builtins: no pointers, no locks. It works on the stack, on the heap (aligned_alloc(64, ...):
+ * malloc does not align it) and in memory shared by the processes of a host. Each gate has one deciding word; the
+ * other words are evidence and may be a little stale. A process killed at any instruction leaves the target usable;
+ * what is lost is at most one charge for each call it had in flight, never anything in favour of more retries.
  *
  * The configuration is stored twice with one index, so that a reload swaps it whole while calls are in flight. State
  * survives a reload: a drained budget stays drained, an open breaker stays open.
@@ -114,8 +113,8 @@ BIDE_API enum bide_err bide_target_configure(struct bide_target *target, const s
 BIDE_API void bide_target_config_get(const struct bide_target *target, struct bide_target_config *config);
 
 /* True if forgetting this target would lose nothing that matters: budget full, breaker closed and not lately opened (a
- * window of time: without failures in it), nobody asked for quiet, no key remembered, nothing counted in flight. Tables evict
- * only such targets. */
+ * window of time: without failures in it), nobody asked for quiet, no key remembered, nothing counted in flight.
+ * Tables evict only such targets. */
 BIDE_API bool bide_target_is_blank(const struct bide_target *target, int64_t now_ns);
 
 /* As init, for memory that was a target before and that calls in flight may still hold: they see that it has a new

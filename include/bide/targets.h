@@ -1,10 +1,10 @@
 /* targets.h - the targets of one process, by name: one per dependency, made when first asked for, bounded.
  *
  * Looking up a known name takes no lock; making a new target does. When the table is full, a target that has nothing to
- * remember (full budget, closed breaker, no quiet: see bide_target_is_blank) makes room, the longest unused first as far
- * as is known. When a bounded search finds none, or there is no memory, the name is answered with one overflow target
- * shared by all such names, and that is counted: memory stays bounded, and no drained budget is ever refilled by being
- * forgotten.
+ * remember (full budget, closed breaker, no quiet: see bide_target_is_blank) makes room, the longest unused first as
+ * far as is known. When a bounded search finds none, or there is no memory, the name is answered with one overflow
+ * target shared by all such names, and that is counted: memory stays bounded, and no drained budget is ever refilled
+ * by being forgotten.
  *
  * Ask for the target anew for every call. The pointer stays valid until the table is freed, but its memory may come to
  * belong to another name; a call in flight notices that by the owner number, leaves the new one alone and decides on no

@@ -1,8 +1,8 @@
 /* timers.h - one queue for the wake-ups of many calls in one thread.
  *
  * A timer is a small struct inside the caller's own; the queue holds pointers to those that are set, ordered by due
- * time, ties by the order in which they were set. Obeying a verdict is one call: bide_timers_set(q, t, v.wake_ns), where
- * BIDE_NEVER removes the timer. Not thread-safe: one queue per event loop. */
+ * time, ties by the order in which they were set. Obeying a verdict is one call: bide_timers_set(q, t, v.wake_ns),
+ * where BIDE_NEVER removes the timer. Not thread-safe: one queue per event loop. */
 #ifndef BIDE_TIMERS_H
 #define BIDE_TIMERS_H
 

@@ -2,8 +2,8 @@
  *
  * Public structs hold no _Atomic, so that C++ can include them and any memory can carry them; the builtins do the rest.
  * Loads, stores and adds are relaxed: enough for evidence, and for words that decide by themselves. A compare-and-swap
- * acquires and releases. Where words are published by another one (a configuration by its generation, a slot of a window
- * by its edge), core_load_acquire and core_store_release say so on the spot.
+ * acquires and releases. Where words are published by another one (a configuration by its generation, a slot of a
+ * window by its edge), core_load_acquire and core_store_release say so on the spot.
  *
  * BIDE_INJECT_CAS (test builds) lets these fail on demand, as they do when another thread was faster. */
 #ifndef CORE_ATOMIC_H

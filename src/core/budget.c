@@ -6,8 +6,8 @@
  * from the beginning of the present one.
  *
  * A window counts first and looks afterwards: two threads at the last place may both step back, but they can never both
- * go ahead. (Known weakness: at the very turn of a slot, on a machine with weak memory order, one retry too many may.) A
- * process killed in between leaves a retry counted that was not made: the safe side. */
+ * go ahead. (Known weakness: at the very turn of a slot, on a machine with weak memory order, one retry too many may.)
+ * A process killed in between leaves a retry counted that was not made: the safe side. */
 #include <bide/budget.h>
 
 #include "gates.h"

@@ -5,7 +5,8 @@
  * A failure is first accounted for (breaker, budget, latency, quiet), then judged: see judge.c. Rounds, flags and what
  * one event sees are in event.h.
  *
- * In good weather each event has a short cut: inlined, with the long way kept out of line. Both give the same verdicts. */
+ * In good weather each event has a short cut: inlined, with the long way kept out of line. Both give the same
+ * verdicts. */
 #include <bide/backoff.h>
 
 #include "event.h"

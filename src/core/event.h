@@ -122,7 +122,8 @@ CORE_INLINE struct bide_verdict core_wait_until(struct core_event *e, int64_t wa
 /* A gate says no. True if that holds, false if the gate only observes. Counted in both cases. */
 bool core_refuses(struct core_event *e, enum bide_gate gate);
 
-/* Each takes what a retry or hedge needs, or says that it is refused. What is taken is held until the attempt starts. */
+/* Each takes what a retry or hedge needs, or says that it is refused. What is taken is held until the attempt starts.
+ * */
 bool core_take_charge(struct core_event *e, const struct bide_outcome *why);
 bool core_budget_refuses(struct core_event *e, const struct bide_outcome *o);
 bool core_key_refuses(struct core_event *e, uint32_t *tick);

@@ -113,8 +113,8 @@ static inline uint64_t core_lanes_sum(const struct bide_target *t, size_t member
 
 /* ---- places ---- */
 
-/* How many are held of something (attempts in flight, calls, retries): the target's owner (16 bits) and a count (48). With
- * the owner in the word, a call of an earlier owner can neither add to it nor take from it. */
+/* How many are held of something (attempts in flight, calls, retries): the target's owner (16 bits) and a count (48).
+ * With the owner in the word, a call of an earlier owner can neither add to it nor take from it. */
 #define CORE_OWNER_SHIFT 48
 #define CORE_PLACES      ((UINT64_C(1) << CORE_OWNER_SHIFT) - 1)
 

@@ -2,8 +2,8 @@
  *
  * For a retry: a charge on the budget and a place in its key's limit, from the decision until the attempt starts (a
  * concurrency budget's places: until it ends). While attempts run: their count in flight, and a probe's place at the
- * breaker. While the call lives: its count among the calls of a concurrency budget. Whatever way a call ends, core_end()
- * gives all of it back. */
+ * breaker. While the call lives: its count among the calls of a concurrency budget. Whatever way a call ends,
+ * core_end() gives all of it back. */
 #include "bits.h"
 #include "event.h"
 

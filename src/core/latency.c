@@ -1,9 +1,9 @@
 /* latency.c - how long attempts take, as a histogram small enough to live in a target.
  *
- * Fifteen octaves from 2^17 ns (131 us) to 2^32 ns (4.3 s), each in four equal parts, 16-bit counters, four to a word. An
- * answer is the upper end of a part: at most 25 % too high, never too low. Faster ones fall into the first part, slower
- * ones into the last, whose upper end is therefore unknown. When 1024 were seen all counters are halved, so that the
- * recent ones weigh more. */
+ * Fifteen octaves from 2^17 ns (131 us) to 2^32 ns (4.3 s), each in four equal parts, 16-bit counters, four to a word.
+ * An answer is the upper end of a part: at most 25 % too high, never too low. Faster ones fall into the first part,
+ * slower ones into the last, whose upper end is therefore unknown. When 1024 were seen all counters are halved, so
+ * that the recent ones weigh more. */
 #include <bide/target.h>
 
 #include "gates.h"

@@ -1,4 +1,5 @@
-/* saturate.h - arithmetic on time that saturates instead of wrapping. Durations and instants here are never negative. */
+/* saturate.h - arithmetic on time that saturates instead of wrapping. Durations and instants here are never negative.
+ * */
 #ifndef CORE_SATURATE_H
 #define CORE_SATURATE_H
 

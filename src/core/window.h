@@ -5,9 +5,9 @@
  * `mark`, and `count` as a second mark. What happened in the window is then the total now less the mark of the oldest
  * slot.
  *
- * A slot word is an epoch (24 bits, the highest always set) and a value (40 bits). A slot whose epoch is not the expected
- * one is empty: nobody has to clear it. An entry lives between 0.9 and 1.0 of the window. Whoever comes first in a new
- * slot begins it; the others only compare the time with edge_ns. */
+ * A slot word is an epoch (24 bits, the highest always set) and a value (40 bits). A slot whose epoch is not the
+ * expected one is empty: nobody has to clear it. An entry lives between 0.9 and 1.0 of the window. Whoever comes first
+ * in a new slot begins it; the others only compare the time with edge_ns. */
 #ifndef CORE_WINDOW_H
 #define CORE_WINDOW_H
 

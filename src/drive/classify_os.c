@@ -51,8 +51,8 @@ static const struct bide_rule errno_rows[] = {
 };
 
 /* EAI_FAIL is permanent: glibc gives it for a server that refuses or does not understand the question, while one that
- * failed (SERVFAIL) or did not answer is EAI_AGAIN. EAI_SYSTEM is most often a lack of descriptors or memory; who wants to
- * know gives errno to bide_classify_errno. */
+ * failed (SERVFAIL) or did not answer is EAI_AGAIN. EAI_SYSTEM is most often a lack of descriptors or memory; who
+ * wants to know gives errno to bide_classify_errno. */
 static const struct bide_rule dns_rows[] = {
     ROW(0, OK, NEVER_SENT, 0),
     ROW(EAI_AGAIN, TRANSIENT, NEVER_SENT, 0),

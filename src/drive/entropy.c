@@ -1,7 +1,7 @@
 /* entropy.c - seeds for calls, different in every thread and in every process.
  *
- * Each thread has a generator of its own (xoshiro256**, Blackman and Vigna), so that drawing takes no lock and no system
- * call. It is seeded by getrandom at the thread's first draw.
+ * Each thread has a generator of its own (xoshiro256**, Blackman and Vigna), so that drawing takes no lock and no
+ * system call. It is seeded by getrandom at the thread's first draw.
  *
  * The danger is fork: a child that inherits its parent's generator draws the same jitter as its parent and as all its
  * siblings, and the whole pre-fork server retries in step. So the process keeps its epoch, a number, in a page that the
@@ -9,8 +9,8 @@
  * epoch matches. This sees every kind of child with memory of its own, raw clone included, which pthread_atfork does
  * not. A vfork child shares the memory, page and generator alike, and simply advances them.
  *
- * Where the kernel has no such page (before 4.14, some sandboxes) the process id takes the place of the epoch. That costs
- * a system call per draw, and a child whose id equals its parent's, as in a new PID namespace, goes unnoticed.
+ * Where the kernel has no such page (before 4.14, some sandboxes) the process id takes the place of the epoch. That
+ * costs a system call per draw, and a child whose id equals its parent's, as in a new PID namespace, goes unnoticed.
  *
  * Where getrandom has nothing to give (very early in boot, or forbidden) the clocks, process, thread and addresses are
  * mixed instead: different, if not unpredictable.

@@ -1,7 +1,7 @@
 /* run.c - the blocking way to make a call: a few lines over the engine that decide nothing.
  *
- * The loop obeys one verdict with one deed, and tells the listener of each verdict before it obeys. One thread makes one
- * attempt at a time: the wake-up of a hedge, which comes with a START, is ignored.
+ * The loop obeys one verdict with one deed, and tells the listener of each verdict before it obeys. One thread makes
+ * one attempt at a time: the wake-up of a hedge, which comes with a START, is ignored.
  *
  * Cancellation is looked at before each attempt and during each wait. A START that finds the call cancelled is taken
  * back before anyone hears of it, so the listener hears START exactly once per attempt made. A cancellation that comes

@@ -1,21 +1,21 @@
 /* targets.c - the targets of one process, by name, in a bounded table.
  *
  * Three parts. SLOTS hold a target and its name; they are allocated in chunks as names come and never move, so a target
- * pointer stays valid. The DIRECTORY is an array of cells, at most half of them in use, that leads from a name's hash to
- * its slot by linear probing; a cell is one 64-bit word with 32 bits of the hash and the slot's number. The LOCK is for
- * whoever changes either.
+ * pointer stays valid. The DIRECTORY is an array of cells, at most half of them in use, that leads from a name's hash
+ * to its slot by linear probing; a cell is one 64-bit word with 32 bits of the hash and the slot's number. The LOCK is
+ * for whoever changes either.
  *
  * A look-up takes no lock. It probes the cells, and believes what it finds only if the slot's name is the one asked for
- * and the slot's version was even and the same before and after the name was read: a slot that is being given to another
- * name is odd. What it does not find may still be there, since a removal shifts cells under the reader. So a miss is
- * never believed: it is asked again under the lock, where the answer is certain.
+ * and the slot's version was even and the same before and after the name was read: a slot that is being given to
+ * another name is odd. What it does not find may still be there, since a removal shifts cells under the reader. So a
+ * miss is never believed: it is asked again under the lock, where the answer is certain.
  *
- * When the table is full, a hand goes round the slots as in a clock cache. A target with something to remember is passed
- * over. A blank one that was asked for since the hand last came by loses its mark and is passed over too, as long as a
- * better one is in reach. Each insertion earns SCAN_EARNED slots to look at, unused ones are saved up to SCAN_SAVED, and
- * the next insertion goes on where this one stopped: ten million names cost the same each even when nothing can go, and
- * a target that can go is found after most / SCAN_EARNED insertions at the latest, mostly at once. Until then new names
- * share the overflow target, which never belongs to a slot.
+ * When the table is full, a hand goes round the slots as in a clock cache. A target with something to remember is
+ * passed over. A blank one that was asked for since the hand last came by loses its mark and is passed over too, as
+ * long as a better one is in reach. Each insertion earns SCAN_EARNED slots to look at, unused ones are saved up to
+ * SCAN_SAVED, and the next insertion goes on where this one stopped: ten million names cost the same each even when
+ * nothing can go, and a target that can go is found after most / SCAN_EARNED insertions at the latest, mostly at once.
+ * Until then new names share the overflow target, which never belongs to a slot.
  *
  * Known weaknesses. Between look-up and bide_call_begin a target may be given to another name, and the call then runs
  * on that name's gates; ask for the target anew for every call, and the hand has to come round in that instant for it.

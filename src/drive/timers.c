@@ -1,12 +1,12 @@
 /* timers.c - one queue for the wake-ups of many calls in one thread.
  *
- * A heap of pointers with four children to a node: half as deep as a binary one, and the four children lie side by side,
- * so a pop touches fewer cache lines. Each timer knows its place (from 1; 0 is "not set"), which is what makes moving
- * and removing one as cheap as setting it.
+ * A heap of pointers with four children to a node: half as deep as a binary one, and the four children lie side by
+ * side, so a pop touches fewer cache lines. Each timer knows its place (from 1; 0 is "not set"), which is what makes
+ * moving and removing one as cheap as setting it.
  *
- * Order is (due_ns, order), and no two timers share an order number, so the heap has exactly one sequence: timers due at
- * the same instant fire in the order in which they were set. Setting a timer to the instant it is already set to keeps
- * its turn: a driver that obeys every verdict does so often, and must not be overtaken for it. */
+ * Order is (due_ns, order), and no two timers share an order number, so the heap has exactly one sequence: timers due
+ * at the same instant fire in the order in which they were set. Setting a timer to the instant it is already set to
+ * keeps its turn: a driver that obeys every verdict does so often, and must not be overtaken for it. */
 #include <bide/timers.h>
 
 #include "memory.h"

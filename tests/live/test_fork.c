@@ -1,7 +1,7 @@
 /* test_fork.c - no two processes draw the same seeds, however they were made and whatever the kernel lacks.
  *
- * This process itself never draws: each scenario runs in a child, whose first draw is then its own. getrandom and madvise
- * are this file's own functions, so that they can fail. */
+ * This process itself never draws: each scenario runs in a child, whose first draw is then its own. getrandom and
+ * madvise are this file's own functions, so that they can fail. */
 #define _GNU_SOURCE
 #include <bide/entropy.h>
 

@@ -313,8 +313,8 @@ static void no_wait_is_favoured_where_the_random_numbers_do_not_divide_evenly(vo
 #define CHAIN 10
 
 /* Chains of waits that begin at 1 s, each wait put where it fell in its window, 1 s ... 3 * the one before. Where the
- * window is not cut at the cap, the kind has an atom there: a draw at the cap stands for all of cap ... 3 * previous, and
- * is put anywhere in that part by the test's own generator. */
+ * window is not cut at the cap, the kind has an atom there: a draw at the cap stands for all of cap ... 3 * previous,
+ * and is put anywhere in that part by the test's own generator. */
 static void draw_chains(const struct bide_policy *policy, bool cut_at_cap)
 {
     uint64_t random = test_seed;

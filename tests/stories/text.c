@@ -58,7 +58,8 @@ bool story_decimal(const char *text, size_t length, int64_t scale, int64_t *valu
 static const struct {
     const char *name;
     int64_t ns;
-} units[] = {{"min", BIDE_MINUTE}, {"ms", BIDE_MS}, {"us", BIDE_US}, {"ns", BIDE_NS}, {"s", BIDE_S}, {"h", 60 * BIDE_MINUTE}};
+} units[] = {{"min", BIDE_MINUTE}, {"ms", BIDE_MS}, {"us", BIDE_US},
+             {"ns", BIDE_NS},      {"s", BIDE_S},   {"h", 60 * BIDE_MINUTE}};
 
 bool story_duration(const char *text, size_t length, int64_t *ns)
 {

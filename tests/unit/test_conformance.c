@@ -625,7 +625,8 @@ static void envoy_waits_lie_below_doubling_ceilings(void **state)
     }
 }
 
-/* retry_state_impl_test.cc: 4 retries; a wait that a header asked for is min ... 1.5 min and no step of the sequence. */
+/* retry_state_impl_test.cc: 4 retries; a wait that a header asked for is min ... 1.5 min and no step of the sequence.
+ * */
 static void envoy_waits_up_to_half_longer_than_asked_and_keeps_its_place_in_the_sequence(void **state)
 {
     static const struct {
@@ -1088,7 +1089,8 @@ static void near(const char *what, uint64_t permille, double got, double want)
 }
 
 /* 100 clients with 2000 calls each; a bucket of 5 that earns 0.1. The closed forms: N retries (1-p^(N+1))/(1-p); a
- * bucket funded by first attempts tends to 1.1, one funded by successes to 1/(1-0.1(1-p)), that is to 1 in an outage. */
+ * bucket funded by first attempts tends to 1.1, one funded by successes to 1/(1-0.1(1-p)), that is to 1 in an outage.
+ * */
 static void a_bucket_bounds_amplification_and_who_funds_it_decides_about_outages(void **state)
 {
     static const struct bide_budget_config none = {.kind = BIDE_BUDGET_NONE, .window_ns = S};

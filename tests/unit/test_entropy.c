@@ -1,7 +1,7 @@
 /* test_entropy.c - seeds and lanes: different in every thread, whatever the kernel answers.
  *
- * A thread seeds its generator at its first draw, so each scenario runs in a thread of its own. getrandom is this file's
- * own function, which fails as it is told. Processes are in tests/live/test_fork.c. */
+ * A thread seeds its generator at its first draw, so each scenario runs in a thread of its own. getrandom is this
+ * file's own function, which fails as it is told. Processes are in tests/live/test_fork.c. */
 #define _GNU_SOURCE
 #include <bide/entropy.h>
 

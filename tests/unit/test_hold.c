@@ -19,8 +19,8 @@ static void pay_in(enum bide_budget_kind kind, uint32_t reserve)
 
 enum stage { HELD_BACK, RUNS, HEDGED, PROBES, WAITS, PARTS, STAGES };
 
-/* Brings a call to a stage, holding all that one can hold there: places in flight and among the calls, a probe, a token,
- * a place of its key. */
+/* Brings a call to a stage, holding all that one can hold there: places in flight and among the calls, a probe, a
+ * token, a place of its key. */
 static void stage_call(enum stage stage, enum bide_budget_kind kind)
 {
     fresh();

@@ -1,8 +1,8 @@
 /* test_run.c - the blocking loop: obeys every verdict with one deed, tells of it, and ends.
  *
  * Time here is a number: clock_gettime is this file's own function, and the listener, who hears of a wait before it
- * begins, lets it pass. So a wait of an hour has always just ended. That real waits take as long as they should is shown
- * in tests/live/test_wait.c. */
+ * begins, lets it pass. So a wait of an hour has always just ended. That real waits take as long as they should is
+ * shown in tests/live/test_wait.c. */
 #define _GNU_SOURCE
 #include <bide/bide.h>
 

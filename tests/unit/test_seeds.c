@@ -477,8 +477,8 @@ static void seed_002_six_attempts_amplify_six_times_and_a_budget_stops_that(void
 
 /* ---- PaySetu and CricStream ---- */
 
-/* The document adds 4 * 150 ms + 3 * 2000 ms = 6.6 s. But with a base of 100 ms the three waits are at most 100, 200 and
- * 400 ms; the cap of 2 s is never reached, and it is over after 1.3 s. */
+/* The document adds 4 * 150 ms + 3 * 2000 ms = 6.6 s. But with a base of 100 ms the three waits are at most 100, 200
+ * and 400 ms; the cap of 2 s is never reached, and it is over after 1.3 s. */
 static void seed_003_paysetu_s_worst_case_is_1_3_seconds_and_not_6_6(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_PAYSETU);
@@ -622,8 +622,8 @@ static uint32_t leaf_attempts(const struct bide_policy *policy, uint32_t layers,
     return n;
 }
 
-/* "Retries 3 times at three layers: 27" counts attempts: 3 each. Three retries are four attempts, and 64 (as the SRE book
- * has it). Also, A, B and C above a leaf are three layers; in A calls B calls C there are two, and 9. */
+/* "Retries 3 times at three layers: 27" counts attempts: 3 each. Three retries are four attempts, and 64 (as the SRE
+ * book has it). Also, A, B and C above a leaf are three layers; in A calls B calls C there are two, and 9. */
 static void seeds_000_and_001_the_27_of_three_layers_counts_attempts_and_not_retries(void **state)
 {
     static const struct {

@@ -1,4 +1,5 @@
-/* test_targets.c - the table of targets: names, eviction, overflow, memory and reload, in one thread and without a clock.
+/* test_targets.c - the table of targets: names, eviction, overflow, memory and reload, in one thread and without a
+ * clock.
  *
  * Many threads at once are in tests/live/test_threads.c. */
 #include <bide/bide.h>
