@@ -343,7 +343,7 @@ static const struct field config_table[] = {
     {T(throttle_max_permille), COUNT, 0, "never refuse a larger share", NULL},
     {T(throttle_min_volume), COUNT, UNCHECKED, "never refuse below so many attempts", NULL},
     {T(throttle_window_ns), TIME, 1, "over which attempts and accepts are counted", NULL},
-    {T(quiet_max_ns), TIME, -1, "the longest quiet obeyed, from now", NULL},
+    {T(quiet_max_ns), TIME, -1, "the longest quiet, from its asking", NULL},
     {T(quiet_first), FLAG, UNCHECKED, "a quiet holds back first attempts too", NULL},
     {T(latency), FLAG, UNCHECKED, "gather latencies, for hedging by quantile", NULL},
 };

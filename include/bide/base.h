@@ -1,10 +1,9 @@
 /* base.h - what every other header of bide stands on: time, errors, and how symbols are marked.
  *
  * Time is an int64_t of nanoseconds on the one clock of a target (CLOCK_BOOTTIME in production, the virtual clock in
- * the simulator). It is always an argument: the engine never reads a clock. BIDE_NEVER is later than any instant and
- * longer than any duration; sums with it stay BIDE_NEVER. Instants and durations are never negative,
- * and instants stay below 2^61 (73 years). Where a function takes
- * the time, it is the last parameter: now_ns. */
+ * the simulator). It is always an argument, now_ns, the last one but for a problem: the engine never reads a clock.
+ * BIDE_NEVER is later than any instant and longer than any duration; sums with it stay BIDE_NEVER. Instants and
+ * durations are never negative, and instants stay below 2^61 (73 years). */
 #ifndef BIDE_BASE_H
 #define BIDE_BASE_H
 
@@ -49,7 +48,7 @@ enum bide_err {
     BIDE_OK = 0,
     BIDE_ERR_INVALID = -1, /* a value is out of range: see the problem */
     BIDE_ERR_NOMEM = -2,   /* no memory; nothing was changed */
-    BIDE_ERR_BUSY = -3,    /* someone else is doing the same at this moment; nothing was changed */
+    BIDE_ERR_BUSY = -3,    /* in use, or being configured by another, at this moment: try again */
     BIDE_ERR_SYSTEM = -4,  /* the operating system refused: errno says why */
 };
 

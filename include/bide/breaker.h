@@ -43,19 +43,19 @@ enum bide_breaker_state {
 
 struct bide_breaker_config {
     enum bide_breaker_kind kind;
-    uint32_t consecutive;          /* CONSECUTIVE: failures in a row that open it */
-    uint32_t ratio_permille;       /* windows: 1 to 1000 */
-    uint32_t min_volume;           /* windows: calls needed before the ratio counts; 1 or more */
-    uint32_t count_window;         /* COUNT_WINDOW: 1 to 256 */
+    uint32_t consecutive;          /* BY_RUN: failures in a row that open it */
+    uint32_t ratio_permille;       /* BY_TIME, BY_COUNT: 1 to 1000 */
+    uint32_t min_volume;           /* BY_TIME, BY_COUNT: calls needed before the ratio counts; 1 or more */
+    uint32_t count_window;         /* BY_COUNT: 1 to 256 */
     uint32_t open_growth_milli;    /* open time of the next opening in a row: 2000 doubles; 1000: constant */
     uint32_t open_jitter_permille; /* the open time is spread by plus or minus this share; up to 900 */
     uint32_t probes;               /* 1 to 8 */
-    int64_t window_ns;             /* TIME_WINDOW */
+    int64_t window_ns;             /* BY_TIME */
     int64_t slow_ns;               /* a success that took this long counts as a failure; BIDE_NEVER: none does */
-    int64_t open_ns;
-    int64_t open_max_ns;    /* growth stops here (before jitter) */
-    int64_t probe_lease_ns; /* a probe that has not reported by then loses its place */
-    int64_t ramp_ns;        /* 0: all traffic at once */
+    int64_t open_ns;               /* how long it stays open the first time (before jitter) */
+    int64_t open_max_ns;           /* growth stops here (before jitter) */
+    int64_t probe_lease_ns;        /* a probe that has not reported by then loses its place */
+    int64_t ramp_ns;               /* 0: all traffic at once */
 };
 
 struct bide_breaker_view {

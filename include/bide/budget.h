@@ -58,7 +58,7 @@ struct bide_budget_config {
     uint32_t ratio_ppm;  /* retries per request, in millionths */
     uint32_t reserve;    /* window: retries allowed on top. concurrency: the least limit */
     uint32_t min_volume; /* window: with fewer requests, every retry is allowed */
-    int64_t window_ns;
+    int64_t window_ns;   /* its length, in ten slots; must be valid for the other kinds too */
     int64_t cooldown_ns; /* 0: none */
 };
 

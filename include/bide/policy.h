@@ -74,7 +74,7 @@ enum bide_hint_rule {
     BIDE_HINT_RULE_UNHEARD,   /* hints are not read */
 };
 
-/* What a hint beyond hint_max_ns does. (A wait beyond the deadline always gives up.) */
+/* What a hint beyond hint_max_ns, or beyond BIDE_DURATION_MAX, does. (A wait beyond the deadline always gives up.) */
 enum bide_hint_long {
     BIDE_HINT_LONG_GIVE_UP = 0,
     BIDE_HINT_LONG_CLAMP,  /* wait hint_max_ns */
@@ -98,7 +98,7 @@ enum bide_layer_rule {
 #define BIDE_HEDGES_MAX 3u
 
 struct bide_policy {
-    uint32_t struct_size;
+    uint32_t struct_size;  /* set by bide_policy_init */
     uint32_t attempts_max; /* the first included; 1 means no retry */
 
     enum bide_backoff backoff;
@@ -120,7 +120,8 @@ struct bide_policy {
 
     int64_t attempt_timeout_ns; /* BIDE_NEVER: none but the deadline */
     int64_t connect_timeout_ns; /* BIDE_NEVER: none but the attempt's */
-    int64_t deadline_ns;        /* for the whole call, from its begin; BIDE_NEVER: none */
+    int64_t
+        deadline_ns; /* a duration, for the whole call from its begin (a request has an instant); BIDE_NEVER: none */
 
     enum bide_hint_rule hint_rule;
     enum bide_hint_long hint_long;

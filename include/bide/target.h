@@ -28,7 +28,7 @@ enum bide_trust {
 };
 
 struct bide_target_config {
-    uint32_t struct_size;
+    uint32_t struct_size;           /* set by bide_target_config_init */
     uint32_t observe;               /* enum bide_gate bits of the target's gates that only observe */
     uint32_t trust;                 /* enum bide_trust bits */
     uint32_t in_flight_max;         /* attempts in flight at once; 0: no limit. Private targets only */
@@ -112,7 +112,7 @@ BIDE_API enum bide_err bide_target_configure(struct bide_target *target, const s
 /* A copy of the configuration in force. */
 BIDE_API void bide_target_config_get(const struct bide_target *target, struct bide_target_config *config);
 
-/* True if forgetting this target would lose nothing that matters: budget full, breaker closed and not lately opened (a
+/* True if forgetting this target would lose nothing that matters: budget at its initial level or above, throttle at rest, breaker closed and not lately opened (a
  * window of time: without failures in it), nobody asked for quiet, no key remembered, nothing counted in flight.
  * Tables evict only such targets. */
 BIDE_API bool bide_target_is_blank(const struct bide_target *target, int64_t now_ns);
@@ -127,10 +127,10 @@ BIDE_API enum bide_err bide_target_reuse(struct bide_target *target, const struc
 BIDE_API int64_t bide_target_quiet_until(const struct bide_target *target, int64_t now_ns);
 
 /* Raises quiet-until, never lowers it: for hints that came by another way (a fleet). A success of an attempt that
- * started after now ends the quiet. */
+ * did not start before now ends the quiet. */
 BIDE_API void bide_target_quiet(struct bide_target *target, int64_t until_ns, int64_t now_ns);
 
-/* An upper bound, at most 25 % too high, of the latency that permille of recent attempts stayed below; 0: too few seen
+/* An upper bound (164 us at least, else at most 25 % too high) of the latency that permille of recent attempts stayed below; 0: too few seen
  * (under 20); BIDE_NEVER: 3.7 s or longer, which is as far as it tells them apart. */
 BIDE_API int64_t bide_target_latency_ns(const struct bide_target *target, uint32_t permille);
 

@@ -12,10 +12,11 @@ BIDE_BEGIN_DECLS
 
 struct bide_timer {
     int64_t due_ns;
-    uint64_t order;
-    size_t place; /* 0: not set */
+    uint64_t order; /* private: breaks ties */
+    size_t place;   /* private: where in the heap, from 1; 0: not set */
 };
 
+/* Private, but for its zero value. */
 struct bide_timers {
     struct bide_timer **heap;
     size_t count;

@@ -14,6 +14,7 @@ struct bide_cancel {
     int fd_plus_one; /* private; 0: none, so a zeroed one is one that cannot be cancelled */
 };
 
+/* BIDE_ERR_SYSTEM: no descriptor; it is then as a zeroed one, which every function accepts. */
 BIDE_API enum bide_err bide_cancel_init(struct bide_cancel *cancel);
 BIDE_API void bide_cancel_free(struct bide_cancel *cancel); /* accepts NULL and a freed one */
 

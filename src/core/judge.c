@@ -97,7 +97,7 @@ static int64_t hinted_wait(const struct bide_call *c, int64_t hint_ns, int64_t o
 {
     const struct bide_policy *p = c->policy;
     if (p->hint_long == BIDE_HINT_LONG_CLAMP)
-        hint_ns = core_min(hint_ns, p->hint_max_ns);
+        hint_ns = core_min(hint_ns, core_min(p->hint_max_ns, BIDE_DURATION_MAX));
     if (p->hint_rule == BIDE_HINT_RULE_FLOOR)
         return core_sum(hint_ns, core_upward_jitter(c, hint_ns, CORE_FOR_HINT));
     if (p->hint_rule == BIDE_HINT_RULE_CLAMP)
