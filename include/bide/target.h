@@ -112,9 +112,9 @@ BIDE_API enum bide_err bide_target_configure(struct bide_target *target, const s
 /* A copy of the configuration in force. */
 BIDE_API void bide_target_config_get(const struct bide_target *target, struct bide_target_config *config);
 
-/* True if forgetting this target would lose nothing that matters: budget at its initial level or above, throttle at rest, breaker closed and not lately opened (a
- * window of time: without failures in it), nobody asked for quiet, no key remembered, nothing counted in flight.
- * Tables evict only such targets. */
+/* True if forgetting this target would lose nothing that matters: budget at its initial level or above, throttle at
+ * rest, breaker closed and not lately opened (a window of time: without failures in it), nobody asked for quiet, no key
+ * remembered, nothing counted in flight. Tables evict only such targets. */
 BIDE_API bool bide_target_is_blank(const struct bide_target *target, int64_t now_ns);
 
 /* As init, for memory that was a target before and that calls in flight may still hold: they see that it has a new
@@ -130,8 +130,8 @@ BIDE_API int64_t bide_target_quiet_until(const struct bide_target *target, int64
  * did not start before now ends the quiet. */
 BIDE_API void bide_target_quiet(struct bide_target *target, int64_t until_ns, int64_t now_ns);
 
-/* An upper bound (164 us at least, else at most 25 % too high) of the latency that permille of recent attempts stayed below; 0: too few seen
- * (under 20); BIDE_NEVER: 3.7 s or longer, which is as far as it tells them apart. */
+/* An upper bound (164 us at least, else at most 25 % too high) of the latency that permille of recent attempts stayed
+ * below; 0: too few seen (under 20); BIDE_NEVER: 3.7 s or longer, which is as far as it tells them apart. */
 BIDE_API int64_t bide_target_latency_ns(const struct bide_target *target, uint32_t permille);
 
 /* How often one gate has said no so far, to calls and to hedges (in observe mode: would have). */

@@ -341,21 +341,25 @@ void bide_targets_free(struct bide_targets *table)
     free(table);
 }
 
-struct bide_target *bide_targets_get(struct bide_targets *table, const char *name, int64_t now_ns)
+/* The name is in no slot that a look without the lock found. NULL: it cannot be a name at all. */
+static struct bide_target *get_locked(struct bide_targets *table, const struct name *name, int64_t now_ns)
 {
-    struct name key;
-    bool read = read_name(&key, table, name);
-    struct slot *slot = read ? probe(table, &key) : NULL;
+    struct slot *slot = name != NULL ? probe(table, name) : NULL;
     if (slot != NULL)
         return use(slot);
-    pthread_mutex_lock(&table->lock);
-    struct bide_target *target;
+    return name != NULL ? insert(table, name, now_ns) : overflow(table, now_ns);
+}
+
+struct bide_target *bide_targets_get(struct bide_targets *table, const char *name, int64_t now_ns)
+{
+    struct name key, *known = read_name(&key, table, name) ? &key : NULL;
+    struct slot *slot = known != NULL ? probe(table, known) : NULL;
+    if (slot != NULL)
+        return use(slot);
     if (bide_targets_name_check(name, NULL) != BIDE_OK) /* looked at only now: such a name is in no table */
-        target = overflow(table, now_ns);
-    else if ((slot = probe(table, &key)) != NULL)
-        target = use(slot);
-    else
-        target = insert(table, &key, now_ns);
+        known = NULL;
+    pthread_mutex_lock(&table->lock);
+    struct bide_target *target = get_locked(table, known, now_ns);
     pthread_mutex_unlock(&table->lock);
     return target;
 }
