@@ -109,6 +109,13 @@ static bool claim(struct bide_target *t, int64_t now_ns)
     return (held == 0 || stale) && core_cas(&t->claim, &held, (uint64_t)now_ns | 1);
 }
 
+static enum bide_err check_and_claim(struct bide_target *t, const struct bide_target_config *config, int64_t now_ns,
+                                     struct bide_problem *problem)
+{
+    enum bide_err err = bide_target_config_check(config, problem);
+    return err != BIDE_OK || claim(t, now_ns) ? err : BIDE_ERR_BUSY;
+}
+
 /* From one owner to the next, if nothing is held. From then on, calls of the old owner leave these words alone. */
 static bool hand_over(struct bide_target *t, uint64_t from, uint64_t to)
 {
@@ -127,11 +134,9 @@ static bool hand_over(struct bide_target *t, uint64_t from, uint64_t to)
 enum bide_err bide_target_reuse(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
                                 struct bide_problem *problem)
 {
-    enum bide_err err = bide_target_config_check(config, problem);
+    enum bide_err err = check_and_claim(target, config, now_ns, problem);
     if (err != BIDE_OK)
         return err;
-    if (!claim(target, now_ns))
-        return BIDE_ERR_BUSY;
     uint16_t owner = core_owner(target), next = (uint16_t)(owner + 1);
     bool free_to_take = hand_over(target, owner, next);
     if (free_to_take) {
@@ -166,11 +171,9 @@ static void swap(struct bide_target *t, const struct bide_target_config *next, i
 enum bide_err bide_target_configure(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
                                     struct bide_problem *problem)
 {
-    enum bide_err err = bide_target_config_check(config, problem);
+    enum bide_err err = check_and_claim(target, config, now_ns, problem);
     if (err != BIDE_OK)
         return err;
-    if (!claim(target, now_ns))
-        return BIDE_ERR_BUSY;
     swap(target, config, now_ns);
     core_store_release(&target->claim, 0);
     return BIDE_OK;
