@@ -163,6 +163,21 @@ static void a_call_whose_target_has_a_new_owner_leaves_it_alone(void **state)
 }
 
 /* What is under way may end well, but nobody can say any more what a retry would cost. */
+/* Numbers of orders or segments will do as keys: they need not be hashed. */
+static void small_numbers_are_different_keys(void **state)
+{
+    (void)state;
+    fresh();
+    config.key_retries = 1;
+    open_target();
+    for (uint64_t key = 1; key <= 6; key++) {
+        begin_as(&(struct bide_request){.safety = BIDE_SAFE, .retry_key = key}, T0);
+        assert_int_equal(report(1, failed, T0).what, BIDE_WAIT);
+    }
+    begin_as(&(struct bide_request){.safety = BIDE_SAFE, .retry_key = 6}, T0);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_KEY_LIMIT);
+}
+
 /* The target was given away in the middle of an event: what could not be counted is not taken off later either. */
 static void a_place_that_belongs_to_another_is_neither_taken_nor_left(void **state)
 {
@@ -711,6 +726,7 @@ int main(void)
         cmocka_unit_test(a_probe_comes_back_by_whatever_ends_its_call),
         cmocka_unit_test(a_probe_that_reported_is_a_probe_no_more),
         cmocka_unit_test(a_call_whose_target_has_a_new_owner_leaves_it_alone),
+        cmocka_unit_test(small_numbers_are_different_keys),
         cmocka_unit_test(a_place_that_belongs_to_another_is_neither_taken_nor_left),
         cmocka_unit_test(a_call_whose_target_is_gone_may_still_succeed_but_is_not_retried),
         cmocka_unit_test(a_refused_wake_returns_token_and_key),
