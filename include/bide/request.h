@@ -28,8 +28,7 @@ struct bide_request {
     uint32_t lane;       /* any small number that differs between threads: spreads counters (drivers fill it) */
     uint64_t seed;       /* all chance in this call comes from here: same seed, same verdicts */
     int64_t deadline_ns; /* absolute; 0: none but the policy's, and the earlier of the two holds. Below 0: passed */
-    uint64_t
-        retry_key; /* 0: none; any number will do. Calls with the same key share the target's per-key retry limit */
+    uint64_t retry_key;  /* any number; 0: none. Calls with the same one share the per-key retry limit */
     struct bide_inbound inbound;
 };
 
