@@ -61,6 +61,11 @@ BIDE_API struct bide_verdict bide_call_outcome(struct bide_call *call, uint32_t 
 /* The timer fired. Early is harmless: the verdict says again when. */
 BIDE_API struct bide_verdict bide_call_wake(struct bide_call *call, int64_t now_ns);
 
+/* The safety of the request is known only now: for a driver that learns the method when it is about to be sent. Begin
+ * with BIDE_SAFE, and tell before the first byte leaves. NONE; or GIVE_UP because the policy wants a key: then send
+ * nothing. A hedge that this forbids is not planned any more (see wake_ns). */
+BIDE_API struct bide_verdict bide_call_safety(struct bide_call *call, enum bide_safety safety, int64_t now_ns);
+
 /* The caller wants no more of it. GIVE_UP the first time, NONE after the end. */
 BIDE_API struct bide_verdict bide_call_cancel(struct bide_call *call, int64_t now_ns);
 

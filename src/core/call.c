@@ -179,9 +179,14 @@ static bool is_inner(const struct bide_policy *p, const struct bide_request *r)
            (p->layer == BIDE_LAYER_OUTERMOST && r->inbound.attempt > 1);
 }
 
-static bool lacks_key(const struct bide_policy *p, const struct bide_request *r)
+static uint8_t careful(enum bide_safety safety)
 {
-    return p->require_key && r->safety != BIDE_SAFE && r->safety != BIDE_KEYED;
+    return (unsigned)safety <= BIDE_KEYED ? (uint8_t)safety : BIDE_UNSAFE;
+}
+
+static bool lacks_key(const struct bide_call *c)
+{
+    return c->policy->require_key && c->safety != BIDE_SAFE && c->safety != BIDE_KEYED;
 }
 
 /* Mixed, since keys may be small numbers. 0 means none. */
@@ -208,7 +213,7 @@ CORE_INLINE void prepare(struct bide_call *c, const struct bide_request *r)
     c->flags = 0;
     c->state = CORE_HELD;
     c->live = 0;
-    c->safety = (unsigned)r->safety <= BIDE_KEYED ? (uint8_t)r->safety : BIDE_UNSAFE;
+    c->safety = careful(r->safety);
     c->lane = (uint8_t)(r->lane % BIDE_LANES);
 }
 
@@ -220,7 +225,7 @@ DETOUR struct bide_verdict begin_with_care(struct bide_call *call, const struct 
         return core_give_up(&e, BIDE_WHY_BAD_POLICY);
     if (e.hot & CORE_HOT_KEYS)
         call->key = folded(request->retry_key);
-    if (lacks_key(policy, request) && core_refuses(&e, BIDE_GATE_KEY))
+    if (lacks_key(call) && core_refuses(&e, BIDE_GATE_KEY))
         return core_give_up(&e, BIDE_WHY_KEY_REQUIRED);
     if (now_ns >= call->deadline_ns)
         return core_give_up(&e, BIDE_WHY_DEADLINE);
@@ -604,6 +609,23 @@ struct bide_verdict bide_call_wake(struct bide_call *call, int64_t now_ns)
     core_spend(call);
     core_clear(call, CORE_IN_FLIGHT);
     return start_plainly(call, breaker, BIDE_WHY_RETRY, now_ns);
+}
+
+/* ---- event: safety ---- */
+
+struct bide_verdict bide_call_safety(struct bide_call *call, enum bide_safety safety, int64_t now_ns)
+{
+    if (call->state == CORE_NEW || call->state == CORE_OVER)
+        return nothing(call);
+    struct core_event e = event_of(call, now_ns);
+    call->safety = careful(safety);
+    if (lacks_key(call) && core_refuses(&e, BIDE_GATE_KEY))
+        return core_give_up(&e, BIDE_WHY_KEY_REQUIRED);
+    if (call->state == CORE_RUNNING && !may_hedge(call) && !core_has(call, CORE_HINTED))
+        call->wake_ns = BIDE_NEVER;
+    struct bide_verdict v = nothing(call);
+    v.observed = e.observed;
+    return v;
 }
 
 /* ---- event: cancel ---- */
