@@ -75,14 +75,14 @@ static enum bide_why free_gates(struct core_event *e, const struct bide_outcome 
         return BIDE_WHY_DEADLINE;
     if (c->target && !e->target) /* nobody can say what a retry would cost */
         return BIDE_WHY_TARGET_GONE;
-    if (core_has(c, CORE_BODY_GONE))
-        return BIDE_WHY_BODY_SPENT;
     if (o->flags & BIDE_FLAG_ONCE && core_has(c, CORE_TRIED_ONCE))
         return BIDE_WHY_PERMANENT;
     if (core_has(c, CORE_INNER) && core_refuses(e, BIDE_GATE_LAYER))
         return BIDE_WHY_INNER_LAYER;
     if (!repeatable(e, o) && core_refuses(e, BIDE_GATE_REPEAT))
         return BIDE_WHY_NOT_REPEATABLE;
+    if (core_has(c, CORE_BODY_GONE))
+        return BIDE_WHY_BODY_SPENT;
     return hint_refuses(e, o);
 }
 

@@ -1,0 +1,17 @@
+/* classify_curl.h - the table of CURLcodes, for those who print or test it. */
+#ifndef HTTP_CLASSIFY_CURL_H
+#define HTTP_CLASSIFY_CURL_H
+
+#include <bide/http.h>
+
+struct http_curl_row {
+    int code;
+    const char *name; /* "(20)": not in use */
+    enum bide_kind kind;
+    enum bide_reach reach;
+    uint32_t flags;
+};
+
+const struct http_curl_row *http_curl_row(int code); /* NULL: none */
+
+#endif

@@ -1,0 +1,584 @@
+/* exchange.c - one attempt on one easy handle: libcurl's callbacks gather evidence here, and judge.
+ *
+ * Three callbacks see everything. PREREQ comes each time libcurl is about to send a request, and is the guard against
+ * its silent replay: libcurl sends a request again by itself, a POST included, when a reused connection dies before a
+ * byte of the answer. Then, and only then, it asks a second time without having received a header in between. HEADER
+ * sees the answer's head line by line; its end is where failures are judged. WRITE sees the body, and what becomes of it
+ * depends on the judgement (enum http_mode). It is set only if the options have a sink. */
+#include "exchange.h"
+
+#include <bide/clock.h>
+
+#include <string.h>
+
+#define CUT_TRANSFER  0 /* from a write or header callback: a short count ends the transfer */
+#define DRAIN_MOST_NS BIDE_S
+#define DRAIN_LEAST   (100 * BIDE_MS)
+
+/* ---- judgement ---- */
+
+static void judge(struct http_exchange *x, const struct bide_outcome *outcome, int64_t now_ns)
+{
+    struct http_transfer *t = x->transfer;
+    struct bide_outcome o = *outcome; /* the hook or the listener may look at what we hold */
+    x->judged = true;
+    x->outcome = o;
+    http_transfer_record(t, x, &o, now_ns);
+    http_transfer_obey(t, bide_call_outcome(&t->call, x->start.attempt, &o, now_ns), &o, now_ns);
+}
+
+/* A hedge's answer that comes after another won. */
+static bool lost(const struct http_exchange *x)
+{
+    return x->transfer->winner && x->transfer->winner != x;
+}
+
+static bool flush_head(struct http_exchange *x)
+{
+    const struct bide_http_options *o = x->transfer->options;
+    size_t length = x->head.length;
+    x->head.length = 0;
+    if (length == 0 || o->header(x->head.at, 1, length, o->header_data) == length)
+        return true;
+    x->sink_failed = true;
+    return false;
+}
+
+static bool deliver(struct http_exchange *x, const char *at, size_t length)
+{
+    if (http_deliver(x->transfer, at, length))
+        return true;
+    x->sink_failed = true;
+    return false;
+}
+
+/* From now on the body goes to the sink, beginning with what was held back. */
+static bool pass(struct http_exchange *x)
+{
+    size_t held = x->body.length;
+    x->mode = HTTP_PASS;
+    x->transfer->winner = x;
+    x->body.length = 0;
+    return flush_head(x) && (held == 0 || deliver(x, x->body.at, held));
+}
+
+/* Is the rest of a body that will be thrown away worth reading, so that the connection lives? Not if it is long, and not
+ * if libcurl would have to decompress it. Without a sink the owner's own function would get it. */
+static bool worth_reading(const struct http_exchange *x)
+{
+    curl_off_t length = -1;
+    curl_easy_getinfo(x->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    if (x->head_only || length == 0)
+        return true;
+    return x->transfer->sink && length <= (curl_off_t)BIDE_HTTP_KEEP_MAX && !http_field(x->easy, "Content-Encoding").at;
+}
+
+/* The attempt is over, and what is left of its body must not hold up the next one for long. */
+static void hurry(const struct http_exchange *x, int64_t now_ns)
+{
+    int64_t left_ns = x->transfer->verdict.wake_ns - now_ns;
+    left_ns = left_ns < DRAIN_LEAST ? DRAIN_LEAST : left_ns < DRAIN_MOST_NS ? left_ns : DRAIN_MOST_NS;
+    int64_t by_ns = now_ns + left_ns < x->start.attempt_deadline_ns ? now_ns + left_ns : x->start.attempt_deadline_ns;
+    curl_easy_setopt(x->easy, CURLOPT_TIMEOUT_MS, (long)((by_ns - x->start_ns) / BIDE_MS + 1));
+}
+
+/* There will be another attempt, or another one runs: what becomes of this one's body? False: cut it. */
+static bool set_aside(struct http_exchange *x, enum http_mode mode, int64_t now_ns)
+{
+    x->mode = mode;
+    if (mode == HTTP_KEEP)
+        x->transfer->keeper = x;
+    if (!worth_reading(x))
+        return false;
+    hurry(x, now_ns);
+    return true;
+}
+
+/* A failure was judged. False: the transfer ends here. */
+static bool follow(struct http_exchange *x, int64_t now_ns)
+{
+    struct http_transfer *t = x->transfer;
+    switch (t->verdict.what) {
+    case BIDE_WAIT: return set_aside(x, HTTP_KEEP, now_ns);
+    case BIDE_NONE:
+    case BIDE_START: return set_aside(x, HTTP_DROP, now_ns);
+    case BIDE_DONE:
+    case BIDE_GIVE_UP: break;
+    }
+    if (t->delivered == 0)
+        return pass(x);
+    t->dropped = true; /* it would follow part of another answer */
+    return set_aside(x, HTTP_DROP, now_ns);
+}
+
+static bool judge_and_follow(struct http_exchange *x, const struct bide_outcome *outcome)
+{
+    int64_t now_ns = bide_now();
+    judge(x, outcome, now_ns);
+    return follow(x, now_ns);
+}
+
+/* ---- the head ---- */
+
+/* What libcurl may answer by itself, with another request: redirects, authentication, Expect. Judged when a byte of the
+ * body arrives, which it does not if libcurl goes on. */
+static bool libcurl_may_answer(const struct http_exchange *x)
+{
+    return x->status < 400 ? x->status >= 300 : x->status == 401 || x->status == 407 || x->status == 417;
+}
+
+static bool may_refresh(const struct http_exchange *x)
+{
+    const struct http_transfer *t = x->transfer;
+    return x->status == 401 && t->options->refresh && !t->refreshed && !http_body_spent(x);
+}
+
+/* The sink has the beginning of the body, and this answer was asked for the rest. */
+static bool continues(struct http_exchange *x)
+{
+    struct http_transfer *t = x->transfer;
+    if (http_resume_fits(x)) {
+        t->resumed = true;
+        return pass(x);
+    }
+    if (x->status == 200 && t->options->rewind && t->options->rewind(t->options->write_data)) {
+        t->delivered = 0; /* it changed: all of it, from the start */
+        return pass(x);
+    }
+    static const struct bide_outcome changed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_BODY_DELIVERED};
+    return judge_and_follow(x, &changed);
+}
+
+static bool success(struct http_exchange *x)
+{
+    if (lost(x))
+        return false;
+    if (x->transfer->delivered > 0)
+        return continues(x);
+    if (http_wants_body(x)) {
+        x->mode = HTTP_HOLD;
+        return true;
+    }
+    return pass(x);
+}
+
+/* What the head says is known. False: cut the transfer. */
+static bool decide(struct http_exchange *x)
+{
+    x->outcome = http_status_outcome(x);
+    if (x->outcome.kind == BIDE_KIND_OK)
+        return success(x);
+    if (may_refresh(x)) {
+        x->wants_refresh = true;
+        x->mode = HTTP_HOLD;
+        return x->transfer->sink || worth_reading(x);
+    }
+    if (http_wants_body(x)) {
+        x->mode = HTTP_HOLD;
+        return true;
+    }
+    return judge_and_follow(x, &x->outcome);
+}
+
+static bool head_ended(struct http_exchange *x)
+{
+    bool interim = x->status < 200 || !x->asked; /* or a proxy's answer to CONNECT */
+    if (interim || x->judged || x->mode != HTTP_UNDECIDED)
+        return true;
+    if (libcurl_may_answer(x) && !(x->status == 401 && !x->transfer->sink && may_refresh(x)))
+        return true;
+    return decide(x);
+}
+
+/* "HTTP/1.1 503 Service Unavailable" */
+static void status_line(struct http_exchange *x, const char *line, size_t length)
+{
+    const char *space = memchr(line, ' ', length);
+    const char *end = line + length;
+    if (x->status >= 200) { /* another leg; interim heads count as one with what follows */
+        x->head_bytes = 0;
+        x->head_lines = 0;
+    }
+    x->status = 0;
+    for (const char *c = space; c && ++c < end && *c >= '0' && *c <= '9' && x->status < 100;)
+        x->status = x->status * 10 + (*c - '0');
+    x->head.length = 0;
+    if (x->judged)
+        return;
+    x->mode = HTTP_UNDECIDED;
+    x->body.length = 0;
+    x->wants_refresh = false;
+}
+
+static bool within_bounds(struct http_exchange *x, size_t length)
+{
+    x->head_bytes += length;
+    x->head_lines++;
+    x->oversize = x->head_bytes > BIDE_HTTP_HEAD_MAX || x->head_lines > BIDE_HTTP_LINES_MAX;
+    return !x->oversize;
+}
+
+/* The owner's header function sees what libcurl would show it; heads of failures when they are final. */
+static bool show_line(struct http_exchange *x, char *line, size_t length)
+{
+    const struct bide_http_options *o = x->transfer->options;
+    if (!o->header)
+        return true;
+    if (x->status >= 400 && x->asked && x->mode != HTTP_PASS)
+        return http_buffer_add(&x->head, line, length);
+    x->sink_failed = o->header(line, 1, length, o->header_data) != length;
+    return !x->sink_failed;
+}
+
+static size_t on_header(char *line, size_t size, size_t count, void *context)
+{
+    struct http_exchange *x = context;
+    size_t length = size * count;
+    if (length > 5 && memcmp(line, "HTTP/", 5) == 0)
+        status_line(x, line, length);
+    if (!within_bounds(x, length) || !show_line(x, line, length)) {
+        x->cut = true;
+        return CUT_TRANSFER;
+    }
+    bool blank = line[0] == '\r' || line[0] == '\n';
+    if (blank && !head_ended(x)) {
+        x->cut = true;
+        return CUT_TRANSFER;
+    }
+    return length;
+}
+
+/* ---- the body ---- */
+
+/* What was held back is whole, or as much of it as we hold. False: cut the transfer. */
+static bool decide_held(struct http_exchange *x, bool whole)
+{
+    x->outcome = http_body_outcome(x, whole);
+    if (x->outcome.kind == BIDE_KIND_OK)
+        return lost(x) ? false : pass(x);
+    return judge_and_follow(x, &x->outcome);
+}
+
+static size_t hold_most(const struct http_exchange *x)
+{
+    return x->outcome.kind == BIDE_KIND_OK ? x->transfer->options->hold_max : BIDE_HTTP_KEEP_MAX;
+}
+
+static bool store(struct http_exchange *x, const char *at, size_t length, size_t most)
+{
+    return length <= most - x->body.length && http_buffer_add(&x->body, at, length);
+}
+
+/* One piece of the body. False: cut the transfer. */
+static bool take(struct http_exchange *x, const char *at, size_t length)
+{
+    switch (x->mode) {
+    case HTTP_UNDECIDED: return decide(x) && take(x, at, length); /* decide leaves this mode */
+    case HTTP_PASS: return deliver(x, at, length);
+    case HTTP_HOLD:
+        if (store(x, at, length, hold_most(x)))
+            return true;
+        x->wants_refresh = false; /* too long to wait for its end */
+        return decide_held(x, false) && take(x, at, length);
+    case HTTP_KEEP: return store(x, at, length, BIDE_HTTP_KEEP_MAX);
+    case HTTP_DROP: x->drained_bytes += length; return x->drained_bytes <= BIDE_HTTP_KEEP_MAX;
+    }
+    return false;
+}
+
+static size_t on_body(char *at, size_t size, size_t count, void *context)
+{
+    struct http_exchange *x = context;
+    if (lost(x) || !take(x, at, size * count)) {
+        x->cut = true;
+        return CUT_TRANSFER;
+    }
+    return size * count;
+}
+
+/* ---- before a request is sent ---- */
+
+static bool is(const char *method, const char *name)
+{
+    return strcmp(method, name) == 0;
+}
+
+/* The method is known. False: the policy wants a key. */
+static bool learn_safety(struct http_exchange *x, const char *method)
+{
+    struct http_transfer *t = x->transfer;
+    if (t->safety_known)
+        return true;
+    t->safety_known = true;
+    int64_t now_ns = bide_now();
+    struct bide_verdict v = bide_call_safety(&t->call, bide_method_safety(method, strlen(method)), now_ns);
+    if (v.what == BIDE_GIVE_UP) {
+        x->judged = true;
+        http_transfer_obey(t, v, NULL, now_ns);
+        return false;
+    }
+    if (t->poke)
+        t->poke(t);
+    return true;
+}
+
+static bool first_request(struct http_exchange *x)
+{
+    const char *method = NULL;
+    long connects = 0;
+    if (curl_easy_getinfo(x->easy, CURLINFO_EFFECTIVE_METHOD, &method) != CURLE_OK || !method)
+        method = "";
+    curl_easy_getinfo(x->easy, CURLINFO_REQUEST_SIZE, &x->request_size);
+    curl_easy_getinfo(x->easy, CURLINFO_NUM_CONNECTS, &connects);
+    x->reused = connects == 0;
+    x->get = is(method, "GET");
+    x->head_only = is(method, "HEAD");
+    x->bodiless = x->get || x->head_only || is(method, "OPTIONS") || is(method, "DELETE") || is(method, "TRACE");
+    http_inject_first_leg(x);
+    return learn_safety(x, method);
+}
+
+static int on_prereq(void *context, char *ip, char *local_ip, int port, int local_port)
+{
+    struct http_exchange *x = context;
+    const struct bide_http_options *o = x->transfer->options;
+    long head_size = 0;
+    curl_easy_getinfo(x->easy, CURLINFO_HEADER_SIZE, &head_size);
+    if (x->asked && head_size == x->head_size) {
+        x->replayed = true;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    bool first = !x->asked;
+    x->asked = true;
+    x->head_size = head_size;
+    if (lost(x) || !(first ? first_request(x) : http_inject_leg(x)))
+        return CURL_PREREQFUNC_ABORT;
+    return o->prereq ? o->prereq(o->prereq_data, ip, local_ip, port, local_port) : CURL_PREREQFUNC_OK;
+}
+
+static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up_now)
+{
+    struct http_exchange *x = context;
+    const struct bide_http_options *o = x->transfer->options;
+    if (bide_cancelled(o->cancel))
+        return 1;
+    return o->progress ? o->progress(o->progress_data, total, now, up_total, up_now) : 0;
+}
+
+/* ---- the handle ---- */
+
+/* A libcurl too old to know an option says so, and then nothing is performed: the guard is not optional. */
+static CURLcode own_callbacks(struct http_exchange *x)
+{
+    CURL *h = x->easy;
+    CURLcode code = curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, on_prereq);
+    if (code != CURLE_OK)
+        return code;
+    curl_easy_setopt(h, CURLOPT_PREREQDATA, x);
+    curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(h, CURLOPT_HEADERDATA, x);
+    if (x->transfer->sink) {
+        curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
+        curl_easy_setopt(h, CURLOPT_WRITEDATA, x);
+    }
+    if (x->transfer->options->cancel) {
+        curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
+        curl_easy_setopt(h, CURLOPT_XFERINFODATA, x);
+        curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
+    }
+    return CURLE_OK;
+}
+
+CURLcode http_exchange_own(struct http_exchange *x)
+{
+    CURLcode code = own_callbacks(x);
+    if (code == CURLE_OK)
+        code = http_body_own(x);
+    return code == CURLE_OK ? http_inject_own(x) : code;
+}
+
+void http_exchange_disown(struct http_exchange *x)
+{
+    const struct bide_http_options *o = x->transfer->options;
+    CURL *h = x->easy;
+    curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, o->prereq);
+    curl_easy_setopt(h, CURLOPT_PREREQDATA, o->prereq_data);
+    curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, o->header);
+    curl_easy_setopt(h, CURLOPT_HEADERDATA, o->header_data);
+    curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, 0L);
+    curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, 0L);
+    if (x->transfer->sink) {
+        curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, o->write);
+        curl_easy_setopt(h, CURLOPT_WRITEDATA, o->write_data);
+    }
+    if (o->cancel) {
+        curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, o->progress);
+        curl_easy_setopt(h, CURLOPT_XFERINFODATA, o->progress_data);
+        curl_easy_setopt(h, CURLOPT_NOPROGRESS, o->progress ? 0L : 1L);
+    }
+    http_body_disown(x);
+    http_inject_disown(x);
+}
+
+/* ---- start and end ---- */
+
+/* Whole milliseconds until then, at least one; 0, which is libcurl's "none", for never. */
+static long milliseconds_until(int64_t instant_ns, int64_t now_ns)
+{
+    const int64_t most_ns = INT32_MAX * BIDE_MS;
+    if (instant_ns == BIDE_NEVER)
+        return 0;
+    int64_t left_ns = instant_ns - now_ns;
+    return left_ns <= BIDE_MS ? 1 : (long)((left_ns < most_ns ? left_ns : most_ns) / BIDE_MS);
+}
+
+static void reset(struct http_exchange *x, int64_t now_ns)
+{
+    x->head.length = 0;
+    x->body.length = 0;
+    x->outcome = (struct bide_outcome){0};
+    x->head_lines = 0;
+    x->head_bytes = 0;
+    x->drained_bytes = 0;
+    x->start_ns = now_ns;
+    x->head_size = 0;
+    x->request_size = 0;
+    x->status = 0;
+    x->mode = HTTP_UNDECIDED;
+    x->asked = x->reused = x->replayed = x->bodiless = x->get = x->head_only = x->strayed = false;
+    x->judged = x->cut = x->oversize = x->sink_failed = x->wants_refresh = false;
+}
+
+/* What the sink has must go, or be continued. */
+static bool ready_sink(struct http_transfer *t)
+{
+    if (t->delivered == 0 || t->resume)
+        return true;
+    if (!t->options->rewind || !t->options->rewind(t->options->write_data))
+        return false;
+    t->delivered = 0;
+    return true;
+}
+
+static CURLcode prepare(struct http_exchange *x, int64_t now_ns)
+{
+    struct http_transfer *t = x->transfer;
+    if (!ready_sink(t))
+        return CURLE_WRITE_ERROR;
+    if (!http_body_rewind(x))
+        return CURLE_SEND_FAIL_REWIND;
+    curl_easy_setopt(x->easy, CURLOPT_TIMEOUT_MS, milliseconds_until(x->start.attempt_deadline_ns, now_ns));
+    curl_easy_setopt(x->easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds_until(x->start.connect_deadline_ns, now_ns));
+    if (t->fresh)
+        curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, 1L);
+    return http_inject_attempt(x, &x->start, now_ns);
+}
+
+/* It could not even be prepared. */
+static CURLcode refuse(struct http_exchange *x, CURLcode code, int64_t now_ns)
+{
+    x->transfer->code = code;
+    judge(x, &(struct bide_outcome){.kind = BIDE_KIND_CANCELLED, .reach = BIDE_REACH_NEVER_SENT}, now_ns);
+    return code;
+}
+
+CURLcode http_exchange_start(struct http_exchange *x, const struct bide_verdict *v, int64_t now_ns)
+{
+    struct http_transfer *t = x->transfer;
+    reset(x, now_ns);
+    x->start = *v;
+    t->winner = NULL; /* nobody starts beside an answer that goes to the sink already */
+    if (t->result && v->attempt <= BIDE_HTTP_ATTEMPTS_TOLD)
+        t->result->attempt[v->attempt - 1] =
+            (struct bide_http_attempt){.delay_ns = t->ended_ns > 0 ? now_ns - t->ended_ns : 0};
+    CURLcode code = prepare(x, now_ns);
+    if (code != CURLE_OK)
+        return refuse(x, code, now_ns);
+    t->keeper = NULL;
+    return CURLE_OK;
+}
+
+CURLcode http_exchange_again(struct http_exchange *x, int64_t now_ns)
+{
+    int64_t start_ns = x->start_ns;
+    reset(x, now_ns);
+    CURLcode code = prepare(x, now_ns);
+    x->start_ns = start_ns;
+    return code == CURLE_OK ? code : refuse(x, code, now_ns);
+}
+
+/* The engine's connection rule held for one attempt. */
+static void forget_fresh(struct http_exchange *x)
+{
+    if (x->transfer->fresh)
+        curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, 0L);
+    x->transfer->fresh = false;
+}
+
+static void keep_code(struct http_exchange *x, CURLcode code)
+{
+    struct http_transfer *t = x->transfer;
+    bool ours = x->cut && !x->sink_failed && !x->oversize;
+    if (lost(x))
+        return;
+    t->code = ours || (x->judged && x->mode != HTTP_PASS && x->status > 0) ? CURLE_OK : code;
+    if (t->result && x->start.attempt <= BIDE_HTTP_ATTEMPTS_TOLD)
+        t->result->attempt[x->start.attempt - 1].code = t->code;
+    if (x->mode == HTTP_KEEP && code != CURLE_OK)
+        x->cut = true; /* what was kept is not whole */
+}
+
+/* Where a callback of ours ended the transfer, libcurl's code tells of the callback, not of the reason. */
+static CURLcode name(const struct http_exchange *x, CURLcode code)
+{
+    if (x->replayed)
+        return x->reused ? CURLE_GOT_NOTHING : CURLE_HTTP2_STREAM;
+    if (x->oversize)
+        return CURLE_WEIRD_SERVER_REPLY;
+    return x->sink_failed ? CURLE_WRITE_ERROR : code;
+}
+
+/* Everything that was not judged on the way is judged now. */
+static void conclude(struct http_exchange *x, CURLcode code, int64_t now_ns)
+{
+    bool answered = code == CURLE_OK || x->cut;
+    if (!x->judged && answered && x->mode == HTTP_HOLD)
+        (void)decide_held(x, code == CURLE_OK);
+    code = name(x, code);
+    if (!x->judged) {
+        struct bide_outcome fine = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
+        struct bide_outcome o = code == CURLE_OK ? fine : http_failure_outcome(x, code);
+        judge(x, &o, now_ns);
+    }
+    keep_code(x, code);
+}
+
+void http_exchange_end(struct http_exchange *x, CURLcode code, int64_t now_ns)
+{
+    forget_fresh(x);
+    if (!x->judged && code == CURLE_OK && x->mode == HTTP_UNDECIDED && x->status > 0)
+        (void)decide(x); /* no body came: its end is the end of the head */
+    x->wants_refresh = x->wants_refresh && !x->judged && (code == CURLE_OK || x->cut);
+    x->ended = code;
+    if (!x->wants_refresh)
+        conclude(x, code, now_ns);
+}
+
+void http_exchange_settle(struct http_exchange *x, int64_t now_ns)
+{
+    x->wants_refresh = false;
+    x->transfer->dropped = x->cut;
+    conclude(x, x->ended, now_ns);
+}
+
+void http_exchange_abandon(struct http_exchange *x, int64_t now_ns)
+{
+    x->cut = true;
+    judge(x, &(struct bide_outcome){.kind = BIDE_KIND_CANCELLED, .reach = BIDE_REACH_MAYBE_RAN}, now_ns);
+}
+
+void http_exchange_free(struct http_exchange *x)
+{
+    http_buffer_free(&x->head);
+    http_buffer_free(&x->body);
+}

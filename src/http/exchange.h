@@ -1,0 +1,113 @@
+/* exchange.h - one attempt on one easy handle. */
+#ifndef HTTP_EXCHANGE_H
+#define HTTP_EXCHANGE_H
+
+#include "transfer.h"
+
+struct http_inject;
+
+/* What becomes of the body. */
+enum http_mode {
+    HTTP_UNDECIDED = 0, /* the head has not ended, or libcurl may answer it by itself */
+    HTTP_PASS,          /* to the sink */
+    HTTP_HOLD,          /* held back until it is known what it says */
+    HTTP_KEEP,          /* there will be another attempt: kept in case there will not */
+    HTTP_DROP,          /* nobody wants it; read on for the connection's sake */
+};
+
+struct http_exchange {
+    struct http_transfer *transfer;
+    CURL *easy;
+    struct http_inject *inject;  /* NULL: no header list of ours */
+    struct http_buffer head;     /* of a failure, for the owner's header function */
+    struct http_buffer body;     /* held or kept */
+    struct bide_outcome outcome; /* what the head said */
+    struct bide_verdict start;   /* the verdict that began it: its number, its deadlines */
+    uint32_t head_lines;
+    size_t head_bytes;
+    size_t read_bytes; /* of the request's body, so far */
+    size_t drained_bytes;
+    int64_t start_ns;
+    long head_size;    /* CURLINFO_HEADER_SIZE when libcurl last asked to send */
+    long request_size; /* CURLINFO_REQUEST_SIZE before the request: a tunnel's */
+    int status;
+    CURLcode ended; /* what libcurl said at last */
+    enum http_mode mode;
+    bool asked;     /* libcurl was about to send: from now on it may have run */
+    bool reused;    /* on a connection that was there before */
+    bool replayed;  /* libcurl was about to send it a second time, and was stopped */
+    bool bodiless;  /* a method that normally has no body */
+    bool get;       /* GET: a broken body may be resumed */
+    bool head_only; /* HEAD */
+    bool strayed;   /* a redirect led to another origin */
+    bool judged;
+    bool cut;           /* we ended the transfer: libcurl's code means nothing */
+    bool oversize;      /* the head was too long */
+    bool sink_failed;   /* the owner's sink or header function did not take what it was given */
+    bool wants_refresh; /* 401: ask the owner for new credentials, then do it again */
+};
+
+/* Before the first attempt: takes the handle's options over. After the last: gives them back as the options say. */
+CURLcode http_exchange_own(struct http_exchange *x);
+void http_exchange_disown(struct http_exchange *x);
+
+/* Prepares attempt v->attempt. CURLE_OK: have libcurl perform it; else it cannot be made, and the engine was told. */
+CURLcode http_exchange_start(struct http_exchange *x, const struct bide_verdict *v, int64_t now_ns);
+
+/* The same attempt once more, after new credentials. */
+CURLcode http_exchange_again(struct http_exchange *x, int64_t now_ns);
+
+/* libcurl is done with it. Judges it, if it was not judged before; the verdict is in the transfer. x->wants_refresh: not
+ * judged yet. */
+void http_exchange_end(struct http_exchange *x, CURLcode code, int64_t now_ns);
+
+/* No new credentials: the 401 that was held back is judged as it is. */
+void http_exchange_settle(struct http_exchange *x, int64_t now_ns);
+
+/* We ended it ourselves, because another attempt won. */
+void http_exchange_abandon(struct http_exchange *x, int64_t now_ns);
+
+/* Frees what the exchange holds. Not the handle. */
+void http_exchange_free(struct http_exchange *x);
+
+/* ---- evidence.c ---- */
+
+/* What the answer says, by status, rules, hook and header fields. */
+struct bide_outcome http_status_outcome(struct http_exchange *x);
+
+/* The same, with the body that was held. */
+struct bide_outcome http_body_outcome(struct http_exchange *x, bool whole);
+
+/* What a transfer without an answer that counts means. */
+struct bide_outcome http_failure_outcome(struct http_exchange *x, CURLcode code);
+
+/* Is there something to read in the body before it can be judged? */
+bool http_wants_body(const struct http_exchange *x);
+
+/* One header field of the last response; absent: at NULL. */
+struct bide_text http_field(CURL *easy, const char *name);
+
+/* ---- inject.c ---- */
+
+/* Header fields of our own before the first attempt, and for each. NULL list: nothing of ours. */
+CURLcode http_inject_own(struct http_exchange *x);
+CURLcode http_inject_attempt(struct http_exchange *x, const struct bide_verdict *v, int64_t now_ns);
+void http_inject_disown(struct http_exchange *x);
+/* The first leg is about to be sent; then another one (redirect, authentication). False: it must not be. */
+void http_inject_first_leg(struct http_exchange *x);
+bool http_inject_leg(struct http_exchange *x);
+
+/* ---- body.c ---- */
+
+CURLcode http_body_own(struct http_exchange *x);
+void http_body_disown(struct http_exchange *x);
+bool http_body_rewind(struct http_exchange *x);      /* before an attempt; false: cannot be sent again */
+bool http_body_spent(const struct http_exchange *x); /* after one: it cannot be sent another time */
+
+/* ---- resume.c ---- */
+
+bool http_resume_possible(struct http_exchange *x); /* after a break: notes what to ask for */
+/* The head of an answer to a resumed request: does its body continue what the sink has? */
+bool http_resume_fits(struct http_exchange *x);
+
+#endif

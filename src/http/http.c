@@ -1,0 +1,69 @@
+/* http.c - the easy driver: one handle, one thread, one attempt after the other.
+ *
+ * A loop over the engine's verdicts; it decides nothing. Hedges are not started here: one thread makes one attempt at a
+ * time. */
+#include <bide/http.h>
+
+#include "exchange.h"
+
+#include <bide/clock.h>
+
+#include <string.h>
+
+static void attempt(struct http_exchange *x)
+{
+    struct http_transfer *t = x->transfer;
+    const struct bide_http_options *o = t->options;
+    CURLcode code = http_exchange_start(x, &t->verdict, bide_now());
+    while (code == CURLE_OK) {
+        code = curl_easy_perform(x->easy);
+        http_exchange_end(x, code, bide_now());
+        if (x->judged)
+            return;
+        t->refreshed = true; /* asked once, whatever comes of it */
+        if (o->refresh(o->context, x->easy))
+            code = http_exchange_again(x, bide_now());
+        else
+            http_exchange_settle(x, bide_now());
+    }
+}
+
+static void wait(struct http_transfer *t)
+{
+    bool come = bide_wait_until(t->verdict.wake_ns, t->options->cancel);
+    int64_t now_ns = bide_now();
+    struct bide_verdict v = come ? bide_call_wake(&t->call, now_ns) : bide_call_cancel(&t->call, now_ns);
+    http_transfer_obey(t, v, NULL, now_ns);
+}
+
+static CURLcode run(struct http_exchange *x)
+{
+    struct http_transfer *t = x->transfer;
+    while (!t->over) {
+        if (t->verdict.what == BIDE_START && bide_cancelled(t->options->cancel))
+            http_transfer_obey(t, bide_call_cancel(&t->call, bide_now()), NULL, bide_now());
+        else if (t->verdict.what == BIDE_START)
+            attempt(x);
+        else
+            wait(t);
+    }
+    return http_transfer_finish(t, bide_now());
+}
+
+CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_http_options *options,
+                           struct bide_http_result *result)
+{
+    struct http_transfer t;
+    struct http_exchange x = {.transfer = &t, .easy = easy};
+    if (result)
+        memset(result, 0, sizeof *result);
+    if (!easy || http_transfer_begin(&t, easy, target, options, result, NULL) != BIDE_OK)
+        return CURLE_BAD_FUNCTION_ARGUMENT;
+    CURLcode code = t.over ? CURLE_OK : http_exchange_own(&x);
+    if (code != CURLE_OK)
+        http_transfer_obey(&t, bide_call_cancel(&t.call, bide_now()), NULL, bide_now());
+    CURLcode end = run(&x);
+    http_exchange_disown(&x);
+    http_exchange_free(&x);
+    return code != CURLE_OK ? code : end;
+}

@@ -1,0 +1,187 @@
+/* inject.c - header fields of our own, and where they must not go.
+ *
+ * The list that libcurl sends is put together without copying: up to five nodes of ours, the last of which leads on to
+ * the owner's list. It is made anew for each attempt.
+ *
+ * libcurl sends a header list along when it follows a redirect, wherever that leads (of the list it holds back only
+ * Authorization and Cookie). A field that was meant for one origin, an idempotency key or a token in a field of its own,
+ * is nobody else's business; so at a leg that leads to another scheme, host or port the list is taken away. */
+#include "exchange.h"
+#include "origin.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES 5
+
+struct http_inject {
+    struct curl_slist node[NODES];
+    struct curl_slist *headers; /* the owner's */
+    char origin[HTTP_ORIGIN_SIZE];
+    char attempt[sizeof BIDE_LAYER_HEADER ": " + BIDE_LAYER_TEXT_MAX];
+    char trace[sizeof BIDE_TRACE_HEADER ": " + BIDE_TRACE_TEXT_SIZE];
+    char range[sizeof "Range: bytes=-" + 20];
+    char *if_range;
+    char key[]; /* the whole field */
+};
+
+/* Is HTTPHEADER ours? */
+static bool owns_headers(const struct bide_http_options *o)
+{
+    return o->headers || o->inject != 0 || o->resume || o->before;
+}
+
+static bool wanted(const struct bide_http_options *o)
+{
+    return owns_headers(o) || o->redirect == BIDE_HTTP_REDIRECT_REFUSE;
+}
+
+/* The field is checked already: it fits. */
+static void write_key(struct http_inject *in, size_t size, const struct http_transfer *t)
+{
+    const struct bide_http_options *o = t->options;
+    size_t used = (size_t)snprintf(in->key, size, "%s: ", BIDE_KEY_HEADER);
+    bide_key_format(in->key + used, size - used, o->key ? o->key : t->key, o->key_form);
+}
+
+CURLcode http_inject_own(struct http_exchange *x)
+{
+    const struct bide_http_options *o = x->transfer->options;
+    if (!wanted(o) || x->inject)
+        return CURLE_OK;
+    bool keyed = o->inject & BIDE_HTTP_INJECT_KEY;
+    size_t key = keyed ? sizeof BIDE_KEY_HEADER ": \"\"" + 2 * strlen(o->key ? o->key : x->transfer->key) : 0;
+    x->inject = calloc(1, sizeof *x->inject + key);
+    if (!x->inject)
+        return CURLE_OUT_OF_MEMORY;
+    x->inject->headers = o->headers;
+    if (keyed)
+        write_key(x->inject, key, x->transfer);
+    return CURLE_OK;
+}
+
+/* ---- one attempt ---- */
+
+static void write_attempt(struct http_inject *in, const struct http_transfer *t, const struct bide_verdict *v,
+                          int64_t now_ns)
+{
+    struct bide_request request = {0};
+    if (t->options->inbound)
+        bide_layer_apply(t->options->inbound, &request, now_ns);
+    int64_t until_ns = t->call.deadline_ns;
+    struct bide_layer own = {.attempt = v->attempt,
+                             .attempts_max = t->call.policy->attempts_max,
+                             .left_ns = until_ns == BIDE_NEVER ? BIDE_NEVER : until_ns - now_ns};
+    own = bide_layer_outbound(&request, own);
+    int used = snprintf(in->attempt, sizeof in->attempt, "%s: ", BIDE_LAYER_HEADER);
+    bide_layer_format(in->attempt + used, sizeof in->attempt - (size_t)used, &own);
+}
+
+static void write_trace(struct http_inject *in, const struct bide_trace *trace)
+{
+    struct bide_trace child = bide_trace_child(trace);
+    int used = snprintf(in->trace, sizeof in->trace, "%s: ", BIDE_TRACE_HEADER);
+    bide_trace_format(in->trace + used, &child);
+}
+
+/* Range, and If-Range: send the rest if it is still the same, else the whole. */
+static bool write_range(struct http_inject *in, const struct http_transfer *t)
+{
+    static const char name[] = "If-Range: ";
+    size_t size = sizeof name + strlen(t->resume->validator);
+    free(in->if_range);
+    in->if_range = malloc(size);
+    if (!in->if_range)
+        return false;
+    snprintf(in->if_range, size, "%s%s", name, t->resume->validator);
+    snprintf(in->range, sizeof in->range, "Range: bytes=%" PRIu64 "-", t->delivered);
+    return true;
+}
+
+/* Puts a field in front. */
+static void push(struct http_inject *in, size_t *used, struct curl_slist **list, char *field)
+{
+    in->node[*used] = (struct curl_slist){field, *list};
+    *list = &in->node[(*used)++];
+}
+
+static CURLcode set_list(struct http_exchange *x)
+{
+    struct http_inject *in = x->inject;
+    const struct bide_http_options *o = x->transfer->options;
+    struct curl_slist *list = in->headers;
+    size_t used = 0;
+    if (o->inject & BIDE_HTTP_INJECT_KEY)
+        push(in, &used, &list, in->key);
+    if (o->inject & BIDE_HTTP_INJECT_ATTEMPT)
+        push(in, &used, &list, in->attempt);
+    if (o->inject & BIDE_HTTP_INJECT_TRACE)
+        push(in, &used, &list, in->trace);
+    if (x->transfer->resume) {
+        push(in, &used, &list, in->range);
+        push(in, &used, &list, in->if_range);
+    }
+    return curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, list);
+}
+
+CURLcode http_inject_attempt(struct http_exchange *x, const struct bide_verdict *v, int64_t now_ns)
+{
+    const struct http_transfer *t = x->transfer;
+    const struct bide_http_options *o = t->options;
+    if (!owns_headers(o))
+        return CURLE_OK;
+    x->inject->headers = o->headers;
+    if (o->before && !o->before(o->context, x->easy, v, &x->inject->headers))
+        return CURLE_ABORTED_BY_CALLBACK;
+    if (o->inject & BIDE_HTTP_INJECT_ATTEMPT)
+        write_attempt(x->inject, t, v, now_ns);
+    if (o->inject & BIDE_HTTP_INJECT_TRACE)
+        write_trace(x->inject, &t->trace);
+    if (t->resume && !write_range(x->inject, t))
+        return CURLE_OUT_OF_MEMORY;
+    return set_list(x);
+}
+
+void http_inject_disown(struct http_exchange *x)
+{
+    if (x->inject && owns_headers(x->transfer->options))
+        curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->transfer->options->headers);
+    if (x->inject)
+        free(x->inject->if_range);
+    free(x->inject);
+    x->inject = NULL;
+}
+
+/* ---- legs ---- */
+
+/* Where this leg goes; "": somewhere we do not understand, which is like no place before it. */
+static void origin_of(CURL *easy, char origin[HTTP_ORIGIN_SIZE])
+{
+    const char *url = NULL;
+    origin[0] = '\0';
+    if (curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url) == CURLE_OK && url)
+        bide_http_origin(origin, HTTP_ORIGIN_SIZE, url);
+}
+
+void http_inject_first_leg(struct http_exchange *x)
+{
+    if (x->inject)
+        origin_of(x->easy, x->inject->origin);
+}
+
+bool http_inject_leg(struct http_exchange *x)
+{
+    char here[HTTP_ORIGIN_SIZE];
+    if (!x->inject || x->strayed)
+        return true;
+    origin_of(x->easy, here);
+    x->strayed = here[0] == '\0' || strcmp(here, x->inject->origin) != 0;
+    if (!x->strayed)
+        return true;
+    const struct bide_http_options *o = x->transfer->options;
+    if (o->redirect == BIDE_HTTP_REDIRECT_REFUSE)
+        return false;
+    return !owns_headers(o) || curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, NULL) == CURLE_OK;
+}

@@ -1,0 +1,148 @@
+/* intake.c - for a server: first attempts and retries of the last seconds, counted in ten slots.
+ *
+ * Time is a tape of slots, a tenth of the window each, wound around ten places: `place` is the slot's number modulo
+ * ten, `lap` how often the tape has gone around. First attempts and retries have ten words each. A word is a lap (38
+ * bits) and a count (26 bits). A word of an earlier lap is stale: nobody has to clear it, whoever counts there next
+ * begins it anew. Since a request is either a first attempt or a retry it touches one word, by one compare-and-swap;
+ * there is no moment at which two words must agree.
+ *
+ * Laps never come around again: the shortest window is 10 ms, and 2^38 of those are more than the 2^61 ns in which
+ * instants lie. A count that is full stays full (67 million in a tenth of a window).
+ *
+ * Clocks of two threads may differ, and time may go back. A word of one lap ahead is that of a faster clock and counts
+ * as recent. One further ahead cannot be (a clock that was set back, memory of another boot) and is as stale. So time
+ * going back by less than a window loses nothing, and by more than that begins anew.
+ *
+ * Known weaknesses: a thread that sleeps for two windows between reading its clock and counting wipes one word, a tenth
+ * of the evidence. And counts of different words are read one after the other: a look is exact only when nobody counts
+ * meanwhile. */
+#include <bide/intake.h>
+
+#include "core/atomic.h"
+
+#include <string.h>
+
+#define SLOTS        BIDE_INTAKE_SLOTS
+#define COUNT_BITS   26
+#define COUNT_MAX    ((UINT64_C(1) << COUNT_BITS) - 1)
+#define LAPS         (UINT64_MAX >> COUNT_BITS) /* as a mask */
+#define WINDOW_LEAST (10 * BIDE_MS)
+#define WINDOW_MOST  (60 * BIDE_MINUTE)
+
+_Static_assert((UINT64_C(1) << 61) / WINDOW_LEAST < LAPS, "a lap must never come around again");
+
+/* ---- configuration ---- */
+
+/* Writes no byte beyond the size. A struct of another version is refused by bide_intake_init, which names it. */
+void bide_intake_config_init_sized(struct bide_intake_config *config, size_t size)
+{
+    struct bide_intake_config fresh = {
+        .struct_size = (uint32_t)size,
+        .share_permille = 100,
+        .min_volume = 20,
+        .window_ns = 10 * BIDE_S,
+    };
+    memset(config, 0, size);
+    memcpy(config, &fresh, size < sizeof fresh ? size : sizeof fresh);
+}
+
+static enum bide_err check(const struct bide_intake_config *c, struct bide_problem *problem)
+{
+    const struct {
+        bool good;
+        struct bide_problem problem;
+    } rows[] = {
+        {c->struct_size == sizeof *c, {"struct_size", "what bide_intake_config_init set", c->struct_size}},
+        {c->share_permille >= 1 && c->share_permille <= 1000,
+         {"share_permille", "1 to 1000 (1000: never too many)", c->share_permille}},
+        {c->min_volume >= 1, {"min_volume", "1 or more", c->min_volume}},
+        {c->reserved_ == 0, {"reserved_", "0: start from bide_intake_config_init", c->reserved_}},
+        {c->window_ns >= WINDOW_LEAST && c->window_ns <= WINDOW_MOST,
+         {"window_ns", "10000000 (10 ms) to 3600000000000 (1 h)", c->window_ns}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].good)
+            continue;
+        if (problem != NULL)
+            *problem = rows[i].problem;
+        return BIDE_ERR_INVALID;
+    }
+    return BIDE_OK;
+}
+
+enum bide_err bide_intake_init(struct bide_intake *intake, const struct bide_intake_config *config,
+                               struct bide_problem *problem)
+{
+    enum bide_err err = check(config, problem);
+    if (err == BIDE_OK)
+        *intake = (struct bide_intake){.config = *config};
+    return err;
+}
+
+/* ---- slots ---- */
+
+/* Where an instant is on the tape. */
+struct spot {
+    uint64_t place;
+    uint64_t lap;
+};
+
+static struct spot spot_of(const struct bide_intake *intake, int64_t now_ns)
+{
+    uint64_t slot = (uint64_t)(now_ns > 0 ? now_ns : 0) / ((uint64_t)intake->config.window_ns / SLOTS);
+    return (struct spot){slot % SLOTS, slot / SLOTS};
+}
+
+/* Of this lap, or one ahead. */
+static bool is_recent(uint64_t word, uint64_t lap)
+{
+    return (((word >> COUNT_BITS) - lap) & LAPS) <= 1;
+}
+
+static void count(uint64_t *word, uint64_t lap)
+{
+    uint64_t old = core_load(word), next;
+    do {
+        bool recent = is_recent(old, lap);
+        if (recent && (old & COUNT_MAX) == COUNT_MAX)
+            return;
+        next = recent ? old + 1 : (lap & LAPS) << COUNT_BITS | 1;
+    } while (!core_cas(word, &old, next));
+}
+
+/* Places up to the present one are of this lap, those behind it still of the last. */
+static uint64_t sum(const uint64_t word[SLOTS], struct spot now)
+{
+    uint64_t total = 0;
+    for (uint64_t place = 0; place < SLOTS; place++) {
+        uint64_t found = core_load(&word[place]);
+        total += is_recent(found, place <= now.place ? now.lap : now.lap - 1) ? found & COUNT_MAX : 0;
+    }
+    return total;
+}
+
+/* ---- the two questions ---- */
+
+static bool is_too_many(const struct bide_intake_config *c, uint64_t retries, uint64_t requests)
+{
+    return requests >= c->min_volume && retries * 1000 > requests * c->share_permille;
+}
+
+static struct bide_intake_view look(const struct bide_intake *intake, struct spot now)
+{
+    uint64_t retries = sum(intake->retry, now), requests = sum(intake->first, now) + retries;
+    return (struct bide_intake_view){requests, retries, is_too_many(&intake->config, retries, requests)};
+}
+
+bool bide_intake_count(struct bide_intake *intake, const struct bide_layer *inbound, int64_t now_ns)
+{
+    struct spot now = spot_of(intake, now_ns);
+    bool is_retry = inbound != NULL && inbound->attempt > 1;
+    count(is_retry ? &intake->retry[now.place] : &intake->first[now.place], now.lap);
+    return (inbound != NULL && inbound->no_retry) || look(intake, now).overloaded;
+}
+
+struct bide_intake_view bide_intake_look(const struct bide_intake *intake, int64_t now_ns)
+{
+    return look(intake, spot_of(intake, now_ns));
+}

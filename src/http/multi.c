@@ -1,0 +1,579 @@
+/* multi.c - the driver for many calls in one thread, over curl_multi.
+ *
+ *     call ──► legs: the owner's handle, and copies of it for hedges ──► curl_multi
+ *       └────► one timer, in one queue with those of all other calls
+ *
+ * libcurl forbids adding and removing handles from inside its callbacks, and verdicts are given there; so a callback
+ * only puts its call on a list (poke), and after libcurl has returned the list is worked off (settle): timers are set,
+ * losers are cut, calls that are over are finished. A call's timer is always in the queue, parked when nothing is due,
+ * so that setting it cannot fail. */
+#include <bide/multi.h>
+
+#include "exchange.h"
+
+#include <bide/clock.h>
+#include <bide/timers.h>
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PARKED (BIDE_NEVER - 1) /* in the queue, and never due */
+
+/* One handle at work for a call. */
+struct leg {
+    struct http_exchange x;
+    struct bide_transfer *call;
+    struct leg *next;
+    bool added; /* to libcurl's multi */
+};
+
+struct bide_transfer {
+    struct http_transfer http; /* first: poke is given a pointer to it */
+    struct leg main;           /* the owner's handle; copies for hedges follow as main.next */
+    struct bide_timer timer;
+    struct bide_multi *multi;
+    struct bide_transfer *next;
+    struct bide_transfer *prev;
+    struct bide_transfer *next_poked;
+    char *private_data; /* the owner's CURLOPT_PRIVATE */
+    void (*done)(void *context, const struct bide_multi_end *end);
+    void *context;
+    bool poked;
+    bool start_due; /* the verdict START is still to be obeyed */
+    bool hedge_due; /* a hedge came due before the method was known */
+    bool cancel_asked;
+};
+
+struct bide_multi {
+    CURLM *curl;
+    struct bide_timers timers;
+    struct bide_transfer *first;
+    struct bide_transfer *poked;
+    size_t running;
+    int64_t curl_due_ns; /* when libcurl wants to be called, in a loop of the owner's */
+    int64_t told_ns;
+    void (*timer)(void *context, int64_t due_ns);
+    void *timer_context;
+    bool inside; /* libcurl is at work */
+    bool settling;
+    bool draining;
+};
+
+/* ---- legs ---- */
+
+static void detach(struct leg *leg)
+{
+    if (leg->added)
+        curl_multi_remove_handle(leg->call->multi->curl, leg->x.easy);
+    leg->added = false;
+}
+
+static void free_copies(struct bide_transfer *t)
+{
+    for (struct leg *leg = t->main.next, *next; leg; leg = next) {
+        next = leg->next;
+        detach(leg);
+        http_exchange_disown(&leg->x); /* frees the header list */
+        http_exchange_free(&leg->x);
+        curl_easy_cleanup(leg->x.easy);
+        free(leg);
+    }
+    t->main.next = NULL;
+}
+
+/* The copy may differ from the owner's handle in what bide owns, and in nothing else. */
+static struct leg *make_copy(struct bide_transfer *t)
+{
+    struct leg *leg = calloc(1, sizeof *leg);
+    CURL *easy = leg ? curl_easy_duphandle(t->main.x.easy) : NULL;
+    if (!easy) {
+        free(leg);
+        return NULL;
+    }
+    leg->call = t;
+    leg->x.transfer = &t->http;
+    leg->x.easy = easy;
+    leg->next = t->main.next;
+    t->main.next = leg;
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)leg);
+    return http_exchange_own(&leg->x) == CURLE_OK ? leg : NULL;
+}
+
+static bool runs(const struct leg *leg)
+{
+    return leg->added && !leg->x.judged;
+}
+
+static bool any_runs(const struct bide_transfer *t)
+{
+    for (const struct leg *leg = &t->main; leg; leg = leg->next)
+        if (runs(leg))
+            return true;
+    return false;
+}
+
+/* What libcurl would say of an attempt it could not make. */
+static void never_performed(struct bide_transfer *t, struct leg *leg)
+{
+    if (leg)
+        http_exchange_end(&leg->x, CURLE_FAILED_INIT, bide_now());
+    else { /* no memory for a copy: the hedge is taken back */
+        static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .reach = BIDE_REACH_NEVER_SENT};
+        int64_t now_ns = bide_now();
+        struct bide_verdict v = bide_call_outcome(&t->http.call, t->http.verdict.attempt, &unsent, now_ns);
+        http_transfer_obey(&t->http, v, &unsent, now_ns);
+    }
+}
+
+static void perform(struct bide_transfer *t, struct leg *leg)
+{
+    leg->added = curl_multi_add_handle(t->multi->curl, leg->x.easy) == CURLM_OK;
+    if (!leg->added)
+        never_performed(t, leg);
+}
+
+/* Obeys START. The owner's handle makes the attempt, unless it is at work on another one. */
+static void start_attempt(struct bide_transfer *t)
+{
+    struct leg *leg = &t->main;
+    t->start_due = false;
+    if (!any_runs(t)) {
+        free_copies(t); /* of the round before */
+        t->http.keeper = NULL;
+    }
+    if (runs(leg))
+        leg = make_copy(t);
+    else
+        detach(leg); /* it may still be reading the rest of an error */
+    if (!leg)
+        never_performed(t, NULL);
+    else if (http_exchange_start(&leg->x, &t->http.verdict, bide_now()) == CURLE_OK)
+        perform(t, leg);
+}
+
+/* ---- the end of a call ---- */
+
+static void unlink_call(struct bide_transfer *t)
+{
+    struct bide_multi *m = t->multi;
+    bide_timers_set(&m->timers, &t->timer, BIDE_NEVER);
+    *(t->prev ? &t->prev->next : &m->first) = t->next;
+    if (t->next)
+        t->next->prev = t->prev;
+    m->running--;
+}
+
+static CURL *answer_of(const struct bide_transfer *t)
+{
+    for (const struct leg *leg = t->main.next; leg; leg = leg->next)
+        if (&leg->x == t->http.winner)
+            return leg->x.easy;
+    return t->main.x.easy;
+}
+
+static void finish(struct bide_transfer *t)
+{
+    struct bide_multi_end end = {.easy = t->main.x.easy, .answer = answer_of(t)};
+    unlink_call(t);
+    for (struct leg *leg = &t->main; leg; leg = leg->next)
+        detach(leg);
+    end.code = http_transfer_finish(&t->http, bide_now());
+    end.verdict = t->http.verdict;
+    http_exchange_disown(&t->main.x);
+    curl_easy_setopt(end.easy, CURLOPT_PRIVATE, t->private_data);
+    if (t->done)
+        t->done(t->context, &end);
+    free_copies(t);
+    http_exchange_free(&t->main.x);
+    free(t);
+}
+
+/* ---- verdicts ---- */
+
+static void poke(struct http_transfer *http)
+{
+    struct bide_transfer *t = (struct bide_transfer *)http;
+    if (t->poked)
+        return;
+    t->poked = true;
+    t->next_poked = t->multi->poked;
+    t->multi->poked = t;
+}
+
+/* An answer goes to the sink, or the call is over: whoever else is at work is in vain. */
+static void cut_losers(struct bide_transfer *t)
+{
+    for (struct leg *leg = &t->main; leg; leg = leg->next) {
+        bool ran = runs(leg);
+        if (&leg->x == t->http.winner || !(t->http.over || ran))
+            continue;
+        detach(leg);
+        if (ran && !t->http.over)
+            http_exchange_abandon(&leg->x, bide_now());
+    }
+}
+
+static bool winner_at_work(const struct bide_transfer *t)
+{
+    for (const struct leg *leg = &t->main; leg; leg = leg->next)
+        if (leg->added && &leg->x == t->http.winner)
+            return true;
+    return false;
+}
+
+static void take(struct bide_transfer *t, struct bide_verdict v)
+{
+    http_transfer_obey(&t->http, v, NULL, bide_now());
+    t->start_due = v.what == BIDE_START;
+}
+
+static void do_cancel(struct bide_transfer *t)
+{
+    t->cancel_asked = false;
+    struct bide_verdict v = bide_call_cancel(&t->http.call, bide_now());
+    if (v.what == BIDE_GIVE_UP)
+        take(t, v);
+    else
+        t->http.code = CURLE_ABORTED_BY_CALLBACK; /* over already, and its last answer was on the way to the sink */
+    t->http.winner = NULL;
+}
+
+/* May a second attempt run beside the first? Two need a sink that knows which one won, and a body that both can read. */
+static bool can_hedge(const struct bide_transfer *t)
+{
+    const struct http_transfer *http = &t->http;
+    switch (http->options->body.kind) {
+    case BIDE_HTTP_BODY_UNKNOWN:
+        if (!t->main.x.asked || !t->main.x.bodiless)
+            return false;
+        break;
+    case BIDE_HTTP_BODY_STREAM: return false;
+    case BIDE_HTTP_BODY_REPEATABLE:
+    case BIDE_HTTP_BODY_MEMORY:
+    case BIDE_HTTP_BODY_FILE: break;
+    }
+    return http->sink && !http->winner && http->delivered == 0;
+}
+
+/* The timer fired: the wait is over, or a hedge is due. */
+static void wake(struct bide_transfer *t)
+{
+    bool hedge = any_runs(t);
+    t->hedge_due = hedge && !t->http.safety_known;
+    bide_timers_set(&t->multi->timers, &t->timer, PARKED);
+    if (t->hedge_due || (hedge && !can_hedge(t)))
+        return;
+    take(t, bide_call_wake(&t->http.call, bide_now()));
+}
+
+static int64_t timer_of(const struct bide_transfer *t)
+{
+    const struct http_transfer *http = &t->http;
+    bool none = http->over || http->verdict.wake_ns == BIDE_NEVER || (http->winner && http->verdict.what != BIDE_WAIT);
+    return none ? PARKED : http->verdict.wake_ns;
+}
+
+/* Does what the newest verdict asks for. True: the call is finished, and gone. */
+static bool obey(struct bide_transfer *t)
+{
+    t->poked = true; /* what comes up meanwhile is seen to here */
+    if (t->cancel_asked)
+        do_cancel(t);
+    if (t->hedge_due && t->http.safety_known)
+        wake(t);
+    if (t->start_due)
+        start_attempt(t);
+    if (!t->hedge_due)
+        bide_timers_set(&t->multi->timers, &t->timer, timer_of(t));
+    if (t->http.over || t->http.winner)
+        cut_losers(t);
+    bool gone = t->http.over && !winner_at_work(t);
+    if (gone)
+        finish(t);
+    else
+        t->poked = false;
+    return gone;
+}
+
+/* ---- what libcurl says ---- */
+
+static void leg_ended(struct leg *leg, CURLcode code)
+{
+    struct bide_transfer *t = leg->call;
+    const struct bide_http_options *o = t->http.options;
+    detach(leg);
+    http_exchange_end(&leg->x, code, bide_now());
+    poke(&t->http);
+    if (leg->x.judged)
+        return;
+    t->http.refreshed = true;
+    if (!o->refresh(o->context, leg->x.easy))
+        http_exchange_settle(&leg->x, bide_now());
+    else if (http_exchange_again(&leg->x, bide_now()) == CURLE_OK)
+        perform(t, leg);
+}
+
+static void read_messages(struct bide_multi *m)
+{
+    int left;
+    for (CURLMsg *msg; (msg = curl_multi_info_read(m->curl, &left)) != NULL;) {
+        struct leg *leg = NULL;
+        if (msg->msg == CURLMSG_DONE &&
+            curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, (char **)&leg) == CURLE_OK)
+            leg_ended(leg, msg->data.result);
+    }
+}
+
+static void work_off(struct bide_multi *m)
+{
+    for (struct bide_transfer *t; (t = m->poked) != NULL;) {
+        m->poked = t->next_poked;
+        t->poked = false;
+        obey(t);
+    }
+}
+
+static struct bide_transfer *call_of(struct bide_timer *timer)
+{
+    return (struct bide_transfer *)((char *)timer - offsetof(struct bide_transfer, timer));
+}
+
+/* Everything that can be done now. */
+static void settle(struct bide_multi *m)
+{
+    if (m->settling)
+        return; /* called from a callback of ours: the outer one goes on */
+    m->settling = true;
+    read_messages(m);
+    work_off(m);
+    int64_t now_ns = bide_now();
+    for (struct bide_timer *timer; (timer = bide_timers_pop(&m->timers, now_ns)) != NULL;) {
+        struct bide_transfer *t = call_of(timer);
+        bide_timers_set(&m->timers, timer, PARKED); /* there is room: it was just taken out */
+        wake(t);
+        poke(&t->http);
+        work_off(m);
+    }
+    read_messages(m);
+    work_off(m);
+    m->settling = false;
+}
+
+/* ---- the owner's loop ---- */
+
+static int64_t due_of(const struct bide_multi *m)
+{
+    int64_t ours = bide_timers_next(&m->timers);
+    if (ours >= PARKED)
+        ours = BIDE_NEVER;
+    return ours < m->curl_due_ns ? ours : m->curl_due_ns;
+}
+
+static void tell_timer(struct bide_multi *m)
+{
+    int64_t due_ns = due_of(m);
+    if (!m->timer || m->inside || due_ns == m->told_ns)
+        return;
+    m->told_ns = due_ns;
+    m->timer(m->timer_context, due_ns);
+}
+
+static int on_curl_timer(CURLM *curl, long timeout_ms, void *context)
+{
+    struct bide_multi *m = context;
+    (void)curl;
+    m->curl_due_ns = timeout_ms < 0 ? BIDE_NEVER : bide_now() + timeout_ms * BIDE_MS;
+    return 0;
+}
+
+void bide_multi_on_timer(struct bide_multi *multi, void (*timer)(void *context, int64_t due_ns), void *context)
+{
+    multi->timer = timer;
+    multi->timer_context = context;
+    multi->told_ns = BIDE_NEVER;
+    curl_multi_setopt(multi->curl, CURLMOPT_TIMERFUNCTION, timer ? on_curl_timer : NULL);
+    curl_multi_setopt(multi->curl, CURLMOPT_TIMERDATA, multi);
+    tell_timer(multi);
+}
+
+size_t bide_multi_action(struct bide_multi *multi, curl_socket_t fd, int events)
+{
+    int running;
+    multi->told_ns = fd == CURL_SOCKET_TIMEOUT ? BIDE_NEVER : multi->told_ns; /* it fired, so it is not set */
+    if (fd != CURL_SOCKET_TIMEOUT || multi->curl_due_ns <= bide_now()) {
+        multi->inside = true;
+        if (fd == CURL_SOCKET_TIMEOUT)
+            multi->curl_due_ns = BIDE_NEVER; /* libcurl sets it anew */
+        curl_multi_socket_action(multi->curl, fd, events, &running);
+        multi->inside = false;
+    }
+    settle(multi);
+    tell_timer(multi);
+    return multi->running;
+}
+
+/* ---- the loop here ---- */
+
+/* Milliseconds to wait, rounded up: never early, so that no round is in vain. */
+static int pause_ms(const struct bide_multi *m, int64_t until_ns)
+{
+    int64_t due_ns = bide_timers_next(&m->timers), now_ns = bide_now();
+    due_ns = due_ns < until_ns ? due_ns : until_ns;
+    if (due_ns <= now_ns)
+        return 0;
+    int64_t ms = (due_ns - now_ns - 1) / BIDE_MS + 1;
+    return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+size_t bide_multi_poll(struct bide_multi *multi, int64_t until_ns)
+{
+    int running;
+    if (multi->running == 0)
+        return 0;
+    multi->inside = true;
+    curl_multi_poll(multi->curl, NULL, 0, pause_ms(multi, until_ns), NULL);
+    curl_multi_perform(multi->curl, &running);
+    multi->inside = false;
+    settle(multi);
+    return multi->running;
+}
+
+void bide_multi_wakeup(struct bide_multi *multi)
+{
+    curl_multi_wakeup(multi->curl);
+}
+
+size_t bide_multi_drain(struct bide_multi *multi, int64_t until_ns)
+{
+    multi->draining = true;
+    while (bide_multi_poll(multi, until_ns) > 0 && bide_now() < until_ns)
+        continue;
+    size_t left = multi->running;
+    bide_multi_cancel_all(multi);
+    multi->draining = false;
+    return left;
+}
+
+/* ---- calls ---- */
+
+static enum bide_err begin(struct bide_transfer *t, const struct bide_multi_job *job, struct bide_problem *problem)
+{
+    if (job->result)
+        memset(job->result, 0, sizeof *job->result);
+    enum bide_err err = bide_timers_set(&t->multi->timers, &t->timer, PARKED);
+    if (err == BIDE_OK)
+        err = http_transfer_begin(&t->http, job->easy, job->target, job->options, job->result, problem);
+    if (err != BIDE_OK)
+        bide_timers_set(&t->multi->timers, &t->timer, BIDE_NEVER);
+    return err;
+}
+
+static void link_call(struct bide_transfer *t)
+{
+    struct bide_multi *m = t->multi;
+    t->next = m->first;
+    if (t->next)
+        t->next->prev = t;
+    m->first = t;
+    m->running++;
+}
+
+/* The handle becomes ours. If it cannot be, the call ends with libcurl's reason. */
+static void take_handle(struct bide_transfer *t, CURL *easy)
+{
+    t->main = (struct leg){.x = {.transfer = &t->http, .easy = easy}, .call = t};
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t->private_data);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)&t->main);
+    t->http.code = http_exchange_own(&t->main.x);
+    t->http.poke = poke;
+    t->start_due = t->http.verdict.what == BIDE_START;
+    t->cancel_asked = t->http.code != CURLE_OK;
+}
+
+enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi_job *job,
+                               struct bide_transfer **transfer, struct bide_problem *problem)
+{
+    if (transfer)
+        *transfer = NULL;
+    if (multi->draining)
+        return BIDE_ERR_BUSY;
+    struct bide_transfer *t = calloc(1, sizeof *t);
+    if (!t)
+        return BIDE_ERR_NOMEM;
+    t->multi = multi;
+    t->done = job->done;
+    t->context = job->context;
+    enum bide_err err = begin(t, job, problem);
+    if (err != BIDE_OK) {
+        free(t);
+        return err;
+    }
+    link_call(t);
+    take_handle(t, job->easy);
+    if (multi->inside)
+        poke(&t->http); /* libcurl is at work: later */
+    else if (obey(t))
+        t = NULL;
+    if (transfer)
+        *transfer = t;
+    tell_timer(multi);
+    return BIDE_OK;
+}
+
+void bide_multi_cancel(struct bide_multi *multi, struct bide_transfer *transfer)
+{
+    transfer->cancel_asked = true;
+    poke(&transfer->http);
+    if (multi->inside || multi->settling)
+        return;
+    settle(multi);
+    tell_timer(multi);
+}
+
+void bide_multi_cancel_all(struct bide_multi *multi)
+{
+    for (struct bide_transfer *t = multi->first; t; t = t->next) {
+        t->cancel_asked = true;
+        poke(&t->http);
+    }
+    if (!multi->inside)
+        settle(multi);
+    tell_timer(multi);
+}
+
+size_t bide_multi_running(const struct bide_multi *multi)
+{
+    return multi->running;
+}
+
+CURLM *bide_multi_handle(struct bide_multi *multi)
+{
+    return multi->curl;
+}
+
+enum bide_err bide_multi_new(struct bide_multi **multi)
+{
+    *multi = calloc(1, sizeof **multi);
+    if (!*multi)
+        return BIDE_ERR_NOMEM;
+    (*multi)->curl = curl_multi_init();
+    (*multi)->curl_due_ns = BIDE_NEVER;
+    (*multi)->told_ns = BIDE_NEVER;
+    if ((*multi)->curl)
+        return BIDE_OK;
+    free(*multi);
+    *multi = NULL;
+    return BIDE_ERR_NOMEM;
+}
+
+void bide_multi_free(struct bide_multi *multi)
+{
+    if (!multi)
+        return;
+    multi->draining = true; /* a done that starts another call is refused */
+    bide_multi_cancel_all(multi);
+    curl_multi_cleanup(multi->curl);
+    bide_timers_free(&multi->timers);
+    free(multi);
+}

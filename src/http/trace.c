@@ -1,0 +1,109 @@
+/* trace.c - W3C trace context: the traceparent field, read, continued and written.
+ *
+ * Four numbers in lower-case hex, parted by dashes: version, trace id, parent id, flags. Reading is strict, for a trace
+ * that is guessed wrong joins two unrelated ones. Of a version that we do not know only the beginning is read, which
+ * later versions promise to keep, and what we write is version 00 in any case.
+ *
+ * Ids come from bide_seed: different in every thread and after fork, never 0, and drawn without a system call, since
+ * each attempt needs one. They are random but no secrets, as the specification demands of them. */
+#include <bide/entropy.h>
+#include <bide/trace.h>
+
+#include "value.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define LENGTH     (BIDE_TRACE_TEXT_SIZE - 1)
+#define FLAGS      (BIDE_TRACE_SAMPLED | BIDE_TRACE_RANDOM)
+#define NO_VERSION 0xffu /* 3.2.2.1: forbidden */
+
+static int digit_of(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Reads so many hex digits, at most 16. */
+static bool take_hex(const char **at, int digits, uint64_t *number)
+{
+    *number = 0;
+    for (; digits > 0; digits--, (*at)++) {
+        int digit = digit_of(**at);
+        if (digit < 0)
+            return false;
+        *number = *number << 4 | (uint64_t)digit;
+    }
+    return true;
+}
+
+static bool take_dash(const char **at)
+{
+    return *(*at)++ == '-';
+}
+
+/* 3.2.2.1 and 4.3: version 00 has nothing behind the flags; in later ones a dash parts them from what follows. */
+static bool ends_well(struct bide_text value, uint64_t version)
+{
+    if (version == NO_VERSION)
+        return false;
+    return value.length == LENGTH || (version > 0 && value.at[LENGTH] == '-');
+}
+
+static bool read(struct bide_text value, struct bide_trace *trace)
+{
+    const char *at = value.at;
+    uint64_t version, flags;
+    if (value.length < LENGTH)
+        return false;
+    if (!take_hex(&at, 2, &version) || !take_dash(&at) || !ends_well(value, version))
+        return false;
+    if (!take_hex(&at, 16, &trace->trace_hi) || !take_hex(&at, 16, &trace->trace_lo) || !take_dash(&at))
+        return false;
+    if (!take_hex(&at, 16, &trace->parent) || !take_dash(&at) || !take_hex(&at, 2, &flags))
+        return false;
+    trace->flags = (uint8_t)(flags & FLAGS);
+    return true;
+}
+
+/* 3.2.2.3 and 3.2.2.4: ids of all zeros are none. */
+static bool is_whole(const struct bide_trace *trace)
+{
+    return (trace->trace_hi | trace->trace_lo) != 0 && trace->parent != 0;
+}
+
+bool bide_trace_parse(struct bide_text value, struct bide_trace *trace)
+{
+    bool good = read(http_trim(value), trace) && is_whole(trace);
+    if (!good)
+        *trace = (struct bide_trace){0};
+    return good;
+}
+
+struct bide_trace bide_trace_new(void)
+{
+    return (struct bide_trace){
+        .trace_hi = bide_seed(),
+        .trace_lo = bide_seed(),
+        .parent = bide_seed(),
+        .flags = BIDE_TRACE_RANDOM,
+    };
+}
+
+struct bide_trace bide_trace_child(const struct bide_trace *trace)
+{
+    struct bide_trace child = *trace;
+    if ((child.trace_hi | child.trace_lo) == 0)
+        return (struct bide_trace){0};
+    child.parent = bide_seed();
+    return child;
+}
+
+void bide_trace_format(char text[BIDE_TRACE_TEXT_SIZE], const struct bide_trace *trace)
+{
+    text[0] = '\0';
+    if (is_whole(trace))
+        snprintf(text, BIDE_TRACE_TEXT_SIZE, "00-%016" PRIx64 "%016" PRIx64 "-%016" PRIx64 "-%02x", trace->trace_hi,
+                 trace->trace_lo, trace->parent, trace->flags & FLAGS);
+}

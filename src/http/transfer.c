@@ -1,0 +1,209 @@
+/* transfer.c - one logical call over HTTP: how it begins, what is told of it, how it ends.
+ *
+ * The sink gets one answer, once. While an attempt may still be followed by another, its body is not given away: it is
+ * kept (up to a limit), and given when the engine gives up during the wait. */
+#include "transfer.h"
+
+#include "exchange.h"
+#include "origin.h"
+
+#include <bide/clock.h>
+#include <bide/entropy.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUFFER_LEAST 64u
+
+/* ---- buffers ---- */
+
+bool http_buffer_add(struct http_buffer *buffer, const void *at, size_t length)
+{
+    if (length > buffer->room - buffer->length) {
+        size_t room = buffer->room > 0 ? buffer->room : BUFFER_LEAST;
+        while (room - buffer->length < length)
+            room *= 2;
+        char *grown = realloc(buffer->at, room);
+        if (!grown)
+            return false;
+        buffer->at = grown;
+        buffer->room = room;
+    }
+    memcpy(buffer->at + buffer->length, at, length);
+    buffer->length += length;
+    return true;
+}
+
+void http_buffer_free(struct http_buffer *buffer)
+{
+    free(buffer->at);
+    *buffer = (struct http_buffer){0};
+}
+
+/* ---- begin ---- */
+
+static struct bide_policy service;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_policy(void)
+{
+    bide_policy_init(&service, BIDE_PRESET_SERVICE);
+}
+
+static const struct bide_policy *policy_of(const struct bide_http_options *o)
+{
+    if (!o->policy)
+        pthread_once(&once, make_policy);
+    return o->policy ? o->policy : &service;
+}
+
+/* Unknown yet: the engine may take it for safe, because it is told better before a byte leaves. */
+static enum bide_safety safety_of(const struct bide_http_options *o)
+{
+    if (o->inject & BIDE_HTTP_INJECT_KEY)
+        return BIDE_KEYED;
+    return o->safety == BIDE_HTTP_BY_METHOD ? BIDE_SAFE : (enum bide_safety)(o->safety - BIDE_HTTP_UNSAFE);
+}
+
+static struct bide_request request_of(const struct bide_http_options *o, int64_t now_ns)
+{
+    struct bide_request r = {.safety = safety_of(o),
+                             .lane = bide_lane(),
+                             .seed = o->seed != 0 ? o->seed : bide_seed(),
+                             .deadline_ns = o->deadline_ns,
+                             .retry_key = o->retry_key};
+    if (o->inbound)
+        bide_layer_apply(o->inbound, &r, now_ns);
+    return r;
+}
+
+static enum bide_err choose_names(struct http_transfer *t)
+{
+    const struct bide_http_options *o = t->options;
+    if (o->inject & BIDE_HTTP_INJECT_TRACE) {
+        struct bide_text inbound = {o->traceparent, o->traceparent ? strlen(o->traceparent) : 0};
+        if (!bide_trace_parse(inbound, &t->trace))
+            t->trace = bide_trace_new();
+    }
+    return o->inject & BIDE_HTTP_INJECT_KEY && !o->key ? bide_key_make(t->key) : BIDE_OK;
+}
+
+enum bide_err http_transfer_begin(struct http_transfer *t, CURL *easy, struct bide_target *target,
+                                  const struct bide_http_options *options, struct bide_http_result *result,
+                                  struct bide_problem *problem)
+{
+    static const struct bide_http_options plain = {.struct_size = sizeof plain};
+    const struct bide_http_options *o = options ? options : &plain;
+    enum bide_err err = options ? bide_http_options_check(options, problem) : BIDE_OK;
+    if (err != BIDE_OK)
+        return err;
+    int64_t now_ns = bide_now();
+    *t = (struct http_transfer){.options = o, .result = result, .begin_ns = now_ns};
+    t->sink = o->write || o->write_data;
+    t->safety_known = o->safety != BIDE_HTTP_BY_METHOD || o->inject & BIDE_HTTP_INJECT_KEY;
+    err = choose_names(t);
+    if (err != BIDE_OK)
+        return err;
+    struct bide_request request = request_of(o, now_ns);
+    struct bide_target *known = target ? target : http_target_of(o->targets, easy, now_ns);
+    http_transfer_obey(t, bide_call_begin(&t->call, policy_of(o), known, &request, now_ns), NULL, now_ns);
+    return BIDE_OK;
+}
+
+/* ---- what is told ---- */
+
+void http_transfer_obey(struct http_transfer *t, struct bide_verdict verdict, const struct bide_outcome *outcome,
+                        int64_t now_ns)
+{
+    t->verdict = verdict;
+    if (verdict.what == BIDE_DONE || verdict.what == BIDE_GIVE_UP)
+        t->over = true;
+    if (t->options->event)
+        t->options->event(t->options->context, &(struct bide_event){&t->verdict, outcome, now_ns});
+    if (t->poke)
+        t->poke(t);
+}
+
+void http_transfer_record(struct http_transfer *t, const struct http_exchange *x, const struct bide_outcome *outcome,
+                          int64_t now_ns)
+{
+    t->status = x->status;
+    if (t->result && x->start.attempt <= BIDE_HTTP_ATTEMPTS_TOLD) {
+        struct bide_http_attempt *a = &t->result->attempt[x->start.attempt - 1];
+        a->status = x->status;
+        a->kind = outcome->kind;
+        a->reach = outcome->reach;
+        a->hint = outcome->hint;
+        a->time_ns = now_ns - x->start_ns;
+        a->replay_stopped = x->replayed;
+    }
+    t->ended_ns = now_ns;
+    t->fresh = t->fresh || outcome->flags & BIDE_FLAG_FRESH;
+}
+
+/* ---- the sink ---- */
+
+bool http_deliver(struct http_transfer *t, const char *at, size_t length)
+{
+    const struct bide_http_options *o = t->options;
+    t->delivered += length;
+    if (!o->write)
+        return fwrite(at, 1, length, o->write_data) == length;
+    char *bytes = (char *)(uintptr_t)at; /* libcurl's type has no const; a sink does not write there */
+    return o->write(bytes, 1, length, o->write_data) == length;
+}
+
+/* ---- the end ---- */
+
+/* The engine gave up during the wait, or could not start what it had planned: the failure before it is the last one. */
+static void deliver_kept(struct http_transfer *t)
+{
+    struct http_exchange *x = t->keeper;
+    if (!x || x->status == 0)
+        return;
+    const struct bide_http_options *o = t->options;
+    if (o->header && x->head.length > 0)
+        o->header(x->head.at, 1, x->head.length, o->header_data);
+    t->dropped = t->dropped || x->cut || t->delivered > 0;
+    if (!t->dropped && x->body.length > 0 && !http_deliver(t, x->body.at, x->body.length))
+        t->code = CURLE_WRITE_ERROR;
+}
+
+/* What libcurl would have returned. */
+static CURLcode code_of(const struct http_transfer *t)
+{
+    if (t->verdict.what == BIDE_DONE)
+        return CURLE_OK;
+    if (t->verdict.why == BIDE_WHY_CANCELLED && t->code == CURLE_OK)
+        return CURLE_ABORTED_BY_CALLBACK;
+    if (t->call.attempt == 0 || t->verdict.why == BIDE_WHY_KEY_REQUIRED) {
+        bool late = t->verdict.why == BIDE_WHY_DEADLINE || t->verdict.why == BIDE_WHY_DEADLINE_NEAR;
+        return late ? CURLE_OPERATION_TIMEDOUT : CURLE_ABORTED_BY_CALLBACK;
+    }
+    if (t->code == CURLE_OK && t->delivered > 0 && t->dropped)
+        return CURLE_PARTIAL_FILE; /* the sink has part of another answer */
+    return t->code;
+}
+
+CURLcode http_transfer_finish(struct http_transfer *t, int64_t now_ns)
+{
+    if (t->verdict.what == BIDE_GIVE_UP)
+        deliver_kept(t);
+    CURLcode code = code_of(t);
+    struct bide_http_result *r = t->result;
+    if (r) {
+        r->verdict = t->verdict;
+        r->attempts = t->call.attempt;
+        r->refreshed = t->refreshed;
+        r->status = t->status;
+        r->total_ns = now_ns - t->begin_ns;
+        r->body_dropped = t->dropped;
+        r->resumed = t->resumed;
+        memcpy(r->key, t->key, sizeof r->key);
+    }
+    free(t->resume);
+    t->resume = NULL;
+    return code;
+}

@@ -1,0 +1,84 @@
+/* transfer.h - one logical call over HTTP, and the attempts it is made of.
+ *
+ *     transfer    the call: the engine's state, the newest verdict, what was kept of the last failure
+ *     exchange    one attempt on one easy handle: libcurl's callbacks gather evidence in it and judge it
+ *
+ * Two drivers stand on this: http.c makes one attempt after the other, multi.c many at once. Both obey
+ * transfer->verdict and decide nothing. An attempt is judged as early as it can be, inside libcurl's callbacks:
+ *
+ *     end of the head     a failure is judged here, and its body then kept, dropped or passed on;
+ *                         a success is passed on, unless somebody wants to see its body first
+ *     first body byte     what libcurl might have answered by itself (redirects, 401, 407, 417)
+ *     end of the body     what was held back: problem details, bodies for the classify hook
+ *     end of transfer     everything else: successes, and failures without an answer */
+#ifndef HTTP_TRANSFER_H
+#define HTTP_TRANSFER_H
+
+#include <bide/http.h>
+
+struct http_exchange;
+
+/* Bytes that grow. Zeroed: empty. */
+struct http_buffer {
+    char *at;
+    size_t length;
+    size_t room;
+};
+
+bool http_buffer_add(struct http_buffer *buffer, const void *at, size_t length); /* false: no memory */
+void http_buffer_free(struct http_buffer *buffer);
+
+/* What to ask for when a broken body is resumed. */
+struct http_resume {
+    uint64_t total;   /* length of the whole, 0: unknown */
+    char validator[]; /* an entity tag or a date, for If-Range */
+};
+
+struct http_transfer {
+    struct bide_call call;
+    struct bide_verdict verdict; /* the newest: to be obeyed */
+    const struct bide_http_options *options;
+    struct bide_http_result *result;      /* NULL: not wanted */
+    const struct http_exchange *winner;   /* its answer goes to the sink; what others do is lost */
+    struct http_exchange *keeper;         /* holds the answer that is the last one if no attempt follows */
+    struct http_resume *resume;           /* NULL: from the start */
+    void (*poke)(struct http_transfer *); /* there is a new verdict, or the safety is known. NULL: nobody asks */
+    struct bide_trace trace;
+    int64_t begin_ns;
+    int64_t ended_ns;      /* when the last attempt was judged: the delay before the next counts from here */
+    int64_t body_mtime_ns; /* a file's, before it was first sent */
+    uint64_t delivered;    /* bytes that the sink has */
+    CURLcode code;         /* of the last attempt */
+    int status;            /* of the last answer */
+    char key[BIDE_KEY_TEXT_SIZE];
+    bool sink;         /* the options have one */
+    bool safety_known; /* told, or learned from the method */
+    bool fresh;        /* the next attempt wants a new connection */
+    bool refreshed;
+    bool resumed;
+    bool dropped; /* the last answer's body is gone */
+    bool over;
+};
+
+/* Begins the call: options and target found, the engine asked. The first verdict is in t->verdict. BIDE_ERR_INVALID: see the
+ * problem; nothing was begun. */
+enum bide_err http_transfer_begin(struct http_transfer *t, CURL *easy, struct bide_target *target,
+                                  const struct bide_http_options *options, struct bide_http_result *result,
+                                  struct bide_problem *problem);
+
+/* A verdict came from the engine: keeps it, tells the listener. outcome: what led to it, or NULL. */
+void http_transfer_obey(struct http_transfer *t, struct bide_verdict verdict, const struct bide_outcome *outcome,
+                        int64_t now_ns);
+
+/* An attempt was judged: keeps its record. */
+void http_transfer_record(struct http_transfer *t, const struct http_exchange *x, const struct bide_outcome *outcome,
+                          int64_t now_ns);
+
+/* The call is over: delivers what was kept for this case, fills the result, frees what the transfer holds. Returns what
+ * bide_curl_perform returns. */
+CURLcode http_transfer_finish(struct http_transfer *t, int64_t now_ns);
+
+/* Gives bytes of a body to the sink. False: the sink did not take them. */
+bool http_deliver(struct http_transfer *t, const char *at, size_t length);
+
+#endif

@@ -1,0 +1,46 @@
+/* value.h - field values of HTTP: without the blanks around them, and compared without case.
+ *
+ * The core has its own reader of texts, but its symbols are hidden in libbide: what is needed here is inline. */
+#ifndef HTTP_VALUE_H
+#define HTTP_VALUE_H
+
+#include <bide/hint.h>
+
+static inline bool http_is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* The text without the blanks around it (OWS of RFC 9110 5.6.3). An absent text is as an empty one, never NULL. */
+static inline struct bide_text http_trim(struct bide_text text)
+{
+    if (text.at == NULL)
+        return (struct bide_text){"", 0};
+    for (; text.length > 0 && http_is_blank(text.at[0]); text.length--)
+        text.at++;
+    while (text.length > 0 && http_is_blank(text.at[text.length - 1]))
+        text.length--;
+    return text;
+}
+
+/* Without libc's tolower: that one asks the locale. */
+static inline char http_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* How long the word is, if the text begins with it in any case; else 0. The word is written in lower case. */
+static inline size_t http_begins(struct bide_text text, const char *word)
+{
+    size_t i = 0;
+    while (word[i] != '\0' && i < text.length && http_lower(text.at[i]) == word[i])
+        i++;
+    return word[i] == '\0' ? i : 0;
+}
+
+static inline struct bide_text http_from(struct bide_text text, size_t offset)
+{
+    return (struct bide_text){text.at + offset, text.length - offset};
+}
+
+#endif
