@@ -13,7 +13,7 @@ export CMAKE_GENERATOR ?= $(if $(shell command -v ninja),Ninja,Unix Makefiles)
 .NOTPARALLEL:
 MAKEFLAGS += --no-print-directory
 
-all: build-release       ## build the libraries and the tests, in build/
+all: build-release       ## build libraries, programs and tests, in build/
 
 setup:                   ## install missing packages, or say which
 	@tools/setup
@@ -35,7 +35,7 @@ coverage: setup          ## line and branch coverage of src/core; fails below 10
 bench: build-release     ## print the table of costs, write build/bench.json
 	bench/run build
 
-install:                 ## into $(DESTDIR)$(PREFIX); needs only a C compiler and cmake
+install:                 ## into $(DESTDIR)$(PREFIX); needs a C compiler, cmake, libcurl, jansson
 	@tools/setup build
 	@cmake -S . -B build/install > /dev/null
 	@cmake --build build/install

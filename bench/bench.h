@@ -2,11 +2,15 @@
  *
  * A benchmark is one program. Without arguments it measures, and prints one line for each figure:
  *
- *     key value unit aim             the aim is the most it should be; "-": none
+ *     key value unit aim             the aim is the most it should be; ">30000": the least; "-": none
  *     key @one-other unit aim        to be counted from outside
+ *     key @one/other unit aim        likewise
  *
- * The second form makes bench/run start `program one n` and `program other n` under callgrind; the value is the
- * difference divided by n. What both have in common, start-up and loop, is not in it. */
+ * A value with @ makes bench/run start `program one n` and `program other n` under callgrind and count instructions.
+ *     one-other    their difference, divided by n. What both have in common, start-up and loop, is not in it.
+ *     one/other    their ratio, each without its start-up, which is what it takes for n = 0.
+ * n is 10000, or what is said after a colon: @one/other:500. Child processes are not counted, so a part may start a
+ * server. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -48,6 +52,7 @@ static inline double bench_ns(bench_body *body, void *context, uint32_t n)
     return best;
 }
 
+/* aim: the most it should be, or BENCH_NO_AIM. */
 static inline void bench_figure(const char *key, double value, const char *unit, double aim)
 {
     printf("%s %.2f %s ", key, value, unit);
@@ -57,10 +62,22 @@ static inline void bench_figure(const char *key, double value, const char *unit,
         printf("%.2f\n", aim);
 }
 
+/* least: what it should be at least. */
+static inline void bench_figure_least(const char *key, double value, const char *unit, double least)
+{
+    printf("%s %.2f %s >%.2f\n", key, value, unit, least);
+}
+
 /* difference: "one-other", the names of two parts. */
 static inline void bench_instructions(const char *key, const char *difference, double aim)
 {
     printf("%s @%s instructions %.2f\n", key, difference, aim);
+}
+
+/* ratio: "one/other" or "one/other:n". */
+static inline void bench_instruction_ratio(const char *key, const char *ratio, double aim)
+{
+    printf("%s @%s ratio %.2f\n", key, ratio, aim);
 }
 
 /* A counting run: `program name n`. Returns the exit status of the program. */

@@ -10,7 +10,7 @@
  * be spelled with a hyphen or in camel case (retry-after, retryAfter); where spellings differ, the longest wait counts.
  * A member of the wrong type or out of range is as absent; unknown members are skipped; the body's status is only told,
  * the real one wins. Waits saturate. A body that is no JSON object is as absent, and so is one that is longer than
- * BIDE_DETAILS_MAX, deeper than BIDE_DETAILS_DEPTH, names a member twice or has a number beyond 1e308. */
+ * BIDE_DETAILS_MAX, deeper than BIDE_DETAILS_DEPTH, or names one of these members twice. Reading needs no memory. */
 #ifndef BIDE_DETAILS_H
 #define BIDE_DETAILS_H
 

@@ -17,6 +17,7 @@
  *                                             anything is injected
  *     NOPROGRESS, XFERINFOFUNCTION, -DATA     if it can be cancelled       progress, progress_data
  *     POSTFIELDS..., READFUNCTION, SEEK...    if the options have a body   body
+ *     PRIVATE                                 in a multi                   as it was
  *     FRESH_CONNECT                           after 408, 421, 425          0 afterwards
  *
  * Without a sink, the body goes where the handle's own write function leads. bide then judges a failure at the end of
@@ -111,7 +112,9 @@ struct bide_http_options {
     uint64_t seed;                    /* 0: drawn */
     uint64_t retry_key;               /* see request.h */
     const struct bide_layer *inbound; /* what the request being served said, if there is one */
-    const struct bide_cancel *cancel; /* ends waits at once, attempts within a second; NULL: cannot be cancelled */
+    const struct bide_cancel
+        *cancel; /* ends waits at once, attempts within a second; NULL: cannot be cancelled. Not for
+                                         a multi: bide_multi_cancel */
 
     /* Where the response goes. write NULL and write_data not: a FILE *, as with libcurl. Both NULL: no sink. */
     curl_write_callback write;
@@ -175,7 +178,7 @@ struct bide_http_result {
     struct bide_verdict verdict; /* the last one: DONE, or GIVE_UP and why */
     uint32_t attempts;           /* made in all; the first BIDE_HTTP_ATTEMPTS_TOLD are described */
     uint32_t refreshed;          /* 1: an attempt was made once more after a 401 */
-    long status;                 /* of the last answer; 0: none */
+    long status;                 /* of the last attempt; 0: it had no answer */
     int64_t total_ns;
     bool body_dropped; /* the last answer's body did not reach the sink: it was longer than BIDE_HTTP_KEEP_MAX or cut
                            when a wait was given up, or would have followed part of another */

@@ -2,7 +2,7 @@
  *
  *     struct bide_multi *multi;
  *     bide_multi_new(&multi);
- *     bide_multi_start(multi, &(struct bide_multi_job){.easy = h, .done = done}, NULL);    as often as you like
+ *     bide_multi_start(multi, &(struct bide_multi_job){.easy = h, .done = done}, NULL, NULL);
  *     while (bide_multi_poll(multi, BIDE_NEVER) > 0)
  *         ;
  *     bide_multi_free(multi);
@@ -55,7 +55,7 @@ BIDE_API CURLM *bide_multi_handle(struct bide_multi *multi);
 
 /* Begins a call. transfer may be NULL. A call that is refused at once (an open breaker, a deadline that has passed) is
  * done before this returns, with *transfer NULL. BIDE_ERR_INVALID: the options are wrong, see the problem (may be NULL);
- * BIDE_ERR_BUSY: draining; BIDE_ERR_NOMEM: no memory. A handle that is in use elsewhere ends with CURLE_FAILED_INIT. */
+ * BIDE_ERR_BUSY: draining; BIDE_ERR_NOMEM: no memory. A handle must not be in use: neither here nor elsewhere. */
 BIDE_API enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi_job *job,
                                         struct bide_transfer **transfer, struct bide_problem *problem);
 

@@ -106,7 +106,7 @@ bool http_body_rewind(struct http_exchange *x)
     const struct bide_http_body *b = &x->transfer->options->body;
     if (b->kind == BIDE_HTTP_BODY_STREAM && x->read_bytes > 0)
         return on_seek(x, 0, SEEK_SET) == CURL_SEEKFUNC_OK;
-    if (b->kind == BIDE_HTTP_BODY_FILE && x->read_bytes > 0 && mtime_of(b->fd) != x->transfer->body_mtime_ns)
+    if (b->kind == BIDE_HTTP_BODY_FILE && mtime_of(b->fd) != x->transfer->body_mtime_ns)
         return false;
     x->read_bytes = 0;
     return true;
@@ -122,10 +122,10 @@ bool http_body_spent(const struct http_exchange *x)
 {
     const struct bide_http_body *b = &x->transfer->options->body;
     switch (b->kind) {
-    case BIDE_HTTP_BODY_UNKNOWN: return x->asked && (!x->bodiless || uploaded(x));
+    case BIDE_HTTP_BODY_UNKNOWN: return x->legs > 0 && (!x->bodiless || uploaded(x));
     case BIDE_HTTP_BODY_REPEATABLE:
     case BIDE_HTTP_BODY_MEMORY: return false;
-    case BIDE_HTTP_BODY_FILE: return x->read_bytes > 0 && mtime_of(b->fd) != x->transfer->body_mtime_ns;
+    case BIDE_HTTP_BODY_FILE: return mtime_of(b->fd) != x->transfer->body_mtime_ns;
     case BIDE_HTTP_BODY_STREAM: return x->read_bytes > 0 && b->seek == NULL;
     }
     return true;

@@ -1,15 +1,12 @@
 /* details.c - problem details (RFC 9457): a body of JSON, read for what a retry cares for, and written.
  *
- * The body comes from a server that is in trouble, or from whoever answers in its name, so every way in which it could
- * be large is bounded first: its length, and its depth, because the parser recurses. A number is read as a double, also
- * one without a fraction: then an account number of thirty digits somewhere in the body does not spoil the rest.
- *
- * Known weaknesses: the parser may need 160 times a body's length (10 MB) for a moment. A number beyond the doubles
- * (1e309) makes the whole body absent, for the parser stops there. Waits of more than 97 days are as exact as a double
- * is: to a microsecond in the worst case. */
+ * The body comes from a server that is in trouble, or from whoever answers in its name. So it is read where it lies, by
+ * a reader that needs no memory (json.h), and what it says counts only when all of it was well formed: half a body may
+ * have lost the member that mattered. A body is written by jansson, which knows what must be escaped. */
 #include <bide/details.h>
 
 #include "core/saturate.h"
+#include "json.h"
 #include "value.h"
 
 #include <jansson.h>
@@ -28,47 +25,7 @@ bool bide_details_media_type(struct bide_text value)
 
 /* ---- reading ---- */
 
-/* Looks only at strings and brackets. A text that misleads it is no JSON up to that point, so the parser, which reads
- * from the left as well, gets no further. */
-static bool is_shallow(struct bide_text body)
-{
-    unsigned depth = 0;
-    bool quoted = false;
-    for (size_t i = 0; i < body.length; i++) {
-        char c = body.at[i];
-        if (quoted && c == '\\')
-            i++;
-        else if (c == '"')
-            quoted = !quoted;
-        else if (!quoted && (c == '{' || c == '['))
-            depth++;
-        else if (!quoted && (c == '}' || c == ']') && depth > 0)
-            depth--;
-        if (depth > BIDE_DETAILS_DEPTH)
-            return false;
-    }
-    return true;
-}
-
-static json_t *load_once(struct bide_text body)
-{
-    return json_loadb(body.at, body.length, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL, NULL);
-}
-
-/* Twice, for jansson 2.14 has a flaw: a token whose buffer could not grow loses a character without a word, and a wait
- * of 1000 s might become one of 100 s. Only if memory came back at once, but then nothing else would tell. */
-static json_t *load(struct bide_text body)
-{
-    if (body.at == NULL || body.length > BIDE_DETAILS_MAX || !is_shallow(body))
-        return NULL;
-    json_t *json = load_once(body), *again = json_is_object(json) ? load_once(body) : NULL;
-    bool sure = json_equal(json, again) != 0;
-    json_decref(again);
-    if (sure)
-        return json;
-    json_decref(json);
-    return NULL;
-}
+_Static_assert(BIDE_DETAILS_DEPTH == HTTP_JSON_DEPTH, "what is documented must be what is done");
 
 static bool has_controls(const char *text, size_t length)
 {
@@ -79,59 +36,85 @@ static bool has_controls(const char *text, size_t length)
 }
 
 /* A URI has no control characters; who logs this one must not be made to log a line of the server's. */
-static void read_type(char type[BIDE_DETAILS_TYPE_MAX], const json_t *member)
+static void read_type(struct bide_text value, struct bide_details *details)
 {
-    size_t length = json_string_length(member); /* 0 if it is no string */
-    if (length > 0 && length < BIDE_DETAILS_TYPE_MAX && !has_controls(json_string_value(member), length))
-        memcpy(type, json_string_value(member), length + 1);
+    size_t length;
+    bool good = http_json_string(value, details->type, sizeof details->type, &length);
+    if (!good || has_controls(details->type, length))
+        memset(details->type, 0, sizeof details->type);
 }
 
-static int read_status(const json_t *member)
+static void read_status(struct bide_text value, struct bide_details *details)
 {
-    double number = json_real_value(member); /* 0 if it is no number */
-    bool good = number >= 100 && number <= 999 && number == (double)(int)number;
-    return good ? (int)number : 0;
+    int64_t number;
+    bool exact;
+    if (http_json_scaled(value, 0, &number, &exact) && exact && number >= 100 && number <= 999)
+        details->status = (int)number;
 }
 
-/* The least number of nanoseconds that is not less when written in seconds and read as a double: rounded up, but not
- * for the error of the double itself. 2.1 s are 2100000000 ns and not one more. */
-static int64_t nanoseconds(double seconds)
+static void read_retry(struct bide_text value, struct bide_details *details)
 {
-    if (seconds >= (double)(BIDE_NEVER / BIDE_S))
-        return BIDE_NEVER;
-    int64_t whole = (int64_t)seconds;
-    int64_t ns = whole * BIDE_S + (int64_t)((seconds - (double)whole) * (double)BIDE_S + 0.5);
-    return ns + ((double)ns / (double)BIDE_S < seconds);
+    if (value.at[0] == 'f')
+        details->hint = bide_hint_merge(details->hint, (struct bide_hint){BIDE_HINT_STOP, 0});
 }
 
-static struct bide_hint read_wait(const json_t *member)
+static void read_wait(struct bide_text value, struct bide_details *details)
 {
-    double seconds = json_real_value(member);
-    if (!json_is_real(member) || !(seconds >= 0))
-        return (struct bide_hint){BIDE_HINT_NONE, 0};
-    return (struct bide_hint){BIDE_HINT_WAIT, nanoseconds(seconds)};
+    struct bide_hint wait = {BIDE_HINT_WAIT, 0};
+    bool exact; /* rounded up to nanoseconds */
+    if (http_json_scaled(value, 9, &wait.wait_ns, &exact))
+        details->hint = bide_hint_merge(details->hint, wait);
 }
 
-static struct bide_hint read_hint(const json_t *json)
+static const struct {
+    const char *name;
+    void (*read)(struct bide_text value, struct bide_details *details);
+} members[] = {
+    {"type", read_type},        {"status", read_status},    {"retry", read_retry},
+    {"retry_after", read_wait}, {"retry-after", read_wait}, {"retryAfter", read_wait},
+};
+
+#define MEMBERS   (sizeof members / sizeof *members)
+#define NAME_SIZE 12u /* of the longest, with its NUL */
+
+/* Which of the members this is; MEMBERS if none. Names are compared by what they say: an escape may spell them too. */
+static size_t find_member(struct bide_text quoted)
 {
-    static const char *const spellings[] = {"retry_after", "retry-after", "retryAfter"};
-    struct bide_hint hint = {json_is_false(json_object_get(json, "retry")) ? BIDE_HINT_STOP : BIDE_HINT_NONE, 0};
-    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
-        hint = bide_hint_merge(hint, read_wait(json_object_get(json, spellings[i])));
-    return hint;
+    char name[NAME_SIZE];
+    size_t length, i = 0;
+    if (!http_json_string(quoted, name, sizeof name, &length))
+        return MEMBERS;
+    while (i < MEMBERS && (strlen(members[i].name) != length || memcmp(members[i].name, name, length) != 0))
+        i++;
+    return i;
+}
+
+/* Two answers to one question are none. *seen has a bit for each member. */
+static bool read_member(const struct http_json_member *member, uint32_t *seen, struct bide_details *details)
+{
+    size_t i = find_member(member->name);
+    if (i == MEMBERS)
+        return true;
+    if (*seen & 1u << i)
+        return false;
+    *seen |= 1u << i;
+    members[i].read(member->value, details);
+    return true;
 }
 
 bool bide_details_parse(struct bide_text body, struct bide_details *details)
 {
-    json_t *json = load(body);
+    struct http_json json = http_json_open(body.length <= BIDE_DETAILS_MAX ? body : (struct bide_text){NULL, 0});
+    struct http_json_member member;
+    uint32_t seen = 0;
+    bool once = true;
     *details = (struct bide_details){0};
-    if (json == NULL)
-        return false;
-    read_type(details->type, json_object_get(json, "type"));
-    details->status = read_status(json_object_get(json, "status"));
-    details->hint = read_hint(json);
-    json_decref(json);
-    return true;
+    while (once && http_json_next(&json, &member))
+        once = read_member(&member, &seen, details);
+    if (once && http_json_is_whole(&json))
+        return true;
+    *details = (struct bide_details){0};
+    return false;
 }
 
 const struct bide_details_rule *bide_details_find(const struct bide_details *details,

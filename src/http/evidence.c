@@ -159,17 +159,17 @@ static bool sink_has_some(const struct http_exchange *x)
 
 static enum bide_reach reach_of(struct http_exchange *x)
 {
-    if (!x->asked || (!x->replayed && info(x->easy, CURLINFO_REQUEST_SIZE) <= x->request_size))
+    if (x->legs == 0 || (!x->replayed && info(x->easy, CURLINFO_REQUEST_SIZE) <= x->request_size))
         return BIDE_REACH_NEVER_SENT;
-    if (sink_has_some(x) && !x->transfer->options->rewind && !http_resume_possible(x))
+    if (sink_has_some(x) && !http_resume_possible(x) && !x->transfer->options->rewind)
         return BIDE_REACH_BODY_DELIVERED;
-    return x->replayed && !x->reused ? BIDE_REACH_REFUSED : BIDE_REACH_MAYBE_RAN;
+    return x->refused ? BIDE_REACH_REFUSED : BIDE_REACH_MAYBE_RAN;
 }
 
 /* A proxy's answer to CONNECT: the request itself was not sent. */
 static void heed_proxy(const struct http_exchange *x, struct bide_outcome *outcome)
 {
-    long status = x->asked ? 0 : info(x->easy, CURLINFO_HTTP_CONNECTCODE);
+    long status = x->legs > 0 ? 0 : info(x->easy, CURLINFO_HTTP_CONNECTCODE);
     if (status >= 400)
         outcome->kind = bide_classify_http((int)status, NULL).kind;
 }

@@ -2,8 +2,8 @@
  *
  * Three callbacks see everything. PREREQ comes each time libcurl is about to send a request, and is the guard against
  * its silent replay: libcurl sends a request again by itself, a POST included, when a reused connection dies before a
- * byte of the answer. Then, and only then, it asks a second time without having received a header in between. HEADER
- * sees the answer's head line by line; its end is where failures are judged. WRITE sees the body, and what becomes of it
+ * byte of the answer, or when a stream was refused. Then, and only then, it asks a second time although no answer asked
+ * for another leg: no redirect, no challenge. (Header bytes alone prove nothing: a new tunnel brings some.) HEADER sees the answer's head line by line; its end is where failures are judged. WRITE sees the body, and what becomes of it
  * depends on the judgement (enum http_mode). It is set only if the options have a sink. */
 #include "exchange.h"
 
@@ -23,6 +23,8 @@ static void judge(struct http_exchange *x, const struct bide_outcome *outcome, i
     struct bide_outcome o = *outcome; /* the hook or the listener may look at what we hold */
     x->judged = true;
     x->outcome = o;
+    if (t->over)
+        return; /* another attempt won in the same moment */
     http_transfer_record(t, x, &o, now_ns);
     http_transfer_obey(t, bide_call_outcome(&t->call, x->start.attempt, &o, now_ns), &o, now_ns);
 }
@@ -114,17 +116,23 @@ static bool follow(struct http_exchange *x, int64_t now_ns)
 static bool judge_and_follow(struct http_exchange *x, const struct bide_outcome *outcome)
 {
     int64_t now_ns = bide_now();
+    x->answered = true;
     judge(x, outcome, now_ns);
     return follow(x, now_ns);
 }
 
 /* ---- the head ---- */
 
-/* What libcurl may answer by itself, with another request: redirects, authentication, Expect. Judged when a byte of the
- * body arrives, which it does not if libcurl goes on. */
+/* What libcurl may answer by itself, with another leg: redirects, authentication, Expect. Judged when a byte of the body
+ * arrives, which it does not if libcurl goes on. A 407 to CONNECT is about the tunnel. */
 static bool libcurl_may_answer(const struct http_exchange *x)
 {
-    return x->status < 400 ? x->status >= 300 : x->status == 401 || x->status == 407 || x->status == 417;
+    if (x->status < 400)
+        return x->status >= 300;
+    long tunnel = 0;
+    if (x->status == 407)
+        curl_easy_getinfo(x->easy, CURLINFO_HTTP_CONNECTCODE, &tunnel);
+    return x->status == 401 || x->status == 417 || (x->status == 407 && tunnel != 407);
 }
 
 static bool may_refresh(const struct http_exchange *x)
@@ -162,10 +170,20 @@ static bool success(struct http_exchange *x)
     return pass(x);
 }
 
+/* A success that nobody wants to look at. */
+static bool is_plain(const struct http_exchange *x)
+{
+    const struct bide_http_options *o = x->transfer->options;
+    return x->status < 300 && !o->classify && !o->status_rules;
+}
+
 /* What the head says is known. False: cut the transfer. */
 static bool decide(struct http_exchange *x)
 {
-    x->outcome = http_status_outcome(x);
+    if (is_plain(x))
+        x->outcome.kind = BIDE_KIND_OK;
+    else
+        x->outcome = http_status_outcome(x);
     if (x->outcome.kind == BIDE_KIND_OK)
         return success(x);
     if (may_refresh(x)) {
@@ -182,15 +200,16 @@ static bool decide(struct http_exchange *x)
 
 static bool head_ended(struct http_exchange *x)
 {
-    bool interim = x->status < 200 || !x->asked; /* or a proxy's answer to CONNECT */
-    if (interim || x->judged || x->mode != HTTP_UNDECIDED)
+    if (x->status < 200 || x->judged || x->mode != HTTP_UNDECIDED)
         return true;
-    if (libcurl_may_answer(x) && !(x->status == 401 && !x->transfer->sink && may_refresh(x)))
+    x->answerable = libcurl_may_answer(x);
+    if (x->answerable && !(x->status == 401 && !x->transfer->sink && may_refresh(x)))
         return true;
     return decide(x);
 }
 
-/* "HTTP/1.1 503 Service Unavailable" */
+/* "HTTP/1.1 503 Service Unavailable": the first line of a head, and nothing else. (After the body come trailers.) What
+ * comes before the request is about to be sent is a proxy's answer to CONNECT, not ours. */
 static void status_line(struct http_exchange *x, const char *line, size_t length)
 {
     const char *space = memchr(line, ' ', length);
@@ -200,14 +219,10 @@ static void status_line(struct http_exchange *x, const char *line, size_t length
         x->head_lines = 0;
     }
     x->status = 0;
-    for (const char *c = space; c && ++c < end && *c >= '0' && *c <= '9' && x->status < 100;)
+    for (const char *c = space; x->legs > 0 && c && ++c < end && *c >= '0' && *c <= '9' && x->status < 100;)
         x->status = x->status * 10 + (*c - '0');
     x->head.length = 0;
-    if (x->judged)
-        return;
-    x->mode = HTTP_UNDECIDED;
-    x->body.length = 0;
-    x->wants_refresh = false;
+    x->in_head = true;
 }
 
 static bool within_bounds(struct http_exchange *x, size_t length)
@@ -222,30 +237,26 @@ static bool within_bounds(struct http_exchange *x, size_t length)
 static bool show_line(struct http_exchange *x, char *line, size_t length)
 {
     const struct bide_http_options *o = x->transfer->options;
-    if (!o->header)
-        return true;
-    if (x->status >= 400 && x->asked && x->mode != HTTP_PASS)
+    if (x->status >= 400 && x->legs > 0 && x->mode != HTTP_PASS)
         return http_buffer_add(&x->head, line, length);
     x->sink_failed = o->header(line, 1, length, o->header_data) != length;
     return !x->sink_failed;
 }
 
+/* Most lines of most answers are of no interest. */
 static size_t on_header(char *line, size_t size, size_t count, void *context)
 {
     struct http_exchange *x = context;
     size_t length = size * count;
-    if (length > 5 && memcmp(line, "HTTP/", 5) == 0)
+    if (!x->in_head && x->mode == HTTP_UNDECIDED)
         status_line(x, line, length);
-    if (!within_bounds(x, length) || !show_line(x, line, length)) {
-        x->cut = true;
-        return CUT_TRANSFER;
+    bool fine = within_bounds(x, length) && (!x->transfer->options->header || show_line(x, line, length));
+    if (line[0] == '\r' || line[0] == '\n') {
+        x->in_head = false;
+        fine = fine && head_ended(x);
     }
-    bool blank = line[0] == '\r' || line[0] == '\n';
-    if (blank && !head_ended(x)) {
-        x->cut = true;
-        return CUT_TRANSFER;
-    }
-    return length;
+    x->cut = x->cut || !fine;
+    return fine ? length : CUT_TRANSFER;
 }
 
 /* ---- the body ---- */
@@ -266,7 +277,7 @@ static size_t hold_most(const struct http_exchange *x)
 
 static bool store(struct http_exchange *x, const char *at, size_t length, size_t most)
 {
-    return length <= most - x->body.length && http_buffer_add(&x->body, at, length);
+    return x->body.length <= most && length <= most - x->body.length && http_buffer_add(&x->body, at, length);
 }
 
 /* One piece of the body. False: cut the transfer. */
@@ -303,55 +314,69 @@ static bool is(const char *method, const char *name)
     return strcmp(method, name) == 0;
 }
 
-/* The method is known. False: the policy wants a key. */
+/* The method is known. False: the policy wants a key. (Safe is what the engine was told at the beginning.) */
 static bool learn_safety(struct http_exchange *x, const char *method)
 {
     struct http_transfer *t = x->transfer;
     if (t->safety_known)
         return true;
     t->safety_known = true;
-    int64_t now_ns = bide_now();
-    struct bide_verdict v = bide_call_safety(&t->call, bide_method_safety(method, strlen(method)), now_ns);
+    enum bide_safety safety = x->get ? BIDE_SAFE : bide_method_safety(method, strlen(method));
+    struct bide_verdict v = {0};
+    if (safety != BIDE_SAFE)
+        v = bide_call_safety(&t->call, safety, x->start_ns);
     if (v.what == BIDE_GIVE_UP) {
         x->judged = true;
-        http_transfer_obey(t, v, NULL, now_ns);
+        http_transfer_obey(t, v, NULL, bide_now());
         return false;
     }
-    if (t->poke)
-        t->poke(t);
     return true;
 }
 
-static bool first_request(struct http_exchange *x)
+static void note_method(struct http_exchange *x, const char *method)
+{
+    x->get = is(method, "GET");
+    x->head_only = !x->get && is(method, "HEAD");
+    x->bodiless = x->get || x->head_only || is(method, "OPTIONS") || is(method, "DELETE") || is(method, "TRACE");
+}
+
+/* libcurl's idea of the method: only now, before a redirect may change it, is it the request's own. */
+static bool first_leg(struct http_exchange *x)
 {
     const char *method = NULL;
-    long connects = 0;
     if (curl_easy_getinfo(x->easy, CURLINFO_EFFECTIVE_METHOD, &method) != CURLE_OK || !method)
         method = "";
-    curl_easy_getinfo(x->easy, CURLINFO_REQUEST_SIZE, &x->request_size);
-    curl_easy_getinfo(x->easy, CURLINFO_NUM_CONNECTS, &connects);
-    x->reused = connects == 0;
-    x->get = is(method, "GET");
-    x->head_only = is(method, "HEAD");
-    x->bodiless = x->get || x->head_only || is(method, "OPTIONS") || is(method, "DELETE") || is(method, "TRACE");
+    if (x->head_lines > 0) /* a proxy's answer to CONNECT, which was a request too */
+        curl_easy_getinfo(x->easy, CURLINFO_REQUEST_SIZE, &x->request_size);
+    note_method(x, method);
     http_inject_first_leg(x);
+    if (x->transfer->poke)
+        x->transfer->poke(x->transfer);
     return learn_safety(x, method);
+}
+
+/* Nothing asked for another leg, so libcurl found its connection dead and is about to send the request again. If there
+ * was but one leg, and it was not the first request of its connection, then the other connection is the only new one. */
+static void note_replay(struct http_exchange *x)
+{
+    long connects = 0;
+    curl_easy_getinfo(x->easy, CURLINFO_NUM_CONNECTS, &connects);
+    x->replayed = true;
+    x->refused = x->legs == 1 && connects > 1;
 }
 
 static int on_prereq(void *context, char *ip, char *local_ip, int port, int local_port)
 {
     struct http_exchange *x = context;
     const struct bide_http_options *o = x->transfer->options;
-    long head_size = 0;
-    curl_easy_getinfo(x->easy, CURLINFO_HEADER_SIZE, &head_size);
-    if (x->asked && head_size == x->head_size) {
-        x->replayed = true;
+    if (x->legs > 0 && !x->answerable) {
+        note_replay(x);
         return CURL_PREREQFUNC_ABORT;
     }
-    bool first = !x->asked;
-    x->asked = true;
-    x->head_size = head_size;
-    if (lost(x) || !(first ? first_request(x) : http_inject_leg(x)))
+    x->answerable = false;
+    x->status = 0;
+    bool may = x->legs++ == 0 ? first_leg(x) : http_inject_leg(x);
+    if (!may || lost(x))
         return CURL_PREREQFUNC_ABORT;
     return o->prereq ? o->prereq(o->prereq_data, ip, local_ip, port, local_port) : CURL_PREREQFUNC_OK;
 }
@@ -416,6 +441,8 @@ void http_exchange_disown(struct http_exchange *x)
         curl_easy_setopt(h, CURLOPT_XFERINFODATA, o->progress_data);
         curl_easy_setopt(h, CURLOPT_NOPROGRESS, o->progress ? 0L : 1L);
     }
+    if (x->fresh)
+        curl_easy_setopt(h, CURLOPT_FRESH_CONNECT, 0L);
     http_body_disown(x);
     http_inject_disown(x);
 }
@@ -441,12 +468,12 @@ static void reset(struct http_exchange *x, int64_t now_ns)
     x->head_bytes = 0;
     x->drained_bytes = 0;
     x->start_ns = now_ns;
-    x->head_size = 0;
     x->request_size = 0;
     x->status = 0;
     x->mode = HTTP_UNDECIDED;
-    x->asked = x->reused = x->replayed = x->bodiless = x->get = x->head_only = x->strayed = false;
-    x->judged = x->cut = x->oversize = x->sink_failed = x->wants_refresh = false;
+    x->legs = 0;
+    x->in_head = x->answerable = x->refused = x->replayed = x->bodiless = x->get = x->head_only = x->strayed = false;
+    x->answered = x->judged = x->cut = x->oversize = x->sink_failed = x->wants_refresh = false;
 }
 
 /* What the sink has must go, or be continued. */
@@ -460,59 +487,69 @@ static bool ready_sink(struct http_transfer *t)
     return true;
 }
 
+/* A new connection, where the last answer asked for one. For this attempt only. */
+static void choose_connection(struct http_exchange *x)
+{
+    if (x->transfer->fresh != x->fresh)
+        curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, x->transfer->fresh ? 1L : 0L);
+    x->fresh = x->transfer->fresh;
+    x->transfer->fresh = false;
+}
+
 static CURLcode prepare(struct http_exchange *x, int64_t now_ns)
 {
-    struct http_transfer *t = x->transfer;
-    if (!ready_sink(t))
+    if (!ready_sink(x->transfer))
         return CURLE_WRITE_ERROR;
     if (!http_body_rewind(x))
         return CURLE_SEND_FAIL_REWIND;
+    choose_connection(x);
     curl_easy_setopt(x->easy, CURLOPT_TIMEOUT_MS, milliseconds_until(x->start.attempt_deadline_ns, now_ns));
     curl_easy_setopt(x->easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds_until(x->start.connect_deadline_ns, now_ns));
-    if (t->fresh)
-        curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, 1L);
     return http_inject_attempt(x, &x->start, now_ns);
 }
 
-/* It could not even be prepared. */
+/* It could not even be prepared. What was kept of the attempt before stays. */
 static CURLcode refuse(struct http_exchange *x, CURLcode code, int64_t now_ns)
 {
-    x->transfer->code = code;
-    judge(x, &(struct bide_outcome){.kind = BIDE_KIND_CANCELLED, .reach = BIDE_REACH_NEVER_SENT}, now_ns);
+    static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .reach = BIDE_REACH_NEVER_SENT};
+    struct http_transfer *t = x->transfer;
+    t->code = code;
+    x->judged = true;
+    http_transfer_obey(t, bide_call_outcome(&t->call, x->start.attempt, &unsent, now_ns), &unsent, now_ns);
     return code;
+}
+
+static void tell_delay(const struct http_exchange *x, int64_t now_ns)
+{
+    const struct http_transfer *t = x->transfer;
+    if (t->result && x->start.attempt <= BIDE_HTTP_ATTEMPTS_TOLD)
+        t->result->attempt[x->start.attempt - 1] =
+            (struct bide_http_attempt){.delay_ns = t->ended_ns > 0 ? now_ns - t->ended_ns : 0};
 }
 
 CURLcode http_exchange_start(struct http_exchange *x, const struct bide_verdict *v, int64_t now_ns)
 {
     struct http_transfer *t = x->transfer;
-    reset(x, now_ns);
     x->start = *v;
-    t->winner = NULL; /* nobody starts beside an answer that goes to the sink already */
-    if (t->result && v->attempt <= BIDE_HTTP_ATTEMPTS_TOLD)
-        t->result->attempt[v->attempt - 1] =
-            (struct bide_http_attempt){.delay_ns = t->ended_ns > 0 ? now_ns - t->ended_ns : 0};
     CURLcode code = prepare(x, now_ns);
     if (code != CURLE_OK)
         return refuse(x, code, now_ns);
+    tell_delay(x, now_ns);
+    reset(x, now_ns);
+    t->attempts++;
     t->keeper = NULL;
+    t->winner = NULL; /* nobody starts beside an answer that goes to the sink already */
     return CURLE_OK;
 }
 
 CURLcode http_exchange_again(struct http_exchange *x, int64_t now_ns)
 {
     int64_t start_ns = x->start_ns;
-    reset(x, now_ns);
     CURLcode code = prepare(x, now_ns);
-    x->start_ns = start_ns;
-    return code == CURLE_OK ? code : refuse(x, code, now_ns);
-}
-
-/* The engine's connection rule held for one attempt. */
-static void forget_fresh(struct http_exchange *x)
-{
-    if (x->transfer->fresh)
-        curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, 0L);
-    x->transfer->fresh = false;
+    if (code != CURLE_OK)
+        return refuse(x, code, now_ns);
+    reset(x, start_ns);
+    return CURLE_OK;
 }
 
 static void keep_code(struct http_exchange *x, CURLcode code)
@@ -521,7 +558,7 @@ static void keep_code(struct http_exchange *x, CURLcode code)
     bool ours = x->cut && !x->sink_failed && !x->oversize;
     if (lost(x))
         return;
-    t->code = ours || (x->judged && x->mode != HTTP_PASS && x->status > 0) ? CURLE_OK : code;
+    t->code = ours || (x->answered && x->mode != HTTP_PASS) ? CURLE_OK : code;
     if (t->result && x->start.attempt <= BIDE_HTTP_ATTEMPTS_TOLD)
         t->result->attempt[x->start.attempt - 1].code = t->code;
     if (x->mode == HTTP_KEEP && code != CURLE_OK)
@@ -532,7 +569,7 @@ static void keep_code(struct http_exchange *x, CURLcode code)
 static CURLcode name(const struct http_exchange *x, CURLcode code)
 {
     if (x->replayed)
-        return x->reused ? CURLE_GOT_NOTHING : CURLE_HTTP2_STREAM;
+        return x->refused ? CURLE_HTTP2_STREAM : CURLE_GOT_NOTHING;
     if (x->oversize)
         return CURLE_WEIRD_SERVER_REPLY;
     return x->sink_failed ? CURLE_WRITE_ERROR : code;
@@ -541,10 +578,12 @@ static CURLcode name(const struct http_exchange *x, CURLcode code)
 /* Everything that was not judged on the way is judged now. */
 static void conclude(struct http_exchange *x, CURLcode code, int64_t now_ns)
 {
-    bool answered = code == CURLE_OK || x->cut;
+    bool answered = code == CURLE_OK || x->cut || x->status >= 400; /* a failure stays one, though its body broke */
     if (!x->judged && answered && x->mode == HTTP_HOLD)
         (void)decide_held(x, code == CURLE_OK);
     code = name(x, code);
+    if (x->status < 200)
+        x->status = 0; /* interim answers are none */
     if (!x->judged) {
         struct bide_outcome fine = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
         struct bide_outcome o = code == CURLE_OK ? fine : http_failure_outcome(x, code);
@@ -555,8 +594,8 @@ static void conclude(struct http_exchange *x, CURLcode code, int64_t now_ns)
 
 void http_exchange_end(struct http_exchange *x, CURLcode code, int64_t now_ns)
 {
-    forget_fresh(x);
-    if (!x->judged && code == CURLE_OK && x->mode == HTTP_UNDECIDED && x->status > 0)
+    bool answered = code == CURLE_OK || (x->answerable && x->status >= 400);
+    if (!x->judged && answered && x->mode == HTTP_UNDECIDED && x->status > 0)
         (void)decide(x); /* no body came: its end is the end of the head */
     x->wants_refresh = x->wants_refresh && !x->judged && (code == CURLE_OK || x->cut);
     x->ended = code;

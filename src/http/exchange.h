@@ -23,24 +23,27 @@ struct http_exchange {
     struct http_buffer body;     /* held or kept */
     struct bide_outcome outcome; /* what the head said */
     struct bide_verdict start;   /* the verdict that began it: its number, its deadlines */
+    uint32_t legs;               /* requests that libcurl was about to send. None: it cannot have run */
     uint32_t head_lines;
     size_t head_bytes;
     size_t read_bytes; /* of the request's body, so far */
     size_t drained_bytes;
     int64_t start_ns;
-    long head_size;    /* CURLINFO_HEADER_SIZE when libcurl last asked to send */
     long request_size; /* CURLINFO_REQUEST_SIZE before the request: a tunnel's */
     int status;
     CURLcode ended; /* what libcurl said at last */
     enum http_mode mode;
-    bool asked;     /* libcurl was about to send: from now on it may have run */
-    bool reused;    /* on a connection that was there before */
-    bool replayed;  /* libcurl was about to send it a second time, and was stopped */
-    bool bodiless;  /* a method that normally has no body */
-    bool get;       /* GET: a broken body may be resumed */
-    bool head_only; /* HEAD */
-    bool strayed;   /* a redirect led to another origin */
+    bool fresh; /* FRESH_CONNECT is set */
+    bool in_head;
+    bool answerable; /* the last answer may lead to another leg: a redirect, a challenge */
+    bool replayed;   /* libcurl was about to send it a second time, and was stopped */
+    bool refused;    /* ... because the server refused the stream */
+    bool bodiless;   /* a method that normally has no body */
+    bool get;        /* GET: a broken body may be resumed */
+    bool head_only;  /* HEAD */
+    bool strayed;    /* a redirect led to another origin */
     bool judged;
+    bool answered;      /* ... by its answer */
     bool cut;           /* we ended the transfer: libcurl's code means nothing */
     bool oversize;      /* the head was too long */
     bool sink_failed;   /* the owner's sink or header function did not take what it was given */
@@ -96,6 +99,9 @@ void http_inject_disown(struct http_exchange *x);
 /* The first leg is about to be sent; then another one (redirect, authentication). False: it must not be. */
 void http_inject_first_leg(struct http_exchange *x);
 bool http_inject_leg(struct http_exchange *x);
+
+/* Lines without CR, LF and of sane length? */
+enum bide_err http_headers_check(const struct curl_slist *list, struct bide_problem *problem);
 
 /* ---- body.c ---- */
 

@@ -10,11 +10,12 @@
 
 #include <string.h>
 
-static void attempt(struct http_exchange *x)
+/* now_ns: when the verdict was given, a moment ago. */
+static void attempt(struct http_exchange *x, int64_t now_ns)
 {
     struct http_transfer *t = x->transfer;
     const struct bide_http_options *o = t->options;
-    CURLcode code = http_exchange_start(x, &t->verdict, bide_now());
+    CURLcode code = http_exchange_start(x, &t->verdict, now_ns);
     while (code == CURLE_OK) {
         code = curl_easy_perform(x->easy);
         http_exchange_end(x, code, bide_now());
@@ -28,26 +29,28 @@ static void attempt(struct http_exchange *x)
     }
 }
 
-static void wait(struct http_transfer *t)
+static int64_t wait(struct http_transfer *t)
 {
     bool come = bide_wait_until(t->verdict.wake_ns, t->options->cancel);
     int64_t now_ns = bide_now();
-    struct bide_verdict v = come ? bide_call_wake(&t->call, now_ns) : bide_call_cancel(&t->call, now_ns);
-    http_transfer_obey(t, v, NULL, now_ns);
+    if (come)
+        http_transfer_wake(t, now_ns);
+    else
+        http_transfer_obey(t, bide_call_cancel(&t->call, now_ns), NULL, now_ns);
+    return now_ns;
 }
 
 static CURLcode run(struct http_exchange *x)
 {
     struct http_transfer *t = x->transfer;
+    int64_t now_ns = t->begin_ns;
     while (!t->over) {
-        if (t->verdict.what == BIDE_START && bide_cancelled(t->options->cancel))
-            http_transfer_obey(t, bide_call_cancel(&t->call, bide_now()), NULL, bide_now());
-        else if (t->verdict.what == BIDE_START)
-            attempt(x);
+        if (t->verdict.what == BIDE_START)
+            attempt(x, now_ns);
         else
-            wait(t);
+            now_ns = wait(t);
     }
-    return http_transfer_finish(t, bide_now());
+    return http_transfer_finish(t);
 }
 
 CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_http_options *options,

@@ -38,11 +38,19 @@ static bool wanted(const struct bide_http_options *o)
     return owns_headers(o) || o->redirect == BIDE_HTTP_REDIRECT_REFUSE;
 }
 
-/* The field is checked already: it fits. */
+/* There is room. */
+static size_t begin_field(char *field, const char *name)
+{
+    size_t length = strlen(name);
+    memcpy(field, name, length);
+    return length;
+}
+
+/* The key is checked already: it fits. */
 static void write_key(struct http_inject *in, size_t size, const struct http_transfer *t)
 {
     const struct bide_http_options *o = t->options;
-    size_t used = (size_t)snprintf(in->key, size, "%s: ", BIDE_KEY_HEADER);
+    size_t used = begin_field(in->key, BIDE_KEY_HEADER ": ");
     bide_key_format(in->key + used, size - used, o->key ? o->key : t->key, o->key_form);
 }
 
@@ -75,15 +83,14 @@ static void write_attempt(struct http_inject *in, const struct http_transfer *t,
                              .attempts_max = t->call.policy->attempts_max,
                              .left_ns = until_ns == BIDE_NEVER ? BIDE_NEVER : until_ns - now_ns};
     own = bide_layer_outbound(&request, own);
-    int used = snprintf(in->attempt, sizeof in->attempt, "%s: ", BIDE_LAYER_HEADER);
-    bide_layer_format(in->attempt + used, sizeof in->attempt - (size_t)used, &own);
+    size_t used = begin_field(in->attempt, BIDE_LAYER_HEADER ": ");
+    bide_layer_format(in->attempt + used, sizeof in->attempt - used, &own);
 }
 
 static void write_trace(struct http_inject *in, const struct bide_trace *trace)
 {
     struct bide_trace child = bide_trace_child(trace);
-    int used = snprintf(in->trace, sizeof in->trace, "%s: ", BIDE_TRACE_HEADER);
-    bide_trace_format(in->trace + used, &child);
+    bide_trace_format(in->trace + begin_field(in->trace, BIDE_TRACE_HEADER ": "), &child);
 }
 
 /* Range, and If-Range: send the rest if it is still the same, else the whole. */
@@ -135,6 +142,8 @@ CURLcode http_inject_attempt(struct http_exchange *x, const struct bide_verdict 
     x->inject->headers = o->headers;
     if (o->before && !o->before(o->context, x->easy, v, &x->inject->headers))
         return CURLE_ABORTED_BY_CALLBACK;
+    if (o->before && http_headers_check(x->inject->headers, NULL) != BIDE_OK)
+        return CURLE_BAD_FUNCTION_ARGUMENT;
     if (o->inject & BIDE_HTTP_INJECT_ATTEMPT)
         write_attempt(x->inject, t, v, now_ns);
     if (o->inject & BIDE_HTTP_INJECT_TRACE)

@@ -69,6 +69,14 @@ static void detach(struct leg *leg)
     leg->added = false;
 }
 
+/* Before libcurl was done with it: what was kept of its answer is not whole. */
+static void cut(struct leg *leg)
+{
+    if (leg->added && leg->x.mode == HTTP_KEEP)
+        leg->x.cut = true;
+    detach(leg);
+}
+
 static void free_copies(struct bide_transfer *t)
 {
     for (struct leg *leg = t->main.next, *next; leg; leg = next) {
@@ -174,11 +182,12 @@ static CURL *answer_of(const struct bide_transfer *t)
 
 static void finish(struct bide_transfer *t)
 {
+    t->poked = true; /* gone: nobody looks at it any more */
     struct bide_multi_end end = {.easy = t->main.x.easy, .answer = answer_of(t)};
     unlink_call(t);
     for (struct leg *leg = &t->main; leg; leg = leg->next)
-        detach(leg);
-    end.code = http_transfer_finish(&t->http, bide_now());
+        cut(leg);
+    end.code = http_transfer_finish(&t->http);
     end.verdict = t->http.verdict;
     http_exchange_disown(&t->main.x);
     curl_easy_setopt(end.easy, CURLOPT_PRIVATE, t->private_data);
@@ -208,7 +217,7 @@ static void cut_losers(struct bide_transfer *t)
         bool ran = runs(leg);
         if (&leg->x == t->http.winner || !(t->http.over || ran))
             continue;
-        detach(leg);
+        cut(leg);
         if (ran && !t->http.over)
             http_exchange_abandon(&leg->x, bide_now());
     }
@@ -222,18 +231,12 @@ static bool winner_at_work(const struct bide_transfer *t)
     return false;
 }
 
-static void take(struct bide_transfer *t, struct bide_verdict v)
-{
-    http_transfer_obey(&t->http, v, NULL, bide_now());
-    t->start_due = v.what == BIDE_START;
-}
-
 static void do_cancel(struct bide_transfer *t)
 {
     t->cancel_asked = false;
     struct bide_verdict v = bide_call_cancel(&t->http.call, bide_now());
     if (v.what == BIDE_GIVE_UP)
-        take(t, v);
+        http_transfer_obey(&t->http, v, NULL, bide_now());
     else
         t->http.code = CURLE_ABORTED_BY_CALLBACK; /* over already, and its last answer was on the way to the sink */
     t->http.winner = NULL;
@@ -245,7 +248,7 @@ static bool can_hedge(const struct bide_transfer *t)
     const struct http_transfer *http = &t->http;
     switch (http->options->body.kind) {
     case BIDE_HTTP_BODY_UNKNOWN:
-        if (!t->main.x.asked || !t->main.x.bodiless)
+        if (t->main.x.legs == 0 || !t->main.x.bodiless)
             return false;
         break;
     case BIDE_HTTP_BODY_STREAM: return false;
@@ -256,15 +259,25 @@ static bool can_hedge(const struct bide_transfer *t)
     return http->sink && !http->winner && http->delivered == 0;
 }
 
+/* What the options do not tell of the request is known when it is about to be sent. */
+static bool is_known(const struct bide_transfer *t)
+{
+    return t->http.safety_known && (t->main.x.legs > 0 || t->http.options->body.kind != BIDE_HTTP_BODY_UNKNOWN);
+}
+
 /* The timer fired: the wait is over, or a hedge is due. */
 static void wake(struct bide_transfer *t)
 {
     bool hedge = any_runs(t);
-    t->hedge_due = hedge && !t->http.safety_known;
-    bide_timers_set(&t->multi->timers, &t->timer, PARKED);
-    if (t->hedge_due || (hedge && !can_hedge(t)))
+    t->hedge_due = hedge && !is_known(t);
+    if (t->hedge_due)
         return;
-    take(t, bide_call_wake(&t->http.call, bide_now()));
+    if (hedge && !can_hedge(t)) {
+        t->http.verdict.wake_ns = BIDE_NEVER;
+        return;
+    }
+    http_transfer_wake(&t->http, bide_now());
+    t->start_due = t->http.verdict.what == BIDE_START;
 }
 
 static int64_t timer_of(const struct bide_transfer *t)
@@ -274,25 +287,32 @@ static int64_t timer_of(const struct bide_transfer *t)
     return none ? PARKED : http->verdict.wake_ns;
 }
 
-/* Does what the newest verdict asks for. True: the call is finished, and gone. */
-static bool obey(struct bide_transfer *t)
+/* Does what the newest verdict asks for. */
+static void do_next(struct bide_transfer *t)
 {
-    t->poked = true; /* what comes up meanwhile is seen to here */
     if (t->cancel_asked)
         do_cancel(t);
-    if (t->hedge_due && t->http.safety_known)
+    if (t->hedge_due)
         wake(t);
     if (t->start_due)
         start_attempt(t);
-    if (!t->hedge_due)
-        bide_timers_set(&t->multi->timers, &t->timer, timer_of(t));
+    t->hedge_due = t->hedge_due && any_runs(t);
+    bide_timers_set(&t->multi->timers, &t->timer, t->hedge_due ? PARKED : timer_of(t));
     if (t->http.over || t->http.winner)
         cut_losers(t);
+}
+
+/* True: the call is finished, and gone. */
+static bool obey(struct bide_transfer *t)
+{
+    t->poked = true; /* what comes up meanwhile is seen to here */
+    do
+        do_next(t);
+    while (t->cancel_asked); /* asked for by a hook */
+    t->poked = false;
     bool gone = t->http.over && !winner_at_work(t);
     if (gone)
         finish(t);
-    else
-        t->poked = false;
     return gone;
 }
 
@@ -461,6 +481,12 @@ static enum bide_err begin(struct bide_transfer *t, const struct bide_multi_job 
 {
     if (job->result)
         memset(job->result, 0, sizeof *job->result);
+    if (job->options && job->options->cancel) {
+        if (problem)
+            *problem =
+                (struct bide_problem){.field = "cancel", .want = "NULL: in a multi, bide_multi_cancel", .value = 1};
+        return BIDE_ERR_INVALID;
+    }
     enum bide_err err = bide_timers_set(&t->multi->timers, &t->timer, PARKED);
     if (err == BIDE_OK)
         err = http_transfer_begin(&t->http, job->easy, job->target, job->options, job->result, problem);

@@ -2,7 +2,7 @@
  *
  * Checked before a socket is opened. What an owner puts into a header list is looked at too: a line break in a value is
  * another header, or another request. */
-#include <bide/http.h>
+#include "exchange.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ static enum bide_err wrong(struct bide_problem *problem, const char *field, int6
     return BIDE_ERR_INVALID;
 }
 
-static enum bide_err check_headers(const struct curl_slist *list, struct bide_problem *problem)
+enum bide_err http_headers_check(const struct curl_slist *list, struct bide_problem *problem)
 {
     for (; list; list = list->next) {
         size_t length = strcspn(list->data, "\r\n");
@@ -101,7 +101,7 @@ enum bide_err bide_http_options_check(const struct bide_http_options *o, struct 
         return wrong(problem, "safety", o->safety, "a value of enum bide_http_safety");
     if ((unsigned)o->redirect > BIDE_HTTP_REDIRECT_REFUSE)
         return wrong(problem, "redirect", o->redirect, "a value of enum bide_http_redirect");
-    enum bide_err err = check_headers(o->headers, problem);
+    enum bide_err err = http_headers_check(o->headers, problem);
     if (err == BIDE_OK)
         err = check_inject(o, problem);
     if (err == BIDE_OK)

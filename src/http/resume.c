@@ -2,8 +2,8 @@
  *
  * Only when the bytes that the sink has can be proved to be the beginning of what comes: it was a GET, answered by a
  * whole 200 in no encoding, it has a strong validator (an entity tag that is not weak, or a Last-Modified a minute older than the
- * answer's own Date), and the next answer is a 206 whose Content-Range begins exactly there, in something of the same
- * length. Anything else is not appended: a 200 starts over if the sink can be rewound. */
+ * answer's own Date), and the next answer is a 206 whose Content-Range begins exactly there and goes to the end, in
+ * something of the same length. Anything else is not appended: a 200 starts over if the sink can be rewound. */
 #include "exchange.h"
 
 #include <bide/clock.h>
@@ -74,7 +74,7 @@ static bool read_number(const char **at, uint64_t *number)
     return *at != start;
 }
 
-/* "bytes 500-999/1000": does it begin at `from`, in something of length `total` (0: any)? */
+/* "bytes 500-999/1000": does it begin at `from` and go to the end, of something of length `total` (0: any)? */
 static bool range_begins(const char *value, uint64_t from, uint64_t total)
 {
     static const char unit[] = "bytes ";
@@ -84,9 +84,9 @@ static bool range_begins(const char *value, uint64_t from, uint64_t total)
     value += sizeof unit - 1;
     if (!read_number(&value, &first) || *value++ != '-' || !read_number(&value, &last) || *value++ != '/')
         return false;
-    if (*value == '*')
-        return total == 0 && first == from && value[1] == '\0';
-    return read_number(&value, &whole) && *value == '\0' && first == from && (total == 0 || whole == total);
+    if (!read_number(&value, &whole) || *value != '\0') /* "*": nobody knows whether this is all */
+        return false;
+    return first == from && last == whole - 1 && (total == 0 || whole == total);
 }
 
 bool http_resume_fits(struct http_exchange *x)

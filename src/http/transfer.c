@@ -90,6 +90,15 @@ static enum bide_err choose_names(struct http_transfer *t)
     return o->inject & BIDE_HTTP_INJECT_KEY && !o->key ? bide_key_make(t->key) : BIDE_OK;
 }
 
+/* A START of a call that was cancelled is taken back before anyone hears of it. */
+static void begin_or_wake(struct http_transfer *t, struct bide_verdict v, int64_t now_ns)
+{
+    const struct bide_cancel *cancel = t->options->cancel;
+    if (v.what == BIDE_START && cancel && bide_cancelled(cancel))
+        v = bide_call_cancel(&t->call, now_ns);
+    http_transfer_obey(t, v, NULL, now_ns);
+}
+
 enum bide_err http_transfer_begin(struct http_transfer *t, CURL *easy, struct bide_target *target,
                                   const struct bide_http_options *options, struct bide_http_result *result,
                                   struct bide_problem *problem)
@@ -108,8 +117,13 @@ enum bide_err http_transfer_begin(struct http_transfer *t, CURL *easy, struct bi
         return err;
     struct bide_request request = request_of(o, now_ns);
     struct bide_target *known = target ? target : http_target_of(o->targets, easy, now_ns);
-    http_transfer_obey(t, bide_call_begin(&t->call, policy_of(o), known, &request, now_ns), NULL, now_ns);
+    begin_or_wake(t, bide_call_begin(&t->call, policy_of(o), known, &request, now_ns), now_ns);
     return BIDE_OK;
+}
+
+void http_transfer_wake(struct http_transfer *t, int64_t now_ns)
+{
+    begin_or_wake(t, bide_call_wake(&t->call, now_ns), now_ns);
 }
 
 /* ---- what is told ---- */
@@ -117,6 +131,8 @@ enum bide_err http_transfer_begin(struct http_transfer *t, CURL *easy, struct bi
 void http_transfer_obey(struct http_transfer *t, struct bide_verdict verdict, const struct bide_outcome *outcome,
                         int64_t now_ns)
 {
+    if (t->over)
+        return; /* what comes after the end is late */
     t->verdict = verdict;
     if (verdict.what == BIDE_DONE || verdict.what == BIDE_GIVE_UP)
         t->over = true;
@@ -178,7 +194,7 @@ static CURLcode code_of(const struct http_transfer *t)
         return CURLE_OK;
     if (t->verdict.why == BIDE_WHY_CANCELLED && t->code == CURLE_OK)
         return CURLE_ABORTED_BY_CALLBACK;
-    if (t->call.attempt == 0 || t->verdict.why == BIDE_WHY_KEY_REQUIRED) {
+    if (t->attempts == 0 || t->verdict.why == BIDE_WHY_KEY_REQUIRED) {
         bool late = t->verdict.why == BIDE_WHY_DEADLINE || t->verdict.why == BIDE_WHY_DEADLINE_NEAR;
         return late ? CURLE_OPERATION_TIMEDOUT : CURLE_ABORTED_BY_CALLBACK;
     }
@@ -187,7 +203,7 @@ static CURLcode code_of(const struct http_transfer *t)
     return t->code;
 }
 
-CURLcode http_transfer_finish(struct http_transfer *t, int64_t now_ns)
+CURLcode http_transfer_finish(struct http_transfer *t)
 {
     if (t->verdict.what == BIDE_GIVE_UP)
         deliver_kept(t);
@@ -195,10 +211,10 @@ CURLcode http_transfer_finish(struct http_transfer *t, int64_t now_ns)
     struct bide_http_result *r = t->result;
     if (r) {
         r->verdict = t->verdict;
-        r->attempts = t->call.attempt;
+        r->attempts = t->attempts;
         r->refreshed = t->refreshed;
         r->status = t->status;
-        r->total_ns = now_ns - t->begin_ns;
+        r->total_ns = bide_now() - t->begin_ns;
         r->body_dropped = t->dropped;
         r->resumed = t->resumed;
         memcpy(r->key, t->key, sizeof r->key);

@@ -48,8 +48,9 @@ struct http_transfer {
     int64_t ended_ns;      /* when the last attempt was judged: the delay before the next counts from here */
     int64_t body_mtime_ns; /* a file's, before it was first sent */
     uint64_t delivered;    /* bytes that the sink has */
+    uint32_t attempts;     /* made */
     CURLcode code;         /* of the last attempt */
-    int status;            /* of the last answer */
+    int status;            /* of the last attempt; 0: no answer */
     char key[BIDE_KEY_TEXT_SIZE];
     bool sink;         /* the options have one */
     bool safety_known; /* told, or learned from the method */
@@ -66,6 +67,9 @@ enum bide_err http_transfer_begin(struct http_transfer *t, CURL *easy, struct bi
                                   const struct bide_http_options *options, struct bide_http_result *result,
                                   struct bide_problem *problem);
 
+/* The wait is over. */
+void http_transfer_wake(struct http_transfer *t, int64_t now_ns);
+
 /* A verdict came from the engine: keeps it, tells the listener. outcome: what led to it, or NULL. */
 void http_transfer_obey(struct http_transfer *t, struct bide_verdict verdict, const struct bide_outcome *outcome,
                         int64_t now_ns);
@@ -76,7 +80,7 @@ void http_transfer_record(struct http_transfer *t, const struct http_exchange *x
 
 /* The call is over: delivers what was kept for this case, fills the result, frees what the transfer holds. Returns what
  * bide_curl_perform returns. */
-CURLcode http_transfer_finish(struct http_transfer *t, int64_t now_ns);
+CURLcode http_transfer_finish(struct http_transfer *t);
 
 /* Gives bytes of a body to the sink. False: the sink did not take them. */
 bool http_deliver(struct http_transfer *t, const char *at, size_t length);

@@ -26,14 +26,16 @@ static inline struct bide_text http_trim(struct bide_text text)
 /* Without libc's tolower: that one asks the locale. */
 static inline char http_lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    if (c < 'A' || c > 'Z')
+        return c;
+    return (char)(c | 0x20);
 }
 
 /* How long the word is, if the text begins with it in any case; else 0. The word is written in lower case. */
 static inline size_t http_begins(struct bide_text text, const char *word)
 {
     size_t i = 0;
-    while (word[i] != '\0' && i < text.length && http_lower(text.at[i]) == word[i])
+    while (i < text.length && word[i] != '\0' && http_lower(text.at[i]) == word[i])
         i++;
     return word[i] == '\0' ? i : 0;
 }

@@ -1,0 +1,488 @@
+/* http.c - what bide adds to libcurl: instructions of a call, throughput of many, memory and CPU of those that wait.
+ *
+ * Both sides do the same in the same run: one kept-alive handle with a write function against a local nginx, then
+ * against `bide chaos`; then a thousand calls in flight over curl_multi. The servers are child processes. BIDE_CHAOS
+ * names the program bide-chaos. */
+#include <bide/multi.h>
+
+#include <bide/clock.h>
+
+#include <arpa/inet.h>
+#include <malloc.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define IN_FLIGHT 1000u
+#define CALLS     40000u /* in one run of many */
+#define PAIRS     5      /* runs of either side, in turn; the median counts */
+#define WAITING   100000u
+
+/* ---- servers ---- */
+
+struct server {
+    pid_t pid;
+    char directory[64];
+    char url[128];
+};
+
+static void give_up(const char *what)
+{
+    fprintf(stderr, "bench/http: %s\n", what);
+    exit(EXIT_FAILURE);
+}
+
+static uint16_t free_port(void)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof a;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, size) != 0 || getsockname(fd, (struct sockaddr *)&a, &size) != 0)
+        give_up("no free port");
+    close(fd);
+    return ntohs(a.sin_port);
+}
+
+static bool accepts(uint16_t port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    bool yes = fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) == 0;
+    close(fd);
+    return yes;
+}
+
+static void launch(struct server *s, uint16_t port, const char *const argv[])
+{
+    s->pid = fork();
+    if (s->pid == 0) {
+        if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
+            _exit(126);
+        execvp(argv[0], (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+    snprintf(s->url, sizeof s->url, "http://127.0.0.1:%u/x", port);
+    for (int64_t until_ns = bide_now() + 20 * BIDE_S; !accepts(port); usleep(2000))
+        if (bide_now() > until_ns || waitpid(s->pid, NULL, WNOHANG) == s->pid)
+            give_up(argv[0]);
+}
+
+static void stop(struct server *s)
+{
+    char remove[96];
+    kill(s->pid, SIGTERM);
+    waitpid(s->pid, NULL, 0);
+    snprintf(remove, sizeof remove, "rm -rf '%s'", s->directory);
+    if (s->directory[0] != '\0' && system(remove) != 0)
+        fprintf(stderr, "bench/http: %s is left behind\n", s->directory);
+}
+
+static void write_nginx_conf(const struct server *s, const char *path, uint16_t port)
+{
+    const char *d = s->directory;
+    FILE *f = fopen(path, "w");
+    if (!f)
+        give_up("no temporary file");
+    fprintf(f,
+            "daemon off; pid %s/pid; error_log %s/error.log; worker_processes 1; events { worker_connections 4096; }\n"
+            "http { access_log off; keepalive_requests 1000000000; default_type text/plain;\n"
+            "client_body_temp_path %s/a; proxy_temp_path %s/b; fastcgi_temp_path %s/c; uwsgi_temp_path %s/d;\n"
+            "scgi_temp_path %s/e; server { listen 127.0.0.1:%u backlog=4096; location / { return 200 \"hello, "
+            "world\\n\"; } } }\n",
+            d, d, d, d, d, d, d, port);
+    fclose(f);
+}
+
+static struct server start_nginx(void)
+{
+    struct server s = {.directory = "/tmp/bide-bench-XXXXXX"};
+    char conf[96];
+    if (!mkdtemp(s.directory))
+        give_up("no temporary directory");
+    snprintf(conf, sizeof conf, "%s/n.conf", s.directory);
+    uint16_t port = free_port();
+    write_nginx_conf(&s, conf, port);
+    const char *const argv[] = {"nginx", "-e", "/dev/null", "-c", conf, NULL};
+    setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
+    launch(&s, port, argv);
+    return s;
+}
+
+static struct server start_chaos(const char *script)
+{
+    struct server s = {0};
+    char number[8];
+    const char *given = getenv("BIDE_CHAOS");
+    uint16_t port = free_port();
+    snprintf(number, sizeof number, "%u", port);
+    const char *const argv[] = {given ? given : "build/bide-chaos", "--port", number, "--script", script, NULL};
+    launch(&s, port, argv);
+    return s;
+}
+
+/* ---- one call after the other ---- */
+
+static size_t sink(char *at, size_t size, size_t count, void *context)
+{
+    (void)at;
+    *(size_t *)context += size * count;
+    return size * count;
+}
+
+struct easy {
+    CURL *handle;
+    size_t bytes;
+    struct bide_target target;
+    struct bide_http_options options;
+    struct curl_slist *headers;
+};
+
+static struct easy *easy_new(const char *url)
+{
+    struct easy *e = aligned_alloc(64, (sizeof *e + 63) / 64 * 64);
+    struct bide_target_config config;
+    memset(e, 0, sizeof *e);
+    e->handle = curl_easy_init();
+    curl_easy_setopt(e->handle, CURLOPT_URL, url);
+    curl_easy_setopt(e->handle, CURLOPT_WRITEFUNCTION, sink);
+    curl_easy_setopt(e->handle, CURLOPT_WRITEDATA, &e->bytes);
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    bide_target_init(&e->target, &config, bide_now(), NULL);
+    bide_http_options_init(&e->options);
+    e->options.write = sink;
+    e->options.write_data = &e->bytes;
+    return e;
+}
+
+static void easy_free(struct easy *e)
+{
+    curl_slist_free_all(e->headers);
+    curl_easy_cleanup(e->handle);
+    free(e);
+}
+
+static void must(CURLcode code)
+{
+    if (code != CURLE_OK)
+        give_up(curl_easy_strerror(code));
+}
+
+static void bare(void *context, uint32_t n)
+{
+    struct easy *e = easy_new(context);
+    for (uint32_t i = 0; i <= n; i++) /* the first one connects */
+        must(curl_easy_perform(e->handle));
+    easy_free(e);
+}
+
+/* As anybody would who calls a server in production. */
+static void bare_timeouts(void *context, uint32_t n)
+{
+    struct easy *e = easy_new(context);
+    curl_easy_setopt(e->handle, CURLOPT_TIMEOUT_MS, 10000L);
+    curl_easy_setopt(e->handle, CURLOPT_CONNECTTIMEOUT_MS, 3000L);
+    for (uint32_t i = 0; i <= n; i++)
+        must(curl_easy_perform(e->handle));
+    easy_free(e);
+}
+
+static void with_bide(void *context, uint32_t n)
+{
+    struct easy *e = easy_new(context);
+    for (uint32_t i = 0; i <= n; i++)
+        must(bide_curl_perform(e->handle, &e->target, &e->options, NULL));
+    easy_free(e);
+}
+
+/* As the one-line change does it: no options, the target found by origin. */
+static void drop_in(void *context, uint32_t n)
+{
+    struct easy *e = easy_new(context);
+    for (uint32_t i = 0; i <= n; i++)
+        must(bide_curl_perform(e->handle, NULL, NULL, NULL));
+    easy_free(e);
+}
+
+static void bare_headers(void *context, uint32_t n)
+{
+    struct easy *e = easy_new(context);
+    e->headers = curl_slist_append(NULL, "Bide-Attempt: 1;max=4;left=59999");
+    e->headers = curl_slist_append(e->headers, "Idempotency-Key: \"8e03978e-40d5-43e8-bc93-6894a57f9324\"");
+    e->headers = curl_slist_append(e->headers, "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+    curl_easy_setopt(e->handle, CURLOPT_HTTPHEADER, e->headers);
+    for (uint32_t i = 0; i <= n; i++)
+        must(curl_easy_perform(e->handle));
+    easy_free(e);
+}
+
+static void bide_headers(void *context, uint32_t n)
+{
+    struct easy *e = easy_new(context);
+    e->options.inject = BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_TRACE;
+    for (uint32_t i = 0; i <= n; i++)
+        must(bide_curl_perform(e->handle, &e->target, &e->options, NULL));
+    easy_free(e);
+}
+
+/* ---- many at once ---- */
+
+struct many {
+    struct easy *easy[IN_FLIGHT];
+    CURLM *curl;
+    struct bide_multi *multi;
+    uint32_t started;
+    uint32_t ended;
+};
+
+static double seconds_since(int64_t begin_ns)
+{
+    return (double)(bide_now() - begin_ns) / 1e9;
+}
+
+static double bare_many(struct many *m)
+{
+    int running, left;
+    m->curl = curl_multi_init();
+    m->started = m->ended = 0;
+    int64_t begin_ns = bide_now();
+    for (; m->started < IN_FLIGHT; m->started++)
+        curl_multi_add_handle(m->curl, m->easy[m->started]->handle);
+    while (m->ended < CALLS) {
+        curl_multi_poll(m->curl, NULL, 0, 1000, NULL);
+        curl_multi_perform(m->curl, &running);
+        for (CURLMsg *msg; (msg = curl_multi_info_read(m->curl, &left)) != NULL; m->ended++) {
+            CURL *handle = msg->easy_handle;
+            must(msg->data.result);
+            curl_multi_remove_handle(m->curl, handle);
+            if (m->started < CALLS && ++m->started)
+                curl_multi_add_handle(m->curl, handle);
+        }
+    }
+    double rate = CALLS / seconds_since(begin_ns);
+    curl_multi_cleanup(m->curl);
+    return rate;
+}
+
+static void start_one(struct many *m, struct easy *e);
+
+static void one_ended(void *context, const struct bide_multi_end *end)
+{
+    struct easy *e = context;
+    struct many *m = e->options.context;
+    must(end->code);
+    m->ended++;
+    if (m->started < CALLS)
+        start_one(m, e);
+}
+
+static void start_one(struct many *m, struct easy *e)
+{
+    struct bide_multi_job job = {
+        .easy = e->handle, .target = &m->easy[0]->target, .options = &e->options, .done = one_ended, .context = e};
+    m->started++;
+    if (bide_multi_start(m->multi, &job, NULL, NULL) != BIDE_OK)
+        give_up("a call does not start");
+}
+
+static double bide_many(struct many *m)
+{
+    bide_multi_new(&m->multi);
+    m->started = m->ended = 0;
+    int64_t begin_ns = bide_now();
+    for (uint32_t i = 0; i < IN_FLIGHT; i++)
+        start_one(m, m->easy[i]);
+    while (bide_multi_poll(m->multi, BIDE_NEVER) > 0)
+        continue;
+    double rate = CALLS / seconds_since(begin_ns);
+    bide_multi_free(m->multi);
+    return rate;
+}
+
+static int order(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void measure_many(const char *url, const char *key, bool aimed)
+{
+    struct many *m = calloc(1, sizeof *m);
+    double plain[PAIRS], ours[PAIRS], ratio[PAIRS];
+    char name[64];
+    for (uint32_t i = 0; i < IN_FLIGHT; i++) {
+        m->easy[i] = easy_new(url);
+        m->easy[i]->options.context = m;
+    }
+    for (int i = 0; i < PAIRS; i++) {
+        plain[i] = bare_many(m);
+        ours[i] = bide_many(m);
+        ratio[i] = ours[i] / plain[i];
+    }
+    for (uint32_t i = 0; i < IN_FLIGHT; i++)
+        easy_free(m->easy[i]);
+    free(m);
+    qsort(plain, PAIRS, sizeof *plain, order);
+    qsort(ours, PAIRS, sizeof *ours, order);
+    qsort(ratio, PAIRS, sizeof *ratio, order);
+    snprintf(name, sizeof name, "%s.bare_requests_per_s", key);
+    bench_figure(name, plain[PAIRS / 2], "1/s", BENCH_NO_AIM);
+    snprintf(name, sizeof name, "%s.requests_per_s", key);
+    bench_figure(name, ours[PAIRS / 2], "1/s", BENCH_NO_AIM);
+    snprintf(name, sizeof name, "%s.throughput_ratio", key);
+    if (aimed)
+        bench_figure_least(name, ratio[PAIRS / 2], "ratio", 0.95);
+    else
+        bench_figure(name, ratio[PAIRS / 2], "ratio", BENCH_NO_AIM);
+}
+
+/* ---- those that wait ---- */
+
+static double cpu_s(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static size_t heap_bytes(void)
+{
+    return mallinfo2().uordblks;
+}
+
+static void waited_enough(void *context, const struct bide_multi_end *end)
+{
+    (void)context;
+    (void)end;
+}
+
+/* All calls have failed once and wait for an hour. What they hold beyond their handles is counted: handles that were
+ * used once without bide are measured first, and taken off. */
+struct waiting {
+    CURL **handle;
+    struct bide_multi *multi;
+    struct bide_policy policy;
+    struct bide_target target;
+    struct bide_http_options options;
+    size_t waits;
+    size_t bytes;
+};
+
+static void count_waits(void *context, const struct bide_event *event)
+{
+    struct waiting *w = context;
+    w->waits += event->verdict->what == BIDE_WAIT;
+}
+
+static void prepare_waiting(struct waiting *w)
+{
+    struct bide_target_config config;
+    bide_policy_init(&w->policy, BIDE_PRESET_SERVICE);
+    w->policy.base_ns = w->policy.cap_ns = 3600 * BIDE_S;
+    w->policy.jitter = BIDE_JITTER_NONE;
+    w->policy.deadline_ns = BIDE_NEVER;
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    config.budget.kind = BIDE_BUDGET_NONE;
+    config.breaker.kind = BIDE_BREAKER_OFF;
+    bide_target_init(&w->target, &config, bide_now(), NULL);
+    bide_http_options_init(&w->options);
+    w->options.policy = &w->policy;
+    w->options.write = sink;
+    w->options.write_data = &w->bytes;
+    w->options.event = count_waits;
+    w->options.context = w;
+}
+
+static void fail_all(struct waiting *w, uint32_t n)
+{
+    struct bide_multi_job job = {.target = &w->target, .options = &w->options, .done = waited_enough};
+    for (uint32_t i = 0; i < n; i++) {
+        job.easy = w->handle[i];
+        if (bide_multi_start(w->multi, &job, NULL, NULL) != BIDE_OK)
+            give_up("a call does not start");
+        while (i + 1 - w->waits >= 200) /* so many connections at once, not 100,000 */
+            bide_multi_poll(w->multi, BIDE_NEVER);
+    }
+    while (w->waits < n)
+        bide_multi_poll(w->multi, BIDE_NEVER);
+    bide_multi_poll(w->multi, bide_now());
+}
+
+static void measure_waiting(const char *url)
+{
+    struct waiting *w = aligned_alloc(64, (sizeof *w + 63) / 64 * 64);
+    memset(w, 0, sizeof *w);
+    w->handle = calloc(WAITING, sizeof *w->handle);
+    prepare_waiting(w);
+    bide_multi_new(&w->multi);
+    for (uint32_t i = 0; i < WAITING; i++) {
+        w->handle[i] = curl_easy_init();
+        curl_easy_setopt(w->handle[i], CURLOPT_URL, url);
+        curl_easy_setopt(w->handle[i], CURLOPT_WRITEFUNCTION, sink);
+        curl_easy_setopt(w->handle[i], CURLOPT_WRITEDATA, &w->bytes);
+        curl_multi_add_handle(bide_multi_handle(w->multi), w->handle[i]);
+        int running = 1, left;
+        while (running > 0) {
+            curl_multi_poll(bide_multi_handle(w->multi), NULL, 0, 1000, NULL);
+            curl_multi_perform(bide_multi_handle(w->multi), &running);
+        }
+        curl_multi_info_read(bide_multi_handle(w->multi), &left);
+        curl_multi_remove_handle(bide_multi_handle(w->multi), w->handle[i]);
+    }
+    size_t before = heap_bytes();
+    fail_all(w, WAITING);
+    bench_figure("http.waiting.bytes_per_call", (double)(heap_bytes() - before) / WAITING, "bytes", 1024);
+    double cpu = cpu_s();
+    for (int64_t until_ns = bide_now() + 2 * BIDE_S; bide_now() < until_ns;)
+        bide_multi_poll(w->multi, until_ns);
+    bench_figure("http.waiting.cpu_ms_per_s", (cpu_s() - cpu) / 2 * 1e3, "ms", 1);
+    bide_multi_free(w->multi);
+    for (uint32_t i = 0; i < WAITING; i++)
+        curl_easy_cleanup(w->handle[i]);
+    free(w->handle);
+    free(w);
+}
+
+/* ---- */
+
+static const struct bench_part parts[] = {
+    {"bare", bare},       {"bare_timeouts", bare_timeouts}, {"bide", with_bide},
+    {"drop_in", drop_in}, {"bare_headers", bare_headers},   {"bide_headers", bide_headers}};
+
+static void count_instructions(void)
+{
+    bench_instruction_ratio("http.easy.instruction_ratio", "bide/bare:500", 1.04);
+    bench_instruction_ratio("http.easy.drop_in.instruction_ratio", "drop_in/bare:500", 1.04);
+    bench_instruction_ratio("http.easy.injected.instruction_ratio", "bide_headers/bare_headers:500", 1.04);
+}
+
+static void measure(void)
+{
+    struct server nginx = start_nginx();
+    struct server chaos = start_chaos("* 200 body=\"hello, world\\n\"");
+    measure_many(nginx.url, "http.multi", true);
+    measure_many(chaos.url, "http.multi.chaos", false);
+    stop(&chaos);
+    stop(&nginx);
+    chaos = start_chaos("* 503 body=\"no\\n\"");
+    measure_waiting(chaos.url);
+    stop(&chaos);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    curl_global_init(CURL_GLOBAL_ALL);
+    if (argc != 3) {
+        count_instructions();
+        measure();
+        return EXIT_SUCCESS;
+    }
+    struct server nginx = start_nginx();
+    int status = bench_count(parts, sizeof parts / sizeof *parts, nginx.url, argv);
+    stop(&nginx);
+    return status;
+}

@@ -1,0 +1,230 @@
+/* journal.c - what became of each request: kept for chaos_seen, and written as JSON lines.
+ *
+ * A record is opened when the head of a request is complete, before anything is done about it, and closed when its deed
+ * is done; every record that is opened is closed. With keep it is in the list from its opening; a line is written when
+ * it is closed. With neither, a record is a few numbers in the connection and nothing is allocated.
+ *
+ * One block holds all texts of a record: the head as it came, and copies with a NUL of the fields that people ask for.
+ *
+ * A line never has the query of a path, nor any header field but the three it names: that is where secrets are.
+ * Lines are gathered and written when the server is about to wait. A journal that cannot be written to is given up; one
+ * that is full for now (EAGAIN) loses the lines for which there is no room. */
+#include "journal.h"
+
+#include <bide/clock.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TEXT_SHOWN 512u /* bytes of a field's value in a line; each may become six */
+#define LINE_ROOM  (3 * 6 * (TEXT_SHOWN + 1) + 6 * (CHAOS_PATH_KEPT + 1) + 512u)
+
+const char *chaos_deed_name(enum chaos_deed deed)
+{
+    static const char *const names[] = {
+#define X(deed, name, meaning) name,
+        CHAOS_DEED_LIST(X)
+#undef X
+    };
+    return names[deed];
+}
+
+void chaos_journal_free(struct chaos_journal *journal)
+{
+    chaos_journal_flush(journal);
+    for (size_t i = 0; i < journal->count; i++)
+        free((char *)(uintptr_t)journal->seen[i].head.at);
+    free(journal->seen);
+    free(journal->line);
+    *journal = (struct chaos_journal){.fd = -1};
+}
+
+/* -- Opening a record ---------------------------------------------------------------------------------------------- */
+
+/* Texts are copied one after the other into a block that is large enough for them all. */
+static const char *copy(char **block, struct bide_text text)
+{
+    if (text.at == NULL)
+        return NULL;
+    char *begin = *block;
+    memcpy(begin, text.at, text.length);
+    begin[text.length] = '\0';
+    *block += text.length + 1;
+    return begin;
+}
+
+static void copy_fields(struct chaos_seen *seen, char *block)
+{
+    const struct {
+        const char *name;
+        const char **to;
+    } fields[] = {{"Idempotency-Key", &seen->key},
+                  {"Bide-Attempt", &seen->attempt},
+                  {"traceparent", &seen->traceparent},
+                  {"Authorization", &seen->authorization}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        struct bide_text value;
+        if (chaos_seen_header(seen, fields[i].name, &value))
+            *fields[i].to = copy(&block, value);
+    }
+}
+
+/* The fields and the query are parts of the head, each once: twice its length holds all, with a NUL for each. */
+static void copy_texts(struct chaos_seen *seen, const struct chaos_request *request, struct bide_text head)
+{
+    char *block = malloc(head.length * 2 + 8);
+    if (block == NULL)
+        return;
+    seen->head = (struct bide_text){block, head.length};
+    copy(&block, head);
+    seen->query = copy(&block, request->query);
+    copy_fields(seen, block);
+}
+
+static void copy_short(char *to, size_t room, struct bide_text text)
+{
+    size_t length = text.length < room ? text.length : room;
+    memcpy(to, text.at != NULL ? text.at : "", length);
+    to[length] = '\0';
+}
+
+/* False: there is no place in the list. */
+static bool keep(struct chaos_journal *journal, struct chaos_record *record)
+{
+    if (journal->count == CHAOS_SEEN_MAX || journal->memory > CHAOS_SEEN_MEMORY)
+        return false;
+    if (journal->count == journal->room) {
+        size_t room = journal->room * 2 + 64;
+        struct chaos_seen *grown = realloc(journal->seen, room * sizeof *grown);
+        if (grown == NULL)
+            return false;
+        journal->seen = grown;
+        journal->room = room;
+    }
+    journal->memory += record->seen.head.length * 2;
+    journal->seen[journal->count++] = record->seen;
+    record->place = journal->count;
+    return true;
+}
+
+void chaos_journal_begin(struct chaos_journal *journal, struct chaos_record *record,
+                         const struct chaos_request *request, struct bide_text head)
+{
+    struct chaos_seen *seen = &record->seen;
+    record->open = true;
+    record->place = 0;
+    seen->status = 0;
+    __atomic_store_n(&journal->requests, journal->requests + (request->head_bytes > 0), __ATOMIC_RELAXED);
+    if (!journal->keep && journal->fd < 0)
+        return;
+    *seen =
+        (struct chaos_seen){.connection = seen->connection, .on_connection = seen->on_connection, .at_ns = bide_now()};
+    seen->deed = chaos_deed_name(CHAOS_DEED_READING);
+    copy_short(seen->method, CHAOS_METHOD_MAX, request->method);
+    copy_short(seen->path, CHAOS_PATH_KEPT, request->path);
+    copy_texts(seen, request, head);
+    if (journal->keep)
+        keep(journal, record);
+}
+
+/* -- Closing it ---------------------------------------------------------------------------------------------------- */
+
+/* Bytes outside ASCII are written as if they were Latin-1, so that a line is valid JSON whatever a client sends. */
+static size_t put_string(char *to, const char *name, const char *text)
+{
+    if (text == NULL)
+        return (size_t)snprintf(to, LINE_ROOM, ",\"%s\":null", name);
+    size_t length = (size_t)snprintf(to, LINE_ROOM, ",\"%s\":\"", name);
+    for (size_t i = 0; i < TEXT_SHOWN && text[i] != '\0'; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        if (byte < 0x20 || byte >= 0x7f || byte == '"' || byte == '\\')
+            length += (size_t)snprintf(to + length, 7, "\\u%04x", byte);
+        else
+            to[length++] = text[i];
+    }
+    to[length++] = '"';
+    return length;
+}
+
+static size_t put_line(char *to, const struct chaos_seen *seen)
+{
+    size_t length = (size_t)snprintf(to, LINE_ROOM, "{\"at_ns\":%lld,\"took_ns\":%lld", (long long)seen->at_ns,
+                                     (long long)(seen->end_ns - seen->at_ns));
+    length += (size_t)snprintf(to + length, 80, ",\"connection\":%llu,\"on_connection\":%u",
+                               (unsigned long long)seen->connection, seen->on_connection);
+    length += put_string(to + length, "method", seen->method);
+    length += put_string(to + length, "path", seen->path);
+    length += put_string(to + length, "key", seen->key);
+    length += put_string(to + length, "attempt", seen->attempt);
+    length += put_string(to + length, "traceparent", seen->traceparent);
+    length += (size_t)snprintf(to + length, 120, ",\"body_bytes\":%llu,\"body_hash\":\"%016llx\",\"status\":%d",
+                               (unsigned long long)seen->body_bytes, (unsigned long long)seen->body_hash, seen->status);
+    length += put_string(to + length, "deed", seen->deed);
+    to[length++] = '}';
+    to[length++] = '\n';
+    return length;
+}
+
+static void write_line(struct chaos_journal *journal, const struct chaos_seen *seen)
+{
+    if (journal->line == NULL && (journal->line = malloc(CHAOS_JOURNAL_ROOM)) == NULL)
+        return;
+    if (journal->length + LINE_ROOM > CHAOS_JOURNAL_ROOM)
+        chaos_journal_flush(journal);
+    if (journal->length + LINE_ROOM <= CHAOS_JOURNAL_ROOM)
+        journal->length += put_line(journal->line + journal->length, seen);
+}
+
+void chaos_journal_end(struct chaos_journal *journal, struct chaos_record *record, enum chaos_deed deed)
+{
+    if (!record->open)
+        return;
+    record->open = false;
+    journal->ended[deed]++;
+    if (!journal->keep && journal->fd < 0)
+        return;
+    record->seen.deed = chaos_deed_name(deed);
+    record->seen.end_ns = bide_now();
+    if (journal->fd >= 0)
+        write_line(journal, &record->seen);
+    if (record->place > 0)
+        journal->seen[record->place - 1] = record->seen;
+    else
+        free((char *)(uintptr_t)record->seen.head.at);
+    record->seen.head = (struct bide_text){0};
+}
+
+void chaos_journal_flush(struct chaos_journal *journal)
+{
+    size_t done = 0;
+    while (done < journal->length) {
+        ssize_t n = write(journal->fd, journal->line + done, journal->length - done);
+        if (n < 0 && errno == EAGAIN)
+            break;
+        if (n < 0 && errno != EINTR) {
+            journal->fd = -1;
+            done = journal->length;
+        }
+        done += n > 0 ? (size_t)n : 0;
+    }
+    if (done > 0)
+        memmove(journal->line, journal->line + done, journal->length - done);
+    journal->length -= done;
+}
+
+/* -- Asking -------------------------------------------------------------------------------------------------------- */
+
+bool chaos_seen_header(const struct chaos_seen *seen, const char *name, struct bide_text *value)
+{
+    struct bide_text cursor = seen->head, line, found;
+    while (chaos_next_line(&cursor, &line) && line.length == 0) /* empty lines may precede a request */
+        continue;
+    while (chaos_next_field(&cursor, &found, value))
+        if (found.at != NULL && chaos_same_name(found, name))
+            return true;
+    *value = (struct bide_text){0};
+    return false;
+}

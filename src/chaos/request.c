@@ -1,0 +1,355 @@
+/* request.c - reading HTTP/1.x requests (RFC 9112) from bytes as they come.
+ *
+ * A head is read when it is complete, up to its empty line; until then only the search for that line goes on where it
+ * stopped, so that a client who sends a byte at a time costs no more than one who sends all. A body is never stored: its
+ * bytes are counted and hashed as they pass.
+ *
+ * What could mean one thing to us and another to somebody in between is refused: blanks before a colon, folded lines,
+ * bare CR, two lengths, length beside chunks. A bare LF ends a line as well as CRLF (RFC 9112 2.2), and empty lines
+ * before a request are skipped. */
+#include "request.h"
+
+#include "core/random.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define FNV_START   UINT64_C(0xcbf29ce484222325)
+#define FNV_PRIME   UINT64_C(0x100000001b3)
+#define FRAMING_MAX 16384u /* bytes of one chunk's extensions, or of all trailers */
+#define CHUNK_MAX   (UINT64_MAX >> 8)
+
+static enum chaos_read refuse(struct chaos_request *request, int status)
+{
+    request->refusal = status;
+    return CHAOS_READ_WRONG;
+}
+
+bool chaos_same_name(struct bide_text name, const char *other)
+{
+    return strlen(other) == name.length && strncasecmp(name.at, other, name.length) == 0;
+}
+
+static bool same(struct bide_text text, const char *other)
+{
+    return strlen(other) == text.length && memcmp(text.at, other, text.length) == 0;
+}
+
+/* RFC 9110 5.6.2 */
+static bool is_token(struct bide_text text)
+{
+    static const char marks[] = "!#$%&'*+-.^_`|~";
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.at[i];
+        bool alpha = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!alpha && (c == '\0' || strchr(marks, c) == NULL))
+            return false;
+    }
+    return text.length > 0;
+}
+
+/* No controls but HTAB: neither a NUL nor a CR hides in a value. */
+static bool is_plain(struct bide_text text)
+{
+    for (size_t i = 0; i < text.length; i++)
+        if (((unsigned char)text.at[i] < 0x20 && text.at[i] != '\t') || text.at[i] == 0x7f)
+            return false;
+    return true;
+}
+
+static struct bide_text trim(struct bide_text text)
+{
+    while (text.length > 0 && (text.at[0] == ' ' || text.at[0] == '\t'))
+        text.at++, text.length--;
+    while (text.length > 0 && (text.at[text.length - 1] == ' ' || text.at[text.length - 1] == '\t'))
+        text.length--;
+    return text;
+}
+
+/* Cuts a text at a byte: what is before it is returned, what is after it stays. Absent: the byte is not there. */
+static struct bide_text take_until(struct bide_text *text, char byte)
+{
+    const char *found = text->length > 0 ? memchr(text->at, byte, text->length) : NULL;
+    if (found == NULL)
+        return (struct bide_text){0};
+    struct bide_text before = {text->at, (size_t)(found - text->at)};
+    text->at = found + 1;
+    text->length -= before.length + 1;
+    return before;
+}
+
+bool chaos_next_line(struct bide_text *cursor, struct bide_text *line)
+{
+    *line = take_until(cursor, '\n');
+    if (line->length > 0 && line->at[line->length - 1] == '\r')
+        line->length--;
+    return line->at != NULL;
+}
+
+bool chaos_next_field(struct bide_text *cursor, struct bide_text *name, struct bide_text *value)
+{
+    struct bide_text line;
+    if (!chaos_next_line(cursor, &line) || line.length == 0)
+        return false;
+    *name = take_until(&line, ':');
+    *value = trim(line);
+    return true;
+}
+
+/* -- The head ------------------------------------------------------------------------------------------------------ */
+
+static bool read_length(struct chaos_request *request, struct bide_text value)
+{
+    uint64_t length = 0;
+    for (size_t i = 0; i < value.length; i++) {
+        if (value.at[i] < '0' || value.at[i] > '9' || length > CHUNK_MAX / 10)
+            return false;
+        length = length * 10 + (uint64_t)(value.at[i] - '0');
+    }
+    if (value.length == 0 || (request->has_length && request->length != length))
+        return false;
+    request->has_length = true;
+    request->length = length;
+    return true;
+}
+
+static void read_connection(struct chaos_request *request, struct bide_text value)
+{
+    while (value.length > 0) {
+        struct bide_text option = take_until(&value, ',');
+        if (option.at == NULL) {
+            option = value;
+            value.length = 0;
+        }
+        if (chaos_same_name(trim(option), "close"))
+            request->close = true;
+        else if (chaos_same_name(trim(option), "keep-alive"))
+            request->close = false;
+    }
+}
+
+/* The fields that the server itself heeds. Returns 0 or the status to refuse with. */
+static int heed(struct chaos_request *request, struct bide_text name, struct bide_text value)
+{
+    if (chaos_same_name(name, "host")) {
+        if (request->has_host)
+            return 400;
+        request->has_host = true;
+    } else if (chaos_same_name(name, "content-length")) {
+        return read_length(request, value) ? 0 : 400;
+    } else if (chaos_same_name(name, "transfer-encoding")) {
+        if (request->chunked || !chaos_same_name(value, "chunked"))
+            return 501;
+        request->chunked = true;
+    } else if (chaos_same_name(name, "connection")) {
+        read_connection(request, value);
+    } else if (chaos_same_name(name, "expect")) {
+        request->expects = chaos_same_name(value, "100-continue");
+    } else if (chaos_same_name(name, "range")) {
+        request->range = value;
+    } else if (chaos_same_name(name, "if-range")) {
+        request->if_range = value;
+    }
+    return 0;
+}
+
+/* http://host/path becomes /path; a target that is no path, as of OPTIONS * or CONNECT, is its own path. */
+static void read_target(struct chaos_request *request, struct bide_text target)
+{
+    if (target.length > 7 && strncasecmp(target.at, "http://", 7) == 0) {
+        const char *slash = memchr(target.at + 7, '/', target.length - 7);
+        struct bide_text root = {"/", 1};
+        target = slash != NULL ? (struct bide_text){slash, target.length - (size_t)(slash - target.at)} : root;
+    }
+    request->query = target;
+    request->path = take_until(&request->query, '?');
+    if (request->path.at == NULL) {
+        request->path = target;
+        request->query = (struct bide_text){0};
+    }
+}
+
+static int read_request_line(struct chaos_request *request, struct bide_text line)
+{
+    request->method = take_until(&line, ' ');
+    struct bide_text target = take_until(&line, ' ');
+    if (request->method.at == NULL || target.at == NULL || !is_token(request->method) || !is_plain(target) ||
+        target.length == 0)
+        return 400;
+    if (request->method.length > CHAOS_METHOD_MAX)
+        return 501;
+    if (line.length != 8 || memcmp(line.at, "HTTP/", 5) != 0)
+        return 400;
+    request->http10 = same(line, "HTTP/1.0");
+    request->close = request->http10;
+    request->head_only = same(request->method, "HEAD");
+    read_target(request, target);
+    return request->http10 || same(line, "HTTP/1.1") ? 0 : 505;
+}
+
+/* RFC 9112 6.3: what tells the length of a request's body. */
+static int frame_body(struct chaos_request *request)
+{
+    if (!request->http10 && !request->has_host)
+        return 400; /* RFC 9112 3.2 */
+    if (request->chunked && (request->has_length || request->http10))
+        return 400;
+    request->body = request->chunked ? CHAOS_CHUNK_SIZE : request->length > 0 ? CHAOS_BODY_BYTES : CHAOS_BODY_WHOLE;
+    request->left = request->chunked ? 0 : request->length;
+    return 0;
+}
+
+static int read_head(struct chaos_request *request, struct bide_text head)
+{
+    struct bide_text line, name, value;
+    chaos_next_line(&head, &line);
+    int refusal = read_request_line(request, line);
+    while (refusal == 0 && chaos_next_line(&head, &line) && line.length > 0) {
+        value = line;
+        name = take_until(&value, ':');
+        value = trim(value);
+        refusal = name.at != NULL && is_token(name) && is_plain(value) ? heed(request, name, value) : 400;
+    }
+    return refusal != 0 ? refusal : frame_body(request);
+}
+
+/* Searches for the empty line. Returns the length of the head with it; 0: it is not there yet. */
+static size_t find_end(struct chaos_request *request, const char *bytes, size_t length, size_t begin)
+{
+    size_t at = request->scanned > begin ? request->scanned : begin;
+    const char *end;
+    while ((end = memchr(bytes + at, '\n', length - at)) != NULL) {
+        size_t next = (size_t)(end - bytes) + 1;
+        size_t cr = next < length && bytes[next] == '\r';
+        if (next + cr >= length) /* what follows this line end is not there yet: look at it again */
+            break;
+        if (bytes[next + cr] == '\n')
+            return next + cr + 1;
+        at = next;
+    }
+    request->scanned = end != NULL ? (size_t)(end - bytes) : length;
+    return 0;
+}
+
+bool chaos_request_half(struct chaos_request *request, const char *bytes, size_t length)
+{
+    struct bide_text line, rest = {bytes, length};
+    while (rest.length > 0 && (rest.at[0] == '\r' || rest.at[0] == '\n'))
+        rest.at++, rest.length--;
+    *request = (struct chaos_request){0};
+    bool any = rest.length > 0;
+    if (chaos_next_line(&rest, &line) && read_request_line(request, line) != 0)
+        *request = (struct chaos_request){0};
+    return any;
+}
+
+enum chaos_read chaos_request_head(struct chaos_request *request, const char *bytes, size_t length)
+{
+    size_t begin = 0;
+    while (begin < length && (bytes[begin] == '\r' || bytes[begin] == '\n'))
+        begin++;
+    size_t seen = length < CHAOS_HEAD_MAX ? length : CHAOS_HEAD_MAX;
+    size_t end = begin < seen ? find_end(request, bytes, seen, begin) : 0;
+    if (end == 0 && length < CHAOS_HEAD_MAX)
+        return CHAOS_READ_MORE;
+    if (end == 0) {
+        chaos_request_half(request, bytes, length);
+        return refuse(request, 431);
+    }
+    request->head_bytes = end;
+    int refusal = read_head(request, (struct bide_text){bytes + begin, end - begin});
+    return refusal != 0 ? refuse(request, refusal) : CHAOS_READ_DONE;
+}
+
+/* -- The body (RFC 9112 7.1 for chunks) ---------------------------------------------------------------------------- */
+
+static size_t take_bytes(struct chaos_request *request, struct bide_text bytes)
+{
+    size_t count = bytes.length < request->left ? bytes.length : (size_t)request->left;
+    uint64_t fnv = request->body_bytes > 0 ? request->body_fnv : FNV_START;
+    for (size_t i = 0; i < count; i++)
+        fnv = (fnv ^ (unsigned char)bytes.at[i]) * FNV_PRIME;
+    request->body_fnv = fnv;
+    request->body_bytes += count;
+    request->left -= count;
+    if (request->left == 0)
+        request->body = request->chunked ? CHAOS_CHUNK_END : CHAOS_BODY_WHOLE;
+    return count;
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static void end_chunk_line(struct chaos_request *request)
+{
+    request->body = request->left > 0 ? CHAOS_BODY_BYTES : CHAOS_TRAILER;
+    request->framing_bytes = 0;
+    request->line_bytes = 0;
+}
+
+/* One byte of the line that a chunk begins with: digits, then perhaps an extension, then CRLF or LF. framing_bytes
+ * counts; a line without a digit is no size. */
+static bool take_size(struct chaos_request *request, char c)
+{
+    int digit = hex_value(c);
+    if (digit >= 0 && request->left <= CHUNK_MAX >> 4) {
+        request->left = request->left << 4 | (uint64_t)digit;
+        return true;
+    }
+    if (digit >= 0 || request->framing_bytes == 1)
+        return false;
+    request->body = CHAOS_CHUNK_EXTENSION;
+    if (c == '\n')
+        end_chunk_line(request);
+    return c == '\n' || c == '\r' || c == ';' || c == ' ' || c == '\t';
+}
+
+static bool take_framing(struct chaos_request *request, char c)
+{
+    if (++request->framing_bytes > FRAMING_MAX)
+        return false;
+    switch (request->body) {
+    case CHAOS_CHUNK_SIZE: return take_size(request, c);
+    case CHAOS_CHUNK_EXTENSION:
+        if (c == '\n')
+            end_chunk_line(request);
+        return true;
+    case CHAOS_CHUNK_END:
+        if (c == '\n') {
+            request->body = CHAOS_CHUNK_SIZE;
+            request->framing_bytes = 0;
+        }
+        return c == '\n' || c == '\r';
+    case CHAOS_TRAILER:
+        if (c == '\n' && request->line_bytes == 0)
+            request->body = CHAOS_BODY_WHOLE;
+        request->line_bytes = c == '\n' ? 0 : request->line_bytes + (c != '\r');
+        return true;
+    case CHAOS_BODY_WHOLE:
+    case CHAOS_BODY_BYTES: break;
+    }
+    return false;
+}
+
+enum chaos_read chaos_request_body(struct chaos_request *request, struct bide_text bytes, size_t *taken)
+{
+    *taken = 0;
+    while (*taken < bytes.length && request->body != CHAOS_BODY_WHOLE) {
+        if (request->body == CHAOS_BODY_BYTES)
+            *taken += take_bytes(request, (struct bide_text){bytes.at + *taken, bytes.length - *taken});
+        else if (!take_framing(request, bytes.at[(*taken)++]))
+            return refuse(request, 400);
+    }
+    return request->body == CHAOS_BODY_WHOLE ? CHAOS_READ_DONE : CHAOS_READ_MORE;
+}
+
+uint64_t chaos_request_hash(const struct chaos_request *request)
+{
+    uint64_t hash = core_mix(request->body_bytes > 0 ? request->body_fnv : FNV_START);
+    return hash + (hash == 0);
+}

@@ -1,0 +1,411 @@
+/* script.c - what the server does, by path: lines of steps, read once from text.
+ *
+ *     # a comment
+ *     /flaky    503 retry-after=2 | 503 x2 | 200 body="hello"
+ *     /api*     fail=30%:503 200
+ *
+ * A line is a path and its steps, with | between them. Each request to the path takes the next step; the last one
+ * repeats, unless the line ends in `loop`. A path that ends in * is a prefix; the same path wins over a prefix, a longer
+ * prefix over a shorter one. A step is words in any order: a status, xN, name or name=value (word.c knows them). Part of
+ * a word may stand in double quotes, and there blanks, | and # mean themselves and \n \r \t \" \\ \xHH are escapes.
+ *
+ * Reading stops at the first mistake, and says what would be right. Everything is bounded: script.h has the limits. */
+#include "script.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct reader {
+    const char *at;
+    uint32_t number; /* of the line */
+    enum bide_err err;
+    struct chaos_error *error;
+    struct chaos_script *script;
+    struct chaos_place place;
+    uint32_t words; /* of the step */
+    struct chaos_word word;
+};
+
+bool chaos_bytes_add(struct chaos_bytes *bytes, const void *more, size_t length)
+{
+    char *grown = realloc(bytes->at, bytes->length + length + 1);
+    if (grown == NULL)
+        return false;
+    memcpy(grown + bytes->length, more, length);
+    bytes->at = grown;
+    bytes->length += length;
+    grown[bytes->length] = '\0';
+    return true;
+}
+
+/* Returns false, so that a reader can return with it. */
+static bool wrong(struct reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static bool wrong(struct reader *reader, const char *format, ...)
+{
+    reader->err = BIDE_ERR_INVALID;
+    if (reader->error == NULL)
+        return false;
+    va_list list;
+    va_start(list, format);
+    reader->error->line = reader->number;
+    vsnprintf(reader->error->text, sizeof reader->error->text, format, list);
+    va_end(list);
+    return false;
+}
+
+static bool nomem(struct reader *reader)
+{
+    reader->err = BIDE_ERR_NOMEM;
+    return false;
+}
+
+/* One more element at the end of an array, zeroed; NULL: no memory, the array is as it was. */
+static void *grow(void *array, size_t *count, size_t size)
+{
+    char *grown = realloc(array, (*count + 1) * size);
+    if (grown != NULL)
+        memset(grown + (*count)++ * size, 0, size);
+    return grown;
+}
+
+/* -- Words --------------------------------------------------------------------------------------------------------- */
+
+static bool at_line_end(const struct reader *reader)
+{
+    return *reader->at == '\0' || *reader->at == '\n' || *reader->at == '#';
+}
+
+static void skip_blanks(struct reader *reader)
+{
+    while (*reader->at == ' ' || *reader->at == '\t' || *reader->at == '\r')
+        reader->at++;
+}
+
+static int hex_digit(char c)
+{
+    const char *digits = "0123456789abcdef", *found = c != '\0' ? strchr(digits, tolower((unsigned char)c)) : NULL;
+    return found != NULL ? (int)(found - digits) : -1;
+}
+
+/* What follows a backslash. */
+static bool take_escape(struct reader *reader, char *byte)
+{
+    static const char from[] = "nrt\"\\", to[] = "\n\r\t\"\\";
+    const char *found = *reader->at != '\0' ? strchr(from, *reader->at) : NULL;
+    if (found != NULL) {
+        *byte = to[found - from];
+        reader->at++;
+        return true;
+    }
+    int high = *reader->at == 'x' ? hex_digit(reader->at[1]) : -1;
+    int low = high >= 0 ? hex_digit(reader->at[2]) : -1;
+    if (low < 0)
+        return wrong(reader, "a backslash before %.2s: want \\n \\r \\t \\\" \\\\ or \\xHH", reader->at);
+    *byte = (char)(high * 16 + low);
+    reader->at += 3;
+    return true;
+}
+
+static bool add_byte(struct reader *reader, char byte)
+{
+    struct chaos_word *word = &reader->word;
+    if (word->length == CHAOS_WORD_MAX)
+        return wrong(reader, "a word is too long: want at most %u bytes", CHAOS_WORD_MAX);
+    word->text[word->length++] = byte;
+    return true;
+}
+
+static bool take_quoted(struct reader *reader)
+{
+    for (reader->at++; *reader->at != '"';) {
+        char byte = *reader->at;
+        if (byte == '\0' || byte == '\n')
+            return wrong(reader, "a quote is not closed: want \" before the end of the line");
+        reader->at++;
+        if ((byte == '\\' && !take_escape(reader, &byte)) || !add_byte(reader, byte))
+            return false;
+    }
+    reader->at++;
+    return true;
+}
+
+/* Reads the word that begins here, and splits it at the first = outside quotes. */
+static bool take_word(struct reader *reader)
+{
+    struct chaos_word *word = &reader->word;
+    size_t split = 0; /* where the value begins */
+    word->length = 0;
+    word->quoted = false;
+    while (*reader->at != '\0' && strchr(" \t\r\n|", *reader->at) == NULL) {
+        bool equals = *reader->at == '=' && split == 0;
+        if (*reader->at == '"' ? !take_quoted(reader) : !add_byte(reader, *reader->at++))
+            return false;
+        if (equals) {
+            split = word->length;
+            word->quoted = *reader->at == '"';
+        }
+    }
+    word->text[word->length] = '\0';
+    word->name = (struct bide_text){word->text, split > 0 ? split - 1 : word->length};
+    word->value = (struct bide_text){split > 0 ? word->text + split : NULL, split > 0 ? word->length - split : 0};
+    return true;
+}
+
+/* -- Lines --------------------------------------------------------------------------------------------------------- */
+
+static bool begin_step(struct reader *reader)
+{
+    struct chaos_line *line = reader->place.line;
+    if (line->steps == CHAOS_STEPS_MAX)
+        return wrong(reader, "too many steps: want at most %u on a line", CHAOS_STEPS_MAX);
+    struct chaos_step *step = grow(line->step, &line->steps, sizeof *step);
+    if (step == NULL)
+        return nomem(reader);
+    line->step = step;
+    reader->words = 0;
+    reader->place.step = &step[line->steps - 1];
+    reader->place.first = line->steps == 1;
+    return true;
+}
+
+/* more: another one follows. Without any word there is one step, an empty one, which answers 200. */
+static bool end_step(struct reader *reader, bool more)
+{
+    struct chaos_line *line = reader->place.line;
+    struct chaos_step *step = reader->place.step;
+    if (reader->words == 0 && line->steps > 1 && line->loop)
+        line->steps--; /* `| loop` is no step */
+    else if (reader->words == 0 && (line->steps > 1 || more))
+        return wrong(reader, "a step is empty: want a status such as 503, or another word, on each side of |");
+    if (step->cut != CHAOS_CUT_NONE && step->cut_at == CHAOS_AT_ACCEPT && reader->script->all != line)
+        return wrong(reader, "at its accept the path of a connection is unknown: want accept on the line * only");
+    if (step->status == 0)
+        step->status = 200;
+    return true;
+}
+
+/* `loop` is about the line, and ends it. */
+static bool apply_word(struct reader *reader)
+{
+    struct chaos_word *word = &reader->word;
+    struct chaos_place *place = &reader->place;
+    if (place->line->loop)
+        return wrong(reader, "%.40s comes after loop: want loop last on its line", word->text);
+    if (strcmp(word->text, "loop") == 0)
+        return place->line->loop = true;
+    reader->words++;
+    const char *want = chaos_word_apply(word, place);
+    if (place->nomem)
+        return nomem(reader);
+    return want == NULL || wrong(reader, "%.40s: want %s", word->text, want);
+}
+
+static bool read_steps(struct reader *reader)
+{
+    if (!begin_step(reader))
+        return false;
+    for (skip_blanks(reader); !at_line_end(reader); skip_blanks(reader)) {
+        bool next = *reader->at == '|';
+        reader->at += next;
+        if (next ? !end_step(reader, true) || !begin_step(reader) : !take_word(reader) || !apply_word(reader))
+            return false;
+    }
+    return end_step(reader, false);
+}
+
+static bool same_path(const struct chaos_line *a, const struct chaos_line *b)
+{
+    return a->prefix == b->prefix && a->path_length == b->path_length && memcmp(a->path, b->path, a->path_length) == 0;
+}
+
+static bool begin_line(struct reader *reader)
+{
+    struct chaos_script *script = reader->script;
+    if (script->lines == CHAOS_LINES_MAX)
+        return wrong(reader, "too many paths: want at most %u", CHAOS_LINES_MAX);
+    struct chaos_line *line = grow(script->line, &script->lines, sizeof *line);
+    if (line == NULL)
+        return nomem(reader);
+    script->line = line;
+    reader->place.line = line += script->lines - 1;
+    return true;
+}
+
+static bool read_path(struct reader *reader)
+{
+    struct chaos_line *line = reader->place.line;
+    if (!take_word(reader))
+        return false;
+    if (reader->word.text[0] != '/' && strcmp(reader->word.text, "*") != 0)
+        return wrong(reader, "%.40s: want a path that begins with /, or *, at the start of the line",
+                     reader->word.text);
+    if ((line->path = strdup(reader->word.text)) == NULL)
+        return nomem(reader);
+    line->path_length = strlen(line->path);
+    line->prefix = line->path[line->path_length - 1] == '*';
+    line->path_length -= line->prefix;
+    for (const struct chaos_line *other = reader->script->line; other < line; other++)
+        if (same_path(line, other))
+            return wrong(reader, "%.60s has a line already: want its steps on one line, with | between them",
+                         line->path);
+    return true;
+}
+
+static bool check_line(struct reader *reader)
+{
+    const struct chaos_line *line = reader->place.line;
+    if (line->capacity != 0 && line->service_ns == 0)
+        return wrong(reader, "capacity=%u without a time: want service=20ms or so with it", line->capacity);
+    if (line->capacity == 0 && (line->queue != 0 || line->service_ns != 0))
+        return wrong(reader, "queue= and service= without capacity=: want capacity=10 or so with them");
+    for (size_t i = 0; i < line->outages; i++)
+        if (line->outage[i].refuse && line != reader->script->all)
+            return wrong(reader, "connections cannot be refused by path: want :refuse on the line * only");
+    return true;
+}
+
+/* The lines may have moved: the one for all is looked for anew. */
+static void note_all(struct chaos_script *script)
+{
+    script->all = NULL;
+    for (size_t i = 0; i < script->lines; i++)
+        if (script->line[i].prefix && script->line[i].path_length == 0)
+            script->all = &script->line[i];
+}
+
+static bool read_line(struct reader *reader)
+{
+    if (!begin_line(reader) || !read_path(reader))
+        return false;
+    note_all(reader->script);
+    return read_steps(reader) && check_line(reader);
+}
+
+static bool read_text(struct reader *reader)
+{
+    for (reader->number = 1; *reader->at != '\0'; reader->number++) {
+        skip_blanks(reader);
+        if (!at_line_end(reader) && !read_line(reader))
+            return false;
+        reader->at += strcspn(reader->at, "\n");
+        reader->at += *reader->at == '\n';
+    }
+    return true;
+}
+
+enum bide_err chaos_script_read(struct chaos_script *script, const char *text, uint16_t port, struct chaos_error *error)
+{
+    struct reader *reader = calloc(1, sizeof *reader);
+    enum bide_err err = BIDE_ERR_NOMEM;
+    *script = (struct chaos_script){0};
+    if (error != NULL)
+        *error = (struct chaos_error){0};
+    if (reader == NULL)
+        goto out;
+    *reader = (struct reader){.at = text, .error = error, .script = script, .place.port = port};
+    if (strnlen(text, CHAOS_SCRIPT_MAX + 1) > CHAOS_SCRIPT_MAX)
+        wrong(reader, "the script is too long: want at most %u bytes", CHAOS_SCRIPT_MAX);
+    else
+        read_text(reader);
+    err = reader->err;
+    if (err != BIDE_OK)
+        chaos_script_free(script);
+out:
+    free(reader);
+    return err;
+}
+
+/* -- A script that was read ---------------------------------------------------------------------------------------- */
+
+static void free_step(struct chaos_step *step)
+{
+    free(step->fields.at);
+    free(step->text.at);
+    free(step->etag.at);
+}
+
+/* The steps of failures and outages own nothing: they are a status or a cut. */
+void chaos_script_free(struct chaos_script *script)
+{
+    for (size_t i = 0; i < script->lines; i++) {
+        struct chaos_line *line = &script->line[i];
+        for (size_t j = 0; j < line->steps; j++)
+            free_step(&line->step[j]);
+        free(line->step);
+        free(line->path);
+    }
+    free(script->line);
+    *script = (struct chaos_script){0};
+}
+
+static bool serves(const struct chaos_line *line, struct bide_text path)
+{
+    return line->prefix ? path.length >= line->path_length && memcmp(path.at, line->path, line->path_length) == 0
+                        : path.length == line->path_length && memcmp(path.at, line->path, path.length) == 0;
+}
+
+struct chaos_line *chaos_script_find(const struct chaos_script *script, struct bide_text path)
+{
+    struct chaos_line *best = NULL;
+    for (size_t i = 0; i < script->lines; i++) {
+        struct chaos_line *line = &script->line[i];
+        if (!serves(line, path))
+            continue;
+        if (!line->prefix)
+            return line;
+        if (best == NULL || line->path_length > best->path_length)
+            best = line;
+    }
+    return best;
+}
+
+const struct chaos_step *chaos_line_take(struct chaos_line *line)
+{
+    const struct chaos_step *step = &line->step[line->at];
+    if (++line->taken < step->times)
+        return step;
+    line->taken = 0;
+    if (line->at + 1 < line->steps)
+        line->at++;
+    else if (line->loop)
+        line->at = 0;
+    return step;
+}
+
+const struct chaos_step *chaos_step_plain(int status)
+{
+    static const struct chaos_step steps[] = {
+        {.status = 200},
+        {.status = 404},
+        {.status = 503},
+        {.status = 431, .says_close = true},
+        {.status = 501, .says_close = true},
+        {.status = 505, .says_close = true},
+        {.status = 400, .says_close = true},
+    };
+    size_t i = 0;
+    while (i < sizeof steps / sizeof *steps - 1 && steps[i].status != status)
+        i++;
+    return &steps[i];
+}
+
+const struct chaos_step *chaos_step_cut(enum chaos_cut cut)
+{
+    static const struct chaos_step steps[] = {
+        [CHAOS_CUT_CLOSE] = {.cut = CHAOS_CUT_CLOSE, .cut_at = CHAOS_AT_REQUEST},
+        [CHAOS_CUT_RESET] = {.cut = CHAOS_CUT_RESET, .cut_at = CHAOS_AT_REQUEST},
+    };
+    return &steps[cut];
+}
+
+const struct chaos_outage *chaos_line_outage(const struct chaos_line *line, int64_t since_ns)
+{
+    for (size_t i = 0; i < line->outages; i++)
+        if (since_ns >= line->outage[i].when.min_ns && since_ns < line->outage[i].when.max_ns)
+            return &line->outage[i];
+    return NULL;
+}

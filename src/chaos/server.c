@@ -1,0 +1,266 @@
+/* server.c - the server: one thread, one epoll, and the listening socket.
+ *
+ * Each turn writes the journal, waits for events, hands them to the connections, then hands the due timers to theirs.
+ * The listening socket is looked at when its own timer is due: it is not watched for a moment when the process has no
+ * descriptors left, and it does not exist during an outage that refuses connections. The port is held meanwhile by a
+ * second socket that is bound to it and never listens: nobody else is given the port, and no client that connects from
+ * a random port can happen to pick this one and meet itself. */
+#include "server.h"
+
+#include <bide/clock.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define EVENTS   256
+#define ACCEPTS  256            /* in one turn */
+#define PAUSE_NS (20 * BIDE_MS) /* without descriptors */
+#define WAIT_MS  60000          /* at most at once */
+
+/* -- The listening socket ------------------------------------------------------------------------------------------ */
+
+/* A socket bound to the port (0: a free one, which is then in *port); -1: see errno. */
+static int bind_to(uint16_t *port)
+{
+    const int one = 1;
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(*port)};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(fd, (struct sockaddr *)&address, size) != 0 || getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    *port = ntohs(address.sin_port);
+    return fd;
+}
+
+static bool start_listening(struct chaos *server)
+{
+    uint16_t port = server->port; /* others may be reading it: it does not change */
+    if (server->listen_fd < 0)
+        server->listen_fd = bind_to(&port);
+    return server->listen_fd >= 0 && listen(server->listen_fd, SOMAXCONN) == 0;
+}
+
+static void stop_listening(struct chaos *server)
+{
+    if (server->listen_fd >= 0)
+        close(server->listen_fd);
+    server->listen_fd = -1;
+    server->accepting = false;
+}
+
+static void watch_listener(struct chaos *server, bool accepting)
+{
+    struct epoll_event watch = {.events = EPOLLIN, .data.ptr = server};
+    if (server->accepting == accepting)
+        return;
+    if (epoll_ctl(server->epoll_fd, accepting ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, server->listen_fd, &watch) == 0)
+        server->accepting = accepting;
+}
+
+static bool refusing(const struct chaos *server, int64_t since_ns)
+{
+    const struct chaos_outage *outage =
+        server->script.all != NULL ? chaos_line_outage(server->script.all, since_ns) : NULL;
+    return outage != NULL && outage->refuse;
+}
+
+/* When refusing begins or ends next; BIDE_NEVER: no more. */
+static int64_t next_change(const struct chaos *server, int64_t since_ns)
+{
+    const struct chaos_line *all = server->script.all;
+    int64_t next_ns = BIDE_NEVER;
+    for (size_t i = 0; all != NULL && i < all->outages; i++) {
+        const struct chaos_span *when = &all->outage[i].when;
+        int64_t change_ns = when->min_ns > since_ns ? when->min_ns : when->max_ns;
+        if (change_ns > since_ns && change_ns < next_ns)
+            next_ns = change_ns;
+    }
+    return next_ns;
+}
+
+/* Listens or does not, accepts or does not, as it should be now, and comes back when that changes. */
+static void review_listener(struct chaos *server)
+{
+    int64_t now_ns = bide_now(), since_ns = now_ns - server->start_ns, next_ns = next_change(server, since_ns);
+    next_ns = next_ns == BIDE_NEVER ? BIDE_NEVER : server->start_ns + next_ns;
+    if (refusing(server, since_ns))
+        stop_listening(server);
+    else if (!start_listening(server))
+        server->accept_ns = now_ns + PAUSE_NS;
+    if (server->listen_fd >= 0)
+        watch_listener(server, now_ns >= server->accept_ns);
+    if (now_ns < server->accept_ns && server->accept_ns < next_ns)
+        next_ns = server->accept_ns;
+    bide_timers_set(&server->timers, &server->listen_timer, next_ns); /* there is memory: chaos_new saw to that */
+}
+
+static void accept_some(struct chaos *server)
+{
+    for (int i = 0; i < ACCEPTS; i++) {
+        int fd = accept4(server->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0)
+            chaos_connection_new(server, fd);
+        else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            server->accept_ns = bide_now() + PAUSE_NS;
+            review_listener(server);
+            return;
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            return;
+        }
+    }
+}
+
+/* -- The server ---------------------------------------------------------------------------------------------------- */
+
+static enum bide_err open_all(struct chaos *server)
+{
+    struct epoll_event watch = {.events = EPOLLIN, .data.ptr = &server->cancel};
+    if ((server->hold_fd = bind_to(&server->port)) < 0 || !start_listening(server))
+        return BIDE_ERR_SYSTEM;
+    if ((server->epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0 || bide_cancel_init(&server->cancel) != BIDE_OK)
+        return BIDE_ERR_SYSTEM;
+    if (epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, bide_cancel_fd(&server->cancel), &watch) != 0)
+        return BIDE_ERR_SYSTEM;
+    return bide_timers_set(&server->timers, &server->listen_timer, 0);
+}
+
+enum bide_err chaos_new(struct chaos **server, const struct chaos_config *config, struct chaos_error *error)
+{
+    enum bide_err err = BIDE_ERR_NOMEM;
+    struct chaos *made = malloc(sizeof *made); /* not zeroed whole: its buffers are large */
+    *server = NULL;
+    if (error != NULL)
+        *error = (struct chaos_error){0};
+    if (made == NULL)
+        goto out;
+    memset(made, 0, offsetof(struct chaos, in));
+    made->hold_fd = made->listen_fd = made->epoll_fd = -1;
+    made->journal.fd = config->journal_fd;
+    made->journal.keep = config->keep;
+    made->port = config->port;
+    made->seed = config->seed;
+    made->idle_ns = config->idle_ns > 0 ? config->idle_ns : CHAOS_IDLE_NS;
+    made->start_ns = bide_now();
+    if ((err = open_all(made)) != BIDE_OK)
+        goto out;
+    if ((err = chaos_script_read(&made->script, config->script != NULL ? config->script : "", made->port, error)) != 0)
+        goto out;
+    *server = made;
+    made = NULL;
+out:
+    chaos_free(made);
+    return err;
+}
+
+void chaos_free(struct chaos *server)
+{
+    if (server == NULL)
+        return;
+    int saved = errno;
+    chaos_connections_end(server);
+    chaos_connections_bury(server);
+    chaos_journal_free(&server->journal);
+    chaos_script_free(&server->script);
+    bide_timers_free(&server->timers);
+    bide_cancel_free(&server->cancel);
+    stop_listening(server);
+    if (server->hold_fd >= 0)
+        close(server->hold_fd);
+    if (server->epoll_fd >= 0)
+        close(server->epoll_fd);
+    free(server);
+    errno = saved;
+}
+
+uint16_t chaos_port(const struct chaos *server)
+{
+    return server->port;
+}
+
+void chaos_stop(struct chaos *server)
+{
+    bide_cancel_now(&server->cancel);
+}
+
+uint64_t chaos_requests(const struct chaos *server)
+{
+    return __atomic_load_n(&server->journal.requests, __ATOMIC_RELAXED);
+}
+
+const struct chaos_seen *chaos_seen(const struct chaos *server, size_t *count)
+{
+    *count = server->journal.count;
+    return server->journal.seen;
+}
+
+/* -- Serving ------------------------------------------------------------------------------------------------------- */
+
+/* Milliseconds until the first timer, rounded up: never early. */
+static int patience(const struct chaos *server)
+{
+    int64_t due_ns = bide_timers_next(&server->timers);
+    if (due_ns == BIDE_NEVER)
+        return WAIT_MS;
+    int64_t left_ns = due_ns - bide_now();
+    return left_ns <= 0 ? 0 : left_ns < WAIT_MS * BIDE_MS ? (int)((left_ns + BIDE_MS - 1) / BIDE_MS) : WAIT_MS;
+}
+
+static void run_timers(struct chaos *server)
+{
+    int64_t now_ns = bide_now(); /* one that is set meanwhile to now waits for the next turn */
+    struct bide_timer *timer;
+    while ((timer = bide_timers_pop(&server->timers, now_ns)) != NULL)
+        if (timer == &server->listen_timer)
+            review_listener(server);
+        else
+            chaos_connection_timer(timer);
+}
+
+/* False: it was stopped. */
+static bool handle(struct chaos *server, const struct epoll_event *event, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (event[i].data.ptr == &server->cancel)
+            return false;
+        if (event[i].data.ptr == server)
+            accept_some(server);
+        else
+            chaos_connection_event(event[i].data.ptr, event[i].events);
+    }
+    return true;
+}
+
+enum bide_err chaos_run(struct chaos *server)
+{
+    struct epoll_event event[EVENTS];
+    enum bide_err err = BIDE_OK;
+    for (bool going = true; going;) {
+        chaos_journal_flush(&server->journal);
+        int count = epoll_wait(server->epoll_fd, event, EVENTS, patience(server));
+        if (count < 0 && errno != EINTR) {
+            err = BIDE_ERR_SYSTEM;
+            break;
+        }
+        going = handle(server, event, count);
+        run_timers(server);
+        chaos_connections_bury(server);
+    }
+    chaos_connections_end(server);
+    chaos_connections_bury(server);
+    chaos_journal_flush(&server->journal);
+    return err;
+}

@@ -1,0 +1,1449 @@
+/* test_chaos.c - the server that fails on purpose does so on real sockets, as its script says, and survives its clients.
+ *
+ * The server runs in a thread. The client is a socket and a buffer, so that every byte and every end of a connection can
+ * be seen. Nothing here waits "long enough": a read ends with bytes, FIN or RST, and a time limit far beyond any healthy
+ * machine only turns a hang into a failure. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <bide/clock.h>
+#include <bide/hint.h>
+#include <bide/request.h>
+
+#include "chaos/chaos.h"
+
+#define COUNT(table)              (sizeof(table) / sizeof *(table))
+#define PATIENCE_S                60 /* no test takes so long unless it hangs */
+#define HOST                      "Host: x\r\n"
+#define ASK(method, path, fields) method " " path " HTTP/1.1\r\n" HOST fields "\r\n"
+#define GET(path)                 ASK("GET", path, "")
+#define OLD(path)                 "GET " path " HTTP/1.0\r\n\r\n"
+
+/* -- A server ------------------------------------------------------------------------------------------------------ */
+
+struct world {
+    struct chaos *server;
+    pthread_t thread;
+    const struct chaos_seen *seen;
+    size_t count;
+};
+
+static void *serve(void *context)
+{
+    assert_int_equal(chaos_run(context), BIDE_OK);
+    return NULL;
+}
+
+static struct world start_with(struct chaos_config config)
+{
+    struct world world = {0};
+    struct chaos_error error;
+    if (chaos_new(&world.server, &config, &error) != BIDE_OK)
+        fail_msg("line %u: %s (%s)", error.line, error.text, strerror(errno));
+    assert_int_equal(pthread_create(&world.thread, NULL, serve, world.server), 0);
+    return world;
+}
+
+static struct world start(const char *script)
+{
+    return start_with((struct chaos_config){.script = script, .journal_fd = -1, .keep = true});
+}
+
+/* From now on the requests can be looked at. */
+static void stop(struct world *world)
+{
+    chaos_stop(world->server);
+    pthread_join(world->thread, NULL);
+    world->seen = chaos_seen(world->server, &world->count);
+}
+
+static void drop(struct world *world)
+{
+    if (world->seen == NULL && world->count == 0)
+        stop(world);
+    chaos_free(world->server);
+}
+
+static void await_requests(const struct world *world, uint64_t count)
+{
+    int64_t until_ns = bide_now() + PATIENCE_S * BIDE_S;
+    while (chaos_requests(world->server) < count && bide_now() < until_ns)
+        sched_yield();
+    assert_true(chaos_requests(world->server) >= count);
+}
+
+/* -- A client ------------------------------------------------------------------------------------------------------ */
+
+enum ended { OPEN, FIN, RST };
+
+struct client {
+    int fd;
+    char data[200000];
+    size_t length; /* bytes that came and belong to no answer yet */
+    enum ended ended;
+};
+
+struct reply {
+    int status; /* 0: none */
+    char head[40000];
+    char body[150000];
+    size_t length;
+    bool whole; /* as its head announced */
+};
+
+static struct reply reply; /* the last one */
+
+static int dial(uint16_t port)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static struct client *enter(const struct world *world)
+{
+    struct client *client = calloc(1, sizeof *client);
+    assert_non_null(client);
+    client->fd = dial(chaos_port(world->server));
+    assert_true(client->fd >= 0);
+    return client;
+}
+
+static void leave(struct client *client)
+{
+    close(client->fd);
+    free(client);
+}
+
+static void leave_with_reset(struct client *client)
+{
+    setsockopt(client->fd, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
+    leave(client);
+}
+
+static void say_bytes(const struct client *client, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t n = send(client->fd, bytes, length, MSG_NOSIGNAL);
+        if (n < 0)
+            return; /* cut meanwhile: what was received shows it */
+        bytes += n;
+        length -= (size_t)n;
+    }
+}
+
+static void say(const struct client *client, const char *text)
+{
+    say_bytes(client, text, strlen(text));
+}
+
+/* Some more bytes; false: it has ended. */
+static bool hear(struct client *client)
+{
+    if (client->ended != OPEN || client->length == sizeof client->data)
+        return false;
+    ssize_t n = recv(client->fd, client->data + client->length, sizeof client->data - client->length, 0);
+    if (n < 0 && errno == EAGAIN)
+        fail_msg("nothing came for %d s", PATIENCE_S);
+    client->length += n > 0 ? (size_t)n : 0;
+    client->ended = n > 0 ? OPEN : n == 0 ? FIN : RST;
+    return n > 0;
+}
+
+static enum ended hear_end(struct client *client)
+{
+    do
+        client->length = 0;
+    while (hear(client));
+    return client->ended;
+}
+
+/* Takes bytes from the front of what came; false: it ended before there were so many. */
+static bool take_bytes(struct client *client, char *to, size_t count)
+{
+    while (client->length < count && hear(client))
+        continue;
+    bool enough = client->length >= count;
+    count = enough ? count : client->length;
+    memcpy(to, client->data, count);
+    memmove(client->data, client->data + count, client->length - count);
+    client->length -= count;
+    return enough;
+}
+
+static bool take_line(struct client *client, char *to, size_t room)
+{
+    size_t length = 0;
+    while (length < room - 1 && take_bytes(client, to + length, 1))
+        if (to[length++] == '\n') {
+            to[length] = '\0';
+            return true;
+        }
+    return false;
+}
+
+static bool header(const char *name, char *value, size_t room)
+{
+    char wanted[100];
+    snprintf(wanted, sizeof wanted, "\n%s: ", name);
+    const char *found = strcasestr(reply.head, wanted);
+    if (found == NULL)
+        return false;
+    found += strlen(wanted);
+    snprintf(value, room, "%.*s", (int)strcspn(found, "\r\n"), found);
+    return true;
+}
+
+static bool has(const char *field)
+{
+    char line[300];
+    snprintf(line, sizeof line, "\n%s\r\n", field);
+    return strstr(reply.head, line) != NULL;
+}
+
+static bool read_chunks(struct client *client)
+{
+    char line[100];
+    while (take_line(client, line, sizeof line)) {
+        size_t size = strtoul(line, NULL, 16);
+        size_t before = client->length;
+        if (size == 0)
+            return take_line(client, line, sizeof line);
+        bool whole = take_bytes(client, reply.body + reply.length, size);
+        reply.length += whole ? size : before < size ? 0 : size;
+        if (!whole || !take_line(client, line, sizeof line))
+            return false;
+    }
+    return false;
+}
+
+static bool read_counted(struct client *client, size_t count)
+{
+    char byte;
+    while (reply.length < count && take_bytes(client, &byte, 1))
+        reply.body[reply.length++] = byte;
+    return reply.length == count;
+}
+
+static bool read_head(struct client *client)
+{
+    size_t length = 0;
+    reply.status = 0;
+    reply.length = 0;
+    reply.whole = false;
+    while (take_line(client, reply.head + length, sizeof reply.head - length)) {
+        bool empty = reply.head[length] == '\r' || reply.head[length] == '\n';
+        length += strlen(reply.head + length);
+        if (empty) {
+            reply.status = (int)strtol(reply.head + 9, NULL, 10);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reads one answer; returns its status, 0: none. */
+static int read_reply(struct client *client, bool head_only)
+{
+    char value[100];
+    if (!read_head(client))
+        return 0;
+    if (head_only || reply.status < 200 || reply.status == 204 || reply.status == 304)
+        reply.whole = true;
+    else if (header("Transfer-Encoding", value, sizeof value))
+        reply.whole = read_chunks(client);
+    else if (header("Content-Length", value, sizeof value))
+        reply.whole = read_counted(client, strtoul(value, NULL, 10));
+    else
+        reply.whole = !read_counted(client, sizeof reply.body) && client->ended == FIN;
+    return reply.status;
+}
+
+static int ask(struct client *client, const char *request)
+{
+    say(client, request);
+    return read_reply(client, strncmp(request, "HEAD", 4) == 0);
+}
+
+/* One request on a connection of its own. */
+static int ask_once(const struct world *world, const char *request, enum ended *ended)
+{
+    struct client *client = enter(world);
+    int status = ask(client, request);
+    if (ended != NULL)
+        *ended = client->ended != OPEN ? client->ended : hear_end(client);
+    leave(client);
+    return status;
+}
+
+static bool body_is(const char *text)
+{
+    return reply.length == strlen(text) && memcmp(reply.body, text, reply.length) == 0;
+}
+
+static void assert_pattern(uint64_t offset, size_t length)
+{
+    assert_int_equal(reply.length, length);
+    for (size_t i = 0; i < length; i++)
+        if (reply.body[i] != chaos_pattern(offset + i))
+            fail_msg("byte %zu is wrong", i);
+}
+
+/* -- Answers ------------------------------------------------------------------------------------------------------- */
+
+static void without_a_script_every_path_answers_ok(void **state)
+{
+    struct world world = start(NULL);
+    struct client *client = enter(&world);
+    assert_int_equal(ask(client, GET("/")), 200);
+    assert_true(body_is("ok\n"));
+    assert_int_equal(ask(client, GET("/what/ever?it=is")), 200);
+    leave(client);
+    drop(&world);
+}
+
+static void a_path_without_a_line_is_not_found(void **state)
+{
+    struct world world = start("/a 200");
+    struct client *client = enter(&world);
+    assert_int_equal(ask(client, GET("/b")), 404);
+    assert_int_equal(ask(client, GET("/a?b")), 200);
+    assert_int_equal(ask(client, ASK("GET", "http://x/a", "")), 200);
+    leave(client);
+    drop(&world);
+}
+
+static void steps_are_taken_one_by_one(void **state)
+{
+    static const int want[] = {503, 429, 429, 200, 200};
+    struct world world = start("/a 503 | 429 x2 | 200 body=\"hello\"");
+    struct client *client = enter(&world);
+    for (size_t i = 0; i < COUNT(want); i++)
+        assert_int_equal(ask(client, GET("/a")), want[i]);
+    assert_true(body_is("hello"));
+    leave(client);
+    stop(&world);
+    assert_int_equal(world.count, COUNT(want));
+    for (size_t i = 0; i < COUNT(want); i++) {
+        assert_int_equal(world.seen[i].status, want[i]);
+        assert_int_equal(world.seen[i].connection, 1);
+        assert_int_equal(world.seen[i].on_connection, i + 1);
+        assert_string_equal(world.seen[i].method, "GET");
+        assert_string_equal(world.seen[i].path, "/a");
+        assert_string_equal(world.seen[i].deed, "answered");
+        assert_true(world.seen[i].at_ns <= world.seen[i].end_ns);
+    }
+    drop(&world);
+}
+
+static void retry_after_comes_in_every_form(void **state)
+{
+    struct world world = start("/a 429 retry-after=date+50 | 429 retry-after=rfc850+50 | 429 retry-after=asctime+50 |"
+                               "429 retry-after=50 | 429 retry-after=\"soon, maybe\"");
+    struct client *client = enter(&world);
+    for (int i = 0; i < 5; i++) {
+        char value[100], date[100];
+        assert_int_equal(ask(client, GET("/a")), 429);
+        assert_true(header("Retry-After", value, sizeof value) && header("Date", date, sizeof date));
+        struct bide_hint hint = bide_hint_retry_after((struct bide_text){value, strlen(value)},
+                                                      (struct bide_text){date, strlen(date)}, bide_wall_s());
+        assert_int_equal(hint.kind, i < 4 ? BIDE_HINT_WAIT : BIDE_HINT_NONE);
+        if (i < 4)
+            assert_int_equal(hint.wait_ns, 50 * BIDE_S);
+    }
+    leave(client);
+    drop(&world);
+}
+
+static void a_long_retry_after_is_sent_whole(void **state)
+{
+    char script[10100] = "/a 429 retry-after=\"", value[10100];
+    memset(script + strlen(script), '9', 10000);
+    memcpy(script + strlen(script), "\"", 2);
+    struct world world = start(script);
+    assert_int_equal(ask_once(&world, OLD("/a"), NULL), 429);
+    assert_true(header("Retry-After", value, sizeof value));
+    assert_int_equal(strlen(value), 10000);
+    drop(&world);
+}
+
+static void headers_are_sent_as_written(void **state)
+{
+    char location[100];
+    struct world world =
+        start("/a 401 header=\"WWW-Authenticate: Bearer\" header=\"X-A: 1\" header=\"X-A: 2\" type=a/b\n"
+              "/b 302 location=http://127.0.0.1:$PORT/c date=none\n/c date=\"never\"");
+    struct client *client = enter(&world);
+    assert_int_equal(ask(client, GET("/a")), 401);
+    assert_true(has("WWW-Authenticate: Bearer") && has("X-A: 1") && has("X-A: 2") && has("Content-Type: a/b"));
+    assert_int_equal(ask(client, GET("/b")), 302);
+    snprintf(location, sizeof location, "Location: http://127.0.0.1:%u/c", (unsigned)chaos_port(world.server));
+    assert_true(has(location));
+    assert_null(strstr(reply.head, "Date:"));
+    assert_int_equal(ask(client, GET("/c")), 200);
+    assert_true(has("Date: never"));
+    leave(client);
+    drop(&world);
+}
+
+static void bodies_come_in_every_framing(void **state)
+{
+    struct world world = start("/counted bytes=100000\n/chunked bytes=100000 chunked\n/text body=\"a b\" chunked\n"
+                               "/open bytes=100000 length=none\n/none 204\n/empty body=\"\"");
+    struct client *client = enter(&world);
+    assert_int_equal(ask(client, GET("/counted")), 200);
+    assert_pattern(0, 100000);
+    assert_int_equal(ask(client, GET("/chunked")), 200);
+    assert_pattern(0, 100000);
+    assert_true(reply.whole);
+    assert_int_equal(ask(client, GET("/text")), 200);
+    assert_true(body_is("a b"));
+    assert_int_equal(ask(client, GET("/none")), 204);
+    assert_int_equal(ask(client, GET("/empty")), 200);
+    assert_true(has("Content-Length: 0"));
+    assert_int_equal(ask(client, GET("/open")), 200);
+    assert_pattern(0, 100000);
+    assert_true(reply.whole && has("Connection: close"));
+    leave(client);
+    drop(&world);
+}
+
+static void the_pattern_counts_lines_of_eight_bytes(void **state)
+{
+    static const char want[] = "0000000\n0000001\n";
+    for (size_t i = 0; i < sizeof want - 1; i++)
+        assert_int_equal(chaos_pattern(i), want[i]);
+    assert_int_equal(chaos_pattern(8 * 0xabcdefull), '0');
+    assert_int_equal(chaos_pattern(8 * 0xabcdefull + 6), 'f');
+}
+
+static void an_answer_to_head_has_no_body(void **state)
+{
+    struct world world = start("/a bytes=1000\n/b chunked body=x\n/c 503 body=abc length=+5");
+    struct client *client = enter(&world);
+    assert_int_equal(ask(client, ASK("HEAD", "/a", "")), 200);
+    assert_true(has("Content-Length: 1000"));
+    assert_int_equal(ask(client, ASK("HEAD", "/b", "")), 200);
+    assert_int_equal(ask(client, ASK("HEAD", "/c", "")), 503);
+    assert_true(has("Content-Length: 8"));
+    assert_int_equal(ask(client, GET("/a")), 200); /* where a body would have begun, the next answer does */
+    assert_pattern(0, 1000);
+    leave(client);
+    drop(&world);
+}
+
+static void a_content_length_can_be_wrong(void **state)
+{
+    struct world world =
+        start("/long body=hello length=+10 close=end\n/short body=hello length=-3\n/zero body=x length=-9");
+    enum ended ended;
+    assert_int_equal(ask_once(&world, GET("/long"), &ended), 200);
+    assert_true(!reply.whole && body_is("hello") && has("Content-Length: 15") && ended == FIN);
+    struct client *client = enter(&world);
+    assert_int_equal(ask(client, GET("/short")), 200);
+    assert_true(reply.whole && body_is("he"));
+    char rest[3];
+    assert_true(take_bytes(client, rest, 3) && memcmp(rest, "llo", 3) == 0);
+    assert_int_equal(ask(client, GET("/zero")), 200);
+    assert_true(has("Content-Length: 0"));
+    leave(client);
+    drop(&world);
+}
+
+static void the_connection_closes_when_either_side_says_so(void **state)
+{
+    static const char *const requests[] = {
+        GET("/close"),
+        ASK("GET", "/", "Connection: keep-alive, Close\r\n"),
+        OLD("/"),
+    };
+    struct world world = start("/close connection=close\n* 200");
+    enum ended ended;
+    for (size_t i = 0; i < COUNT(requests); i++) {
+        assert_int_equal(ask_once(&world, requests[i], &ended), 200);
+        assert_int_equal(ended, FIN);
+        assert_true(has("Connection: close"));
+    }
+    struct client *client = enter(&world);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(ask(client, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"), 200);
+    leave(client);
+    drop(&world);
+}
+
+static void interim_responses_precede_the_answer(void **state)
+{
+    struct world world = start("/a 200 interim=100 interim=103");
+    struct client *client = enter(&world);
+    assert_int_equal(ask(client, GET("/a")), 100);
+    assert_int_equal(read_reply(client, false), 103);
+    assert_int_equal(read_reply(client, false), 200);
+    leave(client);
+    drop(&world);
+}
+
+static void garbage_is_not_http(void **state)
+{
+    struct world world = start("/a garbage | garbage=\"HTTP/9 what\\r\\n\\r\\n\"");
+    struct client *client = enter(&world);
+    assert_int_equal(ask(client, GET("/a")), 0);
+    assert_int_equal(hear_end(client), FIN);
+    leave(client);
+    client = enter(&world);
+    say(client, GET("/a"));
+    char line[100];
+    assert_true(take_line(client, line, sizeof line));
+    assert_string_equal(line, "HTTP/9 what\r\n");
+    leave(client);
+    stop(&world);
+    assert_string_equal(world.seen[0].deed, "garbage");
+    assert_int_equal(world.seen[0].status, 0);
+    drop(&world);
+}
+
+/* -- Ranges -------------------------------------------------------------------------------------------------------- */
+
+static void ranges_are_heeded(void **state)
+{
+    static const struct {
+        const char *fields;
+        int status;
+        uint64_t first;
+        size_t length;
+        const char *range;
+    } table[] = {
+        {"Range: bytes=10-19", 206, 10, 10, "Content-Range: bytes 10-19/1000"},
+        {"Range: bytes=990-", 206, 990, 10, "Content-Range: bytes 990-999/1000"},
+        {"Range: bytes=990-5000", 206, 990, 10, "Content-Range: bytes 990-999/1000"},
+        {"Range: bytes=-10", 206, 990, 10, "Content-Range: bytes 990-999/1000"},
+        {"Range: bytes=-5000", 206, 0, 1000, "Content-Range: bytes 0-999/1000"},
+        {"Range: bytes=1000-", 416, 0, 0, "Content-Range: bytes */1000"},
+        {"Range: bytes=-0", 416, 0, 0, "Content-Range: bytes */1000"},
+        {"Range: bytes=5-9\r\nIf-Range: \"v1\"", 206, 5, 5, "Content-Range: bytes 5-9/1000"},
+        {"Range: bytes=5-9\r\nIf-Range: \"v2\"", 200, 0, 1000, NULL},
+        {"Range: bytes=5-9\r\nIf-Range: W/\"v1\"", 200, 0, 1000, NULL},
+        {"Range: bytes=9-5", 200, 0, 1000, NULL},
+        {"Range: bytes=0-1,5-9", 200, 0, 1000, NULL},
+        {"Range: bytes=-", 200, 0, 1000, NULL},
+        {"Range: bytes=99999999999999999999999-", 200, 0, 1000, NULL},
+        {"Range: lines=1-2", 200, 0, 1000, NULL},
+    };
+    struct world world = start("/a bytes=1000 ranges etag=v1\n/weak bytes=10 ranges etag=W/v1\n/plain bytes=10");
+    struct client *client = enter(&world);
+    for (size_t i = 0; i < COUNT(table); i++) {
+        char request[300];
+        snprintf(request, sizeof request, ASK("GET", "/a", "%s\r\n"), table[i].fields);
+        assert_int_equal(ask(client, request), table[i].status);
+        assert_pattern(table[i].first, table[i].length);
+        assert_true(has("Accept-Ranges: bytes") && has("ETag: \"v1\""));
+        assert_true(table[i].range == NULL || has(table[i].range));
+    }
+    assert_int_equal(ask(client, ASK("GET", "/weak", "Range: bytes=1-\r\nIf-Range: W/\"v1\"\r\n")), 200);
+    assert_int_equal(ask(client, ASK("GET", "/plain", "Range: bytes=1-\r\n")), 200);
+    leave(client);
+    drop(&world);
+}
+
+static void a_download_that_was_cut_can_be_resumed(void **state)
+{
+    struct world world = start("/a bytes=100000 ranges etag=v1 reset=40000 | bytes=100000 ranges etag=v1");
+    enum ended ended;
+    assert_int_equal(ask_once(&world, GET("/a"), &ended), 200);
+    assert_pattern(0, 40000);
+    assert_int_equal(ended, RST);
+    assert_int_equal(ask_once(&world, ASK("GET", "/a", "Connection: close\r\nRange: bytes=40000-\r\n"), NULL), 206);
+    assert_pattern(40000, 60000);
+    drop(&world);
+}
+
+/* -- Cuts ---------------------------------------------------------------------------------------------------------- */
+
+static void a_connection_is_cut_where_the_script_says(void **state)
+{
+    static const struct {
+        const char *step;
+        int status;
+        size_t bytes;
+        enum ended ended;
+        const char *deed;
+    } table[] = {
+        {"reset", 0, 0, RST, "reset"},
+        {"close", 0, 0, FIN, "closed"},
+        {"bytes=1000 reset=headers", 200, 0, RST, "reset"},
+        {"bytes=1000 close=headers", 200, 0, FIN, "closed"},
+        {"bytes=1000 reset=half", 200, 500, RST, "reset"},
+        {"503 bytes=1000 close=half", 503, 500, FIN, "closed"},
+        {"bytes=1000 chunked close=half", 200, 500, FIN, "closed"},
+        {"bytes=1000 close=7", 200, 7, FIN, "closed"},
+        {"endless=body reset=100000", 200, 100000, RST, "reset"},
+        {"bytes=1000 close=end", 200, 1000, FIN, "answered"},
+        {"bytes=1000 reset=end", 200, 1000, RST, "answered"},
+        {"bytes=1000 close=5000", 200, 1000, FIN, "answered"},
+        {"bytes=1000 close=half drip=300/1ms", 200, 500, FIN, "closed"},
+    };
+    for (size_t i = 0; i < COUNT(table); i++) {
+        char script[100];
+        enum ended ended;
+        snprintf(script, sizeof script, "/a %s", table[i].step);
+        struct world world = start(script);
+        assert_int_equal(ask_once(&world, ASK("POST", "/a", "Content-Length: 3\r\n") "abc", &ended), table[i].status);
+        assert_int_equal(ended, table[i].ended);
+        if (table[i].status != 0)
+            assert_pattern(0, table[i].bytes);
+        stop(&world);
+        assert_int_equal(world.count, 1);
+        assert_string_equal(world.seen[0].deed, table[i].deed);
+        assert_int_equal(world.seen[0].status, table[i].status);
+        assert_int_equal(world.seen[0].body_bytes, 3); /* it was read to its end first */
+        drop(&world);
+    }
+}
+
+static void connections_can_be_cut_at_their_accept(void **state)
+{
+    struct world world = start("* reset=accept x2 | close=accept | 200");
+    enum ended ended;
+    for (int i = 0; i < 3; i++) {
+        struct client *client = enter(&world);
+        ended = hear_end(client);
+        assert_int_equal(ended, i < 2 ? RST : FIN);
+        leave(client);
+    }
+    assert_int_equal(ask_once(&world, OLD("/"), NULL), 200);
+    assert_int_equal(chaos_requests(world.server), 1);
+    stop(&world);
+    assert_int_equal(world.count, 4);
+    assert_int_equal(world.seen[0].on_connection, 0);
+    assert_string_equal(world.seen[0].deed, "reset");
+    assert_string_equal(world.seen[2].deed, "closed");
+    assert_int_equal(world.seen[3].on_connection, 1);
+    drop(&world);
+}
+
+static void a_reused_connection_is_cut_after_its_next_request_was_read(void **state)
+{
+    static const struct {
+        const char *script;
+        enum ended ended;
+        const char *deed;
+    } table[] = {{"/a 200 reuse=reset | 201", RST, "reset"}, {"/a 200 reuse=close | 201", FIN, "closed"}};
+    for (size_t i = 0; i < COUNT(table); i++) {
+        struct world world = start(table[i].script);
+        struct client *client = enter(&world);
+        assert_int_equal(ask(client, GET("/a")), 200);
+        assert_int_equal(ask(client, ASK("POST", "/a", "Content-Length: 5\r\n") "hello"), 0);
+        assert_int_equal(client->ended, table[i].ended);
+        leave(client);
+        client = enter(&world);
+        assert_int_equal(ask(client, GET("/a")), 201); /* the cut took no step */
+        leave(client);
+        stop(&world);
+        assert_int_equal(world.count, 3);
+        assert_string_equal(world.seen[1].deed, table[i].deed);
+        assert_int_equal(world.seen[1].on_connection, 2);
+        assert_int_equal(world.seen[1].body_bytes, 5);
+        drop(&world);
+    }
+}
+
+static void a_half_closed_connection_still_reads(void **state)
+{
+    struct world world = start("/a half-close");
+    struct client *client = enter(&world);
+    char block[4096] = {0};
+    assert_int_equal(ask(client, GET("/a")), 200);
+    assert_int_equal(hear_end(client), FIN);
+    for (int i = 0; i < 4096; i++) /* 16 MiB: more than any buffer between us holds unread */
+        assert_int_equal(send(client->fd, block, sizeof block, MSG_NOSIGNAL), sizeof block);
+    leave(client);
+    drop(&world);
+}
+
+/* -- Request bodies ------------------------------------------------------------------------------------------------ */
+
+static void an_early_answer_leaves_the_connection_open(void **state)
+{
+    struct world world = start("/a 503 early\n/b 503 early=4\n/c 200");
+    struct client *client = enter(&world);
+    for (int i = 0; i < 2; i++) {
+        say(client,
+            i == 0 ? ASK("POST", "/a", "Content-Length: 10\r\n") : ASK("POST", "/b", "Content-Length: 10\r\n") "0123");
+        assert_int_equal(read_reply(client, false), 503);
+        say(client, i == 0 ? "0123456789" : "456789"); /* the rest comes late, and is discarded */
+        assert_int_equal(ask(client, GET("/c")), 200);
+    }
+    leave(client);
+    stop(&world);
+    assert_int_equal(world.count, 4);
+    assert_int_equal(world.seen[0].body_bytes, 0);
+    assert_int_equal(world.seen[2].body_bytes, 4);
+    drop(&world);
+}
+
+static void an_early_answer_reads_no_more_of_the_body_than_it_says(void **state)
+{
+    struct world world = start("/a 503 early=4");
+    struct client *client = enter(&world);
+    assert_int_equal(ask(client, ASK("POST", "/a", "Content-Length: 10\r\n") "0123456789" GET("/b")), 503);
+    assert_int_equal(read_reply(client, false), 404);
+    assert_int_equal(
+        ask(client,
+            ASK("POST", "/a", "Transfer-Encoding: chunked\r\n") "2\r\nab\r\n8\r\ncdefghij\r\n0\r\n\r\n" GET("/b")),
+        503);
+    assert_int_equal(read_reply(client, false), 404);
+    leave(client);
+    stop(&world);
+    assert_int_equal(world.seen[0].body_bytes, 4);
+    assert_int_equal(world.seen[2].body_bytes, 4);
+    drop(&world);
+}
+
+static void a_client_that_expects_it_is_told_to_continue(void **state)
+{
+#define EXPECT(path) "POST " path " HTTP/1.1\r\n" HOST "Content-Length: 3\r\nExpect: 100-continue\r\n\r\n"
+    struct world world = start("/a 200\n/no 200 continue=no\n/early 417 early");
+    struct client *client = enter(&world);
+    assert_int_equal(ask(client, EXPECT("/a")), 100);
+    assert_int_equal(ask(client, "abc"), 200);
+    assert_int_equal(ask(client, EXPECT("/a") "abc"), 200); /* the body is there already */
+    assert_int_equal(ask(client, EXPECT("/early")), 417);
+    say(client, "abc");
+    say(client, EXPECT("/no"));
+    await_requests(&world, 4);
+    assert_int_equal(ask(client, "abc"), 200);
+    leave(client);
+    drop(&world);
+}
+
+static void a_body_counts_the_same_in_chunks_and_in_crumbs(void **state)
+{
+    static const char *const requests[] = {
+        ASK("PUT", "/a", "Content-Length: 11\r\n") "hello world",
+        ASK("PUT", "/a", "Transfer-Encoding: chunked\r\n") "5\r\nhello\r\n1;ext=\"1\"\r\n \r\n0005 "
+                                                           "\r\nworld\r\n0\r\nX-Trailer: 1\r\n\r\n",
+        "\r\nPUT /a HTTP/1.1\nHost: x\nTransfer-Encoding: Chunked\n\nB\nhello world\n0\n\n",
+    };
+    struct world world = start(NULL);
+    struct client *client = enter(&world);
+    size_t sent = 0;
+    for (size_t i = 0; i < COUNT(requests); i++, sent += 2) {
+        assert_int_equal(ask(client, requests[i]), 200);
+        for (const char *byte = requests[i]; *byte != '\0'; byte++)
+            say_bytes(client, byte, 1);
+        assert_int_equal(read_reply(client, false), 200);
+    }
+    leave(client);
+    stop(&world);
+    assert_int_equal(world.count, sent);
+    for (size_t i = 0; i < world.count; i++) {
+        assert_int_equal(world.seen[i].body_bytes, 11);
+        assert_true(world.seen[i].body_hash == bide_hash("hello world", 11));
+    }
+    drop(&world);
+}
+
+static void pipelined_requests_are_answered_in_order(void **state)
+{
+    struct world world = start("/a 200 delay=5ms\n/b 201\n/c 202 interim=103\n/d 203 chunked");
+    struct client *client = enter(&world);
+    say(client, GET("/a") ASK("POST", "/b", "Content-Length: 2\r\n") "xy" GET("/c") GET("/d") GET("/a"));
+    static const int want[] = {200, 201, 103, 202, 203, 200};
+    for (size_t i = 0; i < COUNT(want); i++)
+        assert_int_equal(read_reply(client, false), want[i]);
+    leave(client);
+    drop(&world);
+}
+
+/* -- Time ---------------------------------------------------------------------------------------------------------- */
+
+static void an_answer_is_never_sent_before_its_delay(void **state)
+{
+    struct world world = start("/a delay=30ms\n/b delay=5ms..15ms");
+    struct client *client = enter(&world);
+    assert_int_equal(ask(client, GET("/a")), 200);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(ask(client, GET("/b")), 200);
+    leave(client);
+    stop(&world);
+    assert_true(world.seen[0].end_ns - world.seen[0].at_ns >= 30 * BIDE_MS);
+    for (int i = 1; i < 6; i++)
+        assert_true(world.seen[i].end_ns - world.seen[i].at_ns >= 5 * BIDE_MS);
+    drop(&world);
+}
+
+static void a_client_may_leave_an_answer_that_never_comes(void **state)
+{
+    struct world world = start("/a delay=never\n/b 200");
+    for (int i = 0; i < 2; i++) {
+        struct client *client = enter(&world);
+        say(client, GET("/a"));
+        await_requests(&world, (uint64_t)i + 1);
+        i == 0 ? leave(client) : leave_with_reset(client);
+    }
+    assert_int_equal(ask_once(&world, OLD("/b"), NULL), 200);
+    stop(&world);
+    assert_int_equal(world.count, 3);
+    assert_int_equal(world.seen[0].status, 0);
+    drop(&world);
+}
+
+static void a_drip_loses_nothing_and_takes_its_time(void **state)
+{
+    struct world world = start("/a bytes=100 drip=20/2ms");
+    struct client *client = enter(&world);
+    assert_int_equal(ask(client, GET("/a")), 200);
+    assert_pattern(0, 100);
+    size_t bytes = strlen(reply.head) + 100;
+    leave(client);
+    stop(&world);
+    assert_true(world.seen[0].end_ns - world.seen[0].at_ns >= (int64_t)((bytes - 1) / 20) * 2 * BIDE_MS);
+    drop(&world);
+}
+
+static void an_outage_holds_for_its_time_and_its_paths(void **state)
+{
+    struct world world = start("/now outage=0..1000s:502 200\n/later outage=1000s..2000s 200\n/cut outage=0..1000s\n"
+                               "/shut outage=0s..1000s:close");
+    struct client *client = enter(&world);
+    enum ended ended;
+    assert_int_equal(ask(client, GET("/now")), 502);
+    assert_int_equal(ask(client, GET("/later")), 200);
+    assert_int_equal(ask_once(&world, GET("/cut"), &ended), 0);
+    assert_int_equal(ended, RST);
+    assert_int_equal(ask_once(&world, GET("/shut"), &ended), 0);
+    assert_int_equal(ended, FIN);
+    leave(client);
+    drop(&world);
+}
+
+static void an_outage_of_all_holds_for_every_path(void **state)
+{
+    struct world world = start("/a 200\n* outage=0..1000s:503 | 404");
+    assert_int_equal(ask_once(&world, OLD("/a"), NULL), 503);
+    drop(&world);
+}
+
+/* Connects until that does what is wanted. */
+static void await_dial(const struct world *world, bool connects)
+{
+    int64_t until_ns = bide_now() + PATIENCE_S * BIDE_S;
+    for (bool done = false; !done && bide_now() < until_ns;) {
+        int fd = dial(chaos_port(world->server));
+        done = connects ? fd >= 0 : fd < 0 && errno == ECONNREFUSED;
+        if (fd >= 0)
+            close(fd);
+        if (done)
+            return;
+    }
+    fail_msg("it never %s", connects ? "accepted" : "refused");
+}
+
+static void an_outage_can_refuse_connections_and_ends(void **state)
+{
+    struct world world = start("* outage=0..1000s:refuse");
+    await_dial(&world, false);
+    drop(&world);
+    world = start("* outage=0..50ms:refuse");
+    await_dial(&world, true);
+    int64_t until_ns = bide_now() + PATIENCE_S * BIDE_S;
+    int status = 0;
+    while (status == 0 && bide_now() < until_ns) {
+        int fd = dial(chaos_port(world.server));
+        if (fd >= 0) {
+            close(fd);
+            status = ask_once(&world, OLD("/"), NULL);
+        }
+    }
+    assert_int_equal(status, 200);
+    drop(&world);
+}
+
+/* -- Load and chance ----------------------------------------------------------------------------------------------- */
+
+static void a_full_line_answers_503_at_once(void **state)
+{
+    struct world world = start("/a capacity=1 queue=1 service=1000s\n/b 200");
+    struct client *served = enter(&world), *queued = enter(&world), *late = enter(&world);
+    say(served, GET("/a"));
+    await_requests(&world, 1);
+    say(queued, GET("/a"));
+    await_requests(&world, 2);
+    assert_int_equal(ask(late, GET("/a")), 503);
+    assert_int_equal(ask(late, GET("/b")), 200);
+    leave_with_reset(served); /* the queued one gets its place, and leaves the queue empty */
+    int64_t until_ns = bide_now() + PATIENCE_S * BIDE_S;
+    struct client *next;
+    struct pollfd watch;
+    do { /* until the server has noticed: then this one is queued, and not answered */
+        next = enter(&world);
+        uint64_t before = chaos_requests(world.server);
+        say(next, GET("/a"));
+        await_requests(&world, before + 1);
+        say(late, GET("/b")); /* once this is answered, the other would have been */
+        assert_int_equal(read_reply(late, false), 200);
+        watch = (struct pollfd){.fd = next->fd, .events = POLLIN};
+        if (poll(&watch, 1, 0) == 0)
+            break;
+        leave(next);
+    } while (bide_now() < until_ns);
+    assert_int_equal(ask(late, GET("/a")), 503);
+    leave(next);
+    leave(late);
+    leave(queued);
+    drop(&world);
+}
+
+static void queued_requests_are_served_in_turn(void **state)
+{
+    enum { CLIENTS = 12 };
+    struct world world = start("/a capacity=2 queue=100 service=2ms");
+    struct client *client[CLIENTS];
+    for (int i = 0; i < CLIENTS; i++) {
+        client[i] = enter(&world);
+        say(client[i], GET("/a"));
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_int_equal(read_reply(client[i], false), 200);
+        leave(client[i]);
+    }
+    stop(&world);
+    int64_t first_ns = world.seen[0].at_ns, last_ns = 0;
+    for (size_t i = 0; i < world.count; i++)
+        last_ns = world.seen[i].end_ns > last_ns ? world.seen[i].end_ns : last_ns;
+    assert_true(last_ns - first_ns >= CLIENTS / 2 * 2 * BIDE_MS);
+    drop(&world);
+}
+
+static void fail_pattern(uint64_t seed, char pattern[1001])
+{
+    struct world world =
+        start_with((struct chaos_config){.script = "/a fail=30%:500 200\n/b 200", .seed = seed, .journal_fd = -1});
+    struct client *client = enter(&world);
+    for (int i = 0; i < 1000; i++) {
+        pattern[i] = ask(client, GET("/a")) == 500 ? 'x' : '.';
+        if (i % 3 == 0)
+            ask(client, GET("/b")); /* other traffic changes nothing */
+    }
+    pattern[1000] = '\0';
+    leave(client);
+    drop(&world);
+}
+
+static void failures_are_a_share_and_the_seed_decides_which(void **state)
+{
+    char one[1001], same[1001], other[1001];
+    size_t failed = 0;
+    fail_pattern(7, one);
+    fail_pattern(7, same);
+    fail_pattern(8, other);
+    assert_string_equal(one, same);
+    assert_string_not_equal(one, other);
+    for (int i = 0; i < 1000; i++)
+        failed += one[i] == 'x';
+    assert_in_range(failed, 250, 350);
+}
+
+static void failures_can_be_cuts(void **state)
+{
+    struct world world = start("/a fail=100%:reset\n/b fail=100%:close\n/c fail=0%");
+    enum ended ended;
+    assert_int_equal(ask_once(&world, GET("/a"), &ended), 0);
+    assert_int_equal(ended, RST);
+    assert_int_equal(ask_once(&world, GET("/b"), &ended), 0);
+    assert_int_equal(ended, FIN);
+    assert_int_equal(ask_once(&world, OLD("/c"), NULL), 200);
+    drop(&world);
+}
+
+/* -- Hostile clients ----------------------------------------------------------------------------------------------- */
+
+static void what_is_no_request_is_refused_and_closed(void **state)
+{
+    static const struct {
+        const char *request;
+        int status;
+    } table[] = {
+        {"\x16\x03\x01 hello\r\n\r\n", 400},
+        {"GET\r\n\r\n", 400},
+        {"GET /\r\n\r\n", 400},
+        {"GET  / HTTP/1.1\r\n" HOST "\r\n", 400},
+        {"GET / x HTTP/1.1\r\n" HOST "\r\n", 400},
+        {"G(T / HTTP/1.1\r\n" HOST "\r\n", 400},
+        {ASK("GET", "/\x01", ""), 400},
+        {"GET / HTTP/1.1\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\n" HOST HOST "\r\n", 400},
+        {ASK("GET", "/", "X : 1\r\n"), 400},
+        {ASK("GET", "/", "X: 1\r\n fold\r\n"), 400},
+        {ASK("GET", "/", "X: a\rb\r\n"), 400},
+        {ASK("GET", "/", "nocolon\r\n"), 400},
+        {ASK("GET", "/", ": x\r\n"), 400},
+        {"GET / HTTP/2.0\r\n" HOST "\r\n", 505},
+        {"GET / HTTP/1.2\r\n" HOST "\r\n", 505},
+        {"GET / HTTQ/1.1\r\n" HOST "\r\n", 400},
+        {"AVERYLONGMETHODX / HTTP/1.1\r\n" HOST "\r\n", 501},
+        {ASK("POST", "/", "Content-Length: x\r\n"), 400},
+        {ASK("POST", "/", "Content-Length: -1\r\n"), 400},
+        {ASK("POST", "/", "Content-Length:\r\n"), 400},
+        {ASK("POST", "/", "Content-Length: 99999999999999999999\r\n"), 400},
+        {ASK("POST", "/", "Content-Length: 1\r\nContent-Length: 2\r\n"), 400},
+        {ASK("POST", "/", "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"), 400},
+        {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
+        {ASK("POST", "/", "Transfer-Encoding: gzip\r\n"), 501},
+        {ASK("POST", "/", "Transfer-Encoding: chunked, chunked\r\n"), 501},
+        {ASK("POST", "/", "Transfer-Encoding: chunked\r\n") "x\r\n", 400},
+        {ASK("POST", "/", "Transfer-Encoding: chunked\r\n") "\r\n", 400},
+        {ASK("POST", "/", "Transfer-Encoding: chunked\r\n") "1\r\naX", 400},
+        {ASK("POST", "/", "Transfer-Encoding: chunked\r\n") "fffffffffffffffff\r\n", 400},
+    };
+    struct world world = start(NULL);
+    enum ended ended;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        int status = ask_once(&world, table[i].request, &ended);
+        if (status != table[i].status || ended != FIN)
+            fail_msg("%s gives %d, and ends with %d", table[i].request, status, ended);
+    }
+    stop(&world);
+    assert_int_equal(world.count, COUNT(table));
+    for (size_t i = 0; i < COUNT(table); i++) {
+        assert_string_equal(world.seen[i].deed, "malformed");
+        assert_int_equal(world.seen[i].status, table[i].status);
+    }
+    drop(&world);
+}
+
+static void a_head_that_is_too_long_is_refused(void **state)
+{
+    struct world world = start(NULL);
+    struct client *client = enter(&world);
+    char line[1000];
+    memset(line, 'a', sizeof line);
+    memcpy(line, "X: ", 3);
+    memcpy(line + sizeof line - 2, "\r\n", 2);
+    say(client, "GET /long HTTP/1.1\r\n" HOST);
+    for (int i = 0; i < 70; i++)
+        say_bytes(client, line, sizeof line);
+    assert_int_equal(read_reply(client, false), 431);
+    assert_int_equal(hear_end(client), FIN);
+    leave(client);
+    client = enter(&world); /* one that just fits is served */
+    size_t sent = strlen("GET /fits HTTP/1.1\r\n" HOST) + 65 * sizeof line + 2;
+    say(client, "GET /fits HTTP/1.1\r\n" HOST);
+    for (int i = 0; i < 65; i++)
+        say_bytes(client, line, sizeof line);
+    memset(line, 'a', sizeof line);
+    memcpy(line, "X: ", 3);
+    say_bytes(client, line, CHAOS_HEAD_MAX - sent - 2);
+    say(client, "\r\n\r\n");
+    assert_int_equal(read_reply(client, false), 200);
+    leave(client);
+    stop(&world);
+    assert_string_equal(world.seen[0].path, "/long");
+    assert_int_equal(world.seen[0].status, 431);
+    drop(&world);
+}
+
+static void half_a_request_is_told_as_such(void **state)
+{
+    struct world world = start(NULL);
+    static const char *const halves[] = {"G", "GET /half HTTP/1.1\r\nHo",
+                                         ASK("POST", "/half", "Content-Length: 10\r\n") "abc"};
+    for (size_t i = 0; i < COUNT(halves); i++) {
+        struct client *client = enter(&world);
+        say(client, halves[i]);
+        shutdown(client->fd, SHUT_WR);
+        assert_int_equal(hear_end(client), FIN);
+        leave(client);
+    }
+    struct client *client = enter(&world);
+    say(client, "\r\n");
+    shutdown(client->fd, SHUT_WR); /* a line end is no request, not even half of one */
+    assert_int_equal(hear_end(client), FIN);
+    leave(client);
+    stop(&world);
+    assert_int_equal(world.count, 3);
+    for (size_t i = 0; i < world.count; i++)
+        assert_string_equal(world.seen[i].deed, "half");
+    assert_string_equal(world.seen[0].path, "");
+    assert_string_equal(world.seen[1].path, "/half");
+    assert_int_equal(world.seen[2].body_bytes, 3);
+    drop(&world);
+}
+
+static void a_client_that_falls_silent_is_cut(void **state)
+{
+    struct world world =
+        start_with((struct chaos_config){.script = NULL, .journal_fd = -1, .keep = true, .idle_ns = 20 * BIDE_MS});
+    struct client *slow = enter(&world), *mute = enter(&world);
+    say(slow, "GET /slow HTTP/1.1\r\nHo");
+    assert_int_equal(hear_end(slow), FIN);
+    assert_int_equal(hear_end(mute), FIN);
+    leave(slow);
+    leave(mute);
+    stop(&world);
+    assert_int_equal(world.count, 1);
+    assert_string_equal(world.seen[0].deed, "half");
+    assert_true(world.seen[0].at_ns > 0);
+    drop(&world);
+}
+
+static void a_client_that_does_not_read_is_cut(void **state)
+{
+    struct world world = start_with((struct chaos_config){
+        .script = "/a endless=body\n/b endless=headers", .journal_fd = -1, .keep = true, .idle_ns = 20 * BIDE_MS});
+    struct client *client = enter(&world), *other = enter(&world);
+    say(client, GET("/a"));
+    say(other, GET("/b"));
+    await_requests(&world, 2);
+    struct pollfd gone[] = {{.fd = client->fd, .events = POLLRDHUP}, {.fd = other->fd, .events = POLLRDHUP}};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(poll(&gone[i], 1, PATIENCE_S * 1000), 1);
+    leave(client);
+    leave(other);
+    stop(&world);
+    assert_string_equal(world.seen[0].deed, "left");
+    assert_string_equal(world.seen[1].deed, "left");
+    drop(&world);
+}
+
+static void endless_answers_go_on_until_the_client_leaves(void **state)
+{
+    struct world world = start("/a endless=body\n/b endless=headers\n/c 200");
+    for (int i = 0; i < 2; i++) {
+        struct client *client = enter(&world);
+        say(client, i == 0 ? GET("/a") : GET("/b"));
+        for (size_t heard = 0; heard < 10000000; heard += client->length) {
+            client->length = 0;
+            assert_true(hear(client));
+        }
+        struct client *other = enter(&world); /* who is served meanwhile */
+        assert_int_equal(ask(other, GET("/c")), 200);
+        leave(other);
+        i == 0 ? leave(client) : leave_with_reset(client);
+    }
+    assert_int_equal(ask_once(&world, OLD("/c"), NULL), 200);
+    drop(&world);
+}
+
+/* Bytes by chance, from pieces that nearly make requests; each client leaves in one of three ways. */
+static void no_client_can_bring_it_down(void **state)
+{
+    static const char *const pieces[] = {
+        GET("/a"),
+        "POST /b HTTP/1.1\r\n",
+        HOST,
+        "Content-Length: 5\r\n",
+        "\r\n",
+        "hello",
+        "Transfer-Encoding: chunked\r\n",
+        "5\r\n",
+        "0\r\n\r\n",
+        "Expect: 100-continue\r\n",
+        "\xff\x01\n",
+        "GET ",
+        "/c",
+        " HTTP/1.1",
+        "Range: bytes=1-\r\n",
+    };
+    struct world world =
+        start("/a bytes=100000 delay=1ms | reset | garbage | 503 early close=half | loop\n"
+              "/b early=2 reuse=close | drip=1/1ms | 200 half-close | loop\n/c capacity=1 queue=1 service=1ms\n"
+              "* 200");
+    uint64_t chance = 1;
+    for (int i = 0; i < 400; i++) {
+        struct client *client = enter(&world);
+        for (int j = 0; j < 12; j++) {
+            chance = chance * UINT64_C(6364136223846793005) + 1442695040888963407;
+            say(client, pieces[(chance >> 33) % COUNT(pieces)]);
+        }
+        if (chance >> 62 == 0)
+            shutdown(client->fd, SHUT_WR);
+        if (chance >> 62 == 1)
+            leave_with_reset(client);
+        else
+            leave(client);
+    }
+    assert_int_equal(ask_once(&world, OLD("/"), NULL), 200);
+    stop(&world);
+    for (size_t i = 0; i < world.count; i++)
+        assert_true(world.seen[i].end_ns > 0 && strcmp(world.seen[i].deed, "reading") != 0);
+    drop(&world);
+}
+
+static void many_connections_are_served_at_once(void **state)
+{
+    enum { CLIENTS = 400 };
+    static int fd[CLIENTS];
+    struct world world = start("/a capacity=400 service=1ms");
+    for (int i = 0; i < CLIENTS; i++) {
+        fd[i] = dial(chaos_port(world.server));
+        assert_true(fd[i] >= 0);
+        assert_true(send(fd[i], GET("/a"), strlen(GET("/a")), MSG_NOSIGNAL) > 0);
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        char bytes[100];
+        assert_true(recv(fd[i], bytes, sizeof bytes, 0) > 12);
+        assert_memory_equal(bytes, "HTTP/1.1 200", 12);
+        close(fd[i]);
+    }
+    drop(&world);
+}
+
+/* A child that has few descriptors serves, and tells its port. */
+static pid_t start_poor_server(uint16_t *port)
+{
+    int tell[2];
+    assert_int_equal(pipe(tell), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct chaos_config config = {.journal_fd = -1};
+        struct chaos *server;
+        if (chaos_new(&server, &config, NULL) != BIDE_OK)
+            _exit(1);
+        int most = dup(0); /* the lowest that is free: all below are in use */
+        setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)most + 5, (rlim_t)most + 5});
+        *port = chaos_port(server);
+        if (write(tell[1], port, sizeof *port) != sizeof *port)
+            _exit(1);
+        chaos_run(server);
+        _exit(0);
+    }
+    assert_int_equal(read(tell[0], port, sizeof *port), sizeof *port);
+    close(tell[0]);
+    close(tell[1]);
+    return child;
+}
+
+static void without_descriptors_it_waits_and_goes_on(void **state)
+{
+    enum { CLIENTS = 60 };
+    int fd[CLIENTS];
+    uint16_t port = 0;
+    pid_t child = start_poor_server(&port);
+    for (int i = 0; i < CLIENTS; i++) {
+        fd[i] = dial(port);
+        assert_true(fd[i] >= 0 && send(fd[i], GET("/"), strlen(GET("/")), MSG_NOSIGNAL) > 0);
+    }
+    for (int i = 0; i < CLIENTS; i++) { /* each that goes makes room for another */
+        char bytes[100];
+        assert_true(recv(fd[i], bytes, sizeof bytes, 0) > 12);
+        assert_memory_equal(bytes, "HTTP/1.1 200", 12);
+        close(fd[i]);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
+/* -- What was seen ------------------------------------------------------------------------------------------------- */
+
+static void every_header_of_a_request_is_kept(void **state)
+{
+    struct world world = start("/a reset");
+    ask_once(&world,
+             "PATCH /a?token=s3cret HTTP/1.1\r\n" HOST "Idempotency-Key: \"k-1\"\r\nBide-Attempt: 2;max=4\r\n"
+             "traceparent: 00-aa-bb-01\r\nAuthorization: Bearer s3cret\r\nx-secret:  a b \r\nX-Secret: 2\r\n\r\n",
+             NULL);
+    stop(&world);
+    assert_int_equal(world.count, 1);
+    const struct chaos_seen *seen = &world.seen[0];
+    struct bide_text value;
+    assert_string_equal(seen->method, "PATCH");
+    assert_string_equal(seen->path, "/a");
+    assert_string_equal(seen->query, "token=s3cret");
+    assert_string_equal(seen->key, "\"k-1\"");
+    assert_string_equal(seen->attempt, "2;max=4");
+    assert_string_equal(seen->traceparent, "00-aa-bb-01");
+    assert_string_equal(seen->authorization, "Bearer s3cret");
+    assert_true(chaos_seen_header(seen, "X-Secret", &value));
+    assert_true(value.length == 3 && memcmp(value.at, "a b", 3) == 0);
+    assert_false(chaos_seen_header(seen, "X-Other", &value));
+    assert_false(chaos_seen_header(seen, "PATCH /a?token=s3cret HTTP/1.1", &value));
+    drop(&world);
+}
+
+static void what_is_absent_is_null(void **state)
+{
+    struct world world = start(NULL);
+    ask_once(&world, OLD("/"), NULL);
+    stop(&world);
+    assert_null(world.seen[0].query);
+    assert_null(world.seen[0].key);
+    assert_null(world.seen[0].attempt);
+    assert_null(world.seen[0].traceparent);
+    assert_null(world.seen[0].authorization);
+    assert_true(world.seen[0].body_hash == bide_hash("", 0));
+    drop(&world);
+}
+
+static void the_journal_has_a_line_for_each_request_and_no_secret(void **state)
+{
+    int ends[2];
+    char text[4000] = {0};
+    assert_int_equal(pipe(ends), 0);
+    struct world world = start_with((struct chaos_config){.script = "/a 503 | reset", .journal_fd = ends[1]});
+    ask_once(&world,
+             "POST /a?q=s3cret HTTP/1.0\r\nIdempotency-Key: \"a\\b\"\r\nBide-Attempt: 2\r\nCookie: s3cret\r\n"
+             "Authorization: s3cret\r\nProxy-Authorization: s3cret\r\nContent-Length: 2\r\n\r\nhi",
+             NULL);
+    ask_once(&world, "GET /a HTTP/1.0\r\ntraceparent: \xe9\r\n\r\n", NULL);
+    size_t length = 0;
+    for (int lines = 0; lines < 2;) { /* they come while it serves */
+        ssize_t n = read(ends[0], text + length, sizeof text - 1 - length);
+        assert_true(n > 0);
+        for (ssize_t i = 0; i < n; i++)
+            lines += text[length + (size_t)i] == '\n';
+        length += (size_t)n;
+    }
+    assert_null(strstr(text, "s3cret"));
+    assert_non_null(strstr(text, "\"connection\":1,\"on_connection\":1,\"method\":\"POST\",\"path\":\"/a\","
+                                 "\"key\":\"\\u0022a\\u005cb\\u0022\",\"attempt\":\"2\",\"traceparent\":null,"
+                                 "\"body_bytes\":2,\"body_hash\":\""));
+    assert_non_null(strstr(text, "\"status\":503,\"deed\":\"answered\"}\n{\"at_ns\":"));
+    assert_non_null(strstr(text, "\"traceparent\":\"\\u00e9\",\"body_bytes\":0"));
+    assert_non_null(strstr(text, "\"status\":0,\"deed\":\"reset\"}\n"));
+    stop(&world);
+    assert_int_equal(world.count, 0); /* not asked to keep them */
+    world.count = 1;
+    drop(&world);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void a_request_is_seen_even_if_nothing_came_of_it(void **state)
+{
+    struct world world = start("/a delay=never");
+    struct client *client = enter(&world);
+    say(client, GET("/a"));
+    await_requests(&world, 1);
+    stop(&world);
+    assert_int_equal(world.count, 1);
+    assert_string_equal(world.seen[0].deed, "unfinished");
+    assert_int_equal(world.seen[0].status, 0);
+    leave(client);
+    drop(&world);
+}
+
+/* -- Beginning and end --------------------------------------------------------------------------------------------- */
+
+static void a_wrong_script_is_no_server(void **state)
+{
+    struct chaos_config config = {.script = "/a 200\n/b what", .journal_fd = -1};
+    struct chaos_error error;
+    struct chaos *server;
+    assert_int_equal(chaos_new(&server, &config, &error), BIDE_ERR_INVALID);
+    assert_null(server);
+    assert_int_equal(error.line, 2);
+    assert_int_equal(chaos_new(&server, &config, NULL), BIDE_ERR_INVALID);
+    chaos_free(NULL);
+}
+
+static void a_port_in_use_is_refused(void **state)
+{
+    struct world world = start(NULL);
+    struct chaos_config config = {.port = chaos_port(world.server), .journal_fd = -1};
+    struct chaos *server;
+    assert_int_equal(chaos_new(&server, &config, NULL), BIDE_ERR_SYSTEM);
+    assert_int_equal(errno, EADDRINUSE);
+    drop(&world);
+    assert_int_equal(chaos_new(&server, &config, NULL), BIDE_OK); /* and free again at once */
+    chaos_free(server);
+}
+
+static void a_server_may_be_stopped_before_it_runs(void **state)
+{
+    struct chaos_config config = {.journal_fd = -1};
+    struct chaos *server;
+    assert_int_equal(chaos_new(&server, &config, NULL), BIDE_OK);
+    int fd = dial(chaos_port(server)); /* it listens from the start */
+    assert_true(fd >= 0);
+    chaos_stop(server);
+    assert_int_equal(chaos_run(server), BIDE_OK);
+    chaos_free(server);
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_script_every_path_answers_ok),
+        cmocka_unit_test(a_path_without_a_line_is_not_found),
+        cmocka_unit_test(steps_are_taken_one_by_one),
+        cmocka_unit_test(retry_after_comes_in_every_form),
+        cmocka_unit_test(a_long_retry_after_is_sent_whole),
+        cmocka_unit_test(headers_are_sent_as_written),
+        cmocka_unit_test(bodies_come_in_every_framing),
+        cmocka_unit_test(the_pattern_counts_lines_of_eight_bytes),
+        cmocka_unit_test(an_answer_to_head_has_no_body),
+        cmocka_unit_test(a_content_length_can_be_wrong),
+        cmocka_unit_test(the_connection_closes_when_either_side_says_so),
+        cmocka_unit_test(interim_responses_precede_the_answer),
+        cmocka_unit_test(garbage_is_not_http),
+        cmocka_unit_test(ranges_are_heeded),
+        cmocka_unit_test(a_download_that_was_cut_can_be_resumed),
+        cmocka_unit_test(a_connection_is_cut_where_the_script_says),
+        cmocka_unit_test(connections_can_be_cut_at_their_accept),
+        cmocka_unit_test(a_reused_connection_is_cut_after_its_next_request_was_read),
+        cmocka_unit_test(a_half_closed_connection_still_reads),
+        cmocka_unit_test(an_early_answer_leaves_the_connection_open),
+        cmocka_unit_test(an_early_answer_reads_no_more_of_the_body_than_it_says),
+        cmocka_unit_test(a_client_that_expects_it_is_told_to_continue),
+        cmocka_unit_test(a_body_counts_the_same_in_chunks_and_in_crumbs),
+        cmocka_unit_test(pipelined_requests_are_answered_in_order),
+        cmocka_unit_test(an_answer_is_never_sent_before_its_delay),
+        cmocka_unit_test(a_client_may_leave_an_answer_that_never_comes),
+        cmocka_unit_test(a_drip_loses_nothing_and_takes_its_time),
+        cmocka_unit_test(an_outage_holds_for_its_time_and_its_paths),
+        cmocka_unit_test(an_outage_of_all_holds_for_every_path),
+        cmocka_unit_test(an_outage_can_refuse_connections_and_ends),
+        cmocka_unit_test(a_full_line_answers_503_at_once),
+        cmocka_unit_test(queued_requests_are_served_in_turn),
+        cmocka_unit_test(failures_are_a_share_and_the_seed_decides_which),
+        cmocka_unit_test(failures_can_be_cuts),
+        cmocka_unit_test(what_is_no_request_is_refused_and_closed),
+        cmocka_unit_test(a_head_that_is_too_long_is_refused),
+        cmocka_unit_test(half_a_request_is_told_as_such),
+        cmocka_unit_test(a_client_that_falls_silent_is_cut),
+        cmocka_unit_test(a_client_that_does_not_read_is_cut),
+        cmocka_unit_test(endless_answers_go_on_until_the_client_leaves),
+        cmocka_unit_test(no_client_can_bring_it_down),
+        cmocka_unit_test(many_connections_are_served_at_once),
+        cmocka_unit_test(without_descriptors_it_waits_and_goes_on),
+        cmocka_unit_test(every_header_of_a_request_is_kept),
+        cmocka_unit_test(what_is_absent_is_null),
+        cmocka_unit_test(the_journal_has_a_line_for_each_request_and_no_secret),
+        cmocka_unit_test(a_request_is_seen_even_if_nothing_came_of_it),
+        cmocka_unit_test(a_wrong_script_is_no_server),
+        cmocka_unit_test(a_port_in_use_is_refused),
+        cmocka_unit_test(a_server_may_be_stopped_before_it_runs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

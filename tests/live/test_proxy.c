@@ -1,0 +1,271 @@
+/* test_proxy.c - through an HTTP proxy: what it says to CONNECT is not the server's answer, and a request that never
+ * got through the tunnel was never sent. */
+#include "live_client.h"
+#include "live_proxy.h"
+#include "live_tcp.h"
+#include "live_tls.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define DEEDS(...)                                                                                                     \
+    (const enum live_proxy_deed[]){__VA_ARGS__}, sizeof(enum live_proxy_deed[]){__VA_ARGS__} / sizeof(int)
+
+static struct live_client client;
+static struct live_server origin;
+static struct live_process tls; /* a real server, where one is wanted */
+static struct live_proxy *proxy;
+
+static int open_all(void **state)
+{
+    live_client_init(&client, 3);
+    live_serve(&origin, "");
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    live_client_free(&client); /* first: a tunnel ends when its client leaves */
+    live_proxy_free(proxy);
+    proxy = NULL;
+    live_free(&origin);
+    live_process_free(&tls);
+    return 0;
+}
+
+static void through(const enum live_proxy_deed *deeds, size_t count)
+{
+    proxy = live_proxy_new(deeds, count);
+    curl_easy_setopt(client.easy, CURLOPT_PROXY, live_proxy_url(proxy));
+    curl_easy_setopt(client.easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
+}
+
+static CURLcode post(void)
+{
+    return live_client_post(&client, live_url(&origin, "/pay"), "charge=1");
+}
+
+static size_t posts_seen(void)
+{
+    live_stop(&origin);
+    return live_count(&origin, "/pay");
+}
+
+static void start_tls(void)
+{
+    live_process_dir(&tls);
+    live_tls_make(&tls, "right", "IP:127.0.0.1");
+    live_tls_make(&tls, "other", "IP:127.0.0.1");
+    live_process_write(&tls, "n.conf",
+                       "daemon off; master_process off; pid $DIR/pid; error_log $DIR/error.log;\n"
+                       "events {}\n"
+                       "http {\n"
+                       "client_body_temp_path $DIR/a; proxy_temp_path $DIR/b; fastcgi_temp_path $DIR/c;\n"
+                       "uwsgi_temp_path $DIR/d; scgi_temp_path $DIR/e; access_log off;\n"
+                       "server { listen 127.0.0.1:$PORT ssl; ssl_certificate $DIR/right.pem;\n"
+                       "ssl_certificate_key $DIR/right.key; location / { return 200 fine; } } }\n");
+    live_process_start(&tls, (const char *const[]){"nginx", "-c", "$DIR/n.conf", "-e", "$DIR/error.log", NULL});
+}
+
+/* ---- tests ---- */
+
+static void a_call_through_a_tunnel_is_like_any_other(void **state)
+{
+    through(DEEDS(LIVE_PROXY_TUNNEL));
+    assert_int_equal(post(), CURLE_OK);
+    live_assert_done(&client, 1);
+    assert_int_equal(client.result.status, 200);
+    assert_string_equal(client.sink.at, "ok\n");
+    assert_int_equal(posts_seen(), 1);
+}
+
+static void a_tunnel_is_used_again(void **state)
+{
+    through(DEEDS(LIVE_PROXY_TUNNEL));
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(post(), CURLE_OK);
+    assert_int_equal(live_proxy_requests(proxy), 1);
+    assert_int_equal(posts_seen(), 5);
+}
+
+static void a_proxy_that_is_overloaded_is_asked_again_even_for_a_post(void **state)
+{
+    through(DEEDS(LIVE_PROXY_503, LIVE_PROXY_502, LIVE_PROXY_TUNNEL));
+    assert_int_equal(post(), CURLE_OK);
+    live_assert_done(&client, 3);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+    live_assert_attempt(&client, 2, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+    assert_string_equal(client.sink.at, "ok\n"); /* and nothing of what the proxy said */
+    assert_int_equal(posts_seen(), 1);
+}
+
+/* What libcurl itself says of a proxy that refuses the tunnel. */
+static CURLcode bare_code(void)
+{
+    CURL *easy = curl_easy_init();
+    curl_easy_setopt(easy, CURLOPT_URL, live_url(&origin, "/bare"));
+    curl_easy_setopt(easy, CURLOPT_PROXY, live_proxy_url(proxy));
+    curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
+    CURLcode code = curl_easy_perform(easy);
+    curl_easy_cleanup(easy);
+    return code;
+}
+
+static void a_proxy_that_stays_overloaded_is_a_failure_and_not_an_answer(void **state)
+{
+    through(DEEDS(LIVE_PROXY_503));
+    CURLcode code = post();
+    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
+    assert_int_not_equal(code, CURLE_OK);
+    assert_int_equal(code, bare_code());
+    assert_int_equal(client.result.attempt[0].code, code);
+    assert_int_equal(client.sink.length, 0);
+    assert_int_equal(posts_seen(), 0);
+}
+
+static void a_proxy_that_wants_credentials_is_not_asked_again(void **state)
+{
+    through(DEEDS(LIVE_PROXY_407));
+    CURLcode code = post();
+    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_REACH_NEVER_SENT);
+    assert_int_equal(code, bare_code());
+    assert_int_not_equal(code, CURLE_OK);
+    assert_int_equal(live_proxy_requests(proxy), 2); /* ours, and bare libcurl's */
+    assert_int_equal(posts_seen(), 0);
+}
+
+static void a_proxy_that_forbids_is_not_asked_again(void **state)
+{
+    through(DEEDS(LIVE_PROXY_403));
+    assert_int_not_equal(post(), CURLE_OK);
+    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
+    assert_int_equal(live_proxy_requests(proxy), 1);
+    assert_int_equal(posts_seen(), 0);
+}
+
+static void a_proxy_that_hangs_up_is_asked_again_even_for_a_post(void **state)
+{
+    through(DEEDS(LIVE_PROXY_CLOSE, LIVE_PROXY_TUNNEL));
+    assert_int_equal(post(), CURLE_OK);
+    live_assert_done(&client, 2);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+    assert_int_equal(posts_seen(), 1);
+}
+
+static void nobody(void *context, int fd, unsigned number) {}
+
+static void a_proxy_that_is_not_there_is_asked_again_even_for_a_post(void **state)
+{
+    char url[64];
+    struct live_tcp *gone = live_tcp_new(nobody, NULL);
+    snprintf(url, sizeof url, "http://127.0.0.1:%u", live_tcp_port(gone));
+    live_tcp_free(gone);
+    curl_easy_setopt(client.easy, CURLOPT_PROXY, url);
+    curl_easy_setopt(client.easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
+    assert_int_equal(post(), CURLE_COULDNT_CONNECT);
+    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
+    live_assert_attempt(&client, 3, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+    assert_int_equal(posts_seen(), 0);
+}
+
+static void a_post_whose_tunnel_is_cut_may_have_run_and_is_not_repeated(void **state)
+{
+    through(DEEDS(LIVE_PROXY_CUT, LIVE_PROXY_TUNNEL));
+    CURLcode code = post();
+    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    assert_int_not_equal(code, CURLE_OK); /* the proxy's 200 was not the server's */
+    assert_int_equal(client.result.status, 0);
+    assert_int_equal(client.result.attempt[0].status, 0);
+    assert_int_equal(posts_seen(), 1);
+}
+
+static void a_get_whose_tunnel_is_cut_is_repeated(void **state)
+{
+    through(DEEDS(LIVE_PROXY_CUT, LIVE_PROXY_TUNNEL));
+    assert_int_equal(live_client_get(&client, live_url(&origin, "/pay")), CURLE_OK);
+    live_assert_done(&client, 2);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    assert_int_equal(posts_seen(), 2);
+}
+
+static void a_server_that_fails_behind_a_proxy_is_judged_by_its_own_answer(void **state)
+{
+    live_free(&origin);
+    live_serve(&origin, "/pay 503 retry-after=0 | 200");
+    through(DEEDS(LIVE_PROXY_TUNNEL));
+    client.options.safety = BIDE_HTTP_IDEMPOTENT;
+    assert_int_equal(post(), CURLE_OK);
+    live_assert_done(&client, 2);
+    assert_int_equal(client.result.attempt[0].status, 503);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED);
+    assert_int_equal(live_proxy_requests(proxy), 1);
+    assert_int_equal(posts_seen(), 2);
+}
+
+static void a_certificate_that_is_wrong_behind_a_proxy_is_an_error_and_never_success(void **state)
+{
+    start_tls();
+    through(DEEDS(LIVE_PROXY_TUNNEL));
+    curl_easy_setopt(client.easy, CURLOPT_CAINFO, live_tls_path(&tls, "other"));
+    CURLcode code = live_client_post(&client, live_process_url(&tls, "https", "/"), "charge=1");
+    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_REACH_NEVER_SENT);
+    assert_int_equal(code, CURLE_PEER_FAILED_VERIFICATION);
+    assert_int_equal(client.result.attempt[0].code, CURLE_PEER_FAILED_VERIFICATION);
+    assert_int_equal(client.result.status, 0);
+}
+
+static void a_tls_server_behind_a_proxy_answers(void **state)
+{
+    start_tls();
+    through(DEEDS(LIVE_PROXY_503, LIVE_PROXY_TUNNEL));
+    curl_easy_setopt(client.easy, CURLOPT_CAINFO, live_tls_path(&tls, "right"));
+    assert_int_equal(live_client_post(&client, live_process_url(&tls, "https", "/"), "charge=1"), CURLE_OK);
+    live_assert_done(&client, 2);
+    assert_string_equal(client.sink.at, "fine");
+}
+
+/* A proxy for plain HTTP is a server like any other: what it answers may be the server's answer. */
+static void a_plain_request_through_a_proxy_is_judged_as_without_one(void **state)
+{
+    char url[64];
+    live_free(&origin);
+    live_serve(&origin, "/pay 503 | 200");
+    snprintf(url, sizeof url, "http://127.0.0.1:%u", chaos_port(origin.chaos));
+    curl_easy_setopt(client.easy, CURLOPT_PROXY, url);
+    assert_int_equal(live_client_post(&client, "http://bide.invalid/pay", "charge=1"), CURLE_OK);
+    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
+    assert_int_equal(client.result.status, 503);
+    assert_int_equal(posts_seen(), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_call_through_a_tunnel_is_like_any_other),
+        TEST(a_tunnel_is_used_again),
+        TEST(a_proxy_that_is_overloaded_is_asked_again_even_for_a_post),
+        TEST(a_proxy_that_stays_overloaded_is_a_failure_and_not_an_answer),
+        TEST(a_proxy_that_wants_credentials_is_not_asked_again),
+        TEST(a_proxy_that_forbids_is_not_asked_again),
+        TEST(a_proxy_that_hangs_up_is_asked_again_even_for_a_post),
+        TEST(a_proxy_that_is_not_there_is_asked_again_even_for_a_post),
+        TEST(a_post_whose_tunnel_is_cut_may_have_run_and_is_not_repeated),
+        TEST(a_get_whose_tunnel_is_cut_is_repeated),
+        TEST(a_server_that_fails_behind_a_proxy_is_judged_by_its_own_answer),
+        TEST(a_certificate_that_is_wrong_behind_a_proxy_is_an_error_and_never_success),
+        TEST(a_tls_server_behind_a_proxy_answers),
+        TEST(a_plain_request_through_a_proxy_is_judged_as_without_one),
+    };
+    curl_global_init(CURL_GLOBAL_ALL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+/* live_call.c - one call of bide_curl_perform with all that belongs to it, for live tests. */
+#include "live_call.h"
+
+#include <bide/clock.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+void live_call_open(struct live_call *call, const char *script, uint32_t attempts)
+{
+    *call = (struct live_call){.policy = live_policy(attempts), .easy = curl_easy_init()};
+    assert_non_null(call->easy);
+    live_serve(&call->server, script);
+    live_open_target(&call->target);
+    bide_http_options_init(&call->options);
+    call->options.policy = &call->policy;
+    call->options.write = live_write;
+    call->options.write_data = &call->sink;
+    curl_easy_setopt(call->easy, CURLOPT_NOSIGNAL, 1L);
+}
+
+void live_call_close(struct live_call *call)
+{
+    curl_easy_cleanup(call->easy);
+    live_sink_free(&call->sink);
+    live_free(&call->server);
+}
+
+void live_no_sink(struct live_call *call)
+{
+    call->options.write = NULL;
+    call->options.write_data = NULL;
+    curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, live_write);
+    curl_easy_setopt(call->easy, CURLOPT_WRITEDATA, &call->sink);
+}
+
+void live_post(struct live_call *call, const char *text)
+{
+    curl_easy_setopt(call->easy, CURLOPT_POST, 1L);
+    call->options.body =
+        (struct bide_http_body){.kind = BIDE_HTTP_BODY_MEMORY, .at = text, .length = (int64_t)strlen(text)};
+}
+
+CURLcode live_perform_url(struct live_call *call, const char *url)
+{
+    live_sink_free(&call->sink);
+    curl_easy_setopt(call->easy, CURLOPT_URL, url);
+    call->code = bide_curl_perform(call->easy, &call->target, &call->options, &call->result);
+    return call->code;
+}
+
+CURLcode live_perform(struct live_call *call, const char *path)
+{
+    return live_perform_url(call, live_url(&call->server, path));
+}
+
+void live_expect(const struct live_call *call, enum bide_what what, enum bide_why why, uint32_t attempts)
+{
+    const struct bide_verdict *v = &call->result.verdict;
+    assert_string_equal(bide_why_label(v->why), bide_why_label(why));
+    assert_string_equal(bide_what_label(v->what), bide_what_label(what));
+    assert_int_equal(call->result.attempts, attempts);
+}
+
+void live_expect_text(const struct live_sink *sink, const char *text)
+{
+    assert_string_equal(sink->at && sink->length > 0 ? sink->at : "", text);
+    assert_int_equal(sink->length, strlen(text));
+}
+
+void live_expect_pattern(const struct live_sink *sink, size_t length)
+{
+    assert_int_equal(sink->length, length);
+    for (size_t i = 0; i < length; i++)
+        if (sink->at[i] != chaos_pattern(i))
+            fail_msg("byte %zu of the body is wrong", i);
+}
+
+void live_expect_attempt(const struct live_call *call, size_t index, CURLcode code, enum bide_kind kind,
+                         enum bide_reach reach)
+{
+    const struct bide_http_attempt *a = &call->result.attempt[index];
+    assert_int_equal(a->code, code);
+    assert_string_equal(bide_kind_label(a->kind), bide_kind_label(kind));
+    assert_string_equal(bide_reach_label(a->reach), bide_reach_label(reach));
+}
+
+const struct chaos_seen *live_nth(const struct live_server *server, const char *path, size_t n)
+{
+    for (size_t i = 0; i < server->count; i++)
+        if (strcmp(server->seen[i].path, path) == 0 && n-- == 0)
+            return &server->seen[i];
+    return NULL;
+}
+
+/* ---- traps ---- */
+
+static void bind_somewhere(struct live_trap *trap)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    trap->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    assert_true(trap->fd >= 0);
+    assert_int_equal(bind(trap->fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(getsockname(trap->fd, (struct sockaddr *)&at, &size), 0);
+    trap->port = ntohs(at.sin_port);
+    snprintf(trap->url, sizeof trap->url, "http://127.0.0.1:%u/", trap->port);
+}
+
+void live_refuser_open(struct live_trap *trap)
+{
+    bind_somewhere(trap);
+}
+
+void live_trap_open(struct live_trap *trap)
+{
+    bind_somewhere(trap);
+    assert_int_equal(listen(trap->fd, 8), 0);
+}
+
+bool live_trap_sprung(const struct live_trap *trap)
+{
+    int fd = accept(trap->fd, NULL, NULL);
+    if (fd < 0)
+        return errno != EAGAIN;
+    close(fd);
+    return true;
+}
+
+void live_trap_close(struct live_trap *trap)
+{
+    close(trap->fd);
+    trap->fd = -1;
+}

@@ -1,0 +1,80 @@
+/* live_client.c - an easy handle and all that bide_curl_perform takes. */
+#include "live_client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+void live_client_init(struct live_client *client, uint32_t attempts)
+{
+    memset(client, 0, sizeof *client);
+    client->easy = curl_easy_init();
+    client->policy = live_policy(attempts);
+    live_open_target(&client->target);
+    bide_http_options_init(&client->options);
+    client->options.policy = &client->policy;
+    client->options.write = live_write;
+    client->options.write_data = &client->sink;
+    assert_non_null(client->easy);
+    curl_easy_setopt(client->easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(client->easy, CURLOPT_PROXY, ""); /* whatever the environment says */
+}
+
+void live_client_free(struct live_client *client)
+{
+    curl_easy_cleanup(client->easy);
+    live_sink_free(&client->sink);
+    memset(client, 0, sizeof *client);
+}
+
+void live_client_bare_sink(struct live_client *client)
+{
+    client->options.write = NULL;
+    client->options.write_data = NULL;
+    curl_easy_setopt(client->easy, CURLOPT_WRITEFUNCTION, live_write);
+    curl_easy_setopt(client->easy, CURLOPT_WRITEDATA, &client->sink);
+}
+
+static CURLcode perform(struct live_client *client, const char *url)
+{
+    live_sink_free(&client->sink);
+    curl_easy_setopt(client->easy, CURLOPT_URL, url);
+    return bide_curl_perform(client->easy, &client->target, &client->options, &client->result);
+}
+
+CURLcode live_client_get(struct live_client *client, const char *url)
+{
+    curl_easy_setopt(client->easy, CURLOPT_HTTPGET, 1L);
+    return perform(client, url);
+}
+
+CURLcode live_client_post(struct live_client *client, const char *url, const char *body)
+{
+    curl_easy_setopt(client->easy, CURLOPT_POST, 1L);
+    curl_easy_setopt(client->easy, CURLOPT_POSTFIELDSIZE, (long)strlen(body));
+    curl_easy_setopt(client->easy, CURLOPT_POSTFIELDS, body);
+    client->options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
+    return perform(client, url);
+}
+
+void live_assert_done(const struct live_client *client, uint32_t attempts)
+{
+    assert_string_equal(bide_what_label(client->result.verdict.what), "done");
+    assert_int_equal(client->result.attempts, attempts);
+}
+
+void live_assert_gave_up(const struct live_client *client, enum bide_why why, uint32_t attempts)
+{
+    assert_string_equal(bide_what_label(client->result.verdict.what), "give_up");
+    assert_string_equal(bide_why_label(client->result.verdict.why), bide_why_label(why));
+    assert_int_equal(client->result.attempts, attempts);
+}
+
+void live_assert_attempt(const struct live_client *client, uint32_t n, enum bide_kind kind, enum bide_reach reach)
+{
+    const struct bide_http_attempt *a = &client->result.attempt[n - 1];
+    assert_string_equal(bide_kind_label(a->kind), bide_kind_label(kind));
+    assert_string_equal(bide_reach_label(a->reach), bide_reach_label(reach));
+}

@@ -1,0 +1,229 @@
+/* live_h2.c - a raw HTTP/2 server in clear text. Sections are those of RFC 9113. */
+#include "live_h2.h"
+
+#include "live_tcp.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFACE     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" /* section 3.4 */
+#define PREFACE_MAX (sizeof PREFACE - 1)
+#define FRAME_MOST  16384u /* section 4.2: without SETTINGS_MAX_FRAME_SIZE */
+#define STREAMS_MAX 256u
+#define DEEDS_MAX   16u
+
+enum { DATA = 0, HEADERS = 1, RST_STREAM = 3, SETTINGS = 4, PING = 6, GOAWAY = 7 };                /* section 6 */
+enum { ACK = 0x1, END_STREAM = 0x1, END_HEADERS = 0x4 };                                           /* flags */
+enum { NO_ERROR = 0, INTERNAL_ERROR = 2, REFUSED_STREAM = 7, CANCEL = 8, HTTP_1_1_REQUIRED = 13 }; /* section 7 */
+
+struct live_h2 {
+    struct live_tcp *tcp;
+    enum live_h2_deed deeds[DEEDS_MAX];
+    size_t deed_count;
+    pthread_mutex_t lock;
+    size_t count;
+    struct live_h2_seen seen[LIVE_H2_SEEN_MAX];
+    char url[64];
+};
+
+struct frame {
+    size_t length;
+    unsigned type;
+    unsigned flags;
+    uint32_t stream;
+    unsigned char payload[FRAME_MOST];
+};
+
+static void put32(unsigned char *at, uint32_t value)
+{
+    at[0] = (unsigned char)(value >> 24);
+    at[1] = (unsigned char)(value >> 16);
+    at[2] = (unsigned char)(value >> 8);
+    at[3] = (unsigned char)value;
+}
+
+/* Section 4.1. */
+static bool send_frame(int fd, unsigned type, unsigned flags, uint32_t stream, const void *payload, size_t length)
+{
+    unsigned char head[9] = {0, (unsigned char)(length >> 8), (unsigned char)length, (unsigned char)type,
+                             (unsigned char)flags};
+    put32(head + 5, stream);
+    return live_tcp_write(fd, head, sizeof head) && live_tcp_write(fd, payload, length);
+}
+
+static bool read_frame(int fd, struct frame *frame)
+{
+    unsigned char head[9];
+    if (!live_tcp_read(fd, head, sizeof head))
+        return false;
+    frame->length = (size_t)head[0] << 16 | (size_t)head[1] << 8 | head[2];
+    frame->type = head[3];
+    frame->flags = head[4];
+    frame->stream = (uint32_t)(head[5] & 0x7f) << 24 | (uint32_t)head[6] << 16 | (uint32_t)head[7] << 8 | head[8];
+    return frame->length <= sizeof frame->payload && live_tcp_read(fd, frame->payload, frame->length);
+}
+
+/* ---- deeds ---- */
+
+static enum live_h2_deed note(struct live_h2 *server, struct live_h2_seen seen)
+{
+    pthread_mutex_lock(&server->lock);
+    size_t n = server->count;
+    seen.deed = server->deeds[n < server->deed_count ? n : server->deed_count - 1];
+    if (n == LIVE_H2_SEEN_MAX) {
+        fputs("live_h2: too many requests\n", stderr);
+        abort();
+    }
+    server->seen[n] = seen;
+    server->count++;
+    pthread_mutex_unlock(&server->lock);
+    return seen.deed;
+}
+
+static bool answer(int fd, uint32_t stream, const char *block, const char *body)
+{
+    return send_frame(fd, HEADERS, END_HEADERS, stream, block, strlen(block)) &&
+           send_frame(fd, DATA, END_STREAM, stream, body, strlen(body));
+}
+
+static bool reset_stream(int fd, uint32_t stream, uint32_t error)
+{
+    unsigned char payload[4];
+    put32(payload, error);
+    return send_frame(fd, RST_STREAM, 0, stream, payload, sizeof payload);
+}
+
+/* :status 200 and content-length: 10, of which five bytes come. */
+static bool half(int fd, uint32_t stream)
+{
+    static const char block[] = "\x88\x0f\x0d\x02"
+                                "10";
+    return send_frame(fd, HEADERS, END_HEADERS, stream, block, sizeof block - 1) &&
+           send_frame(fd, DATA, 0, stream, "half\n", 5) && reset_stream(fd, stream, INTERNAL_ERROR);
+}
+
+static bool go_away(int fd, uint32_t last_stream)
+{
+    unsigned char payload[8];
+    put32(payload, last_stream);
+    put32(payload + 4, NO_ERROR);
+    return send_frame(fd, GOAWAY, 0, 0, payload, sizeof payload);
+}
+
+/* False: the connection ends here. Header blocks are RFC 7541's: 0x88 is the table's :status 200, 0x08 its name with
+ * another value. */
+static bool act(int fd, uint32_t stream, enum live_h2_deed deed)
+{
+    switch (deed) {
+    case LIVE_H2_OK: return answer(fd, stream, "\x88", "ok\n");
+    case LIVE_H2_503:
+        return answer(fd, stream,
+                      "\x08\x03"
+                      "503",
+                      "busy\n");
+    case LIVE_H2_REFUSE: return reset_stream(fd, stream, REFUSED_STREAM);
+    case LIVE_H2_GOAWAY: return go_away(fd, stream > 2 ? stream - 2 : 0);
+    case LIVE_H2_CANCEL: return reset_stream(fd, stream, CANCEL);
+    case LIVE_H2_INTERNAL_ERROR: return reset_stream(fd, stream, INTERNAL_ERROR);
+    case LIVE_H2_HTTP_1_1_REQUIRED: return reset_stream(fd, stream, HTTP_1_1_REQUIRED);
+    case LIVE_H2_HALF: return half(fd, stream);
+    case LIVE_H2_CLOSE: return false;
+    case LIVE_H2_SILENCE: return true;
+    }
+    return false;
+}
+
+/* ---- connections ---- */
+
+static bool on_frame(struct live_h2 *server, int fd, const struct frame *f, struct live_h2_seen *streams)
+{
+    struct live_h2_seen *seen = &streams[f->stream / 2 % STREAMS_MAX];
+    if (f->type == SETTINGS && !(f->flags & ACK))
+        return send_frame(fd, SETTINGS, ACK, 0, "", 0);
+    if (f->type == PING && !(f->flags & ACK))
+        return send_frame(fd, PING, ACK, 0, f->payload, f->length);
+    if (f->type == DATA)
+        seen->body_bytes += f->length;
+    if ((f->type != DATA && f->type != HEADERS) || !(f->flags & END_STREAM))
+        return true;
+    seen->stream = f->stream;
+    return act(fd, f->stream, note(server, *seen));
+}
+
+/* It came without the preface, and what it sent so far is the beginning of its request. */
+static void serve_http_1(struct live_h2 *server, int fd, unsigned number)
+{
+    static const char text[] = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n";
+    char head[8192];
+    if (!live_tcp_read_head(fd, head, sizeof head))
+        return;
+    note(server, (struct live_h2_seen){.connection = number});
+    live_tcp_write(fd, text, sizeof text - 1);
+    live_tcp_read(fd, head, 1); /* until the client leaves */
+}
+
+static void serve(void *context, int fd, unsigned number)
+{
+    struct live_h2 *server = context;
+    char preface[PREFACE_MAX];
+    if (!live_tcp_read(fd, preface, sizeof preface))
+        return;
+    if (memcmp(preface, PREFACE, sizeof preface) != 0) {
+        serve_http_1(server, fd, number);
+        return;
+    }
+    struct live_h2_seen *streams = calloc(STREAMS_MAX, sizeof *streams);
+    struct frame *frame = malloc(sizeof *frame);
+    for (size_t i = 0; streams && i < STREAMS_MAX; i++)
+        streams[i].connection = number;
+    bool open = streams && frame && send_frame(fd, SETTINGS, 0, 0, "", 0);
+    while (open && read_frame(fd, frame))
+        open = on_frame(server, fd, frame, streams);
+    free(frame);
+    free(streams);
+}
+
+struct live_h2 *live_h2_new(const enum live_h2_deed *deeds, size_t count)
+{
+    struct live_h2 *server = calloc(1, sizeof *server);
+    if (!server || count == 0 || count > DEEDS_MAX)
+        abort();
+    memcpy(server->deeds, deeds, count * sizeof *deeds);
+    server->deed_count = count;
+    pthread_mutex_init(&server->lock, NULL);
+    server->tcp = live_tcp_new(serve, server);
+    snprintf(server->url, sizeof server->url, "http://127.0.0.1:%u/", live_tcp_port(server->tcp));
+    return server;
+}
+
+void live_h2_free(struct live_h2 *server)
+{
+    if (!server)
+        return;
+    live_tcp_free(server->tcp);
+    pthread_mutex_destroy(&server->lock);
+    free(server);
+}
+
+const char *live_h2_url(struct live_h2 *server)
+{
+    return server->url;
+}
+
+size_t live_h2_requests(struct live_h2 *server)
+{
+    pthread_mutex_lock(&server->lock);
+    size_t n = server->count;
+    pthread_mutex_unlock(&server->lock);
+    return n;
+}
+
+struct live_h2_seen live_h2_seen(struct live_h2 *server, size_t n)
+{
+    pthread_mutex_lock(&server->lock);
+    struct live_h2_seen seen = n > 0 && n <= server->count ? server->seen[n - 1] : (struct live_h2_seen){0};
+    pthread_mutex_unlock(&server->lock);
+    return seen;
+}

@@ -1,0 +1,138 @@
+/* live_multi.c - a call in a multi that remembers how it ended. */
+#include "live_multi.h"
+
+#include <bide/clock.h>
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LONG_ENOUGH (60 * BIDE_S) /* never reached, unless something is wrong */
+
+static void die(const char *what)
+{
+    fprintf(stderr, "live_multi: %s\n", what);
+    abort();
+}
+
+/* ---- calls ---- */
+
+void live_call_init(struct live_call *call, const char *url, const struct bide_policy *policy)
+{
+    *call = (struct live_call){.easy = curl_easy_init()};
+    if (!call->easy || curl_easy_setopt(call->easy, CURLOPT_URL, url) != CURLE_OK)
+        die("no handle");
+    bide_http_options_init(&call->options);
+    call->options.policy = policy;
+    call->options.write = live_write;
+    call->options.write_data = &call->sink;
+}
+
+static void on_done(void *context, const struct bide_multi_end *end)
+{
+    struct live_call *call = context;
+    call->done++;
+    call->code = end->code;
+    call->verdict = end->verdict;
+    call->by_copy = end->answer != end->easy;
+    curl_easy_getinfo(end->answer, CURLINFO_RESPONSE_CODE, &call->answered);
+    if (end->easy != call->easy)
+        die("done with another handle");
+    struct bide_transfer *ended = call->transfer;
+    if (call->then)
+        call->then(call->other);
+    if (call->transfer == ended) /* it was not started anew */
+        call->transfer = NULL;
+}
+
+void live_call_again(struct live_call *call)
+{
+    struct bide_multi_job job = {.easy = call->easy,
+                                 .target = call->target,
+                                 .options = &call->options,
+                                 .result = &call->result,
+                                 .done = on_done,
+                                 .context = call};
+    unsigned done = call->done;
+    struct bide_transfer *transfer = NULL;
+    call->ok = bide_multi_start(call->multi, &job, &transfer, NULL);
+    if (call->ok == BIDE_OK && (transfer == NULL) != (call->done == done + 1))
+        die("no transfer, but not done; or the other way round");
+    call->transfer = transfer;
+}
+
+void live_call_start(struct live_call *call, struct bide_multi *multi, struct bide_target *target)
+{
+    call->multi = multi;
+    call->target = target;
+    live_call_again(call);
+}
+
+void live_call_post(struct live_call *call, const char *text)
+{
+    curl_easy_setopt(call->easy, CURLOPT_POST, 1L);
+    call->options.body.kind = BIDE_HTTP_BODY_MEMORY;
+    call->options.body.at = text;
+    call->options.body.length = (int64_t)strlen(text);
+}
+
+void live_call_free(struct live_call *call)
+{
+    curl_easy_cleanup(call->easy);
+    live_sink_free(&call->sink);
+}
+
+/* ---- polling ---- */
+
+struct bide_multi *live_multi(void)
+{
+    struct bide_multi *multi;
+    if (bide_multi_new(&multi) != BIDE_OK)
+        die("no multi");
+    return multi;
+}
+
+bool live_run_until(struct bide_multi *multi, bool (*so)(void *context), void *context)
+{
+    int64_t until_ns = bide_now() + LONG_ENOUGH;
+    while (!so(context) && bide_now() < until_ns)
+        bide_multi_poll(multi, bide_now() + 10 * BIDE_MS);
+    return so(context);
+}
+
+bool live_run(struct bide_multi *multi)
+{
+    int64_t until_ns = bide_now() + LONG_ENOUGH;
+    while (bide_multi_poll(multi, until_ns) > 0 && bide_now() < until_ns)
+        continue;
+    return bide_multi_running(multi) == 0;
+}
+
+/* ---- a port that does not answer ---- */
+
+/* Who does not accept, and has as many in its queue as it wants, drops what comes. */
+void live_void_open(struct live_void *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    *port = (struct live_void){0};
+    for (; port->count < sizeof port->fd / sizeof *port->fd; port->count++) {
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | (port->count > 0 ? SOCK_NONBLOCK : 0), 0);
+        port->fd[port->count] = fd;
+        if (port->count > 0)
+            (void)connect(fd, (struct sockaddr *)&address, size);
+        else if (bind(fd, (struct sockaddr *)&address, size) != 0 || listen(fd, 0) != 0 ||
+                 getsockname(fd, (struct sockaddr *)&address, &size) != 0)
+            die("no port");
+    }
+    snprintf(port->url, sizeof port->url, "http://127.0.0.1:%u/", ntohs(address.sin_port));
+}
+
+void live_void_close(struct live_void *port)
+{
+    while (port->count > 0)
+        close(port->fd[--port->count]);
+}

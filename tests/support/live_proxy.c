@@ -1,0 +1,112 @@
+/* live_proxy.c - an HTTP proxy that makes tunnels, or fails to. */
+#include "live_proxy.h"
+
+#include "live_tcp.h"
+
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define DEEDS_MAX 16u
+
+struct live_proxy {
+    struct live_tcp *tcp;
+    enum live_proxy_deed deeds[DEEDS_MAX];
+    size_t deed_count;
+    atomic_size_t count;
+    char url[64];
+};
+
+/* Passes on what there is. False: that side is done. */
+static bool pass_on(int from, int to)
+{
+    char piece[16384];
+    ssize_t n = recv(from, piece, sizeof piece, 0);
+    return n > 0 && live_tcp_write(to, piece, (size_t)n);
+}
+
+/* cut: the first byte that comes back ends it. */
+static void relay(int client, int server, bool cut)
+{
+    struct pollfd ends[2] = {{.fd = client, .events = POLLIN}, {.fd = server, .events = POLLIN}};
+    for (bool open = true; open && poll(ends, 2, -1) > 0;) {
+        if (ends[1].revents != 0)
+            open = !cut && pass_on(server, client);
+        if (open && ends[0].revents != 0)
+            open = pass_on(client, server);
+    }
+}
+
+/* "CONNECT host:port HTTP/1.1" */
+static void tunnel(int client, const char *head, bool cut)
+{
+    static const char made[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+    const char *colon = strchr(head, ':');
+    int server = colon ? live_tcp_connect((uint16_t)strtoul(colon + 1, NULL, 10)) : -1;
+    if (server < 0)
+        return;
+    if (live_tcp_write(client, made, sizeof made - 1))
+        relay(client, server, cut);
+    close(server);
+}
+
+static void say(int client, const char *status, const char *fields)
+{
+    char text[256];
+    int length = snprintf(text, sizeof text, "HTTP/1.1 %s\r\n%sContent-Length: 6\r\n\r\nproxy\n", status, fields);
+    live_tcp_write(client, text, (size_t)length);
+    live_tcp_read(client, text, 1); /* until the client leaves */
+}
+
+static void serve(void *context, int fd, unsigned number)
+{
+    struct live_proxy *proxy = context;
+    char head[8192];
+    (void)number;
+    if (!live_tcp_read_head(fd, head, sizeof head) || strncmp(head, "CONNECT ", 8) != 0)
+        return;
+    size_t n = atomic_fetch_add(&proxy->count, 1);
+    switch (proxy->deeds[n < proxy->deed_count ? n : proxy->deed_count - 1]) {
+    case LIVE_PROXY_TUNNEL: tunnel(fd, head, false); break;
+    case LIVE_PROXY_CUT: tunnel(fd, head, true); break;
+    case LIVE_PROXY_407: say(fd, "407 Proxy Authentication Required", "Proxy-Authenticate: Basic realm=x\r\n"); break;
+    case LIVE_PROXY_403: say(fd, "403 Forbidden", ""); break;
+    case LIVE_PROXY_502: say(fd, "502 Bad Gateway", ""); break;
+    case LIVE_PROXY_503: say(fd, "503 Service Unavailable", ""); break;
+    case LIVE_PROXY_CLOSE: break;
+    }
+}
+
+struct live_proxy *live_proxy_new(const enum live_proxy_deed *deeds, size_t count)
+{
+    struct live_proxy *proxy = calloc(1, sizeof *proxy);
+    if (!proxy || count == 0 || count > DEEDS_MAX)
+        abort();
+    memcpy(proxy->deeds, deeds, count * sizeof *deeds);
+    proxy->deed_count = count;
+    proxy->tcp = live_tcp_new(serve, proxy);
+    snprintf(proxy->url, sizeof proxy->url, "http://127.0.0.1:%u", live_tcp_port(proxy->tcp));
+    return proxy;
+}
+
+void live_proxy_free(struct live_proxy *proxy)
+{
+    if (!proxy)
+        return;
+    live_tcp_free(proxy->tcp);
+    free(proxy);
+}
+
+const char *live_proxy_url(struct live_proxy *proxy)
+{
+    return proxy->url;
+}
+
+size_t live_proxy_requests(struct live_proxy *proxy)
+{
+    return atomic_load(&proxy->count);
+}

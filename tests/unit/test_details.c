@@ -1,0 +1,650 @@
+/* test_details.c - problem details: which bodies are some, what is read from them, and how they are written.
+ *
+ * Memory comes from this file's own functions, which fail as they are told and count what is not given back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bide/details.h>
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+#define S            BIDE_S
+#define OVERLOADED   "https://example.net/overloaded"
+
+static const struct bide_hint none = {BIDE_HINT_NONE, 0};
+static const struct bide_hint stop = {BIDE_HINT_STOP, 0};
+
+/* -- Memory -------------------------------------------------------------------------------------------------------- */
+
+static int spare = -1;  /* so many allocations succeed; -1: all */
+static bool for_ever;   /* after those, all fail; else one */
+static int held, asked; /* allocations not given back, and all of them */
+
+static void *give(size_t size)
+{
+    asked++;
+    if (spare == 0) {
+        spare = for_ever ? 0 : -1;
+        return NULL;
+    }
+    spare -= spare > 0;
+    held++;
+    return malloc(size);
+}
+
+static void take_back(void *memory)
+{
+    held -= memory != NULL;
+    free(memory);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    json_object_seed(1); /* once for ever, so that no test pays for it */
+    json_set_alloc_funcs(give, take_back);
+    spare = -1;
+    held = asked = 0;
+    return 0;
+}
+
+static int all_is_given_back(void **state)
+{
+    (void)state;
+    return held;
+}
+
+/* -- Helpers ------------------------------------------------------------------------------------------------------- */
+
+static struct bide_text text(const char *value)
+{
+    return (struct bide_text){value, strlen(value)};
+}
+
+static struct bide_hint wait(int64_t wait_ns)
+{
+    return (struct bide_hint){BIDE_HINT_WAIT, wait_ns};
+}
+
+static struct bide_details read(const char *body)
+{
+    struct bide_details details;
+    memset(&details, 'x', sizeof details);
+    if (!bide_details_parse(text(body), &details))
+        fail_msg("%.80s was not read", body);
+    return details;
+}
+
+static void assert_absent(struct bide_text body)
+{
+    static const struct bide_details nothing;
+    struct bide_details details;
+    memset(&details, 'x', sizeof details);
+    if (bide_details_parse(body, &details))
+        fail_msg("%.*s was read", (int)(body.length < 80 ? body.length : 80), body.at);
+    assert_string_equal(details.type, nothing.type);
+    assert_int_equal(details.status, 0);
+    assert_int_equal(details.hint.kind, BIDE_HINT_NONE);
+    assert_int_equal(details.hint.wait_ns, 0);
+}
+
+static void assert_hint(const char *body, struct bide_hint want)
+{
+    struct bide_hint got = read(body).hint;
+    if (got.kind != want.kind || got.wait_ns != want.wait_ns)
+        fail_msg("%s gave kind %d, wait %lld ns; want kind %d, wait %lld ns", body, (int)got.kind,
+                 (long long)got.wait_ns, (int)want.kind, (long long)want.wait_ns);
+}
+
+/* -- Which bodies -------------------------------------------------------------------------------------------------- */
+
+static void the_media_type_is_known_by_its_name_alone(void **state)
+{
+    static const char *const good[] = {
+        "application/problem+json",           "Application/Problem+JSON",           " application/problem+json\t",
+        "application/problem+json;",          "application/problem+json; a=b",      "application/problem+json ;a=b",
+        "application/problem+json;q=\"a,b\"", "APPLICATION/PROBLEM+JSON;CHARSET=x",
+    };
+    static const char *const bad[] = {
+        "",
+        "application/json",
+        "application/problem+xml",
+        "application/problem+jso",
+        "application/problem+jsonp",
+        "application/problem+json/x",
+        "application/problem+json a",
+        "application/problem+json, text/html",
+        "text/html; application/problem+json",
+        "xapplication/problem+json",
+        "application / problem+json",
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(good); i++)
+        if (!bide_details_media_type(text(good[i])))
+            fail_msg("\"%s\" was refused", good[i]);
+    for (size_t i = 0; i < COUNT(bad); i++)
+        if (bide_details_media_type(text(bad[i])))
+            fail_msg("\"%s\" was taken", bad[i]);
+    assert_false(bide_details_media_type((struct bide_text){NULL, 0}));
+    assert_false(bide_details_media_type((struct bide_text){"application/problem+json", 23}));
+    assert_false(bide_details_media_type((struct bide_text){"application/problem+json", 25})); /* a NUL */
+}
+
+static void the_example_of_the_header_is_read(void **state)
+{
+    struct bide_details details = read("{\"type\": \"" OVERLOADED "\", \"status\": 503, \"title\": \"Overloaded\",\n"
+                                       " \"retry_after\": 2.5, \"retry\": true}");
+    (void)state;
+    assert_string_equal(details.type, OVERLOADED);
+    assert_int_equal(details.status, 503);
+    assert_int_equal(details.hint.kind, BIDE_HINT_WAIT);
+    assert_int_equal(details.hint.wait_ns, 2500 * BIDE_MS);
+}
+
+static void an_object_that_says_nothing_is_one_all_the_same(void **state)
+{
+    (void)state;
+    struct bide_details details = read(" {} \n");
+    assert_string_equal(details.type, "");
+    assert_int_equal(details.status, 0);
+    assert_int_equal(details.hint.kind, BIDE_HINT_NONE);
+}
+
+static void what_is_no_json_object_is_as_absent(void **state)
+{
+    static const char *const table[] = {
+        "",
+        " ",
+        "null",
+        "5",
+        "\"x\"",
+        "[]",
+        "[{\"retry\":false}]",
+        "{",
+        "}",
+        "{}}",
+        "{} {}",
+        "{},",
+        "{\"retry\":false",
+        "{\"retry\":false,}",
+        "{\"retry\":False}",
+        "{retry:false}",
+        "{'retry':false}",
+        "{\"retry\" false}",
+        "{\"retry\":false} x",
+        "\xef\xbb\xbf{\"retry\":false}", /* a byte order mark */
+        "<html>",
+        "{\"a\":\"\\\"}",
+        "{\"a\":\"\n\"}",
+        "{\"a\":\"\\x\"}",
+        "{\"a\":\"\\ud800\"}",
+        "{\"retry\":false,\"a\":\"\xff\"}",     /* no UTF-8 */
+        "{\"retry\":false,\"a\":\"\xc0\xaf\"}", /* too long for what it says */
+        "{\"retry\":false,\"a\":\"\xed\xa0\x80\"}",
+        "{\"retry\":false,\"a\":\"\xc3\"}",
+        "{\"retry\":false,\"\xff\":1}",
+        "{\"retry\":false,\"retry_after\":NaN}",
+        "{\"retry\":false,\"retry_after\":nan}",
+        "{\"retry\":false,\"retry_after\":Infinity}",
+        "{\"retry\":false,\"retry_after\":+1}",
+        "{\"retry\":false,\"retry_after\":01}",
+        "{\"retry\":false,\"retry_after\":1.}",
+        "{\"retry\":false,\"retry_after\":.5}",
+        "{\"retry\":false,\"retry_after\":0x10}",
+        "{\"retry\":false,\"a\":-}",
+        "{\"retry\":false,\"a\":--1}",
+        "{\"retry\":false,\"a\":1e}",
+        "{\"retry\":false,\"a\":1e+}",
+        "{\"retry\":false,\"a\":00}",
+        "{\"retry\":false,\"a\":tru}",
+        "{\"retry\":false,\"a\":nulls}",
+        "{\"retry\":false,\"a\":}",
+        "{\"retry\":false,\"a\":[1,]}",
+        "{\"retry\":false,\"a\":[1 2]}",
+        "{\"retry\":false,\"a\":[1}}",
+        "{\"retry\":false,\"a\":{\"b\":1]}",
+        "{\"retry\":false,\"a\":{1:1}}",
+        "{\"retry\":false,,\"a\":1}",
+        "{,\"retry\":false}",
+        "{\"retry\":false \"a\":1}",
+        "{\"retry\":false,\"a\":\"\x1f\"}",
+        "{\"retry\":false,\"a\":{\"b\":1 \"c\":1}}",
+        "{\"retry\":false,\"a\":\"\\udc00\"}",
+        "{\"retry\":false,\"a\":\"\\ud800\\ud800\"}",
+        "{\"retry\":false,\"a\":\"\\ud800\\n\"}",
+        "{\"retry\":false,\"a\":\"\\u12g4\"}",
+        "{\"retry\":false,\"a\":\"\\u123\"}",
+        "{\"retry\":false,\"a\":\"\xe0\x9f\xbf\"}",
+        "{\"retry\":false,\"a\":\"\xf0\x8f\xbf\xbf\"}",
+        "{\"retry\":false,\"a\":\"\xf4\x90\x80\x80\"}",
+        "{\"retry\":false,\"a\":\"\xf5\x80\x80\x80\"}",
+        "{\"retry\":false,\"a\":\"\x80\"}",
+        "{\"retry\":false,\"a\":\"\xe1\x80\"}",
+        "{\"retry\":false,\"a\":\"\xe1\x80\xc0\"}",
+        "\f{\"retry\":false}",
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++)
+        assert_absent(text(table[i]));
+    assert_absent((struct bide_text){NULL, 0});
+    assert_absent((struct bide_text){"{\"retry\":false}", 14}); /* cut */
+    assert_absent((struct bide_text){"{\"retry\":false}", 16}); /* a NUL behind it */
+    assert_absent((struct bide_text){"{\"a\":\"\0\"}", 9});     /* and inside */
+}
+
+static void a_member_that_is_named_twice_makes_the_body_absent(void **state)
+{
+    (void)state;
+    assert_absent(text("{\"retry_after\":1,\"retry_after\":1}"));
+    assert_absent(text("{\"retry\":false,\"retry\":true}"));
+    assert_absent(text("{\"type\":\"a\",\"t\\u0079pe\":\"b\"}"));
+    assert_absent(text("{\"retry_after\":1,\"retry_after\":\"wrong\"}"));
+    assert_hint("{\"retry\":false,\"x\":1,\"x\":{\"retry\":1,\"retry\":2}}", stop); /* nobody asked for these */
+}
+
+static void a_body_of_64_kib_is_read_and_one_byte_more_is_not(void **state)
+{
+    char *body = malloc(BIDE_DETAILS_MAX + 1);
+    struct bide_details details;
+    (void)state;
+    assert_non_null(body);
+    memset(body, ' ', BIDE_DETAILS_MAX + 1);
+    memcpy(body, "{\"retry\":false}", 15);
+    assert_true(bide_details_parse((struct bide_text){body, BIDE_DETAILS_MAX}, &details));
+    assert_int_equal(details.hint.kind, BIDE_HINT_STOP);
+    assert_absent((struct bide_text){body, BIDE_DETAILS_MAX + 1});
+    assert_absent((struct bide_text){body, SIZE_MAX}); /* not even looked at */
+    free(body);
+}
+
+/* {"a": and so many brackets, less one, around the inner text. */
+static struct bide_text nested(char *body, size_t size, unsigned depth, const char *inner)
+{
+    char *at = body + snprintf(body, size, "{\"a\":");
+    memset(at, '[', depth - 1);
+    at += depth - 1;
+    at += snprintf(at, size - (size_t)(at - body), "%s", inner);
+    memset(at, ']', depth - 1);
+    at[depth - 1] = '}';
+    return (struct bide_text){body, (size_t)(at - body) + depth};
+}
+
+static void a_body_is_read_down_to_its_greatest_depth_and_no_further(void **state)
+{
+    static char body[BIDE_DETAILS_MAX];
+    struct bide_details details;
+    (void)state;
+    assert_true(bide_details_parse(nested(body, sizeof body, BIDE_DETAILS_DEPTH, ""), &details));
+    assert_absent(nested(body, sizeof body, BIDE_DETAILS_DEPTH + 1, ""));
+    assert_absent(nested(body, sizeof body, BIDE_DETAILS_DEPTH, "{}"));
+    assert_absent(nested(body, sizeof body, 30000, ""));
+    memset(body, '[', sizeof body);
+    assert_absent((struct bide_text){body, sizeof body});
+    memset(body, '{', sizeof body);
+    assert_absent((struct bide_text){body, sizeof body});
+}
+
+static void brackets_in_strings_and_side_by_side_are_not_deep(void **state)
+{
+    static char body[BIDE_DETAILS_MAX];
+    struct bide_details details;
+    (void)state;
+    assert_true(bide_details_parse(nested(body, sizeof body, BIDE_DETAILS_DEPTH, "\"[{[{\\\"[{\\\\\""), &details));
+    assert_true(bide_details_parse(nested(body, sizeof body, BIDE_DETAILS_DEPTH - 1, "[],{},[],{},[]"), &details));
+    assert_absent(nested(body, sizeof body, BIDE_DETAILS_DEPTH, "\"[{\",[]"));
+    assert_absent(nested(body, sizeof body, BIDE_DETAILS_DEPTH, "\"\\\"\",[]"));
+    assert_absent(text("]]]]]]]]]]{\"retry\":false}"));
+}
+
+/* -- What is read -------------------------------------------------------------------------------------------------- */
+
+static void a_wait_is_read_in_seconds_and_rounded_up_to_nanoseconds(void **state)
+{
+    static const struct {
+        const char *number;
+        int64_t wait_ns;
+    } table[] = {
+        {"0", 0},
+        {"-0", 0},
+        {"-0.0", 0},
+        {"0.0", 0},
+        {"1", S},
+        {"120", 120 * S},
+        {"2.5", 2500 * BIDE_MS},
+        {"0.1", 100 * BIDE_MS},
+        {"2.1", 2100 * BIDE_MS},
+        {"0.3", 300 * BIDE_MS},
+        {"1.000000001", S + 1},
+        {"1.0000000001", S + 1},
+        {"0.0000000001", 1},
+        {"1e-300", 1},
+        {"1e-400", 1},
+        {"0e-400", 0},
+        {"0.000e999999999999999999999", 0},
+        {"1e-99999999999999999999", 1},
+        {"1e2", 100 * S},
+        {"1E+2", 100 * S},
+        {"9223372035", 9223372035 * S},
+        {"9223372036", 9223372036 * S},
+        {"9223372036.854775806", BIDE_NEVER - 1},
+        {"9223372036.8547758061", BIDE_NEVER},
+        {"9223372036.9", BIDE_NEVER},
+        {"9223372037", BIDE_NEVER},
+        {"9223372036854775807", BIDE_NEVER},
+        {"9223372036854775808", BIDE_NEVER},
+        {"18446744073709551616", BIDE_NEVER},
+        {"18446744073709551617.5", BIDE_NEVER},
+        {"99999999999999999999999999999999999999999999999999", BIDE_NEVER},
+        {"1e18", BIDE_NEVER},
+        {"1e308", BIDE_NEVER},
+        {"1e400", BIDE_NEVER},
+        {"1E+99999999999999999999999999", BIDE_NEVER},
+        {"0.00001e5", S},
+        {"123456789e-9", 123456789},
+        {"1234567891e-10", 123456790},
+        {"12.5e-1", 1250 * BIDE_MS},
+        {"1.25e1", 12500 * BIDE_MS},
+    };
+    char body[128];
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        snprintf(body, sizeof body, "{\"retry_after\":%s}", table[i].number);
+        assert_hint(body, wait(table[i].wait_ns));
+    }
+}
+
+static void a_wait_of_the_wrong_type_or_below_zero_is_as_absent(void **state)
+{
+    static const char *const table[] = {"\"5\"",
+                                        "true",
+                                        "false",
+                                        "null",
+                                        "[5]",
+                                        "{\"s\":5}",
+                                        "\"\"",
+                                        "-1",
+                                        "-0.5",
+                                        "-1e-9",
+                                        "-1e300",
+                                        "-1e18",
+                                        "-9223372036854775809",
+                                        "-1e400",
+                                        "-1e-400"};
+    char body[128];
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        snprintf(body, sizeof body, "{\"retry_after\":%s,\"status\":503}", table[i]);
+        assert_hint(body, none);
+        assert_int_equal(read(body).status, 503); /* the rest is heard */
+    }
+}
+
+static void of_several_spellings_the_longest_wait_counts(void **state)
+{
+    (void)state;
+    assert_hint("{\"retry_after\":5}", wait(5 * S));
+    assert_hint("{\"retry-after\":5}", wait(5 * S));
+    assert_hint("{\"retryAfter\":5}", wait(5 * S));
+    assert_hint("{\"retry_after\":1,\"retry-after\":2,\"retryAfter\":3}", wait(3 * S));
+    assert_hint("{\"retry_after\":3,\"retry-after\":2,\"retryAfter\":1}", wait(3 * S));
+    assert_hint("{\"retry_after\":1,\"retry-after\":3,\"retryAfter\":2}", wait(3 * S));
+    assert_hint("{\"retry_after\":\"9\",\"retry-after\":-9,\"retryAfter\":2}", wait(2 * S));
+    assert_hint("{\"Retry_After\":5,\"retry_After\":5,\"retryafter\":5,\"Retry-After\":5}", none);
+    assert_hint("{\"x\":{\"retry_after\":5}}", none);
+}
+
+static void only_a_plain_false_is_a_stop_and_it_beats_every_wait(void **state)
+{
+    (void)state;
+    assert_hint("{\"retry\":false}", stop);
+    assert_hint("{\"retry\":false,\"retry_after\":5}", stop);
+    assert_hint("{\"retry_after\":1e300,\"retry\":false}", stop);
+    assert_hint("{\"retry\":true}", none);
+    assert_hint("{\"retry\":null}", none);
+    assert_hint("{\"retry\":0}", none);
+    assert_hint("{\"retry\":\"false\"}", none);
+    assert_hint("{\"retry\":[false]}", none);
+    assert_hint("{\"Retry\":false}", none);
+}
+
+static void a_status_is_a_whole_number_of_three_digits(void **state)
+{
+    static const struct {
+        const char *status;
+        int want;
+    } table[] = {
+        {"503", 503}, {"503.0", 503}, {"5.03e2", 503}, {"100", 100},   {"999", 999},      {"99", 0},
+        {"1000", 0},  {"503.5", 0},   {"-503", 0},     {"\"503\"", 0}, {"null", 0},       {"true", 0},
+        {"0", 0},     {"1e300", 0},   {"[503]", 0},    {"-1e300", 0},  {"4294967799", 0},
+    };
+    char body[64];
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        snprintf(body, sizeof body, "{\"status\":%s}", table[i].status);
+        assert_int_equal(read(body).status, table[i].want);
+    }
+}
+
+static void a_type_is_kept_as_it_is_written(void **state)
+{
+    (void)state;
+    assert_string_equal(read("{\"type\":\"about:blank\"}").type, "about:blank");
+    assert_string_equal(read("{\"type\":\"/a b/\\u00fc?\\\"\\/\"}").type, "/a b/\xc3\xbc?\"/");
+    assert_string_equal(read("{\"type\":\"\\u00FC\\u20ac\\ud83d\\uDE00\\u007e\\u07ff\\u0800\\\\\"}").type,
+                        "\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80~\xdf\xbf\xe0\xa0\x80\\");
+    assert_string_equal(read("{\"type\":\"\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80\"}").type,
+                        "\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80");
+    assert_string_equal(read("{\"type\":\"\"}").type, "");
+    assert_string_equal(read("{\"type\":5}").type, "");
+    assert_string_equal(read("{\"type\":null}").type, "");
+    assert_string_equal(read("{\"type\":[\"a\"]}").type, "");
+}
+
+static void a_type_that_could_forge_a_line_of_a_log_is_as_absent(void **state)
+{
+    static const char *const table[] = {"a\\nb", "\\r", "a\\u0000b", "\\u0000", "\\t", "a\\u007f", "\\u001b[2J"};
+    char body[64];
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        snprintf(body, sizeof body, "{\"type\":\"%s\",\"status\":500}", table[i]);
+        assert_string_equal(read(body).type, "");
+        assert_int_equal(read(body).status, 500);
+    }
+}
+
+static void a_type_that_is_too_long_is_not_cut_but_absent(void **state)
+{
+    char type[BIDE_DETAILS_TYPE_MAX + 1] = {0}, body[BIDE_DETAILS_TYPE_MAX + 32];
+    (void)state;
+    memset(type, 't', BIDE_DETAILS_TYPE_MAX);
+    snprintf(body, sizeof body, "{\"type\":\"%s\"}", type);
+    assert_string_equal(read(body).type, "");
+    type[BIDE_DETAILS_TYPE_MAX - 1] = '\0';
+    snprintf(body, sizeof body, "{\"type\":\"%s\"}", type);
+    assert_string_equal(read(body).type, type);
+}
+
+static void members_that_nobody_asked_for_are_skipped(void **state)
+{
+    (void)state;
+    assert_hint("{\"balance\":30,\"id\":123456789012345678901234567890,\"list\":[1,{\"retry\":false}],"
+                "\"detail\":\"a\\u0000b\",\"retry_after\":7,\"instance\":null}",
+                wait(7 * S));
+}
+
+static void the_first_rule_with_that_type_is_found(void **state)
+{
+    static const struct bide_details_rule rules[] = {
+        {NULL, BIDE_KIND_OK, BIDE_REACH_ANSWERED, 0},
+        {"", BIDE_KIND_OK, BIDE_REACH_ANSWERED, 0},
+        {"https://example.net/overloade", BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
+        {"https://example.net/overloadedx", BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
+        {"https://EXAMPLE.net/overloaded", BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
+        {OVERLOADED, BIDE_KIND_THROTTLED, BIDE_REACH_REFUSED, BIDE_FLAG_UNAVAILABLE},
+        {OVERLOADED, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
+    };
+    struct bide_details details = {.type = OVERLOADED}, absent = {0}, other = {.type = "x"};
+    (void)state;
+    assert_ptr_equal(bide_details_find(&details, rules, COUNT(rules)), &rules[5]);
+    assert_null(bide_details_find(&details, rules, 5));
+    assert_null(bide_details_find(&other, rules, COUNT(rules)));
+    assert_null(bide_details_find(&absent, rules, COUNT(rules))); /* also with a rule of no type */
+    assert_null(bide_details_find(&details, NULL, 0));
+}
+
+/* -- Writing ------------------------------------------------------------------------------------------------------- */
+
+static void a_reply_is_one_line_of_json_with_what_was_said(void **state)
+{
+    static const struct {
+        struct bide_details_reply reply;
+        const char *want;
+    } table[] = {
+        {{.retry_after_ns = BIDE_NEVER}, "{}"},
+        {{.type = OVERLOADED,
+          .title = "Overloaded",
+          .detail = "too \"much\"\r\n",
+          .status = 503,
+          .retry_after_ns = 2500 * BIDE_MS,
+          .no_retry = true},
+         "{\"type\":\"" OVERLOADED "\",\"title\":\"Overloaded\",\"status\":503,\"detail\":\"too \\\"much\\\"\\r\\n\","
+         "\"retry_after\":2.5,\"retry\":false}"},
+        {{.title = "\xc3\xbc\x7f"}, "{\"title\":\"\xc3\xbc\x7f\",\"retry_after\":0}"},
+        {{.retry_after_ns = 1}, "{\"retry_after\":0.001}"},
+        {{.retry_after_ns = 5 * S}, "{\"retry_after\":5}"},
+        {{.retry_after_ns = 5 * S + 1}, "{\"retry_after\":5.001}"},
+        {{.retry_after_ns = 2100 * BIDE_MS}, "{\"retry_after\":2.1}"},
+        {{.retry_after_ns = -5}, "{\"retry_after\":0}"},
+        {{.retry_after_ns = INT64_MIN}, "{\"retry_after\":0}"},
+        {{.retry_after_ns = BIDE_NEVER - 1}, "{\"retry_after\":9223372036.854}"},
+        {{.retry_after_ns = 9223372036853 * BIDE_MS}, "{\"retry_after\":9223372036.853}"},
+    };
+    char written[512];
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        memset(written, 'x', sizeof written);
+        size_t length = bide_details_format(written, sizeof written, &table[i].reply);
+        assert_string_equal(written, table[i].want);
+        assert_int_equal(length, strlen(table[i].want));
+    }
+}
+
+static void a_reply_that_does_not_fit_is_not_written_at_all(void **state)
+{
+    struct bide_details_reply reply = {.title = "x", .retry_after_ns = BIDE_NEVER}; /* 13 characters */
+    char written[32];
+    (void)state;
+    assert_int_equal(bide_details_format(written, 14, &reply), 13);
+    for (size_t size = 1; size <= 13; size++) {
+        memset(written, 'x', sizeof written);
+        assert_int_equal(bide_details_format(written, size, &reply), 0);
+        assert_string_equal(written, "");
+        assert_int_equal(written[size], 'x');
+    }
+    assert_int_equal(bide_details_format(NULL, 0, &reply), 0);
+}
+
+static void a_text_that_is_no_utf_8_is_not_written(void **state)
+{
+    struct bide_details_reply replies[] = {
+        {.type = "\xff"},
+        {.title = "\xc3"},
+        {.detail = "\xed\xa0\x80"},
+    };
+    char written[64];
+    (void)state;
+    for (size_t i = 0; i < COUNT(replies); i++) {
+        written[0] = 'x';
+        assert_int_equal(bide_details_format(written, sizeof written, &replies[i]), 0);
+        assert_string_equal(written, "");
+    }
+}
+
+static void what_is_written_reads_back_the_same(void **state)
+{
+    char written[256];
+    struct bide_details back;
+    (void)state;
+    for (int64_t ms = 0; ms < 9223372036854; ms = ms * 3 / 2 + 1) {
+        struct bide_details_reply reply = {.type = "t", .status = 429, .retry_after_ns = ms * BIDE_MS};
+        size_t length = bide_details_format(written, sizeof written, &reply);
+        assert_true(bide_details_parse((struct bide_text){written, length}, &back));
+        assert_string_equal(back.type, "t");
+        assert_int_equal(back.status, 429);
+        assert_int_equal(back.hint.kind, BIDE_HINT_WAIT);
+        assert_int_equal(back.hint.wait_ns, ms * BIDE_MS);
+    }
+}
+
+/* -- Without memory ------------------------------------------------------------------------------------------------ */
+
+static void a_body_is_read_without_any_memory(void **state)
+{
+    (void)state;
+    spare = 0;
+    for_ever = true;
+    assert_hint("{\"type\":\"" OVERLOADED "\",\"a\":[1,{\"b\":null}],\"retry_after\":2.5}", wait(2500 * BIDE_MS));
+    assert_absent(text("{\"type\":\"" OVERLOADED "\",\"a\":[1,{\"b\":null}],\"retry_after\":2.5"));
+    assert_int_equal(asked, 0);
+}
+
+static void without_memory_nothing_is_written_and_nothing_leaks(void **state)
+{
+    struct bide_details_reply reply = {"t", "title", "detail", 503, 2500 * BIDE_MS, true};
+    char written[256];
+    (void)state;
+    size_t length = bide_details_format(written, sizeof written, &reply);
+    int needed = asked;
+    assert_true(length > 0 && needed > 5);
+    for (int n = 0; n < 2 * needed; n++) {
+        memset(written, 'x', sizeof written);
+        spare = n / 2;
+        for_ever = n % 2;
+        assert_int_equal(bide_details_format(written, sizeof written, &reply), 0);
+        assert_string_equal(written, "");
+        assert_int_equal(held, 0);
+    }
+    spare = needed;
+    assert_int_equal(bide_details_format(written, sizeof written, &reply), length);
+}
+
+#define CLEAN(test) cmocka_unit_test_setup_teardown(test, set_up, all_is_given_back)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLEAN(the_media_type_is_known_by_its_name_alone),
+        CLEAN(the_example_of_the_header_is_read),
+        CLEAN(an_object_that_says_nothing_is_one_all_the_same),
+        CLEAN(what_is_no_json_object_is_as_absent),
+        CLEAN(a_member_that_is_named_twice_makes_the_body_absent),
+        CLEAN(a_body_of_64_kib_is_read_and_one_byte_more_is_not),
+        CLEAN(a_body_is_read_down_to_its_greatest_depth_and_no_further),
+        CLEAN(brackets_in_strings_and_side_by_side_are_not_deep),
+        CLEAN(a_wait_is_read_in_seconds_and_rounded_up_to_nanoseconds),
+        CLEAN(a_wait_of_the_wrong_type_or_below_zero_is_as_absent),
+        CLEAN(of_several_spellings_the_longest_wait_counts),
+        CLEAN(only_a_plain_false_is_a_stop_and_it_beats_every_wait),
+        CLEAN(a_status_is_a_whole_number_of_three_digits),
+        CLEAN(a_type_is_kept_as_it_is_written),
+        CLEAN(a_type_that_could_forge_a_line_of_a_log_is_as_absent),
+        CLEAN(a_type_that_is_too_long_is_not_cut_but_absent),
+        CLEAN(members_that_nobody_asked_for_are_skipped),
+        CLEAN(the_first_rule_with_that_type_is_found),
+        CLEAN(a_reply_is_one_line_of_json_with_what_was_said),
+        CLEAN(a_reply_that_does_not_fit_is_not_written_at_all),
+        CLEAN(a_text_that_is_no_utf_8_is_not_written),
+        CLEAN(what_is_written_reads_back_the_same),
+        CLEAN(a_body_is_read_without_any_memory),
+        CLEAN(without_memory_nothing_is_written_and_nothing_leaks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
