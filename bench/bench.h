@@ -55,7 +55,7 @@ static inline double bench_ns(bench_body *body, void *context, uint32_t n)
 /* aim: the most it should be, or BENCH_NO_AIM. */
 static inline void bench_figure(const char *key, double value, const char *unit, double aim)
 {
-    printf("%s %.2f %s ", key, value, unit);
+    printf("%s %.3f %s ", key, value, unit);
     if (aim < 0)
         puts("-");
     else
@@ -65,7 +65,7 @@ static inline void bench_figure(const char *key, double value, const char *unit,
 /* least: what it should be at least. */
 static inline void bench_figure_least(const char *key, double value, const char *unit, double least)
 {
-    printf("%s %.2f %s >%.2f\n", key, value, unit, least);
+    printf("%s %.3f %s >%.2f\n", key, value, unit, least);
 }
 
 /* difference: "one-other", the names of two parts. */

@@ -1,8 +1,8 @@
 /* chaos.c - bide-chaos: an HTTP server on 127.0.0.1 that fails on purpose, by a script.
  *
  * Options are a table: how each is written, what it does, and the function that reads its value. What is wrong is said
- * together with what would be right, and ends the program with 125, which no server that ran ever does. Without a script
- * every path answers 200. It binds to loopback only, by design: a server that lies does not belong on a network. */
+ * together with what would be right, and ends the program with 125, which no server that ran ever does. Without a
+ * script every path answers 200. It binds to loopback only, by design: a server that lies has no place on a network. */
 #include "chaos/chaos.h"
 #include "chaos/script.h"
 
@@ -136,13 +136,6 @@ static const char *show_help(struct settings *settings, const char *value)
 
 /* -- Options ------------------------------------------------------------------------------------------------------- */
 
-/* Says what is wrong; returns the exit status. */
-static int wrong(const char *what, const char *want)
-{
-    fprintf(stderr, "bide-chaos: %s: want %s\n", what, want);
-    return EXIT_USAGE;
-}
-
 static const char *read_file(struct settings *settings, const char *name)
 {
     FILE *file = strcmp(name, "-") == 0 ? stdin : fopen(name, "re");
@@ -186,7 +179,7 @@ static int read_argument(struct settings *settings, char **argument)
     else
         want = option->read(settings, argument[1]);
     if (want != NULL)
-        wrong(argument[0], want);
+        fprintf(stderr, "bide-chaos: %s: want %s\n", argument[0], want);
     return want != NULL ? 0 : 1 + (option != NULL && option->value != NULL && equals == NULL);
 }
 
@@ -215,6 +208,14 @@ static void catch_signals(void)
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGPIPE, &ignore, NULL); /* a journal into a pipe that nobody reads any more */
+}
+
+/* Before the server goes: a second signal now ends the program. */
+static void release_signals(void)
+{
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigaction(SIGINT, &usual, NULL);
+    sigaction(SIGTERM, &usual, NULL);
 }
 
 struct bell {
@@ -281,6 +282,7 @@ int main(int argc, char **argv)
         status = complain(BIDE_ERR_SYSTEM, &error);
     fprintf(stderr, "bide-chaos: %llu requests seen\n", (unsigned long long)chaos_requests(served));
 out:
+    release_signals();
     chaos_free(served);
     free(settings.script);
     return status;

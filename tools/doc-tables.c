@@ -3,7 +3,7 @@
  *     doc_tables          the names of all tables
  *     doc_tables NAME     that table, as markdown
  *
- * Only the public API is asked. Defaults come from a preset. What a field may be comes from the check: the field is set
+ * Only the public API is asked, but for the names of CURLcodes. Defaults come from a preset. What a field may be comes from the check: the field is set
  * to a value that must be refused, and the words of the refusal are printed. Which gate stands behind a why is found by
  * making that gate refuse and looking at whose counter moved. tools/doc-tables puts the tables into the pages.
  *
@@ -11,6 +11,8 @@
  * long for a page) ends the program with a message and status 1. */
 #define _GNU_SOURCE
 #include <bide/bide.h>
+
+#include "http/classify_curl.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -921,6 +923,23 @@ static void grpc(void)
     names("code", bide_classify_grpc, codes, LENGTH(codes));
 }
 
+static struct bide_outcome classify_curl(int code, const struct bide_rules *rules)
+{
+    return bide_classify_curl((CURLcode)code, rules);
+}
+
+/* The names are the table's own; "(20)" is not in use. */
+static void curl(void)
+{
+    static struct named codes[128];
+    const size_t prefix = strlen("CURLE_");
+    size_t count = 0;
+    for (int code = 0; http_curl_row(code) && count < LENGTH(codes); code++)
+        if (http_curl_row(code)->name[0] == 'C')
+            codes[count++] = (struct named){http_curl_row(code)->name + prefix, code, false};
+    names("CURLE_...", classify_curl, codes, count);
+}
+
 static void errnos(void)
 {
     static struct named numbers[] = {
@@ -993,6 +1012,7 @@ static const struct {
     {"gates", gates},
     {"http", http},
     {"grpc", grpc},
+    {"curl", curl},
     {"exits", exits},
     {"errnos", errnos},
     {"dns", dns},

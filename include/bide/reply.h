@@ -18,7 +18,7 @@ struct bide_reply {
     int64_t wait_ns;   /* ask for at least this much time; rounded up to whole seconds; BIDE_NEVER: say nothing of it */
     int64_t spread_ns; /* and up to this much more, drawn from the seed */
     uint64_t seed;     /* bide_seed(), or anything that differs between callers */
-    bool no_retry;     /* say "do not retry" instead */
+    bool no_retry;     /* say "do not retry", too */
 };
 
 /* The seconds for Retry-After: ceil(wait) ... ceil(wait + spread), both ends included, each equally likely. Either end

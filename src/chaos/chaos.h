@@ -38,8 +38,8 @@ struct chaos_error {
     char text[160];
 };
 
-/* Bound and listening on return. BIDE_ERR_INVALID: the script, see the error (which may be NULL). BIDE_ERR_SYSTEM: errno
- * says why. */
+/* Bound and listening on return. BIDE_ERR_INVALID: the script, see the error (which may be NULL). BIDE_ERR_SYSTEM:
+ * errno says why. */
 enum bide_err chaos_new(struct chaos **server, const struct chaos_config *config, struct chaos_error *error);
 void chaos_free(struct chaos *server); /* accepts NULL */
 

@@ -1,13 +1,13 @@
 /* connection.c - one connection: requests come in, and each is answered, delayed or cut, one after the other.
  *
- *     HEAD ──► BODY ──► QUEUE ──► SERVICE ──► DELAY ──► SEND ──► HEAD ...        DRAIN: the rest of a body that was
- *       │        │                              │         ├────► DRAIN ──► HEAD         answered early
- *       └────────┴───────► closed                         ├────► CUT            LINGER, HALF_CLOSED: FIN was sent,
- *                 └──────────────────────────────► CUT    └────► LINGER                 and what comes is discarded
+ *     HEAD ─► BODY ─► QUEUE ─► SERVICE ─► DELAY ─► SEND ─► HEAD ...
+ *               │                                   │ ├────► DRAIN ─► HEAD     the rest of a body answered early
+ *               │                                   │ └────► LINGER, HALF_CLOSED: FIN was sent, input is discarded
+ *               └─────────────────────────────────► CUT
  *
- * What will happen to a request is settled when its head is there: `choose` finds the step, a reply is begun. After that
- * each state has one function that does what can be done now, and says whether to go on with the next; false means that
- * an event or the timer must come first.
+ * What will happen to a request is settled when its head is there: `choose` finds the step, a reply is begun. After
+ * that each state has one function that does what can be done now, and says whether to go on with the next; false means
+ * that an event or the timer must come first.
  *
  * The timer is always set while a connection lives, mostly to a time long after nothing has happened any more: work on
  * a connection does not move it, and when it fires, it looks at the clock and is set anew. */

@@ -183,7 +183,6 @@ void chaos_journal_end(struct chaos_journal *journal, struct chaos_record *recor
     if (!record->open)
         return;
     record->open = false;
-    journal->ended[deed]++;
     if (!journal->keep && journal->fd < 0)
         return;
     record->seen.deed = chaos_deed_name(deed);

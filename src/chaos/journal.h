@@ -16,7 +16,6 @@ struct chaos_journal {
     int fd; /* -1: no lines are written */
     bool keep;
     uint64_t requests; /* whose head was read */
-    uint64_t ended[CHAOS_DEED_UNFINISHED + 1];
     struct chaos_seen *seen;
     size_t count, room;
     uint64_t memory; /* of the heads that are kept */

@@ -1,8 +1,8 @@
 /* reply.c - the bytes of an answer, made piece by piece from a step and a request.
  *
- * An answer has three parts: a head, made whole; perhaps headers without end; a body, made as far as there is room. Most
- * answers are one piece, sent with one system call. What the answer will be, which bytes of which body, whole or cut, in
- * chunks or not, is settled when the head of the request is there; from then on the request is not needed.
+ * An answer has three parts: a head, made whole; perhaps headers without end; a body, made as far as there is room.
+ * Most answers are one piece, sent with one system call. What the answer will be, which bytes of which body, whole or
+ * cut, in chunks or not, is settled when the head of the request is there; from then on the request is not needed.
  *
  * A cut is a body that ends too soon: the connection sees that the answer was cut short, and cuts itself. */
 #include "reply.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#define CHUNK_ROOM 24u /* a chunk's size and its two line ends, and the last chunk */
+#define CHUNK_ROOM 48u /* a chunk's size and its two line ends, and the last chunk */
 
 struct pen {
     char *at;
@@ -319,8 +319,11 @@ static void put_endless_headers(struct pen *pen, struct chaos_reply *reply)
 
 char chaos_pattern(uint64_t offset)
 {
-    unsigned place = (unsigned)(offset % 8);
-    return place == 7 ? '\n' : "0123456789abcdef"[(offset / 8) >> (4 * (6 - place)) & 15];
+    static const char digits[] = "0123456789abcdef";
+    uint64_t number = offset / 8, place = offset % 8;
+    if (place == 7)
+        return '\n';
+    return digits[number >> (4 * (6 - place)) & 15];
 }
 
 static void put_body(struct pen *pen, struct chaos_reply *reply, size_t count)
@@ -348,7 +351,7 @@ static void put_chunk(struct pen *pen, struct chaos_reply *reply, size_t count)
 
 static void put_some_body(struct pen *pen, struct chaos_reply *reply)
 {
-    size_t room = CHAOS_REPLY_ROOM - pen->length - 2 * CHUNK_ROOM;
+    size_t room = CHAOS_REPLY_ROOM - pen->length - CHUNK_ROOM;
     size_t count = reply->left < room ? (size_t)reply->left : room;
     if (count > 0 && reply->chunked)
         put_chunk(pen, reply, count);

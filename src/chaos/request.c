@@ -1,8 +1,8 @@
 /* request.c - reading HTTP/1.x requests (RFC 9112) from bytes as they come.
  *
  * A head is read when it is complete, up to its empty line; until then only the search for that line goes on where it
- * stopped, so that a client who sends a byte at a time costs no more than one who sends all. A body is never stored: its
- * bytes are counted and hashed as they pass.
+ * stopped, so that a client who sends a byte at a time costs no more than one who sends all. A body is never stored:
+ * its bytes are counted and hashed as they pass.
  *
  * What could mean one thing to us and another to somebody in between is refused: blanks before a colon, folded lines,
  * bare CR, two lengths, length beside chunks. A bare LF ends a line as well as CRLF (RFC 9112 2.2), and empty lines
@@ -153,8 +153,8 @@ static int heed(struct chaos_request *request, struct bide_text name, struct bid
     return 0;
 }
 
-/* http://host/path becomes /path; a target that is no path, as of OPTIONS * or CONNECT, is its own path. */
-static void read_target(struct chaos_request *request, struct bide_text target)
+/* RFC 9112 3.2: http://host/path becomes /path; what is neither that nor a path is right with two methods only. */
+static bool read_target(struct chaos_request *request, struct bide_text target)
 {
     if (target.length > 7 && strncasecmp(target.at, "http://", 7) == 0) {
         const char *slash = memchr(target.at + 7, '/', target.length - 7);
@@ -167,6 +167,8 @@ static void read_target(struct chaos_request *request, struct bide_text target)
         request->path = target;
         request->query = (struct bide_text){0};
     }
+    bool other = same(request->method, "CONNECT") || (same(request->method, "OPTIONS") && same(target, "*"));
+    return request->path.length > 0 && (request->path.at[0] == '/' || other);
 }
 
 static int read_request_line(struct chaos_request *request, struct bide_text line)
@@ -183,7 +185,8 @@ static int read_request_line(struct chaos_request *request, struct bide_text lin
     request->http10 = same(line, "HTTP/1.0");
     request->close = request->http10;
     request->head_only = same(request->method, "HEAD");
-    read_target(request, target);
+    if (!read_target(request, target))
+        return 400;
     return request->http10 || same(line, "HTTP/1.1") ? 0 : 505;
 }
 

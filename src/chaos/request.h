@@ -59,7 +59,7 @@ enum chaos_read chaos_request_body(struct chaos_request *request, struct bide_te
 /* The bide_hash of the body that was read. */
 uint64_t chaos_request_hash(const struct chaos_request *request);
 
-/* The next header field of a head that was accepted; cursor: what is left of it, at first all after the request line. */
+/* The next header field of a head; cursor: what is left of it, at first all after the request line. */
 bool chaos_next_field(struct bide_text *cursor, struct bide_text *name, struct bide_text *value);
 
 /* The next line, without its CRLF or LF; false: there is no whole line. */

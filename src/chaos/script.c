@@ -5,9 +5,10 @@
  *     /api*     fail=30%:503 200
  *
  * A line is a path and its steps, with | between them. Each request to the path takes the next step; the last one
- * repeats, unless the line ends in `loop`. A path that ends in * is a prefix; the same path wins over a prefix, a longer
- * prefix over a shorter one. A step is words in any order: a status, xN, name or name=value (word.c knows them). Part of
- * a word may stand in double quotes, and there blanks, | and # mean themselves and \n \r \t \" \\ \xHH are escapes.
+ * repeats, unless the line ends in `loop`. A path that ends in * is a prefix; the same path wins over a prefix, a
+ * longer prefix over a shorter one. A step is words in any order: a status, xN, name or name=value (word.c knows them).
+ * Part of a word may stand in double quotes: there blanks, | and # mean themselves and \n \r \t \" \\ \xHH are
+ * escapes.
  *
  * Reading stops at the first mistake, and says what would be right. Everything is bounded: script.h has the limits. */
 #include "script.h"
@@ -231,7 +232,7 @@ static bool begin_line(struct reader *reader)
     if (line == NULL)
         return nomem(reader);
     script->line = line;
-    reader->place.line = line += script->lines - 1;
+    reader->place.line = &line[script->lines - 1];
     return true;
 }
 

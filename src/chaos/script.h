@@ -45,40 +45,41 @@ enum chaos_length { CHAOS_LENGTH_TRUE = 0, CHAOS_LENGTH_OFF, CHAOS_LENGTH_NONE }
 
 /* What is done to one request. Zero with a status is a plain answer. */
 struct chaos_step {
-    uint32_t times; /* x3; 0: once */
     int status;
+    uint32_t times; /* x3; 0: once */
 
-    struct chaos_bytes fields;    /* header lines as they are sent, each with its CRLF */
-    enum chaos_stamp retry_stamp; /* Retry-After as a date, retry_s from when it is sent */
-    int64_t retry_s;
-    bool no_date;                   /* no Date of our own */
+    struct chaos_bytes fields;      /* header lines as they are sent, each with its CRLF */
+    struct chaos_bytes etag;        /* with its quotes */
+    int64_t retry_s;                /* Retry-After as a date, so long from when it is sent */
     int64_t date_s;                 /* how wrong our Date is */
-    bool says_close;                /* Connection: close */
     int interim[CHAOS_INTERIM_MAX]; /* statuses; 0: no more */
-    bool endless_headers;
-    bool garbage; /* the body, and nothing else, is sent */
+    enum chaos_stamp retry_stamp;
 
     enum chaos_body body;
     struct chaos_bytes text;
     uint64_t body_bytes; /* of a pattern */
-    bool chunked;
+    int64_t length_off;  /* added to the true Content-Length */
     enum chaos_length length;
-    int64_t length_off; /* added to the true Content-Length */
-    bool ranges;
-    struct chaos_bytes etag; /* with its quotes */
 
-    struct chaos_span delay;
     uint32_t drip_bytes; /* at once; 0: no drip */
     int64_t drip_ns;
-    bool early; /* answer when early_bytes of the request's body are read */
+    struct chaos_span delay;
     uint64_t early_bytes;
-    bool no_continue;
-    bool half_close;
 
+    uint64_t cut_bytes;
     enum chaos_cut cut;
     enum chaos_cut_at cut_at;
-    uint64_t cut_bytes;
     enum chaos_cut reuse; /* of the next request on the same connection */
+
+    bool no_date;    /* no Date of our own */
+    bool says_close; /* Connection: close */
+    bool endless_headers;
+    bool garbage; /* the body, and nothing else, is sent */
+    bool chunked;
+    bool ranges;
+    bool early; /* answer when early_bytes of the request's body are read */
+    bool no_continue;
+    bool half_close;
 };
 
 struct chaos_outage {

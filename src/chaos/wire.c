@@ -4,8 +4,8 @@
  * one, so that what is in a shared buffer is done with before the next connection has its turn; what is not moves to a
  * buffer of the connection's own at the end of the turn. A connection that is idle has no buffer at all.
  *
- * epoll is edge-triggered and set once: what it says is remembered here. A read that did not fill its buffer has emptied
- * the socket, unless a FIN is known to be behind the bytes. */
+ * epoll is edge-triggered and set once: what it says is remembered here. A read that did not fill its buffer has
+ * emptied the socket, unless a FIN is known to be behind the bytes. */
 #include "wire.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static void drop_input(struct chaos_wire *wire)
 static bool keep_input(struct chaos_wire *wire, size_t more)
 {
     size_t need = wire->left + more;
-    if (need <= wire->room) {
+    if (wire->buffer != NULL && need <= wire->room) {
         memmove(wire->buffer, wire->at, wire->left);
     } else {
         char *made = malloc(need * 2);

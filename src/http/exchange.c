@@ -355,14 +355,15 @@ static bool first_leg(struct http_exchange *x)
     return learn_safety(x, method);
 }
 
-/* Nothing asked for another leg, so libcurl found its connection dead and is about to send the request again. If there
- * was but one leg, and it was not the first request of its connection, then the other connection is the only new one. */
+/* Nothing asked for another leg: libcurl is about to send the request again. Either it used a connection that was there
+ * before, and that died: it may have run. Or it had made the connection itself (so this is the second new one), and then
+ * only a refused stream makes it try again; but where others may share the connection, that is not certain. */
 static void note_replay(struct http_exchange *x)
 {
     long connects = 0;
     curl_easy_getinfo(x->easy, CURLINFO_NUM_CONNECTS, &connects);
     x->replayed = true;
-    x->refused = x->legs == 1 && connects > 1;
+    x->refused = x->transfer->alone && x->legs == 1 && connects > 1;
 }
 
 static int on_prereq(void *context, char *ip, char *local_ip, int port, int local_port)

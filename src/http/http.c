@@ -62,6 +62,7 @@ CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct 
         memset(result, 0, sizeof *result);
     if (!easy || http_transfer_begin(&t, easy, target, options, result, NULL) != BIDE_OK)
         return CURLE_BAD_FUNCTION_ARGUMENT;
+    t.alone = true;
     CURLcode code = t.over ? CURLE_OK : http_exchange_own(&x);
     if (code != CURLE_OK)
         http_transfer_obey(&t, bide_call_cancel(&t.call, bide_now()), NULL, bide_now());

@@ -18,8 +18,8 @@
 
 struct http_inject {
     struct curl_slist node[NODES];
-    struct curl_slist *headers; /* the owner's */
-    char origin[HTTP_ORIGIN_SIZE];
+    struct curl_slist *headers;   /* the owner's */
+    char first[HTTP_ORIGIN_SIZE]; /* where the first leg went: its URL up to the path */
     char attempt[sizeof BIDE_LAYER_HEADER ": " + BIDE_LAYER_TEXT_MAX];
     char trace[sizeof BIDE_TRACE_HEADER ": " + BIDE_TRACE_TEXT_SIZE];
     char range[sizeof "Range: bytes=-" + 20];
@@ -61,10 +61,12 @@ CURLcode http_inject_own(struct http_exchange *x)
         return CURLE_OK;
     bool keyed = o->inject & BIDE_HTTP_INJECT_KEY;
     size_t key = keyed ? sizeof BIDE_KEY_HEADER ": \"\"" + 2 * strlen(o->key ? o->key : x->transfer->key) : 0;
-    x->inject = calloc(1, sizeof *x->inject + key);
+    x->inject = malloc(sizeof *x->inject + key);
     if (!x->inject)
         return CURLE_OUT_OF_MEMORY;
     x->inject->headers = o->headers;
+    x->inject->if_range = NULL;
+    x->inject->first[0] = '\0';
     if (keyed)
         write_key(x->inject, key, x->transfer);
     return CURLE_OK;
@@ -165,28 +167,37 @@ void http_inject_disown(struct http_exchange *x)
 
 /* ---- legs ---- */
 
-/* Where this leg goes; "": somewhere we do not understand, which is like no place before it. */
-static void origin_of(CURL *easy, char origin[HTTP_ORIGIN_SIZE])
+static const char *url_of(CURL *easy)
 {
     const char *url = NULL;
-    origin[0] = '\0';
-    if (curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url) == CURLE_OK && url)
-        bide_http_origin(origin, HTTP_ORIGIN_SIZE, url);
+    return curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url) == CURLE_OK && url ? url : "";
 }
 
+/* Nearly always there is no other leg, so this one is only remembered, not understood. */
 void http_inject_first_leg(struct http_exchange *x)
 {
-    if (x->inject)
-        origin_of(x->easy, x->inject->origin);
+    if (!x->inject)
+        return;
+    const char *url = url_of(x->easy), *host = strstr(url, "://");
+    size_t length = host ? (size_t)(host + 3 - url) + strcspn(host + 3, "/?#") : 0;
+    if (length >= sizeof x->inject->first)
+        length = 0; /* a place that no other one equals */
+    memcpy(x->inject->first, url, length);
+    x->inject->first[length] = '\0';
+}
+
+/* Are both URLs understood, and of the same origin? */
+static bool same_origin(const char *one, const char *other)
+{
+    char a[HTTP_ORIGIN_SIZE], b[HTTP_ORIGIN_SIZE];
+    return bide_http_origin(a, sizeof a, one) && bide_http_origin(b, sizeof b, other) && strcmp(a, b) == 0;
 }
 
 bool http_inject_leg(struct http_exchange *x)
 {
-    char here[HTTP_ORIGIN_SIZE];
     if (!x->inject || x->strayed)
         return true;
-    origin_of(x->easy, here);
-    x->strayed = here[0] == '\0' || strcmp(here, x->inject->origin) != 0;
+    x->strayed = !same_origin(x->inject->first, url_of(x->easy));
     if (!x->strayed)
         return true;
     const struct bide_http_options *o = x->transfer->options;

@@ -12,7 +12,6 @@
 #include "value.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -43,8 +42,13 @@ enum bide_err bide_key_make(char text[BIDE_KEY_TEXT_SIZE])
         return BIDE_ERR_SYSTEM;
     b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
     b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
-    snprintf(text, BIDE_KEY_TEXT_SIZE, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
-             b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+    char *at = text;
+    for (size_t i = 0; i < sizeof b; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            *at++ = '-';
+        at = http_put_hex(at, b[i], 2);
+    }
+    *at = '\0';
     return BIDE_OK;
 }
 

@@ -323,6 +323,8 @@ static void leg_ended(struct leg *leg, CURLcode code)
     struct bide_transfer *t = leg->call;
     const struct bide_http_options *o = t->http.options;
     detach(leg);
+    if (&leg->x == t->http.winner)
+        cut_losers(t); /* they leave the round first: if the winner broke, nobody else is left in it */
     http_exchange_end(&leg->x, code, bide_now());
     poke(&t->http);
     if (leg->x.judged)

@@ -35,13 +35,13 @@ int64_t bide_reply_seconds(const struct bide_reply *reply)
     return least + (int64_t)uniform(reply->seed, (uint64_t)(most - least));
 }
 
+/* Both, if both are said: whoever does not know the one may know the other. */
 static int put(char *text, size_t size, const struct bide_reply *reply)
 {
-    if (reply->no_retry)
-        return snprintf(text, size, BIDE_RETRY_HEADER ": ?0\r\n");
-    if (reply->wait_ns != BIDE_NEVER)
-        return snprintf(text, size, "Retry-After: %lld\r\n", (long long)bide_reply_seconds(reply));
-    return 0;
+    const char *stop = reply->no_retry ? BIDE_RETRY_HEADER ": ?0\r\n" : "";
+    if (reply->wait_ns == BIDE_NEVER)
+        return snprintf(text, size, "%s", stop);
+    return snprintf(text, size, "%sRetry-After: %lld\r\n", stop, (long long)bide_reply_seconds(reply));
 }
 
 /* Half a field would run into the next one: what does not fit is not written at all. */

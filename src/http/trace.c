@@ -11,8 +11,7 @@
 
 #include "value.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
 
 #define LENGTH     (BIDE_TRACE_TEXT_SIZE - 1)
 #define FLAGS      (BIDE_TRACE_SAMPLED | BIDE_TRACE_RANDOM)
@@ -102,8 +101,15 @@ struct bide_trace bide_trace_child(const struct bide_trace *trace)
 
 void bide_trace_format(char text[BIDE_TRACE_TEXT_SIZE], const struct bide_trace *trace)
 {
-    text[0] = '\0';
-    if (is_whole(trace))
-        snprintf(text, BIDE_TRACE_TEXT_SIZE, "00-%016" PRIx64 "%016" PRIx64 "-%016" PRIx64 "-%02x", trace->trace_hi,
-                 trace->trace_lo, trace->parent, trace->flags & FLAGS);
+    char *at = text;
+    if (is_whole(trace)) {
+        memcpy(at, "00-", 3);
+        at = http_put_hex(at + 3, trace->trace_hi, 16);
+        at = http_put_hex(at, trace->trace_lo, 16);
+        *at++ = '-';
+        at = http_put_hex(at, trace->parent, 16);
+        *at++ = '-';
+        at = http_put_hex(at, trace->flags & FLAGS, 2);
+    }
+    *at = '\0';
 }

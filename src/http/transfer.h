@@ -58,6 +58,7 @@ struct http_transfer {
     bool refreshed;
     bool resumed;
     bool dropped; /* the last answer's body is gone */
+    bool alone;   /* no other transfer shares its connection at the same time */
     bool over;
 };
 

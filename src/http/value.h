@@ -45,4 +45,12 @@ static inline struct bide_text http_from(struct bide_text text, size_t offset)
     return (struct bide_text){text.at + offset, text.length - offset};
 }
 
+/* Writes so many hexadecimal digits; returns where they end. */
+static inline char *http_put_hex(char *at, uint64_t number, int digits)
+{
+    for (int i = digits - 1; i >= 0; i--, number >>= 4)
+        at[i] = "0123456789abcdef"[number & 0xf];
+    return at + digits;
+}
+
 #endif

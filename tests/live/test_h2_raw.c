@@ -50,6 +50,15 @@ static CURLcode post(void)
     return live_client_post(&client, live_h2_url(server), "charge=1");
 }
 
+/* Makes a connection that later calls reuse. By upgrade from HTTP/1.1, because libcurl before 8.0 cannot reuse one that
+ * it made with prior knowledge. Takes the first deed, which is to be OK. */
+static void warm_up(void)
+{
+    curl_easy_setopt(client.easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_0);
+    assert_int_equal(get(), CURLE_OK);
+    live_assert_done(&client, 1);
+}
+
 static void assert_seen(size_t count)
 {
     assert_int_equal(live_h2_requests(server), count);
@@ -85,19 +94,13 @@ static void libcurl_alone_repeats_a_refused_post_and_tells_nobody(void **state)
     assert_seen(2);
 }
 
-static void libcurl_alone_repeats_a_post_above_goaway_and_tells_nobody(void **state)
-{
-    serve(DEEDS(LIVE_H2_GOAWAY, LIVE_H2_OK));
-    assert_int_equal(bare_post(), CURLE_OK);
-    assert_seen(2);
-}
-
 /* ---- answers ---- */
 
 static void an_answer_is_an_answer(void **state)
 {
     serve(DEEDS(LIVE_H2_OK));
-    for (size_t i = 1; i <= 5; i++) {
+    warm_up();
+    for (size_t i = 2; i <= 5; i++) {
         assert_int_equal(post(), CURLE_OK);
         live_assert_done(&client, 1);
         assert_string_equal(client.sink.at, "ok\n");
@@ -109,25 +112,26 @@ static void an_answer_is_an_answer(void **state)
 
 static void a_get_is_tried_again_on_the_same_connection_after_503(void **state)
 {
-    serve(DEEDS(LIVE_H2_503, LIVE_H2_503, LIVE_H2_OK));
+    serve(DEEDS(LIVE_H2_OK, LIVE_H2_503, LIVE_H2_503, LIVE_H2_OK));
+    warm_up();
     assert_int_equal(get(), CURLE_OK);
     live_assert_done(&client, 3);
     assert_int_equal(client.result.attempt[0].status, 503);
     assert_string_equal(client.sink.at, "ok\n");
-    assert_seen(3);
-    assert_connection(3, 1);
+    assert_seen(4);
+    assert_connection(4, 1);
 }
 
 static void an_attempt_cut_at_the_end_of_its_head_leaves_the_connection_usable(void **state)
 {
     live_client_bare_sink(&client);
-    serve(DEEDS(LIVE_H2_503, LIVE_H2_503, LIVE_H2_OK));
+    serve(DEEDS(LIVE_H2_OK, LIVE_H2_503, LIVE_H2_503, LIVE_H2_OK));
+    warm_up();
     assert_int_equal(get(), CURLE_OK);
     live_assert_done(&client, 3);
     assert_string_equal(client.sink.at, "ok\n");
-    assert_seen(3);
-    assert_connection(2, 1);
-    assert_connection(3, 1);
+    assert_seen(4);
+    assert_connection(4, 1);
 }
 
 static void a_post_answered_503_is_not_repeated(void **state)
@@ -187,12 +191,28 @@ static void a_refused_post_whose_body_is_not_known_to_be_repeatable_is_not_repea
     assert_seen(1);
 }
 
-static void a_post_above_goaway_is_repeated_by_us(void **state)
+/* libcurl before 8.0 takes GOAWAY for a broken connection, later ones for a refusal: then it may be repeated. */
+static void a_post_above_goaway_is_seen_as_often_as_we_say(void **state)
 {
     serve(DEEDS(LIVE_H2_GOAWAY, LIVE_H2_OK));
-    assert_int_equal(post(), CURLE_OK);
+    CURLcode code = post();
+    assert_seen(client.result.attempts);
+    if (client.result.attempt[0].reach == BIDE_REACH_REFUSED) {
+        live_assert_done(&client, 2);
+        assert_refused(1);
+        assert_connection(2, 2);
+    } else {
+        assert_int_not_equal(code, CURLE_OK);
+        live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
+        live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    }
+}
+
+static void a_get_above_goaway_is_repeated_by_us(void **state)
+{
+    serve(DEEDS(LIVE_H2_GOAWAY, LIVE_H2_OK));
+    assert_int_equal(get(), CURLE_OK);
     live_assert_done(&client, 2);
-    assert_refused(1);
     assert_seen(2);
     assert_connection(2, 2);
 }
@@ -201,7 +221,7 @@ static void a_post_above_goaway_is_repeated_by_us(void **state)
 static void a_post_refused_on_a_reused_connection_is_not_repeated_and_a_get_is(void **state)
 {
     serve(DEEDS(LIVE_H2_OK, LIVE_H2_REFUSE, LIVE_H2_OK, LIVE_H2_REFUSE, LIVE_H2_OK));
-    assert_int_equal(post(), CURLE_OK);
+    warm_up();
     assert_int_not_equal(post(), CURLE_OK);
     live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
@@ -218,11 +238,13 @@ static void assert_may_have_run(enum live_h2_deed deed)
 {
     const enum live_h2_deed deeds[] = {deed, LIVE_H2_OK, deed, LIVE_H2_OK};
     serve(deeds, 4);
-    assert_int_not_equal(post(), CURLE_OK);
+    assert_int_not_equal(post(), CURLE_OK); /* on a new connection */
     live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
     assert_seen(1);
-    assert_int_equal(get(), CURLE_OK); /* the 200 */
+    curl_easy_setopt(client.easy, CURLOPT_FRESH_CONNECT, 1L);
+    warm_up();
+    curl_easy_setopt(client.easy, CURLOPT_FRESH_CONNECT, 0L);
     assert_int_equal(get(), CURLE_OK);
     live_assert_done(&client, 2);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
@@ -247,7 +269,7 @@ static void a_post_whose_connection_died_is_not_repeated_and_a_get_is(void **sta
 static void a_post_is_seen_once_when_a_reused_connection_dies_with_it(void **state)
 {
     serve(DEEDS(LIVE_H2_OK, LIVE_H2_CLOSE, LIVE_H2_OK));
-    assert_int_equal(post(), CURLE_OK);
+    warm_up();
     assert_int_not_equal(post(), CURLE_OK);
     live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
@@ -257,30 +279,34 @@ static void a_post_is_seen_once_when_a_reused_connection_dies_with_it(void **sta
 
 static void a_keyed_post_is_repeated_whatever_broke(void **state)
 {
-    serve(DEEDS(LIVE_H2_INTERNAL_ERROR, LIVE_H2_CLOSE, LIVE_H2_OK));
+    serve(DEEDS(LIVE_H2_OK, LIVE_H2_INTERNAL_ERROR, LIVE_H2_CLOSE, LIVE_H2_OK));
+    warm_up();
     client.options.inject = BIDE_HTTP_INJECT_KEY;
     assert_int_equal(post(), CURLE_OK);
     live_assert_done(&client, 3);
-    assert_seen(3);
+    assert_seen(4);
 }
 
 static void half_a_body_is_never_followed_by_another(void **state)
 {
-    serve(DEEDS(LIVE_H2_HALF, LIVE_H2_OK));
+    serve(DEEDS(LIVE_H2_OK, LIVE_H2_HALF, LIVE_H2_OK));
+    warm_up();
     assert_int_not_equal(get(), CURLE_OK);
     live_assert_gave_up(&client, BIDE_WHY_BODY_DELIVERED, 1);
     assert_string_equal(client.sink.at, "half\n");
-    assert_seen(1);
+    assert_seen(2);
 }
 
 static void half_a_body_is_taken_back_where_the_sink_can(void **state)
 {
-    serve(DEEDS(LIVE_H2_HALF, LIVE_H2_OK));
+    serve(DEEDS(LIVE_H2_OK, LIVE_H2_HALF, LIVE_H2_OK));
+    warm_up();
     client.options.rewind = live_rewind;
     assert_int_equal(get(), CURLE_OK);
     live_assert_done(&client, 2);
     assert_string_equal(client.sink.at, "ok\n");
-    assert_seen(2);
+    assert_int_equal(client.sink.rewinds, 1);
+    assert_seen(3);
 }
 
 /* ---- HTTP_1_1_REQUIRED ---- */
@@ -302,31 +328,27 @@ static void a_server_that_requires_http_1_is_not_asked_more_often_than_we_say(vo
 
 /* ---- several at once ---- */
 
-struct ends {
-    size_t count;
-    CURLcode code[4];
-};
+static size_t done_count;
 
 static void on_done(void *context, const struct bide_multi_end *end)
 {
-    struct ends *ends = context;
-    ends->code[ends->count++] = end->code;
+    done_count++;
 }
 
-static void start(struct bide_multi *multi, struct live_client *c, struct ends *ends)
+static void start(struct bide_multi *multi, struct live_client *c)
 {
     curl_easy_setopt(c->easy, CURLOPT_URL, live_h2_url(server));
-    curl_easy_setopt(c->easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
-    curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, "charge=1");
-    curl_easy_setopt(c->easy, CURLOPT_PIPEWAIT, 1L);
-    c->options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
-    struct bide_multi_job job = {.easy = c->easy,
-                                 .target = &c->target,
-                                 .options = &c->options,
-                                 .result = &c->result,
-                                 .done = on_done,
-                                 .context = ends};
+    curl_easy_setopt(c->easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_0); /* see warm_up */
+    struct bide_multi_job job = {
+        .easy = c->easy, .target = &c->target, .options = &c->options, .result = &c->result, .done = on_done};
     assert_int_equal(bide_multi_start(multi, &job, NULL, NULL), BIDE_OK);
+}
+
+static void start_post(struct bide_multi *multi, struct live_client *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, "charge=1");
+    c->options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
+    start(multi, c);
 }
 
 static void poll_until_seen(struct bide_multi *multi, size_t requests)
@@ -335,49 +357,57 @@ static void poll_until_seen(struct bide_multi *multi, size_t requests)
         bide_multi_poll(multi, bide_now() + BIDE_MS);
 }
 
-/* libcurl calls the connection reused as soon as the second request shares it, also for the first one, which made it. */
-static void posts_that_shared_a_connection_that_died_are_not_repeated(void **state)
+/* A multi with one connection, over which one request went. */
+static struct bide_multi *warm_multi(void)
 {
-    struct live_client other;
     struct bide_multi *multi;
-    struct ends ends = {0};
-    live_client_init(&other, 3);
-    serve(DEEDS(LIVE_H2_SILENCE, LIVE_H2_CLOSE, LIVE_H2_OK));
     assert_int_equal(bide_multi_new(&multi), BIDE_OK);
-    start(multi, &client, &ends);
-    poll_until_seen(multi, 1);
-    start(multi, &other, &ends);
+    start(multi, &client);
     while (bide_multi_poll(multi, BIDE_NEVER) > 0)
         continue;
-    assert_int_equal(ends.count, 2);
+    live_assert_done(&client, 1);
+    done_count = 0;
+    return multi;
+}
+
+static void posts_on_a_shared_connection_that_dies_are_seen_once_each(void **state)
+{
+    struct live_client other;
+    live_client_init(&other, 3);
+    serve(DEEDS(LIVE_H2_OK, LIVE_H2_SILENCE, LIVE_H2_CLOSE, LIVE_H2_OK));
+    struct bide_multi *multi = warm_multi();
+    start_post(multi, &client);
+    poll_until_seen(multi, 2);
+    start_post(multi, &other);
+    while (bide_multi_poll(multi, BIDE_NEVER) > 0)
+        continue;
+    assert_int_equal(done_count, 2);
     assert_connection(2, 1);
-    assert_seen(2);
+    assert_connection(3, 1);
+    assert_seen(3);
     live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
     live_assert_gave_up(&other, BIDE_WHY_NOT_REPEATABLE, 1);
-    live_assert_attempt(&other, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
     bide_multi_free(multi);
     live_client_free(&other);
 }
 
-static void a_post_refused_beside_another_leaves_the_other_alone(void **state)
+static void a_request_refused_beside_another_leaves_the_other_alone(void **state)
 {
     struct live_client other;
-    struct bide_multi *multi;
-    struct ends ends = {0};
     live_client_init(&other, 3);
-    serve(DEEDS(LIVE_H2_SILENCE, LIVE_H2_REFUSE, LIVE_H2_CLOSE));
-    assert_int_equal(bide_multi_new(&multi), BIDE_OK);
-    start(multi, &client, &ends);
-    poll_until_seen(multi, 1);
-    start(multi, &other, &ends);
-    while (ends.count == 0)
+    serve(DEEDS(LIVE_H2_OK, LIVE_H2_SILENCE, LIVE_H2_REFUSE, LIVE_H2_OK));
+    struct bide_multi *multi = warm_multi();
+    start_post(multi, &client);
+    poll_until_seen(multi, 2);
+    start(multi, &other);
+    while (done_count == 0)
         bide_multi_poll(multi, BIDE_NEVER);
+    live_assert_done(&other, 2);
     assert_int_equal(bide_multi_running(multi), 1);
     bide_multi_free(multi);
-    assert_int_equal(ends.count, 2);
-    assert_int_equal(client.result.attempts, 1); /* cancelled, still in silence */
-    assert_int_equal(live_h2_requests(server), 1 + other.result.attempts);
+    assert_int_equal(done_count, 2);
+    live_assert_gave_up(&client, BIDE_WHY_CANCELLED, 1); /* it still waited for its answer */
+    assert_seen(4);
     live_client_free(&other);
 }
 
@@ -387,7 +417,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(libcurl_alone_repeats_a_refused_post_and_tells_nobody),
-        TEST(libcurl_alone_repeats_a_post_above_goaway_and_tells_nobody),
         TEST(an_answer_is_an_answer),
         TEST(a_get_is_tried_again_on_the_same_connection_after_503),
         TEST(an_attempt_cut_at_the_end_of_its_head_leaves_the_connection_usable),
@@ -396,7 +425,8 @@ int main(void)
         TEST(a_post_that_is_always_refused_is_seen_as_often_as_attempts_were_made),
         TEST(one_attempt_is_one_request_even_if_it_is_refused),
         TEST(a_refused_post_whose_body_is_not_known_to_be_repeatable_is_not_repeated),
-        TEST(a_post_above_goaway_is_repeated_by_us),
+        TEST(a_post_above_goaway_is_seen_as_often_as_we_say),
+        TEST(a_get_above_goaway_is_repeated_by_us),
         TEST(a_post_refused_on_a_reused_connection_is_not_repeated_and_a_get_is),
         TEST(a_post_whose_stream_broke_is_not_repeated_and_a_get_is),
         TEST(a_post_whose_stream_was_cancelled_is_not_repeated_and_a_get_is),
@@ -407,8 +437,8 @@ int main(void)
         TEST(half_a_body_is_taken_back_where_the_sink_can),
         TEST(libcurl_alone_goes_back_to_http_1_where_that_is_required),
         TEST(a_server_that_requires_http_1_is_not_asked_more_often_than_we_say),
-        TEST(posts_that_shared_a_connection_that_died_are_not_repeated),
-        TEST(a_post_refused_beside_another_leaves_the_other_alone),
+        TEST(posts_on_a_shared_connection_that_dies_are_seen_once_each),
+        TEST(a_request_refused_beside_another_leaves_the_other_alone),
     };
     curl_global_init(CURL_GLOBAL_ALL);
     return cmocka_run_group_tests(tests, NULL, NULL);

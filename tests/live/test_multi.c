@@ -642,42 +642,20 @@ static void a_cancelled_answer_that_was_final_already_is_still_done_once(void **
     end(&w);
 }
 
-/* BUG: M7, nobody looks at options.cancel during a wait in a multi. */
-static void the_cancel_of_the_options_ends_a_wait(void **state)
+/* A multi has bide_multi_cancel. */
+static void the_cancel_of_the_options_is_refused(void **state)
 {
     struct world w;
     struct live_call call;
     struct bide_cancel cancel;
-    begin(&w, "/down 503", 3);
-    w.policy = patient();
+    struct bide_problem problem = {0};
+    begin(&w, "/fine 200", 3);
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
-    make(&w, &call, "/down");
+    make(&w, &call, "/fine");
     call.options.cancel = &cancel;
-    start(&w, &call);
-    assert_true(live_run_until(w.multi, handle_is_free, &call));
-    bide_cancel_now(&cancel);
-    bide_multi_wakeup(w.multi);
-    assert_int_equal(bide_multi_poll(w.multi, bide_now() + 5 * BIDE_S), 0);
-    assert_cancelled(&call);
-    live_call_free(&call);
-    bide_cancel_free(&cancel);
-    end(&w);
-}
-
-static void the_cancel_of_the_options_ends_an_attempt(void **state)
-{
-    struct world w;
-    struct live_call call;
-    struct bide_cancel cancel;
-    begin(&w, "/silent delay=never", 3);
-    assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
-    make(&w, &call, "/silent");
-    call.options.cancel = &cancel;
-    start(&w, &call);
-    assert_true(live_run_until(w.multi, one_request_came, &w));
-    bide_cancel_now(&cancel);
-    assert_true(live_run(w.multi));
-    assert_cancelled(&call);
+    struct bide_multi_job job = {.easy = call.easy, .options = &call.options};
+    assert_int_equal(bide_multi_start(w.multi, &job, NULL, &problem), BIDE_ERR_INVALID);
+    assert_string_equal(problem.field, "cancel");
     live_call_free(&call);
     bide_cancel_free(&cancel);
     end(&w);
@@ -1128,8 +1106,7 @@ int main(void)
         cmocka_unit_test(free_ends_every_running_call_once),
         cmocka_unit_test(free_refuses_what_done_would_start),
         cmocka_unit_test(a_cancelled_answer_that_was_final_already_is_still_done_once),
-        cmocka_unit_test(the_cancel_of_the_options_ends_a_wait),
-        cmocka_unit_test(the_cancel_of_the_options_ends_an_attempt),
+        cmocka_unit_test(the_cancel_of_the_options_is_refused),
         cmocka_unit_test(a_drain_lets_calls_end_and_refuses_new_ones),
         cmocka_unit_test(a_drain_cancels_what_is_left_at_its_end),
         cmocka_unit_test(new_credentials_make_one_more_attempt_that_is_no_retry),

@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PREFACE     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" /* section 3.4 */
-#define PREFACE_MAX (sizeof PREFACE - 1)
-#define FRAME_MOST  16384u /* section 4.2: without SETTINGS_MAX_FRAME_SIZE */
-#define STREAMS_MAX 256u
-#define DEEDS_MAX   16u
+#define PREFACE      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" /* section 3.4 */
+#define PREFACE_MAX  (sizeof PREFACE - 1)
+#define PREFACE_HEAD 18u
+#define FRAME_MOST   16384u /* section 4.2: without SETTINGS_MAX_FRAME_SIZE */
+#define STREAMS_MAX  256u
+#define DEEDS_MAX    16u
 
 enum { DATA = 0, HEADERS = 1, RST_STREAM = 3, SETTINGS = 4, PING = 6, GOAWAY = 7 };                /* section 6 */
 enum { ACK = 0x1, END_STREAM = 0x1, END_HEADERS = 0x4 };                                           /* flags */
@@ -44,6 +45,11 @@ static void put32(unsigned char *at, uint32_t value)
     at[3] = (unsigned char)value;
 }
 
+static uint32_t get32(const unsigned char *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
 /* Section 4.1. */
 static bool send_frame(int fd, unsigned type, unsigned flags, uint32_t stream, const void *payload, size_t length)
 {
@@ -61,7 +67,7 @@ static bool read_frame(int fd, struct frame *frame)
     frame->length = (size_t)head[0] << 16 | (size_t)head[1] << 8 | head[2];
     frame->type = head[3];
     frame->flags = head[4];
-    frame->stream = (uint32_t)(head[5] & 0x7f) << 24 | (uint32_t)head[6] << 16 | (uint32_t)head[7] << 8 | head[8];
+    frame->stream = get32(head + 5) & 0x7fffffffu;
     return frame->length <= sizeof frame->payload && live_tcp_read(fd, frame->payload, frame->length);
 }
 
@@ -95,13 +101,16 @@ static bool reset_stream(int fd, uint32_t stream, uint32_t error)
     return send_frame(fd, RST_STREAM, 0, stream, payload, sizeof payload);
 }
 
-/* :status 200 and content-length: 10, of which five bytes come. */
+/* :status 200 and content-length: 10, of which five bytes come. The stream is reset when the client has answered a PING:
+ * then it has seen these. */
 static bool half(int fd, uint32_t stream)
 {
     static const char block[] = "\x88\x0f\x0d\x02"
                                 "10";
+    unsigned char ping[8] = {0};
+    put32(ping, stream);
     return send_frame(fd, HEADERS, END_HEADERS, stream, block, sizeof block - 1) &&
-           send_frame(fd, DATA, 0, stream, "half\n", 5) && reset_stream(fd, stream, INTERNAL_ERROR);
+           send_frame(fd, DATA, 0, stream, "half\n", 5) && send_frame(fd, PING, 0, 0, ping, sizeof ping);
 }
 
 static bool go_away(int fd, uint32_t last_stream)
@@ -142,7 +151,9 @@ static bool on_frame(struct live_h2 *server, int fd, const struct frame *f, stru
     struct live_h2_seen *seen = &streams[f->stream / 2 % STREAMS_MAX];
     if (f->type == SETTINGS && !(f->flags & ACK))
         return send_frame(fd, SETTINGS, ACK, 0, "", 0);
-    if (f->type == PING && !(f->flags & ACK))
+    if (f->type == PING && f->flags & ACK)
+        return reset_stream(fd, get32(f->payload), INTERNAL_ERROR);
+    if (f->type == PING)
         return send_frame(fd, PING, ACK, 0, f->payload, f->length);
     if (f->type == DATA)
         seen->body_bytes += f->length;
@@ -152,37 +163,68 @@ static bool on_frame(struct live_h2 *server, int fd, const struct frame *f, stru
     return act(fd, f->stream, note(server, *seen));
 }
 
-/* It came without the preface, and what it sent so far is the beginning of its request. */
-static void serve_http_1(struct live_h2 *server, int fd, unsigned number)
+/* upgraded: what the first request was, or NULL. */
+static void serve_frames(struct live_h2 *server, int fd, unsigned number, const struct live_h2_seen *upgraded)
 {
-    static const char text[] = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n";
-    char head[8192];
-    if (!live_tcp_read_head(fd, head, sizeof head))
-        return;
-    note(server, (struct live_h2_seen){.connection = number});
-    live_tcp_write(fd, text, sizeof text - 1);
-    live_tcp_read(fd, head, 1); /* until the client leaves */
-}
-
-static void serve(void *context, int fd, unsigned number)
-{
-    struct live_h2 *server = context;
-    char preface[PREFACE_MAX];
-    if (!live_tcp_read(fd, preface, sizeof preface))
-        return;
-    if (memcmp(preface, PREFACE, sizeof preface) != 0) {
-        serve_http_1(server, fd, number);
-        return;
-    }
     struct live_h2_seen *streams = calloc(STREAMS_MAX, sizeof *streams);
     struct frame *frame = malloc(sizeof *frame);
     for (size_t i = 0; streams && i < STREAMS_MAX; i++)
         streams[i].connection = number;
     bool open = streams && frame && send_frame(fd, SETTINGS, 0, 0, "", 0);
+    if (open && upgraded)
+        open = act(fd, 1, note(server, *upgraded));
     while (open && read_frame(fd, frame))
         open = on_frame(server, fd, frame, streams);
     free(frame);
     free(streams);
+}
+
+static void serve_http_1(struct live_h2 *server, int fd, struct live_h2_seen seen)
+{
+    static const char text[] = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n";
+    char byte;
+    note(server, seen);
+    if (live_tcp_write(fd, text, sizeof text - 1))
+        live_tcp_read(fd, &byte, 1); /* until the client leaves */
+}
+
+/* RFC 7540 section 3.2: the request that asks for the upgrade is stream 1, and the preface comes after our 101. */
+static void upgrade(struct live_h2 *server, int fd, struct live_h2_seen seen)
+{
+    static const char text[] = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n";
+    char preface[PREFACE_MAX];
+    if (live_tcp_write(fd, text, sizeof text - 1) && live_tcp_read(fd, preface, sizeof preface))
+        serve_frames(server, fd, seen.connection, &seen);
+}
+
+/* The body of a request in HTTP/1.1; its length, or 0. */
+static size_t read_body(int fd, const char *head)
+{
+    static const char name[] = "Content-Length: ";
+    char body[256];
+    const char *field = strstr(head, name);
+    size_t length = field ? strtoul(field + sizeof name - 1, NULL, 10) : 0;
+    return length <= sizeof body && live_tcp_read(fd, body, length) ? length : 0;
+}
+
+static void serve(void *context, int fd, unsigned number)
+{
+    struct live_h2 *server = context;
+    struct live_h2_seen seen = {.connection = number};
+    char head[8192];
+    if (!live_tcp_read_head(fd, head, sizeof head)) /* the preface looks like one, up to its last six bytes */
+        return;
+    if (strncmp(head, PREFACE, PREFACE_HEAD) == 0) {
+        if (live_tcp_read(fd, head, PREFACE_MAX - PREFACE_HEAD))
+            serve_frames(server, fd, number, NULL);
+        return;
+    }
+    seen.body_bytes = read_body(fd, head);
+    seen.stream = strstr(head, "Upgrade: h2c") ? 1 : 0;
+    if (seen.stream > 0)
+        upgrade(server, fd, seen);
+    else
+        serve_http_1(server, fd, seen);
 }
 
 struct live_h2 *live_h2_new(const enum live_h2_deed *deeds, size_t count)

@@ -1,11 +1,11 @@
-/* live_h2.h - for live tests: a raw HTTP/2 server in clear text, to be met with prior knowledge, that does to each
- * request what it was told.
+/* live_h2.h - for live tests: a raw HTTP/2 server in clear text, to be met with prior knowledge or by an upgrade, that
+ * does to each request what it was told.
  *
  *     static const enum live_h2_deed deeds[] = {LIVE_H2_REFUSE, LIVE_H2_OK};
  *     struct live_h2 *server = live_h2_new(deeds, 2);     the first request is refused, all later ones are answered
  *
  * Frames are written by hand and header blocks not even read; so it can say what no real server can be made to say. A
- * deed is done when its request is complete, in that order over all connections. A client that speaks HTTP/1.1 instead
+ * deed is done when its request is complete, in that order over all connections. A client that wants HTTP/1.1
  * is answered 200 in kind. */
 #ifndef LIVE_H2_H
 #define LIVE_H2_H

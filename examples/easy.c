@@ -1,0 +1,58 @@
+/* easy.c - bide_curl_perform where curl_easy_perform stood: first as it is, then with a few options.
+ *
+ * Run it with a server that fails at first:
+ *     bide chaos --port 8080 --script '/flaky 503 retry-after=1 | 200 ...' &    and then    easy http://127.0.0.1:8080
+ */
+/* chaos: /flaky 503 | 503 | 200 body="hello\n" */
+/* chaos: /orders 503 | 429 header="retry-after-ms: 20" | 201 body="created\n" */
+#include <bide/http.h>
+
+#include <stdio.h>
+
+/* One line for each verdict, as a log would have it. */
+static void log_verdict(void *context, const struct bide_event *event)
+{
+    const struct bide_verdict *v = event->verdict;
+    printf("%s %s: attempt %u: %s\n", (const char *)context, bide_what_label(v->what), v->attempt,
+           bide_why_text(v->why));
+}
+
+/* The one-line change. The handle is set up as ever; a GET may be repeated, so it is. */
+static CURLcode get(CURL *easy, const char *base)
+{
+    char url[256];
+    snprintf(url, sizeof url, "%s/flaky", base);
+    curl_easy_setopt(easy, CURLOPT_URL, url);
+    return bide_curl_perform(easy, NULL, NULL, NULL); /* was: curl_easy_perform(easy) */
+}
+
+/* A POST may not be repeated, unless it has a key; and with a sink of bide's the connection survives a failure. */
+static CURLcode post(CURL *easy, const char *base, struct bide_http_result *result)
+{
+    struct bide_http_options options;
+    char url[256];
+    snprintf(url, sizeof url, "%s/orders", base);
+    curl_easy_setopt(easy, CURLOPT_URL, url);
+    curl_easy_setopt(easy, CURLOPT_POST, 1L);
+    bide_http_options_init(&options);
+    options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT;
+    options.body = (struct bide_http_body){.kind = BIDE_HTTP_BODY_MEMORY, .at = "one tea", .length = 7};
+    options.write_data = stdout;
+    options.event = log_verdict;
+    options.context = "orders";
+    return bide_curl_perform(easy, NULL, &options, result);
+}
+
+int main(int argc, char **argv)
+{
+    struct bide_http_result result;
+    if (argc < 2)
+        return 2;
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    CURL *easy = curl_easy_init();
+    CURLcode got = get(easy, argv[1]), posted = post(easy, argv[1], &result);
+    printf("status %ld after %u attempts, key %s\n", result.status, result.attempts, result.key);
+    curl_easy_cleanup(easy);
+    curl_global_cleanup();
+    return got == CURLE_OK && posted == CURLE_OK && result.status == 201 ? 0 : 1;
+}

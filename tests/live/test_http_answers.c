@@ -1,0 +1,809 @@
+/* test_http_answers.c - what bide_curl_perform makes of each answer: the status table, hints, timeouts, gates, results.
+ *
+ * "Never before" is measured with the server's own clock, and exact. */
+#include "live_call.h"
+
+#include <bide/clock.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LONG_NS (60 * BIDE_S) /* no healthy machine takes that long for what should be at once */
+
+/* ---- the one-line change ---- */
+
+static void nothing_but_the_handle_is_needed(void **state)
+{
+    struct live_server server;
+    struct live_sink sink = {0};
+    live_serve(&server, "/flaky 503 | 200 body=fine");
+    CURL *easy = curl_easy_init();
+    curl_easy_setopt(easy, CURLOPT_URL, live_url(&server, "/flaky"));
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, live_write);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, &sink);
+    assert_int_equal(bide_curl_perform(easy, NULL, NULL, NULL), CURLE_OK);
+    long status = 0;
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    assert_int_equal(status, 200);
+    live_expect_text(&sink, "fine");
+    curl_easy_cleanup(easy);
+    live_stop(&server);
+    assert_int_equal(server.count, 2);
+    live_free(&server);
+    live_sink_free(&sink);
+}
+
+static void no_handle_is_an_error(void **state)
+{
+    struct bide_http_result result;
+    assert_int_equal(bide_curl_perform(NULL, NULL, NULL, &result), CURLE_BAD_FUNCTION_ARGUMENT);
+}
+
+static void a_target_of_the_origin_is_found_in_the_table_that_is_given(void **state)
+{
+    struct bide_target_config config;
+    struct live_call c;
+    char origin[64];
+    live_call_open(&c, "/a 200", 2);
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    assert_int_equal(bide_targets_new(&c.options.targets, 8, &config, NULL), BIDE_OK);
+    curl_easy_setopt(c.easy, CURLOPT_URL, live_url(&c.server, "/a"));
+    assert_int_equal(bide_curl_perform(c.easy, NULL, &c.options, &c.result), CURLE_OK);
+    snprintf(origin, sizeof origin, "http://127.0.0.1:%u", chaos_port(c.server.chaos));
+    struct bide_target *target = bide_targets_find(c.options.targets, origin);
+    assert_non_null(target);
+    bide_breaker_hold(target, BIDE_HOLD_OPEN);
+    assert_int_equal(bide_curl_perform(c.easy, NULL, &c.options, &c.result), CURLE_ABORTED_BY_CALLBACK);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 0);
+    bide_targets_free(c.options.targets);
+    live_call_close(&c);
+}
+
+/* ---- every status ---- */
+
+static bool is_one_of(int status, const int *list)
+{
+    for (; *list != 0; list++)
+        if (*list == status)
+            return true;
+    return false;
+}
+
+/* A line for each status from first to last: "/503 503 body=b503 | 200 body=fine". */
+static char *script_of_all(int first, int last)
+{
+    size_t size = (size_t)(last - first + 1) * 64;
+    char *text = malloc(size);
+    size_t used = 0;
+    for (int s = first; s <= last; s++)
+        used += (size_t)snprintf(text + used, size - used, "/%d %d body=b%d | 200 body=fine\n", s, s, s);
+    return text;
+}
+
+static void expect_again(struct live_call *c, int status)
+{
+    if (c->result.attempts != 2)
+        fail_msg("%d was not tried again: %s", status, bide_why_label(c->result.verdict.why));
+    live_expect(c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+    live_expect_text(&c->sink, "fine");
+    assert_int_equal(c->result.attempt[0].status, status);
+    assert_int_equal(c->result.status, 200);
+}
+
+static void expect_final(struct live_call *c, int status)
+{
+    char body[16];
+    snprintf(body, sizeof body, "b%d", status);
+    if (c->result.attempts != 1)
+        fail_msg("%d was tried again", status);
+    live_expect_text(&c->sink, body);
+    assert_int_equal(c->result.status, status);
+    assert_int_equal(c->result.verdict.what, BIDE_GIVE_UP);
+    assert_false(c->result.body_dropped);
+}
+
+/* All statuses of errors, with the handle and options as `set` leaves them: those in the list are tried again. */
+static void try_all_errors(const int *again, void (*set)(struct live_call *))
+{
+    struct live_call c;
+    char *script = script_of_all(400, 599);
+    live_call_open(&c, script, 3);
+    set(&c);
+    for (int status = 400; status <= 599; status++) {
+        char path[8];
+        snprintf(path, sizeof path, "/%d", status);
+        assert_int_equal(live_perform(&c, path), CURLE_OK);
+        if (is_one_of(status, again))
+            expect_again(&c, status);
+        else
+            expect_final(&c, status);
+    }
+    live_call_close(&c);
+    free(script);
+}
+
+static const int usual[] = {408, 421, 425, 429, 500, 502, 503, 504, 0};
+static const int usual_and_409[] = {408, 409, 421, 425, 429, 500, 502, 503, 504, 0};
+static const int never_ran[] = {421, 425, 0};
+static const int none[] = {0};
+
+static void set_get(struct live_call *c)
+{
+    (void)c;
+}
+
+static void set_post(struct live_call *c)
+{
+    live_post(c, "x");
+}
+
+static void set_put(struct live_call *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST, "PUT");
+    live_post(c, "x");
+}
+
+static void set_keyed(struct live_call *c)
+{
+    live_post(c, "x");
+    c->options.inject = BIDE_HTTP_INJECT_KEY;
+}
+
+static void set_told_keyed(struct live_call *c)
+{
+    live_post(c, "x");
+    c->options.safety = BIDE_HTTP_KEYED;
+}
+
+static void set_unsafe_get(struct live_call *c)
+{
+    c->options.safety = BIDE_HTTP_UNSAFE;
+}
+
+/* The handle's own body, of which nothing is known. */
+static void set_unknown_post(struct live_call *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, "x");
+}
+
+static void set_repeatable_post(struct live_call *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, "x");
+    c->options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
+    c->options.safety = BIDE_HTTP_IDEMPOTENT;
+}
+
+static void a_get_is_tried_again_after_eight_statuses(void **state)
+{
+    try_all_errors(usual, set_get);
+}
+
+static void a_post_is_tried_again_only_if_it_was_not_processed(void **state)
+{
+    try_all_errors(never_ran, set_post);
+}
+
+static void a_put_is_tried_again_as_a_get_is(void **state)
+{
+    try_all_errors(usual, set_put);
+}
+
+static void a_keyed_post_is_tried_again_after_409_too(void **state)
+{
+    try_all_errors(usual_and_409, set_keyed);
+    try_all_errors(usual_and_409, set_told_keyed);
+}
+
+static void what_the_caller_says_of_safety_wins_over_the_method(void **state)
+{
+    try_all_errors(never_ran, set_unsafe_get);
+    try_all_errors(usual, set_repeatable_post);
+}
+
+static void a_body_of_which_nothing_is_known_is_not_sent_again(void **state)
+{
+    try_all_errors(none, set_unknown_post);
+}
+
+static void without_a_sink_the_same_statuses_are_tried_again(void **state)
+{
+    try_all_errors(usual, live_no_sink);
+}
+
+/* A body after 204, 205 and 304 is none: not asked for. */
+static void two_and_three_hundreds_are_final(void **state)
+{
+    struct live_call c;
+    char *script = script_of_all(200, 399);
+    live_call_open(&c, script, 3);
+    for (int status = 200; status <= 399; status++) {
+        char path[8];
+        snprintf(path, sizeof path, "/%d", status);
+        if (live_perform(&c, path) != CURLE_OK)
+            fail_msg("%d: %s", status, curl_easy_strerror(c.code));
+        live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 1);
+        assert_int_equal(c.result.status, status);
+    }
+    live_call_close(&c);
+    free(script);
+}
+
+static void too_early_is_tried_once_more(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 425", 5);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 2);
+    live_stop(&c.server);
+    assert_int_equal(c.server.count, 2);
+    live_call_close(&c);
+}
+
+static void some_statuses_want_a_new_connection(void **state)
+{
+    static const char *const path[] = {"/408", "/421", "/425"};
+    struct live_call c;
+    live_call_open(&c, "/408 408 | 200\n/421 421 | 200\n/425 425 | 200\n/503 503 | 200", 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(live_perform(&c, path[i]), CURLE_OK);
+    assert_int_equal(live_perform(&c, "/503"), CURLE_OK);
+    live_stop(&c.server);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(live_nth(&c.server, path[i], 0)->connection != live_nth(&c.server, path[i], 1)->connection);
+    assert_int_equal(live_nth(&c.server, "/503", 0)->connection, live_nth(&c.server, "/503", 1)->connection);
+    live_call_close(&c);
+}
+
+static void rules_of_the_user_come_first(void **state)
+{
+    static const struct bide_rule rule[] = {{404, 404, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0},
+                                            {503, 503, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
+                                            {202, 202, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0}};
+    static const struct bide_rules rules = {rule, 3, false};
+    struct live_call c;
+    live_call_open(&c, "/404 404 | 200\n/503 503 | 200\n/202 202 body=later | 200 body=done", 3);
+    c.options.status_rules = &rules;
+    live_perform(&c, "/404");
+    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+    live_perform(&c, "/503");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    live_perform(&c, "/202");
+    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+    live_expect_text(&c.sink, "done");
+    live_call_close(&c);
+}
+
+/* ---- redirects, interim answers, HEAD ---- */
+
+static void a_redirect_is_followed_and_the_whole_way_is_tried_again(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 302 location=/b\n/b 503 | 200 body=there", 3);
+    curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+    live_expect_text(&c.sink, "there");
+    live_stop(&c.server);
+    assert_int_equal(live_count(&c.server, "/a"), 2);
+    assert_int_equal(live_count(&c.server, "/b"), 2);
+    live_call_close(&c);
+}
+
+/* The last leg was a GET, but the call is a POST: what it did at /a may not be done twice. */
+static void a_post_that_became_a_get_is_still_a_post(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 303 location=/b\n/b 503", 3);
+    curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    live_post(&c, "x");
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_stop(&c.server);
+    assert_int_equal(live_count(&c.server, "/a"), 1);
+    assert_string_equal(live_nth(&c.server, "/b", 0)->method, "GET");
+    live_call_close(&c);
+}
+
+static void a_redirect_that_breaks_at_its_second_leg_is_tried_again(void **state)
+{
+    for (int sink = 0; sink < 2; sink++) {
+        struct live_call c;
+        live_call_open(&c, "/a 302 location=/b body=elsewhere\n/b reset | close | 200 body=there", 4);
+        curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+        curl_easy_setopt(c.easy, CURLOPT_FORBID_REUSE, 1L); /* else it is a replay that was stopped */
+        if (!sink)
+            live_no_sink(&c);
+        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+        live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 3);
+        live_expect_text(&c.sink, "there");
+        live_call_close(&c);
+    }
+}
+
+static void interim_answers_are_no_answers(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a interim=103 503 | interim=102 interim=103 200 body=fine", 3);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+    assert_int_equal(c.result.attempt[0].status, 503);
+    live_expect_text(&c.sink, "fine");
+    live_call_close(&c);
+}
+
+static void head_is_tried_again_on_the_same_connection(void **state)
+{
+    for (int sink = 0; sink < 2; sink++) {
+        struct live_call c;
+        live_call_open(&c, "/a 503 bytes=1000000 | 200 bytes=1000000", 3);
+        curl_easy_setopt(c.easy, CURLOPT_NOBODY, 1L);
+        if (!sink)
+            live_no_sink(&c);
+        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+        live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+        assert_int_equal(c.sink.length, 0);
+        live_stop(&c.server);
+        assert_string_equal(c.server.seen[1].method, "HEAD");
+        assert_int_equal(c.server.seen[0].connection, c.server.seen[1].connection);
+        live_call_close(&c);
+    }
+}
+
+/* A field whose name looks like a status line. */
+static void a_header_field_cannot_pass_for_a_status_line(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 header=\"HTTP/1.1 200: x\" | 200 body=fine", 3);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+    live_expect_text(&c.sink, "fine");
+    live_call_close(&c);
+}
+
+/* ---- hints ---- */
+
+/* How an answer asks for time, and how much. All are tried at once, each in a thread of its own. */
+struct asked {
+    const char *step;
+    int64_t wait_ns;
+    struct live_server *server;
+    char path[16];
+    struct bide_http_result result;
+    CURLcode code;
+    pthread_t thread;
+};
+
+static struct asked asked[] = {
+    {.step = "retry-after=1", .wait_ns = BIDE_S},
+    {.step = "retry-after=\"  1 \"", .wait_ns = BIDE_S},
+    {.step = "retry-after=\"0.5\"", .wait_ns = BIDE_S}, /* rounded up */
+    {.step = "retry-after=date+1", .wait_ns = BIDE_S},
+    {.step = "retry-after=rfc850+1", .wait_ns = BIDE_S},
+    {.step = "retry-after=asctime+1", .wait_ns = BIDE_S},
+    {.step = "retry-after=date+3601 date=+3600", .wait_ns = BIDE_S}, /* its clock is an hour ahead: so is its Date */
+    {.step = "header=\"Retry-After: 1\" header=\"Retry-After: 0\"", .wait_ns = BIDE_S},
+    {.step = "header=\"Retry-After: 0\" header=\"retry-after: 1\"", .wait_ns = BIDE_S},
+    {.step = "header=\"retry-after-ms: 300\"", .wait_ns = 300 * BIDE_MS},
+    {.step = "header=\"x-ms-retry-after-ms: 300\"", .wait_ns = 300 * BIDE_MS},
+    {.step = "header=\"RateLimit: \\\"default\\\";r=0;t=1\"", .wait_ns = BIDE_S},
+    {.step = "retry-after=1 header=\"RateLimit: \\\"default\\\";r=0;t=50\"", .wait_ns = BIDE_S},
+    {.step = "header=\"X-Reset: 1\"", .wait_ns = BIDE_S},
+};
+#define ASKED (sizeof asked / sizeof *asked)
+
+static size_t swallow(char *at, size_t size, size_t count, void *context)
+{
+    return size * count;
+}
+
+static void *ask(void *context)
+{
+    struct asked *a = context;
+    struct bide_policy policy = live_policy(2);
+    struct bide_target target;
+    struct bide_http_options o;
+    char url[64];
+    live_open_target(&target);
+    bide_http_options_init(&o);
+    o.policy = &policy;
+    o.write = swallow;
+    o.reset_header = "x-reset";
+    o.reset_unit = BIDE_RESET_SECONDS;
+    snprintf(url, sizeof url, "http://127.0.0.1:%u%s", chaos_port(a->server->chaos), a->path);
+    CURL *easy = curl_easy_init();
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_URL, url);
+    a->code = bide_curl_perform(easy, &target, &o, &a->result);
+    curl_easy_cleanup(easy);
+    return NULL;
+}
+
+static void expect_waited(const struct asked *a)
+{
+    const struct chaos_seen *first = live_nth(a->server, a->path, 0), *second = live_nth(a->server, a->path, 1);
+    if (a->code != CURLE_OK || !second || second->at_ns - first->at_ns < a->wait_ns)
+        fail_msg("%s: not waited for, or not tried again", a->step);
+    assert_int_equal(a->result.attempt[0].hint.kind, BIDE_HINT_WAIT);
+    assert_int_equal(a->result.attempt[0].hint.wait_ns, a->wait_ns);
+    assert_true(a->result.attempt[1].delay_ns >= a->wait_ns);
+    assert_true(a->result.total_ns < LONG_NS);
+}
+
+static void no_retry_comes_before_the_time_that_was_asked_for(void **state)
+{
+    struct live_server server;
+    char script[4096];
+    size_t used = 0;
+    for (size_t i = 0; i < ASKED; i++) {
+        snprintf(asked[i].path, sizeof asked[i].path, "/%zu", i);
+        used += (size_t)snprintf(script + used, sizeof script - used, "%s %d %s | 200\n", asked[i].path,
+                                 i % 2 ? 429 : 503, asked[i].step);
+    }
+    live_serve(&server, script);
+    for (size_t i = 0; i < ASKED; i++) {
+        asked[i].server = &server;
+        assert_int_equal(pthread_create(&asked[i].thread, NULL, ask, &asked[i]), 0);
+    }
+    for (size_t i = 0; i < ASKED; i++)
+        pthread_join(asked[i].thread, NULL);
+    live_stop(&server);
+    for (size_t i = 0; i < ASKED; i++)
+        expect_waited(&asked[i]);
+    live_free(&server);
+}
+
+static void a_hint_of_a_success_is_not_one(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 200 retry-after=60", 2);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 1);
+    assert_int_equal(c.result.attempt[0].hint.kind, BIDE_HINT_NONE);
+    live_call_close(&c);
+}
+
+static void a_longer_wait_than_is_allowed_ends_the_call_at_once(void **state)
+{
+    static const char *const value[] = {"86400", "9223372037", "18446744073709551616",
+                                        "999999999999999999999999999999999999999999999999999999999999999999999999"};
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
+        struct live_call c;
+        char script[256];
+        snprintf(script, sizeof script, "/a 503 retry-after=\"%s\" body=\"the last word\"", value[i]);
+        live_call_open(&c, script, 3);
+        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_HINT_TOO_LONG, 1);
+        live_expect_text(&c.sink, "the last word");
+        assert_true(c.result.total_ns < LONG_NS);
+        live_call_close(&c);
+    }
+}
+
+static void a_malformed_hint_is_as_none(void **state)
+{
+    static const char *const value[] = {"-1", "+5", "0x10", "1e3", "120s", "", "tomorrow", "Thu, 99 Jan 2026"};
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
+        struct live_call c;
+        char script[128];
+        snprintf(script, sizeof script, "/a 503 retry-after=\"%s\" | 200", value[i]);
+        live_call_open(&c, script, 2);
+        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+        live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+        assert_int_equal(c.result.attempt[0].hint.kind, BIDE_HINT_NONE);
+        live_call_close(&c);
+    }
+}
+
+static void a_server_that_says_stop_is_obeyed(void **state)
+{
+    static const char *const field[] = {"x-should-retry: false", "Bide-Retry: ?0", "stripe-should-retry: false",
+                                        "grpc-retry-pushback-ms: -1"};
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
+        struct live_call c;
+        char script[128];
+        snprintf(script, sizeof script, "/a 503 retry-after=0 header=\"%s\" | 200", field[i]);
+        live_call_open(&c, script, 3);
+        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_SERVER_STOP, 1);
+        assert_int_equal(c.result.attempt[0].hint.kind, BIDE_HINT_STOP);
+        live_call_close(&c);
+    }
+}
+
+static void permission_to_retry_does_not_make_an_unsafe_request_safe(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 header=\"Bide-Retry: ?1\" header=\"x-should-retry: true\" retry-after=0", 3);
+    live_post(&c, "x");
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_call_close(&c);
+}
+
+/* ---- time ---- */
+
+static void a_hint_beyond_the_deadline_ends_the_call_at_once(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 retry-after=25 body=late", 3);
+    c.options.deadline_ns = bide_now() + 20 * BIDE_S;
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_DEADLINE_NEAR, 1);
+    live_expect_text(&c.sink, "late");
+    assert_true(c.result.total_ns < 15 * BIDE_S);
+    live_call_close(&c);
+}
+
+static void a_deadline_that_has_passed_opens_no_connection(void **state)
+{
+    struct live_call c;
+    struct live_trap trap;
+    live_trap_open(&trap);
+    live_call_open(&c, "", 3);
+    c.options.deadline_ns = bide_now() - 1;
+    assert_int_equal(live_perform_url(&c, trap.url), CURLE_OPERATION_TIMEDOUT);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_DEADLINE, 0);
+    assert_false(live_trap_sprung(&trap));
+    live_trap_close(&trap);
+    live_call_close(&c);
+}
+
+static void the_deadline_cuts_an_attempt(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a delay=never", 3);
+    c.options.deadline_ns = bide_now() + 300 * BIDE_MS;
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OPERATION_TIMEDOUT);
+    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    live_expect_attempt(&c, 0, CURLE_OPERATION_TIMEDOUT, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    assert_true(c.result.total_ns < LONG_NS / 2);
+    live_call_close(&c);
+}
+
+static void an_attempt_that_takes_too_long_is_cut_and_a_get_tried_again(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a delay=never | 200", 4);
+    c.policy.attempt_timeout_ns = 500 * BIDE_MS;
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_true(c.result.attempts >= 2);
+    live_expect_attempt(&c, 0, CURLE_OPERATION_TIMEDOUT, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    assert_true(c.result.attempt[0].time_ns >= 490 * BIDE_MS);
+    live_call_close(&c);
+}
+
+static void a_post_that_took_too_long_is_not_tried_again(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a delay=never | 200", 4);
+    c.policy.attempt_timeout_ns = 300 * BIDE_MS;
+    live_post(&c, "x");
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OPERATION_TIMEDOUT);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_stop(&c.server);
+    assert_int_equal(c.server.count, 1);
+    live_call_close(&c);
+}
+
+/* ---- gates ---- */
+
+static void a_refused_connection_is_tried_again_whatever_the_method(void **state)
+{
+    static void (*const set[])(struct live_call *) = {set_get, set_post, set_unknown_post};
+    struct live_trap trap;
+    live_refuser_open(&trap);
+    for (size_t i = 0; i < 3; i++) {
+        struct live_call c;
+        live_call_open(&c, "", 3);
+        set[i](&c);
+        assert_int_equal(live_perform_url(&c, trap.url), CURLE_COULDNT_CONNECT);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 3);
+        for (size_t k = 0; k < 3; k++)
+            live_expect_attempt(&c, k, CURLE_COULDNT_CONNECT, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+        live_call_close(&c);
+    }
+    live_trap_close(&trap);
+}
+
+static void an_open_breaker_opens_no_connection(void **state)
+{
+    struct live_call c;
+    struct live_trap trap;
+    live_trap_open(&trap);
+    live_call_open(&c, "", 3);
+    bide_breaker_hold(&c.target, BIDE_HOLD_OPEN);
+    assert_int_equal(live_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 0);
+    assert_false(live_trap_sprung(&trap));
+    live_trap_close(&trap);
+    live_call_close(&c);
+}
+
+static void an_empty_budget_ends_retries_and_not_first_attempts(void **state)
+{
+    struct live_call c;
+    struct bide_target_config config;
+    live_call_open(&c, "/a 503", 2);
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    config.breaker.kind = BIDE_BREAKER_OFF;
+    config.budget.earn_per_minute_milli = 0;
+    config.budget.capacity_milli = 3 * config.budget.cost_milli;
+    assert_int_equal(bide_target_init(&c.target, &config, bide_now(), NULL), BIDE_OK);
+    for (int i = 0; i < 3; i++) {
+        live_perform(&c, "/a");
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 2);
+        assert_int_equal(bide_budget_left_milli(&c.target, bide_now()), (2 - i) * (int64_t)config.budget.cost_milli);
+    }
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BUDGET_EMPTY, 1);
+    assert_int_equal(c.code, CURLE_OK);
+    live_expect_text(&c.sink, "Service Unavailable\n");
+    live_stop(&c.server);
+    assert_int_equal(c.server.count, 7);
+    live_call_close(&c);
+}
+
+static void a_policy_that_wants_a_key_refuses_a_post_without_one_before_it_is_sent(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 200", 3);
+    c.policy.require_key = true;
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 1);
+    live_post(&c, "x");
+    assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
+    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.why, BIDE_WHY_KEY_REQUIRED);
+    c.options.inject = BIDE_HTTP_INJECT_KEY;
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    live_stop(&c.server);
+    assert_int_equal(c.server.count, 2);
+    assert_null(c.server.seen[0].key);
+    assert_non_null(c.server.seen[1].key);
+    live_call_close(&c);
+}
+
+static void what_is_told_to_be_unsafe_is_refused_before_a_connection(void **state)
+{
+    struct live_call c;
+    struct live_trap trap;
+    live_trap_open(&trap);
+    live_call_open(&c, "", 3);
+    c.policy.require_key = true;
+    c.options.safety = BIDE_HTTP_UNSAFE;
+    assert_int_equal(live_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_KEY_REQUIRED, 0);
+    assert_false(live_trap_sprung(&trap));
+    live_trap_close(&trap);
+    live_call_close(&c);
+}
+
+static void an_inbound_layer_that_retries_keeps_this_one_from_it(void **state)
+{
+    struct live_call c;
+    struct bide_layer inbound = {.attempt = 2, .left_ns = BIDE_NEVER};
+    live_call_open(&c, "/a 503", 3);
+    c.options.inbound = &inbound;
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_INNER_LAYER, 1);
+    live_call_close(&c);
+}
+
+static void wrong_options_open_no_connection(void **state)
+{
+    struct live_call c;
+    struct live_trap trap;
+    live_trap_open(&trap);
+    live_call_open(&c, "", 3);
+    c.options.struct_size--;
+    assert_int_equal(live_perform_url(&c, trap.url), CURLE_BAD_FUNCTION_ARGUMENT);
+    assert_int_equal(c.result.attempts, 0);
+    assert_false(live_trap_sprung(&trap));
+    live_trap_close(&trap);
+    live_call_close(&c);
+}
+
+/* ---- the result ---- */
+
+static void a_result_tells_of_each_attempt(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 | reset | 429 retry-after=0 | close | 200", 9);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 5);
+    live_expect_attempt(&c, 0, CURLE_OK, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED);
+    assert_int_equal(c.result.attempt[1].status, 0);
+    assert_int_equal(c.result.attempt[1].reach, BIDE_REACH_MAYBE_RAN);
+    live_expect_attempt(&c, 2, CURLE_OK, BIDE_KIND_THROTTLED, BIDE_REACH_ANSWERED);
+    assert_int_equal(c.result.attempt[2].hint.kind, BIDE_HINT_WAIT);
+    live_expect_attempt(&c, 4, CURLE_OK, BIDE_KIND_OK, BIDE_REACH_ANSWERED);
+    int64_t sum = 0;
+    for (size_t i = 0; i < 5; i++) {
+        assert_true(i == 0 ? c.result.attempt[i].delay_ns == 0 : c.result.attempt[i].delay_ns >= BIDE_MS);
+        assert_true(c.result.attempt[i].time_ns > 0);
+        sum += c.result.attempt[i].delay_ns + c.result.attempt[i].time_ns;
+    }
+    assert_true(sum <= c.result.total_ns);
+    assert_int_equal(c.result.attempt[5].status, 0);
+    live_call_close(&c);
+}
+
+static void more_attempts_are_made_than_are_told_of(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503", 20);
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 20);
+    assert_int_equal(c.result.attempt[BIDE_HTTP_ATTEMPTS_TOLD - 1].status, 503);
+    live_stop(&c.server);
+    assert_int_equal(c.server.count, 20);
+    live_call_close(&c);
+}
+
+static void a_second_call_has_a_result_of_its_own(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 | 200\n/b 200", 3);
+    c.options.inject = BIDE_HTTP_INJECT_KEY;
+    live_perform(&c, "/a");
+    assert_int_equal(c.result.attempts, 2);
+    c.options.inject = 0;
+    live_perform(&c, "/b");
+    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 1);
+    assert_int_equal(c.result.attempt[1].status, 0);
+    assert_string_equal(c.result.key, "");
+    live_call_close(&c);
+}
+
+int main(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_but_the_handle_is_needed),
+        cmocka_unit_test(no_handle_is_an_error),
+        cmocka_unit_test(a_target_of_the_origin_is_found_in_the_table_that_is_given),
+        cmocka_unit_test(a_get_is_tried_again_after_eight_statuses),
+        cmocka_unit_test(a_post_is_tried_again_only_if_it_was_not_processed),
+        cmocka_unit_test(a_put_is_tried_again_as_a_get_is),
+        cmocka_unit_test(a_keyed_post_is_tried_again_after_409_too),
+        cmocka_unit_test(what_the_caller_says_of_safety_wins_over_the_method),
+        cmocka_unit_test(a_body_of_which_nothing_is_known_is_not_sent_again),
+        cmocka_unit_test(without_a_sink_the_same_statuses_are_tried_again),
+        cmocka_unit_test(two_and_three_hundreds_are_final),
+        cmocka_unit_test(too_early_is_tried_once_more),
+        cmocka_unit_test(some_statuses_want_a_new_connection),
+        cmocka_unit_test(rules_of_the_user_come_first),
+        cmocka_unit_test(a_redirect_is_followed_and_the_whole_way_is_tried_again),
+        cmocka_unit_test(a_post_that_became_a_get_is_still_a_post),
+        cmocka_unit_test(a_redirect_that_breaks_at_its_second_leg_is_tried_again),
+        cmocka_unit_test(interim_answers_are_no_answers),
+        cmocka_unit_test(head_is_tried_again_on_the_same_connection),
+        cmocka_unit_test(a_header_field_cannot_pass_for_a_status_line),
+        cmocka_unit_test(no_retry_comes_before_the_time_that_was_asked_for),
+        cmocka_unit_test(a_hint_of_a_success_is_not_one),
+        cmocka_unit_test(a_longer_wait_than_is_allowed_ends_the_call_at_once),
+        cmocka_unit_test(a_malformed_hint_is_as_none),
+        cmocka_unit_test(a_server_that_says_stop_is_obeyed),
+        cmocka_unit_test(permission_to_retry_does_not_make_an_unsafe_request_safe),
+        cmocka_unit_test(a_hint_beyond_the_deadline_ends_the_call_at_once),
+        cmocka_unit_test(a_deadline_that_has_passed_opens_no_connection),
+        cmocka_unit_test(the_deadline_cuts_an_attempt),
+        cmocka_unit_test(an_attempt_that_takes_too_long_is_cut_and_a_get_tried_again),
+        cmocka_unit_test(a_post_that_took_too_long_is_not_tried_again),
+        cmocka_unit_test(a_refused_connection_is_tried_again_whatever_the_method),
+        cmocka_unit_test(an_open_breaker_opens_no_connection),
+        cmocka_unit_test(an_empty_budget_ends_retries_and_not_first_attempts),
+        cmocka_unit_test(a_policy_that_wants_a_key_refuses_a_post_without_one_before_it_is_sent),
+        cmocka_unit_test(what_is_told_to_be_unsafe_is_refused_before_a_connection),
+        cmocka_unit_test(an_inbound_layer_that_retries_keeps_this_one_from_it),
+        cmocka_unit_test(wrong_options_open_no_connection),
+        cmocka_unit_test(a_result_tells_of_each_attempt),
+        cmocka_unit_test(more_attempts_are_made_than_are_told_of),
+        cmocka_unit_test(a_second_call_has_a_result_of_its_own),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    curl_global_cleanup();
+    return failed;
+}

@@ -1,0 +1,465 @@
+/* test_http_body.c - the request's body: sent again byte for byte, or not at all. */
+#define _GNU_SOURCE
+#include "live_call.h"
+
+#include <bide/clock.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LONG_BODY 300000
+
+static void expect_done(const struct live_call *c, uint32_t attempts)
+{
+    assert_int_equal(c->code, CURLE_OK);
+    live_expect(c, BIDE_DONE, BIDE_WHY_SUCCEEDED, attempts);
+}
+
+/* All requests that the server saw had this body. */
+static void expect_bodies(struct live_call *c, size_t count, const void *at, size_t length)
+{
+    live_stop(&c->server);
+    assert_int_equal(c->server.count, count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(c->server.seen[i].body_bytes, length);
+        assert_int_equal(c->server.seen[i].body_hash, bide_hash(at, length));
+    }
+}
+
+static void expect_seen(struct live_call *c, size_t count)
+{
+    live_stop(&c->server);
+    assert_int_equal(c->server.count, count);
+}
+
+/* A long body that differs everywhere. */
+static char *long_body(void)
+{
+    char *at = malloc(LONG_BODY);
+    for (size_t i = 0; i < LONG_BODY; i++)
+        at[i] = (char)(i * 31 + i / 251);
+    return at;
+}
+
+static void open_keyed(struct live_call *c, const char *script)
+{
+    live_call_open(c, script, 4);
+    c->options.safety = BIDE_HTTP_KEYED;
+    curl_easy_setopt(c->easy, CURLOPT_POST, 1L);
+}
+
+/* ---- memory ---- */
+
+static void memory_is_sent_again_byte_for_byte(void **state)
+{
+    char *body = long_body();
+    struct live_call c;
+    open_keyed(&c, "/a 503 | reset | close | 200");
+    c.options.body = (struct bide_http_body){.kind = BIDE_HTTP_BODY_MEMORY, .at = body, .length = LONG_BODY};
+    live_perform(&c, "/a");
+    expect_done(&c, 4);
+    expect_bodies(&c, 4, body, LONG_BODY);
+    live_call_close(&c);
+    free(body);
+}
+
+static void no_bytes_at_all_are_a_body_too(void **state)
+{
+    static const char *const at[] = {"", NULL};
+    for (size_t i = 0; i < 2; i++) {
+        struct live_call c;
+        open_keyed(&c, "/a 503 | 200");
+        c.options.body = (struct bide_http_body){.kind = BIDE_HTTP_BODY_MEMORY, .at = at[i], .length = 0};
+        c.policy.attempt_timeout_ns = 5 * BIDE_S; /* if libcurl should want to read something, say from stdin */
+        live_perform(&c, "/a");
+        expect_done(&c, 2);
+        expect_bodies(&c, 2, "", 0);
+        assert_string_equal(c.server.seen[1].method, "POST");
+        live_call_close(&c);
+    }
+}
+
+/* ---- files ---- */
+
+static int file_with(const void *at, size_t length)
+{
+    char name[] = "/tmp/bide-body-XXXXXX";
+    int fd = mkstemp(name);
+    assert_true(fd >= 0);
+    unlink(name);
+    assert_int_equal(write(fd, at, length), (ssize_t)length);
+    return fd;
+}
+
+static struct bide_http_body file_body(int fd, int64_t offset, int64_t length)
+{
+    return (struct bide_http_body){.kind = BIDE_HTTP_BODY_FILE, .fd = fd, .offset = offset, .length = length};
+}
+
+static void a_part_of_a_file_is_sent_again_byte_for_byte(void **state)
+{
+    char *body = long_body();
+    int fd = file_with(body, LONG_BODY);
+    struct live_call c;
+    open_keyed(&c, "/a 503 | reset | 200");
+    c.options.body = file_body(fd, 1000, LONG_BODY - 2000);
+    lseek(fd, 77, SEEK_SET);
+    live_perform(&c, "/a");
+    expect_done(&c, 3);
+    expect_bodies(&c, 3, body + 1000, LONG_BODY - 2000);
+    assert_int_equal(lseek(fd, 0, SEEK_CUR), 77); /* its own place is nobody's business */
+    close(fd);
+    live_call_close(&c);
+    free(body);
+}
+
+static void a_file_is_sent_to_its_end(void **state)
+{
+    char *body = long_body();
+    int fd = file_with(body, LONG_BODY);
+    struct live_call c;
+    open_keyed(&c, "/a 503 | 200");
+    c.options.body = file_body(fd, 5, -1);
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    expect_bodies(&c, 2, body + 5, LONG_BODY - 5);
+    close(fd);
+    live_call_close(&c);
+    free(body);
+}
+
+static void a_file_may_be_put(void **state)
+{
+    int fd = file_with("hello", 5);
+    struct live_call c;
+    live_call_open(&c, "/a 503 | 200", 4);
+    curl_easy_setopt(c.easy, CURLOPT_UPLOAD, 1L);
+    c.options.body = file_body(fd, 0, 5);
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    expect_bodies(&c, 2, "hello", 5);
+    assert_string_equal(c.server.seen[0].method, "PUT");
+    close(fd);
+    live_call_close(&c);
+}
+
+/* Changes the file once the first answer is there. */
+static void change_file(void *context, const struct bide_event *event)
+{
+    struct live_call *c = context;
+    static const struct timespec times[2] = {{12345, 0}, {12345, 6789}};
+    if (event->verdict->what == BIDE_WAIT || event->verdict->what == BIDE_GIVE_UP) {
+        assert_int_equal(pwrite(c->options.body.fd, "J", 1, 0), 1);
+        assert_int_equal(futimens(c->options.body.fd, times), 0); /* a clock too coarse to see the difference */
+    }
+}
+
+static void a_file_that_changed_is_not_sent_again(void **state)
+{
+    int fd = file_with("hello", 5);
+    struct live_call c;
+    open_keyed(&c, "/a 503 body=down");
+    c.options.body = file_body(fd, 0, 5);
+    c.options.event = change_file;
+    c.options.context = &c;
+    live_perform(&c, "/a");
+    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    expect_bodies(&c, 1, "hello", 5);
+    live_expect_text(&c.sink, "down"); /* it is the last answer */
+    assert_int_equal(c.result.status, 503);
+    close(fd);
+    live_call_close(&c);
+}
+
+/* libcurl rewinds the body before it would repeat the request by itself: that must not hide the change. */
+static int change_first(void *context, char *ip, char *local_ip, int port, int local_port)
+{
+    static const struct timespec times[2] = {{12345, 0}, {12345, 6789}};
+    return futimens(*(int *)context, times) == 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+}
+
+static void a_file_that_changed_is_not_sent_again_after_a_replay_was_stopped(void **state)
+{
+    int fd = file_with("hello", 5);
+    struct live_call c;
+    live_call_open(&c, "/warm 200 reuse=close\n/a 200", 4);
+    live_perform(&c, "/warm");
+    curl_easy_setopt(c.easy, CURLOPT_POST, 1L);
+    c.options.safety = BIDE_HTTP_KEYED;
+    c.options.body = file_body(fd, 0, 5);
+    c.options.prereq = change_first;
+    c.options.prereq_data = &fd;
+    live_perform(&c, "/a");
+    live_stop(&c.server);
+    assert_int_equal(live_count(&c.server, "/a"), 1);
+    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    close(fd);
+    live_call_close(&c);
+}
+
+static void a_file_that_is_shorter_than_was_said_ends_the_call(void **state)
+{
+    int fd = file_with("hello", 5);
+    struct live_call c;
+    open_keyed(&c, "/a 200");
+    c.options.body = file_body(fd, 0, 50);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_CANCELLED, 1);
+    close(fd);
+    live_call_close(&c);
+}
+
+/* ---- streams ---- */
+
+struct stream {
+    const char *text;
+    size_t at;
+    size_t reads;
+    size_t seeks;
+    bool stuck; /* cannot be rewound */
+};
+
+static size_t read_stream(char *into, size_t size, size_t count, void *context)
+{
+    struct stream *s = context;
+    size_t n = strlen(s->text) - s->at;
+    n = n < size * count ? n : size * count;
+    memcpy(into, s->text + s->at, n);
+    s->at += n;
+    s->reads++;
+    return n;
+}
+
+static int seek_stream(void *context, curl_off_t offset, int origin)
+{
+    struct stream *s = context;
+    s->seeks++;
+    if (s->stuck)
+        return CURL_SEEKFUNC_FAIL;
+    s->at = (size_t)offset;
+    return origin == SEEK_SET ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+}
+
+static void open_stream(struct live_call *c, struct stream *s, const char *script, bool seekable)
+{
+    *s = (struct stream){.text = "all of the stream"};
+    open_keyed(c, script);
+    c->options.body = (struct bide_http_body){.kind = BIDE_HTTP_BODY_STREAM,
+                                              .read = read_stream,
+                                              .read_data = s,
+                                              .seek = seekable ? seek_stream : NULL,
+                                              .seek_data = seekable ? s : NULL,
+                                              .length = (int64_t)strlen(s->text)};
+}
+
+static void a_stream_that_can_seek_is_sent_again(void **state)
+{
+    for (int chunked = 0; chunked < 2; chunked++) {
+        struct live_call c;
+        struct stream s;
+        open_stream(&c, &s, "/a 503 | reset | 200", true);
+        if (chunked)
+            c.options.body.length = -1;
+        live_perform(&c, "/a");
+        expect_done(&c, 3);
+        expect_bodies(&c, 3, s.text, strlen(s.text));
+        assert_true(s.seeks >= 2);
+        live_call_close(&c);
+    }
+}
+
+static void a_stream_that_cannot_seek_after_all_ends_the_call_with_its_last_answer(void **state)
+{
+    struct live_call c;
+    struct stream s;
+    open_stream(&c, &s, "/a 503 body=down", true);
+    s.stuck = true;
+    live_perform(&c, "/a");
+    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    live_expect_text(&c.sink, "down");
+    assert_int_equal(c.result.status, 503);
+    expect_seen(&c, 1);
+    live_call_close(&c);
+}
+
+static void a_one_shot_stream_is_not_sent_again(void **state)
+{
+    static const char *const script[] = {"/a 503 body=down", "/a reset", "/a close", "/a 425",
+                                         "/a early 503 body=down"};
+    for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
+        struct live_call c;
+        struct stream s;
+        open_stream(&c, &s, script[i], false);
+        live_perform(&c, "/a");
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BODY_SPENT, 1);
+        expect_seen(&c, 1);
+        live_call_close(&c);
+    }
+}
+
+static void a_one_shot_stream_that_was_not_begun_may_be_tried_again(void **state)
+{
+    struct live_call c;
+    struct stream s;
+    struct live_trap trap;
+    live_refuser_open(&trap);
+    open_stream(&c, &s, "", false);
+    live_perform_url(&c, trap.url);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 4);
+    assert_int_equal(s.reads, 0);
+    live_trap_close(&trap);
+    live_call_close(&c);
+}
+
+/* The server asks for the body only at the second attempt. */
+static void a_one_shot_stream_that_was_not_asked_for_is_sent_later(void **state)
+{
+    struct live_call c;
+    struct stream s;
+    open_stream(&c, &s, "/a 503 early continue=no | 200", false);
+    c.options.headers = curl_slist_append(NULL, "Expect: 100-continue");
+    curl_easy_setopt(c.easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 60000L);
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    live_stop(&c.server);
+    assert_int_equal(c.server.seen[0].body_bytes, 0);
+    assert_int_equal(c.server.seen[1].body_hash, bide_hash(s.text, strlen(s.text)));
+    curl_slist_free_all(c.options.headers);
+    live_call_close(&c);
+}
+
+static void a_one_shot_stream_does_not_follow_a_redirect_half_read(void **state)
+{
+    struct live_call c;
+    struct stream s;
+    open_stream(&c, &s, "/a 307 location=/b\n/b 200", false);
+    curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_SEND_FAIL_REWIND);
+    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    live_stop(&c.server);
+    assert_int_equal(live_count(&c.server, "/b"), 0);
+    live_call_close(&c);
+}
+
+static size_t abort_read(char *into, size_t size, size_t count, void *context)
+{
+    return CURL_READFUNC_ABORT;
+}
+
+static void a_stream_may_abort_the_call(void **state)
+{
+    struct live_call c;
+    struct stream s;
+    open_stream(&c, &s, "/a 200", true);
+    c.options.body.read = abort_read;
+    assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_CANCELLED, 1);
+    live_call_close(&c);
+}
+
+/* ---- the handle's own body ---- */
+
+static void of_an_unknown_body_only_a_connection_that_failed_is_tried_again(void **state)
+{
+    static const char *const script[] = {"/a 503", "/a reset", "/a close", "/a 425", "/a 421"};
+    for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
+        struct live_call c;
+        open_keyed(&c, script[i]);
+        curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, "mine");
+        live_perform(&c, "/a");
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BODY_SPENT, 1);
+        expect_bodies(&c, 1, "mine", 4);
+        live_call_close(&c);
+    }
+}
+
+static void a_get_or_delete_that_uploads_nothing_has_nothing_to_be_spent(void **state)
+{
+    static const char *const method[] = {"GET", "DELETE", "OPTIONS"};
+    for (size_t i = 0; i < 3; i++) {
+        struct live_call c;
+        live_call_open(&c, "/a 503 | reset | 200", 4);
+        curl_easy_setopt(c.easy, CURLOPT_CUSTOMREQUEST, method[i]);
+        live_perform(&c, "/a");
+        expect_done(&c, 3);
+        live_call_close(&c);
+    }
+}
+
+static void a_delete_that_uploaded_something_is_spent(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 | 200", 4);
+    curl_easy_setopt(c.easy, CURLOPT_CUSTOMREQUEST, "DELETE");
+    curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, "mine");
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BODY_SPENT, 1);
+    live_call_close(&c);
+}
+
+static void a_body_that_is_told_to_be_repeatable_is_repeated(void **state)
+{
+    struct live_call c;
+    open_keyed(&c, "/a 503 | reset | 200");
+    curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, "mine");
+    c.options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
+    live_perform(&c, "/a");
+    expect_done(&c, 3);
+    expect_bodies(&c, 3, "mine", 4);
+    live_call_close(&c);
+}
+
+/* ---- half a body ---- */
+
+/* The server has read half of the body when it answers, and keeps the connection: the other half is not a request. */
+static void after_half_a_body_the_retry_goes_to_a_new_connection(void **state)
+{
+    size_t length = 8u << 20; /* more than the buffers between */
+    char *body = calloc(1, length);
+    struct live_call c;
+    open_keyed(&c, "/a 503 early=1000 | 200");
+    c.options.headers = curl_slist_append(NULL, "Expect:");
+    c.options.body = (struct bide_http_body){.kind = BIDE_HTTP_BODY_MEMORY, .at = body, .length = (int64_t)length};
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    live_stop(&c.server);
+    const struct chaos_seen *first = live_nth(&c.server, "/a", 0), *second = live_nth(&c.server, "/a", 1);
+    assert_int_not_equal(first->connection, second->connection);
+    assert_true(first->body_bytes < length);
+    assert_int_equal(second->body_bytes, length);
+    assert_int_equal(second->body_hash, bide_hash(body, length));
+    assert_int_equal(live_count(&c.server, "/a"), c.server.count);
+    curl_slist_free_all(c.options.headers);
+    free(body);
+    live_call_close(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_sent_again_byte_for_byte),
+        cmocka_unit_test(no_bytes_at_all_are_a_body_too),
+        cmocka_unit_test(a_part_of_a_file_is_sent_again_byte_for_byte),
+        cmocka_unit_test(a_file_is_sent_to_its_end),
+        cmocka_unit_test(a_file_may_be_put),
+        cmocka_unit_test(a_file_that_changed_is_not_sent_again),
+        cmocka_unit_test(a_file_that_changed_is_not_sent_again_after_a_replay_was_stopped),
+        cmocka_unit_test(a_file_that_is_shorter_than_was_said_ends_the_call),
+        cmocka_unit_test(a_stream_that_can_seek_is_sent_again),
+        cmocka_unit_test(a_stream_that_cannot_seek_after_all_ends_the_call_with_its_last_answer),
+        cmocka_unit_test(a_one_shot_stream_is_not_sent_again),
+        cmocka_unit_test(a_one_shot_stream_that_was_not_begun_may_be_tried_again),
+        cmocka_unit_test(a_one_shot_stream_that_was_not_asked_for_is_sent_later),
+        cmocka_unit_test(a_one_shot_stream_does_not_follow_a_redirect_half_read),
+        cmocka_unit_test(a_stream_may_abort_the_call),
+        cmocka_unit_test(of_an_unknown_body_only_a_connection_that_failed_is_tried_again),
+        cmocka_unit_test(a_get_or_delete_that_uploads_nothing_has_nothing_to_be_spent),
+        cmocka_unit_test(a_delete_that_uploaded_something_is_spent),
+        cmocka_unit_test(a_body_that_is_told_to_be_repeatable_is_repeated),
+        cmocka_unit_test(after_half_a_body_the_retry_goes_to_a_new_connection),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

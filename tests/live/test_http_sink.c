@@ -1,0 +1,947 @@
+/* test_http_sink.c - what reaches the sink: one answer, once, whole; and never a byte of an attempt that is retried. */
+#define _GNU_SOURCE
+#include "live_call.h"
+
+#include <bide/clock.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KEEP_SLACK 131072 /* libcurl's own buffers beyond what bide reads */
+
+static void expect_done(struct live_call *c, uint32_t attempts)
+{
+    assert_int_equal(c->code, CURLE_OK);
+    live_expect(c, BIDE_DONE, BIDE_WHY_SUCCEEDED, attempts);
+    assert_false(c->result.body_dropped);
+}
+
+/* The attempts before had failures of all kinds; the sink has what came last. */
+static void expect_only_the_last(const char *script, uint32_t attempts, bool sink)
+{
+    struct live_call c;
+    live_call_open(&c, script, 9);
+    if (!sink)
+        live_no_sink(&c);
+    live_perform(&c, "/a");
+    expect_done(&c, attempts);
+    live_expect_text(&c.sink, "fine");
+    live_call_close(&c);
+}
+
+static const char *const failures[] = {
+    "/a 503 body=oops | 200 body=fine",
+    "/a 503 bytes=60000 | 200 body=fine",
+    "/a 503 bytes=1000000 | 200 body=fine",
+    "/a 503 bytes=60000 chunked | 200 body=fine",
+    "/a 503 bytes=1000000 chunked | 200 body=fine",
+    "/a 503 endless=body | 200 body=fine",
+    "/a 503 bytes=100 length=none | 200 body=fine",
+    "/a 503 bytes=100 length=+10 connection=close | 200 body=fine",
+    "/a 503 bytes=100 length=-10 | 200 body=fine",
+    "/a 503 bytes=60000 reset=half | 200 body=fine",
+    "/a 503 bytes=60000 close=half | 200 body=fine",
+    "/a 503 bytes=60000 chunked close=half | 200 body=fine",
+    "/a 503 bytes=100 close=headers | 200 body=fine",
+    "/a 503 bytes=100 drip=7/1ms | 200 body=fine",
+    "/a 503 bytes=100 drip=7/1ms chunked | 200 body=fine drip=1/1ms",
+    "/a 503 bytes=100 half-close | 200 body=fine",
+    "/a 503 bytes=100 header=\"Content-Encoding: gzip\" | 200 body=fine",
+    "/a reset=headers | 200 body=fine",
+    "/a 200 bytes=100 reset=headers | 200 body=fine",
+    "/a 200 bytes=100 chunked close=headers | 200 body=fine",
+};
+
+static void nothing_of_a_retried_attempt_reaches_the_sink(void **state)
+{
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
+        expect_only_the_last(failures[i], 2, true);
+}
+
+static void nothing_of_a_retried_attempt_reaches_the_handle_s_own_function(void **state)
+{
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
+        expect_only_the_last(failures[i], 2, false);
+}
+
+static void a_body_in_a_coding_that_libcurl_would_undo_is_not_undone_for_a_retry(void **state)
+{
+    for (int sink = 0; sink < 2; sink++) {
+        struct live_call c;
+        live_call_open(&c, "/a 503 bytes=100 header=\"Content-Encoding: gzip\" | 200 body=fine", 3);
+        curl_easy_setopt(c.easy, CURLOPT_ACCEPT_ENCODING, "");
+        if (!sink)
+            live_no_sink(&c);
+        live_perform(&c, "/a"); /* its bytes are no gzip: undoing it would be CURLE_BAD_CONTENT_ENCODING */
+        expect_done(&c, 2);
+        live_expect_text(&c.sink, "fine");
+        live_call_close(&c);
+    }
+}
+
+/* ---- the last failure ---- */
+
+static void the_last_failure_is_delivered_whole(const char *script, size_t length, bool sink)
+{
+    struct live_call c;
+    live_call_open(&c, script, 2);
+    if (!sink)
+        live_no_sink(&c);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    live_expect_pattern(&c.sink, length);
+    assert_false(c.result.body_dropped);
+    assert_false(c.result.resumed);
+    live_call_close(&c);
+}
+
+static void the_last_failure_is_delivered_once_and_whole(void **state)
+{
+    static const struct {
+        const char *script;
+        size_t length;
+    } last[] = {
+        {"/a 503 bytes=100", 100},
+        {"/a 503 bytes=70000", 70000},
+        {"/a 503 bytes=3000000", 3000000},
+        {"/a 503 bytes=3000000 chunked", 3000000},
+        {"/a 503 bytes=70000 | 404 bytes=80000", 80000},
+        {"/a reset | 500 bytes=80000 length=none", 80000},
+        {"/a 503 bytes=10 drip=4/1ms", 10},
+    };
+    for (size_t i = 0; i < sizeof last / sizeof *last; i++)
+        for (int sink = 0; sink < 2; sink++)
+            the_last_failure_is_delivered_whole(last[i].script, last[i].length, sink);
+}
+
+static void a_last_failure_that_breaks_is_an_error(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 bytes=1000 close=half", 2);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_PARTIAL_FILE);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 2);
+    live_expect_pattern(&c.sink, 500);
+    live_call_close(&c);
+}
+
+/* ---- given up during the wait ---- */
+
+/* Opens the breaker when the call decides to wait: so it gives up when the wait ends. */
+static void open_when_waiting(void *context, const struct bide_event *event)
+{
+    struct live_call *c = context;
+    if (event->verdict->what == BIDE_WAIT)
+        bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
+}
+
+static void give_up_waiting(struct live_call *c, const char *script)
+{
+    live_call_open(c, script, 4);
+    c->options.event = open_when_waiting;
+    c->options.context = c;
+    assert_int_equal(live_perform(c, "/a"), CURLE_OK);
+    live_expect(c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
+    assert_int_equal(c->result.status, 503);
+}
+
+static void a_failure_that_turns_out_to_be_the_last_is_delivered_from_what_was_kept(void **state)
+{
+    static const char *const script[] = {"/a 503 bytes=60000", "/a 503 bytes=60000 chunked",
+                                         "/a 503 bytes=60000 length=none", "/a 503 bytes=0", "/a 503 bytes=65536"};
+    static const size_t length[] = {60000, 60000, 60000, 0, 65536};
+    for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
+        struct live_call c;
+        give_up_waiting(&c, script[i]);
+        live_expect_pattern(&c.sink, length[i]);
+        assert_false(c.result.body_dropped);
+        live_call_close(&c);
+    }
+}
+
+static void what_was_too_long_to_keep_or_not_whole_is_dropped_and_told(void **state)
+{
+    static const char *const script[] = {
+        "/a 503 bytes=65537",           "/a 503 bytes=65537 chunked",
+        "/a 503 endless=body",          "/a 503 bytes=1000 reset=half",
+        "/a 503 bytes=1000 close=half", "/a 503 bytes=1000 header=\"Content-Encoding: gzip\""};
+    for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
+        struct live_call c;
+        give_up_waiting(&c, script[i]);
+        assert_int_equal(c.sink.length, 0);
+        assert_true(c.result.body_dropped);
+        live_call_close(&c);
+    }
+}
+
+static void without_a_sink_a_body_that_was_cut_is_told_to_be_dropped(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 bytes=100", 4);
+    live_no_sink(&c);
+    c.options.event = open_when_waiting;
+    c.options.context = &c;
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
+    assert_int_equal(c.sink.length, 0);
+    assert_true(c.result.body_dropped);
+    live_call_close(&c);
+}
+
+/* Another thread cancels when the connection is closed, which is after the answer was read and before the wait ends. */
+struct canceller {
+    struct bide_cancel cancel;
+    pthread_mutex_t lock;
+    pthread_cond_t closed;
+    bool is_closed;
+};
+
+static int on_close(void *context, curl_socket_t fd)
+{
+    struct canceller *k = context;
+    pthread_mutex_lock(&k->lock);
+    k->is_closed = true;
+    pthread_cond_signal(&k->closed);
+    pthread_mutex_unlock(&k->lock);
+    return close(fd);
+}
+
+static void *cancel_after_close(void *context)
+{
+    struct canceller *k = context;
+    pthread_mutex_lock(&k->lock);
+    while (!k->is_closed)
+        pthread_cond_wait(&k->closed, &k->lock);
+    pthread_mutex_unlock(&k->lock);
+    bide_cancel_now(&k->cancel);
+    return NULL;
+}
+
+static void a_call_cancelled_during_its_wait_delivers_what_was_kept(void **state)
+{
+    struct live_call c;
+    struct canceller k = {.lock = PTHREAD_MUTEX_INITIALIZER, .closed = PTHREAD_COND_INITIALIZER};
+    pthread_t thread;
+    live_call_open(&c, "/a 503 bytes=60000 connection=close", 4);
+    c.policy.base_ns = c.policy.cap_ns = 50 * BIDE_S;
+    assert_int_equal(bide_cancel_init(&k.cancel), BIDE_OK);
+    c.options.cancel = &k.cancel;
+    curl_easy_setopt(c.easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+    curl_easy_setopt(c.easy, CURLOPT_CLOSESOCKETDATA, &k);
+    assert_int_equal(pthread_create(&thread, NULL, cancel_after_close, &k), 0);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
+    pthread_join(thread, NULL);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_CANCELLED, 1);
+    live_expect_pattern(&c.sink, 60000);
+    assert_true(c.result.total_ns < 40 * BIDE_S);
+    bide_cancel_free(&k.cancel);
+    live_call_close(&c);
+}
+
+static void a_call_cancelled_before_it_begins_makes_no_attempt(void **state)
+{
+    struct live_call c;
+    struct live_trap trap;
+    struct bide_cancel cancel;
+    live_trap_open(&trap);
+    live_call_open(&c, "", 4);
+    assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
+    bide_cancel_now(&cancel);
+    c.options.cancel = &cancel;
+    assert_int_equal(live_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_CANCELLED, 0);
+    assert_false(live_trap_sprung(&trap));
+    bide_cancel_free(&cancel);
+    live_trap_close(&trap);
+    live_call_close(&c);
+}
+
+static void *cancel_when_asked(void *context)
+{
+    struct live_call *c = context;
+    while (chaos_requests(c->server.chaos) == 0)
+        usleep(1000);
+    bide_cancel_now((struct bide_cancel *)(uintptr_t)c->options.cancel);
+    return NULL;
+}
+
+static void a_call_cancelled_during_an_attempt_ends_within_a_second_or_so(void **state)
+{
+    struct live_call c;
+    struct bide_cancel cancel;
+    pthread_t thread;
+    live_call_open(&c, "/a delay=never", 4);
+    assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
+    c.options.cancel = &cancel;
+    assert_int_equal(pthread_create(&thread, NULL, cancel_when_asked, &c), 0);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
+    pthread_join(thread, NULL);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_CANCELLED, 1);
+    live_expect_attempt(&c, 0, CURLE_ABORTED_BY_CALLBACK, BIDE_KIND_CANCELLED, BIDE_REACH_MAYBE_RAN);
+    assert_true(c.result.total_ns < 30 * BIDE_S);
+    bide_cancel_free(&cancel);
+    live_call_close(&c);
+}
+
+/* ---- limits ---- */
+
+/* How much the attempt before read: asked when the next one is about to begin. */
+static bool note_size(void *context, CURL *easy, const struct bide_verdict *start, struct curl_slist **headers)
+{
+    if (start->attempt > 1)
+        curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, (curl_off_t *)context);
+    return true;
+}
+
+static void no_more_of_an_endless_body_is_read_than_the_limit(void **state)
+{
+    static const char *const script[] = {"/a 503 endless=body | 200", "/a 503 endless=body chunked | 200",
+                                         "/a 503 endless=body type=application/problem+json | 200",
+                                         "/a 503 endless=body header=\"Content-Encoding: gzip\" | 200"};
+    for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
+        struct live_call c;
+        curl_off_t size = -1;
+        live_call_open(&c, script[i], 4);
+        c.options.before = note_size;
+        c.options.context = &size;
+        live_perform(&c, "/a");
+        expect_done(&c, 2);
+        assert_true(size >= 0 && size < BIDE_HTTP_KEEP_MAX + KEEP_SLACK);
+        live_call_close(&c);
+    }
+}
+
+static void endless_headers_are_a_permanent_failure(void **state)
+{
+    for (int sink = 0; sink < 2; sink++) {
+        struct live_call c;
+        live_call_open(&c, "/a 200 endless=headers", 4);
+        if (!sink)
+            live_no_sink(&c);
+        assert_int_equal(live_perform(&c, "/a"), CURLE_WEIRD_SERVER_REPLY);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+        live_expect_attempt(&c, 0, CURLE_WEIRD_SERVER_REPLY, BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN);
+        assert_int_equal(c.sink.length, 0);
+        live_call_close(&c);
+    }
+}
+
+static void a_drained_failure_leaves_its_connection_to_the_next_attempt(void **state)
+{
+    static const char *const script[] = {"/a 503 | 200", "/a 503 bytes=65536 | 200", "/a 503 bytes=60000 chunked | 200",
+                                         "/a 429 bytes=0 | 200"};
+    for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
+        struct live_call c;
+        live_call_open(&c, script[i], 4);
+        live_perform(&c, "/a");
+        expect_done(&c, 2);
+        live_stop(&c.server);
+        assert_int_equal(c.server.seen[0].connection, c.server.seen[1].connection);
+        live_call_close(&c);
+    }
+}
+
+static void a_long_failure_s_connection_is_closed(void **state)
+{
+    static const char *const script[] = {"/a 503 bytes=65537 | 200", "/a 503 bytes=100000 chunked | 200"};
+    for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
+        struct live_call c;
+        live_call_open(&c, script[i], 4);
+        live_perform(&c, "/a");
+        expect_done(&c, 2);
+        live_stop(&c.server);
+        assert_int_not_equal(c.server.seen[0].connection, c.server.seen[1].connection);
+        live_call_close(&c);
+    }
+}
+
+/* The body of the failure would take an hour. The attempt has a minute; the next one does not wait for that. */
+static void a_failure_that_drips_does_not_hold_up_the_next_attempt(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 bytes=4000 drip=400/400s | 200 body=fine", 4);
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    assert_true(c.result.total_ns < 30 * BIDE_S);
+    live_call_close(&c);
+}
+
+/* ---- a body that breaks ---- */
+
+static void expect_broken(struct live_call *c, CURLcode code, size_t delivered)
+{
+    assert_int_equal(c->code, code);
+    live_expect(c, BIDE_GIVE_UP, BIDE_WHY_BODY_DELIVERED, 1);
+    assert_int_equal(c->result.attempt[0].reach, BIDE_REACH_BODY_DELIVERED);
+    live_expect_pattern(&c->sink, delivered);
+}
+
+static void a_broken_body_of_which_some_was_delivered_ends_the_call(void **state)
+{
+    for (int sink = 0; sink < 2; sink++) {
+        struct live_call c;
+        live_call_open(&c, "/a 200 bytes=1000 close=half | 200 body=fine", 4);
+        if (!sink)
+            live_no_sink(&c);
+        live_perform(&c, "/a");
+        expect_broken(&c, CURLE_PARTIAL_FILE, 500);
+        live_stop(&c.server);
+        assert_int_equal(c.server.count, 1);
+        live_call_close(&c);
+    }
+}
+
+static void a_body_that_breaks_before_its_first_byte_is_tried_again(void **state)
+{
+    static const char *const script[] = {"/a 200 bytes=1000 close=headers | 200 body=fine",
+                                         "/a 200 bytes=1000 reset=headers | 200 body=fine",
+                                         "/a 200 bytes=1000 chunked reset=headers | 200 body=fine"};
+    for (size_t i = 0; i < 3; i++)
+        for (int sink = 0; sink < 2; sink++)
+            expect_only_the_last(script[i], 2, sink);
+}
+
+static void a_post_whose_answer_breaks_is_not_tried_again(void **state)
+{
+    static const char *const script[] = {"/a 200 bytes=1000 close=headers", "/a 200 bytes=1000 close=half",
+                                         "/a 200 bytes=1000 reset=half"};
+    for (size_t i = 0; i < 3; i++) {
+        struct live_call c;
+        live_call_open(&c, script[i], 4);
+        live_post(&c, "x");
+        c.options.rewind = live_rewind;
+        assert_int_not_equal(live_perform(&c, "/a"), CURLE_OK);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
+        live_stop(&c.server);
+        assert_int_equal(c.server.count, 1);
+        live_call_close(&c);
+    }
+}
+
+static void a_sink_that_can_be_rewound_gets_the_body_anew(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 200 bytes=1000 close=half | 503 bytes=10 | 200 bytes=999 close=half | 200 body=fine", 9);
+    c.options.rewind = live_rewind;
+    live_perform(&c, "/a");
+    expect_done(&c, 4);
+    assert_int_equal(c.sink.rewinds, 2);
+    live_expect_text(&c.sink, "fine");
+    live_call_close(&c);
+}
+
+static bool cannot_rewind(void *context)
+{
+    return false;
+}
+
+static void a_sink_that_cannot_be_rewound_after_all_ends_the_call(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 200 bytes=1000 close=half | 200 body=fine", 9);
+    c.options.rewind = cannot_rewind;
+    assert_int_not_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    live_expect_pattern(&c.sink, 500);
+    live_stop(&c.server);
+    assert_int_equal(c.server.count, 1);
+    live_call_close(&c);
+}
+
+/* ---- resume ---- */
+
+#define WHOLE "bytes=1000 etag=v1"
+
+static void open_resumable(struct live_call *c, const char *script)
+{
+    live_call_open(c, script, 6);
+    c->options.resume = true;
+}
+
+static void expect_range(const struct chaos_seen *seen, const char *range, const char *validator)
+{
+    struct bide_text value;
+    assert_true(chaos_seen_header(seen, "Range", &value));
+    assert_int_equal(value.length, strlen(range));
+    assert_memory_equal(value.at, range, value.length);
+    assert_true(chaos_seen_header(seen, "If-Range", &value));
+    assert_int_equal(value.length, strlen(validator));
+    assert_memory_equal(value.at, validator, value.length);
+}
+
+static void a_broken_body_goes_on_where_it_stopped(void **state)
+{
+    struct bide_text value;
+    struct live_call c;
+    open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges " WHOLE);
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    assert_true(c.result.resumed);
+    live_expect_pattern(&c.sink, 1000);
+    live_stop(&c.server);
+    assert_false(chaos_seen_header(&c.server.seen[0], "Range", &value));
+    expect_range(&c.server.seen[1], "bytes=500-", "\"v1\"");
+    live_call_close(&c);
+}
+
+static void a_body_may_break_again_and_again(void **state)
+{
+    struct live_call c;
+    open_resumable(&c,
+                   "/a 200 " WHOLE " close=half | 503 | 200 ranges " WHOLE " reset=100 | reset | 200 ranges " WHOLE);
+    live_perform(&c, "/a");
+    expect_done(&c, 5);
+    live_expect_pattern(&c.sink, 1000);
+    live_stop(&c.server);
+    expect_range(&c.server.seen[1], "bytes=500-", "\"v1\"");
+    live_call_close(&c);
+}
+
+static void a_date_that_is_old_enough_is_a_validator(void **state)
+{
+    static const char date[] = "Thu, 01 Jan 2026 00:00:00 GMT";
+    struct live_call c;
+    char script[256];
+    snprintf(script, sizeof script,
+             "/a 200 bytes=1000 header=\"Last-Modified: %s\" close=half"
+             " | 206 header=\"Content-Range: bytes 500-999/1000\" bytes=500",
+             date);
+    open_resumable(&c, script);
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    live_stop(&c.server);
+    expect_range(&c.server.seen[1], "bytes=500-", date);
+    live_call_close(&c);
+}
+
+/* What cannot be proved to be the same is not appended. */
+static void expect_no_resume(const char *script)
+{
+    struct live_call c;
+    open_resumable(&c, script);
+    live_perform(&c, "/a");
+    expect_broken(&c, CURLE_PARTIAL_FILE, 500);
+    assert_false(c.result.resumed);
+    live_call_close(&c);
+}
+
+static void without_a_strong_validator_nothing_is_resumed(void **state)
+{
+    expect_no_resume("/a 200 bytes=1000 close=half");
+    expect_no_resume("/a 200 bytes=1000 etag=W/v1 close=half");
+    expect_no_resume("/a 200 bytes=1000 header=\"ETag: v1\" close=half");
+    expect_no_resume("/a 200 bytes=1000 header=\"Last-Modified: nonsense\" close=half");
+    expect_no_resume("/a 200 bytes=1000 date=\"Thu, 01 Jan 2026 00:00:30 GMT\""
+                     " header=\"Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\" close=half");
+    expect_no_resume("/a 200 " WHOLE " date=none header=\"Content-Encoding: gzip\" close=half");
+    expect_no_resume("/a 200 " WHOLE " header=\"Accept-Ranges: none\" close=half");
+    expect_no_resume("/a 203 " WHOLE " close=half");
+}
+
+/* The second answer does not continue the first one. */
+static void expect_not_appended(const char *second, uint32_t attempts)
+{
+    struct live_call c;
+    char script[512];
+    snprintf(script, sizeof script, "/a 200 " WHOLE " close=half | %s", second);
+    open_resumable(&c, script);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_PARTIAL_FILE);
+    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.attempts, attempts);
+    assert_true(c.result.body_dropped);
+    live_expect_pattern(&c.sink, 500);
+    live_call_close(&c);
+}
+
+#define RANGE(r) "206 bytes=500 header=\"Content-Range: " r "\""
+
+static void what_does_not_fit_is_not_appended(void **state)
+{
+    expect_not_appended("200 bytes=1000 etag=v2", 2);
+    expect_not_appended("206 bytes=500", 2);
+    expect_not_appended(RANGE("bytes 499-998/1000"), 2);
+    expect_not_appended(RANGE("bytes 501-1000/1001"), 2);
+    expect_not_appended(RANGE("bytes 500-999/2000"), 2);
+    expect_not_appended(RANGE("bytes 500-999"), 2);
+    expect_not_appended(RANGE("bytes 500-999/*"), 2);
+    expect_not_appended(RANGE("bytes */1000"), 2);
+    expect_not_appended(RANGE("lines 500-999/1000"), 2);
+    expect_not_appended(RANGE("bytes 18446744073709552116-18446744073709552615/1000"), 2);
+    expect_not_appended(RANGE("bytes 500-999/1000") " header=\"Content-Encoding: br\"", 2);
+    expect_not_appended("416", 2);
+    expect_not_appended("404 body=gone", 2);
+    expect_not_appended("503 body=down", 6);
+}
+
+static void a_part_that_ends_too_soon_is_no_success(void **state)
+{
+    struct live_call c;
+    open_resumable(&c, "/a 200 " WHOLE " close=half | 206 bytes=300 header=\"Content-Range: bytes 500-799/1000\"");
+    live_perform(&c, "/a");
+    assert_int_not_equal(c.code, CURLE_OK);
+    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    live_call_close(&c);
+}
+
+static void with_rewind_too_a_body_that_is_the_same_goes_on(void **state)
+{
+    struct live_call c;
+    open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges " WHOLE);
+    c.options.rewind = live_rewind;
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    live_expect_pattern(&c.sink, 1000);
+    assert_true(c.result.resumed);
+    assert_int_equal(c.sink.rewinds, 0);
+    live_call_close(&c);
+}
+
+static void with_rewind_a_body_that_changed_starts_over(void **state)
+{
+    struct live_call c;
+    open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges bytes=700 etag=v2");
+    c.options.rewind = live_rewind;
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    live_expect_pattern(&c.sink, 700);
+    assert_int_equal(c.sink.rewinds, 1);
+    assert_false(c.result.resumed);
+    live_call_close(&c);
+}
+
+/* The one that started over breaks as well: the validator to ask for is now that of the new one. */
+static void a_body_that_changed_and_breaks_again_is_not_mixed(void **state)
+{
+    struct live_call c;
+    open_resumable(&c, "/a 200 " WHOLE " close=half | 200 bytes=700 etag=v2 close=600 | 200 ranges bytes=700 etag=v2");
+    c.options.rewind = live_rewind;
+    live_perform(&c, "/a");
+    expect_done(&c, 3);
+    live_expect_pattern(&c.sink, 700);
+    live_call_close(&c);
+}
+
+static void a_post_is_not_resumed(void **state)
+{
+    struct live_call c;
+    open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges " WHOLE);
+    live_post(&c, "x");
+    c.options.safety = BIDE_HTTP_IDEMPOTENT;
+    live_perform(&c, "/a");
+    expect_broken(&c, CURLE_PARTIAL_FILE, 500);
+    live_call_close(&c);
+}
+
+/* ---- sinks that fail, and files ---- */
+
+struct miser {
+    size_t room;
+    size_t got;
+};
+
+static size_t take_some(char *at, size_t size, size_t count, void *context)
+{
+    struct miser *m = context;
+    m->got += size * count;
+    return m->got > m->room ? 0 : size * count;
+}
+
+static void a_sink_that_fails_ends_the_call(void **state)
+{
+    static const char *const script[] = {"/a 200 bytes=1000", "/a 404 bytes=1000", "/a 503 bytes=1000",
+                                         "/a 404 bytes=1000 type=application/problem+json"};
+    for (size_t i = 0; i < sizeof script / sizeof *script; i++)
+        for (int own = 0; own < 2; own++) {
+            struct live_call c;
+            struct miser m = {.room = 10};
+            live_call_open(&c, script[i], 1);
+            live_no_sink(&c);
+            curl_easy_setopt(c.easy, CURLOPT_WRITEFUNCTION, take_some);
+            curl_easy_setopt(c.easy, CURLOPT_WRITEDATA, &m);
+            c.options.write = own ? NULL : take_some;
+            c.options.write_data = own ? NULL : &m;
+            assert_int_equal(live_perform(&c, "/a"), CURLE_WRITE_ERROR);
+            assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+            assert_int_equal(c.result.attempts, 1);
+            live_call_close(&c);
+        }
+}
+
+static void a_sink_that_fails_is_not_the_server_s_fault(void **state)
+{
+    struct live_call c;
+    struct miser m = {.room = 10};
+    live_call_open(&c, "/a 200 bytes=1000", 5);
+    c.options.write = take_some;
+    c.options.write_data = &m;
+    assert_int_equal(live_perform(&c, "/a"), CURLE_WRITE_ERROR);
+    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.attempts, 1);
+    assert_int_equal(c.result.attempt[0].kind, BIDE_KIND_CANCELLED);
+    live_call_close(&c);
+}
+
+static void a_sink_that_refuses_a_kept_body_is_told(void **state)
+{
+    struct live_call c;
+    struct miser m = {.room = 10};
+    live_call_open(&c, "/a 503 bytes=1000", 5);
+    c.options.write = take_some;
+    c.options.write_data = &m;
+    c.options.event = open_when_waiting;
+    c.options.context = &c;
+    assert_int_equal(live_perform(&c, "/a"), CURLE_WRITE_ERROR);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
+    live_call_close(&c);
+}
+
+static void a_file_is_a_sink(void **state)
+{
+    struct live_call c;
+    char text[16] = "";
+    FILE *file = tmpfile();
+    live_call_open(&c, "/a 503 body=oops | 200 body=fine", 5);
+    c.options.write = NULL;
+    c.options.write_data = file;
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    rewind(file);
+    assert_int_equal(fread(text, 1, sizeof text, file), 4);
+    assert_string_equal(text, "fine");
+    fclose(file);
+    live_call_close(&c);
+}
+
+/* ---- the header function ---- */
+
+static void open_with_heads(struct live_call *c, struct live_sink *heads, const char *script)
+{
+    live_call_open(c, script, 3);
+    *heads = (struct live_sink){0};
+    c->options.header = live_write;
+    c->options.header_data = heads;
+}
+
+static size_t count_of(const struct live_sink *sink, const char *text)
+{
+    size_t n = 0;
+    for (const char *at = sink->at; at && (at = strstr(at, text)); at++)
+        n++;
+    return n;
+}
+
+static void heads_of_retried_failures_are_not_shown(void **state)
+{
+    struct live_call c;
+    struct live_sink heads;
+    open_with_heads(&c, &heads, "/a 503 header=\"X-N: 1\" | 429 header=\"X-N: 2\" | 200 header=\"X-N: 3\"");
+    live_perform(&c, "/a");
+    expect_done(&c, 3);
+    assert_int_equal(count_of(&heads, "HTTP/1.1"), 1);
+    assert_int_equal(count_of(&heads, "X-N: 3\r\n"), 1);
+    assert_int_equal(count_of(&heads, "\r\n\r\n"), 1);
+    live_sink_free(&heads);
+    live_call_close(&c);
+}
+
+static void the_head_of_the_last_failure_is_shown_before_its_body(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 body=down header=\"X-N: 1\"", 2);
+    c.options.header = live_write;
+    c.options.header_data = &c.sink; /* into the same sink: so the order is seen */
+    live_perform(&c, "/a");
+    assert_int_equal(count_of(&c.sink, "HTTP/1.1 503"), 1);
+    assert_int_equal(count_of(&c.sink, "X-N: 1"), 1);
+    assert_int_equal(count_of(&c.sink, "\r\n\r\ndown"), 1);
+    live_call_close(&c);
+}
+
+static void a_head_that_was_kept_is_shown_when_the_wait_is_given_up(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 body=down", 3);
+    c.options.header = live_write;
+    c.options.header_data = &c.sink;
+    c.options.event = open_when_waiting;
+    c.options.context = &c;
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
+    assert_int_equal(count_of(&c.sink, "HTTP/1.1 503"), 1);
+    assert_int_equal(count_of(&c.sink, "\r\n\r\ndown"), 1);
+    live_call_close(&c);
+}
+
+static void a_header_function_that_fails_ends_the_call(void **state)
+{
+    static const char *const script[] = {"/a 200", "/a 404"};
+    for (size_t i = 0; i < 2; i++) {
+        struct live_call c;
+        struct miser m = {.room = 10};
+        live_call_open(&c, script[i], 3);
+        c.options.header = take_some;
+        c.options.header_data = &m;
+        assert_int_equal(live_perform(&c, "/a"), CURLE_WRITE_ERROR);
+        assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+        assert_int_equal(c.result.attempts, 1);
+        live_call_close(&c);
+    }
+}
+
+/* ---- the handle afterwards ---- */
+
+static int count_prereqs(void *context, char *ip, char *local_ip, int port, int local_port)
+{
+    ++*(int *)context;
+    return CURL_PREREQFUNC_OK;
+}
+
+static int count_progress(void *context, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up_now)
+{
+    ++*(int *)context;
+    return 0;
+}
+
+static void the_handle_has_the_owner_s_values_afterwards(void **state)
+{
+    struct live_call c;
+    struct live_sink heads;
+    struct bide_cancel cancel;
+    struct bide_text value;
+    int prereqs = 0, progresses = 0;
+    open_with_heads(&c, &heads, "/a 503 | 200\n/b 503 body=down");
+    assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
+    c.options.cancel = &cancel;
+    c.options.prereq = count_prereqs;
+    c.options.prereq_data = &prereqs;
+    c.options.progress = count_progress;
+    c.options.progress_data = &progresses;
+    c.options.headers = curl_slist_append(NULL, "X-Mine: yes");
+    c.options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_TRACE;
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    assert_int_equal(prereqs, 2);
+    assert_true(progresses > 0);
+    live_sink_free(&heads);
+    live_sink_free(&c.sink);
+    progresses = 0;
+    curl_easy_setopt(c.easy, CURLOPT_URL, live_url(&c.server, "/b"));
+    assert_int_equal(curl_easy_perform(c.easy), CURLE_OK);
+    assert_int_equal(prereqs, 3);
+    assert_true(progresses > 0);
+    live_expect_text(&c.sink, "down");
+    assert_int_equal(count_of(&heads, "HTTP/1.1 503"), 1);
+    live_stop(&c.server);
+    const struct chaos_seen *plain = live_nth(&c.server, "/b", 0);
+    assert_true(chaos_seen_header(plain, "X-Mine", &value));
+    assert_null(plain->key);
+    assert_null(plain->attempt);
+    assert_null(plain->traceparent);
+    curl_slist_free_all(c.options.headers);
+    bide_cancel_free(&cancel);
+    live_sink_free(&heads);
+    live_call_close(&c);
+}
+
+/* Nothing of the call lives on in the handle: this would read freed memory, and the sanitizers would say so. */
+static void a_plain_perform_afterwards_touches_nothing_of_the_call(void **state)
+{
+    CURL *easy = curl_easy_init();
+    struct live_server server;
+    struct live_sink sink = {0};
+    live_serve(&server, "/a 408 | 200 body=one\n/b 302 location=/c\n/c 200 body=two");
+    struct bide_policy *policy = malloc(sizeof *policy);
+    struct bide_http_options *o = malloc(sizeof *o);
+    *policy = live_policy(3);
+    bide_http_options_init(o);
+    o->policy = policy;
+    o->write = live_write;
+    o->write_data = &sink;
+    o->resume = true;
+    o->inject = BIDE_HTTP_INJECT_KEY;
+    curl_easy_setopt(easy, CURLOPT_URL, live_url(&server, "/a"));
+    assert_int_equal(bide_curl_perform(easy, NULL, o, NULL), CURLE_OK);
+    free(o);
+    free(policy);
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(easy, CURLOPT_URL, live_url(&server, "/b"));
+    assert_int_equal(curl_easy_perform(easy), CURLE_OK);
+    live_expect_text(&sink, "onetwo");
+    curl_easy_cleanup(easy);
+    live_stop(&server);
+    assert_int_equal(live_nth(&server, "/b", 0)->on_connection, 2); /* a new one is not wanted any more */
+    live_sink_free(&sink);
+    live_free(&server);
+}
+
+static int refuse(void *context, char *ip, char *local_ip, int port, int local_port)
+{
+    return CURL_PREREQFUNC_ABORT;
+}
+
+static void the_owner_s_prereq_may_refuse(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 200", 3);
+    c.options.prereq = refuse;
+    assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_CANCELLED, 1);
+    live_expect_attempt(&c, 0, CURLE_ABORTED_BY_CALLBACK, BIDE_KIND_CANCELLED, BIDE_REACH_NEVER_SENT);
+    live_stop(&c.server);
+    assert_int_equal(c.server.count, 0);
+    live_call_close(&c);
+}
+
+int main(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_of_a_retried_attempt_reaches_the_sink),
+        cmocka_unit_test(nothing_of_a_retried_attempt_reaches_the_handle_s_own_function),
+        cmocka_unit_test(a_body_in_a_coding_that_libcurl_would_undo_is_not_undone_for_a_retry),
+        cmocka_unit_test(the_last_failure_is_delivered_once_and_whole),
+        cmocka_unit_test(a_last_failure_that_breaks_is_an_error),
+        cmocka_unit_test(a_failure_that_turns_out_to_be_the_last_is_delivered_from_what_was_kept),
+        cmocka_unit_test(what_was_too_long_to_keep_or_not_whole_is_dropped_and_told),
+        cmocka_unit_test(without_a_sink_a_body_that_was_cut_is_told_to_be_dropped),
+        cmocka_unit_test(a_call_cancelled_during_its_wait_delivers_what_was_kept),
+        cmocka_unit_test(a_call_cancelled_before_it_begins_makes_no_attempt),
+        cmocka_unit_test(a_call_cancelled_during_an_attempt_ends_within_a_second_or_so),
+        cmocka_unit_test(no_more_of_an_endless_body_is_read_than_the_limit),
+        cmocka_unit_test(endless_headers_are_a_permanent_failure),
+        cmocka_unit_test(a_drained_failure_leaves_its_connection_to_the_next_attempt),
+        cmocka_unit_test(a_long_failure_s_connection_is_closed),
+        cmocka_unit_test(a_failure_that_drips_does_not_hold_up_the_next_attempt),
+        cmocka_unit_test(a_broken_body_of_which_some_was_delivered_ends_the_call),
+        cmocka_unit_test(a_body_that_breaks_before_its_first_byte_is_tried_again),
+        cmocka_unit_test(a_post_whose_answer_breaks_is_not_tried_again),
+        cmocka_unit_test(a_sink_that_can_be_rewound_gets_the_body_anew),
+        cmocka_unit_test(a_sink_that_cannot_be_rewound_after_all_ends_the_call),
+        cmocka_unit_test(a_broken_body_goes_on_where_it_stopped),
+        cmocka_unit_test(a_body_may_break_again_and_again),
+        cmocka_unit_test(a_date_that_is_old_enough_is_a_validator),
+        cmocka_unit_test(without_a_strong_validator_nothing_is_resumed),
+        cmocka_unit_test(what_does_not_fit_is_not_appended),
+        cmocka_unit_test(a_part_that_ends_too_soon_is_no_success),
+        cmocka_unit_test(with_rewind_too_a_body_that_is_the_same_goes_on),
+        cmocka_unit_test(with_rewind_a_body_that_changed_starts_over),
+        cmocka_unit_test(a_body_that_changed_and_breaks_again_is_not_mixed),
+        cmocka_unit_test(a_post_is_not_resumed),
+        cmocka_unit_test(a_sink_that_fails_ends_the_call),
+        cmocka_unit_test(a_sink_that_fails_is_not_the_server_s_fault),
+        cmocka_unit_test(a_sink_that_refuses_a_kept_body_is_told),
+        cmocka_unit_test(a_file_is_a_sink),
+        cmocka_unit_test(heads_of_retried_failures_are_not_shown),
+        cmocka_unit_test(the_head_of_the_last_failure_is_shown_before_its_body),
+        cmocka_unit_test(a_head_that_was_kept_is_shown_when_the_wait_is_given_up),
+        cmocka_unit_test(a_header_function_that_fails_ends_the_call),
+        cmocka_unit_test(the_handle_has_the_owner_s_values_afterwards),
+        cmocka_unit_test(a_plain_perform_afterwards_touches_nothing_of_the_call),
+        cmocka_unit_test(the_owner_s_prereq_may_refuse),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    curl_global_cleanup();
+    return failed;
+}

@@ -1,0 +1,327 @@
+/* test_multi_loop.c - a multi in a loop of the owner's: an epoll set that libcurl's socket function keeps, and one timer
+ * that bide_multi_on_timer sets. Retries come when they are due, and nobody is called in vain. */
+#include "live_multi.h"
+
+#include <bide/clock.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* ---- the loop ---- */
+
+struct loop {
+    struct live_server server;
+    struct bide_multi *multi;
+    struct bide_policy policy;
+    struct bide_target target;
+    int epoll;
+    int64_t due_ns; /* of the one timer */
+    unsigned told;
+    unsigned fired;   /* timers */
+    unsigned actions; /* all calls of bide_multi_action */
+};
+
+static void set_timer(void *context, int64_t due_ns)
+{
+    struct loop *loop = context;
+    loop->due_ns = due_ns;
+    loop->told++;
+}
+
+static int watch(CURL *easy, curl_socket_t fd, int what, void *context, void *known)
+{
+    struct loop *loop = context;
+    struct epoll_event event = {.data.fd = fd};
+    (void)easy;
+    if (what == CURL_POLL_REMOVE)
+        return epoll_ctl(loop->epoll, EPOLL_CTL_DEL, fd, &event), 0;
+    event.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
+    if (epoll_ctl(loop->epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) != 0)
+        fail_msg("epoll_ctl");
+    return curl_multi_assign(bide_multi_handle(loop->multi), fd, loop), 0;
+}
+
+static int milliseconds_until(int64_t due_ns)
+{
+    int64_t left_ns = due_ns - bide_now();
+    if (left_ns <= 0)
+        return 0;
+    return left_ns < 60 * BIDE_S ? (int)((left_ns - 1) / BIDE_MS + 1) : 60000;
+}
+
+static void fire(struct loop *loop)
+{
+    loop->due_ns = BIDE_NEVER;
+    loop->fired++;
+    loop->actions++;
+    bide_multi_action(loop->multi, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static void one_round(struct loop *loop)
+{
+    struct epoll_event event[64];
+    int count = epoll_wait(loop->epoll, event, 64, milliseconds_until(loop->due_ns));
+    for (int i = 0; i < count; i++) {
+        int what = (event[i].events & EPOLLIN ? CURL_CSELECT_IN : 0) |
+                   (event[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+                   (event[i].events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+        loop->actions++;
+        bide_multi_action(loop->multi, event[i].data.fd, what);
+    }
+    if (bide_now() >= loop->due_ns)
+        fire(loop);
+}
+
+static bool run(struct loop *loop)
+{
+    int64_t until_ns = bide_now() + 60 * BIDE_S;
+    while (bide_multi_running(loop->multi) > 0 && bide_now() < until_ns)
+        one_round(loop);
+    return bide_multi_running(loop->multi) == 0;
+}
+
+static void begin(struct loop *loop, const char *script, uint32_t attempts)
+{
+    *loop = (struct loop){.epoll = epoll_create1(EPOLL_CLOEXEC), .due_ns = BIDE_NEVER};
+    assert_true(loop->epoll >= 0);
+    live_serve(&loop->server, script);
+    loop->multi = live_multi();
+    loop->policy = live_policy(attempts);
+    live_open_target(&loop->target);
+    curl_multi_setopt(bide_multi_handle(loop->multi), CURLMOPT_SOCKETFUNCTION, watch);
+    curl_multi_setopt(bide_multi_handle(loop->multi), CURLMOPT_SOCKETDATA, loop);
+    bide_multi_on_timer(loop->multi, set_timer, loop);
+}
+
+static void end(struct loop *loop)
+{
+    bide_multi_free(loop->multi);
+    close(loop->epoll);
+    live_free(&loop->server);
+}
+
+static void make(struct loop *loop, struct live_call *call, const char *path)
+{
+    live_call_init(call, live_url(&loop->server, path), &loop->policy);
+}
+
+static void start(struct loop *loop, struct live_call *call)
+{
+    live_call_start(call, loop->multi, &loop->target);
+    assert_int_equal(call->ok, BIDE_OK);
+}
+
+static void assert_succeeded(const struct live_call *call, const char *body)
+{
+    assert_int_equal(call->done, 1);
+    assert_int_equal(call->code, CURLE_OK);
+    assert_int_equal(call->verdict.what, BIDE_DONE);
+    assert_string_equal(call->sink.at, body);
+}
+
+/* ---- the tests ---- */
+
+static void a_flaky_call_succeeds_in_a_loop_of_the_owner_s(void **state)
+{
+    struct loop loop;
+    struct live_call call;
+    begin(&loop, "/flaky 503 | reset | 200 body=\"yes\"", 5);
+    make(&loop, &call, "/flaky");
+    start(&loop, &call);
+    assert_true(loop.due_ns != BIDE_NEVER); /* the start alone sets the timer that makes it begin */
+    assert_true(run(&loop));
+    assert_succeeded(&call, "yes");
+    assert_int_equal(call.result.attempts, 3);
+    live_call_free(&call);
+    end(&loop);
+}
+
+static void many_calls_share_the_loop(void **state)
+{
+    enum { CALLS = 300 };
+    struct loop loop;
+    struct live_call *call = calloc(CALLS, sizeof *call);
+    begin(&loop, "/mix 200 body=\"fine\" x3 | 503 | reset | 429 | loop", 60);
+    curl_multi_setopt(bide_multi_handle(loop.multi), CURLMOPT_MAX_TOTAL_CONNECTIONS, 50L);
+    for (size_t i = 0; i < CALLS; i++) {
+        make(&loop, &call[i], "/mix");
+        start(&loop, &call[i]);
+    }
+    assert_true(run(&loop));
+    for (size_t i = 0; i < CALLS; i++) {
+        assert_succeeded(&call[i], "fine");
+        live_call_free(&call[i]);
+    }
+    free(call);
+    end(&loop);
+}
+
+static void a_wait_costs_no_calls_and_ends_in_time(void **state)
+{
+    struct loop loop;
+    struct live_call call;
+    begin(&loop, "/busy 503 retry-after=1 | 200", 3);
+    make(&loop, &call, "/busy");
+    start(&loop, &call);
+    assert_true(run(&loop));
+    assert_succeeded(&call, "ok\n");
+    print_message("%u actions, %u of them timers, told %u times\n", loop.actions, loop.fired, loop.told);
+    assert_true(loop.actions < 40);
+    assert_true(loop.told < 40);
+    live_stop(&loop.server);
+    assert_int_equal(loop.server.count, 2);
+    assert_true(loop.server.seen[1].at_ns - loop.server.seen[0].at_ns >= BIDE_S);
+    live_call_free(&call);
+    end(&loop);
+}
+
+static void when_all_is_done_no_timer_is_left(void **state)
+{
+    struct loop loop;
+    struct live_call call;
+    begin(&loop, "/flaky 503 | 200", 3);
+    make(&loop, &call, "/flaky");
+    start(&loop, &call);
+    assert_true(run(&loop));
+    unsigned fired = loop.fired;
+    while (loop.due_ns != BIDE_NEVER && loop.fired < fired + 10)
+        one_round(&loop); /* libcurl may have a last one, of the transfer's */
+    assert_int_equal(loop.due_ns, BIDE_NEVER);
+    live_call_free(&call);
+    end(&loop);
+}
+
+static void a_silent_server_is_left_when_the_attempt_s_time_is_up(void **state)
+{
+    struct loop loop;
+    struct live_call call;
+    begin(&loop, "/silent delay=never | 200", 3);
+    loop.policy.attempt_timeout_ns = 100 * BIDE_MS;
+    make(&loop, &call, "/silent");
+    start(&loop, &call);
+    assert_true(run(&loop));
+    assert_succeeded(&call, "ok\n");
+    assert_int_equal(call.result.attempt[0].code, CURLE_OPERATION_TIMEDOUT);
+    assert_true(loop.actions < 100);
+    live_call_free(&call);
+    end(&loop);
+}
+
+static void a_hedge_starts_by_the_timer(void **state)
+{
+    struct loop loop;
+    struct live_call call;
+    begin(&loop, "/slow delay=never | 200 body=\"hedged\"", 3);
+    loop.policy.hedges_max = 1;
+    loop.policy.hedge_delay_ns = 20 * BIDE_MS;
+    make(&loop, &call, "/slow");
+    start(&loop, &call);
+    assert_true(run(&loop));
+    assert_succeeded(&call, "hedged");
+    assert_true(call.by_copy);
+    live_call_free(&call);
+    end(&loop);
+}
+
+static void a_timer_that_fires_early_is_set_again(void **state)
+{
+    struct loop loop;
+    struct live_call call;
+    begin(&loop, "/busy 503 retry-after=1 | 200", 3);
+    make(&loop, &call, "/busy");
+    start(&loop, &call);
+    while (bide_multi_running(loop.multi) > 0) {
+        one_round(&loop);
+        if (loop.due_ns != BIDE_NEVER)
+            fire(&loop); /* though it is not due: the multi must set it again */
+    }
+    assert_succeeded(&call, "ok\n");
+    live_stop(&loop.server);
+    assert_true(loop.server.seen[1].at_ns - loop.server.seen[0].at_ns >= BIDE_S);
+    live_call_free(&call);
+    end(&loop);
+}
+
+static void a_call_may_be_cancelled_between_events(void **state)
+{
+    struct loop loop;
+    struct live_call silent, fine;
+    begin(&loop, "/silent delay=never\n/fine 200", 3);
+    make(&loop, &silent, "/silent");
+    start(&loop, &silent);
+    while (chaos_requests(loop.server.chaos) == 0)
+        one_round(&loop);
+    bide_multi_cancel(loop.multi, silent.transfer);
+    assert_int_equal(silent.done, 1);
+    assert_int_equal(silent.code, CURLE_ABORTED_BY_CALLBACK);
+    make(&loop, &fine, "/fine");
+    start(&loop, &fine);
+    assert_true(run(&loop));
+    assert_succeeded(&fine, "ok\n");
+    live_call_free(&silent);
+    live_call_free(&fine);
+    end(&loop);
+}
+
+static void a_call_may_be_started_from_done(void **state)
+{
+    struct loop loop;
+    struct live_call one, two;
+    begin(&loop, "/mix 503 | 200 | loop", 3);
+    make(&loop, &one, "/mix");
+    make(&loop, &two, "/mix");
+    two.multi = loop.multi;
+    two.target = &loop.target;
+    one.then = live_call_again;
+    one.other = &two;
+    start(&loop, &one);
+    assert_true(run(&loop));
+    assert_succeeded(&one, "ok\n");
+    assert_succeeded(&two, "ok\n");
+    live_call_free(&one);
+    live_call_free(&two);
+    end(&loop);
+}
+
+static void calls_started_before_the_timer_was_asked_for_go_on(void **state)
+{
+    struct loop loop;
+    struct live_call call;
+    begin(&loop, "/flaky 503 | 200", 3);
+    bide_multi_on_timer(loop.multi, NULL, NULL);
+    make(&loop, &call, "/flaky");
+    start(&loop, &call);
+    assert_int_equal(loop.due_ns, BIDE_NEVER);
+    bide_multi_on_timer(loop.multi, set_timer, &loop);
+    assert_true(loop.due_ns != BIDE_NEVER);
+    assert_true(run(&loop));
+    assert_succeeded(&call, "ok\n");
+    live_call_free(&call);
+    end(&loop);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_flaky_call_succeeds_in_a_loop_of_the_owner_s),
+        cmocka_unit_test(many_calls_share_the_loop),
+        cmocka_unit_test(a_wait_costs_no_calls_and_ends_in_time),
+        cmocka_unit_test(when_all_is_done_no_timer_is_left),
+        cmocka_unit_test(a_silent_server_is_left_when_the_attempt_s_time_is_up),
+        cmocka_unit_test(a_hedge_starts_by_the_timer),
+        cmocka_unit_test(a_timer_that_fires_early_is_set_again),
+        cmocka_unit_test(a_call_may_be_cancelled_between_events),
+        cmocka_unit_test(a_call_may_be_started_from_done),
+        cmocka_unit_test(calls_started_before_the_timer_was_asked_for_go_on),
+    };
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    curl_global_cleanup();
+    return failures;
+}

@@ -1,0 +1,52 @@
+/* live_nginx.c - nginx in one process, so that a signal to it is a signal to all of it. */
+#include "live_nginx.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char before[] = "daemon off; master_process off; pid $DIR/pid; error_log $DIR/error.log;\n"
+                             "events { worker_connections 512; }\n"
+                             "http {\n"
+                             "client_body_temp_path $DIR/body; proxy_temp_path $DIR/proxy;\n"
+                             "fastcgi_temp_path $DIR/fastcgi; uwsgi_temp_path $DIR/uwsgi; scgi_temp_path $DIR/scgi;\n"
+                             "log_format told 'connection=$connection $request_method $uri $status '\n"
+                             "                'key=$http_idempotency_key $server_protocol';\n"
+                             "access_log $DIR/access.log told;\n";
+
+void live_nginx_start(struct live_process *nginx, const char *http)
+{
+    char *text;
+    if (asprintf(&text, "%s%s\n}\n", before, http) < 0)
+        abort();
+    live_process_write(nginx, "nginx.conf", text);
+    free(text);
+    live_nginx_again(nginx);
+}
+
+void live_nginx_again(struct live_process *nginx)
+{
+    live_process_start(nginx, (const char *const[]){"nginx", "-e", "$DIR/error.log", "-c", "$DIR/nginx.conf", NULL});
+}
+
+size_t live_nginx_count(const struct live_process *nginx, const char *text)
+{
+    return live_process_count(nginx, "access.log", text);
+}
+
+size_t live_nginx_connections(const struct live_process *nginx)
+{
+    char *log = live_process_read(nginx, "access.log");
+    unsigned long seen[256];
+    size_t count = 0;
+    for (char *at = log; (at = strstr(at, "connection=")) != NULL; at++) {
+        unsigned long number = strtoul(at + strlen("connection="), NULL, 10);
+        size_t i = 0;
+        while (i < count && seen[i] != number)
+            i++;
+        if (i == count && count < sizeof seen / sizeof *seen)
+            seen[count++] = number;
+    }
+    free(log);
+    return count;
+}
