@@ -1,8 +1,5 @@
 /* easy.c - bide_curl_perform where curl_easy_perform stood: first as it is, then with a few options.
- *
- * Run it with a server that fails at first:
- *     bide chaos --port 8080 --script '/flaky 503 retry-after=1 | 200 ...' &    and then    easy http://127.0.0.1:8080
- */
+ * To run it: easy http://127.0.0.1:8080, where something fails at first. */
 /* chaos: /flaky 503 | 503 | 200 body="hello\n" */
 /* chaos: /orders 503 | 429 header="retry-after-ms: 20" | 201 body="created\n" */
 #include <bide/http.h>
@@ -29,9 +26,10 @@ static CURLcode get(CURL *easy, const char *base)
 /* A POST may not be repeated, unless it has a key; and with a sink of bide's the connection survives a failure. */
 static CURLcode post(CURL *easy, const char *base, struct bide_http_result *result)
 {
+    static char name[] = "orders";
     struct bide_http_options options;
     char url[256];
-    snprintf(url, sizeof url, "%s/orders", base);
+    snprintf(url, sizeof url, "%s/%s", base, name);
     curl_easy_setopt(easy, CURLOPT_URL, url);
     curl_easy_setopt(easy, CURLOPT_POST, 1L);
     bide_http_options_init(&options);
@@ -39,7 +37,7 @@ static CURLcode post(CURL *easy, const char *base, struct bide_http_result *resu
     options.body = (struct bide_http_body){.kind = BIDE_HTTP_BODY_MEMORY, .at = "one tea", .length = 7};
     options.write_data = stdout;
     options.event = log_verdict;
-    options.context = "orders";
+    options.context = name;
     return bide_curl_perform(easy, NULL, &options, result);
 }
 

@@ -3,8 +3,10 @@
  * Three callbacks see everything. PREREQ comes each time libcurl is about to send a request, and is the guard against
  * its silent replay: libcurl sends a request again by itself, a POST included, when a reused connection dies before a
  * byte of the answer, or when a stream was refused. Then, and only then, it asks a second time although no answer asked
- * for another leg: no redirect, no challenge. (Header bytes alone prove nothing: a new tunnel brings some.) HEADER sees the answer's head line by line; its end is where failures are judged. WRITE sees the body, and what becomes of it
- * depends on the judgement (enum http_mode). It is set only if the options have a sink. */
+ * for another leg: no redirect, no challenge. (Header bytes alone prove nothing: a new tunnel brings some.)
+ *
+ * HEADER sees the answer's head line by line; its end is where failures are judged. WRITE sees the body, and what becomes
+ * of it depends on the judgement (enum http_mode). It is set only if the options have a sink. */
 #include "exchange.h"
 
 #include <bide/clock.h>
@@ -35,23 +37,12 @@ static bool lost(const struct http_exchange *x)
     return x->transfer->winner && x->transfer->winner != x;
 }
 
-static bool flush_head(struct http_exchange *x)
-{
-    const struct bide_http_options *o = x->transfer->options;
-    size_t length = x->head.length;
-    x->head.length = 0;
-    if (length == 0 || o->header(x->head.at, 1, length, o->header_data) == length)
-        return true;
-    x->sink_failed = true;
-    return false;
-}
-
 static bool deliver(struct http_exchange *x, const char *at, size_t length)
 {
-    if (http_deliver(x->transfer, at, length))
-        return true;
-    x->sink_failed = true;
-    return false;
+    size_t taken = http_deliver(x->transfer, at, length);
+    x->paused = taken == CURL_WRITEFUNC_PAUSE;
+    x->sink_failed = taken != length && !x->paused;
+    return !x->sink_failed;
 }
 
 /* From now on the body goes to the sink, beginning with what was held back. */
@@ -61,7 +52,9 @@ static bool pass(struct http_exchange *x)
     x->mode = HTTP_PASS;
     x->transfer->winner = x;
     x->body.length = 0;
-    return flush_head(x) && (held == 0 || deliver(x, x->body.at, held));
+    x->sink_failed = !http_show_head(x->transfer, &x->head) || (held > 0 && !deliver(x, x->body.at, held));
+    x->sink_failed = x->sink_failed || x->paused; /* what was held back cannot be held back again */
+    return !x->sink_failed;
 }
 
 /* Is the rest of a body that will be thrown away worth reading, so that the connection lives? Not if it is long, and not
@@ -100,6 +93,8 @@ static bool set_aside(struct http_exchange *x, enum http_mode mode, int64_t now_
 static bool follow(struct http_exchange *x, int64_t now_ns)
 {
     struct http_transfer *t = x->transfer;
+    if (lost(x))
+        return false;
     switch (t->verdict.what) {
     case BIDE_WAIT: return set_aside(x, HTTP_KEEP, now_ns);
     case BIDE_NONE:
@@ -208,15 +203,20 @@ static bool head_ended(struct http_exchange *x)
     return decide(x);
 }
 
-/* "HTTP/1.1 503 Service Unavailable": the first line of a head, and nothing else. (After the body come trailers.) What
- * comes before the request is about to be sent is a proxy's answer to CONNECT, not ours. */
+static bool is_status_line(const char *line, size_t length)
+{
+    return length > 5 && memcmp(line, "HTTP/", 5) == 0;
+}
+
+/* "HTTP/1.1 503 Service Unavailable", where a head may begin. (After the body come trailers.) What comes before the
+ * request is about to be sent is a proxy's answer to CONNECT, not ours. */
 static void status_line(struct http_exchange *x, const char *line, size_t length)
 {
     const char *space = memchr(line, ' ', length);
     const char *end = line + length;
     if (x->status >= 200) { /* another leg; interim heads count as one with what follows */
-        x->head_bytes = 0;
-        x->head_lines = 0;
+        x->head_bytes = length;
+        x->head_lines = 1;
     }
     x->status = 0;
     for (const char *c = space; x->legs > 0 && c && ++c < end && *c >= '0' && *c <= '9' && x->status < 100;)
@@ -225,12 +225,9 @@ static void status_line(struct http_exchange *x, const char *line, size_t length
     x->in_head = true;
 }
 
-static bool within_bounds(struct http_exchange *x, size_t length)
+static bool within_bounds(const struct http_exchange *x)
 {
-    x->head_bytes += length;
-    x->head_lines++;
-    x->oversize = x->head_bytes > BIDE_HTTP_HEAD_MAX || x->head_lines > BIDE_HTTP_LINES_MAX;
-    return !x->oversize;
+    return x->head_bytes <= BIDE_HTTP_HEAD_MAX && x->head_lines <= BIDE_HTTP_LINES_MAX;
 }
 
 /* The owner's header function sees what libcurl would show it; heads of failures when they are final. */
@@ -243,20 +240,31 @@ static bool show_line(struct http_exchange *x, char *line, size_t length)
     return !x->sink_failed;
 }
 
-/* Most lines of most answers are of no interest. */
+/* A line that begins or ends a head, or that somebody wants to see. False: cut the transfer. */
+static __attribute__((noinline)) bool take_line(struct http_exchange *x, char *line, size_t length)
+{
+    bool blank = line[0] == '\r' || line[0] == '\n';
+    if (!x->in_head && x->mode == HTTP_UNDECIDED && is_status_line(line, length))
+        status_line(x, line, length);
+    x->oversize = !within_bounds(x);
+    x->in_head = x->in_head && !blank;
+    if (x->oversize || (x->transfer->options->header && !show_line(x, line, length)))
+        return false;
+    return !blank || head_ended(x);
+}
+
+/* Most lines of most answers are of no interest, and only counted. */
 static size_t on_header(char *line, size_t size, size_t count, void *context)
 {
     struct http_exchange *x = context;
-    size_t length = size * count;
-    if (!x->in_head && x->mode == HTTP_UNDECIDED)
-        status_line(x, line, length);
-    bool fine = within_bounds(x, length) && (!x->transfer->options->header || show_line(x, line, length));
-    if (line[0] == '\r' || line[0] == '\n') {
-        x->in_head = false;
-        fine = fine && head_ended(x);
-    }
-    x->cut = x->cut || !fine;
-    return fine ? length : CUT_TRANSFER;
+    x->head_bytes += size * count;
+    x->head_lines++;
+    if (x->in_head && line[0] > '\r' && !x->transfer->options->header && within_bounds(x))
+        return size * count;
+    if (take_line(x, line, size * count))
+        return size * count;
+    x->cut = true;
+    return CUT_TRANSFER;
 }
 
 /* ---- the body ---- */
@@ -280,11 +288,20 @@ static bool store(struct http_exchange *x, const char *at, size_t length, size_t
     return x->body.length <= most && length <= most - x->body.length && http_buffer_add(&x->body, at, length);
 }
 
+/* With CURLOPT_HEADER the head goes to the write function too, a moment before the header function sees it. */
+static bool is_head(const struct http_exchange *x, const char *at, size_t length)
+{
+    return x->in_head || (x->status < 200 && is_status_line(at, length));
+}
+
 /* One piece of the body. False: cut the transfer. */
 static bool take(struct http_exchange *x, const char *at, size_t length)
 {
     switch (x->mode) {
-    case HTTP_UNDECIDED: return decide(x) && take(x, at, length); /* decide leaves this mode */
+    case HTTP_UNDECIDED:
+        if (is_head(x, at, length))
+            return store(x, at, length, BIDE_HTTP_KEEP_MAX);
+        return decide(x) && take(x, at, length); /* decide leaves this mode */
     case HTTP_PASS: return deliver(x, at, length);
     case HTTP_HOLD:
         if (store(x, at, length, hold_most(x)))
@@ -300,11 +317,11 @@ static bool take(struct http_exchange *x, const char *at, size_t length)
 static size_t on_body(char *at, size_t size, size_t count, void *context)
 {
     struct http_exchange *x = context;
-    if (lost(x) || !take(x, at, size * count)) {
-        x->cut = true;
-        return CUT_TRANSFER;
-    }
-    return size * count;
+    x->paused = false;
+    if (!lost(x) && take(x, at, size * count))
+        return x->paused ? CURL_WRITEFUNC_PAUSE : size * count;
+    x->cut = true;
+    return CUT_TRANSFER;
 }
 
 /* ---- before a request is sent ---- */
@@ -428,7 +445,8 @@ void http_exchange_disown(struct http_exchange *x)
     const struct bide_http_options *o = x->transfer->options;
     CURL *h = x->easy;
     curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, o->prereq);
-    curl_easy_setopt(h, CURLOPT_PREREQDATA, o->prereq_data);
+    if (o->prereq)
+        curl_easy_setopt(h, CURLOPT_PREREQDATA, o->prereq_data);
     curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, o->header);
     curl_easy_setopt(h, CURLOPT_HEADERDATA, o->header_data);
     curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, 0L);
@@ -473,7 +491,8 @@ static void reset(struct http_exchange *x, int64_t now_ns)
     x->status = 0;
     x->mode = HTTP_UNDECIDED;
     x->legs = 0;
-    x->in_head = x->answerable = x->refused = x->replayed = x->bodiless = x->get = x->head_only = x->strayed = false;
+    x->paused = x->in_head = x->answerable = x->refused = x->replayed = x->bodiless = x->get = x->head_only =
+        x->strayed = false;
     x->answered = x->judged = x->cut = x->oversize = x->sink_failed = x->wants_refresh = false;
 }
 

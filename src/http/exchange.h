@@ -46,6 +46,7 @@ struct http_exchange {
     bool answered;      /* ... by its answer */
     bool cut;           /* we ended the transfer: libcurl's code means nothing */
     bool oversize;      /* the head was too long */
+    bool paused;        /* the sink wants a pause */
     bool sink_failed;   /* the owner's sink or header function did not take what it was given */
     bool wants_refresh; /* 401: ask the owner for new credentials, then do it again */
 };

@@ -414,8 +414,6 @@ void bide_multi_on_timer(struct bide_multi *multi, void (*timer)(void *context, 
     multi->timer = timer;
     multi->timer_context = context;
     multi->told_ns = BIDE_NEVER;
-    curl_multi_setopt(multi->curl, CURLMOPT_TIMERFUNCTION, timer ? on_curl_timer : NULL);
-    curl_multi_setopt(multi->curl, CURLMOPT_TIMERDATA, multi);
     tell_timer(multi);
 }
 
@@ -588,11 +586,14 @@ enum bide_err bide_multi_new(struct bide_multi **multi)
     (*multi)->curl = curl_multi_init();
     (*multi)->curl_due_ns = BIDE_NEVER;
     (*multi)->told_ns = BIDE_NEVER;
-    if ((*multi)->curl)
-        return BIDE_OK;
-    free(*multi);
-    *multi = NULL;
-    return BIDE_ERR_NOMEM;
+    if (!(*multi)->curl) {
+        free(*multi);
+        *multi = NULL;
+        return BIDE_ERR_NOMEM;
+    }
+    curl_multi_setopt((*multi)->curl, CURLMOPT_TIMERFUNCTION, on_curl_timer);
+    curl_multi_setopt((*multi)->curl, CURLMOPT_TIMERDATA, *multi);
+    return BIDE_OK;
 }
 
 void bide_multi_free(struct bide_multi *multi)

@@ -161,14 +161,29 @@ void http_transfer_record(struct http_transfer *t, const struct http_exchange *x
 
 /* ---- the sink ---- */
 
-bool http_deliver(struct http_transfer *t, const char *at, size_t length)
+size_t http_deliver(struct http_transfer *t, const char *at, size_t length)
 {
     const struct bide_http_options *o = t->options;
-    t->delivered += length;
-    if (!o->write)
-        return fwrite(at, 1, length, o->write_data) == length;
     char *bytes = (char *)(uintptr_t)at; /* libcurl's type has no const; a sink does not write there */
-    return o->write(bytes, 1, length, o->write_data) == length;
+    size_t taken = o->write ? o->write(bytes, 1, length, o->write_data) : fwrite(at, 1, length, o->write_data);
+    if (taken != CURL_WRITEFUNC_PAUSE)
+        t->delivered += length; /* some of it, even if not all was taken */
+    return taken;
+}
+
+bool http_show_head(struct http_transfer *t, struct http_buffer *head)
+{
+    const struct bide_http_options *o = t->options;
+    char *line = head->at, *end = head->at + head->length;
+    head->length = 0;
+    while (line < end) {
+        char *next = memchr(line, '\n', (size_t)(end - line));
+        size_t length = (size_t)((next ? next + 1 : end) - line);
+        if (o->header(line, 1, length, o->header_data) != length)
+            return false;
+        line += length;
+    }
+    return true;
 }
 
 /* ---- the end ---- */
@@ -179,11 +194,11 @@ static void deliver_kept(struct http_transfer *t)
     struct http_exchange *x = t->keeper;
     if (!x || x->status == 0)
         return;
-    const struct bide_http_options *o = t->options;
-    if (o->header && x->head.length > 0)
-        o->header(x->head.at, 1, x->head.length, o->header_data);
     t->dropped = t->dropped || x->cut || t->delivered > 0;
-    if (!t->dropped && x->body.length > 0 && !http_deliver(t, x->body.at, x->body.length))
+    bool taken = http_show_head(t, &x->head);
+    if (taken && !t->dropped && x->body.length > 0)
+        taken = http_deliver(t, x->body.at, x->body.length) == x->body.length;
+    if (!taken)
         t->code = CURLE_WRITE_ERROR;
 }
 

@@ -83,7 +83,10 @@ void http_transfer_record(struct http_transfer *t, const struct http_exchange *x
  * bide_curl_perform returns. */
 CURLcode http_transfer_finish(struct http_transfer *t);
 
-/* Gives bytes of a body to the sink. False: the sink did not take them. */
-bool http_deliver(struct http_transfer *t, const char *at, size_t length);
+/* Gives a head to the owner's header function, line by line as libcurl does, and forgets it. False: one was not taken. */
+bool http_show_head(struct http_transfer *t, struct http_buffer *head);
+
+/* Gives bytes of a body to the sink. Returns what the sink says: their number, if it took them. */
+size_t http_deliver(struct http_transfer *t, const char *at, size_t length);
 
 #endif

@@ -360,6 +360,47 @@ static void a_call_may_be_started_from_a_write_callback(void **state)
 
 /* ---- cancelled ---- */
 
+static size_t start_and_cancel_other(char *at, size_t size, size_t count, void *context)
+{
+    struct live_call *call = context;
+    if (call->other->multi == NULL) {
+        live_call_start(call->other, call->multi, call->target);
+        bide_multi_cancel(call->multi, call->other->transfer);
+    }
+    return live_write(at, size, count, &call->sink);
+}
+
+static bool count_attempts(void *context, CURL *easy, const struct bide_verdict *v, struct curl_slist **headers)
+{
+    (void)easy, (void)v, (void)headers;
+    ++*(unsigned *)context;
+    return true;
+}
+
+static void a_call_started_and_cancelled_in_one_callback_attempts_nothing(void **state)
+{
+    struct world w;
+    struct live_call one, two;
+    unsigned attempts = 0;
+    begin(&w, "/one 200\n/two 200", 3);
+    make(&w, &one, "/one");
+    make(&w, &two, "/two");
+    two.options.before = count_attempts;
+    two.options.context = &attempts;
+    one.other = &two;
+    one.options.write = start_and_cancel_other;
+    one.options.write_data = &one;
+    start(&w, &one);
+    assert_true(live_run(w.multi));
+    assert_int_equal(two.done, 1);
+    assert_int_equal(two.verdict.why, BIDE_WHY_CANCELLED);
+    assert_int_equal(two.code, CURLE_ABORTED_BY_CALLBACK);
+    assert_int_equal(attempts, 0);
+    live_call_free(&one);
+    live_call_free(&two);
+    end(&w);
+}
+
 static struct bide_policy patient(void)
 {
     struct bide_policy policy = live_policy(3);
@@ -1094,6 +1135,7 @@ int main(void)
         cmocka_unit_test(two_thousand_calls_in_one_thread_all_succeed_among_failures),
         cmocka_unit_test(a_call_may_be_started_from_done),
         cmocka_unit_test(a_call_may_be_started_from_a_write_callback),
+        cmocka_unit_test(a_call_started_and_cancelled_in_one_callback_attempts_nothing),
         cmocka_unit_test(a_waiting_call_has_no_handle_in_libcurl_and_can_be_cancelled),
         cmocka_unit_test(a_call_can_be_cancelled_before_anything_happened),
         cmocka_unit_test(a_connecting_call_can_be_cancelled),

@@ -270,49 +270,85 @@ static void half_a_body_through_nginx_is_not_followed_by_another(void **state)
 
 /* ---- its death ---- */
 
-/* Kills nginx when the upstream has so many requests, and starts it again. */
-static void *murder(void *context)
+static pthread_t killer;
+
+/* Kills nginx when the upstream has the request. */
+static void *kill_nginx(void *context)
 {
-    uint64_t after = *(const uint64_t *)context;
-    while (chaos_requests(upstream.chaos) < after)
+    while (chaos_requests(upstream.chaos) == 0)
         bide_wait_until(bide_now() + BIDE_MS / 10, NULL);
     live_process_end(&nginx, SIGKILL);
-    live_nginx_again(&nginx);
     return NULL;
 }
 
-static pthread_t kill_after(const uint64_t *requests)
+/* The first attempt has failed: nginx comes back. */
+static void revive_nginx(void *context, const struct bide_event *event)
 {
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, murder, (void *)requests), 0);
-    return thread;
+    if (event->verdict->what != BIDE_WAIT)
+        return;
+    pthread_join(killer, NULL);
+    live_nginx_again(&nginx);
 }
 
 static void a_get_survives_the_death_of_its_server(void **state)
 {
-    static const uint64_t one = 1;
     serve_upstream("/x delay=never | 200 body=fine");
-    client.policy = live_policy(1000); /* refused until it is back */
-    pthread_t killer = kill_after(&one);
+    client.policy = live_policy(2);
+    client.options.event = revive_nginx;
+    assert_int_equal(pthread_create(&killer, NULL, kill_nginx, NULL), 0);
     assert_int_equal(get("/x"), CURLE_OK);
-    pthread_join(killer, NULL);
+    live_assert_done(&client, 2);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
     assert_string_equal(client.sink.at, "fine");
     live_stop(&upstream);
     assert_int_equal(live_count(&upstream, "/x"), 2);
 }
 
+static void on_done(void *context, const struct bide_multi_end *end)
+{
+    *(size_t *)context += end->code == CURLE_OK && end->verdict.what == BIDE_DONE;
+}
+
+static void start(struct bide_multi *multi, struct live_client *c, const char *url, size_t *ok)
+{
+    struct bide_multi_job job = {.easy = c->easy,
+                                 .target = &c->target,
+                                 .options = &c->options,
+                                 .result = &c->result,
+                                 .done = on_done,
+                                 .context = ok};
+    curl_easy_setopt(c->easy, CURLOPT_URL, url);
+    assert_int_equal(bide_multi_start(multi, &job, NULL, NULL), BIDE_OK);
+}
+
+static void finish(struct bide_multi *multi)
+{
+    while (bide_multi_poll(multi, BIDE_NEVER) > 0)
+        continue;
+}
+
+/* The connection is a reused one and the server is back before libcurl looks: alone, it would send the POST again. */
 static void a_post_in_flight_when_its_server_dies_is_not_repeated(void **state)
 {
-    static const uint64_t two = 2;
+    struct bide_multi *multi;
+    size_t ok = 0;
     serve_upstream("/warm 200\n/x delay=never | 200");
-    client.policy = live_policy(1000);
-    assert_int_equal(get("/warm"), CURLE_OK); /* a connection that is reused: libcurl alone would repeat */
-    pthread_t killer = kill_after(&two);
-    assert_int_not_equal(post("/x"), CURLE_OK);
-    pthread_join(killer, NULL);
+    assert_int_equal(bide_multi_new(&multi), BIDE_OK);
+    start(multi, &client, live_process_url(&nginx, "http", "/warm"), &ok);
+    finish(multi);
+    curl_easy_setopt(client.easy, CURLOPT_POSTFIELDS, "charge=1");
+    client.options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
+    start(multi, &client, live_process_url(&nginx, "http", "/x"), &ok);
+    while (chaos_requests(upstream.chaos) < 2)
+        bide_multi_poll(multi, bide_now() + BIDE_MS);
+    live_process_end(&nginx, SIGKILL);
+    live_nginx_again(&nginx);
+    finish(multi);
+    assert_int_equal(ok, 1); /* only the first */
     live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    assert_true(client.result.attempt[0].replay_stopped);
+    bide_multi_free(multi);
     live_stop(&upstream);
     assert_int_equal(live_count(&upstream, "/x"), 1);
 }
@@ -335,38 +371,21 @@ static void a_post_to_a_server_that_is_down_waits_for_it_and_is_seen_once(void *
 
 #define CALLS 64
 
-static size_t ok_count;
-
-static void on_done(void *context, const struct bide_multi_end *end)
-{
-    ok_count += end->code == CURLE_OK && end->verdict.what == BIDE_DONE;
-}
-
-static void start(struct bide_multi *multi, struct live_client *c, const char *url)
-{
-    struct bide_multi_job job = {
-        .easy = c->easy, .target = &c->target, .options = &c->options, .result = &c->result, .done = on_done};
-    curl_easy_setopt(c->easy, CURLOPT_URL, url);
-    assert_int_equal(bide_multi_start(multi, &job, NULL, NULL), BIDE_OK);
-}
-
 static void many_calls_at_once_are_each_seen_as_often_as_their_results_say(void **state)
 {
     static struct live_client calls[CALLS];
     struct bide_multi *multi;
-    size_t attempts = 0;
+    size_t attempts = 0, ok = 0;
     serve_upstream("/x 200 fail=30%:503");
-    ok_count = 0;
     assert_int_equal(bide_multi_new(&multi), BIDE_OK);
     curl_multi_setopt(bide_multi_handle(multi), CURLMOPT_MAX_TOTAL_CONNECTIONS, 8L);
     for (size_t i = 0; i < CALLS; i++) {
         live_client_init(&calls[i], 50);
-        start(multi, &calls[i], live_process_url(&nginx, "http", "/x"));
+        start(multi, &calls[i], live_process_url(&nginx, "http", "/x"), &ok);
     }
-    while (bide_multi_poll(multi, BIDE_NEVER) > 0)
-        continue;
+    finish(multi);
     bide_multi_free(multi);
-    assert_int_equal(ok_count, CALLS);
+    assert_int_equal(ok, CALLS);
     for (size_t i = 0; i < CALLS; i++) {
         attempts += calls[i].result.attempts;
         assert_string_equal(calls[i].sink.at, "ok\n");

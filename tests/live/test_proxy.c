@@ -1,6 +1,7 @@
 /* test_proxy.c - through an HTTP proxy: what it says to CONNECT is not the server's answer, and a request that never
  * got through the tunnel was never sent. */
 #include "live_client.h"
+#include "live_nginx.h"
 #include "live_proxy.h"
 #include "live_tcp.h"
 #include "live_tls.h"
@@ -61,15 +62,8 @@ static void start_tls(void)
     live_process_dir(&tls);
     live_tls_make(&tls, "right", "IP:127.0.0.1");
     live_tls_make(&tls, "other", "IP:127.0.0.1");
-    live_process_write(&tls, "n.conf",
-                       "daemon off; master_process off; pid $DIR/pid; error_log $DIR/error.log;\n"
-                       "events {}\n"
-                       "http {\n"
-                       "client_body_temp_path $DIR/a; proxy_temp_path $DIR/b; fastcgi_temp_path $DIR/c;\n"
-                       "uwsgi_temp_path $DIR/d; scgi_temp_path $DIR/e; access_log off;\n"
-                       "server { listen 127.0.0.1:$PORT ssl; ssl_certificate $DIR/right.pem;\n"
-                       "ssl_certificate_key $DIR/right.key; location / { return 200 fine; } } }\n");
-    live_process_start(&tls, (const char *const[]){"nginx", "-c", "$DIR/n.conf", "-e", "$DIR/error.log", NULL});
+    live_nginx_start(&tls, "server { listen 127.0.0.1:$PORT ssl; ssl_certificate $DIR/right.pem;\n"
+                           "ssl_certificate_key $DIR/right.key; location / { return 200 fine; } }");
 }
 
 /* ---- tests ---- */
@@ -140,6 +134,19 @@ static void a_proxy_that_wants_credentials_is_not_asked_again(void **state)
     assert_int_equal(posts_seen(), 0);
 }
 
+/* libcurl answers the 407 by itself, with another CONNECT: the request is sent once, and it is one attempt. */
+static void credentials_for_the_proxy_cost_no_attempt(void **state)
+{
+    through(DEEDS(LIVE_PROXY_407, LIVE_PROXY_TUNNEL));
+    curl_easy_setopt(client.easy, CURLOPT_PROXYAUTH, (long)CURLAUTH_ANY);
+    curl_easy_setopt(client.easy, CURLOPT_PROXYUSERPWD, "user:secret");
+    assert_int_equal(post(), CURLE_OK);
+    live_assert_done(&client, 1);
+    assert_int_equal(client.result.status, 200);
+    assert_int_equal(live_proxy_requests(proxy), 2);
+    assert_int_equal(posts_seen(), 1);
+}
+
 static void a_proxy_that_forbids_is_not_asked_again(void **state)
 {
     through(DEEDS(LIVE_PROXY_403));
@@ -183,6 +190,19 @@ static void a_post_whose_tunnel_is_cut_may_have_run_and_is_not_repeated(void **s
     assert_int_not_equal(code, CURLE_OK); /* the proxy's 200 was not the server's */
     assert_int_equal(client.result.status, 0);
     assert_int_equal(client.result.attempt[0].status, 0);
+    assert_int_equal(posts_seen(), 1);
+}
+
+static void a_post_on_a_reused_tunnel_that_dies_is_seen_once(void **state)
+{
+    live_free(&origin);
+    live_serve(&origin, "/warm 200 reuse=reset\n/pay 200");
+    through(DEEDS(LIVE_PROXY_TUNNEL));
+    assert_int_equal(live_client_get(&client, live_url(&origin, "/warm")), CURLE_OK);
+    assert_int_not_equal(post(), CURLE_OK);
+    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    assert_int_equal(client.result.status, 0);
     assert_int_equal(posts_seen(), 1);
 }
 
@@ -256,10 +276,12 @@ int main(void)
         TEST(a_proxy_that_is_overloaded_is_asked_again_even_for_a_post),
         TEST(a_proxy_that_stays_overloaded_is_a_failure_and_not_an_answer),
         TEST(a_proxy_that_wants_credentials_is_not_asked_again),
+        TEST(credentials_for_the_proxy_cost_no_attempt),
         TEST(a_proxy_that_forbids_is_not_asked_again),
         TEST(a_proxy_that_hangs_up_is_asked_again_even_for_a_post),
         TEST(a_proxy_that_is_not_there_is_asked_again_even_for_a_post),
         TEST(a_post_whose_tunnel_is_cut_may_have_run_and_is_not_repeated),
+        TEST(a_post_on_a_reused_tunnel_that_dies_is_seen_once),
         TEST(a_get_whose_tunnel_is_cut_is_repeated),
         TEST(a_server_that_fails_behind_a_proxy_is_judged_by_its_own_answer),
         TEST(a_certificate_that_is_wrong_behind_a_proxy_is_an_error_and_never_success),

@@ -9,7 +9,7 @@
  *
  * In texts and arguments $DIR and $PORT stand for the directory and the port. Nothing is skipped: a program that is
  * missing, or does not come up, ends the test program with a message. A child does not outlive its test: the kernel
- * kills it when its parent dies. */
+ * kills it when the thread that started it ends. */
 #ifndef LIVE_PROCESS_H
 #define LIVE_PROCESS_H
 

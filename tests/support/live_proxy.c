@@ -3,12 +3,10 @@
 
 #include "live_tcp.h"
 
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define DEEDS_MAX 16u
@@ -21,26 +19,6 @@ struct live_proxy {
     char url[64];
 };
 
-/* Passes on what there is. False: that side is done. */
-static bool pass_on(int from, int to)
-{
-    char piece[16384];
-    ssize_t n = recv(from, piece, sizeof piece, 0);
-    return n > 0 && live_tcp_write(to, piece, (size_t)n);
-}
-
-/* cut: the first byte that comes back ends it. */
-static void relay(int client, int server, bool cut)
-{
-    struct pollfd ends[2] = {{.fd = client, .events = POLLIN}, {.fd = server, .events = POLLIN}};
-    for (bool open = true; open && poll(ends, 2, -1) > 0;) {
-        if (ends[1].revents != 0)
-            open = !cut && pass_on(server, client);
-        if (open && ends[0].revents != 0)
-            open = pass_on(client, server);
-    }
-}
-
 /* "CONNECT host:port HTTP/1.1" */
 static void tunnel(int client, const char *head, bool cut)
 {
@@ -50,7 +28,7 @@ static void tunnel(int client, const char *head, bool cut)
     if (server < 0)
         return;
     if (live_tcp_write(client, made, sizeof made - 1))
-        relay(client, server, cut);
+        live_tcp_relay(client, server, cut);
     close(server);
 }
 
@@ -73,7 +51,9 @@ static void serve(void *context, int fd, unsigned number)
     switch (proxy->deeds[n < proxy->deed_count ? n : proxy->deed_count - 1]) {
     case LIVE_PROXY_TUNNEL: tunnel(fd, head, false); break;
     case LIVE_PROXY_CUT: tunnel(fd, head, true); break;
-    case LIVE_PROXY_407: say(fd, "407 Proxy Authentication Required", "Proxy-Authenticate: Basic realm=x\r\n"); break;
+    case LIVE_PROXY_407:
+        say(fd, "407 Proxy Authentication Required", "Proxy-Authenticate: Basic realm=x\r\nConnection: close\r\n");
+        break;
     case LIVE_PROXY_403: say(fd, "403 Forbidden", ""); break;
     case LIVE_PROXY_502: say(fd, "502 Bad Gateway", ""); break;
     case LIVE_PROXY_503: say(fd, "503 Service Unavailable", ""); break;

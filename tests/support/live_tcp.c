@@ -2,6 +2,7 @@
 #include "live_tcp.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +135,25 @@ void live_tcp_reset(int fd)
 {
     struct linger at_once = {.l_onoff = 1, .l_linger = 0};
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
+/* Passes on what there is. False: that side is done. */
+static bool pass_on(int from, int to)
+{
+    char piece[16384];
+    ssize_t n = recv(from, piece, sizeof piece, 0);
+    return n > 0 && live_tcp_write(to, piece, (size_t)n);
+}
+
+void live_tcp_relay(int client, int server, bool cut)
+{
+    struct pollfd ends[2] = {{.fd = client, .events = POLLIN}, {.fd = server, .events = POLLIN}};
+    for (bool open = true; open && poll(ends, 2, -1) > 0;) {
+        if (ends[1].revents != 0)
+            open = !cut && pass_on(server, client);
+        if (open && ends[0].revents != 0)
+            open = pass_on(client, server);
+    }
 }
 
 int live_tcp_connect(uint16_t port)

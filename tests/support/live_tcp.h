@@ -34,6 +34,9 @@ bool live_tcp_read_head(int fd, char *into, size_t size);
 /* When it is closed, the other side gets a reset instead of an end. */
 void live_tcp_reset(int fd);
 
+/* Passes bytes on between the two until one of them ends; with `cut`, until the first byte comes from the server. */
+void live_tcp_relay(int client, int server, bool cut);
+
 /* A connection to a port here, or -1. */
 int live_tcp_connect(uint16_t port);
 

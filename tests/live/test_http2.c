@@ -1,0 +1,374 @@
+/* test_http2.c - HTTP/2 as real servers speak it: nginx over TLS, where connections are reused and shared, and nghttpd in
+ * clear text. */
+#include "live_client.h"
+#include "live_nginx.h"
+#include "live_tls.h"
+
+#include <bide/clock.h>
+#include <bide/multi.h>
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct live_client client;
+static struct live_client other;
+static struct live_process server;
+static struct live_server upstream;
+
+static void want_http_2(struct live_client *c)
+{
+    live_client_init(c, 3);
+    curl_easy_setopt(c->easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
+    curl_easy_setopt(c->easy, CURLOPT_PIPEWAIT, 1L); /* share a connection rather than make another */
+    curl_easy_setopt(c->easy, CURLOPT_CAINFO, live_tls_path(&server, "right"));
+}
+
+static int open_all(void **state)
+{
+    live_process_dir(&server);
+    live_tls_make(&server, "right", "IP:127.0.0.1");
+    want_http_2(&client);
+    want_http_2(&other);
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    live_client_free(&client);
+    live_client_free(&other);
+    live_process_free(&server);
+    if (upstream.chaos)
+        live_free(&upstream);
+    return 0;
+}
+
+static void serve(const char *inside)
+{
+    char text[2048];
+    snprintf(text, sizeof text,
+             "server { listen 127.0.0.1:$PORT ssl http2; ssl_certificate $DIR/right.pem;\n"
+             "ssl_certificate_key $DIR/right.key; %s }",
+             inside);
+    live_nginx_start(&server, text);
+}
+
+static void serve_upstream(const char *script)
+{
+    char text[512];
+    live_serve(&upstream, script);
+    snprintf(text, sizeof text, "location / { proxy_pass http://127.0.0.1:%u; proxy_next_upstream off; }",
+             chaos_port(upstream.chaos));
+    serve(text);
+}
+
+static const char *url(const char *path)
+{
+    return live_process_url(&server, "https", path);
+}
+
+static void assert_http_2(void)
+{
+    long version = 0;
+    curl_easy_getinfo(client.easy, CURLINFO_HTTP_VERSION, &version);
+    assert_int_equal(version, CURL_HTTP_VERSION_2_0);
+}
+
+static size_t seen(const char *text)
+{
+    live_process_end(&server, SIGQUIT);
+    return live_nginx_count(&server, text);
+}
+
+static void get_ready_to_post(struct live_client *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, "charge=1");
+    c->options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
+}
+
+/* ---- one after the other ---- */
+
+static void many_calls_share_one_connection(void **state)
+{
+    serve("location / { return 200 fine; }");
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(i % 2 ? live_client_post(&client, url("/"), "x") : live_client_get(&client, url("/")),
+                         CURLE_OK);
+        live_assert_done(&client, 1);
+        assert_string_equal(client.sink.at, "fine");
+        assert_http_2();
+    }
+    assert_int_equal(seen("/ 200"), 20);
+    assert_int_equal(live_nginx_connections(&server), 1);
+}
+
+static void a_failure_is_tried_again_on_the_same_connection(void **state)
+{
+    serve_upstream("/x 503 x2 | 200 body=fine");
+    assert_int_equal(live_client_get(&client, url("/x")), CURLE_OK);
+    live_assert_done(&client, 3);
+    assert_int_equal(client.result.attempt[1].status, 503);
+    assert_string_equal(client.sink.at, "fine");
+    assert_int_equal(seen("GET /x"), 3);
+    assert_int_equal(live_nginx_connections(&server), 1);
+}
+
+static void the_server_may_ask_for_time(void **state)
+{
+    serve_upstream("/x 503 retry-after=1 | 200 body=fine");
+    assert_int_equal(live_client_get(&client, url("/x")), CURLE_OK);
+    live_assert_done(&client, 2);
+    assert_true(client.result.attempt[1].delay_ns >= BIDE_S);
+}
+
+static void a_post_answered_503_is_seen_once(void **state)
+{
+    serve_upstream("/x 503 body=busy | 200");
+    assert_int_equal(live_client_post(&client, url("/x"), "charge=1"), CURLE_OK);
+    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
+    assert_string_equal(client.sink.at, "busy");
+    assert_int_equal(seen("POST /x"), 1);
+}
+
+/* Without a sink of bide's, so that the transfer is cut there; only its stream is lost by it. */
+static void an_attempt_cut_at_the_end_of_its_head_leaves_the_connection_usable(void **state)
+{
+    live_client_bare_sink(&client);
+    serve_upstream("/x 503 bytes=30000 x2 | 200 body=fine");
+    assert_int_equal(live_client_get(&client, url("/x")), CURLE_OK);
+    live_assert_done(&client, 3);
+    assert_string_equal(client.sink.at, "fine");
+    assert_int_equal(live_client_get(&client, url("/x")), CURLE_OK);
+    assert_int_equal(seen("GET /x"), 4);
+    assert_int_equal(live_nginx_connections(&server), 1);
+}
+
+static void an_error_body_too_long_to_read_costs_its_stream_and_not_the_connection(void **state)
+{
+    serve_upstream("/x 503 bytes=1000000 x2 | 200 body=fine");
+    assert_int_equal(live_client_get(&client, url("/x")), CURLE_OK);
+    live_assert_done(&client, 3);
+    assert_string_equal(client.sink.at, "fine");
+    assert_int_equal(seen("GET /x"), 3);
+    assert_int_equal(live_nginx_connections(&server), 1);
+}
+
+static void half_a_body_is_never_followed_by_another(void **state)
+{
+    serve_upstream("/x 200 bytes=100000 reset=half | 200 body=fine");
+    assert_int_not_equal(live_client_get(&client, url("/x")), CURLE_OK);
+    live_assert_gave_up(&client, BIDE_WHY_BODY_DELIVERED, 1);
+    for (size_t i = 0; i < client.sink.length; i++)
+        assert_int_equal(client.sink.at[i], chaos_pattern(i));
+    assert_int_equal(seen("GET /x"), 1);
+}
+
+/* ---- several at once ---- */
+
+static void count_done(void *context, const struct bide_multi_end *end)
+{
+    ++*(size_t *)context;
+}
+
+static void start(struct bide_multi *multi, struct live_client *c, const char *path, size_t *done)
+{
+    struct bide_multi_job job = {.easy = c->easy,
+                                 .target = &c->target,
+                                 .options = &c->options,
+                                 .result = &c->result,
+                                 .done = count_done,
+                                 .context = done};
+    curl_easy_setopt(c->easy, CURLOPT_URL, url(path));
+    assert_int_equal(bide_multi_start(multi, &job, NULL, NULL), BIDE_OK);
+}
+
+static void finish(struct bide_multi *multi)
+{
+    while (bide_multi_poll(multi, BIDE_NEVER) > 0)
+        continue;
+}
+
+static void poll_until_upstream_saw(struct bide_multi *multi, uint64_t requests)
+{
+    while (chaos_requests(upstream.chaos) < requests)
+        bide_multi_poll(multi, bide_now() + BIDE_MS);
+}
+
+#define CALLS 40
+
+static void many_calls_at_once_share_one_connection_and_each_is_tried_again(void **state)
+{
+    static struct live_client calls[CALLS];
+    struct bide_multi *multi;
+    size_t done = 0, attempts = 0;
+    serve_upstream("/x 200 fail=30%:503");
+    assert_int_equal(bide_multi_new(&multi), BIDE_OK);
+    for (size_t i = 0; i < CALLS; i++) {
+        want_http_2(&calls[i]);
+        calls[i].policy = live_policy(50);
+        start(multi, &calls[i], "/x", &done);
+    }
+    finish(multi);
+    bide_multi_free(multi);
+    assert_int_equal(done, CALLS);
+    for (size_t i = 0; i < CALLS; i++) {
+        assert_string_equal(bide_what_label(calls[i].result.verdict.what), "done");
+        assert_string_equal(calls[i].sink.at, "ok\n");
+        attempts += calls[i].result.attempts;
+        live_client_free(&calls[i]);
+    }
+    assert_true(attempts > CALLS);
+    assert_int_equal(seen("GET /x"), attempts);
+    assert_int_equal(live_nginx_connections(&server), 1);
+}
+
+/* Both POSTs are with the upstream when nginx dies, and nginx is back before libcurl looks. To libcurl the connection is
+ * a reused one, also for the call that made it, since another one shared it: alone, it would send both again. */
+static void posts_whose_shared_connection_died_are_not_repeated(void **state)
+{
+    struct bide_multi *multi;
+    size_t done = 0;
+    serve_upstream("/x delay=never x2 | 200");
+    get_ready_to_post(&client);
+    get_ready_to_post(&other);
+    assert_int_equal(bide_multi_new(&multi), BIDE_OK);
+    start(multi, &client, "/x", &done);
+    poll_until_upstream_saw(multi, 1);
+    start(multi, &other, "/x", &done);
+    poll_until_upstream_saw(multi, 2);
+    live_process_end(&server, SIGKILL);
+    live_nginx_again(&server);
+    finish(multi);
+    bide_multi_free(multi);
+    assert_int_equal(done, 2);
+    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_gave_up(&other, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_assert_attempt(&other, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_stop(&upstream);
+    assert_int_equal(live_count(&upstream, "/x"), 2);
+}
+
+static void gets_whose_shared_connection_died_are_repeated_by_us(void **state)
+{
+    struct bide_multi *multi;
+    size_t done = 0;
+    serve_upstream("/x delay=never x2 | 200");
+    assert_int_equal(bide_multi_new(&multi), BIDE_OK);
+    start(multi, &client, "/x", &done);
+    start(multi, &other, "/x", &done);
+    poll_until_upstream_saw(multi, 2);
+    live_process_end(&server, SIGKILL);
+    live_nginx_again(&server);
+    finish(multi);
+    bide_multi_free(multi);
+    assert_int_equal(done, 2);
+    live_assert_done(&client, 2);
+    live_assert_done(&other, 2);
+    live_stop(&upstream);
+    assert_int_equal(live_count(&upstream, "/x"), 4);
+}
+
+static void cancelling_one_call_leaves_the_other_on_their_connection(void **state)
+{
+    struct bide_multi *multi;
+    struct bide_transfer *transfer;
+    size_t done = 0;
+    serve_upstream("/slow delay=never\n/x 200 body=fine");
+    assert_int_equal(bide_multi_new(&multi), BIDE_OK);
+    curl_easy_setopt(client.easy, CURLOPT_URL, url("/slow"));
+    struct bide_multi_job job = {.easy = client.easy,
+                                 .target = &client.target,
+                                 .options = &client.options,
+                                 .result = &client.result,
+                                 .done = count_done,
+                                 .context = &done};
+    assert_int_equal(bide_multi_start(multi, &job, &transfer, NULL), BIDE_OK);
+    poll_until_upstream_saw(multi, 1);
+    bide_multi_cancel(multi, transfer);
+    assert_int_equal(done, 1);
+    live_assert_gave_up(&client, BIDE_WHY_CANCELLED, 1);
+    start(multi, &other, "/x", &done);
+    finish(multi);
+    bide_multi_free(multi);
+    live_assert_done(&other, 1);
+    assert_string_equal(other.sink.at, "fine");
+    assert_int_equal(seen("GET /x 200"), 1);
+    assert_int_equal(live_nginx_connections(&server), 1);
+}
+
+/* ---- nghttpd ---- */
+
+static void start_nghttpd(void)
+{
+    live_process_write(&server, "page", "fine");
+    live_process_start(
+        &server, (const char *const[]){"nghttpd", "-v", "--no-tls", "-a", "127.0.0.1", "-d", "$DIR", "$PORT", NULL});
+    curl_easy_setopt(client.easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+    curl_easy_setopt(client.easy, CURLOPT_FRESH_CONNECT, 1L); /* libcurl before 8.0 cannot reuse such a connection */
+}
+
+static size_t nghttpd_saw(const char *text)
+{
+    live_process_end(&server, SIGKILL); /* what it prints is not buffered */
+    return live_process_count(&server, "output", text);
+}
+
+static void a_call_to_nghttpd_succeeds(void **state)
+{
+    start_nghttpd();
+    assert_int_equal(live_client_get(&client, live_process_url(&server, "http", "/page")), CURLE_OK);
+    live_assert_done(&client, 1);
+    assert_http_2();
+    assert_string_equal(client.sink.at, "fine");
+    assert_int_equal(nghttpd_saw(":method: GET"), 1);
+}
+
+static void what_nghttpd_does_not_have_is_asked_for_once(void **state)
+{
+    start_nghttpd();
+    assert_int_equal(live_client_post(&client, live_process_url(&server, "http", "/none"), "x"), CURLE_OK);
+    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
+    assert_int_equal(client.result.status, 404);
+    assert_int_equal(nghttpd_saw(":method: POST"), 1);
+}
+
+static void what_nghttpd_does_not_have_is_asked_for_again_if_the_rules_say_so(void **state)
+{
+    static const struct bide_rule rule = {404, 404, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, BIDE_FLAG_FRESH};
+    static const struct bide_rules rules = {&rule, 1, false};
+    start_nghttpd();
+    client.options.status_rules = &rules;
+    assert_int_equal(live_client_get(&client, live_process_url(&server, "http", "/none")), CURLE_OK);
+    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
+    assert_true(client.sink.length > 0);
+    assert_int_equal(nghttpd_saw(":method: GET"), 3);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(many_calls_share_one_connection),
+        TEST(a_failure_is_tried_again_on_the_same_connection),
+        TEST(the_server_may_ask_for_time),
+        TEST(a_post_answered_503_is_seen_once),
+        TEST(an_attempt_cut_at_the_end_of_its_head_leaves_the_connection_usable),
+        TEST(an_error_body_too_long_to_read_costs_its_stream_and_not_the_connection),
+        TEST(half_a_body_is_never_followed_by_another),
+        TEST(many_calls_at_once_share_one_connection_and_each_is_tried_again),
+        TEST(posts_whose_shared_connection_died_are_not_repeated),
+        TEST(gets_whose_shared_connection_died_are_repeated_by_us),
+        TEST(cancelling_one_call_leaves_the_other_on_their_connection),
+        TEST(a_call_to_nghttpd_succeeds),
+        TEST(what_nghttpd_does_not_have_is_asked_for_once),
+        TEST(what_nghttpd_does_not_have_is_asked_for_again_if_the_rules_say_so),
+    };
+    curl_global_init(CURL_GLOBAL_ALL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

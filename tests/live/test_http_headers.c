@@ -1,0 +1,534 @@
+/* test_http_headers.c - header fields that bide adds or is given: the same on every attempt where they must be, checked
+ * before a socket opens, and never sent to another origin. */
+#include "live_call.h"
+
+#include <bide/clock.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
+
+static void expect_done(const struct live_call *c, uint32_t attempts)
+{
+    assert_int_equal(c->code, CURLE_OK);
+    live_expect(c, BIDE_DONE, BIDE_WHY_SUCCEEDED, attempts);
+}
+
+static bool has(const struct chaos_seen *seen, const char *field)
+{
+    struct bide_text value;
+    return chaos_seen_header(seen, field, &value);
+}
+
+/* The value as text; NULL: absent. Until the next call. */
+static const char *value_of(const struct chaos_seen *seen, const char *field)
+{
+    static char text[512];
+    struct bide_text value;
+    if (!chaos_seen_header(seen, field, &value))
+        return NULL;
+    snprintf(text, sizeof text, "%.*s", (int)value.length, value.at);
+    return text;
+}
+
+/* ---- the key ---- */
+
+static void a_key_is_made_once_and_is_the_same_on_every_attempt(void **state)
+{
+    struct live_call c;
+    char quoted[BIDE_KEY_TEXT_SIZE + 2];
+    live_call_open(&c, "/a 503 | reset | 409 | 200", 5);
+    c.options.inject = BIDE_HTTP_INJECT_KEY;
+    live_post(&c, "x");
+    live_perform(&c, "/a");
+    expect_done(&c, 4);
+    assert_int_equal(strlen(c.result.key), BIDE_KEY_TEXT_SIZE - 1);
+    snprintf(quoted, sizeof quoted, "\"%s\"", c.result.key);
+    live_stop(&c.server);
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(c.server.seen[i].key, quoted);
+    live_call_close(&c);
+}
+
+static void two_calls_have_two_keys(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 200", 5);
+    c.options.inject = BIDE_HTTP_INJECT_KEY;
+    c.options.key_form = BIDE_KEY_RAW;
+    live_perform(&c, "/a");
+    live_perform(&c, "/a");
+    live_stop(&c.server);
+    assert_string_not_equal(c.server.seen[0].key, c.server.seen[1].key);
+    assert_string_equal(c.server.seen[1].key, c.result.key);
+    live_call_close(&c);
+}
+
+static void a_key_that_is_given_is_sent_in_its_form(void **state)
+{
+    static const enum bide_key_form form[] = {BIDE_KEY_RAW, BIDE_KEY_QUOTED, BIDE_KEY_QUOTED};
+    static const char *const key[] = {"order-17", "order-17", "a\\b\"c"};
+    static const char *const sent[] = {"order-17", "\"order-17\"", "\"a\\\\b\\\"c\""};
+    for (size_t i = 0; i < 3; i++) {
+        struct live_call c;
+        live_call_open(&c, "/a 503 | 200", 5);
+        c.options.inject = BIDE_HTTP_INJECT_KEY;
+        c.options.key_form = form[i];
+        c.options.key = key[i];
+        live_post(&c, "x");
+        live_perform(&c, "/a");
+        expect_done(&c, 2);
+        assert_string_equal(c.result.key, "");
+        live_stop(&c.server);
+        assert_string_equal(c.server.seen[0].key, sent[i]);
+        assert_string_equal(c.server.seen[1].key, sent[i]);
+        live_call_close(&c);
+    }
+}
+
+static void the_longest_key_is_sent_whole(void **state)
+{
+    char key[BIDE_KEY_MAX + 1];
+    struct live_call c;
+    memset(key, '"', BIDE_KEY_MAX);
+    key[BIDE_KEY_MAX] = '\0';
+    live_call_open(&c, "/a 200", 1);
+    c.options.inject = BIDE_HTTP_INJECT_KEY;
+    c.options.key = key;
+    live_perform(&c, "/a");
+    expect_done(&c, 1);
+    live_stop(&c.server);
+    assert_int_equal(strlen(c.server.seen[0].key), 2 * BIDE_KEY_MAX + 2);
+    live_call_close(&c);
+}
+
+/* ---- attempt and trace ---- */
+
+static void attempts_are_numbered(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 | reset | 200", 5);
+    c.options.inject = BIDE_HTTP_INJECT_ATTEMPT;
+    live_perform(&c, "/a");
+    expect_done(&c, 3);
+    live_stop(&c.server);
+    int64_t left_ns = BIDE_NEVER;
+    for (uint32_t i = 0; i < 3; i++) {
+        struct bide_layer layer;
+        const char *text = c.server.seen[i].attempt;
+        assert_true(bide_layer_parse((struct bide_text){text, strlen(text)}, &layer));
+        assert_int_equal(layer.attempt, i + 1);
+        assert_int_equal(layer.attempts_max, 5);
+        assert_false(layer.no_retry);
+        assert_true(layer.left_ns > 0 && layer.left_ns <= c.policy.deadline_ns && layer.left_ns <= left_ns);
+        left_ns = layer.left_ns;
+    }
+    live_call_close(&c);
+}
+
+static void an_inbound_layer_is_passed_on(void **state)
+{
+    struct live_call c;
+    struct bide_layer layer, inbound = {.attempt = 3, .left_ns = 20 * BIDE_S, .no_retry = true};
+    live_call_open(&c, "/a 503", 5);
+    c.options.inject = BIDE_HTTP_INJECT_ATTEMPT;
+    c.options.inbound = &inbound;
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_INNER_LAYER, 1);
+    live_stop(&c.server);
+    const char *text = c.server.seen[0].attempt;
+    assert_true(bide_layer_parse((struct bide_text){text, strlen(text)}, &layer));
+    assert_int_equal(layer.attempt, 3);
+    assert_true(layer.no_retry);
+    assert_true(layer.left_ns > 0 && layer.left_ns <= 20 * BIDE_S);
+    live_call_close(&c);
+}
+
+static void expect_one_trace(struct live_call *c, const char *trace_id, size_t count)
+{
+    live_stop(&c->server);
+    assert_int_equal(c->server.count, count);
+    for (size_t i = 0; i < count; i++) {
+        const char *text = c->server.seen[i].traceparent;
+        assert_int_equal(strlen(text), BIDE_TRACE_TEXT_SIZE - 1);
+        assert_memory_equal(text + 3, trace_id, 32);
+        for (size_t k = 0; k < i; k++)
+            assert_memory_not_equal(text + 36, c->server.seen[k].traceparent + 36, 16);
+    }
+}
+
+static void attempts_share_a_trace_and_have_parents_of_their_own(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 | reset | 200", 5);
+    c.options.inject = BIDE_HTTP_INJECT_TRACE;
+    live_perform(&c, "/a");
+    expect_done(&c, 3);
+    live_stop(&c.server);
+    expect_one_trace(&c, c.server.seen[0].traceparent + 3, 3);
+    live_call_close(&c);
+}
+
+static void an_inbound_trace_is_continued(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 | 200", 5);
+    c.options.inject = BIDE_HTTP_INJECT_TRACE;
+    c.options.traceparent = "00-" TRACE "-00f067aa0ba902b7-01";
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    expect_one_trace(&c, TRACE, 2);
+    assert_memory_not_equal(c.server.seen[0].traceparent + 36, "00f067aa0ba902b7", 16);
+    assert_string_equal(c.server.seen[0].traceparent + 53, "01");
+    live_call_close(&c);
+}
+
+static void a_malformed_trace_begins_a_new_one(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 200", 5);
+    c.options.inject = BIDE_HTTP_INJECT_TRACE;
+    c.options.traceparent = "00-" TRACE "-00f067aa0ba902b7-01\r\nX-Evil: 1";
+    live_perform(&c, "/a");
+    expect_done(&c, 1);
+    live_stop(&c.server);
+    assert_int_equal(strlen(c.server.seen[0].traceparent), BIDE_TRACE_TEXT_SIZE - 1);
+    assert_memory_not_equal(c.server.seen[0].traceparent + 3, TRACE, 32);
+    assert_false(has(&c.server.seen[0], "X-Evil"));
+    live_call_close(&c);
+}
+
+static void nothing_is_added_that_was_not_asked_for(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 | 200", 5);
+    curl_easy_setopt(c.easy, CURLOPT_HTTPHEADER, NULL);
+    live_perform(&c, "/a");
+    live_stop(&c.server);
+    for (size_t i = 0; i < 2; i++) {
+        assert_null(c.server.seen[i].key);
+        assert_null(c.server.seen[i].attempt);
+        assert_null(c.server.seen[i].traceparent);
+    }
+    live_call_close(&c);
+}
+
+static void a_list_on_the_handle_stays_if_nothing_is_injected(void **state)
+{
+    struct live_call c;
+    struct curl_slist *list = curl_slist_append(NULL, "X-Mine: 1");
+    live_call_open(&c, "/a 503 | 200", 5);
+    curl_easy_setopt(c.easy, CURLOPT_HTTPHEADER, list);
+    live_perform(&c, "/a");
+    live_stop(&c.server);
+    assert_true(has(&c.server.seen[0], "X-Mine"));
+    assert_true(has(&c.server.seen[1], "X-Mine"));
+    curl_slist_free_all(list);
+    live_call_close(&c);
+}
+
+static void the_owner_s_list_is_sent_beside_ours_and_unchanged_afterwards(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 | 200", 5);
+    c.options.headers = curl_slist_append(curl_slist_append(NULL, "X-Mine: 1"), "Accept:");
+    c.options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_TRACE;
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    assert_string_equal(c.options.headers->data, "X-Mine: 1");
+    assert_string_equal(c.options.headers->next->data, "Accept:");
+    assert_null(c.options.headers->next->next);
+    live_stop(&c.server);
+    for (size_t i = 0; i < 2; i++) {
+        assert_string_equal(value_of(&c.server.seen[i], "X-Mine"), "1");
+        assert_false(has(&c.server.seen[i], "Accept"));
+        assert_non_null(c.server.seen[i].key);
+        assert_non_null(c.server.seen[i].attempt);
+        assert_non_null(c.server.seen[i].traceparent);
+    }
+    curl_slist_free_all(c.options.headers);
+    live_call_close(&c);
+}
+
+/* ---- what is refused before a socket opens ---- */
+
+static void expect_refused(void (*set)(struct live_call *, const char *), const char *text)
+{
+    struct live_call c;
+    struct live_trap trap;
+    live_trap_open(&trap);
+    live_call_open(&c, "", 3);
+    set(&c, text);
+    assert_int_equal(live_perform_url(&c, trap.url), CURLE_BAD_FUNCTION_ARGUMENT);
+    assert_int_equal(c.result.attempts, 0);
+    assert_false(live_trap_sprung(&trap));
+    curl_slist_free_all(c.options.headers);
+    live_trap_close(&trap);
+    live_call_close(&c);
+}
+
+static void set_key(struct live_call *c, const char *text)
+{
+    c->options.inject = BIDE_HTTP_INJECT_KEY;
+    c->options.key = text;
+}
+
+static void set_raw_key(struct live_call *c, const char *text)
+{
+    set_key(c, text);
+    c->options.key_form = BIDE_KEY_RAW;
+}
+
+static void set_header(struct live_call *c, const char *text)
+{
+    c->options.headers = curl_slist_append(curl_slist_append(NULL, "X-Fine: 1"), text);
+}
+
+static char *many(const char *start, size_t length)
+{
+    char *text = malloc(length + 1);
+    memset(text, 'k', length);
+    memcpy(text, start, strlen(start));
+    text[length] = '\0';
+    return text;
+}
+
+static void bad_keys_are_refused_before_a_socket_opens(void **state)
+{
+    static const char *const bad[] = {"a\rb", "a\nb", "a\r\nX-Evil: 1", "\x7f", "a\x01", "", "caf\xc3\xa9"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        expect_refused(set_key, bad[i]);
+        expect_refused(set_raw_key, bad[i]);
+    }
+    expect_refused(set_raw_key, "a,b");
+    char *endless = many("", 8192);
+    expect_refused(set_key, endless);
+    expect_refused(set_raw_key, endless);
+    free(endless);
+}
+
+static void bad_header_lines_are_refused_before_a_socket_opens(void **state)
+{
+    expect_refused(set_header, "X-A: 1\r\nX-Evil: 1");
+    expect_refused(set_header, "X-A: 1\nX-Evil: 1");
+    expect_refused(set_header, "X-A: 1\r");
+    expect_refused(set_header, "X-A: 1\n");
+    char *endless = many("X-A: ", 8193);
+    expect_refused(set_header, endless);
+    free(endless);
+}
+
+/* ---- redirects ---- */
+
+/* Two servers: the first sends to the second. What the second one saw is in `there`. */
+struct journey {
+    struct live_call c;
+    struct live_server there;
+    char script[256];
+};
+
+static void open_journey(struct journey *j, const char *host)
+{
+    live_serve(&j->there, "* 200 body=there");
+    snprintf(j->script, sizeof j->script, "/a 307 location=http://%s:%u/b\n/b 200 body=here", host,
+             chaos_port(j->there.chaos));
+    live_call_open(&j->c, j->script, 3);
+    curl_easy_setopt(j->c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    j->c.options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_TRACE;
+    j->c.options.headers =
+        curl_slist_append(curl_slist_append(NULL, "X-Token: secret"), "Authorization: Bearer secret");
+    live_post(&j->c, "x");
+}
+
+static void close_journey(struct journey *j)
+{
+    live_stop(&j->there);
+    live_free(&j->there);
+    curl_slist_free_all(j->c.options.headers);
+    live_call_close(&j->c);
+}
+
+static void expect_nothing_of_ours(const struct chaos_seen *seen)
+{
+    assert_false(has(seen, "X-Token"));
+    assert_null(seen->authorization);
+    assert_null(seen->key);
+    assert_null(seen->attempt);
+    assert_null(seen->traceparent);
+}
+
+static void expect_all_of_ours(const struct chaos_seen *seen)
+{
+    assert_true(has(seen, "X-Token"));
+    assert_non_null(seen->authorization);
+    assert_non_null(seen->key);
+    assert_non_null(seen->attempt);
+    assert_non_null(seen->traceparent);
+}
+
+static void nothing_follows_a_redirect_to_another_port(void **state)
+{
+    struct journey j;
+    open_journey(&j, "127.0.0.1");
+    live_perform(&j.c, "/a");
+    expect_done(&j.c, 1);
+    live_expect_text(&j.c.sink, "there");
+    live_stop(&j.c.server);
+    live_stop(&j.there);
+    expect_all_of_ours(&j.c.server.seen[0]);
+    assert_int_equal(j.there.count, 1);
+    expect_nothing_of_ours(&j.there.seen[0]);
+    close_journey(&j);
+}
+
+/* The same port at the same address, by another name. */
+static void nothing_follows_a_redirect_to_another_host(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 302 location=http://127.0.0.1:$PORT/b\n/b 503 | 200 body=there", 3);
+    curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(c.easy, CURLOPT_IPRESOLVE, CURL_IPRESOLVE_V4);
+    c.options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_TRACE;
+    c.options.headers = curl_slist_append(curl_slist_append(NULL, "X-Token: secret"), "Authorization: Bearer secret");
+    char url[64];
+    snprintf(url, sizeof url, "http://localhost:%u/a", chaos_port(c.server.chaos));
+    live_perform_url(&c, url);
+    expect_done(&c, 2);
+    live_stop(&c.server);
+    for (size_t i = 0; i < 2; i++) {
+        expect_all_of_ours(live_nth(&c.server, "/a", i)); /* also at the second attempt */
+        expect_nothing_of_ours(live_nth(&c.server, "/b", i));
+    }
+    curl_slist_free_all(c.options.headers);
+    live_call_close(&c);
+}
+
+static void everything_follows_a_redirect_to_the_same_origin(void **state)
+{
+    static const char *const script[] = {"/a 307 location=/b\n/b 200",
+                                         "/a 307 location=http://127.0.0.1:$PORT/b\n/b 200",
+                                         "/a 307 location=HTTP://user:pw@127.0.0.1:$PORT/b\n/b 200"};
+    for (size_t i = 0; i < 3; i++) {
+        struct live_call c;
+        live_call_open(&c, script[i], 3);
+        curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+        c.options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_TRACE;
+        c.options.headers =
+            curl_slist_append(curl_slist_append(NULL, "X-Token: secret"), "Authorization: Bearer secret");
+        live_post(&c, "x");
+        live_perform(&c, "/a");
+        expect_done(&c, 1);
+        live_stop(&c.server);
+        expect_all_of_ours(live_nth(&c.server, "/b", 0));
+        curl_slist_free_all(c.options.headers);
+        live_call_close(&c);
+    }
+}
+
+/* Back from elsewhere: what was taken away stays away, for the way led through a stranger. */
+static void a_way_back_does_not_bring_headers_back(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 302 location=http://localhost:$PORT/b\n/b 302 location=http://127.0.0.1:$PORT/c\n/c 200", 3);
+    curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(c.easy, CURLOPT_IPRESOLVE, CURL_IPRESOLVE_V4);
+    c.options.inject = BIDE_HTTP_INJECT_KEY;
+    c.options.headers = curl_slist_append(NULL, "X-Token: secret");
+    live_perform(&c, "/a");
+    expect_done(&c, 1);
+    live_stop(&c.server);
+    assert_true(has(live_nth(&c.server, "/a", 0), "X-Token"));
+    assert_false(has(live_nth(&c.server, "/b", 0), "X-Token"));
+    assert_false(has(live_nth(&c.server, "/c", 0), "X-Token"));
+    curl_slist_free_all(c.options.headers);
+    live_call_close(&c);
+}
+
+static void user_and_password_do_not_follow_to_another_port(void **state)
+{
+    struct journey j;
+    open_journey(&j, "127.0.0.1");
+    curl_slist_free_all(j.c.options.headers);
+    j.c.options.headers = NULL;
+    curl_easy_setopt(j.c.easy, CURLOPT_USERPWD, "bob:secret");
+    live_perform(&j.c, "/a");
+    expect_done(&j.c, 1);
+    live_stop(&j.c.server);
+    live_stop(&j.there);
+    assert_non_null(j.c.server.seen[0].authorization);
+    assert_null(j.there.seen[0].authorization);
+    close_journey(&j);
+}
+
+static void a_redirect_elsewhere_may_be_refused(void **state)
+{
+    struct journey j;
+    open_journey(&j, "127.0.0.1");
+    j.c.options.redirect = BIDE_HTTP_REDIRECT_REFUSE;
+    assert_int_not_equal(live_perform(&j.c, "/a"), CURLE_OK);
+    live_expect(&j.c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    assert_int_equal(j.c.sink.length, 0);
+    live_stop(&j.there);
+    assert_int_equal(j.there.count, 0);
+    close_journey(&j);
+}
+
+static void a_redirect_elsewhere_is_refused_also_without_headers_of_ours(void **state)
+{
+    struct journey j;
+    open_journey(&j, "127.0.0.1");
+    curl_slist_free_all(j.c.options.headers);
+    j.c.options.headers = NULL;
+    j.c.options.inject = 0;
+    j.c.options.redirect = BIDE_HTTP_REDIRECT_REFUSE;
+    assert_int_not_equal(live_perform(&j.c, "/a"), CURLE_OK);
+    live_expect(&j.c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    live_stop(&j.there);
+    assert_int_equal(j.there.count, 0);
+    live_stop(&j.c.server);
+    assert_int_equal(j.c.server.count, 1);
+    close_journey(&j);
+}
+
+static void a_redirect_here_is_not_refused(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 302 location=/b\n/b 200", 3);
+    curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    c.options.redirect = BIDE_HTTP_REDIRECT_REFUSE;
+    live_perform(&c, "/a");
+    expect_done(&c, 1);
+    live_call_close(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_key_is_made_once_and_is_the_same_on_every_attempt),
+        cmocka_unit_test(two_calls_have_two_keys),
+        cmocka_unit_test(a_key_that_is_given_is_sent_in_its_form),
+        cmocka_unit_test(the_longest_key_is_sent_whole),
+        cmocka_unit_test(attempts_are_numbered),
+        cmocka_unit_test(an_inbound_layer_is_passed_on),
+        cmocka_unit_test(attempts_share_a_trace_and_have_parents_of_their_own),
+        cmocka_unit_test(an_inbound_trace_is_continued),
+        cmocka_unit_test(a_malformed_trace_begins_a_new_one),
+        cmocka_unit_test(nothing_is_added_that_was_not_asked_for),
+        cmocka_unit_test(a_list_on_the_handle_stays_if_nothing_is_injected),
+        cmocka_unit_test(the_owner_s_list_is_sent_beside_ours_and_unchanged_afterwards),
+        cmocka_unit_test(bad_keys_are_refused_before_a_socket_opens),
+        cmocka_unit_test(bad_header_lines_are_refused_before_a_socket_opens),
+        cmocka_unit_test(nothing_follows_a_redirect_to_another_port),
+        cmocka_unit_test(nothing_follows_a_redirect_to_another_host),
+        cmocka_unit_test(everything_follows_a_redirect_to_the_same_origin),
+        cmocka_unit_test(a_way_back_does_not_bring_headers_back),
+        cmocka_unit_test(user_and_password_do_not_follow_to_another_port),
+        cmocka_unit_test(a_redirect_elsewhere_may_be_refused),
+        cmocka_unit_test(a_redirect_elsewhere_is_refused_also_without_headers_of_ours),
+        cmocka_unit_test(a_redirect_here_is_not_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,757 @@
+/* test_http_hooks.c - what the owner may decide: what an answer means, new credentials, a new signature; and problem
+ * details, by which the server decides. */
+#include "live_call.h"
+
+#include <bide/clock.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROBLEM "type=application/problem+json"
+
+static void expect_done(const struct live_call *c, uint32_t attempts)
+{
+    assert_int_equal(c->code, CURLE_OK);
+    live_expect(c, BIDE_DONE, BIDE_WHY_SUCCEEDED, attempts);
+}
+
+static void expect_seen(struct live_call *c, size_t count)
+{
+    live_stop(&c->server);
+    assert_int_equal(c->server.count, count);
+}
+
+/* ---- classify ---- */
+
+/* What the hook was shown, and what it shall say. */
+struct judge {
+    size_t heads;
+    size_t bodies;
+    size_t longest;
+    bool whole;
+    long status;
+};
+
+static bool says(struct bide_text body, const char *text)
+{
+    return body.length >= strlen(text) && memcmp(body.at, text, strlen(text)) == 0;
+}
+
+/* Bodies that begin with "later" are worth another attempt, those with "schema" are not. */
+static void judge_body(void *context, const struct bide_http_response *r, struct bide_outcome *outcome)
+{
+    struct judge *j = context;
+    j->status = r->status;
+    if (!r->body.at) {
+        j->heads++;
+        return;
+    }
+    j->bodies++;
+    j->whole = r->whole;
+    j->longest = r->body.length > j->longest ? r->body.length : j->longest;
+    if (says(r->body, "later"))
+        outcome->kind = BIDE_KIND_TRANSIENT;
+    if (says(r->body, "schema"))
+        outcome->kind = BIDE_KIND_PERMANENT;
+}
+
+static void open_judged(struct live_call *c, struct judge *j, const char *script, size_t hold_max)
+{
+    *j = (struct judge){0};
+    live_call_open(c, script, 4);
+    c->options.classify = judge_body;
+    c->options.context = j;
+    c->options.hold_max = hold_max;
+}
+
+static void a_success_that_says_try_later_is_tried_again(void **state)
+{
+    struct live_call c;
+    struct judge j;
+    open_judged(&c, &j, "/a 200 body=\"later, please\" | 200 body=later chunked | 200 body=fine", 1000);
+    live_perform(&c, "/a");
+    expect_done(&c, 3);
+    live_expect_text(&c.sink, "fine");
+    assert_int_equal(c.result.attempt[0].kind, BIDE_KIND_TRANSIENT);
+    assert_int_equal(c.result.attempt[0].status, 200);
+    assert_int_equal(j.heads, 3);
+    assert_int_equal(j.bodies, 3);
+    assert_true(j.whole);
+    live_call_close(&c);
+}
+
+static void a_success_that_says_try_later_at_last_is_delivered(void **state)
+{
+    struct live_call c;
+    struct judge j;
+    open_judged(&c, &j, "/a 200 body=later", 1000);
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 4);
+    live_expect_text(&c.sink, "later");
+    assert_int_equal(c.sink.pieces, 1);
+    live_call_close(&c);
+}
+
+static void a_schema_error_is_permanent_and_delivered(void **state)
+{
+    struct live_call c;
+    struct judge j;
+    open_judged(&c, &j, "/a 200 body=\"schema is wrong\"", 1000);
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    live_expect_text(&c.sink, "schema is wrong");
+    live_call_close(&c);
+}
+
+static void an_empty_success_is_shown_to_the_hook_too(void **state)
+{
+    struct live_call c;
+    struct judge j;
+    open_judged(&c, &j, "/a 200 bytes=0\n/b 204", 1000);
+    live_perform(&c, "/a");
+    expect_done(&c, 1);
+    assert_int_equal(c.sink.length, 0);
+    live_perform(&c, "/b");
+    expect_done(&c, 1);
+    assert_true(j.heads >= 2);
+    live_call_close(&c);
+}
+
+static void more_than_is_held_is_passed_on_after_the_hook_saw_its_beginning(void **state)
+{
+    static const char *const script[] = {"/a 200 bytes=300000", "/a 200 bytes=300000 chunked"};
+    for (size_t i = 0; i < 2; i++) {
+        struct live_call c;
+        struct judge j;
+        open_judged(&c, &j, script[i], 1000);
+        live_perform(&c, "/a");
+        expect_done(&c, 1);
+        live_expect_pattern(&c.sink, 300000);
+        assert_int_equal(j.bodies, 1);
+        assert_false(j.whole);
+        assert_true(j.longest <= 1000);
+        live_call_close(&c);
+    }
+}
+
+static void exactly_as_much_as_is_held_is_whole(void **state)
+{
+    struct live_call c;
+    struct judge j;
+    open_judged(&c, &j, "/a 200 bytes=1000", 1000);
+    live_perform(&c, "/a");
+    expect_done(&c, 1);
+    live_expect_pattern(&c.sink, 1000);
+    assert_true(j.whole);
+    assert_int_equal(j.longest, 1000);
+    live_call_close(&c);
+}
+
+static void a_held_success_that_breaks_is_tried_again(void **state)
+{
+    struct live_call c;
+    struct judge j;
+    open_judged(&c, &j, "/a 200 bytes=500 close=half | 200 bytes=500 reset=half | 200 body=fine", 1000);
+    live_perform(&c, "/a");
+    expect_done(&c, 3);
+    live_expect_text(&c.sink, "fine");
+    live_call_close(&c);
+}
+
+/* Opens the breaker when the call decides to wait: so it gives up when the wait ends. */
+static void open_when_waiting(void *context, const struct bide_event *event)
+{
+    struct live_call *c = context;
+    if (event->verdict->what == BIDE_WAIT)
+        bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
+}
+
+static void say_later(void *context, const struct bide_http_response *r, struct bide_outcome *outcome)
+{
+    if (r->body.at)
+        outcome->kind = BIDE_KIND_TRANSIENT;
+}
+
+/* More is held than may be kept of a failure: what is kept has its own limit. */
+static void what_is_held_does_not_stretch_what_is_kept(void **state)
+{
+    static const char *const script[] = {"/a 200 bytes=400000 chunked", "/a 200 endless=body chunked"};
+    for (size_t i = 0; i < 2; i++) {
+        struct live_call c;
+        live_call_open(&c, script[i], 4);
+        c.options.classify = say_later;
+        c.options.hold_max = 200000;
+        c.options.event = open_when_waiting;
+        c.options.context = &c;
+        live_perform(&c, "/a");
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
+        assert_true(c.result.body_dropped);
+        assert_int_equal(c.sink.length, 0);
+        live_call_close(&c);
+    }
+}
+
+static void by_status(void *context, const struct bide_http_response *r, struct bide_outcome *outcome)
+{
+    struct curl_header *field;
+    if (r->status == 404)
+        outcome->kind = BIDE_KIND_TRANSIENT;
+    if (r->status == 503)
+        outcome->kind = BIDE_KIND_PERMANENT;
+    if (curl_easy_header(r->easy, "X-Later", 0, CURLH_HEADER, -1, &field) == CURLHE_OK)
+        outcome->kind = BIDE_KIND_TRANSIENT;
+}
+
+static void the_head_alone_may_be_judged_with_and_without_a_sink(void **state)
+{
+    for (int sink = 0; sink < 2; sink++) {
+        struct live_call c;
+        live_call_open(&c, "/a 404 | 200 header=\"X-Later: 1\" body=no | 200 body=fine\n/b 503 body=down", 4);
+        c.options.classify = by_status;
+        if (!sink)
+            live_no_sink(&c);
+        live_perform(&c, "/a");
+        expect_done(&c, 3);
+        live_expect_text(&c.sink, "fine");
+        live_perform(&c, "/b");
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+        live_expect_text(&c.sink, "down");
+        live_call_close(&c);
+    }
+}
+
+static void ask_for_time(void *context, const struct bide_http_response *r, struct bide_outcome *outcome)
+{
+    if (r->status == 503)
+        outcome->hint = (struct bide_hint){BIDE_HINT_WAIT, 200 * BIDE_MS};
+}
+
+static void the_hook_may_ask_for_time(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 | 200", 4);
+    c.options.classify = ask_for_time;
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    expect_seen(&c, 2);
+    assert_true(c.server.seen[1].at_ns - c.server.seen[0].at_ns >= 200 * BIDE_MS);
+    live_call_close(&c);
+}
+
+/* ---- before ---- */
+
+struct signer {
+    struct curl_slist *list;
+    uint32_t calls;
+    uint32_t refuse_at; /* 0: never */
+    const char *field;  /* NULL: one with the number */
+    char text[64];
+};
+
+static bool sign(void *context, CURL *easy, const struct bide_verdict *start, struct curl_slist **headers)
+{
+    struct signer *s = context;
+    s->calls++;
+    if (s->calls == s->refuse_at)
+        return false;
+    curl_slist_free_all(s->list);
+    snprintf(s->text, sizeof s->text, "X-Signature: %u-%u", s->calls, start->attempt);
+    s->list = curl_slist_append(NULL, s->field ? s->field : s->text);
+    *headers = s->list;
+    return true;
+}
+
+static void open_signed(struct live_call *c, struct signer *s, const char *script)
+{
+    *s = (struct signer){0};
+    live_call_open(c, script, 4);
+    c->options.before = sign;
+    c->options.context = s;
+    c->options.inject = BIDE_HTTP_INJECT_KEY;
+    live_post(c, "x");
+}
+
+static void close_signed(struct live_call *c, struct signer *s)
+{
+    live_call_close(c);
+    curl_slist_free_all(s->list);
+}
+
+static void expect_signature(const struct chaos_seen *seen, const char *text)
+{
+    struct bide_text value;
+    assert_true(chaos_seen_header(seen, "X-Signature", &value));
+    assert_int_equal(value.length, strlen(text));
+    assert_memory_equal(value.at, text, value.length);
+}
+
+static void each_attempt_is_signed_anew(void **state)
+{
+    struct live_call c;
+    struct signer s;
+    open_signed(&c, &s, "/a 503 | reset | 200");
+    live_perform(&c, "/a");
+    expect_done(&c, 3);
+    expect_seen(&c, 3);
+    expect_signature(&c.server.seen[0], "1-1");
+    expect_signature(&c.server.seen[1], "2-2");
+    expect_signature(&c.server.seen[2], "3-3");
+    assert_string_equal(c.server.seen[0].key, c.server.seen[2].key);
+    close_signed(&c, &s);
+}
+
+static void a_signature_that_is_refused_at_first_makes_no_attempt(void **state)
+{
+    struct live_call c;
+    struct signer s;
+    struct live_trap trap;
+    live_trap_open(&trap);
+    open_signed(&c, &s, "");
+    s.refuse_at = 1;
+    assert_int_equal(live_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
+    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.why, BIDE_WHY_CANCELLED);
+    assert_false(live_trap_sprung(&trap));
+    live_trap_close(&trap);
+    close_signed(&c, &s);
+}
+
+static void a_signature_that_is_refused_later_leaves_the_last_answer(void **state)
+{
+    struct live_call c;
+    struct signer s;
+    open_signed(&c, &s, "/a 503 body=down");
+    s.refuse_at = 2;
+    live_perform(&c, "/a");
+    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    live_expect_text(&c.sink, "down");
+    assert_int_equal(c.result.status, 503);
+    expect_seen(&c, 1);
+    close_signed(&c, &s);
+}
+
+static void what_the_hook_adds_is_checked_too(void **state)
+{
+    struct live_call c;
+    struct signer s;
+    struct live_trap trap;
+    live_trap_open(&trap);
+    open_signed(&c, &s, "");
+    s.field = "X-Signature: 1\r\nX-Evil: 1";
+    assert_int_not_equal(live_perform_url(&c, trap.url), CURLE_OK);
+    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_false(live_trap_sprung(&trap));
+    live_trap_close(&trap);
+    close_signed(&c, &s);
+}
+
+/* ---- refresh ---- */
+
+struct refresher {
+    int asked;
+    bool answer;
+};
+
+static bool refresh(void *context, CURL *easy)
+{
+    struct refresher *r = context;
+    r->asked++;
+    curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, "new");
+    return r->answer;
+}
+
+static void open_refreshed(struct live_call *c, struct refresher *r, const char *script)
+{
+    *r = (struct refresher){.answer = true};
+    live_call_open(c, script, 4);
+    curl_easy_setopt(c->easy, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+    curl_easy_setopt(c->easy, CURLOPT_XOAUTH2_BEARER, "old");
+    c->options.refresh = refresh;
+    c->options.context = r;
+    c->options.inject = BIDE_HTTP_INJECT_ATTEMPT;
+}
+
+static const char *const denials[] = {"/a 401 body=who | 200 body=fine", "/a 401 bytes=0 | 200 body=fine",
+                                      "/a 401 bytes=70000 | 200 body=fine",
+                                      "/a 401 " PROBLEM " body=\"{}\" | 200 body=fine"};
+
+static void new_credentials_are_no_retry(void **state)
+{
+    for (size_t i = 0; i < sizeof denials / sizeof *denials; i++)
+        for (int sink = 0; sink < 2; sink++) {
+            struct live_call c;
+            struct refresher r;
+            if (sink && i == 2)
+                continue; /* see the next test */
+            open_refreshed(&c, &r, denials[i]);
+            live_service_target(&c.target);
+            bide_budget_add_milli(&c.target, -1000000000, bide_now()); /* no retry could be paid */
+            if (!sink)
+                live_no_sink(&c);
+            live_perform(&c, "/a");
+            expect_done(&c, 1);
+            assert_int_equal(r.asked, 1);
+            assert_int_equal(c.result.refreshed, 1);
+            assert_int_equal(c.result.attempt[0].status, 200);
+            live_expect_text(&c.sink, "fine");
+            expect_seen(&c, 2);
+            assert_string_equal(c.server.seen[0].authorization, "Bearer old");
+            assert_string_equal(c.server.seen[1].authorization, "Bearer new");
+            assert_int_equal(c.server.seen[1].attempt[0], '1');
+            live_call_close(&c);
+        }
+}
+
+/* A 401 whose body is too long to be held: asked for new credentials, or passed on whole; never half of it. */
+static void a_long_401_is_refreshed_or_delivered_whole(void **state)
+{
+    struct live_call c;
+    struct refresher r;
+    open_refreshed(&c, &r, "/a 401 bytes=70000 | 200 body=fine");
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    if (c.result.refreshed)
+        live_expect_text(&c.sink, "fine");
+    else
+        live_expect_pattern(&c.sink, 70000);
+    live_call_close(&c);
+}
+
+static void a_second_401_is_final(void **state)
+{
+    for (int sink = 0; sink < 2; sink++) {
+        struct live_call c;
+        struct refresher r;
+        open_refreshed(&c, &r, "/a 401 body=who | 401 body=\"still who\"");
+        if (!sink)
+            live_no_sink(&c);
+        live_perform(&c, "/a");
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+        assert_int_equal(r.asked, 1);
+        live_expect_text(&c.sink, "still who");
+        expect_seen(&c, 2);
+        live_call_close(&c);
+    }
+}
+
+static void credentials_are_renewed_once_in_a_call(void **state)
+{
+    struct live_call c;
+    struct refresher r;
+    open_refreshed(&c, &r, "/a 401 | 503 | 401 body=who");
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 2);
+    assert_int_equal(r.asked, 1);
+    live_expect_text(&c.sink, "who");
+    expect_seen(&c, 3);
+    live_call_close(&c);
+}
+
+static void without_new_credentials_the_401_is_delivered(void **state)
+{
+    struct live_call c;
+    struct refresher r;
+    open_refreshed(&c, &r, "/a 401 body=who");
+    r.answer = false;
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    live_expect_text(&c.sink, "who");
+    assert_false(c.result.body_dropped);
+    assert_int_equal(c.result.status, 401);
+    expect_seen(&c, 1);
+    live_call_close(&c);
+}
+
+static void without_new_credentials_and_without_a_sink_the_body_is_told_to_be_lost(void **state)
+{
+    struct live_call c;
+    struct refresher r;
+    open_refreshed(&c, &r, "/a 401 body=who");
+    r.answer = false;
+    live_no_sink(&c);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    assert_true(c.result.body_dropped);
+    assert_int_equal(c.result.status, 401);
+    live_call_close(&c);
+}
+
+static void a_spent_body_is_not_sent_with_new_credentials(void **state)
+{
+    for (int sink = 0; sink < 2; sink++) {
+        struct live_call c;
+        struct refresher r;
+        open_refreshed(&c, &r, "/a 401 body=who | 200");
+        curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, "mine");
+        if (!sink)
+            live_no_sink(&c);
+        live_perform(&c, "/a");
+        assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+        assert_int_equal(r.asked, 0);
+        live_expect_text(&c.sink, "who");
+        expect_seen(&c, 1);
+        live_call_close(&c);
+    }
+}
+
+static void a_post_is_sent_again_with_new_credentials(void **state)
+{
+    struct live_call c;
+    struct refresher r;
+    open_refreshed(&c, &r, "/a 401 | 200");
+    live_post(&c, "x");
+    live_perform(&c, "/a");
+    expect_done(&c, 1);
+    expect_seen(&c, 2);
+    assert_int_equal(c.server.seen[1].body_hash, bide_hash("x", 1));
+    live_call_close(&c);
+}
+
+/* ---- events ---- */
+
+struct told {
+    char text[512];
+};
+
+static void note(void *context, const struct bide_event *event)
+{
+    struct told *told = context;
+    size_t used = strlen(told->text);
+    snprintf(told->text + used, sizeof told->text - used, "%s %s%s%s\n", bide_what_label(event->verdict->what),
+             bide_why_label(event->verdict->why), event->outcome ? " after " : "",
+             event->outcome ? bide_kind_label(event->outcome->kind) : "");
+}
+
+static void expect_told(const char *script, uint32_t attempts, const char *text)
+{
+    struct live_call c;
+    struct told told = {""};
+    live_call_open(&c, script, attempts);
+    c.options.event = note;
+    c.options.context = &told;
+    live_perform(&c, "/a");
+    assert_string_equal(told.text, text);
+    live_call_close(&c);
+}
+
+static void every_verdict_is_told_in_order(void **state)
+{
+    expect_told("/a 200", 3, "start first_attempt\ndone succeeded after ok\n");
+    expect_told("/a 503 | 429 | 200", 3,
+                "start first_attempt\nwait backoff after transient\nstart retry\nwait backoff after throttled\n"
+                "start retry\ndone succeeded after ok\n");
+    expect_told("/a reset", 2,
+                "start first_attempt\nwait backoff after transient\nstart retry\n"
+                "give_up attempts_spent after transient\n");
+    expect_told("/a 404", 2, "start first_attempt\ngive_up permanent after permanent\n");
+}
+
+static void a_start_is_told_only_if_it_is_made(void **state)
+{
+    struct live_call c;
+    struct told told = {""};
+    struct bide_cancel cancel;
+    live_call_open(&c, "/a 200", 3);
+    assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
+    bide_cancel_now(&cancel);
+    c.options.cancel = &cancel;
+    c.options.event = note;
+    c.options.context = &told;
+    live_perform(&c, "/a");
+    assert_string_equal(told.text, "give_up cancelled\n");
+    bide_cancel_free(&cancel);
+    live_call_close(&c);
+}
+
+/* ---- problem details ---- */
+
+static const struct bide_details_rule types[] = {
+    {"https://example.net/busy", BIDE_KIND_TRANSIENT, BIDE_REACH_REFUSED, 0},
+    {"https://example.net/broke", BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
+};
+
+static void open_typed(struct live_call *c, const char *script)
+{
+    live_call_open(c, script, 3);
+    c->options.type_rules = types;
+    c->options.type_rule_count = 2;
+}
+
+static void a_type_decides_over_the_status(void **state)
+{
+    struct live_call c;
+    open_typed(&c, "/busy 400 " PROBLEM " body=\"{\\\"type\\\":\\\"https://example.net/busy\\\"}\" | 200\n"
+                   "/broke 503 " PROBLEM " body=\"{\\\"type\\\":\\\"https://example.net/broke\\\"}\"\n"
+                   "/other 503 " PROBLEM " body=\"{\\\"type\\\":\\\"https://example.net/other\\\"}\" | 200");
+    live_post(&c, "x");
+    live_perform(&c, "/busy"); /* refused: so even an unsafe request may be repeated */
+    expect_done(&c, 2);
+    live_perform(&c, "/broke");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    live_expect_text(&c.sink, "{\"type\":\"https://example.net/broke\"}");
+    curl_easy_setopt(c.easy, CURLOPT_CUSTOMREQUEST, "PUT");
+    live_perform(&c, "/other");
+    expect_done(&c, 2);
+    live_call_close(&c);
+}
+
+static void members_are_hints(void **state)
+{
+    struct live_call c;
+    live_call_open(&c,
+                   "/wait 503 " PROBLEM " body=\"{\\\"retry_after\\\":0.4}\" | 200\n"
+                   "/longer 503 retry-after=1 " PROBLEM " body=\"{\\\"retry_after\\\":0.1}\" | 200\n"
+                   "/stop 503 retry-after=0 " PROBLEM "; body=\"{\\\"retry\\\":false}\"\n"
+                   "/far 503 " PROBLEM " body=\"{\\\"retryAfter\\\":1e9}\"",
+                   3);
+    live_perform(&c, "/wait");
+    expect_done(&c, 2);
+    assert_int_equal(c.result.attempt[0].hint.wait_ns, 400 * BIDE_MS);
+    live_perform(&c, "/longer");
+    expect_done(&c, 2);
+    live_perform(&c, "/stop");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_SERVER_STOP, 1);
+    live_expect_text(&c.sink, "{\"retry\":false}");
+    live_perform(&c, "/far");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_HINT_TOO_LONG, 1);
+    live_stop(&c.server);
+    assert_true(live_nth(&c.server, "/wait", 1)->at_ns - live_nth(&c.server, "/wait", 0)->at_ns >= 400 * BIDE_MS);
+    assert_true(live_nth(&c.server, "/longer", 1)->at_ns - live_nth(&c.server, "/longer", 0)->at_ns >= BIDE_S);
+    live_call_close(&c);
+}
+
+static void details_of_a_retried_failure_do_not_reach_the_sink(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 " PROBLEM " body=\"{}\" | 503 " PROBLEM " bytes=60000 | 200 body=fine", 3);
+    live_perform(&c, "/a");
+    expect_done(&c, 3);
+    live_expect_text(&c.sink, "fine");
+    expect_seen(&c, 3);
+    assert_int_equal(c.server.seen[0].connection, c.server.seen[2].connection);
+    live_call_close(&c);
+}
+
+static void details_that_are_too_long_are_judged_by_their_status(void **state)
+{
+    static const char *const script[] = {"/a 503 " PROBLEM " bytes=70000 | 200\n/b 400 " PROBLEM " bytes=70000",
+                                         "/a 503 " PROBLEM " bytes=70000 chunked | 200\n/b 400 " PROBLEM
+                                         " bytes=70000 chunked"};
+    for (size_t i = 0; i < 2; i++) {
+        struct live_call c;
+        live_call_open(&c, script[i], 3);
+        live_perform(&c, "/a");
+        expect_done(&c, 2);
+        live_perform(&c, "/b");
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+        live_expect_pattern(&c.sink, 70000);
+        live_call_close(&c);
+    }
+}
+
+static void details_in_a_coding_are_not_read(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 " PROBLEM " header=\"Content-Encoding: gzip\" body=\"{\\\"retry\\\":false}\" | 200", 3);
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    live_call_close(&c);
+}
+
+static void details_that_are_no_json_are_judged_by_their_status(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 " PROBLEM " body=\"{\\\"retry\\\":false\" | 200\n/b 404 " PROBLEM " body=nonsense", 3);
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    live_perform(&c, "/b");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    live_expect_text(&c.sink, "nonsense");
+    live_call_close(&c);
+}
+
+/* Half of the details came. What the head said still counts: above all, how long to wait. */
+static void details_that_break_are_judged_by_their_head(void **state)
+{
+    static const char *const cut[] = {"reset=half", "close=half", "reset=headers", "chunked close=half"};
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+        struct live_call c;
+        char script[256];
+        snprintf(script, sizeof script,
+                 "/a 503 header=\"retry-after-ms: 300\" " PROBLEM " bytes=100 %s | 200\n"
+                 "/b 400 " PROBLEM " bytes=100 %s",
+                 cut[i], cut[i]);
+        live_call_open(&c, script, 3);
+        live_perform(&c, "/a");
+        expect_done(&c, 2);
+        assert_int_equal(c.result.attempt[0].status, 503);
+        assert_int_equal(c.result.attempt[0].hint.wait_ns, 300 * BIDE_MS);
+        live_perform(&c, "/b");
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+        live_stop(&c.server);
+        assert_true(live_nth(&c.server, "/a", 1)->at_ns - live_nth(&c.server, "/a", 0)->at_ns >= 300 * BIDE_MS);
+        assert_int_equal(live_count(&c.server, "/b"), 1);
+        live_call_close(&c);
+    }
+}
+
+static void details_are_not_read_without_a_sink(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 " PROBLEM " body=\"{\\\"retry\\\":false}\" | 200 body=fine", 3);
+    live_no_sink(&c);
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    live_expect_text(&c.sink, "fine");
+    live_call_close(&c);
+}
+
+/* "ok" in the details of a 200 is somebody else's business. */
+static void details_of_a_success_are_not_read(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 200 " PROBLEM " body=\"{\\\"retry\\\":false}\"", 3);
+    live_perform(&c, "/a");
+    expect_done(&c, 1);
+    live_call_close(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_success_that_says_try_later_is_tried_again),
+        cmocka_unit_test(a_success_that_says_try_later_at_last_is_delivered),
+        cmocka_unit_test(a_schema_error_is_permanent_and_delivered),
+        cmocka_unit_test(an_empty_success_is_shown_to_the_hook_too),
+        cmocka_unit_test(more_than_is_held_is_passed_on_after_the_hook_saw_its_beginning),
+        cmocka_unit_test(exactly_as_much_as_is_held_is_whole),
+        cmocka_unit_test(a_held_success_that_breaks_is_tried_again),
+        cmocka_unit_test(what_is_held_does_not_stretch_what_is_kept),
+        cmocka_unit_test(the_head_alone_may_be_judged_with_and_without_a_sink),
+        cmocka_unit_test(the_hook_may_ask_for_time),
+        cmocka_unit_test(each_attempt_is_signed_anew),
+        cmocka_unit_test(a_signature_that_is_refused_at_first_makes_no_attempt),
+        cmocka_unit_test(a_signature_that_is_refused_later_leaves_the_last_answer),
+        cmocka_unit_test(what_the_hook_adds_is_checked_too),
+        cmocka_unit_test(new_credentials_are_no_retry),
+        cmocka_unit_test(a_long_401_is_refreshed_or_delivered_whole),
+        cmocka_unit_test(a_second_401_is_final),
+        cmocka_unit_test(credentials_are_renewed_once_in_a_call),
+        cmocka_unit_test(without_new_credentials_the_401_is_delivered),
+        cmocka_unit_test(without_new_credentials_and_without_a_sink_the_body_is_told_to_be_lost),
+        cmocka_unit_test(a_spent_body_is_not_sent_with_new_credentials),
+        cmocka_unit_test(a_post_is_sent_again_with_new_credentials),
+        cmocka_unit_test(every_verdict_is_told_in_order),
+        cmocka_unit_test(a_start_is_told_only_if_it_is_made),
+        cmocka_unit_test(a_type_decides_over_the_status),
+        cmocka_unit_test(members_are_hints),
+        cmocka_unit_test(details_of_a_retried_failure_do_not_reach_the_sink),
+        cmocka_unit_test(details_that_are_too_long_are_judged_by_their_status),
+        cmocka_unit_test(details_in_a_coding_are_not_read),
+        cmocka_unit_test(details_that_are_no_json_are_judged_by_their_status),
+        cmocka_unit_test(details_that_break_are_judged_by_their_head),
+        cmocka_unit_test(details_are_not_read_without_a_sink),
+        cmocka_unit_test(details_of_a_success_are_not_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,337 @@
+/* test_http_memory.c - memory that runs out at the n-th allocation, once or for ever, for every n: each call ends, with
+ * an error or well; nothing crashes or (address sanitizer) leaks; the target is as if the call had been another one.
+ *
+ * malloc and its kin are this program's own, and so are libcurl's. They fail only in the thread that asked for it. */
+#define _GNU_SOURCE
+#include "live_chaos.h"
+
+#include <bide/clock.h>
+#include <bide/multi.h>
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- malloc ---- */
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) ||               \
+    __has_feature(thread_sanitizer)
+#define REAL(name) __interceptor_##name
+#else
+#define REAL(name) __libc_##name
+#endif
+
+void *REAL(malloc)(size_t size);
+void *REAL(calloc)(size_t count, size_t size);
+void *REAL(realloc)(void *at, size_t size);
+
+struct fault {
+    bool armed;
+    bool for_ever;
+    unsigned at;   /* the allocation that fails, from 1 */
+    unsigned seen; /* allocations since it was armed */
+};
+
+static _Thread_local struct fault fault;
+
+static bool fails(void)
+{
+    if (!fault.armed)
+        return false;
+    fault.seen++;
+    if (fault.seen != fault.at && !(fault.for_ever && fault.seen > fault.at))
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+void *malloc(size_t size)
+{
+    return fails() ? NULL : REAL(malloc)(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : REAL(calloc)(count, size);
+}
+
+void *realloc(void *at, size_t size)
+{
+    return fails() ? NULL : REAL(realloc)(at, size);
+}
+
+/* ---- one call ---- */
+
+#define BODY_MAX 8192u
+
+struct probe {
+    struct live_server server;
+    struct bide_target target;
+    struct bide_policy policy;
+    struct bide_http_options options;
+    struct bide_http_result result;
+    struct curl_slist *headers;
+    CURL *easy;
+    char body[BODY_MAX];
+    size_t length;
+    bool began; /* the start was OK */
+    unsigned done;
+    CURLcode code;
+    bool stuck;
+};
+
+/* A sink that needs no memory. */
+static size_t write_flat(char *at, size_t size, size_t count, void *context)
+{
+    struct probe *p = context;
+    if (size * count > BODY_MAX - p->length)
+        return 0;
+    memcpy(p->body + p->length, at, size * count);
+    p->length += size * count;
+    return size * count;
+}
+
+static size_t ignore_head(char *at, size_t size, size_t count, void *context)
+{
+    (void)at, (void)context;
+    return size * count;
+}
+
+/* Retries cost a token, one attempt may be in flight: what a call forgets to give back is missed by the next. */
+static void count_all(struct bide_target *target, uint32_t in_flight)
+{
+    struct bide_target_config config;
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    config.breaker.kind = BIDE_BREAKER_OFF;
+    config.quiet_max_ns = 0;
+    config.in_flight_max = in_flight;
+    config.budget.kind = BIDE_BUDGET_TOKENS;
+    config.budget.capacity_milli = 10000;
+    config.budget.initial_milli = BIDE_FULL;
+    config.budget.cost_milli = config.budget.cost_throttled_milli = config.budget.cost_timeout_milli = 1000;
+    config.budget.earn_success_milli = config.budget.earn_first_milli = config.budget.earn_per_minute_milli = 0;
+    config.budget.refund_permille = 0;
+    assert_int_equal(bide_target_init(target, &config, bide_now(), NULL), BIDE_OK);
+}
+
+/* What is tried. */
+struct scenario {
+    const char *name;
+    const char *script;
+    size_t length; /* of the body if all goes well */
+    bool resume;
+    uint32_t hedges;
+    const char *post;
+};
+
+static const struct scenario scenarios[] = {
+    {.name = "flaky", .script = "/ 503 | 200", .length = 3},
+    {.name = "problem details",
+     .script = "/ 503 type=application/problem+json body=\"{\\\"title\\\":\\\"x\\\",\\\"retry_after\\\":0.001}\" | 200",
+     .length = 3},
+    {.name = "post", .script = "/ 503 | reset | 200", .length = 3, .post = "amount=1"},
+    {.name = "resumed",
+     .script = "/ bytes=4000 etag=v1 ranges reset=half | bytes=4000 etag=v1 ranges",
+     .length = 4000,
+     .resume = true},
+};
+
+static const struct scenario hedged = {.name = "hedged", .script = "/ delay=10ms | 200", .length = 3, .hedges = 1};
+
+static void prepare(struct probe *p, const struct scenario *s)
+{
+    memset(p, 0, sizeof *p);
+    live_serve(&p->server, s->script);
+    p->policy = live_policy(4);
+    p->policy.hedges_max = s->hedges;
+    p->policy.hedge_delay_ns = BIDE_MS;
+    count_all(&p->target, s->hedges + 1);
+    p->headers = curl_slist_append(NULL, "X-Mine: yes");
+    p->easy = curl_easy_init();
+    curl_easy_setopt(p->easy, CURLOPT_URL, live_url(&p->server, "/"));
+    curl_easy_setopt(p->easy, CURLOPT_POST, s->post ? 1L : 0L);
+    bide_http_options_init(&p->options);
+    p->options.policy = &p->policy;
+    p->options.write = write_flat;
+    p->options.write_data = p;
+    p->options.header = ignore_head;
+    p->options.headers = p->headers;
+    p->options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_TRACE;
+    p->options.resume = s->resume;
+    if (s->post)
+        p->options.body =
+            (struct bide_http_body){.kind = BIDE_HTTP_BODY_MEMORY, .at = s->post, .length = (int64_t)strlen(s->post)};
+    else
+        curl_easy_setopt(p->easy, CURLOPT_HTTPGET, 1L);
+}
+
+static void tidy(struct probe *p)
+{
+    curl_easy_cleanup(p->easy);
+    curl_slist_free_all(p->headers);
+    live_free(&p->server);
+}
+
+/* ---- the drivers ---- */
+
+static void by_easy(struct probe *p)
+{
+    p->code = bide_curl_perform(p->easy, &p->target, &p->options, &p->result);
+    p->began = true;
+    p->done = 1;
+}
+
+static void on_done(void *context, const struct bide_multi_end *end)
+{
+    struct probe *p = context;
+    p->done++;
+    p->code = end->code;
+}
+
+static void by_multi(struct probe *p)
+{
+    struct bide_multi *multi = NULL;
+    struct bide_multi_job job = {.easy = p->easy,
+                                 .target = &p->target,
+                                 .options = &p->options,
+                                 .result = &p->result,
+                                 .done = on_done,
+                                 .context = p};
+    p->code = CURLE_OUT_OF_MEMORY;
+    if (bide_multi_new(&multi) != BIDE_OK)
+        return;
+    p->began = bide_multi_start(multi, &job, NULL, NULL) == BIDE_OK;
+    int64_t until_ns = bide_now() + 30 * BIDE_S;
+    while (bide_multi_poll(multi, until_ns) > 0 && bide_now() < until_ns)
+        continue;
+    p->stuck = bide_multi_running(multi) > 0;
+    bide_multi_free(multi);
+}
+
+typedef void driver(struct probe *p);
+
+/* ---- what must be so ---- */
+
+static bool is_whole(const struct probe *p, const struct scenario *s)
+{
+    if (p->length != s->length)
+        return false;
+    for (size_t i = 0; s->resume && i < p->length; i++)
+        if (p->body[i] != chaos_pattern(i))
+            return false;
+    return s->resume || memcmp(p->body, "ok\n", 3) == 0;
+}
+
+static void check_end(const struct probe *p, const struct scenario *s)
+{
+    assert_false(p->stuck);
+    assert_int_equal(p->done, p->began ? 1 : 0);
+    if (!p->began)
+        return;
+    if (p->result.verdict.what == BIDE_DONE) {
+        assert_int_equal(p->code, CURLE_OK);
+        assert_true(is_whole(p, s));
+    } else if (p->code == CURLE_OK) { /* a failure that is an answer */
+        assert_int_equal(p->result.verdict.what, BIDE_GIVE_UP);
+        assert_true(p->result.status >= 400);
+    }
+}
+
+/* A retry costs a token, unless our own side stopped it before it was sent. */
+static int64_t retries_paid(const struct bide_http_result *r)
+{
+    int64_t paid = 0;
+    for (uint32_t i = 1; i < r->attempts; i++)
+        paid += !(r->attempt[i].kind == BIDE_KIND_CANCELLED && r->attempt[i].reach == BIDE_REACH_NEVER_SENT);
+    return paid;
+}
+
+/* No token is lost, no place in flight is kept. */
+static void check_target(struct probe *p)
+{
+    int64_t spent = 10 - bide_budget_left_milli(&p->target, bide_now()) / 1000;
+    if (spent != retries_paid(&p->result))
+        print_message("%d tokens for %u attempts, code %d, %s\n", (int)spent, p->result.attempts, p->code,
+                      bide_why_label(p->result.verdict.why));
+    assert_int_equal(spent, retries_paid(&p->result));
+    bide_budget_add_milli(&p->target, spent * 1000, bide_now());
+    assert_true(bide_target_is_blank(&p->target, bide_now()));
+}
+
+/* The same handle, target and options, with all the memory it wants. */
+static void check_afterwards(struct probe *p, const struct scenario *s, driver *drive)
+{
+    p->length = 0;
+    p->done = 0;
+    drive(p);
+    assert_int_equal(p->code, CURLE_OK);
+    assert_int_equal(p->done, 1);
+    assert_int_equal(p->result.verdict.what, BIDE_DONE);
+    assert_true(is_whole(p, s));
+}
+
+/* False: there is no allocation number `at`. */
+static bool try_one(const struct scenario *s, driver *drive, unsigned at, bool for_ever)
+{
+    struct probe p;
+    prepare(&p, s);
+    fault = (struct fault){.armed = true, .for_ever = for_ever, .at = at};
+    drive(&p);
+    fault.armed = false;
+    check_end(&p, s);
+    check_target(&p);
+    if (fault.seen < at)
+        assert_int_equal(p.result.verdict.what, BIDE_DONE);
+    check_afterwards(&p, s, drive);
+    tidy(&p);
+    return fault.seen >= at;
+}
+
+static void try_all(const struct scenario *s, driver *drive)
+{
+    for (unsigned for_ever = 0; for_ever <= 1; for_ever++) {
+        unsigned at = 1;
+        while (try_one(s, drive, at, for_ever))
+            at++;
+        print_message("%s, %s: %u allocations\n", s->name, for_ever ? "for ever" : "once", at - 1);
+        assert_true(at > 5);
+    }
+}
+
+static void a_call_of_easy_ends_cleanly_wherever_memory_fails(void **state)
+{
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+        try_all(&scenarios[i], by_easy);
+}
+
+static void a_call_of_multi_ends_cleanly_wherever_memory_fails(void **state)
+{
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
+        try_all(&scenarios[i], by_multi);
+}
+
+static void a_hedged_call_ends_cleanly_wherever_memory_fails(void **state)
+{
+    try_all(&hedged, by_multi);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_of_easy_ends_cleanly_wherever_memory_fails),
+        cmocka_unit_test(a_call_of_multi_ends_cleanly_wherever_memory_fails),
+        cmocka_unit_test(a_hedged_call_ends_cleanly_wherever_memory_fails),
+    };
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    curl_global_cleanup();
+    return failures;
+}

@@ -1,0 +1,293 @@
+/* test_tls.c - TLS that fails. What fails before the handshake is over was never sent; a certificate that is wrong stays
+ * wrong, a server that hangs up may be better next time. */
+#include "live_client.h"
+#include "live_nginx.h"
+#include "live_tcp.h"
+#include "live_tls.h"
+
+#include <bide/multi.h>
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct live_client client;
+static struct live_process server;
+static struct live_tcp *tcp;
+
+static int open_all(void **state)
+{
+    live_client_init(&client, 3);
+    live_process_dir(&server);
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    live_client_free(&client);
+    live_tcp_free(tcp);
+    tcp = NULL;
+    live_process_free(&server);
+    return 0;
+}
+
+/* nginx with the certificate "site". */
+static void serve(void)
+{
+    live_nginx_start(&server, "server { listen 127.0.0.1:$PORT ssl; ssl_certificate $DIR/site.pem;\n"
+                              "ssl_certificate_key $DIR/site.key; location / { return 200 fine; } }");
+}
+
+static void trust(const char *name)
+{
+    curl_easy_setopt(client.easy, CURLOPT_CAINFO, live_tls_path(&server, name));
+}
+
+static CURLcode post(void)
+{
+    return live_client_post(&client, live_process_url(&server, "https", "/pay"), "charge=1");
+}
+
+static size_t requests_seen(void)
+{
+    live_process_end(&server, SIGQUIT);
+    return live_nginx_count(&server, "connection=");
+}
+
+static void assert_never_sent_and_permanent(CURLcode code)
+{
+    assert_int_equal(code, CURLE_PEER_FAILED_VERIFICATION);
+    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_REACH_NEVER_SENT);
+    assert_int_equal(client.result.attempt[0].code, CURLE_PEER_FAILED_VERIFICATION);
+    assert_int_equal(client.result.status, 0);
+    assert_int_equal(client.sink.length, 0);
+    assert_int_equal(requests_seen(), 0);
+}
+
+/* ---- certificates ---- */
+
+static void a_certificate_that_is_right_is_right(void **state)
+{
+    live_tls_make(&server, "site", "IP:127.0.0.1");
+    serve();
+    trust("site");
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(post(), CURLE_OK);
+        live_assert_done(&client, 1);
+        assert_string_equal(client.sink.at, "fine");
+    }
+    assert_int_equal(requests_seen(), 5);
+    assert_int_equal(live_nginx_connections(&server), 1);
+}
+
+static void an_authority_that_is_not_trusted_is_permanent(void **state)
+{
+    live_tls_make(&server, "site", "IP:127.0.0.1");
+    live_tls_make(&server, "stranger", "IP:127.0.0.1");
+    serve();
+    trust("stranger");
+    assert_never_sent_and_permanent(post());
+}
+
+static void a_certificate_out_of_date_is_permanent(void **state)
+{
+    live_tls_make(&server, "site", "IP:127.0.0.1");
+    live_tls_expire(&server, "site");
+    serve();
+    trust("site");
+    assert_never_sent_and_permanent(post());
+}
+
+static void a_certificate_of_another_host_is_permanent(void **state)
+{
+    live_tls_make(&server, "site", "DNS:example.invalid");
+    serve();
+    trust("site");
+    assert_never_sent_and_permanent(post());
+}
+
+static void a_file_of_authorities_that_is_missing_is_permanent(void **state)
+{
+    live_tls_make(&server, "site", "IP:127.0.0.1");
+    serve();
+    trust("missing");
+    assert_int_equal(post(), CURLE_SSL_CACERT_BADFILE);
+    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_REACH_NEVER_SENT);
+    assert_int_equal(requests_seen(), 0);
+}
+
+static CURLcode multi_code;
+
+static void on_done(void *context, const struct bide_multi_end *end)
+{
+    multi_code = end->code;
+}
+
+static void a_certificate_that_is_wrong_is_permanent_in_a_multi_too(void **state)
+{
+    struct bide_multi *multi;
+    live_tls_make(&server, "site", "IP:127.0.0.1");
+    live_tls_make(&server, "stranger", "IP:127.0.0.1");
+    serve();
+    trust("stranger");
+    curl_easy_setopt(client.easy, CURLOPT_URL, live_process_url(&server, "https", "/pay"));
+    struct bide_multi_job job = {.easy = client.easy,
+                                 .target = &client.target,
+                                 .options = &client.options,
+                                 .result = &client.result,
+                                 .done = on_done};
+    assert_int_equal(bide_multi_new(&multi), BIDE_OK);
+    assert_int_equal(bide_multi_start(multi, &job, NULL, NULL), BIDE_OK);
+    while (bide_multi_poll(multi, BIDE_NEVER) > 0)
+        continue;
+    bide_multi_free(multi);
+    assert_never_sent_and_permanent(multi_code);
+}
+
+/* A client that has no certificate hears so, with TLS 1.3, only after it has sent its request: it may have run. */
+static void a_post_that_the_server_refuses_for_lack_of_a_certificate_may_have_run(void **state)
+{
+    live_tls_make(&server, "site", "IP:127.0.0.1");
+    live_process_start(&server, (const char *const[]){"openssl", "s_server", "-accept", "127.0.0.1:$PORT", "-cert",
+                                                      "site.pem", "-key", "site.key", "-tls1_3", "-Verify", "1",
+                                                      "-verify_return_error", "-www", NULL});
+    trust("site");
+    assert_int_not_equal(post(), CURLE_OK);
+    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+}
+
+static void what_openssl_answers_is_an_answer(void **state)
+{
+    live_tls_make(&server, "site", "IP:127.0.0.1");
+    live_process_start(&server, (const char *const[]){"openssl", "s_server", "-accept", "127.0.0.1:$PORT", "-cert",
+                                                      "site.pem", "-key", "site.key", "-www", NULL});
+    trust("site");
+    assert_int_equal(live_client_get(&client, live_process_url(&server, "https", "/")), CURLE_OK);
+    live_assert_done(&client, 1);
+    assert_true(client.sink.length > 0);
+}
+
+/* ---- handshakes ---- */
+
+static void slam(void *context, int fd, unsigned number)
+{
+    live_tcp_reset(fd);
+}
+
+static void close_after_hello(void *context, int fd, unsigned number)
+{
+    char hello[64];
+    live_tcp_read(fd, hello, sizeof hello);
+}
+
+static void answer_in_clear(void *context, int fd, unsigned number)
+{
+    static const char text[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nclear";
+    char hello[64];
+    if (live_tcp_read(fd, hello, sizeof hello))
+        live_tcp_write(fd, text, sizeof text - 1);
+}
+
+static void assert_tried_again(live_tcp_function *serve_tcp)
+{
+    char url[64];
+    tcp = live_tcp_new(serve_tcp, NULL);
+    snprintf(url, sizeof url, "https://127.0.0.1:%u/pay", live_tcp_port(tcp));
+    assert_int_not_equal(live_client_post(&client, url, "charge=1"), CURLE_OK);
+    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
+    for (uint32_t n = 1; n <= 3; n++)
+        live_assert_attempt(&client, n, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+    assert_int_equal(client.result.status, 0);
+    assert_int_equal(client.sink.length, 0);
+}
+
+static void a_post_whose_handshake_is_reset_was_never_sent_and_is_tried_again(void **state)
+{
+    assert_tried_again(slam);
+}
+
+static void a_post_whose_handshake_is_cut_was_never_sent_and_is_tried_again(void **state)
+{
+    assert_tried_again(close_after_hello);
+}
+
+static void what_a_server_says_in_clear_text_is_no_answer(void **state)
+{
+    assert_tried_again(answer_in_clear);
+}
+
+/* Fails twice, then is a way to the real server. */
+static void recover(void *context, int fd, unsigned number)
+{
+    if (number < 3) {
+        close_after_hello(context, fd, number);
+        return;
+    }
+    int to = live_tcp_connect(server.port);
+    live_tcp_relay(fd, to, false);
+    close(to);
+}
+
+static void a_post_survives_handshakes_that_fail_and_is_seen_once(void **state)
+{
+    char url[64];
+    live_tls_make(&server, "site", "IP:127.0.0.1");
+    serve();
+    trust("site");
+    tcp = live_tcp_new(recover, NULL);
+    snprintf(url, sizeof url, "https://127.0.0.1:%u/pay", live_tcp_port(tcp));
+    assert_int_equal(live_client_post(&client, url, "charge=1"), CURLE_OK);
+    live_assert_done(&client, 3);
+    assert_string_equal(client.sink.at, "fine");
+    assert_int_equal(requests_seen(), 1);
+}
+
+static void a_plain_request_to_a_tls_port_is_answered_by_nginx_and_permanent(void **state)
+{
+    live_tls_make(&server, "site", "IP:127.0.0.1");
+    serve();
+    assert_int_equal(live_client_get(&client, live_process_url(&server, "http", "/")), CURLE_OK);
+    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
+    assert_int_equal(client.result.status, 400);
+}
+
+static void tls_to_a_plain_port_is_never_sent(void **state)
+{
+    live_nginx_start(&server, "server { listen 127.0.0.1:$PORT; location / { return 200 fine; } }");
+    assert_int_equal(post(), CURLE_SSL_CONNECT_ERROR);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+    live_process_end(&server, SIGQUIT);
+    assert_int_equal(live_nginx_count(&server, "POST"), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_certificate_that_is_right_is_right),
+        TEST(an_authority_that_is_not_trusted_is_permanent),
+        TEST(a_certificate_out_of_date_is_permanent),
+        TEST(a_certificate_of_another_host_is_permanent),
+        TEST(a_file_of_authorities_that_is_missing_is_permanent),
+        TEST(a_certificate_that_is_wrong_is_permanent_in_a_multi_too),
+        TEST(a_post_that_the_server_refuses_for_lack_of_a_certificate_may_have_run),
+        TEST(what_openssl_answers_is_an_answer),
+        TEST(a_post_whose_handshake_is_reset_was_never_sent_and_is_tried_again),
+        TEST(a_post_whose_handshake_is_cut_was_never_sent_and_is_tried_again),
+        TEST(what_a_server_says_in_clear_text_is_no_answer),
+        TEST(a_post_survives_handshakes_that_fail_and_is_seen_once),
+        TEST(a_plain_request_to_a_tls_port_is_answered_by_nginx_and_permanent),
+        TEST(tls_to_a_plain_port_is_never_sent),
+    };
+    curl_global_init(CURL_GLOBAL_ALL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
