@@ -178,9 +178,10 @@ static int read_argument(struct settings *settings, char **argument)
         want = "a value after it";
     else
         want = option->read(settings, argument[1]);
+    bool two = option != NULL && option->value != NULL && equals == NULL && argument[1] != NULL;
     if (want != NULL)
-        fprintf(stderr, "bide-chaos: %s: want %s\n", argument[0], want);
-    return want != NULL ? 0 : 1 + (option != NULL && option->value != NULL && equals == NULL);
+        fprintf(stderr, "bide-chaos: %s%s%s: want %s\n", argument[0], two ? " " : "", two ? argument[1] : "", want);
+    return want != NULL ? 0 : 1 + two;
 }
 
 static bool read_arguments(struct settings *settings, char **argv)

@@ -11,11 +11,12 @@
  *
  *     PREREQFUNCTION, PREREQDATA              always                       prereq, prereq_data
  *     HEADERFUNCTION, HEADERDATA              always                       header, header_data
+ *     SUPPRESS_CONNECT_HEADERS                always                       0 afterwards
  *     TIMEOUT_MS, CONNECTTIMEOUT_MS           always                       the policy's timeouts
  *     WRITEFUNCTION, WRITEDATA                if the options have a sink   write, write_data
  *     HTTPHEADER                              if `headers` is given, or     headers
  *                                             anything is injected
- *     NOPROGRESS, XFERINFOFUNCTION, -DATA     if it can be cancelled       progress, progress_data
+ *     NOPROGRESS, XFERINFOFUNCTION, -DATA     with `cancel` or `progress`  progress, progress_data
  *     POSTFIELDS..., READFUNCTION, SEEK...    if the options have a body   body
  *     PRIVATE                                 in a multi                   as it was
  *     FRESH_CONNECT                           after 408, 421, 425          0 afterwards

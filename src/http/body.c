@@ -122,7 +122,7 @@ bool http_body_spent(const struct http_exchange *x)
 {
     const struct bide_http_body *b = &x->transfer->options->body;
     switch (b->kind) {
-    case BIDE_HTTP_BODY_UNKNOWN: return x->legs > 0 && (!x->bodiless || uploaded(x));
+    case BIDE_HTTP_BODY_UNKNOWN: return x->legs > 0 && !x->stale && (!x->bodiless || uploaded(x));
     case BIDE_HTTP_BODY_REPEATABLE:
     case BIDE_HTTP_BODY_MEMORY: return false;
     case BIDE_HTTP_BODY_FILE: return mtime_of(b->fd) != x->transfer->body_mtime_ns;

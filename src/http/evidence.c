@@ -157,9 +157,15 @@ static bool sink_has_some(const struct http_exchange *x)
     return x->status < 400 && curl_easy_getinfo(x->easy, CURLINFO_SIZE_DOWNLOAD_T, &bytes) == CURLE_OK && bytes > 0;
 }
 
+/* CONNECT is a request too: where there was one, the size does not tell. */
+static bool sent_nothing(CURL *easy)
+{
+    return info(easy, CURLINFO_HTTP_CONNECTCODE) == 0 && info(easy, CURLINFO_REQUEST_SIZE) == 0;
+}
+
 static enum bide_reach reach_of(struct http_exchange *x)
 {
-    if (x->legs == 0 || (!x->replayed && info(x->easy, CURLINFO_REQUEST_SIZE) <= x->request_size))
+    if (x->legs == 0 || x->stale || (!x->replayed && sent_nothing(x->easy)))
         return BIDE_REACH_NEVER_SENT;
     if (sink_has_some(x) && !http_resume_possible(x) && !x->transfer->options->rewind)
         return BIDE_REACH_BODY_DELIVERED;
@@ -176,11 +182,11 @@ static void heed_proxy(const struct http_exchange *x, struct bide_outcome *outco
 
 struct bide_outcome http_failure_outcome(struct http_exchange *x, CURLcode code)
 {
-    static const struct bide_outcome replayed = {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_FRESH};
+    static const struct bide_outcome again = {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_FRESH};
     const struct bide_http_options *o = x->transfer->options;
     struct bide_outcome outcome = bide_classify_curl(code, o->curl_rules);
-    if (x->replayed)
-        outcome = replayed;
+    if (x->replayed || x->stale)
+        outcome = again;
     else if (x->sink_failed)
         outcome.kind = BIDE_KIND_CANCELLED;
     else if (x->oversize || x->strayed)

@@ -3,15 +3,17 @@
  * Three callbacks see everything. PREREQ comes each time libcurl is about to send a request, and is the guard against
  * its silent replay: libcurl sends a request again by itself, a POST included, when a reused connection dies before a
  * byte of the answer, or when a stream was refused. Then, and only then, it asks a second time although no answer asked
- * for another leg: no redirect, no challenge. (Header bytes alone prove nothing: a new tunnel brings some.)
+ * for another leg: no redirect, no challenge.
  *
- * HEADER sees the answer's head line by line; its end is where failures are judged. WRITE sees the body, and what becomes
+ * HEADER sees the answer's head line by line (and no proxy's answer to CONNECT); its end is where failures are judged. WRITE sees the body, and what becomes
  * of it depends on the judgement (enum http_mode). It is set only if the options have a sink. */
 #include "exchange.h"
 
 #include <bide/clock.h>
 
+#include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define CUT_TRANSFER  0 /* from a write or header callback: a short count ends the transfer */
 #define DRAIN_MOST_NS BIDE_S
@@ -119,15 +121,10 @@ static bool judge_and_follow(struct http_exchange *x, const struct bide_outcome 
 /* ---- the head ---- */
 
 /* What libcurl may answer by itself, with another leg: redirects, authentication, Expect. Judged when a byte of the body
- * arrives, which it does not if libcurl goes on. A 407 to CONNECT is about the tunnel. */
+ * arrives, which it does not if libcurl goes on. */
 static bool libcurl_may_answer(const struct http_exchange *x)
 {
-    if (x->status < 400)
-        return x->status >= 300;
-    long tunnel = 0;
-    if (x->status == 407)
-        curl_easy_getinfo(x->easy, CURLINFO_HTTP_CONNECTCODE, &tunnel);
-    return x->status == 401 || x->status == 417 || (x->status == 407 && tunnel != 407);
+    return x->status < 400 ? x->status >= 300 : x->status == 401 || x->status == 407 || x->status == 417;
 }
 
 static bool may_refresh(const struct http_exchange *x)
@@ -208,8 +205,7 @@ static bool is_status_line(const char *line, size_t length)
     return length > 5 && memcmp(line, "HTTP/", 5) == 0;
 }
 
-/* "HTTP/1.1 503 Service Unavailable", where a head may begin. (After the body come trailers.) What comes before the
- * request is about to be sent is a proxy's answer to CONNECT, not ours. */
+/* "HTTP/1.1 503 Service Unavailable", where a head may begin. (After the body come trailers.) */
 static void status_line(struct http_exchange *x, const char *line, size_t length)
 {
     const char *space = memchr(line, ' ', length);
@@ -219,7 +215,7 @@ static void status_line(struct http_exchange *x, const char *line, size_t length
         x->head_lines = 1;
     }
     x->status = 0;
-    for (const char *c = space; x->legs > 0 && c && ++c < end && *c >= '0' && *c <= '9' && x->status < 100;)
+    for (const char *c = space; c && ++c < end && *c >= '0' && *c <= '9' && x->status < 100;)
         x->status = x->status * 10 + (*c - '0');
     x->head.length = 0;
     x->in_head = true;
@@ -234,7 +230,7 @@ static bool within_bounds(const struct http_exchange *x)
 static bool show_line(struct http_exchange *x, char *line, size_t length)
 {
     const struct bide_http_options *o = x->transfer->options;
-    if (x->status >= 400 && x->legs > 0 && x->mode != HTTP_PASS)
+    if (x->status >= 400 && x->mode != HTTP_PASS)
         return http_buffer_add(&x->head, line, length);
     x->sink_failed = o->header(line, 1, length, o->header_data) != length;
     return !x->sink_failed;
@@ -357,19 +353,32 @@ static void note_method(struct http_exchange *x, const char *method)
     x->bodiless = x->get || x->head_only || is(method, "OPTIONS") || is(method, "DELETE") || is(method, "TRACE");
 }
 
+/* Has the server closed this connection while it lay idle? Newer versions of libcurl do not look each time, and rely on
+ * their replay. Here a request that may not be repeated would be lost, though not a byte of it was sent. */
+static bool is_dead(CURL *easy)
+{
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    char byte;
+    if (curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &fd) != CURLE_OK || fd == CURL_SOCKET_BAD)
+        return false;
+    ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
 /* libcurl's idea of the method: only now, before a redirect may change it, is it the request's own. */
 static bool first_leg(struct http_exchange *x)
 {
     const char *method = NULL;
     if (curl_easy_getinfo(x->easy, CURLINFO_EFFECTIVE_METHOD, &method) != CURLE_OK || !method)
         method = "";
-    if (x->head_lines > 0) /* a proxy's answer to CONNECT, which was a request too */
-        curl_easy_getinfo(x->easy, CURLINFO_REQUEST_SIZE, &x->request_size);
     note_method(x, method);
     http_inject_first_leg(x);
     if (x->transfer->poke)
         x->transfer->poke(x->transfer);
-    return learn_safety(x, method);
+    if (!learn_safety(x, method))
+        return false;
+    x->stale = x->transfer->call.safety == BIDE_UNSAFE && is_dead(x->easy);
+    return !x->stale;
 }
 
 /* Nothing asked for another leg: libcurl is about to send the request again. Either it used a connection that was there
@@ -420,11 +429,12 @@ static CURLcode own_callbacks(struct http_exchange *x)
     curl_easy_setopt(h, CURLOPT_PREREQDATA, x);
     curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(h, CURLOPT_HEADERDATA, x);
+    curl_easy_setopt(h, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     if (x->transfer->sink) {
         curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
         curl_easy_setopt(h, CURLOPT_WRITEDATA, x);
     }
-    if (x->transfer->options->cancel) {
+    if (x->transfer->options->cancel || x->transfer->options->progress) {
         curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, on_progress);
         curl_easy_setopt(h, CURLOPT_XFERINFODATA, x);
         curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
@@ -449,13 +459,14 @@ void http_exchange_disown(struct http_exchange *x)
         curl_easy_setopt(h, CURLOPT_PREREQDATA, o->prereq_data);
     curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, o->header);
     curl_easy_setopt(h, CURLOPT_HEADERDATA, o->header_data);
+    curl_easy_setopt(h, CURLOPT_SUPPRESS_CONNECT_HEADERS, 0L);
     curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, 0L);
     curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, 0L);
     if (x->transfer->sink) {
         curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, o->write);
         curl_easy_setopt(h, CURLOPT_WRITEDATA, o->write_data);
     }
-    if (o->cancel) {
+    if (o->cancel || o->progress) {
         curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, o->progress);
         curl_easy_setopt(h, CURLOPT_XFERINFODATA, o->progress_data);
         curl_easy_setopt(h, CURLOPT_NOPROGRESS, o->progress ? 0L : 1L);
@@ -487,11 +498,10 @@ static void reset(struct http_exchange *x, int64_t now_ns)
     x->head_bytes = 0;
     x->drained_bytes = 0;
     x->start_ns = now_ns;
-    x->request_size = 0;
     x->status = 0;
     x->mode = HTTP_UNDECIDED;
     x->legs = 0;
-    x->paused = x->in_head = x->answerable = x->refused = x->replayed = x->bodiless = x->get = x->head_only =
+    x->stale = x->paused = x->in_head = x->answerable = x->refused = x->replayed = x->bodiless = x->get = x->head_only =
         x->strayed = false;
     x->answered = x->judged = x->cut = x->oversize = x->sink_failed = x->wants_refresh = false;
 }
@@ -588,6 +598,8 @@ static void keep_code(struct http_exchange *x, CURLcode code)
 /* Where a callback of ours ended the transfer, libcurl's code tells of the callback, not of the reason. */
 static CURLcode name(const struct http_exchange *x, CURLcode code)
 {
+    if (x->stale)
+        return CURLE_SEND_ERROR;
     if (x->replayed)
         return x->refused ? CURLE_HTTP2_STREAM : CURLE_GOT_NOTHING;
     if (x->oversize)

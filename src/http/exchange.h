@@ -29,13 +29,13 @@ struct http_exchange {
     size_t read_bytes; /* of the request's body, so far */
     size_t drained_bytes;
     int64_t start_ns;
-    long request_size; /* CURLINFO_REQUEST_SIZE before the request: a tunnel's */
     int status;
     CURLcode ended; /* what libcurl said at last */
     enum http_mode mode;
     bool fresh; /* FRESH_CONNECT is set */
     bool in_head;
     bool answerable; /* the last answer may lead to another leg: a redirect, a challenge */
+    bool stale;      /* the connection was dead before anything was sent */
     bool replayed;   /* libcurl was about to send it a second time, and was stopped */
     bool refused;    /* ... because the server refused the stream */
     bool bodiless;   /* a method that normally has no body */

@@ -22,10 +22,11 @@ static void attempt(struct http_exchange *x, int64_t now_ns)
         if (x->judged)
             return;
         t->refreshed = true; /* asked once, whatever comes of it */
-        if (o->refresh(o->context, x->easy))
-            code = http_exchange_again(x, bide_now());
-        else
+        if (!o->refresh(o->context, x->easy)) {
             http_exchange_settle(x, bide_now());
+            return;
+        }
+        code = http_exchange_again(x, bide_now());
     }
 }
 

@@ -233,7 +233,7 @@ static bool winner_at_work(const struct bide_transfer *t)
 
 static void do_cancel(struct bide_transfer *t)
 {
-    t->cancel_asked = false;
+    t->cancel_asked = t->start_due = t->hedge_due = false;
     struct bide_verdict v = bide_call_cancel(&t->http.call, bide_now());
     if (v.what == BIDE_GIVE_UP)
         http_transfer_obey(&t->http, v, NULL, bide_now());

@@ -40,6 +40,8 @@ static enum bide_err check_inject(const struct bide_http_options *o, struct bide
         return wrong(problem, "inject", o->inject, "bits of enum bide_http_inject");
     if (o->key && !(o->inject & BIDE_HTTP_INJECT_KEY))
         return wrong(problem, "inject", o->inject, "BIDE_HTTP_INJECT_KEY, since there is a key");
+    if (o->traceparent && !(o->inject & BIDE_HTTP_INJECT_TRACE))
+        return wrong(problem, "inject", o->inject, "BIDE_HTTP_INJECT_TRACE, since there is a traceparent");
     if ((unsigned)o->key_form > BIDE_KEY_RAW)
         return wrong(problem, "key_form", o->key_form, "a value of enum bide_key_form");
     return o->key ? bide_key_check(o->key, o->key_form, problem) : BIDE_OK;
@@ -76,6 +78,8 @@ static enum bide_err check_sink(const struct bide_http_options *o, struct bide_p
         return wrong(problem, "resume", 1, "a sink: write, or write_data");
     if (o->rewind && !sink)
         return wrong(problem, "rewind", 1, "a sink: write, or write_data");
+    if (o->type_rule_count > 0 && !sink)
+        return wrong(problem, "type_rule_count", (int64_t)o->type_rule_count, "a sink: write, or write_data");
     if (o->hold_max > 0 && (!sink || !o->classify))
         return wrong(problem, "hold_max", (int64_t)o->hold_max, "a sink and a classify hook");
     return BIDE_OK;

@@ -174,6 +174,8 @@ size_t http_deliver(struct http_transfer *t, const char *at, size_t length)
 bool http_show_head(struct http_transfer *t, struct http_buffer *head)
 {
     const struct bide_http_options *o = t->options;
+    if (head->length == 0)
+        return true;
     char *line = head->at, *end = head->at + head->length;
     head->length = 0;
     while (line < end) {

@@ -80,7 +80,7 @@ static void assert_http_2(void)
 
 static size_t seen(const char *text)
 {
-    live_process_end(&server, SIGQUIT);
+    live_nginx_end(&server);
     return live_nginx_count(&server, text);
 }
 

@@ -11,7 +11,7 @@
 
 struct provocation {
     const char *name;
-    const char *script; /* of /a */
+    const char *script; /* of /a, or a line by itself */
     const char *url;    /* NULL: /a of the server. %u: its port */
     void (*set)(struct live_call *);
     CURLcode code;
@@ -156,7 +156,7 @@ static const struct provocation provocations[] = {
     {"reader", "200", NULL, set_bad_reader, CURLE_READ_ERROR, CANCELLED, MAYBE},
     {"time", "delay=never", NULL, set_short_time, CURLE_OPERATION_TIMEDOUT, TRANSIENT, MAYBE},
     {"range", "200 bytes=100", NULL, set_resume_from, CURLE_RANGE_ERROR, PERMANENT, MAYBE},
-    {"no TLS there", "200", "https://127.0.0.1:%u/a", NULL, CURLE_SSL_CONNECT_ERROR, TRANSIENT, NEVER},
+    {"no TLS there", "* close=accept", "https://127.0.0.1:%u/a", NULL, CURLE_SSL_CONNECT_ERROR, TRANSIENT, NEVER},
     {"prereq", "200", NULL, set_bad_prereq, CURLE_ABORTED_BY_CALLBACK, CANCELLED, NEVER},
     {"aborting reader", "200", NULL, set_aborting_reader, CURLE_ABORTED_BY_CALLBACK, CANCELLED, MAYBE},
     {"interface", "200", NULL, set_interface, CURLE_INTERFACE_FAILED, PERMANENT, NEVER},
@@ -178,7 +178,7 @@ static void provoke(const struct provocation *p)
 {
     struct live_call c;
     char script[256], url[256];
-    snprintf(script, sizeof script, "%s%s", p->script[0] ? "/a " : "", p->script);
+    snprintf(script, sizeof script, "%s%s", p->script[0] && p->script[0] != '*' ? "/a " : "", p->script);
     live_call_open(&c, script, 1);
     if (p->set)
         p->set(&c);
@@ -234,6 +234,7 @@ static void rules_of_the_user_decide_about_codes(void **state)
     struct live_call c;
     live_call_open(&c, "/a 302 location=/a\n/b close", 3);
     set_follow(&c);
+    curl_easy_setopt(c.easy, CURLOPT_FORBID_REUSE, 1L); /* a replay that is stopped is not the code's doing */
     c.options.curl_rules = &rules;
     live_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 3);

@@ -7,7 +7,6 @@
 #include "live_tls.h"
 
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +18,8 @@
 
 static struct live_client client;
 static struct live_server origin;
-static struct live_process tls; /* a real server, where one is wanted */
+static struct live_server second; /* another origin, where one is wanted */
+static struct live_process tls;   /* a real server, where one is wanted */
 static struct live_proxy *proxy;
 
 static int open_all(void **state)
@@ -35,6 +35,8 @@ static int close_all(void **state)
     live_proxy_free(proxy);
     proxy = NULL;
     live_free(&origin);
+    if (second.chaos)
+        live_free(&second);
     live_process_free(&tls);
     return 0;
 }
@@ -206,6 +208,20 @@ static void a_post_on_a_reused_tunnel_that_dies_is_seen_once(void **state)
     assert_int_equal(posts_seen(), 1);
 }
 
+static void a_proxy_that_refuses_another_tunnel_has_not_answered_for_the_server(void **state)
+{
+    live_free(&origin);
+    live_serve(&origin, "/warm 200 reuse=reset\n/pay 200");
+    through(DEEDS(LIVE_PROXY_TUNNEL, LIVE_PROXY_503, LIVE_PROXY_TUNNEL));
+    assert_int_equal(live_client_get(&client, live_url(&origin, "/warm")), CURLE_OK);
+    assert_int_not_equal(post(), CURLE_OK); /* libcurl asked for a tunnel to send it again */
+    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    assert_int_equal(client.result.status, 0);
+    assert_int_equal(client.sink.length, 0);
+    assert_int_equal(posts_seen(), 1);
+}
+
 static void a_get_whose_tunnel_is_cut_is_repeated(void **state)
 {
     through(DEEDS(LIVE_PROXY_CUT, LIVE_PROXY_TUNNEL));
@@ -227,6 +243,23 @@ static void a_server_that_fails_behind_a_proxy_is_judged_by_its_own_answer(void 
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED);
     assert_int_equal(live_proxy_requests(proxy), 1);
     assert_int_equal(posts_seen(), 2);
+}
+
+static void a_redirect_to_another_server_goes_through_another_tunnel(void **state)
+{
+    char script[128];
+    live_serve(&second, "/there 200 body=fine");
+    snprintf(script, sizeof script, "/pay 302 location=%s", live_url(&second, "/there"));
+    live_free(&origin);
+    live_serve(&origin, script);
+    through(DEEDS(LIVE_PROXY_TUNNEL));
+    curl_easy_setopt(client.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    assert_int_equal(live_client_get(&client, live_url(&origin, "/pay")), CURLE_OK);
+    live_assert_done(&client, 1);
+    assert_int_equal(client.result.status, 200);
+    assert_string_equal(client.sink.at, "fine");
+    assert_int_equal(live_proxy_requests(proxy), 2);
+    assert_int_equal(posts_seen(), 1);
 }
 
 static void a_certificate_that_is_wrong_behind_a_proxy_is_an_error_and_never_success(void **state)
@@ -282,8 +315,10 @@ int main(void)
         TEST(a_proxy_that_is_not_there_is_asked_again_even_for_a_post),
         TEST(a_post_whose_tunnel_is_cut_may_have_run_and_is_not_repeated),
         TEST(a_post_on_a_reused_tunnel_that_dies_is_seen_once),
+        TEST(a_proxy_that_refuses_another_tunnel_has_not_answered_for_the_server),
         TEST(a_get_whose_tunnel_is_cut_is_repeated),
         TEST(a_server_that_fails_behind_a_proxy_is_judged_by_its_own_answer),
+        TEST(a_redirect_to_another_server_goes_through_another_tunnel),
         TEST(a_certificate_that_is_wrong_behind_a_proxy_is_an_error_and_never_success),
         TEST(a_tls_server_behind_a_proxy_answers),
         TEST(a_plain_request_through_a_proxy_is_judged_as_without_one),

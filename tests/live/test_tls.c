@@ -8,7 +8,6 @@
 #include <bide/multi.h>
 
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,8 +54,8 @@ static CURLcode post(void)
 
 static size_t requests_seen(void)
 {
-    live_process_end(&server, SIGQUIT);
-    return live_nginx_count(&server, "connection=");
+    live_nginx_end(&server);
+    return live_nginx_count(&server, "/pay ");
 }
 
 static void assert_never_sent_and_permanent(CURLcode code)
@@ -264,7 +263,7 @@ static void tls_to_a_plain_port_is_never_sent(void **state)
     live_nginx_start(&server, "server { listen 127.0.0.1:$PORT; location / { return 200 fine; } }");
     assert_int_equal(post(), CURLE_SSL_CONNECT_ERROR);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
-    live_process_end(&server, SIGQUIT);
+    live_nginx_end(&server);
     assert_int_equal(live_nginx_count(&server, "POST"), 0);
 }
 

@@ -1,9 +1,13 @@
 /* live_nginx.c - nginx in one process, so that a signal to it is a signal to all of it. */
 #include "live_nginx.h"
 
+#include "live_tcp.h"
+
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char before[] = "daemon off; master_process off; pid $DIR/pid; error_log $DIR/error.log;\n"
                              "events { worker_connections 512; }\n"
@@ -29,6 +33,28 @@ void live_nginx_again(struct live_process *nginx)
     live_process_start(nginx, (const char *const[]){"nginx", "-e", "$DIR/error.log", "-c", "$DIR/nginx.conf", NULL});
 }
 
+/* A line is logged when its request is over, and that may be after its answer: when the rest of a body has come that
+ * nobody wanted. One process takes its events in order; so when this request is answered, all before it are over. A port
+ * that wants TLS answers, too. */
+static void say_goodbye(uint16_t port)
+{
+    static const char request[] = "GET /goodbye HTTP/1.0\r\n\r\n";
+    char byte;
+    int fd = live_tcp_connect(port);
+    if (fd < 0)
+        return;
+    live_tcp_write(fd, request, sizeof request - 1);
+    while (live_tcp_read(fd, &byte, 1))
+        continue;
+    close(fd);
+}
+
+void live_nginx_end(struct live_process *nginx)
+{
+    say_goodbye(nginx->port);
+    live_process_end(nginx, SIGQUIT);
+}
+
 size_t live_nginx_count(const struct live_process *nginx, const char *text)
 {
     return live_process_count(nginx, "access.log", text);
@@ -39,8 +65,10 @@ size_t live_nginx_connections(const struct live_process *nginx)
     char *log = live_process_read(nginx, "access.log");
     unsigned long seen[256];
     size_t count = 0;
-    for (char *at = log; (at = strstr(at, "connection=")) != NULL; at++) {
-        unsigned long number = strtoul(at + strlen("connection="), NULL, 10);
+    for (char *line = strtok(log, "\n"); line; line = strtok(NULL, "\n")) {
+        unsigned long number = strtoul(line + strlen("connection="), NULL, 10);
+        if (strstr(line, "/goodbye"))
+            continue;
         size_t i = 0;
         while (i < count && seen[i] != number)
             i++;

@@ -3,7 +3,7 @@
  *     live_process_dir(&nginx);
  *     live_nginx_start(&nginx, "server { listen 127.0.0.1:$PORT; location / { return 200 fine; } }");
  *     ...
- *     live_process_end(&nginx, SIGQUIT);          from now on its access log is complete
+ *     live_nginx_end(&nginx);                     from now on its access log is complete
  *     live_nginx_count(&nginx, "POST /pay ");
  *
  * One line of $DIR/access.log for each request that was answered: "connection=5 POST /pay 503 key=..." */
@@ -14,6 +14,9 @@
 
 void live_nginx_start(struct live_process *nginx, const char *http); /* what stands inside http { } */
 void live_nginx_again(struct live_process *nginx);                   /* as before, after live_process_end */
+
+/* Ends it when it is done with all that it was sent so far. */
+void live_nginx_end(struct live_process *nginx);
 
 /* Requests whose line has this text in it; connections that they came on. */
 size_t live_nginx_count(const struct live_process *nginx, const char *text);

@@ -7,7 +7,6 @@
 #include <ftw.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,14 +26,9 @@
 #define PORT_FIRST 10240u
 #define PORT_COUNT 22000u
 
-static void die(const char *format, ...)
+static void die(const char *what, const char *why)
 {
-    va_list args;
-    va_start(args, format);
-    fputs("live_process: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
-    va_end(args);
+    fprintf(stderr, "live_process: %s: %s\n", what, why);
     abort();
 }
 
@@ -63,7 +57,7 @@ static uint16_t free_port(void)
         if (is_free(port))
             return port;
     }
-    die("no free port");
+    die("no port", "all are taken");
     return 0;
 }
 
@@ -72,7 +66,7 @@ void live_process_dir(struct live_process *process)
     const char *tmp = getenv("TMPDIR");
     snprintf(process->dir, sizeof process->dir, "%s/bide-live-XXXXXX", tmp && strlen(tmp) < 64 ? tmp : "/tmp");
     if (!mkdtemp(process->dir))
-        die("no directory %s: %s", process->dir, strerror(errno));
+        die(process->dir, strerror(errno));
     process->port = free_port();
 }
 
@@ -119,7 +113,7 @@ void live_process_write(struct live_process *process, const char *file, const ch
     FILE *out = fopen(path, "w");
     char *made = expand(process, text);
     if (!out || fputs(made, out) < 0 || fclose(out) != 0)
-        die("cannot write %s", path);
+        die(path, "cannot be written");
     free(made);
 }
 
@@ -160,7 +154,7 @@ const char *live_process_url(struct live_process *process, const char *scheme, c
 
 /* ---- children ---- */
 
-static void become(const struct live_process *process, char *const *args)
+static void become(char *const *args)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     int output = open("output", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -170,7 +164,6 @@ static void become(const struct live_process *process, char *const *args)
     dup2(output, STDERR_FILENO);
     execvp(args[0], args);
     dprintf(output, "%s: %s (tools/setup installs it)\n", args[0], strerror(errno));
-    (void)process;
     _exit(127);
 }
 
@@ -181,9 +174,9 @@ static pid_t spawn(struct live_process *process, const char *const *args)
         made[i] = expand(process, args[i]);
     pid_t pid = fork();
     if (pid < 0)
-        die("no process: %s", strerror(errno));
+        die("no process", strerror(errno));
     if (pid == 0 && chdir(process->dir) == 0)
-        become(process, made);
+        become(made);
     if (pid == 0)
         _exit(127);
     for (size_t i = 0; i < ARGS_MAX; i++)
@@ -201,9 +194,9 @@ static int wait_for(pid_t pid)
 
 static void die_of_child(struct live_process *process, const char *program, const char *what)
 {
-    char *output = live_process_read(process, "output");
-    char *log = live_process_read(process, "error.log");
-    die("%s %s; in %s:\n%s%s", program, what, process->dir, output, log);
+    fprintf(stderr, "live_process: in %s\n%s%s", process->dir, live_process_read(process, "output"),
+            live_process_read(process, "error.log"));
+    die(program, what);
 }
 
 void live_process_run(struct live_process *process, const char *const *args)

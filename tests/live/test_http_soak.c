@@ -1,0 +1,622 @@
+/* test_http_soak.c - thousands of calls of all kinds against a server that fails in all ways, and then its journal: what
+ * it saw is held against what bide promises.
+ *
+ * What a call is (path, method, body, sink) follows from its number and the seed. The seed is printed;
+ * BIDE_TEST_SEED=... chooses another. Findings are counted in the threads and judged in the end. */
+#define _GNU_SOURCE
+#include "live_chaos.h"
+
+#include <bide/clock.h>
+#include <bide/multi.h>
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define CALLS        10000u
+#define IN_FLIGHT    200u
+#define THREADS      4u
+#define THREAD_CALLS 500u /* each */
+#define BODY_MAX     8192u
+#define UPLOAD_MAX   30000u
+
+/* ---- the server ---- */
+
+/* One path, what happens there, the body of its 200, and the least wait that an answer of that status asks for. */
+struct place {
+    const char *path;
+    const char *steps;
+    size_t bytes;
+    size_t short_by; /* a 200 may lack so many, and claims to be whole */
+    int hint_status;
+    int64_t hint_ns;
+    unsigned share; /* of the calls, in relation to the others */
+};
+
+static const struct place places[] = {
+    {.path = "/plain", .steps = "bytes=3000 fail=12%:503", .bytes = 3000, .share = 20},
+    {.path = "/reset", .steps = "bytes=3000 fail=8%:reset", .bytes = 3000, .share = 10},
+    {.path = "/close", .steps = "bytes=500 chunked fail=8%:close", .bytes = 500, .share = 10},
+    {.path = "/slow", .steps = "bytes=1000 delay=1ms..15ms fail=5%:502", .bytes = 1000, .share = 10},
+    {.path = "/reuse",
+     .steps = "bytes=700 x4 | bytes=700 reuse=close | bytes=700 x2 | bytes=700 reuse=reset | loop",
+     .bytes = 700,
+     .share = 20},
+    {.path = "/cut",
+     .steps =
+         "bytes=4000 x6 | reset=request | bytes=4000 reset=headers | bytes=4000 reset=half | bytes=4000 close=100 |"
+         "bytes=4000 reset=end | close=request | bytes=4000 close=half | loop",
+     .bytes = 4000,
+     .share = 20},
+    {.path = "/range",
+     .steps = "bytes=6000 etag=v1 ranges x2 | bytes=6000 etag=v1 ranges reset=half | loop",
+     .bytes = 6000,
+     .share = 10},
+    {.path = "/early",
+     .steps = "bytes=300 x3 | 503 early | bytes=300 early=100 | 413 early=1000 | bytes=300 early | loop",
+     .bytes = 300,
+     .share = 10},
+    {.path = "/wrong",
+     .steps = "bytes=2000 x5 | bytes=2000 length=+10 close=end | bytes=2000 length=-10 | garbage | bytes=2000 length=none | loop",
+     .bytes = 2000,
+     .short_by = 10,
+     .share = 10},
+    {.path = "/interim", .steps = "bytes=100 interim=103 x9 | 500 interim=103 | loop", .bytes = 100, .share = 5},
+    {.path = "/close-said",
+     .steps = "bytes=100 connection=close x3 | 504 connection=close | loop",
+     .bytes = 100,
+     .share = 5},
+    {.path = "/hint",
+     .steps = "bytes=200 x12 | 503 retry-after=1 | loop",
+     .bytes = 200,
+     .hint_status = 503,
+     .hint_ns = BIDE_S,
+     .share = 10},
+    {.path = "/less",
+     .steps = "bytes=200 x5 | 429 header=\"retry-after-ms: 30\" | loop",
+     .bytes = 200,
+     .hint_status = 429,
+     .hint_ns = 30 * BIDE_MS,
+     .share = 10},
+    {.path = "/details",
+     .steps = "bytes=200 x5 | 503 type=application/problem+json body=\"{\\\"retry_after\\\": 0.02}\" | loop",
+     .bytes = 200,
+     .hint_status = 503,
+     .hint_ns = 20 * BIDE_MS,
+     .share = 5},
+    {.path = "/gone", .steps = "404", .bytes = 0, .share = 5},
+};
+
+#define PLACES (sizeof places / sizeof *places)
+
+static void serve(struct live_server *server)
+{
+    char script[8192] = "* reset=accept x15 | close=accept x15 | 404\n";
+    for (size_t i = 0; i < PLACES; i++) {
+        size_t used = strlen(script);
+        snprintf(script + used, sizeof script - used, "%s %s\n", places[i].path, places[i].steps);
+    }
+    live_serve(server, script);
+}
+
+/* ---- what a call is ---- */
+
+enum kind { GET = 0, PUT, PUT_FILE, POST, POST_KEYED, POST_KEYED_FILE, KINDS };
+
+static const char *const methods[KINDS] = {"GET", "PUT", "PUT", "POST", "POST", "POST"};
+
+enum sink { PLAIN = 0, REWIND, RESUME, SINKS };
+
+struct plan {
+    const struct place *place;
+    enum kind kind;
+    enum sink sink;
+    size_t offset; /* of its body, in the bytes that all share */
+    size_t length;
+};
+
+/* How it ended. */
+struct record {
+    unsigned done;
+    CURLcode code;
+    enum bide_what what;
+    uint32_t attempts;
+    int64_t done_ns;
+    char key[BIDE_KEY_TEXT_SIZE];
+    const char *wrong; /* with what reached the sink; NULL: nothing */
+};
+
+struct soak {
+    uint64_t seed;
+    struct live_server server;
+    struct bide_target target;
+    struct bide_policy policy;
+    uint32_t calls;
+    struct record *record;
+    char upload[UPLOAD_MAX];
+    int file; /* with the same bytes */
+};
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+static unsigned draw(const struct soak *soak, uint32_t id, unsigned what, unsigned below)
+{
+    return (unsigned)(mix(soak->seed + mix((uint64_t)id << 8 | what)) % below);
+}
+
+static const struct place *draw_place(const struct soak *soak, uint32_t id)
+{
+    unsigned all = 0;
+    for (size_t i = 0; i < PLACES; i++)
+        all += places[i].share;
+    unsigned at = draw(soak, id, 1, all);
+    size_t i = 0;
+    while (at >= places[i].share)
+        at -= places[i++].share;
+    return &places[i];
+}
+
+static struct plan plan_of(const struct soak *soak, uint32_t id)
+{
+    struct plan plan = {
+        .place = draw_place(soak, id), .kind = draw(soak, id, 2, KINDS), .sink = draw(soak, id, 3, SINKS)};
+    if (plan.kind != GET) {
+        plan.offset = draw(soak, id, 4, UPLOAD_MAX / 2);
+        plan.length = draw(soak, id, 5, 10) == 0 ? 0 : draw(soak, id, 6, UPLOAD_MAX / 2);
+    }
+    return plan;
+}
+
+/* ---- one call ---- */
+
+struct slot {
+    struct soak *soak;
+    struct bide_multi *multi; /* NULL: easy */
+    uint32_t *next;           /* number of the next call, for multi */
+    uint32_t id;
+    CURL *easy;
+    struct bide_http_options options;
+    struct bide_http_result result;
+    char body[BODY_MAX];
+    size_t length;
+};
+
+static size_t take(char *at, size_t size, size_t count, void *context)
+{
+    struct slot *slot = context;
+    if (size * count > BODY_MAX - slot->length)
+        return 0;
+    memcpy(slot->body + slot->length, at, size * count);
+    slot->length += size * count;
+    return size * count;
+}
+
+static bool rewind_slot(void *context)
+{
+    ((struct slot *)context)->length = 0;
+    return true;
+}
+
+static void set_url(struct slot *slot, const struct plan *plan)
+{
+    char url[100];
+    snprintf(url, sizeof url, "http://127.0.0.1:%u%s?%" PRIu32, chaos_port(slot->soak->server.chaos), plan->place->path,
+             slot->id);
+    curl_easy_setopt(slot->easy, CURLOPT_URL, url);
+}
+
+static void set_body(struct slot *slot, const struct plan *plan)
+{
+    struct bide_http_body *b = &slot->options.body;
+    bool file = plan->kind == PUT_FILE || plan->kind == POST_KEYED_FILE;
+    if (plan->kind == GET)
+        return;
+    *b = (struct bide_http_body){.kind = file ? BIDE_HTTP_BODY_FILE : BIDE_HTTP_BODY_MEMORY,
+                                 .fd = slot->soak->file,
+                                 .at = file ? NULL : slot->soak->upload + plan->offset,
+                                 .offset = file ? (int64_t)plan->offset : 0,
+                                 .length = (int64_t)plan->length};
+    curl_easy_setopt(slot->easy, plan->kind == PUT_FILE ? CURLOPT_UPLOAD : CURLOPT_POST, 1L);
+    if (plan->kind == PUT)
+        curl_easy_setopt(slot->easy, CURLOPT_CUSTOMREQUEST, "PUT");
+}
+
+static void shape(struct slot *slot)
+{
+    struct plan plan = plan_of(slot->soak, slot->id);
+    struct bide_http_options *o = &slot->options;
+    curl_easy_reset(slot->easy);
+    slot->length = 0;
+    bide_http_options_init(o);
+    o->policy = &slot->soak->policy;
+    o->seed = slot->soak->seed + slot->id + 1;
+    o->write = take;
+    o->write_data = slot;
+    o->rewind = plan.sink == REWIND ? rewind_slot : NULL;
+    o->resume = plan.sink == RESUME;
+    o->inject = BIDE_HTTP_INJECT_ATTEMPT;
+    if (plan.kind == POST_KEYED || plan.kind == POST_KEYED_FILE)
+        o->inject |= BIDE_HTTP_INJECT_KEY;
+    set_url(slot, &plan);
+    set_body(slot, &plan);
+}
+
+static bool is_pattern(const struct slot *slot)
+{
+    for (size_t i = 0; i < slot->length; i++)
+        if (slot->body[i] != chaos_pattern(i))
+            return false;
+    return true;
+}
+
+static bool is_error_text(const struct slot *slot)
+{
+    static const char *const texts[] = {"Service Unavailable\n", "Bad Gateway\n",           "Gateway Timeout\n",
+                                        "Not Found\n",           "Internal Server Error\n", "Too Many Requests\n",
+                                        "Payload Too Large\n",   "{\"retry_after\": 0.02}"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (strlen(texts[i]) == slot->length && memcmp(texts[i], slot->body, slot->length) == 0)
+            return true;
+    return false;
+}
+
+/* What reached the sink, held against how the call is said to have ended. */
+static const char *judge_body(const struct slot *slot, const struct plan *plan, CURLcode code)
+{
+    size_t whole = plan->place->bytes, cut = whole - plan->place->short_by;
+    if (slot->result.verdict.what == BIDE_DONE) {
+        if (code != CURLE_OK)
+            return "done, with an error";
+        return (slot->length == whole || slot->length == cut) && is_pattern(slot) ? NULL
+                                                                                  : "a success that is not whole";
+    }
+    if (code != CURLE_OK)
+        return slot->length == 0 || is_pattern(slot) ? NULL : "an error with bytes of another answer";
+    if (slot->result.status < 400)
+        return "given up without an error or a failure";
+    if (slot->result.body_dropped)
+        return slot->length == 0 ? NULL : "a dropped body in the sink";
+    return is_error_text(slot) ? NULL : "a last failure that is not whole";
+}
+
+static void note(struct slot *slot, CURLcode code)
+{
+    struct record *record = &slot->soak->record[slot->id];
+    struct plan plan = plan_of(slot->soak, slot->id);
+    record->done++;
+    record->code = code;
+    record->what = slot->result.verdict.what;
+    record->attempts = slot->result.attempts;
+    record->done_ns = bide_now();
+    memcpy(record->key, slot->result.key, sizeof record->key);
+    record->wrong = judge_body(slot, &plan, code);
+}
+
+/* ---- the drivers ---- */
+
+static void start_next(struct slot *slot);
+
+static void on_done(void *context, const struct bide_multi_end *end)
+{
+    struct slot *slot = context;
+    note(slot, end->code);
+    start_next(slot);
+}
+
+static void start_next(struct slot *slot)
+{
+    if (*slot->next == slot->soak->calls)
+        return;
+    slot->id = (*slot->next)++;
+    shape(slot);
+    struct bide_multi_job job = {.easy = slot->easy,
+                                 .target = &slot->soak->target,
+                                 .options = &slot->options,
+                                 .result = &slot->result,
+                                 .done = on_done,
+                                 .context = slot};
+    assert_int_equal(bide_multi_start(slot->multi, &job, NULL, NULL), BIDE_OK);
+}
+
+static void run_multi(struct soak *soak)
+{
+    struct slot *slots = calloc(IN_FLIGHT, sizeof *slots);
+    struct bide_multi *multi;
+    uint32_t next = 0;
+    assert_int_equal(bide_multi_new(&multi), BIDE_OK);
+    for (unsigned i = 0; i < IN_FLIGHT; i++) {
+        slots[i] = (struct slot){.soak = soak, .multi = multi, .next = &next, .easy = curl_easy_init()};
+        start_next(&slots[i]);
+    }
+    int64_t until_ns = bide_now() + 110 * BIDE_S;
+    while (bide_multi_poll(multi, until_ns) > 0 && bide_now() < until_ns)
+        continue;
+    assert_int_equal(bide_multi_running(multi), 0);
+    bide_multi_free(multi);
+    for (unsigned i = 0; i < IN_FLIGHT; i++)
+        curl_easy_cleanup(slots[i].easy);
+    free(slots);
+}
+
+/* A thread's share: every THREADS-th call. */
+struct worker {
+    struct soak *soak;
+    uint32_t first;
+};
+
+static void *run_easy(void *context)
+{
+    const struct worker *worker = context;
+    struct slot *slot = calloc(1, sizeof *slot);
+    *slot = (struct slot){.soak = worker->soak, .easy = curl_easy_init()};
+    for (slot->id = worker->first; slot->id < slot->soak->calls; slot->id += THREADS) {
+        shape(slot);
+        note(slot, bide_curl_perform(slot->easy, &slot->soak->target, &slot->options, &slot->result));
+    }
+    curl_easy_cleanup(slot->easy);
+    free(slot);
+    return NULL;
+}
+
+static void run_threads(struct soak *soak)
+{
+    pthread_t thread[THREADS];
+    struct worker worker[THREADS];
+    for (uint32_t i = 0; i < THREADS; i++) {
+        worker[i] = (struct worker){soak, i};
+        assert_int_equal(pthread_create(&thread[i], NULL, run_easy, &worker[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* ---- the journal ---- */
+
+struct findings {
+    unsigned count;
+};
+
+static void find(struct findings *f, const struct soak *soak, uint32_t id, const char *what)
+{
+    const struct record *r = &soak->record[id];
+    struct plan plan = plan_of(soak, id);
+    if (f->count++ < 20)
+        print_message("call %" PRIu32 " (%s %s, body %d of %zu, sink %d): %s; code %d, %s, %u attempts\n", id,
+                      methods[plan.kind], plan.place->path, plan.kind, plan.length, plan.sink, what, r->code,
+                      bide_what_label(r->what), r->attempts);
+}
+
+/* The requests of one call, in order of arrival. */
+struct trail {
+    const struct chaos_seen **seen;
+    size_t count;
+};
+
+static bool is_keyed(enum kind kind)
+{
+    return kind == POST_KEYED || kind == POST_KEYED_FILE;
+}
+
+static bool key_is_right(const struct chaos_seen *seen, const struct plan *plan, const struct record *record)
+{
+    char quoted[BIDE_KEY_TEXT_SIZE + 2];
+    snprintf(quoted, sizeof quoted, "\"%s\"", record->key);
+    return is_keyed(plan->kind) ? seen->key && strcmp(seen->key, quoted) == 0 : !seen->key;
+}
+
+/* Whole and the same, unless the server cut it short or answered early. */
+static bool body_is_right(const struct soak *soak, const struct chaos_seen *seen, const struct plan *plan)
+{
+    bool early = strcmp(plan->place->path, "/early") == 0;
+    if (seen->body_bytes == plan->length)
+        return seen->body_hash == bide_hash(soak->upload + plan->offset, plan->length);
+    return seen->body_bytes < plan->length && (early || strcmp(seen->deed, "answered") != 0);
+}
+
+static void check_request(struct findings *f, const struct soak *soak, uint32_t id, const struct chaos_seen *seen)
+{
+    struct plan plan = plan_of(soak, id);
+    const struct record *record = &soak->record[id];
+    if (strcmp(seen->method, methods[plan.kind]) != 0 || strcmp(seen->path, plan.place->path) != 0)
+        find(f, soak, id, "another request than was meant");
+    if (!key_is_right(seen, &plan, record))
+        find(f, soak, id, "another key");
+    if (!body_is_right(soak, seen, &plan))
+        find(f, soak, id, "another body than was meant");
+    if (!seen->attempt || strtoul(seen->attempt, NULL, 10) > record->attempts)
+        find(f, soak, id, "an attempt that was not told");
+    if (seen->at_ns > record->done_ns)
+        find(f, soak, id, "a request after the end");
+}
+
+static void check_order(struct findings *f, const struct soak *soak, uint32_t id, const struct trail *trail)
+{
+    const struct place *place = plan_of(soak, id).place;
+    for (size_t i = 1; i < trail->count; i++) {
+        const struct chaos_seen *before = trail->seen[i - 1], *seen = trail->seen[i];
+        if (before->attempt && seen->attempt && strtoul(before->attempt, NULL, 10) >= strtoul(seen->attempt, NULL, 10))
+            find(f, soak, id, "attempts out of order");
+        if (place->hint_ns > 0 && before->status == place->hint_status && seen->at_ns - before->at_ns < place->hint_ns)
+            find(f, soak, id, "an attempt before the time that the server asked for");
+    }
+}
+
+static void check_call(struct findings *f, const struct soak *soak, uint32_t id, const struct trail *trail)
+{
+    const struct record *record = &soak->record[id];
+    struct plan plan = plan_of(soak, id);
+    if (record->done != 1)
+        find(f, soak, id, "not done once");
+    if (record->wrong)
+        find(f, soak, id, record->wrong);
+    if (trail->count > record->attempts)
+        find(f, soak, id, "more requests than attempts");
+    if (plan.kind == POST && trail->count > 1)
+        find(f, soak, id, "an unsafe request was repeated");
+    if (record->what == BIDE_DONE && trail->count == 0)
+        find(f, soak, id, "a success that the server does not know of");
+    for (size_t i = 0; i < trail->count; i++)
+        check_request(f, soak, id, trail->seen[i]);
+    check_order(f, soak, id, trail);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void check_keys_differ(struct findings *f, const struct soak *soak)
+{
+    const char **key = calloc(soak->calls, sizeof *key);
+    size_t count = 0;
+    for (uint32_t id = 0; id < soak->calls; id++)
+        if (soak->record[id].key[0] != '\0')
+            key[count++] = soak->record[id].key;
+    qsort(key, count, sizeof *key, by_text);
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(key[i - 1], key[i]) == 0)
+            f->count++;
+    assert_true(count > 0);
+    free(key);
+}
+
+/* Sorts what the server saw by call. Each call's requests stay in order. */
+static void check_journal(struct findings *f, const struct soak *soak)
+{
+    size_t count = soak->server.count, *end = calloc(soak->calls + 1, sizeof *end);
+    const struct chaos_seen *seen = soak->server.seen, **sorted = calloc(count + 1, sizeof *sorted);
+    for (size_t i = 0; i < count; i++)
+        if (seen[i].query)
+            end[strtoul(seen[i].query, NULL, 10) + 1]++;
+    for (uint32_t id = 0; id < soak->calls; id++)
+        end[id + 1] += end[id];
+    for (size_t i = 0; i < count; i++)
+        if (seen[i].query)
+            sorted[end[strtoul(seen[i].query, NULL, 10)]++] = &seen[i];
+    for (uint32_t id = 0, from = 0; id < soak->calls; from = (uint32_t)end[id++])
+        check_call(f, soak, id, &(struct trail){sorted + from, end[id] - from});
+    free(sorted);
+    free(end);
+}
+
+/* ---- the whole ---- */
+
+struct sums {
+    uint64_t succeeded, retries;
+};
+
+static struct sums sums_of(const struct soak *soak)
+{
+    struct sums sums = {0, 0};
+    for (uint32_t id = 0; id < soak->calls; id++) {
+        sums.succeeded += soak->record[id].what == BIDE_DONE;
+        sums.retries += soak->record[id].attempts > 0 ? soak->record[id].attempts - 1 : 0;
+    }
+    return sums;
+}
+
+#define TOKENS 300u /* in the budget at first; each success adds a tenth */
+
+static void set_target(struct bide_target *target)
+{
+    struct bide_target_config config;
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    config.breaker.kind = BIDE_BREAKER_OFF;
+    config.quiet_max_ns = 0;
+    config.budget.kind = BIDE_BUDGET_TOKENS;
+    config.budget.capacity_milli = TOKENS * 1000;
+    config.budget.initial_milli = BIDE_FULL;
+    config.budget.cost_milli = config.budget.cost_throttled_milli = config.budget.cost_timeout_milli = 1000;
+    config.budget.earn_success_milli = 100;
+    config.budget.earn_first_milli = config.budget.earn_per_minute_milli = config.budget.refund_permille = 0;
+    assert_int_equal(bide_target_init(target, &config, bide_now(), NULL), BIDE_OK);
+}
+
+static void open_file(struct soak *soak)
+{
+    char name[] = "/tmp/bide-soak-XXXXXX";
+    for (size_t i = 0; i < UPLOAD_MAX; i++)
+        soak->upload[i] = (char)('a' + mix(i) % 26);
+    soak->file = mkstemp(name);
+    assert_true(soak->file >= 0);
+    unlink(name);
+    assert_int_equal(write(soak->file, soak->upload, UPLOAD_MAX), UPLOAD_MAX);
+}
+
+static void begin(struct soak *soak, uint64_t seed, uint32_t calls)
+{
+    const char *given = getenv("BIDE_TEST_SEED");
+    *soak = (struct soak){.seed = given ? strtoull(given, NULL, 0) : seed, .calls = calls};
+    print_message("BIDE_TEST_SEED=%" PRIu64 "\n", soak->seed);
+    soak->record = calloc(calls, sizeof *soak->record);
+    soak->policy = live_policy(5);
+    soak->policy.jitter = BIDE_JITTER_FULL;
+    soak->policy.cap_ns = 5 * BIDE_MS;
+    set_target(&soak->target);
+    open_file(soak);
+    serve(&soak->server);
+}
+
+static void check_budget(const struct soak *soak, struct sums sums)
+{
+    uint64_t refused = bide_target_refused(&soak->target, BIDE_GATE_BUDGET);
+    print_message("%" PRIu64 " of %" PRIu32 " calls succeeded, %" PRIu64 " retries, %" PRIu64
+                  " refused for lack of budget, %zu requests seen\n",
+                  sums.succeeded, soak->calls, sums.retries, refused, soak->server.count);
+    assert_true(sums.retries * 1000 <= TOKENS * 1000 + sums.succeeded * 100);
+    assert_true(soak->server.count <= soak->calls + sums.retries + 30); /* 30 were cut at their accept */
+}
+
+static void finish(struct soak *soak)
+{
+    struct findings findings = {0};
+    live_stop(&soak->server);
+    check_journal(&findings, soak);
+    check_keys_differ(&findings, soak);
+    check_budget(soak, sums_of(soak));
+    assert_int_equal(findings.count, 0);
+    live_free(&soak->server);
+    close(soak->file);
+    free(soak->record);
+}
+
+static void ten_thousand_mixed_calls_in_a_multi_keep_every_promise(void **state)
+{
+    static struct soak soak;
+    begin(&soak, 20240611, CALLS);
+    run_multi(&soak);
+    assert_true(bide_target_refused(&soak.target, BIDE_GATE_BUDGET) > 0); /* or the budget was not tested */
+    finish(&soak);
+}
+
+static void mixed_calls_in_four_threads_keep_every_promise(void **state)
+{
+    static struct soak soak;
+    begin(&soak, 7, THREADS * THREAD_CALLS);
+    run_threads(&soak);
+    finish(&soak);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ten_thousand_mixed_calls_in_a_multi_keep_every_promise),
+        cmocka_unit_test(mixed_calls_in_four_threads_keep_every_promise),
+    };
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    curl_global_cleanup();
+    return failures;
+}

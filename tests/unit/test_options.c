@@ -1,0 +1,355 @@
+/* test_options.c - the options of a call over HTTP: a careful beginning, and each mistake named by its field. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <bide/http.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+static size_t write_nothing(char *at, size_t size, size_t count, void *context)
+{
+    return size * count;
+}
+
+static size_t read_nothing(char *into, size_t size, size_t count, void *context)
+{
+    return 0;
+}
+
+static bool rewind_nothing(void *context)
+{
+    return true;
+}
+
+static void classify_nothing(void *context, const struct bide_http_response *response, struct bide_outcome *outcome) {}
+
+static int progress_nothing(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    return 0;
+}
+
+static struct bide_http_options plain(void)
+{
+    struct bide_http_options o;
+    memset(&o, '#', sizeof o);
+    bide_http_options_init(&o);
+    return o;
+}
+
+static void expect_right(const struct bide_http_options *o)
+{
+    struct bide_problem problem = {NULL, NULL, 0};
+    if (bide_http_options_check(o, &problem) != BIDE_OK)
+        fail_msg("%s is %lld; want %s", problem.field, (long long)problem.value, problem.want);
+}
+
+static void expect_wrong(const struct bide_http_options *o, const char *field, int64_t value)
+{
+    struct bide_problem problem = {NULL, NULL, 0};
+    assert_int_equal(bide_http_options_check(o, &problem), BIDE_ERR_INVALID);
+    assert_string_equal(problem.field, field);
+    assert_non_null(problem.want);
+    assert_int_equal(problem.value, value);
+    assert_int_equal(bide_http_options_check(o, NULL), BIDE_ERR_INVALID);
+}
+
+/* ---- beginning ---- */
+
+static void init_zeroes_everything_but_the_size(void **state)
+{
+    struct bide_http_options o = plain(), zero;
+    memset(&zero, 0, sizeof zero);
+    zero.struct_size = sizeof zero;
+    assert_memory_equal(&o, &zero, sizeof o);
+    expect_right(&o);
+}
+
+static void the_beginning_is_careful(void **state)
+{
+    struct bide_http_options o = plain();
+    assert_int_equal(o.safety, BIDE_HTTP_BY_METHOD);
+    assert_int_equal(o.body.kind, BIDE_HTTP_BODY_UNKNOWN);
+    assert_int_equal(o.redirect, BIDE_HTTP_REDIRECT_STRIP);
+    assert_int_equal(o.inject, 0);
+}
+
+static void another_size_is_refused(void **state)
+{
+    static const uint32_t sizes[] = {0, 8, sizeof(struct bide_http_options) - 8, sizeof(struct bide_http_options) + 8};
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        struct bide_http_options o = plain();
+        o.struct_size = sizes[i];
+        expect_wrong(&o, "struct_size", sizes[i]);
+    }
+}
+
+static void values_outside_their_lists_are_refused(void **state)
+{
+    struct bide_http_options o = plain();
+    o.safety = (enum bide_http_safety)5;
+    expect_wrong(&o, "safety", 5);
+    o = plain();
+    o.redirect = (enum bide_http_redirect)2;
+    expect_wrong(&o, "redirect", 2);
+    o = plain();
+    o.inject = 1u << 3;
+    expect_wrong(&o, "inject", 8);
+    o = plain();
+    o.key_form = (enum bide_key_form)2;
+    expect_wrong(&o, "key_form", 2);
+    o = plain();
+    o.body.kind = (enum bide_http_body_kind)5;
+    expect_wrong(&o, "body.kind", 5);
+    o = plain();
+    o.reset_unit = (enum bide_reset_unit)6;
+    expect_wrong(&o, "reset_unit", 6);
+}
+
+static void every_value_of_a_list_is_right(void **state)
+{
+    struct bide_http_options o = plain();
+    for (int safety = 0; safety <= BIDE_HTTP_KEYED; safety++) {
+        o.safety = (enum bide_http_safety)safety;
+        expect_right(&o);
+    }
+    for (uint32_t inject = 0; inject < 8; inject++) {
+        o.inject = inject;
+        expect_right(&o);
+    }
+    for (int unit = 0; unit <= BIDE_RESET_RFC3339; unit++) {
+        o.reset_unit = (enum bide_reset_unit)unit;
+        expect_right(&o);
+    }
+}
+
+/* ---- headers and keys ---- */
+
+static void a_line_break_in_a_header_is_refused(void **state)
+{
+    static const struct {
+        const char *line;
+        int64_t value;
+    } bad[] = {{"X: a\r\nY: b", '\r'}, {"X: a\nY: b", '\n'}, {"X: a\r", '\r'}, {"\n", '\n'}, {"X\r: a", '\r'}};
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        struct bide_http_options o = plain();
+        o.headers = curl_slist_append(curl_slist_append(NULL, "X-Fine: 1"), bad[i].line);
+        expect_wrong(&o, "headers", bad[i].value);
+        curl_slist_free_all(o.headers);
+    }
+}
+
+static void a_header_may_have_so_many_bytes(void **state)
+{
+    char *line = malloc(8194);
+    memset(line, 'x', 8193);
+    line[8193] = '\0';
+    struct curl_slist list = {line, NULL};
+    struct bide_http_options o = plain();
+    o.headers = &list;
+    expect_wrong(&o, "headers", 8193);
+    line[8192] = '\0';
+    expect_right(&o);
+    free(line);
+}
+
+static void headers_of_all_usual_kinds_are_right(void **state)
+{
+    static const char *const lines[] = {"X: 1", "Accept:", "X-Empty;", "X-Utf: caf\xc3\xa9", "X-Tab: a\tb"};
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        struct bide_http_options o = plain();
+        o.headers = curl_slist_append(NULL, lines[i]);
+        expect_right(&o);
+        curl_slist_free_all(o.headers);
+    }
+}
+
+static void a_key_is_checked_in_its_form(void **state)
+{
+    static const char *const bad[] = {"", "a\rb", "a\nb", "\x7f", "\x01", "caf\xc3\xa9"};
+    for (size_t i = 0; i < COUNT(bad); i++)
+        for (int form = 0; form < 2; form++) {
+            struct bide_http_options o = plain();
+            o.inject = BIDE_HTTP_INJECT_KEY;
+            o.key_form = (enum bide_key_form)form;
+            o.key = bad[i];
+            assert_int_equal(bide_http_options_check(&o, NULL), BIDE_ERR_INVALID);
+        }
+    struct bide_http_options o = plain();
+    o.inject = BIDE_HTTP_INJECT_KEY;
+    o.key = "a \"b\", c";
+    expect_right(&o);
+    o.key_form = BIDE_KEY_RAW;
+    assert_int_equal(bide_http_options_check(&o, NULL), BIDE_ERR_INVALID);
+}
+
+/* ---- what would be ignored is a mistake ---- */
+
+static void a_key_that_is_not_injected_is_a_mistake(void **state)
+{
+    struct bide_http_options o = plain();
+    o.key = "order-17";
+    expect_wrong(&o, "inject", 0);
+    o.inject = BIDE_HTTP_INJECT_TRACE;
+    expect_wrong(&o, "inject", BIDE_HTTP_INJECT_TRACE);
+}
+
+static void a_traceparent_that_is_not_injected_is_a_mistake(void **state)
+{
+    struct bide_http_options o = plain();
+    o.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    expect_wrong(&o, "inject", 0); /* BUG H14 */
+    o.inject = BIDE_HTTP_INJECT_TRACE;
+    expect_right(&o);
+}
+
+static void progress_without_cancel_is_a_mistake(void **state)
+{
+    static struct bide_cancel cancel;
+    struct bide_http_options o = plain();
+    o.progress = progress_nothing;
+    expect_wrong(&o, "progress", 1); /* BUG H14: it would never be called */
+    o.cancel = &cancel;
+    expect_right(&o);
+}
+
+static void what_needs_a_sink_says_so(void **state)
+{
+    static const struct bide_details_rule types[] = {{"urn:x", BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0}};
+    struct bide_http_options o = plain();
+    o.resume = true;
+    expect_wrong(&o, "resume", 1);
+    o.write = write_nothing;
+    expect_right(&o);
+    o = plain();
+    o.rewind = rewind_nothing;
+    expect_wrong(&o, "rewind", 1);
+    o.write_data = &o; /* a FILE, as far as the check can tell */
+    expect_right(&o);
+    o = plain();
+    o.hold_max = 100;
+    o.classify = classify_nothing;
+    expect_wrong(&o, "hold_max", 100);
+    o.write = write_nothing;
+    expect_right(&o);
+    o = plain();
+    o.type_rules = types;
+    o.type_rule_count = 1;
+    expect_wrong(&o, "type_rules", 1); /* BUG H14: problem details are read only with a sink */
+    o.write = write_nothing;
+    expect_right(&o);
+}
+
+static void holding_back_without_a_hook_is_a_mistake(void **state)
+{
+    struct bide_http_options o = plain();
+    o.hold_max = 100;
+    o.write = write_nothing;
+    expect_wrong(&o, "hold_max", 100);
+}
+
+static void a_reset_header_needs_its_unit(void **state)
+{
+    struct bide_http_options o = plain();
+    o.reset_header = "X-RateLimit-Reset";
+    expect_wrong(&o, "reset_unit", BIDE_RESET_UNHEARD);
+    o.reset_unit = BIDE_RESET_SECONDS;
+    expect_right(&o);
+}
+
+static void type_rules_have_as_many_as_are_said(void **state)
+{
+    struct bide_http_options o = plain();
+    o.write = write_nothing;
+    o.type_rule_count = 3;
+    expect_wrong(&o, "type_rule_count", 3);
+}
+
+static void rules_are_checked(void **state)
+{
+    static const struct bide_rule bad = {500, 400, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0};
+    static const struct bide_rules rules = {&bad, 1, false};
+    struct bide_http_options o = plain();
+    o.status_rules = &rules;
+    expect_wrong(&o, "rule.first", 500);
+    o = plain();
+    o.curl_rules = &rules;
+    expect_wrong(&o, "rule.first", 500);
+}
+
+/* ---- bodies ---- */
+
+static void memory_has_a_length(void **state)
+{
+    struct bide_http_options o = plain();
+    o.body.kind = BIDE_HTTP_BODY_MEMORY;
+    expect_right(&o); /* no bytes */
+    o.body.length = 1;
+    expect_wrong(&o, "body.length", 1);
+    o.body.at = "x";
+    expect_right(&o);
+    o.body.length = -1;
+    expect_wrong(&o, "body.length", -1);
+}
+
+static void a_file_has_a_descriptor_and_a_place(void **state)
+{
+    struct bide_http_options o = plain();
+    o.body.kind = BIDE_HTTP_BODY_FILE;
+    o.body.length = -1;
+    expect_right(&o);
+    o.body.fd = -1;
+    expect_wrong(&o, "body.fd", -1);
+    o.body.fd = 0;
+    o.body.offset = -5;
+    expect_wrong(&o, "body.offset", -5);
+    o.body.offset = 0;
+    o.body.length = -2;
+    expect_wrong(&o, "body.length", -2);
+}
+
+static void a_stream_has_a_function(void **state)
+{
+    struct bide_http_options o = plain();
+    o.body.kind = BIDE_HTTP_BODY_STREAM;
+    expect_wrong(&o, "body.read", 0);
+    o.body.read = read_nothing;
+    expect_right(&o);
+    o.body.length = -2;
+    expect_wrong(&o, "body.length", -2);
+    o.body.length = -1;
+    expect_right(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(init_zeroes_everything_but_the_size),
+        cmocka_unit_test(the_beginning_is_careful),
+        cmocka_unit_test(another_size_is_refused),
+        cmocka_unit_test(values_outside_their_lists_are_refused),
+        cmocka_unit_test(every_value_of_a_list_is_right),
+        cmocka_unit_test(a_line_break_in_a_header_is_refused),
+        cmocka_unit_test(a_header_may_have_so_many_bytes),
+        cmocka_unit_test(headers_of_all_usual_kinds_are_right),
+        cmocka_unit_test(a_key_is_checked_in_its_form),
+        cmocka_unit_test(a_key_that_is_not_injected_is_a_mistake),
+        cmocka_unit_test(a_traceparent_that_is_not_injected_is_a_mistake),
+        cmocka_unit_test(progress_without_cancel_is_a_mistake),
+        cmocka_unit_test(what_needs_a_sink_says_so),
+        cmocka_unit_test(holding_back_without_a_hook_is_a_mistake),
+        cmocka_unit_test(a_reset_header_needs_its_unit),
+        cmocka_unit_test(type_rules_have_as_many_as_are_said),
+        cmocka_unit_test(rules_are_checked),
+        cmocka_unit_test(memory_has_a_length),
+        cmocka_unit_test(a_file_has_a_descriptor_and_a_place),
+        cmocka_unit_test(a_stream_has_a_function),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
