@@ -77,7 +77,11 @@ static inline void bench_instructions(const char *key, const char *difference, d
 /* ratio: "one/other" or "one/other:n". */
 static inline void bench_instruction_ratio(const char *key, const char *ratio, double aim)
 {
-    printf("%s @%s ratio %.2f\n", key, ratio, aim);
+    printf("%s @%s ratio ", key, ratio);
+    if (aim < 0)
+        puts("-");
+    else
+        printf("%.2f\n", aim);
 }
 
 /* A counting run: `program name n`. Returns the exit status of the program. */

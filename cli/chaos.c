@@ -136,20 +136,27 @@ static const char *show_help(struct settings *settings, const char *value)
 
 /* -- Options ------------------------------------------------------------------------------------------------------- */
 
+/* All of a file, as text. One byte more than a script may have is read: then the script's reader says that. */
+static const char *read_text(struct settings *settings, FILE *file)
+{
+    size_t room = CHAOS_SCRIPT_MAX + 1;
+    if ((settings->script = calloc(1, room + 1)) == NULL)
+        return "more memory";
+    size_t length = fread(settings->script, 1, room, file);
+    if (ferror(file) || strlen(settings->script) != length)
+        return "a script: text that can be read, without NUL";
+    return set_script(settings, settings->script);
+}
+
 static const char *read_file(struct settings *settings, const char *name)
 {
+    if (settings->has_script)
+        return set_script(settings, NULL);
     FILE *file = strcmp(name, "-") == 0 ? stdin : fopen(name, "re");
-    size_t room = CHAOS_SCRIPT_MAX + 2;
-    const char *want = settings->has_script ? "one script: as text, as a file or from stdin (-)" : NULL;
-    if (want == NULL && file == NULL)
-        want = "a script file that can be read, or - for stdin";
-    if (want == NULL && (settings->script = calloc(1, room)) == NULL)
-        want = "more memory";
-    if (want == NULL && (fread(settings->script, 1, room - 1, file), ferror(file)))
-        want = "a script file that can be read, or - for stdin";
+    const char *want = file != NULL ? read_text(settings, file) : "a script file that can be read, or - for stdin";
     if (file != NULL && file != stdin)
         fclose(file);
-    return want != NULL ? want : set_script(settings, settings->script);
+    return want;
 }
 
 static const struct option *find_option(const char *name, size_t length)

@@ -20,6 +20,8 @@
  *     POSTFIELDS..., READFUNCTION, SEEK...    if the options have a body   body
  *     PRIVATE                                 in a multi                   as it was
  *     FRESH_CONNECT                           after 408, 421, 425          0 afterwards
+ *     FORBID_REUSE                            if a success came before     0 afterwards
+ *                                             the request's body was sent
  *
  * Without a sink, the body goes where the handle's own write function leads. bide then judges a failure at the end of
  * its headers and cuts the transfer there if there will be another attempt, so that nothing of it is written; but the
@@ -198,7 +200,8 @@ BIDE_API enum bide_err bide_http_options_check(const struct bide_http_options *o
  * those of init; result may be NULL.
  *
  * CURLE_OK: there is a final answer, and it is where libcurl would have put it; as with libcurl that may be a failure,
- * see CURLINFO_RESPONSE_CODE or the result. Else the CURLcode of the last attempt, or, where none was made,
+ * see CURLINFO_RESPONSE_CODE or the result. CURLE_HTTP_RETURNED_ERROR: the last answer was a failure whose body was not
+ * kept. Else the CURLcode of the last attempt, or, where none was made,
  * CURLE_ABORTED_BY_CALLBACK (a gate refused, or cancelled), CURLE_OPERATION_TIMEDOUT (deadline) or
  * CURLE_BAD_FUNCTION_ARGUMENT (the options are wrong). The result's verdict says why in every case. */
 BIDE_API CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_http_options *options,

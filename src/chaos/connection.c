@@ -41,7 +41,7 @@ struct chaos_connection {
     struct chaos_wire wire; /* closed: dead */
     enum state state;
     int64_t active_ns; /* when bytes last moved */
-    int64_t wake_ns;   /* SERVICE, DELAY, CUT, LINGER, and SEND with a drip: not before */
+    int64_t wake_ns;   /* SERVICE, DELAY, LINGER, and SEND with a drip: not before */
 
     struct chaos_request request;
     struct chaos_reply reply;
@@ -455,8 +455,7 @@ static bool do_cut(struct chaos_connection *c)
     bool whole = step->cut_at != CHAOS_AT_REQUEST && !c->reply.cut_short;
     bool resets = step->cut == CHAOS_CUT_RESET;
     if (resets && chaos_wire_unsent(&c->wire) > 0) {
-        c->wake_ns = bide_now() + UNSENT_NS;
-        wait_until(c, c->wake_ns);
+        wait_until(c, bide_now() + UNSENT_NS);
         return false;
     }
     if (!resets)
@@ -522,29 +521,35 @@ void chaos_connection_event(struct chaos_connection *c, uint32_t events)
     go(c);
 }
 
-/* True when the client had its time and did nothing. Waiting of our own is not its fault. */
+/* True when the client had its time and did nothing with it. Time that we let pass ourselves is not counted. */
 static bool idle(const struct chaos_connection *c, int64_t now_ns)
 {
-    bool ours = c->state == QUEUE || c->state == SERVICE || c->state == DELAY || c->wake_ns > now_ns;
-    return c->state == LINGER ? now_ns >= c->wake_ns : !ours && now_ns - c->active_ns >= c->server->idle_ns;
+    int64_t since_ns = c->wake_ns > c->active_ns ? c->wake_ns : c->active_ns;
+    if (c->state == LINGER)
+        return now_ns >= c->wake_ns;
+    return c->state != QUEUE && since_ns != BIDE_NEVER && now_ns - since_ns >= c->server->idle_ns;
 }
 
+/* What it does not read would keep a FIN from reaching it. */
+static void cut_idle(struct chaos_connection *c)
+{
+    if (c->state == SEND || c->state == CUT)
+        reset(c, CHAOS_DEED_LEFT);
+    else
+        client_left(c);
+}
+
+/* Work first: if we are late, that is not the client's fault. */
 void chaos_connection_timer(struct bide_timer *timer)
 {
     struct chaos_connection *c = (struct chaos_connection *)(void *)timer;
-    int64_t now_ns = bide_now();
-    if (idle(c, now_ns)) {
-        if (c->state == SEND)
-            reset(c, CHAOS_DEED_LEFT); /* what it does not read would keep a FIN from reaching it */
-        else
-            client_left(c);
-        return;
-    }
     go(c);
-    if (c->wire.fd < 0 || timer->place != 0)
+    int64_t now_ns = bide_now();
+    if (c->wire.fd < 0)
         return;
-    bool never = c->state == DELAY && c->wake_ns == BIDE_NEVER;
-    if (!never)
+    if (idle(c, now_ns))
+        cut_idle(c);
+    else if (timer->place == 0 && c->wake_ns != BIDE_NEVER)
         wait_until(c, c->wake_ns > now_ns ? c->wake_ns : now_ns + c->server->idle_ns);
 }
 

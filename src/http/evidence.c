@@ -165,7 +165,7 @@ static bool sent_nothing(CURL *easy)
 
 static enum bide_reach reach_of(struct http_exchange *x)
 {
-    if (x->legs == 0 || x->stale || (!x->replayed && sent_nothing(x->easy)))
+    if (x->legs == 0 || x->stale || sent_nothing(x->easy))
         return BIDE_REACH_NEVER_SENT;
     if (sink_has_some(x) && !http_resume_possible(x) && !x->transfer->options->rewind)
         return BIDE_REACH_BODY_DELIVERED;

@@ -149,10 +149,25 @@ static bool continues(struct http_exchange *x)
     return judge_and_follow(x, &changed);
 }
 
+/* A server may answer before it has the whole body. libcurl (7.88) then takes the transfer for complete, stops sending
+ * and keeps the connection; the server takes what comes next for the rest of the body. That connection must not be used
+ * again. (After a failure libcurl closes it.) */
+static void distrust_early_answer(struct http_exchange *x)
+{
+    curl_off_t all = 0, sent = 0;
+    curl_easy_getinfo(x->easy, CURLINFO_CONTENT_LENGTH_UPLOAD_T, &all);
+    curl_easy_getinfo(x->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+    x->forbidden = all < 0 || sent < all;
+    if (x->forbidden)
+        curl_easy_setopt(x->easy, CURLOPT_FORBID_REUSE, 1L);
+}
+
 static bool success(struct http_exchange *x)
 {
     if (lost(x))
         return false;
+    if (!x->bodiless)
+        distrust_early_answer(x);
     if (x->transfer->delivered > 0)
         return continues(x);
     if (http_wants_body(x)) {
@@ -210,10 +225,6 @@ static void status_line(struct http_exchange *x, const char *line, size_t length
 {
     const char *space = memchr(line, ' ', length);
     const char *end = line + length;
-    if (x->status >= 200) { /* another leg; interim heads count as one with what follows */
-        x->head_bytes = length;
-        x->head_lines = 1;
-    }
     x->status = 0;
     for (const char *c = space; c && ++c < end && *c >= '0' && *c <= '9' && x->status < 100;)
         x->status = x->status * 10 + (*c - '0');
@@ -402,6 +413,7 @@ static int on_prereq(void *context, char *ip, char *local_ip, int port, int loca
     }
     x->answerable = false;
     x->status = 0;
+    x->head_bytes = x->head_lines = 0; /* of a leg; interim heads count as one with what follows */
     bool may = x->legs++ == 0 ? first_leg(x) : http_inject_leg(x);
     if (!may || lost(x))
         return CURL_PREREQFUNC_ABORT;
@@ -473,6 +485,8 @@ void http_exchange_disown(struct http_exchange *x)
     }
     if (x->fresh)
         curl_easy_setopt(h, CURLOPT_FRESH_CONNECT, 0L);
+    if (x->forbidden)
+        curl_easy_setopt(h, CURLOPT_FORBID_REUSE, 0L);
     http_body_disown(x);
     http_inject_disown(x);
 }
@@ -520,6 +534,9 @@ static bool ready_sink(struct http_transfer *t)
 /* A new connection, where the last answer asked for one. For this attempt only. */
 static void choose_connection(struct http_exchange *x)
 {
+    if (x->forbidden)
+        curl_easy_setopt(x->easy, CURLOPT_FORBID_REUSE, 0L);
+    x->forbidden = false;
     if (x->transfer->fresh != x->fresh)
         curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, x->transfer->fresh ? 1L : 0L);
     x->fresh = x->transfer->fresh;
@@ -588,7 +605,8 @@ static void keep_code(struct http_exchange *x, CURLcode code)
     bool ours = x->cut && !x->sink_failed && !x->oversize;
     if (lost(x))
         return;
-    t->code = ours || (x->answered && x->mode != HTTP_PASS) ? CURLE_OK : code;
+    bool aside = x->answered && x->mode != HTTP_PASS && code != CURLE_HTTP_RETURNED_ERROR; /* that is FAILONERROR's */
+    t->code = ours || aside ? CURLE_OK : code;
     if (t->result && x->start.attempt <= BIDE_HTTP_ATTEMPTS_TOLD)
         t->result->attempt[x->start.attempt - 1].code = t->code;
     if (x->mode == HTTP_KEEP && code != CURLE_OK)

@@ -32,7 +32,8 @@ struct http_exchange {
     int status;
     CURLcode ended; /* what libcurl said at last */
     enum http_mode mode;
-    bool fresh; /* FRESH_CONNECT is set */
+    bool fresh;     /* FRESH_CONNECT is set */
+    bool forbidden; /* FORBID_REUSE is set */
     bool in_head;
     bool answerable; /* the last answer may lead to another leg: a redirect, a challenge */
     bool stale;      /* the connection was dead before anything was sent */

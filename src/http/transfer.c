@@ -215,8 +215,8 @@ static CURLcode code_of(const struct http_transfer *t)
         bool late = t->verdict.why == BIDE_WHY_DEADLINE || t->verdict.why == BIDE_WHY_DEADLINE_NEAR;
         return late ? CURLE_OPERATION_TIMEDOUT : CURLE_ABORTED_BY_CALLBACK;
     }
-    if (t->code == CURLE_OK && t->delivered > 0 && t->dropped)
-        return CURLE_PARTIAL_FILE; /* the sink has part of another answer */
+    if (t->code == CURLE_OK && t->dropped) /* the sink has part of another answer, or nothing */
+        return t->delivered > 0 ? CURLE_PARTIAL_FILE : CURLE_HTTP_RETURNED_ERROR;
     return t->code;
 }
 

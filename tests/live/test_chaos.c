@@ -13,6 +13,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -112,6 +113,8 @@ struct reply {
 
 static struct reply reply; /* the last one */
 
+static int receive_bytes; /* of the buffers of sockets made from now on; 0: as usual */
+
 static int dial(uint16_t port)
 {
     struct sockaddr_in address = {
@@ -121,6 +124,9 @@ static int dial(uint16_t port)
     assert_true(fd >= 0);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    if (receive_bytes > 0)
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
     if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
         return fd;
     int error = errno;
@@ -303,6 +309,21 @@ static int ask_once(const struct world *world, const char *request, enum ended *
         *ended = client->ended != OPEN ? client->ended : hear_end(client);
     leave(client);
     return status;
+}
+
+/* Sends a request, the count-th; again, if we were so slow that the connection was cut as idle before. */
+static struct client *begin(const struct world *world, const char *request, uint64_t count)
+{
+    for (;;) {
+        struct client *client = enter(world);
+        struct pollfd gone = {.fd = client->fd, .events = POLLRDHUP};
+        say(client, request);
+        while (chaos_requests(world->server) < count && poll(&gone, 1, 0) == 0)
+            sched_yield();
+        if (chaos_requests(world->server) >= count)
+            return client;
+        leave(client);
+    }
 }
 
 static bool body_is(const char *text)
@@ -619,6 +640,7 @@ static void a_connection_is_cut_where_the_script_says(void **state)
         assert_int_equal(ended, table[i].ended);
         if (table[i].status != 0)
             assert_pattern(0, table[i].bytes);
+        assert_int_equal(reply.whole, strcmp(table[i].deed, "answered") == 0);
         stop(&world);
         assert_int_equal(world.count, 1);
         assert_string_equal(world.seen[0].deed, table[i].deed);
@@ -628,15 +650,48 @@ static void a_connection_is_cut_where_the_script_says(void **state)
     }
 }
 
+/* Reads the rest of a pattern that is too long for a reply; returns where it ended. */
+static uint64_t hear_pattern(struct client *client)
+{
+    uint64_t offset = 0;
+    do {
+        for (size_t i = 0; i < client->length; i++, offset++)
+            if (client->data[i] != chaos_pattern(offset))
+                fail_msg("byte %llu is wrong", (unsigned long long)offset);
+        client->length = 0;
+    } while (hear(client));
+    return offset;
+}
+
+/* More than all buffers between us hold, and somebody else is served while it waits. */
+static void a_reset_comes_after_all_bytes_before_it(void **state)
+{
+    struct world world = start("/big bytes=40000000 reset=half\n/other bytes=65000");
+    receive_bytes = 65536;
+    struct client *client = enter(&world);
+    receive_bytes = 0;
+    struct client *other = enter(&world);
+    say(client, GET("/big"));
+    await_requests(&world, 1);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(ask(other, GET("/other")), 200);
+    assert_true(read_head(client));
+    assert_int_equal(hear_pattern(client), 20000000);
+    assert_int_equal(client->ended, RST);
+    leave(other);
+    leave(client);
+    drop(&world);
+}
+
 static void connections_can_be_cut_at_their_accept(void **state)
 {
     struct world world = start("* reset=accept x2 | close=accept | 200");
-    enum ended ended;
     for (int i = 0; i < 3; i++) {
-        struct client *client = enter(&world);
-        ended = hear_end(client);
-        assert_int_equal(ended, i < 2 ? RST : FIN);
-        leave(client);
+        struct client client = {.fd = dial(chaos_port(world.server))};
+        bool early = client.fd < 0 && errno == ECONNRESET; /* the reset may come before connect has returned */
+        assert_int_equal(early ? RST : hear_end(&client), i < 2 ? RST : FIN);
+        if (!early)
+            close(client.fd);
     }
     assert_int_equal(ask_once(&world, OLD("/"), NULL), 200);
     assert_int_equal(chaos_requests(world.server), 1);
@@ -783,6 +838,24 @@ static void pipelined_requests_are_answered_in_order(void **state)
     drop(&world);
 }
 
+/* What waits in line is kept apart from what others send meanwhile. */
+static void two_clients_may_pipeline_at_once(void **state)
+{
+    struct world world = start("/a 200 delay=3ms\n/b 201\n/c 202 delay=3ms\n/d 203");
+    struct client *one = enter(&world), *other = enter(&world);
+    for (int i = 0; i < 10; i++) {
+        say(one, GET("/a") GET("/b") GET("/a"));
+        say(other, GET("/c") GET("/d") GET("/c"));
+    }
+    for (int i = 0; i < 30; i++) {
+        assert_int_equal(read_reply(one, false), i % 3 == 1 ? 201 : 200);
+        assert_int_equal(read_reply(other, false), i % 3 == 1 ? 203 : 202);
+    }
+    leave(one);
+    leave(other);
+    drop(&world);
+}
+
 /* -- Time ---------------------------------------------------------------------------------------------------------- */
 
 static void an_answer_is_never_sent_before_its_delay(void **state)
@@ -812,7 +885,30 @@ static void a_client_may_leave_an_answer_that_never_comes(void **state)
     assert_int_equal(ask_once(&world, OLD("/b"), NULL), 200);
     stop(&world);
     assert_int_equal(world.count, 3);
-    assert_int_equal(world.seen[0].status, 0);
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(world.seen[i].deed, "left");
+        assert_int_equal(world.seen[i].status, 0);
+    }
+    drop(&world);
+}
+
+/* However short the time that a client has: it is ours that passes. */
+static void a_client_is_not_idle_while_the_server_takes_its_time(void **state)
+{
+    struct world world =
+        start_with((struct chaos_config){.script = "/a delay=30ms bytes=40 drip=40/15ms\n/b capacity=1 service=30ms",
+                                         .journal_fd = -1,
+                                         .keep = true,
+                                         .idle_ns = 10 * BIDE_MS});
+    struct client *client = begin(&world, GET("/a"), 1);
+    assert_int_equal(read_reply(client, false), 200);
+    assert_pattern(0, 40);
+    leave(client);
+    client = begin(&world, GET("/b"), 2);
+    assert_int_equal(read_reply(client, false), 200);
+    leave(client);
+    stop(&world);
+    assert_string_equal(world.seen[0].deed, "answered");
     drop(&world);
 }
 
@@ -1043,34 +1139,39 @@ static void what_is_no_request_is_refused_and_closed(void **state)
     drop(&world);
 }
 
+/* A whole request whose head has so many bytes, right behind another: it does not begin where a buffer does. */
+static int ask_long(const struct world *world, size_t bytes, enum ended *ended)
+{
+    static const char before[] = GET("/"), begin[] = "GET /long HTTP/1.1\r\n" HOST "X: ";
+    char *request = malloc(sizeof before + bytes);
+    assert_non_null(request);
+    memset(request, 'a', sizeof before + bytes);
+    memcpy(request, before, sizeof before - 1);
+    memcpy(request + sizeof before - 1, begin, sizeof begin - 1);
+    memcpy(request + sizeof before - 1 + bytes - 4, "\r\n\r\n", 5);
+    struct client *client = enter(world);
+    assert_int_equal(ask(client, request), 200);
+    int status = read_reply(client, false);
+    shutdown(client->fd, SHUT_WR);
+    *ended = hear_end(client);
+    leave(client);
+    free(request);
+    return status;
+}
+
 static void a_head_that_is_too_long_is_refused(void **state)
 {
     struct world world = start(NULL);
-    struct client *client = enter(&world);
-    char line[1000];
-    memset(line, 'a', sizeof line);
-    memcpy(line, "X: ", 3);
-    memcpy(line + sizeof line - 2, "\r\n", 2);
-    say(client, "GET /long HTTP/1.1\r\n" HOST);
-    for (int i = 0; i < 70; i++)
-        say_bytes(client, line, sizeof line);
-    assert_int_equal(read_reply(client, false), 431);
-    assert_int_equal(hear_end(client), FIN);
-    leave(client);
-    client = enter(&world); /* one that just fits is served */
-    size_t sent = strlen("GET /fits HTTP/1.1\r\n" HOST) + 65 * sizeof line + 2;
-    say(client, "GET /fits HTTP/1.1\r\n" HOST);
-    for (int i = 0; i < 65; i++)
-        say_bytes(client, line, sizeof line);
-    memset(line, 'a', sizeof line);
-    memcpy(line, "X: ", 3);
-    say_bytes(client, line, CHAOS_HEAD_MAX - sent - 2);
-    say(client, "\r\n\r\n");
-    assert_int_equal(read_reply(client, false), 200);
-    leave(client);
+    enum ended ended;
+    assert_int_equal(ask_long(&world, CHAOS_HEAD_MAX, &ended), 200);
+    assert_int_equal(ask_long(&world, CHAOS_HEAD_MAX + 1, &ended), 431);
+    assert_int_equal(ended, FIN);
+    assert_int_equal(ask_long(&world, CHAOS_HEAD_MAX * 20, &ended), 431);
+    assert_int_equal(ended, FIN);
     stop(&world);
-    assert_string_equal(world.seen[0].path, "/long");
-    assert_int_equal(world.seen[0].status, 431);
+    assert_int_equal(world.count, 6);
+    assert_string_equal(world.seen[3].path, "/long");
+    assert_string_equal(world.seen[3].deed, "malformed");
     drop(&world);
 }
 
@@ -1118,34 +1219,28 @@ static void a_client_that_falls_silent_is_cut(void **state)
     drop(&world);
 }
 
-/* Sends a request, the count-th; again, if we were so slow that the connection was cut as idle before. */
-static struct client *begin(const struct world *world, const char *request, uint64_t count)
-{
-    for (;;) {
-        struct client *client = enter(world);
-        struct pollfd gone = {.fd = client->fd, .events = POLLRDHUP};
-        say(client, request);
-        while (chaos_requests(world->server) < count && poll(&gone, 1, 0) == 0)
-            sched_yield();
-        if (chaos_requests(world->server) >= count)
-            return client;
-        leave(client);
-    }
-}
-
+/* Blocked while sending, and while it waits to reset. */
 static void a_client_that_does_not_read_is_cut(void **state)
 {
-    struct world world = start_with((struct chaos_config){
-        .script = "/a endless=body\n/b endless=headers", .journal_fd = -1, .keep = true, .idle_ns = 20 * BIDE_MS});
-    struct client *client = begin(&world, GET("/a"), 1), *other = begin(&world, GET("/b"), 2);
-    struct pollfd gone[] = {{.fd = client->fd, .events = POLLRDHUP}, {.fd = other->fd, .events = POLLRDHUP}};
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(poll(&gone[i], 1, PATIENCE_S * 1000), 1);
-    leave(client);
-    leave(other);
+    static const char *const requests[] = {GET("/a"), GET("/b"), GET("/c")};
+    struct client *client[COUNT(requests)];
+    struct world world =
+        start_with((struct chaos_config){.script = "/a endless=body\n/b endless=headers\n/c bytes=60000 reset=end",
+                                         .journal_fd = -1,
+                                         .keep = true,
+                                         .idle_ns = 20 * BIDE_MS});
+    receive_bytes = 1024;
+    for (size_t i = 0; i < COUNT(requests); i++)
+        client[i] = begin(&world, requests[i], i + 1);
+    receive_bytes = 0;
+    for (size_t i = 0; i < COUNT(requests); i++) {
+        struct pollfd gone = {.fd = client[i]->fd, .events = POLLRDHUP};
+        assert_int_equal(poll(&gone, 1, PATIENCE_S * 1000), 1);
+        leave(client[i]);
+    }
     stop(&world);
-    assert_string_equal(world.seen[0].deed, "left");
-    assert_string_equal(world.seen[1].deed, "left");
+    for (size_t i = 0; i < COUNT(requests); i++)
+        assert_string_equal(world.seen[i].deed, "left");
     drop(&world);
 }
 
@@ -1425,6 +1520,7 @@ int main(void)
         cmocka_unit_test(ranges_are_heeded),
         cmocka_unit_test(a_download_that_was_cut_can_be_resumed),
         cmocka_unit_test(a_connection_is_cut_where_the_script_says),
+        cmocka_unit_test(a_reset_comes_after_all_bytes_before_it),
         cmocka_unit_test(connections_can_be_cut_at_their_accept),
         cmocka_unit_test(a_reused_connection_is_cut_after_its_next_request_was_read),
         cmocka_unit_test(a_half_closed_connection_still_reads),
@@ -1433,8 +1529,10 @@ int main(void)
         cmocka_unit_test(a_client_that_expects_it_is_told_to_continue),
         cmocka_unit_test(a_body_counts_the_same_in_chunks_and_in_crumbs),
         cmocka_unit_test(pipelined_requests_are_answered_in_order),
+        cmocka_unit_test(two_clients_may_pipeline_at_once),
         cmocka_unit_test(an_answer_is_never_sent_before_its_delay),
         cmocka_unit_test(a_client_may_leave_an_answer_that_never_comes),
+        cmocka_unit_test(a_client_is_not_idle_while_the_server_takes_its_time),
         cmocka_unit_test(a_drip_loses_nothing_and_takes_its_time),
         cmocka_unit_test(an_outage_holds_for_its_time_and_its_paths),
         cmocka_unit_test(an_outage_of_all_holds_for_every_path),

@@ -1,5 +1,6 @@
-/* test_http2.c - HTTP/2 as real servers speak it: nginx over TLS, where connections are reused and shared, and nghttpd in
- * clear text. */
+/* test_http2.c - HTTP/2 as real servers speak it: nginx over TLS, where connections are reused and shared, and nghttpd
+ * in clear text. */
+#define _GNU_SOURCE
 #include "live_client.h"
 #include "live_nginx.h"
 #include "live_tls.h"
@@ -17,6 +18,7 @@
 
 static struct live_client client;
 static struct live_client other;
+static struct live_client unread; /* makes a request that the server does not read */
 static struct live_process server;
 static struct live_server upstream;
 
@@ -34,6 +36,7 @@ static int open_all(void **state)
     live_tls_make(&server, "right", "IP:127.0.0.1");
     want_http_2(&client);
     want_http_2(&other);
+    want_http_2(&unread);
     return 0;
 }
 
@@ -41,6 +44,7 @@ static int close_all(void **state)
 {
     live_client_free(&client);
     live_client_free(&other);
+    live_client_free(&unread);
     live_process_free(&server);
     if (upstream.chaos)
         live_free(&upstream);
@@ -167,6 +171,36 @@ static void half_a_body_is_never_followed_by_another(void **state)
     assert_int_equal(seen("GET /x"), 1);
 }
 
+/* A megabyte, of which the server wants nothing. */
+static const char *large_body(void)
+{
+    static char body[1 << 20];
+    memset(body, 'x', sizeof body - 1);
+    return body;
+}
+
+static void a_large_body_that_is_answered_early_is_judged_by_the_answer(void **state)
+{
+    serve("client_max_body_size 1k; location / { return 200 fine; }");
+    assert_int_equal(live_client_post(&client, url("/x"), large_body()), CURLE_OK);
+    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
+    assert_int_equal(client.result.status, 413);
+}
+
+static void a_stream_that_timed_out_leaves_the_connection_usable(void **state)
+{
+    serve_upstream("/x delay=never | 200 body=fine");
+    client.policy.attempt_timeout_ns = 2 * BIDE_S;
+    assert_int_equal(live_client_get(&client, url("/x")), CURLE_OK);
+    live_assert_done(&client, 2);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    assert_int_equal(client.result.attempt[0].code, CURLE_OPERATION_TIMEDOUT);
+    live_stop(&upstream);
+    assert_int_equal(live_count(&upstream, "/x"), 2);
+    assert_int_equal(seen("GET /x 200"), 1);
+    assert_int_equal(live_nginx_connections(&server), 1);
+}
+
 /* ---- several at once ---- */
 
 static void count_done(void *context, const struct bide_multi_end *end)
@@ -226,13 +260,28 @@ static void many_calls_at_once_share_one_connection_and_each_is_tried_again(void
     assert_int_equal(live_nginx_connections(&server), 1);
 }
 
-/* Both POSTs are with the upstream when nginx dies, and nginx is back before libcurl looks. To libcurl the connection is
- * a reused one, also for the call that made it, since another one shared it: alone, it would send both again. */
+/* The server dies and is back before libcurl looks. A request that it did not read makes the kernel reset the
+ * connection instead of ending it, which is what libcurl before 8.0 replays after. */
+static void die_with_unread_request(struct bide_multi *multi, size_t *done)
+{
+    long sent = 0;
+    kill(server.pid, SIGSTOP);
+    start(multi, &unread, "/unread", done);
+    while (sent == 0) {
+        bide_multi_poll(multi, bide_now() + BIDE_MS);
+        curl_easy_getinfo(unread.easy, CURLINFO_REQUEST_SIZE, &sent);
+    }
+    live_process_end(&server, SIGKILL);
+    live_nginx_again(&server);
+}
+
+/* Both POSTs are with the upstream when nginx dies. To libcurl the connection is a reused one, also for the call that
+ * made it, since another one shared it: alone, it would send both again. */
 static void posts_whose_shared_connection_died_are_not_repeated(void **state)
 {
     struct bide_multi *multi;
     size_t done = 0;
-    serve_upstream("/x delay=never x2 | 200");
+    serve_upstream("/x delay=never x2 | 200\n/unread 200");
     get_ready_to_post(&client);
     get_ready_to_post(&other);
     assert_int_equal(bide_multi_new(&multi), BIDE_OK);
@@ -240,33 +289,34 @@ static void posts_whose_shared_connection_died_are_not_repeated(void **state)
     poll_until_upstream_saw(multi, 1);
     start(multi, &other, "/x", &done);
     poll_until_upstream_saw(multi, 2);
-    live_process_end(&server, SIGKILL);
-    live_nginx_again(&server);
+    die_with_unread_request(multi, &done);
     finish(multi);
     bide_multi_free(multi);
-    assert_int_equal(done, 2);
+    assert_int_equal(done, 3);
     live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    assert_true(client.result.attempt[0].replay_stopped);
     live_assert_gave_up(&other, BIDE_WHY_NOT_REPEATABLE, 1);
     live_assert_attempt(&other, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_done(&unread, 2); /* a GET */
     live_stop(&upstream);
     assert_int_equal(live_count(&upstream, "/x"), 2);
+    assert_int_equal(live_count(&upstream, "/unread"), 1);
 }
 
 static void gets_whose_shared_connection_died_are_repeated_by_us(void **state)
 {
     struct bide_multi *multi;
     size_t done = 0;
-    serve_upstream("/x delay=never x2 | 200");
+    serve_upstream("/x delay=never x2 | 200\n/unread 200");
     assert_int_equal(bide_multi_new(&multi), BIDE_OK);
     start(multi, &client, "/x", &done);
     start(multi, &other, "/x", &done);
     poll_until_upstream_saw(multi, 2);
-    live_process_end(&server, SIGKILL);
-    live_nginx_again(&server);
+    die_with_unread_request(multi, &done);
     finish(multi);
     bide_multi_free(multi);
-    assert_int_equal(done, 2);
+    assert_int_equal(done, 3);
     live_assert_done(&client, 2);
     live_assert_done(&other, 2);
     live_stop(&upstream);
@@ -361,6 +411,8 @@ int main(void)
         TEST(an_attempt_cut_at_the_end_of_its_head_leaves_the_connection_usable),
         TEST(an_error_body_too_long_to_read_costs_its_stream_and_not_the_connection),
         TEST(half_a_body_is_never_followed_by_another),
+        TEST(a_large_body_that_is_answered_early_is_judged_by_the_answer),
+        TEST(a_stream_that_timed_out_leaves_the_connection_usable),
         TEST(many_calls_at_once_share_one_connection_and_each_is_tried_again),
         TEST(posts_whose_shared_connection_died_are_not_repeated),
         TEST(gets_whose_shared_connection_died_are_repeated_by_us),

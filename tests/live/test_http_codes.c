@@ -261,6 +261,30 @@ static void fail_on_error_changes_nothing_but_the_code(void **state)
     live_call_close(&c);
 }
 
+/* Opens the breaker when the call decides to wait: so it gives up when the wait ends. */
+static void open_when_waiting(void *context, const struct bide_event *event)
+{
+    struct live_call *c = context;
+    if (event->verdict->what == BIDE_WAIT)
+        bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
+}
+
+/* Who sets FAILONERROR looks at nothing but the code. */
+static void fail_on_error_is_heard_when_a_wait_is_given_up(void **state)
+{
+    static const char *const script[] = {"/a 503 body=down", "/a 503 bytes=0", "/a 503 bytes=1000000"};
+    for (size_t i = 0; i < 3; i++) {
+        struct live_call c;
+        live_call_open(&c, script[i], 5);
+        set_fail_on_error(&c);
+        c.options.event = open_when_waiting;
+        c.options.context = &c;
+        assert_int_equal(live_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
+        live_call_close(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +292,7 @@ int main(void)
         cmocka_unit_test(only_transient_ones_are_tried_again),
         cmocka_unit_test(rules_of_the_user_decide_about_codes),
         cmocka_unit_test(fail_on_error_changes_nothing_but_the_code),
+        cmocka_unit_test(fail_on_error_is_heard_when_a_wait_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include <bide/clock.h>
 
+#include <poll.h>
 #include <string.h>
 
 #define BODY "pay 10 to bob"
@@ -338,6 +339,29 @@ static void a_connection_stays_reusable(void **state)
     live_call_close(&c);
 }
 
+/* The server closed the connection while it lay idle, and the end of it has arrived here. */
+static void wait_for_the_end(CURL *easy)
+{
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    assert_int_equal(curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &fd), CURLE_OK);
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&end, 1, 60000), 1);
+}
+
+static void a_connection_that_was_closed_while_idle_loses_no_post(void **state)
+{
+    static const char *const script[] = {"/warm 200 close=end\n/pay 200", "/warm 200 reset=end\n/pay 200"};
+    for (size_t i = 0; i < 2; i++) {
+        struct live_call c;
+        open_warm(&c, script[i], 4);
+        wait_for_the_end(c.easy);
+        live_post(&c, BODY);
+        assert_int_equal(live_perform(&c, "/pay"), CURLE_OK);
+        expect_seen(&c, "/pay", 1);
+        live_call_close(&c);
+    }
+}
+
 static void a_new_connection_that_is_cut_is_no_replay(void **state)
 {
     struct live_call c;
@@ -383,6 +407,7 @@ int main(void)
         cmocka_unit_test(an_empty_budget_stops_the_repetition_too),
         cmocka_unit_test(a_one_shot_stream_is_seen_once_even_if_keyed),
         cmocka_unit_test(a_connection_stays_reusable),
+        cmocka_unit_test(a_connection_that_was_closed_while_idle_loses_no_post),
         cmocka_unit_test(a_new_connection_that_is_cut_is_no_replay),
         cmocka_unit_test(legs_that_libcurl_must_make_are_let_through),
     };

@@ -137,12 +137,12 @@ static void open_when_waiting(void *context, const struct bide_event *event)
         bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
 }
 
-static void give_up_waiting(struct live_call *c, const char *script)
+static void give_up_waiting(struct live_call *c, const char *script, CURLcode code)
 {
     live_call_open(c, script, 4);
     c->options.event = open_when_waiting;
     c->options.context = c;
-    assert_int_equal(live_perform(c, "/a"), CURLE_OK);
+    assert_int_equal(live_perform(c, "/a"), code);
     live_expect(c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
     assert_int_equal(c->result.status, 503);
 }
@@ -154,7 +154,7 @@ static void a_failure_that_turns_out_to_be_the_last_is_delivered_from_what_was_k
     static const size_t length[] = {60000, 60000, 60000, 0, 65536};
     for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
         struct live_call c;
-        give_up_waiting(&c, script[i]);
+        give_up_waiting(&c, script[i], CURLE_OK);
         live_expect_pattern(&c.sink, length[i]);
         assert_false(c.result.body_dropped);
         live_call_close(&c);
@@ -169,7 +169,7 @@ static void what_was_too_long_to_keep_or_not_whole_is_dropped_and_told(void **st
         "/a 503 bytes=1000 close=half", "/a 503 bytes=1000 header=\"Content-Encoding: gzip\""};
     for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
         struct live_call c;
-        give_up_waiting(&c, script[i]);
+        give_up_waiting(&c, script[i], CURLE_HTTP_RETURNED_ERROR);
         assert_int_equal(c.sink.length, 0);
         assert_true(c.result.body_dropped);
         live_call_close(&c);
@@ -183,7 +183,7 @@ static void without_a_sink_a_body_that_was_cut_is_told_to_be_dropped(void **stat
     live_no_sink(&c);
     c.options.event = open_when_waiting;
     c.options.context = &c;
-    live_perform(&c, "/a");
+    assert_int_equal(live_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
     live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
     assert_int_equal(c.sink.length, 0);
     assert_true(c.result.body_dropped);
@@ -313,6 +313,20 @@ static void no_more_of_an_endless_body_is_read_than_the_limit(void **state)
     }
 }
 
+/* It says that it is long: then not even the beginning is worth reading. */
+static void a_failure_that_says_how_long_it_is_is_cut_at_once(void **state)
+{
+    struct live_call c;
+    curl_off_t size = -1;
+    live_call_open(&c, "/a 503 bytes=10000000 | 200", 4);
+    c.options.before = note_size;
+    c.options.context = &size;
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    assert_true(size >= 0 && size < BIDE_HTTP_KEEP_MAX); /* what came with the head */
+    live_call_close(&c);
+}
+
 static void endless_headers_are_a_permanent_failure(void **state)
 {
     for (int sink = 0; sink < 2; sink++) {
@@ -365,272 +379,6 @@ static void a_failure_that_drips_does_not_hold_up_the_next_attempt(void **state)
     live_perform(&c, "/a");
     expect_done(&c, 2);
     assert_true(c.result.total_ns < 30 * BIDE_S);
-    live_call_close(&c);
-}
-
-/* ---- a body that breaks ---- */
-
-static void expect_broken(struct live_call *c, CURLcode code, size_t delivered)
-{
-    assert_int_equal(c->code, code);
-    live_expect(c, BIDE_GIVE_UP, BIDE_WHY_BODY_DELIVERED, 1);
-    assert_int_equal(c->result.attempt[0].reach, BIDE_REACH_BODY_DELIVERED);
-    live_expect_pattern(&c->sink, delivered);
-}
-
-static void a_broken_body_of_which_some_was_delivered_ends_the_call(void **state)
-{
-    for (int sink = 0; sink < 2; sink++) {
-        struct live_call c;
-        live_call_open(&c, "/a 200 bytes=1000 close=half | 200 body=fine", 4);
-        if (!sink)
-            live_no_sink(&c);
-        live_perform(&c, "/a");
-        expect_broken(&c, CURLE_PARTIAL_FILE, 500);
-        live_stop(&c.server);
-        assert_int_equal(c.server.count, 1);
-        live_call_close(&c);
-    }
-}
-
-static void a_body_that_breaks_before_its_first_byte_is_tried_again(void **state)
-{
-    static const char *const script[] = {"/a 200 bytes=1000 close=headers | 200 body=fine",
-                                         "/a 200 bytes=1000 reset=headers | 200 body=fine",
-                                         "/a 200 bytes=1000 chunked reset=headers | 200 body=fine"};
-    for (size_t i = 0; i < 3; i++)
-        for (int sink = 0; sink < 2; sink++)
-            expect_only_the_last(script[i], 2, sink);
-}
-
-static void a_post_whose_answer_breaks_is_not_tried_again(void **state)
-{
-    static const char *const script[] = {"/a 200 bytes=1000 close=headers", "/a 200 bytes=1000 close=half",
-                                         "/a 200 bytes=1000 reset=half"};
-    for (size_t i = 0; i < 3; i++) {
-        struct live_call c;
-        live_call_open(&c, script[i], 4);
-        live_post(&c, "x");
-        c.options.rewind = live_rewind;
-        assert_int_not_equal(live_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
-        live_stop(&c.server);
-        assert_int_equal(c.server.count, 1);
-        live_call_close(&c);
-    }
-}
-
-static void a_sink_that_can_be_rewound_gets_the_body_anew(void **state)
-{
-    struct live_call c;
-    live_call_open(&c, "/a 200 bytes=1000 close=half | 503 bytes=10 | 200 bytes=999 close=half | 200 body=fine", 9);
-    c.options.rewind = live_rewind;
-    live_perform(&c, "/a");
-    expect_done(&c, 4);
-    assert_int_equal(c.sink.rewinds, 2);
-    live_expect_text(&c.sink, "fine");
-    live_call_close(&c);
-}
-
-static bool cannot_rewind(void *context)
-{
-    return false;
-}
-
-static void a_sink_that_cannot_be_rewound_after_all_ends_the_call(void **state)
-{
-    struct live_call c;
-    live_call_open(&c, "/a 200 bytes=1000 close=half | 200 body=fine", 9);
-    c.options.rewind = cannot_rewind;
-    assert_int_not_equal(live_perform(&c, "/a"), CURLE_OK);
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
-    live_expect_pattern(&c.sink, 500);
-    live_stop(&c.server);
-    assert_int_equal(c.server.count, 1);
-    live_call_close(&c);
-}
-
-/* ---- resume ---- */
-
-#define WHOLE "bytes=1000 etag=v1"
-
-static void open_resumable(struct live_call *c, const char *script)
-{
-    live_call_open(c, script, 6);
-    c->options.resume = true;
-}
-
-static void expect_range(const struct chaos_seen *seen, const char *range, const char *validator)
-{
-    struct bide_text value;
-    assert_true(chaos_seen_header(seen, "Range", &value));
-    assert_int_equal(value.length, strlen(range));
-    assert_memory_equal(value.at, range, value.length);
-    assert_true(chaos_seen_header(seen, "If-Range", &value));
-    assert_int_equal(value.length, strlen(validator));
-    assert_memory_equal(value.at, validator, value.length);
-}
-
-static void a_broken_body_goes_on_where_it_stopped(void **state)
-{
-    struct bide_text value;
-    struct live_call c;
-    open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges " WHOLE);
-    live_perform(&c, "/a");
-    expect_done(&c, 2);
-    assert_true(c.result.resumed);
-    live_expect_pattern(&c.sink, 1000);
-    live_stop(&c.server);
-    assert_false(chaos_seen_header(&c.server.seen[0], "Range", &value));
-    expect_range(&c.server.seen[1], "bytes=500-", "\"v1\"");
-    live_call_close(&c);
-}
-
-static void a_body_may_break_again_and_again(void **state)
-{
-    struct live_call c;
-    open_resumable(&c,
-                   "/a 200 " WHOLE " close=half | 503 | 200 ranges " WHOLE " reset=100 | reset | 200 ranges " WHOLE);
-    live_perform(&c, "/a");
-    expect_done(&c, 5);
-    live_expect_pattern(&c.sink, 1000);
-    live_stop(&c.server);
-    expect_range(&c.server.seen[1], "bytes=500-", "\"v1\"");
-    live_call_close(&c);
-}
-
-static void a_date_that_is_old_enough_is_a_validator(void **state)
-{
-    static const char date[] = "Thu, 01 Jan 2026 00:00:00 GMT";
-    struct live_call c;
-    char script[256];
-    snprintf(script, sizeof script,
-             "/a 200 bytes=1000 header=\"Last-Modified: %s\" close=half"
-             " | 206 header=\"Content-Range: bytes 500-999/1000\" bytes=500",
-             date);
-    open_resumable(&c, script);
-    live_perform(&c, "/a");
-    expect_done(&c, 2);
-    live_stop(&c.server);
-    expect_range(&c.server.seen[1], "bytes=500-", date);
-    live_call_close(&c);
-}
-
-/* What cannot be proved to be the same is not appended. */
-static void expect_no_resume(const char *script)
-{
-    struct live_call c;
-    open_resumable(&c, script);
-    live_perform(&c, "/a");
-    expect_broken(&c, CURLE_PARTIAL_FILE, 500);
-    assert_false(c.result.resumed);
-    live_call_close(&c);
-}
-
-static void without_a_strong_validator_nothing_is_resumed(void **state)
-{
-    expect_no_resume("/a 200 bytes=1000 close=half");
-    expect_no_resume("/a 200 bytes=1000 etag=W/v1 close=half");
-    expect_no_resume("/a 200 bytes=1000 header=\"ETag: v1\" close=half");
-    expect_no_resume("/a 200 bytes=1000 header=\"Last-Modified: nonsense\" close=half");
-    expect_no_resume("/a 200 bytes=1000 date=\"Thu, 01 Jan 2026 00:00:30 GMT\""
-                     " header=\"Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\" close=half");
-    expect_no_resume("/a 200 " WHOLE " date=none header=\"Content-Encoding: gzip\" close=half");
-    expect_no_resume("/a 200 " WHOLE " header=\"Accept-Ranges: none\" close=half");
-    expect_no_resume("/a 203 " WHOLE " close=half");
-}
-
-/* The second answer does not continue the first one. */
-static void expect_not_appended(const char *second, uint32_t attempts)
-{
-    struct live_call c;
-    char script[512];
-    snprintf(script, sizeof script, "/a 200 " WHOLE " close=half | %s", second);
-    open_resumable(&c, script);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_PARTIAL_FILE);
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
-    assert_int_equal(c.result.attempts, attempts);
-    assert_true(c.result.body_dropped);
-    live_expect_pattern(&c.sink, 500);
-    live_call_close(&c);
-}
-
-#define RANGE(r) "206 bytes=500 header=\"Content-Range: " r "\""
-
-static void what_does_not_fit_is_not_appended(void **state)
-{
-    expect_not_appended("200 bytes=1000 etag=v2", 2);
-    expect_not_appended("206 bytes=500", 2);
-    expect_not_appended(RANGE("bytes 499-998/1000"), 2);
-    expect_not_appended(RANGE("bytes 501-1000/1001"), 2);
-    expect_not_appended(RANGE("bytes 500-999/2000"), 2);
-    expect_not_appended(RANGE("bytes 500-999"), 2);
-    expect_not_appended(RANGE("bytes 500-999/*"), 2);
-    expect_not_appended(RANGE("bytes */1000"), 2);
-    expect_not_appended(RANGE("lines 500-999/1000"), 2);
-    expect_not_appended(RANGE("bytes 18446744073709552116-18446744073709552615/1000"), 2);
-    expect_not_appended(RANGE("bytes 500-999/1000") " header=\"Content-Encoding: br\"", 2);
-    expect_not_appended("416", 2);
-    expect_not_appended("404 body=gone", 2);
-    expect_not_appended("503 body=down", 6);
-}
-
-static void a_part_that_ends_too_soon_is_no_success(void **state)
-{
-    struct live_call c;
-    open_resumable(&c, "/a 200 " WHOLE " close=half | 206 bytes=300 header=\"Content-Range: bytes 500-799/1000\"");
-    live_perform(&c, "/a");
-    assert_int_not_equal(c.code, CURLE_OK);
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
-    live_call_close(&c);
-}
-
-static void with_rewind_too_a_body_that_is_the_same_goes_on(void **state)
-{
-    struct live_call c;
-    open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges " WHOLE);
-    c.options.rewind = live_rewind;
-    live_perform(&c, "/a");
-    expect_done(&c, 2);
-    live_expect_pattern(&c.sink, 1000);
-    assert_true(c.result.resumed);
-    assert_int_equal(c.sink.rewinds, 0);
-    live_call_close(&c);
-}
-
-static void with_rewind_a_body_that_changed_starts_over(void **state)
-{
-    struct live_call c;
-    open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges bytes=700 etag=v2");
-    c.options.rewind = live_rewind;
-    live_perform(&c, "/a");
-    expect_done(&c, 2);
-    live_expect_pattern(&c.sink, 700);
-    assert_int_equal(c.sink.rewinds, 1);
-    assert_false(c.result.resumed);
-    live_call_close(&c);
-}
-
-/* The one that started over breaks as well: the validator to ask for is now that of the new one. */
-static void a_body_that_changed_and_breaks_again_is_not_mixed(void **state)
-{
-    struct live_call c;
-    open_resumable(&c, "/a 200 " WHOLE " close=half | 200 bytes=700 etag=v2 close=600 | 200 ranges bytes=700 etag=v2");
-    c.options.rewind = live_rewind;
-    live_perform(&c, "/a");
-    expect_done(&c, 3);
-    live_expect_pattern(&c.sink, 700);
-    live_call_close(&c);
-}
-
-static void a_post_is_not_resumed(void **state)
-{
-    struct live_call c;
-    open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges " WHOLE);
-    live_post(&c, "x");
-    c.options.safety = BIDE_HTTP_IDEMPOTENT;
-    live_perform(&c, "/a");
-    expect_broken(&c, CURLE_PARTIAL_FILE, 500);
     live_call_close(&c);
 }
 
@@ -774,6 +522,71 @@ static void a_head_that_was_kept_is_shown_when_the_wait_is_given_up(void **state
     live_call_close(&c);
 }
 
+/* With CURLOPT_HEADER libcurl writes the head before the body, and so do we: that of the answer that counts. */
+static void heads_that_go_into_the_body_are_those_of_the_answer_that_counts(void **state)
+{
+    static const char *const last[] = {"200 body=fine", "404 body=fine", "503 body=fine"};
+    for (size_t i = 0; i < 3; i++) {
+        struct live_call c;
+        char script[128];
+        snprintf(script, sizeof script, "/a 503 body=oops x2 | %s", last[i]);
+        live_call_open(&c, script, 3);
+        curl_easy_setopt(c.easy, CURLOPT_HEADER, 1L);
+        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+        assert_int_equal(c.result.attempts, 3);
+        assert_int_equal(count_of(&c.sink, "HTTP/1.1"), 1);
+        assert_int_equal(count_of(&c.sink, "\r\n\r\nfine"), 1);
+        assert_int_equal(count_of(&c.sink, "oops"), 0);
+        assert_memory_equal(c.sink.at, "HTTP/1.1", 8);
+        live_call_close(&c);
+    }
+}
+
+/* A sink that pauses once, and is woken by the progress function. */
+struct pauser {
+    struct live_sink sink;
+    CURL *easy;
+    bool paused;
+    int pauses;
+};
+
+static size_t pause_once(char *at, size_t size, size_t count, void *context)
+{
+    struct pauser *p = context;
+    if (p->pauses++ == 1) {
+        p->paused = true;
+        return CURL_WRITEFUNC_PAUSE;
+    }
+    return live_write(at, size, count, &p->sink);
+}
+
+static int unpause(void *context, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up_now)
+{
+    struct pauser *p = context;
+    if (p->paused) {
+        p->paused = false;
+        curl_easy_pause(p->easy, CURLPAUSE_CONT);
+    }
+    return 0;
+}
+
+static void a_sink_may_pause(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 | 200 bytes=300000", 3);
+    struct pauser p = {.easy = c.easy};
+    c.options.progress = unpause;
+    c.options.progress_data = &p;
+    c.options.write = pause_once;
+    c.options.write_data = &p;
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    live_expect_pattern(&p.sink, 300000);
+    assert_true(p.pauses > 2);
+    live_sink_free(&p.sink);
+    live_call_close(&c);
+}
+
 static void a_header_function_that_fails_ends_the_call(void **state)
 {
     static const char *const script[] = {"/a 200", "/a 404"};
@@ -910,25 +723,11 @@ int main(void)
         cmocka_unit_test(a_call_cancelled_before_it_begins_makes_no_attempt),
         cmocka_unit_test(a_call_cancelled_during_an_attempt_ends_within_a_second_or_so),
         cmocka_unit_test(no_more_of_an_endless_body_is_read_than_the_limit),
+        cmocka_unit_test(a_failure_that_says_how_long_it_is_is_cut_at_once),
         cmocka_unit_test(endless_headers_are_a_permanent_failure),
         cmocka_unit_test(a_drained_failure_leaves_its_connection_to_the_next_attempt),
         cmocka_unit_test(a_long_failure_s_connection_is_closed),
         cmocka_unit_test(a_failure_that_drips_does_not_hold_up_the_next_attempt),
-        cmocka_unit_test(a_broken_body_of_which_some_was_delivered_ends_the_call),
-        cmocka_unit_test(a_body_that_breaks_before_its_first_byte_is_tried_again),
-        cmocka_unit_test(a_post_whose_answer_breaks_is_not_tried_again),
-        cmocka_unit_test(a_sink_that_can_be_rewound_gets_the_body_anew),
-        cmocka_unit_test(a_sink_that_cannot_be_rewound_after_all_ends_the_call),
-        cmocka_unit_test(a_broken_body_goes_on_where_it_stopped),
-        cmocka_unit_test(a_body_may_break_again_and_again),
-        cmocka_unit_test(a_date_that_is_old_enough_is_a_validator),
-        cmocka_unit_test(without_a_strong_validator_nothing_is_resumed),
-        cmocka_unit_test(what_does_not_fit_is_not_appended),
-        cmocka_unit_test(a_part_that_ends_too_soon_is_no_success),
-        cmocka_unit_test(with_rewind_too_a_body_that_is_the_same_goes_on),
-        cmocka_unit_test(with_rewind_a_body_that_changed_starts_over),
-        cmocka_unit_test(a_body_that_changed_and_breaks_again_is_not_mixed),
-        cmocka_unit_test(a_post_is_not_resumed),
         cmocka_unit_test(a_sink_that_fails_ends_the_call),
         cmocka_unit_test(a_sink_that_fails_is_not_the_server_s_fault),
         cmocka_unit_test(a_sink_that_refuses_a_kept_body_is_told),
@@ -936,6 +735,8 @@ int main(void)
         cmocka_unit_test(heads_of_retried_failures_are_not_shown),
         cmocka_unit_test(the_head_of_the_last_failure_is_shown_before_its_body),
         cmocka_unit_test(a_head_that_was_kept_is_shown_when_the_wait_is_given_up),
+        cmocka_unit_test(heads_that_go_into_the_body_are_those_of_the_answer_that_counts),
+        cmocka_unit_test(a_sink_may_pause),
         cmocka_unit_test(a_header_function_that_fails_ends_the_call),
         cmocka_unit_test(the_handle_has_the_owner_s_values_afterwards),
         cmocka_unit_test(a_plain_perform_afterwards_touches_nothing_of_the_call),

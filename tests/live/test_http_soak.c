@@ -26,6 +26,7 @@
 #define THREAD_CALLS 500u /* each */
 #define BODY_MAX     8192u
 #define UPLOAD_MAX   30000u
+#define STALLED_NS   (20 * BIDE_S) /* no attempt takes so long, unless two wait for one another */
 
 /* ---- the server ---- */
 
@@ -60,11 +61,13 @@ static const struct place places[] = {
      .bytes = 6000,
      .share = 10},
     {.path = "/early",
-     .steps = "bytes=300 x3 | 503 early | bytes=300 early=100 | 413 early=1000 | bytes=300 early | loop",
+     .steps =
+         "bytes=300 x3 | 503 early | bytes=300 early=100 | 413 early=1000 body=\"too large\" | bytes=300 early | loop",
      .bytes = 300,
      .share = 10},
     {.path = "/wrong",
-     .steps = "bytes=2000 x5 | bytes=2000 length=+10 close=end | bytes=2000 length=-10 | garbage | bytes=2000 length=none | loop",
+     .steps = "bytes=2000 x5 | bytes=2000 length=+10 close=end | bytes=2000 length=-10 | garbage | bytes=2000 "
+              "length=none | loop",
      .bytes = 2000,
      .short_by = 10,
      .share = 10},
@@ -129,6 +132,7 @@ struct record {
     enum bide_what what;
     uint32_t attempts;
     int64_t done_ns;
+    int64_t total_ns;
     char key[BIDE_KEY_TEXT_SIZE];
     const char *wrong; /* with what reached the sink; NULL: nothing */
 };
@@ -263,9 +267,9 @@ static bool is_pattern(const struct slot *slot)
 
 static bool is_error_text(const struct slot *slot)
 {
-    static const char *const texts[] = {"Service Unavailable\n", "Bad Gateway\n",           "Gateway Timeout\n",
-                                        "Not Found\n",           "Internal Server Error\n", "Too Many Requests\n",
-                                        "Payload Too Large\n",   "{\"retry_after\": 0.02}"};
+    static const char *const texts[] = {
+        "Service Unavailable\n",   "Bad Gateway\n",       "Gateway Timeout\n", "Not Found\n",
+        "Internal Server Error\n", "Too Many Requests\n", "too large",         "{\"retry_after\": 0.02}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (strlen(texts[i]) == slot->length && memcmp(texts[i], slot->body, slot->length) == 0)
             return true;
@@ -300,6 +304,7 @@ static void note(struct slot *slot, CURLcode code)
     record->what = slot->result.verdict.what;
     record->attempts = slot->result.attempts;
     record->done_ns = bide_now();
+    record->total_ns = slot->result.total_ns;
     memcpy(record->key, slot->result.key, sizeof record->key);
     record->wrong = judge_body(slot, &plan, code);
 }
@@ -459,6 +464,8 @@ static void check_call(struct findings *f, const struct soak *soak, uint32_t id,
     struct plan plan = plan_of(soak, id);
     if (record->done != 1)
         find(f, soak, id, "not done once");
+    if (record->total_ns >= STALLED_NS)
+        find(f, soak, id, "it stalled");
     if (record->wrong)
         find(f, soak, id, record->wrong);
     if (trail->count > record->attempts)
@@ -564,6 +571,7 @@ static void begin(struct soak *soak, uint64_t seed, uint32_t calls)
     soak->policy = live_policy(5);
     soak->policy.jitter = BIDE_JITTER_FULL;
     soak->policy.cap_ns = 5 * BIDE_MS;
+    soak->policy.attempt_timeout_ns = STALLED_NS;
     set_target(&soak->target);
     open_file(soak);
     serve(&soak->server);

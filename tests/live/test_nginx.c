@@ -199,6 +199,16 @@ static void what_will_not_change_is_not_asked_again(void **state)
     assert_int_equal(seen("GET / 404"), 1);
 }
 
+static void a_large_body_that_is_answered_early_is_judged_by_the_answer(void **state)
+{
+    static char body[1 << 20];
+    memset(body, 'x', sizeof body - 1);
+    serve("client_max_body_size 1k; location / { return 200 fine; }");
+    assert_int_equal(live_client_post(&client, live_process_url(&nginx, "http", "/x"), body), CURLE_OK);
+    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
+    assert_int_equal(client.result.status, 413);
+}
+
 /* One request a minute is let in: the first, unless the minute is over, which it is not. */
 static void a_rate_limit_is_met_with_the_attempts_that_the_policy_allows(void **state)
 {
@@ -425,6 +435,7 @@ int main(void)
         TEST(no_retry_comes_before_the_server_wants_it),
         TEST(a_wait_longer_than_the_policy_allows_is_not_begun),
         TEST(what_will_not_change_is_not_asked_again),
+        TEST(a_large_body_that_is_answered_early_is_judged_by_the_answer),
         TEST(a_rate_limit_is_met_with_the_attempts_that_the_policy_allows),
         TEST(a_get_survives_an_upstream_that_cuts),
         TEST(a_post_reaches_an_upstream_that_cuts_only_once),

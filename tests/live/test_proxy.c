@@ -21,6 +21,7 @@ static struct live_server origin;
 static struct live_server second; /* another origin, where one is wanted */
 static struct live_process tls;   /* a real server, where one is wanted */
 static struct live_proxy *proxy;
+static struct live_tcp *tcp;
 
 static int open_all(void **state)
 {
@@ -34,6 +35,8 @@ static int close_all(void **state)
     live_client_free(&client); /* first: a tunnel ends when its client leaves */
     live_proxy_free(proxy);
     proxy = NULL;
+    live_tcp_free(tcp);
+    tcp = NULL;
     live_free(&origin);
     if (second.chaos)
         live_free(&second);
@@ -165,6 +168,38 @@ static void a_proxy_that_hangs_up_is_asked_again_even_for_a_post(void **state)
     live_assert_done(&client, 2);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
     assert_int_equal(posts_seen(), 1);
+}
+
+static void a_proxy_that_is_silent_is_asked_again_even_for_a_post(void **state)
+{
+    through(DEEDS(LIVE_PROXY_SILENCE));
+    client.policy.connect_timeout_ns = 50 * BIDE_MS;
+    assert_int_equal(post(), CURLE_OPERATION_TIMEDOUT);
+    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
+    live_assert_attempt(&client, 3, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+    assert_int_equal(posts_seen(), 0);
+}
+
+/* RFC 1928: no authentication; then "connection refused" for whatever it is asked. */
+static void refuse_by_socks(void *context, int fd, unsigned number)
+{
+    static const char none[] = "\x05", refused[] = "\x05\x05\x00\x01\x00\x00\x00\x00\x00\x00";
+    unsigned char greeting[2], methods[255], request[10];
+    if (live_tcp_read(fd, greeting, 2) && live_tcp_read(fd, methods, greeting[1]) &&
+        live_tcp_write(fd, none, sizeof none) && live_tcp_read(fd, request, sizeof request))
+        live_tcp_write(fd, refused, sizeof refused - 1);
+}
+
+static void a_socks_proxy_that_cannot_connect_is_asked_again_even_for_a_post(void **state)
+{
+    char url[64];
+    tcp = live_tcp_new(refuse_by_socks, NULL);
+    snprintf(url, sizeof url, "socks5://127.0.0.1:%u", live_tcp_port(tcp));
+    curl_easy_setopt(client.easy, CURLOPT_PROXY, url);
+    assert_int_equal(post(), CURLE_PROXY);
+    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
+    live_assert_attempt(&client, 3, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+    assert_int_equal(posts_seen(), 0);
 }
 
 static void nobody(void *context, int fd, unsigned number) {}
@@ -312,6 +347,8 @@ int main(void)
         TEST(credentials_for_the_proxy_cost_no_attempt),
         TEST(a_proxy_that_forbids_is_not_asked_again),
         TEST(a_proxy_that_hangs_up_is_asked_again_even_for_a_post),
+        TEST(a_proxy_that_is_silent_is_asked_again_even_for_a_post),
+        TEST(a_socks_proxy_that_cannot_connect_is_asked_again_even_for_a_post),
         TEST(a_proxy_that_is_not_there_is_asked_again_even_for_a_post),
         TEST(a_post_whose_tunnel_is_cut_may_have_run_and_is_not_repeated),
         TEST(a_post_on_a_reused_tunnel_that_dies_is_seen_once),

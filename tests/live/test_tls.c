@@ -1,5 +1,5 @@
-/* test_tls.c - TLS that fails. What fails before the handshake is over was never sent; a certificate that is wrong stays
- * wrong, a server that hangs up may be better next time. */
+/* test_tls.c - TLS that fails. What fails before the handshake is over was never sent; a certificate that is wrong
+ * stays wrong, a server that hangs up may be better next time. */
 #include "live_client.h"
 #include "live_nginx.h"
 #include "live_tcp.h"
@@ -223,6 +223,20 @@ static void what_a_server_says_in_clear_text_is_no_answer(void **state)
     assert_tried_again(answer_in_clear);
 }
 
+static void be_silent(void *context, int fd, unsigned number)
+{
+    char byte;
+    while (live_tcp_read(fd, &byte, 1))
+        continue;
+}
+
+static void a_post_whose_handshake_takes_too_long_was_never_sent_and_is_tried_again(void **state)
+{
+    client.policy.connect_timeout_ns = 50 * BIDE_MS;
+    assert_tried_again(be_silent);
+    assert_int_equal(client.result.attempt[2].code, CURLE_OPERATION_TIMEDOUT);
+}
+
 /* Fails twice, then is a way to the real server. */
 static void recover(void *context, int fd, unsigned number)
 {
@@ -283,6 +297,7 @@ int main(void)
         TEST(a_post_whose_handshake_is_reset_was_never_sent_and_is_tried_again),
         TEST(a_post_whose_handshake_is_cut_was_never_sent_and_is_tried_again),
         TEST(what_a_server_says_in_clear_text_is_no_answer),
+        TEST(a_post_whose_handshake_takes_too_long_was_never_sent_and_is_tried_again),
         TEST(a_post_survives_handshakes_that_fail_and_is_seen_once),
         TEST(a_plain_request_to_a_tls_port_is_answered_by_nginx_and_permanent),
         TEST(tls_to_a_plain_port_is_never_sent),

@@ -101,8 +101,8 @@ static bool reset_stream(int fd, uint32_t stream, uint32_t error)
     return send_frame(fd, RST_STREAM, 0, stream, payload, sizeof payload);
 }
 
-/* :status 200 and content-length: 10, of which five bytes come. The stream is reset when the client has answered a PING:
- * then it has seen these. */
+/* :status 200 and content-length: 10, of which five bytes come. The stream is reset when the client has answered a
+ * PING: then it has seen these. */
 static bool half(int fd, uint32_t stream)
 {
     static const char block[] = "\x88\x0f\x0d\x02"

@@ -34,8 +34,8 @@ void live_nginx_again(struct live_process *nginx)
 }
 
 /* A line is logged when its request is over, and that may be after its answer: when the rest of a body has come that
- * nobody wanted. One process takes its events in order; so when this request is answered, all before it are over. A port
- * that wants TLS answers, too. */
+ * nobody wanted. One process takes its events in order; so when this request is answered, all before it are over. A
+ * port that wants TLS answers, too. */
 static void say_goodbye(uint16_t port)
 {
     static const char request[] = "GET /goodbye HTTP/1.0\r\n\r\n";

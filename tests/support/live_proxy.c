@@ -58,6 +58,7 @@ static void serve(void *context, int fd, unsigned number)
     case LIVE_PROXY_502: say(fd, "502 Bad Gateway", ""); break;
     case LIVE_PROXY_503: say(fd, "503 Service Unavailable", ""); break;
     case LIVE_PROXY_CLOSE: break;
+    case LIVE_PROXY_SILENCE: live_tcp_read(fd, head, 1); break; /* until the client leaves */
     }
 }
 

@@ -17,8 +17,9 @@ enum live_proxy_deed {
     LIVE_PROXY_403,        /* forbids it */
     LIVE_PROXY_502,
     LIVE_PROXY_503,
-    LIVE_PROXY_CLOSE, /* reads the CONNECT, and closes */
-    LIVE_PROXY_CUT,   /* makes the tunnel, and cuts it when the first byte comes back through it */
+    LIVE_PROXY_CLOSE,   /* reads the CONNECT, and closes */
+    LIVE_PROXY_SILENCE, /* reads the CONNECT, and says nothing */
+    LIVE_PROXY_CUT,     /* makes the tunnel, and cuts it when the first byte comes back through it */
 };
 
 struct live_proxy;

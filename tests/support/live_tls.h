@@ -1,4 +1,4 @@
-/* live_tls.h - for live tests: certificates made by openssl, in the directory of a process. Each is its own authority. */
+/* live_tls.h - for live tests: certificates made by openssl in the directory of a process, each its own authority. */
 #ifndef LIVE_TLS_H
 #define LIVE_TLS_H
 
