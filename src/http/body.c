@@ -31,6 +31,7 @@ static size_t on_read(char *into, size_t size, size_t count, void *context)
         b->kind == BIDE_HTTP_BODY_FILE ? read_file(x, into, size * count) : b->read(into, size, count, b->read_data);
     if (n <= size * count)
         x->read_bytes += n;
+    x->read_all = n == 0;
     return n;
 }
 
@@ -44,8 +45,10 @@ static int on_seek(void *context, curl_off_t offset, int origin)
     if (b->kind == BIDE_HTTP_BODY_STREAM && b->seek == NULL)
         return x->read_bytes == 0 && offset == 0 ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
     int answer = b->kind == BIDE_HTTP_BODY_STREAM ? b->seek(b->seek_data, offset, origin) : CURL_SEEKFUNC_OK;
-    if (answer == CURL_SEEKFUNC_OK)
+    if (answer == CURL_SEEKFUNC_OK) {
         x->read_bytes = (size_t)offset;
+        x->read_all = false;
+    }
     return answer;
 }
 
@@ -109,6 +112,7 @@ bool http_body_rewind(struct http_exchange *x)
     if (b->kind == BIDE_HTTP_BODY_FILE && mtime_of(b->fd) != x->transfer->body_mtime_ns)
         return false;
     x->read_bytes = 0;
+    x->read_all = false;
     return true;
 }
 
@@ -116,6 +120,19 @@ static bool uploaded(const struct http_exchange *x)
 {
     curl_off_t bytes = 0;
     return curl_easy_getinfo(x->easy, CURLINFO_SIZE_UPLOAD_T, &bytes) == CURLE_OK && bytes > 0;
+}
+
+/* libcurl knows no length of what is sent in chunks, nor of a request that has no body. */
+bool http_body_sent(const struct http_exchange *x)
+{
+    const struct bide_http_body *b = &x->transfer->options->body;
+    bool reader = b->kind == BIDE_HTTP_BODY_FILE || b->kind == BIDE_HTTP_BODY_STREAM;
+    curl_off_t all = -1, sent = 0;
+    curl_easy_getinfo(x->easy, CURLINFO_CONTENT_LENGTH_UPLOAD_T, &all);
+    curl_easy_getinfo(x->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+    if (all >= 0)
+        return sent >= all;
+    return reader ? x->read_all : b->kind != BIDE_HTTP_BODY_UNKNOWN;
 }
 
 bool http_body_spent(const struct http_exchange *x)

@@ -154,10 +154,7 @@ static bool continues(struct http_exchange *x)
  * again. (After a failure libcurl closes it.) */
 static void distrust_early_answer(struct http_exchange *x)
 {
-    curl_off_t all = 0, sent = 0;
-    curl_easy_getinfo(x->easy, CURLINFO_CONTENT_LENGTH_UPLOAD_T, &all);
-    curl_easy_getinfo(x->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
-    x->forbidden = all < 0 || sent < all;
+    x->forbidden = !http_body_sent(x);
     if (x->forbidden)
         curl_easy_setopt(x->easy, CURLOPT_FORBID_REUSE, 1L);
 }

@@ -47,6 +47,7 @@ struct http_exchange {
     bool answered;      /* ... by its answer */
     bool cut;           /* we ended the transfer: libcurl's code means nothing */
     bool oversize;      /* the head was too long */
+    bool read_all;      /* of the request's body: its reader said so */
     bool paused;        /* the sink wants a pause */
     bool sink_failed;   /* the owner's sink or header function did not take what it was given */
     bool wants_refresh; /* 401: ask the owner for new credentials, then do it again */
@@ -110,6 +111,7 @@ enum bide_err http_headers_check(const struct curl_slist *list, struct bide_prob
 CURLcode http_body_own(struct http_exchange *x);
 void http_body_disown(struct http_exchange *x);
 bool http_body_rewind(struct http_exchange *x);      /* before an attempt; false: cannot be sent again */
+bool http_body_sent(const struct http_exchange *x);  /* all of it, as far as is known */
 bool http_body_spent(const struct http_exchange *x); /* after one: it cannot be sent another time */
 
 /* ---- resume.c ---- */

@@ -469,7 +469,7 @@ static void without_new_credentials_and_without_a_sink_the_body_is_told_to_be_lo
     open_refreshed(&c, &r, "/a 401 body=who");
     r.answer = false;
     live_no_sink(&c);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
     live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
     assert_true(c.result.body_dropped);
     assert_int_equal(c.result.status, 401);
