@@ -54,7 +54,7 @@ BIDE_API void bide_multi_free(struct bide_multi *multi);
 BIDE_API CURLM *bide_multi_handle(struct bide_multi *multi);
 
 /* Begins a call. transfer may be NULL. A call that is refused at once (an open breaker, a deadline that has passed) is
- * done before this returns, with *transfer NULL. BIDE_ERR_INVALID: the options are wrong, see the problem (may be NULL);
+ * done before this returns, with *transfer NULL; if this is called from a callback, soon after that has returned. BIDE_ERR_INVALID: the options are wrong, see the problem (may be NULL);
  * BIDE_ERR_BUSY: draining; BIDE_ERR_NOMEM: no memory. A handle must not be in use: neither here nor elsewhere. */
 BIDE_API enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi_job *job,
                                         struct bide_transfer **transfer, struct bide_problem *problem);

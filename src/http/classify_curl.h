@@ -5,8 +5,8 @@
 #include <bide/http.h>
 
 struct http_curl_row {
-    int code;
     const char *name; /* "(20)": not in use */
+    int code;
     enum bide_kind kind;
     enum bide_reach reach;
     uint32_t flags;

@@ -80,14 +80,23 @@ static void ask_hook(struct http_exchange *x, struct bide_text body, bool whole,
 {
     const struct bide_http_options *o = x->transfer->options;
     struct bide_http_response response = {.easy = x->easy, .status = x->status, .body = body, .whole = whole};
+    bool fine = outcome->kind == BIDE_KIND_OK;
     if (o->classify)
         o->classify(o->context, &response, outcome);
+    if (fine && outcome->kind != BIDE_KIND_OK && outcome->hint.kind == BIDE_HINT_NONE)
+        outcome->hint = hint_of(x); /* the tables had no reason to look for it */
 }
 
-static void mark_spent(const struct http_exchange *x, struct bide_outcome *outcome)
+/* What makes a failure final, whatever the tables say. Without a sink the owner's own function may have some of it. */
+static void qualify(const struct http_exchange *x, struct bide_outcome *outcome)
 {
-    if (outcome->kind != BIDE_KIND_OK && http_body_spent(x))
+    curl_off_t written = 0;
+    if (outcome->kind == BIDE_KIND_OK)
+        return;
+    if (http_body_spent(x))
         outcome->flags |= BIDE_FLAG_BODY_SPENT;
+    if (!x->transfer->sink && curl_easy_getinfo(x->easy, CURLINFO_SIZE_DOWNLOAD_T, &written) == CURLE_OK && written > 0)
+        outcome->reach = BIDE_REACH_BODY_DELIVERED;
 }
 
 struct bide_outcome http_status_outcome(struct http_exchange *x)
@@ -96,7 +105,7 @@ struct bide_outcome http_status_outcome(struct http_exchange *x)
     if (outcome.kind != BIDE_KIND_OK)
         outcome.hint = hint_of(x);
     ask_hook(x, (struct bide_text){NULL, 0}, false, &outcome);
-    mark_spent(x, &outcome);
+    qualify(x, &outcome);
     return outcome;
 }
 
@@ -137,7 +146,7 @@ struct bide_outcome http_body_outcome(struct http_exchange *x, bool whole)
     if (whole)
         add_details(x, body, &outcome);
     ask_hook(x, body, whole, &outcome);
-    mark_spent(x, &outcome);
+    qualify(x, &outcome);
     return outcome;
 }
 
@@ -147,14 +156,6 @@ static long info(CURL *easy, CURLINFO what)
 {
     long value = 0;
     return curl_easy_getinfo(easy, what, &value) == CURLE_OK ? value : 0;
-}
-
-static bool sink_has_some(const struct http_exchange *x)
-{
-    curl_off_t bytes = 0;
-    if (x->transfer->sink)
-        return x->transfer->delivered > 0;
-    return x->status < 400 && curl_easy_getinfo(x->easy, CURLINFO_SIZE_DOWNLOAD_T, &bytes) == CURLE_OK && bytes > 0;
 }
 
 /* CONNECT is a request too: where there was one, the size does not tell. */
@@ -167,7 +168,7 @@ static enum bide_reach reach_of(struct http_exchange *x)
 {
     if (x->legs == 0 || x->stale || sent_nothing(x->easy))
         return BIDE_REACH_NEVER_SENT;
-    if (sink_has_some(x) && !http_resume_possible(x) && !x->transfer->options->rewind)
+    if (x->transfer->delivered > 0 && !http_resume_possible(x) && !x->transfer->options->rewind)
         return BIDE_REACH_BODY_DELIVERED;
     return x->refused ? BIDE_REACH_REFUSED : BIDE_REACH_MAYBE_RAN;
 }
@@ -195,6 +196,6 @@ struct bide_outcome http_failure_outcome(struct http_exchange *x, CURLcode code)
         return http_status_outcome(x);
     outcome.reach = reach_of(x);
     heed_proxy(x, &outcome);
-    mark_spent(x, &outcome);
+    qualify(x, &outcome);
     return outcome;
 }

@@ -2,8 +2,8 @@
  *
  * Three callbacks see everything. PREREQ comes each time libcurl is about to send a request, and is the guard against
  * its silent replay: libcurl sends a request again by itself, a POST included, when a reused connection dies before a
- * byte of the answer, or when a stream was refused. Then, and only then, it asks a second time although no answer asked
- * for another leg: no redirect, no challenge.
+ * byte of the answer, or when a stream was refused. Then, and only then, it asks a second time although nothing answered
+ * the request before.
  *
  * HEADER sees the answer's head line by line (and no proxy's answer to CONNECT); its end is where failures are judged. WRITE sees the body, and what becomes
  * of it depends on the judgement (enum http_mode). It is set only if the options have a sink. */
@@ -12,6 +12,7 @@
 #include <bide/clock.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -143,6 +144,8 @@ static bool continues(struct http_exchange *x)
     }
     if (x->status == 200 && t->options->rewind && t->options->rewind(t->options->write_data)) {
         t->delivered = 0; /* it changed: all of it, from the start */
+        free(t->resume);
+        t->resume = NULL;
         return pass(x);
     }
     static const struct bide_outcome changed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_BODY_DELIVERED};
@@ -151,7 +154,7 @@ static bool continues(struct http_exchange *x)
 
 /* A server may answer before it has the whole body. libcurl (7.88) then takes the transfer for complete, stops sending
  * and keeps the connection; the server takes what comes next for the rest of the body. That connection must not be used
- * again. (After a failure libcurl closes it.) */
+ * again. (After a failure libcurl closes it. HTTP/2 ends a stream of its own.) */
 static void distrust_early_answer(struct http_exchange *x)
 {
     x->forbidden = !http_body_sent(x);
@@ -163,7 +166,7 @@ static bool success(struct http_exchange *x)
 {
     if (lost(x))
         return false;
-    if (!x->bodiless)
+    if (!x->bodiless && x->version_1)
         distrust_early_answer(x);
     if (x->transfer->delivered > 0)
         return continues(x);
@@ -220,13 +223,13 @@ static bool is_status_line(const char *line, size_t length)
 /* "HTTP/1.1 503 Service Unavailable", where a head may begin. (After the body come trailers.) */
 static void status_line(struct http_exchange *x, const char *line, size_t length)
 {
-    const char *space = memchr(line, ' ', length);
-    const char *end = line + length;
-    x->status = 0;
-    for (const char *c = space; c && ++c < end && *c >= '0' && *c <= '9' && x->status < 100;)
-        x->status = x->status * 10 + (*c - '0');
+    const char *end = line + length, *at = memchr(line, ' ', length);
+    at = at ? at + 1 : end;
+    for (x->status = 0; at < end && *at >= '0' && *at <= '9' && x->status < 100; at++)
+        x->status = x->status * 10 + (*at - '0');
     x->head.length = 0;
     x->in_head = true;
+    x->version_1 = line[5] == '1';
 }
 
 static bool within_bounds(const struct http_exchange *x)
@@ -389,7 +392,7 @@ static bool first_leg(struct http_exchange *x)
     return !x->stale;
 }
 
-/* Nothing asked for another leg: libcurl is about to send the request again. Either it used a connection that was there
+/* Nothing answered the last leg, and libcurl is about to send it again. Either it used a connection that was there
  * before, and that died: it may have run. Or it had made the connection itself (so this is the second new one), and then
  * only a refused stream makes it try again; but where others may share the connection, that is not certain. */
 static void note_replay(struct http_exchange *x)
@@ -400,19 +403,30 @@ static void note_replay(struct http_exchange *x)
     x->refused = x->transfer->alone && x->legs == 1 && connects > 1;
 }
 
+/* What the leg before was told is libcurl's affair: it goes on, so nothing of that answer was passed on. */
+static void begin_leg(struct http_exchange *x)
+{
+    if (x->transfer->winner == x && x->transfer->delivered == 0)
+        x->transfer->winner = NULL;
+    if (!x->judged)
+        x->mode = HTTP_UNDECIDED;
+    x->wants_refresh = x->answerable = x->in_head = false;
+    x->head.length = x->body.length = 0;
+    x->head_bytes = x->head_lines = 0; /* interim heads count as one with what follows */
+    x->status = 0;
+}
+
 static int on_prereq(void *context, char *ip, char *local_ip, int port, int local_port)
 {
     struct http_exchange *x = context;
     const struct bide_http_options *o = x->transfer->options;
-    if (x->legs > 0 && !x->answerable) {
+    if (x->legs > 0 && x->status < 200) {
         note_replay(x);
         return CURL_PREREQFUNC_ABORT;
     }
-    x->answerable = false;
-    x->status = 0;
-    x->head_bytes = x->head_lines = 0; /* of a leg; interim heads count as one with what follows */
+    begin_leg(x);
     bool may = x->legs++ == 0 ? first_leg(x) : http_inject_leg(x);
-    if (!may || lost(x))
+    if (!may || lost(x) || x->judged)
         return CURL_PREREQFUNC_ABORT;
     return o->prereq ? o->prereq(o->prereq_data, ip, local_ip, port, local_port) : CURL_PREREQFUNC_OK;
 }
@@ -629,6 +643,8 @@ static void conclude(struct http_exchange *x, CURLcode code, int64_t now_ns)
     if (!x->judged && answered && x->mode == HTTP_HOLD)
         (void)decide_held(x, code == CURLE_OK);
     code = name(x, code);
+    if (code == CURLE_OK && !x->judged && !http_resume_is_whole(x->transfer))
+        code = CURLE_PARTIAL_FILE;
     if (x->status < 200)
         x->status = 0; /* interim answers are none */
     if (!x->judged) {
@@ -641,6 +657,10 @@ static void conclude(struct http_exchange *x, CURLcode code, int64_t now_ns)
 
 void http_exchange_end(struct http_exchange *x, CURLcode code, int64_t now_ns)
 {
+    if (lost(x) && !x->judged) {
+        http_exchange_abandon(x, now_ns);
+        return;
+    }
     bool answered = code == CURLE_OK || (x->answerable && x->status >= 400);
     if (!x->judged && answered && x->mode == HTTP_UNDECIDED && x->status > 0)
         (void)decide(x); /* no body came: its end is the end of the head */

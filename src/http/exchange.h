@@ -35,6 +35,7 @@ struct http_exchange {
     bool fresh;     /* FRESH_CONNECT is set */
     bool forbidden; /* FORBID_REUSE is set */
     bool in_head;
+    bool version_1;  /* the answer is HTTP/1.x */
     bool answerable; /* the last answer may lead to another leg: a redirect, a challenge */
     bool stale;      /* the connection was dead before anything was sent */
     bool replayed;   /* libcurl was about to send it a second time, and was stopped */
@@ -119,5 +120,7 @@ bool http_body_spent(const struct http_exchange *x); /* after one: it cannot be 
 bool http_resume_possible(struct http_exchange *x); /* after a break: notes what to ask for */
 /* The head of an answer to a resumed request: does its body continue what the sink has? */
 bool http_resume_fits(struct http_exchange *x);
+/* At the end: has the sink all of what was put together? */
+bool http_resume_is_whole(const struct http_transfer *t);
 
 #endif

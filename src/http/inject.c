@@ -9,6 +9,8 @@
 #include "exchange.h"
 #include "origin.h"
 
+#include <bide/clock.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +44,7 @@ static bool wanted(const struct bide_http_options *o)
 static size_t begin_field(char *field, const char *name)
 {
     size_t length = strlen(name);
-    memcpy(field, name, length);
+    memcpy(field, name, length + 1);
     return length;
 }
 
@@ -186,11 +188,30 @@ void http_inject_first_leg(struct http_exchange *x)
     x->inject->first[length] = '\0';
 }
 
-/* Are both URLs understood, and of the same origin? */
-static bool same_origin(const char *one, const char *other)
+/* `first` is a URL up to its path. Do both begin alike, or are they understood, and of the same origin? */
+static bool same_origin(const char *first, const char *other)
 {
     char a[HTTP_ORIGIN_SIZE], b[HTTP_ORIGIN_SIZE];
-    return bide_http_origin(a, sizeof a, one) && bide_http_origin(b, sizeof b, other) && strcmp(a, b) == 0;
+    size_t length = strlen(first);
+    if (length > 0 && strncmp(first, other, length) == 0 && strchr("/?#", other[length])) /* or its end */
+        return true;
+    return bide_http_origin(a, sizeof a, first) && bide_http_origin(b, sizeof b, other) && strcmp(a, b) == 0;
+}
+
+/* Where the key does not go, the request is what its method says, from now on. False: the policy wants a key. */
+static bool goes_on_without_key(struct http_exchange *x)
+{
+    struct http_transfer *t = x->transfer;
+    const char *method = NULL;
+    if (t->call.safety != BIDE_KEYED || curl_easy_getinfo(x->easy, CURLINFO_EFFECTIVE_METHOD, &method) != CURLE_OK)
+        return t->call.safety != BIDE_KEYED;
+    enum bide_safety safety = method ? bide_method_safety(method, strlen(method)) : BIDE_UNSAFE;
+    struct bide_verdict v = bide_call_safety(&t->call, safety, x->start_ns);
+    if (v.what != BIDE_GIVE_UP)
+        return true;
+    x->judged = true;
+    http_transfer_obey(t, v, NULL, bide_now());
+    return false;
 }
 
 bool http_inject_leg(struct http_exchange *x)
@@ -203,5 +224,7 @@ bool http_inject_leg(struct http_exchange *x)
     const struct bide_http_options *o = x->transfer->options;
     if (o->redirect == BIDE_HTTP_REDIRECT_REFUSE)
         return false;
-    return !owns_headers(o) || curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, NULL) == CURLE_OK;
+    if (!owns_headers(o))
+        return true;
+    return curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, NULL) == CURLE_OK && goes_on_without_key(x);
 }

@@ -77,14 +77,16 @@ static void cut(struct leg *leg)
     detach(leg);
 }
 
-static void free_copies(struct bide_transfer *t)
+/* All but the handle `kept`, which is the caller's to clean up. */
+static void free_copies(struct bide_transfer *t, const CURL *kept)
 {
     for (struct leg *leg = t->main.next, *next; leg; leg = next) {
         next = leg->next;
         detach(leg);
         http_exchange_disown(&leg->x); /* frees the header list */
         http_exchange_free(&leg->x);
-        curl_easy_cleanup(leg->x.easy);
+        if (leg->x.easy != kept)
+            curl_easy_cleanup(leg->x.easy);
         free(leg);
     }
     t->main.next = NULL;
@@ -147,7 +149,7 @@ static void start_attempt(struct bide_transfer *t)
     struct leg *leg = &t->main;
     t->start_due = false;
     if (!any_runs(t)) {
-        free_copies(t); /* of the round before */
+        free_copies(t, NULL); /* of the round before */
         t->http.keeper = NULL;
     }
     if (runs(leg))
@@ -180,6 +182,14 @@ static CURL *answer_of(const struct bide_transfer *t)
     return t->main.x.easy;
 }
 
+/* A copy outlives done by a moment, what its owner gave to libcurl perhaps not. */
+static void make_harmless(CURL *copy)
+{
+    curl_easy_setopt(copy, CURLOPT_ERRORBUFFER, NULL);
+    curl_easy_setopt(copy, CURLOPT_VERBOSE, 0L);
+    curl_easy_setopt(copy, CURLOPT_SHARE, NULL);
+}
+
 static void finish(struct bide_transfer *t)
 {
     t->poked = true; /* gone: nobody looks at it any more */
@@ -191,10 +201,14 @@ static void finish(struct bide_transfer *t)
     end.verdict = t->http.verdict;
     http_exchange_disown(&t->main.x);
     curl_easy_setopt(end.easy, CURLOPT_PRIVATE, t->private_data);
+    free_copies(t, end.answer);
+    http_exchange_free(&t->main.x);
+    if (end.answer != end.easy)
+        make_harmless(end.answer);
     if (t->done)
         t->done(t->context, &end);
-    free_copies(t);
-    http_exchange_free(&t->main.x);
+    if (end.answer != end.easy)
+        curl_easy_cleanup(end.answer);
     free(t);
 }
 
@@ -517,6 +531,17 @@ static void take_handle(struct bide_transfer *t, CURL *easy)
     t->cancel_asked = t->http.code != CURLE_OK;
 }
 
+/* What its done starts or cancels is seen to before this returns. */
+static bool obey_alone(struct bide_transfer *t)
+{
+    struct bide_multi *m = t->multi;
+    m->settling = true;
+    bool gone = obey(t);
+    work_off(m);
+    m->settling = false;
+    return gone;
+}
+
 enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi_job *job,
                                struct bide_transfer **transfer, struct bide_problem *problem)
 {
@@ -537,9 +562,9 @@ enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi
     }
     link_call(t);
     take_handle(t, job->easy);
-    if (multi->inside)
-        poke(&t->http); /* libcurl is at work: later */
-    else if (obey(t))
+    if (multi->inside || multi->settling)
+        poke(&t->http); /* in a callback: when that has returned. Calls that are refused at once do not nest */
+    else if (obey_alone(t))
         t = NULL;
     if (transfer)
         *transfer = t;

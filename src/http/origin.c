@@ -4,6 +4,7 @@
  * is strict: it knows http and https with plain host names and addresses, and says no to all else. Nothing of user,
  * password, path or query is ever copied. */
 #include "origin.h"
+#include "value.h"
 
 #include <bide/clock.h>
 
@@ -12,16 +13,11 @@
 
 #define TARGETS_MAX 1024u
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-}
-
 /* Does the text begin with this (lower-case) word, in any case? */
 static bool begins(const char *text, const char *word)
 {
     for (; *word != '\0'; text++, word++)
-        if (lower(*text) != *word)
+        if (http_lower(*text) != *word)
             return false;
     return true;
 }
@@ -47,7 +43,7 @@ static bool put(struct pen *pen, const char *text, size_t length)
     if (length >= pen->room)
         return false;
     for (size_t i = 0; i < length; i++)
-        *pen->at++ = lower(text[i]);
+        *pen->at++ = http_lower(text[i]);
     pen->room -= length;
     *pen->at = '\0';
     return true;
@@ -58,11 +54,11 @@ static size_t host_length(const char *text, size_t most)
 {
     size_t n = 0;
     if (most > 0 && text[0] == '[') {
-        for (n = 1; n < most && is_address_char(lower(text[n])); n++)
+        for (n = 1; n < most && is_address_char(http_lower(text[n])); n++)
             continue;
         return n > 1 && n < most && text[n] == ']' ? n + 1 : 0;
     }
-    while (n < most && is_host_char(lower(text[n])))
+    while (n < most && is_host_char(http_lower(text[n])))
         n++;
     return n;
 }

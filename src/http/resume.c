@@ -2,7 +2,7 @@
  *
  * Only when the bytes that the sink has can be proved to be the beginning of what comes: it was a GET, answered by a
  * whole 200 in no encoding, it has a strong validator (an entity tag that is not weak, or a Last-Modified a minute older than the
- * answer's own Date), and the next answer is a 206 whose Content-Range begins exactly there and goes to the end, in
+ * answer's own Date), and the next answer is a 206 of the same validator whose Content-Range begins exactly there and goes to the end, in
  * something of the same length. Anything else is not appended: a 200 starts over if the sink can be rewound. */
 #include "exchange.h"
 
@@ -74,24 +74,44 @@ static bool read_number(const char **at, uint64_t *number)
     return *at != start;
 }
 
-/* "bytes 500-999/1000": does it begin at `from` and go to the end, of something of length `total` (0: any)? */
-static bool range_begins(const char *value, uint64_t from, uint64_t total)
+/* "bytes 500-999/1000": does it begin at `from` and go to the end? *whole is then the length of all. */
+static bool range_begins(const char *value, uint64_t from, uint64_t *whole)
 {
     static const char unit[] = "bytes ";
-    uint64_t first, last, whole;
+    uint64_t first, last;
     if (strncmp(value, unit, sizeof unit - 1) != 0)
         return false;
     value += sizeof unit - 1;
     if (!read_number(&value, &first) || *value++ != '-' || !read_number(&value, &last) || *value++ != '/')
         return false;
-    if (!read_number(&value, &whole) || *value != '\0') /* "*": nobody knows whether this is all */
+    if (!read_number(&value, whole) || *value != '\0') /* "*": nobody knows whether this is all */
         return false;
-    return first == from && last == whole - 1 && (total == 0 || whole == total);
+    return first == from && last == *whole - 1;
+}
+
+/* RFC 9110 15.3.7: a 206 carries the validators that a 200 would. One that ignored If-Range shows itself there. */
+static bool is_same_version(CURL *easy, const char *validator)
+{
+    bool tag = validator[0] == '"';
+    struct bide_text now = http_field(easy, tag ? "ETag" : "Last-Modified");
+    return now.at ? strcmp(now.at, validator) == 0 : !tag;
 }
 
 bool http_resume_fits(struct http_exchange *x)
 {
+    struct http_resume *r = x->transfer->resume;
     struct bide_text range = http_field(x->easy, "Content-Range");
-    return x->status == 206 && range.at && !http_field(x->easy, "Content-Encoding").at &&
-           range_begins(range.at, x->transfer->delivered, x->transfer->resume->total);
+    uint64_t whole;
+    if (x->status != 206 || !range.at || http_field(x->easy, "Content-Encoding").at ||
+        !is_same_version(x->easy, r->validator))
+        return false;
+    if (!range_begins(range.at, x->transfer->delivered, &whole) || (r->total != 0 && r->total != whole))
+        return false;
+    r->total = whole;
+    return true;
+}
+
+bool http_resume_is_whole(const struct http_transfer *t)
+{
+    return !t->resumed || !t->resume || t->delivered == t->resume->total;
 }

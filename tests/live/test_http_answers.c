@@ -518,6 +518,26 @@ static void an_empty_budget_ends_retries_and_not_first_attempts(void **state)
     live_call_close(&c);
 }
 
+static void retries_of_one_key_are_limited(void **state)
+{
+    struct live_call c;
+    struct bide_target_config config;
+    live_call_open(&c, "/a 503", 2);
+    bide_target_config_get(&c.target, &config);
+    config.key_retries = 1;
+    config.key_interval_ns = 60 * BIDE_S;
+    assert_int_equal(bide_target_configure(&c.target, &config, bide_now(), NULL), BIDE_OK);
+    c.options.retry_key = bide_hash("bob", 3);
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 2);
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_KEY_LIMIT, 1);
+    c.options.retry_key = bide_hash("eve", 3);
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 2);
+    live_call_close(&c);
+}
+
 static void a_policy_that_wants_a_key_refuses_a_post_without_one_before_it_is_sent(void **state)
 {
     struct live_call c;
@@ -664,6 +684,7 @@ int main(void)
         cmocka_unit_test(a_refused_connection_is_tried_again_whatever_the_method),
         cmocka_unit_test(an_open_breaker_opens_no_connection),
         cmocka_unit_test(an_empty_budget_ends_retries_and_not_first_attempts),
+        cmocka_unit_test(retries_of_one_key_are_limited),
         cmocka_unit_test(a_policy_that_wants_a_key_refuses_a_post_without_one_before_it_is_sent),
         cmocka_unit_test(what_is_told_to_be_unsafe_is_refused_before_a_connection),
         cmocka_unit_test(an_inbound_layer_that_retries_keeps_this_one_from_it),

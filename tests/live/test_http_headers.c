@@ -330,10 +330,10 @@ struct journey {
     char script[256];
 };
 
-static void open_journey(struct journey *j, const char *host)
+static void open_journey(struct journey *j, const char *there)
 {
-    live_serve(&j->there, "* 200 body=there");
-    snprintf(j->script, sizeof j->script, "/a 307 location=http://%s:%u/b\n/b 200 body=here", host,
+    live_serve(&j->there, there);
+    snprintf(j->script, sizeof j->script, "/a 307 location=http://127.0.0.1:%u/b\n/b 200 body=here",
              chaos_port(j->there.chaos));
     live_call_open(&j->c, j->script, 3);
     curl_easy_setopt(j->c.easy, CURLOPT_FOLLOWLOCATION, 1L);
@@ -372,7 +372,7 @@ static void expect_all_of_ours(const struct chaos_seen *seen)
 static void nothing_follows_a_redirect_to_another_port(void **state)
 {
     struct journey j;
-    open_journey(&j, "127.0.0.1");
+    open_journey(&j, "* 200 body=there");
     live_perform(&j.c, "/a");
     expect_done(&j.c, 1);
     live_expect_text(&j.c.sink, "there");
@@ -450,7 +450,7 @@ static void a_way_back_does_not_bring_headers_back(void **state)
 static void user_and_password_do_not_follow_to_another_port(void **state)
 {
     struct journey j;
-    open_journey(&j, "127.0.0.1");
+    open_journey(&j, "* 200 body=there");
     curl_slist_free_all(j.c.options.headers);
     j.c.options.headers = NULL;
     curl_easy_setopt(j.c.easy, CURLOPT_USERPWD, "bob:secret");
@@ -463,10 +463,27 @@ static void user_and_password_do_not_follow_to_another_port(void **state)
     close_journey(&j);
 }
 
+/* The key stayed behind: there, the request is as unsafe as its method. */
+static void where_the_key_does_not_go_a_post_is_not_repeated(void **state)
+{
+    static const char *const script[] = {"* 503 body=down", "* close", "* reset", "* 409"};
+    for (size_t i = 0; i < 4; i++) {
+        struct journey j;
+        open_journey(&j, script[i]);
+        live_perform(&j.c, "/a");
+        assert_int_equal(j.c.result.verdict.what, BIDE_GIVE_UP);
+        assert_int_equal(j.c.result.attempts, 1);
+        live_stop(&j.there);
+        assert_int_equal(j.there.count, 1);
+        assert_null(j.there.seen[0].key);
+        close_journey(&j);
+    }
+}
+
 static void a_redirect_elsewhere_may_be_refused(void **state)
 {
     struct journey j;
-    open_journey(&j, "127.0.0.1");
+    open_journey(&j, "* 200 body=there");
     j.c.options.redirect = BIDE_HTTP_REDIRECT_REFUSE;
     assert_int_not_equal(live_perform(&j.c, "/a"), CURLE_OK);
     live_expect(&j.c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
@@ -479,7 +496,7 @@ static void a_redirect_elsewhere_may_be_refused(void **state)
 static void a_redirect_elsewhere_is_refused_also_without_headers_of_ours(void **state)
 {
     struct journey j;
-    open_journey(&j, "127.0.0.1");
+    open_journey(&j, "* 200 body=there");
     curl_slist_free_all(j.c.options.headers);
     j.c.options.headers = NULL;
     j.c.options.inject = 0;
@@ -526,6 +543,7 @@ int main(void)
         cmocka_unit_test(everything_follows_a_redirect_to_the_same_origin),
         cmocka_unit_test(a_way_back_does_not_bring_headers_back),
         cmocka_unit_test(user_and_password_do_not_follow_to_another_port),
+        cmocka_unit_test(where_the_key_does_not_go_a_post_is_not_repeated),
         cmocka_unit_test(a_redirect_elsewhere_may_be_refused),
         cmocka_unit_test(a_redirect_elsewhere_is_refused_also_without_headers_of_ours),
         cmocka_unit_test(a_redirect_here_is_not_refused),

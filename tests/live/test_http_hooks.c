@@ -81,6 +81,19 @@ static void a_success_that_says_try_later_is_tried_again(void **state)
     live_call_close(&c);
 }
 
+/* The status said success, the hook says otherwise: then the server's own words about time count again. */
+static void a_success_that_says_try_later_may_say_when(void **state)
+{
+    struct live_call c;
+    struct judge j;
+    open_judged(&c, &j, "/a 200 body=later header=\"retry-after-ms: 300\" | 200 body=fine", 1000);
+    live_perform(&c, "/a");
+    expect_done(&c, 2);
+    expect_seen(&c, 2);
+    assert_true(c.server.seen[1].at_ns - c.server.seen[0].at_ns >= 300 * BIDE_MS); /* BUG H19 */
+    live_call_close(&c);
+}
+
 static void a_success_that_says_try_later_at_last_is_delivered(void **state)
 {
     struct live_call c;
@@ -720,6 +733,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_success_that_says_try_later_is_tried_again),
+        cmocka_unit_test(a_success_that_says_try_later_may_say_when),
         cmocka_unit_test(a_success_that_says_try_later_at_last_is_delivered),
         cmocka_unit_test(a_schema_error_is_permanent_and_delivered),
         cmocka_unit_test(an_empty_success_is_shown_to_the_hook_too),

@@ -108,45 +108,106 @@ static void no_code_alone_proves_that_a_request_was_refused(void **state)
 
 /* ---- names ---- */
 
-#define NAMES(X)                                                                                                       \
-    X(OK)                                                                                                              \
-    X(UNSUPPORTED_PROTOCOL)                                                                                            \
-    X(FAILED_INIT) X(URL_MALFORMAT) X(NOT_BUILT_IN) X(COULDNT_RESOLVE_PROXY) X(COULDNT_RESOLVE_HOST) X(                \
-        COULDNT_CONNECT) X(WEIRD_SERVER_REPLY) X(REMOTE_ACCESS_DENIED) X(FTP_ACCEPT_FAILED) X(FTP_WEIRD_PASS_REPLY)    \
-        X(FTP_ACCEPT_TIMEOUT) X(FTP_WEIRD_PASV_REPLY) X(FTP_WEIRD_227_FORMAT) X(FTP_CANT_GET_HOST) X(HTTP2)            \
-            X(FTP_COULDNT_SET_TYPE) X(PARTIAL_FILE) X(FTP_COULDNT_RETR_FILE) X(QUOTE_ERROR) X(HTTP_RETURNED_ERROR) X(  \
-                WRITE_ERROR) X(UPLOAD_FAILED) X(READ_ERROR) X(OUT_OF_MEMORY) X(OPERATION_TIMEDOUT) X(FTP_PORT_FAILED)  \
-                X(FTP_COULDNT_USE_REST) X(RANGE_ERROR) X(HTTP_POST_ERROR) X(SSL_CONNECT_ERROR) X(BAD_DOWNLOAD_RESUME)  \
-                    X(FILE_COULDNT_READ_FILE) X(LDAP_CANNOT_BIND) X(LDAP_SEARCH_FAILED) X(FUNCTION_NOT_FOUND)          \
-                        X(ABORTED_BY_CALLBACK) X(BAD_FUNCTION_ARGUMENT) X(INTERFACE_FAILED) X(TOO_MANY_REDIRECTS)      \
-                            X(UNKNOWN_OPTION) X(SETOPT_OPTION_SYNTAX) X(GOT_NOTHING) X(SSL_ENGINE_NOTFOUND)            \
-                                X(SSL_ENGINE_SETFAILED) X(SEND_ERROR) X(RECV_ERROR) X(SSL_CERTPROBLEM) X(SSL_CIPHER)   \
-                                    X(PEER_FAILED_VERIFICATION) X(BAD_CONTENT_ENCODING) X(FILESIZE_EXCEEDED)           \
-                                        X(USE_SSL_FAILED) X(SEND_FAIL_REWIND) X(SSL_ENGINE_INITFAILED) X(LOGIN_DENIED) \
-                                            X(TFTP_NOTFOUND) X(TFTP_PERM) X(REMOTE_DISK_FULL) X(TFTP_ILLEGAL)          \
-                                                X(TFTP_UNKNOWNID) X(REMOTE_FILE_EXISTS) X(TFTP_NOSUCHUSER)             \
-                                                    X(SSL_CACERT_BADFILE) X(REMOTE_FILE_NOT_FOUND) X(SSH)              \
-                                                        X(SSL_SHUTDOWN_FAILED) X(AGAIN) X(SSL_CRL_BADFILE)             \
-                                                            X(SSL_ISSUER_ERROR) X(FTP_PRET_FAILED) X(RTSP_CSEQ_ERROR)  \
-                                                                X(RTSP_SESSION_ERROR) X(FTP_BAD_FILE_LIST)             \
-                                                                    X(CHUNK_FAILED) X(NO_CONNECTION_AVAILABLE)         \
-                                                                        X(SSL_PINNEDPUBKEYNOTMATCH)                    \
-                                                                            X(SSL_INVALIDCERTSTATUS) X(HTTP2_STREAM)   \
-                                                                                X(RECURSIVE_API_CALL) X(AUTH_ERROR)    \
-                                                                                    X(HTTP3) X(QUIC_CONNECT_ERROR)     \
-                                                                                        X(PROXY) X(SSL_CLIENTCERT)     \
-                                                                                            X(UNRECOVERABLE_POLL)
+#define ROW(NAME)                                                                                                      \
+    {                                                                                                                  \
+        CURLE_##NAME, "CURLE_" #NAME                                                                                   \
+    }
+
+static const struct {
+    int code;
+    const char *name;
+} names[] = {
+    ROW(OK),
+    ROW(UNSUPPORTED_PROTOCOL),
+    ROW(FAILED_INIT),
+    ROW(URL_MALFORMAT),
+    ROW(NOT_BUILT_IN),
+    ROW(COULDNT_RESOLVE_PROXY),
+    ROW(COULDNT_RESOLVE_HOST),
+    ROW(COULDNT_CONNECT),
+    ROW(WEIRD_SERVER_REPLY),
+    ROW(REMOTE_ACCESS_DENIED),
+    ROW(FTP_ACCEPT_FAILED),
+    ROW(FTP_WEIRD_PASS_REPLY),
+    ROW(FTP_ACCEPT_TIMEOUT),
+    ROW(FTP_WEIRD_PASV_REPLY),
+    ROW(FTP_WEIRD_227_FORMAT),
+    ROW(FTP_CANT_GET_HOST),
+    ROW(HTTP2),
+    ROW(FTP_COULDNT_SET_TYPE),
+    ROW(PARTIAL_FILE),
+    ROW(FTP_COULDNT_RETR_FILE),
+    ROW(QUOTE_ERROR),
+    ROW(HTTP_RETURNED_ERROR),
+    ROW(WRITE_ERROR),
+    ROW(UPLOAD_FAILED),
+    ROW(READ_ERROR),
+    ROW(OUT_OF_MEMORY),
+    ROW(OPERATION_TIMEDOUT),
+    ROW(FTP_PORT_FAILED),
+    ROW(FTP_COULDNT_USE_REST),
+    ROW(RANGE_ERROR),
+    ROW(HTTP_POST_ERROR),
+    ROW(SSL_CONNECT_ERROR),
+    ROW(BAD_DOWNLOAD_RESUME),
+    ROW(FILE_COULDNT_READ_FILE),
+    ROW(LDAP_CANNOT_BIND),
+    ROW(LDAP_SEARCH_FAILED),
+    ROW(FUNCTION_NOT_FOUND),
+    ROW(ABORTED_BY_CALLBACK),
+    ROW(BAD_FUNCTION_ARGUMENT),
+    ROW(INTERFACE_FAILED),
+    ROW(TOO_MANY_REDIRECTS),
+    ROW(UNKNOWN_OPTION),
+    ROW(SETOPT_OPTION_SYNTAX),
+    ROW(GOT_NOTHING),
+    ROW(SSL_ENGINE_NOTFOUND),
+    ROW(SSL_ENGINE_SETFAILED),
+    ROW(SEND_ERROR),
+    ROW(RECV_ERROR),
+    ROW(SSL_CERTPROBLEM),
+    ROW(SSL_CIPHER),
+    ROW(PEER_FAILED_VERIFICATION),
+    ROW(BAD_CONTENT_ENCODING),
+    ROW(FILESIZE_EXCEEDED),
+    ROW(USE_SSL_FAILED),
+    ROW(SEND_FAIL_REWIND),
+    ROW(SSL_ENGINE_INITFAILED),
+    ROW(LOGIN_DENIED),
+    ROW(TFTP_NOTFOUND),
+    ROW(TFTP_PERM),
+    ROW(REMOTE_DISK_FULL),
+    ROW(TFTP_ILLEGAL),
+    ROW(TFTP_UNKNOWNID),
+    ROW(REMOTE_FILE_EXISTS),
+    ROW(TFTP_NOSUCHUSER),
+    ROW(SSL_CACERT_BADFILE),
+    ROW(REMOTE_FILE_NOT_FOUND),
+    ROW(SSH),
+    ROW(SSL_SHUTDOWN_FAILED),
+    ROW(AGAIN),
+    ROW(SSL_CRL_BADFILE),
+    ROW(SSL_ISSUER_ERROR),
+    ROW(FTP_PRET_FAILED),
+    ROW(RTSP_CSEQ_ERROR),
+    ROW(RTSP_SESSION_ERROR),
+    ROW(FTP_BAD_FILE_LIST),
+    ROW(CHUNK_FAILED),
+    ROW(NO_CONNECTION_AVAILABLE),
+    ROW(SSL_PINNEDPUBKEYNOTMATCH),
+    ROW(SSL_INVALIDCERTSTATUS),
+    ROW(HTTP2_STREAM),
+    ROW(RECURSIVE_API_CALL),
+    ROW(AUTH_ERROR),
+    ROW(HTTP3),
+    ROW(QUIC_CONNECT_ERROR),
+    ROW(PROXY),
+    ROW(SSL_CLIENTCERT),
+    ROW(UNRECOVERABLE_POLL),
+};
 
 static void names_are_libcurl_s_own(void **state)
 {
-    static const struct {
-        int code;
-        const char *name;
-    } names[] = {
-#define ROW(NAME) {CURLE_##NAME, "CURLE_" #NAME},
-        NAMES(ROW)
-#undef ROW
-    };
     for (size_t i = 0; i < COUNT(names); i++)
         assert_string_equal(http_curl_row(names[i].code)->name, names[i].name);
     assert_int_equal(COUNT(names) + COUNT(unused) + 2, ROWS); /* and the two that libcurl 8 has added */
