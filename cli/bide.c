@@ -19,8 +19,7 @@
 #define COMMANDS_MAX 100u /* that help lists; more can be started all the same */
 #define NAME_SIZE    32u  /* of a subcommand, with its NUL */
 
-/* Exit statuses as of a shell: the program cannot be started, there is none, and our own for a wrong command line. */
-enum { EXIT_USAGE = 2, EXIT_CANNOT = 126, EXIT_NO_SUCH = 127 };
+#define EXIT_OWN 125 /* bide itself failed: nothing was started. Other statuses are those of what was */
 
 static const char usage[] = "usage: bide NAME [ARGUMENT...]   runs the program bide-NAME\n"
                             "       bide help [NAME]          this text, or the help of bide-NAME\n"
@@ -44,7 +43,7 @@ static bool is_name(const char *name)
     return length > 0 && length < NAME_SIZE && name[length] == '\0' && name[0] != '-';
 }
 
-/* -- Starting ------------------------------------------------------------------------------------------------------ */
+/* ---- starting ---- */
 
 /* Becomes the program, or leaves errno. Where there is none, ENOENT. */
 static void become(const char *directory, const char *between, char **arguments)
@@ -73,13 +72,13 @@ static int start(char **arguments)
         execvp(program, arguments);
     if (errno == ENOENT) {
         fprintf(stderr, "bide: there is no program %s; bide help lists the subcommands there are\n", program);
-        return EXIT_NO_SUCH;
+        return EXIT_OWN;
     }
     fprintf(stderr, "bide: %s: %s\n", program, strerror(errno));
-    return EXIT_CANNOT;
+    return EXIT_OWN;
 }
 
-/* -- Listing ------------------------------------------------------------------------------------------------------- */
+/* ---- listing ---- */
 
 struct names {
     char name[COMMANDS_MAX][NAME_SIZE];
@@ -145,7 +144,7 @@ static int help(void)
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the command line ---- */
 
 static bool asks_for_help(const char *word)
 {
@@ -166,5 +165,5 @@ int main(int count, char **words)
     if (count >= 2 && is_name(words[1]) && !asks_for_help(words[1]))
         return start(words + 1);
     fputs(usage, stderr);
-    return EXIT_USAGE;
+    return EXIT_OWN;
 }

@@ -37,7 +37,7 @@ struct option {
 
 static struct chaos *served; /* for the signal handler */
 
-/* -- Values -------------------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static bool read_number(const char *text, uint64_t most, uint64_t *number)
 {
@@ -134,7 +134,7 @@ static const char *show_help(struct settings *settings, const char *value)
     return NULL;
 }
 
-/* -- Options ------------------------------------------------------------------------------------------------------- */
+/* ---- options ---- */
 
 /* All of a file, as text. One byte more than a script may have is read: then the script's reader says that. */
 static const char *read_text(struct settings *settings, FILE *file)
@@ -202,7 +202,7 @@ static bool read_arguments(struct settings *settings, char **argv)
     return true;
 }
 
-/* -- Serving ------------------------------------------------------------------------------------------------------- */
+/* ---- serving ---- */
 
 static void on_signal(int number)
 {

@@ -55,7 +55,7 @@ struct chaos_connection {
     struct chaos_connection *behind; /* in the queue of the line */
 };
 
-/* -- The end of a connection --------------------------------------------------------------------------------------- */
+/* ---- the end of a connection ---- */
 
 static void leave_line(struct chaos_connection *c);
 
@@ -116,7 +116,7 @@ static bool finish(struct chaos_connection *c, enum chaos_deed deed)
     return c->wire.fd >= 0;
 }
 
-/* -- Input and output ---------------------------------------------------------------------------------------------- */
+/* ---- input and output ---- */
 
 /* The client has closed its side, or is gone. */
 static bool client_left(struct chaos_connection *c)
@@ -176,7 +176,7 @@ static void say(struct chaos_connection *c, int status)
         send_out(c, SIZE_MAX);
 }
 
-/* -- What happens to a request ------------------------------------------------------------------------------------- */
+/* ---- what happens to a request ---- */
 
 /* A number that belongs to this request and purpose alone, whatever else is going on. */
 static uint64_t draw(const struct chaos_connection *c, enum purpose purpose)
@@ -294,7 +294,7 @@ static bool do_body(struct chaos_connection *c)
     return read != CHAOS_READ_WRONG || refuse(c);
 }
 
-/* -- Waiting ------------------------------------------------------------------------------------------------------- */
+/* ---- waiting ---- */
 
 static void delay(struct chaos_connection *c)
 {
@@ -396,7 +396,7 @@ static bool do_delay(struct chaos_connection *c)
     return true;
 }
 
-/* -- Answering ----------------------------------------------------------------------------------------------------- */
+/* ---- answering ---- */
 
 /* The answer was sent, as far as it is going to be. */
 static bool on_sent(struct chaos_connection *c)
@@ -492,7 +492,7 @@ static bool do_queue(struct chaos_connection *c)
     return false;
 }
 
-/* -- A turn -------------------------------------------------------------------------------------------------------- */
+/* ---- a turn ---- */
 
 static bool (*const doing[])(struct chaos_connection *c) = {
     [HEAD] = do_head, [BODY] = do_body, [QUEUE] = do_queue, [SERVICE] = do_service,     [DELAY] = do_delay,
@@ -553,7 +553,7 @@ void chaos_connection_timer(struct bide_timer *timer)
         wait_until(c, c->wake_ns > now_ns ? c->wake_ns : now_ns + c->server->idle_ns);
 }
 
-/* -- The beginning of a connection --------------------------------------------------------------------------------- */
+/* ---- the beginning of a connection ---- */
 
 /* A step of the line for all may cut connections at their accept: whoever comes next takes it. */
 static bool cut_at_accept(struct chaos_connection *c)

@@ -42,7 +42,7 @@ void chaos_journal_free(struct chaos_journal *journal)
     *journal = (struct chaos_journal){.fd = -1};
 }
 
-/* -- Opening a record ---------------------------------------------------------------------------------------------- */
+/* ---- opening a record ---- */
 
 /* Texts are copied one after the other into a block that is large enough for them all. */
 static const char *copy(char **block, struct bide_text text)
@@ -130,7 +130,7 @@ void chaos_journal_begin(struct chaos_journal *journal, struct chaos_record *rec
         keep(journal, record);
 }
 
-/* -- Closing it ---------------------------------------------------------------------------------------------------- */
+/* ---- closing it ---- */
 
 /* Bytes outside ASCII are written as if they were Latin-1, so that a line is valid JSON whatever a client sends. */
 static size_t put_string(char *to, const char *name, const char *text)
@@ -214,7 +214,7 @@ void chaos_journal_flush(struct chaos_journal *journal)
     journal->length -= done;
 }
 
-/* -- Asking -------------------------------------------------------------------------------------------------------- */
+/* ---- asking ---- */
 
 bool chaos_seen_header(const struct chaos_seen *seen, const char *name, struct bide_text *value)
 {

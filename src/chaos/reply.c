@@ -39,7 +39,7 @@ static void put_number(struct pen *pen, uint64_t number)
     put(pen, digits + at, sizeof digits - at);
 }
 
-/* -- Dates --------------------------------------------------------------------------------------------------------- */
+/* ---- dates ---- */
 
 #define DAYS_MAX INT64_C(100000000000) /* seconds from 1970 that gmtime_r can say with four digits of year, and more */
 
@@ -79,7 +79,7 @@ static void put_date(struct pen *pen, int64_t wall_s)
     put_text(pen, "\r\n");
 }
 
-/* -- What the answer will be --------------------------------------------------------------------------------------- */
+/* ---- what the answer will be ---- */
 
 static const struct {
     int status;
@@ -230,7 +230,7 @@ void chaos_reply_begin(struct chaos_reply *reply, const struct chaos_step *step,
     reply->close = request->close || step->says_close || step->garbage || (unframed && !reply->head_only);
 }
 
-/* -- Its bytes ----------------------------------------------------------------------------------------------------- */
+/* ---- its bytes ---- */
 
 static void put_status(struct pen *pen, int status)
 {

@@ -96,7 +96,7 @@ bool chaos_next_field(struct bide_text *cursor, struct bide_text *name, struct b
     return true;
 }
 
-/* -- The head ------------------------------------------------------------------------------------------------------ */
+/* ---- the head ---- */
 
 static bool read_length(struct chaos_request *request, struct bide_text value)
 {
@@ -264,7 +264,7 @@ enum chaos_read chaos_request_head(struct chaos_request *request, const char *by
     return refusal != 0 ? refuse(request, refusal) : CHAOS_READ_DONE;
 }
 
-/* -- The body (RFC 9112 7.1 for chunks) ---------------------------------------------------------------------------- */
+/* ---- the body (RFC 9112 7.1 for chunks) ---- */
 
 static size_t take_bytes(struct chaos_request *request, struct bide_text bytes)
 {

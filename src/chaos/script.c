@@ -73,7 +73,7 @@ static void *grow(void *array, size_t *count, size_t size)
     return grown;
 }
 
-/* -- Words --------------------------------------------------------------------------------------------------------- */
+/* ---- words ---- */
 
 static bool at_line_end(const struct reader *reader)
 {
@@ -156,7 +156,7 @@ static bool take_word(struct reader *reader)
     return true;
 }
 
-/* -- Lines --------------------------------------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 static bool begin_step(struct reader *reader)
 {
@@ -320,7 +320,7 @@ out:
     return err;
 }
 
-/* -- A script that was read ---------------------------------------------------------------------------------------- */
+/* ---- a script that was read ---- */
 
 static void free_step(struct chaos_step *step)
 {

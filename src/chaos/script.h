@@ -139,7 +139,7 @@ const struct chaos_outage *chaos_line_outage(const struct chaos_line *line, int6
 const struct chaos_step *chaos_step_plain(int status);
 const struct chaos_step *chaos_step_cut(enum chaos_cut cut);
 
-/* -- Between script.c and word.c ----------------------------------------------------------------------------------- */
+/* ---- between script.c and word.c ---- */
 
 /* One word of a line, decoded: name, or name=value. */
 struct chaos_word {

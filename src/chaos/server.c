@@ -23,7 +23,7 @@
 #define PAUSE_NS (20 * BIDE_MS) /* without descriptors */
 #define WAIT_MS  60000          /* at most at once */
 
-/* -- The listening socket ------------------------------------------------------------------------------------------ */
+/* ---- the listening socket ---- */
 
 /* A socket bound to the port (0: a free one, which is then in *port); -1: see errno. */
 static int bind_to(uint16_t *port)
@@ -124,7 +124,7 @@ static void accept_some(struct chaos *server)
     }
 }
 
-/* -- The server ---------------------------------------------------------------------------------------------------- */
+/* ---- the server ---- */
 
 static enum bide_err open_all(struct chaos *server)
 {
@@ -207,7 +207,7 @@ const struct chaos_seen *chaos_seen(const struct chaos *server, size_t *count)
     return server->journal.seen;
 }
 
-/* -- Serving ------------------------------------------------------------------------------------------------------- */
+/* ---- serving ---- */
 
 /* Milliseconds until the first timer, rounded up: never early. */
 static int patience(const struct chaos *server)

@@ -18,7 +18,7 @@
 
 #define READ_BEHIND 4096u /* at a time, behind the part of a head that came before */
 
-/* -- Input --------------------------------------------------------------------------------------------------------- */
+/* ---- input ---- */
 
 /* Back to no buffer of our own. */
 static void drop_input(struct chaos_wire *wire)
@@ -81,7 +81,7 @@ int chaos_wire_unread(const struct chaos_wire *wire)
     return ioctl(wire->fd, FIONREAD, &bytes) == 0 ? bytes : 0;
 }
 
-/* -- Output -------------------------------------------------------------------------------------------------------- */
+/* ---- output ---- */
 
 bool chaos_wire_add(struct chaos_wire *wire, const char *bytes, size_t length)
 {
@@ -128,7 +128,7 @@ int chaos_wire_unsent(const struct chaos_wire *wire)
     return ioctl(wire->fd, SIOCOUTQNSD, &bytes) == 0 ? bytes : 0;
 }
 
-/* -- The end of a turn, and of all --------------------------------------------------------------------------------- */
+/* ---- the end of a turn, and of all ---- */
 
 bool chaos_wire_tidy(struct chaos_wire *wire)
 {

@@ -18,7 +18,7 @@ struct entry {
     struct chaos_word_help help;
 };
 
-/* -- Values -------------------------------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static bool is(struct bide_text text, const char *word)
 {
@@ -135,7 +135,7 @@ static bool add_field(struct chaos_place *place, const char *name, struct bide_t
     return fields->length <= CHAOS_FIELDS_MAX;
 }
 
-/* -- Words about the answer's head --------------------------------------------------------------------------------- */
+/* ---- words about the answer's head ---- */
 
 static bool read_retry_after(struct chaos_place *place, const struct chaos_word *word)
 {
@@ -213,7 +213,7 @@ static bool read_garbage(struct chaos_place *place, const struct chaos_word *wor
                word->value.at != NULL ? word->value : (struct bide_text){noise, sizeof noise - 1});
 }
 
-/* -- Words about the answer's body --------------------------------------------------------------------------------- */
+/* ---- words about the answer's body ---- */
 
 static bool set_body(struct chaos_place *place, enum chaos_body body)
 {
@@ -259,7 +259,7 @@ static bool read_ranges(struct chaos_place *place, const struct chaos_word *word
     return place->step->ranges = true;
 }
 
-/* -- Words about time ---------------------------------------------------------------------------------------------- */
+/* ---- words about time ---- */
 
 static bool read_delay(struct chaos_place *place, const struct chaos_word *word)
 {
@@ -291,7 +291,7 @@ static bool read_continue(struct chaos_place *place, const struct chaos_word *wo
     return place->step->no_continue = is(word->value, "no");
 }
 
-/* -- Words about the connection ------------------------------------------------------------------------------------ */
+/* ---- words about the connection ---- */
 
 static bool read_cut(struct chaos_place *place, const struct chaos_word *word)
 {
@@ -330,7 +330,7 @@ static bool read_half_close(struct chaos_place *place, const struct chaos_word *
     return place->step->half_close = true;
 }
 
-/* -- Words about the line ------------------------------------------------------------------------------------------ */
+/* ---- words about the line ---- */
 
 static bool read_fail(struct chaos_place *place, const struct chaos_word *word)
 {
@@ -383,7 +383,7 @@ static bool read_service(struct chaos_place *place, const struct chaos_word *wor
     return chaos_duration(word->value, &place->line->service_ns) && place->line->service_ns > 0;
 }
 
-/* -- The table ----------------------------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 #define CUT_WANT "one cut on a step, at accept, request, headers, half or end, or after so many bytes of body (=1000)"
 

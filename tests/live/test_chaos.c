@@ -39,7 +39,7 @@
 #define GET(path)                 ASK("GET", path, "")
 #define OLD(path)                 "GET " path " HTTP/1.0\r\n\r\n"
 
-/* -- A server ------------------------------------------------------------------------------------------------------ */
+/* ---- a server ---- */
 
 struct world {
     struct chaos *server;
@@ -92,7 +92,7 @@ static void await_requests(const struct world *world, uint64_t count)
     assert_true(chaos_requests(world->server) >= count);
 }
 
-/* -- A client ------------------------------------------------------------------------------------------------------ */
+/* ---- a client ---- */
 
 enum ended { OPEN, FIN, RST };
 
@@ -339,7 +339,7 @@ static void assert_pattern(uint64_t offset, size_t length)
             fail_msg("byte %zu is wrong", i);
 }
 
-/* -- Answers ------------------------------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static void without_a_script_every_path_answers_ok(void **state)
 {
@@ -551,7 +551,7 @@ static void garbage_is_not_http(void **state)
     drop(&world);
 }
 
-/* -- Ranges -------------------------------------------------------------------------------------------------------- */
+/* ---- ranges ---- */
 
 static void ranges_are_heeded(void **state)
 {
@@ -606,7 +606,7 @@ static void a_download_that_was_cut_can_be_resumed(void **state)
     drop(&world);
 }
 
-/* -- Cuts ---------------------------------------------------------------------------------------------------------- */
+/* ---- cuts ---- */
 
 static void a_connection_is_cut_where_the_script_says(void **state)
 {
@@ -743,7 +743,7 @@ static void a_half_closed_connection_still_reads(void **state)
     drop(&world);
 }
 
-/* -- Request bodies ------------------------------------------------------------------------------------------------ */
+/* ---- request bodies ---- */
 
 static void an_early_answer_leaves_the_connection_open(void **state)
 {
@@ -856,7 +856,7 @@ static void two_clients_may_pipeline_at_once(void **state)
     drop(&world);
 }
 
-/* -- Time ---------------------------------------------------------------------------------------------------------- */
+/* ---- time ---- */
 
 static void an_answer_is_never_sent_before_its_delay(void **state)
 {
@@ -983,7 +983,7 @@ static void an_outage_can_refuse_connections_and_ends(void **state)
     drop(&world);
 }
 
-/* -- Load and chance ----------------------------------------------------------------------------------------------- */
+/* ---- load and chance ---- */
 
 static void a_full_line_answers_503_at_once(void **state)
 {
@@ -1080,7 +1080,7 @@ static void failures_can_be_cuts(void **state)
     drop(&world);
 }
 
-/* -- Hostile clients ----------------------------------------------------------------------------------------------- */
+/* ---- hostile clients ---- */
 
 static void what_is_no_request_is_refused_and_closed(void **state)
 {
@@ -1373,7 +1373,7 @@ static void without_descriptors_it_waits_and_goes_on(void **state)
     waitpid(child, NULL, 0);
 }
 
-/* -- What was seen ------------------------------------------------------------------------------------------------- */
+/* ---- what was seen ---- */
 
 static void every_header_of_a_request_is_kept(void **state)
 {
@@ -1462,7 +1462,7 @@ static void a_request_is_seen_even_if_nothing_came_of_it(void **state)
     drop(&world);
 }
 
-/* -- Beginning and end --------------------------------------------------------------------------------------------- */
+/* ---- beginning and end ---- */
 
 static void a_wrong_script_is_no_server(void **state)
 {

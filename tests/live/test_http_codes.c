@@ -1,6 +1,7 @@
 /* test_http_codes.c - CURLcodes as they come about: each is provoked for real, and the result says what it means.
  *
- * The table itself is in tests/unit/test_classify_curl.c. What needs TLS, HTTP/2 or a proxy that answers is elsewhere. */
+ * The table itself is in tests/unit/test_classify_curl.c. What needs TLS, HTTP/2 or a proxy that answers is
+ * elsewhere. */
 #include "live_call.h"
 
 #include <stdio.h>

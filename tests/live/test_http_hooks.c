@@ -90,7 +90,7 @@ static void a_success_that_says_try_later_may_say_when(void **state)
     live_perform(&c, "/a");
     expect_done(&c, 2);
     expect_seen(&c, 2);
-    assert_true(c.server.seen[1].at_ns - c.server.seen[0].at_ns >= 300 * BIDE_MS); /* BUG H19 */
+    assert_true(c.server.seen[1].at_ns - c.server.seen[0].at_ns >= 300 * BIDE_MS);
     live_call_close(&c);
 }
 

@@ -1,8 +1,8 @@
 /* test_http_replay.c - libcurl's own silent replay, and that it does not happen.
  *
  * When a kept connection dies before a byte of the answer, libcurl sends the request again by itself, a POST included.
- * Each test first shows with bare libcurl that the server would see the request once more than it should; otherwise what
- * follows would prove nothing. The server reads the second request on a connection completely, then cuts it. */
+ * Each test first shows with bare libcurl that the server would see the request once more than it should; otherwise
+ * what follows would prove nothing. The server reads the second request on a connection completely, then cuts it. */
 #include "live_call.h"
 
 #include <bide/clock.h>
