@@ -1,5 +1,5 @@
 /* easy.c - bide_curl_perform where curl_easy_perform stood: first as it is, then with a few options.
- * To run it: easy http://127.0.0.1:8080, where something fails at first. */
+ * Run: easy http://127.0.0.1:8080, where something fails at first. */
 /* chaos: /flaky 503 | 503 | 200 body="hello\n" */
 /* chaos: /orders 503 | 429 header="retry-after-ms: 20" | 201 body="created\n" */
 #include <bide/http.h>

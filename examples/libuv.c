@@ -1,4 +1,4 @@
-/* libuv.c - a multi in a libuv loop: a uv_poll_t for each socket, one uv_timer_t. To run it: libuv http://127.0.0.1:8080 */
+/* libuv.c - a multi in a libuv loop: a uv_poll_t for each socket, one uv_timer_t. Run: libuv http://127.0.0.1:8080 */
 /* chaos: / 503 | reset | 429 header="retry-after-ms: 50" | 200 body="hello\n" */
 #include <bide/clock.h>
 #include <bide/multi.h>

@@ -15,7 +15,7 @@
  * come back, and hand both kinds of event to bide_multi_action.
  *
  * One thread uses a multi; only bide_multi_wakeup may be called from others. All callbacks run in that thread, inside
- * poll, action, start, cancel or drain. `done` may start and cancel calls. */
+ * poll, action, start, cancel, drain or free. They may start and cancel calls, and nothing else. */
 #ifndef BIDE_MULTI_H
 #define BIDE_MULTI_H
 

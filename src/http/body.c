@@ -52,11 +52,15 @@ static int on_seek(void *context, curl_off_t offset, int origin)
     return answer;
 }
 
-/* When the file was last written; -1: cannot be told. */
-static int64_t mtime_of(int fd)
+/* A number that changes when the file does, never 0. (Within one tick of the kernel's clock a file of the same length may
+ * change unnoticed.) */
+static uint64_t stamp_of(int fd)
 {
     struct stat st;
-    return fstat(fd, &st) == 0 ? st.st_mtim.tv_sec * BIDE_S + st.st_mtim.tv_nsec : -1;
+    if (fstat(fd, &st) != 0)
+        return 1;
+    int64_t facts[] = {st.st_ctim.tv_sec, st.st_ctim.tv_nsec, st.st_size};
+    return bide_hash(facts, sizeof facts);
 }
 
 static CURLcode own_reader(struct http_exchange *x, curl_off_t length)
@@ -84,8 +88,8 @@ CURLcode http_body_own(struct http_exchange *x)
         code = curl_easy_setopt(x->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)b->length);
         return code == CURLE_OK ? curl_easy_setopt(x->easy, CURLOPT_POSTFIELDS, b->at) : code;
     case BIDE_HTTP_BODY_FILE:
-        if (x->transfer->body_mtime_ns == 0)
-            x->transfer->body_mtime_ns = mtime_of(b->fd);
+        if (x->transfer->body_stamp == 0)
+            x->transfer->body_stamp = stamp_of(b->fd);
         return own_reader(x, b->length);
     case BIDE_HTTP_BODY_STREAM: return own_reader(x, b->length);
     }
@@ -109,7 +113,7 @@ bool http_body_rewind(struct http_exchange *x)
     const struct bide_http_body *b = &x->transfer->options->body;
     if (b->kind == BIDE_HTTP_BODY_STREAM && x->read_bytes > 0)
         return on_seek(x, 0, SEEK_SET) == CURL_SEEKFUNC_OK;
-    if (b->kind == BIDE_HTTP_BODY_FILE && mtime_of(b->fd) != x->transfer->body_mtime_ns)
+    if (b->kind == BIDE_HTTP_BODY_FILE && stamp_of(b->fd) != x->transfer->body_stamp)
         return false;
     x->read_bytes = 0;
     x->read_all = false;
@@ -139,10 +143,11 @@ bool http_body_spent(const struct http_exchange *x)
 {
     const struct bide_http_body *b = &x->transfer->options->body;
     switch (b->kind) {
-    case BIDE_HTTP_BODY_UNKNOWN: return x->legs > 0 && !x->stale && (!x->bodiless || uploaded(x));
+    case BIDE_HTTP_BODY_UNKNOWN:
+        return x->run.legs > 0 && x->run.stop != HTTP_STALE && (!x->run.bodiless || uploaded(x));
     case BIDE_HTTP_BODY_REPEATABLE:
     case BIDE_HTTP_BODY_MEMORY: return false;
-    case BIDE_HTTP_BODY_FILE: return mtime_of(b->fd) != x->transfer->body_mtime_ns;
+    case BIDE_HTTP_BODY_FILE: return stamp_of(b->fd) != x->transfer->body_stamp;
     case BIDE_HTTP_BODY_STREAM: return x->read_bytes > 0 && b->seek == NULL;
     }
     return true;

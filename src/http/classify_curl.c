@@ -122,23 +122,21 @@ const struct http_curl_row *http_curl_row(int code)
     return code >= 0 && (size_t)code < count && rows[code].code == code ? &rows[code] : NULL;
 }
 
+const struct bide_rule *http_curl_rule(int code, const struct bide_rules *rules)
+{
+    for (size_t i = 0; rules && i < rules->count; i++)
+        if (code >= rules->rule[i].first && code <= rules->rule[i].last)
+            return &rules->rule[i];
+    return NULL;
+}
+
 struct bide_outcome bide_classify_curl(CURLcode code, const struct bide_rules *rules)
 {
-    struct bide_outcome outcome = {0};
+    const struct bide_rule *rule = http_curl_rule((int)code, rules);
     const struct http_curl_row *row = http_curl_row((int)code);
-    for (size_t i = 0; rules && i < rules->count; i++) {
-        const struct bide_rule *rule = &rules->rule[i];
-        if ((int)code >= rule->first && (int)code <= rule->last) {
-            outcome.kind = rule->kind;
-            outcome.reach = rule->reach;
-            outcome.flags = rule->flags;
-            return outcome;
-        }
-    }
+    if (rule)
+        return (struct bide_outcome){.kind = rule->kind, .reach = rule->reach, .flags = rule->flags};
     if (!row || (rules && rules->only && row->kind != BIDE_KIND_OK))
-        return outcome;
-    outcome.kind = row->kind;
-    outcome.reach = row->reach;
-    outcome.flags = row->flags;
-    return outcome;
+        return (struct bide_outcome){0};
+    return (struct bide_outcome){.kind = row->kind, .reach = row->reach, .flags = row->flags};
 }

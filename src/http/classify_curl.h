@@ -12,6 +12,7 @@ struct http_curl_row {
     uint32_t flags;
 };
 
-const struct http_curl_row *http_curl_row(int code); /* NULL: none */
+const struct http_curl_row *http_curl_row(int code);                              /* NULL: none */
+const struct bide_rule *http_curl_rule(int code, const struct bide_rules *rules); /* the first that holds; NULL: none */
 
 #endif

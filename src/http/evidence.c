@@ -1,15 +1,17 @@
 /* evidence.c - from what libcurl saw to an outcome: kind, reach, flags and the server's hint.
  *
  * The kind comes from tables (status, CURLcode), from problem details and from the owner's rules and hook, later ones
- * above earlier ones. The reach is what is known: libcurl never asked to send, or sent no byte: never sent. It was
- * stopped from sending a second time, on a connection that was new: the server refused the stream, for nothing else
- * makes it try again there. Otherwise it may have run. */
+ * above earlier ones. The reach is what is known: libcurl never came to send, or sent no byte: never sent. It was stopped
+ * from sending a second time, and the connection had been made for the first: the server refused the stream. Otherwise
+ * it may have run. */
+#include "classify_curl.h"
 #include "exchange.h"
 
 #include <bide/clock.h>
 #include <bide/reply.h>
 
 #include <string.h>
+#include <strings.h>
 
 /* ---- header fields ---- */
 
@@ -79,7 +81,7 @@ static struct bide_hint hint_of(const struct http_exchange *x)
 static void ask_hook(struct http_exchange *x, struct bide_text body, bool whole, struct bide_outcome *outcome)
 {
     const struct bide_http_options *o = x->transfer->options;
-    struct bide_http_response response = {.easy = x->easy, .status = x->status, .body = body, .whole = whole};
+    struct bide_http_response response = {.easy = x->easy, .status = x->answer.status, .body = body, .whole = whole};
     bool fine = outcome->kind == BIDE_KIND_OK;
     if (o->classify)
         o->classify(o->context, &response, outcome);
@@ -101,7 +103,7 @@ static void qualify(const struct http_exchange *x, struct bide_outcome *outcome)
 
 struct bide_outcome http_status_outcome(struct http_exchange *x)
 {
-    struct bide_outcome outcome = bide_classify_http(x->status, x->transfer->options->status_rules);
+    struct bide_outcome outcome = bide_classify_http(x->answer.status, x->transfer->options->status_rules);
     if (outcome.kind != BIDE_KIND_OK)
         outcome.hint = hint_of(x);
     ask_hook(x, (struct bide_text){NULL, 0}, false, &outcome);
@@ -111,17 +113,17 @@ struct bide_outcome http_status_outcome(struct http_exchange *x)
 
 static bool has_details(const struct http_exchange *x)
 {
-    return x->status >= 400 && bide_details_media_type(http_field(x->easy, "Content-Type")) &&
+    return x->answer.status >= 400 && bide_details_media_type(http_field(x->easy, "Content-Type")) &&
            !http_field(x->easy, "Content-Encoding").at;
 }
 
 bool http_wants_body(const struct http_exchange *x)
 {
     const struct http_transfer *t = x->transfer;
-    if (!t->sink || x->head_only)
+    if (!t->sink || x->run.head_only)
         return false;
-    return (x->outcome.kind == BIDE_KIND_OK && t->options->hold_max > 0) ||
-           (x->outcome.kind != BIDE_KIND_OK && has_details(x));
+    return (x->run.outcome.kind == BIDE_KIND_OK && t->options->hold_max > 0) ||
+           (x->run.outcome.kind != BIDE_KIND_OK && has_details(x));
 }
 
 static void add_details(struct http_exchange *x, struct bide_text body, struct bide_outcome *outcome)
@@ -141,8 +143,9 @@ static void add_details(struct http_exchange *x, struct bide_text body, struct b
 
 struct bide_outcome http_body_outcome(struct http_exchange *x, bool whole)
 {
-    struct bide_outcome outcome = x->outcome;
-    struct bide_text body = {x->body.at ? x->body.at : "", x->body.length};
+    struct bide_outcome outcome = x->run.outcome;
+    size_t head = x->answer.shown_bytes;
+    struct bide_text body = {x->body.at ? x->body.at + head : "", x->body.length - head};
     if (whole)
         add_details(x, body, &outcome);
     ask_hook(x, body, whole, &outcome);
@@ -152,49 +155,71 @@ struct bide_outcome http_body_outcome(struct http_exchange *x, bool whole)
 
 /* ---- no answer that counts ---- */
 
+/* What it means that we ended the transfer. */
+static const struct {
+    CURLcode code;
+    enum bide_kind kind;
+    uint32_t flags;
+} ended_by[] = {
+    [HTTP_STALE] = {CURLE_SEND_ERROR, BIDE_KIND_TRANSIENT, BIDE_FLAG_FRESH},
+    [HTTP_REPLAY] = {CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_FLAG_FRESH},
+    [HTTP_REFUSED] = {CURLE_HTTP2_STREAM, BIDE_KIND_TRANSIENT, BIDE_FLAG_FRESH},
+    [HTTP_OVERSIZE] = {CURLE_WEIRD_SERVER_REPLY, BIDE_KIND_PERMANENT, 0},
+    [HTTP_UNTAKEN] = {CURLE_WRITE_ERROR, BIDE_KIND_CANCELLED, 0},
+    [HTTP_STRAYED] = {CURLE_ABORTED_BY_CALLBACK, BIDE_KIND_PERMANENT, 0},
+};
+
+CURLcode http_stop_code(enum http_stop stop, CURLcode code)
+{
+    return stop > HTTP_CUT ? ended_by[stop].code : code;
+}
+
 static long info(CURL *easy, CURLINFO what)
 {
     long value = 0;
     return curl_easy_getinfo(easy, what, &value) == CURLE_OK ? value : 0;
 }
 
-/* CONNECT is a request too: where there was one, the size does not tell. */
+/* Not a byte of the request was written. CONNECT is a request too, and TLS may have sent some of what is not counted yet:
+ * where either is, the size does not tell. */
 static bool sent_nothing(CURL *easy)
 {
-    return info(easy, CURLINFO_HTTP_CONNECTCODE) == 0 && info(easy, CURLINFO_REQUEST_SIZE) == 0;
+    const char *scheme = NULL;
+    return curl_easy_getinfo(easy, CURLINFO_SCHEME, &scheme) == CURLE_OK && scheme && strcasecmp(scheme, "http") == 0 &&
+           info(easy, CURLINFO_HTTP_CONNECTCODE) == 0 && info(easy, CURLINFO_REQUEST_SIZE) == 0;
 }
 
-static enum bide_reach reach_of(struct http_exchange *x)
+/* `rule`: the owner's, which holds where nothing is known better. */
+static enum bide_reach reach_of(struct http_exchange *x, const struct bide_rule *rule)
 {
-    if (x->legs == 0 || x->stale || sent_nothing(x->easy))
+    if (x->run.legs == 0 || x->run.stop == HTTP_STALE || sent_nothing(x->easy))
         return BIDE_REACH_NEVER_SENT;
     if (x->transfer->delivered > 0 && !http_resume_possible(x) && !x->transfer->options->rewind)
         return BIDE_REACH_BODY_DELIVERED;
-    return x->refused ? BIDE_REACH_REFUSED : BIDE_REACH_MAYBE_RAN;
+    if (x->run.stop == HTTP_REFUSED)
+        return BIDE_REACH_REFUSED;
+    return rule && x->run.stop <= HTTP_CUT ? rule->reach : BIDE_REACH_MAYBE_RAN;
 }
 
 /* A proxy's answer to CONNECT: the request itself was not sent. */
 static void heed_proxy(const struct http_exchange *x, struct bide_outcome *outcome)
 {
-    long status = x->legs > 0 ? 0 : info(x->easy, CURLINFO_HTTP_CONNECTCODE);
+    long status = x->run.legs > 0 ? 0 : info(x->easy, CURLINFO_HTTP_CONNECTCODE);
     if (status >= 400)
         outcome->kind = bide_classify_http((int)status, NULL).kind;
 }
 
 struct bide_outcome http_failure_outcome(struct http_exchange *x, CURLcode code)
 {
-    static const struct bide_outcome again = {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_FRESH};
-    const struct bide_http_options *o = x->transfer->options;
-    struct bide_outcome outcome = bide_classify_curl(code, o->curl_rules);
-    if (x->replayed || x->stale)
-        outcome = again;
-    else if (x->sink_failed)
-        outcome.kind = BIDE_KIND_CANCELLED;
-    else if (x->oversize || x->strayed)
-        outcome.kind = x->oversize || code == CURLE_ABORTED_BY_CALLBACK ? BIDE_KIND_PERMANENT : outcome.kind;
-    else if (code == CURLE_HTTP_RETURNED_ERROR && x->status >= 400) /* FAILONERROR: the answer counts after all */
+    const struct bide_rules *rules = x->transfer->options->curl_rules;
+    struct bide_outcome outcome = bide_classify_curl(code, rules);
+    if (code == CURLE_HTTP_RETURNED_ERROR && x->answer.status >= 400) /* FAILONERROR: the answer counts after all */
         return http_status_outcome(x);
-    outcome.reach = reach_of(x);
+    if (x->run.stop > HTTP_CUT) {
+        outcome.kind = ended_by[x->run.stop].kind;
+        outcome.flags = ended_by[x->run.stop].flags;
+    }
+    outcome.reach = reach_of(x, http_curl_rule((int)code, rules));
     heed_proxy(x, &outcome);
     qualify(x, &outcome);
     return outcome;

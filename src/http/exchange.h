@@ -1,4 +1,8 @@
-/* exchange.h - one attempt on one easy handle. */
+/* exchange.h - one attempt on one easy handle.
+ *
+ * An attempt is one or more legs: libcurl follows redirects and answers challenges by itself. Each leg has an answer of its
+ * own. Three files make an exchange: exchange.c stands at libcurl's callbacks, answer.c decides what becomes of an answer,
+ * evidence.c says what it all means. */
 #ifndef HTTP_EXCHANGE_H
 #define HTTP_EXCHANGE_H
 
@@ -15,43 +19,63 @@ enum http_mode {
     HTTP_DROP,          /* nobody wants it; read on for the connection's sake */
 };
 
+/* Why we ended a transfer. libcurl's code then tells of a callback, not of the reason: see http_stop_code. */
+enum http_stop {
+    HTTP_RAN = 0,  /* we did not */
+    HTTP_CUT,      /* all that was needed of its answer is known */
+    HTTP_STALE,    /* the connection was dead before anything was sent */
+    HTTP_REPLAY,   /* libcurl was about to send the request a second time */
+    HTTP_REFUSED,  /* likewise, because the server had refused the stream */
+    HTTP_OVERSIZE, /* the head was too long */
+    HTTP_UNTAKEN,  /* the owner's sink or header function did not take what it was given */
+    HTTP_STRAYED,  /* a redirect led to another origin, and that is not wanted */
+};
+
+/* The answer to one leg. Zeroed when the leg begins. */
+struct http_answer {
+    size_t head_bytes;  /* of all lines, those of interim answers included */
+    size_t shown_bytes; /* of a head that is in the body too (CURLOPT_HEADER) */
+    uint32_t head_lines;
+    int status;
+    enum http_mode mode;
+    bool in_head;
+    bool version_1;     /* HTTP/1.x */
+    bool answerable;    /* libcurl may answer it with another leg: a redirect, a challenge */
+    bool wants_refresh; /* 401: ask the owner for new credentials, then do it again */
+    bool paused;        /* the sink wants a pause */
+};
+
+/* One attempt. Zeroed when it starts. */
+struct http_run {
+    struct bide_outcome outcome; /* what the head said */
+    int64_t start_ns;
+    size_t drained_bytes;
+    uint32_t legs; /* requests that libcurl was about to send. None: it cannot have run */
+    CURLcode ended;
+    enum http_stop stop;
+    bool own_connection; /* made for this request; looked at only for unsafe ones */
+    bool bodiless;       /* a method that normally has no body */
+    bool get;            /* GET: a broken body may be resumed */
+    bool head_only;      /* HEAD */
+    bool strayed;        /* a redirect led to another origin */
+    bool judged;
+    bool answered; /* ... by its answer */
+    bool whole;    /* libcurl saw it to its end */
+};
+
 struct http_exchange {
     struct http_transfer *transfer;
     CURL *easy;
-    struct http_inject *inject;  /* NULL: no header list of ours */
-    struct http_buffer head;     /* of a failure, for the owner's header function */
-    struct http_buffer body;     /* held or kept */
-    struct bide_outcome outcome; /* what the head said */
-    struct bide_verdict start;   /* the verdict that began it: its number, its deadlines */
-    uint32_t legs;               /* requests that libcurl was about to send. None: it cannot have run */
-    uint32_t head_lines;
-    size_t head_bytes;
-    size_t read_bytes; /* of the request's body, so far */
-    size_t drained_bytes;
-    int64_t start_ns;
-    int status;
-    CURLcode ended; /* what libcurl said at last */
-    enum http_mode mode;
-    bool fresh;     /* FRESH_CONNECT is set */
-    bool forbidden; /* FORBID_REUSE is set */
-    bool in_head;
-    bool version_1;  /* the answer is HTTP/1.x */
-    bool answerable; /* the last answer may lead to another leg: a redirect, a challenge */
-    bool stale;      /* the connection was dead before anything was sent */
-    bool replayed;   /* libcurl was about to send it a second time, and was stopped */
-    bool refused;    /* ... because the server refused the stream */
-    bool bodiless;   /* a method that normally has no body */
-    bool get;        /* GET: a broken body may be resumed */
-    bool head_only;  /* HEAD */
-    bool strayed;    /* a redirect led to another origin */
-    bool judged;
-    bool answered;      /* ... by its answer */
-    bool cut;           /* we ended the transfer: libcurl's code means nothing */
-    bool oversize;      /* the head was too long */
-    bool read_all;      /* of the request's body: its reader said so */
-    bool paused;        /* the sink wants a pause */
-    bool sink_failed;   /* the owner's sink or header function did not take what it was given */
-    bool wants_refresh; /* 401: ask the owner for new credentials, then do it again */
+    struct http_inject *inject; /* NULL: no header list of ours */
+    struct http_buffer head;    /* of a failure, for the owner's header function */
+    struct http_buffer body;    /* held or kept */
+    struct bide_verdict start;  /* the verdict that began it: its number, its deadlines */
+    size_t read_bytes;          /* of the request's body, so far */
+    bool read_all;              /* its reader said so */
+    bool fresh;                 /* FRESH_CONNECT is set */
+    bool forbidden;             /* FORBID_REUSE is set */
+    struct http_run run;
+    struct http_answer answer;
 };
 
 /* Before the first attempt: takes the handle's options over. After the last: gives them back as the options say. */
@@ -64,8 +88,8 @@ CURLcode http_exchange_start(struct http_exchange *x, const struct bide_verdict 
 /* The same attempt once more, after new credentials. */
 CURLcode http_exchange_again(struct http_exchange *x, int64_t now_ns);
 
-/* libcurl is done with it. Judges it, if it was not judged before; the verdict is in the transfer. x->wants_refresh: not
- * judged yet. */
+/* libcurl is done with it. Judges it, if it was not judged before; the verdict is in the transfer. Not judged afterwards:
+ * it wants new credentials, so the owner is to be asked, and then _again or _settle follows. */
 void http_exchange_end(struct http_exchange *x, CURLcode code, int64_t now_ns);
 
 /* No new credentials: the 401 that was held back is judged as it is. */
@@ -76,6 +100,22 @@ void http_exchange_abandon(struct http_exchange *x, int64_t now_ns);
 
 /* Frees what the exchange holds. Not the handle. */
 void http_exchange_free(struct http_exchange *x);
+
+/* ---- answer.c ---- */
+
+/* A line of a head, a piece of a body. False: end the transfer. */
+bool http_answer_line(struct http_exchange *x, char *line, size_t length);
+bool http_answer_piece(struct http_exchange *x, const char *at, size_t length);
+
+/* The head says all there is to know; or the body that was held back does, if it is whole. False: end the transfer. */
+bool http_answer_decide(struct http_exchange *x);
+bool http_answer_decide_held(struct http_exchange *x, bool whole);
+
+/* Tells the engine how the attempt ended. Once. */
+void http_answer_judge(struct http_exchange *x, const struct bide_outcome *outcome, int64_t now_ns);
+
+/* Does the answer of another attempt go to the sink? */
+bool http_answer_lost(const struct http_exchange *x);
 
 /* ---- evidence.c ---- */
 
@@ -88,6 +128,9 @@ struct bide_outcome http_body_outcome(struct http_exchange *x, bool whole);
 /* What a transfer without an answer that counts means. */
 struct bide_outcome http_failure_outcome(struct http_exchange *x, CURLcode code);
 
+/* libcurl's code, or a better one if we ended the transfer. */
+CURLcode http_stop_code(enum http_stop stop, CURLcode code);
+
 /* Is there something to read in the body before it can be judged? */
 bool http_wants_body(const struct http_exchange *x);
 
@@ -96,9 +139,9 @@ struct bide_text http_field(CURL *easy, const char *name);
 
 /* ---- inject.c ---- */
 
-/* Header fields of our own before the first attempt, and for each. NULL list: nothing of ours. */
+/* Header fields of our own before the first attempt, and for each. */
 CURLcode http_inject_own(struct http_exchange *x);
-CURLcode http_inject_attempt(struct http_exchange *x, const struct bide_verdict *v, int64_t now_ns);
+CURLcode http_inject_attempt(struct http_exchange *x, int64_t now_ns);
 void http_inject_disown(struct http_exchange *x);
 /* The first leg is about to be sent; then another one (redirect, authentication). False: it must not be. */
 void http_inject_first_leg(struct http_exchange *x);

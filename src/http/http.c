@@ -19,7 +19,7 @@ static void attempt(struct http_exchange *x, int64_t now_ns)
     while (code == CURLE_OK) {
         code = curl_easy_perform(x->easy);
         http_exchange_end(x, code, bide_now());
-        if (x->judged)
+        if (x->run.judged)
             return;
         t->refreshed = true; /* asked once, whatever comes of it */
         if (!o->refresh(o->context, x->easy)) {
@@ -37,7 +37,7 @@ static int64_t wait(struct http_transfer *t)
     if (come)
         http_transfer_wake(t, now_ns);
     else
-        http_transfer_obey(t, bide_call_cancel(&t->call, now_ns), NULL, now_ns);
+        http_transfer_cancel(t, now_ns);
     return now_ns;
 }
 
@@ -66,7 +66,7 @@ CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct 
     t.alone = true;
     CURLcode code = t.over ? CURLE_OK : http_exchange_own(&x);
     if (code != CURLE_OK)
-        http_transfer_obey(&t, bide_call_cancel(&t.call, bide_now()), NULL, bide_now());
+        http_transfer_cancel(&t, bide_now());
     CURLcode end = run(&x);
     http_exchange_disown(&x);
     http_exchange_free(&x);

@@ -9,8 +9,6 @@
 #include "exchange.h"
 #include "origin.h"
 
-#include <bide/clock.h>
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,8 +135,9 @@ static CURLcode set_list(struct http_exchange *x)
     return curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, list);
 }
 
-CURLcode http_inject_attempt(struct http_exchange *x, const struct bide_verdict *v, int64_t now_ns)
+CURLcode http_inject_attempt(struct http_exchange *x, int64_t now_ns)
 {
+    const struct bide_verdict *v = &x->start;
     const struct http_transfer *t = x->transfer;
     const struct bide_http_options *o = t->options;
     if (!owns_headers(o))
@@ -201,29 +200,25 @@ static bool same_origin(const char *first, const char *other)
 /* Where the key does not go, the request is what its method says, from now on. False: the policy wants a key. */
 static bool goes_on_without_key(struct http_exchange *x)
 {
-    struct http_transfer *t = x->transfer;
     const char *method = NULL;
-    if (t->call.safety != BIDE_KEYED || curl_easy_getinfo(x->easy, CURLINFO_EFFECTIVE_METHOD, &method) != CURLE_OK)
-        return t->call.safety != BIDE_KEYED;
-    enum bide_safety safety = method ? bide_method_safety(method, strlen(method)) : BIDE_UNSAFE;
-    struct bide_verdict v = bide_call_safety(&t->call, safety, x->start_ns);
-    if (v.what != BIDE_GIVE_UP)
+    if (x->transfer->call.safety != BIDE_KEYED)
         return true;
-    x->judged = true;
-    http_transfer_obey(t, v, NULL, bide_now());
-    return false;
+    curl_easy_getinfo(x->easy, CURLINFO_EFFECTIVE_METHOD, &method);
+    return http_transfer_is(x->transfer, x, method ? bide_method_safety(method, strlen(method)) : BIDE_UNSAFE);
 }
 
 bool http_inject_leg(struct http_exchange *x)
 {
-    if (!x->inject || x->strayed)
+    if (!x->inject || x->run.strayed)
         return true;
-    x->strayed = !same_origin(x->inject->first, url_of(x->easy));
-    if (!x->strayed)
+    x->run.strayed = !same_origin(x->inject->first, url_of(x->easy));
+    if (!x->run.strayed)
         return true;
     const struct bide_http_options *o = x->transfer->options;
-    if (o->redirect == BIDE_HTTP_REDIRECT_REFUSE)
+    if (o->redirect == BIDE_HTTP_REDIRECT_REFUSE) {
+        x->run.stop = HTTP_STRAYED;
         return false;
+    }
     if (!owns_headers(o))
         return true;
     return curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, NULL) == CURLE_OK && goes_on_without_key(x);

@@ -1,6 +1,6 @@
 /* multi.c - the driver for many calls in one thread, over curl_multi.
  *
- *     call ──► legs: the owner's handle, and copies of it for hedges ──► curl_multi
+ *     call ──► racers: the owner's handle, and copies of it for hedges ──► curl_multi
  *       └────► one timer, in one queue with those of all other calls
  *
  * libcurl forbids adding and removing handles from inside its callbacks, and verdicts are given there; so a callback
@@ -14,6 +14,7 @@
 #include <bide/clock.h>
 #include <bide/timers.h>
 
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,16 +22,16 @@
 #define PARKED (BIDE_NEVER - 1) /* in the queue, and never due */
 
 /* One handle at work for a call. */
-struct leg {
+struct racer {
     struct http_exchange x;
     struct bide_transfer *call;
-    struct leg *next;
+    struct racer *next;
     bool added; /* to libcurl's multi */
 };
 
 struct bide_transfer {
     struct http_transfer http; /* first: poke is given a pointer to it */
-    struct leg main;           /* the owner's handle; copies for hedges follow as main.next */
+    struct racer main;         /* the owner's handle; copies for hedges follow as main.next */
     struct bide_timer timer;
     struct bide_multi *multi;
     struct bide_transfer *next;
@@ -62,104 +63,104 @@ struct bide_multi {
 
 /* ---- legs ---- */
 
-static void detach(struct leg *leg)
+static void detach(struct racer *racer)
 {
-    if (leg->added)
-        curl_multi_remove_handle(leg->call->multi->curl, leg->x.easy);
-    leg->added = false;
-}
-
-/* Before libcurl was done with it: what was kept of its answer is not whole. */
-static void cut(struct leg *leg)
-{
-    if (leg->added && leg->x.mode == HTTP_KEEP)
-        leg->x.cut = true;
-    detach(leg);
+    if (racer->added)
+        curl_multi_remove_handle(racer->call->multi->curl, racer->x.easy);
+    racer->added = false;
 }
 
 /* All but the handle `kept`, which is the caller's to clean up. */
 static void free_copies(struct bide_transfer *t, const CURL *kept)
 {
-    for (struct leg *leg = t->main.next, *next; leg; leg = next) {
-        next = leg->next;
-        detach(leg);
-        http_exchange_disown(&leg->x); /* frees the header list */
-        http_exchange_free(&leg->x);
-        if (leg->x.easy != kept)
-            curl_easy_cleanup(leg->x.easy);
-        free(leg);
+    for (struct racer *racer = t->main.next, *next; racer; racer = next) {
+        next = racer->next;
+        detach(racer);
+        http_exchange_disown(&racer->x); /* frees the header list */
+        http_exchange_free(&racer->x);
+        if (racer->x.easy != kept)
+            curl_easy_cleanup(racer->x.easy);
+        free(racer);
     }
     t->main.next = NULL;
 }
 
-/* The copy may differ from the owner's handle in what bide owns, and in nothing else. */
-static struct leg *make_copy(struct bide_transfer *t)
+/* curl_easy_duphandle leaves out what a handle has learned. Cookies are carried over; the jar stays the owner's. */
+static void carry_cookies(CURL *from, CURL *to)
 {
-    struct leg *leg = calloc(1, sizeof *leg);
-    CURL *easy = leg ? curl_easy_duphandle(t->main.x.easy) : NULL;
-    if (!easy) {
-        free(leg);
-        return NULL;
-    }
-    leg->call = t;
-    leg->x.transfer = &t->http;
-    leg->x.easy = easy;
-    leg->next = t->main.next;
-    t->main.next = leg;
-    curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)leg);
-    return http_exchange_own(&leg->x) == CURLE_OK ? leg : NULL;
+    struct curl_slist *cookies = NULL;
+    if (curl_easy_getinfo(from, CURLINFO_COOKIELIST, &cookies) == CURLE_OK)
+        for (const struct curl_slist *c = cookies; c; c = c->next)
+            curl_easy_setopt(to, CURLOPT_COOKIELIST, c->data);
+    curl_slist_free_all(cookies);
+    curl_easy_setopt(to, CURLOPT_COOKIEJAR, NULL);
 }
 
-static bool runs(const struct leg *leg)
+static struct racer *make_copy(struct bide_transfer *t)
 {
-    return leg->added && !leg->x.judged;
+    struct racer *racer = calloc(1, sizeof *racer);
+    CURL *easy = racer ? curl_easy_duphandle(t->main.x.easy) : NULL;
+    if (!easy) {
+        free(racer);
+        return NULL;
+    }
+    racer->call = t;
+    racer->x.transfer = &t->http;
+    racer->x.easy = easy;
+    racer->next = t->main.next;
+    t->main.next = racer;
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)racer);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, NULL); /* two must not write there */
+    carry_cookies(t->main.x.easy, easy);
+    return http_exchange_own(&racer->x) == CURLE_OK ? racer : NULL;
+}
+
+static bool runs(const struct racer *racer)
+{
+    return racer->added && !racer->x.run.judged;
 }
 
 static bool any_runs(const struct bide_transfer *t)
 {
-    for (const struct leg *leg = &t->main; leg; leg = leg->next)
-        if (runs(leg))
+    for (const struct racer *racer = &t->main; racer; racer = racer->next)
+        if (runs(racer))
             return true;
     return false;
 }
 
-/* What libcurl would say of an attempt it could not make. */
-static void never_performed(struct bide_transfer *t, struct leg *leg)
+/* An attempt that cannot be made is taken back: a hedge beside one that runs, or all there is of the call. */
+static void take_back(struct bide_transfer *t, uint32_t attempt)
 {
-    if (leg)
-        http_exchange_end(&leg->x, CURLE_FAILED_INIT, bide_now());
-    else { /* no memory for a copy: the hedge is taken back */
-        static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .reach = BIDE_REACH_NEVER_SENT};
-        int64_t now_ns = bide_now();
-        struct bide_verdict v = bide_call_outcome(&t->http.call, t->http.verdict.attempt, &unsent, now_ns);
-        http_transfer_obey(&t->http, v, &unsent, now_ns);
-    }
+    static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .reach = BIDE_REACH_NEVER_SENT};
+    int64_t now_ns = bide_now();
+    t->http.code = CURLE_FAILED_INIT;
+    http_transfer_obey(&t->http, bide_call_outcome(&t->http.call, attempt, &unsent, now_ns), &unsent, now_ns);
 }
 
-static void perform(struct bide_transfer *t, struct leg *leg)
+static void perform(struct bide_transfer *t, struct racer *racer)
 {
-    leg->added = curl_multi_add_handle(t->multi->curl, leg->x.easy) == CURLM_OK;
-    if (!leg->added)
-        never_performed(t, leg);
+    racer->added = curl_multi_add_handle(t->multi->curl, racer->x.easy) == CURLM_OK;
+    racer->x.run.judged = !racer->added;
+    if (!racer->added)
+        take_back(t, racer->x.start.attempt);
 }
 
 /* Obeys START. The owner's handle makes the attempt, unless it is at work on another one. */
 static void start_attempt(struct bide_transfer *t)
 {
-    struct leg *leg = &t->main;
+    bool alone = !any_runs(t);
+    struct racer *racer = runs(&t->main) ? make_copy(t) : &t->main;
     t->start_due = false;
-    if (!any_runs(t)) {
-        free_copies(t, NULL); /* of the round before */
-        t->http.keeper = NULL;
+    if (!racer) {
+        take_back(t, t->http.verdict.attempt);
+        return;
     }
-    if (runs(leg))
-        leg = make_copy(t);
-    else
-        detach(leg); /* it may still be reading the rest of an error */
-    if (!leg)
-        never_performed(t, NULL);
-    else if (http_exchange_start(&leg->x, &t->http.verdict, bide_now()) == CURLE_OK)
-        perform(t, leg);
+    detach(racer); /* it may still be reading the rest of an error */
+    if (http_exchange_start(&racer->x, &t->http.verdict, bide_now()) != CURLE_OK)
+        return;
+    if (alone)
+        free_copies(t, NULL); /* of the round before; what they kept is not wanted any more */
+    perform(t, racer);
 }
 
 /* ---- the end of a call ---- */
@@ -176,9 +177,9 @@ static void unlink_call(struct bide_transfer *t)
 
 static CURL *answer_of(const struct bide_transfer *t)
 {
-    for (const struct leg *leg = t->main.next; leg; leg = leg->next)
-        if (&leg->x == t->http.winner)
-            return leg->x.easy;
+    for (const struct racer *racer = t->main.next; racer; racer = racer->next)
+        if (&racer->x == t->http.last)
+            return racer->x.easy;
     return t->main.x.easy;
 }
 
@@ -195,8 +196,8 @@ static void finish(struct bide_transfer *t)
     t->poked = true; /* gone: nobody looks at it any more */
     struct bide_multi_end end = {.easy = t->main.x.easy, .answer = answer_of(t)};
     unlink_call(t);
-    for (struct leg *leg = &t->main; leg; leg = leg->next)
-        cut(leg);
+    for (struct racer *racer = &t->main; racer; racer = racer->next)
+        detach(racer);
     end.code = http_transfer_finish(&t->http);
     end.verdict = t->http.verdict;
     http_exchange_disown(&t->main.x);
@@ -227,20 +228,20 @@ static void poke(struct http_transfer *http)
 /* An answer goes to the sink, or the call is over: whoever else is at work is in vain. */
 static void cut_losers(struct bide_transfer *t)
 {
-    for (struct leg *leg = &t->main; leg; leg = leg->next) {
-        bool ran = runs(leg);
-        if (&leg->x == t->http.winner || !(t->http.over || ran))
+    for (struct racer *racer = &t->main; racer; racer = racer->next) {
+        bool ran = runs(racer);
+        if (&racer->x == t->http.winner || !(t->http.over || ran))
             continue;
-        cut(leg);
+        detach(racer);
         if (ran && !t->http.over)
-            http_exchange_abandon(&leg->x, bide_now());
+            http_exchange_abandon(&racer->x, bide_now());
     }
 }
 
 static bool winner_at_work(const struct bide_transfer *t)
 {
-    for (const struct leg *leg = &t->main; leg; leg = leg->next)
-        if (leg->added && &leg->x == t->http.winner)
+    for (const struct racer *racer = &t->main; racer; racer = racer->next)
+        if (racer->added && &racer->x == t->http.winner)
             return true;
     return false;
 }
@@ -248,21 +249,19 @@ static bool winner_at_work(const struct bide_transfer *t)
 static void do_cancel(struct bide_transfer *t)
 {
     t->cancel_asked = t->start_due = t->hedge_due = false;
-    struct bide_verdict v = bide_call_cancel(&t->http.call, bide_now());
-    if (v.what == BIDE_GIVE_UP)
-        http_transfer_obey(&t->http, v, NULL, bide_now());
-    else
+    if (!http_transfer_cancel(&t->http, bide_now()))
         t->http.code = CURLE_ABORTED_BY_CALLBACK; /* over already, and its last answer was on the way to the sink */
     t->http.winner = NULL;
 }
 
-/* May a second attempt run beside the first? Two need a sink that knows which one won, and a body that both can read. */
+/* May a second attempt run beside the first? Two need a sink that knows which one won, a body that both can read, and
+ * credentials that nobody renews meanwhile. */
 static bool can_hedge(const struct bide_transfer *t)
 {
     const struct http_transfer *http = &t->http;
     switch (http->options->body.kind) {
     case BIDE_HTTP_BODY_UNKNOWN:
-        if (t->main.x.legs == 0 || !t->main.x.bodiless)
+        if (t->main.x.run.legs == 0 || !t->main.x.run.bodiless)
             return false;
         break;
     case BIDE_HTTP_BODY_STREAM: return false;
@@ -270,13 +269,13 @@ static bool can_hedge(const struct bide_transfer *t)
     case BIDE_HTTP_BODY_MEMORY:
     case BIDE_HTTP_BODY_FILE: break;
     }
-    return http->sink && !http->winner && http->delivered == 0;
+    return http->sink && !http->options->refresh && !http->winner && http->delivered == 0;
 }
 
 /* What the options do not tell of the request is known when it is about to be sent. */
 static bool is_known(const struct bide_transfer *t)
 {
-    return t->http.safety_known && (t->main.x.legs > 0 || t->http.options->body.kind != BIDE_HTTP_BODY_UNKNOWN);
+    return t->http.safety_known && (t->main.x.run.legs > 0 || t->http.options->body.kind != BIDE_HTTP_BODY_UNKNOWN);
 }
 
 /* The timer fired: the wait is over, or a hedge is due. */
@@ -306,7 +305,7 @@ static void do_next(struct bide_transfer *t)
 {
     if (t->cancel_asked)
         do_cancel(t);
-    if (t->hedge_due)
+    if (t->hedge_due && any_runs(t))
         wake(t);
     if (t->start_due)
         start_attempt(t);
@@ -332,32 +331,32 @@ static bool obey(struct bide_transfer *t)
 
 /* ---- what libcurl says ---- */
 
-static void leg_ended(struct leg *leg, CURLcode code)
+static void racer_ended(struct racer *racer, CURLcode code)
 {
-    struct bide_transfer *t = leg->call;
+    struct bide_transfer *t = racer->call;
     const struct bide_http_options *o = t->http.options;
-    detach(leg);
-    if (&leg->x == t->http.winner)
+    detach(racer);
+    if (&racer->x == t->http.winner)
         cut_losers(t); /* they leave the round first: if the winner broke, nobody else is left in it */
-    http_exchange_end(&leg->x, code, bide_now());
+    http_exchange_end(&racer->x, code, bide_now());
     poke(&t->http);
-    if (leg->x.judged)
+    if (racer->x.run.judged)
         return;
     t->http.refreshed = true;
-    if (!o->refresh(o->context, leg->x.easy))
-        http_exchange_settle(&leg->x, bide_now());
-    else if (http_exchange_again(&leg->x, bide_now()) == CURLE_OK)
-        perform(t, leg);
+    if (!o->refresh(o->context, racer->x.easy))
+        http_exchange_settle(&racer->x, bide_now());
+    else if (http_exchange_again(&racer->x, bide_now()) == CURLE_OK)
+        perform(t, racer);
 }
 
 static void read_messages(struct bide_multi *m)
 {
     int left;
     for (CURLMsg *msg; (msg = curl_multi_info_read(m->curl, &left)) != NULL;) {
-        struct leg *leg = NULL;
+        struct racer *racer = NULL;
         if (msg->msg == CURLMSG_DONE &&
-            curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, (char **)&leg) == CURLE_OK)
-            leg_ended(leg, msg->data.result);
+            curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, (char **)&racer) == CURLE_OK)
+            racer_ended(racer, msg->data.result);
     }
 }
 
@@ -434,6 +433,9 @@ void bide_multi_on_timer(struct bide_multi *multi, void (*timer)(void *context, 
 size_t bide_multi_action(struct bide_multi *multi, curl_socket_t fd, int events)
 {
     int running;
+    assert(!multi->inside && !multi->settling);
+    if (multi->inside || multi->settling)
+        return multi->running;
     multi->told_ns = fd == CURL_SOCKET_TIMEOUT ? BIDE_NEVER : multi->told_ns; /* it fired, so it is not set */
     if (fd != CURL_SOCKET_TIMEOUT || multi->curl_due_ns <= bide_now()) {
         multi->inside = true;
@@ -463,8 +465,9 @@ static int pause_ms(const struct bide_multi *m, int64_t until_ns)
 size_t bide_multi_poll(struct bide_multi *multi, int64_t until_ns)
 {
     int running;
-    if (multi->running == 0)
-        return 0;
+    assert(!multi->inside && !multi->settling);
+    if (multi->running == 0 || multi->inside || multi->settling)
+        return multi->running;
     multi->inside = true;
     curl_multi_poll(multi->curl, NULL, 0, pause_ms(multi, until_ns), NULL);
     curl_multi_perform(multi->curl, &running);
@@ -480,6 +483,9 @@ void bide_multi_wakeup(struct bide_multi *multi)
 
 size_t bide_multi_drain(struct bide_multi *multi, int64_t until_ns)
 {
+    assert(!multi->inside && !multi->settling);
+    if (multi->inside || multi->settling)
+        return 0;
     multi->draining = true;
     while (bide_multi_poll(multi, until_ns) > 0 && bide_now() < until_ns)
         continue;
@@ -522,7 +528,7 @@ static void link_call(struct bide_transfer *t)
 /* The handle becomes ours. If it cannot be, the call ends with libcurl's reason. */
 static void take_handle(struct bide_transfer *t, CURL *easy)
 {
-    t->main = (struct leg){.x = {.transfer = &t->http, .easy = easy}, .call = t};
+    t->main = (struct racer){.x = {.transfer = &t->http, .easy = easy}, .call = t};
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t->private_data);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)&t->main);
     t->http.code = http_exchange_own(&t->main.x);
@@ -625,6 +631,7 @@ void bide_multi_free(struct bide_multi *multi)
 {
     if (!multi)
         return;
+    assert(!multi->inside && !multi->settling);
     multi->draining = true; /* a done that starts another call is refused */
     bide_multi_cancel_all(multi);
     curl_multi_cleanup(multi->curl);

@@ -74,6 +74,8 @@ static enum bide_err check_body(const struct bide_http_body *b, struct bide_prob
 static enum bide_err check_sink(const struct bide_http_options *o, struct bide_problem *problem)
 {
     bool sink = o->write || o->write_data;
+    if (o->header_data && !o->header)
+        return wrong(problem, "header_data", 1, "a header function, too");
     if (o->resume && !sink)
         return wrong(problem, "resume", 1, "a sink: write, or write_data");
     if (o->rewind && !sink)

@@ -55,9 +55,9 @@ static struct http_resume *make(CURL *easy, struct bide_text validator)
 bool http_resume_possible(struct http_exchange *x)
 {
     struct http_transfer *t = x->transfer;
-    if (t->resume || !t->options->resume || !t->sink)
+    if (t->resume || !t->options->resume || !t->sink || t->shows_heads)
         return t->resume != NULL;
-    if (!x->get || x->status != 200 || http_field(x->easy, "Content-Encoding").at || !offers_ranges(x->easy))
+    if (!x->run.get || x->answer.status != 200 || http_field(x->easy, "Content-Encoding").at || !offers_ranges(x->easy))
         return false;
     struct bide_text validator = validator_of(x->easy);
     if (validator.at)
@@ -102,7 +102,7 @@ bool http_resume_fits(struct http_exchange *x)
     struct http_resume *r = x->transfer->resume;
     struct bide_text range = http_field(x->easy, "Content-Range");
     uint64_t whole;
-    if (x->status != 206 || !range.at || http_field(x->easy, "Content-Encoding").at ||
+    if (x->answer.status != 206 || !range.at || http_field(x->easy, "Content-Encoding").at ||
         !is_same_version(x->easy, r->validator))
         return false;
     if (!range_begins(range.at, x->transfer->delivered, &whole) || (r->total != 0 && r->total != whole))

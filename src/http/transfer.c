@@ -95,8 +95,9 @@ static void begin_or_wake(struct http_transfer *t, struct bide_verdict v, int64_
 {
     const struct bide_cancel *cancel = t->options->cancel;
     if (v.what == BIDE_START && cancel && bide_cancelled(cancel))
-        v = bide_call_cancel(&t->call, now_ns);
-    http_transfer_obey(t, v, NULL, now_ns);
+        http_transfer_cancel(t, now_ns);
+    else
+        http_transfer_obey(t, v, NULL, now_ns);
 }
 
 enum bide_err http_transfer_begin(struct http_transfer *t, CURL *easy, struct bide_target *target,
@@ -111,7 +112,8 @@ enum bide_err http_transfer_begin(struct http_transfer *t, CURL *easy, struct bi
     int64_t now_ns = bide_now();
     *t = (struct http_transfer){.options = o, .result = result, .begin_ns = now_ns};
     t->sink = o->write || o->write_data;
-    t->safety_known = o->safety != BIDE_HTTP_BY_METHOD || o->inject & BIDE_HTTP_INJECT_KEY;
+    t->safety_told = o->safety != BIDE_HTTP_BY_METHOD || o->inject & BIDE_HTTP_INJECT_KEY;
+    t->safety_known = t->safety_told;
     err = choose_names(t);
     if (err != BIDE_OK)
         return err;
@@ -124,6 +126,25 @@ enum bide_err http_transfer_begin(struct http_transfer *t, CURL *easy, struct bi
 void http_transfer_wake(struct http_transfer *t, int64_t now_ns)
 {
     begin_or_wake(t, bide_call_wake(&t->call, now_ns), now_ns);
+}
+
+bool http_transfer_cancel(struct http_transfer *t, int64_t now_ns)
+{
+    struct bide_verdict v = bide_call_cancel(&t->call, now_ns);
+    t->cancelled = true;
+    if (v.what == BIDE_GIVE_UP)
+        http_transfer_obey(t, v, NULL, now_ns);
+    return v.what == BIDE_GIVE_UP;
+}
+
+bool http_transfer_is(struct http_transfer *t, struct http_exchange *x, enum bide_safety safety)
+{
+    struct bide_verdict v = bide_call_safety(&t->call, safety, x->run.start_ns);
+    if (v.what != BIDE_GIVE_UP)
+        return true;
+    x->run.judged = true;
+    http_transfer_obey(t, v, NULL, bide_now());
+    return false;
 }
 
 /* ---- what is told ---- */
@@ -142,21 +163,49 @@ void http_transfer_obey(struct http_transfer *t, struct bide_verdict verdict, co
         t->poke(t);
 }
 
+/* Where the result describes this attempt; NULL: nowhere. */
+static struct bide_http_attempt *record_of(const struct http_transfer *t, const struct http_exchange *x)
+{
+    uint32_t number = x->start.attempt;
+    return t->result && number <= BIDE_HTTP_ATTEMPTS_TOLD ? &t->result->attempt[number - 1] : NULL;
+}
+
+void http_transfer_started(struct http_transfer *t, const struct http_exchange *x, int64_t now_ns)
+{
+    struct bide_http_attempt *record = record_of(t, x);
+    if (record)
+        *record = (struct bide_http_attempt){.delay_ns = t->ended_ns > 0 ? now_ns - t->ended_ns : 0};
+    t->attempts++;
+    t->last = NULL;
+    t->keeper = NULL;
+    t->winner = NULL; /* nobody starts beside an answer that goes to the sink already */
+}
+
 void http_transfer_record(struct http_transfer *t, const struct http_exchange *x, const struct bide_outcome *outcome,
                           int64_t now_ns)
 {
-    t->status = x->status;
-    if (t->result && x->start.attempt <= BIDE_HTTP_ATTEMPTS_TOLD) {
-        struct bide_http_attempt *a = &t->result->attempt[x->start.attempt - 1];
-        a->status = x->status;
-        a->kind = outcome->kind;
-        a->reach = outcome->reach;
-        a->hint = outcome->hint;
-        a->time_ns = now_ns - x->start_ns;
-        a->replay_stopped = x->replayed;
+    struct bide_http_attempt *record = record_of(t, x);
+    if (record) {
+        record->status = x->answer.status;
+        record->kind = outcome->kind;
+        record->reach = outcome->reach;
+        record->hint = outcome->hint;
+        record->time_ns = now_ns - x->run.start_ns;
+        record->replay_stopped = x->run.stop == HTTP_REPLAY || x->run.stop == HTTP_REFUSED;
     }
+    t->last = x;
+    t->status = x->answer.status;
     t->ended_ns = now_ns;
     t->fresh = t->fresh || outcome->flags & BIDE_FLAG_FRESH;
+}
+
+void http_transfer_ended(struct http_transfer *t, const struct http_exchange *x, CURLcode code)
+{
+    struct bide_http_attempt *record = record_of(t, x);
+    if (record)
+        record->code = code;
+    if (t->last == x)
+        t->code = code;
 }
 
 /* ---- the sink ---- */
@@ -194,9 +243,9 @@ bool http_show_head(struct http_transfer *t, struct http_buffer *head)
 static void deliver_kept(struct http_transfer *t)
 {
     struct http_exchange *x = t->keeper;
-    if (!x || x->status == 0)
+    if (!x || t->cancelled)
         return;
-    t->dropped = t->dropped || x->cut || t->delivered > 0;
+    t->dropped = t->dropped || !x->run.whole || t->delivered > 0;
     bool taken = http_show_head(t, &x->head);
     if (taken && !t->dropped && x->body.length > 0)
         taken = http_deliver(t, x->body.at, x->body.length) == x->body.length;
@@ -211,7 +260,7 @@ static CURLcode code_of(const struct http_transfer *t)
         return CURLE_OK;
     if (t->verdict.why == BIDE_WHY_CANCELLED && t->code == CURLE_OK)
         return CURLE_ABORTED_BY_CALLBACK;
-    if (t->attempts == 0 || t->verdict.why == BIDE_WHY_KEY_REQUIRED) {
+    if ((t->attempts == 0 && t->code == CURLE_OK) || t->verdict.why == BIDE_WHY_KEY_REQUIRED) {
         bool late = t->verdict.why == BIDE_WHY_DEADLINE || t->verdict.why == BIDE_WHY_DEADLINE_NEAR;
         return late ? CURLE_OPERATION_TIMEDOUT : CURLE_ABORTED_BY_CALLBACK;
     }

@@ -1,7 +1,7 @@
 /* transfer.h - one logical call over HTTP, and the attempts it is made of.
  *
  *     transfer    the call: the engine's state, the newest verdict, what was kept of the last failure
- *     exchange    one attempt on one easy handle: libcurl's callbacks gather evidence in it and judge it
+ *     exchange    one attempt on one easy handle
  *
  * Two drivers stand on this: http.c makes one attempt after the other, multi.c many at once. Both obey
  * transfer->verdict and decide nothing. An attempt is judged as early as it can be, inside libcurl's callbacks:
@@ -40,19 +40,23 @@ struct http_transfer {
     const struct bide_http_options *options;
     struct bide_http_result *result;      /* NULL: not wanted */
     const struct http_exchange *winner;   /* its answer goes to the sink; what others do is lost */
+    const struct http_exchange *last;     /* the attempt that was judged last: its code is the call's */
     struct http_exchange *keeper;         /* holds the answer that is the last one if no attempt follows */
     struct http_resume *resume;           /* NULL: from the start */
     void (*poke)(struct http_transfer *); /* there is a new verdict, or the safety is known. NULL: nobody asks */
     struct bide_trace trace;
     int64_t begin_ns;
-    int64_t ended_ns;      /* when the last attempt was judged: the delay before the next counts from here */
-    int64_t body_mtime_ns; /* a file's, before it was first sent */
-    uint64_t delivered;    /* bytes that the sink has */
-    uint32_t attempts;     /* made */
-    CURLcode code;         /* of the last attempt */
-    int status;            /* of the last attempt; 0: no answer */
+    int64_t ended_ns;    /* when the last attempt was judged: the delay before the next counts from here */
+    uint64_t body_stamp; /* of a file, before it was first sent; 0: none yet */
+    uint64_t delivered;  /* bytes that the sink has */
+    uint32_t attempts;   /* made */
+    CURLcode code;       /* of the last attempt */
+    int status;          /* of the last attempt; 0: no answer */
     char key[BIDE_KEY_TEXT_SIZE];
     bool sink;         /* the options have one */
+    bool shows_heads;  /* they go to the sink, too (CURLOPT_HEADER) */
+    bool safety_told;  /* by the options */
+    bool cancelled;    /* by the owner, who wants no more of it */
     bool safety_known; /* told, or learned from the method */
     bool fresh;        /* the next attempt wants a new connection */
     bool refreshed;
@@ -71,11 +75,19 @@ enum bide_err http_transfer_begin(struct http_transfer *t, CURL *easy, struct bi
 /* The wait is over. */
 void http_transfer_wake(struct http_transfer *t, int64_t now_ns);
 
+/* The owner wants no more of it. False: it was over already. */
+bool http_transfer_cancel(struct http_transfer *t, int64_t now_ns);
+
 /* A verdict came from the engine: keeps it, tells the listener. outcome: what led to it, or NULL. */
 void http_transfer_obey(struct http_transfer *t, struct bide_verdict verdict, const struct bide_outcome *outcome,
                         int64_t now_ns);
 
-/* An attempt was judged: keeps its record. */
+/* The safety of the request turned out to be this. False: the policy wants a key, and the call is over. */
+bool http_transfer_is(struct http_transfer *t, struct http_exchange *x, enum bide_safety safety);
+
+/* An attempt begins, was judged, has ended with this code: keeps its record. */
+void http_transfer_started(struct http_transfer *t, const struct http_exchange *x, int64_t now_ns);
+void http_transfer_ended(struct http_transfer *t, const struct http_exchange *x, CURLcode code);
 void http_transfer_record(struct http_transfer *t, const struct http_exchange *x, const struct bide_outcome *outcome,
                           int64_t now_ns);
 

@@ -42,7 +42,10 @@ struct fault {
 
 static _Thread_local struct fault fault;
 
-static bool fails(void)
+/* They are called before the sanitizers are ready. */
+#define BARE __attribute__((no_sanitize("address", "thread", "undefined")))
+
+BARE static bool fails(void)
 {
     if (!fault.armed)
         return false;
@@ -53,17 +56,17 @@ static bool fails(void)
     return true;
 }
 
-void *malloc(size_t size)
+BARE void *malloc(size_t size)
 {
     return fails() ? NULL : REAL(malloc)(size);
 }
 
-void *calloc(size_t count, size_t size)
+BARE void *calloc(size_t count, size_t size)
 {
     return fails() ? NULL : REAL(calloc)(count, size);
 }
 
-void *realloc(void *at, size_t size)
+BARE void *realloc(void *at, size_t size)
 {
     return fails() ? NULL : REAL(realloc)(at, size);
 }

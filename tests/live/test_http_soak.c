@@ -1,5 +1,5 @@
-/* test_http_soak.c - thousands of calls of all kinds against a server that fails in all ways, and then its journal: what
- * it saw is held against what bide promises.
+/* test_http_soak.c - thousands of calls of all kinds against a server that fails in all ways, and then its journal:
+ * what it saw is held against what bide promises.
  *
  * What a call is (path, method, body, sink) follows from its number and the seed. The seed is printed;
  * BIDE_TEST_SEED=... chooses another. Findings are counted in the threads and judged in the end. */

@@ -1,5 +1,5 @@
-/* test_multi_loop.c - a multi in a loop of the owner's: an epoll set that libcurl's socket function keeps, and one timer
- * that bide_multi_on_timer sets. Retries come when they are due, and nobody is called in vain. */
+/* test_multi_loop.c - a multi in a loop of the owner's: an epoll set that libcurl's socket function keeps, and one
+ * timer that bide_multi_on_timer sets. Retries come when they are due, and nobody is called in vain. */
 #include "live_multi.h"
 
 #include <bide/clock.h>
