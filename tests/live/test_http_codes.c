@@ -241,7 +241,7 @@ static void rules_of_the_user_decide_about_codes(void **state)
     live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 3);
     live_perform(&c, "/b");
     live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
-    assert_int_equal(c.result.attempt[0].reach, BIDE_REACH_MAYBE_RAN); /* a rule does not know how far it got */
+    assert_int_equal(c.result.attempt[0].reach, BIDE_REACH_REFUSED); /* nothing better was known */
     live_call_close(&c);
 }
 

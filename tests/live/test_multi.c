@@ -545,6 +545,8 @@ static void a_call_can_be_cancelled_in_its_own_before_hook(void **state)
     start(&w, &call);
     assert_true(live_run(w.multi));
     assert_cancelled(&call);
+    live_stop(&w.server);
+    assert_int_equal(w.server.count, 1);
     live_call_free(&call);
     end(&w);
 }
