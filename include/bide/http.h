@@ -6,27 +6,27 @@
  * is ours, or there is none.
  *
  * What bide owns. libcurl's options cannot be read back, so those that bide sets replace the owner's. For each the
- * options below have a field, and after the call the handle has what that field says (NULL and 0 being libcurl's own
- * default):
+ * options below have a field, and after the call the handle has what that field says (NULL being libcurl's own default):
  *
  *     PREREQFUNCTION, PREREQDATA              always                       prereq, prereq_data
  *     HEADERFUNCTION, HEADERDATA              always                       header, header_data
  *     SUPPRESS_CONNECT_HEADERS                always                       0 afterwards
- *     TIMEOUT_MS, CONNECTTIMEOUT_MS           always                       the policy's timeouts
+ *     TIMEOUT_MS, CONNECTTIMEOUT_MS           always                       the policy's; 0 afterwards
  *     WRITEFUNCTION, WRITEDATA                if the options have a sink   write, write_data
- *     HTTPHEADER                              if `headers` is given, or     headers
- *                                             anything is injected
+ *     HTTPHEADER                              if `headers`, `inject`,      headers
+ *                                             `resume` or `before` is set
  *     NOPROGRESS, XFERINFOFUNCTION, -DATA     with `cancel` or `progress`  progress, progress_data
  *     POSTFIELDS..., READFUNCTION, SEEK...    if the options have a body   body
  *     PRIVATE                                 in a multi                   as it was
- *     FRESH_CONNECT                           after 408, 421, 425          0 afterwards
+ *     FRESH_CONNECT                           if the last attempt wants a  0 afterwards
+ *                                             new connection (408, 421)
  *     FORBID_REUSE                            if a success came before     0 afterwards
  *                                             the request's body was sent
  *
  * Without a sink, the body goes where the handle's own write function leads. bide then judges a failure at the end of
- * its headers and cuts the transfer there if there will be another attempt, so that nothing of it is written; but the
- * connection is lost by that, problem details cannot be read, and a call that gives up during a wait has no body to
- * show. With a sink none of this is so: give one.
+ * its headers and cuts the transfer there if there will be another attempt, so that nothing of it is written (but for
+ * heads, with CURLOPT_HEADER); but an HTTP/1.1 connection is lost by that, problem details cannot be read, and a call
+ * that gives up during a wait has no body to show. With a sink none of this is so: give one.
  *
  * Threads: as with libcurl, a handle is used by one thread at a time. Targets and policies are shared. */
 #ifndef BIDE_HTTP_H
@@ -88,7 +88,7 @@ struct bide_http_body {
 enum bide_http_inject {
     BIDE_HTTP_INJECT_KEY = 1u << 0,     /* Idempotency-Key: `key`, or a new one if NULL; makes the request keyed */
     BIDE_HTTP_INJECT_ATTEMPT = 1u << 1, /* Bide-Attempt: see layer.h */
-    BIDE_HTTP_INJECT_TRACE = 1u << 2,   /* traceparent: `traceparent` continued, or a new one if NULL */
+    BIDE_HTTP_INJECT_TRACE = 1u << 2,   /* traceparent: `traceparent` continued; NULL or malformed: a new one */
 };
 
 /* A redirect (followed by libcurl, if the handle says so) that leads to another scheme, host or port. */

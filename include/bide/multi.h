@@ -8,8 +8,8 @@
  *     bide_multi_free(multi);
  *
  * A call that waits for its next attempt is a timer and nothing else: its handle is out of libcurl's sight. Hedged
- * attempts run on copies of the handle; the first whose answer can be kept wins, and the others are cut. They need a
- * sink, and a body that two can read at once (not a stream).
+ * attempts run on copies of the handle (with its cookies, without its CURLOPT_SHARE); the first whose answer can be kept
+ * wins, and the others are cut. They need a sink, a body that two can read at once (not a stream), and no refresh hook.
  *
  * With an event loop of your own: set CURLMOPT_SOCKETFUNCTION on bide_multi_handle, have bide_multi_on_timer tell when to
  * come back, and hand both kinds of event to bide_multi_action.
@@ -59,8 +59,8 @@ BIDE_API CURLM *bide_multi_handle(struct bide_multi *multi);
 BIDE_API enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi_job *job,
                                         struct bide_transfer **transfer, struct bide_problem *problem);
 
-/* Ends a call, with BIDE_WHY_CANCELLED: done is called, before this returns unless libcurl is at work on it right now
- * (when called from a callback of a transfer). */
+/* Ends a call, with BIDE_WHY_CANCELLED (unless its last answer was on the way to the sink already): done is called, before
+ * this returns or, from a callback, soon after that has returned. The sink gets no more. */
 BIDE_API void bide_multi_cancel(struct bide_multi *multi, struct bide_transfer *transfer);
 BIDE_API void bide_multi_cancel_all(struct bide_multi *multi);
 
