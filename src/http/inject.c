@@ -197,14 +197,17 @@ static bool same_origin(const char *first, const char *other)
     return bide_http_origin(a, sizeof a, first) && bide_http_origin(b, sizeof b, other) && strcmp(a, b) == 0;
 }
 
-/* Where the key does not go, the request is what its method says, from now on. False: the policy wants a key. */
+/* A request that is unsafe without its key, where the key does not go, may not be repeated any more: the call is unsafe
+ * from now on. (Never safer: a retry begins where the key is known.) False: the policy wants a key. */
 static bool goes_on_without_key(struct http_exchange *x)
 {
     const char *method = NULL;
     if (x->transfer->call.safety != BIDE_KEYED)
         return true;
     curl_easy_getinfo(x->easy, CURLINFO_EFFECTIVE_METHOD, &method);
-    return http_transfer_is(x->transfer, x, method ? bide_method_safety(method, strlen(method)) : BIDE_UNSAFE);
+    if (method && bide_method_safety(method, strlen(method)) != BIDE_UNSAFE)
+        return true;
+    return http_transfer_is(x->transfer, x, BIDE_UNSAFE);
 }
 
 bool http_inject_leg(struct http_exchange *x)

@@ -336,6 +336,10 @@ static void racer_ended(struct racer *racer, CURLcode code)
     struct bide_transfer *t = racer->call;
     const struct bide_http_options *o = t->http.options;
     detach(racer);
+    if (t->cancel_asked) { /* in a callback of this very transfer: that comes first */
+        poke(&t->http);
+        return;
+    }
     if (&racer->x == t->http.winner)
         cut_losers(t); /* they leave the round first: if the winner broke, nobody else is left in it */
     http_exchange_end(&racer->x, code, bide_now());

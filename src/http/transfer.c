@@ -258,7 +258,8 @@ static CURLcode code_of(const struct http_transfer *t)
 {
     if (t->verdict.what == BIDE_DONE)
         return CURLE_OK;
-    if (t->verdict.why == BIDE_WHY_CANCELLED && t->code == CURLE_OK)
+    bool stopped = t->verdict.why == BIDE_WHY_CANCELLED && t->code == CURLE_OK;
+    if (stopped || (t->cancelled && t->attempts > 0))
         return CURLE_ABORTED_BY_CALLBACK;
     if ((t->attempts == 0 && t->code == CURLE_OK) || t->verdict.why == BIDE_WHY_KEY_REQUIRED) {
         bool late = t->verdict.why == BIDE_WHY_DEADLINE || t->verdict.why == BIDE_WHY_DEADLINE_NEAR;

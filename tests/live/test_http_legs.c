@@ -1,0 +1,435 @@
+/* test_http_legs.c - attempts of several legs: libcurl follows redirects and answers challenges by itself, and each leg
+ * is a request that a server may run. What is true of the first need not be true of the next: its method, its origin,
+ * whether a key went along. */
+#include "live_call.h"
+#include "live_tcp.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BODY "charge=1"
+
+/* ---- a way from here to another origin ---- */
+
+struct way {
+    struct live_call c;
+    struct live_server there;
+};
+
+/* In the script `here`, THERE is the other origin. */
+static void open_way(struct way *w, const char *here, const char *there, uint32_t attempts)
+{
+    char script[512];
+    size_t used = 0;
+    live_serve(&w->there, there);
+    for (const char *at; (at = strstr(here, "THERE")) != NULL; here = at + strlen("THERE"))
+        used += (size_t)snprintf(script + used, sizeof script - used, "%.*s%s", (int)(at - here), here,
+                                 live_url(&w->there, ""));
+    snprintf(script + used, sizeof script - used, "%s", here);
+    live_call_open(&w->c, script, attempts);
+    curl_easy_setopt(w->c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    live_post(&w->c, BODY);
+}
+
+static void close_way(struct way *w)
+{
+    curl_slist_free_all(w->c.options.headers);
+    live_call_close(&w->c);
+    live_free(&w->there);
+}
+
+static void stop_way(struct way *w)
+{
+    live_stop(&w->c.server);
+    live_stop(&w->there);
+}
+
+static void with_own_key(struct way *w)
+{
+    w->c.options.safety = BIDE_HTTP_KEYED;
+    w->c.options.headers = curl_slist_append(NULL, "Idempotency-Key: mine");
+}
+
+static void with_made_key(struct way *w)
+{
+    w->c.options.inject = BIDE_HTTP_INJECT_KEY;
+}
+
+static void (*const with_key[])(struct way *) = {with_own_key, with_made_key};
+
+static void a_post_whose_key_stays_behind_is_not_repeated(void **state)
+{
+    static const char *const here[] = {"/a 307 location=THERE/", "/a 308 location=THERE/"};
+    for (size_t i = 0; i < 4; i++) {
+        struct way w;
+        open_way(&w, here[i % 2], "/ close", 4);
+        with_key[i / 2](&w);
+        live_perform(&w.c, "/a");
+        live_expect(&w.c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
+        stop_way(&w);
+        assert_non_null(w.c.server.seen[0].key);
+        assert_int_equal(w.there.count, 1);
+        assert_null(w.there.seen[0].key);
+        assert_string_equal(w.there.seen[0].method, "POST");
+        close_way(&w);
+    }
+}
+
+/* The first attempt did not get that far, and was keyed. */
+static void a_key_counts_until_it_is_left_behind(void **state)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct way w;
+        open_way(&w, "/a close | 503 | 307 location=THERE/", "/ close", 9);
+        with_key[i](&w);
+        live_perform(&w.c, "/a");
+        live_expect(&w.c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 3);
+        stop_way(&w);
+        assert_int_equal(w.there.count, 1);
+        close_way(&w);
+    }
+}
+
+static void a_policy_that_wants_a_key_sends_no_post_without_it(void **state)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct way w;
+        open_way(&w, "/a 307 location=THERE/", "/ 200", 4);
+        with_key[i](&w);
+        w.c.policy.require_key = true;
+        assert_int_not_equal(live_perform(&w.c, "/a"), CURLE_OK);
+        live_expect(&w.c, BIDE_GIVE_UP, BIDE_WHY_KEY_REQUIRED, 1);
+        stop_way(&w);
+        assert_int_equal(w.c.server.count, 1);
+        assert_int_equal(w.there.count, 0);
+        close_way(&w);
+    }
+}
+
+/* 303: the POST was done here, what is asked for there is a GET; and here the key does count. */
+static void a_post_that_became_a_get_elsewhere_is_repeated(void **state)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct way w;
+        open_way(&w, "/a 303 location=THERE/", "/ close | 200 body=fine", 4);
+        with_key[i](&w);
+        assert_int_equal(live_perform(&w.c, "/a"), CURLE_OK);
+        live_expect(&w.c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+        live_expect_text(&w.c.sink, "fine");
+        stop_way(&w);
+        assert_string_equal(w.c.server.seen[0].key, w.c.server.seen[1].key);
+        assert_string_equal(w.there.seen[1].method, "GET");
+        assert_null(w.there.seen[1].key);
+        close_way(&w);
+    }
+}
+
+/* That one attempt ended in a GET says nothing of the next. */
+static void a_get_elsewhere_makes_the_next_post_elsewhere_no_safer(void **state)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct way w;
+        open_way(&w, "/a 303 location=THERE/get | 307 location=THERE/pay", "/get close\n/pay close", 9);
+        with_key[i](&w);
+        live_perform(&w.c, "/a");
+        stop_way(&w);
+        assert_int_equal(live_count(&w.there, "/pay"), 1);
+        live_expect(&w.c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 2);
+        close_way(&w);
+    }
+}
+
+/* Without a key it may have run here already, when there the GET fails. */
+static void a_post_without_a_key_is_not_repeated_for_the_sake_of_its_get(void **state)
+{
+    struct way w;
+    open_way(&w, "/a 303 location=THERE/", "/ close | 200", 4);
+    live_perform(&w.c, "/a");
+    live_expect(&w.c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
+    stop_way(&w);
+    assert_int_equal(live_count(&w.c.server, "/a"), 1);
+    assert_int_equal(w.there.count, 1);
+    close_way(&w);
+}
+
+/* ---- a chain ---- */
+
+static bool has(const struct chaos_seen *seen, const char *name)
+{
+    struct bide_text value;
+    return chaos_seen_header(seen, name, &value);
+}
+
+/* here, here, there, here again: the key and the list end where the way leaves, in each attempt anew. */
+static void headers_go_along_a_chain_until_it_leaves(void **state)
+{
+    struct live_call c;
+    live_call_open(&c,
+                   "/1 307 location=/2\n/2 307 location=http://localhost:$PORT/3\n"
+                   "/3 307 location=http://127.0.0.1:$PORT/4\n/4 503 | 200 body=fine",
+                   3);
+    curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(c.easy, CURLOPT_IPRESOLVE, CURL_IPRESOLVE_V4);
+    c.options.headers = curl_slist_append(NULL, "X-Token: secret");
+    assert_int_equal(live_perform(&c, "/1"), CURLE_OK);
+    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+    live_stop(&c.server);
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(has(live_nth(&c.server, "/1", i), "X-Token"));
+        assert_true(has(live_nth(&c.server, "/2", i), "X-Token"));
+        assert_false(has(live_nth(&c.server, "/3", i), "X-Token"));
+        assert_false(has(live_nth(&c.server, "/4", i), "X-Token"));
+    }
+    curl_slist_free_all(c.options.headers);
+    live_call_close(&c);
+}
+
+static void a_key_goes_along_a_chain_that_stays_and_the_post_is_repeated(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/1 307 location=/2\n/2 308 location=http://127.0.0.1:$PORT/3\n/3 close | 503 | 200 body=fine",
+                   4);
+    curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    c.options.inject = BIDE_HTTP_INJECT_KEY;
+    live_post(&c, BODY);
+    assert_int_equal(live_perform(&c, "/1"), CURLE_OK);
+    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 3);
+    live_stop(&c.server);
+    assert_int_equal(c.server.count, 9);
+    for (size_t i = 0; i < c.server.count; i++)
+        assert_string_equal(c.server.seen[i].key, c.server.seen[0].key);
+    live_call_close(&c);
+}
+
+/* ---- challenges ---- */
+
+#define CHALLENGE "header=\"WWW-Authenticate: Digest realm=\\\"r\\\", nonce=\\\"n\\\", qop=\\\"auth\\\"\""
+
+static void set_digest(CURL *easy)
+{
+    curl_easy_setopt(easy, CURLOPT_HTTPAUTH, CURLAUTH_DIGEST);
+    curl_easy_setopt(easy, CURLOPT_USERPWD, "bob:secret");
+}
+
+/* How many of the requests carried the body, and so could be run. */
+static size_t with_body(const struct live_server *server)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < server->count; i++)
+        n += server->seen[i].body_hash == bide_hash(BODY, strlen(BODY));
+    return n;
+}
+
+static bool count_and_agree(void *context, CURL *easy)
+{
+    ++*(int *)context;
+    return true;
+}
+
+/* The challenge has no body, so that it is not cut for its sake. */
+static void a_post_that_libcurl_authenticates_runs_once_though_there_is_a_refresh(void **state)
+{
+    for (int sink = 0; sink < 2; sink++) {
+        struct live_call c;
+        int asked = 0;
+        live_call_open(&c, "/a 401 bytes=0 " CHALLENGE " | 200 body=fine", 4);
+        set_digest(c.easy);
+        if (!sink)
+            live_no_sink(&c);
+        live_post(&c, BODY);
+        c.options.refresh = count_and_agree;
+        c.options.context = &asked;
+        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+        live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 1);
+        live_expect_text(&c.sink, "fine");
+        live_stop(&c.server);
+        assert_int_equal(with_body(&c.server), 1);
+        assert_int_equal(c.server.count, 2);
+        assert_true(sink ? asked == 0 : asked <= 1);
+        live_call_close(&c);
+    }
+}
+
+/* libcurl keeps the body back until it is challenged; when it is not, it sends the request again with it. */
+static void show_that_libcurl_makes_two_legs(const char *script)
+{
+    struct live_call c;
+    live_call_open(&c, script, 1);
+    live_no_sink(&c);
+    set_digest(c.easy);
+    curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, BODY);
+    curl_easy_setopt(c.easy, CURLOPT_URL, live_url(&c.server, "/a"));
+    assert_int_equal(curl_easy_perform(c.easy), CURLE_OK);
+    live_stop(&c.server);
+    assert_int_equal(c.server.count, 2);
+    assert_int_equal(c.server.seen[0].body_bytes, 0);
+    assert_int_equal(with_body(&c.server), 1);
+    live_call_close(&c);
+}
+
+static void credentials_that_nobody_asks_for_cost_no_attempt(void **state)
+{
+    static const char script[] = "/a 200 body=early | 200 body=fine";
+    show_that_libcurl_makes_two_legs(script);
+    for (int sink = 0; sink < 2; sink++) {
+        struct live_call c;
+        live_call_open(&c, script, 4);
+        set_digest(c.easy);
+        if (!sink)
+            live_no_sink(&c);
+        live_post(&c, BODY);
+        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+        live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 1);
+        live_expect_attempt(&c, 0, CURLE_OK, BIDE_KIND_OK, BIDE_REACH_ANSWERED);
+        live_expect_text(&c.sink, "fine");
+        live_stop(&c.server);
+        assert_int_equal(with_body(&c.server), 1);
+        live_call_close(&c);
+    }
+}
+
+/* The second of the two legs is a POST as any other: seen once, whatever breaks. */
+static void the_leg_with_the_body_is_not_repeated(void **state)
+{
+    static const char *const script[] = {"/a 200 reuse=close", "/a 200 reuse=reset", "/a 200 | close", "/a 200 | 503"};
+    for (size_t i = 0; i < 4; i++) {
+        struct live_call c;
+        live_call_open(&c, script[i], 4);
+        set_digest(c.easy);
+        live_post(&c, BODY);
+        live_perform(&c, "/a");
+        assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+        live_stop(&c.server);
+        assert_int_equal(with_body(&c.server), 1);
+        live_call_close(&c);
+    }
+}
+
+/* ---- a proxy that wants a new nonce for each tunnel, and hangs up when it says so ---- */
+
+static void tunnel(int client, uint16_t port)
+{
+    static const char made[] = "HTTP/1.1 200 Made\r\n\r\n";
+    int server = live_tcp_connect(port);
+    if (server >= 0 && live_tcp_write(client, made, sizeof made - 1))
+        live_tcp_relay(client, server, false);
+    close(server);
+}
+
+static void challenge_every_other(void *context, int fd, unsigned number)
+{
+    char text[4096];
+    if (!live_tcp_read_head(fd, text, sizeof text))
+        return;
+    if (number % 2 == 0) {
+        tunnel(fd, *(uint16_t *)context);
+        return;
+    }
+    int length = snprintf(text, sizeof text,
+                          "HTTP/1.1 407 Who\r\nProxy-Authenticate: Digest realm=\"p\", nonce=\"n%u\", qop=\"auth\", "
+                          "stale=true\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+                          number);
+    live_tcp_write(fd, text, (size_t)length);
+}
+
+static void set_proxy(CURL *easy, const struct live_tcp *proxy)
+{
+    char url[64];
+    snprintf(url, sizeof url, "http://127.0.0.1:%u", live_tcp_port(proxy));
+    curl_easy_setopt(easy, CURLOPT_PROXY, url);
+    curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
+    curl_easy_setopt(easy, CURLOPT_PROXYAUTH, CURLAUTH_DIGEST);
+    curl_easy_setopt(easy, CURLOPT_PROXYUSERPWD, "bob:secret");
+}
+
+/* A new tunnel takes two connections, so their number does not tell that the one before was an old one. */
+static void a_dead_tunnel_is_not_taken_for_a_refusal(void **state)
+{
+    static const char *const script[] = {"/warm 200 reuse=close\n/pay 200", "/warm 200 reuse=reset\n/pay 200"};
+    for (size_t i = 0; i < 2; i++) {
+        struct live_call c;
+        live_call_open(&c, script[i], 4);
+        uint16_t port = chaos_port(c.server.chaos);
+        struct live_tcp *proxy = live_tcp_new(challenge_every_other, &port);
+        set_proxy(c.easy, proxy);
+        assert_int_equal(live_perform(&c, "/warm"), CURLE_OK);
+        live_post(&c, BODY);
+        assert_int_equal(live_perform(&c, "/pay"), CURLE_GOT_NOTHING);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
+        live_expect_attempt(&c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+        assert_true(c.result.attempt[0].replay_stopped);
+        live_stop(&c.server);
+        assert_int_equal(live_count(&c.server, "/pay"), 1);
+        live_call_close(&c);
+        live_tcp_free(proxy);
+    }
+}
+
+/* ---- methods ---- */
+
+/* A GET at first, a POST from the second attempt on. */
+static bool post_later(void *context, CURL *easy, const struct bide_verdict *start, struct curl_slist **headers)
+{
+    if (start->attempt == 2)
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, BODY);
+    return true;
+}
+
+static void a_method_that_a_hook_made_unsafe_is_not_repeated(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 | close", 5);
+    c.options.before = post_later;
+    c.options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 2);
+    live_stop(&c.server);
+    assert_int_equal(c.server.count, 2);
+    assert_string_equal(c.server.seen[0].method, "GET");
+    assert_string_equal(c.server.seen[1].method, "POST");
+    live_call_close(&c);
+}
+
+/* A POST at first, which was not processed; then a GET. What was unsafe at the beginning stays so. */
+static bool get_later(void *context, CURL *easy, const struct bide_verdict *start, struct curl_slist **headers)
+{
+    if (start->attempt == 2)
+        curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+    return true;
+}
+
+static void a_method_that_a_hook_made_safe_counts_as_it_began(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 425 | close", 5);
+    c.options.before = get_later;
+    c.options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
+    curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, BODY);
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 2);
+    live_stop(&c.server);
+    assert_string_equal(c.server.seen[1].method, "GET");
+    live_call_close(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_post_whose_key_stays_behind_is_not_repeated),
+        cmocka_unit_test(a_key_counts_until_it_is_left_behind),
+        cmocka_unit_test(a_policy_that_wants_a_key_sends_no_post_without_it),
+        cmocka_unit_test(a_post_that_became_a_get_elsewhere_is_repeated),
+        cmocka_unit_test(a_get_elsewhere_makes_the_next_post_elsewhere_no_safer),
+        cmocka_unit_test(a_post_without_a_key_is_not_repeated_for_the_sake_of_its_get),
+        cmocka_unit_test(headers_go_along_a_chain_until_it_leaves),
+        cmocka_unit_test(a_key_goes_along_a_chain_that_stays_and_the_post_is_repeated),
+        cmocka_unit_test(a_post_that_libcurl_authenticates_runs_once_though_there_is_a_refresh),
+        cmocka_unit_test(credentials_that_nobody_asks_for_cost_no_attempt),
+        cmocka_unit_test(the_leg_with_the_body_is_not_repeated),
+        cmocka_unit_test(a_dead_tunnel_is_not_taken_for_a_refusal),
+        cmocka_unit_test(a_method_that_a_hook_made_unsafe_is_not_repeated),
+        cmocka_unit_test(a_method_that_a_hook_made_safe_counts_as_it_began),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
