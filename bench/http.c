@@ -250,8 +250,8 @@ struct many {
     uint32_t ended;
 };
 
-/* Of one run. The client is one thread and the bottleneck: what it can do is calls per second of its CPU time. Time on the
- * wall is told as well, but on a machine that does other things it says little. */
+/* Of one run. The client is one thread and the bottleneck: what it can do is calls per second of its CPU time. Time
+ * on the wall is told as well, but on a machine that does other things it says little. */
 struct rate {
     double per_s;
     double per_cpu_s;

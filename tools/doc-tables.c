@@ -3,9 +3,10 @@
  *     doc_tables          the names of all tables
  *     doc_tables NAME     that table, as markdown
  *
- * Only the public API is asked, but for the names of CURLcodes. Defaults come from a preset. What a field may be comes from the check: the field is set
- * to a value that must be refused, and the words of the refusal are printed. Which gate stands behind a why is found by
- * making that gate refuse and looking at whose counter moved. tools/doc-tables puts the tables into the pages.
+ * Only the public API is asked, but for the names of CURLcodes. Defaults come from a preset. What a field may be
+ * comes from the check: the field is set to a value that must be refused, and the words of the refusal are printed.
+ * Which gate stands behind a why is found by making that gate refuse and looking at whose counter moved.
+ * tools/doc-tables puts the tables into the pages.
  *
  * A table that does not come out as expected (a field that is not refused, a gate that lets a call pass, a line too
  * long for a page) ends the program with a message and status 1. */

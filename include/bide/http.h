@@ -1,12 +1,13 @@
 /* http.h - libcurl with patience: bide_curl_perform(h, NULL, NULL, NULL) where curl_easy_perform(h) stood.
  *
  * The handle is configured by its owner, as ever. bide makes the attempts: it waits between them, honours what the
- * server asks, repeats nothing that may have run and is not safe to repeat, spends the retry budget of the target and
- * heeds its breaker. libcurl's own silent replay of a request on a dead kept-alive connection is stopped: a repetition
- * is ours, or there is none.
+ * server asks, repeats nothing that may have run and is not safe to repeat, spends the retry budget of the target
+ * and heeds its breaker. libcurl's own silent replay of a request on a dead kept-alive connection is stopped: a
+ * repetition is ours, or there is none.
  *
  * What bide owns. libcurl's options cannot be read back, so those that bide sets replace the owner's. For each the
- * options below have a field, and after the call the handle has what that field says (NULL being libcurl's own default):
+ * options below have a field, and after the call the handle has what that field says (NULL being libcurl's own
+ * default):
  *
  *     PREREQFUNCTION, PREREQDATA              always                       prereq, prereq_data
  *     HEADERFUNCTION, HEADERDATA              always                       header, header_data
@@ -23,10 +24,10 @@
  *     FORBID_REUSE                            if a success came before     0 afterwards
  *                                             the request's body was sent
  *
- * Without a sink, the body goes where the handle's own write function leads. bide then judges a failure at the end of
- * its headers and cuts the transfer there if there will be another attempt, so that nothing of it is written (but for
- * heads, with CURLOPT_HEADER); but an HTTP/1.1 connection is lost by that, problem details cannot be read, and a call
- * that gives up during a wait has no body to show. With a sink none of this is so: give one.
+ * Without a sink, the body goes where the handle's own write function leads. bide then judges a failure at the end
+ * of its headers and cuts the transfer there if there will be another attempt, so that nothing of it is written (but
+ * for heads, with CURLOPT_HEADER); but an HTTP/1.1 connection is lost by that, problem details cannot be read, and a
+ * call that gives up during a wait has no body to show. With a sink none of this is so: give one.
  *
  * Threads: as with libcurl, a handle is used by one thread at a time. Targets and policies are shared. */
 #ifndef BIDE_HTTP_H
@@ -153,8 +154,9 @@ struct bide_http_options {
 
     /* Hooks, all with `context`. NULL: none. They run in the thread of the call; inside libcurl, classify does. */
     void *context;
-    /* About to make an attempt: sign it anew. May set options that bide does not own, and *headers, which is the list
-     * above, to another one, kept alive until the next call of before or the end. False: make no attempt, it is over. */
+    /* About to make an attempt: sign it anew. May set options that bide does not own, and *headers, which is the
+     * list above, to another one, kept alive until the next call of before or the end. False: make no attempt, it is
+     * over. */
     bool (*before)(void *context, CURL *easy, const struct bide_verdict *start, struct curl_slist **headers);
     /* Refine the outcome that the tables gave. Called at the end of a response's head; once more with the body if some
      * of it is held. A schema error is BIDE_KIND_PERMANENT, "try later" in a 200 BIDE_KIND_TRANSIENT. */

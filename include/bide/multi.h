@@ -8,14 +8,15 @@
  *     bide_multi_free(multi);
  *
  * A call that waits for its next attempt is a timer and nothing else: its handle is out of libcurl's sight. Hedged
- * attempts run on copies of the handle (with its cookies, without its CURLOPT_SHARE); the first whose answer can be kept
- * wins, and the others are cut. They need a sink, a body that two can read at once (not a stream), and no refresh hook.
+ * attempts run on copies of the handle (with its cookies, without its CURLOPT_SHARE); the first whose answer can be
+ * kept wins, and the others are cut. They need a sink, a body that two can read at once (not a stream), and no
+ * refresh hook.
  *
- * With an event loop of your own: set CURLMOPT_SOCKETFUNCTION on bide_multi_handle, have bide_multi_on_timer tell when to
- * come back, and hand both kinds of event to bide_multi_action.
+ * With an event loop of your own: set CURLMOPT_SOCKETFUNCTION on bide_multi_handle, have bide_multi_on_timer tell
+ * when to come back, and hand both kinds of event to bide_multi_action.
  *
- * One thread uses a multi; only bide_multi_wakeup may be called from others. All callbacks run in that thread, inside
- * poll, action, start, cancel, drain or free. They may start and cancel calls, and nothing else. */
+ * One thread uses a multi; only bide_multi_wakeup may be called from others. All callbacks run in that thread,
+ * inside poll, action, start, cancel, drain or free. They may start and cancel calls, and nothing else. */
 #ifndef BIDE_MULTI_H
 #define BIDE_MULTI_H
 
@@ -53,21 +54,23 @@ BIDE_API void bide_multi_free(struct bide_multi *multi);
 /* libcurl's own handle below, for its options: connection limits, the socket function. Its timer function is bide's. */
 BIDE_API CURLM *bide_multi_handle(struct bide_multi *multi);
 
-/* Begins a call. transfer may be NULL. A call that is refused at once (an open breaker, a deadline that has passed) is
- * done before this returns, with *transfer NULL; if this is called from a callback, soon after that has returned. BIDE_ERR_INVALID: the options are wrong, see the problem (may be NULL);
- * BIDE_ERR_BUSY: draining; BIDE_ERR_NOMEM: no memory. A handle must not be in use: neither here nor elsewhere. */
+/* Begins a call. transfer may be NULL. A call that is refused at once (an open breaker, a deadline that has passed)
+ * is done before this returns, with *transfer NULL; if this is called from a callback, soon after that has returned.
+ * BIDE_ERR_INVALID: the options are wrong, see the problem (may be NULL); BIDE_ERR_BUSY: draining; BIDE_ERR_NOMEM:
+ * no memory. A handle must not be in use: neither here nor elsewhere. */
 BIDE_API enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi_job *job,
                                         struct bide_transfer **transfer, struct bide_problem *problem);
 
-/* Ends a call, with BIDE_WHY_CANCELLED (unless its last answer was on the way to the sink already): done is called, before
- * this returns or, from a callback, soon after that has returned. The sink gets no more. */
+/* Ends a call, with BIDE_WHY_CANCELLED (unless its last answer was on the way to the sink already): done is called,
+ * before this returns or, from a callback, soon after that has returned. The sink gets no more. */
 BIDE_API void bide_multi_cancel(struct bide_multi *multi, struct bide_transfer *transfer);
 BIDE_API void bide_multi_cancel_all(struct bide_multi *multi);
 
 /* Calls not yet done, waiting ones included. */
 BIDE_API size_t bide_multi_running(const struct bide_multi *multi);
 
-/* Waits until something happens, at most until until_ns, and does what is to be done. Returns the calls not yet done. */
+/* Waits until something happens, at most until until_ns, and does what is to be done. Returns the calls not yet
+ * done. */
 BIDE_API size_t bide_multi_poll(struct bide_multi *multi, int64_t until_ns);
 BIDE_API void bide_multi_wakeup(struct bide_multi *multi); /* ends a poll, from any thread */
 
@@ -75,8 +78,8 @@ BIDE_API void bide_multi_wakeup(struct bide_multi *multi); /* ends a poll, from 
  * cancelled. Afterwards calls may be started again. */
 BIDE_API size_t bide_multi_drain(struct bide_multi *multi, int64_t until_ns);
 
-/* For a loop of your own: `timer` is told when to call bide_multi_action(multi, CURL_SOCKET_TIMEOUT, 0); BIDE_NEVER: not at
- * all. It replaces what was told before. */
+/* For a loop of your own: `timer` is told when to call bide_multi_action(multi, CURL_SOCKET_TIMEOUT, 0); BIDE_NEVER:
+ * not at all. It replaces what was told before. */
 BIDE_API void bide_multi_on_timer(struct bide_multi *multi, void (*timer)(void *context, int64_t due_ns),
                                   void *context);
 

@@ -54,8 +54,8 @@ static bool pass(struct http_exchange *x)
     return x->run.stop != HTTP_UNTAKEN;
 }
 
-/* Is the rest of a body that will be thrown away worth reading, so that the connection lives? Not if it is long, and not
- * if libcurl would have to decompress it. Without a sink the owner's own function would get it. */
+/* Is the rest of a body that will be thrown away worth reading, so that the connection lives? Not if it is long, and
+ * not if libcurl would have to decompress it. Without a sink the owner's own function would get it. */
 static bool worth_reading(const struct http_exchange *x)
 {
     curl_off_t length = -1;
@@ -114,8 +114,8 @@ static bool judge_and_follow(struct http_exchange *x, const struct bide_outcome 
 
 /* ---- what the head says ---- */
 
-/* What libcurl may answer by itself, with another leg: redirects, authentication, Expect. Judged when a byte of the body
- * arrives, which it does not if libcurl goes on. */
+/* What libcurl may answer by itself, with another leg: redirects, authentication, Expect. Judged when a byte of the
+ * body arrives, which it does not if libcurl goes on. */
 static bool libcurl_may_answer(int status)
 {
     return status < 400 ? status >= 300 : status == 401 || status == 407 || status == 417;

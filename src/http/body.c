@@ -1,9 +1,10 @@
 /* body.c - the request's body: how it is sent, and sent again, byte for byte the same.
  *
- * Memory is libcurl's to send. A file is read by pread from a place of our own, so that neither the descriptor's offset
- * nor another attempt matters; if it changed since it was first sent, it is another body and is not sent again. A stream
- * is rewound by its seek function, or it is one-shot: once a byte was read, there is no second time. Of a body that was
- * only set on the handle nothing is known; careful is to take it for spent as soon as libcurl asked to send. */
+ * Memory is libcurl's to send. A file is read by pread from a place of our own, so that neither the descriptor's
+ * offset nor another attempt matters; if it changed since it was first sent, it is another body and is not sent
+ * again. A stream is rewound by its seek function, or it is one-shot: once a byte was read, there is no second time.
+ * Of a body that was only set on the handle nothing is known; careful is to take it for spent as soon as libcurl
+ * asked to send. */
 #include "exchange.h"
 
 #include <errno.h>
@@ -52,8 +53,8 @@ static int on_seek(void *context, curl_off_t offset, int origin)
     return answer;
 }
 
-/* A number that changes when the file does, never 0. (Within one tick of the kernel's clock a file of the same length may
- * change unnoticed.) */
+/* A number that changes when the file does, never 0. (Within one tick of the kernel's clock a file of the same
+ * length may change unnoticed.) */
 static uint64_t stamp_of(int fd)
 {
     struct stat st;

@@ -1,9 +1,9 @@
 /* evidence.c - from what libcurl saw to an outcome: kind, reach, flags and the server's hint.
  *
- * The kind comes from tables (status, CURLcode), from problem details and from the owner's rules and hook, later ones
- * above earlier ones. The reach is what is known: libcurl never came to send, or sent no byte: never sent. It was stopped
- * from sending a second time, and the connection had been made for the first: the server refused the stream. Otherwise
- * it may have run. */
+ * The kind comes from tables (status, CURLcode), from problem details and from the owner's rules and hook, later
+ * ones above earlier ones. The reach is what is known: libcurl never came to send, or sent no byte: never sent. It
+ * was stopped from sending a second time, and the connection had been made for the first: the server refused the
+ * stream. Otherwise it may have run. */
 #include "classify_curl.h"
 #include "exchange.h"
 
@@ -180,8 +180,8 @@ static long info(CURL *easy, CURLINFO what)
     return curl_easy_getinfo(easy, what, &value) == CURLE_OK ? value : 0;
 }
 
-/* Not a byte of the request was written. CONNECT is a request too, and TLS may have sent some of what is not counted yet:
- * where either is, the size does not tell. */
+/* Not a byte of the request was written. CONNECT is a request too, and TLS may have sent some of what is not counted
+ * yet: where either is, the size does not tell. */
 static bool sent_nothing(CURL *easy)
 {
     const char *scheme = NULL;

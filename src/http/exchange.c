@@ -1,11 +1,11 @@
 /* exchange.c - one attempt on one easy handle: at libcurl's callbacks, before its start and after its end.
  *
- * PREREQ comes each time libcurl is about to send a request, and is the guard against its silent replay: libcurl sends a
- * request again by itself, a POST included, when a reused connection dies before a byte of the answer, or when a stream
- * was refused. Then, and only then, it asks a second time although nothing answered the leg before.
+ * PREREQ comes each time libcurl is about to send a request, and is the guard against its silent replay: libcurl
+ * sends a request again by itself, a POST included, when a reused connection dies before a byte of the answer, or
+ * when a stream was refused. Then, and only then, it asks a second time although nothing answered the leg before.
  *
- * HEADER sees the answer's head line by line (and no proxy's answer to CONNECT), WRITE the body; WRITE is set only if the
- * options have a sink. What they see goes to answer.c. */
+ * HEADER sees the answer's head line by line (and no proxy's answer to CONNECT), WRITE the body; WRITE is set only
+ * if the options have a sink. What they see goes to answer.c. */
 #include "exchange.h"
 
 #include <bide/clock.h>
@@ -113,8 +113,8 @@ static bool first_leg(struct http_exchange *x)
 }
 
 /* Nothing answered the last leg, and libcurl is about to send it again. Either it used a connection that was there
- * before, and that died: it may have run. Or libcurl had made the connection for it, and then only a refusal makes it try
- * again; but where others may share the connection, that is not certain. */
+ * before, and that died: it may have run. Or libcurl had made the connection for it, and then only a refusal makes
+ * it try again; but where others may share the connection, that is not certain. */
 static void note_replay(struct http_exchange *x)
 {
     bool refused = x->transfer->alone && x->run.legs == 1 && x->run.own_connection;
@@ -308,8 +308,8 @@ CURLcode http_exchange_again(struct http_exchange *x, int64_t now_ns)
 
 /* ---- end ---- */
 
-/* What is returned, if this attempt is the last. Where its answer was judged and its body set aside, all is well, but for
- * FAILONERROR, which says otherwise. */
+/* What is returned, if this attempt is the last. Where its answer was judged and its body set aside, all is well,
+ * but for FAILONERROR, which says otherwise. */
 static CURLcode code_of(const struct http_exchange *x, CURLcode code)
 {
     bool aside = x->run.answered && x->answer.mode != HTTP_PASS && code != CURLE_HTTP_RETURNED_ERROR;

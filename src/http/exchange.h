@@ -1,8 +1,8 @@
 /* exchange.h - one attempt on one easy handle.
  *
- * An attempt is one or more legs: libcurl follows redirects and answers challenges by itself. Each leg has an answer of its
- * own. Three files make an exchange: exchange.c stands at libcurl's callbacks, answer.c decides what becomes of an answer,
- * evidence.c says what it all means. */
+ * An attempt is one or more legs: libcurl follows redirects and answers challenges by itself. Each leg has an answer
+ * of its own. Three files make an exchange: exchange.c stands at libcurl's callbacks, answer.c decides what becomes
+ * of an answer, evidence.c says what it all means. */
 #ifndef HTTP_EXCHANGE_H
 #define HTTP_EXCHANGE_H
 
@@ -88,8 +88,8 @@ CURLcode http_exchange_start(struct http_exchange *x, const struct bide_verdict 
 /* The same attempt once more, after new credentials. */
 CURLcode http_exchange_again(struct http_exchange *x, int64_t now_ns);
 
-/* libcurl is done with it. Judges it, if it was not judged before; the verdict is in the transfer. Not judged afterwards:
- * it wants new credentials, so the owner is to be asked, and then _again or _settle follows. */
+/* libcurl is done with it. Judges it, if it was not judged before; the verdict is in the transfer. Not judged
+ * afterwards: it wants new credentials, so the owner is to be asked, and then _again or _settle follows. */
 void http_exchange_end(struct http_exchange *x, CURLcode code, int64_t now_ns);
 
 /* No new credentials: the 401 that was held back is judged as it is. */

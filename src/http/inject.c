@@ -1,11 +1,11 @@
 /* inject.c - header fields of our own, and where they must not go.
  *
- * The list that libcurl sends is put together without copying: up to five nodes of ours, the last of which leads on to
- * the owner's list. It is made anew for each attempt.
+ * The list that libcurl sends is put together without copying: up to five nodes of ours, the last of which leads on
+ * to the owner's list. It is made anew for each attempt.
  *
  * libcurl sends a header list along when it follows a redirect, wherever that leads (of the list it holds back only
- * Authorization and Cookie). A field that was meant for one origin, an idempotency key or a token in a field of its own,
- * is nobody else's business; so at a leg that leads to another scheme, host or port the list is taken away. */
+ * Authorization and Cookie). A field that was meant for one origin, an idempotency key or a token in a field of its
+ * own, is nobody else's business; so at a leg that leads to another scheme, host or port the list is taken away. */
 #include "exchange.h"
 #include "origin.h"
 

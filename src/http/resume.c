@@ -1,9 +1,10 @@
 /* resume.c - going on where a broken body stopped.
  *
  * Only when the bytes that the sink has can be proved to be the beginning of what comes: it was a GET, answered by a
- * whole 200 in no encoding, it has a strong validator (an entity tag that is not weak, or a Last-Modified a minute older than the
- * answer's own Date), and the next answer is a 206 of the same validator whose Content-Range begins exactly there and goes to the end, in
- * something of the same length. Anything else is not appended: a 200 starts over if the sink can be rewound. */
+ * whole 200 in no encoding, it has a strong validator (an entity tag that is not weak, or a Last-Modified a minute
+ * older than the answer's own Date), and the next answer is a 206 of the same validator whose Content-Range begins
+ * exactly there and goes to the end, in something of the same length. Anything else is not appended: a 200 starts
+ * over if the sink can be rewound. */
 #include "exchange.h"
 
 #include <bide/clock.h>

@@ -66,8 +66,8 @@ struct http_transfer {
     bool over;
 };
 
-/* Begins the call: options and target found, the engine asked. The first verdict is in t->verdict. BIDE_ERR_INVALID: see the
- * problem; nothing was begun. */
+/* Begins the call: options and target found, the engine asked. The first verdict is in t->verdict. BIDE_ERR_INVALID:
+ * see the problem; nothing was begun. */
 enum bide_err http_transfer_begin(struct http_transfer *t, CURL *easy, struct bide_target *target,
                                   const struct bide_http_options *options, struct bide_http_result *result,
                                   struct bide_problem *problem);
@@ -95,7 +95,8 @@ void http_transfer_record(struct http_transfer *t, const struct http_exchange *x
  * bide_curl_perform returns. */
 CURLcode http_transfer_finish(struct http_transfer *t);
 
-/* Gives a head to the owner's header function, line by line as libcurl does, and forgets it. False: one was not taken. */
+/* Gives a head to the owner's header function, line by line as libcurl does, and forgets it. False: one was not
+ * taken. */
 bool http_show_head(struct http_transfer *t, struct http_buffer *head);
 
 /* Gives bytes of a body to the sink. Returns what the sink says: their number, if it took them. */
