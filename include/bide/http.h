@@ -162,7 +162,7 @@ struct bide_http_options {
      * of it is held. A schema error is BIDE_KIND_PERMANENT, "try later" in a 200 BIDE_KIND_TRANSIENT. */
     void (*classify)(void *context, const struct bide_http_response *response, struct bide_outcome *outcome);
     /* The answer was 401: get new credentials and set them. True: the attempt is made once more, which is no retry.
-     * Asked once in a call. */
+     * Asked once in a call; without a sink, before libcurl could answer a challenge by itself. */
     bool (*refresh)(void *context, CURL *easy);
     void (*event)(void *context, const struct bide_event *event);
 };
