@@ -201,11 +201,11 @@ BIDE_API enum bide_err bide_http_options_check(const struct bide_http_options *o
 /* Performs the call to its end. A NULL target is the one of the URL's origin (scheme, host, port); NULL options are
  * those of init; result may be NULL.
  *
- * CURLE_OK: there is a final answer, and it is where libcurl would have put it; as with libcurl that may be a failure,
- * see CURLINFO_RESPONSE_CODE or the result. CURLE_HTTP_RETURNED_ERROR: the last answer was a failure whose body was not
- * kept. Else the CURLcode of the last attempt, or, where none was made,
- * CURLE_ABORTED_BY_CALLBACK (a gate refused, or cancelled), CURLE_OPERATION_TIMEDOUT (deadline) or
- * CURLE_BAD_FUNCTION_ARGUMENT (the options are wrong). The result's verdict says why in every case. */
+ * CURLE_OK: there is a final answer, and it is where libcurl would have put it; as with libcurl that may be a
+ * failure, see CURLINFO_RESPONSE_CODE or the result. CURLE_HTTP_RETURNED_ERROR: the last answer was a failure whose
+ * body was not kept. Else the CURLcode of the last attempt, or, where none was made, CURLE_ABORTED_BY_CALLBACK (a
+ * gate refused, or cancelled), CURLE_OPERATION_TIMEDOUT (deadline) or CURLE_BAD_FUNCTION_ARGUMENT (the options are
+ * wrong: bide_http_options_check says how). In all other cases the result's verdict says why. */
 BIDE_API CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_http_options *options,
                                     struct bide_http_result *result);
 

@@ -61,7 +61,7 @@ struct bide_multi {
     bool draining;
 };
 
-/* ---- legs ---- */
+/* ---- racers ---- */
 
 static void detach(struct racer *racer)
 {
