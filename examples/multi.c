@@ -1,5 +1,5 @@
 /* multi.c - a hundred downloads in one thread; those that fail are tried again. Run: multi http://127.0.0.1:8080 */
-/* chaos: / bytes=20000 delay=1ms..20ms x16 | 503 | bytes=20000 reset=headers | loop */
+/* chaos: / bytes=20000 delay=1ms..20ms x30 | 503 | bytes=20000 reset=headers | loop */
 #include <bide/multi.h>
 #include <stdio.h>
 
