@@ -284,11 +284,18 @@ int main(int argc, char **argv)
         goto out;
     }
     catch_signals();
-    printf("listening on http://127.0.0.1:%u\n", (unsigned)chaos_port(served));
-    fflush(stdout);
+    if (printf("listening on http://127.0.0.1:%u\n", (unsigned)chaos_port(served)) < 0 || fflush(stdout) != 0) {
+        fprintf(stderr, "bide-chaos: the port cannot be told: standard output: %s\n", strerror(errno));
+        status = EXIT_USAGE;
+        goto out;
+    }
     if (serve(settings.for_ns) != BIDE_OK)
         status = complain(BIDE_ERR_SYSTEM, &error);
     fprintf(stderr, "bide-chaos: %llu requests seen\n", (unsigned long long)chaos_requests(served));
+    if (chaos_journal_error(served) != 0) {
+        fprintf(stderr, "bide-chaos: the journal ends early: %s\n", strerror(chaos_journal_error(served)));
+        status = EXIT_FAILURE;
+    }
 out:
     release_signals();
     chaos_free(served);

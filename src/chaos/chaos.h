@@ -54,6 +54,9 @@ void chaos_stop(struct chaos *server);
 /* Requests whose head was read so far. From any thread. */
 uint64_t chaos_requests(const struct chaos *server);
 
+/* Why the journal ends early, an errno; 0: it does not. After chaos_run has returned. */
+int chaos_journal_error(const struct chaos *server);
+
 /* One request, or what came of one. The texts live as long as the server. A connection that a step cut at its accept is
  * here too, as a request without method or path, number 0 on its connection. */
 struct chaos_seen {

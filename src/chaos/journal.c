@@ -204,6 +204,7 @@ void chaos_journal_flush(struct chaos_journal *journal)
         if (n < 0 && errno == EAGAIN)
             break;
         if (n < 0 && errno != EINTR) {
+            journal->error = errno;
             journal->fd = -1;
             done = journal->length;
         }

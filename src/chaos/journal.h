@@ -13,7 +13,8 @@ enum chaos_deed {
 };
 
 struct chaos_journal {
-    int fd; /* -1: no lines are written */
+    int fd;    /* -1: no lines are written */
+    int error; /* errno of the write that ended it; 0: none did */
     bool keep;
     uint64_t requests; /* whose head was read */
     struct chaos_seen *seen;

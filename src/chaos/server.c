@@ -201,6 +201,11 @@ uint64_t chaos_requests(const struct chaos *server)
     return __atomic_load_n(&server->journal.requests, __ATOMIC_RELAXED);
 }
 
+int chaos_journal_error(const struct chaos *server)
+{
+    return server->journal.error;
+}
+
 const struct chaos_seen *chaos_seen(const struct chaos *server, size_t *count)
 {
     *count = server->journal.count;

@@ -5,26 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void expect_done(struct live_call *c, uint32_t attempts)
-{
-    assert_int_equal(c->code, CURLE_OK);
-    live_expect(c, BIDE_DONE, BIDE_WHY_SUCCEEDED, attempts);
-    assert_false(c->result.body_dropped);
-}
-
-/* The sink has what came last, and nothing else. */
-static void expect_only_the_last(const char *script, uint32_t attempts, bool sink)
-{
-    struct live_call c;
-    live_call_open(&c, script, 9);
-    if (!sink)
-        live_no_sink(&c);
-    live_perform(&c, "/a");
-    expect_done(&c, attempts);
-    live_expect_text(&c.sink, "fine");
-    live_call_close(&c);
-}
-
 /* ---- a body that breaks ---- */
 
 static void expect_broken(struct live_call *c, CURLcode code, size_t delivered)
@@ -57,7 +37,7 @@ static void a_body_that_breaks_before_its_first_byte_is_tried_again(void **state
                                          "/a 200 bytes=1000 chunked reset=headers | 200 body=fine"};
     for (size_t i = 0; i < 3; i++)
         for (int sink = 0; sink < 2; sink++)
-            expect_only_the_last(script[i], 2, sink);
+            live_expect_only_the_last(script[i], 2, sink);
 }
 
 static void a_post_whose_answer_breaks_is_not_tried_again(void **state)
@@ -83,7 +63,7 @@ static void a_sink_that_can_be_rewound_gets_the_body_anew(void **state)
     live_call_open(&c, "/a 200 bytes=1000 close=half | 503 bytes=10 | 200 bytes=999 close=half | 200 body=fine", 9);
     c.options.rewind = live_rewind;
     live_perform(&c, "/a");
-    expect_done(&c, 4);
+    live_expect_done(&c, 4);
     assert_int_equal(c.sink.rewinds, 2);
     live_expect_text(&c.sink, "fine");
     live_call_close(&c);
@@ -134,7 +114,7 @@ static void a_broken_body_goes_on_where_it_stopped(void **state)
     struct live_call c;
     open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges " WHOLE);
     live_perform(&c, "/a");
-    expect_done(&c, 2);
+    live_expect_done(&c, 2);
     assert_true(c.result.resumed);
     live_expect_pattern(&c.sink, 1000);
     live_stop(&c.server);
@@ -149,7 +129,7 @@ static void a_body_may_break_again_and_again(void **state)
     open_resumable(&c,
                    "/a 200 " WHOLE " close=half | 503 | 200 ranges " WHOLE " reset=100 | reset | 200 ranges " WHOLE);
     live_perform(&c, "/a");
-    expect_done(&c, 5);
+    live_expect_done(&c, 5);
     live_expect_pattern(&c.sink, 1000);
     live_stop(&c.server);
     expect_range(&c.server.seen[1], "bytes=500-", "\"v1\"");
@@ -167,7 +147,7 @@ static void a_date_that_is_old_enough_is_a_validator(void **state)
              date);
     open_resumable(&c, script);
     live_perform(&c, "/a");
-    expect_done(&c, 2);
+    live_expect_done(&c, 2);
     live_stop(&c.server);
     expect_range(&c.server.seen[1], "bytes=500-", date);
     live_call_close(&c);
@@ -260,7 +240,7 @@ static void with_rewind_too_a_body_that_is_the_same_goes_on(void **state)
     open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges " WHOLE);
     c.options.rewind = live_rewind;
     live_perform(&c, "/a");
-    expect_done(&c, 2);
+    live_expect_done(&c, 2);
     live_expect_pattern(&c.sink, 1000);
     assert_true(c.result.resumed);
     assert_int_equal(c.sink.rewinds, 0);
@@ -273,7 +253,7 @@ static void with_rewind_a_body_that_changed_starts_over(void **state)
     open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges bytes=700 etag=v2");
     c.options.rewind = live_rewind;
     live_perform(&c, "/a");
-    expect_done(&c, 2);
+    live_expect_done(&c, 2);
     live_expect_pattern(&c.sink, 700);
     assert_int_equal(c.sink.rewinds, 1);
     assert_false(c.result.resumed);
@@ -287,7 +267,7 @@ static void a_body_that_changed_and_breaks_again_is_not_mixed(void **state)
     open_resumable(&c, "/a 200 " WHOLE " close=half | 200 bytes=700 etag=v2 close=600 | 200 ranges bytes=700 etag=v2");
     c.options.rewind = live_rewind;
     live_perform(&c, "/a");
-    expect_done(&c, 3);
+    live_expect_done(&c, 3);
     live_expect_pattern(&c.sink, 700);
     live_call_close(&c);
 }

@@ -12,26 +12,6 @@
 
 #define KEEP_SLACK 131072 /* libcurl's own buffers beyond what bide reads */
 
-static void expect_done(struct live_call *c, uint32_t attempts)
-{
-    assert_int_equal(c->code, CURLE_OK);
-    live_expect(c, BIDE_DONE, BIDE_WHY_SUCCEEDED, attempts);
-    assert_false(c->result.body_dropped);
-}
-
-/* The attempts before had failures of all kinds; the sink has what came last. */
-static void expect_only_the_last(const char *script, uint32_t attempts, bool sink)
-{
-    struct live_call c;
-    live_call_open(&c, script, 9);
-    if (!sink)
-        live_no_sink(&c);
-    live_perform(&c, "/a");
-    expect_done(&c, attempts);
-    live_expect_text(&c.sink, "fine");
-    live_call_close(&c);
-}
-
 static const char *const failures[] = {
     "/a 503 body=oops | 200 body=fine",
     "/a 503 bytes=60000 | 200 body=fine",
@@ -58,13 +38,13 @@ static const char *const failures[] = {
 static void nothing_of_a_retried_attempt_reaches_the_sink(void **state)
 {
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
-        expect_only_the_last(failures[i], 2, true);
+        live_expect_only_the_last(failures[i], 2, true);
 }
 
 static void nothing_of_a_retried_attempt_reaches_the_handle_s_own_function(void **state)
 {
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
-        expect_only_the_last(failures[i], 2, false);
+        live_expect_only_the_last(failures[i], 2, false);
 }
 
 static void a_body_in_a_coding_that_libcurl_would_undo_is_not_undone_for_a_retry(void **state)
@@ -76,7 +56,7 @@ static void a_body_in_a_coding_that_libcurl_would_undo_is_not_undone_for_a_retry
         if (!sink)
             live_no_sink(&c);
         live_perform(&c, "/a"); /* its bytes are no gzip: undoing it would be CURLE_BAD_CONTENT_ENCODING */
-        expect_done(&c, 2);
+        live_expect_done(&c, 2);
         live_expect_text(&c.sink, "fine");
         live_call_close(&c);
     }
@@ -307,7 +287,7 @@ static void no_more_of_an_endless_body_is_read_than_the_limit(void **state)
         c.options.before = note_size;
         c.options.context = &size;
         live_perform(&c, "/a");
-        expect_done(&c, 2);
+        live_expect_done(&c, 2);
         assert_true(size >= 0 && size < BIDE_HTTP_KEEP_MAX + KEEP_SLACK);
         live_call_close(&c);
     }
@@ -322,7 +302,7 @@ static void a_failure_that_says_how_long_it_is_is_cut_at_once(void **state)
     c.options.before = note_size;
     c.options.context = &size;
     live_perform(&c, "/a");
-    expect_done(&c, 2);
+    live_expect_done(&c, 2);
     assert_true(size >= 0 && size < BIDE_HTTP_KEEP_MAX); /* what came with the head */
     live_call_close(&c);
 }
@@ -350,7 +330,7 @@ static void a_drained_failure_leaves_its_connection_to_the_next_attempt(void **s
         struct live_call c;
         live_call_open(&c, script[i], 4);
         live_perform(&c, "/a");
-        expect_done(&c, 2);
+        live_expect_done(&c, 2);
         live_stop(&c.server);
         assert_int_equal(c.server.seen[0].connection, c.server.seen[1].connection);
         live_call_close(&c);
@@ -364,7 +344,7 @@ static void a_long_failure_s_connection_is_closed(void **state)
         struct live_call c;
         live_call_open(&c, script[i], 4);
         live_perform(&c, "/a");
-        expect_done(&c, 2);
+        live_expect_done(&c, 2);
         live_stop(&c.server);
         assert_int_not_equal(c.server.seen[0].connection, c.server.seen[1].connection);
         live_call_close(&c);
@@ -377,7 +357,7 @@ static void a_failure_that_drips_does_not_hold_up_the_next_attempt(void **state)
     struct live_call c;
     live_call_open(&c, "/a 503 bytes=4000 drip=400/400s | 200 body=fine", 4);
     live_perform(&c, "/a");
-    expect_done(&c, 2);
+    live_expect_done(&c, 2);
     assert_true(c.result.total_ns < 30 * BIDE_S);
     live_call_close(&c);
 }
@@ -454,7 +434,7 @@ static void a_file_is_a_sink(void **state)
     c.options.write = NULL;
     c.options.write_data = file;
     live_perform(&c, "/a");
-    expect_done(&c, 2);
+    live_expect_done(&c, 2);
     rewind(file);
     assert_int_equal(fread(text, 1, sizeof text, file), 4);
     assert_string_equal(text, "fine");
@@ -486,7 +466,7 @@ static void heads_of_retried_failures_are_not_shown(void **state)
     struct live_sink heads;
     open_with_heads(&c, &heads, "/a 503 header=\"X-N: 1\" | 429 header=\"X-N: 2\" | 200 header=\"X-N: 3\"");
     live_perform(&c, "/a");
-    expect_done(&c, 3);
+    live_expect_done(&c, 3);
     assert_int_equal(count_of(&heads, "HTTP/1.1"), 1);
     assert_int_equal(count_of(&heads, "X-N: 3\r\n"), 1);
     assert_int_equal(count_of(&heads, "\r\n\r\n"), 1);
@@ -580,7 +560,7 @@ static void a_sink_may_pause(void **state)
     c.options.write = pause_once;
     c.options.write_data = &p;
     live_perform(&c, "/a");
-    expect_done(&c, 2);
+    live_expect_done(&c, 2);
     live_expect_pattern(&p.sink, 300000);
     assert_true(p.pauses > 2);
     live_sink_free(&p.sink);
@@ -634,7 +614,7 @@ static void the_handle_has_the_owner_s_values_afterwards(void **state)
     c.options.headers = curl_slist_append(NULL, "X-Mine: yes");
     c.options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_TRACE;
     live_perform(&c, "/a");
-    expect_done(&c, 2);
+    live_expect_done(&c, 2);
     assert_int_equal(prereqs, 2);
     assert_true(progresses > 0);
     live_sink_free(&heads);

@@ -66,6 +66,25 @@ void live_expect(const struct live_call *call, enum bide_what what, enum bide_wh
     assert_int_equal(call->result.attempts, attempts);
 }
 
+void live_expect_done(const struct live_call *call, uint32_t attempts)
+{
+    assert_int_equal(call->code, CURLE_OK);
+    live_expect(call, BIDE_DONE, BIDE_WHY_SUCCEEDED, attempts);
+    assert_false(call->result.body_dropped);
+}
+
+void live_expect_only_the_last(const char *script, uint32_t attempts, bool sink)
+{
+    struct live_call c;
+    live_call_open(&c, script, 9);
+    if (!sink)
+        live_no_sink(&c);
+    live_perform(&c, "/a");
+    live_expect_done(&c, attempts);
+    live_expect_text(&c.sink, "fine");
+    live_call_close(&c);
+}
+
 void live_expect_text(const struct live_sink *sink, const char *text)
 {
     assert_string_equal(sink->at && sink->length > 0 ? sink->at : "", text);

@@ -44,8 +44,13 @@ CURLcode live_perform_url(struct live_call *call, const char *url);
 
 /* How it ended. */
 void live_expect(const struct live_call *call, enum bide_what what, enum bide_why why, uint32_t attempts);
+void live_expect_done(const struct live_call *call, uint32_t attempts); /* with all of its answer */
 void live_expect_text(const struct live_sink *sink, const char *text);
 void live_expect_pattern(const struct live_sink *sink, size_t length); /* chaos's bytes=N */
+
+/* A whole call to /a: the sink, or without one the handle's own function, gets "fine" from the last attempt, and
+ * nothing else. */
+void live_expect_only_the_last(const char *script, uint32_t attempts, bool sink);
 
 /* One attempt of the result, from 0. */
 void live_expect_attempt(const struct live_call *call, size_t index, CURLcode code, enum bide_kind kind,
