@@ -198,6 +198,20 @@ static void a_place_that_belongs_to_another_is_neither_taken_nor_left(void **sta
     assert_int_equal(target.retries, another);
 }
 
+static void a_place_lost_to_another_thread_is_asked_for_again(void **state)
+{
+    (void)state;
+    uint64_t word = 0;
+    core_cas_failures = 2;
+    assert_true(core_place_take(&word, 0, 1));
+    assert_int_equal(core_cas_failures, 0);
+    assert_int_equal(core_places(&word), 1);
+    core_cas_failures = 2;
+    core_place_leave(&word, 0, 1);
+    assert_int_equal(core_cas_failures, 0);
+    assert_int_equal(core_places(&word), 0);
+}
+
 static void a_call_whose_target_is_gone_may_still_succeed_but_is_not_retried(void **state)
 {
     (void)state;
@@ -728,6 +742,7 @@ int main(void)
         cmocka_unit_test(a_call_whose_target_has_a_new_owner_leaves_it_alone),
         cmocka_unit_test(small_numbers_are_different_keys),
         cmocka_unit_test(a_place_that_belongs_to_another_is_neither_taken_nor_left),
+        cmocka_unit_test(a_place_lost_to_another_thread_is_asked_for_again),
         cmocka_unit_test(a_call_whose_target_is_gone_may_still_succeed_but_is_not_retried),
         cmocka_unit_test(a_refused_wake_returns_token_and_key),
         cmocka_unit_test(at_done_the_losing_hedges_are_accounted_for),
