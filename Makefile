@@ -35,12 +35,23 @@ coverage: setup          ## line and branch coverage of src/core; fails below 10
 bench: build-release     ## print the table of costs, write build/bench.json
 	bench/run build
 
+.PHONY: demo
+demo:                    ## watch an outage with naive retries and with bide, for twenty seconds; writes bide-demo.html
+	@tools/setup build
+	@cmake -S . -B build/install > /dev/null
+	@cmake --build build/install --target cli_bide cli_demo
+	@build/install/bide demo
+
 install:                 ## into $(DESTDIR)$(PREFIX); needs a C compiler, cmake, libcurl, jansson
 	@tools/setup build
 	@cmake -S . -B build/install > /dev/null
 	@cmake --build build/install
 	cmake --install build/install --prefix "$(PREFIX)"
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+
+.PHONY: deb
+deb:                     ## Debian packages bide, libbide0 and libbide-dev, in build/deb
+	@tools/deb
 
 clean:                   ## remove build/
 	rm -rf build

@@ -1,29 +1,55 @@
-/* bide.c - the command `bide`: finds the program bide-NAME and becomes it.
+/* bide.c - the command `bide`: run and explain are inside it, for everything else it becomes the program bide-NAME.
  *
- * Every subcommand is a program of its own, as in git, so that each loads only the libraries it needs and this one
- * starts at once. `bide NAME ...` looks for bide-NAME in three places: beside itself, in ../libexec/bide seen from
- * there, and in PATH. "There" is where the kernel says this program lies, whatever it was called as: a build directory,
- * an installed tree and a moved one all find their own programs first. Anybody's bide-NAME in PATH is a subcommand. */
+ * What needs libcurl is a program of its own, as in git, so that this one starts at once. `bide NAME ...` looks for
+ * bide-NAME in three places: beside itself, in ../libexec/bide seen from there, and in PATH. "There" is where the kernel
+ * says this program lies, whatever it was called as: a build directory, an installed tree and a moved one all find their
+ * own programs first. Anybody's bide-NAME in PATH is a subcommand. */
 #include <bide/base.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define PREFIX       "bide-"
-#define LIBEXEC      "../libexec/bide"
-#define COMMANDS_MAX 100u /* that help lists; more can be started all the same */
-#define NAME_SIZE    32u  /* of a subcommand, with its NUL */
+#include "common/commands.h"
+#include "common/topics.h"
+#include "conf/field.h"
 
-#define EXIT_OWN 125 /* bide itself failed: nothing was started. Other statuses are those of what was */
+#define PREFIX    "bide-"
+#define LIBEXEC   "../libexec/bide"
+#define NAMES_MAX 100u /* that help lists; more can be started all the same */
+#define NAME_SIZE 32u  /* of a subcommand, with its NUL */
 
-static const char usage[] = "usage: bide NAME [ARGUMENT...]   runs the program bide-NAME\n"
-                            "       bide help [NAME]          this text, or the help of bide-NAME\n"
-                            "       bide --version\n";
+static const struct cli_command *const inside[] = {&cli_run, &cli_explain};
+
+static const struct {
+    const char *name, *summary;
+} known[] = {
+#define KNOWN(name, summary) {#name, summary},
+    CLI_COMMAND_LIST(KNOWN)
+#undef KNOWN
+};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const struct cli_command *find_inside(const char *name)
+{
+    for (size_t i = 0; i < COUNT(inside); i++)
+        if (strcmp(inside[i]->name, name) == 0)
+            return inside[i];
+    return NULL;
+}
+
+static const struct cli_topic *find_topic(const char *name)
+{
+    const struct cli_topic *topic;
+    for (size_t i = 0; (topic = cli_topic(i)) != NULL; i++)
+        if (strcmp(topic->name, name) == 0)
+            return topic;
+    return NULL;
+}
 
 /* The directory of this program; empty if the kernel does not say. */
 static void own_directory(char directory[PATH_MAX])
@@ -43,59 +69,24 @@ static bool is_name(const char *name)
     return length > 0 && length < NAME_SIZE && name[length] == '\0' && name[0] != '-';
 }
 
-/* ---- starting ---- */
-
-/* Becomes the program, or leaves errno. Where there is none, ENOENT. */
-static void become(const char *directory, const char *between, char **arguments)
-{
-    char path[2 * PATH_MAX];
-    int length = snprintf(path, sizeof path, "%s%s%s", directory, between, arguments[0]);
-    if (directory[0] == '\0' || length < 0 || (size_t)length >= sizeof path)
-        errno = ENOENT;
-    else
-        execv(path, arguments);
-    errno = errno == ENOTDIR ? ENOENT : errno;
-}
-
-/* arguments[0] is the subcommand's name and becomes its program's. Returns the exit status if nothing was started. */
-static int start(char **arguments)
-{
-    char directory[PATH_MAX];
-    static char program[sizeof PREFIX + NAME_SIZE];
-    own_directory(directory);
-    snprintf(program, sizeof program, PREFIX "%s", arguments[0]);
-    arguments[0] = program;
-    become(directory, "", arguments);
-    if (errno == ENOENT)
-        become(directory, LIBEXEC "/", arguments);
-    if (errno == ENOENT)
-        execvp(program, arguments);
-    if (errno == ENOENT) {
-        fprintf(stderr, "bide: there is no program %s; bide help lists the subcommands there are\n", program);
-        return EXIT_OWN;
-    }
-    fprintf(stderr, "bide: %s: %s\n", program, strerror(errno));
-    return EXIT_OWN;
-}
-
-/* ---- listing ---- */
+/* ---- all names there are ---- */
 
 struct names {
-    char name[COMMANDS_MAX][NAME_SIZE];
+    char name[NAMES_MAX][NAME_SIZE];
     size_t count;
 };
 
-static int compare(const void *one, const void *other)
+static bool has(const struct names *names, const char *name)
 {
-    return strcmp(one, other);
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->name[i], name) == 0)
+            return true;
+    return false;
 }
 
 static void add(struct names *names, const char *name)
 {
-    for (size_t i = 0; i < names->count; i++)
-        if (strcmp(names->name[i], name) == 0)
-            return;
-    if (names->count < COMMANDS_MAX && is_name(name))
+    if (names->count < NAMES_MAX && is_name(name) && !has(names, name))
         snprintf(names->name[names->count++], NAME_SIZE, "%s", name);
 }
 
@@ -113,38 +104,158 @@ static void look(struct names *names, const char *path)
     closedir(directory);
 }
 
-static void look_everywhere(struct names *names)
+static int compare(const void *one, const void *other)
 {
+    return strcmp(one, other);
+}
+
+/* What is inside, and every program bide-NAME that can be found, in alphabetical order. */
+static const struct names *look_everywhere(void)
+{
+    static struct names names;
     char path[PATH_MAX + sizeof LIBEXEC];
+    for (size_t i = 0; i < COUNT(inside); i++)
+        add(&names, inside[i]->name);
     own_directory(path);
     if (path[0] != '\0') {
-        look(names, path);
+        look(&names, path);
         size_t length = strlen(path);
         snprintf(path + length, sizeof path - length, LIBEXEC);
-        look(names, path);
+        look(&names, path);
     }
     const char *next = getenv("PATH");
     while (next != NULL && *next != '\0') {
         size_t length = strcspn(next, ":");
         snprintf(path, sizeof path, "%.*s", length < PATH_MAX ? (int)length : 0, next);
-        look(names, path);
+        look(&names, path);
         next += length + (next[length] == ':');
     }
+    qsort(names.name, names.count, NAME_SIZE, compare);
+    return &names;
 }
 
-static int help(void)
+/* The subcommand or, if they are asked for, the topic that was probably meant; NULL: none is near. */
+static const char *nearest(const char *name, bool topics)
 {
-    static struct names names;
-    look_everywhere(&names);
-    qsort(names.name, names.count, NAME_SIZE, compare);
-    fputs(usage, stdout);
-    fputs(names.count > 0 ? "\nsubcommands found:\n" : "\nno subcommands found\n", stdout);
-    for (size_t i = 0; i < names.count; i++)
-        printf("  %s\n", names.name[i]);
-    return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    const char *words[NAMES_MAX + 32] = {NULL};
+    const struct names *names = look_everywhere();
+    size_t count = 0;
+    for (size_t i = 0; i < names->count; i++)
+        words[count++] = names->name[i];
+    for (size_t i = 0; topics && cli_topic(i) != NULL && count + 2 < COUNT(words); i++)
+        words[count++] = cli_topic(i)->name;
+    words[count] = "help";
+    return conf_near(name, strlen(name), words);
+}
+
+/* ---- starting ---- */
+
+/* Becomes the program, or leaves errno. Where there is none, ENOENT. */
+static void become(const char *directory, const char *between, char **arguments)
+{
+    char path[2 * PATH_MAX];
+    int length = snprintf(path, sizeof path, "%s%s%s", directory, between, arguments[0]);
+    if (directory[0] == '\0' || length < 0 || (size_t)length >= sizeof path)
+        errno = ENOENT;
+    else
+        execv(path, arguments);
+    errno = errno == ENOTDIR ? ENOENT : errno;
+}
+
+static int complain_of(const char *name, bool topics)
+{
+    const char *near = nearest(name, topics);
+    if (near != NULL)
+        fprintf(stderr, "bide: %s: there is no program bide-%s; did you mean %s?\n", name, name, near);
+    else
+        fprintf(stderr, "bide: %s: there is no program bide-%s; bide help lists the subcommands there are\n", name,
+                name);
+    return CLI_EXIT_OWN;
+}
+
+/* arguments[0] is the subcommand's name. Returns the exit status if it is inside or cannot be started. */
+static int start(char **arguments, bool topics)
+{
+    char directory[PATH_MAX], *name = arguments[0];
+    static char program[sizeof PREFIX + NAME_SIZE];
+    const struct cli_command *command = find_inside(name);
+    if (command != NULL)
+        return cli_main(command, arguments + 1);
+    own_directory(directory);
+    snprintf(program, sizeof program, PREFIX "%s", name);
+    arguments[0] = program;
+    become(directory, "", arguments);
+    if (errno == ENOENT)
+        become(directory, LIBEXEC "/", arguments);
+    if (errno == ENOENT)
+        execvp(program, arguments);
+    if (errno == ENOENT)
+        return complain_of(name, topics);
+    fprintf(stderr, "bide: %s: %s\n", program, strerror(errno));
+    return CLI_EXIT_OWN;
+}
+
+/* ---- help ---- */
+
+static void put_usage(FILE *out)
+{
+    fputs("usage: bide COMMAND [ARGUMENT...]\n"
+          "       bide help [COMMAND|TOPIC]\n"
+          "       bide --version\n",
+          out);
+}
+
+static bool is_known(const char *name)
+{
+    for (size_t i = 0; i < COUNT(known); i++)
+        if (strcmp(known[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void put_help(FILE *out)
+{
+    const struct names *names = look_everywhere();
+    bool others = false;
+    put_usage(out);
+    fputs("\nRetries that do not make the failure worse.\n\nCommands:\n", out);
+    for (size_t i = 0; i < COUNT(known); i++)
+        if (has(names, known[i].name))
+            fprintf(out, "  %-12s  %s\n", known[i].name, known[i].summary);
+    for (size_t i = 0; i < names->count; i++)
+        if (!is_known(names->name[i])) {
+            fprintf(out, "%s  %s\n", others ? "" : "\nPrograms bide-NAME of others:\n", names->name[i]);
+            others = true;
+        }
+    fputs("\nTopics:\n", out);
+    for (size_t i = 0; cli_topic(i) != NULL; i++)
+        fprintf(out, "  %-12s  %s\n", cli_topic(i)->name, cli_topic(i)->summary);
+    fputs("\nbide help COMMAND and bide COMMAND --help tell its options; try bide run -- false, or bide demo.\n", out);
+}
+
+/* A topic, the help of a command, or what was probably meant. */
+static int help_about(char *name)
+{
+    const struct cli_topic *topic = find_topic(name);
+    char option[] = "--help";
+    char *arguments[] = {name, option, NULL};
+    if (topic == NULL)
+        return start(arguments, true);
+    topic->print(stdout);
+    return EXIT_SUCCESS;
 }
 
 /* ---- the command line ---- */
+
+/* What was printed must have arrived. */
+static int finish(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    if (errno != EPIPE)
+        fprintf(stderr, "bide: standard output: %s\n", strerror(errno));
+    return CLI_EXIT_OWN;
+}
 
 static bool asks_for_help(const char *word)
 {
@@ -153,17 +264,21 @@ static bool asks_for_help(const char *word)
 
 int main(int count, char **words)
 {
-    if (count == 2 && asks_for_help(words[1]))
-        return help();
-    if (count == 3 && asks_for_help(words[1]) && is_name(words[2])) {
-        char option[] = "--help";
-        char *arguments[] = {words[2], option, NULL};
-        return start(arguments);
-    }
-    if (count == 2 && strcmp(words[1], "--version") == 0)
-        return printf("bide %s\n", bide_version()) > 0 && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
     if (count >= 2 && is_name(words[1]) && !asks_for_help(words[1]))
-        return start(words + 1);
-    fputs(usage, stderr);
-    return EXIT_OWN;
+        return start(words + 1, false);
+    if (count == 2 && asks_for_help(words[1])) {
+        put_help(stdout);
+        return finish(EXIT_SUCCESS);
+    }
+    if (count == 3 && asks_for_help(words[1]) && is_name(words[2]))
+        return finish(help_about(words[2]));
+    if (count == 2 && strcmp(words[1], "--version") == 0) {
+        printf("bide %s\n", bide_version());
+        return finish(EXIT_SUCCESS);
+    }
+    if (count <= 1)
+        put_help(stderr);
+    else
+        put_usage(stderr);
+    return CLI_EXIT_OWN;
 }

@@ -1,8 +1,7 @@
-/* chaos.c - bide-chaos: an HTTP server on 127.0.0.1 that fails on purpose, by a script.
+/* chaos.c - bide chaos: an HTTP server on 127.0.0.1 that fails on purpose, by a script.
  *
- * Options are a table: how each is written, what it does, and the function that reads its value. What is wrong is said
- * together with what would be right, and ends the program with 125, which no server that ran ever does. Without a
- * script every path answers 200. It binds to loopback only, by design: a server that lies has no place on a network. */
+ * A wrong option or script ends the program with 125, which no server that ran ever does. Without a script every path
+ * answers 200. It binds to loopback only, by design: a server that lies has no place on a network. */
 #include "chaos/chaos.h"
 #include "chaos/script.h"
 
@@ -10,7 +9,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,26 +16,18 @@
 #include <bide/clock.h>
 #include <bide/wait.h>
 
-#define EXIT_USAGE 125
+#include "common/commands.h"
 
 struct settings {
     struct chaos_config config;
     int64_t for_ns; /* 0: until a signal */
     char *script;   /* owned, if it was read from a file */
     bool has_script;
-    bool done; /* the option did all there was to do */
-};
-
-struct option {
-    const char *name;
-    const char *value; /* as it is shown; NULL: it has none */
-    const char *does;
-    const char *(*read)(struct settings *settings, const char *value); /* returns NULL, or what would be right */
 };
 
 static struct chaos *served; /* for the signal handler */
 
-/* ---- values ---- */
+/* ---- options ---- */
 
 static bool read_number(const char *text, uint64_t most, uint64_t *number)
 {
@@ -48,8 +38,9 @@ static bool read_number(const char *text, uint64_t most, uint64_t *number)
     return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && value <= most;
 }
 
-static const char *read_port(struct settings *settings, const char *value)
+static const char *read_port(void *context, const char *value)
 {
+    struct settings *settings = context;
     uint64_t port;
     if (!read_number(value, UINT16_MAX, &port))
         return "a port from 0 (a free one) to 65535";
@@ -57,28 +48,32 @@ static const char *read_port(struct settings *settings, const char *value)
     return NULL;
 }
 
-static const char *read_seed(struct settings *settings, const char *value)
+static const char *read_seed(void *context, const char *value)
 {
+    struct settings *settings = context;
     return read_number(value, UINT64_MAX, &settings->config.seed) ? NULL : "a number from 0 to 2^64 - 1";
 }
 
-static const char *read_for(struct settings *settings, const char *value)
+static const char *read_duration(int64_t *ns, const char *value)
 {
-    return chaos_duration((struct bide_text){value, strlen(value)}, &settings->for_ns) && settings->for_ns > 0
+    return chaos_duration((struct bide_text){value, strlen(value)}, ns) && *ns > 0
                ? NULL
                : "a duration such as 500ms, 10s or 5m";
 }
 
-static const char *read_idle(struct settings *settings, const char *value)
+static const char *read_for(void *context, const char *value)
 {
-    return chaos_duration((struct bide_text){value, strlen(value)}, &settings->config.idle_ns) &&
-                   settings->config.idle_ns > 0
-               ? NULL
-               : "a duration such as 500ms, 60s or 5m";
+    return read_duration(&((struct settings *)context)->for_ns, value);
 }
 
-static const char *set_script(struct settings *settings, const char *value)
+static const char *read_idle(void *context, const char *value)
 {
+    return read_duration(&((struct settings *)context)->config.idle_ns, value);
+}
+
+static const char *set_script(void *context, const char *value)
+{
+    struct settings *settings = context;
     if (settings->has_script)
         return "one script: as text, as a file or from stdin (-)";
     settings->has_script = true;
@@ -86,55 +81,48 @@ static const char *set_script(struct settings *settings, const char *value)
     return NULL;
 }
 
-static const char *open_journal(struct settings *settings, const char *value)
+static const char *open_journal(void *context, const char *value)
 {
+    struct settings *settings = context;
     bool to_stderr = strcmp(value, "-") == 0;
     settings->config.journal_fd =
         to_stderr ? STDERR_FILENO : open(value, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     return settings->config.journal_fd >= 0 ? NULL : "a file that can be written to, or - for stderr";
 }
 
-static const char *show_version(struct settings *settings, const char *value)
-{
-    (void)value;
-    settings->done = true;
-    printf("bide-chaos %s\n", bide_version());
-    return NULL;
-}
-
-static const char *show_help(struct settings *settings, const char *value);
-
-static const struct option options[] = {
-    {"--port", "N", "the port; 0, the default: a free one", read_port},
-    {"--script", "TEXT", "the script itself, instead of a file", set_script},
-    {"--journal", "FILE", "a JSON line for each request; -: to stderr", open_journal},
-    {"--seed", "N", "what fail= and delay= draw from; default 0", read_seed},
-    {"--for", "DURATION", "stops by itself", read_for},
-    {"--idle", "DURATION", "cuts a client that does nothing for so long; default 60s", read_idle},
-    {"--help", NULL, "shows this", show_help},
-    {"--version", NULL, "shows the version", show_version},
+static const struct cli_option options[] = {
+    {.name = "port",
+     .value = "N",
+     .does = "the port; 0, the default: a free one",
+     .read = read_port,
+     .more = "The first line on stdout tells it."},
+    {.name = "script",
+     .value = "TEXT",
+     .does = "the script itself, instead of a file",
+     .read = set_script,
+     .may_be_empty = true},
+    {.name = "journal",
+     .value = "FILE",
+     .does = "a JSON line for each request; -: to stderr",
+     .read = open_journal,
+     .more = "Written when the request has ended.",
+     .completes = CLI_FILE},
+    {.name = "seed", .value = "N", .does = "what fail= and delay= draw from; default 0", .read = read_seed},
+    {.name = "for",
+     .value = "DURATION",
+     .does = "stop after so long",
+     .read = read_for,
+     .more = "SIGINT and SIGTERM end it as well."},
+    {.name = "idle",
+     .value = "DURATION",
+     .does = "cut a client that does nothing for so long; default 60s",
+     .read = read_idle,
+     .more = "That is one which neither sends nor reads."},
 };
 
-static const char *show_help(struct settings *settings, const char *value)
-{
-    (void)value;
-    settings->done = true;
-    puts("bide-chaos [options] [SCRIPT-FILE|-]\n\n"
-         "An HTTP/1.1 server on 127.0.0.1 that fails on purpose. Without a script: 200 on every path.\n");
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        printf("  %-10s%-10s%s\n", options[i].name, options[i].value != NULL ? options[i].value : "", options[i].does);
-    puts("\nA script is a line per path: the path (with * at its end a prefix; * alone: every other path), then steps\n"
-         "with | between them. Each request takes the next step; the last repeats, unless the line ends in loop.\n"
-         "A step is a status, xN (so many times) and these words, in any order:\n");
-    for (size_t i = 0; chaos_word_help(i) != NULL; i++)
-        printf("  %-24s%s\n", chaos_word_help(i)->form, chaos_word_help(i)->does);
-    puts("\nThe last five are about the whole line, and stand in its first step. Example:\n\n"
-         "  /flaky   503 retry-after=2 | reset=request x2 | 200 body=\"hello\"\n"
-         "  /api*    fail=30%:503 200 delay=10ms..80ms");
-    return NULL;
-}
+static const struct cli_group groups[] = {{.option = options, .count = sizeof options / sizeof *options}};
 
-/* ---- options ---- */
+/* ---- the script ---- */
 
 /* All of a file, as text. One byte more than a script may have is read: then the script's reader says that. */
 static const char *read_text(struct settings *settings, FILE *file)
@@ -159,48 +147,37 @@ static const char *read_file(struct settings *settings, const char *name)
     return want;
 }
 
-static const struct option *find_option(const char *name, size_t length)
+/* The words of a script, from the table that reads them. */
+static const char *script_words(void)
 {
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (strlen(options[i].name) == length && memcmp(options[i].name, name, length) == 0)
-            return &options[i];
-    return NULL;
+    static char text[8192];
+    size_t length = 0;
+    const char *parts[] = {
+        "A script is a line per path: the path (with * at its end a prefix; * alone: every other path), then steps "
+        "with "
+        "| between them. Each request takes the next step; the last repeats, unless the line ends in loop. A step is a "
+        "status, xN (so many times) and these words, in any order:\n\n",
+        "\nThe last five are about the whole line, and stand in its first step.\n",
+    };
+    length += (size_t)snprintf(text, sizeof text, "%s", parts[0]);
+    for (size_t i = 0; chaos_word_help(i) != NULL && length < sizeof text; i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "  %-24s%s\n", chaos_word_help(i)->form,
+                                   chaos_word_help(i)->does);
+    if (length < sizeof text)
+        snprintf(text + length, sizeof text - length, "%s", parts[1]);
+    return text;
 }
 
-/* One argument, with its value if that is the next: --port 80 or --port=80. Returns how many were used; 0: wrong. */
-static int read_argument(struct settings *settings, char **argument)
-{
-    const char *want, *equals = strchr(argument[0], '=');
-    size_t length = equals != NULL ? (size_t)(equals - argument[0]) : strlen(argument[0]);
-    const struct option *option = find_option(argument[0], length);
-    if (argument[0][0] != '-' || strcmp(argument[0], "-") == 0)
-        want = read_file(settings, argument[0]);
-    else if (option == NULL)
-        want = "an option of --help, or a script file";
-    else if (option->value == NULL)
-        want = equals != NULL ? "no value" : option->read(settings, NULL);
-    else if (equals != NULL)
-        want = option->read(settings, equals + 1);
-    else if (argument[1] == NULL)
-        want = "a value after it";
-    else
-        want = option->read(settings, argument[1]);
-    bool two = option != NULL && option->value != NULL && equals == NULL && argument[1] != NULL;
-    if (want != NULL)
-        fprintf(stderr, "bide-chaos: %s%s%s: want %s\n", argument[0], two ? " " : "", two ? argument[1] : "", want);
-    return want != NULL ? 0 : 1 + two;
-}
-
-static bool read_arguments(struct settings *settings, char **argv)
-{
-    for (char **argument = argv + 1; *argument != NULL && !settings->done;) {
-        int used = read_argument(settings, argument);
-        if (used == 0)
-            return false;
-        argument += used;
-    }
-    return true;
-}
+static const struct cli_section sections[] = {
+    {.title = "Script", .make = script_words},
+    {.title = "Exit status",
+     .text = "0 after --for or a signal, 1 if the journal could not be written to its end, 125 if it could not begin "
+             "to serve: a bad option, a mistake in the script, a port that is taken.\n"},
+    {.title = "Examples",
+     .text = "  bide chaos --script '/flaky 503 retry-after=2 | reset=request x2 | 200 body=\"hello\"'\n"
+             "  bide chaos --port 8080 --journal - --script '/api* fail=30%:503 200 delay=10ms..80ms'\n"
+             "  bide chaos outage.chaos --for 1m\n"},
+};
 
 /* ---- serving ---- */
 
@@ -261,44 +238,76 @@ out:
 static int complain(enum bide_err err, const struct chaos_error *error)
 {
     if (err == BIDE_ERR_INVALID)
-        fprintf(stderr, "bide-chaos: script line %u: %s\n", error->line, error->text);
-    else
-        fprintf(stderr, "bide-chaos: cannot serve: %s\n", err == BIDE_ERR_NOMEM ? "no memory" : strerror(errno));
-    return EXIT_USAGE;
+        return cli_fail(&cli_chaos, "script line %u: %s", error->line, error->text);
+    return cli_fail(&cli_chaos, "cannot serve: %s", err == BIDE_ERR_NOMEM ? "no memory" : strerror(errno));
 }
 
-int main(int argc, char **argv)
+/* Tells the port, serves, and tells what was seen. */
+static int serve_and_tell(int64_t for_ns)
 {
-    struct settings settings = {.config.journal_fd = -1};
+    int status = EXIT_SUCCESS;
+    if (printf("listening on http://127.0.0.1:%u\n", (unsigned)chaos_port(served)) < 0 || fflush(stdout) != 0)
+        return cli_fail(&cli_chaos, "the port cannot be told: standard output: %s", strerror(errno));
+    if (serve(for_ns) != BIDE_OK)
+        status = complain(BIDE_ERR_SYSTEM, NULL);
+    cli_say(&cli_chaos, "%llu requests seen", (unsigned long long)chaos_requests(served));
+    if (chaos_journal_error(served) != 0) {
+        cli_say(&cli_chaos, "the journal ends early: %s", strerror(chaos_journal_error(served)));
+        status = EXIT_FAILURE;
+    }
+    return status;
+}
+
+static bool read_operands(struct settings *settings, char **operands)
+{
+    for (; *operands != NULL; operands++) {
+        const char *want = read_file(settings, *operands);
+        if (want != NULL) {
+            cli_fail(&cli_chaos, "%s: want %s", *operands, want);
+            return false;
+        }
+    }
+    return true;
+}
+
+static int run(void *context, char **operands)
+{
+    struct settings *settings = context;
     struct chaos_error error;
-    int status = EXIT_USAGE;
+    int status = CLI_EXIT_OWN;
     enum bide_err err;
-    (void)argc;
-    if (!read_arguments(&settings, argv))
+    if (!read_operands(settings, operands))
         goto out;
-    status = EXIT_SUCCESS;
-    if (settings.done)
-        goto out;
-    if ((err = chaos_new(&served, &settings.config, &error)) != BIDE_OK) {
+    if ((err = chaos_new(&served, &settings->config, &error)) != BIDE_OK) {
         status = complain(err, &error);
         goto out;
     }
     catch_signals();
-    if (printf("listening on http://127.0.0.1:%u\n", (unsigned)chaos_port(served)) < 0 || fflush(stdout) != 0) {
-        fprintf(stderr, "bide-chaos: the port cannot be told: standard output: %s\n", strerror(errno));
-        status = EXIT_USAGE;
-        goto out;
-    }
-    if (serve(settings.for_ns) != BIDE_OK)
-        status = complain(BIDE_ERR_SYSTEM, &error);
-    fprintf(stderr, "bide-chaos: %llu requests seen\n", (unsigned long long)chaos_requests(served));
-    if (chaos_journal_error(served) != 0) {
-        fprintf(stderr, "bide-chaos: the journal ends early: %s\n", strerror(chaos_journal_error(served)));
-        status = EXIT_FAILURE;
-    }
+    status = serve_and_tell(settings->for_ns);
 out:
     release_signals();
     chaos_free(served);
-    free(settings.script);
+    free(settings->script);
     return status;
 }
+
+static void init(void *context)
+{
+    ((struct settings *)context)->config.journal_fd = -1;
+}
+
+const struct cli_command cli_chaos = {
+    .name = "chaos",
+    .summary = CLI_CHAOS_SUMMARY,
+    .synopsis = "[options] [SCRIPT-FILE|-]",
+    .about = "An HTTP/1.1 server on 127.0.0.1 that fails on purpose, for testing whatever talks HTTP. Without a script "
+             "it answers 200 on every path. The first line it prints says its port.\n",
+    .groups = groups,
+    .group_count = sizeof groups / sizeof *groups,
+    .sections = sections,
+    .section_count = sizeof sections / sizeof *sections,
+    .completes = CLI_FILE,
+    .settings_size = sizeof(struct settings),
+    .init = init,
+    .run = run,
+};

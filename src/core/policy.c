@@ -141,6 +141,9 @@ static const struct row rows[BIDE_PRESET_COUNT] = {
                                 false},
     [BIDE_PRESET_PAYMENT] = {3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 5 * S, 1 * S, 15 * S, &polite, &frugal, true,
                              true},
+    /* One process makes one call: its own budget and breaker would know no more than its attempts do. */
+    [BIDE_PRESET_COMMAND] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, NEVER, NEVER, NEVER, &polite, &no_budget, false,
+                             false},
     [BIDE_PRESET_AWS_2_0] = {3, BIDE_JITTER_FULL, 1 * S, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_0, &aws_bucket_2_0,
                              false, false},
     [BIDE_PRESET_AWS_2_1] = {3, BIDE_JITTER_FULL, 50 * MS, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_1, &aws_bucket_2_1,

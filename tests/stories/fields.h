@@ -1,4 +1,4 @@
-/* fields.h - the keys of `policy`, `target` and `configure` lines, as tables over the public structs. */
+/* fields.h - the keys of `policy`, `target` and `configure` lines: those of a policy file, each for its own struct. */
 #ifndef STORY_FIELDS_H
 #define STORY_FIELDS_H
 
@@ -6,19 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct story_field;
-
+/* Which of the two structs a line is about. */
 struct story_fields {
     const char *of; /* "policy" */
-    const struct story_field *field;
-    size_t count;
+    bool of_target;
 };
 
 extern const struct story_fields story_policy_fields;
 extern const struct story_fields story_target_fields;
 
-/* Assigns one word, "base=200ms" or a bare flag, to the struct the table describes. On failure `why` says what would
- * be right. */
+/* Assigns one word, "base=200ms" or a bare flag, to the struct. On failure `why` says what would be right. */
 bool story_assign(const struct story_fields *fields, void *object, const char *word, char *why, size_t size);
 
 /* "budget,breaker" -> bits of enum bide_gate; "none" -> 0. */

@@ -1,4 +1,4 @@
-# Every preset is complete: timeouts and deadline included.
+# Every preset is complete: timeouts and deadline included. A command's length is not known: it has none.
 policy preset=interactive
 target preset=interactive
 at 0s  interactive: begin GET      -> start 1 first_attempt cut=2s connect=500ms
@@ -12,3 +12,6 @@ at 0s  background: reply 1 503     -> wait 1s..3s backoff
 policy preset=serverless
 at 0s  serverless: begin GET       -> start 1 first_attempt cut=3s connect=1s
 at 0s  serverless: reply 1 503     -> wait 0..100ms backoff
+policy preset=command
+at 0s  command: begin GET          -> start 1 first_attempt cut=never connect=never
+at 0s  command: reply 1 503        -> wait 0..200ms backoff

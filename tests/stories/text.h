@@ -1,10 +1,12 @@
-/* text.h - how stories write numbers and instants, read and printed exactly. */
+/* text.h - lines cut into words, and ranges of what src/conf/unit.h reads and prints exactly. */
 #ifndef STORY_TEXT_H
 #define STORY_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "conf/unit.h"
 
 #define STORY_WORDS_MAX 40
 #define STORY_LINE_MAX  512
@@ -24,13 +26,6 @@ struct story_range {
 
 /* Copies a line of `length` bytes. False if it is longer than STORY_LINE_MAX or has more than STORY_WORDS_MAX words. */
 bool story_cut(struct story_words *words, const char *line, size_t length);
-
-/* "2.5" times `scale`: 2500 for a scale of 1000. False unless it is a plain decimal whose product is a whole number
- * that fits. */
-bool story_decimal(const char *text, size_t length, int64_t scale, int64_t *value);
-
-/* "200ms", "1.5s", "2min", "250us", "7ns", "0" or "never". */
-bool story_duration(const char *text, size_t length, int64_t *ns);
 
 /* "2s" or "2s..2.2s". */
 bool story_duration_range(const char *text, struct story_range *range);

@@ -146,6 +146,7 @@ static void the_presets_are_what_the_design_says(void **state)
         {BIDE_PRESET_BACKGROUND, 6, BIDE_JITTER_DECORRELATED, 1 * S, 120 * S, 60 * S, 5 * S, 900 * S},
         {BIDE_PRESET_SERVERLESS, 3, BIDE_JITTER_FULL, 100 * MS, 1 * S, 3 * S, 1 * S, 10 * S},
         {BIDE_PRESET_PAYMENT, 3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 5 * S, 1 * S, 15 * S},
+        {BIDE_PRESET_COMMAND, 4, BIDE_JITTER_FULL, 200 * MS, 30 * S, NEVER, NEVER, NEVER},
         {BIDE_PRESET_AWS_2_0, 3, BIDE_JITTER_FULL, 1 * S, 20 * S, 60 * S, 60 * S, NEVER},
         {BIDE_PRESET_AWS_2_1, 3, BIDE_JITTER_FULL, 50 * MS, 20 * S, 60 * S, 60 * S, NEVER},
         {BIDE_PRESET_GRPC, 4, BIDE_JITTER_PROPORTIONAL, 100 * MS, 1 * S, NEVER, 20 * S, NEVER},
@@ -180,11 +181,12 @@ static void bides_own_presets_are_careful_and_the_others_literal(void **state)
     for (int i = 0; i < BIDE_PRESET_COUNT; i++) {
         struct bide_policy p = policy_of((enum bide_preset)i);
         struct bide_target_config c = config_of((enum bide_preset)i);
-        bool own = i <= BIDE_PRESET_PAYMENT;
+        bool own = i <= BIDE_PRESET_COMMAND;
         assert_int_equal(p.layer, own ? BIDE_LAYER_OUTERMOST : BIDE_LAYER_ANY);
         assert_int_equal(p.conflict_at_once, own);
         assert_int_equal(c.quiet_max_ns, own ? 300 * S : 0);
-        assert_int_equal(c.breaker.kind, own ? BIDE_BREAKER_BY_TIME : BIDE_BREAKER_OFF);
+        bool alone = i == BIDE_PRESET_COMMAND;
+        assert_int_equal(c.breaker.kind, own && !alone ? BIDE_BREAKER_BY_TIME : BIDE_BREAKER_OFF);
         assert_int_equal(p.require_key, i == BIDE_PRESET_PAYMENT || i == BIDE_PRESET_SEED_004);
         assert_int_equal(c.throttle_k_milli, 0);
         assert_int_equal(c.in_flight_max, 0);

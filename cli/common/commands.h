@@ -1,0 +1,28 @@
+/* commands.h - the subcommands there are, once: for `bide help`, the man pages and the completions.
+ *
+ * A summary stands here and not only in the table of its command, because `bide` lists all commands and contains but
+ * two of them. Each table's .summary is the macro of this file. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "options.h"
+
+#define CLI_RUN_SUMMARY     "run a command, and again if it fails"
+#define CLI_FETCH_SUMMARY   "make HTTP requests that survive bad weather"
+#define CLI_EXPLAIN_SUMMARY "show what a policy does, and what is wrong with it"
+#define CLI_DEMO_SUMMARY    "watch an outage with naive retries and with bide"
+#define CLI_CHAOS_SUMMARY   "an HTTP server that fails on purpose"
+
+/* X(name, summary): in the order in which help lists them. The table of NAME is cli_NAME. */
+#define CLI_COMMAND_LIST(X)                                                                                            \
+    X(run, CLI_RUN_SUMMARY)                                                                                            \
+    X(fetch, CLI_FETCH_SUMMARY)                                                                                        \
+    X(explain, CLI_EXPLAIN_SUMMARY)                                                                                    \
+    X(demo, CLI_DEMO_SUMMARY)                                                                                          \
+    X(chaos, CLI_CHAOS_SUMMARY)
+
+#define CLI_COMMAND_EXTERN(name, summary) extern const struct cli_command cli_##name;
+CLI_COMMAND_LIST(CLI_COMMAND_EXTERN)
+#undef CLI_COMMAND_EXTERN
+
+#endif

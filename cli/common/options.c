@@ -1,0 +1,285 @@
+/* options.c - reads a command line by a table, and says what is wrong with it.
+ *
+ * Words are taken from left to right: an option reads its value at once, an operand moves to the front of argv, which
+ * therefore ends as the list of operands. Names are never abbreviated: a script that says --att would break on the day
+ * that another option begins so. An option given twice means what it said last, unless its read function objects. */
+#include "options.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bide/base.h>
+
+#include "conf/field.h"
+
+#define OPTIONS_MAX 128u /* of one command, for the search of the nearest */
+
+struct reader {
+    const struct cli_command *command;
+    char *settings;
+    char **next;     /* the word to be read */
+    char **operands; /* where the next operand goes: never behind `next` */
+    bool done;       /* an option did all there was to do: --help */
+    bool wrong;
+};
+
+/* ---- what a command says ---- */
+
+/* What was printed before comes before. */
+__attribute__((format(printf, 2, 0))) static void say(const struct cli_command *command, const char *format,
+                                                      va_list arguments)
+{
+    fflush(stdout);
+    fprintf(stderr, "bide %s: ", command->name);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+void cli_say(const struct cli_command *command, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(command, format, arguments);
+    va_end(arguments);
+}
+
+int cli_fail(const struct cli_command *command, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say(command, format, arguments);
+    va_end(arguments);
+    return CLI_EXIT_OWN;
+}
+
+bool cli_flush(const struct cli_command *command)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return true;
+    if (errno != EPIPE)
+        cli_fail(command, "standard output: %s", errno != 0 ? strerror(errno) : "not all could be written");
+    return false;
+}
+
+/* ---- the table ---- */
+
+static const struct cli_option own_options[] = {
+    {.name = "help", .letter = 'h', .does = "show this"},
+    {.name = "version", .does = "show the version"},
+};
+
+const struct cli_group cli_own_group = {
+    .title = "Help", .option = own_options, .count = sizeof own_options / sizeof *own_options};
+
+/* The i-th group, the one that every table has at the end; NULL past that. */
+static const struct cli_group *group_at(const struct cli_command *command, size_t i)
+{
+    if (i == command->group_count)
+        return &cli_own_group;
+    return i < command->group_count ? &command->groups[i] : NULL;
+}
+
+const struct cli_option *cli_option_find(const struct cli_command *command, const char *name, size_t length,
+                                         const struct cli_group **group)
+{
+    for (size_t g = 0; (*group = group_at(command, g)) != NULL; g++)
+        for (const struct cli_option *option = (*group)->option; option < (*group)->option + (*group)->count; option++)
+            if (strlen(option->name) == length && memcmp(option->name, name, length) == 0)
+                return option;
+    return NULL;
+}
+
+const struct cli_option *cli_option_letter(const struct cli_command *command, char letter,
+                                           const struct cli_group **group)
+{
+    for (size_t g = 0; (*group = group_at(command, g)) != NULL; g++)
+        for (const struct cli_option *option = (*group)->option; option < (*group)->option + (*group)->count; option++)
+            if (option->letter == letter)
+                return option;
+    return NULL;
+}
+
+static const char *nearest(const struct cli_command *command, const char *name, size_t length)
+{
+    const char *words[OPTIONS_MAX + 1] = {NULL};
+    const struct cli_group *group;
+    size_t count = 0;
+    for (size_t g = 0; (group = group_at(command, g)) != NULL; g++)
+        for (size_t i = 0; i < group->count && count < OPTIONS_MAX; i++)
+            words[count++] = group->option[i].name;
+    return conf_near(name, length, words);
+}
+
+/* ---- what is wrong ---- */
+
+static void unknown(struct reader *reader, const char *name, size_t length)
+{
+    const char *near = nearest(reader->command, name, length);
+    reader->wrong = true;
+    if (near != NULL)
+        cli_fail(reader->command, "--%.*s: no such option; did you mean --%s?", (int)length, name, near);
+    else
+        cli_fail(reader->command, "--%.*s: want one of the options of bide %s --help", (int)length, name,
+                 reader->command->name);
+}
+
+/* `word` is all of it: -attempts probably lacks a hyphen. */
+static void unknown_letter(struct reader *reader, const char *word, char letter)
+{
+    const struct cli_group *group;
+    const struct cli_option *meant = cli_option_find(reader->command, word + 1, strcspn(word + 1, "="), &group);
+    reader->wrong = true;
+    if (meant != NULL)
+        cli_fail(reader->command, "%s: no such option; did you mean --%s?", word, meant->name);
+    else
+        cli_fail(reader->command, "-%c: want one of the options of bide %s --help", letter, reader->command->name);
+}
+
+/* ---- reading ---- */
+
+/* An option as it was written, and its value: NULL if it takes none. */
+struct given {
+    const struct cli_option *option;
+    const struct cli_group *group;
+    const char *dashes, *name;
+    const char *value;
+};
+
+static void show(struct reader *reader, const struct cli_option *option)
+{
+    reader->done = true;
+    if (option == &own_options[0])
+        cli_help(reader->command, stdout);
+    else
+        printf("bide %s\n", bide_version());
+    reader->wrong = !cli_flush(reader->command);
+}
+
+static void apply(struct reader *reader, const struct given *given)
+{
+    const char *value = given->value;
+    if (given->group == &cli_own_group) {
+        show(reader, given->option);
+        return;
+    }
+    if (value != NULL && value[0] == '\0' && !given->option->may_be_empty) {
+        reader->wrong = true;
+        cli_fail(reader->command, "%s%s: its value is empty; want %s", given->dashes, given->name,
+                 given->option->value);
+        return;
+    }
+    const char *want = given->option->read(reader->settings + given->group->offset, value);
+    reader->wrong = want != NULL;
+    if (want != NULL)
+        cli_fail(reader->command, "%s%s%s%s: want %s", given->dashes, given->name, value != NULL ? " " : "",
+                 value != NULL ? value : "", want);
+}
+
+/* The value of an option that needs one and does not have it attached: the next word. */
+static bool take_value(struct reader *reader, struct given *given)
+{
+    given->value = *reader->next;
+    if (given->value != NULL) {
+        reader->next++;
+        return true;
+    }
+    reader->wrong = true;
+    cli_fail(reader->command, "%s%s: want a value after it: %s", given->dashes, given->name, given->option->value);
+    return false;
+}
+
+/* --name, --name VALUE, --name=VALUE; `word` begins after the hyphens. */
+static void read_long(struct reader *reader, char *word)
+{
+    struct given given = {.dashes = "--", .name = word};
+    size_t length = strcspn(word, "=");
+    bool attached = word[length] == '=';
+    given.option = cli_option_find(reader->command, word, length, &given.group);
+    if (given.option == NULL) {
+        unknown(reader, word, length);
+        return;
+    }
+    given.name = given.option->name;
+    if (attached && given.option->value == NULL) {
+        reader->wrong = true;
+        cli_fail(reader->command, "--%s: --%s takes no value", word, given.name);
+        return;
+    }
+    if (attached)
+        given.value = word + length + 1;
+    else if (given.option->value != NULL && !take_value(reader, &given))
+        return;
+    apply(reader, &given);
+}
+
+/* -n VALUE, -nVALUE, and several in one word, of which only the last may have a value. */
+static void read_letters(struct reader *reader, const char *word)
+{
+    for (size_t i = 1; word[i] != '\0' && !reader->done && !reader->wrong; i++) {
+        char name[] = {word[i], '\0'};
+        struct given given = {.dashes = "-", .name = name};
+        given.option = cli_option_letter(reader->command, word[i], &given.group);
+        if (given.option == NULL) {
+            unknown_letter(reader, word, word[i]);
+            return;
+        }
+        bool attached = given.option->value != NULL && word[i + 1] != '\0';
+        if (attached)
+            given.value = word + i + 1;
+        else if (given.option->value != NULL && !take_value(reader, &given))
+            return;
+        apply(reader, &given);
+        if (attached)
+            return;
+    }
+}
+
+static void take_rest(struct reader *reader)
+{
+    while (*reader->next != NULL)
+        *reader->operands++ = *reader->next++;
+}
+
+static void read_word(struct reader *reader)
+{
+    char *word = *reader->next++;
+    if (strcmp(word, "--") == 0) {
+        take_rest(reader);
+    } else if (strncmp(word, "--", 2) == 0) {
+        read_long(reader, word + 2);
+    } else if (word[0] == '-' && word[1] != '\0') {
+        read_letters(reader, word);
+    } else {
+        *reader->operands++ = word;
+        if (reader->command->options_first)
+            take_rest(reader);
+    }
+}
+
+/* ---- the whole ---- */
+
+int cli_main(const struct cli_command *command, char **argv)
+{
+    struct reader reader = {.command = command, .next = argv, .operands = argv};
+    int status = CLI_EXIT_OWN;
+    reader.settings = calloc(1, command->settings_size + 1);
+    if (reader.settings == NULL)
+        return cli_fail(command, "no memory");
+    if (command->init != NULL)
+        command->init(reader.settings);
+    while (*reader.next != NULL && !reader.done && !reader.wrong)
+        read_word(&reader);
+    if (reader.wrong)
+        goto out;
+    status = EXIT_SUCCESS;
+    if (reader.done)
+        goto out;
+    *reader.operands = NULL;
+    status = command->run(reader.settings, argv);
+out:
+    free(reader.settings);
+    return status;
+}

@@ -1,0 +1,290 @@
+/* policy.c - see policy.h. Options are checked for their form when they are read, and as a whole when all are known.
+ *
+ * Which policy holds, the first that there is: the one named by --policy or --preset; the section named as --target;
+ * the one named by BIDE_POLICY; the section [default] of the file named by --config or BIDE_CONFIG; the command's own
+ * preset. A file that --config names must have said something, else the user believes in numbers that do not hold. No
+ * file is looked for unless something of this asks for one: a bide.conf that happens to lie in the directory changes
+ * nothing, and costs nothing. */
+#include "policy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_SECTION "default"
+
+/* ---- reading options ---- */
+
+static const char *read_policy(void *settings, const char *value)
+{
+    struct cli_policy *options = settings;
+    options->name = value;
+    options->is_preset = false;
+    return NULL;
+}
+
+static const char *read_preset(void *settings, const char *value)
+{
+    struct cli_policy *options = settings;
+    if (bide_preset_by_name(value, strlen(value)) == BIDE_PRESET_COUNT)
+        return "a preset; bide help presets lists them";
+    options->name = value;
+    options->is_preset = true;
+    return NULL;
+}
+
+static const char *read_config(void *settings, const char *value)
+{
+    ((struct cli_policy *)settings)->config = value;
+    return NULL;
+}
+
+static const char *read_target(void *settings, const char *value)
+{
+    if (strlen(value) >= CONF_NAME_MAX)
+        return "a name of at most 127 bytes";
+    ((struct cli_policy *)settings)->target = value;
+    return NULL;
+}
+
+static const char *read_seed(void *settings, const char *value)
+{
+    struct cli_policy *options = settings;
+    char *end;
+    errno = 0;
+    unsigned long long seed = strtoull(value, &end, 10);
+    if (strspn(value, "0123456789") != strlen(value) || errno != 0)
+        return "a number from 0 to 18446744073709551615";
+    options->seed = seed;
+    options->has_seed = true;
+    return NULL;
+}
+
+/* Remembers a key's value, if it has the right form. */
+static const char *add(void *settings, const char *option, const struct conf_field *field, const char *value)
+{
+    struct cli_policy *options = settings;
+    struct conf_pair scratch;
+    conf_pair_init(&scratch, BIDE_PRESET_SERVICE);
+    const char *want = conf_field_read(field, &scratch, value);
+    if (want != NULL)
+        return want;
+    if (options->sets == CLI_SETS_MAX)
+        return "at most 64 of the options that change a policy";
+    options->set[options->sets++] = (struct cli_set){.field = field, .value = value, .option = option};
+    return NULL;
+}
+
+/* "key=value". */
+static const char *read_set(void *settings, const char *value)
+{
+    static char want[128];
+    size_t length = strcspn(value, "=");
+    const struct conf_field *field = conf_field_find(value, length);
+    const char *near = conf_field_near(value, length);
+    if (value[length] != '=')
+        return "KEY=VALUE, such as budget.capacity=20";
+    if (field != NULL)
+        return add(settings, "--set", field, value + length + 1);
+    if (near == NULL)
+        return "a key of the policy file; bide help policy-file lists them";
+    snprintf(want, sizeof want, "%s: there is no key %.*s", near, (int)(length < 64 ? length : 64), value);
+    return want;
+}
+
+#define READ_KEY(name, key, option)                                                                                    \
+    static const char *read_##name(void *settings, const char *value)                                                  \
+    {                                                                                                                  \
+        return add(settings, option, conf_field_find(key, strlen(key)), value);                                        \
+    }
+
+READ_KEY(attempts, "attempts", "--attempts")
+READ_KEY(base, "base", "--base")
+READ_KEY(cap, "cap", "--cap")
+READ_KEY(jitter, "jitter", "--jitter")
+READ_KEY(deadline, "deadline", "--deadline")
+READ_KEY(attempt_timeout, "attempt_timeout", "--attempt-timeout")
+
+/* ---- the table ---- */
+
+static const char *const presets[] = {
+#define PRESET_NAME(NAME, label, purpose) label,
+    BIDE_PRESET_LIST(PRESET_NAME)
+#undef PRESET_NAME
+        NULL,
+};
+static const char *const jitters[] = {"full", "equal", "decorrelated", "none", NULL};
+
+const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
+    {.name = "policy",
+     .value = "NAME",
+     .does = "start from this policy: a section of bide.conf, a preset, or FILE#NAME",
+     .read = read_policy,
+     .completes = CLI_POLICY,
+     .more = "`bide help policies` lists the names there are. A section goes before a preset of the same name."},
+    {.name = "preset",
+     .value = "NAME",
+     .does = "start from this preset, whatever a file says",
+     .read = read_preset,
+     .choices = presets,
+     .more = "`bide help presets` lists them. Of --policy and --preset the later one counts."},
+    {.name = "config",
+     .value = "FILE",
+     .does = "read policies from this file instead of bide.conf",
+     .read = read_config,
+     .completes = CLI_FILE,
+     .more = "Without --policy, its section named as --target holds, else its section [default]. A file that has "
+             "neither is an error: nobody names a file to have it ignored. `-` reads standard input."},
+    {.name = "target",
+     .value = "NAME",
+     .does = "what is called: its budget and breaker are shared, its section of bide.conf is the policy",
+     .read = read_target,
+     .completes = CLI_POLICY},
+    {.name = "attempts", .value = "N", .does = "how many, the first included; 1 means no retry", .read = read_attempts},
+    {.name = "base",
+     .value = "DURATION",
+     .does = "the longest first wait, which then doubles: 200ms, 1.5s, 2m",
+     .read = read_base},
+    {.name = "cap",
+     .value = "DURATION",
+     .does = "no wait is longer, unless the other side asks for it",
+     .read = read_cap},
+    {.name = "jitter",
+     .value = "KIND",
+     .does = "how a wait is drawn: full, equal, decorrelated or none",
+     .read = read_jitter,
+     .choices = jitters,
+     .more = "full: from 0 to the longest; equal: from half of it; decorrelated: from base to three times the wait "
+             "before; none: always the longest, in step with everybody else who failed at that moment. Those that "
+             "only policy files need (decorrelated_aws, proportional, additive) are taken as well."},
+    {.name = "deadline",
+     .value = "DURATION",
+     .does = "for everything together, waits included; never: none",
+     .read = read_deadline},
+    {.name = "attempt-timeout",
+     .value = "DURATION",
+     .does = "for each attempt; never: none but the deadline",
+     .read = read_attempt_timeout},
+    {.name = "seed",
+     .value = "N",
+     .does = "draw the same waits again",
+     .read = read_seed,
+     .more = "Without it a seed is drawn for each call, so that clients that failed together come back apart."},
+    {.name = "set",
+     .value = "KEY=VALUE",
+     .does = "change any key of the policy; may be repeated",
+     .read = read_set,
+     .more = "`bide help policy-file` lists the keys, and so does bide.conf(5)."},
+};
+
+/* ---- what they come to ---- */
+
+static bool tell_all(const struct cli_command *command, const char *errors)
+{
+    while (*errors != '\0') {
+        size_t length = strcspn(errors, "\n");
+        cli_fail(command, "%.*s", (int)length, errors);
+        errors += length + (errors[length] == '\n');
+    }
+    return false;
+}
+
+/* Where sections are looked for: the file that was named, or the first bide.conf there is. NULL: nowhere. */
+static const char *file_of(const struct cli_policy *options, char path[CONF_PATH_MAX])
+{
+    const char *file = options->config != NULL ? options->config : getenv("BIDE_CONFIG");
+    if (file != NULL && file[0] != '\0')
+        return file;
+    return options->target != NULL && conf_path(path) ? path : NULL;
+}
+
+static bool take_section(const struct conf *conf, const char *name, struct conf_policy *policy)
+{
+    for (size_t i = 0; i < conf->count; i++)
+        if (strcmp(conf->policy[i].name, name) == 0) {
+            *policy = conf->policy[i];
+            return true;
+        }
+    return false;
+}
+
+/* No policy was named: the section of the target, BIDE_POLICY, [default] of a file that was named, or the preset. */
+static bool find_unnamed(const struct cli_command *command, const struct cli_policy *options,
+                         struct conf_policy *policy)
+{
+    char errors[CONF_ERROR_MAX], path[CONF_PATH_MAX];
+    const char *name = getenv("BIDE_POLICY"), *file = file_of(options, path);
+    struct conf conf = {0};
+    bool found = false, well = true;
+    if (file != NULL && !conf_read(&conf, file, errors))
+        return tell_all(command, errors);
+    if (options->target != NULL)
+        found = take_section(&conf, options->target, policy);
+    if (!found && name != NULL && name[0] != '\0') {
+        well = take_section(&conf, name, policy) || conf_find(policy, file, name, errors) || tell_all(command, errors);
+        found = true;
+    }
+    if (!found && file != NULL && file != path)
+        found = take_section(&conf, DEFAULT_SECTION, policy);
+    if (!found && options->config != NULL) {
+        cli_fail(command, "--config %s: want --policy NAME as well, or a section [%s%s" DEFAULT_SECTION "] in it",
+                 options->config, options->target != NULL ? options->target : "",
+                 options->target != NULL ? "] or [" : "");
+        well = false;
+    }
+    conf_free(&conf);
+    return well;
+}
+
+static bool find_base(const struct cli_command *command, const struct cli_policy *options, struct conf_policy *policy)
+{
+    char errors[CONF_ERROR_MAX];
+    const char *config = options->config != NULL ? options->config : getenv("BIDE_CONFIG");
+    if (options->name == NULL)
+        return find_unnamed(command, options, policy);
+    if (options->is_preset) {
+        conf_preset(policy, bide_preset_by_name(options->name, strlen(options->name)));
+        return true;
+    }
+    config = config != NULL && config[0] != '\0' ? config : NULL;
+    return conf_find(policy, config, options->name, errors) || tell_all(command, errors);
+}
+
+/* The option that last set this field, or NULL. */
+static const struct cli_set *set_of(const struct cli_policy *options, const struct conf_field *field)
+{
+    for (size_t i = options->sets; i > 0; i--)
+        if (options->set[i - 1].field == field)
+            return &options->set[i - 1];
+    return NULL;
+}
+
+/* Names what the user typed, or else the key and where its value comes from. */
+static bool tell_wrong(const struct cli_command *command, const struct cli_policy *options,
+                       const struct conf_policy *policy, const struct conf_wrong *wrong)
+{
+    char text[256];
+    const struct cli_set *set = wrong->field != NULL ? set_of(options, wrong->field) : NULL;
+    if (wrong->field == NULL)
+        cli_fail(command, "policy %s: want %s", policy->name, wrong->want);
+    else if (set != NULL && strcmp(set->option, "--set") == 0)
+        cli_fail(command, "--set %s=%s: want %s", set->field->key, set->value, wrong->want);
+    else if (set != NULL)
+        cli_fail(command, "%s %s: want %s", set->option, set->value, wrong->want);
+    else
+        cli_fail(command, "%s = %s, of the policy %s, does not go with the options given: want %s", wrong->field->key,
+                 conf_field_text(text, wrong->field, &policy->pair), policy->name, wrong->want);
+    return false;
+}
+
+bool cli_policy_resolve(const struct cli_command *command, const struct cli_policy *options, enum bide_preset preset,
+                        struct conf_policy *policy)
+{
+    struct conf_wrong wrong;
+    conf_preset(policy, preset);
+    if (!find_base(command, options, policy))
+        return false;
+    for (size_t i = 0; i < options->sets; i++)
+        conf_field_read(options->set[i].field, &policy->pair, options->set[i].value);
+    return conf_pair_check(&policy->pair, &wrong) || tell_wrong(command, options, policy, &wrong);
+}

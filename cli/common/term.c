@@ -1,0 +1,127 @@
+/* term.c - see term.h. The locale is asked by its variables alone: setlocale would read files at every start. */
+#include "term.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define WIDTH_UNKNOWN 80u
+#define EIGHTHS       8u
+
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && value[0] != '\0';
+}
+
+/* LC_ALL, else LC_CTYPE, else LANG, as setlocale has it. */
+static bool speaks_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value != NULL && value[0] != '\0')
+            return strcasestr(value, "utf-8") != NULL || strcasestr(value, "utf8") != NULL;
+    }
+    return false;
+}
+
+struct cli_term cli_term(FILE *out)
+{
+    struct cli_term term = {.out = out, .utf8 = speaks_utf8(), .width = WIDTH_UNKNOWN};
+    struct winsize size;
+    const char *name = getenv("TERM");
+    if (!isatty(fileno(out)))
+        return term;
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        term.width = size.ws_col;
+    term.live = name != NULL && name[0] != '\0' && strcmp(name, "dumb") != 0;
+    term.colour = term.live && !is_set("NO_COLOR");
+    return term;
+}
+
+const char *cli_colour(const struct cli_term *term, enum cli_colour colour)
+{
+    static const char *const sequence[] = {
+        [CLI_PLAIN] = "\033[0m",  [CLI_DIM] = "\033[2m",     [CLI_BOLD] = "\033[1m",  [CLI_RED] = "\033[31m",
+        [CLI_GREEN] = "\033[32m", [CLI_YELLOW] = "\033[33m", [CLI_BLUE] = "\033[34m",
+    };
+    return term->colour ? sequence[colour] : "";
+}
+
+/* ---- bars ---- */
+
+/* How many of `steps` a value comes to: what is not nothing shows at least one. */
+static size_t share(double value, double most, size_t steps)
+{
+    if (!(value > 0) || !(most > 0))
+        return 0;
+    if (value >= most)
+        return steps;
+    size_t count = (size_t)(value / most * (double)steps + 0.5);
+    return count > 0 ? count : 1;
+}
+
+static char *append(char *end, const char *cell)
+{
+    size_t length = strlen(cell);
+    memcpy(end, cell, length + 1);
+    return end + length;
+}
+
+const char *cli_bar(const struct cli_term *term, char *text, size_t cells, double value, double most)
+{
+    static const char *const part[EIGHTHS] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    size_t per_cell = term->utf8 ? EIGHTHS : 1;
+    size_t count = share(value, most, cells * per_cell);
+    char *end = text;
+    *end = '\0';
+    for (size_t i = 0; i < count / per_cell; i++)
+        end = append(end, term->utf8 ? "█" : "#");
+    append(end, part[count % per_cell]);
+    return text;
+}
+
+const char *cli_spark(const struct cli_term *term, char *text, const double *value, size_t count, double most)
+{
+    static const char *const block[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const plain[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
+    char *end = text;
+    *end = '\0';
+    for (size_t i = 0; i < count; i++) {
+        size_t level = share(value[i], most, EIGHTHS);
+        end = append(end, term->utf8 ? block[level] : plain[level]);
+    }
+    return text;
+}
+
+/* ---- the line that is rewritten ---- */
+
+/* How many bytes of the text fit into so many columns. Escape sequences take none. */
+static size_t fitting(const char *text, unsigned width)
+{
+    size_t i = 0;
+    for (unsigned used = 0; text[i] != '\0'; i++) {
+        if (text[i] == '\033') {
+            i += strcspn(text + i, "m");
+            if (text[i] == '\0')
+                break;
+            continue;
+        }
+        used += ((unsigned char)text[i] & 0xc0u) != 0x80u;
+        if (used > width)
+            break;
+    }
+    return i;
+}
+
+void cli_rewrite(const struct cli_term *term, const char *text)
+{
+    if (!term->live)
+        return;
+    size_t length = fitting(text, term->width - 1); /* the last column would wrap on some terminals */
+    fprintf(term->out, "\r%.*s%s\033[K", (int)length, text, text[length] != '\0' ? cli_colour(term, CLI_PLAIN) : "");
+    fflush(term->out);
+}

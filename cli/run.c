@@ -1,0 +1,606 @@
+/* run.c - bide run: its options, and what it says.
+ *
+ * The talk is one short line for each retry and one at the end, on stderr, and nothing at all if the first attempt
+ * succeeds. A program that listens reads events instead, one JSON object a line (--json, --log). What happens is in
+ * src/run. */
+#include "common/commands.h"
+#include "common/policy.h"
+#include "common/term.h"
+
+#include "run/run.h"
+
+#include <bide/clock.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GRACE_NS  (10 * BIDE_S)
+#define TICK_NS   (100 * BIDE_MS)
+#define LINE_MAX_ 1024u
+
+struct settings {
+    struct cli_policy policy;
+    struct conf_rules exits;
+    struct run_patterns on_stderr, on_stdout;
+    const char *until, *fallback;
+    const char *log_name;
+    int64_t grace_ns;
+    uint32_t hints;
+    bool hint_fd_is_free;
+    bool hold, replay_stdin, quiet, json;
+};
+
+/* ---- options ---- */
+
+static const char *read_retry_on(void *settings, const char *value)
+{
+    return conf_rules_read(&((struct settings *)settings)->exits, (struct conf_span)CONF_EXITS, BIDE_KIND_TRANSIENT,
+                           value);
+}
+
+static const char *read_stop_on(void *settings, const char *value)
+{
+    return conf_rules_read(&((struct settings *)settings)->exits, (struct conf_span)CONF_EXITS, BIDE_KIND_PERMANENT,
+                           value);
+}
+
+static const char *read_if_stderr(void *settings, const char *value)
+{
+    return run_patterns_add(&((struct settings *)settings)->on_stderr, value);
+}
+
+static const char *read_if_stdout(void *settings, const char *value)
+{
+    return run_patterns_add(&((struct settings *)settings)->on_stdout, value);
+}
+
+static const char *read_until(void *settings, const char *value)
+{
+    ((struct settings *)settings)->until = value;
+    return NULL;
+}
+
+static const char *read_fallback(void *settings, const char *value)
+{
+    ((struct settings *)settings)->fallback = value;
+    return NULL;
+}
+
+#define HINT_AUTO 4u /* unless told otherwise: a terminal stays the command's own (pagers insist on it) */
+static const char *const hint_words[] = {"none", "stderr", "fd", "both", "auto", NULL}; /* numbered as enum run_hints */
+
+static const char *read_hint(void *settings, const char *value)
+{
+    for (uint32_t i = 0; hint_words[i] != NULL; i++)
+        if (strcmp(value, hint_words[i]) == 0) {
+            ((struct settings *)settings)->hints = i;
+            return NULL;
+        }
+    return "auto, stderr, fd, both or none";
+}
+
+static const char *read_grace(void *settings, const char *value)
+{
+    int64_t ns;
+    if (!conf_duration(value, strlen(value), &ns) || ns > BIDE_DURATION_MAX)
+        return "a duration such as 10s";
+    ((struct settings *)settings)->grace_ns = ns;
+    return NULL;
+}
+
+static const char *read_hold(void *settings, const char *value)
+{
+    (void)value;
+    ((struct settings *)settings)->hold = true;
+    return NULL;
+}
+
+static const char *read_replay(void *settings, const char *value)
+{
+    (void)value;
+    ((struct settings *)settings)->replay_stdin = true;
+    return NULL;
+}
+
+static const char *read_quiet(void *settings, const char *value)
+{
+    (void)value;
+    ((struct settings *)settings)->quiet = true;
+    return NULL;
+}
+
+static const char *read_json(void *settings, const char *value)
+{
+    (void)value;
+    ((struct settings *)settings)->json = true;
+    return NULL;
+}
+
+static const char *read_log(void *settings, const char *value)
+{
+    ((struct settings *)settings)->log_name = value;
+    return NULL;
+}
+
+static const struct cli_option judging[] = {
+    {.name = "retry-on",
+     .value = "LIST",
+     .does = "retry only these exit statuses",
+     .read = read_retry_on,
+     .more = "Numbers and ranges such as `1,75,100-110`; death by signal n is 128+n. May be given more than once. "
+             "Everything else that is not 0 is then permanent."},
+    {.name = "stop-on",
+     .value = "LIST",
+     .does = "never retry these exit statuses",
+     .read = read_stop_on,
+     .more = "The others are judged as before. What is in both lists is not retried."},
+    {.name = "retry-if-stderr",
+     .value = "REGEX",
+     .does = "retry if a line of stderr matches, whatever the exit status",
+     .read = read_if_stderr,
+     .more = "A POSIX extended regular expression, searched anywhere in each line. May be given more than once. With a "
+             "pattern given, a failure that matches none is retried only if `--retry-on` says so. An attempt that "
+             "exits 0 and matches has failed; if it is the last, bide exits 1."},
+    {.name = "retry-if-stdout", .value = "REGEX", .does = "the same for stdout", .read = read_if_stdout},
+    {.name = "until",
+     .value = "CONDITION",
+     .does = "succeed only if this shell command does, after an attempt that exited 0",
+     .read = read_until,
+     .more = "Run by `sh -c` within the attempt's time, without stdin, its output on stderr. If it fails, the attempt "
+             "has failed and is retried; if that was the last one, bide exits with the condition's status.",
+     .completes = CLI_COMMAND},
+    {.name = "fallback",
+     .value = "COMMAND",
+     .does = "run this shell command once when bide gives up, and exit as it does",
+     .read = read_fallback,
+     .more = "Run by `sh -c` with `BIDE_WHY` (the reason, such as `attempts_spent`) and `BIDE_STATUS` (what bide would "
+             "have exited with). Not after a signal to bide.",
+     .completes = CLI_COMMAND},
+    {.name = "hint",
+     .value = "WHERE",
+     .does = "where the command may ask for time: stderr, fd, both, none, or auto (default)",
+     .read = read_hint,
+     .more = "A line `retry-after: 5` (seconds, or a date) or `retry-after-ms: 250` on stderr, or the same or a bare "
+             "number on descriptor 3, which is offered unless bide was started with it. The wait is then at least as "
+             "long; of several hints the longest counts. `auto` is both, but where stderr is a terminal it is left to "
+             "the command alone: programs such as pagers need the real one.",
+     .choices = hint_words},
+};
+
+static const struct cli_option streams[] = {
+    {.name = "hold",
+     .does = "let out only the stdout of the attempt that succeeds",
+     .read = read_hold,
+     .more = "Up to 1 MiB is kept in memory, more in a file without a name in `$TMPDIR` or `/tmp`. The stdout of a "
+             "failed attempt is dropped, also that of the last one."},
+    {.name = "replay-stdin",
+     .does = "keep what is piped in, and give it to each attempt from the start",
+     .read = read_replay,
+     .more = "Kept as with `--hold`, only as far as attempts read. Without it, input from a pipe that an attempt has "
+             "read from cannot be given again, and that is the end. A file is read again from where it was anyway."},
+    {.name = "grace",
+     .value = "DURATION",
+     .does = "time to end after SIGTERM, before SIGKILL; default 10s",
+     .read = read_grace},
+};
+
+static const struct cli_option talking[] = {
+    {.name = "quiet", .letter = 'q', .does = "say nothing but bide's own failures", .read = read_quiet},
+    {.name = "json",
+     .does = "tell each event on stderr as one JSON object a line, instead of text",
+     .read = read_json,
+     .more = "`event` is attempt, outcome, wait, done, give_up, fallback or error."},
+    {.name = "log",
+     .value = "FILE",
+     .does = "append those JSON objects to a file",
+     .read = read_log,
+     .more = "With `--json` nothing but bide's own failures is said on stderr then.",
+     .completes = CLI_FILE},
+};
+
+static const struct cli_group groups[] = {
+    {"What is a failure", judging, sizeof judging / sizeof *judging, 0},
+    {"Streams and signals", streams, sizeof streams / sizeof *streams, 0},
+    {"What is said", talking, sizeof talking / sizeof *talking, 0},
+    CLI_POLICY_GROUP(struct settings, policy),
+};
+
+/* ---- saying it to people ---- */
+
+struct reporter {
+    const struct settings *settings;
+    const char *target;
+    const char *command;
+    uint32_t attempts_max;
+    struct cli_term term;
+    bool talks;    /* text on stderr */
+    bool counting; /* a countdown is on the screen */
+    FILE *log;     /* where JSON goes; NULL: nowhere. Not owned if it is stderr */
+    int log_error;
+};
+
+static const char *signal_name(char name[32], int number)
+{
+    const char *abbreviation = sigabbrev_np(number);
+    if (abbreviation != NULL)
+        snprintf(name, 32, "SIG%s", abbreviation);
+    else
+        snprintf(name, 32, "signal %d", number);
+    return name;
+}
+
+/* "exit 1", "killed by SIGKILL", "cut after 10s", with what else made it a failure. */
+static const char *ending_text(char text[LINE_MAX_], const struct run_ending *e)
+{
+    char word[CONF_VALUE_SIZE];
+    int n;
+    if (e->start_error != 0)
+        n = snprintf(text, LINE_MAX_, "%s", e->start_error == ENOENT ? "command not found" : strerror(e->start_error));
+    else if (e->cut)
+        n = snprintf(text, LINE_MAX_, "cut after %s", conf_duration_short(word, e->cut_after_ns));
+    else if (e->killed)
+        n = snprintf(text, LINE_MAX_, "killed by %s", signal_name(word, e->status - 128));
+    else
+        n = snprintf(text, LINE_MAX_, "exit %d", e->status);
+    if (e->pattern != NULL)
+        snprintf(text + n, LINE_MAX_ - (size_t)n, ", and %s matches %.200s", e->stream, e->pattern);
+    else if (e->condition != 0)
+        snprintf(text + n, LINE_MAX_ - (size_t)n, ", but the condition: exit %d", e->condition);
+    return text;
+}
+
+/* Why it ends, for people: the engine's words, or better ones where it could not know. */
+static const char *reason(const struct run_event *event, char name[32])
+{
+    if (event->signal != 0)
+        return signal_name(name, event->signal);
+    if (event->verdict->why == BIDE_WHY_CANCELLED)
+        return "it was interrupted";
+    if (event->verdict->why == BIDE_WHY_BODY_SPENT)
+        return "its standard input was read and cannot be given a second time (--replay-stdin would keep it)";
+    return bide_why_text(event->verdict->why);
+}
+
+static void say_wait(const struct reporter *r, const struct run_event *event)
+{
+    char ending[LINE_MAX_], wait[CONF_VALUE_SIZE];
+    conf_duration_short(wait, event->verdict->wake_ns - event->now_ns);
+    if (event->ending == NULL || event->verdict->why == BIDE_WHY_LATE_WAKE)
+        fprintf(stderr, "bide: next in %s: %s\n", wait, bide_why_text(event->verdict->why));
+    else
+        fprintf(stderr, "bide: attempt %" PRIu32 " of %" PRIu32 " failed: %s; next in %s%s\n", event->verdict->attempt,
+                r->attempts_max, ending_text(ending, event->ending), wait,
+                event->verdict->why == BIDE_WHY_SERVER_HINT ? ", as it asked" : "");
+}
+
+static void say_countdown(struct reporter *r, const struct run_event *event)
+{
+    char line[CONF_VALUE_SIZE + 32], wait[CONF_VALUE_SIZE];
+    int64_t left_ns = event->verdict->wake_ns - event->now_ns;
+    conf_duration_short(wait, (left_ns + TICK_NS - 1) / TICK_NS * TICK_NS);
+    snprintf(line, sizeof line, "bide: next attempt in %s", wait);
+    cli_rewrite(&r->term, line);
+    r->counting = true;
+}
+
+static void say_success(const struct reporter *r, const struct run_event *event)
+{
+    char took[CONF_VALUE_SIZE];
+    if (event->verdict->attempt > 1)
+        fprintf(stderr, "bide: attempt %" PRIu32 " of %" PRIu32 " succeeded, after %s\n", event->verdict->attempt,
+                r->attempts_max, conf_duration_short(took, event->now_ns - event->begun_ns));
+}
+
+static void say_the_end(const struct run_event *event)
+{
+    char ending[LINE_MAX_], took[CONF_VALUE_SIZE], name[32];
+    uint32_t attempts = event->verdict->attempt;
+    if (event->ending == NULL) {
+        fprintf(stderr, "bide: nothing was run: %s\n", reason(event, name));
+        return;
+    }
+    fprintf(stderr, "bide: gave up after %" PRIu32 " attempt%s in %s: %s; last: %s\n", attempts,
+            attempts == 1 ? "" : "s", conf_duration_short(took, event->now_ns - event->begun_ns), reason(event, name),
+            ending_text(ending, event->ending));
+}
+
+/* Nobody needs to be told that the reader of a pipe has gone; and what cannot be run is told as a shell tells it. */
+static void say_give_up(const struct reporter *r, const struct run_event *event)
+{
+    char ending[LINE_MAX_];
+    const struct run_ending *e = event->ending;
+    if (e != NULL && e->start_error != 0)
+        fprintf(stderr, "bide: %s: %s\n", r->command, ending_text(ending, e));
+    else if (!r->settings->quiet && !(e != NULL && e->output_gone))
+        say_the_end(event);
+}
+
+static void say(struct reporter *r, const struct run_event *event)
+{
+    bool talks = r->talks && !r->settings->quiet;
+    if (event->what != RUN_TICK && r->counting) {
+        cli_rewrite(&r->term, "");
+        r->counting = false;
+    }
+    switch (event->what) {
+    case RUN_TROUBLE: fprintf(stderr, "bide: %s\n", event->text); break;
+    case RUN_TICK: say_countdown(r, event); break;
+    case RUN_GAVE_UP:
+        if (r->talks)
+            say_give_up(r, event);
+        break;
+    case RUN_WAITS:
+        if (talks)
+            say_wait(r, event);
+        break;
+    case RUN_SUCCEEDED:
+        if (talks)
+            say_success(r, event);
+        break;
+    case RUN_FELL_BACK:
+        if (talks)
+            fprintf(stderr, "bide: the exit status is the fallback's: %d\n", event->status);
+        break;
+    case RUN_STARTS:
+    case RUN_ENDED: break;
+    }
+}
+
+/* ---- saying it to programs ---- */
+
+/* A string in quotes. What is not UTF-8 or not printable is escaped byte by byte as \u00XX: JSON knows no bytes. */
+static void json_string(FILE *out, const char *name, const char *text)
+{
+    fprintf(out, ",\"%s\":\"", name);
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+        if (*at == '"' || *at == '\\')
+            fprintf(out, "\\%c", *at);
+        else if (*at < 0x20 || *at >= 0x7f)
+            fprintf(out, "\\u%04x", *at);
+        else
+            fputc(*at, out);
+    }
+    fputc('"', out);
+}
+
+static void json_number(FILE *out, const char *name, int64_t number)
+{
+    fprintf(out, ",\"%s\":%" PRId64, name, number);
+}
+
+static int64_t milliseconds(int64_t ns)
+{
+    return ns / BIDE_MS + (ns % BIDE_MS != 0); /* rounded up: a wait is never shown too short */
+}
+
+static void json_outcome(FILE *out, const struct run_ending *e)
+{
+    char text[LINE_MAX_];
+    json_number(out, "status", e->status);
+    json_string(out, "kind", bide_kind_label(e->outcome.kind));
+    json_string(out, "because", ending_text(text, e));
+    json_number(out, "took_ms", milliseconds(e->took_ns));
+    if (e->cut)
+        fputs(",\"timed_out\":true", out);
+    if (e->hint.kind == BIDE_HINT_WAIT)
+        json_number(out, "hint_ms", milliseconds(e->hint.wait_ns));
+}
+
+static void json_head(FILE *out, const char *event)
+{
+    struct timespec now;
+    struct tm date;
+    char text[32];
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &date);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &date);
+    fprintf(out, "{\"event\":\"%s\",\"time\":\"%s.%03dZ\"", event, text, (int)(now.tv_nsec / BIDE_MS));
+}
+
+static void json_event(FILE *out, const struct reporter *r, const struct run_event *event)
+{
+    static const char *const names[] = {
+        [RUN_STARTS] = "attempt", [RUN_ENDED] = "outcome",   [RUN_WAITS] = "wait",         [RUN_TICK] = "tick",
+        [RUN_SUCCEEDED] = "done", [RUN_GAVE_UP] = "give_up", [RUN_FELL_BACK] = "fallback", [RUN_TROUBLE] = "error"};
+    enum run_what what = event->what;
+    bool ends = what == RUN_SUCCEEDED || what == RUN_GAVE_UP || what == RUN_FELL_BACK;
+    json_head(out, names[what]);
+    if (r->target != NULL)
+        json_string(out, "target", r->target);
+    json_number(out, "attempt", event->verdict->attempt);
+    json_number(out, "attempts", r->attempts_max);
+    if (what == RUN_ENDED)
+        json_outcome(out, event->ending);
+    if (what == RUN_WAITS)
+        json_number(out, "wait_ms", milliseconds(event->verdict->wake_ns - event->now_ns));
+    if (what == RUN_WAITS || what == RUN_GAVE_UP || what == RUN_STARTS)
+        json_string(out, "why", bide_why_label(event->verdict->why));
+    if (ends) {
+        json_number(out, "status", event->status);
+        json_number(out, "elapsed_ms", milliseconds(event->now_ns - event->begun_ns));
+    }
+    if (event->signal != 0)
+        json_number(out, "signal", event->signal);
+    if (event->text != NULL)
+        json_string(out, "text", event->text);
+    fputs("}\n", out);
+}
+
+/* A line at a time: several processes may append to one log. */
+static void record(struct reporter *r, const struct run_event *event)
+{
+    char *line = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&line, &length);
+    if (out == NULL)
+        return;
+    json_event(out, r, event);
+    if (fclose(out) == 0 && (fwrite(line, 1, length, r->log) != length || fflush(r->log) != 0) && r->log_error == 0)
+        r->log_error = errno;
+    free(line);
+}
+
+static void on_event(void *context, const struct run_event *event)
+{
+    struct reporter *r = context;
+    say(r, event);
+    if (r->log != NULL && event->what != RUN_TICK)
+        record(r, event);
+}
+
+/* ---- the command ---- */
+
+static void init(void *settings)
+{
+    struct settings *s = settings;
+    s->hint_fd_is_free = run_hint_fd_is_free();
+    s->hints = HINT_AUTO;
+    s->grace_ns = GRACE_NS;
+}
+
+static uint32_t hints_heard(const struct settings *s)
+{
+    uint32_t hints = s->hints;
+    if (hints == HINT_AUTO)
+        hints = isatty(STDERR_FILENO) ? RUN_HINT_FD : RUN_HINT_FD | RUN_HINT_STDERR;
+    return s->hint_fd_is_free ? hints : hints & ~(uint32_t)RUN_HINT_FD;
+}
+
+/* What the command line says of exits comes before what the policy says; a list to retry replaces the policy's. */
+static void merge_exits(struct conf_rules *exits, const struct conf_rules *policy)
+{
+    if (exits->only)
+        return;
+    for (size_t i = 0; i < policy->count && exits->count < CONF_RULES_MAX; i++)
+        exits->rule[exits->count++] = policy->rule[i];
+    exits->only = policy->only;
+}
+
+static bool open_log(struct reporter *r)
+{
+    const struct settings *s = r->settings;
+    r->talks = !s->json;
+    r->log = s->log_name != NULL ? fopen(s->log_name, "ae") : s->json ? stderr : NULL;
+    return r->log != NULL || s->log_name == NULL;
+}
+
+static void close_log(struct reporter *r)
+{
+    if (r->log != NULL && r->log != stderr && fclose(r->log) != 0 && r->log_error == 0)
+        r->log_error = errno;
+    if (r->log_error != 0 && r->log != stderr)
+        fprintf(stderr, "bide: %s ends early: %s\n", r->settings->log_name, strerror(r->log_error));
+}
+
+static int run_with(struct settings *s, const struct conf_policy *policy, struct bide_target *target, char **operands)
+{
+    struct bide_rules rules;
+    struct reporter reporter = {.settings = s,
+                                .target = s->policy.target,
+                                .command = operands[0],
+                                .attempts_max = policy->pair.policy.attempts_max,
+                                .term = cli_term(stderr)};
+    if (!open_log(&reporter))
+        return cli_fail(&cli_run, "--log %s: %s", s->log_name, strerror(errno));
+    struct run_config config = {.policy = &policy->pair.policy,
+                                .target = target,
+                                .target_name = s->policy.target,
+                                .exits = conf_rules(&s->exits, &rules),
+                                .stderr_patterns = s->on_stderr.count > 0 ? &s->on_stderr : NULL,
+                                .stdout_patterns = s->on_stdout.count > 0 ? &s->on_stdout : NULL,
+                                .seed = s->policy.seed,
+                                .has_seed = s->policy.has_seed,
+                                .command = operands,
+                                .until = s->until,
+                                .fallback = s->fallback,
+                                .grace_ns = s->grace_ns,
+                                .hints = hints_heard(s),
+                                .hold = s->hold,
+                                .replay_stdin = s->replay_stdin,
+                                .tick_ns = reporter.talks && !s->quiet && reporter.term.live ? TICK_NS : 0,
+                                .event = on_event,
+                                .context = &reporter};
+    int status = run_command(&config);
+    close_log(&reporter);
+    return status;
+}
+
+static int run(void *settings, char **operands)
+{
+    struct settings *s = settings;
+    struct conf_policy policy;
+    struct bide_target target;
+    struct bide_problem problem;
+    int status = CLI_EXIT_OWN;
+    if (operands[0] == NULL)
+        return cli_fail(&cli_run, "want a command to run: bide run [options] [--] COMMAND [ARGUMENT...]");
+    if (!cli_policy_resolve(&cli_run, &s->policy, BIDE_PRESET_COMMAND, &policy))
+        goto out;
+    if (bide_target_init(&target, &policy.pair.target, bide_now(), &problem) != BIDE_OK) {
+        status = cli_fail(&cli_run, "%s: want %s", problem.field, problem.want);
+        goto out;
+    }
+    merge_exits(&s->exits, &policy.exits);
+    status = run_with(s, &policy, &target, operands);
+out:
+    run_patterns_free(&s->on_stderr);
+    run_patterns_free(&s->on_stdout);
+    if (status < 0)
+        run_die(-status);
+    return status;
+}
+
+static const struct cli_section sections[] = {
+    {.title = "What is retried",
+     .text = "By using `bide run` you say that running the command again is safe.\n\n"
+             "Exit statuses 64-68, 70, 72, 73 and 76-78 (of sysexits) and the shell's 126 and 127 are permanent; death "
+             "by SIGINT, SIGQUIT or SIGTERM ends it; every other failure is retried."},
+    {.title = "Exit status",
+     .text = "What the last attempt did:\n\n"
+             "  its own  as the command exited; 128+n if it died of signal n\n"
+             "  1        it exited 0, but a pattern made it a failure\n"
+             "  124      its time was over, or the deadline had passed before the first\n"
+             "  126      the command cannot be run\n"
+             "  127      the command was not found\n"
+             "  75       nothing was run: a gate of the target refused\n"
+             "  125      bide itself failed: bad option, bad policy, no disk for what is kept\n"
+             "  128+n    bide was sent signal n\n\n"
+             "With `--until` a condition's own status, and with `--fallback` its."},
+    {.title = "Environment",
+     .text =
+         "The command finds `BIDE_ATTEMPT` (from 1), `BIDE_ATTEMPTS`, `BIDE_LAST_STATUS` (from the second attempt on), "
+         "`BIDE_TARGET`, `BIDE_DEADLINE_MS` (what is left), `BIDE_IDEMPOTENCY_KEY` (the same in all attempts) and "
+         "`BIDE_HINT_FD`.\n\n"
+         "A `bide run` inside another takes `BIDE_ATTEMPT` and `BIDE_DEADLINE_MS` from it: within an attempt that "
+         "is a retry already it does not retry, and the earlier deadline holds."},
+    {.title = "Examples",
+     .text = "  bide run -- ./deploy.sh\n"
+             "  bide run --attempts 5 --base 1s --attempt-timeout 30s -- rsync -a src/ host:dst/\n"
+             "  bide run --retry-on 1,75,100-110 -- ./job\n"
+             "  bide run --retry-if-stderr 'timed out|reset by peer' -- git fetch\n"
+             "  bide run --until 'test -s out.csv' --fallback 'cp yesterday.csv out.csv' -- ./export out.csv\n"
+             "  pg_dump db | bide run --replay-stdin -- ssh host 'cat > db.sql'"},
+};
+
+const struct cli_command cli_run = {
+    .name = "run",
+    .summary = CLI_RUN_SUMMARY,
+    .synopsis = "[options] [--] COMMAND [ARGUMENT...]",
+    .about =
+        "Runs a command, and again while it fails in a way that may pass: with jittered waits, a limit of attempts, "
+        "and the time that the command itself asks for. Nothing is said when the first attempt succeeds.",
+    .groups = groups,
+    .group_count = sizeof groups / sizeof *groups,
+    .sections = sections,
+    .section_count = sizeof sections / sizeof *sections,
+    .options_first = true,
+    .completes = CLI_COMMAND,
+    .settings_size = sizeof(struct settings),
+    .init = init,
+    .run = run,
+};

@@ -1,0 +1,134 @@
+# The programs: cli/bide.c is the command. What needs no more than libbide and a policy file is inside it and starts at
+# once; every other cli/X.c is a program bide-X beside it, as in git. cli/X.c is the table of X's options and what people
+# see; what it does is in src/X. All programs carry libbide inside.
+set(inside run explain)
+set(outside chaos)
+if(http_needs)
+    list(APPEND outside fetch demo)
+endif()
+set(installed_programs)
+
+# What a program is made of: NAME from src/NAME, with what it needs.
+function(add_part name)
+    add_objects(bide_${name}_objects ${${name}_sources})
+    target_link_libraries(bide_${name}_objects PRIVATE ${ARGN})
+    add_library(bide_${name} STATIC $<TARGET_OBJECTS:bide_${name}_objects>)
+    set_target_properties(bide_${name} PROPERTIES LINKER_LANGUAGE C)
+    target_include_directories(bide_${name} PUBLIC include src)
+    target_link_libraries(bide_${name} PUBLIC ${ARGN} bide_static)
+endfunction()
+
+function(add_cli_program name program)
+    add_executable(${name} ${ARGN})
+    target_compile_options(${name} PRIVATE ${warnings} ${hardening})
+    target_link_options(${name} PRIVATE ${hardening_link})
+    set_target_properties(${name} PROPERTIES OUTPUT_NAME ${program} POSITION_INDEPENDENT_CODE ON)
+endfunction()
+
+if(BIDE_CLI OR BIDE_FUZZ)
+    set(required QUIET)
+    if(BIDE_TESTS OR BIDE_FUZZ)
+        set(required REQUIRED)
+    endif()
+    find_package(PkgConfig ${required})
+    if(PKG_CONFIG_FOUND)
+        pkg_check_modules(BIDE_JANSSON ${required} IMPORTED_TARGET jansson)
+        pkg_check_modules(BIDE_INIH ${required} IMPORTED_TARGET inih)
+    endif()
+    set(conf_needs PkgConfig::BIDE_INIH PkgConfig::BIDE_JANSSON)
+endif()
+
+if(BIDE_CLI AND BIDE_INIH_FOUND AND BIDE_JANSSON_FOUND)
+    add_part(chaos)
+    add_part(conf ${conf_needs} m)
+    add_part(run bide_conf)
+    add_part(explain bide_conf)
+    if(http_needs)
+        add_part(fetch bide_conf bide_http_static)
+        add_part(demo bide_conf bide_chaos bide_http_static)
+    endif()
+
+    add_objects(bide_cli_objects ${common_sources})
+    target_include_directories(bide_cli_objects PRIVATE cli)
+    target_link_libraries(bide_cli_objects PRIVATE ${conf_needs})
+    add_library(bide_cli STATIC $<TARGET_OBJECTS:bide_cli_objects>)
+    target_include_directories(bide_cli PUBLIC cli)
+    target_link_libraries(bide_cli PUBLIC bide_conf)
+
+    add_cli_program(cli_bide bide cli/bide.c cli/topics.c)
+    foreach(name IN LISTS inside)
+        target_sources(cli_bide PRIVATE cli/${name}.c)
+        target_link_libraries(cli_bide PRIVATE bide_${name})
+    endforeach()
+    target_link_libraries(cli_bide PRIVATE bide_cli)
+    list(APPEND installed_programs cli_bide)
+
+    foreach(name IN LISTS outside)
+        add_cli_program(cli_${name} bide-${name} cli/${name}.c cli/program.c)
+        target_compile_definitions(cli_${name} PRIVATE CLI_PROGRAM=cli_${name})
+        target_link_libraries(cli_${name} PRIVATE bide_${name} bide_cli)
+        list(APPEND installed_programs cli_${name})
+    endforeach()
+
+    # What the option tables say, as man pages and completions: printed by a program that contains all of them.
+    set(all run fetch explain demo chaos) # as help lists them
+    if(NOT http_needs)
+        list(REMOVE_ITEM all fetch demo)
+    endif()
+    list(TRANSFORM all PREPEND &cli_ OUTPUT_VARIABLE tables)
+    list(JOIN tables "," tables)
+    list(TRANSFORM all REPLACE "(.+)" "cli/\\1.c" OUTPUT_VARIABLE table_sources)
+    list(TRANSFORM all PREPEND bide_ OUTPUT_VARIABLE table_libraries)
+    add_executable(cli_docs tools/cli-docs.c cli/topics.c ${table_sources})
+    target_compile_options(cli_docs PRIVATE ${warnings})
+    target_compile_definitions(cli_docs PRIVATE CLI_TABLES=${tables})
+    target_link_libraries(cli_docs PRIVATE ${table_libraries} bide_cli)
+    set_target_properties(cli_docs PROPERTIES OUTPUT_NAME cli-docs)
+
+    set(pages_dir ${PROJECT_BINARY_DIR}/pages)
+    set(completions)
+    function(add_completion shell file)
+        add_custom_command(
+            OUTPUT ${pages_dir}/${file}
+            COMMAND cli_docs ${shell} > ${pages_dir}/${file}
+            DEPENDS cli_docs
+            VERBATIM
+        )
+        list(APPEND completions ${pages_dir}/${file})
+        set(completions ${completions} PARENT_SCOPE)
+    endfunction()
+    add_completion(bash bide.bash)
+    add_completion(zsh _bide)
+    add_completion(fish bide.fish)
+
+    # Without scdoc there are no man pages; under CI it must be there.
+    find_program(BIDE_SCDOC scdoc)
+    set(man_pages)
+    function(add_man_page name file)
+        add_custom_command(
+            OUTPUT ${pages_dir}/${file}
+            COMMAND cli_docs man ${name} > ${pages_dir}/${file}.scd
+            COMMAND ${BIDE_SCDOC} < ${pages_dir}/${file}.scd > ${pages_dir}/${file}
+            BYPRODUCTS ${pages_dir}/${file}.scd
+            DEPENDS cli_docs
+            VERBATIM
+        )
+        list(APPEND man_pages ${pages_dir}/${file})
+        set(man_pages ${man_pages} PARENT_SCOPE)
+    endfunction()
+    if(BIDE_SCDOC)
+        foreach(name IN LISTS all)
+            add_man_page(${name} bide-${name}.1)
+        endforeach()
+        add_man_page(bide bide.1)
+        add_man_page(bide.conf bide.conf.5)
+    elseif("$ENV{CI}" STREQUAL "true")
+        message(FATAL_ERROR "scdoc is missing: there would be no man pages")
+    else()
+        message(STATUS "the man pages are left out: they need scdoc")
+    endif()
+    file(MAKE_DIRECTORY ${pages_dir})
+    add_custom_target(cli_pages ALL DEPENDS ${completions} ${man_pages})
+elseif(BIDE_CLI)
+    message(STATUS "the programs are left out: they need inih, jansson and pkg-config")
+endif()

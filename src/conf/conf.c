@@ -1,0 +1,264 @@
+/* conf.c - policies by name: which file, what is in it, and which of it was meant. */
+#include "conf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "near.h"
+#include "parts.h"
+
+/* ---- policies ---- */
+
+void conf_from_preset(struct conf_policy *policy, enum bide_preset preset)
+{
+    policy->preset = preset;
+    policy->status = policy->exits = policy->grpc = (struct conf_rules){.count = 0};
+    conf_pair_init(&policy->pair, preset);
+}
+
+void conf_preset(struct conf_policy *policy, enum bide_preset preset)
+{
+    *policy = (struct conf_policy){.line = 0};
+    snprintf(policy->name, sizeof policy->name, "%s", bide_preset_label(preset));
+    conf_from_preset(policy, preset);
+}
+
+bool conf_name_is_good(struct bide_text name)
+{
+    static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/*:@+~";
+    if (name.length == 0 || name.length >= CONF_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < name.length; i++)
+        if (memchr(good, name.at[i], sizeof good - 1) == NULL)
+            return false;
+    return true;
+}
+
+struct conf_policy *conf_named(const struct conf *conf, struct bide_text name)
+{
+    for (size_t i = 0; i < conf->count; i++)
+        if (strlen(conf->policy[i].name) == name.length && memcmp(conf->policy[i].name, name.at, name.length) == 0)
+            return &conf->policy[i];
+    return NULL;
+}
+
+/* A path that does not fit is cut in front: its end tells more. */
+static void set_file(struct conf_policy *policy, const char *file)
+{
+    size_t length = strlen(file), room = sizeof policy->file - 1;
+    if (length <= room)
+        snprintf(policy->file, sizeof policy->file, "%s", file);
+    else
+        snprintf(policy->file, sizeof policy->file, "...%s", file + length - (room - 3));
+}
+
+struct conf_policy *conf_add(struct conf *conf, struct bide_text name, unsigned line, struct conf_told *told)
+{
+    if (conf->count == CONF_POLICIES_MAX) {
+        conf_tell(told, line, "more than %u sections: want several files", CONF_POLICIES_MAX);
+        return NULL;
+    }
+    if ((conf->count & (conf->count - 1)) == 0) { /* 0, 1, 2, 4: it is full */
+        size_t room = conf->count == 0 ? 1 : 2 * conf->count;
+        struct conf_policy *more = realloc(conf->policy, room * sizeof *more);
+        if (more == NULL) {
+            conf_tell(told, line, "no memory");
+            return NULL;
+        }
+        conf->policy = more;
+    }
+    struct conf_policy *policy = &conf->policy[conf->count++];
+    *policy = (struct conf_policy){.line = line};
+    snprintf(policy->name, sizeof policy->name, "%.*s", (int)name.length, name.at);
+    set_file(policy, told->file);
+    return policy;
+}
+
+void conf_free(struct conf *conf)
+{
+    if (conf == NULL)
+        return;
+    free(conf->policy);
+    *conf = (struct conf){.count = 0};
+}
+
+/* ---- files ---- */
+
+static bool is_json(struct bide_text text)
+{
+    size_t i = 0;
+    while (i < text.length && memchr(" \t\r\n", text.at[i], 4) != NULL)
+        i++;
+    return i < text.length && text.at[i] == '{';
+}
+
+bool conf_read_text(struct conf *conf, const char *name, struct bide_text text, char errors[CONF_ERROR_MAX])
+{
+    struct conf_told told;
+    conf_told_begin(&told, errors, name);
+    *conf = (struct conf){.count = 0};
+    if (text.length > CONF_FILE_MAX)
+        conf_tell(&told, 0, "larger than %u bytes: want a policy file", CONF_FILE_MAX);
+    else {
+        if (text.length >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0) /* a byte order mark says nothing here */
+            text = (struct bide_text){text.at + 3, text.length - 3};
+        (is_json(text) ? conf_grpc_read : conf_ini_read)(conf, text, &told);
+    }
+    if (conf_told_end(&told))
+        return true;
+    conf_free(conf);
+    return false;
+}
+
+/* All of a stream, but not more than one byte beyond what is allowed: that much tells that it is too large. */
+static char *read_all(FILE *stream, size_t *length)
+{
+    char *bytes = malloc(CONF_FILE_MAX + 1);
+    if (bytes == NULL)
+        return NULL;
+    *length = fread(bytes, 1, CONF_FILE_MAX + 1, stream);
+    if (ferror(stream)) {
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+bool conf_read(struct conf *conf, const char *path, char errors[CONF_ERROR_MAX])
+{
+    bool is_stdin = strcmp(path, "-") == 0, read = false;
+    const char *name = is_stdin ? "stdin" : path;
+    size_t length = 0;
+    errno = 0;
+    FILE *stream = is_stdin ? stdin : fopen(path, "re");
+    char *bytes = stream == NULL ? NULL : read_all(stream, &length);
+    *conf = (struct conf){.count = 0};
+    if (bytes != NULL)
+        read = conf_read_text(conf, name, (struct bide_text){bytes, length}, errors);
+    else
+        snprintf(errors, CONF_ERROR_MAX, "%s: cannot be read: %s", name, strerror(errno));
+    free(bytes);
+    if (stream != NULL && !is_stdin)
+        fclose(stream);
+    return read;
+}
+
+/* ---- where files are looked for ---- */
+
+#define PLACES 3u
+
+/* The i-th place, or "" if the environment has none. The XDG base directory specification wants paths that are not
+ * absolute to be ignored; a HOME that is not is of no more use. */
+static void place(char path[CONF_PATH_MAX], unsigned i)
+{
+    const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    int length = 0;
+    path[0] = '\0';
+    if (i == 0)
+        length = snprintf(path, CONF_PATH_MAX, "bide.conf");
+    else if (i == 2)
+        length = snprintf(path, CONF_PATH_MAX, "/etc/bide/bide.conf");
+    else if (xdg != NULL && xdg[0] == '/')
+        length = snprintf(path, CONF_PATH_MAX, "%s/bide/bide.conf", xdg);
+    else if (home != NULL && home[0] == '/')
+        length = snprintf(path, CONF_PATH_MAX, "%s/.config/bide/bide.conf", home);
+    if (length < 0 || (size_t)length >= CONF_PATH_MAX)
+        path[0] = '\0';
+}
+
+/* What cannot even be looked at (the home of another user) is as if it were not there. */
+bool conf_path(char path[CONF_PATH_MAX])
+{
+    for (unsigned i = 0; i < PLACES; i++) {
+        struct stat file;
+        place(path, i);
+        if (path[0] != '\0' && stat(path, &file) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "bide.conf, /home/ann/.config/bide/bide.conf and /etc/bide/bide.conf" */
+static void say_places(char *text, size_t size)
+{
+    char path[CONF_PATH_MAX];
+    size_t used = 0;
+    for (unsigned i = 0; i < PLACES && used < size; i++) {
+        place(path, i);
+        if (path[0] != '\0')
+            used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : i == 2 ? " and " : ", ", path);
+    }
+}
+
+/* ---- finding ---- */
+
+/* Where a name was looked for. */
+struct search {
+    const char *file; /* NULL: there was none to read */
+    bool presets;
+};
+
+static const char *nearest(const struct conf *conf, struct search search, struct bide_text name)
+{
+    struct conf_nearest near = {name.at, name.length, NULL, 0};
+    for (size_t i = 0; i < conf->count; i++)
+        conf_nearest(&near, conf->policy[i].name, conf->policy[i].name);
+    for (unsigned i = 0; i < BIDE_PRESET_COUNT && search.presets; i++)
+        conf_nearest(&near, bide_preset_label((enum bide_preset)i), bide_preset_label((enum bide_preset)i));
+    return near.found;
+}
+
+static void not_found(const struct conf *conf, struct search search, struct bide_text name, char errors[CONF_ERROR_MAX])
+{
+    char places[CONF_ERROR_MAX / 2];
+    const char *near = nearest(conf, search, name);
+    size_t used = 0;
+    if (search.file != NULL)
+        snprintf(places, sizeof places, "not in %s%s", search.file, search.presets ? ", and no preset" : "");
+    else {
+        used = (size_t)snprintf(places, sizeof places, "no preset, and there is no ");
+        say_places(places + used, sizeof places - used);
+    }
+    snprintf(errors, CONF_ERROR_MAX, "no policy named %s: %s%s%s%s", conf_shown(name.at, name.length).text, places,
+             near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
+}
+
+static bool find_in(struct conf_policy *policy, struct search search, struct bide_text name,
+                    char errors[CONF_ERROR_MAX])
+{
+    struct conf conf = {.count = 0};
+    if (search.file != NULL && !conf_read(&conf, search.file, errors))
+        return false;
+    const struct conf_policy *found = conf_named(&conf, name);
+    enum bide_preset preset = search.presets ? bide_preset_by_name(name.at, name.length) : BIDE_PRESET_COUNT;
+    if (found != NULL)
+        *policy = *found;
+    else if (preset != BIDE_PRESET_COUNT)
+        conf_preset(policy, preset);
+    else
+        not_found(&conf, search, name, errors);
+    bool well = found != NULL || preset != BIDE_PRESET_COUNT;
+    conf_free(&conf);
+    return well;
+}
+
+bool conf_find(struct conf_policy *policy, const char *config, const char *name, char errors[CONF_ERROR_MAX])
+{
+    char path[CONF_PATH_MAX];
+    const char *mark = strrchr(name, '#');
+    errors[0] = '\0';
+    if (mark == NULL) {
+        const char *file = config != NULL ? config : conf_path(path) ? path : NULL;
+        return find_in(policy, (struct search){file, true}, (struct bide_text){name, strlen(name)}, errors);
+    }
+    int length = snprintf(path, sizeof path, "%.*s", (int)(mark - name), name);
+    if (length <= 0 || (size_t)length >= sizeof path || mark[1] == '\0') {
+        snprintf(errors, CONF_ERROR_MAX, "no policy named %s: want NAME or FILE#NAME",
+                 conf_shown(name, strlen(name)).text);
+        return false;
+    }
+    return find_in(policy, (struct search){path, false}, (struct bide_text){mark + 1, strlen(mark + 1)}, errors);
+}

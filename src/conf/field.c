@@ -1,0 +1,652 @@
+/* field.c - every key of a policy file as one table over struct bide_policy and struct bide_target_config.
+ *
+ * A row names the key, the member, its form and one line of what it means. Reading and writing go by the form alone.
+ * What the engine's own checks say of a member is put into the words of a file: the member becomes its key, with its
+ * value, and a number gets the unit of its form. */
+#include "field.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "near.h"
+
+/* ---- the table ---- */
+
+static const char *const backoff_words[] = {"exponential", "linear", "fixed", "none", NULL};
+static const char *const jitter_words[] = {"full",         "equal",    "decorrelated", "decorrelated_aws",
+                                           "proportional", "additive", "none",         NULL};
+static const char *const hint_rule_words[] = {"floor", "exact", "pushback", "clamp", "unheard", NULL};
+static const char *const hint_long_words[] = {"give_up", "clamp", "ignore", NULL};
+static const char *const hint_step_words[] = {"keep", "advance", "reset", NULL};
+static const char *const layer_words[] = {"outermost", "any", "never", NULL};
+static const char *const budget_words[] = {"tokens", "window", "concurrency", "none", NULL};
+static const char *const on_empty_words[] = {"refuse", "open", NULL};
+static const char *const breaker_words[] = {"time_window", "count_window", "consecutive", "off", NULL};
+static const char *const gate_words[] = {"key",       "repeat",  "hint",      "layer",  "throttle",
+                                         "in_flight", "breaker", "key_limit", "budget", NULL};
+static const char *const trust_words[] = {"throttled", "unavailable", NULL};
+
+#define WANT_CONF_TIME     "a duration such as 200ms, or never"
+#define WANT_CONF_COUNT    "a whole number such as 3"
+#define WANT_CONF_TOKENS   "an amount such as 10 or 0.1, with three decimals at most"
+#define WANT_CONF_RATE     "a rate such as 5/s or 1/min that comes to whole thousandths per minute"
+#define WANT_CONF_TIMES    "a factor such as 2x or 1.5x"
+#define WANT_CONF_PERMILLE "a share such as 80% or 12.5%"
+#define WANT_CONF_PPM      "a share such as 10% or 0.5%"
+#define WANT_CONF_FLAG     "yes or no"
+
+#define P(key, name, form, about)                                                                                      \
+    {                                                                                                                  \
+        key, about, false, form, offsetof(struct bide_policy, name), NULL, WANT_##form, #name                          \
+    }
+#define P_WORD(key, name, form, words, want, about)                                                                    \
+    {                                                                                                                  \
+        key, about, false, form, offsetof(struct bide_policy, name), words, want, #name                                \
+    }
+#define T(key, name, form, about)                                                                                      \
+    {                                                                                                                  \
+        key, about, true, form, offsetof(struct bide_target_config, name), NULL, WANT_##form, #name                    \
+    }
+#define T_WORD(key, name, form, words, want, about)                                                                    \
+    {                                                                                                                  \
+        key, about, true, form, offsetof(struct bide_target_config, name), words, want, #name                          \
+    }
+
+static const struct conf_field fields[] = {
+    P("attempts", attempts_max, CONF_COUNT, "how often it is tried, the first time included; 1: no retry"),
+    P("deadline", deadline_ns, CONF_TIME, "for the whole call, all attempts and waits; never: none"),
+    P("attempt_timeout", attempt_timeout_ns, CONF_TIME, "for one attempt; never: none but the deadline"),
+    P("connect_timeout", connect_timeout_ns, CONF_TIME, "for connecting; never: none but the attempt's"),
+    P_WORD("backoff", backoff, CONF_WORD, backoff_words, "one of exponential, linear, fixed, none",
+           "how the wait grows from one retry to the next"),
+    P("base", base_ns, CONF_TIME, "the wait before the first retry, before jitter"),
+    P("cap", cap_ns, CONF_TIME, "no wait is longer, hints aside"),
+    P("multiplier", multiplier_milli, CONF_TIMES, "exponential backoff: each wait this many times the last"),
+    P_WORD("jitter", jitter, CONF_WORD, jitter_words,
+           "one of full, equal, decorrelated, decorrelated_aws, proportional, additive, none",
+           "how the wait is drawn, so that clients do not come back together"),
+    P("floor", floor_ns, CONF_TIME, "no wait is shorter; 0 to base"),
+    P("jitter_lo", jitter_lo_permille, CONF_PERMILLE, "proportional jitter: the least share of the wait"),
+    P("jitter_hi", jitter_hi_permille, CONF_PERMILLE, "proportional jitter: the largest share of the wait"),
+    P("jitter_past_cap", jitter_past_cap, CONF_FLAG, "proportional jitter may exceed the cap (gRPC)"),
+    P("jitter_add", jitter_add_ns, CONF_TIME, "additive jitter: its width"),
+    P("throttled_base", throttled_base_ns, CONF_TIME, "the base after a throttled answer (429); 0: as base"),
+    P("throttled_needs_hint", throttled_needs_hint, CONF_FLAG, "throttled without a hint: give up"),
+    P("conflict_at_once", conflict_at_once, CONF_FLAG, "the first lost race is tried again without a wait"),
+    P_WORD("hint_rule", hint_rule, CONF_WORD, hint_rule_words, "one of floor, exact, pushback, clamp, unheard",
+           "what a server's Retry-After does to the wait"),
+    P("hint_max", hint_max_ns, CONF_TIME, "the longest hint that is followed"),
+    P_WORD("hint_long", hint_long, CONF_WORD, hint_long_words, "one of give_up, clamp, ignore",
+           "what a longer hint does"),
+    P_WORD("hint_step", hint_step, CONF_WORD, hint_step_words, "one of keep, advance, reset",
+           "what a hinted wait does to the backoff sequence"),
+    P("hint_jitter", hint_jitter_permille, CONF_PERMILLE, "floor rule: up to this much longer than the hint"),
+    P("hint_over", hint_over_ns, CONF_TIME, "clamp rule: at most this much longer than the own wait"),
+    P("hedges_max", hedges_max, CONF_COUNT, "second attempts beside a slow one; 0: no hedging"),
+    P("hedge_delay", hedge_delay_ns, CONF_TIME, "a hedge starts this long after the attempt before it"),
+    P("hedge_quantile", hedge_quantile_permille, CONF_PERMILLE,
+      "or after this quantile of the latency, once known; 0%: the delay alone"),
+    P_WORD("layer", layer, CONF_WORD, layer_words, "one of outermost, any, never",
+           "may it retry for a caller that retries itself?"),
+    P("require_key", require_key, CONF_FLAG, "a mutating request without an idempotency key is refused"),
+    P("long_poll", long_poll, CONF_FLAG, "an empty budget: wait once more before giving up"),
+    P_WORD("observe", observe, CONF_BITS, gate_words,
+           "none, or some of key, repeat, hint, layer, throttle, in_flight, breaker, key_limit, budget",
+           "gates that only count what they would refuse"),
+    T_WORD("trust", trust, CONF_BITS, trust_words, "none, or some of throttled, unavailable",
+           "answers after which an unsafe request surely did not run"),
+    T("in_flight_max", in_flight_max, CONF_COUNT, "attempts at once; 0: no limit"),
+    T("quiet_max", quiet_max_ns, CONF_TIME, "how long a hint may hold back other calls; 0: not at all"),
+    T("quiet_first", quiet_first, CONF_FLAG, "a hint holds back first attempts too"),
+    T("key_retries", key_retries, CONF_COUNT, "retries per retry key and key_interval; 0: no limit"),
+    T("key_interval", key_interval_ns, CONF_TIME, "the interval of key_retries"),
+    T("throttle_k", throttle_k_milli, CONF_TIMES,
+      "adaptive throttling: asked this many times what was accepted; 0: off"),
+    T("throttle_max", throttle_max_permille, CONF_PERMILLE, "adaptive throttling: no larger share is refused"),
+    T("throttle_min_volume", throttle_min_volume, CONF_COUNT, "adaptive throttling: requests before any is refused"),
+    T("throttle_window", throttle_window_ns, CONF_TIME, "adaptive throttling: the window it looks at"),
+    T("latency", latency, CONF_FLAG, "gather latencies, for hedge_quantile"),
+    T_WORD("budget.kind", budget.kind, CONF_WORD, budget_words, "one of tokens, window, concurrency, none",
+           "how retries are limited over all calls"),
+    T_WORD("budget.on_empty", budget.on_empty, CONF_WORD, on_empty_words, "one of refuse, open",
+           "an empty budget refuses the retry, or opens the breaker too"),
+    T("budget.capacity", budget.capacity_milli, CONF_TOKENS, "tokens: how many there are at most; 0: no retry ever"),
+    {"budget.initial", "tokens: how many at the start, or full", true, CONF_TOKENS,
+     offsetof(struct bide_target_config, budget.initial_milli), NULL,
+     "an amount such as 10 or 0.1, with three decimals at most, or full", "budget.initial_milli"},
+    T("budget.cost", budget.cost_milli, CONF_TOKENS, "tokens: taken by a retry, and by a hedge"),
+    T("budget.cost_throttled", budget.cost_throttled_milli, CONF_TOKENS,
+      "tokens: taken by a retry after a throttled answer"),
+    T("budget.cost_timeout", budget.cost_timeout_milli, CONF_TOKENS, "tokens: taken by a retry after a timeout"),
+    T("budget.cost_failure", budget.cost_failure_milli, CONF_TOKENS,
+      "tokens: taken by each failure that could be retried (gRPC)"),
+    T("budget.threshold", budget.threshold_milli, CONF_TOKENS,
+      "tokens: a retry needs more than this left (gRPC: half)"),
+    T("budget.earn_success", budget.earn_success_milli, CONF_TOKENS, "tokens: earned by a call that succeeds"),
+    T("budget.earn_first", budget.earn_first_milli, CONF_TOKENS,
+      "tokens: earned by each first attempt, in an outage too"),
+    T("budget.earn_per_minute", budget.earn_per_minute_milli, CONF_RATE, "tokens: the trickle"),
+    T("budget.refund", budget.refund_permille, CONF_PERMILLE,
+      "tokens: share of its last cost that a retried success gets back"),
+    T("budget.ratio", budget.ratio_ppm, CONF_PPM, "window, concurrency: retries per request"),
+    T("budget.reserve", budget.reserve, CONF_COUNT, "window: retries on top; concurrency: the least limit"),
+    T("budget.min_volume", budget.min_volume, CONF_COUNT, "window: with fewer requests every retry is allowed"),
+    T("budget.window", budget.window_ns, CONF_TIME, "window: its length"),
+    T("budget.cooldown", budget.cooldown_ns, CONF_TIME, "window: no retry for this long after a refusal; 0: none"),
+    T_WORD("breaker.kind", breaker.kind, CONF_WORD, breaker_words, "one of time_window, count_window, consecutive, off",
+           "what opens the breaker"),
+    T("breaker.consecutive", breaker.consecutive, CONF_COUNT, "consecutive: failures in a row that open it"),
+    T("breaker.ratio", breaker.ratio_permille, CONF_PERMILLE, "windows: the share of failures that opens it"),
+    T("breaker.min_volume", breaker.min_volume, CONF_COUNT, "windows: calls needed before the ratio counts"),
+    T("breaker.count_window", breaker.count_window, CONF_COUNT, "count_window: how many calls it looks back"),
+    T("breaker.window", breaker.window_ns, CONF_TIME, "time_window: how long it looks back"),
+    T("breaker.slow", breaker.slow_ns, CONF_TIME, "a success that took this long counts as a failure"),
+    T("breaker.open", breaker.open_ns, CONF_TIME, "how long it stays open the first time, before jitter"),
+    T("breaker.open_growth", breaker.open_growth_milli, CONF_TIMES, "the next opening in a row is this much longer"),
+    T("breaker.open_max", breaker.open_max_ns, CONF_TIME, "growth stops here"),
+    T("breaker.open_jitter", breaker.open_jitter_permille, CONF_PERMILLE,
+      "the open time is spread by plus or minus this share"),
+    T("breaker.probes", breaker.probes, CONF_COUNT, "attempts let through to see if it is well again"),
+    T("breaker.probe_lease", breaker.probe_lease_ns, CONF_TIME,
+      "a probe that has not reported by then loses its place"),
+    T("breaker.ramp", breaker.ramp_ns, CONF_TIME, "after closing, traffic grows back over this time; 0: at once"),
+};
+#define FIELDS (sizeof fields / sizeof *fields)
+
+const struct conf_field *conf_field(size_t i)
+{
+    return i < FIELDS ? &fields[i] : NULL;
+}
+
+/* ---- finding ---- */
+
+const struct conf_field *conf_field_find(const char *key, size_t length)
+{
+    for (size_t i = 0; i < FIELDS; i++)
+        if (strlen(fields[i].key) == length && memcmp(fields[i].key, key, length) == 0)
+            return &fields[i];
+    return NULL;
+}
+
+/* What others call it. */
+static const struct {
+    const char *alias, *key;
+} aliases[] = {
+    {"retries", "attempts"},       {"max_attempts", "attempts"},
+    {"max_retries", "attempts"},   {"timeout", "attempt_timeout"},
+    {"total_timeout", "deadline"}, {"initial_backoff", "base"},
+    {"max_backoff", "cap"},        {"initial_delay", "base"},
+    {"max_delay", "cap"},          {"per_try_timeout", "attempt_timeout"},
+    {"factor", "multiplier"},
+};
+
+/* A key may be missed by its letters, by its prefix (capacity), or by its name in the struct (cap_ns). */
+const char *conf_field_near(const char *key, size_t length)
+{
+    struct conf_nearest nearest = {key, length, NULL, 0};
+    for (size_t i = 0; i < FIELDS; i++)
+        conf_nearest(&nearest, fields[i].key, fields[i].key);
+    for (size_t i = 0; i < FIELDS; i++) {
+        const char *point = strchr(fields[i].key, '.');
+        conf_nearest(&nearest, fields[i].member, fields[i].key);
+        if (point != NULL)
+            conf_nearest(&nearest, point + 1, fields[i].key);
+    }
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        conf_nearest(&nearest, aliases[i].alias, aliases[i].key);
+    return nearest.found;
+}
+
+static const struct conf_field *by_member(const char *member, size_t length, bool of_target)
+{
+    for (size_t i = 0; i < FIELDS; i++)
+        if (fields[i].of_target == of_target && strlen(fields[i].member) == length &&
+            memcmp(fields[i].member, member, length) == 0)
+            return &fields[i];
+    return NULL;
+}
+
+/* ---- reading ---- */
+
+static void *member_of(const struct conf_field *field, struct conf_pair *pair)
+{
+    return (char *)pair + (field->of_target ? offsetof(struct conf_pair, target) : 0) + field->offset;
+}
+
+static const void *member_in(const struct conf_field *field, const struct conf_pair *pair)
+{
+    return (const char *)pair + (field->of_target ? offsetof(struct conf_pair, target) : 0) + field->offset;
+}
+
+static bool narrow(const char *text, size_t length, int64_t scale, void *into)
+{
+    int64_t value;
+    if (!conf_decimal(text, length, scale, &value) || value > UINT32_MAX)
+        return false;
+    memcpy(into, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
+    return true;
+}
+
+/* A number with one letter behind it; 0 needs none, and the x of a factor may be left out. */
+static bool with_unit(const char *text, char unit, int64_t scale, void *into)
+{
+    size_t length = strlen(text);
+    if (length > 0 && text[length - 1] == unit)
+        return narrow(text, length - 1, scale, into);
+    return (unit == 'x' || strcmp(text, "0") == 0) && narrow(text, length, scale, into);
+}
+
+static bool tokens(const struct conf_field *field, const char *text, void *into)
+{
+    if (strcmp(text, "full") != 0)
+        return narrow(text, strlen(text), 1000, into);
+    memcpy(into, &(uint32_t){BIDE_FULL}, sizeof(uint32_t));
+    return strcmp(field->key, "budget.initial") == 0;
+}
+
+static bool rate(const char *text, void *into)
+{
+    static const struct {
+        const char *per;
+        int64_t times, divided;
+    } units[] = {{"", 1, 1}, {"/min", 1, 1}, {"/m", 1, 1}, {"/s", 60, 1}, {"/h", 1, 60}, {"/d", 1, 1440}};
+    size_t length = strcspn(text, "/");
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        int64_t value;
+        if (strcmp(text + length, units[i].per) != 0)
+            continue;
+        if (!conf_decimal(text, length, 1000 * units[i].times, &value) || value % units[i].divided != 0 ||
+            value / units[i].divided > UINT32_MAX)
+            return false;
+        memcpy(into, &(uint32_t){(uint32_t)(value / units[i].divided)}, sizeof(uint32_t));
+        return true;
+    }
+    return false;
+}
+
+/* Capitals and the kind of dash do not matter. */
+static bool is_word(const char *text, size_t length, const char *word)
+{
+    size_t i = 0;
+    for (; i < length && word[i] != '\0'; i++)
+        if (tolower((unsigned char)text[i]) != word[i] && !(text[i] == '-' && word[i] == '_'))
+            return false;
+    return i == length && word[i] == '\0';
+}
+
+/* The number of a word; negative: there is none. */
+static int word_number(const char *const *words, const char *text, size_t length)
+{
+    for (int i = 0; words[i] != NULL; i++)
+        if (is_word(text, length, words[i]))
+            return i;
+    return -1;
+}
+
+static bool flag(const char *text, void *into)
+{
+    static const char *const words[] = {"no", "yes", "false", "true", "off", "on", NULL};
+    int number = word_number(words, text, strlen(text));
+    if (number >= 0)
+        memcpy(into, &(bool){number % 2 == 1}, sizeof(bool));
+    return number >= 0;
+}
+
+static bool word_of(const char *const *words, const char *text, void *into)
+{
+    int number = word_number(words, text, strlen(text));
+    if (number >= 0)
+        memcpy(into, &number, sizeof number); /* an enum of the public headers: as wide as an int */
+    return number >= 0;
+}
+
+/* "budget, breaker", or none. */
+static bool bits_of(const char *const *words, const char *text, uint32_t *bits)
+{
+    *bits = 0;
+    if (is_word(text, strlen(text), "none"))
+        return true;
+    for (;;) {
+        text += strspn(text, " \t");
+        size_t end = strcspn(text, ","), length = end;
+        while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t'))
+            length--;
+        int number = word_number(words, text, length);
+        if (number < 0)
+            return false;
+        *bits |= 1u << number;
+        if (text[end] == '\0')
+            return true;
+        text += end + 1;
+    }
+}
+
+static bool is_observe(const struct conf_field *field)
+{
+    return field->words == gate_words;
+}
+
+static uint32_t bits_in(const struct conf_field *field, const struct conf_pair *pair)
+{
+    uint32_t bits;
+    memcpy(&bits, member_in(field, pair), sizeof bits);
+    return is_observe(field) ? bits | pair->target.observe : bits;
+}
+
+static bool set_bits(const struct conf_field *field, struct conf_pair *pair, const char *text)
+{
+    uint32_t bits;
+    if (!bits_of(field->words, text, &bits))
+        return false;
+    if (is_observe(field))
+        pair->target.observe = bits & BIDE_TARGET_GATES;
+    memcpy(member_of(field, pair), &(uint32_t){is_observe(field) ? bits & BIDE_POLICY_GATES : bits}, sizeof bits);
+    return true;
+}
+
+static bool assign(const struct conf_field *field, struct conf_pair *pair, const char *value)
+{
+    void *into = member_of(field, pair);
+    switch (field->form) {
+    case CONF_TIME: return conf_duration(value, strlen(value), into);
+    case CONF_COUNT: return narrow(value, strlen(value), 1, into);
+    case CONF_TOKENS: return tokens(field, value, into);
+    case CONF_RATE: return rate(value, into);
+    case CONF_TIMES: return with_unit(value, 'x', 1000, into);
+    case CONF_PERMILLE: return with_unit(value, '%', 10, into);
+    case CONF_PPM: return with_unit(value, '%', 10000, into);
+    case CONF_FLAG: return flag(value, into);
+    case CONF_BITS: return set_bits(field, pair, value);
+    case CONF_WORD: return word_of(field->words, value, into);
+    }
+    return false;
+}
+
+const char *conf_field_read(const struct conf_field *field, struct conf_pair *pair, const char *value)
+{
+    struct conf_pair changed = *pair;
+    if (!assign(field, &changed, value))
+        return field->want;
+    *pair = changed;
+    return NULL;
+}
+
+/* ---- writing ---- */
+
+/* A number of the field's own unit, as a file says it. */
+static const char *number_text(char text[CONF_VALUE_SIZE], enum conf_form form, int64_t value)
+{
+    static const struct {
+        int64_t scale;
+        const char *unit;
+    } forms[] = {
+        [CONF_COUNT] = {1, ""},     [CONF_TOKENS] = {1000, ""},  [CONF_RATE] = {1000, "/min"},
+        [CONF_TIMES] = {1000, "x"}, [CONF_PERMILLE] = {10, "%"}, [CONF_PPM] = {10000, "%"},
+    };
+    bool per_second = form == CONF_RATE && value > 0 && value % 60000 == 0;
+    conf_decimal_text(text, per_second ? value / 60 : value, forms[form].scale);
+    size_t length = strlen(text);
+    snprintf(text + length, CONF_VALUE_SIZE - length, "%s", per_second ? "/s" : forms[form].unit);
+    return text;
+}
+
+static void print_bits(char text[256], const char *const *words, uint32_t bits)
+{
+    size_t used = 0;
+    snprintf(text, 256, "none");
+    for (size_t i = 0; words[i] != NULL && used < 256; i++)
+        if ((bits >> i & 1u) != 0)
+            used += (size_t)snprintf(text + used, 256 - used, "%s%s", used > 0 ? "," : "", words[i]);
+}
+
+static int64_t value_in(const struct conf_field *field, const struct conf_pair *pair)
+{
+    const void *from = member_in(field, pair);
+    uint32_t number;
+    int64_t ns;
+    bool yes;
+    switch (field->form) {
+    case CONF_TIME: memcpy(&ns, from, sizeof ns); return ns;
+    case CONF_FLAG: memcpy(&yes, from, sizeof yes); return yes;
+    case CONF_BITS: return bits_in(field, pair);
+    case CONF_COUNT:
+    case CONF_TOKENS:
+    case CONF_RATE:
+    case CONF_TIMES:
+    case CONF_PERMILLE:
+    case CONF_PPM:
+    case CONF_WORD: break;
+    }
+    memcpy(&number, from, sizeof number); /* an enum, too */
+    return number;
+}
+
+static const char *word_text(const char *const *words, int64_t number)
+{
+    for (; number > 0 && *words != NULL; number--)
+        words++;
+    return *words != NULL ? *words : "?";
+}
+
+const char *conf_field_text(char text[256], const struct conf_field *field, const struct conf_pair *pair)
+{
+    int64_t value = value_in(field, pair);
+    if (field->form == CONF_TIME)
+        return conf_duration_text(text, value);
+    if (field->form == CONF_BITS)
+        print_bits(text, field->words, (uint32_t)value);
+    else if (field->form == CONF_FLAG)
+        snprintf(text, 256, "%s", value != 0 ? "yes" : "no");
+    else if (field->form == CONF_WORD)
+        snprintf(text, 256, "%s", word_text(field->words, value));
+    else if (field->form == CONF_TOKENS && value == BIDE_FULL)
+        snprintf(text, 256, "full");
+    else
+        return number_text(text, field->form, value);
+    return text;
+}
+
+bool conf_field_equal(const struct conf_field *field, const struct conf_pair *one, const struct conf_pair *other)
+{
+    return value_in(field, one) == value_in(field, other);
+}
+
+void conf_field_copy(const struct conf_field *field, struct conf_pair *to, const struct conf_pair *from)
+{
+    bool wide = field->form == CONF_TIME, flag_sized = field->form == CONF_FLAG;
+    size_t size = wide ? sizeof(int64_t) : flag_sized ? sizeof(bool) : sizeof(uint32_t);
+    memcpy(member_of(field, to), member_in(field, from), size);
+    if (is_observe(field))
+        to->target.observe = from->target.observe;
+}
+
+/* ---- what matters ---- */
+
+/* What begins with `prefix` matters only while `key` has this value, or, after a !, another one. */
+static const struct need {
+    const char *prefix, *key, *value;
+} needs[] = {
+    {"multiplier", "backoff", "exponential"},
+    {"jitter_lo", "jitter", "proportional"},
+    {"jitter_hi", "jitter", "proportional"},
+    {"jitter_past_cap", "jitter", "proportional"},
+    {"jitter_add", "jitter", "additive"},
+    {"hint_", "hint_rule", "!unheard"},
+    {"hint_over", "hint_rule", "clamp"},
+    {"hint_jitter", "hint_rule", "floor"},
+    {"hint_long", "hint_max", "!never"},
+    {"hedge_", "hedges_max", "!0"},
+    {"key_interval", "key_retries", "!0"},
+    {"throttle_", "throttle_k", "!0x"},
+    {"quiet_first", "quiet_max", "!0"},
+    {"budget.", "budget.kind", "!none"},
+    {"budget.capacity", "budget.kind", "tokens"},
+    {"budget.initial", "budget.kind", "tokens"},
+    {"budget.cost", "budget.kind", "tokens"},
+    {"budget.threshold", "budget.kind", "tokens"},
+    {"budget.earn", "budget.kind", "tokens"},
+    {"budget.refund", "budget.kind", "tokens"},
+    {"budget.ratio", "budget.kind", "!tokens"},
+    {"budget.reserve", "budget.kind", "!tokens"},
+    {"budget.min_volume", "budget.kind", "window"},
+    {"budget.window", "budget.kind", "window"},
+    {"budget.cooldown", "budget.kind", "window"},
+    {"breaker.consecutive", "breaker.kind", "consecutive"},
+    {"breaker.ratio", "breaker.kind", "!consecutive"},
+    {"breaker.min_volume", "breaker.kind", "!consecutive"},
+    {"breaker.count_window", "breaker.kind", "count_window"},
+    {"breaker.window", "breaker.kind", "time_window"},
+    {"breaker.", "breaker.kind", "!off"},
+    {"backoff", "attempts", "!1"},
+    {"base", "attempts", "!1"},
+    {"cap", "attempts", "!1"},
+    {"multiplier", "attempts", "!1"},
+    {"jitter", "attempts", "!1"},
+    {"floor", "attempts", "!1"},
+    {"throttled_", "attempts", "!1"},
+    {"conflict_at_once", "attempts", "!1"},
+    {"hint_", "attempts", "!1"},
+    {"layer", "attempts", "!1"},
+    {"long_poll", "attempts", "!1"},
+    {"budget.", "attempts", "!1"},
+};
+
+static bool is_met(const struct need *need, const struct conf_pair *pair)
+{
+    const struct conf_field *other = conf_field_find(need->key, strlen(need->key));
+    char text[256];
+    bool unless = need->value[0] == '!';
+    return (strcmp(conf_field_text(text, other, pair), need->value + unless) == 0) != unless;
+}
+
+bool conf_field_matters(const struct conf_field *field, const struct conf_pair *pair)
+{
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (strncmp(field->key, needs[i].prefix, strlen(needs[i].prefix)) == 0 &&
+            strcmp(field->key, needs[i].key) != 0 && !is_met(&needs[i], pair))
+            return false;
+    return true;
+}
+
+/* ---- pairs ---- */
+
+void conf_pair_init(struct conf_pair *pair, enum bide_preset preset)
+{
+    (void)bide_policy_init(&pair->policy, preset);
+    (void)bide_target_config_init(&pair->target, preset);
+}
+
+/* A sentence under way, cut at the end of its buffer. */
+struct sentence {
+    char *text;
+    size_t size, used;
+};
+
+static void append(struct sentence *s, const char *text, size_t length)
+{
+    for (; length > 0 && s->used + 1 < s->size; length--)
+        s->text[s->used++] = *text++;
+    s->text[s->used] = '\0';
+}
+
+static void append_text(struct sentence *s, const char *text)
+{
+    append(s, text, strlen(text));
+}
+
+/* A member of a nested struct is named without its prefix by its neighbours: capacity_milli, for budget.cost_milli. */
+static const struct conf_field *neighbour(const struct conf_field *field, const char *word, size_t length)
+{
+    const char *point = strchr(field->member, '.');
+    char name[64];
+    int used = snprintf(name, sizeof name, "%.*s%.*s", point == NULL ? 0 : (int)(point + 1 - field->member),
+                        field->member, (int)length, word);
+    return used > 0 && (size_t)used < sizeof name ? by_member(name, (size_t)used, field->of_target) : NULL;
+}
+
+/* What the engine calls otherwise than a file does, and is no member. */
+static const char *constant(const char *word, size_t length)
+{
+    static const char *const known[][2] = {
+        {"BIDE_NEVER", "never"}, {"BIDE_FULL", "full"}, {"BIDE_BACKOFF_FIXED", "backoff = fixed"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strlen(known[i][0]) == length && memcmp(known[i][0], word, length) == 0)
+            return known[i][1];
+    return NULL;
+}
+
+/* The key, and outside of parentheses its value too: "base (200ms)". A flag has no value worth telling. */
+static void append_key(struct sentence *s, const struct conf_field *field, const struct conf_pair *pair, bool nested)
+{
+    char text[256];
+    append_text(s, field->key);
+    if (nested || field->form == CONF_FLAG)
+        return;
+    append_text(s, " (");
+    append_text(s, conf_field_text(text, field, pair));
+    append_text(s, ")");
+}
+
+static void append_word(struct sentence *s, const struct conf_field *field, const struct conf_pair *pair,
+                        const char *word, size_t length, bool nested)
+{
+    const struct conf_field *other = neighbour(field, word, length);
+    const char *known = constant(word, length);
+    if (other != NULL && memchr(word, '_', length) != NULL) /* a plain English word is no member: "floor" */
+        append_key(s, other, pair, nested);
+    else if (known != NULL)
+        append_text(s, known);
+    else
+        append(s, word, length);
+}
+
+static void append_number(struct sentence *s, const struct conf_field *field, const char *digits, size_t length)
+{
+    char text[CONF_VALUE_SIZE];
+    int64_t value;
+    bool has_unit = field->form == CONF_TOKENS || field->form == CONF_RATE || field->form == CONF_TIMES ||
+                    field->form == CONF_PERMILLE || field->form == CONF_PPM;
+    if (has_unit && conf_decimal(digits, length, 1, &value))
+        append_text(s, number_text(text, field->form, value));
+    else
+        append(s, digits, length);
+}
+
+/* The engine's "what would be right" in the words of a file. */
+static void translate(struct sentence *s, const struct conf_field *field, const struct conf_pair *pair,
+                      const char *want)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.";
+    static const char digits[] = "0123456789";
+    int depth = 0;
+    while (*want != '\0') {
+        size_t word = strspn(want, letters), number = strspn(want, digits);
+        depth += (*want == '(') - (*want == ')');
+        if (word > 0)
+            append_word(s, field, pair, want, word, depth > 0);
+        else if (number > 0)
+            append_number(s, field, want, number);
+        else
+            append(s, want, 1);
+        want += word > 0 ? word : number > 0 ? number : 1;
+    }
+}
+
+bool conf_pair_check(const struct conf_pair *pair, struct conf_wrong *wrong)
+{
+    struct bide_problem problem;
+    bool of_target = bide_policy_check(&pair->policy, &problem) == BIDE_OK;
+    if (of_target && bide_target_config_check(&pair->target, &problem) == BIDE_OK)
+        return true;
+    if (wrong == NULL)
+        return false;
+    struct sentence sentence = {wrong->want, sizeof wrong->want, 0};
+    wrong->field = by_member(problem.field, strlen(problem.field), of_target);
+    if (wrong->field != NULL)
+        translate(&sentence, wrong->field, pair, problem.want);
+    else
+        snprintf(wrong->want, sizeof wrong->want, "%s to be %s", problem.field, problem.want);
+    return false;
+}

@@ -1,0 +1,280 @@
+/* foreign.c - a policy as others configure theirs: a gRPC service config, and Envoy's route and cluster.
+ *
+ * Neither can say all. What is written is read back (gRPC), or kept beside as the policy that it comes to (Envoy), and
+ * every field that comes to something else is told: so nothing is lost silently, whatever is added to a policy. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rules.h"
+#include "write.h"
+
+#define DUMP (JSON_INDENT(2) | JSON_REAL_PRECISION(12))
+
+static bool is_retried(struct bide_outcome outcome)
+{
+    return outcome.kind == BIDE_KIND_TRANSIENT || outcome.kind == BIDE_KIND_THROTTLED ||
+           outcome.kind == BIDE_KIND_CONFLICT;
+}
+
+static json_t *number(int64_t value, int64_t scale)
+{
+    return value % scale == 0 ? json_integer(value / scale) : json_real((double)value / (double)scale);
+}
+
+static json_t *seconds(int64_t ns)
+{
+    char text[CONF_VALUE_SIZE];
+    return json_string(conf_seconds(text, ns));
+}
+
+/* Lists of numbers that the format has no place for. */
+static void tell_lost_rules(struct conf_told *losses, const struct conf_policy *policy, const struct conf_list *list)
+{
+    const struct conf_rules *rules = (const void *)((const char *)policy + list->offset);
+    char text[CONF_LIST_SIZE];
+    if (conf_rules_say(rules, false))
+        conf_tell(losses, 0, "%s = %.200s cannot be said", list->retry, conf_rules_text(text, list, rules, false));
+    if (conf_rules_say(rules, true))
+        conf_tell(losses, 0, "%s = %.200s cannot be said", list->permanent, conf_rules_text(text, list, rules, true));
+}
+
+static void tell_no_gate(struct conf_told *losses, const struct conf_policy *policy, enum bide_preset own)
+{
+    if (policy->preset != own && policy->pair.policy.attempts_max > 1)
+        conf_tell(losses, 0, "it does not ask whether a request may be repeated: leave out what is unsafe");
+}
+
+/* ---- gRPC ---- */
+
+/* "service/method"; a preset, and "*", are for every method. */
+static json_t *method_name(const struct conf_policy *policy)
+{
+    const char *slash = strchr(policy->name, '/');
+    if (policy->line == 0 || strcmp(policy->name, "*") == 0)
+        return json_object();
+    if (slash == NULL || slash == policy->name || slash[1] == '\0')
+        return json_pack("{s:s}", "service", policy->name);
+    return json_pack("{s:s%, s:s}", "service", policy->name, (size_t)(slash - policy->name), "method", slash + 1);
+}
+
+static json_t *retried_codes(const struct conf_policy *policy)
+{
+    struct bide_rules space;
+    const struct bide_rules *rules = conf_rules(&policy->grpc, &space);
+    json_t *codes = json_array();
+    for (int code = 0; code <= 16; code++)
+        if (is_retried(bide_classify_grpc(code, rules)))
+            json_array_append_new(codes, json_string(conf_grpc_name(code)));
+    return codes;
+}
+
+static json_t *retry_policy(const struct conf_policy *policy)
+{
+    const struct bide_policy *p = &policy->pair.policy;
+    json_t *codes = retried_codes(policy);
+    if (json_array_size(codes) == 0 || p->attempts_max == 1) { /* gRPC wants some, and without any nothing is retried */
+        json_decref(codes);
+        return NULL;
+    }
+    return json_pack("{s:I, s:o, s:o, s:o, s:o}", "maxAttempts", (json_int_t)p->attempts_max, "initialBackoff",
+                     seconds(p->base_ns), "maxBackoff", seconds(p->cap_ns), "backoffMultiplier",
+                     number(p->backoff == BIDE_BACKOFF_EXPONENTIAL ? p->multiplier_milli : 1000, 1000),
+                     "retryableStatusCodes", codes);
+}
+
+static json_t *hedging_policy(const struct conf_policy *policy)
+{
+    const struct bide_policy *p = &policy->pair.policy;
+    return json_pack("{s:I, s:o, s:o}", "maxAttempts", (json_int_t)p->hedges_max + 1, "hedgingDelay",
+                     seconds(p->hedge_delay_ns), "nonFatalStatusCodes", retried_codes(policy));
+}
+
+/* What can be said of a bucket at all: a capacity, and what a success earns. */
+static json_t *throttling(const struct bide_budget_config *budget)
+{
+    bool possible = budget->kind == BIDE_BUDGET_TOKENS && budget->capacity_milli >= 2 &&
+                    budget->capacity_milli <= 1000000 && budget->earn_success_milli > 0;
+    if (!possible)
+        return NULL;
+    return json_pack("{s:o, s:o}", "maxTokens", number(budget->capacity_milli, 1000), "tokenRatio",
+                     number(budget->earn_success_milli, 1000));
+}
+
+static json_t *service_config(const struct conf_policy *policy)
+{
+    const struct bide_policy *p = &policy->pair.policy;
+    bool hedged = p->hedges_max > 0;
+    json_t *method = json_pack("{s:[o]}", "name", method_name(policy));
+    if (p->deadline_ns != BIDE_NEVER)
+        json_object_set_new(method, "timeout", seconds(p->deadline_ns));
+    json_t *attempts = hedged ? hedging_policy(policy) : retry_policy(policy);
+    if (attempts != NULL)
+        json_object_set_new(method, hedged ? "hedgingPolicy" : "retryPolicy", attempts);
+    json_t *config = json_pack("{s:[o]}", "methodConfig", method), *bucket = throttling(&policy->pair.target.budget);
+    if (bucket != NULL)
+        json_object_set_new(config, "retryThrottling", bucket);
+    return config;
+}
+
+/* A second look at what was written. */
+static void tell_lost_grpc(struct conf_told *losses, const struct conf_policy *policy, const char *text)
+{
+    char errors[CONF_ERROR_MAX];
+    struct conf conf;
+    if (!conf_read_text(&conf, "service config", (struct bide_text){text, strlen(text)}, errors))
+        conf_tell(losses, 0, "%.500s", errors);
+    else if (conf.count > 0)
+        conf_tell_lost(losses, &policy->pair, &conf.policy[0].pair);
+    conf_free(&conf);
+    tell_lost_rules(losses, policy, &conf_lists[0]);
+    tell_lost_rules(losses, policy, &conf_lists[1]);
+    tell_no_gate(losses, policy, BIDE_PRESET_GRPC);
+}
+
+char *conf_write_grpc(const struct conf_policy *policy, struct conf_told *losses)
+{
+    json_t *config = service_config(policy);
+    char *text = config == NULL ? NULL : json_dumps(config, DUMP);
+    if (text != NULL)
+        tell_lost_grpc(losses, policy, text);
+    json_decref(config);
+    return text;
+}
+
+/* ---- Envoy ---- */
+
+#define NO_LIMIT 4294967295
+
+static int64_t whole_ms(int64_t ns)
+{
+    return ns < BIDE_MS ? BIDE_MS : ns - ns % BIDE_MS;
+}
+
+static json_t *retried_statuses(const struct conf_policy *policy)
+{
+    struct bide_rules space;
+    const struct bide_rules *rules = conf_rules(&policy->status, &space);
+    json_t *statuses = json_array();
+    for (int status = 100; status <= 599; status++)
+        if (is_retried(bide_classify_http(status, rules)))
+            json_array_append_new(statuses, json_integer(status));
+    return statuses;
+}
+
+/* The gRPC codes that a list names and Envoy knows by a word; the others are told. */
+static void append_codes(char *text, size_t size, const struct conf_policy *policy, struct conf_told *losses)
+{
+    static const struct {
+        int code;
+        const char *token;
+    } tokens[] = {
+        {1, "cancelled"}, {4, "deadline-exceeded"}, {8, "resource-exhausted"}, {13, "internal"}, {14, "unavailable"}};
+    struct bide_rules space;
+    const struct bide_rules *rules = conf_rules(&policy->grpc, &space);
+    for (int code = 0; rules != NULL && code <= 16; code++) {
+        const char *token = NULL;
+        for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
+            token = tokens[i].code == code ? tokens[i].token : token;
+        if (!is_retried(bide_classify_grpc(code, rules)))
+            continue;
+        size_t used = strlen(text);
+        if (token != NULL)
+            snprintf(text + used, size - used, ",%s", token);
+        else
+            conf_tell(losses, 0, "retry_grpc = %s cannot be said", conf_grpc_name(code));
+    }
+}
+
+/* Fills `theirs` with what the words come to. */
+static json_t *envoy_retries(const struct conf_policy *policy, struct bide_policy *theirs, struct conf_told *losses)
+{
+    const struct bide_policy *p = &policy->pair.policy;
+    char on[160] = "connect-failure,refused-stream,reset";
+    json_t *statuses = retried_statuses(policy);
+    if (json_array_size(statuses) > 0)
+        snprintf(on + strlen(on), sizeof on - strlen(on), ",retriable-status-codes");
+    append_codes(on, sizeof on, policy, losses);
+    theirs->attempts_max = p->attempts_max;
+    theirs->base_ns = whole_ms(p->base_ns);
+    theirs->cap_ns = whole_ms(p->cap_ns);
+    json_t *retries = json_pack("{s:s, s:I, s:o, s:{s:o, s:o}}", "retry_on", on, "num_retries",
+                                (json_int_t)p->attempts_max - 1, "retriable_status_codes", statuses, "retry_back_off",
+                                "base_interval", seconds(theirs->base_ns), "max_interval", seconds(theirs->cap_ns));
+    theirs->attempt_timeout_ns = p->attempt_timeout_ns == BIDE_NEVER ? BIDE_NEVER : whole_ms(p->attempt_timeout_ns);
+    if (theirs->attempt_timeout_ns != BIDE_NEVER)
+        json_object_set_new(retries, "per_try_timeout", seconds(theirs->attempt_timeout_ns));
+    theirs->hint_rule = BIDE_HINT_RULE_UNHEARD;
+    if (p->hint_rule == BIDE_HINT_RULE_UNHEARD)
+        return retries;
+    theirs->hint_rule = BIDE_HINT_RULE_FLOOR;
+    theirs->hint_max_ns = p->hint_max_ns == BIDE_NEVER ? theirs->hint_max_ns : whole_ms(p->hint_max_ns);
+    json_object_set_new(retries, "rate_limited_retry_back_off",
+                        json_pack("{s:[{s:s, s:s}], s:o}", "reset_headers", "name", "Retry-After", "format", "SECONDS",
+                                  "max_interval", seconds(theirs->hint_max_ns)));
+    conf_tell(losses, 0, "a Retry-After that is a date is not read");
+    return retries;
+}
+
+/* A timeout of 0 is none; without a word it would be 15 s. */
+static json_t *envoy_route(const struct conf_policy *policy, struct bide_policy *theirs, struct conf_told *losses)
+{
+    int64_t deadline_ns = policy->pair.policy.deadline_ns;
+    theirs->deadline_ns = deadline_ns == BIDE_NEVER ? BIDE_NEVER : whole_ms(deadline_ns);
+    json_t *route = json_pack("{s:o}", "timeout", seconds(deadline_ns == BIDE_NEVER ? 0 : theirs->deadline_ns));
+    theirs->attempts_max = 1;
+    if (policy->pair.policy.attempts_max > 1)
+        json_object_set_new(route, "retry_policy", envoy_retries(policy, theirs, losses));
+    return route;
+}
+
+/* Limits of the cluster. A budget of another kind than Envoy's becomes Envoy's own default. */
+static json_t *envoy_thresholds(const struct conf_policy *policy, struct bide_target_config *theirs)
+{
+    const struct bide_target_config *ours = &policy->pair.target;
+    json_t *thresholds = json_object();
+    if (ours->in_flight_max > 0)
+        json_object_set_new(thresholds, "max_requests", json_integer(ours->in_flight_max));
+    theirs->in_flight_max = ours->in_flight_max;
+    if (ours->budget.kind == BIDE_BUDGET_NONE) {
+        theirs->budget.kind = BIDE_BUDGET_NONE;
+        json_object_set_new(thresholds, "max_retries", json_integer(NO_LIMIT));
+        return thresholds;
+    }
+    if (ours->budget.kind == BIDE_BUDGET_CONCURRENCY) {
+        theirs->budget.ratio_ppm = ours->budget.ratio_ppm;
+        theirs->budget.reserve = ours->budget.reserve;
+    }
+    json_object_set_new(thresholds, "retry_budget",
+                        json_pack("{s:{s:o}, s:I}", "budget_percent", "value", number(theirs->budget.ratio_ppm, 10000),
+                                  "min_retry_concurrency", (json_int_t)theirs->budget.reserve));
+    return thresholds;
+}
+
+static json_t *envoy_cluster(const struct conf_policy *policy, struct conf_pair *theirs)
+{
+    int64_t connect_ns = policy->pair.policy.connect_timeout_ns;
+    json_t *cluster = json_object();
+    if (connect_ns != BIDE_NEVER) {
+        theirs->policy.connect_timeout_ns = connect_ns;
+        json_object_set_new(cluster, "connect_timeout", seconds(connect_ns));
+    }
+    json_object_set_new(cluster, "circuit_breakers",
+                        json_pack("{s:[o]}", "thresholds", envoy_thresholds(policy, &theirs->target)));
+    return cluster;
+}
+
+char *conf_write_envoy(const struct conf_policy *policy, struct conf_told *losses)
+{
+    struct conf_pair theirs;
+    conf_pair_init(&theirs, BIDE_PRESET_ENVOY);
+    json_t *route = envoy_route(policy, &theirs.policy, losses), *cluster = envoy_cluster(policy, &theirs);
+    json_t *json = json_pack("{s:o, s:o}", "route", route, "cluster", cluster);
+    char *text = json == NULL ? NULL : json_dumps(json, DUMP);
+    json_decref(json);
+    conf_tell_lost(losses, &policy->pair, &theirs);
+    tell_lost_rules(losses, policy, &conf_lists[1]);
+    tell_no_gate(losses, policy, BIDE_PRESET_ENVOY);
+    return text;
+}

@@ -1,0 +1,17 @@
+/* near.h - a search for the word that was meant, among candidates that come one by one. */
+#ifndef CONF_NEAR_H
+#define CONF_NEAR_H
+
+#include <stddef.h>
+
+struct conf_nearest {
+    const char *word; /* the misspelt one */
+    size_t length;
+    const char *found; /* the meaning of the nearest so far; NULL: none was near enough */
+    unsigned distance;
+};
+
+/* One more candidate, and what to say if it is the one. Of two that are as near, the first stays. */
+void conf_nearest(struct conf_nearest *nearest, const char *candidate, const char *meaning);
+
+#endif

@@ -1,0 +1,25 @@
+/* parts.h - what reads the two kinds of file, and what both need. */
+#ifndef CONF_PARTS_H
+#define CONF_PARTS_H
+
+#include "conf.h"
+#include "told.h"
+
+/* Each fills `conf` and tells what is wrong; conf_read_text empties it again if anything is. */
+void conf_ini_read(struct conf *conf, struct bide_text text, struct conf_told *told);
+void conf_grpc_read(struct conf *conf, struct bide_text text, struct conf_told *told);
+
+/* One more policy, zeroed but for its name, file and line; NULL: told why not (no memory, too many). */
+struct conf_policy *conf_add(struct conf *conf, struct bide_text name, unsigned line, struct conf_told *told);
+
+/* True if it may be a policy's name. */
+bool conf_name_is_good(struct bide_text name);
+#define CONF_NAME_WANT "want a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~"
+
+/* The policy of that name; NULL: there is none. */
+struct conf_policy *conf_named(const struct conf *conf, struct bide_text name);
+
+/* The preset's policy and rules, without a name. */
+void conf_from_preset(struct conf_policy *policy, enum bide_preset preset);
+
+#endif

@@ -1,0 +1,241 @@
+/* rules.c - "408, 429, 500-504" as rules of classify.h.
+ *
+ * A number that is to be retried keeps what the engine's own table knows of it where that may be retried too: a 429
+ * stays throttled, a 503 stays "unavailable", a 425 is worth one attempt only. Any other number becomes plainly
+ * transient. Numbers in a row that come to the same are one rule. Rules that say permanent stand first, for the first
+ * rule that holds a number decides: `permanent` is the exception from `retry`, whatever the order of the keys. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "rules.h"
+
+const struct conf_list conf_lists[] = {
+    {"retry_status", "permanent_status", CONF_STATUSES, bide_classify_http, offsetof(struct conf_policy, status),
+     "HTTP statuses and ranges from 100 to 599 such as 429, 500-504, or none"},
+    {"retry_exit", "permanent_exit", CONF_EXITS, bide_classify_exit, offsetof(struct conf_policy, exits),
+     "exit codes and ranges from 1 to 255 such as 1, 75, 100-110, or none"},
+    {"retry_grpc", "permanent_grpc", CONF_GRPC_CODES, bide_classify_grpc, offsetof(struct conf_policy, grpc),
+     "gRPC codes by name or from 0 to 16 such as UNAVAILABLE, 8, or none"},
+};
+
+static const char *const grpc_names[] = {
+    "OK",        "CANCELLED",       "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+    "NOT_FOUND", "ALREADY_EXISTS",  "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",    "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED",
+};
+
+const char *conf_grpc_name(int32_t code)
+{
+    return code >= 0 && (size_t)code < sizeof grpc_names / sizeof *grpc_names ? grpc_names[code] : "?";
+}
+
+bool conf_grpc_code(const char *name, size_t length, int32_t *code)
+{
+    for (size_t i = 0; i < sizeof grpc_names / sizeof *grpc_names; i++) {
+        size_t j = 0;
+        while (j < length && toupper((unsigned char)name[j]) == grpc_names[i][j])
+            j++;
+        if (j == length && grpc_names[i][j] == '\0') {
+            *code = (int32_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Which list such numbers belong to; what is none of ours is as an exit code. */
+static const struct conf_list *list_of(struct conf_span allowed)
+{
+    for (size_t i = 0; i < CONF_LISTS; i++)
+        if (conf_lists[i].allowed.first == allowed.first && conf_lists[i].allowed.last == allowed.last)
+            return &conf_lists[i];
+    return &conf_lists[1];
+}
+
+static struct bide_rule rule_of(const struct conf_list *list, enum bide_kind kind, int32_t number)
+{
+    struct bide_outcome usual = list->classify(number, NULL);
+    bool retried =
+        usual.kind == BIDE_KIND_TRANSIENT || usual.kind == BIDE_KIND_THROTTLED || usual.kind == BIDE_KIND_CONFLICT;
+    if (kind == BIDE_KIND_TRANSIENT && retried)
+        return (struct bide_rule){number, number, usual.kind, usual.reach, usual.flags};
+    return (struct bide_rule){number, number, kind, usual.reach, 0};
+}
+
+static bool holds(const struct conf_rules *rules, int32_t number)
+{
+    for (size_t i = 0; i < rules->count; i++)
+        if (rules->rule[i].first <= number && number <= rules->rule[i].last)
+            return true;
+    return false;
+}
+
+/* Adds one number, to the last rule if it goes on there. */
+static bool add(struct conf_rules *rules, struct bide_rule rule)
+{
+    struct bide_rule *last = rules->count > 0 ? &rules->rule[rules->count - 1] : NULL;
+    if (holds(rules, rule.first))
+        return true;
+    if (last != NULL && last->last + 1 == rule.first && last->kind == rule.kind && last->reach == rule.reach &&
+        last->flags == rule.flags) {
+        last->last = rule.last;
+        return true;
+    }
+    if (rules->count == CONF_RULES_MAX)
+        return false;
+    rules->rule[rules->count++] = rule;
+    return true;
+}
+
+/* "503" or, where numbers have names, "UNAVAILABLE". */
+static bool number_of(const struct conf_list *list, const char *text, size_t length, int32_t *number)
+{
+    int64_t value;
+    if (list->classify == bide_classify_grpc && conf_grpc_code(text, length, number))
+        return true;
+    if (memchr(text, '.', length) != NULL || !conf_decimal(text, length, 1, &value))
+        return false;
+    *number = value > INT32_MAX ? INT32_MAX : (int32_t)value;
+    return true;
+}
+
+static bool span_of(const struct conf_list *list, const char *text, size_t length, struct conf_span *span)
+{
+    const char *dash = memchr(text, '-', length);
+    size_t first = dash == NULL ? length : (size_t)(dash - text);
+    if (!number_of(list, text, first, &span->first))
+        return false;
+    span->last = span->first;
+    return dash == NULL || number_of(list, dash + 1, length - first - 1, &span->last);
+}
+
+static const char *const too_many = "fewer numbers: there is room for 64 rules";
+
+/* One item of a list; its blanks are off. */
+static const char *read_item(struct conf_rules *rules, const struct conf_list *list, struct conf_span allowed,
+                             enum bide_kind kind, struct bide_text item)
+{
+    struct conf_span span;
+    if (!span_of(list, item.at, item.length, &span) || span.first > span.last || span.first < allowed.first ||
+        span.last > allowed.last)
+        return list->want;
+    for (int32_t number = span.first; number <= span.last; number++)
+        if (!add(rules, rule_of(list, kind, number)))
+            return too_many;
+    return NULL;
+}
+
+static struct bide_text trimmed(const char *text, size_t length)
+{
+    while (length > 0 && isspace((unsigned char)*text))
+        text++, length--;
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        length--;
+    return (struct bide_text){text, length};
+}
+
+static const char *read_items(struct conf_rules *rules, const struct conf_list *list, struct conf_span allowed,
+                              enum bide_kind kind, const char *text)
+{
+    struct bide_text all = trimmed(text, strlen(text));
+    if (all.length == 4 && memcmp(all.at, "none", 4) == 0)
+        return NULL;
+    for (;;) {
+        size_t length = strcspn(text, ",");
+        const char *want = read_item(rules, list, allowed, kind, trimmed(text, length));
+        if (want != NULL || text[length] == '\0')
+            return want;
+        text += length + 1;
+    }
+}
+
+/* Appends the rules of one half: those that say permanent, or the others. */
+static bool append(struct conf_rules *to, const struct conf_rules *from, bool permanent)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        if ((from->rule[i].kind == BIDE_KIND_PERMANENT) != permanent)
+            continue;
+        if (to->count == CONF_RULES_MAX)
+            return false;
+        to->rule[to->count++] = from->rule[i];
+    }
+    return true;
+}
+
+/* The list goes on with its own half, so that two lists come to the same as one that is as long. */
+const char *conf_rules_read(struct conf_rules *rules, struct conf_span allowed, enum bide_kind kind, const char *list)
+{
+    bool permanent = kind == BIDE_KIND_PERMANENT;
+    struct conf_rules half = {.count = 0}, all = {.only = rules->only || !permanent};
+    append(&half, rules, permanent);
+    const char *want = read_items(&half, list_of(allowed), allowed, kind, list);
+    if (want != NULL)
+        return want;
+    if (!append(&all, permanent ? &half : rules, true) || !append(&all, permanent ? rules : &half, false))
+        return too_many;
+    *rules = all;
+    return NULL;
+}
+
+const char *conf_rules_replace(struct conf_rules *rules, struct conf_span allowed, enum bide_kind kind,
+                               const char *list)
+{
+    bool permanent = kind == BIDE_KIND_PERMANENT;
+    struct conf_rules kept = {.only = permanent && rules->only};
+    append(&kept, rules, !permanent);
+    const char *want = conf_rules_read(&kept, allowed, kind, list);
+    if (want == NULL)
+        *rules = kept;
+    return want;
+}
+
+const struct bide_rules *conf_rules(const struct conf_rules *rules, struct bide_rules *into)
+{
+    *into = (struct bide_rules){rules->rule, rules->count, rules->only};
+    return rules->count > 0 || rules->only ? into : NULL;
+}
+
+/* ---- writing ---- */
+
+bool conf_rules_say(const struct conf_rules *rules, bool permanent)
+{
+    bool any = !permanent && rules->only;
+    for (size_t i = 0; i < rules->count; i++)
+        any = any || (rules->rule[i].kind == BIDE_KIND_PERMANENT) == permanent;
+    return any;
+}
+
+/* Neighbours that differ only in what the table knows of them are one range again: 500-504. */
+static size_t run_from(const struct conf_rules *rules, size_t i, bool permanent)
+{
+    size_t end = i + 1;
+    while (end < rules->count && (rules->rule[end].kind == BIDE_KIND_PERMANENT) == permanent &&
+           rules->rule[end].first == rules->rule[end - 1].last + 1)
+        end++;
+    return end;
+}
+
+const char *conf_rules_text(char text[CONF_LIST_SIZE], const struct conf_list *list, const struct conf_rules *rules,
+                            bool permanent)
+{
+    size_t used = 0;
+    snprintf(text, CONF_LIST_SIZE, "none");
+    for (size_t i = 0; i < rules->count && used < CONF_LIST_SIZE;) {
+        size_t end = i + 1;
+        if ((rules->rule[i].kind == BIDE_KIND_PERMANENT) == permanent) {
+            end = run_from(rules, i, permanent);
+            int32_t first = rules->rule[i].first, last = rules->rule[end - 1].last;
+            bool named = list->classify == bide_classify_grpc && first == last;
+            const char *comma = used > 0 ? ", " : "";
+            int length = named ? snprintf(text + used, CONF_LIST_SIZE - used, "%s%s", comma, conf_grpc_name(first))
+                         : first == last
+                             ? snprintf(text + used, CONF_LIST_SIZE - used, "%s%d", comma, (int)first)
+                             : snprintf(text + used, CONF_LIST_SIZE - used, "%s%d-%d", comma, (int)first, (int)last);
+            used += (size_t)length;
+        }
+        i = end;
+    }
+    return text;
+}

@@ -1,0 +1,36 @@
+/* rules.h - the six lists of a policy file that override the tables of classify.h: their keys, and their text. */
+#ifndef CONF_RULES_H
+#define CONF_RULES_H
+
+#include "conf.h"
+
+#define CONF_LIST_SIZE 2048u /* room for any list: 64 ranges, or 17 names */
+
+struct conf_list {
+    const char *retry;     /* "retry_status" */
+    const char *permanent; /* "permanent_status" */
+    struct conf_span allowed;
+    struct bide_outcome (*classify)(int number, const struct bide_rules *rules);
+    size_t offset; /* of its struct conf_rules in struct conf_policy */
+    const char *want;
+};
+
+#define CONF_LISTS 3u
+extern const struct conf_list conf_lists[CONF_LISTS];
+
+/* As conf_rules_read, but what the same key said before (in a section that is extended) is forgotten. */
+const char *conf_rules_replace(struct conf_rules *rules, struct conf_span allowed, enum bide_kind kind,
+                               const char *list);
+
+/* Does the key need to be written at all? */
+bool conf_rules_say(const struct conf_rules *rules, bool permanent);
+
+/* The value of retry_ or permanent_, as it is read. Returns text. */
+const char *conf_rules_text(char text[CONF_LIST_SIZE], const struct conf_list *list, const struct conf_rules *rules,
+                            bool permanent);
+
+/* 14 -> "UNAVAILABLE"; "?" for what is no code. */
+const char *conf_grpc_name(int32_t code);
+bool conf_grpc_code(const char *name, size_t length, int32_t *code); /* capitals do not matter */
+
+#endif

@@ -1,0 +1,162 @@
+/* unit.c - values as people write them, exactly. No floating point, no locale, no rounding. */
+#include "unit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <bide/base.h>
+
+#define HOUR (60 * BIDE_MINUTE)
+#define DAY  (24 * HOUR)
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* digits / fraction * scale, if that is a whole number that fits. Powers of ten that both have are taken off first, so
+ * that the product overflows only where the result would. */
+static bool multiplied(int64_t digits, int64_t fraction, int64_t scale, int64_t *value)
+{
+    for (; fraction > 1 && scale % 10 == 0; fraction /= 10)
+        scale /= 10;
+    for (; fraction > 1 && digits % 10 == 0; fraction /= 10)
+        digits /= 10;
+    if ((digits != 0 && scale > INT64_MAX / digits) || digits * scale % fraction != 0)
+        return false;
+    *value = digits * scale / fraction;
+    return true;
+}
+
+bool conf_decimal(const char *text, size_t length, int64_t scale, int64_t *value)
+{
+    int64_t digits = 0, fraction = 1;
+    bool point = false, any = false;
+    for (size_t i = 0; i < length; i++) {
+        int64_t digit = text[i] - '0';
+        if (text[i] == '.' && !point) {
+            point = true;
+            continue;
+        }
+        if (!is_digit(text[i]) || digits > (INT64_MAX - digit) / 10 || fraction > INT64_MAX / 10)
+            return false;
+        digits = digits * 10 + digit;
+        fraction = point ? fraction * 10 : fraction;
+        any = true;
+    }
+    return any && multiplied(digits, fraction, scale, value);
+}
+
+/* The largest first, as writing wants them. */
+static const struct {
+    const char *name;
+    int64_t ns;
+    bool whole; /* written only as a whole number: 90s, not 1.5m */
+} units[] = {
+    {"d", DAY, true},     {"h", HOUR, true},      {"m", BIDE_MINUTE, true}, {"min", BIDE_MINUTE, true},
+    {"s", BIDE_S, false}, {"ms", BIDE_MS, false}, {"us", BIDE_US, false},   {"ns", BIDE_NS, false},
+};
+#define UNITS (sizeof units / sizeof *units)
+
+static bool is_word(const char *text, size_t length, const char *word)
+{
+    return strlen(word) == length && memcmp(text, word, length) == 0;
+}
+
+bool conf_duration(const char *text, size_t length, int64_t *ns)
+{
+    size_t digits = 0;
+    *ns = BIDE_NEVER;
+    if (is_word(text, length, "never"))
+        return true;
+    while (digits < length && (is_digit(text[digits]) || text[digits] == '.'))
+        digits++;
+    if (digits == length)
+        return is_word(text, length, "0") && conf_decimal(text, length, 1, ns);
+    for (size_t i = 0; i < UNITS; i++)
+        if (is_word(text + digits, length - digits, units[i].name)) /* the number BIDE_NEVER is said by its word */
+            return conf_decimal(text, digits, units[i].ns, ns) && *ns != BIDE_NEVER;
+    return false;
+}
+
+/* amount / unit as a decimal without needless zeros. */
+static int print_decimal(char *text, size_t size, int64_t amount, int64_t unit)
+{
+    int length = snprintf(text, size, "%" PRId64, amount / unit);
+    int64_t rest = amount % unit;
+    if (rest > 0 && length > 0 && (size_t)length + 1 < size)
+        text[length++] = '.';
+    while (rest > 0 && length > 0 && (size_t)length + 1 < size) { /* rest < unit <= 10^9: cannot overflow */
+        unit /= 10;
+        text[length++] = (char)('0' + rest / unit);
+        rest %= unit;
+    }
+    text[length] = '\0';
+    return length;
+}
+
+const char *conf_decimal_text(char text[CONF_VALUE_SIZE], int64_t value, int64_t scale)
+{
+    print_decimal(text, CONF_VALUE_SIZE, value, scale);
+    return text;
+}
+
+const char *conf_duration_text(char text[CONF_VALUE_SIZE], int64_t ns)
+{
+    snprintf(text, CONF_VALUE_SIZE, "%s", ns == BIDE_NEVER ? "never" : "0");
+    if (ns == BIDE_NEVER || ns <= 0)
+        return text;
+    for (size_t i = 0; i < UNITS; i++) {
+        if (units[i].whole ? ns % units[i].ns != 0 : ns < units[i].ns)
+            continue;
+        int length = print_decimal(text, CONF_VALUE_SIZE, ns, units[i].ns);
+        snprintf(text + length, CONF_VALUE_SIZE - (size_t)length, "%s", units[i].name);
+        break;
+    }
+    return text;
+}
+
+/* "1m 40s": the larger unit, and what is left in the smaller one, rounded. */
+static void two_units(char *text, int64_t ns, int64_t large_ns, int64_t small_ns)
+{
+    const char *const names = large_ns == DAY ? "dh" : large_ns == HOUR ? "hm" : "ms";
+    int64_t small = ns / small_ns + (ns % small_ns >= small_ns / 2), many = large_ns / small_ns;
+    int length = snprintf(text, CONF_VALUE_SIZE, "%" PRId64 "%c", small / many, names[0]);
+    if (small % many != 0 && length > 0)
+        snprintf(text + length, CONF_VALUE_SIZE - (size_t)length, " %" PRId64 "%c", small % many, names[1]);
+}
+
+/* Three digits that matter: rounds to a hundredth, a tenth or a whole of the unit. */
+static int64_t rounded(int64_t ns, int64_t unit_ns)
+{
+    int64_t step = ns < 10 * unit_ns ? unit_ns / 100 : ns < 100 * unit_ns ? unit_ns / 10 : unit_ns;
+    step = step > 0 ? step : 1;
+    return (ns + step / 2) / step * step;
+}
+
+const char *conf_duration_short(char text[CONF_VALUE_SIZE], int64_t ns)
+{
+    static const struct {
+        const char *name;
+        int64_t ns;
+    } small[] = {{"ns", BIDE_NS}, {"us", BIDE_US}, {"ms", BIDE_MS}, {"s", BIDE_S}};
+    if (ns == BIDE_NEVER || ns <= 0)
+        return conf_duration_text(text, ns <= 0 ? 0 : ns);
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
+        int64_t limit_ns = small[i].ns == BIDE_S ? BIDE_MINUTE : 1000 * small[i].ns;
+        int64_t value = ns < limit_ns ? rounded(ns, small[i].ns) : limit_ns;
+        if (value >= limit_ns)
+            continue; /* 999.9ms is a second */
+        int length = print_decimal(text, CONF_VALUE_SIZE, value, small[i].ns);
+        snprintf(text + length, CONF_VALUE_SIZE - (size_t)length, "%s", small[i].name);
+        return text;
+    }
+    if (ns < HOUR - BIDE_S / 2)
+        two_units(text, ns, BIDE_MINUTE, BIDE_S);
+    else if (ns < DAY - BIDE_MINUTE / 2)
+        two_units(text, ns, HOUR, BIDE_MINUTE);
+    else
+        two_units(text, ns, DAY, HOUR);
+    return text;
+}

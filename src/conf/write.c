@@ -1,0 +1,159 @@
+/* write.c - a policy as text: as a section of bide.conf, or as JSON with the same keys.
+ *
+ * A section says which preset it extends and only what differs from it, so it reads as a person would have written it.
+ * The JSON says everything, each value as the text that a file would have. */
+#include "write.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parts.h"
+#include "rules.h"
+
+#define COLUMNS 100 /* where a list goes on in the next line */
+
+void conf_tell_lost(struct conf_told *losses, const struct conf_pair *ours, const struct conf_pair *theirs)
+{
+    const struct conf_field *field;
+    for (size_t i = 0; (field = conf_field(i)) != NULL; i++) {
+        char before[256], after[256];
+        if (conf_field_equal(field, ours, theirs) || !conf_field_matters(field, ours) ||
+            !conf_field_matters(field, theirs))
+            continue;
+        conf_tell(losses, 0, "%s = %s becomes %s", field->key, conf_field_text(before, field, ours),
+                  conf_field_text(after, field, theirs));
+    }
+}
+
+const char *conf_seconds(char text[CONF_VALUE_SIZE], int64_t ns)
+{
+    size_t length = strlen(conf_decimal_text(text, ns, BIDE_S));
+    snprintf(text + length, CONF_VALUE_SIZE - length, "s");
+    return text;
+}
+
+/* ---- INI ---- */
+
+/* A list, broken after commas. */
+static void print_list(FILE *out, const char *key, const char *list)
+{
+    int column = fprintf(out, "%s = ", key);
+    for (;;) {
+        size_t length = strcspn(list, " ");
+        if (column + (int)length > COLUMNS)
+            column = fprintf(out, "\n    ") - 1;
+        column += fprintf(out, "%.*s%s", (int)length, list, list[length] != '\0' ? " " : "");
+        if (list[length] == '\0')
+            break;
+        list += length + 1;
+    }
+    fprintf(out, "\n");
+}
+
+static void print_rules(FILE *out, const struct conf_policy *policy, const struct conf_list *list)
+{
+    const struct conf_rules *rules = (const void *)((const char *)policy + list->offset);
+    char text[CONF_LIST_SIZE];
+    if (conf_rules_say(rules, false))
+        print_list(out, list->retry, conf_rules_text(text, list, rules, false));
+    if (conf_rules_say(rules, true))
+        print_list(out, list->permanent, conf_rules_text(text, list, rules, true));
+}
+
+static void print_section(FILE *out, const struct conf_policy *policy)
+{
+    const struct conf_field *field;
+    struct conf_pair preset;
+    conf_pair_init(&preset, policy->preset);
+    bool named = conf_name_is_good((struct bide_text){policy->name, strlen(policy->name)});
+    fprintf(out, "[%s]\nextends = %s\n", named ? policy->name : "policy", bide_preset_label(policy->preset));
+    for (size_t i = 0; (field = conf_field(i)) != NULL; i++) {
+        char text[256];
+        if (!conf_field_equal(field, &policy->pair, &preset))
+            fprintf(out, "%s = %s\n", field->key, conf_field_text(text, field, &policy->pair));
+    }
+    for (size_t i = 0; i < CONF_LISTS; i++)
+        print_rules(out, policy, &conf_lists[i]);
+}
+
+static char *write_ini(const struct conf_policy *policy)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        return NULL;
+    print_section(out, policy);
+    if (ferror(out) | fclose(out)) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* ---- JSON ---- */
+
+static int add_rules(json_t *keys, const struct conf_policy *policy, const struct conf_list *list)
+{
+    const struct conf_rules *rules = (const void *)((const char *)policy + list->offset);
+    char text[CONF_LIST_SIZE];
+    int failed = 0;
+    if (conf_rules_say(rules, false))
+        failed |= json_object_set_new(keys, list->retry, json_string(conf_rules_text(text, list, rules, false)));
+    if (conf_rules_say(rules, true))
+        failed |= json_object_set_new(keys, list->permanent, json_string(conf_rules_text(text, list, rules, true)));
+    return failed;
+}
+
+static char *write_json(const struct conf_policy *policy)
+{
+    const struct conf_field *field;
+    json_t *keys = json_object();
+    int failed = 0;
+    for (size_t i = 0; (field = conf_field(i)) != NULL; i++) {
+        char text[256];
+        failed |= json_object_set_new(keys, field->key, json_string(conf_field_text(text, field, &policy->pair)));
+    }
+    for (size_t i = 0; i < CONF_LISTS; i++)
+        failed |= add_rules(keys, policy, &conf_lists[i]);
+    json_t *json = json_pack("{s:s, s:s, s:o}", "name", policy->name, "extends", bide_preset_label(policy->preset),
+                             "keys", keys); /* takes the keys, also when it fails */
+    char *text = failed != 0 || json == NULL ? NULL : json_dumps(json, JSON_INDENT(2));
+    json_decref(json);
+    return text;
+}
+
+/* ---- all ---- */
+
+static char *with_line_end(char *text)
+{
+    size_t length = text == NULL ? 0 : strlen(text);
+    if (length == 0 || text[length - 1] == '\n')
+        return text;
+    char *longer = realloc(text, length + 2);
+    if (longer == NULL) {
+        free(text);
+        return NULL;
+    }
+    snprintf(longer + length, 2, "\n");
+    return longer;
+}
+
+char *conf_write(const struct conf_policy *policy, enum conf_format format, char losses[CONF_ERROR_MAX])
+{
+    static const char *const names[] = {
+        [CONF_INI] = "ini", [CONF_JSON] = "json", [CONF_GRPC] = "grpc", [CONF_ENVOY] = "envoy"};
+    struct conf_told told;
+    char *text = NULL;
+    conf_told_begin(&told, losses, names[format]);
+    switch (format) {
+    case CONF_INI: text = write_ini(policy); break;
+    case CONF_JSON: text = write_json(policy); break;
+    case CONF_GRPC: text = conf_write_grpc(policy, &told); break;
+    case CONF_ENVOY: text = conf_write_envoy(policy, &told); break;
+    }
+    conf_told_end(&told);
+    return with_line_end(text);
+}

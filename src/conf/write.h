@@ -1,0 +1,17 @@
+/* write.h - the formats of conf_write, and how losses are told. */
+#ifndef CONF_WRITE_H
+#define CONF_WRITE_H
+
+#include "conf.h"
+#include "told.h"
+
+char *conf_write_grpc(const struct conf_policy *policy, struct conf_told *losses);
+char *conf_write_envoy(const struct conf_policy *policy, struct conf_told *losses);
+
+/* A line for each field that comes to something else there; what depends on one that is lost is not told again. */
+void conf_tell_lost(struct conf_told *losses, const struct conf_pair *ours, const struct conf_pair *theirs);
+
+/* "0.25s", as protobuf writes durations in JSON. Returns text. */
+const char *conf_seconds(char text[CONF_VALUE_SIZE], int64_t ns);
+
+#endif

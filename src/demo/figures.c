@@ -1,0 +1,254 @@
+/* figures.c - the table's rows, and the table and the JSON object that are made of them. */
+#include "figures.h"
+
+#include "chart.h"
+#include "conf/unit.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define NAME_COLUMNS 32
+#define COLUMNS      22
+
+const char *demo_fixed(char text[DEMO_FIGURE_SIZE], double value, unsigned digits)
+{
+    uint64_t scale = 1;
+    for (unsigned i = 0; i < digits; i++)
+        scale *= 10;
+    uint64_t units = value > 0 ? (uint64_t)(value * (double)scale + 0.5) : 0;
+    if (digits == 0)
+        snprintf(text, DEMO_FIGURE_SIZE, "%" PRIu64, units);
+    else
+        snprintf(text, DEMO_FIGURE_SIZE, "%" PRIu64 ".%0*" PRIu64, units / scale, (int)digits, units % scale);
+    return text;
+}
+
+/* ---- the rows ---- */
+
+/* "1395 (87.2 %)" */
+static const char *tell_share(char text[DEMO_FIGURE_SIZE], uint64_t part, uint64_t whole)
+{
+    char percent[DEMO_FIGURE_SIZE];
+    demo_fixed(percent, demo_share(part, whole), 1);
+    snprintf(text, DEMO_FIGURE_SIZE, "%" PRIu64 " (%.10s %%)", part, percent);
+    return text;
+}
+
+static const char *tell_count(char text[DEMO_FIGURE_SIZE], uint64_t count)
+{
+    snprintf(text, DEMO_FIGURE_SIZE, "%" PRIu64, count);
+    return text;
+}
+
+#define TELL(name)                                                                                                     \
+    static const char *name(char text[DEMO_FIGURE_SIZE], const struct demo_result *result, const struct demo_tally *t)
+
+TELL(calls)
+{
+    (void)result;
+    return tell_count(text, t->calls);
+}
+
+TELL(succeeded)
+{
+    (void)result;
+    return tell_share(text, t->ended[BIDE_WHY_SUCCEEDED], t->calls);
+}
+
+TELL(succeeded_after)
+{
+    (void)result;
+    return tell_share(text, t->after_ok, t->after_calls);
+}
+
+TELL(recovered)
+{
+    char seconds[DEMO_FIGURE_SIZE];
+    if (t->recovery_ns != DEMO_NOT_RECOVERED) {
+        demo_fixed(seconds, (double)t->recovery_ns / BIDE_S, 1);
+        snprintf(text, DEMO_FIGURE_SIZE, "%.20s s", seconds);
+    } else {
+        demo_fixed(seconds, (double)(result->scenario->length_ns - result->scenario->up_ns) / BIDE_S, 0);
+        snprintf(text, DEMO_FIGURE_SIZE, "not within %.20s s", seconds);
+    }
+    return text;
+}
+
+TELL(requests)
+{
+    (void)result;
+    return tell_count(text, t->requests);
+}
+
+TELL(amplification)
+{
+    char times[DEMO_FIGURE_SIZE];
+    (void)result;
+    demo_fixed(times, demo_amplification(t), 2);
+    snprintf(text, DEMO_FIGURE_SIZE, "%.20sx", times);
+    return text;
+}
+
+TELL(peak)
+{
+    (void)result;
+    return tell_count(text, t->peak);
+}
+
+TELL(for_nobody)
+{
+    (void)result;
+    return tell_share(text, t->for_nobody, t->served);
+}
+
+TELL(took)
+{
+    char median[CONF_VALUE_SIZE], most[CONF_VALUE_SIZE];
+    (void)result;
+    snprintf(text, DEMO_FIGURE_SIZE, "%.20s / %.20s", conf_duration_short(median, t->median_ns),
+             conf_duration_short(most, t->p99_ns));
+    return text;
+}
+
+TELL(gave_up)
+{
+    (void)result;
+    return tell_count(text, demo_gave_up(t));
+}
+
+TELL(still_trying)
+{
+    (void)result;
+    return tell_count(text, t->ended[BIDE_WHY_CANCELLED]);
+}
+
+static const struct demo_figure figures[] = {
+    {"calls", "Calls that began. Both sides have the same, at the same moments.", calls},
+    {"succeeded", "Calls that ended with an answer 200. During the outage nobody can.", succeeded},
+    {"... of those after the outage", "The same, of the calls that began when the server was up again.",
+     succeeded_after},
+    {"gave up", "Calls that ended without success: their policy made no further attempt.", gave_up},
+    {"still trying at the end", "Calls that had neither succeeded nor given up when the demo ended.", still_trying},
+    {"recovered after the outage",
+     "From the end of the outage until successes keep up with 90 % of the calls in every second to come.", recovered},
+    {"requests at the server", "All that the server saw, counted by the server.", requests},
+    {"amplification", "Requests at the server for each first try.", amplification},
+    {"busiest 100 ms", "Most requests that came to the server within 100 ms.", peak},
+    {"answers for nobody", "Requests that the server served for callers who had left by then.", for_nobody},
+    {"time to success, median / 99 %",
+     "From the begin of a call to its success; half of them, and 99 of 100, took no "
+     "longer.",
+     took},
+};
+
+const struct demo_figure *demo_figure(size_t i)
+{
+    return i < sizeof figures / sizeof *figures ? &figures[i] : NULL;
+}
+
+/* ---- the table ---- */
+
+void demo_table(FILE *out, const struct demo_result *r)
+{
+    char one[DEMO_FIGURE_SIZE], other[DEMO_FIGURE_SIZE];
+    fprintf(out, "%-*s%*.*s%*.*s\n", NAME_COLUMNS, "", COLUMNS, COLUMNS - 1, r->side[0].plan->name, COLUMNS,
+            COLUMNS - 1, r->side[1].plan->name);
+    for (const struct demo_figure *f = figures; f < figures + sizeof figures / sizeof *figures; f++)
+        fprintf(out, "%-*s%*s%*s\n", NAME_COLUMNS, f->name, COLUMNS, f->tell(one, r, &r->side[0].tally), COLUMNS,
+                f->tell(other, r, &r->side[1].tally));
+}
+
+/* ---- JSON ---- */
+
+static void json_text(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\' || c < 0x20 || c >= 0x7f) /* names of policies may be anything: bytes become '?' */
+            fprintf(out, c >= 0x7f ? "?" : "\\u%04x", c);
+        else
+            fputc(c, out);
+    }
+    fputc('"', out);
+}
+
+static void json_scenario(FILE *out, const struct demo_result *r)
+{
+    const struct demo_scenario *s = r->scenario;
+    char script[DEMO_SCRIPT_SIZE];
+    fprintf(out,
+            "{\"version\":\"%s\",\"seed\":\"%" PRIu64 "\",\"rate_per_s\":%" PRIu32 ",\"length_ms\":%" PRId64
+            ",\"outage_ms\":[%" PRId64 ",%" PRId64 "],\"capacity_per_s\":%" PRIu32 ",\"script\":",
+            bide_version(), s->seed, s->rate, s->length_ns / BIDE_MS, s->down_ns / BIDE_MS, s->up_ns / BIDE_MS,
+            demo_capacity_per_s(s));
+    json_text(out, demo_script(script, s));
+    fprintf(out, ",\"bucket_ms\":%" PRId64 ",\"policy\":", DEMO_BUCKET_NS / BIDE_MS);
+    json_text(out, r->policy);
+}
+
+static void json_ends(FILE *out, const struct demo_tally *t)
+{
+    const char *comma = "";
+    fputs(",\"gave_up\":{", out);
+    for (unsigned why = 0; why < BIDE_WHY_COUNT; why++) {
+        if (t->ended[why] == 0 || why == BIDE_WHY_SUCCEEDED || why == BIDE_WHY_CANCELLED)
+            continue;
+        fprintf(out, "%s\"%s\":%" PRIu64, comma, bide_why_label((enum bide_why)why), t->ended[why]);
+        comma = ",";
+    }
+    fputc('}', out);
+}
+
+static void json_series(FILE *out, const struct demo_tally *t, const char *name, size_t offset)
+{
+    fprintf(out, ",\"%s\":[", name);
+    for (size_t i = 0; i < t->buckets; i++) {
+        uint32_t value;
+        memcpy(&value, (const char *)&t->bucket[i] + offset, sizeof value);
+        fprintf(out, "%s%" PRIu32, i > 0 ? "," : "", value);
+    }
+    fputc(']', out);
+}
+
+static void json_side(FILE *out, const struct demo_side_result *side)
+{
+    const struct demo_tally *t = &side->tally;
+    char words[DEMO_WORDS_SIZE];
+    fputs("{\"name\":", out);
+    json_text(out, side->plan->name);
+    fputs(",\"policy\":", out);
+    json_text(out, demo_plan_words(words, side->plan));
+    fprintf(out,
+            ",\"calls\":%" PRIu64 ",\"succeeded\":%" PRIu64 ",\"still_trying\":%" PRIu64 ",\"attempts\":%" PRIu64
+            ",\"requests\":%" PRIu64 ",\"first_tries\":%" PRIu64 ",\"amplification\":",
+            t->calls, t->ended[BIDE_WHY_SUCCEEDED], t->ended[BIDE_WHY_CANCELLED], t->attempts, t->requests,
+            t->first_tries);
+    demo_number(out, demo_amplification(t));
+    fprintf(out,
+            ",\"peak\":%" PRIu32 ",\"peak_at_ms\":%" PRId64 ",\"served\":%" PRIu64 ",\"for_nobody\":%" PRIu64
+            ",\"after_outage\":{\"calls\":%" PRIu64 ",\"succeeded\":%" PRIu64 "},\"median_us\":%" PRId64
+            ",\"p99_us\":%" PRId64 ",\"late_us\":%" PRId64 ",\"recovery_ms\":",
+            t->peak, (int64_t)t->peak_bucket * (DEMO_BUCKET_NS / BIDE_MS), t->served, t->for_nobody, t->after_calls,
+            t->after_ok, t->median_ns / 1000, t->p99_ns / 1000, side->late_ns / 1000);
+    if (t->recovery_ns == DEMO_NOT_RECOVERED)
+        fputs("null", out);
+    else
+        fprintf(out, "%" PRId64, t->recovery_ns / BIDE_MS);
+    json_ends(out, t);
+    json_series(out, t, "began_by_bucket", offsetof(struct demo_bucket, began));
+    json_series(out, t, "requests_by_bucket", offsetof(struct demo_bucket, requests));
+    json_series(out, t, "served_by_bucket", offsetof(struct demo_bucket, served));
+    json_series(out, t, "succeeded_by_bucket", offsetof(struct demo_bucket, succeeded));
+    fputc('}', out);
+}
+
+void demo_json(FILE *out, const struct demo_result *r)
+{
+    json_scenario(out, r);
+    fputs(",\"sides\":[", out);
+    json_side(out, &r->side[0]);
+    fputc(',', out);
+    json_side(out, &r->side[1]);
+    fputs("]}\n", out);
+}

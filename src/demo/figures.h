@@ -1,0 +1,20 @@
+/* figures.h - the rows of the table: name, and how each side's value is told. The page and the terminal have the same. */
+#ifndef DEMO_FIGURES_H
+#define DEMO_FIGURES_H
+
+#include "report.h"
+
+#define DEMO_FIGURE_SIZE 64u
+
+struct demo_figure {
+    const char *name;
+    const char *means; /* a sentence, for the page */
+    const char *(*tell)(char text[DEMO_FIGURE_SIZE], const struct demo_result *result, const struct demo_tally *tally);
+};
+
+const struct demo_figure *demo_figure(size_t i); /* NULL past the last */
+
+/* "1.03": always so many digits after the point, the same in every locale. Returns text. */
+const char *demo_fixed(char text[DEMO_FIGURE_SIZE], double value, unsigned digits);
+
+#endif

@@ -1,0 +1,369 @@
+/* report.c - the page: what happened in one sentence, four figures for each side, charts, the whole table, and how to
+ * read and repeat it.
+ *
+ * Nothing is loaded from anywhere. Light and dark are the reader's choice (prefers-color-scheme). The two sides are
+ * orange and blue, which everybody can tell apart, and are named wherever they appear. */
+#include "report.h"
+
+#include "chart.h"
+#include "conf/unit.h"
+#include "figures.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define WIDTH      920u
+#define HEIGHT     210u
+#define SECOND     (size_t)(BIDE_S / DEMO_BUCKET_NS)
+#define LINES_MAX  3u
+#define BUCKETS(s) ((size_t)((s)->length_ns / DEMO_BUCKET_NS)) /* that are drawn: until the last call began */
+
+static const char style[] =
+    ":root{color-scheme:light dark;--paper:#fff;--ink:#1c2024;--soft:#5c6670;--rule:#e4e7ea;--band:#f0f1f3;"
+    "--naive:#c25400;--bide:#0068a8}\n"
+    "@media(prefers-color-scheme:dark){:root{--paper:#15181c;--ink:#e8eaed;--soft:#9aa4ae;--rule:#2c3238;"
+    "--band:#20252a;--naive:#f0a04b;--bide:#5cb8f0}}\n"
+    "*{box-sizing:border-box}\n"
+    "body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,"
+    "'Helvetica Neue',sans-serif}\n"
+    "main{max-width:960px;margin:0 auto;padding:40px 20px 64px}\n"
+    "h1{font-size:30px;line-height:1.2;letter-spacing:-.01em;margin:0 0 12px}\n"
+    "h2{font-size:19px;margin:48px 0 4px}\n"
+    "h3{font-size:15px;margin:20px 0 4px}\n"
+    "p{margin:0 0 12px;max-width:72ch}\n"
+    ".lead{font-size:18px}\n"
+    ".soft{color:var(--soft)}\n"
+    ".sides{display:grid;grid-template-columns:1fr 1fr;gap:20px;margin:28px 0 0}\n"
+    "@media(max-width:640px){.sides{grid-template-columns:1fr}}\n"
+    ".side{border:1px solid var(--rule);border-top:4px solid;border-radius:6px;padding:16px 20px}\n"
+    ".side h3{margin:0;font-size:18px}\n"
+    ".side.naive{border-top-color:var(--naive)} .side.bide{border-top-color:var(--bide)}\n"
+    "h3.naive{color:var(--naive)} h3.bide{color:var(--bide)}\n"
+    ".side dl{display:grid;grid-template-columns:1fr 1fr;gap:12px 20px;margin:14px 0 0}\n"
+    ".side dt{color:var(--soft);font-size:13px} .side dd{margin:0;font-size:25px;line-height:1.25;font-weight:600;"
+    "font-variant-numeric:tabular-nums}\n"
+    ".side div{display:flex;flex-direction:column-reverse;justify-content:flex-end}\n"
+    "svg{display:block;width:100%;height:auto;margin:14px 0 0;overflow:visible}\n"
+    "svg text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;fill:var(--soft)}\n"
+    "svg .name{font-size:13px;font-weight:600}\n"
+    ".grid{stroke:var(--rule)} .axis{stroke:var(--soft);stroke-opacity:.6} .band{fill:var(--band)}\n"
+    "line.level{stroke:var(--soft);stroke-dasharray:2 4} text.level{fill:var(--soft);font-weight:400}\n"
+    ".line{fill:none;stroke-width:2;stroke-linejoin:round}\n"
+    "path.area{stroke:none;fill-opacity:.85}\n"
+    ".line.naive,.line.late{stroke:var(--naive)} .line.bide{stroke:var(--bide)} .line.late{stroke-width:1.5;"
+    "stroke-dasharray:5 4}\n"
+    ".area.naive,svg text.naive,svg text.late{fill:var(--naive)} .area.bide,svg text.bide{fill:var(--bide)}\n"
+    "svg text.late{font-weight:400}\n"
+    "table{border-collapse:collapse;width:100%;margin:12px 0 0;font-variant-numeric:tabular-nums}\n"
+    "th,td{text-align:right;padding:7px 0 7px 16px;border-bottom:1px solid var(--rule);vertical-align:top;"
+    "white-space:nowrap;width:172px}\n"
+    "th:first-child{text-align:left;font-weight:500;padding-left:0;white-space:normal;width:auto}\n"
+    "th small{display:block;color:var(--soft);font-weight:400;font-size:13px}\n"
+    "thead th.naive{color:var(--naive)} thead th.bide{color:var(--bide)}\n"
+    "code,pre{font:13.5px/1.5 ui-monospace,'SF Mono',Menlo,Consolas,monospace}\n"
+    "pre{background:var(--band);padding:12px 16px;border-radius:6px;overflow-x:auto;margin:8px 0 16px}\n"
+    "footer{margin-top:48px;padding-top:16px;border-top:1px solid var(--rule);color:var(--soft);font-size:14px}\n";
+
+static const char *const sides[] = {"naive", "bide"}; /* classes */
+
+struct page {
+    FILE *out;
+    const struct demo_result *result;
+    const struct demo_scenario *scenario;
+    double *value[LINES_MAX]; /* room for what is drawn */
+};
+
+/* ---- texts ---- */
+
+static void seconds(const struct page *p, int64_t ns)
+{
+    demo_number(p->out, (double)ns / (double)BIDE_S);
+}
+
+static void lead(const struct page *p)
+{
+    const struct demo_scenario *s = p->scenario;
+    fprintf(p->out, "<h1>The same outage, twice</h1>\n<p class=\"lead\">%" PRIu32 " calls in ", demo_calls(s));
+    seconds(p, s->length_ns);
+    fprintf(p->out, " seconds, %" PRIu32 " a second, to a server that can do %" PRIu32 " a second. From second ",
+            s->rate, demo_capacity_per_s(s));
+    seconds(p, s->down_ns);
+    fputs(" to second ", p->out);
+    seconds(p, s->up_ns);
+    fputs(" it is down and answers 503. Two fleets meet two such servers at the same time, with the same calls at the "
+          "same "
+          "moments. They differ in one thing: how they retry.</p>\n",
+          p->out);
+}
+
+static void card_figure(const struct page *p, const char *name, const char *value)
+{
+    fputs("<div><dt>", p->out);
+    demo_escape(p->out, name);
+    fputs("</dt><dd>", p->out);
+    demo_escape(p->out, value);
+    fputs("</dd></div>\n", p->out);
+}
+
+static void card(const struct page *p, size_t which)
+{
+    const struct demo_side_result *side = &p->result->side[which];
+    const struct demo_tally *t = &side->tally;
+    char text[DEMO_FIGURE_SIZE], number[DEMO_FIGURE_SIZE], words[DEMO_WORDS_SIZE];
+    fprintf(p->out, "<section class=\"side %s\"><h3 class=\"%s\">", sides[which], sides[which]);
+    demo_escape(p->out, side->plan->name);
+    fputs("</h3><div class=\"soft\">", p->out);
+    demo_escape(p->out, demo_plan_words(words, side->plan));
+    fputs("</div>\n<dl>\n", p->out);
+    demo_fixed(number, demo_share(t->ended[BIDE_WHY_SUCCEEDED], t->calls), 1);
+    snprintf(text, sizeof text, "%.20s %%", number);
+    card_figure(p, "of all calls succeeded", text);
+    demo_fixed(number, demo_share(t->after_ok, t->after_calls), 1);
+    snprintf(text, sizeof text, "%.20s %%", number);
+    card_figure(p, "of those after the outage", text);
+    demo_fixed(number, demo_amplification(t), 2);
+    snprintf(text, sizeof text, "%.20s ×", number);
+    card_figure(p, "requests for each first try", text);
+    if (t->recovery_ns == DEMO_NOT_RECOVERED)
+        snprintf(text, sizeof text, "not seen");
+    else
+        snprintf(text, sizeof text, "%.20s s", demo_fixed(number, (double)t->recovery_ns / (double)BIDE_S, 1));
+    card_figure(p, "from the end of the outage to recovery", text);
+    fputs("</dl></section>\n", p->out);
+}
+
+/* ---- charts ---- */
+
+static void fill(const struct page *p, size_t line, const struct demo_tally *t, size_t offset)
+{
+    for (size_t i = 0; i < BUCKETS(p->scenario); i++)
+        p->value[line][i] = *(const uint32_t *)(const void *)((const char *)&t->bucket[i] + offset);
+}
+
+/* Each value becomes the rate of the three buckets around it; at the ends, of what there is of them. */
+static void per_second(const struct page *p, size_t line, const struct demo_tally *t, size_t offset)
+{
+    size_t count = BUCKETS(p->scenario);
+    for (size_t i = 0; i < count; i++) {
+        size_t from = i > 0 ? i - 1 : 0, to = i + 2 < count ? i + 2 : count;
+        double sum = 0;
+        for (size_t j = from; j < to; j++)
+            sum += *(const uint32_t *)(const void *)((const char *)&t->bucket[j] + offset);
+        p->value[line][i] = sum * (double)SECOND / (double)(to - from);
+    }
+}
+
+static struct demo_chart chart_of(const struct page *p)
+{
+    return (struct demo_chart){.x_unit = " s",
+                               .width = WIDTH,
+                               .height = HEIGHT,
+                               .x_step = (double)DEMO_BUCKET_NS / (double)BIDE_S,
+                               .band_from = (double)p->scenario->down_ns / (double)BIDE_S,
+                               .band_to = (double)p->scenario->up_ns / (double)BIDE_S,
+                               .band_name = "outage"};
+}
+
+static void draw_requests(const struct page *p, size_t which)
+{
+    const struct demo_side_result *side = &p->result->side[which];
+    const struct demo_tally *other = &p->result->side[1 - which].tally;
+    char about[256], id[32];
+    struct demo_series series = {side->plan->name, sides[which], p->value[0], BUCKETS(p->scenario), true};
+    struct demo_chart chart = chart_of(p);
+    fill(p, 0, &side->tally, offsetof(struct demo_bucket, requests));
+    snprintf(id, sizeof id, "requests-%s", sides[which]);
+    snprintf(about, sizeof about,
+             "Requests that came to the server of the %.40s in each 100 ms. The most are %" PRIu32 ", at second %zu.",
+             side->plan->name, side->tally.peak, side->tally.peak_bucket / SECOND);
+    chart.id = id;
+    chart.title = side->plan->name;
+    chart.about = about;
+    chart.y_name = "requests per 100 ms";
+    chart.y_most = side->tally.peak > other->peak ? side->tally.peak : other->peak;
+    chart.level = demo_capacity_per_s(p->scenario) / (double)SECOND;
+    chart.level_name = "server’s capacity";
+    chart.series = &series;
+    chart.series_count = 1;
+    demo_chart(p->out, &chart);
+}
+
+static void draw_answers(const struct page *p)
+{
+    const struct demo_side_result *side = p->result->side;
+    size_t count = BUCKETS(p->scenario);
+    struct demo_series series[LINES_MAX] = {{"naive: all answers", "late", p->value[0], count, false},
+                                            {side[0].plan->name, "naive", p->value[1], count, false},
+                                            {side[1].plan->name, "bide", p->value[2], count, false}};
+    struct demo_chart chart = chart_of(p);
+    per_second(p, 0, &side[0].tally, offsetof(struct demo_bucket, served));
+    per_second(p, 1, &side[0].tally, offsetof(struct demo_bucket, succeeded));
+    per_second(p, 2, &side[1].tally, offsetof(struct demo_bucket, succeeded));
+    chart.id = "answers";
+    chart.title = "Calls that succeeded, per second";
+    chart.about =
+        "For both sides the calls that ended in success within a second, and for the naive loop also all that "
+        "its server answered, callers who had left included.";
+    chart.y_name = "calls per second";
+    chart.height = HEIGHT + 50;
+    chart.level = p->scenario->rate;
+    chart.level_name = "calls that come";
+    chart.series = series;
+    chart.series_count = LINES_MAX;
+    demo_chart(p->out, &chart);
+}
+
+static void charts(const struct page *p)
+{
+    fputs(
+        "<h2>What the server felt</h2>\n<p class=\"soft\">Requests that came to each server in each 100 ms, counted by "
+        "the server. Both charts have the same scale.</p>\n",
+        p->out);
+    for (size_t i = 0; i < 2; i++)
+        draw_requests(p, i);
+    fputs(
+        "<h2>What the callers got</h2>\n<p class=\"soft\">Calls that ended in success, per second. The dashed line is "
+        "all that the naive fleet’s server answered: where it runs above the other one, the server worked for callers "
+        "who had already left.</p>\n",
+        p->out);
+    draw_answers(p);
+}
+
+/* ---- the table, and how to read it ---- */
+
+static void table(const struct page *p)
+{
+    const struct demo_result *r = p->result;
+    char text[DEMO_FIGURE_SIZE];
+    fputs("<h2>All figures</h2>\n<table><thead><tr><th></th>", p->out);
+    for (size_t i = 0; i < 2; i++) {
+        fprintf(p->out, "<th scope=\"col\" class=\"%s\">", sides[i]);
+        demo_escape(p->out, r->side[i].plan->name);
+        fputs("</th>", p->out);
+    }
+    fputs("</tr></thead><tbody>\n", p->out);
+    for (size_t i = 0; demo_figure(i) != NULL; i++) {
+        fputs("<tr><th scope=\"row\">", p->out);
+        demo_escape(p->out, demo_figure(i)->name);
+        fputs("<small>", p->out);
+        demo_escape(p->out, demo_figure(i)->means);
+        fputs("</small></th>", p->out);
+        for (size_t j = 0; j < 2; j++) {
+            fputs("<td>", p->out);
+            demo_escape(p->out, demo_figure(i)->tell(text, r, &r->side[j].tally));
+            fputs("</td>", p->out);
+        }
+        fputs("</tr>\n", p->out);
+    }
+    fputs("</tbody></table>\n", p->out);
+}
+
+static void reasons(const struct page *p)
+{
+    fputs("<h3>Why calls gave up</h3>\n<table><tbody>\n", p->out);
+    for (unsigned why = 0; why < BIDE_WHY_COUNT; why++) {
+        uint64_t naive = p->result->side[0].tally.ended[why], bide = p->result->side[1].tally.ended[why];
+        if (why == BIDE_WHY_SUCCEEDED || naive + bide == 0)
+            continue;
+        fputs("<tr><th scope=\"row\">", p->out);
+        demo_escape(p->out, why == BIDE_WHY_CANCELLED ? "none: still trying when the demo ended"
+                                                      : bide_why_text((enum bide_why)why));
+        fprintf(p->out, "</th><td>%" PRIu64 "</td><td>%" PRIu64 "</td></tr>\n", naive, bide);
+    }
+    fputs("</tbody></table>\n", p->out);
+}
+
+static void explanation(const struct page *p)
+{
+    char text[CONF_VALUE_SIZE], queue[CONF_VALUE_SIZE];
+    const struct bide_policy *policy = &p->result->side[1].plan->policy;
+    conf_duration_text(text, policy->attempt_timeout_ns);
+    conf_duration_text(queue, DEMO_QUEUE_NS);
+    fprintf(
+        p->out,
+        "<h2>How to read this</h2>\n<p>While the server is down nobody can succeed, and every retry is a request for "
+        "nothing. What matters is what happens when it is back. The server works off requests in the order in which "
+        "they came, and its queue holds %s of work; an attempt is given up after %s. Retries that were piled up "
+        "during the outage fill that queue all at once. If it becomes longer than callers wait, the server answers "
+        "callers that have left, who have meanwhile asked again: it is busy all the time and of use to nobody, "
+        "although nothing is broken any more. Only fewer requests end that.</p>\n",
+        queue, policy->attempt_timeout_ns == BIDE_NEVER ? "no particular time" : text);
+    fputs("<p>A retry budget keeps the pile from being built: retries are paid for by successes, and during an outage "
+          "there are none. Calls during the outage fail on both sides; with a budget they are told so at once.</p>\n",
+          p->out);
+    fputs(
+        "<p>Both fleets are driven by the same engine and the same loop, over real sockets on this machine; the naive "
+        "loop is a policy with a fixed wait and without jitter, budget, breaker and deadline. The calls come at "
+        "moments "
+        "drawn from the seed, whether or not earlier ones have ended. The outage is short enough not to open a breaker "
+        "that looks at the last ten seconds; a longer one shows what that does.</p>\n",
+        p->out);
+}
+
+static void repetition(const struct page *p)
+{
+    const struct demo_scenario *s = p->scenario;
+    char length[CONF_VALUE_SIZE], down[CONF_VALUE_SIZE], up[CONF_VALUE_SIZE], script[DEMO_SCRIPT_SIZE];
+    fprintf(p->out,
+            "<h2>To repeat it</h2>\n<pre>bide demo --seed %" PRIu64 " --rate %" PRIu32
+            " --seconds %s --outage %s..%s --policy ",
+            s->seed, s->rate, conf_duration_text(length, s->length_ns), conf_duration_text(down, s->down_ns),
+            conf_duration_text(up, s->up_ns));
+    demo_escape(p->out, p->result->policy);
+    fputs(
+        "</pre>\n<p>The same seed gives the same calls at the same moments. What is measured differs a little from run "
+        "to run, as clocks and machines do. Each server was <code>bide chaos</code> with this script:</p>\n<pre>",
+        p->out);
+    demo_escape(p->out, demo_script(script, s));
+    fputs("</pre>\n", p->out);
+}
+
+static void footer(const struct page *p)
+{
+    char made[64] = "";
+    time_t at = (time_t)p->result->made_s;
+    struct tm utc;
+    if (at > 0 && gmtime_r(&at, &utc) != NULL)
+        strftime(made, sizeof made, ", %Y-%m-%d %H:%M UTC", &utc);
+    fprintf(p->out, "<footer>Made by <code>bide demo</code>, bide %s%s. This page needs nothing beside it.</footer>\n",
+            bide_version(), made);
+}
+
+/* ---- all of it ---- */
+
+static void write_page(const struct page *p)
+{
+    fprintf(p->out,
+            DEMO_REPORT_MARK
+            "\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
+            "content=\"width=device-width,initial-scale=1\"/>\n<title>bide demo: the same outage, twice"
+            "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n",
+            style);
+    lead(p);
+    fputs("<div class=\"sides\">\n", p->out);
+    card(p, 0);
+    card(p, 1);
+    fputs("</div>\n", p->out);
+    charts(p);
+    table(p);
+    reasons(p);
+    explanation(p);
+    repetition(p);
+    footer(p);
+    fputs("</main>\n</body>\n</html>\n", p->out);
+}
+
+bool demo_report(FILE *out, const struct demo_result *result)
+{
+    struct page page = {.out = out, .result = result, .scenario = result->scenario};
+    size_t count = BUCKETS(result->scenario);
+    double *room = calloc(count > 0 ? count : 1, LINES_MAX * sizeof *room);
+    if (room == NULL)
+        return false;
+    for (size_t i = 0; i < LINES_MAX; i++)
+        page.value[i] = room + i * count;
+    write_page(&page);
+    free(room);
+    return true;
+}

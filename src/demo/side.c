@@ -1,0 +1,344 @@
+/* side.c - a server and its callers, each in a thread of its own.
+ *
+ * The callers' thread starts every call when its time has come, whatever became of those before it: callers do not know
+ * of each other. A call borrows a handle and the rest of what it needs from a list of spare ones. After the last call
+ * has begun, those under way have DEMO_GRACE_NS more; then they are cancelled, and counted as still trying. */
+#include "side.h"
+
+#include <bide/clock.h>
+#include <bide/multi.h>
+#include <bide/wait.h>
+
+#include "chaos/chaos.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IDLE_CONNECTIONS 256L
+#define LOOK_NS          (50 * BIDE_MS) /* between two looks whether it was stopped */
+
+/* What a call needs while it is under way. */
+struct errand {
+    struct demo_side *side;
+    struct errand *next; /* while it is spare */
+    struct demo_call *call;
+    CURL *easy;
+    struct bide_http_options options;
+    struct bide_http_result result;
+};
+
+struct demo_side {
+    struct bide_target target; /* first: it is aligned */
+    const struct demo_scenario *scenario;
+    const struct demo_plan *plan;
+    struct chaos *chaos;
+    struct bide_multi *multi;
+    struct errand *spare;
+    struct demo_call *call;
+    char url[64];
+    int64_t start_ns;
+    int64_t late_ns;
+    pthread_t server, callers;
+    bool serving, calling;
+    bool no_memory; /* of the callers' thread */
+    bool broken;    /* of the server's; both are for others when it was joined */
+    /* Shared with who glances or stops. */
+    uint64_t begun, succeeded, failed;
+    bool over, stopped;
+};
+
+static void put(uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+/* ---- one call ---- */
+
+static size_t swallow(char *at, size_t size, size_t count, void *context)
+{
+    (void)at;
+    (void)context;
+    return size * count;
+}
+
+static struct errand *errand_new(struct demo_side *side)
+{
+    struct errand *errand = calloc(1, sizeof *errand);
+    if (errand == NULL || (errand->easy = curl_easy_init()) == NULL) {
+        free(errand);
+        return NULL;
+    }
+    errand->side = side;
+    curl_easy_setopt(errand->easy, CURLOPT_URL, side->url);
+    curl_easy_setopt(errand->easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(errand->easy, CURLOPT_PROXY, ""); /* whatever the environment says */
+    bide_http_options_init(&errand->options);
+    errand->options.policy = &side->plan->policy;
+    errand->options.status_rules = side->plan->status_rules;
+    errand->options.inject = BIDE_HTTP_INJECT_ATTEMPT;
+    errand->options.write = swallow;
+    errand->options.write_data = side;
+    return errand;
+}
+
+static void errands_free(struct demo_side *side)
+{
+    while (side->spare != NULL) {
+        struct errand *errand = side->spare;
+        side->spare = errand->next;
+        curl_easy_cleanup(errand->easy);
+        free(errand);
+    }
+}
+
+static void done(void *context, const struct bide_multi_end *end)
+{
+    struct errand *errand = context;
+    struct demo_side *side = errand->side;
+    bool ok = end->verdict.what == BIDE_DONE;
+    errand->call->end_ns = bide_now() - side->start_ns;
+    errand->call->attempts = errand->result.attempts;
+    errand->call->why = end->verdict.why;
+    put(ok ? &side->succeeded : &side->failed, (ok ? side->succeeded : side->failed) + 1);
+    errand->next = side->spare;
+    side->spare = errand;
+}
+
+/* False: no memory. */
+static bool start_call(struct demo_side *side, uint32_t number)
+{
+    struct errand *errand = side->spare != NULL ? side->spare : errand_new(side);
+    if (errand == NULL)
+        return false;
+    if (errand == side->spare)
+        side->spare = errand->next;
+    errand->call = &side->call[number];
+    errand->call->begin_ns = bide_now() - side->start_ns;
+    errand->options.seed = demo_call_seed(side->scenario, number);
+    struct bide_multi_job job = {.easy = errand->easy,
+                                 .target = &side->target,
+                                 .options = &errand->options,
+                                 .result = &errand->result,
+                                 .done = done,
+                                 .context = errand};
+    put(&side->begun, side->begun + 1);
+    if (bide_multi_start(side->multi, &job, NULL, NULL) == BIDE_OK)
+        return true;
+    errand->next = side->spare;
+    side->spare = errand;
+    return false;
+}
+
+/* ---- all calls ---- */
+
+static bool stopped(const struct demo_side *side)
+{
+    return __atomic_load_n(&side->stopped, __ATOMIC_RELAXED);
+}
+
+/* Starts those whose time has come. Returns when the next one's comes; BIDE_NEVER: all have begun, or it failed. */
+static int64_t start_due(struct demo_side *side, uint32_t *next)
+{
+    for (uint32_t calls = demo_calls(side->scenario); *next < calls && !side->no_memory; (*next)++) {
+        int64_t due_ns = side->start_ns + demo_call_ns(side->scenario, *next), late_ns = bide_now() - due_ns;
+        if (late_ns < 0)
+            return due_ns;
+        if (late_ns > side->late_ns)
+            side->late_ns = late_ns;
+        if (!start_call(side, *next))
+            side->no_memory = true;
+    }
+    return BIDE_NEVER;
+}
+
+/* Until something happens, or until then; no longer than it may take to be stopped. */
+static void rest(struct demo_side *side, int64_t until_ns)
+{
+    int64_t look_ns = bide_now() + LOOK_NS;
+    until_ns = until_ns < look_ns ? until_ns : look_ns;
+    if (bide_multi_running(side->multi) > 0)
+        bide_multi_poll(side->multi, until_ns);
+    else
+        bide_wait_until(until_ns, NULL);
+}
+
+static void *call_all(void *context)
+{
+    struct demo_side *side = context;
+    const int64_t cut_ns = side->start_ns + side->scenario->length_ns + DEMO_GRACE_NS;
+    uint32_t next = 0;
+    while (!stopped(side)) {
+        int64_t due_ns = start_due(side, &next);
+        bool all_begun = due_ns == BIDE_NEVER;
+        if (all_begun && (bide_multi_running(side->multi) == 0 || bide_now() >= cut_ns || side->no_memory))
+            break;
+        rest(side, all_begun ? cut_ns : due_ns);
+    }
+    bide_multi_cancel_all(side->multi);
+    bide_multi_free(side->multi);
+    side->multi = NULL;
+    __atomic_store_n(&side->over, true, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static void *serve(void *context)
+{
+    struct demo_side *side = context;
+    if (chaos_run(side->chaos) != BIDE_OK)
+        side->broken = true;
+    return NULL;
+}
+
+/* ---- a side ---- */
+
+/* Threads are not for signals: the terminal's are the main thread's. */
+static bool start_thread(pthread_t *thread, void *(*what)(void *), struct demo_side *side)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(thread, NULL, what, side);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error == 0;
+}
+
+static bool open_server(struct demo_side *side, char error[DEMO_ERROR_SIZE])
+{
+    char script[DEMO_SCRIPT_SIZE];
+    struct chaos_error wrong;
+    struct chaos_config config = {
+        .script = demo_script(script, side->scenario), .seed = side->scenario->seed, .journal_fd = -1, .keep = true};
+    if (chaos_new(&side->chaos, &config, &wrong) != BIDE_OK) {
+        snprintf(error, DEMO_ERROR_SIZE, "no server on 127.0.0.1: %s", wrong.line > 0 ? wrong.text : strerror(errno));
+        return false;
+    }
+    snprintf(side->url, sizeof side->url, "http://127.0.0.1:%u" DEMO_PATH, chaos_port(side->chaos));
+    side->serving = start_thread(&side->server, serve, side);
+    if (!side->serving)
+        snprintf(error, DEMO_ERROR_SIZE, "no thread for the server");
+    return side->serving;
+}
+
+struct demo_side *demo_side_new(const struct demo_scenario *scenario, const struct demo_plan *plan,
+                                char error[DEMO_ERROR_SIZE])
+{
+    struct bide_problem problem;
+    struct demo_side *side = aligned_alloc(_Alignof(struct demo_side), sizeof *side);
+    snprintf(error, DEMO_ERROR_SIZE, "no memory");
+    if (side == NULL)
+        return NULL;
+    memset(side, 0, sizeof *side);
+    side->scenario = scenario;
+    side->plan = plan;
+    if (bide_target_init(&side->target, &plan->target, bide_now(), &problem) != BIDE_OK) {
+        bide_problem_format(error, DEMO_ERROR_SIZE, &problem);
+        goto failed;
+    }
+    side->call = calloc(demo_calls(scenario), sizeof *side->call);
+    if (side->call == NULL || bide_multi_new(&side->multi) != BIDE_OK)
+        goto failed;
+    curl_multi_setopt(bide_multi_handle(side->multi), CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS);
+    if (open_server(side, error))
+        return side;
+failed:
+    demo_side_free(side);
+    return NULL;
+}
+
+bool demo_side_begin(struct demo_side *side, int64_t start_ns, char error[DEMO_ERROR_SIZE])
+{
+    side->start_ns = start_ns;
+    side->calling = start_thread(&side->callers, call_all, side);
+    if (!side->calling)
+        snprintf(error, DEMO_ERROR_SIZE, "no thread for the callers");
+    return side->calling;
+}
+
+struct demo_glance demo_side_glance(const struct demo_side *side)
+{
+    struct demo_glance glance = {.requests = chaos_requests(side->chaos),
+                                 .succeeded = __atomic_load_n(&side->succeeded, __ATOMIC_RELAXED),
+                                 .failed = __atomic_load_n(&side->failed, __ATOMIC_RELAXED),
+                                 .over = __atomic_load_n(&side->over, __ATOMIC_ACQUIRE)};
+    uint64_t begun = __atomic_load_n(&side->begun, __ATOMIC_RELAXED), ended = glance.succeeded + glance.failed;
+    glance.under_way = begun > ended ? begun - ended : 0;
+    return glance;
+}
+
+void demo_side_stop(struct demo_side *side)
+{
+    __atomic_store_n(&side->stopped, true, __ATOMIC_RELAXED);
+}
+
+/* ---- the end ---- */
+
+static void stop_threads(struct demo_side *side)
+{
+    if (side->calling)
+        pthread_join(side->callers, NULL);
+    if (side->serving) {
+        chaos_stop(side->chaos);
+        pthread_join(side->server, NULL);
+    }
+    side->calling = side->serving = false;
+}
+
+static bool copy_requests(const struct demo_side *side, struct demo_record *record)
+{
+    size_t count;
+    const struct chaos_seen *seen = chaos_seen(side->chaos, &count);
+    record->request = calloc(count > 0 ? count : 1, sizeof *record->request);
+    for (size_t i = 0; record->request != NULL && i < count; i++) {
+        bool whole = strcmp(seen[i].deed, "answered") == 0;
+        record->request[record->requests++] =
+            (struct demo_request){.at_ns = seen[i].at_ns - side->start_ns,
+                                  .end_ns = seen[i].end_ns - side->start_ns,
+                                  .status = whole ? seen[i].status : 0,
+                                  .is_first = seen[i].attempt != NULL && strncmp(seen[i].attempt, "1;", 2) == 0};
+    }
+    return record->request != NULL;
+}
+
+static const char *failure(const struct demo_side *side)
+{
+    if (side->no_memory)
+        return "there is not enough memory for so many calls";
+    if (side->broken)
+        return "the server could not go on";
+    return side->begun == demo_calls(side->scenario) ? NULL : "it was stopped";
+}
+
+bool demo_side_end(struct demo_side *side, struct demo_record *record, char error[DEMO_ERROR_SIZE])
+{
+    stop_threads(side);
+    const char *why = failure(side);
+    *record = (struct demo_record){.call = side->call, .calls = side->begun};
+    side->call = NULL;
+    if (why == NULL && copy_requests(side, record))
+        return true;
+    snprintf(error, DEMO_ERROR_SIZE, "%s", why != NULL ? why : "no memory");
+    demo_record_free(record);
+    return false;
+}
+
+int64_t demo_side_late_ns(const struct demo_side *side)
+{
+    return side->late_ns;
+}
+
+void demo_side_free(struct demo_side *side)
+{
+    if (side == NULL)
+        return;
+    demo_side_stop(side);
+    stop_threads(side);
+    bide_multi_free(side->multi);
+    errands_free(side);
+    chaos_free(side->chaos);
+    free(side->call);
+    free(side);
+}

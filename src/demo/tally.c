@@ -1,0 +1,154 @@
+/* tally.c - counting: records into buckets, buckets into the figures that are shown. */
+#include "tally.h"
+
+#include <stdlib.h>
+
+static size_t bucket_of(const struct demo_tally *t, int64_t at_ns)
+{
+    size_t bucket = at_ns > 0 ? (size_t)(at_ns / DEMO_BUCKET_NS) : 0;
+    return bucket < t->buckets ? bucket : t->buckets - 1;
+}
+
+/* ---- calls and requests ---- */
+
+static void count_call(struct demo_tally *t, const struct demo_scenario *s, const struct demo_call *call)
+{
+    bool ok = call->why == BIDE_WHY_SUCCEEDED, after = call->begin_ns >= s->up_ns;
+    struct demo_bucket *began = &t->bucket[bucket_of(t, call->begin_ns)];
+    t->calls++;
+    t->attempts += call->attempts;
+    t->ended[call->why < BIDE_WHY_COUNT ? call->why : BIDE_WHY_NOTHING]++;
+    t->after_calls += after;
+    t->after_ok += after && ok;
+    began->began++;
+    began->began_ok += ok;
+    if (ok)
+        t->bucket[bucket_of(t, call->end_ns)].succeeded++;
+}
+
+static void count_request(struct demo_tally *t, const struct demo_request *request)
+{
+    t->requests++;
+    t->first_tries += request->is_first;
+    t->bucket[bucket_of(t, request->at_ns)].requests++;
+    if (request->status != 200)
+        return;
+    t->served++;
+    t->bucket[bucket_of(t, request->end_ns)].served++;
+}
+
+static void find_peak(struct demo_tally *t)
+{
+    for (size_t i = 0; i < t->buckets; i++)
+        if (t->bucket[i].requests > t->peak) {
+            t->peak = t->bucket[i].requests;
+            t->peak_bucket = i;
+        }
+}
+
+/* ---- recovery ---- */
+
+/* True if the stretch that begins with this bucket is well served. */
+static bool well_served(const struct demo_tally *t, size_t first)
+{
+    uint64_t began = 0, succeeded = 0;
+    for (size_t i = first; i < first + DEMO_STRETCH; i++) {
+        began += t->bucket[i].began;
+        succeeded += t->bucket[i].succeeded;
+    }
+    return succeeded * 100 >= began * DEMO_SERVED_PERCENT;
+}
+
+/* From the last stretch backwards, as long as they are well served. */
+static int64_t recovery(const struct demo_tally *t, const struct demo_scenario *s)
+{
+    size_t up = (size_t)((s->up_ns + DEMO_BUCKET_NS - 1) / DEMO_BUCKET_NS);
+    size_t end = (size_t)(s->length_ns / DEMO_BUCKET_NS); /* of the last stretch */
+    if (end < up + DEMO_STRETCH)
+        return DEMO_NOT_RECOVERED; /* there is not one whole stretch to look at */
+    size_t first = end - DEMO_STRETCH + 1;
+    while (first > up && well_served(t, first - 1))
+        first--;
+    return first > end - DEMO_STRETCH ? DEMO_NOT_RECOVERED : (int64_t)first * DEMO_BUCKET_NS - s->up_ns;
+}
+
+/* ---- how long callers waited ---- */
+
+static int compare(const void *one, const void *other)
+{
+    int64_t a = *(const int64_t *)one, b = *(const int64_t *)other;
+    return (a > b) - (a < b);
+}
+
+static bool find_times(struct demo_tally *t, const struct demo_record *record)
+{
+    size_t count = 0, room = t->ended[BIDE_WHY_SUCCEEDED] > 0 ? t->ended[BIDE_WHY_SUCCEEDED] : 1;
+    int64_t *took_ns = malloc(room * sizeof *took_ns);
+    if (took_ns == NULL)
+        return false;
+    for (size_t i = 0; i < record->calls; i++)
+        if (record->call[i].why == BIDE_WHY_SUCCEEDED)
+            took_ns[count++] = record->call[i].end_ns - record->call[i].begin_ns;
+    qsort(took_ns, count, sizeof *took_ns, compare);
+    if (count > 0) {
+        t->median_ns = took_ns[(count - 1) / 2];
+        t->p99_ns = took_ns[(count - 1) - (count - 1) / 100];
+    }
+    free(took_ns);
+    return true;
+}
+
+/* ---- all of it ---- */
+
+bool demo_tally(struct demo_tally *t, const struct demo_scenario *s, const struct demo_record *record)
+{
+    *t = (struct demo_tally){.buckets = (size_t)((s->length_ns + DEMO_GRACE_NS) / DEMO_BUCKET_NS) + 1};
+    t->bucket = calloc(t->buckets, sizeof *t->bucket);
+    if (t->bucket == NULL)
+        goto nomem;
+    for (size_t i = 0; i < record->calls; i++)
+        count_call(t, s, &record->call[i]);
+    for (size_t i = 0; i < record->requests; i++)
+        count_request(t, &record->request[i]);
+    find_peak(t);
+    uint64_t succeeded = t->ended[BIDE_WHY_SUCCEEDED];
+    t->for_nobody = t->served > succeeded ? t->served - succeeded : 0;
+    t->recovery_ns = recovery(t, s);
+    if (find_times(t, record))
+        return true;
+nomem:
+    demo_tally_free(t);
+    return false;
+}
+
+void demo_tally_free(struct demo_tally *t)
+{
+    if (t == NULL)
+        return;
+    free(t->bucket);
+    *t = (struct demo_tally){0};
+}
+
+void demo_record_free(struct demo_record *record)
+{
+    if (record == NULL)
+        return;
+    free(record->call);
+    free(record->request);
+    *record = (struct demo_record){0};
+}
+
+double demo_amplification(const struct demo_tally *t)
+{
+    return t->first_tries > 0 ? (double)t->requests / (double)t->first_tries : 1;
+}
+
+double demo_share(uint64_t part, uint64_t whole)
+{
+    return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+uint64_t demo_gave_up(const struct demo_tally *t)
+{
+    return t->calls - t->ended[BIDE_WHY_SUCCEEDED] - t->ended[BIDE_WHY_CANCELLED];
+}

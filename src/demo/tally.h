@@ -1,0 +1,78 @@
+/* tally.h - what a plan's run came to: from the server's own record of requests and the callers' record of calls.
+ *
+ * What the server felt is counted from what the server saw, never from what the callers believe. Time since the start
+ * is cut into buckets of DEMO_BUCKET_NS.
+ *
+ * Recovery. The callers are served again from the first bucket boundary r, not before the outage's end, such that from
+ * r on, whatever stretch of DEMO_STRETCH buckets (one second) one looks at until the last call has begun, the calls that
+ * ended in success within it are at least DEMO_SERVED_PERCENT % of the calls that began within it. Recovery time is r
+ * less the end of the outage. A server that comes back and falls again has not recovered. */
+#ifndef DEMO_TALLY_H
+#define DEMO_TALLY_H
+
+#include <bide/verdict.h>
+
+#include "scenario.h"
+
+#define DEMO_BUCKET_NS      (100 * BIDE_MS)
+#define DEMO_STRETCH        10u
+#define DEMO_SERVED_PERCENT 90u
+#define DEMO_NOT_RECOVERED  INT64_C(-1)
+
+/* A call, as its caller saw it. Times are since the start. */
+struct demo_call {
+    int64_t begin_ns, end_ns;
+    uint32_t attempts;
+    enum bide_why why; /* BIDE_WHY_SUCCEEDED, or why it gave up; CANCELLED: it was still trying at the end */
+};
+
+/* A request, as the server saw it. */
+struct demo_request {
+    int64_t at_ns, end_ns;
+    int status;    /* of the answer that was sent in whole; else 0 */
+    bool is_first; /* a first try, by its Bide-Attempt */
+};
+
+struct demo_record {
+    struct demo_call *call;
+    size_t calls;
+    struct demo_request *request;
+    size_t requests;
+};
+
+struct demo_bucket {
+    uint32_t began;     /* calls */
+    uint32_t succeeded; /* calls that ended in success */
+    uint32_t requests;  /* that came to the server */
+    uint32_t served;    /* answers with 200 that the server sent, also to callers that had left */
+    uint32_t began_ok;  /* of the calls that began here, those that succeeded in the end */
+};
+
+struct demo_tally {
+    struct demo_bucket *bucket; /* owned */
+    size_t buckets;
+    uint64_t calls, attempts; /* as the callers count */
+    uint64_t ended[BIDE_WHY_COUNT];
+    uint64_t requests, first_tries; /* as the server counts */
+    uint64_t served;
+    uint64_t for_nobody;            /* served, but the caller had gone */
+    uint32_t peak;                  /* most requests of one bucket ... */
+    size_t peak_bucket;             /* ... and which */
+    uint64_t after_calls, after_ok; /* calls that began after the outage, and those of them that succeeded */
+    int64_t recovery_ns;            /* or DEMO_NOT_RECOVERED */
+    int64_t median_ns, p99_ns;      /* from a call's begin to its success; 0: none succeeded */
+};
+
+/* False: no memory; the tally is then empty. */
+bool demo_tally(struct demo_tally *tally, const struct demo_scenario *scenario, const struct demo_record *record);
+void demo_tally_free(struct demo_tally *tally); /* accepts NULL and an empty one */
+
+void demo_record_free(struct demo_record *record); /* likewise */
+
+double demo_amplification(const struct demo_tally *tally); /* requests per first try; 1 if there was none */
+double demo_share(uint64_t part, uint64_t whole);          /* in percent; 0 of nothing */
+
+/* How many calls gave up, and how many were still trying at the end. */
+uint64_t demo_gave_up(const struct demo_tally *tally);
+
+#endif

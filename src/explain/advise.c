@@ -1,0 +1,141 @@
+/* advise.c - the decision tree. See advise.h for the model. */
+#include "advise.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/saturate.h"
+#include "spread.h"
+
+#define FEW_CLIENTS      10u
+#define MANY_CLIENTS     1000u
+#define BACKGROUND_NS    (300 * BIDE_S) /* who has longer than this is no longer waited for */
+#define FOREGROUND_LEAST 3u
+#define FOREGROUND_MOST  5u
+#define BACKGROUND_MOST  6u
+
+static __attribute__((format(printf, 3, 4))) void step(struct explain_advice *a, const char *question,
+                                                       const char *format, ...)
+{
+    struct explain_branch *branch = &a->branch[a->branches++];
+    va_list arguments;
+    va_start(arguments, format);
+    branch->question = question;
+    vsnprintf(branch->answer, sizeof branch->answer, format, arguments);
+    va_end(arguments);
+}
+
+static __attribute__((format(printf, 2, 3))) void remark(struct explain_advice *a, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(a->remark[a->remarks].text, sizeof a->remark->text, format, arguments);
+    va_end(arguments);
+    a->remarks++;
+}
+
+/* ---- how many ---- */
+
+/* A gate that is missing comes from the default preset; one that is there stays. */
+static void demand_gates(struct explain_advice *a)
+{
+    struct conf_pair usual;
+    struct bide_target_config *t = &a->pair.target;
+    conf_pair_init(&usual, BIDE_PRESET_SERVICE);
+    if (t->budget.kind != BIDE_BUDGET_TOKENS)
+        t->budget = usual.target.budget;
+    if (t->breaker.kind == BIDE_BREAKER_OFF)
+        t->breaker.kind = usual.target.breaker.kind;
+    t->observe &= ~(uint32_t)(BIDE_GATE_BUDGET | BIDE_GATE_BREAKER);
+}
+
+static void count_clients(struct explain_advice *a, uint64_t clients)
+{
+    static const char question[] = "how many clients at one moment?";
+    unsigned long long n = clients;
+    a->pair.policy.jitter = BIDE_JITTER_FULL;
+    a->pair.policy.backoff = BIDE_BACKOFF_EXPONENTIAL;
+    if (clients == 0) {
+        step(a, question, "not said (--clients): full jitter");
+    } else if (clients < FEW_CLIENTS) {
+        step(a, question, "%llu, few: exponential backoff, jitter optional", n);
+        remark(a, "The tree lets few clients do without jitter. bide keeps it: it costs nothing, and few become many.");
+    } else if (clients <= MANY_CLIENTS) {
+        step(a, question, "%llu, many: full jitter", n);
+    } else {
+        step(a, question, "%llu, very many: full jitter, token bucket, breaker", n);
+        demand_gates(a);
+    }
+}
+
+/* ---- how soon ---- */
+
+/* Equal jitter waits half of its envelope at least. */
+static void demand_wait(struct explain_advice *a, int64_t least_ns)
+{
+    struct bide_policy *p = &a->pair.policy;
+    char text[CONF_VALUE_SIZE];
+    if (least_ns == 0) {
+        step(a, "a guaranteed least wait?", "no: full jitter");
+        return;
+    }
+    p->jitter = BIDE_JITTER_EQUAL;
+    p->base_ns = core_max(p->base_ns, core_product(least_ns, 2));
+    p->cap_ns = core_max(p->cap_ns, p->base_ns);
+    step(a, "a guaranteed least wait?", "%s: equal jitter, base twice that", conf_duration_text(text, least_ns));
+    remark(a, "floor = %s with full jitter guarantees the same and keeps later windows wider.", text);
+}
+
+/* ---- for whom ---- */
+
+static void place(struct explain_advice *a)
+{
+    struct bide_policy *p = &a->pair.policy;
+    static const char question[] = "a long-running background job?";
+    bool background = p->deadline_ns > BACKGROUND_NS && p->deadline_ns != BIDE_NEVER;
+    char text[CONF_VALUE_SIZE];
+    conf_duration_text(text, p->deadline_ns);
+    if (background && p->jitter == BIDE_JITTER_FULL)
+        p->jitter = BIDE_JITTER_DECORRELATED;
+    if (background) {
+        p->attempts_max = (uint32_t)core_min(p->attempts_max, BACKGROUND_MOST);
+        step(a, question, "yes, deadline %s: %s", text,
+             p->jitter == BIDE_JITTER_EQUAL ? "equal jitter stays, for the least wait" : "decorrelated jitter");
+        return;
+    }
+    p->attempts_max = (uint32_t)core_max(FOREGROUND_LEAST, core_min(p->attempts_max, FOREGROUND_MOST));
+    step(a, question, "no, deadline %s: %u attempts", text, p->attempts_max);
+}
+
+/* ---- how wide ---- */
+
+/* A herd of n over a window of w is n / w arrivals a second, whatever the shape: only width helps. */
+static void measure_herd(struct explain_advice *a, const struct explain_subject *subject)
+{
+    struct bide_range w = explain_window(&a->pair.policy, (struct bide_step){0});
+    double width_s = (double)(w.hi_ns - w.lo_ns) / (double)BIDE_S, rate = explain_rate(subject);
+    if (subject->clients < 2 || width_s <= 0)
+        return;
+    a->herd_per_second = (double)subject->clients / width_s;
+    char text[CONF_VALUE_SIZE];
+    if (rate <= 0 || a->herd_per_second <= rate)
+        return;
+    int64_t want_ns = (int64_t)((double)subject->clients / rate * (double)BIDE_S);
+    remark(a,
+           "Retries of all clients stay below %g/s if the first window is %s wide or more: no kind of jitter makes "
+           "up for width.",
+           rate, conf_duration_short(text, want_ns));
+}
+
+/* ---- the tree ---- */
+
+void explain_advise(struct explain_advice *a, const struct explain_subject *subject)
+{
+    *a = (struct explain_advice){.pair = *subject->pair};
+    step(a, "may the failure go away?", "the engine asks it of each (see the classes above)");
+    step(a, "is the request safe to repeat?", "likewise: unsafe ones need an idempotency key");
+    count_clients(a, subject->clients);
+    demand_wait(a, subject->min_wait_ns);
+    place(a);
+    measure_herd(a, subject);
+}

@@ -1,0 +1,138 @@
+/* amplify.c - requests for one request. See amplify.h for the formulas. */
+#include "amplify.h"
+
+#define NO_LIMIT 1e300
+
+/* By squaring, and min by hand: these two are not worth a libm in a program that starts in a millisecond. */
+static double power(double x, uint64_t n)
+{
+    double product = 1.0;
+    for (; n > 0; n /= 2, x *= x)
+        product *= n % 2 ? x : 1.0;
+    return product;
+}
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- without a budget ---- */
+
+uint64_t explain_multiplied(uint32_t attempts, uint32_t layers)
+{
+    uint64_t product = 1;
+    for (uint32_t i = 0; i < layers && attempts > 1; i++) {
+        if (product > UINT64_MAX / attempts)
+            return UINT64_MAX;
+        product *= attempts;
+    }
+    return product;
+}
+
+uint64_t explain_layered(const struct bide_policy *policy, uint32_t layers)
+{
+    switch (policy->layer) {
+    case BIDE_LAYER_NEVER: return 1;
+    case BIDE_LAYER_OUTERMOST: return 1 + (uint64_t)layers * (policy->attempts_max - 1);
+    case BIDE_LAYER_ANY:
+    default: break;
+    }
+    return explain_multiplied(policy->attempts_max, layers);
+}
+
+double explain_average(uint64_t attempts_most, double p)
+{
+    return p >= 1.0 ? (double)attempts_most : (1.0 - power(p, attempts_most)) / (1.0 - p);
+}
+
+/* ---- with one ---- */
+
+/* Retries for each first attempt that tokens pay for; no limit if what a retry brings is what it costs. */
+static double token_share(const struct bide_budget_config *b, double p, double rate)
+{
+    double cost = b->cost_milli,
+           again = b->refund_permille > 0 ? cost * b->refund_permille / 1000.0 : b->earn_success_milli;
+    double trickle = rate > 0 ? b->earn_per_minute_milli / (60.0 * rate) : 0.0;
+    double earned = (1.0 - p) * b->earn_success_milli + b->earn_first_milli + trickle - p * b->cost_failure_milli;
+    double each = cost + p * b->cost_failure_milli - (1.0 - p) * again;
+    if (b->capacity_milli == 0 || earned <= 0)
+        return 0.0;
+    return each > 0 ? earned / each : NO_LIMIT;
+}
+
+static double window_share(const struct bide_budget_config *b, double rate)
+{
+    double requests = rate * (double)b->window_ns / (double)BIDE_S;
+    if (rate > 0 && requests < b->min_volume)
+        return NO_LIMIT;
+    return b->ratio_ppm / 1e6 + (rate > 0 ? b->reserve / requests : 0.0);
+}
+
+static double concurrency_share(const struct bide_budget_config *b)
+{
+    double ratio = b->ratio_ppm / 1e6;
+    return ratio < 1.0 ? ratio / (1.0 - ratio) : NO_LIMIT;
+}
+
+static double share_of(const struct bide_budget_config *b, double p, double rate)
+{
+    switch (b->kind) {
+    case BIDE_BUDGET_TOKENS: return token_share(b, p, rate);
+    case BIDE_BUDGET_WINDOW: return window_share(b, rate);
+    case BIDE_BUDGET_CONCURRENCY: return concurrency_share(b);
+    case BIDE_BUDGET_NONE:
+    default: break;
+    }
+    return NO_LIMIT;
+}
+
+static uint64_t attempts_of_one(const struct bide_policy *policy)
+{
+    return explain_layered(policy, 1);
+}
+
+double explain_budgeted(const struct explain_subject *subject, double p)
+{
+    const struct bide_target_config *target = &subject->pair->target;
+    double most = explain_average(attempts_of_one(&subject->pair->policy), p);
+    bool observes = (target->observe & BIDE_GATE_BUDGET) != 0;
+    return observes ? most : least(most, 1.0 + share_of(&target->budget, p, explain_rate(subject)));
+}
+
+int64_t explain_burst(const struct bide_budget_config *b)
+{
+    if (b->kind == BIDE_BUDGET_CONCURRENCY)
+        return b->ratio_ppm == 0 ? b->reserve : EXPLAIN_UNLIMITED;
+    if (b->kind != BIDE_BUDGET_TOKENS)
+        return EXPLAIN_UNLIMITED;
+    int64_t level = b->capacity_milli - b->threshold_milli, each = (int64_t)b->cost_milli + b->cost_failure_milli;
+    bool strictly = b->threshold_milli > 0; /* more than the threshold, after the failure's cost */
+    return each == 0 ? EXPLAIN_UNLIMITED : (level - strictly) / each;
+}
+
+/* ---- layers ---- */
+
+static double layers_budgeted(const struct explain_subject *subject, double p, double budgeted)
+{
+    const struct bide_policy *policy = &subject->pair->policy;
+    double most = explain_average(explain_layered(policy, subject->layers), p);
+    bool adds = policy->layer == BIDE_LAYER_OUTERMOST;
+    double bound = adds ? 1.0 + subject->layers * (budgeted - 1.0) : power(budgeted, subject->layers);
+    return least(most, bound);
+}
+
+void explain_amplify(struct explain_amplification *a, const struct explain_subject *subject)
+{
+    static const unsigned shares[EXPLAIN_LOADS] = {100, 500, 1000};
+    const struct bide_policy *policy = &subject->pair->policy;
+    a->layers = subject->layers;
+    a->multiplied = explain_multiplied(policy->attempts_max, subject->layers);
+    a->layered = explain_layered(policy, subject->layers);
+    a->burst = explain_burst(&subject->pair->target.budget);
+    for (size_t i = 0; i < EXPLAIN_LOADS; i++) {
+        double p = shares[i] / 1000.0, budgeted = explain_budgeted(subject, p);
+        a->load[i] = (struct explain_load){shares[i], explain_average(attempts_of_one(policy), p), budgeted,
+                                           explain_average(a->multiplied, p), layers_budgeted(subject, p, budgeted)};
+    }
+}

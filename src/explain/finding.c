@@ -1,0 +1,586 @@
+/* finding.c - the checks, one function each, and the table of them. See finding.h for the model.
+ *
+ * A check gets everything and fills the finding's text and fix; it returns the severity, or NONE when there is nothing
+ * to say. Times in sentences are short forms for people. */
+#include "finding.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "amplify.h"
+#include "core/saturate.h"
+
+#define NONE          (-1)
+#define ATTEMPTS_MANY 6u             /* as most advise: 3 to 6 */
+#define CAP_LONG_NS   (120 * BIDE_S) /* as most advise: 30 to 120 s */
+#define BASE_SHORT_NS BIDE_MS        /* below it a wait is no wait for a server */
+#define RATE_SHARED   100.0          /* requests a second above which one budget for all is advised */
+#define FILL_LONG_S   600.0          /* a budget that takes so long to bind is none */
+#define SLOW_GROWTH   1500u          /* thousandths */
+
+struct view {
+    const struct explain_subject *subject;
+    const struct explain_schedule *schedule;
+    const struct bide_policy *p;
+    const struct bide_target_config *t;
+    struct explain_finding *f;
+};
+
+/* ---- words ---- */
+
+static __attribute__((format(printf, 2, 3))) void say(struct explain_finding *f, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(f->text, sizeof f->text, format, arguments);
+    va_end(arguments);
+}
+
+static __attribute__((format(printf, 2, 3))) void fix(struct explain_finding *f, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(f->fix, sizeof f->fix, format, arguments);
+    va_end(arguments);
+}
+
+struct words {
+    char text[CONF_VALUE_SIZE];
+};
+
+static const char *in(struct words *words, int64_t ns)
+{
+    return conf_duration_short(words->text, ns);
+}
+
+static bool retries(const struct view *v)
+{
+    return v->p->attempts_max > 1;
+}
+
+/* ---- what cannot be meant ---- */
+
+static int cap_below_base(const struct view *v)
+{
+    struct words cap, base;
+    if (v->p->cap_ns >= v->p->base_ns)
+        return NONE;
+    say(v->f, "the cap of %s is below the base of %s", in(&cap, v->p->cap_ns), in(&base, v->p->base_ns));
+    fix(v->f, "cap = %s or more", base.text);
+    return EXPLAIN_ERROR;
+}
+
+static int invalid(const struct view *v)
+{
+    struct bide_problem problem;
+    bool wrong = bide_policy_check(v->p, &problem) != BIDE_OK || bide_target_config_check(v->t, &problem) != BIDE_OK;
+    if (!wrong || v->p->cap_ns < v->p->base_ns)
+        return NONE;
+    say(v->f, "%s is %lld, which the engine refuses", problem.field, (long long)problem.value);
+    fix(v->f, "%s", problem.want);
+    return EXPLAIN_ERROR;
+}
+
+/* ---- attempts and waits ---- */
+
+static int no_retry(const struct view *v)
+{
+    if (retries(v) && v->p->layer != BIDE_LAYER_NEVER)
+        return NONE;
+    say(v->f, "nothing is ever retried: %s", retries(v) ? "layer is never" : "there is one attempt");
+    fix(v->f, "%s", retries(v) ? "layer = outermost" : "attempts = 3 or more");
+    return EXPLAIN_NOTE;
+}
+
+static int many_attempts(const struct view *v)
+{
+    if (v->p->attempts_max <= ATTEMPTS_MANY)
+        return NONE;
+    say(v->f, "%u attempts: in an outage each caller sends %u times its load", v->p->attempts_max, v->p->attempts_max);
+    fix(v->f, "attempts = 3 to %u; what must not be lost belongs into a queue", ATTEMPTS_MANY);
+    return EXPLAIN_WARNING;
+}
+
+static int no_wait(const struct view *v)
+{
+    struct words base;
+    if (!retries(v))
+        return NONE;
+    if (v->p->backoff == BIDE_BACKOFF_NONE)
+        say(v->f, "retries follow at once, without any wait");
+    else if (v->p->base_ns < BASE_SHORT_NS)
+        say(v->f, "the base of %s is no wait for a server in trouble", in(&base, v->p->base_ns));
+    else
+        return NONE;
+    fix(v->f, "backoff = exponential with a base of 100ms to 1s");
+    return EXPLAIN_WARNING;
+}
+
+/* Growth matters from the second wait on. */
+static int no_growth(const struct view *v)
+{
+    if (v->p->attempts_max < 3 || v->p->backoff == BIDE_BACKOFF_NONE)
+        return NONE;
+    bool fixed = v->p->backoff == BIDE_BACKOFF_FIXED || v->p->cap_ns == v->p->base_ns;
+    bool linear = v->p->backoff == BIDE_BACKOFF_LINEAR;
+    bool slow = v->p->backoff == BIDE_BACKOFF_EXPONENTIAL && v->p->multiplier_milli < SLOW_GROWTH;
+    bool own = v->p->jitter == BIDE_JITTER_DECORRELATED || v->p->jitter == BIDE_JITTER_DECORRELATED_AWS;
+    if (!fixed && (own || (!linear && !slow)))
+        return NONE;
+    say(v->f, "the wait %s: an outage that lasts is asked as often as a blip",
+        fixed ? "does not grow" : "grows slowly");
+    fix(v->f, "backoff = exponential, multiplier = 2x, and a cap above the base");
+    return fixed ? EXPLAIN_WARNING : EXPLAIN_NOTE;
+}
+
+static int no_jitter(const struct view *v)
+{
+    if (!retries(v) || v->p->jitter != BIDE_JITTER_NONE || v->p->backoff == BIDE_BACKOFF_NONE)
+        return NONE;
+    say(v->f, "no jitter: callers that fail together come back together, every time");
+    fix(v->f, "jitter = full");
+    return EXPLAIN_WARNING;
+}
+
+static int lumped_jitter(const struct view *v)
+{
+    struct words cap;
+    if (!retries(v) || v->p->jitter != BIDE_JITTER_DECORRELATED_AWS)
+        return NONE;
+    say(v->f, "decorrelated_aws cuts what it drew: many waits are exactly the cap of %s", in(&cap, v->p->cap_ns));
+    fix(v->f, "jitter = decorrelated, which cuts the window instead");
+    return EXPLAIN_NOTE;
+}
+
+static int past_cap(const struct view *v)
+{
+    struct words cap;
+    if (!v->p->jitter_past_cap || v->p->jitter != BIDE_JITTER_PROPORTIONAL || v->p->jitter_hi_permille <= 1000)
+        return NONE;
+    say(v->f, "jitter may pass the cap of %s by %u.%u %%", in(&cap, v->p->cap_ns),
+        (v->p->jitter_hi_permille - 1000) / 10, v->p->jitter_hi_permille % 10);
+    fix(v->f, "jitter_hi = 100%% and jitter_past_cap = no, unless it must be as gRPC");
+    return EXPLAIN_NOTE;
+}
+
+static int long_cap(const struct view *v)
+{
+    struct words cap;
+    if (!retries(v) || v->p->cap_ns <= CAP_LONG_NS)
+        return NONE;
+    say(v->f, "the cap of %s is beyond what anybody waits for", in(&cap, v->p->cap_ns));
+    fix(v->f, "cap = 30s to 120s");
+    return EXPLAIN_WARNING;
+}
+
+/* ---- time ---- */
+
+static int no_deadline(const struct view *v)
+{
+    struct words worst;
+    if (v->p->deadline_ns != BIDE_NEVER)
+        return NONE;
+    if (v->schedule->uncut_ns == BIDE_NEVER)
+        say(v->f, "no deadline: nothing ends a call whose attempt hangs");
+    else
+        say(v->f, "no deadline: a call may take %s, and longer if a server asks for time",
+            in(&worst, v->schedule->uncut_ns));
+    fix(v->f, "deadline = the time after which nobody wants the answer");
+    return EXPLAIN_WARNING;
+}
+
+static int no_timeout(const struct view *v)
+{
+    if (v->p->attempt_timeout_ns != BIDE_NEVER || !retries(v))
+        return NONE;
+    say(v->f, "no attempt timeout: a first attempt that hangs leaves no %s for a second",
+        v->p->deadline_ns == BIDE_NEVER ? "chance" : "time");
+    fix(v->f, "attempt_timeout = a little above the slowest good answer");
+    return EXPLAIN_WARNING;
+}
+
+static int deadline_below_timeout(const struct view *v)
+{
+    struct words deadline, timeout;
+    if (!retries(v) || v->p->attempt_timeout_ns == BIDE_NEVER || v->p->attempt_timeout_ns < v->p->deadline_ns)
+        return NONE;
+    say(v->f, "the deadline of %s is no longer than one attempt of %s: after a slow one none follows",
+        in(&deadline, v->p->deadline_ns), in(&timeout, v->p->attempt_timeout_ns));
+    fix(v->f, "attempt_timeout well below the deadline");
+    return EXPLAIN_WARNING;
+}
+
+static int deadline_below_backoff(const struct view *v)
+{
+    struct words deadline, wait;
+    int64_t longest_ns = 0;
+    if (!retries(v) || v->p->deadline_ns == BIDE_NEVER)
+        return NONE;
+    for (uint32_t i = 0; i < v->schedule->waits; i++)
+        longest_ns = core_max(longest_ns, v->schedule->wait[i].window.hi_ns);
+    bool never = v->schedule->wait[0].window.lo_ns >= v->p->deadline_ns;
+    if (longest_ns < v->p->deadline_ns)
+        return NONE;
+    say(v->f, "the deadline of %s is shorter than one backoff of %s%s", in(&deadline, v->p->deadline_ns),
+        in(&wait, longest_ns), never ? ": no retry can ever start" : "");
+    fix(v->f, "a longer deadline, or a smaller base or cap");
+    return never ? EXPLAIN_ERROR : EXPLAIN_WARNING;
+}
+
+static int binds(const struct view *v)
+{
+    const struct explain_schedule *s = v->schedule;
+    struct words left;
+    if (!retries(v))
+        return NONE;
+    if (s->deadline_ns == BIDE_NEVER)
+        say(v->f, "attempts bind: there is no deadline");
+    else if (explain_binds(s) == EXPLAIN_DEADLINE_BINDS)
+        say(v->f, "the deadline binds first: at most %u of %u attempts can start", s->at_best, s->attempts);
+    else if (explain_binds(s) == EXPLAIN_EITHER_BINDS)
+        say(v->f, "attempts bind if they fail quickly; if they time out, the deadline does, after attempt %u of %u",
+            s->surely, s->attempts);
+    else if (s->uncut_ns > s->deadline_ns)
+        say(v->f, "attempts bind first: all %u start, the last with %s left at the worst", s->attempts,
+            in(&left, s->deadline_ns - s->wait[s->waits - 1].latest_ns));
+    else
+        say(v->f, "attempts bind first: all %u end %s before the deadline at the worst", s->attempts,
+            in(&left, s->deadline_ns - s->uncut_ns));
+    return EXPLAIN_NOTE;
+}
+
+static int slo(const struct view *v)
+{
+    struct words retries_take, third, all;
+    if (v->subject->slo_ns == 0)
+        return NONE;
+    struct explain_slo slo = explain_slo(v->schedule, v->subject->slo_ns);
+    if (slo.fits)
+        return NONE;
+    if (slo.retries_ns == BIDE_NEVER)
+        say(v->f, "retries have no limit in time: a third of an SLO of %s is %s", in(&all, v->subject->slo_ns),
+            in(&third, slo.third_ns));
+    else
+        say(v->f, "retries take up to %s; a third of an SLO of %s is %s", in(&retries_take, slo.retries_ns),
+            in(&all, v->subject->slo_ns), in(&third, slo.third_ns));
+    fix(v->f, "attempts = %u%s fits", slo.attempts_fit, slo.attempts_fit == 1 ? " (no retry)" : "");
+    return EXPLAIN_WARNING;
+}
+
+/* ---- hints ---- */
+
+static int unheard(const struct view *v)
+{
+    if (!retries(v) || v->p->hint_rule != BIDE_HINT_RULE_UNHEARD)
+        return NONE;
+    say(v->f, "Retry-After and the like are not heard: a server that asks for time gets none");
+    fix(v->f, "hint_rule = floor");
+    return EXPLAIN_WARNING;
+}
+
+/* A clamp cuts or lifts at our own backoff, which is jittered itself. */
+static int hint_in_step(const struct view *v)
+{
+    bool exact = v->p->hint_rule == BIDE_HINT_RULE_EXACT || v->p->hint_rule == BIDE_HINT_RULE_PUSHBACK;
+    if (!retries(v) || !exact)
+        return NONE;
+    say(v->f, "a hint is kept to the nanosecond: all who were told the same instant return at it");
+    fix(v->f, "hint_rule = floor, which spreads upwards");
+    return EXPLAIN_NOTE;
+}
+
+/* To give up on a long hint, and to give up because it ends after the deadline, is the same deed. */
+static int hint_beyond_deadline(const struct view *v)
+{
+    struct words most, deadline;
+    bool heard = v->p->hint_rule != BIDE_HINT_RULE_UNHEARD && v->p->hint_long != BIDE_HINT_LONG_GIVE_UP;
+    if (!retries(v) || !heard || v->p->deadline_ns == BIDE_NEVER || v->p->hint_max_ns < v->p->deadline_ns)
+        return NONE;
+    say(v->f, "hint_max of %s is beyond the deadline of %s: what hint_long says is never reached",
+        in(&most, v->p->hint_max_ns), in(&deadline, v->p->deadline_ns));
+    fix(v->f, "hint_max below the deadline");
+    return EXPLAIN_NOTE;
+}
+
+/* ---- what may be repeated ---- */
+
+static int unsafe_repeat(const struct view *v)
+{
+    if (!retries(v))
+        return NONE;
+    if (v->p->observe & BIDE_GATE_REPEAT) {
+        say(v->f, "the repeat gate only observes: a POST that may have run is sent again");
+        fix(v->f, "take repeat out of observe, and send an idempotency key");
+        return EXPLAIN_WARNING;
+    }
+    if (v->t->trust == 0)
+        return NONE;
+    say(v->f, "an unsafe request is repeated when the server answers %s%s%s: right only if it never ran then",
+        v->t->trust & BIDE_TRUST_THROTTLED ? "429" : "", v->t->trust == 3 ? " or " : "",
+        v->t->trust & BIDE_TRUST_UNAVAILABLE ? "503" : "");
+    fix(v->f, "trust = none, unless the server's documentation says so");
+    return EXPLAIN_NOTE;
+}
+
+static int observing(const struct view *v)
+{
+    uint32_t gates = (v->p->observe & ~(uint32_t)BIDE_GATE_REPEAT) | (v->t->observe & ~(uint32_t)BIDE_GATE_BUDGET);
+    int length = 0;
+    if (gates == 0)
+        return NONE;
+    char list[128] = "";
+    for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
+        if (gates & 1u << i)
+            length += snprintf(list + length, sizeof list - (size_t)length, "%s%s", length > 0 ? ", " : "",
+                               bide_gate_label((enum bide_gate)(1u << i)));
+    say(v->f, "only observed, so it refuses nothing: %s", list);
+    fix(v->f, "observe = none, once the counters look right");
+    return EXPLAIN_NOTE;
+}
+
+/* ---- the budget ---- */
+
+static int no_budget(const struct view *v)
+{
+    bool observes = (v->t->observe & BIDE_GATE_BUDGET) != 0;
+    if (!retries(v) || (v->t->budget.kind != BIDE_BUDGET_NONE && !observes))
+        return NONE;
+    say(v->f, "%s: when all calls fail, all of them use all %u attempts",
+        observes ? "the budget only observes" : "no retry budget", v->p->attempts_max);
+    fix(v->f, "%s", observes ? "take budget out of observe" : "budget.kind = tokens");
+    return EXPLAIN_WARNING;
+}
+
+static int budget_of_nothing(const struct view *v)
+{
+    if (!retries(v) || v->t->budget.kind != BIDE_BUDGET_TOKENS || v->t->budget.capacity_milli > 0)
+        return NONE;
+    say(v->f, "the budget holds no tokens: of %u attempts only the first is ever made", v->p->attempts_max);
+    fix(v->f, "budget.capacity = 10, or attempts = 1 if that is meant");
+    return EXPLAIN_WARNING;
+}
+
+/* Seconds of total failure until a full bucket is empty; what flows in during that time included. */
+static double seconds_to_bind(const struct view *v, double rate)
+{
+    const struct bide_budget_config *b = &v->t->budget;
+    double cost = b->cost_milli + (double)b->cost_failure_milli, want = rate * (v->p->attempts_max - 1.0);
+    double drain = want * cost - rate * b->earn_first_milli - b->earn_per_minute_milli / 60.0;
+    return drain > 0 ? (b->capacity_milli - (double)b->threshold_milli) / drain : -1.0;
+}
+
+static int loose_tokens(const struct view *v)
+{
+    const struct bide_budget_config *b = &v->t->budget;
+    double rate = explain_rate(v->subject), most = v->p->attempts_max - 1.0;
+    if (b->cost_failure_milli == 0 && b->earn_first_milli >= most * b->cost_milli) {
+        say(v->f, "the budget never binds: each first attempt earns what all its retries cost");
+        fix(v->f, "budget.earn_first = 0, and earn by success");
+        return EXPLAIN_WARNING;
+    }
+    double seconds = rate > 0 ? seconds_to_bind(v, rate) : 0.0;
+    if (seconds >= 0 && seconds <= FILL_LONG_S)
+        return NONE;
+    if (seconds < 0)
+        say(v->f, "the budget never binds at %g requests/s: it earns faster than they can retry", rate);
+    else
+        say(v->f, "at %g requests/s the budget binds after %.0f s of total failure", rate, seconds);
+    fix(v->f, "a smaller budget.capacity%s", seconds < 0 ? " and budget.earn_per_minute" : "");
+    return EXPLAIN_WARNING;
+}
+
+static int loose_window(const struct view *v)
+{
+    const struct bide_budget_config *b = &v->t->budget;
+    double rate = explain_rate(v->subject), most = v->p->attempts_max - 1.0;
+    double requests = rate * (double)b->window_ns / (double)BIDE_S;
+    if (b->ratio_ppm / 1e6 >= most)
+        say(v->f, "the budget never binds: it allows as many retries as there can be");
+    else if (rate > 0 && requests < b->min_volume)
+        say(v->f, "the budget never binds at %g requests/s: its window sees %.1f, and counts from %u", rate, requests,
+            b->min_volume);
+    else if (rate > 0 && requests * b->ratio_ppm / 1e6 + b->reserve >= requests * most)
+        say(v->f, "the budget never binds at %g requests/s: its reserve of %u pays for all retries", rate, b->reserve);
+    else
+        return NONE;
+    fix(v->f, "%s", b->ratio_ppm / 1e6 >= most ? "budget.ratio = 10%" : "budget.kind = tokens, which suits low rates");
+    return EXPLAIN_WARNING;
+}
+
+static int loose_budget(const struct view *v)
+{
+    const struct bide_budget_config *b = &v->t->budget;
+    if (!retries(v) || v->t->observe & BIDE_GATE_BUDGET)
+        return NONE;
+    if (b->kind == BIDE_BUDGET_TOKENS && b->capacity_milli > 0)
+        return loose_tokens(v);
+    if (b->kind == BIDE_BUDGET_WINDOW)
+        return loose_window(v);
+    if (b->kind != BIDE_BUDGET_CONCURRENCY || b->ratio_ppm < 1000000)
+        return NONE;
+    say(v->f, "the budget never binds: every call in flight may be in a retry");
+    fix(v->f, "budget.ratio = 20%%");
+    return EXPLAIN_WARNING;
+}
+
+static int funded_by_first(const struct view *v)
+{
+    if (!retries(v) || v->t->budget.kind != BIDE_BUDGET_TOKENS || v->t->budget.earn_first_milli == 0)
+        return NONE;
+    say(v->f, "first attempts fund the budget, in an outage too: an overloaded server may never recover");
+    fix(v->f, "budget.earn_first = 0, and earn by success");
+    return EXPLAIN_NOTE;
+}
+
+/* No policy can be right here yet: budgets are of one process. */
+static int needs_sharing(const struct view *v)
+{
+    double rate = explain_rate(v->subject);
+    if (!retries(v) || rate <= RATE_SHARED)
+        return NONE;
+    say(v->f, "%g requests/s: budgets are of one process, so a fleet of n spends n of them", rate);
+    fix(v->f, "divide the capacity by the number of processes; budgets for a host or a fleet are still to come");
+    return EXPLAIN_NOTE;
+}
+
+/* ---- the breaker ---- */
+
+static int no_breaker(const struct view *v)
+{
+    if (v->t->breaker.kind != BIDE_BREAKER_OFF)
+        return NONE;
+    say(v->f, "no breaker: first attempts go on however long the outage lasts");
+    fix(v->f, "breaker.kind = time_window");
+    return EXPLAIN_NOTE;
+}
+
+/* Every attempt votes. An entry of a window of ten slots lives for its length at the longest. */
+static int deaf_breaker(const struct view *v)
+{
+    const struct bide_breaker_config *b = &v->t->breaker;
+    double votes = explain_rate(v->subject) * v->p->attempts_max * (double)b->window_ns / (double)BIDE_S;
+    if (b->kind != BIDE_BREAKER_BY_TIME || votes == 0 || votes >= b->min_volume)
+        return NONE;
+    struct words window;
+    say(v->f, "the breaker never opens at %g requests/s: at most %.1f votes in %s, and it wants %u",
+        explain_rate(v->subject), votes, in(&window, b->window_ns), b->min_volume);
+    fix(v->f, "a smaller breaker.min_volume, a longer breaker.window, or breaker.kind = consecutive");
+    return EXPLAIN_WARNING;
+}
+
+static int stubborn_breaker(const struct view *v)
+{
+    const struct bide_breaker_config *b = &v->t->breaker;
+    bool ratio = b->kind == BIDE_BREAKER_BY_TIME || b->kind == BIDE_BREAKER_BY_COUNT;
+    if (!ratio || b->ratio_permille < 1000)
+        return NONE;
+    say(v->f, "a single success in its window keeps the breaker closed");
+    fix(v->f, "breaker.ratio = 50%%");
+    return EXPLAIN_NOTE;
+}
+
+/* ---- more than one ---- */
+
+static int every_layer(const struct view *v)
+{
+    uint32_t layers = v->subject->layers;
+    if (!retries(v) || layers < 2 || v->p->layer != BIDE_LAYER_ANY)
+        return NONE;
+    say(v->f, "every one of %u layers retries: %llu requests at the bottom for one at the top", layers,
+        (unsigned long long)explain_multiplied(v->p->attempts_max, layers));
+    fix(v->f, "layer = outermost: at most %llu",
+        1 + (unsigned long long)layers * (unsigned long long)(v->p->attempts_max - 1));
+    return EXPLAIN_WARNING;
+}
+
+static int free_hedges(const struct view *v)
+{
+    bool free = v->t->budget.kind == BIDE_BUDGET_NONE || v->t->observe & BIDE_GATE_BUDGET;
+    if (v->p->hedges_max == 0 || !free)
+        return NONE;
+    say(v->f, "hedges without a budget: a slow server gets up to %u times its load", v->p->hedges_max + 1);
+    fix(v->f, "budget.kind = tokens: hedges pay as retries do");
+    return EXPLAIN_WARNING;
+}
+
+/* ---- all of them ---- */
+
+static const struct check {
+    const char *id;
+    int (*look)(const struct view *view);
+} checks[] = {
+    {"cap-below-base", cap_below_base},
+    {"invalid", invalid},
+    {"no-retry", no_retry},
+    {"many-attempts", many_attempts},
+    {"no-wait", no_wait},
+    {"no-growth", no_growth},
+    {"no-jitter", no_jitter},
+    {"lumped-jitter", lumped_jitter},
+    {"jitter-past-cap", past_cap},
+    {"long-cap", long_cap},
+    {"no-deadline", no_deadline},
+    {"no-attempt-timeout", no_timeout},
+    {"deadline-below-timeout", deadline_below_timeout},
+    {"deadline-below-backoff", deadline_below_backoff},
+    {"slo", slo},
+    {"hints-unheard", unheard},
+    {"hints-in-step", hint_in_step},
+    {"hint-beyond-deadline", hint_beyond_deadline},
+    {"unsafe-repeat", unsafe_repeat},
+    {"observing", observing},
+    {"no-budget", no_budget},
+    {"budget-of-nothing", budget_of_nothing},
+    {"loose-budget", loose_budget},
+    {"funded-by-first", funded_by_first},
+    {"needs-sharing", needs_sharing},
+    {"no-breaker", no_breaker},
+    {"deaf-breaker", deaf_breaker},
+    {"stubborn-breaker", stubborn_breaker},
+    {"every-layer", every_layer},
+    {"free-hedges", free_hedges},
+    {"binds-first", binds},
+};
+#define CHECKS (sizeof checks / sizeof *checks)
+_Static_assert(CHECKS <= EXPLAIN_FINDINGS_MAX, "each check finds at most one thing");
+
+const char *explain_finding_id(size_t i)
+{
+    return i < CHECKS ? checks[i].id : NULL;
+}
+
+/* Worst first; equally bad ones as they were found. */
+static void add(struct explain_findings *all, const struct explain_finding *found)
+{
+    size_t at = all->count++;
+    for (; at > 0 && all->finding[at - 1].severity < found->severity; at--)
+        all->finding[at] = all->finding[at - 1];
+    all->finding[at] = *found;
+}
+
+void explain_find(struct explain_findings *all, const struct explain_subject *subject,
+                  const struct explain_schedule *schedule)
+{
+    all->count = 0;
+    for (size_t i = 0; i < CHECKS; i++) {
+        struct explain_finding found = {.id = checks[i].id};
+        struct view view = {subject, schedule, &subject->pair->policy, &subject->pair->target, &found};
+        int severity = checks[i].look(&view);
+        if (severity == NONE)
+            continue;
+        found.severity = (enum explain_severity)severity;
+        add(all, &found);
+    }
+}
+
+bool explain_is_bad(const struct explain_findings *all)
+{
+    return all->count > 0 && all->finding[0].severity > EXPLAIN_NOTE;
+}
+
+const char *explain_severity_label(enum explain_severity severity)
+{
+    static const char *const labels[] = {"note", "warning", "error"};
+    return labels[severity];
+}

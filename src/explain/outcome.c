@@ -1,0 +1,404 @@
+/* outcome.c - the engine's own answers to "what if". See outcome.h for the model. */
+#include "outcome.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/saturate.h"
+#include "spread.h"
+
+#define BEGAN_NS  (3600 * BIDE_S) /* any instant: nothing depends on it */
+#define COUNT(of) (sizeof(of) / sizeof *(of))
+#define BIT(why)  (UINT64_C(1) << BIDE_WHY_##why)
+
+/* ---- the answer ---- */
+
+/* Fails attempts one after the other, in a way that every request survives, until the one that was asked for runs. */
+static struct bide_verdict lead_up(struct bide_call *call, const struct explain_case *s, struct bide_verdict v,
+                                   int64_t *now_ns)
+{
+    const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_NEVER_SENT};
+    while (v.what == BIDE_START && v.attempt < s->attempt) {
+        v = bide_call_outcome(call, v.attempt, &failed, *now_ns);
+        if (v.what != BIDE_WAIT)
+            break;
+        *now_ns = v.wake_ns;
+        v = bide_call_wake(call, *now_ns);
+    }
+    return v;
+}
+
+static int64_t hint_width(const struct bide_policy *p, int64_t hint_ns)
+{
+    if (p->jitter == BIDE_JITTER_NONE)
+        return 0;
+    return core_max(core_share(hint_ns, p->hint_jitter_permille, 1000), p->base_ns);
+}
+
+static int64_t clamped(const struct bide_policy *p, int64_t hint_ns, int64_t own_ns)
+{
+    return core_max(own_ns, core_min(hint_ns, core_sum(own_ns, p->hint_over_ns)));
+}
+
+/* For people only: the engine has drawn already. */
+static struct bide_range hinted_window(const struct bide_policy *p, int64_t hint_ns, struct bide_range own)
+{
+    if (p->hint_long == BIDE_HINT_LONG_CLAMP)
+        hint_ns = core_min(hint_ns, p->hint_max_ns);
+    if (p->hint_rule == BIDE_HINT_RULE_CLAMP)
+        return (struct bide_range){clamped(p, hint_ns, own.lo_ns), clamped(p, hint_ns, own.hi_ns)};
+    if (p->hint_rule != BIDE_HINT_RULE_FLOOR)
+        return (struct bide_range){hint_ns, hint_ns};
+    int64_t most_ns = core_sum(hint_ns, hint_width(p, hint_ns));
+    return (struct bide_range){core_max(hint_ns, own.lo_ns), core_max(most_ns, own.hi_ns)};
+}
+
+static bool hint_counts(const struct bide_policy *p, const struct bide_hint *hint)
+{
+    bool ignored = hint->wait_ns > p->hint_max_ns && p->hint_long == BIDE_HINT_LONG_IGNORE;
+    bool zero = hint->wait_ns == 0 && p->hint_rule != BIDE_HINT_RULE_PUSHBACK;
+    return hint->kind == BIDE_HINT_WAIT && p->hint_rule != BIDE_HINT_RULE_UNHEARD && !ignored && !zero;
+}
+
+/* All waits before were our own, so each was a step. */
+static struct bide_range wait_window(const struct explain_case *s, enum bide_why why)
+{
+    const struct bide_policy *p = &s->pair.policy;
+    struct bide_step step = {.step = s->attempt - 1, .throttled = s->outcome.kind == BIDE_KIND_THROTTLED};
+    if (why == BIDE_WHY_CONFLICT)
+        return (struct bide_range){0, 0};
+    struct bide_range own = explain_window(p, step);
+    return hint_counts(p, &s->outcome.hint) ? hinted_window(p, s->outcome.hint.wait_ns, own) : own;
+}
+
+void explain_ask(struct explain_answer *a, const struct explain_case *s)
+{
+    struct bide_target target;
+    struct bide_call call;
+    int64_t now_ns = BEGAN_NS;
+    *a = (struct explain_answer){.elapsed_ns = s->elapsed_ns};
+    bide_target_init(&target, &s->pair.target, now_ns, NULL);
+    struct bide_verdict v = bide_call_begin(&call, &s->pair.policy, &target, &s->request, now_ns);
+    v = lead_up(&call, s, v, &now_ns);
+    a->reached = v.what == BIDE_START && v.attempt == s->attempt;
+    now_ns = core_max(now_ns, core_sum(BEGAN_NS, s->elapsed_ns));
+    a->elapsed_ns = now_ns - BEGAN_NS;
+    a->verdict = a->reached ? bide_call_outcome(&call, s->attempt, &s->outcome, now_ns) : v;
+    if (a->verdict.what == BIDE_WAIT) {
+        a->wait_ns = a->verdict.wake_ns - now_ns;
+        a->wait = wait_window(s, a->verdict.why);
+    }
+    bide_call_cancel(&call, now_ns);
+}
+
+/* ---- gates ---- */
+
+/* A case in which nothing refuses but what is put back. */
+static struct explain_case loosened(const struct explain_case *s)
+{
+    struct explain_case loose = *s;
+    struct bide_policy *p = &loose.pair.policy;
+    p->attempts_max = UINT32_MAX;
+    p->deadline_ns = BIDE_NEVER;
+    p->require_key = false;
+    p->observe = BIDE_POLICY_GATES;
+    loose.pair.target.observe = BIDE_TARGET_GATES;
+    loose.outcome.flags &= ~(uint32_t)(BIDE_FLAG_BODY_SPENT | BIDE_FLAG_ONCE | BIDE_FLAG_KEY_409);
+    if (loose.outcome.kind == BIDE_KIND_PERMANENT || loose.outcome.kind == BIDE_KIND_CANCELLED)
+        loose.outcome.kind = BIDE_KIND_TRANSIENT;
+    if (loose.outcome.reach == BIDE_REACH_BODY_DELIVERED)
+        loose.outcome.reach = BIDE_REACH_ANSWERED;
+    return loose;
+}
+
+static void put_key(struct explain_case *loose, const struct explain_case *s)
+{
+    loose->pair.policy.require_key = s->pair.policy.require_key;
+}
+
+static void put_kind(struct explain_case *loose, const struct explain_case *s)
+{
+    loose->outcome.kind = s->outcome.kind;
+    loose->outcome.flags |= s->outcome.flags & BIDE_FLAG_KEY_409;
+}
+
+static void put_reach(struct explain_case *loose, const struct explain_case *s)
+{
+    loose->outcome.reach = s->outcome.reach;
+}
+
+static void put_attempts(struct explain_case *loose, const struct explain_case *s)
+{
+    loose->pair.policy.attempts_max = s->pair.policy.attempts_max;
+}
+
+static void put_deadline(struct explain_case *loose, const struct explain_case *s)
+{
+    loose->pair.policy.deadline_ns = s->pair.policy.deadline_ns;
+}
+
+static void put_body(struct explain_case *loose, const struct explain_case *s)
+{
+    loose->outcome.flags |= s->outcome.flags & BIDE_FLAG_BODY_SPENT;
+}
+
+/* A gate only needs its bit. */
+static void put_nothing(struct explain_case *loose, const struct explain_case *s)
+{
+    (void)loose;
+    (void)s;
+}
+
+static const struct question {
+    const char *name;
+    const char *asks;
+    void (*put)(struct explain_case *loose, const struct explain_case *s);
+    uint32_t gate; /* enum bide_gate; 0: cannot be observed */
+    uint64_t whys;
+} questions[EXPLAIN_GATES] = {
+    {"key", "does a mutating request need a key?", put_key, BIDE_GATE_KEY, BIT(KEY_REQUIRED)},
+    {"kind", "may it go away by trying again?", put_kind, 0, BIT(PERMANENT) | BIT(CANCELLED) | BIT(SUCCEEDED)},
+    {"delivered", "did the caller see part of an answer?", put_reach, 0, BIT(BODY_DELIVERED)},
+    {"attempts", "is there an attempt left?", put_attempts, 0, BIT(ATTEMPTS_SPENT)},
+    {"deadline", "is there time left?", put_deadline, 0, BIT(DEADLINE)},
+    {"layer", "does a caller above retry?", put_nothing, BIDE_GATE_LAYER, BIT(INNER_LAYER)},
+    {"repeat", "is it safe to repeat?", put_nothing, BIDE_GATE_REPEAT, BIT(NOT_REPEATABLE)},
+    {"body", "can its body be sent again?", put_body, 0, BIT(BODY_SPENT)},
+    {"hint", "does the server allow it in time?", put_nothing, BIDE_GATE_HINT,
+     BIT(SERVER_STOP) | BIT(HINT_TOO_LONG) | BIT(HINT_MISSING)},
+    {"wait", "does the wait end before the deadline?", put_deadline, 0, BIT(DEADLINE_NEAR)},
+    {"breaker", "is the target believed to be up?", put_nothing, BIDE_GATE_BREAKER,
+     BIT(BREAKER_OPEN) | BIT(BREAKER_PROBING) | BIT(BREAKER_RAMPING)},
+    {"budget", "can the target afford a retry?", put_nothing, BIDE_GATE_BUDGET, BIT(BUDGET_EMPTY)},
+};
+
+static void ask_alone(struct explain_gate *gate, const struct question *q, const struct explain_case *s)
+{
+    struct explain_case alone = loosened(s);
+    struct explain_answer answer;
+    uint32_t observe = s->pair.policy.observe | s->pair.target.observe;
+    alone.pair.policy.observe &= ~q->gate;
+    alone.pair.target.observe &= ~q->gate;
+    q->put(&alone, s);
+    explain_ask(&answer, &alone);
+    bool ends = answer.verdict.what == BIDE_GIVE_UP || answer.verdict.what == BIDE_DONE ||
+                answer.verdict.why == BIDE_WHY_BUDGET_EMPTY; /* a long poll waits first */
+    bool refuses = ends && q->whys >> answer.verdict.why & 1;
+    *gate = (struct explain_gate){.name = q->name, .asks = q->asks};
+    if (refuses) {
+        gate->said = observe & q->gate ? EXPLAIN_ONLY_OBSERVES : EXPLAIN_REFUSES;
+        gate->why = answer.verdict.why;
+    }
+}
+
+void explain_gates(struct explain_gate gates[EXPLAIN_GATES], const struct explain_case *s)
+{
+    bool decided = false;
+    for (size_t i = 0; i < EXPLAIN_GATES; i++) {
+        ask_alone(&gates[i], &questions[i], s);
+        if (gates[i].said == EXPLAIN_REFUSES && decided)
+            gates[i].said = EXPLAIN_WOULD_TOO;
+        decided = decided || gates[i].said == EXPLAIN_REFUSES;
+    }
+}
+
+/* ---- what would change it ---- */
+
+static bool give_key(struct explain_case *s, char *text)
+{
+    bool without = s->request.safety == BIDE_UNSAFE || s->request.safety == BIDE_IDEMPOTENT;
+    s->request.safety = BIDE_KEYED;
+    snprintf(text, 64, "an idempotency key");
+    return without;
+}
+
+static bool trust_server(struct explain_case *s, char *text)
+{
+    bool throttled = s->outcome.kind == BIDE_KIND_THROTTLED, unavailable = s->outcome.flags & BIDE_FLAG_UNAVAILABLE;
+    uint32_t bit = throttled ? BIDE_TRUST_THROTTLED : BIDE_TRUST_UNAVAILABLE;
+    bool news = (throttled || unavailable) && !(s->pair.target.trust & bit);
+    s->pair.target.trust |= bit;
+    snprintf(text, 64, "trust = %s", throttled ? "throttled" : "unavailable");
+    return news;
+}
+
+static bool one_more(struct explain_case *s, char *text)
+{
+    s->pair.policy.attempts_max = s->attempt + 1;
+    snprintf(text, 64, "attempts = %u", s->attempt + 1);
+    return true;
+}
+
+static bool more_time(struct explain_case *s, char *text)
+{
+    struct bide_policy *p = &s->pair.policy;
+    bool bounded = p->deadline_ns != BIDE_NEVER;
+    p->deadline_ns = BIDE_NEVER;
+    snprintf(text, 64, "a longer deadline");
+    return bounded;
+}
+
+static bool longer_hint(struct explain_case *s, char *text)
+{
+    char value[CONF_VALUE_SIZE];
+    bool asked = s->outcome.hint.kind == BIDE_HINT_WAIT && s->outcome.hint.wait_ns <= BIDE_DURATION_MAX;
+    s->pair.policy.hint_max_ns = s->outcome.hint.wait_ns;
+    snprintf(text, 64, "hint_max = %s", conf_duration_text(value, s->outcome.hint.wait_ns));
+    return asked;
+}
+
+static bool drop_hint(struct explain_case *s, char *text)
+{
+    bool had = s->outcome.hint.kind != BIDE_HINT_NONE;
+    s->outcome.hint = (struct bide_hint){0};
+    snprintf(text, 64, "no hint from the server");
+    return had;
+}
+
+static bool add_hint(struct explain_case *s, char *text)
+{
+    bool none = s->outcome.hint.kind == BIDE_HINT_NONE;
+    s->outcome.hint = (struct bide_hint){BIDE_HINT_WAIT, BIDE_S};
+    snprintf(text, 64, "a hint such as Retry-After: 1");
+    return none;
+}
+
+static bool be_outermost(struct explain_case *s, char *text)
+{
+    bool inner = s->request.inbound.attempt > 1 || s->request.inbound.no_retry;
+    s->request.inbound = (struct bide_inbound){0};
+    snprintf(text, 64, "no retry by the caller above");
+    return inner;
+}
+
+static bool may_retry(struct explain_case *s, char *text)
+{
+    bool never = s->pair.policy.layer == BIDE_LAYER_NEVER;
+    s->pair.policy.layer = BIDE_LAYER_OUTERMOST;
+    snprintf(text, 64, "layer = outermost");
+    return never;
+}
+
+static bool fill_budget(struct explain_case *s, char *text)
+{
+    s->pair.target.budget.kind = BIDE_BUDGET_NONE;
+    snprintf(text, 64, "tokens in the budget");
+    return true;
+}
+
+static bool fresh_body(struct explain_case *s, char *text)
+{
+    bool spent = s->outcome.flags & BIDE_FLAG_BODY_SPENT;
+    s->outcome.flags &= ~(uint32_t)BIDE_FLAG_BODY_SPENT;
+    snprintf(text, 64, "a body that can be sent again");
+    return spent;
+}
+
+static bool never_sent(struct explain_case *s, char *text)
+{
+    bool sent = s->outcome.reach == BIDE_REACH_MAYBE_RAN;
+    s->outcome.reach = BIDE_REACH_NEVER_SENT;
+    snprintf(text, 64, "proof that no byte was sent (--reach never_sent)");
+    return sent;
+}
+
+/* Each changes the case and names itself; false: there is nothing to change. Those that people can do come first. */
+static bool (*const changes_known[])(struct explain_case *s, char *text) = {
+    give_key,  one_more,   more_time,    longer_hint, add_hint,    trust_server,
+    drop_hint, never_sent, be_outermost, may_retry,   fill_budget, fresh_body,
+};
+
+static bool is_retried(const struct explain_case *s)
+{
+    struct explain_answer answer;
+    explain_ask(&answer, s);
+    return answer.reached && answer.verdict.what == BIDE_WAIT && answer.verdict.why != BIDE_WHY_BUDGET_EMPTY;
+}
+
+static size_t single_changes(struct explain_change *changes, const struct explain_case *s)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < COUNT(changes_known) && count < EXPLAIN_CHANGES_MAX; i++) {
+        struct explain_case changed = *s;
+        char text[64];
+        if (changes_known[i](&changed, text) && is_retried(&changed))
+            snprintf(changes[count++].text, sizeof changes->text, "with %s it would be retried", text);
+    }
+    return count;
+}
+
+/* The first pair that helps is enough. */
+static size_t pair_of_changes(struct explain_change *change, const struct explain_case *s)
+{
+    for (size_t i = 0; i < COUNT(changes_known); i++)
+        for (size_t j = i + 1; j < COUNT(changes_known); j++) {
+            struct explain_case changed = *s;
+            char one[64], other[64];
+            if (!changes_known[i](&changed, one) || !changes_known[j](&changed, other) || !is_retried(&changed))
+                continue;
+            snprintf(change->text, sizeof change->text, "with %s and %s it would be retried", one, other);
+            return 1;
+        }
+    return 0;
+}
+
+/* Of a retry: what it hangs on. */
+static size_t conditions(struct explain_change *changes, const struct explain_case *s)
+{
+    static const char *const names[] = {[BIDE_UNSAFE] = "",
+                                        [BIDE_IDEMPOTENT] = "an unsafe method (POST)",
+                                        [BIDE_SAFE] = "an unsafe method (POST)",
+                                        [BIDE_KEYED] = "no idempotency key"};
+    struct explain_case unsafe = *s;
+    unsafe.request.safety = BIDE_UNSAFE;
+    if (s->request.safety == BIDE_UNSAFE || is_retried(&unsafe))
+        return 0;
+    snprintf(changes[0].text, sizeof changes->text, "with %s it would not be retried", names[s->request.safety]);
+    return 1;
+}
+
+size_t explain_changes(struct explain_change changes[EXPLAIN_CHANGES_MAX], const struct explain_case *s)
+{
+    if (s->outcome.kind == BIDE_KIND_OK)
+        return 0;
+    if (is_retried(s))
+        return conditions(changes, s);
+    size_t count = single_changes(changes, s);
+    return count > 0 ? count : pair_of_changes(changes, s);
+}
+
+/* ---- classes of failure ---- */
+
+const struct explain_column explain_columns[EXPLAIN_COLUMNS] = {
+    {BIDE_SAFE, BIDE_REACH_NEVER_SENT},   {BIDE_SAFE, BIDE_REACH_MAYBE_RAN},   {BIDE_SAFE, BIDE_REACH_ANSWERED},
+    {BIDE_KEYED, BIDE_REACH_NEVER_SENT},  {BIDE_KEYED, BIDE_REACH_MAYBE_RAN},  {BIDE_KEYED, BIDE_REACH_ANSWERED},
+    {BIDE_UNSAFE, BIDE_REACH_NEVER_SENT}, {BIDE_UNSAFE, BIDE_REACH_MAYBE_RAN}, {BIDE_UNSAFE, BIDE_REACH_ANSWERED},
+};
+
+static const struct {
+    const char *name, *examples;
+    struct bide_outcome outcome;
+} failures[EXPLAIN_CLASSES] = {
+    {"transient", "500 502 504, reset", {.kind = BIDE_KIND_TRANSIENT}},
+    {"unavailable", "503", {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_UNAVAILABLE}},
+    {"throttled", "429", {.kind = BIDE_KIND_THROTTLED}},
+    {"throttled, hint 2s", "429 + Retry-After", {.kind = BIDE_KIND_THROTTLED, .hint = {BIDE_HINT_WAIT, 2 * BIDE_S}}},
+    {"conflict", "ABORTED", {.kind = BIDE_KIND_CONFLICT}},
+    {"still running", "409", {.kind = BIDE_KIND_PERMANENT, .flags = BIDE_FLAG_KEY_409}},
+    {"permanent", "400 401 403 404", {.kind = BIDE_KIND_PERMANENT}},
+    {"cancelled", "by the caller", {.kind = BIDE_KIND_CANCELLED}},
+};
+
+void explain_classes(struct explain_class classes[EXPLAIN_CLASSES], const struct conf_pair *pair, uint64_t seed)
+{
+    for (size_t i = 0; i < EXPLAIN_CLASSES; i++) {
+        classes[i].name = failures[i].name;
+        classes[i].examples = failures[i].examples;
+        for (size_t j = 0; j < EXPLAIN_COLUMNS; j++) {
+            struct explain_case s = {.pair = *pair, .outcome = failures[i].outcome, .attempt = 1};
+            s.request = (struct bide_request){.safety = explain_columns[j].safety, .seed = seed};
+            s.outcome.reach = explain_columns[j].reach;
+            explain_ask(&classes[i].cell[j], &s);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+/* schedule.c - windows, means and sums of a policy whose every attempt fails. See schedule.h for the model. */
+#include "schedule.h"
+
+#include <bide/call.h>
+
+#include "core/saturate.h"
+#include "spread.h"
+
+/* ---- the waits ---- */
+
+static bool is_decorrelated(const struct bide_policy *p)
+{
+    bool kind = p->jitter == BIDE_JITTER_DECORRELATED || p->jitter == BIDE_JITTER_DECORRELATED_AWS;
+    return kind && p->backoff != BIDE_BACKOFF_NONE;
+}
+
+static void plain_waits(struct explain_schedule *s, const struct bide_policy *p)
+{
+    for (uint32_t i = 0; i < s->waits; i++) {
+        struct bide_range w = bide_backoff_window(p, (struct bide_step){.step = i});
+        s->wait[i].window = w;
+        s->wait[i].mean_ns = w.lo_ns + (w.hi_ns - w.lo_ns) / 2;
+    }
+}
+
+static void decorrelated_waits(struct explain_schedule *s, const struct bide_policy *p)
+{
+    struct explain_spread spread[2];
+    explain_spread_start(&spread[0]);
+    for (uint32_t i = 0; i < s->waits; i++) {
+        if (i < EXPLAIN_STEPS)
+            explain_spread_step(&spread[(i + 1) % 2], &spread[i % 2], p, i);
+        const struct explain_spread *last = &spread[(core_min(i, EXPLAIN_STEPS - 1) + 1) % 2];
+        s->wait[i].window = last->range;
+        s->wait[i].mean_ns = explain_spread_mean(last);
+    }
+}
+
+/* ---- the instants ---- */
+
+static void place_attempts(struct explain_schedule *s)
+{
+    int64_t soonest = 0, latest = 0;
+    for (uint32_t i = 0; i < s->waits; i++) {
+        struct explain_wait *w = &s->wait[i];
+        soonest = core_sum(soonest, w->window.lo_ns);
+        latest = core_sum(core_sum(latest, s->timeout_ns), w->window.hi_ns);
+        *w = (struct explain_wait){i + 2, w->window, w->mean_ns, soonest, latest};
+        s->waits_mean_ns = core_sum(s->waits_mean_ns, w->mean_ns);
+        s->waits_worst_ns = core_sum(s->waits_worst_ns, w->window.hi_ns);
+    }
+}
+
+/* What is beyond the list is as its last wait. */
+static void add_more(struct explain_schedule *s)
+{
+    if (s->more == 0)
+        return;
+    const struct explain_wait *last = &s->wait[s->waits - 1];
+    s->waits_mean_ns = core_sum(s->waits_mean_ns, core_product(last->mean_ns, s->more));
+    s->waits_worst_ns = core_sum(s->waits_worst_ns, core_product(last->window.hi_ns, s->more));
+}
+
+/* Of the attempts beyond the list, those that start before the deadline when each comes `every_ns` after the other. */
+static uint32_t more_before(const struct explain_schedule *s, int64_t last_ns, int64_t every_ns)
+{
+    if (s->deadline_ns == BIDE_NEVER)
+        return s->more;
+    if (last_ns >= s->deadline_ns)
+        return 0;
+    return every_ns == 0 ? s->more : (uint32_t)core_min(s->more, (s->deadline_ns - 1 - last_ns) / every_ns);
+}
+
+/* The first attempt always starts. */
+static void count_starts(struct explain_schedule *s)
+{
+    s->surely = s->at_best = 1;
+    for (uint32_t i = 0; i < s->waits; i++) {
+        s->surely += s->deadline_ns == BIDE_NEVER || s->wait[i].latest_ns < s->deadline_ns;
+        s->at_best += s->deadline_ns == BIDE_NEVER || s->wait[i].earliest_ns < s->deadline_ns;
+    }
+    if (s->more == 0)
+        return;
+    const struct explain_wait *last = &s->wait[s->waits - 1];
+    s->surely += more_before(s, last->latest_ns, core_sum(last->window.hi_ns, s->timeout_ns));
+    s->at_best += more_before(s, last->earliest_ns, last->window.lo_ns);
+}
+
+static bool still_grows(const struct explain_schedule *s, const struct bide_policy *p)
+{
+    struct bide_step last = {.step = s->waits - 1}, next = {.step = s->waits};
+    return s->more > 0 && bide_backoff_envelope(p, next) > bide_backoff_envelope(p, last);
+}
+
+void explain_schedule(struct explain_schedule *s, const struct bide_policy *p)
+{
+    uint32_t waits = p->attempts_max - 1;
+    s->waits = waits < EXPLAIN_WAITS_MAX ? waits : EXPLAIN_WAITS_MAX;
+    s->more = waits - s->waits;
+    s->attempts = p->attempts_max;
+    s->timeout_ns = p->attempt_timeout_ns;
+    s->deadline_ns = p->deadline_ns;
+    s->waits_mean_ns = s->waits_worst_ns = 0;
+    s->rough = still_grows(s, p);
+    if (is_decorrelated(p))
+        decorrelated_waits(s, p);
+    else
+        plain_waits(s, p);
+    place_attempts(s);
+    add_more(s);
+    count_starts(s);
+    int64_t attempts_ns = core_product(s->timeout_ns, s->attempts);
+    s->uncut_ns = core_sum(s->waits_worst_ns, attempts_ns);
+    s->worst_ns = core_min(s->uncut_ns, s->deadline_ns);
+    s->slow_mean_ns = core_min(core_sum(s->waits_mean_ns, attempts_ns), s->deadline_ns);
+}
+
+enum explain_binds explain_binds(const struct explain_schedule *s)
+{
+    if (s->at_best < s->attempts)
+        return EXPLAIN_DEADLINE_BINDS;
+    return s->surely < s->attempts ? EXPLAIN_EITHER_BINDS : EXPLAIN_ATTEMPTS_BIND;
+}
+
+/* ---- the rule of a third ---- */
+
+struct explain_slo explain_slo(const struct explain_schedule *s, int64_t slo_ns)
+{
+    struct explain_slo slo = {.third_ns = slo_ns / 3, .attempts_fit = 1};
+    int64_t repeated_ns = core_product(s->timeout_ns, (int64_t)s->attempts - 1), spent = 0;
+    slo.retries_ns = core_min(core_sum(s->waits_worst_ns, repeated_ns), s->deadline_ns);
+    slo.fits = slo.retries_ns <= slo.third_ns;
+    for (uint32_t i = 0; i < s->waits; i++) {
+        spent = core_sum(spent, core_sum(s->wait[i].window.hi_ns, s->timeout_ns));
+        if (spent <= slo.third_ns)
+            slo.attempts_fit = i + 2;
+    }
+    return slo;
+}
+
+/* ---- one sequence ---- */
+
+uint32_t explain_sample(const struct bide_policy *policy, uint64_t seed, int64_t *wait_ns, uint32_t most)
+{
+    const struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
+    const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_NEVER_SENT};
+    struct bide_call call;
+    int64_t now_ns = 0;
+    uint32_t count = 0;
+    struct bide_verdict v = bide_call_begin(&call, policy, NULL, &request, now_ns);
+    while (v.what == BIDE_START && count < most) {
+        v = bide_call_outcome(&call, v.attempt, &failed, now_ns);
+        if (v.what != BIDE_WAIT)
+            break;
+        wait_ns[count++] = v.wake_ns - now_ns;
+        now_ns = v.wake_ns;
+        v = bide_call_wake(&call, now_ns);
+    }
+    return count;
+}

@@ -1,0 +1,38 @@
+/* exit.c - how a job ended, as an exit status: curl's own where curl has one, timeout's and bide's where not. */
+#include "fetch.h"
+
+#define EXIT_REFUSED  75 /* a gate refused before anything was sent */
+#define EXIT_DEADLINE 124
+#define EXIT_OWN      125
+
+/* The deadline cut the attempt, or came before another could be made. An answer that is there counts more than a wait
+ * that would have been too long. */
+static bool is_late(const struct fetch_job *job)
+{
+    return job->verdict.why == BIDE_WHY_DEADLINE ||
+           (job->verdict.why == BIDE_WHY_DEADLINE_NEAR && job->code == CURLE_OPERATION_TIMEDOUT);
+}
+
+static bool is_own_fault(const struct fetch_job *job)
+{
+    return job->verdict.why == BIDE_WHY_KEY_REQUIRED || job->verdict.why == BIDE_WHY_BAD_POLICY;
+}
+
+int fetch_exit_status(const struct fetch_job *job)
+{
+    if (job->cancelled)
+        return 128 + (int)fetch_signal;
+    if (job->error != 0)
+        return CURLE_WRITE_ERROR;
+    if (job->verdict.what == BIDE_DONE)
+        return 0;
+    if (is_own_fault(job))
+        return EXIT_OWN;
+    if (is_late(job))
+        return EXIT_DEADLINE;
+    if (job->attempts == 0 && (job->code == CURLE_ABORTED_BY_CALLBACK || job->code == CURLE_OK))
+        return EXIT_REFUSED;
+    if (job->status >= 400 || job->code == CURLE_OK)
+        return CURLE_HTTP_RETURNED_ERROR;
+    return (int)job->code;
+}

@@ -1,0 +1,193 @@
+/* input.c - see input.h. */
+#include "input.h"
+
+#include "secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define READ_BYTES 65536u
+
+static const char no_memory[] = "more memory";
+
+/* ---- files ---- */
+
+static bool stdin_taken;
+
+/* -1: *want says why. */
+static int open_input(const char *name, const char **want)
+{
+    if (strcmp(name, "-") != 0) {
+        int fd = open(name, O_RDONLY | O_CLOEXEC);
+        *want = fd < 0 ? "a file that can be read" : NULL;
+        return fd;
+    }
+    *want = stdin_taken ? "a file: standard input is read by another option" : NULL;
+    if (stdin_taken)
+        return -1;
+    stdin_taken = true;
+    return STDIN_FILENO;
+}
+
+static void close_input(int fd)
+{
+    if (fd > STDIN_FILENO)
+        close(fd);
+}
+
+const char *fetch_upload_open(int *fd, const char *name)
+{
+    const char *want;
+    struct stat st;
+    int opened = open_input(name, &want);
+    if (opened < 0)
+        return want;
+    if (fstat(opened, &st) != 0 || S_ISDIR(st.st_mode)) {
+        close_input(opened);
+        return "a file that can be read, not a directory";
+    }
+    if (*fd >= 0)
+        close_input(*fd);
+    *fd = opened;
+    return NULL;
+}
+
+const char *fetch_lines(const char *name, const char *(*line)(void *context, char *text), void *context)
+{
+    const char *want;
+    int fd = open_input(name, &want);
+    if (fd < 0)
+        return want;
+    FILE *file = fdopen(fd, "r");
+    char *text = malloc(FETCH_LINE_MAX);
+    want = file && text ? NULL : no_memory;
+    while (!want && fgets(text, FETCH_LINE_MAX, file)) {
+        size_t length = strlen(text);
+        if (length == FETCH_LINE_MAX - 1 && text[length - 1] != '\n')
+            want = "a file with lines of up to 8190 bytes";
+        while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
+            text[--length] = '\0';
+        if (!want && length > 0 && text[0] != '#')
+            want = line(context, text);
+    }
+    if (!want && ferror(file))
+        want = "a file that can be read";
+    if (text)
+        explicit_bzero(text, FETCH_LINE_MAX);
+    free(text);
+    if (file)
+        fclose(file);
+    return want;
+}
+
+/* ---- data ---- */
+
+static bool append(struct fetch_bytes *data, const void *at, size_t length)
+{
+    char *grown = length <= FETCH_DATA_MAX - data->length ? realloc(data->at, data->length + length + 1) : NULL;
+    if (!grown)
+        return false;
+    memcpy(grown + data->length, at, length);
+    data->at = grown;
+    data->length += length;
+    data->at[data->length] = '\0';
+    return true;
+}
+
+static const char *append_file(struct fetch_bytes *data, const char *name)
+{
+    const char *want;
+    int fd = open_input(name, &want);
+    char *piece = malloc(READ_BYTES);
+    ssize_t n = -1;
+    errno = 0;
+    while (fd >= 0 && piece && ((n = read(fd, piece, READ_BYTES)) > 0 || (n < 0 && errno == EINTR)))
+        if (n > 0 && !append(data, piece, (size_t)n)) {
+            want = "256 MiB at most (-T sends a file of any length)";
+            break;
+        }
+    if (!want && n < 0)
+        want = piece ? "a file that can be read" : no_memory;
+    free(piece);
+    close_input(fd);
+    return want;
+}
+
+const char *fetch_data_add(struct fetch_bytes *data, const char *value)
+{
+    if (!append(data, "&", data->at ? 1 : 0))
+        return no_memory;
+    if (value[0] == '@')
+        return append_file(data, value + 1);
+    char *text = fetch_take(value);
+    const char *want = text && append(data, text, strlen(text)) ? NULL : no_memory;
+    fetch_forget(text);
+    return want;
+}
+
+/* ---- header fields ---- */
+
+/* "Name: value", "Name;" for an empty one, "Name:" to leave out one of libcurl's own: as with curl. */
+static const char *add_field(void *context, char *field)
+{
+    static const char token[] = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    struct curl_slist **list = context;
+    size_t name = strspn(field, token);
+    if (name == 0 || !(field[name] == ':' || (field[name] == ';' && field[name + 1] == '\0')))
+        return "a header field: 'Name: value', or @FILE with one in each line";
+    if (strpbrk(field, "\r\n"))
+        return "a header field without line breaks";
+    struct curl_slist *grown = curl_slist_append(*list, field);
+    if (!grown)
+        return no_memory;
+    *list = grown;
+    return NULL;
+}
+
+const char *fetch_header_add(struct curl_slist **list, const char *value)
+{
+    if (value[0] == '@')
+        return fetch_lines(value + 1, add_field, list);
+    char *field = fetch_take(value);
+    const char *want = field ? add_field(list, field) : no_memory;
+    fetch_forget(field);
+    return want;
+}
+
+bool fetch_has_header(const struct curl_slist *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (; list; list = list->next)
+        if (strncasecmp(list->data, name, length) == 0 && (list->data[length] == ':' || list->data[length] == ';'))
+            return true;
+    return false;
+}
+
+/* ---- credentials ---- */
+
+static const char *keep_first(void *context, char *line)
+{
+    char **user = context;
+    if (*user)
+        return NULL;
+    *user = strdup(line);
+    return *user ? NULL : no_memory;
+}
+
+const char *fetch_user_read(char **user, const char *value)
+{
+    fetch_forget(*user);
+    *user = NULL;
+    if (value[0] != '@') {
+        *user = fetch_take(value);
+        return *user ? NULL : no_memory;
+    }
+    const char *want = fetch_lines(value + 1, keep_first, user);
+    return want || *user ? want : "a file whose first line is USER:PASSWORD";
+}

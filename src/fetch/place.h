@@ -1,0 +1,50 @@
+/* place.h - where an answer goes, so that only one worth keeping is ever seen there.
+ *
+ *     file     written beside its final name, as NAME.bide-XXXXXX, and renamed when it is whole. What had that name
+ *              before stays as it was until then, and for good if the answer is not to be kept. Its mode is that of what
+ *              it replaces, or by umask
+ *     device   a FIFO, /dev/null, a terminal: what is written is gone
+ *     now      standard output, whose turn it is: likewise
+ *     later    standard output, but others come first: kept in memory, then in a file without a name, until poured
+ *
+ * Files and what waits for its turn can be taken back (rewound); the other two cannot. */
+#ifndef FETCH_PLACE_H
+#define FETCH_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FETCH_SPOOL_MEMORY 65536u /* of an answer that waits for its turn; the rest is on disk */
+
+enum fetch_place_kind { FETCH_TO_FILE, FETCH_TO_DEVICE, FETCH_TO_STDOUT, FETCH_TO_SPOOL };
+
+struct fetch_place {
+    enum fetch_place_kind kind;
+    int fd;      /* -1: none */
+    char *path;  /* of a file: its final name */
+    char *part;  /* ... and the one it has until then; NULL: it is not there */
+    char *spool; /* what is kept in memory, of FETCH_SPOOL_MEMORY bytes */
+    size_t spooled;
+    int error; /* errno of the first thing that went wrong; 0: nothing did */
+    bool replaces;
+};
+
+/* path NULL is standard output: now, or in its turn. False: see error. The place must be closed in any case. */
+bool fetch_place_open(struct fetch_place *place, const char *path, bool now);
+
+bool fetch_place_can_rewind(const struct fetch_place *place);
+
+bool fetch_place_write(struct fetch_place *place, const void *at, size_t length); /* false: see error */
+bool fetch_place_rewind(struct fetch_place *place);
+
+/* The answer is whole: the file gets its name. Of what waits for its turn nothing happens yet. */
+bool fetch_place_keep(struct fetch_place *place);
+
+/* Its turn has come: what was spooled goes to standard output. */
+bool fetch_place_pour(struct fetch_place *place);
+
+/* Leaves nothing behind that was not kept. May be called twice, and on a zeroed place whose fd is -1. */
+void fetch_place_close(struct fetch_place *place);
+
+#endif

@@ -1,0 +1,133 @@
+/* plan.c - see plan.h. What cannot work is said before the first request: two answers for one file, a URL that names
+ * none, a directory. */
+#include "plan.h"
+
+#include "secret.h"
+#include "url.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const char *fetch_plan_add(struct fetch_plan *plan, const char *url)
+{
+    const char *want = fetch_url_check(url);
+    if (want)
+        return want;
+    if (plan->count >= FETCH_URLS_MAX)
+        return "100000 URLs at most";
+    if (plan->count == plan->room) {
+        size_t room = plan->room > 0 ? 2 * plan->room : 4;
+        struct fetch_job *grown = realloc(plan->jobs, room * sizeof *grown);
+        if (!grown)
+            return "more memory";
+        plan->jobs = grown;
+        plan->room = room;
+    }
+    struct fetch_job job = {.url = strdup(url), .shown = fetch_url_shown(url)};
+    plan->jobs[plan->count++] = job;
+    return job.url && job.shown ? NULL : "more memory";
+}
+
+void fetch_plan_free(struct fetch_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        fetch_forget(plan->jobs[i].url);
+        free(plan->jobs[i].shown);
+        free(plan->jobs[i].path);
+    }
+    free(plan->jobs);
+    *plan = (struct fetch_plan){0};
+}
+
+bool fetch_plan_uses_stdout(const struct fetch_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++)
+        if (!plan->jobs[i].path)
+            return true;
+    return false;
+}
+
+/* ---- outputs ---- */
+
+static char *say(const char *about, const char *wrong)
+{
+    char *text = NULL;
+    return asprintf(&text, "%s%s", about, wrong) >= 0 ? text : NULL;
+}
+
+static char *join(const char *directory, const char *name)
+{
+    char *path = NULL;
+    if (!directory || name[0] == '/')
+        return strdup(name);
+    return asprintf(&path, "%s/%s", directory, name) >= 0 ? path : NULL;
+}
+
+static bool is_directory(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* One that is there and no file may be written to by several: /dev/null. */
+static bool is_device(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+static char *place_one(struct fetch_job *job, const struct fetch_outputs *o, size_t index)
+{
+    const char *given = index < o->count ? o->path[index] : NULL;
+    char *name = NULL;
+    if (given && strcmp(given, "-") == 0)
+        return NULL;
+    if (!given && o->remote_name && !(name = fetch_url_name(job->url)))
+        return say(job->shown, ": its path names no file: want -o FILE");
+    if (given || name)
+        job->path = join(o->directory, given ? given : name);
+    bool missing = (given || name) && !job->path;
+    free(name);
+    if (missing)
+        return strdup("no memory");
+    if (job->path && is_directory(job->path))
+        return say(job->path, " is a directory: want a file, or --output-dir and -O");
+    return NULL;
+}
+
+static int compare(const void *one, const void *other)
+{
+    const struct fetch_job *a = *(struct fetch_job *const *)one, *b = *(struct fetch_job *const *)other;
+    return strcmp(a->path, b->path);
+}
+
+/* Two answers for one file: which one would be there in the end? */
+static char *find_twins(const struct fetch_plan *plan)
+{
+    struct fetch_job **sorted = calloc(plan->count + 1, sizeof(struct fetch_job *));
+    char *wrong = NULL;
+    size_t n = 0;
+    if (!sorted)
+        return strdup("no memory");
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->jobs[i].path && !is_device(plan->jobs[i].path))
+            sorted[n++] = &plan->jobs[i];
+    qsort(sorted, n, sizeof(struct fetch_job *), compare);
+    for (size_t i = 1; i < n && !wrong; i++)
+        if (compare(&sorted[i - 1], &sorted[i]) == 0)
+            wrong = say(sorted[i]->path, ": two URLs for one file: want -o for each");
+    free(sorted);
+    return wrong;
+}
+
+char *fetch_plan_outputs(struct fetch_plan *plan, const struct fetch_outputs *o)
+{
+    char *wrong = NULL;
+    if (o->count > plan->count)
+        return say(o->path[plan->count], ": more -o than URLs");
+    for (size_t i = 0; i < plan->count && !wrong; i++)
+        wrong = place_one(&plan->jobs[i], o, i);
+    return wrong ? wrong : find_twins(plan);
+}

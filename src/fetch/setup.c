@@ -1,0 +1,197 @@
+/* setup.c - what a request means to libcurl.
+ *
+ * The method is curl's: -X if given, else HEAD, PUT for an upload, POST for data, GET. A body that libcurl would read is
+ * given to libbide-http instead, which can send it again. */
+#include "setup.h"
+
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BUFFER_BYTES 131072L
+
+/* ---- method and body ---- */
+
+static bool is_method(const struct fetch_request *r, const char *name)
+{
+    return r->method && strcmp(r->method, name) == 0;
+}
+
+/* Methods that announce a body even if it is empty: a server may insist on Content-Length. */
+static bool wants_body(const struct fetch_request *r)
+{
+    return is_method(r, "POST") || is_method(r, "PUT") || is_method(r, "PATCH");
+}
+
+static bool has_data(const struct fetch_request *r)
+{
+    return r->data.at && !r->data_in_query;
+}
+
+/* Of a file that is read as standard input, what is left. */
+static struct bide_http_body file_body(int fd, const struct stat *st)
+{
+    off_t from = lseek(fd, 0, SEEK_CUR);
+    from = from > 0 ? from : 0;
+    int64_t length = st->st_size > from ? st->st_size - from : 0;
+    return (struct bide_http_body){.kind = BIDE_HTTP_BODY_FILE, .fd = fd, .offset = from, .length = length};
+}
+
+bool fetch_is_one_shot(const struct fetch_request *r)
+{
+    struct stat st;
+    return r->upload_fd >= 0 && !(fstat(r->upload_fd, &st) == 0 && S_ISREG(st.st_mode));
+}
+
+/* A stream is the transfer's to read. */
+static struct bide_http_body body_of(const struct fetch_request *r)
+{
+    struct stat st;
+    if (r->upload_fd >= 0 && fstat(r->upload_fd, &st) == 0 && S_ISREG(st.st_mode))
+        return file_body(r->upload_fd, &st);
+    if (r->upload_fd >= 0)
+        return (struct bide_http_body){.kind = BIDE_HTTP_BODY_STREAM, .fd = r->upload_fd, .length = -1};
+    if (has_data(r))
+        return (struct bide_http_body){
+            .kind = BIDE_HTTP_BODY_MEMORY, .at = r->data.at, .length = (int64_t)r->data.length};
+    if (wants_body(r))
+        return (struct bide_http_body){.kind = BIDE_HTTP_BODY_MEMORY, .at = "", .length = 0};
+    return (struct bide_http_body){.kind = BIDE_HTTP_BODY_REPEATABLE};
+}
+
+/* ---- options of a handle ---- */
+
+/* Sets options until one fails, and remembers why. */
+struct setter {
+    CURL *easy;
+    CURLcode code;
+};
+
+static void set_long(struct setter *s, CURLoption option, long value)
+{
+    if (s->code == CURLE_OK)
+        s->code = curl_easy_setopt(s->easy, option, value);
+}
+
+/* NULL: not given, and libcurl's default stays. */
+static void set_text(struct setter *s, CURLoption option, const char *value)
+{
+    if (s->code == CURLE_OK && value)
+        s->code = curl_easy_setopt(s->easy, option, value);
+}
+
+static void set_method(struct setter *s, const struct fetch_request *r)
+{
+    if (r->upload_fd >= 0)
+        set_long(s, CURLOPT_UPLOAD, 1);
+    else if (has_data(r) || wants_body(r))
+        set_long(s, CURLOPT_POST, 1);
+    if (r->head || is_method(r, "HEAD"))
+        set_long(s, CURLOPT_NOBODY, 1);
+    else
+        set_text(s, CURLOPT_CUSTOMREQUEST, r->method);
+}
+
+static void set_protocols(struct setter *s, const struct fetch_request *r)
+{
+#if LIBCURL_VERSION_NUM >= 0x075500
+    set_text(s, CURLOPT_PROTOCOLS_STR, "http,https");
+    set_text(s, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+#else
+    set_long(s, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+    set_long(s, CURLOPT_REDIR_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+#endif
+#if LIBCURL_VERSION_NUM >= 0x075700
+    set_long(s, CURLOPT_QUICK_EXIT, 1); /* who ends it does not wait for a name server */
+#endif
+    if (r->http_version != CURL_HTTP_VERSION_NONE)
+        set_long(s, CURLOPT_HTTP_VERSION, r->http_version);
+    set_long(s, CURLOPT_FOLLOWLOCATION, r->location);
+    set_long(s, CURLOPT_MAXREDIRS, r->redirects);
+}
+
+static void set_credentials(struct setter *s, const struct fetch_request *r)
+{
+    set_text(s, CURLOPT_USERPWD, r->user);
+    set_long(s, CURLOPT_NETRC, r->netrc ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED);
+    set_text(s, CURLOPT_PROXY, r->proxy);
+    set_text(s, CURLOPT_CAINFO, r->ca_file);
+    set_text(s, CURLOPT_SSLCERT, r->cert);
+    set_text(s, CURLOPT_SSLKEY, r->key);
+    if (r->insecure) {
+        set_long(s, CURLOPT_SSL_VERIFYPEER, 0);
+        set_long(s, CURLOPT_SSL_VERIFYHOST, 0);
+    }
+}
+
+/* libcurl counts whole seconds. */
+static void set_stall(struct setter *s, int64_t stall_ns)
+{
+    if (stall_ns == BIDE_NEVER)
+        return;
+    int64_t seconds = (stall_ns + BIDE_S - 1) / BIDE_S;
+    set_long(s, CURLOPT_LOW_SPEED_LIMIT, 1);
+    set_long(s, CURLOPT_LOW_SPEED_TIME, seconds < INT32_MAX ? (long)seconds : INT32_MAX);
+}
+
+CURL *fetch_easy(const struct fetch_request *r, const char *url, CURLcode *code)
+{
+    struct setter s = {.easy = curl_easy_init(), .code = CURLE_OK};
+    if (!s.easy) {
+        *code = CURLE_OUT_OF_MEMORY;
+        return NULL;
+    }
+    set_text(&s, CURLOPT_URL, url);
+    set_long(&s, CURLOPT_NOSIGNAL, 1);
+    set_long(&s, CURLOPT_TCP_KEEPALIVE, 1);
+    set_long(&s, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
+    set_protocols(&s, r);
+    set_method(&s, r);
+    set_credentials(&s, r);
+    set_stall(&s, r->stall_ns);
+    set_text(&s, CURLOPT_USERAGENT, r->user_agent);
+    set_text(&s, CURLOPT_RANGE, r->range);
+    set_text(&s, CURLOPT_UNIX_SOCKET_PATH, r->unix_socket);
+    set_text(&s, CURLOPT_ACCEPT_ENCODING, r->compressed ? "" : NULL);
+    if (s.code == CURLE_OK && r->resolve)
+        s.code = curl_easy_setopt(s.easy, CURLOPT_RESOLVE, r->resolve);
+    *code = s.code;
+    if (s.code == CURLE_OK)
+        return s.easy;
+    curl_easy_cleanup(s.easy);
+    return NULL;
+}
+
+/* ---- options of libbide-http ---- */
+
+/* A key among the header fields makes the request keyed, as one of ours would. */
+static bool carries_key(const struct curl_slist *headers)
+{
+    static const char name[] = BIDE_KEY_HEADER ":";
+    for (; headers; headers = headers->next)
+        if (strncasecmp(headers->data, name, sizeof name - 1) == 0)
+            return true;
+    return false;
+}
+
+void fetch_options(struct bide_http_options *o, const struct fetch_request *r, size_t index)
+{
+    bide_http_options_init(o);
+    o->policy = r->policy;
+    o->status_rules = r->status_rules;
+    o->headers = r->headers;
+    o->safety = r->safety;
+    if (o->safety == BIDE_HTTP_BY_METHOD && carries_key(r->headers))
+        o->safety = BIDE_HTTP_KEYED;
+    if (r->keyed) {
+        o->inject = BIDE_HTTP_INJECT_KEY;
+        o->key = r->idempotency_key;
+        o->key_form = r->key_form;
+    }
+    if (r->inbound.attempt > 0)
+        o->inbound = &r->inbound;
+    o->seed = r->seed != 0 ? r->seed + index : 0;
+    o->body = body_of(r);
+    o->resume = !r->include && !r->head;
+}

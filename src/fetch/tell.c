@@ -1,0 +1,243 @@
+/* tell.c - see tell.h. */
+#include "tell.h"
+
+#include "conf/unit.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+const char *fetch_bytes_text(char text[FETCH_BYTES_SIZE], uint64_t bytes)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    uint64_t whole = bytes, tenths = 0;
+    size_t unit = 0;
+    for (; whole >= 1000; unit++) {
+        tenths = whole % 1000 / 100;
+        whole /= 1000;
+    }
+    if (unit == 0 || whole >= 100)
+        snprintf(text, FETCH_BYTES_SIZE, "%u %s", (unsigned)whole, units[unit]);
+    else
+        snprintf(text, FETCH_BYTES_SIZE, "%u.%u %s", (unsigned)whole, (unsigned)tenths, units[unit]);
+    return text;
+}
+
+/* ---- for people ---- */
+
+/* "503", "Couldn't connect to server", or for a body that broke off "200, then ...". */
+static void put_what(FILE *out, long status, const char *text)
+{
+    if (status > 0)
+        fprintf(out, "%ld%s", status, text[0] != '\0' ? ", then " : "");
+    if (status == 0 && text[0] == '\0')
+        text = "no answer";
+    fputs(text, out);
+}
+
+static void begin_line(const struct fetch_voice *v, const struct fetch_news *n)
+{
+    fputs("bide: ", v->out);
+    if (v->many)
+        fprintf(v->out, "%s: ", n->job->shown);
+}
+
+static void tell_start(const struct fetch_voice *v, const struct fetch_news *n)
+{
+    if (!v->verbose)
+        return;
+    fprintf(v->out, "bide: %s: attempt %u of %u%s\n", n->job->shown, n->verdict.attempt, v->attempts_max,
+            n->verdict.why == BIDE_WHY_HEDGE ? ", beside one that is slow" : "");
+}
+
+static void put_reason(FILE *out, enum bide_why why)
+{
+    if (why == BIDE_WHY_SERVER_HINT)
+        fputs(" (server asked)", out);
+    else if (why != BIDE_WHY_BACKOFF)
+        fprintf(out, " (%s)", bide_why_text(why));
+}
+
+static void tell_wait(const struct fetch_voice *v, const struct fetch_news *n)
+{
+    char text[CONF_VALUE_SIZE];
+    begin_line(v, n);
+    if (n->verdict.attempt > 0) {
+        fprintf(v->out, "attempt %u of %u failed: ", n->verdict.attempt, v->attempts_max);
+        put_what(v->out, n->status, n->text);
+        if (v->verbose)
+            fprintf(v->out, " after %s", conf_duration_short(text, n->time_ns));
+        if (v->verbose && n->hint.kind == BIDE_HINT_WAIT)
+            fprintf(v->out, ", server asked for %s", conf_duration_short(text, n->hint.wait_ns));
+        fputs("; ", v->out);
+    }
+    fprintf(v->out, "next in %s", conf_duration_short(text, n->wait_ns));
+    put_reason(v->out, n->verdict.why);
+    fputc('\n', v->out);
+}
+
+static void tell_success(const struct fetch_voice *v, const struct fetch_job *job)
+{
+    char time[CONF_VALUE_SIZE], bytes[FETCH_BYTES_SIZE];
+    if (!v->verbose)
+        return;
+    fprintf(v->out, "bide: %s: %ld, %s in %s, %u attempt%s%s\n", job->shown, job->status,
+            fetch_bytes_text(bytes, job->bytes), conf_duration_short(time, job->time_ns), job->attempts,
+            job->attempts == 1 ? "" : "s", job->resumed ? ", resumed" : "");
+}
+
+/* A reader who has gone knows why. */
+static void tell_unwritten(const struct fetch_voice *v, const struct fetch_job *job)
+{
+    if (job->error == EPIPE)
+        return;
+    fprintf(v->out, "bide: %s: cannot write %s: %s\n", job->shown, job->path ? job->path : "to standard output",
+            strerror(job->error));
+}
+
+static void tell_failure(const struct fetch_voice *v, const struct fetch_job *job)
+{
+    fprintf(v->out, "bide: %s: ", job->shown);
+    if (job->attempts == 0) {
+        fprintf(v->out, "nothing was sent: %s\n",
+                job->verdict.why == BIDE_WHY_CANCELLED ? job->why : bide_why_text(job->verdict.why));
+        return;
+    }
+    if (job->attempts > 1)
+        fprintf(v->out, "gave up after %u attempts: ", job->attempts);
+    put_what(v->out, job->status, job->why);
+    fprintf(v->out, ": %s\n", bide_why_text(job->verdict.why));
+}
+
+static void tell_end(const struct fetch_voice *v, const struct fetch_job *job)
+{
+    if (job->cancelled)
+        return;
+    if (job->error != 0)
+        tell_unwritten(v, job);
+    else if (job->verdict.what == BIDE_DONE)
+        tell_success(v, job);
+    else
+        tell_failure(v, job);
+}
+
+/* ---- as JSON ---- */
+
+static json_t *number_or_null(int64_t number)
+{
+    return number > 0 ? json_integer(number) : json_null();
+}
+
+static json_t *text_or_null(const char *text)
+{
+    json_t *value = text && text[0] != '\0' ? json_string(text) : NULL;
+    return value ? value : json_null();
+}
+
+static int64_t milliseconds(int64_t ns)
+{
+    return (ns + BIDE_MS / 2) / BIDE_MS;
+}
+
+/* Takes the object; one line. */
+static void put_object(FILE *out, json_t *object)
+{
+    if (object)
+        json_dumpf(object, out, JSON_COMPACT);
+    fputs(object ? "\n" : "", out);
+    json_decref(object);
+}
+
+static json_t *job_object(const struct fetch_job *job)
+{
+    json_t *o = json_pack("{s:s, s:o, s:I, s:I, s:I, s:s, s:b, s:i}", "url", job->shown, "status",
+                          number_or_null(job->status), "attempts", (json_int_t)job->attempts, "time_ms",
+                          (json_int_t)milliseconds(job->time_ns), "bytes", (json_int_t)job->bytes, "why",
+                          bide_why_label(job->verdict.why), "resumed", job->resumed, "exit", job->exit_status);
+    if (!o)
+        return NULL;
+    json_object_set_new(o, "code", number_or_null(job->code));
+    json_object_set_new(o, "error", text_or_null(job->error != 0 ? strerror(job->error) : job->why));
+    json_object_set_new(o, "file", text_or_null(job->path));
+    json_object_set_new(o, "key", text_or_null(job->key));
+    return o;
+}
+
+static void json_end(FILE *out, const struct fetch_news *n)
+{
+    json_t *o = job_object(n->job), *line = json_pack("{s:s}", "event", n->job->exit_status == 0 ? "done" : "give_up");
+    if (line && o)
+        json_object_update(line, o);
+    json_decref(o);
+    put_object(out, line);
+}
+
+static void json_step(const struct fetch_voice *v, const struct fetch_news *n)
+{
+    json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:s}", "event", bide_what_label(n->verdict.what), "url", n->job->shown,
+                          "attempt", (json_int_t)n->verdict.attempt, "attempts_max", (json_int_t)v->attempts_max, "why",
+                          bide_why_label(n->verdict.why));
+    if (o && n->verdict.what == BIDE_WAIT) {
+        json_object_set_new(o, "status", number_or_null(n->status));
+        json_object_set_new(o, "code", number_or_null(n->code));
+        json_object_set_new(o, "error", text_or_null(n->text));
+        json_object_set_new(o, "time_ms", json_integer(milliseconds(n->time_ns)));
+        json_object_set_new(o, "wait_ms", json_integer(milliseconds(n->wait_ns)));
+        bool hinted = n->hint.kind == BIDE_HINT_WAIT;
+        json_object_set_new(o, "hint_ms", hinted ? json_integer(milliseconds(n->hint.wait_ns)) : json_null());
+    }
+    put_object(v->out, o);
+}
+
+void fetch_tell(const struct fetch_voice *v, const struct fetch_news *n)
+{
+    bool over = n->verdict.what == BIDE_DONE || n->verdict.what == BIDE_GIVE_UP;
+    if (v->silent)
+        return;
+    if (v->json && over)
+        json_end(v->out, n);
+    else if (v->json)
+        json_step(v, n);
+    else if (over)
+        tell_end(v, n->job);
+    else if (n->verdict.what == BIDE_WAIT)
+        tell_wait(v, n);
+    else
+        tell_start(v, n);
+}
+
+/* ---- the table ---- */
+
+static void put_row(FILE *out, const struct fetch_job *job)
+{
+    char status[24] = "-", time[CONF_VALUE_SIZE], bytes[FETCH_BYTES_SIZE];
+    if (job->status > 0)
+        snprintf(status, sizeof status, "%ld", job->status);
+    fprintf(out, "%6s  %8u  %8s  %8s  %-14s  %s\n", status, job->attempts, conf_duration_short(time, job->time_ns),
+            fetch_bytes_text(bytes, job->bytes), job->error != 0 ? "not_written" : bide_why_label(job->verdict.why),
+            job->shown);
+}
+
+static void put_table(FILE *out, const struct fetch_job *jobs, size_t count)
+{
+    size_t failed = 0;
+    fprintf(out, "%6s  %8s  %8s  %8s  %-14s  %s\n", "status", "attempts", "time", "size", "why", "url");
+    for (size_t i = 0; i < count; i++) {
+        put_row(out, &jobs[i]);
+        failed += jobs[i].exit_status != 0;
+    }
+    if (count > 1)
+        fprintf(out, "%zu of %zu failed\n", failed, count);
+}
+
+void fetch_tell_summary(const struct fetch_voice *v, const struct fetch_job *jobs, size_t count)
+{
+    if (!v->json) {
+        put_table(v->out, jobs, count);
+        return;
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < count; i++)
+        json_array_append_new(list, job_object(&jobs[i]));
+    put_object(v->out, json_pack("{s:s, s:o}", "event", "summary", "urls", list));
+}

@@ -1,0 +1,28 @@
+/* tell.h - what happened, one line for each thing: for people, or as JSON. Secrets are in none of it: of a URL only what
+ * is shown, of a failure only its status or libcurl's words. */
+#ifndef FETCH_TELL_H
+#define FETCH_TELL_H
+
+#include "fetch.h"
+
+#include <stdio.h>
+
+struct fetch_voice {
+    FILE *out;
+    uint32_t attempts_max;
+    bool many;    /* several URLs: each line names its own */
+    bool verbose; /* also what went well */
+    bool json;
+    bool silent;
+};
+
+void fetch_tell(const struct fetch_voice *voice, const struct fetch_news *news);
+
+/* A table of all jobs, in their order; or one JSON object. */
+void fetch_tell_summary(const struct fetch_voice *voice, const struct fetch_job *jobs, size_t count);
+
+/* "1.3 MB", three digits that matter; units of a thousand. Returns text. */
+#define FETCH_BYTES_SIZE 32u
+const char *fetch_bytes_text(char text[FETCH_BYTES_SIZE], uint64_t bytes);
+
+#endif

@@ -1,0 +1,118 @@
+/* url.c - URLs, taken apart by libcurl's own parser: what is shown of one is what libcurl will ask for. */
+#include "url.h"
+
+#include <curl/curl.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static CURLU *parse(const char *url)
+{
+    CURLU *parsed = curl_url();
+    if (parsed && curl_url_set(parsed, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK)
+        return parsed;
+    curl_url_cleanup(parsed);
+    return NULL;
+}
+
+/* "" if it has none. To be freed by curl_free; NULL: no memory. */
+static char *part(CURLU *parsed, CURLUPart what)
+{
+    char *text = NULL;
+    if (curl_url_get(parsed, what, &text, 0) != CURLUE_OK)
+        text = curl_easy_escape(NULL, "", 0);
+    return text;
+}
+
+const char *fetch_url_check(const char *url)
+{
+    if (!strstr(url, "://"))
+        return "a URL such as https://host/path";
+    CURLU *parsed = parse(url);
+    if (!parsed)
+        return "a URL that can be parsed, such as https://host/path?a=b";
+    char *scheme = part(parsed, CURLUPART_SCHEME);
+    bool known = scheme && (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
+    curl_free(scheme);
+    curl_url_cleanup(parsed);
+    return known ? NULL : "an http:// or https:// URL";
+}
+
+/* Bytes that a terminal or a log might take for something else are written as %XX. */
+static char *printable(const char *text)
+{
+    size_t length = strlen(text), used = 0;
+    char *out = malloc(3 * length + 1);
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c > ' ' && c < 0x7f)
+            out[used++] = text[i];
+        else
+            used += (size_t)snprintf(out + used, 4, "%%%02X", c);
+    }
+    out[used] = '\0';
+    return out;
+}
+
+char *fetch_url_shown(const char *url)
+{
+    CURLU *parsed = parse(url);
+    char *plain = NULL, *shown = NULL;
+    if (!parsed)
+        return NULL;
+    char *scheme = part(parsed, CURLUPART_SCHEME), *host = part(parsed, CURLUPART_HOST);
+    char *port = part(parsed, CURLUPART_PORT), *path = part(parsed, CURLUPART_PATH);
+    if (scheme && host && port && path &&
+        asprintf(&plain, "%s://%s%s%s%s", scheme, host, port[0] != '\0' ? ":" : "", port, path) >= 0)
+        shown = printable(plain);
+    free(plain);
+    curl_free(scheme);
+    curl_free(host);
+    curl_free(port);
+    curl_free(path);
+    curl_url_cleanup(parsed);
+    return shown;
+}
+
+char *fetch_url_name(const char *url)
+{
+    CURLU *parsed = parse(url);
+    char *path = parsed ? part(parsed, CURLUPART_PATH) : NULL, *copy = NULL;
+    const char *slash = path ? strrchr(path, '/') : NULL, *name = slash ? slash + 1 : "";
+    if (name[0] != '\0' && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+        copy = strdup(name);
+    curl_free(path);
+    curl_url_cleanup(parsed);
+    return copy;
+}
+
+char *fetch_url_with_query(const char *url, const char *query)
+{
+    CURLU *parsed = parse(url);
+    char *whole = NULL, *copy = NULL;
+    if (parsed && curl_url_set(parsed, CURLUPART_QUERY, query, CURLU_APPENDQUERY) == CURLUE_OK &&
+        curl_url_get(parsed, CURLUPART_URL, &whole, 0) == CURLUE_OK)
+        copy = strdup(whole);
+    curl_free(whole);
+    curl_url_cleanup(parsed);
+    return copy;
+}
+
+void fetch_url_mask(char *url)
+{
+    char *host = strstr(url, "://");
+    host = host ? host + 3 + strspn(host + 3, "/") : url; /* libcurl takes a slash too many */
+    size_t length = strcspn(host, "/?#");
+    for (size_t i = length; i > 0; i--)
+        if (host[i - 1] == '@') {
+            memset(host, '*', i - 1);
+            break;
+        }
+    char *query = strpbrk(host, "?#");
+    if (query)
+        memset(query + 1, '*', strlen(query + 1));
+}

@@ -1,0 +1,43 @@
+/* file.c - descriptors of our own stay out of the way of those that a command may expect. */
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+int run_file_high(int fd)
+{
+    if (fd < 0 || fd >= RUN_FILE_FIRST)
+        return fd;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, RUN_FILE_FIRST);
+    run_file_close(&fd);
+    return high;
+}
+
+bool run_file_pipe(struct run_pipe *pipe)
+{
+    int fd[2];
+    if (pipe2(fd, O_CLOEXEC) != 0)
+        return false;
+    pipe->read = run_file_high(fd[0]);
+    pipe->write = run_file_high(fd[1]);
+    if (pipe->read >= 0 && pipe->write >= 0)
+        return true;
+    run_file_close(&pipe->read);
+    run_file_close(&pipe->write);
+    return false;
+}
+
+void run_file_nonblocking(int fd)
+{
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+void run_file_close(int *fd)
+{
+    int saved = errno;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    errno = saved;
+}

@@ -1,0 +1,150 @@
+/* lines.c - output seen as lines: does one match a pattern, does one ask for time? */
+#include "lines.h"
+
+#include <bide/clock.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- patterns ---- */
+
+const char *run_patterns_add(struct run_patterns *patterns, const char *text)
+{
+    static char want[256];
+    char error[160];
+    if (patterns->count == RUN_PATTERNS_MAX)
+        return "no more than 32 patterns";
+    regex_t *regex = &patterns->one[patterns->count].regex;
+    int code = regcomp(regex, text, REG_EXTENDED | REG_NOSUB);
+    if (code != 0) {
+        regerror(code, regex, error, sizeof error);
+        snprintf(want, sizeof want, "an extended regular expression; in this one: %s", error);
+        return want;
+    }
+    patterns->one[patterns->count++].text = text;
+    return NULL;
+}
+
+void run_patterns_free(struct run_patterns *patterns)
+{
+    while (patterns != NULL && patterns->count > 0)
+        regfree(&patterns->one[--patterns->count].regex);
+}
+
+/* A line, or a piece of one: then its ends are not those of the line. */
+struct piece {
+    const char *at;
+    size_t length;
+    bool first, last;
+};
+
+static void match(struct run_lines *lines, const struct piece *piece)
+{
+    const struct run_patterns *patterns = lines->patterns;
+    int flags = REG_STARTEND | (piece->first ? 0 : REG_NOTBOL) | (piece->last ? 0 : REG_NOTEOL);
+    for (size_t i = 0; patterns != NULL && i < patterns->count && lines->matched == NULL; i++) {
+        regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)piece->length};
+        if (regexec(&patterns->one[i].regex, piece->at, 1, &range, flags) == 0)
+            lines->matched = patterns->one[i].text;
+    }
+}
+
+/* ---- hints ---- */
+
+/* What follows "name:", in any case, after blanks; or nothing. */
+static struct bide_text after_name(const struct piece *line, const char *name)
+{
+    size_t length = strlen(name), blank = 0;
+    while (blank < line->length && (line->at[blank] == ' ' || line->at[blank] == '\t'))
+        blank++;
+    if (line->length - blank <= length || strncasecmp(line->at + blank, name, length) != 0)
+        return (struct bide_text){0};
+    return (struct bide_text){line->at + blank + length, line->length - blank - length};
+}
+
+static struct bide_hint hint_of(const struct run_lines *lines, const struct piece *line)
+{
+    static const struct bide_text no_date = {0};
+    struct bide_text seconds = after_name(line, "retry-after:");
+    struct bide_text milliseconds = after_name(line, "retry-after-ms:");
+    if (seconds.at != NULL)
+        return bide_hint_retry_after(seconds, no_date, bide_wall_s());
+    if (milliseconds.at != NULL)
+        return bide_hint_milliseconds(milliseconds);
+    if (lines->bare)
+        return bide_hint_retry_after((struct bide_text){line->at, line->length}, no_date, bide_wall_s());
+    return (struct bide_hint){0};
+}
+
+/* ---- lines ---- */
+
+static void look(struct run_lines *lines, struct piece piece)
+{
+    if (piece.last && piece.length > 0 && piece.at[piece.length - 1] == '\r')
+        piece.length--;
+    match(lines, &piece);
+    if (lines->hints && piece.first && piece.last)
+        lines->hint = bide_hint_merge(lines->hint, hint_of(lines, &piece));
+}
+
+/* The line so far fills all there is: look at it, and keep its second half. */
+static void turn_over(struct run_lines *lines)
+{
+    look(lines, (struct piece){lines->line, lines->length, !lines->inside, false});
+    lines->length = RUN_LINE_MAX / 2;
+    memcpy(lines->line, lines->line + RUN_LINE_MAX / 2, RUN_LINE_MAX / 2);
+    lines->inside = true;
+}
+
+static void keep(struct run_lines *lines, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        size_t room = RUN_LINE_MAX - lines->length, part = length < room ? length : room;
+        memcpy(lines->line + lines->length, bytes, part);
+        lines->length += part;
+        bytes += part;
+        length -= part;
+        if (lines->length == RUN_LINE_MAX)
+            turn_over(lines);
+    }
+}
+
+static void end_line(struct run_lines *lines)
+{
+    look(lines, (struct piece){lines->line, lines->length, !lines->inside, true});
+    lines->length = 0;
+    lines->inside = false;
+}
+
+void run_lines_add(struct run_lines *lines, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        const char *newline = memchr(bytes, '\n', length);
+        size_t part = newline != NULL ? (size_t)(newline - bytes) : length;
+        bool whole = newline != NULL && lines->length == 0 && !lines->inside && part < RUN_LINE_MAX;
+        if (whole)
+            look(lines, (struct piece){bytes, part, true, true}); /* where it lies: most lines are */
+        else
+            keep(lines, bytes, part);
+        if (newline != NULL && !whole)
+            end_line(lines);
+        part += newline != NULL;
+        bytes += part;
+        length -= part;
+    }
+}
+
+void run_lines_end(struct run_lines *lines)
+{
+    if (lines->length > 0)
+        end_line(lines);
+}
+
+void run_lines_reset(struct run_lines *lines)
+{
+    lines->matched = NULL;
+    lines->hint = (struct bide_hint){0};
+    lines->length = 0;
+    lines->inside = false;
+}

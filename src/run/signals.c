@@ -1,0 +1,42 @@
+/* signals.c - signals as something to read, and put back as they were for the command. */
+#include "signals.h"
+
+#include "file.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* SIGTTOU is never read, only blocked: bide may then give the terminal away and take it back from the background. */
+static const int heard[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
+
+bool run_signals_take(struct run_signals *signals)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, usual = {.sa_handler = SIG_DFL};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof heard / sizeof *heard; i++)
+        sigaddset(&set, heard[i]);
+    signals->fd = run_file_high(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (signals->fd < 0)
+        return false;
+    sigaddset(&set, SIGTTOU);
+    sigprocmask(SIG_BLOCK, &set, &signals->mask);
+    sigaction(SIGPIPE, &ignore, &signals->pipe);
+    sigaction(SIGXFSZ, &ignore, &signals->size);
+    sigaction(SIGCHLD, &usual, &signals->child); /* ignored, the kernel would reap children before we do */
+    return true;
+}
+
+int run_signals_next(const struct run_signals *signals)
+{
+    struct signalfd_siginfo info;
+    return read(signals->fd, &info, sizeof info) == sizeof info ? (int)info.ssi_signo : 0;
+}
+
+void run_signals_restore(const struct run_signals *signals)
+{
+    sigaction(SIGPIPE, &signals->pipe, NULL);
+    sigaction(SIGXFSZ, &signals->size, NULL);
+    sigaction(SIGCHLD, &signals->child, NULL);
+    sigprocmask(SIG_SETMASK, &signals->mask, NULL);
+}

@@ -1,0 +1,99 @@
+/* terminal.c - the controlling terminal: lent to the command while it runs, and taken back. */
+#include "terminal.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool leads_to_a_neighbour(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+}
+
+void run_terminal_open(struct run_terminal *terminal)
+{
+    *terminal = (struct run_terminal){.fd = run_file_high(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY))};
+    if (terminal->fd < 0)
+        return;
+    terminal->at_once = !leads_to_a_neighbour(STDIN_FILENO) && !leads_to_a_neighbour(STDOUT_FILENO);
+    terminal->has_modes = tcgetattr(terminal->fd, &terminal->modes) == 0;
+}
+
+void run_terminal_close(struct run_terminal *terminal)
+{
+    run_file_close(&terminal->fd);
+}
+
+bool run_terminal_is_ours(const struct run_terminal *terminal)
+{
+    return terminal->fd >= 0 && tcgetpgrp(terminal->fd) == getpgrp();
+}
+
+void run_terminal_lend(struct run_terminal *terminal, pid_t group)
+{
+    if (run_terminal_is_ours(terminal))
+        terminal->lent = tcsetpgrp(terminal->fd, group) == 0;
+}
+
+void run_terminal_take(struct run_terminal *terminal, bool restore)
+{
+    if (!terminal->lent)
+        return;
+    tcsetpgrp(terminal->fd, getpgrp());
+    terminal->lent = false;
+    if (restore && terminal->has_modes)
+        tcsetattr(terminal->fd, TCSADRAIN, &terminal->modes);
+}
+
+void run_terminal_pause(struct run_terminal *terminal)
+{
+    if (!terminal->lent)
+        return;
+    terminal->has_lent_modes = tcgetattr(terminal->fd, &terminal->lent_modes) == 0;
+    run_terminal_take(terminal, true);
+}
+
+void run_terminal_resume(struct run_terminal *terminal, pid_t group)
+{
+    bool ours = run_terminal_is_ours(terminal);
+    if (ours && terminal->has_lent_modes)
+        tcsetattr(terminal->fd, TCSADRAIN, &terminal->lent_modes);
+    if (ours && (terminal->at_once || terminal->has_lent_modes))
+        run_terminal_lend(terminal, group);
+    terminal->has_lent_modes = terminal->has_lent_modes && !ours;
+}
+
+bool run_terminal_imitate(int like, struct run_pipe *pty)
+{
+    struct termios modes;
+    int locked = 1;
+    *pty = (struct run_pipe){.read = run_file_high(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), .write = -1};
+    if (pty->read < 0 || unlockpt(pty->read) != 0)
+        goto out;
+    pty->write = run_file_high(ioctl(pty->read, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+    if (pty->write < 0 || tcgetattr(pty->write, &modes) != 0)
+        goto out;
+    cfmakeraw(&modes);
+    if (tcsetattr(pty->write, TCSANOW, &modes) != 0)
+        goto out;
+    /* A program that looks for the keyboard by the name of its stderr (a pager) must not find this one, which has none:
+     * locked, it cannot be opened a second time, and such programs then take /dev/tty. */
+    ioctl(pty->read, TIOCSPTLCK, &locked);
+    run_terminal_resize(pty->read, like);
+    return true;
+out:
+    run_file_close(&pty->read);
+    run_file_close(&pty->write);
+    return false;
+}
+
+void run_terminal_resize(int pty, int like)
+{
+    struct winsize size, present;
+    if (ioctl(like, TIOCGWINSZ, &size) == 0 && ioctl(pty, TIOCGWINSZ, &present) == 0 &&
+        (size.ws_row != present.ws_row || size.ws_col != present.ws_col))
+        ioctl(pty, TIOCSWINSZ, &size);
+}

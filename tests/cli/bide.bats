@@ -1,0 +1,170 @@
+# The command as a whole: how it finds subcommands, its help and topics, its policies, what it says of mistakes.
+load helpers
+
+setup() { bide_setup; }
+teardown() { bide_teardown; }
+
+@test "without arguments the help goes to stderr, and the status is 125" {
+    apart bide
+    [ "$status" -eq 125 ]
+    [ -z "$output" ]
+    [[ $stderr == "usage: bide COMMAND"* ]]
+}
+
+@test "help lists every command with what it does, and every topic" {
+    apart bide help
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+    for name in run fetch explain demo chaos; do
+        grep -qE "^  $name +[a-z]" <<< "$output"
+    done
+    for name in exit-codes policy-file presets policies units hints environment why; do
+        grep -qE "^  $name +[a-z]" <<< "$output"
+        bide help $name > topic
+        [ -s topic ]
+    done
+    [ "$(bide --help)" = "$output" ]
+    [ "$(bide -h)" = "$output" ]
+}
+
+@test "no topic and no help is wider than a terminal" {
+    for name in exit-codes policy-file presets policies units hints environment why; do
+        bide help $name
+    done > all
+    bide help >> all
+    run awk '{ gsub(/[\200-\277]/, "") } length > 100 { print }' all
+    [ -z "$output" ]
+}
+
+@test "help of a subcommand is its --help, inside and outside" {
+    [ "$(bide help run)" = "$(bide run --help)" ]
+    [ "$(bide help chaos)" = "$(bide-chaos --help)" ]
+    [ "$(bide chaos -h)" = "$(bide-chaos --help)" ]
+}
+
+@test "every subcommand tells the same version" {
+    version=$(bide --version)
+    [[ $version == "bide "[0-9]*.*.* ]]
+    for name in run explain fetch demo chaos; do
+        [ "$(bide $name --version)" = "$version" ]
+    done
+}
+
+@test "a misspelt subcommand is told with the one that was meant" {
+    apart bide rnu -- true
+    [ "$status" -eq 125 ]
+    [ "$stderr" = "bide: rnu: there is no program bide-rnu; did you mean run?" ]
+    apart bide help exit-code
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"did you mean exit-codes?" ]]
+    apart bide zzzzzzzz
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"bide help lists the subcommands there are" ]]
+}
+
+@test "a program bide-NAME in PATH is a subcommand, and listed apart" {
+    mkdir bin
+    printf '#!/bin/sh\necho "mine: $*"\nexit 7\n' > bin/bide-mine
+    chmod +x bin/bide-mine
+    PATH=$PWD/bin:$PATH
+    apart bide mine a 'b c'
+    [ "$status" -eq 7 ]
+    [ "$output" = "mine: a b c" ]
+    bide help | grep -A1 'of others' | grep -qx '  mine'
+}
+
+@test "a foreign program cannot take the place of what is inside" {
+    mkdir bin
+    printf '#!/bin/sh\necho intruder\n' > bin/bide-run
+    chmod +x bin/bide-run
+    PATH=$PWD/bin:$PATH
+    run bide run -- echo ours
+    [ "$output" = ours ]
+}
+
+@test "a name cannot lead out of a directory" {
+    for name in ../bide-chaos /bin/sh 'a b' -x --bogus ''; do
+        apart bide "$name"
+        [ "$status" -eq 125 ]
+        [[ $stderr == "usage: bide"* ]]
+    done
+}
+
+@test "help that cannot be written is an error" {
+    for words in 'help' 'help why' 'run --help' '--version'; do
+        # shellcheck disable=SC2086
+        run sh -c 'bide "$@" > /dev/full' sh $words
+        [ "$status" -eq 125 ]
+        [[ $output == *"standard output: No space left on device"* ]]
+    done
+}
+
+@test "wrong options name the nearest, on every subcommand" {
+    for name in run explain fetch demo; do
+        apart bide $name --attemps 3
+        [ "$status" -eq 125 ]
+        [ -z "$output" ]
+        [ "$stderr" = "bide $name: --attemps: no such option; did you mean --attempts?" ]
+    done
+}
+
+@test "a bad value says what would be right" {
+    apart bide run --attempts 0 -- true
+    [ "$status" -eq 125 ]
+    [[ $stderr == "bide run: --attempts 0: want 1 or more"* ]]
+    apart bide run --base 200ms --cap 100ms -- true
+    [ "$status" -eq 125 ]
+    [ "$stderr" = "bide run: --cap 100ms: want base (200ms) or more" ]
+}
+
+@test "the policies there are: sections of bide.conf first, then presets" {
+    [ "$(bide help policies | head -n 1)" = service ]
+    printf '[payments]\nattempts = 2\n' > bide.conf
+    [ "$(bide help policies | head -n 2)" = $'payments\nservice' ]
+    printf '[pay\n' > bide.conf
+    [ "$(bide help policies | head -n 1)" = service ]
+}
+
+@test "a bide.conf with mistakes is no matter to those who ask for no policy" {
+    printf 'nonsense\n' > bide.conf
+    run bide run -- true
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    apart bide run --policy service -- true
+    [ "$status" -eq 125 ]
+    [[ $stderr == "bide run: "*"bide.conf:1: "* ]]
+}
+
+@test "files are looked for in the documented places, in order" {
+    failing 99
+    printf '[p]\nattempts = 3\nbase = 1ms\ncap = 1ms\n' > "$XDG_CONFIG_HOME/bide/bide.conf"
+    run bide run --policy p -- ./failing
+    [ "$(ran)" -eq 3 ]
+    printf '[p]\nattempts = 2\nbase = 1ms\ncap = 1ms\n' > bide.conf
+    failing 99
+    run bide run --policy p -- ./failing
+    [ "$(ran)" -eq 2 ]
+    printf '[p]\nattempts = 1\n' > other.conf
+    failing 99
+    run bide run --config other.conf --policy p -- ./failing
+    [ "$(ran)" -eq 1 ]
+    failing 99
+    run bide run --policy "$XDG_CONFIG_HOME/bide/bide.conf#p" -- ./failing
+    [ "$(ran)" -eq 3 ]
+}
+
+@test "a terminal gets colour unless NO_COLOR says otherwise" {
+    script -qec 'TERM=xterm bide run --help' /dev/null < /dev/null > coloured
+    grep -q $'\033\\[1m' coloured
+    script -qec 'TERM=xterm NO_COLOR=1 bide run --help' /dev/null < /dev/null > plain
+    run ! grep -q $'\033\\[1m' plain
+    script -qec 'TERM=dumb bide run --help' /dev/null < /dev/null > dumb
+    run ! grep -q $'\033\\[1m' dumb
+    TERM=xterm bide run --help > file
+    run ! grep -q $'\033' file
+}
+
+@test "help is as wide as the terminal" {
+    script -qec 'stty cols 60; bide chaos --help' /dev/null < /dev/null | tr -d '\r' > narrow
+    head -n 12 narrow | awk 'length > 60 { exit 1 }'
+}

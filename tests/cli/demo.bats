@@ -1,0 +1,139 @@
+# bide demo, as a user types it. Runs are short: what is asserted are relations, not speeds.
+
+load helpers
+
+setup() { bide_setup; }
+teardown() { bide_teardown; }
+
+short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
+
+@test "the naive loop costs the server more than bide does" {
+    run --separate-stderr bide demo "${short[@]}" --json --no-report
+    [ "$status" -eq 0 ]
+    jq -e '.sides[0].amplification > .sides[1].amplification' <<< "$output"
+    jq -e '.sides[0].peak > .sides[1].peak' <<< "$output"
+    jq -e '.sides[1].amplification < 1.2' <<< "$output"
+}
+
+@test "every call is accounted for, and the server has seen every attempt" {
+    run --separate-stderr bide demo "${short[@]}" --json --no-report
+    [ "$status" -eq 0 ]
+    jq -e '.sides[] | .calls == 300' <<< "$output"
+    jq -e 'all(.sides[]; .calls == .succeeded + .still_trying + ([.gave_up[]] | add // 0))' <<< "$output"
+    jq -e 'all(.sides[]; .requests == .attempts)' <<< "$output"
+    jq -e 'all(.sides[]; .requests == (.requests_by_bucket | add))' <<< "$output"
+    jq -e 'all(.sides[]; .succeeded == (.succeeded_by_bucket | add))' <<< "$output"
+    jq -e 'all(.sides[]; .served == .succeeded + .for_nobody)' <<< "$output"
+}
+
+@test "bide's side recovers" {
+    run --separate-stderr bide demo "${short[@]}" --json --no-report
+    [ "$status" -eq 0 ]
+    jq -e '.sides[1].recovery_ms != null' <<< "$output"
+    jq -e '.sides[1].after_outage | .succeeded >= .calls * 0.9' <<< "$output"
+}
+
+@test "the table goes to stdout, what happens meanwhile to stderr, the page to bide-demo.html" {
+    run --separate-stderr bide demo "${short[@]}"
+    [ "$status" -eq 0 ]
+    grep -q "^amplification " <<< "$output"
+    grep -q "^seed 7$" <<< "$output"
+    [[ $output != *$'\033'* ]]
+    [[ $stderr == *"the servers are down"*"the servers are up again"*"bide-demo.html"* ]]
+    head -1 bide-demo.html | grep -q "a report of bide demo"
+    grep -q -- "--seed 7 --rate 100 --seconds 3s --outage 1s..1.5s --policy interactive" bide-demo.html
+    [ "$(stat -c %a bide-demo.html)" = "$(printf %o $((0666 & ~$(umask))))" ]
+}
+
+@test "an older page is replaced, anything else is not" {
+    echo "mine" > notes.html
+    run bide demo --report notes.html
+    [ "$status" -eq 125 ]
+    [[ $output == *"notes.html"*"no page of bide demo"*"--report FILE"* ]]
+    [ "$(cat notes.html)" = mine ]
+
+    echo "<!doctype html><!-- a report of bide demo -->" > old.html
+    run bide demo --seconds 2 --rate 10 --report old.html
+    [ "$status" -eq 0 ]
+    tail -1 old.html | grep -q "</html>"
+    [ "$(ls)" = $'notes.html\nold.html' ]
+}
+
+@test "a page that cannot be written is told before the demo begins" {
+    run bide demo --report no/such/directory/page.html
+    [ "$status" -eq 125 ]
+    [[ $output == *"page.html: No such file or directory"* ]]
+    run bide demo --report /dev/null
+    [ "$status" -eq 125 ]
+    [ -c /dev/null ]
+}
+
+@test "Ctrl-C ends it with 130 and leaves nothing behind" {
+    env --default-signal=INT bide-demo > out 2> err 3>&- &
+    local pid=$!
+    eventually grep -q "the servers are well" err
+    kill -INT "$pid"
+    local status=0
+    wait "$pid" || status=$?
+    [ "$status" -eq 130 ]
+    [ ! -s out ]
+    [ "$(ls)" = $'err\nout' ]
+}
+
+@test "on a terminal it draws both sides, and gives the cursor back" {
+    command -v script > /dev/null || skip "needs script"
+    export TERM=xterm
+    script -qec "stty cols 80 rows 40; bide demo --seconds 2 --rate 20 --no-report" seen > /dev/null < /dev/null
+    grep -q $'\033\[?25l' seen
+    grep -q $'\033\[?25h' seen
+    grep -q $'\033\[33m' seen
+    grep -q "calls succeeded" seen
+    NO_COLOR=1 script -qec "stty cols 80 rows 40; bide demo --seconds 2 --rate 20 --no-report" seen > /dev/null < /dev/null
+    grep -q $'\033\[?25h' seen
+    run ! grep -q $'\033\[3' seen
+}
+
+@test "without UTF-8 it is plain ASCII" {
+    LC_ALL=C run --separate-stderr bide demo --seconds 2 --rate 20 --no-report
+    [ "$status" -eq 0 ]
+    LC_ALL=C run ! grep -q '[^ -~]' <<< "$output"
+}
+
+@test "a policy of one's own is tried against the naive loop" {
+    printf '[mine]\nextends = interactive\nattempts = 1\n' > bide.conf
+    run --separate-stderr bide demo "${short[@]}" --policy mine --json --no-report
+    [ "$status" -eq 0 ]
+    jq -e '.policy == "mine" and .sides[1].amplification == 1' <<< "$output"
+}
+
+@test "with few open files there are fewer calls, and that is said" {
+    run --separate-stderr bash -c 'ulimit -n 500; bide demo --seconds 2 --rate 200 --json --no-report'
+    [ "$status" -eq 0 ]
+    [[ $stderr == *"only 500 open files are allowed"* ]]
+    jq -e '.rate_per_s < 200' <<< "$output"
+    run bash -c 'ulimit -n 100; bide demo --seconds 2 --no-report'
+    [ "$status" -eq 125 ]
+    [[ $output == *"ulimit -n"* ]]
+}
+
+@test "what is wrong is told with what would be right" {
+    run bide demo --seconds 1
+    [ "$status" -eq 125 ]
+    [[ $output == *"--seconds 1: want from 2 to 300 seconds"* ]]
+    run bide demo --rate 0
+    [ "$status" -eq 125 ]
+    run bide demo --outage 5s
+    [ "$status" -eq 125 ]
+    [[ $output == *"5s..9s"* ]]
+    run bide demo --outage 5s..18s
+    [ "$status" -eq 125 ]
+    run bide demo --policy nosuch
+    [ "$status" -eq 125 ]
+    run bide demo something
+    [ "$status" -eq 125 ]
+}
+
+@test "a full disk is an error, not a success" {
+    run bash -c 'bide demo --seconds 2 --rate 10 --json --no-report > /dev/full'
+    [ "$status" -eq 125 ]
+}

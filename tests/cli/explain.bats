@@ -1,0 +1,329 @@
+#!/usr/bin/env bats
+# `bide explain` as people type it: a policy as a whole, one outcome, other formats, lists, and mistakes.
+
+load helpers
+setup() { bide_setup; }
+teardown() { bide_teardown; }
+
+# A bide.conf in the working directory.
+write_conf() {
+    cat > bide.conf << 'END'
+[payments]
+extends = payment
+attempts = 4
+
+[storm]
+extends = curl
+attempts = 9
+END
+}
+
+# True if no line is wider than 80 characters, and none ends in a blank.
+fits() {
+    run -0 awk 'length($0) > 80 || / $/ { print; bad = 1 } END { exit bad }' <<< "$1"
+}
+
+# ---- a policy ----
+
+@test "without anything it explains the default, and finds nothing to complain about" {
+    apart -0 bide explain --strict
+    [[ $output == *"service  service to service; the default"* ]]
+    [[ $output == *"4  0..800ms            400ms      31.4s"* ]]
+    [[ $output == *"at most 41.4s"* ]]
+    [[ $output == *"attempts bind first: all 4 end 18.6s before the deadline"* ]]
+    [ -z "$stderr" ]
+}
+
+@test "a preset, a section, a file's section and --policy all name a policy" {
+    write_conf
+    run -0 bide explain --preset background
+    [[ $output == *"6 attempts, exponential backoff, decorrelated jitter, base 1s, cap 2m"* ]]
+    run -0 bide explain payments
+    [[ $output == *"payments  "*"bide.conf:1, from payment"* ]]
+    mv bide.conf other.conf
+    run -0 bide explain other.conf#payments
+    [[ $output == *"4 attempts"* ]]
+    run -0 bide explain --config other.conf --policy payments
+    [[ $output == *"4 attempts"* ]]
+    run -0 bide explain grpc
+    [[ $output == *"as gRPC"* ]]
+}
+
+@test "options change the policy that is named" {
+    run -0 bide explain --attempts 2 --base 1s --jitter equal
+    [[ $output == *"2  500ms..1s"* ]]
+    run -0 bide explain --set budget.kind=none
+    [[ $output == *"[no-budget]"* ]]
+}
+
+@test "the worst case that was published as 6.6 s is 1.3 s" {
+    run -0 bide explain paysetu
+    [[ $output == *"at most 1.3s"* ]]
+}
+
+@test "an SLO fits or does not, and by how much" {
+    run -0 bide explain paysetu --slo 2s
+    [[ $output == *"does not fit: retries take up to 1.15s, a third is 667ms, 483ms"* ]]
+    run -0 bide explain paysetu --slo 6s
+    [[ $output == *"fits: retries take up to 1.15s, a third is 2s, 850ms to spare"* ]]
+}
+
+@test "layers multiply, unless the rule is outermost" {
+    run -0 bide explain --attempts 3 --layers 3
+    [[ $output == *"3 layers, each with all attempts         1.11       2.00      27.00"* ]]
+    [[ $output != *every-layer* ]]
+    run -0 bide explain --attempts 3 --layers 3 --set layer=any
+    [[ $output == *"27 requests at the bottom for one at"*"[every-layer]"*"at most 7"* ]]
+}
+
+@test "a rate shows a breaker that cannot open and a budget that cannot bind" {
+    run -1 bide explain --rate 6/min --strict
+    [[ $output == *deaf-breaker* ]]
+    run -0 bide explain --rate 0.5/s --strict
+    [[ $output != *deaf-breaker* ]]
+    run -1 bide explain finagle --rate 1 --strict
+    [[ $output == *loose-budget* ]]
+    run -0 bide explain --rate 200 --strict
+    [[ $output == *needs-sharing* ]]
+}
+
+@test "--strict exits 1 for a warning and 0 for notes" {
+    write_conf
+    run -1 bide explain storm --strict
+    [[ $output == *no-jitter*many-attempts* || $output == *many-attempts*no-jitter* ]]
+    run -0 bide explain storm
+    run -0 bide explain payments --strict
+    run -1 bide explain command --strict
+    run -0 bide explain finagle --strict
+}
+
+@test "clients and a least wait walk the tree to advice" {
+    run -0 bide explain curl --clients 5000 --min-wait 1s
+    [[ $output == *"5000, very many: full jitter, token bucket,"* ]]
+    [[ $output == *"1s: equal jitter, base twice that"* ]]
+    [[ $output == *"jitter = equal  (now none)"* ]]
+    [[ $output == *"budget.kind = tokens  (now none)"* ]]
+    run -0 bide explain --clients 100
+    [[ $output == *"nothing to change"* ]]
+}
+
+@test "a seed shows one sequence, the same every time" {
+    run -0 bide explain --seed 7
+    local first=$output
+    [[ $output == *"seed 7 "* ]]
+    run -0 bide explain --seed 7
+    [ "$output" = "$first" ]
+    run -0 bide explain --seed 8
+    [ "$output" != "$first" ]
+}
+
+@test "everything fits into 80 columns" {
+    local name
+    for name in $(bide explain --list --json | jq -r '.[].name'); do
+        run -0 env LC_ALL=C bide explain --preset "$name" --slo 2s --layers 3 --rate 200 --clients 5000 --min-wait 1s --seed 1
+        fits "$output"
+        [[ $output != *$'\e'* ]]
+    done
+    run -0 env LC_ALL=C bide explain 429 --retry-after 9223372037 --method POST
+    fits "$output"
+}
+
+@test "without UTF-8 there is nothing but ASCII" {
+    run -0 env LC_ALL=C bide explain --set budget.kind=none
+    [ -z "$(tr -d '\n -~' <<< "$output")" ]
+    [[ $output == *"-> budget.kind"* ]]
+    run -0 env LC_ALL=C.UTF-8 bide explain
+    [[ $output == *█* ]]
+}
+
+# ---- one outcome ----
+
+@test "a 503 to a POST is given up for lack of a key" {
+    run -0 bide explain 503 --retry-after 30 --method POST
+    [[ $output == *"HTTP 503 to a POST (unsafe), attempt 1 of 4"* ]]
+    [[ $output == *"given up: the request may have run and is not safe to repeat [not_repeatable]"* ]]
+    [[ $output == *"with an idempotency key it would be retried"* ]]
+    run -0 bide explain 503 --retry-after 30 --method POST --key
+    [[ $output == *"retried after 30s..33s: waiting as long as the server asked [server_hint]"* ]]
+}
+
+@test "outcomes go by many names" {
+    run -0 bide explain refused --method POST
+    [[ $output == *"retried after 0..200ms"* ]]
+    run -0 bide explain ECONNRESET --method POST
+    [[ $output == *"[not_repeatable]"* ]]
+    run -0 bide explain grpc UNAVAILABLE
+    [[ $output == *"gRPC UNAVAILABLE (14)"*"retried after"* ]]
+    run -0 bide explain grpc:14
+    [[ $output == *"gRPC UNAVAILABLE (14)"* ]]
+    run -0 bide explain dns
+    [[ $output == *"retried after"* ]]
+    run -0 bide explain timeout --method GET
+    [[ $output == *"retried after"* ]]
+    run -0 bide explain 200
+    [[ $output == *"done: an attempt succeeded"* ]]
+}
+
+@test "an exit status is judged by the policy of bide run" {
+    run -0 bide explain exit 75
+    [[ $output == *"exit 75 (idempotent), attempt 1 of 4"*"policy command"*"retried after"* ]]
+    run -0 bide explain exit:64
+    [[ $output == *"given up: the failure will not go away"* ]]
+    run -0 bide explain interactive exit 75
+    [[ $output == *"policy interactive"* ]]
+}
+
+@test "a policy's own rules and an outcome go together, in any order" {
+    printf '[odd]\nretry_status = 404\n' > bide.conf
+    run -0 bide explain odd 404
+    [[ $output == *"retried after"* ]]
+    run -0 bide explain 404 odd
+    [[ $output == *"retried after"* ]]
+    run -0 bide explain 503 odd
+    [[ $output == *"[permanent]"* ]]
+}
+
+@test "hostile hints are read as the engine reads them" {
+    run -0 bide explain 429 --retry-after 9223372037
+    [[ $output == *"[hint_too_long]"* ]]
+    run -0 bide explain 429 --retry-after=-1
+    [[ $output == *"is malformed, which is as absent"*"[backoff]"* ]]
+    run -0 bide explain 429 --retry-after 120s
+    [[ $output == *"is malformed, which is as absent"*"[backoff]"* ]]
+    run -0 bide explain 429 --retry-after 1.5
+    [[ $output == *"asks for 2s"*"[server_hint]"* ]]
+    run -0 bide explain 429 --retry-after 'Sun, 06 Nov 1994 08:49:57 GMT' --date 'Sun, 06 Nov 1994 08:49:37 GMT'
+    [[ $output == *"GMT asks"*"for 20s"*"retried after 20s..22s"* ]]
+    run -0 bide explain 429 --retry-after 'Sun, 06 Nov 1994 08:49:37 GMT'
+    [[ $output == *"no wait"*"[backoff]"* ]]
+    run -0 bide explain 429 --retry-after ''
+    [[ $output == *"[backoff]"* ]]
+}
+
+@test "attempt, elapsed time, reach and an inbound attempt are taken into account" {
+    run -0 bide explain 503 --attempt 4
+    [[ $output == *"[attempts_spent]"*"with attempts = 5 it would be retried"* ]]
+    run -0 bide explain 503 --retry-after 30 --elapsed 31s
+    [[ $output == *"[deadline_near]"* ]]
+    run -0 bide explain 503 --method POST --reach never_sent
+    [[ $output == *"retried after"* ]]
+    run -0 bide explain 503 --inbound 2
+    [[ $output == *"[inner_layer]"* ]]
+    run -0 bide explain payment 503 --method POST
+    [[ $output == *"it is over before anything is sent"*"[key_required]"* ]]
+}
+
+# ---- JSON, formats, lists ----
+
+@test "--json gives everything as one object" {
+    apart -0 bide explain paysetu --json --slo 2s --layers 3 --clients 2000 --seed 1
+    [ "$(jq -r .schedule.worst_ns <<< "$output")" = 1300000000 ]
+    [ "$(jq -r .schedule.slo.fits <<< "$output")" = false ]
+    [ "$(jq -r .amplification.multiplied <<< "$output")" = 64 ]
+    [ "$(jq -r '.findings[] | select(.id == "no-budget").severity' <<< "$output")" = warning ]
+    [ "$(jq '.sample.waits_ns | length' <<< "$output")" = 3 ]
+    [ "$(jq '.advice.path | length' <<< "$output")" = 5 ]
+    [ "$(jq '.failures[0].answers | length' <<< "$output")" = 9 ]
+    [ "$(jq -r .policy.fields.attempts <<< "$output")" = 4 ]
+    apart -0 bide explain command --json
+    [ "$(jq -r .schedule.worst_ns <<< "$output")" = null ]
+    apart -0 bide explain 503 --method POST --json
+    [ "$(jq -r .verdict.why <<< "$output")" = not_repeatable ]
+    [ "$(jq -r '.gates[] | select(.said == "refuses").gate' <<< "$output")" = repeat ]
+}
+
+@test "--strict goes with --json" {
+    apart -1 bide explain curl --json --strict
+    jq -e .findings <<< "$output"
+}
+
+@test "--format converts, and what is lost is told on stderr" {
+    apart -0 bide explain interactive --format ini
+    [ -z "$stderr" ]
+    printf '%s\n' "$output" > other.conf
+    local name
+    name=$(bide explain --config other.conf --list | awk 'NR == 1 { print $1 }')
+    run -0 bide explain "other.conf#$name"
+    [[ $output == *"3 attempts, exponential backoff, full jitter, base 100ms, cap 2s"* ]]
+    apart -0 bide explain interactive --format json
+    jq -e . <<< "$output"
+    apart -0 bide explain interactive --format grpc
+    [ "$(jq '.methodConfig[0].retryPolicy.maxAttempts' <<< "$output")" = 3 ]
+    [[ $stderr == *"bide explain: "* ]]
+    apart -1 bide explain interactive --format grpc --strict
+    apart -0 bide explain interactive --format envoy
+    [ -n "$output" ]
+    apart -0 bide explain interactive --format ini --strict
+}
+
+@test "--list names the sections and the presets" {
+    write_conf
+    run -0 bide explain --list
+    [[ ${lines[0]} == payments*"from payment, "*"bide.conf:1" ]]
+    [[ $output == *"interactive          a person is waiting"* ]]
+    run -0 bide explain --list --json
+    [ "$(jq -r '.[0].name' <<< "$output")" = payments ]
+}
+
+# ---- mistakes ----
+
+@test "what names nothing is an error that helps" {
+    apart -125 bide explain 999
+    [ "$stderr" = "bide explain: 999: want an HTTP status from 100 to 599" ]
+    apart -125 bide explain nonsense
+    [[ $stderr == *nonsense*"an outcome is a status such as 503"* ]]
+    apart -125 bide explain interactiv
+    [[ $stderr == *"interactive"* ]]
+    write_conf
+    apart -125 bide explain payment5
+    [[ $stderr == *payment* ]]
+    apart -125 bide explain exit 256
+    [[ $stderr == *"want an exit status from 0 to 255"* ]]
+    apart -125 bide explain grpc NOTHING
+    [[ $stderr == *"want a gRPC status"* ]]
+    [ -z "$output" ]
+}
+
+@test "values that make no sense are refused with what would" {
+    apart -125 bide explain --slo 2
+    [[ $stderr == *--slo*"such as 200ms or 2s"* ]]
+    apart -125 bide explain --rate 5/h
+    [[ $stderr == *--rate*30/min* ]]
+    apart -125 bide explain --layers 0
+    [[ $stderr == *"from 1 to 64"* ]]
+    apart -125 bide explain --clients many
+    apart -125 bide explain --format yaml
+    [[ $stderr == *"ini, json, grpc or envoy"* ]]
+    apart -125 bide explain 503 --attempt 5
+    [[ $stderr == *"want 1 to 4"* ]]
+    apart -125 bide explain 503 --reach far
+    apart -125 bide explain 503 --method post
+    apart -125 bide explain --cap 10ms
+    [[ $stderr == *--cap* ]]
+}
+
+@test "options that would be ignored are refused" {
+    apart -125 bide explain --method POST
+    [[ $stderr == *"want one, such as 503"* ]]
+    apart -125 bide explain 503 --slo 2s
+    apart -125 bide explain 503 --strict
+    apart -125 bide explain --format ini --json
+    apart -125 bide explain --list --clients 3
+    apart -125 bide explain service --preset curl
+    [[ $stderr == *"named twice"* ]]
+    apart -125 bide explain service curl
+    [[ $stderr == *"one policy and one outcome"* ]]
+    apart -125 bide explain 503 504
+}
+
+@test "a file with a mistake is refused with its line" {
+    printf '[a]\nattemps = 3\n' > bide.conf
+    apart -125 bide explain a
+    [[ $stderr == *bide.conf:2*attempts* ]]
+    apart -125 bide explain --list
+}
+
+@test "a stdout that cannot be written to is told" {
+    run -125 bash -c 'bide explain > /dev/full'
+    [ -n "$output" ]
+}

@@ -1,0 +1,476 @@
+#!/usr/bin/env bats
+# `bide fetch` as people type it, against a server that fails on purpose. What reaches stdout or a file is compared byte
+# for byte; what reached the server is read from its journal. No wait is longer than a few milliseconds (--base 5ms),
+# unless the server asks for it.
+load helpers
+
+setup() { bide_setup; }
+teardown() { bide_teardown; }
+
+# serve SCRIPT: a server, one line for each path.
+serve() {
+    chaos_start --script "$1"
+    U=$CHAOS_URL
+}
+
+# Retries at once, so that tests need not wait.
+fetch() {
+    timeout 20 bide fetch --base 5ms "$@"
+}
+
+# The journal's lines of a path. They are written as requests end: wait for so many, if told.
+seen() {
+    [ -z "${2:-}" ] || eventually enough "$1" "$2" || true
+    grep -c "\"path\":\"$1\"" "$WORK/journal" || true
+}
+enough() { [ "$(grep -c "\"path\":\"$1\"" "$WORK/journal")" -ge "$2" ]; }
+
+# Files that were left behind under their unfinished name.
+leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
+
+# ---- the answer, and nothing else ----
+
+@test "an answer goes to stdout, and nothing is said" {
+    serve '/ok 200 body="hello\n"'
+    apart fetch "$U/ok"
+    [ "$status" -eq 0 ]
+    [ "$output" = hello ]
+    [ -z "$stderr" ]
+}
+
+@test "of an attempt that was retried nothing reaches stdout" {
+    serve '/x 503 body="oops" | 429 body="slow down" | reset=request | 200 body="payload\n"'
+    apart fetch "$U/x"
+    [ "$status" -eq 0 ]
+    [ "$output" = payload ]
+    [[ ${stderr_lines[0]} == "bide: attempt 1 of 4 failed: 503; next in "* ]]
+    [[ ${stderr_lines[1]} == "bide: attempt 2 of 4 failed: 429; next in "* ]]
+    [[ ${stderr_lines[2]} == "bide: attempt 3 of 4 failed: Server returned nothing"* ]]
+}
+
+@test "what the server asks for is waited for, and said" {
+    serve '/x 503 retry-after=1 | 200'
+    apart fetch "$U/x"
+    [ "$status" -eq 0 ]
+    [[ $stderr =~ "next in 1."[0-9]*"s (server asked)" ]]
+}
+
+@test "a 429 whose body never ends does not hold up the next attempt" {
+    serve '/x 429 endless=body | 200 body="fine"'
+    apart fetch "$U/x"
+    [ "$status" -eq 0 ]
+    [ "$output" = fine ]
+}
+
+@test "a final failure whose body never ends is not read to its end" {
+    serve '/x 404 endless=body'
+    apart fetch "$U/x"
+    [ "$status" -eq 22 ]
+    [ -z "$output" ]
+}
+
+@test "a final failure shows its body only with --fail-with-body" {
+    serve '/x 404 body="no such thing"'
+    apart fetch "$U/x"
+    [ "$status" -eq 22 ]
+    [ -z "$output" ]
+    [[ $stderr == "bide: $U/x: 404: the failure will not go away by trying again" ]]
+    apart fetch --fail-with-body "$U/x"
+    [ "$status" -eq 22 ]
+    [ "$output" = "no such thing" ]
+    apart fetch --fail-with-body -o file "$U/x"
+    [ "$status" -eq 22 ]
+    [ "$(cat file)" = "no such thing" ]
+}
+
+@test "the last of several failures is the one that --fail-with-body shows" {
+    serve '/x 503 body="first" | 503 body="second" | 503 body="third"'
+    apart fetch --attempts 3 --fail-with-body "$U/x"
+    [ "$status" -eq 22 ]
+    [ "$output" = third ]
+    [[ $stderr == *"gave up after 3 attempts: 503: all attempts that the policy allows were made" ]]
+}
+
+@test "a short answer that breaks off is asked for again, and stdout has it once" {
+    serve '/x 200 bytes=4000 reset=half | 200 bytes=4000'
+    fetch "$U/x" > got 2> said
+    [ "$(wc -c < got)" -eq 4000 ]
+    [ "$(head -c 8 got)" = 0000000 ]
+    grep -q 'attempt 1 of 4 failed: 200, then' said
+}
+
+@test "a long answer that breaks off on stdout is not begun a second time" {
+    serve '/x 200 bytes=400000 reset=half'
+    run -56 bash -c "timeout 20 bide fetch --base 5ms $U/x > got 2> said"
+    [ "$(seen /x)" -eq 1 ]
+    [ "$(wc -c < got)" -le 200000 ]
+    grep -q 'part of the response already reached the caller' said
+}
+
+@test "header fields of the final answer alone are written with -i and -I" {
+    serve '/x 503 header="X-Which: first" | 200 header="X-Which: second" body="b"
+           /r 302 location=/x'
+    apart fetch -i "$U/x"
+    [ "$status" -eq 0 ]
+    [[ $output == "HTTP/1.1 200 OK"* ]]
+    [[ $output == *"X-Which: second"* ]]
+    [[ $output != *first* ]]
+    [ "$(tail -n 1 <<< "$output")" = b ]
+    apart fetch -L -I "$U/r"
+    [[ $output == "HTTP/1.1 200 OK"* ]]
+    [ "$(grep -c HTTP/1.1 <<< "$output")" -eq 1 ]
+}
+
+# ---- files ----
+
+@test "a broken download goes on where it stopped, and the file is whole" {
+    serve '/x 200 bytes=400000 etag=v1 ranges reset=half | 200 bytes=400000 etag=v1 ranges
+           /whole 200 bytes=400000'
+    apart fetch -v -o got "$U/x"
+    [ "$status" -eq 0 ]
+    [[ $stderr == *resumed* ]]
+    fetch -o whole "$U/whole"
+    cmp got whole
+    [ "$(leftovers)" -eq 0 ]
+}
+
+@test "without ranges a broken download begins anew, and the file has it once" {
+    serve '/x 200 bytes=400000 reset=half | 200 bytes=400000'
+    fetch -o got "$U/x"
+    [ "$(wc -c < got)" -eq 400000 ]
+    [ "$(seen /x 2)" -eq 2 ]
+}
+
+@test "a final failure leaves an old file untouched, and nothing beside it" {
+    serve '/gone 404 body="error page"
+           /broken 200 bytes=400000 reset=half'
+    echo precious > got
+    run -22 fetch -o got "$U/gone"
+    [ "$(cat got)" = precious ]
+    [ "$(leftovers)" -eq 0 ]
+    run -56 fetch -o got "$U/broken"
+    [ "$(cat got)" = precious ]
+    [ "$(leftovers)" -eq 0 ]
+    run -56 fetch -o new "$U/broken"
+    [ ! -e new ]
+}
+
+@test "a file that is replaced keeps its mode; a link to it stays a link; 304 keeps it all" {
+    serve '/x 200 body="new"
+           /same 304'
+    echo old > file
+    chmod 600 file
+    ln -s file link
+    fetch -o link "$U/x"
+    [ -L link ]
+    [ "$(cat file)" = new ]
+    [ "$(stat -c %a file)" = 600 ]
+    fetch -o file "$U/same"
+    [ "$(cat file)" = new ]
+}
+
+@test "-O names a file by its URL, without the query; --output-dir puts it there" {
+    serve '/dir/name.txt 200 body="x"
+           / 200'
+    mkdir there
+    fetch -O --output-dir there "$U/dir/name.txt?token=secret"
+    [ "$(cat there/name.txt)" = x ]
+    apart fetch -O "$U/"
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"want -o FILE" ]]
+    apart fetch -o there "$U/dir/name.txt"
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"is a directory"* ]]
+    apart fetch -O "$U/dir/name.txt" "$U/dir/name.txt"
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"two URLs for one file"* ]]
+    [ "$(seen /dir/name.txt)" -eq 1 ]
+}
+
+@test "/dev/null and a FIFO are written to as they are" {
+    serve '/x 503 | 200 body="through"'
+    fetch -o /dev/null -o /dev/null "$U/x" "$U/x"
+    [ -c /dev/null ]
+    mkfifo pipe
+    cat pipe > got 3>&- &
+    fetch -o pipe "$U/x"
+    wait $!
+    [ "$(cat got)" = through ]
+    [ -p pipe ]
+}
+
+@test "a full disk is an error, and says so" {
+    serve '/x 200 body="x"'
+    run -23 bash -c "timeout 20 bide fetch $U/x 2> said > /dev/full"
+    grep -q 'cannot write to standard output: No space left' said
+    apart fetch -o "$WORK/nosuch/file" "$U/x"
+    [ "$status" -eq 23 ]
+    [[ $stderr == *"nosuch/file: No such file or directory" ]]
+}
+
+@test "a reader who leaves ends it quietly" {
+    serve '/x 200 endless=body'
+    run bash -c "set -o pipefail; timeout 20 bide fetch $U/x 2> said | head -c 10 > got"
+    [ "$status" -eq 23 ]
+    [ "$(wc -c < got)" -eq 10 ]
+    [ ! -s said ]
+}
+
+# ---- what may be repeated ----
+
+@test "a POST that may have run is not repeated" {
+    serve '/x 503 | 200'
+    apart fetch -d a=1 "$U/x"
+    [ "$status" -eq 22 ]
+    [ "$(seen /x)" -eq 1 ]
+    [[ $stderr == *"503: the request may have run and is not safe to repeat" ]]
+}
+
+@test "with a key a POST is repeated, with the same key and the same body" {
+    serve '/x 503 x2 | 200 body="posted"'
+    apart fetch -d @- --idempotency-key auto "$U/x" <<< "amount=1"
+    [ "$status" -eq 0 ]
+    [ "$output" = posted ]
+    [ "$(seen /x 3)" -eq 3 ]
+    [ "$(grep -o '"key":"[^"]*"' "$WORK/journal" | sort -u | wc -l)" -eq 1 ]
+    [ "$(grep -o '"body_hash":"[^"]*"' "$WORK/journal" | sort -u | wc -l)" -eq 1 ]
+    grep -q '"key":"\\u0022[0-9a-f-]*\\u0022","' "$WORK/journal"
+    grep -q '"method":"POST".*"body_bytes":9,' "$WORK/journal"
+}
+
+@test "a key of one's own is sent as it is, raw if asked for" {
+    serve '/x 503 | 200'
+    fetch -X POST --idempotency-key order-7 --key-form raw "$U/x"
+    [ "$(grep -c '"key":"order-7"' "$WORK/journal")" -ge 1 ]
+    apart fetch --idempotency-key order-7 "$U/x" "$U/y"
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"want auto"* ]]
+}
+
+@test "--idempotent and a key among the header fields say that it may be repeated, too" {
+    serve '/a 503 | 200
+           /b 503 | 200'
+    fetch --idempotent -d x "$U/a"
+    fetch -d x -H 'Idempotency-Key: k' "$U/b"
+    [ "$(seen /a 2)" -eq 2 ]
+    [ "$(seen /b 2)" -eq 2 ]
+}
+
+@test "a file is uploaded again; a pipe is not, once it was read" {
+    serve '/file 503 | 201
+           /pipe 503 | 201'
+    head -c 100000 /dev/zero > file
+    fetch -T file "$U/file"
+    [ "$(grep -c '"method":"PUT","path":"/file".*"body_bytes":100000,' "$WORK/journal")" -ge 1 ]
+    fetch -T - "$U/file" < file
+    run bash -c "cat file | timeout 20 bide fetch --base 5ms -T - $U/pipe 2> said"
+    [ "$status" -eq 22 ]
+    [ "$(seen /pipe)" -eq 1 ]
+    grep -q 'the request body cannot be sent a second time' said
+}
+
+@test "--retry-on names what is retried, and nothing else is" {
+    serve '/a 404 | 200
+           /b 503 | 200'
+    fetch --retry-on 404 "$U/a"
+    run -22 fetch --retry-on 404 "$U/b"
+    [ "$(seen /a 2)" -eq 2 ]
+    [ "$(seen /b 1)" -eq 1 ]
+}
+
+@test "inside bide run, what is a retry already is not retried again" {
+    serve '/x 503'
+    BIDE_ATTEMPT=1 run -22 fetch --attempts 2 "$U/x"
+    [ "$(seen /x 2)" -eq 2 ]
+    BIDE_ATTEMPT=2 run -22 fetch --attempts 2 "$U/x"
+    [ "$(seen /x 3)" -eq 3 ]
+}
+
+# ---- exit status ----
+
+@test "exit statuses are curl's where curl has one" {
+    serve '/close close=request
+           /loop 302 location=/loop'
+    run -7 fetch --attempts 2 http://127.0.0.1:1/
+    run -6 fetch --attempts 2 http://nosuch.invalid/
+    run -52 fetch --attempts 2 "$U/close"
+    run -47 fetch -L --max-redirs 2 "$U/loop"
+}
+
+@test "the deadline ends it with 124, a timeout of the last attempt with 28" {
+    serve '/x delay=never'
+    run -124 fetch --deadline 100ms "$U/x"
+    run -28 fetch --attempt-timeout 50ms --attempts 2 "$U/x"
+    [[ $output == *"attempt 1 of 2 failed: Timeout was reached"* ]]
+}
+
+@test "a wait beyond the deadline is not begun" {
+    serve '/x 503 retry-after=30'
+    run -22 fetch --deadline 20s "$U/x"
+    [[ $output == *"the wait would end after the deadline"* ]]
+    [ "$(seen /x)" -eq 1 ]
+}
+
+@test "a breaker that is open refuses with 75, and only its own origin suffers" {
+    serve '* 503'
+    local breaker="--parallel 1 --attempts 1 --set breaker.kind=consecutive --set breaker.consecutive=2"
+    # shellcheck disable=SC2086
+    apart fetch $breaker "$U/a" "$U/b" "$U/c" http://127.0.0.1:1/d
+    [ "$status" -eq 22 ]
+    [[ $stderr == *"$U/c: nothing was sent: the breaker is open"* ]]
+    [[ $stderr == *"http://127.0.0.1:1/d: Couldn't connect to server"* ]]
+    # With one target for all, one breaker.
+    # shellcheck disable=SC2086
+    apart fetch $breaker --json --target all "$U/a" "$U/b" "$U/c" http://127.0.0.1:1/d
+    jq -es 'map(select(.event == "give_up") | .exit) == [22, 22, 75, 75]' <<< "$stderr"
+    [ "$(seen /c)" -eq 0 ]
+}
+
+@test "what is wrong is said with what would be right, before anything is sent" {
+    serve '* 200'
+    local arguments
+    for arguments in "host/path" "file:///etc/passwd" "ftp://127.0.0.1/x" "--parallel 0 $U" "--stall 0s $U" "-d a -T . $U" \
+        "-I -d x $U" "-G $U" "-o a -o b $U" "--retry-on 99 $U" "--bogus $U" "" "-d @nosuch $U" "-X GE=T $U" "-H novalue $U"; do
+        # shellcheck disable=SC2086
+        apart fetch $arguments
+        echo "$arguments: $status: $stderr"
+        [ "$status" -eq 125 ]
+        [ -n "$stderr" ]
+    done
+    apart fetch "example.net/path"
+    [[ $stderr == *"want a URL such as https://host/path" ]]
+    apart fetch -H $'X: a\r\nY: b' "$U"
+    [ "$status" -eq 125 ]
+    [ "$(wc -l < "$WORK/journal")" -eq 0 ]
+}
+
+# ---- several at once ----
+
+@test "several answers come whole and in the order of the command line" {
+    serve '/1 503 | 200 bytes=200000 delay=50ms
+           /2 200 bytes=200000
+           /3 503 | 200 body="three"'
+    fetch "$U/1" "$U/2" "$U/3" > got
+    fetch "$U/1" > want
+    fetch "$U/2" >> want
+    fetch "$U/3" >> want
+    cmp got want
+    [ "$(leftovers)" -eq 0 ]
+}
+
+@test "no more are at work than --parallel says, and all are in the end" {
+    serve '* capacity=2 queue=0 service=20ms 200 body="x"'
+    for i in $(seq 12); do echo "$U/$i"; done > list
+    run -0 fetch --parallel 2 --attempts 1 --urls list
+    [ "$output" = xxxxxxxxxxxx ]
+    # One more at once is one too many for this server.
+    run -22 fetch --parallel 12 --attempts 1 --urls - < list
+}
+
+@test "the first failure in the order given decides the status; the others are fetched" {
+    serve '/gone 404
+           /ok 200 body="ok"'
+    apart fetch http://127.0.0.1:1/ "$U/gone" "$U/ok" --attempts 1
+    [ "$status" -eq 7 ]
+    [ "$output" = ok ]
+    apart fetch "$U/ok" "$U/gone" http://127.0.0.1:1/ --attempts 1 --summary
+    [ "$status" -eq 22 ]
+    [ "$output" = ok ]
+    [[ ${stderr_lines[-1]} == "2 of 3 failed" ]]
+    [[ ${stderr_lines[-4]} == *"200 "*"succeeded "*"$U/ok" ]]
+}
+
+# ---- secrets ----
+
+@test "secrets are in nothing that is said" {
+    serve '/x 503'
+    local name said
+    echo 'X-Token: SECRET' > fields
+    echo 'user:SECRET' > user
+    for said in "" --json -v "--json --summary" --summary; do
+        # shellcheck disable=SC2086
+        run fetch $said -u user:SECRET -H "Authorization: SECRET" -H @fields "http://u:SECRET@${U#http://}/x?key=SECRET"
+        [[ $output != *SECRET* ]]
+        [ "$status" -eq 22 ]
+        # shellcheck disable=SC2086
+        run fetch $said -u @user -x http://p:SECRET@127.0.0.1:1 "$U/x?key=SECRET" --attempts 1
+        [[ $output != *SECRET* ]]
+        [ "$status" -ne 0 ]
+    done
+    run -125 fetch "nonsense://u:SECRET@x?SECRET"
+    [[ $output == *"want an http:// or https:// URL" ]]
+    [[ $output != *SECRET* ]]
+}
+
+@test "arguments with secrets are overwritten before anything is sent" {
+    serve '/x delay=never'
+    bide-fetch -u user:SECRET -H "X: SECRET" -d SECRET --proxy "" "http://u:SECRET@${U#http://}/x?key=SECRET" 3>&- &
+    local pid=$!
+    CHILDREN+=("$pid")
+    arrived() { [ "$(ss -Htn state established "dport = ${U##*:}" | wc -l)" -gt 0 ]; }
+    eventually arrived
+    tr '\0' ' ' < "/proc/$pid/cmdline" > shown
+    grep -q 'bide-fetch -u \*\*\*' shown
+    [ "$(grep -c SECRET shown)" -eq 0 ]
+}
+
+# ---- signals ----
+
+@test "SIGTERM leaves no file behind and exits 143, SIGINT 130" {
+    serve '/x 200 bytes=10000000 drip=50000/20ms'
+    local signal code pid
+    for signal in TERM:143 INT:130; do
+        code=${signal#*:}
+        # A background job of a script ignores SIGINT, and bide respects that: python gives it back.
+        python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp(sys.argv[1], sys.argv[1:])' \
+            bide-fetch -o got "$U/x" 2> said 3>&- &
+        pid=$!
+        begun() { [ -s "$(find . -name 'got.bide-*' -print -quit)" ]; }
+        eventually begun
+        kill "-${signal%:*}" $pid
+        wait $pid && false || [ $? -eq "$code" ]
+        [ "$(leftovers)" -eq 0 ]
+        [ ! -e got ]
+        grep -q "ended by SIG${signal%:*}" said
+    done
+}
+
+@test "a signal ends a wait at once" {
+    serve '/x 503 retry-after=60'
+    bide-fetch "$U/x" 2> said 3>&- &
+    local pid=$!
+    eventually grep -q 'server asked' said
+    kill -TERM $pid
+    wait $pid && false || [ $? -eq 143 ]
+    [ "$(seen /x)" -eq 1 ]
+}
+
+# ---- what is said ----
+
+@test "--json is one object for each thing that happens" {
+    serve '/x 503 retry-after=1 | 200 body="12345"'
+    apart fetch --json --summary "$U/x"
+    [ "$status" -eq 0 ]
+    [ "$output" = 12345 ]
+    jq -es 'map(.event) == ["start", "wait", "start", "done", "summary"]' <<< "$stderr"
+    jq -es '.[1] | .status == 503 and .attempt == 1 and .why == "server_hint" and .hint_ms == 1000 and .wait_ms >= 1000' <<< "$stderr"
+    jq -es '.[3] | .status == 200 and .attempts == 2 and .bytes == 5 and .exit == 0' <<< "$stderr"
+    jq -es '.[4].urls | length == 1 and .[0].why == "succeeded"' <<< "$stderr"
+}
+
+@test "--quiet says nothing" {
+    serve '/x 503'
+    apart fetch -s "$U/x"
+    [ "$status" -eq 22 ]
+    [ -z "$stderr" ]
+}
+
+@test "a bar is shown on a terminal only, and never between the lines of a log" {
+    serve '/x 200 bytes=100000 drip=5000/20ms'
+    TERM=xterm run -0 timeout 20 script -qec "bide-fetch -o got $U/x" /dev/null
+    [[ $output == *"100 kB"* ]]
+    [[ $output == *$'\r'* ]]
+    TERM=xterm apart fetch -o got "$U/x"
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+}

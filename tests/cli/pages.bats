@@ -1,0 +1,136 @@
+# Man pages and completions, as the build prints them from the tables of options.
+load helpers
+
+setup() {
+    bide_setup
+    pages=$BIDE_BUILD/pages
+}
+teardown() { bide_teardown; }
+
+# ---- man pages ----
+
+@test "there is a man page for bide, for each subcommand and for bide.conf" {
+    for page in bide.1 bide-run.1 bide-fetch.1 bide-explain.1 bide-demo.1 bide-chaos.1 bide.conf.5; do
+        [ -s "$pages/$page" ]
+    done
+}
+
+@test "mandoc has no complaint" {
+    # scdoc puts a paragraph beside every heading; that it means nothing there is all that may be said.
+    for page in "$pages"/*.[15]; do
+        mandoc -Tlint -W warning "$page" | grep -v 'skipping paragraph macro' >> complaints || true
+    done
+    cat complaints
+    [ ! -s complaints ]
+}
+
+@test "a page has every option of --help, as it is typed" {
+    for name in run fetch explain demo chaos; do
+        mandoc -Tascii "$pages/bide-$name.1" | col -b > page
+        bide $name --help | grep -oE '^ +(-[a-zA-Z], )?--[a-z0-9.-]+' | grep -oE -- '--[a-z0-9.-]+' > options
+        [ "$(wc -l < options)" -gt 3 ]
+        while read -r option; do
+            grep -qE -- "^ +(-[a-zA-Z], )?$option( |\$)" page || { echo "bide-$name.1 lacks $option" && false; }
+        done < options
+    done
+}
+
+@test "bide.conf(5) has every key" {
+    mandoc -Tascii "$pages/bide.conf.5" | col -b > page
+    bide help policy-file | sed -n '/^Keys:/,/^Lists/p' | grep -oE '^  [a-z_.]+' | tr -d ' ' > keys
+    [ "$(wc -l < keys)" -gt 40 ]
+    while read -r key; do
+        grep -qx "       $key" page || { echo "no $key" && false; }
+    done < keys
+}
+
+# ---- bash ----
+
+# What bash would offer for these words; the last is the one being typed.
+bash_offers() {
+    bash --norc -c '
+        . /usr/share/bash-completion/bash_completion
+        . "$0"
+        COMP_WORDS=("$@")
+        COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMP_POINT=${#COMP_LINE}
+        _bide
+        printf "%s\n" "${COMPREPLY[@]}"' "$pages/bide.bash" "$@"
+}
+
+@test "the completions are scripts of their shells" {
+    bash -n "$pages/bide.bash"
+    zsh -n "$pages/_bide"
+    fish -n "$pages/bide.fish"
+}
+
+@test "bash completes subcommands, options, values and policies" {
+    [ "$(bash_offers bide ru)" = run ]
+    [ "$(bash_offers bide run --at | sort | tr '\n' ' ')" = "--attempt-timeout= --attempts= " ]
+    [ "$(bash_offers bide run --jitter eq)" = equal ]
+    [ "$(bash_offers bide run --jitter = eq)" = equal ]
+    [ "$(bash_offers bide help exi)" = exit-codes ]
+    printf '[my-own]\n' > bide.conf
+    [ "$(bash_offers bide run --policy my)" = my-own ]
+    touch my-script
+    [ "$(bash_offers bide chaos my-s)" = my-script ]
+    [ "$(bash_offers bide run --config my-s)" = my-script ]
+}
+
+@test "bash completes the command behind bide run as if it stood alone" {
+    touch my-file
+    [ "$(bash_offers bide run --attempts 3 cat my-f)" = my-file ]
+    [ "$(bash_offers bide run -- cat my-f)" = my-file ]
+    [[ $(bash_offers bide run -- cat --at) != *attempts* ]]
+}
+
+# ---- fish ----
+
+fish_offers() {
+    fish --no-config -c "source $pages/bide.fish; complete -C '$1'" | cut -f 1
+}
+
+@test "fish completes subcommands, options, values and policies" {
+    [ "$(fish_offers 'bide ru')" = run ]
+    [ "$(fish_offers 'bide run --at' | sort | tr '\n' ' ')" = "--attempt-timeout --attempts " ]
+    [ "$(fish_offers 'bide run --jitter eq')" = equal ]
+    [ "$(fish_offers 'bide help exi')" = exit-codes ]
+    printf '[my-own]\n' > bide.conf
+    [ "$(fish_offers 'bide run --policy my')" = my-own ]
+    touch my-file
+    [ "$(fish_offers 'bide run --attempts 3 cat my-f')" = my-file ]
+    [ -z "$(fish_offers 'bide run cat --att')" ]
+}
+
+# ---- zsh ----
+
+# The line after a tab, as zsh's editor has it in a terminal of its own: the key then writes it down and ends.
+zsh_makes() {
+    rm -f line
+    cat > setup.zsh << END
+PS1= fpath=($pages \$fpath)
+autoload -Uz compinit && compinit -D -u
+note() { zle complete-word; print -r -- "\$BUFFER" > line.new; mv line.new line; exit }
+zle -N note
+bindkey '^I' note
+END
+    zsh -f -c '
+        zmodload zsh/zpty
+        zpty z "TERM=dumb zsh -f -i"
+        zpty -w z "source ./setup.zsh; print SET\"\"UP"
+        zpty -r -m z said "*SETUP*"
+        zpty -w -n z "$1"$'"'\\t'"'
+        while [[ ! -e line ]]; do zpty -r z said || break; done
+        zpty -d z' zsh "$1"
+    sed 's/ *$//' line
+}
+
+@test "zsh completes subcommands, options and values" {
+    [ "$(zsh_makes 'bide ru')" = "bide run" ]
+    [ "$(zsh_makes 'bide run --jit')" = "bide run --jitter=" ]
+    [ "$(zsh_makes 'bide run --jitter=eq')" = "bide run --jitter=equal" ]
+    [ "$(zsh_makes 'bide help exi')" = "bide help exit-codes" ]
+    printf '[my-own]\n' > bide.conf
+    [ "$(zsh_makes 'bide run --policy my')" = "bide run --policy my-own" ]
+    touch my-file
+    [ "$(zsh_makes 'bide run --attempts 3 cat my-f')" = "bide run --attempts 3 cat my-file" ]
+}

@@ -1,0 +1,164 @@
+#!/usr/bin/env bats
+# bide run and signals: to bide, to the command, to all of its group. Nothing is timed: what has to happen is waited for.
+
+load helpers
+
+setup() {
+    bide_setup
+    # A shell that is not interactive makes its background jobs ignore SIGINT and SIGQUIT.
+    BIDE=(env --default-signal=INT,QUIT bide run)
+}
+
+teardown() { bide_teardown; }
+
+# start OPTION... -- COMMAND...: bide run in the background; its talk goes to the file `said`.
+start() {
+    "${BIDE[@]}" "$@" 3>&- < /dev/null > out 2> said &
+    PID=$!
+    CHILDREN+=("$PID")
+}
+
+# Its exit status, in time.
+status_of() {
+    status=0
+    wait "$PID" || status=$?
+}
+
+gone() { ! kill -0 "$1" 2> /dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]; }
+
+@test "SIGTERM in a wait ends it at once, nothing is run again: 143" {
+    failing 9
+    start --base 30s --jitter none -- ./failing
+    eventually grep -q 'next in' said
+    kill -TERM "$PID"
+    status_of
+    [ "$status" -eq 143 ]
+    [ "$(ran)" -eq 1 ]
+    grep -q 'gave up after 1 attempt in .*: SIGTERM; last: exit 1' said
+}
+
+@test "signals are passed on to the command; it is not run again: 128+n" {
+    for name in TERM INT HUP QUIT; do
+        rm -f ready
+        failing 9
+        start -- sh -c "trap 'echo got-$name; exit 1' $name; ./failing; : > ready; while :; do sleep 0.01; done"
+        eventually test -e ready
+        kill -$name "$PID"
+        status_of
+        [ "$status" -eq $((128 + $(kill -l $name))) ]
+        grep -q "got-$name" out
+        [ "$(ran)" -eq 1 ]
+    done
+}
+
+@test "a command that ends well after the signal was a success all the same to itself, but not to bide" {
+    start -- sh -c 'trap "exit 0" TERM; : > ready; while :; do sleep 0.01; done'
+    eventually test -e ready
+    kill -TERM "$PID"
+    status_of
+    [ "$status" -eq 143 ]
+}
+
+@test "a command that ignores SIGTERM and forks is killed with its whole group after the grace" {
+    start --grace 100ms -- bash -c 'trap "" TERM; bash -c "trap \"\" TERM; echo \$\$ > inner; while :; do sleep 1; done" & echo $$ > outer; wait'
+    eventually test -s inner
+    kill -TERM "$PID"
+    status_of
+    [ "$status" -eq 143 ]
+    eventually gone "$(cat inner)"
+    eventually gone "$(cat outer)"
+}
+
+@test "the grace is for those whom the leader leaves behind, too" {
+    start --grace 100ms -- bash -c 'bash -c "trap \"\" TERM; echo \$\$ > inner; while :; do sleep 1; done" & while :; do sleep 0.01; done'
+    eventually test -s inner
+    kill -TERM "$PID"
+    status_of
+    [ "$status" -eq 143 ]
+    eventually gone "$(cat inner)"
+}
+
+@test "time that runs out takes the whole group, too: 124" {
+    run "${BIDE[@]}" --grace 100ms --attempts 1 --attempt-timeout 300ms -- \
+        bash -c 'bash -c "trap \"\" TERM; echo \$\$ > inner; while :; do sleep 1; done" & trap "" TERM; while :; do sleep 1; done' 3>&-
+    [ "$status" -eq 124 ]
+    eventually gone "$(cat inner)"
+}
+
+@test "a second signal shortens the grace" {
+    start --grace 10m -- bash -c 'trap "echo again >> hits" TERM; : > ready; while :; do sleep 0.01; done'
+    eventually test -e ready
+    kill -TERM "$PID"
+    eventually test -s hits
+    kill -TERM "$PID"
+    status_of
+    [ "$status" -eq 143 ]
+}
+
+@test "a command that is stopped can still be ended" {
+    start --grace 10m -- sh -c ': > ready; kill -STOP $$; exit 5'
+    eventually test -e ready
+    kill -TERM "$PID"
+    status_of
+    [ "$status" -eq 143 ]
+}
+
+@test "a signal that was ignored stays so, for bide and for the command" {
+    (trap '' HUP && exec bide run -- sh -c ': > ready; while [ ! -e go ]; do sleep 0.01; done; kill -HUP $$; echo alive') 3>&- > out &
+    PID=$!
+    CHILDREN+=("$PID")
+    eventually test -e ready
+    kill -HUP "$PID"
+    : > go
+    status_of
+    [ "$status" -eq 0 ]
+    [ "$(cat out)" = alive ]
+}
+
+@test "the command gets its signals as bide got them" {
+    run bide run -- grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status 3>&-
+    plain=$(grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status 3>&-)
+    [ "$output" = "$plain" ]
+}
+
+@test "the command gets no descriptor but its own" {
+    run bash -c 'bide run --hold --replay-stdin --hint both -- ls /proc/self/fd < /dev/null 3>&- | tr "\n" " "'
+    plain=$(bash -c 'ls /proc/self/fd < /dev/null 3>&- | tr "\n" " "')
+    [ "$output" = "${plain/3 /3 4 }" ] # 3 is for hints, 4 is what ls itself opens
+}
+
+@test "if bide is killed outright, the command is told to end" {
+    start -- sh -c 'trap ": > told; exit" TERM; : > ready; while :; do sleep 0.01; done'
+    eventually test -e ready
+    kill -KILL "$PID"
+    status_of
+    [ "$status" -eq 137 ]
+    eventually test -e told
+}
+
+@test "no fallback after a signal to bide" {
+    start --base 30s --jitter none --fallback 'touch fell' -- false
+    eventually grep -q 'next in' said
+    kill -TERM "$PID"
+    status_of
+    [ "$status" -eq 143 ]
+    [ ! -e fell ]
+}
+
+@test "an inner bide passes signals on" {
+    start -- bide run -- sh -c 'trap ": > told; exit 1" TERM; : > ready; while :; do sleep 0.01; done'
+    eventually test -e ready
+    kill -TERM "$PID"
+    status_of
+    [ "$status" -eq 143 ]
+    [ -e told ]
+}
+
+@test "a thousand signals that mean nothing do not disturb it" {
+    start -- sh -c ': > ready; while [ ! -e go ]; do sleep 0.01; done; exit 0'
+    eventually test -e ready
+    for ((i = 0; i < 1000; i++)); do kill -WINCH "$PID"; done
+    : > go
+    status_of
+    [ "$status" -eq 0 ]
+}

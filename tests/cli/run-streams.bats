@@ -1,0 +1,155 @@
+#!/usr/bin/env bats
+# bide run between two pipes: what is held, replayed, rewound, spent; readers that go, disks that are full.
+
+load helpers
+
+setup() {
+    bide_setup
+    FAST=(--base 1ms --cap 2ms)
+}
+
+teardown() { bide_teardown; }
+
+quick() { bide run "${FAST[@]}" "$@" 3>&-; }
+
+# The third attempt succeeds.
+THIRD='test "$BIDE_ATTEMPT" -eq 3'
+
+# ---- stdin ----
+
+@test "input from a pipe that was read cannot be given again: that is the end, and what would help is said" {
+    run bash -c 'printf "a\nb\n" | bide run --base 1ms -- sh -c "head -n 1; exit 3" 3>&-'
+    [ "$status" -eq 3 ]
+    [[ ${lines[0]} == a ]]
+    [[ ${lines[1]} == 'bide: gave up after 1 attempt in '*'standard input was read and cannot be given a second time (--replay-stdin would keep it)'* ]]
+    [ "${#lines[@]}" -eq 2 ]
+}
+
+@test "input from a pipe that nobody read is there for the next attempt" {
+    run bash -c "seq 100000 | bide run --quiet --base 1ms --cap 2ms -- sh -c '$THIRD && cat' 3>&- | cmp - <(seq 100000)"
+    [ "$status" -eq 0 ]
+}
+
+@test "an empty pipe can be given as often as one likes" {
+    run bash -c ": | bide run --base 1ms --cap 2ms -- sh -c 'cat; $THIRD' 3>&-"
+    [ "$status" -eq 0 ]
+}
+
+@test "--replay-stdin gives each attempt the whole input, far more than fits into memory" {
+    seq 500000 > expected # 3.4 MB
+    run bash -c "cat expected | bide run --replay-stdin --base 1ms --cap 2ms -- sh -c 'cat > got.\$BIDE_ATTEMPT; $THIRD' 3>&-"
+    [ "$status" -eq 0 ]
+    cmp expected got.1
+    cmp expected got.2
+    cmp expected got.3
+}
+
+@test "--replay-stdin also after attempts that read only part of it, or none" {
+    seq 300000 > expected
+    run bash -c "cat expected | bide run --replay-stdin --base 1ms --cap 2ms -- sh -c '
+        case \$BIDE_ATTEMPT in 1) head -n 3 > /dev/null; exit 1;; 2) exit 1;; esac; cat > got' 3>&-"
+    [ "$status" -eq 0 ]
+    cmp expected got
+    run bash -c ": | bide run --replay-stdin --base 1ms --cap 2ms -- sh -c 'cat; $THIRD' 3>&-"
+    [ "$status" -eq 0 ]
+}
+
+@test "a producer that never ends holds nothing up, and fills no disk" {
+    run bash -c 'yes | timeout 20 bide run -- head -n 1 3>&-'
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = y ]
+    run bash -c 'yes | timeout 20 bide run -q --replay-stdin --base 1ms --cap 2ms -- sh -c "head -n 1; exit 3" 3>&-'
+    [ "$status" -eq 3 ]
+    [ "$(grep -c y <<< "$output")" -eq 4 ]
+}
+
+@test "a file is read again from where it was, each time" {
+    printf 'head\na\nb\n' > input
+    run bash -c "{ read -r first; bide run -q --base 1ms --cap 2ms -- sh -c 'cat; $THIRD'; } 3>&- < input"
+    [ "$status" -eq 0 ]
+    [ "$output" = $'a\nb\na\nb\na\nb' ]
+}
+
+@test "with a single attempt the command has our own stdin" {
+    run bash -c 'printf "a\nb\n" | { bide run --attempts 1 -- sh -c "read -r x; echo \$x"; cat; } 3>&-'
+    [ "$output" = $'a\nb' ]
+}
+
+# ---- stdout ----
+
+@test "stdout is ours as it is, unless something is asked of it" {
+    quick -- readlink /proc/self/fd/1 > link < /dev/null
+    [ "$(cat link)" = "$PWD/link" ]
+}
+
+@test "what an attempt prints is streamed, failed or not" {
+    run quick --quiet -- sh -c "echo \$BIDE_ATTEMPT; $THIRD"
+    [ "$output" = $'1\n2\n3' ]
+}
+
+@test "--hold lets out only what the successful attempt printed" {
+    run quick --quiet --hold -- sh -c "echo \$BIDE_ATTEMPT; $THIRD"
+    [ "$output" = 3 ]
+    run quick --quiet --hold --attempts 2 -- sh -c 'echo never; exit 4'
+    [ "$status" -eq 4 ]
+    [ -z "$output" ]
+}
+
+@test "--hold keeps more than its memory on disk, and lets it out unchanged, with flat memory" {
+    bytes=$((64 << 20))
+    [ -z "${BIDE_SLOW_TESTS:-}" ] || bytes=$((10 << 30))
+    expected=$(head -c $bytes /dev/zero | cksum)
+    got=$(bash -c "ulimit -v 60000; exec bide run --hold -- head -c $bytes /dev/zero" 3>&- | cksum)
+    [ "$got" = "$expected" ]
+    [ -z "$(ls -A "$TMPDIR")" ]
+}
+
+@test "the fallback's stdout is not held" {
+    run quick --quiet --hold --attempts 1 --fallback 'echo instead' -- sh -c 'echo never; exit 1'
+    [ "$output" = instead ]
+}
+
+@test "patterns are searched in what is held, too" {
+    run quick --quiet --hold --retry-if-stdout '^2$|^1$' -- sh -c 'echo $BIDE_ATTEMPT'
+    [ "$status" -eq 0 ]
+    [ "$output" = 3 ]
+}
+
+@test "a reader that goes ends the command without a retry and without noise" {
+    for option in --attempts=4 --hold --retry-if-stdout=nothing; do
+        bytes=$([ $option = --hold ] && echo 1000000 || echo 100000000000)
+        run bash -c "{ bide run $option -- seq $bytes 3>&-; echo \$? > status; } | head -n 1"
+        [ "$output" = 1 ]
+        [ "$(cat status)" -eq 141 ]
+    done
+}
+
+@test "stdout that cannot be written is told: 125" {
+    run bash -c 'bide run --hold -- echo x > /dev/full 3>&-'
+    [ "$status" -eq 125 ]
+    [[ $output == *'standard output: No space left on device'* ]]
+    run bash -c 'bide run --retry-if-stdout y -- echo x > /dev/full 3>&-'
+    [ "$status" -eq 125 ]
+    run bash -c 'bide run --hold -- echo x >&- 3>&-'
+    [ "$status" -eq 125 ]
+    [[ $output == *'standard output: Bad file descriptor'* ]]
+}
+
+@test "no room for what is held: the command is ended, 125, and that is said" {
+    run bash -c 'ulimit -f 2048; bide run --hold -- sh -c "head -c 100M /dev/zero; echo \$? > status; sleep 60" 3>&-'
+    [ "$status" -eq 125 ]
+    [[ $output == *'the output cannot be kept: File too large'* ]]
+    run bash -c 'TMPDIR=/nonexistent bide run --hold -- head -c 2M /dev/zero 3>&-'
+    [ "$status" -eq 125 ]
+    [[ $output == *'the output cannot be kept: No such file or directory'* ]]
+    run bash -c 'head -c 4M /dev/zero | (ulimit -f 2048; bide run --replay-stdin -- sh -c "cat > /dev/null" 3>&-)'
+    [ "$status" -eq 125 ]
+    [[ $output == *'standard input cannot be kept: File too large'* ]]
+}
+
+@test "a full disk is no different" {
+    unshare -rm true 2> /dev/null || skip "no file system can be mounted here"
+    run unshare -rm sh -c 'mount -t tmpfs -o size=2m none "$TMPDIR" && exec bide run --hold -- head -c 20M /dev/zero' 3>&-
+    [ "$status" -eq 125 ]
+    [[ $output == *'the output cannot be kept: No space left on device'* ]]
+}

@@ -1,0 +1,165 @@
+#!/usr/bin/env bats
+# bide run at a terminal: interactive commands, job control, Ctrl-C, the countdown. A real shell in a real tmux is typed
+# at; what has to appear on the screen is waited for.
+
+load helpers
+
+setup() {
+    bide_setup
+    export TERM=screen
+    SOCKET=$WORK/tmux
+}
+
+teardown() {
+    tmux -S "$SOCKET" kill-server 2> /dev/null || true
+    bide_teardown
+}
+
+# An interactive shell on a screen of its own.
+shell() {
+    tmux -S "$SOCKET" -f /dev/null new-session -d -x 120 -y 30 "env PS1='ready> ' bash --norc --noprofile -i" 3>&-
+    shows 'ready>'
+}
+
+types() { tmux -S "$SOCKET" send-keys -- "$@"; }
+
+on_screen() { tmux -S "$SOCKET" capture-pane -p | grep -qE -- "$1"; }
+
+# Waits until a line of the screen matches; shows the screen if it never does.
+shows() { eventually on_screen "$1" || { tmux -S "$SOCKET" capture-pane -p >&2 && return 1; }; }
+
+# What a command prints at a terminal.
+at_terminal() { script -qec "$1" /dev/null < /dev/null 3>&-; }
+
+@test "the command finds the terminal as it is" {
+    run at_terminal "bide run -- sh -c 'test -t 0 && test -t 1 && test -t 2 && tty && readlink /proc/self/fd/2'"
+    [ "${lines[0]}" = "${lines[1]}" ]
+    [[ ${lines[0]} == /dev/pts/* ]]
+}
+
+@test "where stderr is listened to, the command still finds a terminal there, and its bytes arrive" {
+    run at_terminal "bide run --hint stderr --attempts 1 -- sh -c 'test -t 2 && printf \"one\\ntwo\\n\" >&2'"
+    [ "$output" = $'one\r\ntwo\r' ]
+    run at_terminal "bide run --hint stderr --attempts 2 --base 1ms --json -- sh -c 'echo retry-after-ms: 30 >&2; exit 1'"
+    [[ $output == *'"why":"server_hint"'* ]]
+}
+
+@test "a countdown is shown at a terminal only, and wiped" {
+    run at_terminal "bide run --attempts 2 --base 300ms --jitter none -- false"
+    [[ $output == *'attempt 1 of 2 failed: exit 1; next in 300ms'* ]]
+    [[ $output == *$'\r''bide: next attempt in 200ms'* ]]
+    [[ $output == *$'\r\033[K''bide: gave up after 2 attempts'* ]]
+    run at_terminal "TERM=dumb bide run --attempts 2 --base 300ms --jitter none -- false"
+    [[ $output != *'next attempt in'* ]]
+    run at_terminal "bide run --quiet --attempts 2 --base 300ms --jitter none -- false"
+    [ -z "$output" ]
+}
+
+@test "a command can ask the person" {
+    shell
+    types "bide run -- sh -c 'echo na''me?; read x; echo \"hel''lo \$x\"'" Enter
+    shows '^name\?'
+    types world Enter
+    shows '^hello world'
+    shows '^ready> *$'
+}
+
+@test "Ctrl-Z stops it, fg goes on with it, and it still has the terminal" {
+    shell
+    types "bide run -- sh -c 'echo a''sk; read x; read y; echo \"got \$x-\$y\"'" Enter
+    shows '^ask'
+    types one Enter
+    types C-z
+    shows '^\[1\]\+ +Stopped'
+    types "echo sh''ell" Enter
+    shows '^shell'
+    types fg Enter
+    types two Enter
+    shows '^got one-two'
+}
+
+@test "Ctrl-C ends the command and bide, and is seen by the shell" {
+    shell
+    types "bide run -- sh -c 'echo sta''rted; exec sleep 60'; echo \"sta''tus \$?\"" Enter
+    shows '^started'
+    types C-c
+    shows 'last: killed by SIGINT'
+    types "echo \"sta''tus \$?\"" Enter
+    shows '^status 130'
+}
+
+@test "Ctrl-C ends a script that uses bide, as it would without" {
+    shell
+    printf '%s\n' "bide run -- sh -c 'echo sta''rted; exec sleep 60'" "echo aft''erwards" > script
+    types "bash script; echo" Enter
+    shows '^started'
+    types C-c
+    shows 'last: killed by SIGINT'
+    types "echo e''nd" Enter
+    shows '^end'
+    ! on_screen '^afterwards'
+}
+
+@test "Ctrl-C and Ctrl-Z in a wait" {
+    shell
+    types "bide run --base 30s --jitter none -- false" Enter
+    shows 'next in 30s'
+    types C-z
+    shows 'Stopped'
+    types fg Enter
+    shows 'next attempt in'
+    types C-c
+    shows 'SIGINT; last: exit 1'
+    types "echo \"sta''tus \$?\"" Enter
+    shows '^status 130'
+}
+
+@test "in a pipeline a neighbour keeps the terminal" {
+    shell
+    types "bide run -- seq 100 | sh -c 'cat > /dev/null; echo key''?; read x < /dev/tty; echo \"k''ey \$x\"'" Enter
+    shows '^key\?'
+    types pressed Enter
+    shows '^key pressed'
+}
+
+@test "in a pipeline the command gets the terminal when it wants it" {
+    shell
+    types "echo x | bide run -- sh -c 'echo as''k; read a < /dev/tty; echo \"g''ot \$a\"'" Enter
+    shows '^ask'
+    types this Enter
+    shows '^got this'
+    shows '^ready> *$'
+}
+
+@test "in the background it stops when it wants the terminal, and gets it in the foreground" {
+    shell
+    types "bide run -- sh -c 'read a; echo \"g''ot \$a\"' &" Enter
+    types '' Enter
+    eventually stopped
+    types fg Enter
+    types this Enter
+    shows '^got this'
+}
+
+# The shell tells of it when it is asked.
+stopped() {
+    types '' Enter
+    on_screen '^\[1\]\+ +Stopped'
+}
+
+@test "a command that dies in raw mode leaves a terminal that works" {
+    shell
+    types "bide run --attempts 1 -- sh -c 'stty raw -echo; kill -KILL \$\$'" Enter
+    shows 'killed by SIGKILL'
+    types "echo vis''ible; stty -a" Enter
+    shows '^visible'
+    shows ' icanon'
+}
+
+@test "a resized terminal is seen by the command" {
+    shell
+    types "bide run --hint both -- sh -c 'trap : WINCH; echo up; while [ \"\$(stty size <&2)\" != \"20 90\" ]; do echo . >&2; sleep 0.1; done; echo \"re''sized\"'" Enter
+    shows '^up'
+    tmux -S "$SOCKET" resize-window -x 90 -y 20
+    shows '^resized'
+}

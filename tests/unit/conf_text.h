@@ -1,0 +1,64 @@
+/* conf_text.h - a policy file as a string in a test, what is read from it, and what is told. */
+#ifndef TEST_CONF_TEXT_H
+#define TEST_CONF_TEXT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "conf/conf.h"
+
+static struct conf conf;
+static char errors[CONF_ERROR_MAX];
+
+static bool read_bytes(const char *text, size_t length)
+{
+    char *exact = malloc(length + (length == 0)); /* of exactly its size, for the address sanitizer */
+    assert_non_null(exact);
+    memcpy(exact, text, length);
+    conf_free(&conf);
+    bool well = conf_read_text(&conf, "f", (struct bide_text){exact, length}, errors);
+    free(exact);
+    assert_int_equal(well, errors[0] == '\0');
+    assert_true(strlen(errors) < CONF_ERROR_MAX);
+    if (!well)
+        assert_true(conf.count == 0 && conf.policy == NULL);
+    return well;
+}
+
+__attribute__((unused)) static void assert_reads(const char *text)
+{
+    if (!read_bytes(text, strlen(text)))
+        fail_msg("not read:\n%s", errors);
+}
+
+/* All that is told, exactly. */
+__attribute__((unused)) static void assert_tells(const char *text, const char *expected)
+{
+    assert_false(read_bytes(text, strlen(text)));
+    assert_string_equal(errors, expected);
+}
+
+__attribute__((unused)) static const struct conf_policy *policy_of(const char *name)
+{
+    for (size_t i = 0; i < conf.count; i++)
+        if (strcmp(conf.policy[i].name, name) == 0)
+            return &conf.policy[i];
+    fail_msg("no policy %s", name);
+    return NULL;
+}
+
+__attribute__((unused)) static int forget(void **state)
+{
+    (void)state;
+    conf_free(&conf);
+    return 0;
+}
+
+#endif

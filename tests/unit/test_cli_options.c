@@ -1,0 +1,343 @@
+/* test_cli_options.c - command lines by a table: what is read, what is refused and in which words, what --help prints. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/options.h"
+
+/* ---- a command ---- */
+
+struct part {
+    const char *number;
+};
+
+struct settings {
+    bool quiet, verbose;
+    const char *text;
+    struct part part;
+};
+
+static struct settings seen;
+static char *operands_seen[16];
+static int runs;
+
+static const char *read_quiet(void *settings, const char *value)
+{
+    assert_null(value);
+    ((struct settings *)settings)->quiet = true;
+    return NULL;
+}
+
+static const char *read_verbose(void *settings, const char *value)
+{
+    assert_null(value);
+    ((struct settings *)settings)->verbose = true;
+    return NULL;
+}
+
+static const char *read_text(void *settings, const char *value)
+{
+    ((struct settings *)settings)->text = value;
+    return NULL;
+}
+
+static const char *read_number(void *part, const char *value)
+{
+    ((struct part *)part)->number = value;
+    return strspn(value, "0123456789") == strlen(value) ? NULL : "1 or more";
+}
+
+static const struct cli_option own[] = {
+    {.name = "quiet", .letter = 'q', .does = "say nothing", .read = read_quiet},
+    {.name = "verbose", .letter = 'v', .does = "say more", .read = read_verbose},
+    {.name = "text", .letter = 't', .value = "TEXT", .does = "any `text`", .read = read_text, .may_be_empty = true},
+};
+static const struct cli_option numbers[] = {
+    {.name = "attempts",
+     .letter = 'n',
+     .value = "N",
+     .does = "how many, told at such length that it cannot stand in one line of a terminal and must be folded",
+     .read = read_number},
+    {.name = "a-name-that-is-longer-than-a-column", .value = "N", .does = "has its own line", .read = read_number},
+};
+static const struct cli_group groups[] = {
+    {.option = own, .count = 3},
+    {.title = "Numbers", .option = numbers, .count = 2, .offset = offsetof(struct settings, part)},
+};
+static const struct cli_section sections[] = {
+    {.title = "Examples", .text = "  bide try   --quiet `x`\n"},
+    {.title = "Exit status", .text = "What the `last` one did.\n"},
+};
+
+static int run(void *settings, char **operands)
+{
+    runs++;
+    seen = *(struct settings *)settings;
+    memset(operands_seen, 0, sizeof operands_seen);
+    for (size_t i = 0; operands[i] != NULL && i < 15; i++)
+        operands_seen[i] = operands[i];
+    return 7;
+}
+
+static struct cli_command command = {
+    .name = "try",
+    .summary = "try it",
+    .synopsis = "[options] WORD...\n--list",
+    .about = "First paragraph that goes on for a while, long enough to need a second line on a terminal of usual "
+             "width.\n\nSecond paragraph.\n\n  kept   as it is\n",
+    .groups = groups,
+    .group_count = 2,
+    .sections = sections,
+    .section_count = 2,
+    .settings_size = sizeof(struct settings),
+    .run = run,
+};
+
+/* ---- running it ---- */
+
+static char *out_text, *err_text;
+
+/* Runs it with these words, and catches what it says. */
+static int try(const char *const *words)
+{
+    char *argv[16] = {NULL};
+    FILE *out = stdout, *err = stderr;
+    size_t out_size, err_size;
+    free(out_text);
+    free(err_text);
+    for (size_t i = 0; words[i] != NULL; i++)
+        argv[i] = strdup(words[i]);
+    char *all[16];
+    memcpy(all, argv, sizeof all);
+    runs = 0;
+    stdout = open_memstream(&out_text, &out_size);
+    stderr = open_memstream(&err_text, &err_size);
+    int status = cli_main(&command, argv);
+    fclose(stdout);
+    fclose(stderr);
+    stdout = out;
+    stderr = err;
+    static char *leak[64]; /* what the last run saw points into its words */
+    static size_t leaks;
+    for (size_t i = 0; all[i] != NULL; i++) {
+        free(leak[leaks % 64]);
+        leak[leaks++ % 64] = all[i];
+    }
+    return status;
+}
+
+#define TRY(...) try((const char *const[]){__VA_ARGS__, NULL})
+
+/* It was refused, in these words and no others, and nothing ran. */
+static void assert_refused(int status, const char *words)
+{
+    char line[256];
+    snprintf(line, sizeof line, "bide try: %s\n", words);
+    assert_int_equal(status, CLI_EXIT_OWN);
+    assert_string_equal(err_text, line);
+    assert_string_equal(out_text, "");
+    assert_int_equal(runs, 0);
+}
+
+/* ---- reading ---- */
+
+static void a_value_is_the_next_word_or_follows_an_equals_sign(void **state)
+{
+    (void)state;
+    assert_int_equal(TRY("--text", "a b"), 7);
+    assert_string_equal(seen.text, "a b");
+    assert_int_equal(TRY("--text=a=b"), 7);
+    assert_string_equal(seen.text, "a=b");
+    assert_int_equal(TRY("--text", "--quiet"), 7);
+    assert_string_equal(seen.text, "--quiet");
+    assert_false(seen.quiet);
+    assert_string_equal(err_text, "");
+}
+
+static void letters_stand_together_and_the_last_may_have_a_value(void **state)
+{
+    (void)state;
+    assert_int_equal(TRY("-qvthello"), 7);
+    assert_true(seen.quiet && seen.verbose);
+    assert_string_equal(seen.text, "hello");
+    assert_int_equal(TRY("-qt", "-v"), 7);
+    assert_false(seen.verbose);
+    assert_string_equal(seen.text, "-v");
+}
+
+static void a_group_reads_into_its_own_part_of_the_settings(void **state)
+{
+    (void)state;
+    assert_int_equal(TRY("-n3", "--text", "x"), 7);
+    assert_string_equal(seen.part.number, "3");
+    assert_string_equal(seen.text, "x");
+}
+
+static void operands_may_stand_between_options(void **state)
+{
+    (void)state;
+    assert_int_equal(TRY("one", "-q", "-", "--text", "x", "two"), 7);
+    assert_true(seen.quiet);
+    assert_string_equal(operands_seen[0], "one");
+    assert_string_equal(operands_seen[1], "-");
+    assert_string_equal(operands_seen[2], "two");
+    assert_null(operands_seen[3]);
+}
+
+static void two_hyphens_end_the_options(void **state)
+{
+    (void)state;
+    assert_int_equal(TRY("-q", "--", "--verbose", "--", "-x"), 7);
+    assert_false(seen.verbose);
+    assert_string_equal(operands_seen[0], "--verbose");
+    assert_string_equal(operands_seen[1], "--");
+    assert_string_equal(operands_seen[2], "-x");
+    assert_null(operands_seen[3]);
+}
+
+static void where_another_command_follows_its_options_are_left_alone(void **state)
+{
+    (void)state;
+    command.options_first = true;
+    assert_int_equal(TRY("-q", "ls", "-v", "--", "--help"), 7);
+    command.options_first = false;
+    assert_true(seen.quiet);
+    assert_false(seen.verbose);
+    assert_string_equal(operands_seen[0], "ls");
+    assert_string_equal(operands_seen[1], "-v");
+    assert_string_equal(operands_seen[2], "--");
+    assert_string_equal(operands_seen[3], "--help");
+    assert_null(operands_seen[4]);
+}
+
+static void of_an_option_given_twice_the_later_wins(void **state)
+{
+    (void)state;
+    assert_int_equal(TRY("--text=a", "-tb"), 7);
+    assert_string_equal(seen.text, "b");
+}
+
+static void an_empty_value_is_one_only_where_the_table_says_so(void **state)
+{
+    (void)state;
+    assert_int_equal(TRY("--text", ""), 7);
+    assert_string_equal(seen.text, "");
+    assert_int_equal(TRY("--text="), 7);
+    assert_string_equal(seen.text, "");
+    assert_refused(TRY("--attempts="), "--attempts: its value is empty; want N");
+    assert_refused(TRY("-n", ""), "-n: its value is empty; want N");
+}
+
+/* ---- refusing ---- */
+
+static void a_misspelt_option_is_named_with_the_nearest(void **state)
+{
+    (void)state;
+    assert_refused(TRY("--attemps", "3"), "--attemps: no such option; did you mean --attempts?");
+    assert_refused(TRY("--attemps=3"), "--attemps: no such option; did you mean --attempts?");
+    assert_refused(TRY("-attempts", "3"), "-attempts: no such option; did you mean --attempts?");
+    assert_refused(TRY("--frobnicate"), "--frobnicate: want one of the options of bide try --help");
+    assert_refused(TRY("-qx"), "-x: want one of the options of bide try --help");
+}
+
+static void an_abbreviation_is_no_option(void **state)
+{
+    (void)state;
+    assert_int_equal(TRY("--attempt", "3"), CLI_EXIT_OWN);
+    assert_int_equal(TRY("--verb"), CLI_EXIT_OWN);
+    assert_int_equal(runs, 0);
+}
+
+static void a_wrong_value_is_told_with_what_would_be_right(void **state)
+{
+    (void)state;
+    assert_refused(TRY("--attempts", "x"), "--attempts x: want 1 or more");
+    assert_refused(TRY("--attempts=x"), "--attempts x: want 1 or more");
+    assert_refused(TRY("-nx"), "-n x: want 1 or more");
+}
+
+static void a_missing_value_and_one_too_many_are_told(void **state)
+{
+    (void)state;
+    assert_refused(TRY("--attempts"), "--attempts: want a value after it: N");
+    assert_refused(TRY("-qn"), "-n: want a value after it: N");
+    assert_refused(TRY("--quiet=yes"), "--quiet=yes: --quiet takes no value");
+}
+
+/* ---- help ---- */
+
+static void assert_narrow(const char *text, size_t most)
+{
+    for (size_t length; *text != '\0'; text += length + (text[length] == '\n')) {
+        length = strcspn(text, "\n");
+        if (length > most)
+            fail_msg("longer than %zu columns: %.*s", most, (int)length, text);
+    }
+}
+
+static void help_goes_to_stdout_and_runs_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(TRY("--help", "--bogus"), 0);
+    assert_int_equal(runs, 0);
+    assert_string_equal(err_text, "");
+    assert_narrow(out_text, 79);
+    assert_ptr_equal(strstr(out_text, "usage: bide try [options] WORD...\n       bide try --list\n\n"), out_text);
+    assert_int_equal(TRY("-qh"), 0);
+    assert_int_equal(runs, 0);
+}
+
+static void help_aligns_options_and_ends_with_the_examples(void **state)
+{
+    (void)state;
+    assert_int_equal(TRY("--help"), 0);
+    assert_non_null(strstr(out_text, "\n  -q, --quiet       say nothing\n"));
+    assert_non_null(strstr(out_text, "\n  -t, --text TEXT   any text\n"));
+    assert_non_null(strstr(out_text, "\n  -h, --help        show this\n"));
+    assert_non_null(strstr(out_text, "\nNumbers:\n  -n, --attempts N  how many, told"));
+    assert_non_null(strstr(out_text, "\n                    "));
+    assert_non_null(
+        strstr(out_text, "\n      --a-name-that-is-longer-than-a-column N\n                    has its own line\n"));
+    assert_non_null(strstr(out_text, "\n\nSecond paragraph.\n\n  kept   as it is\n"));
+    assert_non_null(
+        strstr(out_text, "\nExit status:\nWhat the last one did.\n\nExamples:\n  bide try   --quiet `x`\n"));
+    const char *last = strstr(out_text, "\nExamples:\n");
+    assert_string_equal(last, "\nExamples:\n  bide try   --quiet `x`\n");
+}
+
+static void the_version_is_that_of_bide(void **state)
+{
+    (void)state;
+    assert_int_equal(TRY("--version"), 0);
+    assert_string_equal(out_text, "bide 0.1.0\n");
+    assert_refused(TRY("--version=2"), "--version=2: --version takes no value");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_value_is_the_next_word_or_follows_an_equals_sign),
+        cmocka_unit_test(letters_stand_together_and_the_last_may_have_a_value),
+        cmocka_unit_test(a_group_reads_into_its_own_part_of_the_settings),
+        cmocka_unit_test(operands_may_stand_between_options),
+        cmocka_unit_test(two_hyphens_end_the_options),
+        cmocka_unit_test(where_another_command_follows_its_options_are_left_alone),
+        cmocka_unit_test(of_an_option_given_twice_the_later_wins),
+        cmocka_unit_test(an_empty_value_is_one_only_where_the_table_says_so),
+        cmocka_unit_test(a_misspelt_option_is_named_with_the_nearest),
+        cmocka_unit_test(an_abbreviation_is_no_option),
+        cmocka_unit_test(a_wrong_value_is_told_with_what_would_be_right),
+        cmocka_unit_test(a_missing_value_and_one_too_many_are_told),
+        cmocka_unit_test(help_goes_to_stdout_and_runs_nothing),
+        cmocka_unit_test(help_aligns_options_and_ends_with_the_examples),
+        cmocka_unit_test(the_version_is_that_of_bide),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,123 @@
+/* test_cli_term.c - what a terminal can show: bars, sparklines, the line that is rewritten, and when not to. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/term.h"
+
+static const struct cli_term plain = {.width = 80}, blocks = {.width = 80, .utf8 = true};
+
+static void a_bar_is_as_long_as_its_share(void **state)
+{
+    (void)state;
+    char text[4 * 10 + 1];
+    assert_string_equal(cli_bar(&plain, text, 10, 5, 10), "#####");
+    assert_string_equal(cli_bar(&plain, text, 10, 10, 10), "##########");
+    assert_string_equal(cli_bar(&plain, text, 10, 1e9, 10), "##########");
+    assert_string_equal(cli_bar(&blocks, text, 10, 5, 10), "█████");
+    assert_string_equal(cli_bar(&blocks, text, 2, 1.25, 2), "█▎");
+    assert_string_equal(cli_bar(&blocks, text, 10, 1e300, 10), "██████████");
+}
+
+static void what_is_not_nothing_shows_and_nothing_does_not(void **state)
+{
+    (void)state;
+    char text[4 * 10 + 1];
+    assert_string_equal(cli_bar(&plain, text, 10, 1e-9, 10), "#");
+    assert_string_equal(cli_bar(&blocks, text, 10, 1e-9, 10), "▏");
+    assert_string_equal(cli_bar(&plain, text, 10, 0, 10), "");
+    assert_string_equal(cli_bar(&plain, text, 10, -1, 10), "");
+    assert_string_equal(cli_bar(&plain, text, 10, NAN, 10), "");
+    assert_string_equal(cli_bar(&plain, text, 10, 1, 0), "");
+    assert_string_equal(cli_bar(&plain, text, 10, 1, NAN), "");
+}
+
+static void a_sparkline_has_a_cell_for_each_value(void **state)
+{
+    (void)state;
+    char text[4 * 5 + 1];
+    const double values[] = {0, 0.001, 4, 8, 9};
+    assert_string_equal(cli_spark(&blocks, text, values, 5, 8), " ▁▄██");
+    assert_string_equal(cli_spark(&plain, text, values, 5, 8), " .=@@");
+    assert_string_equal(cli_spark(&plain, text, values, 0, 8), "");
+}
+
+/* Rewrites one line into memory. */
+static char *rewritten(struct cli_term term, const char *line)
+{
+    static char *text;
+    size_t size;
+    free(text);
+    term.out = open_memstream(&text, &size);
+    cli_rewrite(&term, line);
+    fclose(term.out);
+    return text;
+}
+
+static void a_rewritten_line_never_wraps(void **state)
+{
+    (void)state;
+    struct cli_term term = {.live = true, .width = 10, .utf8 = true};
+    assert_string_equal(rewritten(term, "short"), "\rshort\033[K");
+    assert_string_equal(rewritten(term, ""), "\r\033[K");
+    assert_string_equal(rewritten(term, "0123456789abc"), "\r012345678\033[K");
+    assert_string_equal(rewritten(term, "█████████▏▏▏"), "\r█████████\033[K");
+    term.colour = true;
+    assert_string_equal(rewritten(term, "\033[31m0123456789\033[0m"), "\r\033[31m012345678\033[0m\033[K");
+    assert_string_equal(rewritten(term, "\033[31m012\033[0m"), "\r\033[31m012\033[0m\033[K");
+}
+
+static void what_is_not_live_is_not_written_to(void **state)
+{
+    (void)state;
+    assert_string_equal(rewritten(plain, "words"), "");
+}
+
+static void a_file_has_no_colour_and_80_columns(void **state)
+{
+    (void)state;
+    FILE *file = tmpfile();
+    setenv("TERM", "xterm", 1);
+    struct cli_term term = cli_term(file);
+    assert_false(term.live || term.colour);
+    assert_int_equal(term.width, 80);
+    assert_string_equal(cli_colour(&term, CLI_RED), "");
+    fclose(file);
+}
+
+static void the_locale_is_asked_in_the_usual_order(void **state)
+{
+    (void)state;
+    FILE *file = tmpfile();
+    setenv("LC_ALL", "", 1);
+    unsetenv("LC_CTYPE");
+    setenv("LANG", "de_DE.UTF-8", 1);
+    assert_true(cli_term(file).utf8);
+    setenv("LC_CTYPE", "C", 1);
+    assert_false(cli_term(file).utf8);
+    setenv("LC_ALL", "C.utf8", 1);
+    assert_true(cli_term(file).utf8);
+    fclose(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_bar_is_as_long_as_its_share),
+        cmocka_unit_test(what_is_not_nothing_shows_and_nothing_does_not),
+        cmocka_unit_test(a_sparkline_has_a_cell_for_each_value),
+        cmocka_unit_test(a_rewritten_line_never_wraps),
+        cmocka_unit_test(what_is_not_live_is_not_written_to),
+        cmocka_unit_test(a_file_has_no_colour_and_80_columns),
+        cmocka_unit_test(the_locale_is_asked_in_the_usual_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,406 @@
+/* test_conf.c - bide.conf: what a section comes to, and everything that can be wrong with a file. */
+#include "conf_text.h"
+
+#define PAYMENTS "[payments]\nextends = payment\nattempts = 4\nbudget.capacity = 20\n"
+
+/* ---- sections ---- */
+
+static void a_section_is_what_it_extends_and_what_it_says(void **state)
+{
+    struct conf_pair expected;
+    assert_reads("# ours\n" PAYMENTS);
+    const struct conf_policy *p = policy_of("payments");
+    conf_pair_init(&expected, BIDE_PRESET_PAYMENT);
+    expected.policy.attempts_max = 4;
+    expected.target.budget.capacity_milli = 20000;
+    assert_memory_equal(&p->pair, &expected, sizeof expected);
+    assert_int_equal(p->preset, BIDE_PRESET_PAYMENT);
+    assert_int_equal(p->line, 2);
+    assert_string_equal(p->file, "f");
+}
+
+static void a_section_that_extends_nothing_extends_service(void **state)
+{
+    struct conf_pair expected;
+    conf_pair_init(&expected, BIDE_PRESET_SERVICE);
+    assert_reads("[a]\n[b]");
+    assert_int_equal(conf.count, 2);
+    assert_memory_equal(&policy_of("a")->pair, &expected, sizeof expected);
+    assert_memory_equal(&policy_of("b")->pair, &expected, sizeof expected);
+}
+
+static void a_section_may_extend_one_further_below(void **state)
+{
+    assert_reads("[c]\nextends=b\nbase=1s\n[b]\nextends=a\nattempts=2\n[a]\nextends=background\ncap=9s\n");
+    const struct bide_policy *c = &policy_of("c")->pair.policy;
+    assert_int_equal(c->base_ns, BIDE_S);
+    assert_int_equal(c->attempts_max, 2);
+    assert_int_equal(c->cap_ns, 9 * BIDE_S);
+    assert_int_equal(c->jitter, BIDE_JITTER_DECORRELATED);
+    assert_int_equal(policy_of("c")->preset, BIDE_PRESET_BACKGROUND);
+}
+
+static void a_section_may_hide_a_preset_and_extend_it(void **state)
+{
+    assert_reads("[x]\nextends = interactive\n[interactive]\nextends = interactive\nattempts = 2\n");
+    assert_int_equal(policy_of("interactive")->pair.policy.attempts_max, 2);
+    assert_int_equal(policy_of("interactive")->pair.policy.deadline_ns, 5 * BIDE_S);
+    assert_int_equal(policy_of("x")->pair.policy.attempts_max, 2);
+}
+
+static void a_chain_of_all_sections_there_may_be_is_followed(void **state)
+{
+    char *text = malloc(CONF_POLICIES_MAX * 32), *at = text;
+    assert_non_null(text);
+    for (unsigned i = 0; i + 1 < CONF_POLICIES_MAX; i++)
+        at += sprintf(at, "[s%u]\nextends=s%u\n", i, i + 1);
+    sprintf(at, "[s%u]\nattempts=9\n", CONF_POLICIES_MAX - 1);
+    assert_reads(text);
+    free(text);
+    assert_int_equal(conf.count, CONF_POLICIES_MAX);
+    assert_int_equal(policy_of("s0")->pair.policy.attempts_max, 9);
+}
+
+static void a_name_may_be_that_of_a_grpc_method(void **state)
+{
+    assert_reads("[pkg.Service/Method]\n[*]\n[ spaced ]\n");
+    policy_of("pkg.Service/Method");
+    policy_of("*");
+    policy_of("spaced");
+}
+
+static void the_longest_name_is_kept_whole(void **state)
+{
+    char text[CONF_NAME_MAX + 3], name[CONF_NAME_MAX];
+    memset(name, 'n', sizeof name);
+    name[sizeof name - 1] = '\0';
+    snprintf(text, sizeof text, "[%s]\n", name);
+    assert_reads(text);
+    assert_string_equal(conf.policy[0].name, name);
+}
+
+/* ---- lines ---- */
+
+static void a_comment_begins_where_a_word_could(void **state)
+{
+    assert_reads("; one\n  # two\n\n[a]   # three\n  attempts = 3 ; four\n\tbase =\t1s\t#five\n;six");
+    assert_int_equal(policy_of("a")->pair.policy.attempts_max, 3);
+    assert_int_equal(policy_of("a")->pair.policy.base_ns, BIDE_S);
+    assert_tells("[a]\nbase = 1s#five", "f:2: [a] base = 1s#five: want a duration such as 200ms, or never");
+}
+
+static void windows_line_ends_and_byte_order_marks_do_not_matter(void **state)
+{
+    assert_reads("\xef\xbb\xbf[a]\r\nattempts = 3\r\n\r\n[b]\r\n");
+    assert_int_equal(conf.count, 2);
+    assert_int_equal(policy_of("a")->pair.policy.attempts_max, 3);
+}
+
+static void a_colon_is_as_good_as_an_equals_sign(void **state)
+{
+    assert_reads("[a]\nattempts: 3\n");
+    assert_int_equal(policy_of("a")->pair.policy.attempts_max, 3);
+}
+
+static void a_list_goes_on_in_an_indented_line(void **state)
+{
+    assert_reads("[a]\nretry_status = 408,\n    429,\n# between\n\t503\n  attempts = 2\n[b]\n");
+    assert_int_equal(policy_of("a")->status.count, 3);
+    assert_int_equal(policy_of("a")->pair.policy.attempts_max, 2);
+}
+
+static void nothing_but_a_list_goes_on(void **state)
+{
+    assert_tells("[a]\nbase = 1s\n   2s\n", "f:3: 2s: want key = value");
+    assert_tells("[a]\nretry_status = 503\n[b]\n   429\n", "f:4: 429: want key = value");
+    assert_tells("[a]\nretry_status = 503,\n429\n",
+                 "f:2: [a] retry_status = 503,: want HTTP statuses and ranges from 100 to 599 such as 429, 500-504, or "
+                 "none\nf:3: 429: want key = value");
+}
+
+static void an_empty_file_has_no_policies(void **state)
+{
+    assert_reads("");
+    assert_int_equal(conf.count, 0);
+    assert_reads("\n\n# nothing\n");
+    assert_reads("\xef\xbb\xbf");
+}
+
+/* ---- mistakes ---- */
+
+static void an_unknown_key_is_told_with_the_nearest(void **state)
+{
+    assert_tells("[payments]\nattemps = 3\n", "f:2: [payments] attemps = 3: no such key; did you mean attempts?");
+    assert_tells("[p]\nretry_stats = 3\n", "f:2: [p] retry_stats = 3: no such key; did you mean retry_status?");
+    assert_tells("[p]\nextend = 3\n", "f:2: [p] extend = 3: no such key; did you mean extends?");
+    assert_tells("[p]\nfrobnicate = 3\n", "f:2: [p] frobnicate = 3: no such key");
+    assert_tells("[p]\nAttempts = 3\n", "f:2: [p] Attempts = 3: no such key; did you mean attempts?");
+}
+
+static void a_bad_value_is_told_with_what_would_be_right(void **state)
+{
+    assert_tells("[p]\nbase = 200\n", "f:2: [p] base = 200: want a duration such as 200ms, or never");
+    assert_tells("[p]\nbase =\n", "f:2: [p] base has no value: want a duration such as 200ms, or never");
+    assert_tells("[p]\nbase = # nothing\n", "f:2: [p] base has no value: want a duration such as 200ms, or never");
+}
+
+static void a_line_that_is_neither_key_nor_section_is_told(void **state)
+{
+    assert_tells("[p]\nattempts 3\n", "f:2: attempts 3: want key = value");
+    assert_tells("[p\nattempts = 3\n", "f:1: [p: want [name] and nothing behind it");
+    assert_tells("[p] q\n", "f:1: [p] q: want [name] and nothing behind it");
+    assert_tells("[]\n", "f:1: []: want a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
+    assert_tells("[a b]\n", "f:1: [a b]: want a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
+    assert_tells("= 3\n[p]\n= 3", "f:1:  = 3: want a [section] above it\nf:3: [p]  = 3: no such key");
+}
+
+static void a_key_needs_a_section(void **state)
+{
+    assert_tells("attempts = 3\n[p]\n", "f:1: attempts = 3: want a [section] above it");
+}
+
+static void what_is_said_twice_is_told_with_both_lines(void **state)
+{
+    assert_tells("[p]\nbase = 1s\n\nbase = 1s\n", "f:4: [p] base = 1s: said already, in line 2");
+    assert_tells("[p]\nextends = service\nextends = payment\n", "f:3: [p] extends = payment: said already, in line 2");
+    assert_tells("[p]\nretry_exit = 1\nretry_exit = 2\n", "f:3: [p] retry_exit = 2: said already, in line 2");
+    assert_tells("[p]\n[q]\n[p]\n", "f:3: [p] is there already, in line 1: want one section of each name");
+}
+
+static void extending_what_is_not_there_is_told(void **state)
+{
+    assert_tells("[p]\nextends = paymnt\n",
+                 "f:2: [p] extends = paymnt: no such section or preset; did you mean payment?");
+    assert_tells("[p]\nextends = searhc\n[search]\n",
+                 "f:2: [p] extends = searhc: no such section or preset; did you mean search?");
+    assert_tells("[p]\nextends = zzzzzzzzz\n", "f:2: [p] extends = zzzzzzzzz: no such section or preset");
+    assert_tells("[p]\nextends =\n", "f:2: [p] extends = : no such section or preset");
+    assert_tells("[p]\nextends = p\n", "f:2: [p] extends = p: want another section, or a preset");
+}
+
+static void a_circle_is_told_once(void **state)
+{
+    assert_tells("[a]\nextends = b\n[b]\nextends = c\n[c]\nextends = a\n[d]\nextends = a\n",
+                 "f:6: [c] extends = a: goes round in a circle");
+}
+
+static void fields_that_contradict_each_other_are_told_at_the_one_to_change(void **state)
+{
+    assert_tells("[p]\ncap = 100ms\n", "f:2: [p] cap = 100ms: want base (200ms) or more");
+    assert_tells("[p]\nbase = 60s\n", "f:1: [p] cap = 30s, inherited: want base (1m) or more");
+}
+
+static void every_mistake_of_a_section_is_told_in_the_order_of_lines(void **state)
+{
+    assert_tells("[p]\nattempts = 0\nhint_jitter = 2000%\nno = 1\nbudget.ratio = 200%\nbreaker.probes = 9\n",
+                 "f:2: [p] attempts = 0: want 1 or more (1 means no retry)\n"
+                 "f:3: [p] hint_jitter = 2000%: want 0% to 1000%\n"
+                 "f:4: [p] no = 1: no such key\n"
+                 "f:5: [p] budget.ratio = 200%: want 0% to 100% (one retry for each request)\n"
+                 "f:6: [p] breaker.probes = 9: want 1 to 8");
+}
+
+static void what_extends_a_mistake_is_not_blamed_for_it(void **state)
+{
+    assert_tells("[p]\ncap = 100ms\n[q]\nextends = p\nattempts = 2\n[r]\nextends = q\ncap = 100ms",
+                 "f:2: [p] cap = 100ms: want base (200ms) or more");
+}
+
+static void a_nul_byte_is_told(void **state)
+{
+    static const char text[] = "[p]\nattempts = 3\0\nbase\0 = 1s\n";
+    assert_false(read_bytes(text, sizeof text - 1));
+    assert_string_equal(errors, "f:2: a NUL byte: want text\nf:3: a NUL byte: want text");
+}
+
+static void what_a_terminal_would_obey_is_not_repeated(void **state)
+{
+    assert_tells("[p]\n\x1b[31m = \x9b\x07\n", "f:2: [p] ?[31m = ??: no such key");
+}
+
+static void a_line_too_long_to_be_read_is_told_not_cut(void **state)
+{
+    char text[1024] = "[p]\nattempts = 3";
+    memset(text + strlen(text), '0', 900);
+    assert_false(read_bytes(text, strlen(text)));
+    assert_non_null(strstr(errors, "f:2: attempts = 30000"));
+    assert_non_null(strstr(errors, "longer than"));
+}
+
+static void as_many_mistakes_as_there_is_room_for_are_told_and_the_rest_counted(void **state)
+{
+    char *text = malloc(200000), *at = text, *last;
+    unsigned told = 1, more = 0;
+    assert_non_null(text);
+    at += sprintf(at, "[p]\n");
+    for (int i = 0; i < 5000; i++)
+        at += sprintf(at, "attemps = %d\n", i);
+    assert_false(read_bytes(text, (size_t)(at - text)));
+    for (last = errors; strchr(last, '\n') != NULL; told++)
+        last = strchr(last, '\n') + 1;
+    assert_int_equal(sscanf(last, "... and %u more", &more), 1);
+    assert_int_equal(told - 1 + more, 5000);
+    free(text);
+}
+
+static void ten_thousand_sections_are_too_many(void **state)
+{
+    char *text = malloc(200000), *at = text;
+    assert_non_null(text);
+    for (int i = 0; i < 10000; i++)
+        at += sprintf(at, "[s%d]\n", i);
+    assert_false(read_bytes(text, (size_t)(at - text)));
+    assert_string_equal(errors, "f:1025: more than 1024 sections: want several files");
+    free(text);
+}
+
+/* ---- lists ---- */
+
+static void assert_rule(const struct bide_rule *rule, int32_t first, int32_t last, enum bide_kind kind, uint32_t flags)
+{
+    assert_int_equal(rule->first, first);
+    assert_int_equal(rule->last, last);
+    assert_int_equal(rule->kind, kind);
+    assert_int_equal(rule->flags, flags);
+}
+
+static void a_status_keeps_what_is_known_of_it(void **state)
+{
+    assert_reads("[p]\nretry_status = 409, 425, 429, 500-504\n");
+    const struct conf_rules *rules = &policy_of("p")->status;
+    assert_int_equal(rules->count, 6);
+    assert_true(rules->only);
+    assert_rule(&rules->rule[0], 409, 409, BIDE_KIND_TRANSIENT, 0);
+    assert_rule(&rules->rule[1], 425, 425, BIDE_KIND_TRANSIENT, BIDE_FLAG_ONCE | BIDE_FLAG_FRESH);
+    assert_int_equal(rules->rule[1].reach, BIDE_REACH_REFUSED);
+    assert_rule(&rules->rule[2], 429, 429, BIDE_KIND_THROTTLED, 0);
+    assert_rule(&rules->rule[3], 500, 502, BIDE_KIND_TRANSIENT, 0);
+    assert_rule(&rules->rule[4], 503, 503, BIDE_KIND_TRANSIENT, BIDE_FLAG_UNAVAILABLE);
+    assert_rule(&rules->rule[5], 504, 504, BIDE_KIND_TRANSIENT, 0);
+    assert_int_equal(bide_rules_check(&(struct bide_rules){rules->rule, rules->count, true}, NULL), BIDE_OK);
+}
+
+static void permanent_is_the_exception_from_retry_in_whatever_order(void **state)
+{
+    static const char *const texts[] = {"[p]\nretry_exit = 1-255\npermanent_exit = 64-78\n",
+                                        "[p]\npermanent_exit = 64-78\nretry_exit = 1-255\n"};
+    for (size_t i = 0; i < 2; i++) {
+        struct bide_rules space;
+        assert_reads(texts[i]);
+        const struct bide_rules *rules = conf_rules(&policy_of("p")->exits, &space);
+        assert_int_equal(bide_classify_exit(70, rules).kind, BIDE_KIND_PERMANENT);
+        assert_int_equal(bide_classify_exit(127, rules).kind, BIDE_KIND_TRANSIENT);
+        assert_int_equal(bide_classify_exit(0, rules).kind, BIDE_KIND_OK);
+    }
+}
+
+static void a_retry_list_leaves_nothing_else_and_a_permanent_list_does(void **state)
+{
+    struct bide_rules space;
+    assert_reads("[p]\nretry_status = 429\n[q]\npermanent_status = 503\n[r]\nretry_status = none\n[s]\n");
+    assert_int_equal(bide_classify_http(503, conf_rules(&policy_of("p")->status, &space)).kind, BIDE_KIND_PERMANENT);
+    assert_int_equal(bide_classify_http(503, conf_rules(&policy_of("q")->status, &space)).kind, BIDE_KIND_PERMANENT);
+    assert_int_equal(bide_classify_http(502, conf_rules(&policy_of("q")->status, &space)).kind, BIDE_KIND_TRANSIENT);
+    assert_int_equal(bide_classify_http(502, conf_rules(&policy_of("r")->status, &space)).kind, BIDE_KIND_PERMANENT);
+    assert_null(conf_rules(&policy_of("s")->status, &space));
+}
+
+static void a_list_replaces_the_one_it_inherits(void **state)
+{
+    assert_reads("[p]\nretry_status = 500,502\npermanent_status = 503\n[q]\nextends = p\nretry_status = 429\n"
+                 "[r]\nextends = p\npermanent_status = none\n");
+    const struct conf_rules *q = &policy_of("q")->status, *r = &policy_of("r")->status;
+    assert_int_equal(q->count, 2);
+    assert_rule(&q->rule[0], 503, 503, BIDE_KIND_PERMANENT, 0);
+    assert_rule(&q->rule[1], 429, 429, BIDE_KIND_THROTTLED, 0);
+    assert_int_equal(r->count, 2);
+    assert_true(r->only);
+}
+
+static void grpc_codes_have_names(void **state)
+{
+    assert_reads("[p]\nretry_grpc = unavailable, 8, ABORTED\n");
+    const struct conf_rules *rules = &policy_of("p")->grpc;
+    assert_int_equal(rules->count, 3);
+    assert_rule(&rules->rule[0], 14, 14, BIDE_KIND_TRANSIENT, BIDE_FLAG_UNAVAILABLE);
+    assert_rule(&rules->rule[1], 8, 8, BIDE_KIND_THROTTLED, 0);
+    assert_rule(&rules->rule[2], 10, 10, BIDE_KIND_CONFLICT, 0);
+}
+
+static void what_is_no_list_is_refused_and_changes_nothing(void **state)
+{
+    static const char *const bad[] = {"",        ",",        "503,",     "99",   "600",         "504-500",
+                                      "500-600", "5xx",      "-",        "500-", "-504",        "5.0",
+                                      "503 504", "none,503", "500--504", "1e3",  "UNAVAILABLE", "99999999999999999999"};
+    struct conf_rules rules = {.count = 0}, before;
+    assert_null(conf_rules_read(&rules, (struct conf_span)CONF_STATUSES, BIDE_KIND_TRANSIENT, "503"));
+    before = rules;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_non_null(conf_rules_read(&rules, (struct conf_span)CONF_STATUSES, BIDE_KIND_TRANSIENT, bad[i]));
+        assert_memory_equal(&rules, &before, sizeof rules);
+    }
+}
+
+static void more_rules_than_there_is_room_for_are_refused(void **state)
+{
+    char list[1024] = "", *at = list;
+    struct conf_rules rules = {.count = 0};
+    for (int i = 1; i <= 64; i++)
+        at += sprintf(at, "%s%d", i > 1 ? "," : "", 2 * i);
+    assert_null(conf_rules_read(&rules, (struct conf_span)CONF_EXITS, BIDE_KIND_TRANSIENT, list));
+    assert_int_equal(rules.count, 64);
+    assert_non_null(conf_rules_read(&rules, (struct conf_span)CONF_EXITS, BIDE_KIND_TRANSIENT, "1"));
+    assert_non_null(conf_rules_read(&rules, (struct conf_span)CONF_EXITS, BIDE_KIND_PERMANENT, "1"));
+    assert_int_equal(rules.count, 64);
+}
+
+static void a_number_that_is_listed_twice_is_one_rule(void **state)
+{
+    struct conf_rules rules = {.count = 0};
+    assert_null(conf_rules_read(&rules, (struct conf_span)CONF_EXITS, BIDE_KIND_TRANSIENT, "1,2,3,2, 1-5 ,4"));
+    assert_int_equal(rules.count, 1);
+    assert_rule(&rules.rule[0], 1, 5, BIDE_KIND_TRANSIENT, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_section_is_what_it_extends_and_what_it_says),
+        cmocka_unit_test(a_section_that_extends_nothing_extends_service),
+        cmocka_unit_test(a_section_may_extend_one_further_below),
+        cmocka_unit_test(a_section_may_hide_a_preset_and_extend_it),
+        cmocka_unit_test(a_chain_of_all_sections_there_may_be_is_followed),
+        cmocka_unit_test(a_name_may_be_that_of_a_grpc_method),
+        cmocka_unit_test(the_longest_name_is_kept_whole),
+        cmocka_unit_test(a_comment_begins_where_a_word_could),
+        cmocka_unit_test(windows_line_ends_and_byte_order_marks_do_not_matter),
+        cmocka_unit_test(a_colon_is_as_good_as_an_equals_sign),
+        cmocka_unit_test(a_list_goes_on_in_an_indented_line),
+        cmocka_unit_test(nothing_but_a_list_goes_on),
+        cmocka_unit_test(an_empty_file_has_no_policies),
+        cmocka_unit_test(an_unknown_key_is_told_with_the_nearest),
+        cmocka_unit_test(a_bad_value_is_told_with_what_would_be_right),
+        cmocka_unit_test(a_line_that_is_neither_key_nor_section_is_told),
+        cmocka_unit_test(a_key_needs_a_section),
+        cmocka_unit_test(what_is_said_twice_is_told_with_both_lines),
+        cmocka_unit_test(extending_what_is_not_there_is_told),
+        cmocka_unit_test(a_circle_is_told_once),
+        cmocka_unit_test(fields_that_contradict_each_other_are_told_at_the_one_to_change),
+        cmocka_unit_test(every_mistake_of_a_section_is_told_in_the_order_of_lines),
+        cmocka_unit_test(what_extends_a_mistake_is_not_blamed_for_it),
+        cmocka_unit_test(a_nul_byte_is_told),
+        cmocka_unit_test(what_a_terminal_would_obey_is_not_repeated),
+        cmocka_unit_test(a_line_too_long_to_be_read_is_told_not_cut),
+        cmocka_unit_test(as_many_mistakes_as_there_is_room_for_are_told_and_the_rest_counted),
+        cmocka_unit_test(ten_thousand_sections_are_too_many),
+        cmocka_unit_test(a_status_keeps_what_is_known_of_it),
+        cmocka_unit_test(permanent_is_the_exception_from_retry_in_whatever_order),
+        cmocka_unit_test(a_retry_list_leaves_nothing_else_and_a_permanent_list_does),
+        cmocka_unit_test(a_list_replaces_the_one_it_inherits),
+        cmocka_unit_test(grpc_codes_have_names),
+        cmocka_unit_test(what_is_no_list_is_refused_and_changes_nothing),
+        cmocka_unit_test(more_rules_than_there_is_room_for_are_refused),
+        cmocka_unit_test(a_number_that_is_listed_twice_is_one_rule),
+    };
+    return cmocka_run_group_tests(tests, NULL, forget);
+}

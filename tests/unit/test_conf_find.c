@@ -1,0 +1,248 @@
+/* test_conf_find.c - which file is read, which of its policies was meant, and files that are none.
+ *
+ * Each test has a directory of its own as working directory, HOME and everything. What is in /etc is not ours: a test
+ * that would come to it only looks at messages. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "conf_text.h"
+
+static char base[64];
+static int before = -1;
+static struct conf_policy found;
+
+static int enter(void **state)
+{
+    snprintf(base, sizeof base, P_tmpdir "/bide-conf-XXXXXX");
+    before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char path[128];
+    if (before < 0 || mkdtemp(base) == NULL || chdir(base) != 0)
+        return -1;
+    snprintf(path, sizeof path, "%s/home", base);
+    return mkdir(path, 0700) | mkdir("xdg", 0700) | mkdir("xdg/bide", 0700) | mkdir("home/.config", 0700) |
+           mkdir("home/.config/bide", 0700) | setenv("HOME", path, 1) | unsetenv("XDG_CONFIG_HOME");
+}
+
+static int leave(void **state)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", base);
+    int failed = fchdir(before) | system(command);
+    close(before);
+    return failed;
+}
+
+static void put(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void in_base(const char *variable, const char *path)
+{
+    char whole[128];
+    snprintf(whole, sizeof whole, "%s/%s", base, path);
+    assert_int_equal(setenv(variable, whole, 1), 0);
+}
+
+static bool finds(const char *config, const char *name)
+{
+    return conf_find(&found, config, name, errors);
+}
+
+static void the_nearest_file_wins(void **state)
+{
+    put("home/.config/bide/bide.conf", "[p]\nattempts = 2\n");
+    assert_true(finds(NULL, "p"));
+    assert_int_equal(found.pair.policy.attempts_max, 2);
+    put("xdg/bide/bide.conf", "[p]\nattempts = 3\n");
+    in_base("XDG_CONFIG_HOME", "xdg");
+    assert_true(finds(NULL, "p"));
+    assert_int_equal(found.pair.policy.attempts_max, 3);
+    put("bide.conf", "[p]\nattempts = 4\n");
+    assert_true(finds(NULL, "p"));
+    assert_int_equal(found.pair.policy.attempts_max, 4);
+    assert_string_equal(found.file, "bide.conf");
+    put("other.conf", "[p]\nattempts = 5\n");
+    assert_true(finds("other.conf", "p"));
+    assert_int_equal(found.pair.policy.attempts_max, 5);
+}
+
+static void only_the_first_file_that_exists_is_read(void **state)
+{
+    put("home/.config/bide/bide.conf", "[p]\n");
+    put("bide.conf", "[prices]\n");
+    assert_false(finds(NULL, "p"));
+    assert_string_equal(errors, "no policy named p: not in bide.conf, and no preset");
+    assert_false(finds(NULL, "price"));
+    assert_string_equal(errors, "no policy named price: not in bide.conf, and no preset; did you mean prices?");
+}
+
+static void a_relative_xdg_directory_is_ignored(void **state)
+{
+    char path[CONF_PATH_MAX];
+    put("xdg/bide/bide.conf", "[p]\n");
+    put("home/.config/bide/bide.conf", "[home]\n");
+    setenv("XDG_CONFIG_HOME", "xdg", 1);
+    assert_true(conf_path(path));
+    assert_non_null(strstr(path, "/home/.config/bide/bide.conf"));
+    setenv("XDG_CONFIG_HOME", "", 1);
+    assert_true(finds(NULL, "home"));
+}
+
+static void without_a_home_there_is_one_place_less(void **state)
+{
+    unsetenv("HOME");
+    assert_false(finds(NULL, "p"));
+    assert_non_null(strstr(errors, "no policy named p: "));
+    setenv("HOME", "home", 1);
+    put("home/.config/bide/bide.conf", "[p]\n");
+    assert_false(finds(NULL, "p")); /* a HOME that is not absolute is none */
+}
+
+static void a_home_as_long_as_a_path_can_be_does_no_harm(void **state)
+{
+    static char longest[2 * CONF_PATH_MAX];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[0] = '/';
+    setenv("HOME", longest, 1);
+    setenv("XDG_CONFIG_HOME", longest, 1);
+    assert_false(finds(NULL, "zzzzzzzzzz"));
+    assert_true(strlen(errors) < CONF_ERROR_MAX);
+}
+
+static void a_preset_needs_no_file(void **state)
+{
+    assert_true(finds(NULL, "interactive"));
+    assert_string_equal(found.name, "interactive");
+    assert_string_equal(found.file, "");
+    assert_int_equal(found.line, 0);
+    assert_int_equal(found.pair.policy.deadline_ns, 5 * BIDE_S);
+}
+
+static void a_section_hides_the_preset_of_its_name(void **state)
+{
+    put("bide.conf", "[interactive]\nattempts = 9\n");
+    assert_true(finds(NULL, "interactive"));
+    assert_int_equal(found.pair.policy.attempts_max, 9);
+    assert_int_equal(found.line, 1);
+}
+
+static void a_file_may_be_named_with_the_policy(void **state)
+{
+    put("a#b.conf", "[p]\nattempts = 7\n");
+    assert_true(finds("nowhere", "a#b.conf#p"));
+    assert_int_equal(found.pair.policy.attempts_max, 7);
+    assert_false(finds(NULL, "a#b.conf#interactive"));
+    assert_string_equal(errors, "no policy named interactive: not in a#b.conf");
+}
+
+static void a_name_without_a_file_or_a_file_without_a_name_is_told(void **state)
+{
+    assert_false(finds(NULL, "#p"));
+    assert_string_equal(errors, "no policy named #p: want NAME or FILE#NAME");
+    assert_false(finds(NULL, "bide.conf#"));
+    assert_string_equal(errors, "no policy named bide.conf#: want NAME or FILE#NAME");
+    assert_false(finds(NULL, ""));
+}
+
+static void a_name_that_is_nowhere_is_told_with_the_nearest_and_the_places(void **state)
+{
+    char expected[512];
+    assert_false(finds(NULL, "interactiv"));
+    if (access("/etc/bide/bide.conf", F_OK) == 0)
+        return;
+    snprintf(expected, sizeof expected,
+             "no policy named interactiv: no preset, and there is no bide.conf, %s/home/.config/bide/bide.conf and "
+             "/etc/bide/bide.conf; did you mean interactive?",
+             base);
+    assert_string_equal(errors, expected);
+}
+
+static void a_mistake_anywhere_in_the_file_is_told_though_another_policy_was_meant(void **state)
+{
+    put("bide.conf", "[p]\n[q]\nattemps = 3\n");
+    assert_false(finds(NULL, "p"));
+    assert_string_equal(errors, "bide.conf:3: [q] attemps = 3: no such key; did you mean attempts?");
+}
+
+static void a_file_that_is_none_is_told(void **state)
+{
+    assert_false(finds("nowhere.conf", "p"));
+    assert_string_equal(errors, "nowhere.conf: cannot be read: No such file or directory");
+    assert_false(finds("home", "p"));
+    assert_string_equal(errors, "home: cannot be read: Is a directory");
+    assert_int_equal(mkdir("bide.conf", 0700), 0);
+    assert_false(finds(NULL, "service"));
+    assert_string_equal(errors, "bide.conf: cannot be read: Is a directory");
+}
+
+static void a_file_that_may_not_be_read_is_told(void **state)
+{
+    put("secret.conf", "[p]\n");
+    assert_int_equal(chmod("secret.conf", 0), 0);
+    if (access("secret.conf", R_OK) == 0)
+        return; /* the superuser may read all */
+    assert_false(finds("secret.conf", "p"));
+    assert_string_equal(errors, "secret.conf: cannot be read: Permission denied");
+}
+
+static void a_file_without_end_is_told_and_not_read_on(void **state)
+{
+    assert_false(finds("/dev/zero", "p"));
+    assert_string_equal(errors, "/dev/zero: larger than 1048576 bytes: want a policy file");
+    put("huge.conf", "[p]\n");
+    assert_int_equal(truncate("huge.conf", INT64_C(1) << 30), 0); /* a hole: it takes no place */
+    assert_false(finds("huge.conf", "p"));
+    assert_string_equal(errors, "huge.conf: larger than 1048576 bytes: want a policy file");
+}
+
+static void a_path_too_long_to_be_shown_shows_its_end(void **state)
+{
+    char path[400] = "";
+    for (int i = 0; i < 40; i++)
+        strcat(path, "././././");
+    strcat(path, "deep.conf");
+    put("deep.conf", "[p]\n");
+    assert_true(finds(path, "p"));
+    assert_int_equal(strlen(found.file), sizeof found.file - 1);
+    assert_memory_equal(found.file, "...", 3);
+    assert_string_equal(found.file + strlen(found.file) - 9, "deep.conf");
+}
+
+static void stdin_is_a_file_too(void **state)
+{
+    put("in.conf", "[p]\nattempts = 6\nno = 1\n");
+    assert_non_null(freopen("in.conf", "r", stdin));
+    assert_false(finds("-", "p"));
+    assert_string_equal(errors, "stdin:3: [p] no = 1: no such key");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_nearest_file_wins),
+        TEST(only_the_first_file_that_exists_is_read),
+        TEST(a_relative_xdg_directory_is_ignored),
+        TEST(without_a_home_there_is_one_place_less),
+        TEST(a_home_as_long_as_a_path_can_be_does_no_harm),
+        TEST(a_preset_needs_no_file),
+        TEST(a_section_hides_the_preset_of_its_name),
+        TEST(a_file_may_be_named_with_the_policy),
+        TEST(a_name_without_a_file_or_a_file_without_a_name_is_told),
+        TEST(a_name_that_is_nowhere_is_told_with_the_nearest_and_the_places),
+        TEST(a_mistake_anywhere_in_the_file_is_told_though_another_policy_was_meant),
+        TEST(a_file_that_is_none_is_told),
+        TEST(a_file_that_may_not_be_read_is_told),
+        TEST(a_file_without_end_is_told_and_not_read_on),
+        TEST(a_path_too_long_to_be_shown_shows_its_end),
+        TEST(stdin_is_a_file_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, forget);
+}

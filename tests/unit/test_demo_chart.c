@@ -1,0 +1,308 @@
+/* test_demo_chart.c - charts as SVG: ticks, numbers, texts, and that whatever goes in, what comes out is well-formed. */
+#define _GNU_SOURCE
+#include "demo/chart.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "test_demo_xml.h"
+
+/* ---- helpers ---- */
+
+struct text {
+    char *at;
+    size_t length;
+    FILE *out;
+};
+
+static void open_text(struct text *text)
+{
+    *text = (struct text){0};
+    text->out = open_memstream(&text->at, &text->length);
+    assert_non_null(text->out);
+}
+
+static void expect_number(double value, const char *written)
+{
+    struct text text;
+    open_text(&text);
+    demo_number(text.out, value);
+    fclose(text.out);
+    assert_string_equal(text.at, written);
+    free(text.at);
+}
+
+static void expect_escaped(const char *plain, const char *written)
+{
+    struct text text;
+    open_text(&text);
+    demo_escape(text.out, plain);
+    fclose(text.out);
+    assert_string_equal(text.at, written);
+    free(text.at);
+}
+
+/* The chart as text, to be freed; it is well-formed and has only numbers in it. */
+static char *drawn(const struct demo_chart *chart)
+{
+    struct text text;
+    open_text(&text);
+    demo_chart(text.out, chart);
+    fclose(text.out);
+    const char *wrong = xml_wrong(text.at);
+    if (wrong)
+        fail_msg("not well-formed: %.80s", wrong);
+    assert_null(strstr(text.at, "nan"));
+    assert_null(strstr(text.at, "inf"));
+    return text.at;
+}
+
+static struct demo_chart plain_chart(const struct demo_series *series, size_t count)
+{
+    return (struct demo_chart){.id = "c",
+                               .title = "title",
+                               .about = "about",
+                               .y_name = "y",
+                               .x_unit = " s",
+                               .width = 900,
+                               .height = 200,
+                               .x_step = 0.1,
+                               .series = series,
+                               .series_count = count};
+}
+
+static size_t occurrences(const char *text, const char *part)
+{
+    size_t count = 0;
+    while ((text = strstr(text, part)) != NULL) {
+        text += strlen(part);
+        count++;
+    }
+    return count;
+}
+
+/* ---- ticks ---- */
+
+static bool is_round(double tick)
+{
+    while (tick < 0.999)
+        tick *= 10;
+    while (tick > 9.99)
+        tick /= 10;
+    return fabs(tick - 1) < 1e-6 || fabs(tick - 2) < 1e-6 || fabs(tick - 5) < 1e-6;
+}
+
+static void ticks_are_one_two_or_five_times_a_power_of_ten(void **state)
+{
+    for (double most = 1e-6; most < 1e12; most *= 1.37)
+        for (unsigned parts = 1; parts <= 12; parts++) {
+            double tick = demo_tick(most, parts);
+            assert_true(is_round(tick));
+            assert_true(most / tick <= parts * 1.000001);
+            assert_true(most / tick > parts / 2.5 * 0.99999); /* the next smaller one would be too many */
+        }
+}
+
+static void a_known_scale_has_known_ticks(void **state)
+{
+    assert_true(demo_tick(300, 5) == 100);
+    assert_true(demo_tick(18, 10) == 2);
+    assert_true(demo_tick(1, 5) > 0.1999 && demo_tick(1, 5) < 0.2001);
+    assert_true(demo_tick(10, 1) == 10);
+}
+
+static void a_scale_of_nothing_has_a_tick_all_the_same(void **state)
+{
+    assert_true(demo_tick(0, 5) == 1);
+    assert_true(demo_tick(-3, 5) == 1);
+    assert_true(demo_tick(NAN, 5) == 1);
+    assert_true(demo_tick(INFINITY, 5) == 1);
+    assert_true(demo_tick(5, 0) == 1);
+}
+
+/* ---- numbers and texts ---- */
+
+static void numbers_have_two_digits_after_the_point_at_most(void **state)
+{
+    expect_number(0, "0");
+    expect_number(12, "12");
+    expect_number(1.5, "1.5");
+    expect_number(1.05, "1.05");
+    expect_number(0.004, "0");
+    expect_number(0.996, "1");
+    expect_number(-2.25, "-2.25");
+    expect_number(1e6, "1000000");
+}
+
+static void what_is_no_number_is_written_as_nothing(void **state)
+{
+    expect_number(NAN, "0");
+    expect_number(INFINITY, "0");
+    expect_number(-INFINITY, "0");
+    expect_number(1e300, "0");
+}
+
+static void texts_cannot_break_out_of_where_they_stand(void **state)
+{
+    expect_escaped("a<b>&\"c'", "a&lt;b&gt;&amp;&quot;c&#39;");
+    expect_escaped("caf\xc3\xa9 \xe2\x96\x88 \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x96\x88 \xf0\x9f\x98\x80");
+    expect_escaped("\x01\x1b[31m\x7f", "??[31m?");
+}
+
+static void bytes_that_are_no_utf8_become_question_marks(void **state)
+{
+    expect_escaped("a\xff", "a?");
+    expect_escaped("\xc3", "?");                  /* cut */
+    expect_escaped("\xc0\xaf", "??");             /* overlong */
+    expect_escaped("\xed\xa0\x80", "???");        /* half of a pair */
+    expect_escaped("\xf4\x90\x80\x80x", "????x"); /* beyond Unicode */
+    expect_escaped("\xef\xbf\xbf", "???");        /* no character */
+}
+
+/* ---- charts ---- */
+
+static void a_chart_has_a_title_and_a_description(void **state)
+{
+    double value[] = {1, 2, 3};
+    struct demo_series series = {"name", "style", value, 3, false};
+    struct demo_chart chart = plain_chart(&series, 1);
+    chart.title = "A & B";
+    char *svg = drawn(&chart);
+    assert_non_null(strstr(svg, "<title id=\"c-title\">A &amp; B</title>"));
+    assert_non_null(strstr(svg, "<desc id=\"c-about\">about</desc>"));
+    assert_non_null(strstr(svg, "role=\"img\""));
+    free(svg);
+}
+
+static void hostile_texts_and_values_leave_a_chart_well_formed(void **state)
+{
+    double value[] = {NAN, INFINITY, -INFINITY, -5, 1e300, 0, 3};
+    struct demo_series series[] = {{"<script>\"'&", "a", value, 7, true}, {"\xff\xfe", "b", value, 7, false}};
+    struct demo_chart chart = plain_chart(series, 2);
+    chart.title = "</title><script>alert(1)</script>";
+    chart.about = "]]>&nbsp;";
+    chart.level = NAN;
+    chart.level_name = "<level>";
+    chart.band_from = INFINITY;
+    chart.band_to = -1;
+    chart.band_name = "&";
+    char *svg = drawn(&chart);
+    assert_null(strstr(svg, "<script"));
+    free(svg);
+}
+
+static void a_chart_of_nothing_is_a_chart(void **state)
+{
+    struct demo_chart chart = plain_chart(NULL, 0);
+    free(drawn(&chart));
+    struct demo_series series = {"none", "a", NULL, 0, true};
+    chart = plain_chart(&series, 1);
+    chart.x_step = 0;
+    free(drawn(&chart));
+    series.filled = false;
+    free(drawn(&chart));
+}
+
+static void all_values_zero_still_have_a_scale(void **state)
+{
+    double value[50] = {0};
+    struct demo_series series = {NULL, "a", value, 50, false};
+    struct demo_chart chart = plain_chart(&series, 1);
+    char *svg = drawn(&chart);
+    assert_non_null(strstr(svg, ">0</text>"));
+    free(svg);
+}
+
+static void the_highest_value_stays_inside_the_frame(void **state)
+{
+    double value[] = {0, 50, 400};
+    struct demo_series series = {NULL, "a", value, 3, false};
+    struct demo_chart chart = plain_chart(&series, 1);
+    chart.y_most = 100; /* the last one is above it */
+    char *svg = drawn(&chart), *path = strstr(svg, "class=\"line a\" d=\"");
+    assert_non_null(path);
+    assert_non_null(strstr(path, " 26\"/>")); /* the top */
+    free(svg);
+}
+
+static void a_line_has_a_point_for_each_value_and_an_area_two(void **state)
+{
+    double value[] = {1, 2, 3, 4};
+    struct demo_series series[] = {{NULL, "l", value, 4, false}, {NULL, "f", value, 4, true}};
+    struct demo_chart chart = plain_chart(series, 1);
+    char *svg = drawn(&chart);
+    assert_int_equal(occurrences(strstr(svg, "class=\"line l\""), "L"), 3);
+    free(svg);
+    chart.series = &series[1];
+    svg = drawn(&chart);
+    char *path = strstr(svg, "class=\"area f\"");
+    *strchr(path, '>') = '\0';
+    assert_int_equal(occurrences(path, "L"), 9);
+    free(svg);
+}
+
+/* The y of each name, in order of writing. */
+static size_t label_places(const char *svg, double *y, size_t most)
+{
+    size_t count = 0;
+    while (count < most && (svg = strstr(svg, "<text class=\"name")) != NULL) {
+        svg = strstr(svg, " y=\"") + 4;
+        y[count++] = strtod(svg, NULL);
+    }
+    return count;
+}
+
+static void names_of_lines_that_end_together_do_not_overlap(void **state)
+{
+    double value[] = {5, 5, 5}, low[] = {0, 0, 0}, y[8];
+    struct demo_series series[] = {{"a", "a", value, 3, false},
+                                   {"b", "b", value, 3, false},
+                                   {"c", "c", low, 3, false},
+                                   {"d", "d", low, 3, false},
+                                   {"e", "e", low, 3, false}};
+    struct demo_chart chart = plain_chart(series, 5);
+    char *svg = drawn(&chart);
+    assert_int_equal(label_places(svg, y, 8), 5);
+    for (size_t i = 1; i < 5; i++)
+        assert_true(y[i] - y[i - 1] > 14.9);
+    assert_true(y[4] < 200 - 18);
+    free(svg);
+}
+
+static void the_checker_itself_sees_what_is_wrong(void **state)
+{
+    assert_null(xml_wrong("<a b=\"c\"><d/>x &amp; y</a>"));
+    assert_non_null(xml_wrong("<a>"));
+    assert_non_null(xml_wrong("<a></b>"));
+    assert_non_null(xml_wrong("<a b=c/>"));
+    assert_non_null(xml_wrong("a & b"));
+    assert_non_null(xml_wrong("<a b=\"<\"/>"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ticks_are_one_two_or_five_times_a_power_of_ten),
+        cmocka_unit_test(a_known_scale_has_known_ticks),
+        cmocka_unit_test(a_scale_of_nothing_has_a_tick_all_the_same),
+        cmocka_unit_test(numbers_have_two_digits_after_the_point_at_most),
+        cmocka_unit_test(what_is_no_number_is_written_as_nothing),
+        cmocka_unit_test(texts_cannot_break_out_of_where_they_stand),
+        cmocka_unit_test(bytes_that_are_no_utf8_become_question_marks),
+        cmocka_unit_test(a_chart_has_a_title_and_a_description),
+        cmocka_unit_test(hostile_texts_and_values_leave_a_chart_well_formed),
+        cmocka_unit_test(a_chart_of_nothing_is_a_chart),
+        cmocka_unit_test(all_values_zero_still_have_a_scale),
+        cmocka_unit_test(the_highest_value_stays_inside_the_frame),
+        cmocka_unit_test(a_line_has_a_point_for_each_value_and_an_area_two),
+        cmocka_unit_test(names_of_lines_that_end_together_do_not_overlap),
+        cmocka_unit_test(the_checker_itself_sees_what_is_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,275 @@
+/* test_explain_finding.c - the linter: each finding by one policy that has it and one that has not.
+ *
+ * A table of changes to a preset: after the first list the finding is made, with that severity; after the second it is
+ * not. Every id must occur in the table. */
+#define _GNU_SOURCE /* strtok_r, EAI_* */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "explain/finding.h"
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+static struct conf_pair pair;
+static struct explain_subject subject;
+static struct explain_schedule schedule;
+static struct explain_findings findings;
+
+static void look(void)
+{
+    subject.pair = &pair;
+    explain_schedule(&schedule, &pair.policy);
+    explain_find(&findings, &subject, &schedule);
+}
+
+static const struct explain_finding *found(const char *id)
+{
+    for (size_t i = 0; i < findings.count; i++)
+        if (strcmp(findings.finding[i].id, id) == 0)
+            return &findings.finding[i];
+    return NULL;
+}
+
+/* ---- what is said of the traffic ---- */
+
+static void say_of_traffic(const char *key, const char *text)
+{
+    int64_t value;
+    if (strcmp(key, "slo") == 0) {
+        assert_true(conf_duration(text, strlen(text), &subject.slo_ns));
+        return;
+    }
+    assert_true(conf_decimal(text, strlen(text), 1000, &value));
+    if (strcmp(key, "rate") == 0)
+        subject.rate_per_minute_milli = value * 60;
+    else
+        subject.layers = (uint32_t)(value / 1000);
+}
+
+static bool is_of_traffic(const char *key)
+{
+    return strcmp(key, "slo") == 0 || strcmp(key, "rate") == 0 || strcmp(key, "layers") == 0;
+}
+
+/* "key=value key=value": fields of the policy file, or slo, rate (a second) and layers. */
+static void change(const char *list)
+{
+    char copy[256], *rest, *word;
+    snprintf(copy, sizeof copy, "%s", list);
+    for (word = strtok_r(copy, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+        char *value = strchr(word, '=');
+        assert_non_null(value);
+        *value++ = '\0';
+        if (is_of_traffic(word)) {
+            say_of_traffic(word, value);
+            continue;
+        }
+        const struct conf_field *field = conf_field_find(word, strlen(word));
+        if (field == NULL || conf_field_read(field, &pair, value) != NULL)
+            fail_msg("%s=%s is no field", word, value);
+    }
+}
+
+static void look_at(enum bide_preset preset, const char *list)
+{
+    conf_pair_init(&pair, preset);
+    subject = (struct explain_subject){.layers = 1};
+    change(list);
+    look();
+}
+
+/* ---- each finding ---- */
+
+#define NOTE    EXPLAIN_NOTE
+#define WARNING EXPLAIN_WARNING
+#define ERROR   EXPLAIN_ERROR
+
+static const struct row {
+    const char *id;
+    enum explain_severity severity;
+    const char *with, *without;
+} rows[] = {
+    {"cap-below-base", ERROR, "cap=100ms", "cap=200ms"},
+    {"invalid", ERROR, "attempts=0", "attempts=1"},
+    {"invalid", ERROR, "multiplier=1x", "multiplier=1.5x"},
+    {"no-retry", NOTE, "attempts=1", "attempts=2"},
+    {"no-retry", NOTE, "layer=never", "layer=any"},
+    {"many-attempts", WARNING, "attempts=7", "attempts=6"},
+    {"no-wait", WARNING, "backoff=none", "backoff=fixed"},
+    {"no-wait", WARNING, "base=999us", "base=1ms"},
+    {"no-growth", WARNING, "backoff=fixed", "backoff=fixed attempts=2"},
+    {"no-growth", WARNING, "cap=200ms", "cap=201ms"},
+    {"no-growth", NOTE, "backoff=linear", "backoff=exponential"},
+    {"no-growth", NOTE, "multiplier=1.4x", "multiplier=1.5x"},
+    {"no-jitter", WARNING, "jitter=none", "jitter=equal"},
+    {"lumped-jitter", NOTE, "jitter=decorrelated_aws", "jitter=decorrelated"},
+    {"jitter-past-cap", NOTE, "jitter=proportional jitter_past_cap=yes jitter_hi=120%",
+     "jitter=proportional jitter_past_cap=yes jitter_hi=100%"},
+    {"long-cap", WARNING, "cap=121s", "cap=120s"},
+    {"no-deadline", WARNING, "deadline=never", "deadline=1h"},
+    {"no-attempt-timeout", WARNING, "attempt_timeout=never", "attempt_timeout=1s"},
+    {"deadline-below-timeout", WARNING, "deadline=10s", "deadline=10.001s"},
+    {"deadline-below-backoff", WARNING, "base=20s deadline=30s attempt_timeout=1s",
+     "base=20s cap=29s deadline=30s attempt_timeout=1s"},
+    {"deadline-below-backoff", ERROR, "jitter=none base=2s deadline=2s", "jitter=none base=1s deadline=5s"},
+    {"slo", WARNING, "slo=94.1s", "slo=94.2s"}, /* 3 * (1.4 s + 3 * 10 s) */
+    {"slo", WARNING, "slo=1h attempt_timeout=never deadline=never", "slo=3m attempt_timeout=never"},
+    {"hints-unheard", WARNING, "hint_rule=unheard", "hint_rule=clamp"},
+    {"hints-in-step", NOTE, "hint_rule=exact", "hint_rule=floor"},
+    {"hint-beyond-deadline", NOTE, "hint_long=clamp", "hint_long=give_up"},
+    {"hint-beyond-deadline", NOTE, "hint_long=clamp hint_max=60s", "hint_long=clamp hint_max=59s"},
+    {"unsafe-repeat", WARNING, "observe=repeat", "observe=hint"},
+    {"unsafe-repeat", NOTE, "trust=throttled,unavailable", "trust=none"},
+    {"observing", NOTE, "observe=breaker", "observe=none"},
+    {"no-budget", WARNING, "budget.kind=none", "budget.kind=window budget.ratio=10%"},
+    {"no-budget", WARNING, "observe=budget", "observe=breaker"},
+    {"budget-of-nothing", WARNING, "budget.capacity=0", "budget.capacity=1"},
+    {"loose-budget", WARNING, "budget.earn_first=3", "budget.earn_first=2.9"},
+    {"loose-budget", WARNING, "budget.capacity=20000 rate=1", "budget.capacity=1000 rate=1"},
+    {"loose-budget", WARNING, "budget.earn_per_minute=180/min rate=1", "budget.earn_per_minute=60/min rate=1"},
+    {"loose-budget", WARNING, "budget.kind=window budget.ratio=100% attempts=2",
+     "budget.kind=window budget.ratio=100% attempts=3"},
+    {"loose-budget", WARNING, "budget.kind=window budget.ratio=10% budget.min_volume=10 rate=0.9",
+     "budget.kind=window budget.ratio=10% budget.min_volume=10 rate=1"},
+    {"loose-budget", WARNING, "budget.kind=window budget.ratio=0% budget.reserve=30 rate=1",
+     "budget.kind=window budget.ratio=0% budget.reserve=29 rate=1"},
+    {"loose-budget", WARNING, "budget.kind=concurrency budget.ratio=100%", "budget.kind=concurrency budget.ratio=20%"},
+    {"funded-by-first", NOTE, "budget.earn_first=0.1", "budget.earn_first=0"},
+    {"needs-sharing", NOTE, "rate=101", "rate=100"},
+    {"no-breaker", NOTE, "breaker.kind=off", "breaker.kind=consecutive"},
+    {"deaf-breaker", WARNING, "rate=0.49", "rate=0.5"}, /* 4 attempts, 10 s, 20 votes */
+    {"stubborn-breaker", NOTE, "breaker.ratio=100%", "breaker.ratio=99%"},
+    {"every-layer", WARNING, "layer=any layers=2", "layer=outermost layers=2"},
+    {"every-layer", WARNING, "layer=any layers=3", "layer=any layers=1"},
+    {"free-hedges", WARNING, "hedges_max=1 budget.kind=none", "hedges_max=1"},
+    {"binds-first", NOTE, "attempts=2", "attempts=1"},
+};
+
+static void every_finding_is_made_when_it_should_be_and_only_then(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        look_at(BIDE_PRESET_SERVICE, rows[i].with);
+        const struct explain_finding *f = found(rows[i].id);
+        if (f == NULL || f->severity != rows[i].severity)
+            fail_msg("%s: %s is %s", rows[i].with, rows[i].id,
+                     f == NULL ? "not found" : explain_severity_label(f->severity));
+        look_at(BIDE_PRESET_SERVICE, rows[i].without);
+        f = found(rows[i].id);
+        if (f != NULL && f->severity >= rows[i].severity)
+            fail_msg("%s: %s: %s", rows[i].without, rows[i].id, f->text);
+    }
+}
+
+static void every_id_is_tried(void **state)
+{
+    (void)state;
+    for (size_t i = 0; explain_finding_id(i) != NULL; i++) {
+        size_t tried = 0;
+        for (size_t j = 0; j < COUNT(rows); j++)
+            tried += strcmp(rows[j].id, explain_finding_id(i)) == 0;
+        if (tried == 0)
+            fail_msg("%s is in no row", explain_finding_id(i));
+    }
+}
+
+/* ---- presets ---- */
+
+static void our_presets_for_calls_have_nothing_worse_than_a_note(void **state)
+{
+    (void)state;
+    for (enum bide_preset preset = BIDE_PRESET_SERVICE; preset <= BIDE_PRESET_PAYMENT; preset++) {
+        look_at(preset, "");
+        if (explain_is_bad(&findings))
+            fail_msg("%s: %s", bide_preset_label(preset), findings.finding[0].text);
+        assert_int_equal(findings.count, 1); /* which of attempts and deadline binds */
+    }
+}
+
+/* A command may take any time, and one process is no fleet: the preset is right for it, and the findings are right too. */
+static void a_command_has_no_deadline_and_no_budget_and_is_told_so(void **state)
+{
+    (void)state;
+    look_at(BIDE_PRESET_COMMAND, "");
+    assert_true(explain_is_bad(&findings));
+    assert_non_null(found("no-deadline"));
+    assert_non_null(found("no-attempt-timeout"));
+    assert_non_null(found("no-budget"));
+    look_at(BIDE_PRESET_COMMAND, "deadline=10m attempt_timeout=1m budget.kind=tokens budget.capacity=10 budget.cost=1 "
+                                 "budget.cost_throttled=1 budget.cost_timeout=1");
+    assert_false(explain_is_bad(&findings));
+}
+
+static void curl_has_all_that_it_is_known_for(void **state)
+{
+    (void)state;
+    static const char *const known[] = {"no-jitter", "long-cap", "no-deadline", "no-attempt-timeout", "no-budget"};
+    look_at(BIDE_PRESET_CURL, "");
+    for (size_t i = 0; i < COUNT(known); i++)
+        assert_non_null(found(known[i]));
+}
+
+/* ---- words ---- */
+
+static void the_worst_comes_first(void **state)
+{
+    (void)state;
+    look_at(BIDE_PRESET_SERVICE, "breaker.kind=off jitter=none base=2s deadline=2s");
+    assert_true(findings.count >= 4);
+    assert_int_equal(findings.finding[0].severity, EXPLAIN_ERROR);
+    for (size_t i = 1; i < findings.count; i++)
+        assert_true(findings.finding[i].severity <= findings.finding[i - 1].severity);
+}
+
+/* "key = value" at the beginning of a fix names a key there is. */
+static void a_fix_names_keys_there_are(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        look_at(BIDE_PRESET_SERVICE, rows[i].with);
+        const struct explain_finding *f = found(rows[i].id);
+        size_t length = strspn(f->fix, "abcdefghijklmnopqrstuvwxyz_.");
+        bool assigns = strncmp(f->fix + length, " = ", 3) == 0;
+        if (assigns && conf_field_find(f->fix, length) == NULL)
+            fail_msg("%s: %s", f->id, f->fix);
+        assert_true(strlen(f->text) > 20);
+        assert_true(strlen(f->text) < sizeof f->text - 1);
+        assert_null(strchr(f->text, '\n'));
+    }
+}
+
+static void numbers_in_sentences_are_those_of_the_policy(void **state)
+{
+    (void)state;
+    look_at(BIDE_PRESET_SERVICE, "layer=any layers=3");
+    assert_non_null(strstr(found("every-layer")->text, "64 requests"));
+    assert_non_null(strstr(found("every-layer")->fix, "at most 10"));
+    look_at(BIDE_PRESET_SERVICE, "deadline=15s");
+    assert_non_null(strstr(found("binds-first")->text, "after attempt 2 of 4"));
+    look_at(BIDE_PRESET_PAYMENT, "");
+    assert_non_null(strstr(found("binds-first")->text, "all 3 start, the last with 4.7s left"));
+    look_at(BIDE_PRESET_SERVICE, "rate=0.1");
+    assert_non_null(strstr(found("deaf-breaker")->text, "at most 4.0 votes in 10s, and it wants 20"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_finding_is_made_when_it_should_be_and_only_then),
+        cmocka_unit_test(every_id_is_tried),
+        cmocka_unit_test(our_presets_for_calls_have_nothing_worse_than_a_note),
+        cmocka_unit_test(a_command_has_no_deadline_and_no_budget_and_is_told_so),
+        cmocka_unit_test(curl_has_all_that_it_is_known_for),
+        cmocka_unit_test(the_worst_comes_first),
+        cmocka_unit_test(a_fix_names_keys_there_are),
+        cmocka_unit_test(numbers_in_sentences_are_those_of_the_policy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

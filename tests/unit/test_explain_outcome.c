@@ -1,0 +1,441 @@
+/* test_explain_outcome.c - one outcome: the words for it, the engine's answer, each gate's word, what would change it.
+ *
+ * The answers are the engine's own, so what is tested is that it is asked the right question: that the gate which is
+ * shown to refuse is the one that decided, that windows hold every draw, and that a change which is offered helps. */
+#define _GNU_SOURCE /* strtok_r, EAI_* */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <bide/hint.h>
+
+#include <errno.h>
+#include <netdb.h>
+#include <string.h>
+
+#include "explain/event.h"
+#include "explain/outcome.h"
+
+#define MS BIDE_MS
+#define S  BIDE_S
+
+static struct explain_case situation;
+static struct explain_answer answer;
+
+/* A first attempt of a GET under a preset, that ended so. */
+static void begin(enum bide_preset preset, struct bide_outcome outcome)
+{
+    situation = (struct explain_case){.outcome = outcome, .attempt = 1, .request.safety = BIDE_SAFE, .request.seed = 7};
+    conf_pair_init(&situation.pair, preset);
+}
+
+static void assert_answer(enum bide_what what, enum bide_why why)
+{
+    explain_ask(&answer, &situation);
+    if (answer.verdict.what != what || answer.verdict.why != why)
+        fail_msg("%s, %s", bide_what_label(answer.verdict.what), bide_why_label(answer.verdict.why));
+}
+
+static struct bide_outcome http(int status)
+{
+    return bide_classify_http(status, NULL);
+}
+
+static struct bide_outcome http_after(int status, const char *retry_after)
+{
+    struct bide_outcome outcome = bide_classify_http(status, NULL);
+    struct bide_text value = {retry_after, strlen(retry_after)};
+    outcome.hint = bide_hint_retry_after(value, (struct bide_text){0}, 1700000000);
+    return outcome;
+}
+
+/* ---- words ---- */
+
+static struct explain_event event;
+static const char *want;
+
+static size_t read_two(const char *first, const char *second)
+{
+    char one[64], other[64];
+    char *words[] = {one, second != NULL ? other : NULL, NULL};
+    strncpy(one, first, sizeof one - 1);
+    one[sizeof one - 1] = '\0';
+    strncpy(other, second != NULL ? second : "", sizeof other - 1);
+    other[sizeof other - 1] = '\0';
+    return explain_event_read(&event, words, &want);
+}
+
+static void words_name_numbers_of_the_tables(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *second;
+        size_t used;
+        enum explain_source source;
+        int number;
+    } known[] = {
+        {"503", NULL, 1, EXPLAIN_HTTP, 503},
+        {"http:503", NULL, 1, EXPLAIN_HTTP, 503},
+        {"503", "payments", 1, EXPLAIN_HTTP, 503},
+        {"exit", "75", 2, EXPLAIN_EXIT, 75},
+        {"exit:75", NULL, 1, EXPLAIN_EXIT, 75},
+        {"grpc", "UNAVAILABLE", 2, EXPLAIN_GRPC, 14},
+        {"grpc:unavailable", NULL, 1, EXPLAIN_GRPC, 14},
+        {"grpc:14", NULL, 1, EXPLAIN_GRPC, 14},
+        {"timeout", NULL, 1, EXPLAIN_ERRNO, ETIMEDOUT},
+        {"refused", NULL, 1, EXPLAIN_ERRNO, ECONNREFUSED},
+        {"reset", NULL, 1, EXPLAIN_ERRNO, ECONNRESET},
+        {"ECONNRESET", NULL, 1, EXPLAIN_ERRNO, ECONNRESET},
+        {"dns", NULL, 1, EXPLAIN_DNS, EAI_AGAIN},
+        {"EAI_NONAME", NULL, 1, EXPLAIN_DNS, EAI_NONAME},
+        {"throttled", NULL, 1, EXPLAIN_KIND, BIDE_KIND_THROTTLED},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        assert_int_equal(read_two(known[i].first, known[i].second), known[i].used);
+        assert_null(want);
+        assert_int_equal(event.source, known[i].source);
+        assert_int_equal(event.number, known[i].number);
+        assert_true(strlen(event.name) > 1);
+    }
+}
+
+static void wrong_numbers_say_what_would_be_right(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"999",      "99",      "600",   "0",       "99999999999999999999",
+                                        "exit:256", "grpc:17", "grpc:", "http:abc"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(read_two(wrong[i], NULL), 0);
+        assert_non_null(want);
+    }
+    assert_int_equal(read_two("exit", "now"), 0);
+    assert_non_null(want);
+}
+
+static void other_words_are_no_outcome(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"payments", "grpc", "exit", "", "503x", "-1", "./bide.conf#a", "service"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(read_two(others[i], NULL), 0);
+        assert_null(want);
+    }
+}
+
+static void the_rules_of_a_policy_come_first(void **state)
+{
+    (void)state;
+    static struct conf_policy policy;
+    conf_preset(&policy, BIDE_PRESET_SERVICE);
+    read_two("404", NULL);
+    assert_int_equal(explain_event_outcome(&event, &policy).kind, BIDE_KIND_PERMANENT);
+    assert_null(conf_rules_read(&policy.status, (struct conf_span){100, 599}, BIDE_KIND_TRANSIENT, "404"));
+    assert_int_equal(explain_event_outcome(&event, &policy).kind, BIDE_KIND_TRANSIENT);
+    read_two("exit", "75");
+    assert_int_equal(explain_event_outcome(&event, &policy).kind, BIDE_KIND_TRANSIENT);
+    read_two("exit", "64");
+    assert_int_equal(explain_event_outcome(&event, &policy).kind, BIDE_KIND_PERMANENT);
+    read_two("refused", NULL);
+    assert_int_equal(explain_event_outcome(&event, &policy).reach, BIDE_REACH_NEVER_SENT);
+}
+
+static void a_reach_is_read_by_its_label(void **state)
+{
+    (void)state;
+    for (int i = BIDE_REACH_MAYBE_RAN; i <= BIDE_REACH_BODY_DELIVERED; i++) {
+        enum bide_reach reach = BIDE_REACH_MAYBE_RAN;
+        assert_string_equal(explain_reach_words[i], bide_reach_label((enum bide_reach)i));
+        assert_true(explain_reach_read(explain_reach_words[i], &reach));
+        assert_int_equal(reach, i);
+    }
+    enum bide_reach none;
+    assert_false(explain_reach_read("far", &none));
+}
+
+/* ---- answers ---- */
+
+static void a_503_to_a_post_is_not_repeated_without_a_key(void **state)
+{
+    (void)state;
+    begin(BIDE_PRESET_SERVICE, http_after(503, "30"));
+    situation.request.safety = BIDE_UNSAFE;
+    assert_answer(BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE);
+    situation.request.safety = BIDE_KEYED;
+    assert_answer(BIDE_WAIT, BIDE_WHY_SERVER_HINT);
+    assert_int_equal(answer.wait.lo_ns, 30 * S);
+    assert_int_equal(answer.wait.hi_ns, 33 * S); /* ten per cent upwards */
+}
+
+static void hostile_hints_never_make_a_retry_earlier(void **state)
+{
+    (void)state;
+    static const char *const longest[] = {"9223372037", "18446744073709551616", "301"};
+    static const char *const malformed[] = {"-1", "120s", "1e3", "0x10", ""};
+    for (size_t i = 0; i < sizeof longest / sizeof *longest; i++) {
+        begin(BIDE_PRESET_SERVICE, http_after(429, longest[i]));
+        assert_answer(BIDE_GIVE_UP, BIDE_WHY_HINT_TOO_LONG);
+    }
+    for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
+        begin(BIDE_PRESET_SERVICE, http_after(429, malformed[i]));
+        assert_answer(BIDE_WAIT, BIDE_WHY_BACKOFF);
+        assert_int_equal(answer.wait.hi_ns, 200 * MS);
+    }
+    begin(BIDE_PRESET_SERVICE, http_after(429, "1.5"));
+    assert_answer(BIDE_WAIT, BIDE_WHY_SERVER_HINT);
+    assert_int_equal(answer.wait.lo_ns, 2 * S);
+}
+
+static void a_later_attempt_waits_longer(void **state)
+{
+    (void)state;
+    begin(BIDE_PRESET_SERVICE, http(503));
+    situation.attempt = 3;
+    assert_answer(BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_int_equal(answer.wait.hi_ns, 800 * MS);
+    assert_true(answer.elapsed_ns <= 600 * MS);
+    situation.attempt = 4;
+    assert_answer(BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT);
+}
+
+static void elapsed_time_counts_against_the_deadline(void **state)
+{
+    (void)state;
+    begin(BIDE_PRESET_SERVICE, http_after(503, "30"));
+    situation.elapsed_ns = 20 * S;
+    assert_answer(BIDE_WAIT, BIDE_WHY_SERVER_HINT);
+    situation.elapsed_ns = 30 * S;
+    assert_answer(BIDE_GIVE_UP, BIDE_WHY_DEADLINE_NEAR);
+    situation.elapsed_ns = 60 * S;
+    assert_answer(BIDE_GIVE_UP, BIDE_WHY_DEADLINE);
+}
+
+static void a_call_that_never_gets_there_says_so(void **state)
+{
+    (void)state;
+    begin(BIDE_PRESET_PAYMENT, http(503));
+    situation.request.safety = BIDE_UNSAFE;
+    assert_answer(BIDE_GIVE_UP, BIDE_WHY_KEY_REQUIRED);
+    assert_false(answer.reached);
+    begin(BIDE_PRESET_SERVICE, http(503));
+    situation.pair.target.budget.capacity_milli = 0;
+    situation.attempt = 2;
+    assert_answer(BIDE_GIVE_UP, BIDE_WHY_BUDGET_EMPTY);
+    assert_false(answer.reached);
+}
+
+static void every_draw_lies_in_the_window(void **state)
+{
+    (void)state;
+    static const char *const hints[] = {"", "1", "5", "20"};
+    for (enum bide_preset preset = 0; preset < BIDE_PRESET_COUNT; preset++)
+        for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+            for (uint64_t seed = 1; seed <= 300; seed++) {
+                begin(preset, http_after(seed % 2 ? 429 : 503, hints[i]));
+                situation.request.seed = seed;
+                situation.attempt = 1 + (uint32_t)(seed % (situation.pair.policy.attempts_max > 3 ? 3 : 1));
+                explain_ask(&answer, &situation);
+                if (answer.verdict.what == BIDE_WAIT &&
+                    (answer.wait_ns < answer.wait.lo_ns || answer.wait_ns > answer.wait.hi_ns))
+                    fail_msg("%s, %s: %lld is not in %lld..%lld", bide_preset_label(preset), hints[i],
+                             (long long)answer.wait_ns, (long long)answer.wait.lo_ns, (long long)answer.wait.hi_ns);
+            }
+}
+
+/* ---- gates ---- */
+
+static struct explain_gate gates[EXPLAIN_GATES];
+
+static const struct explain_gate *refusing(void)
+{
+    const struct explain_gate *found = NULL;
+    for (size_t i = 0; i < EXPLAIN_GATES; i++)
+        if (gates[i].said == EXPLAIN_REFUSES) {
+            assert_null(found); /* one decides */
+            found = &gates[i];
+        }
+    return found;
+}
+
+/* Over statuses, safeties, attempts, times and hints of several presets. */
+static void the_gate_that_refuses_is_the_one_that_decided(void **state)
+{
+    (void)state;
+    static const int statuses[] = {200, 404, 408, 409, 421, 425, 429, 503};
+    static const char *const hints[] = {"", "5", "100", "1000"};
+    static const enum bide_preset presets[] = {BIDE_PRESET_SERVICE, BIDE_PRESET_PAYMENT, BIDE_PRESET_GRPC,
+                                               BIDE_PRESET_AWS_2_1, BIDE_PRESET_INTERACTIVE};
+    for (unsigned i = 0; i < 8 * 4 * 5 * 4 * 3 * 3; i++) {
+        unsigned rest = i;
+        struct bide_outcome outcome = http_after(statuses[rest % 8], hints[rest / 8 % 4]);
+        begin(presets[rest / 32 % 5], outcome);
+        rest /= 160;
+        situation.request.safety = (enum bide_safety)(rest % 4);
+        situation.attempt = 1 + rest / 4 % 3;
+        situation.elapsed_ns = (int64_t[]){0, 4900 * MS, 61 * S}[rest / 12 % 3];
+        situation.request.inbound.attempt = i % 7 == 0 ? 2 : 0;
+        explain_ask(&answer, &situation);
+        explain_gates(gates, &situation);
+        if (!answer.reached && answer.verdict.why != BIDE_WHY_KEY_REQUIRED)
+            continue; /* it was over before */
+        bool goes_on = answer.verdict.what == BIDE_WAIT;
+        const struct explain_gate *gate = refusing();
+        if (goes_on != (gate == NULL) || (gate != NULL && gate->why != answer.verdict.why))
+            fail_msg("case %u: %s, but %s", i, bide_why_label(answer.verdict.why), gate != NULL ? gate->name : "none");
+    }
+}
+
+static void later_gates_that_would_refuse_too_are_told(void **state)
+{
+    (void)state;
+    begin(BIDE_PRESET_SERVICE, http_after(503, "1000"));
+    situation.request.safety = BIDE_UNSAFE;
+    situation.attempt = 4;
+    explain_gates(gates, &situation);
+    assert_string_equal(refusing()->name, "attempts");
+    size_t too = 0;
+    for (size_t i = 0; i < EXPLAIN_GATES; i++)
+        too += gates[i].said == EXPLAIN_WOULD_TOO;
+    assert_int_equal(too, 3); /* repeat, hint, wait */
+}
+
+static void a_gate_that_only_observes_is_told_apart(void **state)
+{
+    (void)state;
+    begin(BIDE_PRESET_SERVICE, http(503));
+    situation.request.safety = BIDE_UNSAFE;
+    situation.pair.policy.observe = BIDE_GATE_REPEAT;
+    explain_gates(gates, &situation);
+    assert_null(refusing());
+    size_t observing = 0;
+    for (size_t i = 0; i < EXPLAIN_GATES; i++)
+        observing += gates[i].said == EXPLAIN_ONLY_OBSERVES;
+    assert_int_equal(observing, 1);
+}
+
+/* ---- changes ---- */
+
+static struct explain_change changes[EXPLAIN_CHANGES_MAX];
+
+static void assert_changes(size_t count, const char *first)
+{
+    size_t is = explain_changes(changes, &situation);
+    if (is != count || (count > 0 && strstr(changes[0].text, first) == NULL))
+        fail_msg("%zu: %s", is, is > 0 ? changes[0].text : "");
+}
+
+static void what_would_change_the_answer_is_offered(void **state)
+{
+    (void)state;
+    begin(BIDE_PRESET_SERVICE, http(500));
+    situation.request.safety = BIDE_UNSAFE;
+    assert_changes(1, "with an idempotency key it would be retried");
+    begin(BIDE_PRESET_SERVICE, http(503));
+    situation.request.safety = BIDE_UNSAFE;
+    assert_changes(2, "idempotency key");
+    assert_string_equal(changes[1].text, "with trust = unavailable it would be retried");
+    begin(BIDE_PRESET_SERVICE, http(503));
+    situation.attempt = 4;
+    assert_changes(1, "with attempts = 5 it would be retried");
+    begin(BIDE_PRESET_SERVICE, http_after(503, "100")); /* a longer deadline, or no hint */
+    assert_changes(2, "with a longer deadline it would be retried");
+    begin(BIDE_PRESET_EXTERNAL, http_after(429, "301"));
+    assert_changes(1, "with no hint from the server it would be retried");
+    begin(BIDE_PRESET_SERVICE, http(503));
+    situation.request.inbound.attempt = 2;
+    assert_changes(1, "with no retry by the caller above it would be retried");
+}
+
+static void two_changes_are_offered_where_one_does_not_help(void **state)
+{
+    (void)state;
+    begin(BIDE_PRESET_SERVICE, http(500));
+    situation.request.safety = BIDE_UNSAFE;
+    situation.attempt = 4;
+    assert_changes(1, "with an idempotency key and attempts = 5 it would be retried");
+}
+
+static void nothing_helps_what_is_permanent(void **state)
+{
+    (void)state;
+    begin(BIDE_PRESET_SERVICE, http(404));
+    assert_changes(0, NULL);
+    begin(BIDE_PRESET_SERVICE, http(200));
+    assert_changes(0, NULL);
+    begin(BIDE_PRESET_SERVICE, http(409)); /* unless it is an earlier copy of the same that still runs */
+    situation.request.safety = BIDE_UNSAFE;
+    assert_changes(1, "with an idempotency key it would be retried");
+}
+
+static void a_retry_says_what_it_hangs_on(void **state)
+{
+    (void)state;
+    begin(BIDE_PRESET_SERVICE, http(503));
+    situation.request.safety = BIDE_KEYED;
+    assert_changes(1, "with no idempotency key it would not be retried");
+    situation.outcome.reach = BIDE_REACH_NEVER_SENT; /* then anything may be repeated */
+    assert_changes(0, NULL);
+}
+
+/* ---- classes ---- */
+
+static enum bide_why why_of(const struct explain_class *classes, const char *name, enum bide_safety safety,
+                            enum bide_reach reach)
+{
+    for (size_t i = 0; i < EXPLAIN_CLASSES; i++)
+        for (size_t j = 0; j < EXPLAIN_COLUMNS && strcmp(classes[i].name, name) == 0; j++)
+            if (explain_columns[j].safety == safety && explain_columns[j].reach == reach)
+                return classes[i].cell[j].verdict.why;
+    fail_msg("no class %s", name);
+    return BIDE_WHY_NOTHING;
+}
+
+static void classes_are_answered_by_safety_and_reach(void **state)
+{
+    (void)state;
+    static struct explain_class classes[EXPLAIN_CLASSES];
+    begin(BIDE_PRESET_SERVICE, http(200));
+    explain_classes(classes, &situation.pair, 1);
+    assert_int_equal(why_of(classes, "transient", BIDE_SAFE, BIDE_REACH_ANSWERED), BIDE_WHY_BACKOFF);
+    assert_int_equal(why_of(classes, "transient", BIDE_UNSAFE, BIDE_REACH_MAYBE_RAN), BIDE_WHY_NOT_REPEATABLE);
+    assert_int_equal(why_of(classes, "transient", BIDE_UNSAFE, BIDE_REACH_NEVER_SENT), BIDE_WHY_BACKOFF);
+    assert_int_equal(why_of(classes, "throttled", BIDE_UNSAFE, BIDE_REACH_ANSWERED), BIDE_WHY_NOT_REPEATABLE);
+    assert_int_equal(why_of(classes, "throttled, hint 2s", BIDE_KEYED, BIDE_REACH_ANSWERED), BIDE_WHY_SERVER_HINT);
+    assert_int_equal(why_of(classes, "conflict", BIDE_SAFE, BIDE_REACH_ANSWERED), BIDE_WHY_CONFLICT);
+    assert_int_equal(why_of(classes, "still running", BIDE_KEYED, BIDE_REACH_ANSWERED), BIDE_WHY_BACKOFF);
+    assert_int_equal(why_of(classes, "still running", BIDE_SAFE, BIDE_REACH_ANSWERED), BIDE_WHY_PERMANENT);
+    assert_int_equal(why_of(classes, "permanent", BIDE_SAFE, BIDE_REACH_ANSWERED), BIDE_WHY_PERMANENT);
+    assert_int_equal(why_of(classes, "cancelled", BIDE_SAFE, BIDE_REACH_MAYBE_RAN), BIDE_WHY_CANCELLED);
+    situation.pair.target.trust = BIDE_TRUST_UNAVAILABLE;
+    explain_classes(classes, &situation.pair, 1);
+    assert_int_equal(why_of(classes, "unavailable", BIDE_UNSAFE, BIDE_REACH_ANSWERED), BIDE_WHY_BACKOFF);
+    assert_int_equal(why_of(classes, "transient", BIDE_UNSAFE, BIDE_REACH_ANSWERED), BIDE_WHY_NOT_REPEATABLE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_name_numbers_of_the_tables),
+        cmocka_unit_test(wrong_numbers_say_what_would_be_right),
+        cmocka_unit_test(other_words_are_no_outcome),
+        cmocka_unit_test(the_rules_of_a_policy_come_first),
+        cmocka_unit_test(a_reach_is_read_by_its_label),
+        cmocka_unit_test(a_503_to_a_post_is_not_repeated_without_a_key),
+        cmocka_unit_test(hostile_hints_never_make_a_retry_earlier),
+        cmocka_unit_test(a_later_attempt_waits_longer),
+        cmocka_unit_test(elapsed_time_counts_against_the_deadline),
+        cmocka_unit_test(a_call_that_never_gets_there_says_so),
+        cmocka_unit_test(every_draw_lies_in_the_window),
+        cmocka_unit_test(the_gate_that_refuses_is_the_one_that_decided),
+        cmocka_unit_test(later_gates_that_would_refuse_too_are_told),
+        cmocka_unit_test(a_gate_that_only_observes_is_told_apart),
+        cmocka_unit_test(what_would_change_the_answer_is_offered),
+        cmocka_unit_test(two_changes_are_offered_where_one_does_not_help),
+        cmocka_unit_test(nothing_helps_what_is_permanent),
+        cmocka_unit_test(a_retry_says_what_it_hangs_on),
+        cmocka_unit_test(classes_are_answered_by_safety_and_reach),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,85 @@
+/* test_run_env.c - what one bide tells the command, and the next bide, in its environment (src/run/env.c). */
+#define _GNU_SOURCE
+#include "run/env.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void an_outer_attempt_and_its_deadline_are_heard(void **state)
+{
+    struct bide_request request = {.safety = BIDE_SAFE};
+    setenv("BIDE_ATTEMPT", "3", 1);
+    setenv("BIDE_DEADLINE_MS", "1500", 1);
+    assert_null(run_env_read(&request, BIDE_S));
+    assert_int_equal(request.inbound.attempt, 3);
+    assert_int_equal(request.deadline_ns, BIDE_S + 1500 * BIDE_MS);
+}
+
+static void what_makes_no_sense_is_named_and_ignored(void **state)
+{
+    static const char *const senseless[] = {"", "0", "-1", "+1", " 1", "1x", "4294967296", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof senseless / sizeof *senseless; i++) {
+        struct bide_request request = {.safety = BIDE_SAFE};
+        unsetenv("BIDE_DEADLINE_MS");
+        setenv("BIDE_ATTEMPT", senseless[i], 1);
+        assert_string_equal(run_env_read(&request, BIDE_S), "BIDE_ATTEMPT");
+        assert_int_equal(request.inbound.attempt, 0);
+        assert_int_equal(request.deadline_ns, 0);
+    }
+    unsetenv("BIDE_ATTEMPT");
+    struct bide_request request = {.safety = BIDE_SAFE};
+    setenv("BIDE_DEADLINE_MS", "9223372036854775807", 1);
+    assert_string_equal(run_env_read(&request, BIDE_S), "BIDE_DEADLINE_MS");
+    assert_int_equal(request.deadline_ns, 0);
+}
+
+static void what_does_not_hold_any_more_is_not_left_behind(void **state)
+{
+    struct run_env first = {.attempt = 2,
+                            .attempts_max = 4,
+                            .last_status = 7,
+                            .target = "db",
+                            .deadline_ns = 3 * BIDE_S,
+                            .now_ns = BIDE_S,
+                            .offers_hint_fd = true};
+    struct run_env second = {.attempt = 1, .attempts_max = 1, .last_status = -1, .deadline_ns = BIDE_NEVER};
+    assert_true(run_env_write(&first));
+    assert_string_equal(getenv("BIDE_ATTEMPT"), "2");
+    assert_string_equal(getenv("BIDE_ATTEMPTS"), "4");
+    assert_string_equal(getenv("BIDE_LAST_STATUS"), "7");
+    assert_string_equal(getenv("BIDE_TARGET"), "db");
+    assert_string_equal(getenv("BIDE_DEADLINE_MS"), "2000");
+    assert_string_equal(getenv("BIDE_HINT_FD"), "3");
+    assert_true(run_env_write(&second));
+    assert_null(getenv("BIDE_LAST_STATUS"));
+    assert_null(getenv("BIDE_TARGET"));
+    assert_null(getenv("BIDE_DEADLINE_MS"));
+}
+
+static void the_key_is_drawn_once_and_an_outer_one_is_kept(void **state)
+{
+    unsetenv("BIDE_IDEMPOTENCY_KEY");
+    assert_true(run_env_key());
+    char key[33];
+    assert_int_equal(strlen(getenv("BIDE_IDEMPOTENCY_KEY")), 32);
+    memcpy(key, getenv("BIDE_IDEMPOTENCY_KEY"), sizeof key);
+    assert_int_equal(strspn(key, "0123456789abcdef"), 32);
+    assert_true(run_env_key());
+    assert_string_equal(getenv("BIDE_IDEMPOTENCY_KEY"), key);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_outer_attempt_and_its_deadline_are_heard),
+        cmocka_unit_test(what_makes_no_sense_is_named_and_ignored),
+        cmocka_unit_test(what_does_not_hold_any_more_is_not_left_behind),
+        cmocka_unit_test(the_key_is_drawn_once_and_an_outer_one_is_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
