@@ -1,9 +1,9 @@
 /* bide.c - the command `bide`: run and explain are inside it, for everything else it becomes the program bide-NAME.
  *
  * What needs libcurl is a program of its own, as in git, so that this one starts at once. `bide NAME ...` looks for
- * bide-NAME in three places: beside itself, in ../libexec/bide seen from there, and in PATH. "There" is where the kernel
- * says this program lies, whatever it was called as: a build directory, an installed tree and a moved one all find their
- * own programs first. Anybody's bide-NAME in PATH is a subcommand. */
+ * bide-NAME in three places: beside itself, in ../libexec/bide seen from there, and in PATH. "There" is where the
+ * kernel says this program lies, whatever it was called as: a build directory, an installed tree and a moved one all
+ * find their own programs first. Anybody's bide-NAME in PATH is a subcommand. */
 #include <bide/base.h>
 
 #include <dirent.h>

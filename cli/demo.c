@@ -141,7 +141,7 @@ static const struct cli_option options[] = {
     {.name = "json",
      .does = "print the figures as one JSON object instead of the table",
      .read = read_json,
-     .more = "With the series behind the charts. Its keys are described in docs/demo.md."},
+     .more = "With the series behind the charts. Its keys are described in docs/command-demo.md."},
 };
 
 /* ---- the page's file ---- */

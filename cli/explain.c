@@ -7,12 +7,11 @@
 #include "common/policy.h"
 #include "common/term.h"
 
+#include <bide/clock.h>
 #include <bide/hint.h>
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "explain/report.h"
 
@@ -153,7 +152,7 @@ static const char *read_date(void *settings, const char *value)
 {
     int64_t seconds;
     outcome_of(settings)->date = value;
-    bool right = bide_http_date((struct bide_text){value, strlen(value)}, time(NULL), &seconds);
+    bool right = bide_http_date((struct bide_text){value, strlen(value)}, bide_wall_s(), &seconds);
     return right ? NULL : "an HTTP date such as 'Sun, 06 Nov 1994 08:49:37 GMT'";
 }
 
@@ -355,7 +354,7 @@ static struct bide_hint hint_of(const struct settings *s)
 {
     const char *value = s->retry_after, *date = s->date;
     struct bide_text asked = {value, value != NULL ? strlen(value) : 0}, at = {date, date != NULL ? strlen(date) : 0};
-    return bide_hint_retry_after(asked, at, time(NULL));
+    return bide_hint_retry_after(asked, at, bide_wall_s());
 }
 
 static int explain_event(const struct settings *s, const struct conf_policy *policy, const struct explain_event *event)
@@ -408,9 +407,11 @@ static int list(const struct settings *s)
 {
     struct explain_screen screen = screen_of(stdout);
     char errors[CONF_ERROR_MAX], path[CONF_PATH_MAX];
-    const char *file = s->options.config != NULL ? s->options.config : conf_path(path) ? path : NULL;
+    const char *file = s->options.config != NULL ? s->options.config : getenv("BIDE_CONFIG");
     struct conf conf = {0};
     bool written = true;
+    if (file == NULL || file[0] == '\0')
+        file = conf_path(path) ? path : NULL;
     if (file != NULL && !conf_read(&conf, file, errors))
         return cli_fail(&cli_explain, "%s", errors);
     if (s->json)

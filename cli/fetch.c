@@ -38,12 +38,8 @@ struct settings {
     struct cli_policy policy;
     struct conf_policy resolved;
     struct bide_rules rules;
-    struct fetch_plan plan;
     struct fetch_outputs outputs;
     const char *output[OUTPUTS_MAX];
-    struct fetch_bytes data;
-    char *user;
-    char *proxy;
     size_t parallel;
     int64_t stall_ns; /* 0: not said */
     const char *retry_on;
@@ -52,6 +48,26 @@ struct settings {
     struct fetch_voice voice;
     struct progress progress;
 };
+
+/* What options bring in. Static: after a bad option nobody would be left to free it. */
+static struct {
+    struct fetch_plan plan;
+    struct fetch_bytes data;
+    struct curl_slist *headers;
+    struct curl_slist *resolve;
+    char *user;
+    char *proxy;
+} given;
+
+static void free_given(void)
+{
+    fetch_plan_free(&given.plan);
+    curl_slist_free_all(given.headers);
+    curl_slist_free_all(given.resolve);
+    fetch_forget(given.user);
+    fetch_forget(given.proxy);
+    free(given.data.at);
+}
 
 /* ---- options that are one field ---- */
 
@@ -114,7 +130,7 @@ static const char *read_request(void *settings, const char *value)
 
 static const char *read_data(void *settings, const char *value)
 {
-    return fetch_data_add(&((struct settings *)settings)->data, value);
+    return fetch_data_add(&given.data, value);
 }
 
 static const char *read_upload(void *settings, const char *value)
@@ -124,31 +140,31 @@ static const char *read_upload(void *settings, const char *value)
 
 static const char *read_header(void *settings, const char *value)
 {
-    return fetch_header_add(&((struct settings *)settings)->request.headers, value);
+    return fetch_header_add(&given.headers, value);
 }
 
 static const char *read_user(void *settings, const char *value)
 {
-    return fetch_user_read(&((struct settings *)settings)->user, value);
+    return fetch_user_read(&given.user, value);
 }
 
 /* A proxy's URL may hold a password. */
 static const char *read_proxy(void *settings, const char *value)
 {
     struct settings *s = settings;
-    fetch_forget(s->proxy);
-    s->proxy = fetch_take(value);
-    s->request.proxy = s->proxy;
-    return s->proxy ? NULL : "more memory";
+    fetch_forget(given.proxy);
+    given.proxy = fetch_take(value);
+    s->request.proxy = given.proxy;
+    return given.proxy ? NULL : "more memory";
 }
 
 static const char *read_resolve(void *settings, const char *value)
 {
     struct settings *s = settings;
-    struct curl_slist *grown = strchr(value, ':') ? curl_slist_append(s->request.resolve, value) : NULL;
+    struct curl_slist *grown = strchr(value, ':') ? curl_slist_append(given.resolve, value) : NULL;
     if (!grown)
         return "HOST:PORT:ADDRESS";
-    s->request.resolve = grown;
+    given.resolve = grown;
     return NULL;
 }
 
@@ -199,7 +215,7 @@ static const char *read_stall(void *settings, const char *value)
 
 static const char *add_url(void *settings, char *url)
 {
-    return fetch_plan_add(&((struct settings *)settings)->plan, url);
+    return fetch_plan_add(&given.plan, url);
 }
 
 static const char *read_urls(void *settings, const char *value)
@@ -456,17 +472,19 @@ static const struct cli_section sections[] = {
 
 /* ---- what is shown while it runs ---- */
 
-static double sum(const struct settings *s, uint64_t *bytes, uint64_t *total)
+/* What is kept so far, and of how much; 0: nobody knows. */
+static double sum(uint64_t *bytes)
 {
     bool known = true;
-    *bytes = *total = 0;
-    for (size_t i = 0; i < s->plan.count; i++) {
-        const struct fetch_job *job = &s->plan.jobs[i];
+    uint64_t total = 0;
+    *bytes = 0;
+    for (size_t i = 0; i < given.plan.count; i++) {
+        const struct fetch_job *job = &given.plan.jobs[i];
         *bytes += job->bytes;
-        *total += job->state == FETCH_OVER ? job->bytes : job->total;
+        total += job->state == FETCH_OVER ? job->bytes : job->total;
         known = known && (job->state == FETCH_OVER || job->total > 0);
     }
-    return known && *total > 0 ? (double)*total : 0;
+    return known ? (double)total : 0;
 }
 
 static void update_rate(struct progress *p, uint64_t bytes, int64_t now_ns)
@@ -483,18 +501,18 @@ static int put_state(const struct settings *s, char *text, size_t size, int64_t 
 {
     char wait[CONF_VALUE_SIZE];
     size_t over = 0, failed = 0, waiting = 0;
-    const struct fetch_job *jobs = s->plan.jobs;
-    if (s->plan.count == 1 && jobs->state == FETCH_WAITS)
+    const struct fetch_job *jobs = given.plan.jobs;
+    if (given.plan.count == 1 && jobs->state == FETCH_WAITS)
         return snprintf(text, size, "attempt %u of %u in %s  ", jobs->attempt + 1, s->voice.attempts_max,
                         conf_duration_short(wait, jobs->wake_ns > now_ns ? jobs->wake_ns - now_ns : 0));
-    if (s->plan.count == 1)
+    if (given.plan.count == 1)
         return jobs->attempt > 1 ? snprintf(text, size, "attempt %u  ", jobs->attempt) : snprintf(text, size, "%s", "");
-    for (size_t i = 0; i < s->plan.count; i++) {
+    for (size_t i = 0; i < given.plan.count; i++) {
         over += jobs[i].state == FETCH_OVER;
         failed += jobs[i].state == FETCH_OVER && jobs[i].exit_status != 0;
         waiting += jobs[i].state == FETCH_WAITS;
     }
-    return snprintf(text, size, "%zu of %zu done, %zu failed, %zu waiting  ", over, s->plan.count, failed, waiting);
+    return snprintf(text, size, "%zu of %zu done, %zu failed, %zu waiting  ", over, given.plan.count, failed, waiting);
 }
 
 static int put_amount(const struct progress *p, char *text, size_t size, double total)
@@ -514,11 +532,11 @@ static void on_tick(void *context)
     struct settings *s = context;
     struct progress *p = &s->progress;
     char line[512], bar[4 * 20 + 1];
-    uint64_t bytes, total;
+    uint64_t bytes;
     int64_t now_ns = bide_now();
     if (now_ns - p->tick_ns < TICK_NS)
         return;
-    double all = sum(s, &bytes, &total);
+    double all = sum(&bytes);
     update_rate(p, bytes, now_ns);
     int used = put_state(s, line, sizeof line, now_ns);
     if (all > 0)
@@ -604,18 +622,18 @@ static struct bide_layer inbound(void)
 static const char *contradiction(const struct settings *s)
 {
     const struct fetch_request *r = &s->request;
-    bool many = s->plan.count > 1;
-    if (r->upload_fd >= 0 && s->data.at)
+    bool many = given.plan.count > 1;
+    if (r->upload_fd >= 0 && given.data.at)
         return "-T and -d: want one of them";
-    if (r->head && (r->upload_fd >= 0 || (s->data.at && !r->data_in_query)))
+    if (r->head && (r->upload_fd >= 0 || (given.data.at && !r->data_in_query)))
         return "-I and a body: want one of them (-G puts -d into the query)";
-    if (r->data_in_query && !s->data.at)
+    if (r->data_in_query && !given.data.at)
         return "-G: want -d, too";
     if (many && fetch_is_one_shot(r))
         return "-T: what can be read only once can be sent to one URL only";
     if (many && r->idempotency_key)
         return "--idempotency-key: one key is for one URL; want auto";
-    if (r->data_in_query && strlen(s->data.at) != s->data.length)
+    if (r->data_in_query && strlen(given.data.at) != given.data.length)
         return "-G: want text without NUL";
     return NULL;
 }
@@ -624,34 +642,37 @@ static const char *contradiction(const struct settings *s)
 static bool place_data(struct settings *s)
 {
     struct fetch_request *r = &s->request;
-    for (size_t i = 0; r->data_in_query && i < s->plan.count; i++) {
-        struct fetch_job *job = &s->plan.jobs[i];
-        char *url = fetch_url_with_query(job->url, s->data.at);
+    for (size_t i = 0; r->data_in_query && i < given.plan.count; i++) {
+        struct fetch_job *job = &given.plan.jobs[i];
+        char *url = fetch_url_with_query(job->url, given.data.at);
         if (!url)
             return false;
         fetch_forget(job->url);
         job->url = url;
     }
-    r->data = (struct bide_text){s->data.at, s->data.length};
-    if (!s->data.at && !fetch_has_header(r->headers, "Content-Type"))
-        return fetch_header_add(&r->headers, (char[]){"Content-Type:"}) == NULL; /* of nothing there is no type */
+    r->data = (struct bide_text){given.data.at, given.data.length};
+    bool typed = given.data.at || fetch_has_header(given.headers, "Content-Type");
+    if (!typed && fetch_header_add(&given.headers, (char[]){"Content-Type:"}) != NULL) /* nothing has no type */
+        return false;
+    r->headers = given.headers;
+    r->resolve = given.resolve;
     return true;
 }
 
 static bool complete_user(struct settings *s)
 {
     char *password, *whole = NULL;
-    if (s->user && !strchr(s->user, ':')) {
+    if (given.user && !strchr(given.user, ':')) {
         password = fetch_ask("Password: ");
-        if (!password || asprintf(&whole, "%s:%s", s->user, password) < 0)
+        if (!password || asprintf(&whole, "%s:%s", given.user, password) < 0)
             whole = NULL;
         fetch_forget(password);
-        fetch_forget(s->user);
-        s->user = whole;
+        fetch_forget(given.user);
+        given.user = whole;
         if (!whole)
             return false;
     }
-    s->request.user = s->user;
+    s->request.user = given.user;
     return true;
 }
 
@@ -660,7 +681,7 @@ static const char *take_urls(struct settings *s, char **operands, const char **w
 {
     const char *want = NULL;
     for (; *operands && !want; operands++) {
-        want = fetch_plan_add(&s->plan, *operands);
+        want = fetch_plan_add(&given.plan, *operands);
         fetch_url_mask(*operands);
         *wrong = *operands;
     }
@@ -673,11 +694,11 @@ static bool prepare(struct settings *s, char **operands)
     const char *wrong = "", *want = take_urls(s, operands, &wrong);
     if (want)
         return cli_fail(&cli_fetch, "%s: want %s", wrong, want), false;
-    if (s->plan.count == 0)
+    if (given.plan.count == 0)
         return cli_fail(&cli_fetch, "want a URL such as https://host/path"), false;
     if ((want = contradiction(s)) != NULL)
         return cli_fail(&cli_fetch, "%s", want), false;
-    char *problem = fetch_plan_outputs(&s->plan, &s->outputs);
+    char *problem = fetch_plan_outputs(&given.plan, &s->outputs);
     if (problem) {
         cli_fail(&cli_fetch, "%s", problem);
         free(problem);
@@ -699,10 +720,10 @@ static bool prepare(struct settings *s, char **operands)
 static struct fetch_listener listener_of(struct settings *s)
 {
     struct fetch_listener l = {.hear = on_news, .tick_ns = TICK_NS, .context = s};
-    bool body_on_terminal = isatty(STDOUT_FILENO) && fetch_plan_uses_stdout(&s->plan);
+    bool body_on_terminal = isatty(STDOUT_FILENO) && fetch_plan_uses_stdout(&given.plan);
     s->voice.out = stderr;
     s->voice.attempts_max = s->resolved.pair.policy.attempts_max;
-    s->voice.many = s->plan.count > 1;
+    s->voice.many = given.plan.count > 1;
     s->voice.silent = s->quiet;
     s->progress.term = cli_term(stderr);
     if (s->progress.term.live && !s->quiet && !s->voice.json && !body_on_terminal)
@@ -715,8 +736,8 @@ static int fetch(struct settings *s)
     struct bide_problem problem;
     char text[256];
     struct fetch_batch batch = {.request = &s->request,
-                                .jobs = s->plan.jobs,
-                                .count = s->plan.count,
+                                .jobs = given.plan.jobs,
+                                .count = given.plan.count,
                                 .parallel = s->parallel,
                                 .listener = listener_of(s)};
     fetch_catch();
@@ -727,7 +748,7 @@ static int fetch(struct settings *s)
         return cli_fail(&cli_fetch, "%s", text);
     }
     if (s->summary)
-        fetch_tell_summary(&s->voice, s->plan.jobs, s->plan.count);
+        fetch_tell_summary(&s->voice, given.plan.jobs, given.plan.count);
     if (fetch_signal != 0 && !s->quiet && !s->voice.json)
         fprintf(stderr, "bide: ended by SIG%s\n", sigabbrev_np((int)fetch_signal));
     return status;
@@ -741,12 +762,7 @@ static int run(void *settings, char **operands)
         return cli_fail(&cli_fetch, "libcurl cannot be used here");
     if (prepare(s, operands))
         status = fetch(s);
-    fetch_plan_free(&s->plan);
-    curl_slist_free_all(s->request.headers);
-    curl_slist_free_all(s->request.resolve);
-    fetch_forget(s->user);
-    fetch_forget(s->proxy);
-    free(s->data.at);
+    free_given();
     curl_global_cleanup();
     return status;
 }

@@ -85,10 +85,11 @@ static void hints(FILE *out)
     prose(out, "Who is called may say when to come back, and bide waits at least that long, with a little jitter "
                "upwards. A hint longer than hint_max of the policy, or than what is left of the deadline, gives up at "
                "once instead of waiting in vain.\n\nFrom a server (`bide fetch`):\n\n");
-    row(out, 34, "Retry-After", "seconds, or an HTTP-date, by the server's own clock");
-    row(out, 34, "RateLimit", "the reset of what is used up");
-    row(out, 34, "retry-after-ms", "milliseconds; also x-amz-retry-after");
-    row(out, 34, "grpc-retry-pushback-ms", "milliseconds; what is no number means: stop");
+    row(out, 26, "Retry-After", "seconds, or an HTTP-date, by the server's own clock");
+    row(out, 26, "RateLimit", "the reset of what is used up");
+    row(out, 26, "retry-after-ms", "milliseconds; also x-ms-retry-after-ms and x-amz-retry-after");
+    row(out, 26, "grpc-retry-pushback-ms", "milliseconds; what is no number means: do not retry");
+    row(out, 26, "x-should-retry", "false: do not retry; also Bide-Retry, stripe-should-retry");
     prose(out, "\nFrom a command (`bide run`): a line `retry-after: 5` on its stderr or on file descriptor 3.\n\n"
                "`bide explain 503 --retry-after 30` tells what would be made of one.\n");
 }

@@ -1,6 +1,6 @@
 # The programs: cli/bide.c is the command. What needs no more than libbide and a policy file is inside it and starts at
-# once; every other cli/X.c is a program bide-X beside it, as in git. cli/X.c is the table of X's options and what people
-# see; what it does is in src/X. All programs carry libbide inside.
+# once; every other cli/X.c is a program bide-X beside it, as in git. cli/X.c is the table of X's options and what
+# people see; what it does is in src/X. All programs carry libbide inside.
 set(inside run explain)
 set(outside chaos)
 if(http_needs)
@@ -79,7 +79,7 @@ if(BIDE_CLI AND BIDE_INIH_FOUND AND BIDE_JANSSON_FOUND)
     list(JOIN tables "," tables)
     list(TRANSFORM all REPLACE "(.+)" "cli/\\1.c" OUTPUT_VARIABLE table_sources)
     list(TRANSFORM all PREPEND bide_ OUTPUT_VARIABLE table_libraries)
-    add_executable(cli_docs tools/cli-docs.c cli/topics.c ${table_sources})
+    add_executable(cli_docs tools/cli-docs.c tools/cli-docs-man.c tools/cli-docs-shell.c cli/topics.c ${table_sources})
     target_compile_options(cli_docs PRIVATE ${warnings})
     target_compile_definitions(cli_docs PRIVATE CLI_TABLES=${tables})
     target_link_libraries(cli_docs PRIVATE ${table_libraries} bide_cli)

@@ -1,8 +1,10 @@
 /* fuzz_conf.c - whatever a policy file says, reading it is harmless, and what was understood can be written again.
  *
- * The input is a file, INI or JSON. What is refused is told, every line with the file's name; an INI's with a line
+ * The input is read twice: as the bytes of a file, INI or JSON; and as choices of keys and values, so that an input of
+ * a few bytes is a file that says much. What is refused is told, every line with the file's name; an INI's with a line
  * number too. What is accepted is valid, and written as INI it reads back as the same policy; the other formats are
  * made of it as well. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,13 +69,11 @@ static bool is_json(const uint8_t *data, size_t size)
     return i < size && data[i] == '{';
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void check_file(const uint8_t *data, size_t size)
 {
     char errors[CONF_ERROR_MAX];
     char *copy =
-        malloc(size + (size == 0)); /* of exactly its size: the address sanitizer sees every byte read too far */
+        malloc(size + (size == 0)); /* of exactly its size: the address sanitizer sees all that is read too far */
     struct conf conf;
     CHECK(copy != NULL);
     memcpy(copy, data, size);
@@ -85,5 +85,52 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < conf.count && i < POLICIES; i++)
         check_policy(&conf.policy[i]);
     conf_free(&conf);
+}
+
+static size_t fields(void)
+{
+    size_t count = 0;
+    while (conf_field(count) != NULL)
+        count++;
+    return count;
+}
+
+/* One line of a file from two bytes: a section, a list, or a key with a value that may suit it. */
+static int choose_line(char *text, size_t room, uint8_t first, uint8_t second)
+{
+    static const char *const heads[] = {
+        "[a]", "[b]", "[c]", "[service]", "extends = a", "extends = b", "extends = grpc", "extends = service"};
+    static const char *const lists[] = {"retry_status",   "permanent_status", "retry_exit",
+                                        "permanent_exit", "retry_grpc",       "permanent_grpc"};
+    static const char *const spans[] = {"none", "1", "1-16", "100-300", "408,429,500-504", "503", "8,14", "255"};
+    static const char *const values[] = {
+        "0",   "1",   "2",    "3",  "7",  "0.5",  "100", "1ms",   "50ms", "1s", "90s",   "1h",   "0%",   "0.1%",
+        "10%", "50%", "100%", "1x", "2x", "1.5x", "5/s", "1/min", "yes",  "no", "never", "full", "none", "budget,hint"};
+    if (first < 32)
+        return snprintf(text, room, "%s\n", heads[second % (sizeof heads / sizeof *heads)]);
+    if (first < 48)
+        return snprintf(text, room, "%s = %s\n", lists[first % 6], spans[second % (sizeof spans / sizeof *spans)]);
+    const struct conf_field *field = conf_field((first - 48u) % fields());
+    const char *value = values[second % (sizeof values / sizeof *values)];
+    if (field->form == CONF_WORD)
+        value = field->words[second % 2];
+    return snprintf(text, room, "%s = %s\n", field->key, value);
+}
+
+static void check_choices(const uint8_t *data, size_t size)
+{
+    char text[8192] = "[a]\n";
+    size_t used = strlen(text);
+    for (size_t i = 0; i + 1 < size && used + 128 < sizeof text; i += 2)
+        used += (size_t)choose_line(text + used, sizeof text - used, data[i], data[i + 1]);
+    check_file((const uint8_t *)text, used);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    check_file(data, size);
+    check_choices(data, size);
     return 0;
 }

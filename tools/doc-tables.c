@@ -3,9 +3,10 @@
  *     doc_tables          the names of all tables
  *     doc_tables NAME     that table, as markdown
  *
- * Only the public API is asked, but for the names of CURLcodes. Defaults come from a preset. What a field may be
- * comes from the check: the field is set to a value that must be refused, and the words of the refusal are printed.
- * Which gate stands behind a why is found by making that gate refuse and looking at whose counter moved.
+ * Only the public API is asked, but for the names of CURLcodes and the keys of a policy file. Defaults come from a
+ * preset. What a field may be comes from the check: the field is set to a value that must be refused, and the words of
+ * the refusal are printed. Which gate stands behind a why is found by making that gate refuse and looking at whose
+ * counter moved.
  * tools/doc-tables puts the tables into the pages.
  *
  * A table that does not come out as expected (a field that is not refused, a gate that lets a call pass, a line too
@@ -13,6 +14,7 @@
 #define _GNU_SOURCE
 #include <bide/bide.h>
 
+#include "conf/conf.h"
 #include "http/classify_curl.h"
 
 #include <errno.h>
@@ -498,6 +500,66 @@ static void budget_fields(void)
 static void breaker_fields(void)
 {
     fields(breaker_table, LENGTH(breaker_table), false);
+}
+
+/* ---- keys of a policy file ---- */
+
+static const char *const forms[] = {
+    [CONF_TIME] = "time",    [CONF_COUNT] = "number",   [CONF_TOKENS] = "amount", [CONF_RATE] = "rate",
+    [CONF_TIMES] = "factor", [CONF_PERMILLE] = "share", [CONF_PPM] = "share",     [CONF_FLAG] = "yes, no",
+    [CONF_BITS] = "words",   [CONF_WORD] = "word",
+};
+
+/* Those of a policy or of a target that begin with `prefix`; without one, those that have none. */
+static void file_keys(bool of_target, const char *prefix)
+{
+    const struct conf_field *field;
+    struct conf_pair service;
+    conf_pair_init(&service, BIDE_PRESET_SERVICE);
+    line("| key | form | in `service` | |");
+    line("|---|---|---|---|");
+    for (size_t i = 0; (field = conf_field(i)) != NULL; i++) {
+        char text[256];
+        bool wanted =
+            prefix[0] != '\0' ? strncmp(field->key, prefix, strlen(prefix)) == 0 : strchr(field->key, '.') == NULL;
+        if (wanted && field->of_target == of_target)
+            line("| `%s` | %s | `%s` | %s |", field->key, forms[field->form], conf_field_text(text, field, &service),
+                 field->about);
+    }
+}
+
+static void file_call(void)
+{
+    file_keys(false, "");
+}
+
+static void file_target(void)
+{
+    file_keys(true, "");
+}
+
+static void file_budget(void)
+{
+    file_keys(true, "budget.");
+}
+
+static void file_breaker(void)
+{
+    file_keys(true, "breaker.");
+}
+
+static void file_words(void)
+{
+    const struct conf_field *field;
+    line("| key | words |");
+    line("|---|---|");
+    for (size_t i = 0; (field = conf_field(i)) != NULL; i++) {
+        struct word list = word("%s", "");
+        for (size_t j = 0; field->words != NULL && field->words[j] != NULL; j++)
+            append(&list, " ", word("`%s`", field->words[j]).text);
+        if (field->words != NULL)
+            line("| `%s` | %s%s |", field->key, list.text, field->form == CONF_BITS ? ", or `none`" : "");
+    }
 }
 
 /* ---- fields that contradict each other ---- */
@@ -1008,6 +1070,11 @@ static const struct {
     {"config-contradictions", config_contradictions},
     {"budget-fields", budget_fields},
     {"breaker-fields", breaker_fields},
+    {"file-call", file_call},
+    {"file-target", file_target},
+    {"file-budget", file_budget},
+    {"file-breaker", file_breaker},
+    {"file-words", file_words},
     {"backoff-windows", backoff_windows},
     {"whys", whys},
     {"gates", gates},

@@ -1,9 +1,9 @@
 /* options.h - a subcommand is one table: from it come its parser, --help, man page, completions and docs page.
  *
  * Options stand in groups, so that those which mean the same everywhere (policy.h) are written once. A group's read
- * functions get the part of the settings that belongs to the group. Long options are --name VALUE or --name=VALUE, short
- * ones -n VALUE or -nVALUE; "--" ends them. What is wrong is said with what would be right, on stderr, and exits 125.
- * --help and --version are in every table by themselves.
+ * functions get the part of the settings that belongs to the group. Long options are --name VALUE or --name=VALUE,
+ * short ones -n VALUE or -nVALUE; "--" ends them. What is wrong is said with what would be right, on stderr, and exits
+ * 125. --help and --version are in every table by themselves.
  *
  * Prose (about, more, sections) is plain text of at most 78 columns: paragraphs with an empty line between them, lines
  * that begin with two spaces are kept as they are, `backticks` around what is typed. */

@@ -90,7 +90,7 @@ void conf_free(struct conf *conf)
 static bool is_json(struct bide_text text)
 {
     size_t i = 0;
-    while (i < text.length && memchr(" \t\r\n", text.at[i], 4) != NULL)
+    while (i < text.length && strchr(" \t\r\n", text.at[i]) != NULL && text.at[i] != '\0')
         i++;
     return i < text.length && text.at[i] == '{';
 }

@@ -340,9 +340,11 @@ static bool set_bits(const struct conf_field *field, struct conf_pair *pair, con
     uint32_t bits;
     if (!bits_of(field->words, text, &bits))
         return false;
-    if (is_observe(field))
+    if (is_observe(field)) {
         pair->target.observe = bits & BIDE_TARGET_GATES;
-    memcpy(member_of(field, pair), &(uint32_t){is_observe(field) ? bits & BIDE_POLICY_GATES : bits}, sizeof bits);
+        bits &= BIDE_POLICY_GATES;
+    }
+    memcpy(member_of(field, pair), &bits, sizeof bits);
     return true;
 }
 

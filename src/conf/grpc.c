@@ -14,7 +14,8 @@
 #include "parts.h"
 #include "rules.h"
 
-#define ATTEMPTS_MOST 5 /* A6: clients treat more as this many */
+#define NAME_ROOM     256u /* twice what is allowed: enough to see that it is too long */
+#define ATTEMPTS_MOST 5    /* A6: clients treat more as this many */
 
 static const char *const config_members[] = {"methodConfig", "retryThrottling", NULL};
 static const char *const method_members[] = {"name", "timeout", "retryPolicy", "hedgingPolicy", NULL};
@@ -279,7 +280,7 @@ static void read_method(const struct place *place, struct conf_policy *policy)
 /* ---- names ---- */
 
 /* {} is "*", a service is itself, a method "service/method". False: told. */
-static bool name_of(const struct place *place, char name[2 * CONF_NAME_MAX])
+static bool name_of(const struct place *place, char name[NAME_ROOM])
 {
     const json_t *service = json_object_get(place->object, "service"),
                  *method = json_object_get(place->object, "method");
@@ -291,7 +292,7 @@ static bool name_of(const struct place *place, char name[2 * CONF_NAME_MAX])
     second = second == NULL ? "" : second;
     if (first[0] == '\0' && second[0] != '\0')
         return conf_tell(place->told, 0, "%s: want a service beside the method", place->path);
-    snprintf(name, 2 * CONF_NAME_MAX, "%s%s%s", first[0] != '\0' ? first : "*", second[0] != '\0' ? "/" : "", second);
+    snprintf(name, NAME_ROOM, "%s%s%s", first[0] != '\0' ? first : "*", second[0] != '\0' ? "/" : "", second);
     if (!conf_name_is_good((struct bide_text){name, strlen(name)}))
         return conf_tell(place->told, 0, "%s: " CONF_NAME_WANT, place->path);
     return true;
@@ -300,7 +301,7 @@ static bool name_of(const struct place *place, char name[2 * CONF_NAME_MAX])
 /* False: there is no room for more. */
 static bool add_name(struct conf *conf, const struct place *place, const struct conf_policy *policy)
 {
-    char name[2 * CONF_NAME_MAX];
+    char name[NAME_ROOM];
     if (!json_is_object(place->object)) {
         conf_tell(place->told, 0, "%s: want an object such as {\"service\": \"echo.Echo\"}", place->path);
         return true;

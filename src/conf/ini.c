@@ -25,7 +25,7 @@ struct section {
     unsigned extends_line;
     size_t first, count; /* its entries */
     enum state state;
-    bool unsure; /* something of it, or of what it extends, could not be read */
+    bool unsure; /* a field of it, or of what it extends, could not be read */
 };
 
 /* A key that is known, and is there once in its section. */
@@ -319,7 +319,8 @@ static void apply(struct file *file, size_t i, const struct entry *entry)
     if (want == NULL)
         return;
     tell_value(file, entry->line, i, key, entry->value, want);
-    file->section[i].unsure = true;
+    if (entry->field != NULL) /* a list has no bearing on the fields */
+        file->section[i].unsure = true;
 }
 
 /* The line that sets a field in this section; 0: it has it from elsewhere. */

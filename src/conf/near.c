@@ -34,9 +34,12 @@ static unsigned distance(const char *a, size_t a_length, const char *b, size_t b
 
 void conf_nearest(struct conf_nearest *nearest, const char *candidate, const char *meaning)
 {
-    unsigned far = distance(nearest->word, nearest->length, candidate, strlen(candidate));
+    size_t length = strlen(candidate), longer = length > nearest->length ? length : nearest->length;
     unsigned limit = nearest->length < 3 ? 1 : nearest->length < 8 ? 2 : 3; /* beyond it, a guess would only confuse */
-    if (far > limit || far >= strlen(candidate) || (nearest->found != NULL && far >= nearest->distance))
+    if (longer - nearest->length > limit || longer - length > limit)
+        return; /* that much is missing at least: not worth a look */
+    unsigned far = distance(nearest->word, nearest->length, candidate, length);
+    if (far > limit || far >= length || (nearest->found != NULL && far >= nearest->distance))
         return;
     nearest->distance = far;
     nearest->found = meaning;

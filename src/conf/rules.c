@@ -217,25 +217,28 @@ static size_t run_from(const struct conf_rules *rules, size_t i, bool permanent)
     return end;
 }
 
+static int print_span(char *text, size_t room, const struct conf_list *list, struct conf_span span)
+{
+    if (span.first < span.last)
+        return snprintf(text, room, "%d-%d", (int)span.first, (int)span.last);
+    if (list->classify == bide_classify_grpc)
+        return snprintf(text, room, "%s", conf_grpc_name(span.first));
+    return snprintf(text, room, "%d", (int)span.first);
+}
+
 const char *conf_rules_text(char text[CONF_LIST_SIZE], const struct conf_list *list, const struct conf_rules *rules,
                             bool permanent)
 {
-    size_t used = 0;
+    size_t used = 0, end;
     snprintf(text, CONF_LIST_SIZE, "none");
-    for (size_t i = 0; i < rules->count && used < CONF_LIST_SIZE;) {
-        size_t end = i + 1;
-        if ((rules->rule[i].kind == BIDE_KIND_PERMANENT) == permanent) {
-            end = run_from(rules, i, permanent);
-            int32_t first = rules->rule[i].first, last = rules->rule[end - 1].last;
-            bool named = list->classify == bide_classify_grpc && first == last;
-            const char *comma = used > 0 ? ", " : "";
-            int length = named ? snprintf(text + used, CONF_LIST_SIZE - used, "%s%s", comma, conf_grpc_name(first))
-                         : first == last
-                             ? snprintf(text + used, CONF_LIST_SIZE - used, "%s%d", comma, (int)first)
-                             : snprintf(text + used, CONF_LIST_SIZE - used, "%s%d-%d", comma, (int)first, (int)last);
-            used += (size_t)length;
-        }
-        i = end;
+    for (size_t i = 0; i < rules->count; i = end) {
+        end = i + 1;
+        if ((rules->rule[i].kind == BIDE_KIND_PERMANENT) != permanent)
+            continue;
+        end = run_from(rules, i, permanent);
+        struct conf_span span = {rules->rule[i].first, rules->rule[end - 1].last};
+        used += used > 0 ? (size_t)snprintf(text + used, CONF_LIST_SIZE - used, ", ") : 0;
+        used += (size_t)print_span(text + used, CONF_LIST_SIZE - used, list, span);
     }
     return text;
 }

@@ -130,7 +130,7 @@ static const struct demo_figure figures[] = {
     {"gave up", "Calls that ended without success: their policy made no further attempt.", gave_up},
     {"still trying at the end", "Calls that had neither succeeded nor given up when the demo ended.", still_trying},
     {"recovered after the outage",
-     "From the end of the outage until successes keep up with 90 % of the calls in every second to come.", recovered},
+     "From the end of the outage until 90 % of the calls of every second to come succeed within a second.", recovered},
     {"requests at the server", "All that the server saw, counted by the server.", requests},
     {"amplification", "Requests at the server for each first try.", amplification},
     {"busiest 100 ms", "Most requests that came to the server within 100 ms.", peak},

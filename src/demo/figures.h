@@ -1,4 +1,4 @@
-/* figures.h - the rows of the table: name, and how each side's value is told. The page and the terminal have the same. */
+/* figures.h - the rows of the table: name, and how each side's value is told. Page and terminal have the same. */
 #ifndef DEMO_FIGURES_H
 #define DEMO_FIGURES_H
 

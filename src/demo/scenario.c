@@ -39,6 +39,7 @@ const char *demo_scenario_settle(struct demo_scenario *s)
         return wrong;
     uint64_t per_s = (uint64_t)s->rate * SPARE_PERCENT / 100;
     s->capacity = (uint32_t)((per_s * (uint64_t)DEMO_SERVICE_NS + BIDE_S - 1) / BIDE_S);
+    s->service_ns = (int64_t)(s->capacity * 1000 / per_s) * BIDE_MS; /* chaos keeps whole milliseconds */
     s->queue = (uint32_t)(demo_capacity_per_s(s) * (uint64_t)DEMO_QUEUE_NS / BIDE_S);
     return NULL;
 }
@@ -67,7 +68,7 @@ int64_t demo_call_ns(const struct demo_scenario *s, uint32_t number)
 
 uint32_t demo_capacity_per_s(const struct demo_scenario *s)
 {
-    return (uint32_t)(s->capacity * (BIDE_S / DEMO_SERVICE_NS));
+    return (uint32_t)(s->capacity * BIDE_S / s->service_ns);
 }
 
 const char *demo_script(char text[DEMO_SCRIPT_SIZE], const struct demo_scenario *s)
@@ -75,7 +76,7 @@ const char *demo_script(char text[DEMO_SCRIPT_SIZE], const struct demo_scenario 
     snprintf(text, DEMO_SCRIPT_SIZE,
              DEMO_PATH " outage=%" PRId64 "ms..%" PRId64 "ms:503 capacity=%" PRIu32 " queue=%" PRIu32
                        " service=%" PRId64 "ms",
-             s->down_ns / BIDE_MS, s->up_ns / BIDE_MS, s->capacity, s->queue, DEMO_SERVICE_NS / BIDE_MS);
+             s->down_ns / BIDE_MS, s->up_ns / BIDE_MS, s->capacity, s->queue, s->service_ns / BIDE_MS);
     return text;
 }
 

@@ -5,8 +5,9 @@
  * everything. Whether it comes back depends on what the callers did meanwhile: a queue filled by their retries stays
  * longer than an attempt may take, and then the server works for callers that have left, and those come again.
  *
- * Calls come by themselves, as those of many users do: call number i begins at a moment in the i-th slot of 1/rate, drawn
- * from the seed. Every plan meets the same calls at the same moments, and a server of its own by the same script. */
+ * Calls come by themselves, as those of many users do: call number i begins at a moment in the i-th slot of 1/rate,
+ * drawn from the seed. Every plan meets the same calls at the same moments, and a server of its own by the same
+ * script. */
 #ifndef DEMO_SCENARIO_H
 #define DEMO_SCENARIO_H
 
@@ -19,7 +20,7 @@
 #define DEMO_LENGTH_NS     (18 * BIDE_S)
 #define DEMO_LENGTH_MIN_NS (2 * BIDE_S)
 #define DEMO_LENGTH_MAX_NS (300 * BIDE_S)
-#define DEMO_SERVICE_NS    (50 * BIDE_MS) /* of one request */
+#define DEMO_SERVICE_NS    (50 * BIDE_MS) /* of one request, about */
 #define DEMO_QUEUE_NS      (4 * BIDE_S)   /* of work waits at most; what comes then gets 503 */
 #define DEMO_GRACE_NS      (2 * BIDE_S)   /* after the last call began, for those under way */
 #define DEMO_PATH          "/work"
@@ -30,8 +31,9 @@ struct demo_scenario {
     int64_t length_ns; /* they come for so long */
     int64_t down_ns;   /* the outage begins ... */
     int64_t up_ns;     /* ... and ends, both since the start */
-    uint32_t capacity; /* served at once; this and the next are what demo_scenario_settle finds */
+    uint32_t capacity; /* served at once; this and the next two are what demo_scenario_settle finds */
     uint32_t queue;
+    int64_t service_ns;
 };
 
 /* The outage takes the same place in every length: from 5/18 to 9/18 of it, in tenths of a second. */

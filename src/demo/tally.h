@@ -4,9 +4,9 @@
  * is cut into buckets of DEMO_BUCKET_NS.
  *
  * Recovery. The callers are served again from the first bucket boundary r, not before the outage's end, such that from
- * r on, whatever stretch of DEMO_STRETCH buckets (one second) one looks at until the last call has begun, the calls that
- * ended in success within it are at least DEMO_SERVED_PERCENT % of the calls that began within it. Recovery time is r
- * less the end of the outage. A server that comes back and falls again has not recovered. */
+ * r on, whatever stretch of DEMO_STRETCH buckets (one second) one looks at until the last call has begun, at least
+ * DEMO_SERVED_PERCENT % of the calls that began within it succeeded within DEMO_IN_TIME_NS of their begin. Recovery
+ * time is r less the end of the outage. A server that comes back and falls again has not recovered. */
 #ifndef DEMO_TALLY_H
 #define DEMO_TALLY_H
 
@@ -17,6 +17,7 @@
 #define DEMO_BUCKET_NS      (100 * BIDE_MS)
 #define DEMO_STRETCH        10u
 #define DEMO_SERVED_PERCENT 90u
+#define DEMO_IN_TIME_NS     BIDE_S
 #define DEMO_NOT_RECOVERED  INT64_C(-1)
 
 /* A call, as its caller saw it. Times are since the start. */
@@ -45,7 +46,7 @@ struct demo_bucket {
     uint32_t succeeded; /* calls that ended in success */
     uint32_t requests;  /* that came to the server */
     uint32_t served;    /* answers with 200 that the server sent, also to callers that had left */
-    uint32_t began_ok;  /* of the calls that began here, those that succeeded in the end */
+    uint32_t in_time;   /* of the calls that began here, those that succeeded within DEMO_IN_TIME_NS */
 };
 
 struct demo_tally {

@@ -35,8 +35,8 @@ static void colour(const struct picture *p, size_t which, bool on)
         fputs(on ? colours[which] : "\033[0m", p->out);
 }
 
-/* How many bytes of the text fit into so many columns, and how many they take. A sequence of bytes that is one character
- * takes one. */
+/* How many bytes of the text fit into so many columns, and how many they take. Bytes that are one character take one
+ * column. */
 static size_t fitting(const char *text, unsigned columns, unsigned *used)
 {
     size_t end = 0;

@@ -129,6 +129,8 @@ void explain_amplify(struct explain_amplification *a, const struct explain_subje
     a->layers = subject->layers;
     a->multiplied = explain_multiplied(policy->attempts_max, subject->layers);
     a->layered = explain_layered(policy, subject->layers);
+    double rate = explain_rate(subject);
+    a->retries_per_second = rate > 0 ? (explain_budgeted(subject, 1.0) - 1.0) * rate : -1.0;
     a->burst = explain_burst(&subject->pair->target.budget);
     for (size_t i = 0; i < EXPLAIN_LOADS; i++) {
         double p = shares[i] / 1000.0, budgeted = explain_budgeted(subject, p);

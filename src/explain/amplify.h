@@ -52,6 +52,8 @@ struct explain_amplification {
     uint64_t multiplied;
     uint64_t layered;
     int64_t burst;
+    double
+        retries_per_second; /* of one process, with the budget, when all attempts fail; below 0: the rate is not said */
     struct explain_load load[EXPLAIN_LOADS];
 };
 

@@ -19,6 +19,11 @@
 #define FILL_LONG_S   600.0          /* a budget that takes so long to bind is none */
 #define SLOW_GROWTH   1500u          /* thousandths */
 
+/* Complete, so that the check accepts it whatever was there before. */
+#define TOKENS                                                                                                         \
+    "budget.kind = tokens, budget.capacity = 10, budget.earn_success = 0.1; and 1 for budget.cost, "                   \
+    "budget.cost_throttled, budget.cost_timeout"
+
 struct view {
     const struct explain_subject *subject;
     const struct explain_schedule *schedule;
@@ -264,7 +269,10 @@ static int slo(const struct view *v)
     else
         say(v->f, "retries take up to %s; a third of an SLO of %s is %s", in(&retries_take, slo.retries_ns),
             in(&all, v->subject->slo_ns), in(&third, slo.third_ns));
-    fix(v->f, "attempts = %u%s fits", slo.attempts_fit, slo.attempts_fit == 1 ? " (no retry)" : "");
+    if (v->p->attempt_timeout_ns == BIDE_NEVER)
+        fix(v->f, "an attempt_timeout, so that attempts end");
+    else
+        fix(v->f, "attempts = %u%s", slo.attempts_fit, slo.attempts_fit == 1 ? ", no retry, or shorter attempts" : "");
     return EXPLAIN_WARNING;
 }
 
@@ -348,7 +356,7 @@ static int no_budget(const struct view *v)
         return NONE;
     say(v->f, "%s: when all calls fail, all of them use all %u attempts",
         observes ? "the budget only observes" : "no retry budget", v->p->attempts_max);
-    fix(v->f, "%s", observes ? "take budget out of observe" : "budget.kind = tokens");
+    fix(v->f, "%s", observes ? "take budget out of observe" : TOKENS);
     return EXPLAIN_WARNING;
 }
 
@@ -404,7 +412,7 @@ static int loose_window(const struct view *v)
         say(v->f, "the budget never binds at %g requests/s: its reserve of %u pays for all retries", rate, b->reserve);
     else
         return NONE;
-    fix(v->f, "%s", b->ratio_ppm / 1e6 >= most ? "budget.ratio = 10%" : "budget.kind = tokens, which suits low rates");
+    fix(v->f, "%s", b->ratio_ppm / 1e6 >= most ? "budget.ratio = 10%" : TOKENS);
     return EXPLAIN_WARNING;
 }
 
@@ -500,7 +508,7 @@ static int free_hedges(const struct view *v)
     if (v->p->hedges_max == 0 || !free)
         return NONE;
     say(v->f, "hedges without a budget: a slow server gets up to %u times its load", v->p->hedges_max + 1);
-    fix(v->f, "budget.kind = tokens: hedges pay as retries do");
+    fix(v->f, "%s", TOKENS);
     return EXPLAIN_WARNING;
 }
 

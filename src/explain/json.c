@@ -100,9 +100,12 @@ static json_t *load_of(const struct explain_amplification *a)
                                         "attempts_alone", l->plain, "with_budget", l->budgeted, "layers_multiplied",
                                         l->layers_plain, "layers_with_policy", l->layers_budgeted));
     }
-    return json_pack("{s:i, s:o, s:o, s:o, s:o}", "layers", (int)a->layers, "multiplied", count_of(a->multiplied),
+    bool known = a->retries_per_second >= 0;
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "layers", (int)a->layers, "multiplied", count_of(a->multiplied),
                      "by_layer_rule", count_of(a->layered), "burst",
-                     a->burst == EXPLAIN_UNLIMITED ? json_null() : json_integer(a->burst), "load", loads);
+                     a->burst == EXPLAIN_UNLIMITED ? json_null() : json_integer(a->burst),
+                     "retries_per_second_if_all_fail", known ? json_real(a->retries_per_second) : json_null(), "load",
+                     loads);
 }
 
 static const char *const safeties[] = {

@@ -156,12 +156,12 @@ static const struct question {
     uint32_t gate; /* enum bide_gate; 0: cannot be observed */
     uint64_t whys;
 } questions[EXPLAIN_GATES] = {
-    {"key", "does a mutating request need a key?", put_key, BIDE_GATE_KEY, BIT(KEY_REQUIRED)},
+    {"key", "has it a key, if one is demanded?", put_key, BIDE_GATE_KEY, BIT(KEY_REQUIRED)},
     {"kind", "may it go away by trying again?", put_kind, 0, BIT(PERMANENT) | BIT(CANCELLED) | BIT(SUCCEEDED)},
-    {"delivered", "did the caller see part of an answer?", put_reach, 0, BIT(BODY_DELIVERED)},
+    {"delivered", "has the caller seen none of an answer?", put_reach, 0, BIT(BODY_DELIVERED)},
     {"attempts", "is there an attempt left?", put_attempts, 0, BIT(ATTEMPTS_SPENT)},
     {"deadline", "is there time left?", put_deadline, 0, BIT(DEADLINE)},
-    {"layer", "does a caller above retry?", put_nothing, BIDE_GATE_LAYER, BIT(INNER_LAYER)},
+    {"layer", "is this the layer that retries?", put_nothing, BIDE_GATE_LAYER, BIT(INNER_LAYER)},
     {"repeat", "is it safe to repeat?", put_nothing, BIDE_GATE_REPEAT, BIT(NOT_REPEATABLE)},
     {"body", "can its body be sent again?", put_body, 0, BIT(BODY_SPENT)},
     {"hint", "does the server allow it in time?", put_nothing, BIDE_GATE_HINT,

@@ -53,20 +53,31 @@ static void heading(const struct explain_screen *s, const char *text)
     fprintf(s->out, "\n%s%s%s\n", paint(s, BOLD), text, paint(s, PLAIN));
 }
 
-/* Text from a column on, broken between words; the first line is already begun there. */
-static void flow(const struct explain_screen *s, unsigned column, const char *text)
+/* Text broken between words; further lines begin at the indent. The line is already begun, up to `at`. */
+struct margin {
+    unsigned indent, at;
+};
+
+static void flow_on(const struct explain_screen *s, struct margin margin, const char *text)
 {
-    unsigned at = column, width = (unsigned)core_max(s->width, column + 20);
+    unsigned at = margin.at, width = (unsigned)core_max(s->width, margin.indent + 20);
     while (*text != '\0') {
         unsigned length = (unsigned)strcspn(text, " ");
-        if (at > column && at + 1 + length > width) {
-            fprintf(s->out, "\n%*s", (int)column, "");
-            at = column;
+        bool first = at == margin.indent;
+        if (!first && at + 1 + length > width) {
+            fprintf(s->out, "\n%*s", (int)margin.indent, "");
+            at = margin.indent;
+            first = true;
         }
-        at += (unsigned)fprintf(s->out, "%s%.*s", at > column ? " " : "", (int)length, text);
+        at += (unsigned)fprintf(s->out, "%s%.*s", first ? "" : " ", (int)length, text);
         text += length + strspn(text + length, " ");
     }
     fputc('\n', s->out);
+}
+
+static void flow(const struct explain_screen *s, unsigned column, const char *text)
+{
+    flow_on(s, (struct margin){column, column}, text);
 }
 
 static void labelled(const struct explain_screen *s, const char *label, const char *text)
@@ -282,6 +293,11 @@ static void show_load(const struct explain_screen *s, const struct explain_repor
     }
     budget_words(text, sizeof text, r);
     labelled(s, "budget", text);
+    if (a->retries_per_second >= 0) {
+        snprintf(text, sizeof text, "%.3g/s in the long run, when all of %g requests/s fail", a->retries_per_second,
+                 explain_rate(&r->subject));
+        labelled(s, "retries", text);
+    }
     breaker_words(text, sizeof text, &r->policy->pair);
     labelled(s, "breaker", text);
 }
@@ -446,21 +462,23 @@ static void show_situation(const struct explain_screen *s, const struct explain_
 static void show_answer(const struct explain_screen *s, const struct explain_verdict *v)
 {
     const struct bide_verdict *said = &v->answer.verdict;
-    bool retried = is_retry(&v->answer);
+    bool retried = is_retry(&v->answer), done = said->what == BIDE_DONE;
     struct words window, drawn;
+    char deed[128], text[256];
     if (!v->answer.reached)
         fprintf(s->out, "The call does not get that far: it is over %s.\n",
                 said->attempt == 0 ? "before anything is sent" : "earlier");
-    fprintf(s->out, "%s", paint(s, retried || said->what == BIDE_DONE ? GREEN : RED));
-    if (retried)
-        fprintf(s->out, "retried after %s%s", range(&window, v->answer.wait), paint(s, PLAIN));
-    else
-        fprintf(s->out, "%s%s", said->what == BIDE_DONE ? "done" : "given up", paint(s, PLAIN));
     if (retried && v->sampled)
-        fprintf(s->out, " (seed %llu: %s)", (unsigned long long)v->situation.request.seed,
-                in(&drawn, v->answer.wait_ns));
-    fprintf(s->out, ": %s [%s]\n", bide_why_text(said->why), bide_why_label(said->why));
-    if (said->what != BIDE_DONE)
+        snprintf(deed, sizeof deed, "retried after %s (seed %llu: %s):", range(&window, v->answer.wait),
+                 (unsigned long long)v->situation.request.seed, in(&drawn, v->answer.wait_ns));
+    else if (retried)
+        snprintf(deed, sizeof deed, "retried after %s:", range(&window, v->answer.wait));
+    else
+        snprintf(deed, sizeof deed, "%s:", done ? "done" : "given up");
+    fprintf(s->out, "%s%s%s", paint(s, retried || done ? GREEN : RED), deed, paint(s, PLAIN));
+    snprintf(text, sizeof text, "%s [%s]", bide_why_text(said->why), bide_why_label(said->why));
+    flow_on(s, (struct margin){0, (unsigned)strlen(deed)}, text);
+    if (!done)
         fputc('\n', s->out);
 }
 

@@ -119,8 +119,8 @@ static void settle(struct run *run)
         if (over && b->jobs[i].path)
             finish(run, t);
         if (poured && i == run->turn) {
-            if (t->place.kind == FETCH_TO_SPOOL)
-                fetch_place_pour(&t->place);
+            if (t->place.kind == FETCH_TO_SPOOL && !fetch_place_pour(&t->place))
+                t->job->cancelled = t->place.error == 0;
             finish(run, t);
         }
         if (i == run->turn && !run->of[i])

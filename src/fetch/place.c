@@ -27,7 +27,7 @@ static bool failed(struct fetch_place *place)
     return false;
 }
 
-/* A signal that ends us also ends a write that waits for its reader. */
+/* A signal that ends us also ends a write that waits for its reader, which is no error of the place. */
 static bool write_all(struct fetch_place *place, int fd, const char *at, size_t length)
 {
     while (length > 0) {
@@ -35,8 +35,10 @@ static bool write_all(struct fetch_place *place, int fd, const char *at, size_t 
         if (written >= 0) {
             at += written;
             length -= (size_t)written;
-        } else if (fetch_signal != 0 || (errno != EINTR && errno != EAGAIN)) {
+        } else if (errno != EINTR && errno != EAGAIN) {
             return failed(place);
+        } else if (fetch_signal != 0) {
+            return false;
         } else if (errno == EAGAIN) {
             poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
         }
@@ -171,7 +173,7 @@ static bool pour_disk(struct fetch_place *place)
     off_t from = 0;
     for (ssize_t n; (n = pread(place->fd, place->spool, POUR_BYTES, from)) != 0; from += n)
         if (n < 0 || !write_all(place, STDOUT_FILENO, place->spool, (size_t)n))
-            return failed(place);
+            return n < 0 ? failed(place) : false;
     return true;
 }
 

@@ -35,7 +35,8 @@ bool fetch_place_open(struct fetch_place *place, const char *path, bool now);
 
 bool fetch_place_can_rewind(const struct fetch_place *place);
 
-bool fetch_place_write(struct fetch_place *place, const void *at, size_t length); /* false: see error */
+/* False: see error; where that is 0, a signal ended it. */
+bool fetch_place_write(struct fetch_place *place, const void *at, size_t length);
 bool fetch_place_rewind(struct fetch_place *place);
 
 /* The answer is whole: the file gets its name. Of what waits for its turn nothing happens yet. */

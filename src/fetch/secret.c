@@ -62,9 +62,9 @@ static bool ask_quietly(int fd, const char *question, char answer[ANSWER_MAX])
         return false;
     quiet = before;
     quiet.c_lflag &= ~(tcflag_t)ECHO;
-    if (dprintf(fd, "%s", question) < 0 || tcsetattr(fd, TCSAFLUSH, &quiet) != 0)
+    if (tcsetattr(fd, TCSAFLUSH, &quiet) != 0)
         return false;
-    bool came = read_line(fd, answer);
+    bool came = dprintf(fd, "%s", question) > 0 && read_line(fd, answer);
     tcsetattr(fd, TCSAFLUSH, &before);
     dprintf(fd, "\n");
     return came;

@@ -98,7 +98,7 @@ static void tell_unwritten(const struct fetch_voice *v, const struct fetch_job *
 static void tell_failure(const struct fetch_voice *v, const struct fetch_job *job)
 {
     fprintf(v->out, "bide: %s: ", job->shown);
-    if (job->attempts == 0) {
+    if (job->attempts == 0 || job->verdict.why == BIDE_WHY_KEY_REQUIRED) {
         fprintf(v->out, "nothing was sent: %s\n",
                 job->verdict.why == BIDE_WHY_CANCELLED ? job->why : bide_why_text(job->verdict.why));
         return;

@@ -285,7 +285,8 @@ void fetch_transfer_finish(struct fetch_transfer *t)
 {
     struct fetch_job *job = t->job;
     job->error = t->place.error;
-    job->cancelled = job->verdict.why == BIDE_WHY_CANCELLED && job->error == 0 && fetch_signal != 0;
+    if (job->verdict.why == BIDE_WHY_CANCELLED && job->error == 0 && fetch_signal != 0)
+        job->cancelled = true;
     job->state = FETCH_OVER;
     job->exit_status = fetch_exit_status(job);
     hear(t, &(struct fetch_news){.job = job,

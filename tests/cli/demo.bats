@@ -1,5 +1,6 @@
 # bide demo, as a user types it. Runs are short: what is asserted are relations, not speeds.
 
+# shellcheck disable=SC2154 # status, output and stderr are set by run
 load helpers
 
 setup() { bide_setup; }
@@ -31,6 +32,15 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
     [ "$status" -eq 0 ]
     jq -e '.sides[1].recovery_ms != null' <<< "$output"
     jq -e '.sides[1].after_outage | .succeeded >= .calls * 0.9' <<< "$output"
+}
+
+@test "after a longer outage the naive loop keeps the server down, and bide's budget does not" {
+    run --separate-stderr bide demo --seconds 11 --rate 100 --outage 2s..6s --set breaker.kind=off --seed 1 --json \
+        --no-report
+    [ "$status" -eq 0 ]
+    jq -e '.sides[0].recovery_ms == null and .sides[0].for_nobody > 0' <<< "$output"
+    jq -e '.sides[1].recovery_ms != null' <<< "$output"
+    jq -e '.sides[0].succeeded < .sides[1].succeeded' <<< "$output"
 }
 
 @test "the table goes to stdout, what happens meanwhile to stderr, the page to bide-demo.html" {

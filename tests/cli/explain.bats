@@ -85,6 +85,7 @@ fits() {
     [[ $output == *loose-budget* ]]
     run -0 bide explain --rate 200 --strict
     [[ $output == *needs-sharing* ]]
+    [[ $output == *"0.0167/s in the long run, when all of 200 requests/s fail"* ]]
 }
 
 @test "--strict exits 1 for a warning and 0 for notes" {
@@ -326,4 +327,32 @@ fits() {
 @test "a stdout that cannot be written to is told" {
     run -125 bash -c 'bide explain > /dev/full'
     [ -n "$output" ]
+}
+
+# ---- the page ----
+
+# Each block of the page that begins with a command, run again: what it prints must be what stands there.
+@test "the page shows what is really printed" {
+    local page=$BATS_TEST_DIRNAME/../../docs/command-explain.md line command="" shown="" blocks=0
+    while IFS= read -r line; do
+        if [[ -z $command && $line == '$ bide explain'* ]]; then
+            command=${line#'$ '} shown=""
+        elif [[ -n $command && $line == '```' ]]; then
+            run -0 bash -c "$command"
+            diff <(echo "$shown") <(echo "$output"$'\n')
+            command="" blocks=$((blocks + 1))
+        elif [[ -n $command ]]; then
+            shown+=$line$'\n'
+        fi
+    done < "$page"
+    [ "$blocks" -ge 3 ]
+}
+
+@test "the page has every finding" {
+    local top=$BATS_TEST_DIRNAME/../.. id count=0
+    for id in $(sed -n 's/^    {"\([a-z-]*\)", [a-z_]*},$/\1/p' "$top/src/explain/finding.c"); do
+        grep -q "^| .*\`$id\`" "$top/docs/command-explain.md"
+        count=$((count + 1))
+    done
+    [ "$count" -ge 30 ]
 }

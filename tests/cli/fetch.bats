@@ -421,9 +421,8 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     local signal code pid
     for signal in TERM:143 INT:130; do
         code=${signal#*:}
-        # A background job of a script ignores SIGINT, and bide respects that: python gives it back.
-        python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp(sys.argv[1], sys.argv[1:])' \
-            bide-fetch -o got "$U/x" 2> said 3>&- &
+        # A background job of a script ignores SIGINT, and bide respects that: env gives it back.
+        env --default-signal=INT bide-fetch -o got "$U/x" 2> said 3>&- &
         pid=$!
         begun() { [ -s "$(find . -name 'got.bide-*' -print -quit)" ]; }
         eventually begun
@@ -443,6 +442,38 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     kill -TERM $pid
     wait $pid && false || [ $? -eq 143 ]
     [ "$(seen /x)" -eq 1 ]
+}
+
+@test "a signal ends it while nobody reads what it writes" {
+    serve '/x 200 endless=body'
+    mkfifo pipe
+    exec 4<> pipe
+    bide-fetch "$U/x" > pipe 2> said 3>&- 4>&- &
+    local pid=$!
+    blocked() { grep -qs pipe_write "/proc/$pid/wchan" || [ "$(cut -d ' ' -f 3 "/proc/$pid/stat")" = S ]; }
+    filled() { [ "$(python3 -c 'import array, fcntl, sys, termios
+size = array.array("i", [0]); fcntl.ioctl(4, termios.FIONREAD, size); print(size[0])')" -ge 65536 ]; }
+    eventually filled
+    eventually blocked
+    kill -TERM $pid
+    wait $pid && false || [ $? -eq 143 ]
+    exec 4>&-
+}
+
+@test "a password that is missing is asked for on the terminal, and not echoed" {
+    serve '/x 200 body="x"'
+    mkfifo keys
+    script -qfec "bide-fetch -u somebody -o got $U/x" typescript < keys > /dev/null 3>&- &
+    local pid=$!
+    exec 4> keys
+    eventually grep -q Password: typescript
+    echo SECRET >&4
+    eventually test -e got
+    exec 4>&-
+    wait $pid
+    [ "$(grep -c SECRET typescript)" -eq 0 ]
+    run -125 setsid -w bide-fetch -u somebody "$U/x" < /dev/null
+    [[ $output == *"no terminal to ask"* ]]
 }
 
 # ---- what is said ----

@@ -18,9 +18,10 @@ start() {
     CHILDREN+=("$PID")
 }
 
-# Its exit status, in time.
+# Its exit status. It comes within ten seconds, well before the longest grace here is over.
 status_of() {
     status=0
+    eventually gone "$PID" || return
     wait "$PID" || status=$?
 }
 
@@ -51,12 +52,12 @@ gone() { ! kill -0 "$1" 2> /dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]; }
     done
 }
 
-@test "a command that ends well after the signal was a success all the same to itself, but not to bide" {
+@test "a command that ends well after the signal is a success all the same" {
     start -- sh -c 'trap "exit 0" TERM; : > ready; while :; do sleep 0.01; done'
     eventually test -e ready
     kill -TERM "$PID"
     status_of
-    [ "$status" -eq 143 ]
+    [ "$status" -eq 0 ]
 }
 
 @test "a command that ignores SIGTERM and forks is killed with its whole group after the grace" {
@@ -86,7 +87,7 @@ gone() { ! kill -0 "$1" 2> /dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]; }
 }
 
 @test "a second signal shortens the grace" {
-    start --grace 10m -- bash -c 'trap "echo again >> hits" TERM; : > ready; while :; do sleep 0.01; done'
+    start --grace 30s -- bash -c 'trap "echo again >> hits" TERM; : > ready; while :; do sleep 0.01; done'
     eventually test -e ready
     kill -TERM "$PID"
     eventually test -s hits
@@ -96,7 +97,7 @@ gone() { ! kill -0 "$1" 2> /dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]; }
 }
 
 @test "a command that is stopped can still be ended" {
-    start --grace 10m -- sh -c ': > ready; kill -STOP $$; exit 5'
+    start --grace 30s -- sh -c ': > ready; kill -STOP $$; exit 5'
     eventually test -e ready
     kill -TERM "$PID"
     status_of
@@ -124,7 +125,7 @@ gone() { ! kill -0 "$1" 2> /dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]; }
 @test "the command gets no descriptor but its own" {
     run bash -c 'bide run --hold --replay-stdin --hint both -- ls /proc/self/fd < /dev/null 3>&- | tr "\n" " "'
     plain=$(bash -c 'ls /proc/self/fd < /dev/null 3>&- | tr "\n" " "')
-    [ "$output" = "${plain/3 /3 4 }" ] # 3 is for hints, 4 is what ls itself opens
+    [ "$(wc -w <<< "$output")" -eq $(($(wc -w <<< "$plain") + 1)) ] # one more: that for hints
 }
 
 @test "if bide is killed outright, the command is told to end" {

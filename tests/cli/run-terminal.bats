@@ -80,11 +80,11 @@ at_terminal() { script -qec "$1" /dev/null < /dev/null 3>&-; }
 
 @test "Ctrl-C ends the command and bide, and is seen by the shell" {
     shell
-    types "bide run -- sh -c 'echo sta''rted; exec sleep 60'; echo \"sta''tus \$?\"" Enter
+    types "bide run -- sh -c 'echo sta''rted; exec sleep 60'" Enter
     shows '^started'
     types C-c
     shows 'last: killed by SIGINT'
-    types "echo \"sta''tus \$?\"" Enter
+    types "echo sta''tus \$?" Enter
     shows '^status 130'
 }
 
@@ -110,7 +110,7 @@ at_terminal() { script -qec "$1" /dev/null < /dev/null 3>&-; }
     shows 'next attempt in'
     types C-c
     shows 'SIGINT; last: exit 1'
-    types "echo \"sta''tus \$?\"" Enter
+    types "echo sta''tus \$?" Enter
     shows '^status 130'
 }
 

@@ -1,4 +1,4 @@
-/* test_cli_options.c - command lines by a table: what is read, what is refused and in which words, what --help prints. */
+/* test_cli_options.c - command lines by a table: what is read, what is refused in which words, what --help prints. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>

@@ -139,7 +139,7 @@ static void a_target_has_the_section_of_its_name_if_there_is_one(void **state)
     (void)state;
     assert_int_equal(TRY("--target", "payments"), 0);
     assert_int_equal(got.preset, BIDE_PRESET_CURL);
-    write_file("bide.conf", "[payments]\nattempts = 9\n");
+    write_file("bide.conf", "[payments]\nattempts = 9\n[default]\nattempts = 8\n");
     assert_int_equal(TRY("--target", "payments"), 0);
     assert_int_equal(got.pair.policy.attempts_max, 9);
     assert_string_equal(options.target, "payments");
@@ -256,6 +256,7 @@ static void values_that_do_not_go_together_name_the_option(void **state)
                    "--cap 100ms: want base (200ms) or more");
     assert_refused(TRY("--preset", "service", "--set", "base=200ms", "--set", "cap=100ms"),
                    "--set cap=100ms: want base (200ms) or more");
+    assert_refused(TRY("--preset", "service", "--set", "cap=9s", "--cap=1ms"), "--cap 1ms: want base (200ms) or more");
     assert_int_equal(TRY("--preset", "service", "--base", "1h"), CLI_EXIT_OWN);
     assert_non_null(strstr(said, "of the policy service, does not go with the options given: want base (1h) or more"));
 }

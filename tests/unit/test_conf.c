@@ -362,6 +362,49 @@ static void a_number_that_is_listed_twice_is_one_rule(void **state)
     assert_rule(&rules.rule[0], 1, 5, BIDE_KIND_TRANSIENT, 0);
 }
 
+/* ---- the page ---- */
+
+/* The text of the n-th block of code in docs/policy-file.md; "" past the last. */
+static const char *block(unsigned n)
+{
+    static char page[65536], text[8192];
+    FILE *file = fopen("docs/policy-file.md", "r");
+    if (file == NULL)
+        skip(); /* not started at the top of the repository */
+    page[fread(page, 1, sizeof page - 1, file)] = '\0';
+    fclose(file);
+    const char *at = page;
+    text[0] = '\0';
+    for (unsigned fence = 0; (at = strstr(at, "\n```")) != NULL; fence++) {
+        at = strchr(at + 1, '\n');
+        if (fence == 2 * n) {
+            snprintf(text, sizeof text, "%.*s", (int)(strstr(at, "\n```") + 1 - (at + 1)), at + 1);
+            break;
+        }
+    }
+    return text;
+}
+
+static void the_examples_in_the_docs_are_as_they_say(void **state)
+{
+    assert_reads(block(0));
+    assert_int_equal(conf.count, 4);
+    assert_int_equal(policy_of("payments")->pair.policy.deadline_ns, 20 * BIDE_S);
+    assert_int_equal(policy_of("payments")->status.count, policy_of("base")->status.count);
+    assert_reads(block(3));
+    assert_int_equal(policy_of("shop.Orders/Get")->pair.policy.attempts_max, 3);
+}
+
+static void the_mistakes_in_the_docs_are_told_as_they_say(void **state)
+{
+    char told[CONF_ERROR_MAX], text[2048];
+    snprintf(text, sizeof text, "%s", block(1));
+    conf_free(&conf);
+    assert_false(conf_read_text(&conf, "bide.conf", (struct bide_text){text, strlen(text)}, told));
+    strcat(told, "\n");
+    assert_string_equal(told, block(2));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -401,6 +444,8 @@ int main(void)
         cmocka_unit_test(what_is_no_list_is_refused_and_changes_nothing),
         cmocka_unit_test(more_rules_than_there_is_room_for_are_refused),
         cmocka_unit_test(a_number_that_is_listed_twice_is_one_rule),
+        cmocka_unit_test(the_examples_in_the_docs_are_as_they_say),
+        cmocka_unit_test(the_mistakes_in_the_docs_are_told_as_they_say),
     };
     return cmocka_run_group_tests(tests, NULL, forget);
 }

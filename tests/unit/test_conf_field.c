@@ -1,4 +1,4 @@
-/* test_conf_field.c - the one table of keys: complete, readable both ways, and its complaints in the words of a file. */
+/* test_conf_field.c - the one table of keys: complete, readable both ways, complaining in the words of a file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -139,8 +139,7 @@ static void the_server_can_do_a_quarter_more_than_is_asked_of_it(void **state)
 {
     for (uint32_t rate = DEMO_RATE_MIN; rate <= DEMO_RATE_MAX; rate++) {
         struct demo_scenario s = scenario_of(rate, 10 * BIDE_S);
-        assert_true(demo_capacity_per_s(&s) * 100 >= (uint64_t)(rate * 124));
-        assert_true(demo_capacity_per_s(&s) < rate * 5 / 4 + 20 + 1);
+        assert_in_range(demo_capacity_per_s(&s), rate * 119 / 100, rate * 131 / 100);
         assert_int_equal(s.queue, demo_capacity_per_s(&s) * 4);
         assert_true(demo_scenario_descriptors(&s) > 4u * s.queue);
     }
@@ -156,7 +155,7 @@ static void its_script_is_one_that_chaos_understands(void **state)
         assert_int_equal(chaos_script_read(&script, demo_script(text, &s), 1, &error), BIDE_OK);
         assert_int_equal(script.line[0].capacity, s.capacity);
         assert_int_equal(script.line[0].queue, s.queue);
-        assert_int_equal(script.line[0].service_ns, DEMO_SERVICE_NS);
+        assert_int_equal(script.line[0].service_ns, s.service_ns);
         assert_int_equal(script.line[0].outage[0].when.min_ns, s.down_ns);
         assert_int_equal(script.line[0].outage[0].when.max_ns, s.up_ns);
         chaos_script_free(&script);
@@ -321,6 +320,19 @@ static void nine_in_ten_are_enough_and_eight_are_not(void **state)
 {
     assert_int_equal(recovery_of(mostly), 0);
     assert_int_equal(recovery_of(hardly), DEMO_NOT_RECOVERED);
+}
+
+static void who_succeeds_too_late_has_not_recovered(void **state)
+{
+    struct demo_scenario s = told_scenario();
+    struct demo_record record = record_of(until_down);
+    struct demo_tally t;
+    for (uint32_t i = 0; i < CALLS; i++)
+        if (calls[i].begin_ns >= s.up_ns && calls[i].begin_ns < 7 * BIDE_S)
+            calls[i].end_ns = calls[i].begin_ns + DEMO_IN_TIME_NS + 1;
+    assert_true(demo_tally(&t, &s, &record));
+    assert_in_range(t.recovery_ns, 2900 * BIDE_MS, 3 * BIDE_S + 100 * BIDE_MS);
+    demo_tally_free(&t);
 }
 
 /* ---- showing ---- */
@@ -518,6 +530,7 @@ int main(void)
         cmocka_unit_test(a_server_that_falls_again_has_recovered_only_after_that),
         cmocka_unit_test(who_never_succeeds_again_has_not_recovered),
         cmocka_unit_test(nine_in_ten_are_enough_and_eight_are_not),
+        cmocka_unit_test(who_succeeds_too_late_has_not_recovered),
         cmocka_unit_test(the_page_is_well_formed_whatever_the_policy_is_called),
         cmocka_unit_test(the_page_needs_nothing_beside_it),
         cmocka_unit_test(the_table_fits_eighty_columns),

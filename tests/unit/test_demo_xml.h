@@ -1,5 +1,5 @@
-/* test_demo_xml.h - is this text well-formed? Enough of XML for what bide writes: elements, attributes in double quotes,
- * the five entities and numbers, comments and <!doctype>. */
+/* test_demo_xml.h - is this text well-formed? Enough of XML for what bide writes: elements, attributes in double
+ * quotes, the five entities, comments and <!doctype>. */
 #ifndef TEST_DEMO_XML_H
 #define TEST_DEMO_XML_H
 

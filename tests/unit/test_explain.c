@@ -403,6 +403,7 @@ static void other_budgets_bound_by_their_ratio(void **state)
     conf_pair_init(&pair, BIDE_PRESET_SRE);
     assert_near(budgeted(1.0, 0), 1.1, 1e-9);
     assert_near(budgeted(1.0, 4000), 3.0, 1e-9); /* 8 requests in its window of 2 min: below its volume of 10 */
+    assert_near(budgeted(1.0, 5000), 1.1, 1e-9);
     conf_pair_init(&pair, BIDE_PRESET_FINAGLE);
     assert_near(budgeted(1.0, 60 * 100 * 1000), 1.3, 1e-9); /* 20 %, and 10 a second on top, at 100/s */
     conf_pair_init(&pair, BIDE_PRESET_ENVOY);

@@ -207,6 +207,20 @@ static void a_command_has_no_deadline_and_no_budget_and_is_told_so(void **state)
     assert_false(explain_is_bad(&findings));
 }
 
+/* The keys that the finding names are enough to make a budget of none. */
+static void the_budget_that_is_proposed_is_complete(void **state)
+{
+    (void)state;
+    struct conf_wrong wrong;
+    look_at(BIDE_PRESET_CURL, "");
+    assert_non_null(strstr(found("no-budget")->fix, "budget.kind = tokens, budget.capacity = 10, "));
+    look_at(BIDE_PRESET_CURL, "budget.kind=tokens budget.capacity=10 budget.earn_success=0.1 budget.cost=1 "
+                              "budget.cost_throttled=1 budget.cost_timeout=1");
+    assert_true(conf_pair_check(&pair, &wrong));
+    assert_null(found("no-budget"));
+    assert_null(found("loose-budget"));
+}
+
 static void curl_has_all_that_it_is_known_for(void **state)
 {
     (void)state;
@@ -266,6 +280,7 @@ int main(void)
         cmocka_unit_test(every_id_is_tried),
         cmocka_unit_test(our_presets_for_calls_have_nothing_worse_than_a_note),
         cmocka_unit_test(a_command_has_no_deadline_and_no_budget_and_is_told_so),
+        cmocka_unit_test(the_budget_that_is_proposed_is_complete),
         cmocka_unit_test(curl_has_all_that_it_is_known_for),
         cmocka_unit_test(the_worst_comes_first),
         cmocka_unit_test(a_fix_names_keys_there_are),

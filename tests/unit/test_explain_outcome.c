@@ -212,6 +212,14 @@ static void elapsed_time_counts_against_the_deadline(void **state)
     assert_answer(BIDE_GIVE_UP, BIDE_WHY_DEADLINE);
 }
 
+static void a_lost_race_is_tried_at_once_and_no_window_says_otherwise(void **state)
+{
+    (void)state;
+    begin(BIDE_PRESET_SERVICE, (struct bide_outcome){.kind = BIDE_KIND_CONFLICT, .reach = BIDE_REACH_ANSWERED});
+    assert_answer(BIDE_WAIT, BIDE_WHY_CONFLICT);
+    assert_int_equal(answer.wait.hi_ns, 0);
+}
+
 static void a_call_that_never_gets_there_says_so(void **state)
 {
     (void)state;
@@ -426,6 +434,7 @@ int main(void)
         cmocka_unit_test(hostile_hints_never_make_a_retry_earlier),
         cmocka_unit_test(a_later_attempt_waits_longer),
         cmocka_unit_test(elapsed_time_counts_against_the_deadline),
+        cmocka_unit_test(a_lost_race_is_tried_at_once_and_no_window_says_otherwise),
         cmocka_unit_test(a_call_that_never_gets_there_says_so),
         cmocka_unit_test(every_draw_lies_in_the_window),
         cmocka_unit_test(the_gate_that_refuses_is_the_one_that_decided),

@@ -1,0 +1,155 @@
+/* test_fetch_exit.c - how a job ended, as an exit status, and in words. */
+#define _GNU_SOURCE
+#include "fetch/fetch.h"
+#include "fetch/tell.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct fetch_job gave_up(enum bide_why why, CURLcode code, long status)
+{
+    static char shown[] = "http://h/p";
+    return (struct fetch_job){
+        .shown = shown, .verdict = {.what = BIDE_GIVE_UP, .why = why}, .code = code, .status = status, .attempts = 1};
+}
+
+static int status_of(enum bide_why why, CURLcode code, long status)
+{
+    struct fetch_job job = gave_up(why, code, status);
+    return fetch_exit_status(&job);
+}
+
+static void a_success_is_0_unless_it_could_not_be_written(void **state)
+{
+    struct fetch_job job = {.verdict = {.what = BIDE_DONE, .why = BIDE_WHY_SUCCEEDED}, .status = 200, .attempts = 1};
+    assert_int_equal(fetch_exit_status(&job), 0);
+    job.error = ENOSPC;
+    assert_int_equal(fetch_exit_status(&job), 23);
+}
+
+static void an_answer_that_is_a_failure_is_22(void **state)
+{
+    assert_int_equal(status_of(BIDE_WHY_PERMANENT, CURLE_OK, 404), 22);
+    assert_int_equal(status_of(BIDE_WHY_ATTEMPTS_SPENT, CURLE_OK, 503), 22);
+    assert_int_equal(status_of(BIDE_WHY_NOT_REPEATABLE, CURLE_HTTP_RETURNED_ERROR, 503), 22);
+    assert_int_equal(status_of(BIDE_WHY_ATTEMPTS_SPENT, CURLE_OK, 200), 22); /* a rule calls it one */
+    assert_int_equal(status_of(BIDE_WHY_DEADLINE_NEAR, CURLE_OK, 503), 22);
+    assert_int_equal(status_of(BIDE_WHY_PERMANENT, CURLE_PARTIAL_FILE, 404), 22);
+}
+
+static void a_failure_without_an_answer_is_curls(void **state)
+{
+    assert_int_equal(status_of(BIDE_WHY_ATTEMPTS_SPENT, CURLE_COULDNT_RESOLVE_HOST, 0), 6);
+    assert_int_equal(status_of(BIDE_WHY_ATTEMPTS_SPENT, CURLE_OPERATION_TIMEDOUT, 0), 28);
+    assert_int_equal(status_of(BIDE_WHY_PERMANENT, CURLE_PEER_FAILED_VERIFICATION, 0), 60);
+    assert_int_equal(status_of(BIDE_WHY_BODY_DELIVERED, CURLE_RECV_ERROR, 200), 56);
+}
+
+static void the_deadline_is_124(void **state)
+{
+    assert_int_equal(status_of(BIDE_WHY_DEADLINE, CURLE_OPERATION_TIMEDOUT, 0), 124);
+    assert_int_equal(status_of(BIDE_WHY_DEADLINE, CURLE_OK, 503), 124);
+    assert_int_equal(status_of(BIDE_WHY_DEADLINE_NEAR, CURLE_OPERATION_TIMEDOUT, 0), 124);
+}
+
+static void what_was_never_sent_is_75_or_our_own_fault(void **state)
+{
+    struct fetch_job job = gave_up(BIDE_WHY_BREAKER_OPEN, CURLE_ABORTED_BY_CALLBACK, 0);
+    assert_int_equal(fetch_exit_status(&job), 42); /* an attempt was made */
+    job.attempts = 0;
+    assert_int_equal(fetch_exit_status(&job), 75);
+    assert_int_equal(status_of(BIDE_WHY_KEY_REQUIRED, CURLE_ABORTED_BY_CALLBACK, 0), 125);
+}
+
+static void a_signal_is_128_and_its_number(void **state)
+{
+    struct fetch_job job = gave_up(BIDE_WHY_CANCELLED, CURLE_ABORTED_BY_CALLBACK, 0);
+    job.cancelled = true;
+    fetch_signal = SIGTERM;
+    assert_int_equal(fetch_exit_status(&job), 143);
+    fetch_signal = 0;
+}
+
+/* ---- in words ---- */
+
+static const char *told(struct fetch_voice voice, const struct fetch_news *news)
+{
+    static char *text;
+    size_t length;
+    free(text);
+    text = NULL;
+    voice.out = open_memstream(&text, &length);
+    voice.attempts_max = 4;
+    fetch_tell(&voice, news);
+    fclose(voice.out);
+    return text;
+}
+
+static void a_retry_is_one_line_with_attempt_reason_and_wait(void **state)
+{
+    struct fetch_job job = gave_up(BIDE_WHY_BACKOFF, CURLE_OK, 503);
+    struct fetch_news news = {.job = &job,
+                              .verdict = {.what = BIDE_WAIT, .why = BIDE_WHY_SERVER_HINT, .attempt = 1},
+                              .status = 503,
+                              .text = "",
+                              .hint = {BIDE_HINT_WAIT, 2 * BIDE_S},
+                              .wait_ns = 2100 * BIDE_MS,
+                              .time_ns = 10 * BIDE_MS};
+    assert_string_equal(told((struct fetch_voice){0}, &news),
+                        "bide: attempt 1 of 4 failed: 503; next in 2.1s (server asked)\n");
+    assert_string_equal(told((struct fetch_voice){.many = true}, &news),
+                        "bide: http://h/p: attempt 1 of 4 failed: 503; next in 2.1s (server asked)\n");
+    assert_string_equal(
+        told((struct fetch_voice){.verbose = true}, &news),
+        "bide: attempt 1 of 4 failed: 503 after 10ms, server asked for 2s; next in 2.1s (server asked)\n");
+    assert_string_equal(told((struct fetch_voice){.silent = true}, &news), "");
+    assert_string_equal(told((struct fetch_voice){.json = true}, &news),
+                        "{\"event\":\"wait\",\"url\":\"http://h/p\",\"attempt\":1,\"attempts_max\":4,\"why\":"
+                        "\"server_hint\",\"status\":503,\"code\":null,\"error\":null,\"time_ms\":10,\"wait_ms\":2100,"
+                        "\"hint_ms\":2000}\n");
+}
+
+static void a_reader_who_left_needs_no_explanation(void **state)
+{
+    struct fetch_job job = gave_up(BIDE_WHY_CANCELLED, CURLE_WRITE_ERROR, 200);
+    struct fetch_news news = {.job = &job, .verdict = job.verdict, .text = ""};
+    job.error = EPIPE;
+    assert_string_equal(told((struct fetch_voice){0}, &news), "");
+    job.error = ENOSPC;
+    assert_string_equal(told((struct fetch_voice){0}, &news),
+                        "bide: http://h/p: cannot write to standard output: No space left on device\n");
+}
+
+static void bytes_are_told_in_three_digits(void **state)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } cases[] = {{0, "0 B"},         {999, "999 B"},         {1000, "1.0 kB"},       {99949, "99.9 kB"},
+                 {100000, "100 kB"}, {1234567890, "1.2 GB"}, {UINT64_MAX, "18.4 EB"}};
+    char text[FETCH_BYTES_SIZE];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(fetch_bytes_text(text, cases[i].bytes), cases[i].text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_success_is_0_unless_it_could_not_be_written),
+        cmocka_unit_test(an_answer_that_is_a_failure_is_22),
+        cmocka_unit_test(a_failure_without_an_answer_is_curls),
+        cmocka_unit_test(the_deadline_is_124),
+        cmocka_unit_test(what_was_never_sent_is_75_or_our_own_fault),
+        cmocka_unit_test(a_signal_is_128_and_its_number),
+        cmocka_unit_test(a_retry_is_one_line_with_attempt_reason_and_wait),
+        cmocka_unit_test(a_reader_who_left_needs_no_explanation),
+        cmocka_unit_test(bytes_are_told_in_three_digits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

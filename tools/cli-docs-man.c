@@ -1,0 +1,272 @@
+/* cli-docs-man.c - man pages, as scdoc source. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <bide/base.h>
+
+#include "cli-docs.h"
+#include "conf/conf.h"
+
+/* ---- scdoc ---- */
+
+/* Text of one line, `typed` words in bold. scdoc's own characters are escaped; those of roff are scdoc's business. */
+static void put_scdoc(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '`')
+            putchar('*');
+        else if (strchr("\\*_#[]|+-", text[i]) != NULL)
+            printf("\\%c", text[i]);
+        else
+            putchar(text[i]);
+    }
+}
+
+static void put_all(const char *text)
+{
+    put_scdoc(text, strlen(text));
+}
+
+/* Lines that are kept: scdoc takes them literally between fences. Returns what follows them. */
+static const char *put_literal(const char *text, const char *indent)
+{
+    printf("%s```\n", indent);
+    while (strncmp(text, "  ", 2) == 0) {
+        size_t length = strcspn(text, "\n");
+        fputs(indent, stdout);
+        for (size_t i = 2; i < length; i++)
+            printf(text[i] == '\\' ? "\\\\" : "%c", text[i]);
+        putchar('\n');
+        text += length + (text[length] == '\n');
+    }
+    printf("%s```\n", indent);
+    return text;
+}
+
+/* Prose as options.h describes it. */
+static void put_prose(const char *text, const char *indent)
+{
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n");
+        if (strncmp(text, "  ", 2) == 0) {
+            putchar('\n');
+            text = put_literal(text, indent);
+            continue;
+        }
+        fputs(length > 0 ? indent : "", stdout);
+        put_scdoc(text, length);
+        text += length + (text[length] == '\n');
+        putchar(*text == '.' ? ' ' : '\n'); /* scdoc loses a full stop that begins a line */
+    }
+}
+
+static void put_heading(const char *title)
+{
+    printf("\n# ");
+    for (; *title != '\0'; title++)
+        putchar(*title >= 'a' && *title <= 'z' ? *title - 'a' + 'A' : *title);
+    printf("\n\n");
+}
+
+static void man_option(const struct cli_command *command, const struct cli_option *option)
+{
+    char letter = docs_letter(command, option);
+    if (letter != 0)
+        printf("*\\-%c*, ", letter);
+    printf("*\\-\\-");
+    put_all(option->name);
+    putchar('*');
+    if (option->value != NULL) {
+        printf(" _");
+        put_all(option->value);
+        putchar('_');
+    }
+    printf("\n\t");
+    putchar(option->does[0] >= 'a' && option->does[0] <= 'z' ? option->does[0] - 'a' + 'A' : option->does[0]);
+    put_all(option->does + 1);
+    printf(".\n\n");
+    if (option->more == NULL)
+        return;
+    put_prose(option->more, "\t");
+    printf("\n\n");
+}
+
+static void man_options(const struct cli_command *command)
+{
+    struct docs_walk walk = {.command = command};
+    const struct cli_option *option;
+    const char *title;
+    put_heading("Options");
+    while ((option = docs_next(&walk, &title)) != NULL) {
+        if (title != NULL)
+            printf("\n## %s\n\n", title);
+        man_option(command, option);
+    }
+}
+
+static void man_synopsis(const struct cli_command *command)
+{
+    put_heading("Synopsis");
+    for (const char *line = command->synopsis; *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+        printf("*bide %s* ", command->name);
+        put_scdoc(line, length);
+        line += length + (line[length] == '\n');
+        printf(*line != '\0' ? "++\n" : "\n");
+    }
+}
+
+static void man_see_also(const char *self)
+{
+    const char *between = "";
+    put_heading("See also");
+    if (strcmp(self, "bide") != 0) {
+        printf("*bide*(1)");
+        between = ", ";
+    }
+    for (size_t i = 0; docs_command(i) != NULL; i++)
+        if (strcmp(docs_command(i)->name, self) != 0) {
+            printf("%s*bide\\-%s*(1)", between, docs_command(i)->name);
+            between = ", ";
+        }
+    printf(strcmp(self, "bide.conf") != 0 ? ", *bide.conf*(5)\n" : "\n");
+}
+
+static void man_command(const struct cli_command *command)
+{
+    printf("bide-%s(1) \"bide %s\"\n", command->name, bide_version());
+    put_heading("Name");
+    printf("bide\\-%s - ", command->name);
+    put_all(command->summary);
+    putchar('\n');
+    man_synopsis(command);
+    put_heading("Description");
+    put_prose(command->about, "");
+    man_options(command);
+    for (int last = 0; last <= 1; last++)
+        for (size_t i = 0; i < command->section_count; i++)
+            if (cli_section_is_examples(&command->sections[i]) == (last == 1)) {
+                put_heading(command->sections[i].title);
+                put_prose(cli_section_text(&command->sections[i]), "");
+            }
+    man_see_also(command->name);
+}
+
+/* A topic of `bide help` as it stands, between fences. */
+static void man_topic(const char *title, const char *name)
+{
+    char *text = NULL;
+    size_t size, i = 0;
+    FILE *memory = open_memstream(&text, &size);
+    while (cli_topic(i) != NULL && strcmp(cli_topic(i)->name, name) != 0)
+        i++;
+    if (memory == NULL || cli_topic(i) == NULL)
+        abort();
+    cli_topic(i)->print(memory);
+    fclose(memory);
+    put_heading(title);
+    put_prose(text, "");
+    free(text);
+}
+
+static void man_bide(void)
+{
+    printf("bide(1) \"bide %s\"\n", bide_version());
+    put_heading("Name");
+    printf("bide - retries that do not make the failure worse\n");
+    put_heading("Synopsis");
+    printf("*bide* _COMMAND_ [_ARGUMENT_...]++\n*bide help* [_COMMAND_|_TOPIC_]++\n*bide \\-\\-version*\n");
+    put_heading("Description");
+    printf("*bide* repeats what failed, and knows when not to: waits are spread at random, budgets and breakers keep "
+           "retries from becoming a second outage, and what must not run twice is not repeated.\n\n");
+    printf("*bide* _NAME_ runs one of the commands below, or else the program *bide\\-NAME*: beside itself, in "
+           "../libexec/bide seen from there, or in PATH.\n");
+    put_heading("Commands");
+    for (size_t i = 0; docs_command(i) != NULL; i++) {
+        printf("*bide\\-%s*(1)\n\t", docs_command(i)->name);
+        put_all(docs_command(i)->summary);
+        printf("\n\n");
+    }
+    put_heading("Topics");
+    for (size_t i = 0; cli_topic(i) != NULL; i++) {
+        printf("*bide help ");
+        put_all(cli_topic(i)->name);
+        printf("*\n\t");
+        put_all(cli_topic(i)->summary);
+        printf("\n\n");
+    }
+    man_topic("Exit status", "exit-codes");
+    man_topic("Environment", "environment");
+    put_heading("Files");
+    printf("bide.conf, $XDG\\_CONFIG\\_HOME/bide/bide.conf, /etc/bide/bide.conf\n"
+           "\tPolicies, see *bide.conf*(5). The first that exists is read, when a policy is asked for.\n");
+    man_see_also("bide");
+}
+
+static void man_key(const struct conf_field *field, const struct conf_pair *pair)
+{
+    char text[256];
+    putchar('*');
+    put_all(field->key);
+    printf("*\n\t");
+    put_all(field->about);
+    printf(". In service: ");
+    put_all(conf_field_text(text, field, pair));
+    printf(".");
+    for (size_t i = 0; field->words != NULL && field->words[i] != NULL; i++) {
+        printf(i == 0 ? " One of " : ", ");
+        put_all(field->words[i]);
+    }
+    printf(field->words != NULL ? ".\n\n" : "\n\n");
+}
+
+static void man_conf(void)
+{
+    struct conf_pair pair;
+    conf_pair_init(&pair, BIDE_PRESET_SERVICE);
+    printf("bide.conf(5) \"bide %s\"\n", bide_version());
+    put_heading("Name");
+    printf("bide.conf - policies of bide, by name\n");
+    put_heading("Description");
+    put_prose(
+        "A file in INI form with a section for each target. The first of ./bide.conf, "
+        "$XDG_CONFIG_HOME/bide/bide.conf (~/.config without that variable) and /etc/bide/bide.conf is read, or "
+        "the one that `--config` names; only when a policy is asked for, by `--policy` or `--target`. A file that "
+        "begins with { is taken as a gRPC service config.\n"
+        "\n"
+        "A section begins with everything of what it `extends`, a preset or another section of the file, and of "
+        "the preset service if it extends nothing. Everything in a file is checked when it is read, also what "
+        "nobody asked for. Comments begin with # or ;.\n",
+        "");
+    put_heading("Example");
+    put_prose("  [payments]\n  extends = payment\n  attempts = 3\n  deadline = 2s\n  budget.capacity = 20\n\n"
+              "  [payments-batch]\n  extends = payments\n  deadline = never    # nobody waits for it\n",
+              "");
+    put_heading("Keys");
+    for (size_t i = 0; conf_field(i) != NULL; i++)
+        man_key(conf_field(i), &pair);
+    put_heading("Lists");
+    put_prose(
+        "`retry_status`, `permanent_status`, `retry_exit`, `permanent_exit`, `retry_grpc` and `permanent_grpc` are "
+        "lists of numbers and ranges, such as 408, 429, 500-504. They go before what bide itself makes of a "
+        "status, exit code or gRPC code. A retry_ list makes everything in neither list permanent.\n",
+        "");
+    man_topic("Values", "units");
+    man_see_also("bide.conf");
+}
+
+bool docs_man(const char *name)
+{
+    size_t i = 0;
+    while (docs_command(i) != NULL && strcmp(docs_command(i)->name, name) != 0)
+        i++;
+    if (docs_command(i) != NULL)
+        man_command(docs_command(i));
+    else if (strcmp(name, "bide") == 0)
+        man_bide();
+    else if (strcmp(name, "bide.conf") == 0)
+        man_conf();
+    else
+        return false;
+    return true;
+}
