@@ -130,6 +130,7 @@ static const char *read_request(void *settings, const char *value)
 
 static const char *read_data(void *settings, const char *value)
 {
+    (void)settings;
     return fetch_data_add(&given.data, value);
 }
 
@@ -140,11 +141,13 @@ static const char *read_upload(void *settings, const char *value)
 
 static const char *read_header(void *settings, const char *value)
 {
+    (void)settings;
     return fetch_header_add(&given.headers, value);
 }
 
 static const char *read_user(void *settings, const char *value)
 {
+    (void)settings;
     return fetch_user_read(&given.user, value);
 }
 
@@ -160,7 +163,7 @@ static const char *read_proxy(void *settings, const char *value)
 
 static const char *read_resolve(void *settings, const char *value)
 {
-    struct settings *s = settings;
+    (void)settings;
     struct curl_slist *grown = strchr(value, ':') ? curl_slist_append(given.resolve, value) : NULL;
     if (!grown)
         return "HOST:PORT:ADDRESS";
@@ -215,6 +218,7 @@ static const char *read_stall(void *settings, const char *value)
 
 static const char *add_url(void *settings, char *url)
 {
+    (void)settings;
     return fetch_plan_add(&given.plan, url);
 }
 
@@ -677,7 +681,7 @@ static bool complete_user(struct settings *s)
 }
 
 /* Operands are arguments: what is secret in them is overwritten. */
-static const char *take_urls(struct settings *s, char **operands, const char **wrong)
+static const char *take_urls(char **operands, const char **wrong)
 {
     const char *want = NULL;
     for (; *operands && !want; operands++) {
@@ -691,7 +695,7 @@ static const char *take_urls(struct settings *s, char **operands, const char **w
 /* False: it was said what is wrong. */
 static bool prepare(struct settings *s, char **operands)
 {
-    const char *wrong = "", *want = take_urls(s, operands, &wrong);
+    const char *wrong = "", *want = take_urls(operands, &wrong);
     if (want)
         return cli_fail(&cli_fetch, "%s: want %s", wrong, want), false;
     if (given.plan.count == 0)

@@ -21,7 +21,7 @@
 
 #define GRACE_NS  (10 * BIDE_S)
 #define TICK_NS   (100 * BIDE_MS)
-#define LINE_MAX_ 1024u
+#define TEXT_SIZE 1024u
 
 struct settings {
     struct cli_policy policy;
@@ -235,22 +235,22 @@ static const char *signal_name(char name[32], int number)
 }
 
 /* "exit 1", "killed by SIGKILL", "cut after 10s", with what else made it a failure. */
-static const char *ending_text(char text[LINE_MAX_], const struct run_ending *e)
+static const char *ending_text(char text[TEXT_SIZE], const struct run_ending *e)
 {
     char word[CONF_VALUE_SIZE];
     int n;
     if (e->start_error != 0)
-        n = snprintf(text, LINE_MAX_, "%s", e->start_error == ENOENT ? "command not found" : strerror(e->start_error));
+        n = snprintf(text, TEXT_SIZE, "%s", e->start_error == ENOENT ? "command not found" : strerror(e->start_error));
     else if (e->cut)
-        n = snprintf(text, LINE_MAX_, "cut after %s", conf_duration_short(word, e->cut_after_ns));
+        n = snprintf(text, TEXT_SIZE, "cut after %s", conf_duration_short(word, e->cut_after_ns));
     else if (e->killed)
-        n = snprintf(text, LINE_MAX_, "killed by %s", signal_name(word, e->status - 128));
+        n = snprintf(text, TEXT_SIZE, "killed by %s", signal_name(word, e->status - 128));
     else
-        n = snprintf(text, LINE_MAX_, "exit %d", e->status);
+        n = snprintf(text, TEXT_SIZE, "exit %d", e->status);
     if (e->pattern != NULL)
-        snprintf(text + n, LINE_MAX_ - (size_t)n, ", and %s matches %.200s", e->stream, e->pattern);
+        snprintf(text + n, TEXT_SIZE - (size_t)n, ", and %s matches %.200s", e->stream, e->pattern);
     else if (e->condition != 0)
-        snprintf(text + n, LINE_MAX_ - (size_t)n, ", but the condition: exit %d", e->condition);
+        snprintf(text + n, TEXT_SIZE - (size_t)n, ", but the condition: exit %d", e->condition);
     return text;
 }
 
@@ -268,7 +268,7 @@ static const char *reason(const struct run_event *event, char name[32])
 
 static void say_wait(const struct reporter *r, const struct run_event *event)
 {
-    char ending[LINE_MAX_], wait[CONF_VALUE_SIZE];
+    char ending[TEXT_SIZE], wait[CONF_VALUE_SIZE];
     conf_duration_short(wait, event->verdict->wake_ns - event->now_ns);
     if (event->ending == NULL || event->verdict->why == BIDE_WHY_LATE_WAKE)
         fprintf(stderr, "bide: next in %s: %s\n", wait, bide_why_text(event->verdict->why));
@@ -298,7 +298,7 @@ static void say_success(const struct reporter *r, const struct run_event *event)
 
 static void say_the_end(const struct run_event *event)
 {
-    char ending[LINE_MAX_], took[CONF_VALUE_SIZE], name[32];
+    char ending[TEXT_SIZE], took[CONF_VALUE_SIZE], name[32];
     uint32_t attempts = event->verdict->attempt;
     if (event->ending == NULL) {
         fprintf(stderr, "bide: nothing was run: %s\n", reason(event, name));
@@ -312,7 +312,7 @@ static void say_the_end(const struct run_event *event)
 /* Nobody needs to be told that the reader of a pipe has gone; and what cannot be run is told as a shell tells it. */
 static void say_give_up(const struct reporter *r, const struct run_event *event)
 {
-    char ending[LINE_MAX_];
+    char ending[TEXT_SIZE];
     const struct run_ending *e = event->ending;
     if (e != NULL && e->start_error != 0)
         fprintf(stderr, "bide: %s: %s\n", r->command, ending_text(ending, e));
@@ -353,17 +353,37 @@ static void say(struct reporter *r, const struct run_event *event)
 
 /* ---- saying it to programs ---- */
 
-/* A string in quotes. What is not UTF-8 or not printable is escaped byte by byte as \u00XX: JSON knows no bytes. */
+/* The length of the UTF-8 character there; 0: it is none. */
+static size_t character(const unsigned char *at)
+{
+    static const unsigned char least[] = {0, 0, 0xc2, 0xe0, 0xf0}, most[] = {0, 0x7f, 0xdf, 0xef, 0xf4};
+    size_t length = 1;
+    while (length < 4 && at[0] > most[length])
+        length++;
+    if (at[0] > most[length] || at[0] < least[length])
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+    bool beyond = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
+    return overlong || beyond ? 0 : length;
+}
+
+/* A string in quotes. A byte that is no UTF-8 becomes the character that stands for such: JSON knows no bytes. */
 static void json_string(FILE *out, const char *name, const char *text)
 {
+    const unsigned char *at = (const unsigned char *)text;
     fprintf(out, ",\"%s\":\"", name);
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+    while (*at != '\0') {
+        size_t length = character(at);
         if (*at == '"' || *at == '\\')
             fprintf(out, "\\%c", *at);
-        else if (*at < 0x20 || *at >= 0x7f)
-            fprintf(out, "\\u%04x", *at);
+        else if (*at < 0x20 || *at == 0x7f || length == 0)
+            fprintf(out, "\\u%04x", length == 0 ? 0xfffd : *at);
         else
-            fputc(*at, out);
+            fwrite(at, 1, length, out);
+        at += length > 0 ? length : 1;
     }
     fputc('"', out);
 }
@@ -380,7 +400,7 @@ static int64_t milliseconds(int64_t ns)
 
 static void json_outcome(FILE *out, const struct run_ending *e)
 {
-    char text[LINE_MAX_];
+    char text[TEXT_SIZE];
     json_number(out, "status", e->status);
     json_string(out, "kind", bide_kind_label(e->outcome.kind));
     json_string(out, "because", ending_text(text, e));

@@ -287,7 +287,7 @@ static bool for_inih(struct file *file, struct bide_text line, struct bide_text 
     return true;
 }
 
-/* An ini_reader. A head becomes one without a name, so that inih forgets the key before it. */
+/* An ini_reader. What inih is not to see becomes an empty line. */
 static char *read_line(char *buffer, int room, void *context)
 {
     struct file *file = context;
@@ -297,7 +297,7 @@ static char *read_line(char *buffer, int room, void *context)
     if (for_inih(file, line, text, (size_t)room))
         snprintf(buffer, (size_t)room, "%s%.*s\n", file->goes_on ? " " : "", (int)text.length, text.at);
     else
-        snprintf(buffer, (size_t)room, "%s\n", text.length > 0 && text.at[0] == '[' ? "[]" : "");
+        snprintf(buffer, (size_t)room, "\n");
     return buffer;
 }
 

@@ -29,6 +29,13 @@ static struct bide_outcome by_status(const struct run_ending *e, const struct bi
     return bide_classify_exit(e->status, rules);
 }
 
+/* It failed: not yet, unless somebody interrupted it. */
+static struct bide_outcome by_condition(const struct run_ending *e)
+{
+    bool interrupted = bide_classify_exit(e->condition, NULL).kind == BIDE_KIND_CANCELLED;
+    return of_kind(interrupted ? BIDE_KIND_CANCELLED : BIDE_KIND_TRANSIENT);
+}
+
 static struct bide_outcome classify(const struct run_ending *e, const struct bide_rules *rules)
 {
     if (e->start_error != 0)
@@ -39,8 +46,10 @@ static struct bide_outcome classify(const struct run_ending *e, const struct bid
         return of_kind(BIDE_KIND_CANCELLED);
     if (e->output_gone)
         return of_kind(BIDE_KIND_PERMANENT);
-    if (e->pattern != NULL || (e->status == 0 && e->condition != 0))
+    if (e->pattern != NULL)
         return of_kind(BIDE_KIND_TRANSIENT);
+    if (e->status == 0 && e->condition != 0)
+        return by_condition(e);
     return by_status(e, rules);
 }
 

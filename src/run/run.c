@@ -214,6 +214,7 @@ static void attend(struct run *r)
     if (r->child.leaving)
         prctl(PR_SET_CHILD_SUBREAPER, 0);
     run_terminal_take(&r->terminal, WIFSIGNALED(r->child.wait_status));
+    r->child.pid = 0; /* what it left in the background is the user's, and no signal reaches it from here */
 }
 
 /* Starts it and stays with it until it is gone. False: it could not be started. */
@@ -470,6 +471,11 @@ static void cancel(struct run *r)
 
 static void start(struct run *r)
 {
+    on_signals(r);
+    if (r->signal != 0) { /* in the last moment: nothing is started any more */
+        cancel(r);
+        return;
+    }
     tell(r, RUN_STARTS, 0);
     attempt(r);
     if (r->failed)

@@ -450,10 +450,16 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     exec 4<> pipe
     bide-fetch "$U/x" > pipe 2> said 3>&- 4>&- &
     local pid=$!
-    blocked() { grep -qs pipe_write "/proc/$pid/wchan" || [ "$(cut -d ' ' -f 3 "/proc/$pid/stat")" = S ]; }
-    filled() { [ "$(python3 -c 'import array, fcntl, sys, termios
-size = array.array("i", [0]); fcntl.ioctl(4, termios.FIONREAD, size); print(size[0])')" -ge 65536 ]; }
-    eventually filled
+    # It has a connection, and neither works nor is scheduled: the pipe is full.
+    arrived() { [ "$(ss -Htn state established "dport = ${U##*:}" | wc -l)" -gt 0 ]; }
+    worked() { cut -d ' ' -f 3,14,15 "/proc/$pid/stat"; }
+    blocked() {
+        local before
+        before=$(worked)
+        sleep 0.1
+        [ "${before:0:1}" = S ] && [ "$(worked)" = "$before" ]
+    }
+    eventually arrived
     eventually blocked
     kill -TERM $pid
     wait $pid && false || [ $? -eq 143 ]

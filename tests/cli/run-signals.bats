@@ -27,6 +27,8 @@ status_of() {
 
 gone() { ! kill -0 "$1" 2> /dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]; }
 
+is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
+
 @test "SIGTERM in a wait ends it at once, nothing is run again: 143" {
     failing 9
     start --base 30s --jitter none -- ./failing
@@ -97,8 +99,9 @@ gone() { ! kill -0 "$1" 2> /dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]; }
 }
 
 @test "a command that is stopped can still be ended" {
-    start --grace 30s -- sh -c ': > ready; kill -STOP $$; exit 5'
-    eventually test -e ready
+    start --grace 30s -- sh -c 'echo $$ > pid; kill -STOP $$; exit 5'
+    eventually test -s pid
+    eventually is_stopped "$(cat pid)"
     kill -TERM "$PID"
     status_of
     [ "$status" -eq 143 ]
@@ -135,6 +138,16 @@ gone() { ! kill -0 "$1" 2> /dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]; }
     status_of
     [ "$status" -eq 137 ]
     eventually test -e told
+}
+
+@test "what earlier attempts left in the background is not touched by a signal in a wait" {
+    start --base 30s --jitter none -- sh -c 'sleep 60 > /dev/null 2>&1 & echo $! > left; exit 1'
+    eventually grep -q 'next in' said
+    kill -TERM "$PID"
+    status_of
+    [ "$status" -eq 143 ]
+    ! gone "$(cat left)"
+    kill "$(cat left)"
 }
 
 @test "no fallback after a signal to bide" {

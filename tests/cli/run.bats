@@ -171,6 +171,13 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     [ ! -e asked ]
 }
 
+@test "a condition that somebody interrupts is not asked again" {
+    failing 9
+    run quick --until "kill -TERM \$\$" -- sh -c './failing; true'
+    [ "$status" -eq 143 ]
+    [ "$(ran)" -eq 1 ]
+}
+
 @test "--fallback runs once when bide gives up, knows why, and its status is the exit status" {
     apart quick --attempts 2 --fallback 'echo "$BIDE_WHY $BIDE_STATUS"; exit 9' -- sh -c 'exit 3'
     [ "$status" -eq 9 ]
@@ -384,6 +391,11 @@ waits() {
     [[ ${stderr_lines[1]} == *'"status":3,"kind":"transient","because":"exit 3"'* ]]
     [[ ${stderr_lines[2]} =~ '"wait_ms":'[0-9]+',"why":"backoff"' ]]
     [[ ${stderr_lines[5]} == *'"why":"attempts_spent","status":3'* ]]
+}
+
+@test "events are JSON whatever the names are" {
+    run quick --json --target $'caf\xc3\xa9 \xff\xed\xa0\x80 \x01' -- true
+    [[ ${lines[0]} == *$'"target":"caf\xc3\xa9 \\ufffd\\ufffd\\ufffd\\ufffd \\u0001"'* ]]
 }
 
 @test "--log appends the events to a file, and the talk stays where it was" {

@@ -242,6 +242,7 @@ static void the_nearest_of_some_words_is_found(void **state)
     assert_string_equal(conf_near("paymets", 7, words), "payments");
     assert_string_equal(conf_near("serach", 6, words), "search");
     assert_null(conf_near("orders", 6, words));
+    assert_string_equal(conf_near("ab", 2, (const char *const[]){"ba", NULL}), "ba"); /* a swap is one mistake */
 }
 
 /* ---- checks ---- */
@@ -286,8 +287,17 @@ static void numbers_in_a_problem_have_the_unit_of_a_file(void **state)
     wrong_is("throttle_k", "1x", "throttle_k", "0x (off), or 1.001x to 1000x (2x is the book's)");
     wrong_is("budget.cost", "11", "budget.cost",
              "budget.capacity (10) or less: else no retry is ever allowed (a capacity of 0 says so)");
+    wrong_is("budget.cost", "0", "budget.cost", "more than 0 (unless budget.cost_failure is): else it never binds");
     wrong_is("budget.initial", "11", "budget.initial", "budget.capacity (10) or less, or full");
     wrong_is("breaker.open_max", "1s", "breaker.open_max", "breaker.open (5s) or more");
+}
+
+static void a_flag_in_a_problem_is_named_without_its_value(void **state)
+{
+    struct conf_wrong wrong;
+    service();
+    assert_true(reads("jitter", "proportional") && reads("jitter_hi", "120%") && !conf_pair_check(&pair, &wrong));
+    assert_string_equal(wrong.want, "100% or less, or set jitter_past_cap");
 }
 
 /* Sets one field to each value of a few and looks at every complaint. */
@@ -362,6 +372,7 @@ int main(void)
         cmocka_unit_test(a_problem_is_told_in_the_words_of_a_file),
         cmocka_unit_test(hedges_are_attempts_too),
         cmocka_unit_test(numbers_in_a_problem_have_the_unit_of_a_file),
+        cmocka_unit_test(a_flag_in_a_problem_is_named_without_its_value),
         cmocka_unit_test(no_problem_shows_a_name_of_the_structs),
         cmocka_unit_test(a_policy_that_was_never_begun_is_told_without_a_key),
         cmocka_unit_test(what_another_field_switches_off_does_not_matter),

@@ -238,6 +238,7 @@ static void what_grpc_cannot_say_is_told(void **state)
 {
     struct conf_policy policy = preset(BIDE_PRESET_SERVICE);
     policy.pair.policy.attempts_max = 6;
+    policy.pair.target.breaker.ratio_permille = 300;
     add_rules(&policy.status, (struct conf_span)CONF_STATUSES, BIDE_KIND_TRANSIENT, "429");
     free(written(&policy, CONF_GRPC));
     assert_true(loses("grpc: attempts = 6 becomes 5"));

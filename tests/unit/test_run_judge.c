@@ -85,6 +85,8 @@ static void a_condition_that_fails_makes_a_success_transient(void **state)
     assert_int_equal(kind(e, NULL), BIDE_KIND_TRANSIENT);
     assert_int_equal(kind(e, &only_three), BIDE_KIND_TRANSIENT);
     assert_int_equal(run_exit_status(&e), 5);
+    e.condition = 128 + SIGINT; /* Ctrl-C */
+    assert_int_equal(kind(e, NULL), BIDE_KIND_CANCELLED);
 }
 
 static void a_success_that_matched_exits_1_and_a_failure_with_its_own(void **state)
