@@ -1,8 +1,8 @@
 /* fetch.c - the subcommand `bide fetch`: its options, and what people see of it.
  *
  * Letters are curl's where curl has one. Reading an option fills the settings; when all are read, the policy is
- * resolved, URLs become jobs (src/fetch/plan.h), and the batch does the rest. What is said goes to stderr; stdout is for
- * answers. */
+ * resolved, URLs become jobs (src/fetch/plan.h), and the batch does the rest. What is said goes to stderr; stdout is
+ * for answers. */
 #include "common/commands.h"
 #include "common/policy.h"
 #include "common/term.h"
@@ -612,15 +612,16 @@ static bool resolve_policy(struct settings *s)
     return true;
 }
 
-/* What bide run says to its command: this attempt of it is a retry already. */
-static struct bide_layer inbound(void)
+/* What a bide run around us says: this is a retry already; so much time is left. */
+static void heed_outer(struct fetch_request *request)
 {
-    struct bide_layer layer = {.left_ns = BIDE_NEVER};
-    const char *text = getenv("BIDE_ATTEMPT");
-    long attempt;
-    if (text && read_number(text, 1, INT32_MAX, &attempt))
-        layer.attempt = (uint32_t)attempt;
-    return layer;
+    const char *attempt = getenv("BIDE_ATTEMPT"), *left = getenv("BIDE_DEADLINE_MS");
+    long number;
+    request->inbound.left_ns = BIDE_NEVER;
+    if (attempt && read_number(attempt, 1, INT32_MAX, &number))
+        request->inbound.attempt = (uint32_t)number;
+    if (left && read_number(left, 0, (long)(BIDE_DURATION_MAX / BIDE_MS), &number))
+        request->deadline_ns = bide_now() + number * BIDE_MS;
 }
 
 static const char *contradiction(const struct settings *s)
@@ -717,7 +718,7 @@ static bool prepare(struct settings *s, char **operands)
                false;
     bool one_shot = fetch_is_one_shot(&s->request);
     s->request.stall_ns = s->stall_ns > 0 ? s->stall_ns : one_shot ? BIDE_NEVER : FETCH_STALL_NS;
-    s->request.inbound = inbound();
+    heed_outer(&s->request);
     return true;
 }
 

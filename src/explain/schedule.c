@@ -32,7 +32,7 @@ static void decorrelated_waits(struct explain_schedule *s, const struct bide_pol
             explain_spread_step(&spread[(i + 1) % 2], &spread[i % 2], p, i);
         const struct explain_spread *last = &spread[(core_min(i, EXPLAIN_STEPS - 1) + 1) % 2];
         s->wait[i].window = last->range;
-        s->wait[i].mean_ns = explain_spread_mean(last);
+        s->wait[i].mean_ns = (int64_t)(last->mean_ns + 0.5);
     }
 }
 

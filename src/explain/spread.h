@@ -1,15 +1,16 @@
 /* spread.h - how the waits of decorrelated jitter are distributed, step by step.
  *
  * Each wait is drawn from a window that depends on the wait before, so its mean is no middle of anything. The
- * distribution is kept as mass in equal cells of the range that can be reached at all, and each step spreads the mass
- * of every cell over the window that the engine gives for it. Integers only: the same on every machine. Means are off
- * by a few hundredths of a per cent. */
+ * distribution is kept as mass in cells, and each step spreads the mass of every cell over the window that the engine
+ * gives for it. Most waits are short while a few are three times as long at each step, so cells grow with their distance
+ * from the shortest wait: single nanoseconds first, then 64 to each doubling. Means are off by a few hundredths of a per
+ * cent, however far the cap is from the base. They are for people, so they are floating point. */
 #ifndef EXPLAIN_SPREAD_H
 #define EXPLAIN_SPREAD_H
 
 #include <bide/backoff.h>
 
-#define EXPLAIN_CELLS 4096u
+#define EXPLAIN_CELLS 4096u /* more than the longest wait there is comes to */
 
 #define EXPLAIN_STEPS 64u /* after so many, windows and means stand still: the reach triples with each */
 
@@ -21,10 +22,10 @@ struct bide_range explain_window_after(const struct bide_policy *policy, struct 
 struct bide_range explain_window(const struct bide_policy *policy, struct bide_step step);
 
 struct explain_spread {
-    struct bide_range range;      /* what can be reached */
-    int64_t width_ns;             /* of a cell */
-    uint64_t mass[EXPLAIN_CELLS]; /* in 2^-40 */
-    uint64_t atom;                /* what lies exactly at the upper end (the literal AWS form) */
+    struct bide_range range;    /* what can be reached */
+    double mass[EXPLAIN_CELLS]; /* by the distance from range.lo_ns; all of it together with the atom is 1 */
+    double atom;                /* what lies exactly at the upper end (the literal AWS form) */
+    double mean_ns;
 };
 
 /* Before the first wait: all mass in one place. */
@@ -33,7 +34,5 @@ void explain_spread_start(struct explain_spread *spread);
 /* The next wait after waits that are spread like `before`. */
 void explain_spread_step(struct explain_spread *next, const struct explain_spread *before,
                          const struct bide_policy *policy, uint32_t step);
-
-int64_t explain_spread_mean(const struct explain_spread *spread);
 
 #endif

@@ -60,6 +60,7 @@ struct fetch_request {
     const char *idempotency_key;
     enum bide_key_form key_form;
     struct bide_layer inbound; /* attempt 0: nobody above us retries */
+    int64_t deadline_ns;       /* for all jobs, an instant; 0: none but the policy's, which is for each */
     uint64_t seed;             /* 0: drawn */
 };
 
@@ -135,7 +136,7 @@ void fetch_catch(void);
  * could not begin; see the problem. */
 int fetch_all(struct fetch_batch *batch, struct bide_problem *problem);
 
-/* How a job that is over ended, as an exit status: see docs/fetch.md. */
+/* How a job that is over ended, as an exit status: see docs/command-fetch.md. */
 int fetch_exit_status(const struct fetch_job *job);
 
 #endif

@@ -30,20 +30,18 @@ static bool failed(struct fetch_place *place)
 /* A signal that ends us also ends a write that waits for its reader, which is no error of the place. */
 static bool write_all(struct fetch_place *place, int fd, const char *at, size_t length)
 {
-    while (length > 0) {
+    while (length > 0 && fetch_signal == 0) {
         ssize_t written = write(fd, at, length);
         if (written >= 0) {
             at += written;
             length -= (size_t)written;
-        } else if (errno != EINTR && errno != EAGAIN) {
-            return failed(place);
-        } else if (fetch_signal != 0) {
-            return false;
         } else if (errno == EAGAIN) {
             poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
+        } else if (errno != EINTR) {
+            return failed(place);
         }
     }
-    return true;
+    return length == 0;
 }
 
 /* ---- files ---- */

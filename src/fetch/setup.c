@@ -1,7 +1,7 @@
 /* setup.c - what a request means to libcurl.
  *
- * The method is curl's: -X if given, else HEAD, PUT for an upload, POST for data, GET. A body that libcurl would read is
- * given to libbide-http instead, which can send it again. */
+ * The method is curl's: -X if given, else HEAD, PUT for an upload, POST for data, GET. A body that libcurl would read
+ * is given to libbide-http instead, which can send it again. */
 #include "setup.h"
 
 #include <string.h>
@@ -191,6 +191,7 @@ void fetch_options(struct bide_http_options *o, const struct fetch_request *r, s
     }
     if (r->inbound.attempt > 0)
         o->inbound = &r->inbound;
+    o->deadline_ns = r->deadline_ns;
     o->seed = r->seed != 0 ? r->seed + index : 0;
     o->body = body_of(r);
     o->resume = !r->include && !r->head;

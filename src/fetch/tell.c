@@ -35,11 +35,11 @@ static void put_what(FILE *out, long status, const char *text)
     fputs(text, out);
 }
 
-static void begin_line(const struct fetch_voice *v, const struct fetch_news *n)
+static void begin_line(const struct fetch_voice *v, const struct fetch_job *job)
 {
     fputs("bide: ", v->out);
     if (v->many)
-        fprintf(v->out, "%s: ", n->job->shown);
+        fprintf(v->out, "%s: ", job->shown);
 }
 
 static void tell_start(const struct fetch_voice *v, const struct fetch_news *n)
@@ -61,7 +61,7 @@ static void put_reason(FILE *out, enum bide_why why)
 static void tell_wait(const struct fetch_voice *v, const struct fetch_news *n)
 {
     char text[CONF_VALUE_SIZE];
-    begin_line(v, n);
+    begin_line(v, n->job);
     if (n->verdict.attempt > 0) {
         fprintf(v->out, "attempt %u of %u failed: ", n->verdict.attempt, v->attempts_max);
         put_what(v->out, n->status, n->text);
@@ -79,6 +79,11 @@ static void tell_wait(const struct fetch_voice *v, const struct fetch_news *n)
 static void tell_success(const struct fetch_voice *v, const struct fetch_job *job)
 {
     char time[CONF_VALUE_SIZE], bytes[FETCH_BYTES_SIZE];
+    if (!v->verbose && job->attempts > 1) {
+        begin_line(v, job);
+        fprintf(v->out, "attempt %u of %u succeeded, after %s\n", job->verdict.attempt, v->attempts_max,
+                conf_duration_short(time, job->time_ns));
+    }
     if (!v->verbose)
         return;
     fprintf(v->out, "bide: %s: %ld, %s in %s, %u attempt%s%s\n", job->shown, job->status,

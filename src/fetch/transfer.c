@@ -285,7 +285,7 @@ void fetch_transfer_finish(struct fetch_transfer *t)
 {
     struct fetch_job *job = t->job;
     job->error = t->place.error;
-    if (job->verdict.why == BIDE_WHY_CANCELLED && job->error == 0 && fetch_signal != 0)
+    if (job->verdict.what != BIDE_DONE && job->error == 0 && fetch_signal != 0)
         job->cancelled = true;
     job->state = FETCH_OVER;
     job->exit_status = fetch_exit_status(job);

@@ -37,6 +37,7 @@ struct run {
     struct bide_call call;
     struct bide_request request;
     struct bide_verdict verdict;
+    int64_t decided_ns; /* when it was given */
     int64_t begun_ns;
     int64_t deadline_ns; /* of the call; BIDE_NEVER: none */
 
@@ -65,7 +66,7 @@ static void tell(struct run *r, enum run_what what, int status)
                               .verdict = &r->verdict,
                               .ending = r->has_ending ? &r->ending : NULL,
                               .begun_ns = r->begun_ns,
-                              .now_ns = bide_now(),
+                              .now_ns = what == RUN_WAITS ? r->decided_ns : bide_now(),
                               .status = status,
                               .signal = r->signal};
     r->config->event(r->config->context, &event);
@@ -466,7 +467,8 @@ static int succeed(struct run *r)
 
 static void cancel(struct run *r)
 {
-    r->verdict = bide_call_cancel(&r->call, bide_now());
+    r->decided_ns = bide_now();
+    r->verdict = bide_call_cancel(&r->call, r->decided_ns);
 }
 
 static void start(struct run *r)
@@ -481,10 +483,12 @@ static void start(struct run *r)
     if (r->failed)
         return;
     tell(r, RUN_ENDED, 0);
-    if (r->signal != 0 && r->ending.outcome.kind != BIDE_KIND_OK)
+    if (r->signal != 0 && r->ending.outcome.kind != BIDE_KIND_OK) {
         cancel(r);
-    else
-        r->verdict = bide_call_outcome(&r->call, r->verdict.attempt, &r->ending.outcome, bide_now());
+        return;
+    }
+    r->decided_ns = bide_now();
+    r->verdict = bide_call_outcome(&r->call, r->verdict.attempt, &r->ending.outcome, r->decided_ns);
 }
 
 static void await(struct run *r)
@@ -498,10 +502,12 @@ static void await(struct run *r)
         if (tick_ns > 0 && r->signal == 0 && now_ns < until_ns)
             tell(r, RUN_TICK, 0);
     }
-    if (r->signal != 0)
+    if (r->signal != 0) {
         cancel(r);
-    else
-        r->verdict = bide_call_wake(&r->call, now_ns);
+        return;
+    }
+    r->decided_ns = now_ns;
+    r->verdict = bide_call_wake(&r->call, now_ns);
 }
 
 /* One deed for each verdict. Returns the exit status, in the end. */
@@ -546,7 +552,7 @@ static void begin(struct run *r)
     const struct run_config *config = r->config;
     int64_t own_ns = config->policy->deadline_ns;
     char text[128];
-    r->begun_ns = bide_now();
+    r->begun_ns = r->decided_ns = bide_now();
     /* Whoever uses this command says that running it again is safe. */
     r->request = (struct bide_request){.safety = BIDE_SAFE, .lane = bide_lane()};
     r->request.seed = config->has_seed ? config->seed : bide_seed();

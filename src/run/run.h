@@ -44,7 +44,7 @@ struct run_event {
     const struct run_ending *ending; /* of the last attempt; NULL: there was none */
     const char *text;
     int64_t begun_ns; /* when the call began */
-    int64_t now_ns;
+    int64_t now_ns;   /* of RUN_WAITS: when it was decided, so that the wait is what was drawn */
     int status;
     int signal; /* that bide was sent; 0: none */
 };

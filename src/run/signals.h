@@ -1,7 +1,7 @@
 /* signals.h - signals as something to read, and put back as they were for the command.
  *
- * While bide runs they are blocked and come through one descriptor. A signal that was ignored at the start (nohup) stays
- * ignored, for bide and for the command. SIGPIPE and SIGXFSZ are errors of write here, and as they were for the
+ * While bide runs they are blocked and come through one descriptor. A signal that was ignored at the start (nohup)
+ * stays ignored, for bide and for the command. SIGPIPE and SIGXFSZ are errors of write here, and as they were for the
  * command. */
 #ifndef RUN_SIGNALS_H
 #define RUN_SIGNALS_H

@@ -284,6 +284,8 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(seen /x 2)" -eq 2 ]
     BIDE_ATTEMPT=2 run -22 fetch --attempts 2 "$U/x"
     [ "$(seen /x 3)" -eq 3 ]
+    BIDE_DEADLINE_MS=0 run -124 fetch "$U/x"
+    [ "$(seen /x)" -eq 3 ]
 }
 
 # ---- exit status ----

@@ -25,7 +25,12 @@ status_of() {
     wait "$PID" || status=$?
 }
 
-gone() { ! kill -0 "$1" 2> /dev/null || [[ $(ps -o stat= -p "$1") == Z* ]]; }
+# Over, or waiting to be reaped by whoever is its parent now.
+gone() {
+    local state
+    { read -r _ _ state _ < "/proc/$1/stat"; } 2> /dev/null || return 0
+    [ "$state" = Z ]
+}
 
 is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
 
@@ -51,6 +56,7 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
         [ "$status" -eq $((128 + $(kill -l $name))) ]
         grep -q "got-$name" out
         [ "$(ran)" -eq 1 ]
+        run ! grep -q 'next in' said
     done
 }
 
@@ -146,7 +152,7 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
     kill -TERM "$PID"
     status_of
     [ "$status" -eq 143 ]
-    ! gone "$(cat left)"
+    run ! gone "$(cat left)"
     kill "$(cat left)"
 }
 

@@ -74,6 +74,7 @@ at_terminal() { script -qec "$1" /dev/null < /dev/null 3>&-; }
     types "echo sh''ell" Enter
     shows '^shell'
     types fg Enter
+    shows '^bide run -- sh' # before that, the shell still reads
     types two Enter
     shows '^got one-two'
 }
@@ -97,7 +98,7 @@ at_terminal() { script -qec "$1" /dev/null < /dev/null 3>&-; }
     shows 'last: killed by SIGINT'
     types "echo e''nd" Enter
     shows '^end'
-    ! on_screen '^afterwards'
+    run ! on_screen '^afterwards'
 }
 
 @test "Ctrl-C and Ctrl-Z in a wait" {
@@ -116,7 +117,8 @@ at_terminal() { script -qec "$1" /dev/null < /dev/null 3>&-; }
 
 @test "in a pipeline a neighbour keeps the terminal" {
     shell
-    types "bide run -- seq 100 | sh -c 'cat > /dev/null; echo key''?; read x < /dev/tty; echo \"k''ey \$x\"'" Enter
+    types "bide run -- sh -c 'until [ -e go ]; do sleep 0.01; done' |" \
+        " sh -c 'echo key''?; read x < /dev/tty; echo \"k''ey \$x\"; : > go'" Enter
     shows '^key\?'
     types pressed Enter
     shows '^key pressed'
@@ -137,6 +139,7 @@ at_terminal() { script -qec "$1" /dev/null < /dev/null 3>&-; }
     types '' Enter
     eventually stopped
     types fg Enter
+    shows '^bide run -- sh'
     types this Enter
     shows '^got this'
 }
