@@ -14,13 +14,15 @@
 #include <unistd.h>
 
 #include "common/commands.h"
+#include "common/term.h"
 #include "common/topics.h"
 #include "conf/field.h"
 
-#define PREFIX    "bide-"
-#define LIBEXEC   "../libexec/bide"
-#define NAMES_MAX 100u /* that help lists; more can be started all the same */
-#define NAME_SIZE 32u  /* of a subcommand, with its NUL */
+#define PREFIX     "bide-"
+#define LIBEXEC    "../libexec/bide"
+#define NAMES_MAX  100u /* that help lists; more can be started all the same */
+#define NAME_SIZE  32u  /* of a subcommand, with its NUL */
+#define HELP_WIDTH 79u
 
 static const struct cli_command *const inside[] = {&cli_run, &cli_explain};
 
@@ -230,7 +232,9 @@ static void put_help(FILE *out)
     fputs("\nTopics:\n", out);
     for (size_t i = 0; cli_topic(i) != NULL; i++)
         fprintf(out, "  %-12s  %s\n", cli_topic(i)->name, cli_topic(i)->summary);
-    fputs("\nbide help COMMAND and bide COMMAND --help tell its options; try bide run -- false, or bide demo.\n", out);
+    fputs("\nbide help COMMAND and bide COMMAND --help tell its options.\n"
+          "Try bide run -- false, or bide demo.\n",
+          out);
 }
 
 /* A topic, the help of a command, or what was probably meant. */
@@ -241,7 +245,7 @@ static int help_about(char *name)
     char *arguments[] = {name, option, NULL};
     if (topic == NULL)
         return start(arguments, true);
-    topic->print(stdout);
+    topic->print(&(struct cli_page){stdout, HELP_WIDTH});
     return EXIT_SUCCESS;
 }
 
@@ -262,11 +266,34 @@ static bool asks_for_help(const char *word)
     return strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
+static int complain(const char *word, const char *want)
+{
+    fputs("bide: ", stderr);
+    cli_put(stderr, word[0] != '\0' ? word : "''");
+    fprintf(stderr, ": want %s\n", want);
+    put_usage(stderr);
+    return CLI_EXIT_OWN;
+}
+
+/* A command line of which nothing can be made. */
+static int misused(int count, char **words)
+{
+    if (count <= 1) {
+        put_help(stderr);
+        return CLI_EXIT_OWN;
+    }
+    if (asks_for_help(words[1]))
+        return complain(words[count - 1], count > 3 ? "one command or topic" : "a command or a topic");
+    if (strcmp(words[1], "--version") == 0)
+        return complain(words[2], "nothing after --version");
+    return complain(words[1], "a command, help or --version");
+}
+
 int main(int count, char **words)
 {
     if (count >= 2 && is_name(words[1]) && !asks_for_help(words[1]))
         return start(words + 1, false);
-    if (count == 2 && asks_for_help(words[1])) {
+    if (count >= 2 && count <= 3 && asks_for_help(words[1]) && asks_for_help(words[count - 1])) {
         put_help(stdout);
         return finish(EXIT_SUCCESS);
     }
@@ -276,9 +303,5 @@ int main(int count, char **words)
         printf("bide %s\n", bide_version());
         return finish(EXIT_SUCCESS);
     }
-    if (count <= 1)
-        put_help(stderr);
-    else
-        put_usage(stderr);
-    return CLI_EXIT_OWN;
+    return misused(count, words);
 }

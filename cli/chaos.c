@@ -154,8 +154,8 @@ static const char *script_words(void)
     size_t length = 0;
     const char *parts[] = {
         "A script is a line per path: the path (with * at its end a prefix; * alone: every other path), then steps "
-        "with "
-        "| between them. Each request takes the next step; the last repeats, unless the line ends in loop. A step is a "
+        "with | between them. Each request takes the next step; the last repeats, unless the line ends in loop. A step "
+        "is a "
         "status, xN (so many times) and these words, in any order:\n\n",
         "\nThe last five are about the whole line, and stand in its first step.\n",
     };
@@ -174,9 +174,9 @@ static const struct cli_section sections[] = {
      .text = "0 after --for or a signal, 1 if the journal could not be written to its end, 125 if it could not begin "
              "to serve: a bad option, a mistake in the script, a port that is taken.\n"},
     {.title = "Examples",
-     .text = "  bide chaos --script '/flaky 503 retry-after=2 | reset=request x2 | 200 body=\"hello\"'\n"
-             "  bide chaos --port 8080 --journal - --script '/api* fail=30%:503 200 delay=10ms..80ms'\n"
-             "  bide chaos outage.chaos --for 1m\n"},
+     .text = "  bide chaos --script '/flaky 503 retry-after=2 | reset=request x2 | 200'\n"
+             "  bide chaos --port 8080 --script '/api* fail=30%:503 200 delay=50ms'\n"
+             "  bide chaos outage.chaos --journal - --for 1m\n"},
 };
 
 /* ---- serving ---- */

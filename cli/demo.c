@@ -29,6 +29,8 @@
 #include <unistd.h>
 
 #define REPORT      "bide-demo.html"
+#define NO_CURSOR   "\033[?25l"
+#define CURSOR      "\033[?25h"
 #define LIVE_LINES  (DEMO_VIEW_LINES + 4u)
 #define WIDTH_MAX   120u            /* wider is not clearer */
 #define LATE_NS     (100 * BIDE_MS) /* told if calls began later than this */
@@ -52,6 +54,7 @@ struct demo {
     struct demo_side *side[2];
     struct demo_result result;
     char name[CONF_NAME_MAX + 8];
+    char *repeat; /* owned; see struct demo_result: options */
     char error[DEMO_ERROR_SIZE];
 };
 
@@ -195,8 +198,11 @@ static bool page_open(struct page *page, const struct settings *s)
     }
     usual_mode(fd);
     page->file = fdopen(fd, "w");
-    if (page->file == NULL)
+    if (page->file == NULL) {
+        cli_fail(&cli_demo, "%s: %s", s->report, strerror(errno));
         close(fd);
+        unlink(page->draft);
+    }
     return page->file != NULL;
 }
 
@@ -229,7 +235,8 @@ static bool page_write(struct page *page, const struct demo_result *result)
 /* ---- signals ---- */
 
 static struct bide_cancel interrupted;
-static volatile sig_atomic_t caught;
+static volatile sig_atomic_t caught, continued;
+static void watch_stop(void);
 
 static void on_signal(int number)
 {
@@ -237,11 +244,33 @@ static void on_signal(int number)
     bide_cancel_now(&interrupted);
 }
 
+/* Ctrl-Z: the shell gets its cursor back. The handler is then spent, so that the second SIGTSTP stops us here, and this
+ * goes on when we do. */
+static void on_stop(int number)
+{
+    int error = errno;
+    (void)!write(STDERR_FILENO, CURSOR, strlen(CURSOR));
+    raise(number);
+    continued = 1;
+    watch_stop();
+    errno = error;
+}
+
+/* Only once there is a cursor to give back. */
+static void watch_stop(void)
+{
+    struct sigaction action = {.sa_handler = on_stop, .sa_flags = (int)(SA_RESTART | SA_RESETHAND | SA_NODEFER)};
+    struct sigaction before;
+    if (sigaction(SIGTSTP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGTSTP, &action, NULL);
+}
+
 static bool watch_signals(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, ignore = {.sa_handler = SIG_IGN};
     struct sigaction before;
+    sigaction(SIGPIPE, &ignore, NULL); /* an error of write: who is killed by it leaves half a page behind */
     if (bide_cancel_init(&interrupted) != BIDE_OK)
         return false;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -321,10 +350,12 @@ static void draw(struct watch *w, int64_t since_ns)
     for (size_t i = 0; i < 2; i++)
         panel[i] = (struct demo_panel){demo->plan[i].name, demo_plan_words(words[i], &demo->plan[i]), w->requests[i],
                                        w->known};
-    if (w->drawing)
+    bool again = w->drawing && !continued; /* after Ctrl-Z and fg others have written below the old lines */
+    continued = 0;
+    if (again)
         fprintf(out, "\033[%uA\r", LIVE_LINES);
     else
-        fputs("\033[?25l", out); /* no cursor */
+        fputs(NO_CURSOR, out);
     demo_view(out, &look, demo->scenario, panel);
     describe(w, out, &look);
     fprintf(out, "%5.1f s  %s\033[K\n", (double)since_ns / (double)BIDE_S, phase_words(demo->scenario, since_ns));
@@ -332,6 +363,8 @@ static void draw(struct watch *w, int64_t since_ns)
     fwrite(text, 1, length, w->term.out);
     fflush(w->term.out);
     free(text);
+    if (!w->drawing)
+        watch_stop();
     w->drawing = true;
 }
 
@@ -366,7 +399,7 @@ static bool watch(struct watch *w)
         show(w);
     }
     if (w->drawing) {
-        fputs("\033[?25h\n", w->term.out);
+        fputs(CURSOR "\n", w->term.out);
         fflush(w->term.out);
     }
     return going;
@@ -399,6 +432,44 @@ static bool fit_descriptors(struct demo_scenario *s)
     return true;
 }
 
+/* As a shell reads it back. */
+static void shell_word(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@+%,=";
+    if (word[strspn(word, plain)] == '\0') {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word != '\0'; word++)
+        fputs(*word == '\'' ? "'\\''" : (const char[2]){*word}, out);
+    fputc('\'', out);
+}
+
+/* Which options name this policy again, with all that was changed of it. NULL: no memory. */
+static char *repetition(const struct conf_policy *policy, const struct cli_policy *given)
+{
+    bool from_stdin = given->config != NULL && strcmp(given->config, "-") == 0;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (out == NULL)
+        return NULL;
+    if (policy->line > 0) {
+        fputs("--config ", out);
+        shell_word(out, from_stdin ? "-" : policy->file);
+        fputc(' ', out);
+    }
+    fputs("--policy ", out);
+    shell_word(out, policy->name);
+    for (size_t i = 0; i < given->sets; i++) {
+        fprintf(out, " --set %s=", given->set[i].field->key);
+        shell_word(out, given->set[i].value);
+    }
+    fclose(out);
+    return text;
+}
+
 static bool prepare(struct demo *demo, struct settings *s)
 {
     demo->scenario = &s->scenario;
@@ -419,6 +490,7 @@ static bool prepare(struct demo *demo, struct settings *s)
                                        .target = demo->policy.pair.target,
                                        .status_rules = conf_rules(&demo->policy.status, &demo->status_rules)};
     demo_naive(&demo->plan[0], &demo->plan[1].policy);
+    demo->repeat = repetition(&demo->policy, &s->policy);
     return true;
 }
 
@@ -439,8 +511,8 @@ static bool perform(struct demo *demo, struct watch *w)
         return false;
     if (!watch(w))
         return false;
-    demo->result =
-        (struct demo_result){.scenario = demo->scenario, .policy = demo->policy.name, .made_s = bide_wall_s()};
+    demo->result = (struct demo_result){
+        .scenario = demo->scenario, .policy = demo->policy.name, .options = demo->repeat, .made_s = bide_wall_s()};
     for (size_t i = 0; i < 2; i++) {
         struct demo_side_result *result = &demo->result.side[i];
         struct demo_record record;
@@ -467,6 +539,7 @@ static void end(struct demo *demo)
     }
     demo_side_free(demo->side[0]);
     demo_side_free(demo->side[1]);
+    free(demo->repeat);
 }
 
 /* ---- what people see ---- */

@@ -38,15 +38,14 @@ struct settings {
 
 /* ---- reading options ---- */
 
-static const char *read_count(const char *value, int64_t most, int64_t *count)
+static bool read_count(const char *value, int64_t most, int64_t *count)
 {
-    bool right = conf_decimal(value, strlen(value), 1, count) && *count >= 1 && *count <= most;
-    return right ? NULL : "a number from 1";
+    return conf_decimal(value, strlen(value), 1, count) && *count >= 1 && *count <= most;
 }
 
 static const char *read_time(const char *value, int64_t *ns)
 {
-    bool right = conf_duration(value, strlen(value), ns) && *ns != BIDE_NEVER && *ns > 0;
+    bool right = conf_duration(value, strlen(value), ns) && *ns > 0 && *ns <= BIDE_DURATION_MAX;
     return right ? NULL : "a duration such as 200ms or 2s";
 }
 
@@ -63,9 +62,12 @@ static const char *read_slo(void *settings, const char *value)
     return read_time(value, &subject_of(settings)->slo_ns);
 }
 
+/* Twice that must still be a wait. */
 static const char *read_min_wait(void *settings, const char *value)
 {
-    return read_time(value, &subject_of(settings)->min_wait_ns);
+    int64_t *ns = &subject_of(settings)->min_wait_ns;
+    const char *want = read_time(value, ns);
+    return want == NULL && *ns > BIDE_DURATION_MAX / 2 ? "at most some 15 years" : want;
 }
 
 static const char *read_rate(void *settings, const char *value)
@@ -76,14 +78,14 @@ static const char *read_rate(void *settings, const char *value)
     int64_t milli = 0;
     bool right =
         (minutes || seconds) && conf_decimal(value, length, 1000, &milli) && milli > 0 && milli <= RATE_MAX * 1000;
-    subject_of(settings)->rate_per_minute_milli = milli * (minutes ? 1 : 60);
+    subject_of(settings)->rate_per_minute_milli = right ? milli * (minutes ? 1 : 60) : 0;
     return right ? NULL : "requests per second or minute: 200, 0.5/s or 30/min";
 }
 
 static const char *read_layers(void *settings, const char *value)
 {
     int64_t count = 0;
-    bool right = read_count(value, LAYERS_MAX, &count) == NULL;
+    bool right = read_count(value, LAYERS_MAX, &count);
     subject_of(settings)->layers = (uint32_t)count;
     return right ? NULL : "a number from 1 to 64";
 }
@@ -91,9 +93,9 @@ static const char *read_layers(void *settings, const char *value)
 static const char *read_clients(void *settings, const char *value)
 {
     int64_t count = 0;
-    const char *want = read_count(value, CLIENTS_MAX, &count);
+    bool right = read_count(value, CLIENTS_MAX, &count);
     subject_of(settings)->clients = (uint64_t)count;
-    return want;
+    return right ? NULL : "a number from 1 to 1000000000000";
 }
 
 #define SET(name)                                                                                                      \
@@ -166,7 +168,7 @@ static const char *read_reach(void *settings, const char *value)
 static const char *read_attempt(void *settings, const char *value)
 {
     int64_t count = 0;
-    bool right = read_count(value, ATTEMPT_MAX, &count) == NULL;
+    bool right = read_count(value, ATTEMPT_MAX, &count);
     outcome_of(settings)->attempt = (uint32_t)count;
     return right ? NULL : "a number from 1 to 1000";
 }
@@ -174,14 +176,15 @@ static const char *read_attempt(void *settings, const char *value)
 static const char *read_inbound(void *settings, const char *value)
 {
     int64_t count = 0;
-    const char *want = read_count(value, UINT32_MAX, &count);
+    bool right = read_count(value, UINT32_MAX, &count);
     outcome_of(settings)->inbound = (uint32_t)count;
-    return want;
+    return right ? NULL : "a number from 1 to 4294967295";
 }
 
 static const char *read_elapsed(void *settings, const char *value)
 {
-    return read_time(value, &outcome_of(settings)->elapsed_ns);
+    int64_t *ns = &outcome_of(settings)->elapsed_ns;
+    return conf_duration(value, strlen(value), ns) && *ns == 0 ? NULL : read_time(value, ns);
 }
 
 /* ---- the table ---- */
@@ -395,11 +398,7 @@ static int convert(const struct settings *s, const struct conf_policy *policy)
         return cli_fail(&cli_explain, "no memory");
     fputs(text, stdout);
     free(text);
-    for (const char *line = losses; *line != '\0';) {
-        size_t length = strcspn(line, "\n");
-        cli_say(&cli_explain, "%.*s", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
+    cli_say_lines(&cli_explain, losses);
     return finish(true, s->strict && losses[0] != '\0' ? EXIT_FOUND : EXIT_SUCCESS);
 }
 
@@ -412,8 +411,10 @@ static int list(const struct settings *s)
     bool written = true;
     if (file == NULL || file[0] == '\0')
         file = conf_path(path) ? path : NULL;
-    if (file != NULL && !conf_read(&conf, file, errors))
-        return cli_fail(&cli_explain, "%s", errors);
+    if (file != NULL && !conf_read(&conf, file, errors)) {
+        cli_say_lines(&cli_explain, errors);
+        return CLI_EXIT_OWN;
+    }
     if (s->json)
         written = explain_json_list(stdout, &conf);
     else
@@ -463,9 +464,8 @@ static const char *contradiction(const struct settings *s, const struct operands
     if (o->has_event && (s->format != NULL || s->list))
         return "an outcome does not go with --format or --list";
     if (s->has_report_option && (o->has_event || s->format != NULL || s->list))
-        return "--slo, --rate, --layers, --clients and --min-wait speak of a whole policy: want no outcome, --format "
-               "or "
-               "--list";
+        return "--slo, --rate, --layers, --clients and --min-wait speak of a whole policy: want no outcome, no "
+               "--format and no --list";
     if (s->strict && (o->has_event || s->list))
         return "--strict asks for findings: want a policy, without an outcome or --list";
     if (o->policy != NULL && s->options.name != NULL)
@@ -489,7 +489,7 @@ static int run(void *settings, char **words)
         s->options.name = sorted.policy;
     bool command = sorted.has_event && sorted.event.source == EXPLAIN_EXIT;
     if (!cli_policy_resolve(&cli_explain, &s->options, command ? BIDE_PRESET_COMMAND : BIDE_PRESET_SERVICE, &policy)) {
-        if (sorted.policy != NULL)
+        if (sorted.policy != NULL && strchr(sorted.policy, '#') == NULL) /* that one was meant as a policy */
             cli_say(&cli_explain, "an outcome is a status such as 503, exit 75, grpc UNAVAILABLE, ECONNRESET, timeout");
         return CLI_EXIT_OWN;
     }

@@ -7,6 +7,8 @@
 #include "cli-docs.h"
 #include "conf/conf.h"
 
+#define LITERAL_WIDTH 70u /* of 80: man indents by 7 and scdoc by 4 more, and two blanks at the beginning are dropped */
+
 /* ---- scdoc ---- */
 
 /* Text of one line, `typed` words in bold. scdoc's own characters are escaped; those of roff are scdoc's business. */
@@ -27,20 +29,48 @@ static void put_all(const char *text)
     put_scdoc(text, strlen(text));
 }
 
+/* How many bytes of a text are lines that are kept. */
+static size_t kept(const char *text)
+{
+    size_t length = 0;
+    while (strncmp(text + length, "  ", 2) == 0) {
+        length += strcspn(text + length, "\n");
+        length += text[length] == '\n';
+    }
+    return length;
+}
+
+/* The same lines, rows of two columns folded to the width that a man page leaves them. To be freed. */
+static char *folded(const char *text, size_t length)
+{
+    char *lines = strndup(text, length), *result = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&result, &size);
+    if (lines == NULL || memory == NULL)
+        abort();
+    cli_prose(memory, lines, (struct cli_margins){.left = 0, .right = LITERAL_WIDTH});
+    fclose(memory);
+    free(lines);
+    return result;
+}
+
 /* Lines that are kept: scdoc takes them literally between fences. Returns what follows them. */
 static const char *put_literal(const char *text, const char *indent)
 {
+    size_t all = kept(text);
+    char *lines = folded(text, all);
     printf("%s```\n", indent);
-    while (strncmp(text, "  ", 2) == 0) {
-        size_t length = strcspn(text, "\n");
+    for (const char *line = lines; *line != '\0';) {
+        size_t length = strcspn(line, "\n");
         fputs(indent, stdout);
         for (size_t i = 2; i < length; i++)
-            printf(text[i] == '\\' ? "\\\\" : "%c", text[i]);
+            printf(line[i] == '\\' ? "\\\\" : "%c", line[i]);
         putchar('\n');
-        text += length + (text[length] == '\n');
+        line += length + (line[length] == '\n');
     }
     printf("%s```\n", indent);
-    return text;
+    free(lines);
+    return text + all;
 }
 
 /* Prose as options.h describes it. */
@@ -162,7 +192,7 @@ static void man_topic(const char *title, const char *name)
         i++;
     if (memory == NULL || cli_topic(i) == NULL)
         abort();
-    cli_topic(i)->print(memory);
+    cli_topic(i)->print(&(struct cli_page){memory, LITERAL_WIDTH});
     fclose(memory);
     put_heading(title);
     put_prose(text, "");

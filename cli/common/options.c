@@ -13,6 +13,7 @@
 #include <bide/base.h>
 
 #include "conf/field.h"
+#include "term.h"
 
 #define OPTIONS_MAX 128u /* of one command, for the search of the nearest */
 
@@ -27,14 +28,18 @@ struct reader {
 
 /* ---- what a command says ---- */
 
-/* What was printed before comes before. */
+/* What was printed before comes before. One line, and nothing that a terminal obeys: messages repeat what was typed. */
 __attribute__((format(printf, 2, 0))) static void say(const struct cli_command *command, const char *format,
                                                       va_list arguments)
 {
+    char *text = NULL;
     fflush(stdout);
     fprintf(stderr, "bide %s: ", command->name);
-    vfprintf(stderr, format, arguments);
+    if (vasprintf(&text, format, arguments) < 0)
+        text = NULL;
+    cli_put(stderr, text != NULL ? text : "no memory to say what is wrong");
     fputc('\n', stderr);
+    free(text);
 }
 
 void cli_say(const struct cli_command *command, const char *format, ...)
@@ -52,6 +57,15 @@ int cli_fail(const struct cli_command *command, const char *format, ...)
     say(command, format, arguments);
     va_end(arguments);
     return CLI_EXIT_OWN;
+}
+
+void cli_say_lines(const struct cli_command *command, const char *lines)
+{
+    while (*lines != '\0') {
+        size_t length = strcspn(lines, "\n");
+        cli_say(command, "%.*s", (int)length, lines);
+        lines += length + (lines[length] == '\n');
+    }
 }
 
 bool cli_flush(const struct cli_command *command)

@@ -63,10 +63,13 @@ struct cli_command {
 /* Parses, runs, and returns the exit status: the whole of a program's main. argv begins after the program's name. */
 int cli_main(const struct cli_command *command, char **argv);
 
-/* "bide run: TEXT\n" to stderr. */
+/* "bide run: TEXT\n" to stderr. Control characters in it become '?': a terminal must not obey what a word or file says. */
 void cli_say(const struct cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same, and returns CLI_EXIT_OWN. */
+/* A message for each line of the text. */
+void cli_say_lines(const struct cli_command *command, const char *lines);
+
+/* As cli_say, and returns CLI_EXIT_OWN. */
 int cli_fail(const struct cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Flushes stdout; complains and returns false if it could not all be written (EPIPE is told by the status alone). */

@@ -15,6 +15,13 @@
 
 /* ---- reading options ---- */
 
+static const char *const presets[] = {
+#define PRESET_NAME(NAME, label, purpose) label,
+    BIDE_PRESET_LIST(PRESET_NAME)
+#undef PRESET_NAME
+        NULL,
+};
+
 static const char *read_policy(void *settings, const char *value)
 {
     struct cli_policy *options = settings;
@@ -25,9 +32,13 @@ static const char *read_policy(void *settings, const char *value)
 
 static const char *read_preset(void *settings, const char *value)
 {
+    static char want[96];
     struct cli_policy *options = settings;
-    if (bide_preset_by_name(value, strlen(value)) == BIDE_PRESET_COUNT)
-        return "a preset; bide help presets lists them";
+    if (bide_preset_by_name(value, strlen(value)) == BIDE_PRESET_COUNT) {
+        const char *near = conf_near(value, strlen(value), presets);
+        snprintf(want, sizeof want, "%s; bide help presets lists them", near != NULL ? near : "a preset");
+        return want;
+    }
     options->name = value;
     options->is_preset = true;
     return NULL;
@@ -107,12 +118,6 @@ READ_KEY(attempt_timeout, "attempt_timeout", "--attempt-timeout")
 
 /* ---- the table ---- */
 
-static const char *const presets[] = {
-#define PRESET_NAME(NAME, label, purpose) label,
-    BIDE_PRESET_LIST(PRESET_NAME)
-#undef PRESET_NAME
-        NULL,
-};
 static const char *const jitters[] = {"full", "equal", "decorrelated", "none", NULL};
 
 const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
@@ -137,8 +142,9 @@ const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
              "neither is an error: nobody names a file to have it ignored. `-` reads standard input."},
     {.name = "target",
      .value = "NAME",
-     .does = "what is called: its budget and breaker are shared, its section of bide.conf is the policy",
+     .does = "what is called: its section of bide.conf is the policy",
      .read = read_target,
+     .more = "Its budget and breaker are those of this process: all calls of one `bide` share them, two do not.",
      .completes = CLI_POLICY},
     {.name = "attempts", .value = "N", .does = "how many, the first included; 1 means no retry", .read = read_attempts},
     {.name = "base",
@@ -181,11 +187,7 @@ const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
 
 static bool tell_all(const struct cli_command *command, const char *errors)
 {
-    while (*errors != '\0') {
-        size_t length = strcspn(errors, "\n");
-        cli_fail(command, "%.*s", (int)length, errors);
-        errors += length + (errors[length] == '\n');
-    }
+    cli_say_lines(command, errors);
     return false;
 }
 

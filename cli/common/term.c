@@ -97,6 +97,31 @@ const char *cli_spark(const struct cli_term *term, char *text, const double *val
     return text;
 }
 
+/* ---- text of others ---- */
+
+/* The length of the UTF-8 character there; 0: it is none, or one of the controls beyond ASCII. */
+static size_t character(const unsigned char *at)
+{
+    size_t length = at[0] < 0xc2 || at[0] > 0xf4 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+    for (size_t i = 1; i < length; i++)
+        if ((at[i] & 0xc0u) != 0x80u)
+            return 0;
+    return at[0] == 0xc2 && at[1] < 0xa0 ? 0 : length;
+}
+
+void cli_put(FILE *out, const char *text)
+{
+    bool utf8 = speaks_utf8();
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
+        size_t length = *at >= ' ' && *at <= '~' ? 1 : utf8 ? character(at) : 0;
+        if (length > 0)
+            fwrite(at, 1, length, out);
+        else
+            fputc('?', out);
+        at += length > 0 ? length : 1;
+    }
+}
+
 /* ---- the line that is rewritten ---- */
 
 /* How many bytes of the text fit into so many columns. Escape sequences take none. */

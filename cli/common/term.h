@@ -31,6 +31,9 @@ const char *cli_bar(const struct cli_term *term, char *text, size_t cells, doubl
 /* The same for a whole row of values, one cell each: a sparkline. */
 const char *cli_spark(const struct cli_term *term, char *text, const double *value, size_t count, double most);
 
+/* Text of others as a terminal may be shown it: control characters, and what is no text in this locale, become '?'. */
+void cli_put(FILE *out, const char *text);
+
 /* Replaces the line that was last written this way; "" wipes it. Nothing on what is not live. */
 void cli_rewrite(const struct cli_term *term, const char *text);
 

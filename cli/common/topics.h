@@ -4,10 +4,16 @@
 
 #include <stdio.h>
 
+/* Where it goes, and how wide that is. */
+struct cli_page {
+    FILE *out;
+    unsigned width;
+};
+
 struct cli_topic {
     const char *name;    /* "exit-codes" */
     const char *summary; /* for the list */
-    void (*print)(FILE *out);
+    void (*print)(const struct cli_page *page);
 };
 
 /* The i-th topic; NULL past the last. */

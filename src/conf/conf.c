@@ -1,6 +1,7 @@
 /* conf.c - policies by name: which file, what is in it, and which of it was meant. */
 #include "conf.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,10 +128,21 @@ static char *read_all(FILE *stream, size_t *length)
     return bytes;
 }
 
+/* A path as a terminal may be shown it: other people name files, too. */
+static const char *printable(char name[CONF_PATH_MAX], const char *path)
+{
+    snprintf(name, CONF_PATH_MAX, "%s", path);
+    for (char *at = name; *at != '\0'; at++)
+        if (iscntrl((unsigned char)*at))
+            *at = '?';
+    return name;
+}
+
 bool conf_read(struct conf *conf, const char *path, char errors[CONF_ERROR_MAX])
 {
+    char space[CONF_PATH_MAX];
     bool is_stdin = strcmp(path, "-") == 0, read = false;
-    const char *name = is_stdin ? "stdin" : path;
+    const char *name = is_stdin ? "stdin" : printable(space, path);
     size_t length = 0;
     errno = 0;
     FILE *stream = is_stdin ? stdin : fopen(path, "re");
@@ -169,19 +181,25 @@ static void place(char path[CONF_PATH_MAX], unsigned i)
         path[0] = '\0';
 }
 
-/* What cannot even be looked at (the home of another user) is as if it were not there. */
+/* What nobody lets us look at (the home of another user) is as if it were not there. What cannot be looked at for
+ * another reason (a circle of links) is there: whoever reads it tells. */
+static bool exists(const char *path)
+{
+    struct stat file;
+    return stat(path, &file) == 0 || (errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != ENAMETOOLONG);
+}
+
 bool conf_path(char path[CONF_PATH_MAX])
 {
     for (unsigned i = 0; i < PLACES; i++) {
-        struct stat file;
         place(path, i);
-        if (path[0] != '\0' && stat(path, &file) == 0)
+        if (path[0] != '\0' && exists(path))
             return true;
     }
     return false;
 }
 
-/* "bide.conf, /home/ann/.config/bide/bide.conf and /etc/bide/bide.conf" */
+/* "bide.conf, /home/ann/.config/bide/bide.conf or /etc/bide/bide.conf" */
 static void say_places(char *text, size_t size)
 {
     char path[CONF_PATH_MAX];
@@ -189,7 +207,7 @@ static void say_places(char *text, size_t size)
     for (unsigned i = 0; i < PLACES && used < size; i++) {
         place(path, i);
         if (path[0] != '\0')
-            used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : i == 2 ? " and " : ", ", path);
+            used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : i == 2 ? " or " : ", ", path);
     }
 }
 

@@ -174,12 +174,25 @@ const struct conf_field *conf_field_find(const char *key, size_t length)
 static const struct {
     const char *alias, *key;
 } aliases[] = {
-    {"retries", "attempts"},       {"max_attempts", "attempts"},
-    {"max_retries", "attempts"},   {"timeout", "attempt_timeout"},
-    {"total_timeout", "deadline"}, {"initial_backoff", "base"},
-    {"max_backoff", "cap"},        {"initial_delay", "base"},
-    {"max_delay", "cap"},          {"per_try_timeout", "attempt_timeout"},
+    {"retries", "attempts"},
+    {"tries", "attempts"},
+    {"max_attempts", "attempts"},
+    {"max_retries", "attempts"},
+    {"timeout", "attempt_timeout"},
+    {"per_try_timeout", "attempt_timeout"},
+    {"total_timeout", "deadline"},
+    {"max_elapsed_time", "deadline"},
+    {"delay", "base"},
+    {"initial_backoff", "base"},
+    {"initial_delay", "base"},
+    {"initial_interval", "base"},
+    {"max_backoff", "cap"},
+    {"max_delay", "cap"},
+    {"max_interval", "cap"},
     {"factor", "multiplier"},
+    {"budget", "budget.capacity"},
+    {"budget.tokens", "budget.capacity"},
+    {"breaker", "breaker.kind"},
 };
 
 /* A key may be missed by its letters, by its prefix (capacity), or by its name in the struct (cap_ns). */

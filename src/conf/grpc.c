@@ -20,8 +20,9 @@
 static const char *const config_members[] = {"methodConfig", "retryThrottling", NULL};
 static const char *const method_members[] = {"name", "timeout", "retryPolicy", "hedgingPolicy", NULL};
 static const char *const name_members[] = {"service", "method", NULL};
-static const char *const retry_members[] = {"maxAttempts",       "initialBackoff",       "maxBackoff",
-                                            "backoffMultiplier", "retryableStatusCodes", NULL};
+static const char *const retry_members[] = {
+    "maxAttempts",          "initialBackoff",        "maxBackoff", "backoffMultiplier",
+    "retryableStatusCodes", "perAttemptRecvTimeout", NULL};
 static const char *const hedging_members[] = {"maxAttempts", "hedgingDelay", "nonFatalStatusCodes", NULL};
 static const char *const throttling_members[] = {"maxTokens", "tokenRatio", NULL};
 
@@ -199,6 +200,8 @@ static void read_retries(const struct place *place, struct conf_policy *policy)
     read_duration(place, "maxBackoff", 1, &p->cap_ns);
     read_multiplier(place, p);
     read_codes(place, "retryableStatusCodes", true, &policy->grpc);
+    if (json_object_get(place->object, "perAttemptRecvTimeout") != NULL) /* an experiment of some of gRPC's languages */
+        read_duration(place, "perAttemptRecvTimeout", 1, &p->attempt_timeout_ns);
     if (p->base_ns > p->cap_ns) /* then min(initial * multiplier^n, max) is max from the start */
         p->base_ns = p->cap_ns;
 }

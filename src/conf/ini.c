@@ -64,11 +64,12 @@ static const char *name_of(const struct file *file, size_t section)
 static void tell_value(struct file *file, unsigned line, size_t section, const char *key, const char *value,
                        const char *want)
 {
+    bool quoted = value[0] == '"' || value[0] == '\'';
     if (value[0] == '\0')
         conf_tell(file->told, line, "[%s] %s has no value: want %s", name_of(file, section), key, want);
     else
-        conf_tell(file->told, line, "[%s] %s = %s: want %s", name_of(file, section), key,
-                  conf_shown(value, strlen(value)).text, want);
+        conf_tell(file->told, line, "[%s] %s = %s: want %s%s", name_of(file, section), key,
+                  conf_shown(value, strlen(value)).text, want, quoted ? ", without quotes" : "");
 }
 
 static void tell_key(struct file *file, const char *key, const char *value)
@@ -79,9 +80,11 @@ static void tell_key(struct file *file, const char *key, const char *value)
         near = conf_near(key, length, special_keys);
     if (conf_told_room(file->told) && near == NULL)
         near = conf_field_near(key, length);
-    conf_tell(file->told, file->line, "[%s] %s = %s: no such key%s%s%s", name_of(file, file->sections - 1),
+    bool one_less = near != NULL && strcmp(near, "attempts") == 0 && strstr(key, "retr") != NULL;
+    conf_tell(file->told, file->line, "[%s] %s = %s: no such key%s%s%s%s", name_of(file, file->sections - 1),
               conf_shown(key, length).text, conf_shown(value, strlen(value)).text,
-              near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
+              near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "",
+              one_less ? " It counts the first try too" : "");
 }
 
 static void no_memory(struct file *file)

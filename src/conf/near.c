@@ -1,4 +1,5 @@
 /* near.c - the word that was meant, by edit distance: for messages, never for guessing a value. */
+#include <ctype.h>
 #include <string.h>
 
 #include "field.h"
@@ -9,6 +10,12 @@
 static unsigned least(unsigned a, unsigned b)
 {
     return a < b ? a : b;
+}
+
+/* Capitals, and - for _, are what people mistake most and mean least: ATTEMPTS is as near as can be. */
+static bool alike(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b) || (a == '-' && b == '_') || (a == '_' && b == '-');
 }
 
 /* Insertions, deletions, replacements and swaps of neighbours that turn one word into the other. Three rows of the
@@ -24,8 +31,8 @@ static unsigned distance(const char *a, size_t a_length, const char *b, size_t b
         unsigned *now = row[i % 3], *before = row[(i + 2) % 3], *earlier = row[(i + 1) % 3];
         now[0] = i;
         for (unsigned j = 1; j <= b_length; j++) {
-            now[j] = least(least(before[j], now[j - 1]) + 1, before[j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+            now[j] = least(least(before[j], now[j - 1]) + 1, before[j - 1] + !alike(a[i - 1], b[j - 1]));
+            if (i > 1 && j > 1 && alike(a[i - 1], b[j - 2]) && alike(a[i - 2], b[j - 1]))
                 now[j] = least(now[j], earlier[j - 2] + 1);
         }
     }

@@ -68,7 +68,8 @@ TELL(recovered)
         demo_fixed(seconds, (double)t->recovery_ns / BIDE_S, 1);
         snprintf(text, DEMO_FIGURE_SIZE, "%.20s s", seconds);
     } else {
-        demo_fixed(seconds, (double)(result->scenario->length_ns - result->scenario->up_ns) / BIDE_S, 0);
+        int64_t looked_ns = result->scenario->length_ns - result->scenario->up_ns;
+        demo_fixed(seconds, (double)looked_ns / BIDE_S, looked_ns % BIDE_S == 0 ? 0 : 1);
         snprintf(text, DEMO_FIGURE_SIZE, "not within %.20s s", seconds);
     }
     return text;
@@ -156,6 +157,25 @@ void demo_table(FILE *out, const struct demo_result *r)
     for (const struct demo_figure *f = figures; f < figures + sizeof figures / sizeof *figures; f++)
         fprintf(out, "%-*s%*s%*s\n", NAME_COLUMNS, f->name, COLUMNS, f->tell(one, r, &r->side[0].tally), COLUMNS,
                 f->tell(other, r, &r->side[1].tally));
+    if (demo_refused(&r->side[1].tally) > 0) {
+        fputc('\n', out);
+        demo_breaker_note(out, r, "\n");
+        fputc('\n', out);
+    }
+}
+
+bool demo_breaker_note(FILE *out, const struct demo_result *r, const char *between)
+{
+    const struct bide_breaker_config *breaker = &r->side[1].plan->target.breaker;
+    uint64_t refused = demo_refused(&r->side[1].tally);
+    char open[CONF_VALUE_SIZE], ramp[CONF_VALUE_SIZE];
+    if (refused == 0)
+        return false;
+    fprintf(out,
+            "bide's breaker opened and refused %" PRIu64 " calls: it is open for %s at first,%sthen a ramp of %s. The "
+            "server is spared, callers pay: this side recovers later.",
+            refused, conf_duration_text(open, breaker->open_ns), between, conf_duration_text(ramp, breaker->ramp_ns));
+    return true;
 }
 
 /* ---- JSON ---- */

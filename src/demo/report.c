@@ -34,6 +34,7 @@ static const char style[] =
     "p{margin:0 0 12px;max-width:72ch}\n"
     ".lead{font-size:18px}\n"
     ".soft{color:var(--soft)}\n"
+    ".note{margin:20px 0 0}\n"
     ".sides{display:grid;grid-template-columns:1fr 1fr;gap:20px;margin:28px 0 0}\n"
     "@media(max-width:640px){.sides{grid-template-columns:1fr}}\n"
     ".side{border:1px solid var(--rule);border-top:4px solid;border-radius:6px;padding:16px 20px}\n"
@@ -61,6 +62,8 @@ static const char style[] =
     "th:first-child{text-align:left;font-weight:500;padding-left:0;white-space:normal;width:auto}\n"
     "th small{display:block;color:var(--soft);font-weight:400;font-size:13px}\n"
     "thead th.naive{color:var(--naive)} thead th.bide{color:var(--bide)}\n"
+    "@media(max-width:640px){.chart{overflow-x:auto} .chart svg{width:760px} th,td{white-space:normal;width:96px;"
+    "padding-left:8px} th small{display:none} pre{white-space:pre-wrap;overflow-wrap:anywhere}}\n"
     "code,pre{font:13.5px/1.5 ui-monospace,'SF Mono',Menlo,Consolas,monospace}\n"
     "pre{background:var(--band);padding:12px 16px;border-radius:6px;overflow-x:auto;margin:8px 0 16px}\n"
     "footer{margin-top:48px;padding-top:16px;border-top:1px solid var(--rule);color:var(--soft);font-size:14px}\n";
@@ -133,6 +136,16 @@ static void card(const struct page *p, size_t which)
     fputs("</dl></section>\n", p->out);
 }
 
+/* What a reader must know before the charts: the side that is shown off may have paid, too. */
+static void breaker(const struct page *p)
+{
+    if (demo_refused(&p->result->side[1].tally) == 0)
+        return;
+    fputs("<p class=\"note\">", p->out);
+    demo_breaker_note(p->out, p->result, " ");
+    fputs("</p>\n", p->out);
+}
+
 /* ---- charts ---- */
 
 static void fill(const struct page *p, size_t line, const struct demo_tally *t, size_t offset)
@@ -165,6 +178,14 @@ static struct demo_chart chart_of(const struct page *p)
                                .band_name = "outage"};
 }
 
+/* On a narrow screen it is moved sideways: letters that shrink with it could not be read. */
+static void put_chart(const struct page *p, const struct demo_chart *chart)
+{
+    fputs("<div class=\"chart\">\n", p->out);
+    demo_chart(p->out, chart);
+    fputs("</div>\n", p->out);
+}
+
 static void draw_requests(const struct page *p, size_t which)
 {
     const struct demo_side_result *side = &p->result->side[which];
@@ -186,7 +207,7 @@ static void draw_requests(const struct page *p, size_t which)
     chart.level_name = "server’s capacity";
     chart.series = &series;
     chart.series_count = 1;
-    demo_chart(p->out, &chart);
+    put_chart(p, &chart);
 }
 
 static void draw_answers(const struct page *p)
@@ -211,7 +232,7 @@ static void draw_answers(const struct page *p)
     chart.level_name = "calls that come";
     chart.series = series;
     chart.series_count = LINES_MAX;
-    demo_chart(p->out, &chart);
+    put_chart(p, &chart);
 }
 
 static void charts(const struct page *p)
@@ -296,9 +317,11 @@ static void explanation(const struct page *p)
         "<p>Both fleets are driven by the same engine and the same loop, over real sockets on this machine; the naive "
         "loop is a policy with a fixed wait and without jitter, budget, breaker and deadline. The calls come at "
         "moments "
-        "drawn from the seed, whether or not earlier ones have ended. The outage is short enough not to open a breaker "
-        "that looks at the last ten seconds; a longer one shows what that does.</p>\n",
+        "drawn from the seed, whether or not earlier ones have ended.</p>\n",
         p->out);
+    if (p->result->side[1].plan->target.breaker.kind != BIDE_BREAKER_OFF &&
+        demo_refused(&p->result->side[1].tally) == 0)
+        fputs("<p>The outage was too short to open bide’s breaker; a longer one shows what that does.</p>\n", p->out);
 }
 
 static void repetition(const struct page *p)
@@ -306,11 +329,10 @@ static void repetition(const struct page *p)
     const struct demo_scenario *s = p->scenario;
     char length[CONF_VALUE_SIZE], down[CONF_VALUE_SIZE], up[CONF_VALUE_SIZE], script[DEMO_SCRIPT_SIZE];
     fprintf(p->out,
-            "<h2>To repeat it</h2>\n<pre>bide demo --seed %" PRIu64 " --rate %" PRIu32
-            " --seconds %s --outage %s..%s --policy ",
+            "<h2>To repeat it</h2>\n<pre>bide demo --seed %" PRIu64 " --rate %" PRIu32 " --seconds %s --outage %s..%s ",
             s->seed, s->rate, conf_duration_text(length, s->length_ns), conf_duration_text(down, s->down_ns),
             conf_duration_text(up, s->up_ns));
-    demo_escape(p->out, p->result->policy);
+    demo_escape(p->out, p->result->options != NULL ? p->result->options : "");
     fputs(
         "</pre>\n<p>The same seed gives the same calls at the same moments. What is measured differs a little from run "
         "to run, as clocks and machines do. Each server was <code>bide chaos</code> with this script:</p>\n<pre>",
@@ -345,6 +367,7 @@ static void write_page(const struct page *p)
     card(p, 0);
     card(p, 1);
     fputs("</div>\n", p->out);
+    breaker(p);
     charts(p);
     table(p);
     reasons(p);

@@ -17,8 +17,9 @@ struct demo_side_result {
 
 struct demo_result {
     const struct demo_scenario *scenario;
-    const char *policy; /* the name of the second side's */
-    int64_t made_s;     /* wall clock; 0: it is not told */
+    const char *policy;  /* the name of the second side's */
+    const char *options; /* of a command that repeats it: "--policy payments --set attempts=2"; NULL: not told */
+    int64_t made_s;      /* wall clock; 0: it is not told */
     struct demo_side_result side[2];
 };
 

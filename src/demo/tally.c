@@ -152,3 +152,8 @@ uint64_t demo_gave_up(const struct demo_tally *t)
 {
     return t->calls - t->ended[BIDE_WHY_SUCCEEDED] - t->ended[BIDE_WHY_CANCELLED];
 }
+
+uint64_t demo_refused(const struct demo_tally *t)
+{
+    return t->ended[BIDE_WHY_BREAKER_OPEN] + t->ended[BIDE_WHY_BREAKER_PROBING] + t->ended[BIDE_WHY_BREAKER_RAMPING];
+}

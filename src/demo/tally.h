@@ -73,7 +73,8 @@ void demo_record_free(struct demo_record *record); /* likewise */
 double demo_amplification(const struct demo_tally *tally); /* requests per first try; 1 if there was none */
 double demo_share(uint64_t part, uint64_t whole);          /* in percent; 0 of nothing */
 
-/* How many calls gave up, and how many were still trying at the end. */
+/* How many calls gave up, and how many of those because the breaker let them not even try. */
 uint64_t demo_gave_up(const struct demo_tally *tally);
+uint64_t demo_refused(const struct demo_tally *tally);
 
 #endif

@@ -120,7 +120,8 @@ static void measure_herd(struct explain_advice *a, const struct explain_subject 
     char text[CONF_VALUE_SIZE];
     if (rate <= 0 || a->herd_per_second <= rate)
         return;
-    int64_t want_ns = (int64_t)((double)subject->clients / rate * (double)BIDE_S);
+    double want = (double)subject->clients / rate * (double)BIDE_S;
+    int64_t want_ns = want < (double)BIDE_DURATION_MAX ? (int64_t)want : BIDE_DURATION_MAX;
     remark(a,
            "Retries of all clients stay below %g/s if the first window is %s wide or more: no kind of jitter makes "
            "up for width.",

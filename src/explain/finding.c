@@ -61,7 +61,7 @@ static const char *in(struct words *words, int64_t ns)
 
 static bool retries(const struct view *v)
 {
-    return v->p->attempts_max > 1;
+    return v->p->attempts_max > 1 && v->p->layer != BIDE_LAYER_NEVER;
 }
 
 /* ---- what cannot be meant ---- */
@@ -91,16 +91,17 @@ static int invalid(const struct view *v)
 
 static int no_retry(const struct view *v)
 {
-    if (retries(v) && v->p->layer != BIDE_LAYER_NEVER)
+    bool one = v->p->attempts_max == 1;
+    if (retries(v))
         return NONE;
-    say(v->f, "nothing is ever retried: %s", retries(v) ? "layer is never" : "there is one attempt");
-    fix(v->f, "%s", retries(v) ? "layer = outermost" : "attempts = 3 or more");
+    say(v->f, "nothing is ever retried: %s", one ? "there is one attempt" : "layer is never");
+    fix(v->f, "%s", one ? "attempts = 3 or more" : "layer = outermost");
     return EXPLAIN_NOTE;
 }
 
 static int many_attempts(const struct view *v)
 {
-    if (v->p->attempts_max <= ATTEMPTS_MANY)
+    if (!retries(v) || v->p->attempts_max <= ATTEMPTS_MANY)
         return NONE;
     say(v->f, "%u attempts: in an outage each caller sends %u times its load", v->p->attempts_max, v->p->attempts_max);
     fix(v->f, "attempts = 3 to %u; what must not be lost belongs into a queue", ATTEMPTS_MANY);
@@ -125,7 +126,7 @@ static int no_wait(const struct view *v)
 /* Growth matters from the second wait on. */
 static int no_growth(const struct view *v)
 {
-    if (v->p->attempts_max < 3 || v->p->backoff == BIDE_BACKOFF_NONE)
+    if (!retries(v) || v->p->attempts_max < 3 || v->p->backoff == BIDE_BACKOFF_NONE)
         return NONE;
     bool fixed = v->p->backoff == BIDE_BACKOFF_FIXED || v->p->cap_ns == v->p->base_ns;
     bool linear = v->p->backoff == BIDE_BACKOFF_LINEAR;

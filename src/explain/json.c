@@ -35,12 +35,15 @@ static json_t *fields_of(const struct conf_pair *pair)
     return fields;
 }
 
+/* False: it could not be made. Whether it could be written is the stream's to know. */
 static bool print(FILE *out, json_t *tree)
 {
-    bool done = tree != NULL && json_dumpf(tree, out, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) == 0;
+    char *text = tree != NULL ? json_dumps(tree, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) : NULL;
     json_decref(tree);
-    fputc('\n', out);
-    return done;
+    if (text != NULL)
+        fprintf(out, "%s\n", text);
+    free(text);
+    return text != NULL;
 }
 
 /* ---- a policy ---- */

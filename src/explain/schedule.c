@@ -94,10 +94,10 @@ static bool still_grows(const struct explain_schedule *s, const struct bide_poli
 
 void explain_schedule(struct explain_schedule *s, const struct bide_policy *p)
 {
-    uint32_t waits = p->attempts_max - 1;
+    s->attempts = p->layer == BIDE_LAYER_NEVER ? 1 : p->attempts_max;
+    uint32_t waits = s->attempts - 1;
     s->waits = waits < EXPLAIN_WAITS_MAX ? waits : EXPLAIN_WAITS_MAX;
     s->more = waits - s->waits;
-    s->attempts = p->attempts_max;
     s->timeout_ns = p->attempt_timeout_ns;
     s->deadline_ns = p->deadline_ns;
     s->waits_mean_ns = s->waits_worst_ns = 0;

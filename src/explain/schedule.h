@@ -26,7 +26,7 @@ struct explain_schedule {
     uint32_t waits;    /* in wait[] */
     uint32_t more;     /* waits beyond those, taken to be as the last one */
     bool rough;        /* ... though they may still grow: sums are then too small */
-    uint32_t attempts; /* of the policy */
+    uint32_t attempts; /* of the policy; 1 if its layer never retries */
     int64_t timeout_ns, deadline_ns;
     int64_t waits_mean_ns, waits_worst_ns; /* waits only, all of them */
     int64_t uncut_ns;                      /* longest waits and every attempt to its timeout, without the deadline */

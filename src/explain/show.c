@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/told.h"
 #include "core/saturate.h"
 
 #define ROWS_MAX  10u /* waits shown one by one */
@@ -46,6 +47,13 @@ static const char *value(char text[256], const struct conf_pair *pair, const cha
 {
     const struct conf_field *field = conf_field_find(key, strlen(key));
     return field != NULL ? conf_field_text(text, field, pair) : "?";
+}
+
+/* "full", for "full jitter"; "no" where a policy file has none. */
+static const char *kind(char text[256], const struct conf_pair *pair, const char *key)
+{
+    const char *word = value(text, pair, key);
+    return strcmp(word, "none") == 0 ? "no" : word;
 }
 
 static void heading(const struct explain_screen *s, const char *text)
@@ -100,7 +108,7 @@ static void show_head(const struct explain_screen *s, const struct explain_repor
     else
         fprintf(s->out, "  %s\n", bide_preset_purpose(c->preset));
     fprintf(s->out, "%u attempt%s, %s backoff, %s jitter, base %s, cap %s\n", p->attempts_max,
-            p->attempts_max == 1 ? "" : "s", value(a, &c->pair, "backoff"), value(b, &c->pair, "jitter"),
+            p->attempts_max == 1 ? "" : "s", kind(a, &c->pair, "backoff"), kind(b, &c->pair, "jitter"),
             in(&base, p->base_ns), in(&cap, p->cap_ns));
     fprintf(s->out, "attempt timeout %s, deadline %s\n", in(&timeout, p->attempt_timeout_ns),
             in(&deadline, p->deadline_ns));
@@ -204,11 +212,16 @@ static void show_totals(const struct explain_screen *s, const struct explain_rep
     struct words mean, worst, slow;
     char text[256];
     fputc('\n', s->out);
-    snprintf(text, sizeof text, "%s on average, %s at most%s", in(&mean, schedule->waits_mean_ns),
-             in(&worst, schedule->waits_worst_ns), schedule->rough ? ", or more: the last ones still grow" : "");
+    if (schedule->waits_worst_ns == BIDE_NEVER)
+        snprintf(text, sizeof text, "up to 292 years and more");
+    else
+        snprintf(text, sizeof text, "%s on average, %s at most%s", in(&mean, schedule->waits_mean_ns),
+                 in(&worst, schedule->waits_worst_ns), schedule->rough ? ", or more: the last ones still grow" : "");
     labelled(s, "waits", text);
     if (schedule->worst_ns == BIDE_NEVER)
-        snprintf(text, sizeof text, "no limit: attempts have no timeout, and there is no deadline");
+        snprintf(text, sizeof text, "%s",
+                 schedule->timeout_ns == BIDE_NEVER ? "no limit: attempts have no timeout, and there is no deadline"
+                                                    : "up to 292 years and more");
     else if (schedule->uncut_ns > schedule->deadline_ns)
         snprintf(text, sizeof text, "at most %s, the deadline", in(&worst, schedule->deadline_ns));
     else
@@ -433,8 +446,8 @@ static const char *const safeties[] = {
 static const char *asked_for(struct words *w, int64_t ns)
 {
     if (ns == 0)
-        return "no wait: our own holds";
-    return ns > BIDE_DURATION_MAX ? "longer than any clock counts" : in(w, ns);
+        return "no wait, or for one that is over: our own holds";
+    return ns > BIDE_DURATION_MAX ? "more than 31 years" : in(w, ns);
 }
 
 static void show_situation(const struct explain_screen *s, const struct explain_verdict *v)
@@ -442,6 +455,7 @@ static void show_situation(const struct explain_screen *s, const struct explain_
     const struct bide_outcome *o = &v->situation.outcome;
     struct words elapsed, hint;
     char text[256];
+    struct conf_shown said = conf_shown(v->hint != NULL ? v->hint : "", v->hint != NULL ? strlen(v->hint) : 0);
     fprintf(s->out, "%s%s%s", paint(s, BOLD), v->event.name, paint(s, PLAIN));
     if (v->method != NULL)
         fprintf(s->out, " to a %s", v->method);
@@ -451,9 +465,9 @@ static void show_situation(const struct explain_screen *s, const struct explain_
     size_t length =
         (size_t)snprintf(text, sizeof text, "is %s, reach %s", bide_kind_label(o->kind), bide_reach_label(o->reach));
     if (v->hint != NULL && o->hint.kind == BIDE_HINT_NONE)
-        snprintf(text + length, sizeof text - length, "; Retry-After: %.80s is malformed, which is as absent", v->hint);
+        snprintf(text + length, sizeof text - length, "; Retry-After: %s is malformed, which is as absent", said.text);
     else if (v->hint != NULL)
-        snprintf(text + length, sizeof text - length, "; Retry-After: %.80s asks for %s", v->hint,
+        snprintf(text + length, sizeof text - length, "; Retry-After: %s asks for %s", said.text,
                  asked_for(&hint, o->hint.wait_ns));
     flow(s, 0, text);
     fputc('\n', s->out);

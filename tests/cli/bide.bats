@@ -32,7 +32,7 @@ teardown() { bide_teardown; }
         bide help $name
     done > all
     bide help >> all
-    run awk '{ gsub(/[\200-\277]/, "") } length > 100 { print }' all
+    run awk '{ gsub(/[\200-\277]/, "") } length > 80 { print }' all
     [ -z "$output" ]
 }
 
@@ -86,8 +86,35 @@ teardown() { bide_teardown; }
     for name in ../bide-chaos /bin/sh 'a b' -x --bogus ''; do
         apart bide "$name"
         [ "$status" -eq 125 ]
-        [[ $stderr == "usage: bide"* ]]
+        [[ $stderr == "bide: ${name:-\'\'}: want a command, help or --version"*"usage: bide"* ]]
     done
+}
+
+@test "what cannot be made sense of is named" {
+    apart -125 bide help run chaos
+    [[ $stderr == "bide: chaos: want one command or topic"* ]]
+    apart -125 bide help 'a b'
+    [[ $stderr == "bide: a b: want a command or a topic"* ]]
+    apart -125 bide --version 2
+    [[ $stderr == "bide: 2: want nothing after --version"* ]]
+    [ "$(bide help help)" = "$(bide help)" ]
+    apart -125 bide run --preset servce -- true
+    [ "$stderr" = "bide run: --preset servce: want service; bide help presets lists them" ]
+}
+
+@test "what was typed reaches the terminal as text only" {
+    local evil=$'\e]0;owned\a\n\x9b31m'
+    for words in "$evil" "help|$evil" "explain|--$evil" "explain|-$evil" "explain|$evil" "explain|--slo|$evil" \
+        "explain|--set|$evil=1" "explain|--config|$evil" "explain|$evil#a" "run|--$evil" "run|--jitter|$evil"; do
+        IFS='|' read -r -d '' -a split <<< "$words" || true
+        split[-1]=${split[-1]%$'\n'}
+        run -125 bide "${split[@]}"
+        [ -n "$output" ]
+        [[ ! ${output//$'\n'/} =~ [[:cntrl:]] ]]
+        [[ $output != *$'\x9b'* ]]
+    done
+    apart -125 bide explain --slo café
+    [[ $stderr == *"--slo café: want"* ]]
 }
 
 @test "help that cannot be written is an error" {

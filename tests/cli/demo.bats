@@ -4,7 +4,10 @@
 load helpers
 
 setup() { bide_setup; }
-teardown() { bide_teardown; }
+teardown() {
+    tmux -S "$WORK/tmux" kill-server 2> /dev/null || true
+    bide_teardown
+}
 
 short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
 
@@ -114,6 +117,46 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
     run --separate-stderr bide demo "${short[@]}" --policy mine --json --no-report
     [ "$status" -eq 0 ]
     jq -e '.policy == "mine" and .sides[1].amplification == 1' <<< "$output"
+}
+
+@test "the page tells how to repeat it, with all that was changed" {
+    printf '[mine]\nextends = interactive\nattempts = 1\n' > "my own.conf"
+    run bide demo --seconds 2 --rate 10 --seed 3 --policy "my own.conf#mine" --cap 1s --set "observe=budget, hint"
+    [ "$status" -eq 0 ]
+    grep -q -F -- "--config &#39;my own.conf&#39; --policy mine --set cap=1s --set observe=&#39;budget, hint&#39;</pre>" \
+        bide-demo.html
+}
+
+@test "a reader who leaves early leaves no half page behind" {
+    local piped
+    set +o pipefail
+    bide demo --seconds 2 --rate 10 2> err | true
+    piped=("${PIPESTATUS[@]}")
+    [ "${piped[0]}" -eq 125 ]
+    [ "$(ls)" = $'bide-demo.html\nerr' ]
+}
+
+@test "a breaker that opened is told, with what it costs" {
+    run --separate-stderr bide demo --seconds 3 --rate 50 --outage 1s..2s
+    [ "$status" -eq 0 ]
+    [[ $output == *"bide's breaker opened and refused"*"this side recovers later"* ]]
+    grep -q "bide's breaker opened" bide-demo.html
+    run ! grep -q "too short to open" bide-demo.html
+}
+
+@test "Ctrl-Z gives the cursor back to the shell, and fg takes it again" {
+    command -v tmux > /dev/null || skip "needs tmux"
+    local mux=(tmux -S "$WORK/tmux" -f /dev/null)
+    cursor() { [ "$("${mux[@]}" display -p '#{cursor_flag}')" = "$1" ]; }
+    "${mux[@]}" new-session -d -x 80 -y 24 "env PS1='ready> ' bash --norc --noprofile -i" 3>&-
+    "${mux[@]}" send-keys "bide demo --seconds 60 --rate 10 --no-report" Enter
+    eventually cursor 0
+    "${mux[@]}" send-keys C-z
+    eventually cursor 1
+    "${mux[@]}" send-keys fg Enter
+    eventually cursor 0
+    "${mux[@]}" send-keys C-c
+    eventually cursor 1
 }
 
 @test "with few open files there are fewer calls, and that is said" {

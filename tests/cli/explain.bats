@@ -184,6 +184,14 @@ fits() {
     [[ $output == *"[permanent]"* ]]
 }
 
+@test "a hint is shown without what steers a terminal" {
+    run -0 bide explain 503 --retry-after $'\e[31mred\e[0m'
+    [[ $output == *"Retry-After: ?[31mred?[0m is malformed"* ]]
+    [[ $output != *$'\e'* ]]
+    run -0 bide explain 503 --retry-after 'Wed, 21 Oct 2015 07:28:00 GMT'
+    [[ $output == *"one that is over: our own holds"* ]]
+}
+
 @test "hostile hints are read as the engine reads them" {
     run -0 bide explain 429 --retry-after 9223372037
     [[ $output == *"[hint_too_long]"* ]]
@@ -293,6 +301,11 @@ fits() {
     apart -125 bide explain --layers 0
     [[ $stderr == *"from 1 to 64"* ]]
     apart -125 bide explain --clients many
+    apart -125 bide explain --clients 1000000000001
+    [[ $stderr == *"from 1 to 1000000000000" ]]
+    apart -125 bide explain --rate 9000000000000000
+    apart -125 bide explain --min-wait 6000d
+    [[ $stderr == *"at most some 15 years" ]]
     apart -125 bide explain --format yaml
     [[ $stderr == *"ini, json, grpc or envoy"* ]]
     apart -125 bide explain 503 --attempt 5
@@ -322,11 +335,19 @@ fits() {
     apart -125 bide explain a
     [[ $stderr == *bide.conf:2*attempts* ]]
     apart -125 bide explain --list
+    printf '[a]\nx = 1\n[b]\ny = 2\n' > bide.conf
+    apart -125 bide explain --list
+    [ "${#stderr_lines[@]}" -eq 2 ]
+    [[ ${stderr_lines[1]} == "bide explain: "*bide.conf:4:* ]]
+    apart -125 bide explain bide.conf#a
+    [[ $stderr != *"an outcome is"* ]]
 }
 
 @test "a stdout that cannot be written to is told" {
-    run -125 bash -c 'bide explain > /dev/full'
-    [ -n "$output" ]
+    for words in '' --json '503 --json' '--list --json' '--format ini'; do
+        run -125 bash -c "bide explain $words > /dev/full"
+        [[ $output == "bide explain: standard output: "* ]]
+    done
 }
 
 # ---- the page ----

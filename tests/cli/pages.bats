@@ -24,6 +24,14 @@ teardown() { bide_teardown; }
     [ ! -s complaints ]
 }
 
+@test "no page is wider than 80 columns, but for examples, which are typed as they stand" {
+    for page in "$pages"/*.[15]; do
+        mandoc -Tascii -O width=78 "$page" | col -bx | sed '/^EXAMPLES/,/^[A-Z]/d' | awk 'length > 80' >> wide
+    done
+    cat wide
+    [ ! -s wide ]
+}
+
 @test "a page has every option of --help, as it is typed" {
     for name in run fetch explain demo chaos; do
         mandoc -Tascii "$pages/bide-$name.1" | col -b > page

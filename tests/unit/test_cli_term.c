@@ -108,6 +108,20 @@ static void the_locale_is_asked_in_the_usual_order(void **state)
     fclose(file);
 }
 
+static void text_of_others_cannot_steer_the_terminal(void **state)
+{
+    (void)state;
+    char text[128] = "";
+    FILE *memory = fmemopen(text, sizeof text, "w");
+    setenv("LC_ALL", "C.UTF-8", 1);
+    cli_put(memory, "caf\xc3\xa9 \033[31m\r\n\x7f \xc2\x9b \xff\xe2\x82 \xe2\x82\xac~");
+    fputc('|', memory);
+    setenv("LC_ALL", "C", 1);
+    cli_put(memory, "caf\xc3\xa9\t");
+    fclose(memory);
+    assert_string_equal(text, "caf\xc3\xa9 ?[31m??? ?? ??? \xe2\x82\xac~|caf???");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +132,7 @@ int main(void)
         cmocka_unit_test(what_is_not_live_is_not_written_to),
         cmocka_unit_test(a_file_has_no_colour_and_80_columns),
         cmocka_unit_test(the_locale_is_asked_in_the_usual_order),
+        cmocka_unit_test(text_of_others_cannot_steer_the_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,12 +135,23 @@ static void an_unknown_key_is_told_with_the_nearest(void **state)
     assert_tells("[p]\nextend = 3\n", "f:2: [p] extend = 3: no such key; did you mean extends?");
     assert_tells("[p]\nfrobnicate = 3\n", "f:2: [p] frobnicate = 3: no such key");
     assert_tells("[p]\nAttempts = 3\n", "f:2: [p] Attempts = 3: no such key; did you mean attempts?");
+    assert_tells("[p]\nEXTENDS = 3\n", "f:2: [p] EXTENDS = 3: no such key; did you mean extends?");
+}
+
+static void who_counts_retries_is_told_that_attempts_are_one_more(void **state)
+{
+    assert_tells("[p]\nretries = 3\n",
+                 "f:2: [p] retries = 3: no such key; did you mean attempts? It counts the first try too");
+    assert_tells("[p]\nmax_attempts = 3\n", "f:2: [p] max_attempts = 3: no such key; did you mean attempts?");
 }
 
 static void a_bad_value_is_told_with_what_would_be_right(void **state)
 {
     assert_tells("[p]\nbase = 200\n", "f:2: [p] base = 200: want a duration such as 200ms, or never");
     assert_tells("[p]\nbase =\n", "f:2: [p] base has no value: want a duration such as 200ms, or never");
+    assert_tells("[p]\nbase = \"200ms\"\n",
+                 "f:2: [p] base = \"200ms\": want a duration such as 200ms, or never, without quotes");
+    assert_tells("[p]\nattempts = '3'\n", "f:2: [p] attempts = '3': want a whole number such as 3, without quotes");
     assert_tells("[p]\nbase = # nothing\n", "f:2: [p] base has no value: want a duration such as 200ms, or never");
 }
 
@@ -422,6 +433,7 @@ int main(void)
         cmocka_unit_test(nothing_but_a_list_goes_on),
         cmocka_unit_test(an_empty_file_has_no_policies),
         cmocka_unit_test(an_unknown_key_is_told_with_the_nearest),
+        cmocka_unit_test(who_counts_retries_is_told_that_attempts_are_one_more),
         cmocka_unit_test(a_bad_value_is_told_with_what_would_be_right),
         cmocka_unit_test(a_line_that_is_neither_key_nor_section_is_told),
         cmocka_unit_test(a_key_needs_a_section),

@@ -224,6 +224,19 @@ static void a_misspelt_key_finds_the_one_that_was_meant(void **state)
     assert_string_equal(near("breaker.openmax"), "breaker.open_max");
     assert_string_equal(near("max_retries"), "attempts");
     assert_string_equal(near("timeout"), "attempt_timeout");
+    assert_string_equal(near("max_interval"), "cap");
+    assert_string_equal(near("budget"), "budget.capacity");
+    assert_string_equal(near("breaker"), "breaker.kind");
+}
+
+static void capitals_and_dashes_are_no_distance(void **state)
+{
+    static const char *const words[] = {"payments", "p", NULL};
+    assert_string_equal(near("ATTEMPTS"), "attempts");
+    assert_string_equal(near("Attempt-Timeout"), "attempt_timeout");
+    assert_string_equal(near("maxAttempts"), "attempts");
+    assert_string_equal(conf_near("PAYMENTS", 8, words), "payments");
+    assert_string_equal(conf_near("P", 1, words), "p");
 }
 
 static void a_word_from_elsewhere_finds_none(void **state)
@@ -367,6 +380,7 @@ int main(void)
         cmocka_unit_test(every_preset_reads_back_from_its_own_words),
         cmocka_unit_test(a_field_can_be_taken_from_another_pair),
         cmocka_unit_test(a_misspelt_key_finds_the_one_that_was_meant),
+        cmocka_unit_test(capitals_and_dashes_are_no_distance),
         cmocka_unit_test(a_word_from_elsewhere_finds_none),
         cmocka_unit_test(the_nearest_of_some_words_is_found),
         cmocka_unit_test(a_problem_is_told_in_the_words_of_a_file),

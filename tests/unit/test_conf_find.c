@@ -157,7 +157,7 @@ static void a_name_that_is_nowhere_is_told_with_the_nearest_and_the_places(void 
     if (access("/etc/bide/bide.conf", F_OK) == 0)
         return;
     snprintf(expected, sizeof expected,
-             "no policy named interactiv: no preset, and there is no bide.conf, %s/home/.config/bide/bide.conf and "
+             "no policy named interactiv: no preset, and there is no bide.conf, %s/home/.config/bide/bide.conf or "
              "/etc/bide/bide.conf; did you mean interactive?",
              base);
     assert_string_equal(errors, expected);
@@ -179,6 +179,24 @@ static void a_file_that_is_none_is_told(void **state)
     assert_int_equal(mkdir("bide.conf", 0700), 0);
     assert_false(finds(NULL, "service"));
     assert_string_equal(errors, "bide.conf: cannot be read: Is a directory");
+}
+
+static void a_circle_of_links_is_told_and_not_passed_over(void **state)
+{
+    in_base("XDG_CONFIG_HOME", "xdg");
+    put("xdg/bide/bide.conf", "[p]\n");
+    assert_int_equal(symlink("other.conf", "bide.conf") | symlink("bide.conf", "other.conf"), 0);
+    assert_false(finds(NULL, "p"));
+    assert_string_equal(errors, "bide.conf: cannot be read: Too many levels of symbolic links");
+}
+
+static void what_a_terminal_would_obey_is_not_repeated_of_a_path(void **state)
+{
+    put("a\033[31mb.conf", "[p]\nbase = x\n");
+    assert_false(finds("a\033[31mb.conf", "p"));
+    assert_string_equal(errors, "a?[31mb.conf:2: [p] base = x: want a duration such as 200ms, or never");
+    assert_false(finds("no\033[31m.conf", "p"));
+    assert_string_equal(errors, "no?[31m.conf: cannot be read: No such file or directory");
 }
 
 static void a_file_that_may_not_be_read_is_told(void **state)
@@ -239,6 +257,8 @@ int main(void)
         TEST(a_name_that_is_nowhere_is_told_with_the_nearest_and_the_places),
         TEST(a_mistake_anywhere_in_the_file_is_told_though_another_policy_was_meant),
         TEST(a_file_that_is_none_is_told),
+        TEST(a_circle_of_links_is_told_and_not_passed_over),
+        TEST(what_a_terminal_would_obey_is_not_repeated_of_a_path),
         TEST(a_file_that_may_not_be_read_is_told),
         TEST(a_file_without_end_is_told_and_not_read_on),
         TEST(a_path_too_long_to_be_shown_shows_its_end),

@@ -55,6 +55,15 @@ static void the_example_of_the_proposal_is_the_preset(void **state)
     assert_int_equal(policy_of("*")->preset, BIDE_PRESET_GRPC);
 }
 
+static void an_attempt_may_have_a_timeout_though_few_know_it(void **state)
+{
+    assert_reads(method("\"retryPolicy\":{" RETRIES ",\"perAttemptRecvTimeout\":\"0.5s\"}"));
+    assert_int_equal(all()->attempt_timeout_ns, 500 * BIDE_MS);
+    assert_refuses(method("\"retryPolicy\":{" RETRIES ",\"perAttemptRecvTimeout\":\"0s\"}"),
+                   "f: methodConfig[0].retryPolicy.perAttemptRecvTimeout = \"0s\": want a duration above 0 such as "
+                   "\"0.1s\"");
+}
+
 static void every_member_of_a_retry_policy_is_mapped(void **state)
 {
     assert_reads(method("\"timeout\":\"1.5s\",\"waitForReady\":true,\"retryPolicy\":{\"maxAttempts\":3,"
@@ -329,6 +338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_example_of_the_proposal_is_the_preset),
         cmocka_unit_test(every_member_of_a_retry_policy_is_mapped),
+        cmocka_unit_test(an_attempt_may_have_a_timeout_though_few_know_it),
         cmocka_unit_test(attempts_are_above_one_and_more_than_five_are_five),
         cmocka_unit_test(a_backoff_is_a_duration_above_zero),
         cmocka_unit_test(a_backoff_beyond_what_bide_can_wait_is_told),

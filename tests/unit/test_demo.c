@@ -350,7 +350,8 @@ static void open_shown(struct shown *shown, const char *name)
     bide_policy_init(&shown->plan[1].policy, BIDE_PRESET_INTERACTIVE);
     bide_target_config_init(&shown->plan[1].target, BIDE_PRESET_INTERACTIVE);
     demo_naive(&shown->plan[0], &shown->plan[1].policy);
-    shown->result = (struct demo_result){.scenario = &shown->scenario, .policy = name, .made_s = 1700000000};
+    shown->result =
+        (struct demo_result){.scenario = &shown->scenario, .policy = name, .options = name, .made_s = 1700000000};
     shown->result.side[0] = (struct demo_side_result){&shown->plan[0], tally_of(never_again), 0};
     shown->result.side[1] = (struct demo_side_result){&shown->plan[1], tally_of(until_down), 0};
 }
@@ -403,6 +404,43 @@ static size_t widest(const char *text, size_t *lines)
         ++*lines;
     }
     return most;
+}
+
+static void a_breaker_that_opened_is_told_with_what_it_costs(void **state)
+{
+    static const char note[] = "bide's breaker opened and refused 6 calls: it is open for 5s at first,";
+    struct shown shown;
+    size_t lines;
+    open_shown(&shown, "bide");
+    char *calm = written(report, &shown.result), *quiet = written(table, &shown.result);
+    shown.result.side[1].tally.ended[BIDE_WHY_BREAKER_OPEN] = 3;
+    shown.result.side[1].tally.ended[BIDE_WHY_BREAKER_PROBING] = 2;
+    shown.result.side[1].tally.ended[BIDE_WHY_BREAKER_RAMPING] = 1;
+    char *page = written(report, &shown.result), *text = written(table, &shown.result);
+    assert_null(strstr(calm, "refused"));
+    assert_null(strstr(quiet, "refused"));
+    assert_non_null(strstr(calm, "too short to open"));
+    assert_non_null(strstr(page, note));
+    assert_null(strstr(page, "too short to open"));
+    assert_non_null(strstr(text, note));
+    assert_true(widest(text, &lines) <= 80);
+    free(calm);
+    free(quiet);
+    free(page);
+    free(text);
+    close_shown(&shown);
+}
+
+static void who_has_not_recovered_is_told_how_long_was_looked(void **state)
+{
+    struct shown shown;
+    open_shown(&shown, "bide");
+    shown.result.side[0].tally.recovery_ns = DEMO_NOT_RECOVERED;
+    shown.scenario.up_ns = shown.scenario.length_ns - 2500 * BIDE_MS;
+    char *text = written(table, &shown.result);
+    assert_non_null(strstr(text, "not within 2.5 s"));
+    free(text);
+    close_shown(&shown);
 }
 
 static void the_page_is_well_formed_whatever_the_policy_is_called(void **state)
@@ -531,6 +569,8 @@ int main(void)
         cmocka_unit_test(who_never_succeeds_again_has_not_recovered),
         cmocka_unit_test(nine_in_ten_are_enough_and_eight_are_not),
         cmocka_unit_test(who_succeeds_too_late_has_not_recovered),
+        cmocka_unit_test(a_breaker_that_opened_is_told_with_what_it_costs),
+        cmocka_unit_test(who_has_not_recovered_is_told_how_long_was_looked),
         cmocka_unit_test(the_page_is_well_formed_whatever_the_policy_is_called),
         cmocka_unit_test(the_page_needs_nothing_beside_it),
         cmocka_unit_test(the_table_fits_eighty_columns),

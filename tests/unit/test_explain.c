@@ -89,6 +89,34 @@ static void decorrelated_means_follow_their_recursion_below_the_cap(void **state
     }
 }
 
+/* Nearly all waits are then a thousandth of the longest and less. */
+static void decorrelated_means_hold_however_far_the_cap_is(void **state)
+{
+    (void)state;
+    double mean_ns = 1e6;
+    conf_pair_init(&pair, BIDE_PRESET_BACKGROUND);
+    pair.policy.base_ns = MS;
+    pair.policy.cap_ns = BIDE_DURATION_MAX;
+    pair.policy.attempts_max = 25;
+    explain_schedule(&schedule, &pair.policy);
+    for (uint32_t i = 0; i < 24; i++) {
+        mean_ns = (1e6 + 3 * mean_ns) / 2;
+        assert_near((double)schedule.wait[i].mean_ns, mean_ns, mean_ns * 0.001);
+    }
+}
+
+static void a_layer_that_never_retries_has_one_attempt(void **state)
+{
+    (void)state;
+    conf_pair_init(&pair, BIDE_PRESET_SERVICE);
+    pair.policy.layer = BIDE_LAYER_NEVER;
+    explain_schedule(&schedule, &pair.policy);
+    assert_int_equal(schedule.attempts, 1);
+    assert_int_equal(schedule.waits, 0);
+    assert_int_equal(schedule.worst_ns, pair.policy.attempt_timeout_ns);
+    assert_true(explain_slo(&schedule, 3 * MS).fits);
+}
+
 /* The mean over many seeds of what the engine really draws. */
 static double drawn_mean(const struct bide_policy *policy, uint32_t wait)
 {
@@ -522,6 +550,17 @@ static void the_default_policy_is_what_is_advised(void **state)
     assert_memory_equal(&advice.pair.target, &pair.target, sizeof pair.target);
 }
 
+static void a_herd_beyond_all_clocks_is_advised_the_longest_window(void **state)
+{
+    (void)state;
+    conf_pair_init(&pair, BIDE_PRESET_SERVICE);
+    subject =
+        (struct explain_subject){.pair = &pair, .layers = 1, .clients = 1000000000000u, .rate_per_minute_milli = 1};
+    explain_advise(&advice, &subject);
+    assert_int_equal(advice.remarks, 1);
+    assert_non_null(strstr(advice.remark[0].text, "window is 11574d"));
+}
+
 static void a_herd_arrives_within_the_first_window(void **state)
 {
     (void)state;
@@ -540,6 +579,8 @@ int main(void)
         cmocka_unit_test(the_wait_before_attempt_nine_is_25_6_s_and_the_next_is_capped),
         cmocka_unit_test(equal_jitter_waits_half_and_means_three_quarters),
         cmocka_unit_test(decorrelated_means_follow_their_recursion_below_the_cap),
+        cmocka_unit_test(decorrelated_means_hold_however_far_the_cap_is),
+        cmocka_unit_test(a_layer_that_never_retries_has_one_attempt),
         cmocka_unit_test(decorrelated_means_are_those_the_engine_draws_at_the_cap_too),
         cmocka_unit_test(decorrelated_without_room_spreads_below_its_base),
         cmocka_unit_test(every_draw_of_the_engine_lies_in_the_window_told),
@@ -566,6 +607,7 @@ int main(void)
         cmocka_unit_test(a_least_wait_is_kept_by_equal_jitter),
         cmocka_unit_test(background_jobs_get_decorrelated_jitter_and_others_3_to_5_attempts),
         cmocka_unit_test(the_default_policy_is_what_is_advised),
+        cmocka_unit_test(a_herd_beyond_all_clocks_is_advised_the_longest_window),
         cmocka_unit_test(a_herd_arrives_within_the_first_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
