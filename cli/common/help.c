@@ -7,6 +7,7 @@
 
 #define WIDTH_MAX  100u
 #define WIDTH_MIN  40u
+#define DEEP       8u
 #define COLUMN_MAX 30u /* where descriptions begin at the latest; longer options have theirs on the next line */
 
 /* ---- prose ---- */
@@ -58,10 +59,13 @@ static void fill(FILE *out, const char *text, size_t length, struct cli_margins 
     fputc('\n', out);
 }
 
-/* Where the second column of a kept line begins: behind the first gap of two blanks or more. 0: there is none. */
+/* Where the second column of a kept line begins: behind the first gap of two blanks or more, or at once in a line so deep
+ * that it must go on with the row above. 0: there is none. */
 static size_t second_column(const char *line, size_t length)
 {
     size_t i = strspn(line, " ");
+    if (i >= DEEP)
+        return i < length ? i : 0;
     while (i + 1 < length && strncmp(line + i, "  ", 2) != 0)
         i++;
     return i + 1 < length ? i + strspn(line + i, " ") : 0;

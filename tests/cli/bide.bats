@@ -86,7 +86,7 @@ teardown() { bide_teardown; }
     for name in ../bide-chaos /bin/sh 'a b' -x --bogus ''; do
         apart bide "$name"
         [ "$status" -eq 125 ]
-        [[ $stderr == "bide: ${name:-\'\'}: want a command, help or --version"*"usage: bide"* ]]
+        [[ $stderr == "bide: ${name:-"''"}: want a command, help or --version"*"usage: bide"* ]]
     done
 }
 

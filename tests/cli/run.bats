@@ -354,11 +354,13 @@ waits() {
     [ "$(ran)" -eq 6 ]
 }
 
-@test "an inner bide keeps to the outer deadline, and to its key" {
+@test "an inner bide keeps to the outer deadline, its key and its number" {
     run quick --deadline 1m -- bide run --deadline 1h -- sh -c 'test "$BIDE_DEADLINE_MS" -le 60000 && echo "$BIDE_IDEMPOTENCY_KEY"'
     [ "$status" -eq 0 ]
     run env BIDE_IDEMPOTENCY_KEY=order-17 bide run -- sh -c 'echo "$BIDE_IDEMPOTENCY_KEY"'
     [ "$output" = order-17 ]
+    run env BIDE_ATTEMPT=5 bide run -- sh -c 'echo "$BIDE_ATTEMPT"' # those further in must know that it is a retry
+    [ "$output" = 5 ]
 }
 
 @test "variables that make no sense are ignored, and that is said" {

@@ -131,7 +131,7 @@ static void a_policy_is_a_section_or_a_preset_and_the_section_goes_before(void *
     assert_int_not_equal(got.pair.policy.attempts_max, 9);
     assert_int_equal(TRY("--preset", "payment", "--policy", "service"), 0);
     assert_int_equal(got.pair.policy.attempts_max, 9);
-    assert_refused(TRY("--preset", "servce"), "--preset servce: want a preset; bide help presets lists them");
+    assert_refused(TRY("--preset", "servce"), "--preset servce: want service; bide help presets lists them");
 }
 
 static void a_target_has_the_section_of_its_name_if_there_is_one(void **state)

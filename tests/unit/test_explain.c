@@ -10,6 +10,8 @@
 
 #include <bide/call.h>
 
+#include <string.h>
+
 #include "explain/advise.h"
 #include "explain/amplify.h"
 #include "explain/schedule.h"
@@ -554,9 +556,7 @@ static void a_herd_beyond_all_clocks_is_advised_the_longest_window(void **state)
 {
     (void)state;
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
-    subject =
-        (struct explain_subject){.pair = &pair, .layers = 1, .clients = 1000000000000u, .rate_per_minute_milli = 1};
-    explain_advise(&advice, &subject);
+    ask_advice(1000000000000, 0, 1);
     assert_int_equal(advice.remarks, 1);
     assert_non_null(strstr(advice.remark[0].text, "window is 11574d"));
 }

@@ -259,6 +259,15 @@ static void a_fix_names_keys_there_are(void **state)
     }
 }
 
+static void what_never_retries_has_only_that_found(void **state)
+{
+    (void)state;
+    look_at(BIDE_PRESET_SERVICE, "layer=never jitter=none attempts=20 slo=1s backoff=fixed budget.kind=none");
+    assert_non_null(found("no-retry"));
+    assert_false(explain_is_bad(&findings));
+    assert_null(found("binds-first"));
+}
+
 static void numbers_in_sentences_are_those_of_the_policy(void **state)
 {
     (void)state;
@@ -284,6 +293,7 @@ int main(void)
         cmocka_unit_test(curl_has_all_that_it_is_known_for),
         cmocka_unit_test(the_worst_comes_first),
         cmocka_unit_test(a_fix_names_keys_there_are),
+        cmocka_unit_test(what_never_retries_has_only_that_found),
         cmocka_unit_test(numbers_in_sentences_are_those_of_the_policy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
