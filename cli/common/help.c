@@ -59,8 +59,8 @@ static void fill(FILE *out, const char *text, size_t length, struct cli_margins 
     fputc('\n', out);
 }
 
-/* Where the second column of a kept line begins: behind the first gap of two blanks or more, or at once in a line so deep
- * that it must go on with the row above. 0: there is none. */
+/* Where the second column of a kept line begins: behind the first gap of two blanks or more, or at once in a line so
+ * deep that it must go on with the row above. 0: there is none. */
 static size_t second_column(const char *line, size_t length)
 {
     size_t i = strspn(line, " ");

@@ -63,7 +63,7 @@ struct cli_command {
 /* Parses, runs, and returns the exit status: the whole of a program's main. argv begins after the program's name. */
 int cli_main(const struct cli_command *command, char **argv);
 
-/* "bide run: TEXT\n" to stderr. Control characters in it become '?': a terminal must not obey what a word or file says. */
+/* "bide run: TEXT\n" to stderr. Control characters become '?': a terminal must not obey what a word or file says. */
 void cli_say(const struct cli_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A message for each line of the text. */

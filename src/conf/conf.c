@@ -151,7 +151,7 @@ bool conf_read(struct conf *conf, const char *path, char errors[CONF_ERROR_MAX])
     if (bytes != NULL)
         read = conf_read_text(conf, name, (struct bide_text){bytes, length}, errors);
     else
-        snprintf(errors, CONF_ERROR_MAX, "%s: cannot be read: %s", name, strerror(errno));
+        snprintf(errors, CONF_ERROR_MAX, "%.3000s: cannot be read: %s", name, strerror(errno));
     free(bytes);
     if (stream != NULL && !is_stdin)
         fclose(stream);

@@ -71,7 +71,7 @@ static void check_members(const struct place *place, const char *const *known, b
 static bool enter(struct place *inner, const struct place *outer, const char *member)
 {
     *inner = (struct place){.object = json_object_get(outer->object, member), .told = outer->told};
-    snprintf(inner->path, sizeof inner->path, "%s%s%s", outer->path, outer->path[0] != '\0' ? "." : "", member);
+    snprintf(inner->path, sizeof inner->path, "%.60s%s%.30s", outer->path, outer->path[0] != '\0' ? "." : "", member);
     if (inner->object == NULL)
         return false;
     if (!json_is_object(inner->object))

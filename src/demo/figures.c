@@ -147,35 +147,43 @@ const struct demo_figure *demo_figure(size_t i)
     return i < sizeof figures / sizeof *figures ? &figures[i] : NULL;
 }
 
+/* ---- what it cost ---- */
+
+/* A breaker explains most: it is asked first. */
+const char *demo_note(char text[DEMO_NOTE_SIZE], const struct demo_result *r, const char *between)
+{
+    const struct bide_breaker_config *breaker = &r->side[1].plan->target.breaker;
+    const struct demo_tally *naive = &r->side[0].tally, *bide = &r->side[1].tally;
+    char open[CONF_VALUE_SIZE], ramp[CONF_VALUE_SIZE];
+    if (demo_refused(bide) > 0)
+        snprintf(text, DEMO_NOTE_SIZE,
+                 "bide's breaker opened and refused %" PRIu64 " calls: it is open for %s at first,%sthen a ramp of %s. "
+                 "The server is spared, callers pay: this side recovers later.",
+                 demo_refused(bide), conf_duration_text(open, breaker->open_ns), between,
+                 conf_duration_text(ramp, breaker->ramp_ns));
+    else if (naive->ended[BIDE_WHY_SUCCEEDED] > bide->ended[BIDE_WHY_SUCCEEDED])
+        snprintf(
+            text, DEMO_NOTE_SIZE,
+            "More calls of the naive loop succeeded: its callers outlasted this outage,%sbide's were told of it at "
+            "once. What it cost the server is seen in its requests.",
+            between);
+    else
+        return NULL;
+    return text;
+}
+
 /* ---- the table ---- */
 
 void demo_table(FILE *out, const struct demo_result *r)
 {
-    char one[DEMO_FIGURE_SIZE], other[DEMO_FIGURE_SIZE];
+    char one[DEMO_FIGURE_SIZE], other[DEMO_FIGURE_SIZE], note[DEMO_NOTE_SIZE];
     fprintf(out, "%-*s%*.*s%*.*s\n", NAME_COLUMNS, "", COLUMNS, COLUMNS - 1, r->side[0].plan->name, COLUMNS,
             COLUMNS - 1, r->side[1].plan->name);
     for (const struct demo_figure *f = figures; f < figures + sizeof figures / sizeof *figures; f++)
         fprintf(out, "%-*s%*s%*s\n", NAME_COLUMNS, f->name, COLUMNS, f->tell(one, r, &r->side[0].tally), COLUMNS,
                 f->tell(other, r, &r->side[1].tally));
-    if (demo_refused(&r->side[1].tally) > 0) {
-        fputc('\n', out);
-        demo_breaker_note(out, r, "\n");
-        fputc('\n', out);
-    }
-}
-
-bool demo_breaker_note(FILE *out, const struct demo_result *r, const char *between)
-{
-    const struct bide_breaker_config *breaker = &r->side[1].plan->target.breaker;
-    uint64_t refused = demo_refused(&r->side[1].tally);
-    char open[CONF_VALUE_SIZE], ramp[CONF_VALUE_SIZE];
-    if (refused == 0)
-        return false;
-    fprintf(out,
-            "bide's breaker opened and refused %" PRIu64 " calls: it is open for %s at first,%sthen a ramp of %s. The "
-            "server is spared, callers pay: this side recovers later.",
-            refused, conf_duration_text(open, breaker->open_ns), between, conf_duration_text(ramp, breaker->ramp_ns));
-    return true;
+    if (demo_note(note, r, "\n") != NULL)
+        fprintf(out, "\n%s\n", note);
 }
 
 /* ---- JSON ---- */

@@ -14,8 +14,10 @@ struct demo_figure {
 
 const struct demo_figure *demo_figure(size_t i); /* NULL past the last */
 
-/* Why the second side recovers late, if its breaker opened: two lines with this between them. False: it did not. */
-bool demo_breaker_note(FILE *out, const struct demo_result *result, const char *between);
+/* What the second side's policy has cost its own callers in this run: two lines with this between them. Returns text;
+ * NULL: nothing to tell. */
+#define DEMO_NOTE_SIZE 320u
+const char *demo_note(char text[DEMO_NOTE_SIZE], const struct demo_result *result, const char *between);
 
 /* "1.03": always so many digits after the point, the same in every locale. Returns text. */
 const char *demo_fixed(char text[DEMO_FIGURE_SIZE], double value, unsigned digits);

@@ -62,7 +62,8 @@ static const char style[] =
     "th:first-child{text-align:left;font-weight:500;padding-left:0;white-space:normal;width:auto}\n"
     "th small{display:block;color:var(--soft);font-weight:400;font-size:13px}\n"
     "thead th.naive{color:var(--naive)} thead th.bide{color:var(--bide)}\n"
-    "@media(max-width:640px){.chart{overflow-x:auto} .chart svg{width:760px} th,td{white-space:normal;width:96px;"
+    "@media(max-width:640px){.chart{overflow-x:auto} .chart svg{width:760px} "
+    "th,td{white-space:normal;width:104px;font-size:14px;"
     "padding-left:8px} th small{display:none} pre{white-space:pre-wrap;overflow-wrap:anywhere}}\n"
     "code,pre{font:13.5px/1.5 ui-monospace,'SF Mono',Menlo,Consolas,monospace}\n"
     "pre{background:var(--band);padding:12px 16px;border-radius:6px;overflow-x:auto;margin:8px 0 16px}\n"
@@ -137,12 +138,13 @@ static void card(const struct page *p, size_t which)
 }
 
 /* What a reader must know before the charts: the side that is shown off may have paid, too. */
-static void breaker(const struct page *p)
+static void note(const struct page *p)
 {
-    if (demo_refused(&p->result->side[1].tally) == 0)
+    char text[DEMO_NOTE_SIZE];
+    if (demo_note(text, p->result, " ") == NULL)
         return;
     fputs("<p class=\"note\">", p->out);
-    demo_breaker_note(p->out, p->result, " ");
+    demo_escape(p->out, text);
     fputs("</p>\n", p->out);
 }
 
@@ -310,9 +312,11 @@ static void explanation(const struct page *p)
         "callers that have left, who have meanwhile asked again: it is busy all the time and of use to nobody, "
         "although nothing is broken any more. Only fewer requests end that.</p>\n",
         queue, policy->attempt_timeout_ns == BIDE_NEVER ? "no particular time" : text);
-    fputs("<p>A retry budget keeps the pile from being built: retries are paid for by successes, and during an outage "
-          "there are none. Calls during the outage fail on both sides; with a budget they are told so at once.</p>\n",
-          p->out);
+    fputs(
+        "<p>A retry budget keeps the pile from being built: retries are paid for by successes, and during an outage "
+        "there are none. Most calls that begin then fail, and are told so at once. A patient loop may outlast a short "
+        "outage, at the server’s expense; a longer one it makes longer still.</p>\n",
+        p->out);
     fputs(
         "<p>Both fleets are driven by the same engine and the same loop, over real sockets on this machine; the naive "
         "loop is a policy with a fixed wait and without jitter, budget, breaker and deadline. The calls come at "
@@ -367,7 +371,7 @@ static void write_page(const struct page *p)
     card(p, 0);
     card(p, 1);
     fputs("</div>\n", p->out);
-    breaker(p);
+    note(p);
     charts(p);
     table(p);
     reasons(p);

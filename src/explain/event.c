@@ -80,10 +80,6 @@ static const struct word {
     {NULL, EXPLAIN_KIND, 0, NULL},
 };
 
-const char *const explain_event_words[] = {"timeout",   "refused",   "reset",     "unreachable", "dns",
-                                           "nxdomain",  "transient", "throttled", "conflict",    "permanent",
-                                           "cancelled", "exit",      "grpc",      "http",        NULL};
-
 static const struct name *find(const struct name *names, const char *word)
 {
     while (names->name != NULL && strcasecmp(names->name, word) != 0)

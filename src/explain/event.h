@@ -15,14 +15,11 @@ struct explain_event {
     char name[48]; /* as it is shown: "HTTP 503", "gRPC UNAVAILABLE" */
 };
 
-/* Reads one word, or two ("exit" "75"). Returns how many were used. 0: it is no such word, and then `want` is NULL; or it
- * is one, but wrong ("999"), and `want` says what would be right. */
+/* Reads one word, or two ("exit" "75"). Returns how many were used. 0: it is no such word, and then `want` is NULL; or
+ * it is one, but wrong ("999"), and `want` says what would be right. */
 size_t explain_event_read(struct explain_event *event, char *const *words, const char **want);
 
 struct bide_outcome explain_event_outcome(const struct explain_event *event, const struct conf_policy *policy);
-
-/* All single words, NULL at the end: for messages and completions. */
-extern const char *const explain_event_words[];
 
 /* "never_sent" -> BIDE_REACH_NEVER_SENT; false for a word that is no reach. */
 bool explain_reach_read(const char *word, enum bide_reach *reach);

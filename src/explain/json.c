@@ -1,7 +1,7 @@
 /* json.c - a report for programs: the same things under names that stay.
  *
- * Times are nanoseconds in members that end in _ns; null means never or no limit. A tree that could not be built for want
- * of memory is NULL all the way up: jansson's "_new" setters pass that on, and the last one to look reports it. */
+ * Times are nanoseconds in members that end in _ns; null means never or no limit. A tree that could not be built for
+ * want of memory is NULL all the way up: jansson's "_new" setters pass that on, and the last one to look reports it. */
 #include "report.h"
 
 #include <jansson.h>

@@ -2,9 +2,9 @@
  *
  * Each wait is drawn from a window that depends on the wait before, so its mean is no middle of anything. The
  * distribution is kept as mass in cells, and each step spreads the mass of every cell over the window that the engine
- * gives for it. Most waits are short while a few are three times as long at each step, so cells grow with their distance
- * from the shortest wait: single nanoseconds first, then 64 to each doubling. Means are off by a few hundredths of a per
- * cent, however far the cap is from the base. They are for people, so they are floating point. */
+ * gives for it. Most waits are short while a few are three times as long at each step, so cells grow with their
+ * distance from the shortest wait: single nanoseconds first, then 64 to each doubling. Means are off by a few
+ * hundredths of a per cent, however far the cap is from the base. They are for people, so they are floating point. */
 #ifndef EXPLAIN_SPREAD_H
 #define EXPLAIN_SPREAD_H
 

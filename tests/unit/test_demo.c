@@ -420,12 +420,28 @@ static void a_breaker_that_opened_is_told_with_what_it_costs(void **state)
     assert_null(strstr(calm, "refused"));
     assert_null(strstr(quiet, "refused"));
     assert_non_null(strstr(calm, "too short to open"));
-    assert_non_null(strstr(page, note));
+    assert_non_null(
+        strstr(page, "breaker opened and refused 6 calls: it is open for 5s at first, then a ramp of 10s."));
     assert_null(strstr(page, "too short to open"));
     assert_non_null(strstr(text, note));
     assert_true(widest(text, &lines) <= 80);
     free(calm);
     free(quiet);
+    free(page);
+    free(text);
+    close_shown(&shown);
+}
+
+static void a_naive_loop_that_had_more_success_is_told(void **state)
+{
+    struct shown shown;
+    size_t lines;
+    open_shown(&shown, "bide");
+    shown.result.side[0].tally.ended[BIDE_WHY_SUCCEEDED] = shown.result.side[1].tally.ended[BIDE_WHY_SUCCEEDED] + 1;
+    char *page = written(report, &shown.result), *text = written(table, &shown.result);
+    assert_non_null(strstr(page, "More calls of the naive loop succeeded"));
+    assert_non_null(strstr(text, "More calls of the naive loop succeeded"));
+    assert_true(widest(text, &lines) <= 80);
     free(page);
     free(text);
     close_shown(&shown);
@@ -570,6 +586,7 @@ int main(void)
         cmocka_unit_test(nine_in_ten_are_enough_and_eight_are_not),
         cmocka_unit_test(who_succeeds_too_late_has_not_recovered),
         cmocka_unit_test(a_breaker_that_opened_is_told_with_what_it_costs),
+        cmocka_unit_test(a_naive_loop_that_had_more_success_is_told),
         cmocka_unit_test(who_has_not_recovered_is_told_how_long_was_looked),
         cmocka_unit_test(the_page_is_well_formed_whatever_the_policy_is_called),
         cmocka_unit_test(the_page_needs_nothing_beside_it),
