@@ -1,10 +1,23 @@
 /* program.c - the main of a subcommand that is a program of its own: CLI_PROGRAM names its table. */
 #include "common/options.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 extern const struct cli_command CLI_PROGRAM;
+
+/* The next file that is opened takes the number of a standard stream that is closed, and what is printed would go into
+ * it. So those numbers are taken first, by what can only be used the other way round: an error, as if it were closed. */
+static void take_closed_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
 
 int main(int argc, char **argv)
 {
     (void)argc;
+    take_closed_streams();
     return cli_main(&CLI_PROGRAM, argv + 1);
 }

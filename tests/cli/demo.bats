@@ -186,6 +186,14 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
     [ "$status" -eq 125 ]
 }
 
+@test "closed streams are errors, and nothing of the table gets into the page" {
+    run bash -c 'bide demo --seconds 2 --rate 10 <&- >&-'
+    [ "$status" -eq 125 ]
+    [[ $output == *"standard output: Bad file descriptor"* ]]
+    head -1 bide-demo.html | grep -q "a report of bide demo"
+    run ! grep -q "^amplification " bide-demo.html
+}
+
 @test "a full disk is an error, not a success" {
     run bash -c 'bide demo --seconds 2 --rate 10 --json --no-report > /dev/full'
     [ "$status" -eq 125 ]
