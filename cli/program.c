@@ -7,7 +7,7 @@
 extern const struct cli_command CLI_PROGRAM;
 
 /* The next file that is opened takes the number of a standard stream that is closed, and what is printed would go into
- * it. So those numbers are taken first, by what can only be used the other way round: an error, as if it were closed. */
+ * it. Those numbers are taken first, by what can only be used the other way round: an error, as if it were closed. */
 static void take_closed_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

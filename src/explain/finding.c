@@ -442,7 +442,7 @@ static int funded_by_first(const struct view *v)
     return EXPLAIN_NOTE;
 }
 
-/* No policy can be right here yet: budgets are of one process. */
+/* Budgets are of one process so far: no policy can be right here yet, and whoever says --strict should know it. */
 static int needs_sharing(const struct view *v)
 {
     double rate = explain_rate(v->subject);
@@ -450,7 +450,7 @@ static int needs_sharing(const struct view *v)
         return NONE;
     say(v->f, "%g requests/s: budgets are of one process, so a fleet of n spends n of them", rate);
     fix(v->f, "divide the capacity by the number of processes; budgets for a host or a fleet are still to come");
-    return EXPLAIN_NOTE;
+    return EXPLAIN_WARNING;
 }
 
 /* ---- the breaker ---- */

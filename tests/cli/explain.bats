@@ -83,7 +83,7 @@ fits() {
     [[ $output != *deaf-breaker* ]]
     run -1 bide explain finagle --rate 1 --strict
     [[ $output == *loose-budget* ]]
-    run -0 bide explain --rate 200 --strict
+    run -1 bide explain --rate 200 --strict
     [[ $output == *needs-sharing* ]]
     [[ $output == *"0.0167/s in the long run, when all of 200 requests/s fail"* ]]
 }

@@ -142,7 +142,7 @@ static const struct row {
      "budget.kind=window budget.ratio=0% budget.reserve=29 rate=1"},
     {"loose-budget", WARNING, "budget.kind=concurrency budget.ratio=100%", "budget.kind=concurrency budget.ratio=20%"},
     {"funded-by-first", NOTE, "budget.earn_first=0.1", "budget.earn_first=0"},
-    {"needs-sharing", NOTE, "rate=101", "rate=100"},
+    {"needs-sharing", WARNING, "rate=101", "rate=100"},
     {"no-breaker", NOTE, "breaker.kind=off", "breaker.kind=consecutive"},
     {"deaf-breaker", WARNING, "rate=0.49", "rate=0.5"}, /* 4 attempts, 10 s, 20 votes */
     {"stubborn-breaker", NOTE, "breaker.ratio=100%", "breaker.ratio=99%"},
