@@ -13,6 +13,7 @@
 #include "near.h"
 #include "parts.h"
 #include "rules.h"
+#include "where.h"
 
 #define NAME_ROOM     256u /* twice what is allowed: enough to see that it is too long */
 #define ATTEMPTS_MOST 5    /* A6: clients treat more as this many */
@@ -30,10 +31,17 @@ static const char *const throttling_members[] = {"maxTokens", "tokenRatio", NULL
 struct place {
     json_t *object;
     struct conf_told *told;
+    struct bide_text text; /* the whole file */
     char path[96];
 };
 
 /* ---- telling ---- */
+
+/* Of a member, or of the object itself. */
+static unsigned line_of(const struct place *place, const char *member)
+{
+    return conf_told_room(place->told) ? conf_json_line(place->text, place->path, member) : 0;
+}
 
 static void tell(const struct place *place, const char *member, const char *want)
 {
@@ -41,9 +49,9 @@ static void tell(const struct place *place, const char *member, const char *want
     const char *point = place->path[0] != '\0' ? "." : "";
     char *text = value == NULL ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
     if (value == NULL)
-        conf_tell(place->told, 0, "%s%s%s is missing: want %s", place->path, point, member, want);
+        conf_tell(place->told, line_of(place, NULL), "%s%s%s is missing: want %s", place->path, point, member, want);
     else
-        conf_tell(place->told, 0, "%s%s%s = %s: want %s", place->path, point, member,
+        conf_tell(place->told, line_of(place, member), "%s%s%s = %s: want %s", place->path, point, member,
                   text != NULL ? conf_shown(text, strlen(text)).text : "?", want);
     free(text);
 }
@@ -61,16 +69,16 @@ static void check_members(const struct place *place, const char *const *known, b
         const char *near = *name != NULL ? NULL : conf_near(member, strlen(member), known);
         if (*name != NULL || (strangers && near == NULL))
             continue;
-        conf_tell(place->told, 0, "%s%s%s: no such member%s%s%s", place->path, place->path[0] != '\0' ? "." : "",
-                  conf_shown(member, strlen(member)).text, near != NULL ? "; did you mean " : "",
-                  near != NULL ? near : "", near != NULL ? "?" : "");
+        conf_tell(place->told, line_of(place, member), "%s%s%s: no such member%s%s%s", place->path,
+                  place->path[0] != '\0' ? "." : "", conf_shown(member, strlen(member)).text,
+                  near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
     }
 }
 
 /* Goes to a member that must be an object. False: it is not there, or told. */
 static bool enter(struct place *inner, const struct place *outer, const char *member)
 {
-    *inner = (struct place){.object = json_object_get(outer->object, member), .told = outer->told};
+    *inner = (struct place){.object = json_object_get(outer->object, member), .told = outer->told, .text = outer->text};
     snprintf(inner->path, sizeof inner->path, "%.60s%s%.30s", outer->path, outer->path[0] != '\0' ? "." : "", member);
     if (inner->object == NULL)
         return false;
@@ -269,7 +277,7 @@ static void read_method(const struct place *place, struct conf_policy *policy)
     if (json_object_get(place->object, "timeout") != NULL)
         read_duration(place, "timeout", 1, &policy->pair.policy.deadline_ns);
     if (retry && hedge)
-        conf_tell(place->told, 0, "%s: want retryPolicy or hedgingPolicy, not both", place->path);
+        conf_tell(place->told, line_of(place, NULL), "%s: want retryPolicy or hedgingPolicy, not both", place->path);
     if (retry)
         read_retries(&retries, policy);
     if (hedge)
@@ -277,7 +285,7 @@ static void read_method(const struct place *place, struct conf_policy *policy)
     if (!retry && !hedge)
         policy->pair.policy.attempts_max = 1;
     if (told == place->told->count && !conf_pair_check(&policy->pair, &wrong))
-        conf_tell(place->told, 0, "%s%s: want %s", place->path, source_of(wrong.field), wrong.want);
+        conf_tell(place->told, line_of(place, NULL), "%s%s: want %s", place->path, source_of(wrong.field), wrong.want);
 }
 
 /* ---- names ---- */
@@ -290,14 +298,14 @@ static bool name_of(const struct place *place, char name[NAME_ROOM])
     const char *first = json_string_value(service), *second = json_string_value(method);
     check_members(place, name_members, true);
     if ((service != NULL && first == NULL) || (method != NULL && second == NULL))
-        return conf_tell(place->told, 0, "%s: want strings as service and method", place->path);
+        return conf_tell(place->told, line_of(place, NULL), "%s: want strings as service and method", place->path);
     first = first == NULL ? "" : first;
     second = second == NULL ? "" : second;
     if (first[0] == '\0' && second[0] != '\0')
-        return conf_tell(place->told, 0, "%s: want a service beside the method", place->path);
+        return conf_tell(place->told, line_of(place, NULL), "%s: want a service beside the method", place->path);
     snprintf(name, NAME_ROOM, "%s%s%s", first[0] != '\0' ? first : "*", second[0] != '\0' ? "/" : "", second);
     if (!conf_name_is_good((struct bide_text){name, strlen(name)}))
-        return conf_tell(place->told, 0, "%s: " CONF_NAME_WANT, place->path);
+        return conf_tell(place->told, line_of(place, NULL), "%s: " CONF_NAME_WANT, place->path);
     return true;
 }
 
@@ -306,17 +314,18 @@ static bool add_name(struct conf *conf, const struct place *place, const struct 
 {
     char name[NAME_ROOM];
     if (!json_is_object(place->object)) {
-        conf_tell(place->told, 0, "%s: want an object such as {\"service\": \"echo.Echo\"}", place->path);
+        conf_tell(place->told, line_of(place, NULL), "%s: want an object such as {\"service\": \"echo.Echo\"}",
+                  place->path);
         return true;
     }
     if (!name_of(place, name))
         return true;
     struct bide_text text = {name, strlen(name)};
     if (conf_named(conf, text) != NULL) {
-        conf_tell(place->told, 0, "%s: %s is there already: want each name once", place->path, name);
+        conf_tell(place->told, line_of(place, NULL), "%s: %s is there already: want each name once", place->path, name);
         return true;
     }
-    struct conf_policy *added = conf_add(conf, text, 1, place->told);
+    struct conf_policy *added = conf_add(conf, text, conf_json_line(place->text, place->path, NULL), place->told);
     if (added == NULL)
         return false;
     added->preset = policy->preset;
@@ -332,7 +341,7 @@ static bool add_names(struct conf *conf, const struct place *method, const struc
     if (names != NULL && !json_is_array(names))
         tell(method, "name", "an array");
     for (size_t i = 0; i < json_array_size(names); i++) {
-        struct place place = {.object = json_array_get(names, i), .told = method->told};
+        struct place place = {.object = json_array_get(names, i), .told = method->told, .text = method->text};
         snprintf(place.path, sizeof place.path, "%.64s.name[%zu]", method->path, i);
         if (!add_name(conf, &place, policy))
             return false;
@@ -352,11 +361,11 @@ static void read_config(struct conf *conf, const struct place *config)
     if (methods != NULL && !json_is_array(methods))
         tell(config, "methodConfig", "an array");
     for (size_t i = 0; i < json_array_size(methods); i++) {
-        struct place place = {.object = json_array_get(methods, i), .told = config->told};
+        struct place place = {.object = json_array_get(methods, i), .told = config->told, .text = config->text};
         struct conf_policy policy = base;
         snprintf(place.path, sizeof place.path, "methodConfig[%zu]", i);
         if (!json_is_object(place.object)) {
-            conf_tell(config->told, 0, "%s: want an object", place.path);
+            conf_tell(config->told, line_of(&place, NULL), "%s: want an object", place.path);
             continue;
         }
         read_method(&place, &policy);
@@ -370,7 +379,7 @@ void conf_grpc_read(struct conf *conf, struct bide_text text, struct conf_told *
     json_error_t error;
     json_t *json = json_loadb(text.at, text.length, JSON_REJECT_DUPLICATES, &error);
     if (json != NULL)
-        read_config(conf, &(struct place){.object = json, .told = told});
+        read_config(conf, &(struct place){.object = json, .told = told, .text = text});
     else {
         told->column = error.column > 0 ? (unsigned)error.column : 0;
         conf_tell(told, error.line > 0 ? (unsigned)error.line : 0, "%s",

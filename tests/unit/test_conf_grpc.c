@@ -60,7 +60,7 @@ static void an_attempt_may_have_a_timeout_though_few_know_it(void **state)
     assert_reads(method("\"retryPolicy\":{" RETRIES ",\"perAttemptRecvTimeout\":\"0.5s\"}"));
     assert_int_equal(all()->attempt_timeout_ns, 500 * BIDE_MS);
     assert_refuses(method("\"retryPolicy\":{" RETRIES ",\"perAttemptRecvTimeout\":\"0s\"}"),
-                   "f: methodConfig[0].retryPolicy.perAttemptRecvTimeout = \"0s\": want a duration above 0 such as "
+                   "f:1: methodConfig[0].retryPolicy.perAttemptRecvTimeout = \"0s\": want a duration above 0 such as "
                    "\"0.1s\"");
 }
 
@@ -88,13 +88,13 @@ static void attempts_are_above_one_and_more_than_five_are_five(void **state)
     assert_reads(retries("maxAttempts", "9"));
     assert_int_equal(all()->attempts_max, 5);
     assert_refuses(retries("maxAttempts", "1"),
-                   "f: methodConfig[0].retryPolicy.maxAttempts = 1: want an integer above 1");
+                   "f:1: methodConfig[0].retryPolicy.maxAttempts = 1: want an integer above 1");
     assert_refuses(retries("maxAttempts", "2.5"),
-                   "f: methodConfig[0].retryPolicy.maxAttempts = 2.5: want an integer above 1");
+                   "f:1: methodConfig[0].retryPolicy.maxAttempts = 2.5: want an integer above 1");
     assert_refuses(retries("maxAttempts", "\"4\""),
-                   "f: methodConfig[0].retryPolicy.maxAttempts = \"4\": want an integer above 1");
+                   "f:1: methodConfig[0].retryPolicy.maxAttempts = \"4\": want an integer above 1");
     assert_refuses(retries("maxAttempts", NULL),
-                   "f: methodConfig[0].retryPolicy.maxAttempts is missing: want an integer above 1");
+                   "f:1: methodConfig[0].retryPolicy.maxAttempts is missing: want an integer above 1");
 }
 
 static void a_backoff_is_a_duration_above_zero(void **state)
@@ -104,7 +104,7 @@ static void a_backoff_is_a_duration_above_zero(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char expected[256];
         snprintf(expected, sizeof expected,
-                 "f: methodConfig[0].retryPolicy.initialBackoff = %s: want a duration above 0 such as \"0.1s\"",
+                 "f:1: methodConfig[0].retryPolicy.initialBackoff = %s: want a duration above 0 such as \"0.1s\"",
                  bad[i]);
         assert_refuses(retries("initialBackoff", bad[i]), expected);
     }
@@ -115,7 +115,7 @@ static void a_backoff_is_a_duration_above_zero(void **state)
 static void a_backoff_beyond_what_bide_can_wait_is_told(void **state)
 {
     assert_refuses(retries("maxBackoff", "\"9000000000s\""),
-                   "f: methodConfig[0].retryPolicy.maxBackoff: want more than 0, at most about 31 years");
+                   "f:1: methodConfig[0].retryPolicy.maxBackoff: want more than 0, at most about 31 years");
 }
 
 static void a_largest_backoff_below_the_first_is_the_only_wait(void **state)
@@ -131,20 +131,22 @@ static void a_multiplier_of_one_is_a_constant_wait_and_less_is_an_error(void **s
     assert_int_equal(all()->backoff, BIDE_BACKOFF_FIXED);
     assert_reads(retries("backoffMultiplier", "1.0"));
     assert_int_equal(all()->backoff, BIDE_BACKOFF_FIXED);
-    assert_refuses(retries("backoffMultiplier", "0.5"), "f: methodConfig[0].retryPolicy.backoffMultiplier = 0.5: want "
-                                                        "1 or more: waits that shrink are not for bide");
+    assert_refuses(retries("backoffMultiplier", "0.5"),
+                   "f:1: methodConfig[0].retryPolicy.backoffMultiplier = 0.5: want "
+                   "1 or more: waits that shrink are not for bide");
     assert_refuses(retries("backoffMultiplier", "0"),
-                   "f: methodConfig[0].retryPolicy.backoffMultiplier = 0: want a number above 0");
+                   "f:1: methodConfig[0].retryPolicy.backoffMultiplier = 0: want a number above 0");
     assert_refuses(retries("backoffMultiplier", "-2"),
-                   "f: methodConfig[0].retryPolicy.backoffMultiplier = -2: want a number above 0");
+                   "f:1: methodConfig[0].retryPolicy.backoffMultiplier = -2: want a number above 0");
     assert_refuses(retries("backoffMultiplier", "\"2\""),
-                   "f: methodConfig[0].retryPolicy.backoffMultiplier = \"2\": want a number above 0");
+                   "f:1: methodConfig[0].retryPolicy.backoffMultiplier = \"2\": want a number above 0");
     assert_refuses(
         retries("backoffMultiplier", "1.2345"),
-        "f: methodConfig[0].retryPolicy.backoffMultiplier = 1.2344999999999999: want three decimals at most");
-    assert_refuses(retries("backoffMultiplier", "2000"),
-                   "f: methodConfig[0].retryPolicy.backoffMultiplier: want 1.001x to 1000x (2x doubles; for a constant "
-                   "wait use backoff = fixed)");
+        "f:1: methodConfig[0].retryPolicy.backoffMultiplier = 1.2344999999999999: want three decimals at most");
+    assert_refuses(
+        retries("backoffMultiplier", "2000"),
+        "f:1: methodConfig[0].retryPolicy.backoffMultiplier: want 1.001x to 1000x (2x doubles; for a constant "
+        "wait use backoff = fixed)");
 }
 
 static void codes_are_names_or_numbers_and_there_must_be_some(void **state)
@@ -153,7 +155,7 @@ static void codes_are_names_or_numbers_and_there_must_be_some(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char expected[256];
         snprintf(expected, sizeof expected,
-                 "f: methodConfig[0].retryPolicy.retryableStatusCodes = %s: want status codes such as "
+                 "f:1: methodConfig[0].retryPolicy.retryableStatusCodes = %s: want status codes such as "
                  "[\"UNAVAILABLE\"] or [14]",
                  bad[i]);
         assert_refuses(retries("retryableStatusCodes", bad[i]), expected);
@@ -172,7 +174,7 @@ static void without_a_retry_policy_there_is_no_retry(void **state)
 static void a_policy_of_both_kinds_is_refused(void **state)
 {
     assert_refuses(method("\"retryPolicy\":{" RETRIES "},\"hedgingPolicy\":{\"maxAttempts\":3}"),
-                   "f: methodConfig[0]: want retryPolicy or hedgingPolicy, not both");
+                   "f:1: methodConfig[0]: want retryPolicy or hedgingPolicy, not both");
 }
 
 /* ---- hedging ---- */
@@ -200,7 +202,7 @@ static void without_a_delay_all_hedges_go_out_at_once(void **state)
 static void more_hedges_than_bide_has_are_an_error(void **state)
 {
     assert_refuses(method("\"hedgingPolicy\":{\"maxAttempts\":5}"),
-                   "f: methodConfig[0].hedgingPolicy.maxAttempts = 5: want 4 or less: bide sends at most 3 hedges");
+                   "f:1: methodConfig[0].hedgingPolicy.maxAttempts = 5: want 4 or less: bide sends at most 3 hedges");
 }
 
 /* ---- throttling ---- */
@@ -239,12 +241,12 @@ static void tokens_out_of_range_are_told(void **state)
     for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
         snprintf(text, sizeof text, "{\"retryThrottling\":{\"maxTokens\":%s,\"tokenRatio\":1}}", most[i]);
         assert_false(read_bytes(text, strlen(text)));
-        assert_non_null(strstr(errors, "f: retryThrottling.maxTokens = "));
+        assert_non_null(strstr(errors, "f:1: retryThrottling.maxTokens = "));
     }
     for (size_t i = 0; i < sizeof ratio / sizeof *ratio; i++) {
         snprintf(text, sizeof text, "{\"retryThrottling\":{\"maxTokens\":10,\"tokenRatio\":%s}}", ratio[i]);
         assert_false(read_bytes(text, strlen(text)));
-        assert_non_null(strstr(errors, "f: retryThrottling.tokenRatio = "));
+        assert_non_null(strstr(errors, "f:1: retryThrottling.tokenRatio = "));
     }
 }
 
@@ -270,16 +272,17 @@ static void an_entry_is_a_policy_for_each_of_its_names(void **state)
 static void a_name_that_is_none_is_told(void **state)
 {
     assert_refuses("{\"methodConfig\":[{\"name\":[{\"method\":\"M\"}]}]}",
-                   "f: methodConfig[0].name[0]: want a service beside the method");
+                   "f:1: methodConfig[0].name[0]: want a service beside the method");
     assert_refuses("{\"methodConfig\":[{\"name\":[{\"service\":1}]}]}",
-                   "f: methodConfig[0].name[0]: want strings as service and method");
+                   "f:1: methodConfig[0].name[0]: want strings as service and method");
     assert_refuses("{\"methodConfig\":[{\"name\":[3]}]}",
-                   "f: methodConfig[0].name[0]: want an object such as {\"service\": \"echo.Echo\"}");
-    assert_refuses("{\"methodConfig\":[{\"name\":{}}]}", "f: methodConfig[0].name = {}: want an array");
-    assert_refuses("{\"methodConfig\":[{\"name\":[{\"service\":\"a b\"}]}]}",
-                   "f: methodConfig[0].name[0]: want a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
+                   "f:1: methodConfig[0].name[0]: want an object such as {\"service\": \"echo.Echo\"}");
+    assert_refuses("{\"methodConfig\":[{\"name\":{}}]}", "f:1: methodConfig[0].name = {}: want an array");
+    assert_refuses(
+        "{\"methodConfig\":[{\"name\":[{\"service\":\"a b\"}]}]}",
+        "f:1: methodConfig[0].name[0]: want a name of 1 to 127 letters, digits and any of . _ - / * : @ + ~");
     assert_refuses("{\"methodConfig\":[{\"name\":[{},{}]}]}",
-                   "f: methodConfig[0].name[1]: * is there already: want each name once");
+                   "f:1: methodConfig[0].name[1]: * is there already: want each name once");
 }
 
 /* ---- the file ---- */
@@ -295,13 +298,13 @@ static void members_about_other_things_are_skipped(void **state)
 
 static void a_member_of_ours_that_is_misspelt_is_told_everywhere(void **state)
 {
-    assert_refuses("{\"methodConfg\":[]}", "f: methodConfg: no such member; did you mean methodConfig?");
+    assert_refuses("{\"methodConfg\":[]}", "f:1: methodConfg: no such member; did you mean methodConfig?");
     assert_refuses(method("\"retryPolcy\":{}"),
-                   "f: methodConfig[0].retryPolcy: no such member; did you mean retryPolicy?");
+                   "f:1: methodConfig[0].retryPolcy: no such member; did you mean retryPolicy?");
     assert_refuses(method("\"retryPolicy\":{" RETRIES ",\"jitter\":1}"),
-                   "f: methodConfig[0].retryPolicy.jitter: no such member");
+                   "f:1: methodConfig[0].retryPolicy.jitter: no such member");
     assert_refuses(method("\"retryPolicy\":{" RETRIES ",\"maxBackof\":\"1s\"}"),
-                   "f: methodConfig[0].retryPolicy.maxBackof: no such member; did you mean maxBackoff?");
+                   "f:1: methodConfig[0].retryPolicy.maxBackof: no such member; did you mean maxBackoff?");
 }
 
 static void what_is_no_json_is_told_with_line_and_column(void **state)
@@ -316,10 +319,10 @@ static void what_is_no_json_is_told_with_line_and_column(void **state)
 
 static void entries_of_another_type_are_told(void **state)
 {
-    assert_refuses("{\"methodConfig\":{}}", "f: methodConfig = {}: want an array");
-    assert_refuses("{\"methodConfig\":[1]}", "f: methodConfig[0]: want an object");
-    assert_refuses(method("\"retryPolicy\":[]"), "f: methodConfig[0].retryPolicy = []: want an object");
-    assert_refuses("{\"retryThrottling\":null}", "f: retryThrottling = null: want an object");
+    assert_refuses("{\"methodConfig\":{}}", "f:1: methodConfig = {}: want an array");
+    assert_refuses("{\"methodConfig\":[1]}", "f:1: methodConfig[0]: want an object");
+    assert_refuses(method("\"retryPolicy\":[]"), "f:1: methodConfig[0].retryPolicy = []: want an object");
+    assert_refuses("{\"retryThrottling\":null}", "f:1: retryThrottling = null: want an object");
 }
 
 static void a_depth_that_would_spend_the_stack_is_refused(void **state)
@@ -331,6 +334,28 @@ static void a_depth_that_would_spend_the_stack_is_refused(void **state)
         memcpy(text + 5 * i, "{\"a\":", 5);
     assert_false(read_bytes(text, 5 * depth));
     free(text);
+}
+
+static void a_mistake_is_told_with_its_line(void **state)
+{
+    static const char text[] = "\n{ \"loadBalancingConfig\": [{\"x\": \"]}\\\"\"}, {}],\n"
+                               "  \"methodConfig\": [ { \"name\": [ {\"service\": \"a\"},\n"
+                               "                                  {\"method\": \"b\"} ] },\n"
+                               "    { \"name\": [{\"service\": \"c\"}],\n"
+                               "      \"retryPolicy\": {\n"
+                               "        \"initialBackoff\": \"0.1s\", \"maxBackoff\": \"1s\",\n"
+                               "        \"backoffMultiplier\" : 0.5,\n"
+                               "        \"retryableStatusCodes\": [14],\n"
+                               "        \"maxAtempts\": 3 } } ],\n"
+                               "  \"retryThrottling\": 7 }\n";
+    assert_tells(text, "f:4: methodConfig[0].name[1]: want a service beside the method\n"
+                       "f:6: methodConfig[1].retryPolicy.maxAttempts is missing: want an integer above 1\n"
+                       "f:8: methodConfig[1].retryPolicy.backoffMultiplier = 0.5: want 1 or more: waits that shrink "
+                       "are not for bide\n"
+                       "f:10: methodConfig[1].retryPolicy.maxAtempts: no such member; did you mean maxAttempts?\n"
+                       "f:11: retryThrottling = 7: want an object");
+    assert_reads("{\n\"methodConfig\":\n[{\"name\":\n[{\"service\":\"s\"}]}]}");
+    assert_int_equal(policy_of("s")->line, 4);
 }
 
 int main(void)
@@ -360,6 +385,7 @@ int main(void)
         cmocka_unit_test(what_is_no_json_is_told_with_line_and_column),
         cmocka_unit_test(entries_of_another_type_are_told),
         cmocka_unit_test(a_depth_that_would_spend_the_stack_is_refused),
+        cmocka_unit_test(a_mistake_is_told_with_its_line),
     };
     return cmocka_run_group_tests(tests, NULL, forget);
 }
