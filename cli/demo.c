@@ -236,7 +236,6 @@ static bool page_write(struct page *page, const struct demo_result *result)
 
 static struct bide_cancel interrupted;
 static volatile sig_atomic_t caught, continued;
-static void watch_stop(void);
 
 static void on_signal(int number)
 {
@@ -244,22 +243,21 @@ static void on_signal(int number)
     bide_cancel_now(&interrupted);
 }
 
-/* Ctrl-Z: the shell gets its cursor back. The handler is then spent, so that the second SIGTSTP stops us here, and this
- * goes on when we do. */
+/* Ctrl-Z: the shell gets its cursor back, and this goes on when we do. */
 static void on_stop(int number)
 {
     int error = errno;
+    (void)number;
     (void)!write(STDERR_FILENO, CURSOR, strlen(CURSOR));
-    raise(number);
+    raise(SIGSTOP);
     continued = 1;
-    watch_stop();
     errno = error;
 }
 
 /* Only once there is a cursor to give back. */
 static void watch_stop(void)
 {
-    struct sigaction action = {.sa_handler = on_stop, .sa_flags = (int)(SA_RESTART | SA_RESETHAND | SA_NODEFER)};
+    struct sigaction action = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
     struct sigaction before;
     if (sigaction(SIGTSTP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         sigaction(SIGTSTP, &action, NULL);
