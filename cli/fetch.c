@@ -9,6 +9,7 @@
 
 #include "fetch/input.h"
 #include "fetch/plan.h"
+#include "fetch/progress.h"
 #include "fetch/secret.h"
 #include "fetch/setup.h"
 #include "fetch/tell.h"
@@ -22,15 +23,13 @@
 
 #define OUTPUTS_MAX 1000u
 #define TICK_NS     (100 * BIDE_MS)
-#define RATE_PARTS  8 /* the shown rate follows the real one by an eighth each tick */
+#define BAR_CELLS   20
 
-/* What the bar is drawn from. */
+/* The bar. */
 struct progress {
     struct cli_term term;
+    struct fetch_progress of;
     bool shown;
-    int64_t tick_ns;
-    uint64_t bytes;
-    double rate; /* bytes a second */
 };
 
 struct settings {
@@ -104,7 +103,9 @@ READ_FLAG(http1, request.http_version, CURL_HTTP_VERSION_1_1)
 READ_FLAG(http2, request.http_version, CURL_HTTP_VERSION_2TLS)
 READ_FLAG(idempotent, request.safety, BIDE_HTTP_IDEMPOTENT)
 READ_FLAG(remote_name, outputs.remote_name, true)
+READ_FLAG(fail, request.fail_with_body, false)
 READ_FLAG(quiet, quiet, true)
+READ_FLAG(show_error, voice.failures, true)
 READ_FLAG(verbose, voice.verbose, true)
 READ_FLAG(json, voice.json, true)
 READ_FLAG(summary, summary, true)
@@ -419,6 +420,7 @@ static const struct cli_option output_options[] = {
     {.name = "fail-with-body",
      .does = "write the body of a final failure, too; the exit status tells it apart",
      .read = read_fail_with_body},
+    {.name = "fail", .letter = 'f', .does = "write nothing of a final failure: that is so anyway", .read = read_fail},
     {.name = "no-buffer",
      .letter = 'N',
      .does = "write to standard output at once",
@@ -435,6 +437,7 @@ static const struct cli_option output_options[] = {
     {.name = "summary", .does = "a table at the end: status, attempts, time, size, why", .read = read_summary},
     {.name = "json", .does = "say everything as JSON, one object in each line", .read = read_json},
     {.name = "quiet", .letter = 's', .does = "say nothing: the exit status tells", .read = read_quiet},
+    {.name = "show-error", .letter = 'S', .does = "with -s: say what failed in the end", .read = read_show_error},
     {.name = "verbose", .letter = 'v', .does = "say something about every attempt", .read = read_verbose},
 };
 
@@ -476,77 +479,20 @@ static const struct cli_section sections[] = {
 
 /* ---- what is shown while it runs ---- */
 
-/* What is kept so far, and of how much; 0: nobody knows. */
-static double sum(uint64_t *bytes)
-{
-    bool known = true;
-    uint64_t total = 0;
-    *bytes = 0;
-    for (size_t i = 0; i < given.plan.count; i++) {
-        const struct fetch_job *job = &given.plan.jobs[i];
-        *bytes += job->bytes;
-        total += job->state == FETCH_OVER ? job->bytes : job->total;
-        known = known && (job->state == FETCH_OVER || job->total > 0);
-    }
-    return known ? (double)total : 0;
-}
-
-static void update_rate(struct progress *p, uint64_t bytes, int64_t now_ns)
-{
-    double seconds = (double)(now_ns - p->tick_ns) / 1e9;
-    double now = bytes > p->bytes ? (double)(bytes - p->bytes) / seconds : 0;
-    p->rate = p->tick_ns == 0 ? 0 : p->rate + (now - p->rate) / RATE_PARTS;
-    p->bytes = bytes;
-    p->tick_ns = now_ns;
-}
-
-/* One URL: its attempt or its wait. Several: how many are where. */
-static int put_state(const struct settings *s, char *text, size_t size, int64_t now_ns)
-{
-    char wait[CONF_VALUE_SIZE];
-    size_t over = 0, failed = 0, waiting = 0;
-    const struct fetch_job *jobs = given.plan.jobs;
-    if (given.plan.count == 1 && jobs->state == FETCH_WAITS)
-        return snprintf(text, size, "attempt %u of %u in %s  ", jobs->attempt + 1, s->voice.attempts_max,
-                        conf_duration_short(wait, jobs->wake_ns > now_ns ? jobs->wake_ns - now_ns : 0));
-    if (given.plan.count == 1)
-        return jobs->attempt > 1 ? snprintf(text, size, "attempt %u  ", jobs->attempt) : snprintf(text, size, "%s", "");
-    for (size_t i = 0; i < given.plan.count; i++) {
-        over += jobs[i].state == FETCH_OVER;
-        failed += jobs[i].state == FETCH_OVER && jobs[i].exit_status != 0;
-        waiting += jobs[i].state == FETCH_WAITS;
-    }
-    return snprintf(text, size, "%zu of %zu done, %zu failed, %zu waiting  ", over, given.plan.count, failed, waiting);
-}
-
-static int put_amount(const struct progress *p, char *text, size_t size, double total)
-{
-    char done[FETCH_BYTES_SIZE], all[FETCH_BYTES_SIZE], rate[FETCH_BYTES_SIZE], left[CONF_VALUE_SIZE];
-    fetch_bytes_text(done, p->bytes);
-    fetch_bytes_text(rate, (uint64_t)p->rate);
-    if (total <= 0 || p->rate < 1)
-        return snprintf(text, size, "%s  %s/s", done, rate);
-    int64_t left_s = (int64_t)((total - (double)p->bytes) / p->rate + 0.5);
-    return snprintf(text, size, "%s of %s  %s/s  %s left", done, fetch_bytes_text(all, (uint64_t)total), rate,
-                    conf_duration_short(left, (left_s < 360000 ? left_s : 360000) * BIDE_S));
-}
-
 static void on_tick(void *context)
 {
     struct settings *s = context;
     struct progress *p = &s->progress;
-    char line[512], bar[4 * 20 + 1];
-    uint64_t bytes;
+    char line[512], bar[4 * BAR_CELLS + 1];
     int64_t now_ns = bide_now();
-    if (now_ns - p->tick_ns < TICK_NS)
+    if (now_ns - p->of.tick_ns < TICK_NS)
         return;
-    double all = sum(&bytes);
-    update_rate(p, bytes, now_ns);
-    int used = put_state(s, line, sizeof line, now_ns);
-    if (all > 0)
-        used += snprintf(line + used, sizeof line - (size_t)used, "%3d%% %-20s ", (int)(100 * (double)bytes / all),
-                         cli_bar(&p->term, bar, 20, (double)bytes, all));
-    put_amount(p, line + used, sizeof line - (size_t)used, all);
+    fetch_progress_look(&p->of, given.plan.jobs, given.plan.count, now_ns);
+    size_t used = fetch_progress_state(&p->of, line, sizeof line, s->voice.attempts_max);
+    if (p->of.total > 0)
+        used += (size_t)snprintf(line + used, sizeof line - used, "%3d%% %-*s ", fetch_progress_percent(&p->of),
+                                 BAR_CELLS, cli_bar(&p->term, bar, BAR_CELLS, (double)p->of.bytes, p->of.total));
+    fetch_progress_amount(&p->of, line + used, sizeof line - used);
     cli_rewrite(&p->term, line);
     p->shown = true;
 }
@@ -638,6 +584,8 @@ static const char *contradiction(const struct settings *s)
         return "-T: what can be read only once can be sent to one URL only";
     if (many && r->idempotency_key)
         return "--idempotency-key: one key is for one URL; want auto";
+    if (r->keyed && fetch_has_header(given.headers, BIDE_KEY_HEADER))
+        return "--idempotency-key and a " BIDE_KEY_HEADER " among the -H: want one of them";
     if (r->data_in_query && strlen(given.data.at) != given.data.length)
         return "-G: want text without NUL";
     return NULL;

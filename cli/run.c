@@ -7,11 +7,13 @@
 #include "common/policy.h"
 #include "common/term.h"
 
+#include "run/file.h"
 #include "run/run.h"
 
 #include <bide/clock.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -143,7 +145,8 @@ static const struct cli_option judging[] = {
      .value = "REGEX",
      .does = "retry if a line of stderr matches, whatever the exit status",
      .read = read_if_stderr,
-     .more = "A POSIX extended regular expression, searched anywhere in each line. May be given more than once. With a "
+     .more = "A POSIX extended regular expression without back-references, searched anywhere in each line. May be "
+             "given more than once. With a "
              "pattern given, a failure that matches none is retried only if `--retry-on` says so. An attempt that "
              "exits 0 and matches has failed; if it is the last, bide exits 1."},
     {.name = "retry-if-stdout", .value = "REGEX", .does = "the same for stdout", .read = read_if_stdout},
@@ -488,6 +491,10 @@ static uint32_t hints_heard(const struct settings *s)
     uint32_t hints = s->hints;
     if (hints == HINT_AUTO)
         hints = isatty(STDERR_FILENO) ? RUN_HINT_FD : RUN_HINT_FD | RUN_HINT_STDERR;
+    else if ((hints & RUN_HINT_FD) != 0 && !s->hint_fd_is_free && !s->quiet)
+        cli_say(&cli_run,
+                "--hint %s: descriptor 3 was given to bide already, and no hint is read there (3>&- closes it)",
+                hint_words[hints]);
     return s->hint_fd_is_free ? hints : hints & ~(uint32_t)RUN_HINT_FD;
 }
 
@@ -505,8 +512,12 @@ static bool open_log(struct reporter *r)
 {
     const struct settings *s = r->settings;
     r->talks = !s->json;
-    r->log = s->log_name != NULL ? fopen(s->log_name, "ae") : s->json ? stderr : NULL;
-    return r->log != NULL || s->log_name == NULL;
+    r->log = s->json ? stderr : NULL;
+    if (s->log_name == NULL)
+        return true;
+    int fd = run_file_high(open(s->log_name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)); /* never 0 to 2 */
+    r->log = fd >= 0 ? fdopen(fd, "a") : NULL;
+    return r->log != NULL;
 }
 
 static void close_log(struct reporter *r)
@@ -600,10 +611,10 @@ static const struct cli_section sections[] = {
          "is a retry already it does not retry, and the earlier deadline holds."},
     {.title = "Examples",
      .text = "  bide run -- ./deploy.sh\n"
-             "  bide run --attempts 5 --base 1s --attempt-timeout 30s -- rsync -a src/ host:dst/\n"
+             "  bide run --attempts 5 --attempt-timeout 30s -- rsync -a src/ host:dst/\n"
              "  bide run --retry-on 1,75,100-110 -- ./job\n"
              "  bide run --retry-if-stderr 'timed out|reset by peer' -- git fetch\n"
-             "  bide run --until 'test -s out.csv' --fallback 'cp yesterday.csv out.csv' -- ./export out.csv\n"
+             "  bide run --until 'test -s new.csv' --fallback 'cp old.csv new.csv' -- ./export\n"
              "  pg_dump db | bide run --replay-stdin -- ssh host 'cat > db.sql'"},
 };
 

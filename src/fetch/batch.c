@@ -51,6 +51,7 @@ void fetch_catch(void)
         if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup stays nohup */
             sigaction(ends[i], &stop, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
+    sigaction(SIGXFSZ, &ignore, NULL);
 }
 
 /* ---- jobs ---- */
@@ -196,6 +197,16 @@ static enum bide_err open_run(struct run *run, struct bide_problem *problem)
     return err;
 }
 
+/* Stands for the reader that a transfer has. */
+static size_t read_nothing(char *into, size_t size, size_t count, void *context)
+{
+    (void)into;
+    (void)size;
+    (void)count;
+    (void)context;
+    return 0;
+}
+
 /* The options are the same for all jobs: one look suffices. */
 static enum bide_err check(const struct fetch_request *request, struct bide_problem *problem)
 {
@@ -203,7 +214,7 @@ static enum bide_err check(const struct fetch_request *request, struct bide_prob
     fetch_options(&options, request, 0);
     options.write_data = &options; /* a sink, whichever */
     if (options.body.kind == BIDE_HTTP_BODY_STREAM)
-        return BIDE_OK; /* its reader is the transfer's */
+        options.body.read = read_nothing;
     return bide_http_options_check(&options, problem);
 }
 

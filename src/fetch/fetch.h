@@ -128,8 +128,8 @@ struct fetch_batch {
 /* The signal that ended it all; 0: none did. Set by the handlers that fetch_catch installs. */
 extern volatile sig_atomic_t fetch_signal;
 
-/* SIGINT, SIGTERM and SIGHUP end the batch that runs, once; a second one ends the program. SIGPIPE is an error of
- * write. */
+/* SIGINT, SIGTERM and SIGHUP end the batch that runs, once; a second one ends the program. A reader who has
+ * gone and a file that is longer than allowed (SIGPIPE, SIGXFSZ) are errors of write. */
 void fetch_catch(void);
 
 /* Makes all jobs, and returns the exit status: 0, or that of the first job, in their order, that has another. -1: it

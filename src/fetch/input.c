@@ -58,6 +58,14 @@ const char *fetch_upload_open(int *fd, const char *name)
     return NULL;
 }
 
+/* Which line it is that is wrong. */
+static const char *in_line(size_t number, const char *want)
+{
+    static char text[256];
+    snprintf(text, sizeof text, "in line %zu %s", number, want);
+    return text;
+}
+
 const char *fetch_lines(const char *name, const char *(*line)(void *context, char *text), void *context)
 {
     const char *want;
@@ -66,16 +74,19 @@ const char *fetch_lines(const char *name, const char *(*line)(void *context, cha
         return want;
     FILE *file = fdopen(fd, "r");
     char *text = malloc(FETCH_LINE_MAX);
+    size_t number = 0;
     want = file && text ? NULL : no_memory;
-    while (!want && fgets(text, FETCH_LINE_MAX, file)) {
+    for (number = 1; !want && fgets(text, FETCH_LINE_MAX, file); number++) {
         size_t length = strlen(text);
-        if (length == FETCH_LINE_MAX - 1 && text[length - 1] != '\n')
-            want = "a file with lines of up to 8190 bytes";
+        if ((length == 0 || text[length - 1] != '\n') && !feof(file))
+            want = "up to 8190 bytes, none of them NUL";
         while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r'))
             text[--length] = '\0';
         if (!want && length > 0 && text[0] != '#')
             want = line(context, text);
     }
+    if (want && number > 1)
+        want = in_line(number - 1, want);
     if (!want && ferror(file))
         want = "a file that can be read";
     if (text)

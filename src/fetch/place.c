@@ -63,7 +63,7 @@ static bool open_part(struct fetch_place *place, mode_t mode)
     for (int i = 0; i < NAMES_TRIED; i++) {
         errno = ENOMEM;
         char *part = part_name(place->path);
-        place->fd = part ? open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+        place->fd = part ? open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode) : -1;
         if (place->fd >= 0) {
             place->part = part;
             return !place->replaces || fchmod(place->fd, mode) == 0 || failed(place);
@@ -92,14 +92,25 @@ static bool open_new(struct fetch_place *place, const char *path)
     if (lstat(path, &st) == 0) /* a link that leads nowhere */
         return failed(place);
     place->path = strdup(path);
-    return place->path ? open_part(place, 0) : failed(place);
+    return place->path ? open_part(place, 0666) : failed(place);
 }
 
 static bool open_device(struct fetch_place *place, const char *path)
 {
     place->kind = FETCH_TO_DEVICE;
-    place->fd = open(path, O_WRONLY | O_CLOEXEC);
+    place->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     return place->fd >= 0 || failed(place);
+}
+
+/* A descriptor that somebody else has opened, /dev/stdout say: it may be a file, but whoever reads that looks for the
+ * answer in this very one, behind what it has already. */
+static bool is_descriptor(const char *path)
+{
+    static const char *const names[] = {"/dev/std", "/dev/fd/", "/proc/"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(path, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
 }
 
 bool fetch_place_open(struct fetch_place *place, const char *path, bool now)
@@ -115,7 +126,8 @@ bool fetch_place_open(struct fetch_place *place, const char *path, bool now)
         errno = EISDIR;
         return failed(place);
     }
-    return S_ISREG(st.st_mode) ? open_over(place, path, st.st_mode & 0777) : open_device(place, path);
+    return S_ISREG(st.st_mode) && !is_descriptor(path) ? open_over(place, path, st.st_mode & 0777)
+                                                       : open_device(place, path);
 }
 
 /* What it replaces is gone with the rename: then the new one must be on disk before. */

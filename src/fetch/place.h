@@ -3,7 +3,7 @@
  *     file     written beside its final name, as NAME.bide-XXXXXX, and renamed when it is whole. What had that name
  *              before stays as it was until then, and for good if the answer is not to be kept. Its mode is that of
  *              what it replaces, or by umask
- *     device   a FIFO, /dev/null, a terminal: what is written is gone
+ *     device   a FIFO, /dev/null, a terminal, /dev/stdout: what is written is gone
  *     now      standard output, whose turn it is: likewise
  *     later    standard output, but others come first: kept in memory, then in a file without a name, until poured
  *

@@ -97,28 +97,45 @@ static char *place_one(struct fetch_job *job, const struct fetch_outputs *o, siz
     return NULL;
 }
 
+/* The file that a path leads to, however it is written; one that is not there yet, by its directory. To be freed. */
+static char *file_of(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *real = realpath(path, NULL), *file = NULL;
+    if (real)
+        return real;
+    char *directory = slash ? strndup(path, (size_t)(name - path)) : strdup(".");
+    real = directory ? realpath(directory, NULL) : NULL;
+    if (directory && asprintf(&file, "%s/%s", real ? real : directory, name) < 0)
+        file = NULL;
+    free(real);
+    free(directory);
+    return file;
+}
+
 static int compare(const void *one, const void *other)
 {
-    const struct fetch_job *a = *(struct fetch_job *const *)one, *b = *(struct fetch_job *const *)other;
-    return strcmp(a->path, b->path);
+    return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
 /* Two answers for one file: which one would be there in the end? */
 static char *find_twins(const struct fetch_plan *plan)
 {
-    struct fetch_job **sorted = calloc(plan->count + 1, sizeof(struct fetch_job *));
-    char *wrong = NULL;
+    char **files = calloc(plan->count + 1, sizeof(char *)), *wrong = NULL;
     size_t n = 0;
-    if (!sorted)
+    if (!files)
         return strdup("no memory");
-    for (size_t i = 0; i < plan->count; i++)
-        if (plan->jobs[i].path && !is_device(plan->jobs[i].path))
-            sorted[n++] = &plan->jobs[i];
-    qsort(sorted, n, sizeof(struct fetch_job *), compare);
+    for (size_t i = 0; i < plan->count && !wrong; i++)
+        if (plan->jobs[i].path && !is_device(plan->jobs[i].path) && !(files[n++] = file_of(plan->jobs[i].path)))
+            wrong = strdup("no memory");
+    if (!wrong)
+        qsort(files, n, sizeof(char *), compare);
     for (size_t i = 1; i < n && !wrong; i++)
-        if (compare(&sorted[i - 1], &sorted[i]) == 0)
-            wrong = say(sorted[i]->path, ": two URLs for one file: want -o for each");
-    free(sorted);
+        if (compare(&files[i - 1], &files[i]) == 0)
+            wrong = say(files[i], ": two URLs for one file: want -o for each");
+    for (size_t i = 0; i < n; i++)
+        free(files[i]);
+    free(files);
     return wrong;
 }
 

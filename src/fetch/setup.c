@@ -165,13 +165,13 @@ CURL *fetch_easy(const struct fetch_request *r, const char *url, CURLcode *code)
 
 /* ---- options of libbide-http ---- */
 
-/* A key among the header fields makes the request keyed, as one of ours would. */
+/* A key among the header fields makes the request keyed, as one of ours would. A name without a value is none. */
 static bool carries_key(const struct curl_slist *headers)
 {
     static const char name[] = BIDE_KEY_HEADER ":";
     for (; headers; headers = headers->next)
         if (strncasecmp(headers->data, name, sizeof name - 1) == 0)
-            return true;
+            return headers->data[sizeof name - 1 + strspn(headers->data + sizeof name - 1, " \t")] != '\0';
     return false;
 }
 

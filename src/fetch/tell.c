@@ -197,7 +197,7 @@ static void json_step(const struct fetch_voice *v, const struct fetch_news *n)
 void fetch_tell(const struct fetch_voice *v, const struct fetch_news *n)
 {
     bool over = n->verdict.what == BIDE_DONE || n->verdict.what == BIDE_GIVE_UP;
-    if (v->silent)
+    if (v->silent && !(v->failures && over && n->job->exit_status != 0))
         return;
     if (v->json && over)
         json_end(v->out, n);

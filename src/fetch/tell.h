@@ -14,6 +14,7 @@ struct fetch_voice {
     bool verbose; /* also what went well */
     bool json;
     bool silent;
+    bool failures; /* ... but for how a job failed in the end */
 };
 
 void fetch_tell(const struct fetch_voice *voice, const struct fetch_news *news);

@@ -259,13 +259,13 @@ static void note_end(struct fetch_transfer *t, const struct bide_multi_end *end)
     snprintf(job->why, sizeof job->why, "%s", answered ? "" : words_of(t, job->code));
 }
 
-/* 304: what is there is still right. */
+/* 304: what is there is still right. Half of a failure's body is worth less than what it would replace. */
 static bool is_worth_keeping(const struct fetch_transfer *t)
 {
     const struct fetch_job *job = t->job;
     if (job->verdict.what == BIDE_DONE)
         return job->status != 304 || t->place.kind != FETCH_TO_FILE;
-    return t->request->fail_with_body && job->status >= 400 && !t->result.body_dropped && !t->cut &&
+    return t->request->fail_with_body && job->status >= 400 && job->code == CURLE_OK && !t->result.body_dropped &&
            job->verdict.why != BIDE_WHY_CANCELLED;
 }
 

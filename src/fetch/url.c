@@ -95,18 +95,21 @@ char *fetch_url_with_query(const char *url, const char *query)
     CURLU *parsed = parse(url);
     char *whole = NULL, *copy = NULL;
     if (parsed && curl_url_set(parsed, CURLUPART_QUERY, query, CURLU_APPENDQUERY) == CURLUE_OK &&
-        curl_url_get(parsed, CURLUPART_URL, &whole, 0) == CURLUE_OK)
+        curl_url_get(parsed, CURLUPART_URL, &whole, 0) == CURLUE_OK && !fetch_url_check(whole)) /* a blank, say */
         copy = strdup(whole);
     curl_free(whole);
     curl_url_cleanup(parsed);
     return copy;
 }
 
+/* What cannot be parsed may have a password with a slash in it: all before the last @ is hidden then. */
 void fetch_url_mask(char *url)
 {
+    CURLU *parsed = parse(url);
     char *host = strstr(url, "://");
     host = host ? host + 3 + strspn(host + 3, "/") : url; /* libcurl takes a slash too many */
-    size_t length = strcspn(host, "/?#");
+    size_t length = parsed ? strcspn(host, "/?#") : strlen(host);
+    curl_url_cleanup(parsed);
     for (size_t i = length; i > 0; i--)
         if (host[i - 1] == '@') {
             memset(host, '*', i - 1);

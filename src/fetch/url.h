@@ -13,7 +13,7 @@ char *fetch_url_shown(const char *url);
 /* The last segment of its path, as it is written there; to be freed. NULL: it has none that could name a file. */
 char *fetch_url_name(const char *url);
 
-/* The URL with a query, or with one more part of it; to be freed. */
+/* The URL with a query, or with one more part of it; to be freed. NULL: no memory, or that is no URL. */
 char *fetch_url_with_query(const char *url, const char *query);
 
 /* Overwrites user, password and query with stars: for an argument that others can see. */

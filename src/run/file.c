@@ -10,6 +10,8 @@ int run_file_high(int fd)
     if (fd < 0 || fd >= RUN_FILE_FIRST)
         return fd;
     int high = fcntl(fd, F_DUPFD_CLOEXEC, RUN_FILE_FIRST);
+    if (high < 0 && errno == EINVAL)
+        errno = EMFILE; /* the limit lies below the first of ours */
     run_file_close(&fd);
     return high;
 }

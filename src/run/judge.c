@@ -4,6 +4,7 @@
 #include "run.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #define CANNOT_RUN 126 /* as the shell's */
@@ -71,6 +72,8 @@ int run_exit_status(const struct run_ending *e)
         return RUN_EXIT_TIME;
     if (e->status != 0)
         return e->status;
+    if (e->output_gone) /* it had ended before it could be told */
+        return SIGNALLED + SIGPIPE;
     if (e->pattern != NULL)
         return 1;
     return e->condition;

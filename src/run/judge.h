@@ -19,7 +19,7 @@ struct run_ending {
     const char *pattern;  /* that matched; NULL: none */
     const char *stream;   /* "stdout" or "stderr": where */
     bool patterns;        /* there were patterns to match */
-    bool output_gone;     /* it died of SIGPIPE, and nobody reads our stdout */
+    bool output_gone;     /* nobody reads our stdout, and that ended it or lost what it printed */
     bool input_spent;     /* it read from a stdin that cannot be given a second time */
     int condition;        /* status of the condition; 0: it held, or was not asked */
     struct bide_hint hint;

@@ -9,12 +9,24 @@
 
 /* ---- patterns ---- */
 
+/* Is there a "\1" to "\9"? Also inside brackets, where a backslash is only itself: such a class can be written with
+ * its digit first. */
+static bool refers_back(const char *text)
+{
+    for (const char *at = strchr(text, '\\'); at != NULL && at[1] != '\0'; at = strchr(at + 2, '\\'))
+        if (at[1] >= '1' && at[1] <= '9')
+            return true;
+    return false;
+}
+
 const char *run_patterns_add(struct run_patterns *patterns, const char *text)
 {
     static char want[256];
     char error[160];
     if (patterns->count == RUN_PATTERNS_MAX)
         return "no more than 32 patterns";
+    if (refers_back(text))
+        return "an extended regular expression without back-references (\\1)";
     regex_t *regex = &patterns->one[patterns->count].regex;
     int code = regcomp(regex, text, REG_EXTENDED | REG_NOSUB);
     if (code != 0) {

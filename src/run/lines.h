@@ -4,6 +4,10 @@
  * RUN_LINE_MAX is looked at in pieces that overlap by half, so that a match of up to half that length is never missed.
  * A carriage return before the newline is not part of the line.
  *
+ * The matcher of the C library needs time that grows with the square of a line's length for some patterns ("(a+)+b"),
+ * and nothing interrupts it: RUN_LINE_MAX keeps that to a fraction of a second, after which signals are heard again.
+ * Back-references, which are no part of extended expressions anyway, would make it exponential, and are refused.
+ *
  * Patterns are POSIX extended regular expressions, searched anywhere in a line. Hints are lines such as
  * "Retry-After: 5" (also a date) and "retry-after-ms: 250", in any case, read as hint.h reads header fields; of several
  * valid ones the longest counts. */
@@ -14,7 +18,7 @@
 
 #include <regex.h>
 
-#define RUN_LINE_MAX     65536u
+#define RUN_LINE_MAX     8192u
 #define RUN_PATTERNS_MAX 32u
 
 struct run_patterns {

@@ -94,7 +94,8 @@ static void fail(struct run *r, const char *what, int error)
 /* ---- signals ---- */
 
 /* The command was stopped: so are we, and all of our group, until somebody continues us. Without a terminal there is
- * nobody to do that. */
+ * nobody to do that. Where we cannot be stopped, the stop key does nothing; a terminal that it cannot have is lost to
+ * it, which the kernel, too, tells by SIGHUP; and what was stopped by hand stays so. */
 static void stop_with(struct run *r, int number)
 {
     struct run_terminal *terminal = &r->terminal;
@@ -104,9 +105,12 @@ static void stop_with(struct run *r, int number)
         run_terminal_lend(terminal, r->child.pid); /* it only wanted the terminal */
     } else {
         run_terminal_pause(terminal);
-        kill(0, SIGTSTP); /* our neighbours, as the keyboard would have done */
-        raise(SIGSTOP);
+        bool stopped = run_signals_stop(true);
         run_terminal_resume(terminal, r->child.pid);
+        if (!stopped && number == SIGSTOP)
+            return;
+        if (!stopped && number != SIGTSTP)
+            run_child_signal(&r->child, SIGHUP);
     }
     run_child_signal(&r->child, SIGCONT);
 }
@@ -116,7 +120,14 @@ static void on_stop_key(struct run *r)
     if (r->child.pid > 0 && !r->child.gone)
         run_child_signal(&r->child, SIGTSTP); /* its stop will be ours */
     else if (r->terminal.fd >= 0)
-        raise(SIGSTOP);
+        run_signals_stop(false); /* our neighbours had it from the keyboard, too */
+}
+
+/* Only we were stopped, by hand: a shell may have had the terminal meanwhile. */
+static void on_continue(struct run *r)
+{
+    if (r->child.pid > 0 && !r->child.gone)
+        run_terminal_resume(&r->terminal, r->child.pid);
 }
 
 static void on_resize(struct run *r)
@@ -148,6 +159,7 @@ static void on_signals(struct run *r)
             break;
         }
         case SIGTSTP: on_stop_key(r); break;
+        case SIGCONT: on_continue(r); break;
         case SIGWINCH: on_resize(r); break;
         default: on_end(r, number); break;
         }
@@ -326,8 +338,9 @@ static struct run_ending gather(struct run *r)
 /* The condition has nothing to read, and what it prints is talk. */
 static int ask_condition(struct run *r, int64_t cut_ns)
 {
-    struct run_spawn spawn = {.out = STDERR_FILENO, .err = -1, .hint = -1};
+    struct run_spawn spawn = {.err = -1, .hint = -1};
     spawn.in = run_file_high(open("/dev/null", O_RDWR | O_CLOEXEC));
+    spawn.out = fcntl(STDERR_FILENO, F_GETFD) >= 0 ? STDERR_FILENO : spawn.in; /* never where data goes */
     r->feeds = false;
     int status = run_shell(r, r->config->until, spawn, cut_ns);
     run_file_close(&spawn.in);
@@ -353,9 +366,9 @@ static void attempt(struct run *r)
     r->ending = gather(r);
     r->ending.cut_after_ns = r->ending.cut ? cut_ns - start_ns : 0;
     r->has_ending = true;
-    bool fine = r->ending.status == 0 && !r->ending.cut && r->ending.pattern == NULL && !r->failed && r->signal == 0;
-    if (config->until != NULL && fine)
-        r->ending.condition = ask_condition(r, cut_ns);
+    bool fine = r->ending.status == 0 && !r->ending.cut && r->ending.pattern == NULL && !r->failed;
+    if (config->until != NULL && fine) /* one that was not asked does not hold */
+        r->ending.condition = r->signal != 0 ? SIGNALLED + r->signal : ask_condition(r, cut_ns);
     r->ending.outcome = run_judge(&r->ending, config->exits);
     r->ending.took_ns = bide_now() - start_ns;
 }
@@ -460,6 +473,10 @@ static int succeed(struct run *r)
     int status = r->config->hold ? let_out(r) : 0;
     if (status == 0)
         tell(r, RUN_SUCCEEDED, 0);
+    if (status != 0 && r->signal != 0) {
+        r->verdict.why = BIDE_WHY_CANCELLED; /* it is not the command that ends here, but what it printed */
+        tell(r, RUN_GAVE_UP, status);
+    }
     return status;
 }
 
@@ -499,8 +516,8 @@ static void await(struct run *r)
         int64_t next_ns = tick_ns > 0 && now_ns + tick_ns < until_ns ? now_ns + tick_ns : until_ns;
         turn(r, next_ns);
         now_ns = bide_now();
-        if (tick_ns > 0 && r->signal == 0 && now_ns < until_ns)
-            tell(r, RUN_TICK, 0);
+        if (tick_ns > 0 && r->signal == 0 && now_ns < until_ns && run_terminal_is_ours(&r->terminal))
+            tell(r, RUN_TICK, 0); /* in the background it would write over what somebody types */
     }
     if (r->signal != 0) {
         cancel(r);
@@ -603,8 +620,13 @@ int run_command(const struct run_config *config)
     }
     begin(r);
     status = obey(r);
-    if (status == SIGNALLED + SIGINT && was_keyboard(r))
+    if (status == SIGNALLED + SIGINT && was_keyboard(r)) {
+        if (r->signal == 0) { /* the command alone had it: our neighbours now, too. Ours is read, not died of */
+            kill(0, SIGINT);
+            on_signals(r);
+        }
         status = -SIGINT;
+    }
     if (r->failed)
         status = RUN_EXIT_OWN;
 out:
@@ -621,7 +643,6 @@ _Noreturn void run_die(int number)
     sigaddset(&set, number);
     sigaction(number, &usual, NULL);
     sigprocmask(SIG_UNBLOCK, &set, NULL);
-    kill(0, number);
     raise(number);
     _exit(SIGNALLED + number);
 }

@@ -80,7 +80,7 @@ bool run_hint_fd_is_free(void);
  * caller should die, so that a shell sees it (see run_die). */
 int run_command(const struct run_config *config);
 
-/* Dies of a signal, and its process group with it, as if the keyboard had sent it to all of them. Does not return. */
+/* Dies of a signal, as if nobody had heard it. Does not return. */
 _Noreturn void run_die(int number);
 
 #endif

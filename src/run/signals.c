@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 /* SIGTTOU is never read, only blocked: bide may then give the terminal away and take it back from the background. */
-static const int heard[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
+static const int heard[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
 
 bool run_signals_take(struct run_signals *signals)
 {
@@ -25,6 +25,22 @@ bool run_signals_take(struct run_signals *signals)
     sigaction(SIGXFSZ, &ignore, &signals->size);
     sigaction(SIGCHLD, &usual, &signals->child); /* ignored, the kernel would reap children before we do */
     return true;
+}
+
+/* Only the kernel knows whether anybody watches the group; if nobody does, it drops the signal. Who was stopped finds a
+ * SIGCONT waiting; one from before cannot be there, because SIGTSTP discards it. */
+bool run_signals_stop(bool with_group)
+{
+    static const struct timespec at_once = {0};
+    sigset_t stop, go_on;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    sigemptyset(&go_on);
+    sigaddset(&go_on, SIGCONT);
+    kill(with_group ? 0 : getpid(), SIGTSTP);
+    sigprocmask(SIG_UNBLOCK, &stop, NULL); /* here we stand */
+    sigprocmask(SIG_BLOCK, &stop, NULL);
+    return sigtimedwait(&go_on, NULL, &at_once) == SIGCONT;
 }
 
 int run_signals_next(const struct run_signals *signals)

@@ -111,7 +111,8 @@ static void take_in(struct run_tap *tap, size_t length)
 /* A pseudo-terminal whose other end nobody holds any more says EIO. */
 static void fetch(struct run_tap *tap)
 {
-    ssize_t n = read(tap->from, tap->buffer, RUN_TAP_SIZE);
+    size_t room = tap->lines.patterns != NULL ? RUN_LINE_MAX : RUN_TAP_SIZE; /* searching takes time: see lines.h */
+    ssize_t n = read(tap->from, tap->buffer, room);
     bool nothing_yet = n < 0 && (errno == EAGAIN || errno == EINTR);
     if (n > 0)
         take_in(tap, (size_t)n);

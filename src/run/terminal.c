@@ -59,6 +59,7 @@ void run_terminal_pause(struct run_terminal *terminal)
 void run_terminal_resume(struct run_terminal *terminal, pid_t group)
 {
     bool ours = run_terminal_is_ours(terminal);
+    terminal->lent = terminal->lent && tcgetpgrp(terminal->fd) == group;
     if (ours && terminal->has_lent_modes)
         tcsetattr(terminal->fd, TCSADRAIN, &terminal->lent_modes);
     if (ours && (terminal->at_once || terminal->has_lent_modes))

@@ -35,7 +35,8 @@ void run_terminal_lend(struct run_terminal *terminal, pid_t group);
 /* Takes it back, if it was lent. Modes are put back as they were if the command had no chance to do so. */
 void run_terminal_take(struct run_terminal *terminal, bool restore);
 
-/* For a command that was stopped, before bide stops itself, and when both go on. */
+/* For a command that was stopped, before bide stops itself, and when both go on. Resume also finds out that somebody
+ * else took what was lent: it is not to be taken from them. */
 void run_terminal_pause(struct run_terminal *terminal);
 void run_terminal_resume(struct run_terminal *terminal, pid_t group);
 

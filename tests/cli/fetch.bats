@@ -187,6 +187,49 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(seen /dir/name.txt)" -eq 1 ]
 }
 
+@test "two URLs for one file are refused, however its path is written" {
+    serve '* 200 body="x"'
+    echo old > file
+    ln -s file link
+    local paths
+    for paths in "new ./new" "new $PWD/new" "link file"; do
+        # shellcheck disable=SC2086
+        set -- $paths
+        apart fetch -o "$1" -o "$2" "$U/1" "$U/2"
+        [ "$status" -eq 125 ]
+        [[ $stderr == *"two URLs for one file"* ]]
+    done
+    [ "$(wc -l < "$WORK/journal")" -eq 0 ]
+}
+
+@test "half of a failure's body replaces nothing" {
+    serve '/short 404 bytes=30000 reset=half
+           /long 404 bytes=400000 reset=half'
+    echo precious > got
+    run -22 fetch --fail-with-body -o got "$U/short"
+    run -22 fetch --fail-with-body -o got "$U/long"
+    [ "$(cat got)" = precious ]
+    [ "$(leftovers)" -eq 0 ]
+}
+
+@test "-o /dev/stdout is what stdout is: a file that is appended to keeps what it has" {
+    serve '/x 200 body="new\n"'
+    echo old > log
+    fetch -o /dev/stdout "$U/x" >> log
+    fetch -o /dev/fd/4 "$U/x" 4>> log
+    [ "$(cat log)" = $'old\nnew\nnew' ]
+}
+
+@test "a closed stdout is an error, and nothing else is taken for it" {
+    serve '/x 200 bytes=400000'
+    run -23 bash -c "timeout 20 bide fetch $U/x 2> said >&-"
+    grep -q 'cannot write to standard output: Bad file descriptor' said
+    run -23 bash -c "timeout 20 bide fetch $U/x <&- >&- 2>&-"
+    run -0 bash -c "timeout 20 bide fetch -o got $U/x <&- >&- 2>&-"
+    [ "$(wc -c < got)" -eq 400000 ]
+    run -125 bash -c "timeout 20 bide fetch -d @- $U/x <&-"
+}
+
 @test "/dev/null and a FIFO are written to as they are" {
     serve '/x 503 | 200 body="through"'
     fetch -o /dev/null -o /dev/null "$U/x" "$U/x"
@@ -206,6 +249,15 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     apart fetch -o "$WORK/nosuch/file" "$U/x"
     [ "$status" -eq 23 ]
     [[ $stderr == *"nosuch/file: No such file or directory" ]]
+}
+
+@test "a file longer than is allowed is an error, and leaves nothing" {
+    serve '/x 200 bytes=400000'
+    echo precious > got
+    run -23 bash -c "ulimit -f 100; timeout 20 bide fetch -o got $U/x 2>&1"
+    [[ $output == *"cannot write got: File too large" ]]
+    [ "$(cat got)" = precious ]
+    [ "$(leftovers)" -eq 0 ]
 }
 
 @test "a reader who leaves ends it quietly" {
@@ -249,11 +301,15 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 
 @test "--idempotent and a key among the header fields say that it may be repeated, too" {
     serve '/a 503 | 200
-           /b 503 | 200'
+           /b 503 | 200
+           /c 503 | 200'
     fetch --idempotent -d x "$U/a"
     fetch -d x -H 'Idempotency-Key: k' "$U/b"
     [ "$(seen /a 2)" -eq 2 ]
     [ "$(seen /b 2)" -eq 2 ]
+    # A field without a value is not sent: no key.
+    run -22 fetch -d x -H 'Idempotency-Key:' "$U/c"
+    [ "$(seen /c 1)" -eq 1 ]
 }
 
 @test "a file is uploaded again; a pipe is not, once it was read" {
@@ -332,13 +388,25 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     serve '* 200'
     local arguments
     for arguments in "host/path" "file:///etc/passwd" "ftp://127.0.0.1/x" "--parallel 0 $U" "--stall 0s $U" "-d a -T . $U" \
-        "-I -d x $U" "-G $U" "-o a -o b $U" "--retry-on 99 $U" "--bogus $U" "" "-d @nosuch $U" "-X GE=T $U" "-H novalue $U"; do
+        "-I -d x $U" "-G $U" "-o a -o b $U" "--retry-on 99 $U" "--bogus $U" "" "-d @nosuch $U" "-X GE=T $U" "-H novalue $U" \
+        "-H Idempotency-Key:k --idempotency-key auto $U"; do
         # shellcheck disable=SC2086
         apart fetch $arguments
         echo "$arguments: $status: $stderr"
         [ "$status" -eq 125 ]
         [ -n "$stderr" ]
     done
+    printf '%s\n' "$U" nonsense > list
+    apart fetch --urls list
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"--urls list: want in line 2 a URL such as https://host/path" ]]
+    printf 'A: b\nX: a\0b\n' > fields
+    apart fetch -H @fields "$U"
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"want in line 2 up to 8190 bytes, none of them NUL" ]]
+    apart fetch -G -d 'a b' "$U"
+    [ "$status" -eq 125 ]
+    run -125 bash -c "echo x | timeout 20 bide fetch -T - -H 'X: $(printf '%09000d' 0)' $U"
     apart fetch "example.net/path"
     [[ $stderr == *"want a URL such as https://host/path" ]]
     apart fetch -H $'X: a\r\nY: b' "$U"
@@ -386,7 +454,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
 
 @test "secrets are in nothing that is said" {
     serve '/x 503'
-    local name said
+    local said
     echo 'X-Token: SECRET' > fields
     echo 'user:SECRET' > user
     for said in "" --json -v "--json --summary" --summary; do
@@ -401,6 +469,9 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     done
     run -125 fetch "nonsense://u:SECRET@x?SECRET"
     [[ $output == *"want an http:// or https:// URL" ]]
+    [[ $output != *SECRET* ]]
+    run -125 fetch "http://u:SECRET/SECRET@127.0.0.1/"
+    [[ $output == *"@127.0.0.1/: want a URL that can be parsed"* ]]
     [[ $output != *SECRET* ]]
 }
 
@@ -502,6 +573,20 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     apart fetch -s "$U/x"
     [ "$status" -eq 22 ]
     [ -z "$stderr" ]
+}
+
+@test "-fsSL is what fingers type: quiet, but for what failed in the end" {
+    serve '/x 503 | 200 body="x"
+           /r 302 location=/x
+           /gone 404 body="page"'
+    apart fetch -fsSL "$U/r"
+    [ "$output" = x ]
+    [ -z "$stderr" ]
+    apart fetch -fsSL "$U/gone"
+    [ "$status" -eq 22 ]
+    [ -z "$output" ]
+    [[ $stderr == "bide: $U/gone: 404: "* ]]
+    [ "${#stderr_lines[@]}" -eq 1 ]
 }
 
 @test "a bar is shown on a terminal only, and never between the lines of a log" {

@@ -68,6 +68,36 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
     [ "$status" -eq 0 ]
 }
 
+@test "a condition that a signal leaves unasked does not hold" {
+    run "${BIDE[@]}" --until 'touch asked' -- sh -c 'trap "" TERM; kill -TERM $PPID' 3>&-
+    [ "$status" -eq 143 ]
+    [ ! -e asked ]
+    [[ $output == *'SIGTERM; last: exit 0'* ]]
+}
+
+@test "a signal while what was held waits for its reader ends that, and says so" {
+    mkfifo pipe
+    exec 7<> pipe # a reader that does not read
+    "${BIDE[@]}" --hold --log events -- head -c 1M /dev/zero < /dev/null > pipe 2> said 3>&- &
+    PID=$!
+    CHILDREN+=("$PID")
+    eventually grep -q '"event":"outcome"' events
+    kill -TERM "$PID"
+    status_of
+    exec 7<&-
+    [ "$status" -eq 143 ]
+    grep -q 'gave up after 1 attempt in .*: SIGTERM; last: exit 0' said
+    grep -q '"event":"give_up".*"why":"cancelled","status":143' events
+}
+
+@test "a pattern that is slow to search does not keep a signal waiting" {
+    start --retry-if-stdout '(a+)+b' -- sh -c 'head -c 1M /dev/zero | tr "\0" a; : > ready'
+    eventually test -s out
+    kill -TERM "$PID"
+    status_of
+    [ "$status" -eq 143 ]
+}
+
 @test "a command that ignores SIGTERM and forks is killed with its whole group after the grace" {
     start --grace 100ms -- bash -c 'trap "" TERM; bash -c "trap \"\" TERM; echo \$\$ > inner; while :; do sleep 1; done" & echo $$ > outer; wait'
     eventually test -s inner

@@ -29,7 +29,7 @@ on_screen() { tmux -S "$SOCKET" capture-pane -p | grep -qE -- "$1"; }
 shows() { eventually on_screen "$1" || { tmux -S "$SOCKET" capture-pane -p >&2 && return 1; }; }
 
 # What a command prints at a terminal.
-at_terminal() { script -qec "$1" /dev/null < /dev/null 3>&-; }
+at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
 
 @test "the command finds the terminal as it is" {
     run at_terminal "bide run -- sh -c 'test -t 0 && test -t 1 && test -t 2 && tty && readlink /proc/self/fd/2'"
@@ -53,6 +53,21 @@ at_terminal() { script -qec "$1" /dev/null < /dev/null 3>&-; }
     [[ $output != *'next attempt in'* ]]
     run at_terminal "bide run --quiet --attempts 2 --base 300ms --jitter none -- false"
     [ -z "$output" ]
+}
+
+@test "in the background nothing counts down over what somebody types" {
+    run at_terminal "bash --norc -ic 'bide run --attempts 2 --base 300ms --jitter none -- false & wait'"
+    [[ $output == *'gave up after 2 attempts'* ]]
+    [[ $output != *'next attempt in'* ]]
+}
+
+@test "where no shell could go on with it, the stop key does nothing" {
+    run at_terminal "bide run -- sh -c 'kill -TSTP \$\$; echo went on'"
+    [ "$status" -eq 0 ]
+    [[ $output == *'went on'* ]]
+    run at_terminal "bide run --attempts 2 --base 100ms --jitter none --until 'kill -TSTP \$PPID; false' -- true"
+    [ "$status" -eq 1 ]
+    [[ $output == *'gave up after 2 attempts'* ]]
 }
 
 @test "a command can ask the person" {
@@ -115,6 +130,31 @@ at_terminal() { script -qec "$1" /dev/null < /dev/null 3>&-; }
     shows '^status 130'
 }
 
+@test "SIGINT to bide alone is not for its neighbours" {
+    shell
+    types "bide run --base 30s --jitter none -- sh -c 'echo \$PPID > pid; exit 1' |" \
+        " sh -c 'trap \"echo h''it\" INT; cat; echo neigh''bour'" Enter
+    shows 'next in 30s'
+    kill -INT "$(cat pid)"
+    shows '^neighbour'
+    run ! on_screen '^hit'
+}
+
+@test "a shell that took the terminal keeps it" {
+    shell
+    types "bide run -- sh -c 'echo \$PPID > pid; echo u''p; until [ -e go ]; do sleep 0.01; done; echo fin''ished'" Enter
+    shows '^up'
+    kill -STOP "$(cat pid)"
+    shows '^\[1\]\+ +Stopped'
+    types bg Enter
+    shows '^\[1\]\+ bide run'
+    : > go
+    shows finished
+    eventually is_gone "$(cat pid)"
+    types "echo al''ive" Enter
+    shows '^alive'
+}
+
 @test "in a pipeline a neighbour keeps the terminal" {
     shell
     types "bide run -- sh -c 'until [ -e go ]; do sleep 0.01; done' |" \
@@ -143,6 +183,8 @@ at_terminal() { script -qec "$1" /dev/null < /dev/null 3>&-; }
     types this Enter
     shows '^got this'
 }
+
+is_gone() { [ ! -e "/proc/$1" ]; }
 
 # The shell tells of it when it is asked.
 stopped() {

@@ -155,6 +155,14 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     [[ $output == *'regular expression'*'Unmatched'* ]]
 }
 
+@test "a pattern that could take for ever is refused" {
+    run quick --retry-if-stderr '(a*)\1b' -- true
+    [ "$status" -eq 125 ]
+    [[ $output == *'without back-references'* ]]
+    run quick --retry-if-stderr '\\1' -- true # a backslash, and a digit
+    [ "$status" -eq 0 ]
+}
+
 @test "--until makes a success wait for a condition, whose output is talk" {
     apart quick --until 'echo asked; test $(wc -l < '"$WORK"'/ran) -ge 3' -- sh -c 'echo . >> '"$WORK"'/ran; echo out'
     [ "$status" -eq 0 ]
@@ -169,6 +177,11 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     run quick --attempts 2 --until 'touch asked' -- false
     [ "$status" -eq 1 ]
     [ ! -e asked ]
+}
+
+@test "what a condition prints is talk also where nobody listens to talk" {
+    quick --until 'echo asked' -- echo data > got 2>&-
+    [ "$(cat got)" = data ]
 }
 
 @test "a condition that somebody interrupts is not asked again" {
@@ -214,6 +227,12 @@ waits() {
     [ "$status" -eq 1 ]
     [ "$(cat mine)" = 5 ]
     [[ $output == hint=$'\n'* ]]
+}
+
+@test "who asks for hints on a descriptor 3 that is taken is told" {
+    run bash -c 'exec 3> mine; bide run --hint fd -- true < /dev/null'
+    [ "$status" -eq 0 ]
+    [[ $output == *'--hint fd: descriptor 3 was given to bide already'* ]]
 }
 
 @test "--hint chooses where, and none leaves stderr untouched" {
@@ -303,6 +322,12 @@ waits() {
     run quick --log /nonexistent/log -- touch made
     [ "$status" -eq 125 ]
     [ ! -e made ]
+}
+
+@test "too few descriptors are told: 125" {
+    run bash -c 'ulimit -n 8; exec bide run -- true < /dev/null 3>&-'
+    [ "$status" -eq 125 ]
+    [[ $output == *'Too many open files'* ]]
 }
 
 @test "a command's own 125 is told apart by what is said" {
@@ -409,6 +434,14 @@ waits() {
     apart quick --log events --json --attempts 1 -- false
     [ -z "$stderr" ]
     [ "$(grep -c '^{"event":' events)" -eq 9 ]
+}
+
+@test "a log never takes the place of a stream that is closed" {
+    run -3 quick --log events --attempts 1 -- sh -c 'echo talk >&2; exit 3' 2>&-
+    [ "$(grep -c '^{"event":' events)" -eq 3 ]
+    run ! grep -v '^{"event":' events
+    run -1 bide run --log events --attempts 1 -- cat <&- 3>&-
+    run ! grep -v '^{"event":' events
 }
 
 @test "a log that cannot be written to is told, and does not stop the command" {

@@ -87,6 +87,19 @@ static void an_argument_loses_user_password_and_query(void **state)
     masks("", "");
 }
 
+static void a_password_with_a_slash_is_hidden_though_it_makes_no_url(void **state)
+{
+    masks("http://u:p/w@host/path", "http://*****@host/path");
+    masks("http://u:p#w@host/", "http://*****@host/");
+    masks("http://u:p?w@host/@x", "http://***********@x");
+    masks("u:p/w@host", "*****@host");
+}
+
+static void a_query_that_makes_no_url_is_refused(void **state)
+{
+    assert_null(fetch_url_with_query("http://host/path", "a=b c"));
+}
+
 static void a_query_is_added_to_the_one_there_is(void **state)
 {
     char *url = fetch_url_with_query("http://host/path?a=1#part", "b=2&c=3");
@@ -105,6 +118,8 @@ int main(void)
         cmocka_unit_test(what_is_shown_cannot_write_to_a_terminal),
         cmocka_unit_test(a_file_is_named_as_the_end_of_the_path_and_cannot_leave_its_directory),
         cmocka_unit_test(an_argument_loses_user_password_and_query),
+        cmocka_unit_test(a_password_with_a_slash_is_hidden_though_it_makes_no_url),
+        cmocka_unit_test(a_query_that_makes_no_url_is_refused),
         cmocka_unit_test(a_query_is_added_to_the_one_there_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
