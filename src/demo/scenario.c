@@ -39,7 +39,7 @@ const char *demo_scenario_settle(struct demo_scenario *s)
         return wrong;
     uint64_t per_s = (uint64_t)s->rate * SPARE_PERCENT / 100;
     s->capacity = (uint32_t)((per_s * (uint64_t)DEMO_SERVICE_NS + BIDE_S - 1) / BIDE_S);
-    s->service_ns = (int64_t)(s->capacity * 1000 / per_s) * BIDE_MS; /* chaos keeps whole milliseconds */
+    s->service_ns = (int64_t)((uint64_t)s->capacity * 1000 / per_s) * BIDE_MS; /* chaos keeps whole milliseconds */
     s->queue = (uint32_t)(demo_capacity_per_s(s) * (uint64_t)DEMO_QUEUE_NS / BIDE_S);
     return NULL;
 }

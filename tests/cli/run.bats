@@ -437,10 +437,11 @@ waits() {
 }
 
 @test "a log never takes the place of a stream that is closed" {
-    run -3 quick --log events --attempts 1 -- sh -c 'echo talk >&2; exit 3' 2>&-
+    quick --log events --attempts 1 -- sh -c 'echo talk >&2; exit 3' 2>&- || status=$?
+    [ "$status" -eq 3 ]
     [ "$(grep -c '^{"event":' events)" -eq 3 ]
     run ! grep -v '^{"event":' events
-    run -1 bide run --log events --attempts 1 -- cat <&- 3>&-
+    run -1 bash -c 'bide run --log events --attempts 1 -- cat <&- 3>&-'
     run ! grep -v '^{"event":' events
 }
 

@@ -193,7 +193,7 @@ static void our_presets_for_calls_have_nothing_worse_than_a_note(void **state)
     }
 }
 
-/* A command may take any time, and one process is no fleet: the preset is right for it, and the findings are right too. */
+/* A command may take any time, and one process is no fleet: the preset is right for it, and so are the findings. */
 static void a_command_has_no_deadline_and_no_budget_and_is_told_so(void **state)
 {
     (void)state;
