@@ -96,8 +96,7 @@ static void bury(struct run_child *child, int wait_status)
 {
     child->gone = true;
     child->wait_status = wait_status;
-    run_file_nonblocking(
-        child->started_fd); /* something it started before exec failed? there is nothing; but be sure */
+    run_file_nonblocking(child->started_fd); /* nobody holds the other end now; but be sure */
     if (read(child->started_fd, &child->start_error, sizeof child->start_error) != sizeof child->start_error)
         child->start_error = 0;
     run_file_close(&child->started_fd);

@@ -17,8 +17,8 @@ struct run_signals {
 
 bool run_signals_take(struct run_signals *signals); /* false, with errno */
 
-/* Stops us, or all of our group, as the stop key does; returns when somebody goes on with us. False: we were not stopped,
- * because the signal is ignored, or because nobody could go on with a group that no shell watches (ssh -t). */
+/* Stops us, or all of our group, as the stop key does; returns when somebody goes on with us. False: we were not
+ * stopped, because the signal is ignored, or because no shell is there to go on with our group (ssh -t). */
 bool run_signals_stop(bool with_group);
 
 /* The next one that came; 0: none. */
