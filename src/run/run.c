@@ -433,13 +433,26 @@ static int status_of_refusal(const struct run *r)
     return r->verdict.why == BIDE_WHY_BAD_POLICY ? RUN_EXIT_OWN : RUN_EXIT_REFUSED;
 }
 
-static int fall_back(struct run *r, int status)
+/* The fallback is no retry: of attempts and deadlines it hears what we ourselves were told. */
+static bool write_fallback_environment(const struct run *r, int status)
 {
     char text[16];
-    struct run_spawn spawn = {.out = -1, .err = -1, .hint = -1};
+    int64_t outer_ns = r->request.deadline_ns;
+    struct run_env env = {.attempt = r->request.inbound.attempt > 1 ? r->request.inbound.attempt : 1,
+                          .attempts_max = 1,
+                          .last_status = r->has_ending ? r->ending.status : -1,
+                          .target = r->config->target_name,
+                          .deadline_ns = outer_ns != 0 ? outer_ns : BIDE_NEVER,
+                          .now_ns = bide_now()};
     snprintf(text, sizeof text, "%d", status);
-    if (setenv("BIDE_WHY", bide_why_label(r->verdict.why), 1) != 0 || setenv("BIDE_STATUS", text, 1) != 0 ||
-        !run_stdin_open(&r->input, &spawn.in)) {
+    return run_env_write(&env) && (!r->hint.used || unsetenv("BIDE_HINT_FD") == 0) &&
+           setenv("BIDE_WHY", bide_why_label(r->verdict.why), 1) == 0 && setenv("BIDE_STATUS", text, 1) == 0;
+}
+
+static int fall_back(struct run *r, int status)
+{
+    struct run_spawn spawn = {.out = -1, .err = -1, .hint = -1};
+    if (!write_fallback_environment(r, status) || !run_stdin_open(&r->input, &spawn.in)) {
         fail(r, "the fallback cannot be started", errno);
         return RUN_EXIT_OWN;
     }

@@ -191,6 +191,13 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
     [ "$(ran)" -eq 1 ]
 }
 
+@test "the fallback is no retry: a bide run in it may try again" {
+    apart quick --attempts 2 --deadline 1m --fallback 'echo "$BIDE_ATTEMPT ${BIDE_DEADLINE_MS-none} ${BIDE_HINT_FD-none}"' -- false
+    [ "$output" = "1 none none" ]
+    BIDE_ATTEMPT=3 apart quick --fallback 'echo "$BIDE_ATTEMPT"' -- false
+    [ "$output" = 3 ]
+}
+
 @test "--fallback runs once when bide gives up, knows why, and its status is the exit status" {
     apart quick --attempts 2 --fallback 'echo "$BIDE_WHY $BIDE_STATUS"; exit 9' -- sh -c 'exit 3'
     [ "$status" -eq 9 ]
