@@ -53,8 +53,14 @@ nginx_start() {
     return 1
 }
 
-# It listens, or it has ended.
-nginx_decided() { [ -n "$(ss -Hltn "sport = ${TLS##*:}")" ] || ! kill -0 "$1" 2> /dev/null; }
+# It listens, and nobody else does in its place; or it has ended, which takes a while where a port was taken meanwhile.
+nginx_decided() {
+    kill -0 "$1" 2> /dev/null || return 0
+    local url
+    for url in "$PLAIN" "$OTHER" "$TLS"; do
+        [[ $(ss -Hltnp "sport = ${url##*:}") == *"pid=$1,"* ]] || return 1
+    done
+}
 
 nginx_conf() {
     local hidden="location /hidden/ { auth_basic hidden; auth_basic_user_file $PWD/passwords; alias $PWD/www/; }"
