@@ -630,14 +630,15 @@ static const struct cli_section sections[] = {
      .text = "0 when the demo ran to its end; 125 when it could not, or its report or figures could not be "
              "written; 128 plus the signal's number when it was stopped, 130 for Ctrl-C."},
     {.title = "Examples",
-     .text = "Half a minute, and a page to look at:\n\n"
+     .text = "Twenty seconds, and a page to look at:\n\n"
              "  bide demo\n\n"
              "An outage that is long enough to open the breaker:\n\n"
              "  bide demo --seconds 40 --outage 5s..15s\n\n"
              "A policy of your own against the naive loop:\n\n"
              "  bide demo --policy payments --no-report\n\n"
              "The figures for a program:\n\n"
-             "  bide demo --json --no-report | jq '.sides[] | {name, amplification, recovery_ms}'"},
+             "  bide demo --json --no-report |\n"
+             "      jq '.sides[] | {name, amplification, recovery_ms}'"},
 };
 
 const struct cli_command cli_demo = {

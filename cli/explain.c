@@ -468,6 +468,8 @@ static const char *contradiction(const struct settings *s, const struct operands
                "--format and no --list";
     if (s->strict && (o->has_event || s->list))
         return "--strict asks for findings: want a policy, without an outcome or --list";
+    if (o->policy != NULL && s->list)
+        return "--list takes no policy: want --config FILE --list for those of another file";
     if (o->policy != NULL && s->options.name != NULL)
         return "the policy is named twice: want --policy NAME, --preset NAME or the bare name";
     return NULL;
@@ -489,7 +491,8 @@ static int run(void *settings, char **words)
         s->options.name = sorted.policy;
     bool command = sorted.has_event && sorted.event.source == EXPLAIN_EXIT;
     if (!cli_policy_resolve(&cli_explain, &s->options, command ? BIDE_PRESET_COMMAND : BIDE_PRESET_SERVICE, &policy)) {
-        if (sorted.policy != NULL && strchr(sorted.policy, '#') == NULL) /* that one was meant as a policy */
+        bool unknown = sorted.policy != NULL && policy.name[0] == '\0';
+        if (unknown && strchr(sorted.policy, '#') == NULL) /* that one was meant as a policy */
             cli_say(&cli_explain, "an outcome is a status such as 503, exit 75, grpc UNAVAILABLE, ECONNRESET, timeout");
         return CLI_EXIT_OWN;
     }

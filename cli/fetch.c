@@ -76,13 +76,21 @@ static void free_given(void)
         ((struct settings *)settings)->field = value;                                                                  \
         return NULL;                                                                                                   \
     }
-READ_TEXT(cacert, request.ca_file)
-READ_TEXT(cert, request.cert)
-READ_TEXT(private_key, request.key)
 READ_TEXT(user_agent, request.user_agent)
 READ_TEXT(range, request.range)
 READ_TEXT(unix_socket, request.unix_socket)
 READ_TEXT(output_dir, outputs.directory)
+
+/* A certificate or a key that is not there would be noticed only with the first handshake. */
+#define READ_PEM(name, field)                                                                                          \
+    static const char *read_##name(void *settings, const char *value)                                                  \
+    {                                                                                                                  \
+        ((struct settings *)settings)->field = value;                                                                  \
+        return strncmp(value, "pkcs11:", 7) == 0 ? NULL : fetch_file_check(value);                                     \
+    }
+READ_PEM(cacert, request.ca_file)
+READ_PEM(cert, request.cert)
+READ_PEM(private_key, request.key)
 
 #define READ_FLAG(name, field, meaning)                                                                                \
     static const char *read_##name(void *settings, const char *value)                                                  \
@@ -228,14 +236,13 @@ static const char *read_urls(void *settings, const char *value)
     return fetch_lines(value, add_url, settings);
 }
 
+/* Checked when all options are read: what is said of a bad value shows it, and a key is nearly a secret. */
 static const char *read_idempotency_key(void *settings, const char *value)
 {
     struct settings *s = settings;
     s->request.keyed = true;
     s->request.idempotency_key = strcmp(value, "auto") == 0 ? NULL : value;
-    return s->request.idempotency_key && bide_key_check(value, BIDE_KEY_QUOTED, NULL) != BIDE_OK
-               ? "auto, or a key of 1 to 255 printable characters"
-               : NULL;
+    return NULL;
 }
 
 static const char *read_key_form(void *settings, const char *value)
@@ -435,9 +442,13 @@ static const struct cli_option output_options[] = {
      .completes = CLI_FILE},
     {.name = "parallel", .value = "N", .does = "so many URLs at once; default 4", .read = read_parallel},
     {.name = "summary", .does = "a table at the end: status, attempts, time, size, why", .read = read_summary},
-    {.name = "json", .does = "say everything as JSON, one object in each line", .read = read_json},
-    {.name = "quiet", .letter = 's', .does = "say nothing: the exit status tells", .read = read_quiet},
-    {.name = "show-error", .letter = 'S', .does = "with -s: say what failed in the end", .read = read_show_error},
+    {.name = "json",
+     .does = "tell each event on stderr as one JSON object a line, instead of text",
+     .read = read_json,
+     .more = "`event` is attempt, outcome, wait, done, give_up or summary; the words are those of `bide run --json`."},
+    {.name = "quiet", .letter = 'q', .does = "say nothing: the exit status tells", .read = read_quiet},
+    {.name = "silent", .letter = 's', .does = "the same as --quiet", .read = read_quiet},
+    {.name = "show-error", .letter = 'S', .does = "with -q or -s: say what failed in the end", .read = read_show_error},
     {.name = "verbose", .letter = 'v', .does = "say something about every attempt", .read = read_verbose},
 };
 
@@ -483,16 +494,15 @@ static void on_tick(void *context)
 {
     struct settings *s = context;
     struct progress *p = &s->progress;
-    char line[512], bar[4 * BAR_CELLS + 1];
+    char line[FETCH_PROGRESS_SIZE], bar[4 * BAR_CELLS + 1];
+    struct fetch_progress_look look = {
+        .attempts_max = s->voice.attempts_max, .columns = p->term.width - 1, .bar = bar, .bar_columns = BAR_CELLS};
     int64_t now_ns = bide_now();
     if (now_ns - p->of.tick_ns < TICK_NS)
         return;
     fetch_progress_look(&p->of, given.plan.jobs, given.plan.count, now_ns);
-    size_t used = fetch_progress_state(&p->of, line, sizeof line, s->voice.attempts_max);
-    if (p->of.total > 0)
-        used += (size_t)snprintf(line + used, sizeof line - used, "%3d%% %-*s ", fetch_progress_percent(&p->of),
-                                 BAR_CELLS, cli_bar(&p->term, bar, BAR_CELLS, (double)p->of.bytes, p->of.total));
-    fetch_progress_amount(&p->of, line + used, sizeof line - used);
+    cli_bar(&p->term, bar, BAR_CELLS, (double)p->of.bytes, p->of.total);
+    fetch_progress_line(&p->of, &look, line, sizeof line);
     cli_rewrite(&p->term, line);
     p->shown = true;
 }
@@ -582,6 +592,8 @@ static const char *contradiction(const struct settings *s)
         return "-G: want -d, too";
     if (many && fetch_is_one_shot(r))
         return "-T: what can be read only once can be sent to one URL only";
+    if (r->idempotency_key && bide_key_check(r->idempotency_key, BIDE_KEY_QUOTED, NULL) != BIDE_OK)
+        return "--idempotency-key: want auto, or a key of 1 to 255 printable characters";
     if (many && r->idempotency_key)
         return "--idempotency-key: one key is for one URL; want auto";
     if (r->keyed && fetch_has_header(given.headers, BIDE_KEY_HEADER))
@@ -678,6 +690,7 @@ static struct fetch_listener listener_of(struct settings *s)
     s->voice.attempts_max = s->resolved.pair.policy.attempts_max;
     s->voice.many = given.plan.count > 1;
     s->voice.silent = s->quiet;
+    s->voice.target = s->request.target;
     s->progress.term = cli_term(stderr);
     if (s->progress.term.live && !s->quiet && !s->voice.json && !body_on_terminal)
         l.tick = on_tick;

@@ -166,12 +166,14 @@ static const struct cli_option judging[] = {
      .completes = CLI_COMMAND},
     {.name = "hint",
      .value = "WHERE",
-     .does = "where the command may ask for time: stderr, fd, both, none, or auto (default)",
+     .does = "where the command may ask for time: stderr, fd, both, none, or auto (default): both, but stderr only "
+             "where it "
+             "is no terminal",
      .read = read_hint,
      .more = "A line `retry-after: 5` (seconds, or a date) or `retry-after-ms: 250` on stderr, or the same or a bare "
              "number on descriptor 3, which is offered unless bide was started with it. The wait is then at least as "
-             "long; of several hints the longest counts. `auto` is both, but where stderr is a terminal it is left to "
-             "the command alone: programs such as pagers need the real one.",
+             "long; of several hints the longest counts. A stderr that is a terminal is left to the command "
+             "alone unless you ask: programs such as pagers need the real one.",
      .choices = hint_words},
 };
 
@@ -223,9 +225,19 @@ struct reporter {
     struct cli_term term;
     bool talks;    /* text on stderr */
     bool counting; /* a countdown is on the screen */
+    bool midline;  /* the command's stderr, as it was passed on, ends without a newline */
     FILE *log;     /* where JSON goes; NULL: nowhere. Not owned if it is stderr */
     int log_error;
 };
+
+/* stderr, at the beginning of a line. */
+static FILE *new_line(struct reporter *r)
+{
+    if (r->midline)
+        fputc('\n', stderr);
+    r->midline = false;
+    return stderr;
+}
 
 static const char *signal_name(char name[32], int number)
 {
@@ -257,27 +269,32 @@ static const char *ending_text(char text[TEXT_SIZE], const struct run_ending *e)
     return text;
 }
 
-/* Why it ends, for people: the engine's words, or better ones where it could not know. */
+/* Why it ends or waits, for people: the engine's words, or better ones where it could not know. */
 static const char *reason(const struct run_event *event, char name[32])
 {
+    static const char *const better[BIDE_WHY_COUNT] = {
+        [BIDE_WHY_CANCELLED] = "it was interrupted",
+        [BIDE_WHY_BODY_SPENT] =
+            "its standard input was read and cannot be given a second time (--replay-stdin would keep it)",
+        [BIDE_WHY_SERVER_HINT] = "waiting as long as the command asked",
+        [BIDE_WHY_HINT_TOO_LONG] = "the command asked for a longer wait than the policy allows",
+        [BIDE_WHY_SERVER_STOP] = "the command asked not to be run again",
+    };
+    enum bide_why why = event->verdict->why;
     if (event->signal != 0)
         return signal_name(name, event->signal);
-    if (event->verdict->why == BIDE_WHY_CANCELLED)
-        return "it was interrupted";
-    if (event->verdict->why == BIDE_WHY_BODY_SPENT)
-        return "its standard input was read and cannot be given a second time (--replay-stdin would keep it)";
-    return bide_why_text(event->verdict->why);
+    return better[why] != NULL ? better[why] : bide_why_text(why);
 }
 
-static void say_wait(const struct reporter *r, const struct run_event *event)
+static void say_wait(struct reporter *r, const struct run_event *event)
 {
-    char ending[TEXT_SIZE], wait[CONF_VALUE_SIZE];
+    char ending[TEXT_SIZE], wait[CONF_VALUE_SIZE], name[32];
     conf_duration_short(wait, event->verdict->wake_ns - event->now_ns);
     if (event->ending == NULL || event->verdict->why == BIDE_WHY_LATE_WAKE)
-        fprintf(stderr, "bide: next in %s: %s\n", wait, bide_why_text(event->verdict->why));
+        fprintf(new_line(r), "bide: next in %s: %s\n", wait, reason(event, name));
     else
-        fprintf(stderr, "bide: attempt %" PRIu32 " of %" PRIu32 " failed: %s; next in %s%s\n", event->verdict->attempt,
-                r->attempts_max, ending_text(ending, event->ending), wait,
+        fprintf(new_line(r), "bide: attempt %" PRIu32 " of %" PRIu32 " failed: %s; next in %s%s\n",
+                event->verdict->attempt, r->attempts_max, ending_text(ending, event->ending), wait,
                 event->verdict->why == BIDE_WHY_SERVER_HINT ? ", as it asked" : "");
 }
 
@@ -291,36 +308,36 @@ static void say_countdown(struct reporter *r, const struct run_event *event)
     r->counting = true;
 }
 
-static void say_success(const struct reporter *r, const struct run_event *event)
+static void say_success(struct reporter *r, const struct run_event *event)
 {
     char took[CONF_VALUE_SIZE];
     if (event->verdict->attempt > 1)
-        fprintf(stderr, "bide: attempt %" PRIu32 " of %" PRIu32 " succeeded, after %s\n", event->verdict->attempt,
+        fprintf(new_line(r), "bide: attempt %" PRIu32 " of %" PRIu32 " succeeded, after %s\n", event->verdict->attempt,
                 r->attempts_max, conf_duration_short(took, event->now_ns - event->begun_ns));
 }
 
-static void say_the_end(const struct run_event *event)
+static void say_the_end(struct reporter *r, const struct run_event *event)
 {
     char ending[TEXT_SIZE], took[CONF_VALUE_SIZE], name[32];
     uint32_t attempts = event->verdict->attempt;
     if (event->ending == NULL) {
-        fprintf(stderr, "bide: nothing was run: %s\n", reason(event, name));
+        fprintf(new_line(r), "bide: nothing was run: %s\n", reason(event, name));
         return;
     }
-    fprintf(stderr, "bide: gave up after %" PRIu32 " attempt%s in %s: %s; last: %s\n", attempts,
+    fprintf(new_line(r), "bide: gave up after %" PRIu32 " attempt%s in %s: %s; last: %s\n", attempts,
             attempts == 1 ? "" : "s", conf_duration_short(took, event->now_ns - event->begun_ns), reason(event, name),
             ending_text(ending, event->ending));
 }
 
 /* Nobody needs to be told that the reader of a pipe has gone; and what cannot be run is told as a shell tells it. */
-static void say_give_up(const struct reporter *r, const struct run_event *event)
+static void say_give_up(struct reporter *r, const struct run_event *event)
 {
     char ending[TEXT_SIZE];
     const struct run_ending *e = event->ending;
     if (e != NULL && e->start_error != 0)
-        fprintf(stderr, "bide: %s: %s\n", r->command, ending_text(ending, e));
+        fprintf(new_line(r), "bide: %s: %s\n", r->command, ending_text(ending, e));
     else if (!r->settings->quiet && !(e != NULL && e->output_gone))
-        say_the_end(event);
+        say_the_end(r, event);
 }
 
 static void say(struct reporter *r, const struct run_event *event)
@@ -331,7 +348,7 @@ static void say(struct reporter *r, const struct run_event *event)
         r->counting = false;
     }
     switch (event->what) {
-    case RUN_TROUBLE: fprintf(stderr, "bide: %s\n", event->text); break;
+    case RUN_TROUBLE: fprintf(new_line(r), "bide: %s\n", event->text); break;
     case RUN_TICK: say_countdown(r, event); break;
     case RUN_GAVE_UP:
         if (r->talks)
@@ -347,7 +364,7 @@ static void say(struct reporter *r, const struct run_event *event)
         break;
     case RUN_FELL_BACK:
         if (talks)
-            fprintf(stderr, "bide: the exit status is the fallback's: %d\n", event->status);
+            fprintf(new_line(r), "bide: the exit status is the fallback's: %d\n", event->status);
         break;
     case RUN_STARTS:
     case RUN_ENDED: break;
@@ -463,6 +480,8 @@ static void record(struct reporter *r, const struct run_event *event)
     if (out == NULL)
         return;
     json_event(out, r, event);
+    if (r->log == stderr)
+        new_line(r);
     if (fclose(out) == 0 && (fwrite(line, 1, length, r->log) != length || fflush(r->log) != 0) && r->log_error == 0)
         r->log_error = errno;
     free(line);
@@ -525,7 +544,7 @@ static void close_log(struct reporter *r)
     if (r->log != NULL && r->log != stderr && fclose(r->log) != 0 && r->log_error == 0)
         r->log_error = errno;
     if (r->log_error != 0 && r->log != stderr)
-        fprintf(stderr, "bide: %s ends early: %s\n", r->settings->log_name, strerror(r->log_error));
+        fprintf(new_line(r), "bide: %s ends early: %s\n", r->settings->log_name, strerror(r->log_error));
 }
 
 static int run_with(struct settings *s, const struct conf_policy *policy, struct bide_target *target, char **operands)
@@ -554,6 +573,7 @@ static int run_with(struct settings *s, const struct conf_policy *policy, struct
                                 .hold = s->hold,
                                 .replay_stdin = s->replay_stdin,
                                 .tick_ns = reporter.talks && !s->quiet && reporter.term.live ? TICK_NS : 0,
+                                .midline = &reporter.midline,
                                 .event = on_event,
                                 .context = &reporter};
     int status = run_command(&config);
@@ -590,7 +610,8 @@ static const struct cli_section sections[] = {
     {.title = "What is retried",
      .text = "By using `bide run` you say that running the command again is safe.\n\n"
              "Exit statuses 64-68, 70, 72, 73 and 76-78 (of sysexits) and the shell's 126 and 127 are permanent; death "
-             "by SIGINT, SIGQUIT or SIGTERM ends it; every other failure is retried."},
+             "by SIGINT, SIGQUIT or SIGTERM ends it, and so do the exit statuses 130, 131 and 143, by which a shell "
+             "reports such a death (`--retry-on 143` overrides that); every other failure is retried."},
     {.title = "Exit status",
      .text = "What the last attempt did:\n\n"
              "  its own  as the command exited; 128+n if it died of signal n\n"

@@ -49,8 +49,9 @@ static void policy_file(const struct cli_page *page)
                 "  retry_status = 408, 429, 500-504\n\n"
                 "The first of ./bide.conf, $XDG_CONFIG_HOME/bide/bide.conf (~/.config without that variable) and "
                 "/etc/bide/bide.conf is read, or the file named by --config. It is read when --policy or --target asks "
-                "for a policy, and a mistake anywhere in it is an error. `bide explain NAME --format ini` shows a "
-                "policy with all its values. A file that begins with { is a gRPC service config.\n\nKeys:\n\n");
+                "for a policy, and a mistake anywhere in it is an error. `bide explain NAME --format "
+                "json` shows every key of a policy, `--format ini` what differs from its preset. A file that begins "
+                "with { is a gRPC service config.\n\nKeys:\n\n");
     for (size_t i = 0; conf_field(i) != NULL; i++)
         row(page, 28, conf_field(i)->key, conf_field(i)->about);
     prose(page, "\nLists, of numbers and ranges; a retry_ list makes everything in neither list permanent:\n\n");

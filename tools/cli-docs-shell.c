@@ -177,7 +177,7 @@ static void zsh_action(const struct cli_option *option)
     switch (option->completes) {
     case CLI_FILE: printf("_files"); break;
     case CLI_DIRECTORY: printf("_files -/"); break;
-    case CLI_COMMAND: printf("_command_names -e"); break;
+    case CLI_COMMAND: printf(" _command_names -e"); break; /* the blank: without it, -e would not be its first word */
     case CLI_POLICY: printf("_bide_policies"); break;
     case CLI_NOTHING:
     default:
@@ -216,7 +216,7 @@ static void zsh_command(const struct cli_command *command)
     while ((option = docs_next(&walk, NULL)) != NULL)
         zsh_option(command, option);
     if (command->options_first)
-        printf(" \\\n                '(-)1:command:_command_names -e' '*::argument:_normal'");
+        printf(" \\\n                '(-)1:command: _command_names -e' '*::argument:_normal'");
     else if (command->completes != CLI_NOTHING) {
         printf(" \\\n                '*:argument:");
         zsh_action(&(struct cli_option){.completes = command->completes});
@@ -243,8 +243,8 @@ void docs_zsh(void)
            "}\n\n"
            "_bide() {\n"
            "    local curcontext=$curcontext state line\n"
-           "    local -a commands topics\n"
-           "    commands=(\n");
+           "    local -a subcommands topics\n" /* `commands` is what _command_names goes by */
+           "    subcommands=(\n");
     for (size_t i = 0; docs_command(i) != NULL; i++)
         zsh_described(docs_command(i)->name, docs_command(i)->summary);
     zsh_described("help", "help of a command or about a topic");
@@ -255,12 +255,12 @@ void docs_zsh(void)
            "    _arguments -C '(- *)--help[show help]' '(- *)--version[show the version]' '1:command:->command' "
            "'*::argument:->argument'\n"
            "    case $state in\n"
-           "    command) _describe command commands ;;\n"
+           "    command) _describe command subcommands ;;\n"
            "    argument)\n"
            "        case $words[1] in\n");
     for (size_t i = 0; docs_command(i) != NULL; i++)
         zsh_command(docs_command(i));
-    printf("            help) _describe command commands -- topics ;;\n"
+    printf("            help) _describe command subcommands -- topics ;;\n"
            "            *) _files ;;\n"
            "        esac ;;\n"
            "    esac\n"
@@ -268,7 +268,7 @@ void docs_zsh(void)
            "_bide \"$@\"\n");
 }
 
-static void fish_option(const struct cli_command *command, const struct cli_option *option)
+static void fish_name(const struct cli_command *command, const struct cli_option *option)
 {
     printf("complete -c bide -n '%s %s' -l %s", command->options_first ? "__bide_before" : "__bide_in", command->name,
            option->name);
@@ -277,15 +277,30 @@ static void fish_option(const struct cli_command *command, const struct cli_opti
     printf(option->value == NULL                                                 ? ""
            : option->completes == CLI_FILE || option->completes == CLI_DIRECTORY ? " -rF"
                                                                                  : " -x");
+}
+
+static void fish_values(const struct cli_option *option)
+{
     if (option->choices != NULL) {
         printf(" -a '");
         put_words(option->choices);
-        printf("'");
+        printf("'\n");
     } else if (option->completes == CLI_POLICY) {
-        printf(" -a '(bide help policies 2> /dev/null)'");
-    } else if (option->completes == CLI_COMMAND) {
-        printf(" -a '(__fish_complete_command)'");
+        printf(" -a '(bide help policies 2> /dev/null)'\n");
+    } else {
+        printf(" -a '(__fish_complete_command)'\n");
     }
+}
+
+/* What is said of an option would stand behind each of its values too, so they have a line of their own. Of two lines
+ * for one option the later one describes it. */
+static void fish_option(const struct cli_command *command, const struct cli_option *option)
+{
+    if (option->choices != NULL || option->completes == CLI_POLICY || option->completes == CLI_COMMAND) {
+        fish_name(command, option);
+        fish_values(option);
+    }
+    fish_name(command, option);
     printf(" -d '");
     put_quoted(option->does, "\\");
     printf("'\n");

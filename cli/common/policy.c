@@ -7,6 +7,8 @@
  * nothing, and costs nothing. */
 #include "policy.h"
 
+#include "conf/near.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,18 +73,42 @@ static const char *read_seed(void *settings, const char *value)
     return NULL;
 }
 
+/* The six lists are no fields of the engine, so the table has no rows for them. */
+static const struct conf_field lists[] = {
+    {.key = "retry_status"},   {.key = "permanent_status"}, {.key = "retry_exit"},
+    {.key = "permanent_exit"}, {.key = "retry_grpc"},       {.key = "permanent_grpc"},
+};
+
+static const struct conf_field *row_of(const struct conf_key *key)
+{
+    if (key->field != NULL)
+        return key->field;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (strcmp(lists[i].key, conf_key_name(key)) == 0)
+            return &lists[i];
+    return NULL;
+}
+
+/* NULL, or what would be right. */
+static const char *apply(struct conf_policy *policy, const struct conf_field *row, const char *value)
+{
+    struct conf_key key;
+    (void)conf_key_find(&key, row->key, strlen(row->key));
+    return conf_key_read(&key, policy, value);
+}
+
 /* Remembers a key's value, if it has the right form. */
-static const char *add(void *settings, const char *option, const struct conf_field *field, const char *value)
+static const char *add(void *settings, const char *option, const struct conf_field *row, const char *value)
 {
     struct cli_policy *options = settings;
-    struct conf_pair scratch;
-    conf_pair_init(&scratch, BIDE_PRESET_SERVICE);
-    const char *want = conf_field_read(field, &scratch, value);
+    struct conf_policy scratch;
+    conf_preset(&scratch, BIDE_PRESET_SERVICE);
+    const char *want = apply(&scratch, row, value);
     if (want != NULL)
         return want;
     if (options->sets == CLI_SETS_MAX)
         return "at most 64 of the options that change a policy";
-    options->set[options->sets++] = (struct cli_set){.field = field, .value = value, .option = option};
+    options->set[options->sets++] = (struct cli_set){.field = row, .value = value, .option = option};
     return NULL;
 }
 
@@ -91,12 +117,14 @@ static const char *read_set(void *settings, const char *value)
 {
     static char want[128];
     size_t length = strcspn(value, "=");
-    const struct conf_field *field = conf_field_find(value, length);
-    const char *near = conf_field_near(value, length);
+    struct conf_key key;
     if (value[length] != '=')
         return "KEY=VALUE, such as budget.capacity=20";
-    if (field != NULL)
-        return add(settings, "--set", field, value + length + 1);
+    if (conf_key_find(&key, value, length))
+        return add(settings, "--set", row_of(&key), value + length + 1);
+    if (strncmp(value, "extends=", length + 1) == 0)
+        return "--policy NAME instead: extends is where a policy starts from, not a value of it";
+    const char *near = conf_key_near(value, length);
     if (near == NULL)
         return "a key of the policy file; bide help policy-file lists them";
     snprintf(want, sizeof want, "%s: there is no key %.*s", near, (int)(length < 64 ? length : 64), value);
@@ -144,7 +172,9 @@ const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
      .value = "NAME",
      .does = "what is called: its section of bide.conf is the policy",
      .read = read_target,
-     .more = "Its budget and breaker are those of this process: all calls of one `bide` share them, two do not.",
+     .more =
+         "A target need not have a section; a name that is nearly one is an error. Its budget and breaker are those "
+         "of this process: all calls of one `bide` share them, two do not.",
      .completes = CLI_POLICY},
     {.name = "attempts", .value = "N", .does = "how many, the first included; 1 means no retry", .read = read_attempts},
     {.name = "base",
@@ -180,7 +210,8 @@ const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
      .value = "KEY=VALUE",
      .does = "change any key of the policy; may be repeated",
      .read = read_set,
-     .more = "`bide help policy-file` lists the keys, and so does bide.conf(5)."},
+     .more = "`bide help policy-file` lists the keys, and so does bide.conf(5). A list, such as retry_exit=1,75, takes "
+             "the place of the policy's."},
 };
 
 /* ---- what they come to ---- */
@@ -210,6 +241,19 @@ static bool take_section(const struct conf *conf, const char *name, struct conf_
     return false;
 }
 
+/* A target need not have a section, but one that is nearly there is a typing error: the default is not what was meant.
+ */
+static bool target_is_meant(const struct cli_command *command, const struct conf *conf, const char *target,
+                            const char *file)
+{
+    struct conf_nearest near = {target, strlen(target), NULL, 0};
+    for (size_t i = 0; i < conf->count; i++)
+        conf_nearest(&near, conf->policy[i].name, conf->policy[i].name);
+    if (near.found != NULL)
+        cli_fail(command, "--target %s: %s has no such section; did you mean %s?", target, file, near.found);
+    return near.found == NULL;
+}
+
 /* No policy was named: the section of the target, BIDE_POLICY, [default] of a file that was named, or the preset. */
 static bool find_unnamed(const struct cli_command *command, const struct cli_policy *options,
                          struct conf_policy *policy)
@@ -222,6 +266,10 @@ static bool find_unnamed(const struct cli_command *command, const struct cli_pol
         return tell_all(command, errors);
     if (options->target != NULL)
         found = take_section(&conf, options->target, policy);
+    if (!found && options->target != NULL && !target_is_meant(command, &conf, options->target, file)) {
+        conf_free(&conf);
+        return false;
+    }
     if (!found && name != NULL && name[0] != '\0') {
         well = take_section(&conf, name, policy) || conf_find(policy, file, name, errors) || tell_all(command, errors);
         found = true;
@@ -287,6 +335,6 @@ bool cli_policy_resolve(const struct cli_command *command, const struct cli_poli
     if (!find_base(command, options, policy))
         return false;
     for (size_t i = 0; i < options->sets; i++)
-        conf_field_read(options->set[i].field, &policy->pair, options->set[i].value);
+        (void)apply(policy, options->set[i].field, options->set[i].value); /* its form was checked when it was read */
     return conf_pair_check(&policy->pair, &wrong) || tell_wrong(command, options, policy, &wrong);
 }

@@ -13,7 +13,7 @@
 #define CLI_SETS_MAX 64u
 
 struct cli_set {
-    const struct conf_field *field;
+    const struct conf_field *field; /* for one of the six lists, a row that has nothing but its key */
     const char *value;
     const char *option; /* "--attempts", for messages */
 };
@@ -40,7 +40,7 @@ extern const struct cli_option cli_policy_options[CLI_POLICY_COUNT];
     }
 
 /* What the options come to. `preset` is what holds when no policy is named. On a mistake it is told on stderr, and
- * false is returned. */
+ * false is returned; the policy's name is then empty if there is none of the name that was given. */
 bool cli_policy_resolve(const struct cli_command *command, const struct cli_policy *options, enum bide_preset preset,
                         struct conf_policy *policy);
 

@@ -229,6 +229,40 @@ static const char *nearest(const struct conf *conf, struct search search, struct
     return near.found;
 }
 
+static bool is_regular(struct bide_text name, char path[CONF_PATH_MAX])
+{
+    struct stat file;
+    int length = snprintf(path, CONF_PATH_MAX, "%.*s", (int)name.length, name.at);
+    return length > 0 && (unsigned)length < CONF_PATH_MAX && stat(path, &file) == 0 && S_ISREG(file.st_mode);
+}
+
+/* ": want svc.json#NAME, one of: a, b" */
+static void list_names(const struct conf *conf, const char *file, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, ": want %.1000s#NAME", file);
+    for (size_t i = 0; i < conf->count && used < size; i++) {
+        bool fits = used + strlen(conf->policy[i].name) + sizeof ", one of: , ..." <= size;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? ", one of: " : ", ",
+                                 fits ? conf->policy[i].name : "...");
+        if (!fits)
+            return;
+    }
+}
+
+/* A file where a policy's name was wanted: its policies are told, or the first thing that is wrong with it. */
+static void is_a_file(const char *path, char errors[CONF_ERROR_MAX])
+{
+    char space[CONF_PATH_MAX], rest[CONF_ERROR_MAX / 2];
+    const char *name = printable(space, path);
+    struct conf conf;
+    if (conf_read(&conf, path, errors))
+        list_names(&conf, name, rest, sizeof rest);
+    else
+        snprintf(rest, sizeof rest, ", but none of policies: %.*s", (int)strcspn(errors, "\n"), errors);
+    snprintf(errors, CONF_ERROR_MAX, "%.1000s is a file%s", name, rest);
+    conf_free(&conf);
+}
+
 static void not_found(const struct conf *conf, struct search search, struct bide_text name, char errors[CONF_ERROR_MAX])
 {
     char places[CONF_ERROR_MAX / 2];
@@ -248,6 +282,7 @@ static bool find_in(struct conf_policy *policy, struct search search, struct bid
                     char errors[CONF_ERROR_MAX])
 {
     struct conf conf = {.count = 0};
+    char path[CONF_PATH_MAX];
     if (search.file != NULL && !conf_read(&conf, search.file, errors))
         return false;
     const struct conf_policy *found = conf_named(&conf, name);
@@ -256,8 +291,12 @@ static bool find_in(struct conf_policy *policy, struct search search, struct bid
         *policy = *found;
     else if (preset != BIDE_PRESET_COUNT)
         conf_preset(policy, preset);
-    else
+    else if (search.presets && is_regular(name, path))
+        is_a_file(path, errors);
+    else {
+        policy->name[0] = '\0';
         not_found(&conf, search, name, errors);
+    }
     bool well = found != NULL || preset != BIDE_PRESET_COUNT;
     conf_free(&conf);
     return well;

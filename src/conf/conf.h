@@ -72,6 +72,23 @@ const char *conf_rules_read(struct conf_rules *rules, struct conf_span allowed, 
 /* The rules as the engine wants them; NULL when there are none. */
 const struct bide_rules *conf_rules(const struct conf_rules *rules, struct bide_rules *into);
 
+/* Any key of a section but `extends`: a field of the table, or one of the six lists. */
+struct conf_key {
+    const struct conf_field *field; /* NULL: it is a list */
+    const struct conf_list *list;
+    bool permanent; /* permanent_status, not retry_status */
+};
+bool conf_key_find(struct conf_key *key, const char *name, size_t length);
+bool conf_key_same(const struct conf_key *one, const struct conf_key *other);
+const char *conf_key_name(const struct conf_key *key);
+
+/* Assigns a value: a list takes the place of what the same key said before. NULL, or what would be right; nothing is
+ * then changed. */
+const char *conf_key_read(const struct conf_key *key, struct conf_policy *policy, const char *value);
+
+/* The key nearest to a misspelt one, `extends` included, or NULL. */
+const char *conf_key_near(const char *name, size_t length);
+
 /* A whole file. */
 struct conf {
     struct conf_policy *policy; /* owned */
@@ -89,7 +106,8 @@ void conf_free(struct conf *conf); /* accepts NULL and an empty one */
 
 /* "name", "file#name" or a preset's name. `config` is the file to use (--config), or NULL: then ./bide.conf,
  * $XDG_CONFIG_HOME/bide/bide.conf (~/.config if unset) and /etc/bide/bide.conf are tried, the first that exists. A name
- * that is in no file and is no preset is an error that names the nearest one and the file that was read. */
+ * that is in no file and is no preset is an error that names the nearest one and the file that was read, and empties
+ * policy->name; if there is a file of that name, its policies are told instead. */
 bool conf_find(struct conf_policy *policy, const char *config, const char *name, char errors[CONF_ERROR_MAX]);
 
 /* The file that conf_find reads when none is named: the first of the three that exists. False: none does. */

@@ -28,8 +28,10 @@ static const char *const gate_words[] = {"key",       "repeat",  "hint",      "l
                                          "in_flight", "breaker", "key_limit", "budget", NULL};
 static const char *const trust_words[] = {"throttled", "unavailable", NULL};
 
-#define WANT_CONF_TIME     "a duration such as 200ms, or never"
+#define WANT_CONF_TIME     "a duration such as 200ms"
+#define WANT_OR_NEVER      "a duration such as 200ms, or never"
 #define WANT_CONF_COUNT    "a whole number such as 3"
+#define WANT_SMALLER       "4294967295 at most"
 #define WANT_CONF_TOKENS   "an amount such as 10 or 0.1, with three decimals at most"
 #define WANT_CONF_RATE     "a rate such as 5/s or 1/min that comes to whole thousandths per minute"
 #define WANT_CONF_TIMES    "a factor such as 2x or 1.5x"
@@ -56,9 +58,12 @@ static const char *const trust_words[] = {"throttled", "unavailable", NULL};
 
 static const struct conf_field fields[] = {
     P("attempts", attempts_max, CONF_COUNT, "how often it is tried, the first time included; 1: no retry"),
-    P("deadline", deadline_ns, CONF_TIME, "for the whole call, all attempts and waits; never: none"),
-    P("attempt_timeout", attempt_timeout_ns, CONF_TIME, "for one attempt; never: none but the deadline"),
-    P("connect_timeout", connect_timeout_ns, CONF_TIME, "for connecting; never: none but the attempt's"),
+    P_WORD("deadline", deadline_ns, CONF_TIME, NULL, WANT_OR_NEVER,
+           "for the whole call, all attempts and waits; never: none"),
+    P_WORD("attempt_timeout", attempt_timeout_ns, CONF_TIME, NULL, WANT_OR_NEVER,
+           "for one attempt; never: none but the deadline"),
+    P_WORD("connect_timeout", connect_timeout_ns, CONF_TIME, NULL, WANT_OR_NEVER,
+           "for connecting; never: none but the attempt's"),
     P_WORD("backoff", backoff, CONF_WORD, backoff_words, "one of exponential, linear, fixed, none",
            "how the wait grows from one retry to the next"),
     P("base", base_ns, CONF_TIME, "the wait before the first retry, before jitter"),
@@ -77,7 +82,7 @@ static const struct conf_field fields[] = {
     P("conflict_at_once", conflict_at_once, CONF_FLAG, "the first lost race is tried again without a wait"),
     P_WORD("hint_rule", hint_rule, CONF_WORD, hint_rule_words, "one of floor, exact, pushback, clamp, unheard",
            "what a server's Retry-After does to the wait"),
-    P("hint_max", hint_max_ns, CONF_TIME, "the longest hint that is followed"),
+    P_WORD("hint_max", hint_max_ns, CONF_TIME, NULL, WANT_OR_NEVER, "the longest hint that is followed"),
     P_WORD("hint_long", hint_long, CONF_WORD, hint_long_words, "one of give_up, clamp, ignore",
            "what a longer hint does"),
     P_WORD("hint_step", hint_step, CONF_WORD, hint_step_words, "one of keep, advance, reset",
@@ -142,7 +147,8 @@ static const struct conf_field fields[] = {
     T("breaker.min_volume", breaker.min_volume, CONF_COUNT, "windows: calls needed before the ratio counts"),
     T("breaker.count_window", breaker.count_window, CONF_COUNT, "count_window: how many calls it looks back"),
     T("breaker.window", breaker.window_ns, CONF_TIME, "time_window: how long it looks back"),
-    T("breaker.slow", breaker.slow_ns, CONF_TIME, "a success that took this long counts as a failure"),
+    T_WORD("breaker.slow", breaker.slow_ns, CONF_TIME, NULL, WANT_OR_NEVER,
+           "a success that took this long counts as a failure"),
     T("breaker.open", breaker.open_ns, CONF_TIME, "how long it stays open the first time, before jitter"),
     T("breaker.open_growth", breaker.open_growth_milli, CONF_TIMES, "the next opening in a row is this much longer"),
     T("breaker.open_max", breaker.open_max_ns, CONF_TIME, "growth stops here"),
@@ -382,8 +388,10 @@ static bool assign(const struct conf_field *field, struct conf_pair *pair, const
 const char *conf_field_read(const struct conf_field *field, struct conf_pair *pair, const char *value)
 {
     struct conf_pair changed = *pair;
-    if (!assign(field, &changed, value))
-        return field->want;
+    if (!assign(field, &changed, value)) {
+        bool large = field->form == CONF_COUNT && value[0] != '\0' && value[strspn(value, "0123456789")] == '\0';
+        return large ? WANT_SMALLER : field->want;
+    }
     *pair = changed;
     return NULL;
 }

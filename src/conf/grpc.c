@@ -357,6 +357,8 @@ static void read_config(struct conf *conf, const struct place *config)
     struct conf_policy base;
     conf_preset(&base, BIDE_PRESET_GRPC);
     check_members(config, config_members, true);
+    if (methods == NULL && json_object_get(config->object, "retryThrottling") == NULL && config->told->count == 0)
+        conf_tell(config->told, line_of(config, NULL), "want a gRPC service config with methodConfig");
     read_throttling(config, &base.pair.target.budget);
     if (methods != NULL && !json_is_array(methods))
         tell(config, "methodConfig", "an array");

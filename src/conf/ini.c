@@ -16,7 +16,6 @@
 
 #include "near.h"
 #include "parts.h"
-#include "rules.h"
 
 enum state { NEW, BUSY, READY };
 
@@ -30,9 +29,7 @@ struct section {
 
 /* A key that is known, and is there once in its section. */
 struct entry {
-    const struct conf_field *field; /* NULL: it is a list */
-    const struct conf_list *list;
-    bool permanent; /* permanent_status, not retry_status */
+    struct conf_key key;
     unsigned line;
     char *value;
 };
@@ -50,9 +47,6 @@ struct file {
     bool may_go_on;
     bool failed; /* no memory, or too many sections: nothing more is read */
 };
-
-static const char *const special_keys[] = {"extends",        "retry_status", "permanent_status", "retry_exit",
-                                           "permanent_exit", "retry_grpc",   "permanent_grpc",   NULL};
 
 /* ---- telling ---- */
 
@@ -77,9 +71,7 @@ static void tell_key(struct file *file, const char *key, const char *value)
     size_t length = strlen(key);
     const char *near = NULL;
     if (conf_told_room(file->told)) /* else nobody will read it, and a million such lines would take a minute */
-        near = conf_near(key, length, special_keys);
-    if (conf_told_room(file->told) && near == NULL)
-        near = conf_field_near(key, length);
+        near = conf_key_near(key, length);
     bool one_less = near != NULL && strcmp(near, "attempts") == 0 && strstr(key, "retr") != NULL;
     conf_tell(file->told, file->line, "[%s] %s = %s: no such key%s%s%s%s", name_of(file, file->sections - 1),
               conf_shown(key, length).text, conf_shown(value, strlen(value)).text,
@@ -130,24 +122,11 @@ static void set_extends(struct file *file, const char *value)
         no_memory(file);
 }
 
-/* Which entry a key makes; false: none. */
-static bool entry_of(struct entry *entry, const char *key)
-{
-    entry->field = conf_field_find(key, strlen(key));
-    for (size_t i = 0; i < CONF_LISTS && entry->list == NULL; i++) {
-        entry->permanent = strcmp(key, conf_lists[i].permanent) == 0;
-        if (entry->permanent || strcmp(key, conf_lists[i].retry) == 0)
-            entry->list = &conf_lists[i];
-    }
-    return entry->field != NULL || entry->list != NULL;
-}
-
 static const struct entry *same_key(const struct file *file, const struct entry *entry)
 {
     const struct section *section = &file->section[file->sections - 1];
     for (size_t i = section->first; i < section->first + section->count; i++)
-        if (file->entry[i].field == entry->field && file->entry[i].list == entry->list &&
-            file->entry[i].permanent == entry->permanent)
+        if (conf_key_same(&file->entry[i].key, &entry->key))
             return &file->entry[i];
     return NULL;
 }
@@ -172,7 +151,7 @@ static void keep(struct file *file, struct entry entry, const char *value)
     }
     file->entry[file->entries++] = entry;
     file->section[file->sections - 1].count++;
-    file->may_go_on = entry.list != NULL;
+    file->may_go_on = entry.key.list != NULL;
 }
 
 static void go_on(struct file *file, const char *value)
@@ -192,7 +171,7 @@ static void go_on(struct file *file, const char *value)
 static int key_and_value(void *context, const char *section, const char *key, const char *value)
 {
     struct file *file = context;
-    struct entry entry = {.field = NULL};
+    struct entry entry = {.line = 0};
     const struct entry *twin;
     (void)section;
     if (file->goes_on) {
@@ -205,7 +184,7 @@ static int key_and_value(void *context, const char *section, const char *key, co
                   conf_shown(value, strlen(value)).text);
     else if (strcmp(key, "extends") == 0)
         set_extends(file, value);
-    else if (!entry_of(&entry, key))
+    else if (!conf_key_find(&entry.key, key, strlen(key)))
         tell_key(file, key, value);
     else if ((twin = same_key(file, &entry)) != NULL)
         conf_tell(file->told, file->line, "[%s] %s = %s: said already, in line %u", name_of(file, file->sections - 1),
@@ -309,20 +288,11 @@ static char *read_line(char *buffer, int room, void *context)
 static void apply(struct file *file, size_t i, const struct entry *entry)
 {
     struct conf_policy *policy = &file->conf->policy[i];
-    const char *want, *key;
-    if (entry->field != NULL) {
-        key = entry->field->key;
-        want = conf_field_read(entry->field, &policy->pair, entry->value);
-    } else {
-        struct conf_rules *rules = (void *)((char *)policy + entry->list->offset);
-        key = entry->permanent ? entry->list->permanent : entry->list->retry;
-        want = conf_rules_replace(rules, entry->list->allowed,
-                                  entry->permanent ? BIDE_KIND_PERMANENT : BIDE_KIND_TRANSIENT, entry->value);
-    }
+    const char *want = conf_key_read(&entry->key, policy, entry->value);
     if (want == NULL)
         return;
-    tell_value(file, entry->line, i, key, entry->value, want);
-    if (entry->field != NULL) /* a list has no bearing on the fields */
+    tell_value(file, entry->line, i, conf_key_name(&entry->key), entry->value, want);
+    if (entry->key.field != NULL) /* a list has no bearing on the fields */
         file->section[i].unsure = true;
 }
 
@@ -331,7 +301,7 @@ static unsigned line_of(const struct file *file, size_t i, const struct conf_fie
 {
     const struct section *section = &file->section[i];
     for (size_t j = section->first; j < section->first + section->count; j++)
-        if (file->entry[j].field == field)
+        if (file->entry[j].key.field == field)
             return file->entry[j].line;
     return 0;
 }

@@ -4,6 +4,7 @@
  * to say. Times in sentences are short forms for people. */
 #include "finding.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -464,16 +465,39 @@ static int no_breaker(const struct view *v)
     return EXPLAIN_NOTE;
 }
 
+/* Of the retries that are wanted within some time of total failure, as many as the budget can pay: what a full one
+ * holds, and what flows in meanwhile. */
+static double paid_retries(const struct view *v, double seconds, double wanted)
+{
+    const struct bide_budget_config *b = &v->t->budget;
+    double rate = explain_rate(v->subject), window = (double)b->window_ns / (double)BIDE_S, paid = wanted;
+    double cost = (double)core_min(b->cost_milli, core_min(b->cost_throttled_milli, b->cost_timeout_milli));
+    if (v->t->observe & BIDE_GATE_BUDGET)
+        return wanted;
+    cost += b->cost_failure_milli;
+    double share = b->ratio_ppm / 1e6,
+           earned = seconds * (rate * b->earn_first_milli + b->earn_per_minute_milli / 60.0);
+    if (b->kind == BIDE_BUDGET_TOKENS && cost > 0)
+        paid = floor((b->capacity_milli - (double)b->threshold_milli + earned) / cost);
+    else if (b->kind == BIDE_BUDGET_WINDOW && rate * window >= b->min_volume)
+        paid = ceil(seconds / window) * (rate * window * share + b->reserve);
+    else if (b->kind == BIDE_BUDGET_CONCURRENCY && b->reserve == 0 && share < 1)
+        paid = rate * seconds * share / (1 - share);
+    return paid < wanted ? paid : wanted;
+}
+
 /* Every attempt votes. An entry of a window of ten slots lives for its length at the longest. */
 static int deaf_breaker(const struct view *v)
 {
     const struct bide_breaker_config *b = &v->t->breaker;
-    double votes = explain_rate(v->subject) * v->p->attempts_max * (double)b->window_ns / (double)BIDE_S;
-    if (b->kind != BIDE_BREAKER_BY_TIME || votes == 0 || votes >= b->min_volume)
+    double seconds = (double)b->window_ns / (double)BIDE_S, firsts = explain_rate(v->subject) * seconds;
+    double again = paid_retries(v, seconds, retries(v) ? firsts * (v->p->attempts_max - 1.0) : 0);
+    if (b->kind != BIDE_BREAKER_BY_TIME || firsts == 0 || firsts + again >= b->min_volume)
         return NONE;
     struct words window;
-    say(v->f, "the breaker never opens at %g requests/s: at most %.1f votes in %s, and it wants %u",
-        explain_rate(v->subject), votes, in(&window, b->window_ns), b->min_volume);
+    say(v->f,
+        "the breaker never opens at %g requests/s: at most %.1f votes in %s, %.1f of them retries, and it wants %u",
+        explain_rate(v->subject), firsts + again, in(&window, b->window_ns), again, b->min_volume);
     fix(v->f, "a smaller breaker.min_volume, a longer breaker.window, or breaker.kind = consecutive");
     return EXPLAIN_WARNING;
 }

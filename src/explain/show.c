@@ -222,8 +222,12 @@ static void show_totals(const struct explain_screen *s, const struct explain_rep
         snprintf(text, sizeof text, "%s",
                  schedule->timeout_ns == BIDE_NEVER ? "no limit: attempts have no timeout, and there is no deadline"
                                                     : "up to 292 years and more");
+    else if (schedule->slow_mean_ns == schedule->deadline_ns)
+        snprintf(text, sizeof text, "at most %s, the deadline, and about that on average, if every attempt times out",
+                 in(&worst, schedule->deadline_ns));
     else if (schedule->uncut_ns > schedule->deadline_ns)
-        snprintf(text, sizeof text, "at most %s, the deadline", in(&worst, schedule->deadline_ns));
+        snprintf(text, sizeof text, "at most %s, the deadline, %s on average, if every attempt times out",
+                 in(&worst, schedule->deadline_ns), in(&slow, schedule->slow_mean_ns));
     else
         snprintf(text, sizeof text, "at most %s, %s on average, if every attempt times out",
                  in(&worst, schedule->worst_ns), in(&slow, schedule->slow_mean_ns));

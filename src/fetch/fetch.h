@@ -97,12 +97,16 @@ struct fetch_job {
     int exit_status;
 };
 
-/* What a listener hears: an attempt starts, an attempt failed and there will be another, the job is over. */
+/* What a listener hears: an attempt starts, an attempt ended (BIDE_NONE) and perhaps there will be another (BIDE_WAIT),
+ * the job is over. */
 struct fetch_news {
     const struct fetch_job *job;
     size_t index; /* of the job */
     struct bide_verdict verdict;
-    long status;      /* of the attempt that failed; 0: no answer */
+    bool ended;       /* what follows describes how an attempt ended, not yet the job */
+    uint32_t attempt; /* which one */
+    enum bide_kind kind;
+    long status;      /* of the attempt that ended; 0: no answer */
     CURLcode code;    /* CURLE_OK: there was an answer, or it is not known any more */
     const char *text; /* of the code; "" if it is CURLE_OK */
     struct bide_hint hint;

@@ -35,6 +35,17 @@ static int open_input(const char *name, const char **want)
     return STDIN_FILENO;
 }
 
+const char *fetch_file_check(const char *name)
+{
+    static char text[128];
+    struct stat st;
+    bool readable = faccessat(AT_FDCWD, name, R_OK, AT_EACCESS) == 0 && stat(name, &st) == 0;
+    if (readable && !S_ISDIR(st.st_mode))
+        return NULL;
+    snprintf(text, sizeof text, "a file that can be read (%s)", strerror(readable ? EISDIR : errno));
+    return text;
+}
+
 static void close_input(int fd)
 {
     if (fd > STDIN_FILENO)

@@ -31,6 +31,9 @@ const char *fetch_user_read(char **user, const char *value);
 /* Calls `line` for each line of a file that is not empty and does not begin with #. */
 const char *fetch_lines(const char *name, const char *(*line)(void *context, char *text), void *context);
 
+/* That a file can be read, without opening it: a FIFO's writer would notice. */
+const char *fetch_file_check(const char *name);
+
 /* A file to be uploaded; "-" is standard input. */
 const char *fetch_upload_open(int *fd, const char *name);
 

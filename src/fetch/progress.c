@@ -4,6 +4,7 @@
 #include "conf/unit.h"
 #include "tell.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 #define RATE_PARTS 8        /* the shown rate follows the real one by an eighth each look */
@@ -36,17 +37,85 @@ void fetch_progress_look(struct fetch_progress *p, const struct fetch_job *jobs,
     update_rate(p, before, now_ns);
 }
 
-static int put_one(const struct fetch_progress *p, char *text, size_t size, uint32_t attempts_max)
+/* ---- the line: parts, of which the least important goes first where there is no room ---- */
+
+/* From the most important to the least. A line has each once at most. */
+enum rank {
+    RANK_STATE,
+    RANK_PERCENT,
+    RANK_FAILED,
+    RANK_DONE,
+    RANK_TOTAL,
+    RANK_WAITING,
+    RANK_RATE,
+    RANK_LEFT,
+    RANK_BAR,
+    RANK_COUNT
+};
+
+struct part {
+    const char *glue; /* before it, unless it is the first */
+    char text[FETCH_BAR_SIZE];
+    enum rank rank;
+};
+
+struct line {
+    struct part part[RANK_COUNT];
+    size_t count;
+};
+
+__attribute__((format(printf, 4, 5))) static void add(struct line *l, enum rank rank, const char *glue,
+                                                      const char *format, ...)
+{
+    va_list arguments;
+    struct part *part = &l->part[l->count++];
+    part->rank = rank;
+    part->glue = glue;
+    va_start(arguments, format);
+    vsnprintf(part->text, sizeof part->text, format, arguments);
+    va_end(arguments);
+}
+
+/* Of UTF-8 in which each character is one column wide. */
+static size_t columns(const char *text)
+{
+    size_t count = 0;
+    for (; *text != '\0'; text++)
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    return count;
+}
+
+static size_t width(const struct line *l)
+{
+    size_t sum = 0;
+    for (const struct part *part = l->part; part < l->part + l->count; part++)
+        sum += (part > l->part ? columns(part->glue) : 0) + columns(part->text);
+    return sum;
+}
+
+static void drop_least(struct line *l)
+{
+    size_t least = 0;
+    for (size_t i = 1; i < l->count; i++)
+        if (l->part[i].rank > l->part[least].rank)
+            least = i;
+    l->count--;
+    for (size_t i = least; i < l->count; i++)
+        l->part[i] = l->part[i + 1];
+}
+
+static void add_one(const struct fetch_progress *p, struct line *l, uint32_t attempts_max)
 {
     char wait[CONF_VALUE_SIZE];
     const struct fetch_job *job = p->jobs;
     if (job->state == FETCH_WAITS)
-        return snprintf(text, size, "attempt %u of %u in %s  ", job->attempt + 1, attempts_max,
-                        conf_duration_short(wait, job->wake_ns > p->tick_ns ? job->wake_ns - p->tick_ns : 0));
-    return job->attempt > 1 ? snprintf(text, size, "attempt %u  ", job->attempt) : snprintf(text, size, "%s", "");
+        add(l, RANK_STATE, "", "attempt %u of %u in %s", job->attempt + 1, attempts_max,
+            conf_duration_short(wait, job->wake_ns > p->tick_ns ? job->wake_ns - p->tick_ns : 0));
+    else if (job->attempt > 1)
+        add(l, RANK_STATE, "", "attempt %u", job->attempt);
 }
 
-static int put_several(const struct fetch_progress *p, char *text, size_t size)
+static void add_several(const struct fetch_progress *p, struct line *l)
 {
     size_t over = 0, failed = 0, waiting = 0;
     for (const struct fetch_job *job = p->jobs; job < p->jobs + p->count; job++) {
@@ -54,32 +123,49 @@ static int put_several(const struct fetch_progress *p, char *text, size_t size)
         failed += job->state == FETCH_OVER && job->exit_status != 0;
         waiting += job->state == FETCH_WAITS;
     }
-    return snprintf(text, size, "%zu of %zu done, %zu failed, %zu waiting  ", over, p->count, failed, waiting);
+    add(l, RANK_STATE, "", "%zu of %zu done", over, p->count);
+    add(l, RANK_FAILED, ", ", "%zu failed", failed);
+    add(l, RANK_WAITING, ", ", "%zu waiting", waiting);
 }
 
-size_t fetch_progress_state(const struct fetch_progress *p, char *text, size_t size, uint32_t attempts_max)
+static void add_amount(const struct fetch_progress *p, struct line *l)
 {
-    int used = p->count == 1 ? put_one(p, text, size, attempts_max) : put_several(p, text, size);
-    return used > 0 ? (size_t)used : 0;
-}
-
-void fetch_progress_amount(const struct fetch_progress *p, char *text, size_t size)
-{
-    char done[FETCH_BYTES_SIZE], all[FETCH_BYTES_SIZE], rate[FETCH_BYTES_SIZE], left[CONF_VALUE_SIZE];
-    fetch_bytes_text(done, p->bytes);
-    fetch_bytes_text(rate, (uint64_t)p->rate);
-    if (p->total <= 0 || p->total >= 0x1p64 || p->rate < 1) {
-        snprintf(text, size, "%s  %s/s", done, rate);
+    char bytes[FETCH_BYTES_SIZE], left[CONF_VALUE_SIZE];
+    bool known = p->total > 0 && p->total < 0x1p64 && p->rate >= 1;
+    add(l, RANK_DONE, "  ", "%s", fetch_bytes_text(bytes, p->bytes));
+    if (known)
+        add(l, RANK_TOTAL, " ", "of %s", fetch_bytes_text(bytes, (uint64_t)p->total));
+    add(l, RANK_RATE, "  ", "%s/s", fetch_bytes_text(bytes, (uint64_t)p->rate));
+    if (!known)
         return;
-    }
     double left_s = (p->total - (double)p->bytes) / p->rate + 0.5;
     left_s = left_s < 0 ? 0 : left_s < LEFT_MAX_S ? left_s : LEFT_MAX_S;
-    snprintf(text, size, "%s of %s  %s/s  %s left", done, fetch_bytes_text(all, (uint64_t)p->total), rate,
-             conf_duration_short(left, (int64_t)left_s * BIDE_S));
+    add(l, RANK_LEFT, "  ", "%s left", conf_duration_short(left, (int64_t)left_s * BIDE_S));
 }
 
-int fetch_progress_percent(const struct fetch_progress *p)
+static int percent_of(const struct fetch_progress *p)
 {
-    double percent = p->total > 0 ? 100 * (double)p->bytes / p->total : 0;
+    double percent = 100 * (double)p->bytes / p->total;
     return percent < 100 ? (int)percent : 100;
+}
+
+void fetch_progress_line(const struct fetch_progress *p, const struct fetch_progress_look *look, char *text,
+                         size_t size)
+{
+    struct line l = {.count = 0};
+    size_t used = 0;
+    if (p->count == 1)
+        add_one(p, &l, look->attempts_max);
+    else
+        add_several(p, &l);
+    if (p->total > 0) {
+        add(&l, RANK_PERCENT, "  ", "%3d%%", percent_of(p));
+        add(&l, RANK_BAR, " ", "%s%*s", look->bar, (int)(look->bar_columns - columns(look->bar)), "");
+    }
+    add_amount(p, &l);
+    while (l.count > 1 && width(&l) > look->columns)
+        drop_least(&l);
+    text[0] = '\0';
+    for (size_t i = 0; i < l.count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? l.part[i].glue : "", l.part[i].text);
 }

@@ -17,13 +17,21 @@ struct fetch_progress {
 /* Adds up. Looks are a tick apart, or so. */
 void fetch_progress_look(struct fetch_progress *progress, const struct fetch_job *jobs, size_t count, int64_t now_ns);
 
-/* One job: its attempt or its wait. Several: how many are where. Returns what was written, without the NUL; `size` is
- * 128 at least. */
-size_t fetch_progress_state(const struct fetch_progress *progress, char *text, size_t size, uint32_t attempts_max);
+#define FETCH_BAR_SIZE      128u
+#define FETCH_PROGRESS_SIZE 1024u /* for any line */
 
-/* How much, how fast, how much longer. */
-void fetch_progress_amount(const struct fetch_progress *progress, char *text, size_t size);
+/* Where it is shown. */
+struct fetch_progress_look {
+    uint32_t attempts_max;
+    size_t columns;     /* there is room for */
+    const char *bar;    /* as drawn, shorter than FETCH_BAR_SIZE and not wider than bar_columns */
+    size_t bar_columns; /* ... when it is full */
+};
 
-int fetch_progress_percent(const struct fetch_progress *progress); /* 0 to 100; 0 if the total is not known */
+/* One line that fits: how far, the bar, how much, how fast, how much longer. One job tells its attempt or its wait,
+ * several how many are where. Where there is no room for everything, what matters least is left out: the bar first,
+ * then the time that is left, the rate and so on; one part is always there. */
+void fetch_progress_line(const struct fetch_progress *progress, const struct fetch_progress_look *look, char *text,
+                         size_t size);
 
 #endif

@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 const char *fetch_bytes_text(char text[FETCH_BYTES_SIZE], uint64_t bytes)
 {
@@ -139,9 +141,10 @@ static json_t *text_or_null(const char *text)
     return value ? value : json_null();
 }
 
+/* Rounded up: a wait is never shown too short. */
 static int64_t milliseconds(int64_t ns)
 {
-    return (ns + BIDE_MS / 2) / BIDE_MS;
+    return ns / BIDE_MS + (ns % BIDE_MS != 0);
 }
 
 /* Takes the object; one line. */
@@ -153,45 +156,112 @@ static void put_object(FILE *out, json_t *object)
     json_decref(object);
 }
 
-static json_t *job_object(const struct fetch_job *job)
+/* What every event begins with. Words and their meaning are those of bide run. */
+static json_t *event_object(const char *event)
 {
-    json_t *o = json_pack("{s:s, s:o, s:I, s:I, s:I, s:s, s:b, s:i}", "url", job->shown, "status",
-                          number_or_null(job->status), "attempts", (json_int_t)job->attempts, "time_ms",
-                          (json_int_t)milliseconds(job->time_ns), "bytes", (json_int_t)job->bytes, "why",
-                          bide_why_label(job->verdict.why), "resumed", job->resumed, "exit", job->exit_status);
-    if (!o)
-        return NULL;
+    struct timespec now;
+    struct tm date;
+    char text[32], time[48];
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &date);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &date);
+    snprintf(time, sizeof time, "%s.%03dZ", text, (int)(now.tv_nsec / BIDE_MS));
+    return json_pack("{s:s, s:s}", "event", event, "time", time);
+}
+
+static json_t *step_object(const struct fetch_voice *v, const struct fetch_news *n, const char *event, uint32_t attempt)
+{
+    json_t *o = event_object(event);
+    if (v->target)
+        json_object_set_new(o, "target", text_or_null(v->target));
+    json_object_set_new(o, "url", text_or_null(n->job->shown));
+    json_object_set_new(o, "attempt", json_integer(attempt));
+    json_object_set_new(o, "attempts", json_integer(v->attempts_max));
+    return o;
+}
+
+static void json_start(const struct fetch_voice *v, const struct fetch_news *n)
+{
+    json_t *o = step_object(v, n, "attempt", n->verdict.attempt);
+    json_object_set_new(o, "why", json_string(bide_why_label(n->verdict.why)));
+    put_object(v->out, o);
+}
+
+/* "503", or "200, then ...", as people are told. */
+static json_t *because(const struct fetch_news *n)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return json_null();
+    put_what(out, n->status, n->text);
+    json_t *value = fclose(out) == 0 ? text_or_null(text) : json_null();
+    free(text);
+    return value;
+}
+
+static void json_outcome(const struct fetch_voice *v, const struct fetch_news *n)
+{
+    json_t *o = step_object(v, n, "outcome", n->attempt);
+    json_object_set_new(o, "status", number_or_null(n->status));
+    json_object_set_new(o, "kind", json_string(bide_kind_label(n->kind)));
+    json_object_set_new(o, "because", because(n));
+    json_object_set_new(o, "took_ms", json_integer(milliseconds(n->time_ns)));
+    json_object_set_new(o, "code", number_or_null(n->code));
+    if (n->code == CURLE_OPERATION_TIMEDOUT)
+        json_object_set_new(o, "timed_out", json_true());
+    if (n->hint.kind == BIDE_HINT_WAIT)
+        json_object_set_new(o, "hint_ms", json_integer(milliseconds(n->hint.wait_ns)));
+    put_object(v->out, o);
+}
+
+static void json_wait(const struct fetch_voice *v, const struct fetch_news *n)
+{
+    json_t *o = step_object(v, n, "wait", n->verdict.attempt);
+    json_object_set_new(o, "wait_ms", json_integer(milliseconds(n->wait_ns)));
+    json_object_set_new(o, "why", json_string(bide_why_label(n->verdict.why)));
+    put_object(v->out, o);
+}
+
+/* How a job ended: `attempt` is how many were made. */
+static json_t *job_object(const struct fetch_voice *v, const struct fetch_job *job)
+{
+    json_t *o = json_pack("{s:s, s:I, s:I, s:s, s:o, s:I, s:I, s:b, s:i}", "url", job->shown, "attempt",
+                          (json_int_t)job->attempts, "attempts", (json_int_t)v->attempts_max, "why",
+                          bide_why_label(job->verdict.why), "status", number_or_null(job->status), "elapsed_ms",
+                          (json_int_t)milliseconds(job->time_ns), "bytes", (json_int_t)job->bytes, "resumed",
+                          job->resumed, "exit", job->exit_status);
     json_object_set_new(o, "code", number_or_null(job->code));
     json_object_set_new(o, "error", text_or_null(job->error != 0 ? strerror(job->error) : job->why));
     json_object_set_new(o, "file", text_or_null(job->path));
     json_object_set_new(o, "key", text_or_null(job->key));
+    if (job->cancelled && fetch_signal != 0)
+        json_object_set_new(o, "signal", json_integer(fetch_signal));
     return o;
 }
 
-static void json_end(FILE *out, const struct fetch_news *n)
+static void json_end(const struct fetch_voice *v, const struct fetch_news *n)
 {
-    json_t *o = job_object(n->job), *line = json_pack("{s:s}", "event", n->job->exit_status == 0 ? "done" : "give_up");
-    if (line && o)
-        json_object_update(line, o);
+    json_t *o = job_object(v, n->job), *line = event_object(n->job->exit_status == 0 ? "done" : "give_up");
+    if (v->target)
+        json_object_set_new(line, "target", text_or_null(v->target));
+    json_object_update(line, o);
     json_decref(o);
-    put_object(out, line);
+    put_object(v->out, line);
 }
 
-static void json_step(const struct fetch_voice *v, const struct fetch_news *n)
+static void tell_json(const struct fetch_voice *v, const struct fetch_news *n)
 {
-    json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:s}", "event", bide_what_label(n->verdict.what), "url", n->job->shown,
-                          "attempt", (json_int_t)n->verdict.attempt, "attempts_max", (json_int_t)v->attempts_max, "why",
-                          bide_why_label(n->verdict.why));
-    if (o && n->verdict.what == BIDE_WAIT) {
-        json_object_set_new(o, "status", number_or_null(n->status));
-        json_object_set_new(o, "code", number_or_null(n->code));
-        json_object_set_new(o, "error", text_or_null(n->text));
-        json_object_set_new(o, "time_ms", json_integer(milliseconds(n->time_ns)));
-        json_object_set_new(o, "wait_ms", json_integer(milliseconds(n->wait_ns)));
-        bool hinted = n->hint.kind == BIDE_HINT_WAIT;
-        json_object_set_new(o, "hint_ms", hinted ? json_integer(milliseconds(n->hint.wait_ns)) : json_null());
+    if (n->ended)
+        json_outcome(v, n);
+    switch (n->verdict.what) {
+    case BIDE_NONE: break;
+    case BIDE_START: json_start(v, n); break;
+    case BIDE_WAIT: json_wait(v, n); break;
+    case BIDE_DONE:
+    case BIDE_GIVE_UP: json_end(v, n); break;
     }
-    put_object(v->out, o);
 }
 
 void fetch_tell(const struct fetch_voice *v, const struct fetch_news *n)
@@ -199,15 +269,13 @@ void fetch_tell(const struct fetch_voice *v, const struct fetch_news *n)
     bool over = n->verdict.what == BIDE_DONE || n->verdict.what == BIDE_GIVE_UP;
     if (v->silent && !(v->failures && over && n->job->exit_status != 0))
         return;
-    if (v->json && over)
-        json_end(v->out, n);
-    else if (v->json)
-        json_step(v, n);
+    if (v->json)
+        tell_json(v, n);
     else if (over)
         tell_end(v, n->job);
     else if (n->verdict.what == BIDE_WAIT)
         tell_wait(v, n);
-    else
+    else if (n->verdict.what == BIDE_START)
         tell_start(v, n);
 }
 
@@ -243,6 +311,8 @@ void fetch_tell_summary(const struct fetch_voice *v, const struct fetch_job *job
     }
     json_t *list = json_array();
     for (size_t i = 0; list && i < count; i++)
-        json_array_append_new(list, job_object(&jobs[i]));
-    put_object(v->out, json_pack("{s:s, s:o}", "event", "summary", "urls", list));
+        json_array_append_new(list, job_object(v, &jobs[i]));
+    json_t *line = event_object("summary");
+    json_object_set_new(line, "urls", list);
+    put_object(v->out, line);
 }

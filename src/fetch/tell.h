@@ -10,8 +10,9 @@
 struct fetch_voice {
     FILE *out;
     uint32_t attempts_max;
-    bool many;    /* several URLs: each line names its own */
-    bool verbose; /* also what went well */
+    const char *target; /* of all jobs; NULL: none was named */
+    bool many;          /* several URLs: each line names its own */
+    bool verbose;       /* also what went well */
     bool json;
     bool silent;
     bool failures; /* ... but for how a job failed in the end */

@@ -42,6 +42,20 @@ static const struct bide_http_attempt *record_of(const struct fetch_transfer *t,
     return attempt >= 1 && attempt <= BIDE_HTTP_ATTEMPTS_TOLD ? &t->result.attempt[attempt - 1] : NULL;
 }
 
+/* The attempt that the noted outcome is of: beside a hedge, the verdict's may be the other one. */
+static uint32_t ended_attempt(struct fetch_transfer *t)
+{
+    uint32_t begun = t->job->attempt < BIDE_HTTP_ATTEMPTS_TOLD ? t->job->attempt : BIDE_HTTP_ATTEMPTS_TOLD;
+    for (uint32_t i = 0; t->note_ended && i < begun; i++) {
+        const struct bide_http_attempt *record = &t->result.attempt[i];
+        if ((t->told & 1u << i) != 0 || record->time_ns == 0 || record->kind != t->note_outcome.kind)
+            continue;
+        t->told |= 1u << i;
+        return i + 1;
+    }
+    return t->note.attempt;
+}
+
 static void hear(struct fetch_transfer *t, const struct fetch_news *news)
 {
     if (t->listener->hear)
@@ -53,14 +67,16 @@ void fetch_transfer_tell(struct fetch_transfer *t)
     if (!t->has_note)
         return;
     t->has_note = false;
-    const struct bide_http_attempt *record = record_of(t, t->note.attempt);
-    bool waits = t->note.what == BIDE_WAIT;
     struct fetch_news news = {.job = t->job, .index = t->index, .verdict = t->note, .text = ""};
-    if (waits) {
+    if (t->note.what != BIDE_START) {
+        news.ended = t->note_ended;
+        news.attempt = ended_attempt(t);
+        const struct bide_http_attempt *record = record_of(t, news.attempt);
+        news.kind = t->note_outcome.kind;
         news.status = record ? record->status : t->seen_status;
         news.code = record && record->status < 400 ? record->code : CURLE_OK;
         news.text = words_of(t, news.code);
-        news.hint = t->note_hint;
+        news.hint = t->note_outcome.hint;
         news.wait_ns = t->note.wake_ns - t->note_ns;
         news.time_ns = record ? record->time_ns : 0;
     }
@@ -73,7 +89,17 @@ static void note(struct fetch_transfer *t, const struct bide_event *event)
     t->has_note = true;
     t->note_ns = event->now_ns;
     t->note = *event->verdict;
-    t->note_hint = event->outcome ? event->outcome->hint : (struct bide_hint){0};
+    t->note_ended = event->outcome != NULL;
+    t->note_outcome = event->outcome ? *event->outcome : (struct bide_outcome){0};
+}
+
+/* How an attempt ended, where nothing follows from it but the end of all, or nothing yet. */
+static void note_outcome(struct fetch_transfer *t, const struct bide_event *event)
+{
+    if (!event->outcome)
+        return;
+    note(t, event);
+    t->note.what = BIDE_NONE;
 }
 
 static void on_event(void *context, const struct bide_event *event)
@@ -93,9 +119,12 @@ static void on_event(void *context, const struct bide_event *event)
         t->job->state = FETCH_WAITS;
         t->job->wake_ns = v->wake_ns;
         break;
-    case BIDE_GIVE_UP: t->gave_up = true; break;
+    case BIDE_GIVE_UP:
+        t->gave_up = true;
+        note_outcome(t, event);
+        break;
     case BIDE_NONE:
-    case BIDE_DONE: break;
+    case BIDE_DONE: note_outcome(t, event); break;
     }
 }
 

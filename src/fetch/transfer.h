@@ -34,7 +34,9 @@ struct fetch_transfer {
     bool has_note;    /* an event that is not told yet: libcurl's code is known a moment after the verdict */
     int64_t note_ns;
     struct bide_verdict note;
-    struct bide_hint note_hint;
+    struct bide_outcome note_outcome;
+    bool note_ended; /* an attempt has */
+    uint32_t told;   /* attempts whose end was, one bit each */
     char error[CURL_ERROR_SIZE];
 };
 

@@ -82,13 +82,23 @@ static void say(struct run *r, const char *text)
 /* bide itself failed: the exit status is RUN_EXIT_OWN, whatever else happens. Said once. */
 static void fail(struct run *r, const char *what, int error)
 {
-    char text[256];
+    char text[768];
     if (r->failed)
         return;
     r->failed = true;
     snprintf(text, sizeof text, "%s: %s", what, strerror(error));
     say(r, text);
     run_child_leave(&r->child, SIGTERM, bide_now() + r->config->grace_ns);
+}
+
+/* Nor can what is to be kept: where was that to be, and who chose the place? */
+static void fail_to_keep(struct run *r, const char *what, int error)
+{
+    char text[512];
+    struct run_spool_place place = run_spool_place();
+    snprintf(text, sizeof text, "%s cannot be kept in %.300s (%s)", what, place.directory,
+             place.is_chosen ? "TMPDIR" : "TMPDIR would choose another place");
+    fail(r, text, error);
 }
 
 /* ---- signals ---- */
@@ -211,9 +221,11 @@ static void turn(struct run *r, int64_t until_ns)
     if (set[SIGNALS].revents != 0)
         on_signals(r);
     if (r->input.error != 0)
-        fail(r, "standard input cannot be kept", r->input.error);
-    if (r->out.error != 0 && r->out.error != EPIPE)
-        fail(r, r->config->hold ? "the output cannot be kept" : "standard output", r->out.error);
+        fail_to_keep(r, "standard input", r->input.error);
+    if (r->out.error != 0 && r->out.error != EPIPE && r->config->hold)
+        fail_to_keep(r, "the output", r->out.error);
+    else if (r->out.error != 0 && r->out.error != EPIPE)
+        fail(r, "standard output", r->out.error);
 }
 
 /* ---- a process ---- */
@@ -571,6 +583,7 @@ static void prepare_streams(struct run *r)
     r->err.lines.hints = (config->hints & RUN_HINT_STDERR) != 0;
     r->err.lines.patterns = config->stderr_patterns;
     r->err.used = r->err.lines.hints || config->stderr_patterns != NULL;
+    r->err.midline = config->midline;
     r->hint.lines.hints = r->hint.lines.bare = r->hint.used = (config->hints & RUN_HINT_FD) != 0;
     run_tap_init(&r->out, STDOUT_FILENO);
     run_tap_init(&r->err, STDERR_FILENO);

@@ -65,6 +65,7 @@ struct run_config {
     bool hold;            /* only the stdout of the attempt that succeeded is let out */
     bool replay_stdin;
     int64_t tick_ns; /* 0: no ticks */
+    bool *midline;   /* set while stderr, as it was passed on, ends without a newline; NULL: nobody asks */
     void (*event)(void *context, const struct run_event *event);
     void *context;
 };

@@ -16,12 +16,18 @@ static int file_of(const struct run_spool *spool)
     return spool->fd_plus_one - 1;
 }
 
+struct run_spool_place run_spool_place(void)
+{
+    const char *chosen = getenv("TMPDIR");
+    bool is_chosen = chosen != NULL && chosen[0] != '\0';
+    return (struct run_spool_place){is_chosen ? chosen : "/tmp", is_chosen};
+}
+
 /* Where the file system knows no files without a name, one is made and its name removed. */
 static int open_unnamed(void)
 {
-    const char *directory = getenv("TMPDIR");
+    const char *directory = run_spool_place().directory;
     char path[PATH_MAX];
-    directory = directory != NULL && directory[0] != '\0' ? directory : "/tmp";
     int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0)
         return run_file_high(fd);

@@ -12,6 +12,12 @@
 
 #define RUN_SPOOL_MEMORY ((size_t)1 << 20)
 
+struct run_spool_place {
+    const char *directory;
+    bool is_chosen; /* by $TMPDIR */
+};
+struct run_spool_place run_spool_place(void); /* where the file is made */
+
 struct run_spool {
     char *memory; /* owned; NULL: none yet, or moved to the file */
     int fd_plus_one;

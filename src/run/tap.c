@@ -93,6 +93,8 @@ static void pass_on(struct run_tap *tap)
         return;
     tap->at += (size_t)n;
     tap->length -= (size_t)n;
+    if (tap->midline != NULL)
+        *tap->midline = tap->buffer[tap->at - 1] != '\n';
 }
 
 static void take_in(struct run_tap *tap, size_t length)

@@ -31,6 +31,7 @@ struct run_tap {
     int error;         /* errno of what went wrong with `to` or the spool; 0: nothing */
     size_t at, length; /* what of the buffer is still to be passed on */
     size_t slice;      /* as much as `to` takes without blocking */
+    bool *midline;     /* set to whether what was passed on ends without a newline; NULL: nobody asks */
     struct run_lines lines;
     char buffer[RUN_TAP_SIZE];
 };

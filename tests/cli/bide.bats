@@ -195,3 +195,20 @@ teardown() { bide_teardown; }
     script -qec 'stty cols 60; bide chaos --help' /dev/null < /dev/null | tr -d '\r' > narrow
     head -n 12 narrow | awk 'length > 60 { exit 1 }'
 }
+
+# ---- options of the policy ----
+
+@test "--set takes lists, and the exit codes in them are retried" {
+    run -9 --separate-stderr bide run --set retry_exit=9 --attempts 2 --base 1ms -- sh -c 'exit 9'
+    [[ $stderr == *"after 2 attempts"* ]]
+    run -8 --separate-stderr bide run --set retry_exit=9 --attempts 2 --base 1ms -- sh -c 'exit 8'
+    [[ $stderr == *"after 1 attempt "* ]]
+}
+
+@test "a target that is nearly a section is not run with another policy" {
+    printf '[payments]\nattempts = 2\n' > bide.conf
+    run -125 --separate-stderr bide run --target paymets -- touch made
+    [ "$stderr" = "bide run: --target paymets: bide.conf has no such section; did you mean payments?" ]
+    [ ! -e made ]
+    bide run --target search -- true
+}

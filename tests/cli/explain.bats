@@ -79,7 +79,9 @@ fits() {
 @test "a rate shows a breaker that cannot open and a budget that cannot bind" {
     run -1 bide explain --rate 6/min --strict
     [[ $output == *deaf-breaker* ]]
-    run -0 bide explain --rate 0.5/s --strict
+    run -1 bide explain --rate 0.5/s --strict # the budget pays for 10 retries
+    [[ $output == *"at most 15.0 votes in 10s"*deaf-breaker* ]]
+    run -0 bide explain --rate 1/s --strict
     [[ $output != *deaf-breaker* ]]
     run -1 bide explain finagle --rate 1 --strict
     [[ $output == *loose-budget* ]]
@@ -376,4 +378,39 @@ fits() {
         count=$((count + 1))
     done
     [ "$count" -ge 30 ]
+}
+
+# ---- what was meant ----
+
+@test "a file where a policy was wanted is told with its policies" {
+    printf '[a]\n[b]\n' > shop.conf
+    run -125 --separate-stderr bide explain shop.conf
+    [ "$stderr" = "bide explain: shop.conf is a file: want shop.conf#NAME, one of: a, b" ]
+    run -125 --separate-stderr bide explain shop.conf --list
+    [ "$stderr" = "bide explain: --list takes no policy: want --config FILE --list for those of another file" ]
+    bide explain --config shop.conf --list | grep -q '^ *a '
+}
+
+@test "what --format json wrote is no policy file, and is refused as such" {
+    bide explain service --format json > s.json
+    run -125 --separate-stderr bide explain s.json#service
+    [ "$stderr" = "bide explain: s.json:1: want a gRPC service config with methodConfig" ]
+}
+
+@test "outcomes are spoken of only if the word was found nowhere" {
+    run -125 --separate-stderr bide explain nowhere
+    [[ $stderr == *"an outcome is a status such as 503"* ]]
+    printf '[shop]\nattemps = 3\n' > bide.conf
+    run -125 --separate-stderr bide explain shop
+    [ "$stderr" = "bide explain: bide.conf:2: [shop] attemps = 3: no such key; did you mean attempts?" ]
+    printf '[shop]\n' > bide.conf
+    run -125 --separate-stderr bide explain shop --base 1h
+    [[ $stderr != *"an outcome is"* ]]
+}
+
+@test "a call that its deadline cuts has an expected time too" {
+    bide explain --preset interactive | tr -s ' \n' ' ' > text
+    grep -qF 'whole call at most 5s, the deadline, and about that on average, if every attempt times out' text
+    bide explain --attempts 2 --base 4s --cap 4s --attempt-timeout 1s --deadline 5s | tr -s ' \n' ' ' > text
+    grep -qF 'whole call at most 5s, the deadline, 4s on average, if every attempt times out' text
 }

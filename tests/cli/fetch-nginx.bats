@@ -111,7 +111,8 @@ logged() {
     [ "${#stderr_lines[@]}" -eq 1 ]
     run -60 fetch --cacert client.pem "$TLS/hello"
     run -60 fetch --cacert server.pem --resolve "name.test:${TLS##*:}:127.0.0.1" "https://name.test:${TLS##*:}/hello"
-    run -77 fetch --cacert nosuch "$TLS/hello"
+    echo nonsense > nonsense.pem
+    run -77 fetch --cacert nonsense.pem "$TLS/hello"
     [ "${#lines[@]}" -eq 1 ]
 }
 

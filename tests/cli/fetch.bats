@@ -384,6 +384,17 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$(seen /c)" -eq 0 ]
 }
 
+@test "a breaker that a slow answer opened refuses the next URL, and that is the exit status" {
+    serve '/slow 200 delay=50ms body="late"
+           /next 200'
+    apart fetch --parallel 1 --set breaker.kind=consecutive --set breaker.consecutive=1 --set breaker.slow=10ms \
+        "$U/slow" "$U/next"
+    [ "$status" -eq 75 ]
+    [ "$output" = late ]
+    [ "$stderr" = "bide: $U/next: nothing was sent: the breaker is open" ]
+    [ "$(seen /next)" -eq 0 ]
+}
+
 @test "what is wrong is said with what would be right, before anything is sent" {
     serve '* 200'
     local arguments
@@ -411,6 +422,31 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [[ $stderr == *"want a URL such as https://host/path" ]]
     apart fetch -H $'X: a\r\nY: b' "$U"
     [ "$status" -eq 125 ]
+    [ "$(wc -l < "$WORK/journal")" -eq 0 ]
+}
+
+@test "a certificate or key that cannot be read is a bad option" {
+    serve '* 200'
+    local option
+    for option in --cacert --cert --key; do
+        apart fetch "$option" nosuch.pem "$U"
+        [ "$status" -eq 125 ]
+        [ "$stderr" = "bide fetch: $option nosuch.pem: want a file that can be read (No such file or directory)" ]
+        apart fetch "$option" . "$U"
+        [ "$status" -eq 125 ]
+        [[ $stderr == *"(Is a directory)" ]]
+    done
+    [ "$(wc -l < "$WORK/journal")" -eq 0 ]
+}
+
+@test "a bad idempotency key is not repeated in what is said of it" {
+    serve '* 200'
+    apart fetch --idempotency-key "SECRET$(printf '%08192d' 0)" "$U"
+    [ "$status" -eq 125 ]
+    [ "$stderr" = "bide fetch: --idempotency-key: want auto, or a key of 1 to 255 printable characters" ]
+    apart fetch --idempotency-key $'SECRET\n' "$U"
+    [ "$status" -eq 125 ]
+    [[ $stderr != *SECRET* ]]
     [ "$(wc -l < "$WORK/journal")" -eq 0 ]
 }
 
@@ -562,17 +598,42 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     apart fetch --json --summary "$U/x"
     [ "$status" -eq 0 ]
     [ "$output" = 12345 ]
-    jq -es 'map(.event) == ["start", "wait", "start", "done", "summary"]' <<< "$stderr"
-    jq -es '.[1] | .status == 503 and .attempt == 1 and .why == "server_hint" and .hint_ms == 1000 and .wait_ms >= 1000' <<< "$stderr"
-    jq -es '.[3] | .status == 200 and .attempts == 2 and .bytes == 5 and .exit == 0' <<< "$stderr"
-    jq -es '.[4].urls | length == 1 and .[0].why == "succeeded"' <<< "$stderr"
+    jq -es 'map(.event) == ["attempt", "outcome", "wait", "attempt", "outcome", "done", "summary"]' <<< "$stderr"
+    jq -es '.[1] | .status == 503 and .attempt == 1 and .kind == "transient" and .hint_ms == 1000' <<< "$stderr"
+    jq -es '.[2] | .attempt == 1 and .why == "server_hint" and .wait_ms >= 1000' <<< "$stderr"
+    jq -es '.[4] | .status == 200 and .attempt == 2 and .kind == "ok" and .because == "200"' <<< "$stderr"
+    jq -es '.[5] | .status == 200 and .attempt == 2 and .bytes == 5 and .exit == 0' <<< "$stderr"
+    jq -es 'all(.[:-1][]; .attempts == 4)' <<< "$stderr"
+    jq -es '.[6].urls | length == 1 and .[0].why == "succeeded" and .[0].attempt == 2' <<< "$stderr"
+}
+
+@test "--json has the words of bide run, event by event" {
+    serve '/x 503'
+    # What is the request's alone; the exit status is told apart from the answer's.
+    local own='["url", "code", "bytes", "resumed", "exit", "error", "file", "key"]'
+    apart timeout 20 bide run --json --attempts 2 --base 5ms --target t -- false
+    jq -cs "map([.event, (keys_unsorted - $own | sort)])" <<< "$stderr" > of_run
+    apart fetch --json --attempts 2 --target t "$U/x"
+    jq -cs "map([.event, (keys_unsorted - $own | sort)])" <<< "$stderr" > of_fetch
+    diff of_run of_fetch
+}
+
+@test "--json tells the end of each of two attempts that ran side by side" {
+    serve '/x 503 delay=100ms | 200 delay=400ms'
+    apart fetch --json --set hedges_max=1 --set hedge_delay=10ms "$U/x"
+    [ "$status" -eq 0 ]
+    # Either may be the first that the server hears of.
+    jq -es 'map(select(.event == "outcome")) | map(.status) == [503, 200] and (map(.attempt) | sort) == [1, 2]' <<< "$stderr"
 }
 
 @test "--quiet says nothing" {
     serve '/x 503'
-    apart fetch -s "$U/x"
-    [ "$status" -eq 22 ]
-    [ -z "$stderr" ]
+    local quiet
+    for quiet in -q --quiet -s --silent; do
+        apart fetch "$quiet" "$U/x"
+        [ "$status" -eq 22 ]
+        [ -z "$stderr" ]
+    done
 }
 
 @test "-fsSL is what fingers type: quiet, but for what failed in the end" {
@@ -597,4 +658,18 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     TERM=xterm apart fetch -o got "$U/x"
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
+}
+
+@test "the bar of several URLs is never wider than the terminal" {
+    serve '* 200 bytes=100000 drip=5000/20ms'
+    local width shown
+    for width in 30 80; do
+        TERM=xterm run -0 timeout 20 script -qec \
+            "stty cols $width; bide-fetch -o 1 -o 2 -o 3 $U/1 $U/2 $U/3" /dev/null
+        shown=$(tr '\r' '\n' <<< "$output" | sed 's/\x1b\[K//g' | grep ' of 3 done')
+        echo "$shown"
+        # Whole parts, none of them cut.
+        [ "$(grep -cvE '(done|failed|waiting|%|B|B/s|left)$' <<< "$shown")" -eq 0 ]
+        [ "$(awk '{ print length }' <<< "$shown" | sort -n | tail -n 1)" -lt "$width" ]
+    done
 }

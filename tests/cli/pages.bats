@@ -109,6 +109,15 @@ fish_offers() {
     [ -z "$(fish_offers 'bide run cat --att')" ]
 }
 
+@test "fish says what an option does behind the option, not behind each of its values" {
+    fish --no-config -c "source $pages/bide.fish; complete -C 'bide run --jit'" | grep -q $'^--jitter\thow a wait'
+    fish --no-config -c "source $pages/bide.fish; complete -C 'bide run --jitter '" > values
+    grep -qx equal values
+    ! grep -q 'how a wait' values
+    fish --no-config -c "source $pages/bide.fish; complete -C 'bide run --preset '" > values
+    grep -qx payment values
+}
+
 # ---- zsh ----
 
 # The line after a tab, as zsh's editor has it in a terminal of its own: the key then writes it down and ends.
@@ -141,4 +150,13 @@ END
     [ "$(zsh_makes 'bide run --policy my')" = "bide run --policy my-own" ]
     touch my-file
     [ "$(zsh_makes 'bide run --attempts 3 cat my-f')" = "bide run --attempts 3 cat my-file" ]
+}
+
+@test "zsh completes the name of the command behind bide run" {
+    printf '#!/bin/sh\n' > only-one-is-called-so
+    chmod +x only-one-is-called-so
+    PATH=$PWD:$PATH
+    [ "$(zsh_makes 'bide run only-one')" = "bide run only-one-is-called-so" ]
+    [ "$(zsh_makes 'bide run -- only-one')" = "bide run -- only-one-is-called-so" ]
+    [ "$(zsh_makes 'bide run --attempts 3 only-one')" = "bide run --attempts 3 only-one-is-called-so" ]
 }

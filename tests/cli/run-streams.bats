@@ -148,17 +148,17 @@ THIRD='test "$BIDE_ATTEMPT" -eq 3'
 @test "no room for what is held: the command is ended, 125, and that is said" {
     run bash -c 'ulimit -f 2048; bide run --hold -- sh -c "head -c 100M /dev/zero; echo \$? > status; sleep 60" 3>&-'
     [ "$status" -eq 125 ]
-    [[ $output == *'the output cannot be kept: File too large'* ]]
+    [[ $output == *"the output cannot be kept in $TMPDIR (TMPDIR): File too large"* ]]
     run bash -c 'TMPDIR=/nonexistent bide run --hold -- head -c 2M /dev/zero 3>&-'
     [ "$status" -eq 125 ]
-    [[ $output == *'the output cannot be kept: No such file or directory'* ]]
+    [[ $output == *'the output cannot be kept in /nonexistent (TMPDIR): No such file or directory'* ]]
     run bash -c 'head -c 4M /dev/zero | (ulimit -f 2048; bide run --replay-stdin -- sh -c "cat > /dev/null" 3>&-)'
     [ "$status" -eq 125 ]
-    [[ $output == *'standard input cannot be kept: File too large'* ]]
+    [[ $output == *"standard input cannot be kept in $TMPDIR (TMPDIR): File too large"* ]]
     # A disk that is really full, where one can be had.
     if unshare -rm mount -t tmpfs none "$TMPDIR" 2> /dev/null; then
         run unshare -rm sh -c 'mount -t tmpfs -o size=2m none "$TMPDIR" && exec bide run --hold -- head -c 20M /dev/zero' 3>&-
         [ "$status" -eq 125 ]
-        [[ $output == *'the output cannot be kept: No space left on device'* ]]
+        [[ $output == *"the output cannot be kept in $TMPDIR (TMPDIR): No space left on device"* ]]
     fi
 }

@@ -261,11 +261,22 @@ waits() {
     for hint in 9223372037 18446744073709551616; do
         run quick -- sh -c "echo 'retry-after: $hint' >&2; exit 3"
         [ "$status" -eq 3 ]
-        [[ $output == *'gave up after 1 attempt in'*'longer wait than the policy allows'* ]]
+        [[ $output == *'gave up after 1 attempt in'*': the command asked for a longer wait than the policy allows; '* ]]
     done
 }
 
 # ---- exit status ----
+
+@test "statuses by which a shell reports such a death count as one, unless a list names them" {
+    for code in 130 131 143; do
+        failing 9 $code
+        run -$code quick -- ./failing
+        [ "$(ran)" -eq 1 ]
+        failing 9 $code
+        run -$code quick --attempts 2 --retry-on $code -- ./failing
+        [ "$(ran)" -eq 2 ]
+    done
+}
 
 @test "death by a signal is 128+n: SIGKILL is retried, SIGTERM is not" {
     failing 9
@@ -456,6 +467,25 @@ waits() {
     run quick --log /dev/full -- echo fine
     [ "$status" -eq 0 ]
     [[ $output == *fine*'/dev/full ends early'* ]]
+}
+
+@test "a line of bide's begins a line, also where the command's stderr did not end one" {
+    apart quick --attempts 2 -- sh -c 'printf half >&2; exit 3'
+    [ "${#stderr_lines[@]}" -eq 4 ]
+    [ "${stderr_lines[0]}" = half ]
+    [[ ${stderr_lines[1]} == 'bide: attempt 1 of 2 failed'* ]]
+    [ "${stderr_lines[2]}" = half ]
+    [[ ${stderr_lines[3]} == 'bide: gave up after 2 attempts'* ]]
+    apart quick --json --attempts 1 -- sh -c 'printf half >&2; exit 3'
+    [ "${#stderr_lines[@]}" -eq 4 ]
+    [ "${stderr_lines[1]}" = half ]
+    [[ ${stderr_lines[2]} == '{"event":"outcome"'* ]]
+    quick --log events --attempts 1 -- sh -c 'printf "\n" >&2; printf half >&2; exit 3' 2> said || true
+    [ "$(sed -n '1,2p' said)" = $'\nhalf' ]
+    [[ $(sed -n 3p said) == 'bide: gave up'* ]]
+    run ! grep -v '^{"event":' events
+    quick --quiet --attempts 2 -- sh -c 'printf half >&2; exit 3' 2> said || true
+    [ "$(cat said)" = halfhalf ]
 }
 
 @test "stderr is passed on byte by byte" {

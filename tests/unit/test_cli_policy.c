@@ -149,6 +149,20 @@ static void a_target_has_the_section_of_its_name_if_there_is_one(void **state)
     assert_int_equal(got.preset, BIDE_PRESET_CURL);
 }
 
+static void a_target_that_is_nearly_a_section_is_a_typing_error(void **state)
+{
+    (void)state;
+    write_file("bide.conf", "[payments]\nattempts = 9\n[default]\nattempts = 8\n");
+    assert_refused(TRY("--target", "paymets"),
+                   "--target paymets: bide.conf has no such section; did you mean payments?");
+    assert_refused(TRY("--config", "bide.conf", "--target", "paymets"),
+                   "--target paymets: bide.conf has no such section; did you mean payments?");
+    setenv("BIDE_POLICY", "sre", 1);
+    assert_int_equal(TRY("--target", "paymets"), CLI_EXIT_OWN);
+    assert_int_equal(TRY("--target", "paymets", "--policy", "sre"), 0);
+    assert_int_equal(TRY("--target", "search"), 0);
+}
+
 static void a_target_named_as_a_preset_is_not_that_preset(void **state)
 {
     (void)state;
@@ -225,6 +239,52 @@ static void options_change_the_policy_whatever_their_order(void **state)
     assert_int_equal(got.pair.target.budget.capacity_milli, 20000);
 }
 
+static enum bide_kind kind_of(const struct conf_rules *rules,
+                              struct bide_outcome (*classify)(int, const struct bide_rules *), int number)
+{
+    struct bide_rules space;
+    return classify(number, conf_rules(rules, &space)).kind;
+}
+
+static void a_list_can_be_set_and_takes_the_place_of_the_policys(void **state)
+{
+    (void)state;
+    write_file("bide.conf", "[a]\nretry_exit = 7\npermanent_exit = 8\n");
+    assert_int_equal(TRY("--policy", "a", "--set", "retry_exit=9,100-110", "--set", "retry_status=418", "--set",
+                         "permanent_grpc=UNAVAILABLE"),
+                     0);
+    assert_int_equal(kind_of(&got.exits, bide_classify_exit, 9), BIDE_KIND_TRANSIENT);
+    assert_int_equal(kind_of(&got.exits, bide_classify_exit, 105), BIDE_KIND_TRANSIENT);
+    assert_int_equal(kind_of(&got.exits, bide_classify_exit, 7), BIDE_KIND_PERMANENT);
+    assert_int_equal(kind_of(&got.status, bide_classify_http, 418), BIDE_KIND_TRANSIENT);
+    assert_int_equal(kind_of(&got.status, bide_classify_http, 503), BIDE_KIND_PERMANENT);
+    assert_int_equal(kind_of(&got.grpc, bide_classify_grpc, 14), BIDE_KIND_PERMANENT);
+    assert_string_equal(options.set[0].field->key, "retry_exit");
+    assert_refused(TRY("--set", "retry_exit=900"),
+                   "--set retry_exit=900: want exit codes and ranges from 1 to 255 such as 1, 75, 100-110, or none");
+    assert_refused(TRY("--set", "retry_exi=9"), "--set retry_exi=9: want retry_exit: there is no key retry_exi");
+}
+
+static void every_key_of_a_section_but_extends_can_be_set(void **state)
+{
+    (void)state;
+    static const char *const list[] = {"retry_status",   "permanent_status", "retry_exit",
+                                       "permanent_exit", "retry_grpc",       "permanent_grpc"};
+    char word[512], text[256];
+    struct conf_pair service;
+    conf_pair_init(&service, BIDE_PRESET_SERVICE);
+    for (size_t i = 0; conf_field(i) != NULL; i++) {
+        snprintf(word, sizeof word, "%s=%s", conf_field(i)->key, conf_field_text(text, conf_field(i), &service));
+        assert_int_equal(TRY("--preset", "service", "--set", word), 0);
+    }
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        snprintf(word, sizeof word, "%s=none", list[i]);
+        assert_int_equal(TRY("--set", word), 0);
+    }
+    assert_refused(TRY("--set", "extends=sre"), "--set extends=sre: want --policy NAME instead: extends is where a "
+                                                "policy starts from, not a value of it");
+}
+
 static void of_several_options_for_one_key_the_last_wins(void **state)
 {
     (void)state;
@@ -237,8 +297,10 @@ static void of_several_options_for_one_key_the_last_wins(void **state)
 static void a_value_of_the_wrong_form_is_told_with_what_would_be_right(void **state)
 {
     (void)state;
-    assert_int_equal(TRY("--base", "5"), CLI_EXIT_OWN);
-    assert_non_null(strstr(said, "bide try: --base 5: want "));
+    assert_refused(TRY("--base", "5"), "--base 5: want a duration such as 200ms");
+    assert_refused(TRY("--deadline", "5"), "--deadline 5: want a duration such as 200ms, or never");
+    assert_refused(TRY("--attempts", "99999999999999999999"),
+                   "--attempts 99999999999999999999: want 4294967295 at most");
     assert_int_equal(TRY("--jitter", "ful"), CLI_EXIT_OWN);
     assert_non_null(strstr(said, "--jitter ful: want "));
     assert_int_equal(TRY("--attempts", "0"), CLI_EXIT_OWN);
@@ -299,11 +361,14 @@ int main(void)
         cmocka_unit_test_teardown(without_a_word_the_preset_of_the_command_holds_and_no_file_is_read, clean),
         cmocka_unit_test_teardown(a_policy_is_a_section_or_a_preset_and_the_section_goes_before, clean),
         cmocka_unit_test_teardown(a_target_has_the_section_of_its_name_if_there_is_one, clean),
+        cmocka_unit_test_teardown(a_target_that_is_nearly_a_section_is_a_typing_error, clean),
         cmocka_unit_test_teardown(a_target_named_as_a_preset_is_not_that_preset, clean),
         cmocka_unit_test_teardown(a_file_that_is_named_must_have_something_to_say, clean),
         cmocka_unit_test_teardown(the_environment_says_what_no_option_says, clean),
         cmocka_unit_test_teardown(every_mistake_in_a_file_is_told, clean),
         cmocka_unit_test(options_change_the_policy_whatever_their_order),
+        cmocka_unit_test_teardown(a_list_can_be_set_and_takes_the_place_of_the_policys, clean),
+        cmocka_unit_test(every_key_of_a_section_but_extends_can_be_set),
         cmocka_unit_test(of_several_options_for_one_key_the_last_wins),
         cmocka_unit_test(a_value_of_the_wrong_form_is_told_with_what_would_be_right),
         cmocka_unit_test(values_that_do_not_go_together_name_the_option),

@@ -86,7 +86,7 @@ static void a_comment_begins_where_a_word_could(void **state)
     assert_reads("; one\n  # two\n\n[a]   # three\n  attempts = 3 ; four\n\tbase =\t1s\t#five\n;six");
     assert_int_equal(policy_of("a")->pair.policy.attempts_max, 3);
     assert_int_equal(policy_of("a")->pair.policy.base_ns, BIDE_S);
-    assert_tells("[a]\nbase = 1s#five", "f:2: [a] base = 1s#five: want a duration such as 200ms, or never");
+    assert_tells("[a]\nbase = 1s#five", "f:2: [a] base = 1s#five: want a duration such as 200ms");
 }
 
 static void windows_line_ends_and_byte_order_marks_do_not_matter(void **state)
@@ -147,12 +147,11 @@ static void who_counts_retries_is_told_that_attempts_are_one_more(void **state)
 
 static void a_bad_value_is_told_with_what_would_be_right(void **state)
 {
-    assert_tells("[p]\nbase = 200\n", "f:2: [p] base = 200: want a duration such as 200ms, or never");
-    assert_tells("[p]\nbase =\n", "f:2: [p] base has no value: want a duration such as 200ms, or never");
-    assert_tells("[p]\nbase = \"200ms\"\n",
-                 "f:2: [p] base = \"200ms\": want a duration such as 200ms, or never, without quotes");
+    assert_tells("[p]\nbase = 200\n", "f:2: [p] base = 200: want a duration such as 200ms");
+    assert_tells("[p]\nbase =\n", "f:2: [p] base has no value: want a duration such as 200ms");
+    assert_tells("[p]\nbase = \"200ms\"\n", "f:2: [p] base = \"200ms\": want a duration such as 200ms, without quotes");
     assert_tells("[p]\nattempts = '3'\n", "f:2: [p] attempts = '3': want a whole number such as 3, without quotes");
-    assert_tells("[p]\nbase = # nothing\n", "f:2: [p] base has no value: want a duration such as 200ms, or never");
+    assert_tells("[p]\nbase = # nothing\n", "f:2: [p] base has no value: want a duration such as 200ms");
 }
 
 static void a_line_that_is_neither_key_nor_section_is_told(void **state)

@@ -138,7 +138,6 @@ static void a_value_of_another_form_is_refused_and_changes_nothing(void **state)
     static const char *const bad[][2] = {
         {"attempts", "3.5"},
         {"attempts", "-1"},
-        {"attempts", "4294967296"},
         {"attempts", ""},
         {"base", "200"},
         {"base", "200 ms"},
@@ -335,6 +334,31 @@ static void no_problem_shows_a_name_of_the_structs(void **state)
     assert_true(seen > 60);
 }
 
+static void never_is_offered_where_it_is_taken(void **state)
+{
+    for (size_t i = 0; conf_field(i) != NULL; i++) {
+        const struct conf_field *field = conf_field(i);
+        struct conf_wrong wrong;
+        if (field->form != CONF_TIME)
+            continue;
+        service();
+        assert_null(conf_field_read(field, &pair, "never"));
+        bool offered = strstr(conf_field_read(field, &pair, "x"), "never") != NULL;
+        if (conf_pair_check(&pair, &wrong) != offered)
+            fail_msg("%s: never is %s", field->key, offered ? "offered" : "taken");
+    }
+}
+
+static void a_number_that_is_too_large_is_told_with_the_largest(void **state)
+{
+    service();
+    assert_string_equal(conf_field_read(field_of("attempts"), &pair, "4294967296"), "4294967295 at most");
+    assert_int_equal(pair.policy.attempts_max, 4);
+    assert_null(conf_field_read(field_of("attempts"), &pair, "4294967295"));
+    assert_string_equal(conf_field_read(field_of("attempts"), &pair, "-1"), "a whole number such as 3");
+    assert_string_equal(conf_field_read(field_of("attempts"), &pair, ""), "a whole number such as 3");
+}
+
 static void a_policy_that_was_never_begun_is_told_without_a_key(void **state)
 {
     struct conf_wrong wrong;
@@ -388,6 +412,8 @@ int main(void)
         cmocka_unit_test(numbers_in_a_problem_have_the_unit_of_a_file),
         cmocka_unit_test(a_flag_in_a_problem_is_named_without_its_value),
         cmocka_unit_test(no_problem_shows_a_name_of_the_structs),
+        cmocka_unit_test(never_is_offered_where_it_is_taken),
+        cmocka_unit_test(a_number_that_is_too_large_is_told_with_the_largest),
         cmocka_unit_test(a_policy_that_was_never_begun_is_told_without_a_key),
         cmocka_unit_test(what_another_field_switches_off_does_not_matter),
     };

@@ -82,6 +82,47 @@ static void only_the_first_file_that_exists_is_read(void **state)
     assert_string_equal(errors, "no policy named price: not in bide.conf, and no preset; did you mean prices?");
 }
 
+static void a_file_instead_of_a_policy_is_told_with_what_is_in_it(void **state)
+{
+    put("bide.conf", "[p]\n[other.conf]\nattempts = 7\n");
+    put("other.conf", "[a]\n[b]\n");
+    assert_false(finds(NULL, "bide.conf"));
+    assert_string_equal(errors, "bide.conf is a file: want bide.conf#NAME, one of: p, other.conf");
+    assert_true(finds(NULL, "other.conf")); /* a section of that name goes before */
+    assert_false(finds("other.conf", "other.conf"));
+    assert_string_equal(errors, "other.conf is a file: want other.conf#NAME, one of: a, b");
+    put("other.conf", "[a]\nx = 1\ny = 2\n");
+    put("bide.conf", "[p]\n");
+    assert_false(finds(NULL, "other.conf"));
+    assert_string_equal(errors, "other.conf is a file, but none of policies: other.conf:2: [a] x = 1: no such key");
+    assert_false(finds(NULL, "home"));
+    assert_string_equal(errors, "no policy named home: not in bide.conf, and no preset");
+}
+
+static void a_file_with_a_thousand_policies_names_as_many_as_there_is_room_for(void **state)
+{
+    static char text[64 * 1024];
+    size_t used = 0;
+    for (int i = 0; i < 1000; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "[policy-number-%d]\n", i);
+    put("bide.conf", text);
+    assert_false(finds(NULL, "bide.conf"));
+    assert_true(strlen(errors) < CONF_ERROR_MAX);
+    assert_string_equal(errors + strlen(errors) - 5, ", ...");
+}
+
+static void only_a_name_that_is_nowhere_leaves_the_policy_without_one(void **state)
+{
+    put("bide.conf", "[p]\n");
+    conf_preset(&found, BIDE_PRESET_SRE);
+    assert_false(finds(NULL, "zzzzzzz"));
+    assert_string_equal(found.name, "");
+    put("bide.conf", "[p]\nx = 1\n");
+    conf_preset(&found, BIDE_PRESET_SRE);
+    assert_false(finds(NULL, "zzzzzzz"));
+    assert_string_equal(found.name, "sre");
+}
+
 static void a_relative_xdg_directory_is_ignored(void **state)
 {
     char path[CONF_PATH_MAX];
@@ -194,7 +235,7 @@ static void what_a_terminal_would_obey_is_not_repeated_of_a_path(void **state)
 {
     put("a\033[31mb.conf", "[p]\nbase = x\n");
     assert_false(finds("a\033[31mb.conf", "p"));
-    assert_string_equal(errors, "a?[31mb.conf:2: [p] base = x: want a duration such as 200ms, or never");
+    assert_string_equal(errors, "a?[31mb.conf:2: [p] base = x: want a duration such as 200ms");
     assert_false(finds("no\033[31m.conf", "p"));
     assert_string_equal(errors, "no?[31m.conf: cannot be read: No such file or directory");
 }
@@ -247,6 +288,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_nearest_file_wins),
         TEST(only_the_first_file_that_exists_is_read),
+        TEST(a_file_instead_of_a_policy_is_told_with_what_is_in_it),
+        TEST(a_file_with_a_thousand_policies_names_as_many_as_there_is_room_for),
+        TEST(only_a_name_that_is_nowhere_leaves_the_policy_without_one),
         TEST(a_relative_xdg_directory_is_ignored),
         TEST(without_a_home_there_is_one_place_less),
         TEST(a_home_as_long_as_a_path_can_be_does_no_harm),

@@ -292,8 +292,17 @@ static void members_about_other_things_are_skipped(void **state)
     assert_reads(" \r\n\t{\"loadBalancingConfig\":[{\"round_robin\":{}}],\"loadBalancingPolicy\":\"x\","
                  "\"healthCheckConfig\":{\"serviceName\":\"\"},\"methodConfig\":[{\"name\":[{}],\"waitForReady\":true,"
                  "\"maxRequestMessageBytes\":1}]}");
-    assert_reads("{}");
+    assert_reads("{\"methodConfig\":[]}");
     assert_int_equal(conf.count, 0);
+    assert_reads("{\"retryThrottling\":{\"maxTokens\":10,\"tokenRatio\":0.1}}");
+}
+
+static void json_that_is_no_service_config_is_refused(void **state)
+{
+    assert_tells("{}", "f:1: want a gRPC service config with methodConfig");
+    assert_tells("{\"name\":\"service\",\"policy\":{\"attempts\":\"3\"}}",
+                 "f:1: want a gRPC service config with methodConfig");
+    assert_tells("{\"methodConfg\":[]}", "f:1: methodConfg: no such member; did you mean methodConfig?");
 }
 
 static void a_member_of_ours_that_is_misspelt_is_told_everywhere(void **state)
@@ -381,6 +390,7 @@ int main(void)
         cmocka_unit_test(an_entry_is_a_policy_for_each_of_its_names),
         cmocka_unit_test(a_name_that_is_none_is_told),
         cmocka_unit_test(members_about_other_things_are_skipped),
+        cmocka_unit_test(json_that_is_no_service_config_is_refused),
         cmocka_unit_test(a_member_of_ours_that_is_misspelt_is_told_everywhere),
         cmocka_unit_test(what_is_no_json_is_told_with_line_and_column),
         cmocka_unit_test(entries_of_another_type_are_told),

@@ -144,7 +144,18 @@ static const struct row {
     {"funded-by-first", NOTE, "budget.earn_first=0.1", "budget.earn_first=0"},
     {"needs-sharing", WARNING, "rate=101", "rate=100"},
     {"no-breaker", NOTE, "breaker.kind=off", "breaker.kind=consecutive"},
-    {"deaf-breaker", WARNING, "rate=0.49", "rate=0.5"}, /* 4 attempts, 10 s, 20 votes */
+    /* 20 votes in 10 s; 4 attempts, of which the budget pays 10 retries */
+    {"deaf-breaker", WARNING, "rate=0.5", "rate=1"},
+    {"deaf-breaker", WARNING, "rate=0.99", "rate=0.9 budget.earn_per_minute=6/min"},
+    {"deaf-breaker", WARNING, "rate=0.9 budget.capacity=10.8", "rate=0.9 budget.capacity=10.9"},
+    {"deaf-breaker", WARNING, "rate=0.9", "rate=0.9 budget.earn_first=0.1"},
+    {"deaf-breaker", WARNING, "rate=0.49 budget.kind=none", "rate=0.5 budget.kind=none"},
+    {"deaf-breaker", WARNING, "rate=0.49 observe=budget", "rate=0.5 observe=budget"},
+    {"deaf-breaker", WARNING, "rate=1.9 layer=never", "rate=2 layer=never"},
+    {"deaf-breaker", WARNING, "rate=1 budget.kind=window budget.ratio=50% budget.reserve=4",
+     "rate=1 budget.kind=window budget.ratio=50% budget.reserve=5"},
+    {"deaf-breaker", WARNING, "rate=1 budget.kind=concurrency budget.ratio=49%",
+     "rate=1 budget.kind=concurrency budget.ratio=50%"},
     {"stubborn-breaker", NOTE, "breaker.ratio=100%", "breaker.ratio=99%"},
     {"every-layer", WARNING, "layer=any layers=2", "layer=outermost layers=2"},
     {"every-layer", WARNING, "layer=any layers=3", "layer=any layers=1"},
@@ -279,7 +290,8 @@ static void numbers_in_sentences_are_those_of_the_policy(void **state)
     look_at(BIDE_PRESET_PAYMENT, "");
     assert_non_null(strstr(found("binds-first")->text, "all 3 start, the last with 4.7s left"));
     look_at(BIDE_PRESET_SERVICE, "rate=0.1");
-    assert_non_null(strstr(found("deaf-breaker")->text, "at most 4.0 votes in 10s, and it wants 20"));
+    assert_non_null(
+        strstr(found("deaf-breaker")->text, "at most 4.0 votes in 10s, 3.0 of them retries, and it wants 20"));
 }
 
 int main(void)

@@ -109,10 +109,34 @@ static void a_retry_is_one_line_with_attempt_reason_and_wait(void **state)
         told((struct fetch_voice){.verbose = true}, &news),
         "bide: attempt 1 of 4 failed: 503 after 10ms, server asked for 2s; next in 2.1s (server asked)\n");
     assert_string_equal(told((struct fetch_voice){.silent = true}, &news), "");
-    assert_string_equal(told((struct fetch_voice){.json = true}, &news),
-                        "{\"event\":\"wait\",\"url\":\"http://h/p\",\"attempt\":1,\"attempts_max\":4,\"why\":"
-                        "\"server_hint\",\"status\":503,\"code\":null,\"error\":null,\"time_ms\":10,\"wait_ms\":2100,"
-                        "\"hint_ms\":2000}\n");
+}
+
+/* Its words are those of bide run; the time of day is skipped. */
+static void a_failed_attempt_is_an_outcome_and_then_a_wait_in_json(void **state)
+{
+    struct fetch_job job = gave_up(BIDE_WHY_BACKOFF, CURLE_OK, 503);
+    struct fetch_news news = {.job = &job,
+                              .verdict = {.what = BIDE_WAIT, .why = BIDE_WHY_SERVER_HINT, .attempt = 1},
+                              .ended = true,
+                              .attempt = 1,
+                              .kind = BIDE_KIND_TRANSIENT,
+                              .status = 503,
+                              .text = "",
+                              .hint = {BIDE_HINT_WAIT, 2 * BIDE_S},
+                              .wait_ns = 2100 * BIDE_MS - 1,
+                              .time_ns = 10 * BIDE_MS};
+    const char *text = told((struct fetch_voice){.json = true}, &news);
+    assert_non_null(strstr(text, "{\"event\":\"outcome\",\"time\":\""));
+    assert_non_null(strstr(text, "Z\",\"url\":\"http://h/p\",\"attempt\":1,\"attempts\":4,\"status\":503,"
+                                 "\"kind\":\"transient\",\"because\":\"503\",\"took_ms\":10,\"code\":null,"
+                                 "\"hint_ms\":2000}\n{\"event\":\"wait\",\"time\":\""));
+    assert_non_null(strstr(text, "Z\",\"url\":\"http://h/p\",\"attempt\":1,\"attempts\":4,\"wait_ms\":2100,"
+                                 "\"why\":\"server_hint\"}\n"));
+    news.verdict.what = BIDE_NONE;
+    text = told((struct fetch_voice){.json = true, .target = "t"}, &news);
+    assert_non_null(strstr(text, "Z\",\"target\":\"t\",\"url\""));
+    assert_null(strstr(text, "wait"));
+    assert_string_equal(told((struct fetch_voice){.verbose = true}, &news), "");
 }
 
 static void a_reader_who_left_needs_no_explanation(void **state)
@@ -148,6 +172,7 @@ int main(void)
         cmocka_unit_test(what_was_never_sent_is_75_or_our_own_fault),
         cmocka_unit_test(a_signal_is_128_and_its_number),
         cmocka_unit_test(a_retry_is_one_line_with_attempt_reason_and_wait),
+        cmocka_unit_test(a_failed_attempt_is_an_outcome_and_then_a_wait_in_json),
         cmocka_unit_test(a_reader_who_left_needs_no_explanation),
         cmocka_unit_test(bytes_are_told_in_three_digits),
     };

@@ -1,0 +1,53 @@
+/* key.c - any key of a section: a field of the table, or one of the six lists. The file and --set both go by it. */
+#include <string.h>
+
+#include "near.h"
+#include "rules.h"
+
+static bool is(const char *known, const char *name, size_t length)
+{
+    return strlen(known) == length && memcmp(known, name, length) == 0;
+}
+
+bool conf_key_find(struct conf_key *key, const char *name, size_t length)
+{
+    *key = (struct conf_key){.field = conf_field_find(name, length)};
+    for (size_t i = 0; i < CONF_LISTS && key->list == NULL; i++) {
+        key->permanent = is(conf_lists[i].permanent, name, length);
+        if (key->permanent || is(conf_lists[i].retry, name, length))
+            key->list = &conf_lists[i];
+    }
+    return key->field != NULL || key->list != NULL;
+}
+
+bool conf_key_same(const struct conf_key *one, const struct conf_key *other)
+{
+    return one->field == other->field && one->list == other->list && one->permanent == other->permanent;
+}
+
+const char *conf_key_name(const struct conf_key *key)
+{
+    if (key->field != NULL)
+        return key->field->key;
+    return key->permanent ? key->list->permanent : key->list->retry;
+}
+
+const char *conf_key_read(const struct conf_key *key, struct conf_policy *policy, const char *value)
+{
+    if (key->field != NULL)
+        return conf_field_read(key->field, &policy->pair, value);
+    struct conf_rules *rules = (void *)((char *)policy + key->list->offset);
+    return conf_rules_replace(rules, key->list->allowed, key->permanent ? BIDE_KIND_PERMANENT : BIDE_KIND_TRANSIENT,
+                              value);
+}
+
+const char *conf_key_near(const char *name, size_t length)
+{
+    struct conf_nearest near = {name, length, NULL, 0};
+    conf_nearest(&near, "extends", "extends");
+    for (size_t i = 0; i < CONF_LISTS; i++) {
+        conf_nearest(&near, conf_lists[i].retry, conf_lists[i].retry);
+        conf_nearest(&near, conf_lists[i].permanent, conf_lists[i].permanent);
+    }
+    return near.found != NULL ? near.found : conf_field_near(name, length);
+}
