@@ -241,14 +241,28 @@ static bool take_section(const struct conf *conf, const char *name, struct conf_
     return false;
 }
 
-/* A target need not have a section, but one that is nearly there is a typing error: the default is not what was meant.
- */
+/* shard-1 and shard-2 are two names, not one that was mistyped. */
+static bool differ_in_digits_only(const char *one, const char *other)
+{
+    static const char digits[] = "0123456789";
+    for (;; one++, other++) {
+        one += strspn(one, digits);
+        other += strspn(other, digits);
+        if (*one != *other)
+            return false;
+        if (*one == '\0')
+            return true;
+    }
+}
+
+/* A target need not have a section, but a near miss of one is a typing error: the default is not what was meant. */
 static bool target_is_meant(const struct cli_command *command, const struct conf *conf, const char *target,
                             const char *file)
 {
     struct conf_nearest near = {target, strlen(target), NULL, 0};
     for (size_t i = 0; i < conf->count; i++)
-        conf_nearest(&near, conf->policy[i].name, conf->policy[i].name);
+        if (!differ_in_digits_only(target, conf->policy[i].name))
+            conf_nearest(&near, conf->policy[i].name, conf->policy[i].name);
     if (near.found != NULL)
         cli_fail(command, "--target %s: %s has no such section; did you mean %s?", target, file, near.found);
     return near.found == NULL;

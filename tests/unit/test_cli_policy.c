@@ -161,6 +161,11 @@ static void a_target_that_is_nearly_a_section_is_a_typing_error(void **state)
     assert_int_equal(TRY("--target", "paymets"), CLI_EXIT_OWN);
     assert_int_equal(TRY("--target", "paymets", "--policy", "sre"), 0);
     assert_int_equal(TRY("--target", "search"), 0);
+    write_file("bide.conf", "[shard-1]\nattempts = 9\n");
+    assert_int_equal(TRY("--target", "shard-2", "--preset", "curl"), 0);
+    unsetenv("BIDE_POLICY");
+    assert_int_equal(TRY("--target", "shard-2"), 0);
+    assert_int_equal(TRY("--target", "shrad-1"), CLI_EXIT_OWN);
 }
 
 static void a_target_named_as_a_preset_is_not_that_preset(void **state)
