@@ -133,7 +133,7 @@ static const struct entry *same_key(const struct file *file, const struct entry 
 
 static void keep(struct file *file, struct entry entry, const char *value)
 {
-    if (file->entries == file->entry_room) {
+    if (file->entry == NULL || file->entries == file->entry_room) {
         size_t room = file->entry_room == 0 ? 32 : 2 * file->entry_room;
         struct entry *more = realloc(file->entry, room * sizeof *more);
         if (more == NULL) {
