@@ -28,6 +28,9 @@ on_screen() { tmux -S "$SOCKET" capture-pane -p | grep -qE -- "$1"; }
 # Waits until a line of the screen matches; shows the screen if it never does.
 shows() { eventually on_screen "$1" || { tmux -S "$SOCKET" capture-pane -p >&2 && return 1; }; }
 
+# A program of that name has the terminal.
+in_front() { [ "$(tmux -S "$SOCKET" display -p '#{pane_current_command}')" = "$1" ]; }
+
 # What a command prints at a terminal.
 at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
 
@@ -81,15 +84,17 @@ at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
 
 @test "Ctrl-Z stops it, fg goes on with it, and it still has the terminal" {
     shell
-    types "bide run -- sh -c 'echo a''sk; read x; read y; echo \"got \$x-\$y\"'" Enter
+    types "bide run -- sh -c 'echo a''sk; read x; echo he''ard; read y; echo \"got \$x-\$y\"'" Enter
     shows '^ask'
     types one Enter
+    shows '^heard' # Ctrl-Z throws away what nobody has read
     types C-z
     shows '^\[1\]\+ +Stopped'
     types "echo sh''ell" Enter
     shows '^shell'
     types fg Enter
     shows '^bide run -- sh' # before that, the shell still reads
+    eventually in_front sh
     types two Enter
     shows '^got one-two'
 }
