@@ -185,6 +185,7 @@ at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
     eventually stopped
     types fg Enter
     shows '^bide run -- sh'
+    eventually in_front sh
     types this Enter
     shows '^got this'
 }
