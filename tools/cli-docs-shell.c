@@ -97,10 +97,10 @@ static void put_first_only(void)
     printf(between[0] == '\0' ? "''" : "");
 }
 
-void docs_bash(void)
+/* What a command may be followed by. */
+static void bash_tables(void)
 {
-    printf("# bash completion of bide; printed by cli-docs from the tables of options.\n\n"
-           "_bide_words() {\n"
+    printf("_bide_words() {\n"
            "    COMPREPLY=($(compgen -W \"$1\" -- \"$cur\"))\n"
            "}\n\n"
            "# What an option's value may be; 1: it takes none.\n"
@@ -139,8 +139,14 @@ void docs_bash(void)
            "        esac\n"
            "    done\n"
            "    echo 0\n"
-           "}\n\n"
-           "_bide() {\n"
+           "}\n\n");
+}
+
+void docs_bash(void)
+{
+    printf("# bash completion of bide; printed by cli-docs from the tables of options.\n\n");
+    bash_tables();
+    printf("_bide() {\n"
            "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} at\n"
            "    COMPREPLY=()\n"
            "    if ((COMP_CWORD == 1)); then\n"
