@@ -155,9 +155,23 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
     [ "$(cat out)" = alive ]
 }
 
+# Signals 32 and 33 are left out: they are the C library's own, which no program can set, and
+# which it takes for itself as soon as there is a second thread (the thread sanitizer's).
+signals_of() { # COMMAND… that prints its own /proc/self/status
+    "$@" 3>&- | while read -r name mask; do
+        case $name in
+            SigBlk: | SigIgn: | SigCgt:) printf '%s %x\n' "$name" $((16#$mask & ~(3 << 31))) ;;
+        esac
+    done
+}
+
 @test "the command gets its signals as bide got them" {
-    grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status > plain 3>&-
-    bide run -- grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status > ours 3>&-
+    (
+        trap '' USR2
+        signals_of cat /proc/self/status > plain
+        signals_of bide run -- cat /proc/self/status > ours
+    )
+    [ "$(wc -l < plain)" -eq 3 ]
     diff plain ours
 }
 
