@@ -2,7 +2,7 @@
 # once; every other cli/X.c is a program bide-X beside it, as in git. cli/X.c is the table of X's options and what
 # people see; what it does is in src/X. All programs carry libbide inside.
 set(inside run explain)
-set(outside chaos)
+set(outside chaos sim)
 if(http_needs)
     list(APPEND outside fetch demo)
 endif()
@@ -43,9 +43,11 @@ if(BIDE_CLI AND BIDE_INIH_FOUND AND BIDE_JANSSON_FOUND)
     add_part(conf ${conf_needs} m)
     add_part(run bide_conf)
     add_part(explain bide_conf)
+    add_part(chart)
+    add_part(sim bide_conf bide_chart)
     if(http_needs)
         add_part(fetch bide_conf bide_http_static)
-        add_part(demo bide_conf bide_chaos bide_http_static)
+        add_part(demo bide_conf bide_chart bide_chaos bide_http_static)
     endif()
 
     add_objects(bide_cli_objects ${common_sources})
@@ -71,7 +73,7 @@ if(BIDE_CLI AND BIDE_INIH_FOUND AND BIDE_JANSSON_FOUND)
     endforeach()
 
     # What the option tables say, as man pages and completions: printed by a program that contains all of them.
-    set(all run fetch explain demo chaos) # as help lists them
+    set(all run fetch explain sim demo chaos) # as help lists them
     if(NOT http_needs)
         list(REMOVE_ITEM all fetch demo)
     endif()

@@ -27,6 +27,13 @@ static void put_words(const char *const *words)
         printf("%s%s", i > 0 ? " " : "", words[i]);
 }
 
+/* What an operand may be, besides files or the like. */
+static void put_operands(const struct cli_command *command)
+{
+    for (size_t i = 0; command->word(i) != NULL; i++)
+        printf("%s%s", i > 0 ? " " : "", command->word(i));
+}
+
 static void put_names(void)
 {
     for (size_t i = 0; docs_command(i) != NULL; i++)
@@ -83,6 +90,11 @@ static void bash_operands(const struct cli_command *command)
         printf("--%s%s ", option->name, option->value != NULL ? "=" : "");
     printf("'\n            ");
     bash_value(&(struct cli_option){.completes = command->completes});
+    if (command->word != NULL) {
+        printf("; COMPREPLY+=($(compgen -W '");
+        put_operands(command);
+        printf("' -- \"$cur\"))");
+    }
     printf("\n            ;;\n");
 }
 
@@ -223,12 +235,26 @@ static void zsh_command(const struct cli_command *command)
         zsh_option(command, option);
     if (command->options_first)
         printf(" \\\n                '(-)1:command: _command_names -e' '*::argument:_normal'");
-    else if (command->completes != CLI_NOTHING) {
+    else if (command->word != NULL) {
+        printf(" \\\n                '*:argument:_bide_%s_operands'", command->name);
+    } else if (command->completes != CLI_NOTHING) {
         printf(" \\\n                '*:argument:");
         zsh_action(&(struct cli_option){.completes = command->completes});
         printf("'");
     }
     printf(" ;;\n");
+}
+
+/* A function that offers words, and files or the like. */
+static void zsh_operands(const struct cli_command *command)
+{
+    if (command->word == NULL)
+        return;
+    printf("_bide_%s_operands() {\n    _alternative 'words:word:(", command->name);
+    put_operands(command);
+    printf(")' 'others:other:");
+    zsh_action(&(struct cli_option){.completes = command->completes});
+    printf("'\n}\n\n");
 }
 
 static void zsh_described(const char *name, const char *summary)
@@ -246,8 +272,10 @@ void docs_zsh(void)
            "    local -a names\n"
            "    names=(${(f)\"$(bide help policies 2> /dev/null)\"})\n"
            "    compadd -a names\n"
-           "}\n\n"
-           "_bide() {\n"
+           "}\n\n");
+    for (size_t i = 0; docs_command(i) != NULL; i++)
+        zsh_operands(docs_command(i));
+    printf("_bide() {\n"
            "    local curcontext=$curcontext state line\n"
            "    local -a subcommands topics\n" /* `commands` is what _command_names goes by */
            "    subcommands=(\n");
@@ -338,6 +366,11 @@ static void fish_operands(const struct cli_command *command)
         printf("complete -c bide -n '__bide_in %s' -F\n", command->name);
     } else if (command->completes == CLI_POLICY) {
         printf("complete -c bide -n '__bide_in %s' -a '(bide help policies 2> /dev/null)'\n", command->name);
+    }
+    if (command->word != NULL) {
+        printf("complete -c bide -n '__bide_in %s' -a '", command->name);
+        put_operands(command);
+        printf("'\n");
     }
 }
 

@@ -10,6 +10,7 @@
 #define CLI_RUN_SUMMARY     "run a command, and again if it fails"
 #define CLI_FETCH_SUMMARY   "make HTTP requests that survive bad weather"
 #define CLI_EXPLAIN_SUMMARY "show what a policy does, and what is wrong with it"
+#define CLI_SIM_SUMMARY     "see what a policy does to a server, on a virtual clock"
 #define CLI_DEMO_SUMMARY    "watch an outage with naive retries and with bide"
 #define CLI_CHAOS_SUMMARY   "an HTTP server that fails on purpose"
 
@@ -18,6 +19,7 @@
     X(run, CLI_RUN_SUMMARY)                                                                                            \
     X(fetch, CLI_FETCH_SUMMARY)                                                                                        \
     X(explain, CLI_EXPLAIN_SUMMARY)                                                                                    \
+    X(sim, CLI_SIM_SUMMARY)                                                                                            \
     X(demo, CLI_DEMO_SUMMARY)                                                                                          \
     X(chaos, CLI_CHAOS_SUMMARY)
 

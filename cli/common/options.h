@@ -53,8 +53,9 @@ struct cli_command {
     size_t group_count;
     const struct cli_section *sections; /* examples among them */
     size_t section_count;
-    bool options_first;           /* the first operand ends the options: what follows belongs to another command */
-    enum cli_completes completes; /* its operands */
+    bool options_first;            /* the first operand ends the options: what follows belongs to another command */
+    enum cli_completes completes;  /* its operands */
+    const char *(*word)(size_t i); /* and words that an operand may be, for completions; NULL past the last; or NULL */
     size_t settings_size;
     void (*init)(void *settings);                /* sets defaults in zeroed settings; may be NULL */
     int (*run)(void *settings, char **operands); /* NULL-terminated; returns the exit status */

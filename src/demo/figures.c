@@ -1,7 +1,7 @@
 /* figures.c - the table's rows, and the table and the JSON object that are made of them. */
 #include "figures.h"
 
-#include "chart.h"
+#include "chart/chart.h"
 #include "conf/unit.h"
 
 #include <inttypes.h>
@@ -252,7 +252,7 @@ static void json_side(FILE *out, const struct demo_side_result *side)
             ",\"requests\":%" PRIu64 ",\"first_tries\":%" PRIu64 ",\"amplification\":",
             t->calls, t->ended[BIDE_WHY_SUCCEEDED], t->ended[BIDE_WHY_CANCELLED], t->attempts, t->requests,
             t->first_tries);
-    demo_number(out, demo_amplification(t));
+    chart_number(out, demo_amplification(t));
     fprintf(out,
             ",\"peak\":%" PRIu32 ",\"peak_at_ms\":%" PRId64 ",\"served\":%" PRIu64 ",\"for_nobody\":%" PRIu64
             ",\"after_outage\":{\"calls\":%" PRIu64 ",\"succeeded\":%" PRIu64 "},\"median_us\":%" PRId64

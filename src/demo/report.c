@@ -5,7 +5,7 @@
  * orange and blue, which everybody can tell apart, and are named wherever they appear. */
 #include "report.h"
 
-#include "chart.h"
+#include "chart/chart.h"
 #include "conf/unit.h"
 #include "figures.h"
 
@@ -76,13 +76,14 @@ struct page {
     const struct demo_result *result;
     const struct demo_scenario *scenario;
     double *value[LINES_MAX]; /* room for what is drawn */
+    struct chart_band outage;
 };
 
 /* ---- texts ---- */
 
 static void seconds(const struct page *p, int64_t ns)
 {
-    demo_number(p->out, (double)ns / (double)BIDE_S);
+    chart_number(p->out, (double)ns / (double)BIDE_S);
 }
 
 static void lead(const struct page *p)
@@ -104,9 +105,9 @@ static void lead(const struct page *p)
 static void card_figure(const struct page *p, const char *name, const char *value)
 {
     fputs("<div><dt>", p->out);
-    demo_escape(p->out, name);
+    chart_escape(p->out, name);
     fputs("</dt><dd>", p->out);
-    demo_escape(p->out, value);
+    chart_escape(p->out, value);
     fputs("</dd></div>\n", p->out);
 }
 
@@ -116,9 +117,9 @@ static void card(const struct page *p, size_t which)
     const struct demo_tally *t = &side->tally;
     char text[DEMO_FIGURE_SIZE], number[DEMO_FIGURE_SIZE], words[DEMO_WORDS_SIZE];
     fprintf(p->out, "<section class=\"side %s\"><h3 class=\"%s\">", sides[which], sides[which]);
-    demo_escape(p->out, side->plan->name);
+    chart_escape(p->out, side->plan->name);
     fputs("</h3><div class=\"soft\">", p->out);
-    demo_escape(p->out, demo_plan_words(words, side->plan));
+    chart_escape(p->out, demo_plan_words(words, side->plan));
     fputs("</div>\n<dl>\n", p->out);
     demo_fixed(number, demo_share(t->ended[BIDE_WHY_SUCCEEDED], t->calls), 1);
     snprintf(text, sizeof text, "%.20s %%", number);
@@ -144,7 +145,7 @@ static void note(const struct page *p)
     if (demo_note(text, p->result, " ") == NULL)
         return;
     fputs("<p class=\"note\">", p->out);
-    demo_escape(p->out, text);
+    chart_escape(p->out, text);
     fputs("</p>\n", p->out);
 }
 
@@ -169,22 +170,21 @@ static void per_second(const struct page *p, size_t line, const struct demo_tall
     }
 }
 
-static struct demo_chart chart_of(const struct page *p)
+static struct chart_lines chart_of(const struct page *p)
 {
-    return (struct demo_chart){.x_unit = " s",
-                               .width = WIDTH,
-                               .height = HEIGHT,
-                               .x_step = (double)DEMO_BUCKET_NS / (double)BIDE_S,
-                               .band_from = (double)p->scenario->down_ns / (double)BIDE_S,
-                               .band_to = (double)p->scenario->up_ns / (double)BIDE_S,
-                               .band_name = "outage"};
+    return (struct chart_lines){.x_unit = " s",
+                                .width = WIDTH,
+                                .height = HEIGHT,
+                                .x_step = (double)DEMO_BUCKET_NS / (double)BIDE_S,
+                                .bands = &p->outage,
+                                .band_count = 1};
 }
 
 /* On a narrow screen it is moved sideways: letters that shrink with it could not be read. */
-static void put_chart(const struct page *p, const struct demo_chart *chart)
+static void put_chart(const struct page *p, const struct chart_lines *chart)
 {
     fputs("<div class=\"chart\">\n", p->out);
-    demo_chart(p->out, chart);
+    chart_lines(p->out, chart);
     fputs("</div>\n", p->out);
 }
 
@@ -193,8 +193,12 @@ static void draw_requests(const struct page *p, size_t which)
     const struct demo_side_result *side = &p->result->side[which];
     const struct demo_tally *other = &p->result->side[1 - which].tally;
     char about[256], id[32];
-    struct demo_series series = {side->plan->name, sides[which], p->value[0], BUCKETS(p->scenario), true};
-    struct demo_chart chart = chart_of(p);
+    struct chart_series series = {.name = side->plan->name,
+                                  .style = sides[which],
+                                  .value = p->value[0],
+                                  .count = BUCKETS(p->scenario),
+                                  .filled = true};
+    struct chart_lines chart = chart_of(p);
     fill(p, 0, &side->tally, offsetof(struct demo_bucket, requests));
     snprintf(id, sizeof id, "requests-%s", sides[which]);
     snprintf(about, sizeof about,
@@ -216,10 +220,11 @@ static void draw_answers(const struct page *p)
 {
     const struct demo_side_result *side = p->result->side;
     size_t count = BUCKETS(p->scenario);
-    struct demo_series series[LINES_MAX] = {{"naive: all answers", "late", p->value[0], count, false},
-                                            {side[0].plan->name, "naive", p->value[1], count, false},
-                                            {side[1].plan->name, "bide", p->value[2], count, false}};
-    struct demo_chart chart = chart_of(p);
+    struct chart_series series[LINES_MAX] = {
+        {.name = "naive: all answers", .style = "late", .value = p->value[0], .count = count},
+        {.name = side[0].plan->name, .style = "naive", .value = p->value[1], .count = count},
+        {.name = side[1].plan->name, .style = "bide", .value = p->value[2], .count = count}};
+    struct chart_lines chart = chart_of(p);
     per_second(p, 0, &side[0].tally, offsetof(struct demo_bucket, served));
     per_second(p, 1, &side[0].tally, offsetof(struct demo_bucket, succeeded));
     per_second(p, 2, &side[1].tally, offsetof(struct demo_bucket, succeeded));
@@ -262,19 +267,19 @@ static void table(const struct page *p)
     fputs("<h2>All figures</h2>\n<table><thead><tr><th></th>", p->out);
     for (size_t i = 0; i < 2; i++) {
         fprintf(p->out, "<th scope=\"col\" class=\"%s\">", sides[i]);
-        demo_escape(p->out, r->side[i].plan->name);
+        chart_escape(p->out, r->side[i].plan->name);
         fputs("</th>", p->out);
     }
     fputs("</tr></thead><tbody>\n", p->out);
     for (size_t i = 0; demo_figure(i) != NULL; i++) {
         fputs("<tr><th scope=\"row\">", p->out);
-        demo_escape(p->out, demo_figure(i)->name);
+        chart_escape(p->out, demo_figure(i)->name);
         fputs("<small>", p->out);
-        demo_escape(p->out, demo_figure(i)->means);
+        chart_escape(p->out, demo_figure(i)->means);
         fputs("</small></th>", p->out);
         for (size_t j = 0; j < 2; j++) {
             fputs("<td>", p->out);
-            demo_escape(p->out, demo_figure(i)->tell(text, r, &r->side[j].tally));
+            chart_escape(p->out, demo_figure(i)->tell(text, r, &r->side[j].tally));
             fputs("</td>", p->out);
         }
         fputs("</tr>\n", p->out);
@@ -290,8 +295,8 @@ static void reasons(const struct page *p)
         if (why == BIDE_WHY_SUCCEEDED || naive + bide == 0)
             continue;
         fputs("<tr><th scope=\"row\">", p->out);
-        demo_escape(p->out, why == BIDE_WHY_CANCELLED ? "none: still trying when the demo ended"
-                                                      : bide_why_text((enum bide_why)why));
+        chart_escape(p->out, why == BIDE_WHY_CANCELLED ? "none: still trying when the demo ended"
+                                                       : bide_why_text((enum bide_why)why));
         fprintf(p->out, "</th><td>%" PRIu64 "</td><td>%" PRIu64 "</td></tr>\n", naive, bide);
     }
     fputs("</tbody></table>\n", p->out);
@@ -336,12 +341,12 @@ static void repetition(const struct page *p)
             "<h2>To repeat it</h2>\n<pre>bide demo --seed %" PRIu64 " --rate %" PRIu32 " --seconds %s --outage %s..%s ",
             s->seed, s->rate, conf_duration_text(length, s->length_ns), conf_duration_text(down, s->down_ns),
             conf_duration_text(up, s->up_ns));
-    demo_escape(p->out, p->result->options != NULL ? p->result->options : "");
+    chart_escape(p->out, p->result->options != NULL ? p->result->options : "");
     fputs(
         "</pre>\n<p>The same seed gives the same calls at the same moments. What is measured differs a little from run "
         "to run, as clocks and machines do. Each server was <code>bide chaos</code> with this script:</p>\n<pre>",
         p->out);
-    demo_escape(p->out, demo_script(script, s));
+    chart_escape(p->out, demo_script(script, s));
     fputs("</pre>\n", p->out);
 }
 
@@ -384,6 +389,8 @@ static void write_page(const struct page *p)
 bool demo_report(FILE *out, const struct demo_result *result)
 {
     struct page page = {.out = out, .result = result, .scenario = result->scenario};
+    page.outage = (struct chart_band){(double)result->scenario->down_ns / (double)BIDE_S,
+                                      (double)result->scenario->up_ns / (double)BIDE_S, "outage"};
     size_t count = BUCKETS(result->scenario);
     double *room = calloc(count > 0 ? count : 1, LINES_MAX * sizeof *room);
     if (room == NULL)

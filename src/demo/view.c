@@ -1,7 +1,7 @@
 /* view.c - panels of text, side by side, each line cut and filled to its panel's width. */
 #include "view.h"
 
-#include "chart.h"
+#include "chart/chart.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -197,7 +197,7 @@ static double scale(const struct demo_panel panel[2], const struct demo_scenario
     for (size_t i = 0; i < 2; i++)
         for (size_t j = 0; j < panel[i].count; j++)
             most = panel[i].requests[j] > most ? panel[i].requests[j] : most;
-    double tick = demo_tick(most, 10);
+    double tick = chart_tick(most, 10);
     double top = tick;
     while (top < most)
         top += tick;

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "test_demo_xml.h"
+#include "xml_text.h"
 
 #define CALLS 1000u
 

@@ -1,7 +1,7 @@
-/* test_demo_xml.h - is this text well-formed? Enough of XML for what bide writes: elements, attributes in double
+/* xml_text.h - is this text well-formed? Enough of XML for what bide writes: elements, attributes in double
  * quotes, the five entities, comments and <!doctype>. */
-#ifndef TEST_DEMO_XML_H
-#define TEST_DEMO_XML_H
+#ifndef XML_TEXT_H
+#define XML_TEXT_H
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-/* test_demo_chart.c - charts as SVG: ticks, numbers, texts; and whatever goes in, what comes out is well-formed. */
+/* test_chart.c - charts as SVG: ticks, numbers, texts; and whatever goes in, what comes out is well-formed. */
 #define _GNU_SOURCE
-#include "demo/chart.h"
+#include "chart/chart.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "test_demo_xml.h"
+#include "xml_text.h"
 
 /* ---- helpers ---- */
 
@@ -32,7 +32,7 @@ static void expect_number(double value, const char *written)
 {
     struct text text;
     open_text(&text);
-    demo_number(text.out, value);
+    chart_number(text.out, value);
     fclose(text.out);
     assert_string_equal(text.at, written);
     free(text.at);
@@ -42,18 +42,18 @@ static void expect_escaped(const char *plain, const char *written)
 {
     struct text text;
     open_text(&text);
-    demo_escape(text.out, plain);
+    chart_escape(text.out, plain);
     fclose(text.out);
     assert_string_equal(text.at, written);
     free(text.at);
 }
 
 /* The chart as text, to be freed; it is well-formed and has only numbers in it. */
-static char *drawn(const struct demo_chart *chart)
+static char *drawn(const struct chart_lines *chart)
 {
     struct text text;
     open_text(&text);
-    demo_chart(text.out, chart);
+    chart_lines(text.out, chart);
     fclose(text.out);
     const char *wrong = xml_wrong(text.at);
     if (wrong)
@@ -63,18 +63,18 @@ static char *drawn(const struct demo_chart *chart)
     return text.at;
 }
 
-static struct demo_chart plain_chart(const struct demo_series *series, size_t count)
+static struct chart_lines plain_chart(const struct chart_series *series, size_t count)
 {
-    return (struct demo_chart){.id = "c",
-                               .title = "title",
-                               .about = "about",
-                               .y_name = "y",
-                               .x_unit = " s",
-                               .width = 900,
-                               .height = 200,
-                               .x_step = 0.1,
-                               .series = series,
-                               .series_count = count};
+    return (struct chart_lines){.id = "c",
+                                .title = "title",
+                                .about = "about",
+                                .y_name = "y",
+                                .x_unit = " s",
+                                .width = 900,
+                                .height = 200,
+                                .x_step = 0.1,
+                                .series = series,
+                                .series_count = count};
 }
 
 static size_t occurrences(const char *text, const char *part)
@@ -102,7 +102,7 @@ static void ticks_are_one_two_or_five_times_a_power_of_ten(void **state)
 {
     for (double most = 1e-6; most < 1e12; most *= 1.37)
         for (unsigned parts = 1; parts <= 12; parts++) {
-            double tick = demo_tick(most, parts);
+            double tick = chart_tick(most, parts);
             assert_true(is_round(tick));
             assert_true(most / tick <= parts * 1.000001);
             assert_true(most / tick > parts / 2.5 * 0.99999); /* the next smaller one would be too many */
@@ -111,19 +111,19 @@ static void ticks_are_one_two_or_five_times_a_power_of_ten(void **state)
 
 static void a_known_scale_has_known_ticks(void **state)
 {
-    assert_true(demo_tick(300, 5) == 100);
-    assert_true(demo_tick(18, 10) == 2);
-    assert_true(demo_tick(1, 5) > 0.1999 && demo_tick(1, 5) < 0.2001);
-    assert_true(demo_tick(10, 1) == 10);
+    assert_true(chart_tick(300, 5) == 100);
+    assert_true(chart_tick(18, 10) == 2);
+    assert_true(chart_tick(1, 5) > 0.1999 && chart_tick(1, 5) < 0.2001);
+    assert_true(chart_tick(10, 1) == 10);
 }
 
 static void a_scale_of_nothing_has_a_tick_all_the_same(void **state)
 {
-    assert_true(demo_tick(0, 5) == 1);
-    assert_true(demo_tick(-3, 5) == 1);
-    assert_true(demo_tick(NAN, 5) == 1);
-    assert_true(demo_tick(INFINITY, 5) == 1);
-    assert_true(demo_tick(5, 0) == 1);
+    assert_true(chart_tick(0, 5) == 1);
+    assert_true(chart_tick(-3, 5) == 1);
+    assert_true(chart_tick(NAN, 5) == 1);
+    assert_true(chart_tick(INFINITY, 5) == 1);
+    assert_true(chart_tick(5, 0) == 1);
 }
 
 /* ---- numbers and texts ---- */
@@ -170,8 +170,8 @@ static void bytes_that_are_no_utf8_become_question_marks(void **state)
 static void a_chart_has_a_title_and_a_description(void **state)
 {
     double value[] = {1, 2, 3};
-    struct demo_series series = {"name", "style", value, 3, false};
-    struct demo_chart chart = plain_chart(&series, 1);
+    struct chart_series series = {.name = "name", .style = "style", .value = value, .count = 3};
+    struct chart_lines chart = plain_chart(&series, 1);
     chart.title = "A & B";
     char *svg = drawn(&chart);
     assert_non_null(strstr(svg, "<title id=\"c-title\">A &amp; B</title>"));
@@ -183,15 +183,16 @@ static void a_chart_has_a_title_and_a_description(void **state)
 static void hostile_texts_and_values_leave_a_chart_well_formed(void **state)
 {
     double value[] = {NAN, INFINITY, -INFINITY, -5, 1e300, 0, 3};
-    struct demo_series series[] = {{"<script>\"'&", "a", value, 7, true}, {"\xff\xfe", "b", value, 7, false}};
-    struct demo_chart chart = plain_chart(series, 2);
+    struct chart_series series[] = {{.name = "<script>\"'&", .style = "a", .value = value, .count = 7, .filled = true},
+                                    {.name = "\xff\xfe", .style = "b", .value = value, .count = 7}};
+    struct chart_lines chart = plain_chart(series, 2);
     chart.title = "</title><script>alert(1)</script>";
     chart.about = "]]>&nbsp;";
     chart.level = NAN;
     chart.level_name = "<level>";
-    chart.band_from = INFINITY;
-    chart.band_to = -1;
-    chart.band_name = "&";
+    struct chart_band bands[] = {{INFINITY, -1, "&"}, {NAN, NAN, NULL}};
+    chart.bands = bands;
+    chart.band_count = 2;
     char *svg = drawn(&chart);
     assert_null(strstr(svg, "<script"));
     free(svg);
@@ -199,9 +200,9 @@ static void hostile_texts_and_values_leave_a_chart_well_formed(void **state)
 
 static void a_chart_of_nothing_is_a_chart(void **state)
 {
-    struct demo_chart chart = plain_chart(NULL, 0);
+    struct chart_lines chart = plain_chart(NULL, 0);
     free(drawn(&chart));
-    struct demo_series series = {"none", "a", NULL, 0, true};
+    struct chart_series series = {.name = "none", .style = "a", .value = NULL, .count = 0, .filled = true};
     chart = plain_chart(&series, 1);
     chart.x_step = 0;
     free(drawn(&chart));
@@ -212,8 +213,8 @@ static void a_chart_of_nothing_is_a_chart(void **state)
 static void all_values_zero_still_have_a_scale(void **state)
 {
     double value[50] = {0};
-    struct demo_series series = {NULL, "a", value, 50, false};
-    struct demo_chart chart = plain_chart(&series, 1);
+    struct chart_series series = {.name = NULL, .style = "a", .value = value, .count = 50};
+    struct chart_lines chart = plain_chart(&series, 1);
     char *svg = drawn(&chart);
     assert_non_null(strstr(svg, ">0</text>"));
     free(svg);
@@ -222,8 +223,8 @@ static void all_values_zero_still_have_a_scale(void **state)
 static void the_highest_value_stays_inside_the_frame(void **state)
 {
     double value[] = {0, 50, 400};
-    struct demo_series series = {NULL, "a", value, 3, false};
-    struct demo_chart chart = plain_chart(&series, 1);
+    struct chart_series series = {.name = NULL, .style = "a", .value = value, .count = 3};
+    struct chart_lines chart = plain_chart(&series, 1);
     chart.y_most = 100; /* the last one is above it */
     char *svg = drawn(&chart), *path = strstr(svg, "class=\"line a\" d=\"");
     assert_non_null(path);
@@ -234,8 +235,9 @@ static void the_highest_value_stays_inside_the_frame(void **state)
 static void a_line_has_a_point_for_each_value_and_an_area_two(void **state)
 {
     double value[] = {1, 2, 3, 4};
-    struct demo_series series[] = {{NULL, "l", value, 4, false}, {NULL, "f", value, 4, true}};
-    struct demo_chart chart = plain_chart(series, 1);
+    struct chart_series series[] = {{.name = NULL, .style = "l", .value = value, .count = 4},
+                                    {.name = NULL, .style = "f", .value = value, .count = 4, .filled = true}};
+    struct chart_lines chart = plain_chart(series, 1);
     char *svg = drawn(&chart);
     assert_int_equal(occurrences(strstr(svg, "class=\"line l\""), "L"), 3);
     free(svg);
@@ -261,12 +263,12 @@ static size_t label_places(const char *svg, double *y, size_t most)
 static void names_of_lines_that_end_together_do_not_overlap(void **state)
 {
     double value[] = {5, 5, 5}, low[] = {0, 0, 0}, y[8];
-    struct demo_series series[] = {{"a", "a", value, 3, false},
-                                   {"b", "b", value, 3, false},
-                                   {"c", "c", low, 3, false},
-                                   {"d", "d", low, 3, false},
-                                   {"e", "e", low, 3, false}};
-    struct demo_chart chart = plain_chart(series, 5);
+    struct chart_series series[] = {{.name = "a", .style = "a", .value = value, .count = 3},
+                                    {.name = "b", .style = "b", .value = value, .count = 3},
+                                    {.name = "c", .style = "c", .value = low, .count = 3},
+                                    {.name = "d", .style = "d", .value = low, .count = 3},
+                                    {.name = "e", .style = "e", .value = low, .count = 3}};
+    struct chart_lines chart = plain_chart(series, 5);
     char *svg = drawn(&chart);
     assert_int_equal(label_places(svg, y, 8), 5);
     for (size_t i = 1; i < 5; i++)

@@ -1,0 +1,121 @@
+/* draft.c - see draft.h. Names of open drafts are in a small table, so that a signal handler can remove the files. */
+#include "draft.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *volatile parts[CLI_DRAFTS_MAX]; /* NULL: free */
+
+/* One name for another: NULL for a new one, and for one that is gone. False: there is no place. */
+static bool exchange(const char *name, const char *by)
+{
+    for (size_t i = 0; i < CLI_DRAFTS_MAX; i++)
+        if (parts[i] == name) {
+            parts[i] = by;
+            return true;
+        }
+    return false;
+}
+
+void cli_drafts_remove(void)
+{
+    for (size_t i = 0; i < CLI_DRAFTS_MAX; i++) {
+        const char *part = parts[i];
+        if (part != NULL)
+            unlink(part);
+    }
+}
+
+static mode_t mode_of_new(void)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    return 0666 & ~mask;
+}
+
+/* Its real name, and that of the file beside it. */
+static bool name_it(struct cli_draft *draft, const char *path, bool exists)
+{
+    draft->path = exists ? realpath(path, NULL) : strdup(path);
+    if (draft->path != NULL && asprintf(&draft->part, "%s.XXXXXX", draft->path) < 0)
+        draft->part = NULL;
+    return draft->part != NULL;
+}
+
+static int create(struct cli_draft *draft, const char *path, const struct stat *found)
+{
+    if (!name_it(draft, path, found != NULL))
+        return -1;
+    errno = EMFILE;
+    int fd = exchange(NULL, draft->part) ? mkostemp(draft->part, O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        (void)!fchmod(fd, found != NULL ? found->st_mode & 0777 : mode_of_new());
+        return fd;
+    }
+    exchange(draft->part, NULL); /* there is no such file, so nothing is to be removed */
+    free(draft->part);
+    draft->part = NULL;
+    return -1;
+}
+
+const char *cli_draft_open(struct cli_draft *draft, const char *path)
+{
+    struct stat found;
+    *draft = (struct cli_draft){0};
+    errno = 0;
+    bool exists = stat(path, &found) == 0;
+    if (!exists && errno != ENOENT)
+        return strerror(errno);
+    if (exists && S_ISDIR(found.st_mode))
+        return "it is a directory";
+    if (exists && access(path, W_OK) != 0)
+        return strerror(errno);
+    int fd = exists && !S_ISREG(found.st_mode) ? open(path, O_WRONLY | O_CLOEXEC)
+                                               : create(draft, path, exists ? &found : NULL);
+    draft->file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (draft->file != NULL)
+        return NULL;
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    cli_draft_discard(draft);
+    return strerror(error != 0 ? error : ENOMEM);
+}
+
+const char *cli_draft_keep(struct cli_draft *draft)
+{
+    const char *why = NULL;
+    errno = 0;
+    bool whole = !ferror(draft->file);
+    whole = fclose(draft->file) == 0 && whole;
+    draft->file = NULL;
+    if (whole && draft->part != NULL)
+        whole = rename(draft->part, draft->path) == 0;
+    if (!whole)
+        why = errno != 0 ? strerror(errno) : "not all could be written";
+    if (whole && draft->part != NULL) {
+        exchange(draft->part, NULL);
+        free(draft->part);
+        draft->part = NULL;
+    }
+    cli_draft_discard(draft);
+    return why;
+}
+
+void cli_draft_discard(struct cli_draft *draft)
+{
+    if (draft->file != NULL)
+        fclose(draft->file);
+    if (draft->part != NULL) {
+        unlink(draft->part);
+        exchange(draft->part, NULL);
+    }
+    free(draft->part);
+    free(draft->path);
+    *draft = (struct cli_draft){0};
+}

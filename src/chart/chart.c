@@ -1,0 +1,359 @@
+/* chart.c - lines and curves: a frame, a scale for each axis, then what is drawn, from the back to the front. */
+#include "draw.h"
+
+#define LEFT       46.0  /* of the frame: room for numbers */
+#define RIGHT      140.0 /* for names */
+#define RIGHT_MOST 280.0
+#define RIGHT_NONE 12.0
+#define TOP        26.0 /* for the axis' name */
+#define BOTTOM     24.0
+#define LABEL_GAP  15.0
+#define LABELS_MAX 24u
+#define Y_PARTS    5u
+#define X_PARTS    10u
+#define HEADROOM   1.06
+#define SIDE_ROOM  0.03 /* of a curve's x, left of its first value and right of its last */
+#define LOG_BITS   24u
+
+/* ---- the frame ---- */
+
+struct frame {
+    FILE *out;
+    const struct chart_lines *chart;
+    double left, right, top, bottom; /* of what is drawn in */
+    double x_least, x_most, y_most;  /* x: logarithms, if x_log */
+    bool x_log;
+};
+
+static bool is_finite(double value)
+{
+    return value - value == 0;
+}
+
+/* Of a value above 0. By squaring, so that it is the same everywhere. */
+static double log2_of(double value)
+{
+    double log = 0, bit = 0.5;
+    for (; value >= 2; value /= 2)
+        log++;
+    for (; value < 1; value *= 2)
+        log--;
+    for (unsigned i = 0; i < LOG_BITS; i++, bit /= 2) {
+        value *= value;
+        if (value >= 2) {
+            value /= 2;
+            log += bit;
+        }
+    }
+    return log;
+}
+
+static double x_of(const struct frame *f, double x)
+{
+    x = chart_tame(x);
+    if (f->x_log)
+        x = x > 0 ? log2_of(x) : f->x_least;
+    double at = f->left + (x - f->x_least) / (f->x_most - f->x_least) * (f->right - f->left);
+    return at < f->left ? f->left : at > f->right ? f->right : at;
+}
+
+static double y_of(const struct frame *f, double y)
+{
+    double at = f->bottom - chart_tame(y) / f->y_most * (f->bottom - f->top);
+    return at < f->top ? f->top : at > f->bottom ? f->bottom : at;
+}
+
+/* The largest value there is, or what the owner wants it to be. */
+static double highest(const struct chart_lines *c)
+{
+    double most = c->level_name != NULL ? chart_tame(c->level) : 0;
+    for (size_t i = 0; i < c->series_count; i++)
+        for (size_t j = 0; j < c->series[i].count; j++) {
+            const struct chart_series *s = &c->series[i];
+            double reach = chart_tame(s->value[j]) + (s->half != NULL ? chart_tame(s->half[j]) : 0);
+            most = reach > most ? reach : most;
+        }
+    most = c->y_most > 0 ? chart_tame(c->y_most) : most;
+    return most > 0 ? most : 1;
+}
+
+/* Where x begins and ends: at 0 and at the end of the last step; of curves a little outside of the values. */
+static void scale_x(struct frame *f)
+{
+    const struct chart_lines *c = f->chart;
+    size_t most = 0;
+    bool curve = false;
+    for (size_t i = 0; i < c->series_count; i++) {
+        const struct chart_series *s = &c->series[i];
+        most = s->count > most ? s->count : most;
+        for (size_t j = 0; s->x != NULL && j < s->count; j++) {
+            double x = chart_tame(s->x[j]);
+            f->x_least = !curve || x < f->x_least ? x : f->x_least;
+            f->x_most = !curve || x > f->x_most ? x : f->x_most;
+            curve = true;
+        }
+    }
+    if (!curve) {
+        f->x_most = (double)(most > 0 ? most : 1) * (chart_tame(c->x_step) > 0 ? c->x_step : 1);
+        f->x_most = chart_tame(c->x_most) > 0 ? c->x_most : f->x_most;
+        return;
+    }
+    f->x_log = c->x_log && f->x_least > 0;
+    if (f->x_log) {
+        f->x_least = log2_of(f->x_least);
+        f->x_most = log2_of(f->x_most);
+    }
+    double room = f->x_most > f->x_least ? (f->x_most - f->x_least) * SIDE_ROOM : 1;
+    f->x_least -= room;
+    f->x_most += room;
+}
+
+/* For the longest name, but not more than there is. */
+static double right_of(const struct chart_lines *c)
+{
+    size_t letters = c->level_name != NULL ? chart_length(c->level_name) : 0;
+    bool named = c->level_name != NULL;
+    for (size_t i = 0; i < c->series_count; i++)
+        if (c->series[i].name != NULL) {
+            size_t length = chart_length(c->series[i].name);
+            letters = length > letters ? length : letters;
+            named = true;
+        }
+    double room = (double)letters * CHART_LETTER + 16;
+    if (!named)
+        return RIGHT_NONE;
+    return room < RIGHT ? RIGHT : room > RIGHT_MOST ? RIGHT_MOST : room;
+}
+
+static struct frame frame_of(FILE *out, const struct chart_lines *c)
+{
+    struct frame f = {.out = out, .chart = c, .left = LEFT, .top = TOP, .y_most = highest(c) * HEADROOM};
+    f.top += c->heading != NULL ? CHART_HEADING_ROOM : 0;
+    f.right = c->width - right_of(c);
+    f.bottom = c->height - BOTTOM - (c->x_name != NULL ? LABEL_GAP : 0);
+    scale_x(&f);
+    return f;
+}
+
+/* ---- axes ---- */
+
+static void draw_y_axis(const struct frame *f)
+{
+    double step = chart_tick(f->y_most, Y_PARTS);
+    for (unsigned i = 0; i * step <= f->y_most && i <= Y_PARTS; i++) {
+        double y = y_of(f, i * step);
+        chart_line(f->out, i == 0 ? "axis" : "grid", (struct chart_point){f->left, y},
+                   (struct chart_point){f->right, y});
+        chart_begin_text(f->out, "tick", "end", (struct chart_point){f->left - 7, y + 4});
+        chart_number_short(f->out, i * step);
+        fputs("</text>\n", f->out);
+    }
+    chart_words(f->out, "tick", "start", (struct chart_point){0, f->top - 14}, f->chart->y_name);
+}
+
+static void draw_round_ticks(const struct frame *f)
+{
+    double step = chart_tick(f->x_most, X_PARTS);
+    for (unsigned i = 0; i * step <= f->x_most && i <= X_PARTS; i++) {
+        double x = x_of(f, i * step);
+        chart_line(f->out, "axis", (struct chart_point){x, f->bottom}, (struct chart_point){x, f->bottom + 4});
+        chart_begin_text(f->out, "tick", "middle", (struct chart_point){x, f->bottom + 18});
+        chart_number_short(f->out, i * step);
+        chart_escape(f->out, f->chart->x_unit);
+        fputs("</text>\n", f->out);
+    }
+}
+
+/* Each has a line; of texts that would overlap, the first stays. */
+static void draw_marks(const struct frame *f)
+{
+    double taken = -1e9;
+    for (size_t i = 0; i < f->chart->mark_count; i++) {
+        const struct chart_mark *mark = &f->chart->marks[i];
+        double x = x_of(f, mark->x), half = (double)chart_length(mark->text) * CHART_LETTER / 2;
+        chart_line(f->out, "axis", (struct chart_point){x, f->bottom}, (struct chart_point){x, f->bottom + 4});
+        if (x - half < taken + CHART_LETTER)
+            continue;
+        chart_words(f->out, "tick", "middle", (struct chart_point){x, f->bottom + 18}, mark->text);
+        taken = x + half;
+    }
+}
+
+static void draw_x_axis(const struct frame *f)
+{
+    if (f->chart->mark_count > 0)
+        draw_marks(f);
+    else
+        draw_round_ticks(f);
+    if (f->chart->x_name != NULL)
+        chart_words(f->out, "tick", "end", (struct chart_point){f->right, f->bottom + 18 + LABEL_GAP},
+                    f->chart->x_name);
+}
+
+/* A name stays inside the frame, and is left out where the one before it needs its place. */
+static void draw_bands(const struct frame *f)
+{
+    double taken = f->left;
+    for (size_t i = 0; i < f->chart->band_count; i++) {
+        const struct chart_band *b = &f->chart->bands[i];
+        double from = x_of(f, b->from), to = x_of(f, b->to);
+        chart_rect(f->out, "band", (struct chart_box){from, f->top, to - from, f->bottom - f->top});
+        if (b->name == NULL)
+            continue;
+        double half = (double)chart_length(b->name) * CHART_LETTER / 2, middle = (from + to) / 2;
+        middle = middle > f->right - half ? f->right - half : middle;
+        middle = middle < f->left + half ? f->left + half : middle;
+        if (middle - half < taken)
+            continue;
+        chart_words(f->out, "tick", "middle", (struct chart_point){middle, f->top - 6}, b->name);
+        taken = middle + half + CHART_LETTER;
+    }
+}
+
+/* ---- values ---- */
+
+static void draw_area(const struct frame *f, const struct chart_series *s)
+{
+    double step = f->x_most > 0 ? (f->right - f->left) / f->x_most * chart_tame(f->chart->x_step) : 0;
+    fprintf(f->out, "<path class=\"area %s\" d=\"", s->style);
+    chart_point(f->out, 'M', (struct chart_point){f->left, f->bottom});
+    for (size_t i = 0; i < s->count; i++) {
+        double y = y_of(f, s->value[i]);
+        chart_point(f->out, 'L', (struct chart_point){f->left + (double)i * step, y});
+        chart_point(f->out, 'L', (struct chart_point){f->left + (double)(i + 1) * step, y});
+    }
+    chart_point(f->out, 'L', (struct chart_point){f->left + (double)s->count * step, f->bottom});
+    fputs("Z\"/>\n", f->out);
+}
+
+static void draw_line(const struct frame *f, const struct chart_series *s)
+{
+    fprintf(f->out, "<path class=\"line %s\" d=\"", s->style);
+    for (size_t i = 0; i < s->count; i++)
+        chart_point(f->out, i == 0 ? 'M' : 'L',
+                    (struct chart_point){x_of(f, ((double)i + 0.5) * f->chart->x_step), y_of(f, s->value[i])});
+    fputs("\"/>\n", f->out);
+}
+
+static void draw_dot(const struct frame *f, const struct chart_series *s, size_t i)
+{
+    double x = x_of(f, s->x[i]);
+    if (s->half != NULL && s->half[i] > 0) {
+        double low = y_of(f, s->value[i] - s->half[i]), high = y_of(f, s->value[i] + s->half[i]);
+        chart_line(f->out, "half", (struct chart_point){x, low}, (struct chart_point){x, high});
+    }
+    fprintf(f->out, "<circle class=\"dot %s\" r=\"3\"", s->style);
+    chart_attribute(f->out, "cx", x);
+    chart_attribute(f->out, "cy", y_of(f, s->value[i]));
+    fputs("/>\n", f->out);
+}
+
+static void draw_curve(const struct frame *f, const struct chart_series *s)
+{
+    bool before = false;
+    fprintf(f->out, "<path class=\"line %s\" d=\"", s->style);
+    for (size_t i = 0; i < s->count; i++) {
+        bool there = is_finite(s->value[i]);
+        if (there)
+            chart_point(f->out, before ? 'L' : 'M', (struct chart_point){x_of(f, s->x[i]), y_of(f, s->value[i])});
+        before = there;
+    }
+    fputs("\"/>\n", f->out);
+    for (size_t i = 0; i < s->count; i++)
+        if (is_finite(s->value[i]))
+            draw_dot(f, s, i);
+}
+
+/* ---- names beside the lines ---- */
+
+struct label {
+    const char *text;
+    const char *style;
+    double y;
+};
+
+/* From the top down, each at its place or as far below it as the one above asks; then, if the last is too low, back
+ * up. */
+static void spread(struct label *label, size_t count, double lowest)
+{
+    for (size_t i = 1; i < count; i++)
+        for (size_t j = i; j > 0 && label[j].y < label[j - 1].y; j--) {
+            struct label other = label[j];
+            label[j] = label[j - 1];
+            label[j - 1] = other;
+        }
+    for (size_t i = 1; i < count; i++)
+        if (label[i].y < label[i - 1].y + LABEL_GAP)
+            label[i].y = label[i - 1].y + LABEL_GAP;
+    for (size_t i = count; i > 0; i--) {
+        double most = i == count ? lowest : label[i].y - LABEL_GAP;
+        label[i - 1].y = label[i - 1].y > most ? most : label[i - 1].y;
+    }
+}
+
+/* Beside the mean of a line's last few values: a single one may be far off. Beside the last value of a curve. */
+static double end_of(const struct frame *f, const struct chart_series *s)
+{
+    size_t last = s->count, few = s->count < 5 ? s->count : 5;
+    double sum = 0;
+    while (s->x != NULL && last > 0 && !is_finite(s->value[last - 1]))
+        last--;
+    if (s->x != NULL)
+        return y_of(f, last > 0 ? s->value[last - 1] : 0);
+    for (size_t i = s->count - few; i < s->count; i++)
+        sum += chart_tame(s->value[i]);
+    return y_of(f, few > 0 ? sum / (double)few : 0);
+}
+
+static void draw_labels(const struct frame *f)
+{
+    const struct chart_lines *c = f->chart;
+    struct label label[LABELS_MAX];
+    size_t count = 0, letters = (size_t)((c->width - f->right - 10) / CHART_LETTER);
+    for (size_t i = 0; i < c->series_count && count < LABELS_MAX; i++)
+        if (c->series[i].name != NULL)
+            label[count++] = (struct label){c->series[i].name, c->series[i].style, end_of(f, &c->series[i])};
+    if (c->level_name != NULL && count < LABELS_MAX)
+        label[count++] = (struct label){c->level_name, "level", y_of(f, c->level)};
+    spread(label, count, f->bottom);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(f->out, "<text class=\"name %s\"", label[i].style);
+        chart_attribute(f->out, "x", f->right + 8);
+        chart_attribute(f->out, "y", label[i].y + 4);
+        fputc('>', f->out);
+        chart_escape_cut(f->out, label[i].text, letters);
+        fputs("</text>\n", f->out);
+    }
+}
+
+/* ---- all of it ---- */
+
+static void draw_series(const struct frame *f, const struct chart_series *s)
+{
+    if (s->filled || s->count == 0)
+        return;
+    if (s->x != NULL)
+        draw_curve(f, s);
+    else
+        draw_line(f, s);
+}
+
+void chart_lines(FILE *out, const struct chart_lines *chart)
+{
+    struct frame f = frame_of(out, chart);
+    chart_begin(out, &(struct chart_head){chart->id, chart->title, chart->about, chart->heading, chart->place,
+                                          chart->width, chart->height});
+    draw_bands(&f);
+    for (size_t i = 0; i < chart->series_count; i++)
+        if (chart->series[i].filled)
+            draw_area(&f, &chart->series[i]);
+    draw_y_axis(&f);
+    draw_x_axis(&f);
+    if (chart->level_name != NULL)
+        chart_line(out, "level", (struct chart_point){f.left, y_of(&f, chart->level)},
+                   (struct chart_point){f.right, y_of(&f, chart->level)});
+    for (size_t i = 0; i < chart->series_count; i++)
+        draw_series(&f, &chart->series[i]);
+    draw_labels(&f);
+    fputs("</svg>\n", out);
+}

@@ -1,0 +1,147 @@
+/* text.c - numbers and texts as they may stand in SVG and HTML. */
+#include "draw.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <string.h>
+
+#define HUGE_VALUE 1e15 /* as far as numbers are told */
+
+double chart_tame(double value)
+{
+    if (!(value > -HUGE_VALUE && value < HUGE_VALUE)) /* NaN too */
+        return 0;
+    return value;
+}
+
+void chart_number(FILE *out, double value)
+{
+    value = chart_tame(value);
+    int64_t hundredths = (int64_t)(value * 100 + (value < 0 ? -0.5 : 0.5));
+    uint64_t size = hundredths < 0 ? (uint64_t)-hundredths : (uint64_t)hundredths;
+    fprintf(out, "%s%" PRIu64, hundredths < 0 ? "-" : "", size / 100);
+    if (size % 100 == 0)
+        return;
+    fprintf(out, size % 10 == 0 ? ".%" PRIu64 : ".%02" PRIu64, size % 10 == 0 ? size % 100 / 10 : size % 100);
+}
+
+size_t chart_character(const char *at)
+{
+    const unsigned char *text = (const unsigned char *)at;
+    size_t length = text[0] < 0x80                      ? 1
+                    : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
+                    : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
+                    : text[0] >= 0xf0 && text[0] < 0xf5 ? 4
+                                                        : 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
+    bool beyond = (text[0] == 0xed && text[1] >= 0xa0) || (text[0] == 0xf4 && text[1] >= 0x90);
+    bool noncharacter = text[0] == 0xef && text[1] == 0xbf && text[2] >= 0xbe; /* XML 1.0, 2.2 */
+    return overlong || beyond || noncharacter ? 0 : length;
+}
+
+static const char *entity(char c)
+{
+    switch (c) {
+    case '&': return "&amp;";
+    case '<': return "&lt;";
+    case '>': return "&gt;";
+    case '"': return "&quot;";
+    case '\'': return "&#39;";
+    default: return NULL;
+    }
+}
+
+void chart_escape(FILE *out, const char *text)
+{
+    while (*text != '\0') {
+        const unsigned char *at = (const unsigned char *)text;
+        const char *named = entity(*text);
+        size_t length = chart_character(text);
+        bool control = (at[0] < 0x20 && at[0] != '\n' && at[0] != '\t') || at[0] == 0x7f;
+        if (named != NULL)
+            fputs(named, out);
+        else if (control || length == 0)
+            fputc('?', out);
+        else
+            fwrite(text, 1, length, out);
+        text += length > 0 ? length : 1;
+    }
+}
+
+double chart_tick(double most, unsigned parts)
+{
+    static const double mantissa[] = {1, 2, 5};
+    double scale = 1;
+    if (!(most > 0 && most < HUGE_VALUE) || parts == 0)
+        return 1;
+    while (scale > 1e-12 && most / scale <= parts)
+        scale /= 10;
+    for (;; scale *= 10)
+        for (size_t i = 0; i < sizeof mantissa / sizeof *mantissa; i++)
+            if (most / (scale * mantissa[i]) <= parts)
+                return scale * mantissa[i];
+}
+
+/* ---- for axes ---- */
+
+void chart_number_short(FILE *out, double value)
+{
+    static const struct {
+        double size;
+        const char *letter;
+    } units[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}};
+    double size = chart_tame(value < 0 ? -value : value);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (size >= units[i].size) {
+            chart_number(out, value / (units[i].size > 1e4 ? units[i].size : 1e3));
+            fputs(units[i].letter, out);
+            return;
+        }
+    if (size >= 0.1 || size <= 0) {
+        chart_number(out, value);
+        return;
+    }
+    unsigned digits = 2;
+    double scaled = size * 100;
+    while (scaled < 1000 && digits < 9) {
+        scaled *= 10;
+        digits++;
+    }
+    uint64_t whole = (uint64_t)(scaled + 0.5);
+    for (; digits > 1 && whole % 10 == 0; digits--)
+        whole /= 10;
+    fprintf(out, "%s0.%0*" PRIu64, value < 0 ? "-" : "", (int)digits, whole);
+}
+
+/* ---- cut to size ---- */
+
+size_t chart_length(const char *text)
+{
+    size_t length = 0;
+    for (; *text != '\0'; text++)
+        length += ((unsigned char)*text & 0xc0u) != 0x80u;
+    return length;
+}
+
+void chart_escape_cut(FILE *out, const char *text, size_t most)
+{
+    char part[CHART_CUT_MAX * 4 + 1];
+    if (chart_length(text) <= most || most == 0) {
+        chart_escape(out, text);
+        return;
+    }
+    size_t end = 0, length = 0;
+    most = most < CHART_CUT_MAX ? most : CHART_CUT_MAX;
+    for (; text[end] != '\0' && end < sizeof part - 1; end++) {
+        length += ((unsigned char)text[end] & 0xc0u) != 0x80u;
+        if (length == most)
+            break;
+    }
+    memcpy(part, text, end);
+    part[end] = '\0';
+    chart_escape(out, part);
+    fputs("…", out);
+}

@@ -1,0 +1,386 @@
+/* batch.c - tasks of one row and one seed, worked off by a small pool of threads.
+ *
+ * Tasks are numbered row by row and handed out in that order; what a task comes to is kept under its own number, and
+ * the figures of a row are made when the last of its tasks has ended, from its seeds in their order. So neither the
+ * number of threads nor who is faster shows in the result. Only the first seed's result stays (for its series); of the
+ * others no more than one number per metric is kept, and that only until their row is complete.
+ *
+ * With one thread the caller does the work; else it waits and looks after the progress. */
+#include "batch.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bide/clock.h>
+
+#define LOOK_NS     (100 * BIDE_MS) /* between two calls of the plan's progress */
+#define THREADS_MAX 256u
+#define WHOLE_PPM   1000000u
+
+struct pool {
+    struct sim_batch *batch;
+    size_t metrics;
+    size_t tasks;
+    double **value;    /* by row, then seed and metric; NULL: not begun, or its figures are made */
+    uint32_t *lacking; /* by row: tasks that have not ended */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* under the lock */
+    size_t next;    /* the task to be handed out */
+    size_t ended;   /* tasks */
+    size_t working; /* threads */
+    enum sim_end end;
+    size_t failed; /* the task that `end` is about, if that is not DONE */
+    _Atomic bool stop;
+    /* the calling thread's own */
+    bool alone; /* it works itself */
+    int64_t looked_ns;
+};
+
+struct worker {
+    struct pool *pool;
+    pthread_t thread;
+    _Atomic uint32_t done_ppm; /* of the task it is at */
+};
+
+/* ---- figures ---- */
+
+/* Student's t for 95 %, two-sided: a table where the series below is not good to 1e-5 yet. */
+static double student(uint32_t freedom)
+{
+    static const double exact[] = {
+        0,       12.7062, 4.30265, 3.18245, 2.77645, 2.57058, 2.44691, 2.36462, 2.30600, 2.26216, 2.22814,
+        2.20099, 2.17881, 2.16037, 2.14479, 2.13145, 2.11991, 2.10982, 2.10092, 2.09302, 2.08596,
+    };
+    if (freedom < sizeof exact / sizeof *exact)
+        return exact[freedom];
+    const double z = 1.959963984540054, z2 = z * z, v = freedom; /* Cornish and Fisher */
+    const double first = z * (z2 + 1) / 4, second = z * ((5 * z2 + 16) * z2 + 3) / 96;
+    const double third = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
+    return z + (first + (second + third / v) / v) / v;
+}
+
+/* Of what lies `stride` apart, one for each seed. */
+static struct sim_figure figure_of(const double *value, uint32_t seeds, size_t stride)
+{
+    struct sim_figure f = {.mean = NAN, .least = NAN, .most = NAN};
+    double sum = 0, squares = 0;
+    for (uint32_t s = 0; s < seeds; s++) {
+        double x = value[s * stride];
+        if (isnan(x))
+            continue;
+        f.least = f.count == 0 || x < f.least ? x : f.least;
+        f.most = f.count == 0 || x > f.most ? x : f.most;
+        sum += x;
+        f.count++;
+    }
+    if (f.count == 0)
+        return f;
+    f.mean = f.least == f.most ? f.least : sum / f.count;
+    for (uint32_t s = 0; s < seeds; s++) {
+        double off = value[s * stride] - f.mean;
+        squares += isnan(off) ? 0 : off * off;
+    }
+    if (f.count > 1)
+        f.half = student(f.count - 1) * sqrt(squares / (f.count - 1) / f.count);
+    return f;
+}
+
+static void make_figures(struct pool *pool, size_t row)
+{
+    struct sim_outcome *outcome = &pool->batch->row[row];
+    for (size_t m = 0; m < pool->metrics; m++)
+        outcome->figure[m] = figure_of(pool->value[row] + m, pool->batch->plan.seeds, pool->metrics);
+    free(pool->value[row]);
+    pool->value[row] = NULL;
+}
+
+/* ---- progress ---- */
+
+static double share_done(struct pool *pool, const struct worker *worker, size_t workers)
+{
+    pthread_mutex_lock(&pool->lock);
+    double done = (double)pool->ended;
+    pthread_mutex_unlock(&pool->lock);
+    for (size_t i = 0; i < workers; i++)
+        done += (double)atomic_load_explicit(&worker[i].done_ppm, memory_order_relaxed) / WHOLE_PPM;
+    done /= (double)pool->tasks;
+    return done < 1 ? done : 1; /* a worker's last share may be counted with its task for a moment */
+}
+
+static void look(struct pool *pool, const struct worker *worker, size_t workers)
+{
+    const struct sim_plan *plan = &pool->batch->plan;
+    if (plan->progress != NULL && !plan->progress(plan->context, share_done(pool, worker, workers)))
+        atomic_store(&pool->stop, true);
+}
+
+/* A run's own progress. */
+static bool at_work(void *context, double done)
+{
+    struct worker *worker = context;
+    struct pool *pool = worker->pool;
+    atomic_store_explicit(&worker->done_ppm, (uint32_t)(done * WHOLE_PPM), memory_order_relaxed);
+    if (pool->alone && bide_now() - pool->looked_ns >= LOOK_NS) {
+        look(pool, worker, 1);
+        pool->looked_ns = bide_now();
+    }
+    return !atomic_load(&pool->stop);
+}
+
+/* ---- a task ---- */
+
+/* What it came to goes where it belongs. */
+static void keep(struct pool *pool, size_t row, uint32_t seed, struct sim_result *result)
+{
+    double *value = pool->value[row] + seed * pool->metrics;
+    for (size_t m = 0; m < pool->metrics; m++)
+        value[m] = sim_metric_value(result, m);
+    if (seed == 0) {
+        pool->batch->row[row].result = *result;
+        result->point = NULL;
+    }
+    sim_result_free(result);
+}
+
+static enum sim_end perform(struct worker *worker, size_t task)
+{
+    struct pool *pool = worker->pool;
+    const struct sim_plan *plan = &pool->batch->plan;
+    size_t row = task / plan->seeds;
+    uint32_t seed = (uint32_t)(task % plan->seeds);
+    struct sim_how how = {plan->seed + seed, plan->plain_queue, at_work, worker};
+    struct sim_result *result = calloc(1, sizeof *result); /* too large for a thread's stack */
+    if (result == NULL)
+        return SIM_END_NO_MEMORY;
+    enum sim_end end = sim_run(&sim_scenario_row(pool->batch->scenario, row)->world, &how, result);
+    if (end == SIM_END_DONE)
+        keep(pool, row, seed, result);
+    free(result);
+    return end;
+}
+
+/* The next task, with room for what its row comes to; false: there is none. Under the lock. */
+static bool take(struct pool *pool, size_t *task)
+{
+    const struct sim_plan *plan = &pool->batch->plan;
+    if (pool->next == pool->tasks || atomic_load(&pool->stop))
+        return false;
+    *task = pool->next++;
+    size_t row = *task / plan->seeds;
+    if (pool->value[row] == NULL)
+        pool->value[row] = calloc(plan->seeds, pool->metrics * sizeof(double));
+    if (pool->value[row] != NULL)
+        return true;
+    pool->end = SIM_END_NO_MEMORY;
+    pool->failed = *task;
+    atomic_store(&pool->stop, true);
+    return false;
+}
+
+/* Of several that failed, the first in order is told; that it was stopped, only if nothing else was wrong. */
+static bool is_worse(const struct pool *pool, size_t task, enum sim_end end)
+{
+    if (pool->end == SIM_END_DONE || (pool->end == SIM_END_STOPPED) != (end == SIM_END_STOPPED))
+        return end != SIM_END_STOPPED || pool->end == SIM_END_DONE;
+    return task < pool->failed;
+}
+
+/* Under the lock. */
+static void put_back(struct pool *pool, size_t task, enum sim_end end)
+{
+    size_t row = task / pool->batch->plan.seeds;
+    if (end == SIM_END_DONE) {
+        pool->ended++;
+        if (--pool->lacking[row] == 0)
+            make_figures(pool, row);
+        return;
+    }
+    atomic_store(&pool->stop, true);
+    if (is_worse(pool, task, end)) {
+        pool->end = end;
+        pool->failed = task;
+    }
+}
+
+static void *work(void *context)
+{
+    struct worker *worker = context;
+    struct pool *pool = worker->pool;
+    size_t task;
+    pthread_mutex_lock(&pool->lock);
+    while (take(pool, &task)) {
+        pthread_mutex_unlock(&pool->lock);
+        enum sim_end end = perform(worker, task);
+        pthread_mutex_lock(&pool->lock);
+        atomic_store_explicit(&worker->done_ppm, 0, memory_order_relaxed);
+        put_back(pool, task, end);
+    }
+    pool->working--;
+    pthread_cond_signal(&pool->changed);
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+/* ---- the pool ---- */
+
+static bool pool_open(struct pool *pool, struct sim_batch *batch)
+{
+    pthread_condattr_t monotonic;
+    *pool = (struct pool){.batch = batch, .tasks = batch->rows * batch->plan.seeds, .looked_ns = bide_now()};
+    while (sim_metric(pool->metrics) != NULL)
+        pool->metrics++;
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&pool->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pool->value = calloc(batch->rows, sizeof *pool->value);
+    pool->lacking = calloc(batch->rows, sizeof *pool->lacking);
+    batch->row = calloc(batch->rows, sizeof *batch->row);
+    bool whole = pool->value != NULL && pool->lacking != NULL && batch->row != NULL;
+    for (size_t r = 0; whole && r < batch->rows; r++) {
+        pool->lacking[r] = batch->plan.seeds;
+        batch->row[r].figure = calloc(pool->metrics, sizeof(struct sim_figure));
+        whole = batch->row[r].figure != NULL;
+    }
+    return whole;
+}
+
+static void pool_close(struct pool *pool)
+{
+    for (size_t r = 0; pool->value != NULL && r < pool->batch->rows; r++)
+        free(pool->value[r]);
+    free(pool->value);
+    free(pool->lacking);
+    pthread_cond_destroy(&pool->changed);
+    pthread_mutex_destroy(&pool->lock);
+}
+
+/* Waits until all have ended, and looks up now and then. */
+static void oversee(struct pool *pool, const struct worker *worker, size_t workers)
+{
+    pthread_mutex_lock(&pool->lock);
+    while (pool->working > 0) {
+        int64_t until_ns = bide_now() + LOOK_NS;
+        struct timespec until = {(time_t)(until_ns / BIDE_S), (long)(until_ns % BIDE_S)};
+        if (pthread_cond_timedwait(&pool->changed, &pool->lock, &until) == 0)
+            continue;
+        pthread_mutex_unlock(&pool->lock);
+        look(pool, worker, workers);
+        pthread_mutex_lock(&pool->lock);
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* With as many threads as can be had; with none, this one. */
+static void perform_all(struct pool *pool, struct worker *worker, size_t workers)
+{
+    size_t started = 0;
+    for (size_t i = 0; i < workers; i++)
+        worker[i].pool = pool;
+    pool->working = workers;
+    while (workers > 1 && started < workers &&
+           pthread_create(&worker[started].thread, NULL, work, &worker[started]) == 0)
+        started++;
+    pthread_mutex_lock(&pool->lock);
+    pool->working -= workers - started;
+    pthread_mutex_unlock(&pool->lock);
+    if (started == 0) {
+        pool->alone = true;
+        pool->working = 1;
+        work(&worker[0]);
+    } else {
+        oversee(pool, worker, started);
+    }
+    for (size_t i = 0; i < started; i++)
+        pthread_join(worker[i].thread, NULL);
+}
+
+uint32_t sim_batch_threads(const struct sim_scenario *scenario, const struct sim_plan *plan)
+{
+    uint64_t tasks = (uint64_t)sim_scenario_rows(scenario) * plan->seeds;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t threads = plan->threads > 0 ? plan->threads : cores > 0 ? (uint64_t)cores : 1;
+    threads = threads < THREADS_MAX ? threads : THREADS_MAX;
+    threads = threads < tasks ? threads : tasks;
+    return threads > 0 ? (uint32_t)threads : 1;
+}
+
+enum sim_end sim_batch_run(struct sim_batch *batch, const struct sim_scenario *scenario, const struct sim_plan *plan,
+                           const char **at)
+{
+    struct worker *worker = NULL;
+    struct pool pool;
+    *batch = (struct sim_batch){scenario, *plan, NULL, sim_scenario_rows(scenario)};
+    size_t threads = sim_batch_threads(scenario, plan);
+    if (!pool_open(&pool, batch) || (worker = calloc(threads, sizeof *worker)) == NULL)
+        pool.end = SIM_END_NO_MEMORY;
+    else
+        perform_all(&pool, worker, threads);
+    if (pool.end == SIM_END_DONE && pool.ended < pool.tasks)
+        pool.end = SIM_END_STOPPED; /* between two tasks */
+    if (pool.end != SIM_END_DONE) {
+        *at = batch->rows > 0 ? sim_scenario_row(scenario, pool.failed / plan->seeds)->label : "";
+        sim_batch_free(batch);
+    }
+    pool_close(&pool);
+    free(worker);
+    return pool.end;
+}
+
+void sim_batch_free(struct sim_batch *batch)
+{
+    if (batch == NULL || batch->row == NULL)
+        return;
+    for (size_t r = 0; r < batch->rows; r++) {
+        sim_result_free(&batch->row[r].result);
+        free(batch->row[r].figure);
+    }
+    free(batch->row);
+    batch->row = NULL;
+}
+
+/* ---- memory ---- */
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static int most_first(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? 1 : a > b ? -1 : 0;
+}
+
+/* What stays of a row until the end. */
+static uint64_t kept_bytes(const struct sim_world *world)
+{
+    uint64_t points = world->bucket_ns > 0 ? (uint64_t)(world->duration_ns / world->bucket_ns) + 1 : 1;
+    return plus(sizeof(struct sim_outcome), points * sizeof(struct sim_point));
+}
+
+/* All that is kept, and the largest rows that may be at work at once: each with as many seeds as there are. */
+uint64_t sim_batch_bytes(const struct sim_scenario *scenario, const struct sim_plan *plan)
+{
+    uint64_t need[SIM_ROWS_MAX], bytes = 0;
+    size_t rows = sim_scenario_rows(scenario);
+    uint32_t threads = sim_batch_threads(scenario, plan);
+    rows = rows < SIM_ROWS_MAX ? rows : SIM_ROWS_MAX;
+    for (size_t r = 0; r < rows; r++) {
+        const struct sim_world *world = &sim_scenario_row(scenario, r)->world;
+        need[r] = sim_world_bytes(world);
+        bytes = plus(bytes, kept_bytes(world));
+    }
+    qsort(need, rows, sizeof *need, most_first);
+    for (size_t r = 0; r < rows && threads > 0; r++)
+        for (uint32_t s = 0; s < plan->seeds && threads > 0; s++, threads--)
+            bytes = plus(bytes, need[r]);
+    return bytes;
+}

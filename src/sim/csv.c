@@ -1,0 +1,88 @@
+/* csv.c - tables for spreadsheets and scripts, as RFC 4180 has them, but with the line ends of Unix. */
+#include "report.h"
+
+#include "conf/unit.h"
+#include "number.h"
+#include "shown.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static void text(FILE *out, const char *value)
+{
+    if (strpbrk(value, ",\"\r\n") == NULL) {
+        fputs(value, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *value != '\0'; value++) {
+        if (*value == '"')
+            fputc('"', out);
+        fputc(*value, out);
+    }
+    fputc('"', out);
+}
+
+/* Its value, behind a comma; with several seeds the half of its interval too, which is empty where there is no value. */
+static void figure(FILE *out, const struct sim_figure *figure, bool half)
+{
+    char number[SIM_NUMBER_SIZE];
+    fprintf(out, ",%s", sim_number(number, figure->mean));
+    if (half)
+        fprintf(out, ",%s", sim_number(number, isnan(figure->mean) ? NAN : figure->half));
+}
+
+void sim_csv(FILE *out, const struct sim_batch *batch)
+{
+    const struct sim_metric *metric;
+    bool half = batch->plan.seeds > 1;
+    fputs("scenario,name,label,swept,seed,seeds", out);
+    for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++) {
+        fprintf(out, ",%s", metric->name);
+        if (half)
+            fprintf(out, ",%s_half", metric->name);
+    }
+    fputc('\n', out);
+    for (size_t i = 0; i < batch->rows; i++) {
+        const struct sim_row *row = sim_scenario_row(batch->scenario, i);
+        const char *const told[] = {sim_scenario_name(batch->scenario), row->name, row->label, row->swept};
+        for (size_t j = 0; j < sizeof told / sizeof *told; j++) {
+            text(out, told[j]);
+            fputc(',', out);
+        }
+        fprintf(out, "%" PRIu64 ",%" PRIu32, batch->plan.seed, batch->plan.seeds);
+        for (size_t j = 0; sim_metric(j) != NULL; j++)
+            figure(out, sim_shown_figure(batch, i, j), half);
+        fputc('\n', out);
+    }
+}
+
+/* ---- the series ---- */
+
+static void point(FILE *out, const struct sim_point *p)
+{
+    char budget[CONF_VALUE_SIZE] = "";
+    if (p->budget_milli >= 0)
+        conf_decimal_text(budget, p->budget_milli, 1000);
+    fprintf(out,
+            ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%" PRIu32
+            ",%s\n",
+            p->calls, p->attempts, p->arrivals, p->retries, p->served, p->succeeded, p->gave_up, p->queue, p->open,
+            budget);
+}
+
+void sim_csv_series(FILE *out, const struct sim_batch *batch)
+{
+    fputs("label,from_s,width_s,calls,attempts,arrivals,retries,served,succeeded,gave_up,queue,open,budget\n", out);
+    for (size_t i = 0; i < batch->rows; i++) {
+        const struct sim_result *r = &batch->row[i].result;
+        char from[CONF_VALUE_SIZE], width[CONF_VALUE_SIZE];
+        conf_decimal_text(width, r->bucket_ns, BIDE_S);
+        for (size_t j = 0; j < r->points; j++) {
+            text(out, sim_scenario_row(batch->scenario, i)->label);
+            fprintf(out, ",%s,%s", conf_decimal_text(from, (int64_t)j * r->bucket_ns, BIDE_S), width);
+            point(out, &r->point[j]);
+        }
+    }
+}

@@ -1,0 +1,328 @@
+/* draw.c - chance for the simulator: see draw.h.
+ *
+ * The logarithm is ln m + e ln 2 for x = m 2^e with m around 1, and ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 ...) for
+ * s = (m - 1) / (m + 1), which is at most 0.172. The exponential takes the whole multiples of ln 2 out as a power of two
+ * and sums 1 + r + r^2/2! ... for the rest, which is at most 0.347. Both series are cut where a term no longer matters to
+ * a double.
+ *
+ * The normal quantile Q has no series that is short everywhere, but a short one around each point: with z = Q(p) and
+ * u = (q - p) / density(z), Q(q) = z + u + z u^2/2 + (1 + 2z^2) u^3/6 + ... So a table holds z and 1/density for points
+ * that are dense enough: 32 in each halving of p. It is made once, by Newton's method on the integral of the density. */
+#include <assert.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#include <bide/base.h>
+
+#include "core/random.h"
+
+#include "draw.h"
+
+/* ---- bits ---- */
+
+/* The next of a number, where one name needs two. */
+static uint64_t next_bits(uint64_t bits)
+{
+    return core_mix(bits + CORE_GOLDEN);
+}
+
+/* Lemire's method, as in the engine: scale by multiplying, and reject the few products that would favour some results. */
+uint64_t sim_scale(uint64_t bits, uint64_t most)
+{
+    uint64_t range = most + 1;
+    if (range == 0)
+        return bits;
+    if (bits * range < range) {
+        uint64_t unfair = (UINT64_MAX - most) % range; /* 2^64 mod range */
+        while (bits * range < unfair)
+            bits = next_bits(bits);
+    }
+    return (uint64_t)((unsigned __int128)bits * range >> 64);
+}
+
+/* ---- logarithm and exponential ---- */
+
+/* ln 2 in two parts: the first has 40 bits, so that its product with an exponent is exact. */
+#define LN2_HIGH   0x1.62e42fefa2p-1
+#define LN2_LOW    0x1.9ef35793c7673p-41
+#define SQRT_HALF  0x1.6a09e667f3bcdp-1
+#define ONE_BITS   UINT64_C(0x3ff0000000000000) /* of 1.0 */
+#define FRACTION   52u                          /* bits of a double below its exponent */
+#define LEAST_FULL 0x1p-1022                    /* smaller ones have fewer bits */
+
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static double double_of(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* artanh(s) / s - 1 from t = s^2, at most 0.0295: t/3 + t^2/5 + ... The sums of a level do not wait for each other. */
+static double artanh_series(double t)
+{
+    double t2 = t * t, t4 = t2 * t2;
+    double a = 1.0 / 3 + t * (1.0 / 5), b = 1.0 / 7 + t * (1.0 / 9);
+    double c = 1.0 / 11 + t * (1.0 / 13), d = 1.0 / 15 + t * (1.0 / 17);
+    double e = 1.0 / 19 + t * (1.0 / 21);
+    return t * ((a + t2 * b) + t4 * ((c + t2 * d) + t4 * e));
+}
+
+double sim_ln(double x)
+{
+    assert(x > 0);
+    double exponent = 0;
+    if (x < LEAST_FULL) {
+        x *= 0x1p54;
+        exponent = -54;
+    }
+    /* m = x / 2^e between sqrt(1/2) and sqrt(2): what lies above the square root begins the next octave */
+    uint64_t bits = bits_of(x) + (ONE_BITS - bits_of(SQRT_HALF));
+    exponent += (double)((int64_t)(bits >> FRACTION) - (int64_t)(ONE_BITS >> FRACTION));
+    double m = double_of((bits & ((UINT64_C(1) << FRACTION) - 1)) + bits_of(SQRT_HALF));
+    double s = (m - 1) / (m + 1);
+    double low = 2 * s * artanh_series(s * s) + exponent * LN2_LOW;
+    return exponent * LN2_HIGH + (2 * s + low);
+}
+
+/* 1 + r + r^2/2! + ... + r^13/13!, for r up to 0.347 either way. */
+static double exponential_series(double r)
+{
+    double r2 = r * r, r4 = r2 * r2, r8 = r4 * r4;
+    double a = 1.0 / 2 + r * (1.0 / 6), b = 1.0 / 24 + r * (1.0 / 120), c = 1.0 / 720 + r * (1.0 / 5040);
+    double d = 1.0 / 40320 + r * (1.0 / 362880), e = 1.0 / 3628800 + r * (1.0 / 39916800);
+    double f = 1.0 / 479001600 + r * (1.0 / 6227020800);
+    return 1 + (r + (r2 * a + (r4 * (b + r2 * c) + r8 * ((d + r2 * e) + r4 * f))));
+}
+
+double sim_exp(double x)
+{
+    assert(x > -700 && x < 700);
+    double halves = x * (2 / (LN2_HIGH + LN2_LOW));
+    int64_t whole = ((int64_t)halves + (halves < 0 ? -1 : 1)) / 2; /* to the nearest */
+    double rest = (x - (double)whole * LN2_HIGH) - (double)whole * LN2_LOW;
+    return exponential_series(rest) * double_of(ONE_BITS + ((uint64_t)whole << FRACTION));
+}
+
+/* ---- the normal distribution ---- */
+
+#define SQRT_TWO_PI    2.50662827463100050242
+#define LN_SQRT_TWO_PI 0.91893853320467274178
+#define FAR            3.0 /* from here the continued fraction is short, up to here the difference is exact enough */
+#define TABLE_BITS     5u  /* 32 points in each halving */
+#define TABLE_LEAST    0x1p-53 /* the least that sim_unit can be */
+#define HALVINGS       52u     /* from 1/2 down to that */
+#define POINTS         (HALVINGS << TABLE_BITS)
+
+struct quantile_point {
+    double p, z;
+    double over_density; /* 1 / density(z), the slope of the quantile */
+};
+
+static struct quantile_point quantile_table[POINTS];
+static pthread_once_t quantile_made = PTHREAD_ONCE_INIT;
+
+/* The share beyond x >= 0, divided by the density there (Mills' ratio): 1 / (x + 1/(x + 2/(x + 3/...))), or the half that
+ * lies above 0 without what lies between: x + x^3/3 + x^5/(3 5) + ... */
+static double mills(double x)
+{
+    double sum = x;
+    if (x >= FAR) {
+        for (int i = 40; i > 0; i--)
+            sum = x + i / sum;
+        return 1 / sum;
+    }
+    double term = x;
+    for (int i = 3; i < 80; i += 2) {
+        term *= x * x / i;
+        sum += term;
+    }
+    return SQRT_TWO_PI / 2 * sim_exp(x * x / 2) - sum;
+}
+
+/* The x beyond which the share p lies, for p <= 1/2, from an x near it: Newton's method on the logarithm of the share. */
+static double improve(double x, double ln_p)
+{
+    double ratio = mills(x);
+    double share = sim_ln(ratio) - x * x / 2 - LN_SQRT_TWO_PI;
+    return x + (share - ln_p) * ratio;
+}
+
+/* Far below the table, where nothing needs to be fast: from above, which converges. */
+static double quantile_slowly(double p)
+{
+    double ln_p = sim_ln(p), x = sqrt(-2 * ln_p);
+    for (int i = 0; i < 6; i++)
+        x = improve(x, ln_p);
+    return -x;
+}
+
+/* The quantile of q from that of a point near it. Each coefficient is the derivative of the one before, by the rule
+ * (f(z) u'^n)' = (f'(z) + n z f(z)) u'^(n+1). */
+static double quantile_near(const struct quantile_point *point, double q)
+{
+    double z = point->z, u = (q - point->p) * point->over_density, zz = z * z;
+    double third = (1 + 2 * zz) * (1.0 / 6);
+    double fourth = z * (7 + 6 * zz) * (1.0 / 24);
+    double fifth = (7 + zz * (46 + 24 * zz)) * (1.0 / 120);
+    double uu = u * u;
+    return z + (u + uu * ((z / 2 + u * third) + uu * (fourth + u * fifth)));
+}
+
+/* The middle of the i-th of the pieces, counted from the least upwards: exponent and highest bits of p, as they are in
+ * a double. */
+static uint64_t first_piece(void)
+{
+    return bits_of(TABLE_LEAST) >> (FRACTION - TABLE_BITS);
+}
+
+static double middle_of(uint64_t i)
+{
+    uint64_t begin = (first_piece() + i) << (FRACTION - TABLE_BITS);
+    return double_of(begin + (UINT64_C(1) << (FRACTION - TABLE_BITS - 1)));
+}
+
+/* From the middle outwards: each point starts from the one before. */
+static void make_table(void)
+{
+    struct quantile_point last = {.p = 0.5, .z = 0, .over_density = SQRT_TWO_PI};
+    for (size_t i = POINTS; i-- > 0;) {
+        double p = middle_of(i), x = -quantile_near(&last, p);
+        for (int again = 0; again < 2; again++)
+            x = improve(x, sim_ln(p));
+        last = (struct quantile_point){.p = p, .z = -x, .over_density = SQRT_TWO_PI * sim_exp(x * x / 2)};
+        quantile_table[i] = last;
+    }
+}
+
+/* p <= 1/2 */
+static double lower_quantile(double p)
+{
+    if (p < TABLE_LEAST)
+        return quantile_slowly(p);
+    uint64_t i = (bits_of(p) >> (FRACTION - TABLE_BITS)) - first_piece();
+    return quantile_near(&quantile_table[i < POINTS ? i : POINTS - 1], p); /* 1/2 itself belongs to the last */
+}
+
+double sim_normal_quantile(double p)
+{
+    assert(p > 0 && p < 1);
+    pthread_once(&quantile_made, make_table);
+    return p <= 0.5 ? lower_quantile(p) : -lower_quantile(1 - p);
+}
+
+/* ---- durations ---- */
+
+static int64_t nanoseconds(double ns)
+{
+    if (ns >= (double)BIDE_DURATION_MAX)
+        return BIDE_DURATION_MAX;
+    return (int64_t)(ns + 0.5);
+}
+
+static double exponential(int64_t mean_ns, uint64_t bits)
+{
+    return -sim_ln(sim_unit_of(bits)) * (double)mean_ns;
+}
+
+static double normal(const struct sim_time *time, uint64_t bits)
+{
+    double ns = (double)time->a_ns + (double)time->b_ns * sim_normal_quantile(sim_unit_of(bits));
+    return ns < 0 ? -ns : ns;
+}
+
+/* The slope of ln ns over ln share behind a point. */
+static double slope(const struct sim_time *time, uint32_t i)
+{
+    return (time->point[i + 1].ln_ns - time->point[i].ln_ns) / (time->point[i + 1].ln_share - time->point[i].ln_share);
+}
+
+/* The duration that `share` of all exceed. */
+static double tail(const struct sim_time *time, double share)
+{
+    uint32_t last = time->points - 1, i = 0;
+    if (share >= time->point[0].share)
+        return (double)time->point[0].ns;
+    if (share <= time->point[last].share)
+        return (double)time->point[last].ns;
+    while (share < time->point[i + 1].share)
+        i++;
+    return sim_exp(time->point[i].ln_ns + (sim_ln(share) - time->point[i].ln_share) * slope(time, i));
+}
+
+void sim_time_ready(struct sim_time *time)
+{
+    if (time->shape != SIM_TAIL)
+        return;
+    assert(time->points >= 1 && time->points <= SIM_TAIL_MAX);
+    for (uint32_t i = 0; i < time->points; i++) {
+        assert(time->point[i].ns > 0 && time->point[i].share > 0);
+        time->point[i].ln_ns = sim_ln((double)time->point[i].ns);
+        time->point[i].ln_share = sim_ln(time->point[i].share);
+    }
+}
+
+int64_t sim_time_bend(const struct sim_time *time, uint64_t bits)
+{
+    switch (time->shape) {
+    case SIM_FIXED: break;
+    case SIM_EXPONENTIAL: return nanoseconds(exponential(time->a_ns, bits));
+    case SIM_UNIFORM_SHAPE: return time->a_ns + (int64_t)sim_scale(bits, (uint64_t)(time->b_ns - time->a_ns));
+    case SIM_NORMAL: return nanoseconds(normal(time, bits));
+    case SIM_MIXTURE:
+        return nanoseconds(exponential(sim_happens_of(bits, time->ppm) ? time->a_ns : time->b_ns, next_bits(bits)));
+    case SIM_TAIL: return nanoseconds(tail(time, sim_unit_of(bits)));
+    }
+    return time->a_ns;
+}
+
+/* ---- means ---- */
+
+/* Of what is below 0 taken as above: m (1 - 2 share below 0) + 2 d density of 0. */
+static double mean_of_normal(double mean, double deviation)
+{
+    if (deviation <= 0 || mean > 30 * deviation)
+        return mean;
+    double x = mean / deviation;
+    double density = sim_exp(-x * x / 2) / SQRT_TWO_PI;
+    return mean * (1 - 2 * mills(x) * density) + 2 * deviation * density;
+}
+
+/* Of the part between two points: the integral of share(t), which is a power of t. */
+static double part_of_tail(const struct sim_time *time, uint32_t i)
+{
+    double begin = time->point[i].share * (double)time->point[i].ns;
+    double end = time->point[i + 1].share * (double)time->point[i + 1].ns;
+    double length = time->point[i + 1].ln_ns - time->point[i].ln_ns;
+    double rise = length + time->point[i + 1].ln_share - time->point[i].ln_share; /* ln(end / begin) */
+    return rise > -1e-6 && rise < 1e-6 ? begin * length : (end - begin) * length / rise;
+}
+
+static double mean_of_tail(const struct sim_time *time)
+{
+    double mean = (double)time->point[0].ns;
+    for (uint32_t i = 0; i + 1 < time->points; i++)
+        mean += part_of_tail(time, i);
+    return mean;
+}
+
+int64_t sim_time_mean(const struct sim_time *time)
+{
+    double first = (double)time->ppm / 1e6;
+    switch (time->shape) {
+    case SIM_FIXED:
+    case SIM_EXPONENTIAL: return time->a_ns;
+    case SIM_UNIFORM_SHAPE: return time->a_ns + (time->b_ns - time->a_ns) / 2;
+    case SIM_NORMAL: return nanoseconds(mean_of_normal((double)time->a_ns, (double)time->b_ns));
+    case SIM_MIXTURE: return nanoseconds(first * (double)time->a_ns + (1 - first) * (double)time->b_ns);
+    case SIM_TAIL: return nanoseconds(mean_of_tail(time));
+    }
+    return time->a_ns;
+}

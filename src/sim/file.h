@@ -1,0 +1,36 @@
+/* file.h - a scenario file cut into sections, keys and values: what it says, not yet what it means. */
+#ifndef SIM_FILE_H
+#define SIM_FILE_H
+
+#include <bide/hint.h>
+
+#include "conf/told.h"
+
+/* key = value */
+struct sim_said {
+    unsigned line;
+    char *key, *value; /* without blanks around them */
+};
+
+/* [kind name] and what is below it. */
+struct sim_section {
+    unsigned line;
+    char *kind, *name; /* name: empty if there is none */
+    size_t first, count;
+};
+
+struct sim_file {
+    struct sim_section *section;
+    size_t sections;
+    struct sim_said *said;
+    size_t saids;
+    /* The [policy NAME] sections as a policy file, each in its own line: all other lines are empty. */
+    char *policies;
+    size_t policies_length;
+};
+
+/* Tells what cannot be cut. False: no memory, and that is told, too. The [policy NAME] sections are not in `section`. */
+bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_told *told);
+void sim_file_free(struct sim_file *file); /* accepts an empty one */
+
+#endif

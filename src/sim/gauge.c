@@ -1,0 +1,323 @@
+/* gauge.c - counts what happens: totals, the fullest buckets of four widths, a series over time, recovery.
+ *
+ * Peaks need no memory: time only goes forward, so the present bucket of the least width is enough, and a width is
+ * filled from the one below it, of which it is a multiple. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "play.h"
+
+#define SAMPLES_MAX   1024u /* targets looked at for a point of the series */
+#define POINTS_MAX    4000000u
+#define RECOVERED_S   10u /* so long a time ... */
+#define RECOVERED_PCT 90u /* ... with this share of its calls */
+
+static const int64_t widths_ns[SIM_WIDTHS] = {BIDE_MS, 10 * BIDE_MS, 50 * BIDE_MS, BIDE_S};
+
+/* ---- the series ---- */
+
+/* Room for one more element. */
+static bool room_for(void **array, size_t *room, size_t count, size_t size)
+{
+    if (count < *room)
+        return true;
+    size_t more = *room == 0 ? 256 : *room * 2;
+    void *grown = realloc(*array, more * size);
+    if (grown == NULL)
+        return false;
+    *array = grown;
+    *room = more;
+    return true;
+}
+
+static bool add_point(struct sim_play *play)
+{
+    struct sim_result *result = play->result;
+    void *points = result->point;
+    if (result->points >= POINTS_MAX || !room_for(&points, &play->gauge.room, result->points, sizeof *result->point)) {
+        play->no_memory = true;
+        return false;
+    }
+    result->point = points;
+    result->point[result->points] = (struct sim_point){.budget_milli = -1};
+    play->gauge.point = &result->point[result->points++];
+    play->gauge.point_end_ns += result->bucket_ns;
+    return true;
+}
+
+/* The mean over the clients' targets, or over an even choice of them if there are many. */
+static void sample(struct sim_play *play, struct sim_point *point)
+{
+    int64_t left_milli = 0, limited = 0;
+    for (uint32_t g = 0; g < play->world->groups; g++) {
+        const struct sim_caller *caller = &play->caller[g];
+        uint32_t step = caller->targets / SAMPLES_MAX + 1;
+        for (uint32_t i = 0; i < caller->targets; i += step) {
+            int64_t milli = bide_budget_left_milli(&caller->target[i], play->now_ns);
+            enum bide_breaker_state state = bide_breaker_look(&caller->target[i]).state;
+            left_milli += milli == INT64_MAX ? 0 : milli;
+            limited += milli != INT64_MAX;
+            point->open += (state == BIDE_BREAKER_OPEN || state == BIDE_BREAKER_HALF_OPEN) * step;
+        }
+    }
+    point->budget_milli = limited > 0 ? left_milli / limited : -1;
+    for (uint32_t s = 0; s < play->world->services; s++)
+        point->queue += play->world->service[s].calls < 0 ? play->place[s].line.length : 0;
+    struct sim_result *result = play->result;
+    if (limited > 0 && (result->budget_low_milli < 0 || point->budget_milli < result->budget_low_milli))
+        result->budget_low_milli = point->budget_milli;
+    result->budget_end_milli = point->budget_milli;
+}
+
+static bool add_second(struct sim_gauge *gauge)
+{
+    void *seconds = gauge->second;
+    if (!room_for(&seconds, &gauge->second_room, gauge->seconds, sizeof *gauge->second))
+        return false;
+    gauge->second = seconds;
+    gauge->second[gauge->seconds++] = (struct sim_second){0};
+    return true;
+}
+
+static void roll_series(struct sim_play *play)
+{
+    struct sim_gauge *gauge = &play->gauge;
+    while (gauge->point_end_ns <= play->now_ns && !play->no_memory) {
+        sample(play, gauge->point);
+        add_point(play);
+    }
+    while ((int64_t)gauge->seconds * BIDE_S <= play->now_ns && !play->no_memory)
+        play->no_memory = !add_second(gauge);
+}
+
+/* ---- peaks ---- */
+
+static void compare(struct sim_peak *peak, uint64_t count, int64_t at_ns)
+{
+    if (count > peak->most)
+        *peak = (struct sim_peak){count, at_ns};
+}
+
+static void close_width(struct sim_play *play, size_t w)
+{
+    struct sim_width *width = &play->gauge.width[w];
+    struct sim_peaks *peak = &play->result->peak[w];
+    int64_t from_ns = width->end_ns - widths_ns[w];
+    compare(&peak->arrivals, width->now.arrivals, from_ns);
+    compare(&peak->retries, width->now.retries, from_ns);
+    compare(&peak->served, width->now.served, from_ns);
+    compare(&peak->probes, width->now.probes, from_ns);
+    if (w + 1 < SIM_WIDTHS) {
+        struct sim_width *above = &play->gauge.width[w + 1];
+        above->now.arrivals += width->now.arrivals;
+        above->now.retries += width->now.retries;
+        above->now.served += width->now.served;
+        above->now.probes += width->now.probes;
+    }
+    memset(&width->now, 0, sizeof width->now);
+    width->end_ns = (play->now_ns / widths_ns[w] + 1) * widths_ns[w];
+}
+
+void sim_gauge_roll(struct sim_play *play)
+{
+    struct sim_gauge *gauge = &play->gauge;
+    for (size_t w = 0; w < SIM_WIDTHS && gauge->width[w].end_ns <= play->now_ns; w++)
+        close_width(play, w);
+    roll_series(play);
+    gauge->edge_ns = gauge->width[0].end_ns < gauge->point_end_ns ? gauge->width[0].end_ns : gauge->point_end_ns;
+}
+
+/* ---- what happens ---- */
+
+void sim_gauge_arrival(struct sim_play *play, uint32_t attempt)
+{
+    bool retry = attempt > 1;
+    play->result->arrivals++;
+    play->result->first_arrivals += !retry;
+    play->gauge.width[0].now.arrivals++;
+    play->gauge.width[0].now.retries += retry;
+    play->gauge.point->arrivals++;
+    play->gauge.point->retries += retry;
+    play->gauge.second[play->gauge.seconds - 1].arrivals++;
+}
+
+void sim_gauge_served(struct sim_play *play)
+{
+    play->result->served++;
+    play->gauge.width[0].now.served++;
+    play->gauge.point->served++;
+}
+
+void sim_gauge_call(struct sim_play *play)
+{
+    play->result->calls++;
+    play->gauge.point->calls++;
+    play->gauge.second[play->gauge.seconds - 1].calls++;
+}
+
+void sim_gauge_attempt(struct sim_play *play, const struct bide_verdict *verdict)
+{
+    play->result->attempts++;
+    play->result->hedges += verdict->why == BIDE_WHY_HEDGE;
+    play->result->retries += verdict->attempt > 1 && verdict->why != BIDE_WHY_HEDGE;
+    play->gauge.point->attempts++;
+}
+
+void sim_gauge_probe(struct sim_play *play)
+{
+    play->result->probes++;
+    play->gauge.width[0].now.probes++;
+}
+
+void sim_gauge_ended(struct sim_play *play, const struct bide_verdict *verdict)
+{
+    bool well = verdict->what == BIDE_DONE;
+    play->result->succeeded += well;
+    play->result->gave_up += !well;
+    play->gauge.point->succeeded += well;
+    play->gauge.point->gave_up += !well;
+    play->gauge.second[play->gauge.seconds - 1].succeeded += well;
+    if (!well)
+        play->result->why[verdict->why]++;
+}
+
+void sim_gauge_user(struct sim_play *play, int64_t began_ns, bool well)
+{
+    play->result->users++;
+    if (!well)
+        return;
+    play->result->users_well++;
+    sim_histogram_add(&play->result->latency, play->now_ns - began_ns);
+}
+
+/* ---- at the end ---- */
+
+/* When the disturbance ends from which the world has to recover; BIDE_NEVER: there was none. */
+static int64_t disturbed_until(const struct sim_world *world)
+{
+    if (world->recover_from_ns != BIDE_NEVER)
+        return world->recover_from_ns;
+    int64_t until_ns = -1;
+    for (uint32_t i = 0; i < world->outages; i++)
+        until_ns = world->outage[i].until_ns > until_ns ? world->outage[i].until_ns : until_ns;
+    for (uint32_t g = 0; g < world->groups; g++) {
+        const struct sim_clients *clients = &world->clients[g];
+        if (clients->arrival == SIM_SPIKE && clients->peak_until_ns > until_ns)
+            until_ns = clients->peak_until_ns;
+    }
+    return until_ns < 0 ? BIDE_NEVER : until_ns;
+}
+
+/* No call begins at or after this. */
+static int64_t calls_until(const struct sim_world *world)
+{
+    int64_t last_ns = 0;
+    for (uint32_t g = 0; g < world->groups; g++) {
+        const struct sim_clients *clients = &world->clients[g];
+        int64_t until_ns = clients->arrival == SIM_HERD ? clients->from_ns : clients->until_ns;
+        until_ns = until_ns < world->duration_ns ? until_ns : world->duration_ns;
+        last_ns = until_ns > last_ns ? until_ns : last_ns;
+    }
+    return last_ns;
+}
+
+/* The first ten seconds in which as good as every call that began was answered well. */
+static void find_recovery(struct sim_play *play, int64_t from_ns, size_t last)
+{
+    const struct sim_gauge *gauge = &play->gauge;
+    struct sim_result *result = play->result;
+    size_t end = last < gauge->seconds ? last : gauge->seconds;
+    for (size_t s = (size_t)(from_ns / BIDE_S); s + RECOVERED_S <= end; s++) {
+        uint64_t calls = 0, succeeded = 0;
+        for (size_t i = s; i < s + RECOVERED_S; i++) {
+            calls += gauge->second[i].calls;
+            succeeded += gauge->second[i].succeeded;
+        }
+        if (calls > 0 && succeeded * 100 >= calls * RECOVERED_PCT) {
+            int64_t at_ns = (int64_t)s * BIDE_S;
+            result->recovers = true;
+            result->recover_ns = at_ns > from_ns ? at_ns - from_ns : 0;
+            return;
+        }
+    }
+}
+
+/* A herd has recovered when as good as all of it was answered well; the series says when. */
+static void find_herd_recovery(struct sim_play *play, int64_t from_ns)
+{
+    struct sim_result *result = play->result;
+    uint64_t succeeded = 0;
+    for (size_t i = 0; i < result->points; i++) {
+        succeeded += result->point[i].succeeded;
+        if (succeeded * 100 < result->calls * RECOVERED_PCT)
+            continue;
+        int64_t at_ns = (int64_t)(i + 1) * result->bucket_ns;
+        result->recovers = true;
+        result->recover_ns = at_ns > from_ns ? at_ns - from_ns : 0;
+        return;
+    }
+}
+
+static void steady(struct sim_play *play, int64_t until_ns)
+{
+    const struct sim_gauge *gauge = &play->gauge;
+    size_t end = (size_t)(until_ns / BIDE_S), from = end - end / 4;
+    end = end < gauge->seconds ? end : gauge->seconds;
+    uint64_t succeeded = 0, arrivals = 0;
+    for (size_t s = from; s < end; s++) {
+        succeeded += gauge->second[s].succeeded;
+        arrivals += gauge->second[s].arrivals;
+    }
+    if (end > from) {
+        play->result->goodput = (double)succeeded / (double)(end - from);
+        play->result->attempt_rate = (double)arrivals / (double)(end - from);
+    }
+}
+
+static void ask_targets(struct sim_play *play)
+{
+    for (uint32_t g = 0; g < play->world->groups; g++)
+        for (uint32_t i = 0; i < play->caller[g].targets; i++) {
+            const struct bide_target *target = &play->caller[g].target[i];
+            play->result->openings += bide_breaker_look(target).openings_total;
+            for (unsigned gate = 0; gate < BIDE_GATE_COUNT; gate++)
+                play->result->refused_by[gate] += bide_target_refused(target, (enum bide_gate)(1u << gate));
+        }
+}
+
+void sim_gauge_finish(struct sim_play *play)
+{
+    struct sim_result *result = play->result;
+    for (size_t w = 0; w < SIM_WIDTHS; w++)
+        close_width(play, w);
+    sample(play, play->gauge.point);
+    ask_targets(play);
+    result->ended_ns = play->now_ns;
+    for (uint32_t g = 0; g < play->world->groups; g++)
+        result->unfinished = result->calls - result->succeeded - result->gave_up;
+    int64_t from_ns = disturbed_until(play->world), last_ns = calls_until(play->world);
+    result->recover_ns = -1;
+    result->disturbed = from_ns != BIDE_NEVER && result->calls > 0;
+    if (result->disturbed && last_ns > from_ns)
+        find_recovery(play, from_ns, (size_t)(last_ns / BIDE_S));
+    else if (result->disturbed)
+        find_herd_recovery(play, from_ns);
+    steady(play, last_ns);
+}
+
+bool sim_gauge_open(struct sim_play *play)
+{
+    struct sim_gauge *gauge = &play->gauge;
+    play->result->bucket_ns = play->world->bucket_ns;
+    play->result->budget_low_milli = play->result->budget_end_milli = -1;
+    for (size_t w = 0; w < SIM_WIDTHS; w++) {
+        gauge->width[w].end_ns = widths_ns[w];
+        play->result->peak[w].width_ns = widths_ns[w];
+    }
+    return add_point(play) && add_second(gauge);
+}
+
+void sim_gauge_close(struct sim_play *play)
+{
+    free(play->gauge.second);
+}

@@ -1,0 +1,72 @@
+/* histogram.c - durations counted in buckets of at most 1/256 of their value.
+ *
+ * Below 256 ns each nanosecond has a slot. Above, each doubling is cut into 256 slots of equal width: the slot is the
+ * position of the highest bit and the eight bits below it. */
+#include <assert.h>
+#include <stddef.h>
+
+#include "histogram.h"
+
+#define FINE (UINT64_C(1) << SIM_HISTOGRAM_BITS) /* slots of one doubling */
+
+/* By how many bits durations of this slot are coarser than a nanosecond. */
+static uint32_t coarseness(size_t slot)
+{
+    uint32_t doubling = (uint32_t)(slot >> SIM_HISTOGRAM_BITS);
+    return doubling < 2 ? 0 : doubling - 1;
+}
+
+static size_t slot_of(uint64_t ns)
+{
+    if (ns < FINE)
+        return (size_t)ns;
+    uint32_t coarse = 63 - (uint32_t)__builtin_clzll(ns) - SIM_HISTOGRAM_BITS;
+    return (size_t)(coarse * FINE + (ns >> coarse));
+}
+
+/* The longest duration of a slot. */
+static int64_t most_of(size_t slot)
+{
+    uint32_t coarse = coarseness(slot);
+    uint64_t first = (slot - coarse * FINE) << coarse;
+    return (int64_t)(first + ((UINT64_C(1) << coarse) - 1));
+}
+
+void sim_histogram_add(struct sim_histogram *histogram, int64_t ns)
+{
+    assert(ns >= 0);
+    if (histogram->total == 0 || ns < histogram->least_ns)
+        histogram->least_ns = ns;
+    if (histogram->total == 0 || ns > histogram->most_ns)
+        histogram->most_ns = ns;
+    histogram->total++;
+    histogram->sum_ns += (uint64_t)ns;
+    histogram->count[slot_of((uint64_t)ns)]++;
+}
+
+/* The rank from 1 of the quantile: the least r with r / total >= ppm / 1000000. */
+static uint64_t rank_of(const struct sim_histogram *histogram, uint32_t ppm)
+{
+    unsigned __int128 parts = (unsigned __int128)histogram->total * ppm;
+    return (uint64_t)((parts + 999999) / 1000000);
+}
+
+int64_t sim_histogram_quantile(const struct sim_histogram *histogram, uint32_t ppm)
+{
+    assert(ppm <= 1000000);
+    if (histogram->total == 0 || ppm == 0)
+        return histogram->least_ns;
+    uint64_t rank = rank_of(histogram, ppm), seen = 0;
+    size_t slot = 0;
+    while ((seen += histogram->count[slot]) < rank)
+        slot++;
+    int64_t most = most_of(slot);
+    return most < histogram->most_ns ? most : histogram->most_ns;
+}
+
+int64_t sim_histogram_mean(const struct sim_histogram *histogram)
+{
+    if (histogram->total == 0)
+        return 0;
+    return (int64_t)((histogram->sum_ns + histogram->total / 2) / histogram->total);
+}

@@ -1,0 +1,175 @@
+/* json.c - a batch as one JSON object, for programs. Members come in the order of the table of metrics; a member for each
+ * metric is in every row, null where it has no value.
+ *
+ * Written as it goes, not built as a tree: a series may be long. A flag is true or false with one seed, and with several
+ * the share of seeds in which it is true. */
+#include "report.h"
+
+#include "chart/chart.h"
+#include "conf/unit.h"
+#include "number.h"
+#include "shown.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+/* ---- texts and numbers ---- */
+
+/* What is no UTF-8 becomes the replacement character: the output is JSON whatever a file said. */
+static void text(FILE *out, const char *value)
+{
+    const unsigned char *at = (const unsigned char *)value;
+    fputc('"', out);
+    while (*at != '\0') {
+        size_t length = chart_character((const char *)at);
+        if (*at == '"' || *at == '\\')
+            fprintf(out, "\\%c", *at);
+        else if (*at < 0x20 || *at == 0x7f)
+            fprintf(out, "\\u%04x", *at);
+        else if (length == 0)
+            fputs("\xef\xbf\xbd", out);
+        else
+            fwrite(at, 1, length, out);
+        at += length > 0 ? length : 1;
+    }
+    fputc('"', out);
+}
+
+static void member(FILE *out, const char *indent, const char *name)
+{
+    fprintf(out, "%s\"%s\": ", indent, name);
+}
+
+static void number(FILE *out, double value)
+{
+    char digits[SIM_NUMBER_SIZE];
+    fputs(isnan(value) ? "null" : sim_number(digits, value), out);
+}
+
+/* ---- a row ---- */
+
+static void metrics(FILE *out, const struct sim_batch *batch, size_t row)
+{
+    const struct sim_metric *metric;
+    for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++) {
+        double mean = sim_shown_figure(batch, row, i)->mean;
+        member(out, ",\n      ", metric->name);
+        if (metric->flag && batch->plan.seeds <= 1 && !isnan(mean))
+            fputs(mean > 0 ? "true" : "false", out);
+        else
+            number(out, mean);
+    }
+}
+
+static void halves(FILE *out, const struct sim_batch *batch, size_t row)
+{
+    const struct sim_metric *metric;
+    member(out, ",\n      ", "half");
+    for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++) {
+        const struct sim_figure *figure = sim_shown_figure(batch, row, i);
+        member(out, i > 0 ? ", " : "{", metric->name);
+        number(out, isnan(figure->mean) ? NAN : figure->half);
+    }
+    fputc('}', out);
+}
+
+#define U64(name)                                                                                                      \
+    {                                                                                                                  \
+#name, offsetof(struct sim_point, name), false                                                                 \
+    }
+#define U32(name)                                                                                                      \
+    {                                                                                                                  \
+#name, offsetof(struct sim_point, name), true                                                                  \
+    }
+static const struct {
+    const char *name;
+    size_t offset;
+    bool narrow; /* 32 bits */
+} counts[] = {U64(calls),     U64(attempts), U64(arrivals), U64(retries), U64(served),
+              U64(succeeded), U64(gave_up),  U32(queue),    U32(open)};
+
+static void budget(FILE *out, const struct sim_result *r)
+{
+    char digits[CONF_VALUE_SIZE];
+    member(out, ",\n        ", "budget");
+    fputc('[', out);
+    for (size_t i = 0; i < r->points; i++) {
+        int64_t milli = r->point[i].budget_milli;
+        fprintf(out, "%s%s", i > 0 ? "," : "", milli >= 0 ? conf_decimal_text(digits, milli, 1000) : "null");
+    }
+    fputc(']', out);
+}
+
+static void series(FILE *out, const struct sim_result *r)
+{
+    member(out, ",\n      ", "series");
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        member(out, i > 0 ? ",\n        " : "{\n        ", counts[i].name);
+        fputc('[', out);
+        for (size_t j = 0; j < r->points; j++) {
+            const void *at = (const char *)&r->point[j] + counts[i].offset;
+            uint64_t count = counts[i].narrow ? *(const uint32_t *)at : *(const uint64_t *)at;
+            fprintf(out, "%s%" PRIu64, j > 0 ? "," : "", count);
+        }
+        fputc(']', out);
+    }
+    budget(out, r);
+    fputs("\n      }", out);
+}
+
+static void row_of(FILE *out, const struct sim_batch *batch, size_t i)
+{
+    const struct sim_row *row = sim_scenario_row(batch->scenario, i);
+    char digits[CONF_VALUE_SIZE];
+    member(out, "    {\n      ", "name");
+    text(out, row->name);
+    member(out, ",\n      ", "label");
+    text(out, row->label);
+    member(out, ",\n      ", "swept");
+    text(out, row->swept);
+    member(out, ",\n      ", "bucket_s");
+    fputs(conf_decimal_text(digits, batch->row[i].result.bucket_ns, BIDE_S), out);
+    metrics(out, batch, i);
+    if (batch->plan.seeds > 1)
+        halves(out, batch, i);
+    series(out, &batch->row[i].result);
+    fputs("\n    }", out);
+}
+
+/* ---- all of it ---- */
+
+static void settings(FILE *out, const struct sim_scenario *scenario)
+{
+    const char *key, *between = "\n    ";
+    char value[256];
+    fputs(",\n  \"settings\": {", out);
+    for (size_t i = 0; sim_scenario_setting(scenario, i, &key, value); i++) {
+        fputs(between, out);
+        text(out, key);
+        fputs(": ", out);
+        text(out, value);
+        between = ",\n    ";
+    }
+    fputs("\n  }", out);
+}
+
+void sim_json(FILE *out, const struct sim_batch *batch)
+{
+    char digits[CONF_VALUE_SIZE];
+    member(out, "{\n  ", "scenario");
+    text(out, sim_scenario_name(batch->scenario));
+    member(out, ",\n  ", "title");
+    text(out, sim_scenario_title(batch->scenario));
+    fprintf(out, ",\n  \"seed\": %" PRIu64 ",\n  \"seeds\": %" PRIu32, batch->plan.seed, batch->plan.seeds);
+    member(out, ",\n  ", "bucket_s");
+    fputs(batch->rows > 0 ? conf_decimal_text(digits, batch->row[0].result.bucket_ns, BIDE_S) : "null", out);
+    settings(out, batch->scenario);
+    fputs(",\n  \"rows\": [", out);
+    for (size_t i = 0; i < batch->rows; i++) {
+        fputs(i > 0 ? ",\n" : "\n", out);
+        row_of(out, batch, i);
+    }
+    fputs("\n  ]\n}\n", out);
+}

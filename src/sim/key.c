@@ -1,0 +1,575 @@
+/* key.c - every key of a scenario file as one table over struct sim_world, and over the head of the file.
+ *
+ * A row names the key, its part, the member, its form, its default as a file would say it, and one line of what it
+ * means. Reading and writing go by the form alone. */
+#include "key.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "conf/near.h"
+
+#include "result.h"
+#include "shape.h"
+
+/* ---- the table ---- */
+
+static const char *const picture_words[] = {"series", "bars", "curve", NULL};
+static const char *const arrival_words[] = {"herd", "poisson", "uniform", "ramp", "spike", "closed", NULL};
+static const char *const pace_words[] = {"think", "start", "queue", NULL};
+static const char *const scope_words[] = {"service", "shard", NULL};
+static const char *const safety_words[] = {"unsafe", "idempotent", "safe", "keyed", NULL};
+static const char *const kind_words[] = {"queueing", "unlimited", "row", NULL};
+static const char *const order_words[] = {"fifo", "lifo", NULL};
+static const char *const full_words[] = {"error", "throttle", "silence", NULL};
+static const char *const hint_words[] = {"no", "delta", "date", NULL};
+static const char *const outage_words[] = {"fail", "throttle", "silence", "hold", "slow", NULL};
+
+#define WANT_TIME    "a duration such as 10s"
+#define WANT_NEVER   "a duration such as 10s, or never"
+#define WANT_SHAPE   "a duration such as 10ms, or exponential 10ms"
+#define WANT_RATE    "a rate such as 280/s or 30/min"
+#define WANT_COUNT   "a whole number such as 3 or 10k"
+#define WANT_UNBOUND "a whole number such as 20, or never"
+#define WANT_SHARE   "a share such as 10% or 0.1%"
+#define WANT_FLAG    "yes or no"
+#define WANT_SERVICE "the name of a service"
+#define WANT_CALLS   "the name of a service, or none"
+#define WANT_POLICY  "a policy: its name, a preset, or FILE#NAME"
+#define WANT_METRIC  "the name of a figure"
+#define WANT_METRICS "names of figures, with commas between them"
+
+#define ROW(section, name, part, form, type, member, want, standard, about)                                            \
+    {                                                                                                                  \
+        {section, name, want, about, standard}, part, form, offsetof(struct type, member),                             \
+            sizeof(((struct type *)0)->member), NULL                                                                   \
+    }
+#define WORDS(section, name, part, type, member, words, want, standard, about)                                         \
+    {                                                                                                                  \
+        {section, name, want, about, standard}, part, SIM_FORM_WORD, offsetof(struct type, member),                    \
+            sizeof(((struct type *)0)->member), words                                                                  \
+    }
+#define HEAD(name, form, member, want, standard, about)                                                                \
+    ROW("scenario", name, SIM_PART_HEAD, form, sim_head, member, want, standard, about)
+#define WORLD(name, form, member, want, standard, about)                                                               \
+    ROW("scenario", name, SIM_PART_WORLD, form, sim_world, member, want, standard, about)
+#define CLIENTS(name, form, member, want, standard, about)                                                             \
+    ROW("clients", name, SIM_PART_CLIENTS, form, sim_clients, member, want, standard, about)
+#define NETWORK(name, form, member, want, standard, about)                                                             \
+    ROW("network", name, SIM_PART_NETWORK, form, sim_world, member, want, standard, about)
+#define SERVICE(name, form, member, want, standard, about)                                                             \
+    ROW("service", name, SIM_PART_SERVICE, form, sim_service, member, want, standard, about)
+#define OUTAGE(name, form, member, want, standard, about)                                                              \
+    ROW("outage", name, SIM_PART_OUTAGE, form, sim_outage, member, want, standard, about)
+
+static const struct sim_field fields[] = {
+    HEAD("title", SIM_FORM_TEXT, title, "a line of text", "", "what is shown above the table; else the file's name"),
+    HEAD("question", SIM_FORM_TEXT, question, "a line of text", "", "what the scenario answers"),
+    WORLD("duration", SIM_FORM_TIME, duration_ns, WANT_TIME, "60s", "calls begin within this time, from 0"),
+    WORLD("drain", SIM_FORM_FLAG, drain, WANT_FLAG, "yes", "then go on until all calls are over; else stop"),
+    WORLD("bucket", SIM_FORM_TIME, bucket_ns, WANT_TIME, "1s", "the width of a point in pictures over time"),
+    WORLD("recover_from", SIM_FORM_TIME, recover_from_ns, WANT_NEVER, "never",
+          "recovery is looked for from here; never: the end of the last outage or peak"),
+    HEAD("columns", SIM_FORM_METRICS, columns, WANT_METRICS, "", "figures that the table shows"),
+    WORDS("scenario", "picture", SIM_PART_HEAD, sim_head, picture, picture_words, "one of series, bars, curve",
+          "series", "over time, one bar per row, or over what is swept"),
+    HEAD("plot", SIM_FORM_METRIC, plot, WANT_METRIC, "amplification", "the figure in bars and curves"),
+    HEAD("seed", SIM_FORM_COUNT_64, seed, WANT_COUNT, "1", "the first seed, unless the command line names one"),
+
+    WORDS("clients", "arrival", SIM_PART_CLIENTS, sim_clients, arrival, arrival_words,
+          "one of herd, poisson, uniform, ramp, spike, closed", "poisson", "when calls begin"),
+    CLIENTS("count", SIM_FORM_COUNT_64, count, WANT_COUNT, "0",
+            "callers of a herd; else clients, among whom calls go round"),
+    CLIENTS("rate", SIM_FORM_RATE, rate_micro, WANT_RATE, "0/s", "calls that begin, of the whole group"),
+    CLIENTS("peak_rate", SIM_FORM_RATE, peak_rate_micro, WANT_RATE, "0/s", "ramp, spike: at the peak"),
+    CLIENTS("end_rate", SIM_FORM_RATE, end_rate_micro, WANT_RATE, "0/s", "ramp: at the end"),
+    CLIENTS("peak_from", SIM_FORM_TIME, peak_from_ns, WANT_TIME, "0", "ramp, spike: the peak begins"),
+    CLIENTS("peak_until", SIM_FORM_TIME, peak_until_ns, WANT_TIME, "0", "ramp, spike: the peak is over"),
+    CLIENTS("calls", SIM_FORM_COUNT_64, calls, WANT_COUNT, "0", "no more calls than this; 0: no limit"),
+    CLIENTS("from", SIM_FORM_TIME, from_ns, WANT_TIME, "0", "no call begins before; a herd begins here"),
+    CLIENTS("until", SIM_FORM_TIME, until_ns, WANT_NEVER, "never", "none begins from here on; 0: none at all"),
+    CLIENTS("think", SIM_FORM_SHAPE, think, WANT_SHAPE, "0", "closed: between two calls of a client"),
+    WORDS("clients", "pace", SIM_PART_CLIENTS, sim_clients, pace, pace_words, "one of think, start, queue", "think",
+          "closed: what that time is counted from"),
+    CLIENTS("processes", SIM_FORM_COUNT, processes, WANT_COUNT, "0",
+            "that share gates (budget, breaker, ...); 0: each client its own"),
+    WORDS("clients", "scope", SIM_PART_CLIENTS, sim_clients, scope, scope_words, "one of service, shard", "service",
+          "gates for the service, or for each of its shards"),
+    CLIENTS("fanout", SIM_FORM_COUNT, fanout, WANT_COUNT, "1", "calls that a user's call is, all at once"),
+    CLIENTS("pool", SIM_FORM_COUNT, pool, WANT_COUNT, "0", "sockets of a process; 0: no limit"),
+    WORDS("clients", "safety", SIM_PART_CLIENTS, sim_clients, safety, safety_words,
+          "one of unsafe, idempotent, safe, keyed", "safe", "may a request be repeated that may have run?"),
+    CLIENTS("service", SIM_FORM_SERVICE, service, WANT_SERVICE, "the first", "whom they call"),
+    CLIENTS("policy", SIM_FORM_POLICY, policy, WANT_POLICY, "service", "how they call"),
+    CLIENTS("gauss", SIM_FORM_MILLI, gauss_milli, "a number such as 6", "0",
+            "Gaussian jitter, standard deviation wait / this; 0: none"),
+
+    NETWORK("delay", SIM_FORM_SHAPE, delay, WANT_SHAPE, "0", "of each message, one way"),
+    NETWORK("loss", SIM_FORM_PPM, loss_ppm, WANT_SHARE, "0%", "messages that never arrive"),
+
+    WORDS("service", "kind", SIM_PART_SERVICE, sim_service, kind, kind_words, "one of queueing, unlimited, row",
+          "queueing", "who waits, and for what"),
+    SERVICE("servers", SIM_FORM_COUNT, servers, WANT_COUNT, "1", "queueing: requests served at once"),
+    SERVICE("time", SIM_FORM_SHAPE, time, WANT_SHAPE, "0", "that a request takes"),
+    SERVICE("per_in_flight", SIM_FORM_TIME, per_in_flight_ns, WANT_TIME, "0",
+            "longer for each request that is there already"),
+    WORDS("service", "order", SIM_PART_SERVICE, sim_service, order, order_words, "one of fifo, lifo", "fifo",
+          "queueing: the oldest first, or the newest"),
+    SERVICE("queue_max", SIM_FORM_COUNT_NEVER, queue_max, WANT_UNBOUND, "never", "queueing: that may wait"),
+    WORDS("service", "full", SIM_PART_SERVICE, sim_service, full, full_words, "one of error, throttle, silence",
+          "error", "queueing: what the next one meets"),
+    SERVICE("drop_dead", SIM_FORM_FLAG, drop_dead, WANT_FLAG, "no",
+            "queueing: what nobody waits for any more is not served"),
+    SERVICE("fail", SIM_FORM_PPM, fail_ppm, WANT_SHARE, "0%", "of what was served: fails all the same"),
+    SERVICE("throttles", SIM_FORM_FLAG, throttles, WANT_FLAG, "no", "such a failure says too many requests"),
+    SERVICE("shards", SIM_FORM_COUNT, shards, WANT_COUNT, "1", "a call belongs to one of them, drawn evenly"),
+    SERVICE("bad_shards", SIM_FORM_COUNT, bad_shards, WANT_COUNT, "0", "of them, fail always"),
+    WORDS("service", "hint", SIM_PART_SERVICE, sim_service, hint, hint_words, "one of no, delta, date", "no",
+          "Retry-After with failures: seconds, or a date"),
+    SERVICE("hint_time", SIM_FORM_TIME, hint_ns, WANT_TIME, "0", "it asks for this long"),
+    SERVICE("hint_spread", SIM_FORM_TIME, hint_spread_ns, WANT_TIME, "0", "and up to this much longer, at random"),
+    SERVICE("cold", SIM_FORM_PERMILLE, cold_permille, WANT_SHARE, "100%", "its capacity after an outage"),
+    SERVICE("cold_time", SIM_FORM_TIME, cold_ns, WANT_TIME, "0", "until all of it is back"),
+    SERVICE("cold_at_start", SIM_FORM_FLAG, cold_at_start, WANT_FLAG, "no", "cold at time 0, too"),
+    SERVICE("calls", SIM_FORM_CALLS, calls, WANT_CALLS, "none", "the service that each request calls in turn"),
+    SERVICE("policy", SIM_FORM_POLICY, policy, WANT_POLICY, "service", "how it calls"),
+    SERVICE("processes", SIM_FORM_COUNT, processes, WANT_COUNT, "1", "of this service, with gates of their own"),
+    SERVICE("fan", SIM_FORM_COUNT, fan, WANT_COUNT, "1", "calls that each request makes, one after the other"),
+
+    OUTAGE("service", SIM_FORM_SERVICE, service, WANT_SERVICE, "the first", "whose"),
+    WORDS("outage", "kind", SIM_PART_OUTAGE, sim_outage, kind, outage_words,
+          "one of fail, throttle, silence, hold, slow", "fail", "what requests meet"),
+    OUTAGE("from", SIM_FORM_TIME, from_ns, WANT_TIME, "0", "it begins"),
+    OUTAGE("until", SIM_FORM_TIME, until_ns, WANT_NEVER, "never", "it is over"),
+    OUTAGE("inclusive", SIM_FORM_FLAG, inclusive, WANT_FLAG, "no", "the instant of `until` is still part of it"),
+    OUTAGE("capacity", SIM_FORM_PERMILLE, capacity_permille, WANT_SHARE, "100%", "slow: what is left of its speed"),
+    OUTAGE("fail", SIM_FORM_PPM_USUAL, fail_ppm, WANT_SHARE, "usual",
+           "so many fail; usual: 100%, and if slow as the service's own"),
+};
+#define FIELDS (sizeof fields / sizeof *fields)
+_Static_assert(FIELDS <= SIM_FIELDS_MAX, "there is room for all in arrays over them");
+
+const struct sim_field *sim_field(size_t i)
+{
+    return i < FIELDS ? &fields[i] : NULL;
+}
+
+const struct sim_key *sim_key(size_t i)
+{
+    return i < FIELDS ? &fields[i].key : NULL;
+}
+
+size_t sim_field_index(const struct sim_field *field)
+{
+    return (size_t)(field - fields);
+}
+
+/* ---- finding ---- */
+
+const struct sim_field *sim_field_find(const char *section, const char *key, size_t length)
+{
+    for (size_t i = 0; i < FIELDS; i++)
+        if (strcmp(fields[i].key.section, section) == 0 && strlen(fields[i].key.key) == length &&
+            memcmp(fields[i].key.key, key, length) == 0)
+            return &fields[i];
+    return NULL;
+}
+
+const struct sim_field *sim_field_of(enum sim_part part, const char *key)
+{
+    for (size_t i = 0; i < FIELDS; i++)
+        if (fields[i].part == part && strcmp(fields[i].key.key, key) == 0)
+            return &fields[i];
+    assert(!"a key of the table");
+    return NULL;
+}
+
+const char *sim_field_near(const char *section, const char *key, size_t length)
+{
+    struct conf_nearest nearest = {key, length, NULL, 0};
+    for (size_t i = 0; i < FIELDS; i++)
+        if (strcmp(fields[i].key.section, section) == 0)
+            conf_nearest(&nearest, fields[i].key.key, fields[i].key.key);
+    return nearest.found;
+}
+
+const char *sim_key_path(char text[SIM_KEY_MAX], const struct sim_field *field, const char *name)
+{
+    snprintf(text, SIM_KEY_MAX, "%s%s%s.%s", field->key.section, name[0] != '\0' ? "." : "", name, field->key.key);
+    return text;
+}
+
+uint32_t sim_part_count(const struct sim_world *world, enum sim_part part)
+{
+    return part == SIM_PART_CLIENTS   ? world->groups
+           : part == SIM_PART_SERVICE ? world->services
+           : part == SIM_PART_OUTAGE  ? world->outages
+                                      : 1;
+}
+
+/* Where the elements of a part begin in a world, and how far they are apart; the others are spread over all of it. */
+static const struct {
+    size_t at, step;
+    size_t name; /* in the element; SIZE_MAX: it has none */
+} parts[SIM_PARTS] = {
+    [SIM_PART_HEAD] = {0, 0, SIZE_MAX},
+    [SIM_PART_WORLD] = {0, 0, SIZE_MAX},
+    [SIM_PART_NETWORK] = {0, 0, SIZE_MAX},
+    [SIM_PART_CLIENTS] = {offsetof(struct sim_world, clients), sizeof(struct sim_clients),
+                          offsetof(struct sim_clients, name)},
+    [SIM_PART_SERVICE] = {offsetof(struct sim_world, service), sizeof(struct sim_service),
+                          offsetof(struct sim_service, name)},
+    [SIM_PART_OUTAGE] = {offsetof(struct sim_world, outage), sizeof(struct sim_outage),
+                         offsetof(struct sim_outage, name)},
+};
+
+void *sim_part_at(struct sim_world *world, enum sim_part part, uint32_t i)
+{
+    return (char *)world + parts[part].at + i * parts[part].step;
+}
+
+const void *sim_part_in(const struct sim_world *world, enum sim_part part, uint32_t i)
+{
+    return (const char *)world + parts[part].at + i * parts[part].step;
+}
+
+const char *sim_part_name(const struct sim_world *world, enum sim_part part, uint32_t i)
+{
+    return parts[part].name == SIZE_MAX ? "" : (const char *)sim_part_in(world, part, i) + parts[part].name;
+}
+
+/* ---- reading ---- */
+
+/* 25M, 10k, 3: the number behind which a letter may stand. */
+static bool scaled(const char *text, size_t length, int64_t scale, int64_t *value)
+{
+    char last = length > 0 ? text[length - 1] : '\0';
+    int64_t times = last == 'k' ? 1000 : last == 'M' ? 1000000 : 1;
+    return conf_decimal(text, times > 1 ? length - 1 : length, scale * times, value);
+}
+
+static const char *count_64(const char *text, void *into)
+{
+    int64_t value;
+    if (!scaled(text, strlen(text), 1, &value))
+        return WANT_COUNT " or 25M";
+    memcpy(into, &(uint64_t){(uint64_t)value}, sizeof(uint64_t));
+    return NULL;
+}
+
+static const char *count(const char *text, void *into)
+{
+    int64_t value;
+    if (!scaled(text, strlen(text), 1, &value))
+        return WANT_COUNT;
+    if (value >= UINT32_MAX)
+        return "4294967294 at most";
+    memcpy(into, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
+    return NULL;
+}
+
+static const char *count_never(const char *text, void *into)
+{
+    if (strcmp(text, "never") != 0)
+        return count(text, into) == NULL ? NULL : WANT_UNBOUND;
+    memcpy(into, &(uint32_t){UINT32_MAX}, sizeof(uint32_t));
+    return NULL;
+}
+
+/* In millionths a second. */
+static const char *rate(const char *text, void *into)
+{
+    static const struct {
+        const char *per;
+        int64_t divided;
+    } units[] = {{"/s", 1}, {"/min", 60}, {"/m", 60}, {"/h", 3600}, {"/d", 86400}};
+    static const char most[] = "1000M/s at most", want[] = WANT_RATE ", in whole millionths a second";
+    size_t length = strcspn(text, "/");
+    int64_t value = 0;
+    bool well = strcmp(text, "0") == 0;
+    for (size_t i = 0; i < sizeof units / sizeof *units && !well; i++) {
+        if (strcmp(text + length, units[i].per) != 0)
+            continue;
+        if (!scaled(text, length, 1000000, &value) || value % units[i].divided != 0)
+            return want;
+        value /= units[i].divided;
+        well = true;
+    }
+    if (well && value > INT64_C(1000000000000000))
+        return most;
+    if (well)
+        memcpy(into, &(uint64_t){(uint64_t)value}, sizeof(uint64_t));
+    return well ? NULL : want;
+}
+
+/* A share in units of which `whole` make 100 %. */
+static const char *share(const char *text, int64_t whole, void *into)
+{
+    size_t length = strlen(text);
+    int64_t value;
+    bool unit = length > 0 && text[length - 1] == '%';
+    if ((!unit && strcmp(text, "0") != 0) || !conf_decimal(text, length - unit, whole / 100, &value))
+        return whole == 1000 ? "a share such as 10%, with one decimal at most" : "a share such as 10% or 0.0001%";
+    if (value > whole)
+        return "100% at most";
+    memcpy(into, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
+    return NULL;
+}
+
+static const char *share_usual(const char *text, void *into)
+{
+    if (strcmp(text, "usual") != 0)
+        return share(text, 1000000, into);
+    memcpy(into, &(uint32_t){SIM_USUAL}, sizeof(uint32_t));
+    return NULL;
+}
+
+static const char *milli(const char *text, void *into)
+{
+    int64_t value;
+    if (!conf_decimal(text, strlen(text), 1000, &value) || value > UINT32_MAX)
+        return "a number such as 6 or 2.5, with three decimals at most";
+    memcpy(into, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
+    return NULL;
+}
+
+static const char *duration(const struct sim_field *field, const char *text, void *into)
+{
+    int64_t ns;
+    bool may_be_never = strcmp(field->key.standard, "never") == 0;
+    if (!conf_duration(text, strlen(text), &ns) || (ns == BIDE_NEVER && !may_be_never))
+        return field->key.want;
+    if (ns > BIDE_DURATION_MAX && ns != BIDE_NEVER)
+        return "11574d at most"; /* BIDE_DURATION_MAX */
+    memcpy(into, &ns, sizeof ns);
+    return NULL;
+}
+
+/* Capitals and the kind of dash do not matter. */
+static bool is_word(const char *text, const char *word)
+{
+    for (; *text != '\0' && *word != '\0'; text++, word++)
+        if (tolower((unsigned char)*text) != *word && !(*text == '-' && *word == '_'))
+            return false;
+    return *text == *word;
+}
+
+static int word_number(const char *const *words, const char *text)
+{
+    for (int i = 0; words[i] != NULL; i++)
+        if (is_word(text, words[i]))
+            return i;
+    return -1;
+}
+
+static const char *word_of(const struct sim_field *field, const char *text, void *into)
+{
+    int number = word_number(field->words, text);
+    _Static_assert(sizeof(enum sim_arrival) == sizeof number, "an enum is as wide as an int");
+    if (number < 0)
+        return field->key.want;
+    memcpy(into, &number, sizeof number);
+    return NULL;
+}
+
+static const char *flag(const char *text, void *into)
+{
+    static const char *const words[] = {"no", "yes", "false", "true", "off", "on", NULL};
+    int number = word_number(words, text);
+    if (number >= 0)
+        memcpy(into, &(bool){number % 2 == 1}, sizeof(bool));
+    return number >= 0 ? NULL : WANT_FLAG;
+}
+
+static const char *service(const struct sim_field *field, const struct sim_world *world, const char *text, void *into)
+{
+    bool none = field->form == SIM_FORM_CALLS && strcmp(text, "none") == 0;
+    int32_t found = -1;
+    for (uint32_t i = 0; i < world->services && found < 0; i++)
+        if (text[0] != '\0' && strcmp(world->service[i].name, text) == 0)
+            found = (int32_t)i;
+    if (found < 0 && !none)
+        return field->key.want;
+    memcpy(into, &found, sizeof found); /* an index is the same number in both signs */
+    return NULL;
+}
+
+/* A text that would not fit is refused, not cut. */
+static const char *text_of(const struct sim_field *field, const char *text, void *into)
+{
+    if (strlen(text) >= field->size)
+        return field->form == SIM_FORM_POLICY ? "255 bytes at most" : "a shorter text";
+    if (field->form == SIM_FORM_POLICY && text[0] == '\0')
+        return field->key.want;
+    memset(into, 0, field->size);
+    memcpy(into, text, strlen(text));
+    return NULL;
+}
+
+/* "amplification, goodput": every name is one of a metric, and no more than one if there may be one only. */
+static const char *metrics(const struct sim_field *field, const char *text, void *into)
+{
+    const char *at = text;
+    bool several = field->form == SIM_FORM_METRICS;
+    for (bool more = true; more;) {
+        at += strspn(at, " \t");
+        size_t length = strcspn(at, several ? ", \t" : "");
+        if (sim_metric_find(at, length) == SIZE_MAX)
+            return field->key.want;
+        at += length;
+        at += strspn(at, " \t");
+        more = *at == ',';
+        if (!more && *at != '\0')
+            return field->key.want;
+        at += more;
+    }
+    return text_of(field, text, into);
+}
+
+static const char *assign(const struct sim_field *field, void *into, const struct sim_world *world, const char *value)
+{
+    switch (field->form) {
+    case SIM_FORM_TIME: return duration(field, value, into);
+    case SIM_FORM_SHAPE: return sim_shape_read(into, value);
+    case SIM_FORM_RATE: return rate(value, into);
+    case SIM_FORM_COUNT: return count(value, into);
+    case SIM_FORM_COUNT_64: return count_64(value, into);
+    case SIM_FORM_COUNT_NEVER: return count_never(value, into);
+    case SIM_FORM_MILLI: return milli(value, into);
+    case SIM_FORM_PERMILLE: return share(value, 1000, into);
+    case SIM_FORM_PPM: return share(value, 1000000, into);
+    case SIM_FORM_PPM_USUAL: return share_usual(value, into);
+    case SIM_FORM_WORD: return word_of(field, value, into);
+    case SIM_FORM_FLAG: return flag(value, into);
+    case SIM_FORM_SERVICE:
+    case SIM_FORM_CALLS: return service(field, world, value, into);
+    case SIM_FORM_POLICY:
+    case SIM_FORM_TEXT: return text_of(field, value, into);
+    case SIM_FORM_METRIC:
+    case SIM_FORM_METRICS: return metrics(field, value, into);
+    }
+    return field->key.want;
+}
+
+const char *sim_field_read(const struct sim_field *field, void *element, const struct sim_world *world,
+                           const char *value)
+{
+    return assign(field, (char *)element + field->offset, world, value);
+}
+
+/* ---- defaults ---- */
+
+/* No standard names a service: 0 is the first one. */
+void sim_element_init(enum sim_part part, void *element)
+{
+    for (size_t i = 0; i < FIELDS; i++) {
+        const struct sim_field *field = &fields[i];
+        bool said = field->form != SIM_FORM_SERVICE && field->form != SIM_FORM_CALLS && field->form != SIM_FORM_METRICS;
+        if (field->part != part)
+            continue;
+        if (field->form == SIM_FORM_CALLS)
+            memcpy((char *)element + field->offset, &(int32_t){-1}, sizeof(int32_t));
+        else if (!said)
+            memset((char *)element + field->offset, 0, field->size);
+        else if (sim_field_read(field, element, NULL, field->key.standard) != NULL)
+            assert(!"a default that can be read");
+    }
+}
+
+/* ---- writing ---- */
+
+static uint32_t narrow_in(const void *member)
+{
+    uint32_t value;
+    memcpy(&value, member, sizeof value);
+    return value;
+}
+
+static int64_t wide_in(const void *member)
+{
+    int64_t value;
+    memcpy(&value, member, sizeof value);
+    return value;
+}
+
+/* value / scale, with the letter M where that is whole, and a unit. */
+static void number(char text[SIM_VALUE_MAX], int64_t value, int64_t scale, const char *unit)
+{
+    char digits[CONF_VALUE_SIZE];
+    bool millions = value > 0 && scale <= 1000000 && value % (scale * 1000000) == 0;
+    conf_decimal_text(digits, millions ? value / 1000000 : value, scale);
+    snprintf(text, SIM_VALUE_MAX, "%s%s%s", digits, millions ? "M" : "", unit);
+}
+
+static const char *service_text(const struct sim_world *world, uint32_t index)
+{
+    if (index == UINT32_MAX)
+        return "none";
+    return index < world->services ? world->service[index].name : "?";
+}
+
+const char *sim_field_text(char text[SIM_VALUE_MAX], const struct sim_field *field, const void *element,
+                           const struct sim_world *world)
+{
+    const void *member = (const char *)element + field->offset;
+    const char *word = NULL;
+    _Static_assert(SIM_VALUE_MAX >= SIM_SHAPE_MAX && SIM_VALUE_MAX >= SIM_POLICY_MAX, "what is written fits");
+    switch (field->form) {
+    case SIM_FORM_TIME: conf_duration_text(text, wide_in(member)); break;
+    case SIM_FORM_SHAPE: sim_shape_text(text, member); break;
+    case SIM_FORM_RATE: number(text, wide_in(member), 1000000, "/s"); break;
+    case SIM_FORM_COUNT_64: number(text, wide_in(member), 1, ""); break;
+    case SIM_FORM_COUNT:
+    case SIM_FORM_COUNT_NEVER: number(text, narrow_in(member), 1, ""); break;
+    case SIM_FORM_MILLI: conf_decimal_text(text, narrow_in(member), 1000); break;
+    case SIM_FORM_PERMILLE: number(text, narrow_in(member), 10, "%"); break;
+    case SIM_FORM_PPM:
+    case SIM_FORM_PPM_USUAL: number(text, narrow_in(member), 10000, "%"); break;
+    case SIM_FORM_WORD: word = field->words[narrow_in(member)]; break;
+    case SIM_FORM_FLAG: word = *(const bool *)member ? "yes" : "no"; break;
+    case SIM_FORM_SERVICE:
+    case SIM_FORM_CALLS: word = service_text(world, narrow_in(member)); break;
+    case SIM_FORM_POLICY: word = member; break;
+    case SIM_FORM_TEXT:
+    case SIM_FORM_METRIC:
+    case SIM_FORM_METRICS: word = ""; break;
+    }
+    if (field->form == SIM_FORM_COUNT_NEVER && narrow_in(member) == UINT32_MAX)
+        word = "never";
+    if (field->form == SIM_FORM_PPM_USUAL && narrow_in(member) == SIM_USUAL)
+        word = "usual";
+    if (word != NULL)
+        snprintf(text, SIM_VALUE_MAX, "%s", word);
+    return text;
+}
+
+/* The scale of a form's number, in 32 or 64 bits; 0: it is none. */
+static const struct {
+    double scale;
+    bool wide;
+} scales[] = {
+    [SIM_FORM_TIME] = {1e9, true},      [SIM_FORM_RATE] = {1e6, true},       [SIM_FORM_COUNT] = {1, false},
+    [SIM_FORM_COUNT_64] = {1, true},    [SIM_FORM_COUNT_NEVER] = {1, false}, [SIM_FORM_MILLI] = {1e3, false},
+    [SIM_FORM_PERMILLE] = {1e3, false}, [SIM_FORM_PPM] = {1e6, false},       [SIM_FORM_PPM_USUAL] = {1e6, false},
+    [SIM_FORM_METRICS] = {0, false},
+};
+
+/* A shape with one number in it has that. The largest numbers are words: never, usual. */
+bool sim_field_number(const struct sim_field *field, const void *element, double *number)
+{
+    const void *member = (const char *)element + field->offset;
+    const struct sim_time *time = member;
+    if (field->form == SIM_FORM_SHAPE) {
+        *number = (double)time->a_ns / 1e9;
+        return time->shape == SIM_FIXED || time->shape == SIM_EXPONENTIAL;
+    }
+    double scale = scales[field->form].scale;
+    if (scale <= 0)
+        return false;
+    bool word = scales[field->form].wide ? wide_in(member) == INT64_MAX : narrow_in(member) == UINT32_MAX;
+    *number = (scales[field->form].wide ? (double)wide_in(member) : (double)narrow_in(member)) / scale;
+    return !word;
+}

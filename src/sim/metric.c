@@ -1,0 +1,286 @@
+/* metric.c - every figure of a result under a name that stays: what it is called, its unit, what it means, where it is.
+ *
+ * One table serves the terminal, CSV, JSON, --expect and the docs. Give-ups have a row for each reason that ends a call,
+ * taken from the engine's own list of reasons; of that list the first ones, up to success, end none. */
+#include "result.h"
+
+#include "conf/near.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- values ---- */
+
+struct row {
+    struct sim_metric metric;
+    double (*value)(const struct sim_result *result, size_t which);
+    size_t which; /* an offset into the result, an index, millionths: as `value` takes it */
+};
+
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : NAN;
+}
+
+static double seconds(int64_t ns)
+{
+    return (double)ns / (double)BIDE_S;
+}
+
+static double milliseconds(int64_t ns)
+{
+    return (double)ns / (double)BIDE_MS;
+}
+
+static double count(const struct sim_result *r, size_t offset)
+{
+    return (double)*(const uint64_t *)(const void *)((const char *)r + offset);
+}
+
+static double rate(const struct sim_result *r, size_t offset)
+{
+    return *(const double *)(const void *)((const char *)r + offset);
+}
+
+/* Per call of the clients, so first tries that a gate kept at home count below the line and not above it. */
+static double amplification(const struct sim_result *r, size_t which)
+{
+    (void)which;
+    return share(r->arrivals, r->calls);
+}
+
+static double success(const struct sim_result *r, size_t which)
+{
+    (void)which;
+    return share(r->succeeded, r->calls);
+}
+
+static double error(const struct sim_result *r, size_t which)
+{
+    (void)which;
+    return share(r->gave_up, r->calls);
+}
+
+static double users_success(const struct sim_result *r, size_t which)
+{
+    (void)which;
+    return share(r->users_well, r->users);
+}
+
+static double hedge_share(const struct sim_result *r, size_t which)
+{
+    (void)which;
+    return share(r->hedges, r->calls);
+}
+
+static double recovers(const struct sim_result *r, size_t which)
+{
+    (void)which;
+    return r->disturbed ? r->recovers : NAN;
+}
+
+static double recover_s(const struct sim_result *r, size_t which)
+{
+    (void)which;
+    return r->disturbed && r->recovers ? seconds(r->recover_ns) : NAN;
+}
+
+static double duration_s(const struct sim_result *r, size_t which)
+{
+    (void)which;
+    return seconds(r->ended_ns);
+}
+
+static double latency_mean(const struct sim_result *r, size_t which)
+{
+    (void)which;
+    return r->latency.total > 0 ? milliseconds(sim_histogram_mean(&r->latency)) : NAN;
+}
+
+static double latency(const struct sim_result *r, size_t ppm)
+{
+    return r->latency.total > 0 ? milliseconds(sim_histogram_quantile(&r->latency, (uint32_t)ppm)) : NAN;
+}
+
+static const struct sim_peak *peak(const struct sim_result *r, size_t offset)
+{
+    return (const struct sim_peak *)(const void *)((const char *)r + offset);
+}
+
+static double peak_most(const struct sim_result *r, size_t offset)
+{
+    return (double)peak(r, offset)->most;
+}
+
+static double peak_at(const struct sim_result *r, size_t offset)
+{
+    return peak(r, offset)->most > 0 ? milliseconds(peak(r, offset)->at_ns) : NAN;
+}
+
+static double budget(const struct sim_result *r, size_t offset)
+{
+    int64_t milli = *(const int64_t *)(const void *)((const char *)r + offset);
+    return milli >= 0 ? (double)milli / 1000 : NAN;
+}
+
+static double gave_up_why(const struct sim_result *r, size_t why)
+{
+    return (double)r->why[why];
+}
+
+static double refused_by(const struct sim_result *r, size_t gate)
+{
+    return (double)r->refused_by[gate];
+}
+
+/* ---- the table ---- */
+
+#define FIELD(name) offsetof(struct sim_result, name)
+#define COUNT(name, about)                                                                                             \
+    {                                                                                                                  \
+        {#name, "", about, false}, count, FIELD(name)                                                                  \
+    }
+#define OTHER(name, unit, about)                                                                                       \
+    {                                                                                                                  \
+        {#name, unit, about, false}, name, 0                                                                           \
+    }
+#define LATENCY(name, ppm, about)                                                                                      \
+    {                                                                                                                  \
+        {"latency_" #name "_ms", "ms", about, false}, latency, ppm                                                     \
+    }
+#define REFUSED(index, gate, what)                                                                                     \
+    {                                                                                                                  \
+        {"refused_by_" gate, "", "attempts refused by the gate: " what, false}, refused_by, index                      \
+    }
+
+#define PEAK(what, index, width, about)                                                                                \
+    {{"peak_" #what "_" width, "", "the most " about " in one bucket of " width, false},                               \
+     peak_most,                                                                                                        \
+     FIELD(peak[index].what)},                                                                                         \
+    {                                                                                                                  \
+        {"peak_" #what "_" width "_at_ms", "ms", "when that bucket of " width " begins", false}, peak_at,              \
+            FIELD(peak[index].what)                                                                                    \
+    }
+#define PEAKS(what, about)                                                                                             \
+    PEAK(what, 0, "1ms", about), PEAK(what, 1, "10ms", about), PEAK(what, 2, "50ms", about), PEAK(what, 3, "1s", about)
+
+static const struct row rows[] = {
+    COUNT(calls, "calls begun by clients: first tries"),
+    COUNT(attempts, "attempts started by clients: first tries, retries and hedges"),
+    COUNT(retries, "retries started by clients"),
+    COUNT(hedges, "hedges started by clients"),
+    OTHER(hedge_share, "", "hedges per call"),
+    OTHER(amplification, "", "arrivals at the last service per call of the clients (per first try)"),
+    OTHER(success, "", "share of calls that succeeded"),
+    OTHER(error, "", "share of calls that gave up"),
+    {{"goodput", "/s", "calls that succeed per second in the last quarter of the calls' time", false},
+     rate,
+     FIELD(goodput)},
+    {{"attempt_rate", "/s", "arrivals per second in the last quarter of the calls' time", false},
+     rate,
+     FIELD(attempt_rate)},
+    COUNT(arrivals, "attempts that reached the last service"),
+    COUNT(first_arrivals, "of those, first attempts"),
+    COUNT(served, "attempts that the last service answered well"),
+    COUNT(failed, "attempts that it served and failed"),
+    COUNT(refused, "attempts that it turned away: queue full, or an outage"),
+    COUNT(dropped, "attempts that it threw away because their caller had given up"),
+    COUNT(wasted, "attempts that it served for callers who no longer waited"),
+    COUNT(lost, "attempts that got no answer at all"),
+    {{"recovers", "", "goodput came back to 90 % of the calls, for 10 s; none if there was nothing to recover from",
+      true},
+     recovers,
+     0},
+    OTHER(recover_s, "s", "from the end of the disturbance until it did; none if it never does"),
+    OTHER(duration_s, "s", "when the last event was"),
+    {{"latency_mean_ms", "ms", "mean time of a user's call that succeeded, waits included", false}, latency_mean, 0},
+    LATENCY(p50, 500000, "half of them took no longer"),
+    LATENCY(p90, 900000, "90 % of them took no longer"),
+    LATENCY(p99, 990000, "99 % of them took no longer"),
+    LATENCY(p999, 999000, "99.9 % of them took no longer"),
+    LATENCY(max, 1000000, "the longest one"),
+    PEAKS(arrivals, "arrivals"),
+    PEAKS(retries, "arrivals that are no first attempts"),
+    PEAKS(served, "attempts served"),
+    PEAKS(probes, "probes of half-open breakers"),
+    COUNT(users, "users' calls: with fan-out, one for all its calls; else as calls"),
+    OTHER(users_success, "", "share of those whose calls all succeeded"),
+    COUNT(openings, "times that a breaker of a client opened"),
+    COUNT(reopenings, "of those, opened again by a failed probe"),
+    COUNT(probes, "attempts let through by half-open breakers"),
+    {{"budget_low", "", "least level of the retry budget, mean over targets; none if there is no budget", false},
+     budget,
+     FIELD(budget_low_milli)},
+    {{"budget_end", "", "its level at the end", false}, budget, FIELD(budget_end_milli)},
+    REFUSED(0, "key", "a key is required"),
+    REFUSED(1, "repeat", "not safe to repeat"),
+    REFUSED(2, "hint", "the server's hint"),
+    REFUSED(3, "layer", "the layer above retries"),
+    REFUSED(4, "throttle", "adaptive throttling"),
+    REFUSED(5, "in_flight", "the in-flight limit"),
+    REFUSED(6, "breaker", "the breaker"),
+    REFUSED(7, "key_limit", "retries of one key"),
+    REFUSED(8, "budget", "the retry budget"),
+    COUNT(events, "events of the simulation"),
+    COUNT(unfinished, "calls still going when the run was stopped"),
+    COUNT(gave_up, "calls that gave up, for whatever reason"),
+};
+
+static const struct row whys[] = {
+#define WHY(NAME, label, sentence)                                                                                     \
+    {{"gave_up_" label, "", "calls that gave up: " sentence, false}, gave_up_why, BIDE_WHY_##NAME},
+    BIDE_WHY_LIST(WHY)
+#undef WHY
+};
+
+#define ROWS    (sizeof rows / sizeof *rows)
+#define WHYS    (sizeof whys / sizeof *whys)
+#define NO_ENDS ((size_t)BIDE_WHY_SUCCEEDED + 1) /* the first reasons of the list, which end no call in failure */
+
+static const struct row *row_at(size_t i)
+{
+    if (i < ROWS)
+        return &rows[i];
+    return i - ROWS < WHYS - NO_ENDS ? &whys[i - ROWS + NO_ENDS] : NULL;
+}
+
+const struct sim_metric *sim_metric(size_t i)
+{
+    const struct row *row = row_at(i);
+    return row != NULL ? &row->metric : NULL;
+}
+
+size_t sim_metric_find(const char *name, size_t length)
+{
+    const struct sim_metric *metric;
+    for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++)
+        if (strlen(metric->name) == length && memcmp(metric->name, name, length) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+const char *sim_metric_near(const char *name, size_t length)
+{
+    struct conf_nearest nearest = {name, length, NULL, 0};
+    const struct sim_metric *metric;
+    for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++)
+        conf_nearest(&nearest, metric->name, metric->name);
+    return nearest.found;
+}
+
+double sim_metric_value(const struct sim_result *result, size_t metric)
+{
+    const struct row *row = row_at(metric);
+    return row != NULL ? row->value(result, row->which) : NAN;
+}
+
+/* ---- the result itself ---- */
+
+void sim_result_free(struct sim_result *result)
+{
+    free(result->point);
+    result->point = NULL;
+    result->points = 0;
+}

@@ -1,0 +1,565 @@
+/* picture.c - the scenario's picture: arrivals and served over time, a bar for each row, or curves over what is swept.
+ *
+ * Charts that are to be compared have the same scale. Rows and curves beyond what can be told apart are left out, and it
+ * is said how many. A series of more buckets than a chart has room for is drawn with several buckets as one step, which
+ * shows the highest of them: peaks are what it is about. Colours are written out for light and for dark, not as
+ * variables, because not every program that shows an SVG knows those. */
+#include "picture.h"
+
+#include "conf/unit.h"
+#include "number.h"
+#include "report.h"
+#include "shown.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PANEL_HEIGHT 190u
+#define CURVE_HEIGHT 380u
+#define STEPS_MAX    734u /* pixels of a panel's frame */
+#define CURVES_MAX   16u
+#define COLOURS      8u
+#define BANDS_MAX    (SIM_OUTAGES_MAX + SIM_GROUPS_MAX)
+#define LOG_RATIO    50.0 /* from here on, curves have a logarithmic scale of x */
+#define MARGIN       24u
+#define LINE         19u
+#define LETTERS      118u /* in a line of text */
+
+/* ---- colours ---- */
+
+#define RULES(paper, ink, soft, rule, band, c0, c1, c2, c3, c4, c5, c6, c7)                                            \
+    ".paper{fill:" paper "} svg text{fill:" soft "} svg .heading,svg .title{fill:" ink "}\n"                           \
+    ".grid{stroke:" rule "} .axis,line.level,.half{stroke:" soft "} .band{fill:" band "}\n"                            \
+    "svg .name.plain{fill:" ink "}\n" COLOUR("c0", c0) COLOUR("c1", c1) COLOUR("c2", c2) COLOUR("c3", c3)              \
+        COLOUR("c4", c4) COLOUR("c5", c5) COLOUR("c6", c6) COLOUR("c7", c7)
+#define COLOUR(name, value)                                                                                            \
+    ".line." name "{stroke:" value "} .area." name ",.bar." name ",.dot." name ",svg text." name "{fill:" value "}\n"
+
+const char sim_picture_style[] =
+    "svg text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;font-variant-numeric:tabular-nums}\n"
+    "svg .name{font-size:13px;font-weight:600} svg .name.plain{font-weight:400}\n"
+    "svg .heading{font-size:14px;font-weight:600} svg .title{font-size:20px;font-weight:600}\n"
+    ".line{fill:none;stroke-width:2;stroke-linejoin:round} .line.dash{stroke-dasharray:6 4}\n"
+    ".area{stroke:none;fill-opacity:.5} .half{stroke-width:1.5} .axis{stroke-opacity:.6}\n"
+    "line.level{stroke-dasharray:2 4}\n" /* */
+    RULES("#ffffff", "#1c2024", "#56606a", "#e4e7ea", "#eceef1", "#c25400", "#0068a8", "#00734f", "#8a3fa0", "#b3263a",
+          "#007580", "#6b6400", "#56606a") "@media(prefers-color-scheme:dark){\n" /* */
+    RULES("#15181c", "#e8eaed", "#a3adb7", "#2c3238", "#262c32", "#f0a04b", "#5cb8f0", "#4fcf9f", "#d49be8", "#ff8a94",
+          "#4fd0d8", "#d6d24a", "#b0b8c0") "}\n";
+
+static const char *const colours[COLOURS] = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
+static const char *const dashed[COLOURS] = {"c0 dash", "c1 dash", "c2 dash", "c3 dash",
+                                            "c4 dash", "c5 dash", "c6 dash", "c7 dash"};
+
+/* The n-th line's: first all colours, then all of them dashed. */
+static const char *style_of(size_t n)
+{
+    return n / COLOURS % 2 == 0 ? colours[n % COLOURS] : dashed[n % COLOURS];
+}
+
+/* ---- which picture ---- */
+
+static const struct sim_row *row_at(const struct sim_batch *batch, size_t row)
+{
+    return sim_scenario_row(batch->scenario, row);
+}
+
+enum sim_picture sim_picture_kind(const struct sim_batch *batch)
+{
+    enum sim_picture kind = sim_scenario_picture(batch->scenario);
+    if (kind != SIM_PICTURE_CURVE)
+        return kind;
+    for (size_t i = 0; i < batch->rows; i++)
+        if (row_at(batch, i)->swept[0] == '\0')
+            return SIM_PICTURE_BARS;
+    return SIM_PICTURE_CURVE;
+}
+
+size_t sim_picture_panels(const struct sim_batch *batch)
+{
+    if (sim_picture_kind(batch) != SIM_PICTURE_SERIES)
+        return 1;
+    return batch->rows < SIM_PANELS_MAX ? batch->rows : SIM_PANELS_MAX;
+}
+
+/* ---- over time ---- */
+
+/* A time axis for some rows: its unit, its length, and what stands on it. */
+struct axis {
+    double unit_ns;
+    const char *unit;
+    int64_t length_ns;
+};
+
+static struct axis axis_of(const struct sim_batch *batch)
+{
+    struct axis axis = {.length_ns = 1};
+    for (size_t i = 0; i < batch->rows; i++) {
+        const struct sim_result *r = &batch->row[i].result;
+        int64_t ns = (int64_t)r->points * r->bucket_ns;
+        axis.length_ns = ns > axis.length_ns ? ns : axis.length_ns;
+    }
+    bool is_short = axis.length_ns < 2 * BIDE_S;
+    axis.unit_ns = is_short ? (double)BIDE_MS : (double)BIDE_S;
+    axis.unit = is_short ? " ms" : " s";
+    return axis;
+}
+
+/* Buckets in one step of the chart. */
+static size_t buckets_in_step(const struct axis *axis, const struct sim_result *r)
+{
+    size_t buckets = (size_t)(axis->length_ns / r->bucket_ns);
+    return buckets > STEPS_MAX ? (buckets + STEPS_MAX - 1) / STEPS_MAX : 1;
+}
+
+static double arrivals_at(const struct sim_point *p)
+{
+    return (double)p->arrivals;
+}
+
+static double served_at(const struct sim_point *p)
+{
+    return (double)p->served;
+}
+
+static double budget_at(const struct sim_point *p)
+{
+    return p->budget_milli >= 0 ? (double)p->budget_milli / 1000 : 0;
+}
+
+static double open_at(const struct sim_point *p)
+{
+    return p->open;
+}
+
+static double queue_at(const struct sim_point *p)
+{
+    return p->queue;
+}
+
+/* The highest (or lowest) of every `step` buckets. Returns how many steps there are. */
+static size_t fill(double *value, const struct sim_result *r, size_t step, double (*at)(const struct sim_point *),
+                   bool lowest)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < r->points; i += step, count++) {
+        value[count] = at(&r->point[i]);
+        for (size_t j = i + 1; j < i + step && j < r->points; j++) {
+            double other = at(&r->point[j]);
+            if (lowest ? other < value[count] : other > value[count])
+                value[count] = other;
+        }
+    }
+    return count;
+}
+
+static double highest(const struct sim_batch *batch)
+{
+    double most = 0;
+    for (size_t i = 0; i < batch->rows; i++)
+        for (size_t j = 0; j < batch->row[i].result.points; j++) {
+            const struct sim_point *p = &batch->row[i].result.point[j];
+            uint64_t more = p->arrivals > p->served ? p->arrivals : p->served;
+            most = (double)more > most ? (double)more : most;
+        }
+    return most;
+}
+
+static const char *outage_name(enum sim_outage_kind kind)
+{
+    switch (kind) {
+    case SIM_OUTAGE_FAIL:
+    case SIM_OUTAGE_THROTTLE:
+    case SIM_OUTAGE_SILENCE: return "outage";
+    case SIM_OUTAGE_HOLD: return "cut";
+    case SIM_OUTAGE_SLOW: return "slow";
+    }
+    return "outage";
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct chart_band *x = a, *y = b;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+/* What disturbs this world: outages, and the peaks of its clients. */
+static size_t bands_of(struct chart_band bands[BANDS_MAX], const struct sim_world *w, const struct axis *axis)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < w->outages; i++)
+        bands[count++] =
+            (struct chart_band){(double)w->outage[i].from_ns / axis->unit_ns,
+                                (double)w->outage[i].until_ns / axis->unit_ns, outage_name(w->outage[i].kind)};
+    for (uint32_t i = 0; i < w->groups; i++)
+        if (w->clients[i].arrival == SIM_RAMP || w->clients[i].arrival == SIM_SPIKE)
+            bands[count++] = (struct chart_band){(double)w->clients[i].peak_from_ns / axis->unit_ns,
+                                                 (double)w->clients[i].peak_until_ns / axis->unit_ns, "peak"};
+    qsort(bands, count, sizeof *bands, by_begin);
+    return count;
+}
+
+static void draw_series(FILE *out, const struct sim_batch *batch, size_t row, const struct chart_place *place)
+{
+    const struct sim_result *r = &batch->row[row].result;
+    struct axis axis = axis_of(batch);
+    size_t step = buckets_in_step(&axis, r);
+    double arrivals[STEPS_MAX + 1], served[STEPS_MAX + 1];
+    struct chart_band bands[BANDS_MAX];
+    char id[32], y_name[96], about[256], bucket[CONF_VALUE_SIZE], peak[SIM_NUMBER_SIZE];
+    struct chart_series series[] = {
+        {.name = "arrivals", .style = "c0", .value = arrivals, .filled = true},
+        {.name = "served", .style = "c1", .value = served},
+    };
+    series[0].count = fill(arrivals, r, step, arrivals_at, false);
+    series[1].count = fill(served, r, step, served_at, false);
+    conf_duration_text(bucket, r->bucket_ns);
+    snprintf(id, sizeof id, "series-%zu", row);
+    int used = snprintf(y_name, sizeof y_name, "arrivals and served per %.20s", bucket);
+    if (step > 1)
+        snprintf(y_name + used, sizeof y_name - (size_t)used, ", the highest of every %zu", step);
+    snprintf(about, sizeof about, "Attempts that arrived and that were served, per %.20s over time; %s arrived in all.",
+             bucket, sim_number(peak, (double)r->arrivals));
+    chart_lines(out, &(struct chart_lines){.id = id,
+                                           .title = row_at(batch, row)->label,
+                                           .about = about,
+                                           .heading = row_at(batch, row)->label,
+                                           .y_name = y_name,
+                                           .x_unit = axis.unit,
+                                           .width = SIM_PICTURE_WIDTH,
+                                           .height = PANEL_HEIGHT,
+                                           .place = place,
+                                           .x_step = (double)r->bucket_ns * (double)step / axis.unit_ns,
+                                           .x_most = (double)axis.length_ns / axis.unit_ns,
+                                           .y_most = highest(batch),
+                                           .bands = bands,
+                                           .band_count = bands_of(bands, &row_at(batch, row)->world, &axis),
+                                           .series = series,
+                                           .series_count = 2});
+}
+
+/* ---- gauges: a line for each row ---- */
+
+static const struct {
+    const char *id, *title, *y_name;
+    double (*at)(const struct sim_point *);
+    bool lowest;
+} gauges[] = {
+    [SIM_GAUGE_BUDGET] = {"budget", "Retry budget", "mean level of the retry budgets, at the end of a bucket of",
+                          budget_at, true},
+    [SIM_GAUGE_OPEN] = {"breakers", "Breakers", "breakers not closed, at the end of a bucket of", open_at, false},
+    [SIM_GAUGE_QUEUE] = {"queue", "Queue", "waiting at the last service, at the end of a bucket of", queue_at, false},
+};
+
+static bool row_has(const struct sim_result *r, enum sim_gauge gauge)
+{
+    for (size_t i = 0; i < r->points; i++)
+        if (gauge == SIM_GAUGE_BUDGET ? r->point[i].budget_milli >= 0 : gauges[gauge].at(&r->point[i]) > 0)
+            return true;
+    return false;
+}
+
+bool sim_picture_has_gauge(const struct sim_batch *batch, enum sim_gauge gauge)
+{
+    for (size_t i = 0; i < batch->rows; i++)
+        if (row_has(&batch->row[i].result, gauge))
+            return true;
+    return false;
+}
+
+bool sim_picture_gauge(FILE *out, const struct sim_batch *batch, enum sim_gauge gauge)
+{
+    struct axis axis = axis_of(batch);
+    struct chart_series series[SIM_PANELS_MAX];
+    size_t count = 0, first = 0, step = 1;
+    char y_name[128], bucket[CONF_VALUE_SIZE];
+    double *room = calloc(SIM_PANELS_MAX * (STEPS_MAX + 1), sizeof *room);
+    if (room == NULL)
+        return false;
+    for (size_t i = 0; i < batch->rows && count < SIM_PANELS_MAX; i++) {
+        const struct sim_result *r = &batch->row[i].result;
+        if (!row_has(r, gauge) || (count > 0 && r->bucket_ns != batch->row[first].result.bucket_ns))
+            continue;
+        first = count == 0 ? i : first;
+        step = buckets_in_step(&axis, r);
+        double *value = room + count * (STEPS_MAX + 1);
+        series[count] = (struct chart_series){.name = row_at(batch, i)->label, .style = style_of(i), .value = value};
+        series[count++].count = fill(value, r, step, gauges[gauge].at, gauges[gauge].lowest);
+    }
+    int64_t bucket_ns = batch->row[first].result.bucket_ns;
+    struct chart_band bands[BANDS_MAX];
+    snprintf(y_name, sizeof y_name, "%s %.20s", gauges[gauge].y_name, conf_duration_text(bucket, bucket_ns));
+    chart_lines(out, &(struct chart_lines){.id = gauges[gauge].id,
+                                           .title = gauges[gauge].title,
+                                           .about = y_name,
+                                           .y_name = y_name,
+                                           .x_unit = axis.unit,
+                                           .width = SIM_PICTURE_WIDTH,
+                                           .height = PANEL_HEIGHT + 40,
+                                           .x_step = (double)bucket_ns * (double)step / axis.unit_ns,
+                                           .x_most = (double)axis.length_ns / axis.unit_ns,
+                                           .bands = bands,
+                                           .band_count = bands_of(bands, &row_at(batch, first)->world, &axis),
+                                           .series = series,
+                                           .series_count = count});
+    free(room);
+    return true;
+}
+
+/* ---- bars ---- */
+
+/* The metric with its unit, and what its interval is. Returns text. */
+static const char *metric_name(char text[SIM_SHOWN_TEXT], const struct sim_batch *batch)
+{
+    const struct sim_metric *m = sim_metric(sim_shown_plot(batch));
+    int used = snprintf(text, SIM_SHOWN_TEXT, "%s%s%s", m->name, m->unit[0] == '/' ? ", " : "",
+                        m->unit[0] == '/' ? m->unit : "");
+    if (batch->plan.seeds > 1)
+        snprintf(text + used, SIM_SHOWN_TEXT - (size_t)used, ": mean and 95 %% interval of %" PRIu32 " seeds",
+                 batch->plan.seeds);
+    return text;
+}
+
+/* Which of the different names of rows this row's is: they share a colour. */
+static size_t name_index(const struct sim_batch *batch, size_t row)
+{
+    size_t index = 0;
+    for (size_t i = 0; i < row; i++) {
+        if (strcmp(row_at(batch, i)->name, row_at(batch, row)->name) == 0)
+            return name_index(batch, i);
+        bool seen = false;
+        for (size_t j = 0; j < i; j++)
+            seen = seen || strcmp(row_at(batch, i)->name, row_at(batch, j)->name) == 0;
+        index += !seen;
+    }
+    return index;
+}
+
+struct bar_text {
+    char text[2 * SIM_NUMBER_SIZE + 8];
+};
+
+static void set_bars(struct chart_bar *bar, struct bar_text *text, const struct sim_batch *batch)
+{
+    size_t metric = sim_shown_plot(batch);
+    bool swept = batch->rows > 0 && row_at(batch, 0)->swept[0] != '\0';
+    for (size_t i = 0; i < batch->rows; i++) {
+        const struct sim_figure *f = sim_shown_figure(batch, i, metric);
+        char mean[SIM_NUMBER_SIZE], half[SIM_NUMBER_SIZE];
+        sim_number(mean, f->mean);
+        sim_number(half, f->half);
+        if (batch->plan.seeds > 1 && !isnan(f->mean))
+            snprintf(text[i].text, sizeof text[i].text, "%s ±%s", mean, half);
+        else
+            snprintf(text[i].text, sizeof text[i].text, "%s", isnan(f->mean) ? "none" : mean);
+        bar[i] = (struct chart_bar){.name = row_at(batch, i)->label,
+                                    .style = colours[swept ? name_index(batch, i) % COLOURS : 1],
+                                    .text = text[i].text,
+                                    .value = f->mean,
+                                    .half = f->half};
+    }
+}
+
+static void draw_bars(FILE *out, const struct sim_batch *batch, const struct chart_place *place)
+{
+    struct chart_bar bar[SIM_ROWS_MAX];
+    struct bar_text text[SIM_ROWS_MAX];
+    char x_name[SIM_SHOWN_TEXT];
+    set_bars(bar, text, batch);
+    chart_bars(out, &(struct chart_bars){.id = "bars",
+                                         .title = sim_metric(sim_shown_plot(batch))->name,
+                                         .about = sim_metric(sim_shown_plot(batch))->about,
+                                         .x_name = metric_name(x_name, batch),
+                                         .width = SIM_PICTURE_WIDTH,
+                                         .place = place,
+                                         .bar = bar,
+                                         .count = batch->rows});
+}
+
+/* ---- curves ---- */
+
+/* What a row's curve is called: its name, and what is swept beside the first key. */
+struct curve_name {
+    char text[SIM_NAME_MAX + SIM_LABEL_MAX + 4];
+};
+
+static struct curve_name curve_of(const struct sim_row *row)
+{
+    struct curve_name name;
+    const char *rest = strstr(row->swept, ", ");
+    if (rest == NULL)
+        snprintf(name.text, sizeof name.text, "%s", row->name);
+    else
+        snprintf(name.text, sizeof name.text, "%s%s%s", row->name, row->name[0] != '\0' ? ", " : "", rest + 2);
+    return name;
+}
+
+/* "clients.rate=140/s, service.order=lifo": the key and the value of the first. */
+struct swept {
+    char key[SIM_LABEL_MAX], value[SIM_LABEL_MAX];
+};
+
+static struct swept swept_of(const struct sim_row *row)
+{
+    struct swept swept = {.key = "", .value = ""};
+    size_t key = strcspn(row->swept, "="), end = strcspn(row->swept, ",");
+    snprintf(swept.key, sizeof swept.key, "%.*s", (int)(key < end ? key : end), row->swept);
+    if (key < end)
+        snprintf(swept.value, sizeof swept.value, "%.*s", (int)(end - key - 1), row->swept + key + 1);
+    return swept;
+}
+
+struct curves {
+    struct curve_name name[CURVES_MAX];
+    struct chart_series series[CURVES_MAX];
+    double x[SIM_ROWS_MAX], value[SIM_ROWS_MAX], half[SIM_ROWS_MAX];
+    struct swept swept[SIM_ROWS_MAX]; /* of the marks */
+    struct chart_mark mark[SIM_ROWS_MAX];
+    size_t count, marks, used, left_out;
+    bool numbers; /* the swept values are numbers, and no two the same */
+};
+
+static size_t find_mark(const struct curves *c, const char *value)
+{
+    for (size_t i = 0; i < c->marks; i++)
+        if (strcmp(c->swept[i].value, value) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+/* The different values of the first key, in the order in which they come. */
+static void set_marks(struct curves *c, const struct sim_batch *batch)
+{
+    c->numbers = true;
+    for (size_t i = 0; i < batch->rows; i++) {
+        struct swept swept = swept_of(row_at(batch, i));
+        if (find_mark(c, swept.value) != SIZE_MAX)
+            continue;
+        double x = row_at(batch, i)->swept_value;
+        for (size_t j = 0; j < c->marks; j++)
+            c->numbers = c->numbers && (c->mark[j].x < x || c->mark[j].x > x);
+        c->swept[c->marks] = swept;
+        c->mark[c->marks] = (struct chart_mark){x, c->swept[c->marks].value};
+        c->marks++;
+    }
+    for (size_t i = 0; !c->numbers && i < c->marks; i++)
+        c->mark[i].x = (double)i;
+}
+
+static int by_x(const void *a, const void *b)
+{
+    const struct chart_mark *x = a, *y = b;
+    return (x->x > y->x) - (x->x < y->x);
+}
+
+static bool is_new(const struct sim_batch *batch, size_t row)
+{
+    struct curve_name name = curve_of(row_at(batch, row));
+    for (size_t i = 0; i < row; i++)
+        if (strcmp(curve_of(row_at(batch, i)).text, name.text) == 0)
+            return false;
+    return true;
+}
+
+/* All rows of the same name are a curve. */
+static void add_curve(struct curves *c, const struct sim_batch *batch, size_t first)
+{
+    size_t metric = sim_shown_plot(batch), from = c->used;
+    c->name[c->count] = curve_of(row_at(batch, first));
+    for (size_t i = first; i < batch->rows; i++) {
+        const struct sim_figure *f = sim_shown_figure(batch, i, metric);
+        if (strcmp(curve_of(row_at(batch, i)).text, c->name[c->count].text) != 0)
+            continue;
+        c->x[c->used] = c->mark[find_mark(c, swept_of(row_at(batch, i)).value)].x;
+        c->value[c->used] = f->mean;
+        c->half[c->used++] = f->half;
+    }
+    c->series[c->count] = (struct chart_series){.name = c->name[c->count].text,
+                                                .style = style_of(c->count),
+                                                .value = c->value + from,
+                                                .count = c->used - from,
+                                                .x = c->x + from,
+                                                .half = c->half + from};
+    c->count++;
+}
+
+static void set_curves(struct curves *c, const struct sim_batch *batch)
+{
+    *c = (struct curves){0};
+    set_marks(c, batch);
+    for (size_t i = 0; i < batch->rows; i++)
+        if (!is_new(batch, i))
+            continue;
+        else if (c->count < CURVES_MAX)
+            add_curve(c, batch, i);
+        else
+            c->left_out++;
+    qsort(c->mark, c->marks, sizeof *c->mark, by_x);
+}
+
+static bool is_wide(const struct curves *c)
+{
+    return c->numbers && c->marks > 1 && c->mark[0].x > 0 && c->mark[c->marks - 1].x / c->mark[0].x >= LOG_RATIO;
+}
+
+static void draw_curves(FILE *out, const struct sim_batch *batch, const struct chart_place *place)
+{
+    struct curves *c = malloc(sizeof *c);
+    if (c == NULL)
+        return;
+    char y_name[SIM_SHOWN_TEXT], about[SIM_SHOWN_TEXT + 64];
+    set_curves(c, batch);
+    struct swept first = swept_of(row_at(batch, 0));
+    snprintf(about, sizeof about, "%s, over %s. Where a curve has a gap there is no such figure.",
+             sim_metric(sim_shown_plot(batch))->about, first.key);
+    chart_lines(out, &(struct chart_lines){.id = "curve",
+                                           .title = sim_metric(sim_shown_plot(batch))->name,
+                                           .about = about,
+                                           .y_name = metric_name(y_name, batch),
+                                           .x_name = first.key,
+                                           .x_unit = "",
+                                           .width = SIM_PICTURE_WIDTH,
+                                           .height = CURVE_HEIGHT,
+                                           .place = place,
+                                           .x_log = is_wide(c),
+                                           .marks = c->mark,
+                                           .mark_count = c->marks,
+                                           .series = c->series,
+                                           .series_count = c->count});
+    free(c);
+}
+
+/* ---- all kinds ---- */
+
+unsigned sim_picture_height(const struct sim_batch *batch)
+{
+    switch (sim_picture_kind(batch)) {
+    case SIM_PICTURE_SERIES: return PANEL_HEIGHT;
+    case SIM_PICTURE_CURVE: return CURVE_HEIGHT;
+    case SIM_PICTURE_BARS: break;
+    }
+    return chart_bars_height(&(struct chart_bars){.count = batch->rows});
+}
+
+size_t sim_picture_left_out(const struct sim_batch *batch)
+{
+    size_t curves = 0;
+    if (sim_picture_kind(batch) == SIM_PICTURE_SERIES)
+        return batch->rows - sim_picture_panels(batch);
+    if (sim_picture_kind(batch) == SIM_PICTURE_BARS)
+        return 0;
+    for (size_t i = 0; i < batch->rows; i++)
+        curves += is_new(batch, i);
+    return curves > CURVES_MAX ? curves - CURVES_MAX : 0;
+}
+
+void sim_picture_draw(FILE *out, const struct sim_batch *batch, size_t panel, const struct chart_place *place)
+{
+    switch (sim_picture_kind(batch)) {
+    case SIM_PICTURE_SERIES: draw_series(out, batch, panel, place); break;
+    case SIM_PICTURE_BARS: draw_bars(out, batch, place); break;
+    case SIM_PICTURE_CURVE: draw_curves(out, batch, place); break;
+    }
+}

@@ -1,0 +1,29 @@
+/* picture.h - the scenario's picture, chart by chart: for an SVG of its own, or for places on a page. */
+#ifndef SIM_PICTURE_H
+#define SIM_PICTURE_H
+
+#include "chart/chart.h"
+
+#include "batch.h"
+
+#define SIM_PICTURE_WIDTH 920u
+#define SIM_PANELS_MAX    8u /* rows with a chart of their own */
+
+/* Colours and letters of all charts, light and dark; for a <style>. */
+extern const char sim_picture_style[];
+
+/* Bars if a curve has nothing to run along. */
+enum sim_picture sim_picture_kind(const struct sim_batch *batch);
+
+size_t sim_picture_panels(const struct sim_batch *batch);
+unsigned sim_picture_height(const struct sim_batch *batch); /* of each of them */
+size_t sim_picture_left_out(const struct sim_batch *batch); /* rows or curves */
+
+void sim_picture_draw(FILE *out, const struct sim_batch *batch, size_t panel, const struct chart_place *place);
+
+/* What is over time beside arrivals: a line for each row. */
+enum sim_gauge { SIM_GAUGE_BUDGET, SIM_GAUGE_OPEN, SIM_GAUGE_QUEUE };
+bool sim_picture_has_gauge(const struct sim_batch *batch, enum sim_gauge gauge);
+bool sim_picture_gauge(FILE *out, const struct sim_batch *batch, enum sim_gauge gauge); /* false: no memory */
+
+#endif

@@ -1,0 +1,257 @@
+/* play.h - the state of one run, and what its parts do for each other.
+ *
+ *     run.c      the loop: takes the next event, gives it to its owner
+ *     client.c   when calls begin; users, closed loops, processes and their targets
+ *     call.c     a call of the engine: obeys its verdicts, sends its attempts, hears of their ends
+ *     service.c  what a service does with a request: queue, work, outage, hint, calls of its own
+ *     gauge.c    counts it all
+ *
+ * Owners of events, by the range of the event's id; its seq says what happens, and to which attempt. An attempt that
+ * is answered in the instant it is made (no network delay, no service time) needs no event and no record of its own:
+ * a storm of 25 million callers has one call and one event for each. */
+#ifndef SIM_PLAY_H
+#define SIM_PLAY_H
+
+#include <bide/call.h>
+
+#include "queue.h"
+#include "result.h"
+#include "run.h"
+
+#define SIM_ID_REQUEST UINT32_C(0x40000000) /* below: calls */
+#define SIM_ID_CLIENT  UINT32_C(0x80000000) /* of a closed group */
+#define SIM_ID_GROUP   UINT32_C(0xc0000000)
+#define SIM_ID_SERVICE UINT32_C(0xe0000000)
+
+#define SIM_NOBODY UINT32_MAX
+
+/* What happens to a request. */
+enum sim_step {
+    SIM_STEP_ARRIVE = 0,
+    SIM_STEP_WRITE, /* a row: its second arrival */
+    SIM_STEP_SERVED,
+    SIM_STEP_REPLY, /* the answer has come */
+    SIM_STEP_CUT,   /* the caller waits no longer */
+};
+
+/* A call in progress. Slots are used again: whether an answer is still for this call, its seed tells. */
+struct sim_call {
+    struct bide_call call;
+    int64_t began_ns;
+    uint32_t owner;        /* a user (fan-out), a client (closed), or the request that a deeper call is made for */
+    uint32_t process : 28; /* of its caller */
+    uint32_t caller : 4;   /* a group; from SIM_GROUPS_MAX on, a service */
+};
+
+/* An attempt on its way, waiting or being served. Lives until nothing will happen to it any more. */
+struct sim_request {
+    uint64_t seed; /* of its call */
+    int64_t deadline_ns;
+    uint32_t slot; /* its call */
+    uint32_t attempt;
+    uint32_t older, newer; /* in a queue */
+    uint32_t version;      /* a row: what was read */
+    uint32_t process;      /* whose socket it has, or waits for */
+    uint32_t deeper;       /* calls it has made */
+    uint32_t layer;        /* the attempt that it carries on to the next layer: the largest on the way here */
+    uint8_t service;
+    uint8_t caller;
+    uint8_t awaited; /* events and places that still hold it */
+    bool over;       /* the caller has heard of its end */
+    bool in_line;    /* it waits for a socket */
+    bool has_socket;
+    struct bide_outcome outcome;
+};
+
+/* Memory for many things of one size, by index; what is given back is used again first. */
+struct sim_pool {
+    size_t size;
+    size_t link;   /* where in each the list of free ones goes on */
+    uint32_t most; /* a multiple of a chunk */
+    uint32_t free; /* the first of a list through what was given back; SIM_NOBODY: none */
+    uint32_t used; /* indices handed out at some time */
+    uint32_t live;
+    uint32_t chunks;
+    unsigned char **chunk;
+};
+#define SIM_CHUNK_BITS 16u
+
+static inline void *sim_pool_at(const struct sim_pool *pool, uint32_t i)
+{
+    return pool->chunk[i >> SIM_CHUNK_BITS] + (i & ((1u << SIM_CHUNK_BITS) - 1)) * pool->size;
+}
+uint32_t sim_pool_take(struct sim_pool *pool); /* SIM_NOBODY: no memory */
+void sim_pool_give(struct sim_pool *pool, uint32_t i);
+void sim_pool_free(struct sim_pool *pool);
+
+/* Requests one behind the other. */
+struct sim_line {
+    uint32_t oldest, newest;
+    uint32_t length;
+};
+
+/* Who makes calls: a group of clients, or a service towards the next one. */
+struct sim_caller {
+    const struct bide_policy *policy;
+    struct bide_target *target; /* one per process (and shard); NULL: there is no gate that could refuse */
+    uint32_t targets, processes, shards;
+    enum bide_safety safety;
+    uint8_t service; /* whom it calls */
+    bool at_once;    /* its attempts are answered in the instant they are made */
+    bool breaker;    /* there is one to be looked at */
+};
+
+struct sim_group {
+    uint64_t made;       /* calls so far */
+    uint64_t candidates; /* arrivals drawn so far */
+    double at_ns;        /* of the last one, with its fraction */
+    uint32_t first_client;
+    uint32_t *sockets;      /* taken, by process */
+    struct sim_line *lines; /* waiting for one, by process */
+};
+
+struct sim_closed_client {
+    int64_t due_ns; /* pace queue: its last arrival */
+    uint32_t calls; /* begun */
+    uint8_t group;
+};
+
+struct sim_user {
+    int64_t began_ns;
+    uint32_t left; /* calls not yet over */
+    bool failed;
+};
+
+struct sim_place { /* a service in motion */
+    struct sim_line line;
+    uint32_t busy;     /* servers */
+    uint32_t in_house; /* waiting or being served */
+    uint32_t version;  /* a row's */
+    uint64_t deeper;   /* calls made so far */
+};
+
+struct sim_width {
+    int64_t end_ns;
+    struct {
+        uint64_t arrivals, retries, served, probes;
+    } now;
+};
+
+/* A second of the world, for recovery and steady state. */
+struct sim_second {
+    uint32_t calls, succeeded, arrivals;
+};
+
+struct sim_gauge {
+    int64_t edge_ns; /* when the next bucket of any kind ends */
+    struct sim_width width[SIM_WIDTHS];
+    struct sim_point *point; /* the present one, in the result */
+    int64_t point_end_ns;
+    size_t room;
+    struct sim_second *second;
+    size_t seconds, second_room;
+};
+
+struct sim_play {
+    const struct sim_world *world;
+    const struct sim_how *how;
+    struct sim_result *result;
+    struct sim_queue *queue;
+    int64_t now_ns;
+    bool no_memory;
+    bool delays; /* the network has any */
+    struct sim_pool calls, requests, users;
+    struct sim_caller caller[SIM_GROUPS_MAX + SIM_SERVICES_MAX];
+    struct sim_group group[SIM_GROUPS_MAX];
+    struct sim_place place[SIM_SERVICES_MAX];
+    struct sim_closed_client *client;
+    uint32_t clients;
+    struct sim_gauge gauge;
+};
+
+/* ---- run.c ---- */
+
+void sim_play_at(struct sim_play *play, int64_t at_ns, uint32_t id, uint32_t seq);
+
+/* ---- client.c ---- */
+
+bool sim_clients_open(struct sim_play *play);
+void sim_clients_close(struct sim_play *play);
+void sim_clients_arrive(struct sim_play *play, uint32_t group);
+void sim_client_turn(struct sim_play *play, uint32_t client);
+
+/* A call of a group of clients is over. */
+void sim_clients_ended(struct sim_play *play, const struct sim_call *call, const struct bide_verdict *verdict);
+
+/* ---- call.c ---- */
+
+struct sim_new_call {
+    uint8_t caller;
+    uint32_t owner;
+    uint64_t seed;
+    uint64_t process;         /* any number: taken modulo the caller's processes */
+    int64_t deadline_ns;      /* 0: none */
+    uint32_t inbound_attempt; /* 0: nobody calls the caller */
+};
+void sim_call_begin(struct sim_play *play, const struct sim_new_call *new_call);
+void sim_call_wake(struct sim_play *play, uint32_t slot);
+void sim_request_reply(struct sim_play *play, uint32_t request);
+void sim_request_cut(struct sim_play *play, uint32_t request);
+void sim_request_release(struct sim_play *play, uint32_t request);
+
+static inline struct sim_call *sim_call_at(const struct sim_play *play, uint32_t slot)
+{
+    return sim_pool_at(&play->calls, slot);
+}
+
+static inline struct sim_request *sim_request_at(const struct sim_play *play, uint32_t request)
+{
+    return sim_pool_at(&play->requests, request);
+}
+
+/* Does anybody still wait for it? */
+static inline bool sim_request_wanted(const struct sim_play *play, const struct sim_request *request)
+{
+    return !request->over && sim_call_at(play, request->slot)->call.seed == request->seed;
+}
+
+/* ---- service.c ---- */
+
+/* The outcome of an attempt at a service that answers at once. */
+struct bide_outcome sim_service_at_once(struct sim_play *play, const struct sim_call *call, uint32_t attempt);
+void sim_service_arrive(struct sim_play *play, uint32_t request);
+void sim_service_write(struct sim_play *play, uint32_t request);
+void sim_service_served(struct sim_play *play, uint32_t request);
+
+/* A call that a request of this service made is over. */
+void sim_service_called(struct sim_play *play, uint32_t request, bool well);
+
+/* Which shard of it a call with this seed belongs to. */
+uint32_t sim_service_shard(const struct sim_world *world, uint32_t service, uint64_t seed);
+
+/* True if no time passes and nothing waits at this service, whatever comes. */
+bool sim_service_is_instant(const struct sim_world *world, uint32_t service);
+
+void sim_line_push(struct sim_play *play, struct sim_line *line, uint32_t request);
+uint32_t sim_line_take(struct sim_play *play, struct sim_line *line, enum sim_order order);
+void sim_line_remove(struct sim_play *play, struct sim_line *line, uint32_t request);
+
+/* ---- gauge.c ---- */
+
+bool sim_gauge_open(struct sim_play *play);
+void sim_gauge_roll(struct sim_play *play);
+
+/* The last buckets, recovery, what the targets know. */
+void sim_gauge_finish(struct sim_play *play);
+void sim_gauge_close(struct sim_play *play);
+
+/* At the leaf. */
+void sim_gauge_arrival(struct sim_play *play, uint32_t attempt);
+void sim_gauge_served(struct sim_play *play);
+void sim_gauge_call(struct sim_play *play);
+void sim_gauge_attempt(struct sim_play *play, const struct bide_verdict *verdict);
+void sim_gauge_probe(struct sim_play *play);
+void sim_gauge_ended(struct sim_play *play, const struct bide_verdict *verdict);
+void sim_gauge_user(struct sim_play *play, int64_t began_ns, bool well);
+
+#endif

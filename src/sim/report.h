@@ -1,0 +1,30 @@
+/* report.h - what a batch came to, for five kinds of reader. Same batch, same bytes: no date, no path, no duration. */
+#ifndef SIM_REPORT_H
+#define SIM_REPORT_H
+
+#include <stdio.h>
+
+#include "batch.h"
+
+/* For a terminal: title, question, loop kind, seed, bucket width; a line per row with the scenario's columns and a
+ * small bar of the metric that it plots; then give-ups by reason. `colour` and `utf8` as the terminal has them. */
+struct sim_looks {
+    unsigned columns;
+    bool colour, utf8;
+};
+void sim_table(FILE *out, const struct sim_batch *batch, const struct sim_looks *looks);
+
+/* One line per row, all metrics; with several seeds also NAME_half for each. A value that is not there is empty. */
+void sim_csv(FILE *out, const struct sim_batch *batch);
+
+/* The series instead: row, time, and what happened in each bucket. */
+void sim_csv_series(FILE *out, const struct sim_batch *batch);
+
+/* {"scenario":…,"seed":…,"seeds":…,"settings":{…},"rows":[{"name":…,"label":…,"metric":…,…,"series":{…}}]} */
+void sim_json(FILE *out, const struct sim_batch *batch);
+
+/* The scenario's picture; false: no memory. Both read well in light and dark by themselves. */
+bool sim_svg(FILE *out, const struct sim_batch *batch);
+bool sim_html(FILE *out, const struct sim_batch *batch);
+
+#endif

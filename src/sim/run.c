@@ -1,0 +1,123 @@
+/* run.c - the loop of a run: the next event, and whom it concerns. */
+#include "run.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "play.h"
+
+#define EVENTS_MAX    UINT64_C(4000000000)
+#define TIME_MAX_NS   (366 * 24 * 60 * BIDE_MINUTE) /* a year: no scenario means that */
+#define LOOK_UP_EVERY 65536u                        /* events between two calls of progress */
+#define AHEAD         6u                            /* events that are prefetched */
+
+void sim_play_at(struct sim_play *play, int64_t at_ns, uint32_t id, uint32_t seq)
+{
+    if (!sim_queue_push(play->queue, (struct sim_event){at_ns, id, seq}))
+        play->no_memory = true;
+}
+
+static void request_event(struct sim_play *play, uint32_t request, enum sim_step step)
+{
+    switch (step) {
+    case SIM_STEP_ARRIVE: sim_service_arrive(play, request); break;
+    case SIM_STEP_WRITE: sim_service_write(play, request); break;
+    case SIM_STEP_SERVED: sim_service_served(play, request); break;
+    case SIM_STEP_REPLY: sim_request_reply(play, request); break;
+    case SIM_STEP_CUT: sim_request_cut(play, request); break;
+    }
+}
+
+static void happen(struct sim_play *play, const struct sim_event *event)
+{
+    if (event->id < SIM_ID_REQUEST)
+        sim_call_wake(play, event->id);
+    else if (event->id < SIM_ID_CLIENT)
+        request_event(play, event->id - SIM_ID_REQUEST, (enum sim_step)event->seq);
+    else if (event->id < SIM_ID_GROUP)
+        sim_client_turn(play, event->id - SIM_ID_CLIENT);
+    else
+        sim_clients_arrive(play, event->id - SIM_ID_GROUP);
+}
+
+/* The calls of the next events come from memory meanwhile. */
+static void prefetch(const struct sim_play *play)
+{
+    uint32_t id = 0;
+    if (!sim_queue_ahead(play->queue, AHEAD, &id) || id >= SIM_ID_REQUEST)
+        return;
+    const char *call = sim_pool_at(&play->calls, id);
+    __builtin_prefetch(call, 1);
+    __builtin_prefetch(call + 64, 1);
+}
+
+static bool look_up(const struct sim_play *play)
+{
+    const struct sim_how *how = play->how;
+    double done = (double)play->now_ns / (double)play->world->duration_ns;
+    return how->progress == NULL || how->progress(how->context, done < 1 ? done : 1);
+}
+
+static enum sim_end loop(struct sim_play *play)
+{
+    struct sim_event event;
+    uint64_t events = 0;
+    while (sim_queue_pop(play->queue, &event)) {
+        if (!play->world->drain && event.at_ns > play->world->duration_ns)
+            break;
+        if (event.at_ns > TIME_MAX_NS || events >= EVENTS_MAX)
+            return SIM_END_ENDLESS;
+        play->now_ns = event.at_ns;
+        if (event.at_ns >= play->gauge.edge_ns)
+            sim_gauge_roll(play);
+        prefetch(play);
+        happen(play, &event);
+        if (play->no_memory)
+            return SIM_END_NO_MEMORY;
+        if (++events % LOOK_UP_EVERY == 0 && !look_up(play))
+            return SIM_END_STOPPED;
+    }
+    play->result->events = events;
+    return SIM_END_DONE;
+}
+
+static struct sim_pool new_pool(size_t size, size_t link)
+{
+    return (struct sim_pool){.size = size, .link = link, .most = SIM_ID_REQUEST, .free = SIM_NOBODY};
+}
+
+static bool open_play(struct sim_play *play)
+{
+    play->calls = new_pool(sizeof(struct sim_call), offsetof(struct sim_call, owner));
+    play->requests = new_pool(sizeof(struct sim_request), offsetof(struct sim_request, slot));
+    play->users = new_pool(sizeof(struct sim_user), offsetof(struct sim_user, left));
+    for (size_t i = 0; i < SIM_SERVICES_MAX; i++)
+        play->place[i].line = (struct sim_line){SIM_NOBODY, SIM_NOBODY, 0};
+    play->delays = play->world->delay.shape != SIM_FIXED || play->world->delay.a_ns > 0;
+    play->queue = sim_queue_new(play->how->plain_queue);
+    return play->queue != NULL && sim_gauge_open(play) && sim_clients_open(play) && !play->no_memory;
+}
+
+static void close_play(struct sim_play *play)
+{
+    sim_clients_close(play);
+    sim_gauge_close(play);
+    sim_queue_free(play->queue);
+    sim_pool_free(&play->calls);
+    sim_pool_free(&play->requests);
+    sim_pool_free(&play->users);
+}
+
+enum sim_end sim_run(const struct sim_world *world, const struct sim_how *how, struct sim_result *result)
+{
+    struct sim_play play = {.world = world, .how = how, .result = result};
+    memset(result, 0, sizeof *result);
+    result->seed = how->seed;
+    enum sim_end end = open_play(&play) ? loop(&play) : SIM_END_NO_MEMORY;
+    if (end == SIM_END_DONE)
+        sim_gauge_finish(&play);
+    close_play(&play);
+    if (end != SIM_END_DONE)
+        sim_result_free(result);
+    return end;
+}

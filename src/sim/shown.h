@@ -1,0 +1,41 @@
+/* shown.h - what all reports have in common: which figures are shown, and how what was run is told. */
+#ifndef SIM_SHOWN_H
+#define SIM_SHOWN_H
+
+#include "batch.h"
+
+#define SIM_SHOWN_MAX  32u /* metrics of one choice */
+#define SIM_SHOWN_TEXT 256u
+
+struct sim_shown {
+    size_t metric[SIM_SHOWN_MAX];
+    size_t count;
+};
+
+/* The scenario's own columns, then arrivals and served: a report shows both, always. */
+void sim_shown_first(struct sim_shown *shown, const struct sim_batch *batch);
+
+/* Further figures that are of use in this batch and not among those: amplification, goodput, recovery, latency, gates. */
+void sim_shown_more(struct sim_shown *shown, const struct sim_batch *batch, const struct sim_shown *first);
+
+/* Those of the names (NULL-terminated) that are above 0 in some row, or have a value at all. */
+void sim_shown_named(struct sim_shown *shown, const struct sim_batch *batch, const char *const *names, bool above_zero);
+
+const struct sim_figure *sim_shown_figure(const struct sim_batch *batch, size_t row, size_t metric);
+size_t sim_shown_metric(const char *name);                               /* which must be there */
+bool sim_shown_any(const struct sim_batch *batch, size_t metric);        /* some row has a value */
+bool sim_shown_above_zero(const struct sim_batch *batch, size_t metric); /* and one that is not 0 */
+bool sim_shown_gave_up(size_t metric);                                   /* it is gave_up_REASON */
+size_t sim_shown_plot(const struct sim_batch *batch);                    /* what the picture shows; amplification */
+
+/* "open loop", "closed loop", "herd: open loop, users: closed loop". Returns text. */
+const char *sim_shown_loop(char text[SIM_SHOWN_TEXT], const struct sim_world *world);
+bool sim_shown_one_loop(const struct sim_batch *batch); /* the same in all rows */
+
+/* "1s", or "1s to 10s" if rows differ. Returns text. */
+const char *sim_shown_bucket(char text[SIM_SHOWN_TEXT], const struct sim_batch *batch);
+
+/* "seed 7", or "seeds 7 to 26". Returns text. */
+const char *sim_shown_seeds(char text[SIM_SHOWN_TEXT], const struct sim_batch *batch);
+
+#endif

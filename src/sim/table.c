@@ -1,0 +1,476 @@
+/* table.c - a batch on a terminal: what was run, a line per row with figures and a small picture, then why calls gave up.
+ *
+ * Figures are never cut. What does not fit beside each other stands in a block of its own below, with the labels once
+ * more; labels give way first, and then show that they do. The picture is a bar of what the scenario plots, or, if it
+ * shows a series, the arrivals over time; it stands in the first block, if there is room. */
+#include "report.h"
+
+#include "chart/chart.h"
+#include "conf/unit.h"
+#include "number.h"
+#include "shown.h"
+
+#include <math.h>
+#include <string.h>
+
+#define COLUMNS_MIN 40u
+#define COLUMNS_MAX 160u
+#define LABEL_MIN   12u
+#define GAP         2u
+#define PICTURE_MIN 8u
+#define PICTURE_MAX 32u
+#define EIGHTHS     8u
+#define HEAD_LINES  5u
+#define CELL_SIZE   (2 * SIM_NUMBER_SIZE + 8)
+#define WORD_SIZE   32u
+
+static const char *const lying[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
+static const char *const standing[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+static const char *const plain[] = {" ", ".", ".", ".", ":", ":", ":", ":", "#"};
+
+struct column {
+    size_t metric;
+    unsigned digits; /* after the point */
+    unsigned width;
+    char head[HEAD_LINES][WORD_SIZE]; /* from the bottom up */
+};
+
+struct table {
+    FILE *out;
+    const struct sim_batch *batch;
+    const struct sim_looks *looks;
+    unsigned columns; /* of the terminal */
+    unsigned label;   /* room for labels */
+    unsigned picture; /* for the picture; 0: none */
+    struct column column[SIM_SHOWN_MAX];
+    size_t count;
+    double most; /* of what is pictured */
+};
+
+/* ---- texts ---- */
+
+static void paint(const struct table *t, const char *escape)
+{
+    if (t->looks->colour)
+        fputs(escape, t->out);
+}
+
+/* As put_character counts them: what is no UTF-8 takes a column for each byte. */
+static unsigned characters(const char *text, size_t bytes)
+{
+    unsigned length = 0;
+    for (const char *end = text + bytes; text < end; length++) {
+        size_t one = chart_character(text);
+        text += one > 0 ? one : 1;
+    }
+    return length;
+}
+
+static unsigned length_of(const char *text)
+{
+    return characters(text, strlen(text));
+}
+
+/* The next character as this terminal may have it: no control characters, and only what it can show. */
+static const char *put_character(const struct table *t, const char *text)
+{
+    size_t length = chart_character(text);
+    bool control = (unsigned char)*text < 0x20 || *text == 0x7f ||
+                   (length == 2 && (unsigned char)text[1] < 0xa0 && (unsigned char)text[0] == 0xc2);
+    if (control || length == 0 || (length > 1 && !t->looks->utf8))
+        fputc('?', t->out);
+    else
+        fwrite(text, 1, length, t->out);
+    return text + (length > 0 ? length : 1);
+}
+
+/* In so many columns: filled with spaces, or cut so that it can be seen. */
+static void put_label(const struct table *t, const char *text, unsigned width)
+{
+    unsigned length = length_of(text), used = 0;
+    const char *dots = t->looks->utf8 ? "…" : "...";
+    unsigned keep = length > width ? width - length_of(dots) : length;
+    for (; used < keep && *text != '\0'; used++)
+        text = put_character(t, text);
+    if (length > width) {
+        fputs(dots, t->out);
+        used = width;
+    }
+    fprintf(t->out, "%*s", (int)(used < width ? width - used : 0), "");
+}
+
+/* A paragraph, filled; lines after the first are indented. `at` is the column that it begins in. */
+static void put_words(const struct table *t, const char *text, unsigned at, unsigned indent)
+{
+    bool first = true;
+    while (*text != '\0') {
+        size_t bytes = strcspn(text, " \n\t");
+        unsigned length = characters(text, bytes);
+        if (!first && at + 1 + length > t->columns) {
+            fprintf(t->out, "\n%*s", (int)indent, "");
+            at = indent;
+        } else if (!first) {
+            fputc(' ', t->out);
+            at++;
+        }
+        for (const char *c = text; c < text + bytes; at++) {
+            if (at == t->columns) { /* a word that no line has room for */
+                fprintf(t->out, "\n%*s", (int)indent, "");
+                at = indent;
+            }
+            c = put_character(t, c);
+        }
+        first = false;
+        text += bytes + strspn(text + bytes, " \n\t");
+    }
+    fputc('\n', t->out);
+}
+
+/* ---- cells ---- */
+
+static bool has_several(const struct table *t)
+{
+    return t->batch->plan.seeds > 1;
+}
+
+/* "yes", "2.013", "2.013 ±0.021", "-". Returns text. */
+static const char *cell(char text[CELL_SIZE], const struct table *t, const struct column *c, size_t row)
+{
+    const struct sim_figure *f = sim_shown_figure(t->batch, row, c->metric);
+    char mean[SIM_NUMBER_SIZE], half[SIM_NUMBER_SIZE];
+    bool flag = sim_metric(c->metric)->flag && !has_several(t);
+    sim_number_fixed(mean, f->mean, c->digits);
+    if (isnan(f->mean))
+        snprintf(text, CELL_SIZE, "-");
+    else if (flag)
+        snprintf(text, CELL_SIZE, "%s", f->mean > 0 ? "yes" : "no");
+    else if (has_several(t))
+        snprintf(text, CELL_SIZE, "%s %s%s", mean, t->looks->utf8 ? "±" : "+-",
+                 sim_number_fixed(half, f->half, c->digits));
+    else
+        snprintf(text, CELL_SIZE, "%s", mean);
+    return text;
+}
+
+/* The largest keeps four digits and the smallest two, as far as four after the point go; counts have none there. */
+static unsigned digits_of(const struct table *t, size_t metric)
+{
+    double most = 0, least = HUGE_VAL;
+    bool whole = true;
+    for (size_t i = 0; i < t->batch->rows; i++) {
+        const struct sim_figure *f = sim_shown_figure(t->batch, i, metric);
+        double size = fabs(f->mean);
+        if (isnan(size))
+            continue;
+        most = size > most ? size : most;
+        least = size > 0 && size < least ? size : least;
+        whole = whole && (double)(uint64_t)size >= size && (double)(uint64_t)f->half >= f->half;
+    }
+    unsigned digits = most < 10 ? 3 : most < 100 ? 2 : most < 1000 ? 1 : 0;
+    unsigned needed = least < 0.01 ? 4 : least < 0.1 ? 3 : least < 1 ? 2 : least < 10 ? 1 : 0;
+    return whole ? 0 : digits > needed ? digits : needed;
+}
+
+/* ---- columns ---- */
+
+/* The words of a heading, from the last to the first: "latency_p99_ms" has three, "goodput" and its unit two. */
+static size_t words_of(char words[HEAD_LINES][WORD_SIZE], const struct sim_metric *metric)
+{
+    size_t count = 0, end = strlen(metric->name);
+    if (metric->unit[0] == '/')
+        snprintf(words[count++], WORD_SIZE, "%s", metric->unit);
+    while (end > 0 && count < HEAD_LINES) {
+        size_t begin = end;
+        while (begin > 0 && (metric->name[begin - 1] != '_' || count + 1 == HEAD_LINES))
+            begin--;
+        snprintf(words[count++], WORD_SIZE, "%.*s", (int)(end - begin), metric->name + begin);
+        end = begin > 0 ? begin - 1 : 0;
+    }
+    return count;
+}
+
+/* Words are put into as few lines as the width allows, from the bottom up. */
+static void set_head(struct column *c)
+{
+    char words[HEAD_LINES][WORD_SIZE];
+    size_t count = words_of(words, sim_metric(c->metric)), line = 0;
+    for (size_t i = 0; i < count; i++) {
+        unsigned length = (unsigned)strlen(words[i]);
+        c->width = length > c->width ? length : c->width;
+    }
+    for (size_t i = 0; i < count; i++) {
+        char joined[2 * WORD_SIZE + 2];
+        snprintf(joined, sizeof joined, "%.31s%s%.31s", words[i], c->head[line][0] != '\0' ? " " : "", c->head[line]);
+        bool fits = strlen(joined) <= c->width && strlen(joined) < WORD_SIZE;
+        line += !fits;
+        snprintf(c->head[line], WORD_SIZE, "%.*s", (int)WORD_SIZE - 1, fits ? joined : words[i]);
+    }
+}
+
+static void set_columns(struct table *t, const struct sim_shown *shown)
+{
+    t->count = shown->count;
+    for (size_t i = 0; i < shown->count; i++) {
+        struct column *c = &t->column[i];
+        char text[CELL_SIZE];
+        *c = (struct column){.metric = shown->metric[i], .digits = digits_of(t, shown->metric[i])};
+        for (size_t j = 0; j < t->batch->rows; j++) {
+            unsigned length = length_of(cell(text, t, c, j));
+            c->width = length > c->width ? length : c->width;
+        }
+        set_head(c);
+    }
+}
+
+/* How many columns fit from this one on, one at least. */
+static size_t fitting(const struct table *t, size_t from, unsigned *used)
+{
+    size_t to = from;
+    *used = t->label;
+    while (to < t->count && (to == from || *used + GAP + t->column[to].width <= t->columns))
+        *used += GAP + t->column[to++].width;
+    return to - from;
+}
+
+/* ---- the picture ---- */
+
+static bool has_series(const struct table *t)
+{
+    return sim_scenario_picture(t->batch->scenario) == SIM_PICTURE_SERIES;
+}
+
+static int64_t longest_ns(const struct table *t)
+{
+    int64_t most_ns = 1;
+    for (size_t i = 0; i < t->batch->rows; i++) {
+        const struct sim_result *r = &t->batch->row[i].result;
+        int64_t ns = (int64_t)r->points * r->bucket_ns;
+        most_ns = ns > most_ns ? ns : most_ns;
+    }
+    return most_ns;
+}
+
+static double largest(const struct table *t)
+{
+    double most = 0;
+    for (size_t i = 0; i < t->batch->rows; i++) {
+        const struct sim_result *r = &t->batch->row[i].result;
+        double mean = sim_shown_figure(t->batch, i, sim_shown_plot(t->batch))->mean;
+        if (!has_series(t))
+            most = mean > most ? mean : most;
+        for (size_t j = 0; has_series(t) && j < r->points; j++)
+            most = (double)r->point[j].arrivals > most ? (double)r->point[j].arrivals : most;
+    }
+    return most > 0 ? most : 1;
+}
+
+/* Eighths of the whole; what is not nothing has one at least. */
+static unsigned eighths(const struct table *t, double value, unsigned whole)
+{
+    if (!(value > 0))
+        return 0;
+    unsigned level = (unsigned)(value / t->most * whole * EIGHTHS + 0.5);
+    return level == 0 ? 1 : level < whole * EIGHTHS ? level : whole * EIGHTHS;
+}
+
+static void draw_bar(const struct table *t, size_t row)
+{
+    unsigned level = eighths(t, sim_shown_figure(t->batch, row, sim_shown_plot(t->batch))->mean, t->picture);
+    for (; level >= EIGHTHS; level -= EIGHTHS)
+        fputs(t->looks->utf8 ? lying[EIGHTHS] : "#", t->out);
+    if (level > 0)
+        fputs(t->looks->utf8 ? lying[level] : level >= EIGHTHS / 2 ? "#" : "", t->out);
+}
+
+/* Each column shows the busiest of its buckets. The line ends with the last that shows something. */
+static void draw_series(const struct table *t, size_t row)
+{
+    const struct sim_result *r = &t->batch->row[row].result;
+    int64_t all_ns = longest_ns(t);
+    unsigned level[PICTURE_MAX], last = 0;
+    for (unsigned i = 0; i < t->picture; i++) {
+        size_t from = (size_t)(all_ns / r->bucket_ns * i / t->picture),
+               to = (size_t)(all_ns / r->bucket_ns * (i + 1) / t->picture);
+        uint64_t most = 0;
+        for (size_t j = from; j < r->points && (j == from || j < to); j++)
+            most = r->point[j].arrivals > most ? r->point[j].arrivals : most;
+        level[i] = eighths(t, (double)most, 1);
+        last = level[i] > 0 ? i + 1 : last;
+    }
+    for (unsigned i = 0; i < last; i++)
+        fputs(t->looks->utf8 ? standing[level[i]] : plain[level[i]], t->out);
+}
+
+static void draw(const struct table *t, size_t row)
+{
+    fprintf(t->out, "%*s", (int)GAP, "");
+    paint(t, "\033[36m");
+    if (has_series(t))
+        draw_series(t, row);
+    else
+        draw_bar(t, row);
+    paint(t, "\033[0m");
+}
+
+/* ---- blocks ---- */
+
+static void put_heads(const struct table *t, size_t from, size_t count)
+{
+    unsigned lines = 1;
+    for (size_t i = from; i < from + count; i++)
+        for (unsigned line = 0; line < HEAD_LINES; line++)
+            lines = t->column[i].head[line][0] != '\0' && line + 1 > lines ? line + 1 : lines;
+    paint(t, "\033[2m");
+    for (unsigned line = lines; line-- > 0;) {
+        fprintf(t->out, "%*s", (int)t->label, "");
+        for (size_t i = from; i < from + count; i++)
+            fprintf(t->out, "%*s", (int)(GAP + t->column[i].width), t->column[i].head[line]);
+        fputc('\n', t->out);
+    }
+    paint(t, "\033[0m");
+}
+
+static void put_block(const struct table *t, size_t from, size_t count, bool pictured)
+{
+    put_heads(t, from, count);
+    for (size_t row = 0; row < t->batch->rows; row++) {
+        put_label(t, sim_scenario_row(t->batch->scenario, row)->label, t->label);
+        for (size_t i = from; i < from + count; i++) {
+            char text[CELL_SIZE];
+            cell(text, t, &t->column[i], row);
+            fprintf(t->out, "%*s%s", (int)(GAP + t->column[i].width - length_of(text)), "", text);
+        }
+        if (pictured)
+            draw(t, row);
+        fputc('\n', t->out);
+    }
+}
+
+static void put_picture_words(const struct table *t)
+{
+    char text[SIM_SHOWN_TEXT], most[SIM_NUMBER_SIZE], time[CONF_VALUE_SIZE], bucket[SIM_SHOWN_TEXT];
+    sim_number(most, t->most);
+    if (has_series(t))
+        snprintf(text, sizeof text, "Right: arrivals over time, 0 to %s; the highest are %s per %.60s.",
+                 conf_duration_text(time, longest_ns(t)), most, sim_shown_bucket(bucket, t->batch));
+    else
+        snprintf(text, sizeof text, "Right: %s, 0 to %s.", sim_metric(sim_shown_plot(t->batch))->name, most);
+    put_words(t, text, 0, 0);
+}
+
+/* All of the shown figures. Labels give way if that lets them all stand beside each other. */
+static void put_figures(struct table *t, const struct sim_shown *shown, bool pictured)
+{
+    unsigned used, longest = 0, widths = 0;
+    set_columns(t, shown);
+    for (size_t i = 0; i < t->batch->rows; i++) {
+        unsigned length = length_of(sim_scenario_row(t->batch->scenario, i)->label);
+        longest = length > longest ? length : longest;
+    }
+    for (size_t i = 0; i < t->count; i++)
+        widths += GAP + t->column[i].width;
+    unsigned room = t->columns > widths + LABEL_MIN ? t->columns - widths : LABEL_MIN;
+    room = room < t->columns / 3 ? t->columns / 3 : room;
+    t->label = longest < room ? longest : room;
+    for (size_t from = 0, count; from < t->count; from += count) {
+        count = fitting(t, from, &used);
+        unsigned left = t->columns > used + GAP ? t->columns - used - GAP : 0;
+        t->picture = !pictured || from > 0 || left < PICTURE_MIN ? 0 : left < PICTURE_MAX ? left : PICTURE_MAX;
+        if (t->picture > 0)
+            put_picture_words(t);
+        fputc('\n', t->out);
+        put_block(t, from, count, t->picture > 0);
+    }
+}
+
+/* ---- before and behind ---- */
+
+static void put_head(const struct table *t)
+{
+    char text[4 * SIM_SHOWN_TEXT], loop[SIM_SHOWN_TEXT], seeds[SIM_SHOWN_TEXT], bucket[SIM_SHOWN_TEXT];
+    snprintf(text, sizeof text, "%s: %s", sim_scenario_name(t->batch->scenario),
+             sim_scenario_title(t->batch->scenario));
+    paint(t, "\033[1m");
+    put_words(t, text, 0, 0);
+    paint(t, "\033[0m");
+    put_words(t, sim_scenario_question(t->batch->scenario), 0, 0);
+    fputc('\n', t->out);
+    if (t->batch->rows > 0 && sim_shown_one_loop(t->batch))
+        sim_shown_loop(loop, &sim_scenario_row(t->batch->scenario, 0)->world);
+    else
+        snprintf(loop, sizeof loop, "open or closed loop, see below");
+    snprintf(text, sizeof text, "Simulated: %s; %s%s; buckets of %s.", loop, sim_shown_seeds(seeds, t->batch),
+             !has_several(t)  ? ""
+             : t->looks->utf8 ? " (mean ± half of the 95 % interval)"
+                              : " (mean +- half of the 95 % interval)",
+             sim_shown_bucket(bucket, t->batch));
+    put_words(t, text, 0, 0);
+}
+
+/* Which rows are which, if they differ. */
+static void put_loops(const struct table *t)
+{
+    if (sim_shown_one_loop(t->batch))
+        return;
+    fputs("\nLoops:\n", t->out);
+    for (size_t i = 0; i < t->batch->rows; i++) {
+        const struct sim_row *row = sim_scenario_row(t->batch->scenario, i);
+        char loop[SIM_SHOWN_TEXT], text[SIM_SHOWN_TEXT + SIM_LABEL_MAX + 8];
+        snprintf(text, sizeof text, "%s: %s", row->label, sim_shown_loop(loop, &row->world));
+        fputs("  ", t->out);
+        put_words(t, text, 2, 4);
+    }
+}
+
+/* "fifo: attempts_spent 1200, budget_empty 31; 3 unfinished". False: there is nothing to tell. */
+static bool tell_give_ups(char *text, size_t size, const struct table *t, size_t row)
+{
+    char number[SIM_NUMBER_SIZE];
+    bool any = false;
+    int used = snprintf(text, size, "%s:", sim_scenario_row(t->batch->scenario, row)->label);
+    for (size_t i = 0; sim_metric(i) != NULL; i++) {
+        double mean = sim_shown_figure(t->batch, row, i)->mean;
+        if (!sim_shown_gave_up(i) || !(mean > 0) || (size_t)used >= size)
+            continue;
+        used += snprintf(text + used, size - (size_t)used, "%s %s %s", any ? "," : "",
+                         sim_metric(i)->name + strlen("gave_up_"), sim_number(number, mean));
+        any = true;
+    }
+    double unfinished = sim_shown_figure(t->batch, row, sim_shown_metric("unfinished"))->mean;
+    if (unfinished > 0 && (size_t)used < size) {
+        snprintf(text + used, size - (size_t)used, "%s still going at the end %s", any ? "," : "",
+                 sim_number(number, unfinished));
+        any = true;
+    }
+    return any;
+}
+
+static void put_give_ups(const struct table *t)
+{
+    char text[4 * SIM_SHOWN_TEXT];
+    bool any = false;
+    for (size_t i = 0; i < t->batch->rows; i++) {
+        if (!tell_give_ups(text, sizeof text, t, i))
+            continue;
+        fputs(any ? "  " : "\nGave up:\n  ", t->out);
+        put_words(t, text, 2, 4);
+        any = true;
+    }
+    if (!any)
+        fputs("\nNo call gave up.\n", t->out);
+}
+
+void sim_table(FILE *out, const struct sim_batch *batch, const struct sim_looks *looks)
+{
+    struct table t = {.out = out, .batch = batch, .looks = looks, .columns = looks->columns};
+    struct sim_shown first, more;
+    t.columns = t.columns < COLUMNS_MIN ? COLUMNS_MIN : t.columns > COLUMNS_MAX ? COLUMNS_MAX : t.columns;
+    t.most = largest(&t);
+    put_head(&t);
+    sim_shown_first(&first, batch);
+    put_figures(&t, &first, true);
+    sim_shown_more(&more, batch, &first);
+    put_figures(&t, &more, false);
+    put_loops(&t);
+    put_give_ups(&t);
+}

@@ -1,0 +1,455 @@
+/* world.c - a world at its defaults, and what is wrong with one as a whole.
+ *
+ * Two kinds of fault: what cannot be played (a peak that ends before it begins), and what is good in itself but of no
+ * consequence here (the rate of a herd). A scenario whose cases differ may well say things that only some of them
+ * heed; it is for scenario.c to tell what nobody heeds. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "key.h"
+
+#define YEAR        (365 * 24 * 60 * BIDE_MINUTE)
+#define POINTS_MAX  1000000
+#define CALLS_MAX   4e9        /* a run has no more events */
+#define IDS_MAX     (1u << 30) /* callers or clients of a group: see play.h */
+#define PROCESS_MAX (1u << 28)
+#define TARGETS_MAX (1u << 30)
+
+/* ---- defaults ---- */
+
+void sim_world_init(struct sim_world *world)
+{
+    *world = (struct sim_world){.groups = 1, .services = 1};
+    sim_element_init(SIM_PART_WORLD, world);
+    sim_element_init(SIM_PART_NETWORK, world);
+    for (uint32_t i = 0; i < SIM_GROUPS_MAX; i++)
+        sim_element_init(SIM_PART_CLIENTS, &world->clients[i]);
+    for (uint32_t i = 0; i < SIM_SERVICES_MAX; i++)
+        sim_element_init(SIM_PART_SERVICE, &world->service[i]);
+    for (uint32_t i = 0; i < SIM_OUTAGES_MAX; i++)
+        sim_element_init(SIM_PART_OUTAGE, &world->outage[i]);
+}
+
+void sim_world_ready(struct sim_world *world)
+{
+    for (uint32_t i = 0; i < world->outages; i++) {
+        struct sim_outage *outage = &world->outage[i];
+        if (outage->fail_ppm == SIM_USUAL)
+            outage->fail_ppm = outage->kind == SIM_OUTAGE_SLOW ? world->service[outage->service].fail_ppm : 1000000;
+    }
+}
+
+/* ---- telling ---- */
+
+struct faults {
+    const struct sim_world *world;
+    struct sim_fault *fault;
+    size_t count;
+};
+
+__attribute__((format(printf, 5, 6))) static void wrong(struct faults *f, enum sim_part part, uint32_t element,
+                                                        const char *key, const char *why, ...)
+{
+    va_list values;
+    if (f->count == SIM_FAULTS_MAX)
+        return;
+    struct sim_fault *fault = &f->fault[f->count++];
+    *fault = (struct sim_fault){.field = sim_field_of(part, key), .element = element};
+    va_start(values, why);
+    vsnprintf(fault->why, sizeof fault->why, why, values);
+    va_end(values);
+}
+
+struct text {
+    char text[CONF_VALUE_SIZE];
+};
+
+static struct text duration(int64_t ns)
+{
+    struct text text;
+    conf_duration_text(text.text, ns);
+    return text;
+}
+
+/* ---- what nobody heeds ---- */
+
+static bool herd(const struct sim_world *world, uint32_t i)
+{
+    return world->clients[i].arrival == SIM_HERD;
+}
+
+static bool closed(const struct sim_world *world, uint32_t i)
+{
+    return world->clients[i].arrival == SIM_CLOSED;
+}
+
+static bool steady(const struct sim_world *world, uint32_t i)
+{
+    return world->clients[i].arrival == SIM_POISSON || world->clients[i].arrival == SIM_UNIFORM;
+}
+
+static bool open_loop(const struct sim_world *world, uint32_t i)
+{
+    return steady(world, i) || world->clients[i].arrival == SIM_RAMP || world->clients[i].arrival == SIM_SPIKE;
+}
+
+static bool spike(const struct sim_world *world, uint32_t i)
+{
+    return world->clients[i].arrival == SIM_SPIKE;
+}
+
+static bool one_shard(const struct sim_world *world, uint32_t i)
+{
+    return world->service[world->clients[i].service].shards == 1;
+}
+
+static bool row(const struct sim_world *world, uint32_t i)
+{
+    return world->service[i].kind == SIM_ROW;
+}
+
+static bool unlimited(const struct sim_world *world, uint32_t i)
+{
+    return world->service[i].kind == SIM_UNLIMITED;
+}
+
+static bool never_full(const struct sim_world *world, uint32_t i)
+{
+    return world->service[i].kind == SIM_QUEUEING && world->service[i].queue_max == UINT32_MAX;
+}
+
+static bool nobody_waits(const struct sim_world *world, uint32_t i)
+{
+    return world->service[i].kind == SIM_QUEUEING && world->service[i].queue_max == 0;
+}
+
+static bool no_hint(const struct sim_world *world, uint32_t i)
+{
+    return world->service[i].hint == SIM_HINT_NO;
+}
+
+static bool never_cold(const struct sim_world *world, uint32_t i)
+{
+    return world->service[i].kind != SIM_ROW && world->service[i].cold_permille == 1000;
+}
+
+static bool no_cold_time(const struct sim_world *world, uint32_t i)
+{
+    return world->service[i].kind != SIM_ROW && world->service[i].cold_ns == 0;
+}
+
+static bool fails_never(const struct sim_world *world, uint32_t i)
+{
+    bool fails = world->service[i].fail_ppm > 0 || world->service[i].bad_shards > 0;
+    for (uint32_t j = 0; j < world->outages; j++)
+        fails = fails || (world->outage[j].service == i && world->outage[j].kind == SIM_OUTAGE_SLOW);
+    return !fails;
+}
+
+static bool calls_nobody(const struct sim_world *world, uint32_t i)
+{
+    return world->service[i].calls < 0;
+}
+
+static bool not_slow(const struct sim_world *world, uint32_t i)
+{
+    return world->outage[i].kind != SIM_OUTAGE_SLOW;
+}
+
+static bool answers_nobody(const struct sim_world *world, uint32_t i)
+{
+    return world->outage[i].kind == SIM_OUTAGE_SILENCE || world->outage[i].kind == SIM_OUTAGE_HOLD;
+}
+
+/* These keys mean nothing to an element of which this is true. */
+static const struct {
+    enum sim_part part;
+    bool (*idle)(const struct sim_world *world, uint32_t element);
+    const char *keys, *why;
+} idle[] = {
+    {SIM_PART_CLIENTS, herd, "rate peak_rate end_rate peak_from peak_until calls until think pace",
+     "a herd comes all at once, at `from`, as many as `count` says"},
+    {SIM_PART_CLIENTS, closed, "rate peak_rate end_rate peak_from peak_until",
+     "closed clients have no rate: `count` and `think` make it"},
+    {SIM_PART_CLIENTS, steady, "peak_rate end_rate peak_from peak_until",
+     "only a ramp or a spike has a peak: want arrival = ramp or spike"},
+    {SIM_PART_CLIENTS, spike, "end_rate", "only a ramp has a rate at the end: want arrival = ramp"},
+    {SIM_PART_CLIENTS, open_loop, "think pace", "only closed clients think: want arrival = closed"},
+    {SIM_PART_CLIENTS, one_shard, "scope", "their service has one shard"},
+    {SIM_PART_SERVICE, row,
+     "servers time per_in_flight order queue_max full drop_dead fail throttles shards bad_shards hint cold cold_time "
+     "cold_at_start calls",
+     "a row has no queue and no service time, and fails by conflict only"},
+    {SIM_PART_SERVICE, unlimited, "servers order queue_max full drop_dead",
+     "nobody waits at an unlimited service: want kind = queueing"},
+    {SIM_PART_SERVICE, never_full, "full", "its queue is never full: want queue_max"},
+    {SIM_PART_SERVICE, nobody_waits, "order drop_dead", "nobody may wait: want queue_max of 1 or more"},
+    {SIM_PART_SERVICE, fails_never, "throttles", "nothing fails here: want fail"},
+    {SIM_PART_SERVICE, no_hint, "hint_time hint_spread", "it gives no hint: want hint = delta or date"},
+    {SIM_PART_SERVICE, never_cold, "cold_time cold_at_start", "it is never cold: want cold below 100%"},
+    {SIM_PART_SERVICE, no_cold_time, "cold", "it would be warm at once: want cold_time"},
+    {SIM_PART_SERVICE, calls_nobody, "policy processes fan", "it calls nobody: want calls = NAME"},
+    {SIM_PART_OUTAGE, not_slow, "capacity", "only a slow service has some left: want kind = slow"},
+    {SIM_PART_OUTAGE, answers_nobody, "fail", "nobody is answered at all: want kind = fail, throttle or slow"},
+};
+
+static bool is_default(const struct sim_world *world, const struct sim_field *field, uint32_t i)
+{
+    char said[SIM_VALUE_MAX];
+    const char *standard = field->form == SIM_FORM_SERVICE ? world->service[0].name : field->key.standard;
+    return strcmp(sim_field_text(said, field, sim_part_in(world, field->part, i), world), standard) == 0;
+}
+
+static void check_idle(struct faults *f, size_t rule, uint32_t element)
+{
+    char key[32];
+    const char *at = idle[rule].keys;
+    for (size_t length = strcspn(at, " "); length > 0; at += strspn(at, " "), length = strcspn(at, " ")) {
+        snprintf(key, sizeof key, "%.*s", (int)length, at);
+        at += length;
+        if (is_default(f->world, sim_field_of(idle[rule].part, key), element))
+            continue;
+        size_t before = f->count;
+        wrong(f, idle[rule].part, element, key, "%s", idle[rule].why);
+        if (f->count > before)
+            f->fault[before].ignored = true;
+    }
+}
+
+static void check_heeded(struct faults *f)
+{
+    for (size_t rule = 0; rule < sizeof idle / sizeof *idle; rule++)
+        for (uint32_t i = 0; i < sim_part_count(f->world, idle[rule].part); i++)
+            if (idle[rule].idle(f->world, i))
+                check_idle(f, rule, i);
+}
+
+/* ---- clients ---- */
+
+static int64_t end_of(const struct sim_world *world, const struct sim_clients *c)
+{
+    return c->until_ns < world->duration_ns ? c->until_ns : world->duration_ns;
+}
+
+static void check_span(struct faults *f, uint32_t i)
+{
+    const struct sim_clients *c = &f->world->clients[i];
+    int64_t end_ns = end_of(f->world, c);
+    if (c->until_ns != BIDE_NEVER && c->until_ns > f->world->duration_ns)
+        wrong(f, SIM_PART_CLIENTS, i, "until", "want the duration (%s) at most, or never",
+              duration(f->world->duration_ns).text);
+    else if (c->from_ns >= end_ns && c->until_ns != 0) /* until = 0: the group is switched off */
+        wrong(f, SIM_PART_CLIENTS, i, "from", "no call would begin: want less than %s", duration(end_ns).text);
+    if ((c->arrival != SIM_RAMP && c->arrival != SIM_SPIKE) || c->until_ns == 0)
+        return;
+    if (c->peak_from_ns < c->from_ns || c->peak_from_ns > end_ns)
+        wrong(f, SIM_PART_CLIENTS, i, "peak_from", "want %s to %s", duration(c->from_ns).text, duration(end_ns).text);
+    else if (c->peak_until_ns < c->peak_from_ns || (c->arrival == SIM_SPIKE && c->peak_until_ns == c->peak_from_ns))
+        wrong(f, SIM_PART_CLIENTS, i, "peak_until", "want later than peak_from (%s)", duration(c->peak_from_ns).text);
+    else if (c->peak_until_ns > end_ns)
+        wrong(f, SIM_PART_CLIENTS, i, "peak_until", "want %s at most", duration(end_ns).text);
+}
+
+static bool thinks(const struct sim_time *time)
+{
+    return time->a_ns > 0 || time->b_ns > 0 || time->points > 0;
+}
+
+static void check_arrival(struct faults *f, uint32_t i)
+{
+    const struct sim_clients *c = &f->world->clients[i];
+    if ((c->arrival == SIM_HERD || c->arrival == SIM_CLOSED) && c->count == 0)
+        wrong(f, SIM_PART_CLIENTS, i, "count", "want how many, 1 or more");
+    if (steady(f->world, i) && c->rate_micro == 0)
+        wrong(f, SIM_PART_CLIENTS, i, "rate", "want more than 0/s, or arrival = herd or closed");
+    if ((c->arrival == SIM_RAMP || c->arrival == SIM_SPIKE) && c->peak_rate_micro == 0)
+        wrong(f, SIM_PART_CLIENTS, i, "peak_rate", "a %s wants more than 0/s", spike(f->world, i) ? "spike" : "ramp");
+    if (c->arrival == SIM_CLOSED && !thinks(&c->think))
+        wrong(f, SIM_PART_CLIENTS, i, "think", "closed clients want some time between two calls");
+    if (c->arrival == SIM_CLOSED && c->fanout > 1)
+        wrong(f, SIM_PART_CLIENTS, i, "fanout", "a closed client has one call at a time: want 1");
+}
+
+static void check_numbers(struct faults *f, uint32_t i)
+{
+    const struct sim_clients *c = &f->world->clients[i];
+    uint64_t processes = c->processes > 0 ? c->processes : c->count;
+    uint64_t shards = c->scope == SIM_SCOPE_SHARD ? f->world->service[c->service].shards : 1;
+    if (c->fanout == 0)
+        wrong(f, SIM_PART_CLIENTS, i, "fanout", "want 1 or more");
+    if (c->count >= IDS_MAX)
+        wrong(f, SIM_PART_CLIENTS, i, "count", "want less than %u", IDS_MAX);
+    else if (c->count > 0 && c->processes > c->count)
+        wrong(f, SIM_PART_CLIENTS, i, "processes", "want count (%llu) at most: the others would have nobody",
+              (unsigned long long)c->count);
+    else if (processes >= PROCESS_MAX || processes * shards >= TARGETS_MAX)
+        wrong(f, SIM_PART_CLIENTS, i, "processes", "want fewer than %u%s", PROCESS_MAX,
+              shards > 1 ? ", and 1073741824 times all shards" : "");
+}
+
+/* Gaussian jitter bends the wait that the policy decided: one that is random already would be bent twice. */
+static void check_gauss(struct faults *f, uint32_t i)
+{
+    const struct conf_policy *policy = f->world->policy_of_clients[i];
+    bool random = policy != NULL && policy->pair.policy.jitter != BIDE_JITTER_NONE;
+    if (f->world->clients[i].gauss_milli > 0 && random)
+        wrong(f, SIM_PART_CLIENTS, i, "gauss", "the policy %.64s has a jitter of its own: want jitter = none in it",
+              policy->name);
+}
+
+/* Calls that begin, from above: at the highest rate all the time. */
+static double most_calls(const struct sim_world *world, const struct sim_clients *c)
+{
+    int64_t end_ns = end_of(world, c), span_ns = end_ns > c->from_ns ? end_ns - c->from_ns : 0;
+    double seconds = (double)span_ns / 1e9, rate = (double)c->rate_micro, calls;
+    if (c->arrival == SIM_HERD)
+        return (double)c->count * c->fanout;
+    if (c->arrival == SIM_CLOSED)
+        return 0; /* as many as there is time for: nobody knows before */
+    if (!(c->arrival == SIM_POISSON || c->arrival == SIM_UNIFORM)) {
+        rate = (double)c->peak_rate_micro > rate ? (double)c->peak_rate_micro : rate;
+        rate = (double)c->end_rate_micro > rate ? (double)c->end_rate_micro : rate;
+    }
+    calls = rate / 1e6 * seconds * c->fanout;
+    return c->calls > 0 && (double)c->calls < calls ? (double)c->calls : calls;
+}
+
+static void check_clients(struct faults *f)
+{
+    for (uint32_t i = 0; i < f->world->groups; i++) {
+        check_arrival(f, i);
+        check_span(f, i);
+        check_numbers(f, i);
+        check_gauss(f, i);
+        if (most_calls(f->world, &f->world->clients[i]) > CALLS_MAX)
+            wrong(f, SIM_PART_CLIENTS, i, f->world->clients[i].arrival == SIM_HERD ? "count" : "rate",
+                  "this makes more than 4000M calls: want fewer, or a shorter duration");
+    }
+}
+
+/* ---- services ---- */
+
+static void check_service(struct faults *f, uint32_t i)
+{
+    const struct sim_service *s = &f->world->service[i];
+    if (s->servers == 0)
+        wrong(f, SIM_PART_SERVICE, i, "servers", "want 1 or more; for one that is down there is [outage]");
+    if (s->shards == 0)
+        wrong(f, SIM_PART_SERVICE, i, "shards", "want 1 or more");
+    else if (s->bad_shards > s->shards)
+        wrong(f, SIM_PART_SERVICE, i, "bad_shards", "want shards (%u) at most", s->shards);
+    if (s->hint != SIM_HINT_NO && s->hint_ns == 0 && s->hint_spread_ns == 0)
+        wrong(f, SIM_PART_SERVICE, i, "hint", "want a hint_time or a hint_spread");
+    if (s->cold_permille == 0)
+        wrong(f, SIM_PART_SERVICE, i, "cold", "want 0.1%% or more: it would never begin");
+    if (s->processes == 0 || s->processes >= PROCESS_MAX)
+        wrong(f, SIM_PART_SERVICE, i, "processes", "want 1 to %u", PROCESS_MAX - 1);
+    if (s->fan == 0)
+        wrong(f, SIM_PART_SERVICE, i, "fan", "want 1 or more, or calls = none");
+}
+
+/* A chain that is longer than there are services comes round. It is told where it closes: once. */
+static void check_circle(struct faults *f, uint32_t i)
+{
+    const struct sim_world *world = f->world;
+    int32_t at = (int32_t)i;
+    uint32_t least = i;
+    for (uint32_t steps = 0; steps < world->services; steps++) {
+        at = world->service[at].calls;
+        if (at < 0)
+            return;
+        least = (uint32_t)at < least ? (uint32_t)at : least;
+        if (at == (int32_t)i) {
+            if (least == i)
+                wrong(f, SIM_PART_SERVICE, i, "calls",
+                      "services call each other in a circle: want none at one of them");
+            return;
+        }
+    }
+}
+
+static void check_services(struct faults *f)
+{
+    for (uint32_t i = 0; i < f->world->services; i++) {
+        check_service(f, i);
+        check_circle(f, i);
+    }
+}
+
+/* ---- outages ---- */
+
+static void check_outage(struct faults *f, uint32_t i)
+{
+    const struct sim_outage *o = &f->world->outage[i];
+    const struct sim_service *s = &f->world->service[o->service];
+    if (o->from_ns >= f->world->duration_ns)
+        wrong(f, SIM_PART_OUTAGE, i, "from", "want less than the duration (%s)", duration(f->world->duration_ns).text);
+    if (o->until_ns < o->from_ns || (o->until_ns == o->from_ns && !o->inclusive))
+        wrong(f, SIM_PART_OUTAGE, i, "until", "want later than from (%s)", duration(o->from_ns).text);
+    if (o->kind == SIM_OUTAGE_HOLD && o->until_ns == BIDE_NEVER)
+        wrong(f, SIM_PART_OUTAGE, i, "until", "what is held arrives then: want a time, or kind = silence");
+    if (o->kind != SIM_OUTAGE_SLOW)
+        return;
+    if (o->capacity_permille == 0)
+        wrong(f, SIM_PART_OUTAGE, i, "capacity", "want 0.1%% or more, or kind = silence");
+    if (s->kind == SIM_ROW)
+        wrong(f, SIM_PART_OUTAGE, i, "kind", "a row has no service time: want another kind");
+    if (o->capacity_permille == 1000 && (o->fail_ppm == SIM_USUAL || o->fail_ppm == s->fail_ppm))
+        wrong(f, SIM_PART_OUTAGE, i, "kind", "nothing is slow or fails: want capacity below 100%%, or fail");
+}
+
+static void check_overlap(struct faults *f, uint32_t i)
+{
+    const struct sim_outage *one = &f->world->outage[i];
+    for (uint32_t j = 0; j < i; j++) {
+        const struct sim_outage *other = &f->world->outage[j];
+        if (one->service == other->service && one->from_ns < other->until_ns && other->from_ns < one->until_ns)
+            wrong(f, SIM_PART_OUTAGE, i, "from", "another outage of the same service lasts from %s until %s",
+                  duration(other->from_ns).text, duration(other->until_ns).text);
+    }
+}
+
+/* ---- the whole ---- */
+
+static void check_scenario(struct faults *f)
+{
+    const struct sim_world *world = f->world;
+    if (world->duration_ns <= 0 || world->duration_ns > YEAR)
+        wrong(f, SIM_PART_WORLD, 0, "duration", "want more than 0, and 365d at most");
+    if (world->bucket_ns <= 0)
+        wrong(f, SIM_PART_WORLD, 0, "bucket", "want more than 0");
+    else if (world->duration_ns / world->bucket_ns > POINTS_MAX)
+        wrong(f, SIM_PART_WORLD, 0, "bucket", "there would be more than a million of them: want %s or more",
+              duration(world->duration_ns / POINTS_MAX + 1).text);
+    if (world->recover_from_ns != BIDE_NEVER && world->recover_from_ns >= world->duration_ns)
+        wrong(f, SIM_PART_WORLD, 0, "recover_from", "want less than the duration (%s), or never",
+              duration(world->duration_ns).text);
+}
+
+size_t sim_world_faults(const struct sim_world *world, struct sim_fault faults[SIM_FAULTS_MAX])
+{
+    struct faults f = {world, faults, 0};
+    check_scenario(&f);
+    check_clients(&f);
+    check_services(&f);
+    for (uint32_t i = 0; i < world->outages; i++) {
+        check_outage(&f, i);
+        check_overlap(&f, i);
+    }
+    check_heeded(&f);
+    return f.count;
+}
+
+const char *sim_world_wrong(const struct sim_world *world, char text[256])
+{
+    struct sim_fault faults[SIM_FAULTS_MAX];
+    char key[SIM_KEY_MAX], value[SIM_VALUE_MAX];
+    if (sim_world_faults(world, faults) == 0)
+        return NULL;
+    const struct sim_field *field = faults[0].field;
+    sim_key_path(key, field, sim_part_name(world, field->part, faults[0].element));
+    sim_field_text(value, field, sim_part_in(world, field->part, faults[0].element), world);
+    snprintf(text, 256, "%.80s = %.60s: %.110s", key, value, faults[0].why);
+    return text;
+}

@@ -1,0 +1,374 @@
+# bide sim, as a user types it. Worlds are small: what is asserted are relations that hold for every seed.
+
+# shellcheck disable=SC2154 # status, output and stderr are set by run
+load helpers
+
+setup() {
+    bide_setup
+    cat > shop.ini << 'END'
+[scenario]
+title    = A shop and its database
+question = Does it come back?
+duration = 60s
+bucket   = 1s
+
+[policy naive]
+attempts = 4
+base = 100ms
+cap = 1s
+attempt_timeout = 1s
+deadline = never
+budget.kind = none
+breaker.kind = off
+
+[policy once]
+extends = naive
+attempts = 1
+
+[clients]
+arrival = poisson
+rate    = 90/s
+policy  = naive
+processes = 1
+
+[service]
+time = exponential 10ms
+
+[outage]
+kind  = hold
+from  = 5s
+until = 10s
+
+[case naive]
+clients.policy = naive
+[case once]
+clients.policy = once
+END
+}
+teardown() { bide_teardown; }
+
+# ---- words ----
+
+@test "the catalogue is listed with titles, for people and for programs" {
+    run --separate-stderr bide sim list
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+    for name in storm_herd storm_seed003 storm_cricstream occ layers failrate failrate_clients backoff_open_closed \
+        outage_sustained metastable metastable_trigger collapse_concurrency retry_after_fleet halfopen_stampede \
+        breaker_shard hedge_tail mm1_check herd_capacity drain pool; do
+        grep -qE "^  $name +[^ ]" <<< "$output" || { echo "no $name" && false; }
+    done
+    [ "$(wc -l <<< "$output")" -ge 20 ]
+    run --separate-stderr bide sim list --json
+    [ "$status" -eq 0 ]
+    jq -e 'length >= 20 and all(.[]; (.title | length > 0) and (.question | length > 0) and .rows >= 1)' <<< "$output"
+}
+
+@test "a scenario's file can be shown, kept and played again as one's own" {
+    bide sim show mm1_check > mine.ini
+    grep -q '^\[scenario\]$' mine.ini
+    run --separate-stderr bide sim mine.ini --csv --set scenario.duration=20s
+    [ "$status" -eq 0 ]
+    local mine=$output
+    run --separate-stderr bide sim mm1_check --csv --set scenario.duration=20s
+    [ "$mine" = "$output" ]
+    run --separate-stderr bide sim - --csv --set scenario.duration=20s < mine.ini
+    [ "$mine" = "$output" ]
+}
+
+@test "every key of a scenario file is listed with its default" {
+    run --separate-stderr bide sim keys
+    [ "$status" -eq 0 ]
+    grep -qx '\[clients\]' <<< "$output"
+    grep -qE '^  rate +' <<< "$output"
+    run --separate-stderr bide sim keys --json
+    jq -e 'any(.[]; .section == "clients" and .key == "rate" and (.about | length > 0))' <<< "$output"
+    jq -e 'all(.[]; has("default") and has("want"))' <<< "$output"
+}
+
+@test "every figure is listed by name, and each is a member of a row in JSON" {
+    run --separate-stderr bide sim metrics
+    [ "$status" -eq 0 ]
+    grep -qE '^  amplification +' <<< "$output"
+    bide sim metrics --json | jq -r '.[].name' > names
+    [ "$(wc -l < names)" -gt 30 ]
+    bide sim shop.ini --json > run.json
+    while read -r name; do
+        jq -e --arg name "$name" 'all(.rows[]; has($name) or (.metrics | has($name)))' run.json > /dev/null ||
+            { echo "no $name" && false; }
+    done < names
+}
+
+@test "no word of a list is wider than the terminal" {
+    bide sim keys | awk 'length > 80' > wide
+    bide sim metrics | awk 'length > 80' >> wide
+    bide sim list | awk 'length > 80' >> wide
+    cat wide
+    [ ! -s wide ]
+}
+
+# ---- running ----
+
+@test "a table for people: each case a row, with seed and bucket width" {
+    run --separate-stderr bide sim shop.ini
+    [ "$status" -eq 0 ]
+    [ -z "$stderr" ]
+    [[ $output == *"A shop and its database"*"Does it come back?"* ]]
+    grep -q naive <<< "$output"
+    grep -q once <<< "$output"
+    [[ $output == *"seed 1"* ]]
+    [[ $output == *"1s"* || $output == *"1 s"* ]]
+    [[ $output != *$'\033'* ]]
+}
+
+@test "retries keep the queue full for longer than none do" {
+    run --separate-stderr bide sim shop.ini --json
+    [ "$status" -eq 0 ]
+    jq -e '.scenario and .seed == 1 and (.settings | type == "object") and (.rows | length == 2)' <<< "$output"
+    bide sim shop.ini --expect 'naive: amplification>1.5' --expect 'once: amplification<=1'
+}
+
+@test "policies are compared side by side, in place of the scenario's cases" {
+    printf '[payments]\nattempts = 2\nbudget.kind = none\nbreaker.kind = off\n' > bide.conf
+    run --separate-stderr bide sim shop.ini --policy service --policy payments --policy bide.conf#payments --json
+    [ "$status" -eq 0 ]
+    jq -e '[.rows[].name] == ["service", "payments", "bide.conf#payments"] or (.rows | length == 3)' <<< "$output"
+    mv bide.conf other.conf
+    run --separate-stderr bide sim shop.ini --config other.conf --policy payments --csv
+    [ "$status" -eq 0 ]
+    BIDE_CONFIG=other.conf run --separate-stderr bide sim shop.ini --policy payments --csv
+    [ "$status" -eq 0 ]
+}
+
+@test "--set changes the world, and policies" {
+    run bide sim shop.ini --set policy.attempts=1 --expect 'amplification<=1'
+    [ "$status" -eq 0 ]
+    run bide sim shop.ini --set clients.rate=1/s --expect 'calls<200' --expect 'calls>10'
+    [ "$status" -eq 0 ]
+}
+
+@test "the same seed gives the same bytes, with one thread or two and with either queue" {
+    for format in --json --csv "--svg -" "--html -" "--series -"; do
+        # shellcheck disable=SC2086 # two words
+        bide sim shop.ini --seeds 3 --seed 7 --threads 1 $format > one
+        # shellcheck disable=SC2086
+        bide sim shop.ini --seeds 3 --seed 7 --threads 2 $format > two
+        # shellcheck disable=SC2086
+        BIDE_SIM_QUEUE=plain bide sim shop.ini --seeds 3 --seed 7 --threads 2 $format > plain
+        [ -s one ]
+        cmp one two
+        cmp one plain
+    done
+    bide sim shop.ini --seed 8 --csv > other
+    bide sim shop.ini --seed 7 --csv > one
+    run ! cmp -s one other
+}
+
+@test "several seeds give a mean and an interval, and the first is the one that a single run has" {
+    bide sim shop.ini --seeds 5 --csv > five.csv
+    head -1 five.csv | tr ',' '\n' | grep -q '_half$'
+    bide sim shop.ini --series - > one.csv
+    bide sim shop.ini --seeds 5 --series - > five.csv
+    cmp one.csv five.csv
+}
+
+# ---- files ----
+
+@test "pictures and series go to files, and the table is printed beside them" {
+    run --separate-stderr bide sim shop.ini --svg shop.svg --html shop.html --series series.csv
+    [ "$status" -eq 0 ]
+    [[ $output == *"A shop and its database"* ]]
+    grep -q '<svg' shop.svg
+    grep -qi '</html>' shop.html
+    [ "$(wc -l < series.csv)" -gt 60 ]
+    [ "$(ls)" = $'series.csv\nshop.html\nshop.ini\nshop.svg' ]
+    [ "$(stat -c %a shop.svg)" = "$(printf %o $((0666 & ~$(umask))))" ]
+}
+
+@test "a file that is replaced keeps its mode, and a link stays a link" {
+    echo old > real.svg
+    chmod 640 real.svg
+    ln -s real.svg link.svg
+    bide sim shop.ini --svg link.svg > /dev/null
+    [ -L link.svg ]
+    grep -q '<svg' real.svg
+    [ "$(stat -c %a real.svg)" = 640 ]
+}
+
+@test "a file that cannot be written is told before anything is run" {
+    run bide sim shop.ini --svg no/such/directory/x.svg
+    [ "$status" -eq 125 ]
+    [ "$output" = "bide sim: --svg no/such/directory/x.svg: No such file or directory" ]
+    run bide sim shop.ini --html .
+    [ "$status" -eq 125 ]
+    [[ $output == *"--html .: it is a directory"* ]]
+}
+
+@test "a full disk is an error that names the file, on stdout too" {
+    run --separate-stderr bide sim shop.ini --svg /dev/full
+    [ "$status" -eq 125 ]
+    [[ $stderr == "bide sim: --svg /dev/full: No space left on device"* ]]
+    for format in "" --json --csv "--html -"; do
+        # shellcheck disable=SC2086
+        run bash -c "bide sim shop.ini $format > /dev/full"
+        [ "$status" -eq 125 ]
+        [[ $output == *"standard output: No space left on device"* ]]
+    done
+    for word in list keys metrics "show occ" "list --json" "keys --json"; do
+        run bash -c "bide sim $word > /dev/full"
+        [ "$status" -eq 125 ]
+    done
+}
+
+@test "a reader who leaves early is no reason to complain, and no success" {
+    set +o pipefail
+    local piped
+    bide sim shop.ini --series - --seeds 1 2> err | true
+    piped=("${PIPESTATUS[@]}")
+    [ "${piped[0]}" -eq 125 ] || [ "${piped[0]}" -eq 0 ] # what fits into the pipe was written
+    [ ! -s err ]
+}
+
+@test "only one thing goes to standard output" {
+    run bide sim shop.ini --json --csv
+    [ "$status" -eq 125 ]
+    [[ $output == *"one of --json, --csv and a file named -"* ]]
+    run bide sim shop.ini --svg - --html -
+    [ "$status" -eq 125 ]
+    run bide sim shop.ini --svg a --html a
+    [ "$status" -eq 125 ]
+    [[ $output == *"--html a: want another file than that of --svg"* ]]
+    [ ! -e a ]
+}
+
+# ---- expectations ----
+
+@test "an expectation that holds is a line behind the table, and 0" {
+    run --separate-stderr bide sim shop.ini --expect 'once: amplification<=1'
+    [ "$status" -eq 0 ]
+    [[ $output == *"A shop and its database"* ]]
+    [[ ${lines[-1]} == "ok      once: amplification is "*"; expected <= 1" ]]
+}
+
+@test "one that does not exits 1 with the figure" {
+    run --separate-stderr bide sim shop.ini --expect 'amplification<1.2' --expect 'calls>0'
+    [ "$status" -eq 1 ]
+    [[ ${lines[-2]} =~ ^"FAILED  naive: amplification is "[0-9.]+"; expected < 1.2"$ ]]
+    [[ ${lines[-1]} == "ok      "*": calls is "* ]]
+    run --separate-stderr bide sim shop.ini --json --expect 'amplification<1.2'
+    [ "$status" -eq 1 ]
+    jq -e . <<< "$output" > /dev/null
+    [[ $stderr == "bide sim: naive: amplification is "*"; expected < 1.2" ]]
+}
+
+@test "assert prints one line per expectation and nothing else" {
+    run --separate-stderr bide sim assert shop.ini --expect 'calls>0' --expect 'naive: amplification < 1.2'
+    [ "$status" -eq 1 ]
+    [ "${#lines[@]}" -eq 2 ]
+    [[ ${lines[0]} == "ok "* ]]
+    [[ ${lines[1]} == "FAILED "* ]]
+    run bide sim assert shop.ini --expect 'calls>0' --html page.html
+    [ "$status" -eq 0 ]
+    [ -s page.html ]
+    run bide sim assert shop.ini
+    [ "$status" -eq 125 ]
+    [[ $output == *"--expect 'amplification<1.2'"* ]]
+    run bide sim assert shop.ini --json --expect 'calls>0'
+    [ "$status" -eq 125 ]
+}
+
+@test "a cut that retries make permanent, and no retries do not: the README's use in CI" {
+    printf '[payments]\nattempts = 2\nattempt_timeout = 1s\nbudget.kind = none\nbreaker.kind = off\n' > bide.conf
+    run bide sim assert metastable --policy bide.conf#payments --set clients.rate=280/s --expect recovers \
+        --expect 'amplification<1.2'
+    [ "$status" -eq 1 ]
+    [[ $output == *"recovers is no; expected yes"* ]]
+    run bide sim assert metastable --policy bide.conf#payments --set clients.rate=280/s --set policy.attempts=1 \
+        --expect recovers --expect 'amplification<1.2'
+    [ "$status" -eq 0 ]
+}
+
+# ---- mistakes ----
+
+@test "mistakes are told with what would be right, and nothing is run" {
+    wrong() {
+        local want=$1
+        shift
+        run --separate-stderr bide sim "$@"
+        [ "$status" -eq 125 ] || { echo "$* exits $status" && false; }
+        [ -z "$output" ]
+        [[ $stderr == *"$want"* ]] || { echo "$*: $stderr" && false; }
+    }
+    wrong "bide sim list"
+    wrong "did you mean metastable?" metastabel
+    wrong "did you mean list?" lits
+    wrong "a scenario of bide sim list, or a file" qqqqqqqqq
+    wrong "no-such.ini" no-such.ini
+    cp shop.ini shop
+    wrong "is ./shop" shop
+    wrong "one scenario at a time" occ drain
+    wrong "nothing after list" list occ
+    wrong "want a scenario after it" show
+    wrong "did you mean occ?" show ocd
+    wrong "want no option but --json" list --seed 3
+    wrong "want no option" show occ --json
+    wrong "KEY=VALUE" shop.ini --set clients.rate
+    wrong "clients.rate" shop.ini --set clients.rat=3/s
+    wrong "clients.rate" shop.ini --set clients.rate=often
+    wrong "attempts" shop.ini --set policy.attemps=3
+    wrong "from 1 to 100000" shop.ini --seeds 0
+    wrong "from 1 to 256" shop.ini --threads 0
+    wrong "from 0 to" shop.ini --seed -1
+    wrong "each policy once" shop.ini --policy service --policy service
+    wrong "service" shop.ini --policy servise
+    wrong "nosuch.conf" shop.ini --policy nosuch.conf#x
+    wrong "amplification" shop.ini --expect 'amplfication<1.2'
+    wrong "in quotes" shop.ini --expect amplification
+    wrong "'recovers' or '!recovers'" shop.ini --expect 'recovers>1'
+    wrong "did you mean once?" shop.ini --expect 'onec: recovers'
+    wrong "did you mean --seeds?" shop.ini --sedes 3
+    sed 's/^rate .*/rate = often/' shop.ini > bad.ini
+    wrong "bad.ini:" bad.ini
+    wrong "rate" bad.ini
+    BIDE_SIM_QUEUE=fast wrong "want plain" shop.ini
+}
+
+@test "a run that needs more memory than there is says so before it starts" {
+    run --separate-stderr bash -c 'ulimit -v 2000000; bide sim storm_herd --set clients.count=100000000 --csv'
+    [ "$status" -eq 125 ]
+    [ -z "$output" ]
+    [[ $stderr =~ "needs about "[0-9.]+" GB at once, and "[0-9.]+" GB are left: use a smaller clients.count" ]]
+}
+
+# ---- a person looks on ----
+
+@test "Ctrl-C ends it at once with 130 and leaves nothing behind" {
+    env --default-signal=INT bide-sim mm1_check --set scenario.duration=30000000s --svg x.svg > out 2> err 3>&- &
+    local pid=$!
+    drafted() { ls x.svg.* > /dev/null 2>&1; }
+    eventually drafted
+    kill -INT "$pid"
+    local status=0
+    wait "$pid" || status=$?
+    [ "$status" -eq 130 ]
+    [ ! -s out ]
+    [ ! -s err ]
+    [ "$(ls)" = $'err\nout\nshop.ini' ]
+}
+
+@test "on a terminal a long run shows a bar, and wipes it" {
+    command -v script > /dev/null || skip "needs script"
+    export TERM=xterm
+    script -qec "stty cols 80 rows 40; bide sim mm1_check --set scenario.duration=30000000s & pid=\$!
+        sleep 2; kill -INT \$pid; wait \$pid; echo status \$?" seen > /dev/null < /dev/null
+    grep -q $'\r.*%.*\033\[K' seen
+    grep -q $'\r\033\[Kstatus 130' seen
+}
+
+@test "in C locale the table and the lists are plain ASCII" {
+    for words in shop.ini list keys metrics; do
+        LC_ALL=C run --separate-stderr bide sim $words
+        [ "$status" -eq 0 ]
+        LC_ALL=C run ! grep -q '[^ -~]' <<< "$output"
+    done
+}
