@@ -290,12 +290,9 @@ static int print_json(json_t *tree)
 static void print_row(const char *name, const char *text)
 {
     unsigned width = cli_term(stdout).width;
-    size_t used = strlen(name) + 2;
-    printf("  %s", name);
-    if (used + 1 >= KEY_COLUMN)
-        putchar('\n');
-    printf("%*s", (int)(used + 1 >= KEY_COLUMN ? KEY_COLUMN : KEY_COLUMN - used), "");
-    cli_column(stdout, text, KEY_COLUMN, (struct cli_margins){KEY_COLUMN, width < WIDTH_MAX ? width : WIDTH_MAX});
+    int used = printf("  %s", name);
+    cli_column(stdout, text, used > 0 ? (unsigned)used : 0,
+               (struct cli_margins){KEY_COLUMN, width < WIDTH_MAX ? width : WIDTH_MAX});
 }
 
 static int list(const struct settings *s, char **operands)
@@ -506,8 +503,8 @@ static const char *bytes_text(char text[32], uint64_t bytes)
     return text;
 }
 
-/* The key that makes the largest row so large. */
-static const char *key_of_size(const struct sim_scenario *scenario)
+/* The keys that make the largest row so large. */
+static const char *keys_of_size(const struct sim_scenario *scenario)
 {
     const struct sim_world *largest = &sim_scenario_row(scenario, 0)->world;
     for (size_t r = 1; r < sim_scenario_rows(scenario); r++) {
@@ -516,7 +513,7 @@ static const char *key_of_size(const struct sim_scenario *scenario)
             largest = world;
     }
     enum sim_arrival arrival = largest->clients[0].arrival;
-    return arrival == SIM_HERD || arrival == SIM_CLOSED ? "clients.count" : "clients.rate";
+    return arrival == SIM_HERD || arrival == SIM_CLOSED ? "clients.count" : "clients.rate or scenario.duration";
 }
 
 /* As many threads as there is memory for; false if it is not enough for one. */
@@ -531,8 +528,8 @@ static bool fit_memory(struct sim_plan *plan, const struct sim_scenario *scenari
     while (plan->threads > 1 && sim_batch_bytes(scenario, plan) > left)
         plan->threads--;
     if (sim_batch_bytes(scenario, plan) > left) {
-        cli_fail(&cli_sim, "needs about %s at once, and %s are left: use a smaller %s, or fewer rows at a time",
-                 bytes_text(needed, sim_batch_bytes(scenario, plan)), there, key_of_size(scenario));
+        cli_fail(&cli_sim, "needs about %s at once, and %s are left: use a smaller %s",
+                 bytes_text(needed, sim_batch_bytes(scenario, plan)), there, keys_of_size(scenario));
         return false;
     }
     if (plan->threads < wanted)
@@ -543,9 +540,16 @@ static bool fit_memory(struct sim_plan *plan, const struct sim_scenario *scenari
 
 /* ---- outputs ---- */
 
+/* What standard output has. */
+enum shown {
+    SHOWN_TABLE,
+    SHOWN_DATA,  /* JSON, CSV, or a file named "-" */
+    SHOWN_LINES, /* one per expectation, and no more */
+};
+
 struct outputs {
     struct cli_draft draft[OUTPUTS];
-    bool data_on_stdout; /* JSON, CSV, or a file named "-": not the table */
+    enum shown shown;
 };
 
 static bool write_series(FILE *out, const struct sim_batch *batch)
@@ -585,12 +589,13 @@ static bool outputs_agree(const struct settings *s, bool asserts)
 /* Before the run, so that nobody waits for a file that cannot be written. */
 static bool outputs_open(struct outputs *outputs, const struct settings *s)
 {
-    outputs->data_on_stdout = s->json || s->csv;
+    if (s->json || s->csv)
+        outputs->shown = SHOWN_DATA;
     for (size_t i = 0; i < OUTPUTS; i++) {
         if (s->file[i] == NULL)
             continue;
         if (strcmp(s->file[i], "-") == 0) {
-            outputs->data_on_stdout = true;
+            outputs->shown = SHOWN_DATA;
             continue;
         }
         const char *why = cli_draft_open(&outputs->draft[i], s->file[i]);
@@ -622,14 +627,14 @@ static void print_table(const struct sim_batch *batch)
     sim_table(stdout, batch, &looks);
 }
 
-static bool write_all(const struct settings *s, struct outputs *outputs, const struct sim_batch *batch, bool asserts)
+static bool write_all(const struct settings *s, struct outputs *outputs, const struct sim_batch *batch)
 {
     bool written = true;
     if (s->json)
         sim_json(stdout, batch);
     else if (s->csv)
         sim_csv(stdout, batch);
-    else if (!asserts && !outputs->data_on_stdout)
+    else if (outputs->shown == SHOWN_TABLE)
         print_table(batch);
     for (size_t i = 0; i < OUTPUTS; i++)
         if (s->file[i] != NULL)
@@ -649,25 +654,27 @@ static bool expectations_fit(const struct settings *s, const struct sim_scenario
         for (size_t r = 0; r < sim_scenario_rows(scenario) && r < SIM_ROWS_MAX; r++)
             names[r] = sim_scenario_row(scenario, r)->name;
         const char *near = conf_near(row, strlen(row), names);
-        cli_fail(&cli_sim, "--expect: there is no row %s; %s %s", row, near != NULL ? "did you mean" : "the first is",
-                 near != NULL ? near : sim_scenario_row(scenario, 0)->label);
+        cli_fail(&cli_sim, "--expect: there is no row %s; %s %s%s", row, near != NULL ? "did you mean" : "the first is",
+                 near != NULL ? near : sim_scenario_row(scenario, 0)->label, near != NULL ? "?" : "");
         return false;
     }
     return true;
 }
 
 /* A line each, behind the table; beside data only what does not hold, on stderr. */
-static bool tell_expectations(const struct settings *s, const struct sim_batch *batch, bool data_on_stdout)
+static bool tell_expectations(const struct settings *s, const struct sim_batch *batch, enum shown shown)
 {
     struct cli_term term = cli_term(stdout);
     bool all = true;
     char said[256];
+    if (s->expects > 0 && shown == SHOWN_TABLE)
+        putchar('\n'); /* below the table */
     for (size_t i = 0; i < s->expects; i++) {
         bool holds = sim_expect_holds(&s->expect[i], batch, said);
         all = all && holds;
-        if (data_on_stdout && !holds)
+        if (shown == SHOWN_DATA && !holds)
             cli_say(&cli_sim, "%s", said);
-        if (data_on_stdout)
+        if (shown == SHOWN_DATA)
             continue;
         printf("%s%s%s  ", cli_colour(&term, holds ? CLI_GREEN : CLI_RED), holds ? "ok    " : "FAILED",
                cli_colour(&term, CLI_PLAIN));
@@ -717,7 +724,7 @@ static struct sim_scenario *read_scenario(const struct settings *s, const char *
 
 static int simulate(const struct settings *s, const char *name, bool asserts)
 {
-    struct outputs outputs = {0};
+    struct outputs outputs = {.shown = asserts ? SHOWN_LINES : SHOWN_TABLE};
     struct sim_batch batch = {0};
     struct sim_plan plan = s->plan;
     struct bar bar = {cli_term(stderr), bide_now()};
@@ -737,8 +744,8 @@ static int simulate(const struct settings *s, const char *name, bool asserts)
         fail_run(end, at);
         goto out;
     }
-    bool written = write_all(s, &outputs, &batch, asserts);
-    bool holds = tell_expectations(s, &batch, outputs.data_on_stdout);
+    bool written = write_all(s, &outputs, &batch);
+    bool holds = tell_expectations(s, &batch, outputs.shown);
     status = finish(!written ? CLI_EXIT_OWN : holds ? EXIT_SUCCESS : EXIT_UNMET);
 out:
     for (size_t i = 0; i < OUTPUTS; i++)

@@ -21,6 +21,7 @@ struct frame {
     FILE *out;
     const struct chart_lines *chart;
     double left, right, top, bottom; /* of what is drawn in */
+    double y_name;                   /* where the name of the y axis stands */
     double x_least, x_most, y_most;  /* x: logarithms, if x_log */
     bool x_log;
 };
@@ -119,10 +120,34 @@ static double right_of(const struct chart_lines *c)
             letters = length > letters ? length : letters;
             named = true;
         }
-    double room = (double)letters * CHART_LETTER + 16;
+    double room = (double)letters * CHART_BOLD + 12;
     if (!named)
         return RIGHT_NONE;
     return room < RIGHT ? RIGHT : room > RIGHT_MOST ? RIGHT_MOST : room;
+}
+
+static double middle_of(const struct frame *f, const struct chart_band *b, double half)
+{
+    double middle = (x_of(f, b->from) + x_of(f, b->to)) / 2;
+    middle = middle > f->right - half ? f->right - half : middle;
+    return middle < f->left + half ? f->left + half : middle;
+}
+
+static double half_width(const char *text)
+{
+    return (double)chart_length(text) * CHART_LETTER / 2;
+}
+
+/* Would the name of a band stand where the name of the axis does? */
+static bool is_crowded(const struct frame *f)
+{
+    double taken = 2 * half_width(f->chart->y_name);
+    for (size_t i = 0; i < f->chart->band_count; i++) {
+        const struct chart_band *b = &f->chart->bands[i];
+        if (b->name != NULL && middle_of(f, b, half_width(b->name)) - half_width(b->name) < taken)
+            return true;
+    }
+    return false;
 }
 
 static struct frame frame_of(FILE *out, const struct chart_lines *c)
@@ -132,6 +157,8 @@ static struct frame frame_of(FILE *out, const struct chart_lines *c)
     f.right = c->width - right_of(c);
     f.bottom = c->height - BOTTOM - (c->x_name != NULL ? LABEL_GAP : 0);
     scale_x(&f);
+    f.y_name = f.top - 14;
+    f.top += is_crowded(&f) ? LABEL_GAP : 0;
     return f;
 }
 
@@ -148,7 +175,7 @@ static void draw_y_axis(const struct frame *f)
         chart_number_short(f->out, i * step);
         fputs("</text>\n", f->out);
     }
-    chart_words(f->out, "tick", "start", (struct chart_point){0, f->top - 14}, f->chart->y_name);
+    chart_words(f->out, "tick", "start", (struct chart_point){0, f->y_name}, f->chart->y_name);
 }
 
 static void draw_round_ticks(const struct frame *f)
@@ -170,7 +197,7 @@ static void draw_marks(const struct frame *f)
     double taken = -1e9;
     for (size_t i = 0; i < f->chart->mark_count; i++) {
         const struct chart_mark *mark = &f->chart->marks[i];
-        double x = x_of(f, mark->x), half = (double)chart_length(mark->text) * CHART_LETTER / 2;
+        double x = x_of(f, mark->x), half = half_width(mark->text);
         chart_line(f->out, "axis", (struct chart_point){x, f->bottom}, (struct chart_point){x, f->bottom + 4});
         if (x - half < taken + CHART_LETTER)
             continue;
@@ -200,9 +227,7 @@ static void draw_bands(const struct frame *f)
         chart_rect(f->out, "band", (struct chart_box){from, f->top, to - from, f->bottom - f->top});
         if (b->name == NULL)
             continue;
-        double half = (double)chart_length(b->name) * CHART_LETTER / 2, middle = (from + to) / 2;
-        middle = middle > f->right - half ? f->right - half : middle;
-        middle = middle < f->left + half ? f->left + half : middle;
+        double half = half_width(b->name), middle = middle_of(f, b, half);
         if (middle - half < taken)
             continue;
         chart_words(f->out, "tick", "middle", (struct chart_point){middle, f->top - 6}, b->name);
@@ -309,7 +334,7 @@ static void draw_labels(const struct frame *f)
 {
     const struct chart_lines *c = f->chart;
     struct label label[LABELS_MAX];
-    size_t count = 0, letters = (size_t)((c->width - f->right - 10) / CHART_LETTER);
+    size_t count = 0, letters = (size_t)((c->width - f->right - 8) / CHART_BOLD);
     for (size_t i = 0; i < c->series_count && count < LABELS_MAX; i++)
         if (c->series[i].name != NULL)
             label[count++] = (struct label){c->series[i].name, c->series[i].style, end_of(f, &c->series[i])};

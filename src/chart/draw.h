@@ -5,7 +5,8 @@
 #include "chart.h"
 
 #define CHART_CUT_MAX      64u
-#define CHART_LETTER       6.8 /* about the width of a letter, for rooms */
+#define CHART_LETTER       7.2 /* about the width of a letter, for rooms: fonts differ */
+#define CHART_BOLD         8.2 /* of names */
 #define CHART_HEADING_ROOM 24.0
 
 struct chart_point {

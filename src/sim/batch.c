@@ -366,12 +366,21 @@ static uint64_t kept_bytes(const struct sim_world *world)
     return plus(sizeof(struct sim_outcome), points * sizeof(struct sim_point));
 }
 
+/* Of one row: a number for each seed and metric, until its figures are made. */
+static uint64_t value_bytes(const struct sim_plan *plan)
+{
+    uint64_t metrics = 0;
+    while (sim_metric(metrics) != NULL)
+        metrics++;
+    return plan->seeds * metrics * sizeof(double);
+}
+
 /* All that is kept, and the largest rows that may be at work at once: each with as many seeds as there are. */
 uint64_t sim_batch_bytes(const struct sim_scenario *scenario, const struct sim_plan *plan)
 {
-    uint64_t need[SIM_ROWS_MAX], bytes = 0;
-    size_t rows = sim_scenario_rows(scenario);
     uint32_t threads = sim_batch_threads(scenario, plan);
+    uint64_t need[SIM_ROWS_MAX], bytes = threads * value_bytes(plan);
+    size_t rows = sim_scenario_rows(scenario);
     rows = rows < SIM_ROWS_MAX ? rows : SIM_ROWS_MAX;
     for (size_t r = 0; r < rows; r++) {
         const struct sim_world *world = &sim_scenario_row(scenario, r)->world;

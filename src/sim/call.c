@@ -125,14 +125,14 @@ static void set_timer(struct sim_play *play, uint32_t slot, int64_t wake_ns)
         sim_play_at(play, wake_ns, slot, 0);
 }
 
-/* The wait that the policy decided is the envelope of a normal one. This is the one place where the simulator reaches
+/* The backoff that the policy decided is the envelope of a normal one; a wait that a server asked for is left alone. This is the one place where the simulator reaches
  * into a call: the engine would take an earlier wake for a timer that fires early. */
-static int64_t gauss(const struct sim_play *play, struct sim_call *call, int64_t wake_ns)
+static int64_t gauss(const struct sim_play *play, struct sim_call *call, const struct bide_verdict *verdict)
 {
     uint32_t divisor_milli = is_client(call) ? play->world->clients[call->caller].gauss_milli : 0;
-    if (divisor_milli == 0)
-        return wake_ns;
-    double envelope_ns = (double)(wake_ns - play->now_ns);
+    if (divisor_milli == 0 || verdict->why != BIDE_WHY_BACKOFF)
+        return verdict->wake_ns;
+    double envelope_ns = (double)(verdict->wake_ns - play->now_ns);
     double z = sim_normal_quantile(sim_unit((struct sim_name){call->call.seed, SIM_FOR_GAUSS, 0, call->call.attempt}));
     double wait_ns = envelope_ns / 2 + z * (envelope_ns * 1000 / divisor_milli);
     if (wait_ns < 0)
@@ -191,7 +191,7 @@ static void obey(struct sim_play *play, uint32_t slot, struct bide_verdict verdi
         verdict = outcome(play, call, verdict.attempt, &answer);
     }
     if (verdict.what == BIDE_WAIT)
-        set_timer(play, slot, gauss(play, call, verdict.wake_ns));
+        set_timer(play, slot, gauss(play, call, &verdict));
     else if (verdict.what == BIDE_NONE && verdict.wake_ns != timer_ns)
         set_timer(play, slot, verdict.wake_ns);
     else if (verdict.what != BIDE_NONE)

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define VALUE_MAX 65536u /* bytes of one value, over all its lines */
+
 struct reader {
     struct sim_file *file;
     struct conf_told *told;
@@ -18,7 +20,9 @@ struct reader {
     size_t section_room, said_room;
     bool in_policy;  /* the section is one: lines are copied */
     bool in_section; /* there is one to which keys belong */
+    bool headless;   /* the section's head could not be read: what is below it is passed over */
     bool may_go_on;
+    size_t value_length; /* of the last value */
     bool no_memory;
 };
 
@@ -110,15 +114,15 @@ static void copy_head(struct reader *r, struct bide_text name)
 
 /* ---- sections ---- */
 
-static void begin_section(struct reader *r, struct bide_text kind, struct bide_text name)
+static void begin_section(struct reader *r, struct bide_text inside, struct bide_text kind, struct bide_text name)
 {
     struct sim_file *file = r->file;
     struct sim_section *more = grown(r, file->section, file->sections, &r->section_room, sizeof *more);
     if (more == NULL)
         return;
     file->section = more;
-    more[file->sections++] =
-        (struct sim_section){.line = r->line, .kind = copy(r, kind), .name = copy(r, name), .first = file->saids};
+    more[file->sections++] = (struct sim_section){
+        .line = r->line, .head = copy(r, inside), .kind = copy(r, kind), .name = copy(r, name), .first = file->saids};
 }
 
 static bool is(struct bide_text text, const char *word)
@@ -128,11 +132,11 @@ static bool is(struct bide_text text, const char *word)
 
 static void head(struct reader *r, struct bide_text text)
 {
-    r->in_policy = r->may_go_on = false;
+    r->in_policy = r->may_go_on = r->headless = false;
     r->in_section = true;
     if (text.at[text.length - 1] != ']' || text.length < 2) {
         conf_tell(r->told, r->line, "%s: want [section] and nothing behind it", conf_shown(text.at, text.length).text);
-        r->in_section = false; /* what is below belongs to nothing, and that is told by this already */
+        r->headless = true;
         return;
     }
     struct bide_text inside = trimmed((struct bide_text){text.at + 1, text.length - 2});
@@ -144,11 +148,12 @@ static void head(struct reader *r, struct bide_text text)
     r->in_policy = is(kind, "policy");
     if (r->in_policy && name.length == 0) {
         conf_tell(r->told, r->line, "[policy]: want a name, as in [policy careful]");
-        r->in_policy = r->in_section = false;
+        r->in_policy = false;
+        r->headless = true;
     } else if (r->in_policy)
         copy_head(r, name);
     else
-        begin_section(r, kind, name);
+        begin_section(r, inside, kind, name);
 }
 
 /* ---- keys and values ---- */
@@ -156,7 +161,13 @@ static void head(struct reader *r, struct bide_text text)
 static void go_on(struct reader *r, struct bide_text text)
 {
     struct sim_said *last = &r->file->said[r->file->saids - 1];
-    size_t before = strlen(last->value);
+    size_t before = r->value_length;
+    if (before + text.length > VALUE_MAX) {
+        conf_tell(r->told, r->line, "%s has more than %u bytes: want fewer",
+                  conf_shown(last->key, strlen(last->key)).text, VALUE_MAX);
+        r->may_go_on = false;
+        return;
+    }
     char *longer = realloc(last->value, before + text.length + 2);
     if (longer == NULL) {
         r->no_memory = true;
@@ -165,7 +176,8 @@ static void go_on(struct reader *r, struct bide_text text)
     last->value = longer;
     longer[before] = ' ';
     memcpy(longer + before + 1, text.at, text.length);
-    longer[before + 1 + text.length] = '\0';
+    r->value_length = before + 1 + text.length;
+    longer[r->value_length] = '\0';
 }
 
 static void keep(struct reader *r, struct bide_text key, struct bide_text value)
@@ -178,15 +190,17 @@ static void keep(struct reader *r, struct bide_text key, struct bide_text value)
     more[file->saids++] = (struct sim_said){.line = r->line, .key = copy(r, key), .value = copy(r, value)};
     file->section[file->sections - 1].count++;
     r->may_go_on = true;
+    r->value_length = value.length;
 }
 
 static void entry(struct reader *r, struct bide_text text, bool indented)
 {
     const char *mark = memchr(text.at, '=', text.length);
     struct conf_shown shown = conf_shown(text.at, text.length);
+    if (r->headless)
+        return;
     if (!r->in_section) {
-        if (r->file->sections == 0 && r->told->count == 0)
-            conf_tell(r->told, r->line, "%s: want a [section] above it", shown.text);
+        conf_tell(r->told, r->line, "%s: want a [section] above it", shown.text);
         return;
     }
     if (mark == NULL && indented && r->may_go_on) {
@@ -238,6 +252,7 @@ bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_tol
 void sim_file_free(struct sim_file *file)
 {
     for (size_t i = 0; i < file->sections; i++) {
+        free(file->section[i].head);
         free(file->section[i].kind);
         free(file->section[i].name);
     }

@@ -15,6 +15,7 @@ struct sim_said {
 /* [kind name] and what is below it. */
 struct sim_section {
     unsigned line;
+    char *head;        /* all that is between the brackets */
     char *kind, *name; /* name: empty if there is none */
     size_t first, count;
 };

@@ -23,9 +23,6 @@
 #define COLOURS      8u
 #define BANDS_MAX    (SIM_OUTAGES_MAX + SIM_GROUPS_MAX)
 #define LOG_RATIO    50.0 /* from here on, curves have a logarithmic scale of x */
-#define MARGIN       24u
-#define LINE         19u
-#define LETTERS      118u /* in a line of text */
 
 /* ---- colours ---- */
 
@@ -38,7 +35,8 @@
     ".line." name "{stroke:" value "} .area." name ",.bar." name ",.dot." name ",svg text." name "{fill:" value "}\n"
 
 const char sim_picture_style[] =
-    "svg text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;font-variant-numeric:tabular-nums}\n"
+    "svg{overflow:visible} svg text{font:12px system-ui,-apple-system,'Segoe "
+    "UI',Roboto,sans-serif;font-variant-numeric:tabular-nums}\n"
     "svg .name{font-size:13px;font-weight:600} svg .name.plain{font-weight:400}\n"
     "svg .heading{font-size:14px;font-weight:600} svg .title{font-size:20px;font-weight:600}\n"
     ".line{fill:none;stroke-width:2;stroke-linejoin:round} .line.dash{stroke-dasharray:6 4}\n"
@@ -322,18 +320,20 @@ static const char *metric_name(char text[SIM_SHOWN_TEXT], const struct sim_batch
     return text;
 }
 
+static bool has_new_name(const struct sim_batch *batch, size_t row)
+{
+    for (size_t i = 0; i < row; i++)
+        if (strcmp(row_at(batch, i)->name, row_at(batch, row)->name) == 0)
+            return false;
+    return true;
+}
+
 /* Which of the different names of rows this row's is: they share a colour. */
 static size_t name_index(const struct sim_batch *batch, size_t row)
 {
     size_t index = 0;
-    for (size_t i = 0; i < row; i++) {
-        if (strcmp(row_at(batch, i)->name, row_at(batch, row)->name) == 0)
-            return name_index(batch, i);
-        bool seen = false;
-        for (size_t j = 0; j < i; j++)
-            seen = seen || strcmp(row_at(batch, i)->name, row_at(batch, j)->name) == 0;
-        index += !seen;
-    }
+    for (size_t i = 0; strcmp(row_at(batch, i)->name, row_at(batch, row)->name) != 0; i++)
+        index += has_new_name(batch, i);
     return index;
 }
 
@@ -344,12 +344,13 @@ struct bar_text {
 static void set_bars(struct chart_bar *bar, struct bar_text *text, const struct sim_batch *batch)
 {
     size_t metric = sim_shown_plot(batch);
+    unsigned digits = sim_shown_digits(batch, metric);
     bool swept = batch->rows > 0 && row_at(batch, 0)->swept[0] != '\0';
     for (size_t i = 0; i < batch->rows; i++) {
         const struct sim_figure *f = sim_shown_figure(batch, i, metric);
         char mean[SIM_NUMBER_SIZE], half[SIM_NUMBER_SIZE];
-        sim_number(mean, f->mean);
-        sim_number(half, f->half);
+        sim_number_fixed(mean, f->mean, digits);
+        sim_number_fixed(half, f->half, digits);
         if (batch->plan.seeds > 1 && !isnan(f->mean))
             snprintf(text[i].text, sizeof text[i].text, "%s ±%s", mean, half);
         else
@@ -396,26 +397,11 @@ static struct curve_name curve_of(const struct sim_row *row)
     return name;
 }
 
-/* "clients.rate=140/s, service.order=lifo": the key and the value of the first. */
-struct swept {
-    char key[SIM_LABEL_MAX], value[SIM_LABEL_MAX];
-};
-
-static struct swept swept_of(const struct sim_row *row)
-{
-    struct swept swept = {.key = "", .value = ""};
-    size_t key = strcspn(row->swept, "="), end = strcspn(row->swept, ",");
-    snprintf(swept.key, sizeof swept.key, "%.*s", (int)(key < end ? key : end), row->swept);
-    if (key < end)
-        snprintf(swept.value, sizeof swept.value, "%.*s", (int)(end - key - 1), row->swept + key + 1);
-    return swept;
-}
-
 struct curves {
     struct curve_name name[CURVES_MAX];
     struct chart_series series[CURVES_MAX];
     double x[SIM_ROWS_MAX], value[SIM_ROWS_MAX], half[SIM_ROWS_MAX];
-    struct swept swept[SIM_ROWS_MAX]; /* of the marks */
+    struct sim_label text[SIM_ROWS_MAX]; /* of the marks */
     struct chart_mark mark[SIM_ROWS_MAX];
     size_t count, marks, used, left_out;
     bool numbers; /* the swept values are numbers, and no two the same */
@@ -424,7 +410,7 @@ struct curves {
 static size_t find_mark(const struct curves *c, const char *value)
 {
     for (size_t i = 0; i < c->marks; i++)
-        if (strcmp(c->swept[i].value, value) == 0)
+        if (strcmp(c->text[i].text, value) == 0)
             return i;
     return SIZE_MAX;
 }
@@ -434,14 +420,14 @@ static void set_marks(struct curves *c, const struct sim_batch *batch)
 {
     c->numbers = true;
     for (size_t i = 0; i < batch->rows; i++) {
-        struct swept swept = swept_of(row_at(batch, i));
-        if (find_mark(c, swept.value) != SIZE_MAX)
+        struct sim_label value = sim_shown_value(row_at(batch, i), 0);
+        if (find_mark(c, value.text) != SIZE_MAX)
             continue;
         double x = row_at(batch, i)->swept_value;
         for (size_t j = 0; j < c->marks; j++)
             c->numbers = c->numbers && (c->mark[j].x < x || c->mark[j].x > x);
-        c->swept[c->marks] = swept;
-        c->mark[c->marks] = (struct chart_mark){x, c->swept[c->marks].value};
+        c->text[c->marks] = value;
+        c->mark[c->marks] = (struct chart_mark){x, c->text[c->marks].text};
         c->marks++;
     }
     for (size_t i = 0; !c->numbers && i < c->marks; i++)
@@ -472,7 +458,7 @@ static void add_curve(struct curves *c, const struct sim_batch *batch, size_t fi
         const struct sim_figure *f = sim_shown_figure(batch, i, metric);
         if (strcmp(curve_of(row_at(batch, i)).text, c->name[c->count].text) != 0)
             continue;
-        c->x[c->used] = c->mark[find_mark(c, swept_of(row_at(batch, i)).value)].x;
+        c->x[c->used] = c->mark[find_mark(c, sim_shown_value(row_at(batch, i), 0).text)].x;
         c->value[c->used] = f->mean;
         c->half[c->used++] = f->half;
     }
@@ -504,21 +490,21 @@ static bool is_wide(const struct curves *c)
     return c->numbers && c->marks > 1 && c->mark[0].x > 0 && c->mark[c->marks - 1].x / c->mark[0].x >= LOG_RATIO;
 }
 
-static void draw_curves(FILE *out, const struct sim_batch *batch, const struct chart_place *place)
+static bool draw_curves(FILE *out, const struct sim_batch *batch, const struct chart_place *place)
 {
     struct curves *c = malloc(sizeof *c);
     if (c == NULL)
-        return;
+        return false;
     char y_name[SIM_SHOWN_TEXT], about[SIM_SHOWN_TEXT + 64];
     set_curves(c, batch);
-    struct swept first = swept_of(row_at(batch, 0));
+    struct sim_label key = sim_shown_key(row_at(batch, 0), 0);
     snprintf(about, sizeof about, "%s, over %s. Where a curve has a gap there is no such figure.",
-             sim_metric(sim_shown_plot(batch))->about, first.key);
+             sim_metric(sim_shown_plot(batch))->about, key.text);
     chart_lines(out, &(struct chart_lines){.id = "curve",
                                            .title = sim_metric(sim_shown_plot(batch))->name,
                                            .about = about,
                                            .y_name = metric_name(y_name, batch),
-                                           .x_name = first.key,
+                                           .x_name = key.text,
                                            .x_unit = "",
                                            .width = SIM_PICTURE_WIDTH,
                                            .height = CURVE_HEIGHT,
@@ -529,6 +515,7 @@ static void draw_curves(FILE *out, const struct sim_batch *batch, const struct c
                                            .series = c->series,
                                            .series_count = c->count});
     free(c);
+    return true;
 }
 
 /* ---- all kinds ---- */
@@ -555,11 +542,12 @@ size_t sim_picture_left_out(const struct sim_batch *batch)
     return curves > CURVES_MAX ? curves - CURVES_MAX : 0;
 }
 
-void sim_picture_draw(FILE *out, const struct sim_batch *batch, size_t panel, const struct chart_place *place)
+bool sim_picture_draw(FILE *out, const struct sim_batch *batch, size_t panel, const struct chart_place *place)
 {
     switch (sim_picture_kind(batch)) {
     case SIM_PICTURE_SERIES: draw_series(out, batch, panel, place); break;
     case SIM_PICTURE_BARS: draw_bars(out, batch, place); break;
-    case SIM_PICTURE_CURVE: draw_curves(out, batch, place); break;
+    case SIM_PICTURE_CURVE: return draw_curves(out, batch, place);
     }
+    return true;
 }

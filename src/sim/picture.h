@@ -19,11 +19,12 @@ size_t sim_picture_panels(const struct sim_batch *batch);
 unsigned sim_picture_height(const struct sim_batch *batch); /* of each of them */
 size_t sim_picture_left_out(const struct sim_batch *batch); /* rows or curves */
 
-void sim_picture_draw(FILE *out, const struct sim_batch *batch, size_t panel, const struct chart_place *place);
+/* False: no memory. */
+bool sim_picture_draw(FILE *out, const struct sim_batch *batch, size_t panel, const struct chart_place *place);
 
 /* What is over time beside arrivals: a line for each row. */
 enum sim_gauge { SIM_GAUGE_BUDGET, SIM_GAUGE_OPEN, SIM_GAUGE_QUEUE };
 bool sim_picture_has_gauge(const struct sim_batch *batch, enum sim_gauge gauge);
-bool sim_picture_gauge(FILE *out, const struct sim_batch *batch, enum sim_gauge gauge); /* false: no memory */
+bool sim_picture_gauge(FILE *out, const struct sim_batch *batch, enum sim_gauge gauge);
 
 #endif

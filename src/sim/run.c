@@ -49,6 +49,7 @@ static void prefetch(const struct sim_play *play)
     const char *call = sim_pool_at(&play->calls, id);
     __builtin_prefetch(call, 1);
     __builtin_prefetch(call + 64, 1);
+    __builtin_prefetch(call + sizeof(struct sim_call) - 1, 1);
 }
 
 static bool look_up(const struct sim_play *play)

@@ -286,6 +286,13 @@ void sim_service_write(struct sim_play *play, uint32_t request)
 
 /* ---- events ---- */
 
+static enum sim_refusal refusal_of(enum sim_outage_kind kind)
+{
+    if (kind == SIM_OUTAGE_SILENCE)
+        return SIM_REFUSE_SILENCE;
+    return kind == SIM_OUTAGE_THROTTLE ? SIM_REFUSE_THROTTLE : SIM_REFUSE_ERROR;
+}
+
 void sim_service_arrive(struct sim_play *play, uint32_t request)
 {
     const struct sim_request *r = sim_request_at(play, request);
@@ -295,13 +302,11 @@ void sim_service_arrive(struct sim_play *play, uint32_t request)
         sim_play_at(play, outage->until_ns + outage->inclusive, SIM_ID_REQUEST + request, SIM_STEP_ARRIVE);
         return;
     }
-    if (!row && is_leaf(play, r->service))
+    bool down = is_down(outage, name_of(r, SIM_FOR_OUTAGE));
+    if (is_leaf(play, r->service) && (down || !row)) /* what reads a row arrives when it writes */
         sim_gauge_arrival(play, r->attempt);
-    if (is_down(outage, name_of(r, SIM_FOR_OUTAGE)))
-        refuse(play, request,
-               outage->kind == SIM_OUTAGE_SILENCE    ? SIM_REFUSE_SILENCE
-               : outage->kind == SIM_OUTAGE_THROTTLE ? SIM_REFUSE_THROTTLE
-                                                     : SIM_REFUSE_ERROR);
+    if (down)
+        refuse(play, request, refusal_of(outage->kind));
     else if (row)
         read_row(play, request);
     else

@@ -49,6 +49,33 @@ size_t sim_shown_plot(const struct sim_batch *batch)
     return metric != SIZE_MAX ? metric : sim_shown_metric("amplification");
 }
 
+/* The largest keeps four digits and the smallest two, as far as four after the point go; counts have none there. */
+unsigned sim_shown_digits(const struct sim_batch *batch, size_t metric)
+{
+    double most = 0, least = HUGE_VAL;
+    bool whole = true;
+    for (size_t i = 0; i < batch->rows; i++) {
+        const struct sim_figure *f = sim_shown_figure(batch, i, metric);
+        double size = fabs(f->mean);
+        if (isnan(size))
+            continue;
+        most = size > most ? size : most;
+        least = size > 0 && size < least ? size : least;
+        whole = whole && (double)(uint64_t)size >= size && (double)(uint64_t)f->half >= f->half;
+    }
+    unsigned digits = most < 10 ? 3 : most < 100 ? 2 : most < 1000 ? 1 : 0;
+    unsigned needed = least < 0.01 ? 4 : least < 0.1 ? 3 : least < 1 ? 2 : least < 10 ? 1 : 0;
+    return whole ? 0 : digits > needed ? digits : needed;
+}
+
+void sim_shown_flag(char *text, size_t size, const struct sim_batch *batch, const struct sim_figure *figure)
+{
+    if (batch->plan.seeds <= 1)
+        snprintf(text, size, "%s", figure->mean > 0 ? "yes" : "no");
+    else
+        snprintf(text, size, "%" PRIu32 " of %" PRIu32, (uint32_t)(figure->mean * figure->count + 0.5), figure->count);
+}
+
 /* ---- choices ---- */
 
 static bool is_in(const struct sim_shown *shown, size_t metric)
@@ -63,6 +90,12 @@ static void show(struct sim_shown *shown, size_t metric)
 {
     if (metric != SIZE_MAX && shown->count < SIM_SHOWN_MAX && !is_in(shown, metric))
         shown->metric[shown->count++] = metric;
+}
+
+void sim_shown_append(struct sim_shown *shown, const struct sim_shown *more)
+{
+    for (size_t i = 0; i < more->count; i++)
+        show(shown, more->metric[i]);
 }
 
 void sim_shown_first(struct sim_shown *shown, const struct sim_batch *batch)
@@ -99,6 +132,52 @@ void sim_shown_more(struct sim_shown *shown, const struct sim_batch *batch, cons
         for (size_t j = 0; j < part[i].count; j++)
             if (!is_in(first, part[i].metric[j]))
                 show(shown, part[i].metric[j]);
+}
+
+/* ---- rows ---- */
+
+const char *sim_shown_name(const struct sim_row *row)
+{
+    return row->swept[0] != '\0' ? row->name : row->label;
+}
+
+/* The n-th "key=value" of what is swept. */
+static const char *swept_at(const struct sim_row *row, unsigned n)
+{
+    const char *at = row->swept;
+    for (; n > 0; n--) {
+        at += strcspn(at, ",");
+        at += strspn(at, ", ");
+    }
+    return at;
+}
+
+struct sim_label sim_shown_key(const struct sim_row *row, unsigned n)
+{
+    const char *at = swept_at(row, n);
+    struct sim_label key;
+    snprintf(key.text, sizeof key.text, "%.*s", (int)strcspn(at, "=,"), at);
+    return key;
+}
+
+struct sim_label sim_shown_value(const struct sim_row *row, unsigned n)
+{
+    const char *at = swept_at(row, n);
+    struct sim_label value;
+    at += strcspn(at, "=,");
+    at += *at == '=';
+    snprintf(value.text, sizeof value.text, "%.*s", (int)strcspn(at, ","), at);
+    return value;
+}
+
+struct sim_label sim_shown_values(const struct sim_row *row)
+{
+    struct sim_label values = {.text = ""};
+    size_t used = 0;
+    for (unsigned n = 0; n < SIM_SWEEPS_MAX && swept_at(row, n)[0] != '\0' && used < sizeof values.text; n++)
+        used += (size_t)snprintf(values.text + used, sizeof values.text - used, "%s%s", n > 0 ? ", " : "",
+                                 sim_shown_value(row, n).text);
+    return values;
 }
 
 /* ---- words ---- */

@@ -1,8 +1,9 @@
 /* table.c - a batch on a terminal: what was run, a line per row with figures and a small picture, then why calls gave up.
  *
- * Figures are never cut. What does not fit beside each other stands in a block of its own below, with the labels once
- * more; labels give way first, and then show that they do. The picture is a bar of what the scenario plots, or, if it
- * shows a series, the arrivals over time; it stands in the first block, if there is room. */
+ * A row begins with its name and with the values of what is swept, whose keys stand above them. Figures are never cut:
+ * what does not fit beside each other stands in a block of its own below, with names and values once more. Names that are
+ * too long are cut, and show it. The picture is a bar of what the scenario plots, or, if it shows a series, the arrivals
+ * over time; it stands at the right of the first block. */
 #include "report.h"
 
 #include "chart/chart.h"
@@ -15,9 +16,10 @@
 
 #define COLUMNS_MIN 40u
 #define COLUMNS_MAX 160u
-#define LABEL_MIN   12u
+#define NAME_SHARE  3u /* of the width, for names: a third at most */
+#define VALUE_MAX   24u
 #define GAP         2u
-#define PICTURE_MIN 8u
+#define PICTURE_MIN 10u
 #define PICTURE_MAX 32u
 #define EIGHTHS     8u
 #define HEAD_LINES  5u
@@ -40,8 +42,9 @@ struct table {
     const struct sim_batch *batch;
     const struct sim_looks *looks;
     unsigned columns; /* of the terminal */
-    unsigned label;   /* room for labels */
-    unsigned picture; /* for the picture; 0: none */
+    unsigned name;    /* room for names */
+    unsigned value;   /* for what is swept; 0: nothing is */
+    unsigned picture; /* for the picture; 0: none in this block */
     struct column column[SIM_SHOWN_MAX];
     size_t count;
     double most; /* of what is pictured */
@@ -133,42 +136,22 @@ static bool has_several(const struct table *t)
     return t->batch->plan.seeds > 1;
 }
 
-/* "yes", "2.013", "2.013 ±0.021", "-". Returns text. */
+/* "yes", "19 of 20", "2.013", "2.013 ±0.021", "-". Returns text. */
 static const char *cell(char text[CELL_SIZE], const struct table *t, const struct column *c, size_t row)
 {
     const struct sim_figure *f = sim_shown_figure(t->batch, row, c->metric);
     char mean[SIM_NUMBER_SIZE], half[SIM_NUMBER_SIZE];
-    bool flag = sim_metric(c->metric)->flag && !has_several(t);
     sim_number_fixed(mean, f->mean, c->digits);
     if (isnan(f->mean))
         snprintf(text, CELL_SIZE, "-");
-    else if (flag)
-        snprintf(text, CELL_SIZE, "%s", f->mean > 0 ? "yes" : "no");
+    else if (sim_metric(c->metric)->flag)
+        sim_shown_flag(text, CELL_SIZE, t->batch, f);
     else if (has_several(t))
         snprintf(text, CELL_SIZE, "%s %s%s", mean, t->looks->utf8 ? "±" : "+-",
                  sim_number_fixed(half, f->half, c->digits));
     else
         snprintf(text, CELL_SIZE, "%s", mean);
     return text;
-}
-
-/* The largest keeps four digits and the smallest two, as far as four after the point go; counts have none there. */
-static unsigned digits_of(const struct table *t, size_t metric)
-{
-    double most = 0, least = HUGE_VAL;
-    bool whole = true;
-    for (size_t i = 0; i < t->batch->rows; i++) {
-        const struct sim_figure *f = sim_shown_figure(t->batch, i, metric);
-        double size = fabs(f->mean);
-        if (isnan(size))
-            continue;
-        most = size > most ? size : most;
-        least = size > 0 && size < least ? size : least;
-        whole = whole && (double)(uint64_t)size >= size && (double)(uint64_t)f->half >= f->half;
-    }
-    unsigned digits = most < 10 ? 3 : most < 100 ? 2 : most < 1000 ? 1 : 0;
-    unsigned needed = least < 0.01 ? 4 : least < 0.1 ? 3 : least < 1 ? 2 : least < 10 ? 1 : 0;
-    return whole ? 0 : digits > needed ? digits : needed;
 }
 
 /* ---- columns ---- */
@@ -213,7 +196,7 @@ static void set_columns(struct table *t, const struct sim_shown *shown)
     for (size_t i = 0; i < shown->count; i++) {
         struct column *c = &t->column[i];
         char text[CELL_SIZE];
-        *c = (struct column){.metric = shown->metric[i], .digits = digits_of(t, shown->metric[i])};
+        *c = (struct column){.metric = shown->metric[i], .digits = sim_shown_digits(t->batch, shown->metric[i])};
         for (size_t j = 0; j < t->batch->rows; j++) {
             unsigned length = length_of(cell(text, t, c, j));
             c->width = length > c->width ? length : c->width;
@@ -222,14 +205,48 @@ static void set_columns(struct table *t, const struct sim_shown *shown)
     }
 }
 
-/* How many columns fit from this one on, one at least. */
-static size_t fitting(const struct table *t, size_t from, unsigned *used)
+static unsigned label_width(const struct table *t)
+{
+    return t->name + (t->name > 0 && t->value > 0 ? GAP : 0) + t->value;
+}
+
+/* How many columns fit from this one on, one at least, if so much is left free behind them. */
+static size_t fitting(const struct table *t, size_t from, unsigned free, unsigned *used)
 {
     size_t to = from;
-    *used = t->label;
-    while (to < t->count && (to == from || *used + GAP + t->column[to].width <= t->columns))
+    *used = label_width(t);
+    while (to < t->count && (to == from || *used + GAP + t->column[to].width + free <= t->columns))
         *used += GAP + t->column[to++].width;
     return to - from;
+}
+
+/* ---- labels ---- */
+
+static void set_labels(struct table *t)
+{
+    for (size_t i = 0; i < t->batch->rows; i++) {
+        const struct sim_row *row = sim_scenario_row(t->batch->scenario, i);
+        unsigned name = length_of(sim_shown_name(row)), value = length_of(sim_shown_values(row).text);
+        for (unsigned n = 0; n < SIM_SWEEPS_MAX; n++) {
+            unsigned key = length_of(sim_shown_key(row, n).text);
+            value = key > value ? key : value;
+        }
+        t->name = name > t->name ? name : t->name;
+        t->value = value > t->value ? value : t->value;
+    }
+    unsigned most = t->columns / NAME_SHARE;
+    t->value = t->value < VALUE_MAX ? t->value : VALUE_MAX;
+    t->name = t->name < most ? t->name : most;
+}
+
+/* Names on the left; behind them the values, or on lines above the first row their keys. */
+static void put_row_label(const struct table *t, const char *name, const char *value)
+{
+    put_label(t, name, t->name);
+    if (t->value > 0) {
+        fprintf(t->out, "%*s", t->name > 0 ? (int)GAP : 0, "");
+        put_label(t, value, t->value);
+    }
 }
 
 /* ---- the picture ---- */
@@ -314,33 +331,45 @@ static void draw(const struct table *t, size_t row)
 
 /* ---- blocks ---- */
 
-static void put_heads(const struct table *t, size_t from, size_t count)
+static unsigned head_lines(const struct table *t, size_t from, size_t count)
 {
     unsigned lines = 1;
+    for (unsigned n = 0; n < SIM_SWEEPS_MAX; n++)
+        lines =
+            sim_shown_key(sim_scenario_row(t->batch->scenario, 0), n).text[0] != '\0' && n + 1 > lines ? n + 1 : lines;
     for (size_t i = from; i < from + count; i++)
         for (unsigned line = 0; line < HEAD_LINES; line++)
             lines = t->column[i].head[line][0] != '\0' && line + 1 > lines ? line + 1 : lines;
+    return lines;
+}
+
+static void put_heads(const struct table *t, size_t from, size_t count)
+{
     paint(t, "\033[2m");
-    for (unsigned line = lines; line-- > 0;) {
-        fprintf(t->out, "%*s", (int)t->label, "");
-        for (size_t i = from; i < from + count; i++)
-            fprintf(t->out, "%*s", (int)(GAP + t->column[i].width), t->column[i].head[line]);
+    for (unsigned line = head_lines(t, from, count); line-- > 0;) {
+        size_t last = from + count;
+        while (last > from && t->column[last - 1].head[line][0] == '\0')
+            last--;
+        put_row_label(t, "", sim_shown_key(sim_scenario_row(t->batch->scenario, 0), line).text);
+        for (size_t i = from; i < last; i++)
+            fprintf(t->out, "%*s%*s", (int)GAP, "", (int)t->column[i].width, t->column[i].head[line]);
         fputc('\n', t->out);
     }
     paint(t, "\033[0m");
 }
 
-static void put_block(const struct table *t, size_t from, size_t count, bool pictured)
+static void put_block(const struct table *t, size_t from, size_t count)
 {
     put_heads(t, from, count);
     for (size_t row = 0; row < t->batch->rows; row++) {
-        put_label(t, sim_scenario_row(t->batch->scenario, row)->label, t->label);
+        const struct sim_row *r = sim_scenario_row(t->batch->scenario, row);
+        put_row_label(t, sim_shown_name(r), sim_shown_values(r).text);
         for (size_t i = from; i < from + count; i++) {
             char text[CELL_SIZE];
             cell(text, t, &t->column[i], row);
             fprintf(t->out, "%*s%s", (int)(GAP + t->column[i].width - length_of(text)), "", text);
         }
-        if (pictured)
+        if (t->picture > 0)
             draw(t, row);
         fputc('\n', t->out);
     }
@@ -358,28 +387,20 @@ static void put_picture_words(const struct table *t)
     put_words(t, text, 0, 0);
 }
 
-/* All of the shown figures. Labels give way if that lets them all stand beside each other. */
-static void put_figures(struct table *t, const struct sim_shown *shown, bool pictured)
+/* The first block keeps room for the picture, and says what it is; the others follow below. */
+static void put_figures(struct table *t, const struct sim_shown *shown)
 {
-    unsigned used, longest = 0, widths = 0;
+    unsigned used;
     set_columns(t, shown);
-    for (size_t i = 0; i < t->batch->rows; i++) {
-        unsigned length = length_of(sim_scenario_row(t->batch->scenario, i)->label);
-        longest = length > longest ? length : longest;
-    }
-    for (size_t i = 0; i < t->count; i++)
-        widths += GAP + t->column[i].width;
-    unsigned room = t->columns > widths + LABEL_MIN ? t->columns - widths : LABEL_MIN;
-    room = room < t->columns / 3 ? t->columns / 3 : room;
-    t->label = longest < room ? longest : room;
+    set_labels(t);
     for (size_t from = 0, count; from < t->count; from += count) {
-        count = fitting(t, from, &used);
+        count = fitting(t, from, from == 0 ? GAP + PICTURE_MIN : 0, &used);
         unsigned left = t->columns > used + GAP ? t->columns - used - GAP : 0;
-        t->picture = !pictured || from > 0 || left < PICTURE_MIN ? 0 : left < PICTURE_MAX ? left : PICTURE_MAX;
+        t->picture = from > 0 || left < PICTURE_MIN ? 0 : left < PICTURE_MAX ? left : PICTURE_MAX;
         if (t->picture > 0)
             put_picture_words(t);
         fputc('\n', t->out);
-        put_block(t, from, count, t->picture > 0);
+        put_block(t, from, count);
     }
 }
 
@@ -463,14 +484,14 @@ static void put_give_ups(const struct table *t)
 void sim_table(FILE *out, const struct sim_batch *batch, const struct sim_looks *looks)
 {
     struct table t = {.out = out, .batch = batch, .looks = looks, .columns = looks->columns};
-    struct sim_shown first, more;
+    struct sim_shown shown, more;
     t.columns = t.columns < COLUMNS_MIN ? COLUMNS_MIN : t.columns > COLUMNS_MAX ? COLUMNS_MAX : t.columns;
     t.most = largest(&t);
     put_head(&t);
-    sim_shown_first(&first, batch);
-    put_figures(&t, &first, true);
-    sim_shown_more(&more, batch, &first);
-    put_figures(&t, &more, false);
+    sim_shown_first(&shown, batch);
+    sim_shown_more(&more, batch, &shown);
+    sim_shown_append(&shown, &more);
+    put_figures(&t, &shown);
     put_loops(&t);
     put_give_ups(&t);
 }

@@ -10,7 +10,7 @@ teardown() { bide_teardown; }
 # ---- man pages ----
 
 @test "there is a man page for bide, for each subcommand and for bide.conf" {
-    for page in bide.1 bide-run.1 bide-fetch.1 bide-explain.1 bide-demo.1 bide-chaos.1 bide.conf.5; do
+    for page in bide.1 bide-run.1 bide-fetch.1 bide-explain.1 bide-sim.1 bide-demo.1 bide-chaos.1 bide.conf.5; do
         [ -s "$pages/$page" ]
     done
 }
@@ -33,7 +33,7 @@ teardown() { bide_teardown; }
 }
 
 @test "a page has every option of --help, as it is typed" {
-    for name in run fetch explain demo chaos; do
+    for name in run fetch explain sim demo chaos; do
         mandoc -Tascii "$pages/bide-$name.1" | col -b > page
         bide $name --help | grep -oE '^ +(-[a-zA-Z], )?--[a-z0-9.-]+' | grep -oE -- '--[a-z0-9.-]+' > options
         [ "$(wc -l < options)" -gt 3 ]
@@ -91,6 +91,13 @@ bash_offers() {
     [[ $(bash_offers bide run -- cat --at) != *attempts* ]]
 }
 
+@test "bash completes the scenarios of bide sim, its words, and files" {
+    touch metallic.ini
+    [ "$(bash_offers bide sim meta | sort | tr '\n' ' ')" = "metallic.ini metastable metastable_trigger " ]
+    [ "$(bash_offers bide sim sho)" = show ]
+    [ "$(bash_offers bide sim show mm1)" = mm1_check ]
+}
+
 # ---- fish ----
 
 fish_offers() {
@@ -107,6 +114,7 @@ fish_offers() {
     touch my-file
     [ "$(fish_offers 'bide run --attempts 3 cat my-f')" = my-file ]
     [ -z "$(fish_offers 'bide run cat --att')" ]
+    [ "$(fish_offers 'bide sim mm1')" = mm1_check ]
 }
 
 @test "fish says what an option does behind the option, not behind each of its values" {
@@ -146,6 +154,7 @@ END
     [ "$(zsh_makes 'bide run --jit')" = "bide run --jitter=" ]
     [ "$(zsh_makes 'bide run --jitter=eq')" = "bide run --jitter=equal" ]
     [ "$(zsh_makes 'bide help exi')" = "bide help exit-codes" ]
+    [ "$(zsh_makes 'bide sim mm1')" = "bide sim mm1_check" ]
     printf '[my-own]\n' > bide.conf
     [ "$(zsh_makes 'bide run --policy my')" = "bide run --policy my-own" ]
     touch my-file

@@ -359,8 +359,12 @@ teardown() { bide_teardown; }
 @test "on a terminal a long run shows a bar, and wipes it" {
     command -v script > /dev/null || skip "needs script"
     export TERM=xterm
-    script -qec "stty cols 80 rows 40; bide sim mm1_check --set scenario.duration=30000000s & pid=\$!
-        sleep 2; kill -INT \$pid; wait \$pid; echo status \$?" seen > /dev/null < /dev/null
+    script -qfec "stty cols 80 rows 40; env --default-signal=INT sh -c 'echo \$\$ > pid.new; mv pid.new pid
+        exec bide-sim mm1_check --set scenario.duration=30000000s'; echo status \$?" seen > /dev/null < /dev/null 3>&- &
+    local shell=$!
+    eventually grep -q $'%.*\033\[K' seen
+    kill -INT "$(cat pid)"
+    wait "$shell"
     grep -q $'\r.*%.*\033\[K' seen
     grep -q $'\r\033\[Kstatus 130' seen
 }

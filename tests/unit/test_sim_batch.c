@@ -1,4 +1,5 @@
 /* The batch, over runs that are made up here: what each of them comes to is known, and so is who waits for whom. */
+#define _GNU_SOURCE
 #include "sim/batch.h"
 
 #include <math.h>
@@ -272,8 +273,8 @@ static void memory_is_counted_for_the_largest_rows_that_may_meet(void **state)
     uint64_t two = sim_batch_bytes(NULL, &(struct sim_plan){.seeds = 1, .threads = 2});
     uint64_t both = sim_batch_bytes(NULL, &(struct sim_plan){.seeds = 2, .threads = 2});
     assert_true(one >= 4000000000 && one < 4100000000);
-    assert_int_equal(two - one, 2000000000);
-    assert_int_equal(both - one, 4000000000);
+    assert_true(two - one >= 2000000000 && two - one < 2000100000);
+    assert_true(both - one >= 4000000000 && both - one < 4000100000);
     rows[1].world.clients[0].count = UINT64_MAX;
     assert_true(sim_batch_bytes(NULL, &(struct sim_plan){.seeds = 2, .threads = 2}) == UINT64_MAX);
 }

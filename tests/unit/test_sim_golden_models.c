@@ -16,7 +16,8 @@ static bool slow(void)
 
 /* ---- failrate ---- */
 
-static const char *const fewer_clients[] = {"clients.count=20", "clients.calls=40000", NULL}; /* 2000 each, as in full */
+static const char *const fewer_clients[] = {"clients.count=20", "clients.calls=40000",
+                                            NULL}; /* 2000 each, as in full */
 
 struct golden_rate {
     const char *fail;
@@ -41,8 +42,8 @@ static void check_rate(const char *policy, const struct golden_rate *want, size_
 /* A = (1 - p^4) / (1 - p), and p^4 of the calls fail: not p^3. */
 static void three_retries_amplify_as_the_closed_form_says(void **state)
 {
-    static const struct golden_rate want[] = {{"1%", 1.01010, 1},      {"5%", 1.05263, 0.99999}, {"10%", 1.111, 0.9999},
-                                              {"20%", 1.248, 0.9984},  {"50%", 1.875, 0.9375},   {"90%", 3.439, 0.3439},
+    static const struct golden_rate want[] = {{"1%", 1.01010, 1},     {"5%", 1.05263, 0.99999}, {"10%", 1.111, 0.9999},
+                                              {"20%", 1.248, 0.9984}, {"50%", 1.875, 0.9375},   {"90%", 3.439, 0.3439},
                                               {"100%", 4, 0}};
     check_rate("three-retries", want, COUNT(want));
 }
@@ -55,27 +56,28 @@ static void without_retries_the_load_is_one_and_success_what_the_server_grants(v
 
 static void a_bucket_fed_by_first_tries_adds_a_tenth_however_much_fails(void **state)
 {
-    static const struct golden_rate want[] = {{"1%", 1.01012, 1},         {"5%", 1.052, 0.99975},
-                                              {"10%", 1.09377, 0.98473},  {"20%", 1.10171, 0.88053},
-                                              {"50%", 1.102, 0.5511},     {"90%", 1.102, 0.11114},
-                                              {"100%", 1.102, 0}};
+    static const struct golden_rate want[] = {
+        {"1%", 1.01012, 1},     {"5%", 1.052, 0.99975},  {"10%", 1.09377, 0.98473}, {"20%", 1.10171, 0.88053},
+        {"50%", 1.102, 0.5511}, {"90%", 1.102, 0.11114}, {"100%", 1.102, 0}};
     check_rate("bucket-first", want, COUNT(want));
 }
 
 static void a_bucket_fed_by_successes_adds_nothing_when_all_fails(void **state)
 {
-    static const struct golden_rate want[] = {{"1%", 1.01012, 1},         {"5%", 1.05198, 0.99974},
-                                              {"10%", 1.09217, 0.98328},  {"20%", 1.08883, 0.87014},
-                                              {"50%", 1.05496, 0.52772},  {"90%", 1.01244, 0.10227},
-                                              {"100%", 1.0025, 0}};
+    static const struct golden_rate want[] = {
+        {"1%", 1.01012, 1},        {"5%", 1.05198, 0.99974},  {"10%", 1.09217, 0.98328}, {"20%", 1.08883, 0.87014},
+        {"50%", 1.05496, 0.52772}, {"90%", 1.01244, 0.10227}, {"100%", 1.0025, 0}};
     check_rate("bucket-success", want, COUNT(want));
 }
 
 static void retrying_only_while_a_tenth_fails_ends_all_retries_above_it(void **state)
 {
-    static const struct golden_rate want[] = {{"1%", 1.01006, 0.99994},   {"5%", 1.05156, 0.99935},
-                                              {"10%", 1.03338, 0.93067},  {"20%", 1.00013, 0.8},
-                                              {"50%", 1.00001, 0.50048},  {"90%", 1, 0.10093},
+    static const struct golden_rate want[] = {{"1%", 1.01006, 0.99994},
+                                              {"5%", 1.05156, 0.99935},
+                                              {"10%", 1.03338, 0.93067},
+                                              {"20%", 1.00013, 0.8},
+                                              {"50%", 1.00001, 0.50048},
+                                              {"90%", 1, 0.10093},
                                               {"100%", 1, 0}};
     check_rate("failure-ratio", want, COUNT(want));
 }
@@ -113,15 +115,18 @@ static void a_few_calls_per_client_defeat_a_failure_ratio(void **state)
 
 /* ---- backoff_open_closed ---- */
 
-/* The author's figures are of one run each. Standard deviations of such a run were measured with an independent
- * program: 44 and 34 calls in a closed loop; in an open one it is the root of the number. */
+/* Golden: one run each of the author's program. The standard deviation of a run is the root of the number in an open
+ * loop; in the closed one it is 67 and 29, over 20 seeds. His count has some 25 calls more, planned before the end and
+ * begun after it. */
 static void backoff_takes_load_off_in_a_closed_loop_only(void **state)
 {
     struct sim_scenario *scenario = golden_read("backoff_open_closed", NULL);
-    golden_near("open, 50%", golden(scenario, "open-backoff, service.fail=50%", "calls"), 10038, 4 * 100);
-    golden_near("closed, 50%", golden(scenario, "closed-backoff, service.fail=50%", "calls"), 4339, 4 * 44);
-    golden_near("open, 75%", golden(scenario, "open-backoff, service.fail=75%", "calls"), 10113, 4 * 100);
-    golden_near("closed, 75%", golden(scenario, "closed-backoff, service.fail=75%", "calls"), 2391, 4 * 34);
+    golden_near("open, 50%", golden(scenario, "open-backoff, service.fail=50%", "calls"), 10038, 4 * 100 * sqrt(2));
+    golden_near("closed, 50%", golden(scenario, "closed-backoff, service.fail=50%", "calls"), 4339,
+                25 + 4 * 67 * sqrt(2));
+    golden_near("open, 75%", golden(scenario, "open-backoff, service.fail=75%", "calls"), 10113, 4 * 100 * sqrt(2));
+    golden_near("closed, 75%", golden(scenario, "closed-backoff, service.fail=75%", "calls"), 2391,
+                25 + 4 * 29 * sqrt(2));
     sim_scenario_free(scenario);
 }
 
@@ -147,15 +152,14 @@ static void backoff_does_not_change_how_often_a_call_is_tried(void **state)
 /* ---- outage_sustained ---- */
 
 /* 60 000 calls in ten processes of 6000. Each has ten tokens at the start, and the first tries of one earn 0.1 each but
- * for the first, which finds the bucket full: 609.9. A tenth of 6000 requests is 600 retries, and nine more are let
- * through before there are ten requests to take a tenth of. */
+ * for the first, which finds the bucket full: 609.9. */
 static void in_a_total_outage_only_what_failures_fund_is_sent(void **state)
 {
     struct sim_scenario *scenario = golden_read("outage_sustained", NULL);
     golden_near("no budget", golden(scenario, "no-budget", "amplification"), 4, 0);
     golden_near("first tries", golden(scenario, "first-tries", "arrivals"), 60000 + 10 * 609, 0);
     golden_near("successes", golden(scenario, "successes", "arrivals"), 60000 + 10 * 10, 0);
-    golden_near("SRE ratio", golden(scenario, "sre-ratio", "amplification"), 1.1, 0.005);
+    golden_near("SRE ratio", golden(scenario, "sre-ratio", "amplification"), 1.1, 0.0011);
     sim_scenario_free(scenario);
 }
 
@@ -264,7 +268,8 @@ static void a_breaker_for_each_shard_spares_the_dead_one_and_costs_the_others_no
 {
     struct sim_scenario *scenario = golden_read("breaker_shard", NULL);
     golden_near("shard-5", of_shards(scenario, "shard-5", 10, "success"), 0.9, 0.003);
-    double failed = of_shards(scenario, "shard-5", 10, "failed"), sent = of_shards(scenario, "no-breaker", 10, "failed");
+    double failed = of_shards(scenario, "shard-5", 10, "failed"),
+           sent = of_shards(scenario, "no-breaker", 10, "failed");
     if (!(failed < sent / 50))
         fail_msg("%.0f attempts went to the dead shard; expected below a fiftieth of %.0f", failed, sent);
     sim_scenario_free(scenario);

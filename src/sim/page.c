@@ -1,0 +1,352 @@
+/* page.c - a batch as one HTML page: the question, the picture, figures in groups, what was set, and how to repeat it.
+ *
+ * Nothing is loaded from anywhere. Light and dark are the reader's choice (prefers-color-scheme). Wide tables are moved
+ * sideways in a box of their own; the page itself never is. */
+#include "picture.h"
+#include "report.h"
+
+#include "number.h"
+#include "shown.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const char style[] =
+    ":root{color-scheme:light dark;--paper:#fff;--ink:#1c2024;--soft:#56606a;--rule:#e4e7ea;--band:#f0f1f3}\n"
+    "@media(prefers-color-scheme:dark){:root{--paper:#15181c;--ink:#e8eaed;--soft:#a3adb7;--rule:#2c3238;"
+    "--band:#20252a}}\n"
+    "*{box-sizing:border-box}\n"
+    "body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,-apple-system,'Segoe UI',Roboto,"
+    "'Helvetica Neue',sans-serif}\n"
+    "main{max-width:960px;margin:0 auto;padding:40px 20px 64px}\n"
+    "h1{font-size:30px;line-height:1.2;letter-spacing:-.01em;margin:0 0 12px}\n"
+    "h2{font-size:19px;margin:48px 0 4px} h3{font-size:15px;margin:20px 0 4px}\n"
+    "p{margin:0 0 12px;max-width:72ch} .lead{font-size:18px} .soft{color:var(--soft)}\n"
+    "svg{display:block;width:100%;height:auto;margin:14px 0 0;overflow:visible}\n"
+    ".scroll{overflow-x:auto} .chart{overflow-x:auto;overflow-y:hidden}\n"
+    "table{border-collapse:collapse;margin:12px 0 0;font-size:14.5px;font-variant-numeric:tabular-nums;min-width:60%}\n"
+    "th,td{text-align:right;padding:6px 0 6px 18px;border-bottom:1px solid var(--rule);vertical-align:bottom;"
+    "white-space:nowrap}\n"
+    "thead th{color:var(--soft);font-weight:500;font-size:13px;line-height:1.3;white-space:normal;max-width:9em}\n"
+    "th:first-child,td.text{text-align:left;font-weight:500;padding-left:0;padding-right:6px;max-width:24em;"
+    "white-space:normal;overflow-wrap:break-word} td.text{font-weight:400;padding-left:18px;max-width:40em}\n"
+    "tbody th:first-child{min-width:8em} td.swept,th.swept{text-align:left;white-space:nowrap;max-width:none}\n"
+    "thead th:first-child{font-weight:500}\n"
+    "code,pre{font:13.5px/1.5 ui-monospace,'SF Mono',Menlo,Consolas,monospace}\n"
+    "pre{background:var(--band);padding:12px 16px;border-radius:6px;overflow-x:auto;margin:8px 0 16px}\n"
+    "details{margin:20px 0 0} summary{cursor:pointer;font-weight:600}\n"
+    "@media(max-width:700px){.chart svg{width:760px} pre{white-space:pre-wrap;overflow-wrap:anywhere}}\n"
+    "footer{margin-top:48px;padding-top:16px;border-top:1px solid var(--rule);color:var(--soft);font-size:14px}\n";
+
+struct page {
+    FILE *out;
+    const struct sim_batch *batch;
+    bool whole;
+};
+
+/* ---- the head ---- */
+
+static void lead(const struct page *p)
+{
+    char loop[SIM_SHOWN_TEXT] = "open and closed loops", seeds[SIM_SHOWN_TEXT], bucket[SIM_SHOWN_TEXT];
+    if (p->batch->rows > 0 && sim_shown_one_loop(p->batch))
+        sim_shown_loop(loop, &sim_scenario_row(p->batch->scenario, 0)->world);
+    fputs("<h1>", p->out);
+    chart_escape(p->out, sim_scenario_title(p->batch->scenario));
+    fputs("</h1>\n<p class=\"lead\">", p->out);
+    chart_escape(p->out, sim_scenario_question(p->batch->scenario));
+    fputs("</p>\n<p class=\"soft\">Simulated: ", p->out);
+    chart_escape(p->out, loop);
+    fprintf(p->out, "; %s", sim_shown_seeds(seeds, p->batch));
+    if (p->batch->plan.seeds > 1)
+        fputs(", of which figures are the mean and half of the 95 % interval, and charts over time show the first",
+              p->out);
+    fprintf(p->out, "; buckets of %s.</p>\n", sim_shown_bucket(bucket, p->batch));
+}
+
+static void picture(struct page *p)
+{
+    size_t left_out = sim_picture_left_out(p->batch);
+    bool series = sim_picture_kind(p->batch) == SIM_PICTURE_SERIES;
+    const struct sim_metric *plot = sim_metric(sim_shown_plot(p->batch));
+    fprintf(p->out, "<h2>%s</h2>\n<p class=\"soft\">", series ? "What the service felt" : plot->name);
+    if (series)
+        fputs("Attempts that arrived at the last service, and those that it answered well. All charts have the same "
+              "scale.",
+              p->out);
+    else
+        chart_escape(p->out, plot->about);
+    if (!series)
+        fputc('.', p->out);
+    if (left_out > 0)
+        fprintf(p->out, " %zu more %s in the tables only.", left_out, left_out == 1 ? "is" : "are");
+    fputs("</p>\n", p->out);
+    for (size_t i = 0; i < sim_picture_panels(p->batch); i++) {
+        fputs("<div class=\"chart\">\n", p->out);
+        p->whole = sim_picture_draw(p->out, p->batch, i, NULL) && p->whole;
+        fputs("</div>\n", p->out);
+    }
+}
+
+/* ---- tables ---- */
+
+/* "latency_p99_ms" as words that a line may be broken between. */
+static void head_cell(const struct page *p, const struct sim_metric *metric, const char *without)
+{
+    size_t skip = strncmp(metric->name, without, strlen(without)) == 0 ? strlen(without) : 0;
+    fputs("<th scope=\"col\" title=\"", p->out);
+    chart_escape(p->out, metric->about);
+    fputs("\">", p->out);
+    for (const char *at = metric->name + skip; *at != '\0'; at++)
+        fputc(*at == '_' ? ' ' : *at, p->out);
+    if (metric->unit[0] == '/')
+        fprintf(p->out, " %s", metric->unit);
+    fputs("</th>", p->out);
+}
+
+static void cell(const struct page *p, size_t row, size_t metric)
+{
+    const struct sim_figure *f = sim_shown_figure(p->batch, row, metric);
+    char number[SIM_NUMBER_SIZE];
+    bool flag = sim_metric(metric)->flag;
+    fputs("<td>", p->out);
+    if (isnan(f->mean))
+        snprintf(number, sizeof number, "–");
+    else if (flag)
+        sim_shown_flag(number, sizeof number, p->batch, f);
+    else
+        sim_number_fixed(number, f->mean, sim_shown_digits(p->batch, metric));
+    fputs(number, p->out);
+    if (p->batch->plan.seeds > 1 && !flag && !isnan(f->mean))
+        fprintf(p->out, " <span class=\"soft\">±%s</span>",
+                sim_number_fixed(number, f->half, sim_shown_digits(p->batch, metric)));
+    fputs("</td>", p->out);
+}
+
+/* Names, and behind them what is swept, if anything is. */
+static void row_cell(const struct page *p, const struct sim_row *row)
+{
+    fputs("<tr><th scope=\"row\">", p->out);
+    chart_escape(p->out, sim_shown_name(row));
+    fputs("</th>", p->out);
+    if (row->swept[0] == '\0')
+        return;
+    fputs("<td class=\"swept\">", p->out);
+    chart_escape(p->out, sim_shown_values(row).text);
+    fputs("</td>", p->out);
+}
+
+static void swept_head(const struct page *p)
+{
+    const struct sim_row *row = sim_scenario_row(p->batch->scenario, 0);
+    fputs("<th></th>", p->out);
+    if (row->swept[0] == '\0')
+        return;
+    fputs("<th scope=\"col\" class=\"swept\">", p->out);
+    for (unsigned n = 0; n < SIM_SWEEPS_MAX && sim_shown_key(row, n).text[0] != '\0'; n++) {
+        fputs(n > 0 ? ", " : "", p->out);
+        chart_escape(p->out, sim_shown_key(row, n).text);
+    }
+    fputs("</th>", p->out);
+}
+
+/* A column for each figure; `without` is left away at the beginning of their names. */
+static void figures(const struct page *p, const struct sim_shown *shown, const char *without)
+{
+    fputs("<div class=\"scroll\"><table><thead><tr>", p->out);
+    swept_head(p);
+    for (size_t i = 0; i < shown->count; i++)
+        head_cell(p, sim_metric(shown->metric[i]), without);
+    fputs("</tr></thead><tbody>\n", p->out);
+    for (size_t row = 0; row < p->batch->rows; row++) {
+        row_cell(p, sim_scenario_row(p->batch->scenario, row));
+        for (size_t i = 0; i < shown->count; i++)
+            cell(p, row, shown->metric[i]);
+        fputs("</tr>\n", p->out);
+    }
+    fputs("</tbody></table></div>\n", p->out);
+}
+
+static void section(const struct page *p, const char *title, const char *about)
+{
+    fprintf(p->out, "<h2>%s</h2>\n<p class=\"soft\">%s</p>\n", title, about);
+}
+
+static void main_figures(const struct page *p)
+{
+    struct sim_shown first, more;
+    section(p, "Figures",
+            "Amplification is arrivals at the last service per first try of a client. A figure that is not there has a "
+            "dash; what each means is said when you point at its name.");
+    sim_shown_first(&first, p->batch);
+    figures(p, &first, "");
+    sim_shown_more(&more, p->batch, &first);
+    if (more.count > 0)
+        figures(p, &more, "");
+}
+
+static void latencies(const struct page *p)
+{
+    static const char *const names[] = {"latency_mean_ms",
+                                        "latency_p50_ms",
+                                        "latency_p90_ms",
+                                        "latency_p99_ms",
+                                        "latency_p999_ms",
+                                        "latency_max_ms",
+                                        NULL};
+    struct sim_shown shown;
+    sim_shown_named(&shown, p->batch, names, false);
+    if (shown.count == 0)
+        return;
+    section(p, "Latency", "Of calls that succeeded, from their begin to their end: all attempts and waits included.");
+    figures(p, &shown, "latency_");
+}
+
+static void give_ups(const struct page *p)
+{
+    struct sim_shown shown = {0};
+    for (size_t i = 0; sim_metric(i) != NULL && shown.count < SIM_SHOWN_MAX; i++)
+        if (sim_shown_gave_up(i) && sim_shown_above_zero(p->batch, i))
+            shown.metric[shown.count++] = i;
+    size_t unfinished = sim_shown_metric("unfinished");
+    if (shown.count < SIM_SHOWN_MAX && sim_shown_above_zero(p->batch, unfinished))
+        shown.metric[shown.count++] = unfinished;
+    section(p, "Why calls gave up", shown.count > 0 ? "Calls by the reason that ended them." : "None did.");
+    if (shown.count > 0)
+        figures(p, &shown, "gave_up_");
+}
+
+static void peaks(const struct page *p)
+{
+    static const char *const names[] = {"peak_arrivals_1ms",
+                                        "peak_arrivals_10ms",
+                                        "peak_arrivals_50ms",
+                                        "peak_arrivals_1s",
+                                        "peak_retries_50ms",
+                                        "peak_served_1ms",
+                                        "peak_served_10ms",
+                                        "peak_served_50ms",
+                                        "peak_served_1s",
+                                        "peak_probes_50ms",
+                                        NULL};
+    struct sim_shown shown;
+    sim_shown_named(&shown, p->batch, names, true);
+    if (shown.count == 0)
+        return;
+    section(p, "Peaks", "The most in one bucket of each width, whatever the width of the series is.");
+    figures(p, &shown, "peak_");
+}
+
+/* ---- gates ---- */
+
+static void gauge(struct page *p, enum sim_gauge which)
+{
+    if (!sim_picture_has_gauge(p->batch, which))
+        return;
+    fputs("<div class=\"chart\">\n", p->out);
+    p->whole = sim_picture_gauge(p->out, p->batch, which) && p->whole;
+    fputs("</div>\n", p->out);
+}
+
+static void gates(struct page *p)
+{
+    static const char *const levels[] = {"budget_low", "budget_end", NULL};
+    static const char *const counts[] = {"openings",
+                                         "reopenings",
+                                         "probes",
+                                         "refused_by_budget",
+                                         "refused_by_breaker",
+                                         "refused_by_throttle",
+                                         "refused_by_in_flight",
+                                         "refused_by_key_limit",
+                                         NULL};
+    struct sim_shown shown, more;
+    sim_shown_named(&shown, p->batch, levels, false);
+    sim_shown_named(&more, p->batch, counts, true);
+    sim_shown_append(&shown, &more);
+    if (shown.count == 0)
+        return;
+    section(p, "Budget and breakers",
+            "The level of the clients’ retry budgets, how often their breakers opened, and what their gates refused.");
+    figures(p, &shown, "");
+    gauge(p, SIM_GAUGE_BUDGET);
+    gauge(p, SIM_GAUGE_OPEN);
+}
+
+static void queue(struct page *p)
+{
+    if (!sim_picture_has_gauge(p->batch, SIM_GAUGE_QUEUE))
+        return;
+    section(p, "Queue", "Requests that wait at the last service.");
+    gauge(p, SIM_GAUGE_QUEUE);
+}
+
+/* ---- settings ---- */
+
+static void settings(const struct page *p)
+{
+    const char *key;
+    char value[256];
+    section(p, "Settings", "Of the world that all rows have in common, where they are not the defaults.");
+    fputs("<div class=\"scroll\"><table><tbody>\n", p->out);
+    for (size_t i = 0; sim_scenario_setting(p->batch->scenario, i, &key, value); i++) {
+        fputs("<tr><th scope=\"row\"><code>", p->out);
+        chart_escape(p->out, key);
+        fputs("</code></th><td class=\"text\">", p->out);
+        chart_escape(p->out, value);
+        fputs("</td></tr>\n", p->out);
+    }
+    fputs("</tbody></table></div>\n", p->out);
+    if (sim_shown_one_loop(p->batch))
+        return;
+    fputs("<h3>Loops</h3>\n<div class=\"scroll\"><table><tbody>\n", p->out);
+    for (size_t i = 0; i < p->batch->rows; i++) {
+        const struct sim_row *row = sim_scenario_row(p->batch->scenario, i);
+        char loop[SIM_SHOWN_TEXT];
+        fputs("<tr><th scope=\"row\">", p->out);
+        chart_escape(p->out, row->label);
+        fputs("</th><td class=\"text\">", p->out);
+        chart_escape(p->out, sim_shown_loop(loop, &row->world));
+        fputs("</td></tr>\n", p->out);
+    }
+    fputs("</tbody></table></div>\n", p->out);
+}
+
+static void repetition(const struct page *p)
+{
+    fputs("<h2>To repeat it</h2>\n<pre>bide sim ", p->out);
+    chart_escape(p->out, sim_scenario_name(p->batch->scenario));
+    fprintf(p->out, " --seed %" PRIu64, p->batch->plan.seed);
+    if (p->batch->plan.seeds > 1)
+        fprintf(p->out, " --seeds %" PRIu32, p->batch->plan.seeds);
+    fprintf(p->out,
+            "</pre>\n<p>With the settings above, the same seed gives the same figures to the last digit, on every "
+            "machine.</p>\n<footer>Made by <code>bide sim</code>, bide %s. This page needs nothing beside "
+            "it.</footer>\n",
+            bide_version());
+}
+
+/* ---- all of it ---- */
+
+bool sim_html(FILE *out, const struct sim_batch *batch)
+{
+    struct page page = {.out = out, .batch = batch, .whole = true};
+    fputs("<!doctype html><!-- a report of bide sim -->\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>\n<title>bide sim: ",
+          out);
+    chart_escape(out, sim_scenario_title(batch->scenario));
+    fprintf(out, "</title>\n<style>\n%s%s</style>\n</head>\n<body>\n<main>\n", style, sim_picture_style);
+    lead(&page);
+    picture(&page);
+    main_figures(&page);
+    give_ups(&page);
+    latencies(&page);
+    peaks(&page);
+    gates(&page);
+    queue(&page);
+    settings(&page);
+    repetition(&page);
+    fputs("</main>\n</body>\n</html>\n", out);
+    return page.whole;
+}

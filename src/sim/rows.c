@@ -1,0 +1,442 @@
+/* rows.c - from settings, cases and sweeps to the worlds that are to be run.
+ *
+ * A row is the base world with a case's settings, a value of each key that is swept, and what the command line sets, in
+ * this order; then it is checked as a whole. Keys of policies are set in copies of the policies that the row uses.
+ *
+ * What some row does not heed, another may need: a rate that a herd has no use for is told only if no row has. So every
+ * row marks for each key which setting holds in it, and the settings count. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "build.h"
+
+#define TOLD_MAX 64u
+
+/* A row in the making. */
+struct making {
+    struct sim_builder *b;
+    struct sim_row *row;
+    const struct sim_variation *variation;           /* NULL: the world as it is */
+    const struct sim_setting *swept[SIM_SWEEPS_MAX]; /* NULL: not, or no more */
+    struct sim_setting *holds[SIM_FIELDS_MAX][SIM_ELEMENTS_MAX];
+};
+
+/* Over all rows: what was told already, and which services somebody calls. */
+struct judge {
+    enum sim_judged judged;
+    struct sim_fault told[TOLD_MAX];
+    size_t tolds;
+    bool reached[SIM_SERVICES_MAX];
+};
+
+/* ---- the command line has the last word ---- */
+
+static bool is_set(const struct sim_builder *b, const struct sim_setting *setting)
+{
+    bool policy = b->choice->policy != NULL && setting->field != NULL && setting->field->form == SIM_FORM_POLICY;
+    for (size_t i = b->set_span.first; i < b->set_span.end; i++)
+        if (sim_setting_covers(&b->setting[i], setting))
+            return true;
+    return policy && b->variations > 0 && b->variation[0].policy_name != NULL;
+}
+
+/* A case of which nothing is left would be shown under a name that it has no right to. */
+static bool is_left(const struct sim_builder *b, const struct sim_variation *variation)
+{
+    bool any = variation->span.first == variation->span.end;
+    for (size_t i = variation->span.first; i < variation->span.end; i++)
+        any = any || !is_set(b, &b->setting[i]);
+    return any;
+}
+
+static void leave_out(struct sim_builder *b)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < b->variations; i++)
+        if (is_left(b, &b->variation[i]))
+            b->variation[kept++] = b->variation[i];
+    b->variations = kept;
+    kept = 0;
+    for (size_t i = 0; i < b->sweeps; i++)
+        if (!is_set(b, &b->setting[b->sweep[i].first]))
+            b->sweep[kept++] = b->sweep[i];
+    b->sweeps = kept;
+}
+
+/* ---- the world ---- */
+
+static void apply(struct making *m, struct sim_setting *setting)
+{
+    if (setting->field == NULL || setting->field->part == SIM_PART_HEAD)
+        return;
+    sim_setting_apply(setting, &m->row->world, NULL);
+    for (uint32_t i = setting->first; i < setting->end; i++)
+        m->holds[sim_field_index(setting->field)][i] = setting;
+}
+
+static void apply_span(struct making *m, struct sim_span span)
+{
+    for (size_t i = span.first; i < span.end; i++)
+        apply(m, &m->b->setting[i]);
+}
+
+static void apply_all(struct making *m)
+{
+    apply_span(m, m->b->base_span);
+    if (m->variation != NULL)
+        apply_span(m, m->variation->span);
+    for (size_t i = 0; i < SIM_SWEEPS_MAX; i++)
+        if (m->swept[i] != NULL)
+            apply(m, &m->b->setting[m->swept[i] - m->b->setting]);
+    apply_span(m, m->b->set_span);
+}
+
+/* ---- policies ---- */
+
+static const struct conf_policy *policy_named(struct making *m, char name[SIM_POLICY_MAX])
+{
+    char errors[CONF_ERROR_MAX];
+    if (m->variation != NULL && m->variation->policy != NULL) {
+        snprintf(name, SIM_POLICY_MAX, "%s", m->variation->policy_name);
+        return m->variation->policy;
+    }
+    const struct conf_policy *policy = sim_policy_find(&m->b->scenario->policies, name, SIM_ASKED_BY_FILE, errors);
+    if (policy == NULL) /* it was there when it was checked: only memory can be missing */
+        m->b->no_memory = true;
+    return policy;
+}
+
+/* Those of services that call nobody are not used. */
+static void find_policies(struct making *m)
+{
+    struct sim_world *world = &m->row->world;
+    for (uint32_t i = 0; i < world->groups; i++)
+        world->policy_of_clients[i] = policy_named(m, world->clients[i].policy);
+    for (uint32_t i = 0; i < world->services; i++)
+        world->policy_of_service[i] = world->service[i].calls >= 0 ? policy_named(m, world->service[i].policy) : NULL;
+}
+
+/* The settings of the row that are about policies, in their order; NULL past the last. */
+static const struct sim_setting *policy_setting(const struct making *m, size_t n)
+{
+    const struct sim_builder *b = m->b;
+    struct sim_span spans[2] = {m->variation != NULL ? m->variation->span : (struct sim_span){0, 0}, b->set_span};
+    for (size_t part = 0; part < 2; part++) {
+        for (size_t i = spans[part].first; i < spans[part].end; i++)
+            if (b->setting[i].field == NULL && n-- == 0)
+                return &b->setting[i];
+        for (size_t i = 0; part == 0 && i < SIM_SWEEPS_MAX; i++)
+            if (m->swept[i] != NULL && m->swept[i]->field == NULL && n-- == 0)
+                return m->swept[i];
+    }
+    return NULL;
+}
+
+/* The one whose key the engine complains of, or the last: none of the file's own would have passed. */
+static const struct sim_setting *blamed(const struct making *m, const struct conf_field *field)
+{
+    const struct sim_setting *setting, *last = NULL;
+    for (size_t i = 0; (setting = policy_setting(m, i)) != NULL; i++)
+        if (last == NULL || last->policy_key.field != field || setting->policy_key.field == field)
+            last = setting;
+    return last;
+}
+
+static void check_policy(struct making *m, const struct conf_policy *policy)
+{
+    struct conf_wrong wrong;
+    char value[256];
+    if (conf_pair_check(&policy->pair, &wrong))
+        return;
+    const struct sim_setting *setting = blamed(m, wrong.field);
+    if (wrong.field == NULL || setting->policy_key.field == wrong.field)
+        sim_setting_tell(setting, m->b->told, "want %s (in policy %s)", wrong.want, policy->name);
+    else
+        sim_setting_tell(setting, m->b->told, "%s of policy %s is then %s: want %s", wrong.field->key, policy->name,
+                         conf_field_text(value, wrong.field, &policy->pair), wrong.want);
+}
+
+/* The policy with the row's settings in it; one that is used in two places is made once. */
+static const struct conf_policy *varied(struct making *m, const struct conf_policy *policy)
+{
+    const struct sim_setting *setting;
+    struct conf_policy *copy = sim_policy_copy(&m->b->scenario->policies, policy);
+    if (copy == NULL) {
+        m->b->no_memory = true;
+        return policy;
+    }
+    for (size_t i = 0; (setting = policy_setting(m, i)) != NULL; i++)
+        conf_key_read(&setting->policy_key, copy, setting->value);
+    check_policy(m, copy);
+    return copy;
+}
+
+static void vary_policies(struct making *m)
+{
+    struct sim_world *world = &m->row->world;
+    const struct conf_policy **use[SIM_GROUPS_MAX + SIM_SERVICES_MAX];
+    const struct conf_policy *before[SIM_GROUPS_MAX + SIM_SERVICES_MAX];
+    size_t uses = 0;
+    if (policy_setting(m, 0) == NULL)
+        return;
+    for (uint32_t i = 0; i < world->groups; i++)
+        use[uses++] = &world->policy_of_clients[i];
+    for (uint32_t i = 0; i < world->services; i++)
+        if (world->policy_of_service[i] != NULL)
+            use[uses++] = &world->policy_of_service[i];
+    for (size_t i = 0; i < uses; i++) {
+        before[i] = *use[i];
+        size_t j = 0;
+        while (j < i && before[j] != before[i])
+            j++;
+        *use[i] = j < i ? *use[j] : varied(m, before[i]);
+    }
+}
+
+/* ---- names ---- */
+
+static double policy_number(const struct sim_setting *setting, bool *is_number)
+{
+    static const double scales[] = {[CONF_TIME] = 1e9,  [CONF_COUNT] = 1,      [CONF_TOKENS] = 1e3, [CONF_RATE] = 60e3,
+                                    [CONF_TIMES] = 1e3, [CONF_PERMILLE] = 1e3, [CONF_PPM] = 1e6,    [CONF_WORD] = 0};
+    const struct conf_field *field = setting->policy_key.field;
+    struct conf_policy policy;
+    uint32_t narrow;
+    int64_t wide;
+    *is_number = field != NULL && scales[field->form] > 0;
+    if (!*is_number)
+        return 0;
+    conf_preset(&policy, BIDE_PRESET_SERVICE);
+    conf_key_read(&setting->policy_key, &policy, setting->value);
+    const char *base = field->of_target ? (const char *)&policy.pair.target : (const char *)&policy.pair.policy;
+    memcpy(&narrow, base + field->offset, sizeof narrow);
+    memcpy(&wide, base + field->offset, sizeof wide);
+    return (field->form == CONF_TIME ? (double)wide : (double)narrow) / scales[field->form];
+}
+
+static double number_of(const struct making *m, const struct sim_setting *setting, bool *is_number)
+{
+    double number = 0;
+    if (setting->field == NULL)
+        return policy_number(setting, is_number);
+    const void *element = sim_part_in(&m->row->world, setting->field->part, setting->first);
+    *is_number = sim_field_number(setting->field, element, &number);
+    return *is_number ? number : 0;
+}
+
+/* "lifo, clients.rate=140/s" */
+static void name_row(struct making *m)
+{
+    struct sim_row *row = m->row;
+    char swept[2 * SIM_LABEL_MAX + 600] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < SIM_SWEEPS_MAX && m->swept[i] != NULL; i++)
+        used += (size_t)snprintf(swept + used, sizeof swept - used, "%s%s=%.255s", i > 0 ? ", " : "",
+                                 m->swept[i]->origin.key, m->swept[i]->value);
+    const char *name = m->variation != NULL ? m->variation->name : row->world.clients[0].policy;
+    size_t length = strlen(name), most = sizeof row->name - 1;
+    snprintf(row->name, sizeof row->name, "%s", name + (length > most ? length - most : 0));
+    bool both = m->variation != NULL && used > 0;
+    int whole =
+        snprintf(row->label, sizeof row->label, "%s%s%s", both || used == 0 ? row->name : "", both ? ", " : "", swept);
+    snprintf(row->swept, sizeof row->swept, "%.*s", (int)sizeof row->swept - 1, swept);
+    if ((size_t)whole >= sizeof row->label)
+        sim_setting_tell(m->swept[0], m->b->told, "a row cannot be labelled with so much: want shorter values");
+}
+
+/* ---- judging ---- */
+
+static bool was_told(struct judge *judge, const struct sim_fault *fault)
+{
+    for (size_t i = 0; i < judge->tolds; i++)
+        if (judge->told[i].field == fault->field && judge->told[i].element == fault->element &&
+            strcmp(judge->told[i].why, fault->why) == 0)
+            return true;
+    if (judge->tolds < TOLD_MAX)
+        judge->told[judge->tolds++] = *fault;
+    return judge->tolds == TOLD_MAX;
+}
+
+/* Where there are several rows, the first that it is true of. */
+static void tell_fault(struct making *m, const struct sim_fault *fault)
+{
+    struct sim_builder *b = m->b;
+    const struct sim_field *field = fault->field;
+    const struct sim_setting *setting = m->holds[sim_field_index(field)][fault->element];
+    const char *name = sim_part_name(&m->row->world, field->part, fault->element);
+    char in[SIM_LABEL_MAX + 16] = "", value[SIM_VALUE_MAX];
+    if (b->variations + b->sweeps > 0)
+        snprintf(in, sizeof in, " (in %s)", m->row->label);
+    if (setting != NULL) {
+        sim_setting_tell(setting, b->told, "%s%s", fault->why, in);
+        return;
+    }
+    sim_field_text(value, field, sim_part_in(&m->row->world, field->part, fault->element), &m->row->world);
+    conf_tell(b->told, b->line[field->part][fault->element], "[%s%s%s] %s = %s, by default: %s%s", field->key.section,
+              name[0] != '\0' ? " " : "", name, field->key.key, value, fault->why, in);
+}
+
+static void note_ignored(struct making *m, const struct sim_fault *fault)
+{
+    struct sim_setting *setting = m->holds[sim_field_index(fault->field)][fault->element];
+    if (setting == NULL)
+        return;
+    setting->ignored++;
+    snprintf(setting->why, sizeof setting->why, "%s", fault->why);
+}
+
+static void reach(struct judge *judge, const struct sim_world *world)
+{
+    for (uint32_t i = 0; i < world->groups; i++) {
+        int32_t s = (int32_t)world->clients[i].service;
+        for (uint32_t depth = 0; s >= 0 && depth < world->services; depth++) {
+            judge->reached[s] = true;
+            s = world->service[s].calls;
+        }
+    }
+}
+
+static void judge_row(struct making *m, struct judge *judge)
+{
+    struct sim_fault faults[SIM_FAULTS_MAX];
+    size_t count = sim_world_faults(&m->row->world, faults);
+    reach(judge, &m->row->world);
+    for (size_t i = 0; i < SIM_FIELDS_MAX; i++)
+        for (size_t j = 0; j < SIM_ELEMENTS_MAX; j++)
+            if (m->holds[i][j] != NULL)
+                m->holds[i][j]->applied++;
+    for (size_t i = 0; i < count; i++)
+        if (faults[i].ignored)
+            note_ignored(m, &faults[i]);
+        else if (!was_told(judge, &faults[i]))
+            tell_fault(m, &faults[i]);
+}
+
+/* What no row heeds. */
+static void judge_settings(struct sim_builder *b, struct sim_span span)
+{
+    for (size_t i = span.first; i < span.end; i++) {
+        const struct sim_setting *setting = &b->setting[i];
+        if (setting->applied > 0 && setting->ignored == setting->applied)
+            sim_setting_tell(setting, b->told, "%s", setting->why);
+    }
+}
+
+static void judge_all(struct sim_builder *b, const struct judge *judge)
+{
+    if (judge->judged == SIM_JUDGE_CHOICE) {
+        judge_settings(b, b->set_span);
+        return;
+    }
+    judge_settings(b, (struct sim_span){0, b->settings});
+    for (uint32_t i = 0; i < b->base.services; i++)
+        if (!judge->reached[i])
+            conf_tell(b->told, b->line[SIM_PART_SERVICE][i],
+                      "[service%s%s]: nobody calls it: want [clients] service = %s, or calls = %s in a service",
+                      b->base.service[i].name[0] != '\0' ? " " : "", b->base.service[i].name, b->base.service[i].name,
+                      b->base.service[i].name);
+}
+
+/* ---- all rows ---- */
+
+static struct sim_row *add_row(struct sim_builder *b)
+{
+    struct sim_scenario *scenario = b->scenario;
+    if (scenario->rows == scenario->row_room) {
+        size_t room = scenario->row_room == 0 ? 16 : 2 * scenario->row_room;
+        struct sim_row *more = realloc(scenario->row, room * sizeof *more);
+        if (more == NULL) {
+            b->no_memory = true;
+            return NULL;
+        }
+        scenario->row = more;
+        scenario->row_room = room;
+    }
+    struct sim_row *row = &scenario->row[scenario->rows++];
+    memset(row, 0, sizeof *row);
+    row->world = b->base;
+    return row;
+}
+
+static void make_row(struct making *m, struct judge *judge)
+{
+    bool is_number;
+    memset(m->holds, 0, sizeof m->holds);
+    m->row = add_row(m->b);
+    if (m->row == NULL)
+        return;
+    apply_all(m);
+    find_policies(m);
+    if (m->b->no_memory)
+        return;
+    vary_policies(m);
+    name_row(m);
+    m->row->swept_value = m->swept[0] != NULL ? number_of(m, m->swept[0], &is_number) : 0;
+    judge_row(m, judge);
+    sim_world_ready(&m->row->world);
+}
+
+static void make_swept(struct making *m, struct judge *judge, size_t depth)
+{
+    const struct sim_builder *b = m->b;
+    if (depth == b->sweeps) {
+        make_row(m, judge);
+        return;
+    }
+    for (size_t i = b->sweep[depth].first; i < b->sweep[depth].end && !b->no_memory; i++) {
+        m->swept[depth] = &b->setting[i];
+        make_swept(m, judge, depth + 1);
+    }
+    m->swept[depth] = NULL;
+}
+
+static bool too_many(struct sim_builder *b)
+{
+    size_t rows = b->variations > 0 ? b->variations : 1;
+    for (size_t i = 0; i < b->sweeps; i++)
+        rows *= b->sweep[i].end - b->sweep[i].first;
+    if (rows > SIM_ROWS_MAX)
+        conf_tell(b->told, b->sweep_line, "[sweep]: %zu rows: want %u at most", rows, SIM_ROWS_MAX);
+    return rows > SIM_ROWS_MAX;
+}
+
+/* A curve is over numbers. */
+static void check_curve(struct sim_builder *b, const struct making *m, enum sim_judged judged)
+{
+    enum sim_picture *picture = &b->scenario->head.picture;
+    bool is_number = true;
+    if (*picture != SIM_PICTURE_CURVE || b->scenario->rows == 0)
+        return;
+    if (b->sweeps == 0 && judged == SIM_JUDGE_CHOICE)
+        *picture = SIM_PICTURE_BARS; /* the command line has taken the sweep away */
+    else if (b->sweeps == 0)
+        conf_tell(b->told, b->line[SIM_PART_WORLD][0],
+                  "[scenario] picture = curve: nothing is swept: want a [sweep], or picture = bars");
+    else {
+        const struct sim_setting *first = &b->setting[b->sweep[0].first];
+        number_of(m, first, &is_number);
+        if (!is_number)
+            sim_setting_tell(first, b->told, "a curve is over numbers: want another key first, or picture = bars");
+    }
+}
+
+void sim_build_rows(struct sim_builder *b, enum sim_judged judged)
+{
+    struct judge judge = {.judged = judged};
+    struct making m = {.b = b};
+    b->scenario->rows = 0;
+    for (size_t i = 0; i < b->settings; i++)
+        b->setting[i].applied = b->setting[i].ignored = 0;
+    leave_out(b);
+    if (too_many(b))
+        return;
+    for (size_t i = 0; i < b->variations || i == 0; i++) {
+        m.variation = b->variations > 0 ? &b->variation[i] : NULL;
+        make_swept(&m, &judge, 0);
+    }
+    if (b->no_memory)
+        return;
+    judge_all(b, &judge);
+    check_curve(b, &m, judged);
+}

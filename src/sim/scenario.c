@@ -1,0 +1,231 @@
+/* scenario.c - a scenario: read in order, and what others ask of it.
+ *
+ * The file is cut (file.c), its policies are read (policies.c), its sections understood (sections.c), and its rows made
+ * and checked (rows.c). Then comes what the command line adds, and the rows are made anew: so a file is right or wrong
+ * by itself, whatever is said beside it. */
+#include "scenario.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "build.h"
+
+/* ---- what is asked ---- */
+
+const char *sim_scenario_name(const struct sim_scenario *scenario)
+{
+    return scenario->name;
+}
+
+const char *sim_scenario_title(const struct sim_scenario *scenario)
+{
+    return scenario->head.title[0] != '\0' ? scenario->head.title : scenario->name;
+}
+
+const char *sim_scenario_question(const struct sim_scenario *scenario)
+{
+    return scenario->head.question;
+}
+
+uint64_t sim_scenario_seed(const struct sim_scenario *scenario)
+{
+    return scenario->head.seed;
+}
+
+const char *const *sim_scenario_columns(const struct sim_scenario *scenario, size_t *count)
+{
+    *count = scenario->columns;
+    return scenario->column;
+}
+
+enum sim_picture sim_scenario_picture(const struct sim_scenario *scenario)
+{
+    return scenario->head.picture;
+}
+
+const char *sim_scenario_plot(const struct sim_scenario *scenario)
+{
+    return scenario->head.plot;
+}
+
+size_t sim_scenario_rows(const struct sim_scenario *scenario)
+{
+    return scenario->rows;
+}
+
+const struct sim_row *sim_scenario_row(const struct sim_scenario *scenario, size_t row)
+{
+    return row < scenario->rows ? &scenario->row[row] : NULL;
+}
+
+bool sim_scenario_setting(const struct sim_scenario *scenario, size_t i, const char **key, char value[256])
+{
+    if (i >= scenario->writtens)
+        return false;
+    *key = scenario->written[i].key;
+    memcpy(value, scenario->written[i].value, SIM_VALUE_MAX);
+    return true;
+}
+
+void sim_scenario_free(struct sim_scenario *scenario)
+{
+    if (scenario == NULL)
+        return;
+    sim_policies_free(&scenario->policies);
+    free(scenario->row);
+    free(scenario->written);
+    free(scenario);
+}
+
+/* ---- what is written ---- */
+
+static struct sim_written *add_written(struct sim_builder *b)
+{
+    struct sim_scenario *scenario = b->scenario;
+    struct sim_written *more = realloc(scenario->written, (scenario->writtens + 1) * sizeof *more);
+    if (more == NULL) {
+        b->no_memory = true;
+        return NULL;
+    }
+    scenario->written = more;
+    memset(&more[scenario->writtens], 0, sizeof *more);
+    return &more[scenario->writtens++];
+}
+
+static void write_field(struct sim_builder *b, const struct sim_field *field, uint32_t element)
+{
+    char value[SIM_VALUE_MAX];
+    const char *standard = field->form == SIM_FORM_SERVICE ? b->base.service[0].name : field->key.standard;
+    sim_field_text(value, field, sim_part_in(&b->base, field->part, element), &b->base);
+    struct sim_written *written = strcmp(value, standard) == 0 ? NULL : add_written(b);
+    if (written == NULL)
+        return;
+    sim_key_path(written->key, field, sim_part_name(&b->base, field->part, element));
+    memcpy(written->value, value, sizeof value);
+}
+
+static void write_part(struct sim_builder *b, enum sim_part part)
+{
+    const struct sim_field *field;
+    for (uint32_t element = 0; element < sim_part_count(&b->base, part); element++)
+        for (size_t i = 0; (field = sim_field(i)) != NULL; i++)
+            if (field->part == part)
+                write_field(b, field, element);
+}
+
+/* The base world, and what the command line says of policies. */
+static void write_all(struct sim_builder *b)
+{
+    for (enum sim_part part = SIM_PART_WORLD; part < SIM_PARTS; part++)
+        write_part(b, part);
+    for (size_t i = b->set_span.first; i < b->set_span.end; i++) {
+        const struct sim_setting *setting = &b->setting[i];
+        struct sim_written *written = setting->field == NULL ? add_written(b) : NULL;
+        if (written == NULL)
+            continue;
+        snprintf(written->key, sizeof written->key, "policy.%s", conf_key_name(&setting->policy_key));
+        snprintf(written->value, sizeof written->value, "%.*s", (int)sizeof written->value - 1, setting->value);
+    }
+}
+
+/* ---- reading ---- */
+
+/* "my" for some/where/my.ini. */
+static void set_name(struct sim_scenario *scenario, const char *file)
+{
+    const char *slash = strrchr(file, '/'), *base = slash != NULL ? slash + 1 : file;
+    size_t length = strlen(base), most = sizeof scenario->name - 1;
+    if (length > 4 && strcmp(base + length - 4, ".ini") == 0)
+        length -= 4;
+    snprintf(scenario->name, sizeof scenario->name, "%.*s", (int)(length < most ? length : most), base);
+}
+
+/* The names were checked when they were read. */
+static void set_columns(struct sim_builder *b)
+{
+    struct sim_scenario *scenario = b->scenario;
+    char *at = scenario->columns_text;
+    snprintf(at, sizeof scenario->columns_text, "%s", scenario->head.columns);
+    while (*(at += strspn(at, " \t,")) != '\0') {
+        if (scenario->columns == SIM_COLUMNS_MAX) {
+            conf_tell(b->told, b->line[SIM_PART_WORLD][0], "[scenario] columns: want %u at most", SIM_COLUMNS_MAX);
+            return;
+        }
+        scenario->column[scenario->columns++] = at;
+        at += strcspn(at, " \t,");
+        if (*at != '\0')
+            *at++ = '\0';
+    }
+}
+
+/* In order; each step only if nothing is wrong so far. */
+static void build(struct sim_builder *b, struct bide_text text)
+{
+    static const struct sim_choice nothing;
+    const struct sim_choice *choice = b->choice;
+    b->no_memory = !sim_file_read(&b->file, text, b->told);
+    if (b->no_memory)
+        return;
+    if (strspn(b->file.policies, "\n") < b->file.policies_length)
+        sim_policies_read(&b->scenario->policies, (struct bide_text){b->file.policies, b->file.policies_length},
+                          b->told);
+    b->choice = &nothing;
+    sim_build_sections(b);
+    if (b->told->count == 0 && !b->no_memory)
+        sim_build_rows(b, SIM_JUDGE_FILE);
+    b->choice = choice;
+    if (b->told->count == 0 && !b->no_memory && (choice->set != NULL || choice->policy != NULL)) {
+        sim_build_choice(b);
+        if (b->told->count == 0 && !b->no_memory)
+            sim_build_rows(b, SIM_JUDGE_CHOICE);
+    }
+    if (b->told->count == 0 && !b->no_memory) {
+        set_columns(b);
+        write_all(b);
+    }
+    if (b->no_memory && b->told->count == 0)
+        conf_tell(b->told, 0, "no memory");
+}
+
+static void free_builder(struct sim_builder *b)
+{
+    sim_file_free(&b->file);
+    for (size_t i = 0; i < b->settings; i++)
+        free(b->setting[i].value);
+    free(b->setting);
+    free(b);
+}
+
+struct sim_scenario *sim_scenario_read_text(const char *name, struct bide_text text, const struct sim_choice *choice,
+                                            char errors[CONF_ERROR_MAX])
+{
+    static const struct sim_choice nothing;
+    struct conf_told told;
+    struct sim_builder *b = calloc(1, sizeof *b);
+    struct sim_scenario *scenario = calloc(1, sizeof *scenario);
+    conf_told_begin(&told, errors, name);
+    if (b == NULL || scenario == NULL) {
+        conf_tell(&told, 0, "no memory");
+        goto out;
+    }
+    b->scenario = scenario;
+    b->choice = choice != NULL ? choice : &nothing;
+    b->told = &told;
+    scenario->policies.config = b->choice->config;
+    set_name(scenario, name);
+    sim_world_init(&b->base);
+    sim_element_init(SIM_PART_HEAD, &scenario->head);
+    if (text.length > CONF_FILE_MAX)
+        conf_tell(&told, 0, "larger than %u bytes: want a scenario file", CONF_FILE_MAX);
+    else
+        build(b, text);
+    free_builder(b);
+    b = NULL;
+out:
+    free(b);
+    if (conf_told_end(&told))
+        return scenario;
+    sim_scenario_free(scenario);
+    return NULL;
+}

@@ -1,0 +1,262 @@
+/* setting.c - one key = value of a scenario, understood. */
+#include "setting.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "conf/near.h"
+
+#include "result.h"
+
+/* ---- telling ---- */
+
+void sim_setting_tell(const struct sim_setting *setting, struct conf_told *told, const char *format, ...)
+{
+    const struct sim_origin *origin = &setting->origin;
+    char what[512];
+    const char *file = told->file;
+    va_list values;
+    va_start(values, format);
+    vsnprintf(what, sizeof what, format, values);
+    va_end(values);
+    struct conf_shown head = conf_shown(origin->head, strlen(origin->head));
+    struct conf_shown key = conf_shown(origin->key, strlen(origin->key));
+    struct conf_shown value = conf_shown(setting->value, strlen(setting->value));
+    if (origin->line == 0) {
+        char word[128];
+        snprintf(word, sizeof word, "--set %s", head.text);
+        told->file = word;
+        conf_tell(told, 0, "%s", what);
+        told->file = file;
+    } else if (setting->value[0] == '\0')
+        conf_tell(told, origin->line, "[%s] %s has no value: %s", head.text, key.text, what);
+    else
+        conf_tell(told, origin->line, "[%s] %s = %s: %s", head.text, key.text, value.text, what);
+}
+
+static bool tell_key(const struct sim_setting *setting, struct conf_told *told, const char *near)
+{
+    sim_setting_tell(setting, told, "no such key%s%s%s", near != NULL ? "; did you mean " : "",
+                     near != NULL ? near : "", near != NULL ? "?" : "");
+    return false;
+}
+
+/* ---- finding the key ---- */
+
+bool sim_setting_in(struct sim_setting *setting, const struct sim_scene *scene, const char *section, uint32_t element)
+{
+    const char *key = setting->origin.key;
+    setting->field = sim_field_find(section, key, strlen(key));
+    setting->first = element;
+    setting->end = element + 1;
+    if (setting->field != NULL)
+        return true;
+    const char *near = conf_told_room(scene->told) ? sim_field_near(section, key, strlen(key)) : NULL;
+    return tell_key(setting, scene->told, near);
+}
+
+static bool of_policy(struct sim_setting *setting, const struct sim_scene *scene, const char *key)
+{
+    char near[SIM_KEY_MAX];
+    if (conf_key_find(&setting->policy_key, key, strlen(key)))
+        return true;
+    const char *found = conf_told_room(scene->told) ? conf_key_near(key, strlen(key)) : NULL;
+    snprintf(near, sizeof near, "policy.%s", found != NULL ? found : "");
+    if (strcmp(key, "extends") != 0)
+        return tell_key(setting, scene->told, found != NULL ? near : NULL);
+    sim_setting_tell(setting, scene->told, "a policy extends another in its own section only");
+    return false;
+}
+
+/* The element of that name; its number, or that of elements if there is none. */
+static uint32_t named(const struct sim_world *world, enum sim_part part, const char *name, size_t length)
+{
+    uint32_t count = sim_part_count(world, part), i = 0;
+    while (i < count && (strlen(sim_part_name(world, part, i)) != length ||
+                         memcmp(sim_part_name(world, part, i), name, length) != 0))
+        i++;
+    return i;
+}
+
+/* The whole name of the key that was meant, without an element's: "clients.rate" for rate, clients.rat or client.rate. */
+static const char *near_path(char text[SIM_KEY_MAX], const char *path)
+{
+    struct conf_nearest near = {path, strlen(path), NULL, 0};
+    const struct sim_field *best = NULL, *field;
+    unsigned distance = 0;
+    for (size_t pass = 0; pass < 2; pass++)
+        for (size_t i = 0; (field = sim_field(i)) != NULL; i++) {
+            char whole[SIM_KEY_MAX];
+            conf_nearest(&near, pass == 0 ? sim_key_path(whole, field, "") : field->key.key, field->key.key);
+            if (near.found != NULL && (best == NULL || near.distance < distance)) {
+                best = field;
+                distance = near.distance;
+            }
+        }
+    return best == NULL ? NULL : sim_key_path(text, best, "");
+}
+
+static bool unknown_path(const struct sim_setting *setting, const struct sim_scene *scene)
+{
+    const char *path = setting->origin.key;
+    struct conf_key key;
+    char text[SIM_KEY_MAX];
+    if (conf_key_find(&key, path, strlen(path))) {
+        sim_setting_tell(setting, scene->told, "no such key of the world; for all policies write policy.%s", path);
+        return false;
+    }
+    return tell_key(setting, scene->told, conf_told_room(scene->told) ? near_path(text, path) : NULL);
+}
+
+static bool unknown_element(const struct sim_setting *setting, const struct sim_scene *scene, enum sim_part part,
+                            const char *name, size_t length)
+{
+    struct conf_nearest near = {name, length, NULL, 0};
+    const char *section = setting->field->key.section;
+    for (uint32_t i = 0; i < sim_part_count(scene->world, part); i++)
+        conf_nearest(&near, sim_part_name(scene->world, part, i), sim_part_name(scene->world, part, i));
+    sim_setting_tell(setting, scene->told, "there is no [%s %s]%s%s%s", section, conf_shown(name, length).text,
+                     near.found != NULL ? "; did you mean " : "", near.found != NULL ? near.found : "",
+                     near.found != NULL ? "?" : "");
+    return false;
+}
+
+/* section.key, or section.name.key. */
+static bool find_path(struct sim_setting *setting, const struct sim_scene *scene)
+{
+    const char *path = setting->origin.key, *rest = strchr(path, '.'), *last = strrchr(path, '.');
+    char section[16];
+    if (rest == NULL || (size_t)(rest - path) >= sizeof section)
+        return unknown_path(setting, scene);
+    snprintf(section, sizeof section, "%.*s", (int)(rest - path), path);
+    setting->field = sim_field_find(section, last + 1, strlen(last + 1));
+    if (setting->field == NULL)
+        return unknown_path(setting, scene);
+    enum sim_part part = setting->field->part;
+    setting->first = 0;
+    setting->end = sim_part_count(scene->world, part);
+    if (last == rest && setting->end == 0) {
+        sim_setting_tell(setting, scene->told, "there is no [%s]", section);
+        return false;
+    }
+    if (last == rest)
+        return true;
+    setting->first = named(scene->world, part, rest + 1, (size_t)(last - rest - 1));
+    if (setting->first == setting->end)
+        return unknown_element(setting, scene, part, rest + 1, (size_t)(last - rest - 1));
+    setting->end = setting->first + 1;
+    return true;
+}
+
+bool sim_setting_by_path(struct sim_setting *setting, const struct sim_scene *scene)
+{
+    const char *path = setting->origin.key;
+    if (strncmp(path, "policy.", 7) == 0)
+        return of_policy(setting, scene, path + 7);
+    if (!find_path(setting, scene))
+        return false;
+    if (setting->field->part != SIM_PART_HEAD || setting->origin.line == 0)
+        return true;
+    sim_setting_tell(setting, scene->told, "it is the same for all that is compared: say it in [scenario]");
+    return false;
+}
+
+/* ---- the value ---- */
+
+/* The first of several names that is none of a metric. */
+static void tell_metric(const struct sim_setting *setting, struct conf_told *told)
+{
+    const char *at = setting->value;
+    for (;;) {
+        at += strspn(at, " \t");
+        size_t end = strcspn(at, setting->field->form == SIM_FORM_METRICS ? "," : ""), length = end;
+        while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\t'))
+            length--;
+        if (sim_metric_find(at, length) == SIZE_MAX) {
+            const char *near = sim_metric_near(at, length);
+            sim_setting_tell(setting, told, "no figure named \"%s\"%s%s%s", conf_shown(at, length).text,
+                             near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
+            return;
+        }
+        if (at[end] == '\0')
+            break;
+        at += end + 1;
+    }
+    sim_setting_tell(setting, told, "want %s", setting->field->key.want);
+}
+
+static void tell_service(const struct sim_setting *setting, const struct sim_scene *scene)
+{
+    struct conf_nearest near = {setting->value, strlen(setting->value), NULL, 0};
+    for (uint32_t i = 0; i < scene->world->services; i++)
+        conf_nearest(&near, scene->world->service[i].name, scene->world->service[i].name);
+    sim_setting_tell(setting, scene->told, "there is no [service %s]%s%s%s",
+                     conf_shown(setting->value, strlen(setting->value)).text,
+                     near.found != NULL ? "; did you mean " : "", near.found != NULL ? near.found : "",
+                     near.found != NULL ? "?" : "");
+}
+
+static bool policy_is_there(const struct sim_setting *setting, const struct sim_scene *scene)
+{
+    char errors[CONF_ERROR_MAX];
+    if (sim_policy_find(scene->policies, setting->value, SIM_ASKED_BY_FILE, errors) != NULL)
+        return true;
+    for (const char *line = errors; *line != '\0';) { /* a policy file may have several mistakes */
+        size_t length = strcspn(line, "\n");
+        sim_setting_tell(setting, scene->told, "%.*s", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    return false;
+}
+
+static bool policy_key_is_good(const struct sim_setting *setting, const struct sim_scene *scene)
+{
+    struct conf_policy any;
+    conf_preset(&any, BIDE_PRESET_SERVICE);
+    const char *want = conf_key_read(&setting->policy_key, &any, setting->value);
+    if (want != NULL)
+        sim_setting_tell(setting, scene->told, "want %s", want);
+    return want == NULL;
+}
+
+bool sim_setting_check(const struct sim_setting *setting, const struct sim_scene *scene)
+{
+    union {
+        struct sim_head head;
+        struct sim_world world;
+        struct sim_clients clients;
+        struct sim_service service;
+        struct sim_outage outage;
+    } scratch;
+    const struct sim_field *field = setting->field;
+    if (field == NULL)
+        return policy_key_is_good(setting, scene);
+    const char *want = sim_field_read(field, &scratch, scene->world, setting->value);
+    if (want == NULL)
+        return field->form != SIM_FORM_POLICY || policy_is_there(setting, scene);
+    bool empty = setting->value[0] == '\0';
+    if ((field->form == SIM_FORM_METRIC || field->form == SIM_FORM_METRICS) && !empty)
+        tell_metric(setting, scene->told);
+    else if ((field->form == SIM_FORM_SERVICE || field->form == SIM_FORM_CALLS) && !empty)
+        tell_service(setting, scene);
+    else
+        sim_setting_tell(setting, scene->told, "want %s", want);
+    return false;
+}
+
+void sim_setting_apply(const struct sim_setting *setting, struct sim_world *world, struct sim_head *head)
+{
+    const struct sim_field *field = setting->field;
+    for (uint32_t i = setting->first; i < setting->end; i++) {
+        void *element = field->part == SIM_PART_HEAD ? (void *)head : sim_part_at(world, field->part, i);
+        sim_field_read(field, element, world, setting->value);
+    }
+}
+
+bool sim_setting_covers(const struct sim_setting *one, const struct sim_setting *other)
+{
+    if (one->field == NULL || other->field == NULL)
+        return one->field == other->field && conf_key_same(&one->policy_key, &other->policy_key);
+    return one->field == other->field && one->first <= other->first && one->end >= other->end;
+}

@@ -1,0 +1,94 @@
+/* svg.c - the picture as a file of its own: title, question, charts below each other, and what was run. */
+#include "picture.h"
+#include "report.h"
+#include "shown.h"
+
+#include <string.h>
+
+#define MARGIN  24u
+#define LINE    19u
+#define TITLE   34u
+#define LETTERS 128u /* in a line of text */
+
+/* ---- lines of text ---- */
+
+/* How many bytes of the text are its next line, and in `rest` where the one after it begins. */
+static size_t line_of(const char *text, const char **rest)
+{
+    size_t end = 0, space = 0, letters = 0;
+    for (; text[end] != '\0' && letters < LETTERS; end++) {
+        letters += ((unsigned char)text[end] & 0xc0u) != 0x80u;
+        space = text[end] == ' ' ? end : space;
+    }
+    if (text[end] != '\0' && space > 0)
+        end = space;
+    *rest = text + end + strspn(text + end, " ");
+    return end;
+}
+
+static unsigned lines_of(const char *text)
+{
+    unsigned lines = 0;
+    for (; *text != '\0'; lines++)
+        line_of(text, &text);
+    return lines;
+}
+
+static unsigned put_lines(FILE *out, const char *text, unsigned y)
+{
+    while (*text != '\0') {
+        const char *rest;
+        char line[LETTERS * 4 + 1];
+        snprintf(line, sizeof line, "%.*s", (int)line_of(text, &rest), text);
+        fprintf(out, "<text x=\"%u\" y=\"%u\">", MARGIN, y);
+        chart_escape(out, line);
+        fputs("</text>\n", out);
+        text = rest;
+        y += LINE;
+    }
+    return y;
+}
+
+/* ---- all of it ---- */
+
+/* Returns text. */
+static const char *foot(char text[4 * SIM_SHOWN_TEXT], const struct sim_batch *batch)
+{
+    char loop[SIM_SHOWN_TEXT] = "open and closed loops", seeds[SIM_SHOWN_TEXT], bucket[SIM_SHOWN_TEXT];
+    size_t left_out = sim_picture_left_out(batch);
+    if (batch->rows > 0 && sim_shown_one_loop(batch))
+        sim_shown_loop(loop, &sim_scenario_row(batch->scenario, 0)->world);
+    int used =
+        snprintf(text, 4 * SIM_SHOWN_TEXT, "bide sim %.80s: %s; %s; buckets of %s.", sim_scenario_name(batch->scenario),
+                 loop, sim_shown_seeds(seeds, batch), sim_shown_bucket(bucket, batch));
+    if (left_out > 0)
+        snprintf(text + used, 4 * SIM_SHOWN_TEXT - (size_t)used, " %zu more %s not shown here.", left_out,
+                 left_out == 1 ? "is" : "are");
+    return text;
+}
+
+bool sim_svg(FILE *out, const struct sim_batch *batch)
+{
+    const char *question = sim_scenario_question(batch->scenario);
+    char last[4 * SIM_SHOWN_TEXT];
+    size_t panels = sim_picture_panels(batch);
+    unsigned width = SIM_PICTURE_WIDTH + 2 * MARGIN, each = sim_picture_height(batch) + LINE;
+    unsigned top = MARGIN + TITLE + lines_of(question) * LINE;
+    unsigned height = top + (unsigned)panels * each + LINE * lines_of(foot(last, batch)) + MARGIN;
+    bool whole = true;
+    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\">\n<title>",
+            width, height, width, height);
+    chart_escape(out, sim_scenario_title(batch->scenario));
+    fprintf(out, "</title>\n<style>\n%s</style>\n<rect class=\"paper\" width=\"%u\" height=\"%u\"/>\n",
+            sim_picture_style, width, height);
+    fprintf(out, "<text class=\"title\" x=\"%u\" y=\"%u\">", MARGIN, MARGIN + LINE);
+    chart_escape(out, sim_scenario_title(batch->scenario));
+    fputs("</text>\n", out);
+    put_lines(out, question, MARGIN + TITLE + LINE / 2);
+    for (size_t i = 0; i < panels; i++)
+        whole = sim_picture_draw(out, batch, i, &(struct chart_place){MARGIN, top + LINE / 2 + (unsigned)i * each}) &&
+                whole;
+    put_lines(out, last, top + (unsigned)panels * each + LINE);
+    fputs("</svg>\n", out);
+    return whole;
+}

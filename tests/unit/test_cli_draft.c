@@ -1,0 +1,170 @@
+/* Files that appear when they are whole, in a directory of the test's own. */
+#define _GNU_SOURCE
+#include "common/draft.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char directory[] = "/tmp/test_cli_draft.XXXXXX";
+
+static int enter(void **state)
+{
+    return mkdtemp(directory) == NULL || chdir(directory) != 0;
+}
+
+static int leave(void **state)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    return chdir("/") != 0 || system(command) != 0;
+}
+
+static void put(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void has(const char *path, const char *text)
+{
+    char found[64] = "";
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(found, sizeof found, file));
+    fclose(file);
+    assert_string_equal(found, text);
+}
+
+static void what_was_there_stays_until_the_new_file_is_whole(void **state)
+{
+    struct cli_draft draft;
+    put("a", "old");
+    assert_null(cli_draft_open(&draft, "a"));
+    fputs("new", draft.file);
+    fflush(draft.file);
+    has("a", "old");
+    assert_null(cli_draft_keep(&draft));
+    has("a", "new");
+    cli_draft_discard(&draft);
+    has("a", "new");
+}
+
+static void a_draft_that_is_not_kept_leaves_nothing_behind(void **state)
+{
+    struct cli_draft draft;
+    assert_null(cli_draft_open(&draft, "b"));
+    assert_int_equal(access(draft.part, F_OK), 0);
+    char *part = strdup(draft.part);
+    cli_draft_discard(&draft);
+    assert_int_not_equal(access(part, F_OK), 0);
+    assert_int_not_equal(access("b", F_OK), 0);
+    free(part);
+    cli_draft_discard(&(struct cli_draft){0});
+}
+
+static void all_that_are_open_can_be_removed_at_once_and_none_that_was_kept(void **state)
+{
+    struct cli_draft kept, one, two;
+    assert_null(cli_draft_open(&kept, "kept"));
+    assert_null(cli_draft_open(&one, "one"));
+    assert_null(cli_draft_open(&two, "two"));
+    fputs("whole", kept.file);
+    assert_null(cli_draft_keep(&kept));
+    cli_drafts_remove();
+    has("kept", "whole");
+    assert_int_not_equal(access(one.part, F_OK), 0);
+    assert_int_not_equal(access(two.part, F_OK), 0);
+    cli_draft_discard(&one);
+    cli_draft_discard(&two);
+}
+
+static void mode_and_link_are_those_of_what_is_replaced(void **state)
+{
+    struct cli_draft draft;
+    struct stat found;
+    put("real", "old");
+    chmod("real", 0640);
+    assert_int_equal(symlink("real", "link"), 0);
+    assert_null(cli_draft_open(&draft, "link"));
+    fputs("new", draft.file);
+    assert_null(cli_draft_keep(&draft));
+    assert_int_equal(lstat("link", &found), 0);
+    assert_true(S_ISLNK(found.st_mode));
+    has("real", "new");
+    assert_int_equal(stat("real", &found), 0);
+    assert_int_equal(found.st_mode & 0777, 0640);
+}
+
+static void a_new_file_has_the_mode_that_umask_leaves(void **state)
+{
+    struct cli_draft draft;
+    struct stat found;
+    mode_t before = umask(027);
+    assert_null(cli_draft_open(&draft, "masked"));
+    assert_null(cli_draft_keep(&draft));
+    umask(before);
+    assert_int_equal(stat("masked", &found), 0);
+    assert_int_equal(found.st_mode & 0777, 0640);
+}
+
+static void what_cannot_be_written_is_told_when_it_is_opened(void **state)
+{
+    struct cli_draft draft;
+    mkdir("d", 0700);
+    assert_string_equal(cli_draft_open(&draft, "d"), "it is a directory");
+    assert_non_null(strstr(cli_draft_open(&draft, "no/such/x"), "No such file"));
+    assert_null(draft.file);
+}
+
+static void a_full_disk_is_told_and_a_device_is_written_as_it_is(void **state)
+{
+    struct cli_draft draft;
+    struct stat found;
+    assert_null(cli_draft_open(&draft, "/dev/full"));
+    fputs("lost", draft.file);
+    assert_non_null(strstr(cli_draft_keep(&draft), "No space left"));
+    assert_null(cli_draft_open(&draft, "/dev/null"));
+    assert_null(draft.part);
+    assert_null(cli_draft_keep(&draft));
+    assert_int_equal(stat("/dev/null", &found), 0);
+    assert_true(S_ISCHR(found.st_mode));
+}
+
+static void there_are_only_so_many_at_once(void **state)
+{
+    struct cli_draft draft[CLI_DRAFTS_MAX + 1];
+    char name[16];
+    for (unsigned i = 0; i < CLI_DRAFTS_MAX; i++) {
+        snprintf(name, sizeof name, "n%u", i);
+        assert_null(cli_draft_open(&draft[i], name));
+    }
+    assert_non_null(cli_draft_open(&draft[CLI_DRAFTS_MAX], "too-many"));
+    for (unsigned i = 0; i < CLI_DRAFTS_MAX; i++)
+        cli_draft_discard(&draft[i]);
+    assert_null(cli_draft_open(&draft[0], "again"));
+    cli_draft_discard(&draft[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_there_stays_until_the_new_file_is_whole),
+        cmocka_unit_test(a_draft_that_is_not_kept_leaves_nothing_behind),
+        cmocka_unit_test(all_that_are_open_can_be_removed_at_once_and_none_that_was_kept),
+        cmocka_unit_test(mode_and_link_are_those_of_what_is_replaced),
+        cmocka_unit_test(a_new_file_has_the_mode_that_umask_leaves),
+        cmocka_unit_test(what_cannot_be_written_is_told_when_it_is_opened),
+        cmocka_unit_test(a_full_disk_is_told_and_a_device_is_written_as_it_is),
+        cmocka_unit_test(there_are_only_so_many_at_once),
+    };
+    return cmocka_run_group_tests(tests, enter, leave);
+}
