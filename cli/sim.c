@@ -10,11 +10,11 @@
 #include <bide/clock.h>
 
 #include "sim/expect.h"
+#include "sim/lists.h"
 #include "sim/report.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@
 #define BAR_CELLS    30u
 #define WORDS_MAX    128u
 #define WIDTH_MAX    120u
-#define KEY_COLUMN   30u
+#define KEY_COLUMN   26u
 
 /* The pictures and tables that go to files. */
 enum { TO_SERIES, TO_SVG, TO_HTML, OUTPUTS };
@@ -219,10 +219,13 @@ static const struct cli_group groups[] = {
 
 static const struct cli_section sections[] = {
     {.title = "Words",
-     .text = "`list` names the scenarios there are. `show NAME` prints the file of one, to start your own from. `keys` "
-             "lists the keys of such files with their defaults, `metrics` all figures by name. Each of them but `show` "
-             "takes --json. `assert NAME` is as NAME, but prints one line per expectation and no table.\n\n"
-             "A scenario with a . or a / in its name is a file, `-` is standard input."},
+     .text = "  list           the scenarios there are\n"
+             "  show NAME      the file of one of them, to start your own from\n"
+             "  keys           all keys of such files, with their defaults\n"
+             "  metrics        all figures by name\n"
+             "  assert NAME    as NAME, but one line per expectation and no table\n\n"
+             "Anything else is a scenario of the list, or a file: its name has a . or a / in it. `-` is standard "
+             "input."},
     {.title = "Expectations",
      .text = "  recovers             a flag is yes; with ! before it, no\n"
              "  amplification<1.2    a figure: < <= > >= = !=; its unit may follow\n"
@@ -277,13 +280,9 @@ static int finish(int status)
     return cli_flush(&cli_sim) ? status : CLI_EXIT_OWN;
 }
 
-/* Takes the tree. Without memory it is NULL, as jansson's setters pass that on. */
-static int print_json(json_t *tree)
+static int print_json(bool (*list_json)(FILE *out))
 {
-    bool written = tree != NULL && json_dumpf(tree, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER) == 0;
-    putchar('\n');
-    json_decref(tree);
-    return written || ferror(stdout) ? finish(EXIT_SUCCESS) : cli_fail(&cli_sim, "no memory");
+    return list_json(stdout) || ferror(stdout) ? finish(EXIT_SUCCESS) : cli_fail(&cli_sim, "no memory");
 }
 
 /* Two columns: a name and what it is. */
@@ -297,27 +296,13 @@ static void print_row(const char *name, const char *text)
 
 static int list(const struct settings *s, char **operands)
 {
-    const struct sim_choice nothing = {0};
-    char errors[CONF_ERROR_MAX];
-    json_t *all = s->json ? json_array() : NULL;
+    char title[SIM_TITLE_MAX];
     (void)operands;
-    for (size_t i = 0; sim_catalogue(i) != NULL; i++) {
-        struct sim_scenario *scenario = sim_scenario_read(sim_catalogue(i)->name, &nothing, errors);
-        if (scenario == NULL) {
-            json_decref(all);
-            cli_say_lines(&cli_sim, errors);
-            return CLI_EXIT_OWN;
-        }
-        if (s->json)
-            json_array_append_new(all,
-                                  json_pack("{s:s, s:s, s:s, s:I}", "name", sim_catalogue(i)->name, "title",
-                                            sim_scenario_title(scenario), "question", sim_scenario_question(scenario),
-                                            "rows", (json_int_t)sim_scenario_rows(scenario)));
-        else
-            print_row(sim_catalogue(i)->name, sim_scenario_title(scenario));
-        sim_scenario_free(scenario);
-    }
-    return s->json ? print_json(all) : finish(EXIT_SUCCESS);
+    if (s->json)
+        return print_json(sim_catalogue_json);
+    for (size_t i = 0; sim_catalogue(i) != NULL; i++)
+        print_row(sim_catalogue(i)->name, sim_catalogue_title(i, title));
+    return finish(EXIT_SUCCESS);
 }
 
 static void describe_key(char text[512], const struct sim_key *key)
@@ -332,21 +317,15 @@ static int list_keys(const struct settings *s, char **operands)
     const struct sim_key *key;
     const char *section = "";
     char text[512];
-    json_t *all = s->json ? json_array() : NULL;
     (void)operands;
+    if (s->json)
+        return print_json(sim_keys_json);
     for (size_t i = 0; (key = sim_key(i)) != NULL; i++) {
-        if (s->json) {
-            json_array_append_new(all, json_pack("{s:s, s:s, s:s?, s:s, s:s}", "section", key->section, "key", key->key,
-                                                 "default", key->standard, "want", key->want, "about", key->about));
-            continue;
-        }
         if (strcmp(section, key->section) != 0)
             printf("%s[%s]\n", i > 0 ? "\n" : "", section = key->section);
         describe_key(text, key);
         print_row(key->key, text);
     }
-    if (s->json)
-        return print_json(all);
     printf("\n[policy NAME]\n");
     print_row("...", "the keys of bide.conf: see bide help policy-file");
     return finish(EXIT_SUCCESS);
@@ -356,19 +335,15 @@ static int list_metrics(const struct settings *s, char **operands)
 {
     const struct sim_metric *metric;
     char text[512];
-    json_t *all = s->json ? json_array() : NULL;
     (void)operands;
+    if (s->json)
+        return print_json(sim_metrics_json);
     for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++) {
-        if (s->json) {
-            json_array_append_new(all, json_pack("{s:s, s:s, s:b, s:s}", "name", metric->name, "unit", metric->unit,
-                                                 "flag", (int)metric->flag, "about", metric->about));
-            continue;
-        }
-        snprintf(text, sizeof text, "%s%s%s%s", metric->about, metric->unit[0] != '\0' ? " [" : "", metric->unit,
-                 metric->unit[0] != '\0' ? "]" : "");
+        bool has_unit = metric->unit[0] != '\0';
+        snprintf(text, sizeof text, "%s%s%s%s", metric->about, has_unit ? " [" : "", metric->unit, has_unit ? "]" : "");
         print_row(metric->name, text);
     }
-    return s->json ? print_json(all) : finish(EXIT_SUCCESS);
+    return finish(EXIT_SUCCESS);
 }
 
 static int show(const struct settings *s, char **operands);
@@ -478,9 +453,9 @@ static bool show_progress(void *context, double done)
         return true;
     if (done > 0.01)
         conf_duration_short(left, (int64_t)((double)since_ns * (1 - done) / done) / BIDE_S * BIDE_S + BIDE_S);
-    snprintf(line, sizeof line, "%3.0f %% %s%s%s%s%s%s", done * 100, cli_colour(&bar->term, CLI_BLUE),
-             cli_bar(&bar->term, cells, BAR_CELLS, done, 1), cli_colour(&bar->term, CLI_PLAIN),
-             left[0] != '\0' ? "  about " : "", left, left[0] != '\0' ? " left" : "");
+    snprintf(line, sizeof line, "%3.0f %%  %s%s%s  %s%s%s", done * 100, left[0] != '\0' ? "about " : "", left,
+             left[0] != '\0' ? " left" : "", cli_colour(&bar->term, CLI_BLUE),
+             cli_bar(&bar->term, cells, BAR_CELLS, done, 1), cli_colour(&bar->term, CLI_PLAIN));
     bar_is_shown = 1;
     cli_rewrite(&bar->term, line);
     return true;
@@ -722,12 +697,35 @@ static struct sim_scenario *read_scenario(const struct settings *s, const char *
     return scenario;
 }
 
+/* The options that make it the same run again, beside name and seeds; NULL: none do, or there is no memory. */
+static char *repetition(const struct settings *s)
+{
+    char *text = NULL;
+    size_t length = 0;
+    const char *between = "";
+    FILE *out = s->sets + s->policies > 0 || s->config != NULL ? open_memstream(&text, &length) : NULL;
+    if (out == NULL)
+        return NULL;
+    if (s->config != NULL) {
+        fputs("--config ", out);
+        cli_put_word(out, s->config);
+        between = " ";
+    }
+    for (size_t i = 0; i < s->policies + s->sets; i++, between = " ") {
+        fprintf(out, "%s%s ", between, i < s->policies ? "--policy" : "--set");
+        cli_put_word(out, i < s->policies ? s->policy[i] : s->set[i - s->policies]);
+    }
+    fclose(out);
+    return text;
+}
+
 static int simulate(const struct settings *s, const char *name, bool asserts)
 {
     struct outputs outputs = {.shown = asserts ? SHOWN_LINES : SHOWN_TABLE};
     struct sim_batch batch = {0};
     struct sim_plan plan = s->plan;
     struct bar bar = {cli_term(stderr), bide_now()};
+    char *options = repetition(s);
     const char *at = "";
     int status = CLI_EXIT_OWN;
     struct sim_scenario *scenario = outputs_agree(s, asserts) && read_queue(&plan) ? read_scenario(s, name) : NULL;
@@ -738,6 +736,7 @@ static int simulate(const struct settings *s, const char *name, bool asserts)
         goto out;
     plan.progress = show_progress;
     plan.context = &bar;
+    plan.options = options;
     enum sim_end end = sim_batch_run(&batch, scenario, &plan, &at);
     wipe_progress(&bar);
     if (end != SIM_END_DONE) {
@@ -752,6 +751,7 @@ out:
         cli_draft_discard(&outputs.draft[i]);
     sim_batch_free(&batch);
     sim_scenario_free(scenario);
+    free(options);
     return status;
 }
 

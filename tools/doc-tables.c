@@ -3,7 +3,7 @@
  *     doc_tables          the names of all tables
  *     doc_tables NAME     that table, as markdown
  *
- * Only the public API is asked, but for the names of CURLcodes and the keys of a policy file. Defaults come from a
+ * Only the public API is asked, but for the names of CURLcodes and the keys of policy and scenario files. Defaults come from a
  * preset. What a field may be comes from the check: the field is set to a value that must be refused, and the words of
  * the refusal are printed. Which gate stands behind a why is found by making that gate refuse and looking at whose
  * counter moved.
@@ -16,6 +16,7 @@
 
 #include "conf/conf.h"
 #include "http/classify_curl.h"
+#include "sim/key.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -562,6 +563,69 @@ static void file_words(void)
     }
 }
 
+/* ---- keys of a scenario file ---- */
+
+static const char *const sim_forms[] = {
+    [SIM_FORM_TIME] = "time",       [SIM_FORM_SHAPE] = "duration",  [SIM_FORM_RATE] = "rate",
+    [SIM_FORM_COUNT] = "number",    [SIM_FORM_COUNT_64] = "number", [SIM_FORM_COUNT_NEVER] = "number",
+    [SIM_FORM_MILLI] = "decimal",   [SIM_FORM_PERMILLE] = "share",  [SIM_FORM_PPM] = "share",
+    [SIM_FORM_PPM_USUAL] = "share", [SIM_FORM_WORD] = "word",       [SIM_FORM_FLAG] = "yes, no",
+    [SIM_FORM_SERVICE] = "service", [SIM_FORM_CALLS] = "service",   [SIM_FORM_POLICY] = "policy",
+    [SIM_FORM_TEXT] = "text",       [SIM_FORM_METRIC] = "figure",   [SIM_FORM_METRICS] = "figures",
+};
+
+static void scenario_keys(const char *section)
+{
+    const struct sim_field *field;
+    line("| key | form | default | |");
+    line("|---|---|---|---|");
+    for (size_t i = 0; (field = sim_field(i)) != NULL; i++) {
+        bool named = field->form == SIM_FORM_SERVICE || field->key.standard[0] == '\0';
+        if (strcmp(field->key.section, section) == 0)
+            line("| `%s` | %s | %s | %s |", field->key.key, sim_forms[field->form],
+                 named ? field->key.standard : word("`%s`", field->key.standard).text, field->key.about);
+    }
+}
+
+static void scenario_head(void)
+{
+    scenario_keys("scenario");
+}
+
+static void scenario_clients(void)
+{
+    scenario_keys("clients");
+}
+
+static void scenario_network(void)
+{
+    scenario_keys("network");
+}
+
+static void scenario_service(void)
+{
+    scenario_keys("service");
+}
+
+static void scenario_outage(void)
+{
+    scenario_keys("outage");
+}
+
+static void scenario_words(void)
+{
+    const struct sim_field *field;
+    line("| key | words |");
+    line("|---|---|");
+    for (size_t i = 0; (field = sim_field(i)) != NULL; i++) {
+        struct word list = word("%s", "");
+        for (size_t j = 0; field->words != NULL && field->words[j] != NULL; j++)
+            append(&list, " ", word("`%s`", field->words[j]).text);
+        if (field->words != NULL)
+            line("| `%s.%s` | %s |", field->key.section, field->key.key, list.text);
+    }
+}
+
 /* ---- fields that contradict each other ---- */
 
 #define BREACH_MOST 4
@@ -1075,6 +1139,12 @@ static const struct {
     {"file-budget", file_budget},
     {"file-breaker", file_breaker},
     {"file-words", file_words},
+    {"scenario-head", scenario_head},
+    {"scenario-clients", scenario_clients},
+    {"scenario-network", scenario_network},
+    {"scenario-service", scenario_service},
+    {"scenario-outage", scenario_outage},
+    {"scenario-words", scenario_words},
     {"backoff-windows", backoff_windows},
     {"whys", whys},
     {"gates", gates},

@@ -122,6 +122,19 @@ void cli_put(FILE *out, const char *text)
     }
 }
 
+void cli_put_word(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@+%,=#";
+    if (word[0] != '\0' && word[0] != '#' && word[strspn(word, plain)] == '\0') {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word != '\0'; word++)
+        fputs(*word == '\'' ? "'\\''" : (const char[2]){*word}, out);
+    fputc('\'', out);
+}
+
 /* ---- the line that is rewritten ---- */
 
 /* How many bytes of the text fit into so many columns. Escape sequences take none. */

@@ -34,6 +34,9 @@ const char *cli_spark(const struct cli_term *term, char *text, const double *val
 /* Text of others as a terminal may be shown it: control characters, and what is no text in this locale, become '?'. */
 void cli_put(FILE *out, const char *text);
 
+/* A word as a shell reads it back: in quotes, if it needs them. */
+void cli_put_word(FILE *out, const char *word);
+
 /* Replaces the line that was last written this way; "" wipes it. Nothing on what is not live. */
 void cli_rewrite(const struct cli_term *term, const char *text);
 

@@ -35,10 +35,14 @@ static bool is_finite(double value)
 static double log2_of(double value)
 {
     double log = 0, bit = 0.5;
-    for (; value >= 2; value /= 2)
+    while (value >= 2) {
+        value /= 2;
         log++;
-    for (; value < 1; value *= 2)
+    }
+    while (value < 1) {
+        value *= 2;
         log--;
+    }
     for (unsigned i = 0; i < LOG_BITS; i++, bit /= 2) {
         value *= value;
         if (value >= 2) {

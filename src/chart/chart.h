@@ -1,14 +1,14 @@
 /* chart.h - charts as SVG, written in one go to a stream: lines over time, curves over anything, bars.
  *
- *     struct chart_lines: values at equal steps of x, from 0 on, or each at an x of its own; shaded spans of x; a dashed
- *     level of y; names beside the lines, so that no legend is needed
+ *     struct chart_lines: values at equal steps of x, from 0 on, or each at an x of its own; shaded spans of x; a
+ *     dashed level of y; names beside the lines, so that no legend is needed
  *     struct chart_bars: one bar below the other, each with its name before it and its value behind it
  *
- * The SVG stands inside an HTML page, or at a place inside another SVG. Colours are classes that the style sheet around
- * it defines, so that one chart serves light and dark: `style` of a series for its line (`stroke`), with "area" or "bar"
- * for what is filled and "dot" for points, and "grid", "axis", "band", "level", "half" for the rest. Texts may be
- * anything: they are escaped, and cut with an ellipsis where there is no room. Whatever the values
- * are, the result is well formed and has no number in it that is none. */
+ * The SVG stands inside an HTML page, or at a place inside another SVG. Colours are classes that the style sheet
+ * around it defines, so that one chart serves light and dark: `style` of a series for its line (`stroke`), with "area"
+ * or "bar" for what is filled and "dot" for points, and "grid", "axis", "band", "level", "half" for the rest. Texts
+ * may be anything: they are escaped, and cut with an ellipsis where there is no room. Whatever the values are, the
+ * result is well formed and has no number in it that is none. */
 #ifndef CHART_CHART_H
 #define CHART_CHART_H
 
@@ -22,8 +22,8 @@ struct chart_series {
     const double *value;
     size_t count;
     bool filled; /* as a stepped area; else a line */
-    /* A curve: where each value is, rising, and half of its interval (NULL: none). Each value has a dot, and one that is
-     * not finite is left out; without x it is drawn as 0. */
+    /* A curve: where each value is, rising, and half of its interval (NULL: none). Each value has a dot, and one that
+     * is not finite is left out; without x it is drawn as 0. */
     const double *x, *half;
 };
 

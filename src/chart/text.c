@@ -135,7 +135,7 @@ void chart_escape_cut(FILE *out, const char *text, size_t most)
     }
     size_t end = 0, length = 0;
     most = most < CHART_CUT_MAX ? most : CHART_CUT_MAX;
-    for (; text[end] != '\0' && end < sizeof part - 1; end++) {
+    for (; end < sizeof part - 1 && text[end] != '\0'; end++) {
         length += ((unsigned char)text[end] & 0xc0u) != 0x80u;
         if (length == most)
             break;

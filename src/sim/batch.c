@@ -21,6 +21,7 @@
 #define LOOK_NS     (100 * BIDE_MS) /* between two calls of the plan's progress */
 #define THREADS_MAX 256u
 #define WHOLE_PPM   1000000u
+#define STACK_BYTES 8388608u
 
 struct pool {
     struct sim_batch *batch;
@@ -375,6 +376,13 @@ static uint64_t value_bytes(const struct sim_plan *plan)
     return plan->seeds * metrics * sizeof(double);
 }
 
+/* Of one run, with what the allocator wastes and its thread's stack. */
+static uint64_t run_bytes(const struct sim_world *world)
+{
+    uint64_t bytes = sim_world_bytes(world);
+    return plus(plus(bytes, bytes / 8), STACK_BYTES);
+}
+
 /* All that is kept, and the largest rows that may be at work at once: each with as many seeds as there are. */
 uint64_t sim_batch_bytes(const struct sim_scenario *scenario, const struct sim_plan *plan)
 {
@@ -384,7 +392,7 @@ uint64_t sim_batch_bytes(const struct sim_scenario *scenario, const struct sim_p
     rows = rows < SIM_ROWS_MAX ? rows : SIM_ROWS_MAX;
     for (size_t r = 0; r < rows; r++) {
         const struct sim_world *world = &sim_scenario_row(scenario, r)->world;
-        need[r] = sim_world_bytes(world);
+        need[r] = run_bytes(world);
         bytes = plus(bytes, kept_bytes(world));
     }
     qsort(need, rows, sizeof *need, most_first);

@@ -31,6 +31,8 @@ struct sim_plan {
      * stops everything. May be NULL. */
     bool (*progress)(void *context, double done);
     void *context;
+    const char
+        *options; /* of a command that repeats it, beside name and seeds: "--set clients.rate=300/s"; may be NULL */
 };
 
 struct sim_batch {

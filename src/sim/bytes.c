@@ -87,7 +87,7 @@ static struct load load_of_group(const struct sim_world *world, uint32_t g)
     load.total = end_ns > c->from_ns ? load.rate * seconds(end_ns - c->from_ns) : 0;
     if (c->calls > 0)
         load.total = lesser(load.total, (double)c->calls);
-    load.at_once = lesser(load.total, load.rate * load.seconds + 16);
+    load.at_once = lesser(load.total, load.rate * load.seconds + 16.0 * c->fanout);
     return load;
 }
 

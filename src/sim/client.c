@@ -9,9 +9,7 @@
 
 /* ---- processes and their targets ---- */
 
-/* Could any gate of it refuse or delay a call of this world? If none can, there is no need of a target, and a storm of
- * millions does not need 2 KiB for each caller. Quiet comes from hints; latency serves hedging by quantile. */
-static bool has_gates(const struct conf_pair *pair, const struct sim_service *service)
+bool sim_has_gates(const struct conf_pair *pair, const struct sim_service *service)
 {
     const struct bide_target_config *config = &pair->target;
     return config->budget.kind != BIDE_BUDGET_NONE || config->breaker.kind != BIDE_BREAKER_OFF ||
@@ -23,7 +21,7 @@ static bool has_gates(const struct conf_pair *pair, const struct sim_service *se
 static bool make_targets(const struct sim_world *world, struct sim_caller *caller, const struct conf_pair *pair)
 {
     const struct bide_target_config *config = &pair->target;
-    if (!has_gates(pair, &world->service[caller->service]))
+    if (!sim_has_gates(pair, &world->service[caller->service]))
         return true;
     caller->targets = caller->processes * caller->shards;
     caller->target = aligned_alloc(64, (size_t)caller->targets * sizeof *caller->target);

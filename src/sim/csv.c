@@ -24,7 +24,8 @@ static void text(FILE *out, const char *value)
     fputc('"', out);
 }
 
-/* Its value, behind a comma; with several seeds the half of its interval too, which is empty where there is no value. */
+/* Its value, behind a comma; with several seeds the half of its interval too, which is empty where there is no value.
+ * */
 static void figure(FILE *out, const struct sim_figure *figure, bool half)
 {
     char number[SIM_NUMBER_SIZE];

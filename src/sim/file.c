@@ -240,10 +240,12 @@ bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_tol
     if (text.length >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0) /* a byte order mark says nothing here */
         text = (struct bide_text){text.at + 3, text.length - 3};
     struct reader r = {.file = file, .told = told, .rest = text};
-    *file = (struct sim_file){.policies = malloc(text.length + 2)};
+    *file = (struct sim_file){.policies = malloc(text.length + 2)}; /* a line end more, and a NUL */
     r.no_memory = file->policies == NULL;
     while (r.rest.length > 0 && !r.no_memory)
         read_line(&r);
+    if (file->policies != NULL)
+        file->policies[file->policies_length] = '\0';
     if (r.no_memory)
         conf_tell(told, 0, "no memory");
     return !r.no_memory;

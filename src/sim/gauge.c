@@ -151,6 +151,7 @@ void sim_gauge_served(struct sim_play *play)
 void sim_gauge_call(struct sim_play *play)
 {
     play->result->calls++;
+    play->gauge.last_call_ns = play->now_ns;
     play->gauge.point->calls++;
     play->gauge.second[play->gauge.seconds - 1].calls++;
 }
@@ -208,26 +209,12 @@ static int64_t disturbed_until(const struct sim_world *world)
     return until_ns < 0 ? BIDE_NEVER : until_ns;
 }
 
-/* No call begins at or after this. */
-static int64_t calls_until(const struct sim_world *world)
-{
-    int64_t last_ns = 0;
-    for (uint32_t g = 0; g < world->groups; g++) {
-        const struct sim_clients *clients = &world->clients[g];
-        int64_t until_ns = clients->arrival == SIM_HERD ? clients->from_ns : clients->until_ns;
-        until_ns = until_ns < world->duration_ns ? until_ns : world->duration_ns;
-        last_ns = until_ns > last_ns ? until_ns : last_ns;
-    }
-    return last_ns;
-}
-
 /* The first ten seconds in which as good as every call that began was answered well. */
-static void find_recovery(struct sim_play *play, int64_t from_ns, size_t last)
+static void find_steady_recovery(struct sim_play *play, int64_t from_ns, size_t last)
 {
     const struct sim_gauge *gauge = &play->gauge;
     struct sim_result *result = play->result;
-    size_t end = last < gauge->seconds ? last : gauge->seconds;
-    for (size_t s = (size_t)(from_ns / BIDE_S); s + RECOVERED_S <= end; s++) {
+    for (size_t s = (size_t)(from_ns / BIDE_S); s + RECOVERED_S <= last; s++) {
         uint64_t calls = 0, succeeded = 0;
         for (size_t i = s; i < s + RECOVERED_S; i++) {
             calls += gauge->second[i].calls;
@@ -258,20 +245,38 @@ static void find_herd_recovery(struct sim_play *play, int64_t from_ns)
     }
 }
 
-static void steady(struct sim_play *play, int64_t until_ns)
+/* It cannot be told if calls go on after the disturbance, but not for long enough. */
+static void find_recovery(struct sim_play *play, int64_t last_ns)
 {
-    const struct sim_gauge *gauge = &play->gauge;
-    size_t end = (size_t)(until_ns / BIDE_S), from = end - end / 4;
-    end = end < gauge->seconds ? end : gauge->seconds;
+    struct sim_result *result = play->result;
+    int64_t from_ns = disturbed_until(play->world);
+    bool herd = last_ns <= from_ns, long_enough = last_ns / BIDE_S >= from_ns / BIDE_S + RECOVERED_S;
+    result->recover_ns = -1;
+    result->disturbed = from_ns != BIDE_NEVER && result->calls > 0 && (herd || long_enough);
+    if (result->disturbed && herd)
+        find_herd_recovery(play, from_ns);
+    else if (result->disturbed)
+        find_steady_recovery(play, from_ns, (size_t)(last_ns / BIDE_S));
+}
+
+/* What it has come to: the last quarter of the time in which calls begin, or, if that is no time (a herd), all of it. */
+static void find_steady_state(struct sim_play *play, int64_t last_ns)
+{
+    struct sim_result *result = play->result;
+    size_t end = (size_t)(last_ns / BIDE_S), from = end - end / 4;
     uint64_t succeeded = 0, arrivals = 0;
     for (size_t s = from; s < end; s++) {
-        succeeded += gauge->second[s].succeeded;
-        arrivals += gauge->second[s].arrivals;
+        succeeded += play->gauge.second[s].succeeded;
+        arrivals += play->gauge.second[s].arrivals;
     }
-    if (end > from) {
-        play->result->goodput = (double)succeeded / (double)(end - from);
-        play->result->attempt_rate = (double)arrivals / (double)(end - from);
+    double seconds = (double)(end - from);
+    if (end == from) {
+        succeeded = result->succeeded;
+        arrivals = result->arrivals;
+        seconds = (double)play->now_ns / 1e9;
     }
+    result->goodput = seconds > 0 ? (double)succeeded / seconds : 0;
+    result->attempt_rate = seconds > 0 ? (double)arrivals / seconds : 0;
 }
 
 static void ask_targets(struct sim_play *play)
@@ -293,16 +298,9 @@ void sim_gauge_finish(struct sim_play *play)
     sample(play, play->gauge.point);
     ask_targets(play);
     result->ended_ns = play->now_ns;
-    for (uint32_t g = 0; g < play->world->groups; g++)
-        result->unfinished = result->calls - result->succeeded - result->gave_up;
-    int64_t from_ns = disturbed_until(play->world), last_ns = calls_until(play->world);
-    result->recover_ns = -1;
-    result->disturbed = from_ns != BIDE_NEVER && result->calls > 0;
-    if (result->disturbed && last_ns > from_ns)
-        find_recovery(play, from_ns, (size_t)(last_ns / BIDE_S));
-    else if (result->disturbed)
-        find_herd_recovery(play, from_ns);
-    steady(play, last_ns);
+    result->unfinished = result->calls - result->succeeded - result->gave_up;
+    find_recovery(play, play->gauge.last_call_ns);
+    find_steady_state(play, play->gauge.last_call_ns);
 }
 
 bool sim_gauge_open(struct sim_play *play)

@@ -1,8 +1,8 @@
-/* json.c - a batch as one JSON object, for programs. Members come in the order of the table of metrics; a member for each
- * metric is in every row, null where it has no value.
+/* json.c - a batch as one JSON object, for programs. Members come in the order of the table of metrics; a member for
+ * each metric is in every row, null where it has no value.
  *
- * Written as it goes, not built as a tree: a series may be long. A flag is true or false with one seed, and with several
- * the share of seeds in which it is true. */
+ * Written as it goes, not built as a tree: a series may be long. A flag is true or false with one seed, and with
+ * several the share of seeds in which it is true. */
 #include "report.h"
 
 #include "chart/chart.h"

@@ -68,7 +68,7 @@ static const char *const outage_words[] = {"fail", "throttle", "silence", "hold"
 static const struct sim_field fields[] = {
     HEAD("title", SIM_FORM_TEXT, title, "a line of text", "", "what is shown above the table; else the file's name"),
     HEAD("question", SIM_FORM_TEXT, question, "a line of text", "", "what the scenario answers"),
-    WORLD("duration", SIM_FORM_TIME, duration_ns, WANT_TIME, "60s", "calls begin within this time, from 0"),
+    WORLD("duration", SIM_FORM_TIME, duration_ns, WANT_TIME, "1m", "calls begin within this time, from 0"),
     WORLD("drain", SIM_FORM_FLAG, drain, WANT_FLAG, "yes", "then go on until all calls are over; else stop"),
     WORLD("bucket", SIM_FORM_TIME, bucket_ns, WANT_TIME, "1s", "the width of a point in pictures over time"),
     WORLD("recover_from", SIM_FORM_TIME, recover_from_ns, WANT_NEVER, "never",
@@ -183,7 +183,7 @@ const struct sim_field *sim_field_of(enum sim_part part, const char *key)
     for (size_t i = 0; i < FIELDS; i++)
         if (fields[i].part == part && strcmp(fields[i].key.key, key) == 0)
             return &fields[i];
-    assert(!"a key of the table");
+    assert(false); /* the caller names a key of the table */
     return NULL;
 }
 
@@ -246,8 +246,8 @@ const char *sim_part_name(const struct sim_world *world, enum sim_part part, uin
 /* 25M, 10k, 3: the number behind which a letter may stand. */
 static bool scaled(const char *text, size_t length, int64_t scale, int64_t *value)
 {
-    char last = length > 0 ? text[length - 1] : '\0';
-    int64_t times = last == 'k' ? 1000 : last == 'M' ? 1000000 : 1;
+    bool thousands = length > 0 && text[length - 1] == 'k', millions = length > 0 && text[length - 1] == 'M';
+    int64_t times = thousands ? 1000 : millions ? 1000000 : 1;
     return conf_decimal(text, times > 1 ? length - 1 : length, scale * times, value);
 }
 
@@ -388,7 +388,7 @@ static const char *service(const struct sim_field *field, const struct sim_world
 {
     bool none = field->form == SIM_FORM_CALLS && strcmp(text, "none") == 0;
     int32_t found = -1;
-    for (uint32_t i = 0; i < world->services && found < 0; i++)
+    for (uint32_t i = 0; world != NULL && i < world->services && found < 0; i++)
         if (text[0] != '\0' && strcmp(world->service[i].name, text) == 0)
             found = (int32_t)i;
     if (found < 0 && !none)
@@ -474,8 +474,11 @@ void sim_element_init(enum sim_part part, void *element)
             memcpy((char *)element + field->offset, &(int32_t){-1}, sizeof(int32_t));
         else if (!said)
             memset((char *)element + field->offset, 0, field->size);
-        else if (sim_field_read(field, element, NULL, field->key.standard) != NULL)
-            assert(!"a default that can be read");
+        else {
+            const char *want = sim_field_read(field, element, NULL, field->key.standard);
+            assert(want == NULL);
+            (void)want;
+        }
     }
 }
 

@@ -6,7 +6,6 @@
  * first. A file that is not there, or says "max", is no limit. */
 #include "batch.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +32,15 @@ static FILE *open_at(const char *root, const char *directory, const char *name)
     return length > 0 && (size_t)length < sizeof path ? fopen(path, "re") : NULL;
 }
 
+/* Digits, with blanks before them. */
+static bool read_number(const char *text, uint64_t *number)
+{
+    char *end;
+    text += strspn(text, " \t");
+    *number = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && end > text;
+}
+
 /* The number behind a word at the beginning of a line; without a word, the one that the file begins with. */
 static bool number_in(FILE *file, const char *word, uint64_t *number)
 {
@@ -41,7 +49,7 @@ static bool number_in(FILE *file, const char *word, uint64_t *number)
     if (file == NULL)
         return false;
     while (!found && fgets(line, sizeof line, file) != NULL)
-        found = strncmp(line, word, strlen(word)) == 0 && sscanf(line + strlen(word), " %" SCNu64, number) == 1;
+        found = strncmp(line, word, strlen(word)) == 0 && read_number(line + strlen(word), number);
     fclose(file);
     return found;
 }

@@ -1,7 +1,7 @@
 /* metric.c - every figure of a result under a name that stays: what it is called, its unit, what it means, where it is.
  *
- * One table serves the terminal, CSV, JSON, --expect and the docs. Give-ups have a row for each reason that ends a call,
- * taken from the engine's own list of reasons; of that list the first ones, up to success, end none. */
+ * One table serves the terminal, CSV, JSON, --expect and the docs. Give-ups have a row for each reason that ends a
+ * call, taken from the engine's own list of reasons; of that list the first ones, up to success, end none. */
 #include "result.h"
 
 #include "conf/near.h"
@@ -78,7 +78,7 @@ static double hedge_share(const struct sim_result *r, size_t which)
 static double recovers(const struct sim_result *r, size_t which)
 {
     (void)which;
-    return r->disturbed ? r->recovers : NAN;
+    return !r->disturbed ? NAN : r->recovers ? 1 : 0;
 }
 
 static double recover_s(const struct sim_result *r, size_t which)

@@ -1,7 +1,7 @@
 /* number.c - figures as text, by whole numbers: the value times a power of ten, rounded once.
  *
- * The product is rounded as IEEE 754 says, so a figure whose seventh digit is exactly five may go either way, but always
- * the same one. Beyond 9e18, which no figure of a run reaches, the text says just that. */
+ * The product is rounded as IEEE 754 says, so a figure whose seventh digit is exactly five may go either way, but
+ * always the same one. Beyond 9e18, which no figure of a run reaches, the text says just that. */
 #include "number.h"
 
 #include <inttypes.h>

@@ -50,7 +50,7 @@ struct page {
 static void lead(const struct page *p)
 {
     char loop[SIM_SHOWN_TEXT] = "open and closed loops", seeds[SIM_SHOWN_TEXT], bucket[SIM_SHOWN_TEXT];
-    if (p->batch->rows > 0 && sim_shown_one_loop(p->batch))
+    if (sim_shown_one_loop(p->batch))
         sim_shown_loop(loop, &sim_scenario_row(p->batch->scenario, 0)->world);
     fputs("<h1>", p->out);
     chart_escape(p->out, sim_scenario_title(p->batch->scenario));
@@ -240,12 +240,12 @@ static void peaks(const struct page *p)
 
 /* ---- gates ---- */
 
-static void gauge(struct page *p, enum sim_gauge which)
+static void level(struct page *p, enum sim_level which)
 {
-    if (!sim_picture_has_gauge(p->batch, which))
+    if (!sim_picture_has_level(p->batch, which))
         return;
     fputs("<div class=\"chart\">\n", p->out);
-    p->whole = sim_picture_gauge(p->out, p->batch, which) && p->whole;
+    p->whole = sim_picture_level(p->out, p->batch, which) && p->whole;
     fputs("</div>\n", p->out);
 }
 
@@ -270,16 +270,16 @@ static void gates(struct page *p)
     section(p, "Budget and breakers",
             "The level of the clients’ retry budgets, how often their breakers opened, and what their gates refused.");
     figures(p, &shown, "");
-    gauge(p, SIM_GAUGE_BUDGET);
-    gauge(p, SIM_GAUGE_OPEN);
+    level(p, SIM_LEVEL_BUDGET);
+    level(p, SIM_LEVEL_OPEN);
 }
 
 static void queue(struct page *p)
 {
-    if (!sim_picture_has_gauge(p->batch, SIM_GAUGE_QUEUE))
+    if (!sim_picture_has_level(p->batch, SIM_LEVEL_QUEUE))
         return;
     section(p, "Queue", "Requests that wait at the last service.");
-    gauge(p, SIM_GAUGE_QUEUE);
+    level(p, SIM_LEVEL_QUEUE);
 }
 
 /* ---- settings ---- */
@@ -320,6 +320,10 @@ static void repetition(const struct page *p)
     fprintf(p->out, " --seed %" PRIu64, p->batch->plan.seed);
     if (p->batch->plan.seeds > 1)
         fprintf(p->out, " --seeds %" PRIu32, p->batch->plan.seeds);
+    if (p->batch->plan.options != NULL) {
+        fputc(' ', p->out);
+        chart_escape(p->out, p->batch->plan.options);
+    }
     fprintf(p->out,
             "</pre>\n<p>With the settings above, the same seed gives the same figures to the last digit, on every "
             "machine.</p>\n<footer>Made by <code>bide sim</code>, bide %s. This page needs nothing beside "

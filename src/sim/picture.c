@@ -1,8 +1,8 @@
 /* picture.c - the scenario's picture: arrivals and served over time, a bar for each row, or curves over what is swept.
  *
- * Charts that are to be compared have the same scale. Rows and curves beyond what can be told apart are left out, and it
- * is said how many. A series of more buckets than a chart has room for is drawn with several buckets as one step, which
- * shows the highest of them: peaks are what it is about. Colours are written out for light and for dark, not as
+ * Charts that are to be compared have the same scale. Rows and curves beyond what can be told apart are left out, and
+ * it is said how many. A series of more buckets than a chart has room for is drawn with several buckets as one step,
+ * which shows the highest of them: peaks are what it is about. Colours are written out for light and for dark, not as
  * variables, because not every program that shows an SVG knows those. */
 #include "picture.h"
 
@@ -22,7 +22,7 @@
 #define CURVES_MAX   16u
 #define COLOURS      8u
 #define BANDS_MAX    (SIM_OUTAGES_MAX + SIM_GROUPS_MAX)
-#define LOG_RATIO    50.0 /* from here on, curves have a logarithmic scale of x */
+#define LOG_RATIO    200.0 /* from here on, curves have a logarithmic scale of x */
 
 /* ---- colours ---- */
 
@@ -238,59 +238,65 @@ static void draw_series(FILE *out, const struct sim_batch *batch, size_t row, co
                                            .series_count = 2});
 }
 
-/* ---- gauges: a line for each row ---- */
+/* ---- levels: a line for each row ---- */
 
 static const struct {
     const char *id, *title, *y_name;
     double (*at)(const struct sim_point *);
     bool lowest;
-} gauges[] = {
-    [SIM_GAUGE_BUDGET] = {"budget", "Retry budget", "mean level of the retry budgets, at the end of a bucket of",
+} levels[] = {
+    [SIM_LEVEL_BUDGET] = {"budget", "Retry budget", "mean level of the retry budgets, at the end of a bucket of",
                           budget_at, true},
-    [SIM_GAUGE_OPEN] = {"breakers", "Breakers", "breakers not closed, at the end of a bucket of", open_at, false},
-    [SIM_GAUGE_QUEUE] = {"queue", "Queue", "waiting at the last service, at the end of a bucket of", queue_at, false},
+    [SIM_LEVEL_OPEN] = {"breakers", "Breakers", "breakers not closed, at the end of a bucket of", open_at, false},
+    [SIM_LEVEL_QUEUE] = {"queue", "Queue", "waiting at the last service, at the end of a bucket of", queue_at, false},
 };
 
-static bool row_has(const struct sim_result *r, enum sim_gauge gauge)
+static bool row_has(const struct sim_result *r, enum sim_level level)
 {
     for (size_t i = 0; i < r->points; i++)
-        if (gauge == SIM_GAUGE_BUDGET ? r->point[i].budget_milli >= 0 : gauges[gauge].at(&r->point[i]) > 0)
+        if (level == SIM_LEVEL_BUDGET ? r->point[i].budget_milli >= 0 : levels[level].at(&r->point[i]) > 0)
             return true;
     return false;
 }
 
-bool sim_picture_has_gauge(const struct sim_batch *batch, enum sim_gauge gauge)
+bool sim_picture_has_level(const struct sim_batch *batch, enum sim_level level)
 {
     for (size_t i = 0; i < batch->rows; i++)
-        if (row_has(&batch->row[i].result, gauge))
+        if (row_has(&batch->row[i].result, level))
             return true;
     return false;
 }
 
-bool sim_picture_gauge(FILE *out, const struct sim_batch *batch, enum sim_gauge gauge)
+bool sim_picture_level(FILE *out, const struct sim_batch *batch, enum sim_level level)
 {
     struct axis axis = axis_of(batch);
     struct chart_series series[SIM_PANELS_MAX];
-    size_t count = 0, first = 0, step = 1;
+    size_t count = 0, first = 0, step = 1, left_out = 0;
     char y_name[128], bucket[CONF_VALUE_SIZE];
-    double *room = calloc(SIM_PANELS_MAX * (STEPS_MAX + 1), sizeof *room);
+    double *room = calloc((size_t)SIM_PANELS_MAX * (STEPS_MAX + 1), sizeof *room);
     if (room == NULL)
         return false;
-    for (size_t i = 0; i < batch->rows && count < SIM_PANELS_MAX; i++) {
+    for (size_t i = 0; i < batch->rows; i++) {
         const struct sim_result *r = &batch->row[i].result;
-        if (!row_has(r, gauge) || (count > 0 && r->bucket_ns != batch->row[first].result.bucket_ns))
+        if (!row_has(r, level))
             continue;
+        if (count == SIM_PANELS_MAX || (count > 0 && r->bucket_ns != batch->row[first].result.bucket_ns)) {
+            left_out++;
+            continue;
+        }
         first = count == 0 ? i : first;
         step = buckets_in_step(&axis, r);
         double *value = room + count * (STEPS_MAX + 1);
         series[count] = (struct chart_series){.name = row_at(batch, i)->label, .style = style_of(i), .value = value};
-        series[count++].count = fill(value, r, step, gauges[gauge].at, gauges[gauge].lowest);
+        series[count++].count = fill(value, r, step, levels[level].at, levels[level].lowest);
     }
     int64_t bucket_ns = batch->row[first].result.bucket_ns;
     struct chart_band bands[BANDS_MAX];
-    snprintf(y_name, sizeof y_name, "%s %.20s", gauges[gauge].y_name, conf_duration_text(bucket, bucket_ns));
-    chart_lines(out, &(struct chart_lines){.id = gauges[gauge].id,
-                                           .title = gauges[gauge].title,
+    int used = snprintf(y_name, sizeof y_name, "%s %.20s", levels[level].y_name, conf_duration_text(bucket, bucket_ns));
+    if (left_out > 0)
+        snprintf(y_name + used, sizeof y_name - (size_t)used, "; %zu more rows are not drawn", left_out);
+    chart_lines(out, &(struct chart_lines){.id = levels[level].id,
+                                           .title = levels[level].title,
                                            .about = y_name,
                                            .y_name = y_name,
                                            .x_unit = axis.unit,
@@ -498,13 +504,15 @@ static bool draw_curves(FILE *out, const struct sim_batch *batch, const struct c
     char y_name[SIM_SHOWN_TEXT], about[SIM_SHOWN_TEXT + 64];
     set_curves(c, batch);
     struct sim_label key = sim_shown_key(row_at(batch, 0), 0);
+    char x_name[SIM_LABEL_MAX + 24];
+    snprintf(x_name, sizeof x_name, "%s%s", key.text, is_wide(c) ? ", logarithmic" : "");
     snprintf(about, sizeof about, "%s, over %s. Where a curve has a gap there is no such figure.",
              sim_metric(sim_shown_plot(batch))->about, key.text);
     chart_lines(out, &(struct chart_lines){.id = "curve",
                                            .title = sim_metric(sim_shown_plot(batch))->name,
                                            .about = about,
                                            .y_name = metric_name(y_name, batch),
-                                           .x_name = key.text,
+                                           .x_name = x_name,
                                            .x_unit = "",
                                            .width = SIM_PICTURE_WIDTH,
                                            .height = CURVE_HEIGHT,

@@ -23,8 +23,8 @@ size_t sim_picture_left_out(const struct sim_batch *batch); /* rows or curves */
 bool sim_picture_draw(FILE *out, const struct sim_batch *batch, size_t panel, const struct chart_place *place);
 
 /* What is over time beside arrivals: a line for each row. */
-enum sim_gauge { SIM_GAUGE_BUDGET, SIM_GAUGE_OPEN, SIM_GAUGE_QUEUE };
-bool sim_picture_has_gauge(const struct sim_batch *batch, enum sim_gauge gauge);
-bool sim_picture_gauge(FILE *out, const struct sim_batch *batch, enum sim_gauge gauge);
+enum sim_level { SIM_LEVEL_BUDGET, SIM_LEVEL_OPEN, SIM_LEVEL_QUEUE };
+bool sim_picture_has_level(const struct sim_batch *batch, enum sim_level level);
+bool sim_picture_level(FILE *out, const struct sim_batch *batch, enum sim_level level);
 
 #endif

@@ -148,6 +148,7 @@ struct sim_gauge {
     struct sim_point *point; /* the present one, in the result */
     int64_t point_end_ns;
     size_t room;
+    int64_t last_call_ns; /* when the last call of a client began */
     struct sim_second *second;
     size_t seconds, second_room;
 };
@@ -174,6 +175,10 @@ struct sim_play {
 void sim_play_at(struct sim_play *play, int64_t at_ns, uint32_t id, uint32_t seq);
 
 /* ---- client.c ---- */
+
+/* Could any gate of this policy refuse or delay a call to this service? If none can, there is no need of a target, and a
+ * storm of millions does not take 2 KiB for each caller. Quiet comes from hints; latency serves hedging by quantile. */
+bool sim_has_gates(const struct conf_pair *pair, const struct sim_service *service);
 
 bool sim_clients_open(struct sim_play *play);
 void sim_clients_close(struct sim_play *play);

@@ -40,6 +40,7 @@ void sim_policies_read(struct sim_policies *policies, struct bide_text text, str
     char errors[CONF_ERROR_MAX];
     if (conf_read_text(&policies->own, told->file, text, errors))
         return;
+    policies->unsure = true;
     for (const char *line = errors; *line != '\0';) {
         size_t length = strcspn(line, "\n");
         tell_again(told, line, length);

@@ -9,6 +9,7 @@
 struct sim_policies {
     struct conf own;    /* the [policy NAME] sections of the file */
     struct held *held;  /* others that were found, and variations */
+    bool unsure;        /* the sections could not all be read: nobody knows which names there are */
     const char *config; /* the policy file for names without one; NULL: the usual places */
 };
 

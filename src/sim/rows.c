@@ -202,16 +202,18 @@ static double policy_number(const struct sim_setting *setting, bool *is_number)
                                     [CONF_TIMES] = 1e3, [CONF_PERMILLE] = 1e3, [CONF_PPM] = 1e6,    [CONF_WORD] = 0};
     const struct conf_field *field = setting->policy_key.field;
     struct conf_policy policy;
-    uint32_t narrow;
-    int64_t wide;
+    uint32_t narrow = 0;
+    int64_t wide = 0;
     *is_number = field != NULL && scales[field->form] > 0;
     if (!*is_number)
         return 0;
     conf_preset(&policy, BIDE_PRESET_SERVICE);
     conf_key_read(&setting->policy_key, &policy, setting->value);
     const char *base = field->of_target ? (const char *)&policy.pair.target : (const char *)&policy.pair.policy;
-    memcpy(&narrow, base + field->offset, sizeof narrow);
-    memcpy(&wide, base + field->offset, sizeof wide);
+    if (field->form == CONF_TIME)
+        memcpy(&wide, base + field->offset, sizeof wide);
+    else
+        memcpy(&narrow, base + field->offset, sizeof narrow);
     return (field->form == CONF_TIME ? (double)wide : (double)narrow) / scales[field->form];
 }
 

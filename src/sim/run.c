@@ -9,7 +9,8 @@
 #define EVENTS_MAX    UINT64_C(4000000000)
 #define TIME_MAX_NS   (366 * 24 * 60 * BIDE_MINUTE) /* a year: no scenario means that */
 #define LOOK_UP_EVERY 65536u                        /* events between two calls of progress */
-#define AHEAD         6u                            /* events that are prefetched */
+#define AHEAD         4u /* the next events' calls are on their way already; what is prefetched begins here ... */
+#define BATCH         8u /* ... so many at a time */
 
 void sim_play_at(struct sim_play *play, int64_t at_ns, uint32_t id, uint32_t seq)
 {
@@ -40,16 +41,18 @@ static void happen(struct sim_play *play, const struct sim_event *event)
         sim_clients_arrive(play, event->id - SIM_ID_GROUP);
 }
 
-/* The calls of the next events come from memory meanwhile. */
+/* The calls of the next events come from memory meanwhile. In batches, so that the searches for their pages overlap. */
 static void prefetch(const struct sim_play *play)
 {
     uint32_t id = 0;
-    if (!sim_queue_ahead(play->queue, AHEAD, &id) || id >= SIM_ID_REQUEST)
-        return;
-    const char *call = sim_pool_at(&play->calls, id);
-    __builtin_prefetch(call, 1);
-    __builtin_prefetch(call + 64, 1);
-    __builtin_prefetch(call + sizeof(struct sim_call) - 1, 1);
+    for (size_t i = AHEAD; i < AHEAD + BATCH && sim_queue_ahead(play->queue, i, &id); i++) {
+        if (id >= SIM_ID_REQUEST)
+            continue;
+        const char *call = sim_pool_at(&play->calls, id);
+        __builtin_prefetch(call, 1);
+        __builtin_prefetch(call + 64, 1);
+        __builtin_prefetch(call + sizeof(struct sim_call) - 1, 1);
+    }
 }
 
 static bool look_up(const struct sim_play *play)
@@ -71,7 +74,8 @@ static enum sim_end loop(struct sim_play *play)
         play->now_ns = event.at_ns;
         if (event.at_ns >= play->gauge.edge_ns)
             sim_gauge_roll(play);
-        prefetch(play);
+        if (events % BATCH == 0)
+            prefetch(play);
         happen(play, &event);
         if (play->no_memory)
             return SIM_END_NO_MEMORY;

@@ -121,7 +121,10 @@ static void write_all(struct sim_builder *b)
         write_part(b, part);
     for (size_t i = b->set_span.first; i < b->set_span.end; i++) {
         const struct sim_setting *setting = &b->setting[i];
-        struct sim_written *written = setting->field == NULL ? add_written(b) : NULL;
+        bool last = setting->field == NULL;
+        for (size_t j = i + 1; j < b->set_span.end && last; j++)
+            last = !sim_setting_covers(&b->setting[j], setting);
+        struct sim_written *written = last ? add_written(b) : NULL;
         if (written == NULL)
             continue;
         snprintf(written->key, sizeof written->key, "policy.%s", conf_key_name(&setting->policy_key));

@@ -385,7 +385,7 @@ static void read_set(struct sim_builder *b, const char *word)
 /* The policies of the command line become what is compared, in place of the cases. */
 static const struct conf_policy *find_policy(struct sim_builder *b, const char *word)
 {
-    char errors[CONF_ERROR_MAX];
+    char errors[CONF_ERROR_MAX] = "";
     const struct conf_policy *policy = NULL;
     if (b->variations == SIM_CASES_MAX)
         conf_tell(b->told, 0, "want %u at most", SIM_CASES_MAX);
@@ -393,7 +393,7 @@ static const struct conf_policy *find_policy(struct sim_builder *b, const char *
         conf_tell(b->told, 0, "%s: want %u bytes at most", conf_shown(word, strlen(word)).text, SIM_POLICY_MAX - 1);
     else
         policy = sim_policy_find(&b->scenario->policies, word, SIM_ASKED_BY_USER, errors);
-    for (const char *line = errors; policy == NULL && b->told->count == 0 && *line != '\0';) {
+    for (const char *line = errors; policy == NULL && *line != '\0';) {
         size_t length = strcspn(line, "\n");
         conf_tell(b->told, 0, "%.*s", (int)length, line);
         line += length + (line[length] == '\n');

@@ -200,6 +200,8 @@ static void tell_service(const struct sim_setting *setting, const struct sim_sce
 static bool policy_is_there(const struct sim_setting *setting, const struct sim_scene *scene)
 {
     char errors[CONF_ERROR_MAX];
+    if (scene->policies->unsure) /* what is wrong with them was told */
+        return true;
     if (sim_policy_find(scene->policies, setting->value, SIM_ASKED_BY_FILE, errors) != NULL)
         return true;
     for (const char *line = errors; *line != '\0';) { /* a policy file may have several mistakes */

@@ -199,11 +199,10 @@ const char *sim_shown_loop(char text[SIM_SHOWN_TEXT], const struct sim_world *wo
 bool sim_shown_one_loop(const struct sim_batch *batch)
 {
     char first[SIM_SHOWN_TEXT], text[SIM_SHOWN_TEXT];
-    for (size_t i = 0; i < batch->rows; i++) {
-        sim_shown_loop(i == 0 ? first : text, &sim_scenario_row(batch->scenario, i)->world);
-        if (i > 0 && strcmp(first, text) != 0)
+    sim_shown_loop(first, &sim_scenario_row(batch->scenario, 0)->world);
+    for (size_t i = 1; i < batch->rows; i++)
+        if (strcmp(first, sim_shown_loop(text, &sim_scenario_row(batch->scenario, i)->world)) != 0)
             return false;
-    }
     return true;
 }
 

@@ -15,7 +15,8 @@ struct sim_shown {
 /* The scenario's own columns, then arrivals and served: a report shows both, always. */
 void sim_shown_first(struct sim_shown *shown, const struct sim_batch *batch);
 
-/* Further figures that are of use in this batch and not among those: amplification, goodput, recovery, latency, gates. */
+/* Further figures that are of use in this batch and not among those: amplification, goodput, recovery, latency, gates.
+ * */
 void sim_shown_more(struct sim_shown *shown, const struct sim_batch *batch, const struct sim_shown *first);
 
 /* Those of the names (NULL-terminated) that are above 0 in some row, or have a value at all. */
@@ -36,8 +37,8 @@ unsigned sim_shown_digits(const struct sim_batch *batch, size_t metric);
 /* A yes or no as text: "yes", and with several seeds "19 of 20". */
 void sim_shown_flag(char *text, size_t size, const struct sim_batch *batch, const struct sim_figure *figure);
 
-/* A row as its name (the label, if nothing is swept) and the values of what is swept, "140/s, lifo"; and the n-th key and
- * value of that. Texts are empty where there is nothing. */
+/* A row as its name (the label, if nothing is swept) and the values of what is swept, "140/s, lifo"; and the n-th key
+ * and value of that. Texts are empty where there is nothing. */
 struct sim_label {
     char text[SIM_LABEL_MAX];
 };

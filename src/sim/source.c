@@ -66,10 +66,10 @@ static void not_there(const char *name, char errors[CONF_ERROR_MAX])
     const struct sim_entry *entry;
     for (size_t i = 0; (entry = sim_catalogue(i)) != NULL; i++)
         conf_nearest(&near, entry->name, entry->name);
-    if (near.found != NULL)
-        snprintf(errors, CONF_ERROR_MAX, "no scenario named %s; did you mean %s?", shown.text, near.found);
-    else if (stat(name, &file) == 0)
+    if (stat(name, &file) == 0)
         snprintf(errors, CONF_ERROR_MAX, "no scenario named %s; for the file write ./%s", shown.text, shown.text);
+    else if (near.found != NULL)
+        snprintf(errors, CONF_ERROR_MAX, "no scenario named %s; did you mean %s?", shown.text, near.found);
     else
         snprintf(errors, CONF_ERROR_MAX,
                  "no scenario named %s: want one of `bide sim list`, or a file with a / or a . in its name",

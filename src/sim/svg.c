@@ -9,6 +9,7 @@
 #define LINE    19u
 #define TITLE   34u
 #define LETTERS 128u /* in a line of text */
+#define FOOT    ((size_t)4 * SIM_SHOWN_TEXT)
 
 /* ---- lines of text ---- */
 
@@ -52,17 +53,16 @@ static unsigned put_lines(FILE *out, const char *text, unsigned y)
 /* ---- all of it ---- */
 
 /* Returns text. */
-static const char *foot(char text[4 * SIM_SHOWN_TEXT], const struct sim_batch *batch)
+static const char *foot(char text[FOOT], const struct sim_batch *batch)
 {
     char loop[SIM_SHOWN_TEXT] = "open and closed loops", seeds[SIM_SHOWN_TEXT], bucket[SIM_SHOWN_TEXT];
     size_t left_out = sim_picture_left_out(batch);
-    if (batch->rows > 0 && sim_shown_one_loop(batch))
+    if (sim_shown_one_loop(batch))
         sim_shown_loop(loop, &sim_scenario_row(batch->scenario, 0)->world);
-    int used =
-        snprintf(text, 4 * SIM_SHOWN_TEXT, "bide sim %.80s: %s; %s; buckets of %s.", sim_scenario_name(batch->scenario),
-                 loop, sim_shown_seeds(seeds, batch), sim_shown_bucket(bucket, batch));
+    int used = snprintf(text, FOOT, "bide sim %.80s: %s; %s; buckets of %s.", sim_scenario_name(batch->scenario), loop,
+                        sim_shown_seeds(seeds, batch), sim_shown_bucket(bucket, batch));
     if (left_out > 0)
-        snprintf(text + used, 4 * SIM_SHOWN_TEXT - (size_t)used, " %zu more %s not shown here.", left_out,
+        snprintf(text + used, FOOT - (size_t)used, " %zu more %s not shown here.", left_out,
                  left_out == 1 ? "is" : "are");
     return text;
 }
@@ -70,7 +70,7 @@ static const char *foot(char text[4 * SIM_SHOWN_TEXT], const struct sim_batch *b
 bool sim_svg(FILE *out, const struct sim_batch *batch)
 {
     const char *question = sim_scenario_question(batch->scenario);
-    char last[4 * SIM_SHOWN_TEXT];
+    char last[FOOT];
     size_t panels = sim_picture_panels(batch);
     unsigned width = SIM_PICTURE_WIDTH + 2 * MARGIN, each = sim_picture_height(batch) + LINE;
     unsigned top = MARGIN + TITLE + lines_of(question) * LINE;

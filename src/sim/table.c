@@ -1,9 +1,9 @@
-/* table.c - a batch on a terminal: what was run, a line per row with figures and a small picture, then why calls gave up.
+/* table.c - a batch on a terminal: what was run, a line per row with figures and a picture, then why calls gave up.
  *
  * A row begins with its name and with the values of what is swept, whose keys stand above them. Figures are never cut:
- * what does not fit beside each other stands in a block of its own below, with names and values once more. Names that are
- * too long are cut, and show it. The picture is a bar of what the scenario plots, or, if it shows a series, the arrivals
- * over time; it stands at the right of the first block. */
+ * what does not fit beside each other stands in a block of its own below, with names and values once more. Names that
+ * are too long are cut, and show it. The picture is a bar of what the scenario plots, or, if it shows a series, the
+ * arrivals over time; it stands at the right of the first block. */
 #include "report.h"
 
 #include "chart/chart.h"
@@ -16,8 +16,8 @@
 
 #define COLUMNS_MIN 40u
 #define COLUMNS_MAX 160u
-#define NAME_SHARE  3u /* of the width, for names: a third at most */
-#define VALUE_MAX   24u
+#define NAME_SHARE  3u /* of the width, for names and for values: a third each at most */
+#define NAME_MIN    4u
 #define GAP         2u
 #define PICTURE_MIN 10u
 #define PICTURE_MAX 32u
@@ -222,8 +222,20 @@ static size_t fitting(const struct table *t, size_t from, unsigned free, unsigne
 
 /* ---- labels ---- */
 
+static unsigned keys_of(const struct table *t)
+{
+    unsigned keys = 0;
+    while (keys < SIM_SWEEPS_MAX && sim_shown_key(sim_scenario_row(t->batch->scenario, 0), keys).text[0] != '\0')
+        keys++;
+    return keys;
+}
+
+/* What labels need, but no more than leaves room for the widest column: that one is never cut. */
 static void set_labels(struct table *t)
 {
+    unsigned widest = 0, third = t->columns / NAME_SHARE;
+    for (size_t i = 0; i < t->count; i++)
+        widest = t->column[i].width > widest ? t->column[i].width : widest;
     for (size_t i = 0; i < t->batch->rows; i++) {
         const struct sim_row *row = sim_scenario_row(t->batch->scenario, i);
         unsigned name = length_of(sim_shown_name(row)), value = length_of(sim_shown_values(row).text);
@@ -234,9 +246,11 @@ static void set_labels(struct table *t)
         t->name = name > t->name ? name : t->name;
         t->value = value > t->value ? value : t->value;
     }
-    unsigned most = t->columns / NAME_SHARE;
-    t->value = t->value < VALUE_MAX ? t->value : VALUE_MAX;
-    t->name = t->name < most ? t->name : most;
+    t->value = t->value < third ? t->value : third;
+    t->name = t->name < third ? t->name : third;
+    unsigned room = t->columns > t->value + widest + 2 * GAP ? t->columns - t->value - widest - 2 * GAP : 0;
+    room = room > NAME_MIN ? room : NAME_MIN;
+    t->name = t->name < room ? t->name : room;
 }
 
 /* Names on the left; behind them the values, or on lines above the first row their keys. */
@@ -333,10 +347,7 @@ static void draw(const struct table *t, size_t row)
 
 static unsigned head_lines(const struct table *t, size_t from, size_t count)
 {
-    unsigned lines = 1;
-    for (unsigned n = 0; n < SIM_SWEEPS_MAX; n++)
-        lines =
-            sim_shown_key(sim_scenario_row(t->batch->scenario, 0), n).text[0] != '\0' && n + 1 > lines ? n + 1 : lines;
+    unsigned lines = keys_of(t) > 1 ? keys_of(t) : 1;
     for (size_t i = from; i < from + count; i++)
         for (unsigned line = 0; line < HEAD_LINES; line++)
             lines = t->column[i].head[line][0] != '\0' && line + 1 > lines ? line + 1 : lines;
@@ -345,12 +356,14 @@ static unsigned head_lines(const struct table *t, size_t from, size_t count)
 
 static void put_heads(const struct table *t, size_t from, size_t count)
 {
+    const struct sim_row *first = sim_scenario_row(t->batch->scenario, 0);
+    unsigned keys = keys_of(t);
     paint(t, "\033[2m");
     for (unsigned line = head_lines(t, from, count); line-- > 0;) {
         size_t last = from + count;
         while (last > from && t->column[last - 1].head[line][0] == '\0')
             last--;
-        put_row_label(t, "", sim_shown_key(sim_scenario_row(t->batch->scenario, 0), line).text);
+        put_row_label(t, "", line < keys ? sim_shown_key(first, keys - 1 - line).text : "");
         for (size_t i = from; i < last; i++)
             fprintf(t->out, "%*s%*s", (int)GAP, "", (int)t->column[i].width, t->column[i].head[line]);
         fputc('\n', t->out);
@@ -416,7 +429,7 @@ static void put_head(const struct table *t)
     paint(t, "\033[0m");
     put_words(t, sim_scenario_question(t->batch->scenario), 0, 0);
     fputc('\n', t->out);
-    if (t->batch->rows > 0 && sim_shown_one_loop(t->batch))
+    if (sim_shown_one_loop(t->batch))
         sim_shown_loop(loop, &sim_scenario_row(t->batch->scenario, 0)->world);
     else
         snprintf(loop, sizeof loop, "open or closed loop, see below");
@@ -428,18 +441,23 @@ static void put_head(const struct table *t)
     put_words(t, text, 0, 0);
 }
 
-/* Which rows are which, if they differ. */
+/* Which rows are which, if they differ; rows of one name that are the same are told once. */
 static void put_loops(const struct table *t)
 {
+    char text[SIM_SHOWN_TEXT + SIM_LABEL_MAX + 8], before[sizeof text] = "";
     if (sim_shown_one_loop(t->batch))
         return;
     fputs("\nLoops:\n", t->out);
     for (size_t i = 0; i < t->batch->rows; i++) {
         const struct sim_row *row = sim_scenario_row(t->batch->scenario, i);
-        char loop[SIM_SHOWN_TEXT], text[SIM_SHOWN_TEXT + SIM_LABEL_MAX + 8];
-        snprintf(text, sizeof text, "%s: %s", row->label, sim_shown_loop(loop, &row->world));
+        char loop[SIM_SHOWN_TEXT];
+        const char *name = row->name[0] != '\0' ? row->name : row->label;
+        snprintf(text, sizeof text, "%s: %s", name, sim_shown_loop(loop, &row->world));
+        if (strcmp(text, before) == 0)
+            continue;
         fputs("  ", t->out);
         put_words(t, text, 2, 4);
+        memcpy(before, text, sizeof before);
     }
 }
 

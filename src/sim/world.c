@@ -9,7 +9,7 @@
 
 #include "key.h"
 
-#define YEAR        (365 * 24 * 60 * BIDE_MINUTE)
+#define YEAR        (BIDE_MINUTE * 60 * 24 * 365)
 #define POINTS_MAX  1000000
 #define CALLS_MAX   4e9        /* a run has no more events */
 #define IDS_MAX     (1u << 30) /* callers or clients of a group: see play.h */

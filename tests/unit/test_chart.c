@@ -278,6 +278,157 @@ static void names_of_lines_that_end_together_do_not_overlap(void **state)
     free(svg);
 }
 
+/* ---- bands, curves, bars ---- */
+
+static void short_numbers_are_for_axes(void **state)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } cases[] = {{0, "0"},       {9000, "9000"},     {20000, "20k"},       {1.5e6, "1.5M"},  {2.5e10, "25G"},
+                 {0.25, "0.25"}, {0.0125, "0.0125"}, {0.00002, "0.00002"}, {-0.05, "-0.05"}, {NAN, "0"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct text text;
+        open_text(&text);
+        chart_number_short(text.out, cases[i].value);
+        fclose(text.out);
+        assert_string_equal(text.at, cases[i].text);
+        free(text.at);
+    }
+}
+
+static void a_band_gives_its_name_another_line_than_the_axis(void **state)
+{
+    double value[10] = {1};
+    struct chart_series series = {.style = "a", .value = value, .count = 10};
+    struct chart_lines chart = plain_chart(&series, 1);
+    struct chart_band band = {0.8, 0.9, "late"};
+    chart.bands = &band;
+    chart.band_count = 1;
+    chart.y_name = "a name of some length";
+    char *svg = drawn(&chart);
+    assert_non_null(strstr(svg, " y=\"20\">late")); /* beside the name of the axis, which is at 12 */
+    free(svg);
+    band = (struct chart_band){0, 0.1, "soon"};
+    svg = drawn(&chart);
+    assert_non_null(strstr(svg, " y=\"35\">soon"));
+    assert_non_null(strstr(svg, " y=\"12\">a name"));
+    free(svg);
+}
+
+/* The x of each dot. */
+static size_t dots(const char *svg, double *x, size_t most)
+{
+    size_t count = 0;
+    while (count < most && (svg = strstr(svg, " cx=\"")) != NULL)
+        x[count++] = strtod(svg += 5, NULL);
+    return count;
+}
+
+static void a_curve_has_dots_at_its_x_and_gaps_where_nothing_is(void **state)
+{
+    double x[] = {0, 1, 2, 4, 8}, value[] = {1, 2, NAN, 4, 5}, half[] = {0, 0.5, 0, 0, 1}, at[8];
+    struct chart_series series = {.name = "a", .style = "a", .value = value, .count = 5, .x = x, .half = half};
+    struct chart_lines chart = plain_chart(&series, 1);
+    char *svg = drawn(&chart);
+    assert_int_equal(dots(svg, at, 8), 4);
+    assert_true(fabs((at[3] - at[0]) - 8 * (at[1] - at[0])) < 0.1);
+    assert_int_equal(occurrences(svg, "class=\"half\""), 2);
+    char *path = strstr(svg, "class=\"line a\"");
+    *strchr(path, '>') = '\0';
+    assert_int_equal(occurrences(path, "M"), 2);
+    assert_int_equal(occurrences(path, "L"), 2);
+    free(svg);
+}
+
+static void equal_ratios_are_equal_distances_on_a_logarithmic_scale(void **state)
+{
+    double x[] = {1, 10, 100, 1000, 25e6}, value[] = {1, 2, 3, 4, 5}, at[8];
+    struct chart_series series = {.style = "a", .value = value, .count = 4, .x = x};
+    struct chart_lines chart = plain_chart(&series, 1);
+    chart.x_log = true;
+    char *svg = drawn(&chart);
+    assert_int_equal(dots(svg, at, 8), 4);
+    assert_true(fabs((at[1] - at[0]) - (at[2] - at[1])) < 0.03);
+    assert_true(fabs((at[3] - at[2]) - (at[2] - at[1])) < 0.03);
+    free(svg);
+    x[0] = 0; /* has no logarithm: a plain scale then */
+    svg = drawn(&chart);
+    dots(svg, at, 8);
+    assert_true(fabs((at[3] - at[0]) - 10 * (at[2] - at[0])) < 0.3);
+    free(svg);
+}
+
+static void marks_that_would_overlap_are_left_out(void **state)
+{
+    double x[] = {100, 101, 200}, value[] = {1, 2, 3};
+    struct chart_mark marks[] = {{100, "100/s"}, {101, "101/s"}, {200, "200/s"}};
+    struct chart_series series = {.style = "a", .value = value, .count = 3, .x = x};
+    struct chart_lines chart = plain_chart(&series, 1);
+    chart.marks = marks;
+    chart.mark_count = 3;
+    chart.x_name = "rate";
+    char *svg = drawn(&chart);
+    assert_non_null(strstr(svg, ">100/s</text>"));
+    assert_null(strstr(svg, ">101/s</text>"));
+    assert_non_null(strstr(svg, ">200/s</text>"));
+    assert_non_null(strstr(svg, ">rate</text>"));
+    free(svg);
+}
+
+static void a_chart_may_have_a_place_inside_another(void **state)
+{
+    struct chart_lines chart = plain_chart(NULL, 0);
+    chart.place = &(struct chart_place){24, 300};
+    chart.heading = "fifo";
+    char *svg = drawn(&chart);
+    assert_non_null(strstr(svg, "x=\"24\" y=\"300\" width=\"900\" height=\"200\""));
+    assert_non_null(strstr(svg, ">fifo</text>"));
+    free(svg);
+}
+
+static void names_without_room_are_cut_with_an_ellipsis(void **state)
+{
+    double value[] = {1, 2};
+    struct chart_series series = {.style = "a", .value = value, .count = 2};
+    struct chart_lines chart = plain_chart(&series, 1);
+    series.name = "a name that is so long that it would leave no room for the chart that it is the name of";
+    char *svg = drawn(&chart);
+    assert_non_null(strstr(svg, "…</text>"));
+    free(svg);
+}
+
+static char *drawn_bars(const struct chart_bars *chart)
+{
+    struct text text;
+    open_text(&text);
+    chart_bars(text.out, chart);
+    fclose(text.out);
+    assert_null(xml_wrong(text.at));
+    assert_null(strstr(text.at, "nan"));
+    return text.at;
+}
+
+static void bars_are_as_long_as_their_values_say(void **state)
+{
+    struct chart_bar bar[] = {{"one", "c0", "1", 1, 0}, {"four", "c1", "4", 4, 0}, {"<none>", "c2", "none", NAN, 0}};
+    struct chart_bars chart = {"b", "t", "a", NULL, "amount", 800, NULL, bar, 3};
+    char *svg = drawn_bars(&chart);
+    double width[2];
+    const char *at = svg;
+    for (size_t i = 0; i < 2; i++) {
+        at = strstr(at, "<rect class=\"bar c") + 1;
+        width[i] = strtod(strstr(at, " width=\"") + 8, NULL);
+    }
+    assert_true(fabs(width[1] - 4 * width[0]) < 0.1);
+    assert_int_equal(occurrences(svg, "<rect"), 2);
+    assert_non_null(strstr(svg, ">none</text>"));
+    assert_non_null(strstr(svg, "&lt;none&gt;"));
+    free(svg);
+    chart.count = 0;
+    free(drawn_bars(&chart));
+}
+
 static void the_checker_itself_sees_what_is_wrong(void **state)
 {
     assert_null(xml_wrong("<a b=\"c\"><d/>x &amp; y</a>"));
@@ -305,6 +456,14 @@ int main(void)
         cmocka_unit_test(the_highest_value_stays_inside_the_frame),
         cmocka_unit_test(a_line_has_a_point_for_each_value_and_an_area_two),
         cmocka_unit_test(names_of_lines_that_end_together_do_not_overlap),
+        cmocka_unit_test(short_numbers_are_for_axes),
+        cmocka_unit_test(a_band_gives_its_name_another_line_than_the_axis),
+        cmocka_unit_test(a_curve_has_dots_at_its_x_and_gaps_where_nothing_is),
+        cmocka_unit_test(equal_ratios_are_equal_distances_on_a_logarithmic_scale),
+        cmocka_unit_test(marks_that_would_overlap_are_left_out),
+        cmocka_unit_test(a_chart_may_have_a_place_inside_another),
+        cmocka_unit_test(names_without_room_are_cut_with_an_ellipsis),
+        cmocka_unit_test(bars_are_as_long_as_their_values_say),
         cmocka_unit_test(the_checker_itself_sees_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,7 +98,7 @@ static void an_early_hedge_costs_more_and_a_late_one_less(void **state)
  * fiftieth holds it where it was. */
 static void hedging_into_overload_makes_it_worse_and_a_budget_prevents_that(void **state)
 {
-    struct sim_scenario *scenario = golden_read("hedge_tail", (const char *const[]){"clients.calls=100", NULL});
+    struct sim_scenario *scenario = golden_read("hedge_tail", (const char *const[]){"clients.calls=200", NULL});
     double alone_ms = golden(scenario, "busy-no-hedge", "latency_p50_ms");
     assert_true(golden(scenario, "busy-hedge-10ms", "amplification") > 1.5);
     assert_true(golden(scenario, "busy-hedge-10ms", "latency_p50_ms") > 3 * alone_ms);
@@ -213,7 +213,7 @@ static double erlang_c(unsigned places, double offered)
 /* 100 calls a second of 100 ms ask for ten places. */
 static void an_in_flight_limit_refuses_what_erlang_s_formula_says(void **state)
 {
-    static const char *const steady[] = {"scenario.duration=400s", "outage.capacity=100%",
+    static const char *const steady[] = {"scenario.duration=400s", "outage.capacity=99.9%",
                                          "service.time=exponential 100ms", NULL};
     struct sim_scenario *scenario = golden_read("pool", steady);
     golden_near("refused", golden(scenario, "once-limited", "error"), erlang_b(10, 10), 0.015);
@@ -223,7 +223,7 @@ static void an_in_flight_limit_refuses_what_erlang_s_formula_says(void **state)
 /* 80 ms: eight of ten sockets are busy, and a call waits 16.4 ms for one on average. */
 static void calls_wait_for_sockets_as_long_as_erlang_s_formula_says(void **state)
 {
-    static const char *const steady[] = {"scenario.duration=1000s", "outage.capacity=100%",
+    static const char *const steady[] = {"scenario.duration=1000s", "outage.capacity=99.9%",
                                          "service.time=exponential 80ms", NULL};
     struct sim_scenario *scenario = golden_read("pool", steady);
     double want_ms = 80 + 1000 * erlang_c(10, 8) / (10 / 0.08 - 100);

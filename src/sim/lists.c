@@ -1,0 +1,78 @@
+/* lists.c - see lists.h. A want of memory is NULL all the way up: jansson's "_new" setters pass that on. */
+#include "lists.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "result.h"
+
+/* The catalogue has been read by the tests: what is wrong with it is not for users. */
+static struct sim_scenario *read_entry(size_t i)
+{
+    const struct sim_choice nothing = {0};
+    char errors[CONF_ERROR_MAX];
+    return sim_scenario_read(sim_catalogue(i)->name, &nothing, errors);
+}
+
+const char *sim_catalogue_title(size_t i, char title[SIM_TITLE_MAX])
+{
+    struct sim_scenario *scenario = read_entry(i);
+    snprintf(title, SIM_TITLE_MAX, "%s", scenario != NULL ? sim_scenario_title(scenario) : "");
+    sim_scenario_free(scenario);
+    return title;
+}
+
+/* Takes the tree. */
+static bool print(FILE *out, json_t *tree)
+{
+    bool written = tree != NULL && json_dumpf(tree, out, JSON_INDENT(2)) == 0;
+    json_decref(tree);
+    fputc('\n', out);
+    return written;
+}
+
+static json_t *entry_of(size_t i)
+{
+    struct sim_scenario *scenario = read_entry(i);
+    if (scenario == NULL)
+        return NULL;
+    json_t *entry =
+        json_pack("{s:s, s:s, s:s, s:I}", "name", sim_catalogue(i)->name, "title", sim_scenario_title(scenario),
+                  "question", sim_scenario_question(scenario), "rows", (json_int_t)sim_scenario_rows(scenario));
+    sim_scenario_free(scenario);
+    return entry;
+}
+
+bool sim_catalogue_json(FILE *out)
+{
+    json_t *all = json_array();
+    bool whole = true;
+    for (size_t i = 0; sim_catalogue(i) != NULL; i++)
+        whole = json_array_append_new(all, entry_of(i)) == 0 && whole;
+    return print(out, all) && whole;
+}
+
+bool sim_keys_json(FILE *out)
+{
+    json_t *all = json_array();
+    const struct sim_key *key;
+    bool whole = true;
+    for (size_t i = 0; (key = sim_key(i)) != NULL; i++)
+        whole = json_array_append_new(all, json_pack("{s:s, s:s, s:s?, s:s, s:s}", "section", key->section, "key",
+                                                     key->key, "default", key->standard, "want", key->want, "about",
+                                                     key->about)) == 0 &&
+                whole;
+    return print(out, all) && whole;
+}
+
+bool sim_metrics_json(FILE *out)
+{
+    json_t *all = json_array();
+    const struct sim_metric *metric;
+    bool whole = true;
+    for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++)
+        whole = json_array_append_new(all, json_pack("{s:s, s:s, s:b, s:s}", "name", metric->name, "unit", metric->unit,
+                                                     "flag", (int)metric->flag, "about", metric->about)) == 0 &&
+                whole;
+    return print(out, all) && whole;
+}

@@ -1,0 +1,298 @@
+/* test_sim_metric.c - figures by name: every one has a name of its own, and its value is what the result says. */
+#define _GNU_SOURCE
+#include "sim/result.h"
+
+#include "sim/number.h"
+
+#include <ctype.h>
+#include <locale.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct sim_result result; /* large: its histogram is inside */
+
+static int clean(void **state)
+{
+    (void)state;
+    result = (struct sim_result){.budget_low_milli = -1, .budget_end_milli = -1, .recover_ns = -1};
+    return 0;
+}
+
+static double value_of(const char *name)
+{
+    size_t metric = sim_metric_find(name, strlen(name));
+    if (metric == SIZE_MAX)
+        fail_msg("no metric is called %s", name);
+    return sim_metric_value(&result, metric);
+}
+
+static void expect_is(const char *name, double want)
+{
+    double value = value_of(name);
+    if (isnan(want) ? !isnan(value) : !(fabs(value - want) < 1e-12 * (1 + fabs(want))))
+        fail_msg("%s is %.17g, not %.17g", name, value, want);
+}
+
+static void expect_text(double value, const char *want)
+{
+    char text[SIM_NUMBER_SIZE];
+    assert_string_equal(sim_number(text, value), want);
+}
+
+/* ---- names ---- */
+
+static void every_metric_is_found_by_its_own_name_alone(void **state)
+{
+    const struct sim_metric *metric;
+    size_t count = 0;
+    for (; (metric = sim_metric(count)) != NULL; count++) {
+        size_t length = strlen(metric->name);
+        assert_int_equal(sim_metric_find(metric->name, length), count);
+        assert_int_not_equal(sim_metric_find(metric->name, length - 1), count);
+        assert_true(metric->about[0] != '\0' && strlen(metric->about) < 110 && strchr(metric->about, '\n') == NULL);
+        for (size_t i = 0; i < length; i++)
+            assert_true(islower((unsigned char)metric->name[i]) || isdigit((unsigned char)metric->name[i]) ||
+                        metric->name[i] == '_');
+    }
+    assert_true(count > 80);
+    assert_true(isnan(sim_metric_value(&result, count)));
+    assert_int_equal(sim_metric_find("", 0), SIZE_MAX);
+}
+
+static void a_unit_stands_in_the_name_too_where_it_is_a_time(void **state)
+{
+    const struct sim_metric *metric;
+    for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++) {
+        size_t length = strlen(metric->name);
+        bool ms = length > 3 && strcmp(metric->name + length - 3, "_ms") == 0;
+        bool s = length > 2 && strcmp(metric->name + length - 2, "_s") == 0;
+        assert_int_equal(ms, strcmp(metric->unit, "ms") == 0);
+        assert_int_equal(s, strcmp(metric->unit, "s") == 0);
+        assert_int_equal(metric->flag, strcmp(metric->name, "recovers") == 0);
+    }
+}
+
+static void a_misspelt_name_is_told_what_was_meant(void **state)
+{
+    assert_string_equal(sim_metric_near("amplificaton", 12), "amplification");
+    assert_string_equal(sim_metric_near("latency-p99-ms", 14), "latency_p99_ms");
+    assert_string_equal(sim_metric_near("peak_served_5ms", 15), "peak_served_1ms");
+    assert_null(sim_metric_near("weather", 7));
+}
+
+/* ---- values ---- */
+
+static void counts_are_those_of_the_result(void **state)
+{
+    result.calls = 1000;
+    result.attempts = 1500;
+    result.retries = 450;
+    result.hedges = 50;
+    result.arrivals = UINT64_C(9007199254740991); /* 2^53 - 1 */
+    result.wasted = 7;
+    result.unfinished = 3;
+    result.events = 12345;
+    expect_is("calls", 1000);
+    expect_is("attempts", 1500);
+    expect_is("retries", 450);
+    expect_is("hedges", 50);
+    expect_is("arrivals", 9007199254740991.0);
+    expect_is("wasted", 7);
+    expect_is("unfinished", 3);
+    expect_is("events", 12345);
+    expect_is("hedge_share", 0.05);
+}
+
+static void amplification_is_arrivals_per_call(void **state)
+{
+    result.calls = 200;
+    result.attempts = 999; /* not these */
+    result.first_arrivals = 100;
+    result.arrivals = 500;
+    result.succeeded = 150;
+    result.gave_up = 50;
+    result.users = 10;
+    result.users_well = 4;
+    expect_is("amplification", 2.5);
+    expect_is("success", 0.75);
+    expect_is("error", 0.25);
+    expect_is("users_success", 0.4);
+}
+
+static void without_calls_there_are_no_shares(void **state)
+{
+    expect_is("amplification", NAN);
+    expect_is("success", NAN);
+    expect_is("error", NAN);
+    expect_is("users_success", NAN);
+    expect_is("hedge_share", NAN);
+    expect_is("latency_p99_ms", NAN);
+    expect_is("latency_mean_ms", NAN);
+    expect_is("peak_served_50ms", 0);
+    expect_is("peak_served_50ms_at_ms", NAN);
+    expect_is("budget_low", NAN);
+}
+
+static void what_was_not_disturbed_cannot_recover(void **state)
+{
+    expect_is("recovers", NAN);
+    expect_is("recover_s", NAN);
+    result.disturbed = true;
+    expect_is("recovers", 0);
+    expect_is("recover_s", NAN);
+    result.recovers = true;
+    result.recover_ns = 1500 * BIDE_MS;
+    expect_is("recovers", 1);
+    expect_is("recover_s", 1.5);
+}
+
+static void times_are_told_in_the_unit_of_the_name(void **state)
+{
+    result.ended_ns = 2500 * BIDE_MS;
+    for (int i = 1; i <= 4; i++)
+        sim_histogram_add(&result.latency, i * BIDE_MS);
+    expect_is("duration_s", 2.5);
+    expect_is("latency_mean_ms", 2.5);
+    expect_is("latency_max_ms", 4);
+    double median = value_of("latency_p50_ms");
+    assert_true(median > 1.98 && median < 2.02);
+    assert_true(value_of("latency_p99_ms") > 3.98);
+}
+
+static void peaks_are_there_for_each_width(void **state)
+{
+    static const char *const widths[SIM_WIDTHS] = {"1ms", "10ms", "50ms", "1s"};
+    char name[64];
+    for (unsigned i = 0; i < SIM_WIDTHS; i++) {
+        result.peak[i].arrivals = (struct sim_peak){100 + i, (int64_t)i * BIDE_S};
+        result.peak[i].retries = (struct sim_peak){200 + i, 1};
+        result.peak[i].served = (struct sim_peak){300 + i, 1};
+        result.peak[i].probes = (struct sim_peak){400 + i, 1};
+    }
+    for (unsigned i = 0; i < SIM_WIDTHS; i++) {
+        static const char *const kinds[] = {"arrivals", "retries", "served", "probes"};
+        for (unsigned kind = 0; kind < 4; kind++) {
+            snprintf(name, sizeof name, "peak_%s_%s", kinds[kind], widths[i]);
+            expect_is(name, (kind + 1) * 100 + i);
+        }
+        snprintf(name, sizeof name, "peak_arrivals_%s_at_ms", widths[i]);
+        expect_is(name, i * 1000.0);
+    }
+}
+
+static void every_reason_that_ends_a_call_is_a_metric_and_no_other_is(void **state)
+{
+    char name[96];
+    for (unsigned why = 0; why < BIDE_WHY_COUNT; why++)
+        result.why[why] = 10 + why;
+    result.gave_up = 5;
+    expect_is("gave_up", 5);
+    for (unsigned why = 0; why < BIDE_WHY_COUNT; why++) {
+        snprintf(name, sizeof name, "gave_up_%s", bide_why_label((enum bide_why)why));
+        if (why > BIDE_WHY_SUCCEEDED)
+            expect_is(name, 10 + why);
+        else
+            assert_int_equal(sim_metric_find(name, strlen(name)), SIZE_MAX);
+    }
+}
+
+static void every_gate_is_a_metric(void **state)
+{
+    char name[96];
+    for (unsigned gate = 0; gate < BIDE_GATE_COUNT; gate++)
+        result.refused_by[gate] = 70 + gate;
+    for (unsigned gate = 0; gate < BIDE_GATE_COUNT; gate++) {
+        snprintf(name, sizeof name, "refused_by_%s", bide_gate_label((enum bide_gate)(1u << gate)));
+        expect_is(name, 70 + gate);
+    }
+}
+
+static void a_budget_of_nothing_is_not_the_same_as_none(void **state)
+{
+    result.budget_low_milli = 0;
+    result.budget_end_milli = 9250;
+    expect_is("budget_low", 0);
+    expect_is("budget_end", 9.25);
+}
+
+/* ---- numbers ---- */
+
+static void whole_numbers_have_all_their_digits(void **state)
+{
+    expect_text(0, "0");
+    expect_text(7, "7");
+    expect_text(1000000, "1000000");
+    expect_text(9007199254740991.0, "9007199254740991");
+    expect_text(-12, "-12");
+}
+
+static void of_other_numbers_six_digits_matter(void **state)
+{
+    expect_text(0.5, "0.5");
+    expect_text(1.0 / 3, "0.333333");
+    expect_text(2.0 / 3, "0.666667");
+    expect_text(1.999999999, "2");
+    expect_text(1234.56789, "1234.57");
+    expect_text(99999.96, "100000");
+    expect_text(1234567.5, "1234568"); /* what is before the point is never cut */
+    expect_text(0.000123456789, "0.000123457");
+    expect_text(-0.25, "-0.25");
+    expect_text(1e-30, "0");
+}
+
+static void what_is_no_number_is_an_empty_text(void **state)
+{
+    expect_text(NAN, "");
+    expect_text(INFINITY, "9e18");
+    expect_text(-INFINITY, "-9e18");
+}
+
+static void columns_have_as_many_digits_as_they_ask_for(void **state)
+{
+    char text[SIM_NUMBER_SIZE];
+    assert_string_equal(sim_number_fixed(text, 2, 3), "2.000");
+    assert_string_equal(sim_number_fixed(text, 0.9996, 3), "1.000");
+    assert_string_equal(sim_number_fixed(text, 12345678, 0), "12345678");
+    assert_string_equal(sim_number_fixed(text, -0.001, 2), "0.00");
+    assert_string_equal(sim_number_fixed(text, NAN, 2), "");
+}
+
+static void a_number_has_a_point_in_every_locale(void **state)
+{
+    static const char *const locales[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "C.UTF-8"};
+    for (size_t i = 0; i < 3; i++) {
+        setlocale(LC_ALL, locales[i]); /* as far as this machine has it */
+        expect_text(1.5, "1.5");
+    }
+    setlocale(LC_ALL, "C");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(every_metric_is_found_by_its_own_name_alone, clean),
+        cmocka_unit_test_setup(a_unit_stands_in_the_name_too_where_it_is_a_time, clean),
+        cmocka_unit_test_setup(a_misspelt_name_is_told_what_was_meant, clean),
+        cmocka_unit_test_setup(counts_are_those_of_the_result, clean),
+        cmocka_unit_test_setup(amplification_is_arrivals_per_call, clean),
+        cmocka_unit_test_setup(without_calls_there_are_no_shares, clean),
+        cmocka_unit_test_setup(what_was_not_disturbed_cannot_recover, clean),
+        cmocka_unit_test_setup(times_are_told_in_the_unit_of_the_name, clean),
+        cmocka_unit_test_setup(peaks_are_there_for_each_width, clean),
+        cmocka_unit_test_setup(every_reason_that_ends_a_call_is_a_metric_and_no_other_is, clean),
+        cmocka_unit_test_setup(every_gate_is_a_metric, clean),
+        cmocka_unit_test_setup(a_budget_of_nothing_is_not_the_same_as_none, clean),
+        cmocka_unit_test(whole_numbers_have_all_their_digits),
+        cmocka_unit_test(of_other_numbers_six_digits_matter),
+        cmocka_unit_test(what_is_no_number_is_an_empty_text),
+        cmocka_unit_test(columns_have_as_many_digits_as_they_ask_for),
+        cmocka_unit_test(a_number_has_a_point_in_every_locale),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

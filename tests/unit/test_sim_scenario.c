@@ -1,0 +1,652 @@
+/* test_sim_scenario.c - scenario files: what rows they come to, what the command line does to them, and everything that
+ * can be wrong with them. Each test has a directory of its own as working directory and HOME. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "sim/key.h"
+
+#define PLAIN    "[clients]\nrate = 10/s\n[service]\n"
+#define POLICIES "[policy one]\nattempts = 2\n[policy two]\nextends = one\nattempts = 3\n"
+
+static struct sim_scenario *scenario;
+static char errors[CONF_ERROR_MAX];
+static struct sim_choice choice;
+static const char *sets[8], *policies[8];
+static char base[64];
+static int before = -1;
+
+static int enter(void **state)
+{
+    snprintf(base, sizeof base, P_tmpdir "/bide-scenario-XXXXXX");
+    before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    choice = (struct sim_choice){.set = NULL};
+    memset(sets, 0, sizeof sets);
+    memset(policies, 0, sizeof policies);
+    return before < 0 || mkdtemp(base) == NULL || chdir(base) != 0 || setenv("HOME", base, 1) ||
+           unsetenv("XDG_CONFIG_HOME");
+}
+
+static int leave(void **state)
+{
+    char command[128];
+    sim_scenario_free(scenario);
+    scenario = NULL;
+    snprintf(command, sizeof command, "rm -rf '%s'", base);
+    int failed = fchdir(before) | system(command);
+    close(before);
+    return failed;
+}
+
+static void put(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void set(const char *word)
+{
+    size_t i = 0;
+    while (sets[i] != NULL)
+        i++;
+    sets[i] = word;
+    choice.set = sets;
+}
+
+static void with_policy(const char *word)
+{
+    size_t i = 0;
+    while (policies[i] != NULL)
+        i++;
+    policies[i] = word;
+    choice.policy = policies;
+}
+
+static bool read_bytes(const char *text, size_t length)
+{
+    char *exact = malloc(length + (length == 0)); /* of exactly its size, for the address sanitizer */
+    assert_non_null(exact);
+    memcpy(exact, text, length);
+    sim_scenario_free(scenario);
+    scenario = sim_scenario_read_text("f.ini", (struct bide_text){exact, length}, &choice, errors);
+    free(exact);
+    assert_int_equal(scenario != NULL, errors[0] == '\0');
+    return scenario != NULL;
+}
+
+static void assert_reads(const char *text)
+{
+    if (!read_bytes(text, strlen(text)))
+        fail_msg("not read:\n%s", errors);
+}
+
+/* All that is told, exactly. */
+static void assert_tells(const char *text, const char *expected)
+{
+    assert_false(read_bytes(text, strlen(text)));
+    assert_string_equal(errors, expected);
+}
+
+static const struct sim_row *row(size_t i)
+{
+    assert_true(i < sim_scenario_rows(scenario));
+    return sim_scenario_row(scenario, i);
+}
+
+static void assert_labels(const char *const *labels)
+{
+    size_t i = 0;
+    for (; labels[i] != NULL; i++)
+        assert_string_equal(row(i)->label, labels[i]);
+    assert_int_equal(sim_scenario_rows(scenario), i);
+}
+#define LABELS(...) assert_labels((const char *const[]){__VA_ARGS__, NULL})
+
+static void assert_setting(const char *key, const char *expected)
+{
+    char value[256];
+    const char *name;
+    for (size_t i = 0; sim_scenario_setting(scenario, i, &name, value); i++)
+        if (strcmp(name, key) == 0) {
+            assert_string_equal(value, expected);
+            return;
+        }
+    if (expected != NULL)
+        fail_msg("no setting %s", key);
+}
+
+/* ---- what a file comes to ---- */
+
+static void a_plain_file_is_one_row_named_by_its_policy(void **state)
+{
+    assert_reads(PLAIN);
+    LABELS("service");
+    assert_string_equal(row(0)->name, "service");
+    assert_string_equal(row(0)->swept, "");
+    assert_int_equal(row(0)->world.clients[0].rate_micro, 10000000);
+    assert_string_equal(row(0)->world.policy_of_clients[0]->name, "service");
+    assert_null(row(0)->world.policy_of_service[0]);
+    assert_string_equal(sim_scenario_name(scenario), "f");
+    assert_string_equal(sim_scenario_title(scenario), "f");
+    assert_string_equal(sim_scenario_question(scenario), "");
+    assert_string_equal(sim_scenario_plot(scenario), "amplification");
+    assert_int_equal(sim_scenario_picture(scenario), SIM_PICTURE_SERIES);
+    assert_int_equal(sim_scenario_seed(scenario), 1);
+}
+
+static void the_head_says_how_it_is_shown(void **state)
+{
+    size_t count;
+    assert_reads("\xef\xbb\xbf# ours\r\n[scenario]\r\ntitle = A # comment\nquestion = Is it\n   well, or\n\tnot?\n"
+                 "columns = goodput,\n  amplification\npicture = bars\nplot = goodput\nseed = 7\n" PLAIN);
+    assert_string_equal(sim_scenario_title(scenario), "A");
+    assert_string_equal(sim_scenario_question(scenario), "Is it well, or not?");
+    const char *const *columns = sim_scenario_columns(scenario, &count);
+    assert_int_equal(count, 2);
+    assert_string_equal(columns[0], "goodput");
+    assert_string_equal(columns[1], "amplification");
+    assert_int_equal(sim_scenario_picture(scenario), SIM_PICTURE_BARS);
+    assert_string_equal(sim_scenario_plot(scenario), "goodput");
+    assert_int_equal(sim_scenario_seed(scenario), 7);
+}
+
+static void sections_may_name_what_comes_later(void **state)
+{
+    assert_reads("[outage]\nservice = db\nuntil = 1s\n[clients]\nrate = 1/s\nservice = web\npolicy = late\n"
+                 "[service db]\n[service web]\ncalls = db\npolicy = late\n[policy late]\nattempts = 7\n");
+    const struct sim_world *world = &row(0)->world;
+    assert_int_equal(world->outage[0].service, 0);
+    assert_int_equal(world->clients[0].service, 1);
+    assert_int_equal(world->service[1].calls, 0);
+    assert_int_equal(world->policy_of_clients[0]->pair.policy.attempts_max, 7);
+    assert_ptr_equal(world->policy_of_service[1], world->policy_of_clients[0]);
+    assert_string_equal(row(0)->name, "late");
+}
+
+static void the_first_service_is_meant_where_none_is_named(void **state)
+{
+    assert_reads("[clients]\nrate = 1/s\n[outage]\nuntil = 1s\n[service b]\ncalls = a\n[service a]\n");
+    assert_int_equal(row(0)->world.clients[0].service, 0);
+    assert_int_equal(row(0)->world.outage[0].service, 0);
+    assert_string_equal(row(0)->world.service[0].name, "b");
+}
+
+static void cases_and_sweeps_make_rows_in_order(void **state)
+{
+    assert_reads(PLAIN "[case fifo]\n[case the last first]\nservice.order = lifo\n"
+                       "[sweep]\nclients.rate = 1/s, 2/s\nservice.fail = 0%,\n  50%\n");
+    LABELS("fifo, clients.rate=1/s, service.fail=0%", "fifo, clients.rate=1/s, service.fail=50%",
+           "fifo, clients.rate=2/s, service.fail=0%", "fifo, clients.rate=2/s, service.fail=50%",
+           "the last first, clients.rate=1/s, service.fail=0%", "the last first, clients.rate=1/s, service.fail=50%",
+           "the last first, clients.rate=2/s, service.fail=0%", "the last first, clients.rate=2/s, service.fail=50%");
+    assert_string_equal(row(7)->name, "the last first");
+    assert_string_equal(row(7)->swept, "clients.rate=2/s, service.fail=50%");
+    assert_true(row(7)->swept_value == 2);
+    assert_int_equal(row(7)->world.service[0].order, SIM_LIFO);
+    assert_int_equal(row(3)->world.service[0].order, SIM_FIFO);
+    assert_int_equal(row(7)->world.service[0].fail_ppm, 500000);
+    assert_int_equal(row(7)->world.clients[0].rate_micro, 2000000);
+    assert_setting("clients.rate", "10/s"); /* of the base */
+}
+
+static void a_sweep_without_cases_is_labelled_by_its_values(void **state)
+{
+    assert_reads(PLAIN "[sweep]\nservice.time = exponential 2ms, 3ms\n");
+    LABELS("service.time=exponential 2ms", "service.time=3ms");
+    assert_string_equal(row(0)->name, "service");
+    assert_true(row(0)->swept_value == 0.002);
+}
+
+static void keys_of_policies_are_set_in_copies(void **state)
+{
+    assert_reads(POLICIES "[clients]\nrate = 1/s\npolicy = one\n[service web]\ncalls = db\npolicy = two\n[service db]\n"
+                          "[case as it is]\n[case patient]\npolicy.base = 1s\n[sweep]\npolicy.attempts = 5, 6\n");
+    const struct sim_world *world = &row(3)->world;
+    assert_string_equal(row(3)->label, "patient, policy.attempts=6");
+    assert_int_equal(world->policy_of_clients[0]->pair.policy.attempts_max, 6);
+    assert_int_equal(world->policy_of_clients[0]->pair.policy.base_ns, BIDE_S);
+    assert_int_equal(world->policy_of_service[0]->pair.policy.attempts_max, 6);
+    assert_int_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 5);
+    assert_true(row(0)->world.policy_of_clients[0]->pair.policy.base_ns != BIDE_S);
+    assert_true(row(3)->swept_value == 6);
+}
+
+static void a_short_key_means_all_of_several(void **state)
+{
+    assert_reads("[clients a]\nrate = 1/s\n[clients b]\nrate = 2/s\n[service]\n"
+                 "[case all]\nclients.rate = 5/s\n[case one]\nclients.b.rate = 7/s\n");
+    assert_int_equal(row(0)->world.clients[0].rate_micro, 5000000);
+    assert_int_equal(row(0)->world.clients[1].rate_micro, 5000000);
+    assert_int_equal(row(1)->world.clients[0].rate_micro, 1000000);
+    assert_int_equal(row(1)->world.clients[1].rate_micro, 7000000);
+    assert_setting("clients.a.rate", "1/s");
+    assert_setting("clients.b.rate", "2/s");
+}
+
+static void a_preset_and_a_policy_file_are_policies_too(void **state)
+{
+    put("bide.conf", "[mine]\nattempts = 9\n[service]\nattempts = 8\n");
+    assert_reads("[clients]\nrate = 1/s\npolicy = mine\n[service]\n");
+    assert_int_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 9);
+    assert_reads("[clients]\nrate = 1/s\npolicy = ./bide.conf#service\n[service]\n");
+    assert_int_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 8);
+    assert_reads(PLAIN); /* a scenario's figures do not depend on where it is run */
+    assert_int_not_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 8);
+    with_policy("service"); /* but the user's word means the user's own */
+    assert_reads(PLAIN);
+    assert_int_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 8);
+}
+
+static void a_slow_outage_has_the_number_in_its_row(void **state)
+{
+    assert_reads(PLAIN "fail = 5%\n[outage a]\nkind = slow\ncapacity = 10%\nuntil = 1s\n[outage b]\nfrom = 2s\n");
+    assert_int_equal(row(0)->world.outage[0].fail_ppm, 50000);
+    assert_int_equal(row(0)->world.outage[1].fail_ppm, 1000000);
+    assert_setting("outage.a.fail", NULL);
+    assert_setting("outage.a.capacity", "10%");
+}
+
+static void all_of_the_catalogue_is_right(void **state)
+{
+    const struct sim_entry *entry;
+    size_t i = 0;
+    for (; (entry = sim_catalogue(i)) != NULL; i++) {
+        assert_int_equal(strlen(entry->text), entry->length);
+        struct sim_scenario *one = sim_scenario_read(entry->name, NULL, errors);
+        if (one == NULL)
+            fail_msg("%s", errors);
+        assert_string_equal(sim_scenario_name(one), entry->name);
+        assert_true(strlen(sim_scenario_question(one)) > 0);
+        sim_scenario_free(one);
+    }
+    assert_true(i > 0);
+}
+
+/* ---- the command line ---- */
+
+static void set_takes_its_key_out_of_sweeps_and_cases(void **state)
+{
+    set("clients.rate=5/s");
+    set("service.order=lifo");
+    assert_reads(PLAIN "[case fifo]\nservice.order = fifo\n[case slow]\nservice.order = fifo\nservice.time = 9ms\n"
+                       "[case plain]\n[sweep]\nclients.rate = 1/s, 2/s\nservice.fail = 0%, 1%\n");
+    LABELS("slow, service.fail=0%", "slow, service.fail=1%", "plain, service.fail=0%", "plain, service.fail=1%");
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(row(i)->world.service[0].order, SIM_LIFO);
+        assert_int_equal(row(i)->world.clients[0].rate_micro, 5000000);
+    }
+    assert_setting("clients.rate", "5/s");
+}
+
+static void set_reaches_every_policy_that_is_used(void **state)
+{
+    set("policy.attempts=4");
+    set("policy.attempts=5"); /* the last one holds */
+    assert_reads(POLICIES
+                 "[clients]\nrate=1/s\n[service]\n[case a]\nclients.policy = one\n[case b]\nclients.policy=two\n");
+    assert_int_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 5);
+    assert_int_equal(row(1)->world.policy_of_clients[0]->pair.policy.attempts_max, 5);
+    assert_setting("policy.attempts", "5");
+}
+
+static void set_may_change_the_head_and_one_group_of_several(void **state)
+{
+    set("scenario.seed=9");
+    set("clients.b.rate=7/s");
+    assert_reads("[clients a]\nrate = 1/s\n[clients b]\nrate = 2/s\n[service]\n[sweep]\nclients.rate = 3/s, 4/s\n");
+    LABELS("clients.rate=3/s", "clients.rate=4/s");
+    assert_int_equal(sim_scenario_seed(scenario), 9);
+    assert_int_equal(row(1)->world.clients[0].rate_micro, 4000000);
+    assert_int_equal(row(1)->world.clients[1].rate_micro, 7000000);
+}
+
+static void policies_take_the_place_of_cases(void **state)
+{
+    put("x.conf", "[one]\nattempts = 9\n");
+    with_policy("one"); /* the scenario's own */
+    with_policy("x.conf#one");
+    with_policy("grpc");
+    assert_reads(POLICIES
+                 "[clients]\nrate = 1/s\npolicy = two\n[service a]\ncalls = b\npolicy = two\n[service b]\n"
+                 "[case x]\nclients.policy = two\n[sweep]\nclients.policy = one, two\nservice.b.fail = 0%, 1%\n");
+    LABELS("one, service.b.fail=0%", "one, service.b.fail=1%", "x.conf#one, service.b.fail=0%",
+           "x.conf#one, service.b.fail=1%", "grpc, service.b.fail=0%", "grpc, service.b.fail=1%");
+    assert_int_equal(row(0)->world.policy_of_clients[0]->pair.policy.attempts_max, 2);
+    assert_int_equal(row(2)->world.policy_of_service[0]->pair.policy.attempts_max, 9);
+    assert_string_equal(row(2)->world.clients[0].policy, "x.conf#one");
+    assert_null(row(2)->world.policy_of_service[1]);
+}
+
+static void a_curve_without_its_sweep_becomes_bars(void **state)
+{
+    const char *text = "[scenario]\npicture = curve\n" PLAIN "[sweep]\nclients.rate = 1/s, 2/s\n";
+    assert_reads(text);
+    assert_int_equal(sim_scenario_picture(scenario), SIM_PICTURE_CURVE);
+    set("clients.rate=3/s");
+    assert_reads(text);
+    assert_int_equal(sim_scenario_picture(scenario), SIM_PICTURE_BARS);
+}
+
+static void a_wrong_word_of_the_command_line_is_told_as_such(void **state)
+{
+    static const char *const rows[][2] = {
+        {"clients.rat=3", "no such key; did you mean clients.rate?"},
+        {"rate=3/s", "no such key; did you mean clients.rate?"},
+        {"attempts=3", "no such key of the world; for all policies write policy.attempts"},
+        {"budget.kind=none", "no such key of the world; for all policies write policy.budget.kind"},
+        {"policy.attemps=3", "no such key; did you mean policy.attempts?"},
+        {"policy.attempts=0", "want 1 or more (1 means no retry) (in policy service)"},
+        {"policy.base=1h", "cap of policy service is then 30s: want base (1h) or more"},
+        {"policy.base=x", "want a duration such as 200ms"},
+        {"clients.rate", "want KEY=VALUE, such as clients.rate=300/s"},
+        {"clients.rate=", "want a rate such as 280/s or 30/min, in whole millionths a second"},
+        {"clients.rate=0/s", "want more than 0/s, or arrival = herd or closed"},
+        {"clients.x.rate=1/s", "there is no [clients x]"},
+        {"outage.from=1s", "there is no [outage]"},
+        {"clients.service=db", "there is no [service db]"},
+        {"clients.think=1s", "only closed clients think: want arrival = closed"},
+        {"clients.policy=servic", "no policy named servic: no preset"},
+        {"scenario.plot=goodputt", "no figure named \"goodputt\"; did you mean goodput?"},
+        {"policy.extends=one", "a policy extends another in its own section only"},
+        {"hullabaloo=1", "no such key"},
+    };
+    char expected[256];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        memset(sets, 0, sizeof sets);
+        set(rows[i][0]);
+        assert_false(read_bytes(PLAIN, strlen(PLAIN)));
+        snprintf(expected, sizeof expected, "--set %s: %s", rows[i][0], rows[i][1]);
+        if (strncmp(errors, expected, strlen(expected)) != 0)
+            assert_string_equal(errors, expected);
+    }
+    sets[0] = NULL;
+    with_policy("nobody");
+    assert_false(read_bytes(PLAIN, strlen(PLAIN)));
+    assert_non_null(strstr(errors, "--policy: no policy named nobody: "));
+    set("clients.policy=grpc");
+    policies[0] = "sre";
+    assert_tells(PLAIN, "--set clients.policy=grpc: --policy says it already");
+}
+
+/* ---- mistakes ---- */
+
+static void every_mistake_is_told_with_its_line(void **state)
+{
+    assert_tells(
+        "stray = 1\n[scenario]\ndurration = 10s\nduration = 10\n[polcy a]\n[policy one]\nattemps = 3\n[policy]\n"
+        "x = 1\n[clients]\nrat = 280/s\nrate = 280\nrate = 10/s\nrate = 11/s\npolicy = on\n[clients]\nrate = 1/s\n"
+        "[service db]\nfail = 200%\n[clients\n",
+        "f.ini:1: stray = 1: want a [section] above it\n"
+        "f.ini:3: [scenario] durration = 10s: no such key; did you mean duration?\n"
+        "f.ini:4: [scenario] duration = 10: want a duration such as 10s\n"
+        "f.ini:5: [polcy a]: no such section; did you mean policy?\n"
+        "f.ini:7: [policy one] attemps = 3: no such key; did you mean attempts?\n"
+        "f.ini:8: [policy]: want a name, as in [policy careful]\n"
+        "f.ini:11: [clients] rat = 280/s: no such key; did you mean rate?\n"
+        "f.ini:12: [clients] rate = 280: want a rate such as 280/s or 30/min, in whole millionths a second\n"
+        "f.ini:14: [clients] rate = 11/s: said already, in line 13\n"
+        "f.ini:16: [clients]: is there already, in line 10\n"
+        "f.ini:19: [service db] fail = 200%: want 100% at most\n"
+        "f.ini:20: [clients: want [section] and nothing behind it");
+}
+
+static void a_policy_that_is_not_there_is_told_where_it_is_named(void **state)
+{
+    assert_tells(POLICIES "[clients]\nrate = 1/s\npolicy = tow\n[service]\n[case a]\nclients.policy = onee\n",
+                 "f.ini:8: [clients] policy = tow: no policy named tow; did you mean two?\n"
+                 "f.ini:11: [case a] clients.policy = onee: no policy named onee; did you mean one?");
+    put("bad.conf", "[x]\nattemps = 3\nbase = 1\n");
+    assert_tells("[clients]\nrate = 1/s\npolicy = bad.conf#x\n[service]\n",
+                 "f.ini:3: [clients] policy = bad.conf#x: bad.conf:2: [x] attemps = 3: no such key; did you mean "
+                 "attempts?\n"
+                 "f.ini:3: [clients] policy = bad.conf#x: bad.conf:3: [x] base = 1: want a duration such as 200ms");
+}
+
+static void mistakes_of_cases_and_sweeps_are_told_there(void **state)
+{
+    assert_tells(PLAIN "[case a]\nservice.ordr = lifo\nservice.order = lifos\nscenario.title = x\nservice.time = 1ms\n"
+                       "service.time = 2ms\n[case a]\n[case b:c]\n[sweep]\nclients.rate = 1/s, 2\n[sweep]\n",
+                 "f.ini:5: [case a] service.ordr = lifo: no such key; did you mean service.order?\n"
+                 "f.ini:6: [case a] service.order = lifos: want one of fifo, lifo\n"
+                 "f.ini:7: [case a] scenario.title = x: it is the same for all that is compared: say it in [scenario]\n"
+                 "f.ini:9: [case a] service.time = 2ms: said already, in line 8\n"
+                 "f.ini:10: [case a]: there is a case of that name already\n"
+                 "f.ini:11: [case b:c]: want a name of 1 to 63 characters without any of : [ ] = and quotes\n"
+                 "f.ini:13: [sweep] clients.rate = 2: want a rate such as 280/s or 30/min, in whole millionths a "
+                 "second\n"
+                 "f.ini:14: [sweep]: is there already, in line 12");
+    assert_tells(PLAIN "[sweep]\nclients.rate = 1/s, 1/s\nclients.rate = 3/s\n[sweep x]\n",
+                 "f.ini:5: [sweep] clients.rate = 1/s: the same value twice\n"
+                 "f.ini:6: [sweep] clients.rate = 3/s: it is swept already\n"
+                 "f.ini:7: [sweep x]: want no name");
+}
+
+static void a_case_that_makes_the_world_wrong_is_named(void **state)
+{
+    assert_tells(PLAIN "[case fine]\n[case off]\nclients.rate = 0/s\n",
+                 "f.ini:6: [case off] clients.rate = 0/s: want more than 0/s, or arrival = herd or closed (in off)");
+    assert_tells(PLAIN "[outage]\nfrom = 5s\nuntil = 8s\n[sweep]\noutage.from = 5s, 9s\n",
+                 "f.ini:6: [outage] until = 8s: want later than from (9s) (in outage.from=9s)");
+    assert_tells(PLAIN "[case herd]\nclients.arrival = herd\n",
+                 "f.ini:1: [clients] count = 0, by default: want how many, 1 or more (in herd)\n"
+                 "f.ini:2: [clients] rate = 10/s: a herd comes all at once, at `from`, as many as `count` says");
+    assert_tells(PLAIN "[case x]\npolicy.cap = 1ms\n",
+                 "f.ini:5: [case x] policy.cap = 1ms: want base (200ms) or more (in policy service)");
+}
+
+static void what_one_row_needs_another_may_ignore(void **state)
+{
+    const char *text = "[clients]\nrate = 10/s\ncount = 5\n[service]\nfull = throttle\n"
+                       "[case open]\nservice.queue_max = 3\n[case herd]\nclients.arrival = herd\n";
+    assert_reads(text);
+    with_policy("service"); /* leaves the cases out; the file is right all the same */
+    assert_reads(text);
+    policies[0] = NULL;
+    choice.policy = NULL;
+    assert_tells("[clients]\nrate = 10/s\n[service]\nfull = throttle\n[case a]\nservice.order = lifo\n[case b]\n",
+                 "f.ini:4: [service] full = throttle: its queue is never full: want queue_max");
+    assert_tells(PLAIN "[case a]\nservice.hint_time = 1s\n[case b]\nservice.hint_time = 1s\nservice.hint = date\n",
+                 "f.ini:5: [case a] service.hint_time = 1s: it gives no hint: want hint = delta or date");
+}
+
+static void services_and_groups_are_told_apart_by_name(void **state)
+{
+    assert_tells(
+        "[clients]\nrate = 1/s\n[clients b]\nrate = 1/s\n[service]\n[service b]\n[service b c]\n[service d.e]\n",
+        "f.ini:1: [clients]: want a name, [clients NAME], where there are several\n"
+        "f.ini:5: [service]: want a name, [service NAME], where there are several\n"
+        "f.ini:7: [service b c]: want a name of 1 to 63 letters, digits, _ and -\n"
+        "f.ini:8: [service d.e]: want a name of 1 to 63 letters, digits, _ and -");
+    assert_tells("[clients]\nrate = 1/s\nservice = db\n[service web]\ncalls = bd\n[service bb]\n",
+                 "f.ini:3: [clients] service = db: there is no [service db]; did you mean bb?\n"
+                 "f.ini:5: [service web] calls = bd: there is no [service bd]; did you mean bb?");
+}
+
+static void a_service_that_nobody_calls_is_told(void **state)
+{
+    assert_tells("[clients]\nrate = 1/s\n[service web]\n[service db]\n",
+                 "f.ini:4: [service db]: nobody calls it: want [clients] service = db, or calls = db in a service");
+    assert_reads(
+        "[clients]\nrate = 1/s\n[service web]\n[service db]\n[case deep]\nservice.web.calls = db\n[case flat]\n");
+}
+
+static void circles_and_overlaps_are_told(void **state)
+{
+    assert_tells("[clients]\nrate = 1/s\n[service a]\ncalls = b\n[service b]\ncalls = a\n",
+                 "f.ini:4: [service a] calls = b: services call each other in a circle: want none at one of them");
+    assert_tells(PLAIN "[outage a]\nuntil = 5s\n[outage b]\nfrom = 4s\nuntil = 6s\n",
+                 "f.ini:7: [outage b] from = 4s: another outage of the same service lasts from 0 until 5s");
+}
+
+static void a_world_wants_clients_and_a_service(void **state)
+{
+    assert_tells("", "f.ini: want a [clients] section");
+    assert_tells("[clients]\nrate = 1/s\n", "f.ini: want a [service] section");
+}
+
+static void too_much_of_anything_is_refused(void **state)
+{
+    char *text = malloc(200000), *at = text;
+    assert_non_null(text);
+    at += sprintf(at, "%s", PLAIN);
+    for (int i = 0; i < 33; i++)
+        at += sprintf(at, "[case c%d]\n", i);
+    assert_tells(text, "f.ini:36: [case c32]: want 32 cases at most");
+    at = text + sprintf(text, "%s[sweep]\nclients.rate = 1/s", PLAIN);
+    for (int i = 2; i < 24; i++)
+        at += sprintf(at, ", %d/s", i);
+    at += sprintf(at, "\nservice.servers = 1");
+    for (int i = 2; i < 24; i++)
+        at += sprintf(at, ", %d", i);
+    assert_tells(text, "f.ini:4: [sweep]: 529 rows: want 512 at most");
+    sprintf(text, "%s[sweep]\nclients.rate = 1/s, 2/s\nservice.servers = 1, 2\nservice.fail = 0%%\n", PLAIN);
+    assert_tells(text, "f.ini:7: [sweep] service.fail: want two keys at most");
+    sprintf(text, "[clients a]\n[clients b]\n[clients c]\n[clients d]\n[clients e]\n");
+    assert_tells(text, "f.ini:5: [clients e]: want 4 of them at most");
+    at = text + sprintf(text, "[scenario]\ntitle = ");
+    memset(at, 'x', 300);
+    sprintf(at + 300, "\n%s", PLAIN);
+    assert_false(read_bytes(text, strlen(text)));
+    assert_non_null(strstr(errors, "want a shorter text"));
+    free(text);
+}
+
+static void a_curve_wants_numbers_on_its_axis(void **state)
+{
+    assert_tells("[scenario]\npicture = curve\n" PLAIN,
+                 "f.ini:1: [scenario] picture = curve: nothing is swept: want a [sweep], or picture = bars");
+    assert_tells("[scenario]\npicture = curve\n" PLAIN "[sweep]\nservice.order = fifo, lifo\n",
+                 "f.ini:7: [sweep] service.order = fifo: a curve is over numbers: want another key first, or picture = "
+                 "bars");
+}
+
+/* ---- files ---- */
+
+static void assert_no_scenario(const char *name, const char *expected)
+{
+    assert_null(sim_scenario_read(name, NULL, errors));
+    assert_string_equal(errors, expected);
+}
+
+static void a_name_with_a_point_or_a_slash_is_a_file(void **state)
+{
+    put("my.ini", "[scenario]\n" PLAIN);
+    put("plain", PLAIN);
+    scenario = sim_scenario_read("./my.ini", NULL, errors);
+    assert_non_null(scenario);
+    assert_string_equal(sim_scenario_name(scenario), "my");
+    sim_scenario_free(scenario);
+    scenario = sim_scenario_read("./plain", NULL, errors);
+    assert_non_null(scenario);
+    assert_no_scenario("plain", "no scenario named plain; for the file write ./plain");
+    assert_no_scenario("no.ini", "no.ini: cannot be read: No such file or directory");
+    assert_no_scenario("./", "./: cannot be read: Is a directory");
+    assert_no_scenario("mm1_chek", "no scenario named mm1_chek; did you mean mm1_check?");
+    assert_no_scenario("whatever",
+                       "no scenario named whatever: want one of `bide sim list`, or a file with a / or a . in "
+                       "its name");
+}
+
+static void a_file_too_large_or_binary_is_refused(void **state)
+{
+    size_t size = CONF_FILE_MAX + 1;
+    char *text = malloc(size);
+    assert_non_null(text);
+    memset(text, '\n', size);
+    assert_false(read_bytes(text, size));
+    assert_string_equal(errors, "f.ini: larger than 1048576 bytes: want a scenario file");
+    memset(text, ' ', size);
+    memcpy(text, "[clients]\nrate = 1/s", 20);
+    for (size_t i = 20; i + 3 < size; i += 3)
+        memcpy(text + i, "\n x", 3);
+    assert_false(read_bytes(text, size - 1)); /* one value over 350,000 lines: told soon, and read in no time */
+    assert_non_null(strstr(errors, "rate has more than 65536 bytes: want fewer"));
+    free(text);
+    static const char binary[] = PLAIN "[scenario]\ntitle = a\0b\n";
+    assert_false(read_bytes(binary, sizeof binary - 1));
+    assert_string_equal(errors, "f.ini:5: a NUL byte: want text");
+}
+
+/* ---- the docs ---- */
+
+/* The n-th block of the page, whatever it holds. */
+static struct bide_text block(const char *page, size_t n)
+{
+    const char *at = page, *end = NULL;
+    for (size_t i = 0; i <= n; i++) {
+        at = strstr(end != NULL ? end + 4 : page, "\n```");
+        assert_non_null(at);
+        at = strchr(at + 1, '\n') + 1;
+        end = strstr(at - 1, "\n```");
+        assert_non_null(end);
+    }
+    return (struct bide_text){at, (size_t)(end - at)};
+}
+
+static void the_page_about_it_has_an_example_and_mistakes_as_they_are_told(void **state)
+{
+    static char page[65536];
+    int file = openat(before, "docs/scenario-file.md", O_RDONLY | O_CLOEXEC);
+    assert_true(file >= 0);
+    ssize_t length = read(file, page, sizeof page - 1);
+    close(file);
+    assert_true(length > 0);
+    struct bide_text good = block(page, 0), bad = block(page, 2), told = block(page, 3);
+    scenario = sim_scenario_read_text("my.ini", good, NULL, errors);
+    assert_string_equal(errors, "");
+    assert_int_equal(sim_scenario_rows(scenario), 9);
+    assert_null(sim_scenario_read_text("my.ini", bad, NULL, errors));
+    assert_int_equal(strlen(errors), told.length);
+    assert_memory_equal(errors, told.at, told.length);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+    const struct CMUnitTest tests[] = {
+        TEST(a_plain_file_is_one_row_named_by_its_policy),
+        TEST(the_head_says_how_it_is_shown),
+        TEST(sections_may_name_what_comes_later),
+        TEST(the_first_service_is_meant_where_none_is_named),
+        TEST(cases_and_sweeps_make_rows_in_order),
+        TEST(a_sweep_without_cases_is_labelled_by_its_values),
+        TEST(keys_of_policies_are_set_in_copies),
+        TEST(a_short_key_means_all_of_several),
+        TEST(a_preset_and_a_policy_file_are_policies_too),
+        TEST(a_slow_outage_has_the_number_in_its_row),
+        TEST(all_of_the_catalogue_is_right),
+        TEST(set_takes_its_key_out_of_sweeps_and_cases),
+        TEST(set_reaches_every_policy_that_is_used),
+        TEST(set_may_change_the_head_and_one_group_of_several),
+        TEST(policies_take_the_place_of_cases),
+        TEST(a_curve_without_its_sweep_becomes_bars),
+        TEST(a_wrong_word_of_the_command_line_is_told_as_such),
+        TEST(every_mistake_is_told_with_its_line),
+        TEST(a_policy_that_is_not_there_is_told_where_it_is_named),
+        TEST(mistakes_of_cases_and_sweeps_are_told_there),
+        TEST(a_case_that_makes_the_world_wrong_is_named),
+        TEST(what_one_row_needs_another_may_ignore),
+        TEST(services_and_groups_are_told_apart_by_name),
+        TEST(a_service_that_nobody_calls_is_told),
+        TEST(circles_and_overlaps_are_told),
+        TEST(a_world_wants_clients_and_a_service),
+        TEST(too_much_of_anything_is_refused),
+        TEST(a_curve_wants_numbers_on_its_axis),
+        TEST(a_name_with_a_point_or_a_slash_is_a_file),
+        TEST(a_file_too_large_or_binary_is_refused),
+        TEST(the_page_about_it_has_an_example_and_mistakes_as_they_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

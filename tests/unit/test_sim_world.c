@@ -1,0 +1,547 @@
+/* test_sim_world.c - the keys of a world, values as they are written, and what a world as a whole must be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/key.h"
+#include "sim/shape.h"
+
+static struct sim_world world;
+static struct conf_policy policy;
+
+static int begin(void **state)
+{
+    sim_world_init(&world);
+    conf_preset(&policy, BIDE_PRESET_SERVICE);
+    world.clients[0].rate_micro = 10000000;
+    for (unsigned i = 0; i < SIM_GROUPS_MAX; i++)
+        world.policy_of_clients[i] = &policy;
+    return 0;
+}
+
+/* ---- values ---- */
+
+static const char *read_key(const char *section, const char *key, const char *value)
+{
+    const struct sim_field *field = sim_field_find(section, key, strlen(key));
+    assert_non_null(field);
+    return sim_field_read(field, sim_part_at(&world, field->part, 0), &world, value);
+}
+
+static const char *text_of(const char *section, const char *key)
+{
+    static char text[SIM_VALUE_MAX];
+    const struct sim_field *field = sim_field_find(section, key, strlen(key));
+    return sim_field_text(text, field, sim_part_in(&world, field->part, 0), &world);
+}
+
+static void assert_value(const char *section, const char *key, const char *value, const char *written)
+{
+    assert_null(read_key(section, key, value));
+    assert_string_equal(text_of(section, key), written);
+    assert_null(read_key(section, key, written));
+    assert_string_equal(text_of(section, key), written);
+}
+
+static void assert_refused(const char *section, const char *key, const char *value)
+{
+    struct sim_world before = world;
+    const char *want = read_key(section, key, value);
+    if (want == NULL)
+        fail_msg("%s.%s = %s was read as %s", section, key, value, text_of(section, key));
+    assert_memory_equal(&before, &world, sizeof world);
+}
+
+static void every_default_is_what_would_be_written(void **state)
+{
+    const struct sim_field *field;
+    char text[SIM_VALUE_MAX];
+    sim_world_init(&world);
+    for (size_t i = 0; (field = sim_field(i)) != NULL; i++)
+        if (field->part != SIM_PART_HEAD && field->form != SIM_FORM_SERVICE)
+            assert_string_equal(sim_field_text(text, field, sim_part_in(&world, field->part, 0), &world),
+                                field->key.standard);
+}
+
+static void every_key_has_a_section_and_is_there_once(void **state)
+{
+    const struct sim_key *key;
+    for (size_t i = 0; (key = sim_key(i)) != NULL; i++) {
+        const struct sim_field *field = sim_field_find(key->section, key->key, strlen(key->key));
+        assert_ptr_equal(&field->key, key);
+        assert_true(strlen(key->want) > 0 && strlen(key->about) > 0);
+        assert_int_equal(sim_field_index(field), i);
+    }
+}
+
+static void the_second_of_everything_has_its_defaults_too(void **state)
+{
+    assert_memory_equal(&world.clients[1], &world.clients[3], sizeof world.clients[1]);
+    assert_int_equal(world.clients[3].fanout, 1);
+    assert_int_equal(world.service[7].servers, 1);
+    assert_int_equal(world.service[7].calls, -1);
+    assert_int_equal(world.outage[7].until_ns, BIDE_NEVER);
+}
+
+static void rates_are_exact_millionths_a_second(void **state)
+{
+    assert_value("clients", "rate", "280/s", "280/s");
+    assert_int_equal(world.clients[0].rate_micro, 280000000);
+    assert_value("clients", "rate", "0.5/s", "0.5/s");
+    assert_value("clients", "rate", "30/min", "0.5/s");
+    assert_value("clients", "rate", "18M/s", "18M/s");
+    assert_value("clients", "rate", "1.5k/s", "1500/s");
+    assert_value("clients", "rate", "36/h", "0.01/s");
+    assert_value("clients", "rate", "0.000001/s", "0.000001/s");
+    assert_value("clients", "rate", "1000M/s", "1000M/s");
+    assert_value("clients", "rate", "0", "0/s");
+    assert_refused("clients", "rate", "0.0000001/s");
+    assert_refused("clients", "rate", "1/min");
+    assert_refused("clients", "rate", "280");
+    assert_refused("clients", "rate", "1001M/s");
+    assert_refused("clients", "rate", "9999999999999M/s");
+    assert_refused("clients", "rate", "-1/s");
+    assert_refused("clients", "rate", "/s");
+    assert_refused("clients", "rate", "");
+    assert_refused("clients", "rate", "1K/s");
+}
+
+static void counts_may_end_in_k_or_m(void **state)
+{
+    assert_value("clients", "count", "25M", "25M");
+    assert_int_equal(world.clients[0].count, 25000000);
+    assert_value("clients", "count", "2.5k", "2500");
+    assert_value("clients", "processes", "10k", "10000");
+    assert_value("service", "queue_max", "never", "never");
+    assert_int_equal(world.service[0].queue_max, UINT32_MAX);
+    assert_value("service", "queue_max", "0", "0");
+    assert_refused("clients", "count", "2.5");
+    assert_refused("clients", "count", "0.0001k");
+    assert_refused("clients", "count", "k");
+    assert_refused("clients", "processes", "4294967295");
+    assert_refused("clients", "processes", "never");
+    assert_refused("clients", "count", "1 000");
+}
+
+static void shares_are_exact_and_not_above_all(void **state)
+{
+    assert_value("service", "fail", "0.1%", "0.1%");
+    assert_int_equal(world.service[0].fail_ppm, 1000);
+    assert_value("service", "fail", "0.0001%", "0.0001%");
+    assert_value("service", "cold", "12.5%", "12.5%");
+    assert_int_equal(world.service[0].cold_permille, 125);
+    assert_value("outage", "fail", "usual", "usual");
+    assert_value("outage", "fail", "100%", "100%");
+    assert_refused("service", "fail", "0.00001%");
+    assert_refused("service", "cold", "0.05%");
+    assert_refused("service", "fail", "100.0001%");
+    assert_refused("service", "fail", "0.1");
+    assert_refused("service", "fail", "usual");
+    assert_refused("service", "fail", "%");
+}
+
+static void only_some_times_may_be_never(void **state)
+{
+    assert_value("clients", "until", "never", "never");
+    assert_value("outage", "until", "1.5s", "1.5s");
+    assert_value("scenario", "recover_from", "0", "0");
+    assert_refused("clients", "from", "never");
+    assert_refused("scenario", "duration", "never");
+    assert_refused("clients", "from", "10");
+    assert_refused("clients", "from", "11575d");
+    assert_refused("clients", "from", "0.1ns");
+}
+
+static void words_and_flags_are_read_as_in_a_policy_file(void **state)
+{
+    assert_value("service", "order", "LIFO", "lifo");
+    assert_int_equal(world.service[0].order, SIM_LIFO);
+    assert_value("clients", "safety", "unsafe", "unsafe");
+    assert_int_equal(world.clients[0].safety, BIDE_UNSAFE);
+    assert_value("scenario", "drain", "off", "no");
+    assert_value("clients", "gauss", "2.5", "2.5");
+    assert_refused("service", "order", "random");
+    assert_refused("service", "order", "");
+    assert_refused("service", "order", "fifos");
+    assert_refused("scenario", "drain", "maybe");
+    assert_refused("clients", "gauss", "2.0005");
+}
+
+static void services_are_kept_as_their_index(void **state)
+{
+    world.services = 2;
+    snprintf(world.service[0].name, SIM_NAME_MAX, "web");
+    snprintf(world.service[1].name, SIM_NAME_MAX, "db");
+    assert_value("clients", "service", "db", "db");
+    assert_int_equal(world.clients[0].service, 1);
+    assert_value("service", "calls", "db", "db");
+    assert_value("service", "calls", "none", "none");
+    assert_int_equal(world.service[0].calls, -1);
+    assert_refused("clients", "service", "none");
+    assert_refused("clients", "service", "");
+    assert_refused("service", "calls", "cache");
+}
+
+static void a_long_policy_name_is_refused_and_not_cut(void **state)
+{
+    char name[SIM_POLICY_MAX + 1];
+    memset(name, 'n', sizeof name);
+    name[SIM_POLICY_MAX] = '\0';
+    assert_refused("clients", "policy", name);
+    assert_null(read_key("clients", "policy", name + 1));
+    assert_string_equal(world.clients[0].policy, name + 1);
+}
+
+/* ---- shapes ---- */
+
+static void every_shape_is_written_as_it_was_read(void **state)
+{
+    static const char *const shapes[] = {
+        "10ms",
+        "0",
+        "exponential 3.333333ms",
+        "uniform 5ms 15ms",
+        "uniform 0 0",
+        "normal 10ms 2ms",
+        "mixture 99.9% 100us 10ms",
+        "tail 1ms:1 10ms:0.02 69ms:0.001 1.8s:0.000001 20s:0.000000001",
+        "tail 1ms:1 2ms:0.999999999999 3ms:0.000000000001",
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        assert_value("service", "time", shapes[i], shapes[i]);
+    assert_value("service", "time", "tail  1ms:1.0\t1800ms:0.0000010", "tail 1ms:1 1.8s:0.000001");
+    assert_int_equal(world.service[0].time.points, 2);
+    assert_true(world.service[0].time.point[1].share == 1e-6);
+    assert_true(world.service[0].time.point[1].ln_ns > 21.3 && world.service[0].time.point[1].ln_ns < 21.4);
+}
+
+static void shapes_that_cannot_be_are_refused(void **state)
+{
+    static const char *const shapes[] = {
+        "",
+        "10",
+        "never",
+        "10ms 20ms",
+        "exponential",
+        "exponential 0",
+        "exponential 1ms 2ms",
+        "exponental 1ms",
+        "uniform 2ms 1ms",
+        "uniform 1ms",
+        "normal 1ms",
+        "normal 1ms 2ms 3ms",
+        "normal never 2ms",
+        "mixture 99.9 1ms 2ms",
+        "mixture 101% 1ms 2ms",
+        "mixture 50% 1ms",
+        "mixture 0.00001% 1ms 2ms",
+        "tail",
+        "tail 1ms:1",
+        "tail 1ms:0.5 2ms:0.1",
+        "tail 1ms:1 1ms:0.5",
+        "tail 1ms:1 2ms:1",
+        "tail 1ms:1 2ms:0",
+        "tail 0:1 2ms:0.5",
+        "tail 1ms 2ms",
+        "tail 1ms:1 2ms:0.0000000000001",
+        "tail 1ms:1 2ms:",
+        "tail 1ms:1 2ms:.5 3ms:.4 4ms:.3 5ms:.2 6ms:.1 7ms:.05 8ms:.04 9ms:.03",
+        "11575d",
+        "tail 1000000.000000001s:1 2000000.000000001s:0.999999999998 3000000.000000001s:0.999999999997 "
+        "4000000.000000001s:0.999999999996 5000000.000000001s:0.999999999995 6000000.000000001s:0.999999999994 "
+        "7000000.000000001s:0.999999999993 8000000.000000001s:0.999999999992"};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        assert_refused("service", "time", shapes[i]);
+}
+
+static void numbers_for_charts_are_in_plain_units(void **state)
+{
+    static const struct {
+        const char *section, *key, *value;
+        double number;
+    } rows[] = {{"clients", "rate", "2.5/s", 2.5}, {"service", "fail", "5%", 0.05},
+                {"outage", "until", "1.5s", 1.5},  {"service", "cold", "10%", 0.1},
+                {"clients", "count", "25M", 25e6}, {"service", "time", "exponential 2ms", 0.002},
+                {"clients", "gauss", "6", 6},      {"service", "servers", "3", 3}};
+    double number;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct sim_field *field = sim_field_find(rows[i].section, rows[i].key, strlen(rows[i].key));
+        assert_null(read_key(rows[i].section, rows[i].key, rows[i].value));
+        assert_true(sim_field_number(field, sim_part_in(&world, field->part, 0), &number));
+        assert_true(number == rows[i].number);
+    }
+    assert_null(read_key("outage", "until", "never"));
+    assert_false(sim_field_number(sim_field_of(SIM_PART_OUTAGE, "until"), &world.outage[0], &number));
+    assert_false(sim_field_number(sim_field_of(SIM_PART_SERVICE, "order"), &world.service[0], &number));
+}
+
+/* ---- the world as a whole ---- */
+
+static void assert_wrong(const char *expected)
+{
+    char text[256];
+    const char *wrong = sim_world_wrong(&world, text);
+    if (wrong == NULL)
+        fail_msg("nothing is wrong; expected %s", expected);
+    assert_string_equal(wrong, expected);
+}
+
+static void assert_well(void)
+{
+    char text[256];
+    const char *wrong = sim_world_wrong(&world, text);
+    if (wrong != NULL)
+        fail_msg("%s", wrong);
+}
+
+static void the_default_world_wants_a_rate_only(void **state)
+{
+    assert_well();
+    world.clients[0].rate_micro = 0;
+    assert_wrong("clients.rate = 0/s: want more than 0/s, or arrival = herd or closed");
+}
+
+static void a_herd_has_no_rate(void **state)
+{
+    world.clients[0].arrival = SIM_HERD;
+    world.clients[0].count = 5;
+    assert_wrong("clients.rate = 10/s: a herd comes all at once, at `from`, as many as `count` says");
+    world.clients[0].rate_micro = 0;
+    assert_well();
+    world.clients[0].count = 0;
+    assert_wrong("clients.count = 0: want how many, 1 or more");
+}
+
+static void closed_clients_think_and_have_one_call_at_a_time(void **state)
+{
+    world.clients[0].arrival = SIM_CLOSED;
+    world.clients[0].rate_micro = 0;
+    world.clients[0].count = 5;
+    assert_wrong("clients.think = 0: closed clients want some time between two calls");
+    world.clients[0].think.a_ns = BIDE_S;
+    assert_well();
+    world.clients[0].fanout = 2;
+    assert_wrong("clients.fanout = 2: a closed client has one call at a time: want 1");
+}
+
+static void a_peak_lies_within_the_calls_time(void **state)
+{
+    world.clients[0].peak_rate_micro = 1000000;
+    assert_wrong("clients.peak_rate = 1/s: only a ramp or a spike has a peak: want arrival = ramp or spike");
+    world.clients[0].arrival = SIM_SPIKE;
+    assert_wrong("clients.peak_until = 0: want later than peak_from (0)");
+    world.clients[0].peak_from_ns = 2 * BIDE_S;
+    world.clients[0].peak_until_ns = BIDE_S;
+    assert_wrong("clients.peak_until = 1s: want later than peak_from (2s)");
+    world.clients[0].peak_until_ns = 61 * BIDE_S;
+    assert_wrong("clients.peak_until = 61s: want 1m at most");
+    world.clients[0].peak_until_ns = 3 * BIDE_S;
+    assert_well();
+    world.clients[0].end_rate_micro = 1;
+    assert_wrong("clients.end_rate = 0.000001/s: only a ramp has a rate at the end: want arrival = ramp");
+    world.clients[0].arrival = SIM_RAMP;
+    assert_well();
+}
+
+static void calls_begin_within_the_duration(void **state)
+{
+    world.clients[0].from_ns = world.duration_ns;
+    assert_wrong("clients.from = 1m: no call would begin: want less than 1m");
+    world.clients[0].from_ns = 0;
+    world.clients[0].until_ns = world.duration_ns + 1;
+    assert_wrong("clients.until = 60.000000001s: want the duration (1m) at most, or never");
+    world.clients[0].until_ns = 0; /* switched off */
+    assert_well();
+}
+
+static void more_processes_than_clients_would_be_idle(void **state)
+{
+    world.clients[0].count = 10;
+    world.clients[0].processes = 11;
+    assert_wrong("clients.processes = 11: want count (10) at most: the others would have nobody");
+    world.clients[0].count = 0; /* no clients: calls go round among the processes */
+    assert_well();
+}
+
+static void more_calls_than_a_run_has_events_are_refused(void **state)
+{
+    world.clients[0].rate_micro = UINT64_C(1000000000000000);
+    assert_wrong("clients.rate = 1000M/s: this makes more than 4000M calls: want fewer, or a shorter duration");
+    world.clients[0].calls = 1000;
+    assert_well();
+}
+
+static void gaussian_jitter_wants_a_policy_without_jitter(void **state)
+{
+    world.clients[0].gauss_milli = 6000;
+    assert_wrong("clients.gauss = 6: the policy service has a jitter of its own: want jitter = none in it");
+    policy.pair.policy.jitter = BIDE_JITTER_NONE;
+    assert_well();
+}
+
+static void services_do_not_call_each_other_in_a_circle(void **state)
+{
+    world.services = 3;
+    for (int i = 0; i < 3; i++)
+        snprintf(world.service[i].name, SIM_NAME_MAX, "s%d", i);
+    world.service[0].calls = 1;
+    world.service[1].calls = 2;
+    assert_well();
+    world.service[2].calls = 1;
+    assert_wrong("service.s1.calls = s2: services call each other in a circle: want none at one of them");
+    world.service[2].calls = 2;
+    assert_wrong("service.s2.calls = s2: services call each other in a circle: want none at one of them");
+}
+
+static void outages_end_after_they_begin_and_do_not_overlap(void **state)
+{
+    world.outages = 2;
+    world.outage[0].from_ns = 10 * BIDE_S;
+    world.outage[0].until_ns = 5 * BIDE_S;
+    assert_wrong("outage.until = 5s: want later than from (10s)");
+    world.outage[0].until_ns = 20 * BIDE_S;
+    world.outage[1].until_ns = 10 * BIDE_S;
+    assert_well();
+    world.outage[1].until_ns++;
+    assert_wrong("outage.from = 0: another outage of the same service lasts from 10s until 20s");
+    world.outage[1].until_ns = 5 * BIDE_S;
+    world.outage[1].kind = SIM_OUTAGE_HOLD;
+    assert_well();
+    world.outage[1].until_ns = BIDE_NEVER;
+    world.outages = 1;
+    world.outage[0] = world.outage[1];
+    assert_wrong("outage.until = never: what is held arrives then: want a time, or kind = silence");
+}
+
+static void a_slow_outage_fails_as_the_service_does_unless_told_otherwise(void **state)
+{
+    world.outages = 2;
+    world.service[0].fail_ppm = 1234;
+    world.outage[0].kind = SIM_OUTAGE_SLOW;
+    world.outage[0].until_ns = BIDE_S;
+    assert_wrong("outage.kind = slow: nothing is slow or fails: want capacity below 100%, or fail");
+    world.outage[0].capacity_permille = 100;
+    world.outage[1].from_ns = 2 * BIDE_S;
+    assert_well();
+    sim_world_ready(&world);
+    assert_int_equal(world.outage[0].fail_ppm, 1234);
+    assert_int_equal(world.outage[1].fail_ppm, 1000000);
+}
+
+static void a_bucket_is_neither_nothing_nor_one_of_millions(void **state)
+{
+    world.bucket_ns = 0;
+    assert_wrong("scenario.bucket = 0: want more than 0");
+    world.bucket_ns = BIDE_US;
+    assert_wrong("scenario.bucket = 1us: there would be more than a million of them: want 60.001us or more");
+    world.bucket_ns = world.duration_ns / 1000000;
+    assert_well();
+}
+
+static void what_nobody_heeds_is_said_to_be_ignored(void **state)
+{
+    struct sim_fault faults[SIM_FAULTS_MAX];
+    world.service[0].kind = SIM_UNLIMITED;
+    world.service[0].servers = 5;
+    world.service[0].order = SIM_LIFO;
+    world.service[0].fan = 3;
+    assert_int_equal(sim_world_faults(&world, faults), 3);
+    for (int i = 0; i < 3; i++)
+        assert_true(faults[i].ignored);
+    assert_string_equal(faults[0].field->key.key, "servers");
+    assert_string_equal(faults[1].field->key.key, "order");
+    assert_string_equal(faults[2].field->key.key, "fan");
+}
+
+/* ---- memory ---- */
+
+static uint64_t bytes_of_herd(uint64_t count)
+{
+    world.clients[0].arrival = SIM_HERD;
+    world.clients[0].count = count;
+    world.service[0].kind = SIM_UNLIMITED;
+    return sim_world_bytes(&world);
+}
+
+static void a_herd_without_gates_needs_a_call_and_an_event_each(void **state)
+{
+    policy.pair.target.budget.kind = BIDE_BUDGET_NONE;
+    policy.pair.target.breaker.kind = BIDE_BREAKER_OFF;
+    policy.pair.target.quiet_max_ns = 0;
+    uint64_t more = bytes_of_herd(25000000) - bytes_of_herd(0);
+    assert_in_range(more, UINT64_C(25000000) * 128, UINT64_C(4000000000));
+}
+
+static void each_caller_with_gates_has_a_target(void **state)
+{
+    uint64_t more = bytes_of_herd(1000000) - bytes_of_herd(0);
+    assert_in_range(more, UINT64_C(2176000000), UINT64_C(2400000000));
+    world.clients[0].processes = 1;
+    assert_in_range(bytes_of_herd(1000000), 128000000, 300000000);
+}
+
+static void an_overload_is_counted_with_its_backlog(void **state)
+{
+    world.service[0].time.a_ns = 100 * BIDE_MS; /* ten a second */
+    uint64_t calm = sim_world_bytes(&world);
+    world.clients[0].rate_micro = UINT64_C(10000) * 1000000;
+    uint64_t storm = sim_world_bytes(&world);
+    assert_true(storm > calm + UINT64_C(600000) * 64);
+    world.service[0].queue_max = 10;
+    assert_true(sim_world_bytes(&world) < storm);
+}
+
+static void no_world_overflows_the_estimate(void **state)
+{
+    world.clients[0].rate_micro = UINT64_C(1000000000000000);
+    world.clients[0].fanout = UINT32_MAX - 1;
+    policy.pair.policy.attempts_max = UINT32_MAX;
+    policy.pair.policy.deadline_ns = policy.pair.policy.attempt_timeout_ns = BIDE_NEVER;
+    world.duration_ns = BIDE_DURATION_MAX;
+    world.bucket_ns = 1;
+    assert_true(sim_world_bytes(&world) > UINT64_C(1) << 60);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, begin)
+    const struct CMUnitTest tests[] = {
+        TEST(every_default_is_what_would_be_written),
+        TEST(every_key_has_a_section_and_is_there_once),
+        TEST(the_second_of_everything_has_its_defaults_too),
+        TEST(rates_are_exact_millionths_a_second),
+        TEST(counts_may_end_in_k_or_m),
+        TEST(shares_are_exact_and_not_above_all),
+        TEST(only_some_times_may_be_never),
+        TEST(words_and_flags_are_read_as_in_a_policy_file),
+        TEST(services_are_kept_as_their_index),
+        TEST(a_long_policy_name_is_refused_and_not_cut),
+        TEST(every_shape_is_written_as_it_was_read),
+        TEST(shapes_that_cannot_be_are_refused),
+        TEST(numbers_for_charts_are_in_plain_units),
+        TEST(the_default_world_wants_a_rate_only),
+        TEST(a_herd_has_no_rate),
+        TEST(closed_clients_think_and_have_one_call_at_a_time),
+        TEST(a_peak_lies_within_the_calls_time),
+        TEST(calls_begin_within_the_duration),
+        TEST(more_processes_than_clients_would_be_idle),
+        TEST(more_calls_than_a_run_has_events_are_refused),
+        TEST(gaussian_jitter_wants_a_policy_without_jitter),
+        TEST(services_do_not_call_each_other_in_a_circle),
+        TEST(outages_end_after_they_begin_and_do_not_overlap),
+        TEST(a_slow_outage_fails_as_the_service_does_unless_told_otherwise),
+        TEST(a_bucket_is_neither_nothing_nor_one_of_millions),
+        TEST(what_nobody_heeds_is_said_to_be_ignored),
+        TEST(a_herd_without_gates_needs_a_call_and_an_event_each),
+        TEST(each_caller_with_gates_has_a_target),
+        TEST(an_overload_is_counted_with_its_backlog),
+        TEST(no_world_overflows_the_estimate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
