@@ -1,5 +1,5 @@
-/* sim.c - what the simulator costs: attempts a second of the catalogue's storm_herd with full jitter, as `bide sim` runs
- * it, with the engine in the loop; and the storm of 25 million callers, in seconds and bytes.
+/* sim.c - what the simulator costs: attempts a second of the catalogue's storm_herd with full jitter, as `bide sim`
+ * runs it, with the engine in the loop; and the storm of 25 million callers, in seconds and bytes.
  *
  * Beside it, in the same run, the same storm without the engine and without measuring anything but its attempts: over a
  * binary heap, which is the floor that people know, and over the simulator's own queue. Python's heapq and SimPy are in
@@ -123,10 +123,12 @@ static uint64_t over_a_heap(const void *context, uint32_t callers)
     while (heap && n > 0) {
         struct sim_event event = heap[0];
         attempts++;
-        if (fails(&event))
+        if (fails(&event)) {
             sift_down(heap, n, (struct sim_event){retry_at(&event), event.id, event.seq + 1});
-        else
-            sift_down(heap, n - 1, heap[n - 1]), n--;
+        } else {
+            n--;
+            sift_down(heap, n, heap[n]);
+        }
     }
     free(heap);
     return attempts;

@@ -3,9 +3,10 @@
 
     bench/sim_peer.py
 
-The model is that of scenarios/storm_herd.ini with full jitter: all callers fail at 0, the outage lasts until 200 ms, six
-attempts at most, waits of 0 to 100 ms * 2^n. Like the simulator it counts attempts, and what was served in each 50 ms.
-Prints figures in the form that bench/bench.h describes. CPU time of the process, in the run that was disturbed least.
+The model is that of scenarios/storm_herd.ini with full jitter: all callers fail at 0, the outage lasts until 200 ms,
+six attempts at most, waits of 0 to 100 ms * 2^n. Like the simulator it counts attempts, and what was served in each
+50 ms. Prints figures in the form that bench/bench.h describes. CPU time of the process, in the run that was disturbed
+least.
 """
 import heapq
 import random

@@ -31,8 +31,10 @@ struct sim_plan {
      * stops everything. May be NULL. */
     bool (*progress)(void *context, double done);
     void *context;
-    const char
-        *options; /* of a command that repeats it, beside name and seeds: "--set clients.rate=300/s"; may be NULL */
+    /* What repeats it on a command line, quoted for a shell: the scenario as it was typed (NULL: its name), and options
+     * beside those of seeds (NULL: none). */
+    const char *typed;
+    const char *options;
 };
 
 struct sim_batch {

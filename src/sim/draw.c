@@ -1,13 +1,13 @@
 /* draw.c - chance for the simulator: see draw.h.
  *
  * The logarithm is ln m + e ln 2 for x = m 2^e with m around 1, and ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 ...) for
- * s = (m - 1) / (m + 1), which is at most 0.172. The exponential takes the whole multiples of ln 2 out as a power of two
- * and sums 1 + r + r^2/2! ... for the rest, which is at most 0.347. Both series are cut where a term no longer matters to
- * a double.
+ * s = (m - 1) / (m + 1), which is at most 0.172. The exponential takes the whole multiples of ln 2 out as a power of
+ * two and sums 1 + r + r^2/2! ... for the rest, which is at most 0.347. Both series are cut where a term no longer
+ * matters to a double.
  *
  * The normal quantile Q has no series that is short everywhere, but a short one around each point: with z = Q(p) and
  * u = (q - p) / density(z), Q(q) = z + u + z u^2/2 + (1 + 2z^2) u^3/6 + ... So a table holds z and 1/density for points
- * that are dense enough: 32 in each halving of p. It is made once, by Newton's method on the integral of the density. */
+ * that are dense enough: 32 in each halving of p. It is made once, by Newton's method on the density's integral. */
 #include <assert.h>
 #include <math.h>
 #include <pthread.h>
@@ -27,7 +27,7 @@ static uint64_t next_bits(uint64_t bits)
     return core_mix(bits + CORE_GOLDEN);
 }
 
-/* Lemire's method, as in the engine: scale by multiplying, and reject the few products that would favour some results. */
+/* Lemire's method, as in the engine: scale by multiplying, and reject the products that would favour some results. */
 uint64_t sim_scale(uint64_t bits, uint64_t most)
 {
     uint64_t range = most + 1;
@@ -129,8 +129,8 @@ struct quantile_point {
 static struct quantile_point quantile_table[POINTS];
 static pthread_once_t quantile_made = PTHREAD_ONCE_INIT;
 
-/* The share beyond x >= 0, divided by the density there (Mills' ratio): 1 / (x + 1/(x + 2/(x + 3/...))), or the half that
- * lies above 0 without what lies between: x + x^3/3 + x^5/(3 5) + ... */
+/* The share beyond x >= 0, divided by the density there (Mills' ratio): 1 / (x + 1/(x + 2/(x + 3/...))), or the half
+ * that lies above 0 without what lies between: x + x^3/3 + x^5/(3 5) + ... */
 static double mills(double x)
 {
     double sum = x;
@@ -147,7 +147,8 @@ static double mills(double x)
     return SQRT_TWO_PI / 2 * sim_exp(x * x / 2) - sum;
 }
 
-/* The x beyond which the share p lies, for p <= 1/2, from an x near it: Newton's method on the logarithm of the share. */
+/* The x beyond which the share p lies, for p <= 1/2, from an x near it: Newton's method on the logarithm of the
+ * share. */
 static double improve(double x, double ln_p)
 {
     double ratio = mills(x);

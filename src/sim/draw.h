@@ -89,8 +89,8 @@ double sim_ln(double x);
 /* e^x for -700 < x < 700; relative error below 5e-16. */
 double sim_exp(double x);
 
-/* The standard normal's quantile for 0 < p < 1; absolute error below 2e-12. The first call makes a table (a millisecond);
- * any number of threads may be the first. */
+/* The standard normal's quantile for 0 < p < 1; absolute error below 2e-12. The first call makes a table (a
+ * millisecond); any number of threads may be the first. */
 double sim_normal_quantile(double p);
 
 /* ---- durations ---- */

@@ -316,7 +316,7 @@ static void settings(const struct page *p)
 static void repetition(const struct page *p)
 {
     fputs("<h2>To repeat it</h2>\n<pre>bide sim ", p->out);
-    chart_escape(p->out, sim_scenario_name(p->batch->scenario));
+    chart_escape(p->out, p->batch->plan.typed != NULL ? p->batch->plan.typed : sim_scenario_name(p->batch->scenario));
     fprintf(p->out, " --seed %" PRIu64, p->batch->plan.seed);
     if (p->batch->plan.seeds > 1)
         fprintf(p->out, " --seeds %" PRIu32, p->batch->plan.seeds);

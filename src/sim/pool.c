@@ -7,13 +7,15 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* Large pages, where the system has them: with many millions of calls most of the time goes into finding their pages. */
-static unsigned char *new_chunk(size_t size)
+/* Large pages, where the system has them: with many millions of calls most of the time goes into finding their pages.
+ * The first chunk does without, because a small world uses but a little of it. */
+static unsigned char *new_chunk(size_t size, bool first)
 {
     void *chunk = NULL;
     if (posix_memalign(&chunk, HUGE_PAGE, size << SIM_CHUNK_BITS) != 0)
         return NULL;
-    (void)madvise(chunk, size << SIM_CHUNK_BITS, MADV_HUGEPAGE);
+    if (!first)
+        (void)madvise(chunk, size << SIM_CHUNK_BITS, MADV_HUGEPAGE);
     return chunk;
 }
 
@@ -23,7 +25,7 @@ static bool grow(struct sim_pool *pool)
     if (chunk == NULL)
         return false;
     pool->chunk = chunk;
-    chunk[pool->chunks] = new_chunk(pool->size);
+    chunk[pool->chunks] = new_chunk(pool->size, pool->chunks == 0);
     if (chunk[pool->chunks] == NULL)
         return false;
     pool->chunks++;

@@ -3,8 +3,8 @@
  * An event's key is a number of 128 bits: the time, then id and seq. Keys are read as digits of six bits, 11 of them in
  * each half, and compared with `base`, a key that no pending event outside the run and the side heap is below: an event
  * lies at the level of the highest digit in which it differs from base, in the bucket of its own digit there. Whatever
- * lies at a lower level, or at the same level in a lower bucket, comes before it. So the events to be given out next are
- * those of the lowest bucket of the lowest level that has any:
+ * lies at a lower level, or at the same level in a lower bucket, comes before it. So the events to be given out next
+ * are those of the lowest bucket of the lowest level that has any:
  *
  *     few    they are sorted and become the run, which is given out from its front; base is its first key
  *     many   base becomes the least of them, and they are put again: all of them fall to lower levels
@@ -35,7 +35,7 @@
 #define CHUNK_BYTES  1024u
 #define CHUNK_EVENTS (CHUNK_BYTES / 16 - 1) /* behind the head */
 #define RUN_CHUNKS   32u
-#define RUN_MAX      (RUN_CHUNKS * CHUNK_EVENTS)
+#define RUN_MAX      ((size_t)RUN_CHUNKS * CHUNK_EVENTS)
 #define SLAB_LEAST   ((size_t)64 << 10) /* bytes of the first slab; each is twice the one before */
 #define SLAB_MOST    ((size_t)32 << 20) /* ... up to this */
 #define HUGE_PAGE    ((size_t)2 << 20)
@@ -182,8 +182,10 @@ static struct chunk *take_chunk(struct sim_queue *queue)
         queue->spare = chunk->below;
         return chunk;
     }
-    if (queue->filling->fresh == queue->filling->end)
+    if (queue->filling->fresh == queue->filling->end) {
+        assert(queue->filling->newer);
         queue->filling = queue->filling->newer;
+    }
     chunk = (struct chunk *)(void *)queue->filling->fresh;
     queue->filling->fresh += CHUNK_BYTES;
     return chunk;

@@ -1,14 +1,14 @@
 /* queue.h - what happens next: events in the order of (time, id, sequence).
  *
  * The order is total: two events that are equal in all three are the same event, and nothing depends on which of them
- * comes first. Time begins at 0 and never runs backwards: an event may be pushed for the instant that was popped last or
- * for later, not for earlier (an assertion).
+ * comes first. Time begins at 0 and never runs backwards: an event may be pushed for the instant that was popped last
+ * or for later, not for earlier (an assertion).
  *
- * It is a monotone radix heap: events lie in buckets by the highest digit in which they differ from the one popped last,
- * in chunks that go back to a free list, so that 25 million of them take little more than their 16 bytes each. The lowest
- * bucket is sorted when it is small enough and then given out from the front, with what is pushed into its span meanwhile
- * in a small binary heap beside it. `plain` makes the whole of it a binary heap: slower, and obviously right; tests hold
- * one against the other, and `bide sim` gives the same bytes with both. */
+ * It is a monotone radix heap: events lie in buckets by the highest digit in which they differ from the one popped
+ * last, in chunks that go back to a free list, so that 25 million of them take little more than their 16 bytes each.
+ * The lowest bucket is sorted when it is small enough and then given out from the front, with what is pushed into its
+ * span meanwhile in a small binary heap beside it. `plain` makes the whole of it a binary heap: slower, and obviously
+ * right; tests hold one against the other, and `bide sim` gives the same bytes with both. */
 #ifndef SIM_QUEUE_H
 #define SIM_QUEUE_H
 

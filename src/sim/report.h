@@ -20,7 +20,11 @@ void sim_csv(FILE *out, const struct sim_batch *batch);
 /* The series instead: row, time, and what happened in each bucket. */
 void sim_csv_series(FILE *out, const struct sim_batch *batch);
 
-/* {"scenario":…,"seed":…,"seeds":…,"settings":{…},"rows":[{"name":…,"label":…,"metric":…,…,"series":{…}}]} */
+/* {"scenario":…,"title":…,"seed":…,"seeds":…,"bucket_s":…,"settings":{…},
+ *  "rows":[{"name":…,"label":…,"swept":…,"bucket_s":…,"metric":…,…,"half":{"metric":…,…},"series":{"calls":[…],…}}]}
+ * All metrics are in every row, null where there is no value. With several seeds they are means, a flag is the share of
+ * seeds in which it is true, and "half" has half of each interval; with one seed there is no "half". The series is that
+ * of the first seed. */
 void sim_json(FILE *out, const struct sim_batch *batch);
 
 /* The scenario's picture; false: no memory. Both read well in light and dark by themselves. */

@@ -63,21 +63,21 @@ static void check_quantile(const struct sim_result *result, const char *metric, 
                  least, most, (unsigned long long)GOLDEN_SEED);
 }
 
-static const char *const fewer_users[] = {"clients.calls=500", NULL};
+static const char *const fewer_users[] = {"clients.calls=300", NULL};
 
 static void check_hedge(const char *label, double hedge_ms)
 {
     static struct sim_result result;
     struct sim_scenario *scenario = golden_read("hedge_tail", fewer_users);
     golden_run(golden_row(scenario, label), GOLDEN_SEED, &result);
-    assert_int_equal(result.users, 500);
+    assert_int_equal(result.users, 300);
     check_quantile(&result, "latency_p50_ms", 0.5, hedge_ms);
     check_quantile(&result, "latency_p90_ms", 0.9, hedge_ms);
     check_quantile(&result, "latency_p99_ms", 0.99, hedge_ms);
     check_quantile(&result, "latency_p999_ms", 0.999, hedge_ms);
     double extra = hedge_ms > 0 ? longer(hedge_ms) : 0;
-    golden_near(label, golden_figure(&result, "hedge_share"), extra, 4 * sqrt(extra / 500000));
-    golden_near(label, golden_figure(&result, "amplification"), 1 + extra, 4 * sqrt(extra / 500000));
+    golden_near(label, golden_figure(&result, "hedge_share"), extra, 4 * sqrt(extra / 300000));
+    golden_near(label, golden_figure(&result, "amplification"), 1 + extra, 4 * sqrt(extra / 300000));
     sim_result_free(&result);
     sim_scenario_free(scenario);
 }

@@ -341,7 +341,8 @@ static bool refuse(void)
     return ++allocations >= refuse_from;
 }
 
-/* Pushes, each of which may be refused; those that were taken come out in order, although there is no memory any more. */
+/* Pushes, each of which may be refused; those that were taken come out in order, although there is no memory any
+ * more. */
 static void fill_until_refused(bool plain, unsigned from, size_t n)
 {
     struct sim_event *taken = crowd(n);

@@ -529,6 +529,7 @@ static void json_stays_json_whatever_texts_are(void **state)
     json_t *tree = parsed();
     expect_in(json_string_value(json_object_get(tree, "title")), "\"\\\n\t\x01");
     expect_in(json_string_value(json_object_get(tree, "title")), "caf\xc3\xa9");
+    assert_int_equal(occurrences(json_string_value(json_object_get(tree, "title")), "\xef\xbf\xbd"), 5);
     json_decref(tree);
 }
 
@@ -553,6 +554,7 @@ static char *drawn(enum form form)
 
 static void a_series_has_a_panel_for_each_row_with_the_same_scale(void **state)
 {
+    points[1][20].arrivals = 400; /* its own scale would end there */
     char *svg = drawn(SVG);
     assert_int_equal(occurrences(svg, "id=\"series-"), 4); /* a title and a description each */
     assert_int_equal(occurrences(svg, "arrivals and served per 1s</text>"), 2);
@@ -582,7 +584,11 @@ static void a_long_series_is_drawn_by_its_peaks(void **state)
     char *svg = drawn(SVG);
     expect_in(svg, "arrivals and served per 1s, the highest of every 28");
     assert_true(strlen(svg) < 100000);
-    expect_in(svg, ">4000</text>"); /* the peak is in the scale */
+    expect_in(svg, ">4000</text>"); /* the peak is in the scale, and drawn */
+    char *path = strstr(svg, "class=\"area c0\"");
+    assert_non_null(path);
+    *strchr(path, '>') = '\0';
+    assert_int_equal(occurrences(path, " 70.72L"), 2);
     free(svg);
 }
 
@@ -670,8 +676,9 @@ static void the_page_has_everything_in_it(void **state)
     free(page);
     several_seeds();
     batch.plan.options = "--set 'clients.rate=300/s'";
+    batch.plan.typed = "./made_up.ini";
     page = drawn(HTML);
-    expect_in(page, "bide sim made_up --seed 7 --seeds 20 --set &#39;clients.rate=300/s&#39;</pre>");
+    expect_in(page, "bide sim ./made_up.ini --seed 7 --seeds 20 --set &#39;clients.rate=300/s&#39;</pre>");
     expect_in(page, "±0.021");
     free(page);
 }
