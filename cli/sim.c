@@ -697,22 +697,21 @@ static struct sim_scenario *read_scenario(const struct settings *s, const char *
     return scenario;
 }
 
-/* The options that make it the same run again, beside name and seeds; NULL: none do, or there is no memory. */
-static char *repetition(const struct settings *s)
+/* What makes it the same run again, beside the seeds; NULL: no memory. */
+static char *repetition(const struct settings *s, const char *name)
 {
     char *text = NULL;
     size_t length = 0;
-    const char *between = "";
-    FILE *out = s->sets + s->policies > 0 || s->config != NULL ? open_memstream(&text, &length) : NULL;
+    FILE *out = open_memstream(&text, &length);
     if (out == NULL)
         return NULL;
+    cli_put_word(out, name);
     if (s->config != NULL) {
-        fputs("--config ", out);
+        fputs(" --config ", out);
         cli_put_word(out, s->config);
-        between = " ";
     }
-    for (size_t i = 0; i < s->policies + s->sets; i++, between = " ") {
-        fprintf(out, "%s%s ", between, i < s->policies ? "--policy" : "--set");
+    for (size_t i = 0; i < s->policies + s->sets; i++) {
+        fputs(i < s->policies ? " --policy " : " --set ", out);
         cli_put_word(out, i < s->policies ? s->policy[i] : s->set[i - s->policies]);
     }
     fclose(out);
@@ -725,7 +724,7 @@ static int simulate(const struct settings *s, const char *name, bool asserts)
     struct sim_batch batch = {0};
     struct sim_plan plan = s->plan;
     struct bar bar = {cli_term(stderr), bide_now()};
-    char *options = repetition(s);
+    char *typed = repetition(s, name);
     const char *at = "";
     int status = CLI_EXIT_OWN;
     struct sim_scenario *scenario = outputs_agree(s, asserts) && read_queue(&plan) ? read_scenario(s, name) : NULL;
@@ -736,7 +735,7 @@ static int simulate(const struct settings *s, const char *name, bool asserts)
         goto out;
     plan.progress = show_progress;
     plan.context = &bar;
-    plan.options = options;
+    plan.typed = typed;
     enum sim_end end = sim_batch_run(&batch, scenario, &plan, &at);
     wipe_progress(&bar);
     if (end != SIM_END_DONE) {
@@ -751,7 +750,7 @@ out:
         cli_draft_discard(&outputs.draft[i]);
     sim_batch_free(&batch);
     sim_scenario_free(scenario);
-    free(options);
+    free(typed);
     return status;
 }
 

@@ -31,10 +31,7 @@ struct sim_plan {
      * stops everything. May be NULL. */
     bool (*progress)(void *context, double done);
     void *context;
-    /* What repeats it on a command line, quoted for a shell: the scenario as it was typed (NULL: its name), and options
-     * beside those of seeds (NULL: none). */
-    const char *typed;
-    const char *options;
+    const char *typed; /* scenario and options (but those of seeds) as a shell reads them back; NULL: the name alone */
 };
 
 struct sim_batch {

@@ -320,10 +320,6 @@ static void repetition(const struct page *p)
     fprintf(p->out, " --seed %" PRIu64, p->batch->plan.seed);
     if (p->batch->plan.seeds > 1)
         fprintf(p->out, " --seeds %" PRIu32, p->batch->plan.seeds);
-    if (p->batch->plan.options != NULL) {
-        fputc(' ', p->out);
-        chart_escape(p->out, p->batch->plan.options);
-    }
     fprintf(p->out,
             "</pre>\n<p>With the settings above, the same seed gives the same figures to the last digit, on every "
             "machine.</p>\n<footer>Made by <code>bide sim</code>, bide %s. This page needs nothing beside "

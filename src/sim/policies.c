@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "conf/near.h"
+#include "conf/parts.h"
 
 struct held {
     struct held *next;
@@ -16,36 +17,11 @@ struct held {
 
 /* ---- the file's own ---- */
 
-/* "my.ini:12: [one] attemps = 3: ..." is told again as a mistake of [policy one]. */
-static void tell_again(struct conf_told *told, const char *line, size_t length)
-{
-    size_t file = strlen(told->file);
-    unsigned more = 0, number = 0;
-    int used = 0;
-    if (sscanf(line, "... and %u more", &more) == 1) {
-        told->count += more;
-        return;
-    }
-    if (length > file && strncmp(line, told->file, file) == 0 && sscanf(line + file, ":%u: %n", &number, &used) == 1 &&
-        used > 0 && file + (size_t)used <= length) {
-        line += file + (size_t)used;
-        length -= file + (size_t)used;
-    }
-    bool section = length > 0 && line[0] == '[';
-    conf_tell(told, number, "%s%.*s", section ? "[policy " : "", (int)(length - section), line + section);
-}
-
 void sim_policies_read(struct sim_policies *policies, struct bide_text text, struct conf_told *told)
 {
-    char errors[CONF_ERROR_MAX];
-    if (conf_read_text(&policies->own, told->file, text, errors))
-        return;
-    policies->unsure = true;
-    for (const char *line = errors; *line != '\0';) {
-        size_t length = strcspn(line, "\n");
-        tell_again(told, line, length);
-        line += length + (line[length] == '\n');
-    }
+    unsigned before = told->count;
+    conf_ini_read(&policies->own, text, told);
+    policies->unsure = told->count > before;
 }
 
 /* ---- those that were found ---- */

@@ -52,10 +52,11 @@ static void the_published_tails_follow_from_the_leaf_s_within_three_percent(void
     golden_near("p50, 10 ms", users_quantile(0.5, 10), 15, 15 * 0.03);
 }
 
-/* The n-th of so many ordered samples lies within four standard deviations of its rank. */
+/* The n-th of so many ordered samples lies within four standard deviations of its rank, and four places for where only
+ * a few are beyond it. */
 static void check_quantile(const struct sim_result *result, const char *metric, double rank, double hedge_ms)
 {
-    double users = golden_figure(result, "users"), off = 4 * sqrt(rank * (1 - rank) / users);
+    double users = golden_figure(result, "users"), off = (4 * sqrt(rank * (1 - rank) * users) + 4) / users;
     double value = golden_figure(result, metric), least = users_quantile(rank - off, hedge_ms);
     double most = rank + off < 1 ? users_quantile(rank + off, hedge_ms) : 20000;
     if (!(value >= least * (1 - 1.0 / 256) && value <= most * (1 + 1.0 / 256)))

@@ -675,10 +675,9 @@ static void the_page_has_everything_in_it(void **state)
         expect_in(page, parts[i]);
     free(page);
     several_seeds();
-    batch.plan.options = "--set 'clients.rate=300/s'";
-    batch.plan.typed = "./made_up.ini";
+    batch.plan.typed = "./made_up.ini --set 'clients.rate=300/s'";
     page = drawn(HTML);
-    expect_in(page, "bide sim ./made_up.ini --seed 7 --seeds 20 --set &#39;clients.rate=300/s&#39;</pre>");
+    expect_in(page, "bide sim ./made_up.ini --set &#39;clients.rate=300/s&#39; --seed 7 --seeds 20</pre>");
     expect_in(page, "±0.021");
     free(page);
 }

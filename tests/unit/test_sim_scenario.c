@@ -392,7 +392,7 @@ static void every_mistake_is_told_with_its_line(void **state)
         "f.ini:3: [scenario] durration = 10s: no such key; did you mean duration?\n"
         "f.ini:4: [scenario] duration = 10: want a duration such as 10s\n"
         "f.ini:5: [polcy a]: no such section; did you mean policy?\n"
-        "f.ini:7: [policy one] attemps = 3: no such key; did you mean attempts?\n"
+        "f.ini:7: [one] attemps = 3: no such key; did you mean attempts?\n"
         "f.ini:8: [policy]: want a name, as in [policy careful]\n"
         "f.ini:11: [clients] rat = 280/s: no such key; did you mean rate?\n"
         "f.ini:12: [clients] rate = 280: want a rate such as 280/s or 30/min, in whole millionths a second\n"
