@@ -1,6 +1,8 @@
 /* chart.c - lines and curves: a frame, a scale for each axis, then what is drawn, from the back to the front. */
 #include "draw.h"
 
+#include <math.h>
+
 #define LEFT       46.0  /* of the frame: room for numbers */
 #define RIGHT      140.0 /* for names */
 #define RIGHT_MOST 280.0
@@ -12,8 +14,10 @@
 #define Y_PARTS    5u
 #define X_PARTS    10u
 #define HEADROOM   1.06
+#define CUT_ROOM   70.0 /* for the value of what is cut */
 #define SIDE_ROOM  0.03 /* of a curve's x, left of its first value and right of its last */
 #define LOG_BITS   24u
+#define TICK_ROOM  20.0 /* between numbers of the y axis that are not at equal distances */
 
 /* ---- the frame ---- */
 
@@ -64,7 +68,10 @@ static double x_of(const struct frame *f, double x)
 
 static double y_of(const struct frame *f, double y)
 {
-    double at = f->bottom - chart_tame(y) / f->y_most * (f->bottom - f->top);
+    double part = chart_tame(y) / f->y_most;
+    if (f->chart->y_root)
+        part = part > 0 ? sqrt(part) : 0;
+    double at = f->bottom - part * (f->bottom - f->top);
     return at < f->top ? f->top : at > f->bottom ? f->bottom : at;
 }
 
@@ -168,17 +175,35 @@ static struct frame frame_of(FILE *out, const struct chart_lines *c)
 
 /* ---- axes ---- */
 
+static void draw_y_tick(const struct frame *f, double value)
+{
+    double y = y_of(f, value);
+    chart_line(f->out, value > 0 ? "grid" : "axis", (struct chart_point){f->left, y}, (struct chart_point){f->right, y});
+    chart_begin_text(f->out, "tick", "end", (struct chart_point){f->left - 7, y + 4});
+    chart_number_short(f->out, value);
+    fputs("</text>\n", f->out);
+}
+
+/* From the top down 1, 2 and 5 times the powers of ten, as far as there is room for them above 0. */
+static void draw_root_ticks(const struct frame *f)
+{
+    double taken = f->top - TICK_ROOM;
+    for (double value = chart_tick(f->y_most, 1); f->bottom - y_of(f, value) >= TICK_ROOM;
+         value = chart_tick(value * 0.45, 1))
+        if (value <= f->y_most && y_of(f, value) - taken >= TICK_ROOM) {
+            draw_y_tick(f, value);
+            taken = y_of(f, value);
+        }
+    draw_y_tick(f, 0);
+}
+
 static void draw_y_axis(const struct frame *f)
 {
     double step = chart_tick(f->y_most, Y_PARTS);
-    for (unsigned i = 0; i * step <= f->y_most && i <= Y_PARTS; i++) {
-        double y = y_of(f, i * step);
-        chart_line(f->out, i == 0 ? "axis" : "grid", (struct chart_point){f->left, y},
-                   (struct chart_point){f->right, y});
-        chart_begin_text(f->out, "tick", "end", (struct chart_point){f->left - 7, y + 4});
-        chart_number_short(f->out, i * step);
-        fputs("</text>\n", f->out);
-    }
+    if (f->chart->y_root)
+        draw_root_ticks(f);
+    for (unsigned i = 0; !f->chart->y_root && i * step <= f->y_most && i <= Y_PARTS; i++)
+        draw_y_tick(f, i * step);
     chart_words(f->out, "tick", "start", (struct chart_point){0, f->y_name}, f->chart->y_name);
 }
 
@@ -228,11 +253,11 @@ static void draw_bands(const struct frame *f)
     for (size_t i = 0; i < f->chart->band_count; i++) {
         const struct chart_band *b = &f->chart->bands[i];
         double from = x_of(f, b->from), to = x_of(f, b->to);
-        chart_rect(f->out, "band", (struct chart_box){from, f->top, to - from, f->bottom - f->top});
+        chart_rect(f->out, "band", (struct chart_box){from, f->top, to - from > 1 ? to - from : 1, f->bottom - f->top});
         if (b->name == NULL)
             continue;
         double half = half_width(b->name), middle = middle_of(f, b, half);
-        if (middle - half < taken)
+        if (middle - half < taken - 1) /* at the left end it stands just there */
             continue;
         chart_words(f->out, "tick", "middle", (struct chart_point){middle, f->top - 6}, b->name);
         taken = middle + half + CHART_LETTER;
@@ -258,10 +283,56 @@ static void draw_area(const struct frame *f, const struct chart_series *s)
 static void draw_line(const struct frame *f, const struct chart_series *s)
 {
     fprintf(f->out, "<path class=\"line %s\" d=\"", s->style);
-    for (size_t i = 0; i < s->count; i++)
-        chart_point(f->out, i == 0 ? 'M' : 'L',
-                    (struct chart_point){x_of(f, ((double)i + 0.5) * f->chart->x_step), y_of(f, s->value[i])});
+    for (size_t i = 0; i < s->count; i++) {
+        double y = y_of(f, s->value[i]), from = (double)i + (s->stepped ? 0 : 0.5);
+        chart_point(f->out, i == 0 ? 'M' : 'L', (struct chart_point){x_of(f, from * f->chart->x_step), y});
+        if (s->stepped)
+            chart_point(f->out, 'L', (struct chart_point){x_of(f, (from + 1) * f->chart->x_step), y});
+    }
     fputs("\"/>\n", f->out);
+}
+
+/* The highest value at this step, of all that have no x of their own. */
+static double highest_at(const struct chart_lines *c, size_t step)
+{
+    double most = 0;
+    for (size_t i = 0; i < c->series_count; i++)
+        if (c->series[i].x == NULL && step < c->series[i].count)
+            most = chart_tame(c->series[i].value[step]) > most ? c->series[i].value[step] : most;
+    return most;
+}
+
+static void draw_cut(const struct frame *f, double x, double value)
+{
+    bool left = x > f->right - CUT_ROOM;
+    chart_begin_text(f->out, "cut", left ? "end" : "start", (struct chart_point){left ? x - 5 : x + 5, f->top + 10});
+    fputs("↑ ", f->out);
+    chart_number(f->out, value);
+    fputs("</text>\n", f->out);
+}
+
+/* What is higher than the scale says beside it how high it is: once for steps that follow each other, and not where
+ * the one before needs the place. */
+static void draw_cuts(const struct frame *f)
+{
+    double most = chart_tame(f->chart->y_most), taken = 0, value = 0, next;
+    size_t last = 0, steps = 0;
+    for (size_t i = 0; i < f->chart->series_count; i++)
+        steps = f->chart->series[i].count > steps ? f->chart->series[i].count : steps;
+    for (size_t i = 0; most > 0 && i <= steps; i++) {
+        next = highest_at(f->chart, i);
+        if (next > most) {
+            value = next > value ? next : value;
+            last = i;
+            continue;
+        }
+        double x = x_of(f, (double)(last + 1) * f->chart->x_step);
+        if (value > most && x >= taken) {
+            draw_cut(f, x, value);
+            taken = x + CUT_ROOM;
+        }
+        value = 0;
+    }
 }
 
 static void draw_dot(const struct frame *f, const struct chart_series *s, size_t i)
@@ -383,6 +454,7 @@ void chart_lines(FILE *out, const struct chart_lines *chart)
                    (struct chart_point){f.right, y_of(&f, chart->level)});
     for (size_t i = 0; i < chart->series_count; i++)
         draw_series(&f, &chart->series[i]);
+    draw_cuts(&f);
     draw_labels(&f);
     fputs("</svg>\n", out);
 }

@@ -2,7 +2,8 @@
  *
  *     struct chart_lines: values at equal steps of x, from 0 on, or each at an x of its own; shaded spans of x; a
  *     dashed level of y; names beside the lines, so that no legend is needed
- *     struct chart_bars: one bar below the other, each with its name before it and its value behind it
+ *     struct chart_bars: one bar below the other, each with its name before it, its value behind it, and further
+ *     figures at the right
  *
  * The SVG stands inside an HTML page, or at a place inside another SVG. Colours are classes that the style sheet
  * around it defines, so that one chart serves light and dark: `style` of a series for its line (`stroke`), with "area"
@@ -21,7 +22,8 @@ struct chart_series {
     const char *style; /* classes */
     const double *value;
     size_t count;
-    bool filled; /* as a stepped area; else a line */
+    bool filled;  /* as a stepped area; else a line */
+    bool stepped; /* the line too: each value from the begin of its step to the end */
     /* A curve: where each value is, rising, and half of its interval (NULL: none). Each value has a dot, and one that
      * is not finite is left out; without x it is drawn as 0. */
     const double *x, *half;
@@ -54,7 +56,8 @@ struct chart_lines {
     const struct chart_place *place; /* inside another SVG; NULL: it stands alone */
     double x_step;                   /* from one value to the next */
     double x_most;                   /* 0: that of the values */
-    double y_most;                   /* 0: that of the values */
+    double y_most;                   /* 0: that of the values; what is higher is cut, and says how high it is */
+    bool y_root;                     /* square roots at equal distances: what is small beside what is large is seen */
     bool x_log;                      /* of curves: equal ratios at equal distances, if all x are above 0 */
     const struct chart_mark *marks;  /* in place of round numbers; those without room are left out */
     size_t mark_count;
@@ -68,17 +71,23 @@ struct chart_lines {
 
 void chart_lines(FILE *out, const struct chart_lines *chart);
 
+#define CHART_MORE_MAX 2u
+
 struct chart_bar {
     const char *name;
     const char *style;
     const char *text; /* the value as told; behind the bar */
     double value;     /* not finite: there is no bar */
     double half;      /* of its interval; 0: none */
+    const char *more[CHART_MORE_MAX]; /* below the heads at the right */
 };
 
 struct chart_bars {
     const char *id, *title, *about, *heading;
     const char *x_name; /* above the bars */
+    const char *names;  /* above the names, what they are; NULL: nothing */
+    const char *more[CHART_MORE_MAX]; /* heads of further figures; NULL: there are none */
+    double most;                      /* the longest bar there may be; 0: that of the values */
     unsigned width;
     const struct chart_place *place;
     const struct chart_bar *bar;
