@@ -1,17 +1,17 @@
 /* sim.c - `bide sim`: scenarios played on a virtual clock, compared, and held against what is expected of them.
  *
  * Everything that can be wrong is found before anything is run: scenario, policies, expectations, the files that are to
- * be written, and whether there is memory enough. A run that is stopped by a signal ends at once, from within the
+ * be written (sim_outputs.c), and whether there is memory enough. A run that is stopped by a signal ends at once, from within the
  * handler: the files that are not whole yet are removed there, and so is the bar on the terminal. */
 #include "common/commands.h"
 #include "common/draft.h"
 #include "common/term.h"
+#include "sim_lists.h"
+#include "sim_outputs.h"
 
 #include <bide/clock.h>
 
 #include "sim/expect.h"
-#include "sim/lists.h"
-#include "sim/report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,11 +30,6 @@
 #define PATIENCE_NS  (500 * BIDE_MS) /* no bar for what takes less */
 #define BAR_CELLS    30u
 #define WORDS_MAX    128u
-#define WIDTH_MAX    120u
-#define KEY_COLUMN   26u
-
-/* The pictures and tables that go to files. */
-enum { TO_SERIES, TO_SVG, TO_HTML, OUTPUTS };
 
 struct settings {
     const char *set[SETS_MAX + 1];
@@ -42,9 +37,9 @@ struct settings {
     struct sim_expect expect[EXPECTS_MAX];
     size_t sets, policies, expects;
     const char *config;
-    const char *file[OUTPUTS]; /* NULL: not wanted; "-": stdout */
+    struct cli_sim_outputs outputs;
     struct sim_plan plan;
-    bool json, csv;
+    bool has_seed;
     bool has_run_option; /* one that means something only if a scenario is run */
 };
 
@@ -104,6 +99,7 @@ static const char *read_seed(void *settings, const char *value)
     if (strspn(value, "0123456789") != strlen(value) || errno != 0)
         return "a number from 0 to 18446744073709551615";
     run_of(settings)->plan.seed = seed;
+    run_of(settings)->has_seed = true;
     return NULL;
 }
 
@@ -126,26 +122,26 @@ static const char *read_expect(void *settings, const char *value)
 static const char *read_json(void *settings, const char *value)
 {
     (void)value;
-    ((struct settings *)settings)->json = true;
+    ((struct settings *)settings)->outputs.json = true;
     return NULL;
 }
 
 static const char *read_csv(void *settings, const char *value)
 {
     (void)value;
-    run_of(settings)->csv = true;
+    run_of(settings)->outputs.csv = true;
     return NULL;
 }
 
 #define READ_FILE(name, output)                                                                                        \
     static const char *read_##name(void *settings, const char *value)                                                  \
     {                                                                                                                  \
-        run_of(settings)->file[output] = value;                                                                        \
+        run_of(settings)->outputs.file[output] = value;                                                                \
         return NULL;                                                                                                   \
     }
-READ_FILE(series, TO_SERIES)
-READ_FILE(svg, TO_SVG)
-READ_FILE(html, TO_HTML)
+READ_FILE(series, CLI_SIM_SERIES)
+READ_FILE(svg, CLI_SIM_SVG)
+READ_FILE(html, CLI_SIM_HTML)
 
 static void init(void *settings)
 {
@@ -175,7 +171,7 @@ static const struct cli_option world_options[] = {
      .completes = CLI_FILE},
     {.name = "seed",
      .value = "N",
-     .does = "the seed of chance; without it 1",
+     .does = "the seed of chance; without it the scenario's, which is 1 if it names none",
      .read = read_seed,
      .more = "The same seed gives the same bytes, on every machine and with any number of threads."},
     {.name = "seeds",
@@ -228,7 +224,7 @@ static const struct cli_section sections[] = {
              "input."},
     {.title = "Expectations",
      .text = "  recovers             a flag is yes; with ! before it, no\n"
-             "  amplification<1.2    a figure: < <= > >= = !=; its unit may follow\n"
+             "  amplification<1.2    a figure: < <= > >= = !=; its unit may follow, or %\n"
              "  lifo: recovers       only of the rows of that name\n\n"
              "Put them in quotes: < and > mean something to the shell, ! to some. Each is asked of every row. With "
              "--seeds the worst seed answers. A figure that has no value (recover_s of what never recovers) fails."},
@@ -273,77 +269,29 @@ const struct cli_command cli_sim = {
     .run = run,
 };
 
-/* ---- lists ---- */
+/* ---- words ---- */
 
 static int finish(int status)
 {
     return cli_flush(&cli_sim) ? status : CLI_EXIT_OWN;
 }
 
-static int print_json(bool (*list_json)(FILE *out))
-{
-    return list_json(stdout) || ferror(stdout) ? finish(EXIT_SUCCESS) : cli_fail(&cli_sim, "no memory");
-}
-
-/* Two columns: a name and what it is. */
-static void print_row(const char *name, const char *text)
-{
-    unsigned width = cli_term(stdout).width;
-    int used = printf("  %s", name);
-    cli_column(stdout, text, used > 0 ? (unsigned)used : 0,
-               (struct cli_margins){KEY_COLUMN, width < WIDTH_MAX ? width : WIDTH_MAX});
-}
-
 static int list(const struct settings *s, char **operands)
 {
-    char title[SIM_TITLE_MAX];
     (void)operands;
-    if (s->json)
-        return print_json(sim_catalogue_json);
-    for (size_t i = 0; sim_catalogue(i) != NULL; i++)
-        print_row(sim_catalogue(i)->name, sim_catalogue_title(i, title));
-    return finish(EXIT_SUCCESS);
-}
-
-static void describe_key(char text[512], const struct sim_key *key)
-{
-    bool has_default = key->standard != NULL && key->standard[0] != '\0';
-    snprintf(text, 512, "%s: %s%s%s", key->about, key->want, has_default ? "; default " : "",
-             has_default ? key->standard : "");
+    return cli_sim_list(s->outputs.json);
 }
 
 static int list_keys(const struct settings *s, char **operands)
 {
-    const struct sim_key *key;
-    const char *section = "";
-    char text[512];
     (void)operands;
-    if (s->json)
-        return print_json(sim_keys_json);
-    for (size_t i = 0; (key = sim_key(i)) != NULL; i++) {
-        if (strcmp(section, key->section) != 0)
-            printf("%s[%s]\n", i > 0 ? "\n" : "", section = key->section);
-        describe_key(text, key);
-        print_row(key->key, text);
-    }
-    printf("\n[policy NAME]\n");
-    print_row("...", "the keys of bide.conf: see bide help policy-file");
-    return finish(EXIT_SUCCESS);
+    return cli_sim_keys(s->outputs.json);
 }
 
 static int list_metrics(const struct settings *s, char **operands)
 {
-    const struct sim_metric *metric;
-    char text[512];
     (void)operands;
-    if (s->json)
-        return print_json(sim_metrics_json);
-    for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++) {
-        bool has_unit = metric->unit[0] != '\0';
-        snprintf(text, sizeof text, "%s%s%s%s", metric->about, has_unit ? " [" : "", metric->unit, has_unit ? "]" : "");
-        print_row(metric->name, text);
-    }
-    return finish(EXIT_SUCCESS);
+    return cli_sim_metrics(s->outputs.json);
 }
 
 static int show(const struct settings *s, char **operands);
@@ -488,7 +436,8 @@ static const char *keys_of_size(const struct sim_scenario *scenario)
             largest = world;
     }
     enum sim_arrival arrival = largest->clients[0].arrival;
-    return arrival == SIM_HERD || arrival == SIM_CLOSED ? "clients.count" : "clients.rate or scenario.duration";
+    return arrival == SIM_HERD || arrival == SIM_CLOSED ? "clients.count"
+                                                        : "clients.rate, scenario.duration or policy.attempts";
 }
 
 /* As many threads as there is memory for; false if it is not enough for one. */
@@ -513,110 +462,6 @@ static bool fit_memory(struct sim_plan *plan, const struct sim_scenario *scenari
     return true;
 }
 
-/* ---- outputs ---- */
-
-/* What standard output has. */
-enum shown {
-    SHOWN_TABLE,
-    SHOWN_DATA,  /* JSON, CSV, or a file named "-" */
-    SHOWN_LINES, /* one per expectation, and no more */
-};
-
-struct outputs {
-    struct cli_draft draft[OUTPUTS];
-    enum shown shown;
-};
-
-static bool write_series(FILE *out, const struct sim_batch *batch)
-{
-    sim_csv_series(out, batch);
-    return true;
-}
-
-/* In the order of the enum. */
-static const struct {
-    const char *option;
-    bool (*write)(FILE *out, const struct sim_batch *batch);
-} kinds[OUTPUTS] = {{"--series", write_series}, {"--svg", sim_svg}, {"--html", sim_html}};
-
-/* Standard output is for one of them, and so is a file. */
-static bool outputs_agree(const struct settings *s, bool asserts)
-{
-    unsigned on_stdout = s->json + s->csv;
-    for (size_t i = 0; i < OUTPUTS; i++) {
-        on_stdout += s->file[i] != NULL && strcmp(s->file[i], "-") == 0;
-        for (size_t k = 0; k < i; k++)
-            if (s->file[i] != NULL && s->file[k] != NULL && strcmp(s->file[i], s->file[k]) == 0 &&
-                strcmp(s->file[i], "-") != 0) {
-                cli_fail(&cli_sim, "%s %s: want another file than that of %s", kinds[i].option, s->file[i],
-                         kinds[k].option);
-                return false;
-            }
-    }
-    if (on_stdout > 1)
-        cli_fail(&cli_sim, "want one of --json, --csv and a file named - at a time: all of them go to standard output");
-    else if (on_stdout > 0 && asserts)
-        cli_fail(&cli_sim, "assert prints a line per expectation: --json, --csv and a file named - go with bide sim "
-                           "NAME --expect");
-    return on_stdout <= (asserts ? 0 : 1);
-}
-
-/* Before the run, so that nobody waits for a file that cannot be written. */
-static bool outputs_open(struct outputs *outputs, const struct settings *s)
-{
-    if (s->json || s->csv)
-        outputs->shown = SHOWN_DATA;
-    for (size_t i = 0; i < OUTPUTS; i++) {
-        if (s->file[i] == NULL)
-            continue;
-        if (strcmp(s->file[i], "-") == 0) {
-            outputs->shown = SHOWN_DATA;
-            continue;
-        }
-        const char *why = cli_draft_open(&outputs->draft[i], s->file[i]);
-        if (why != NULL) {
-            cli_fail(&cli_sim, "%s %s: %s", kinds[i].option, s->file[i], why);
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool write_file(const struct settings *s, struct outputs *outputs, size_t i, const struct sim_batch *batch)
-{
-    bool to_stdout = strcmp(s->file[i], "-") == 0;
-    const char *why = NULL;
-    if (!kinds[i].write(to_stdout ? stdout : outputs->draft[i].file, batch))
-        why = "no memory";
-    else if (!to_stdout)
-        why = cli_draft_keep(&outputs->draft[i]);
-    if (why != NULL)
-        cli_fail(&cli_sim, "%s %s: %s; it was not written", kinds[i].option, s->file[i], why);
-    return why == NULL;
-}
-
-static void print_table(const struct sim_batch *batch)
-{
-    struct cli_term term = cli_term(stdout);
-    struct sim_looks looks = {term.width < WIDTH_MAX ? term.width : WIDTH_MAX, term.colour, term.utf8};
-    sim_table(stdout, batch, &looks);
-}
-
-static bool write_all(const struct settings *s, struct outputs *outputs, const struct sim_batch *batch)
-{
-    bool written = true;
-    if (s->json)
-        sim_json(stdout, batch);
-    else if (s->csv)
-        sim_csv(stdout, batch);
-    else if (outputs->shown == SHOWN_TABLE)
-        print_table(batch);
-    for (size_t i = 0; i < OUTPUTS; i++)
-        if (s->file[i] != NULL)
-            written = write_file(s, outputs, i, batch) && written;
-    return written;
-}
-
 /* ---- expectations ---- */
 
 /* Those that name a row, name one that there is. */
@@ -637,19 +482,19 @@ static bool expectations_fit(const struct settings *s, const struct sim_scenario
 }
 
 /* A line each, behind the table; beside data only what does not hold, on stderr. */
-static bool tell_expectations(const struct settings *s, const struct sim_batch *batch, enum shown shown)
+static bool tell_expectations(const struct settings *s, const struct sim_batch *batch, enum cli_sim_shown shown)
 {
     struct cli_term term = cli_term(stdout);
     bool all = true;
     char said[256];
-    if (s->expects > 0 && shown == SHOWN_TABLE)
+    if (s->expects > 0 && shown == CLI_SIM_TABLE)
         putchar('\n'); /* below the table */
     for (size_t i = 0; i < s->expects; i++) {
         bool holds = sim_expect_holds(&s->expect[i], batch, said);
         all = all && holds;
-        if (shown == SHOWN_DATA && !holds)
+        if (shown == CLI_SIM_DATA && !holds)
             cli_say(&cli_sim, "%s", said);
-        if (shown == SHOWN_DATA)
+        if (shown == CLI_SIM_DATA)
             continue;
         printf("%s%s%s  ", cli_colour(&term, holds ? CLI_GREEN : CLI_RED), holds ? "ok    " : "FAILED",
                cli_colour(&term, CLI_PLAIN));
@@ -682,11 +527,21 @@ static bool read_queue(struct sim_plan *plan)
     return false;
 }
 
+/* The file of policies that was named; NULL: none was. */
+static const char *config_of(const struct settings *s)
+{
+    const char *config = s->config != NULL ? s->config : getenv("BIDE_CONFIG");
+    return config != NULL && config[0] != '\0' ? config : NULL;
+}
+
 static struct sim_scenario *read_scenario(const struct settings *s, const char *name)
 {
     char errors[CONF_ERROR_MAX] = "";
-    const char *config = s->config != NULL ? s->config : getenv("BIDE_CONFIG");
-    struct sim_choice choice = {s->sets > 0 ? s->set : NULL, s->policies > 0 ? s->policy : NULL, config};
+    struct sim_choice choice = {s->sets > 0 ? s->set : NULL, s->policies > 0 ? s->policy : NULL, config_of(s)};
+    if (s->config != NULL && access(s->config, R_OK) != 0) { /* it may be that no policy of it is asked for */
+        cli_fail(&cli_sim, "--config %s: cannot be read: %s", s->config, strerror(errno));
+        return NULL;
+    }
     if (find_entry(name) == NULL && !is_file(name)) {
         unknown(name, 0);
         return NULL;
@@ -695,6 +550,37 @@ static struct sim_scenario *read_scenario(const struct settings *s, const char *
     if (scenario == NULL)
         cli_say_lines(&cli_sim, errors);
     return scenario;
+}
+
+/* FILE of FILE#NAME is not written to; a name alone is of bide.conf, which the caller knows. */
+static bool spares_policy(const struct cli_sim_outputs *outputs, const char *policy)
+{
+    char file[CONF_PATH_MAX];
+    const char *mark = strrchr(policy, '#');
+    if (mark == NULL)
+        return true;
+    snprintf(file, sizeof file, "%.*s", (int)(mark - policy), policy);
+    return cli_sim_outputs_spare(outputs, file);
+}
+
+/* No output takes the place of what the run is read from: the scenario, bide.conf, files of policies. */
+static bool spares_inputs(const struct cli_sim_outputs *outputs, const struct settings *s, const char *name,
+                          const struct sim_scenario *scenario)
+{
+    char path[CONF_PATH_MAX];
+    const char *config = config_of(s) != NULL ? config_of(s) : conf_path(path) ? path : NULL;
+    bool spared = (!is_file(name) || cli_sim_outputs_spare(outputs, name)) &&
+                  (config == NULL || cli_sim_outputs_spare(outputs, config));
+    for (size_t i = 0; i < s->policies && spared; i++)
+        spared = spares_policy(outputs, s->policy[i]);
+    for (size_t r = 0; r < sim_scenario_rows(scenario) && spared; r++) {
+        const struct sim_world *world = &sim_scenario_row(scenario, r)->world;
+        for (uint32_t i = 0; i < world->groups && spared; i++)
+            spared = spares_policy(outputs, world->clients[i].policy);
+        for (uint32_t i = 0; i < world->services && spared; i++)
+            spared = spares_policy(outputs, world->service[i].policy);
+    }
+    return spared;
 }
 
 /* What makes it the same run again, beside the seeds; NULL: no memory. */
@@ -720,19 +606,22 @@ static char *repetition(const struct settings *s, const char *name)
 
 static int simulate(const struct settings *s, const char *name, bool asserts)
 {
-    struct outputs outputs = {.shown = asserts ? SHOWN_LINES : SHOWN_TABLE};
+    struct cli_sim_outputs outputs = s->outputs;
     struct sim_batch batch = {0};
     struct sim_plan plan = s->plan;
     struct bar bar = {cli_term(stderr), bide_now()};
     char *typed = repetition(s, name);
     const char *at = "";
     int status = CLI_EXIT_OWN;
-    struct sim_scenario *scenario = outputs_agree(s, asserts) && read_queue(&plan) ? read_scenario(s, name) : NULL;
-    if (scenario == NULL || !expectations_fit(s, scenario) || !fit_memory(&plan, scenario))
+    bool agree = cli_sim_outputs_agree(&outputs, asserts) && read_queue(&plan);
+    struct sim_scenario *scenario = agree ? read_scenario(s, name) : NULL;
+    if (scenario == NULL || !expectations_fit(s, scenario) || !spares_inputs(&outputs, s, name, scenario) ||
+        !fit_memory(&plan, scenario))
         goto out;
     watch_signals();
-    if (!outputs_open(&outputs, s))
+    if (!cli_sim_outputs_open(&outputs))
         goto out;
+    plan.seed = s->has_seed ? s->plan.seed : sim_scenario_seed(scenario);
     plan.progress = show_progress;
     plan.context = &bar;
     plan.typed = typed;
@@ -742,12 +631,11 @@ static int simulate(const struct settings *s, const char *name, bool asserts)
         fail_run(end, at);
         goto out;
     }
-    bool written = write_all(s, &outputs, &batch);
+    bool written = cli_sim_outputs_write(&outputs, &batch);
     bool holds = tell_expectations(s, &batch, outputs.shown);
     status = finish(!written ? CLI_EXIT_OWN : holds ? EXIT_SUCCESS : EXIT_UNMET);
 out:
-    for (size_t i = 0; i < OUTPUTS; i++)
-        cli_draft_discard(&outputs.draft[i]);
+    cli_sim_outputs_close(&outputs);
     sim_batch_free(&batch);
     sim_scenario_free(scenario);
     free(typed);
@@ -773,7 +661,7 @@ static int run_word(const struct word *word, const struct settings *s, char **op
     if (count > word->operands)
         return cli_fail(&cli_sim, "%s: want %s after %s", operands[word->operands],
                         word->operands > 0 ? "one scenario" : "nothing", word->name);
-    if ((s->has_run_option && !word->runs) || (s->json && !word->has_json && !word->runs))
+    if ((s->has_run_option && !word->runs) || (s->outputs.json && !word->has_json && !word->runs))
         return cli_fail(&cli_sim, "%s: want no option%s", word->name, word->has_json ? " but --json" : "");
     return word->run(s, operands);
 }
@@ -787,6 +675,7 @@ static int run(void *settings, char **operands)
         if (strcmp(operands[0], words[i].name) == 0)
             return run_word(&words[i], s, operands + 1);
     if (operands[1] != NULL)
-        return cli_fail(&cli_sim, "%s: want one scenario at a time, %s is another", operands[1], operands[0]);
+        return cli_fail(&cli_sim, "%s: want one scenario at a time, %s is another; a policy stands behind --policy",
+                        operands[1], operands[0]);
     return simulate(s, operands[0], false);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +39,36 @@ static mode_t mode_of_new(void)
     return 0666 & ~mask;
 }
 
-/* Its real name, and that of the file beside it. */
-static bool name_it(struct cli_draft *draft, const char *path, bool exists)
+/* The real name of a file that need not be there: through links, one that leads to nothing included. To be freed; NULL
+ * with errno: no such directory, no memory. That links go round in a circle was found out by whoever called stat. */
+static char *real_name(const char *path)
 {
-    draft->path = exists ? realpath(path, NULL) : strdup(path);
+    char target[PATH_MAX], *name = realpath(path, NULL), *directory;
+    const char *slash = strrchr(path, '/'), *last = slash != NULL ? slash + 1 : path;
+    if (name != NULL || errno != ENOENT)
+        return name;
+    ssize_t length = readlink(path, target, sizeof target - 1);
+    if (asprintf(&name, "%.*s.", (int)(last - path), path) < 0)
+        return NULL;
+    directory = realpath(name, NULL);
+    free(name);
+    name = NULL;
+    target[length > 0 ? length : 0] = '\0';
+    if (directory != NULL &&
+        asprintf(&name, "%s/%s", target[0] == '/' ? "" : directory, length > 0 ? target : last) < 0)
+        name = NULL;
+    free(directory);
+    if (length <= 0 || name == NULL)
+        return name;
+    directory = real_name(name);
+    free(name);
+    return directory;
+}
+
+/* Its real name, and that of the file beside it. */
+static bool name_it(struct cli_draft *draft, const char *path)
+{
+    draft->path = real_name(path);
     if (draft->path != NULL && asprintf(&draft->part, "%s.XXXXXX", draft->path) < 0)
         draft->part = NULL;
     return draft->part != NULL;
@@ -49,7 +76,7 @@ static bool name_it(struct cli_draft *draft, const char *path, bool exists)
 
 static int create(struct cli_draft *draft, const char *path, const struct stat *found)
 {
-    if (!name_it(draft, path, found != NULL))
+    if (!name_it(draft, path))
         return -1;
     errno = EMFILE;
     int fd = exchange(NULL, draft->part) ? mkostemp(draft->part, O_CLOEXEC) : -1;

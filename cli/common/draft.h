@@ -12,7 +12,7 @@
 
 struct cli_draft {
     FILE *file; /* NULL: none is open */
-    char *path; /* the name it gets; owned */
+    char *path; /* the name it gets, its real one; owned. NULL: it is written as it is */
     char *part; /* the one it has until then; NULL: it is written as it is */
 };
 

@@ -5,6 +5,7 @@
 #define ROW       24.0
 #define THICK     14.0
 #define TOP       22.0 /* for what is measured */
+#define HEADS     18.0 /* for what stands above names and further figures, if anything does */
 #define GAP       8.0
 #define NAME_MOST 0.42 /* of the width */
 
@@ -17,7 +18,8 @@ struct plan {
 
 static double top_of(const struct chart_bars *c)
 {
-    return (c->heading != NULL ? CHART_HEADING_ROOM : 0) + TOP;
+    bool heads = c->names != NULL || c->more[0] != NULL;
+    return (c->heading != NULL ? CHART_HEADING_ROOM : 0) + TOP + (heads ? HEADS : 0);
 }
 
 /* From the right: columns as wide as what stands in them. Returns where the first of them begins. */
@@ -101,7 +103,10 @@ void chart_bars(FILE *out, const struct chart_bars *chart)
     unsigned height = chart_bars_height(chart);
     chart_begin(out, &(struct chart_head){chart->id, chart->title, chart->about, chart->heading, chart->place,
                                           chart->width, height});
-    chart_words(out, "tick", "start", (struct chart_point){plan.left, plan.top - 8}, chart->x_name);
+    chart_begin_text(out, "tick", "start",
+                     (struct chart_point){0, (chart->heading != NULL ? CHART_HEADING_ROOM : 0) + 12});
+    chart_escape_cut(out, chart->x_name, (size_t)(chart->width / CHART_LETTER));
+    fputs("</text>\n", out);
     draw_more(out, &plan, chart->more, plan.top - 8);
     if (chart->names != NULL) {
         chart_begin_text(out, "tick", "end", (struct chart_point){plan.left - GAP, plan.top - 8});

@@ -178,7 +178,8 @@ static struct frame frame_of(FILE *out, const struct chart_lines *c)
 static void draw_y_tick(const struct frame *f, double value)
 {
     double y = y_of(f, value);
-    chart_line(f->out, value > 0 ? "grid" : "axis", (struct chart_point){f->left, y}, (struct chart_point){f->right, y});
+    chart_line(f->out, value > 0 ? "grid" : "axis", (struct chart_point){f->left, y},
+               (struct chart_point){f->right, y});
     chart_begin_text(f->out, "tick", "end", (struct chart_point){f->left - 7, y + 4});
     chart_number_short(f->out, value);
     fputs("</text>\n", f->out);
@@ -189,7 +190,7 @@ static void draw_root_ticks(const struct frame *f)
 {
     double taken = f->top - TICK_ROOM;
     for (double value = chart_tick(f->y_most, 1); f->bottom - y_of(f, value) >= TICK_ROOM;
-         value = chart_tick(value * 0.45, 1))
+         value = chart_tick(value * 0.39, 1)) /* 10, 5, 2, 1 */
         if (value <= f->y_most && y_of(f, value) - taken >= TICK_ROOM) {
             draw_y_tick(f, value);
             taken = y_of(f, value);
@@ -220,15 +221,16 @@ static void draw_round_ticks(const struct frame *f)
     }
 }
 
-/* Each has a line; of texts that would overlap, the first stays. */
+/* Each has a line; of texts that would overlap, the first stays, but the last of all is never left out for another. */
 static void draw_marks(const struct frame *f)
 {
-    double taken = -1e9;
+    const struct chart_mark *last = &f->chart->marks[f->chart->mark_count - 1];
+    double taken = -1e9, end = x_of(f, last->x) - half_width(last->text);
     for (size_t i = 0; i < f->chart->mark_count; i++) {
         const struct chart_mark *mark = &f->chart->marks[i];
         double x = x_of(f, mark->x), half = half_width(mark->text);
         chart_line(f->out, "axis", (struct chart_point){x, f->bottom}, (struct chart_point){x, f->bottom + 4});
-        if (x - half < taken + CHART_LETTER)
+        if (x - half < taken + CHART_LETTER || (i > 0 && mark != last && x + half + CHART_LETTER > end))
             continue;
         chart_words(f->out, "tick", "middle", (struct chart_point){x, f->bottom + 18}, mark->text);
         taken = x + half;
@@ -335,6 +337,29 @@ static void draw_cuts(const struct frame *f)
     }
 }
 
+/* Each of the first four has a shape of its own: colours alone do not tell lines apart for everybody. */
+static void draw_shape(const struct frame *f, const struct chart_series *s, struct chart_point at)
+{
+    static const struct chart_point corners[][4] = {
+        {{-3, -3}, {3, -3}, {3, 3}, {-3, 3}},
+        {{0, -4}, {4, 3}, {-4, 3}, {0, -4}},
+        {{0, -4.5}, {4.5, 0}, {0, 4.5}, {-4.5, 0}},
+    };
+    size_t shape = (size_t)(s - f->chart->series) % (sizeof corners / sizeof *corners + 1);
+    if (shape == 0) {
+        fprintf(f->out, "<circle class=\"dot %s\" r=\"3\"", s->style);
+        chart_attribute(f->out, "cx", at.x);
+        chart_attribute(f->out, "cy", at.y);
+        fputs("/>\n", f->out);
+        return;
+    }
+    fprintf(f->out, "<path class=\"dot %s\" d=\"", s->style);
+    for (size_t i = 0; i < 4; i++)
+        chart_point(f->out, i == 0 ? 'M' : 'L',
+                    (struct chart_point){at.x + corners[shape - 1][i].x, at.y + corners[shape - 1][i].y});
+    fputs("Z\"/>\n", f->out);
+}
+
 static void draw_dot(const struct frame *f, const struct chart_series *s, size_t i)
 {
     double x = x_of(f, s->x[i]);
@@ -342,10 +367,7 @@ static void draw_dot(const struct frame *f, const struct chart_series *s, size_t
         double low = y_of(f, s->value[i] - s->half[i]), high = y_of(f, s->value[i] + s->half[i]);
         chart_line(f->out, "half", (struct chart_point){x, low}, (struct chart_point){x, high});
     }
-    fprintf(f->out, "<circle class=\"dot %s\" r=\"3\"", s->style);
-    chart_attribute(f->out, "cx", x);
-    chart_attribute(f->out, "cy", y_of(f, s->value[i]));
-    fputs("/>\n", f->out);
+    draw_shape(f, s, (struct chart_point){x, y_of(f, s->value[i])});
 }
 
 static void draw_curve(const struct frame *f, const struct chart_series *s)

@@ -76,16 +76,16 @@ void chart_lines(FILE *out, const struct chart_lines *chart);
 struct chart_bar {
     const char *name;
     const char *style;
-    const char *text; /* the value as told; behind the bar */
-    double value;     /* not finite: there is no bar */
-    double half;      /* of its interval; 0: none */
+    const char *text;                 /* the value as told; behind the bar */
+    double value;                     /* not finite: there is no bar */
+    double half;                      /* of its interval; 0: none */
     const char *more[CHART_MORE_MAX]; /* below the heads at the right */
 };
 
 struct chart_bars {
     const char *id, *title, *about, *heading;
-    const char *x_name; /* above the bars */
-    const char *names;  /* above the names, what they are; NULL: nothing */
+    const char *x_name;               /* above the bars */
+    const char *names;                /* above the names, what they are; NULL: nothing */
     const char *more[CHART_MORE_MAX]; /* heads of further figures; NULL: there are none */
     double most;                      /* the longest bar there may be; 0: that of the values */
     unsigned width;

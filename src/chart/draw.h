@@ -4,7 +4,7 @@
 
 #include "chart.h"
 
-#define CHART_CUT_MAX      64u
+#define CHART_CUT_MAX      160u
 #define CHART_LETTER       7.2 /* about the width of a letter, for rooms: fonts differ */
 #define CHART_BOLD         8.2 /* of names */
 #define CHART_HEADING_ROOM 24.0

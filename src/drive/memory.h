@@ -12,6 +12,9 @@
 /* Tests set it: asked before each allocation, true refuses it. NULL in production. */
 extern bool (*drive_memory_refuses)(void);
 
+/* Is this allocation refused? For those who need memory of another kind than the two below give. */
+bool drive_memory_refused(void);
+
 /* Zeroed memory for `count` things; NULL: there is none, or the product does not fit. Large ones cost nothing until
  * they are touched. */
 void *drive_memory(size_t count, size_t size);

@@ -86,7 +86,7 @@ static struct load load_of_group(const struct sim_world *world, uint32_t g)
     load.rate = most_rate(c);
     load.total = end_ns > c->from_ns ? load.rate * seconds(end_ns - c->from_ns) : 0;
     if (c->calls > 0)
-        load.total = lesser(load.total, (double)c->calls);
+        load.total = lesser(load.total, (double)c->calls * c->fanout);
     load.at_once = lesser(load.total, load.rate * load.seconds + 16.0 * c->fanout);
     return load;
 }
@@ -132,13 +132,9 @@ static double deeper_bytes(const struct sim_world *world, uint32_t s, const stru
 
 /* ---- the whole ---- */
 
-static double target_bytes(const struct conf_policy *policy, double targets)
+static double target_bytes(const struct sim_world *world, const struct conf_policy *policy, uint32_t s, double targets)
 {
-    const struct bide_target_config *config = &policy->pair.target;
-    bool gates = config->budget.kind != BIDE_BUDGET_NONE || config->breaker.kind != BIDE_BREAKER_OFF ||
-                 config->in_flight_max > 0 || config->key_retries > 0 || config->throttle_k_milli > 0 ||
-                 config->quiet_max_ns > 0 || config->latency;
-    return gates ? targets * sizeof(struct bide_target) : 0;
+    return sim_has_gates(&policy->pair, &world->service[s]) ? targets * sizeof(struct bide_target) : 0;
 }
 
 static double group_bytes(const struct sim_world *world, uint32_t g)
@@ -148,7 +144,8 @@ static double group_bytes(const struct sim_world *world, uint32_t g)
     struct load load = load_of_group(world, g);
     double processes = c->processes > 0 ? c->processes : c->count > 0 ? (double)c->count : 1;
     double shards = c->scope == SIM_SCOPE_SHARD ? world->service[c->service].shards : 1;
-    double bytes = target_bytes(policy, processes * shards) + (c->pool > 0 ? 16 * processes : 0);
+    double bytes = target_bytes(world, policy, c->service, processes * shards);
+    bytes += c->pool > 0 ? processes * sizeof(struct sim_desk) : 0;
     bool at_once = sim_service_is_instant(world, c->service) && world->delay.shape == SIM_FIXED &&
                    world->delay.a_ns == 0 && world->loss_ppm == 0 && c->pool == 0;
     load.at_once += lesser(load.total, load.has_limit ? 0 : backlog(world, c->service, load.rate * load.attempts));
@@ -171,6 +168,7 @@ uint64_t sim_world_bytes(const struct sim_world *world)
         bytes += group_bytes(world, i);
     for (uint32_t i = 0; i < world->services; i++)
         if (world->service[i].calls >= 0)
-            bytes += target_bytes(world->policy_of_service[i], world->service[i].processes);
+            bytes += target_bytes(world, world->policy_of_service[i], (uint32_t)world->service[i].calls,
+                                  world->service[i].processes);
     return bytes < 1e19 ? (uint64_t)bytes : UINT64_MAX;
 }

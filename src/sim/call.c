@@ -39,55 +39,71 @@ static void depart(struct sim_play *play, uint32_t request)
     if (delay_ns > 0)
         sim_play_at(play, play->now_ns + delay_ns, SIM_ID_REQUEST + request, SIM_STEP_ARRIVE);
     else
-        sim_service_arrive(play, request);
+        sim_service_arrive(play, request, SIM_STEP_ARRIVE);
+}
+
+/* Sockets that are free go to those who wait. Whose call is over meanwhile needs none. One whose time is over in this
+ * instant is about to be cut: it gets none, and whoever is behind it comes after that. */
+static void serve_line(struct sim_play *play, uint32_t g, uint32_t process)
+{
+    struct sim_desk *desk = &play->group[g].desk[process];
+    while (desk->holding.length < play->world->clients[g].pool && desk->waiting.length > 0) {
+        uint32_t request = desk->waiting.oldest;
+        struct sim_request *r = sim_request_at(play, request);
+        bool wanted = sim_request_wanted(play, r);
+        if (wanted && r->deadline_ns <= play->now_ns)
+            return;
+        sim_line_remove(play, &desk->waiting, request);
+        r->in_line = false;
+        if (!wanted) {
+            sim_request_release(play, request); /* it will never arrive */
+            continue;
+        }
+        r->has_socket = true;
+        r->awaited++; /* though it be lost: the socket is held until the caller gives it up */
+        sim_line_push(play, &desk->holding, request);
+        depart(play, request);
+    }
 }
 
 /* With a limited number of sockets an attempt waits for one, and its time runs meanwhile. */
-static void connect_or_wait(struct sim_play *play, const struct sim_call *call, uint32_t request)
+static void connect_or_wait(struct sim_play *play, uint32_t request)
 {
-    uint32_t pool = is_client(call) ? play->world->clients[call->caller].pool : 0;
-    if (pool == 0) {
-        depart(play, request);
-        return;
-    }
-    struct sim_group *group = &play->group[call->caller];
     struct sim_request *r = sim_request_at(play, request);
-    if (group->sockets[r->process] == pool) {
-        r->in_line = true;
-        sim_line_push(play, &group->lines[r->process], request);
+    if (r->caller >= SIM_GROUPS_MAX || play->group[r->caller].desk == NULL) {
+        depart(play, request);
         return;
     }
-    group->sockets[r->process]++;
-    r->has_socket = true;
-    depart(play, request);
+    r->in_line = true;
+    sim_line_push(play, &play->group[r->caller].desk[r->process].waiting, request);
+    serve_line(play, r->caller, r->process);
 }
 
-/* Sockets that are free go to those who wait. One whose time is over in this instant is about to be cut: it gets none,
- * and whoever is behind it comes after that. */
-static void serve_line(struct sim_play *play, uint32_t g, uint32_t process)
+static void give_socket_back(struct sim_play *play, uint32_t request)
 {
-    struct sim_group *group = &play->group[g];
-    struct sim_line *line = &group->lines[process];
-    while (group->sockets[process] < play->world->clients[g].pool && line->oldest != SIM_NOBODY) {
-        uint32_t request = line->oldest;
-        struct sim_request *r = sim_request_at(play, request);
-        if (r->deadline_ns <= play->now_ns)
-            return;
-        sim_line_remove(play, line, request);
-        group->sockets[process]++;
-        r->in_line = false;
-        r->has_socket = true;
-        depart(play, request);
-    }
-}
-
-static void give_socket_back(struct sim_play *play, struct sim_request *r)
-{
+    struct sim_request *r = sim_request_at(play, request);
     if (!r->has_socket)
         return;
     r->has_socket = false;
-    play->group[r->caller].sockets[r->process]--;
+    sim_line_remove(play, &play->group[r->caller].desk[r->process].holding, request);
     serve_line(play, r->caller, r->process);
+    sim_request_release(play, request);
+}
+
+/* What is still under way for a call that is over (hedges, or what they outran) is cut off: its sockets are free. */
+static void cut_losers(struct sim_play *play, uint32_t slot, const struct sim_call *call)
+{
+    const struct sim_desk *desk = play->group[call->caller].desk;
+    if (desk == NULL || call->call.policy->hedges_max == 0)
+        return;
+    for (uint32_t i = desk[call->process].holding.oldest, newer; i != SIM_NOBODY; i = newer) {
+        struct sim_request *r = sim_request_at(play, i);
+        newer = r->links[SIM_AT_HOME].newer;
+        if (r->slot != slot || r->seed != call->call.seed || r->over)
+            continue;
+        r->over = true;
+        give_socket_back(play, i);
+    }
 }
 
 static void send(struct sim_play *play, uint32_t slot, const struct bide_verdict *verdict)
@@ -114,7 +130,7 @@ static void send(struct sim_play *play, uint32_t slot, const struct bide_verdict
         r->awaited++;
         sim_play_at(play, verdict->attempt_deadline_ns, SIM_ID_REQUEST + request, SIM_STEP_CUT);
     }
-    connect_or_wait(play, call, request);
+    connect_or_wait(play, request);
 }
 
 /* ---- verdicts ---- */
@@ -125,8 +141,9 @@ static void set_timer(struct sim_play *play, uint32_t slot, int64_t wake_ns)
         sim_play_at(play, wake_ns, slot, 0);
 }
 
-/* The backoff that the policy decided is the envelope of a normal one; a wait that a server asked for is left alone. This is the one place where the simulator reaches
- * into a call: the engine would take an earlier wake for a timer that fires early. */
+/* The backoff that the policy decided is the envelope of a normal one; a wait that a server asked for is left alone.
+ * This is the one place where the simulator reaches into a call: the engine would take an earlier wake for a timer that
+ * fires early. */
 static int64_t gauss(const struct sim_play *play, struct sim_call *call, const struct bide_verdict *verdict)
 {
     uint32_t divisor_milli = is_client(call) ? play->world->clients[call->caller].gauss_milli : 0;
@@ -148,9 +165,10 @@ static void end(struct sim_play *play, uint32_t slot, const struct bide_verdict 
     struct sim_call call = *sim_call_at(play, slot);
     sim_call_at(play, slot)->call.seed = 0; /* no answer is for it any more */
     sim_pool_give(&play->calls, slot);
-    if (is_client(&call))
+    if (is_client(&call)) {
+        cut_losers(play, slot, &call);
         sim_clients_ended(play, &call, verdict);
-    else
+    } else
         sim_service_called(play, call.owner, verdict->what == BIDE_DONE);
 }
 
@@ -175,15 +193,14 @@ static struct bide_verdict outcome(struct sim_play *play, struct sim_call *call,
     return verdict;
 }
 
-/* Deed after deed, until one takes time. `timer_ns` is what the timer was set to before. */
+/* Deed after deed, until one takes time. `timer_ns` is when the timer is set to go off already. */
 static void obey(struct sim_play *play, uint32_t slot, struct bide_verdict verdict, int64_t timer_ns)
 {
     struct sim_call *call = sim_call_at(play, slot);
     while (verdict.what == BIDE_START) {
         start(play, call, &verdict);
         if (!caller_of(play, call)->at_once) {
-            if (verdict.wake_ns != timer_ns)
-                set_timer(play, slot, verdict.wake_ns);
+            set_timer(play, slot, verdict.wake_ns);
             send(play, slot, &verdict);
             return;
         }
@@ -231,34 +248,36 @@ void sim_call_begin(struct sim_play *play, const struct sim_new_call *new_call)
 }
 
 /* A timer that was moved, or that belongs to a call before this one in the slot, is not meant. */
+bool sim_call_is_due(const struct sim_play *play, uint32_t slot, int64_t at_ns)
+{
+    const struct bide_call *call = &sim_call_at(play, slot)->call;
+    return call->seed != 0 && call->wake_ns == at_ns;
+}
+
 void sim_call_wake(struct sim_play *play, uint32_t slot)
 {
     struct sim_call *call = sim_call_at(play, slot);
-    if (call->call.seed == 0 || call->call.wake_ns != play->now_ns)
-        return;
     obey(play, slot, bide_call_wake(&call->call, play->now_ns), play->now_ns);
 }
 
 /* The caller hears how an attempt ended. */
-static void hear(struct sim_play *play, struct sim_request *r, const struct bide_outcome *what)
+static void hear(struct sim_play *play, uint32_t request, const struct bide_outcome *what)
 {
+    struct sim_request *r = sim_request_at(play, request);
     struct sim_call *call = sim_call_at(play, r->slot);
-    uint32_t slot = r->slot;
     bool wanted = sim_request_wanted(play, r);
     r->over = true;
-    give_socket_back(play, r);
-    if (!wanted)
-        return;
-    int64_t timer_ns = call->call.wake_ns;
-    obey(play, slot, outcome(play, call, r->attempt, what), timer_ns);
+    if (wanted) {
+        int64_t timer_ns = call->call.wake_ns;
+        obey(play, r->slot, outcome(play, call, r->attempt, what), timer_ns);
+    }
+    give_socket_back(play, request); /* after that: a call that is over wants none for another attempt */
 }
 
 void sim_request_reply(struct sim_play *play, uint32_t request)
 {
-    struct sim_request *r = sim_request_at(play, request);
-    struct bide_outcome what = r->outcome;
-    if (!r->over)
-        hear(play, r, &what);
+    struct bide_outcome what = sim_request_at(play, request)->outcome;
+    hear(play, request, &what);
     sim_request_release(play, request);
 }
 
@@ -267,13 +286,12 @@ void sim_request_cut(struct sim_play *play, uint32_t request)
     struct sim_request *r = sim_request_at(play, request);
     struct bide_outcome what = {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_TIMED_OUT};
     if (r->in_line) {
-        sim_line_remove(play, &play->group[r->caller].lines[r->process], request);
+        sim_line_remove(play, &play->group[r->caller].desk[r->process].waiting, request);
         r->in_line = false;
         what.reach = BIDE_REACH_NEVER_SENT;
         sim_request_release(play, request); /* it will never arrive */
         serve_line(play, r->caller, r->process);
     }
-    if (!r->over)
-        hear(play, r, &what);
+    hear(play, request, &what);
     sim_request_release(play, request);
 }

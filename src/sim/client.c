@@ -5,6 +5,8 @@
  * follows from the world's seed, the group and that number. */
 #include <stdlib.h>
 
+#include "drive/memory.h"
+
 #include "play.h"
 
 /* ---- processes and their targets ---- */
@@ -24,7 +26,8 @@ static bool make_targets(const struct sim_world *world, struct sim_caller *calle
     if (!sim_has_gates(pair, &world->service[caller->service]))
         return true;
     caller->targets = caller->processes * caller->shards;
-    caller->target = aligned_alloc(64, (size_t)caller->targets * sizeof *caller->target);
+    if (!drive_memory_refused())
+        caller->target = aligned_alloc(64, (size_t)caller->targets * sizeof *caller->target);
     if (caller->target == NULL)
         return false;
     for (uint32_t i = 0; i < caller->targets; i++)
@@ -129,6 +132,13 @@ static double poisson(struct sim_play *play, uint32_t g)
     }
 }
 
+/* Of the n-th, in whole numbers: with a fraction in between, the third of 3/s may come before the second is over. A
+ * double holds them for a hundred days, and to 4 ns for a year. */
+static double uniform(const struct sim_clients *c, uint64_t n)
+{
+    return (double)c->from_ns + (double)((unsigned __int128)n * (UINT64_C(1000000) * BIDE_S) / c->rate_micro);
+}
+
 /* When the next call of the group begins; BIDE_NEVER: there is none. */
 static int64_t next_arrival(struct sim_play *play, uint32_t g)
 {
@@ -136,13 +146,9 @@ static int64_t next_arrival(struct sim_play *play, uint32_t g)
     uint64_t n = play->group[g].made / c->fanout, most = c->arrival == SIM_HERD ? c->count : c->calls;
     if (most > 0 && n >= most)
         return BIDE_NEVER;
-    double at_ns = 0;
     if (c->arrival == SIM_HERD)
         return c->from_ns < play->world->duration_ns ? c->from_ns : BIDE_NEVER;
-    if (c->arrival == SIM_UNIFORM)
-        at_ns = (double)c->from_ns + (double)n * (1e15 / (double)c->rate_micro);
-    else
-        at_ns = poisson(play, g);
+    double at_ns = c->arrival == SIM_UNIFORM ? uniform(c, n) : poisson(play, g);
     return at_ns < (double)until(play->world, c) ? (int64_t)at_ns : BIDE_NEVER;
 }
 
@@ -160,6 +166,7 @@ static void begin(struct sim_play *play, uint32_t g, uint64_t client, uint32_t o
 {
     const struct sim_clients *c = &play->world->clients[g];
     struct sim_group *group = &play->group[g];
+    play->result->users++;
     for (uint32_t i = 0; i < c->fanout; i++) {
         struct sim_name name = {play->how->seed, SIM_FOR_CALL, group->made++, g};
         struct sim_new_call call = {.caller = (uint8_t)g, .owner = owner, .seed = sim_bits(name), .process = client};
@@ -237,7 +244,10 @@ static void next_turn(struct sim_play *play, uint32_t client, int64_t began_ns)
 static bool open_closed(struct sim_play *play, uint32_t g)
 {
     const struct sim_clients *c = &play->world->clients[g];
-    struct sim_closed_client *clients = realloc(play->client, (play->clients + c->count) * sizeof *clients);
+    size_t count = play->clients + c->count;
+    if (count > SIM_ID_GROUP - SIM_ID_CLIENT || drive_memory_refused())
+        return false;
+    struct sim_closed_client *clients = realloc(play->client, count * sizeof *clients);
     if (clients == NULL)
         return false;
     play->client = clients;
@@ -284,12 +294,11 @@ static bool open_sockets(struct sim_play *play, uint32_t g)
     struct sim_group *group = &play->group[g];
     if (play->world->clients[g].pool == 0)
         return true;
-    group->sockets = calloc(processes, sizeof *group->sockets);
-    group->lines = calloc(processes, sizeof *group->lines);
-    if (group->sockets == NULL || group->lines == NULL)
+    group->desk = drive_memory(processes, sizeof *group->desk);
+    if (group->desk == NULL)
         return false;
     for (uint32_t i = 0; i < processes; i++)
-        group->lines[i] = (struct sim_line){SIM_NOBODY, SIM_NOBODY, 0};
+        group->desk[i] = (struct sim_desk){SIM_LINE(SIM_AT_HOME), SIM_LINE(SIM_AT_HOME)};
     return true;
 }
 
@@ -315,8 +324,7 @@ void sim_clients_close(struct sim_play *play)
     for (size_t i = 0; i < sizeof play->caller / sizeof play->caller[0]; i++)
         free(play->caller[i].target);
     for (size_t g = 0; g < SIM_GROUPS_MAX; g++) {
-        free(play->group[g].sockets);
-        free(play->group[g].lines);
+        free(play->group[g].desk);
     }
     free(play->client);
 }

@@ -33,6 +33,8 @@ enum sim_stream {
     SIM_FOR_HINT,
     SIM_FOR_GAUSS,
     SIM_FOR_SHARD,
+    SIM_FOR_READ_LOSS,
+    SIM_FOR_READ_REPLY_LOSS,
 };
 
 struct sim_name {

@@ -11,10 +11,11 @@
 
 #include "conf/unit.h"
 
-#define SAID_MAX  256u
-#define WANT_MAX  256u
-#define MICRO     INT64_C(1000000) /* numbers are read in millionths */
-#define IN_QUOTES "in quotes: < and > mean something to the shell"
+#define SAID_MAX   256u
+#define WANT_MAX   256u
+#define NUMBER_MAX 64u
+#define MICRO      INT64_C(1000000) /* numbers are read in millionths */
+#define IN_QUOTES  "in quotes: < and > mean something to the shell"
 
 /* ---- reading ---- */
 
@@ -60,12 +61,49 @@ static const char *sign_of(enum sim_question how)
     return "";
 }
 
+/* Figures from 0 to 1. */
+static bool is_share(const struct sim_metric *metric)
+{
+    static const char *const shares[] = {"success", "error", "users_success"};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        if (strcmp(metric->name, shares[i]) == 0)
+            return true;
+    return false;
+}
+
+/* "99 %" is "99%". */
+static struct bide_text joined(char space[NUMBER_MAX], struct bide_text text)
+{
+    size_t digits = 0, unit;
+    while (digits < text.length && strchr("0123456789.", text.at[digits]) != NULL)
+        digits++;
+    for (unit = digits; unit < text.length && (text.at[unit] == ' ' || text.at[unit] == '\t'); unit++)
+        continue;
+    if (text.length >= NUMBER_MAX || (unit < text.length && strchr("0123456789.", text.at[unit]) != NULL))
+        return text;
+    memcpy(space, text.at, digits);
+    memcpy(space + digits, text.at + unit, text.length - unit);
+    return (struct bide_text){space, digits + text.length - unit};
+}
+
+/* A number with one letter behind it, which stands for `times`. */
+static bool read_scaled(struct bide_text text, char letter, double times, double *number)
+{
+    int64_t whole;
+    if (text.length < 2 || text.at[text.length - 1] != letter || !conf_decimal(text.at, text.length - 1, MICRO, &whole))
+        return false;
+    *number = (double)whole / (double)MICRO * times;
+    return true;
+}
+
 /* In the metric's own unit. */
 static bool read_number(struct bide_text text, const struct sim_metric *metric, double *number)
 {
     size_t unit = strlen(metric->unit);
     bool ms = strcmp(metric->unit, "ms") == 0, s = strcmp(metric->unit, "s") == 0;
+    char space[NUMBER_MAX];
     int64_t whole;
+    text = joined(space, text);
     if (conf_decimal(text.at, text.length, MICRO, &whole)) {
         *number = (double)whole / (double)MICRO;
         return true;
@@ -79,12 +117,13 @@ static bool read_number(struct bide_text text, const struct sim_metric *metric, 
         *number = (double)whole / (double)MICRO;
         return true;
     }
-    if (unit == 0 && text.length > 1 && text.at[text.length - 1] == '%' &&
-        conf_decimal(text.at, text.length - 1, MICRO, &whole)) {
+    if (unit > 0)
+        return false;
+    if (text.length > 1 && text.at[text.length - 1] == '%' && conf_decimal(text.at, text.length - 1, MICRO, &whole)) {
         *number = (double)whole / (double)MICRO / 100;
         return true;
     }
-    return false;
+    return read_scaled(text, 'k', 1e3, number) || read_scaled(text, 'M', 1e6, number);
 }
 
 static char want[WANT_MAX];
@@ -135,7 +174,10 @@ static const char *read_comparison(struct sim_expect *expect, const struct sign 
     expect->how = op->how;
     if (value.length == 0)
         return wanted("a number behind %s, all of it " IN_QUOTES, op->text);
-    if (!read_number(value, metric, &expect->number))
+    bool read = read_number(value, metric, &expect->number);
+    if (is_share(metric) && (!read || expect->number > 1))
+        return wanted("a share behind %s, from 0 to 1 or in per cent: '%s%s99%%'", op->text, metric->name, op->text);
+    if (!read)
         return wanted("a number%s%s behind %s, such as '%s%s1.2%s'", metric->unit[0] != '\0' ? " of " : "",
                       metric->unit, op->text, metric->name, op->text, metric->unit);
     return NULL;

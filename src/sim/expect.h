@@ -7,7 +7,8 @@
  * so. With several seeds it is asked of the worst: the least value for > and >=, the most for < and <=, both for =, and
  * for != the number must lie outside of both. A value that is not there fails every question.
  *
- * A time may be written with any unit ('latency_p99_ms<1.5s'), a share as '95%', a flag also as 'recovers=yes'. */
+ * A time may be written with any unit ('latency_p99_ms<1.5s'), a share as '95%', thousands as '300k' or '2M', a flag
+ * also as 'recovers=yes'. */
 #ifndef SIM_EXPECT_H
 #define SIM_EXPECT_H
 

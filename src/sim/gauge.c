@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drive/memory.h"
+
 #include "play.h"
 
-#define SAMPLES_MAX   1024u /* targets looked at for a point of the series */
-#define POINTS_MAX    4000000u
-#define RECOVERED_S   10u /* so long a time ... */
-#define RECOVERED_PCT 90u /* ... with this share of its calls */
+#define SAMPLES_MAX   1024u             /* targets looked at for a point of the series */
+#define POINTS_MAX    ((size_t)1 << 20) /* as many as a duration may have: only a long drain brings more */
+#define RECOVERED_S   10u               /* so long a time ... */
+#define RECOVERED_PCT 90u               /* ... with this share of its calls */
 
 static const int64_t widths_ns[SIM_WIDTHS] = {BIDE_MS, 10 * BIDE_MS, 50 * BIDE_MS, BIDE_S};
 
@@ -22,7 +24,7 @@ static bool room_for(void **array, size_t *room, size_t count, size_t size)
     if (count < *room)
         return true;
     size_t more = *room == 0 ? 256 : *room * 2;
-    void *grown = realloc(*array, more * size);
+    void *grown = drive_memory_refused() ? NULL : realloc(*array, more * size);
     if (grown == NULL)
         return false;
     *array = grown;
@@ -30,11 +32,36 @@ static bool room_for(void **array, size_t *room, size_t count, size_t size)
     return true;
 }
 
+/* Two buckets become one. */
+static struct sim_point merged(const struct sim_point *a, const struct sim_point *b)
+{
+    struct sim_point both = *b; /* with its state at the end */
+    both.calls += a->calls;
+    both.attempts += a->attempts;
+    both.arrivals += a->arrivals;
+    both.retries += a->retries;
+    both.served += a->served;
+    both.succeeded += a->succeeded;
+    both.gave_up += a->gave_up;
+    return both;
+}
+
+/* A series that gets too long goes on in buckets twice as wide, from its beginning. */
+static void widen(struct sim_result *result)
+{
+    result->points /= 2;
+    result->bucket_ns *= 2;
+    for (size_t i = 0; i < result->points; i++)
+        result->point[i] = merged(&result->point[2 * i], &result->point[2 * i + 1]);
+}
+
 static bool add_point(struct sim_play *play)
 {
     struct sim_result *result = play->result;
     void *points = result->point;
-    if (result->points >= POINTS_MAX || !room_for(&points, &play->gauge.room, result->points, sizeof *result->point)) {
+    if (result->points == POINTS_MAX)
+        widen(result);
+    if (!room_for(&points, &play->gauge.room, result->points, sizeof *result->point)) {
         play->no_memory = true;
         return false;
     }
@@ -45,20 +72,23 @@ static bool add_point(struct sim_play *play)
     return true;
 }
 
-/* The mean over the clients' targets, or over an even choice of them if there are many. */
-static void sample(struct sim_play *play, struct sim_point *point)
+/* At the end of a bucket: the mean over the clients' targets, or over an even choice of them if there are many. */
+static void sample(struct sim_play *play, struct sim_point *point, int64_t at_ns)
 {
     int64_t left_milli = 0, limited = 0;
     for (uint32_t g = 0; g < play->world->groups; g++) {
         const struct sim_caller *caller = &play->caller[g];
-        uint32_t step = caller->targets / SAMPLES_MAX + 1;
+        uint32_t step = (caller->targets + SAMPLES_MAX - 1) / SAMPLES_MAX;
+        uint64_t looked_at = 0, open = 0;
         for (uint32_t i = 0; i < caller->targets; i += step) {
-            int64_t milli = bide_budget_left_milli(&caller->target[i], play->now_ns);
+            int64_t milli = bide_budget_left_milli(&caller->target[i], at_ns);
             enum bide_breaker_state state = bide_breaker_look(&caller->target[i]).state;
             left_milli += milli == INT64_MAX ? 0 : milli;
             limited += milli != INT64_MAX;
-            point->open += (state == BIDE_BREAKER_OPEN || state == BIDE_BREAKER_HALF_OPEN) * step;
+            open += state == BIDE_BREAKER_OPEN || state == BIDE_BREAKER_HALF_OPEN;
+            looked_at++;
         }
+        point->open += looked_at > 0 ? (uint32_t)(open * caller->targets / looked_at) : 0;
     }
     point->budget_milli = limited > 0 ? left_milli / limited : -1;
     for (uint32_t s = 0; s < play->world->services; s++)
@@ -83,7 +113,7 @@ static void roll_series(struct sim_play *play)
 {
     struct sim_gauge *gauge = &play->gauge;
     while (gauge->point_end_ns <= play->now_ns && !play->no_memory) {
-        sample(play, gauge->point);
+        sample(play, gauge->point, gauge->point_end_ns);
         add_point(play);
     }
     while ((int64_t)gauge->seconds * BIDE_S <= play->now_ns && !play->no_memory)
@@ -184,7 +214,6 @@ void sim_gauge_ended(struct sim_play *play, const struct bide_verdict *verdict)
 
 void sim_gauge_user(struct sim_play *play, int64_t began_ns, bool well)
 {
-    play->result->users++;
     if (!well)
         return;
     play->result->users_well++;
@@ -203,7 +232,7 @@ static int64_t disturbed_until(const struct sim_world *world)
         until_ns = world->outage[i].until_ns > until_ns ? world->outage[i].until_ns : until_ns;
     for (uint32_t g = 0; g < world->groups; g++) {
         const struct sim_clients *clients = &world->clients[g];
-        if (clients->arrival == SIM_SPIKE && clients->peak_until_ns > until_ns)
+        if ((clients->arrival == SIM_SPIKE || clients->arrival == SIM_RAMP) && clients->peak_until_ns > until_ns)
             until_ns = clients->peak_until_ns;
     }
     return until_ns < 0 ? BIDE_NEVER : until_ns;
@@ -259,7 +288,7 @@ static void find_recovery(struct sim_play *play, int64_t last_ns)
         find_steady_recovery(play, from_ns, (size_t)(last_ns / BIDE_S));
 }
 
-/* What it has come to: the last quarter of the time in which calls begin, or, if that is no time (a herd), all of it. */
+/* What it has come to: the last quarter of the time in which calls begin, or all of it if that is none (a herd). */
 static void find_steady_state(struct sim_play *play, int64_t last_ns)
 {
     struct sim_result *result = play->result;
@@ -295,7 +324,7 @@ void sim_gauge_finish(struct sim_play *play)
     struct sim_result *result = play->result;
     for (size_t w = 0; w < SIM_WIDTHS; w++)
         close_width(play, w);
-    sample(play, play->gauge.point);
+    sample(play, play->gauge.point, play->now_ns);
     ask_targets(play);
     result->ended_ns = play->now_ns;
     result->unfinished = result->calls - result->succeeded - result->gave_up;

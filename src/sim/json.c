@@ -1,8 +1,8 @@
 /* json.c - a batch as one JSON object, for programs. Members come in the order of the table of metrics; a member for
  * each metric is in every row, null where it has no value.
  *
- * Written as it goes, not built as a tree: a series may be long. A flag is true or false with one seed, and with
- * several the share of seeds in which it is true. */
+ * Written as it goes, not built as a tree: a series may be long. A flag is true, false or null with any number of
+ * seeds: with several, true if it is true in each; NAME_share beside it is the share of seeds in which it is. */
 #include "report.h"
 
 #include "chart/chart.h"
@@ -56,10 +56,12 @@ static void metrics(FILE *out, const struct sim_batch *batch, size_t row)
     for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++) {
         double mean = sim_shown_figure(batch, row, i)->mean;
         member(out, ",\n      ", metric->name);
-        if (metric->flag && batch->plan.seeds <= 1 && !isnan(mean))
-            fputs(mean > 0 ? "true" : "false", out);
-        else
+        if (!metric->flag) {
             number(out, mean);
+            continue;
+        }
+        fprintf(out, "%s,\n      \"%s_share\": ", isnan(mean) ? "null" : mean >= 1 ? "true" : "false", metric->name);
+        number(out, mean);
     }
 }
 

@@ -37,6 +37,8 @@ static const char style[] =
     "pre{background:var(--band);padding:12px 16px;border-radius:6px;overflow-x:auto;margin:8px 0 16px}\n"
     "details{margin:20px 0 0} summary{cursor:pointer;font-weight:600}\n"
     "@media(max-width:700px){.chart svg{width:760px} pre{white-space:pre-wrap;overflow-wrap:anywhere}}\n"
+    "@media print{.chart,tr{break-inside:avoid} h2{break-after:avoid} .scroll,.chart{overflow:visible} "
+    "main{max-width:none;padding:0} table{font-size:11px}}\n"
     "footer{margin-top:48px;padding-top:16px;border-top:1px solid var(--rule);color:var(--soft);font-size:14px}\n";
 
 struct page {
@@ -69,16 +71,11 @@ static void picture(struct page *p)
 {
     size_t left_out = sim_picture_left_out(p->batch);
     bool series = sim_picture_kind(p->batch) == SIM_PICTURE_SERIES;
-    const struct sim_metric *plot = sim_metric(sim_shown_plot(p->batch));
-    fprintf(p->out, "<h2>%s</h2>\n<p class=\"soft\">", series ? "What the service felt" : plot->name);
+    fprintf(p->out, "<h2>%s</h2>\n<p class=\"soft\">", series ? "What the service felt" : "At a glance");
     if (series)
         fputs("Attempts that arrived at the last service, and those that it answered well. All charts have the same "
               "scale.",
               p->out);
-    else
-        chart_escape(p->out, plot->about);
-    if (!series)
-        fputc('.', p->out);
     if (left_out > 0)
         fprintf(p->out, " %zu more %s in the tables only.", left_out, left_out == 1 ? "is" : "are");
     fputs("</p>\n", p->out);
@@ -144,10 +141,7 @@ static void swept_head(const struct page *p)
     if (row->swept[0] == '\0')
         return;
     fputs("<th scope=\"col\" class=\"swept\">", p->out);
-    for (unsigned n = 0; n < SIM_SWEEPS_MAX && sim_shown_key(row, n).text[0] != '\0'; n++) {
-        fputs(n > 0 ? ", " : "", p->out);
-        chart_escape(p->out, sim_shown_key(row, n).text);
-    }
+    chart_escape(p->out, sim_shown_keys(row).text);
     fputs("</th>", p->out);
 }
 
@@ -205,16 +199,11 @@ static void latencies(const struct page *p)
 
 static void give_ups(const struct page *p)
 {
-    struct sim_shown shown = {0};
-    for (size_t i = 0; sim_metric(i) != NULL && shown.count < SIM_SHOWN_MAX; i++)
-        if (sim_shown_gave_up(i) && sim_shown_above_zero(p->batch, i))
-            shown.metric[shown.count++] = i;
-    size_t unfinished = sim_shown_metric("unfinished");
-    if (shown.count < SIM_SHOWN_MAX && sim_shown_above_zero(p->batch, unfinished))
-        shown.metric[shown.count++] = unfinished;
+    struct sim_shown shown;
+    sim_shown_give_ups(&shown, p->batch);
     section(p, "Why calls gave up", shown.count > 0 ? "Calls by the reason that ended them." : "None did.");
     if (shown.count > 0)
-        figures(p, &shown, "gave_up_");
+        figures(p, &shown, SIM_GAVE_UP);
 }
 
 static void peaks(const struct page *p)
@@ -332,7 +321,7 @@ static void repetition(const struct page *p)
 bool sim_html(FILE *out, const struct sim_batch *batch)
 {
     struct page page = {.out = out, .batch = batch, .whole = true};
-    fputs("<!doctype html><!-- a report of bide sim -->\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+    fputs("<!DOCTYPE html><!-- a report of bide sim -->\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
           "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"/>\n<title>bide sim: ",
           out);
     chart_escape(out, sim_scenario_title(batch->scenario));

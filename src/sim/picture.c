@@ -1,14 +1,15 @@
 /* picture.c - the scenario's picture: arrivals and served over time, a bar for each row, or curves over what is swept.
  *
- * Charts that are to be compared have the same scale. Rows and curves beyond what can be told apart are left out, and
- * it is said how many. A series of more buckets than a chart has room for is drawn with several buckets as one step,
- * which shows the highest of them: peaks are what it is about. Colours are written out for light and for dark, not as
- * variables, because not every program that shows an SVG knows those. */
+ * Charts that are to be compared have the same scale (scale.h). Rows and curves beyond what can be told apart are left
+ * out, and it is said how many. A series of more buckets than a chart has room for is drawn with several buckets as one
+ * step, which shows the highest of them: peaks are what it is about. Colours are written out for light and for dark,
+ * not as variables, because not every program that shows an SVG knows those. */
 #include "picture.h"
 
 #include "conf/unit.h"
 #include "number.h"
 #include "report.h"
+#include "scale.h"
 #include "shown.h"
 
 #include <inttypes.h>
@@ -21,13 +22,14 @@
 #define STEPS_MAX    734u /* pixels of a panel's frame */
 #define CURVES_MAX   16u
 #define COLOURS      8u
+#define WASTE_PART   20u
 #define BANDS_MAX    (SIM_OUTAGES_MAX + SIM_GROUPS_MAX)
 #define LOG_RATIO    200.0 /* from here on, curves have a logarithmic scale of x */
 
 /* ---- colours ---- */
 
 #define RULES(paper, ink, soft, rule, band, c0, c1, c2, c3, c4, c5, c6, c7)                                            \
-    ".paper{fill:" paper "} svg text{fill:" soft "} svg .heading,svg .title{fill:" ink "}\n"                           \
+    ".paper{fill:" paper "} svg text{fill:" soft "} svg .heading,svg .title,svg .cut{fill:" ink "}\n"                  \
     ".grid{stroke:" rule "} .axis,line.level,.half{stroke:" soft "} .band{fill:" band "}\n"                            \
     "svg .name.plain{fill:" ink "}\n" COLOUR("c0", c0) COLOUR("c1", c1) COLOUR("c2", c2) COLOUR("c3", c3)              \
         COLOUR("c4", c4) COLOUR("c5", c5) COLOUR("c6", c6) COLOUR("c7", c7)
@@ -122,6 +124,11 @@ static double served_at(const struct sim_point *p)
     return (double)p->served;
 }
 
+static double succeeded_at(const struct sim_point *p)
+{
+    return (double)p->succeeded;
+}
+
 static double budget_at(const struct sim_point *p)
 {
     return p->budget_milli >= 0 ? (double)p->budget_milli / 1000 : 0;
@@ -151,18 +158,6 @@ static size_t fill(double *value, const struct sim_result *r, size_t step, doubl
         }
     }
     return count;
-}
-
-static double highest(const struct sim_batch *batch)
-{
-    double most = 0;
-    for (size_t i = 0; i < batch->rows; i++)
-        for (size_t j = 0; j < batch->row[i].result.points; j++) {
-            const struct sim_point *p = &batch->row[i].result.point[j];
-            uint64_t more = p->arrivals > p->served ? p->arrivals : p->served;
-            most = (double)more > most ? (double)more : most;
-        }
-    return most;
 }
 
 static const char *outage_name(enum sim_outage_kind kind)
@@ -199,25 +194,43 @@ static size_t bands_of(struct chart_band bands[BANDS_MAX], const struct sim_worl
     return count;
 }
 
+/* Is much of the work done for callers who have left? Then what is served says little about what they got. */
+static bool has_waste(const struct sim_batch *batch)
+{
+    for (size_t i = 0; i < batch->rows; i++)
+        if (batch->row[i].result.wasted * WASTE_PART > batch->row[i].result.served)
+            return true;
+    return false;
+}
+
 static void draw_series(FILE *out, const struct sim_batch *batch, size_t row, const struct chart_place *place)
 {
     const struct sim_result *r = &batch->row[row].result;
     struct axis axis = axis_of(batch);
+    struct sim_scale scale = sim_scale_of_series(batch);
     size_t step = buckets_in_step(&axis, r);
-    double arrivals[STEPS_MAX + 1], served[STEPS_MAX + 1];
+    bool waste = has_waste(batch), is_cut = false;
+    double arrivals[STEPS_MAX + 1], served[STEPS_MAX + 1], succeeded[STEPS_MAX + 1];
     struct chart_band bands[BANDS_MAX];
-    char id[32], y_name[96], about[256], bucket[CONF_VALUE_SIZE], peak[SIM_NUMBER_SIZE];
+    char id[32], y_name[SIM_SHOWN_TEXT], about[256], bucket[CONF_VALUE_SIZE], peak[SIM_NUMBER_SIZE];
     struct chart_series series[] = {
         {.name = "arrivals", .style = "c0", .value = arrivals, .filled = true},
-        {.name = "served", .style = "c1", .value = served},
+        {.name = "served", .style = "c1", .value = served, .stepped = true},
+        {.name = "succeeded", .style = "c2 dash", .value = succeeded, .stepped = true},
     };
     series[0].count = fill(arrivals, r, step, arrivals_at, false);
     series[1].count = fill(served, r, step, served_at, false);
+    series[2].count = fill(succeeded, r, step, succeeded_at, false);
     conf_duration_text(bucket, r->bucket_ns);
     snprintf(id, sizeof id, "series-%zu", row);
-    int used = snprintf(y_name, sizeof y_name, "arrivals and served per %.20s", bucket);
+    for (size_t i = 0; i < series[0].count; i++)
+        is_cut = is_cut || arrivals[i] > scale.most || served[i] > scale.most;
+    char every[64] = "";
     if (step > 1)
-        snprintf(y_name + used, sizeof y_name - (size_t)used, ", the highest of every %zu", step);
+        snprintf(every, sizeof every, ", the highest of every %zu", step);
+    snprintf(y_name, sizeof y_name, "%s per %.20s%s%s%s",
+             waste ? "arrivals, served, and calls that succeeded," : "arrivals and served", bucket, every,
+             scale.root ? ", square-root scale" : "", is_cut ? "; what is higher is cut: ↑" : "");
     snprintf(about, sizeof about, "Attempts that arrived and that were served, per %.20s over time; %s arrived in all.",
              bucket, sim_number(peak, (double)r->arrivals));
     chart_lines(out, &(struct chart_lines){.id = id,
@@ -231,11 +244,12 @@ static void draw_series(FILE *out, const struct sim_batch *batch, size_t row, co
                                            .place = place,
                                            .x_step = (double)r->bucket_ns * (double)step / axis.unit_ns,
                                            .x_most = (double)axis.length_ns / axis.unit_ns,
-                                           .y_most = highest(batch),
+                                           .y_most = scale.most,
+                                           .y_root = scale.root,
                                            .bands = bands,
                                            .band_count = bands_of(bands, &row_at(batch, row)->world, &axis),
                                            .series = series,
-                                           .series_count = 2});
+                                           .series_count = waste ? 3 : 2});
 }
 
 /* ---- levels: a line for each row ---- */
@@ -314,14 +328,13 @@ bool sim_picture_level(FILE *out, const struct sim_batch *batch, enum sim_level 
 
 /* ---- bars ---- */
 
-/* The metric with its unit, and what its interval is. Returns text. */
+/* The metric, what it is, and what its interval is. Returns text. */
 static const char *metric_name(char text[SIM_SHOWN_TEXT], const struct sim_batch *batch)
 {
     const struct sim_metric *m = sim_metric(sim_shown_plot(batch));
-    int used = snprintf(text, SIM_SHOWN_TEXT, "%s%s%s", m->name, m->unit[0] == '/' ? ", " : "",
-                        m->unit[0] == '/' ? m->unit : "");
-    if (batch->plan.seeds > 1)
-        snprintf(text + used, SIM_SHOWN_TEXT - (size_t)used, ": mean and 95 %% interval of %" PRIu32 " seeds",
+    int used = snprintf(text, SIM_SHOWN_TEXT, "%s: %s", m->name, m->about);
+    if (batch->plan.seeds > 1 && (size_t)used < SIM_SHOWN_TEXT)
+        snprintf(text + used, SIM_SHOWN_TEXT - (size_t)used, "; mean and 95 %% interval of %" PRIu32 " seeds",
                  batch->plan.seeds);
     return text;
 }
@@ -343,46 +356,78 @@ static size_t name_index(const struct sim_batch *batch, size_t row)
     return index;
 }
 
+/* What stands beside the bars whatever they show. */
+static const char *const beside[CHART_MORE_MAX] = {"arrivals", "served"};
+
 struct bar_text {
-    char text[2 * SIM_NUMBER_SIZE + 8];
+    char name[SIM_NAME_MAX + SIM_LABEL_MAX + 4];
+    char value[2 * SIM_NUMBER_SIZE + 8];
+    char more[CHART_MORE_MAX][SIM_NUMBER_SIZE];
 };
 
-static void set_bars(struct chart_bar *bar, struct bar_text *text, const struct sim_batch *batch)
+struct bars {
+    struct chart_bar bar[SIM_ROWS_MAX];
+    struct bar_text text[SIM_ROWS_MAX];
+};
+
+/* "fifo", or "fifo, 140/s" if something is swept: its key stands above. */
+static void set_bar_texts(struct bar_text *text, const struct sim_batch *batch, size_t row)
 {
     size_t metric = sim_shown_plot(batch);
     unsigned digits = sim_shown_digits(batch, metric);
+    const struct sim_figure *f = sim_shown_figure(batch, row, metric);
+    const char *name = sim_shown_name(row_at(batch, row));
+    char mean[SIM_NUMBER_SIZE], half[SIM_NUMBER_SIZE];
+    struct sim_label values = sim_shown_values(row_at(batch, row));
+    snprintf(text->name, sizeof text->name, "%s%s%s", name, name[0] != '\0' && values.text[0] != '\0' ? ", " : "",
+             values.text);
+    sim_number_fixed(mean, f->mean, digits);
+    sim_number_fixed(half, f->half, digits);
+    if (batch->plan.seeds > 1 && !isnan(f->mean))
+        snprintf(text->value, sizeof text->value, "%s ±%s", mean, half);
+    else
+        snprintf(text->value, sizeof text->value, "%s", isnan(f->mean) ? "none" : mean);
+    for (size_t i = 0; i < CHART_MORE_MAX; i++)
+        sim_number_fixed(text->more[i], sim_shown_figure(batch, row, sim_shown_metric(beside[i]))->mean, 0);
+}
+
+static void set_bars(struct bars *bars, const struct sim_batch *batch)
+{
     bool swept = batch->rows > 0 && row_at(batch, 0)->swept[0] != '\0';
     for (size_t i = 0; i < batch->rows; i++) {
-        const struct sim_figure *f = sim_shown_figure(batch, i, metric);
-        char mean[SIM_NUMBER_SIZE], half[SIM_NUMBER_SIZE];
-        sim_number_fixed(mean, f->mean, digits);
-        sim_number_fixed(half, f->half, digits);
-        if (batch->plan.seeds > 1 && !isnan(f->mean))
-            snprintf(text[i].text, sizeof text[i].text, "%s ±%s", mean, half);
-        else
-            snprintf(text[i].text, sizeof text[i].text, "%s", isnan(f->mean) ? "none" : mean);
-        bar[i] = (struct chart_bar){.name = row_at(batch, i)->label,
-                                    .style = colours[swept ? name_index(batch, i) % COLOURS : 1],
-                                    .text = text[i].text,
-                                    .value = f->mean,
-                                    .half = f->half};
+        const struct sim_figure *f = sim_shown_figure(batch, i, sim_shown_plot(batch));
+        struct bar_text *text = &bars->text[i];
+        set_bar_texts(text, batch, i);
+        bars->bar[i] = (struct chart_bar){.name = text->name,
+                                          .style = colours[swept ? name_index(batch, i) % COLOURS : 1],
+                                          .text = text->value,
+                                          .value = f->mean,
+                                          .half = f->half,
+                                          .more = {text->more[0], text->more[1]}};
     }
 }
 
-static void draw_bars(FILE *out, const struct sim_batch *batch, const struct chart_place *place)
+static bool draw_bars(FILE *out, const struct sim_batch *batch, const struct chart_place *place)
 {
-    struct chart_bar bar[SIM_ROWS_MAX];
-    struct bar_text text[SIM_ROWS_MAX];
+    struct bars *bars = malloc(sizeof *bars);
+    if (bars == NULL)
+        return false;
     char x_name[SIM_SHOWN_TEXT];
-    set_bars(bar, text, batch);
+    struct sim_label keys = sim_shown_keys(row_at(batch, 0));
+    set_bars(bars, batch);
     chart_bars(out, &(struct chart_bars){.id = "bars",
                                          .title = sim_metric(sim_shown_plot(batch))->name,
                                          .about = sim_metric(sim_shown_plot(batch))->about,
                                          .x_name = metric_name(x_name, batch),
+                                         .names = keys.text[0] != '\0' ? keys.text : NULL,
+                                         .more = {beside[0], beside[1]},
+                                         .most = sim_shown_most(batch, sim_shown_plot(batch)),
                                          .width = SIM_PICTURE_WIDTH,
                                          .place = place,
-                                         .bar = bar,
+                                         .bar = bars->bar,
                                          .count = batch->rows});
+    free(bars);
+    return true;
 }
 
 /* ---- curves ---- */
@@ -491,6 +536,18 @@ static void set_curves(struct curves *c, const struct sim_batch *batch)
     qsort(c->mark, c->marks, sizeof *c->mark, by_x);
 }
 
+/* Is the highest curve far above the lowest? */
+static bool is_tall(const struct curves *c)
+{
+    double top[CURVES_MAX];
+    for (size_t i = 0; i < c->count; i++) {
+        top[i] = 0;
+        for (size_t j = 0; j < c->series[i].count; j++)
+            top[i] = c->series[i].value[j] > top[i] ? c->series[i].value[j] : top[i];
+    }
+    return sim_scale_is_root(top, c->count);
+}
+
 static bool is_wide(const struct curves *c)
 {
     return c->numbers && c->marks > 1 && c->mark[0].x > 0 && c->mark[c->marks - 1].x / c->mark[0].x >= LOG_RATIO;
@@ -505,13 +562,17 @@ static bool draw_curves(FILE *out, const struct sim_batch *batch, const struct c
     set_curves(c, batch);
     struct sim_label key = sim_shown_key(row_at(batch, 0), 0);
     char x_name[SIM_LABEL_MAX + 24];
+    metric_name(y_name, batch);
+    if (is_tall(c))
+        snprintf(y_name + strlen(y_name), sizeof y_name - strlen(y_name), "; square-root scale");
     snprintf(x_name, sizeof x_name, "%s%s", key.text, is_wide(c) ? ", logarithmic" : "");
     snprintf(about, sizeof about, "%s, over %s. Where a curve has a gap there is no such figure.",
              sim_metric(sim_shown_plot(batch))->about, key.text);
     chart_lines(out, &(struct chart_lines){.id = "curve",
                                            .title = sim_metric(sim_shown_plot(batch))->name,
                                            .about = about,
-                                           .y_name = metric_name(y_name, batch),
+                                           .y_name = y_name,
+                                           .y_root = is_tall(c),
                                            .x_name = x_name,
                                            .x_unit = "",
                                            .width = SIM_PICTURE_WIDTH,
@@ -535,7 +596,7 @@ unsigned sim_picture_height(const struct sim_batch *batch)
     case SIM_PICTURE_CURVE: return CURVE_HEIGHT;
     case SIM_PICTURE_BARS: break;
     }
-    return chart_bars_height(&(struct chart_bars){.count = batch->rows});
+    return chart_bars_height(&(struct chart_bars){.more = {beside[0], beside[1]}, .count = batch->rows});
 }
 
 size_t sim_picture_left_out(const struct sim_batch *batch)
@@ -554,7 +615,7 @@ bool sim_picture_draw(FILE *out, const struct sim_batch *batch, size_t panel, co
 {
     switch (sim_picture_kind(batch)) {
     case SIM_PICTURE_SERIES: draw_series(out, batch, panel, place); break;
-    case SIM_PICTURE_BARS: draw_bars(out, batch, place); break;
+    case SIM_PICTURE_BARS: return draw_bars(out, batch, place);
     case SIM_PICTURE_CURVE: return draw_curves(out, batch, place);
     }
     return true;

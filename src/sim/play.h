@@ -49,11 +49,13 @@ struct sim_request {
     int64_t deadline_ns;
     uint32_t slot; /* its call */
     uint32_t attempt;
-    uint32_t older, newer; /* in a queue */
-    uint32_t version;      /* a row: what was read */
-    uint32_t process;      /* whose socket it has, or waits for */
-    uint32_t deeper;       /* calls it has made */
-    uint32_t layer;        /* the attempt that it carries on to the next layer: the largest on the way here */
+    struct sim_links {
+        uint32_t older, newer;
+    } links[2];       /* in a line of its service, and in one of its process: enum sim_side */
+    uint32_t version; /* a row: what was read */
+    uint32_t process; /* whose socket it has, or waits for */
+    uint32_t deeper;  /* calls it has made */
+    uint32_t layer;   /* the attempt that it carries on to the next layer: the largest on the way here */
     uint8_t service;
     uint8_t caller;
     uint8_t awaited; /* events and places that still hold it */
@@ -84,11 +86,20 @@ uint32_t sim_pool_take(struct sim_pool *pool); /* SIM_NOBODY: no memory */
 void sim_pool_give(struct sim_pool *pool, uint32_t i);
 void sim_pool_free(struct sim_pool *pool);
 
+/* Where a request stands in line: it may be in one of each. */
+enum sim_side { SIM_AT_SERVICE = 0, SIM_AT_HOME };
+
 /* Requests one behind the other. */
 struct sim_line {
     uint32_t oldest, newest;
     uint32_t length;
+    enum sim_side side;
 };
+#define SIM_LINE(where)                                                                                                \
+    (struct sim_line)                                                                                                  \
+    {                                                                                                                  \
+        .oldest = SIM_NOBODY, .newest = SIM_NOBODY, .side = (where)                                                    \
+    }
 
 /* Who makes calls: a group of clients, or a service towards the next one. */
 struct sim_caller {
@@ -106,8 +117,13 @@ struct sim_group {
     uint64_t candidates; /* arrivals drawn so far */
     double at_ns;        /* of the last one, with its fraction */
     uint32_t first_client;
-    uint32_t *sockets;      /* taken, by process */
-    struct sim_line *lines; /* waiting for one, by process */
+    struct sim_desk *desk; /* by process; NULL: there are sockets for all */
+};
+
+/* Where a process with a limited number of sockets keeps its attempts. */
+struct sim_desk {
+    struct sim_line waiting; /* for a socket */
+    struct sim_line holding; /* one each */
 };
 
 struct sim_closed_client {
@@ -139,7 +155,7 @@ struct sim_width {
 
 /* A second of the world, for recovery and steady state. */
 struct sim_second {
-    uint32_t calls, succeeded, arrivals;
+    uint64_t calls, succeeded, arrivals;
 };
 
 struct sim_gauge {
@@ -176,8 +192,9 @@ void sim_play_at(struct sim_play *play, int64_t at_ns, uint32_t id, uint32_t seq
 
 /* ---- client.c ---- */
 
-/* Could any gate of this policy refuse or delay a call to this service? If none can, there is no need of a target, and a
- * storm of millions does not take 2 KiB for each caller. Quiet comes from hints; latency serves hedging by quantile. */
+/* Could any gate of this policy refuse or delay a call to this service? If none can, there is no need of a target, and
+ * a storm of millions does not take 2 KiB for each caller. Quiet comes from hints; latency serves hedging by
+ * quantile. */
 bool sim_has_gates(const struct conf_pair *pair, const struct sim_service *service);
 
 bool sim_clients_open(struct sim_play *play);
@@ -199,6 +216,7 @@ struct sim_new_call {
     uint32_t inbound_attempt; /* 0: nobody calls the caller */
 };
 void sim_call_begin(struct sim_play *play, const struct sim_new_call *new_call);
+bool sim_call_is_due(const struct sim_play *play, uint32_t slot, int64_t at_ns);
 void sim_call_wake(struct sim_play *play, uint32_t slot);
 void sim_request_reply(struct sim_play *play, uint32_t request);
 void sim_request_cut(struct sim_play *play, uint32_t request);
@@ -220,12 +238,17 @@ static inline bool sim_request_wanted(const struct sim_play *play, const struct 
     return !request->over && sim_call_at(play, request->slot)->call.seed == request->seed;
 }
 
+/* Would anything change if its caller waited no longer? */
+static inline bool sim_request_is_due(const struct sim_play *play, const struct sim_request *request)
+{
+    return request->in_line || request->has_socket || sim_request_wanted(play, request);
+}
+
 /* ---- service.c ---- */
 
 /* The outcome of an attempt at a service that answers at once. */
 struct bide_outcome sim_service_at_once(struct sim_play *play, const struct sim_call *call, uint32_t attempt);
-void sim_service_arrive(struct sim_play *play, uint32_t request);
-void sim_service_write(struct sim_play *play, uint32_t request);
+void sim_service_arrive(struct sim_play *play, uint32_t request, enum sim_step step); /* ARRIVE, or WRITE */
 void sim_service_served(struct sim_play *play, uint32_t request);
 
 /* A call that a request of this service made is over. */
@@ -238,7 +261,6 @@ uint32_t sim_service_shard(const struct sim_world *world, uint32_t service, uint
 bool sim_service_is_instant(const struct sim_world *world, uint32_t service);
 
 void sim_line_push(struct sim_play *play, struct sim_line *line, uint32_t request);
-uint32_t sim_line_take(struct sim_play *play, struct sim_line *line, enum sim_order order);
 void sim_line_remove(struct sim_play *play, struct sim_line *line, uint32_t request);
 
 /* ---- gauge.c ---- */

@@ -85,12 +85,6 @@ static key_word key_of(const struct sim_event *event)
     return (key_word)(uint64_t)event->at_ns << 64 | tie_of(event);
 }
 
-/* Tests refuse memory. */
-static bool refused(void)
-{
-    return drive_memory_refuses && drive_memory_refuses();
-}
-
 /* ---- the heap at the side ---- */
 
 static bool heap_has_room(struct sim_queue *queue)
@@ -98,7 +92,7 @@ static bool heap_has_room(struct sim_queue *queue)
     if (queue->heaped < queue->heap_room)
         return true;
     size_t room = queue->heap_room ? 2 * queue->heap_room : 64;
-    struct sim_event *heap = refused() ? NULL : realloc(queue->heap, room * sizeof *heap);
+    struct sim_event *heap = drive_memory_refused() ? NULL : realloc(queue->heap, room * sizeof *heap);
     if (!heap)
         return false;
     queue->bytes += (room - queue->heap_room) * sizeof *heap;
@@ -156,7 +150,8 @@ static size_t enough_for(size_t chunks)
 static bool grow(struct sim_queue *queue)
 {
     size_t bytes = queue->slab_bytes;
-    struct slab *slab = refused() ? NULL : aligned_alloc(bytes < HUGE_PAGE ? CHUNK_BYTES : HUGE_PAGE, bytes);
+    struct slab *slab =
+        drive_memory_refused() ? NULL : aligned_alloc(bytes < HUGE_PAGE ? CHUNK_BYTES : HUGE_PAGE, bytes);
     if (!slab)
         return false;
     if (bytes >= HUGE_PAGE)
@@ -423,7 +418,7 @@ static bool refill(struct sim_queue *queue)
 
 struct sim_queue *sim_queue_new(bool plain)
 {
-    struct sim_queue *queue = refused() ? NULL : calloc(1, sizeof *queue);
+    struct sim_queue *queue = drive_memory_refused() ? NULL : calloc(1, sizeof *queue);
     if (!queue)
         return NULL;
     queue->bytes = sizeof *queue;

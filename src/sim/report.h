@@ -22,9 +22,9 @@ void sim_csv_series(FILE *out, const struct sim_batch *batch);
 
 /* {"scenario":…,"title":…,"seed":…,"seeds":…,"bucket_s":…,"settings":{…},
  *  "rows":[{"name":…,"label":…,"swept":…,"bucket_s":…,"metric":…,…,"half":{"metric":…,…},"series":{"calls":[…],…}}]}
- * All metrics are in every row, null where there is no value. With several seeds they are means, a flag is the share of
- * seeds in which it is true, and "half" has half of each interval; with one seed there is no "half". The series is that
- * of the first seed. */
+ * All metrics are in every row, null where there is no value. A flag is true, false or null, with several seeds true if
+ * it is so in each, and "recovers_share" is the share of seeds in which it is. With several seeds the others are means,
+ * and "half" has half of each interval; with one seed there is no "half". The series is that of the first seed. */
 void sim_json(FILE *out, const struct sim_batch *batch);
 
 /* The scenario's picture; false: no memory. Both read well in light and dark by themselves. */

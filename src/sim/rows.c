@@ -26,6 +26,7 @@ struct making {
 struct judge {
     enum sim_judged judged;
     struct sim_fault told[TOLD_MAX];
+    const struct sim_setting *blamed[TOLD_MAX]; /* what said it; NULL: a default */
     size_t tolds;
     bool reached[SIM_SERVICES_MAX];
 };
@@ -249,15 +250,20 @@ static void name_row(struct making *m)
 
 /* ---- judging ---- */
 
-static bool was_told(struct judge *judge, const struct sim_fault *fault)
+/* Of the same element, or in the same words: --set clients.count=0 is wrong for all groups, and said once. */
+static bool was_told(struct judge *judge, const struct making *m, const struct sim_fault *fault)
 {
-    for (size_t i = 0; i < judge->tolds; i++)
-        if (judge->told[i].field == fault->field && judge->told[i].element == fault->element &&
-            strcmp(judge->told[i].why, fault->why) == 0)
+    const struct sim_setting *blamed = m->holds[sim_field_index(fault->field)][fault->element];
+    for (size_t i = 0; i < judge->tolds; i++) {
+        bool same = judge->told[i].element == fault->element || (blamed != NULL && judge->blamed[i] == blamed);
+        if (same && judge->told[i].field == fault->field && strcmp(judge->told[i].why, fault->why) == 0)
             return true;
-    if (judge->tolds < TOLD_MAX)
-        judge->told[judge->tolds++] = *fault;
-    return judge->tolds == TOLD_MAX;
+    }
+    if (judge->tolds == TOLD_MAX)
+        return true;
+    judge->blamed[judge->tolds] = blamed;
+    judge->told[judge->tolds++] = *fault;
+    return false;
 }
 
 /* Where there are several rows, the first that it is true of. */
@@ -269,7 +275,7 @@ static void tell_fault(struct making *m, const struct sim_fault *fault)
     const char *name = sim_part_name(&m->row->world, field->part, fault->element);
     char in[SIM_LABEL_MAX + 16] = "", value[SIM_VALUE_MAX];
     if (b->variations + b->sweeps > 0)
-        snprintf(in, sizeof in, " (in %s)", m->row->label);
+        snprintf(in, sizeof in, " (in row %s)", m->row->label);
     if (setting != NULL) {
         sim_setting_tell(setting, b->told, "%s%s", fault->why, in);
         return;
@@ -311,7 +317,7 @@ static void judge_row(struct making *m, struct judge *judge)
     for (size_t i = 0; i < count; i++)
         if (faults[i].ignored)
             note_ignored(m, &faults[i]);
-        else if (!was_told(judge, &faults[i]))
+        else if (!was_told(judge, m, &faults[i]))
             tell_fault(m, &faults[i]);
 }
 

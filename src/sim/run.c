@@ -21,8 +21,8 @@ void sim_play_at(struct sim_play *play, int64_t at_ns, uint32_t id, uint32_t seq
 static void request_event(struct sim_play *play, uint32_t request, enum sim_step step)
 {
     switch (step) {
-    case SIM_STEP_ARRIVE: sim_service_arrive(play, request); break;
-    case SIM_STEP_WRITE: sim_service_write(play, request); break;
+    case SIM_STEP_ARRIVE:
+    case SIM_STEP_WRITE: sim_service_arrive(play, request, step); break;
     case SIM_STEP_SERVED: sim_service_served(play, request); break;
     case SIM_STEP_REPLY: sim_request_reply(play, request); break;
     case SIM_STEP_CUT: sim_request_cut(play, request); break;
@@ -39,6 +39,23 @@ static void happen(struct sim_play *play, const struct sim_event *event)
         sim_client_turn(play, event->id - SIM_ID_CLIENT);
     else
         sim_clients_arrive(play, event->id - SIM_ID_GROUP);
+}
+
+/* A timer that was moved, or whose call or attempt has ended before: it changes nothing, not even the time. (Else a
+ * timeout of a minute would make a minute of every run.) */
+static bool is_stale(const struct sim_play *play, const struct sim_event *event)
+{
+    if (event->id < SIM_ID_REQUEST)
+        return !sim_call_is_due(play, event->id, event->at_ns);
+    if (event->id >= SIM_ID_CLIENT || event->seq != SIM_STEP_CUT)
+        return false;
+    return !sim_request_is_due(play, sim_request_at(play, event->id - SIM_ID_REQUEST));
+}
+
+static void forget(struct sim_play *play, const struct sim_event *event)
+{
+    if (event->id >= SIM_ID_REQUEST)
+        sim_request_release(play, event->id - SIM_ID_REQUEST);
 }
 
 /* The calls of the next events come from memory meanwhile. In batches, so that the searches for their pages overlap. */
@@ -69,18 +86,22 @@ static enum sim_end loop(struct sim_play *play)
     while (sim_queue_pop(play->queue, &event)) {
         if (!play->world->drain && event.at_ns > play->world->duration_ns)
             break;
-        if (event.at_ns > TIME_MAX_NS || events >= EVENTS_MAX)
+        if (events % BATCH == 0)
+            prefetch(play);
+        if (++events % LOOK_UP_EVERY == 0 && !look_up(play))
+            return SIM_END_STOPPED;
+        if (is_stale(play, &event)) {
+            forget(play, &event);
+            continue;
+        }
+        if (event.at_ns > TIME_MAX_NS || events > EVENTS_MAX)
             return SIM_END_ENDLESS;
         play->now_ns = event.at_ns;
         if (event.at_ns >= play->gauge.edge_ns)
             sim_gauge_roll(play);
-        if (events % BATCH == 0)
-            prefetch(play);
         happen(play, &event);
         if (play->no_memory)
             return SIM_END_NO_MEMORY;
-        if (++events % LOOK_UP_EVERY == 0 && !look_up(play))
-            return SIM_END_STOPPED;
     }
     play->result->events = events;
     return SIM_END_DONE;
@@ -97,7 +118,7 @@ static bool open_play(struct sim_play *play)
     play->requests = new_pool(sizeof(struct sim_request), offsetof(struct sim_request, slot));
     play->users = new_pool(sizeof(struct sim_user), offsetof(struct sim_user, left));
     for (size_t i = 0; i < SIM_SERVICES_MAX; i++)
-        play->place[i].line = (struct sim_line){SIM_NOBODY, SIM_NOBODY, 0};
+        play->place[i].line = SIM_LINE(SIM_AT_SERVICE);
     play->delays = play->world->delay.shape != SIM_FIXED || play->world->delay.a_ns > 0;
     play->queue = sim_queue_new(play->how->plain_queue);
     return play->queue != NULL && sim_gauge_open(play) && sim_clients_open(play) && !play->no_memory;
@@ -122,7 +143,9 @@ enum sim_end sim_run(const struct sim_world *world, const struct sim_how *how, s
     if (end == SIM_END_DONE)
         sim_gauge_finish(&play);
     close_play(&play);
-    if (end != SIM_END_DONE)
+    if (end != SIM_END_DONE) {
         sim_result_free(result);
+        memset(result, 0, sizeof *result);
+    }
     return end;
 }

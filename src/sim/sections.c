@@ -13,6 +13,18 @@
 static const char *const sections[] = {"scenario", "policy", "clients", "network", "service",
                                        "outage",   "case",   "sweep",   NULL};
 
+/* Without blanks around it. */
+static struct bide_text trimmed(const char *at, size_t length)
+{
+    while (length > 0 && (*at == ' ' || *at == '\t')) {
+        at++;
+        length--;
+    }
+    while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\t'))
+        length--;
+    return (struct bide_text){at, length};
+}
+
 /* ---- sections ---- */
 
 /* Names stand between points in --set, or behind : in --expect. */
@@ -37,10 +49,14 @@ static void tell_section(struct sim_builder *b, const struct sim_section *s, con
 
 static void unknown_section(struct sim_builder *b, const struct sim_section *s)
 {
-    char what[128];
+    char what[160];
     const char *near = conf_told_room(b->told) ? conf_near(s->kind, strlen(s->kind), sections) : NULL;
-    snprintf(what, sizeof what, "no such section%s%s%s", near != NULL ? "; did you mean " : "",
-             near != NULL ? near : "", near != NULL ? "?" : "");
+    if (near != NULL)
+        snprintf(what, sizeof what, "no such section; did you mean %s?", near);
+    else
+        snprintf(what, sizeof what,
+                 "no such section of a scenario: want scenario, clients, network, service, outage, "
+                 "case, sweep or policy NAME");
     tell_section(b, s, what);
 }
 
@@ -205,12 +221,9 @@ static void read_values(struct sim_builder *b, const struct sim_said *said)
     struct sim_scene scene = scene_of(b);
     size_t first = b->settings;
     for (const char *at = said->value;;) {
-        at += strspn(at, " \t");
-        size_t end = strcspn(at, ","), length = end;
-        while (length > 0 && (at[length - 1] == ' ' || at[length - 1] == '\t'))
-            length--;
+        size_t end = strcspn(at, ",");
         struct sim_setting *setting =
-            add_setting(b, (struct sim_origin){said->line, "sweep", said->key}, (struct bide_text){at, length});
+            add_setting(b, (struct sim_origin){said->line, "sweep", said->key}, trimmed(at, end));
         if (setting == NULL)
             return;
         if (b->settings - first > SIM_ROWS_MAX) {
@@ -363,10 +376,10 @@ static void read_set(struct sim_builder *b, const char *word)
     struct sim_scene scene = scene_of(b);
     const char *mark = strchr(word, '=');
     char key[SIM_KEY_MAX];
-    struct bide_text value = {mark == NULL ? "" : mark + 1, mark == NULL ? 0 : strlen(mark + 1)};
-    int length = mark == NULL ? 0 : (int)(mark - word);
-    bool fits = length < (int)sizeof key;
-    snprintf(key, sizeof key, "%.*s", fits ? length : 0, word);
+    struct bide_text name = trimmed(word, mark == NULL ? 0 : (size_t)(mark - word));
+    struct bide_text value = mark == NULL ? (struct bide_text){"", 0} : trimmed(mark + 1, strlen(mark + 1));
+    bool fits = name.length < sizeof key;
+    snprintf(key, sizeof key, "%.*s", fits ? (int)name.length : 0, name.at);
     /* Its key is looked at now only: later messages show the word. */
     struct sim_setting *setting = add_setting(b, (struct sim_origin){0, word, key}, value);
     if (setting == NULL)

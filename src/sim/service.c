@@ -4,6 +4,8 @@
  *
  * A service never learns that a caller has given up, unless it drops dead work: then it knows the caller's deadline
  * with the request. An answer that nobody waits for is work wasted. */
+#include "core/saturate.h"
+
 #include "play.h"
 
 /* ---- what the world says of a service now ---- */
@@ -170,37 +172,27 @@ static void refuse(struct sim_play *play, uint32_t request, enum sim_refusal how
 
 void sim_line_push(struct sim_play *play, struct sim_line *line, uint32_t request)
 {
-    struct sim_request *r = sim_request_at(play, request);
-    r->newer = SIM_NOBODY;
-    r->older = line->newest;
+    sim_request_at(play, request)->links[line->side] = (struct sim_links){line->newest, SIM_NOBODY};
     if (line->newest == SIM_NOBODY)
         line->oldest = request;
     else
-        sim_request_at(play, line->newest)->newer = request;
+        sim_request_at(play, line->newest)->links[line->side].newer = request;
     line->newest = request;
     line->length++;
 }
 
 void sim_line_remove(struct sim_play *play, struct sim_line *line, uint32_t request)
 {
-    const struct sim_request *r = sim_request_at(play, request);
-    if (r->older == SIM_NOBODY)
-        line->oldest = r->newer;
+    struct sim_links links = sim_request_at(play, request)->links[line->side];
+    if (links.older == SIM_NOBODY)
+        line->oldest = links.newer;
     else
-        sim_request_at(play, r->older)->newer = r->newer;
-    if (r->newer == SIM_NOBODY)
-        line->newest = r->older;
+        sim_request_at(play, links.older)->links[line->side].newer = links.newer;
+    if (links.newer == SIM_NOBODY)
+        line->newest = links.older;
     else
-        sim_request_at(play, r->newer)->older = r->older;
+        sim_request_at(play, links.newer)->links[line->side].older = links.older;
     line->length--;
-}
-
-uint32_t sim_line_take(struct sim_play *play, struct sim_line *line, enum sim_order order)
-{
-    uint32_t request = order == SIM_FIFO ? line->oldest : line->newest;
-    if (request != SIM_NOBODY)
-        sim_line_remove(play, line, request);
-    return request;
 }
 
 /* ---- work ---- */
@@ -212,12 +204,12 @@ static void work(struct sim_play *play, uint32_t request)
     struct sim_place *place = &play->place[r->service];
     int64_t time_ns = sim_time_draw(&service->time, name_of(r, SIM_FOR_SERVICE));
     if (service->per_in_flight_ns > 0)
-        time_ns += service->per_in_flight_ns * (place->in_house - 1);
+        time_ns = core_sum(time_ns, core_product(service->per_in_flight_ns, place->in_house - 1));
     uint32_t permille = speed_permille(play->world, r->service, play->now_ns);
     if (permille != 1000)
-        time_ns = (int64_t)((double)time_ns * 1000 / permille);
+        time_ns = core_product(time_ns, 1000) / permille;
     place->busy++;
-    sim_play_at(play, play->now_ns + time_ns, SIM_ID_REQUEST + request, SIM_STEP_SERVED);
+    sim_play_at(play, core_sum(play->now_ns, time_ns), SIM_ID_REQUEST + request, SIM_STEP_SERVED);
 }
 
 /* Servers that are free take from the queue. While the network is cut nothing reaches it, but what is in the house goes
@@ -227,7 +219,8 @@ static void take_next(struct sim_play *play, uint32_t s)
     const struct sim_service *service = &play->world->service[s];
     struct sim_place *place = &play->place[s];
     while (service->kind == SIM_QUEUEING && place->busy < service->servers && place->line.length > 0) {
-        uint32_t request = sim_line_take(play, &place->line, service->order);
+        uint32_t request = service->order == SIM_FIFO ? place->line.oldest : place->line.newest;
+        sim_line_remove(play, &place->line, request);
         if (service->drop_dead && sim_request_at(play, request)->deadline_ns <= play->now_ns) {
             play->result->dropped += is_leaf(play, s);
             place->in_house--;
@@ -255,12 +248,29 @@ static void take_in(struct sim_play *play, uint32_t request)
         refuse(play, request, service->full);
 }
 
+/* It has been answered: is that still of use to anybody? */
+static void count_end(struct sim_play *play, const struct sim_request *r, bool well)
+{
+    play->result->wasted += !sim_request_wanted(play, r);
+    if (well)
+        sim_gauge_served(play);
+    else
+        play->result->failed++;
+}
+
 /* ---- a row under optimistic concurrency ---- */
 
 /* The read: its answer goes back, and the write comes at once. */
 static void read_row(struct sim_play *play, uint32_t request)
 {
     struct sim_request *r = sim_request_at(play, request);
+    uint32_t loss_ppm = play->world->loss_ppm;
+    if (loss_ppm > 0 && (sim_happens(name_of(r, SIM_FOR_READ_REPLY_LOSS), loss_ppm) ||
+                         sim_happens(name_of(r, SIM_FOR_READ_LOSS), loss_ppm))) {
+        play->result->lost++;
+        sim_request_release(play, request);
+        return;
+    }
     r->version = play->place[r->service].version;
     int64_t way_ns = 0;
     if (play->delays)
@@ -269,19 +279,15 @@ static void read_row(struct sim_play *play, uint32_t request)
     sim_play_at(play, play->now_ns + way_ns, SIM_ID_REQUEST + request, SIM_STEP_WRITE);
 }
 
-void sim_service_write(struct sim_play *play, uint32_t request)
+static void write_row(struct sim_play *play, uint32_t request)
 {
     const struct sim_request *r = sim_request_at(play, request);
     struct sim_place *place = &play->place[r->service];
-    sim_gauge_arrival(play, r->attempt);
-    if (place->version == r->version) {
-        place->version++;
-        sim_gauge_served(play);
-        reply(play, request, (struct bide_outcome){.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED});
-        return;
-    }
-    play->result->failed++;
-    reply(play, request, (struct bide_outcome){.kind = BIDE_KIND_CONFLICT, .reach = BIDE_REACH_ANSWERED});
+    bool well = place->version == r->version;
+    place->version += well;
+    count_end(play, r, well);
+    struct bide_outcome answer = {.kind = well ? BIDE_KIND_OK : BIDE_KIND_CONFLICT, .reach = BIDE_REACH_ANSWERED};
+    reply(play, request, answer);
 }
 
 /* ---- events ---- */
@@ -293,22 +299,25 @@ static enum sim_refusal refusal_of(enum sim_outage_kind kind)
     return kind == SIM_OUTAGE_THROTTLE ? SIM_REFUSE_THROTTLE : SIM_REFUSE_ERROR;
 }
 
-void sim_service_arrive(struct sim_play *play, uint32_t request)
+/* To arrive, to read, to write: whatever reaches a service may find it out of order. */
+void sim_service_arrive(struct sim_play *play, uint32_t request, enum sim_step step)
 {
     const struct sim_request *r = sim_request_at(play, request);
     const struct sim_outage *outage = outage_at(play->world, r->service, play->now_ns);
-    bool row = play->world->service[r->service].kind == SIM_ROW;
+    bool reads = play->world->service[r->service].kind == SIM_ROW && step == SIM_STEP_ARRIVE;
     if (outage != NULL && outage->kind == SIM_OUTAGE_HOLD) {
-        sim_play_at(play, outage->until_ns + outage->inclusive, SIM_ID_REQUEST + request, SIM_STEP_ARRIVE);
+        sim_play_at(play, outage->until_ns + outage->inclusive, SIM_ID_REQUEST + request, step);
         return;
     }
     bool down = is_down(outage, name_of(r, SIM_FOR_OUTAGE));
-    if (is_leaf(play, r->service) && (down || !row)) /* what reads a row arrives when it writes */
+    if (is_leaf(play, r->service) && (down || !reads)) /* what reads a row arrives when it writes */
         sim_gauge_arrival(play, r->attempt);
     if (down)
         refuse(play, request, refusal_of(outage->kind));
-    else if (row)
+    else if (reads)
         read_row(play, request);
+    else if (step == SIM_STEP_WRITE)
+        write_row(play, request);
     else
         take_in(play, request);
 }
@@ -325,13 +334,8 @@ static void finish(struct sim_play *play, uint32_t request, bool well)
 {
     const struct sim_request *r = sim_request_at(play, request);
     uint32_t s = r->service;
-    if (is_leaf(play, s)) {
-        play->result->wasted += !sim_request_wanted(play, r) || r->deadline_ns <= play->now_ns;
-        if (well)
-            sim_gauge_served(play);
-        else
-            play->result->failed++;
-    }
+    if (is_leaf(play, s))
+        count_end(play, r, well);
     struct bide_outcome answer = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
     if (!well)
         answer = failure(play, s, name_of(r, SIM_FOR_HINT), play->world->service[s].throttles);

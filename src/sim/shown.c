@@ -36,12 +36,6 @@ bool sim_shown_above_zero(const struct sim_batch *batch, size_t metric)
     return false;
 }
 
-bool sim_shown_gave_up(size_t metric)
-{
-    static const char prefix[] = "gave_up_";
-    return strncmp(sim_metric(metric)->name, prefix, sizeof prefix - 1) == 0;
-}
-
 size_t sim_shown_plot(const struct sim_batch *batch)
 {
     const char *name = sim_scenario_plot(batch->scenario);
@@ -66,6 +60,25 @@ unsigned sim_shown_digits(const struct sim_batch *batch, size_t metric)
     unsigned digits = most < 10 ? 3 : most < 100 ? 2 : most < 1000 ? 1 : 0;
     unsigned needed = least < 0.01 ? 4 : least < 0.1 ? 3 : least < 1 ? 2 : least < 10 ? 1 : 0;
     return whole ? 0 : digits > needed ? digits : needed;
+}
+
+static bool is_share(const char *name)
+{
+    static const char *const shares[] = {"success", "error", "users_success", "recovers"};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        if (strcmp(name, shares[i]) == 0)
+            return true;
+    return false;
+}
+
+double sim_shown_most(const struct sim_batch *batch, size_t metric)
+{
+    double most = 0;
+    for (size_t i = 0; i < batch->rows; i++) {
+        double mean = sim_shown_figure(batch, i, metric)->mean;
+        most = mean > most ? mean : most;
+    }
+    return most <= 0 || is_share(sim_metric(metric)->name) ? 1 : most;
 }
 
 void sim_shown_flag(char *text, size_t size, const struct sim_batch *batch, const struct sim_figure *figure)
@@ -134,6 +147,17 @@ void sim_shown_more(struct sim_shown *shown, const struct sim_batch *batch, cons
                 show(shown, part[i].metric[j]);
 }
 
+void sim_shown_give_ups(struct sim_shown *shown, const struct sim_batch *batch)
+{
+    size_t unfinished = sim_shown_metric("unfinished");
+    *shown = (struct sim_shown){0};
+    for (size_t i = 0; sim_metric(i) != NULL; i++)
+        if (strncmp(sim_metric(i)->name, SIM_GAVE_UP, strlen(SIM_GAVE_UP)) == 0 && sim_shown_above_zero(batch, i))
+            show(shown, i);
+    if (sim_shown_above_zero(batch, unfinished))
+        show(shown, unfinished);
+}
+
 /* ---- rows ---- */
 
 const char *sim_shown_name(const struct sim_row *row)
@@ -170,14 +194,23 @@ struct sim_label sim_shown_value(const struct sim_row *row, unsigned n)
     return value;
 }
 
+static struct sim_label joined(const struct sim_row *row, struct sim_label (*part)(const struct sim_row *, unsigned))
+{
+    struct sim_label all = {.text = ""};
+    size_t used = 0;
+    for (unsigned n = 0; n < SIM_SWEEPS_MAX && swept_at(row, n)[0] != '\0' && used < sizeof all.text; n++)
+        used += (size_t)snprintf(all.text + used, sizeof all.text - used, "%s%s", n > 0 ? ", " : "", part(row, n).text);
+    return all;
+}
+
 struct sim_label sim_shown_values(const struct sim_row *row)
 {
-    struct sim_label values = {.text = ""};
-    size_t used = 0;
-    for (unsigned n = 0; n < SIM_SWEEPS_MAX && swept_at(row, n)[0] != '\0' && used < sizeof values.text; n++)
-        used += (size_t)snprintf(values.text + used, sizeof values.text - used, "%s%s", n > 0 ? ", " : "",
-                                 sim_shown_value(row, n).text);
-    return values;
+    return joined(row, sim_shown_value);
+}
+
+struct sim_label sim_shown_keys(const struct sim_row *row)
+{
+    return joined(row, sim_shown_key);
 }
 
 /* ---- words ---- */

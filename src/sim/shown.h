@@ -22,28 +22,35 @@ void sim_shown_more(struct sim_shown *shown, const struct sim_batch *batch, cons
 /* Those of the names (NULL-terminated) that are above 0 in some row, or have a value at all. */
 void sim_shown_named(struct sim_shown *shown, const struct sim_batch *batch, const char *const *names, bool above_zero);
 
+/* Reasons for which calls gave up, and those that did not come to an end; none: all went well. */
+#define SIM_GAVE_UP "gave_up_"
+void sim_shown_give_ups(struct sim_shown *shown, const struct sim_batch *batch);
+
 void sim_shown_append(struct sim_shown *shown, const struct sim_shown *more); /* those that are not in it yet */
 
 const struct sim_figure *sim_shown_figure(const struct sim_batch *batch, size_t row, size_t metric);
 size_t sim_shown_metric(const char *name);                               /* which must be there */
 bool sim_shown_any(const struct sim_batch *batch, size_t metric);        /* some row has a value */
 bool sim_shown_above_zero(const struct sim_batch *batch, size_t metric); /* and one that is not 0 */
-bool sim_shown_gave_up(size_t metric);                                   /* it is gave_up_REASON */
 size_t sim_shown_plot(const struct sim_batch *batch);                    /* what the picture shows; amplification */
 
 /* Digits behind the point that a column of these figures is told with. */
 unsigned sim_shown_digits(const struct sim_batch *batch, size_t metric);
 
+/* Where bars of it end: at the largest mean, of shares at 1; above 0. */
+double sim_shown_most(const struct sim_batch *batch, size_t metric);
+
 /* A yes or no as text: "yes", and with several seeds "19 of 20". */
 void sim_shown_flag(char *text, size_t size, const struct sim_batch *batch, const struct sim_figure *figure);
 
-/* A row as its name (the label, if nothing is swept) and the values of what is swept, "140/s, lifo"; and the n-th key
- * and value of that. Texts are empty where there is nothing. */
+/* A row as its name (the label, if nothing is swept) and the values of what is swept, "140/s, lifo", and their keys;
+ * and the n-th key and value of that. Texts are empty where there is nothing. */
 struct sim_label {
     char text[SIM_LABEL_MAX];
 };
 const char *sim_shown_name(const struct sim_row *row);
 struct sim_label sim_shown_values(const struct sim_row *row);
+struct sim_label sim_shown_keys(const struct sim_row *row);
 struct sim_label sim_shown_key(const struct sim_row *row, unsigned n);
 struct sim_label sim_shown_value(const struct sim_row *row, unsigned n);
 

@@ -1,5 +1,8 @@
 /* table.c - a batch on a terminal: what was run, a line per row with figures and a picture, then why calls gave up.
  *
+ * The scenario's own columns come first, with arrivals and served: they are the answer to its question. Then what is
+ * of use beside them; of that, figures that are the same in every row are told in a sentence instead.
+ *
  * A row begins with its name and with the values of what is swept, whose keys stand above them. Figures are never cut:
  * what does not fit beside each other stands in a block of its own below, with names and values once more. Names that
  * are too long are cut, and show it. The picture is a bar of what the scenario plots, or, if it shows a series, the
@@ -9,6 +12,7 @@
 #include "chart/chart.h"
 #include "conf/unit.h"
 #include "number.h"
+#include "scale.h"
 #include "shown.h"
 
 #include <math.h>
@@ -47,7 +51,8 @@ struct table {
     unsigned picture; /* for the picture; 0: none in this block */
     struct column column[SIM_SHOWN_MAX];
     size_t count;
-    double most; /* of what is pictured */
+    const char *without;    /* what names in the heads need not begin with */
+    struct sim_scale scale; /* of what is pictured */
 };
 
 /* ---- texts ---- */
@@ -157,26 +162,28 @@ static const char *cell(char text[CELL_SIZE], const struct table *t, const struc
 /* ---- columns ---- */
 
 /* The words of a heading, from the last to the first: "latency_p99_ms" has three, "goodput" and its unit two. */
-static size_t words_of(char words[HEAD_LINES][WORD_SIZE], const struct sim_metric *metric)
+static size_t words_of(char words[HEAD_LINES][WORD_SIZE], const struct table *t, const struct sim_metric *metric)
 {
-    size_t count = 0, end = strlen(metric->name);
+    size_t skip = strncmp(metric->name, t->without, strlen(t->without)) == 0 ? strlen(t->without) : 0;
+    const char *name = metric->name + skip;
+    size_t count = 0, end = strlen(name);
     if (metric->unit[0] == '/')
         snprintf(words[count++], WORD_SIZE, "%s", metric->unit);
     while (end > 0 && count < HEAD_LINES) {
         size_t begin = end;
-        while (begin > 0 && (metric->name[begin - 1] != '_' || count + 1 == HEAD_LINES))
+        while (begin > 0 && (name[begin - 1] != '_' || count + 1 == HEAD_LINES))
             begin--;
-        snprintf(words[count++], WORD_SIZE, "%.*s", (int)(end - begin), metric->name + begin);
+        snprintf(words[count++], WORD_SIZE, "%.*s", (int)(end - begin), name + begin);
         end = begin > 0 ? begin - 1 : 0;
     }
     return count;
 }
 
 /* Words are put into as few lines as the width allows, from the bottom up. */
-static void set_head(struct column *c)
+static void set_head(const struct table *t, struct column *c)
 {
     char words[HEAD_LINES][WORD_SIZE];
-    size_t count = words_of(words, sim_metric(c->metric)), line = 0;
+    size_t count = words_of(words, t, sim_metric(c->metric)), line = 0;
     for (size_t i = 0; i < count; i++) {
         unsigned length = (unsigned)strlen(words[i]);
         c->width = length > c->width ? length : c->width;
@@ -201,7 +208,7 @@ static void set_columns(struct table *t, const struct sim_shown *shown)
             unsigned length = length_of(cell(text, t, c, j));
             c->width = length > c->width ? length : c->width;
         }
-        set_head(c);
+        set_head(t, c);
     }
 }
 
@@ -281,27 +288,13 @@ static int64_t longest_ns(const struct table *t)
     return most_ns;
 }
 
-static double largest(const struct table *t)
-{
-    double most = 0;
-    for (size_t i = 0; i < t->batch->rows; i++) {
-        const struct sim_result *r = &t->batch->row[i].result;
-        double mean = sim_shown_figure(t->batch, i, sim_shown_plot(t->batch))->mean;
-        if (!has_series(t))
-            most = mean > most ? mean : most;
-        for (size_t j = 0; has_series(t) && j < r->points; j++)
-            most = (double)r->point[j].arrivals > most ? (double)r->point[j].arrivals : most;
-    }
-    return most > 0 ? most : 1;
-}
-
 /* Eighths of the whole; what is not nothing has one at least. */
 static unsigned eighths(const struct table *t, double value, unsigned whole)
 {
     if (!(value > 0))
         return 0;
-    unsigned level = (unsigned)(value / t->most * whole * EIGHTHS + 0.5);
-    return level == 0 ? 1 : level < whole * EIGHTHS ? level : whole * EIGHTHS;
+    unsigned level = (unsigned)(sim_scale_part(&t->scale, value) * whole * EIGHTHS + 0.5);
+    return level > 0 ? level : 1;
 }
 
 static void draw_bar(const struct table *t, size_t row)
@@ -371,10 +364,21 @@ static void put_heads(const struct table *t, size_t from, size_t count)
     paint(t, "\033[0m");
 }
 
+/* A line of the give-ups is only for those who gave up. */
+static bool is_told(const struct table *t, size_t row)
+{
+    bool any = t->without[0] == '\0';
+    for (size_t i = 0; !any && i < t->count; i++)
+        any = sim_shown_figure(t->batch, row, t->column[i].metric)->mean > 0;
+    return any;
+}
+
 static void put_block(const struct table *t, size_t from, size_t count)
 {
     put_heads(t, from, count);
     for (size_t row = 0; row < t->batch->rows; row++) {
+        if (!is_told(t, row))
+            continue;
         const struct sim_row *r = sim_scenario_row(t->batch->scenario, row);
         put_row_label(t, sim_shown_name(r), sim_shown_values(r).text);
         for (size_t i = from; i < from + count; i++) {
@@ -390,26 +394,31 @@ static void put_block(const struct table *t, size_t from, size_t count)
 
 static void put_picture_words(const struct table *t)
 {
-    char text[SIM_SHOWN_TEXT], most[SIM_NUMBER_SIZE], time[CONF_VALUE_SIZE], bucket[SIM_SHOWN_TEXT];
-    sim_number(most, t->most);
+    char text[SIM_SHOWN_TEXT], most[SIM_NUMBER_SIZE], time[CONF_VALUE_SIZE], bucket[SIM_SHOWN_TEXT], cut[96] = "";
+    size_t plot = sim_shown_plot(t->batch);
+    if (t->scale.highest > t->scale.most)
+        snprintf(cut, sizeof cut, ", drawn no higher than %s", sim_number(most, t->scale.most));
     if (has_series(t))
-        snprintf(text, sizeof text, "Right: arrivals over time, 0 to %s; the highest are %s per %.60s.",
-                 conf_duration_text(time, longest_ns(t)), most, sim_shown_bucket(bucket, t->batch));
+        snprintf(text, sizeof text, "Right: arrivals over time, 0 to %s; the highest are %s per %.60s%s%s.",
+                 conf_duration_text(time, longest_ns(t)), sim_number(most, t->scale.highest),
+                 sim_shown_bucket(bucket, t->batch), cut, t->scale.root ? " (square-root scale)" : "");
     else
-        snprintf(text, sizeof text, "Right: %s, 0 to %s.", sim_metric(sim_shown_plot(t->batch))->name, most);
+        snprintf(text, sizeof text, "Right: %s, 0 to %s.", sim_metric(plot)->name,
+                 sim_number_fixed(most, t->scale.most, sim_shown_digits(t->batch, plot)));
     put_words(t, text, 0, 0);
 }
 
-/* The first block keeps room for the picture, and says what it is; the others follow below. */
-static void put_figures(struct table *t, const struct sim_shown *shown)
+/* The first block may keep room for the picture, and says what it is; the others follow below. */
+static void put_figures(struct table *t, const struct sim_shown *shown, bool pictured)
 {
     unsigned used;
     set_columns(t, shown);
     set_labels(t);
     for (size_t from = 0, count; from < t->count; from += count) {
-        count = fitting(t, from, from == 0 ? GAP + PICTURE_MIN : 0, &used);
+        bool first = pictured && from == 0;
+        count = fitting(t, from, first ? GAP + PICTURE_MIN : 0, &used);
         unsigned left = t->columns > used + GAP ? t->columns - used - GAP : 0;
-        t->picture = from > 0 || left < PICTURE_MIN ? 0 : left < PICTURE_MAX ? left : PICTURE_MAX;
+        t->picture = !first || left < PICTURE_MIN ? 0 : left < PICTURE_MAX ? left : PICTURE_MAX;
         if (t->picture > 0)
             put_picture_words(t);
         fputc('\n', t->out);
@@ -422,12 +431,14 @@ static void put_figures(struct table *t, const struct sim_shown *shown)
 static void put_head(const struct table *t)
 {
     char text[4 * SIM_SHOWN_TEXT], loop[SIM_SHOWN_TEXT], seeds[SIM_SHOWN_TEXT], bucket[SIM_SHOWN_TEXT];
-    snprintf(text, sizeof text, "%s: %s", sim_scenario_name(t->batch->scenario),
-             sim_scenario_title(t->batch->scenario));
+    const char *name = sim_scenario_name(t->batch->scenario), *title = sim_scenario_title(t->batch->scenario);
+    bool titled = strcmp(name, title) != 0; /* without a title the name takes its place */
+    snprintf(text, sizeof text, "%s%s%s", name, titled ? ": " : "", titled ? title : "");
     paint(t, "\033[1m");
     put_words(t, text, 0, 0);
     paint(t, "\033[0m");
-    put_words(t, sim_scenario_question(t->batch->scenario), 0, 0);
+    if (sim_scenario_question(t->batch->scenario)[0] != '\0')
+        put_words(t, sim_scenario_question(t->batch->scenario), 0, 0);
     fputc('\n', t->out);
     if (sim_shown_one_loop(t->batch))
         sim_shown_loop(loop, &sim_scenario_row(t->batch->scenario, 0)->world);
@@ -461,55 +472,77 @@ static void put_loops(const struct table *t)
     }
 }
 
-/* "fifo: attempts_spent 1200, budget_empty 31; 3 unfinished". False: there is nothing to tell. */
-static bool tell_give_ups(char *text, size_t size, const struct table *t, size_t row)
+/* ---- further down ---- */
+
+static bool is_same_in_all(const struct table *t, size_t metric)
 {
-    char number[SIM_NUMBER_SIZE];
-    bool any = false;
-    int used = snprintf(text, size, "%s:", sim_scenario_row(t->batch->scenario, row)->label);
-    for (size_t i = 0; sim_metric(i) != NULL; i++) {
-        double mean = sim_shown_figure(t->batch, row, i)->mean;
-        if (!sim_shown_gave_up(i) || !(mean > 0) || (size_t)used >= size)
-            continue;
-        used += snprintf(text + used, size - (size_t)used, "%s %s %s", any ? "," : "",
-                         sim_metric(i)->name + strlen("gave_up_"), sim_number(number, mean));
-        any = true;
+    const struct sim_figure *first = sim_shown_figure(t->batch, 0, metric);
+    for (size_t i = 1; i < t->batch->rows; i++) {
+        const struct sim_figure *f = sim_shown_figure(t->batch, i, metric);
+        if (!(f->mean <= first->mean && f->mean >= first->mean && f->half <= first->half && f->half >= first->half))
+            return false;
     }
-    double unfinished = sim_shown_figure(t->batch, row, sim_shown_metric("unfinished"))->mean;
-    if (unfinished > 0 && (size_t)used < size) {
-        snprintf(text + used, size - (size_t)used, "%s still going at the end %s", any ? "," : "",
-                 sim_number(number, unfinished));
-        any = true;
-    }
-    return any;
+    return t->batch->rows > 1;
 }
 
-static void put_give_ups(const struct table *t)
+/* "In all rows: success 1, goodput 500/s." */
+static void put_same(const struct table *t, const struct sim_shown *same)
 {
-    char text[4 * SIM_SHOWN_TEXT];
-    bool any = false;
-    for (size_t i = 0; i < t->batch->rows; i++) {
-        if (!tell_give_ups(text, sizeof text, t, i))
-            continue;
-        fputs(any ? "  " : "\nGave up:\n  ", t->out);
-        put_words(t, text, 2, 4);
-        any = true;
+    char text[4 * SIM_SHOWN_TEXT] = "In all rows:";
+    for (size_t i = 0; i < same->count; i++) {
+        const struct sim_metric *metric = sim_metric(same->metric[i]);
+        struct column c = {.metric = same->metric[i], .digits = sim_shown_digits(t->batch, same->metric[i])};
+        char value[CELL_SIZE];
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s %s %s%s", i > 0 ? "," : "", metric->name, cell(value, t, &c, 0),
+                 metric->unit[0] == '/' ? metric->unit : "");
     }
-    if (!any)
+    fputc('\n', t->out);
+    put_words(t, text, 0, 4);
+}
+
+static void put_all_figures(struct table *t)
+{
+    struct sim_shown shown, more, differ = {0}, same = {0};
+    sim_shown_first(&shown, t->batch);
+    sim_shown_more(&more, t->batch, &shown);
+    for (size_t i = 0; i < more.count; i++) {
+        struct sim_shown *to = is_same_in_all(t, more.metric[i]) ? &same : &differ;
+        to->metric[to->count++] = more.metric[i];
+    }
+    sim_shown_append(&shown, &differ);
+    put_figures(t, &shown, true);
+    if (same.count > 0)
+        put_same(t, &same);
+}
+
+static void put_give_ups(struct table *t)
+{
+    struct sim_shown reasons;
+    sim_shown_give_ups(&reasons, t->batch);
+    if (reasons.count == 0) {
         fputs("\nNo call gave up.\n", t->out);
+        return;
+    }
+    fputs("\nGave up, by reason:\n", t->out);
+    t->without = SIM_GAVE_UP;
+    put_figures(t, &reasons, false);
+}
+
+static struct sim_scale scale_of(const struct table *t)
+{
+    if (has_series(t))
+        return sim_scale_of_arrivals(t->batch);
+    return (struct sim_scale){.most = sim_shown_most(t->batch, sim_shown_plot(t->batch))};
 }
 
 void sim_table(FILE *out, const struct sim_batch *batch, const struct sim_looks *looks)
 {
-    struct table t = {.out = out, .batch = batch, .looks = looks, .columns = looks->columns};
-    struct sim_shown shown, more;
+    struct table t = {.out = out, .batch = batch, .looks = looks, .columns = looks->columns, .without = ""};
     t.columns = t.columns < COLUMNS_MIN ? COLUMNS_MIN : t.columns > COLUMNS_MAX ? COLUMNS_MAX : t.columns;
-    t.most = largest(&t);
+    t.scale = scale_of(&t);
     put_head(&t);
-    sim_shown_first(&shown, batch);
-    sim_shown_more(&more, batch, &shown);
-    sim_shown_append(&shown, &more);
-    put_figures(&t, &shown);
+    put_all_figures(&t);
     put_loops(&t);
     put_give_ups(&t);
 }

@@ -147,6 +147,35 @@ static bool fails_never(const struct sim_world *world, uint32_t i)
     return !fails;
 }
 
+static bool has_outage(const struct sim_world *world, uint32_t i)
+{
+    for (uint32_t j = 0; j < world->outages; j++)
+        if (world->outage[j].service == i)
+            return true;
+    return false;
+}
+
+static bool stays_warm(const struct sim_world *world, uint32_t i)
+{
+    return world->service[i].kind != SIM_ROW && !world->service[i].cold_at_start && !has_outage(world, i);
+}
+
+/* It never has bad news to tell. */
+static bool hints_never(const struct sim_world *world, uint32_t i)
+{
+    const struct sim_service *s = &world->service[i];
+    bool turns_away = s->kind == SIM_QUEUEING && s->queue_max != UINT32_MAX && s->full != SIM_REFUSE_SILENCE;
+    return s->kind != SIM_ROW && fails_never(world, i) && !turns_away && !has_outage(world, i) && s->calls < 0;
+}
+
+static bool all_shards_alike(const struct sim_world *world, uint32_t i)
+{
+    for (uint32_t j = 0; j < world->groups; j++)
+        if (world->clients[j].service == i && world->clients[j].scope == SIM_SCOPE_SHARD)
+            return false;
+    return world->service[i].kind != SIM_ROW && world->service[i].bad_shards == 0;
+}
+
 static bool calls_nobody(const struct sim_world *world, uint32_t i)
 {
     return world->service[i].calls < 0;
@@ -189,6 +218,10 @@ static const struct {
     {SIM_PART_SERVICE, no_hint, "hint_time hint_spread", "it gives no hint: want hint = delta or date"},
     {SIM_PART_SERVICE, never_cold, "cold_time cold_at_start", "it is never cold: want cold below 100%"},
     {SIM_PART_SERVICE, no_cold_time, "cold", "it would be warm at once: want cold_time"},
+    {SIM_PART_SERVICE, stays_warm, "cold cold_time",
+     "it is cold after an outage, and has none: want an [outage], or cold_at_start = yes"},
+    {SIM_PART_SERVICE, hints_never, "hint", "nothing fails here: want fail, queue_max or an [outage]"},
+    {SIM_PART_SERVICE, all_shards_alike, "shards", "its shards are all alike: want bad_shards, or scope = shard"},
     {SIM_PART_SERVICE, calls_nobody, "policy processes fan", "it calls nobody: want calls = NAME"},
     {SIM_PART_OUTAGE, not_slow, "capacity", "only a slow service has some left: want kind = slow"},
     {SIM_PART_OUTAGE, answers_nobody, "fail", "nobody is answered at all: want kind = fail, throttle or slow"},
@@ -283,7 +316,12 @@ static void check_numbers(struct faults *f, uint32_t i)
     else if (c->count > 0 && c->processes > c->count)
         wrong(f, SIM_PART_CLIENTS, i, "processes", "want count (%llu) at most: the others would have nobody",
               (unsigned long long)c->count);
-    else if (processes >= PROCESS_MAX || processes * shards >= TARGETS_MAX)
+    else if (processes < PROCESS_MAX && processes * shards < TARGETS_MAX)
+        return;
+    else if (c->processes == 0)
+        wrong(f, SIM_PART_CLIENTS, i, "count", "each has gates of its own: want fewer than %llu, or some processes",
+              (unsigned long long)(TARGETS_MAX / shards < PROCESS_MAX ? TARGETS_MAX / shards : PROCESS_MAX));
+    else
         wrong(f, SIM_PART_CLIENTS, i, "processes", "want fewer than %u%s", PROCESS_MAX,
               shards > 1 ? ", and 1073741824 times all shards" : "");
 }
@@ -312,7 +350,8 @@ static double most_calls(const struct sim_world *world, const struct sim_clients
         rate = (double)c->end_rate_micro > rate ? (double)c->end_rate_micro : rate;
     }
     calls = rate / 1e6 * seconds * c->fanout;
-    return c->calls > 0 && (double)c->calls < calls ? (double)c->calls : calls;
+    double most = (double)c->calls * c->fanout; /* it is users that are counted */
+    return c->calls > 0 && most < calls ? most : calls;
 }
 
 static void check_clients(struct faults *f)

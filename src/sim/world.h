@@ -102,7 +102,7 @@ struct sim_service {
     enum sim_kind kind;
     uint32_t servers;         /* 1 */
     struct sim_time time;     /* `time`: how long one request takes one server */
-    int64_t per_in_flight_ns; /* and this much longer for each request in the house when it comes in */
+    int64_t per_in_flight_ns; /* and this much longer for each other request in the house when work begins */
     enum sim_order order;
     uint32_t queue_max;      /* waiting at most; UINT32_MAX (`never`): no bound; 0: none may wait */
     enum sim_refusal full;   /* what the next one meets */

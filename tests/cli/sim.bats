@@ -179,6 +179,19 @@ teardown() { bide_teardown; }
         page.html
 }
 
+@test "the seed is the command line's, else the scenario's, else 1" {
+    seed_of() { bide sim "$@" --json | jq .seed; }
+    [ "$(seed_of shop.ini)" = 1 ]
+    [ "$(seed_of shop.ini --set scenario.seed=7)" = 7 ]
+    [ "$(seed_of shop.ini --set scenario.seed=7 --seed 3)" = 3 ]
+    [ "$(seed_of shop.ini --set scenario.seed=7 --seed 1)" = 1 ]
+    sed 's/^bucket .*/&\nseed = 9/' shop.ini > nine.ini
+    [ "$(seed_of nine.ini)" = 9 ]
+    bide sim nine.ini --csv | cut -d , -f 2- > by-file
+    bide sim shop.ini --seed 9 --csv | cut -d , -f 2- > by-option
+    cmp by-file by-option
+}
+
 # ---- files ----
 
 @test "pictures and series go to files, and the table is printed beside them" {
@@ -246,6 +259,33 @@ teardown() { bide_teardown; }
     [ "$status" -eq 125 ]
     [[ $output == *"--html a: want another file than that of --svg"* ]]
     [ ! -e a ]
+    run bide sim shop.ini --svg a --html ./a
+    [ "$status" -eq 125 ]
+    [[ $output == *"--html ./a: want another file than that of --svg"* ]]
+    [ "$(ls)" = shop.ini ]
+}
+
+@test "no output takes the place of what the run is read from" {
+    printf '[payments]\nattempts = 2\n' > bide.conf
+    cp bide.conf other.conf
+    ln -s shop.ini link.svg
+    sed 's/^clients.policy = once/clients.policy = other.conf#payments/' shop.ini > far.ini
+    md5sum ./*.conf ./*.ini > before
+    spared() {
+        run --separate-stderr bide sim "$@" < shop.ini
+        [ "$status" -eq 125 ] || { echo "$* exits $status" && false; }
+        [ -z "$output" ]
+        [[ $stderr == "bide sim: --"*": want another file: this one is read" ]] || { echo "$*: $stderr" && false; }
+        md5sum --quiet -c before
+    }
+    spared shop.ini --svg shop.ini
+    spared shop.ini --html ../"${PWD##*/}"/shop.ini
+    spared shop.ini --svg link.svg
+    spared - --series shop.ini
+    spared shop.ini --policy payments --html bide.conf
+    spared shop.ini --policy other.conf#payments --html other.conf
+    spared shop.ini --config other.conf --svg other.conf
+    spared far.ini --set scenario.duration=20s --svg other.conf
 }
 
 # ---- expectations ----
@@ -282,6 +322,18 @@ teardown() { bide_teardown; }
     [[ $output == *"--expect 'amplification<1.2'"* ]]
     run bide sim assert shop.ini --json --expect 'calls>0'
     [ "$status" -eq 125 ]
+}
+
+@test "the example of the manual, as it is typed" {
+    printf '[payments]\nattempts = 3\n' > bide.conf
+    run bide sim metastable --policy bide.conf#payments --expect 'recovers' --expect 'amplification<1.2'
+    [ "$status" -eq 0 ]
+    [[ ${lines[-2]} == "ok      payments: recovers is yes; expected yes" ]]
+    printf '[payments]\nextends = curl\nattempt_timeout = 1s\n' > bide.conf
+    run bide sim metastable --policy bide.conf#payments --expect 'recovers' --expect 'amplification<1.2'
+    [ "$status" -eq 1 ]
+    [[ ${lines[-2]} == "FAILED  payments: recovers is no; expected yes" ]]
+    [[ ${lines[-1]} =~ ^"FAILED  payments: amplification is "3\.[0-9]+"; expected < 1.2"$ ]]
 }
 
 @test "a cut that retries make permanent, and no retries do not: the README's use in CI" {
@@ -342,6 +394,15 @@ teardown() { bide_teardown; }
     wrong "'recovers' or '!recovers'" shop.ini --expect 'recovers>1'
     wrong "did you mean once?" shop.ini --expect 'onec: recovers'
     wrong "did you mean --seeds?" shop.ini --sedes 3
+    wrong "a policy stands behind --policy" shop.ini payments
+    wrong "--config nosuch.conf: cannot be read" shop.ini --config nosuch.conf
+    wrong "'success>=99%'" shop.ini --expect 'success>=99'
+    wrong "clients.count=300M: each has gates of its own" storm_herd --set clients.count=300M
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    printf '[payments]\nattempts = 2\n' > bide.conf
+    wrong "bide.conf:1: [payments]: no such section of a scenario: want scenario, clients," bide.conf
+    BIDE_CONFIG='' run bide sim shop.ini --policy payments --csv # as if it were not set
+    [ "$status" -eq 0 ]
     sed 's/^rate .*/rate = often/' shop.ini > bad.ini
     wrong "bad.ini:" bad.ini
     wrong "rate" bad.ini

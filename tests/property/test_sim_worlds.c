@@ -191,6 +191,26 @@ static void every_call_ends_once(uint64_t number, const struct sim_result *r)
     LAW(r->why[BIDE_WHY_NOTHING] == 0 && r->why[BIDE_WHY_SUCCEEDED] == 0 && r->why[BIDE_WHY_CANCELLED] == 0);
     LAW(r->attempts >= r->retries + r->hedges && r->attempts - r->retries - r->hedges <= r->calls);
     LAW(r->users <= r->calls && r->users_well <= r->users && r->latency.total == r->users_well);
+    LAW(r->latency.most_ns <= r->ended_ns);
+}
+
+/* Of worlds without layers: what clients start is what arrives, but for losses and what never got a socket; a call
+ * succeeds by an attempt that was served while it waited. */
+static void attempts_are_told_apart(uint64_t number, const struct sim_world *world, const struct sim_result *r)
+{
+    bool layers = false, fan_out = false, limited = false;
+    for (uint32_t i = 0; i < world->services; i++)
+        layers |= world->service[i].calls >= 0;
+    for (uint32_t i = 0; i < world->groups; i++) {
+        fan_out |= world->clients[i].fanout > 1;
+        limited |= world->clients[i].pool > 0;
+    }
+    LAW(fan_out || (r->users == r->calls && r->users_well == r->succeeded));
+    if (layers)
+        return;
+    LAW(r->arrivals <= r->attempts && r->first_arrivals <= r->calls);
+    LAW(r->succeeded + r->wasted <= r->served + r->failed);
+    LAW(limited || !world->drain || r->arrivals + r->lost >= r->attempts);
 }
 
 static void every_arrival_is_accounted_for(uint64_t number, const struct sim_world *world, const struct sim_result *r)
@@ -206,6 +226,7 @@ static void every_arrival_is_accounted_for(uint64_t number, const struct sim_wor
 
 static void the_series_adds_up(uint64_t number, const struct sim_result *r)
 {
+    LAW((int64_t)r->points == r->ended_ns / r->bucket_ns + 1);
     LAW(SUM(calls) == r->calls);
     LAW(SUM(attempts) == r->attempts);
     LAW(SUM(arrivals) == r->arrivals);
@@ -219,6 +240,8 @@ static void the_series_adds_up(uint64_t number, const struct sim_result *r)
         LAW(p->retries.most <= p->arrivals.most);
         LAW(p->served.most <= r->served && (p->served.most > 0) == (r->served > 0));
         LAW(w == 0 || p->arrivals.most >= r->peak[w - 1].arrivals.most);
+        LAW(w == 0 || p->served.most <= r->peak[w - 1].served.most * (uint64_t)(p->width_ns / p[-1].width_ns));
+        LAW(p->probes.most <= r->probes && (p->probes.most > 0) == (r->probes > 0));
         LAW(p->arrivals.at_ns % p->width_ns == 0);
     }
 }
@@ -247,6 +270,7 @@ static void a_world(uint64_t number)
     LAW(end == SIM_END_DONE);
     every_call_ends_once(number, &result);
     every_arrival_is_accounted_for(number, &world, &result);
+    attempts_are_told_apart(number, &world, &result);
     the_series_adds_up(number, &result);
     both_queues_agree(number, &world, &result);
     sim_result_free(&result);

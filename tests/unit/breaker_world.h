@@ -27,12 +27,15 @@ static struct bide_target target;
 
 /* -- the world ------------------------------------------------------------------------------------------------------*/
 
-/* The configuration of a service, its open times without jitter. */
+/* The configuration of a service, with open times of 5 s, doubled up to 60 s, without jitter, and 10 s of ramp. */
 static inline struct bide_target_config service(void)
 {
     struct bide_target_config config;
     assert_int_equal(bide_target_config_init(&config, BIDE_PRESET_SERVICE), BIDE_OK);
     config.breaker.open_jitter_permille = 0;
+    config.breaker.open_ns = 5 * BIDE_S;
+    config.breaker.open_max_ns = 60 * BIDE_S;
+    config.breaker.ramp_ns = 10 * BIDE_S;
     return config;
 }
 

@@ -374,6 +374,11 @@ static void marks_that_would_overlap_are_left_out(void **state)
     assert_non_null(strstr(svg, ">200/s</text>"));
     assert_non_null(strstr(svg, ">rate</text>"));
     free(svg);
+    x[1] = marks[1].x = 199; /* where the scale ends is told, if need be in place of what comes before */
+    svg = drawn(&chart);
+    assert_null(strstr(svg, ">101/s</text>"));
+    assert_non_null(strstr(svg, ">200/s</text>"));
+    free(svg);
 }
 
 static void a_chart_may_have_a_place_inside_another(void **state)
@@ -411,8 +416,11 @@ static char *drawn_bars(const struct chart_bars *chart)
 
 static void bars_are_as_long_as_their_values_say(void **state)
 {
-    struct chart_bar bar[] = {{"one", "c0", "1", 1, 0}, {"four", "c1", "4", 4, 0}, {"<none>", "c2", "none", NAN, 0}};
-    struct chart_bars chart = {"b", "t", "a", NULL, "amount", 800, NULL, bar, 3};
+    struct chart_bar bar[] = {{.name = "one", .style = "c0", .text = "1", .value = 1},
+                              {.name = "four", .style = "c1", .text = "4", .value = 4},
+                              {.name = "<none>", .style = "c2", .text = "none", .value = NAN}};
+    struct chart_bars chart = {
+        .id = "b", .title = "t", .about = "a", .x_name = "amount", .width = 800, .bar = bar, .count = 3};
     char *svg = drawn_bars(&chart);
     double width[2];
     const char *at = svg;
@@ -427,6 +435,140 @@ static void bars_are_as_long_as_their_values_say(void **state)
     free(svg);
     chart.count = 0;
     free(drawn_bars(&chart));
+}
+
+static void bars_of_a_share_end_at_the_whole(void **state)
+{
+    struct chart_bar bar[] = {{.name = "one", .style = "c0", .text = "0.5", .value = 0.5},
+                              {.name = "all", .style = "c0", .text = "1", .value = 1}};
+    struct chart_bars chart = {
+        .id = "b", .title = "t", .about = "a", .x_name = "share", .width = 800, .bar = bar, .count = 1, .most = 1};
+    char *alone = drawn_bars(&chart);
+    chart.count = 2;
+    char *both = drawn_bars(&chart);
+    double of_one = strtod(strstr(strstr(alone, "<rect class=\"bar"), " width=\"") + 8, NULL);
+    assert_true(fabs(of_one - strtod(strstr(strstr(both, "<rect class=\"bar"), " width=\"") + 8, NULL)) < 0.1);
+    free(alone);
+    free(both);
+}
+
+static void further_figures_stand_at_the_right_of_the_bars_below_their_heads(void **state)
+{
+    struct chart_bar bar[] = {
+        {.name = "none, 1%", .style = "c0", .text = "1", .value = 1, .more = {"1007", "1000"}},
+        {.name = "none, 10%", .style = "c0", .text = "4", .value = 4, .more = {"243000", "0"}},
+    };
+    struct chart_bars chart = {.id = "b",
+                               .title = "t",
+                               .about = "a",
+                               .x_name = "amplification",
+                               .names = "service.fail",
+                               .more = {"arrivals", "served"},
+                               .width = 800,
+                               .bar = bar,
+                               .count = 2};
+    unsigned height = chart_bars_height(&chart);
+    char *svg = drawn_bars(&chart);
+    static const char *const parts[] = {">service.fail<", ">arrivals<", ">served<", ">243000<",
+                                        "x=\"800\" y=\"32\">served"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        assert_non_null(strstr(svg, parts[i]));
+    free(svg);
+    chart.names = chart.more[0] = chart.more[1] = NULL;
+    assert_true(chart_bars_height(&chart) < height);
+}
+
+/* ---- scales ---- */
+
+static void what_is_above_the_scale_is_cut_and_says_how_high_it_is(void **state)
+{
+    double value[50];
+    for (size_t i = 0; i < 50; i++)
+        value[i] = i == 20 || i == 21 ? 15000 + (double)i : 100;
+    struct chart_series series = {.name = "arrivals", .style = "c0", .value = value, .count = 50, .filled = true};
+    struct chart_lines chart = {.id = "c",
+                                .title = "t",
+                                .about = "a",
+                                .y_name = "per 1s",
+                                .x_unit = " s",
+                                .width = 800,
+                                .height = 200,
+                                .x_step = 1,
+                                .y_most = 100,
+                                .series = &series,
+                                .series_count = 1};
+    char *svg = drawn(&chart);
+    assert_int_equal(occurrences(svg, "class=\"cut\""), 1); /* two steps beside each other are one wave */
+    assert_non_null(strstr(svg, ">↑ 15021</text>"));
+    free(svg);
+    chart.y_most = 0;
+    svg = drawn(&chart);
+    assert_null(strstr(svg, "class=\"cut\""));
+    free(svg);
+    value[49] = 20000; /* at the right end the value stands left of it, and a second one near it is left out */
+    value[47] = 20000;
+    chart.y_most = 100;
+    svg = drawn(&chart);
+    assert_int_equal(occurrences(svg, "class=\"cut\" text-anchor=\"end\""), 1);
+    free(svg);
+}
+
+static void a_square_root_scale_shows_what_is_small(void **state)
+{
+    double value[] = {100, 10000};
+    struct chart_series series = {.name = "arrivals", .style = "c0", .value = value, .count = 2, .stepped = true};
+    struct chart_lines chart = {.id = "c",
+                                .title = "t",
+                                .about = "a",
+                                .y_name = "per 1s, square-root scale",
+                                .x_unit = " s",
+                                .width = 800,
+                                .height = 200,
+                                .x_step = 1,
+                                .y_most = 10000,
+                                .y_root = true,
+                                .series = &series,
+                                .series_count = 1};
+    char *svg = drawn(&chart);
+    double x[4], y[4];
+    const char *at = strstr(svg, "class=\"line c0\" d=\"M") + strlen("class=\"line c0\" d=\"M");
+    for (size_t i = 0; i < 4; i++) { /* each value has two points: where its step begins and where it ends */
+        char *end;
+        x[i] = strtod(at, &end);
+        y[i] = strtod(end, &end);
+        at = end + 1;
+    }
+    double bottom = 200 - 24;
+    assert_true(x[0] < x[1] && fabs(x[1] - x[2]) < 0.01 && fabs(y[0] - y[1]) < 0.01);
+    assert_true(fabs((bottom - y[2]) / (bottom - y[0]) - 10) < 0.05);
+    static const char *const ticks[] = {">10k<", ">5000<", ">2000<", ">500<", ">0<"};
+    for (size_t i = 0; i < sizeof ticks / sizeof *ticks; i++)
+        assert_non_null(strstr(svg, ticks[i]));
+    free(svg);
+}
+
+static void a_band_at_the_left_end_has_its_name(void **state)
+{
+    double value[20] = {1};
+    struct chart_series series = {.name = "served", .style = "c0", .value = value, .count = 20};
+    struct chart_band bands[] = {{0, 1, "outage"}, {10, 10, "peak"}};
+    struct chart_lines chart = {.id = "c",
+                                .title = "t",
+                                .about = "a",
+                                .y_name = "per 1s",
+                                .x_unit = " s",
+                                .width = 800,
+                                .height = 200,
+                                .x_step = 1,
+                                .bands = bands,
+                                .band_count = 2,
+                                .series = &series,
+                                .series_count = 1};
+    char *svg = drawn(&chart);
+    assert_non_null(strstr(svg, ">outage</text>"));
+    assert_non_null(strstr(svg, ">peak</text>"));
+    assert_null(strstr(svg, "width=\"0\"")); /* a moment is seen too */
+    free(svg);
 }
 
 static void the_checker_itself_sees_what_is_wrong(void **state)
@@ -464,6 +606,11 @@ int main(void)
         cmocka_unit_test(a_chart_may_have_a_place_inside_another),
         cmocka_unit_test(names_without_room_are_cut_with_an_ellipsis),
         cmocka_unit_test(bars_are_as_long_as_their_values_say),
+        cmocka_unit_test(bars_of_a_share_end_at_the_whole),
+        cmocka_unit_test(further_figures_stand_at_the_right_of_the_bars_below_their_heads),
+        cmocka_unit_test(what_is_above_the_scale_is_cut_and_says_how_high_it_is),
+        cmocka_unit_test(a_square_root_scale_shows_what_is_small),
+        cmocka_unit_test(a_band_at_the_left_end_has_its_name),
         cmocka_unit_test(the_checker_itself_sees_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

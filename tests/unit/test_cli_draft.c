@@ -104,6 +104,34 @@ static void mode_and_link_are_those_of_what_is_replaced(void **state)
     assert_int_equal(found.st_mode & 0777, 0640);
 }
 
+static void a_link_that_leads_to_no_file_yet_is_followed(void **state)
+{
+    struct cli_draft draft;
+    struct stat found;
+    mkdir("deep", 0700);
+    assert_int_equal(symlink("../second", "deep/first"), 0);
+    assert_int_equal(symlink("third", "second"), 0);
+    assert_null(cli_draft_open(&draft, "deep/first"));
+    fputs("new", draft.file);
+    assert_null(cli_draft_keep(&draft));
+    has("third", "new");
+    assert_int_equal(lstat("deep/first", &found), 0);
+    assert_true(S_ISLNK(found.st_mode));
+    assert_int_equal(symlink("no/such/x", "astray"), 0);
+    assert_non_null(strstr(cli_draft_open(&draft, "astray"), "No such file"));
+}
+
+static void one_file_has_one_name_whatever_it_is_called(void **state)
+{
+    struct cli_draft one, other;
+    mkdir("side", 0700);
+    assert_null(cli_draft_open(&one, "same"));
+    assert_null(cli_draft_open(&other, "side/.././same"));
+    assert_string_equal(one.path, other.path);
+    cli_draft_discard(&one);
+    cli_draft_discard(&other);
+}
+
 static void a_new_file_has_the_mode_that_umask_leaves(void **state)
 {
     struct cli_draft draft;
@@ -161,6 +189,8 @@ int main(void)
         cmocka_unit_test(a_draft_that_is_not_kept_leaves_nothing_behind),
         cmocka_unit_test(all_that_are_open_can_be_removed_at_once_and_none_that_was_kept),
         cmocka_unit_test(mode_and_link_are_those_of_what_is_replaced),
+        cmocka_unit_test(a_link_that_leads_to_no_file_yet_is_followed),
+        cmocka_unit_test(one_file_has_one_name_whatever_it_is_called),
         cmocka_unit_test(a_new_file_has_the_mode_that_umask_leaves),
         cmocka_unit_test(what_cannot_be_written_is_told_when_it_is_opened),
         cmocka_unit_test(a_full_disk_is_told_and_a_device_is_written_as_it_is),

@@ -301,7 +301,7 @@ static void numbers_in_a_problem_have_the_unit_of_a_file(void **state)
              "budget.capacity (10) or less: else no retry is ever allowed (a capacity of 0 says so)");
     wrong_is("budget.cost", "0", "budget.cost", "more than 0 (unless budget.cost_failure is): else it never binds");
     wrong_is("budget.initial", "11", "budget.initial", "budget.capacity (10) or less, or full");
-    wrong_is("breaker.open_max", "1s", "breaker.open_max", "breaker.open (5s) or more");
+    wrong_is("breaker.open_max", "500ms", "breaker.open_max", "breaker.open (1s) or more");
 }
 
 static void a_flag_in_a_problem_is_named_without_its_value(void **state)

@@ -412,6 +412,8 @@ static void a_breaker_that_opened_is_told_with_what_it_costs(void **state)
     struct shown shown;
     size_t lines;
     open_shown(&shown, "bide");
+    shown.plan[1].target.breaker.open_ns = 5 * BIDE_S;
+    shown.plan[1].target.breaker.ramp_ns = 10 * BIDE_S;
     char *calm = written(report, &shown.result), *quiet = written(table, &shown.result);
     shown.result.side[1].tally.ended[BIDE_WHY_BREAKER_OPEN] = 3;
     shown.result.side[1].tally.ended[BIDE_WHY_BREAKER_PROBING] = 2;

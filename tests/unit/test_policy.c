@@ -211,13 +211,13 @@ static void the_default_breaker_is_what_the_design_says(void **state)
     assert_int_equal(b.ratio_permille, 500);
     assert_int_equal(b.window_ns, 10 * S);
     assert_int_equal(b.min_volume, 20);
-    assert_int_equal(b.open_ns, 5 * S);
+    assert_int_equal(b.open_ns, 1 * S);
     assert_int_equal(b.open_jitter_permille, 500);
     assert_int_equal(b.open_growth_milli, 2000);
-    assert_int_equal(b.open_max_ns, 60 * S);
+    assert_int_equal(b.open_max_ns, 10 * S);
     assert_int_equal(b.probes, 1);
     assert_int_equal(b.probe_lease_ns, 10 * S);
-    assert_int_equal(b.ramp_ns, 10 * S);
+    assert_int_equal(b.ramp_ns, 2 * S);
     assert_true(b.slow_ns == NEVER);
 }
 

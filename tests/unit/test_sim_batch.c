@@ -357,7 +357,7 @@ static void limits_of_the_process_count(void **state)
     uint64_t by_data = sim_memory_left_under(root);
     setrlimit(RLIMIT_AS, &space_before);
     setrlimit(RLIMIT_DATA, &data_before);
-    assert_int_equal(by_space, far - 1000 * 1024);
+    assert_int_equal(by_space, (far - 1000 * 1024) / 4 * 3); /* addresses: some are lost between chunks */
     assert_int_equal(by_data, far / 2 - 500 * 1024);
 }
 

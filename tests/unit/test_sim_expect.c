@@ -236,9 +236,22 @@ static void numbers_may_have_units(void **state)
         const char *text;
         double number;
     } right[] = {
-        {"latency_p99_ms<1500", 1500}, {"latency_p99_ms<1.5s", 1500},    {"latency_p99_ms<250us", 0.25},
-        {"recover_s<=2m", 120},        {"recover_s<0.5", 0.5},           {"success>=99.5%", 0.995},
-        {"goodput>200/s", 200},        {"amplification<0.000001", 1e-6}, {"calls>=25000000", 25e6},
+        {"latency_p99_ms<1500", 1500},
+        {"latency_p99_ms<1.5s", 1500},
+        {"latency_p99_ms<250us", 0.25},
+        {"recover_s<=2m", 120},
+        {"recover_s<0.5", 0.5},
+        {"success>=99.5%", 0.995},
+        {"goodput>200/s", 200},
+        {"amplification<0.000001", 1e-6},
+        {"calls>=25000000", 25e6},
+        {"success >= 99 %", 0.99},
+        {"latency_p99_ms<1.5 s", 1500},
+        {"calls<300k", 300e3},
+        {"calls > 2.5 M", 2.5e6},
+        {"success<=1", 1},
+        {"error<100%", 1},
+        {"amplification<120%", 1.2},
     };
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
         const char *want = sim_expect_read(&expect, right[i].text);
@@ -259,6 +272,11 @@ static void mistakes_are_told_with_what_would_be_right(void **state)
     wrong("amplification<1.2ms", "a number");
     wrong("latency_p99_ms<5kg", "of ms");
     wrong("amplification=<1", "a number");
+    wrong("success>=99", "'success>=99%'");
+    wrong("success>=100.1%", "from 0 to 1");
+    wrong("success>=most", "'success>=99%'");
+    wrong("success>=9 9%", "'success>=99%'");
+    wrong("latency_p99_ms<5k", "of ms");
     wrong("!amplification", "flag");
     wrong("!recovers=yes", "flag");
     wrong("recovers<1", "'recovers' or '!recovers'");

@@ -264,6 +264,82 @@ static void a_spread_of_the_open_time_keeps_probes_apart(void **state)
     stampede_is(&(struct stampede){"jitter-50", 3, 7, 718, 121, 7});
 }
 
+/* ---- breaker_outage ---- */
+
+/* What one run of a case came to, with the outage's end as it is in the label. */
+struct waited {
+    double lost, reached; /* calls that gave up; requests that reached the dead server */
+    double again;         /* probes that failed */
+};
+
+static struct waited wait_out(const struct sim_scenario *outage, const char *name, const char *until, uint64_t seed)
+{
+    static struct sim_result result;
+    char label[SIM_LABEL_MAX];
+    snprintf(label, sizeof label, "%s%s%s", name, until == NULL ? "" : ", outage.until=", until == NULL ? "" : until);
+    golden_run(golden_row(outage, label), seed, &result);
+    struct waited found = {golden_figure(&result, "gave_up"), (double)result.refused, (double)result.reopenings};
+    print_message("breaker_outage %s, seed %llu: lost %.0f, reached %.0f, probes failed %.0f\n", label,
+                  (unsigned long long)seed, found.lost, found.reached, found.again);
+    sim_result_free(&result);
+    return found;
+}
+
+/* Of these runs the worst come to 0.44, 1.18, 1/5.3 and 1/18. */
+static void a_breaker_that_looks_sooner_loses_fewer_calls_for_hardly_more_load(void **state)
+{
+    static const char *const untils[] = {"65s", "90s", "180s"};
+    struct sim_scenario *outage = golden_read("breaker_outage", NULL);
+    for (uint64_t seed = GOLDEN_SEED; seed < GOLDEN_SEED + 6; seed++)
+        for (size_t i = 0; i < COUNT(untils); i++) {
+            struct waited none = wait_out(outage, "none", untils[i], seed);
+            struct waited old = wait_out(outage, "old", untils[i], seed);
+            struct waited bide = wait_out(outage, "bide", untils[i], seed);
+            assert_true(none.lost < bide.lost && bide.lost < old.lost);
+            assert_true(bide.lost - none.lost < 0.5 * (old.lost - none.lost));
+            assert_true(old.reached <= bide.reached && bide.reached < 1.3 * old.reached);
+            assert_true(i == 0 || bide.reached < none.reached / (i == 1 ? 4.5 : 15));
+        }
+    sim_scenario_free(outage);
+}
+
+/* Until the first opening all are alike; then it is one request per opening, which fails and opens it again. */
+static void a_dead_server_sees_a_probe_for_each_opening_and_nothing_else(void **state)
+{
+    static const char *const names[] = {"old", "bide", "max-5"};
+    static const char *const untils[] = {"90s", "180s"};
+    struct sim_scenario *outage = golden_read("breaker_outage", NULL);
+    struct waited first = wait_out(outage, "old", "90s", GOLDEN_SEED);
+    for (size_t i = 0; i < COUNT(names) * COUNT(untils); i++) {
+        struct waited other = wait_out(outage, names[i % COUNT(names)], untils[i / COUNT(names)], GOLDEN_SEED);
+        assert_true(other.reached - other.again == first.reached - first.again);
+    }
+    sim_scenario_free(outage);
+}
+
+/* The end of a long outage falls into an open time and the wait for the next call of a process, 0.1 s: of both together
+ * E[X^2] / 2 E[X] are left on average, for all of which calls are lost, and 0.45 of the ramp. The deviation is that of
+ * twenty processes in six runs: E[R^2] = E[X^3] / 3 E[X], near enough without the 0.1 s. */
+static void after_a_long_outage_half_of_the_longest_open_time_is_lost(void **state)
+{
+    static const struct {
+        const char *name;
+        double open_max_s, ramp_s;
+    } cases[] = {{"old", 60, 10}, {"bide", 10, 2}, {"max-5", 5, 2}};
+    static const char *const set[] = {"outage.until=660s", "scenario.duration=800s", NULL};
+    struct sim_scenario *outage = golden_read("breaker_outage", set);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        double open = cases[i].open_max_s, mean = open + 0.1, square = mean * mean + open * open / 12 + 0.01;
+        double left = square / (2 * mean), deviation = sqrt(open * open * 1.25 / 3 - left * left);
+        double lost = 0;
+        for (uint64_t seed = GOLDEN_SEED; seed < GOLDEN_SEED + 6; seed++)
+            lost +=
+                (wait_out(outage, cases[i].name, NULL, seed).lost - wait_out(outage, "none", NULL, seed).lost) / 200;
+        golden_near(cases[i].name, lost / 6, left + 0.45 * cases[i].ramp_s, 4 * deviation / sqrt(20 * 6));
+    }
+    sim_scenario_free(outage);
+}
+
 /* ---- herd_capacity ---- */
 
 /* 1000 stand in a line that is served 100 a second, and each waits a second: 100 are served in time. The others come
@@ -344,6 +420,9 @@ int main(void)
         cmocka_unit_test(only_a_spread_of_seconds_flattens_it),
         cmocka_unit_test(breakers_that_open_together_probe_together),
         cmocka_unit_test(a_spread_of_the_open_time_keeps_probes_apart),
+        cmocka_unit_test(a_breaker_that_looks_sooner_loses_fewer_calls_for_hardly_more_load),
+        cmocka_unit_test(a_dead_server_sees_a_probe_for_each_opening_and_nothing_else),
+        cmocka_unit_test(after_a_long_outage_half_of_the_longest_open_time_is_lost),
         cmocka_unit_test(a_line_without_end_serves_nobody_after_the_first_second),
         cmocka_unit_test(a_bounded_line_serves_a_hundred_each_round),
         cmocka_unit_test(a_spread_hint_serves_everybody),

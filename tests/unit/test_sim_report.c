@@ -297,7 +297,17 @@ static void give_ups_are_told_by_reason(void **state)
 {
     set_figure(1, "unfinished", 6, 0);
     char *text = table_of(80, true);
-    expect_in(text, "Gave up:\n  fifo: attempts_spent 123, budget_empty 45\n  lifo: still going at the end 6\n");
+    expect_in(text, "Gave up, by reason:\n\n"
+                    "      attempts  budget\n"
+                    "         spent   empty  unfinished\n"
+                    "fifo       123      45           0\n"
+                    "lifo         0       0           6\n");
+    free(text);
+    add_row("patient", "", 0); /* no line for who did not give up */
+    set_figure(1, "unfinished", 0, 0);
+    text = table_of(80, true);
+    assert_null(strstr(strstr(text, "Gave up"), "lifo"));
+    batch.rows--;
     free(text);
     set_figure(0, "gave_up_attempts_spent", 0, 0);
     set_figure(0, "gave_up_budget_empty", 0, 0);
@@ -305,6 +315,73 @@ static void give_ups_are_told_by_reason(void **state)
     text = table_of(80, true);
     expect_in(text, "No call gave up.");
     free(text);
+}
+
+static void what_is_the_same_in_all_rows_is_told_once(void **state)
+{
+    for (size_t i = 0; i < batch.rows; i++) {
+        set_figure(i, "success", 0.75, 0);
+        set_figure(i, "goodput", 500, 0);
+        set_figure(i, "latency_p99_ms", 100 + (double)i, 0);
+    }
+    char *text = table_of(80, true);
+    expect_in(text, "\nIn all rows: success 0.750, goodput 500/s, latency_p50_ms 0\n");
+    assert_true(strstr(text, "p99 ms\n") < strstr(text, "In all rows"));
+    free(text);
+    batch.rows = 1; /* there is nothing to be the same as */
+    text = table_of(80, true);
+    assert_null(strstr(text, "In all rows"));
+    free(text);
+}
+
+/* fifo has one wave in 50 buckets, which would leave a tenth of the height for everything else. */
+static void a_single_wave_is_cut_in_the_pictures(void **state)
+{
+    points[1][20].arrivals = 300;
+    char *text = table_of(120, true), *svg = NULL;
+    expect_in(text, "the highest are 2800 per 1s, drawn no higher than 300."); /* as 300 is not far from the rest */
+    char *first = strstr(text, "fifo ");
+    *strchr(first, '\n') = '\0';
+    assert_true(occurrences(first, "█") > 5);
+    free(text);
+    svg = written(SVG);
+    assert_int_equal(occurrences(svg, ">↑ 2800</text>"), 1);
+    assert_int_equal(occurrences(svg, "; what is higher is cut: ↑</text>"), 1); /* not said where nothing is */
+    free(svg);
+    for (size_t i = 18; i < 23; i++) /* a wave that lasts is no exception */
+        points[0][i].arrivals = 2800;
+    svg = written(SVG);
+    assert_null(strstr(svg, "↑"));
+    free(svg);
+}
+
+static void the_highest_arrivals_of_the_table_are_arrivals(void **state)
+{
+    points[1][20].arrivals = 300;
+    for (size_t i = 20; i < 30; i++) { /* as after a cut: more is served than comes */
+        points[0][i].arrivals = 400;
+        points[0][i].served = 700;
+    }
+    char *text = table_of(120, true);
+    expect_in(text, "the highest are 400 per 1s.");
+    free(text);
+}
+
+static void rows_that_are_far_apart_have_a_square_root_scale(void **state)
+{
+    for (size_t i = 0; i < POINTS; i++)
+        points[0][i].arrivals = 100 * points[1][i].arrivals;
+    char *svg = written(SVG), *text = table_of(80, true);
+    assert_int_equal(occurrences(svg, "arrivals and served per 1s, square-root scale"), 2);
+    expect_in(text, "(square-root scale).");
+    free(svg);
+    free(text);
+    sweep();
+    scenario.picture = SIM_PICTURE_CURVE;
+    set_figure(11, "amplification", 243, 0);
+    svg = written(SVG);
+    expect_in(svg, "; square-root scale</text>");
+    free(svg);
 }
 
 static void a_figure_that_is_not_there_is_a_dash(void **state)
@@ -518,7 +595,8 @@ static void json_of_several_seeds_has_means_and_halves(void **state)
     json_t *half = json_object_get(row, "half");
     assert_true(fabs(json_number_value(json_object_get(row, "amplification")) - 1.215) < 1e-9);
     assert_true(fabs(json_number_value(json_object_get(half, "amplification")) - 0.0213) < 1e-9);
-    assert_true(fabs(json_number_value(json_object_get(row, "recovers")) - 0.95) < 1e-9);
+    assert_true(json_is_false(json_object_get(row, "recovers"))); /* not in each */
+    assert_true(fabs(json_number_value(json_object_get(row, "recovers_share")) - 0.95) < 1e-9);
     assert_true(json_is_null(json_object_get(half, "recover_s")));
     json_decref(tree);
 }
@@ -554,7 +632,10 @@ static char *drawn(enum form form)
 
 static void a_series_has_a_panel_for_each_row_with_the_same_scale(void **state)
 {
-    points[1][20].arrivals = 400; /* its own scale would end there */
+    for (size_t i = 20; i < 24; i++) { /* the other's own scale would end at 400 */
+        points[0][i].arrivals = 2800;
+        points[1][i].arrivals = 400;
+    }
     char *svg = drawn(SVG);
     assert_int_equal(occurrences(svg, "id=\"series-"), 4); /* a title and a description each */
     assert_int_equal(occurrences(svg, "arrivals and served per 1s</text>"), 2);
@@ -562,6 +643,19 @@ static void a_series_has_a_panel_for_each_row_with_the_same_scale(void **state)
     assert_int_equal(occurrences(svg, "class=\"band\""), 2);
     assert_int_equal(occurrences(svg, ">cut</text>"), 2);
     expect_in(svg, "seed 7; buckets of 1s.");
+    free(svg);
+}
+
+static void work_for_nobody_shows_what_succeeded_beside_what_was_served(void **state)
+{
+    char *svg = drawn(SVG);
+    assert_null(strstr(svg, "succeeded"));
+    free(svg);
+    outcome[1].result.served = 1000;
+    outcome[1].result.wasted = 900;
+    svg = drawn(SVG);
+    assert_int_equal(occurrences(svg, ">succeeded</text>"), 2); /* in all panels, if in one */
+    assert_int_equal(occurrences(svg, "arrivals, served, and calls that succeeded, per 1s"), 2);
     free(svg);
 }
 
@@ -578,6 +672,9 @@ static void panels_that_are_left_out_are_counted(void **state)
 static void a_long_series_is_drawn_by_its_peaks(void **state)
 {
     static struct sim_point many[20000];
+    points[0][0] = points[1][0] = (struct sim_point){0};
+    for (size_t i = 1; i < POINTS; i++)
+        points[1][i].arrivals = 2800;
     many[13333].arrivals = 5000;
     outcome[0].result.point = many;
     outcome[0].result.points = 20000;
@@ -600,6 +697,11 @@ static void bars_have_a_bar_for_each_row(void **state)
     assert_int_equal(occurrences(svg, "<rect class=\"bar "), 1);
     expect_in(svg, ">none</text>");
     expect_in(svg, ">2.215</text>");
+    expect_in(svg, ">amplification: arrivals at the last service per call of the clients (per first try)</text>");
+    expect_in(svg, ">arrivals</text>"); /* both, whatever the bars show */
+    expect_in(svg, ">served</text>");
+    expect_in(svg, ">17011</text>");
+    expect_in(svg, ">13500</text>");
     free(svg);
 }
 
@@ -610,7 +712,8 @@ static void curves_have_a_line_for_each_case_and_a_dot_for_each_value(void **sta
     set_figure(1, "amplification", NAN, 0);
     char *svg = drawn(SVG);
     assert_int_equal(occurrences(svg, "<path class=\"line "), 3);
-    assert_int_equal(occurrences(svg, "<circle class=\"dot "), 11);
+    assert_int_equal(occurrences(svg, "class=\"dot "), 11);
+    assert_int_equal(occurrences(svg, "<circle class=\"dot "), 3); /* each curve has a shape of its own */
     expect_in(svg, ">three</text>");
     expect_in(svg, ">140/s</text>");
     expect_in(svg, ">clients.rate</text>");
@@ -734,6 +837,10 @@ int main(void)
         cmocka_unit_test_setup(what_is_swept_stands_below_its_key, fresh),
         cmocka_unit_test_setup(several_seeds_show_mean_and_interval, fresh),
         cmocka_unit_test_setup(give_ups_are_told_by_reason, fresh),
+        cmocka_unit_test_setup(what_is_the_same_in_all_rows_is_told_once, fresh),
+        cmocka_unit_test_setup(a_single_wave_is_cut_in_the_pictures, fresh),
+        cmocka_unit_test_setup(the_highest_arrivals_of_the_table_are_arrivals, fresh),
+        cmocka_unit_test_setup(rows_that_are_far_apart_have_a_square_root_scale, fresh),
         cmocka_unit_test_setup(a_figure_that_is_not_there_is_a_dash, fresh),
         cmocka_unit_test_setup(the_bar_of_the_largest_is_the_longest, fresh),
         cmocka_unit_test_setup(rows_of_different_loops_are_told_apart, fresh),
@@ -747,6 +854,7 @@ int main(void)
         cmocka_unit_test_setup(json_of_several_seeds_has_means_and_halves, fresh),
         cmocka_unit_test_setup(json_stays_json_whatever_texts_are, fresh),
         cmocka_unit_test_setup(a_series_has_a_panel_for_each_row_with_the_same_scale, fresh),
+        cmocka_unit_test_setup(work_for_nobody_shows_what_succeeded_beside_what_was_served, fresh),
         cmocka_unit_test_setup(panels_that_are_left_out_are_counted, fresh),
         cmocka_unit_test_setup(a_long_series_is_drawn_by_its_peaks, fresh),
         cmocka_unit_test_setup(bars_have_a_bar_for_each_row, fresh),

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "drive/memory.h"
 #include "sim/run.h"
 
 #define SEED 20261u
@@ -94,6 +95,14 @@ static void retries(uint32_t attempts, int64_t wait_ns)
     policy->pair.policy.base_ns = policy->pair.policy.cap_ns = wait_ns;
 }
 
+/* And beside it so many others, so long after each other. */
+static void hedge(uint32_t most, int64_t delay_ns)
+{
+    policy->pair.policy.attempts_max = most + 1;
+    policy->pair.policy.hedges_max = most;
+    policy->pair.policy.hedge_delay_ns = delay_ns;
+}
+
 /* So many callers at time 0, one call each. */
 static void herd(uint64_t count)
 {
@@ -171,6 +180,32 @@ static void without_waiting_room_calls_are_lost_as_erlang_computed(void **state)
     assert_near((double)result.refused / (double)result.arrivals, 0.5, 0.02); /* Erlang B of one server: a / (1 + a) */
 }
 
+static void three_servers_without_waiting_room_lose_as_erlang_computed(void **state)
+{
+    (void)state;
+    world.service[0].queue_max = 0;
+    queue_long(200, 3, exponential(10 * MS)); /* offered load 2: (8/6) / (1 + 2 + 2 + 8/6) */
+    assert_near((double)result.refused / (double)result.arrivals, 4.0 / 19, 0.02);
+}
+
+/* Machines and one repairman, by mean value analysis: response r(n) = s (1 + q(n-1)), throughput n / (z + r(n)). */
+static void closed_clients_at_one_server_are_as_fast_as_mean_value_analysis_says(void **state)
+{
+    (void)state;
+    double jobs = 0, response_s = 0, rate = 0;
+    for (int n = 1; n <= 8; n++) {
+        response_s = 0.010 * (1 + jobs);
+        rate = n / (0.050 + response_s);
+        jobs = rate * response_s;
+    }
+    world.clients[0].arrival = SIM_CLOSED;
+    world.clients[0].count = 8;
+    world.clients[0].think = exponential(50 * MS);
+    queue_long(0, 1, exponential(10 * MS));
+    assert_near(mean_ms(), response_s * 1000, 0.01);
+    assert_near((double)result.calls / 10000, rate, 0.01);
+}
+
 static void arrivals_come_at_the_rate_that_was_said(void **state)
 {
     (void)state;
@@ -189,6 +224,19 @@ static void uniform_arrivals_come_at_equal_distances(void **state)
     assert_int_equal(result.calls, 1000);
     assert_int_equal(result.peak[2].arrivals.most, 25);
     assert_int_equal(result.peak[0].arrivals.most, 1);
+}
+
+static void uniform_arrivals_never_come_before_their_second(void **state)
+{
+    (void)state;
+    world.clients[0].arrival = SIM_UNIFORM;
+    world.duration_ns = 3000 * S;
+    for (uint64_t rate = 3; rate < 20; rate += 2) {
+        world.clients[0].rate_micro = rate * 1000000;
+        run();
+        for (size_t i = 0; i < 3000; i++)
+            assert_int_equal(result.point[i].calls, rate);
+    }
 }
 
 static void a_spike_is_as_high_and_as_long_as_said(void **state)
@@ -292,6 +340,30 @@ static void an_attempt_is_cut_at_its_timeout_and_its_work_is_wasted(void **state
     assert_int_equal(result.ended_ns, 4 * S);
 }
 
+static void an_answer_in_the_last_instant_is_in_time(void **state)
+{
+    (void)state;
+    herd(5);
+    policy->pair.policy.attempt_timeout_ns = 1 * S;
+    world.service[0].time = fixed(1 * S);
+    run();
+    assert_int_equal(result.succeeded, 5);
+    assert_int_equal(result.wasted, 0);
+}
+
+static void a_timeout_that_is_not_needed_makes_no_run_longer(void **state)
+{
+    (void)state;
+    herd(10);
+    policy->pair.policy.attempt_timeout_ns = 30 * S;
+    hedge(1, 20 * S);
+    world.service[0].time = fixed(2 * S);
+    run();
+    assert_int_equal(result.ended_ns, 2 * S);
+    assert_int_equal(result.points, 3);
+    assert_near(result.goodput, 5, 1e-9);
+}
+
 static void dead_work_is_dropped_if_the_service_knows_the_deadline(void **state)
 {
     (void)state;
@@ -370,6 +442,18 @@ static void latency_may_grow_with_what_is_in_the_house(void **state)
     assert_int_equal(result.latency.most_ns, 120 * MS);
 }
 
+static void a_service_that_gets_ever_slower_is_not_waited_for_longer_than_there_is_time(void **state)
+{
+    (void)state;
+    herd(20);
+    world.service[0].time = fixed(1 * MS);
+    world.service[0].per_in_flight_ns = BIDE_DURATION_MAX;
+    outage(SIM_OUTAGE_SLOW, 0, 1 * S)->capacity_permille = 1;
+    struct sim_how how = {.seed = SEED};
+    assert_int_equal(sim_run(&world, &how, &result), SIM_END_ENDLESS);
+    assert_int_equal(result.calls, 0); /* nothing is left of it */
+}
+
 static void what_the_network_loses_only_a_timeout_finds(void **state)
 {
     (void)state;
@@ -387,10 +471,7 @@ static void a_hedge_wins_and_the_slow_attempt_is_wasted(void **state)
 {
     (void)state;
     herd(20000);
-    policy->pair.policy.attempts_max = 2;
-    policy->pair.policy.hedges_max = 1;
-    policy->pair.policy.hedge_delay_ns = 50 * MS;
-    world.service[0].time = (struct sim_time){.shape = SIM_MIXTURE, .a_ns = 0, .b_ns = 0, .ppm = 500000};
+    hedge(1, 50 * MS);
     world.service[0].time = (struct sim_time){.shape = SIM_UNIFORM_SHAPE, .a_ns = 0, .b_ns = 100 * MS};
     run();
     assert_int_equal(result.succeeded, 20000);
@@ -398,6 +479,70 @@ static void a_hedge_wins_and_the_slow_attempt_is_wasted(void **state)
     assert_near((double)result.wasted, (double)result.hedges, 1e-9); /* of each pair one comes too late */
     assert_near(mean_ms(), 25 * 0.5 + 0.5 * (50 + 50.0 / 2 - 50.0 * 50 / 6 / 100), 0.02);
 }
+
+static void hedges_without_a_delay_all_start_at_once(void **state)
+{
+    (void)state;
+    herd(5);
+    hedge(2, 0);
+    world.service[0].time = fixed(10 * MS);
+    run();
+    assert_int_equal(result.hedges, 10);
+    assert_int_equal(result.arrivals, 15);
+    assert_int_equal(result.peak[0].arrivals.most, 15);
+}
+
+/* ---- a row ---- */
+
+static void row_of_four_messages(void)
+{
+    world.service[0].kind = SIM_ROW;
+    world.delay = fixed(10 * MS); /* reads at 10 ms, writes at 30 ms, hears at 40 ms */
+    world.service[0].time = fixed(0);
+}
+
+static void a_row_that_is_down_when_the_write_comes_does_not_take_it(void **state)
+{
+    (void)state;
+    herd(1);
+    row_of_four_messages();
+    struct sim_outage *o = outage(SIM_OUTAGE_FAIL, 20 * MS, 40 * MS);
+    run();
+    assert_int_equal(result.gave_up, 1);
+    assert_int_equal(result.refused, 1);
+    assert_int_equal(result.arrivals, 1);
+    o->kind = SIM_OUTAGE_HOLD;
+    run();
+    assert_int_equal(result.succeeded, 1);
+    assert_int_equal(result.latency.most_ns, 50 * MS);
+}
+
+static void each_of_the_four_messages_may_get_lost(void **state)
+{
+    (void)state;
+    row_of_four_messages();
+    world.clients[0].arrival = SIM_UNIFORM;
+    world.clients[0].rate_micro = 10 * 1000000;
+    world.duration_ns = 5000 * S;
+    world.loss_ppm = 100000;
+    policy->pair.policy.attempt_timeout_ns = 1 * S;
+    run();
+    assert_near((double)result.succeeded / 50000, 0.9 * 0.9 * 0.9 * 0.9, 0.02);
+    assert_int_equal(result.lost, result.calls - result.succeeded);
+}
+
+static void a_write_for_a_caller_who_has_gone_is_wasted(void **state)
+{
+    (void)state;
+    herd(1);
+    row_of_four_messages();
+    policy->pair.policy.attempt_timeout_ns = 20 * MS;
+    run();
+    assert_int_equal(result.served, 1);
+    assert_int_equal(result.wasted, 1);
+}
+
+/* ---- hints and jitter ---- */
 
 static void server_hints_are_waited_for(void **state)
 {
@@ -454,6 +599,44 @@ static void a_budget_is_shared_by_the_calls_of_one_process(void **state)
     assert_int_equal(result.budget_low_milli, 0);
 }
 
+static void the_level_of_a_budget_is_that_of_the_end_of_each_bucket(void **state)
+{
+    (void)state;
+    herd(10);
+    retries(2, 30 * S); /* nothing happens in between, but the trickle */
+    policy->pair.target.budget = (struct bide_budget_config){.kind = BIDE_BUDGET_TOKENS,
+                                                             .capacity_milli = 10000,
+                                                             .initial_milli = BIDE_FULL,
+                                                             .cost_milli = 1000,
+                                                             .cost_throttled_milli = 1000,
+                                                             .cost_timeout_milli = 1000,
+                                                             .earn_per_minute_milli = 60000,
+                                                             .window_ns = S};
+    world.service[0].fail_ppm = 1000000;
+    run();
+    assert_in_range(result.point[0].budget_milli, 990, 1000); /* it trickles in ticks */
+    assert_in_range(result.point[4].budget_milli, 4990, 5000);
+    assert_int_equal(result.point[20].budget_milli, 10000);
+    assert_int_equal(result.budget_low_milli, result.point[0].budget_milli);
+}
+
+static void open_breakers_of_many_processes_are_counted_as_many_as_they_are(void **state)
+{
+    (void)state;
+    static const uint32_t counts[] = {1, 1023, 1024, 1025, 5000};
+    policy->pair.target.breaker.kind = BIDE_BREAKER_BY_RUN;
+    policy->pair.target.breaker.consecutive = 1;
+    policy->pair.target.breaker.open_ns = policy->pair.target.breaker.open_max_ns = 3600 * S;
+    world.service[0].fail_ppm = 1000000;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        herd(counts[i]);
+        world.clients[0].processes = counts[i];
+        run();
+        assert_int_equal(result.openings, counts[i]);
+        assert_int_equal(result.point[0].open, counts[i]);
+    }
+}
+
 static void a_bad_shard_fails_and_a_breaker_of_its_own_spares_the_others(void **state)
 {
     (void)state;
@@ -482,6 +665,39 @@ static void sockets_are_held_until_the_answer_comes(void **state)
     run();
     assert_int_equal(result.succeeded, 4);
     assert_int_equal(result.arrivals, 6); /* two more got a socket, and were cut with it; the others never had one */
+}
+
+static void a_hedge_without_a_socket_is_not_sent_once_its_call_is_over(void **state)
+{
+    (void)state;
+    herd(1);
+    hedge(1, 50 * MS);
+    world.clients[0].pool = 1;
+    world.service[0].time = fixed(100 * MS);
+    run();
+    assert_int_equal(result.hedges, 1);
+    assert_int_equal(result.arrivals, 1);
+    assert_int_equal(result.wasted, 0);
+    assert_int_equal(result.ended_ns, 100 * MS);
+}
+
+static void an_attempt_that_lost_gives_its_socket_back(void **state)
+{
+    (void)state;
+    hedge(1, 50 * MS);
+    world.clients[0].pool = 2;
+    world.clients[0].arrival = SIM_UNIFORM;
+    world.clients[0].rate_micro = 1000000;
+    world.duration_ns = 6 * S;
+    world.service[0].time = fixed(100 * MS);
+    outage(SIM_OUTAGE_SILENCE, 0, 10 * MS); /* the first attempts of two calls, which would wait for ever */
+    world.outage[1] = world.outage[0];
+    world.outage[1].from_ns = 1 * S;
+    world.outage[1].until_ns = 1010 * MS;
+    world.outages = 2;
+    run();
+    assert_int_equal(result.succeeded, 6);
+    assert_int_equal(result.latency.most_ns, 150 * MS);
 }
 
 /* ---- layers ---- */
@@ -547,6 +763,22 @@ static void the_deadline_goes_down_with_the_request(void **state)
     run();
     assert_int_equal(result.attempts, 5);
     assert_int_equal(result.arrivals, 5); /* the middle gives each up when its caller does, and does not retry then */
+}
+
+static void a_service_does_not_retry_past_its_caller_s_deadline(void **state)
+{
+    (void)state;
+    herd(1);
+    chain(2, 5);
+    world.service[1].time = fixed(400 * MS); /* tried at 0, 410 and 820 ms; the next would be too late */
+    policies[1] = *policy;
+    policies[1].pair.policy.attempt_timeout_ns = BIDE_NEVER;
+    policy->pair.policy.attempt_timeout_ns = 1 * S;
+    world.policy_of_service[0] = &policies[1];
+    run();
+    assert_int_equal(result.attempts, 5);
+    assert_int_equal(result.arrivals, 15);
+    assert_int_equal(result.wasted, 5);
 }
 
 static void a_fan_out_is_as_slow_as_its_slowest_call(void **state)
@@ -662,6 +894,76 @@ static void a_run_without_draining_stops_at_its_duration(void **state)
     assert_true(result.ended_ns <= 10 * S);
 }
 
+static void users_whose_calls_have_not_ended_count_too(void **state)
+{
+    (void)state;
+    world.drain = false;
+    world.duration_ns = 10 * S;
+    world.clients[0].fanout = 3;
+    world.service[0].time = fixed(5 * S);
+    run();
+    assert_true(result.unfinished > 0);
+    assert_int_equal(result.users * 3, result.calls);
+    assert_int_equal(result.users_well * 3, result.succeeded);
+}
+
+static void a_series_that_gets_too_long_goes_on_in_wider_buckets(void **state)
+{
+    (void)state;
+    herd(3);
+    retries(2, 7200 * S);
+    world.duration_ns = 1 * S;
+    world.bucket_ns = 1 * MS;
+    outage(SIM_OUTAGE_FAIL, 0, 1 * S);
+    run();
+    assert_int_equal(result.ended_ns, 7200 * S);
+    assert_int_equal(result.bucket_ns, 8 * MS);
+    assert_int_equal(result.points, 900001);
+    assert_int_equal(result.point[0].calls, 3);
+    assert_int_equal(result.point[0].arrivals, 3);
+    assert_int_equal(result.point[900000].succeeded, 3);
+}
+
+/* ---- without memory ---- */
+
+static unsigned asked, refused_from;
+
+static bool refuse(void)
+{
+    return ++asked >= refused_from;
+}
+
+/* Pools, queue, targets, sockets, users, closed clients, the series: each of them lacks once. */
+static void without_memory_a_run_says_so_and_leaves_nothing(void **state)
+{
+    (void)state;
+    enum sim_end end = SIM_END_NO_MEMORY;
+    hedge(1, 5 * MS);
+    policy->pair.target.breaker.kind = BIDE_BREAKER_BY_RUN;
+    world.delay = fixed(1 * MS);
+    world.clients[0].fanout = 2;
+    world.clients[0].pool = 1;
+    world.groups = 2;
+    world.clients[1] = world.clients[0];
+    world.clients[1].arrival = SIM_CLOSED;
+    world.clients[1].count = 3;
+    world.clients[1].fanout = 1;
+    world.clients[1].think = exponential(100 * MS);
+    world.policy_of_clients[1] = policy;
+    world.bucket_ns = 50 * MS;
+    queueing(1, exponential(10 * MS));
+    sim_result_free(&result);
+    for (refused_from = 1; end == SIM_END_NO_MEMORY; refused_from++) {
+        asked = 0;
+        drive_memory_refuses = refuse;
+        end = sim_run(&world, &(struct sim_how){.seed = SEED}, &result);
+        drive_memory_refuses = NULL;
+        assert_true(end == SIM_END_DONE || (result.point == NULL && result.calls == 0));
+    }
+    assert_int_equal(end, SIM_END_DONE);
+    assert_in_range(refused_from, 15, 100);
+}
+
 static bool stop(void *context, double done)
 {
     (void)context;
@@ -689,8 +991,11 @@ int main(void)
         T(two_servers_wait_as_erlang_computed),
         T(last_come_first_served_waits_as_long_in_the_mean),
         T(without_waiting_room_calls_are_lost_as_erlang_computed),
+        T(three_servers_without_waiting_room_lose_as_erlang_computed),
+        T(closed_clients_at_one_server_are_as_fast_as_mean_value_analysis_says),
         T(arrivals_come_at_the_rate_that_was_said),
         T(uniform_arrivals_come_at_equal_distances),
+        T(uniform_arrivals_never_come_before_their_second),
         T(a_spike_is_as_high_and_as_long_as_said),
         T(a_ramp_goes_up_and_down),
         T(all_attempts_are_made_when_everything_fails),
@@ -698,23 +1003,35 @@ int main(void)
         T(an_outage_includes_its_last_instant_only_if_told),
         T(the_network_s_delay_counts_both_ways),
         T(an_attempt_is_cut_at_its_timeout_and_its_work_is_wasted),
+        T(an_answer_in_the_last_instant_is_in_time),
+        T(a_timeout_that_is_not_needed_makes_no_run_longer),
         T(dead_work_is_dropped_if_the_service_knows_the_deadline),
         T(a_cut_network_delivers_everything_when_it_is_whole_again),
         T(a_service_that_is_silent_leaves_calls_without_a_timeout_hanging),
         T(a_slow_service_takes_longer_and_fails_its_share),
         T(a_cold_service_warms_up),
         T(latency_may_grow_with_what_is_in_the_house),
+        T(a_service_that_gets_ever_slower_is_not_waited_for_longer_than_there_is_time),
         T(what_the_network_loses_only_a_timeout_finds),
         T(a_hedge_wins_and_the_slow_attempt_is_wasted),
+        T(hedges_without_a_delay_all_start_at_once),
+        T(a_row_that_is_down_when_the_write_comes_does_not_take_it),
+        T(each_of_the_four_messages_may_get_lost),
+        T(a_write_for_a_caller_who_has_gone_is_wasted),
         T(server_hints_are_waited_for),
         T(gaussian_jitter_stays_in_the_envelope_around_its_middle),
         T(a_budget_is_shared_by_the_calls_of_one_process),
+        T(the_level_of_a_budget_is_that_of_the_end_of_each_bucket),
+        T(open_breakers_of_many_processes_are_counted_as_many_as_they_are),
         T(a_bad_shard_fails_and_a_breaker_of_its_own_spares_the_others),
         T(sockets_are_held_until_the_answer_comes),
+        T(a_hedge_without_a_socket_is_not_sent_once_its_call_is_over),
+        T(an_attempt_that_lost_gives_its_socket_back),
         T(retries_at_every_layer_multiply),
         T(the_outermost_rule_adds_instead),
         T(a_service_may_make_several_calls_for_a_request),
         T(the_deadline_goes_down_with_the_request),
+        T(a_service_does_not_retry_past_its_caller_s_deadline),
         T(a_fan_out_is_as_slow_as_its_slowest_call),
         T(a_closed_client_thinks_between_calls),
         T(a_closed_client_may_be_paced_from_its_last_start),
@@ -724,6 +1041,9 @@ int main(void)
         T(what_never_recovers_is_said_to),
         T(without_a_disturbance_there_is_nothing_to_recover_from),
         T(a_run_without_draining_stops_at_its_duration),
+        T(users_whose_calls_have_not_ended_count_too),
+        T(a_series_that_gets_too_long_goes_on_in_wider_buckets),
+        T(without_memory_a_run_says_so_and_leaves_nothing),
         T(progress_may_stop_a_run),
     };
     return cmocka_run_group_tests_name("sim_run", tests, NULL, NULL);

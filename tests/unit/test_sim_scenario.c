@@ -350,6 +350,8 @@ static void a_wrong_word_of_the_command_line_is_told_as_such(void **state)
         {"policy.attempts=0", "want 1 or more (1 means no retry) (in policy service)"},
         {"policy.base=1h", "cap of policy service is then 30s: want base (1h) or more"},
         {"policy.base=x", "want a duration such as 200ms"},
+        {"clients.rate = ",
+         "want a rate such as 280/s or 30/min, in whole millionths a second"}, /* blanks are nothing */
         {"clients.rate", "want KEY=VALUE, such as clients.rate=300/s"},
         {"clients.rate=", "want a rate such as 280/s or 30/min, in whole millionths a second"},
         {"clients.rate=0/s", "want more than 0/s, or arrival = herd or closed"},
@@ -435,12 +437,13 @@ static void mistakes_of_cases_and_sweeps_are_told_there(void **state)
 
 static void a_case_that_makes_the_world_wrong_is_named(void **state)
 {
-    assert_tells(PLAIN "[case fine]\n[case off]\nclients.rate = 0/s\n",
-                 "f.ini:6: [case off] clients.rate = 0/s: want more than 0/s, or arrival = herd or closed (in off)");
+    assert_tells(
+        PLAIN "[case fine]\n[case off]\nclients.rate = 0/s\n",
+        "f.ini:6: [case off] clients.rate = 0/s: want more than 0/s, or arrival = herd or closed (in row off)");
     assert_tells(PLAIN "[outage]\nfrom = 5s\nuntil = 8s\n[sweep]\noutage.from = 5s, 9s\n",
-                 "f.ini:6: [outage] until = 8s: want later than from (9s) (in outage.from=9s)");
+                 "f.ini:6: [outage] until = 8s: want later than from (9s) (in row outage.from=9s)");
     assert_tells(PLAIN "[case herd]\nclients.arrival = herd\n",
-                 "f.ini:1: [clients] count = 0, by default: want how many, 1 or more (in herd)\n"
+                 "f.ini:1: [clients] count = 0, by default: want how many, 1 or more (in row herd)\n"
                  "f.ini:2: [clients] rate = 10/s: a herd comes all at once, at `from`, as many as `count` says");
     assert_tells(PLAIN "[case x]\npolicy.cap = 1ms\n",
                  "f.ini:5: [case x] policy.cap = 1ms: want base (200ms) or more (in policy service)");
@@ -457,8 +460,9 @@ static void what_one_row_needs_another_may_ignore(void **state)
     choice.policy = NULL;
     assert_tells("[clients]\nrate = 10/s\n[service]\nfull = throttle\n[case a]\nservice.order = lifo\n[case b]\n",
                  "f.ini:4: [service] full = throttle: its queue is never full: want queue_max");
-    assert_tells(PLAIN "[case a]\nservice.hint_time = 1s\n[case b]\nservice.hint_time = 1s\nservice.hint = date\n",
-                 "f.ini:5: [case a] service.hint_time = 1s: it gives no hint: want hint = delta or date");
+    assert_tells(PLAIN "fail = 1%\n[case a]\nservice.hint_time = 1s\n[case b]\nservice.hint_time = 1s\n"
+                       "service.hint = date\n",
+                 "f.ini:6: [case a] service.hint_time = 1s: it gives no hint: want hint = delta or date");
 }
 
 static void services_and_groups_are_told_apart_by_name(void **state)

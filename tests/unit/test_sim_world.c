@@ -369,6 +369,18 @@ static void more_processes_than_clients_would_be_idle(void **state)
     assert_well();
 }
 
+static void callers_with_gates_of_their_own_are_blamed_on_their_number(void **state)
+{
+    world.clients[0].arrival = SIM_HERD;
+    world.clients[0].rate_micro = 0;
+    world.clients[0].count = 300000000;
+    assert_wrong("clients.count = 300M: each has gates of its own: want fewer than 268435456, or some processes");
+    world.clients[0].processes = 300000000;
+    assert_wrong("clients.processes = 300M: want fewer than 268435456");
+    world.clients[0].processes = 10;
+    assert_well();
+}
+
 static void more_calls_than_a_run_has_events_are_refused(void **state)
 {
     world.clients[0].rate_micro = UINT64_C(1000000000000000);
@@ -459,6 +471,67 @@ static void what_nobody_heeds_is_said_to_be_ignored(void **state)
     assert_string_equal(faults[2].field->key.key, "fan");
 }
 
+/* The only fault is that this key is ignored; NULL: there is none. */
+static const char *ignored_key(void)
+{
+    struct sim_fault faults[SIM_FAULTS_MAX];
+    size_t count = sim_world_faults(&world, faults);
+    assert_true(count <= 1 && (count == 0 || faults[0].ignored));
+    return count == 0 ? NULL : faults[0].field->key.key;
+}
+
+static void a_service_without_outages_is_cold_at_the_start_or_never(void **state)
+{
+    struct sim_fault faults[SIM_FAULTS_MAX];
+    world.service[0].cold_permille = 100;
+    world.service[0].cold_ns = BIDE_S;
+    assert_int_equal(sim_world_faults(&world, faults), 2);
+    assert_string_equal(faults[0].field->key.key, "cold");
+    assert_string_equal(faults[1].field->key.key, "cold_time");
+    assert_true(faults[0].ignored && faults[1].ignored);
+    world.service[0].cold_at_start = true;
+    assert_null(ignored_key());
+    world.service[0].cold_at_start = false;
+    world.outages = 1;
+    world.outage[0].until_ns = BIDE_S;
+    assert_null(ignored_key());
+}
+
+static void a_hint_comes_with_failures_of_any_kind(void **state)
+{
+    struct sim_world plain;
+    world.service[0].hint = SIM_HINT_DELTA;
+    world.service[0].hint_ns = BIDE_S;
+    plain = world;
+    assert_string_equal(ignored_key(), "hint");
+    world.service[0].fail_ppm = 1;
+    assert_null(ignored_key());
+    world = plain;
+    world.service[0].queue_max = 5;
+    assert_null(ignored_key());
+    world.service[0].full = SIM_REFUSE_SILENCE;
+    assert_string_equal(ignored_key(), "hint");
+    world = plain;
+    world.outages = 1;
+    world.outage[0].until_ns = BIDE_S;
+    assert_null(ignored_key());
+    world = plain;
+    world.services = 2;
+    world.service[0].calls = 1;
+    assert_null(ignored_key());
+}
+
+static void shards_that_nobody_tells_apart_are_ignored(void **state)
+{
+    world.service[0].shards = 10;
+    assert_string_equal(ignored_key(), "shards");
+    world.clients[0].scope = SIM_SCOPE_SHARD;
+    assert_null(ignored_key());
+    world.clients[0].scope = SIM_SCOPE_SERVICE;
+    world.service[0].bad_shards = 1;
+    assert_null(ignored_key());
+}
+
 /* ---- memory ---- */
 
 static uint64_t bytes_of_herd(uint64_t count)
@@ -538,6 +611,10 @@ int main(void)
         TEST(a_slow_outage_fails_as_the_service_does_unless_told_otherwise),
         TEST(a_bucket_is_neither_nothing_nor_one_of_millions),
         TEST(what_nobody_heeds_is_said_to_be_ignored),
+        TEST(callers_with_gates_of_their_own_are_blamed_on_their_number),
+        TEST(a_service_without_outages_is_cold_at_the_start_or_never),
+        TEST(a_hint_comes_with_failures_of_any_kind),
+        TEST(shards_that_nobody_tells_apart_are_ignored),
         TEST(a_herd_without_gates_needs_a_call_and_an_event_each),
         TEST(each_caller_with_gates_has_a_target),
         TEST(an_overload_is_counted_with_its_backlog),

@@ -39,6 +39,7 @@ static struct bide_target_config fragile(void)
     struct bide_target_config config = service();
     config.breaker.kind = BIDE_BREAKER_BY_RUN;
     config.breaker.consecutive = 2;
+    config.breaker.open_ns = 5 * S;
     return config;
 }
 

@@ -1,0 +1,107 @@
+/* scale.c - the highest, the usual, and how far rows are apart. */
+#include "scale.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define RARE       50u /* at most one bucket of so many is higher than what is usual in a row */
+#define CUT_RATIO  2.0 /* the highest is so many times the usual, or nothing is cut */
+#define NEAR       1.2 /* so much above the usual nothing is cut yet */
+#define ROOT_RATIO 8.0 /* the highest row is so many times the lowest */
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double arrivals_at(const struct sim_point *p)
+{
+    return (double)p->arrivals;
+}
+
+static double higher_at(const struct sim_point *p)
+{
+    return (double)(p->arrivals > p->served ? p->arrivals : p->served);
+}
+
+struct tops {
+    double highest, usual;
+};
+
+/* Without memory for sorting, the highest is the usual: nothing is cut then. */
+static struct tops tops_of(const struct sim_result *r, double (*at)(const struct sim_point *))
+{
+    struct tops tops = {0, 0};
+    double *value = malloc((r->points + 1) * sizeof *value);
+    for (size_t i = 0; i < r->points; i++) {
+        double top = at(&r->point[i]);
+        tops.highest = top > tops.highest ? top : tops.highest;
+        if (value != NULL)
+            value[i] = top;
+    }
+    tops.usual = tops.highest;
+    if (value != NULL && r->points > 0) {
+        qsort(value, r->points, sizeof *value, by_size);
+        tops.usual = value[r->points - 1 - r->points / RARE];
+    }
+    free(value);
+    return tops;
+}
+
+bool sim_scale_is_root(const double *tops, size_t count)
+{
+    double least = HUGE_VAL, most = 0;
+    for (size_t i = 0; i < count; i++) {
+        least = tops[i] > 0 && tops[i] < least ? tops[i] : least;
+        most = tops[i] > most ? tops[i] : most;
+    }
+    return most > ROOT_RATIO * least;
+}
+
+/* The highest that is not far above what is usual. */
+static double near_usual(const struct sim_batch *batch, double usual, double (*at)(const struct sim_point *))
+{
+    double most = usual;
+    for (size_t i = 0; i < batch->rows; i++)
+        for (size_t j = 0; j < batch->row[i].result.points; j++) {
+            double top = at(&batch->row[i].result.point[j]);
+            most = top > most && top <= NEAR * usual ? top : most;
+        }
+    return most;
+}
+
+static struct sim_scale scale_of(const struct sim_batch *batch, double (*at)(const struct sim_point *))
+{
+    struct sim_scale scale = {0};
+    double top[SIM_ROWS_MAX], usual = 0;
+    for (size_t i = 0; i < batch->rows; i++) {
+        struct tops tops = tops_of(&batch->row[i].result, at);
+        scale.highest = tops.highest > scale.highest ? tops.highest : scale.highest;
+        usual = tops.usual > usual ? tops.usual : usual;
+        top[i] = tops.highest;
+    }
+    scale.most = usual > 0 && scale.highest > CUT_RATIO * usual ? near_usual(batch, usual, at) : scale.highest;
+    for (size_t i = 0; i < batch->rows; i++)
+        top[i] = top[i] < scale.most ? top[i] : scale.most;
+    scale.root = sim_scale_is_root(top, batch->rows);
+    scale.most = scale.most > 0 ? scale.most : 1;
+    return scale;
+}
+
+struct sim_scale sim_scale_of_arrivals(const struct sim_batch *batch)
+{
+    return scale_of(batch, arrivals_at);
+}
+
+struct sim_scale sim_scale_of_series(const struct sim_batch *batch)
+{
+    return scale_of(batch, higher_at);
+}
+
+double sim_scale_part(const struct sim_scale *scale, double value)
+{
+    double part = value > 0 ? value / scale->most : 0;
+    part = part < 1 ? part : 1;
+    return scale->root ? sqrt(part) : part;
+}
