@@ -1,8 +1,8 @@
 /* sim.c - `bide sim`: scenarios played on a virtual clock, compared, and held against what is expected of them.
  *
  * Everything that can be wrong is found before anything is run: scenario, policies, expectations, the files that are to
- * be written (sim_outputs.c), and whether there is memory enough. A run that is stopped by a signal ends at once, from within the
- * handler: the files that are not whole yet are removed there, and so is the bar on the terminal. */
+ * be written (sim_outputs.c), and whether there is memory enough. A run that is stopped by a signal ends at once, from
+ * within the handler: the files that are not whole yet are removed there, and so is the bar on the terminal. */
 #include "common/commands.h"
 #include "common/draft.h"
 #include "common/term.h"

@@ -1,4 +1,4 @@
-/* fuzz_scenario.c - whatever a scenario file says, reading it is harmless, and what was understood can be written again.
+/* fuzz_scenario.c - whatever a scenario file says, reading it is harmless; what was understood can be written again.
  *
  * The input is read twice: as the bytes of a file; and as choices of sections, keys and values, so that an input of a
  * few bytes is a file that says much. What is refused is told, every line with the file's name and a line number, or

@@ -50,7 +50,7 @@ void sim_batch_free(struct sim_batch *batch);
 uint32_t sim_batch_threads(const struct sim_scenario *scenario, const struct sim_plan *plan);
 
 /* Bytes that it needs at once with so many threads, and those the system can still give (MemAvailable, and the limits
- * of the process and its control groups; UINT64_MAX: not known). `root` is where /proc and /sys are: "" but in tests. */
+ * of the process and its control groups; UINT64_MAX: not known). `root` has /proc and /sys: "" but in tests. */
 uint64_t sim_batch_bytes(const struct sim_scenario *scenario, const struct sim_plan *plan);
 uint64_t sim_memory_left(void);
 uint64_t sim_memory_left_under(const char *root);

@@ -30,7 +30,7 @@ struct sim_file {
     size_t policies_length;
 };
 
-/* Tells what cannot be cut. False: no memory, and that is told, too. The [policy NAME] sections are not in `section`. */
+/* Tells what cannot be cut. False: no memory, and that is told, too. [policy NAME] sections are not in `section`. */
 bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_told *told);
 void sim_file_free(struct sim_file *file); /* accepts an empty one */
 

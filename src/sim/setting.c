@@ -79,7 +79,7 @@ static uint32_t named(const struct sim_world *world, enum sim_part part, const c
     return i;
 }
 
-/* The whole name of the key that was meant, without an element's: "clients.rate" for rate, clients.rat or client.rate. */
+/* The whole name of the key that was meant, but no element's: "clients.rate" for rate, clients.rat or client.rate. */
 static const char *near_path(char text[SIM_KEY_MAX], const char *path)
 {
     struct conf_nearest near = {path, strlen(path), NULL, 0};

@@ -160,7 +160,7 @@ struct sim_world {
     uint32_t services;
     struct sim_outage outage[SIM_OUTAGES_MAX];
     uint32_t outages;
-    /* The policies by index, resolved: policy_of_clients[i] and policy_of_service[i] point into what the scenario owns. */
+    /* The policies by index, resolved; they belong to the scenario. */
     const struct conf_policy *policy_of_clients[SIM_GROUPS_MAX];
     const struct conf_policy *policy_of_service[SIM_SERVICES_MAX];
 };
