@@ -5,8 +5,8 @@
  *
  * Only the public API is asked, but for the names of CURLcodes and the keys of policy and scenario files. Defaults come
  * from a preset. What a field may be comes from the check: the field is set to a value that must be refused, and the
- * words of the refusal are printed. Which gate stands behind a why is found by making that gate refuse and looking at whose
- * counter moved.
+ * words of the refusal are printed. Which gate stands behind a why is found by making that gate refuse and looking at
+ * whose counter moved.
  * tools/doc-tables puts the tables into the pages.
  *
  * A table that does not come out as expected (a field that is not refused, a gate that lets a call pass, a line too
