@@ -425,6 +425,7 @@ static void the_open_time_of_a_breaker_is_uniform_over_its_spread(void **state)
     const struct bide_outcome transient = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
     (void)state;
     policy.attempts_max = 1;
+    config.breaker.open_ns = 5 * S;
     config.breaker.kind = BIDE_BREAKER_BY_RUN;
     config.breaker.consecutive = 1;
     for (size_t i = 0; i < DRAWS; i++) {
