@@ -52,7 +52,7 @@ static void append_settings(struct text *text, const struct sim_scenario *scenar
     const char *key;
     snprintf(prefix, sizeof prefix, "%s%s%s.", section, name[0] != '\0' ? "." : "", name);
     append(text, "[%s%s%s]\n", section, name[0] != '\0' ? " " : "", name);
-    for (size_t i = 0; sim_scenario_setting(scenario, i, &key, value); i++)
+    for (size_t i = 0; sim_scenario_setting(scenario, SIM_ALL_ROWS, i, &key, value); i++)
         if (strncmp(key, prefix, strlen(prefix)) == 0 && strcmp(key + strlen(prefix), "policy") != 0)
             append(text, "%s = %s\n", key + strlen(prefix), value);
 }
@@ -85,13 +85,13 @@ static void check_same(const struct sim_scenario *one, const struct sim_scenario
     const char *key = "", *again = "";
     char value[SIM_VALUE_MAX], value_again[SIM_VALUE_MAX];
     size_t j = 0;
-    for (size_t i = 0; sim_scenario_setting(one, i, &key, value); i++) {
+    for (size_t i = 0; sim_scenario_setting(one, SIM_ALL_ROWS, i, &key, value); i++) {
         if (is_policy(key))
             continue;
-        CHECK(sim_scenario_setting(other, j++, &again, value_again));
+        CHECK(sim_scenario_setting(other, SIM_ALL_ROWS, j++, &again, value_again));
         CHECK(strcmp(key, again) == 0 && strcmp(value, value_again) == 0);
     }
-    CHECK(!sim_scenario_setting(other, j, &again, value_again));
+    CHECK(!sim_scenario_setting(other, SIM_ALL_ROWS, j, &again, value_again));
 }
 
 /* A base world may be wrong without its cases, or with another policy: then it cannot be read alone. */

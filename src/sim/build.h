@@ -13,6 +13,7 @@
 #define SIM_COLUMNS_MAX  32u
 
 struct sim_written {
+    size_t row; /* or SIM_ALL_ROWS */
     char key[SIM_KEY_MAX], value[SIM_VALUE_MAX];
 };
 

@@ -136,7 +136,8 @@ static double poisson(struct sim_play *play, uint32_t g)
  * double holds them for a hundred days, and to 4 ns for a year. */
 static double uniform(const struct sim_clients *c, uint64_t n)
 {
-    return (double)c->from_ns + (double)((unsigned __int128)n * (UINT64_C(1000000) * BIDE_S) / c->rate_micro);
+    unsigned __int128 whole_ns = (unsigned __int128)n * (UINT64_C(1000000) * BIDE_S) / c->rate_micro;
+    return (double)c->from_ns + (double)whole_ns;
 }
 
 /* When the next call of the group begins; BIDE_NEVER: there is none. */

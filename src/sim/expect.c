@@ -10,6 +10,7 @@
 #include <bide/base.h>
 
 #include "conf/unit.h"
+#include "number.h"
 
 #define SAID_MAX   256u
 #define WANT_MAX   256u
@@ -309,9 +310,10 @@ static size_t say_number(char said[SAID_MAX], size_t used, const struct sim_expe
 {
     const char *unit = sim_metric(expect->metric)->unit;
     const char *gap = unit[0] != '\0' && unit[0] != '/' ? " " : "";
-    used = say(said, used, " is %.6g%s%s", a->value, gap, unit);
+    char value[SIM_NUMBER_SIZE], mean[SIM_NUMBER_SIZE];
+    used = say(said, used, " is %s%s%s", sim_number(value, a->value), gap, unit);
     if (f->count > 1)
-        used = say(said, used, " at worst, %.6g on average of %" PRIu32 " seeds", f->mean, f->count);
+        used = say(said, used, " at worst, %s on average of %" PRIu32 " seeds", sim_number(mean, f->mean), f->count);
     return say(said, used, "; expected %s %.10g", sign_of(expect->how), expect->number);
 }
 

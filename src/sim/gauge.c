@@ -238,18 +238,49 @@ static int64_t disturbed_until(const struct sim_world *world)
     return until_ns < 0 ? BIDE_NEVER : until_ns;
 }
 
-/* The first ten seconds in which as good as every call that began was answered well. */
+/* When the first disturbance begins. */
+static int64_t calm_until(const struct sim_world *world)
+{
+    int64_t until_ns = world->duration_ns;
+    for (uint32_t i = 0; i < world->outages; i++)
+        until_ns = world->outage[i].from_ns < until_ns ? world->outage[i].from_ns : until_ns;
+    for (uint32_t g = 0; g < world->groups; g++) {
+        const struct sim_clients *clients = &world->clients[g];
+        if ((clients->arrival == SIM_SPIKE || clients->arrival == SIM_RAMP) && clients->peak_from_ns < until_ns)
+            until_ns = clients->peak_from_ns;
+    }
+    return until_ns;
+}
+
+/* Ten seconds, from this one on. */
+static struct sim_second ten_seconds(const struct sim_gauge *gauge, size_t from)
+{
+    struct sim_second sum = {0};
+    for (size_t i = from; i < from + RECOVERED_S && i < gauge->seconds; i++) {
+        sum.calls += gauge->second[i].calls;
+        sum.succeeded += gauge->second[i].succeeded;
+    }
+    return sum;
+}
+
+/* The share of calls that succeeded before: what a service that always fails some can come back to. */
+static double usual_share(const struct sim_play *play)
+{
+    size_t calm = (size_t)(calm_until(play->world) / BIDE_S);
+    if (calm < RECOVERED_S)
+        return 1;
+    struct sim_second before = ten_seconds(&play->gauge, calm - RECOVERED_S);
+    return before.calls == 0 || before.succeeded > before.calls ? 1 : (double)before.succeeded / (double)before.calls;
+}
+
+/* The first ten seconds in which, taken together, nearly as large a share of calls succeeded as before. */
 static void find_steady_recovery(struct sim_play *play, int64_t from_ns, size_t last)
 {
-    const struct sim_gauge *gauge = &play->gauge;
     struct sim_result *result = play->result;
+    double enough = usual_share(play) * RECOVERED_PCT / 100;
     for (size_t s = (size_t)(from_ns / BIDE_S); s + RECOVERED_S <= last; s++) {
-        uint64_t calls = 0, succeeded = 0;
-        for (size_t i = s; i < s + RECOVERED_S; i++) {
-            calls += gauge->second[i].calls;
-            succeeded += gauge->second[i].succeeded;
-        }
-        if (calls > 0 && succeeded * 100 >= calls * RECOVERED_PCT) {
+        struct sim_second sum = ten_seconds(&play->gauge, s);
+        if (sum.calls > 0 && (double)sum.succeeded >= enough * (double)sum.calls) {
             int64_t at_ns = (int64_t)s * BIDE_S;
             result->recovers = true;
             result->recover_ns = at_ns > from_ns ? at_ns - from_ns : 0;

@@ -121,6 +121,22 @@ static void series(FILE *out, const struct sim_result *r)
     fputs("\n      }", out);
 }
 
+/* Of all rows, or those of one row that differ from another's. */
+static void settings(FILE *out, const struct sim_scenario *scenario, size_t row, const char *indent)
+{
+    const char *key, *between = "";
+    char value[256];
+    fprintf(out, ",\n%s\"settings\": {", indent);
+    for (size_t i = 0; sim_scenario_setting(scenario, row, i, &key, value); i++) {
+        fprintf(out, "%s\n%s  ", between, indent);
+        text(out, key);
+        fputs(": ", out);
+        text(out, value);
+        between = ",";
+    }
+    fprintf(out, "\n%s}", indent);
+}
+
 static void row_of(FILE *out, const struct sim_batch *batch, size_t i)
 {
     const struct sim_row *row = sim_scenario_row(batch->scenario, i);
@@ -131,6 +147,7 @@ static void row_of(FILE *out, const struct sim_batch *batch, size_t i)
     text(out, row->label);
     member(out, ",\n      ", "swept");
     text(out, row->swept);
+    settings(out, batch->scenario, i, "      ");
     member(out, ",\n      ", "bucket_s");
     fputs(conf_decimal_text(digits, batch->row[i].result.bucket_ns, BIDE_S), out);
     metrics(out, batch, i);
@@ -142,21 +159,6 @@ static void row_of(FILE *out, const struct sim_batch *batch, size_t i)
 
 /* ---- all of it ---- */
 
-static void settings(FILE *out, const struct sim_scenario *scenario)
-{
-    const char *key, *between = "\n    ";
-    char value[256];
-    fputs(",\n  \"settings\": {", out);
-    for (size_t i = 0; sim_scenario_setting(scenario, i, &key, value); i++) {
-        fputs(between, out);
-        text(out, key);
-        fputs(": ", out);
-        text(out, value);
-        between = ",\n    ";
-    }
-    fputs("\n  }", out);
-}
-
 void sim_json(FILE *out, const struct sim_batch *batch)
 {
     char digits[CONF_VALUE_SIZE];
@@ -167,7 +169,7 @@ void sim_json(FILE *out, const struct sim_batch *batch)
     fprintf(out, ",\n  \"seed\": %" PRIu64 ",\n  \"seeds\": %" PRIu32, batch->plan.seed, batch->plan.seeds);
     member(out, ",\n  ", "bucket_s");
     fputs(batch->rows > 0 ? conf_decimal_text(digits, batch->row[0].result.bucket_ns, BIDE_S) : "null", out);
-    settings(out, batch->scenario);
+    settings(out, batch->scenario, SIM_ALL_ROWS, "  ");
     fputs(",\n  \"rows\": [", out);
     for (size_t i = 0; i < batch->rows; i++) {
         fputs(i > 0 ? ",\n" : "\n", out);

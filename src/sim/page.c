@@ -273,19 +273,31 @@ static void queue(struct page *p)
 
 /* ---- settings ---- */
 
-static void settings(const struct page *p)
+static void put_settings(const struct page *p, size_t row)
 {
     const char *key;
     char value[256];
-    section(p, "Settings", "Of the world that all rows have in common, where they are not the defaults.");
-    fputs("<div class=\"scroll\"><table><tbody>\n", p->out);
-    for (size_t i = 0; sim_scenario_setting(p->batch->scenario, i, &key, value); i++) {
-        fputs("<tr><th scope=\"row\"><code>", p->out);
+    for (size_t i = 0; sim_scenario_setting(p->batch->scenario, row, i, &key, value); i++) {
+        fputs("<tr><th scope=\"row\">", p->out);
+        if (row != SIM_ALL_ROWS) {
+            chart_escape(p->out, sim_scenario_row(p->batch->scenario, row)->label);
+            fputs(": ", p->out);
+        }
+        fputs("<code>", p->out);
         chart_escape(p->out, key);
         fputs("</code></th><td class=\"text\">", p->out);
         chart_escape(p->out, value);
         fputs("</td></tr>\n", p->out);
     }
+}
+
+static void settings(const struct page *p)
+{
+    section(p, "Settings", "What all rows have in common, where it is not the default; then in what they differ.");
+    fputs("<div class=\"scroll\"><table><tbody>\n", p->out);
+    put_settings(p, SIM_ALL_ROWS);
+    for (size_t i = 0; i < p->batch->rows; i++)
+        put_settings(p, i);
     fputs("</tbody></table></div>\n", p->out);
     if (sim_shown_one_loop(p->batch))
         return;

@@ -55,7 +55,7 @@ struct sim_result {
     uint64_t openings, probes, reopenings; /* breakers: opened; attempts let through half open; opened by a probe */
     uint64_t refused_by[BIDE_GATE_COUNT];
     int64_t budget_low_milli, budget_end_milli; /* least and last mean level; -1: no such budget */
-    /* recovery: mean goodput of 10 s at 90 % or more of the calls begun in them */
+    /* recovery: of the calls of 10 s, 90 % as large a share succeeded as in the 10 s before the disturbance */
     bool disturbed; /* there was something to recover from */
     bool recovers;
     int64_t recover_ns;      /* after the disturbance ended; -1: never */

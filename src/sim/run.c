@@ -7,8 +7,8 @@
 #include "play.h"
 
 #define EVENTS_MAX    UINT64_C(4000000000)
-#define TIME_MAX_NS   (366 * 24 * 60 * BIDE_MINUTE) /* a year: no scenario means that */
-#define LOOK_UP_EVERY 65536u                        /* events between two calls of progress */
+#define TIME_MAX_NS   (INT64_C(366) * 24 * 60 * BIDE_MINUTE) /* a year: no scenario means that */
+#define LOOK_UP_EVERY 65536u                                 /* events between two calls of progress */
 #define AHEAD         4u /* the next events' calls are on their way already; what is prefetched begins here ... */
 #define BATCH         8u /* ... so many at a time */
 

@@ -74,7 +74,7 @@ static double near_usual(const struct sim_batch *batch, double usual, double (*a
 static struct sim_scale scale_of(const struct sim_batch *batch, double (*at)(const struct sim_point *))
 {
     struct sim_scale scale = {0};
-    double top[SIM_ROWS_MAX], usual = 0;
+    double top[SIM_ROWS_MAX] = {0}, usual = 0;
     for (size_t i = 0; i < batch->rows; i++) {
         struct tops tops = tops_of(&batch->row[i].result, at);
         scale.highest = tops.highest > scale.highest ? tops.highest : scale.highest;

@@ -59,13 +59,15 @@ const struct sim_row *sim_scenario_row(const struct sim_scenario *scenario, size
     return row < scenario->rows ? &scenario->row[row] : NULL;
 }
 
-bool sim_scenario_setting(const struct sim_scenario *scenario, size_t i, const char **key, char value[256])
+bool sim_scenario_setting(const struct sim_scenario *scenario, size_t row, size_t i, const char **key, char value[256])
 {
-    if (i >= scenario->writtens)
-        return false;
-    *key = scenario->written[i].key;
-    memcpy(value, scenario->written[i].value, SIM_VALUE_MAX);
-    return true;
+    for (size_t j = 0; j < scenario->writtens; j++)
+        if (scenario->written[j].row == row && i-- == 0) {
+            *key = scenario->written[j].key;
+            memcpy(value, scenario->written[j].value, SIM_VALUE_MAX);
+            return true;
+        }
+    return false;
 }
 
 void sim_scenario_free(struct sim_scenario *scenario)
@@ -80,7 +82,7 @@ void sim_scenario_free(struct sim_scenario *scenario)
 
 /* ---- what is written ---- */
 
-static struct sim_written *add_written(struct sim_builder *b)
+static struct sim_written *add_written(struct sim_builder *b, size_t row)
 {
     struct sim_scenario *scenario = b->scenario;
     struct sim_written *more = realloc(scenario->written, (scenario->writtens + 1) * sizeof *more);
@@ -89,20 +91,53 @@ static struct sim_written *add_written(struct sim_builder *b)
         return NULL;
     }
     scenario->written = more;
-    memset(&more[scenario->writtens], 0, sizeof *more);
+    more[scenario->writtens] = (struct sim_written){.row = row};
     return &more[scenario->writtens++];
 }
 
-static void write_field(struct sim_builder *b, const struct sim_field *field, uint32_t element)
-{
+/* A field of one world as text. */
+struct field_text {
     char value[SIM_VALUE_MAX];
+};
+
+static struct field_text text_in(const struct sim_world *world, const struct sim_field *field, uint32_t element)
+{
+    struct field_text text;
+    sim_field_text(text.value, field, sim_part_in(world, field->part, element), world);
+    return text;
+}
+
+static void write_value(struct sim_builder *b, size_t row, const struct sim_field *field, uint32_t element,
+                        const struct field_text *text)
+{
     const char *standard = field->form == SIM_FORM_SERVICE ? b->base.service[0].name : field->key.standard;
-    sim_field_text(value, field, sim_part_in(&b->base, field->part, element), &b->base);
-    struct sim_written *written = strcmp(value, standard) == 0 ? NULL : add_written(b);
+    struct sim_written *written = NULL;
+    if (row != SIM_ALL_ROWS || strcmp(text->value, standard) != 0)
+        written = add_written(b, row);
     if (written == NULL)
         return;
     sim_key_path(written->key, field, sim_part_name(&b->base, field->part, element));
-    memcpy(written->value, value, sizeof value);
+    memcpy(written->value, text->value, sizeof text->value);
+}
+
+/* Once, if all rows agree: as the file has it, if they agree with that too. (What the file leaves to be derived has
+ * been in the rows.) Else for each of them. */
+static void write_field(struct sim_builder *b, const struct sim_field *field, uint32_t element)
+{
+    const struct sim_scenario *scenario = b->scenario;
+    struct sim_world ready = b->base;
+    sim_world_ready(&ready);
+    struct field_text base = text_in(&b->base, field, element), derived = text_in(&ready, field, element);
+    struct field_text first = text_in(&scenario->row[0].world, field, element);
+    bool agree = true;
+    for (size_t i = 1; i < scenario->rows && agree; i++)
+        agree = strcmp(first.value, text_in(&scenario->row[i].world, field, element).value) == 0;
+    if (agree)
+        write_value(b, SIM_ALL_ROWS, field, element, strcmp(first.value, derived.value) == 0 ? &base : &first);
+    for (size_t i = 0; i < scenario->rows && !agree; i++) {
+        struct field_text text = text_in(&scenario->row[i].world, field, element);
+        write_value(b, i, field, element, &text);
+    }
 }
 
 static void write_part(struct sim_builder *b, enum sim_part part)
@@ -114,7 +149,7 @@ static void write_part(struct sim_builder *b, enum sim_part part)
                 write_field(b, field, element);
 }
 
-/* The base world, and what the command line says of policies. */
+/* The worlds, and what the command line says of policies. */
 static void write_all(struct sim_builder *b)
 {
     for (enum sim_part part = SIM_PART_WORLD; part < SIM_PARTS; part++)
@@ -124,7 +159,7 @@ static void write_all(struct sim_builder *b)
         bool last = setting->field == NULL;
         for (size_t j = i + 1; j < b->set_span.end && last; j++)
             last = !sim_setting_covers(&b->setting[j], setting);
-        struct sim_written *written = last ? add_written(b) : NULL;
+        struct sim_written *written = last ? add_written(b, SIM_ALL_ROWS) : NULL;
         if (written == NULL)
             continue;
         snprintf(written->key, sizeof written->key, "policy.%s", conf_key_name(&setting->policy_key));

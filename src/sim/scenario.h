@@ -94,9 +94,10 @@ const char *sim_scenario_plot(const struct sim_scenario *scenario);
 size_t sim_scenario_rows(const struct sim_scenario *scenario);
 const struct sim_row *sim_scenario_row(const struct sim_scenario *scenario, size_t row);
 
-/* Every key that differs from its default in any row's base world, as "clients.rate" and "280/s", in the order of the
- * table; for `settings` in JSON and the head of reports. False past the last. */
-bool sim_scenario_setting(const struct sim_scenario *scenario, size_t i, const char **key, char value[256]);
+/* The i-th key that is not at its default, as "clients.rate" and "280/s", in the order of the table: of those that all
+ * rows have in common, or of those in which this row differs from another. False past the last. */
+#define SIM_ALL_ROWS SIZE_MAX
+bool sim_scenario_setting(const struct sim_scenario *scenario, size_t row, size_t i, const char **key, char value[256]);
 
 /* ---- the catalogue ---- */
 

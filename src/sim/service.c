@@ -235,10 +235,7 @@ static void take_in(struct sim_play *play, uint32_t request)
     uint32_t s = sim_request_at(play, request)->service;
     const struct sim_service *service = &play->world->service[s];
     struct sim_place *place = &play->place[s];
-    if (service->kind == SIM_UNLIMITED) {
-        place->in_house++;
-        work(play, request);
-    } else if (place->busy < service->servers) {
+    if (service->kind == SIM_UNLIMITED || place->busy < service->servers) {
         place->in_house++;
         work(play, request);
     } else if (place->line.length < service->queue_max) {

@@ -847,6 +847,18 @@ static void recovery_is_counted_from_the_end_of_the_outage(void **state)
     assert_near(result.goodput, 100, 0.1);
 }
 
+static void a_service_that_always_fails_some_recovers_to_what_it_was(void **state)
+{
+    (void)state;
+    world.duration_ns = 100 * S;
+    world.clients[0].arrival = SIM_UNIFORM;
+    world.service[0].fail_ppm = 200000;
+    outage(SIM_OUTAGE_FAIL, 20 * S, 30 * S);
+    run();
+    assert_true(result.disturbed && result.recovers);
+    assert_int_equal(result.recover_ns, 0);
+}
+
 static void a_backlog_delays_recovery_until_it_is_served(void **state)
 {
     (void)state;
@@ -1037,6 +1049,7 @@ int main(void)
         T(a_closed_client_may_be_paced_from_its_last_start),
         T(a_closed_client_may_have_arrivals_that_queue),
         T(recovery_is_counted_from_the_end_of_the_outage),
+        T(a_service_that_always_fails_some_recovers_to_what_it_was),
         T(a_backlog_delays_recovery_until_it_is_served),
         T(what_never_recovers_is_said_to),
         T(without_a_disturbance_there_is_nothing_to_recover_from),

@@ -114,17 +114,24 @@ static void assert_labels(const char *const *labels)
 }
 #define LABELS(...) assert_labels((const char *const[]){__VA_ARGS__, NULL})
 
-static void assert_setting(const char *key, const char *expected)
+static void assert_setting_in(size_t row, const char *key, const char *expected)
 {
     char value[256];
     const char *name;
-    for (size_t i = 0; sim_scenario_setting(scenario, i, &name, value); i++)
+    for (size_t i = 0; sim_scenario_setting(scenario, row, i, &name, value); i++)
         if (strcmp(name, key) == 0) {
+            if (expected == NULL)
+                fail_msg("%s is set to %s", key, value);
             assert_string_equal(value, expected);
             return;
         }
     if (expected != NULL)
         fail_msg("no setting %s", key);
+}
+
+static void assert_setting(const char *key, const char *expected)
+{
+    assert_setting_in(SIM_ALL_ROWS, key, expected);
 }
 
 /* ---- what a file comes to ---- */
@@ -198,7 +205,12 @@ static void cases_and_sweeps_make_rows_in_order(void **state)
     assert_int_equal(row(3)->world.service[0].order, SIM_FIFO);
     assert_int_equal(row(7)->world.service[0].fail_ppm, 500000);
     assert_int_equal(row(7)->world.clients[0].rate_micro, 2000000);
-    assert_setting("clients.rate", "10/s"); /* of the base */
+    assert_setting("service.order", NULL); /* in which rows differ is not what they have in common */
+    assert_setting("clients.rate", NULL);
+    assert_setting_in(0, "service.order", "fifo");
+    assert_setting_in(7, "service.order", "lifo");
+    assert_setting_in(7, "clients.rate", "2/s");
+    assert_setting_in(7, "service.time", NULL);
 }
 
 static void a_sweep_without_cases_is_labelled_by_its_values(void **state)
@@ -231,8 +243,8 @@ static void a_short_key_means_all_of_several(void **state)
     assert_int_equal(row(0)->world.clients[1].rate_micro, 5000000);
     assert_int_equal(row(1)->world.clients[0].rate_micro, 1000000);
     assert_int_equal(row(1)->world.clients[1].rate_micro, 7000000);
-    assert_setting("clients.a.rate", "1/s");
-    assert_setting("clients.b.rate", "2/s");
+    assert_setting_in(0, "clients.a.rate", "5/s");
+    assert_setting_in(1, "clients.b.rate", "7/s");
 }
 
 static void a_preset_and_a_policy_file_are_policies_too(void **state)
