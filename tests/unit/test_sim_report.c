@@ -697,7 +697,8 @@ static void bars_have_a_bar_for_each_row(void **state)
     assert_int_equal(occurrences(svg, "<rect class=\"bar "), 1);
     expect_in(svg, ">none</text>");
     expect_in(svg, ">2.215</text>");
-    expect_in(svg, ">amplification: arrivals at the last service per call of the clients; below 1 where breakers refuse calls</text>");
+    expect_in(svg, ">amplification: arrivals at the last service per call of the clients; below 1 where breakers "
+                   "refuse calls</text>");
     expect_in(svg, ">arrivals</text>"); /* both, whatever the bars show */
     expect_in(svg, ">served</text>");
     expect_in(svg, ">17011</text>");
