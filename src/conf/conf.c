@@ -138,23 +138,28 @@ static const char *printable(char name[CONF_PATH_MAX], const char *path)
     return name;
 }
 
-bool conf_read(struct conf *conf, const char *path, char errors[CONF_ERROR_MAX])
+char *conf_bytes(const char *path, char name[CONF_PATH_MAX], size_t *length, char errors[CONF_ERROR_MAX])
 {
-    char space[CONF_PATH_MAX];
-    bool is_stdin = strcmp(path, "-") == 0, read = false;
-    const char *name = is_stdin ? "stdin" : printable(space, path);
-    size_t length = 0;
+    bool is_stdin = strcmp(path, "-") == 0;
+    printable(name, is_stdin ? "stdin" : path);
     errno = 0;
     FILE *stream = is_stdin ? stdin : fopen(path, "re");
-    char *bytes = stream == NULL ? NULL : read_all(stream, &length);
-    *conf = (struct conf){.count = 0};
-    if (bytes != NULL)
-        read = conf_read_text(conf, name, (struct bide_text){bytes, length}, errors);
-    else
+    char *bytes = stream == NULL ? NULL : read_all(stream, length);
+    if (bytes == NULL)
         snprintf(errors, CONF_ERROR_MAX, "%.3000s: cannot be read: %s", name, strerror(errno));
-    free(bytes);
     if (stream != NULL && !is_stdin)
         fclose(stream);
+    return bytes;
+}
+
+bool conf_read(struct conf *conf, const char *path, char errors[CONF_ERROR_MAX])
+{
+    char name[CONF_PATH_MAX];
+    size_t length = 0;
+    char *bytes = conf_bytes(path, name, &length, errors);
+    *conf = (struct conf){.count = 0};
+    bool read = bytes != NULL && conf_read_text(conf, name, (struct bide_text){bytes, length}, errors);
+    free(bytes);
     return read;
 }
 

@@ -9,6 +9,10 @@
 void conf_ini_read(struct conf *conf, struct bide_text text, struct conf_told *told);
 void conf_grpc_read(struct conf *conf, struct bide_text text, struct conf_told *told);
 
+/* All of a file, or of stdin for "-", to be freed: up to one byte more than CONF_FILE_MAX, which tells that it is too
+ * large. `name` gets what messages call it. NULL: it cannot be read, and that is told. */
+char *conf_bytes(const char *path, char name[CONF_PATH_MAX], size_t *length, char errors[CONF_ERROR_MAX]);
+
 /* One more policy, zeroed but for its name, file and line; NULL: told why not (no memory, too many). */
 struct conf_policy *conf_add(struct conf *conf, struct bide_text name, unsigned line, struct conf_told *told);
 

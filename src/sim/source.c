@@ -1,58 +1,24 @@
 /* source.c - where a scenario's text comes from: the catalogue inside the program, a file, or stdin. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "conf/near.h"
+#include "conf/parts.h"
 #include "conf/told.h"
 
 #include "scenario.h"
 
-/* A path as a terminal may be shown it: other people name files, too. */
-static const char *printable(char name[CONF_PATH_MAX], const char *path)
-{
-    snprintf(name, CONF_PATH_MAX, "%s", path);
-    for (char *at = name; *at != '\0'; at++)
-        if ((unsigned char)*at < ' ' || *at == '\x7f')
-            *at = '?';
-    return name;
-}
-
-/* ---- files ---- */
-
-/* All of a stream, but not more than one byte beyond what is allowed: that much tells that it is too large. */
-static char *read_all(FILE *stream, size_t *length)
-{
-    char *bytes = malloc(CONF_FILE_MAX + 1);
-    if (bytes == NULL)
-        return NULL;
-    *length = fread(bytes, 1, CONF_FILE_MAX + 1, stream);
-    if (ferror(stream)) {
-        free(bytes);
-        return NULL;
-    }
-    return bytes;
-}
-
 static struct sim_scenario *from_file(const char *path, const struct sim_choice *choice, char errors[CONF_ERROR_MAX])
 {
-    char space[CONF_PATH_MAX];
-    bool is_stdin = strcmp(path, "-") == 0;
-    const char *name = is_stdin ? "stdin" : printable(space, path);
-    struct sim_scenario *scenario = NULL;
+    char name[CONF_PATH_MAX];
     size_t length = 0;
-    errno = 0;
-    FILE *stream = is_stdin ? stdin : fopen(path, "re");
-    char *bytes = stream == NULL ? NULL : read_all(stream, &length);
-    if (bytes == NULL)
-        snprintf(errors, CONF_ERROR_MAX, "%.3000s: cannot be read: %s", name, strerror(errno));
-    else
+    char *bytes = conf_bytes(path, name, &length, errors);
+    struct sim_scenario *scenario = NULL;
+    if (bytes != NULL)
         scenario = sim_scenario_read_text(name, (struct bide_text){bytes, length}, choice, errors);
     free(bytes);
-    if (stream != NULL && !is_stdin)
-        fclose(stream);
     return scenario;
 }
 
