@@ -11,6 +11,7 @@
 #include <bide/clock.h>
 #include <bide/entropy.h>
 #include <bide/hint.h>
+#include <bide/host.h>
 #include <bide/layer.h>
 #include <bide/outcome.h>
 #include <bide/policy.h>

@@ -274,6 +274,7 @@ static uint64_t ring_failures(const struct bide_target *t)
 
 static uint64_t ring_vote(struct bide_target *t, uint32_t size, bool failed)
 {
+    size = (size - 1) % BIDE_COUNT_WINDOW_MAX + 1; /* as it is; never 0, even if shared memory was zeroed meanwhile */
     uint64_t cast = core_add(&t->votes.edge_ns, 1), place = (cast - 1) % size, bit = UINT64_C(1) << place % 64;
     uint64_t *word = &t->votes.mark[place / 64];
     if (failed)

@@ -20,9 +20,11 @@ struct core_window {
     int64_t slot_ns;
 };
 
+/* No slot has no length: a target in shared memory may be zeroed under a running call, by whoever truncates its file. */
 static inline struct core_window core_window(const struct bide_window_words_ *words, int64_t window_ns)
 {
-    return (struct core_window){(struct bide_window_words_ *)(uintptr_t)words, window_ns / (int64_t)BIDE_SLOTS};
+    int64_t slot_ns = window_ns / (int64_t)BIDE_SLOTS;
+    return (struct core_window){(struct bide_window_words_ *)(uintptr_t)words, slot_ns + (slot_ns == 0)};
 }
 
 static inline bool core_window_is_fresh(const struct bide_window_words_ *words, int64_t now_ns)

@@ -1,0 +1,25 @@
+/* guard.h - the maps of shared targets, and what takes their place when a file is truncated. See bide_host_guard.
+ *
+ * Whoever maps a file here also makes a spare: memory of the process's own, of the same size, filled so that it can be
+ * used at once. When a touch of the map raises SIGBUS the spare is moved to where the map was, in one step: other
+ * threads see either the one or the other. */
+#ifndef DRIVE_GUARD_H
+#define DRIVE_GUARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Pages; both of them `size` bytes. */
+struct drive_guarded {
+    void *map;
+    void *spare;
+    size_t size;
+};
+
+/* From now on the spare belongs to the guard. False: too many are watched already, and this one is not. */
+bool drive_guard_watch(struct drive_guarded guarded);
+
+/* Ends the watch over a map, if there is one, and frees its spare. Nobody may be touching the map. */
+void drive_guard_forget(const void *map);
+
+#endif
