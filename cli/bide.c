@@ -1,4 +1,4 @@
-/* bide.c - the command `bide`: run and explain are inside it, for everything else it becomes the program bide-NAME.
+/* bide.c - the command `bide`: run, budget and explain are inside; for everything else it becomes the program bide-NAME.
  *
  * What needs libcurl is a program of its own, as in git, so that this one starts at once. `bide NAME ...` looks for
  * bide-NAME in three places: beside itself, in ../libexec/bide seen from there, and in PATH. "There" is where the
@@ -24,7 +24,7 @@
 #define NAME_SIZE  32u  /* of a subcommand, with its NUL */
 #define HELP_WIDTH 79u
 
-static const struct cli_command *const inside[] = {&cli_run, &cli_explain};
+static const struct cli_command *const inside[] = {&cli_run, &cli_budget, &cli_explain};
 
 static const struct {
     const char *name, *summary;

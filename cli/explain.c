@@ -82,6 +82,13 @@ static const char *read_rate(void *settings, const char *value)
     return right ? NULL : "requests per second or minute: 200, 0.5/s or 30/min";
 }
 
+static const char *read_shared(void *settings, const char *value)
+{
+    (void)value;
+    subject_of(settings)->shared = true;
+    return NULL;
+}
+
 static const char *read_layers(void *settings, const char *value)
 {
     int64_t count = 0;
@@ -201,6 +208,10 @@ static const struct cli_option own_options[] = {
      .does = "requests of one process to the target: 200, 0.5/s, 30/min",
      .read = read_rate,
      .more = "Makes findings possible that depend on it: a budget that can never bind, a breaker that can never open."},
+    {.name = "shared",
+     .does = "the processes of a host share the target, and --rate is that of all of them",
+     .read = read_shared,
+     .more = "As `bide run --shared`, `bide fetch --shared` and programs that call `bide_host_open` do."},
     {.name = "layers", .value = "N", .does = "as many layers retry, one calling the next", .read = read_layers},
     {.name = "clients",
      .value = "N",
@@ -464,7 +475,8 @@ static const char *contradiction(const struct settings *s, const struct operands
     if (o->has_event && (s->format != NULL || s->list))
         return "an outcome does not go with --format or --list";
     if (s->has_report_option && (o->has_event || s->format != NULL || s->list))
-        return "--slo, --rate, --layers, --clients and --min-wait speak of a whole policy: want no outcome, no "
+        return "--slo, --rate, --shared, --layers, --clients and --min-wait speak of a whole policy: want no outcome, "
+               "no "
                "--format and no --list";
     if (s->strict && (o->has_event || s->list))
         return "--strict asks for findings: want a policy, without an outcome or --list";

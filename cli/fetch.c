@@ -5,6 +5,7 @@
  * for answers. */
 #include "common/commands.h"
 #include "common/policy.h"
+#include "common/shared.h"
 #include "common/term.h"
 
 #include "fetch/input.h"
@@ -35,6 +36,8 @@ struct progress {
 struct settings {
     struct fetch_request request;
     struct cli_policy policy;
+    struct cli_shared shared;
+    struct bide_host host; /* not open: the target is this process's own */
     struct conf_policy resolved;
     struct bide_rules rules;
     struct fetch_outputs outputs;
@@ -457,8 +460,9 @@ static const struct cli_option output_options[] = {
         title, options, sizeof(options) / sizeof *(options), 0                                                         \
     }
 static const struct cli_group groups[] = {
-    GROUP("Request", request_options),         GROUP("Answer", output_options),         GROUP("Retries", retry_options),
-    CLI_POLICY_GROUP(struct settings, policy), GROUP("Connection", connection_options),
+    GROUP("Request", request_options),         GROUP("Answer", output_options),
+    GROUP("Retries", retry_options),           CLI_POLICY_GROUP(struct settings, policy),
+    CLI_SHARED_GROUP(struct settings, shared), GROUP("Connection", connection_options),
 };
 
 static const struct cli_section sections[] = {
@@ -669,8 +673,10 @@ static bool prepare(struct settings *s, char **operands)
         free(problem);
         return false;
     }
-    if (!resolve_policy(s))
+    struct cli_sharing sharing = {&cli_fetch, &s->shared, &s->policy, s->quiet};
+    if (!resolve_policy(s) || !cli_shared_open(&sharing, &s->resolved, &s->host))
         return false;
+    s->request.shared = s->host.target;
     if (!place_data(s))
         return cli_fail(&cli_fetch, "-d: want text that can be part of a URL"), false;
     if (!complete_user(s))
@@ -728,6 +734,7 @@ static int run(void *settings, char **operands)
         return cli_fail(&cli_fetch, "libcurl cannot be used here");
     if (prepare(s, operands))
         status = fetch(s);
+    bide_host_close(&s->host);
     free_given();
     curl_global_cleanup();
     return status;

@@ -5,6 +5,7 @@
  * src/run. */
 #include "common/commands.h"
 #include "common/policy.h"
+#include "common/shared.h"
 #include "common/term.h"
 
 #include "run/file.h"
@@ -27,6 +28,7 @@
 
 struct settings {
     struct cli_policy policy;
+    struct cli_shared shared;
     struct conf_rules exits;
     struct run_patterns on_stderr, on_stdout;
     const char *until, *fallback;
@@ -213,6 +215,7 @@ static const struct cli_group groups[] = {
     {"Streams and signals", streams, sizeof streams / sizeof *streams, 0},
     {"What is said", talking, sizeof talking / sizeof *talking, 0},
     CLI_POLICY_GROUP(struct settings, policy),
+    CLI_SHARED_GROUP(struct settings, shared),
 };
 
 /* ---- saying it to people ---- */
@@ -585,20 +588,24 @@ static int run(void *settings, char **operands)
 {
     struct settings *s = settings;
     struct conf_policy policy;
+    struct cli_sharing sharing = {&cli_run, &s->shared, &s->policy, s->quiet};
+    struct bide_host host = {0};
     struct bide_target target;
     struct bide_problem problem;
     int status = CLI_EXIT_OWN;
     if (operands[0] == NULL)
         return cli_fail(&cli_run, "want a command to run: bide run [options] [--] COMMAND [ARGUMENT...]");
-    if (!cli_policy_resolve(&cli_run, &s->policy, BIDE_PRESET_COMMAND, &policy))
+    if (!cli_policy_resolve(&cli_run, &s->policy, BIDE_PRESET_COMMAND, &policy) ||
+        !cli_shared_open(&sharing, &policy, &host))
         goto out;
-    if (bide_target_init(&target, &policy.pair.target, bide_now(), &problem) != BIDE_OK) {
+    if (host.target == NULL && bide_target_init(&target, &policy.pair.target, bide_now(), &problem) != BIDE_OK) {
         status = cli_fail(&cli_run, "%s: want %s", problem.field, problem.want);
         goto out;
     }
     merge_exits(&s->exits, &policy.exits);
-    status = run_with(s, &policy, &target, operands);
+    status = run_with(s, &policy, host.target != NULL ? host.target : &target, operands);
 out:
+    bide_host_close(&host);
     run_patterns_free(&s->on_stderr);
     run_patterns_free(&s->on_stdout);
     if (status < 0)
@@ -636,7 +643,8 @@ static const struct cli_section sections[] = {
              "  bide run --retry-on 1,75,100-110 -- ./job\n"
              "  bide run --retry-if-stderr 'timed out|reset by peer' -- git fetch\n"
              "  bide run --until 'test -s new.csv' --fallback 'cp old.csv new.csv' -- ./export\n"
-             "  pg_dump db | bide run --replay-stdin -- ssh host 'cat > db.sql'"},
+             "  pg_dump db | bide run --replay-stdin -- ssh host 'cat > db.sql'\n"
+             "  bide run --target payments --shared -- ./charge-one"},
 };
 
 const struct cli_command cli_run = {

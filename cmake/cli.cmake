@@ -1,7 +1,7 @@
 # The programs: cli/bide.c is the command. What needs no more than libbide and a policy file is inside it and starts at
 # once; every other cli/X.c is a program bide-X beside it, as in git. cli/X.c is the table of X's options and what
 # people see, with cli/X_*.c beside it; what it does is in src/X. All programs carry libbide inside.
-set(inside run explain)
+set(inside run explain budget)
 set(outside chaos sim)
 if(http_needs)
     list(APPEND outside fetch demo)
@@ -43,6 +43,7 @@ if(BIDE_CLI AND BIDE_INIH_FOUND AND BIDE_JANSSON_FOUND)
     add_part(conf ${conf_needs} m)
     add_part(run bide_conf)
     add_part(explain bide_conf)
+    add_part(budget bide_conf)
     add_part(chart m)
     add_part(sim bide_conf bide_chart)
     if(http_needs)
@@ -74,7 +75,7 @@ if(BIDE_CLI AND BIDE_INIH_FOUND AND BIDE_JANSSON_FOUND)
     endforeach()
 
     # What the option tables say, as man pages and completions: printed by a program that contains all of them.
-    set(all run fetch explain sim demo chaos) # as help lists them
+    set(all run fetch budget explain sim demo chaos) # as help lists them
     if(NOT http_needs)
         list(REMOVE_ITEM all fetch demo)
     endif()

@@ -1,7 +1,7 @@
 /* commands.h - the subcommands there are, once: for `bide help`, the man pages and the completions.
  *
  * A summary stands here and not only in the table of its command, because `bide` lists all commands and contains but
- * two of them. Each table's .summary is the macro of this file. */
+ * three of them. Each table's .summary is the macro of this file. */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
@@ -9,6 +9,7 @@
 
 #define CLI_RUN_SUMMARY     "run a command, and again if it fails"
 #define CLI_FETCH_SUMMARY   "make HTTP requests that survive bad weather"
+#define CLI_BUDGET_SUMMARY  "look into the targets that processes share, and change them"
 #define CLI_EXPLAIN_SUMMARY "show what a policy does, and what is wrong with it"
 #define CLI_SIM_SUMMARY     "see what a policy does to a server, on a virtual clock"
 #define CLI_DEMO_SUMMARY    "watch an outage with naive retries and with bide"
@@ -18,6 +19,7 @@
 #define CLI_COMMAND_LIST(X)                                                                                            \
     X(run, CLI_RUN_SUMMARY)                                                                                            \
     X(fetch, CLI_FETCH_SUMMARY)                                                                                        \
+    X(budget, CLI_BUDGET_SUMMARY)                                                                                      \
     X(explain, CLI_EXPLAIN_SUMMARY)                                                                                    \
     X(sim, CLI_SIM_SUMMARY)                                                                                            \
     X(demo, CLI_DEMO_SUMMARY)                                                                                          \

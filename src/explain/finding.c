@@ -443,14 +443,15 @@ static int funded_by_first(const struct view *v)
     return EXPLAIN_NOTE;
 }
 
-/* Budgets are of one process so far: no policy can be right here yet, and whoever says --strict should know it. */
+/* No policy can be right here: sharing is how a program opens its target. Whoever does so says --shared. */
 static int needs_sharing(const struct view *v)
 {
     double rate = explain_rate(v->subject);
-    if (!retries(v) || rate <= RATE_SHARED)
+    if (!retries(v) || rate <= RATE_SHARED || v->subject->shared)
         return NONE;
-    say(v->f, "%g requests/s: budgets are of one process, so a fleet of n spends n of them", rate);
-    fix(v->f, "divide the capacity by the number of processes; budgets for a host or a fleet are still to come");
+    say(v->f, "%g requests/s: a budget that is not shared is of one process, so n processes spend n of them", rate);
+    fix(v->f, "bide run --shared, bide fetch --shared or bide_host_open, one budget for a host (say --shared here "
+              "then); for several hosts, divide the capacity by their number");
     return EXPLAIN_WARNING;
 }
 

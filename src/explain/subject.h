@@ -13,6 +13,7 @@ struct explain_subject {
     uint32_t layers;               /* that retry, one calling the next; at least 1 */
     uint64_t clients;              /* that may fail at the same moment; 0: not said */
     int64_t min_wait_ns;           /* no retry may come sooner; 0: no such wish */
+    bool shared;                   /* the rate is that of all processes of a host, which share the target */
 };
 
 /* First attempts a second; 0: not known. */

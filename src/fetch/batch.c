@@ -192,7 +192,8 @@ static enum bide_err open_run(struct run *run, struct bide_problem *problem)
         err = bide_targets_new(&run->start.targets, TARGETS_MAX, r->gates, problem);
     if (err == BIDE_OK)
         err = bide_multi_new(&run->start.multi);
-    if (err == BIDE_OK && r->target)
+    run->start.target = r->shared;
+    if (err == BIDE_OK && r->target && !r->shared)
         run->start.target = bide_targets_get(run->start.targets, r->target, bide_now());
     return err;
 }

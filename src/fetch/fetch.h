@@ -54,6 +54,7 @@ struct fetch_request {
     const struct bide_policy *policy; /* checked */
     const struct bide_target_config *gates;
     const char *target;                    /* one target for all; NULL: one for each origin */
+    struct bide_target *shared;            /* its memory, if others use it as well; NULL: it is made here */
     const struct bide_rules *status_rules; /* or NULL */
     enum bide_http_safety safety;
     bool keyed; /* send an idempotency key: `idempotency_key`, or a new one for each job if NULL */

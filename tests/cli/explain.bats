@@ -87,6 +87,10 @@ fits() {
     [[ $output == *loose-budget* ]]
     run -1 bide explain --rate 200 --strict
     [[ $output == *needs-sharing* ]]
+    [[ $output == *bide_host_open* ]]
+    run -0 bide explain --rate 200 --shared --strict
+    [[ $output != *needs-sharing* ]]
+    run -1 bide explain --rate 200 --strict
     [[ $output == *"0.0167/s in the long run, when all of 200 requests/s fail"* ]]
 }
 

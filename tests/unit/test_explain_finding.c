@@ -49,16 +49,19 @@ static void say_of_traffic(const char *key, const char *text)
     assert_true(conf_decimal(text, strlen(text), 1000, &value));
     if (strcmp(key, "rate") == 0)
         subject.rate_per_minute_milli = value * 60;
+    else if (strcmp(key, "shared") == 0)
+        subject.shared = value > 0;
     else
         subject.layers = (uint32_t)(value / 1000);
 }
 
 static bool is_of_traffic(const char *key)
 {
-    return strcmp(key, "slo") == 0 || strcmp(key, "rate") == 0 || strcmp(key, "layers") == 0;
+    return strcmp(key, "slo") == 0 || strcmp(key, "rate") == 0 || strcmp(key, "shared") == 0 ||
+           strcmp(key, "layers") == 0;
 }
 
-/* "key=value key=value": fields of the policy file, or slo, rate (a second) and layers. */
+/* "key=value key=value": fields of the policy file, or slo, rate (a second), shared (0 or 1) and layers. */
 static void change(const char *list)
 {
     char copy[256], *rest, *word;
@@ -143,6 +146,7 @@ static const struct row {
     {"loose-budget", WARNING, "budget.kind=concurrency budget.ratio=100%", "budget.kind=concurrency budget.ratio=20%"},
     {"funded-by-first", NOTE, "budget.earn_first=0.1", "budget.earn_first=0"},
     {"needs-sharing", WARNING, "rate=101", "rate=100"},
+    {"needs-sharing", WARNING, "rate=101 shared=0", "rate=101 shared=1"},
     {"no-breaker", NOTE, "breaker.kind=off", "breaker.kind=consecutive"},
     /* 20 votes in 10 s; 4 attempts, of which the budget pays 10 retries */
     {"deaf-breaker", WARNING, "rate=0.5", "rate=1"},

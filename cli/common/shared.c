@@ -1,0 +1,146 @@
+/* shared.c - see shared.h. */
+#include "shared.h"
+
+#include <bide/clock.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- options ---- */
+
+static const char *read_shared(void *settings, const char *value)
+{
+    (void)value;
+    ((struct cli_shared *)settings)->on = true;
+    return NULL;
+}
+
+static const char *read_must(void *settings, const char *value)
+{
+    struct cli_shared *shared = settings;
+    (void)value;
+    shared->on = shared->must = true;
+    return NULL;
+}
+
+static const char *read_directory(void *settings, const char *value)
+{
+    ((struct cli_shared *)settings)->directory = value;
+    return NULL;
+}
+
+const struct cli_option cli_shared_options[CLI_SHARED_COUNT] = {
+    {.name = "shared",
+     .does = "share the target's budget, breaker and quiet with all processes of this user on this host",
+     .read = read_shared,
+     .more =
+         "Wants `--target NAME`. If no policy is named, a target that is there keeps the gates it has, and a new one "
+         "gets the budget and the breaker of the preset service. If it cannot be shared, a line says why and this "
+         "process has its own. `bide budget` looks inside."},
+    {.name = "must-share", .does = "the same, but a target that cannot be shared is an error", .read = read_must},
+    {.name = "shared-dir",
+     .value = "DIRECTORY",
+     .does = "where shared targets are; default $BIDE_HOST_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
+     .read = read_directory,
+     .completes = CLI_DIRECTORY},
+};
+
+/* ---- which gates ---- */
+
+static bool is_of_target(const struct conf_field *field)
+{
+    return field->of_target || strcmp(field->key, "observe") == 0;
+}
+
+static bool was_set(const struct cli_policy *options, const struct conf_field *field)
+{
+    for (size_t i = 0; i < options->sets; i++)
+        if (options->set[i].field == field)
+            return true;
+    return false;
+}
+
+/* Nobody named a policy: neither an option, nor the target's section, nor the environment. */
+static bool is_unnamed(const struct cli_policy *options, const struct conf_policy *policy)
+{
+    const char *named = getenv("BIDE_POLICY");
+    return options->name == NULL && policy->file[0] == '\0' && !(named != NULL && named[0] != '\0');
+}
+
+static bool says_gates(const struct cli_policy *options)
+{
+    for (size_t i = 0; i < options->sets; i++)
+        if (is_of_target(options->set[i].field))
+            return true;
+    return false;
+}
+
+/* The gates of the preset service, but what options said. */
+static void take_service_gates(const struct cli_policy *options, struct conf_policy *policy)
+{
+    struct conf_pair service;
+    const struct conf_field *field;
+    conf_pair_init(&service, BIDE_PRESET_SERVICE);
+    for (size_t i = 0; (field = conf_field(i)) != NULL; i++)
+        if (field->of_target && !was_set(options, field))
+            conf_field_copy(field, &policy->pair, &service);
+}
+
+static bool has_gates(const struct bide_target_config *c)
+{
+    return c->budget.kind != BIDE_BUDGET_NONE || c->breaker.kind != BIDE_BREAKER_OFF || c->throttle_k_milli > 0 ||
+           c->key_retries > 0;
+}
+
+/* ---- opening ---- */
+
+/* A target that is there, with what it has. */
+static bool join(const struct cli_sharing *sharing, struct conf_policy *policy, struct bide_host *host)
+{
+    struct bide_host_options options = {.directory = sharing->shared->directory, .must_exist = true};
+    struct bide_host_problem problem;
+    if (bide_host_open(host, sharing->options->target, NULL, &options, bide_now(), &problem) != BIDE_OK)
+        return false;
+    bide_target_config_get(host->target, &policy->pair.target);
+    return true;
+}
+
+static bool open_with(const struct cli_sharing *sharing, const struct conf_policy *policy, struct bide_host *host)
+{
+    const struct cli_shared *shared = sharing->shared;
+    struct bide_host_options options = {.directory = shared->directory, .private_instead = !shared->must};
+    struct bide_host_problem problem = {.text = "no memory"};
+    if (bide_host_open(host, sharing->options->target, &policy->pair.target, &options, bide_now(), &problem) !=
+        BIDE_OK) {
+        cli_fail(sharing->command, "--target %s cannot be shared: %s", sharing->options->target, problem.text);
+        return false;
+    }
+    if (!host->shared && !sharing->quiet)
+        cli_say(sharing->command, "--target %s is not shared: %s", sharing->options->target, problem.text);
+    return true;
+}
+
+bool cli_shared_open(const struct cli_sharing *sharing, struct conf_policy *policy, struct bide_host *host)
+{
+    const struct cli_shared *shared = sharing->shared;
+    const struct cli_policy *options = sharing->options;
+    *host = (struct bide_host){0};
+    if (!shared->on && shared->directory != NULL)
+        return cli_fail(sharing->command, "--shared-dir %s: want --shared as well", shared->directory), false;
+    if (!shared->on)
+        return true;
+    if (options->target == NULL)
+        return cli_fail(sharing->command, "--shared: want --target NAME as well: what is shared is found by its name"),
+               false;
+    bide_host_guard();
+    if (is_unnamed(options, policy) && !says_gates(options) && join(sharing, policy, host))
+        return true;
+    if (is_unnamed(options, policy))
+        take_service_gates(options, policy);
+    if (!has_gates(&policy->pair.target) && !sharing->quiet)
+        cli_say(sharing->command,
+                "--shared: the policy %s has neither a budget nor a breaker: only a quiet that the "
+                "other side asks for is shared",
+                policy->name);
+    return open_with(sharing, policy, host);
+}

@@ -1,0 +1,43 @@
+/* shared.h - --shared: the target of a command is that of all processes of this host. See bide/host.h.
+ *
+ * Which gates it has: those of the policy, if somebody named one or said a key of the target. If not, a target that is
+ * there keeps what it has, and a new one gets the gates of the preset `service`: a command's own preset may have none,
+ * and nobody shares nothing on purpose.
+ *
+ * A target that cannot be shared is one of this process's own instead, and a line on stderr says why; with --must-share
+ * that is an error. */
+#ifndef CLI_SHARED_H
+#define CLI_SHARED_H
+
+#include <bide/host.h>
+
+#include "policy.h"
+
+struct cli_shared {
+    bool on;
+    bool must;
+    const char *directory; /* NULL: bide_host_directory */
+};
+
+/* --shared --must-share --shared-dir */
+#define CLI_SHARED_COUNT 3u
+extern const struct cli_option cli_shared_options[CLI_SHARED_COUNT];
+
+#define CLI_SHARED_GROUP(type, member)                                                                                 \
+    {                                                                                                                  \
+        "Sharing", cli_shared_options, CLI_SHARED_COUNT, offsetof(type, member)                                        \
+    }
+
+/* What is to be opened, and for whom. */
+struct cli_sharing {
+    const struct cli_command *command;
+    const struct cli_shared *shared;
+    const struct cli_policy *options;
+    bool quiet; /* say nothing but errors */
+};
+
+/* Opens the target, if it is to be shared; else `host` stays closed, its target NULL. `policy` is what the options came
+ * to, and gets the gates that hold. False: it was said what is wrong. */
+bool cli_shared_open(const struct cli_sharing *sharing, struct conf_policy *policy, struct bide_host *host);
+
+#endif

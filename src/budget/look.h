@@ -1,0 +1,66 @@
+/* look.h - a target as it stood at one instant, for people and programs.
+ *
+ *     target ──► budget_look ──► a row of a table, a page, a JSON object
+ *
+ * A look only reads. Its words may be of slightly different moments, since others go on using the target; each of them
+ * was true. Times are kept as what is left of them. */
+#ifndef BUDGET_LOOK_H
+#define BUDGET_LOOK_H
+
+#include <bide/target.h>
+
+#include "conf/field.h"
+
+#include <stdio.h>
+
+enum budget_quantile { BUDGET_P50, BUDGET_P95, BUDGET_P99, BUDGET_QUANTILES };
+
+struct budget_look {
+    const char *name; /* the caller's */
+    const char *file; /* where it lies, or NULL; the caller's */
+    struct bide_target_config config;
+    enum bide_preset preset; /* whose gates are nearest to the configuration */
+    int64_t left_milli;      /* retries that could be afforded; INT64_MAX: no limit */
+    struct bide_breaker_view breaker;
+    int64_t open_for_ns;                  /* OPEN: until probing may begin; else 0 */
+    int64_t quiet_for_ns;                 /* 0: nobody asked for quiet */
+    int64_t latency_ns[BUDGET_QUANTILES]; /* 0: too few seen, or not gathered; BIDE_NEVER: 3.7 s or longer */
+    uint64_t refused[BIDE_GATE_COUNT];    /* by bit of enum bide_gate */
+    uint64_t refused_all;
+};
+
+void budget_look(struct budget_look *look, const struct bide_target *target, const char *name, int64_t now_ns);
+
+/* ---- words ---- */
+
+#define BUDGET_WORDS 128u
+
+/* "7.5 of 10", "3 left" (a window), "no limit". Rounded down to tenths: what is not there is never shown. */
+const char *budget_level_words(char words[BUDGET_WORDS], const struct budget_look *look);
+
+/* "closed", "open, 4.2s to go", "half open", "held open by hand". */
+const char *budget_breaker_words(char words[BUDGET_WORDS], const struct budget_look *look);
+
+/* "4.2s to go", or "-". */
+const char *budget_quiet_words(char words[BUDGET_WORDS], const struct budget_look *look);
+
+/* The share of the budget that is left, 0 to 1; 1 where there is no limit or none is known. */
+double budget_share(const struct budget_look *look);
+
+/* Everything of it but times: two looks with the same words need not both be told. */
+const char *budget_change_words(char words[BUDGET_WORDS], const struct budget_look *look);
+
+/* What differs from the preset's gates, and matters: the i-th such field, its value in `text`; NULL past the last. */
+const struct conf_field *budget_differs(const struct budget_look *look, size_t i, char text[256]);
+
+/* ---- pages ---- */
+
+/* "  budget   7.5 of 10 ..." and so on, one line each, below a name. */
+void budget_page(FILE *out, const struct budget_look *look);
+
+struct json_t;
+
+/* An object with everything; NULL: no memory. */
+struct json_t *budget_json(const struct budget_look *look);
+
+#endif

@@ -1,0 +1,53 @@
+/* where.c - see where.h. A line is "7f10-7f20 rw-s 00000000 00:19 42   /dev/shm/bide-1000/payments@1f2e". */
+#include "where.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELDS_BEFORE_PATH 5
+
+static bool holds(const char *line, const void *address)
+{
+    char *end;
+    uintptr_t from = (uintptr_t)strtoull(line, &end, 16);
+    uintptr_t to = *end == '-' ? (uintptr_t)strtoull(end + 1, &end, 16) : 0;
+    return (uintptr_t)address >= from && (uintptr_t)address < to;
+}
+
+static const char *path_in(const char *line)
+{
+    for (int i = 0; i < FIELDS_BEFORE_PATH; i++) {
+        line += strcspn(line, " \n");
+        line += strspn(line, " ");
+    }
+    return line;
+}
+
+bool budget_where_in(FILE *maps, char *path, size_t size, const void *address)
+{
+    char *line = NULL;
+    size_t room = 0;
+    path[0] = '\0';
+    while (getline(&line, &room, maps) > 0)
+        if (holds(line, address)) {
+            const char *found = path_in(line);
+            int length = (int)strcspn(found, "\n");
+            if (found[0] == '/' && (size_t)length < size)
+                snprintf(path, size, "%.*s", length, found);
+            break;
+        }
+    free(line);
+    return path[0] != '\0';
+}
+
+bool budget_where(char *path, size_t size, const void *address)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    path[0] = '\0';
+    if (maps == NULL)
+        return false;
+    bool found = budget_where_in(maps, path, size, address);
+    fclose(maps);
+    return found;
+}

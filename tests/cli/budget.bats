@@ -1,0 +1,386 @@
+#!/usr/bin/env bats
+# bide budget, and --shared on run and fetch: what several processes share, as people type it.
+
+load helpers
+
+setup() {
+    bide_setup
+    FAST=(--base 1ms --cap 2ms)
+    DRY=(--set budget.earn_success=0 --set budget.earn_per_minute=0) # nothing is earned: what is spent can be counted
+    SOCKET=$WORK/tmux
+}
+
+teardown() {
+    tmux -S "$SOCKET" kill-server 2> /dev/null || true
+    bide_teardown
+}
+
+# bide run with a shared target, descriptor 3 closed, as in a shell.
+together() { bide run --target payments --shared "${FAST[@]}" "$@" 3>&- < /dev/null; }
+
+# A target that is there, and full: a command that succeeds makes it.
+make_target() { together "$@" -- true; }
+
+# A process in the background ends with that status.
+ended() {
+    local status=0
+    wait "$1" || status=$?
+    [ "$status" -eq "$2" ]
+}
+
+json() { bide budget show payments --json | jq -r "$1"; }
+
+# ---- sharing ----
+
+@test "20 processes at once spend one budget: 20 first attempts and 3 retries" {
+    failing 1000
+    local i pids=()
+    for ((i = 0; i < 20; i++)); do
+        together "${DRY[@]}" --set breaker.kind=off --set budget.capacity=3 --attempts 5 -q -- ./failing &
+        pids+=($!)
+    done
+    for i in "${pids[@]}"; do
+        ended "$i" 1
+    done
+    [ "$(ran)" -eq 23 ]
+    [ "$(json .budget.left)" = 0 ]
+    [ "$(json .refused.budget)" -eq 20 ]
+}
+
+@test "without --shared each of them has a budget of its own" {
+    failing 1000
+    run -1 bide run --target payments "${FAST[@]}" "${DRY[@]}" --set budget.capacity=3 --attempts 5 -q -- ./failing
+    run -1 bide run --target payments "${FAST[@]}" "${DRY[@]}" --set budget.capacity=3 --attempts 5 -q -- ./failing
+    [ "$(ran)" -eq 10 ]
+    apart bide budget list
+    [ -z "$output" ]
+}
+
+@test "a breaker opened by one process refuses the next, which exits 75 and runs nothing" {
+    failing 1000
+    local breaker=(--set breaker.kind=consecutive --set breaker.consecutive=2 --set breaker.open=1h --set breaker.open_max=1h)
+    run -1 together "${breaker[@]}" --attempts 2 -- ./failing
+    [ "$(ran)" -eq 2 ]
+    apart together "${breaker[@]}" -- ./failing
+    [ "$status" -eq 75 ]
+    [[ $stderr == "bide: nothing was run: the breaker is open"* ]]
+    [ "$(ran)" -eq 2 ]
+    [ "$(json .breaker.state)" = open ]
+    [ "$(json .refused.breaker)" -eq 1 ]
+}
+
+@test "a quiet that one command asks for holds back the retry of another" {
+    make_target --set quiet_max=1h
+    run -1 together --attempts 2 --deadline 2s -q -- sh -c 'echo "retry-after: 60" >&2; exit 1'
+    [ "$(json .quiet_for_ms)" -gt 30000 ]
+    run bide budget reset payments
+    [[ $output == *"quiet stays, "*" to go, as the other side asked" ]]
+}
+
+@test "bide fetch shares with bide run" {
+    chaos_start
+    make_target
+    bide budget set payments breaker=open
+    apart bide fetch --target payments --shared "$CHAOS_URL/"
+    [ "$status" -eq 75 ]
+    bide budget set payments breaker=auto
+    run -0 bide fetch --target payments --shared "$CHAOS_URL/"
+    chaos_stop
+    [ "$(chaos_requests)" -eq 1 ]
+}
+
+@test "a process that is killed leaves the target usable, and what it spent is spent" {
+    make_target "${DRY[@]}"
+    mkfifo "$WORK/go" "$WORK/on"
+    # shellcheck disable=SC2016
+    bide run --target payments --shared "${FAST[@]}" -- \
+        sh -c '[ "$BIDE_ATTEMPT" -eq 1 ] && exit 1; echo > "$1"; read x < "$2"' - "$WORK/go" "$WORK/on" \
+        3>&- < /dev/null 2> /dev/null &
+    local child=$!
+    read -r < "$WORK/go"
+    kill -KILL "$child"
+    ended "$child" 137
+    echo > "$WORK/on" # what it ran goes on without it, and ends
+    [ "$(json .budget.left)" = 9 ]
+    run -0 together -- true
+}
+
+# ---- which gates ----
+
+@test "--shared wants --target" {
+    apart bide run --shared -- true
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"--shared: want --target NAME as well"* ]]
+    apart bide fetch --shared http://127.0.0.1:1/
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"--shared: want --target NAME as well"* ]]
+    apart bide run --shared-dir x --target y -- true
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"want --shared as well"* ]]
+}
+
+@test "without a policy a new target has the gates of the preset service, and one that is there keeps its own" {
+    apart make_target
+    [ -z "$stderr" ]
+    [ "$(json .preset)" = service ]
+    bide budget set payments budget.capacity=7
+    make_target
+    [ "$(json .budget.capacity)" = 7 ]
+}
+
+@test "the section of the target decides about the gates" {
+    printf '[payments]\nextends = service\nbudget.capacity = 3\n' > bide.conf
+    make_target
+    [ "$(json .budget.capacity)" = 3 ]
+    sed -i s/3/4/ bide.conf
+    make_target
+    [ "$(json .budget.capacity)" = 4 ]
+}
+
+@test "a policy without gates shares next to nothing, and that is said" {
+    apart make_target --preset command
+    [ "$status" -eq 0 ]
+    [[ $stderr == *"the policy command has neither a budget nor a breaker"* ]]
+    apart make_target --preset command -q
+    [ -z "$stderr" ]
+}
+
+@test "what cannot be shared is private, and a line says why; --must-share makes it an error" {
+    : > file
+    apart bide run --target payments --shared --shared-dir file/x -- echo fine 3>&-
+    [ "$status" -eq 0 ]
+    [ "$output" = fine ]
+    [ "${#stderr_lines[@]}" -eq 1 ]
+    [[ $stderr == "bide run: --target payments is not shared: "*file/x* ]]
+    apart bide run --target payments --must-share --shared-dir file/x -- echo fine 3>&-
+    [ "$status" -eq 125 ]
+    [ -z "$output" ]
+    [[ $stderr == "bide run: --target payments cannot be shared: "* ]]
+}
+
+@test "what counts calls in flight is not shared" {
+    apart bide run --target payments --must-share --set in_flight_max=3 -- echo fine 3>&-
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"a killed process never counts down"* ]]
+    make_target
+    for key in in_flight_max=3 budget.kind=concurrency; do
+        apart bide budget set payments "$key"
+        [ "$status" -eq 125 ]
+        [[ $stderr == *"a killed process never counts down"* ]]
+    done
+}
+
+@test "BIDE_HOST_DIR, --shared-dir and --dir name the same place" {
+    BIDE_HOST_DIR=$WORK/elsewhere make_target
+    run -0 bide budget list --dir "$WORK/elsewhere"
+    [[ ${lines[1]} == payments* ]]
+    make_target --shared-dir "$WORK/third"
+    BIDE_HOST_DIR=$WORK/third run -0 bide budget show payments
+    [[ $output == *"$WORK/third/payments"* ]]
+    run -0 bide budget list
+    [[ $output != *payments* ]]
+}
+
+# ---- list and show ----
+
+@test "where nothing is shared, list says how to" {
+    apart bide budget list
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    [[ $stderr == *"bide run --target NAME --shared makes one" ]]
+    [ "$(bide budget list --json)" = "[]" ]
+}
+
+@test "list has a row for each target, in the order of names" {
+    for name in b c a; do
+        bide run --target $name --shared "${DRY[@]}" -- true
+    done
+    bide budget set b budget=2.5 breaker=open
+    run -0 bide budget list
+    [[ ${lines[0]} =~ ^target' '+budget' '+breaker' '+quiet' '+refused$ ]]
+    [[ ${lines[1]} =~ ^a' '+'10 of 10 '+closed' '+-' '+0$ ]]
+    [[ ${lines[2]} =~ ^b' '+'2.5 of 10 '+'held open '+-' '+0$ ]]
+    [ "${#lines[@]}" -eq 4 ]
+    [ "$(bide budget list --json | jq -r '.[].target' | tr '\n' ' ')" = "a b c " ]
+}
+
+@test "show says everything of one target" {
+    make_target --set breaker.probes=2
+    run -0 bide budget show payments
+    [ "${lines[0]}" = payments ]
+    [[ ${lines[1]} == "  file      $XDG_RUNTIME_DIR/bide/payments"* ]]
+    [ -f "${lines[1]#  file      }" ]
+    [[ $output == *"  budget    10 of 10 retries left; 0.1 earned by a success, 1 a minute by time"* ]]
+    [[ $output == *"those of the preset service, but"*"breaker.probes = 2" ]]
+    [ "$(json .settings.\"breaker.probes\")" = 2 ]
+    [ -f "$(json .file)" ]
+}
+
+@test "a name that is not there: the nearest is named, else what would make it" {
+    apart bide budget show payments
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"bide run --target payments --shared would make it" ]]
+    make_target
+    for words in "show paymnets" "reset paymnets" "watch payments paymnets" "set paymnets budget=1"; do
+        # shellcheck disable=SC2086
+        apart bide budget $words
+        [ "$status" -eq 1 ]
+        [[ $stderr == *"paymnets: there is no such target; did you mean payments?" ]]
+    done
+    apart bide budget show something-else
+    [[ $stderr == *"bide budget list names those there are" ]]
+}
+
+@test "a file that is damaged is refused with its name" {
+    make_target
+    local file
+    file=$(json .file)
+    printf x > "$file"
+    apart bide budget show payments
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"$file"* ]]
+    apart together -- true
+    [ "$status" -eq 0 ]
+    [[ $stderr == *"is not shared: $file"* ]]
+}
+
+@test "what is typed wrong is told with what would be right" {
+    apart bide budget
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"list, show, watch, reset or set"* ]]
+    apart bide budget shwo payments
+    [[ $stderr == *"did you mean show?" ]]
+    apart bide budget show
+    [[ $stderr == *"want the name of one target after it" ]]
+    apart bide budget show one other
+    [[ $stderr == *"other: want the name of one target after show" ]]
+    apart bide budget reset payments --json
+    [[ $stderr == *"want it with list, show or watch" ]]
+    apart bide budget list --interval 1s
+    [[ $stderr == *"--interval: want it with watch" ]]
+    apart bide budget show $'a\nb'
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"without control characters" ]]
+}
+
+# ---- reset and set ----
+
+@test "reset fills the budget and closes the breaker, and says what it did" {
+    make_target "${DRY[@]}"
+    bide budget set payments budget=2.5 breaker=open
+    run -75 together -q -- true
+    run -0 bide budget reset payments
+    [ "$output" = "payments: budget 10 of 10 (was 2.5 of 10); breaker closed (was held open)" ]
+    run -0 together -- true
+}
+
+@test "a retry that waits is not lost by a reset" {
+    make_target
+    mkfifo "$WORK/go" "$WORK/on"
+    # shellcheck disable=SC2016
+    together -q -- sh -c '[ "$BIDE_ATTEMPT" -gt 1 ] && exit 0; echo > "$1"; read x < "$2"; exit 1' - \
+        "$WORK/go" "$WORK/on" &
+    local child=$!
+    read -r < "$WORK/go"
+    bide budget reset payments
+    echo > "$WORK/on"
+    ended "$child" 0
+}
+
+@test "set changes all or nothing" {
+    make_target
+    apart bide budget set payments budget=1 breaker=open budget.capacity=20 breaker.probes=99
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"breaker.probes"* ]]
+    apart bide budget set payments breaker=open budget=11
+    [ "$status" -eq 125 ]
+    [[ $stderr == *"0 to 10, the capacity"* ]]
+    apart bide budget set payments breaker=open attempts=3
+    [[ $stderr == *"part of each call's policy"* ]]
+    apart bide budget set payments budget.capcity=3
+    [[ $stderr == *"budget.capacity: there is no key budget.capcity"* ]]
+    [ "$(json '.breaker.state, .budget.left, .budget.capacity' | tr '\n' ' ')" = "closed 10 10 " ]
+    run -0 bide budget set payments budget.capacity=20 budget=full
+    [ "$output" = "payments: budget.capacity = 20 (was 10); budget 20 of 20 (was 10 of 10); breaker closed" ]
+}
+
+@test "an empty budget allows first attempts and no retry" {
+    make_target "${DRY[@]}"
+    bide budget set payments budget=empty
+    failing 1000
+    apart together -- ./failing
+    [ "$status" -eq 1 ]
+    [ "$(ran)" -eq 1 ]
+    [[ $stderr == *"the retry budget of the target is empty"* ]]
+}
+
+# ---- watch ----
+
+@test "watch tells changes line by line where no terminal is" {
+    make_target
+    bide budget watch payments --interval 10ms > "$WORK/seen" 3>&- &
+    CHILDREN+=($!)
+    eventually grep -q '^payments: budget 10 of 10, breaker closed, refused 0$' "$WORK/seen"
+    bide budget set payments breaker=open
+    eventually grep -q 'breaker held open' "$WORK/seen"
+    rm "$(json .file)"
+    eventually grep -q '^payments: there is no such target' "$WORK/seen"
+}
+
+@test "watch without an interval says nothing twice, and ends after --count looks" {
+    make_target
+    run -0 bide budget watch --count 2
+    [ "$output" = "payments: budget 10 of 10, breaker closed, refused 0" ]
+    run -0 bide budget watch --count 3 --interval 1ms --json
+    [ "${#lines[@]}" -eq 3 ]
+    [ "$(jq -r '.target + " " + .breaker.state' <<< "${lines[2]}")" = "payments closed" ]
+    [[ $(jq -r .time <<< "${lines[2]}") == 20*Z ]]
+}
+
+on_screen() { tmux -S "$SOCKET" capture-pane -p | grep -qE -- "$1"; }
+shows() { eventually on_screen "$1" || { tmux -S "$SOCKET" capture-pane -p >&2 && return 1; }; }
+not_on_screen() { ! on_screen "$1"; }
+types() { tmux -S "$SOCKET" send-keys -- "$@"; }
+
+@test "at a terminal watch is live, follows its size, and Ctrl-C leaves the terminal as it was" {
+    export TERM=screen
+    make_target "${DRY[@]}"
+    tmux -S "$SOCKET" -f /dev/null new-session -d -x 100 -y 20 "env PS1='ready> ' bash --norc --noprofile -i" 3>&-
+    shows 'ready>'
+    types 'bide budget watch' Enter
+    shows '^1 target in .*Ctrl-C ends'
+    shows '^payments +█+ +10 of 10 +closed'
+    not_on_screen 'ready>'
+    [ "$(tmux -S "$SOCKET" display -p '#{cursor_flag} #{alternate_on}')" = "0 1" ]
+    bide budget set payments budget=2.5 breaker=open
+    shows '^payments .* 2.5 of 10 +held open'
+    bide run --target another --shared -- true
+    shows '^another '
+    tmux -S "$SOCKET" resize-window -x 50 -y 8
+    shows '^2 targets in '
+    shows '^payments'
+    tmux -S "$SOCKET" resize-window -x 100 -y 20
+    types C-c
+    shows 'ready> bide budget watch'
+    # shellcheck disable=SC2016
+    types 'echo "sta''tus $?"' Enter
+    shows '^status 130$'
+    not_on_screen 'Ctrl-C ends'
+    [ "$(tmux -S "$SOCKET" display -p '#{cursor_flag} #{alternate_on} #{wrap_flag}')" = "1 0 1" ]
+}
+
+@test "Ctrl-Z gives the screen back, and fg goes on" {
+    export TERM=screen
+    make_target
+    tmux -S "$SOCKET" -f /dev/null new-session -d -x 100 -y 20 "env PS1='ready> ' bash --norc --noprofile -i" 3>&-
+    shows 'ready>'
+    types 'bide budget watch' Enter
+    shows '^1 target in '
+    types C-z
+    shows Stopped
+    not_on_screen '^1 target in '
+    types fg Enter
+    shows '^1 target in '
+    types C-c
+    shows 'ready>'
+}
