@@ -174,7 +174,7 @@ const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
      .read = read_target,
      .more =
          "A target need not have a section; a name that is nearly one is an error. Its budget and breaker are those "
-         "of this process: all calls of one `bide` share them, two do so with `--shared`.",
+         "of this process: all calls of one `bide` share them, two only with the --shared of run and fetch.",
      .completes = CLI_POLICY},
     {.name = "attempts", .value = "N", .does = "how many, the first included; 1 means no retry", .read = read_attempts},
     {.name = "base",

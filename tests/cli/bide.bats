@@ -15,7 +15,7 @@ teardown() { bide_teardown; }
     apart bide help
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
-    for name in run fetch explain demo chaos; do
+    for name in run fetch budget explain demo chaos; do
         grep -qE "^  $name +[a-z]" <<< "$output"
     done
     for name in exit-codes policy-file presets policies units hints environment why; do
@@ -45,7 +45,7 @@ teardown() { bide_teardown; }
 @test "every subcommand tells the same version" {
     version=$(bide --version)
     [[ $version == "bide "[0-9]*.*.* ]]
-    for name in run explain fetch demo chaos; do
+    for name in run budget explain fetch demo chaos; do
         [ "$(bide $name --version)" = "$version" ]
     done
 }
