@@ -1,0 +1,88 @@
+/* host.c - what it costs that a target is shared by the processes of a host, against one of a process's own.
+ *
+ * The code is the same; what may differ is the memory, a map of a file instead of pages of one's own. Each call fails
+ * once, pays for its retry, succeeds and earns as much as it paid, at a made-up time, so that no clock is read and all
+ * calls are alike. The file is where such files are by default: in memory, under /dev/shm. */
+#include <bide/bide.h>
+
+#include <unistd.h>
+
+#include "bench.h"
+#include "pair.h"
+
+#define CALLS   40000u
+#define MADE_UP (100 * BIDE_S)
+
+struct world {
+    struct bide_policy policy;
+    struct bide_target *target;
+};
+
+static void expect(const struct bide_verdict *v, enum bide_what what)
+{
+    if (v->what == what)
+        return;
+    fprintf(stderr, "host: %s (%s) instead of %s\n", bide_what_label(v->what), bide_why_label(v->why),
+            bide_what_label(what));
+    exit(EXIT_FAILURE);
+}
+
+static void take_and_earn(void *context, uint32_t n)
+{
+    struct world *w = context;
+    struct bide_outcome ok = bide_classify_http(200, NULL), unavailable = bide_classify_http(503, NULL);
+    for (uint32_t i = 0; i < n; i++) {
+        struct bide_request request = {.safety = BIDE_SAFE, .lane = bide_lane(), .seed = i + 1};
+        struct bide_call call;
+        struct bide_verdict v = bide_call_begin(&call, &w->policy, w->target, &request, MADE_UP);
+        v = bide_call_outcome(&call, v.attempt, &unavailable, MADE_UP);
+        int64_t woken_ns = v.wake_ns;
+        v = bide_call_wake(&call, woken_ns);
+        v = bide_call_outcome(&call, v.attempt, &ok, woken_ns);
+        expect(&v, BIDE_DONE);
+    }
+}
+
+/* A budget that is never full and never empty, and a breaker that never has enough evidence. */
+static struct bide_target_config config_of_bench(void)
+{
+    struct bide_target_config config;
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    config.budget.capacity_milli = BIDE_CAPACITY_MAX_MILLI;
+    config.budget.initial_milli = BIDE_CAPACITY_MAX_MILLI / 2;
+    config.budget.cost_milli = config.budget.earn_success_milli = 1000;
+    config.breaker.min_volume = 1000000000;
+    return config;
+}
+
+static void print_figures(struct world *mine, struct world *shared)
+{
+    double mine_ns = bench_ns(take_and_earn, mine, CALLS), shared_ns = bench_ns(take_and_earn, shared, CALLS);
+    struct pair_cost mine_two = pair_ns(take_and_earn, mine, CALLS), shared_two = pair_ns(take_and_earn, shared, CALLS);
+    bench_figure("host.take.ns", shared_ns, "ns", BENCH_NO_AIM);
+    bench_figure("host.take_ratio", shared_ns / mine_ns, "ratio", 1.5);
+    bench_figure("host.take_ratio.two_threads", shared_two.cpu_ns / mine_two.cpu_ns, "ratio", 1.5);
+}
+
+int main(void)
+{
+    static struct bide_target target;
+    struct bide_target_config config = config_of_bench();
+    struct bide_host_problem problem;
+    struct bide_host host;
+    char directory[] = "/dev/shm/bide-bench-XXXXXX";
+    struct bide_host_options options = {.directory = mkdtemp(directory)};
+    if (options.directory == NULL || bide_target_init(&target, &config, MADE_UP, NULL) != BIDE_OK)
+        abort();
+    if (bide_host_open(&host, "bench", &config, &options, MADE_UP, &problem) != BIDE_OK) {
+        fprintf(stderr, "host: %s\n", problem.text);
+        return EXIT_FAILURE;
+    }
+    struct world mine = {.target = &target}, shared = {.target = host.target};
+    bide_policy_init(&mine.policy, BIDE_PRESET_SERVICE);
+    bide_policy_init(&shared.policy, BIDE_PRESET_SERVICE);
+    print_figures(&mine, &shared);
+    bide_host_close(&host);
+    bide_host_remove("bench", &options, NULL);
+    return rmdir(directory) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
