@@ -170,20 +170,29 @@ static void add_time(json_t *object)
 
 /* ---- the table ---- */
 
+/* A character of UTF-8 takes one. */
+static int columns_of(const char *text)
+{
+    int columns = 0;
+    for (; *text != '\0'; text++)
+        columns += ((unsigned char)*text & 0xc0u) != 0x80u;
+    return columns;
+}
+
 static int name_columns(const struct budget_rows *rows)
 {
-    size_t most = strlen("target");
+    int most = columns_of("target");
     for (size_t i = 0; i < rows->count; i++)
-        if (strlen(rows->row[i].name) > most)
-            most = strlen(rows->row[i].name);
-    return most < NAME_COLUMNS ? (int)most : NAME_COLUMNS;
+        if (columns_of(rows->row[i].name) > most)
+            most = columns_of(rows->row[i].name);
+    return most < NAME_COLUMNS ? most : NAME_COLUMNS;
 }
 
 /* Names of others as a terminal may be shown them. */
 static void put_name(FILE *out, const char *name, int columns)
 {
     cli_put(out, name);
-    for (int used = (int)strlen(name); used < columns; used++)
+    for (int used = columns_of(name); used < columns; used++)
         fputc(' ', out);
 }
 
@@ -208,13 +217,9 @@ static void put_row(FILE *out, const struct cli_term *term, const struct budget_
         return;
     }
     if (bars) {
-        double share = budget_share(look);
-        cli_bar(term, bar, BAR_CELLS, share, 1);
-        unsigned cells = 0;
-        for (const char *at = bar; *at != '\0'; at++)
-            cells += ((unsigned char)*at & 0xc0u) != 0x80u;
+        cli_bar(term, bar, BAR_CELLS, budget_share(look), 1);
         fprintf(out, "  %s%s%s%*s", cli_colour(term, colour_of(look)), bar, cli_colour(term, CLI_PLAIN),
-                (int)(BAR_CELLS - cells), "");
+                (int)BAR_CELLS - columns_of(bar), "");
     }
     fprintf(out, "  %-14s  %-18s  %-12s  %7" PRIu64, budget_level_words(level, look),
             budget_breaker_words(breaker, look), budget_quiet_words(quiet, look), look->refused_all);
@@ -489,14 +494,17 @@ struct watch {
     char **names;
     bool live;
     struct budget_told told;
+    struct bide_host_problem problem; /* that ended it; to be told when the screen is given back */
+    bool failed;
     int64_t looks;
 };
 
-/* False: standard output does not take it. */
+/* False: the targets cannot be listed any more, or standard output does not take it. */
 static bool look_once(struct watch *w)
 {
     struct budget_rows rows = {0};
-    bool well = gather(w->s, w->names, &rows);
+    bool well = budget_rows_look(&rows, w->names, w->s->directory, &w->problem);
+    w->failed = !well;
     if (well && w->live)
         draw(w->s, &rows);
     else if (well)
@@ -551,6 +559,10 @@ static int watch(const struct settings *s, char **operands)
     if (w.live)
         fputs(SCREEN_LEAVE, stdout);
     fflush(stdout);
+    if (w.failed) {
+        cli_fail(&cli_budget, "%s", w.problem.text);
+        status = EXIT_NOT_THERE;
+    }
     budget_told_free(&w.told);
     return status;
 }

@@ -35,7 +35,8 @@ static void exit_codes(const struct cli_page *page)
     row(page, 12, "125", "bide itself failed: a bad option, a bad policy. Nothing was run");
     prose(page,
           "\nWhy it gave up is said on stderr (`bide help why`). `bide explain --strict` exits with 1 if it found "
-          "something. What `bide fetch` makes of HTTP statuses: `bide fetch --help`.\n");
+          "something, `bide budget` if there is no such target. What `bide fetch` makes of HTTP statuses: `bide fetch "
+          "--help`.\n");
 }
 
 static void policy_file(const struct cli_page *page)
