@@ -936,6 +936,14 @@ static void whys(void)
     }
 }
 
+static void host_whys(void)
+{
+    line("| why | what is wrong |");
+    line("|---|---|");
+    for (unsigned i = BIDE_HOST_WHY_NOTHING + 1; i < BIDE_HOST_WHY_COUNT; i++)
+        line("| `%s` | %s |", bide_host_why_label((enum bide_host_why)i), bide_host_why_text((enum bide_host_why)i));
+}
+
 static void gates(void)
 {
     line("| gate | bit | observed by | gives up with |");
@@ -1147,6 +1155,7 @@ static const struct {
     {"scenario-words", scenario_words},
     {"backoff-windows", backoff_windows},
     {"whys", whys},
+    {"host-whys", host_whys},
     {"gates", gates},
     {"http", http},
     {"grpc", grpc},

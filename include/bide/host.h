@@ -12,10 +12,10 @@
  * compare-and-swap. A process killed at any instruction leaves the target usable; lost is at most one charge for each
  * call it had in flight, gained is nothing.
  *
- * The file is made whole before it gets its name, so nobody sees half of one. It is refused if it is a link, not a plain
- * file, not the user's own, open to others, of another size or version, or not a target of that name; its blocks are
- * there before it is used, so that a full disk is an error here and not a signal later. A file from before the last boot
- * (or of another time namespace, where the clock differs) has another name, and is removed.
+ * The file is made whole before it gets its name, so nobody sees half of one. It is refused if it is a link, not a
+ * plain file, not the user's own, open to others, of another size or version, or not a target of that name; its blocks
+ * are there before it is used, so that a full disk is an error here and not a signal later. A file from before the last
+ * boot (or of another time namespace, where the clock differs) has another name; one from before is removed.
  *
  * What counts things in flight cannot be shared, since a killed process never counts down: in_flight_max and a
  * concurrency budget are refused.

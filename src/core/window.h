@@ -20,7 +20,7 @@ struct core_window {
     int64_t slot_ns;
 };
 
-/* No slot has no length: a target in shared memory may be zeroed under a running call, by whoever truncates its file. */
+/* Never without length: a target in shared memory may be zeroed under a call, by whoever truncates its file. */
 static inline struct core_window core_window(const struct bide_window_words_ *words, int64_t window_ns)
 {
     int64_t slot_ns = window_ns / (int64_t)BIDE_SLOTS;

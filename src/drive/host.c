@@ -14,9 +14,10 @@
  * The real name is the target's, percent-encoded and cut, then "@", the boot and the time namespace. The head has the
  * whole name and decides.
  *
- * Known weaknesses: who has the same user id can do anything to the file. A maker that is killed leaves its draft, which
- * the next maker removes after a minute. bide_target_configure does not know that a target is shared: whoever calls it
- * directly can bring in a limit that open would refuse. */
+ * Known weaknesses: who has the same user id can do anything to the file. A maker that is killed leaves its draft,
+ * which the next maker removes after a minute. bide_target_configure does not know that a target is shared: whoever
+ * calls it directly can bring in a limit that open would refuse. A file that is truncated between the look at its size
+ * and the end of open raises a SIGBUS that the guard does not know of yet. */
 #include <bide/clock.h>
 #include <bide/entropy.h>
 #include <bide/host.h>
@@ -658,10 +659,11 @@ void bide_host_close(struct bide_host *host)
     *host = (struct bide_host){0};
 }
 
-/* Whom a list calls. */
+/* Whom a list calls, and the head of the file it is at. */
 struct listener {
     bool (*each)(void *context, const char *name);
     void *context;
+    struct head head;
 };
 
 /* Is it a target, and is this its place? Then the head has its name. */
@@ -682,11 +684,10 @@ static bool read_name(struct opening *o, const char *file, struct head *head)
 static bool list_one(struct opening *o, const char *file, void *context)
 {
     struct listener *listener = context;
-    struct head head;
     const char *boot = boot_in(file);
-    if (boot == NULL || strcmp(boot, o->boot) != 0 || !read_name(o, file, &head))
+    if (boot == NULL || strcmp(boot, o->boot) != 0 || !read_name(o, file, &listener->head))
         return true;
-    return listener->each(listener->context, head.name);
+    return listener->each(listener->context, listener->head.name);
 }
 
 enum bide_err bide_host_list(const struct bide_host_options *options, bool (*each)(void *context, const char *name),
@@ -694,7 +695,7 @@ enum bide_err bide_host_list(const struct bide_host_options *options, bool (*eac
 {
     struct bide_host_problem unasked;
     struct opening o = begin(NULL, options, problem != NULL ? problem : &unasked);
-    struct listener listener = {each, context};
+    struct listener listener = {.each = each, .context = context};
     enum bide_err err = know_boot(&o);
     if (err == BIDE_OK && (err = open_directory(&o, false)) == BIDE_OK)
         err = walk(&o, list_one, &listener);

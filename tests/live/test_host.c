@@ -47,7 +47,7 @@
 
 #define PROCESSES     64u
 #define KILLS         (10000u / SLOWER)
-#define CALLS_MOST    (40000u / SLOWER) /* before the next kills */
+#define CALLS_MOST    (20000u / SLOWER) /* before the next kills */
 #define ROUNDS        (60u / SLOWER)
 #define COST_MILLI    1000u
 #define EARN_MILLI    500u
@@ -258,12 +258,6 @@ static void assert_not_overspent(const struct ledger *all)
         fail_msg("granted %" PRIu64 ", but there were only %u and %" PRIu64, granted, INITIAL_MILLI, earned);
 }
 
-static void kill_worker(pid_t pid)
-{
-    assert_int_equal(kill(pid, SIGKILL), 0);
-    assert_int_equal(status_of(pid), SIGKILL); /* and it did not end by itself before */
-}
-
 /* Somewhere in the midst of some calls. */
 static void let_them_work(const struct ledger *all, uint64_t calls)
 {
@@ -272,14 +266,20 @@ static void let_them_work(const struct ledger *all, uint64_t calls)
         sched_yield();
 }
 
-/* All but a few at once: those who go on working keep the others from dying soon. Returns how many. */
-static unsigned kill_most(pid_t pids[PROCESSES], struct ledger *all, struct random *random)
+/* Some at once, for those who go on working keep the others from dying soon. */
+static void kill_workers(pid_t pids[PROCESSES], unsigned first, unsigned count)
 {
-    unsigned count = PROCESSES - draw(random, 3), first = draw(random, PROCESSES);
     for (unsigned n = 0; n < count; n++)
         assert_int_equal(kill(pids[(first + n) % PROCESSES], SIGKILL), 0);
     for (unsigned n = 0; n < count; n++)
         assert_int_equal(status_of(pids[(first + n) % PROCESSES]), SIGKILL); /* and not by itself before */
+}
+
+/* All but two at most, and others in their places. Returns how many. */
+static unsigned replace_most(pid_t pids[PROCESSES], struct ledger *all, struct random *random)
+{
+    unsigned count = PROCESSES - draw(random, 3), first = draw(random, PROCESSES);
+    kill_workers(pids, first, count);
     assert_not_overspent(all);
     for (unsigned n = 0; n < count; n++)
         pids[(first + n) % PROCESSES] = start(&all[(first + n) % PROCESSES], draw(random, UINT32_MAX));
@@ -297,11 +297,10 @@ static void processes_killed_at_any_instruction_never_overspend_and_lose_one_cha
     while (kills < KILLS) {
         let_them_work(all, draw(&random, CALLS_MOST));
         assert_not_overspent(all);
-        kills += kill_most(pids, all, &random);
+        kills += replace_most(pids, all, &random);
     }
     let_them_work(all, CALLS_MOST); /* nobody waits for the dead */
-    for (unsigned i = 0; i < PROCESSES; i++)
-        kill_worker(pids[i]);
+    kill_workers(pids, 0, PROCESSES);
     assert_not_overspent(all);
 
     struct bide_host host = opened("storm", NULL);
@@ -385,7 +384,8 @@ static void a_maker_killed_at_any_instruction_leaves_a_whole_file_or_none(void *
         pid_t pid = start_churning();
         for (unsigned yields = draw(&random, 200); yields > 0; yields--)
             sched_yield();
-        kill_worker(pid);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(status_of(pid), SIGKILL);
         struct bide_host host = opened("churn", &config);
         assert_int_equal(bide_budget_left_milli(host.target, bide_now()), INITIAL_MILLI);
         bide_host_close(&host);
