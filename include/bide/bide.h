@@ -13,6 +13,7 @@
 #include <bide/hint.h>
 #include <bide/host.h>
 #include <bide/layer.h>
+#include <bide/lease.h>
 #include <bide/outcome.h>
 #include <bide/policy.h>
 #include <bide/request.h>

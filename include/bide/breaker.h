@@ -79,6 +79,10 @@ enum bide_hold {
 /* Opens or closes by hand, or gives it back to the evidence. Takes effect for every call from the next event on. */
 BIDE_API void bide_breaker_hold(struct bide_target *target, enum bide_hold hold);
 
+/* Opens a breaker that is closed, as enough evidence would: for what was learnt by another way (a fleet). The seed
+ * jitters how long. False: it was not closed, or it is held. */
+BIDE_API bool bide_breaker_trip(struct bide_target *target, uint64_t seed, int64_t now_ns);
+
 /* "closed", "half_open", ...; never NULL. */
 BIDE_API const char *bide_breaker_state_label(enum bide_breaker_state state);
 

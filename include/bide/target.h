@@ -59,11 +59,14 @@ struct bide_window_words_ {
 };
 
 struct bide_lane_words_ {
-    uint64_t requests;  /* first attempts */
-    uint64_t attempts;  /* attempts asked for, refused ones included */
-    uint64_t accepts;   /* attempts that the server accepted */
-    uint64_t healthy;   /* votes for the breaker to stay closed */
-    uint64_t unused[4]; /* one lane, one cache line */
+    uint64_t requests; /* first attempts */
+    uint64_t attempts; /* attempts asked for, refused ones included */
+    uint64_t accepts;  /* attempts that the server accepted */
+    uint64_t healthy;  /* votes for the breaker to stay closed */
+    uint64_t firsts;   /* of a leased target: first attempts, successes, what they would have earned */
+    uint64_t successes;
+    uint64_t earned_milli;
+    uint64_t aside; /* not of the lane: the first has the end of the lease, the second who exchanges */
 };
 
 struct bide_target {
@@ -114,12 +117,12 @@ BIDE_API void bide_target_config_get(const struct bide_target *target, struct bi
 
 /* True if forgetting this target would lose nothing that matters: budget at its initial level or above, throttle at
  * rest, breaker closed and not lately opened (a window of time: without failures in it), nobody asked for quiet, no key
- * remembered, nothing counted in flight. Tables evict only such targets. */
+ * remembered, nothing counted in flight, not leased. Tables evict only such targets. */
 BIDE_API bool bide_target_is_blank(const struct bide_target *target, int64_t now_ns);
 
 /* As init, for memory that was a target before and that calls in flight may still hold: they see that it has a new
- * owner and leave it alone. For tables that reuse memory. BIDE_ERR_BUSY: something of it is held, or somebody is
- * configuring it; nothing was changed. */
+ * owner and leave it alone. For tables that reuse memory. BIDE_ERR_BUSY: something of it is held, it is leased
+ * (bide/lease.h), or somebody is configuring it; nothing was changed. */
 BIDE_API enum bide_err bide_target_reuse(struct bide_target *target, const struct bide_target_config *config,
                                          int64_t now_ns, struct bide_problem *problem);
 

@@ -2,8 +2,8 @@
  *
  * Public structs hold no _Atomic, so that C++ can include them and any memory can carry them; the builtins do the rest.
  * Loads, stores and adds are relaxed: enough for evidence, and for words that decide by themselves. A compare-and-swap
- * acquires and releases. Where words are published by another one (a configuration by its generation, a slot of a
- * window by its edge), core_load_acquire and core_store_release say so on the spot.
+ * acquires and releases; one that fails acquires. Where words are published by another one (a configuration by its
+ * generation, a slot of a window by its edge), core_load_acquire and core_store_release say so on the spot.
  *
  * BIDE_INJECT_CAS (test builds) lets these fail on demand, as they do when another thread was faster. */
 #ifndef CORE_ATOMIC_H
@@ -52,6 +52,12 @@ static inline uint64_t core_sub(uint64_t *word, uint64_t n)
     return __atomic_sub_fetch(word, n, __ATOMIC_RELAXED);
 }
 
+/* Returns the value before. */
+static inline uint64_t core_swap(uint64_t *word, uint64_t value)
+{
+    return __atomic_exchange_n(word, value, __ATOMIC_RELAXED);
+}
+
 /* On failure *expected holds what was found. */
 static inline bool core_cas(uint64_t *word, uint64_t *expected, uint64_t desired)
 {
@@ -60,11 +66,11 @@ static inline bool core_cas(uint64_t *word, uint64_t *expected, uint64_t desired
         core_cas_spared--;
     } else if (core_cas_failures > 0) {
         core_cas_failures--;
-        *expected = core_load(word);
+        *expected = core_load_acquire(word);
         return false;
     }
 #endif
-    return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 /* Is it still what was seen before the loads in between? They must have acquired what was released after it. */

@@ -67,8 +67,8 @@ static int64_t open_time(const struct bide_breaker_config *c, struct gate next, 
     return open - spread + (int64_t)core_uniform(chance, 2 * (uint64_t)spread);
 }
 
-/* From CLOSED or HALF_OPEN, as seen in word, to OPEN. */
-static void open_up(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns)
+/* From CLOSED or HALF_OPEN, as seen in word, to OPEN. False: somebody else changed it meanwhile. */
+static bool open_up(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns)
 {
     struct bide_breaker_config c;
     struct gate g = unpack(word);
@@ -76,8 +76,10 @@ static void open_up(struct bide_target *t, uint64_t word, uint64_t seed, int64_t
     struct gate next = {.state = BIDE_BREAKER_OPEN, .generation = (g.generation + 1) & CORE_LEASE_GENERATION};
     next.openings = g.openings < OPENINGS_MAX ? g.openings + 1 : OPENINGS_MAX;
     next.time = tick_of(core_sum(now_ns, open_time(&c, next, seed)));
-    if (core_cas(&t->breaker, &word, pack(next)))
-        core_add(&t->openings, 1);
+    if (!core_cas(&t->breaker, &word, pack(next)))
+        return false;
+    core_add(&t->openings, 1);
+    return true;
 }
 
 void core_breaker_forget(struct bide_target *t)
@@ -170,7 +172,7 @@ static void probe_reports(struct bide_target *t, const struct core_ballot *b, ui
     if (!still_mine(t, b->lease, now_ns, &word))
         return;
     if (b->vote == CORE_VOTE_FAILURE) {
-        open_up(t, gate, b->seed, now_ns);
+        (void)open_up(t, gate, b->seed, now_ns);
         return;
     }
     struct lease l = unpack_lease(word);
@@ -327,7 +329,7 @@ void core_breaker_failure(struct bide_target *t, uint64_t word, uint64_t seed, i
     core_config_part(t, &c, offsetof(struct bide_target_config, breaker),
                      offsetof(struct bide_breaker_config, slow_ns));
     if (has_failed(t, &c, now_ns))
-        open_up(t, word, seed, now_ns);
+        (void)open_up(t, word, seed, now_ns);
 }
 
 void core_breaker_vote(struct bide_target *t, const struct core_ballot *b, uint32_t hot, int64_t now_ns)
@@ -345,11 +347,10 @@ void core_breaker_vote(struct bide_target *t, const struct core_ballot *b, uint3
         core_breaker_failure(t, word, b->seed, now_ns);
 }
 
-void core_breaker_trip(struct bide_target *t, uint64_t seed, int64_t now_ns)
+bool bide_breaker_trip(struct bide_target *t, uint64_t seed, int64_t now_ns)
 {
     uint64_t word = core_load(&t->breaker);
-    if (unpack(word).state == BIDE_BREAKER_CLOSED)
-        open_up(t, word, seed, now_ns);
+    return unpack(word).state == BIDE_BREAKER_CLOSED && open_up(t, word, seed, now_ns);
 }
 
 /* ---- by hand, and looking ---- */

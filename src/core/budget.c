@@ -3,7 +3,8 @@
  * The token word: level in thousandths (28 bits) and the time up to which the trickle was credited (36 bits, ticks of
  * 2^23 ns, 18 years). Only a taker turns time into tokens; a success just adds, and a full bucket is not written. The
  * trickle is exact to a tick (8.4 ms): each take may lose up to one, and a bucket that is new, full or reloaded counts
- * from the beginning of the present one.
+ * from the beginning of the present one. While a fleet funds the budget (lease.c) nothing is earned here, and time does
+ * not count before the end of the lease.
  *
  * A window counts first and looks afterwards: two threads at the last place may both step back, but they can never both
  * go ahead. (Known weakness: at the very turn of a slot, on a machine with weak memory order, one retry too many may.)
@@ -41,11 +42,37 @@ static uint64_t tick_of(int64_t now_ns)
     return (uint64_t)now_ns >> TICK_SHIFT & TICKS;
 }
 
+/* The first tick that does not begin before. */
+static uint64_t tick_from(int64_t ns)
+{
+    return tick_of(ns + (INT64_C(1) << TICK_SHIFT) - 1);
+}
+
 /* Ticks since the stamp. One in the future (another thread's later clock) is as now. */
 static uint64_t ticks_since(struct bucket b, int64_t now_ns)
 {
     uint64_t ticks = (tick_of(now_ns) - b.stamp) & TICKS;
     return ticks <= TICKS / 2 ? ticks : 0;
+}
+
+/* Under a lease time does not count; and what was there before it, not even when whoever began it was killed before the
+ * bucket was emptied. */
+static __attribute__((noinline)) struct bucket look_leased(const struct bide_target *t, struct bucket b, int64_t now_ns)
+{
+    int64_t end_ns = (int64_t)core_load(CORE_LEASE_END(t));
+    if (end_ns == 0)
+        return (struct bucket){0, tick_of(now_ns)};
+    uint64_t later = (tick_from(core_min(end_ns, now_ns)) - b.stamp) & TICKS;
+    if (later <= TICKS / 2)
+        b.stamp += later;
+    return b;
+}
+
+/* The bucket as it lies there. */
+static inline struct bucket look(const struct bide_target *t, uint64_t word, int64_t now_ns)
+{
+    struct bucket b = unpack(word);
+    return core_hot(t) & CORE_HOT_LEASED ? look_leased(t, b, now_ns) : b;
 }
 
 /* What the trickle earned since the stamp. */
@@ -92,7 +119,7 @@ static bool take_tokens(struct bide_target *t, const struct bide_budget_config *
     uint64_t word = core_load(&t->budget);
     struct bucket b;
     do {
-        b = credited(unpack(word), c, now_ns);
+        b = credited(look(t, word, now_ns), c, now_ns);
         if (c->capacity_milli == 0 || !affordable(c, b.level_milli, cost_milli))
             return false;
         b.level_milli -= cost_milli;
@@ -106,24 +133,39 @@ static uint64_t drain_tokens(struct bide_target *t, const struct bide_budget_con
     uint64_t word = core_load(&t->budget), taken;
     struct bucket b;
     do {
-        b = credited(unpack(word), c, now_ns);
+        b = credited(look(t, word, now_ns), c, now_ns);
         taken = b.level_milli < milli ? b.level_milli : milli;
         b.level_milli -= taken;
     } while (!core_cas(&t->budget, &word, pack(b)));
     return taken;
 }
 
-/* Adds up to the capacity, the stamp untouched. Returns what was added: a full bucket is only read. */
-static uint64_t add_tokens(struct bide_target *t, uint64_t capacity_milli, uint64_t milli)
+enum gain { GIVEN, EARNED };
+
+/* Adds up to the capacity, the stamp untouched. Returns what was added: a full bucket is only read. A leased one earns
+ * nothing. That is asked after the word was seen: a lease that began before that shows, and one that begins later
+ * changes the word. */
+static uint64_t add_tokens(struct bide_target *t, uint64_t capacity_milli, uint64_t milli, enum gain gain)
 {
-    uint64_t word = core_load(&t->budget), level, added;
+    uint64_t word = core_load_acquire(&t->budget), level, added;
     do {
         level = word & LEVEL;
-        if (level >= capacity_milli || milli == 0)
+        if (level >= capacity_milli || milli == 0 || (gain == EARNED && core_hot(t) & CORE_HOT_LEASED))
             return 0;
         added = capacity_milli - level < milli ? capacity_milli - level : milli;
     } while (!core_cas(&t->budget, &word, word + added));
     return added;
+}
+
+/* The stamp moves beyond any that was there, so that nobody who still holds the word of before can change this one. */
+void core_budget_empty(struct bide_target *t, int64_t now_ns)
+{
+    uint64_t word = core_load(&t->budget);
+    struct bucket b;
+    do {
+        b = unpack(word);
+        b = (struct bucket){0, b.stamp + ticks_since(b, now_ns) + 1};
+    } while (!core_cas(&t->budget, &word, pack(b)));
 }
 
 /* ---- window ---- */
@@ -209,7 +251,7 @@ void core_budget_give_back(struct bide_target *t, struct core_charge charge)
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
         core_place_leave(&t->retries, charge.owner, charge.amount); /* whatever is configured now: they were counted */
     else if (charge.kind == c.kind && c.kind == BIDE_BUDGET_TOKENS)
-        add_tokens(t, c.capacity_milli, charge.amount);
+        add_tokens(t, c.capacity_milli, charge.amount, GIVEN);
     else if (charge.kind == c.kind && c.kind == BIDE_BUDGET_WINDOW)
         core_window_uncount(core_window(&t->spends, c.window_ns), charge.amount);
 }
@@ -218,8 +260,13 @@ void core_budget_first(struct bide_target *t, uint32_t lane, int64_t now_ns)
 {
     struct bide_budget_config c;
     core_budget_config(t, &c);
+    if (core_hot(t) & CORE_HOT_LEASED) {
+        core_add(&t->lane[lane].firsts, 1);
+        core_add(&t->lane[lane].earned_milli, c.earn_first_milli);
+        return;
+    }
     if (c.kind == BIDE_BUDGET_TOKENS) {
-        add_tokens(t, c.capacity_milli, c.earn_first_milli);
+        add_tokens(t, c.capacity_milli, c.earn_first_milli, EARNED);
         return;
     }
     if (!core_window_is_fresh(&t->spends, now_ns))
@@ -235,15 +282,26 @@ void core_budget_failure(struct bide_target *t, int64_t now_ns)
         drain_tokens(t, &c, c.cost_failure_milli, now_ns);
 }
 
+/* What a call that succeeded earns. */
+static uint64_t earnings(const struct bide_target *t, uint64_t slot, uint32_t last_milli)
+{
+    struct bide_budget_config c;
+    if (last_milli == 0 || !(core_load(&t->hot[slot][0]) & CORE_HOT_REFUND))
+        return core_load(&t->hot[slot][1]) & LEVEL;
+    core_budget_config(t, &c);
+    return (uint64_t)core_share(last_milli, c.refund_permille, 1000);
+}
+
 void core_budget_earn(struct bide_target *t, uint32_t last_milli)
 {
-    uint64_t slot = core_slot(t), packed = core_load(&t->hot[slot][1]), earn = packed & LEVEL;
-    if (last_milli > 0 && core_load(&t->hot[slot][0]) & CORE_HOT_REFUND) {
-        struct bide_budget_config c;
-        core_budget_config(t, &c);
-        earn = (uint64_t)core_share(last_milli, c.refund_permille, 1000);
-    }
-    add_tokens(t, packed >> 32, earn);
+    uint64_t slot = core_slot(t);
+    add_tokens(t, core_load(&t->hot[slot][1]) >> 32, earnings(t, slot, last_milli), EARNED);
+}
+
+void core_budget_report(struct bide_target *t, uint32_t lane, uint32_t last_milli)
+{
+    core_add(&t->lane[lane].successes, 1);
+    core_add(&t->lane[lane].earned_milli, earnings(t, core_slot(t), last_milli));
 }
 
 int64_t bide_budget_left_milli(const struct bide_target *t, int64_t now_ns)
@@ -252,7 +310,7 @@ int64_t bide_budget_left_milli(const struct bide_target *t, int64_t now_ns)
     struct tally n;
     core_budget_config(t, &c);
     switch (c.kind) {
-    case BIDE_BUDGET_TOKENS: return (int64_t)credited(unpack(core_load(&t->budget)), &c, now_ns).level_milli;
+    case BIDE_BUDGET_TOKENS: return (int64_t)credited(look(t, core_load(&t->budget), now_ns), &c, now_ns).level_milli;
     case BIDE_BUDGET_WINDOW:
         n = count_up(t, core_window(&t->spends, c.window_ns), now_ns);
         if (now_ns < (int64_t)core_load(&t->budget))
@@ -275,7 +333,7 @@ int64_t bide_budget_add_milli(struct bide_target *t, int64_t amount_milli, int64
     if (c.kind != BIDE_BUDGET_TOKENS)
         return 0;
     if (amount_milli >= 0)
-        return (int64_t)add_tokens(t, c.capacity_milli, (uint64_t)amount_milli);
+        return (int64_t)add_tokens(t, c.capacity_milli, (uint64_t)amount_milli, GIVEN);
     return -(int64_t)drain_tokens(t, &c, 0 - (uint64_t)amount_milli, now_ns);
 }
 
@@ -291,12 +349,12 @@ bool core_budget_blank(const struct bide_target *t, int64_t now_ns)
 {
     struct bide_budget_config c;
     core_budget_config(t, &c);
-    bool idle = core_places(&t->retries) == 0 && core_places(&t->calls) == 0;
+    bool idle = core_places(&t->retries) == 0 && core_places(&t->calls) == 0 && !(core_hot(t) & CORE_HOT_LEASED);
     if (c.kind == BIDE_BUDGET_WINDOW)
         return idle && now_ns >= (int64_t)core_load(&t->budget) &&
                core_window_counted(core_window(&t->spends, c.window_ns), now_ns) == 0;
     uint64_t level = unpack(core_budget_fresh(&c, now_ns)).level_milli;
-    return idle && credited(unpack(core_load(&t->budget)), &c, now_ns).level_milli >= level;
+    return idle && credited(look(t, core_load(&t->budget), now_ns), &c, now_ns).level_milli >= level;
 }
 
 /* What the old rate has earned is credited, and nothing before now is left for the new one to count. */
@@ -305,7 +363,7 @@ static void settle_trickle(struct bide_target *t, const struct bide_budget_confi
     uint64_t word = core_load(&t->budget);
     struct bucket b;
     do {
-        b = unpack(word);
+        b = look(t, word, now_ns);
         b = (struct bucket){credited(b, c, now_ns).level_milli, b.stamp + ticks_since(b, now_ns)};
     } while (!core_cas(&t->budget, &word, pack(b)));
 }

@@ -349,7 +349,9 @@ static struct bide_verdict succeeded(struct core_event *e, uint32_t attempt)
 {
     struct bide_call *c = e->call;
     bool paid = core_has(c, CORE_PAID) && core_charge_of(c).kind == BIDE_BUDGET_TOKENS;
-    if (core_hot_budget(e->hot) == BIDE_BUDGET_TOKENS)
+    if (e->hot & CORE_HOT_LEASED)
+        core_budget_report(e->target, c->lane, paid ? c->charge : 0);
+    else if (core_hot_budget(e->hot) == BIDE_BUDGET_TOKENS)
         core_budget_earn(e->target, paid ? c->charge : 0);
     struct bide_verdict v = core_end(e, BIDE_DONE, BIDE_WHY_SUCCEEDED);
     v.attempt = attempt;

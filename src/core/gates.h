@@ -29,13 +29,15 @@ enum core_hot {
     CORE_HOT_QUIET_FIRST = 1u << 11,
     CORE_HOT_LATENCY = 1u << 12,
     CORE_HOT_ON_EMPTY_OPEN = 1u << 13,
-    CORE_HOT_TRUST_SHIFT = 14, /* two bits of enum bide_trust */
-    CORE_HOT_OBSERVE_SHIFT = 16,
+    CORE_HOT_TRUST_SHIFT = 14,   /* two bits of enum bide_trust */
+    CORE_HOT_OBSERVE_SHIFT = 16, /* BIDE_GATE_COUNT bits */
+    CORE_HOT_LEASED = 1u << 28,  /* a fleet funds the budget */
 
     /* None of these: a first attempt starts without being counted or asked more than a calm breaker asks. */
     CORE_HOT_BEGINS = CORE_HOT_FIRST | CORE_HOT_THROTTLE | CORE_HOT_IN_FLIGHT | CORE_HOT_KEYS | CORE_HOT_QUIET_FIRST,
     /* None of these (so tokens, and a time window): its success teaches nothing but one healthy vote. */
-    CORE_HOT_ENDS = CORE_HOT_BREAKER_KIND | CORE_HOT_SLOW | CORE_HOT_BUDGET_KIND | CORE_HOT_THROTTLE | CORE_HOT_LATENCY,
+    CORE_HOT_ENDS = CORE_HOT_BREAKER_KIND | CORE_HOT_SLOW | CORE_HOT_BUDGET_KIND | CORE_HOT_THROTTLE |
+                    CORE_HOT_LATENCY | CORE_HOT_LEASED,
 };
 _Static_assert(BIDE_BREAKER_BY_TIME == 0 && BIDE_BUDGET_TOKENS == 0, "CORE_HOT_ENDS means these by zero");
 
@@ -101,6 +103,23 @@ static inline uint32_t core_in_flight_max(const struct bide_target *t)
     return c.in_flight_max;
 }
 
+/* ---- lease ---- */
+
+/* Two words of a target lie in its lanes, where there was room: when the lease ends (0: there is none, or it has not
+ * quite begun), and who exchanges. */
+#define CORE_LEASE_END(t)       (&(t)->lane[0].aside)
+#define CORE_LEASE_EXCHANGER(t) (&(t)->lane[1].aside)
+
+/* Can a fleet fund a budget like this? */
+enum bide_err core_lease_check(const struct bide_budget_config *budget, struct bide_problem *problem);
+
+/* The claim on a target's configuration. Who has it may give the target the configuration it has, leased or not. */
+bool core_target_claim(struct bide_target *t, int64_t now_ns);
+void core_target_release(struct bide_target *t);
+void core_target_lease(struct bide_target *t, bool leased, int64_t now_ns);
+
+/* ---- lanes ---- */
+
 /* The sum of one counter over all lanes; `member` is its offset in a lane. */
 static inline uint64_t core_lanes_sum(const struct bide_target *t, size_t member)
 {
@@ -132,6 +151,9 @@ static inline uint16_t core_owner(const struct bide_target *t)
     return (uint16_t)(core_load(&t->identity) >> 16);
 }
 
+/* A bit of the identity, set by whoever makes a target in memory that processes share. */
+#define CORE_SHARED (UINT64_C(1) << 15)
+
 /* ---- budget ---- */
 
 struct core_charge {
@@ -153,8 +175,15 @@ void core_budget_first(struct bide_target *t, uint32_t lane, int64_t now_ns);
 /* A failure that could be retried. */
 void core_budget_failure(struct bide_target *t, int64_t now_ns);
 
-/* A call succeeded; last_milli is its last charge in tokens, 0 if it needed no retry. A full bucket is only read. */
+/* A call succeeded; last_milli is its last charge in tokens, 0 if it needed no retry. A full bucket is only read, and
+ * one that is leased by now too. */
 void core_budget_earn(struct bide_target *t, uint32_t last_milli);
+
+/* The same for a leased target: it is put down in the lane. */
+void core_budget_report(struct bide_target *t, uint32_t lane, uint32_t last_milli);
+
+/* Empties a token bucket, and lets no earning go on that was begun before. */
+void core_budget_empty(struct bide_target *t, int64_t now_ns);
 
 /* Nothing to earn: the level (low 28 bits of the word) has reached the capacity. */
 static inline bool core_budget_is_full(const struct bide_target *t)
@@ -243,9 +272,6 @@ static inline bool core_breaker_fine(struct bide_target *t, uint32_t lease, uint
     core_add(&t->lane[lane].healthy, 1);
     return true;
 }
-
-/* Opens a closed breaker whatever the evidence: the budget is empty and on_empty says so. */
-void core_breaker_trip(struct bide_target *t, uint64_t seed, int64_t now_ns);
 
 /* Closed, not lately opened, and without a failure in its window of time. */
 bool core_breaker_blank(const struct bide_target *t, int64_t now_ns);

@@ -85,7 +85,7 @@ bool core_budget_refuses(struct core_event *e, const struct bide_outcome *o)
         return false;
     }
     if (e->hot & CORE_HOT_ON_EMPTY_OPEN)
-        core_breaker_trip(e->target, e->call->seed, e->now_ns);
+        (void)bide_breaker_trip(e->target, e->call->seed, e->now_ns);
     return true;
 }
 

@@ -5,13 +5,14 @@
  * again: if it moved, it copies anew. The claim carries a time, so that one left by a killed writer can be taken over
  * after CLAIM_STALE. Known weakness: a writer stopped for longer than that inside its few dozen stores and then resumed
  * could mix its slot with the next writer's. */
+#include <bide/lease.h>
 #include <bide/target.h>
 
 #include "gates.h"
 #include "saturate.h"
 #include "window.h"
 
-#define LAYOUT      (UINT64_C(0x62696465) << 32 | 1) /* "bide", layout 1; the owner number is in between */
+#define LAYOUT      (UINT64_C(0x62696465) << 32 | 2) /* "bide", layout 2; the owner number is in between */
 #define OWNER_SHIFT 16
 #define CLAIM_STALE (10 * BIDE_S)
 
@@ -27,11 +28,11 @@ static uint32_t flag_if(bool condition, uint32_t flag)
     return condition ? flag : 0;
 }
 
-static uint64_t pack_hot(const struct bide_target_config *c)
+static uint64_t pack_hot(const struct bide_target_config *c, bool leased)
 {
     const struct bide_budget_config *b = &c->budget;
     bool tokens = b->kind == BIDE_BUDGET_TOKENS;
-    bool first = tokens ? b->earn_first_milli > 0 : b->kind != BIDE_BUDGET_NONE;
+    bool first = tokens ? leased || b->earn_first_milli > 0 : b->kind != BIDE_BUDGET_NONE;
     return (uint32_t)c->breaker.kind | (uint32_t)b->kind << CORE_HOT_BUDGET_SHIFT |
            flag_if(c->breaker.slow_ns != BIDE_NEVER, CORE_HOT_SLOW) | flag_if(first, CORE_HOT_FIRST) |
            flag_if(b->refund_permille > 0, CORE_HOT_REFUND) |
@@ -39,7 +40,7 @@ static uint64_t pack_hot(const struct bide_target_config *c)
            flag_if(c->throttle_k_milli > 0, CORE_HOT_THROTTLE) | flag_if(c->in_flight_max > 0, CORE_HOT_IN_FLIGHT) |
            flag_if(c->key_retries > 0, CORE_HOT_KEYS) | flag_if(c->quiet_first, CORE_HOT_QUIET_FIRST) |
            flag_if(c->latency, CORE_HOT_LATENCY) | flag_if(b->on_empty == BIDE_ON_EMPTY_OPEN, CORE_HOT_ON_EMPTY_OPEN) |
-           c->trust << CORE_HOT_TRUST_SHIFT | c->observe << CORE_HOT_OBSERVE_SHIFT;
+           flag_if(leased, CORE_HOT_LEASED) | c->trust << CORE_HOT_TRUST_SHIFT | c->observe << CORE_HOT_OBSERVE_SHIFT;
 }
 
 static uint64_t pack_earn(const struct bide_budget_config *b)
@@ -47,20 +48,20 @@ static uint64_t pack_earn(const struct bide_budget_config *b)
     return (uint64_t)b->capacity_milli << 32 | b->earn_success_milli;
 }
 
-static void write_slot(struct bide_target *t, uint64_t slot, const struct bide_target_config *c)
+static void write_slot(struct bide_target *t, uint64_t slot, const struct bide_target_config *c, bool leased)
 {
     const core_word *from = (const core_word *)(const void *)c;
     core_word *into = (core_word *)(void *)&t->config[slot];
     for (size_t i = 0; i < sizeof *c / sizeof(core_word); i++)
         __atomic_store_n(&into[i], from[i], __ATOMIC_RELEASE);
-    core_store(&t->hot[slot][0], pack_hot(c));
+    core_store(&t->hot[slot][0], pack_hot(c, leased));
     core_store(&t->hot[slot][1], c->budget.kind == BIDE_BUDGET_TOKENS ? pack_earn(&c->budget) : 0);
 }
 
-static void publish(struct bide_target *t, const struct bide_target_config *next)
+static void publish(struct bide_target *t, const struct bide_target_config *next, bool leased)
 {
     uint64_t generation = core_load(&t->active);
-    write_slot(t, (generation + 1) & 1, next);
+    write_slot(t, (generation + 1) & 1, next, leased);
     core_store_release(&t->active, generation + 1);
 }
 
@@ -97,23 +98,44 @@ enum bide_err bide_target_init(struct bide_target *target, const struct bide_tar
     target->identity = LAYOUT;
     target->active = 0;
     target->claim = 0;
-    write_slot(target, 0, config);
+    write_slot(target, 0, config, false);
     wipe(target, &config->budget, now_ns);
     return BIDE_OK;
 }
 
-static bool claim(struct bide_target *t, int64_t now_ns)
+bool core_target_claim(struct bide_target *t, int64_t now_ns)
 {
     uint64_t held = core_load(&t->claim);
     bool stale = now_ns - (int64_t)held > CLAIM_STALE;
     return (held == 0 || stale) && core_cas(&t->claim, &held, (uint64_t)now_ns | 1);
 }
 
+void core_target_release(struct bide_target *t)
+{
+    core_store_release(&t->claim, 0);
+}
+
+/* Nobody counts down for a process that was killed. */
+static enum bide_err check_shared(const struct bide_target_config *c, struct bide_problem *problem)
+{
+    struct bide_problem wrong = {"in_flight_max", "0 in a target that processes share", c->in_flight_max};
+    if (c->in_flight_max == 0 && c->budget.kind != BIDE_BUDGET_CONCURRENCY)
+        return BIDE_OK;
+    if (c->in_flight_max == 0)
+        wrong =
+            (struct bide_problem){"budget.kind", "tokens or a window in a target that processes share", c->budget.kind};
+    if (problem)
+        *problem = wrong;
+    return BIDE_ERR_INVALID;
+}
+
 static enum bide_err check_and_claim(struct bide_target *t, const struct bide_target_config *config, int64_t now_ns,
                                      struct bide_problem *problem)
 {
     enum bide_err err = bide_target_config_check(config, problem);
-    return err != BIDE_OK || claim(t, now_ns) ? err : BIDE_ERR_BUSY;
+    if (err == BIDE_OK && core_load(&t->identity) & CORE_SHARED)
+        err = check_shared(config, problem);
+    return err != BIDE_OK || core_target_claim(t, now_ns) ? err : BIDE_ERR_BUSY;
 }
 
 /* From one owner to the next, if nothing is held. From then on, calls of the old owner leave these words alone. */
@@ -138,13 +160,13 @@ enum bide_err bide_target_reuse(struct bide_target *target, const struct bide_ta
     if (err != BIDE_OK)
         return err;
     uint16_t owner = core_owner(target), next = (uint16_t)(owner + 1);
-    bool free_to_take = hand_over(target, owner, next);
+    bool free_to_take = !bide_lease_is_on(target) && hand_over(target, owner, next);
     if (free_to_take) {
         core_store(&target->identity, LAYOUT | (uint64_t)next << OWNER_SHIFT);
-        publish(target, config);
+        publish(target, config, false);
         wipe(target, &config->budget, now_ns);
     }
-    core_store_release(&target->claim, 0);
+    core_target_release(target);
     return free_to_take ? BIDE_OK : BIDE_ERR_BUSY;
 }
 
@@ -153,12 +175,12 @@ static bool evidence_fits(const struct bide_breaker_config *a, const struct bide
     return a->kind == b->kind && a->window_ns == b->window_ns && a->count_window == b->count_window;
 }
 
-static void swap(struct bide_target *t, const struct bide_target_config *next, int64_t now_ns)
+static void swap(struct bide_target *t, const struct bide_target_config *next, bool leased, int64_t now_ns)
 {
     struct bide_target_config old;
     bide_target_config_get(t, &old);
     struct core_carry carry = core_budget_before(t, &next->budget, now_ns);
-    publish(t, next);
+    publish(t, next, leased);
     core_budget_after(t, &next->budget, carry, now_ns);
     if (!evidence_fits(&old.breaker, &next->breaker))
         core_breaker_forget(t);
@@ -174,9 +196,20 @@ enum bide_err bide_target_configure(struct bide_target *target, const struct bid
     enum bide_err err = check_and_claim(target, config, now_ns, problem);
     if (err != BIDE_OK)
         return err;
-    swap(target, config, now_ns);
-    core_store_release(&target->claim, 0);
-    return BIDE_OK;
+    bool leased = bide_lease_is_on(target); /* for as long as we have the claim */
+    if (leased)
+        err = core_lease_check(&config->budget, problem);
+    if (err == BIDE_OK)
+        swap(target, config, leased, now_ns);
+    core_target_release(target);
+    return err;
+}
+
+void core_target_lease(struct bide_target *t, bool leased, int64_t now_ns)
+{
+    struct bide_target_config same;
+    bide_target_config_get(t, &same);
+    swap(t, &same, leased, now_ns);
 }
 
 /* ---- what the gates share ---- */

@@ -8,6 +8,7 @@
 #include <bide/breaker.h>
 #include <bide/budget.h>
 #include <bide/call.h>
+#include <bide/lease.h>
 
 #include "world.h"
 
@@ -51,7 +52,10 @@ struct run {
     int64_t level_milli;  /* tokens: what there can be at most */
     bool inexact;         /* ... and it may be less */
     double trickle_milli; /* earned by time and not yet whole */
-    uint32_t requests;    /* first attempts, with their instants */
+    int64_t lease_end_ns; /* leased: before it time earns nothing */
+    uint64_t successes;   /* ... and these are put down, */
+    int64_t put_down_milli;
+    uint32_t requests; /* first attempts, with their instants */
     int64_t request_at[EVENTS];
     struct grant grant[EVENTS];
     uint32_t grants;
@@ -103,19 +107,29 @@ static bool counts_tokens(const struct run *r)
     return r->world->has_target && budget_of(r)->kind == BIDE_BUDGET_TOKENS;
 }
 
-static void earn(struct run *r, int64_t milli)
+static void gain(struct run *r, int64_t milli)
 {
     int64_t capacity = budget_of(r)->capacity_milli;
     r->level_milli = r->level_milli + milli > capacity ? capacity : r->level_milli + milli;
 }
 
+/* By a call: what is leased only puts it down. */
+static void earn(struct run *r, int64_t milli)
+{
+    if (r->world->leased)
+        r->put_down_milli += milli;
+    else
+        gain(r, milli);
+}
+
 static void let_time_pass(struct run *r, int64_t now_ns)
 {
-    if (counts_tokens(r)) {
-        r->trickle_milli += (double)(now_ns - r->now_ns) * budget_of(r)->earn_per_minute_milli / (double)BIDE_MINUTE;
+    int64_t since_ns = r->now_ns > r->lease_end_ns ? r->now_ns : r->lease_end_ns;
+    if (counts_tokens(r) && now_ns > since_ns) {
+        r->trickle_milli += (double)(now_ns - since_ns) * budget_of(r)->earn_per_minute_milli / (double)BIDE_MINUTE;
         if (r->trickle_milli > budget_of(r)->capacity_milli)
             r->trickle_milli = budget_of(r)->capacity_milli;
-        earn(r, (int64_t)r->trickle_milli);
+        gain(r, (int64_t)r->trickle_milli);
         r->trickle_milli -= (double)(int64_t)r->trickle_milli;
     }
     r->now_ns = now_ns;
@@ -218,7 +232,7 @@ static void uncharge(struct run *r, int call)
     struct model *m = &r->model[call];
     forget_grant(r, call, true);
     if (m->charged)
-        earn(r, m->cost);
+        gain(r, m->cost);
     m->charged = false;
 }
 
@@ -244,7 +258,7 @@ static void account_outcome(struct run *r, const struct event *e)
     struct model *m = &r->model[e->call];
     const struct bide_budget_config *b = budget_of(r);
     if (e->outcome.kind == BIDE_KIND_CANCELLED && e->outcome.reach == BIDE_REACH_NEVER_SENT && m->paid) {
-        earn(r, m->cost); /* our own side stopped a retry before it went out: its charge, or that of another attempt */
+        gain(r, m->cost); /* our own side stopped a retry before it went out: its charge, or that of another attempt */
         forget_grant(r, e->call, false);
         r->inexact = true;
     }
@@ -252,9 +266,39 @@ static void account_outcome(struct run *r, const struct event *e)
         int64_t refund = m->paid && b->refund_permille > 0 ? (int64_t)m->cost * b->refund_permille / 1000 : -1;
         bool plain = refund < 0 || (r->inexact && refund < b->earn_success_milli);
         earn(r, plain ? b->earn_success_milli : refund);
+        r->successes++;
     }
     if (has_a_price(r, e))
         r->level_milli -= r->level_milli < b->cost_failure_milli ? r->level_milli : b->cost_failure_milli;
+}
+
+/* -- a lease, seen from outside ------------------------------------------------------------------------------------- */
+
+static void lend(struct run *r, int64_t milli)
+{
+    int64_t really = bide_budget_add_milli(&r->target, milli, r->now_ns);
+    must(r, milli >= 0 ? really >= 0 && really <= milli : really <= 0 && really >= milli,
+         "no more is lent or taken back than was asked for");
+    gain(r, really);
+}
+
+static void extend(struct run *r, int64_t until_ns)
+{
+    int64_t now_ns = r->now_ns > 0 ? r->now_ns : 1;
+    bide_lease_extend(&r->target, until_ns, r->now_ns);
+    if (until_ns > r->now_ns ? until_ns > r->lease_end_ns : now_ns < r->lease_end_ns)
+        r->lease_end_ns = until_ns > r->now_ns ? until_ns : now_ns;
+    must(r, bide_lease_until(&r->target) == r->lease_end_ns, "a lease ends when it was said last to end");
+}
+
+/* All that calls earned is put down, once. */
+static void check_report(struct run *r)
+{
+    struct bide_lease_report told = bide_lease_collect(&r->target);
+    must(r, told.firsts == r->requests && told.successes == r->successes,
+         "every first attempt and success is put down");
+    must(r, told.earned_milli == (uint64_t)r->put_down_milli || r->inexact, "what calls earned is put down");
+    must(r, bide_lease_collect(&r->target).firsts == 0, "nothing is put down twice");
 }
 
 /* -- what each verdict must not be --------------------------------------------------------------------------------- */

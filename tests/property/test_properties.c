@@ -13,6 +13,7 @@
  *   safety          what may have run and is not safe to repeat is never started again;
  *   attempts        no more than the policy allows, hedges included, numbered 1, 2, 3, ...;
  *   budget          what was spent never exceeds what was there and what was earned since;
+ *   lease           a target that is leased earns nothing but what its time alone earns, and puts down what it would;
  *   no leak         when all calls are over, nothing of the target is held any more;
  *   limits          attempts in flight, retries of a key, the open breaker, the inner layer;
  *   replay          the same events give the same verdicts, with and without the engine's short cuts.
@@ -44,6 +45,11 @@ static void open_run(struct run *r, const struct world *w)
         r->model[i].wake_ns = BIDE_NEVER;
     if (w->has_target)
         must(r, bide_target_init(&r->target, &w->config, w->epoch_ns, NULL) == BIDE_OK, "a checked target can be made");
+    if (!w->leased)
+        return;
+    must(r, bide_lease_begin(&r->target, w->epoch_ns, NULL) == BIDE_OK, "a target of tokens can be leased");
+    r->level_milli = 0;
+    r->lease_end_ns = w->epoch_ns > 0 ? w->epoch_ns : 1;
 }
 
 static struct bide_verdict apply(struct run *r, const struct event *e)
@@ -54,7 +60,9 @@ static struct bide_verdict apply(struct run *r, const struct event *e)
     case OP_BEGIN: return bide_call_begin(call, &r->world->policy, target, &r->world->request[e->call], e->now_ns);
     case OP_OUTCOME: return bide_call_outcome(call, e->attempt, &e->outcome, e->now_ns);
     case OP_WAKE: return bide_call_wake(call, e->now_ns);
-    case OP_CANCEL: break;
+    case OP_CANCEL:
+    case OP_LEND:
+    case OP_EXTEND: break;
     }
     return bide_call_cancel(call, e->now_ns);
 }
@@ -93,6 +101,15 @@ static void step(struct run *r, const struct event *e)
     struct bide_call call = r->call[e->call];
     if (e->op == OP_BEGIN && r->model[e->call].end == ALIVE)
         return; /* can only come from a shortened list: it would forget a live call */
+    if (e->op >= OP_LEND) {
+        let_time_pass(r, e->now_ns);
+        if (e->op == OP_LEND)
+            lend(r, e->amount);
+        else
+            extend(r, e->amount);
+        check_level(r);
+        return;
+    }
     before = r->target;
     bool echo = is_echo(&r->model[e->call], e);
     int64_t quiet_ns = r->world->has_target ? bide_target_quiet_until(&r->target, e->now_ns) : 0;
@@ -121,6 +138,8 @@ static void close_run(struct run *r)
     }
     must(r, r->target.in_flight == 0, "no place in flight is left behind");
     must(r, r->target.retries == 0 && r->target.calls == 0, "no place of a concurrency budget is left behind");
+    if (r->world->leased)
+        check_report(r);
 }
 
 static size_t play(struct run *r, const struct world *w, const struct event *events, size_t count)
@@ -192,6 +211,16 @@ static enum op some_op(struct dice *d, const struct model *m)
     return OP_WAKE;
 }
 
+/* Now and then tokens come, or go; now and then the other side answers, or is known not to. */
+static void some_exchange(struct dice *d, const struct world *w, struct event *e)
+{
+    e->op = one_in(d, 2) ? OP_LEND : OP_EXTEND;
+    if (e->op == OP_LEND)
+        e->amount = (int64_t)below(d, w->config.budget.capacity_milli + 1000) - (one_in(d, 4) ? 3000 : 0);
+    else
+        e->amount = one_in(d, 3) ? 0 : e->now_ns + some_time(d);
+}
+
 static size_t invent(struct run *r, const struct world *w, struct event *events)
 {
     struct dice d = {w->seed ^ UINT64_C(0xd1b54a32d192ed03)};
@@ -207,6 +236,8 @@ static size_t invent(struct run *r, const struct world *w, struct event *events)
         e->attempt = e->op == OP_OUTCOME ? some_attempt(&d, &r->model[e->call]) : 0;
         if (e->op == OP_OUTCOME)
             e->outcome = some_outcome(&d);
+        if (w->leased && one_in(&d, 5))
+            some_exchange(&d, w, e);
         step(r, e);
     }
     if (r->broken == NULL)
@@ -254,6 +285,8 @@ static void print_event(const struct world *w, const struct event *e)
         break;
     case OP_WAKE: printf("wake"); break;
     case OP_CANCEL: printf("cancel"); break;
+    case OP_LEND: printf("lend %" PRId64, e->amount); break;
+    case OP_EXTEND: printf("extend until %" PRId64 "ns", e->amount - w->epoch_ns); break;
     }
 }
 
@@ -283,6 +316,8 @@ static void print_world(const struct world *w)
                " budget.kind=%d budget.capacity=%" PRIu32 " breaker.kind=%d breaker.open=%" PRId64 "ns%s\n",
                c->observe, c->in_flight_max, c->key_retries, (int)c->budget.kind, c->budget.capacity_milli,
                (int)c->breaker.kind, c->breaker.open_ns, c->quiet_first ? " quiet_first" : "");
+    if (w->leased)
+        printf("  leased\n");
 }
 
 static void tell(const struct world *w, struct event *events, size_t count, const char *broken)

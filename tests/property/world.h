@@ -55,6 +55,7 @@ struct world {
     struct bide_target_config config;
     struct bide_request request[CALLS];
     bool has_target;
+    bool leased; /* somebody lends it tokens, and is silent at times */
     int64_t epoch_ns;
 };
 
@@ -189,11 +190,14 @@ static void make_world(struct world *w, uint64_t seed)
         if (one_in(&d, 8))
             w->request[i].inbound = (struct bide_inbound){below(&d, 4), one_in(&d, 3)};
     }
+    const struct bide_budget_config *b = &w->config.budget;
+    w->leased = w->has_target && b->kind == BIDE_BUDGET_TOKENS && b->threshold_milli == 0 && one_in(&d, 2);
 }
 
 /* -- events -------------------------------------------------------------------------------------------------------- */
 
-enum op { OP_BEGIN, OP_OUTCOME, OP_WAKE, OP_CANCEL };
+/* The last two only where the target is leased: whoever leases lends (or takes back), or extends the lease. */
+enum op { OP_BEGIN, OP_OUTCOME, OP_WAKE, OP_CANCEL, OP_LEND, OP_EXTEND };
 
 struct event {
     enum op op;
@@ -201,6 +205,7 @@ struct event {
     uint32_t attempt;
     struct bide_outcome outcome;
     int64_t now_ns;
+    int64_t amount; /* lend: milli. extend: until when */
 };
 
 #endif

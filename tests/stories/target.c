@@ -1,4 +1,4 @@
-/* target.c - the events of the target (hold, quiet, add, configure, crowd) and what a story expects of it. */
+/* target.c - the events of the target (hold, quiet, add, lease, configure, crowd) and what a story expects of it. */
 #include "play.h"
 
 #include <inttypes.h>
@@ -7,6 +7,7 @@
 #include <bide/breaker.h>
 #include <bide/budget.h>
 #include <bide/classify.h>
+#include <bide/lease.h>
 
 /* -- events of the target ------------------------------------------------------------------------------------------ */
 
@@ -45,6 +46,38 @@ static bool do_add(struct story *s, struct story_cursor *c, struct story_cursor 
     if (word == NULL || !conf_decimal(word + less, strlen(word + less), 1000, &milli))
         return story_wrong(s, "want add TOKENS, as 2.5 or -1");
     bide_budget_add_milli(&s->target, less ? -milli : milli, s->now_ns);
+    return true;
+}
+
+/* `lease begin`, `lease until TIME` (the other side has answered), `lease over` (it does not), `lease end`. */
+static bool do_lease(struct story *s, struct story_cursor *c, struct story_cursor told)
+{
+    int64_t until_ns = 0;
+    (void)told;
+    if (story_take_word(c, "begin"))
+        return bide_lease_begin(&s->target, s->now_ns, NULL) == BIDE_OK ||
+               story_wrong(s, "a target with this budget cannot be leased");
+    if (story_take_word(c, "end"))
+        return bide_lease_end(&s->target, s->now_ns) == BIDE_OK;
+    if (!story_take_word(c, "over") &&
+        (!story_take_word(c, "until") || !story_read_instant(s, story_next(c), &until_ns)))
+        return story_wrong(s, "want lease begin|until TIME|over|end");
+    bide_lease_extend(&s->target, until_ns, s->now_ns);
+    return true;
+}
+
+/* `collect firsts=N successes=N earned=TOKENS`: takes what was put down. */
+static bool do_collect(struct story *s, struct story_cursor *c, struct story_cursor told)
+{
+    struct bide_lease_report report = bide_lease_collect(&s->target);
+    char expected[STORY_SAY_MAX], got[STORY_SAY_MAX], earned[32];
+    (void)told;
+    story_print_milli(earned, sizeof earned, (int64_t)report.earned_milli);
+    snprintf(got, sizeof got, "firsts=%" PRIu64 " successes=%" PRIu64 " earned=%s", report.firsts, report.successes,
+             earned);
+    story_join(expected, sizeof expected, c);
+    if (strcmp(expected, got) != 0)
+        story_differs(s, expected, got);
     return true;
 }
 
@@ -316,6 +349,7 @@ static const struct {
 } target_events[] = {{"hold", do_hold, false, true},       {"quiet", do_quiet, false, true},
                      {"add", do_add, false, true},         {"configure", do_configure, true, true},
                      {"reuse", do_reuse, false, true},     {"crowd", do_crowd, true, false},
+                     {"lease", do_lease, false, true},     {"collect", do_collect, false, true},
                      {"expect", story_expect, false, true}};
 
 bool story_target_event(struct story *s, struct story_cursor *c, struct story_cursor told, bool *found)

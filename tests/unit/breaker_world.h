@@ -116,7 +116,7 @@ static inline void calls(const char *outcomes, int64_t now_ns)
 static inline void open_it(const struct bide_target_config *config)
 {
     given(config);
-    core_breaker_trip(&target, 1, NOW);
+    bide_breaker_trip(&target, 1, NOW);
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
 }
 

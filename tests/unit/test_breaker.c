@@ -162,16 +162,19 @@ static void a_breaker_that_is_off_never_opens_by_evidence(void **state)
     assert_true(core_breaker_blank(&target, NOW));
 }
 
-static void an_empty_budget_may_open_it_whatever_the_evidence(void **state)
+static void it_may_be_tripped_whatever_the_evidence(void **state)
 {
     struct bide_target_config config = service();
     given(&config);
-    core_breaker_trip(&target, 1, NOW);
+    core_cas_failures = 1;
+    assert_false(bide_breaker_trip(&target, 1, NOW)); /* somebody else was faster */
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
+    assert_true(bide_breaker_trip(&target, 1, NOW));
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
     struct bide_breaker_view before = bide_breaker_look(&target);
-    core_breaker_trip(&target, 1, NOW + 1 * S); /* open already */
+    assert_false(bide_breaker_trip(&target, 1, NOW + 1 * S)); /* open already */
     probe_at(LATER);
-    core_breaker_trip(&target, 1, LATER); /* half open: its probe decides */
+    assert_false(bide_breaker_trip(&target, 1, LATER)); /* half open: its probe decides */
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
     assert_int_equal(bide_breaker_look(&target).generation, before.generation + 1);
     assert_int_equal(target.openings, 1);
@@ -276,7 +279,7 @@ static void the_open_time_is_spread_over_its_whole_range_and_never_beyond(void *
         config.breaker.open_jitter_permille = jitters[i];
         for (uint64_t seed = 0; seed < 2000; seed++) {
             given(&config);
-            core_breaker_trip(&target, seed, NOW);
+            bide_breaker_trip(&target, seed, NOW);
             int64_t open_ns = bide_breaker_look(&target).until_ns - NOW;
             assert_in_range(open_ns, least, most + TICK);
             shortest = open_ns < shortest ? open_ns : shortest;
@@ -324,7 +327,7 @@ static void an_opening_longer_than_the_clock_can_tell_ends_at_its_end(void **sta
     const int64_t end = (INT64_C(1) << 61) - TICK, late = 2 * BIDE_DURATION_MAX;
     config.breaker.open_ns = config.breaker.open_max_ns = BIDE_DURATION_MAX;
     given(&config);
-    core_breaker_trip(&target, 1, late);
+    bide_breaker_trip(&target, 1, late);
     assert_int_equal(bide_breaker_look(&target).until_ns, end);
     assert_refused(ask(1, end - 1), BIDE_WHY_BREAKER_OPEN);
 }
@@ -344,7 +347,7 @@ static void closing_wipes_the_evidence_that_opened_it(void **state)
             config.breaker.open_ns = 1 * S;
             assert_int_equal(bide_target_init(&target, &config, at, NULL), BIDE_OK);
             calls("..........xxx", at);
-            core_breaker_trip(&target, 1, at); /* the ten successes would have kept a time window closed */
+            bide_breaker_trip(&target, 1, at); /* the ten successes would have kept a time window closed */
             assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
             report(probe_at(at + 2 * S), CORE_VOTE_HEALTHY, at + 2 * S);
             calls("xx", at + 3 * S);
@@ -460,7 +463,7 @@ static void held_open_it_refuses_everybody_until_it_is_released(void **state)
     assert_refused(ask(1, NOW), BIDE_WHY_BREAKER_OPEN);
     assert_refused(ask(1, NOW + 86400 * S), BIDE_WHY_BREAKER_OPEN);
     assert_true(core_breaker_is_open_at(&target, BIDE_NEVER));
-    core_breaker_trip(&target, 1, NOW);
+    assert_false(bide_breaker_trip(&target, 1, NOW));
     calls(".x-", NOW);
     assert_int_equal(state_now(), BIDE_BREAKER_HELD_OPEN);
     bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
@@ -475,7 +478,7 @@ static void held_closed_no_evidence_opens_it_until_it_is_released(void **state)
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
     assert_int_equal(state_now(), BIDE_BREAKER_HELD_CLOSED);
     calls("xxxxxxxxxxxx", NOW);
-    core_breaker_trip(&target, 1, NOW);
+    assert_false(bide_breaker_trip(&target, 1, NOW));
     assert_int_equal(state_now(), BIDE_BREAKER_HELD_CLOSED);
     assert_int_equal(admitted_of(1000, NOW), 1000);
     assert_false(core_breaker_is_open_at(&target, NOW));
@@ -565,7 +568,7 @@ static void a_state_that_does_not_exist_refuses_nobody_and_a_hand_repairs_it(voi
         target.breaker = (target.breaker & ~UINT64_C(7)) | odd;
         assert_admitted(ask(1, NOW), false);
         call('x', NOW);
-        core_breaker_trip(&target, 1, NOW);
+        bide_breaker_trip(&target, 1, NOW);
         assert_admitted(ask(1, NOW), false);
         bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
         bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
@@ -645,7 +648,7 @@ int main(void)
         cmocka_unit_test(after_a_rest_the_old_failures_do_not_count),
         cmocka_unit_test(old_successes_do_not_hide_new_failures),
         cmocka_unit_test(a_breaker_that_is_off_never_opens_by_evidence),
-        cmocka_unit_test(an_empty_budget_may_open_it_whatever_the_evidence),
+        cmocka_unit_test(it_may_be_tripped_whatever_the_evidence),
         cmocka_unit_test(a_success_that_took_too_long_counts_as_a_failure),
         cmocka_unit_test(only_transient_and_throttled_outcomes_speak_against_the_server),
         cmocka_unit_test(in_observe_mode_it_decides_and_counts_but_refuses_nobody),

@@ -34,7 +34,7 @@ static void a_clock_of_any_age_admits_as_many(void **state)
         struct bide_target_config config = fragile(2);
         uint32_t admitted = 0;
         assert_int_equal(bide_target_init(&target, &config, clocks[i], NULL), BIDE_OK);
-        core_breaker_trip(&target, 1, clocks[i]);
+        bide_breaker_trip(&target, 1, clocks[i]);
         for (uint64_t seed = 0; seed < 100; seed++)
             admitted += ask(seed, clocks[i] + 6 * S).probe;
         assert_int_equal(admitted, 2);
@@ -242,7 +242,7 @@ static void a_lease_of_thirty_years_is_still_no_success(void **state)
     const int64_t late = 13 * (BIDE_DURATION_MAX / 10);
     config.breaker.probe_lease_ns = BIDE_DURATION_MAX;
     given(&config);
-    core_breaker_trip(&target, 1, late);
+    bide_breaker_trip(&target, 1, late);
     struct core_admission a = probe_at(late + 6 * S);
     assert_refused(ask(2, late + 7 * S), BIDE_WHY_BREAKER_PROBING);
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
@@ -324,7 +324,7 @@ static void results_of_calls_begun_before_the_opening_never_vote(void **state)
     config.breaker.ramp_ns = 0;
     given(&config);
     early = ask(1, NOW);
-    core_breaker_trip(&target, 1, NOW);
+    bide_breaker_trip(&target, 1, NOW);
     uint64_t gate = target.breaker;
     for (int i = 0; i < 100; i++)
         report(early, i % 2 ? CORE_VOTE_FAILURE : CORE_VOTE_HEALTHY, NOW); /* while it is open */

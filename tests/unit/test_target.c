@@ -624,7 +624,7 @@ static void memory_can_change_hands_more_often_than_the_owner_number_can_count(v
     for (uint32_t i = 0; i < 70000; i++)
         assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
     assert_int_equal(target.identity >> 32, 0x62696465);
-    assert_int_equal(target.identity & 0xffff, 1);
+    assert_int_equal(target.identity & 0xffff, 2);
     assert_int_equal(begin(&call, &p, 1).what, BIDE_START);
     assert_int_equal(bide_call_outcome(&call, 1, &ok, NOW).what, BIDE_DONE);
 }

@@ -1,0 +1,126 @@
+/* lease.c - a target whose budget a fleet funds. See bide/lease.h for the model.
+ *
+ * That a target is leased is a bit of its hot word, which a call reads anyway; every new configuration keeps it. When
+ * the lease ends, and who exchanges until when, are words of their own.
+ *
+ * Beginning takes several steps, and a process may be killed between any two: first the end of the lease becomes 0,
+ * then the target is leased, then the bucket is emptied, then the lease gets an end. A leased target whose end is 0
+ * counts as empty, whatever is in its bucket, until somebody begins again. Earnings that were under way when it began
+ * are not added: see add_tokens. */
+#include <bide/lease.h>
+
+#include "gates.h"
+#include "saturate.h"
+
+/* ---- beginning and ending ---- */
+
+bool bide_lease_is_on(const struct bide_target *target)
+{
+    return (core_hot(target) & CORE_HOT_LEASED) != 0;
+}
+
+int64_t bide_lease_until(const struct bide_target *target)
+{
+    return bide_lease_is_on(target) ? (int64_t)core_load(CORE_LEASE_END(target)) : 0;
+}
+
+enum bide_err core_lease_check(const struct bide_budget_config *budget, struct bide_problem *problem)
+{
+    struct bide_problem wrong = {"budget.kind", "BIDE_BUDGET_TOKENS in a leased target: they are what is lent",
+                                 budget->kind};
+    if (budget->kind == BIDE_BUDGET_TOKENS && budget->threshold_milli == 0)
+        return BIDE_OK;
+    if (budget->kind == BIDE_BUDGET_TOKENS)
+        wrong = (struct bide_problem){"budget.threshold_milli",
+                                      "0 in a leased target: tokens below it would be lent for nothing",
+                                      budget->threshold_milli};
+    if (problem)
+        *problem = wrong;
+    return BIDE_ERR_INVALID;
+}
+
+/* Two who begin at once both empty it: nothing is lent yet. An end that is there is kept, in case it is the other's. */
+static void begin(struct bide_target *t, int64_t now_ns)
+{
+    int64_t end_ns = core_max(bide_lease_until(t), core_max(now_ns, 1));
+    core_store(CORE_LEASE_END(t), 0);
+    core_target_lease(t, true, now_ns);
+    core_budget_empty(t, now_ns);
+    (void)bide_lease_collect(t); /* of an earlier lease */
+    core_store_release(CORE_LEASE_END(t), (uint64_t)end_ns);
+}
+
+enum bide_err bide_lease_begin(struct bide_target *target, int64_t now_ns, struct bide_problem *problem)
+{
+    struct bide_budget_config budget;
+    if (bide_lease_until(target) != 0)
+        return BIDE_OK;
+    if (!core_target_claim(target, now_ns))
+        return BIDE_ERR_BUSY;
+    core_budget_config(target, &budget);
+    enum bide_err err = core_lease_check(&budget, problem);
+    if (err == BIDE_OK)
+        begin(target, now_ns);
+    core_target_release(target);
+    return err;
+}
+
+enum bide_err bide_lease_end(struct bide_target *target, int64_t now_ns)
+{
+    if (!bide_lease_is_on(target))
+        return BIDE_OK;
+    if (!core_target_claim(target, now_ns))
+        return BIDE_ERR_BUSY;
+    core_target_lease(target, false, now_ns);
+    core_store(CORE_LEASE_END(target), 0);
+    core_target_release(target);
+    return BIDE_OK;
+}
+
+/* An end ahead is only moved further, for one who was stopped on the way here may be late with his; an end that has
+ * passed stays where it is, for the trickle counts from there. */
+void bide_lease_extend(struct bide_target *target, int64_t until_ns, int64_t now_ns)
+{
+    uint64_t end = core_load(CORE_LEASE_END(target)), next;
+    do {
+        int64_t end_ns = (int64_t)end;
+        next = (uint64_t)(until_ns > now_ns ? core_max(end_ns, until_ns) : core_min(end_ns, core_max(now_ns, 1)));
+        if (end == 0 || next == end)
+            return;
+    } while (!core_cas(CORE_LEASE_END(target), &end, next));
+}
+
+/* ---- reporting ---- */
+
+struct bide_lease_report bide_lease_collect(struct bide_target *target)
+{
+    struct bide_lease_report all = {0};
+    for (uint32_t i = 0; i < BIDE_LANES; i++) {
+        all.firsts += core_swap(&target->lane[i].firsts, 0);
+        all.successes += core_swap(&target->lane[i].successes, 0);
+        all.earned_milli += core_swap(&target->lane[i].earned_milli, 0);
+    }
+    return all;
+}
+
+/* ---- who exchanges ---- */
+
+#define WHO_SHIFT  32
+#define TICK_SHIFT 29 /* half a second: 32 bits then reach as far as instants do, 73 years */
+
+/* Rounded up: never over early. */
+static uint64_t tick_from(int64_t ns)
+{
+    return (uint64_t)core_min(core_sum(ns, (INT64_C(1) << TICK_SHIFT) - 1) >> TICK_SHIFT, UINT32_MAX);
+}
+
+bool bide_lease_claim(struct bide_target *target, uint32_t who, int64_t until_ns, int64_t now_ns)
+{
+    uint64_t held = core_load(CORE_LEASE_EXCHANGER(target));
+    bool mine = held >> WHO_SHIFT == who, past = until_ns <= now_ns;
+    bool theirs = !mine && (int64_t)((held & UINT32_MAX) << TICK_SHIFT) > now_ns;
+    if (theirs || (past && !mine))
+        return false;
+    uint64_t wanted = past ? 0 : (uint64_t)who << WHO_SHIFT | tick_from(until_ns);
+    return core_cas(CORE_LEASE_EXCHANGER(target), &held, wanted) && !past;
+}
