@@ -1,0 +1,806 @@
+/* test_fleet_promise.c - whole fleets in virtual time: the promise, whatever dies; and who gets how much when nothing
+ * does.
+ *
+ * Everything is real but the network and Redis: targets with calls on them, ledgers, one bank. Messages are lost, late
+ * or lies; processes and hosts are killed between any two steps and others come; the bank loses its state or goes back
+ * to an old one, its clock jumps. After every step everything that is anywhere (what retries cost so far, the buckets,
+ * what is on its way) is added up, and must not be more than was ever supplied:
+ *
+ *     the bank's trickle, as its clock moved on  +  what calls earned  +  floor x time disconnected, of each target
+ *     +  one bucket for each time the bank went back to an old state
+ *
+ * So the fleet's retries are within the promise, at every instant, and nothing can drift but downwards.
+ *
+ * Each world comes from a number. A failure prints it.
+ *
+ *     test_fleet_promise                 the default number of worlds, from a fixed seed
+ *     test_fleet_promise SEED [WORLDS]   others */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka.h needs the four above */
+#include <cmocka.h>
+
+#include <bide/bide.h>
+
+#include "lease/bank.h"
+#include "lease/ledger.h"
+
+#define WORLDS    40
+#define INSTANCES 300    /* instances of a world */
+#define STEPS     150000 /* of all its instances together */
+#define PROCESSES 3
+#define PENDING   4
+#define MS        BIDE_MS
+#define S         BIDE_S
+#define RETRY     1000 /* what one costs */
+#define EARN      100  /* by a success */
+
+static uint64_t first_seed = 1;
+static uint32_t worlds = WORLDS;
+
+/* -- chance ---------------------------------------------------------------------------------------------------------*/
+
+struct dice {
+    uint64_t state;
+};
+
+static uint64_t roll(struct dice *d)
+{
+    d->state ^= d->state >> 12;
+    d->state ^= d->state << 25;
+    d->state ^= d->state >> 27;
+    return d->state * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+static uint32_t below(struct dice *d, uint32_t n)
+{
+    return (uint32_t)((roll(d) >> 32) % n);
+}
+
+static bool in_a_million(struct dice *d, uint32_t n)
+{
+    return below(d, 1000000) < n;
+}
+
+/* -- the world ------------------------------------------------------------------------------------------------------*/
+
+/* One process that leases for a target. Its number is never used again, so that messages know that it is dead. */
+struct process {
+    uint64_t number; /* 0: there is none */
+    int64_t look_ns, patience_ns;
+    struct lease_ledger ledger;
+};
+
+/* A call whose retry is paid for and not sent yet. */
+struct pending {
+    bool is_there;
+    int64_t at_ns;
+    struct bide_call call;
+};
+
+/* A target, and the processes that have it. */
+struct instance {
+    struct bide_target target;
+    struct process process[PROCESSES];
+    struct pending pending[PENDING];
+    int64_t until_ns; /* time is accounted for */
+    uint32_t calls_per_s;
+    uint64_t granted; /* retries */
+    bool is_here;
+};
+
+struct message {
+    bool is_answer;
+    bool is_copy; /* of an answer: what it grants is counted once */
+    bool is_lie;
+    uint64_t to; /* the process' number */
+    uint32_t instance;
+    int64_t at_ns;
+    struct lease_ask ask;
+    struct lease_answer answer;
+};
+
+/* What may go wrong, in millionths for each step (and message). */
+struct chaos {
+    uint32_t lost, late, lie, twice;         /* of messages */
+    uint32_t cut, heal;                      /* the network, as a whole */
+    uint32_t down, up;                       /* what the calls are made to */
+    uint32_t kill_host, kill_process, leave; /* for each instance */
+    uint32_t join, echo;                     /* likewise; echo: nothing comes, twice */
+    uint32_t forget, save, put_back, jump;   /* the bank */
+};
+
+struct world {
+    struct dice dice;
+    struct bide_policy policy;
+    struct bide_target_config config;
+    struct lease_terms terms;
+    struct chaos chaos;
+    struct instance *instance;
+    uint32_t size;
+    struct message *message; /* on their way, in no order */
+    uint32_t messages, room;
+    uint64_t numbers;
+    int64_t now_ns;
+    bool is_cut, is_down;
+    /* the bank */
+    struct lease_bank bank, saved;
+    bool has_saved;
+    int64_t clock_ms; /* of the bank, less ours */
+    uint64_t exchanges;
+    /* the account */
+    int64_t highest_ms, moved_ms; /* of the bank's clock */
+    int64_t alone_ns;
+    int64_t earned_milli, put_back_milli;
+    int64_t paid_milli; /* for retries, so far */
+    uint64_t retries, refused, lies, late, put_backs;
+};
+
+static struct bide_target_config config_of(uint32_t capacity, uint32_t floor_per_minute)
+{
+    struct bide_target_config c;
+    assert_int_equal(bide_target_config_init(&c, BIDE_PRESET_SERVICE), BIDE_OK);
+    c.budget.capacity_milli = capacity * RETRY;
+    c.budget.cost_milli = c.budget.cost_throttled_milli = c.budget.cost_timeout_milli = RETRY;
+    c.budget.earn_success_milli = EARN;
+    c.budget.earn_per_minute_milli = floor_per_minute * RETRY;
+    c.breaker.kind = BIDE_BREAKER_OFF;
+    return c;
+}
+
+static void open_world(struct world *w, uint64_t seed, uint32_t size)
+{
+    memset(w, 0, sizeof *w);
+    w->dice.state = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    w->size = size;
+    w->now_ns = 1000 * S;
+    w->clock_ms = INT64_C(1700000000000);
+    w->terms = (struct lease_terms){.capacity_milli = 1000 * RETRY,
+                                    .per_minute_milli = 60 * RETRY,
+                                    .open_permille = 500,
+                                    .patience_ns = 500 * MS,
+                                    .quiet = true};
+    w->config = config_of(100, 1);
+    assert_int_equal(bide_policy_init(&w->policy, BIDE_PRESET_SERVICE), BIDE_OK);
+    w->instance = aligned_alloc(64, size * sizeof *w->instance);
+    assert_non_null(w->instance);
+    memset(w->instance, 0, size * sizeof *w->instance);
+}
+
+static void close_world(struct world *w)
+{
+    free(w->instance);
+    free(w->message);
+}
+
+/* -- coming and going -----------------------------------------------------------------------------------------------*/
+
+static void start_process(struct world *w, struct instance *i, uint32_t place, bool shared)
+{
+    struct process *p = &i->process[place];
+    struct lease_terms terms = w->terms;
+    terms.shared = shared;
+    *p = (struct process){.number = ++w->numbers, .look_ns = w->now_ns};
+    assert_int_equal(lease_ledger_begin(&p->ledger, &i->target, &terms, (uint32_t)p->number, w->now_ns, NULL), BIDE_OK);
+}
+
+static void join(struct world *w, uint32_t place, uint32_t processes)
+{
+    struct instance *i = &w->instance[place];
+    *i = (struct instance){.is_here = true, .until_ns = w->now_ns};
+    assert_int_equal(bide_target_init(&i->target, &w->config, w->now_ns, NULL), BIDE_OK);
+    for (uint32_t p = 0; p < processes; p++)
+        start_process(w, i, p, processes > 1);
+}
+
+static void post(struct world *w, const struct message *m)
+{
+    if (w->messages == w->room) {
+        w->room = 2 * w->room + 64;
+        w->message = realloc(w->message, w->room * sizeof *w->message);
+        assert_non_null(w->message);
+    }
+    w->message[w->messages++] = *m;
+}
+
+static int64_t travel_ns(struct world *w)
+{
+    if (in_a_million(&w->dice, w->chaos.late))
+        return below(&w->dice, 3000000) * BIDE_US;
+    return below(&w->dice, 20000) * BIDE_US;
+}
+
+static void send(struct world *w, uint32_t place, uint64_t number, const struct lease_ask *ask)
+{
+    assert_null(lease_ask_check(ask));
+    if (w->is_cut || in_a_million(&w->dice, w->chaos.lost))
+        return;
+    post(w, &(struct message){.to = number, .instance = place, .at_ns = w->now_ns + travel_ns(w), .ask = *ask});
+}
+
+/* In good order: everything back, and nobody waits. */
+static void leave(struct world *w, uint32_t place)
+{
+    struct instance *i = &w->instance[place];
+    struct lease_ask ask;
+    for (uint32_t p = 0; p < PROCESSES; p++)
+        if (i->process[p].number && lease_ledger_leave(&i->process[p].ledger, w->now_ns, &ask))
+            send(w, place, i->process[p].number, &ask);
+    i->is_here = false;
+}
+
+/* -- the bank -------------------------------------------------------------------------------------------------------*/
+
+/* How far its clock has moved on, by the rules of bank.h. */
+static void watch_clock(struct world *w, int64_t now_ms)
+{
+    int64_t passed_ms = now_ms - w->highest_ms;
+    if (w->bank.serial == 0 || passed_ms < -LEASE_CLOCK_BACK_MS)
+        w->highest_ms = now_ms;
+    else if (passed_ms > 0) {
+        w->moved_ms += passed_ms < LEASE_TRICKLE_MS ? passed_ms : LEASE_TRICKLE_MS;
+        w->highest_ms = now_ms;
+    }
+}
+
+static void trouble_the_bank(struct world *w)
+{
+    const struct chaos *c = &w->chaos;
+    if (in_a_million(&w->dice, c->save)) {
+        w->saved = w->bank;
+        w->has_saved = true;
+    }
+    if (in_a_million(&w->dice, c->forget))
+        w->bank = (struct lease_bank){0};
+    if (w->has_saved && in_a_million(&w->dice, c->put_back)) {
+        w->bank = w->saved;
+        w->put_back_milli += w->terms.capacity_milli + 1; /* one for what is left of a division */
+        w->put_backs++;
+    }
+    if (in_a_million(&w->dice, c->jump))
+        w->clock_ms += ((int64_t)below(&w->dice, 7200) - 3600) * (below(&w->dice, 4) == 0 ? 1000 : 10);
+}
+
+/* Something that cannot be true, in any field. */
+static void lie(struct world *w, struct lease_answer *a, const struct lease_ask *ask)
+{
+    int64_t *field = (int64_t *)a + below(&w->dice, LEASE_ANSWER_COUNT);
+    static const int64_t lies[] = {-1, INT64_MIN, INT64_MAX, LEASE_COUNT_MAX + 1};
+    *field = lies[below(&w->dice, 4)];
+    if (below(&w->dice, 3) == 0)
+        a->granted_milli = ask->want_milli + 1;
+    w->lies++;
+}
+
+static void bank_hears(struct world *w, const struct message *m)
+{
+    struct lease_answer answer;
+    int64_t bank_ms = w->now_ns / MS + w->clock_ms;
+    watch_clock(w, bank_ms);
+    lease_bank_exchange(&w->bank, &m->ask, bank_ms, &answer);
+    assert_null(lease_bank_check(&w->bank));
+    w->exchanges++;
+    if (m->ask.leaving || w->is_cut || in_a_million(&w->dice, w->chaos.lost))
+        return;
+    struct message back = *m;
+    back.is_answer = true;
+    back.answer = answer;
+    back.is_lie = in_a_million(&w->dice, w->chaos.lie);
+    if (back.is_lie)
+        lie(w, &back.answer, &m->ask);
+    back.at_ns = w->now_ns + travel_ns(w);
+    post(w, &back);
+    back.is_copy = true;
+    back.at_ns = w->now_ns + travel_ns(w);
+    if (in_a_million(&w->dice, w->chaos.twice))
+        post(w, &back);
+}
+
+/* -- processes ------------------------------------------------------------------------------------------------------*/
+
+static void give_up(struct world *w, struct process *p)
+{
+    lease_ledger_nothing(&p->ledger, w->now_ns + (100 + below(&w->dice, 4000)) * MS, w->now_ns);
+    p->look_ns = lease_ledger_look_ns(&p->ledger, w->now_ns);
+}
+
+static void process_hears(struct world *w, const struct message *m)
+{
+    struct instance *i = &w->instance[m->instance];
+    for (uint32_t p = 0; p < PROCESSES; p++) {
+        struct process *process = &i->process[p];
+        if (!i->is_here || process->number != m->to)
+            continue;
+        const char *wrong = lease_ledger_answer(&process->ledger, &m->answer, roll(&w->dice), w->now_ns);
+        assert_true(wrong || !m->is_lie);
+        w->late += wrong && !m->is_lie;
+        if (wrong && process->ledger.asked)
+            give_up(w, process);
+        process->look_ns = lease_ledger_look_ns(&process->ledger, w->now_ns);
+    }
+}
+
+static void drive(struct world *w, uint32_t place, struct process *p)
+{
+    if (p->ledger.asked && w->now_ns >= p->patience_ns)
+        give_up(w, p);
+    if (p->ledger.asked || w->now_ns < p->look_ns)
+        return;
+    if (lease_ledger_is_due(&p->ledger, w->now_ns)) {
+        if (w->is_cut && below(&w->dice, 2)) {
+            give_up(w, p); /* cannot even connect */
+            return;
+        }
+        send(w, place, p->number, lease_ledger_ask(&p->ledger, w->now_ns));
+        p->patience_ns = w->now_ns + w->terms.patience_ns;
+    }
+    p->look_ns = lease_ledger_look_ns(&p->ledger, w->now_ns);
+    if (in_a_million(&w->dice, w->chaos.echo)) {
+        give_up(w, p);
+        give_up(w, p);
+    }
+}
+
+/* The first that is due, or NULL. */
+static struct message *earliest(const struct world *w)
+{
+    struct message *first = NULL;
+    for (uint32_t i = 0; i < w->messages; i++) {
+        struct message *m = &w->message[i];
+        if (m->at_ns <= w->now_ns && (!first || m->at_ns < first->at_ns))
+            first = m;
+    }
+    return first;
+}
+
+/* Whichever comes first, the answer or its copy: what it grants is not on its way any more. */
+static void count_once(struct world *w, const struct message *m)
+{
+    for (uint32_t i = 0; i < w->messages; i++)
+        if (w->message[i].is_answer && w->message[i].to == m->to && w->message[i].answer.serial == m->answer.serial)
+            w->message[i].is_copy = true;
+}
+
+static void deliver(struct world *w)
+{
+    struct message *first;
+    while ((first = earliest(w)) != NULL) {
+        struct message m = *first;
+        *first = w->message[--w->messages];
+        if (!m.is_answer) {
+            bank_hears(w, &m);
+            continue;
+        }
+        count_once(w, &m);
+        process_hears(w, &m);
+    }
+}
+
+/* -- calls ----------------------------------------------------------------------------------------------------------*/
+
+static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+
+static void keep(struct instance *i, const struct bide_call *call, int64_t at_ns)
+{
+    for (uint32_t p = 0; p < PENDING; p++)
+        if (!i->pending[p].is_there) {
+            i->pending[p] = (struct pending){true, at_ns, *call};
+            return;
+        }
+    /* forgotten, with its charge: as a killed thread would */
+}
+
+static void one_call(struct world *w, struct instance *i)
+{
+    struct bide_call call;
+    struct bide_request request = {.safety = BIDE_SAFE, .seed = roll(&w->dice), .lane = below(&w->dice, BIDE_LANES)};
+    struct bide_verdict v = bide_call_begin(&call, &w->policy, &i->target, &request, w->now_ns);
+    if (v.what != BIDE_START) {
+        bide_call_cancel(&call, w->now_ns);
+        return;
+    }
+    bool fails = below(&w->dice, 100) < (w->is_down ? 95 : 2);
+    struct bide_outcome outcome = fails ? failed : ok;
+    if (fails && in_a_million(&w->dice, 20000)) {
+        outcome.kind = BIDE_KIND_THROTTLED;
+        outcome.hint = (struct bide_hint){BIDE_HINT_WAIT, below(&w->dice, 5000) * MS};
+    }
+    v = bide_call_outcome(&call, 1, &outcome, w->now_ns);
+    if (v.what == BIDE_DONE)
+        w->earned_milli += EARN;
+    w->refused += v.why == BIDE_WHY_BUDGET_EMPTY;
+    if (v.what != BIDE_WAIT)
+        return;
+    w->paid_milli += RETRY;
+    w->retries++;
+    i->granted++;
+    keep(i, &call, v.wake_ns);
+}
+
+/* A retry is sent, or given back. */
+static void end_pending(struct world *w, struct pending *p)
+{
+    struct bide_verdict v;
+    if (below(&w->dice, 2))
+        v = bide_call_cancel(&p->call, w->now_ns);
+    else
+        v = bide_call_wake(&p->call, w->now_ns);
+    if (v.what == BIDE_GIVE_UP) { /* cancelled, or a gate has closed meanwhile: its charge is back */
+        w->paid_milli -= RETRY;
+        w->retries--;
+    } else if (v.what == BIDE_START) {
+        v = bide_call_outcome(&p->call, v.attempt, &ok, w->now_ns);
+        w->earned_milli += v.what == BIDE_DONE ? EARN : 0;
+    } else if (v.what == BIDE_WAIT) {
+        p->at_ns = v.wake_ns;
+        return;
+    }
+    p->is_there = false;
+}
+
+static void traffic(struct world *w, struct instance *i, int64_t step_ns)
+{
+    for (uint32_t p = 0; p < PENDING; p++)
+        if (i->pending[p].is_there && w->now_ns >= i->pending[p].at_ns)
+            end_pending(w, &i->pending[p]);
+    uint64_t calls_milli = i->calls_per_s * (uint64_t)(step_ns / MS);
+    uint64_t calls = calls_milli / 1000 + (below(&w->dice, 1000) < calls_milli % 1000);
+    for (; calls > 0; calls--)
+        one_call(w, i);
+}
+
+/* -- the account ----------------------------------------------------------------------------------------------------*/
+
+/* The time between the last step and this one that its lease did not cover. */
+static void account_for_time(struct world *w, struct instance *i)
+{
+    int64_t until_ns = bide_lease_until(&i->target), from_ns = until_ns > i->until_ns ? until_ns : i->until_ns;
+    w->alone_ns += w->now_ns > from_ns ? w->now_ns - from_ns : 0;
+    i->until_ns = w->now_ns;
+}
+
+static int64_t supplied_milli(const struct world *w)
+{
+    int64_t floor = w->config.budget.earn_per_minute_milli, minutes = w->alone_ns / BIDE_MINUTE;
+    return w->moved_ms * w->terms.per_minute_milli / 60000 + w->earned_milli + w->put_back_milli + minutes * floor +
+           w->alone_ns % BIDE_MINUTE * floor / BIDE_MINUTE;
+}
+
+static int64_t held_milli(const struct world *w)
+{
+    int64_t sum = 0;
+    for (uint32_t n = 0; n < w->size; n++)
+        sum += w->instance[n].is_here ? bide_budget_left_milli(&w->instance[n].target, w->now_ns) : 0;
+    return sum;
+}
+
+/* What is owed to the bank, and what calls have earned and nobody has told it yet. */
+static int64_t owed_milli(const struct world *w)
+{
+    int64_t sum = 0;
+    for (uint32_t n = 0; n < w->size; n++) {
+        const struct instance *i = &w->instance[n];
+        for (uint32_t p = 0; i->is_here && p < PROCESSES; p++)
+            sum += i->process[p].number ? i->process[p].ledger.owed_milli : 0;
+        for (uint32_t lane = 0; i->is_here && lane < BIDE_LANES; lane++)
+            sum += (int64_t)i->target.lane[lane].earned_milli;
+    }
+    return sum;
+}
+
+/* A lie is no money. */
+static int64_t on_its_way_milli(const struct world *w)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < w->messages; i++) {
+        const struct message *m = &w->message[i];
+        if (!m->is_answer)
+            sum += m->ask.give_milli + m->ask.earned_milli;
+        else if (!m->is_copy && !lease_answer_check(&m->answer, &m->ask))
+            sum += m->answer.granted_milli;
+    }
+    return sum;
+}
+
+/* Everything, wherever it is. */
+static int64_t there_milli(const struct world *w)
+{
+    return w->paid_milli + held_milli(w) + owed_milli(w) + on_its_way_milli(w) + w->bank.level_milli;
+}
+
+static void check(const struct world *w, uint64_t seed)
+{
+    int64_t there = there_milli(w), supplied = supplied_milli(w);
+    if (there > supplied)
+        fail_msg("seed %" PRIu64 ", %" PRId64 " ms: %" PRId64 " thousandths are there or paid, and only %" PRId64
+                 " were supplied",
+                 seed, w->now_ns / MS - 1000000, there, supplied);
+}
+
+/* -- steps ----------------------------------------------------------------------------------------------------------*/
+
+static void trouble(struct world *w, uint32_t place)
+{
+    const struct chaos *c = &w->chaos;
+    struct instance *i = &w->instance[place];
+    if (!i->is_here) {
+        if (in_a_million(&w->dice, c->join)) {
+            join(w, place, below(&w->dice, 4) == 0 ? 1 + below(&w->dice, PROCESSES) : 1);
+            i->calls_per_s = below(&w->dice, 3) * below(&w->dice, 40);
+        }
+        return;
+    }
+    if (in_a_million(&w->dice, c->kill_host))
+        i->is_here = false; /* with all that is in it */
+    else if (in_a_million(&w->dice, c->leave))
+        leave(w, place);
+    struct process *p = &i->process[below(&w->dice, PROCESSES)];
+    if (!i->is_here || !i->process[0].ledger.terms.shared || !in_a_million(&w->dice, c->kill_process))
+        return;
+    if (p->number)
+        *p = (struct process){0};
+    else
+        start_process(w, i, (uint32_t)(p - i->process), true);
+}
+
+static void step(struct world *w, int64_t step_ns)
+{
+    w->now_ns += step_ns;
+    for (uint32_t n = 0; n < w->size; n++)
+        if (w->instance[n].is_here)
+            account_for_time(w, &w->instance[n]);
+    w->is_cut = w->is_cut ? !in_a_million(&w->dice, w->chaos.heal) : in_a_million(&w->dice, w->chaos.cut);
+    w->is_down = w->is_down ? !in_a_million(&w->dice, w->chaos.up) : in_a_million(&w->dice, w->chaos.down);
+    trouble_the_bank(w);
+    deliver(w);
+    for (uint32_t n = 0; n < w->size; n++) {
+        struct instance *i = &w->instance[n];
+        trouble(w, n);
+        for (uint32_t p = 0; i->is_here && p < PROCESSES; p++)
+            if (i->process[p].number)
+                drive(w, n, &i->process[p]);
+        if (i->is_here)
+            traffic(w, i, step_ns);
+    }
+}
+
+/* -- the promise ----------------------------------------------------------------------------------------------------*/
+
+/* How often: not at all, or about as often as that. */
+static uint32_t perhaps(struct world *w, uint32_t millionths)
+{
+    return below(&w->dice, 3) == 0 ? 0 : 1 + below(&w->dice, 2 * millionths);
+}
+
+static void unleash_chaos(struct world *w)
+{
+    w->chaos = (struct chaos){.lost = perhaps(w, 50000),
+                              .late = perhaps(w, 50000),
+                              .lie = perhaps(w, 20000),
+                              .twice = perhaps(w, 50000),
+                              .cut = perhaps(w, 2000),
+                              .heal = 10000,
+                              .down = 1 + perhaps(w, 10000),
+                              .up = 5000,
+                              .kill_host = perhaps(w, 500),
+                              .kill_process = perhaps(w, 5000),
+                              .leave = perhaps(w, 500),
+                              .join = 20000,
+                              .echo = perhaps(w, 1000),
+                              .forget = perhaps(w, 500),
+                              .save = perhaps(w, 2000),
+                              .put_back = perhaps(w, 500),
+                              .jump = perhaps(w, 1000)};
+}
+
+static void play_chaos(uint64_t seed, struct world *sum)
+{
+    struct world w;
+    struct dice dice = {seed * 7919};
+    uint32_t size = 1 + below(&dice, 1 + below(&dice, INSTANCES));
+    open_world(&w, seed, size);
+    w.terms.capacity_milli = (1 + below(&w.dice, 1000)) * RETRY;
+    w.terms.per_minute_milli = below(&w.dice, 3) * below(&w.dice, 600) * RETRY;
+    w.config = config_of(1 + below(&w.dice, 200), below(&w.dice, 30));
+    w.config.breaker.kind = below(&w.dice, 2) ? BIDE_BREAKER_BY_TIME : BIDE_BREAKER_OFF;
+    unleash_chaos(&w);
+    int64_t step_ns = (1 + below(&w.dice, 60)) * MS + below(&w.dice, 1000000);
+    uint32_t steps = STEPS / size < 6000 ? STEPS / size : 6000;
+    for (uint32_t i = 0; i < steps; i++) {
+        step(&w, step_ns);
+        check(&w, seed);
+    }
+    sum->retries += w.retries;
+    sum->exchanges += w.exchanges;
+    sum->lies += w.lies;
+    sum->late += w.late;
+    sum->put_backs += w.put_backs;
+    close_world(&w);
+}
+
+static void retries_are_never_more_than_the_budget_the_leases_and_the_floors(void **state)
+{
+    struct world sum = {0};
+    for (uint32_t i = 0; i < worlds; i++)
+        play_chaos(first_seed + i, &sum);
+    print_message("%u worlds from seed %" PRIu64 ": %" PRIu64 " retries, %" PRIu64 " exchanges, %" PRIu64
+                  " lies, %" PRIu64 " late answers, the bank put back %" PRIu64 " times\n",
+                  worlds, first_seed, sum.retries, sum.exchanges, sum.lies, sum.late, sum.put_backs);
+    assert_true(worlds < WORLDS || (sum.retries > 1000 && sum.lies > 100 && sum.late > 100 && sum.put_backs > 10));
+}
+
+/* -- who gets how much ----------------------------------------------------------------------------------------------*/
+
+struct funds {
+    uint32_t tokens, per_minute;
+};
+
+/* A bank that has been there before, with so much in it. */
+static void open_calm_world(struct world *w, uint32_t size, struct funds funds)
+{
+    open_world(w, first_seed, size);
+    w->terms.per_minute_milli = funds.per_minute * RETRY;
+    w->bank.serial = 1;
+    w->bank.level_milli = w->earned_milli = funds.tokens * RETRY;
+    w->bank.stamp_ms = w->highest_ms = w->now_ns / MS + w->clock_ms;
+    for (uint32_t i = 0; i < size; i++)
+        join(w, i, 1);
+}
+
+static void pass(struct world *w, int64_t time_ns, int64_t step_ns)
+{
+    for (int64_t end_ns = w->now_ns + time_ns; w->now_ns < end_ns;)
+        step(w, step_ns);
+    check(w, first_seed);
+}
+
+static void ten_thousand_idle_instances_neither_hoard_nor_load(void **state)
+{
+    struct world w;
+    open_calm_world(&w, 10000, (struct funds){1000, 0});
+    pass(&w, 60 * S, 250 * MS);
+    uint64_t before = w.exchanges;
+    pass(&w, 30 * S, 250 * MS);
+    uint64_t per_s = (w.exchanges - before) / 30;
+    print_message("%" PRIu64 " exchanges a second, %" PRId64 " held, %" PRId64 " left\n", per_s, held_milli(&w),
+                  w.bank.level_milli);
+    assert_int_equal(held_milli(&w), 0);
+    assert_in_range(per_s, 800, 1000);
+    assert_int_equal(w.bank.level_milli, 1000 * RETRY);
+    close_world(&w);
+}
+
+static void a_hundred_idle_instances_hold_half_at_most(void **state)
+{
+    struct world w;
+    open_calm_world(&w, 100, (struct funds){1000, 60});
+    pass(&w, 60 * S, 50 * MS);
+    uint64_t before = w.exchanges;
+    for (int i = 0; i < 60; i++) {
+        pass(&w, S, 50 * MS);
+        assert_in_range(held_milli(&w), 100 * RETRY, 500 * RETRY);
+    }
+    assert_true((w.exchanges - before) / 60 <= 11); /* and are idle: each comes in 10 s */
+    close_world(&w);
+}
+
+static void one_hungry_instance_among_idle_ones_has_what_it_needs_in_two_seconds(void **state)
+{
+    for (uint32_t per_s = 1; per_s <= 40; per_s *= 2) {
+        struct world w;
+        open_calm_world(&w, 100, (struct funds){1000, 60});
+        pass(&w, 60 * S + below(&w.dice, 10000) * MS, 50 * MS);
+        w.is_down = true;
+        w.instance[42].calls_per_s = per_s;
+        pass(&w, 2 * S, 50 * MS);
+        uint64_t refused = w.refused, retries = w.retries;
+        pass(&w, 8 * S, 50 * MS);
+        print_message("%u calls a second: %" PRIu64 " refused in 2 s, then %" PRIu64 " of %" PRIu64 "\n", per_s,
+                      refused, w.refused - refused, w.refused - refused + w.retries - retries);
+        assert_true(20 * (w.refused - refused) <= w.retries - retries);
+        close_world(&w);
+    }
+}
+
+static void what_there_is_is_shared_fairly_among_those_that_want_it(void **state)
+{
+    struct world w;
+    open_calm_world(&w, 20, (struct funds){.per_minute = 3000});
+    w.is_down = true;
+    for (uint32_t i = 0; i < 20; i++)
+        w.instance[i].calls_per_s = 20 + 20 * (i % 4); /* all of them want more than there is */
+    pass(&w, 20 * S, 50 * MS);
+    uint64_t least = UINT64_MAX, most = 0, sum = 0, before[20];
+    for (uint32_t i = 0; i < 20; i++)
+        before[i] = w.instance[i].granted;
+    pass(&w, 60 * S, 50 * MS);
+    for (uint32_t i = 0; i < 20; i++) {
+        uint64_t got = w.instance[i].granted - before[i];
+        least = got < least ? got : least;
+        most = got > most ? got : most;
+        sum += got;
+    }
+    print_message("%" PRIu64 " to %" PRIu64 " retries, %" PRIu64 " in all\n", least, most, sum);
+    assert_true(2 * most <= 3 * least);
+    close_world(&w);
+}
+
+static void when_demand_ends_tokens_flow_back(void **state)
+{
+    struct world w;
+    open_calm_world(&w, 8, (struct funds){1000, 0});
+    w.is_down = true;
+    for (uint32_t i = 0; i < 8; i++)
+        w.instance[i].calls_per_s = 30;
+    while (w.bank.level_milli > 200 * RETRY)
+        pass(&w, 100 * MS, 50 * MS);
+    int64_t held = held_milli(&w), left = w.bank.level_milli;
+    for (uint32_t i = 0; i < 8; i++)
+        w.instance[i].calls_per_s = 0;
+    pass(&w, 60 * S, 50 * MS);
+    print_message("%" PRId64 " were held and %" PRId64 " left, then %" PRId64 " and %" PRId64 "\n", held, left,
+                  held_milli(&w), w.bank.level_milli);
+    assert_true(held > left);
+    assert_true(held_milli(&w) <= w.bank.level_milli);
+    close_world(&w);
+}
+
+static void who_is_cut_off_goes_on_at_its_floor_and_comes_back(void **state)
+{
+    struct world w;
+    open_calm_world(&w, 5, (struct funds){0, 0});
+    pass(&w, 10 * S, 50 * MS);
+    w.is_cut = w.is_down = true;
+    for (uint32_t i = 0; i < 5; i++)
+        w.instance[i].calls_per_s = 5;
+    pass(&w, 301 * S, 50 * MS);
+    print_message("%" PRIu64 " retries of 5 instances alone for 5 minutes\n", w.retries);
+    assert_in_range(w.retries, 5 * 4, 5 * 5); /* one a minute each */
+    w.is_cut = false;
+    pass(&w, 10 * S, 50 * MS);
+    for (uint32_t i = 0; i < 5; i++)
+        assert_true(bide_lease_until(&w.instance[i].target) > w.now_ns);
+    close_world(&w);
+}
+
+static void nothing_is_lost_when_nothing_goes_wrong(void **state)
+{
+    struct world w;
+    open_calm_world(&w, 20, (struct funds){100, 600});
+    for (uint32_t i = 0; i < 20; i++)
+        w.instance[i].calls_per_s = 5 * (i % 3);
+    for (int i = 0; i < 12; i++) {
+        w.is_down = i % 2 == 1;
+        pass(&w, 5 * S, 50 * MS);
+    }
+    int64_t forfeited = w.alone_ns / MS * w.config.budget.earn_per_minute_milli / 60000; /* before the first answer */
+    assert_true(w.retries > 100 && w.bank.level_milli < w.terms.capacity_milli);
+    assert_in_range(there_milli(&w), supplied_milli(&w) - forfeited - 1, supplied_milli(&w));
+    close_world(&w);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(retries_are_never_more_than_the_budget_the_leases_and_the_floors),
+        cmocka_unit_test(ten_thousand_idle_instances_neither_hoard_nor_load),
+        cmocka_unit_test(a_hundred_idle_instances_hold_half_at_most),
+        cmocka_unit_test(one_hungry_instance_among_idle_ones_has_what_it_needs_in_two_seconds),
+        cmocka_unit_test(what_there_is_is_shared_fairly_among_those_that_want_it),
+        cmocka_unit_test(when_demand_ends_tokens_flow_back),
+        cmocka_unit_test(who_is_cut_off_goes_on_at_its_floor_and_comes_back),
+        cmocka_unit_test(nothing_is_lost_when_nothing_goes_wrong),
+    };
+    if (argc > 1) /* not 0: nothing would ever happen */
+        first_seed = strtoull(argv[1], NULL, 10);
+    if (argc > 2)
+        worlds = (uint32_t)strtoul(argv[2], NULL, 10);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
