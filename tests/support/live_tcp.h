@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LIVE_TCP_MAX 256u /* connections in the life of a server */
+#define LIVE_TCP_MAX 1024u /* connections in the life of a server */
 
 struct live_tcp;
 

@@ -1,0 +1,83 @@
+/* fuzz_fleet_reply.c - whatever a server sends, reading it is harmless, and how it was cut into pieces does not matter.
+ *
+ * The input is what a server says, read whole, byte by byte, and over and over until there is no room. What must hold:
+ * the same replies in the same order; numbers within their array; error texts of printable bytes, without the secret;
+ * never more bytes kept than one reply may have and a piece. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fleet/reply.h"
+
+#define SECRET  "pw"
+#define REPLIES 8 /* that are compared */
+#define ROUNDS  16
+
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            abort();                                                                                                   \
+    } while (0)
+
+struct result {
+    struct fleet_reply reply[REPLIES];
+    size_t replies;
+    const char *why; /* garbage came; NULL: it did not */
+};
+
+static void check_reply(const struct fleet_reply *reply)
+{
+    CHECK(reply->values <= FLEET_VALUES_MAX);
+    CHECK(memchr(reply->error, '\0', sizeof reply->error) != NULL);
+    CHECK(reply->kind == FLEET_REPLY_ERROR || reply->error[0] == '\0');
+    CHECK(reply->kind != FLEET_REPLY_ERROR || reply->values == 0);
+    CHECK(strstr(reply->error, SECRET) == NULL);
+    for (const char *c = reply->error; *c != '\0'; c++)
+        CHECK(*c >= ' ' && *c <= '~');
+}
+
+static void take_all(struct fleet_replies *replies, struct result *result)
+{
+    struct fleet_reply reply;
+    enum fleet_reading reading;
+    while ((reading = fleet_replies_next(replies, &reply, &result->why)) == FLEET_READING_REPLY) {
+        check_reply(&reply);
+        if (result->replies < REPLIES)
+            result->reply[result->replies] = reply;
+        result->replies++;
+    }
+    CHECK((reading == FLEET_READING_GARBAGE) == (result->why != NULL));
+}
+
+static void play(const char *bytes, size_t size, size_t piece, unsigned rounds, struct result *result)
+{
+    struct fleet_replies *replies = fleet_replies_new(SECRET);
+    CHECK(replies != NULL && fleet_replies_begin(replies));
+    memset(result, 0, sizeof *result);
+    for (unsigned round = 0; round < rounds; round++)
+        for (size_t i = 0; i < size && result->why == NULL; i += piece) {
+            CHECK(fleet_replies_room(replies));
+            fleet_replies_feed(replies, bytes + i, size - i < piece ? size - i : piece);
+            CHECK(fleet_replies_unread(replies) < FLEET_REPLY_MAX + FLEET_PIECE_MAX);
+            take_all(replies, result);
+        }
+    fleet_replies_free(replies);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct result whole, bytes, many;
+    if (size == 0 || size > FLEET_PIECE_MAX)
+        return 0;
+    char *copy = malloc(size); /* of exactly its size: the address sanitizer sees all that is read too far */
+    CHECK(copy != NULL);
+    memcpy(copy, data, size);
+    play(copy, size, size, 1, &whole);
+    play(copy, size, 1, 1, &bytes);
+    CHECK(whole.replies == bytes.replies && whole.why == bytes.why);
+    CHECK(memcmp(whole.reply, bytes.reply, sizeof whole.reply) == 0);
+    play(copy, size, size, ROUNDS, &many);
+    free(copy);
+    return 0;
+}

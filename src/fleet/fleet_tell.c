@@ -1,0 +1,107 @@
+/* fleet_tell.c - what people are told of a fleet: that it cannot be reached, once a minute at most, and that it can.
+ *
+ * A fleet whose Redis is gone fails often, in every process; what is worth a line is that it fails, why, and what goes
+ * on meanwhile. What was not told is counted and told with the next. "Reached again" is told only after something bad
+ * was, so there are never more of these lines than of those. Texts are made under the lock and told without one. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fleet_parts.h"
+
+#define NAMES_MOST 3u
+
+/* Appends to what is to be said, cut at its end. */
+__attribute__((format(printf, 2, 3))) static void say(struct fleet_news *news, const char *format, ...)
+{
+    size_t length = strlen(news->say);
+    va_list list;
+    va_start(list, format);
+    vsnprintf(news->say + length, sizeof news->say - length, format, list);
+    va_end(list);
+}
+
+static uint32_t floor_of(const struct fleet_member *member)
+{
+    struct bide_target_config config;
+    bide_target_config_get(member->ledger.target, &config);
+    return config.budget.earn_per_minute_milli;
+}
+
+/* 1500 is 1.5. */
+static void say_milli(struct fleet_news *news, uint32_t milli)
+{
+    uint32_t rest = milli % 1000;
+    int digits = 3;
+    for (; rest != 0 && rest % 10 == 0; rest /= 10)
+        digits--;
+    say(news, "%" PRIu32, milli / 1000);
+    if (rest != 0)
+        say(news, ".%0*" PRIu32, digits, rest);
+}
+
+/* "; retries go on at 1 a minute for payments, 0.5 a minute for orders, and for 4 others". */
+static void say_what_goes_on(struct bide_fleet *fleet)
+{
+    unsigned failing = 0;
+    for (const struct fleet_member *member = fleet->members; member != NULL; member = member->next) {
+        if (!member->failing || failing++ >= NAMES_MOST)
+            continue;
+        say(&fleet->news, failing == 1 ? "; retries go on at " : ", ");
+        say_milli(&fleet->news, floor_of(member));
+        say(&fleet->news, " a minute for %s", member->name);
+    }
+    if (failing > NAMES_MOST)
+        say(&fleet->news, ", and alone for %u others", failing - NAMES_MOST);
+}
+
+void fleet_tell_failure(struct bide_fleet *fleet, const char *where, const char *what, int64_t now_ns)
+{
+    struct fleet_news *news = &fleet->news;
+    if (fleet->members == NULL)
+        return; /* those who left do not care */
+    if (fleet->options.tell == NULL || news->say[0] != 0 ||
+        (news->ever && now_ns - news->told_ns < fleet_tuning.tell_every_ns)) {
+        news->untold++;
+        return;
+    }
+    say(news, "%s%s%s", where != NULL ? where : "", where != NULL ? ": " : "", what);
+    if (news->untold > 0)
+        say(news, " (and %" PRIu64 " more since the last time this was told)", news->untold);
+    say_what_goes_on(fleet);
+    if (!news->is_bad)
+        news->since_ns = now_ns;
+    news->ever = news->is_bad = true;
+    news->told_ns = now_ns;
+    news->untold = 0;
+}
+
+/* One for which another process exchanges now is that one's to tell. */
+static bool any_is_failing(const struct bide_fleet *fleet)
+{
+    for (const struct fleet_member *member = fleet->members; member != NULL; member = member->next)
+        if (member->failing && member->ledger.exchanger)
+            return true;
+    return false;
+}
+
+void fleet_tell_back(struct bide_fleet *fleet, int64_t now_ns)
+{
+    struct fleet_news *news = &fleet->news;
+    if (!news->is_bad || news->say[0] != 0 || fleet->members == NULL || any_is_failing(fleet))
+        return;
+    say(news, "%s: reached again after %" PRId64 " s; the fleet pays for retries", fleet->url.shown,
+        (now_ns - news->since_ns) / BIDE_S);
+    news->is_bad = false;
+    news->untold = 0;
+}
+
+void fleet_tell_out(struct bide_fleet *fleet)
+{
+    if (fleet->news.say[0] == 0)
+        return;
+    if (fleet->options.tell != NULL)
+        fleet->options.tell(fleet->options.context, fleet->news.say);
+    fleet->news.say[0] = 0;
+}

@@ -1,0 +1,238 @@
+/* tls.c - OpenSSL over a BIO of our own.
+ *
+ * OpenSSL's socket BIO writes with write(2), and a write to a connection that is gone raises SIGPIPE in a program that
+ * is not ours. So the BIO here is two functions, recv and send with MSG_NOSIGNAL. Nor may a key that has a passphrase
+ * make OpenSSL ask for it on the program's terminal: it gets none, and the key is refused. */
+#include "tls.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+struct fleet_tls {
+    SSL_CTX *context;
+    SSL *ssl;
+    BIO_METHOD *method;
+    int fd;
+    int error;   /* errno of the socket's last call; 0: none */
+    short event; /* that the last call waits for; 0: it does not */
+    char problem[FLEET_TLS_PROBLEM_MAX];
+};
+
+/* ---- the socket, as OpenSSL sees it ---- */
+
+static int transfer_end(BIO *bio, struct fleet_tls *tls, ssize_t n, int retry)
+{
+    tls->error = n < 0 ? errno : 0;
+    BIO_clear_retry_flags(bio);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
+    return (int)n;
+}
+
+static int socket_write(BIO *bio, const char *from, int size)
+{
+    struct fleet_tls *tls = BIO_get_data(bio);
+    return transfer_end(bio, tls, send(tls->fd, from, (size_t)size, MSG_NOSIGNAL), BIO_FLAGS_WRITE);
+}
+
+static int socket_read(BIO *bio, char *into, int size)
+{
+    struct fleet_tls *tls = BIO_get_data(bio);
+    return transfer_end(bio, tls, recv(tls->fd, into, (size_t)size, 0), BIO_FLAGS_READ);
+}
+
+static long socket_control(BIO *bio, int command, long number, void *pointer)
+{
+    (void)bio, (void)number, (void)pointer;
+    return command == BIO_CTRL_FLUSH; /* nothing is held back; all the rest is not for us */
+}
+
+static bool attach(struct fleet_tls *tls)
+{
+    tls->method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "bide-fleet"); /* no number of its own: they run out */
+    if (tls->method == NULL || BIO_meth_set_write(tls->method, socket_write) != 1 ||
+        BIO_meth_set_read(tls->method, socket_read) != 1 || BIO_meth_set_ctrl(tls->method, socket_control) != 1)
+        return false;
+    BIO *bio = BIO_new(tls->method);
+    if (bio == NULL)
+        return false;
+    BIO_set_data(bio, tls);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(tls->ssl, bio, bio);
+    return true;
+}
+
+/* ---- whom to trust, who we are ---- */
+
+/* OpenSSL's last words, or those of the C library if it was its fault. */
+static const char *reason(void)
+{
+    unsigned long code = ERR_peek_last_error();
+    const char *text = ERR_reason_error_string(code);
+    return text != NULL ? text : "it cannot be read";
+}
+
+static int no_passphrase(char *into, int size, int writing, void *context)
+{
+    (void)into, (void)size, (void)writing, (void)context;
+    return 0;
+}
+
+static bool load_files(struct fleet_tls *tls, const struct fleet_url *url)
+{
+    const char *key = url->key_file[0] != '\0' ? url->key_file : url->cert_file;
+    const char *what = NULL, *file = NULL;
+    SSL_CTX_set_default_passwd_cb(tls->context, no_passphrase);
+    if (url->ca_file[0] == '\0' && SSL_CTX_set_default_verify_paths(tls->context) != 1)
+        what = "the system's authorities", file = "";
+    else if (url->ca_file[0] != '\0' && SSL_CTX_load_verify_locations(tls->context, url->ca_file, NULL) != 1)
+        what = "ca_file ", file = url->ca_file;
+    else if (url->cert_file[0] != '\0' && SSL_CTX_use_certificate_chain_file(tls->context, url->cert_file) != 1)
+        what = "cert_file ", file = url->cert_file;
+    else if (key[0] != '\0' && SSL_CTX_use_PrivateKey_file(tls->context, key, SSL_FILETYPE_PEM) != 1)
+        what = "key_file ", file = key;
+    if (what != NULL)
+        snprintf(tls->problem, sizeof tls->problem, "%s%.160s: %s", what, file, reason());
+    return what == NULL;
+}
+
+static bool expect_host(SSL *ssl, const char *host)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+    char name[sizeof((struct fleet_place *)0)->host]; /* of our own: OpenSSL's macro casts const away */
+    X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
+    if (inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1)
+        return X509_VERIFY_PARAM_set1_ip_asc(param, host) == 1;
+    snprintf(name, sizeof name, "%s", host);
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
+}
+
+static bool prepare(struct fleet_tls *tls, const struct fleet_url *url, const char *host)
+{
+    tls->context = SSL_CTX_new(TLS_client_method());
+    snprintf(tls->problem, sizeof tls->problem, "no memory for TLS");
+    if (tls->context == NULL || SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION) != 1 ||
+        !load_files(tls, url))
+        return false;
+    SSL_CTX_set_verify(tls->context, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_options(tls->context, SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_mode(tls->context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    tls->ssl = SSL_new(tls->context);
+    if (tls->ssl == NULL || !attach(tls) || !expect_host(tls->ssl, host))
+        return false;
+    SSL_set_connect_state(tls->ssl);
+    return true;
+}
+
+struct fleet_tls *fleet_tls_new(const struct fleet_url *url, const char *host, int fd,
+                                char problem[FLEET_TLS_PROBLEM_MAX])
+{
+    struct fleet_tls *tls = calloc(1, sizeof *tls);
+    ERR_clear_error();
+    if (tls != NULL) {
+        tls->fd = fd;
+        if (prepare(tls, url, host))
+            return tls;
+    }
+    snprintf(problem, FLEET_TLS_PROBLEM_MAX, "%s", tls != NULL ? tls->problem : "no memory for TLS");
+    fleet_tls_free(tls);
+    ERR_clear_error();
+    return NULL;
+}
+
+void fleet_tls_free(struct fleet_tls *tls)
+{
+    if (tls == NULL)
+        return;
+    SSL_free(tls->ssl);
+    SSL_CTX_free(tls->context);
+    BIO_meth_free(tls->method);
+    free(tls);
+}
+
+/* ---- bytes ---- */
+
+static int broken(struct fleet_tls *tls, const char *what, const char *text)
+{
+    snprintf(tls->problem, sizeof tls->problem, "%s%s", what, text);
+    return FLEET_IO_BROKEN;
+}
+
+/* What a result that is no success means. */
+static int judge(struct fleet_tls *tls, int result)
+{
+    char room[128];
+    int kind = SSL_get_error(tls->ssl, result);
+    long verify = SSL_get_verify_result(tls->ssl);
+    if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) {
+        tls->event = kind == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
+        return FLEET_IO_WAIT;
+    }
+    if (kind == SSL_ERROR_ZERO_RETURN || (kind == SSL_ERROR_SYSCALL && tls->error == 0))
+        return FLEET_IO_END;
+    if (kind == SSL_ERROR_SYSCALL)
+        return broken(tls, "", strerror_r(tls->error, room, sizeof room));
+    if (verify != X509_V_OK)
+        return broken(tls, "its certificate is not trusted: ", X509_verify_cert_error_string(verify));
+    if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_WRONG_VERSION_NUMBER)
+        return broken(tls, "", "it does not speak TLS; want redis://, or the port that does");
+    const char *text = ERR_reason_error_string(ERR_peek_error());
+    return broken(tls, "TLS: ", text != NULL ? text : "it failed");
+}
+
+/* What an earlier call left. */
+static void forget(struct fleet_tls *tls)
+{
+    ERR_clear_error();
+    tls->event = 0;
+}
+
+int fleet_tls_handshake(struct fleet_tls *tls)
+{
+    forget(tls);
+    int result = SSL_do_handshake(tls->ssl);
+    return result == 1 ? 1 : judge(tls, result);
+}
+
+int fleet_tls_read(struct fleet_tls *tls, char *into, size_t size)
+{
+    forget(tls);
+    int n = SSL_read(tls->ssl, into, (int)size);
+    return n > 0 ? n : judge(tls, n);
+}
+
+int fleet_tls_write(struct fleet_tls *tls, const char *from, size_t size)
+{
+    forget(tls);
+    int n = SSL_write(tls->ssl, from, (int)size);
+    return n > 0 ? n : judge(tls, n);
+}
+
+void fleet_tls_bye(struct fleet_tls *tls)
+{
+    ERR_clear_error();
+    if (SSL_is_init_finished(tls->ssl))
+        SSL_shutdown(tls->ssl);
+    ERR_clear_error();
+}
+
+short fleet_tls_event(const struct fleet_tls *tls, short usually)
+{
+    if (tls->event != 0)
+        return tls->event;
+    return usually;
+}
+
+const char *fleet_tls_problem(const struct fleet_tls *tls)
+{
+    return tls->problem;
+}

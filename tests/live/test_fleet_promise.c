@@ -1,0 +1,399 @@
+/* test_fleet_promise.c - a fleet of processes on one budget in a real Redis, whatever dies:
+ *
+ *     retries <= what the fleet's bucket got + the floor of each x the time it was alone
+ *
+ * Sixteen processes want far more retries than there are. What they were granted is counted in memory of this test as
+ * soon as it is known; what they will earn, and for how long they were alone, before it can be spent. Who was granted a
+ * retry checks the promise, so it is checked at each of them, not now and then. The bucket begins empty and gets what
+ * trickles by its rate, so the bound is a matter of time and arithmetic, not of what Redis says.
+ *
+ * Meanwhile Redis is killed and started again, fifty times in all: without persistence (it forgets everything), with an
+ * append-only file (it forgets nothing), and with a snapshot (it comes back with an old bucket: the one exception, at
+ * most one bucket each time). It is stopped and continued. Between it and half of the fleet stands somebody who delays
+ * answers, cuts them, swallows them, and says something else. And processes of the fleet are killed and replaced. */
+#define _GNU_SOURCE
+#include <bide/bide.h>
+#include <bide/fleet.h>
+#include <bide/lease.h>
+
+#include <inttypes.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "live_redis.h"
+#include "live_tcp.h"
+
+#define PROCESSES        16u
+#define CAPACITY_MILLI   INT64_C(30000)  /* of the fleet's bucket */
+#define PER_MINUTE_MILLI INT64_C(600000) /* its trickle: ten a second */
+#define FLOOR_MILLI      INT64_C(60000)  /* of each process, a minute: one a second when it is alone */
+#define EARN_MILLI       100
+#define COST_MILLI       1000
+#define PATIENCE_MS      250
+#define LIMIT_NS         (100 * BIDE_S) /* for whatever is waited for */
+
+/* ---- what is written down ---- */
+
+enum way { PASS = 0, CHAOS };
+
+struct record {
+    int64_t began_ns;
+    int64_t rollbacks; /* how often Redis may have come back with an old bucket */
+    bool earns;        /* every other call succeeds in the end, and earns */
+    int64_t retries;   /* granted so far */
+    int64_t earned_milli;
+    int64_t alone_ns[PROCESSES];
+    int64_t broken_by_milli; /* how much too many, the worst time; 0: never */
+    enum way way;            /* of the one in the middle */
+    uint16_t port, middle;   /* where Redis is, and who stands between */
+};
+
+static struct record *record;
+static struct live_redis redis;
+static pid_t worker[PROCESSES], middle;
+static uint64_t chance = 1;
+
+static int64_t load(const int64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+}
+
+static void add(int64_t *word, int64_t n)
+{
+    __atomic_add_fetch(word, n, __ATOMIC_SEQ_CST);
+}
+
+static uint32_t below(uint32_t n)
+{
+    chance ^= chance << 13, chance ^= chance >> 7, chance ^= chance << 17;
+    return (uint32_t)(chance >> 33) % n;
+}
+
+/* What may have been granted until now. One token is for clocks that differ. */
+static int64_t most_milli(void)
+{
+    int64_t alone_ns = 0;
+    for (uint32_t i = 0; i < PROCESSES; i++)
+        alone_ns += load(&record->alone_ns[i]);
+    int64_t elapsed_ms = (bide_now() - record->began_ns) / BIDE_MS;
+    return COST_MILLI + elapsed_ms * PER_MINUTE_MILLI / 60000 + load(&record->earned_milli) +
+           alone_ns / BIDE_MS * FLOOR_MILLI / 60000 + load(&record->rollbacks) * CAPACITY_MILLI;
+}
+
+static void check_promise(void)
+{
+    int64_t granted_milli = load(&record->retries) * COST_MILLI, over = granted_milli - most_milli();
+    if (over > load(&record->broken_by_milli))
+        __atomic_store_n(&record->broken_by_milli, over, __ATOMIC_SEQ_CST);
+}
+
+/* ---- one process of the fleet ---- */
+
+struct member {
+    struct bide_target target;
+    struct bide_policy policy;
+    uint32_t number;
+    int64_t looked_ns;
+    bool covered;
+};
+
+/* The time since the last look counts as alone if the lease did not hold at either end of it. */
+static void note_alone(struct member *m)
+{
+    int64_t now_ns = bide_now();
+    bool covered = bide_lease_until(&m->target) >= now_ns;
+    if (!covered || !m->covered)
+        add(&record->alone_ns[m->number], now_ns - m->looked_ns);
+    m->looked_ns = now_ns;
+    m->covered = covered;
+}
+
+static void make_call(struct member *m, uint64_t seed)
+{
+    static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
+    static const struct bide_outcome bad = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+    struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
+    struct bide_call call;
+    struct bide_verdict v = bide_call_begin(&call, &m->policy, &m->target, &request, bide_now());
+    note_alone(m);
+    v = bide_call_outcome(&call, v.attempt, &bad, bide_now());
+    if (v.what != BIDE_WAIT)
+        return;
+    add(&record->retries, 1);
+    check_promise();
+    v = bide_call_wake(&call, v.wake_ns);
+    if (record->earns)
+        add(&record->earned_milli, EARN_MILLI);
+    bide_call_outcome(&call, v.attempt, record->earns ? &ok : &bad, bide_now());
+}
+
+static void make_member(struct member *m, uint32_t number)
+{
+    struct bide_target_config config;
+    *m = (struct member){.number = number, .looked_ns = bide_now()};
+    bide_policy_init(&m->policy, BIDE_PRESET_SERVICE);
+    m->policy.attempts_max = 2;
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    config.breaker.kind = BIDE_BREAKER_OFF;
+    config.budget.capacity_milli = 10 * COST_MILLI;
+    config.budget.cost_milli = config.budget.cost_throttled_milli = config.budget.cost_timeout_milli = COST_MILLI;
+    config.budget.earn_success_milli = EARN_MILLI;
+    config.budget.earn_per_minute_milli = FLOOR_MILLI;
+    assert_int_equal(bide_target_init(&m->target, &config, bide_now(), NULL), BIDE_OK);
+}
+
+/* Until it is killed. */
+static void be_member(uint32_t number)
+{
+    static struct member m;
+    struct bide_fleet *fleet;
+    struct bide_fleet_problem problem;
+    char url[160];
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    snprintf(url, sizeof url, "redis://127.0.0.1:%u/?capacity=%d&per_minute=%d&patience=%d",
+             number % 2 == 0 ? record->port : record->middle, (int)(CAPACITY_MILLI / 1000),
+             (int)(PER_MINUTE_MILLI / 1000), PATIENCE_MS);
+    make_member(&m, number);
+    if (bide_fleet_open(&fleet, url, NULL, &problem) != BIDE_OK ||
+        bide_fleet_join(fleet, "promise", &m.target, false, &problem) != BIDE_OK)
+        _exit(1);
+    for (uint64_t seed = number + 1;; seed += PROCESSES) {
+        make_call(&m, seed);
+        poll(NULL, 0, 2); /* its pace, not a wait for anything */
+    }
+}
+
+static void start_member(uint32_t number)
+{
+    fflush(NULL);
+    worker[number] = fork();
+    assert_true(worker[number] >= 0);
+    if (worker[number] == 0)
+        be_member(number);
+}
+
+static void kill_member(uint32_t number)
+{
+    int status;
+    kill(worker[number], SIGKILL);
+    assert_int_equal(waitpid(worker[number], &status, 0), worker[number]);
+    assert_true(WIFSIGNALED(status)); /* else it had ended by itself */
+}
+
+/* ---- the one in the middle ---- */
+
+/* What becomes of an answer. */
+static bool pass_on(int client, char *answer, size_t length)
+{
+    static const char other[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
+    switch (record->way == PASS ? 9 : below(10)) {
+    case 0: return false;                                               /* swallowed, and cut */
+    case 1: return live_tcp_write(client, answer, length / 2) && false; /* cut in its midst */
+    case 2: return live_tcp_write(client, other, sizeof other - 1);     /* something else */
+    case 3: return poll(NULL, 0, 2 * PATIENCE_MS) == 0 && live_tcp_write(client, answer, length); /* too late */
+    case 4: answer[below((uint32_t)length)] ^= 0x15; return live_tcp_write(client, answer, length);
+    case 5: return true; /* swallowed, and silent */
+    default: return live_tcp_write(client, answer, length);
+    }
+}
+
+static void relay(void *context, int client, unsigned number)
+{
+    char bytes[4096];
+    int server = live_tcp_connect(record->port);
+    for (struct pollfd fd[2] = {{client, POLLIN, 0}, {server, POLLIN, 0}}; server >= 0;) {
+        ssize_t n;
+        if (poll(fd, 2, -1) < 0)
+            break;
+        if (fd[0].revents &&
+            ((n = read(client, bytes, sizeof bytes)) <= 0 || !live_tcp_write(server, bytes, (size_t)n)))
+            break;
+        if (fd[1].revents && ((n = read(server, bytes, sizeof bytes)) <= 0 || !pass_on(client, bytes, (size_t)n)))
+            break;
+    }
+    if (server >= 0)
+        close(server);
+}
+
+static void start_middle(void)
+{
+    int told[2];
+    assert_int_equal(pipe(told), 0);
+    fflush(NULL);
+    middle = fork();
+    assert_true(middle >= 0);
+    if (middle == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGPIPE, SIG_IGN);
+        record->middle = live_tcp_port(live_tcp_new(relay, NULL));
+        if (write(told[1], "", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    char byte;
+    assert_int_equal(read(told[0], &byte, 1), 1);
+    close(told[0]);
+    close(told[1]);
+}
+
+/* ---- a fleet ---- */
+
+static void start_fleet(const char *lines, bool earns)
+{
+    const char *given = getenv("BIDE_TEST_SEED");
+    chance = given ? strtoull(given, NULL, 10) : bide_seed() | 1;
+    print_message("BIDE_TEST_SEED=%" PRIu64 "\n", chance);
+    record = mmap(NULL, sizeof *record, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(record, MAP_FAILED);
+    redis = (struct live_redis){0};
+    live_redis_start(&redis, lines);
+    *record = (struct record){.began_ns = bide_now(), .earns = earns, .port = redis.process.port};
+    start_middle();
+    for (uint32_t i = 0; i < PROCESSES; i++)
+        start_member(i);
+}
+
+/* All that Redis has granted since it began or forgot. */
+static int64_t granted_by_redis(void)
+{
+    struct bide_fleet_bank bank = {0};
+    bool told = bide_fleet_read(live_redis_url(&redis, ""), "promise", &bank, NULL) == BIDE_OK;
+    return told ? (int64_t)bank.granted_milli : 0;
+}
+
+static int64_t alone_ns(void)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < PROCESSES; i++)
+        sum += load(&record->alone_ns[i]);
+    return sum;
+}
+
+/* Until Redis has granted so much more: so that each blow hits a fleet that lives on it. */
+static void wait_for_grants(int64_t more_milli)
+{
+    int64_t before = granted_by_redis(), until_ns = bide_now() + LIMIT_NS;
+    while (granted_by_redis() < before + more_milli) {
+        assert_int_equal(load(&record->broken_by_milli), 0);
+        assert_true(bide_now() < until_ns);
+        poll(NULL, 0, 5);
+    }
+}
+
+static void wait_for_retries(int64_t more)
+{
+    int64_t before = load(&record->retries), until_ns = bide_now() + LIMIT_NS;
+    while (load(&record->retries) < before + more) {
+        assert_true(bide_now() < until_ns);
+        poll(NULL, 0, 5);
+    }
+}
+
+static void end_fleet(void)
+{
+    for (uint32_t i = 0; i < PROCESSES; i++)
+        kill_member(i);
+    kill(middle, SIGKILL);
+    waitpid(middle, NULL, 0);
+    check_promise();
+    print_message("    %" PRId64 " retries, at most %" PRId64 " (%.1f s, %.1f s alone together)\n",
+                  load(&record->retries), most_milli() / COST_MILLI, (double)(bide_now() - record->began_ns) / 1e9,
+                  (double)alone_ns() / 1e9);
+    assert_int_equal(load(&record->broken_by_milli), 0);
+    live_redis_free(&redis);
+    munmap(record, sizeof *record);
+}
+
+/* ---- blows ---- */
+
+static void kill_redis_often(uint32_t times, int64_t rollbacks_each)
+{
+    for (uint32_t i = 0; i < times; i++) {
+        wait_for_grants(COST_MILLI);
+        uint32_t victim = below(PROCESSES);
+        if (i % 4 == 0)
+            kill_member(victim);
+        add(&record->rollbacks, rollbacks_each);
+        live_redis_kill(&redis, SIGKILL);
+        live_redis_again(&redis);
+        if (i % 4 == 0)
+            start_member(victim);
+    }
+    wait_for_grants(5 * COST_MILLI); /* the fleet has come back */
+}
+
+static void the_promise_holds_while_a_redis_without_memory_dies_seventeen_times(void **state)
+{
+    start_fleet("", false);
+    kill_redis_often(17, 0);
+    end_fleet();
+}
+
+static void the_promise_holds_while_a_redis_that_forgets_nothing_dies_seventeen_times(void **state)
+{
+    start_fleet(LIVE_REDIS_APPEND, true);
+    kill_redis_often(17, 0);
+    end_fleet();
+}
+
+static void a_redis_that_comes_back_with_an_old_bucket_grants_one_bucket_too_many_at_most(void **state)
+{
+    start_fleet(LIVE_REDIS_SNAPSHOT, false);
+    wait_for_grants(COST_MILLI);
+    assert_string_equal(live_redis_do(&redis, "SAVE"), "OK");
+    kill_redis_often(16, 1);
+    end_fleet();
+}
+
+static void the_promise_holds_while_redis_is_stopped_and_goes_on(void **state)
+{
+    start_fleet("", true);
+    for (uint32_t i = 0; i < 3; i++) {
+        wait_for_grants(COST_MILLI);
+        int64_t before_ns = alone_ns();
+        live_redis_signal(&redis, SIGSTOP);
+        wait_for_retries(PROCESSES); /* at the floor: everybody is alone */
+        assert_true(alone_ns() > before_ns);
+        live_redis_signal(&redis, SIGCONT);
+    }
+    wait_for_grants(5 * COST_MILLI);
+    end_fleet();
+}
+
+static void the_promise_holds_when_answers_are_late_cut_swallowed_or_something_else(void **state)
+{
+    start_fleet("", true);
+    record->way = CHAOS;
+    for (uint32_t i = 0; i < 8; i++) {
+        wait_for_grants(5 * COST_MILLI);
+        kill_member(1 + 2 * i % PROCESSES);
+        start_member(1 + 2 * i % PROCESSES);
+    }
+    record->way = PASS;
+    wait_for_grants(5 * COST_MILLI);
+    end_fleet();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_promise_holds_while_a_redis_without_memory_dies_seventeen_times),
+        cmocka_unit_test(the_promise_holds_while_a_redis_that_forgets_nothing_dies_seventeen_times),
+        cmocka_unit_test(a_redis_that_comes_back_with_an_old_bucket_grants_one_bucket_too_many_at_most),
+        cmocka_unit_test(the_promise_holds_while_redis_is_stopped_and_goes_on),
+        cmocka_unit_test(the_promise_holds_when_answers_are_late_cut_swallowed_or_something_else),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,456 @@
+/* test_fleet_url.c - a fleet's URL: what it says, what is wrong with it, and that no text ever repeats a password. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "fleet/url.h"
+
+static struct fleet_url url;
+static struct bide_fleet_problem problem;
+static char file[64];
+
+static int close_all(void **state)
+{
+    fleet_url_free(&url);
+    if (file[0] != '\0')
+        unlink(file);
+    file[0] = '\0';
+    return 0;
+}
+
+static enum bide_err read_url(const char *text)
+{
+    fleet_url_free(&url);
+    memset(&problem, 0, sizeof problem);
+    return fleet_url_read(&url, text, &problem);
+}
+
+static void take(const char *text)
+{
+    if (read_url(text) != BIDE_OK)
+        fail_msg("%s is refused: %s", text, problem.text);
+    assert_string_equal(problem.text, "");
+}
+
+static void reject(const char *text, const char *why)
+{
+    if (read_url(text) != BIDE_ERR_INVALID)
+        fail_msg("%s is not refused", text);
+    if (strstr(problem.text, why) == NULL)
+        fail_msg("%s is refused with:\n%s\nwanted: %s", text, problem.text, why);
+}
+
+/* ---- what it says ---- */
+
+static void a_host_is_enough(void **state)
+{
+    take("redis://cache");
+    assert_false(url.tls);
+    assert_string_equal(url.path, "");
+    assert_string_equal(url.place.host, "cache");
+    assert_string_equal(url.place.port, "6379");
+    assert_int_equal(url.db, 0);
+    assert_null(url.user);
+    assert_null(url.password);
+    assert_string_equal(url.prefix, "bide");
+    assert_string_equal(url.shown, "redis://cache:6379/0");
+    assert_int_equal(url.terms.capacity_milli, 100000);
+    assert_int_equal(url.terms.per_minute_milli, 60000);
+    assert_int_equal(url.terms.open_permille, 500);
+    assert_int_equal(url.terms.patience_ns, 500 * BIDE_MS);
+    assert_true(url.terms.quiet);
+}
+
+static void everything_may_be_said(void **state)
+{
+    take(
+        "rediss://app:s3cr3t@cache.example.com:7000/3?capacity=250.5&per_minute=0&prefix=shop:eu&patience=250&open=12.5"
+        "&ca_file=/etc/ca.pem&cert_file=/etc/me.pem&key_file=/etc/me%20too.key");
+    assert_true(url.tls);
+    assert_string_equal(url.place.host, "cache.example.com");
+    assert_string_equal(url.place.port, "7000");
+    assert_int_equal(url.db, 3);
+    assert_string_equal(url.user, "app");
+    assert_string_equal(url.password, "s3cr3t");
+    assert_string_equal(url.prefix, "shop:eu");
+    assert_string_equal(url.ca_file, "/etc/ca.pem");
+    assert_string_equal(url.cert_file, "/etc/me.pem");
+    assert_string_equal(url.key_file, "/etc/me too.key");
+    assert_int_equal(url.terms.capacity_milli, 250500);
+    assert_int_equal(url.terms.per_minute_milli, 0);
+    assert_int_equal(url.terms.patience_ns, 250 * BIDE_MS);
+    assert_int_equal(url.terms.open_permille, 125);
+    assert_string_equal(url.shown, "rediss://cache.example.com:7000/3");
+}
+
+static void a_password_needs_no_user(void **state)
+{
+    take("redis://:pw@cache");
+    assert_null(url.user);
+    assert_string_equal(url.password, "pw");
+    take("redis://:pw@cache?user=app");
+    assert_string_equal(url.user, "app");
+    take("redis://:@cache"); /* nothing at all */
+    assert_null(url.user);
+    assert_null(url.password);
+}
+
+static void what_is_percent_encoded_is_decoded(void **state)
+{
+    take("redis://a%40b:p%40s%2Fs%3A%25%3f%23@cache/");
+    assert_string_equal(url.user, "a@b");
+    assert_string_equal(url.password, "p@s/s:%?#");
+    take("redis://:a:b@cache"); /* only the first colon divides */
+    assert_string_equal(url.password, "a:b");
+    take("redis://:p\xc3\xa4ss@cache");
+    assert_string_equal(url.password, "p\xc3\xa4ss");
+}
+
+static void an_ipv6_address_stands_in_brackets(void **state)
+{
+    take("redis://[::1]");
+    assert_string_equal(url.place.host, "::1");
+    assert_string_equal(url.shown, "redis://[::1]:6379/0");
+    take("rediss://[2001:db8::7]:6380/1");
+    assert_string_equal(url.place.host, "2001:db8::7");
+    assert_string_equal(url.place.port, "6380");
+    take("redis://[fe80::1%25eth0]:6380");
+    assert_string_equal(url.place.host, "fe80::1%eth0");
+}
+
+static void a_unix_socket_is_a_path(void **state)
+{
+    take("unix:///run/redis@1/a%20b?db=2");
+    assert_string_equal(url.path, "/run/redis@1/a b");
+    assert_int_equal(url.db, 2);
+    assert_string_equal(url.shown, "unix:///run/redis@1/a?b");
+}
+
+/* ---- what is wrong with it ---- */
+
+static void what_is_wrong_is_told(void **state)
+{
+    static const struct {
+        const char *url, *why;
+    } table[] = {
+        {"", "there is none; want redis://host:6379"},
+        {"cache:6379", "it does not begin with redis://, rediss:// or unix://"},
+        {"http://cache", "it does not begin with redis://, rediss:// or unix://"},
+        {"redis:/cache", "it does not begin with redis://, rediss:// or unix://"},
+        {"redis://", "there is no host"},
+        {"redis://?capacity=1", "there is no host"},
+        {"redis://:6379", "there is no host"},
+        {"redis://ca che", "a blank or a control character"},
+        {"redis://cache\n", "a blank or a control character"},
+        {"redis://cache/0#x", "it has a #"},
+        {"redis://cache:", "the port is no number from 1 to 65535"},
+        {"redis://cache:0", "the port is no number from 1 to 65535"},
+        {"redis://cache:65536", "the port is no number from 1 to 65535"},
+        {"redis://cache:63.79", "the port is no number from 1 to 65535"},
+        {"redis://cache:-1", "the port is no number from 1 to 65535"},
+        {"redis://cache:99999999999999999999", "the port is no number from 1 to 65535"},
+        {"redis://::1", "there is no host"},
+        {"redis://fe80::1", "an IPv6 address stands in brackets"},
+        {"redis://[::1", "has no ]"},
+        {"redis://[::1]6379", "behind the ] of the host there is no :port"},
+        {"redis://[cache]", "neither a name nor an address"},
+        {"redis://[]", "there is no host"},
+        {"redis://ca,che", "neither a name nor an address"},
+        {"redis://ca%00che", "the host has a zero byte"},
+        {"redis://ca%2xhe", "the host has a % without two hexadecimal digits"},
+        {"redis://cache/x", "redis://cache:6379: the database is \"x\"; want its number, 0 to 2147483647"},
+        {"redis://cache/-1", "the database is \"-1\""},
+        {"redis://cache/1.5", "the database is \"1.5\""},
+        {"redis://cache/0/1", "the database is \"0/1\""},
+        {"redis://cache/2147483648", "the database is \"2147483648\""},
+        {"redis://cache/1?db=1", "the database is given twice"},
+        {"redis://cache?db=1&db=1", "option db is given twice"},
+        {"redis://cache?capacity=many", "redis://cache:6379: option capacity is \"many\"; want tokens, 1 to 268435"},
+        {"redis://cache?capacity=0", "option capacity is \"0\""},
+        {"redis://cache?capacity=0.999", "option capacity is \"0.999\""},
+        {"redis://cache?capacity=268436", "option capacity is \"268436\""},
+        {"redis://cache?capacity=1.0001", "option capacity is \"1.0001\""},
+        {"redis://cache?capacity=1.", "option capacity is \"1.\""},
+        {"redis://cache?capacity=.5", "option capacity is \".5\""},
+        {"redis://cache?capacity=1e3", "option capacity is \"1e3\""},
+        {"redis://cache?capacity=+5", "option capacity is \"+5\""},
+        {"redis://cache?capacity=", "option capacity is \"\""},
+        {"redis://cache?capacity", "option capacity has no value; want capacity=..., tokens, 1 to 268435"},
+        {"redis://cache?capacity=99999999999999999999", "option capacity is \"99999999999999999999\""},
+        {"redis://cache?capacity=1&capacity=1", "option capacity is given twice"},
+        {"redis://cache?per_minute=x", "option per_minute is \"x\"; want tokens, 0 to 268435"},
+        {"redis://cache?patience=0", "option patience is \"0\"; want milliseconds, 1 to 60000"},
+        {"redis://cache?patience=60001", "option patience is \"60001\""},
+        {"redis://cache?open=101", "option open is \"101\"; want per cent, 0 to 100 (0: never)"},
+        {"redis://cache?open=0.05", "option open is \"0.05\""},
+        {"redis://cache?prefix=", "option prefix is empty; want 1 to 63 printable characters"},
+        {"redis://cache?prefix=a%7Bb", "option prefix is \"a%7Bb\"; want 1 to 63 printable characters"},
+        {"redis://cache?prefix=a%20b", "option prefix is \"a%20b\""},
+        {"redis://cache?prefix=0123456789012345678901234567890123456789012345678901234567890123",
+         "option prefix is too long; want 1 to 63"},
+        {"redis://cache?capcity=1", "option \"capcity\" is unknown; want one of capacity, per_minute, patience, open, "
+                                    "prefix, db, user, password_file, ca_file, cert_file, key_file"},
+        {"redis://cache?", "option \"\" is unknown"},
+        {"redis://cache?capacity=1&", "option \"\" is unknown"},
+        {"redis://cache?a%0ab=1", "option \"a%0ab\" is unknown"},
+        {"redis://cache?user=app", "there is a user, but no password"},
+        {"redis://app@cache", "there is a user, but no password"},
+        {"redis://app:@cache", "there is a user, but no password"},
+        {"redis://app:x@cache?user=app", "the user is given twice"},
+        {"redis://cache?ca_file=/x", "option ca_file is of no use without TLS; want rediss://"},
+        {"rediss://cache?ca_file=", "option ca_file is empty; want a path"},
+        {"rediss://cache?key_file=/x", "there is a key_file, but no cert_file"},
+        {"unix://", "unix:// is followed by no path; want unix:///path/to/socket"},
+        {"unix://run/redis.sock", "unix:// is followed by no path"},
+        {"unix:///", "unix:// is followed by no path"},
+        {"unix:///tmp/s?ca_file=/x", "unix:///tmp/s: option ca_file is of no use without TLS"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        reject(table[i].url, table[i].why);
+}
+
+static void a_url_that_has_no_end_is_refused(void **state)
+{
+    char text[8192] = "redis://";
+    memset(text + 8, 'a', 5000);
+    reject(text, "it is longer than 4096 bytes");
+    text[8 + 300] = '\0';
+    reject(text, "the host is too long");
+    memcpy(text, "unix:///", 8);
+    text[7 + 108] = '\0';
+    reject(text, "the path is too long; want at most 107 bytes");
+    text[7 + 107] = '\0';
+    take(text);
+    assert_int_equal(fleet_url_read(&url, NULL, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(fleet_url_read(&url, "redis://", NULL), BIDE_ERR_INVALID); /* nobody wants to know */
+}
+
+/* ---- secrets ---- */
+
+/* "hunter2" and "hunter3" are parts of the password, in every way that it may be misplaced. */
+static void no_text_repeats_a_password(void **state)
+{
+    static const char *const table[] = {
+        "redis://:hunter2",
+        "redis://app:hunter2",
+        "redis://app:hunter2@",
+        "redis://:hunter2/hunter3@cache",
+        "redis://:hunter2?hunter3@cache",
+        "redis://:hunter2#hunter3@cache",
+        "redis://:hunter2@hunter3@cache",
+        "redis://:hunter2@hunter3/x@cache",
+        "redis://:hunter2 hunter3@cache",
+        "redis://:hunter2%@cache",
+        "redis://:hunter2%zz@cache",
+        "redis://:hunter2%00@cache",
+        "redis://:hunter2%hunter3@cache",
+        "redis://hunter2@cache",
+        "redis://hunter2:@cache",
+        "redis://cache:hunter2",
+        "redis://cache:hunter2@",
+        "redis://cache:hunter2?capacity=1",
+        "redis://[:hunter2@[cache",
+        "redis://:[hunter2]hunter3",
+        "redis://:hunter2@cache:x",
+        "redis://:hunter2@cache/x",
+        "redis://:hunter2@cache?capacity=x",
+        "redis://:hunter2@cache?what=x",
+        "redis://:hunter2@cache?password=hunter3",
+        "redis://cache?user=hunter2",
+        "redis://app:hunter2@cache?user=hunter3",
+        "redis://:hunter2@cache?password_file=/etc/passwd",
+        "rediss://:hunter2@cache?key_file=x",
+        "http://:hunter2@cache",
+        ":hunter2@cache",
+        "hunter2",
+        "unix://:hunter2@/run/redis.sock",
+        "unix://app:hunter2@run/redis.sock",
+        "unix:hunter2",
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (read_url(table[i]) == BIDE_OK)
+            fail_msg("%s is not refused", table[i]);
+        if (strstr(problem.text, "hunter") != NULL || strstr(url.shown, "hunter") != NULL)
+            fail_msg("%s is told as: %s", table[i], problem.text);
+        assert_true(strlen(problem.text) > 10);
+    }
+    take("redis://hunter2:hunter3@cache/1?capacity=5");
+    assert_null(strstr(url.shown, "hunter"));
+}
+
+static void put(const char *text, size_t length, mode_t mode)
+{
+    if (file[0] == '\0') {
+        snprintf(file, sizeof file, "/tmp/bide-test-XXXXXX");
+        int fd = mkstemp(file);
+        assert_true(fd >= 0);
+        close(fd);
+    }
+    FILE *out = fopen(file, "w");
+    assert_non_null(out);
+    assert_int_equal(fwrite(text, 1, length, out), length);
+    assert_int_equal(fclose(out), 0);
+    assert_int_equal(chmod(file, mode), 0);
+}
+
+static const char *with_file(const char *head)
+{
+    static char text[256];
+    snprintf(text, sizeof text, "%s%spassword_file=%s", head, strchr(head, '?') != NULL ? "&" : "?", file);
+    return text;
+}
+
+static void a_password_file_holds_one_line(void **state)
+{
+    static const char *const same[] = {"hunter2", "hunter2\n", "hunter2\r\n"};
+    for (size_t i = 0; i < 3; i++) {
+        put(same[i], strlen(same[i]), 0600);
+        take(with_file("redis://cache"));
+        assert_string_equal(url.password, "hunter2");
+        assert_null(url.user);
+    }
+    take(with_file("redis://app@cache"));
+    assert_string_equal(url.user, "app");
+    take(with_file("unix:///run/redis.sock?user=app"));
+    assert_string_equal(url.password, "hunter2");
+    put(" hunter 2%41 \n\n", 15, 0400); /* nothing is decoded, and one end of line is removed */
+    take(with_file("redis://cache"));
+    assert_string_equal(url.password, " hunter 2%41 \n");
+}
+
+static void a_password_file_that_others_can_reach_is_refused(void **state)
+{
+    static const mode_t modes[] = {0640, 0604, 0644};
+    for (size_t i = 0; i < 3; i++) {
+        put("hunter2\n", 8, modes[i]);
+        reject(with_file("redis://cache"), "can be read by others; want chmod 600");
+        assert_null(strstr(problem.text, "hunter2"));
+    }
+    put("hunter2\n", 8, 0620);
+    reject(with_file("redis://cache"), "can be written by others; want chmod 600");
+    put("hunter2\n", 8, 0602);
+    reject(with_file("redis://cache"), "can be written by others; want chmod 600");
+}
+
+static void a_password_file_that_holds_none_is_refused(void **state)
+{
+    char text[2048];
+    put("", 0, 0600);
+    reject(with_file("redis://cache"), "is empty");
+    put("\n", 1, 0600);
+    reject(with_file("redis://cache"), "is empty");
+    put("a\0b", 3, 0600);
+    reject(with_file("redis://cache"), "has a zero byte");
+    memset(text, 'a', sizeof text);
+    put(text, sizeof text, 0600);
+    reject(with_file("redis://cache"), "is too long for a password");
+    put(text, 1024, 0600);
+    take(with_file("redis://cache"));
+    assert_int_equal(strlen(url.password), 1024);
+    put("hunter2", 7, 0600);
+    reject(with_file("redis://:x@cache"), "there is a password before the host, and a password_file; want one of them");
+    reject("redis://cache?password_file=", "option password_file is empty; want a path");
+    reject("redis://cache?password_file=/", "password_file /: is not a regular file");
+    unlink(file);
+    reject(with_file("redis://cache"), "No such file or directory");
+    file[0] = '\0';
+}
+
+static void a_file_that_never_ends_is_not_waited_for(void **state)
+{
+    char name[] = "/tmp/bide-test-XXXXXX", text[128];
+    assert_non_null(mkdtemp(name));
+    char fifo[64];
+    snprintf(fifo, sizeof fifo, "%s/fifo", name);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    snprintf(text, sizeof text, "redis://cache?password_file=%s", fifo);
+    reject(text, "is not a regular file");
+    unlink(fifo);
+    rmdir(name);
+}
+
+/* ---- places and keys ---- */
+
+static void a_place_is_read_as_redis_says_it(void **state)
+{
+    static const struct {
+        const char *text, *host, *port;
+    } table[] = {{"10.0.0.1:7001", "10.0.0.1", "7001"},
+                 {"cache-2.example:1", "cache-2.example", "1"},
+                 {"::1:7001", "::1", "7001"},
+                 {"[::1]:7001", "::1", "7001"},
+                 {":7002", "here", "7002"}};
+    static const char *const bad[] = {"",      "a",    "a:",   ":",   "a:0",   "a:65536",
+                                      "a b:1", "a:1 ", "[]:1", "[:1", "a/b:1", "?:x"};
+    struct fleet_place here = {"here", "1"}, place;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        assert_true(fleet_place_read(&place, table[i].text, &here));
+        assert_string_equal(place.host, table[i].host);
+        assert_string_equal(place.port, table[i].port);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (fleet_place_read(&place, bad[i], &here))
+            fail_msg("%s is not refused", bad[i]);
+    char text[400];
+    memset(text, 'a', sizeof text);
+    memcpy(text + 300, ":1", 3);
+    assert_false(fleet_place_read(&place, text, &here));
+}
+
+static void a_key_has_the_name_as_its_only_hash_tag(void **state)
+{
+    char key[FLEET_KEY_MAX];
+    take("redis://cache");
+    fleet_key(&url, "payments", key);
+    assert_string_equal(key, "bide:{payments}:1");
+    fleet_key(&url, "a{b}c d%\n\x7f/\xc3\xa4:*", key);
+    assert_string_equal(key, "bide:{a%7Bb%7Dc%20d%25%0A%7F/%C3%A4:*}:1");
+}
+
+static void the_longest_key_fits(void **state)
+{
+    char key[FLEET_KEY_MAX], name[128], text[128] = "redis://cache?prefix=";
+    memset(name, '{', sizeof name - 1);
+    name[127] = '\0';
+    memset(text + strlen(text), 'p', 63);
+    take(text);
+    fleet_key(&url, name, key);
+    assert_int_equal(strlen(key), 63 + 2 + 3 * 127 + 3);
+    assert_string_equal(key + strlen(key) - 6, "%7B}:1");
+    name[126] = '}'; /* two names, two keys */
+    char other[FLEET_KEY_MAX];
+    fleet_key(&url, name, other);
+    assert_string_not_equal(key, other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_host_is_enough, close_all),
+        cmocka_unit_test_teardown(everything_may_be_said, close_all),
+        cmocka_unit_test_teardown(a_password_needs_no_user, close_all),
+        cmocka_unit_test_teardown(what_is_percent_encoded_is_decoded, close_all),
+        cmocka_unit_test_teardown(an_ipv6_address_stands_in_brackets, close_all),
+        cmocka_unit_test_teardown(a_unix_socket_is_a_path, close_all),
+        cmocka_unit_test_teardown(what_is_wrong_is_told, close_all),
+        cmocka_unit_test_teardown(a_url_that_has_no_end_is_refused, close_all),
+        cmocka_unit_test_teardown(no_text_repeats_a_password, close_all),
+        cmocka_unit_test_teardown(a_password_file_holds_one_line, close_all),
+        cmocka_unit_test_teardown(a_password_file_that_others_can_reach_is_refused, close_all),
+        cmocka_unit_test_teardown(a_password_file_that_holds_none_is_refused, close_all),
+        cmocka_unit_test_teardown(a_file_that_never_ends_is_not_waited_for, close_all),
+        cmocka_unit_test_teardown(a_place_is_read_as_redis_says_it, close_all),
+        cmocka_unit_test_teardown(a_key_has_the_name_as_its_only_hash_tag, close_all),
+        cmocka_unit_test_teardown(the_longest_key_fits, close_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
