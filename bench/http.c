@@ -7,15 +7,11 @@
 
 #include <bide/clock.h>
 
-#include <arpa/inet.h>
 #include <malloc.h>
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "bench.h"
+#include "server.h"
 
 #define IN_FLIGHT 1000u
 #define CALLS     10000u /* in one run of many */
@@ -24,104 +20,41 @@
 
 /* ---- servers ---- */
 
-struct server {
-    pid_t pid;
-    char directory[64];
-    char url[128];
-};
-
-static void give_up(const char *what)
-{
-    fprintf(stderr, "bench/http: %s\n", what);
-    exit(EXIT_FAILURE);
-}
-
-static uint16_t free_port(void)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof a;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&a, size) != 0 || getsockname(fd, (struct sockaddr *)&a, &size) != 0)
-        give_up("no free port");
-    close(fd);
-    return ntohs(a.sin_port);
-}
-
-static bool accepts(uint16_t port)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    bool yes = fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) == 0;
-    close(fd);
-    return yes;
-}
-
-static void launch(struct server *s, uint16_t port, const char *const argv[])
-{
-    fflush(stdout);
-    s->pid = fork();
-    if (s->pid == 0) {
-        if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
-            _exit(126);
-        execvp(argv[0], (char *const *)(uintptr_t)argv);
-        _exit(127);
-    }
-    snprintf(s->url, sizeof s->url, "http://127.0.0.1:%u/x", port);
-    for (int64_t until_ns = bide_now() + 20 * BIDE_S; !accepts(port); usleep(2000))
-        if (bide_now() > until_ns || waitpid(s->pid, NULL, WNOHANG) == s->pid)
-            give_up(argv[0]);
-}
-
-static void stop(struct server *s)
-{
-    char remove[96];
-    kill(s->pid, SIGTERM);
-    waitpid(s->pid, NULL, 0);
-    snprintf(remove, sizeof remove, "rm -rf '%s'", s->directory);
-    if (s->directory[0] != '\0' && system(remove) != 0)
-        fprintf(stderr, "bench/http: %s is left behind\n", s->directory);
-}
-
-static void write_nginx_conf(const struct server *s, const char *path, uint16_t port)
+static void write_nginx_conf(const struct server *s, const char *path)
 {
     const char *d = s->directory;
     FILE *f = fopen(path, "w");
     if (!f)
-        give_up("no temporary file");
+        server_give_up("no temporary file");
     fprintf(f,
             "daemon off; pid %s/pid; error_log %s/error.log; worker_processes 1; events { worker_connections 4096; }\n"
             "http { access_log off; keepalive_requests 1000000000; default_type text/plain;\n"
             "client_body_temp_path %s/a; proxy_temp_path %s/b; fastcgi_temp_path %s/c; uwsgi_temp_path %s/d;\n"
             "scgi_temp_path %s/e; server { listen 127.0.0.1:%u backlog=4096; location / { return 200 \"hello, "
             "world\\n\"; } } }\n",
-            d, d, d, d, d, d, d, port);
+            d, d, d, d, d, d, d, s->port);
     fclose(f);
 }
 
 static struct server start_nginx(void)
 {
-    struct server s = {.directory = "/tmp/bide-bench-XXXXXX"};
+    struct server s = server_prepare(true);
     char conf[96];
-    if (!mkdtemp(s.directory))
-        give_up("no temporary directory");
     snprintf(conf, sizeof conf, "%s/n.conf", s.directory);
-    uint16_t port = free_port();
-    write_nginx_conf(&s, conf, port);
+    write_nginx_conf(&s, conf);
     const char *const argv[] = {"nginx", "-e", "/dev/null", "-c", conf, NULL};
-    setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
-    launch(&s, port, argv);
+    server_launch(&s, argv);
     return s;
 }
 
 static struct server start_chaos(const char *script)
 {
-    struct server s = {0};
+    struct server s = server_prepare(false);
     char number[8];
     const char *given = getenv("BIDE_CHAOS");
-    uint16_t port = free_port();
-    snprintf(number, sizeof number, "%u", port);
+    snprintf(number, sizeof number, "%u", s.port);
     const char *const argv[] = {given ? given : "build/bide-chaos", "--port", number, "--script", script, NULL};
-    launch(&s, port, argv);
+    server_launch(&s, argv);
     return s;
 }
 
@@ -169,7 +102,7 @@ static void easy_free(struct easy *e)
 static void must(CURLcode code)
 {
     if (code != CURLE_OK)
-        give_up(curl_easy_strerror(code));
+        server_give_up(curl_easy_strerror(code));
 }
 
 static void bare(void *context, uint32_t n)
@@ -323,7 +256,7 @@ static void start_one(struct many *m, struct easy *e)
         .easy = e->handle, .target = &m->easy[0]->target, .options = &e->options, .done = one_ended, .context = e};
     m->started++;
     if (bide_multi_start(m->multi, &job, NULL, NULL) != BIDE_OK)
-        give_up("a call does not start");
+        server_give_up("a call does not start");
 }
 
 static struct rate bide_many(struct many *m)
@@ -438,7 +371,7 @@ static void fail_all(struct waiting *w, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         job.easy = w->handle[i];
         if (bide_multi_start(w->multi, &job, NULL, NULL) != BIDE_OK)
-            give_up("a call does not start");
+            server_give_up("a call does not start");
         while (i + 1 - w->waits >= 200) /* so many connections at once, not 100,000 */
             bide_multi_poll(w->multi, BIDE_NEVER);
     }
@@ -507,11 +440,11 @@ static void measure(void)
     struct server chaos = start_chaos("* 200 body=\"hello, world\\n\"");
     measure_many(nginx.url, "http.multi", 0.95);
     measure_many(chaos.url, "http.multi.chaos", 0.95);
-    stop(&chaos);
-    stop(&nginx);
+    server_stop(&chaos);
+    server_stop(&nginx);
     chaos = start_chaos("* 503 body=\"no\\n\"");
     measure_waiting(chaos.url);
-    stop(&chaos);
+    server_stop(&chaos);
 }
 
 int main(int argc, char **argv)
@@ -525,6 +458,6 @@ int main(int argc, char **argv)
     }
     struct server nginx = start_nginx();
     int status = bench_count(parts, sizeof parts / sizeof *parts, nginx.url, argv);
-    stop(&nginx);
+    server_stop(&nginx);
     return status;
 }
