@@ -195,8 +195,9 @@ static const char *choose_value(const struct sim_field *field, uint8_t byte)
  * keys have that. */
 static int choose_line(char *text, size_t room, uint8_t first, uint8_t second, bool whole)
 {
-    static const char *const heads[] = {"[scenario]", "[clients b]", "[service a]", "[service b]", "[outage]",
-                                        "[network]",  "[case one]",  "[case two]",  "[sweep]",     "[policy p]"};
+    static const char *const heads[] = {"[scenario]", "[clients b]", "[service a]", "[service b]",
+                                        "[outage]",   "[network]",   "[fleet]",     "[case one]",
+                                        "[case two]", "[sweep]",     "[policy p]"};
     if (first < 24)
         return snprintf(text, room, "%s\n", heads[second % (sizeof heads / sizeof *heads)]);
     const struct sim_field *field = sim_field((first - 24u) % fields());

@@ -602,6 +602,11 @@ static void scenario_network(void)
     scenario_keys("network");
 }
 
+static void scenario_fleet(void)
+{
+    scenario_keys("fleet");
+}
+
 static void scenario_service(void)
 {
     scenario_keys("service");
@@ -1150,6 +1155,7 @@ static const struct {
     {"scenario-head", scenario_head},
     {"scenario-clients", scenario_clients},
     {"scenario-network", scenario_network},
+    {"scenario-fleet", scenario_fleet},
     {"scenario-service", scenario_service},
     {"scenario-outage", scenario_outage},
     {"scenario-words", scenario_words},

@@ -10,9 +10,10 @@
  * suggests. Its calls are small in number all the same, compared with those of an overload. */
 #include "play.h"
 
-#define GENEROUS     10.0 /* times the mean: what an attempt may take without a timeout */
-#define EVENT_BYTES  20.0 /* of 16, and what the queue needs beside them */
-#define CHUNKS_BYTES 16e6 /* pools grow by chunks, and the result has a histogram */
+#define GENEROUS       10.0   /* times the mean: what an attempt may take without a timeout */
+#define EVENT_BYTES    20.0   /* of 16, and what the queue needs beside them */
+#define INSTANCE_BYTES 1024.0 /* of a leased budget's account: fleet.c, more or less */
+#define CHUNKS_BYTES   16e6   /* pools grow by chunks, and the result has a histogram */
 
 struct load {
     double rate;     /* calls a second at most */
@@ -144,7 +145,9 @@ static double group_bytes(const struct sim_world *world, uint32_t g)
     struct load load = load_of_group(world, g);
     double processes = c->processes > 0 ? c->processes : c->count > 0 ? (double)c->count : 1;
     double shards = c->scope == SIM_SCOPE_SHARD ? world->service[c->service].shards : 1;
-    double bytes = target_bytes(world, policy, c->service, processes * shards);
+    double owners = c->hosts > 0 ? c->hosts : processes;
+    double bytes = target_bytes(world, policy, c->service, owners * shards);
+    bytes += c->fleet ? owners * shards * (INSTANCE_BYTES + EVENT_BYTES) : 0;
     bytes += c->pool > 0 ? processes * sizeof(struct sim_desk) : 0;
     bool at_once = sim_service_is_instant(world, c->service) && world->delay.shape == SIM_FIXED &&
                    world->delay.a_ns == 0 && world->loss_ppm == 0 && c->pool == 0;

@@ -223,7 +223,8 @@ static struct bide_target *target_of(struct sim_play *play, const struct sim_cal
     if (caller->target == NULL)
         return NULL;
     uint32_t shard = caller->shards == 1 ? 0 : sim_service_shard(play->world, caller->service, seed);
-    return &caller->target[(size_t)call->process * caller->shards + shard];
+    uint32_t owner = caller->owners == caller->processes ? call->process : call->process % caller->owners;
+    return &caller->target[(size_t)owner * caller->shards + shard];
 }
 
 void sim_call_begin(struct sim_play *play, const struct sim_new_call *new_call)

@@ -25,7 +25,7 @@ static bool make_targets(const struct sim_world *world, struct sim_caller *calle
     const struct bide_target_config *config = &pair->target;
     if (!sim_has_gates(pair, &world->service[caller->service]))
         return true;
-    caller->targets = caller->processes * caller->shards;
+    caller->targets = caller->owners * caller->shards;
     if (!drive_memory_refused())
         caller->target = aligned_alloc(64, (size_t)caller->targets * sizeof *caller->target);
     if (caller->target == NULL)
@@ -54,6 +54,7 @@ static bool open_callers(struct sim_play *play)
         caller->service = (uint8_t)clients->service;
         caller->safety = clients->safety;
         caller->processes = processes_of(clients);
+        caller->owners = clients->hosts > 0 ? clients->hosts : caller->processes;
         caller->shards = clients->scope == SIM_SCOPE_SHARD ? world->service[clients->service].shards : 1;
         caller->at_once = !play->delays && world->loss_ppm == 0 && clients->pool == 0 &&
                           sim_service_is_instant(world, clients->service);
@@ -69,6 +70,7 @@ static bool open_callers(struct sim_play *play)
         caller->service = (uint8_t)service->calls;
         caller->safety = BIDE_SAFE;
         caller->processes = service->processes > 0 ? service->processes : 1;
+        caller->owners = caller->processes;
         caller->shards = 1;
         caller->at_once =
             !play->delays && world->loss_ppm == 0 && sim_service_is_instant(world, (uint32_t)service->calls);
@@ -156,8 +158,10 @@ static int64_t next_arrival(struct sim_play *play, uint32_t g)
 static void plan_arrival(struct sim_play *play, uint32_t g)
 {
     int64_t at_ns = next_arrival(play, g);
-    if (at_ns != BIDE_NEVER)
-        sim_play_at(play, at_ns, SIM_ID_GROUP + g, 0);
+    if (at_ns == BIDE_NEVER)
+        return;
+    play->arrivals++;
+    sim_play_at(play, at_ns, SIM_ID_GROUP + g, 0);
 }
 
 /* ---- calls ---- */
@@ -195,6 +199,7 @@ static void begin_open(struct sim_play *play, uint32_t g)
 
 void sim_clients_arrive(struct sim_play *play, uint32_t group)
 {
+    play->arrivals--;
     begin_open(play, group);
     plan_arrival(play, group);
 }
@@ -212,14 +217,17 @@ static void plan_turn(struct sim_play *play, uint32_t client, int64_t at_ns)
 {
     uint32_t g = play->client[client].group;
     const struct sim_clients *c = &play->world->clients[g];
-    if (at_ns < until(play->world, c) && (c->calls == 0 || play->group[g].made < c->calls))
-        sim_play_at(play, at_ns, SIM_ID_CLIENT + client, 0);
+    if (at_ns >= until(play->world, c) || (c->calls > 0 && play->group[g].made >= c->calls))
+        return;
+    play->arrivals++;
+    sim_play_at(play, at_ns, SIM_ID_CLIENT + client, 0);
 }
 
 void sim_client_turn(struct sim_play *play, uint32_t client)
 {
     struct sim_closed_client *c = &play->client[client];
     const struct sim_clients *group = &play->world->clients[c->group];
+    play->arrivals--;
     if (group->calls > 0 && play->group[c->group].made >= group->calls)
         return;
     c->calls++;

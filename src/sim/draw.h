@@ -35,6 +35,10 @@ enum sim_stream {
     SIM_FOR_SHARD,
     SIM_FOR_READ_LOSS,
     SIM_FOR_READ_REPLY_LOSS,
+    SIM_FOR_ASK_DELAY, /* of an instance to its fleet, by number: the two messages of an exchange, */
+    SIM_FOR_ANSWER_DELAY,
+    SIM_FOR_NEXT_ASK, /* when the next one is, */
+    SIM_FOR_RETURN,   /* when the next one is after one that failed */
 };
 
 struct sim_name {

@@ -357,6 +357,7 @@ void sim_gauge_finish(struct sim_play *play)
         close_width(play, w);
     sample(play, play->gauge.point, play->now_ns);
     ask_targets(play);
+    sim_fleet_finish(play);
     result->ended_ns = play->now_ns;
     result->unfinished = result->calls - result->succeeded - result->gave_up;
     find_recovery(play, play->gauge.last_call_ns);

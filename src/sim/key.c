@@ -40,6 +40,7 @@ static const char *const outage_words[] = {"fail", "throttle", "silence", "hold"
 #define WANT_CALLS   "the name of a service, or none"
 #define WANT_POLICY  "a policy: its name, a preset, or FILE#NAME"
 #define WANT_METRIC  "the name of a figure"
+#define WANT_TOKENS  "tokens such as 100"
 #define WANT_METRICS "names of figures, with commas between them"
 
 #define ROW(section, name, part, form, type, member, want, standard, about)                                            \
@@ -60,6 +61,8 @@ static const char *const outage_words[] = {"fail", "throttle", "silence", "hold"
     ROW("clients", name, SIM_PART_CLIENTS, form, sim_clients, member, want, standard, about)
 #define NETWORK(name, form, member, want, standard, about)                                                             \
     ROW("network", name, SIM_PART_NETWORK, form, sim_world, member, want, standard, about)
+#define FLEET(name, form, member, want, standard, about)                                                               \
+    ROW("fleet", name, SIM_PART_FLEET, form, sim_world, fleet.member, want, standard, about)
 #define SERVICE(name, form, member, want, standard, about)                                                             \
     ROW("service", name, SIM_PART_SERVICE, form, sim_service, member, want, standard, about)
 #define OUTAGE(name, form, member, want, standard, about)                                                              \
@@ -96,6 +99,9 @@ static const struct sim_field fields[] = {
           "closed: what that time is counted from"),
     CLIENTS("processes", SIM_FORM_COUNT, processes, WANT_COUNT, "0",
             "that share gates (budget, breaker, ...); 0: each client its own"),
+    CLIENTS("hosts", SIM_FORM_COUNT, hosts, WANT_COUNT, "0",
+            "that processes are on, those of one share its gates; 0: no process shares"),
+    CLIENTS("fleet", SIM_FORM_FLAG, fleet, WANT_FLAG, "no", "their budgets are leased from one that is in [fleet]"),
     WORDS("clients", "scope", SIM_PART_CLIENTS, sim_clients, scope, scope_words, "one of service, shard", "service",
           "gates for the service, or for each of its shards"),
     CLIENTS("fanout", SIM_FORM_COUNT, fanout, WANT_COUNT, "1", "calls that a user's call is, all at once"),
@@ -109,6 +115,14 @@ static const struct sim_field fields[] = {
 
     NETWORK("delay", SIM_FORM_SHAPE, delay, WANT_SHAPE, "0", "of each message, one way"),
     NETWORK("loss", SIM_FORM_PPM, loss_ppm, WANT_SHARE, "0%", "messages that never arrive"),
+
+    FLEET("capacity", SIM_FORM_MILLI, capacity_milli, WANT_TOKENS, "100",
+          "tokens of the one bucket, which begins empty"),
+    FLEET("per_minute", SIM_FORM_MILLI, per_minute_milli, WANT_TOKENS, "60", "that trickle into it"),
+    FLEET("delay", SIM_FORM_SHAPE, delay, WANT_SHAPE, "1ms", "of each message to it and from it"),
+    FLEET("patience", SIM_FORM_TIME, patience_ns, WANT_TIME, "500ms", "that an exchange may take"),
+    FLEET("down_from", SIM_FORM_TIME, down_from_ns, WANT_NEVER, "never", "from here on it does not answer"),
+    FLEET("down_until", SIM_FORM_TIME, down_until_ns, WANT_NEVER, "never", "it answers again"),
 
     WORDS("service", "kind", SIM_PART_SERVICE, sim_service, kind, kind_words, "one of queueing, unlimited, row",
           "queueing", "who waits, and for what"),
@@ -218,6 +232,7 @@ static const struct {
     [SIM_PART_HEAD] = {0, 0, SIZE_MAX},
     [SIM_PART_WORLD] = {0, 0, SIZE_MAX},
     [SIM_PART_NETWORK] = {0, 0, SIZE_MAX},
+    [SIM_PART_FLEET] = {0, 0, SIZE_MAX},
     [SIM_PART_CLIENTS] = {offsetof(struct sim_world, clients), sizeof(struct sim_clients),
                           offsetof(struct sim_clients, name)},
     [SIM_PART_SERVICE] = {offsetof(struct sim_world, service), sizeof(struct sim_service),

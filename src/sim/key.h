@@ -15,6 +15,7 @@ enum sim_part {
     SIM_PART_WORLD,    /* [scenario] too: what holds for all of it */
     SIM_PART_CLIENTS,
     SIM_PART_NETWORK,
+    SIM_PART_FLEET,
     SIM_PART_SERVICE,
     SIM_PART_OUTAGE,
     SIM_PARTS,

@@ -125,6 +125,17 @@ static double budget(const struct sim_result *r, size_t offset)
     return milli >= 0 ? (double)milli / 1000 : NAN;
 }
 
+static double tokens(const struct sim_result *r, size_t offset)
+{
+    return (double)*(const int64_t *)(const void *)((const char *)r + offset) / 1000;
+}
+
+static double fleet_alone_s(const struct sim_result *r, size_t which)
+{
+    (void)which;
+    return seconds(r->fleet_alone_ns);
+}
+
 static double gave_up_why(const struct sim_result *r, size_t why)
 {
     return (double)r->why[why];
@@ -224,6 +235,12 @@ static const struct row rows[] = {
     REFUSED(6, "breaker", "the breaker"),
     REFUSED(7, "key_limit", "retries of one key"),
     REFUSED(8, "budget", "the retry budget"),
+    COUNT(fleet_exchanges, "exchanges with the fleet's bucket"),
+    {{"peak_fleet_exchanges_1s", "", "the most of them in one second", false}, count, FIELD(fleet_peak)},
+    COUNT(fleet_lost, "exchanges that were not answered in time"),
+    {{"fleet_leased", "", "tokens that it granted, less those given back", false}, tokens, FIELD(fleet_leased_milli)},
+    {{"fleet_earned", "", "tokens earned by calls and reported to it", false}, tokens, FIELD(fleet_earned_milli)},
+    OTHER(fleet_alone_s, "s", "time that instances could not reach it, added up"),
     COUNT(events, "events of the simulation"),
     COUNT(unfinished, "calls still going when the run was stopped"),
     COUNT(gave_up, "calls that gave up, for whatever reason"),

@@ -4,6 +4,7 @@
  *     client.c   when calls begin; users, closed loops, processes and their targets
  *     call.c     a call of the engine: obeys its verdicts, sends its attempts, hears of their ends
  *     service.c  what a service does with a request: queue, work, outage, hint, calls of its own
+ *     fleet.c    budgets leased from one bucket: asks and answers
  *     gauge.c    counts it all
  *
  * Owners of events, by the range of the event's id; its seq says what happens, and to which attempt. An attempt that
@@ -21,7 +22,8 @@
 #define SIM_ID_REQUEST UINT32_C(0x40000000) /* below: calls */
 #define SIM_ID_CLIENT  UINT32_C(0x80000000) /* of a closed group */
 #define SIM_ID_GROUP   UINT32_C(0xc0000000)
-#define SIM_ID_SERVICE UINT32_C(0xe0000000)
+#define SIM_ID_FLEET   UINT32_C(0xd0000000) /* instances */
+#define SIM_ID_END     UINT32_C(0xe0000000)
 
 #define SIM_NOBODY UINT32_MAX
 
@@ -106,6 +108,7 @@ struct sim_caller {
     const struct bide_policy *policy;
     struct bide_target *target; /* one per process (and shard); NULL: there is no gate that could refuse */
     uint32_t targets, processes, shards;
+    uint32_t owners; /* of targets: processes, or hosts */
     enum bide_safety safety;
     uint8_t service; /* whom it calls */
     bool at_once;    /* its attempts are answered in the instant they are made */
@@ -169,6 +172,16 @@ struct sim_gauge {
     size_t seconds, second_room;
 };
 
+/* Accounts of leased budgets: fleet.c. */
+struct sim_fleet_play {
+    struct lease_bank *bank;
+    struct sim_instance *instance;
+    uint32_t instances;
+    uint32_t events; /* in the queue */
+    int64_t second;  /* the present one, and the exchanges in it */
+    uint64_t this_second;
+};
+
 struct sim_play {
     const struct sim_world *world;
     const struct sim_how *how;
@@ -183,6 +196,8 @@ struct sim_play {
     struct sim_place place[SIM_SERVICES_MAX];
     struct sim_closed_client *client;
     uint32_t clients;
+    uint32_t arrivals; /* of groups and closed clients, in the queue */
+    struct sim_fleet_play fleet;
     struct sim_gauge gauge;
 };
 
@@ -262,6 +277,21 @@ bool sim_service_is_instant(const struct sim_world *world, uint32_t service);
 
 void sim_line_push(struct sim_play *play, struct sim_line *line, uint32_t request);
 void sim_line_remove(struct sim_play *play, struct sim_line *line, uint32_t request);
+
+/* ---- fleet.c ---- */
+
+/* Once there are targets: those that lease begin to. */
+bool sim_fleet_open(struct sim_play *play);
+
+/* Are there no calls left and none to come, or nothing in the queue that could end those that are left? (The event that
+ * is asked about is no longer in it, but counted.) */
+static inline bool sim_fleet_is_over(const struct sim_play *play)
+{
+    return (play->calls.live == 0 && play->arrivals == 0) || sim_queue_count(play->queue) < play->fleet.events;
+}
+void sim_fleet_event(struct sim_play *play, uint32_t id, uint32_t seq);
+void sim_fleet_finish(struct sim_play *play);
+void sim_fleet_close(struct sim_play *play);
 
 /* ---- gauge.c ---- */
 

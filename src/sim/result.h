@@ -55,6 +55,12 @@ struct sim_result {
     uint64_t openings, probes, reopenings; /* breakers: opened; attempts let through half open; opened by a probe */
     uint64_t refused_by[BIDE_GATE_COUNT];
     int64_t budget_low_milli, budget_end_milli; /* least and last mean level; -1: no such budget */
+    /* leased budgets */
+    uint64_t fleet_exchanges, fleet_lost; /* that the bucket took part in; that had no answer */
+    uint64_t fleet_peak;                  /* the most of the former in one second */
+    int64_t fleet_leased_milli;           /* granted, less what was given back */
+    int64_t fleet_earned_milli;           /* reported as earned */
+    int64_t fleet_alone_ns;               /* that instances went on alone, added up */
     /* recovery: of the calls of 10 s, 90 % as large a share succeeded as in the 10 s before the disturbance */
     bool disturbed; /* there was something to recover from */
     bool recovers;

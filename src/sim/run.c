@@ -37,8 +37,10 @@ static void happen(struct sim_play *play, const struct sim_event *event)
         request_event(play, event->id - SIM_ID_REQUEST, (enum sim_step)event->seq);
     else if (event->id < SIM_ID_GROUP)
         sim_client_turn(play, event->id - SIM_ID_CLIENT);
-    else
+    else if (event->id < SIM_ID_FLEET)
         sim_clients_arrive(play, event->id - SIM_ID_GROUP);
+    else
+        sim_fleet_event(play, event->id, event->seq);
 }
 
 /* A timer that was moved, or whose call or attempt has ended before: it changes nothing, not even the time. (Else a
@@ -47,14 +49,18 @@ static bool is_stale(const struct sim_play *play, const struct sim_event *event)
 {
     if (event->id < SIM_ID_REQUEST)
         return !sim_call_is_due(play, event->id, event->at_ns);
-    if (event->id >= SIM_ID_CLIENT || event->seq != SIM_STEP_CUT)
+    if (event->id >= SIM_ID_CLIENT)
+        return event->id >= SIM_ID_FLEET && sim_fleet_is_over(play);
+    if (event->seq != SIM_STEP_CUT)
         return false;
     return !sim_request_is_due(play, sim_request_at(play, event->id - SIM_ID_REQUEST));
 }
 
 static void forget(struct sim_play *play, const struct sim_event *event)
 {
-    if (event->id >= SIM_ID_REQUEST)
+    if (event->id >= SIM_ID_FLEET)
+        play->fleet.events--;
+    else if (event->id >= SIM_ID_REQUEST)
         sim_request_release(play, event->id - SIM_ID_REQUEST);
 }
 
@@ -121,11 +127,13 @@ static bool open_play(struct sim_play *play)
         play->place[i].line = SIM_LINE(SIM_AT_SERVICE);
     play->delays = play->world->delay.shape != SIM_FIXED || play->world->delay.a_ns > 0;
     play->queue = sim_queue_new(play->how->plain_queue);
-    return play->queue != NULL && sim_gauge_open(play) && sim_clients_open(play) && !play->no_memory;
+    return play->queue != NULL && sim_gauge_open(play) && sim_clients_open(play) && sim_fleet_open(play) &&
+           !play->no_memory;
 }
 
 static void close_play(struct sim_play *play)
 {
+    sim_fleet_close(play);
     sim_clients_close(play);
     sim_gauge_close(play);
     sim_queue_free(play->queue);

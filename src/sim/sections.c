@@ -10,8 +10,8 @@
 
 #include "build.h"
 
-static const char *const sections[] = {"scenario", "policy", "clients", "network", "service",
-                                       "outage",   "case",   "sweep",   NULL};
+static const char *const sections[] = {"scenario", "policy", "clients", "network", "fleet",
+                                       "service",  "outage", "case",    "sweep",   NULL};
 
 /* Without blanks around it. */
 static struct bide_text trimmed(const char *at, size_t length)
@@ -55,8 +55,8 @@ static void unknown_section(struct sim_builder *b, const struct sim_section *s)
         snprintf(what, sizeof what, "no such section; did you mean %s?", near);
     else
         snprintf(what, sizeof what,
-                 "no such section of a scenario: want scenario, clients, network, service, outage, "
-                 "case, sweep or policy NAME");
+                 "no such section of a scenario: want scenario, clients, network, fleet, service, "
+                 "outage, case, sweep or policy NAME");
     tell_section(b, s, what);
 }
 
@@ -304,6 +304,8 @@ static void declare(struct sim_builder *b)
             well = declare_single(b, s, &b->line[SIM_PART_WORLD][0]);
         else if (is(s, "network"))
             well = declare_single(b, s, &b->line[SIM_PART_NETWORK][0]);
+        else if (is(s, "fleet"))
+            well = declare_single(b, s, &b->line[SIM_PART_FLEET][0]);
         else if (is(s, "sweep"))
             well = declare_single(b, s, &sweep_line);
         else if (is(s, "clients"))

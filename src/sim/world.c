@@ -23,6 +23,7 @@ void sim_world_init(struct sim_world *world)
     *world = (struct sim_world){.groups = 1, .services = 1};
     sim_element_init(SIM_PART_WORLD, world);
     sim_element_init(SIM_PART_NETWORK, world);
+    sim_element_init(SIM_PART_FLEET, world);
     for (uint32_t i = 0; i < SIM_GROUPS_MAX; i++)
         sim_element_init(SIM_PART_CLIENTS, &world->clients[i]);
     for (uint32_t i = 0; i < SIM_SERVICES_MAX; i++)
@@ -191,6 +192,20 @@ static bool answers_nobody(const struct sim_world *world, uint32_t i)
     return world->outage[i].kind == SIM_OUTAGE_SILENCE || world->outage[i].kind == SIM_OUTAGE_HOLD;
 }
 
+static bool nobody_leases(const struct sim_world *world, uint32_t i)
+{
+    (void)i;
+    for (uint32_t j = 0; j < world->groups; j++)
+        if (world->clients[j].fleet)
+            return false;
+    return true;
+}
+
+static bool never_down(const struct sim_world *world, uint32_t i)
+{
+    return !nobody_leases(world, i) && world->fleet.down_from_ns == BIDE_NEVER;
+}
+
 /* These keys mean nothing to an element of which this is true. */
 static const struct {
     enum sim_part part;
@@ -206,6 +221,9 @@ static const struct {
     {SIM_PART_CLIENTS, spike, "end_rate", "only a ramp has a rate at the end: want arrival = ramp"},
     {SIM_PART_CLIENTS, open_loop, "think pace", "only closed clients think: want arrival = closed"},
     {SIM_PART_CLIENTS, one_shard, "scope", "their service has one shard"},
+    {SIM_PART_FLEET, nobody_leases, "capacity per_minute delay patience down_from down_until",
+     "nobody leases from it: want clients.fleet = yes"},
+    {SIM_PART_FLEET, never_down, "down_until", "it is never down: want down_from"},
     {SIM_PART_SERVICE, row,
      "servers time per_in_flight order queue_max full drop_dead fail throttles shards bad_shards hint cold cold_time "
      "cold_at_start calls",
@@ -326,6 +344,30 @@ static void check_numbers(struct faults *f, uint32_t i)
               shards > 1 ? ", and 1073741824 times all shards" : "");
 }
 
+/* What several processes share, and what a fleet can fund. */
+static void check_shared(struct faults *f, uint32_t i)
+{
+    const struct sim_clients *c = &f->world->clients[i];
+    const struct conf_policy *policy = f->world->policy_of_clients[i];
+    uint64_t processes = c->processes > 0 ? c->processes : c->count > 0 ? c->count : 1;
+    if (c->hosts > processes)
+        wrong(f, SIM_PART_CLIENTS, i, "hosts", "want processes (%llu) at most: the others would have nobody",
+              (unsigned long long)processes);
+    if (policy == NULL)
+        return;
+    const struct bide_target_config *config = &policy->pair.target;
+    if (c->hosts > 0 && (config->budget.kind == BIDE_BUDGET_CONCURRENCY || config->in_flight_max > 0))
+        wrong(f, SIM_PART_CLIENTS, i, "hosts",
+              "the policy %.64s counts what is in flight, which cannot be shared: want 0, or another policy",
+              policy->name);
+    if (c->fleet && config->budget.kind != BIDE_BUDGET_TOKENS)
+        wrong(f, SIM_PART_CLIENTS, i, "fleet", "the policy %.64s has no budget of tokens: want budget.kind = tokens",
+              policy->name);
+    else if (c->fleet && config->budget.threshold_milli > 0)
+        wrong(f, SIM_PART_CLIENTS, i, "fleet",
+              "the policy %.64s has a threshold, below which tokens would be lent for nothing: want 0", policy->name);
+}
+
 /* Gaussian jitter bends the wait that the policy decided: one that is random already would be bent twice. */
 static void check_gauss(struct faults *f, uint32_t i)
 {
@@ -360,6 +402,7 @@ static void check_clients(struct faults *f)
         check_arrival(f, i);
         check_span(f, i);
         check_numbers(f, i);
+        check_shared(f, i);
         check_gauss(f, i);
         if (most_calls(f->world, &f->world->clients[i]) > CALLS_MAX)
             wrong(f, SIM_PART_CLIENTS, i, f->world->clients[i].arrival == SIM_HERD ? "count" : "rate",
@@ -449,6 +492,26 @@ static void check_overlap(struct faults *f, uint32_t i)
     }
 }
 
+/* ---- the fleet ---- */
+
+static void check_fleet(struct faults *f)
+{
+    const struct sim_fleet *fleet = &f->world->fleet;
+    if (fleet->capacity_milli == 0 || fleet->capacity_milli > BIDE_CAPACITY_MAX_MILLI)
+        wrong(f, SIM_PART_FLEET, 0, "capacity", "want more than 0, and 268435.455 at most");
+    if (fleet->per_minute_milli > BIDE_CAPACITY_MAX_MILLI)
+        wrong(f, SIM_PART_FLEET, 0, "per_minute", "want 268435.455 at most");
+    if (fleet->patience_ns == 0)
+        wrong(f, SIM_PART_FLEET, 0, "patience", "want more than 0");
+    if (fleet->down_from_ns == BIDE_NEVER)
+        return;
+    if (fleet->down_from_ns >= f->world->duration_ns)
+        wrong(f, SIM_PART_FLEET, 0, "down_from", "want less than the duration (%s), or never",
+              duration(f->world->duration_ns).text);
+    else if (fleet->down_until_ns <= fleet->down_from_ns)
+        wrong(f, SIM_PART_FLEET, 0, "down_until", "want later than down_from (%s)", duration(fleet->down_from_ns).text);
+}
+
 /* ---- the whole ---- */
 
 static void check_scenario(struct faults *f)
@@ -472,6 +535,7 @@ size_t sim_world_faults(const struct sim_world *world, struct sim_fault faults[S
     check_scenario(&f);
     check_clients(&f);
     check_services(&f);
+    check_fleet(&f);
     for (uint32_t i = 0; i < world->outages; i++) {
         check_outage(&f, i);
         check_overlap(&f, i);

@@ -62,6 +62,8 @@ struct sim_clients {
     enum sim_pace pace;
     uint32_t processes; /* 0: each client its own (herd: each caller). Client i belongs to process i mod processes;
                                call n of an open group to client n mod count (count 0: to process n mod processes) */
+    uint32_t hosts;     /* the processes of a host share their gates: process i is on host i mod hosts; 0: none share */
+    bool fleet;         /* the budget of each target is leased: see struct sim_fleet */
     enum sim_scope scope;
     uint32_t fanout;             /* a user's call is so many calls at once, and over when all are; 1 */
     uint32_t pool;               /* sockets of one process: an attempt waits for a free one; 0: no limit */
@@ -145,6 +147,17 @@ struct sim_outage {
     char name[SIM_NAME_MAX];    /* empty: the only one */
 };
 
+/* ---- the fleet ---- */
+
+/* One bucket for all groups of clients that lease from it and call the same service (and shard). Each of their targets
+ * is an instance: the production code of both sides, src/lease, with a message in each direction for an exchange. */
+struct sim_fleet {
+    uint32_t capacity_milli, per_minute_milli; /* of the bucket; it begins empty */
+    struct sim_time delay;                     /* one way, drawn for each message */
+    int64_t patience_ns;                 /* after it an instance counts on no answer, and what it asked is spent */
+    int64_t down_from_ns, down_until_ns; /* the bucket answers nobody; BIDE_NEVER: it always does */
+};
+
 /* ---- the whole ---- */
 
 struct sim_world {
@@ -154,6 +167,7 @@ struct sim_world {
     int64_t recover_from_ns; /* when recovery is looked for from; BIDE_NEVER: the end of the last outage or peak */
     struct sim_time delay;   /* [network] delay: one way, drawn for each message */
     uint32_t loss_ppm;       /* [network] loss: of each message */
+    struct sim_fleet fleet;
     struct sim_clients clients[SIM_GROUPS_MAX];
     uint32_t groups;
     struct sim_service service[SIM_SERVICES_MAX];

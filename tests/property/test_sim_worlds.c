@@ -76,6 +76,28 @@ static void some_policy(struct dice *dice, struct conf_policy *into)
         into->pair.target.breaker.kind = (enum bide_breaker_kind)roll(dice, 4);
 }
 
+/* Gates that are shared, and leased: by processes, hosts, hosts of one process. */
+static void some_sharing(struct dice *dice, struct sim_clients *c, const struct conf_policy *policy)
+{
+    if (c->processes > 0 && once_in(dice, 2))
+        c->hosts = 1 + (uint32_t)roll(dice, c->processes);
+    const struct bide_budget_config *budget = &policy->pair.target.budget;
+    c->fleet = budget->kind == BIDE_BUDGET_TOKENS && budget->threshold_milli == 0 && once_in(dice, 2);
+}
+
+/* Some asks arrive late or never, some answers too. */
+static void some_fleet(struct dice *dice, struct sim_fleet *fleet)
+{
+    fleet->capacity_milli = 1 + (uint32_t)roll(dice, 20000);
+    fleet->per_minute_milli = (uint32_t)roll(dice, 3) * 100000;
+    fleet->delay = some_shape(dice, 200 * MS);
+    fleet->patience_ns = 1 + some_time(dice, 400 * MS);
+    if (once_in(dice, 2))
+        return;
+    fleet->down_from_ns = some_time(dice, 3 * S);
+    fleet->down_until_ns = fleet->down_from_ns + 1 + some_time(dice, S);
+}
+
 static void some_clients(struct dice *dice, struct sim_clients *c, uint32_t services)
 {
     c->arrival = (enum sim_arrival)roll(dice, 6);
@@ -147,6 +169,7 @@ static void some_world(uint64_t number, struct sim_world *world)
     world->drain = !once_in(&dice, 4);
     world->delay = some_shape(&dice, 20 * MS);
     world->loss_ppm = once_in(&dice, 4) ? (uint32_t)roll(&dice, 300000) : 0;
+    some_fleet(&dice, &world->fleet);
     world->groups = 1 + (uint32_t)roll(&dice, 2);
     world->services = 1 + (uint32_t)roll(&dice, 3);
     world->outages = (uint32_t)roll(&dice, 3);
@@ -154,6 +177,7 @@ static void some_world(uint64_t number, struct sim_world *world)
         some_policy(&dice, &policies[i]);
     for (uint32_t i = 0; i < world->groups; i++) {
         some_clients(&dice, &world->clients[i], world->services);
+        some_sharing(&dice, &world->clients[i], &policies[i]);
         world->policy_of_clients[i] = &policies[i];
     }
     for (uint32_t i = 0; i < world->services; i++) {
@@ -246,6 +270,36 @@ static void the_series_adds_up(uint64_t number, const struct sim_result *r)
     }
 }
 
+/* What the cheapest retry or hedge of these clients costs. */
+static uint64_t cheapest_milli(const struct bide_budget_config *budget)
+{
+    uint64_t least = budget->cost_milli;
+    least = budget->cost_throttled_milli < least ? budget->cost_throttled_milli : least;
+    return budget->cost_timeout_milli < least ? budget->cost_timeout_milli : least;
+}
+
+/* Where all lease: no retry without a token, which the bucket granted or which trickled to somebody who could not reach
+ * it. And the bucket grants no more than it got. */
+static void nothing_is_spent_that_was_not_leased(uint64_t number, const struct sim_world *world,
+                                                 const struct sim_result *r)
+{
+    uint64_t cost_milli = UINT64_MAX, floor_milli = 0, buckets = 0;
+    for (uint32_t i = 0; i < world->groups; i++) {
+        const struct bide_budget_config *budget = &world->policy_of_clients[i]->pair.target.budget;
+        if (!world->clients[i].fleet)
+            return;
+        cost_milli = cheapest_milli(budget) < cost_milli ? cheapest_milli(budget) : cost_milli;
+        floor_milli = budget->earn_per_minute_milli > floor_milli ? budget->earn_per_minute_milli : floor_milli;
+        buckets += world->service[world->clients[i].service].shards;
+    }
+    double got_milli = (double)r->fleet_earned_milli +
+                       (double)(buckets * world->fleet.per_minute_milli) * (double)(r->ended_ns + MS) / (60e9);
+    double trickled_milli = (double)floor_milli * (double)r->fleet_alone_ns / 60e9;
+    LAW((double)((r->retries + r->hedges) * cost_milli) <= (double)r->fleet_leased_milli + trickled_milli);
+    LAW((double)r->fleet_leased_milli <= got_milli);
+    LAW(r->fleet_peak <= r->fleet_exchanges && (r->fleet_peak > 0) == (r->fleet_exchanges > 0));
+}
+
 static void both_queues_agree(uint64_t number, const struct sim_world *world, const struct sim_result *r)
 {
     static struct sim_result plain, one;
@@ -272,6 +326,7 @@ static void a_world(uint64_t number)
     every_arrival_is_accounted_for(number, &world, &result);
     attempts_are_told_apart(number, &world, &result);
     the_series_adds_up(number, &result);
+    nothing_is_spent_that_was_not_leased(number, &world, &result);
     both_queues_agree(number, &world, &result);
     sim_result_free(&result);
 }

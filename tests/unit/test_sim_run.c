@@ -577,18 +577,25 @@ static void gaussian_jitter_stays_in_the_envelope_around_its_middle(void **state
 
 /* ---- who shares what ---- */
 
-static void a_budget_is_shared_by_the_calls_of_one_process(void **state)
+/* Ten, and no more than trickle in. */
+static void ten_tokens(uint32_t per_minute_milli)
 {
-    (void)state;
-    herd(1000);
-    retries(4, 100 * MS);
     policy->pair.target.budget = (struct bide_budget_config){.kind = BIDE_BUDGET_TOKENS,
                                                              .capacity_milli = 10000,
                                                              .initial_milli = BIDE_FULL,
                                                              .cost_milli = 1000,
                                                              .cost_throttled_milli = 1000,
                                                              .cost_timeout_milli = 1000,
+                                                             .earn_per_minute_milli = per_minute_milli,
                                                              .window_ns = S};
+}
+
+static void a_budget_is_shared_by_the_calls_of_one_process(void **state)
+{
+    (void)state;
+    herd(1000);
+    retries(4, 100 * MS);
+    ten_tokens(0);
     world.service[0].fail_ppm = 1000000;
     run();
     assert_int_equal(result.attempts, 1010);
@@ -599,19 +606,134 @@ static void a_budget_is_shared_by_the_calls_of_one_process(void **state)
     assert_int_equal(result.budget_low_milli, 0);
 }
 
+static void a_budget_is_shared_by_the_processes_of_one_host(void **state)
+{
+    (void)state;
+    herd(1000);
+    retries(4, 100 * MS);
+    ten_tokens(0);
+    world.service[0].fail_ppm = 1000000;
+    world.clients[0].processes = 100;
+    world.clients[0].hosts = 7;
+    run();
+    assert_int_equal(result.attempts, 1070);
+    assert_int_equal(result.fleet_exchanges, 0);
+}
+
+/* Processes that are many times as many as the tokens of one bucket, and fail a hundred times a second. */
+static void a_fleet(uint32_t processes)
+{
+    retries(2, 100 * MS);
+    ten_tokens(1000);
+    world.duration_ns = 90 * S;
+    world.clients[0].processes = processes;
+    world.clients[0].fleet = true;
+    world.fleet.per_minute_milli = 0;
+    world.service[0].fail_ppm = 1000000;
+}
+
+static void a_fleet_s_bucket_begins_empty(void **state)
+{
+    (void)state;
+    a_fleet(50);
+    run();
+    assert_int_equal(result.retries, 0);
+    assert_int_equal(result.fleet_leased_milli, 0);
+    assert_true(result.fleet_exchanges > 50);
+    assert_int_equal(result.fleet_lost, 0);
+    assert_in_range(result.fleet_alone_ns, 50 * (2 * MS - 1), 50 * 2 * MS); /* until the first answer */
+}
+
+static void what_trickles_into_it_is_what_all_of_them_retry(void **state)
+{
+    (void)state;
+    a_fleet(50);
+    world.fleet.per_minute_milli = 60000;
+    run();
+    assert_in_range(result.retries, 80, 90);
+    assert_in_range(result.fleet_leased_milli, result.retries * 1000, 90000);
+}
+
+static void what_they_earn_is_what_all_of_them_retry(void **state)
+{
+    (void)state;
+    a_fleet(10);
+    policy->pair.target.budget.earn_success_milli = 100;
+    outage(SIM_OUTAGE_FAIL, 30 * S, 90 * S);
+    world.service[0].fail_ppm = 0;
+    world.fleet.capacity_milli = 40000;
+    run();
+    assert_in_range(result.fleet_earned_milli, 100 * (result.succeeded - 300), 100 * result.succeeded);
+    assert_in_range(result.retries, 40, 40 + 20 + 20); /* a bucket, half of one that was lent, two seconds' earnings */
+    assert_true(result.fleet_leased_milli >= (int64_t)result.retries * 1000);
+}
+
+static void without_its_bucket_a_fleet_has_the_floor_of_each(void **state)
+{
+    (void)state;
+    a_fleet(10);
+    world.fleet.per_minute_milli = 60000;
+    world.fleet.down_from_ns = 0;
+    run();
+    assert_int_equal(result.fleet_exchanges, 0);
+    assert_int_equal(result.fleet_leased_milli, 0);
+    assert_in_range(result.fleet_alone_ns, 10 * (result.ended_ns - 1), 10 * result.ended_ns);
+    assert_in_range(result.retries, 9, 10); /* one a minute each */
+    assert_in_range(result.fleet_lost, 10 * 2, 10 * 60);
+}
+
+static void an_answer_after_the_patience_is_none_and_what_it_granted_is_lost(void **state)
+{
+    (void)state;
+    a_fleet(10);
+    world.fleet.per_minute_milli = 60000;
+    world.fleet.delay = fixed(200 * MS);
+    world.fleet.patience_ns = 300 * MS;
+    run();
+    assert_true(result.fleet_exchanges > 0);
+    assert_int_equal(result.fleet_lost, result.fleet_exchanges);
+    assert_in_range(result.retries, 9, 10);
+}
+
+static void hosts_may_lease_as_one_each(void **state)
+{
+    (void)state;
+    a_fleet(50);
+    world.clients[0].hosts = 5;
+    world.fleet.down_from_ns = 0;
+    run();
+    assert_in_range(result.retries, 4, 5);
+    assert_in_range(result.fleet_alone_ns, 5 * (result.ended_ns - 1), 5 * result.ended_ns);
+}
+
+static void a_fleet_makes_no_run_longer(void **state)
+{
+    (void)state;
+    a_fleet(10);
+    world.clients[0].until_ns = 10 * S;
+    run();
+    assert_true(result.ended_ns < 10 * S);
+    assert_true(result.fleet_exchanges > 0);
+}
+
+static void a_fleet_does_not_wait_for_calls_that_hang(void **state)
+{
+    (void)state;
+    a_fleet(10);
+    policy->pair.policy.attempt_timeout_ns = policy->pair.policy.deadline_ns = BIDE_NEVER;
+    world.clients[0].until_ns = 10 * S;
+    outage(SIM_OUTAGE_SILENCE, 0, 90 * S);
+    run();
+    assert_true(result.ended_ns < 10 * S);
+    assert_int_equal(result.unfinished, result.calls);
+}
+
 static void the_level_of_a_budget_is_that_of_the_end_of_each_bucket(void **state)
 {
     (void)state;
     herd(10);
     retries(2, 30 * S); /* nothing happens in between, but the trickle */
-    policy->pair.target.budget = (struct bide_budget_config){.kind = BIDE_BUDGET_TOKENS,
-                                                             .capacity_milli = 10000,
-                                                             .initial_milli = BIDE_FULL,
-                                                             .cost_milli = 1000,
-                                                             .cost_throttled_milli = 1000,
-                                                             .cost_timeout_milli = 1000,
-                                                             .earn_per_minute_milli = 60000,
-                                                             .window_ns = S};
+    ten_tokens(60000);
     world.service[0].fail_ppm = 1000000;
     run();
     assert_in_range(result.point[0].budget_milli, 990, 1000); /* it trickles in ticks */
@@ -945,7 +1067,7 @@ static bool refuse(void)
     return ++asked >= refused_from;
 }
 
-/* Pools, queue, targets, sockets, users, closed clients, the series: each of them lacks once. */
+/* Pools, queue, targets, sockets, users, closed clients, leases, the series: each of them lacks once. */
 static void without_memory_a_run_says_so_and_leaves_nothing(void **state)
 {
     (void)state;
@@ -962,6 +1084,8 @@ static void without_memory_a_run_says_so_and_leaves_nothing(void **state)
     world.clients[1].fanout = 1;
     world.clients[1].think = exponential(100 * MS);
     world.policy_of_clients[1] = policy;
+    world.clients[1].fleet = true;
+    ten_tokens(0);
     world.bucket_ns = 50 * MS;
     queueing(1, exponential(10 * MS));
     sim_result_free(&result);
@@ -1033,6 +1157,15 @@ int main(void)
         T(server_hints_are_waited_for),
         T(gaussian_jitter_stays_in_the_envelope_around_its_middle),
         T(a_budget_is_shared_by_the_calls_of_one_process),
+        T(a_budget_is_shared_by_the_processes_of_one_host),
+        T(a_fleet_s_bucket_begins_empty),
+        T(what_trickles_into_it_is_what_all_of_them_retry),
+        T(what_they_earn_is_what_all_of_them_retry),
+        T(without_its_bucket_a_fleet_has_the_floor_of_each),
+        T(an_answer_after_the_patience_is_none_and_what_it_granted_is_lost),
+        T(hosts_may_lease_as_one_each),
+        T(a_fleet_makes_no_run_longer),
+        T(a_fleet_does_not_wait_for_calls_that_hang),
         T(the_level_of_a_budget_is_that_of_the_end_of_each_bucket),
         T(open_breakers_of_many_processes_are_counted_as_many_as_they_are),
         T(a_bad_shard_fails_and_a_breaker_of_its_own_spares_the_others),

@@ -397,6 +397,60 @@ static void gaussian_jitter_wants_a_policy_without_jitter(void **state)
     assert_well();
 }
 
+static void hosts_share_what_processes_can_share(void **state)
+{
+    world.clients[0].hosts = 2;
+    assert_wrong("clients.hosts = 2: want processes (1) at most: the others would have nobody");
+    world.clients[0].processes = 2;
+    assert_well();
+    policy.pair.target.in_flight_max = 5;
+    assert_wrong("clients.hosts = 2: the policy service counts what is in flight, which cannot be shared: want 0, or "
+                 "another policy");
+    policy.pair.target.in_flight_max = 0;
+    policy.pair.target.budget.kind = BIDE_BUDGET_CONCURRENCY;
+    world.clients[0].hosts = 0;
+    assert_well();
+}
+
+static void a_fleet_is_of_tokens_and_for_somebody(void **state)
+{
+    world.fleet.capacity_milli = 5000;
+    assert_wrong("fleet.capacity = 5: nobody leases from it: want clients.fleet = yes");
+    world.clients[0].fleet = true;
+    assert_well();
+    world.fleet.down_until_ns = 5 * BIDE_S;
+    assert_wrong("fleet.down_until = 5s: it is never down: want down_from");
+    world.fleet.down_from_ns = 5 * BIDE_S;
+    assert_wrong("fleet.down_until = 5s: want later than down_from (5s)");
+    world.fleet.down_until_ns = BIDE_NEVER;
+    assert_well();
+    world.fleet.down_from_ns = 60 * BIDE_S;
+    assert_wrong("fleet.down_from = 1m: want less than the duration (1m), or never");
+    world.fleet.down_from_ns = BIDE_NEVER;
+    policy.pair.target.budget.threshold_milli = 5000;
+    assert_wrong(
+        "clients.fleet = yes: the policy service has a threshold, below which tokens would be lent for nothing: "
+        "want 0");
+    policy.pair.target.budget.kind = BIDE_BUDGET_WINDOW;
+    assert_wrong("clients.fleet = yes: the policy service has no budget of tokens: want budget.kind = tokens");
+}
+
+static void a_fleet_s_numbers_fit_into_a_bucket(void **state)
+{
+    world.clients[0].fleet = true;
+    world.fleet.capacity_milli = 0;
+    assert_wrong("fleet.capacity = 0: want more than 0, and 268435.455 at most");
+    world.fleet.capacity_milli = 268435456;
+    assert_wrong("fleet.capacity = 268435.456: want more than 0, and 268435.455 at most");
+    world.fleet.capacity_milli = 268435455;
+    world.fleet.per_minute_milli = 268435456;
+    assert_wrong("fleet.per_minute = 268435.456: want 268435.455 at most");
+    world.fleet.per_minute_milli = 0;
+    assert_well();
+    world.fleet.patience_ns = 0;
+    assert_wrong("fleet.patience = 0: want more than 0");
+}
+
 static void services_do_not_call_each_other_in_a_circle(void **state)
 {
     world.services = 3;
@@ -606,6 +660,9 @@ int main(void)
         TEST(more_processes_than_clients_would_be_idle),
         TEST(more_calls_than_a_run_has_events_are_refused),
         TEST(gaussian_jitter_wants_a_policy_without_jitter),
+        TEST(hosts_share_what_processes_can_share),
+        TEST(a_fleet_is_of_tokens_and_for_somebody),
+        TEST(a_fleet_s_numbers_fit_into_a_bucket),
         TEST(services_do_not_call_each_other_in_a_circle),
         TEST(outages_end_after_they_begin_and_do_not_overlap),
         TEST(a_slow_outage_fails_as_the_service_does_unless_told_otherwise),
