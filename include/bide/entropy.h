@@ -12,7 +12,7 @@ BIDE_BEGIN_DECLS
 
 BIDE_API uint64_t bide_seed(void);
 
-/* A small number that differs between threads as far as possible: for request.lane. */
+/* A number that differs between threads, and between processes, as far as possible: for request.lane. */
 BIDE_API uint32_t bide_lane(void);
 
 BIDE_END_DECLS

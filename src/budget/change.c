@@ -1,11 +1,13 @@
 /* change.c - see change.h. */
 #include "change.h"
 
+#include <bide/lease.h>
+
 #include <string.h>
 
-void budget_change_begin(struct budget_change *change, const struct bide_target_config *config)
+void budget_change_begin(struct budget_change *change, const struct budget_look *look)
 {
-    *change = (struct budget_change){.config = *config};
+    *change = (struct budget_change){.config = look->config, .leased = look->leased};
 }
 
 /* ---- reading ---- */
@@ -120,7 +122,10 @@ static bool level_fits(const struct budget_change *change, char want[BUDGET_WANT
     char capacity[CONF_VALUE_SIZE];
     if (change->level == BUDGET_LEVEL_AS_IT_IS)
         return true;
-    if (c->kind != BIDE_BUDGET_TOKENS)
+    if (change->leased && (change->level == BUDGET_LEVEL_FULL || change->level_milli > 0))
+        snprintf(want, BUDGET_WANT,
+                 "budget=empty, if anything: a fleet lends this target its retries, and nobody else fills it");
+    else if (c->kind != BIDE_BUDGET_TOKENS)
         snprintf(want, BUDGET_WANT, "budget: only one of tokens has a level to be set; this target's is %s",
                  c->kind == BIDE_BUDGET_NONE ? "none: nothing limits retries" : "a window, which forgets by itself");
     else if (change->level == BUDGET_LEVEL_EXACT && change->level_milli > c->capacity_milli)
@@ -159,7 +164,9 @@ void budget_change_do(const struct budget_change *change, struct bide_target *ta
 /* Held and released: what was held goes on as closed, and the evidence against it is forgotten. */
 void budget_reset(struct bide_target *target, int64_t now_ns)
 {
-    bide_budget_add_milli(target, BIDE_CAPACITY_MAX_MILLI, now_ns);
+    bool funded = bide_lease_until(target) > now_ns;
+    if (!funded && bide_lease_end(target, now_ns) == BIDE_OK)
+        bide_budget_add_milli(target, BIDE_CAPACITY_MAX_MILLI, now_ns);
     bide_breaker_hold(target, BIDE_HOLD_CLOSED);
     bide_breaker_hold(target, BIDE_HOLD_RELEASE);
 }
@@ -190,6 +197,8 @@ void budget_change_tell(FILE *out, const struct budget_look *before, const struc
     fprintf(out, "budget %s", is_now);
     if (strcmp(was, is_now) != 0)
         fprintf(out, " (was %s)", was);
+    if (before->leased && !after->leased)
+        fputs("; the lease is over", out);
     budget_breaker_words(was, before);
     budget_breaker_words(is_now, after);
     fprintf(out, "; breaker %s", is_now);

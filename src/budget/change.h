@@ -17,14 +17,15 @@ enum budget_level { BUDGET_LEVEL_AS_IT_IS, BUDGET_LEVEL_FULL, BUDGET_LEVEL_EXACT
 struct budget_change {
     struct bide_target_config config; /* as it is to be */
     bool has_config;                  /* some of it was said */
+    bool leased;                      /* its retries are a fleet's */
     enum budget_level level;
     int64_t level_milli; /* EXACT */
     bool has_hold;
     enum bide_hold hold;
 };
 
-/* Nothing to change yet, of a target with that configuration. */
-void budget_change_begin(struct budget_change *change, const struct bide_target_config *config);
+/* Nothing to change yet, of a target that looks so. */
+void budget_change_begin(struct budget_change *change, const struct budget_look *look);
 
 /* One more "KEY=VALUE". False: it is wrong, and `want` says what would be right. */
 bool budget_change_read(struct budget_change *change, const char *word, char want[BUDGET_WANT]);
@@ -35,7 +36,8 @@ bool budget_change_check(const struct budget_change *change, char want[BUDGET_WA
 /* Level and hold; the configuration is whoever opened the target's to set, before. */
 void budget_change_do(const struct budget_change *change, struct bide_target *target, int64_t now_ns);
 
-/* The budget full, where it is of tokens, and the breaker closed and left to the evidence. */
+/* The budget full, where it is of tokens, and the breaker closed and left to the evidence. A lease ends if its fleet
+ * does not answer; if it does, lease and budget stay as they are: nobody but the fleet fills what it lends. */
 void budget_reset(struct bide_target *target, int64_t now_ns);
 
 /* "budget 10 of 10 (was 2.5 of 10); breaker closed (was open, 3.1s to go)", to `out`. */

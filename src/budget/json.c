@@ -34,6 +34,14 @@ static json_t *budget_of(const struct budget_look *look)
                      "capacity", thousandths(tokens ? look->config.budget.capacity_milli : INT64_MAX));
 }
 
+static json_t *lease_of(const struct budget_look *look)
+{
+    if (!look->leased)
+        return json_null();
+    return json_pack("{s:o, s:o}", "funded_for_ms", milliseconds(look->funded_for_ns), "alone_for_ms",
+                     milliseconds(look->alone_for_ns));
+}
+
 static json_t *breaker_of(const struct budget_look *look)
 {
     const struct bide_breaker_view *b = &look->breaker;
@@ -83,10 +91,11 @@ static json_t *text_or_null(const char *text)
 
 json_t *budget_json(const struct budget_look *look)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "target", text_or_null(look->name), "file",
-                     text_or_null(look->file), "budget", budget_of(look), "breaker", breaker_of(look), "quiet_for_ms",
-                     milliseconds(look->quiet_for_ns), "latency_ms", latency_of(look), "refused", refused_of(look),
-                     "preset", bide_preset_label(look->preset), "settings", settings_of(look));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "target", text_or_null(look->name), "file",
+                     text_or_null(look->file), "budget", budget_of(look), "lease", lease_of(look), "breaker",
+                     breaker_of(look), "quiet_for_ms", milliseconds(look->quiet_for_ns), "latency_ms", latency_of(look),
+                     "refused", refused_of(look), "preset", bide_preset_label(look->preset), "settings",
+                     settings_of(look));
 }
 
 json_t *budget_row_json(const struct budget_row *row)

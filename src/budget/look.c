@@ -1,6 +1,8 @@
 /* look.c - see look.h: reading a target, and the words for what was read. */
 #include "look.h"
 
+#include <bide/lease.h>
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -58,6 +60,10 @@ void budget_look(struct budget_look *look, const struct bide_target *target, con
                                  .breaker = bide_breaker_look(target),
                                  .quiet_for_ns = left_of(bide_target_quiet_until(target, now_ns), now_ns)};
     bide_target_config_get(target, &look->config);
+    if ((look->leased = bide_lease_is_on(target))) {
+        look->funded_for_ns = left_of(bide_lease_until(target), now_ns);
+        look->alone_for_ns = left_of(now_ns, bide_lease_until(target));
+    }
     look->preset = nearest(&look->config);
     look->open_for_ns = left_of(look->breaker.until_ns, now_ns);
     for (size_t i = 0; i < BUDGET_QUANTILES && look->config.latency; i++)
@@ -101,6 +107,14 @@ const char *budget_level_words(char words[BUDGET_WORDS], const struct budget_loo
                  conf_decimal_text(capacity, look->config.budget.capacity_milli, 1000));
     else
         snprintf(words, BUDGET_WORDS, "%s left", tenths(left, look->left_milli));
+    return words;
+}
+
+const char *budget_funds_words(char words[BUDGET_WORDS], const struct budget_look *look)
+{
+    char level[BUDGET_WORDS];
+    const char *by = look->funded_for_ns > 0 ? " leased" : " alone";
+    snprintf(words, BUDGET_WORDS, "%.100s%s", budget_level_words(level, look), look->leased ? by : "");
     return words;
 }
 
@@ -150,7 +164,7 @@ double budget_share(const struct budget_look *look)
 const char *budget_change_words(char words[BUDGET_WORDS], const struct budget_look *look)
 {
     char level[BUDGET_WORDS];
-    snprintf(words, BUDGET_WORDS, "budget %.40s, breaker %s%s, refused %" PRIu64, budget_level_words(level, look),
+    snprintf(words, BUDGET_WORDS, "budget %.40s, breaker %s%s, refused %" PRIu64, budget_funds_words(level, look),
              state_words(look), look->quiet_for_ns > 0 ? ", quiet" : "", look->refused_all);
     return words;
 }

@@ -24,6 +24,9 @@ struct budget_look {
     struct bide_breaker_view breaker;
     int64_t open_for_ns;                  /* OPEN: until probing may begin; else 0 */
     int64_t quiet_for_ns;                 /* 0: nobody asked for quiet */
+    bool leased;                          /* a fleet lends its retries */
+    int64_t funded_for_ns;                /* leased: until its fleet must have answered again; else 0 */
+    int64_t alone_for_ns;                 /* leased, and no fleet answers: so long; else 0 */
     int64_t latency_ns[BUDGET_QUANTILES]; /* 0: too few seen, or not gathered; BIDE_NEVER: 3.7 s or longer */
     uint64_t refused[BIDE_GATE_COUNT];    /* by bit of enum bide_gate */
     uint64_t refused_all;
@@ -37,6 +40,9 @@ void budget_look(struct budget_look *look, const struct bide_target *target, con
 
 /* "7.5 of 10", "3 left" (a window), "no limit". Rounded down to tenths: what is not there is never shown. */
 const char *budget_level_words(char words[BUDGET_WORDS], const struct budget_look *look);
+
+/* The same and who funds it: "7.5 of 10 leased", by a fleet; "0.2 of 10 alone", if that does not answer. */
+const char *budget_funds_words(char words[BUDGET_WORDS], const struct budget_look *look);
 
 /* "closed", "open, 4.2s to go", "half open", "held open by hand". */
 const char *budget_breaker_words(char words[BUDGET_WORDS], const struct budget_look *look);

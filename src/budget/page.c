@@ -8,14 +8,27 @@ static void budget_line(FILE *out, const struct budget_look *look)
     const struct bide_budget_config *c = &look->config.budget;
     char level[BUDGET_WORDS], one[CONF_VALUE_SIZE], other[CONF_VALUE_SIZE];
     fprintf(out, "  budget    %s", budget_level_words(level, look));
-    if (c->kind == BIDE_BUDGET_TOKENS)
-        fprintf(out, " retries left; %s earned by a success, %s a minute by time",
-                conf_decimal_text(one, c->earn_success_milli, 1000),
-                conf_decimal_text(other, c->earn_per_minute_milli, 1000));
+    conf_decimal_text(one, c->earn_success_milli, 1000);
+    conf_decimal_text(other, c->earn_per_minute_milli, 1000);
+    if (look->leased)
+        fprintf(out, " retries left; a fleet lends them, and gets what is earned; alone, %s a minute by time", other);
+    else if (c->kind == BIDE_BUDGET_TOKENS)
+        fprintf(out, " retries left; %s earned by a success, %s a minute by time", one, other);
     else if (c->kind == BIDE_BUDGET_WINDOW)
         fprintf(out, "; a window of %s: %s%% of the requests and %" PRIu32 " more",
                 conf_duration_short(one, c->window_ns), conf_decimal_text(other, c->ratio_ppm, 10000), c->reserve);
     fputc('\n', out);
+}
+
+static void lease_line(FILE *out, const struct budget_look *look)
+{
+    char text[CONF_VALUE_SIZE];
+    if (look->funded_for_ns > 0)
+        fprintf(out, "  lease     its fleet answers; if it does not again, alone in %s\n",
+                conf_duration_short(text, look->funded_for_ns));
+    else if (look->leased)
+        fprintf(out, "  lease     alone for %s: no fleet answers; a reset ends the lease\n",
+                conf_duration_short(text, look->alone_for_ns));
 }
 
 static void breaker_line(FILE *out, const struct budget_look *look)
@@ -75,6 +88,7 @@ void budget_page(FILE *out, const struct budget_look *look)
 {
     char words[BUDGET_WORDS];
     budget_line(out, look);
+    lease_line(out, look);
     breaker_line(out, look);
     fprintf(out, "  quiet     %s\n", look->quiet_for_ns > 0 ? budget_quiet_words(words, look) : "nobody asked for it");
     latency_line(out, look);

@@ -18,7 +18,7 @@ void budget_rows_free(struct budget_rows *rows)
     *rows = (struct budget_rows){0};
 }
 
-static bool add(void *context, const char *name)
+static bool add(void *context, const char *name, const struct bide_host_problem *wrong)
 {
     struct budget_rows *rows = context;
     if (rows->count == rows->room) {
@@ -33,6 +33,8 @@ static bool add(void *context, const char *name)
     struct budget_row *row = &rows->row[rows->count++];
     memset(row, 0, sizeof *row);
     snprintf(row->name, sizeof row->name, "%s", name);
+    if (wrong != NULL)
+        row->problem = *wrong;
     return true;
 }
 
@@ -65,7 +67,7 @@ bool budget_rows_list(struct budget_rows *rows, const char *directory, struct bi
 static void look_at(struct budget_row *row, const char *directory)
 {
     struct bide_host host;
-    if (!budget_open(&host, row->name, directory, &row->problem))
+    if (row->problem.why != BIDE_HOST_WHY_NOTHING || !budget_open(&host, row->name, directory, &row->problem))
         return;
     budget_look(&row->look, host.target, row->name, bide_now());
     row->look.file = budget_where(row->file, sizeof row->file, host.target) ? row->file : NULL;
@@ -73,16 +75,30 @@ static void look_at(struct budget_row *row, const char *directory)
     bide_host_close(&host);
 }
 
+/* Each in its place before it is looked at, for a look points into its row. What is gone since it was listed is no row.
+ */
+static void look_at_all(struct budget_rows *rows, const char *directory, bool listed)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        struct budget_row *row = &rows->row[kept];
+        *row = rows->row[i];
+        look_at(row, directory);
+        kept += !(listed && row->problem.why == BIDE_HOST_WHY_NOT_THERE);
+    }
+    rows->count = kept;
+}
+
 bool budget_rows_look(struct budget_rows *rows, char **names, const char *directory, struct bide_host_problem *problem)
 {
-    bool well = true;
+    bool well = true, listed = names[0] == NULL;
     *problem = (struct bide_host_problem){.text = "no memory"};
-    if (names[0] == NULL)
+    if (listed)
         well = budget_rows_list(rows, directory, problem);
     for (; *names != NULL && well; names++)
-        well = add(rows, *names);
-    for (size_t i = 0; i < rows->count && well; i++)
-        look_at(&rows->row[i], directory);
+        well = add(rows, *names, NULL);
+    if (well)
+        look_at_all(rows, directory, listed);
     return well;
 }
 

@@ -1,4 +1,4 @@
-/* entropy.c - seeds for calls, different in every thread and in every process.
+/* entropy.c - seeds and lanes for calls, different in every thread and in every process.
  *
  * Each thread has a generator of its own (xoshiro256**, Blackman and Vigna), so that drawing takes no lock and no
  * system call. It is seeded by getrandom at the thread's first draw.
@@ -35,7 +35,8 @@ struct generator {
 };
 
 static __thread struct generator mine;
-static __thread uint32_t my_lane; /* 0: not given yet */
+static __thread uint64_t lane_epoch; /* 0: no lane yet */
+static __thread uint32_t my_lane;
 
 static uint64_t *epoch_page;    /* NULL: not mapped yet; &no_page: cannot be had */
 static uint64_t no_page;        /* only its address is used */
@@ -153,9 +154,15 @@ uint64_t bide_seed(void)
     return number != 0 ? number : CORE_GOLDEN; /* 0 means "none" in a request */
 }
 
+/* Processes that share a target begin at different numbers too: children of one parent by their process id, others also
+ * by where they were loaded, for in containers everybody may be process 1. */
 uint32_t bide_lane(void)
 {
-    if (my_lane == 0)
-        my_lane = __atomic_add_fetch(&lanes, 1, __ATOMIC_RELAXED);
-    return my_lane - 1;
+    uint64_t epoch = epoch_of_process();
+    if (lane_epoch != epoch) {
+        uint32_t first = (uint32_t)getpid() + (uint32_t)((uintptr_t)&lanes >> 12);
+        my_lane = first + __atomic_add_fetch(&lanes, 1, __ATOMIC_RELAXED);
+        lane_epoch = epoch;
+    }
+    return my_lane;
 }

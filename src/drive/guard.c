@@ -54,6 +54,14 @@ bool drive_guard_watch(struct drive_guarded guarded)
     return false;
 }
 
+void *drive_guard_spare(const void *map)
+{
+    for (struct place *place = places; place < places + MAPS_MOST; place++)
+        if (start_of(place) == (uintptr_t)map)
+            return __atomic_load_n(&place->spare, __ATOMIC_RELAXED);
+    return NULL;
+}
+
 void drive_guard_forget(const void *map)
 {
     for (struct place *place = places; place < places + MAPS_MOST; place++) {

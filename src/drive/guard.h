@@ -19,6 +19,9 @@ struct drive_guarded {
 /* From now on the spare belongs to the guard. False: too many are watched already, and this one is not. */
 bool drive_guard_watch(struct drive_guarded guarded);
 
+/* The spare that waits for a map; NULL: it is there already, or none is watched. */
+void *drive_guard_spare(const void *map);
+
 /* Ends the watch over a map, if there is one, and frees its spare. Nobody may be touching the map. */
 void drive_guard_forget(const void *map);
 

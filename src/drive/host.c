@@ -15,13 +15,13 @@
  * whole name and decides.
  *
  * Known weaknesses: who has the same user id can do anything to the file. A maker that is killed leaves its draft,
- * which the next maker removes after a minute. bide_target_configure does not know that a target is shared: whoever
- * calls it directly can bring in a limit that open would refuse. A file that is truncated between the look at its size
- * and the end of open raises a SIGBUS that the guard does not know of yet. */
+ * which the next maker removes after a minute. */
 #include <bide/clock.h>
 #include <bide/entropy.h>
 #include <bide/host.h>
+#include <bide/lease.h>
 
+#include "core/gates.h"
 #include "guard.h"
 #include "memory.h"
 
@@ -53,6 +53,7 @@
 #define OPEN_MOST      100u
 #define CONFIGURE_MOST 1000u
 #define LINKS_MOST     2u /* its name, and the draft's while it is being made */
+#define REMOVE         "; remove it when nobody uses it, and a new one is made"
 
 struct head {
     uint64_t magic;
@@ -169,6 +170,30 @@ static void encode(const char *name, char encoded[ENCODED_MAX + 1])
                  sum_of(name, strlen(name)));
 }
 
+/* The digit's value; 16: it is none. Ours are upper case. */
+static unsigned hex(char digit)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    const char *at = digit != '\0' ? strchr(digits, digit) : NULL;
+    return at != NULL ? (unsigned)(at - digits) : 16;
+}
+
+/* The reverse of encode, where nothing was cut. */
+static void decode(const char *encoded, size_t length, char name[FILE_MAX])
+{
+    size_t used = 0;
+    for (size_t i = 0; i < length; i++) {
+        bool coded = encoded[i] == '%' && i + 2 < length && hex(encoded[i + 1]) < 16 && hex(encoded[i + 2]) < 16;
+        name[used] = encoded[i];
+        if (coded) {
+            name[used] = (char)(hex(encoded[i + 1]) << 4 | hex(encoded[i + 2]));
+            i += 2;
+        }
+        used++;
+    }
+    name[used] = '\0';
+}
+
 static ssize_t read_once(const char *path, char *text, size_t size)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -263,6 +288,13 @@ static int open_plainly(const char *path)
     return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+static enum bide_err tell_unopened_directory(const struct opening *o)
+{
+    if (errno == ENOTDIR || errno == ELOOP)
+        return tell(o->problem, BIDE_HOST_WHY_NO_DIRECTORY, o->where, "; want a directory that is not a link");
+    return tell(o->problem, BIDE_HOST_WHY_SYSTEM, o->where, "; want a directory that we may read and write");
+}
+
 static enum bide_err open_directory(struct opening *o, bool make)
 {
     if (o->options.directory != NULL)
@@ -270,14 +302,14 @@ static enum bide_err open_directory(struct opening *o, bool make)
     else
         bide_host_directory(o->where);
     o->directory = open_plainly(o->where);
-    if (o->directory < 0 && errno == ENOENT && !make)
+    bool absent = o->directory < 0 && errno == ENOENT;
+    if (absent && !make)
         return tell(o->problem, BIDE_HOST_WHY_NOT_THERE, o->where, "");
-    if (o->directory < 0 && errno == ENOENT &&
-        (mkdir(o->where, o->options.group ? 0770 : 0700) == 0 || errno == EEXIST))
+    if (absent && mkdir(o->where, o->options.group ? 0770 : 0700) != 0 && errno != EEXIST)
+        return tell(o->problem, BIDE_HOST_WHY_NO_DIRECTORY, o->where, "");
+    if (absent)
         o->directory = open_plainly(o->where);
-    if (o->directory < 0)
-        return tell(o->problem, BIDE_HOST_WHY_NO_DIRECTORY, o->where, "; want a directory that is not a link");
-    return check_directory(o);
+    return o->directory >= 0 ? check_directory(o) : tell_unopened_directory(o);
 }
 
 /* Calls `each` with every file name in the directory, until it returns false. */
@@ -326,7 +358,7 @@ static enum bide_err check_owner(const struct opening *o, const struct stat *is)
 {
     bool mine = is->st_uid == geteuid(), shared = o->options.group && is_of_our_group(is->st_gid);
     if (!mine && !shared)
-        return tell_file(o, BIDE_HOST_WHY_NOT_OURS, "");
+        return tell_file(o, BIDE_HOST_WHY_NOT_OURS, o->options.group ? "; want one of our group" : "; want our own");
     mode_t strangers = o->options.group ? S_IWOTH : S_IWGRP | S_IWOTH, needed = mine ? 0600 : 0060;
     if ((is->st_mode & strangers) != 0 || (is->st_mode & needed) != needed)
         return tell_file(o, BIDE_HOST_WHY_OPEN_FILE, o->options.group ? "; want mode 660" : "; want mode 600");
@@ -336,7 +368,7 @@ static enum bide_err check_owner(const struct opening *o, const struct stat *is)
 static enum bide_err check_status(const struct opening *o, const struct stat *is)
 {
     if (!S_ISREG(is->st_mode))
-        return tell_file(o, BIDE_HOST_WHY_NOT_A_FILE, "");
+        return tell_file(o, BIDE_HOST_WHY_NOT_A_FILE, REMOVE);
     if (is->st_nlink > LINKS_MOST)
         return tell_file(o, BIDE_HOST_WHY_NOT_A_FILE, "; it has several names, want one");
     return check_owner(o, is);
@@ -347,18 +379,18 @@ static enum bide_err check_head(const struct opening *o, int file, off_t size)
 {
     struct head head, ours = head_for(o);
     if (size < (off_t)sizeof head || pread(file, &head, sizeof head, 0) != (ssize_t)sizeof head)
-        return tell_file(o, BIDE_HOST_WHY_WRONG_SIZE, "");
+        return tell_file(o, BIDE_HOST_WHY_WRONG_SIZE, REMOVE);
     if (head.magic != MAGIC)
-        return tell_file(o, BIDE_HOST_WHY_DAMAGED, "");
+        return tell_file(o, BIDE_HOST_WHY_DAMAGED, REMOVE);
     if (head.layout != LAYOUT || head.size != sizeof(struct host_file))
-        return tell_file(o, BIDE_HOST_WHY_WRONG_VERSION, "");
+        return tell_file(o, BIDE_HOST_WHY_WRONG_VERSION, REMOVE);
     if (size != (off_t)sizeof(struct host_file))
-        return tell_file(o, BIDE_HOST_WHY_WRONG_SIZE, "");
+        return tell_file(o, BIDE_HOST_WHY_WRONG_SIZE, REMOVE);
     if (head.sum != sum_of(&head, offsetof(struct head, sum)) || memchr(head.name, '\0', sizeof head.name) == NULL)
-        return tell_file(o, BIDE_HOST_WHY_DAMAGED, "");
+        return tell_file(o, BIDE_HOST_WHY_DAMAGED, REMOVE);
     if (memcmp(head.boot, ours.boot, sizeof head.boot) != 0)
-        return tell_file(o, BIDE_HOST_WHY_DAMAGED, ": it is of another boot");
-    return strcmp(head.name, o->name) == 0 ? BIDE_OK : tell_file(o, BIDE_HOST_WHY_OTHER_NAME, "");
+        return tell_file(o, BIDE_HOST_WHY_DAMAGED, ": it is of another boot" REMOVE);
+    return strcmp(head.name, o->name) == 0 ? BIDE_OK : tell_file(o, BIDE_HOST_WHY_OTHER_NAME, REMOVE);
 }
 
 /* ---- blocks ---- */
@@ -375,7 +407,7 @@ static enum bide_err fill_holes(const struct opening *o, int file)
     if (errno != EOPNOTSUPP && errno != ENOSYS)
         return tell_file(o, BIDE_HOST_WHY_NO_SPACE, "");
     bool whole = lseek(file, 0, SEEK_HOLE) >= (off_t)sizeof(struct host_file);
-    return whole ? BIDE_OK : tell_file(o, BIDE_HOST_WHY_DAMAGED, ": it has holes");
+    return whole ? BIDE_OK : tell_file(o, BIDE_HOST_WHY_DAMAGED, ": it has holes" REMOVE);
 }
 
 static enum bide_err write_whole(const struct opening *o, int file, const struct host_file *image)
@@ -413,6 +445,7 @@ static enum bide_err write_draft(const struct opening *o, int file)
 {
     struct host_file image = {.head = head_for(o)};
     bide_target_init(&image.target, o->config, o->now_ns, NULL);
+    image.target.identity |= CORE_SHARED;
     enum bide_err err = write_whole(o, file, &image);
     if (err == BIDE_OK)
         err = fill_holes(o, file);
@@ -457,16 +490,22 @@ static bool may_make(const struct opening *o)
     return o->config != NULL && !o->options.must_exist;
 }
 
-/* Without waiting: it might be a pipe. -1: told. */
+/* Without waiting: it might be a pipe. */
+static int open_only(const struct opening *o, const char *file)
+{
+    return openat(o->directory, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* -1: told. */
 static int open_file(struct opening *o)
 {
-    int file = openat(o->directory, o->file, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    int file = open_only(o, o->file);
     for (unsigned tries = 1; file < 0 && tries < OPEN_MOST; tries++) { /* somebody may remove what was just made */
         tell_unopened(o);
         bool wanted = o->problem->why == BIDE_HOST_WHY_NOT_THERE && may_make(o);
         if (!wanted || make(o) != BIDE_OK)
             return -1;
-        file = openat(o->directory, o->file, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+        file = open_only(o, o->file);
     }
     return file;
 }
@@ -489,56 +528,76 @@ static bool is_shareable(const struct bide_target_config *c)
     return c->in_flight_max == 0 && c->budget.kind != BIDE_BUDGET_CONCURRENCY;
 }
 
-/* What a target of this version begins with. Shared ones never get another owner. */
+/* What a target of this version begins with: above, that it is one; below, its layout. Shared ones never get another
+ * owner, which would be in between. */
 static uint64_t identity(void)
 {
     struct bide_target_config config;
     struct bide_target target;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     bide_target_init(&target, &config, 0, NULL);
-    return target.identity;
+    return target.identity | CORE_SHARED;
+}
+
+static bool is_other_layout(uint64_t found, uint64_t ours)
+{
+    return found >> 32 == ours >> 32 && (uint16_t)found != (uint16_t)ours;
 }
 
 static enum bide_err check_target(const struct opening *o, const struct bide_target *target)
 {
     struct bide_target_config config;
-    if (__atomic_load_n(&target->identity, __ATOMIC_RELAXED) != identity())
-        return tell_file(o, BIDE_HOST_WHY_DAMAGED, "");
+    uint64_t found = __atomic_load_n(&target->identity, __ATOMIC_RELAXED), ours = identity();
+    if (found != ours)
+        return tell_file(o, is_other_layout(found, ours) ? BIDE_HOST_WHY_WRONG_VERSION : BIDE_HOST_WHY_DAMAGED, REMOVE);
     bide_target_config_get(target, &config);
     if (bide_target_config_check(&config, NULL) != BIDE_OK || !is_shareable(&config))
-        return tell_file(o, BIDE_HOST_WHY_DAMAGED, ": its configuration is none");
+        return tell_file(o, BIDE_HOST_WHY_DAMAGED, ": its configuration is none" REMOVE);
     return BIDE_OK;
+}
+
+static bool has_already(const struct bide_target *target, const struct bide_target_config *wanted)
+{
+    struct bide_target_config now;
+    bide_target_config_get(target, &now);
+    return memcmp(&now, wanted, sizeof now) == 0;
+}
+
+/* What is wrong is so only of this target as it is: the configuration was found good. */
+static void tell_left_out(const struct opening *o, enum bide_err err, const struct bide_problem *wrong)
+{
+    char text[256] = "another process is giving it a configuration";
+    if (err != BIDE_ERR_BUSY)
+        bide_problem_format(text, sizeof text, wrong);
+    snprintf(o->problem->text, sizeof o->problem->text, "%.127s: our configuration was left out: %s", o->name, text);
 }
 
 /* Somebody else may be at it for some microseconds, or was killed over it: then nobody can for ten seconds, and it
  * keeps what it has. */
 static void configure(const struct opening *o, struct bide_target *target)
 {
-    struct bide_target_config now;
-    bide_target_config_get(target, &now);
-    if (o->config == NULL || memcmp(&now, o->config, sizeof now) == 0)
+    if (o->config == NULL || has_already(target, o->config))
         return;
-    enum bide_err err = bide_target_configure(target, o->config, o->now_ns, NULL);
+    struct bide_problem wrong;
+    enum bide_err err = bide_target_configure(target, o->config, o->now_ns, &wrong);
     for (unsigned tries = 1; err == BIDE_ERR_BUSY && tries < CONFIGURE_MOST; tries++) {
         sched_yield();
-        err = bide_target_configure(target, o->config, o->now_ns, NULL);
+        err = bide_target_configure(target, o->config, o->now_ns, &wrong);
     }
     if (err != BIDE_OK)
-        snprintf(o->problem->text, sizeof o->problem->text,
-                 "%.100s: another process is giving it a configuration; ours was left out", o->name);
+        tell_left_out(o, err, &wrong);
 }
 
 /* What takes the map's place when the file is truncated: a target of our own of the same configuration. Its budget
- * begins empty, for what was spent of the shared one cannot be known any more. */
-static bool make_spare(const struct opening *o, const struct host_file *map, struct host_file *spare)
+ * begins empty, for what was spent of the shared one cannot be known any more; and what a fleet funded has only its
+ * trickle. */
+static void fill_spare(struct host_file *spare, const struct bide_target_config *config, bool leased, int64_t now_ns)
 {
-    struct bide_target_config config;
-    bide_target_config_get(&map->target, &config);
-    spare->head = map->head;
-    if (bide_target_init(&spare->target, &config, o->now_ns, NULL) != BIDE_OK)
-        return false;
-    bide_budget_add_milli(&spare->target, -(int64_t)BIDE_CAPACITY_MAX_MILLI, o->now_ns);
-    return true;
+    bide_target_init(&spare->target, config, now_ns, NULL);
+    spare->target.identity |= CORE_SHARED;
+    if (leased)
+        bide_lease_begin(&spare->target, now_ns, NULL);
+    bide_budget_add_milli(&spare->target, -(int64_t)BIDE_CAPACITY_MAX_MILLI, now_ns);
 }
 
 static void *map_pages(int file)
@@ -548,35 +607,50 @@ static void *map_pages(int file)
     return pages != MAP_FAILED ? pages : NULL;
 }
 
-/* Too many to be guarded: used all the same. */
-static enum bide_err guard(const struct opening *o, struct host_file *map)
+/* Before the map is touched for the first time, so that there is no instant at which a file that is truncated kills.
+ * Too many to be guarded are used all the same. */
+static enum bide_err guard(const struct opening *o, struct host_file *map, bool *guarded)
 {
+    struct bide_target_config config;
     struct host_file *spare = map_pages(-1);
     if (spare == NULL)
         return tell_file(o, BIDE_HOST_WHY_SYSTEM, "");
-    if (!make_spare(o, map, spare)) {
-        munmap(spare, sizeof *spare);
-        return tell_file(o, BIDE_HOST_WHY_DAMAGED, "");
-    }
-    drive_guard_watch((struct drive_guarded){map, spare, sizeof *map});
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE); /* until it is known what the target has */
+    fill_spare(spare, &config, false, o->now_ns);
+    *guarded = drive_guard_watch((struct drive_guarded){map, spare, sizeof *map});
+    return BIDE_OK;
+}
+
+/* Nobody else touches the map yet: what it has is read first, and then it can be seen whether that was still the file's
+ * or already the spare's. */
+static enum bide_err renew_spare(const struct opening *o, const struct host_file *map)
+{
+    struct bide_target_config config;
+    bide_target_config_get(&map->target, &config);
+    bool leased = bide_lease_is_on(&map->target);
+    struct host_file *spare = drive_guard_spare(map);
+    if (spare == NULL)
+        return tell_file(o, BIDE_HOST_WHY_WRONG_SIZE, ": somebody truncates it" REMOVE);
+    fill_spare(spare, &config, leased, o->now_ns);
     return BIDE_OK;
 }
 
 static enum bide_err map_file(const struct opening *o, int file, struct bide_host *host)
 {
+    bool guarded = false;
     struct host_file *map = map_pages(file);
     if (map == NULL)
         return tell_file(o, BIDE_HOST_WHY_SYSTEM, "");
-    enum bide_err err = check_target(o, &map->target);
-    if (err == BIDE_OK) {
+    enum bide_err err = guard(o, map, &guarded);
+    if (err == BIDE_OK && (err = check_target(o, &map->target)) == BIDE_OK) {
         tell_nothing(o);
         configure(o, &map->target);
-        err = guard(o, map);
     }
-    if (err == BIDE_OK)
-        *host = (struct bide_host){.target = &map->target, .shared = true, .map_ = map, .map_size_ = sizeof *map};
-    else
-        munmap(map, sizeof *map);
+    if (err == BIDE_OK && guarded)
+        err = renew_spare(o, map);
+    *host = (struct bide_host){.target = &map->target, .shared = true, .map_ = map, .map_size_ = sizeof *map};
+    if (err != BIDE_OK)
+        bide_host_close(host);
     return err;
 }
 
@@ -659,38 +733,59 @@ void bide_host_close(struct bide_host *host)
     *host = (struct bide_host){0};
 }
 
-/* Whom a list calls, and the head of the file it is at. */
+/* ---- listing ---- */
+
 struct listener {
-    bool (*each)(void *context, const char *name);
+    bool (*each)(void *context, const char *name, const struct bide_host_problem *wrong);
     void *context;
-    struct head head;
+    char name[FILE_MAX];
 };
 
-/* Is it a target, and is this its place? Then the head has its name. */
-static bool read_name(struct opening *o, const char *file, struct head *head)
+/* Is this the file of that name? Then it is the one that is looked at from now on. */
+static bool belongs(struct opening *o, const char *name, const char *file)
 {
-    int opened = openat(o->directory, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (opened < 0)
-        return false;
-    bool whole = pread(opened, head, sizeof *head, 0) == (ssize_t)sizeof *head;
-    head->name[BIDE_TARGET_NAME_MAX] = '\0';
-    o->name = head->name;
-    bool good = whole && know_name(o) == BIDE_OK && strcmp(o->file, file) == 0 && check_file(o, opened) == BIDE_OK;
-    close(opened);
-    return good;
+    o->name = name;
+    return know_name(o) == BIDE_OK && strcmp(o->file, file) == 0;
 }
 
-/* What is wrong with a file is told to whoever opens it, not here. */
+/* The name that a file's name tells. Where that was cut, the head knows it; else it is what is before the "@". */
+static void find_name(struct opening *o, const char *file, int opened, char name[FILE_MAX])
+{
+    struct head head;
+    int length = (int)(boot_in(file) - 1 - file);
+    decode(file, (size_t)length, name);
+    if (belongs(o, name, file))
+        return;
+    bool whole = opened >= 0 && pread(opened, &head, sizeof head, 0) == (ssize_t)sizeof head;
+    head.name[BIDE_TARGET_NAME_MAX] = '\0';
+    bool cut = whole && belongs(o, head.name, file);
+    snprintf(name, FILE_MAX, "%.*s", cut ? (int)sizeof head.name : length, cut ? head.name : file);
+    snprintf(o->file, sizeof o->file, "%s", file);
+    o->name = name;
+}
+
 static bool list_one(struct opening *o, const char *file, void *context)
 {
     struct listener *listener = context;
     const char *boot = boot_in(file);
-    if (boot == NULL || strcmp(boot, o->boot) != 0 || !read_name(o, file, &listener->head))
+    if (boot == NULL || strcmp(boot, o->boot) != 0)
         return true;
-    return listener->each(listener->context, listener->head.name);
+    int opened = open_only(o, file), error = errno;
+    find_name(o, file, opened, listener->name);
+    errno = error;
+    struct bide_host host = {0};
+    enum bide_err err = opened >= 0 ? check_file(o, opened) : tell_unopened(o);
+    if (err == BIDE_OK)
+        err = map_file(o, opened, &host);
+    bide_host_close(&host);
+    if (opened >= 0)
+        close(opened);
+    bool gone = err != BIDE_OK && o->problem->why == BIDE_HOST_WHY_NOT_THERE; /* since the directory was read */
+    return gone || listener->each(listener->context, listener->name, err != BIDE_OK ? o->problem : NULL);
 }
 
-enum bide_err bide_host_list(const struct bide_host_options *options, bool (*each)(void *context, const char *name),
+enum bide_err bide_host_list(const struct bide_host_options *options,
+                             bool (*each)(void *context, const char *name, const struct bide_host_problem *wrong),
                              void *context, struct bide_host_problem *problem)
 {
     struct bide_host_problem unasked;

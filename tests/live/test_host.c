@@ -1,14 +1,16 @@
 /* test_host.c - many processes on one target: created at once, killed at any instruction, truncated, seen by all.
  *
- * The storm: PROCESSES workers make calls on one small budget, each failing first, so that the budget is empty most of
- * the time and every token is fought for. The parent kills them by SIGKILL at random, KILLS times in all, and starts
- * others in their places. Beside the target there is a ledger in memory of this test: a worker writes what it will earn
- * before it reports a success, and what it was granted as soon as it knows. So at every instant
+ * A storm: workers make calls on one target. The parent kills them by SIGKILL at random and starts others in their
+ * places. Beside the target there is a ledger in memory of this test: a worker writes what will be in its favour before
+ * it does it, and what it was granted as soon as it knows. So at every instant
  *
- *     granted <= initial + earned
+ *     granted <= what there was + what was earned
  *
- * or something was spent that was never there; and when all are dead, what is missing from the bucket is at most one
- * charge for each kill. */
+ * or something was spent that was never there; and when all are dead, what is missing is at most one charge for each
+ * kill. There is one over tokens (64 processes, 10,000 kills; the budget is empty most of the time and every token is
+ * fought for), one over a window, and one over a breaker, where those who are killed hold the probes.
+ *
+ * ctest runs nothing beside this program: it would hardly get on. */
 #define _GNU_SOURCE
 #include <bide/bide.h>
 
@@ -27,6 +29,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -48,7 +51,10 @@
 #define PROCESSES     64u
 #define KILLS         (10000u / SLOWER)
 #define CALLS_MOST    (20000u / SLOWER) /* before the next kills */
+#define FEW           16u               /* processes of the smaller storms, ... */
+#define FEW_KILLS     (1600u / SLOWER)  /* ... and their kills */
 #define ROUNDS        (60u / SLOWER)
+#define PATIENCE_NS   (60 * BIDE_S) /* for what must happen sooner or later */
 #define COST_MILLI    1000u
 #define EARN_MILLI    500u
 #define INITIAL_MILLI 20000u
@@ -155,6 +161,11 @@ static struct bide_host opened(const char *name, const struct bide_target_config
     return host;
 }
 
+static void nap(int64_t ns)
+{
+    nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
+}
+
 static int status_of(pid_t pid)
 {
     int status;
@@ -162,12 +173,26 @@ static int status_of(pid_t pid)
     return status;
 }
 
-/* ---- the storm ---- */
+/* ---- storms ---- */
 
-/* Of one worker's place; whoever works there goes on with it. In thousandths, but for the calls. */
+/* Of one worker's place; whoever works there goes on with it. Tokens in thousandths. */
 struct ledger {
-    uint64_t granted, earned, calls, strange;
-    uint64_t unused[4];
+    uint64_t calls;   /* made, or begun where that is what counts */
+    uint64_t granted; /* retries */
+    uint64_t earned;
+    uint64_t started; /* attempts that the breaker let through */
+    uint64_t healthy; /* successes */
+    uint64_t strange; /* verdicts that should not be */
+    uint64_t unused[2];
+};
+
+struct storm {
+    unsigned processes;
+    unsigned kills;
+    void (*work)(struct ledger *ledger, struct random *random); /* until it is killed, or all is over */
+    void (*check)(const struct ledger *all);                    /* at any instant */
+    size_t grows;  /* the member that must grow before the next kills, ... */
+    unsigned most; /* ... by less than this */
 };
 
 static void add(uint64_t *word, uint64_t n)
@@ -182,6 +207,107 @@ static uint64_t sum(const struct ledger *all, size_t member)
         total += __atomic_load_n((const uint64_t *)(const void *)((const char *)&all[i] + member), __ATOMIC_SEQ_CST);
     return total;
 }
+#define SUM(all, member) sum((all), offsetof(struct ledger, member))
+
+static bool *is_over; /* for all of them */
+
+static bool goes_on(void)
+{
+    return !__atomic_load_n(is_over, __ATOMIC_SEQ_CST);
+}
+
+static pid_t start(const struct storm *storm, struct ledger *ledger, uint64_t seed)
+{
+    struct random random = {seed};
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid > 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
+    setpriority(PRIO_PROCESS, 0, 10); /* or the parent would hardly ever run */
+    storm->work(ledger, &random);
+    _exit(0);
+}
+
+/* Until some of them are in the midst of what they do. Nobody waits for the dead. */
+static void let_them_work(const struct storm *storm, const struct ledger *all, unsigned n)
+{
+    uint64_t before = sum(all, storm->grows);
+    int64_t until_ns = bide_now() + PATIENCE_NS;
+    while (sum(all, storm->grows) < before + n) {
+        nap(BIDE_MS);
+        if (bide_now() > until_ns)
+            fail_msg("nothing goes on any more");
+    }
+}
+
+/* Some at once, for those who go on working keep the others from dying soon. */
+static void kill_workers(const struct storm *storm, const pid_t pids[PROCESSES], unsigned first, unsigned count)
+{
+    for (unsigned n = 0; n < count; n++)
+        assert_int_equal(kill(pids[(first + n) % storm->processes], SIGKILL), 0);
+    for (unsigned n = 0; n < count; n++) /* and not by itself before */
+        assert_int_equal(status_of(pids[(first + n) % storm->processes]), SIGKILL);
+}
+
+/* All but two at most, and others in their places. Returns how many. */
+static unsigned replace_most(const struct storm *storm, pid_t pids[PROCESSES], struct ledger *all,
+                             struct random *random)
+{
+    unsigned count = storm->processes - draw(random, 3), first = draw(random, storm->processes);
+    kill_workers(storm, pids, first, count);
+    storm->check(all);
+    for (unsigned n = 0; n < count; n++) {
+        unsigned place = (first + n) % storm->processes;
+        pids[place] = start(storm, &all[place], draw(random, UINT32_MAX));
+    }
+    return count;
+}
+
+static struct ledger *begin_storm(void)
+{
+    is_over = shared_memory(sizeof *is_over);
+    return shared_memory(PROCESSES * sizeof(struct ledger));
+}
+
+static void end_storm(struct ledger *all)
+{
+    munmap(is_over, sizeof *is_over);
+    munmap(all, PROCESSES * sizeof *all);
+}
+
+/* Before it: nobody is killed, and all end when they are told to. */
+static void be_calm(const struct storm *storm, struct ledger *all, struct random *random)
+{
+    pid_t pids[PROCESSES];
+    for (unsigned i = 0; i < storm->processes; i++)
+        pids[i] = start(storm, &all[i], draw(random, UINT32_MAX));
+    let_them_work(storm, all, 10 * storm->most);
+    __atomic_store_n(is_over, true, __ATOMIC_SEQ_CST);
+    for (unsigned i = 0; i < storm->processes; i++)
+        assert_int_equal(status_of(pids[i]), 0);
+    __atomic_store_n(is_over, false, __ATOMIC_SEQ_CST);
+}
+
+/* Returns the number of kills, when all are dead. */
+static unsigned rage(const struct storm *storm, struct ledger *all, struct random *random)
+{
+    pid_t pids[PROCESSES];
+    unsigned kills = storm->processes;
+    for (unsigned i = 0; i < storm->processes; i++)
+        pids[i] = start(storm, &all[i], draw(random, UINT32_MAX));
+    while (kills < storm->kills) {
+        let_them_work(storm, all, draw(random, storm->most));
+        storm->check(all);
+        kills += replace_most(storm, pids, all, random);
+    }
+    let_them_work(storm, all, storm->most);
+    kill_workers(storm, pids, 0, storm->processes);
+    storm->check(all);
+    return kills;
+}
+
+/* ---- a storm over tokens ---- */
 
 /* A call that fails first. When its retry is paid for, it is made, or given up and given back. */
 static void call_that_fails(struct bide_target *target, const struct bide_policy *policy, struct ledger *ledger,
@@ -222,18 +348,15 @@ static void call_that_succeeds(struct bide_target *target, const struct bide_pol
         add(&ledger->strange, 1);
 }
 
-/* Until it is killed. Two calls fail for each that succeeds at once: the budget stays near empty. */
-_Noreturn static void work(struct ledger *ledger, uint64_t seed)
+/* Two calls fail for each that succeeds at once: the budget stays near empty. */
+static void spend_tokens(struct ledger *ledger, struct random *random)
 {
     struct bide_target_config config = countable(INITIAL_MILLI);
     struct bide_policy policy = without_waits();
-    struct random random = {seed};
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
-    setpriority(PRIO_PROCESS, 0, 19); /* or the parent would hardly ever run */
     struct bide_host host = opened("storm", &config);
-    for (;;) {
-        uint64_t chance = draw(&random, 1u << 30);
-        if (draw(&random, 3) < 2)
+    while (goes_on()) {
+        uint64_t chance = draw(random, 1u << 30);
+        if (draw(random, 3) < 2)
             call_that_fails(host.target, &policy, ledger, chance);
         else
             call_that_succeeds(host.target, &policy, ledger, chance);
@@ -241,81 +364,257 @@ _Noreturn static void work(struct ledger *ledger, uint64_t seed)
     }
 }
 
-static pid_t start(struct ledger *ledger, uint64_t seed)
-{
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0)
-        work(ledger, seed);
-    return pid;
-}
-
 /* What was granted is read first: it grows, and must not be compared with an older account of what was earned. */
-static void assert_not_overspent(const struct ledger *all)
+static void assert_tokens_not_overspent(const struct ledger *all)
 {
-    uint64_t granted = sum(all, offsetof(struct ledger, granted)), earned = sum(all, offsetof(struct ledger, earned));
+    uint64_t granted = SUM(all, granted), earned = SUM(all, earned);
     if (granted > INITIAL_MILLI + earned)
         fail_msg("granted %" PRIu64 ", but there were only %u and %" PRIu64, granted, INITIAL_MILLI, earned);
 }
 
-/* Somewhere in the midst of some calls. */
-static void let_them_work(const struct ledger *all, uint64_t calls)
+/* What there was and was earned, less what was granted and is left. */
+static int64_t tokens_lost(const struct ledger *all, const struct bide_target *target)
 {
-    uint64_t before = sum(all, offsetof(struct ledger, calls));
-    while (sum(all, offsetof(struct ledger, calls)) < before + calls)
-        sched_yield();
-}
-
-/* Some at once, for those who go on working keep the others from dying soon. */
-static void kill_workers(pid_t pids[PROCESSES], unsigned first, unsigned count)
-{
-    for (unsigned n = 0; n < count; n++)
-        assert_int_equal(kill(pids[(first + n) % PROCESSES], SIGKILL), 0);
-    for (unsigned n = 0; n < count; n++)
-        assert_int_equal(status_of(pids[(first + n) % PROCESSES]), SIGKILL); /* and not by itself before */
-}
-
-/* All but two at most, and others in their places. Returns how many. */
-static unsigned replace_most(pid_t pids[PROCESSES], struct ledger *all, struct random *random)
-{
-    unsigned count = PROCESSES - draw(random, 3), first = draw(random, PROCESSES);
-    kill_workers(pids, first, count);
-    assert_not_overspent(all);
-    for (unsigned n = 0; n < count; n++)
-        pids[(first + n) % PROCESSES] = start(&all[(first + n) % PROCESSES], draw(random, UINT32_MAX));
-    return count;
+    return INITIAL_MILLI + (int64_t)SUM(all, earned) - (int64_t)SUM(all, granted) -
+           bide_budget_left_milli(target, bide_now());
 }
 
 static void processes_killed_at_any_instruction_never_overspend_and_lose_one_charge_each_at_most(void **state)
 {
-    struct ledger *all = shared_memory(PROCESSES * sizeof *all);
+    static const struct storm storm = {
+        PROCESSES, KILLS, spend_tokens, assert_tokens_not_overspent, offsetof(struct ledger, calls), CALLS_MOST};
+    struct bide_target_config config = countable(INITIAL_MILLI);
+    struct ledger *all = begin_storm();
     struct random random = {printed_seed()};
-    pid_t pids[PROCESSES];
-    unsigned kills = 0;
-    for (unsigned i = 0; i < PROCESSES; i++)
-        pids[i] = start(&all[i], draw(&random, UINT32_MAX));
-    while (kills < KILLS) {
-        let_them_work(all, draw(&random, CALLS_MOST));
-        assert_not_overspent(all);
-        kills += replace_most(pids, all, &random);
-    }
-    let_them_work(all, CALLS_MOST); /* nobody waits for the dead */
-    kill_workers(pids, 0, PROCESSES);
-    assert_not_overspent(all);
+    struct bide_host host = opened("storm", &config);
+    be_calm(&storm, all, &random);
+    assert_int_equal(tokens_lost(all, host.target), 0);
+    unsigned kills = rage(&storm, all, &random);
 
-    struct bide_host host = opened("storm", NULL);
-    uint64_t granted = sum(all, offsetof(struct ledger, granted)), earned = sum(all, offsetof(struct ledger, earned));
-    int64_t left = bide_budget_left_milli(host.target, bide_now());
-    int64_t lost = INITIAL_MILLI + (int64_t)earned - (int64_t)granted - left;
+    int64_t lost = tokens_lost(all, host.target), left = bide_budget_left_milli(host.target, bide_now());
     print_message("%" PRIu64 " calls, %" PRIu64 " retries, %u kills: %" PRId64 " thousandths lost, %" PRId64 " left\n",
-                  sum(all, offsetof(struct ledger, calls)), granted / COST_MILLI, kills, lost, left);
+                  SUM(all, calls), SUM(all, granted) / COST_MILLI, kills, lost, left);
     assert_true(lost >= 0);
-    assert_true(lost <= (int64_t)(kills + PROCESSES) * COST_MILLI);
+    assert_true(lost <= (int64_t)kills * COST_MILLI);
     assert_true(left < CAPACITY);
-    assert_int_equal(sum(all, offsetof(struct ledger, strange)), 0);
-    assert_true(granted > INITIAL_MILLI);
+    assert_int_equal(SUM(all, strange), 0);
+    assert_true(SUM(all, granted) > INITIAL_MILLI);
     bide_host_close(&host);
-    munmap(all, PROCESSES * sizeof *all);
+    end_storm(all);
+}
+
+/* ---- a storm over a window ---- */
+
+#define RESERVE   20u
+#define RATIO_PPM 200000u /* one retry for five calls */
+
+/* Longer than the test: what is counted stays counted. */
+static struct bide_target_config windowed(void)
+{
+    struct bide_target_config config = countable(INITIAL_MILLI);
+    config.budget.kind = BIDE_BUDGET_WINDOW;
+    config.budget.ratio_ppm = RATIO_PPM;
+    config.budget.reserve = RESERVE;
+    config.budget.min_volume = 0;
+    config.budget.window_ns = 600 * BIDE_MINUTE;
+    config.budget.cooldown_ns = 0;
+    return config;
+}
+
+/* Every call fails first, and one retry in four is given back. */
+static void spend_window(struct ledger *ledger, struct random *random)
+{
+    struct bide_target_config config = windowed();
+    struct bide_policy policy = without_waits();
+    struct bide_host host = opened("window", &config);
+    while (goes_on()) {
+        struct bide_request request = {.safety = BIDE_SAFE, .seed = draw(random, 1u << 30), .lane = draw(random, 64)};
+        struct bide_call call;
+        add(&ledger->calls, 1);
+        struct bide_verdict v = bide_call_begin(&call, &policy, host.target, &request, bide_now());
+        v = bide_call_outcome(&call, v.attempt, &failed, bide_now());
+        if (v.what != BIDE_WAIT) {
+            add(&ledger->strange, v.why != BIDE_WHY_BUDGET_EMPTY);
+            continue;
+        }
+        add(&ledger->granted, 1);
+        if (draw(random, 4) == 0) {
+            add(&ledger->earned, 1);
+            bide_call_cancel(&call, bide_now());
+            continue;
+        }
+        v = bide_call_wake(&call, bide_now());
+        bide_call_outcome(&call, v.attempt, &ok, bide_now());
+    }
+}
+
+/* In the order in which they are written: the opposite one would find fault with what is right. */
+static void assert_window_not_overspent(const struct ledger *all)
+{
+    uint64_t granted = SUM(all, granted), back = SUM(all, earned), calls = SUM(all, calls);
+    if (granted > RESERVE + back + calls / (1000000 / RATIO_PPM))
+        fail_msg("granted %" PRIu64 ", and got back %" PRIu64 ", of %" PRIu64 " calls", granted, back, calls);
+}
+
+static uint64_t requests_of(const struct bide_target *target)
+{
+    uint64_t requests = 0;
+    for (unsigned i = 0; i < BIDE_LANES; i++)
+        requests += target->lane[i].requests;
+    return requests;
+}
+
+static void a_window_is_never_overspent_and_loses_one_retry_for_each_kill_at_most(void **state)
+{
+    static const struct storm storm = {
+        FEW, FEW_KILLS, spend_window, assert_window_not_overspent, offsetof(struct ledger, calls), CALLS_MOST};
+    struct bide_policy policy = without_waits();
+    struct ledger *all = begin_storm();
+    struct random random = {printed_seed()};
+    unsigned kills = rage(&storm, all, &random);
+
+    struct bide_host host = opened("window", NULL);
+    for (unsigned i = 0; i < 100 * kills; i++) { /* so many that something must be left */
+        struct bide_request request = {.safety = BIDE_SAFE, .seed = i + 1};
+        struct bide_call call;
+        struct bide_verdict v = bide_call_begin(&call, &policy, host.target, &request, bide_now());
+        bide_call_outcome(&call, v.attempt, &ok, bide_now());
+    }
+    int64_t left = bide_budget_left_milli(host.target, bide_now()) / 1000;
+    int64_t spent = (int64_t)(RESERVE + requests_of(host.target) / (1000000 / RATIO_PPM)) - left;
+    int64_t lost = spent - (int64_t)(SUM(all, granted) - SUM(all, earned));
+    print_message("%" PRIu64 " calls, %" PRIu64 " retries, %u kills: %" PRId64 " lost\n", SUM(all, calls),
+                  SUM(all, granted), kills, lost);
+    assert_true(left > 0);
+    assert_in_range(lost, 0, kills);
+    assert_int_equal(SUM(all, strange), 0);
+    assert_true(SUM(all, granted) > RESERVE);
+    bide_host_close(&host);
+    end_storm(all);
+}
+
+/* ---- a storm over a breaker ---- */
+
+#define CONSECUTIVE 3u
+#define PROBES      2u
+#define LEASE_NS    (50 * BIDE_MS)
+
+static bool *is_up; /* the server, for all of them */
+
+static struct bide_target_config breakable(void)
+{
+    struct bide_target_config config = countable(INITIAL_MILLI);
+    config.breaker.kind = BIDE_BREAKER_BY_RUN;
+    config.breaker.consecutive = CONSECUTIVE;
+    config.breaker.probes = PROBES;
+    config.breaker.open_ns = config.breaker.open_max_ns = BIDE_MS;
+    config.breaker.probe_lease_ns = LEASE_NS;
+    config.breaker.ramp_ns = 0;
+    return config;
+}
+
+/* One attempt. It takes a while, for who is killed shall often be a probe. */
+static struct bide_verdict attempt_once(struct bide_target *target, struct ledger *ledger, struct random *random)
+{
+    struct bide_policy policy = without_waits();
+    struct bide_request request = {.safety = BIDE_SAFE, .seed = draw(random, 1u << 30) + 1};
+    struct bide_call call;
+    policy.attempts_max = 1;
+    struct bide_verdict v = bide_call_begin(&call, &policy, target, &request, bide_now());
+    if (v.what != BIDE_START)
+        return v;
+    add(&ledger->started, 1);
+    for (unsigned yields = draw(random, 50); yields > 0; yields--)
+        sched_yield();
+    v = bide_call_outcome(&call, v.attempt, __atomic_load_n(is_up, __ATOMIC_SEQ_CST) ? &ok : &failed, bide_now());
+    add(&ledger->healthy, v.what == BIDE_DONE);
+    return v;
+}
+
+/* Calls that fail until somebody's breaker is open. */
+static void fail_until_open(struct bide_target *target)
+{
+    struct bide_policy policy = without_waits();
+    for (unsigned i = 0; i < 1000 && bide_breaker_look(target).state == BIDE_BREAKER_CLOSED; i++) {
+        struct bide_request request = {.safety = BIDE_SAFE, .seed = i + 1};
+        struct bide_call call;
+        struct bide_verdict v = bide_call_begin(&call, &policy, target, &request, bide_now());
+        bide_call_outcome(&call, v.attempt, &failed, bide_now());
+        bide_call_cancel(&call, bide_now());
+    }
+}
+
+static void try_again_and_again(struct ledger *ledger, struct random *random)
+{
+    struct bide_target_config config = breakable();
+    struct bide_host host = opened("breaker", &config);
+    for (; goes_on(); add(&ledger->calls, 1))
+        attempt_once(host.target, ledger, random);
+}
+
+static void assert_nothing(const struct ledger *all)
+{
+    (void)all;
+}
+
+/* It was open when they began, and the server is down: each opening lets PROBES through, and each LEASE_NS those who
+ * follow on the dead. */
+static void assert_probes_only(const struct ledger *all, const struct bide_target *target, int64_t took_ns)
+{
+    uint64_t openings = bide_breaker_look(target).openings_total, leases = (uint64_t)(took_ns / LEASE_NS) + 1;
+    print_message("%" PRIu64 " calls, %" PRIu64 " of them let through, %" PRIu64 " openings in %" PRId64 " ms\n",
+                  SUM(all, calls), SUM(all, started), openings, took_ns / BIDE_MS);
+    assert_true(openings > 1);
+    assert_true(SUM(all, started) <= PROBES * (openings + 1 + leases));
+}
+
+static void a_breaker_whose_probes_are_killed_lets_no_more_through_and_closes_when_it_should(void **state)
+{
+    struct storm storm = {FEW, FEW_KILLS, try_again_and_again, assert_nothing, offsetof(struct ledger, started), 5};
+    struct ledger *all = begin_storm();
+    struct random random = {printed_seed()};
+    struct bide_target_config config = breakable();
+    struct bide_host host = opened("breaker", &config);
+    is_up = shared_memory(sizeof *is_up);
+    int64_t began_ns = bide_now();
+    fail_until_open(host.target);
+    rage(&storm, all, &random);
+    assert_probes_only(all, host.target, bide_now() - began_ns);
+
+    __atomic_store_n(is_up, true, __ATOMIC_SEQ_CST); /* and those who prove it are killed as well */
+    storm.grows = offsetof(struct ledger, healthy);
+    storm.kills /= 4;
+    rage(&storm, all, &random);
+    for (int64_t until_ns = bide_now() + PATIENCE_NS; bide_breaker_look(host.target).state != BIDE_BREAKER_CLOSED;
+         nap(BIDE_MS)) {
+        attempt_once(host.target, &all[0], &random);
+        assert_true(bide_now() < until_ns);
+    }
+    assert_int_equal(attempt_once(host.target, &all[0], &random).what, BIDE_DONE);
+    bide_host_close(&host);
+    munmap(is_up, sizeof *is_up);
+    end_storm(all);
+}
+
+/* ---- lanes ---- */
+
+/* Children of one parent, which has one already: each counts in its own, as far as there are enough. */
+static void forked_processes_spread_over_the_lanes(void **state)
+{
+    uint32_t *lanes = shared_memory(PROCESSES * sizeof *lanes), of_parent = bide_lane();
+    unsigned used[BIDE_LANES] = {0}, distinct = 0;
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            lanes[i] = bide_lane();
+            _exit(bide_lane() == lanes[i] ? 0 : 1);
+        }
+        assert_int_equal(status_of(pid), 0);
+        distinct += used[lanes[i] % BIDE_LANES]++ == 0;
+    }
+    assert_true(distinct > BIDE_LANES / 2); /* all, if nobody else starts processes */
+    assert_int_equal(bide_lane(), of_parent);
+    munmap(lanes, PROCESSES * sizeof *lanes);
 }
 
 /* ---- many makers ---- */
@@ -382,8 +681,7 @@ static void a_maker_killed_at_any_instruction_leaves_a_whole_file_or_none(void *
     struct random random = {printed_seed()};
     for (unsigned n = 0; n < ROUNDS; n++) {
         pid_t pid = start_churning();
-        for (unsigned yields = draw(&random, 200); yields > 0; yields--)
-            sched_yield();
+        nap(draw(&random, 3000) * BIDE_US);
         assert_int_equal(kill(pid, SIGKILL), 0);
         assert_int_equal(status_of(pid), SIGKILL);
         struct bide_host host = opened("churn", &config);
@@ -392,37 +690,40 @@ static void a_maker_killed_at_any_instruction_leaves_a_whole_file_or_none(void *
     }
 }
 
-/* ---- breaker and quiet ---- */
+/* ---- breaker, quiet and latency ---- */
 
-/* A worker whose calls fail until somebody's breaker is open. */
-static void fail_until_open(struct bide_target *target)
+/* So many calls that a quantile is known. They take an hour each, by what they are told of the time. */
+static void take_an_hour(struct bide_target *target)
 {
     struct bide_policy policy = without_waits();
-    for (unsigned i = 0; i < 1000 && bide_breaker_look(target).state == BIDE_BREAKER_CLOSED; i++) {
+    policy.deadline_ns = policy.attempt_timeout_ns = 120 * BIDE_MINUTE;
+    for (unsigned i = 0; i < 100; i++) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = i + 1};
         struct bide_call call;
         struct bide_verdict v = bide_call_begin(&call, &policy, target, &request, bide_now());
-        bide_call_outcome(&call, v.attempt, &failed, bide_now());
-        bide_call_cancel(&call, bide_now());
+        bide_call_outcome(&call, v.attempt, &ok, bide_now() + 60 * BIDE_MINUTE);
     }
 }
 
-static void pre_forked_workers_see_each_other_s_breaker_and_quiet(void **state)
+static void pre_forked_workers_see_each_other_s_breaker_quiet_and_latency(void **state)
 {
     struct bide_target_config config = countable(INITIAL_MILLI);
     struct bide_policy policy = without_waits();
+    config.latency = true;
     config.breaker.kind = BIDE_BREAKER_BY_RUN;
     config.breaker.consecutive = 5;
     config.breaker.open_ns = config.breaker.open_max_ns = 60 * BIDE_MINUTE;
     struct bide_host host = opened("workers", &config);
     pid_t worker = fork();
     if (worker == 0) {
+        take_an_hour(host.target);
         fail_until_open(host.target);
-        bide_target_quiet(host.target, bide_now() + 10 * BIDE_S, bide_now());
+        bide_target_quiet(host.target, bide_now() + 200 * BIDE_S, bide_now());
         _exit(0);
     }
     assert_int_equal(status_of(worker), 0);
     assert_int_equal(bide_breaker_look(host.target).state, BIDE_BREAKER_OPEN);
+    assert_true(bide_target_latency_ns(host.target, 500) == BIDE_NEVER); /* longer than it tells them apart */
     worker = fork();
     if (worker == 0) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
@@ -488,6 +789,25 @@ static void with_the_guard_a_truncated_file_becomes_a_private_target(void **stat
     }
 }
 
+/* What earned nothing for itself does not begin to. */
+static void what_takes_the_place_of_a_leased_target_is_leased(void **state)
+{
+    struct bide_target_config config = countable(INITIAL_MILLI);
+    pid_t pid = fork();
+    if (pid == 0) {
+        signal(SIGBUS, SIG_DFL);
+        struct bide_host first = opened("cut", &config);
+        if (bide_lease_begin(first.target, bide_now(), NULL) != BIDE_OK)
+            _exit(11);
+        struct bide_host host = opened("cut", NULL);
+        bide_host_guard();
+        truncate_only_file(0);
+        bool empty = bide_budget_left_milli(host.target, bide_now()) == 0;
+        _exit(empty && bide_lease_is_on(host.target) ? 0 : 12);
+    }
+    assert_int_equal(status_of(pid), 0);
+}
+
 /* Touches a page of a file that is not there. */
 static void raise_bus_error(void)
 {
@@ -542,10 +862,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_DIRECTORY(processes_killed_at_any_instruction_never_overspend_and_lose_one_charge_each_at_most),
+        IN_DIRECTORY(a_window_is_never_overspent_and_loses_one_retry_for_each_kill_at_most),
+        IN_DIRECTORY(a_breaker_whose_probes_are_killed_lets_no_more_through_and_closes_when_it_should),
+        cmocka_unit_test(forked_processes_spread_over_the_lanes),
         IN_DIRECTORY(of_many_who_make_a_target_at_once_one_wins_and_all_share_it),
         IN_DIRECTORY(a_maker_killed_at_any_instruction_leaves_a_whole_file_or_none),
-        IN_DIRECTORY(pre_forked_workers_see_each_other_s_breaker_and_quiet),
+        IN_DIRECTORY(pre_forked_workers_see_each_other_s_breaker_quiet_and_latency),
         IN_DIRECTORY(with_the_guard_a_truncated_file_becomes_a_private_target),
+        IN_DIRECTORY(what_takes_the_place_of_a_leased_target_is_leased),
         IN_DIRECTORY(bus_errors_of_others_go_where_they_went_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

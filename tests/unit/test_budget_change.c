@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "budget/change.h"
 
+#include <bide/lease.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -13,6 +15,7 @@
 #define NOW_NS (1000 * BIDE_S)
 
 static struct bide_target target;
+static struct budget_look look;
 static struct budget_change change;
 static char want[BUDGET_WANT];
 
@@ -21,7 +24,8 @@ static void begin(enum bide_preset preset)
     struct bide_target_config config;
     bide_target_config_init(&config, preset);
     assert_int_equal(bide_target_init(&target, &config, NOW_NS, NULL), BIDE_OK);
-    budget_change_begin(&change, &config);
+    budget_look(&look, &target, "payments", NOW_NS);
+    budget_change_begin(&change, &look);
     want[0] = '\0';
 }
 
@@ -129,6 +133,56 @@ static void a_reset_fills_the_budget_and_closes_the_breaker(void **state)
     free(text);
 }
 
+/* ---- what a fleet lends ---- */
+
+static void begin_leased(void)
+{
+    begin(BIDE_PRESET_SERVICE);
+    assert_int_equal(bide_lease_begin(&target, NOW_NS, NULL), BIDE_OK);
+    bide_lease_extend(&target, NOW_NS + BIDE_S, NOW_NS);
+    bide_budget_add_milli(&target, 2000, NOW_NS);
+    budget_look(&look, &target, "payments", NOW_NS);
+    budget_change_begin(&change, &look);
+}
+
+static void nobody_but_its_fleet_fills_a_leased_budget(void **state)
+{
+    static const char *const words[] = {"budget=full", "budget=1"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        begin_leased();
+        assert_true(budget_change_read(&change, words[i], want));
+        assert_false(budget_change_check(&change, want));
+        assert_non_null(strstr(want, "a fleet lends"));
+    }
+    begin_leased();
+    assert_true(budget_change_read(&change, "budget=empty", want));
+    assert_true(budget_change_check(&change, want));
+    budget_change_do(&change, &target, NOW_NS);
+    assert_int_equal(bide_budget_left_milli(&target, NOW_NS), 0);
+}
+
+static void a_reset_leaves_a_lease_alone_and_ends_one_whose_fleet_does_not_answer(void **state)
+{
+    struct budget_look before, after;
+    char text[256] = "";
+    begin_leased();
+    bide_breaker_hold(&target, BIDE_HOLD_OPEN);
+    budget_reset(&target, NOW_NS);
+    assert_true(bide_lease_is_on(&target));
+    assert_int_equal(bide_budget_left_milli(&target, NOW_NS), 2000);
+    assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_CLOSED);
+
+    budget_look(&before, &target, "x", NOW_NS + 2 * BIDE_S);
+    budget_reset(&target, NOW_NS + 2 * BIDE_S);
+    budget_look(&after, &target, "x", NOW_NS + 2 * BIDE_S);
+    assert_false(bide_lease_is_on(&target));
+    assert_int_equal(after.left_milli, 10000);
+    FILE *out = fmemopen(text, sizeof text, "w");
+    budget_change_tell(out, &before, &after);
+    fclose(out);
+    assert_string_equal(text, "budget 10 of 10 (was 2 of 10); the lease is over; breaker closed");
+}
+
 static void a_changed_key_is_told_with_what_it_was(void **state)
 {
     struct budget_look before, after;
@@ -156,6 +210,8 @@ int main(void)
         cmocka_unit_test(keys_of_a_target_are_taken_and_others_are_not),
         cmocka_unit_test(keys_are_checked_together),
         cmocka_unit_test(a_reset_fills_the_budget_and_closes_the_breaker),
+        cmocka_unit_test(nobody_but_its_fleet_fills_a_leased_budget),
+        cmocka_unit_test(a_reset_leaves_a_lease_alone_and_ends_one_whose_fleet_does_not_answer),
         cmocka_unit_test(a_changed_key_is_told_with_what_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

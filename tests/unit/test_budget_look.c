@@ -3,6 +3,8 @@
 #include "budget/rows.h"
 #include "budget/where.h"
 
+#include <bide/lease.h>
+
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,6 +64,31 @@ static void a_window_has_a_number_left_and_no_capacity(void **state)
     config.budget.reserve = 3;
     config.budget.min_volume = 0;
     assert_string_equal(budget_level_words(words, fresh()), "3 left");
+}
+
+static const char *page(void)
+{
+    static char text[2048];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    budget_page(out, &look);
+    fclose(out);
+    return text;
+}
+
+static void a_leased_budget_says_so_and_whether_its_fleet_answers(void **state)
+{
+    make(BIDE_PRESET_SERVICE);
+    assert_string_equal(budget_funds_words(words, fresh()), "10 of 10");
+    assert_null(strstr(page(), "lease"));
+    assert_int_equal(bide_lease_begin(&target, NOW_NS, NULL), BIDE_OK);
+    bide_lease_extend(&target, NOW_NS + 4 * BIDE_S, NOW_NS);
+    bide_budget_add_milli(&target, 2500, NOW_NS);
+    assert_string_equal(budget_funds_words(words, see(NOW_NS + BIDE_S)), "2.5 of 10 leased");
+    assert_non_null(strstr(page(), "  budget    2.5 of 10 retries left; a fleet lends them, and gets what is earned"));
+    assert_non_null(strstr(page(), "  lease     its fleet answers; if it does not again, alone in 3s\n"));
+    assert_string_equal(budget_funds_words(words, see(NOW_NS + 6 * BIDE_S)), "2.5 of 10 alone");
+    assert_non_null(strstr(page(), "  lease     alone for 2s: no fleet answers"));
+    assert_string_equal(budget_change_words(words, &look), "budget 2.5 of 10 alone, breaker closed, refused 0");
 }
 
 static void an_open_breaker_tells_how_long(void **state)
@@ -163,6 +190,17 @@ static void json_has_the_same_under_names_that_stay(void **state)
     assert_float_equal(number(tree, "quiet_for_ms", NULL), 3000, 1e-9);
     assert_string_equal(json_string_value(json_object_get(json_object_get(tree, "breaker"), "state")), "closed");
     assert_true(json_is_null(json_object_get(tree, "latency_ms")));
+    assert_true(json_is_null(json_object_get(tree, "lease")));
+    json_decref(tree);
+    assert_int_equal(bide_lease_begin(&target, NOW_NS, NULL), BIDE_OK);
+    bide_lease_extend(&target, NOW_NS + 4 * BIDE_S, NOW_NS);
+    tree = budget_json(see(NOW_NS + BIDE_S));
+    assert_float_equal(number(tree, "lease", "funded_for_ms"), 3000, 1e-9);
+    assert_float_equal(number(tree, "lease", "alone_for_ms"), 0, 1e-9);
+    json_decref(tree);
+    tree = budget_json(see(NOW_NS + 5 * BIDE_S));
+    assert_float_equal(number(tree, "lease", "funded_for_ms"), 0, 1e-9);
+    assert_float_equal(number(tree, "lease", "alone_for_ms"), 1000, 1e-9);
     json_decref(tree);
 }
 
@@ -251,6 +289,7 @@ int main(void)
         cmocka_unit_test(a_level_is_told_in_tenths_and_never_too_high),
         cmocka_unit_test(what_has_no_limit_says_so),
         cmocka_unit_test(a_window_has_a_number_left_and_no_capacity),
+        cmocka_unit_test(a_leased_budget_says_so_and_whether_its_fleet_answers),
         cmocka_unit_test(an_open_breaker_tells_how_long),
         cmocka_unit_test(quiet_is_told_as_what_is_left_of_it),
         cmocka_unit_test(the_nearest_preset_is_named_and_what_differs_from_it),

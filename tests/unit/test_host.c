@@ -40,6 +40,7 @@ static struct {
     gid_t other_group; /* likewise */
     int blocks_errno;  /* asking for blocks fails with it */
     bool other_clock;  /* we are in another time namespace */
+    bool truncates;    /* somebody truncates the file when its blocks are there */
 } pretend;
 
 /* In place of libc's. */
@@ -60,8 +61,10 @@ int group_member(gid_t group)
 
 int fallocate(int file, int mode, off_t offset, off_t length)
 {
-    if (pretend.blocks_errno == 0)
-        return (int)syscall(SYS_fallocate, file, mode, offset, length);
+    if (pretend.blocks_errno == 0) {
+        int done = (int)syscall(SYS_fallocate, file, mode, offset, length);
+        return pretend.truncates ? ftruncate(file, 0) : done;
+    }
     errno = pretend.blocks_errno;
     return -1;
 }
@@ -253,7 +256,7 @@ static void one_that_somebody_else_is_configuring_keeps_what_it_has(void **state
     c.budget.cost_milli = 7000;
     assert_int_equal(bide_host_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_int_equal(problem.why, BIDE_HOST_WHY_NOTHING);
-    assert_non_null(strstr(problem.text, "ours was left out"));
+    assert_non_null(strstr(problem.text, "another process is giving it a configuration"));
     bide_target_config_get(again.target, &found);
     assert_int_not_equal(found.budget.cost_milli, 7000);
     bide_host_close(&again);
@@ -278,7 +281,62 @@ static void none_is_made_where_it_must_exist_or_no_configuration_is_given(void *
     assert_int_equal(files().count, 0);
 }
 
+/* ---- a target that a fleet funds ---- */
+
+static void a_leased_target_stays_leased_whoever_opens_it(void **state)
+{
+    struct bide_host host = opened("payments"), again;
+    struct bide_target_config c = config();
+    assert_int_equal(bide_lease_begin(host.target, NOW, NULL), BIDE_OK);
+    uint64_t generation = host.target->active;
+    again = opened("payments");
+    assert_true(host.target->active == generation); /* it has that configuration: nothing was written */
+    bide_host_close(&again);
+    c.budget.cost_milli = 7000;
+    assert_int_equal(bide_host_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
+    assert_false(host.target->active == generation);
+    assert_true(bide_lease_is_on(host.target));
+    assert_int_equal(bide_budget_left_milli(again.target, NOW), 0);
+    bide_host_close(&again);
+    bide_host_close(&host);
+}
+
+static void what_a_fleet_cannot_lend_to_is_left_out_and_that_is_said(void **state)
+{
+    struct bide_host host = opened("payments"), again;
+    struct bide_target_config c = config(), found;
+    assert_int_equal(bide_lease_begin(host.target, NOW, NULL), BIDE_OK);
+    c.budget.kind = BIDE_BUDGET_WINDOW;
+    assert_int_equal(bide_host_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
+    assert_true(again.shared);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_NOTHING);
+    assert_non_null(strstr(problem.text, "payments: our configuration was left out: budget.kind"));
+    bide_target_config_get(host.target, &found);
+    assert_int_equal(found.budget.kind, BIDE_BUDGET_TOKENS);
+    bide_host_close(&again);
+    bide_host_close(&host);
+}
+
 /* ---- what is refused ---- */
+
+/* Nor does it learn to from whoever configures it without opening it. */
+static void assert_counts_nothing_in_flight(void)
+{
+    struct bide_host host = opened("payments");
+    struct bide_target_config c = config();
+    struct bide_problem wrong;
+    c.in_flight_max = 10;
+    assert_int_equal(bide_target_configure(host.target, &c, NOW, &wrong), BIDE_ERR_INVALID);
+    assert_string_equal(wrong.field, "in_flight_max");
+    c = config();
+    c.budget.kind = BIDE_BUDGET_CONCURRENCY;
+    assert_int_equal(bide_target_configure(host.target, &c, NOW, &wrong), BIDE_ERR_INVALID);
+    assert_string_equal(wrong.field, "budget.kind");
+    c.budget.kind = BIDE_BUDGET_WINDOW;
+    assert_int_equal(bide_target_configure(host.target, &c, NOW, NULL), BIDE_OK);
+    bide_host_close(&host);
+    assert_int_equal(bide_host_remove("payments", &here, NULL), BIDE_OK);
+}
 
 static void what_counts_calls_in_flight_is_refused(void **state)
 {
@@ -293,6 +351,7 @@ static void what_counts_calls_in_flight_is_refused(void **state)
     assert_int_equal(bide_host_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.why, BIDE_HOST_WHY_IN_FLIGHT);
     assert_int_equal(files().count, 0);
+    assert_counts_nothing_in_flight();
     here.private_instead = true; /* a private one may count */
     assert_int_equal(bide_host_open(&host, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_false(host.shared);
@@ -464,7 +523,7 @@ static void a_head_with_one_wrong_byte_is_refused(void **state)
         write_at(offset, &right, 1);
     }
     make_target("payments");
-    write_at(AT_TARGET, "x", 1);
+    write_at(AT_TARGET + 4, "x", 1);
     assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
 }
 
@@ -500,6 +559,23 @@ static void a_file_of_another_version_is_refused(void **state)
     write_at(AT_LAYOUT, &version, sizeof version);
     write_sum();
     assert_refused("payments", BIDE_HOST_WHY_WRONG_VERSION);
+}
+
+/* The engine's words may come to mean something else while the file stays as it is. */
+static void so_is_a_target_of_another_layout_and_what_to_do_is_said(void **state)
+{
+    uint64_t identity;
+    make_target("payments");
+    int file = open(only_file(), O_RDONLY);
+    assert_int_equal(pread(file, &identity, sizeof identity, AT_TARGET), sizeof identity);
+    close(file);
+    identity--; /* the layout before */
+    write_at(AT_TARGET, &identity, sizeof identity);
+    assert_refused("payments", BIDE_HOST_WHY_WRONG_VERSION);
+    assert_non_null(strstr(problem.text, "; remove it when nobody uses it, and a new one is made"));
+    identity += 1 + (UINT64_C(1) << 16); /* another owner, of which a shared one has none */
+    write_at(AT_TARGET, &identity, sizeof identity);
+    assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
 }
 
 static void a_file_of_another_name_or_boot_is_refused(void **state)
@@ -650,18 +726,82 @@ static void where_blocks_cannot_be_asked_for_they_are_written(void **state)
     make_target("payments");
 }
 
+/* Of all instants that could be chosen for it. */
+static void with_the_guard_a_file_that_is_truncated_while_it_is_opened_is_refused(void **state)
+{
+    make_target("payments");
+    assert_true(bide_host_guard());
+    pretend.truncates = true;
+    struct bide_host host;
+    assert_int_equal(open_named(&host, "payments"), BIDE_ERR_INVALID);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_WRONG_SIZE);
+    assert_non_null(strstr(problem.text, "somebody truncates it"));
+    assert_null(host.target);
+}
+
+/* ---- what a process holds ---- */
+
+static unsigned lines_of(const char *path, const char *word)
+{
+    char line[5000];
+    unsigned count = 0;
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL)
+        count += strstr(line, word) != NULL;
+    fclose(file);
+    return count;
+}
+
+/* Its maps of targets' files. */
+static unsigned maps_held(void)
+{
+    return lines_of("/proc/self/maps", "/payments@");
+}
+
+static void more_than_can_be_guarded_are_used_all_the_same(void **state)
+{
+    enum { MANY = 300 };
+    struct bide_host hosts[MANY];
+    for (unsigned i = 0; i < MANY; i++)
+        hosts[i] = opened("payments");
+    bide_budget_add_milli(hosts[0].target, -3000, NOW);
+    assert_int_equal(bide_budget_left_milli(hosts[MANY - 1].target, NOW), config().budget.capacity_milli - 3000);
+    assert_int_equal(maps_held(), MANY);
+    for (unsigned i = 0; i < MANY; i++)
+        bide_host_close(&hosts[i]);
+    assert_int_equal(maps_held(), 0);
+}
+
+static void who_is_refused_holds_nothing(void **state)
+{
+    uint32_t probes = 99;
+    make_target("payments");
+    int before = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(before);
+    write_at(AT_TARGET + (off_t)offsetof(struct bide_target, config[0].breaker.probes), &probes, 4);
+    for (unsigned i = 0; i < 10; i++)
+        assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+    assert_int_equal(maps_held(), 0);
+    int after = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(after);
+    assert_int_equal(after, before); /* the lowest descriptor that is free */
+}
+
 /* ---- lists, removal, what is left over ---- */
 
 struct seen {
-    char all[256];
+    char all[1024];
     unsigned count, most;
 };
 
-static bool note(void *context, const char *name)
+/* "[name]", "[name: why]" */
+static bool note(void *context, const char *name, const struct bide_host_problem *wrong)
 {
     struct seen *seen = context;
     size_t used = strlen(seen->all);
-    snprintf(seen->all + used, sizeof seen->all - used, "[%s]", name);
+    snprintf(seen->all + used, sizeof seen->all - used, "[%s%s%s]", name, wrong != NULL ? ": " : "",
+             wrong != NULL ? bide_host_why_label(wrong->why) : "");
     return ++seen->count < seen->most;
 }
 
@@ -682,20 +822,53 @@ static void a_list_has_the_targets_and_nothing_else(void **state)
     assert_int_equal(seen.count, 1);
 }
 
-static void what_would_be_refused_is_in_no_list(void **state)
+/* All that a list says. */
+static const char *listed(void)
 {
-    struct seen seen = {.most = 99};
-    make_target("payments");
-    char from[400], to[400];
-    snprintf(from, sizeof from, "%s", only_file());
-    snprintf(to, sizeof to, "%s/other%s", directory, strrchr(from, '@'));
-    assert_int_equal(rename(from, to), 0); /* its name is not the file's */
+    static struct seen seen;
+    seen = (struct seen){.most = 99};
     assert_int_equal(bide_host_list(&here, note, &seen, &problem), BIDE_OK);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_NOTHING);
+    return seen.all;
+}
+
+static void what_would_be_refused_is_listed_with_the_reason(void **state)
+{
+    char from[400], to[400];
+    uint32_t probes = 99;
+    make_target("pay/ments");
+    snprintf(from, sizeof from, "%s", only_file());
+    snprintf(to, sizeof to, "%s/other%%2F1%s", directory, strrchr(from, '@'));
+    assert_int_equal(rename(from, to), 0);
+    assert_string_equal(listed(), "[other/1: other_name]");
     assert_int_equal(rename(to, from), 0);
     assert_int_equal(chmod(from, 0666), 0);
-    assert_int_equal(bide_host_list(&here, note, &seen, &problem), BIDE_OK);
-    assert_int_equal(seen.count, 0);
-    assert_int_equal(problem.why, BIDE_HOST_WHY_NOTHING);
+    assert_string_equal(listed(), "[pay/ments: open_file]");
+    assert_int_equal(chmod(from, 0600), 0);
+    write_at(AT_TARGET + (off_t)offsetof(struct bide_target, config[0].breaker.probes), &probes, 4);
+    assert_string_equal(listed(), "[pay/ments: damaged]");
+    assert_int_equal(truncate(from, 7), 0);
+    assert_string_equal(listed(), "[pay/ments: wrong_size]");
+    assert_int_equal(unlink(from), 0);
+    assert_int_equal(symlink("/etc/passwd", from), 0);
+    assert_string_equal(listed(), "[pay/ments: not_a_file]");
+}
+
+/* Those of a name that is cut are told apart by their heads; and what is no encoded name stands for itself. */
+static void files_whose_names_tell_none_are_listed_as_they_are(void **state)
+{
+    char name[BIDE_TARGET_NAME_MAX + 1] = "", whole[2 * BIDE_TARGET_NAME_MAX], from[400], to[400];
+    memset(name, '/', BIDE_TARGET_NAME_MAX);
+    make_target(name);
+    snprintf(whole, sizeof whole, "[%s]", name);
+    assert_string_equal(listed(), whole);
+    snprintf(from, sizeof from, "%s", only_file());
+    assert_int_equal(truncate(from, 0), 0);
+    assert_memory_equal(listed(), "[%2F%2F%2F", 10);
+    assert_non_null(strstr(listed(), ": wrong_size]"));
+    snprintf(to, sizeof to, "%s/%%41%%0%%zz%%00%s", directory, strrchr(from, '@'));
+    assert_int_equal(rename(from, to), 0);
+    assert_string_equal(listed(), "[%41%0%zz%00: wrong_size]");
 }
 
 static void where_no_directory_is_the_list_is_empty(void **state)
@@ -786,14 +959,39 @@ static void reasons_have_labels_and_sentences(void **state)
 
 /* ---- a target that is zeroed under its calls ---- */
 
-/* From which byte on, as if the file had been truncated there and its page stayed; and how the call goes on. */
-struct zeroing {
+/* What happens to a target while it is used: from which byte on it is zeroed, as if the file had been truncated there
+ * and its page stayed; or what it is filled with, but for its configurations, as if somebody had written to it. */
+struct harm {
     size_t from;
+    uint64_t noise; /* 0: zeros */
     struct bide_target_config config;
 };
 
+/* All of a word, its upper or its lower bits: so that numbers of every size come up. */
+static void fill_with_noise(uint64_t *from, const void *end, uint64_t *noise)
+{
+    for (; (void *)from < end; from++) {
+        uint64_t x = *noise += UINT64_C(0x9e3779b97f4a7c15);
+        x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        x ^= x >> 31;
+        *from = x % 3 == 0 ? x : x % 3 == 1 ? x >> x % 64 : ~(x >> x % 64);
+    }
+}
+
+static void do_harm(struct bide_target *target, const struct harm *harm)
+{
+    uint64_t noise = harm->noise;
+    if (noise == 0) {
+        memset((char *)target + harm->from, 0, sizeof *target - harm->from);
+        return;
+    }
+    target->config[1] = target->config[0];
+    fill_with_noise(&target->active, target->config, &noise);
+    fill_with_noise((uint64_t *)(void *)target->lane, target + 1, &noise);
+}
+
 /* All that a call may ask of a target that was good when it began. */
-static void use_zeroed(const struct zeroing *z, struct bide_outcome first)
+static void use_harmed(const struct harm *z, struct bide_outcome first)
 {
     struct bide_target target;
     struct bide_policy policy;
@@ -809,7 +1007,7 @@ static void use_zeroed(const struct zeroing *z, struct bide_outcome first)
     bide_call_outcome(&next, 1, &failed, NOW); /* so that there is something to forget */
     bide_call_cancel(&next, NOW);
     bide_call_begin(&call, &policy, &target, &request, NOW);
-    memset((char *)&target + z->from, 0, sizeof target - z->from);
+    do_harm(&target, z);
     struct bide_verdict v = bide_call_outcome(&call, 1, &first, NOW + BIDE_MS);
     if (v.what == BIDE_WAIT)
         v = bide_call_wake(&call, v.wake_ns);
@@ -825,29 +1023,43 @@ static void use_zeroed(const struct zeroing *z, struct bide_outcome first)
     bide_budget_add_milli(&target, 5, NOW);
     bide_breaker_look(&target);
     bide_target_is_blank(&target, NOW);
-    assert_true(bide_target_configure(&target, &z->config, NOW + 20 * BIDE_S, NULL) != BIDE_ERR_INVALID);
+    bide_lease_collect(&target);
+    enum bide_err err = bide_target_configure(&target, &z->config, NOW + 20 * BIDE_S, NULL);
+    assert_true(err != BIDE_ERR_INVALID || z->noise != 0); /* which may look like a lease */
 }
 
-static void a_target_that_is_zeroed_under_its_calls_harms_nobody(void **state)
+/* Of every kind, whatever the first attempt comes to, the short way and the long one. */
+static void use_all_harmed(struct harm harm)
 {
     static const struct bide_outcome outcomes[] = {
         {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED},
         {.kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_ANSWERED, .hint = {BIDE_HINT_WAIT, BIDE_S}},
         {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED},
     };
-    for (unsigned kinds = 0; kinds < 16 * 2; kinds++)
-        for (size_t from = 0; from < sizeof(struct bide_target); from += 8) {
-            struct zeroing z = {.from = from, .config = config()};
-            z.config.budget.kind = (enum bide_budget_kind)(kinds % 4);
-            z.config.breaker.kind = (enum bide_breaker_kind)(kinds / 4 % 4);
-            z.config.key_retries = 2;
-            z.config.throttle_k_milli = 2000;
-            z.config.latency = true;
-            core_long_way = kinds >= 16;
-            for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++)
-                use_zeroed(&z, outcomes[i]);
-        }
+    harm.config = config();
+    harm.config.key_retries = 2;
+    harm.config.throttle_k_milli = 2000;
+    harm.config.latency = true;
+    for (unsigned kinds = 0; kinds < 16 * 2; kinds++) {
+        harm.config.budget.kind = (enum bide_budget_kind)(kinds % 4);
+        harm.config.breaker.kind = (enum bide_breaker_kind)(kinds / 4 % 4);
+        core_long_way = kinds >= 16;
+        for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++)
+            use_harmed(&harm, outcomes[i]);
+    }
     core_long_way = false;
+}
+
+static void a_target_that_is_zeroed_under_its_calls_harms_nobody(void **state)
+{
+    for (size_t from = 0; from < sizeof(struct bide_target); from += 8)
+        use_all_harmed((struct harm){.from = from});
+}
+
+static void nor_does_one_whose_words_are_anything(void **state)
+{
+    for (uint64_t noise = 1; noise <= 300; noise++)
+        use_all_harmed((struct harm){.noise = noise});
 }
 
 #define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
@@ -860,6 +1072,8 @@ int main(void)
         IN_DIRECTORY(who_opens_it_with_another_configuration_gives_it_that_and_keeps_its_state),
         IN_DIRECTORY(one_that_somebody_else_is_configuring_keeps_what_it_has),
         IN_DIRECTORY(none_is_made_where_it_must_exist_or_no_configuration_is_given),
+        IN_DIRECTORY(a_leased_target_stays_leased_whoever_opens_it),
+        IN_DIRECTORY(what_a_fleet_cannot_lend_to_is_left_out_and_that_is_said),
         IN_DIRECTORY(what_counts_calls_in_flight_is_refused),
         IN_DIRECTORY(a_bad_configuration_is_an_error_with_its_field_even_where_a_private_one_would_do),
         IN_DIRECTORY(without_memory_there_is_no_private_one_either),
@@ -876,6 +1090,7 @@ int main(void)
         IN_DIRECTORY(a_target_whose_configuration_is_none_is_refused),
         IN_DIRECTORY(a_file_of_another_size_is_refused),
         IN_DIRECTORY(a_file_of_another_version_is_refused),
+        IN_DIRECTORY(so_is_a_target_of_another_layout_and_what_to_do_is_said),
         IN_DIRECTORY(a_file_of_another_name_or_boot_is_refused),
         IN_DIRECTORY(a_file_that_others_may_write_to_or_we_may_not_is_refused),
         IN_DIRECTORY(a_file_of_another_user_is_refused),
@@ -886,14 +1101,19 @@ int main(void)
         IN_DIRECTORY(so_is_one_that_is_full_when_the_file_is_written),
         IN_DIRECTORY(holes_of_a_file_that_is_there_are_filled_or_it_is_refused),
         IN_DIRECTORY(where_blocks_cannot_be_asked_for_they_are_written),
+        IN_DIRECTORY(with_the_guard_a_file_that_is_truncated_while_it_is_opened_is_refused),
+        IN_DIRECTORY(more_than_can_be_guarded_are_used_all_the_same),
+        IN_DIRECTORY(who_is_refused_holds_nothing),
         IN_DIRECTORY(a_list_has_the_targets_and_nothing_else),
-        IN_DIRECTORY(what_would_be_refused_is_in_no_list),
+        IN_DIRECTORY(what_would_be_refused_is_listed_with_the_reason),
+        IN_DIRECTORY(files_whose_names_tell_none_are_listed_as_they_are),
         IN_DIRECTORY(where_no_directory_is_the_list_is_empty),
         IN_DIRECTORY(after_removal_those_who_have_it_go_on_and_new_ones_begin_afresh),
         IN_DIRECTORY(who_makes_one_removes_old_drafts_and_files_of_other_boots_and_nothing_else),
         IN_DIRECTORY(another_time_namespace_has_a_file_of_its_own_and_leaves_ours_alone),
         cmocka_unit_test(reasons_have_labels_and_sentences),
         cmocka_unit_test(a_target_that_is_zeroed_under_its_calls_harms_nobody),
+        cmocka_unit_test(nor_does_one_whose_words_are_anything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
