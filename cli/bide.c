@@ -3,7 +3,10 @@
  * What needs libcurl is a program of its own, as in git, so that this one starts at once. `bide NAME ...` looks for
  * bide-NAME in three places: beside itself, in ../libexec/bide seen from there, and in PATH. "There" is where the
  * kernel says this program lies, whatever it was called as: a build directory, an installed tree and a moved one all
- * find their own programs first. Anybody's bide-NAME in PATH is a subcommand. */
+ * find their own programs first. Anybody's bide-NAME in PATH is a subcommand.
+ *
+ * run and budget have a twin, bide-run and bide-budget: the same command with libbide-fleet inside, for --fleet. When
+ * that turns up among the options, `bide` becomes the twin, which reads the same words once more. */
 #include <bide/base.h>
 
 #include <dirent.h>
@@ -14,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/commands.h"
+#include "common/fleet.h"
 #include "common/term.h"
 #include "common/topics.h"
 #include "conf/field.h"
@@ -164,6 +168,21 @@ static void become(const char *directory, const char *between, char **arguments)
     errno = errno == ENOTDIR ? ENOENT : errno;
 }
 
+/* Becomes the program bide-NAME; arguments[0] is the name. Or leaves errno: ENOENT, if it is nowhere. */
+static void become_program(char **arguments)
+{
+    static char program[sizeof PREFIX + NAME_SIZE];
+    char directory[PATH_MAX];
+    own_directory(directory);
+    snprintf(program, sizeof program, PREFIX "%s", arguments[0]);
+    arguments[0] = program;
+    become(directory, "", arguments);
+    if (errno == ENOENT)
+        become(directory, LIBEXEC "/", arguments);
+    if (errno == ENOENT)
+        execvp(program, arguments);
+}
+
 static int complain_of(const char *name, bool topics)
 {
     const char *near = nearest(name, topics);
@@ -175,26 +194,60 @@ static int complain_of(const char *name, bool topics)
     return CLI_EXIT_OWN;
 }
 
+static char **given; /* the words of a command that is inside, its name first, as they were before they were read */
+
+/* Runs a command that is inside. Reading options moves the words about: their order is kept for a twin. */
+static int start_inside(const struct cli_command *command, char **arguments)
+{
+    size_t count = 0;
+    while (arguments[count] != NULL)
+        count++;
+    given = malloc((count + 1) * sizeof *given);
+    if (given == NULL)
+        return cli_fail(command, "no memory");
+    memcpy(given, arguments, (count + 1) * sizeof *given);
+    int status = cli_main(command, arguments + 1);
+    free(given);
+    return status;
+}
+
 /* arguments[0] is the subcommand's name. Returns the exit status if it is inside or cannot be started. */
 static int start(char **arguments, bool topics)
 {
-    char directory[PATH_MAX], *name = arguments[0];
-    static char program[sizeof PREFIX + NAME_SIZE];
+    char *name = arguments[0];
     const struct cli_command *command = find_inside(name);
     if (command != NULL)
-        return cli_main(command, arguments + 1);
-    own_directory(directory);
-    snprintf(program, sizeof program, PREFIX "%s", name);
-    arguments[0] = program;
-    become(directory, "", arguments);
-    if (errno == ENOENT)
-        become(directory, LIBEXEC "/", arguments);
-    if (errno == ENOENT)
-        execvp(program, arguments);
+        return start_inside(command, arguments);
+    become_program(arguments);
     if (errno == ENOENT)
         return complain_of(name, topics);
-    fprintf(stderr, "bide: %s: %s\n", program, strerror(errno));
+    fprintf(stderr, "bide: %s: %s\n", arguments[0], strerror(errno));
     return CLI_EXIT_OWN;
+}
+
+/* ---- a fleet ---- */
+
+/* Becomes the twin, if there is a fleet. */
+bool cli_fleet_begin(const struct cli_fleeting *fleeting)
+{
+    const struct cli_command *command = fleeting->command;
+    if (!cli_fleet_settle(fleeting))
+        return false;
+    if (fleeting->fleet->url == NULL)
+        return true;
+    const char *said = cli_fleet_said(fleeting->fleet);
+    fflush(NULL);
+    cli_fleet_reveal(fleeting->fleet);
+    become_program(given);
+    cli_fleet_hide(fleeting->fleet);
+    if (errno == ENOENT)
+        cli_fail(command,
+                 "%s: there is no program " PREFIX "%s here: this bide was built or installed without fleets, "
+                 "which need hiredis and OpenSSL; want one that has it, or --no-fleet",
+                 said, command->name);
+    else
+        cli_fail(command, "%s: %s: %s", said, given[0], strerror(errno));
+    return false;
 }
 
 /* ---- help ---- */

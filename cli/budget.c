@@ -2,6 +2,7 @@
  *
  * A look at all of them is a list of rows (src/budget/rows.h); what is printed is made from the rows: a table, a page,
  * JSON, or the screen of `watch`. What can be changed, and how, is in src/budget/change.h. */
+#include "budget_fleet.h"
 #include "common/commands.h"
 #include "common/term.h"
 
@@ -32,6 +33,7 @@
 
 struct settings {
     const char *directory;
+    struct cli_fleet fleet;
     bool json;
     int64_t interval_ns; /* 0: not said */
     int64_t count;       /* of looks; 0: no end */
@@ -82,7 +84,20 @@ static const struct cli_option options[] = {
     {.name = "count", .value = "N", .does = "watch: end after so many looks", .read = read_count},
 };
 
-static const struct cli_group groups[] = {{NULL, options, sizeof options / sizeof *options, 0}};
+static const struct cli_option fleet_options[] = {
+    {.name = "fleet",
+     .value = "URL",
+     .does = "show: what lies in Redis for a whole fleet, instead of on this host; - is $BIDE_FLEET",
+     .read = cli_fleet_read_url,
+     .more = "The URL of `bide run --fleet`. It is asked and waited for, 500ms unless the URL's patience says "
+             "otherwise; nothing is changed there. An argument can be seen by others until it is overwritten, which is "
+             "the first thing done with it; `-` and a `password_file` cannot be seen."},
+};
+
+static const struct cli_group groups[] = {
+    {NULL, options, sizeof options / sizeof *options, 0},
+    {NULL, fleet_options, sizeof fleet_options / sizeof *fleet_options, offsetof(struct settings, fleet)},
+};
 
 /* ---- mistakes ---- */
 
@@ -108,10 +123,11 @@ static int complain(const struct settings *s, const char *name, const struct bid
     struct bide_host_problem other;
     struct budget_rows rows = {0};
     struct conf_nearest near = {name, strlen(name), NULL, 0};
-    bool absent = problem->why == BIDE_HOST_WHY_NOT_THERE || problem->why == BIDE_HOST_WHY_NO_DIRECTORY;
+    bool absent = problem->why == BIDE_HOST_WHY_NOT_THERE;
     if (absent && budget_rows_list(&rows, s->directory, &other))
         for (size_t i = 0; i < rows.count; i++)
-            conf_nearest(&near, rows.row[i].name, rows.row[i].name);
+            if (rows.row[i].problem.why == BIDE_HOST_WHY_NOTHING)
+                conf_nearest(&near, rows.row[i].name, rows.row[i].name);
     if (!absent)
         cli_fail(&cli_budget, "%s: %s", name, problem->text);
     else if (near.found != NULL)
@@ -221,13 +237,13 @@ static void put_row(FILE *out, const struct cli_term *term, const struct budget_
         fprintf(out, "  %s%s%s%*s", cli_colour(term, colour_of(look)), bar, cli_colour(term, CLI_PLAIN),
                 (int)BAR_CELLS - columns_of(bar), "");
     }
-    fprintf(out, "  %-14s  %-18s  %-12s  %7" PRIu64, budget_level_words(level, look),
+    fprintf(out, "  %-16s  %-18s  %-12s  %7" PRIu64, budget_funds_words(level, look),
             budget_breaker_words(breaker, look), budget_quiet_words(quiet, look), look->refused_all);
 }
 
 static void put_head(FILE *out, const struct cli_term *term, int columns, bool bars)
 {
-    fprintf(out, "%s%-*s%*s  %-14s  %-18s  %-12s  %7s%s", cli_colour(term, CLI_DIM), columns, "target",
+    fprintf(out, "%s%-*s%*s  %-16s  %-18s  %-12s  %7s%s", cli_colour(term, CLI_DIM), columns, "target",
             bars ? (int)BAR_CELLS + 2 : 0, "", "budget", "breaker", "quiet", "refused", cli_colour(term, CLI_PLAIN));
 }
 
@@ -282,10 +298,34 @@ static void print_page(const struct budget_row *row)
     budget_page(stdout, &row->look);
 }
 
+static int show_fleet(const struct settings *s, const char *name)
+{
+    struct bide_fleet_bank bank;
+    struct bide_fleet_problem problem = {.text = "no memory"};
+    enum bide_err err = cli_fleet_look(&s->fleet, name, &bank, &problem);
+    if (err != BIDE_OK) {
+        cli_fail(&cli_budget, "%s: %s", cli_fleet_said(&s->fleet), problem.text);
+        return err == BIDE_ERR_INVALID ? CLI_EXIT_OWN : EXIT_NOT_THERE;
+    }
+    if (!bank.there) {
+        cli_fail(&cli_budget,
+                 "%s: nobody in this fleet has been at that budget for a day; bide run --target %s --fleet makes it",
+                 name, name);
+        return EXIT_NOT_THERE;
+    }
+    if (!s->json)
+        budget_fleet_page(stdout, name, &bank);
+    else if (!print_json(budget_fleet_json(name, &bank), JSON_INDENT(2)))
+        return CLI_EXIT_OWN;
+    return finish(EXIT_SUCCESS);
+}
+
 static int show(const struct settings *s, char **operands)
 {
     struct budget_rows rows = {0};
     int status = EXIT_NOT_THERE;
+    if (s->fleet.url != NULL)
+        return show_fleet(s, operands[0]);
     if (!gather(s, operands, &rows))
         goto out;
     status = complain_of_all(s, &rows);
@@ -329,6 +369,8 @@ static int reset(const struct settings *s, char **operands)
     tell_change(name, &before, &after);
     if (after.config.budget.kind == BIDE_BUDGET_WINDOW)
         cli_say(&cli_budget, "%s: a window forgets by itself; it cannot be filled", name);
+    if (after.leased)
+        cli_say(&cli_budget, "%s: a fleet lends it its retries; they are not filled up here", name);
     return finish(EXIT_SUCCESS);
 }
 
@@ -362,6 +404,8 @@ static bool configure(const struct settings *s, const char *name, const struct b
     if (bide_host_open(&host, name, &change->config, &o, bide_now(), &problem) != BIDE_OK)
         return cli_fail(&cli_budget, "set: %s", problem.text), false;
     bide_host_close(&host);
+    if (problem.text[0] != '\0') /* opened, but not with that */
+        return cli_fail(&cli_budget, "set: %s; nothing was changed", problem.text), false;
     return true;
 }
 
@@ -376,7 +420,7 @@ static int set(const struct settings *s, char **operands)
     if (!budget_open(&host, name, s->directory, &problem))
         return complain(s, name, &problem);
     budget_look(&before, host.target, name, bide_now());
-    budget_change_begin(&change, &before.config);
+    budget_change_begin(&change, &before);
     if (!read_changes(&change, operands + 1) || !configure(s, name, &change))
         goto out;
     budget_change_do(&change, host.target, bide_now());
@@ -616,11 +660,13 @@ static int run_verb(const struct verb *verb, const struct settings *s, char **op
     for (size_t i = 0; i < count && verb->run != set; i++)
         if (bide_targets_name_check(operands[i], NULL) != BIDE_OK)
             return cli_fail(&cli_budget, "%s: want a name of 1 to 127 bytes without control characters", operands[i]);
+    if (s->fleet.url != NULL && (verb->run != show || s->directory != NULL))
+        return cli_fail(&cli_budget, "--fleet: want it with show, and without --dir");
     bide_host_guard();
     return verb->run(s, operands);
 }
 
-static int run(void *settings, char **operands)
+static int run_words(struct settings *settings, char **operands)
 {
     if (operands[0] == NULL)
         return cli_fail(&cli_budget, "want what to do: list, show, watch, reset or set");
@@ -628,6 +674,15 @@ static int run(void *settings, char **operands)
         if (strcmp(operands[0], verbs[i].name) == 0)
             return run_verb(&verbs[i], settings, operands + 1);
     return unknown_verb(operands[0]);
+}
+
+static int run(void *settings, char **operands)
+{
+    struct settings *s = settings;
+    struct cli_fleeting fleeting = {.command = &cli_budget, .fleet = &s->fleet};
+    int status = cli_fleet_begin(&fleeting) ? run_words(s, operands) : CLI_EXIT_OWN;
+    cli_fleet_forget(&s->fleet);
+    return status;
 }
 
 static const struct cli_section sections[] = {
@@ -645,12 +700,13 @@ static const struct cli_section sections[] = {
              "everything, remove the file that `show` names."},
     {.title = "Exit status",
      .text = "  0      done\n"
-             "  1      there is no such target, or its file cannot be used\n"
+             "  1      there is no such target, its file cannot be used, Redis not reached\n"
              "  125    a bad option, key or value: nothing was changed\n"
              "  128+n  watch was ended by signal n; 130 for Ctrl-C"},
     {.title = "Examples",
      .text = "  bide budget list\n"
              "  bide budget show payments --json\n"
+             "  bide budget show payments --fleet redis://cache\n"
              "  bide budget watch\n"
              "  bide budget set payments breaker=open\n"
              "  bide budget set payments budget.capacity=20 budget=full\n"
@@ -661,13 +717,15 @@ const struct cli_command cli_budget = {
     .name = "budget",
     .summary = CLI_BUDGET_SUMMARY,
     .synopsis = "list\n"
-                "show NAME\n"
+                "show NAME [--fleet URL]\n"
                 "watch [NAME...]\n"
                 "reset NAME\n"
                 "set NAME KEY=VALUE...",
-    .about = "Looks into the targets that processes of this host share (`bide run --shared`, `bide fetch --shared`, "
-             "`bide_host_open` in a program): what is left of a budget, what its breaker does, until when a server "
-             "wants quiet. There is no daemon to ask; each target is a file.",
+    .about =
+        "Looks into the targets that processes of this host share (`bide run --shared`, `bide fetch --shared`, "
+        "`bide_host_open` in a program): what is left of a budget, what its breaker does, until when a server "
+        "wants quiet. There is no daemon to ask; each target is a file. With `--fleet` it is shown what a whole fleet "
+        "shares, in Redis.",
     .groups = groups,
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,

@@ -4,6 +4,7 @@
  * resolved, URLs become jobs (src/fetch/plan.h), and the batch does the rest. What is said goes to stderr; stdout is
  * for answers. */
 #include "common/commands.h"
+#include "common/fleet.h"
 #include "common/policy.h"
 #include "common/shared.h"
 #include "common/term.h"
@@ -38,6 +39,7 @@ struct settings {
     struct cli_policy policy;
     struct cli_shared shared;
     struct bide_host host; /* not open: the target is this process's own */
+    struct cli_fleet fleet;
     struct conf_policy resolved;
     struct bide_rules rules;
     struct fetch_outputs outputs;
@@ -60,6 +62,8 @@ static struct {
     char *user;
     char *proxy;
 } given;
+
+static struct bide_target leased; /* the target, if there is a fleet and no host shares it */
 
 static void free_given(void)
 {
@@ -448,7 +452,8 @@ static const struct cli_option output_options[] = {
     {.name = "json",
      .does = "tell each event on stderr as one JSON object a line, instead of text",
      .read = read_json,
-     .more = "`event` is attempt, outcome, wait, done, give_up or summary; the words are those of `bide run --json`."},
+     .more = "`event` is attempt, outcome, wait, done, give_up, fleet or summary; the words are those of `bide run "
+             "--json`."},
     {.name = "quiet", .letter = 'q', .does = "say nothing: the exit status tells", .read = read_quiet},
     {.name = "silent", .letter = 's', .does = "the same as --quiet", .read = read_quiet},
     {.name = "show-error", .letter = 'S', .does = "with -q or -s: say what failed in the end", .read = read_show_error},
@@ -462,7 +467,8 @@ static const struct cli_option output_options[] = {
 static const struct cli_group groups[] = {
     GROUP("Request", request_options),         GROUP("Answer", output_options),
     GROUP("Retries", retry_options),           CLI_POLICY_GROUP(struct settings, policy),
-    CLI_SHARED_GROUP(struct settings, shared), GROUP("Connection", connection_options),
+    CLI_SHARED_GROUP(struct settings, shared), CLI_FLEET_GROUP(struct settings, fleet),
+    GROUP("Connection", connection_options),
 };
 
 static const struct cli_section sections[] = {
@@ -494,6 +500,23 @@ static const struct cli_section sections[] = {
 
 /* ---- what is shown while it runs ---- */
 
+static void wipe(struct progress *p)
+{
+    if (p->shown)
+        cli_rewrite(&p->term, "");
+    p->shown = false;
+}
+
+/* What the fleet has to say comes before what is said now. */
+static void tell_fleet(struct settings *s)
+{
+    char text[CLI_FLEET_TEXT];
+    while (cli_fleet_news(&s->fleet, text)) {
+        wipe(&s->progress);
+        fetch_tell_fleet(&s->voice, text);
+    }
+}
+
 static void on_tick(void *context)
 {
     struct settings *s = context;
@@ -504,6 +527,7 @@ static void on_tick(void *context)
     int64_t now_ns = bide_now();
     if (now_ns - p->of.tick_ns < TICK_NS)
         return;
+    tell_fleet(s);
     fetch_progress_look(&p->of, given.plan.jobs, given.plan.count, now_ns);
     cli_bar(&p->term, bar, BAR_CELLS, (double)p->of.bytes, p->of.total);
     fetch_progress_line(&p->of, &look, line, sizeof line);
@@ -511,17 +535,11 @@ static void on_tick(void *context)
     p->shown = true;
 }
 
-static void wipe(struct progress *p)
-{
-    if (p->shown)
-        cli_rewrite(&p->term, "");
-    p->shown = false;
-}
-
 static void on_news(void *context, const struct fetch_news *news)
 {
     struct settings *s = context;
     wipe(&s->progress);
+    tell_fleet(s);
     fetch_tell(&s->voice, news);
 }
 
@@ -674,7 +692,9 @@ static bool prepare(struct settings *s, char **operands)
         return false;
     }
     struct cli_sharing sharing = {&cli_fetch, &s->shared, &s->policy, s->quiet};
-    if (!resolve_policy(s) || !cli_shared_open(&sharing, &s->resolved, &s->host))
+    struct cli_fleeting fleeting = {&cli_fetch, &s->fleet, &s->policy};
+    if (!cli_fleet_begin(&fleeting) || !resolve_policy(s) || !cli_shared_open(&sharing, &s->resolved, &s->host) ||
+        !cli_fleet_gates(&fleeting, &s->resolved, &s->host))
         return false;
     s->request.shared = s->host.target;
     if (!place_data(s))
@@ -686,6 +706,24 @@ static bool prepare(struct settings *s, char **operands)
     s->request.stall_ns = s->stall_ns > 0 ? s->stall_ns : one_shot ? BIDE_NEVER : FETCH_STALL_NS;
     heed_outer(&s->request);
     return true;
+}
+
+/* With a fleet the target is made here, if the host has none, and the fleet leases for it. */
+static bool open_fleet(struct settings *s)
+{
+    struct cli_fleeting fleeting = {&cli_fetch, &s->fleet, &s->policy};
+    struct bide_problem problem;
+    char text[256];
+    if (s->fleet.url == NULL)
+        return true;
+    if (s->host.target == NULL) {
+        if (bide_target_init(&leased, &s->resolved.pair.target, bide_now(), &problem) != BIDE_OK) {
+            bide_problem_format(text, sizeof text, &problem);
+            return cli_fail(&cli_fetch, "%s", text), false;
+        }
+        s->request.shared = &leased;
+    }
+    return cli_fleet_open(&fleeting, s->request.shared, s->host.shared);
 }
 
 static struct fetch_listener listener_of(struct settings *s)
@@ -715,6 +753,8 @@ static int fetch(struct settings *s)
     fetch_catch();
     int status = fetch_all(&batch, &problem);
     wipe(&s->progress);
+    cli_fleet_close(&s->fleet);
+    tell_fleet(s);
     if (status < 0) {
         bide_problem_format(text, sizeof text, &problem);
         return cli_fail(&cli_fetch, "%s", text);
@@ -732,8 +772,9 @@ static int run(void *settings, char **operands)
     int status = CLI_EXIT_OWN;
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return cli_fail(&cli_fetch, "libcurl cannot be used here");
-    if (prepare(s, operands))
+    if (prepare(s, operands) && open_fleet(s))
         status = fetch(s);
+    cli_fleet_forget(&s->fleet);
     bide_host_close(&s->host);
     free_given();
     curl_global_cleanup();

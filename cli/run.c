@@ -4,6 +4,7 @@
  * succeeds. A program that listens reads events instead, one JSON object a line (--json, --log). What happens is in
  * src/run. */
 #include "common/commands.h"
+#include "common/fleet.h"
 #include "common/policy.h"
 #include "common/shared.h"
 #include "common/term.h"
@@ -29,6 +30,7 @@
 struct settings {
     struct cli_policy policy;
     struct cli_shared shared;
+    struct cli_fleet fleet;
     struct conf_rules exits;
     struct run_patterns on_stderr, on_stdout;
     const char *until, *fallback;
@@ -201,7 +203,7 @@ static const struct cli_option talking[] = {
     {.name = "json",
      .does = "tell each event on stderr as one JSON object a line, instead of text",
      .read = read_json,
-     .more = "`event` is attempt, outcome, wait, done, give_up, fallback or error."},
+     .more = "`event` is attempt, outcome, wait, done, give_up, fallback, fleet or error."},
     {.name = "log",
      .value = "FILE",
      .does = "append those JSON objects to a file",
@@ -216,12 +218,13 @@ static const struct cli_group groups[] = {
     {"What is said", talking, sizeof talking / sizeof *talking, 0},
     CLI_POLICY_GROUP(struct settings, policy),
     CLI_SHARED_GROUP(struct settings, shared),
+    CLI_FLEET_GROUP(struct settings, fleet),
 };
 
 /* ---- saying it to people ---- */
 
 struct reporter {
-    const struct settings *settings;
+    struct settings *settings;
     const char *target;
     const char *command;
     uint32_t attempts_max;
@@ -346,10 +349,6 @@ static void say_give_up(struct reporter *r, const struct run_event *event)
 static void say(struct reporter *r, const struct run_event *event)
 {
     bool talks = r->talks && !r->settings->quiet;
-    if (event->what != RUN_TICK && r->counting) {
-        cli_rewrite(&r->term, "");
-        r->counting = false;
-    }
     switch (event->what) {
     case RUN_TROUBLE: fprintf(new_line(r), "bide: %s\n", event->text); break;
     case RUN_TICK: say_countdown(r, event); break;
@@ -474,15 +473,26 @@ static void json_event(FILE *out, const struct reporter *r, const struct run_eve
     fputs("}\n", out);
 }
 
-/* A line at a time: several processes may append to one log. */
-static void record(struct reporter *r, const struct run_event *event)
+static void json_fleet(FILE *out, const struct reporter *r, const char *text)
+{
+    json_head(out, "fleet");
+    json_string(out, "target", r->target);
+    json_string(out, "text", text);
+    fputs("}\n", out);
+}
+
+/* A line at a time: several processes may append to one log. Of an event, or of what the fleet says. */
+static void record(struct reporter *r, const struct run_event *event, const char *fleet)
 {
     char *line = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&line, &length);
     if (out == NULL)
         return;
-    json_event(out, r, event);
+    if (event != NULL)
+        json_event(out, r, event);
+    else
+        json_fleet(out, r, fleet);
     if (r->log == stderr)
         new_line(r);
     if (fclose(out) == 0 && (fwrite(line, 1, length, r->log) != length || fflush(r->log) != 0) && r->log_error == 0)
@@ -490,12 +500,40 @@ static void record(struct reporter *r, const struct run_event *event)
     free(line);
 }
 
+/* ---- listening ---- */
+
+static void wipe_countdown(struct reporter *r)
+{
+    if (r->counting)
+        cli_rewrite(&r->term, "");
+    r->counting = false;
+}
+
+/* What the fleet has to say comes before what is said now. */
+static void say_fleet(struct reporter *r)
+{
+    char text[CLI_FLEET_TEXT];
+    while (cli_fleet_news(&r->settings->fleet, text)) {
+        wipe_countdown(r);
+        if (r->talks && !r->settings->quiet) {
+            fputs("bide: ", new_line(r));
+            cli_put(stderr, text);
+            fputc('\n', stderr);
+        }
+        if (r->log != NULL)
+            record(r, NULL, text);
+    }
+}
+
 static void on_event(void *context, const struct run_event *event)
 {
     struct reporter *r = context;
+    say_fleet(r);
+    if (event->what != RUN_TICK)
+        wipe_countdown(r);
     say(r, event);
     if (r->log != NULL && event->what != RUN_TICK)
-        record(r, event);
+        record(r, event, NULL);
 }
 
 /* ---- the command ---- */
@@ -580,31 +618,54 @@ static int run_with(struct settings *s, const struct conf_policy *policy, struct
                                 .event = on_event,
                                 .context = &reporter};
     int status = run_command(&config);
+    cli_fleet_close(&s->fleet);
+    say_fleet(&reporter);
     close_log(&reporter);
     return status;
+}
+
+/* Which policy and which gates hold, and what others share of them. False: it was said what is wrong. */
+static bool prepare(struct settings *s, struct conf_policy *policy, struct bide_host *host)
+{
+    struct cli_sharing sharing = {&cli_run, &s->shared, &s->policy, s->quiet};
+    struct cli_fleeting fleeting = {&cli_run, &s->fleet, &s->policy};
+    return cli_fleet_begin(&fleeting) && cli_policy_resolve(&cli_run, &s->policy, BIDE_PRESET_COMMAND, policy) &&
+           cli_shared_open(&sharing, policy, host) && cli_fleet_gates(&fleeting, policy, host);
+}
+
+/* The command does not learn the fleet's password. */
+static bool open_fleet(struct settings *s, struct bide_target *target, bool shared)
+{
+    struct cli_fleeting fleeting = {&cli_run, &s->fleet, &s->policy};
+    if (s->fleet.url != NULL && !cli_fleet_withhold())
+        return cli_fail(&cli_run, "no memory"), false;
+    return cli_fleet_open(&fleeting, target, shared);
 }
 
 static int run(void *settings, char **operands)
 {
     struct settings *s = settings;
     struct conf_policy policy;
-    struct cli_sharing sharing = {&cli_run, &s->shared, &s->policy, s->quiet};
     struct bide_host host = {0};
     struct bide_target target;
     struct bide_problem problem;
     int status = CLI_EXIT_OWN;
-    if (operands[0] == NULL)
-        return cli_fail(&cli_run, "want a command to run: bide run [options] [--] COMMAND [ARGUMENT...]");
-    if (!cli_policy_resolve(&cli_run, &s->policy, BIDE_PRESET_COMMAND, &policy) ||
-        !cli_shared_open(&sharing, &policy, &host))
+    if (operands[0] == NULL) {
+        cli_fail(&cli_run, "want a command to run: bide run [options] [--] COMMAND [ARGUMENT...]");
+        goto out;
+    }
+    if (!prepare(s, &policy, &host))
         goto out;
     if (host.target == NULL && bide_target_init(&target, &policy.pair.target, bide_now(), &problem) != BIDE_OK) {
         status = cli_fail(&cli_run, "%s: want %s", problem.field, problem.want);
         goto out;
     }
+    if (!open_fleet(s, host.target != NULL ? host.target : &target, host.shared))
+        goto out;
     merge_exits(&s->exits, &policy.exits);
     status = run_with(s, &policy, host.target != NULL ? host.target : &target, operands);
 out:
+    cli_fleet_forget(&s->fleet);
     bide_host_close(&host);
     run_patterns_free(&s->on_stderr);
     run_patterns_free(&s->on_stdout);
@@ -644,7 +705,9 @@ static const struct cli_section sections[] = {
              "  bide run --retry-if-stderr 'timed out|reset by peer' -- git fetch\n"
              "  bide run --until 'test -s new.csv' --fallback 'cp old.csv new.csv' -- ./export\n"
              "  pg_dump db | bide run --replay-stdin -- ssh host 'cat > db.sql'\n"
-             "  bide run --target payments --shared -- ./charge-one"},
+             "  bide run --target payments --shared -- ./charge-one\n"
+             "  bide run --target payments --fleet 'redis://cache?password_file=/etc/pw' -- \\\n"
+             "      ./charge-one"},
 };
 
 const struct cli_command cli_run = {

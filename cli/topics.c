@@ -103,6 +103,7 @@ static void environment(const struct cli_page *page)
     row(page, 20, "BIDE_CONFIG", "as --config FILE, but a file that has nothing to say is no error");
     row(page, 20, "BIDE_HOST_DIR",
         "where targets are that processes share; $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID");
+    row(page, 20, "BIDE_FLEET", "as --fleet URL of run and fetch, where they have a --target");
     row(page, 20, "XDG_CONFIG_HOME", "where bide/bide.conf is looked for; ~/.config without it");
     row(page, 20, "PATH", "where programs bide-NAME are found that do not lie beside bide");
     row(page, 20, "NO_COLOR", "no colours, if it is not empty");

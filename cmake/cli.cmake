@@ -1,7 +1,14 @@
 # The programs: cli/bide.c is the command. What needs no more than libbide and a policy file is inside it and starts at
 # once; every other cli/X.c is a program bide-X beside it, as in git. cli/X.c is the table of X's options and what
 # people see, with cli/X_*.c beside it; what it does is in src/X. All programs carry libbide inside.
+#
+# run and budget are there twice: for --fleet bide becomes its twin, bide-run or bide-budget, the same files with
+# libbide-fleet inside. What stands behind --fleet in a program is one of cli/fleet_*.c: see cli/common/fleet.h.
 set(inside run explain budget)
+set(twins)
+if(fleet_needs)
+    set(twins run budget)
+endif()
 set(outside chaos sim)
 if(http_needs)
     list(APPEND outside fetch demo)
@@ -45,7 +52,8 @@ if(BIDE_CLI AND BIDE_INIH_FOUND AND BIDE_JANSSON_FOUND)
     add_part(explain bide_conf)
     add_part(budget bide_conf)
     add_part(chart m)
-    add_part(sim bide_conf bide_chart)
+    add_part(lease)
+    add_part(sim bide_conf bide_chart bide_lease)
     if(http_needs)
         add_part(fetch bide_conf bide_http_static)
         add_part(demo bide_conf bide_chart bide_chaos bide_http_static)
@@ -58,20 +66,33 @@ if(BIDE_CLI AND BIDE_INIH_FOUND AND BIDE_JANSSON_FOUND)
     target_include_directories(bide_cli PUBLIC cli)
     target_link_libraries(bide_cli PUBLIC bide_conf)
 
-    add_cli_program(cli_bide bide cli/bide.c cli/topics.c)
+    foreach(name IN LISTS inside outside)
+        file(GLOB ${name}_beside CONFIGURE_DEPENDS cli/${name}_*.c)
+    endforeach()
+
+    add_cli_program(cli_bide bide cli/bide.c cli/topics.c cli/fleet_elsewhere.c)
     foreach(name IN LISTS inside)
-        target_sources(cli_bide PRIVATE cli/${name}.c)
+        target_sources(cli_bide PRIVATE cli/${name}.c ${${name}_beside})
         target_link_libraries(cli_bide PRIVATE bide_${name})
     endforeach()
     target_link_libraries(cli_bide PRIVATE bide_cli)
     list(APPEND installed_programs cli_bide)
 
-    foreach(name IN LISTS outside)
-        file(GLOB ${name}_beside CONFIGURE_DEPENDS cli/${name}_*.c)
+    foreach(name IN LISTS outside twins)
         add_cli_program(cli_${name} bide-${name} cli/${name}.c ${${name}_beside} cli/program.c)
         target_compile_definitions(cli_${name} PRIVATE CLI_PROGRAM=cli_${name})
         target_link_libraries(cli_${name} PRIVATE bide_${name} bide_cli)
         list(APPEND installed_programs cli_${name})
+    endforeach()
+
+    set(fleet_absent cli/fleet_elsewhere.c cli/fleet_absent.c)
+    foreach(name run budget fetch)
+        if(TARGET cli_${name} AND fleet_needs)
+            target_sources(cli_${name} PRIVATE cli/fleet_here.c)
+            target_link_libraries(cli_${name} PRIVATE bide_fleet_static)
+        elseif(TARGET cli_${name})
+            target_sources(cli_${name} PRIVATE ${fleet_absent})
+        endif()
     endforeach()
 
     # What the option tables say, as man pages and completions: printed by a program that contains all of them.
@@ -86,7 +107,8 @@ if(BIDE_CLI AND BIDE_INIH_FOUND AND BIDE_JANSSON_FOUND)
         list(APPEND table_sources ${${name}_beside})
     endforeach()
     list(TRANSFORM all PREPEND bide_ OUTPUT_VARIABLE table_libraries)
-    add_executable(cli_docs tools/cli-docs.c tools/cli-docs-man.c tools/cli-docs-shell.c cli/topics.c ${table_sources})
+    add_executable(cli_docs tools/cli-docs.c tools/cli-docs-man.c tools/cli-docs-shell.c cli/topics.c ${table_sources}
+                            ${fleet_absent})
     target_compile_options(cli_docs PRIVATE ${warnings})
     target_compile_definitions(cli_docs PRIVATE CLI_TABLES=${tables})
     target_link_libraries(cli_docs PRIVATE ${table_libraries} bide_cli)

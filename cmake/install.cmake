@@ -1,13 +1,22 @@
-# Installation: find_package(bide) gives bide::bide and bide::bide_static, its component http gives bide::http and
-# bide::http_static; pkg-config knows bide and bide-http.
+# Installation: find_package(bide) gives bide::bide and bide::bide_static; its component http gives bide::http and
+# bide::http_static, its component fleet the same of libbide-fleet; pkg-config knows bide, bide-http and bide-fleet.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bide)
 
-# bide.h includes all headers of libbide. The others are those of libbide-http: without it they stay at home.
-if(NOT TARGET bide_http)
-    file(STRINGS include/bide/bide.h lines REGEX "^#include <bide/")
-    string(REGEX MATCHALL "bide/[a-z_]+\\.h" public_headers "bide/bide.h ${lines}")
-    list(TRANSFORM public_headers PREPEND ${PROJECT_SOURCE_DIR}/include/)
-endif()
+# bide.h includes all headers of libbide. fleet.h is that of libbide-fleet, the others are those of libbide-http: a
+# header without its library stays at home.
+file(STRINGS include/bide/bide.h of_bide REGEX "^#include <bide/")
+foreach(header IN LISTS public_headers)
+    cmake_path(GET header FILENAME name)
+    set(library bide)
+    if(name STREQUAL fleet.h)
+        set(library bide_fleet)
+    elseif(NOT "<bide/bide.h>;${of_bide}" MATCHES "<bide/${name}>")
+        set(library bide_http)
+    endif()
+    if(NOT TARGET ${library})
+        list(REMOVE_ITEM public_headers ${header})
+    endif()
+endforeach()
 install(FILES ${public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/bide)
 
 install(TARGETS bide bide_static EXPORT bideTargets)
@@ -15,6 +24,10 @@ install(EXPORT bideTargets NAMESPACE bide:: DESTINATION ${package_dir})
 if(TARGET bide_http)
     install(TARGETS bide_http bide_http_static EXPORT bideHttpTargets)
     install(EXPORT bideHttpTargets NAMESPACE bide:: DESTINATION ${package_dir})
+endif()
+if(TARGET bide_fleet)
+    install(TARGETS bide_fleet bide_fleet_static EXPORT bideFleetTargets)
+    install(EXPORT bideFleetTargets NAMESPACE bide:: DESTINATION ${package_dir})
 endif()
 if(installed_programs)
     install(TARGETS ${installed_programs})
@@ -43,6 +56,9 @@ cmake_path(APPEND pc_includedir "\${prefix}" ${CMAKE_INSTALL_INCLUDEDIR})
 set(pc_files bide.pc)
 if(TARGET bide_http)
     list(APPEND pc_files bide-http.pc)
+endif()
+if(TARGET bide_fleet)
+    list(APPEND pc_files bide-fleet.pc)
 endif()
 foreach(file IN LISTS pc_files)
     configure_file(cmake/${file}.in ${file} @ONLY)

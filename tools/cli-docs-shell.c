@@ -164,7 +164,10 @@ void docs_bash(void)
            "    if ((COMP_CWORD == 1)); then\n"
            "        _bide_words \"");
     put_names();
-    printf("help --help --version $(compgen -c bide- | sed 's/^bide-//')\"\n"
+    printf("help --help --version $(compgen -c bide- | sed -E 's/^bide-//; /^(");
+    for (size_t i = 0; docs_command(i) != NULL; i++)
+        printf("%s%s", i > 0 ? "|" : "", docs_command(i)->name);
+    printf(")$/d')\"\n" /* those of others; ours are named once */
            "        return\n"
            "    fi\n"
            "    case $command in\n"

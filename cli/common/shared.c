@@ -1,10 +1,9 @@
 /* shared.c - see shared.h. */
 #include "shared.h"
 
-#include <bide/clock.h>
+#include "gates.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <bide/clock.h>
 
 /* ---- options ---- */
 
@@ -45,54 +44,13 @@ const struct cli_option cli_shared_options[CLI_SHARED_COUNT] = {
      .completes = CLI_DIRECTORY},
 };
 
-/* ---- which gates ---- */
-
-static bool is_of_target(const struct conf_field *field)
-{
-    return field->of_target || strcmp(field->key, "observe") == 0;
-}
-
-static bool was_set(const struct cli_policy *options, const struct conf_field *field)
-{
-    for (size_t i = 0; i < options->sets; i++)
-        if (options->set[i].field == field)
-            return true;
-    return false;
-}
-
-/* Nobody named a policy: neither an option, nor the target's section, nor the environment. */
-static bool is_unnamed(const struct cli_policy *options, const struct conf_policy *policy)
-{
-    const char *named = getenv("BIDE_POLICY");
-    return options->name == NULL && policy->file[0] == '\0' && !(named != NULL && named[0] != '\0');
-}
-
-static bool says_gates(const struct cli_policy *options)
-{
-    for (size_t i = 0; i < options->sets; i++)
-        if (is_of_target(options->set[i].field))
-            return true;
-    return false;
-}
-
-/* The gates of the preset service, but what options said. */
-static void take_service_gates(const struct cli_policy *options, struct conf_policy *policy)
-{
-    struct conf_pair service;
-    const struct conf_field *field;
-    conf_pair_init(&service, BIDE_PRESET_SERVICE);
-    for (size_t i = 0; (field = conf_field(i)) != NULL; i++)
-        if (field->of_target && !was_set(options, field))
-            conf_field_copy(field, &policy->pair, &service);
-}
+/* ---- opening ---- */
 
 static bool has_gates(const struct bide_target_config *c)
 {
     return c->budget.kind != BIDE_BUDGET_NONE || c->breaker.kind != BIDE_BREAKER_OFF || c->throttle_k_milli > 0 ||
            c->key_retries > 0;
 }
-
-/* ---- opening ---- */
 
 /* A target that is there, with what it has. */
 static bool join(const struct cli_sharing *sharing, struct conf_policy *policy, struct bide_host *host)
@@ -117,6 +75,8 @@ static bool open_with(const struct cli_sharing *sharing, const struct conf_polic
     }
     if (!host->shared && !sharing->quiet)
         cli_say(sharing->command, "--target %s is not shared: %s", sharing->options->target, problem.text);
+    else if (problem.text[0] != '\0' && !sharing->quiet) /* shared, but something was left out */
+        cli_say(sharing->command, "--target %s", problem.text);
     return true;
 }
 
@@ -133,10 +93,10 @@ bool cli_shared_open(const struct cli_sharing *sharing, struct conf_policy *poli
         return cli_fail(sharing->command, "--shared: want --target NAME as well: what is shared is found by its name"),
                false;
     bide_host_guard();
-    if (is_unnamed(options, policy) && !says_gates(options) && join(sharing, policy, host))
+    if (cli_gates_unnamed(options, policy) && !cli_gates_said(options) && join(sharing, policy, host))
         return true;
-    if (is_unnamed(options, policy))
-        take_service_gates(options, policy);
+    if (cli_gates_unnamed(options, policy))
+        cli_gates_of_service(options, policy);
     if (!has_gates(&policy->pair.target) && !sharing->quiet)
         cli_say(sharing->command,
                 "--shared: the policy %s has neither a budget nor a breaker: only a quiet that the "

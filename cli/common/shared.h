@@ -1,8 +1,6 @@
 /* shared.h - --shared: the target of a command is that of all processes of this host. See bide/host.h.
  *
- * Which gates it has: those of the policy, if somebody named one or said a key of the target. If not, a target that is
- * there keeps what it has, and a new one gets the gates of the preset `service`: a command's own preset may have none,
- * and nobody shares nothing on purpose.
+ * Which gates it has: see gates.h. If nobody said anything of them, a target that is there keeps what it has.
  *
  * A target that cannot be shared is one of this process's own instead, and a line on stderr says why; with --must-share
  * that is an error. */

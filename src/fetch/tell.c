@@ -303,6 +303,20 @@ static void put_table(FILE *out, const struct fetch_job *jobs, size_t count)
         fprintf(out, "%zu of %zu failed\n", failed, count);
 }
 
+void fetch_tell_fleet(const struct fetch_voice *v, const char *text)
+{
+    if (v->silent)
+        return;
+    if (!v->json) {
+        fprintf(v->out, "bide: %s\n", text);
+        return;
+    }
+    json_t *line = event_object("fleet");
+    json_object_set_new(line, "target", json_string(v->target));
+    json_object_set_new(line, "text", json_string(text));
+    put_object(v->out, line);
+}
+
 void fetch_tell_summary(const struct fetch_voice *v, const struct fetch_job *jobs, size_t count)
 {
     if (!v->json) {

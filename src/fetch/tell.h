@@ -20,6 +20,9 @@ struct fetch_voice {
 
 void fetch_tell(const struct fetch_voice *voice, const struct fetch_news *news);
 
+/* A line about the fleet that the target belongs to. */
+void fetch_tell_fleet(const struct fetch_voice *voice, const char *text);
+
 /* A table of all jobs, in their order; or one JSON object. */
 void fetch_tell_summary(const struct fetch_voice *voice, const struct fetch_job *jobs, size_t count);
 

@@ -38,7 +38,7 @@ static _Noreturn void exec_child(const struct run_spawn *spawn, pid_t parent, in
     become(spawn->err, STDERR_FILENO);
     become(spawn->hint, 3);
     run_signals_restore(spawn->signals);
-    execvp(spawn->argv[0], spawn->argv);
+    execvpe(spawn->argv[0], spawn->argv, spawn->environment);
     int error = errno;
     while (write(started_fd, &error, sizeof error) < 0 && errno == EINTR)
         continue;

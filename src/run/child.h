@@ -15,6 +15,7 @@
 
 struct run_spawn {
     char *const *argv;
+    char *const *environment;
     int in, out, err, hint; /* to become 0, 1, 2 and 3; -1: as bide has them */
     const struct run_signals *signals;
     struct run_terminal *terminal; /* lent to it; NULL: not */

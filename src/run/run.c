@@ -46,6 +46,7 @@ struct run {
     int timer_fd; /* -1: not needed so far */
     int64_t timer_ns;
 
+    struct run_env_own environment;
     struct run_child child;
     bool feeds; /* the child that runs is the one that gets stdin */
     struct run_stdin input;
@@ -245,10 +246,11 @@ static void attend(struct run *r)
 /* Starts it and stays with it until it is gone. False: it could not be started. */
 static bool run_child(struct run *r, struct run_spawn *spawn, int64_t cut_ns)
 {
+    spawn->environment = run_env_list(&r->environment);
     spawn->signals = &r->signals;
     spawn->terminal = &r->terminal;
     r->child = (struct run_child){.cut_ns = cut_ns, .grace_ns = r->config->grace_ns};
-    if (!run_child_start(&r->child, spawn))
+    if (spawn->environment == NULL || !run_child_start(&r->child, spawn))
         return false;
     run_stdin_started(&r->input);
     run_tap_started(&r->out);
@@ -319,7 +321,7 @@ static bool write_environment(struct run *r)
                           .offers_hint_fd = r->hint.used};
     if (r->request.inbound.attempt > env.attempt)
         env.attempt = r->request.inbound.attempt;
-    return run_env_write(&env);
+    return run_env_write(&r->environment, &env);
 }
 
 static bool nobody_reads_stdout(void)
@@ -446,9 +448,10 @@ static int status_of_refusal(const struct run *r)
 }
 
 /* The fallback is no retry: of attempts and deadlines it hears what we ourselves were told. */
-static bool write_fallback_environment(const struct run *r, int status)
+static bool write_fallback_environment(struct run *r, int status)
 {
     char text[16];
+    struct run_env_own *own = &r->environment;
     int64_t outer_ns = r->request.deadline_ns;
     struct run_env env = {.attempt = r->request.inbound.attempt > 1 ? r->request.inbound.attempt : 1,
                           .attempts_max = 1,
@@ -457,8 +460,11 @@ static bool write_fallback_environment(const struct run *r, int status)
                           .deadline_ns = outer_ns != 0 ? outer_ns : BIDE_NEVER,
                           .now_ns = bide_now()};
     snprintf(text, sizeof text, "%d", status);
-    return run_env_write(&env) && (!r->hint.used || unsetenv("BIDE_HINT_FD") == 0) &&
-           setenv("BIDE_WHY", bide_why_label(r->verdict.why), 1) == 0 && setenv("BIDE_STATUS", text, 1) == 0;
+    if (r->hint.used)
+        run_env_set(own, RUN_ENV_HINT_FD, NULL);
+    run_env_set(own, RUN_ENV_WHY, bide_why_label(r->verdict.why));
+    run_env_set(own, RUN_ENV_STATUS, text);
+    return run_env_write(own, &env);
 }
 
 static int fall_back(struct run *r, int status)
@@ -621,6 +627,7 @@ static void release(struct run *r)
     run_tap_free(&r->err);
     run_tap_free(&r->hint);
     run_spool_empty(&r->held);
+    run_env_free(&r->environment);
 }
 
 /* Was it Ctrl-C? The keyboard sends SIGINT to the group in the foreground: to the command's, if it had the terminal. */
@@ -640,7 +647,7 @@ int run_command(const struct run_config *config)
     r->timer_fd = r->signals.fd = -1;
     run_terminal_open(&r->terminal);
     prepare_streams(r);
-    if (!run_signals_take(&r->signals) || !run_env_key()) {
+    if (!run_signals_take(&r->signals) || !run_env_key(&r->environment)) {
         fail(r, "cannot begin", errno);
         goto out;
     }

@@ -95,12 +95,11 @@ json() { bide budget show payments --json | jq -r "$1"; }
     # shellcheck disable=SC2016
     bide run --target payments --shared "${FAST[@]}" -- \
         sh -c '[ "$BIDE_ATTEMPT" -eq 1 ] && exit 1; echo > "$1"; read x < "$2"' - "$WORK/go" "$WORK/on" \
-        3>&- < /dev/null 2> /dev/null &
+        3>&- < /dev/null 2> /dev/null & # what it runs ends with it
     local child=$!
     read -r < "$WORK/go"
     kill -KILL "$child"
     ended "$child" 137
-    echo > "$WORK/on" # what it ran goes on without it, and ends
     [ "$(json .budget.left)" = 9 ]
     run -0 together -- true
 }
@@ -383,4 +382,35 @@ types() { tmux -S "$SOCKET" send-keys -- "$@"; }
     shows '^1 target in '
     types C-c
     shows 'ready>'
+}
+
+# ---- what cannot be used ----
+
+@test "list names each file that it cannot use, and why" {
+    make_target
+    bide run --target another --shared -- true
+    local file
+    file=$(json .file)
+    printf x > "$file"
+    apart bide budget list
+    [ "$status" -eq 1 ]
+    [[ ${lines[1]} == "another "*"10 of 10"* ]]
+    [[ ${lines[2]} =~ ^payments' '+'it has the wrong size'$ ]]
+    [[ $stderr == "bide budget: payments: $file: it has the wrong size; remove it"* ]]
+    apart bide budget list --json
+    [ "$status" -eq 1 ]
+    [ "$(jq -rj '.[] | .target + " " + (.problem // "fine") + " "' <<< "$output")" = "another fine payments wrong_size " ]
+    run bide budget watch --count 1
+    [ "${lines[1]}" = "payments: it has the wrong size" ]
+}
+
+@test "a directory that is refused is not called empty" {
+    make_target
+    ln -s "$XDG_RUNTIME_DIR/bide" link
+    for words in list "show payments" "reset payments" watch; do
+        # shellcheck disable=SC2086
+        apart bide budget $words --dir link
+        [ "$status" -eq 1 ]
+        [[ $stderr == *"want a directory that is not a link" ]]
+    done
 }

@@ -1,0 +1,16 @@
+/* budget_fleet.h - what `bide budget show --fleet` prints of what lies in Redis. */
+#ifndef CLI_BUDGET_FLEET_H
+#define CLI_BUDGET_FLEET_H
+
+#include "common/fleet.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* For people: a page, as that of a target of the host. */
+void budget_fleet_page(FILE *out, const char *name, const struct bide_fleet_bank *bank);
+
+/* For programs. NULL: no memory. */
+json_t *budget_fleet_json(const char *name, const struct bide_fleet_bank *bank);
+
+#endif

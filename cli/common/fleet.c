@@ -1,0 +1,205 @@
+/* fleet.c - see fleet.h: all but the seam. */
+#include "fleet.h"
+
+#include "gates.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VARIABLE "BIDE_FLEET"
+
+/* The URL in force. Static: after a bad option nobody would be left to free it. */
+static char *kept;
+
+/* ---- secrets ---- */
+
+static void forget(void)
+{
+    if (kept != NULL)
+        explicit_bzero(kept, strlen(kept));
+    free(kept);
+    kept = NULL;
+}
+
+static bool keep(struct cli_fleet *fleet, const char *url)
+{
+    char *copy = strdup(url);
+    forget();
+    fleet->url = kept = copy;
+    return copy != NULL;
+}
+
+/* Where the authority of a URL begins. */
+static char *authority(char *url)
+{
+    char *slashes = strstr(url, "://");
+    return slashes != NULL ? slashes + 3 : url;
+}
+
+/* All before the last '@', wherever a password that is not encoded put it, and all options. */
+static void mask(char *url)
+{
+    char *begin = authority(url), *at = strrchr(begin, '@');
+    if (at != NULL)
+        memset(begin, '*', (size_t)(at - begin));
+    char *query = strchr(at != NULL ? at : begin, '?');
+    if (query != NULL)
+        memset(query + 1, '*', strlen(query + 1));
+}
+
+void cli_fleet_hide(const struct cli_fleet *fleet)
+{
+    if (fleet->argument != NULL)
+        mask(fleet->argument);
+}
+
+void cli_fleet_reveal(const struct cli_fleet *fleet)
+{
+    if (fleet->argument != NULL && fleet->url != NULL && !fleet->of_environment)
+        memcpy(fleet->argument, fleet->url, strlen(fleet->url));
+}
+
+/* Cuts an option, "user=...", out of a URL. */
+static void cut_option(char *url, const char *option)
+{
+    char *at = strchr(url, '?');
+    while (at != NULL && strncmp(at + 1, option, strlen(option)) != 0)
+        at = strchr(at + 1, '&');
+    if (at == NULL)
+        return;
+    char *next = at + 1 + strcspn(at + 1, "&");
+    if (*next == '&')
+        memmove(at + 1, next + 1, strlen(next + 1) + 1);
+    else
+        *at = '\0';
+}
+
+/* "redis://user:password@host" becomes "redis://host": whoever reads that is told by Redis what is missing, which is
+ * better than to be silently outside of the fleet. A user without a password would be no URL. */
+static bool cut_password(char *url)
+{
+    char *begin = authority(url), *at = begin + strcspn(begin, "@/?#"), *colon = strchr(begin, ':');
+    if (*at != '@' || colon == NULL || colon > at)
+        return false;
+    memmove(begin, at + 1, strlen(at + 1) + 1);
+    cut_option(begin, "user=");
+    return true;
+}
+
+bool cli_fleet_withhold(void)
+{
+    const char *url = getenv(VARIABLE);
+    char *copy = url != NULL ? strdup(url) : NULL;
+    if (copy == NULL)
+        return url == NULL;
+    size_t length = strlen(copy);
+    bool well = !cut_password(copy) || setenv(VARIABLE, copy, 1) == 0;
+    explicit_bzero(copy, length);
+    free(copy);
+    return well;
+}
+
+void cli_fleet_wipe(struct cli_fleet *fleet)
+{
+    forget();
+    fleet->url = NULL;
+}
+
+/* ---- options ---- */
+
+const char *cli_fleet_read_url(void *settings, const char *value)
+{
+    struct cli_fleet *fleet = settings;
+    cli_fleet_wipe(fleet);
+    fleet->none = value[0] == '\0';
+    if (fleet->none)
+        return NULL;
+    if (!keep(fleet, value))
+        return "more memory";
+    fleet->argument = (char *)(uintptr_t)value; /* argv is the program's own to write */
+    mask(fleet->argument);
+    return NULL;
+}
+
+static const char *read_none(void *settings, const char *value)
+{
+    struct cli_fleet *fleet = settings;
+    (void)value;
+    cli_fleet_wipe(fleet);
+    fleet->none = true;
+    return NULL;
+}
+
+const struct cli_option cli_fleet_options[CLI_FLEET_COUNT] = {
+    {.name = "fleet",
+     .value = "URL",
+     .does = "lease the target's retries from the budget of a fleet, in Redis; default $BIDE_FLEET",
+     .read = cli_fleet_read_url,
+     .more = "`redis://[user:password@]host[:6379][/db][?option=value&...]`, `rediss://` for TLS, or "
+             "`unix:///path?...`. Wants `--target NAME`: whoever says that name shares the budget. Options of the URL: "
+             "capacity (100) and per_minute (60) of the fleet's bucket, prefix, patience, open, user, password_file, "
+             "ca_file, cert_file, key_file. Nothing waits for Redis; if it cannot be reached, a line says so, and "
+             "retries go on at earn_per_minute of the target's own budget. With `--shared` one process leases for all "
+             "of the host. The budget must be of tokens; if no policy is named, it is that of the preset service. "
+             "`-` is $BIDE_FLEET, which must then be set.\n\n"
+             "An argument can be seen by others until it is overwritten, which is the first thing done with it. "
+             "`$BIDE_FLEET` cannot be seen, nor can a `password_file`. The command that is run finds `$BIDE_FLEET` "
+             "without a password.",
+     .may_be_empty = true},
+    {.name = "no-fleet", .does = "no fleet, whatever $BIDE_FLEET says", .read = read_none},
+};
+
+const char *cli_fleet_said(const struct cli_fleet *fleet)
+{
+    return fleet->of_environment ? "$" VARIABLE : "--fleet";
+}
+
+bool cli_fleet_settle(const struct cli_fleeting *fleeting)
+{
+    struct cli_fleet *fleet = fleeting->fleet;
+    const struct cli_policy *options = fleeting->options;
+    const char *named = getenv(VARIABLE);
+    bool asks = fleet->url != NULL && strcmp(fleet->url, "-") == 0;
+    bool set = named != NULL && named[0] != '\0';
+    if (asks && !set)
+        return cli_fail(fleeting->command, "--fleet -: want $" VARIABLE " to be set, which says where the fleet is"),
+               false;
+    if (fleet->url != NULL && options != NULL && options->target == NULL)
+        return cli_fail(fleeting->command,
+                        "--fleet: want --target NAME as well: a fleet's budget is found by its name"),
+               false;
+    bool defaults = fleet->url == NULL && !fleet->none && options != NULL && options->target != NULL;
+    if (!set || !(asks || defaults))
+        return true;
+    fleet->of_environment = true;
+    return keep(fleet, named) || (cli_fail(fleeting->command, "no memory"), false);
+}
+
+/* ---- gates ---- */
+
+bool cli_fleet_gates(const struct cli_fleeting *fleeting, struct conf_policy *policy, const struct bide_host *host)
+{
+    const struct cli_policy *options = fleeting->options;
+    const char *said = cli_fleet_said(fleeting->fleet);
+    static const char key[] = "budget.kind";
+    char kind[256];
+    if (fleeting->fleet->url == NULL)
+        return true;
+    if (host->target == NULL && cli_gates_unnamed(options, policy))
+        cli_gates_of_service(options, policy);
+    if (policy->pair.target.budget.kind == BIDE_BUDGET_TOKENS)
+        return true;
+    conf_field_text(kind, conf_field_find(key, sizeof key - 1), &policy->pair);
+    if (host->target != NULL)
+        cli_fail(fleeting->command,
+                 "%s: the shared target %s has budget.kind = %s: want tokens, which a fleet can lend: "
+                 "--preset service would change it; or --no-fleet",
+                 said, options->target, kind);
+    else
+        cli_fail(fleeting->command,
+                 "%s: the policy %s has budget.kind = %s: want tokens, which a fleet can lend, as the preset service "
+                 "has; or --no-fleet",
+                 said, policy->name, kind);
+    return false;
+}

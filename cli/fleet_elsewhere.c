@@ -1,0 +1,33 @@
+/* fleet_elsewhere.c - what stands behind the seam of common/fleet.h in a program without libbide-fleet: nothing.
+ *
+ * Such a program never has a fleet: its cli_fleet_begin has become another program, or has said that there is none. */
+#include "common/fleet.h"
+
+bool cli_fleet_open(const struct cli_fleeting *fleeting, struct bide_target *target, bool shared)
+{
+    (void)target, (void)shared;
+    return fleeting->fleet->url == NULL;
+}
+
+bool cli_fleet_news(struct cli_fleet *fleet, char text[CLI_FLEET_TEXT])
+{
+    (void)fleet, (void)text;
+    return false;
+}
+
+void cli_fleet_close(struct cli_fleet *fleet)
+{
+    (void)fleet;
+}
+
+void cli_fleet_forget(struct cli_fleet *fleet)
+{
+    cli_fleet_wipe(fleet);
+}
+
+enum bide_err cli_fleet_look(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bank *bank,
+                             struct bide_fleet_problem *problem)
+{
+    (void)fleet, (void)name, (void)bank, (void)problem;
+    return BIDE_ERR_INVALID;
+}

@@ -1,0 +1,86 @@
+/* fleet_here.c - --fleet, in a program that has libbide-fleet inside.
+ *
+ * What the library has to say comes on a thread of its own, at any moment. It is put down, and said when the command
+ * says something itself: lines that are being written are not cut in two. If nobody asks for a long time, the first
+ * thing said and the last are kept. */
+#include "common/fleet.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cli_fleet_line {
+    struct bide_fleet *fleet;
+    pthread_mutex_t lock;
+    char first[CLI_FLEET_TEXT], last[CLI_FLEET_TEXT]; /* "": nothing */
+};
+
+static void put_down(void *context, const char *text)
+{
+    struct cli_fleet_line *line = context;
+    pthread_mutex_lock(&line->lock);
+    snprintf(line->first[0] == '\0' ? line->first : line->last, CLI_FLEET_TEXT, "%s", text);
+    pthread_mutex_unlock(&line->lock);
+}
+
+bool cli_fleet_news(struct cli_fleet *fleet, char text[CLI_FLEET_TEXT])
+{
+    struct cli_fleet_line *line = fleet->line;
+    if (line == NULL)
+        return false;
+    pthread_mutex_lock(&line->lock);
+    memcpy(text, line->first, CLI_FLEET_TEXT);
+    memcpy(line->first, line->last, CLI_FLEET_TEXT);
+    line->last[0] = '\0';
+    pthread_mutex_unlock(&line->lock);
+    return text[0] != '\0';
+}
+
+bool cli_fleet_begin(const struct cli_fleeting *fleeting)
+{
+    return cli_fleet_settle(fleeting);
+}
+
+bool cli_fleet_open(const struct cli_fleeting *fleeting, struct bide_target *target, bool shared)
+{
+    struct cli_fleet *fleet = fleeting->fleet;
+    struct bide_fleet_problem problem = {.text = "no memory"};
+    if (fleet->url == NULL)
+        return true;
+    struct cli_fleet_line *line = fleet->line = calloc(1, sizeof *line);
+    if (line == NULL)
+        goto failed;
+    pthread_mutex_init(&line->lock, NULL);
+    struct bide_fleet_options options = {.tell = put_down, .context = line};
+    if (bide_fleet_open(&line->fleet, fleet->url, &options, &problem) != BIDE_OK)
+        goto failed;
+    if (bide_fleet_join(line->fleet, fleeting->options->target, target, shared, &problem) == BIDE_OK)
+        return true;
+failed:
+    cli_fail(fleeting->command, "%s: %s", cli_fleet_said(fleet), problem.text);
+    return false;
+}
+
+void cli_fleet_close(struct cli_fleet *fleet)
+{
+    if (fleet->line == NULL)
+        return;
+    bide_fleet_close(fleet->line->fleet);
+    fleet->line->fleet = NULL;
+}
+
+void cli_fleet_forget(struct cli_fleet *fleet)
+{
+    cli_fleet_close(fleet);
+    if (fleet->line != NULL)
+        pthread_mutex_destroy(&fleet->line->lock);
+    free(fleet->line);
+    fleet->line = NULL;
+    cli_fleet_wipe(fleet);
+}
+
+enum bide_err cli_fleet_look(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bank *bank,
+                             struct bide_fleet_problem *problem)
+{
+    return bide_fleet_read(fleet->url, name, bank, problem);
+}
