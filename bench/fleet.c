@@ -1,7 +1,7 @@
 /* fleet.c - what it costs to be one of a fleet: the thread that exchanges, Redis' side of it, and calls beside it.
  *
  * 200 instances, each a process with its own connection and its own target, all of one fleet, on one Redis that this
- * program starts. Each makes a call every 20 ms, of which one in ten fails once. Reported is the CPU time that is not of
+ * program starts. Each makes a call every 20 ms, of which one in ten fails once. Reported is the CPU time other than of
  * the thread which makes the calls, per instance and second; and what Redis itself says it used. The load of 10,000
  * instances is computed from that: the bank spreads them to 1,000 exchanges a second.
  *

@@ -1,4 +1,4 @@
-/* bide.c - the command `bide`: run, budget and explain are inside; for everything else it becomes the program bide-NAME.
+/* bide.c - the command `bide`: run, budget and explain are inside; for all else it becomes the program bide-NAME.
  *
  * What needs libcurl is a program of its own, as in git, so that this one starts at once. `bide NAME ...` looks for
  * bide-NAME in three places: beside itself, in ../libexec/bide seen from there, and in PATH. "There" is where the

@@ -25,9 +25,12 @@
  *     unix:///path/to/socket[?db=0&...]
  *
  * Options of the URL: capacity (tokens of the fleet's bucket, 100), per_minute (its trickle, 60), prefix (of keys,
- * "bide"), patience (milliseconds for one exchange, 500), open (per cent of instances whose open breakers open ours, 50;
- * 0: never), db, user, password_file, ca_file, cert_file, key_file (TLS). The password never appears in a text of
- * ours. */
+ * "bide"), patience (milliseconds for one exchange, 500), open (per cent of instances whose open breakers open ours,
+ * 50; 0: never), db, user, password_file, ca_file, cert_file, key_file (TLS). The password_file is read once, by
+ * bide_fleet_open; the files of TLS with each connection. The password never appears in a text of ours.
+ *
+ * Threads: any function from any thread, also at once; but bide_fleet_close only when no other one is running or will
+ * be. */
 #ifndef BIDE_FLEET_H
 #define BIDE_FLEET_H
 
@@ -43,14 +46,15 @@ struct bide_fleet_problem {
 
 struct bide_fleet_options {
     /* Told from the library's thread, at most once a minute: "redis://cache:6379: connection refused; retries go on at
-     * 1 a minute for payments". And once when it is back. NULL: nothing is told. */
+     * 1 a minute for payments". And once when it is back. NULL: nothing is told. It must be quick: meanwhile nothing is
+     * exchanged, and bide_fleet_close waits for it. It may call the functions below, but not close its own fleet. */
     void (*tell)(void *context, const char *text);
     void *context;
 };
 
 /* How things stand, for metrics. */
 struct bide_fleet_view {
-    bool connected;           /* the lease holds */
+    bool connected;           /* the lease holds, and nothing failed since */
     bool exchanger;           /* we exchange for this target, not another process of the host */
     int64_t fleet_left_milli; /* as the last answer said */
     int64_t leased_milli;     /* in the target's bucket */
@@ -84,14 +88,16 @@ BIDE_API enum bide_err bide_fleet_open(struct bide_fleet **fleet, const char *ur
 BIDE_API enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *name, struct bide_target *target,
                                        bool shared, struct bide_fleet_problem *problem);
 
-/* A private target gives back what is unspent, without waiting for an answer, and earns for itself again. A shared one
- * keeps what it has, for the others. Unknown ones are ignored. */
+/* A private target gives back what is unspent, without waiting for an answer, and earns for itself again. (If there is
+ * no connection just then, because Redis is gone or the fleet is large and idle, it is lost.) A shared one keeps what
+ * it has, for the others. Unknown ones are ignored. When it returns, the target is the caller's alone. */
 BIDE_API void bide_fleet_leave(struct bide_fleet *fleet, struct bide_target *target);
 
 /* False: not one that joined. */
 BIDE_API bool bide_fleet_look(struct bide_fleet *fleet, const struct bide_target *target, struct bide_fleet_view *view);
 
-/* Leaves all, stops the thread. Takes at most the URL's patience. Accepts NULL. */
+/* Leaves all, stops the thread. Takes at most the URL's patience, and as long as a `tell` that is running.
+ * Accepts NULL. */
 BIDE_API void bide_fleet_close(struct bide_fleet *fleet);
 
 /* Asks Redis what lies under that name, and waits for it, patience at most. Changes nothing there. */

@@ -92,8 +92,8 @@ BIDE_API enum bide_err bide_host_open(struct bide_host *host, const char *name, 
 /* Gives the mapping back; the target lives on in its file. Calls that use it must be over. Accepts one not open. */
 BIDE_API void bide_host_close(struct bide_host *host);
 
-/* Calls `each` with the name of every target in the directory, until it returns false. `wrong` is NULL, or says why open
- * would refuse its file; the name is then the one that the file's name tells, or that itself. */
+/* Calls `each` with the name of every target in the directory, until it returns false. `wrong` is NULL, or says why
+ * open would refuse its file; the name is then the one that the file's name tells, or that itself. */
 BIDE_API enum bide_err bide_host_list(const struct bide_host_options *options,
                                       bool (*each)(void *context, const char *name,
                                                    const struct bide_host_problem *wrong),
@@ -104,8 +104,8 @@ BIDE_API enum bide_err bide_host_remove(const char *name, const struct bide_host
                                         struct bide_host_problem *problem);
 
 /* From now on a shared target whose file is truncated is replaced, when it is next touched, by one of this process's
- * own: of the same configuration, its breaker closed, its budget as if it had been empty when the target was opened (and
- * leased, bide/lease.h, if it was then). One that is truncated while it is being opened is refused.
+ * own: of the same configuration, its breaker closed, its budget as if it had been empty when the target was opened,
+ * and leased (bide/lease.h) if it was then. One that is truncated while it is being opened is refused.
  * Other SIGBUS go to whoever handled them before. For the whole process and up to 256 targets, opened before or after;
  * may be called again. False: the handler could not be installed. */
 BIDE_API bool bide_host_guard(void);

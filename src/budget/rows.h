@@ -26,7 +26,8 @@ struct budget_rows {
 /* Opens one that is there, with the configuration it has. */
 bool budget_open(struct bide_host *host, const char *name, const char *directory, struct bide_host_problem *problem);
 
-/* The names there are, and what is wrong with those that cannot be used. A directory that nobody made has none. False: see the problem. */
+/* The names there are, and what is wrong with those that cannot be used. A directory that nobody made has none. False:
+ * see the problem. */
 bool budget_rows_list(struct budget_rows *rows, const char *directory, struct bide_host_problem *problem);
 
 /* Those of the names (NULL-terminated; empty: all), looked at. False: see the problem. */

@@ -9,8 +9,8 @@
 #include <bide/clock.h>
 #include <bide/entropy.h>
 
+#include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "core/saturate.h"
+#include "fd.h"
 #include "fleet_parts.h"
 
 #define STACK_BYTES    262144u /* OpenSSL looks at certificates on it, and `tell` is the caller's */
@@ -174,18 +175,6 @@ static struct bide_fleet *new_fleet(const struct bide_fleet_options *options)
     return fleet;
 }
 
-/* Never 0, 1 or 2: a program may have closed those on purpose. */
-static int open_wake(void)
-{
-    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (fd < 0 || fd > STDERR_FILENO)
-        return fd;
-    int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), saved = errno;
-    close(fd);
-    errno = saved;
-    return higher;
-}
-
 /* Puts the fleet in the list before its thread runs: a fork in between finds a whole one. */
 static enum bide_err set_going(struct bide_fleet *fleet, struct bide_fleet_problem *problem)
 {
@@ -194,7 +183,7 @@ static enum bide_err set_going(struct bide_fleet *fleet, struct bide_fleet_probl
     pthread_once(&once, mind_forks);
     if (atfork_failed != 0)
         return told(problem, BIDE_ERR_NOMEM, fleet->url.shown, "no memory");
-    fleet->wake_fd = open_wake();
+    fleet->wake_fd = fleet_fd_above(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (fleet->wake_fd < 0) {
         snprintf(what, sizeof what, "no descriptor (%s)", strerror(errno));
         return told(problem, BIDE_ERR_SYSTEM, fleet->url.shown, what);
@@ -360,6 +349,7 @@ void bide_fleet_close(struct bide_fleet *fleet)
 {
     if (fleet == NULL)
         return;
+    assert(fleet->dead || !pthread_equal(pthread_self(), fleet->thread)); /* `tell` would wait for itself */
     pthread_mutex_lock(&fleet->lock);
     while (fleet->members != NULL)
         leave(fleet, &fleet->members);
@@ -375,6 +365,14 @@ void bide_fleet_close(struct bide_fleet *fleet)
 
 /* ---- looking ---- */
 
+/* Not told by the lease's end, which is drawn for one that fails. If another process exchanges now, it is: only an
+ * answer moves it. */
+bool fleet_member_is_failing(const struct fleet_member *member)
+{
+    return member->failing &&
+           (member->ledger.exchanger || bide_lease_until(member->ledger.target) <= member->lapses_ns);
+}
+
 bool bide_fleet_look(struct bide_fleet *fleet, const struct bide_target *target, struct bide_fleet_view *view)
 {
     pthread_mutex_lock(&fleet->lock);
@@ -383,7 +381,7 @@ bool bide_fleet_look(struct bide_fleet *fleet, const struct bide_target *target,
         int64_t now_ns = bide_now();
         fleet_member_count(member, now_ns);
         *view = member->seen;
-        view->connected = bide_lease_until(target) > now_ns;
+        view->connected = bide_lease_until(target) > now_ns && !fleet_member_is_failing(member);
         view->exchanger = member->ledger.exchanger && !fleet->dead;
         view->fleet_left_milli = member->ledger.answer.level_milli;
         view->leased_milli = bide_budget_left_milli(target, now_ns);

@@ -1,7 +1,7 @@
 /* fleet_line.c - asks out and answers in, over one connection.
  *
- * An ask is made by its member's ledger and takes from the target what it gives back; from then on it is either answered
- * or spent. It is said with EVALSHA; if Redis does not know the script (and says so by NOSCRIPT, which means that
+ * An ask is made by its member's ledger and takes from the target what it gives back; from then on it is answered or
+ * spent. It is said with EVALSHA; if Redis does not know the script (and says so by NOSCRIPT, which means that
  * nothing ran) the same ask is said once more with the script's text. Nothing else is ever said twice. The first ask on
  * a new connection goes alone, so that a Redis without the script is told it once and not by every member.
  *
@@ -90,15 +90,47 @@ static void put_in(struct fleet_line *line, const struct fleet_flight *flight)
     line->flight[line->count++] = *flight;
 }
 
-static void forget(struct bide_fleet *fleet, const struct fleet_member *member)
+/* A last ask that is not said. Who parts then parts for nothing. */
+static void lose(struct fleet_line *line, struct fleet_flight *last)
+{
+    for (uint32_t i = 0; i < line->count; i++)
+        if (line->flight[i].member == last->member)
+            line->flight[i].member = NULL;
+    drop(last);
+}
+
+static int64_t sum_up_to(int64_t a, int64_t b, int64_t most)
+{
+    return core_min(core_sum(a, b), most);
+}
+
+/* What an ask that was not heard would have told, the last one tells. */
+static void take_over(struct lease_ask *last, const struct lease_ask *unheard)
+{
+    last->give_milli = sum_up_to(last->give_milli, unheard->give_milli, LEASE_MILLI_MAX);
+    last->earned_milli = sum_up_to(last->earned_milli, unheard->earned_milli, LEASE_MILLI_MAX);
+    last->firsts = sum_up_to(last->firsts, unheard->firsts, LEASE_COUNT_MAX);
+    last->successes = sum_up_to(last->successes, unheard->successes, LEASE_COUNT_MAX);
+    last->spent_milli = sum_up_to(last->spent_milli, unheard->spent_milli, LEASE_COUNT_MAX);
+}
+
+/* An ask that waits for room was not heard. One under way is answered before the last one is said, there; on another
+ * line nobody waits for it. */
+static void part(struct bide_fleet *fleet, struct fleet_member *member, const struct fleet_line *there)
 {
     for (struct fleet_line *line = fleet->lines; line != NULL; line = line->next)
-        for (uint32_t i = line->count; i-- > 0;)
-            if (line->flight[i].member == member) {
-                line->flight[i].member = NULL;
-                if (i >= line->sent)
-                    take_out(line, i);
+        for (uint32_t i = line->count; i-- > 0;) {
+            struct fleet_flight *flight = &line->flight[i];
+            if (flight->member != member)
+                continue;
+            flight->parting = line == there && member->has_last;
+            if (!flight->parting)
+                flight->member = NULL;
+            if (i >= line->sent) {
+                take_over(&member->last, &flight->ask);
+                take_out(line, i);
             }
+        }
 }
 
 /* ---- failing ---- */
@@ -119,6 +151,7 @@ static void member_failed(struct fleet_member *member, int64_t retry_ns, int64_t
     fleet_member_count(member, now_ns);
     lease_ledger_nothing(&member->ledger, retry_ns, now_ns);
     member->failing = true;
+    member->lapses_ns = bide_lease_until(member->ledger.target);
     member->failures_in_row++;
     member->seen.failures++;
 }
@@ -203,19 +236,22 @@ static bool is_hopeless(const char *error)
 }
 
 /* "MOVED 3999 host:port". */
-bool fleet_line_moved(const struct fleet_url *url, const char *error, char elsewhere[FLEET_ELSEWHERE_MAX])
+bool fleet_line_moved(const struct fleet_place *here, const char *error, struct fleet_place *there)
 {
-    struct fleet_place place;
     const char *last = begins_with(error, "MOVED") ? strrchr(error, ' ') : NULL;
-    if (last == NULL || !fleet_place_read(&place, last + 1, &url->place))
-        return false;
-    int length = snprintf(elsewhere, FLEET_ELSEWHERE_MAX, "%s", last + 1);
-    return (size_t)length < FLEET_ELSEWHERE_MAX;
+    return last != NULL && fleet_place_read(there, last + 1, here);
 }
 
-/* The line of that node; NULL: too many of them, or no memory. */
-static struct fleet_line *line_to(struct bide_fleet *fleet, const char *elsewhere)
+/* The line of the node that this one's error names; NULL: none, too many of them, or no memory. */
+static struct fleet_line *line_to(struct bide_fleet *fleet, const struct fleet_line *from, const char *error)
 {
+    struct fleet_place here = fleet->url.place, there;
+    char elsewhere[FLEET_ELSEWHERE_MAX];
+    if (from->elsewhere[0] != 0)
+        fleet_place_read(&here, from->elsewhere, &fleet->url.place);
+    if (!fleet_line_moved(&here, error, &there))
+        return NULL;
+    snprintf(elsewhere, sizeof elsewhere, "%s:%s", there.host, there.port);
     struct fleet_line **at = &fleet->lines;
     unsigned lines = 0;
     for (; *at != NULL; at = &(*at)->next, lines++)
@@ -227,10 +263,10 @@ static struct fleet_line *line_to(struct bide_fleet *fleet, const char *elsewher
 }
 
 /* Told only if it happens again before an answer: each client of a cluster begins with one. */
-static void moved(struct bide_fleet *fleet, struct fleet_member *member, const char *error, int64_t now_ns)
+static void moved(struct bide_fleet *fleet, struct fleet_line *from, struct fleet_member *member, const char *error,
+                  int64_t now_ns)
 {
-    char elsewhere[FLEET_ELSEWHERE_MAX];
-    struct fleet_line *line = fleet_line_moved(&fleet->url, error, elsewhere) ? line_to(fleet, elsewhere) : NULL;
+    struct fleet_line *line = line_to(fleet, from, error);
     if (line == NULL) {
         flight_failed(fleet, member, error, now_ns);
         return;
@@ -248,7 +284,7 @@ static void refused(struct bide_fleet *fleet, struct fleet_line *line, struct fl
         return;
     }
     if (begins_with(error, "MOVED")) {
-        moved(fleet, flight->member, error, now_ns);
+        moved(fleet, line, flight->member, error, now_ns);
         return;
     }
     char what[WHAT_MAX];
@@ -258,17 +294,31 @@ static void refused(struct bide_fleet *fleet, struct fleet_line *line, struct fl
         give_up(fleet, line);
 }
 
-/* NULL, or what is wrong with it. */
-static const char *believe(struct bide_fleet *fleet, struct fleet_line *line, struct fleet_member *member,
+/* Who has left is still granted something: that goes back with the last ask, which now knows how we are counted. */
+static void hear_last(struct lease_ask *last, const struct lease_answer *answer)
+{
+    last->give_milli = sum_up_to(last->give_milli, answer->granted_milli, LEASE_MILLI_MAX);
+    last->seen = answer->serial;
+    last->mark = answer->mark;
+}
+
+/* NULL, or what is wrong with it. One that has left just now has its last ask ready, but it is not on a line yet. */
+static const char *believe(struct bide_fleet *fleet, struct fleet_line *line, const struct fleet_flight *flight,
                            const struct lease_answer *answer, int64_t now_ns)
 {
-    const char *wrong = NULL;
+    struct fleet_member *member = flight->member;
+    const char *wrong;
     pthread_mutex_lock(&fleet->lock);
     if (!member->left) {
         fleet_member_count(member, now_ns); /* before: it ends the time alone */
         wrong = lease_ledger_answer(&member->ledger, answer, bide_seed(), now_ns);
+    } else {
+        wrong = lease_answer_check(answer, &flight->ask);
+        if (wrong == NULL)
+            hear_last(&member->last, answer);
     }
     if (wrong == NULL) {
+        fleet->news.heard = true;
         member->failing = false;
         member->failures_in_row = 0;
         member->seen.exchanges++;
@@ -291,7 +341,7 @@ static void answered(struct bide_fleet *fleet, struct fleet_line *line, struct f
         snprintf(what, sizeof what, "it answered with something else than %zu numbers", LEASE_ANSWER_COUNT);
     } else {
         memcpy(&answer, reply->value, sizeof answer);
-        const char *wrong = believe(fleet, line, flight->member, &answer, now_ns);
+        const char *wrong = believe(fleet, line, flight, &answer, now_ns);
         if (wrong == NULL)
             return;
         snprintf(what, sizeof what, "it answered with a wrong number (%s)", wrong);
@@ -311,6 +361,33 @@ static void last_answered(struct fleet_line *line, struct fleet_flight *flight, 
     drop(flight);
 }
 
+/* The last ask of a member; NULL: it is not there (any more). */
+static struct fleet_flight *last_of(struct fleet_line *line, const struct fleet_member *member)
+{
+    for (uint32_t i = 0; i < line->count; i++)
+        if (line->flight[i].last && line->flight[i].member == member)
+            return &line->flight[i];
+    return NULL;
+}
+
+static void parting_answered(struct fleet_line *line, const struct fleet_flight *flight,
+                             const struct fleet_reply *reply, int64_t now_ns)
+{
+    struct fleet_flight *last = last_of(line, flight->member);
+    struct lease_answer answer;
+    if (last == NULL || now_ns >= flight->deadline_ns)
+        return;
+    if (reply->kind == FLEET_REPLY_ERROR && begins_with(reply->error, "NOSCRIPT"))
+        take_over(&last->ask, &flight->ask);
+    if (reply->kind != FLEET_REPLY_VALUES || reply->values != LEASE_ANSWER_COUNT)
+        return;
+    memcpy(&answer, reply->value, sizeof answer);
+    if (lease_answer_check(&answer, &flight->ask) != NULL)
+        return;
+    hear_last(&last->ask, &answer);
+    line->proven = true;
+}
+
 static void take_replies(struct bide_fleet *fleet, struct fleet_line *line, int64_t now_ns)
 {
     struct fleet_reply reply;
@@ -320,6 +397,8 @@ static void take_replies(struct bide_fleet *fleet, struct fleet_line *line, int6
             continue;
         if (flight.last)
             last_answered(line, &flight, &reply);
+        else if (flight.parting)
+            parting_answered(line, &flight, &reply, now_ns);
         else if (reply.kind == FLEET_REPLY_ERROR && now_ns < flight.deadline_ns)
             refused(fleet, line, &flight, reply.error, now_ns);
         else
@@ -360,6 +439,15 @@ static bool say(struct fleet_link *link, const char *key, const struct fleet_fli
     return fleet_link_send(link, (int)(WORDS_BEFORE + LEASE_ASK_COUNT), word, length, flight->deadline_ns);
 }
 
+/* The last ask of a member waits for the answer to the one before. */
+static bool is_early(const struct fleet_line *line, const struct fleet_flight *flight)
+{
+    bool early = false;
+    for (uint32_t i = 0; i < line->sent; i++)
+        early |= flight->last && line->flight[i].parting && line->flight[i].member == flight->member;
+    return early;
+}
+
 /* What waits for room is sent as far as there is some. */
 static bool send_what_waits(struct bide_fleet *fleet, struct fleet_line *line, int64_t now_ns)
 {
@@ -368,12 +456,13 @@ static bool send_what_waits(struct bide_fleet *fleet, struct fleet_line *line, i
         const struct fleet_flight *flight = &line->flight[line->sent];
         if (now_ns >= flight->deadline_ns) {
             struct fleet_flight late = take_out(line, line->sent);
-            if (!late.last)
+            if (late.last)
+                lose(line, &late);
+            else
                 flight_failed(fleet, late.member, "it takes too long to say what there is to say", now_ns);
-            drop(&late);
             continue;
         }
-        if (!say(line->link, flight->member->key, flight))
+        if (is_early(line, flight) || !say(line->link, flight->member->key, flight))
             break;
         line->sent++;
     }
@@ -438,7 +527,7 @@ void fleet_line_serve(struct bide_fleet *fleet, struct fleet_line *line, int64_t
 void fleet_line_last(struct bide_fleet *fleet, struct fleet_member *member, int64_t now_ns)
 {
     struct fleet_line *line = fleet_line_of(fleet, member);
-    forget(fleet, member);
+    part(fleet, member, line);
     if (member->has_last && !line->tried)
         open_line(fleet, line, now_ns);
     struct fleet_flight flight = {.member = member,
@@ -448,7 +537,7 @@ void fleet_line_last(struct bide_fleet *fleet, struct fleet_member *member, int6
     if (member->has_last && line->state != FLEET_LINK_DOWN && line->count < FLEET_FLIGHTS)
         put_in(line, &flight);
     else
-        drop(&flight);
+        lose(line, &flight);
 }
 
 /* The socket has taken everything; and Redis has not said that it does not know the script, or will not. */

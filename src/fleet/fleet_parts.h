@@ -50,6 +50,7 @@ struct fleet_member {
     bool shared;
     bool left; /* its target is not ours to touch any more */
     bool failing;
+    int64_t lapses_ns; /* of one that fails: the lease as it was left; a later one was got by another process */
     uint32_t failures_in_row;
     int64_t counted_ns; /* alone_ns is up to date as of then */
     struct bide_fleet_view seen;
@@ -64,6 +65,7 @@ struct fleet_flight {
     struct lease_ask ask;
     int64_t deadline_ns;
     bool by_text; /* with EVAL: after a NOSCRIPT */
+    bool parting; /* of one that has left meanwhile: the last ask, behind it, waits for its answer */
     bool last;    /* of one that has left, which is the flight's to free */
 };
 
@@ -83,6 +85,7 @@ struct fleet_line {
 /* What people were told, and are to be told at the end of this turn. */
 struct fleet_news {
     bool ever, is_bad; /* is_bad: the last thing told was bad */
+    bool heard;        /* an answer has come since the last failure */
     int64_t told_ns, since_ns;
     uint64_t untold;
     char say[FLEET_SAY_MAX]; /* "": nothing */
@@ -105,6 +108,7 @@ struct bide_fleet {
 
 /* fleet.c */
 void fleet_member_count(struct fleet_member *member, int64_t now_ns); /* brings alone_ns up to date */
+bool fleet_member_is_failing(const struct fleet_member *member);
 
 /* fleet_thread.c */
 void *fleet_thread(void *fleet);
@@ -118,8 +122,8 @@ void fleet_line_step(struct bide_fleet *fleet, struct fleet_line *line, int64_t 
 void fleet_line_last(struct bide_fleet *fleet, struct fleet_member *member, int64_t now_ns); /* frees it, then */
 bool fleet_line_is_done(const struct fleet_line *line); /* nothing is left to be said by those who left */
 
-/* Where an error "MOVED ..." points to. False: it is none. */
-bool fleet_line_moved(const struct fleet_url *url, const char *error, char elsewhere[FLEET_ELSEWHERE_MAX]);
+/* Where an error "MOVED ..." points to; without a host it is that of who says it, `here`. False: it is none. */
+bool fleet_line_moved(const struct fleet_place *here, const char *error, struct fleet_place *there);
 
 /* fleet_tell.c: under `lock`, but for the last, which is under none. */
 void fleet_tell_failure(struct bide_fleet *fleet, const char *where, const char *what, int64_t now_ns);

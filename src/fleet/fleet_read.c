@@ -87,10 +87,13 @@ static enum bide_err ask(struct reading *r, const char *elsewhere)
 static enum bide_err ask_who_knows(struct reading *r)
 {
     char elsewhere[FLEET_ELSEWHERE_MAX];
+    struct fleet_place here = r->url.place, there;
     enum bide_err err = ask(r, NULL);
     for (unsigned i = 0; err == BIDE_OK && r->reply[NUMBERS].kind == FLEET_REPLY_ERROR && i < MOVES_MOST; i++) {
-        if (!fleet_line_moved(&r->url, r->reply[NUMBERS].error, elsewhere))
+        if (!fleet_line_moved(&here, r->reply[NUMBERS].error, &there))
             break;
+        snprintf(elsewhere, sizeof elsewhere, "%s:%s", there.host, there.port);
+        here = there;
         fleet_link_close(r->link);
         err = ask(r, elsewhere);
     }

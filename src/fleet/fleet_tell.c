@@ -59,6 +59,7 @@ static void say_what_goes_on(struct bide_fleet *fleet)
 void fleet_tell_failure(struct bide_fleet *fleet, const char *where, const char *what, int64_t now_ns)
 {
     struct fleet_news *news = &fleet->news;
+    news->heard = false;
     if (fleet->members == NULL)
         return; /* those who left do not care */
     if (fleet->options.tell == NULL || news->say[0] != 0 ||
@@ -77,19 +78,22 @@ void fleet_tell_failure(struct bide_fleet *fleet, const char *where, const char 
     news->untold = 0;
 }
 
-/* One for which another process exchanges now is that one's to tell. */
-static bool any_is_failing(const struct bide_fleet *fleet)
+/* Nobody fails, and somebody was answered: by us, or by another process that got a lease for one that failed here. */
+static bool is_back(const struct bide_fleet *fleet)
 {
-    for (const struct fleet_member *member = fleet->members; member != NULL; member = member->next)
-        if (member->failing && member->ledger.exchanger)
-            return true;
-    return false;
+    bool heard = fleet->news.heard;
+    for (const struct fleet_member *member = fleet->members; member != NULL; member = member->next) {
+        if (fleet_member_is_failing(member))
+            return false;
+        heard |= member->failing;
+    }
+    return heard;
 }
 
 void fleet_tell_back(struct bide_fleet *fleet, int64_t now_ns)
 {
     struct fleet_news *news = &fleet->news;
-    if (!news->is_bad || news->say[0] != 0 || fleet->members == NULL || any_is_failing(fleet))
+    if (!news->is_bad || news->say[0] != 0 || !is_back(fleet))
         return;
     say(news, "%s: reached again after %" PRId64 " s; the fleet pays for retries", fleet->url.shown,
         (now_ns - news->since_ns) / BIDE_S);

@@ -47,14 +47,20 @@ static bool see_off(struct bide_fleet *fleet, int64_t now_ns)
 
 /* ---- lines that nobody needs ---- */
 
+static bool has(const struct fleet_line *line, const struct fleet_member *member)
+{
+    while (member != NULL && member->line != line)
+        member = member->next;
+    return member != NULL;
+}
+
+/* Those who have left since this turn began still have something to say there. */
 static bool has_members(struct bide_fleet *fleet, const struct fleet_line *line)
 {
-    bool has = false;
     pthread_mutex_lock(&fleet->lock);
-    for (struct fleet_member *member = fleet->members; member != NULL && !has; member = member->next)
-        has = member->line == line;
+    bool any = has(line, fleet->members) || has(line, fleet->leaving);
     pthread_mutex_unlock(&fleet->lock);
-    return has;
+    return any;
 }
 
 static void drop_lines(struct bide_fleet *fleet)
@@ -75,6 +81,7 @@ static bool is_crowded(struct bide_fleet *fleet, const struct fleet_line *line, 
 {
     bool crowded = !fleet->url.tls && line->state == FLEET_LINK_READY && line->count == 0 && line->proven;
     pthread_mutex_lock(&fleet->lock);
+    crowded = crowded && fleet->members != NULL && fleet->leaving == NULL; /* who leaves has something to say */
     for (struct fleet_member *member = fleet->members; member != NULL && crowded; member = member->next)
         if (fleet_line_of(fleet, member) == line)
             crowded =

@@ -10,6 +10,7 @@
  * than one thread for a link, and a slow resolver only costs an attempt. */
 #include "link.h"
 
+#include "fd.h"
 #include "lookup.h"
 #include "reply.h"
 #include "tls.h"
@@ -263,7 +264,7 @@ static bool queue(struct fleet_link *link, int argc, const char *const *argv, co
 static void open_socket(struct fleet_link *link, const struct sockaddr *address, socklen_t length)
 {
     int on = 1;
-    link->fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    link->fd = fleet_fd_above(socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (link->fd < 0) {
         link->error = errno;
         return;

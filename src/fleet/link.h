@@ -25,7 +25,7 @@ enum fleet_link_state { FLEET_LINK_DOWN = 0, FLEET_LINK_BEGINNING, FLEET_LINK_RE
 
 struct fleet_reply {
     enum { FLEET_REPLY_ERROR, FLEET_REPLY_VALUES, FLEET_REPLY_OTHER } kind;
-    char error[FLEET_ERROR_MAX]; /* "NOSCRIPT No matching script": printable bytes only, the password replaced */
+    char error[FLEET_ERROR_MAX]; /* "NOSCRIPT No matching script": printable bytes, the password replaced (reply.c) */
     int64_t value[FLEET_VALUES_MAX];
     size_t values; /* an integer or an array of them; strings that are decimal integers count. One nil: 0 values */
 };

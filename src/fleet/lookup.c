@@ -8,6 +8,8 @@
  * dlclose waits for the resolver first. */
 #include "lookup.h"
 
+#include "fd.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -84,7 +86,8 @@ struct fleet_lookup *fleet_lookup_new(const struct fleet_place *place)
     struct fleet_lookup *lookup = calloc(1, sizeof *lookup);
     if (lookup == NULL)
         return NULL;
-    *lookup = (struct fleet_lookup){.holders = 1, .place = *place, .wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    *lookup = (struct fleet_lookup){.holders = 1, .place = *place, .wake = -1};
+    lookup->wake = fleet_fd_above(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     int error = lookup->wake < 0 ? errno : 0;
     if (error == 0)
         look(lookup, AI_NUMERICHOST);

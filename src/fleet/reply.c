@@ -38,13 +38,26 @@ static char printable(char c)
     return c;
 }
 
+/* What is read and not only told stays as it is, even if the password ("redis", "1") is a piece of it: an error's first
+ * word, which is in capitals, and the place that MOVED names. Neither repeats what was sent. */
+static size_t open_part(const char *text, size_t length)
+{
+    static const char moved[] = "MOVED ";
+    size_t word = 0;
+    if (length >= sizeof moved - 1 && memcmp(text, moved, sizeof moved - 1) == 0)
+        return length;
+    while (word < length && text[word] >= 'A' && text[word] <= 'Z')
+        word++;
+    return word < length && text[word] == ' ' ? word : 0;
+}
+
 /* Copies an error: printable bytes, and stars instead of the secret. The search comes before the cut, so that no part
  * of a secret stays at the end. */
 static void copy_error(char into[FLEET_ERROR_MAX], const char *text, size_t length, const char *secret)
 {
-    size_t hidden = secret != NULL ? strlen(secret) : 0, used = 0;
+    size_t hidden = secret != NULL ? strlen(secret) : 0, open = open_part(text, length), used = 0;
     for (size_t i = 0; i < length && used + 1 < FLEET_ERROR_MAX;) {
-        if (hidden > 0 && length - i >= hidden && memcmp(text + i, secret, hidden) == 0) {
+        if (hidden > 0 && i >= open && length - i >= hidden && memcmp(text + i, secret, hidden) == 0) {
             for (size_t star = 0; star < 3 && used + 1 < FLEET_ERROR_MAX; star++)
                 into[used++] = '*';
             i += hidden;

@@ -288,7 +288,7 @@ static void hear_quiet(struct lease_ledger *l, const struct lease_answer *a, int
     l->quiet_number = a->quiet_number;
 }
 
-/* Who comes while the fleet's opinion is "open" does not open: it has seen nothing yet. Nor does who comes back, for the
+/* Who comes while the fleet's opinion is "open" does not open: it has seen nothing yet. Nor does who comes back: the
  * opening may be old to everybody else. A new one is followed. */
 static void hear_opinion(struct lease_ledger *l, const struct lease_answer *a, bool has_breaker, uint64_t seed,
                          int64_t now_ns)

@@ -42,7 +42,7 @@ enum run_env_name {
 
 #define RUN_ENV_SIZE 192u /* of "NAME=value": a target's name has 127 bytes */
 
-/* The variables that are ours, as the next child shall see them. All zeros: it sees those that bide was started with. */
+/* The variables that are ours, as the next child shall see them. All zeros: those that bide was started with. */
 struct run_env_own {
     struct {
         enum { RUN_ENV_AS_IT_WAS = 0, RUN_ENV_SET, RUN_ENV_UNSET } state;

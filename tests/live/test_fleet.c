@@ -606,6 +606,31 @@ static void what_lies_in_redis_can_be_read(void **state)
 
 /* ---- secrets ---- */
 
+static void any_name_will_do(void **state)
+{
+    static const char *const names[] = {"a b", "{payments}", "}{", "100%", "zahlungs-\xc3\xbc\xc3\x9f", "\xff\xfe"};
+    struct live_redis redis = {0};
+    struct bide_fleet_problem problem;
+    struct bide_fleet_bank bank;
+    struct bide_target target[7];
+    char long_name[BIDE_TARGET_NAME_MAX + 1];
+    memset(long_name, 0xfc, sizeof long_name);
+    long_name[BIDE_TARGET_NAME_MAX] = 0;
+    live_redis_start(&redis, "");
+    struct bide_fleet *fleet = live_fleet_open(live_redis_url(&redis, PATIENT), NULL);
+    for (unsigned i = 0; i < 7; i++) {
+        const char *name = i < 6 ? names[i] : long_name;
+        live_fleet_target(&target[i], 0);
+        live_fleet_join(fleet, name, &target[i]);
+        EVENTUALLY(look(fleet, &target[i]).exchanges > 0);
+        assert_int_equal(bide_fleet_read(live_redis_url(&redis, PATIENT), name, &bank, &problem), BIDE_OK);
+        assert_true(bank.there);
+        assert_int_equal(live_redis_number(&redis, "DBSIZE"), i + 1);
+    }
+    bide_fleet_close(fleet);
+    live_redis_free(&redis);
+}
+
 static void a_wrong_password_is_told_and_not_repeated(void **state)
 {
     struct live_redis redis = {0};
@@ -654,6 +679,7 @@ int main(void)
         cmocka_unit_test(closing_does_not_wait_for_a_redis_that_does_not_answer),
         cmocka_unit_test(a_child_has_no_tokens_and_the_parent_keeps_its_own),
         cmocka_unit_test(what_lies_in_redis_can_be_read),
+        cmocka_unit_test(any_name_will_do),
         cmocka_unit_test(a_wrong_password_is_told_and_not_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

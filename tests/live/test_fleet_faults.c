@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "live_fleet.h"
 
+#include "fleet/fleet_parts.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -371,6 +373,103 @@ static void a_node_that_cannot_be_reached_leads_back_to_the_url(void **state)
     live_fake_free(&here);
 }
 
+static bool answer_for_long(struct live_fake *fake, int fd, const struct live_fake_ask *ask, unsigned number)
+{
+    struct lease_answer answer = live_fake_good(fake, &ask->ask);
+    answer.next_ms = LEASE_SLOWEST_MS;
+    return live_fake_write(fd, &answer);
+}
+
+static bool point_payments_to_context(struct live_fake *fake, int fd, const struct live_fake_ask *ask, unsigned number)
+{
+    bool moved = strstr(ask->key, "{payments}") != NULL;
+    return moved ? point_to_context(fake, fd, ask, number) : answer_for_long(fake, fd, ask, number);
+}
+
+/* The thread is in the middle of a turn when the member that it has just answered leaves: the node's connection is
+ * nobody's then, but for the last words. Many others, with nothing to say, make its turns long. */
+static void who_leaves_a_node_at_the_worst_moment_harms_nobody(void **state)
+{
+    static struct bide_target idle[400];
+    struct live_fake there = {.granted_milli = 5000};
+    live_fake_start(&there);
+    unsigned port[2] = {live_tcp_port(there.server)};
+    struct live_fake here = {.say = point_payments_to_context, .context = port};
+    struct member m;
+    live_fake_start(&here);
+    join(&m, live_fake_url(&here, PATIENT), 0);
+    for (unsigned i = 0; i < sizeof idle / sizeof *idle; i++) {
+        live_fleet_target(&idle[i], 0);
+        live_fleet_join(m.fleet, "idle", &idle[i]);
+    }
+    for (int i = 0; i < 60; i++) {
+        for (int64_t until_ns = bide_now() + LIVE_FLEET_MOST; look(&m).exchanges == 0;) /* as closely as can be */
+            assert_true(bide_now() < until_ns);
+        bide_fleet_leave(m.fleet, &m.target);
+        live_fleet_join(m.fleet, "payments", &m.target);
+    }
+    bide_fleet_close(m.fleet);
+    live_fake_free(&here);
+    live_fake_free(&there);
+}
+
+static bool point_to_text(struct live_fake *fake, int fd, const struct live_fake_ask *ask, unsigned number)
+{
+    char text[64];
+    int length = snprintf(text, sizeof text, "-MOVED 3999 %s\r\n", (const char *)fake->context);
+    return live_tcp_write(fd, text, (size_t)length);
+}
+
+/* Redis says so if it does not know its own name: whoever hears it knows. */
+static void moved_without_a_host_is_moved_on_the_host_that_says_it(void **state)
+{
+    char to_second[32], to_third[16], want[64];
+    struct live_fake gone = {0}, second = {.say = point_to_text, .context = to_third};
+    struct live_fake first = {.say = point_to_text, .context = to_second};
+    struct bide_fleet_problem problem = {0};
+    struct bide_fleet_bank bank;
+    struct member m;
+    live_fake_start(&gone);
+    snprintf(to_third, sizeof to_third, ":%u", live_tcp_port(gone.server));
+    live_fake_free(&gone);
+    live_fake_start(&second);
+    snprintf(to_second, sizeof to_second, "localhost:%u", live_tcp_port(second.server));
+    live_fake_start(&first);
+    join(&m, live_fake_url(&first, PATIENT), 0);
+    snprintf(want, sizeof want, "moved to localhost%s", to_third);
+    live_fleet_tell_every(0);
+    EVENTUALLY(live_told_has(&m.told, want));
+    live_fleet_hurry();
+    bide_fleet_close(m.fleet);
+    assert_int_equal(bide_fleet_read(live_fake_url(&first, PATIENT), "payments", &bank, &problem), BIDE_ERR_SYSTEM);
+    assert_non_null(strstr(problem.text, want));
+    live_fake_free(&first);
+    live_fake_free(&second);
+}
+
+/* A password that is a piece of what Redis says is hidden where it is told, not where it is read. */
+static void a_password_that_is_a_common_word_is_in_nobodys_way(void **state)
+{
+    bool always = false;
+    struct live_fake there = {.say = forget_the_script, .context = &always, .granted_milli = 5000};
+    live_fake_start(&there);
+    unsigned port[2] = {live_tcp_port(there.server)};
+    for (unsigned i = 0; i < 2; i++) {
+        struct live_fake here = {.say = point_to_context, .context = port};
+        struct member m;
+        char url[128];
+        live_fake_start(&here);
+        snprintf(url, sizeof url, "redis://:%s@127.0.0.1:%u" PATIENT, i == 0 ? "127" : "SCRIPT",
+                 live_tcp_port(here.server));
+        join(&m, url, 0);
+        EVENTUALLY(look(&m).exchanges >= 2);
+        assert_int_equal(look(&m).failures, 1);
+        bide_fleet_close(m.fleet);
+        live_fake_free(&here);
+    }
+    live_fake_free(&there);
+}
+
 /* ---- crowds ---- */
 
 static bool answer_for_a_crowd(struct live_fake *fake, int fd, const struct live_fake_ask *ask, unsigned number)
@@ -432,6 +531,99 @@ static void what_was_not_told_is_counted(void **state)
     live_fake_free(&fake);
 }
 
+static struct member telling;
+
+static void leave_and_join(void *context, const char *text)
+{
+    live_told_tell(&telling.told, text);
+    look(&telling);
+    bide_fleet_leave(telling.fleet, &telling.target);
+    live_fleet_join(telling.fleet, "payments", &telling.target);
+    __atomic_store_n((bool *)context, true, __ATOMIC_SEQ_CST);
+}
+
+static void who_is_told_may_look_leave_and_join(void **state)
+{
+    struct live_fake fake = {.say = live_fake_text, .text = "-BUSY with a script\r\n", .granted_milli = 5000};
+    bool done = false;
+    struct bide_fleet_options options = {.tell = leave_and_join, .context = &done};
+    telling = (struct member){.told = LIVE_TOLD};
+    live_fake_start(&fake);
+    live_fleet_target(&telling.target, 0);
+    assert_int_equal(bide_fleet_open(&telling.fleet, live_fake_url(&fake, PATIENT), &options, NULL), BIDE_OK);
+    live_fleet_join(telling.fleet, "payments", &telling.target);
+    EVENTUALLY(__atomic_load_n(&done, __ATOMIC_SEQ_CST));
+    live_fake_change(&fake, live_fake_answer, NULL);
+    EVENTUALLY(live_told_has(&telling.told, "reached again"));
+    EVENTUALLY(live_told_count(&telling.told) == 2 && look(&telling).connected);
+    bide_fleet_close(telling.fleet);
+    live_fake_free(&fake);
+}
+
+/* A floor begins at a drawn time, up to a minute later: that is no reason to look connected. */
+static void who_fails_does_not_look_connected(void **state)
+{
+    struct live_fake fake = {.granted_milli = 5000};
+    struct member m;
+    live_fake_start(&fake);
+    join(&m, live_fake_url(&fake, PATIENT), 1);
+    EVENTUALLY(look(&m).connected);
+    live_fake_change(&fake, live_fake_text, "-BUSY with a script\r\n");
+    EVENTUALLY(look(&m).failures > 0);
+    assert_false(look(&m).connected);
+    bide_fleet_close(m.fleet);
+    live_fake_free(&fake);
+}
+
+/* The other one was answered before, but that says nothing of now. */
+static void that_who_failed_has_left_is_not_told_as_reached_again(void **state)
+{
+    struct live_fake fake = {.say = answer_for_long};
+    struct bide_target second;
+    struct member m;
+    live_fake_start(&fake);
+    join(&m, live_fake_url(&fake, PATIENT), 0);
+    EVENTUALLY(look(&m).exchanges == 1);
+    live_fake_change(&fake, live_fake_text, "-BUSY with a script\r\n");
+    live_fleet_target(&second, 0);
+    live_fleet_join(m.fleet, "two", &second);
+    EVENTUALLY(live_told_count(&m.told) == 1);
+    bide_fleet_leave(m.fleet, &second);
+    EVENTUALLY((live_fleet_fail(&m.target), look(&m).failures > 0));
+    assert_int_equal(live_told_count(&m.told), 1);
+    live_fake_change(&fake, live_fake_answer, NULL);
+    EVENTUALLY(live_told_has(&m.told, "reached again"));
+    bide_fleet_close(m.fleet);
+    live_fake_free(&fake);
+}
+
+/* Of a target that processes share. The other process is pretended here. */
+static void that_another_process_tries_is_not_told_as_reached_again_but_its_success_is(void **state)
+{
+    struct live_fake fake = {.say = live_fake_text, .text = "-BUSY with a script\r\n"};
+    struct bide_target second;
+    struct member m = {.told = LIVE_TOLD};
+    live_fake_start(&fake);
+    live_fleet_target(&m.target, 1);
+    m.fleet = live_fleet_open(live_fake_url(&fake, PATIENT), &m.told);
+    assert_int_equal(bide_fleet_join(m.fleet, "payments", &m.target, true, NULL), BIDE_OK);
+    EVENTUALLY(live_told_count(&m.told) == 1);
+    EVENTUALLY((bide_lease_claim(&m.target, m.fleet->who, 0, bide_now()),
+                bide_lease_claim(&m.target, m.fleet->who + 1, bide_now() + 60 * BIDE_MINUTE, bide_now())));
+    EVENTUALLY(!look(&m).exchanger);
+    live_fleet_target(&second, 0);
+    live_fleet_join(m.fleet, "two", &second);
+    EVENTUALLY(live_fleet_look(m.fleet, &second).failures > 0);
+    bide_fleet_leave(m.fleet, &second);
+    assert_int_equal(live_told_count(&m.told), 1);
+    assert_false(look(&m).connected);
+    bide_lease_extend(&m.target, bide_now() + 60 * BIDE_MINUTE, bide_now());
+    EVENTUALLY(live_told_has(&m.told, "reached again"));
+    assert_true(look(&m).connected);
+    bide_fleet_close(m.fleet);
+    live_fake_free(&fake);
+}
+
 /* Redis says what it was sent, if it does not know the command. */
 static void no_text_has_the_password(void **state)
 {
@@ -472,9 +664,16 @@ int main(void)
         cmocka_unit_test(moved_is_followed_and_that_ask_is_spent),
         cmocka_unit_test(members_of_one_fleet_may_live_on_different_nodes),
         cmocka_unit_test(a_node_that_cannot_be_reached_leads_back_to_the_url),
+        cmocka_unit_test(who_leaves_a_node_at_the_worst_moment_harms_nobody),
+        cmocka_unit_test(moved_without_a_host_is_moved_on_the_host_that_says_it),
+        cmocka_unit_test(a_password_that_is_a_common_word_is_in_nobodys_way),
         cmocka_unit_test(in_a_crowd_connections_are_closed_between_exchanges_that_are_far_apart),
         cmocka_unit_test(many_failures_are_told_once),
         cmocka_unit_test(what_was_not_told_is_counted),
+        cmocka_unit_test(who_is_told_may_look_leave_and_join),
+        cmocka_unit_test(who_fails_does_not_look_connected),
+        cmocka_unit_test(that_who_failed_has_left_is_not_told_as_reached_again),
+        cmocka_unit_test(that_another_process_tries_is_not_told_as_reached_again_but_its_success_is),
         cmocka_unit_test(no_text_has_the_password),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,7 @@
 #include <cmocka.h>
 
 #include "fleet/link.h"
+#include "fleet/lookup.h"
 
 #define GENEROUS (20 * BIDE_S)  /* for what must come */
 #define SHORT    (60 * BIDE_MS) /* for what must not */
@@ -888,6 +889,28 @@ static void a_child_leaves_the_link_of_its_parent_alone(void **state)
     assert_true(ask("DBSIZE", NULL, NULL));
 }
 
+/* In a program that has closed 0, 1 and 2 what it prints must not go to Redis. */
+static void no_descriptor_is_a_standard_one(void **state)
+{
+    short events;
+    int status;
+    live_redis_start(&redis, "");
+    pid_t child = fork();
+    if (child == 0) {
+        for (int fd = 0; fd <= STDERR_FILENO; fd++)
+            close(fd);
+        for (int i = 0; i < 2; i++) {
+            make(i == 0 ? live_redis_url(&redis, "") : live_redis_unix_url(&redis, ""));
+            if (begin() != FLEET_LINK_READY || fleet_link_fd(link_, &events) <= STDERR_FILENO)
+                _exit(1);
+        }
+        struct fleet_lookup *lookup = fleet_lookup_new(&(struct fleet_place){"127.0.0.1", "1"});
+        _exit(lookup != NULL && fleet_lookup_fd(lookup) > STDERR_FILENO ? 0 : 2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static int descriptors(void)
 {
     int count = 0;
@@ -956,6 +979,7 @@ int main(void)
         TEST(tls_and_plain_do_not_mix),
         TEST(no_signal_is_raised),
         TEST(a_child_leaves_the_link_of_its_parent_alone),
+        TEST(no_descriptor_is_a_standard_one),
         TEST(whatever_fails_leaves_no_descriptor),
     };
     sem_init(&released, 0, 0);

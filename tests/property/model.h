@@ -272,7 +272,7 @@ static void account_outcome(struct run *r, const struct event *e)
         r->level_milli -= r->level_milli < b->cost_failure_milli ? r->level_milli : b->cost_failure_milli;
 }
 
-/* -- a lease, seen from outside ------------------------------------------------------------------------------------- */
+/* -- a lease, seen from outside ------------------------------------------------------------------------------------ */
 
 static void lend(struct run *r, int64_t milli)
 {
