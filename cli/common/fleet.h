@@ -8,8 +8,8 @@
  *
  * `bide` must start at once, and libbide-fleet brings hiredis and OpenSSL. So what is done with a fleet stands behind a
  * seam, and each program is linked with one of three files: cli/fleet_here.c does it (bide-run, bide-budget,
- * bide-fetch); cli/fleet_twin.c, in `bide`, becomes bide-run or bide-budget, the same command with the library inside;
- * cli/fleet_absent.c says that this build has no fleets. */
+ * bide-fetch); `bide` itself (cli/bide.c, over cli/fleet_elsewhere.c) becomes bide-run or bide-budget, the same command
+ * with the library inside; cli/fleet_absent.c says that this build has no fleets. */
 #ifndef CLI_FLEET_H
 #define CLI_FLEET_H
 
