@@ -1,0 +1,59 @@
+/* fleet.c - one retry budget for all processes of all hosts: calls that spend from a bucket in Redis.
+ *
+ *     BIDE_FLEET='redis://cache/?capacity=200' ./fleet
+ *     cc fleet.c $(pkg-config --cflags --libs bide-fleet)
+ *
+ * Start it on as many hosts as you like: together they retry no more than the bucket allows. Without Redis it goes on
+ * alone, at the floor of its policy, and says so: try it without the variable. */
+#include <bide/bide.h>
+#include <bide/fleet.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void say(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "%s\n", text); /* on the library's thread, at most once a minute */
+}
+
+static struct bide_outcome charge(void *context, const struct bide_verdict *start)
+{
+    const unsigned *call = context;
+    return bide_classify_http(*call % 4 == 0 && start->attempt == 1 ? 503 : 200, NULL); /* your client here */
+}
+
+int main(void)
+{
+    static struct bide_target target;
+    struct bide_target_config config;
+    struct bide_policy policy;
+    struct bide_fleet *fleet;
+    struct bide_fleet_problem problem;
+    struct bide_fleet_view view = {0};
+    const char *url = getenv("BIDE_FLEET");
+    bide_policy_init(&policy, BIDE_PRESET_INTERACTIVE);
+    bide_target_config_init(&config, BIDE_PRESET_INTERACTIVE);
+    bide_target_init(&target, &config, bide_now(), NULL);
+    if (bide_fleet_open(&fleet, url ? url : "unix:///nobody/is/here", &(struct bide_fleet_options){say, NULL},
+                        &problem) != BIDE_OK ||
+        bide_fleet_join(fleet, "payments", &target, false, &problem) != BIDE_OK) {
+        fprintf(stderr, "%s\n", problem.text);
+        return EXIT_FAILURE;
+    }
+    unsigned succeeded = 0;
+    for (unsigned call = 0; call < 20; call++) {
+        struct bide_job job = {.policy = &policy,
+                               .target = &target,
+                               .request = {.safety = BIDE_SAFE},
+                               .attempt = charge,
+                               .context = &call};
+        bide_wait_until(bide_now() + 50 * BIDE_MS, NULL); /* twenty a second */
+        succeeded += bide_run(&job).what == BIDE_DONE;
+    }
+    bide_fleet_look(fleet, &target, &view);
+    printf("%u of 20 calls succeeded; %s, about %lu instances\n", succeeded, view.connected ? "in the fleet" : "alone",
+           (unsigned long)view.instances);
+    bide_fleet_close(fleet);
+    return EXIT_SUCCESS;
+}
