@@ -11,6 +11,8 @@
 
 struct cli_fleet_line {
     struct bide_fleet *fleet;
+    const struct bide_target *target;
+    uint64_t refused; /* by its budget, before we came */
     pthread_mutex_t lock;
     char first[CLI_FLEET_TEXT], last[CLI_FLEET_TEXT]; /* "": nothing */
 };
@@ -50,6 +52,8 @@ bool cli_fleet_open(const struct cli_fleeting *fleeting, struct bide_target *tar
     struct cli_fleet_line *line = fleet->line = calloc(1, sizeof *line);
     if (line == NULL)
         goto failed;
+    line->target = target;
+    line->refused = bide_target_refused(target, BIDE_GATE_BUDGET);
     pthread_mutex_init(&line->lock, NULL);
     struct bide_fleet_options options = {.tell = put_down, .context = line};
     if (bide_fleet_open(&line->fleet, fleet->url, &options, &problem) != BIDE_OK)
@@ -61,10 +65,28 @@ failed:
     return false;
 }
 
+/* Why a retry found nothing to be paid with, as far as it is the fleet's matter and was not told yet. */
+static void explain_refusal(struct cli_fleet_line *line)
+{
+    struct bide_fleet_view view;
+    char text[CLI_FLEET_TEXT];
+    if (bide_target_refused(line->target, BIDE_GATE_BUDGET) == line->refused ||
+        !bide_fleet_look(line->fleet, line->target, &view) || view.failures > 0)
+        return;
+    if (view.exchanges == 0)
+        snprintf(text, sizeof text, "the fleet's budget: Redis had not answered yet when a retry was refused");
+    else
+        snprintf(text, sizeof text,
+                 "the fleet's budget: %.1f tokens were left for about %lu instance%s when Redis was last asked",
+                 (double)view.fleet_left_milli / 1000, (unsigned long)view.instances, view.instances == 1 ? "" : "s");
+    put_down(line, text);
+}
+
 void cli_fleet_close(struct cli_fleet *fleet)
 {
-    if (fleet->line == NULL)
+    if (fleet->line == NULL || fleet->line->fleet == NULL)
         return;
+    explain_refusal(fleet->line);
     bide_fleet_close(fleet->line->fleet);
     fleet->line->fleet = NULL;
 }

@@ -52,5 +52,15 @@ BIDE_API struct bide_lease_report bide_lease_collect(struct bide_target *target)
  * or whoever was has let its time pass, which is told to half a second, upwards. until_ns <= now_ns gives it up. */
 BIDE_API bool bide_lease_claim(struct bide_target *target, uint32_t who, int64_t until_ns, int64_t now_ns);
 
+/* What whoever exchanges leaves for whoever does after it, of a target that processes share: how far it had come. It
+ * means nothing to the engine, and is zeros when a lease begins. */
+struct bide_lease_memo {
+    uint64_t progress;
+    uint64_t base_milli;
+};
+
+BIDE_API struct bide_lease_memo bide_lease_recall(const struct bide_target *target);
+BIDE_API void bide_lease_note(struct bide_target *target, struct bide_lease_memo memo);
+
 BIDE_END_DECLS
 #endif

@@ -66,7 +66,7 @@ struct bide_lane_words_ {
     uint64_t firsts;   /* of a leased target: first attempts, successes, what they would have earned */
     uint64_t successes;
     uint64_t earned_milli;
-    uint64_t aside; /* not of the lane: the first has the end of the lease, the second who exchanges */
+    uint64_t aside; /* not of the lane: the first four have the lease's end, who exchanges, and its memo */
 };
 
 struct bide_target {

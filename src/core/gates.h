@@ -109,6 +109,8 @@ static inline uint32_t core_in_flight_max(const struct bide_target *t)
  * quite begun), and who exchanges. */
 #define CORE_LEASE_END(t)       (&(t)->lane[0].aside)
 #define CORE_LEASE_EXCHANGER(t) (&(t)->lane[1].aside)
+#define CORE_LEASE_PROGRESS(t)  (&(t)->lane[2].aside)
+#define CORE_LEASE_BASE(t)      (&(t)->lane[3].aside)
 
 /* Can a fleet fund a budget like this? */
 enum bide_err core_lease_check(const struct bide_budget_config *budget, struct bide_problem *problem);

@@ -160,7 +160,7 @@ uint32_t bide_lane(void)
 {
     uint64_t epoch = epoch_of_process();
     if (lane_epoch != epoch) {
-        uint32_t first = (uint32_t)getpid() + (uint32_t)((uintptr_t)&lanes >> 12);
+        uint32_t first = (uint32_t)core_mix((uint64_t)getpid() ^ (uintptr_t)&lanes);
         my_lane = first + __atomic_add_fetch(&lanes, 1, __ATOMIC_RELAXED);
         lane_epoch = epoch;
     }

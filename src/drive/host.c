@@ -670,7 +670,8 @@ static enum bide_err open_shared(struct opening *o, struct bide_host *host)
 {
     enum bide_err err;
     if (o->config != NULL && !is_shareable(o->config))
-        return tell(o->problem, BIDE_HOST_WHY_IN_FLIGHT, "the configuration", "");
+        return tell(o->problem, BIDE_HOST_WHY_IN_FLIGHT, o->config->in_flight_max > 0 ? "in_flight_max" : "budget.kind",
+                    o->config->in_flight_max > 0 ? "; want 0" : "; want tokens, window or none");
     if ((err = know_boot(o)) != BIDE_OK || (err = know_name(o)) != BIDE_OK ||
         (err = open_directory(o, may_make(o))) != BIDE_OK)
         return err;

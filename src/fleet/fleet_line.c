@@ -275,9 +275,16 @@ static void moved(struct bide_fleet *fleet, struct fleet_line *from, struct flee
     member->line = line != fleet->lines ? line : NULL;
 }
 
+/* A Redis that wants a password cuts long commands off before it looks at them, and does not say so. */
+static const char *in_other_words(const char *error)
+{
+    return strstr(error, "unauthenticated") != NULL ? "NOAUTH Authentication required." : error;
+}
+
 static void refused(struct bide_fleet *fleet, struct fleet_line *line, struct fleet_flight *flight, const char *error,
                     int64_t now_ns)
 {
+    error = in_other_words(error);
     if (begins_with(error, "NOSCRIPT") && !flight->by_text) {
         flight->by_text = true;
         put_in(line, flight);
@@ -358,6 +365,7 @@ static void last_answered(struct fleet_line *line, struct fleet_flight *flight, 
         put_in(line, flight);
         return;
     }
+    line->proven |= reply->kind == FLEET_REPLY_VALUES;
     drop(flight);
 }
 

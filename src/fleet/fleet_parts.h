@@ -125,9 +125,11 @@ bool fleet_line_is_done(const struct fleet_line *line); /* nothing is left to be
 /* Where an error "MOVED ..." points to; without a host it is that of who says it, `here`. False: it is none. */
 bool fleet_line_moved(const struct fleet_place *here, const char *error, struct fleet_place *there);
 
-/* fleet_tell.c: under `lock`, but for the last, which is under none. */
+/* fleet_tell.c: under `lock`, but for the last, which is under none. _unheard is for the end: nobody ever answered, and
+ * nobody was told. */
 void fleet_tell_failure(struct bide_fleet *fleet, const char *where, const char *what, int64_t now_ns);
 void fleet_tell_back(struct bide_fleet *fleet, int64_t now_ns);
+void fleet_tell_unheard(struct bide_fleet *fleet);
 void fleet_tell_out(struct bide_fleet *fleet);
 
 #endif

@@ -101,6 +101,20 @@ void fleet_tell_back(struct bide_fleet *fleet, int64_t now_ns)
     news->untold = 0;
 }
 
+void fleet_tell_unheard(struct bide_fleet *fleet)
+{
+    struct fleet_news *news = &fleet->news;
+    const char *problem = fleet_link_problem(fleet->lines->link);
+    if (fleet->lines->proven || news->ever || !fleet->lines->tried)
+        return;
+    if (problem[0] != 0)
+        say(news, "%s", problem);
+    else
+        say(news, "%s: no answer in time", fleet->url.shown);
+    say(news, "; nothing was leased, and nothing reported");
+    news->ever = true;
+}
+
 void fleet_tell_out(struct bide_fleet *fleet)
 {
     if (fleet->news.say[0] == 0)

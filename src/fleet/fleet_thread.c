@@ -204,6 +204,10 @@ static void bid_farewell(struct bide_fleet *fleet, struct sleep *sleep)
     int64_t end_ns = core_sum(bide_now(), fleet->url.terms.patience_ns), until_ns;
     while (!is_done(fleet, sleep, &until_ns) && bide_now() < end_ns)
         sleep_until(sleep, core_min(until_ns, end_ns));
+    pthread_mutex_lock(&fleet->lock);
+    fleet_tell_unheard(fleet);
+    pthread_mutex_unlock(&fleet->lock);
+    fleet_tell_out(fleet);
 }
 
 void *fleet_thread(void *fleet)

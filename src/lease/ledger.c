@@ -49,6 +49,27 @@ static int64_t past_exchange_ns(const struct lease_ledger *l, int64_t then_ns)
     return core_sum(then_ns, core_sum(2 * l->terms.patience_ns, ns_of(LEASE_BUSY_MS)));
 }
 
+#define MARK_BITS 3 /* of a memo's progress: how the bank counts us, below the serial number */
+
+static void write_memo(const struct lease_ledger *l)
+{
+    if (l->terms.shared)
+        bide_lease_note(l->target, (struct bide_lease_memo){(uint64_t)l->seen << MARK_BITS | (uint64_t)l->answer.mark,
+                                                            (uint64_t)l->base_milli});
+}
+
+/* To the bank the target is one instance, whoever exchanges for it. A memo from before our own time is no news. */
+static void read_memo(struct lease_ledger *l)
+{
+    struct bide_lease_memo memo = bide_lease_recall(l->target);
+    int64_t seen = (int64_t)(memo.progress >> MARK_BITS);
+    if (!l->terms.shared || seen == 0 || seen > LEASE_COUNT_MAX || seen < l->seen)
+        return;
+    l->seen = seen;
+    l->answer.mark = (int64_t)(memo.progress & ((1u << MARK_BITS) - 1));
+    l->base_milli = core_min((int64_t)(memo.base_milli & INT64_MAX), LEASE_MILLI_MAX);
+}
+
 /* What was known is of another time, or another process'. A quiet that is there may be an echo of the fleet's, set by
  * whoever exchanged before: it is not told as the server's. */
 static void start_over(struct lease_ledger *l, int64_t now_ns)
@@ -62,6 +83,7 @@ static void start_over(struct lease_ledger *l, int64_t now_ns)
     l->quiet_until_ns = l->terms.shared ? bide_target_quiet_until(l->target, now_ns) : 0;
     l->quiet_number = 0;
     l->answer = (struct lease_answer){0};
+    read_memo(l);
 }
 
 static bool claim(struct lease_ledger *l, int64_t until_ns, int64_t now_ns)
@@ -113,6 +135,8 @@ bool lease_ledger_is_due(struct lease_ledger *l, int64_t now_ns)
 
 /* ---- how much to hold ---- */
 
+#define FIRST_RETRIES 3 /* who comes: as many as most policies allow a call, for it may be gone after that */
+
 struct needs {
     int64_t demand_milli; /* for what is expected to be spent */
     int64_t share_milli;  /* for what is not */
@@ -136,7 +160,7 @@ static struct needs needs_of(const struct lease_ledger *l, const struct prices *
     if (refused)
         n.least_milli = level_milli + p->unit_milli;
     else if (!l->began)
-        n.least_milli = p->unit_milli;
+        n.least_milli = FIRST_RETRIES * p->unit_milli;
     return n;
 }
 
@@ -250,7 +274,8 @@ const struct lease_ask *lease_ledger_ask(struct lease_ledger *l, int64_t now_ns)
     int64_t level_milli = bide_budget_left_milli(l->target, now_ns);
     uint64_t refused = refusals(l);
     settle(l, level_milli);
-    learn_rate(l, core_product(as_count(refused), p.unit_milli), now_ns);
+    if (l->began) /* else nobody knows how long it took */
+        learn_rate(l, core_product(as_count(refused), p.unit_milli), now_ns);
     struct needs needs = needs_of(l, &p, level_milli, refused > 0);
     l->ask = say(l, &p, &report);
     l->ask.want_milli = lacking(&needs, &p, level_milli);
@@ -259,6 +284,7 @@ const struct lease_ask *lease_ledger_ask(struct lease_ledger *l, int64_t now_ns)
     l->ask.breaker = opinion(l, &p, now_ns);
     tell_quiet(l, now_ns);
     l->spent_milli = 0;
+    write_memo(l); /* what was spent up to here is told */
     l->asked = true;
     l->asked_ns = now_ns;
     return &l->ask;
@@ -330,6 +356,7 @@ const char *lease_ledger_answer(struct lease_ledger *l, const struct lease_answe
     l->next_ms = a->next_ms;
     l->share_milli = a->share_milli;
     l->answered_ns = now_ns;
+    write_memo(l);
     l->due_ns = core_sum(now_ns, spread_ns(a->next_ms, seed));
     l->soon_ns = core_sum(now_ns, spread_ns(a->soon_ms, seed));
     return NULL;

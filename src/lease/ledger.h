@@ -8,7 +8,7 @@
  *
  * How much to hold: twice what is expected to be spent until the next exchange (the rate, refused retries included,
  * half of it new at each exchange), and the share that an idle instance may keep, in whole retries; one retry more than
- * there is if some were refused; who comes asks for one. At most what the target's bucket holds. What is missing is
+ * there is if some were refused; who comes asks for three. At most what the target's bucket holds. What is missing is
  * wanted. When there is half as much again as expected, and twice the share, what is beyond is given back; but not by
  * who had no answer the last time: it would probably be lost, and who is alone needs it.
  *
@@ -19,8 +19,8 @@
  * time that is drawn, within what the floor needs for one retry, so that the floors of a fleet do not ripen together.
  *
  * One of many (terms.shared): only who holds the claim touches the target, the others look now and then whether it has
- * expired. It is held over failures, for a minute; then another may try. Who takes over knows nothing of what was spent
- * and seen before. */
+ * expired. It is held over failures, for a minute; then another may try. Who takes over finds a memo in the target:
+ * which serial number was seen and what was in the bucket then, so that to the bank it is the same instance. */
 #ifndef LEASE_LEDGER_H
 #define LEASE_LEDGER_H
 

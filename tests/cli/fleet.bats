@@ -161,6 +161,24 @@ ENDLESS=(--attempts 1000 --set budget.capacity=1000 --set budget.earn_per_minute
     eventually bank_is .instances 0
 }
 
+@test "the commands of a host, one after the other, are one instance to the fleet" {
+    redis_start
+    fill 10
+    local i
+    for ((i = 0; i < 5; i++)); do
+        in_fleet --shared -- sleep 0.1
+    done
+    [ "$(bide budget show db --fleet "$FLEET" --json | jq .instances)" -le 1 ] # none: a machine that is very busy
+}
+
+@test "a retry that the fleet's bucket cannot pay is refused, and it is said what the bucket has" {
+    redis_start
+    fill 0
+    run -1 in_fleet --attempts 2 -- ./slow
+    [[ $output == *"the fleet's budget: "*"tokens were left for about 1 instance"* ||
+        $output == *"the fleet's budget: Redis had not answered yet"* ]]
+}
+
 @test "a target of the host leases once for all its processes, and never more than there is" {
     redis_start
     fill 3
@@ -236,9 +254,10 @@ has_leased() { bide budget show db --json | jq -e ".budget.left >= $1" > /dev/nu
     redis_start
     kill -STOP "$REDIS_PID"
     local before=$SECONDS
-    bide run --target db --fleet "redis://127.0.0.1:$PORT" --attempts 1 -- true 3>&-
+    bide run --target db --fleet "redis://127.0.0.1:$PORT" --attempts 1 -- true 2> "$WORK/err" 3>&-
     [ $((SECONDS - before)) -lt 10 ] # its patience is half a second
     kill -CONT "$REDIS_PID"
+    grep -q 'nothing was leased, and nothing reported' "$WORK/err"
 }
 
 @test "bide fetch says it once as well" {
@@ -355,6 +374,13 @@ END
     local url="redis://:hunter2@127.0.0.1:$PORT"
     bide run --target db --fleet "$url" "${FAST[@]}" "${ENDLESS[@]}" -- ./told 2> "$WORK/err" 3>&-
     run ! grep -q hunter2 "$WORK/err"
+}
+
+@test "a password that is missing is said to be" {
+    AUTH=right
+    redis_start --requirepass right
+    told NOAUTH "$WORK/err"
+    bide run --target db --fleet "redis://127.0.0.1:$PORT" "${FAST[@]}" "${ENDLESS[@]}" -- ./told 2> "$WORK/err" 3>&-
 }
 
 # ---- the twin ----

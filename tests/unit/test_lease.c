@@ -811,9 +811,25 @@ static void killed_while_it_extends_or_collects_it_has_no_more(void **state)
 }
 #endif
 
+static void a_memo_stays_until_another_lease_begins(void **state)
+{
+    open_leased();
+    struct bide_lease_memo memo = bide_lease_recall(&target);
+    assert_true(memo.progress == 0 && memo.base_milli == 0);
+    bide_lease_note(&target, (struct bide_lease_memo){42, 7000});
+    memo = bide_lease_recall(&target);
+    assert_true(memo.progress == 42 && memo.base_milli == 7000);
+    assert_int_equal(bide_lease_begin(&target, T0, NULL), BIDE_OK); /* it is on: nothing begins */
+    assert_int_equal(bide_lease_recall(&target).progress, 42);
+    assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
+    assert_int_equal(bide_lease_begin(&target, T0, NULL), BIDE_OK);
+    assert_int_equal(bide_lease_recall(&target).progress, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_memo_stays_until_another_lease_begins),
         cmocka_unit_test(a_lease_begins_with_an_empty_bucket),
         cmocka_unit_test(the_first_instant_of_a_clock_is_as_good_as_another),
         cmocka_unit_test(one_that_is_leased_already_keeps_what_it_has),

@@ -148,7 +148,7 @@ static void be_throttled(int64_t wait_ns)
 
 /* -- beginning ------------------------------------------------------------------------------------------------------*/
 
-static void who_comes_asks_at_once_and_for_one_retry(void **state)
+static void who_comes_asks_at_once_and_for_three_retries(void **state)
 {
     begin();
     assert_int_equal(level(), 0); /* what was in it is not the fleet's */
@@ -159,7 +159,7 @@ static void who_comes_asks_at_once_and_for_one_retry(void **state)
     const struct lease_ask wanted = {.capacity_milli = 1000 * RETRY,
                                      .per_minute_milli = 60 * RETRY,
                                      .unit_milli = RETRY,
-                                     .want_milli = RETRY,
+                                     .want_milli = 3 * RETRY,
                                      .open_permille = 500};
     assert_memory_equal(&ask, &wanted, sizeof ask);
 }
@@ -750,7 +750,7 @@ static void a_lost_exchange_does_not_lose_the_claim(void **state)
     assert_true(lease_ledger_is_due(&ledger, now));
 }
 
-static void who_takes_over_knows_nothing_of_what_was_before(void **state)
+static void who_takes_over_is_the_same_instance_to_the_bank(void **state)
 {
     begin_two();
     spend(3);
@@ -758,8 +758,9 @@ static void who_takes_over_knows_nothing_of_what_was_before(void **state)
     when_it_takes_over();
     ask = *lease_ledger_ask(&other, now);
     assert_null(lease_ask_check(&ask));
-    assert_int_equal(ask.spent_milli, 0);
-    assert_int_equal(ask.seen, 0);
+    assert_int_equal(ask.spent_milli, 3 * RETRY);
+    assert_int_equal(ask.seen, ledger.seen);
+    assert_int_equal(ask.mark, ledger.answer.mark);
     assert_int_equal(ask.want_milli + ask.give_milli, 0); /* seven are there: left alone until it knows more */
     assert_int_equal(ask.quiet_ms, 0);
     assert_int_equal(level(), 7 * RETRY);
@@ -789,7 +790,7 @@ static void who_lost_the_claim_meanwhile_does_not_touch_the_target(void **state)
     assert_memory_equal(&target, &before, sizeof target);
 }
 
-static void who_gets_the_claim_back_begins_anew(void **state)
+static void who_gets_the_claim_back_goes_on_where_the_other_was(void **state)
 {
     begin_two();
     when_it_takes_over();
@@ -800,9 +801,23 @@ static void who_gets_the_claim_back_begins_anew(void **state)
     assert_false(lease_ledger_leave(&other, now, &last));
     now += S;
     ask_now();
-    assert_int_equal(ask.spent_milli, 0);
+    assert_int_equal(ask.spent_milli, 4 * RETRY);
     assert_int_equal(ask.want_milli + ask.give_milli, 0);
-    assert_int_equal(ask.seen, 1); /* that is true all the same */
+    assert_int_equal(ask.seen, 1);
+}
+
+static void a_memo_that_cannot_be_true_or_is_old_is_not_believed(void **state)
+{
+    static const uint64_t progress[] = {UINT64_MAX, (uint64_t)LEASE_COUNT_MAX << 4, 1, 0};
+    for (unsigned i = 0; i < sizeof progress / sizeof *progress; i++) {
+        begin_two();
+        bide_lease_note(&target, (struct bide_lease_memo){progress[i], UINT64_MAX});
+        when_it_takes_over();
+        ask = *lease_ledger_ask(&other, now);
+        assert_null(lease_ask_check(&ask));
+        assert_int_equal(ask.seen, 0);
+        assert_int_equal(ask.spent_milli, 0);
+    }
 }
 
 static void who_fails_for_a_minute_lets_another_try(void **state)
@@ -1147,7 +1162,7 @@ static void who_leaves_a_shared_target_leaves_it_to_the_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_comes_asks_at_once_and_for_one_retry),
+        cmocka_unit_test(who_comes_asks_at_once_and_for_three_retries),
         cmocka_unit_test(a_budget_that_is_not_of_tokens_is_refused),
         cmocka_unit_test(a_lease_that_somebody_ended_is_begun_again),
         cmocka_unit_test(what_calls_earned_is_told_once),
@@ -1184,9 +1199,10 @@ int main(void)
         cmocka_unit_test(only_one_exchanges_and_the_other_touches_nothing),
         cmocka_unit_test(a_killed_exchanger_is_followed_before_the_lease_has_long_ended),
         cmocka_unit_test(a_lost_exchange_does_not_lose_the_claim),
-        cmocka_unit_test(who_takes_over_knows_nothing_of_what_was_before),
+        cmocka_unit_test(who_takes_over_is_the_same_instance_to_the_bank),
         cmocka_unit_test(who_lost_the_claim_meanwhile_does_not_touch_the_target),
-        cmocka_unit_test(who_gets_the_claim_back_begins_anew),
+        cmocka_unit_test(who_gets_the_claim_back_goes_on_where_the_other_was),
+        cmocka_unit_test(a_memo_that_cannot_be_true_or_is_old_is_not_believed),
         cmocka_unit_test(who_fails_for_a_minute_lets_another_try),
         cmocka_unit_test(who_is_the_only_one_goes_on_trying),
         cmocka_unit_test(what_the_server_asked_for_is_told_and_its_echo_is_not),
