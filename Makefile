@@ -42,7 +42,7 @@ demo:                    ## watch an outage with naive retries and with bide, fo
 	@cmake --build build/install --target cli_bide cli_demo
 	@build/install/bide demo
 
-install:                 ## into $(DESTDIR)$(PREFIX); needs a C compiler, cmake, libcurl, jansson, inih, scdoc
+install:                 ## into $(DESTDIR)$(PREFIX); needs a C compiler, cmake, libcurl, hiredis, OpenSSL, jansson, inih, scdoc
 	@tools/setup build
 	@cmake -S . -B build/install > /dev/null
 	@cmake --build build/install
