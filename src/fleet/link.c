@@ -558,7 +558,7 @@ static void check_deadline(struct fleet_link *link, int64_t now_ns)
 {
     static const char *const late[] = {
         [OPENING] = "it was not begun in time", [LOOKING] = "its name was not found in time",
-        [CONNECTING] = "no connection in time", [SHAKING] = "no TLS handshake in time",
+        [CONNECTING] = "no connection in time", [SHAKING] = "no TLS handshake in time; is TLS spoken there?",
         [AUTH] = "no answer to AUTH in time",   [SELECT] = "no answer to SELECT in time",
         [READY] = "no answer in time",
     };

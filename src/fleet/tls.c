@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 struct fleet_tls {
     SSL_CTX *context;
@@ -86,22 +87,34 @@ static int no_passphrase(char *into, int size, int writing, void *context)
     return 0;
 }
 
+/* What cannot be opened is said by the C library better than by OpenSSL. */
+static bool refuse_file(struct fleet_tls *tls, const char *option, const char *file, const char *want)
+{
+    char room[96];
+    if (access(file, R_OK) != 0)
+        snprintf(tls->problem, sizeof tls->problem, "%s %.160s: %s", option, file,
+                 strerror_r(errno, room, sizeof room));
+    else
+        snprintf(tls->problem, sizeof tls->problem, "%s %.160s: %s; want %s", option, file, reason(), want);
+    return false;
+}
+
 static bool load_files(struct fleet_tls *tls, const struct fleet_url *url)
 {
     const char *key = url->key_file[0] != '\0' ? url->key_file : url->cert_file;
-    const char *what = NULL, *file = NULL;
+    const char *key_option = url->key_file[0] != '\0' ? "key_file" : "cert_file";
     SSL_CTX_set_default_passwd_cb(tls->context, no_passphrase);
-    if (url->ca_file[0] == '\0' && SSL_CTX_set_default_verify_paths(tls->context) != 1)
-        what = "the system's authorities", file = "";
-    else if (url->ca_file[0] != '\0' && SSL_CTX_load_verify_locations(tls->context, url->ca_file, NULL) != 1)
-        what = "ca_file ", file = url->ca_file;
-    else if (url->cert_file[0] != '\0' && SSL_CTX_use_certificate_chain_file(tls->context, url->cert_file) != 1)
-        what = "cert_file ", file = url->cert_file;
-    else if (key[0] != '\0' && SSL_CTX_use_PrivateKey_file(tls->context, key, SSL_FILETYPE_PEM) != 1)
-        what = "key_file ", file = key;
-    if (what != NULL)
-        snprintf(tls->problem, sizeof tls->problem, "%s%.160s: %s", what, file, reason());
-    return what == NULL;
+    if (url->ca_file[0] == '\0' && SSL_CTX_set_default_verify_paths(tls->context) != 1) {
+        snprintf(tls->problem, sizeof tls->problem, "the system's authorities: %s", reason());
+        return false;
+    }
+    if (url->ca_file[0] != '\0' && SSL_CTX_load_verify_locations(tls->context, url->ca_file, NULL) != 1)
+        return refuse_file(tls, "ca_file", url->ca_file, "certificates, in PEM");
+    if (url->cert_file[0] != '\0' && SSL_CTX_use_certificate_chain_file(tls->context, url->cert_file) != 1)
+        return refuse_file(tls, "cert_file", url->cert_file, "our certificate, in PEM");
+    if (key[0] != '\0' && SSL_CTX_use_PrivateKey_file(tls->context, key, SSL_FILETYPE_PEM) != 1)
+        return refuse_file(tls, key_option, key, "its private key, in PEM, without a passphrase");
+    return true;
 }
 
 static bool expect_host(SSL *ssl, const char *host)
