@@ -63,7 +63,8 @@ struct bide_fleet_view {
     uint64_t exchanges, failures;
     uint64_t granted_milli, given_back_milli, earned_milli; /* by us, so far */
     uint64_t openings_followed;
-    int64_t alone_ns; /* how long the target went on alone so far */
+    int64_t alone_ns;  /* how long the target went on alone so far */
+    char problem[160]; /* the last that failed in this fleet, cut to size; "" since an exchange went well */
 };
 
 /* What lies in Redis, for `bide budget show --fleet`. */

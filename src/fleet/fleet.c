@@ -388,6 +388,7 @@ bool bide_fleet_look(struct bide_fleet *fleet, const struct bide_target *target,
         view->share_milli = member->ledger.answer.share_milli;
         view->instances = (uint64_t)member->ledger.answer.instances;
         view->openings_followed = member->ledger.openings_followed;
+        snprintf(view->problem, sizeof view->problem, "%s", fleet->news.problem);
     }
     pthread_mutex_unlock(&fleet->lock);
     return member != NULL;

@@ -326,6 +326,7 @@ static const char *believe(struct bide_fleet *fleet, struct fleet_line *line, co
     }
     if (wrong == NULL) {
         fleet->news.heard = true;
+        fleet->news.problem[0] = 0;
         member->failing = false;
         member->failures_in_row = 0;
         member->seen.exchanges++;

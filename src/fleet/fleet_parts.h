@@ -88,7 +88,8 @@ struct fleet_news {
     bool heard;        /* an answer has come since the last failure */
     int64_t told_ns, since_ns;
     uint64_t untold;
-    char say[FLEET_SAY_MAX]; /* "": nothing */
+    char problem[sizeof((struct bide_fleet_view *)0)->problem]; /* the last, told or not; "": none since an answer */
+    char say[FLEET_SAY_MAX];                                    /* "": nothing */
 };
 
 struct bide_fleet {

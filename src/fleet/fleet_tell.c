@@ -60,6 +60,7 @@ void fleet_tell_failure(struct bide_fleet *fleet, const char *where, const char 
 {
     struct fleet_news *news = &fleet->news;
     news->heard = false;
+    snprintf(news->problem, sizeof news->problem, "%s", what);
     if (fleet->members == NULL)
         return; /* those who left do not care */
     if (fleet->options.tell == NULL || news->say[0] != 0 ||

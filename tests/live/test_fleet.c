@@ -420,6 +420,12 @@ static void while_redis_is_stopped_calls_go_on_at_the_floor(void **state)
     live_redis_free(&redis);
 }
 
+static bool has_problem(struct bide_fleet *fleet, struct bide_target *target, const char *text)
+{
+    struct bide_fleet_view view = look(fleet, target);
+    return text[0] == '\0' ? view.problem[0] == '\0' : strstr(view.problem, text) != NULL;
+}
+
 static void a_full_or_read_only_redis_is_told_and_survived(void **state)
 {
     struct live_redis redis = {0};
@@ -433,8 +439,9 @@ static void a_full_or_read_only_redis_is_told_and_survived(void **state)
     EVENTUALLY(look(fleet, &target).connected);
     live_redis_do(&redis, "CONFIG SET maxmemory 1");
     EVENTUALLY((live_fleet_fail(&target), live_told_has(&told, "OOM")));
+    EVENTUALLY((live_fleet_fail(&target), has_problem(fleet, &target, "OOM")));
     live_redis_do(&redis, "CONFIG SET maxmemory 0");
-    EVENTUALLY(look(fleet, &target).connected);
+    EVENTUALLY(look(fleet, &target).connected && has_problem(fleet, &target, ""));
     live_redis_do(&redis, "REPLICAOF 127.0.0.1 1");
     EVENTUALLY((live_fleet_fail(&target), live_told_has(&told, "READONLY")));
     live_redis_do(&redis, "REPLICAOF NO ONE");
