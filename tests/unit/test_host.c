@@ -328,6 +328,7 @@ static void assert_counts_nothing_in_flight(void)
     c.in_flight_max = 10;
     assert_int_equal(bide_target_configure(host.target, &c, NOW, &wrong), BIDE_ERR_INVALID);
     assert_string_equal(wrong.field, "in_flight_max");
+    assert_int_equal(bide_target_configure(host.target, &c, NOW, NULL), BIDE_ERR_INVALID);
     c = config();
     c.budget.kind = BIDE_BUDGET_CONCURRENCY;
     assert_int_equal(bide_target_configure(host.target, &c, NOW, &wrong), BIDE_ERR_INVALID);
