@@ -31,6 +31,7 @@
 
 #include <cmocka.h>
 
+#include "live_chance.h"
 #include "live_redis.h"
 #include "live_tcp.h"
 
@@ -62,7 +63,7 @@ struct record {
 static struct record *record;
 static struct live_redis redis;
 static pid_t worker[PROCESSES], middle;
-static uint64_t chance = 1;
+static struct random chance;
 
 static int64_t load(const int64_t *word)
 {
@@ -72,12 +73,6 @@ static int64_t load(const int64_t *word)
 static void add(int64_t *word, int64_t n)
 {
     __atomic_add_fetch(word, n, __ATOMIC_SEQ_CST);
-}
-
-static uint32_t below(uint32_t n)
-{
-    chance ^= chance << 13, chance ^= chance >> 7, chance ^= chance << 17;
-    return (uint32_t)(chance >> 33) % n;
 }
 
 /* What may have been granted until now. One token is for clocks that differ. */
@@ -194,15 +189,15 @@ static void kill_member(uint32_t number)
 /* ---- the one in the middle ---- */
 
 /* What becomes of an answer. */
-static bool pass_on(int client, char *answer, size_t length)
+static bool pass_on(struct random *own, int client, char *answer, size_t length)
 {
     static const char other[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
-    switch (record->way == PASS ? 9 : below(10)) {
+    switch (record->way == PASS ? 9 : draw(own, 10)) {
     case 0: return false;                                               /* swallowed, and cut */
     case 1: return live_tcp_write(client, answer, length / 2) && false; /* cut in its midst */
     case 2: return live_tcp_write(client, other, sizeof other - 1);     /* something else */
     case 3: return poll(NULL, 0, 2 * PATIENCE_MS) == 0 && live_tcp_write(client, answer, length); /* too late */
-    case 4: answer[below((uint32_t)length)] ^= 0x15; return live_tcp_write(client, answer, length);
+    case 4: answer[draw(own, (unsigned)length)] ^= 0x15; return live_tcp_write(client, answer, length);
     case 5: return true; /* swallowed, and silent */
     default: return live_tcp_write(client, answer, length);
     }
@@ -211,6 +206,7 @@ static bool pass_on(int client, char *answer, size_t length)
 static void relay(void *context, int client, unsigned number)
 {
     char bytes[4096];
+    struct random own = {chance.state + number}; /* each connection is a thread */
     int server = live_tcp_connect(record->port);
     for (struct pollfd fd[2] = {{client, POLLIN, 0}, {server, POLLIN, 0}}; server >= 0;) {
         ssize_t n;
@@ -219,7 +215,7 @@ static void relay(void *context, int client, unsigned number)
         if (fd[0].revents &&
             ((n = read(client, bytes, sizeof bytes)) <= 0 || !live_tcp_write(server, bytes, (size_t)n)))
             break;
-        if (fd[1].revents && ((n = read(server, bytes, sizeof bytes)) <= 0 || !pass_on(client, bytes, (size_t)n)))
+        if (fd[1].revents && ((n = read(server, bytes, sizeof bytes)) <= 0 || !pass_on(&own, client, bytes, (size_t)n)))
             break;
     }
     if (server >= 0)
@@ -252,9 +248,7 @@ static void start_middle(void)
 
 static void start_fleet(const char *lines, bool earns)
 {
-    const char *given = getenv("BIDE_TEST_SEED");
-    chance = given ? strtoull(given, NULL, 10) : bide_seed() | 1;
-    print_message("BIDE_TEST_SEED=%" PRIu64 "\n", chance);
+    chance.state = printed_seed();
     record = mmap(NULL, sizeof *record, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(record, MAP_FAILED);
     redis = (struct live_redis){0};
@@ -322,7 +316,7 @@ static void kill_redis_often(uint32_t times, int64_t rollbacks_each)
 {
     for (uint32_t i = 0; i < times; i++) {
         wait_for_grants(COST_MILLI);
-        uint32_t victim = below(PROCESSES);
+        uint32_t victim = draw(&chance, PROCESSES);
         if (i % 4 == 0)
             kill_member(victim);
         add(&record->rollbacks, rollbacks_each);

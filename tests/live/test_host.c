@@ -34,6 +34,8 @@
 
 #include <cmocka.h>
 
+#include "live_chance.h"
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
@@ -94,26 +96,6 @@ static int remove_directory(void **state)
         if (unlink(path) != 0)
             return -1;
     return rmdir(directory);
-}
-
-struct random {
-    uint64_t state; /* SplitMix64 */
-};
-
-static unsigned draw(struct random *r, unsigned below)
-{
-    uint64_t x = r->state += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (unsigned)((x ^ x >> 31) % below);
-}
-
-static uint64_t printed_seed(void)
-{
-    const char *given = getenv("BIDE_TEST_SEED");
-    uint64_t seed = given != NULL ? strtoull(given, NULL, 0) : bide_seed();
-    print_message("BIDE_TEST_SEED=%" PRIu64 "\n", seed);
-    return seed;
 }
 
 static void *shared_memory(size_t size)

@@ -31,6 +31,8 @@
 #include "lease/bank.h"
 #include "lease/ledger.h"
 
+#include "dice.h"
+
 #define WORLDS    40
 #define INSTANCES 300    /* instances of a world */
 #define STEPS     150000 /* of all its instances together */
@@ -45,23 +47,6 @@ static uint64_t first_seed = 1;
 static uint32_t worlds = WORLDS;
 
 /* -- chance ---------------------------------------------------------------------------------------------------------*/
-
-struct dice {
-    uint64_t state;
-};
-
-static uint64_t roll(struct dice *d)
-{
-    d->state ^= d->state >> 12;
-    d->state ^= d->state << 25;
-    d->state ^= d->state >> 27;
-    return d->state * UINT64_C(0x2545f4914f6cdd1d);
-}
-
-static uint32_t below(struct dice *d, uint32_t n)
-{
-    return (uint32_t)((roll(d) >> 32) % n);
-}
 
 static bool in_a_million(struct dice *d, uint32_t n)
 {

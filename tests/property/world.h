@@ -11,29 +11,13 @@
 #include <bide/request.h>
 #include <bide/target.h>
 
+#include "dice.h"
+
 #define CALLS        5
 #define ATTEMPTS_MAX 8
 #define LENGTH(a)    (sizeof(a) / sizeof *(a))
 
 /* -- chance -------------------------------------------------------------------------------------------------------- */
-
-/* xorshift64*: of another family than the engine's. */
-struct dice {
-    uint64_t state;
-};
-
-static uint64_t roll(struct dice *d)
-{
-    d->state ^= d->state >> 12;
-    d->state ^= d->state << 25;
-    d->state ^= d->state >> 27;
-    return d->state * UINT64_C(0x2545f4914f6cdd1d);
-}
-
-static uint32_t below(struct dice *d, uint32_t n)
-{
-    return (uint32_t)((roll(d) >> 32) % n);
-}
 
 static bool one_in(struct dice *d, uint32_t n)
 {
