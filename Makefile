@@ -29,7 +29,7 @@ fuzz: test-fuzz          ## a short run of every fuzzer
 check: setup             ## format, lint, include rules, banned calls, headers, WebAssembly
 	@tools/check
 
-coverage: setup          ## line and branch coverage of src/core; fails below 100 %
+coverage: setup          ## line and branch coverage of lib/core; fails below 100 %
 	@tools/coverage
 
 bench: build-release     ## print the table of costs, write build/bench.json

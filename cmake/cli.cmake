@@ -1,9 +1,9 @@
-# The programs: cli/bide.c is the command. What needs no more than libbide and a policy file is inside it and starts at
-# once; every other cli/X.c is a program bide-X beside it, as in git. cli/X.c is the table of X's options and what
-# people see, with cli/X_*.c beside it; what it does is in src/X. All programs carry libbide inside.
+# The programs: app/bide/bide.c is the command. A subcommand that needs no more than libbide and a policy file is linked
+# into it and starts at once; every other subcommand X is a program bide-X beside it, as in git. app/X/command*.c hold the
+# option table of X and its output, the other files of app/X its implementation. libbide is linked statically.
 #
-# run and budget are there twice: for --fleet bide becomes its twin, bide-run or bide-budget, the same files with
-# libbide-fleet inside. What stands behind --fleet in a program is one of cli/fleet_*.c: see cli/common/fleet.h.
+# run and budget are built twice: for --fleet, bide executes bide-run or bide-budget, the same files linked with
+# libbide-fleet. Each program gets its implementation of --fleet from one of app/bide/fleet_*.c: see app/common/fleet.h.
 set(inside run explain budget)
 set(twins)
 if(fleet_needs)
@@ -15,13 +15,13 @@ if(http_needs)
 endif()
 set(installed_programs)
 
-# What a program is made of: NAME from src/NAME, with what it needs.
+# The implementation of a subcommand as a library: app/NAME without command*.c, with the libraries it needs.
 function(add_part name)
     add_objects(bide_${name}_objects ${${name}_sources})
     target_link_libraries(bide_${name}_objects PRIVATE ${ARGN})
     add_library(bide_${name} STATIC $<TARGET_OBJECTS:bide_${name}_objects>)
     set_target_properties(bide_${name} PROPERTIES LINKER_LANGUAGE C)
-    target_include_directories(bide_${name} PUBLIC include src)
+    target_include_directories(bide_${name} PUBLIC include lib app)
     target_link_libraries(bide_${name} PUBLIC ${ARGN} bide_static)
 endfunction()
 
@@ -52,43 +52,37 @@ if(BIDE_CLI AND BIDE_INIH_FOUND AND BIDE_JANSSON_FOUND)
     add_part(explain bide_conf)
     add_part(budget bide_conf)
     add_part(chart m)
-    add_part(lease)
-    add_part(sim bide_conf bide_chart bide_lease)
+    add_part(protocol)
+    add_part(sim bide_conf bide_chart bide_protocol)
     if(http_needs)
         add_part(fetch bide_conf bide_http_static)
         add_part(demo bide_conf bide_chart bide_chaos bide_http_static)
     endif()
 
     add_objects(bide_cli_objects ${common_sources})
-    target_include_directories(bide_cli_objects PRIVATE cli)
     target_link_libraries(bide_cli_objects PRIVATE ${conf_needs})
     add_library(bide_cli STATIC $<TARGET_OBJECTS:bide_cli_objects>)
-    target_include_directories(bide_cli PUBLIC cli)
     target_link_libraries(bide_cli PUBLIC bide_conf)
 
-    foreach(name IN LISTS inside outside)
-        file(GLOB ${name}_beside CONFIGURE_DEPENDS cli/${name}_*.c)
-    endforeach()
-
-    add_cli_program(cli_bide bide cli/bide.c cli/topics.c cli/fleet_elsewhere.c)
+    add_cli_program(cli_bide bide app/bide/bide.c app/bide/topics.c app/bide/fleet_elsewhere.c)
     foreach(name IN LISTS inside)
-        target_sources(cli_bide PRIVATE cli/${name}.c ${${name}_beside})
+        target_sources(cli_bide PRIVATE ${${name}_command})
         target_link_libraries(cli_bide PRIVATE bide_${name})
     endforeach()
     target_link_libraries(cli_bide PRIVATE bide_cli)
     list(APPEND installed_programs cli_bide)
 
     foreach(name IN LISTS outside twins)
-        add_cli_program(cli_${name} bide-${name} cli/${name}.c ${${name}_beside} cli/program.c)
+        add_cli_program(cli_${name} bide-${name} ${${name}_command} app/bide/program.c)
         target_compile_definitions(cli_${name} PRIVATE CLI_PROGRAM=cli_${name})
         target_link_libraries(cli_${name} PRIVATE bide_${name} bide_cli)
         list(APPEND installed_programs cli_${name})
     endforeach()
 
-    set(fleet_absent cli/fleet_elsewhere.c cli/fleet_absent.c)
+    set(fleet_absent app/bide/fleet_elsewhere.c app/bide/fleet_absent.c)
     foreach(name run budget fetch)
         if(TARGET cli_${name} AND fleet_needs)
-            target_sources(cli_${name} PRIVATE cli/fleet_here.c)
+            target_sources(cli_${name} PRIVATE app/bide/fleet_here.c)
             target_link_libraries(cli_${name} PRIVATE bide_fleet_static)
         elseif(TARGET cli_${name})
             target_sources(cli_${name} PRIVATE ${fleet_absent})
@@ -102,12 +96,12 @@ if(BIDE_CLI AND BIDE_INIH_FOUND AND BIDE_JANSSON_FOUND)
     endif()
     list(TRANSFORM all PREPEND &cli_ OUTPUT_VARIABLE tables)
     list(JOIN tables "," tables)
-    list(TRANSFORM all REPLACE "(.+)" "cli/\\1.c" OUTPUT_VARIABLE table_sources)
+    set(table_sources)
     foreach(name IN LISTS all)
-        list(APPEND table_sources ${${name}_beside})
+        list(APPEND table_sources ${${name}_command})
     endforeach()
     list(TRANSFORM all PREPEND bide_ OUTPUT_VARIABLE table_libraries)
-    add_executable(cli_docs tools/cli-docs.c tools/cli-docs-man.c tools/cli-docs-shell.c cli/topics.c ${table_sources}
+    add_executable(cli_docs tools/cli-docs.c tools/cli-docs-man.c tools/cli-docs-shell.c app/bide/topics.c ${table_sources}
                             ${fleet_absent})
     target_compile_options(cli_docs PRIVATE ${warnings})
     target_compile_definitions(cli_docs PRIVATE CLI_TABLES=${tables})

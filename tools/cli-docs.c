@@ -1,4 +1,4 @@
-/* cli-docs.c - prints what the option tables of cli/ say as man pages, completions and Markdown.
+/* cli-docs.c - prints what the option tables say as man pages, completions and Markdown.
  *
  *     cli-docs                   the subcommands it knows
  *     cli-docs check             complains about tables that contradict themselves

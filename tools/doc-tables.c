@@ -15,7 +15,7 @@
 #include <bide/bide.h>
 
 #include "conf/conf.h"
-#include "http/classify_curl.h"
+#include "curl/classify_curl.h"
 #include "sim/key.h"
 
 #include <errno.h>

@@ -17,7 +17,7 @@
 
 /* X(NAME, label, what for). Every preset is complete: it sets all of a policy and, through bide_target_config_init, the
  * gates of a target. The first seven are ours, and all but COMMAND have a deadline; the others do as the system or text
- * they are named after, which may have none. The numbers are in one table in src/core/policy.c. */
+ * they are named after, which may have none. The numbers are in one table in lib/core/policy.c. */
 #define BIDE_PRESET_LIST(X)                                                                                            \
     X(SERVICE, "service", "service to service; the default")                                                           \
     X(INTERACTIVE, "interactive", "a person is waiting")                                                               \

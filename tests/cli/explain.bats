@@ -377,7 +377,7 @@ fits() {
 
 @test "the page has every finding" {
     local top=$BATS_TEST_DIRNAME/../.. id count=0
-    for id in $(sed -n 's/^    {"\([a-z-]*\)", [a-z_]*},$/\1/p' "$top/src/explain/finding.c"); do
+    for id in $(sed -n 's/^    {"\([a-z-]*\)", [a-z_]*},$/\1/p' "$top/app/explain/finding.c"); do
         grep -q "^| .*\`$id\`" "$top/docs/command-explain.md"
         count=$((count + 1))
     done

@@ -28,8 +28,8 @@
 
 #include <bide/bide.h>
 
-#include "lease/bank.h"
-#include "lease/ledger.h"
+#include "fleet/protocol/bank.h"
+#include "fleet/protocol/ledger.h"
 
 #include "dice.h"
 

@@ -1,6 +1,6 @@
 /* fields.c - the keys of `policy`, `target` and `configure` lines: those of a policy file, each for its own struct.
  *
- * The table is that of src/conf. A story may do three things that a file may not: write a flag without its value, give
+ * The table is that of app/conf. A story may do three things that a file may not: write a flag without its value, give
  * a policy the size of another version, and keep policy and target apart. */
 #include "fields.h"
 

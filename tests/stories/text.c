@@ -1,4 +1,4 @@
-/* text.c - lines cut into words, and ranges of what src/conf/unit.h reads and prints exactly.
+/* text.c - lines cut into words, and ranges of what app/conf/unit.h reads and prints exactly.
  *
  * No floating point and no rounding: a number that its unit cannot hold exactly is an error of the story. */
 #include "text.h"

@@ -1,4 +1,4 @@
-/* text.h - lines cut into words, and ranges of what src/conf/unit.h reads and prints exactly. */
+/* text.h - lines cut into words, and ranges of what app/conf/unit.h reads and prints exactly. */
 #ifndef STORY_TEXT_H
 #define STORY_TEXT_H
 

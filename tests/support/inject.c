@@ -1,4 +1,4 @@
-/* inject.c - the switches of src/core/atomic.h and event.h, once for every test program. A test that sets one sets it
+/* inject.c - the switches of lib/core/atomic.h and event.h, once for every test program. A test that sets one sets it
  * back to 0. */
 #include "core/event.h"
 

@@ -1,0 +1,736 @@
+/* budget.c - bide budget: the targets that the processes of this host share, seen and changed from outside.
+ *
+ * A look at all of them is a list of rows (app/budget/rows.h); what is printed is made from the rows: a table, a page,
+ * JSON, or the screen of `watch`. What can be changed, and how, is in app/budget/change.h. */
+#include "command_fleet.h"
+#include "common/commands.h"
+#include "common/term.h"
+
+#include "change.h"
+#include "conf/near.h"
+#include "rows.h"
+
+#include <bide/clock.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXIT_NOT_THERE 1 /* no such target, or it cannot be used */
+#define INTERVAL_NS    (500 * BIDE_MS)
+#define BAR_CELLS      10u
+#define NAME_COLUMNS   40 /* that a name may take of a table */
+
+/* Into a screen of its own, no cursor, long lines cut; and all of that back. */
+#define SCREEN_ENTER "\033[?1049h\033[?25l\033[?7l"
+#define SCREEN_LEAVE "\033[?7h\033[?25h\033[?1049l"
+
+struct settings {
+    const char *directory;
+    struct cli_fleet fleet;
+    bool json;
+    int64_t interval_ns; /* 0: not said */
+    int64_t count;       /* of looks; 0: no end */
+};
+
+/* ---- options ---- */
+
+static const char *read_dir(void *settings, const char *value)
+{
+    ((struct settings *)settings)->directory = value;
+    return NULL;
+}
+
+static const char *read_json(void *settings, const char *value)
+{
+    (void)value;
+    ((struct settings *)settings)->json = true;
+    return NULL;
+}
+
+static const char *read_interval(void *settings, const char *value)
+{
+    int64_t ns;
+    if (!conf_duration(value, strlen(value), &ns) || ns < BIDE_MS || ns > BIDE_DURATION_MAX)
+        return "a duration such as 2s, 1ms or more";
+    ((struct settings *)settings)->interval_ns = ns;
+    return NULL;
+}
+
+static const char *read_count(void *settings, const char *value)
+{
+    int64_t *count = &((struct settings *)settings)->count;
+    return conf_decimal(value, strlen(value), 1, count) && *count > 0 ? NULL : "a number, 1 or more";
+}
+
+static const struct cli_option options[] = {
+    {.name = "dir",
+     .value = "DIRECTORY",
+     .does = "where the targets are; default $BIDE_HOST_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
+     .read = read_dir,
+     .completes = CLI_DIRECTORY},
+    {.name = "json", .does = "for programs: list and show print JSON, watch one object a line", .read = read_json},
+    {.name = "interval",
+     .value = "DURATION",
+     .does = "watch: how often to look; default 500ms",
+     .read = read_interval,
+     .more = "Where no terminal is, every look is printed then, and not only what has changed."},
+    {.name = "count", .value = "N", .does = "watch: end after so many looks", .read = read_count},
+};
+
+static const struct cli_option fleet_options[] = {
+    {.name = "fleet",
+     .value = "URL",
+     .does = "show: what lies in Redis for a whole fleet, instead of on this host; - is $BIDE_FLEET",
+     .read = cli_fleet_read_url,
+     .more = "The URL of `bide run --fleet`. It is asked and waited for, 500ms unless the URL's patience says "
+             "otherwise; nothing is changed there. An argument can be seen by others until it is overwritten, which is "
+             "the first thing done with it; `-` and a `password_file` cannot be seen."},
+};
+
+static const struct cli_group groups[] = {
+    {NULL, options, sizeof options / sizeof *options, 0},
+    {NULL, fleet_options, sizeof fleet_options / sizeof *fleet_options, offsetof(struct settings, fleet)},
+};
+
+/* ---- mistakes ---- */
+
+/* False: it was said what is wrong. */
+static bool gather(const struct settings *s, char **names, struct budget_rows *rows)
+{
+    struct bide_host_problem problem;
+    bool well = budget_rows_look(rows, names, s->directory, &problem);
+    if (!well)
+        cli_fail(&cli_budget, "%s", problem.text);
+    return well;
+}
+
+static const char *directory_of(const struct settings *s, char path[BIDE_HOST_PATH_MAX])
+{
+    return s->directory != NULL ? s->directory : bide_host_directory(path);
+}
+
+/* A name that is not there: the nearest, or where it was looked for. */
+static int complain(const struct settings *s, const char *name, const struct bide_host_problem *problem)
+{
+    char path[BIDE_HOST_PATH_MAX];
+    struct bide_host_problem other;
+    struct budget_rows rows = {0};
+    struct conf_nearest near = {name, strlen(name), NULL, 0};
+    bool absent = problem->why == BIDE_HOST_WHY_NOT_THERE;
+    if (absent && budget_rows_list(&rows, s->directory, &other))
+        for (size_t i = 0; i < rows.count; i++)
+            if (rows.row[i].problem.why == BIDE_HOST_WHY_NOTHING)
+                conf_nearest(&near, rows.row[i].name, rows.row[i].name);
+    if (!absent)
+        cli_fail(&cli_budget, "%s: %s", name, problem->text);
+    else if (near.found != NULL)
+        cli_fail(&cli_budget, "%s: there is no such target; did you mean %s?", name, near.found);
+    else if (rows.count > 0)
+        cli_fail(&cli_budget, "%s: there is no such target in %s; bide budget list names those there are", name,
+                 directory_of(s, path));
+    else
+        cli_fail(&cli_budget, "%s: there is no target in %s; bide run --target %s --shared would make it", name,
+                 directory_of(s, path), name);
+    budget_rows_free(&rows);
+    return EXIT_NOT_THERE;
+}
+
+/* All that cannot be used. Returns the exit status. */
+static int complain_of_all(const struct settings *s, const struct budget_rows *rows)
+{
+    int status = EXIT_SUCCESS;
+    for (size_t i = 0; i < rows->count; i++)
+        if (!rows->row[i].is_open)
+            status = complain(s, rows->row[i].name, &rows->row[i].problem);
+    return status;
+}
+
+static int finish(int status)
+{
+    return cli_flush(&cli_budget) ? status : CLI_EXIT_OWN;
+}
+
+/* ---- JSON ---- */
+
+/* False: there was no memory for it. */
+static bool print_json(json_t *tree, size_t flags)
+{
+    char *text = tree != NULL ? json_dumps(tree, flags | JSON_REAL_PRECISION(6)) : NULL;
+    json_decref(tree);
+    if (text != NULL)
+        puts(text);
+    else
+        cli_fail(&cli_budget, "no memory");
+    free(text);
+    return text != NULL;
+}
+
+static void add_time(json_t *object)
+{
+    struct timespec now;
+    struct tm date;
+    char text[32];
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &date);
+    size_t length = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &date);
+    snprintf(text + length, sizeof text - length, ".%03dZ", (int)(now.tv_nsec / BIDE_MS));
+    json_object_set_new(object, "time", json_string(text));
+}
+
+/* ---- the table ---- */
+
+/* A character of UTF-8 takes one. */
+static int columns_of(const char *text)
+{
+    int columns = 0;
+    for (; *text != '\0'; text++)
+        columns += ((unsigned char)*text & 0xc0u) != 0x80u;
+    return columns;
+}
+
+static int name_columns(const struct budget_rows *rows)
+{
+    int most = columns_of("target");
+    for (size_t i = 0; i < rows->count; i++)
+        if (columns_of(rows->row[i].name) > most)
+            most = columns_of(rows->row[i].name);
+    return most < NAME_COLUMNS ? most : NAME_COLUMNS;
+}
+
+/* Names of others as a terminal may be shown them. */
+static void put_name(FILE *out, const char *name, int columns)
+{
+    cli_put(out, name);
+    for (int used = columns_of(name); used < columns; used++)
+        fputc(' ', out);
+}
+
+static enum cli_colour colour_of(const struct budget_look *look)
+{
+    enum bide_breaker_state state = look->breaker.state;
+    if (state == BIDE_BREAKER_OPEN || state == BIDE_BREAKER_HELD_OPEN)
+        return CLI_RED;
+    if (state == BIDE_BREAKER_HALF_OPEN || look->quiet_for_ns > 0 || budget_share(look) < 0.1)
+        return CLI_YELLOW;
+    return CLI_GREEN;
+}
+
+static void put_row(FILE *out, const struct cli_term *term, const struct budget_row *row, int columns, bool bars)
+{
+    char level[BUDGET_WORDS], breaker[BUDGET_WORDS], quiet[BUDGET_WORDS], bar[4 * BAR_CELLS + 1];
+    const struct budget_look *look = &row->look;
+    put_name(out, row->name, columns);
+    if (!row->is_open) {
+        fputs("  ", out);
+        cli_put(out, bide_host_why_text(row->problem.why));
+        return;
+    }
+    if (bars) {
+        cli_bar(term, bar, BAR_CELLS, budget_share(look), 1);
+        fprintf(out, "  %s%s%s%*s", cli_colour(term, colour_of(look)), bar, cli_colour(term, CLI_PLAIN),
+                (int)BAR_CELLS - columns_of(bar), "");
+    }
+    fprintf(out, "  %-16s  %-18s  %-12s  %7" PRIu64, budget_funds_words(level, look),
+            budget_breaker_words(breaker, look), budget_quiet_words(quiet, look), look->refused_all);
+}
+
+static void put_head(FILE *out, const struct cli_term *term, int columns, bool bars)
+{
+    fprintf(out, "%s%-*s%*s  %-16s  %-18s  %-12s  %7s%s", cli_colour(term, CLI_DIM), columns, "target",
+            bars ? (int)BAR_CELLS + 2 : 0, "", "budget", "breaker", "quiet", "refused", cli_colour(term, CLI_PLAIN));
+}
+
+static void print_table(const struct budget_rows *rows)
+{
+    struct cli_term term = cli_term(stdout);
+    int columns = name_columns(rows);
+    put_head(stdout, &term, columns, false);
+    putchar('\n');
+    for (size_t i = 0; i < rows->count; i++) {
+        put_row(stdout, &term, &rows->row[i], columns, false);
+        putchar('\n');
+    }
+}
+
+static void say_none(const struct settings *s)
+{
+    char path[BIDE_HOST_PATH_MAX];
+    cli_say(&cli_budget, "no process shares a target in %s; bide run --target NAME --shared makes one",
+            directory_of(s, path));
+}
+
+/* ---- list and show ---- */
+
+static int list(const struct settings *s, char **operands)
+{
+    struct budget_rows rows = {0};
+    int status = EXIT_NOT_THERE;
+    if (!gather(s, operands, &rows))
+        goto out;
+    json_t *all = s->json ? json_array() : NULL;
+    for (size_t i = 0; i < rows.count && s->json; i++)
+        json_array_append_new(all, budget_row_json(&rows.row[i]));
+    if (s->json && !print_json(all, JSON_INDENT(2)))
+        goto out;
+    if (!s->json && rows.count > 0)
+        print_table(&rows);
+    else if (!s->json)
+        say_none(s);
+    status = finish(complain_of_all(s, &rows));
+out:
+    budget_rows_free(&rows);
+    return status;
+}
+
+static void print_page(const struct budget_row *row)
+{
+    cli_put(stdout, row->name);
+    fputs("\n  file      ", stdout);
+    cli_put(stdout, row->look.file != NULL ? row->look.file : "unknown: /proc does not say");
+    putchar('\n');
+    budget_page(stdout, &row->look);
+}
+
+static int show_fleet(const struct settings *s, const char *name)
+{
+    struct bide_fleet_bank bank;
+    struct bide_fleet_problem problem = {.text = "no memory"};
+    enum bide_err err = cli_fleet_look(&s->fleet, name, &bank, &problem);
+    if (err != BIDE_OK) {
+        cli_fail(&cli_budget, "%s: %s", cli_fleet_said(&s->fleet), problem.text);
+        return err == BIDE_ERR_INVALID ? CLI_EXIT_OWN : EXIT_NOT_THERE;
+    }
+    if (!bank.there) {
+        cli_fail(&cli_budget,
+                 "%s: nobody in this fleet has been at that budget for a day; bide run --target %s --fleet makes it",
+                 name, name);
+        return EXIT_NOT_THERE;
+    }
+    if (!s->json)
+        budget_fleet_page(stdout, name, &bank);
+    else if (!print_json(budget_fleet_json(name, &bank), JSON_INDENT(2)))
+        return CLI_EXIT_OWN;
+    return finish(EXIT_SUCCESS);
+}
+
+static int show(const struct settings *s, char **operands)
+{
+    struct budget_rows rows = {0};
+    int status = EXIT_NOT_THERE;
+    if (s->fleet.url != NULL)
+        return show_fleet(s, operands[0]);
+    if (!gather(s, operands, &rows))
+        goto out;
+    status = complain_of_all(s, &rows);
+    if (status != EXIT_SUCCESS)
+        goto out;
+    if (!s->json)
+        print_page(&rows.row[0]);
+    else if (!print_json(budget_row_json(&rows.row[0]), JSON_INDENT(2)))
+        status = CLI_EXIT_OWN;
+    status = finish(status);
+out:
+    budget_rows_free(&rows);
+    return status;
+}
+
+/* ---- reset and set ---- */
+
+static void tell_change(const char *name, const struct budget_look *before, const struct budget_look *after)
+{
+    char words[BUDGET_WORDS];
+    cli_put(stdout, name);
+    fputs(": ", stdout);
+    budget_change_tell(stdout, before, after);
+    if (after->quiet_for_ns > 0)
+        printf("; quiet stays, %s, as the other side asked", budget_quiet_words(words, after));
+    putchar('\n');
+}
+
+static int reset(const struct settings *s, char **operands)
+{
+    struct bide_host host;
+    struct bide_host_problem problem;
+    struct budget_look before, after;
+    const char *name = operands[0];
+    if (!budget_open(&host, name, s->directory, &problem))
+        return complain(s, name, &problem);
+    budget_look(&before, host.target, name, bide_now());
+    budget_reset(host.target, bide_now());
+    budget_look(&after, host.target, name, bide_now());
+    bide_host_close(&host);
+    tell_change(name, &before, &after);
+    if (after.config.budget.kind == BIDE_BUDGET_WINDOW)
+        cli_say(&cli_budget, "%s: a window forgets by itself; it cannot be filled", name);
+    if (after.leased)
+        cli_say(&cli_budget, "%s: a fleet lends it its retries; they are not filled up here", name);
+    return finish(EXIT_SUCCESS);
+}
+
+/* What is wanted of a target with that configuration. False: it was said what is wrong. */
+static bool read_changes(struct budget_change *change, char **words)
+{
+    char want[BUDGET_WANT];
+    for (; *words != NULL; words++)
+        if (!budget_change_read(change, *words, want))
+            return cli_fail(&cli_budget, "set: %s: want %s", *words, want), false;
+    if (!budget_change_check(change, want))
+        return cli_fail(&cli_budget, "set: want %s", want), false;
+    return true;
+}
+
+static bool is_shareable(const struct bide_target_config *c)
+{
+    return c->in_flight_max == 0 && c->budget.kind != BIDE_BUDGET_CONCURRENCY;
+}
+
+/* The configuration goes in by opening it once more, with the new one: that is the way that checks it. */
+static bool configure(const struct settings *s, const char *name, const struct budget_change *change)
+{
+    struct bide_host_options o = {.directory = s->directory, .must_exist = true};
+    struct bide_host_problem problem = {.text = "no memory"};
+    struct bide_host host;
+    if (!change->has_config)
+        return true;
+    if (!is_shareable(&change->config))
+        return cli_fail(&cli_budget, "set: %s", bide_host_why_text(BIDE_HOST_WHY_IN_FLIGHT)), false;
+    if (bide_host_open(&host, name, &change->config, &o, bide_now(), &problem) != BIDE_OK)
+        return cli_fail(&cli_budget, "set: %s", problem.text), false;
+    bide_host_close(&host);
+    if (problem.text[0] != '\0') /* opened, but not with that */
+        return cli_fail(&cli_budget, "set: %s; nothing was changed", problem.text), false;
+    return true;
+}
+
+static int set(const struct settings *s, char **operands)
+{
+    struct bide_host host;
+    struct bide_host_problem problem;
+    struct budget_look before, after;
+    struct budget_change change;
+    const char *name = operands[0];
+    int status = CLI_EXIT_OWN;
+    if (!budget_open(&host, name, s->directory, &problem))
+        return complain(s, name, &problem);
+    budget_look(&before, host.target, name, bide_now());
+    budget_change_begin(&change, &before);
+    if (!read_changes(&change, operands + 1) || !configure(s, name, &change))
+        goto out;
+    budget_change_do(&change, host.target, bide_now());
+    budget_look(&after, host.target, name, bide_now());
+    tell_change(name, &before, &after);
+    status = finish(EXIT_SUCCESS);
+out:
+    bide_host_close(&host);
+    return status;
+}
+
+/* ---- signals ---- */
+
+static sigset_t heard;
+
+/* They are waited for instead of handled. What somebody ignores (nohup) stays ignored. */
+static void hear_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
+    struct sigaction before;
+    sigemptyset(&heard);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaddset(&heard, numbers[i]);
+    sigprocmask(SIG_BLOCK, &heard, NULL);
+}
+
+/* Which came first, or 0 when the time is over. */
+static int next_signal(int64_t until_ns)
+{
+    for (;;) {
+        int64_t left_ns = until_ns - bide_now();
+        struct timespec left = {left_ns > 0 ? left_ns / BIDE_S : 0, left_ns > 0 ? left_ns % BIDE_S : 0};
+        int number = sigtimedwait(&heard, NULL, &left);
+        if (number > 0)
+            return number;
+        if (errno == EAGAIN)
+            return 0;
+    }
+}
+
+/* ---- watching at a terminal ---- */
+
+static unsigned screen_lines(void)
+{
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
+}
+
+static void end_line(FILE *out)
+{
+    fputs("\033[K\r\n", out);
+}
+
+/* From the top, each line over what was there. As many targets as there is room for. */
+static void draw(const struct settings *s, const struct budget_rows *rows)
+{
+    struct cli_term term = cli_term(stdout);
+    char path[BIDE_HOST_PATH_MAX];
+    int columns = name_columns(rows);
+    size_t room = screen_lines() > 5 ? screen_lines() - 5 : 1;
+    size_t shown = rows->count < room ? rows->count : room;
+    fputs("\033[H", stdout);
+    printf("%zu target%s in ", rows->count, rows->count == 1 ? "" : "s");
+    cli_put(stdout, directory_of(s, path));
+    fputs("; Ctrl-C ends", stdout);
+    end_line(stdout);
+    end_line(stdout);
+    put_head(stdout, &term, columns, true);
+    end_line(stdout);
+    for (size_t i = 0; i < shown; i++) {
+        put_row(stdout, &term, &rows->row[i], columns, true);
+        end_line(stdout);
+    }
+    if (shown < rows->count)
+        printf("... and %zu more\033[K", rows->count - shown);
+    fputs("\033[J", stdout);
+}
+
+/* ---- watching elsewhere ---- */
+
+static void tell_row(const struct settings *s, const struct budget_row *row, const char *words)
+{
+    if (s->json) {
+        json_t *object = budget_row_json(row);
+        add_time(object);
+        print_json(object, JSON_COMPACT);
+        return;
+    }
+    cli_put(stdout, row->name);
+    printf(": %s\n", words);
+}
+
+/* A line for each that changed; with an interval for each. */
+static void tell(const struct settings *s, const struct budget_rows *rows, struct budget_told *told)
+{
+    char words[BUDGET_WORDS];
+    const char *name;
+    for (size_t i = 0; i < rows->count; i++) {
+        budget_row_words(words, &rows->row[i]);
+        if (budget_told_news(told, rows->row[i].name, words) || s->interval_ns > 0)
+            tell_row(s, &rows->row[i], words);
+    }
+    while ((name = budget_told_gone(told)) != NULL) {
+        struct budget_row gone = {.problem = {.why = BIDE_HOST_WHY_NOT_THERE, .text = "it was removed"}};
+        snprintf(gone.name, sizeof gone.name, "%s", name);
+        tell_row(s, &gone, "gone");
+    }
+}
+
+/* ---- watching ---- */
+
+struct watch {
+    const struct settings *s;
+    char **names;
+    bool live;
+    struct budget_told told;
+    struct bide_host_problem problem; /* that ended it; to be told when the screen is given back */
+    bool failed;
+    int64_t looks;
+};
+
+/* False: the targets cannot be listed any more, or standard output does not take it. */
+static bool look_once(struct watch *w)
+{
+    struct budget_rows rows = {0};
+    bool well = budget_rows_look(&rows, w->names, w->s->directory, &w->problem);
+    w->failed = !well;
+    if (well && w->live)
+        draw(w->s, &rows);
+    else if (well)
+        tell(w->s, &rows, &w->told);
+    budget_rows_free(&rows);
+    w->looks++;
+    return well && cli_flush(&cli_budget);
+}
+
+/* Ctrl-Z: the shell gets its screen back, and this goes on when we do. */
+static void pause_watching(const struct watch *w)
+{
+    if (w->live)
+        fputs(SCREEN_LEAVE, stdout);
+    fflush(stdout);
+    raise(SIGSTOP);
+    if (w->live)
+        fputs(SCREEN_ENTER, stdout);
+}
+
+/* Returns the exit status. */
+static int watch_on(struct watch *w)
+{
+    int64_t interval_ns = w->s->interval_ns > 0 ? w->s->interval_ns : INTERVAL_NS;
+    for (;;) {
+        if (!look_once(w))
+            return CLI_EXIT_OWN;
+        if (w->s->count > 0 && w->looks >= w->s->count)
+            return EXIT_SUCCESS;
+        int number = next_signal(bide_now() + interval_ns);
+        if (number == SIGTSTP)
+            pause_watching(w);
+        else if (number != 0 && number != SIGWINCH)
+            return 128 + number;
+    }
+}
+
+static int watch(const struct settings *s, char **operands)
+{
+    struct watch w = {.s = s, .names = operands, .live = cli_term(stdout).live && !s->json};
+    struct budget_rows rows = {0};
+    int status = gather(s, operands, &rows) ? EXIT_SUCCESS : EXIT_NOT_THERE;
+    if (status == EXIT_SUCCESS && operands[0] != NULL)
+        status = complain_of_all(s, &rows);
+    budget_rows_free(&rows);
+    if (status != EXIT_SUCCESS)
+        return status;
+    hear_signals();
+    if (w.live)
+        fputs(SCREEN_ENTER, stdout);
+    status = watch_on(&w);
+    if (w.live)
+        fputs(SCREEN_LEAVE, stdout);
+    fflush(stdout);
+    if (w.failed) {
+        cli_fail(&cli_budget, "%s", w.problem.text);
+        status = EXIT_NOT_THERE;
+    }
+    budget_told_free(&w.told);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static const struct verb {
+    const char *name;
+    size_t least, most; /* operands after it */
+    const char *want;
+    bool has_json, watches;
+    int (*run)(const struct settings *s, char **operands);
+} verbs[] = {
+    {"list", 0, 0, "nothing", true, false, list},
+    {"show", 1, 1, "the name of one target", true, false, show},
+    {"watch", 0, SIZE_MAX, "names of targets", true, true, watch},
+    {"reset", 1, 1, "the name of one target", false, false, reset},
+    {"set", 2, SIZE_MAX, "the name of a target and KEY=VALUE, such as budget=5 or breaker=open", false, false, set},
+};
+#define VERBS (sizeof verbs / sizeof *verbs)
+
+static const char *verb_word(size_t i)
+{
+    return i < VERBS ? verbs[i].name : NULL;
+}
+
+static int unknown_verb(const char *name)
+{
+    const char *words[VERBS + 1] = {NULL};
+    for (size_t i = 0; i < VERBS; i++)
+        words[i] = verbs[i].name;
+    const char *near = conf_near(name, strlen(name), words);
+    if (near != NULL)
+        return cli_fail(&cli_budget, "%s: want list, show, watch, reset or set; did you mean %s?", name, near);
+    return cli_fail(&cli_budget, "%s: want list, show, watch, reset or set", name);
+}
+
+static int run_verb(const struct verb *verb, const struct settings *s, char **operands)
+{
+    size_t count = 0;
+    while (operands[count] != NULL)
+        count++;
+    if (count < verb->least)
+        return cli_fail(&cli_budget, "%s: want %s after it", verb->name, verb->want);
+    if (count > verb->most)
+        return cli_fail(&cli_budget, "%s: want %s after %s", operands[verb->most], verb->want, verb->name);
+    if (s->json && !verb->has_json)
+        return cli_fail(&cli_budget, "--json: want it with list, show or watch");
+    if ((s->interval_ns > 0 || s->count > 0) && !verb->watches)
+        return cli_fail(&cli_budget, "%s: want it with watch", s->interval_ns > 0 ? "--interval" : "--count");
+    for (size_t i = 0; i < count && verb->run != set; i++)
+        if (bide_targets_name_check(operands[i], NULL) != BIDE_OK)
+            return cli_fail(&cli_budget, "%s: want a name of 1 to 127 bytes without control characters", operands[i]);
+    if (s->fleet.url != NULL && (verb->run != show || s->directory != NULL))
+        return cli_fail(&cli_budget, "--fleet: want it with show, and without --dir");
+    bide_host_guard();
+    return verb->run(s, operands);
+}
+
+static int run_words(struct settings *settings, char **operands)
+{
+    if (operands[0] == NULL)
+        return cli_fail(&cli_budget, "want what to do: list, show, watch, reset or set");
+    for (size_t i = 0; i < VERBS; i++)
+        if (strcmp(operands[0], verbs[i].name) == 0)
+            return run_verb(&verbs[i], settings, operands + 1);
+    return unknown_verb(operands[0]);
+}
+
+static int run(void *settings, char **operands)
+{
+    struct settings *s = settings;
+    struct cli_fleeting fleeting = {.command = &cli_budget, .fleet = &s->fleet};
+    int status = cli_fleet_begin(&fleeting) ? run_words(s, operands) : CLI_EXIT_OWN;
+    cli_fleet_forget(&s->fleet);
+    return status;
+}
+
+static const struct cli_section sections[] = {
+    {.title = "What can be done",
+     .text = "  list   all targets: what is left of the budget, breaker, quiet, refusals\n"
+             "  show   everything about one, its settings and its file included\n"
+             "  watch  the list, live at a terminal; elsewhere a line for each change\n"
+             "  reset  budget full, breaker closed; a quiet that was asked for stays\n"
+             "  set    change something of one: all that was said, or nothing\n\n"
+             "`set` takes `budget=N` (or `full`, `empty`): the level of a budget of tokens; `breaker=open` or "
+             "`breaker=closed`: held so by hand until `breaker=auto` leaves it to the evidence again; and every key of "
+             "bide.conf that is about a target, such as `budget.capacity=20`. Keys hold until a process opens the "
+             "target with a policy that says otherwise: what shall stay belongs into bide.conf.\n\n"
+             "Others may go on using the target meanwhile, and calls in flight lose nothing. To begin afresh in "
+             "everything, remove the file that `show` names."},
+    {.title = "Exit status",
+     .text = "  0      done\n"
+             "  1      there is no such target, its file cannot be used, Redis not reached\n"
+             "  125    a bad option, key or value: nothing was changed\n"
+             "  128+n  watch was ended by signal n; 130 for Ctrl-C"},
+    {.title = "Examples",
+     .text = "  bide budget list\n"
+             "  bide budget show payments --json\n"
+             "  bide budget show payments --fleet redis://cache\n"
+             "  bide budget watch\n"
+             "  bide budget set payments breaker=open\n"
+             "  bide budget set payments budget.capacity=20 budget=full\n"
+             "  bide budget reset payments"},
+};
+
+const struct cli_command cli_budget = {
+    .name = "budget",
+    .summary = CLI_BUDGET_SUMMARY,
+    .synopsis = "list\n"
+                "show NAME [--fleet URL]\n"
+                "watch [NAME...]\n"
+                "reset NAME\n"
+                "set NAME KEY=VALUE...",
+    .about =
+        "Looks into the targets that processes of this host share (`bide run --shared`, `bide fetch --shared`, "
+        "`bide_host_open` in a program): what is left of a budget, what its breaker does, until when a server "
+        "wants quiet. There is no daemon to ask; each target is a file. With `--fleet` it is shown what a whole fleet "
+        "shares, in Redis.",
+    .groups = groups,
+    .group_count = sizeof groups / sizeof *groups,
+    .sections = sections,
+    .section_count = sizeof sections / sizeof *sections,
+    .word = verb_word,
+    .settings_size = sizeof(struct settings),
+    .run = run,
+};

@@ -1,0 +1,313 @@
+/* chaos.c - bide chaos: an HTTP server on 127.0.0.1 that fails on purpose, by a script.
+ *
+ * A wrong option or script ends the program with 125, which no server that ran ever does. Without a script every path
+ * answers 200. It binds to loopback only, by design: a server that lies has no place on a network. */
+#include "chaos.h"
+#include "script.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bide/clock.h>
+#include <bide/wait.h>
+
+#include "common/commands.h"
+
+struct settings {
+    struct chaos_config config;
+    int64_t for_ns; /* 0: until a signal */
+    char *script;   /* owned, if it was read from a file */
+    bool has_script;
+};
+
+static struct chaos *served; /* for the signal handler */
+
+/* ---- options ---- */
+
+static bool read_number(const char *text, uint64_t most, uint64_t *number)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    *number = value;
+    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && value <= most;
+}
+
+static const char *read_port(void *context, const char *value)
+{
+    struct settings *settings = context;
+    uint64_t port;
+    if (!read_number(value, UINT16_MAX, &port))
+        return "a port from 0 (a free one) to 65535";
+    settings->config.port = (uint16_t)port;
+    return NULL;
+}
+
+static const char *read_seed(void *context, const char *value)
+{
+    struct settings *settings = context;
+    return read_number(value, UINT64_MAX, &settings->config.seed) ? NULL : "a number from 0 to 2^64 - 1";
+}
+
+static const char *read_duration(int64_t *ns, const char *value)
+{
+    return chaos_duration((struct bide_text){value, strlen(value)}, ns) && *ns > 0
+               ? NULL
+               : "a duration such as 500ms, 10s or 5m";
+}
+
+static const char *read_for(void *context, const char *value)
+{
+    return read_duration(&((struct settings *)context)->for_ns, value);
+}
+
+static const char *read_idle(void *context, const char *value)
+{
+    return read_duration(&((struct settings *)context)->config.idle_ns, value);
+}
+
+static const char *set_script(void *context, const char *value)
+{
+    struct settings *settings = context;
+    if (settings->has_script)
+        return "one script: as text, as a file or from stdin (-)";
+    settings->has_script = true;
+    settings->config.script = value;
+    return NULL;
+}
+
+static const char *open_journal(void *context, const char *value)
+{
+    struct settings *settings = context;
+    bool to_stderr = strcmp(value, "-") == 0;
+    settings->config.journal_fd =
+        to_stderr ? STDERR_FILENO : open(value, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    return settings->config.journal_fd >= 0 ? NULL : "a file that can be written to, or - for stderr";
+}
+
+static const struct cli_option options[] = {
+    {.name = "port",
+     .value = "N",
+     .does = "the port; 0, the default: a free one",
+     .read = read_port,
+     .more = "The first line on stdout tells it."},
+    {.name = "script",
+     .value = "TEXT",
+     .does = "the script itself, instead of a file",
+     .read = set_script,
+     .may_be_empty = true},
+    {.name = "journal",
+     .value = "FILE",
+     .does = "a JSON line for each request; -: to stderr",
+     .read = open_journal,
+     .more = "Written when the request has ended.",
+     .completes = CLI_FILE},
+    {.name = "seed", .value = "N", .does = "what fail= and delay= draw from; default 0", .read = read_seed},
+    {.name = "for",
+     .value = "DURATION",
+     .does = "stop after so long",
+     .read = read_for,
+     .more = "SIGINT and SIGTERM end it as well."},
+    {.name = "idle",
+     .value = "DURATION",
+     .does = "cut a client that does nothing for so long; default 60s",
+     .read = read_idle,
+     .more = "That is one which neither sends nor reads."},
+};
+
+static const struct cli_group groups[] = {{.option = options, .count = sizeof options / sizeof *options}};
+
+/* ---- the script ---- */
+
+/* All of a file, as text. One byte more than a script may have is read: then the script's reader says that. */
+static const char *read_text(struct settings *settings, FILE *file)
+{
+    size_t room = CHAOS_SCRIPT_MAX + 1;
+    if ((settings->script = calloc(1, room + 1)) == NULL)
+        return "more memory";
+    size_t length = fread(settings->script, 1, room, file);
+    if (ferror(file) || strlen(settings->script) != length)
+        return "a script: text that can be read, without NUL";
+    return set_script(settings, settings->script);
+}
+
+static const char *read_file(struct settings *settings, const char *name)
+{
+    if (settings->has_script)
+        return set_script(settings, NULL);
+    FILE *file = strcmp(name, "-") == 0 ? stdin : fopen(name, "re");
+    const char *want = file != NULL ? read_text(settings, file) : "a script file that can be read, or - for stdin";
+    if (file != NULL && file != stdin)
+        fclose(file);
+    return want;
+}
+
+/* The words of a script, from the table that reads them. */
+static const char *script_words(void)
+{
+    static char text[8192];
+    size_t length = 0;
+    const char *parts[] = {
+        "A script is a line per path: the path (with * at its end a prefix; * alone: every other path), then steps "
+        "with | between them. Each request takes the next step; the last repeats, unless the line ends in loop. A step "
+        "is a "
+        "status, xN (so many times) and these words, in any order:\n\n",
+        "\nThe last five are about the whole line, and stand in its first step.\n",
+    };
+    length += (size_t)snprintf(text, sizeof text, "%s", parts[0]);
+    for (size_t i = 0; chaos_word_help(i) != NULL && length < sizeof text; i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "  %-24s%s\n", chaos_word_help(i)->form,
+                                   chaos_word_help(i)->does);
+    if (length < sizeof text)
+        snprintf(text + length, sizeof text - length, "%s", parts[1]);
+    return text;
+}
+
+static const struct cli_section sections[] = {
+    {.title = "Script", .make = script_words},
+    {.title = "Exit status",
+     .text = "0 after --for or a signal, 1 if the journal could not be written to its end, 125 if it could not begin "
+             "to serve: a bad option, a mistake in the script, a port that is taken.\n"},
+    {.title = "Examples",
+     .text = "  bide chaos --script '/flaky 503 retry-after=2 | reset=request x2 | 200'\n"
+             "  bide chaos --port 8080 --script '/api* fail=30%:503 200 delay=50ms'\n"
+             "  bide chaos outage.chaos --journal - --for 1m\n"},
+};
+
+/* ---- serving ---- */
+
+static void on_signal(int number)
+{
+    (void)number;
+    chaos_stop(served);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction stop = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN};
+    sigaction(SIGINT, &stop, NULL);
+    sigaction(SIGTERM, &stop, NULL);
+    sigaction(SIGPIPE, &ignore, NULL); /* a journal into a pipe that nobody reads any more */
+}
+
+/* Before the server goes: a second signal now ends the program. */
+static void release_signals(void)
+{
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigaction(SIGINT, &usual, NULL);
+    sigaction(SIGTERM, &usual, NULL);
+}
+
+struct bell {
+    int64_t at_ns;
+    struct bide_cancel cancel;
+};
+
+static void *ring(void *context)
+{
+    struct bell *bell = context;
+    if (bide_wait_until(bell->at_ns, &bell->cancel))
+        chaos_stop(served);
+    return NULL;
+}
+
+/* Serves, for a time or until a signal. */
+static enum bide_err serve(int64_t for_ns)
+{
+    struct bell bell = {.at_ns = bide_now() + for_ns};
+    pthread_t thread;
+    enum bide_err err = BIDE_ERR_SYSTEM;
+    bool rings = for_ns > 0;
+    if (rings && (bide_cancel_init(&bell.cancel) != BIDE_OK || pthread_create(&thread, NULL, ring, &bell) != 0))
+        goto out;
+    err = chaos_run(served);
+    if (!rings)
+        goto out;
+    bide_cancel_now(&bell.cancel);
+    pthread_join(thread, NULL);
+out:
+    bide_cancel_free(&bell.cancel);
+    return err;
+}
+
+static int complain(enum bide_err err, const struct chaos_error *error)
+{
+    if (err == BIDE_ERR_INVALID)
+        return cli_fail(&cli_chaos, "script line %u: %s", error->line, error->text);
+    return cli_fail(&cli_chaos, "cannot serve: %s", err == BIDE_ERR_NOMEM ? "no memory" : strerror(errno));
+}
+
+/* Tells the port, serves, and tells what was seen. */
+static int serve_and_tell(int64_t for_ns)
+{
+    int status = EXIT_SUCCESS;
+    if (printf("listening on http://127.0.0.1:%u\n", (unsigned)chaos_port(served)) < 0 || fflush(stdout) != 0)
+        return cli_fail(&cli_chaos, "the port cannot be told: standard output: %s", strerror(errno));
+    if (serve(for_ns) != BIDE_OK)
+        status = complain(BIDE_ERR_SYSTEM, NULL);
+    cli_say(&cli_chaos, "%llu requests seen", (unsigned long long)chaos_requests(served));
+    if (chaos_journal_error(served) != 0) {
+        cli_say(&cli_chaos, "the journal ends early: %s", strerror(chaos_journal_error(served)));
+        status = EXIT_FAILURE;
+    }
+    return status;
+}
+
+static bool read_operands(struct settings *settings, char **operands)
+{
+    for (; *operands != NULL; operands++) {
+        const char *want = read_file(settings, *operands);
+        if (want != NULL) {
+            cli_fail(&cli_chaos, "%s: want %s", *operands, want);
+            return false;
+        }
+    }
+    return true;
+}
+
+static int run(void *context, char **operands)
+{
+    struct settings *settings = context;
+    struct chaos_error error;
+    int status = CLI_EXIT_OWN;
+    enum bide_err err;
+    if (!read_operands(settings, operands))
+        goto out;
+    if ((err = chaos_new(&served, &settings->config, &error)) != BIDE_OK) {
+        status = complain(err, &error);
+        goto out;
+    }
+    catch_signals();
+    status = serve_and_tell(settings->for_ns);
+out:
+    release_signals();
+    chaos_free(served);
+    free(settings->script);
+    return status;
+}
+
+static void init(void *context)
+{
+    ((struct settings *)context)->config.journal_fd = -1;
+}
+
+const struct cli_command cli_chaos = {
+    .name = "chaos",
+    .summary = CLI_CHAOS_SUMMARY,
+    .synopsis = "[options] [SCRIPT-FILE|-]",
+    .about = "An HTTP/1.1 server on 127.0.0.1 that fails on purpose, for testing whatever talks HTTP. Without a script "
+             "it answers 200 on every path. The first line it prints says its port.\n",
+    .groups = groups,
+    .group_count = sizeof groups / sizeof *groups,
+    .sections = sections,
+    .section_count = sizeof sections / sizeof *sections,
+    .completes = CLI_FILE,
+    .settings_size = sizeof(struct settings),
+    .init = init,
+    .run = run,
+};

@@ -1,0 +1,662 @@
+/* demo.c - bide demo: an outage with naive retries and with bide, side by side, on this machine.
+ *
+ * Both sides run in threads (app/demo); this one watches them ten times a second and draws what it sees on stderr, if a
+ * person is looking there. The figures and the page come from the full records at the end, not from these glances.
+ * The page is written to a new file that replaces an older page when it is whole: a demo that is stopped leaves the old
+ * one as it was, and a file that is no page of ours is never replaced. */
+#include "common/commands.h"
+#include "common/policy.h"
+#include "common/term.h"
+
+#include <bide/clock.h>
+#include <bide/entropy.h>
+#include <bide/wait.h>
+
+#include "report.h"
+#include "side.h"
+#include "view.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define REPORT      "bide-demo.html"
+#define NO_CURSOR   "\033[?25l"
+#define CURSOR      "\033[?25h"
+#define LIVE_LINES  (DEMO_VIEW_LINES + 4u)
+#define WIDTH_MAX   120u            /* wider is not clearer */
+#define LATE_NS     (100 * BIDE_MS) /* told if calls began later than this */
+#define BUCKETS_MAX (size_t)((DEMO_LENGTH_MAX_NS + DEMO_GRACE_NS) / DEMO_BUCKET_NS + 16)
+
+struct settings {
+    struct cli_policy policy;
+    struct demo_scenario scenario;
+    bool has_outage;
+    bool json;
+    bool no_report;
+    const char *report;
+};
+
+/* What one run of the command holds. */
+struct demo {
+    struct demo_scenario *scenario;
+    struct conf_policy policy;
+    struct bide_rules status_rules;
+    struct demo_plan plan[2];
+    struct demo_side *side[2];
+    struct demo_result result;
+    char name[CONF_NAME_MAX + 8];
+    char *repeat; /* owned; see struct demo_result: options */
+    char error[DEMO_ERROR_SIZE];
+};
+
+/* ---- options ---- */
+
+static const char *read_seconds(void *settings, const char *value)
+{
+    struct settings *s = settings;
+    size_t length = strlen(value);
+    bool right = conf_decimal(value, length, BIDE_S, &s->scenario.length_ns) ||
+                 conf_duration(value, length, &s->scenario.length_ns);
+    if (right && s->scenario.length_ns >= DEMO_LENGTH_MIN_NS && s->scenario.length_ns <= DEMO_LENGTH_MAX_NS)
+        return NULL;
+    return "from 2 to 300 seconds";
+}
+
+static const char *read_rate(void *settings, const char *value)
+{
+    int64_t rate;
+    if (!conf_decimal(value, strlen(value), 1, &rate) || rate < DEMO_RATE_MIN || rate > DEMO_RATE_MAX)
+        return "from 10 to 1000 calls a second";
+    ((struct settings *)settings)->scenario.rate = (uint32_t)rate;
+    return NULL;
+}
+
+static const char *read_outage(void *settings, const char *value)
+{
+    struct settings *s = settings;
+    const char *dots = strstr(value, "..");
+    s->has_outage = true;
+    if (dots == NULL || !conf_duration(value, (size_t)(dots - value), &s->scenario.down_ns) ||
+        !conf_duration(dots + 2, strlen(dots + 2), &s->scenario.up_ns) || s->scenario.down_ns >= s->scenario.up_ns)
+        return "when it begins and when it ends, such as 5s..9s";
+    return NULL;
+}
+
+static const char *read_report(void *settings, const char *value)
+{
+    ((struct settings *)settings)->report = value;
+    return NULL;
+}
+
+static const char *read_no_report(void *settings, const char *value)
+{
+    (void)value;
+    ((struct settings *)settings)->no_report = true;
+    return NULL;
+}
+
+static const char *read_json(void *settings, const char *value)
+{
+    (void)value;
+    ((struct settings *)settings)->json = true;
+    return NULL;
+}
+
+static void init(void *settings)
+{
+    struct settings *s = settings;
+    s->scenario.length_ns = DEMO_LENGTH_NS;
+    s->scenario.rate = DEMO_RATE;
+    s->report = REPORT;
+}
+
+static const struct cli_option options[] = {
+    {.name = "seconds",
+     .value = "N",
+     .does = "calls come for so long: 2 to 300; without it 18",
+     .read = read_seconds,
+     .more = "Two seconds more pass until those under way have ended or are cut."},
+    {.name = "rate",
+     .value = "N",
+     .does = "so many calls a second: 10 to 1000; without it 200",
+     .read = read_rate,
+     .more = "The server can do a quarter more than that, whatever it is."},
+    {.name = "outage",
+     .value = "BEGIN..END",
+     .does = "when the server is down; without it 5s..9s, or the same part of --seconds",
+     .read = read_outage},
+    {.name = "report",
+     .value = "FILE",
+     .does = "write the page there; without it to " REPORT,
+     .read = read_report,
+     .completes = CLI_FILE,
+     .more = "An older page of `bide demo` is replaced, any other file is not."},
+    {.name = "no-report", .does = "write no page", .read = read_no_report},
+    {.name = "json",
+     .does = "print the figures as one JSON object instead of the table",
+     .read = read_json,
+     .more = "With the series behind the charts. Its keys are described in docs/command-demo.md."},
+};
+
+/* ---- the page's file ---- */
+
+struct page {
+    const char *path;
+    char draft[PATH_MAX];
+    FILE *file; /* NULL: no page is wanted */
+};
+
+/* NULL, or why what is at that path must stay. */
+static const char *objection(const char *path)
+{
+    char begin[sizeof DEMO_REPORT_MARK] = "";
+    struct stat found;
+    if (stat(path, &found) != 0)
+        return errno == ENOENT ? NULL : strerror(errno);
+    if (!S_ISREG(found.st_mode))
+        return "it is no regular file";
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return strerror(errno);
+    size_t length = fread(begin, 1, sizeof begin - 1, file);
+    fclose(file);
+    return length == 0 || strcmp(begin, DEMO_REPORT_MARK) == 0 ? NULL : "it is there already and no page of bide demo";
+}
+
+/* As a file that is simply created would have it. */
+static void usual_mode(int fd)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    fchmod(fd, 0666 & ~mask);
+}
+
+/* Before the demo, so that nobody waits for a page that cannot be written. */
+static bool page_open(struct page *page, const struct settings *s)
+{
+    *page = (struct page){.path = s->report};
+    if (s->no_report)
+        return true;
+    const char *why = objection(s->report);
+    int length = snprintf(page->draft, sizeof page->draft, "%s.XXXXXX", s->report), fd = -1;
+    if (why == NULL && (length < 0 || (size_t)length >= sizeof page->draft))
+        why = "its name is too long";
+    if (why == NULL && (fd = mkstemp(page->draft)) < 0)
+        why = strerror(errno);
+    if (why != NULL) {
+        cli_fail(&cli_demo, "%s: %s; --report FILE names another, --no-report writes none", s->report, why);
+        return false;
+    }
+    usual_mode(fd);
+    page->file = fdopen(fd, "w");
+    if (page->file == NULL) {
+        cli_fail(&cli_demo, "%s: %s", s->report, strerror(errno));
+        close(fd);
+        unlink(page->draft);
+    }
+    return page->file != NULL;
+}
+
+static void page_discard(struct page *page)
+{
+    if (page->file == NULL)
+        return;
+    fclose(page->file);
+    unlink(page->draft);
+    page->file = NULL;
+}
+
+static bool page_write(struct page *page, const struct demo_result *result)
+{
+    if (page->file == NULL)
+        return true;
+    bool whole = demo_report(page->file, result) && fflush(page->file) == 0 && !ferror(page->file);
+    int error = errno;
+    if (whole && rename(page->draft, page->path) == 0) {
+        fclose(page->file);
+        page->file = NULL;
+        cli_say(&cli_demo, "the report with charts is in %s", page->path);
+        return true;
+    }
+    page_discard(page);
+    cli_fail(&cli_demo, "%s: %s", page->path, strerror(whole ? errno : error));
+    return false;
+}
+
+/* ---- signals ---- */
+
+static struct bide_cancel interrupted;
+static volatile sig_atomic_t caught, continued;
+
+static void on_signal(int number)
+{
+    caught = number;
+    bide_cancel_now(&interrupted);
+}
+
+/* Ctrl-Z: the shell gets its cursor back, and this goes on when we do. */
+static void on_stop(int number)
+{
+    int error = errno;
+    (void)number;
+    (void)!write(STDERR_FILENO, CURSOR, strlen(CURSOR));
+    raise(SIGSTOP);
+    continued = 1;
+    errno = error;
+}
+
+/* Only once there is a cursor to give back. */
+static void watch_stop(void)
+{
+    struct sigaction action = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
+    struct sigaction before;
+    if (sigaction(SIGTSTP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGTSTP, &action, NULL);
+}
+
+static bool watch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, ignore = {.sa_handler = SIG_IGN};
+    struct sigaction before;
+    sigaction(SIGPIPE, &ignore, NULL); /* an error of write: who is killed by it leaves half a page behind */
+    if (bide_cancel_init(&interrupted) != BIDE_OK)
+        return false;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup means it */
+            sigaction(numbers[i], &action, NULL);
+    return true;
+}
+
+/* ---- watching ---- */
+
+struct watch {
+    const struct demo *demo;
+    struct cli_term term;
+    bool drawing; /* the panels are on the screen */
+    int64_t start_ns;
+    struct demo_glance glance[2];
+    uint32_t requests[2][BUCKETS_MAX];
+    uint32_t peak[2];
+    size_t known; /* buckets that are over */
+    size_t phase; /* that was told */
+};
+
+/* What the terminal has: the panels need so many lines and columns. */
+static bool has_room(const struct cli_term *term)
+{
+    struct winsize size;
+    return term->live && term->width >= DEMO_VIEW_WIDTH_MIN && ioctl(fileno(term->out), TIOCGWINSZ, &size) == 0 &&
+           (size.ws_row > LIVE_LINES || size.ws_row == 0);
+}
+
+static void look(struct watch *w)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct demo_glance now = demo_side_glance(w->demo->side[i]);
+        uint32_t came = (uint32_t)(now.requests - w->glance[i].requests);
+        w->glance[i] = now;
+        w->requests[i][w->known] = came;
+        w->peak[i] = came > w->peak[i] ? came : w->peak[i];
+    }
+    w->known++;
+}
+
+static void describe(const struct watch *w, FILE *out, const struct demo_look *look)
+{
+    char line[3][2][128];
+    for (size_t i = 0; i < 2; i++) {
+        const struct demo_glance *g = &w->glance[i];
+        uint64_t begun = g->succeeded + g->failed + g->under_way;
+        snprintf(line[0][i], sizeof line[0][i], "%7" PRIu64 " requests, peak %" PRIu32 "/100 ms", g->requests,
+                 w->peak[i]);
+        snprintf(line[1][i], sizeof line[1][i], "%7" PRIu64 " of %" PRIu64 " calls succeeded", g->succeeded, begun);
+        snprintf(line[2][i], sizeof line[2][i], "%7" PRIu64 " failed, %" PRIu64 " under way", g->failed, g->under_way);
+    }
+    for (size_t i = 0; i < 3; i++)
+        demo_view_line(out, look, (const char *const[2]){line[i][0], line[i][1]});
+}
+
+static const char *phase_words(const struct demo_scenario *s, int64_t since_ns)
+{
+    return since_ns < s->down_ns     ? "the servers are well"
+           : since_ns < s->up_ns     ? "the servers are down"
+           : since_ns < s->length_ns ? "the servers are up again"
+                                     : "no more calls; those under way have a moment";
+}
+
+/* All lines anew, in one write, over those of the last time. */
+static void draw(struct watch *w, int64_t since_ns)
+{
+    const struct demo *demo = w->demo;
+    struct demo_look look = {w->term.width < WIDTH_MAX ? w->term.width : WIDTH_MAX, w->term.utf8, w->term.colour, true};
+    struct demo_panel panel[2];
+    char words[2][DEMO_WORDS_SIZE], *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (out == NULL)
+        return;
+    for (size_t i = 0; i < 2; i++)
+        panel[i] = (struct demo_panel){demo->plan[i].name, demo_plan_words(words[i], &demo->plan[i]), w->requests[i],
+                                       w->known};
+    bool again = w->drawing && !continued; /* after Ctrl-Z and fg others have written below the old lines */
+    continued = 0;
+    if (again)
+        fprintf(out, "\033[%uA\r", LIVE_LINES);
+    else
+        fputs(NO_CURSOR, out);
+    demo_view(out, &look, demo->scenario, panel);
+    describe(w, out, &look);
+    fprintf(out, "%5.1f s  %s\033[K\n", (double)since_ns / (double)BIDE_S, phase_words(demo->scenario, since_ns));
+    fclose(out);
+    fwrite(text, 1, length, w->term.out);
+    fflush(w->term.out);
+    free(text);
+    if (!w->drawing)
+        watch_stop();
+    w->drawing = true;
+}
+
+static void tell_phase(struct watch *w, int64_t since_ns)
+{
+    const struct demo_scenario *s = w->demo->scenario;
+    const int64_t begin_ns[] = {0, s->down_ns, s->up_ns, s->length_ns};
+    if (w->phase < 4 && since_ns >= begin_ns[w->phase]) {
+        cli_say(&cli_demo, "%4.1f s  %s", (double)begin_ns[w->phase] / (double)BIDE_S,
+                phase_words(s, begin_ns[w->phase]));
+        w->phase++;
+    }
+}
+
+static void show(struct watch *w)
+{
+    int64_t since_ns = bide_now() - w->start_ns;
+    if (has_room(&w->term) || w->drawing)
+        draw(w, since_ns);
+    else
+        tell_phase(w, since_ns);
+}
+
+/* Until both sides are over, or a signal has come: false. */
+static bool watch(struct watch *w)
+{
+    bool going = true;
+    show(w);
+    while (going && !(w->glance[0].over && w->glance[1].over) && w->known < BUCKETS_MAX) {
+        going = bide_wait_until(w->start_ns + (int64_t)(w->known + 1) * DEMO_BUCKET_NS, &interrupted);
+        look(w);
+        show(w);
+    }
+    if (w->drawing) {
+        fputs(CURSOR "\n", w->term.out);
+        fflush(w->term.out);
+    }
+    return going;
+}
+
+/* ---- the demo ---- */
+
+/* As many descriptors as the system lets us have; and no more calls than they are enough for. */
+static bool fit_descriptors(struct demo_scenario *s)
+{
+    struct rlimit limit;
+    uint32_t wanted = s->rate;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return true;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    while (demo_scenario_descriptors(s) > limit.rlim_cur && s->rate > DEMO_RATE_MIN) {
+        s->rate--;
+        demo_scenario_settle(s);
+    }
+    if (demo_scenario_descriptors(s) > limit.rlim_cur) {
+        cli_fail(&cli_demo, "%" PRIu64 " open files are allowed; want %" PRIu64 ": see ulimit -n",
+                 (uint64_t)limit.rlim_cur, demo_scenario_descriptors(s));
+        return false;
+    }
+    if (s->rate < wanted)
+        cli_say(&cli_demo, "only %" PRIu64 " open files are allowed: %" PRIu32 " calls a second instead of %" PRIu32,
+                (uint64_t)limit.rlim_cur, s->rate, wanted);
+    return true;
+}
+
+/* As a shell reads it back. */
+static void shell_word(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@+%,=";
+    if (word[strspn(word, plain)] == '\0') {
+        fputs(word, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *word != '\0'; word++)
+        fputs(*word == '\'' ? "'\\''" : (const char[2]){*word}, out);
+    fputc('\'', out);
+}
+
+/* Which options name this policy again, with all that was changed of it. NULL: no memory. */
+static char *repetition(const struct conf_policy *policy, const struct cli_policy *given)
+{
+    bool from_stdin = given->config != NULL && strcmp(given->config, "-") == 0;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (out == NULL)
+        return NULL;
+    if (policy->line > 0) {
+        fputs("--config ", out);
+        shell_word(out, from_stdin ? "-" : policy->file);
+        fputc(' ', out);
+    }
+    fputs("--policy ", out);
+    shell_word(out, policy->name);
+    for (size_t i = 0; i < given->sets; i++) {
+        fprintf(out, " --set %s=", given->set[i].field->key);
+        shell_word(out, given->set[i].value);
+    }
+    fclose(out);
+    return text;
+}
+
+static bool prepare(struct demo *demo, struct settings *s)
+{
+    demo->scenario = &s->scenario;
+    s->scenario.seed = s->policy.has_seed ? s->policy.seed : bide_seed();
+    if (!s->has_outage)
+        demo_scenario_outage(&s->scenario);
+    const char *want = demo_scenario_settle(&s->scenario);
+    if (want != NULL) {
+        cli_fail(&cli_demo, "--outage: want %s", want);
+        return false;
+    }
+    if (!cli_policy_resolve(&cli_demo, &s->policy, BIDE_PRESET_INTERACTIVE, &demo->policy) ||
+        !fit_descriptors(&s->scenario))
+        return false;
+    snprintf(demo->name, sizeof demo->name, "bide, %s", demo->policy.name);
+    demo->plan[1] = (struct demo_plan){.name = demo->name,
+                                       .policy = demo->policy.pair.policy,
+                                       .target = demo->policy.pair.target,
+                                       .status_rules = conf_rules(&demo->policy.status, &demo->status_rules)};
+    demo_naive(&demo->plan[0], &demo->plan[1].policy);
+    demo->repeat = repetition(&demo->policy, &s->policy);
+    return true;
+}
+
+static bool begin(struct demo *demo, int64_t *start_ns)
+{
+    for (size_t i = 0; i < 2; i++)
+        if ((demo->side[i] = demo_side_new(demo->scenario, &demo->plan[i], demo->error)) == NULL)
+            return false;
+    *start_ns = bide_now();
+    return demo_side_begin(demo->side[0], *start_ns, demo->error) &&
+           demo_side_begin(demo->side[1], *start_ns, demo->error);
+}
+
+/* False: it failed, and the error says why; or a signal came. */
+static bool perform(struct demo *demo, struct watch *w)
+{
+    if (!begin(demo, &w->start_ns))
+        return false;
+    if (!watch(w))
+        return false;
+    demo->result = (struct demo_result){
+        .scenario = demo->scenario, .policy = demo->policy.name, .options = demo->repeat, .made_s = bide_wall_s()};
+    for (size_t i = 0; i < 2; i++) {
+        struct demo_side_result *result = &demo->result.side[i];
+        struct demo_record record;
+        if (!demo_side_end(demo->side[i], &record, demo->error))
+            return false;
+        result->plan = &demo->plan[i];
+        result->late_ns = demo_side_late_ns(demo->side[i]);
+        bool counted = demo_tally(&result->tally, demo->scenario, &record);
+        demo_record_free(&record);
+        if (!counted) {
+            snprintf(demo->error, sizeof demo->error, "no memory");
+            return false;
+        }
+    }
+    return true;
+}
+
+static void end(struct demo *demo)
+{
+    for (size_t i = 0; i < 2; i++) {
+        if (demo->side[i] != NULL)
+            demo_side_stop(demo->side[i]);
+        demo_tally_free(&demo->result.side[i].tally);
+    }
+    demo_side_free(demo->side[0]);
+    demo_side_free(demo->side[1]);
+    free(demo->repeat);
+}
+
+/* ---- what people see ---- */
+
+static void print_panels(const struct demo *demo, const struct cli_term *term)
+{
+    struct demo_look look = {term->width < WIDTH_MAX ? term->width : WIDTH_MAX, term->utf8, term->colour, false};
+    struct demo_panel panel[2];
+    char words[2][DEMO_WORDS_SIZE];
+    static uint32_t requests[2][BUCKETS_MAX];
+    for (size_t i = 0; i < 2; i++) {
+        const struct demo_tally *t = &demo->result.side[i].tally;
+        for (size_t j = 0; j < t->buckets && j < BUCKETS_MAX; j++)
+            requests[i][j] = t->bucket[j].requests;
+        panel[i] =
+            (struct demo_panel){demo->plan[i].name, demo_plan_words(words[i], &demo->plan[i]), requests[i], t->buckets};
+    }
+    demo_view(stdout, &look, demo->scenario, panel);
+    putchar('\n');
+}
+
+static void print_table(const struct demo *demo, bool drawn)
+{
+    const struct demo_scenario *s = demo->scenario;
+    struct cli_term term = cli_term(stdout);
+    printf("%" PRIu32 " calls in %.4g s, a server that can do %" PRIu32 "/s, down from %.4g s to %.4g s:\n\n",
+           demo_calls(s), (double)s->length_ns / (double)BIDE_S, demo_capacity_per_s(s),
+           (double)s->down_ns / (double)BIDE_S, (double)s->up_ns / (double)BIDE_S);
+    if (!drawn || !term.live)
+        print_panels(demo, &term);
+    demo_table(stdout, &demo->result);
+    printf("\nseed %" PRIu64 "\n", s->seed);
+}
+
+static void warn_late(const struct demo_result *result)
+{
+    char text[CONF_VALUE_SIZE];
+    int64_t late_ns = result->side[0].late_ns;
+    late_ns = result->side[1].late_ns > late_ns ? result->side[1].late_ns : late_ns;
+    if (late_ns > LATE_NS)
+        cli_say(&cli_demo, "this machine was busy: calls began up to %s late, and the figures suffer from it",
+                conf_duration_short(text, late_ns));
+}
+
+static int conclude(struct demo *demo, const struct watch *w, struct page *page, bool json)
+{
+    warn_late(&demo->result);
+    if (json)
+        demo_json(stdout, &demo->result);
+    else
+        print_table(demo, w->drawing);
+    bool printed = cli_flush(&cli_demo);
+    return page_write(page, &demo->result) && printed ? EXIT_SUCCESS : CLI_EXIT_OWN;
+}
+
+static int run(void *settings, char **operands)
+{
+    struct settings *s = settings;
+    static struct demo demo;
+    static struct watch watcher;
+    static struct page page;
+    int status = CLI_EXIT_OWN;
+    if (operands[0] != NULL)
+        return cli_fail(&cli_demo, "%s: want options only", operands[0]);
+    if (!watch_signals() || curl_global_init(CURL_GLOBAL_ALL) != CURLE_OK)
+        return cli_fail(&cli_demo, "no descriptor or no memory to begin with");
+    if (!prepare(&demo, s) || !page_open(&page, s))
+        return CLI_EXIT_OWN;
+    watcher = (struct watch){.demo = &demo, .term = cli_term(stderr)};
+    if (perform(&demo, &watcher))
+        status = conclude(&demo, &watcher, &page, s->json);
+    else if (caught == 0)
+        cli_fail(&cli_demo, "%s", demo.error);
+    else
+        status = 128 + caught;
+    end(&demo);
+    page_discard(&page);
+    return status;
+}
+
+/* ---- the table ---- */
+
+static const struct cli_group groups[] = {
+    {.option = options, .count = sizeof options / sizeof *options},
+    CLI_POLICY_GROUP(struct settings, policy),
+};
+
+static const struct cli_section sections[] = {
+    {.title = "Exit status",
+     .text = "0 when the demo ran to its end; 125 when it could not, or its report or figures could not be "
+             "written; 128 plus the signal's number when it was stopped, 130 for Ctrl-C."},
+    {.title = "Examples",
+     .text = "Twenty seconds, and a page to look at:\n\n"
+             "  bide demo\n\n"
+             "An outage that is long enough to open the breaker:\n\n"
+             "  bide demo --seconds 40 --outage 5s..15s\n\n"
+             "A policy of your own against the naive loop:\n\n"
+             "  bide demo --policy payments --no-report\n\n"
+             "The figures for a program:\n\n"
+             "  bide demo --json --no-report |\n"
+             "      jq '.sides[] | {name, amplification, recovery_ms}'"},
+};
+
+const struct cli_command cli_demo = {
+    .name = "demo",
+    .summary = CLI_DEMO_SUMMARY,
+    .synopsis = "[options]",
+    .about =
+        "Starts two equal servers on this machine (`bide chaos`, loopback only) that have a limited capacity and an "
+        "outage of some seconds, and sends the same calls to both at the same time: to one with the retry loop that "
+        "people write (10 attempts, 500 ms apart), to the other with bide's policy. It shows side by side what the "
+        "servers felt, who succeeded and how long the recovery took, and writes a page with charts.\n\n"
+        "It takes twenty seconds. Without --policy, bide's side has the preset `interactive`, unchanged; the naive "
+        "loop always has the same attempt timeout as the other side.",
+    .groups = groups,
+    .group_count = sizeof groups / sizeof *groups,
+    .sections = sections,
+    .section_count = sizeof sections / sizeof *sections,
+    .settings_size = sizeof(struct settings),
+    .init = init,
+    .run = run,
+};

@@ -1,0 +1,514 @@
+/* explain.c - `bide explain`: the table of its options, and which of its four answers is wanted.
+ *
+ * A policy is explained as a whole (app/explain: schedule, load, classes of failure, findings, advice); one outcome is
+ * judged by it; it is written in another format; or all names are listed. Operands are a policy and an outcome, in any
+ * order: what reads as an outcome is one, everything else names a policy. */
+#include "common/commands.h"
+#include "common/policy.h"
+#include "common/term.h"
+
+#include <bide/clock.h>
+#include <bide/hint.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+#define EXIT_FOUND  1 /* --strict, and there was something */
+#define LAYERS_MAX  64u
+#define ATTEMPT_MAX 1000 /* each one before it is gone through */
+#define CLIENTS_MAX INT64_C(1000000000000)
+#define RATE_MAX    INT64_C(1000000000) /* a second */
+
+struct settings {
+    struct cli_policy options;
+    struct explain_subject subject;
+    bool strict, json, list, has_report_option;
+    const char *format;
+    /* of one outcome */
+    const char *method;
+    const char *retry_after;
+    const char *date;
+    bool key, has_reach, has_outcome_option;
+    enum bide_reach reach;
+    uint32_t attempt, inbound;
+    int64_t elapsed_ns;
+};
+
+/* ---- reading options ---- */
+
+static bool read_count(const char *value, int64_t most, int64_t *count)
+{
+    return conf_decimal(value, strlen(value), 1, count) && *count >= 1 && *count <= most;
+}
+
+static const char *read_time(const char *value, int64_t *ns)
+{
+    bool right = conf_duration(value, strlen(value), ns) && *ns > 0 && *ns <= BIDE_DURATION_MAX;
+    return right ? NULL : "a duration such as 200ms or 2s";
+}
+
+/* What only a whole policy has use for. */
+static struct explain_subject *subject_of(void *settings)
+{
+    struct settings *s = settings;
+    s->has_report_option = true;
+    return &s->subject;
+}
+
+static const char *read_slo(void *settings, const char *value)
+{
+    return read_time(value, &subject_of(settings)->slo_ns);
+}
+
+/* Twice that must still be a wait. */
+static const char *read_min_wait(void *settings, const char *value)
+{
+    int64_t *ns = &subject_of(settings)->min_wait_ns;
+    const char *want = read_time(value, ns);
+    return want == NULL && *ns > BIDE_DURATION_MAX / 2 ? "at most some 15 years" : want;
+}
+
+static const char *read_rate(void *settings, const char *value)
+{
+    size_t length = strcspn(value, "/");
+    bool minutes = strcmp(value + length, "/min") == 0 || strcmp(value + length, "/m") == 0;
+    bool seconds = value[length] == '\0' || strcmp(value + length, "/s") == 0;
+    int64_t milli = 0;
+    bool right =
+        (minutes || seconds) && conf_decimal(value, length, 1000, &milli) && milli > 0 && milli <= RATE_MAX * 1000;
+    subject_of(settings)->rate_per_minute_milli = right ? milli * (minutes ? 1 : 60) : 0;
+    return right ? NULL : "requests per second or minute: 200, 0.5/s or 30/min";
+}
+
+static const char *read_shared(void *settings, const char *value)
+{
+    (void)value;
+    subject_of(settings)->shared = true;
+    return NULL;
+}
+
+static const char *read_layers(void *settings, const char *value)
+{
+    int64_t count = 0;
+    bool right = read_count(value, LAYERS_MAX, &count);
+    subject_of(settings)->layers = (uint32_t)count;
+    return right ? NULL : "a number from 1 to 64";
+}
+
+static const char *read_clients(void *settings, const char *value)
+{
+    int64_t count = 0;
+    bool right = read_count(value, CLIENTS_MAX, &count);
+    subject_of(settings)->clients = (uint64_t)count;
+    return right ? NULL : "a number from 1 to 1000000000000";
+}
+
+#define SET(name)                                                                                                      \
+    static const char *set_##name(void *settings, const char *value)                                                   \
+    {                                                                                                                  \
+        (void)value;                                                                                                   \
+        ((struct settings *)settings)->name = true;                                                                    \
+        return NULL;                                                                                                   \
+    }
+SET(strict)
+SET(json)
+SET(list)
+
+static const char *const formats[] = {"ini", "json", "grpc", "envoy", NULL}; /* as enum conf_format */
+
+static const char *read_format(void *settings, const char *value)
+{
+    for (size_t i = 0; formats[i] != NULL; i++)
+        if (strcmp(value, formats[i]) == 0) {
+            ((struct settings *)settings)->format = formats[i];
+            return NULL;
+        }
+    return "ini, json, grpc or envoy";
+}
+
+/* ---- reading options of one outcome ---- */
+
+static struct settings *outcome_of(void *settings)
+{
+    struct settings *s = settings;
+    s->has_outcome_option = true;
+    return s;
+}
+
+static const char *read_method(void *settings, const char *value)
+{
+    outcome_of(settings)->method = value;
+    bool right = value[0] != '\0' && value[strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-")] == '\0';
+    return right ? NULL : "a method in capitals, such as POST";
+}
+
+static const char *set_key(void *settings, const char *value)
+{
+    (void)value;
+    outcome_of(settings)->key = true;
+    return NULL;
+}
+
+static const char *read_retry_after(void *settings, const char *value)
+{
+    outcome_of(settings)->retry_after = value; /* any text: servers send any */
+    return NULL;
+}
+
+static const char *read_date(void *settings, const char *value)
+{
+    int64_t seconds;
+    outcome_of(settings)->date = value;
+    bool right = bide_http_date((struct bide_text){value, strlen(value)}, bide_wall_s(), &seconds);
+    return right ? NULL : "an HTTP date such as 'Sun, 06 Nov 1994 08:49:37 GMT'";
+}
+
+static const char *read_reach(void *settings, const char *value)
+{
+    struct settings *s = outcome_of(settings);
+    s->has_reach = true;
+    return explain_reach_read(value, &s->reach) ? NULL : "maybe_ran, never_sent, refused, answered or body_delivered";
+}
+
+static const char *read_attempt(void *settings, const char *value)
+{
+    int64_t count = 0;
+    bool right = read_count(value, ATTEMPT_MAX, &count);
+    outcome_of(settings)->attempt = (uint32_t)count;
+    return right ? NULL : "a number from 1 to 1000";
+}
+
+static const char *read_inbound(void *settings, const char *value)
+{
+    int64_t count = 0;
+    bool right = read_count(value, UINT32_MAX, &count);
+    outcome_of(settings)->inbound = (uint32_t)count;
+    return right ? NULL : "a number from 1 to 4294967295";
+}
+
+static const char *read_elapsed(void *settings, const char *value)
+{
+    int64_t *ns = &outcome_of(settings)->elapsed_ns;
+    return conf_duration(value, strlen(value), ns) && *ns == 0 ? NULL : read_time(value, ns);
+}
+
+/* ---- the table ---- */
+
+static const struct cli_option own_options[] = {
+    {.name = "slo",
+     .value = "DURATION",
+     .does = "say if retries fit: within a third of this",
+     .read = read_slo,
+     .more = "What a user may wait in all. Waits and repeated attempts, at their longest, may take a third of it; "
+             "the first attempt and everybody else on the way have the rest."},
+    {.name = "rate",
+     .value = "RATE",
+     .does = "requests of one process to the target: 200, 0.5/s, 30/min",
+     .read = read_rate,
+     .more = "Makes findings possible that depend on it: a budget that can never bind, a breaker that can never open."},
+    {.name = "shared",
+     .does = "the processes of a host share the target, and --rate is that of all of them",
+     .read = read_shared,
+     .more = "As `bide run --shared`, `bide fetch --shared` and programs that call `bide_host_open` do."},
+    {.name = "layers", .value = "N", .does = "as many layers retry, one calling the next", .read = read_layers},
+    {.name = "clients",
+     .value = "N",
+     .does = "advise for so many clients that may fail at one moment",
+     .read = read_clients},
+    {.name = "min-wait",
+     .value = "DURATION",
+     .does = "advise for retries that may never come sooner",
+     .read = read_min_wait},
+    {.name = "strict",
+     .does = "exit 1 if there is a warning or an error, or if --format loses something",
+     .read = set_strict},
+    {.name = "format",
+     .value = "FORMAT",
+     .does = "write the policy as ini, json, grpc or envoy instead",
+     .read = read_format,
+     .choices = formats,
+     .more = "What the format cannot say is told on stderr."},
+    {.name = "list", .does = "list the policies of the file, and the presets", .read = set_list},
+    {.name = "json", .does = "one JSON object instead of text", .read = set_json},
+};
+
+static const struct cli_option outcome_options[] = {
+    {.name = "method", .value = "METHOD", .does = "of the request; default GET", .read = read_method},
+    {.name = "key", .does = "the request carries an idempotency key", .read = set_key},
+    {.name = "retry-after",
+     .value = "VALUE",
+     .does = "what the server asked for: seconds, or a date",
+     .read = read_retry_after,
+     .more = "Read as the real thing is: what is malformed is as absent, and a number that is too long for any clock "
+             "saturates.",
+     .may_be_empty = true},
+    {.name = "date",
+     .value = "DATE",
+     .does = "the answer's own Date, by which a date in --retry-after counts",
+     .read = read_date},
+    {.name = "attempt", .value = "N", .does = "which attempt ended so; default 1", .read = read_attempt},
+    {.name = "elapsed",
+     .value = "DURATION",
+     .does = "since the call began; default: what the waits before took",
+     .read = read_elapsed},
+    {.name = "reach",
+     .value = "WORD",
+     .does = "how far the request got, if known better",
+     .read = read_reach,
+     .choices = explain_reach_words,
+     .more = "maybe_ran, never_sent, refused, answered or body_delivered."},
+    {.name = "inbound",
+     .value = "N",
+     .does = "the request we serve is itself attempt N of a caller",
+     .read = read_inbound},
+};
+
+static const struct cli_group groups[] = {
+    {NULL, own_options, sizeof own_options / sizeof *own_options, 0},
+    CLI_POLICY_GROUP(struct settings, options),
+    {"One outcome", outcome_options, sizeof outcome_options / sizeof *outcome_options, 0},
+};
+
+static const struct cli_section sections[] = {
+    {.title = "Outcomes",
+     .text =
+         "An HTTP status (`503`), `grpc UNAVAILABLE` or `grpc:14`, `exit 75` or `exit:75`, the name of an errno or "
+         "resolver error (`ECONNRESET`, `EAI_AGAIN`), `timeout`, `refused`, `reset`, `unreachable`, `dns`, "
+         "`nxdomain`, or a kind: `transient`, `throttled`, `conflict`, `permanent`, `cancelled`. A policy of such a "
+         "name is meant by --policy."},
+    {.title = "Exit status",
+     .text = "0. With --strict 1, if there is a finding worse than a note, or if --format loses something. 125 if a "
+             "policy or an option is wrong."},
+    {.title = "Examples",
+     .text = "  bide explain\n"
+             "  bide explain payments --slo 2s --rate 200 --strict\n"
+             "  bide explain --preset interactive --clients 5000\n"
+             "  bide explain 503 --retry-after 30 --method POST\n"
+             "  bide explain exit 75 --attempts 3\n"
+             "  bide explain payments --format grpc"},
+};
+
+static void init(void *settings)
+{
+    struct settings *s = settings;
+    s->subject.layers = 1;
+    s->attempt = 1;
+}
+
+static int run(void *settings, char **operands);
+
+const struct cli_command cli_explain = {
+    .name = "explain",
+    .summary = CLI_EXPLAIN_SUMMARY,
+    .synopsis = "[options] [POLICY|FILE#NAME] [OUTCOME]",
+    .about = "Shows what a policy comes to: when attempts happen, how long a call may take, what it does to a server "
+             "that is down, what becomes of each kind of failure, and what is questionable about it. Without a policy "
+             "it is the default, `service`.\n\n"
+             "With an outcome, such as `503` or `timeout`, it says what the engine would do with it and why, gate by "
+             "gate, and what would change the answer.",
+    .groups = groups,
+    .group_count = sizeof groups / sizeof *groups,
+    .sections = sections,
+    .section_count = sizeof sections / sizeof *sections,
+    .completes = CLI_POLICY,
+    .settings_size = sizeof(struct settings),
+    .init = init,
+    .run = run,
+};
+
+/* ---- answers ---- */
+
+static struct explain_screen screen_of(FILE *out)
+{
+    struct cli_term term = cli_term(out);
+    return (struct explain_screen){out, term.colour, term.utf8, term.width};
+}
+
+static int finish(bool written, int status)
+{
+    if (!written)
+        return cli_fail(&cli_explain, "cannot be written as JSON: no memory, or a name that is not UTF-8");
+    return cli_flush(&cli_explain) ? status : CLI_EXIT_OWN;
+}
+
+static int explain_policy(const struct settings *s, const struct conf_policy *policy)
+{
+    struct explain_screen screen = screen_of(stdout);
+    struct explain_report *report = calloc(1, sizeof *report);
+    bool written = true;
+    if (report == NULL)
+        return cli_fail(&cli_explain, "no memory");
+    report->policy = policy;
+    report->subject = s->subject;
+    report->advises = s->subject.clients > 0 || s->subject.min_wait_ns > 0;
+    report->sampled = s->options.has_seed;
+    report->seed = s->options.seed;
+    explain_report(report);
+    if (s->json)
+        written = explain_json_report(stdout, report);
+    else
+        explain_show_report(&screen, report);
+    bool found = s->strict && explain_is_bad(&report->findings);
+    free(report);
+    return finish(written, found ? EXIT_FOUND : EXIT_SUCCESS);
+}
+
+/* By using `bide run` the user says that repeating is safe. */
+static enum bide_safety safety_of(const struct settings *s, const struct explain_event *event)
+{
+    enum bide_safety safety = event->source == EXPLAIN_EXIT ? BIDE_IDEMPOTENT : BIDE_SAFE;
+    if (s->method != NULL)
+        safety = bide_method_safety(s->method, strlen(s->method));
+    return s->key && safety != BIDE_SAFE ? BIDE_KEYED : safety;
+}
+
+static struct bide_hint hint_of(const struct settings *s)
+{
+    const char *value = s->retry_after, *date = s->date;
+    struct bide_text asked = {value, value != NULL ? strlen(value) : 0}, at = {date, date != NULL ? strlen(date) : 0};
+    return bide_hint_retry_after(asked, at, bide_wall_s());
+}
+
+static int explain_event(const struct settings *s, const struct conf_policy *policy, const struct explain_event *event)
+{
+    struct explain_screen screen = screen_of(stdout);
+    struct explain_verdict verdict = {.policy = policy, .event = *event, .method = s->method, .hint = s->retry_after};
+    struct explain_case *c = &verdict.situation;
+    bool written = true;
+    if (s->attempt > policy->pair.policy.attempts_max)
+        return cli_fail(&cli_explain, "--attempt %u: want 1 to %u, the attempts of %s", s->attempt,
+                        policy->pair.policy.attempts_max, policy->name);
+    c->pair = policy->pair;
+    c->request = (struct bide_request){.safety = safety_of(s, event), .seed = s->options.seed};
+    c->request.inbound.attempt = s->inbound;
+    c->outcome = explain_event_outcome(event, policy);
+    c->outcome.hint = hint_of(s);
+    if (s->has_reach)
+        c->outcome.reach = s->reach;
+    c->attempt = s->attempt;
+    c->elapsed_ns = s->elapsed_ns;
+    verdict.sampled = s->options.has_seed;
+    explain_verdict(&verdict);
+    if (s->json)
+        written = explain_json_verdict(stdout, &verdict);
+    else
+        explain_show_verdict(&screen, &verdict);
+    return finish(written, EXIT_SUCCESS);
+}
+
+static int convert(const struct settings *s, const struct conf_policy *policy)
+{
+    char losses[CONF_ERROR_MAX] = "";
+    enum conf_format format = CONF_INI;
+    while (strcmp(formats[format], s->format) != 0)
+        format++;
+    char *text = conf_write(policy, format, losses);
+    if (text == NULL)
+        return cli_fail(&cli_explain, "no memory");
+    fputs(text, stdout);
+    free(text);
+    cli_say_lines(&cli_explain, losses);
+    return finish(true, s->strict && losses[0] != '\0' ? EXIT_FOUND : EXIT_SUCCESS);
+}
+
+static int list(const struct settings *s)
+{
+    struct explain_screen screen = screen_of(stdout);
+    char errors[CONF_ERROR_MAX], path[CONF_PATH_MAX];
+    const char *file = s->options.config != NULL ? s->options.config : getenv("BIDE_CONFIG");
+    struct conf conf = {0};
+    bool written = true;
+    if (file == NULL || file[0] == '\0')
+        file = conf_path(path) ? path : NULL;
+    if (file != NULL && !conf_read(&conf, file, errors)) {
+        cli_say_lines(&cli_explain, errors);
+        return CLI_EXIT_OWN;
+    }
+    if (s->json)
+        written = explain_json_list(stdout, &conf);
+    else
+        explain_show_list(&screen, &conf);
+    conf_free(&conf);
+    return finish(written, EXIT_SUCCESS);
+}
+
+/* ---- operands ---- */
+
+struct operands {
+    const char *policy;
+    bool has_event;
+    struct explain_event event;
+};
+
+/* NULL, or the word that fits nowhere; `want` says what would be right. */
+static const char *sort_operands(struct operands *sorted, char **words, const char **want)
+{
+    while (*words != NULL) {
+        struct explain_event event;
+        size_t used = explain_event_read(&event, words, want);
+        if (*want != NULL)
+            return *words;
+        bool second = used > 0 ? sorted->has_event : sorted->policy != NULL;
+        *want = "one policy and one outcome";
+        if (second)
+            return *words;
+        if (used > 0)
+            sorted->event = event;
+        else
+            sorted->policy = *words;
+        sorted->has_event |= used > 0;
+        words += used > 0 ? used : 1;
+    }
+    *want = NULL;
+    return NULL;
+}
+
+/* What does not go together; NULL: all is well. */
+static const char *contradiction(const struct settings *s, const struct operands *o)
+{
+    if (s->format != NULL && s->json)
+        return "--json does not go with --format: want --format json";
+    if (s->has_outcome_option && !o->has_event)
+        return "--method, --key, --retry-after and the like speak of one outcome: want one, such as 503";
+    if (o->has_event && (s->format != NULL || s->list))
+        return "an outcome does not go with --format or --list";
+    if (s->has_report_option && (o->has_event || s->format != NULL || s->list))
+        return "--slo, --rate, --shared, --layers, --clients and --min-wait speak of a whole policy: want no outcome, "
+               "no "
+               "--format and no --list";
+    if (s->strict && (o->has_event || s->list))
+        return "--strict asks for findings: want a policy, without an outcome or --list";
+    if (o->policy != NULL && s->list)
+        return "--list takes no policy: want --config FILE --list for those of another file";
+    if (o->policy != NULL && s->options.name != NULL)
+        return "the policy is named twice: want --policy NAME, --preset NAME or the bare name";
+    return NULL;
+}
+
+static int run(void *settings, char **words)
+{
+    struct settings *s = settings;
+    struct operands sorted = {0};
+    struct conf_policy policy;
+    const char *want, *stray = sort_operands(&sorted, words, &want);
+    if (stray != NULL)
+        return cli_fail(&cli_explain, "%s: want %s", stray, want);
+    if ((want = contradiction(s, &sorted)) != NULL)
+        return cli_fail(&cli_explain, "%s", want);
+    if (s->list)
+        return list(s);
+    if (sorted.policy != NULL)
+        s->options.name = sorted.policy;
+    bool command = sorted.has_event && sorted.event.source == EXPLAIN_EXIT;
+    if (!cli_policy_resolve(&cli_explain, &s->options, command ? BIDE_PRESET_COMMAND : BIDE_PRESET_SERVICE, &policy)) {
+        bool unknown = sorted.policy != NULL && policy.name[0] == '\0';
+        if (unknown && strchr(sorted.policy, '#') == NULL) /* that one was meant as a policy */
+            cli_say(&cli_explain, "an outcome is a status such as 503, exit 75, grpc UNAVAILABLE, ECONNRESET, timeout");
+        return CLI_EXIT_OWN;
+    }
+    if (s->format != NULL)
+        return convert(s, &policy);
+    return sorted.has_event ? explain_event(s, &policy, &sorted.event) : explain_policy(s, &policy);
+}

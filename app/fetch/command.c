@@ -1,0 +1,799 @@
+/* fetch.c - the subcommand `bide fetch`: its options, and what people see of it.
+ *
+ * Letters are curl's where curl has one. Reading an option fills the settings; when all are read, the policy is
+ * resolved, URLs become jobs (app/fetch/plan.h), and the batch does the rest. What is said goes to stderr; stdout is
+ * for answers. */
+#include "common/commands.h"
+#include "common/fleet.h"
+#include "common/policy.h"
+#include "common/shared.h"
+#include "common/term.h"
+
+#include "input.h"
+#include "plan.h"
+#include "progress.h"
+#include "secret.h"
+#include "setup.h"
+#include "tell.h"
+#include "url.h"
+
+#include <bide/clock.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OUTPUTS_MAX 1000u
+#define TICK_NS     (100 * BIDE_MS)
+#define BAR_CELLS   20
+
+/* The bar. */
+struct progress {
+    struct cli_term term;
+    struct fetch_progress of;
+    bool shown;
+};
+
+struct settings {
+    struct fetch_request request;
+    struct cli_policy policy;
+    struct cli_shared shared;
+    struct bide_host host; /* not open: the target is this process's own */
+    struct cli_fleet fleet;
+    struct conf_policy resolved;
+    struct bide_rules rules;
+    struct fetch_outputs outputs;
+    const char *output[OUTPUTS_MAX];
+    size_t parallel;
+    int64_t stall_ns; /* 0: not said */
+    const char *retry_on;
+    bool quiet;
+    bool summary;
+    struct fetch_voice voice;
+    struct progress progress;
+};
+
+/* What options bring in. Static: after a bad option nobody would be left to free it. */
+static struct {
+    struct fetch_plan plan;
+    struct fetch_bytes data;
+    struct curl_slist *headers;
+    struct curl_slist *resolve;
+    char *user;
+    char *proxy;
+} given;
+
+static struct bide_target leased; /* the target, if there is a fleet and no host shares it */
+
+static void free_given(void)
+{
+    fetch_plan_free(&given.plan);
+    curl_slist_free_all(given.headers);
+    curl_slist_free_all(given.resolve);
+    fetch_forget(given.user);
+    fetch_forget(given.proxy);
+    free(given.data.at);
+}
+
+/* ---- options that are one field ---- */
+
+#define READ_TEXT(name, field)                                                                                         \
+    static const char *read_##name(void *settings, const char *value)                                                  \
+    {                                                                                                                  \
+        ((struct settings *)settings)->field = value;                                                                  \
+        return NULL;                                                                                                   \
+    }
+READ_TEXT(user_agent, request.user_agent)
+READ_TEXT(range, request.range)
+READ_TEXT(unix_socket, request.unix_socket)
+READ_TEXT(output_dir, outputs.directory)
+
+/* A certificate or a key that is not there would be noticed only with the first handshake. */
+#define READ_PEM(name, field)                                                                                          \
+    static const char *read_##name(void *settings, const char *value)                                                  \
+    {                                                                                                                  \
+        ((struct settings *)settings)->field = value;                                                                  \
+        return strncmp(value, "pkcs11:", 7) == 0 ? NULL : fetch_file_check(value);                                     \
+    }
+READ_PEM(cacert, request.ca_file)
+READ_PEM(cert, request.cert)
+READ_PEM(private_key, request.key)
+
+#define READ_FLAG(name, field, meaning)                                                                                \
+    static const char *read_##name(void *settings, const char *value)                                                  \
+    {                                                                                                                  \
+        (void)value;                                                                                                   \
+        ((struct settings *)settings)->field = (meaning);                                                              \
+        return NULL;                                                                                                   \
+    }
+READ_FLAG(get, request.data_in_query, true)
+READ_FLAG(include, request.include, true)
+READ_FLAG(insecure, request.insecure, true)
+READ_FLAG(location, request.location, true)
+READ_FLAG(compressed, request.compressed, true)
+READ_FLAG(netrc, request.netrc, true)
+READ_FLAG(fail_with_body, request.fail_with_body, true)
+READ_FLAG(no_buffer, request.unbuffered, true)
+READ_FLAG(http1, request.http_version, CURL_HTTP_VERSION_1_1)
+READ_FLAG(http2, request.http_version, CURL_HTTP_VERSION_2TLS)
+READ_FLAG(idempotent, request.safety, BIDE_HTTP_IDEMPOTENT)
+READ_FLAG(remote_name, outputs.remote_name, true)
+READ_FLAG(fail, request.fail_with_body, false)
+READ_FLAG(quiet, quiet, true)
+READ_FLAG(show_error, voice.failures, true)
+READ_FLAG(verbose, voice.verbose, true)
+READ_FLAG(json, voice.json, true)
+READ_FLAG(summary, summary, true)
+
+static const char *read_head(void *settings, const char *value)
+{
+    struct settings *s = settings;
+    (void)value;
+    s->request.head = s->request.include = true;
+    return NULL;
+}
+
+/* ---- options with a form ---- */
+
+static const char *read_request(void *settings, const char *value)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-";
+    if (strspn(value, letters) != strlen(value))
+        return "a method such as GET, POST or DELETE";
+    ((struct settings *)settings)->request.method = value;
+    return NULL;
+}
+
+static const char *read_data(void *settings, const char *value)
+{
+    (void)settings;
+    return fetch_data_add(&given.data, value);
+}
+
+static const char *read_upload(void *settings, const char *value)
+{
+    return fetch_upload_open(&((struct settings *)settings)->request.upload_fd, value);
+}
+
+static const char *read_header(void *settings, const char *value)
+{
+    (void)settings;
+    return fetch_header_add(&given.headers, value);
+}
+
+static const char *read_user(void *settings, const char *value)
+{
+    (void)settings;
+    return fetch_user_read(&given.user, value);
+}
+
+/* A proxy's URL may hold a password. */
+static const char *read_proxy(void *settings, const char *value)
+{
+    struct settings *s = settings;
+    fetch_forget(given.proxy);
+    given.proxy = fetch_take(value);
+    s->request.proxy = given.proxy;
+    return given.proxy ? NULL : "more memory";
+}
+
+static const char *read_resolve(void *settings, const char *value)
+{
+    (void)settings;
+    struct curl_slist *grown = strchr(value, ':') ? curl_slist_append(given.resolve, value) : NULL;
+    if (!grown)
+        return "HOST:PORT:ADDRESS";
+    given.resolve = grown;
+    return NULL;
+}
+
+static const char *read_output(void *settings, const char *value)
+{
+    struct settings *s = settings;
+    if (s->outputs.count == OUTPUTS_MAX)
+        return "1000 of these at most (-O names files by their URLs)";
+    s->output[s->outputs.count++] = value;
+    return NULL;
+}
+
+static bool read_number(const char *text, long least, long most, long *number)
+{
+    int64_t value;
+    if (!conf_decimal(text, strlen(text), 1, &value) || value < least || value > most)
+        return false;
+    *number = (long)value;
+    return true;
+}
+
+static const char *read_redirects(void *settings, const char *value)
+{
+    long *redirects = &((struct settings *)settings)->request.redirects;
+    if (strcmp(value, "-1") == 0) {
+        *redirects = -1;
+        return NULL;
+    }
+    return read_number(value, 0, 1000, redirects) ? NULL : "a number from 0 to 1000, or -1 for any number";
+}
+
+static const char *read_parallel(void *settings, const char *value)
+{
+    long number;
+    if (!read_number(value, 1, FETCH_PARALLEL_MAX, &number))
+        return "a number from 1 to 256";
+    ((struct settings *)settings)->parallel = (size_t)number;
+    return NULL;
+}
+
+static const char *read_stall(void *settings, const char *value)
+{
+    struct settings *s = settings;
+    return conf_duration(value, strlen(value), &s->stall_ns) && s->stall_ns > 0
+               ? NULL
+               : "a duration such as 30s or 5m, or never";
+}
+
+static const char *add_url(void *settings, char *url)
+{
+    (void)settings;
+    return fetch_plan_add(&given.plan, url);
+}
+
+static const char *read_urls(void *settings, const char *value)
+{
+    return fetch_lines(value, add_url, settings);
+}
+
+/* Checked when all options are read: what is said of a bad value shows it, and a key is nearly a secret. */
+static const char *read_idempotency_key(void *settings, const char *value)
+{
+    struct settings *s = settings;
+    s->request.keyed = true;
+    s->request.idempotency_key = strcmp(value, "auto") == 0 ? NULL : value;
+    return NULL;
+}
+
+static const char *read_key_form(void *settings, const char *value)
+{
+    struct settings *s = settings;
+    bool raw = strcmp(value, "raw") == 0;
+    s->request.key_form = raw ? BIDE_KEY_RAW : BIDE_KEY_QUOTED;
+    return raw || strcmp(value, "quoted") == 0 ? NULL : "quoted or raw";
+}
+
+static const struct conf_span statuses = {100, 599};
+
+static const char *read_retry_on(void *settings, const char *value)
+{
+    static struct conf_rules scratch;
+    scratch.count = 0;
+    ((struct settings *)settings)->retry_on = value;
+    return conf_rules_read(&scratch, statuses, BIDE_KIND_TRANSIENT, value);
+}
+
+/* curl's name for a key of the policy. */
+static const char *read_connect_timeout(void *settings, const char *value)
+{
+    static const char key[] = "connect_timeout";
+    struct cli_policy *policy = &((struct settings *)settings)->policy;
+    const struct conf_field *field = conf_field_find(key, sizeof key - 1);
+    struct conf_pair scratch;
+    conf_pair_init(&scratch, BIDE_PRESET_SERVICE);
+    const char *want = conf_field_read(field, &scratch, value);
+    if (!want && policy->sets == CLI_SETS_MAX)
+        want = "at most 64 of the options that change a policy";
+    if (!want)
+        policy->set[policy->sets++] = (struct cli_set){field, value, "--connect-timeout"};
+    return want;
+}
+
+/* ---- the table ---- */
+
+static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", NULL};
+static const char *const key_forms[] = {"quoted", "raw", NULL};
+
+static const struct cli_option request_options[] = {
+    {.name = "request",
+     .letter = 'X',
+     .value = "METHOD",
+     .does = "the method; without it GET, POST with -d, PUT with -T",
+     .read = read_request,
+     .choices = methods},
+    {.name = "data",
+     .letter = 'd',
+     .value = "TEXT",
+     .does = "a body: the text itself, @FILE, or @- for standard input",
+     .read = read_data,
+     .may_be_empty = true,
+     .more =
+         "Sent byte for byte as it is (curl's --data-binary), as application/x-www-form-urlencoded unless a -H says "
+         "otherwise. Several are joined with &. It is kept in memory, 256 MiB at most, so that it can be sent "
+         "again."},
+    {.name = "data-binary", .value = "TEXT", .does = "the same as --data", .read = read_data, .may_be_empty = true},
+    {.name = "get", .letter = 'G', .does = "put what -d says into the URL's query", .read = read_get},
+    {.name = "upload-file",
+     .letter = 'T',
+     .value = "FILE",
+     .does = "PUT this file; - is standard input",
+     .read = read_upload,
+     .completes = CLI_FILE,
+     .more = "A regular file, also as standard input, is read anew for each attempt; one that changed meanwhile is not "
+             "sent again. A pipe can be read only once: when the server may have seen some of it, there is no retry."},
+    {.name = "header",
+     .letter = 'H',
+     .value = "FIELD",
+     .does = "a header field 'Name: value', or @FILE with one in each line; may be repeated",
+     .read = read_header,
+     .more = "None of them goes along when a redirect leads to another scheme, host or port."},
+    {.name = "user",
+     .letter = 'u',
+     .value = "USER[:PASSWORD]",
+     .does = "credentials, or @FILE whose first line they are; a missing password is asked for",
+     .read = read_user,
+     .more =
+         "An argument can be seen by others until it is overwritten, which is the first thing done with it. A file, "
+         "--netrc or the question on the terminal cannot be seen at all."},
+    {.name = "netrc", .letter = 'n', .does = "take credentials from ~/.netrc", .read = read_netrc},
+    {.name = "head", .letter = 'I', .does = "ask for the header fields only, and write those", .read = read_head},
+    {.name = "range", .letter = 'r', .value = "FROM-TO", .does = "ask for these bytes only", .read = read_range},
+    {.name = "compressed", .does = "accept a compressed answer, and decompress it", .read = read_compressed},
+    {.name = "location", .letter = 'L', .does = "follow redirects", .read = read_location},
+    {.name = "max-redirs",
+     .value = "N",
+     .does = "at most so many redirects; default 50, -1: any number",
+     .read = read_redirects},
+    {.name = "user-agent",
+     .letter = 'A',
+     .value = "NAME",
+     .does = "what to call ourselves; default bide/" BIDE_VERSION,
+     .read = read_user_agent,
+     .may_be_empty = true},
+};
+
+static const struct cli_option connection_options[] = {
+    {.name = "cacert",
+     .value = "FILE",
+     .does = "trust the certificates of this file",
+     .read = read_cacert,
+     .completes = CLI_FILE},
+    {.name = "insecure", .letter = 'k', .does = "trust any certificate", .read = read_insecure},
+    {.name = "cert",
+     .letter = 'E',
+     .value = "FILE",
+     .does = "a client certificate",
+     .read = read_cert,
+     .completes = CLI_FILE},
+    {.name = "key", .value = "FILE", .does = "its private key", .read = read_private_key, .completes = CLI_FILE},
+    {.name = "proxy",
+     .letter = 'x',
+     .value = "URL",
+     .does = "go through this proxy; '' for none",
+     .read = read_proxy,
+     .may_be_empty = true},
+    {.name = "resolve",
+     .value = "HOST:PORT:ADDRESS",
+     .does = "an address for a host, instead of asking for it",
+     .read = read_resolve},
+    {.name = "unix-socket",
+     .value = "PATH",
+     .does = "connect to this socket",
+     .read = read_unix_socket,
+     .completes = CLI_FILE},
+    {.name = "http1.1", .does = "speak HTTP/1.1", .read = read_http1},
+    {.name = "http2", .does = "speak HTTP/2 where TLS can agree on it", .read = read_http2},
+    {.name = "connect-timeout",
+     .value = "DURATION",
+     .does = "to be connected by then: the key connect_timeout of the policy",
+     .read = read_connect_timeout},
+    {.name = "stall",
+     .value = "DURATION",
+     .does = "an attempt in which no byte moves for so long has failed; default 30s",
+     .read = read_stall,
+     .more = "In whole seconds, rounded up; never: it may stand still. Without this option a body from a pipe may make "
+             "the server wait."},
+};
+
+static const struct cli_option retry_options[] = {
+    {.name = "idempotency-key",
+     .value = "auto|VALUE",
+     .does = "send this Idempotency-Key, or a new one for each URL: then a POST may be repeated",
+     .read = read_idempotency_key},
+    {.name = "key-form",
+     .value = "FORM",
+     .does = "how the key is written: quoted, as the draft has it, or raw",
+     .read = read_key_form,
+     .choices = key_forms},
+    {.name = "idempotent",
+     .does = "repeating this request does no harm, whatever its method says",
+     .read = read_idempotent},
+    {.name = "retry-on",
+     .value = "LIST",
+     .does = "retry these statuses and no others: 404,429,500-504",
+     .read = read_retry_on,
+     .more = "Failures without an answer are retried as ever."},
+};
+
+static const struct cli_option output_options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .value = "FILE",
+     .does = "write the answer to this file; the second -o is for the second URL",
+     .read = read_output,
+     .completes = CLI_FILE,
+     .more = "It is written as FILE.bide-XXXXXX beside it and renamed when it is whole; until then, and after a "
+             "failure, an old FILE stays as it was. `-` is standard output. A device or FIFO is written to directly."},
+    {.name = "remote-name",
+     .letter = 'O',
+     .does = "write each answer to a file named as the end of its URL's path",
+     .read = read_remote_name},
+    {.name = "output-dir",
+     .value = "DIRECTORY",
+     .does = "where the files of -o and -O are",
+     .read = read_output_dir,
+     .completes = CLI_DIRECTORY},
+    {.name = "include", .letter = 'i', .does = "write the header fields before the body", .read = read_include},
+    {.name = "fail-with-body",
+     .does = "write the body of a final failure, too; the exit status tells it apart",
+     .read = read_fail_with_body},
+    {.name = "fail", .letter = 'f', .does = "write nothing of a final failure: that is so anyway", .read = read_fail},
+    {.name = "no-buffer",
+     .letter = 'N',
+     .does = "write to standard output at once",
+     .read = read_no_buffer,
+     .more =
+         "Without it an answer is held back until it is whole or longer than 64 KiB, so that a short one that breaks "
+         "off can be asked for again."},
+    {.name = "urls",
+     .value = "FILE",
+     .does = "more URLs, one in each line; - is standard input",
+     .read = read_urls,
+     .completes = CLI_FILE},
+    {.name = "parallel", .value = "N", .does = "so many URLs at once; default 4", .read = read_parallel},
+    {.name = "summary", .does = "a table at the end: status, attempts, time, size, why", .read = read_summary},
+    {.name = "json",
+     .does = "tell each event on stderr as one JSON object a line, instead of text",
+     .read = read_json,
+     .more = "`event` is attempt, outcome, wait, done, give_up, fleet or summary; the words are those of `bide run "
+             "--json`."},
+    {.name = "quiet", .letter = 'q', .does = "say nothing: the exit status tells", .read = read_quiet},
+    {.name = "silent", .letter = 's', .does = "the same as --quiet", .read = read_quiet},
+    {.name = "show-error", .letter = 'S', .does = "with -q or -s: say what failed in the end", .read = read_show_error},
+    {.name = "verbose", .letter = 'v', .does = "say something about every attempt", .read = read_verbose},
+};
+
+#define GROUP(title, options)                                                                                          \
+    {                                                                                                                  \
+        title, options, sizeof(options) / sizeof *(options), 0                                                         \
+    }
+static const struct cli_group groups[] = {
+    GROUP("Request", request_options),         GROUP("Answer", output_options),
+    GROUP("Retries", retry_options),           CLI_POLICY_GROUP(struct settings, policy),
+    CLI_SHARED_GROUP(struct settings, shared), CLI_FLEET_GROUP(struct settings, fleet),
+    GROUP("Connection", connection_options),
+};
+
+static const struct cli_section sections[] = {
+    {.title = "What is repeated, and how long it may take",
+     .text =
+         "Without a policy of its own a fetch has the preset `service`, but neither its timeout for an attempt nor "
+         "its deadline: a large download takes as long as it takes, and --stall ends one that stands still. A "
+         "deadline is for each URL.\n\n"
+         "A GET, HEAD, PUT or DELETE is repeated when the failure may pass. A POST or PATCH that the server may have "
+         "seen is not, unless it has a key or --idempotent says that it may be."},
+    {.title = "Exit status",
+     .text = "  0          every URL was fetched\n"
+             "  22         the last answer was a failure (400 or above)\n"
+             "  23         an answer could not be written\n"
+             "  75         a breaker or another gate refused before anything was sent\n"
+             "  124        the deadline passed\n"
+             "  125        a bad option, URL or policy: nothing was sent\n"
+             "  129 130 143  ended by SIGHUP, SIGINT, SIGTERM\n"
+             "  others     curl's: 6 no such host, 7 no connection, 18 a broken body,\n"
+             "             28 a timeout, 35 and 60 TLS, 47 redirects, 52 no answer, 56 reset\n\n"
+             "Of several URLs that failed, the first in the order given decides."},
+    {.title = "Examples",
+     .text = "  bide fetch -O https://example.net/large.iso\n"
+             "  bide fetch --deadline 20s -H @token https://api.example.net/v1/things\n"
+             "  bide fetch -d @order.json -H 'Content-Type: application/json' \\\n"
+             "      --idempotency-key auto https://api.example.net/v1/orders\n"
+             "  bide fetch --urls list --output-dir mirror -O --parallel 8 --summary"},
+};
+
+/* ---- what is shown while it runs ---- */
+
+static void wipe(struct progress *p)
+{
+    if (p->shown)
+        cli_rewrite(&p->term, "");
+    p->shown = false;
+}
+
+/* What the fleet has to say comes before what is said now. */
+static void tell_fleet(struct settings *s)
+{
+    char text[CLI_FLEET_TEXT];
+    while (cli_fleet_news(&s->fleet, text)) {
+        wipe(&s->progress);
+        fetch_tell_fleet(&s->voice, text);
+    }
+}
+
+static void on_tick(void *context)
+{
+    struct settings *s = context;
+    struct progress *p = &s->progress;
+    char line[FETCH_PROGRESS_SIZE], bar[4 * BAR_CELLS + 1];
+    struct fetch_progress_look look = {
+        .attempts_max = s->voice.attempts_max, .columns = p->term.width - 1, .bar = bar, .bar_columns = BAR_CELLS};
+    int64_t now_ns = bide_now();
+    if (now_ns - p->of.tick_ns < TICK_NS)
+        return;
+    tell_fleet(s);
+    fetch_progress_look(&p->of, given.plan.jobs, given.plan.count, now_ns);
+    cli_bar(&p->term, bar, BAR_CELLS, (double)p->of.bytes, p->of.total);
+    fetch_progress_line(&p->of, &look, line, sizeof line);
+    cli_rewrite(&p->term, line);
+    p->shown = true;
+}
+
+static void on_news(void *context, const struct fetch_news *news)
+{
+    struct settings *s = context;
+    wipe(&s->progress);
+    tell_fleet(s);
+    fetch_tell(&s->voice, news);
+}
+
+/* ---- before and after ---- */
+
+static void init(void *settings)
+{
+    struct settings *s = settings;
+    s->request.upload_fd = -1;
+    s->request.redirects = FETCH_REDIRECTS;
+    s->request.user_agent = "bide/" BIDE_VERSION;
+    s->parallel = FETCH_PARALLEL;
+    s->outputs.path = s->output;
+}
+
+static bool was_set(const struct cli_policy *policy, const char *key)
+{
+    for (size_t i = 0; i < policy->sets; i++)
+        if (strcmp(policy->set[i].field->key, key) == 0)
+            return true;
+    return false;
+}
+
+/* A policy that somebody named holds as it is. Without one there is no limit to the time of a download, only to that of
+ * a standstill. */
+static bool resolve_policy(struct settings *s)
+{
+    struct conf_policy *policy = &s->resolved;
+    const char *named = getenv("BIDE_POLICY");
+    if (!cli_policy_resolve(&cli_fetch, &s->policy, BIDE_PRESET_SERVICE, policy))
+        return false;
+    bool own = !s->policy.name && policy->file[0] == '\0' && !(named && named[0] != '\0');
+    if (own && !was_set(&s->policy, "attempt_timeout"))
+        policy->pair.policy.attempt_timeout_ns = BIDE_NEVER;
+    if (own && !was_set(&s->policy, "deadline"))
+        policy->pair.policy.deadline_ns = BIDE_NEVER;
+    if (s->retry_on) {
+        policy->status = (struct conf_rules){.only = true};
+        conf_rules_read(&policy->status, statuses, BIDE_KIND_TRANSIENT, s->retry_on);
+    }
+    if (s->request.include)
+        policy->pair.policy.hedges_max = 0; /* two heads cannot be told apart */
+    s->request.policy = &policy->pair.policy;
+    s->request.gates = &policy->pair.target;
+    s->request.status_rules = conf_rules(&policy->status, &s->rules);
+    s->request.target = s->policy.target;
+    s->request.seed = s->policy.has_seed ? s->policy.seed : 0;
+    return true;
+}
+
+/* What a bide run around us says: this is a retry already; so much time is left. */
+static void heed_outer(struct fetch_request *request)
+{
+    const char *attempt = getenv("BIDE_ATTEMPT"), *left = getenv("BIDE_DEADLINE_MS");
+    long number;
+    request->inbound.left_ns = BIDE_NEVER;
+    if (attempt && read_number(attempt, 1, INT32_MAX, &number))
+        request->inbound.attempt = (uint32_t)number;
+    if (left && read_number(left, 0, (long)(BIDE_DURATION_MAX / BIDE_MS), &number))
+        request->deadline_ns = bide_now() + number * BIDE_MS;
+}
+
+static const char *contradiction(const struct settings *s)
+{
+    const struct fetch_request *r = &s->request;
+    bool many = given.plan.count > 1;
+    if (r->upload_fd >= 0 && given.data.at)
+        return "-T and -d: want one of them";
+    if (r->head && (r->upload_fd >= 0 || (given.data.at && !r->data_in_query)))
+        return "-I and a body: want one of them (-G puts -d into the query)";
+    if (r->data_in_query && !given.data.at)
+        return "-G: want -d, too";
+    if (many && fetch_is_one_shot(r))
+        return "-T: what can be read only once can be sent to one URL only";
+    if (r->idempotency_key && bide_key_check(r->idempotency_key, BIDE_KEY_QUOTED, NULL) != BIDE_OK)
+        return "--idempotency-key: want auto, or a key of 1 to 255 printable characters";
+    if (many && r->idempotency_key)
+        return "--idempotency-key: one key is for one URL; want auto";
+    if (r->keyed && fetch_has_header(given.headers, BIDE_KEY_HEADER))
+        return "--idempotency-key and a " BIDE_KEY_HEADER " among the -H: want one of them";
+    if (r->data_in_query && strlen(given.data.at) != given.data.length)
+        return "-G: want text without NUL";
+    return NULL;
+}
+
+/* -d goes to the body, or to the query of every URL. */
+static bool place_data(struct settings *s)
+{
+    struct fetch_request *r = &s->request;
+    for (size_t i = 0; r->data_in_query && i < given.plan.count; i++) {
+        struct fetch_job *job = &given.plan.jobs[i];
+        char *url = fetch_url_with_query(job->url, given.data.at);
+        if (!url)
+            return false;
+        fetch_forget(job->url);
+        job->url = url;
+    }
+    r->data = (struct bide_text){given.data.at, given.data.length};
+    bool typed = given.data.at || fetch_has_header(given.headers, "Content-Type");
+    if (!typed && fetch_header_add(&given.headers, (char[]){"Content-Type:"}) != NULL) /* nothing has no type */
+        return false;
+    r->headers = given.headers;
+    r->resolve = given.resolve;
+    return true;
+}
+
+static bool complete_user(struct settings *s)
+{
+    char *password, *whole = NULL;
+    if (given.user && !strchr(given.user, ':')) {
+        password = fetch_ask("Password: ");
+        if (!password || asprintf(&whole, "%s:%s", given.user, password) < 0)
+            whole = NULL;
+        fetch_forget(password);
+        fetch_forget(given.user);
+        given.user = whole;
+        if (!whole)
+            return false;
+    }
+    s->request.user = given.user;
+    return true;
+}
+
+/* Operands are arguments: what is secret in them is overwritten. */
+static const char *take_urls(char **operands, const char **wrong)
+{
+    const char *want = NULL;
+    for (; *operands && !want; operands++) {
+        want = fetch_plan_add(&given.plan, *operands);
+        fetch_url_mask(*operands);
+        *wrong = *operands;
+    }
+    return want;
+}
+
+/* False: it was said what is wrong. */
+static bool prepare(struct settings *s, char **operands)
+{
+    const char *wrong = "", *want = take_urls(operands, &wrong);
+    if (want)
+        return cli_fail(&cli_fetch, "%s: want %s", wrong, want), false;
+    if (given.plan.count == 0)
+        return cli_fail(&cli_fetch, "want a URL such as https://host/path"), false;
+    if ((want = contradiction(s)) != NULL)
+        return cli_fail(&cli_fetch, "%s", want), false;
+    char *problem = fetch_plan_outputs(&given.plan, &s->outputs);
+    if (problem) {
+        cli_fail(&cli_fetch, "%s", problem);
+        free(problem);
+        return false;
+    }
+    struct cli_sharing sharing = {&cli_fetch, &s->shared, &s->policy, s->quiet};
+    struct cli_fleeting fleeting = {&cli_fetch, &s->fleet, &s->policy};
+    if (!cli_fleet_begin(&fleeting) || !resolve_policy(s) || !cli_shared_open(&sharing, &s->resolved, &s->host) ||
+        !cli_fleet_gates(&fleeting, &s->resolved, &s->host))
+        return false;
+    s->request.shared = s->host.target;
+    if (!place_data(s))
+        return cli_fail(&cli_fetch, "-d: want text that can be part of a URL"), false;
+    if (!complete_user(s))
+        return cli_fail(&cli_fetch, "-u: no password, and no terminal to ask for it: want USER:PASSWORD or @FILE"),
+               false;
+    bool one_shot = fetch_is_one_shot(&s->request);
+    s->request.stall_ns = s->stall_ns > 0 ? s->stall_ns : one_shot ? BIDE_NEVER : FETCH_STALL_NS;
+    heed_outer(&s->request);
+    return true;
+}
+
+/* With a fleet the target is made here, if the host has none, and the fleet leases for it. */
+static bool open_fleet(struct settings *s)
+{
+    struct cli_fleeting fleeting = {&cli_fetch, &s->fleet, &s->policy};
+    struct bide_problem problem;
+    char text[256];
+    if (s->fleet.url == NULL)
+        return true;
+    if (s->host.target == NULL) {
+        if (bide_target_init(&leased, &s->resolved.pair.target, bide_now(), &problem) != BIDE_OK) {
+            bide_problem_format(text, sizeof text, &problem);
+            return cli_fail(&cli_fetch, "%s", text), false;
+        }
+        s->request.shared = &leased;
+    }
+    return cli_fleet_open(&fleeting, s->request.shared, s->host.shared);
+}
+
+static struct fetch_listener listener_of(struct settings *s)
+{
+    struct fetch_listener l = {.hear = on_news, .tick_ns = TICK_NS, .context = s};
+    bool body_on_terminal = isatty(STDOUT_FILENO) && fetch_plan_uses_stdout(&given.plan);
+    s->voice.out = stderr;
+    s->voice.attempts_max = s->resolved.pair.policy.attempts_max;
+    s->voice.many = given.plan.count > 1;
+    s->voice.silent = s->quiet;
+    s->voice.target = s->request.target;
+    s->progress.term = cli_term(stderr);
+    if (s->progress.term.live && !s->quiet && !s->voice.json && !body_on_terminal)
+        l.tick = on_tick;
+    return l;
+}
+
+static int fetch(struct settings *s)
+{
+    struct bide_problem problem;
+    char text[256];
+    struct fetch_batch batch = {.request = &s->request,
+                                .jobs = given.plan.jobs,
+                                .count = given.plan.count,
+                                .parallel = s->parallel,
+                                .listener = listener_of(s)};
+    fetch_catch();
+    int status = fetch_all(&batch, &problem);
+    wipe(&s->progress);
+    cli_fleet_close(&s->fleet);
+    tell_fleet(s);
+    if (status < 0) {
+        bide_problem_format(text, sizeof text, &problem);
+        return cli_fail(&cli_fetch, "%s", text);
+    }
+    if (s->summary)
+        fetch_tell_summary(&s->voice, given.plan.jobs, given.plan.count);
+    if (fetch_signal != 0 && !s->quiet && !s->voice.json)
+        fprintf(stderr, "bide: ended by SIG%s\n", sigabbrev_np((int)fetch_signal));
+    return status;
+}
+
+static int run(void *settings, char **operands)
+{
+    struct settings *s = settings;
+    int status = CLI_EXIT_OWN;
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return cli_fail(&cli_fetch, "libcurl cannot be used here");
+    if (prepare(s, operands) && open_fleet(s))
+        status = fetch(s);
+    cli_fleet_forget(&s->fleet);
+    bide_host_close(&s->host);
+    free_given();
+    curl_global_cleanup();
+    return status;
+}
+
+const struct cli_command cli_fetch = {
+    .name = "fetch",
+    .summary = CLI_FETCH_SUMMARY,
+    .synopsis = "[options] URL...",
+    .about =
+        "Makes HTTP requests as curl does, and makes them again where that can help and does no harm: with jitter, "
+        "as late as the server asks, resuming a download where it broke. Nothing of an attempt that was retried "
+        "reaches standard output or the file. A final failure exits non-zero.",
+    .groups = groups,
+    .group_count = sizeof groups / sizeof *groups,
+    .sections = sections,
+    .section_count = sizeof sections / sizeof *sections,
+    .settings_size = sizeof(struct settings),
+    .init = init,
+    .run = run,
+};

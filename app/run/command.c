@@ -1,0 +1,729 @@
+/* run.c - bide run: its options, and what it says.
+ *
+ * The talk is one short line for each retry and one at the end, on stderr, and nothing at all if the first attempt
+ * succeeds. A program that listens reads events instead, one JSON object a line (--json, --log). What happens is in
+ * app/run. */
+#include "common/commands.h"
+#include "common/fleet.h"
+#include "common/policy.h"
+#include "common/shared.h"
+#include "common/term.h"
+
+#include "file.h"
+#include "run.h"
+
+#include <bide/clock.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GRACE_NS  (10 * BIDE_S)
+#define TICK_NS   (100 * BIDE_MS)
+#define TEXT_SIZE 1024u
+
+struct settings {
+    struct cli_policy policy;
+    struct cli_shared shared;
+    struct cli_fleet fleet;
+    struct conf_rules exits;
+    struct run_patterns on_stderr, on_stdout;
+    const char *until, *fallback;
+    const char *log_name;
+    int64_t grace_ns;
+    uint32_t hints;
+    bool hint_fd_is_free;
+    bool hold, replay_stdin, quiet, json;
+};
+
+/* ---- options ---- */
+
+static const char *read_retry_on(void *settings, const char *value)
+{
+    return conf_rules_read(&((struct settings *)settings)->exits, (struct conf_span)CONF_EXITS, BIDE_KIND_TRANSIENT,
+                           value);
+}
+
+static const char *read_stop_on(void *settings, const char *value)
+{
+    return conf_rules_read(&((struct settings *)settings)->exits, (struct conf_span)CONF_EXITS, BIDE_KIND_PERMANENT,
+                           value);
+}
+
+static const char *read_if_stderr(void *settings, const char *value)
+{
+    return run_patterns_add(&((struct settings *)settings)->on_stderr, value);
+}
+
+static const char *read_if_stdout(void *settings, const char *value)
+{
+    return run_patterns_add(&((struct settings *)settings)->on_stdout, value);
+}
+
+static const char *read_until(void *settings, const char *value)
+{
+    ((struct settings *)settings)->until = value;
+    return NULL;
+}
+
+static const char *read_fallback(void *settings, const char *value)
+{
+    ((struct settings *)settings)->fallback = value;
+    return NULL;
+}
+
+#define HINT_AUTO 4u /* unless told otherwise: a terminal stays the command's own (pagers insist on it) */
+static const char *const hint_words[] = {"none", "stderr", "fd", "both", "auto", NULL}; /* numbered as enum run_hints */
+
+static const char *read_hint(void *settings, const char *value)
+{
+    for (uint32_t i = 0; hint_words[i] != NULL; i++)
+        if (strcmp(value, hint_words[i]) == 0) {
+            ((struct settings *)settings)->hints = i;
+            return NULL;
+        }
+    return "auto, stderr, fd, both or none";
+}
+
+static const char *read_grace(void *settings, const char *value)
+{
+    int64_t ns;
+    if (!conf_duration(value, strlen(value), &ns) || ns > BIDE_DURATION_MAX)
+        return "a duration such as 10s";
+    ((struct settings *)settings)->grace_ns = ns;
+    return NULL;
+}
+
+static const char *read_hold(void *settings, const char *value)
+{
+    (void)value;
+    ((struct settings *)settings)->hold = true;
+    return NULL;
+}
+
+static const char *read_replay(void *settings, const char *value)
+{
+    (void)value;
+    ((struct settings *)settings)->replay_stdin = true;
+    return NULL;
+}
+
+static const char *read_quiet(void *settings, const char *value)
+{
+    (void)value;
+    ((struct settings *)settings)->quiet = true;
+    return NULL;
+}
+
+static const char *read_json(void *settings, const char *value)
+{
+    (void)value;
+    ((struct settings *)settings)->json = true;
+    return NULL;
+}
+
+static const char *read_log(void *settings, const char *value)
+{
+    ((struct settings *)settings)->log_name = value;
+    return NULL;
+}
+
+static const struct cli_option judging[] = {
+    {.name = "retry-on",
+     .value = "LIST",
+     .does = "retry only these exit statuses",
+     .read = read_retry_on,
+     .more = "Numbers and ranges such as `1,75,100-110`; death by signal n is 128+n. May be given more than once. "
+             "Everything else that is not 0 is then permanent."},
+    {.name = "stop-on",
+     .value = "LIST",
+     .does = "never retry these exit statuses",
+     .read = read_stop_on,
+     .more = "The others are judged as before. What is in both lists is not retried."},
+    {.name = "retry-if-stderr",
+     .value = "REGEX",
+     .does = "retry if a line of stderr matches, whatever the exit status",
+     .read = read_if_stderr,
+     .more = "A POSIX extended regular expression without back-references, searched anywhere in each line. May be "
+             "given more than once. With a "
+             "pattern given, a failure that matches none is retried only if `--retry-on` says so. An attempt that "
+             "exits 0 and matches has failed; if it is the last, bide exits 1."},
+    {.name = "retry-if-stdout", .value = "REGEX", .does = "the same for stdout", .read = read_if_stdout},
+    {.name = "until",
+     .value = "CONDITION",
+     .does = "succeed only if this shell command does, after an attempt that exited 0",
+     .read = read_until,
+     .more = "Run by `sh -c` within the attempt's time, without stdin, its output on stderr. If it fails, the attempt "
+             "has failed and is retried; if that was the last one, bide exits with the condition's status.",
+     .completes = CLI_COMMAND},
+    {.name = "fallback",
+     .value = "COMMAND",
+     .does = "run this shell command once when bide gives up, and exit as it does",
+     .read = read_fallback,
+     .more = "Run by `sh -c` with `BIDE_WHY` (the reason, such as `attempts_spent`) and `BIDE_STATUS` (what bide would "
+             "have exited with). Not after a signal to bide.",
+     .completes = CLI_COMMAND},
+    {.name = "hint",
+     .value = "WHERE",
+     .does = "where the command may ask for time: stderr, fd, both, none, or auto (default): both, but stderr only "
+             "where it "
+             "is no terminal",
+     .read = read_hint,
+     .more = "A line `retry-after: 5` (seconds, or a date) or `retry-after-ms: 250` on stderr, or the same or a bare "
+             "number on descriptor 3, which is offered unless bide was started with it. The wait is then at least as "
+             "long; of several hints the longest counts. A stderr that is a terminal is left to the command "
+             "alone unless you ask: programs such as pagers need the real one.",
+     .choices = hint_words},
+};
+
+static const struct cli_option streams[] = {
+    {.name = "hold",
+     .does = "let out only the stdout of the attempt that succeeds",
+     .read = read_hold,
+     .more = "Up to 1 MiB is kept in memory, more in a file without a name in `$TMPDIR` or `/tmp`. The stdout of a "
+             "failed attempt is dropped, also that of the last one."},
+    {.name = "replay-stdin",
+     .does = "keep what is piped in, and give it to each attempt from the start",
+     .read = read_replay,
+     .more = "Kept as with `--hold`, only as far as attempts read. Without it, input from a pipe that an attempt has "
+             "read from cannot be given again, and that is the end. A file is read again from where it was anyway."},
+    {.name = "grace",
+     .value = "DURATION",
+     .does = "time to end after SIGTERM, before SIGKILL; default 10s",
+     .read = read_grace},
+};
+
+static const struct cli_option talking[] = {
+    {.name = "quiet", .letter = 'q', .does = "say nothing but bide's own failures", .read = read_quiet},
+    {.name = "json",
+     .does = "tell each event on stderr as one JSON object a line, instead of text",
+     .read = read_json,
+     .more = "`event` is attempt, outcome, wait, done, give_up, fallback, fleet or error."},
+    {.name = "log",
+     .value = "FILE",
+     .does = "append those JSON objects to a file",
+     .read = read_log,
+     .more = "With `--json` nothing but bide's own failures is said on stderr then.",
+     .completes = CLI_FILE},
+};
+
+static const struct cli_group groups[] = {
+    {"What is a failure", judging, sizeof judging / sizeof *judging, 0},
+    {"Streams and signals", streams, sizeof streams / sizeof *streams, 0},
+    {"What is said", talking, sizeof talking / sizeof *talking, 0},
+    CLI_POLICY_GROUP(struct settings, policy),
+    CLI_SHARED_GROUP(struct settings, shared),
+    CLI_FLEET_GROUP(struct settings, fleet),
+};
+
+/* ---- saying it to people ---- */
+
+struct reporter {
+    struct settings *settings;
+    const char *target;
+    const char *command;
+    uint32_t attempts_max;
+    struct cli_term term;
+    bool talks;    /* text on stderr */
+    bool counting; /* a countdown is on the screen */
+    bool midline;  /* the command's stderr, as it was passed on, ends without a newline */
+    FILE *log;     /* where JSON goes; NULL: nowhere. Not owned if it is stderr */
+    int log_error;
+};
+
+/* stderr, at the beginning of a line. */
+static FILE *new_line(struct reporter *r)
+{
+    if (r->midline)
+        fputc('\n', stderr);
+    r->midline = false;
+    return stderr;
+}
+
+static const char *signal_name(char name[32], int number)
+{
+    const char *abbreviation = sigabbrev_np(number);
+    if (abbreviation != NULL)
+        snprintf(name, 32, "SIG%s", abbreviation);
+    else
+        snprintf(name, 32, "signal %d", number);
+    return name;
+}
+
+/* "exit 1", "killed by SIGKILL", "cut after 10s", with what else made it a failure. */
+static const char *ending_text(char text[TEXT_SIZE], const struct run_ending *e)
+{
+    char word[CONF_VALUE_SIZE];
+    int n;
+    if (e->start_error != 0)
+        n = snprintf(text, TEXT_SIZE, "%s", e->start_error == ENOENT ? "command not found" : strerror(e->start_error));
+    else if (e->cut)
+        n = snprintf(text, TEXT_SIZE, "cut after %s", conf_duration_short(word, e->cut_after_ns));
+    else if (e->killed)
+        n = snprintf(text, TEXT_SIZE, "killed by %s", signal_name(word, e->status - 128));
+    else
+        n = snprintf(text, TEXT_SIZE, "exit %d", e->status);
+    if (e->pattern != NULL)
+        snprintf(text + n, TEXT_SIZE - (size_t)n, ", and %s matches %.200s", e->stream, e->pattern);
+    else if (e->condition != 0)
+        snprintf(text + n, TEXT_SIZE - (size_t)n, ", but the condition: exit %d", e->condition);
+    return text;
+}
+
+/* Why it ends or waits, for people: the engine's words, or better ones where it could not know. */
+static const char *reason(const struct run_event *event, char name[32])
+{
+    static const char *const better[BIDE_WHY_COUNT] = {
+        [BIDE_WHY_CANCELLED] = "it was interrupted",
+        [BIDE_WHY_BODY_SPENT] =
+            "its standard input was read and cannot be given a second time (--replay-stdin would keep it)",
+        [BIDE_WHY_SERVER_HINT] = "waiting as long as the command asked",
+        [BIDE_WHY_HINT_TOO_LONG] = "the command asked for a longer wait than the policy allows",
+        [BIDE_WHY_SERVER_STOP] = "the command asked not to be run again",
+    };
+    enum bide_why why = event->verdict->why;
+    if (event->signal != 0)
+        return signal_name(name, event->signal);
+    return better[why] != NULL ? better[why] : bide_why_text(why);
+}
+
+static void say_wait(struct reporter *r, const struct run_event *event)
+{
+    char ending[TEXT_SIZE], wait[CONF_VALUE_SIZE], name[32];
+    conf_duration_short(wait, event->verdict->wake_ns - event->now_ns);
+    if (event->ending == NULL || event->verdict->why == BIDE_WHY_LATE_WAKE)
+        fprintf(new_line(r), "bide: next in %s: %s\n", wait, reason(event, name));
+    else
+        fprintf(new_line(r), "bide: attempt %" PRIu32 " of %" PRIu32 " failed: %s; next in %s%s\n",
+                event->verdict->attempt, r->attempts_max, ending_text(ending, event->ending), wait,
+                event->verdict->why == BIDE_WHY_SERVER_HINT ? ", as it asked" : "");
+}
+
+static void say_countdown(struct reporter *r, const struct run_event *event)
+{
+    char line[CONF_VALUE_SIZE + 32], wait[CONF_VALUE_SIZE];
+    int64_t left_ns = event->verdict->wake_ns - event->now_ns;
+    conf_duration_short(wait, (left_ns + TICK_NS - 1) / TICK_NS * TICK_NS);
+    snprintf(line, sizeof line, "bide: next attempt in %s", wait);
+    cli_rewrite(&r->term, line);
+    r->counting = true;
+}
+
+static void say_success(struct reporter *r, const struct run_event *event)
+{
+    char took[CONF_VALUE_SIZE];
+    if (event->verdict->attempt > 1)
+        fprintf(new_line(r), "bide: attempt %" PRIu32 " of %" PRIu32 " succeeded, after %s\n", event->verdict->attempt,
+                r->attempts_max, conf_duration_short(took, event->now_ns - event->begun_ns));
+}
+
+static void say_the_end(struct reporter *r, const struct run_event *event)
+{
+    char ending[TEXT_SIZE], took[CONF_VALUE_SIZE], name[32];
+    uint32_t attempts = event->verdict->attempt;
+    if (event->ending == NULL) {
+        fprintf(new_line(r), "bide: nothing was run: %s\n", reason(event, name));
+        return;
+    }
+    fprintf(new_line(r), "bide: gave up after %" PRIu32 " attempt%s in %s: %s; last: %s\n", attempts,
+            attempts == 1 ? "" : "s", conf_duration_short(took, event->now_ns - event->begun_ns), reason(event, name),
+            ending_text(ending, event->ending));
+}
+
+/* Nobody needs to be told that the reader of a pipe has gone; and what cannot be run is told as a shell tells it. */
+static void say_give_up(struct reporter *r, const struct run_event *event)
+{
+    char ending[TEXT_SIZE];
+    const struct run_ending *e = event->ending;
+    if (e != NULL && e->start_error != 0)
+        fprintf(new_line(r), "bide: %s: %s\n", r->command, ending_text(ending, e));
+    else if (!r->settings->quiet && !(e != NULL && e->output_gone))
+        say_the_end(r, event);
+}
+
+static void say(struct reporter *r, const struct run_event *event)
+{
+    bool talks = r->talks && !r->settings->quiet;
+    switch (event->what) {
+    case RUN_TROUBLE: fprintf(new_line(r), "bide: %s\n", event->text); break;
+    case RUN_TICK: say_countdown(r, event); break;
+    case RUN_GAVE_UP:
+        if (r->talks)
+            say_give_up(r, event);
+        break;
+    case RUN_WAITS:
+        if (talks)
+            say_wait(r, event);
+        break;
+    case RUN_SUCCEEDED:
+        if (talks)
+            say_success(r, event);
+        break;
+    case RUN_FELL_BACK:
+        if (talks)
+            fprintf(new_line(r), "bide: the exit status is the fallback's: %d\n", event->status);
+        break;
+    case RUN_STARTS:
+    case RUN_ENDED: break;
+    }
+}
+
+/* ---- saying it to programs ---- */
+
+/* The length of the UTF-8 character there; 0: it is none. */
+static size_t character(const unsigned char *at)
+{
+    static const unsigned char least[] = {0, 0, 0xc2, 0xe0, 0xf0}, most[] = {0, 0x7f, 0xdf, 0xef, 0xf4};
+    size_t length = 1;
+    while (length < 4 && at[0] > most[length])
+        length++;
+    if (at[0] > most[length] || at[0] < least[length])
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+    bool beyond = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
+    return overlong || beyond ? 0 : length;
+}
+
+/* A string in quotes. A byte that is no UTF-8 becomes the character that stands for such: JSON knows no bytes. */
+static void json_string(FILE *out, const char *name, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    fprintf(out, ",\"%s\":\"", name);
+    while (*at != '\0') {
+        size_t length = character(at);
+        if (*at == '"' || *at == '\\')
+            fprintf(out, "\\%c", *at);
+        else if (*at < 0x20 || *at == 0x7f || length == 0)
+            fprintf(out, "\\u%04x", length == 0 ? 0xfffd : *at);
+        else
+            fwrite(at, 1, length, out);
+        at += length > 0 ? length : 1;
+    }
+    fputc('"', out);
+}
+
+static void json_number(FILE *out, const char *name, int64_t number)
+{
+    fprintf(out, ",\"%s\":%" PRId64, name, number);
+}
+
+static int64_t milliseconds(int64_t ns)
+{
+    return ns / BIDE_MS + (ns % BIDE_MS != 0); /* rounded up: a wait is never shown too short */
+}
+
+static void json_outcome(FILE *out, const struct run_ending *e)
+{
+    char text[TEXT_SIZE];
+    json_number(out, "status", e->status);
+    json_string(out, "kind", bide_kind_label(e->outcome.kind));
+    json_string(out, "because", ending_text(text, e));
+    json_number(out, "took_ms", milliseconds(e->took_ns));
+    if (e->cut)
+        fputs(",\"timed_out\":true", out);
+    if (e->hint.kind == BIDE_HINT_WAIT)
+        json_number(out, "hint_ms", milliseconds(e->hint.wait_ns));
+}
+
+static void json_head(FILE *out, const char *event)
+{
+    struct timespec now;
+    struct tm date;
+    char text[32];
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &date);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &date);
+    fprintf(out, "{\"event\":\"%s\",\"time\":\"%s.%03dZ\"", event, text, (int)(now.tv_nsec / BIDE_MS));
+}
+
+static void json_event(FILE *out, const struct reporter *r, const struct run_event *event)
+{
+    static const char *const names[] = {
+        [RUN_STARTS] = "attempt", [RUN_ENDED] = "outcome",   [RUN_WAITS] = "wait",         [RUN_TICK] = "tick",
+        [RUN_SUCCEEDED] = "done", [RUN_GAVE_UP] = "give_up", [RUN_FELL_BACK] = "fallback", [RUN_TROUBLE] = "error"};
+    enum run_what what = event->what;
+    bool ends = what == RUN_SUCCEEDED || what == RUN_GAVE_UP || what == RUN_FELL_BACK;
+    json_head(out, names[what]);
+    if (r->target != NULL)
+        json_string(out, "target", r->target);
+    json_number(out, "attempt", event->verdict->attempt);
+    json_number(out, "attempts", r->attempts_max);
+    if (what == RUN_ENDED)
+        json_outcome(out, event->ending);
+    if (what == RUN_WAITS)
+        json_number(out, "wait_ms", milliseconds(event->verdict->wake_ns - event->now_ns));
+    if (what == RUN_WAITS || what == RUN_GAVE_UP || what == RUN_STARTS)
+        json_string(out, "why", bide_why_label(event->verdict->why));
+    if (ends) {
+        json_number(out, "status", event->status);
+        json_number(out, "elapsed_ms", milliseconds(event->now_ns - event->begun_ns));
+    }
+    if (event->signal != 0)
+        json_number(out, "signal", event->signal);
+    if (event->text != NULL)
+        json_string(out, "text", event->text);
+    fputs("}\n", out);
+}
+
+static void json_fleet(FILE *out, const struct reporter *r, const char *text)
+{
+    json_head(out, "fleet");
+    json_string(out, "target", r->target);
+    json_string(out, "text", text);
+    fputs("}\n", out);
+}
+
+/* A line at a time: several processes may append to one log. Of an event, or of what the fleet says. */
+static void record(struct reporter *r, const struct run_event *event, const char *fleet)
+{
+    char *line = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&line, &length);
+    if (out == NULL)
+        return;
+    if (event != NULL)
+        json_event(out, r, event);
+    else
+        json_fleet(out, r, fleet);
+    if (r->log == stderr)
+        new_line(r);
+    if (fclose(out) == 0 && (fwrite(line, 1, length, r->log) != length || fflush(r->log) != 0) && r->log_error == 0)
+        r->log_error = errno;
+    free(line);
+}
+
+/* ---- listening ---- */
+
+static void wipe_countdown(struct reporter *r)
+{
+    if (r->counting)
+        cli_rewrite(&r->term, "");
+    r->counting = false;
+}
+
+/* What the fleet has to say comes before what is said now. */
+static void say_fleet(struct reporter *r)
+{
+    char text[CLI_FLEET_TEXT];
+    while (cli_fleet_news(&r->settings->fleet, text)) {
+        wipe_countdown(r);
+        if (r->talks && !r->settings->quiet) {
+            fputs("bide: ", new_line(r));
+            cli_put(stderr, text);
+            fputc('\n', stderr);
+        }
+        if (r->log != NULL)
+            record(r, NULL, text);
+    }
+}
+
+static void on_event(void *context, const struct run_event *event)
+{
+    struct reporter *r = context;
+    say_fleet(r);
+    if (event->what != RUN_TICK)
+        wipe_countdown(r);
+    say(r, event);
+    if (r->log != NULL && event->what != RUN_TICK)
+        record(r, event, NULL);
+}
+
+/* ---- the command ---- */
+
+static void init(void *settings)
+{
+    struct settings *s = settings;
+    s->hint_fd_is_free = run_hint_fd_is_free();
+    s->hints = HINT_AUTO;
+    s->grace_ns = GRACE_NS;
+}
+
+static uint32_t hints_heard(const struct settings *s)
+{
+    uint32_t hints = s->hints;
+    if (hints == HINT_AUTO)
+        hints = isatty(STDERR_FILENO) ? RUN_HINT_FD : RUN_HINT_FD | RUN_HINT_STDERR;
+    else if ((hints & RUN_HINT_FD) != 0 && !s->hint_fd_is_free && !s->quiet)
+        cli_say(&cli_run,
+                "--hint %s: descriptor 3 was given to bide already, and no hint is read there (3>&- closes it)",
+                hint_words[hints]);
+    return s->hint_fd_is_free ? hints : hints & ~(uint32_t)RUN_HINT_FD;
+}
+
+/* What the command line says of exits comes before what the policy says; a list to retry replaces the policy's. */
+static void merge_exits(struct conf_rules *exits, const struct conf_rules *policy)
+{
+    if (exits->only)
+        return;
+    for (size_t i = 0; i < policy->count && exits->count < CONF_RULES_MAX; i++)
+        exits->rule[exits->count++] = policy->rule[i];
+    exits->only = policy->only;
+}
+
+static bool open_log(struct reporter *r)
+{
+    const struct settings *s = r->settings;
+    r->talks = !s->json;
+    r->log = s->json ? stderr : NULL;
+    if (s->log_name == NULL)
+        return true;
+    int fd = run_file_high(open(s->log_name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666)); /* never 0 to 2 */
+    r->log = fd >= 0 ? fdopen(fd, "a") : NULL;
+    return r->log != NULL;
+}
+
+static void close_log(struct reporter *r)
+{
+    if (r->log != NULL && r->log != stderr && fclose(r->log) != 0 && r->log_error == 0)
+        r->log_error = errno;
+    if (r->log_error != 0 && r->log != stderr)
+        fprintf(new_line(r), "bide: %s ends early: %s\n", r->settings->log_name, strerror(r->log_error));
+}
+
+static int run_with(struct settings *s, const struct conf_policy *policy, struct bide_target *target, char **operands)
+{
+    struct bide_rules rules;
+    struct reporter reporter = {.settings = s,
+                                .target = s->policy.target,
+                                .command = operands[0],
+                                .attempts_max = policy->pair.policy.attempts_max,
+                                .term = cli_term(stderr)};
+    if (!open_log(&reporter))
+        return cli_fail(&cli_run, "--log %s: %s", s->log_name, strerror(errno));
+    struct run_config config = {.policy = &policy->pair.policy,
+                                .target = target,
+                                .target_name = s->policy.target,
+                                .exits = conf_rules(&s->exits, &rules),
+                                .stderr_patterns = s->on_stderr.count > 0 ? &s->on_stderr : NULL,
+                                .stdout_patterns = s->on_stdout.count > 0 ? &s->on_stdout : NULL,
+                                .seed = s->policy.seed,
+                                .has_seed = s->policy.has_seed,
+                                .command = operands,
+                                .until = s->until,
+                                .fallback = s->fallback,
+                                .grace_ns = s->grace_ns,
+                                .hints = hints_heard(s),
+                                .hold = s->hold,
+                                .replay_stdin = s->replay_stdin,
+                                .tick_ns = reporter.talks && !s->quiet && reporter.term.live ? TICK_NS : 0,
+                                .midline = &reporter.midline,
+                                .event = on_event,
+                                .context = &reporter};
+    int status = run_command(&config);
+    cli_fleet_close(&s->fleet);
+    say_fleet(&reporter);
+    close_log(&reporter);
+    return status;
+}
+
+/* Which policy and which gates hold, and what others share of them. False: it was said what is wrong. */
+static bool prepare(struct settings *s, struct conf_policy *policy, struct bide_host *host)
+{
+    struct cli_sharing sharing = {&cli_run, &s->shared, &s->policy, s->quiet};
+    struct cli_fleeting fleeting = {&cli_run, &s->fleet, &s->policy};
+    return cli_fleet_begin(&fleeting) && cli_policy_resolve(&cli_run, &s->policy, BIDE_PRESET_COMMAND, policy) &&
+           cli_shared_open(&sharing, policy, host) && cli_fleet_gates(&fleeting, policy, host);
+}
+
+/* The command does not learn the fleet's password. */
+static bool open_fleet(struct settings *s, struct bide_target *target, bool shared)
+{
+    struct cli_fleeting fleeting = {&cli_run, &s->fleet, &s->policy};
+    if (s->fleet.url != NULL && !cli_fleet_withhold())
+        return cli_fail(&cli_run, "no memory"), false;
+    return cli_fleet_open(&fleeting, target, shared);
+}
+
+static int run(void *settings, char **operands)
+{
+    struct settings *s = settings;
+    struct conf_policy policy;
+    struct bide_host host = {0};
+    struct bide_target target;
+    struct bide_problem problem;
+    int status = CLI_EXIT_OWN;
+    if (operands[0] == NULL) {
+        cli_fail(&cli_run, "want a command to run: bide run [options] [--] COMMAND [ARGUMENT...]");
+        goto out;
+    }
+    if (!prepare(s, &policy, &host))
+        goto out;
+    if (host.target == NULL && bide_target_init(&target, &policy.pair.target, bide_now(), &problem) != BIDE_OK) {
+        status = cli_fail(&cli_run, "%s: want %s", problem.field, problem.want);
+        goto out;
+    }
+    if (!open_fleet(s, host.target != NULL ? host.target : &target, host.shared))
+        goto out;
+    merge_exits(&s->exits, &policy.exits);
+    status = run_with(s, &policy, host.target != NULL ? host.target : &target, operands);
+out:
+    cli_fleet_forget(&s->fleet);
+    bide_host_close(&host);
+    run_patterns_free(&s->on_stderr);
+    run_patterns_free(&s->on_stdout);
+    if (status < 0)
+        run_die(-status);
+    return status;
+}
+
+static const struct cli_section sections[] = {
+    {.title = "What is retried",
+     .text = "By using `bide run` you say that running the command again is safe.\n\n"
+             "Exit statuses 64-68, 70, 72, 73 and 76-78 (of sysexits) and the shell's 126 and 127 are permanent; death "
+             "by SIGINT, SIGQUIT or SIGTERM ends it, and so do the exit statuses 130, 131 and 143, by which a shell "
+             "reports such a death (`--retry-on 143` overrides that); every other failure is retried."},
+    {.title = "Exit status",
+     .text = "What the last attempt did:\n\n"
+             "  its own  as the command exited; 128+n if it died of signal n\n"
+             "  1        it exited 0, but a pattern made it a failure\n"
+             "  124      its time was over, or the deadline had passed before the first\n"
+             "  126      the command cannot be run\n"
+             "  127      the command was not found\n"
+             "  75       nothing was run: a gate of the target refused\n"
+             "  125      bide itself failed: bad option, bad policy, no disk for what is kept\n"
+             "  128+n    bide was sent signal n\n\n"
+             "With `--until` a condition's own status, and with `--fallback` its."},
+    {.title = "Environment",
+     .text =
+         "The command finds `BIDE_ATTEMPT` (from 1), `BIDE_ATTEMPTS`, `BIDE_LAST_STATUS` (from the second attempt on), "
+         "`BIDE_TARGET`, `BIDE_DEADLINE_MS` (what is left), `BIDE_IDEMPOTENCY_KEY` (the same in all attempts) and "
+         "`BIDE_HINT_FD`.\n\n"
+         "A `bide run` inside another takes `BIDE_ATTEMPT` and `BIDE_DEADLINE_MS` from it: within an attempt that "
+         "is a retry already it does not retry, and the earlier deadline holds."},
+    {.title = "Examples",
+     .text = "  bide run -- ./deploy.sh\n"
+             "  bide run --attempts 5 --attempt-timeout 30s -- rsync -a src/ host:dst/\n"
+             "  bide run --retry-on 1,75,100-110 -- ./job\n"
+             "  bide run --retry-if-stderr 'timed out|reset by peer' -- git fetch\n"
+             "  bide run --until 'test -s new.csv' --fallback 'cp old.csv new.csv' -- ./export\n"
+             "  pg_dump db | bide run --replay-stdin -- ssh host 'cat > db.sql'\n"
+             "  bide run --target payments --shared -- ./charge-one\n"
+             "  bide run --target payments --fleet 'redis://cache?password_file=/etc/pw' -- \\\n"
+             "      ./charge-one"},
+};
+
+const struct cli_command cli_run = {
+    .name = "run",
+    .summary = CLI_RUN_SUMMARY,
+    .synopsis = "[options] [--] COMMAND [ARGUMENT...]",
+    .about =
+        "Runs a command, and again while it fails in a way that may pass: with jittered waits, a limit of attempts, "
+        "and the time that the command itself asks for. Nothing is said when the first attempt succeeds.",
+    .groups = groups,
+    .group_count = sizeof groups / sizeof *groups,
+    .sections = sections,
+    .section_count = sizeof sections / sizeof *sections,
+    .options_first = true,
+    .completes = CLI_COMMAND,
+    .settings_size = sizeof(struct settings),
+    .init = init,
+    .run = run,
+};

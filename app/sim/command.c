@@ -1,0 +1,681 @@
+/* sim.c - `bide sim`: scenarios played on a virtual clock, compared, and held against what is expected of them.
+ *
+ * Everything that can be wrong is found before anything is run: scenario, policies, expectations, the files that are to
+ * be written (sim_outputs.c), and whether there is memory enough. A run that is stopped by a signal ends at once, from
+ * within the handler: the files that are not whole yet are removed there, and so is the bar on the terminal. */
+#include "command_lists.h"
+#include "command_outputs.h"
+#include "common/commands.h"
+#include "common/draft.h"
+#include "common/term.h"
+
+#include <bide/clock.h>
+
+#include "expect.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define EXIT_UNMET   1 /* an expectation does not hold */
+#define SETS_MAX     64u
+#define EXPECTS_MAX  64u
+#define POLICIES_MAX SIM_CASES_MAX
+#define SEEDS_MAX    100000
+#define THREADS_MAX  256
+#define PATIENCE_NS  (500 * BIDE_MS) /* no bar for what takes less */
+#define BAR_CELLS    30u
+#define WORDS_MAX    128u
+
+struct settings {
+    const char *set[SETS_MAX + 1];
+    const char *policy[POLICIES_MAX + 1];
+    struct sim_expect expect[EXPECTS_MAX];
+    size_t sets, policies, expects;
+    const char *config;
+    struct cli_sim_outputs outputs;
+    struct sim_plan plan;
+    bool has_seed;
+    bool has_run_option; /* one that means something only if a scenario is run */
+};
+
+/* ---- options ---- */
+
+static struct settings *run_of(void *settings)
+{
+    struct settings *s = settings;
+    s->has_run_option = true;
+    return s;
+}
+
+static const char *read_count(const char *value, int64_t most, uint32_t *count, const char *want)
+{
+    int64_t number;
+    if (!conf_decimal(value, strlen(value), 1, &number) || number < 1 || number > most)
+        return want;
+    *count = (uint32_t)number;
+    return NULL;
+}
+
+static const char *read_set(void *settings, const char *value)
+{
+    struct settings *s = run_of(settings);
+    const char *equals = strchr(value, '=');
+    if (equals == NULL || equals == value)
+        return "KEY=VALUE, such as clients.rate=300/s or policy.attempts=3; bide sim keys lists the keys";
+    if (s->sets == SETS_MAX)
+        return "no more than 64 of them";
+    s->set[s->sets++] = value;
+    return NULL;
+}
+
+static const char *read_policy(void *settings, const char *value)
+{
+    struct settings *s = run_of(settings);
+    if (s->policies == POLICIES_MAX)
+        return "no more than 32 of them";
+    for (size_t i = 0; i < s->policies; i++)
+        if (strcmp(s->policy[i], value) == 0)
+            return "each policy once";
+    s->policy[s->policies++] = value;
+    return NULL;
+}
+
+static const char *read_config(void *settings, const char *value)
+{
+    run_of(settings)->config = value;
+    return NULL;
+}
+
+static const char *read_seed(void *settings, const char *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long long seed = strtoull(value, &end, 10);
+    if (strspn(value, "0123456789") != strlen(value) || errno != 0)
+        return "a number from 0 to 18446744073709551615";
+    run_of(settings)->plan.seed = seed;
+    run_of(settings)->has_seed = true;
+    return NULL;
+}
+
+static const char *read_seeds(void *settings, const char *value)
+{
+    return read_count(value, SEEDS_MAX, &run_of(settings)->plan.seeds, "a number from 1 to 100000");
+}
+
+static const char *read_threads(void *settings, const char *value)
+{
+    return read_count(value, THREADS_MAX, &run_of(settings)->plan.threads, "a number from 1 to 256");
+}
+
+static const char *read_expect(void *settings, const char *value)
+{
+    struct settings *s = run_of(settings);
+    return s->expects < EXPECTS_MAX ? sim_expect_read(&s->expect[s->expects++], value) : "no more than 64 of them";
+}
+
+static const char *read_json(void *settings, const char *value)
+{
+    (void)value;
+    ((struct settings *)settings)->outputs.json = true;
+    return NULL;
+}
+
+static const char *read_csv(void *settings, const char *value)
+{
+    (void)value;
+    run_of(settings)->outputs.csv = true;
+    return NULL;
+}
+
+#define READ_FILE(name, output)                                                                                        \
+    static const char *read_##name(void *settings, const char *value)                                                  \
+    {                                                                                                                  \
+        run_of(settings)->outputs.file[output] = value;                                                                \
+        return NULL;                                                                                                   \
+    }
+READ_FILE(series, CLI_SIM_SERIES)
+READ_FILE(svg, CLI_SIM_SVG)
+READ_FILE(html, CLI_SIM_HTML)
+
+static void init(void *settings)
+{
+    struct settings *s = settings;
+    s->plan = (struct sim_plan){.seed = 1, .seeds = 1};
+}
+
+/* ---- the table ---- */
+
+static const struct cli_option world_options[] = {
+    {.name = "set",
+     .value = "KEY=VALUE",
+     .does = "change any key of the scenario, or policy.KEY of every policy; may be repeated",
+     .read = read_set,
+     .more = "A key that the scenario sweeps, or that its cases set, has this one value then. `bide sim keys` lists "
+             "the keys of the world; those of policies are in bide.conf(5)."},
+    {.name = "policy",
+     .value = "NAME",
+     .does = "play it with this policy: a section of bide.conf, a preset, or FILE#NAME",
+     .read = read_policy,
+     .completes = CLI_POLICY,
+     .more = "May be repeated: they are compared side by side. They take the place of the scenario's own cases."},
+    {.name = "config",
+     .value = "FILE",
+     .does = "read policies from this file instead of bide.conf",
+     .read = read_config,
+     .completes = CLI_FILE},
+    {.name = "seed",
+     .value = "N",
+     .does = "the seed of chance; without it the scenario's, which is 1 if it names none",
+     .read = read_seed,
+     .more = "The same seed gives the same bytes, on every machine and with any number of threads."},
+    {.name = "seeds",
+     .value = "N",
+     .does = "play each row with so many seeds; figures are then means with a 95 % interval",
+     .read = read_seeds,
+     .more = "The first is --seed, the others follow it. Series and pictures over time are of the first."},
+    {.name = "threads",
+     .value = "N",
+     .does = "runs at once; without it as many as there are cores",
+     .read = read_threads,
+     .more = "Fewer, if memory is not enough for all of them; that is said."},
+    {.name = "expect",
+     .value = "EXPRESSION",
+     .does = "exit 1 unless this is true: 'recovers', 'amplification<1.2'; may be repeated",
+     .read = read_expect,
+     .more = "See below."},
+};
+
+static const struct cli_option output_options[] = {
+    {.name = "json", .does = "print one JSON object instead of the table", .read = read_json},
+    {.name = "csv", .does = "print comma-separated values instead: a line per row, all metrics", .read = read_csv},
+    {.name = "series",
+     .value = "FILE",
+     .does = "write what happened in each bucket of time, as comma-separated values",
+     .read = read_series,
+     .completes = CLI_FILE},
+    {.name = "svg", .value = "FILE", .does = "write the picture", .read = read_svg, .completes = CLI_FILE},
+    {.name = "html",
+     .value = "FILE",
+     .does = "write a page with charts and all figures; it needs no other file",
+     .read = read_html,
+     .completes = CLI_FILE,
+     .more = "A FILE is replaced when the new one is whole. `-` is standard output, instead of the table."},
+};
+
+static const struct cli_group groups[] = {
+    {NULL, world_options, sizeof world_options / sizeof *world_options, 0},
+    {"Output", output_options, sizeof output_options / sizeof *output_options, 0},
+};
+
+static const struct cli_section sections[] = {
+    {.title = "Words",
+     .text = "  list           the scenarios there are\n"
+             "  show NAME      the file of one of them, to start your own from\n"
+             "  keys           all keys of such files, with their defaults\n"
+             "  metrics        all figures by name\n"
+             "  assert NAME    as NAME, but one line per expectation and no table\n\n"
+             "Anything else is a scenario of the list, or a file: its name has a . or a / in it. `-` is standard "
+             "input."},
+    {.title = "Expectations",
+     .text = "  recovers             a flag is yes; with ! before it, no\n"
+             "  amplification<1.2    a figure: < <= > >= = !=; its unit may follow, or %\n"
+             "  lifo: recovers       only of the rows of that name\n\n"
+             "Put them in quotes: < and > mean something to the shell, ! to some. Each is asked of every row. With "
+             "--seeds the worst seed answers. A figure that has no value (recover_s of what never recovers) fails."},
+    {.title = "Environment",
+     .text = "`BIDE_CONFIG` is as --config. `BIDE_SIM_QUEUE=plain` takes the reference implementation of the queue of "
+             "events: slower, and the same bytes."},
+    {.title = "Exit status",
+     .text = "0. 1 if an expectation does not hold. 125 if scenario, policy or option is wrong, there is not memory "
+             "enough (nothing is run then), or an output cannot be written. 128 plus the signal's number when it was "
+             "stopped, 130 for Ctrl-C."},
+    {.title = "Examples",
+     .text = "  bide sim list\n"
+             "  bide sim metastable --html metastable.html\n"
+             "  bide sim storm_herd --set clients.count=100000 --seeds 20\n"
+             "  bide sim metastable --policy service --policy bide.conf#payments\n"
+             "  bide sim show metastable > mine.ini; bide sim mine.ini\n\n"
+             "In CI:\n\n"
+             "  bide sim assert metastable --policy bide.conf#payments \\\n"
+             "      --expect recovers --expect 'amplification<1.2'"},
+};
+
+static int run(void *settings, char **operands);
+static const char *word_at(size_t i);
+
+const struct cli_command cli_sim = {
+    .name = "sim",
+    .summary = CLI_SIM_SUMMARY,
+    .synopsis = "[options] [assert] NAME|FILE\nlist|keys|metrics [--json]\nshow NAME",
+    .about = "Plays a fleet of clients, services of limited capacity and the network between them on a virtual clock, "
+             "with the very engine that production runs, and tells what the retries did to the server: arrivals and "
+             "what was served, amplification, give-ups by reason, goodput, recovery, latency.\n\n"
+             "A scenario compares several cases or policies, one row each. Those of the catalogue are built in; your "
+             "own is an INI file of the same form.",
+    .groups = groups,
+    .group_count = sizeof groups / sizeof *groups,
+    .sections = sections,
+    .section_count = sizeof sections / sizeof *sections,
+    .completes = CLI_FILE,
+    .word = word_at,
+    .settings_size = sizeof(struct settings),
+    .init = init,
+    .run = run,
+};
+
+/* ---- words ---- */
+
+static int finish(int status)
+{
+    return cli_flush(&cli_sim) ? status : CLI_EXIT_OWN;
+}
+
+static int list(const struct settings *s, char **operands)
+{
+    (void)operands;
+    return cli_sim_list(s->outputs.json);
+}
+
+static int list_keys(const struct settings *s, char **operands)
+{
+    (void)operands;
+    return cli_sim_keys(s->outputs.json);
+}
+
+static int list_metrics(const struct settings *s, char **operands)
+{
+    (void)operands;
+    return cli_sim_metrics(s->outputs.json);
+}
+
+static int show(const struct settings *s, char **operands);
+static int assert_all(const struct settings *s, char **operands);
+
+/* What may stand where a scenario's name is expected. */
+static const struct word {
+    const char *name;
+    size_t operands;
+    int (*run)(const struct settings *settings, char **operands);
+    bool runs; /* a scenario: all options mean something */
+    bool has_json;
+} words[] = {
+    {"list", 0, list, false, true},         {"show", 1, show, false, false},
+    {"keys", 0, list_keys, false, true},    {"metrics", 0, list_metrics, false, true},
+    {"assert", 1, assert_all, true, false},
+};
+#define WORDS (sizeof words / sizeof *words)
+
+static const char *word_at(size_t i)
+{
+    if (i < WORDS)
+        return words[i].name;
+    const struct sim_entry *entry = sim_catalogue(i - WORDS);
+    return entry != NULL ? entry->name : NULL;
+}
+
+/* ---- scenarios by name ---- */
+
+static const struct sim_entry *find_entry(const char *name)
+{
+    const struct sim_entry *entry = NULL;
+    for (size_t i = 0; (entry = sim_catalogue(i)) != NULL && strcmp(entry->name, name) != 0; i++)
+        continue;
+    return entry;
+}
+
+static bool is_file(const char *name)
+{
+    return strcmp(name, "-") == 0 || strpbrk(name, "./") != NULL;
+}
+
+/* There is no scenario of that name. `from`: 0 if a word might have been meant, else those are left out. */
+static int unknown(const char *name, size_t from)
+{
+    const char *all[WORDS_MAX + 1] = {NULL}, *word;
+    struct stat found;
+    for (size_t i = 0; i < WORDS_MAX && (word = word_at(from + i)) != NULL; i++)
+        all[i] = word;
+    const char *near = conf_near(name, strlen(name), all);
+    if (stat(name, &found) == 0 && S_ISREG(found.st_mode))
+        return cli_fail(&cli_sim, "%s: no such scenario; the file of that name is ./%s", name, name);
+    if (near != NULL)
+        return cli_fail(&cli_sim, "%s: no such scenario; did you mean %s?", name, near);
+    return cli_fail(&cli_sim, "%s: want a scenario of bide sim list, or a file: its name has a . or a / in it", name);
+}
+
+static int show(const struct settings *s, char **operands)
+{
+    const struct sim_entry *entry = find_entry(operands[0]);
+    (void)s;
+    if (entry == NULL && is_file(operands[0]))
+        return cli_fail(&cli_sim, "show %s: want a scenario of bide sim list; files can be read by anything",
+                        operands[0]);
+    if (entry == NULL)
+        return unknown(operands[0], WORDS);
+    fwrite(entry->text, 1, entry->length, stdout);
+    return finish(EXIT_SUCCESS);
+}
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t bar_is_shown;
+
+static void on_signal(int number)
+{
+    static const char wipe[] = "\r\033[K";
+    if (bar_is_shown)
+        (void)!write(STDERR_FILENO, wipe, sizeof wipe - 1);
+    cli_drafts_remove();
+    _exit(128 + number);
+}
+
+static void watch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction action = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN}, before;
+    sigaction(SIGPIPE, &ignore, NULL); /* an error of write: who is killed by it leaves half a file behind */
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup means it */
+            sigaction(numbers[i], &action, NULL);
+}
+
+/* ---- progress ---- */
+
+struct bar {
+    struct cli_term term;
+    int64_t start_ns;
+};
+
+static bool show_progress(void *context, double done)
+{
+    const struct bar *bar = context;
+    char cells[4 * BAR_CELLS + 1], left[CONF_VALUE_SIZE] = "", line[256];
+    int64_t since_ns = bide_now() - bar->start_ns;
+    if (!bar->term.live || since_ns < PATIENCE_NS)
+        return true;
+    if (done > 0.01)
+        conf_duration_short(left, (int64_t)((double)since_ns * (1 - done) / done) / BIDE_S * BIDE_S + BIDE_S);
+    snprintf(line, sizeof line, "%3.0f %%  %s%s%s  %s%s%s", done * 100, left[0] != '\0' ? "about " : "", left,
+             left[0] != '\0' ? " left" : "", cli_colour(&bar->term, CLI_BLUE),
+             cli_bar(&bar->term, cells, BAR_CELLS, done, 1), cli_colour(&bar->term, CLI_PLAIN));
+    bar_is_shown = 1;
+    cli_rewrite(&bar->term, line);
+    return true;
+}
+
+static void wipe_progress(const struct bar *bar)
+{
+    if (bar_is_shown)
+        cli_rewrite(&bar->term, "");
+    bar_is_shown = 0;
+}
+
+/* ---- memory ---- */
+
+/* "4.1 GB" */
+static const char *bytes_text(char text[32], uint64_t bytes)
+{
+    bool gb = bytes >= 1000000000;
+    snprintf(text, 32, "%.*f %s", gb ? 1 : 0, (double)bytes / (gb ? 1e9 : 1e6), gb ? "GB" : "MB");
+    return text;
+}
+
+/* The keys that make the largest row so large. */
+static const char *keys_of_size(const struct sim_scenario *scenario)
+{
+    const struct sim_world *largest = &sim_scenario_row(scenario, 0)->world;
+    for (size_t r = 1; r < sim_scenario_rows(scenario); r++) {
+        const struct sim_world *world = &sim_scenario_row(scenario, r)->world;
+        if (sim_world_bytes(world) > sim_world_bytes(largest))
+            largest = world;
+    }
+    enum sim_arrival arrival = largest->clients[0].arrival;
+    return arrival == SIM_HERD || arrival == SIM_CLOSED ? "clients.count"
+                                                        : "clients.rate, scenario.duration or policy.attempts";
+}
+
+/* As many threads as there is memory for; false if it is not enough for one. */
+static bool fit_memory(struct sim_plan *plan, const struct sim_scenario *scenario)
+{
+    char needed[32], there[32];
+    uint64_t left = sim_memory_left(), need = sim_batch_bytes(scenario, plan);
+    uint32_t wanted = sim_batch_threads(scenario, plan);
+    plan->threads = wanted;
+    bytes_text(needed, need);
+    bytes_text(there, left);
+    while (plan->threads > 1 && sim_batch_bytes(scenario, plan) > left)
+        plan->threads--;
+    if (sim_batch_bytes(scenario, plan) > left) {
+        cli_fail(&cli_sim, "needs about %s at once, and %s are left: use a smaller %s",
+                 bytes_text(needed, sim_batch_bytes(scenario, plan)), there, keys_of_size(scenario));
+        return false;
+    }
+    if (plan->threads < wanted)
+        cli_say(&cli_sim, "%" PRIu32 " runs at once would need about %s, and %s are left: %" PRIu32 " at once", wanted,
+                needed, there, plan->threads);
+    return true;
+}
+
+/* ---- expectations ---- */
+
+/* Those that name a row, name one that there is. */
+static bool expectations_fit(const struct settings *s, const struct sim_scenario *scenario)
+{
+    for (size_t i = 0; i < s->expects; i++) {
+        const char *row = s->expect[i].row, *names[SIM_ROWS_MAX + 1] = {NULL};
+        if (sim_expect_rows(&s->expect[i], scenario) > 0)
+            continue;
+        for (size_t r = 0; r < sim_scenario_rows(scenario) && r < SIM_ROWS_MAX; r++)
+            names[r] = sim_scenario_row(scenario, r)->name;
+        const char *near = conf_near(row, strlen(row), names);
+        cli_fail(&cli_sim, "--expect: there is no row %s; %s %s%s", row, near != NULL ? "did you mean" : "the first is",
+                 near != NULL ? near : sim_scenario_row(scenario, 0)->label, near != NULL ? "?" : "");
+        return false;
+    }
+    return true;
+}
+
+/* A line each, behind the table; beside data only what does not hold, on stderr. */
+static bool tell_expectations(const struct settings *s, const struct sim_batch *batch, enum cli_sim_shown shown)
+{
+    struct cli_term term = cli_term(stdout);
+    bool all = true;
+    char said[256];
+    if (s->expects > 0 && shown == CLI_SIM_TABLE)
+        putchar('\n'); /* below the table */
+    for (size_t i = 0; i < s->expects; i++) {
+        bool holds = sim_expect_holds(&s->expect[i], batch, said);
+        all = all && holds;
+        if (shown == CLI_SIM_DATA && !holds)
+            cli_say(&cli_sim, "%s", said);
+        if (shown == CLI_SIM_DATA)
+            continue;
+        printf("%s%s%s  ", cli_colour(&term, holds ? CLI_GREEN : CLI_RED), holds ? "ok    " : "FAILED",
+               cli_colour(&term, CLI_PLAIN));
+        cli_put(stdout, said);
+        putchar('\n');
+    }
+    return all;
+}
+
+/* ---- a run ---- */
+
+static int fail_run(enum sim_end end, const char *row)
+{
+    if (end == SIM_END_ENDLESS)
+        return cli_fail(&cli_sim,
+                        "%s: never comes to an end: its calls go on after the duration; --set "
+                        "scenario.drain=no stops it there",
+                        row);
+    return cli_fail(&cli_sim, "%s: %s", row, end == SIM_END_NO_MEMORY ? "no memory" : "stopped");
+}
+
+/* What the environment asks for, if it is right. */
+static bool read_queue(struct sim_plan *plan)
+{
+    const char *queue = getenv("BIDE_SIM_QUEUE");
+    plan->plain_queue = queue != NULL && strcmp(queue, "plain") == 0;
+    if (queue == NULL || queue[0] == '\0' || plan->plain_queue)
+        return true;
+    cli_fail(&cli_sim, "BIDE_SIM_QUEUE=%s: want plain, or nothing", queue);
+    return false;
+}
+
+/* The file of policies that was named; NULL: none was. */
+static const char *config_of(const struct settings *s)
+{
+    const char *config = s->config != NULL ? s->config : getenv("BIDE_CONFIG");
+    return config != NULL && config[0] != '\0' ? config : NULL;
+}
+
+static struct sim_scenario *read_scenario(const struct settings *s, const char *name)
+{
+    char errors[CONF_ERROR_MAX] = "";
+    struct sim_choice choice = {s->sets > 0 ? s->set : NULL, s->policies > 0 ? s->policy : NULL, config_of(s)};
+    if (s->config != NULL && access(s->config, R_OK) != 0) { /* it may be that no policy of it is asked for */
+        cli_fail(&cli_sim, "--config %s: cannot be read: %s", s->config, strerror(errno));
+        return NULL;
+    }
+    if (find_entry(name) == NULL && !is_file(name)) {
+        unknown(name, 0);
+        return NULL;
+    }
+    struct sim_scenario *scenario = sim_scenario_read(name, &choice, errors);
+    if (scenario == NULL)
+        cli_say_lines(&cli_sim, errors);
+    return scenario;
+}
+
+/* FILE of FILE#NAME is not written to; a name alone is of bide.conf, which the caller knows. */
+static bool spares_policy(const struct cli_sim_outputs *outputs, const char *policy)
+{
+    char file[CONF_PATH_MAX];
+    const char *mark = strrchr(policy, '#');
+    if (mark == NULL)
+        return true;
+    snprintf(file, sizeof file, "%.*s", (int)(mark - policy), policy);
+    return cli_sim_outputs_spare(outputs, file);
+}
+
+/* No output takes the place of what the run is read from: the scenario, bide.conf, files of policies. */
+static bool spares_inputs(const struct cli_sim_outputs *outputs, const struct settings *s, const char *name,
+                          const struct sim_scenario *scenario)
+{
+    char path[CONF_PATH_MAX];
+    const char *config = config_of(s) != NULL ? config_of(s) : conf_path(path) ? path : NULL;
+    bool spared = (!is_file(name) || cli_sim_outputs_spare(outputs, name)) &&
+                  (config == NULL || cli_sim_outputs_spare(outputs, config));
+    for (size_t i = 0; i < s->policies && spared; i++)
+        spared = spares_policy(outputs, s->policy[i]);
+    for (size_t r = 0; r < sim_scenario_rows(scenario) && spared; r++) {
+        const struct sim_world *world = &sim_scenario_row(scenario, r)->world;
+        for (uint32_t i = 0; i < world->groups && spared; i++)
+            spared = spares_policy(outputs, world->clients[i].policy);
+        for (uint32_t i = 0; i < world->services && spared; i++)
+            spared = spares_policy(outputs, world->service[i].policy);
+    }
+    return spared;
+}
+
+/* What makes it the same run again, beside the seeds; NULL: no memory. */
+static char *repetition(const struct settings *s, const char *name)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (out == NULL)
+        return NULL;
+    cli_put_word(out, name);
+    if (s->config != NULL) {
+        fputs(" --config ", out);
+        cli_put_word(out, s->config);
+    }
+    for (size_t i = 0; i < s->policies + s->sets; i++) {
+        fputs(i < s->policies ? " --policy " : " --set ", out);
+        cli_put_word(out, i < s->policies ? s->policy[i] : s->set[i - s->policies]);
+    }
+    fclose(out);
+    return text;
+}
+
+static int simulate(const struct settings *s, const char *name, bool asserts)
+{
+    struct cli_sim_outputs outputs = s->outputs;
+    struct sim_batch batch = {0};
+    struct sim_plan plan = s->plan;
+    struct bar bar = {cli_term(stderr), bide_now()};
+    char *typed = repetition(s, name);
+    const char *at = "";
+    int status = CLI_EXIT_OWN;
+    bool agree = cli_sim_outputs_agree(&outputs, asserts) && read_queue(&plan);
+    struct sim_scenario *scenario = agree ? read_scenario(s, name) : NULL;
+    if (scenario == NULL || !expectations_fit(s, scenario) || !spares_inputs(&outputs, s, name, scenario) ||
+        !fit_memory(&plan, scenario))
+        goto out;
+    watch_signals();
+    if (!cli_sim_outputs_open(&outputs))
+        goto out;
+    plan.seed = s->has_seed ? s->plan.seed : sim_scenario_seed(scenario);
+    plan.progress = show_progress;
+    plan.context = &bar;
+    plan.typed = typed;
+    enum sim_end end = sim_batch_run(&batch, scenario, &plan, &at);
+    wipe_progress(&bar);
+    if (end != SIM_END_DONE) {
+        fail_run(end, at);
+        goto out;
+    }
+    bool written = cli_sim_outputs_write(&outputs, &batch);
+    bool holds = tell_expectations(s, &batch, outputs.shown);
+    status = finish(!written ? CLI_EXIT_OWN : holds ? EXIT_SUCCESS : EXIT_UNMET);
+out:
+    cli_sim_outputs_close(&outputs);
+    sim_batch_free(&batch);
+    sim_scenario_free(scenario);
+    free(typed);
+    return status;
+}
+
+static int assert_all(const struct settings *s, char **operands)
+{
+    if (s->expects == 0)
+        return cli_fail(&cli_sim, "assert %s: want what is expected: --expect 'amplification<1.2'", operands[0]);
+    return simulate(s, operands[0], true);
+}
+
+/* ---- the command ---- */
+
+static int run_word(const struct word *word, const struct settings *s, char **operands)
+{
+    size_t count = 0;
+    while (operands[count] != NULL)
+        count++;
+    if (count < word->operands)
+        return cli_fail(&cli_sim, "%s: want a scenario after it; bide sim list names them", word->name);
+    if (count > word->operands)
+        return cli_fail(&cli_sim, "%s: want %s after %s", operands[word->operands],
+                        word->operands > 0 ? "one scenario" : "nothing", word->name);
+    if ((s->has_run_option && !word->runs) || (s->outputs.json && !word->has_json && !word->runs))
+        return cli_fail(&cli_sim, "%s: want no option%s", word->name, word->has_json ? " but --json" : "");
+    return word->run(s, operands);
+}
+
+static int run(void *settings, char **operands)
+{
+    const struct settings *s = settings;
+    if (operands[0] == NULL)
+        return cli_fail(&cli_sim, "want a scenario, such as storm_herd; bide sim list names them");
+    for (size_t i = 0; i < WORDS; i++)
+        if (strcmp(operands[0], words[i].name) == 0)
+            return run_word(&words[i], s, operands + 1);
+    if (operands[1] != NULL)
+        return cli_fail(&cli_sim, "%s: want one scenario at a time, %s is another; a policy stands behind --policy",
+                        operands[1], operands[0]);
+    return simulate(s, operands[0], false);
+}

@@ -1,0 +1,135 @@
+/* sim_outputs.c - see sim_outputs.h. */
+#include "command_outputs.h"
+
+#include "common/commands.h"
+#include "common/term.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WIDTH_MAX 120u
+
+static bool write_series(FILE *out, const struct sim_batch *batch)
+{
+    sim_csv_series(out, batch);
+    return true;
+}
+
+/* In the order of the enum. */
+static const struct {
+    const char *option;
+    bool (*write)(FILE *out, const struct sim_batch *batch);
+} kinds[CLI_SIM_FILES] = {{"--series", write_series}, {"--svg", sim_svg}, {"--html", sim_html}};
+
+static bool is_stdout(const char *file)
+{
+    return file != NULL && strcmp(file, "-") == 0;
+}
+
+/* ---- before the run ---- */
+
+static bool tell_same(const struct cli_sim_outputs *outputs, size_t i, size_t k)
+{
+    cli_fail(&cli_sim, "%s %s: want another file than that of %s", kinds[i].option, outputs->file[i], kinds[k].option);
+    return false;
+}
+
+bool cli_sim_outputs_agree(struct cli_sim_outputs *outputs, bool asserts)
+{
+    unsigned on_stdout = outputs->json + outputs->csv;
+    for (size_t i = 0; i < CLI_SIM_FILES; i++)
+        on_stdout += is_stdout(outputs->file[i]);
+    outputs->shown = asserts ? CLI_SIM_LINES : on_stdout > 0 ? CLI_SIM_DATA : CLI_SIM_TABLE;
+    if (on_stdout > 1)
+        cli_fail(&cli_sim, "want one of --json, --csv and a file named - at a time: all of them go to standard output");
+    else if (on_stdout > 0 && asserts)
+        cli_fail(&cli_sim, "assert prints a line per expectation: --json, --csv and a file named - go with bide sim "
+                           "NAME --expect");
+    return on_stdout <= (asserts ? 0 : 1);
+}
+
+bool cli_sim_outputs_spare(const struct cli_sim_outputs *outputs, const char *input)
+{
+    struct stat in, out;
+    if ((strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, &in) : stat(input, &in)) != 0 || !S_ISREG(in.st_mode))
+        return true;
+    for (size_t i = 0; i < CLI_SIM_FILES; i++) {
+        const char *file = outputs->file[i];
+        if (file == NULL || is_stdout(file) || stat(file, &out) != 0 || out.st_dev != in.st_dev ||
+            out.st_ino != in.st_ino)
+            continue;
+        cli_fail(&cli_sim, "%s %s: want another file: this one is read", kinds[i].option, file);
+        return false;
+    }
+    return true;
+}
+
+/* Whatever their names look like: a draft knows the real one. Devices have none. */
+static bool differs_from_others(const struct cli_sim_outputs *outputs, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (outputs->draft[i].path != NULL && outputs->draft[k].path != NULL &&
+            strcmp(outputs->draft[i].path, outputs->draft[k].path) == 0)
+            return tell_same(outputs, i, k);
+    return true;
+}
+
+bool cli_sim_outputs_open(struct cli_sim_outputs *outputs)
+{
+    for (size_t i = 0; i < CLI_SIM_FILES; i++) {
+        if (outputs->file[i] == NULL || is_stdout(outputs->file[i]))
+            continue;
+        const char *why = cli_draft_open(&outputs->draft[i], outputs->file[i]);
+        if (why != NULL) {
+            cli_fail(&cli_sim, "%s %s: %s", kinds[i].option, outputs->file[i], why);
+            return false;
+        }
+        if (!differs_from_others(outputs, i))
+            return false;
+    }
+    return true;
+}
+
+/* ---- behind it ---- */
+
+static bool write_file(struct cli_sim_outputs *outputs, size_t i, const struct sim_batch *batch)
+{
+    bool to_stdout = is_stdout(outputs->file[i]);
+    const char *why = NULL;
+    if (!kinds[i].write(to_stdout ? stdout : outputs->draft[i].file, batch))
+        why = "no memory";
+    else if (!to_stdout)
+        why = cli_draft_keep(&outputs->draft[i]);
+    if (why != NULL)
+        cli_fail(&cli_sim, "%s %s: %s; it was not written", kinds[i].option, outputs->file[i], why);
+    return why == NULL;
+}
+
+static void print_table(const struct sim_batch *batch)
+{
+    struct cli_term term = cli_term(stdout);
+    struct sim_looks looks = {term.width < WIDTH_MAX ? term.width : WIDTH_MAX, term.colour, term.utf8};
+    sim_table(stdout, batch, &looks);
+}
+
+bool cli_sim_outputs_write(struct cli_sim_outputs *outputs, const struct sim_batch *batch)
+{
+    bool written = true;
+    if (outputs->json)
+        sim_json(stdout, batch);
+    else if (outputs->csv)
+        sim_csv(stdout, batch);
+    else if (outputs->shown == CLI_SIM_TABLE)
+        print_table(batch);
+    for (size_t i = 0; i < CLI_SIM_FILES; i++)
+        if (outputs->file[i] != NULL)
+            written = write_file(outputs, i, batch) && written;
+    return written;
+}
+
+void cli_sim_outputs_close(struct cli_sim_outputs *outputs)
+{
+    for (size_t i = 0; i < CLI_SIM_FILES; i++)
+        cli_draft_discard(&outputs->draft[i]);
+}

@@ -1,0 +1,269 @@
+/* file.c - cuts a scenario file into sections, keys and values.
+ *
+ * The same rules as in bide.conf, but for three: only = stands between key and value (a tail has colons in it), a line
+ * may be as long as it likes, and any value may go on in the next line if that one is indented and has no = in it.
+ * What belongs to a [policy NAME] is not cut but copied, so that app/conf reads it and tells what is wrong with it in
+ * its own words, with the right line. */
+#include "file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VALUE_MAX 65536u /* bytes of one value, over all its lines */
+
+struct reader {
+    struct sim_file *file;
+    struct conf_told *told;
+    struct bide_text rest;
+    unsigned line;
+    size_t section_room, said_room;
+    bool in_policy;  /* the section is one: lines are copied */
+    bool in_section; /* there is one to which keys belong */
+    bool headless;   /* the section's head could not be read: what is below it is passed over */
+    bool may_go_on;
+    size_t value_length; /* of the last value */
+    bool no_memory;
+};
+
+/* ---- pieces of text ---- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
+
+static struct bide_text trimmed(struct bide_text text)
+{
+    while (text.length > 0 && is_blank(text.at[text.length - 1]))
+        text.length--;
+    while (text.length > 0 && is_blank(text.at[0]))
+        text = (struct bide_text){text.at + 1, text.length - 1};
+    return text;
+}
+
+/* Without its comment: a # or ; where a word could begin. */
+static struct bide_text content(struct bide_text line)
+{
+    size_t end = 0;
+    while (end < line.length &&
+           !((line.at[end] == '#' || line.at[end] == ';') && (end == 0 || is_blank(line.at[end - 1]))))
+        end++;
+    return trimmed((struct bide_text){line.at, end});
+}
+
+static struct bide_text next_line(struct reader *r)
+{
+    const char *end = memchr(r->rest.at, '\n', r->rest.length);
+    size_t length = end == NULL ? r->rest.length : (size_t)(end - r->rest.at), taken = length + (end != NULL);
+    struct bide_text line = {r->rest.at, length};
+    r->rest = (struct bide_text){r->rest.at + taken, r->rest.length - taken};
+    r->line++;
+    return line;
+}
+
+static char *copy(struct reader *r, struct bide_text text)
+{
+    char *bytes = malloc(text.length + 1);
+    if (bytes == NULL) {
+        r->no_memory = true;
+        return NULL;
+    }
+    memcpy(bytes, text.at, text.length);
+    bytes[text.length] = '\0';
+    return bytes;
+}
+
+/* Room for one more of `count` things; NULL: no memory, and the old ones stay. */
+static void *grown(struct reader *r, void *things, size_t count, size_t *room, size_t size)
+{
+    if (count < *room)
+        return things;
+    size_t more = *room == 0 ? 32 : 2 * *room;
+    void *larger = realloc(things, more * size);
+    if (larger == NULL) {
+        r->no_memory = true;
+        return NULL;
+    }
+    *room = more;
+    return larger;
+}
+
+/* ---- policies ---- */
+
+/* Each line of the file is one line of theirs. */
+static void copy_line(struct reader *r, struct bide_text line)
+{
+    struct sim_file *file = r->file;
+    memcpy(file->policies + file->policies_length, line.at, line.length);
+    file->policies_length += line.length;
+    file->policies[file->policies_length++] = '\n';
+}
+
+/* [policy one] is [one] there: never longer than what it stands for. */
+static void copy_head(struct reader *r, struct bide_text name)
+{
+    char *at = r->file->policies + r->file->policies_length;
+    *at++ = '[';
+    memcpy(at, name.at, name.length);
+    at += name.length;
+    *at++ = ']';
+    *at++ = '\n';
+    r->file->policies_length = (size_t)(at - r->file->policies);
+}
+
+/* ---- sections ---- */
+
+static void begin_section(struct reader *r, struct bide_text inside, struct bide_text kind, struct bide_text name)
+{
+    struct sim_file *file = r->file;
+    struct sim_section *more = grown(r, file->section, file->sections, &r->section_room, sizeof *more);
+    if (more == NULL)
+        return;
+    file->section = more;
+    more[file->sections++] = (struct sim_section){
+        .line = r->line, .head = copy(r, inside), .kind = copy(r, kind), .name = copy(r, name), .first = file->saids};
+}
+
+static bool is(struct bide_text text, const char *word)
+{
+    return text.length == strlen(word) && memcmp(text.at, word, text.length) == 0;
+}
+
+static void head(struct reader *r, struct bide_text text)
+{
+    r->in_policy = r->may_go_on = r->headless = false;
+    r->in_section = true;
+    if (text.at[text.length - 1] != ']' || text.length < 2) {
+        conf_tell(r->told, r->line, "%s: want [section] and nothing behind it", conf_shown(text.at, text.length).text);
+        r->headless = true;
+        return;
+    }
+    struct bide_text inside = trimmed((struct bide_text){text.at + 1, text.length - 2});
+    size_t length = 0;
+    while (length < inside.length && !is_blank(inside.at[length]))
+        length++;
+    struct bide_text kind = {inside.at, length};
+    struct bide_text name = trimmed((struct bide_text){inside.at + length, inside.length - length});
+    r->in_policy = is(kind, "policy");
+    if (r->in_policy && name.length == 0) {
+        conf_tell(r->told, r->line, "[policy]: want a name, as in [policy careful]");
+        r->in_policy = false;
+        r->headless = true;
+    } else if (r->in_policy)
+        copy_head(r, name);
+    else
+        begin_section(r, inside, kind, name);
+}
+
+/* ---- keys and values ---- */
+
+static void go_on(struct reader *r, struct bide_text text)
+{
+    struct sim_said *last = &r->file->said[r->file->saids - 1];
+    size_t before = r->value_length;
+    if (before + text.length > VALUE_MAX) {
+        conf_tell(r->told, r->line, "%s has more than %u bytes: want fewer",
+                  conf_shown(last->key, strlen(last->key)).text, VALUE_MAX);
+        r->may_go_on = false;
+        return;
+    }
+    char *longer = realloc(last->value, before + text.length + 2);
+    if (longer == NULL) {
+        r->no_memory = true;
+        return;
+    }
+    last->value = longer;
+    longer[before] = ' ';
+    memcpy(longer + before + 1, text.at, text.length);
+    r->value_length = before + 1 + text.length;
+    longer[r->value_length] = '\0';
+}
+
+static void keep(struct reader *r, struct bide_text key, struct bide_text value)
+{
+    struct sim_file *file = r->file;
+    struct sim_said *more = grown(r, file->said, file->saids, &r->said_room, sizeof *more);
+    if (more == NULL)
+        return;
+    file->said = more;
+    more[file->saids++] = (struct sim_said){.line = r->line, .key = copy(r, key), .value = copy(r, value)};
+    file->section[file->sections - 1].count++;
+    r->may_go_on = true;
+    r->value_length = value.length;
+}
+
+static void entry(struct reader *r, struct bide_text text, bool indented)
+{
+    const char *mark = memchr(text.at, '=', text.length);
+    struct conf_shown shown = conf_shown(text.at, text.length);
+    if (r->headless)
+        return;
+    if (!r->in_section) {
+        conf_tell(r->told, r->line, "%s: want a [section] above it", shown.text);
+        return;
+    }
+    if (mark == NULL && indented && r->may_go_on) {
+        go_on(r, text);
+        return;
+    }
+    r->may_go_on = false;
+    size_t before = mark == NULL ? 0 : (size_t)(mark - text.at);
+    struct bide_text key = trimmed((struct bide_text){text.at, before});
+    if (key.length == 0)
+        conf_tell(r->told, r->line, "%s: want key = value", shown.text);
+    else
+        keep(r, key, trimmed((struct bide_text){mark + 1, text.length - before - 1}));
+}
+
+/* ---- the whole ---- */
+
+static void read_line(struct reader *r)
+{
+    struct bide_text line = next_line(r), text = content(line);
+    bool nul = memchr(line.at, '\0', line.length) != NULL, is_head = text.length > 0 && text.at[0] == '[';
+    if (nul)
+        conf_tell(r->told, r->line, "a NUL byte: want text");
+    else if (is_head)
+        head(r, text);
+    else if (r->in_policy)
+        copy_line(r, line);
+    else if (text.length > 0)
+        entry(r, text, text.at > line.at);
+    /* One line of theirs for each of ours. */
+    if (nul || !r->in_policy)
+        r->file->policies[r->file->policies_length++] = '\n';
+}
+
+bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_told *told)
+{
+    if (text.length >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0) /* a byte order mark says nothing here */
+        text = (struct bide_text){text.at + 3, text.length - 3};
+    struct reader r = {.file = file, .told = told, .rest = text};
+    *file = (struct sim_file){.policies = malloc(text.length + 2)}; /* a line end more, and a NUL */
+    r.no_memory = file->policies == NULL;
+    while (r.rest.length > 0 && !r.no_memory)
+        read_line(&r);
+    if (file->policies != NULL)
+        file->policies[file->policies_length] = '\0';
+    if (r.no_memory)
+        conf_tell(told, 0, "no memory");
+    return !r.no_memory;
+}
+
+void sim_file_free(struct sim_file *file)
+{
+    for (size_t i = 0; i < file->sections; i++) {
+        free(file->section[i].head);
+        free(file->section[i].kind);
+        free(file->section[i].name);
+    }
+    for (size_t i = 0; i < file->saids; i++) {
+        free(file->said[i].key);
+        free(file->said[i].value);
+    }
+    free(file->section);
+    free(file->said);
+    free(file->policies);
+    *file = (struct sim_file){.sections = 0};
+}

@@ -1,0 +1,136 @@
+/* origin.c - the origin of a URL, and the target that stands for it.
+ *
+ * An origin names a target, and decides whether a redirect leaves the place that headers were meant for. So the parser
+ * is strict: it knows http and https with plain host names and addresses, and says no to all else. Nothing of user,
+ * password, path or query is ever copied. */
+#include "origin.h"
+#include "http/value.h"
+
+#include <bide/clock.h>
+
+#include <pthread.h>
+#include <string.h>
+
+#define TARGETS_MAX 1024u
+
+/* Does the text begin with this (lower-case) word, in any case? */
+static bool begins(const char *text, const char *word)
+{
+    for (; *word != '\0'; text++, word++)
+        if (http_lower(*text) != *word)
+            return false;
+    return true;
+}
+
+static bool is_host_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+}
+
+static bool is_address_char(char c)
+{
+    return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9') || c == ':' || c == '.';
+}
+
+/* What is left to write. */
+struct pen {
+    char *at;
+    size_t room; /* the final NUL included */
+};
+
+static bool put(struct pen *pen, const char *text, size_t length)
+{
+    if (length >= pen->room)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        *pen->at++ = http_lower(text[i]);
+    pen->room -= length;
+    *pen->at = '\0';
+    return true;
+}
+
+/* The length of the host at `text`, brackets included; 0: none that we understand. */
+static size_t host_length(const char *text, size_t most)
+{
+    size_t n = 0;
+    if (most > 0 && text[0] == '[') {
+        for (n = 1; n < most && is_address_char(http_lower(text[n])); n++)
+            continue;
+        return n > 1 && n < most && text[n] == ']' ? n + 1 : 0;
+    }
+    while (n < most && is_host_char(http_lower(text[n])))
+        n++;
+    return n;
+}
+
+/* ":8080", or nothing for the default. */
+static bool put_port(struct pen *pen, const char *text, size_t length, const char *standard)
+{
+    if (length > 0 && text[0] != ':')
+        return false;
+    size_t zeros = 1;
+    while (zeros + 1 < length && text[zeros] == '0')
+        zeros++;
+    if (length <= 1)
+        return put(pen, standard, strlen(standard));
+    for (size_t i = zeros; i < length; i++)
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+    return length - zeros <= 5 && put(pen, ":", 1) && put(pen, text + zeros, length - zeros);
+}
+
+static bool put_authority(struct pen *pen, const char *text, const char *standard_port)
+{
+    size_t length = strcspn(text, "/?#");
+    for (size_t i = length; i > 0; i--)
+        if (text[i - 1] == '@') { /* user and password: never looked at */
+            text += i;
+            length -= i;
+            break;
+        }
+    size_t host = host_length(text, length);
+    return host > 0 && put(pen, text, host) && put_port(pen, text + host, length - host, standard_port);
+}
+
+bool bide_http_origin(char *text, size_t size, const char *url)
+{
+    struct pen pen = {text, size};
+    bool known = false;
+    if (begins(url, "http://"))
+        known = put(&pen, "http://", 7) && put_authority(&pen, url + 7, ":80");
+    else if (begins(url, "https://"))
+        known = put(&pen, "https://", 8) && put_authority(&pen, url + 8, ":443");
+    else if (strstr(url, "://") == NULL) /* libcurl's guess, too */
+        known = put(&pen, "http://", 7) && put_authority(&pen, url, ":80");
+    if (!known && size > 0)
+        text[0] = '\0';
+    return known;
+}
+
+/* ---- the targets of this process ---- */
+
+static struct bide_targets *shared;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_table(void)
+{
+    struct bide_target_config config;
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    if (bide_targets_new(&shared, TARGETS_MAX, &config, NULL) != BIDE_OK)
+        shared = NULL; /* no memory: calls go on without gates of a target, but with all of the policy's */
+}
+
+/* A name that the table refuses (longer than it takes) is answered with its overflow target. */
+struct bide_target *http_target_of(struct bide_targets *table, CURL *easy, int64_t now_ns)
+{
+    char origin[HTTP_ORIGIN_SIZE];
+    const char *url = NULL;
+    if (!table) {
+        pthread_once(&once, make_table);
+        table = shared;
+    }
+    curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
+    if (!table || !url || !bide_http_origin(origin, sizeof origin, url))
+        return table ? bide_targets_get(table, "unknown origin", now_ns) : NULL;
+    return bide_targets_get(table, origin, now_ns);
+}

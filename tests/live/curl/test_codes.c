@@ -1,0 +1,299 @@
+/* test_http_codes.c - CURLcodes as they come about: each is provoked for real, and the result says what it means.
+ *
+ * The table itself is in tests/unit/curl/test_classify_curl.c. What needs TLS, HTTP/2 or a proxy that answers is
+ * elsewhere. */
+#include "live_call.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LABEL_OF_64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define NO_NAME     "http://" LABEL_OF_64 ".invalid/" /* a label may have 63: no resolver is asked */
+
+struct provocation {
+    const char *name;
+    const char *script; /* of /a, or a line by itself */
+    const char *url;    /* NULL: /a of the server. %u: its port */
+    void (*set)(struct live_call *);
+    CURLcode code;
+    enum bide_kind kind;
+    enum bide_reach reach;
+};
+
+static void set_fail_on_error(struct live_call *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_FAILONERROR, 1L);
+}
+
+static void set_max_size(struct live_call *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_MAXFILESIZE, 10L);
+}
+
+static void set_decode(struct live_call *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_ACCEPT_ENCODING, "gzip");
+}
+
+static void set_follow(struct live_call *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(c->easy, CURLOPT_MAXREDIRS, 2L);
+}
+
+static void set_proxy_name(struct live_call *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_PROXY, NO_NAME);
+}
+
+static void set_interface(struct live_call *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_INTERFACE, "no-such-if0");
+}
+
+static void set_resume_from(struct live_call *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_RESUME_FROM, 5L);
+}
+
+static void set_no_certificate(struct live_call *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_SSLCERT, "/nonexistent/bide.pem");
+}
+
+static void set_no_authorities(struct live_call *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_CAINFO, "/nonexistent/bide.pem");
+}
+
+static void set_no_cipher(struct live_call *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_SSL_CIPHER_LIST, "no-such-cipher");
+}
+
+static void set_short_time(struct live_call *c)
+{
+    c->policy.attempt_timeout_ns = 300 * BIDE_MS;
+}
+
+static size_t no_write(char *at, size_t size, size_t count, void *context)
+{
+    return 0;
+}
+
+static void set_bad_sink(struct live_call *c)
+{
+    c->options.write = no_write;
+}
+
+static size_t read_too_much(char *into, size_t size, size_t count, void *context)
+{
+    return size * count + 1;
+}
+
+static size_t read_abort(char *into, size_t size, size_t count, void *context)
+{
+    return CURL_READFUNC_ABORT;
+}
+
+static size_t read_one(char *into, size_t size, size_t count, void *context)
+{
+    *into = 'x';
+    return 1;
+}
+
+static void set_reader(struct live_call *c, curl_read_callback read, int64_t length)
+{
+    curl_easy_setopt(c->easy, CURLOPT_POST, 1L);
+    c->options.body = (struct bide_http_body){.kind = BIDE_HTTP_BODY_STREAM, .read = read, .length = length};
+}
+
+static void set_bad_reader(struct live_call *c)
+{
+    set_reader(c, read_too_much, 100);
+}
+
+static void set_aborting_reader(struct live_call *c)
+{
+    set_reader(c, read_abort, 100);
+}
+
+static void set_one_shot(struct live_call *c)
+{
+    curl_easy_setopt(c->easy, CURLOPT_FOLLOWLOCATION, 1L);
+    set_reader(c, read_one, 1);
+}
+
+static int no_prereq(void *context, char *ip, char *local_ip, int port, int local_port)
+{
+    return CURL_PREREQFUNC_ABORT;
+}
+
+static void set_bad_prereq(struct live_call *c)
+{
+    c->options.prereq = no_prereq;
+}
+
+#define PERMANENT BIDE_KIND_PERMANENT
+#define TRANSIENT BIDE_KIND_TRANSIENT
+#define CANCELLED BIDE_KIND_CANCELLED
+#define MAYBE     BIDE_REACH_MAYBE_RAN
+#define NEVER     BIDE_REACH_NEVER_SENT
+
+static const struct provocation provocations[] = {
+    {"unknown scheme", "", "foo://127.0.0.1:%u/", NULL, CURLE_UNSUPPORTED_PROTOCOL, PERMANENT, NEVER},
+    {"garbage", "garbage=\"hello\\r\\n\"", NULL, NULL, CURLE_UNSUPPORTED_PROTOCOL, PERMANENT, MAYBE},
+    {"malformed URL", "", "http://[::/", NULL, CURLE_URL_MALFORMAT, PERMANENT, NEVER},
+    {"proxy's name", "", NULL, set_proxy_name, CURLE_COULDNT_RESOLVE_PROXY, TRANSIENT, NEVER},
+    {"host's name", "", NO_NAME, NULL, CURLE_COULDNT_RESOLVE_HOST, TRANSIENT, NEVER},
+    {"nonsense in the head", "garbage=\"HTTP/1.1 200 OK\\r\\nContent-Length: -1\\r\\n\\r\\n\"", NULL, NULL,
+     CURLE_WEIRD_SERVER_REPLY, PERMANENT, MAYBE},
+    {"endless head", "endless=headers", NULL, NULL, CURLE_WEIRD_SERVER_REPLY, PERMANENT, MAYBE},
+    {"too short", "bytes=100 length=+10 connection=close", NULL, NULL, CURLE_PARTIAL_FILE, TRANSIENT,
+     BIDE_REACH_BODY_DELIVERED},
+    {"404 as an error", "404", NULL, set_fail_on_error, CURLE_HTTP_RETURNED_ERROR, PERMANENT, BIDE_REACH_ANSWERED},
+    {"503 as an error", "503", NULL, set_fail_on_error, CURLE_HTTP_RETURNED_ERROR, TRANSIENT, BIDE_REACH_ANSWERED},
+    {"sink", "200", NULL, set_bad_sink, CURLE_WRITE_ERROR, CANCELLED, BIDE_REACH_BODY_DELIVERED},
+    {"reader", "200", NULL, set_bad_reader, CURLE_READ_ERROR, CANCELLED, MAYBE},
+    {"time", "delay=never", NULL, set_short_time, CURLE_OPERATION_TIMEDOUT, TRANSIENT, MAYBE},
+    {"range", "200 bytes=100", NULL, set_resume_from, CURLE_RANGE_ERROR, PERMANENT, MAYBE},
+    {"no TLS there", "* close=accept", "https://127.0.0.1:%u/a", NULL, CURLE_SSL_CONNECT_ERROR, TRANSIENT, NEVER},
+    {"prereq", "200", NULL, set_bad_prereq, CURLE_ABORTED_BY_CALLBACK, CANCELLED, NEVER},
+    {"aborting reader", "200", NULL, set_aborting_reader, CURLE_ABORTED_BY_CALLBACK, CANCELLED, MAYBE},
+    {"interface", "200", NULL, set_interface, CURLE_INTERFACE_FAILED, PERMANENT, NEVER},
+    {"round and round", "302 location=/a", NULL, set_follow, CURLE_TOO_MANY_REDIRECTS, PERMANENT, MAYBE},
+    {"empty reply", "close", NULL, NULL, CURLE_GOT_NOTHING, TRANSIENT, MAYBE},
+    {"reset", "reset", NULL, NULL, CURLE_RECV_ERROR, TRANSIENT, MAYBE},
+    {"bad chunks", "garbage=\"HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\nxyz\\r\\n\"", NULL, NULL,
+     CURLE_RECV_ERROR, TRANSIENT, MAYBE},
+    {"certificate", "200", "https://127.0.0.1:%u/a", set_no_certificate, CURLE_SSL_CERTPROBLEM, PERMANENT, NEVER},
+    {"cipher", "200", "https://127.0.0.1:%u/a", set_no_cipher, CURLE_SSL_CIPHER, PERMANENT, NEVER},
+    {"coding", "200 body=nonsense header=\"Content-Encoding: gzip\"", NULL, set_decode, CURLE_BAD_CONTENT_ENCODING,
+     PERMANENT, MAYBE},
+    {"too long", "200 bytes=100", NULL, set_max_size, CURLE_FILESIZE_EXCEEDED, PERMANENT, MAYBE},
+    {"one-shot body", "307 location=/a", NULL, set_one_shot, CURLE_SEND_FAIL_REWIND, PERMANENT, MAYBE},
+    {"authorities", "200", "https://127.0.0.1:%u/a", set_no_authorities, CURLE_SSL_CACERT_BADFILE, PERMANENT, NEVER},
+};
+
+static void provoke(const struct provocation *p)
+{
+    struct live_call c;
+    char script[256], url[256];
+    snprintf(script, sizeof script, "%s%s", p->script[0] && p->script[0] != '*' ? "/a " : "", p->script);
+    live_call_open(&c, script, 1);
+    if (p->set)
+        p->set(&c);
+    const char *mark = p->url ? strstr(p->url, "%u") : NULL;
+    if (mark)
+        snprintf(url, sizeof url, "%.*s%u%s", (int)(mark - p->url), p->url, chaos_port(c.server.chaos), mark + 2);
+    else
+        snprintf(url, sizeof url, "%s", p->url ? p->url : live_url(&c.server, "/a"));
+    live_perform_url(&c, url);
+    const struct bide_http_attempt *a = &c.result.attempt[0];
+    if (c.code != p->code || a->kind != p->kind || a->reach != p->reach)
+        fail_msg("%s: %d (%s), %s, %s; want %d, %s, %s", p->name, c.code, curl_easy_strerror(c.code),
+                 bide_kind_label(a->kind), bide_reach_label(a->reach), p->code, bide_kind_label(p->kind),
+                 bide_reach_label(p->reach));
+    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.attempts, 1);
+    live_call_close(&c);
+}
+
+static void each_code_that_can_be_provoked_is_judged_as_the_table_says(void **state)
+{
+    for (size_t i = 0; i < sizeof provocations / sizeof *provocations; i++)
+        provoke(&provocations[i]);
+}
+
+/* Permanent ones are not tried again, and neither are those of our own side; transient ones are. */
+static void only_transient_ones_are_tried_again(void **state)
+{
+    for (size_t i = 0; i < sizeof provocations / sizeof *provocations; i++) {
+        const struct provocation *p = &provocations[i];
+        struct live_call c;
+        char script[256];
+        if (p->url || p->reach == BIDE_REACH_BODY_DELIVERED || !p->script[0])
+            continue;
+        snprintf(script, sizeof script, "/a %s", p->script);
+        live_call_open(&c, script, 2);
+        if (p->set)
+            p->set(&c);
+        live_perform(&c, "/a");
+        if (c.result.attempts != (p->kind == BIDE_KIND_TRANSIENT ? 2 : 1))
+            fail_msg("%s: %u attempts", p->name, c.result.attempts);
+        assert_int_equal(c.code, p->code);
+        live_call_close(&c);
+    }
+}
+
+static void rules_of_the_user_decide_about_codes(void **state)
+{
+    static const struct bide_rule rule[] = {
+        {CURLE_TOO_MANY_REDIRECTS, CURLE_TOO_MANY_REDIRECTS, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0},
+        {CURLE_GOT_NOTHING, CURLE_GOT_NOTHING, BIDE_KIND_PERMANENT, BIDE_REACH_REFUSED, 0}};
+    static const struct bide_rules rules = {rule, 2, false};
+    struct live_call c;
+    live_call_open(&c, "/a 302 location=/a\n/b close", 3);
+    set_follow(&c);
+    curl_easy_setopt(c.easy, CURLOPT_FORBID_REUSE, 1L); /* a replay that is stopped is not the code's doing */
+    c.options.curl_rules = &rules;
+    live_perform(&c, "/a");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 3);
+    live_perform(&c, "/b");
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    assert_int_equal(c.result.attempt[0].reach, BIDE_REACH_REFUSED); /* nothing better was known */
+    live_call_close(&c);
+}
+
+/* With FAILONERROR libcurl says 22; the status decides all the same, and the hint counts. */
+static void fail_on_error_changes_nothing_but_the_code(void **state)
+{
+    struct live_call c;
+    live_call_open(&c, "/a 503 | 429 | 200 body=fine\n/b 404\n/c 503 retry-after=86400", 5);
+    set_fail_on_error(&c);
+    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 3);
+    live_expect_text(&c.sink, "fine");
+    assert_int_equal(live_perform(&c, "/b"), CURLE_HTTP_RETURNED_ERROR);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    assert_int_equal(c.sink.length, 0);
+    assert_int_equal(live_perform(&c, "/c"), CURLE_HTTP_RETURNED_ERROR);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_HINT_TOO_LONG, 1);
+    live_call_close(&c);
+}
+
+/* Opens the breaker when the call decides to wait: so it gives up when the wait ends. */
+static void open_when_waiting(void *context, const struct bide_event *event)
+{
+    struct live_call *c = context;
+    if (event->verdict->what == BIDE_WAIT)
+        bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
+}
+
+/* Who sets FAILONERROR looks at nothing but the code. */
+static void fail_on_error_is_heard_when_a_wait_is_given_up(void **state)
+{
+    static const char *const script[] = {"/a 503 body=down", "/a 503 bytes=0", "/a 503 bytes=1000000"};
+    for (size_t i = 0; i < 3; i++) {
+        struct live_call c;
+        live_call_open(&c, script[i], 5);
+        set_fail_on_error(&c);
+        c.options.event = open_when_waiting;
+        c.options.context = &c;
+        assert_int_equal(live_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
+        live_call_close(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_code_that_can_be_provoked_is_judged_as_the_table_says),
+        cmocka_unit_test(only_transient_ones_are_tried_again),
+        cmocka_unit_test(rules_of_the_user_decide_about_codes),
+        cmocka_unit_test(fail_on_error_changes_nothing_but_the_code),
+        cmocka_unit_test(fail_on_error_is_heard_when_a_wait_is_given_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,632 @@
+/* test_call.c - one call: its events, its rounds of attempts, and what its verdicts say.
+ *
+ * Sequences of events are told as stories (tests/stories), every event in every state is a table (test_call_table.c).
+ * Here is what both show badly: each field of each kind of verdict, when a hedge goes out, what one attempt of a round
+ * says for the others, what a target learns from an outcome, and that the short ways of good weather end where the long
+ * ones do. What lib/core/judge.c decides after a failure is in test_judge.c, what a call holds in test_hold.c. */
+#include "call_world.h"
+
+/* ---- size ---- */
+
+static void a_call_fits_96_bytes_and_a_target_two_kibibytes(void **state)
+{
+    (void)state;
+    assert_true(sizeof(struct bide_call) <= 96);
+    assert_true(sizeof(struct bide_target) <= 2048);
+}
+
+/* ---- what a verdict says ---- */
+
+static void every_verdict_fills_every_field(void **state)
+{
+    (void)state;
+    open_fresh(); /* an attempt may take 10 s, connecting 3 s, all together a minute */
+    assert_verdict(begin(T0), VERDICT(START, FIRST_ATTEMPT, 1, NEVER, T0 + 10 * S, T0 + 3 * S));
+    assert_verdict(wake(T0 + S), VERDICT(NONE, NOTHING, 1, NEVER, NEVER, NEVER));
+    assert_verdict(report(2, good, T0 + S), VERDICT(NONE, NOTHING, 1, NEVER, NEVER, NEVER));
+    assert_verdict(report(1, failed, T0 + S), VERDICT(WAIT, BACKOFF, 1, T0 + 1100 * MS, NEVER, NEVER));
+    assert_verdict(report(1, good, T0 + S), VERDICT(NONE, NOTHING, 1, T0 + 1100 * MS, NEVER, NEVER));
+    assert_verdict(wake(T0 + S), VERDICT(NONE, NOTHING, 1, T0 + 1100 * MS, NEVER, NEVER)); /* early */
+    assert_verdict(wake(T0 + 2 * S), VERDICT(START, RETRY, 2, NEVER, T0 + 12 * S, T0 + 5 * S));
+    assert_verdict(report(2, good, T0 + 3 * S), VERDICT(DONE, SUCCEEDED, 2, NEVER, NEVER, NEVER));
+    assert_verdict(wake(T0 + 9 * S), VERDICT(NONE, NOTHING, 2, NEVER, NEVER, NEVER));
+    assert_verdict(cancel(T0 + 9 * S), VERDICT(NONE, NOTHING, 2, NEVER, NEVER, NEVER));
+    begin(T0);
+    assert_verdict(report(1, hopeless, T0 + S), VERDICT(GIVE_UP, PERMANENT, 1, NEVER, NEVER, NEVER));
+    begin(T0);
+    assert_verdict(cancel(T0), VERDICT(GIVE_UP, CANCELLED, 1, NEVER, NEVER, NEVER));
+    policy.hedges_max = 1;
+    policy.hedge_delay_ns = 400 * MS;
+    assert_verdict(begin(T0), VERDICT(START, FIRST_ATTEMPT, 1, T0 + 400 * MS, T0 + 10 * S, T0 + 3 * S));
+    assert_verdict(wake(T0 + 400 * MS),
+                   VERDICT(START, HEDGE, 2, NEVER, T0 + 10400 * MS, T0 + 3400 * MS)); /* no more hedges */
+    assert_verdict(report(2, failed, T0 + S), VERDICT(NONE, NOTHING, 2, NEVER, NEVER, NEVER));
+    assert_verdict(report(1, good, T0 + S), VERDICT(DONE, SUCCEEDED, 1, NEVER, NEVER, NEVER));
+}
+
+static void the_deadlines_of_an_attempt_are_the_nearest_of_its_own_and_the_call_s(void **state)
+{
+    static const struct {
+        int64_t attempt_ns, connect_ns, policy_ns, request_ns; /* request_ns: after T0; 0: none */
+        int64_t cut_ns, by_ns;                                 /* after T0; BIDE_NEVER: never */
+    } table[] = {
+        {10 * S, 3 * S, 60 * S, 0, 10 * S, 3 * S},    {10 * S, 3 * S, 5 * S, 0, 5 * S, 3 * S},
+        {10 * S, 3 * S, 2 * S, 0, 2 * S, 2 * S},      {10 * S, 3 * S, 60 * S, 4 * S, 4 * S, 3 * S},
+        {10 * S, 3 * S, 4 * S, 60 * S, 4 * S, 3 * S}, {10 * S, NEVER, 60 * S, 0, 10 * S, 10 * S},
+        {NEVER, 3 * S, 60 * S, 0, 60 * S, 3 * S},     {NEVER, NEVER, NEVER, 0, NEVER, NEVER},
+        {NEVER, NEVER, NEVER, 7 * S, 7 * S, 7 * S},   {BIDE_DURATION_MAX, 3 * S, NEVER, 0, BIDE_DURATION_MAX, 3 * S},
+    };
+    (void)state;
+    open_fresh();
+    for (size_t i = 0; i < COUNT(table); i++) {
+        struct bide_request request = get;
+        policy.attempt_timeout_ns = table[i].attempt_ns;
+        policy.connect_timeout_ns = table[i].connect_ns;
+        policy.deadline_ns = table[i].policy_ns;
+        request.deadline_ns = table[i].request_ns > 0 ? T0 + table[i].request_ns : 0;
+        struct bide_verdict v = begin_as(&request, T0);
+        assert_int_equal(v.attempt_deadline_ns, table[i].cut_ns == NEVER ? NEVER : T0 + table[i].cut_ns);
+        assert_int_equal(v.connect_deadline_ns, table[i].by_ns == NEVER ? NEVER : T0 + table[i].by_ns);
+    }
+}
+
+static void a_call_that_never_began_answers_nothing(void **state)
+{
+    struct bide_call none = {0};
+    (void)state;
+    assert_verdict(bide_call_wake(&none, T0), VERDICT(NONE, NOTHING, 0, NEVER, NEVER, NEVER));
+    assert_verdict(bide_call_cancel(&none, T0), VERDICT(NONE, NOTHING, 0, NEVER, NEVER, NEVER));
+    assert_verdict(bide_call_outcome(&none, 1, &good, T0), VERDICT(NONE, NOTHING, 0, NEVER, NEVER, NEVER));
+    assert_verdict(bide_call_outcome(&none, 0, &failed, T0), VERDICT(NONE, NOTHING, 0, NEVER, NEVER, NEVER));
+}
+
+static void a_call_that_is_refused_at_its_begin_made_no_attempt(void **state)
+{
+    struct bide_request late = {.safety = BIDE_SAFE, .deadline_ns = T0};
+    (void)state;
+    open_fresh();
+    assert_verdict(begin_as(&late, T0), VERDICT(GIVE_UP, DEADLINE, 0, NEVER, NEVER, NEVER));
+    assert_verdict(begin_as(&late, T0 + 1), VERDICT(GIVE_UP, DEADLINE, 0, NEVER, NEVER, NEVER));
+    policy.struct_size--;
+    assert_verdict(begin(T0), VERDICT(GIVE_UP, BAD_POLICY, 0, NEVER, NEVER, NEVER));
+    assert_says(cancel(T0), BIDE_NONE, BIDE_WHY_NOTHING);
+}
+
+static void a_mutating_request_without_a_key_is_refused_or_only_noticed(void **state)
+{
+    static const struct {
+        enum bide_safety safety;
+        bool refused;
+    } table[] = {{BIDE_UNSAFE, true}, {BIDE_IDEMPOTENT, true}, {BIDE_SAFE, false}, {BIDE_KEYED, false}};
+    (void)state;
+    open_fresh();
+    policy.require_key = true;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        struct bide_request request = {.safety = table[i].safety};
+        policy.observe = 0;
+        assert_int_equal(begin_as(&request, T0).what, table[i].refused ? BIDE_GIVE_UP : BIDE_START);
+        policy.observe = BIDE_GATE_KEY;
+        struct bide_verdict v = begin_as(&request, T0);
+        assert_says(v, BIDE_START, BIDE_WHY_FIRST_ATTEMPT);
+        assert_int_equal(v.observed, table[i].refused ? BIDE_GATE_KEY : 0);
+    }
+    assert_int_equal(bide_target_refused(&target, BIDE_GATE_KEY), 4);
+}
+
+/* ---- without a target ---- */
+
+static void without_a_target_only_the_policy_decides(void **state)
+{
+    (void)state;
+    fresh();
+    policy.hedges_max = 1;
+    policy.hedge_quantile_permille = 950; /* nobody measures: the delay holds */
+    policy.hedge_delay_ns = 400 * MS;
+    struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &keyed, T0);
+    assert_says(v, BIDE_START, BIDE_WHY_FIRST_ATTEMPT);
+    assert_int_equal(v.wake_ns, T0 + 400 * MS);
+    assert_says(wake(T0 + 400 * MS), BIDE_START, BIDE_WHY_HEDGE);
+    assert_says(report(1, with_hint(limited, 2 * S), T0 + S), BIDE_NONE, BIDE_WHY_NOTHING);
+    v = report(2, failed, T0 + S);
+    assert_says(v, BIDE_WAIT, BIDE_WHY_SERVER_HINT);
+    assert_int_equal(v.wake_ns, T0 + 3 * S);
+    assert_says(wake(T0 + 3 * S), BIDE_START, BIDE_WHY_RETRY);
+    assert_says(report(3, unsent, T0 + 3 * S), BIDE_GIVE_UP, BIDE_WHY_CANCELLED);
+    bide_call_begin(&call, &policy, NULL, &get, T0);
+    assert_says(report(1, good, T0), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    bide_call_begin(&call, &policy, NULL, &get, T0);
+    wake(T0 + S);
+    assert_says(cancel(T0 + S), BIDE_GIVE_UP, BIDE_WHY_CANCELLED);
+    policy.require_key = true;
+    assert_says(bide_call_begin(&call, &policy, NULL, &post, T0), BIDE_GIVE_UP, BIDE_WHY_KEY_REQUIRED);
+}
+
+/* ---- when a hedge goes out ---- */
+
+static void a_hedge_goes_only_where_nothing_is_wrong(void **state)
+{
+    (void)state;
+    open_hedged(1);
+    policy.deadline_ns = 101 * MS;
+    begin(T0);
+    call.deadline_ns = T0 + 100 * MS; /* passed, though it was not when the hedge was planned */
+    a_hedge_is_refused_by(BIDE_WHY_DEADLINE, "deadline");
+
+    open_hedged(1);
+    config.throttle_k_milli = 2000;
+    config.throttle_max_permille = 1000;
+    open_target();
+    begin(T0);
+    target.lane[0].attempts += 1000000;
+    a_hedge_is_refused_by(BIDE_WHY_THROTTLE, "throttle");
+
+    open_hedged(1);
+    begin(T0);
+    bide_breaker_hold(&target, BIDE_HOLD_OPEN);
+    a_hedge_is_refused_by(BIDE_WHY_BREAKER_OPEN, "breaker");
+
+    open_hedged(1);
+    begin(T0);
+    bide_target_quiet(&target, T0 + 5 * S, T0);
+    a_hedge_is_refused_by(BIDE_WHY_QUIET, "quiet");
+
+    open_hedged(1);
+    config.key_retries = 1;
+    open_target();
+    use_up_the_key();
+    begin_as(&keyed, T0);
+    a_hedge_is_refused_by(BIDE_WHY_KEY_LIMIT, "key limit");
+
+    open_hedged(1);
+    config.in_flight_max = 1;
+    open_target();
+    begin(T0);
+    a_hedge_is_refused_by(BIDE_WHY_IN_FLIGHT_FULL, "in flight");
+    assert_int_equal(target.in_flight, 0);
+
+    open_hedged(1);
+    config.budget.initial_milli = 999;
+    config.key_retries = 1;
+    open_target();
+    begin_as(&keyed, T0);
+    a_hedge_is_refused_by(BIDE_WHY_BUDGET_EMPTY, "budget");
+    assert_int_equal(target.in_flight, 0); /* counted before the budget was asked, and out again */
+    assert_int_equal(left(), 999);
+    begin_as(&keyed, T0);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_BUDGET_EMPTY); /* not the key: its place came back */
+}
+
+static void a_gate_that_only_observes_lets_the_hedge_go(void **state)
+{
+    (void)state;
+    open_hedged(1);
+    config.observe = BIDE_TARGET_GATES;
+    config.throttle_k_milli = 2000;
+    config.throttle_max_permille = 1000;
+    config.in_flight_max = 1;
+    config.key_retries = 1;
+    config.budget.initial_milli = 0;
+    open_target();
+    use_up_the_key();
+    begin_as(&keyed, T0);
+    target.lane[0].attempts += 1000000;
+    bide_breaker_hold(&target, BIDE_HOLD_OPEN);
+    struct bide_verdict v = wake(T0 + 100 * MS);
+    assert_says(v, BIDE_START, BIDE_WHY_HEDGE);
+    assert_int_equal(v.observed, BIDE_TARGET_GATES);
+    assert_int_equal(target.in_flight, 2);
+    assert_says(report(2, good, T0 + S), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    assert_nothing_held();
+}
+
+static void a_refused_hedge_may_be_tried_again_in_the_next_round(void **state)
+{
+    (void)state;
+    open_hedged(1);
+    config.in_flight_max = 1;
+    open_target();
+    begin(T0);
+    a_hedge_is_refused_by(BIDE_WHY_IN_FLIGHT_FULL, "in flight");
+    begin(T0);
+    wake(T0 + 100 * MS);
+    assert_int_equal(report(1, failed, T0 + S).what, BIDE_WAIT);
+    struct bide_verdict v = wake(T0 + 1100 * MS);
+    assert_says(v, BIDE_START, BIDE_WHY_RETRY);
+    assert_int_equal(v.wake_ns, T0 + 1200 * MS);
+}
+
+static void what_may_not_be_hedged_has_no_timer(void **state)
+{
+    struct bide_request inner = {.safety = BIDE_SAFE, .inbound = {.attempt = 2}};
+    struct bide_request soon = {.safety = BIDE_SAFE, .deadline_ns = T0 + 100 * MS};
+    (void)state;
+    open_hedged(1);
+    assert_int_equal(begin_as(&get, T0).wake_ns, T0 + 100 * MS);
+    assert_int_equal(begin_as(&post, T0).wake_ns, NEVER);
+    assert_int_equal(begin_as(&inner, T0).wake_ns, NEVER);
+    assert_int_equal(begin_as(&soon, T0).wake_ns, NEVER); /* due at the deadline: too late */
+    policy.attempts_max = 2;
+    begin(T0);
+    report(1, failed, T0);
+    assert_int_equal(wake(T0 + 100 * MS).wake_ns, NEVER); /* the last attempt */
+}
+
+static void a_quantile_of_the_target_s_latency_sets_the_hedge_once_it_is_known(void **state)
+{
+    (void)state;
+    open_hedged(1);
+    policy.hedge_quantile_permille = 950;
+    assert_int_equal(begin(T0).wake_ns, T0 + 100 * MS);
+    for (int i = 0; i < 50; i++)
+        core_latency_note(&target, 7 * MS);
+    assert_in_range(begin(T0).wake_ns, T0 + 7 * MS, T0 + 9 * MS);
+    policy.hedge_quantile_permille = 0; /* not asked for */
+    assert_int_equal(begin(T0).wake_ns, T0 + 100 * MS);
+}
+
+/* ---- what one attempt of a round is told holds for the round ---- */
+
+static void open_three_in_flight(void)
+{
+    open_hedged(2);
+    begin(T0);
+    wake(T0 + 100 * MS);
+    assert_says(wake(T0 + 200 * MS), BIDE_START, BIDE_WHY_HEDGE);
+}
+
+static void the_longest_hint_of_a_round_holds(void **state)
+{
+    static const struct {
+        int64_t hint_s[3]; /* -1: none */
+        int64_t wait_ns;
+        enum bide_why why;
+    } table[] = {
+        {{-1, -1, -1}, 100 * MS, BIDE_WHY_BACKOFF}, {{5, -1, -1}, 5 * S, BIDE_WHY_SERVER_HINT},
+        {{5, 9, -1}, 9 * S, BIDE_WHY_SERVER_HINT},  {{9, 5, -1}, 9 * S, BIDE_WHY_SERVER_HINT},
+        {{5, -1, 9}, 9 * S, BIDE_WHY_SERVER_HINT},  {{9, -1, 5}, 9 * S, BIDE_WHY_SERVER_HINT},
+        {{-1, -1, 5}, 5 * S, BIDE_WHY_SERVER_HINT},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++)
+        for (int shared = 0; shared < 2; shared++) {
+            struct bide_verdict v;
+            open_three_in_flight();
+            if (!shared)
+                call.target = NULL; /* without a quiet-until that would save it */
+            for (uint32_t n = 0; n < 3; n++) {
+                int64_t hint_s = table[i].hint_s[n];
+                v = report(n + 1, hint_s < 0 ? failed : with_hint(limited, hint_s * S), T0 + S);
+                if (n < 2)
+                    assert_verdict(v, VERDICT(NONE, NOTHING, 3, NEVER, NEVER, NEVER));
+            }
+            assert_says(v, BIDE_WAIT, table[i].why);
+            assert_int_equal(v.wake_ns, T0 + S + table[i].wait_ns);
+        }
+}
+
+static void a_plain_failure_of_one_attempt_leaves_the_hedges_as_planned(void **state)
+{
+    (void)state;
+    open_hedged(2);
+    begin(T0);
+    assert_int_equal(wake(T0 + 100 * MS).wake_ns, T0 + 200 * MS);
+    assert_int_equal(report(1, failed, T0 + 150 * MS).wake_ns, T0 + 200 * MS);
+    assert_says(wake(T0 + 200 * MS), BIDE_START, BIDE_WHY_HEDGE);
+    assert_int_equal(report(2, with_hint(stopped, S), T0 + S).wake_ns, NEVER); /* cancelled: it heard nothing */
+    struct bide_verdict v = report(3, failed, T0 + S);
+    assert_says(v, BIDE_WAIT, BIDE_WHY_BACKOFF);
+}
+
+static void a_hint_to_one_attempt_stops_further_hedges(void **state)
+{
+    (void)state;
+    open_hedged(2);
+    begin(T0);
+    assert_int_equal(wake(T0 + 100 * MS).wake_ns, T0 + 200 * MS);
+    assert_int_equal(report(1, with_hint(limited, S), T0 + 150 * MS).wake_ns, NEVER);
+    assert_says(wake(T0 + 5 * S), BIDE_NONE, BIDE_WHY_NOTHING);
+    assert_says(report(2, good, T0 + 5 * S), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+}
+
+/* The server asked for time, but by the time the others failed it had passed. */
+static void a_hint_that_passed_while_others_ran_asks_for_nothing(void **state)
+{
+    (void)state;
+    open_three_in_flight();
+    call.target = NULL;
+    report(1, with_hint(limited, S), T0 + S);
+    report(2, failed, T0 + S);
+    struct bide_verdict v = report(3, failed, T0 + 5 * S);
+    assert_says(v, BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_int_equal(v.wake_ns, T0 + 5 * S + 100 * MS);
+}
+
+static void a_stop_to_one_attempt_holds_for_the_round(void **state)
+{
+    (void)state;
+    open_three_in_flight();
+    assert_int_equal(report(1, with_stop(failed), T0 + S).wake_ns, NEVER);
+    report(2, failed, T0 + S);
+    assert_says(report(3, failed, T0 + S), BIDE_GIVE_UP, BIDE_WHY_SERVER_STOP);
+    open_hedged(2);
+    begin(T0);
+    wake(T0 + 100 * MS);
+    assert_int_equal(report(1, with_stop(failed), T0 + 150 * MS).wake_ns, NEVER); /* nor is there another hedge */
+}
+
+static void an_observed_stop_leaves_the_hint_of_the_round_in_force(void **state)
+{
+    (void)state;
+    open_three_in_flight();
+    policy.observe = BIDE_GATE_HINT;
+    report(1, with_hint(limited, 2 * S), T0 + S);
+    report(2, with_stop(failed), T0 + S);
+    struct bide_verdict v = report(3, failed, T0 + S);
+    assert_says(v, BIDE_WAIT, BIDE_WHY_SERVER_HINT);
+    assert_int_equal(v.wake_ns, T0 + 3 * S);
+    assert_int_equal(v.observed, BIDE_GATE_HINT);
+}
+
+static void a_spent_body_of_one_attempt_holds_for_the_round(void **state)
+{
+    struct bide_outcome spent = failed;
+    (void)state;
+    spent.flags = BIDE_FLAG_BODY_SPENT;
+    open_three_in_flight();
+    report(2, spent, T0 + S);
+    report(1, failed, T0 + S);
+    assert_says(report(3, failed, T0 + S), BIDE_GIVE_UP, BIDE_WHY_BODY_SPENT);
+}
+
+static void a_final_answer_ends_the_round_and_names_its_attempt(void **state)
+{
+    struct bide_outcome delivered = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_BODY_DELIVERED};
+    (void)state;
+    open_three_in_flight();
+    assert_verdict(report(2, hopeless, T0 + S), VERDICT(GIVE_UP, PERMANENT, 2, NEVER, NEVER, NEVER));
+    assert_nothing_held();
+    open_three_in_flight();
+    assert_verdict(report(1, delivered, T0 + S), VERDICT(GIVE_UP, BODY_DELIVERED, 1, NEVER, NEVER, NEVER));
+    assert_nothing_held();
+}
+
+static void a_round_of_which_all_were_cancelled_is_cancelled(void **state)
+{
+    (void)state;
+    open_three_in_flight();
+    assert_int_equal(report(1, stopped, T0 + S).what, BIDE_NONE);
+    assert_int_equal(report(2, failed, T0 + S).what, BIDE_NONE);
+    assert_says(report(3, stopped, T0 + S), BIDE_GIVE_UP, BIDE_WHY_CANCELLED);
+}
+
+/* ---- what the target learns ---- */
+
+static void some_outcomes_speak_against_the_server_some_for_it_and_some_say_nothing(void **state)
+{
+    static const struct {
+        struct bide_outcome outcome;
+        bool opens;
+    } table[] = {
+        {{.kind = BIDE_KIND_TRANSIENT}, true},  {{.kind = BIDE_KIND_THROTTLED}, true},
+        {{.kind = BIDE_KIND_CONFLICT}, false},  {{.kind = BIDE_KIND_PERMANENT}, false},
+        {{.kind = BIDE_KIND_CANCELLED}, false}, {{.kind = BIDE_KIND_OK}, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        open_breaker_of_three();
+        for (int n = 0; n < 3; n++) {
+            begin(T0);
+            report(1, table[i].outcome, T0);
+        }
+        assert_int_equal(bide_breaker_look(&target).state, table[i].opens ? BIDE_BREAKER_OPEN : BIDE_BREAKER_CLOSED);
+    }
+}
+
+static void a_slow_success_may_count_as_a_failure(void **state)
+{
+    (void)state;
+    for (int64_t latency_ns = 2 * S - 1; latency_ns <= 2 * S; latency_ns++) {
+        open_breaker_of_three();
+        config.breaker.slow_ns = 2 * S;
+        open_target();
+        for (int n = 0; n < 3; n++) {
+            begin(T0);
+            assert_says(report(1, good, T0 + latency_ns), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+        }
+        assert_int_equal(bide_breaker_look(&target).state,
+                         latency_ns < 2 * S ? BIDE_BREAKER_CLOSED : BIDE_BREAKER_OPEN);
+    }
+}
+
+static void the_throttle_learns_what_the_server_accepted(void **state)
+{
+    static const struct {
+        struct bide_outcome outcome;
+        uint64_t accepts;
+    } table[] = {
+        {{.kind = BIDE_KIND_OK}, 1},
+        {{.kind = BIDE_KIND_PERMANENT}, 1},
+        {{.kind = BIDE_KIND_CONFLICT}, 1},
+        {{.kind = BIDE_KIND_TRANSIENT}, 0},
+        {{.kind = BIDE_KIND_THROTTLED}, 0},
+        {{.kind = BIDE_KIND_CANCELLED}, 0},
+        {{.kind = BIDE_KIND_PERMANENT, .reach = BIDE_REACH_NEVER_SENT}, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        fresh();
+        config.throttle_k_milli = 2000;
+        open_target();
+        begin_as(&(struct bide_request){.safety = BIDE_SAFE, .lane = 11}, T0);
+        report(1, table[i].outcome, T0);
+        assert_int_equal(target.lane[3].attempts, 1);
+        assert_int_equal(target.lane[3].accepts, table[i].accepts);
+    }
+}
+
+/* ---- short ways ---- */
+
+/* Events have short cuts, taken when nothing is held, counted or asked. Both ways must say the same and keep the same
+ * books. */
+static void walk(const struct bide_request *request, bool long_way, struct bide_verdict said[4])
+{
+    struct bide_outcome refused = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_NEVER_SENT};
+    core_long_way = long_way;
+    open_target();
+    begin_as(request, T0);
+    report(1, good, T0); /* begins the slot of the breaker's window: never plain */
+    said[0] = begin_as(request, T0);
+    said[1] = report(1, refused, T0 + 200 * MS);
+    said[2] = wake(T0 + 300 * MS);
+    said[3] = report(2, good, T0 + 400 * MS);
+    begin_as(request, T0 + 400 * MS);
+    assert_verdict(report(1, good, T0 + 500 * MS), VERDICT(DONE, SUCCEEDED, 1, NEVER, NEVER, NEVER));
+    core_long_way = false;
+}
+
+static void the_short_ways_end_where_the_long_ones_do(void **state)
+{
+    static const uint32_t refunds[] = {0, 500, 1000};
+    static struct bide_target shortly;
+    (void)state;
+    for (uint32_t i = 0; i < COUNT(refunds) * BIDE_LANES; i++) {
+        struct bide_request request = {.safety = BIDE_UNSAFE, .lane = i};
+        struct bide_verdict brief[4], full[4];
+        fresh();
+        config.breaker.kind = BIDE_BREAKER_BY_TIME;
+        config.budget.earn_success_milli = 100;
+        config.budget.refund_permille = refunds[i / BIDE_LANES];
+        config.budget.initial_milli = i % 2 ? BIDE_FULL : 5000;
+        walk(&request, false, brief);
+        shortly = target;
+        walk(&request, true, full);
+        for (size_t k = 0; k < COUNT(full); k++)
+            assert_verdict(brief[k], full[k]);
+        assert_memory_equal(&shortly, &target, sizeof target);
+    }
+}
+
+/* All that the short way of a success wants: a slot of the breaker's window has begun, and nothing is held. */
+static void open_in_fair_weather(void)
+{
+    config.breaker.kind = BIDE_BREAKER_BY_TIME;
+    open_target();
+    begin(T0);
+    report(1, good, T0);
+}
+
+static void a_success_that_has_more_to_teach_goes_the_long_way(void **state)
+{
+    enum lesson { LATENCY, THROTTLE, IN_FLIGHT, SLOW, QUIET, LESSONS };
+    (void)state;
+    for (enum lesson lesson = LATENCY; lesson < LESSONS; lesson++) {
+        fresh();
+        config.latency = lesson == LATENCY;
+        config.throttle_k_milli = lesson == THROTTLE ? 2000 : 0;
+        config.in_flight_max = lesson == IN_FLIGHT ? 2 : 0;
+        config.breaker.slow_ns = lesson == SLOW ? MS : NEVER;
+        open_in_fair_weather();
+        begin(T0);
+        if (lesson == QUIET)
+            bide_target_quiet(&target, T0 + 9 * S, T0);
+        assert_says(report(1, good, T0 + MS), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+        assert_int_equal(latencies(), lesson == LATENCY ? 2 : 0);
+        assert_int_equal(target.lane[0].accepts, lesson == THROTTLE ? 2 : 0);
+        assert_int_equal(target.in_flight, 0);
+        assert_int_equal(target.lane[0].healthy, lesson == SLOW ? 1 : 2);
+        assert_int_equal(bide_target_quiet_until(&target, T0), 0);
+    }
+}
+
+static void in_fair_weather_only_a_success_of_the_attempt_in_flight_is_one(void **state)
+{
+    (void)state;
+    fresh();
+    open_in_fair_weather();
+    begin(T0);
+    assert_says(report(2, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+    assert_says(report(0, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+    assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_says(report(1, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+    assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_WHY_RETRY);
+    assert_says(report(1, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+    assert_says(report(2, good, T0), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    assert_says(report(2, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+    begin(T0);
+    assert_says(report(1, stopped, T0), BIDE_GIVE_UP, BIDE_WHY_CANCELLED);
+    assert_says(report(1, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+}
+
+static void the_short_ways_notice_a_new_owner(void **state)
+{
+    static struct bide_target before;
+    (void)state;
+    for (int waits = 0; waits < 2; waits++) {
+        fresh();
+        config.breaker.kind = BIDE_BREAKER_BY_TIME;
+        config.budget.earn_success_milli = 100;
+        config.budget.initial_milli = 5000;
+        open_target();
+        begin(T0);
+        if (waits)
+            report(1, failed, T0);
+        bide_target_reuse(&target, &config, T0, NULL);
+        struct bide_call theirs;
+        bide_call_begin(&theirs, &policy, &target, &get, T0);
+        bide_call_outcome(&theirs, 1, &good, T0); /* begins the slot */
+        before = target;
+        if (waits)
+            assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_WHY_RETRY);
+        assert_says(report(call.attempt, good, T0 + 100 * MS), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+        assert_memory_equal(&before, &target, sizeof target);
+    }
+}
+
+static void a_breaker_that_changed_during_the_wait_is_asked_again(void **state)
+{
+    (void)state;
+    open_fresh();
+    begin(T0);
+    report(1, failed, T0);
+    bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
+    assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_WHY_RETRY);
+    report(2, failed, T0 + 100 * MS);
+    bide_breaker_hold(&target, BIDE_HOLD_OPEN);
+    assert_says(wake(T0 + 300 * MS), BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_fits_96_bytes_and_a_target_two_kibibytes),
+        cmocka_unit_test(every_verdict_fills_every_field),
+        cmocka_unit_test(the_deadlines_of_an_attempt_are_the_nearest_of_its_own_and_the_call_s),
+        cmocka_unit_test(a_call_that_never_began_answers_nothing),
+        cmocka_unit_test(a_call_that_is_refused_at_its_begin_made_no_attempt),
+        cmocka_unit_test(a_mutating_request_without_a_key_is_refused_or_only_noticed),
+        cmocka_unit_test(without_a_target_only_the_policy_decides),
+        cmocka_unit_test(a_hedge_goes_only_where_nothing_is_wrong),
+        cmocka_unit_test(a_gate_that_only_observes_lets_the_hedge_go),
+        cmocka_unit_test(a_refused_hedge_may_be_tried_again_in_the_next_round),
+        cmocka_unit_test(what_may_not_be_hedged_has_no_timer),
+        cmocka_unit_test(a_quantile_of_the_target_s_latency_sets_the_hedge_once_it_is_known),
+        cmocka_unit_test(the_longest_hint_of_a_round_holds),
+        cmocka_unit_test(a_plain_failure_of_one_attempt_leaves_the_hedges_as_planned),
+        cmocka_unit_test(a_hint_to_one_attempt_stops_further_hedges),
+        cmocka_unit_test(a_hint_that_passed_while_others_ran_asks_for_nothing),
+        cmocka_unit_test(a_stop_to_one_attempt_holds_for_the_round),
+        cmocka_unit_test(an_observed_stop_leaves_the_hint_of_the_round_in_force),
+        cmocka_unit_test(a_spent_body_of_one_attempt_holds_for_the_round),
+        cmocka_unit_test(a_final_answer_ends_the_round_and_names_its_attempt),
+        cmocka_unit_test(a_round_of_which_all_were_cancelled_is_cancelled),
+        cmocka_unit_test(some_outcomes_speak_against_the_server_some_for_it_and_some_say_nothing),
+        cmocka_unit_test(a_slow_success_may_count_as_a_failure),
+        cmocka_unit_test(the_throttle_learns_what_the_server_accepted),
+        cmocka_unit_test(the_short_ways_end_where_the_long_ones_do),
+        cmocka_unit_test(a_success_that_has_more_to_teach_goes_the_long_way),
+        cmocka_unit_test(in_fair_weather_only_a_success_of_the_attempt_in_flight_is_one),
+        cmocka_unit_test(the_short_ways_notice_a_new_owner),
+        cmocka_unit_test(a_breaker_that_changed_during_the_wait_is_asked_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

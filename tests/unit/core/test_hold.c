@@ -1,0 +1,767 @@
+/* test_hold.c - the books a call keeps with its target: what lib/core/hold.c holds, and gives back exactly once.
+ *
+ * Every count returns to where it was whatever path a call took; what was taken and not used comes back; a call whose
+ * target has a new owner touches nothing. First stage by stage, then charges and keys by themselves, and last several
+ * calls to one target that meet any events in any order. */
+#include "call_world.h"
+
+static const enum bide_budget_kind refillable[] = {BIDE_BUDGET_TOKENS, BIDE_BUDGET_WINDOW, BIDE_BUDGET_CONCURRENCY};
+
+/* A target whose retries are paid for in another kind of budget. */
+static void pay_in(enum bide_budget_kind kind, uint32_t reserve)
+{
+    config.budget.kind = kind;
+    config.budget.reserve = reserve;
+    open_target();
+}
+
+/* ---- what a call is in the middle of ---- */
+
+enum stage { HELD_BACK, RUNS, HEDGED, PROBES, WAITS, PARTS, STAGES };
+
+/* Brings a call to a stage, holding all that one can hold there: places in flight and among the calls, a probe, a
+ * token, a place of its key. */
+static void stage_call(enum stage stage, enum bide_budget_kind kind)
+{
+    fresh();
+    config.in_flight_max = 4;
+    config.key_retries = 2;
+    config.latency = true;
+    config.quiet_first = true;
+    config.throttle_k_milli = 2000;
+    config.budget.kind = kind;
+    config.budget.reserve = 5;
+    config.breaker.kind = BIDE_BREAKER_BY_RUN;
+    config.breaker.consecutive = 1;
+    config.breaker.open_ns = config.breaker.open_max_ns = S;
+    config.breaker.open_jitter_permille = 0;
+    policy.hedges_max = stage == HEDGED ? 2 : 0;
+    policy.hedge_delay_ns = 0;
+    policy.long_poll = true;
+    open_target();
+    switch (stage) {
+    case HELD_BACK:
+        bide_target_quiet(&target, T0 + S, T0);
+        assert_says(begin_as(&keyed, T0), BIDE_WAIT, BIDE_WHY_QUIET);
+        break;
+    case PROBES:
+        begin_as(&keyed, T0);
+        report(1, failed, T0); /* opens it; two seconds later it is half open */
+        cancel(T0);
+        assert_says(begin_as(&keyed, T0 + 2 * S), BIDE_START, BIDE_WHY_FIRST_ATTEMPT);
+        assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_HALF_OPEN);
+        break;
+    case RUNS: assert_says(begin_as(&keyed, T0), BIDE_START, BIDE_WHY_FIRST_ATTEMPT); break;
+    case HEDGED:
+        begin_as(&keyed, T0);
+        assert_says(wake(T0), BIDE_START, BIDE_WHY_HEDGE);
+        assert_says(wake(T0), BIDE_START, BIDE_WHY_HEDGE);
+        break;
+    case WAITS:
+        begin_as(&keyed, T0);
+        bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
+        assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
+        break;
+    case PARTS:
+        target.config[0].budget.capacity_milli = target.config[0].budget.reserve = 0;
+        begin_as(&keyed, T0);
+        bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
+        assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_WHY_BUDGET_EMPTY);
+        break;
+    case STAGES: break;
+    }
+}
+
+static void a_cancelled_call_gives_back_what_it_holds_in_every_stage(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(refillable); k++)
+        for (enum stage stage = HELD_BACK; stage < STAGES; stage++) {
+            stage_call(stage, refillable[k]);
+            int64_t spent = stage == HEDGED && refillable[k] != BIDE_BUDGET_CONCURRENCY ? 2000 : 0;
+            int64_t most = stage == PARTS ? 0 : refillable[k] == BIDE_BUDGET_TOKENS ? 10000 : 5000;
+            assert_says(cancel(T0 + 2 * S), BIDE_GIVE_UP, BIDE_WHY_CANCELLED);
+            assert_says(cancel(T0 + 2 * S), BIDE_NONE, BIDE_WHY_NOTHING);
+            assert_nothing_held();
+            assert_int_equal(left(), most - spent);
+            for (size_t i = 0; i < BIDE_KEY_WORDS; i++) /* the hedges went out: they keep their places of the key */
+                if (stage != HEDGED)
+                    assert_int_equal(target.key[i] >> 36 & 0xff, 0);
+        }
+}
+
+static void a_probe_comes_back_by_whatever_ends_its_call(void **state)
+{
+    enum way { CANCEL, CANCELLED, UNSENT, PERMANENT, CONFLICT, IN_FLIGHT_FULL, WAYS };
+    (void)state;
+    for (enum way way = CANCEL; way < WAYS; way++) {
+        stage_call(PROBES, BIDE_BUDGET_TOKENS);
+        switch (way) {
+        case CANCEL: cancel(T0 + 2 * S); break;
+        case CANCELLED: report(1, stopped, T0 + 2 * S); break;
+        case UNSENT: report(1, unsent, T0 + 2 * S); break;
+        case PERMANENT: report(1, hopeless, T0 + 2 * S); break;
+        case CONFLICT: report(1, conflict, T0 + 2 * S); break;
+        case IN_FLIGHT_FULL:
+            cancel(T0 + 2 * S);
+            target.in_flight = 4;
+            assert_says(begin(T0 + 2 * S), BIDE_GIVE_UP, BIDE_WHY_IN_FLIGHT_FULL);
+            target.in_flight = 0;
+            break;
+        case WAYS: break;
+        }
+        assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_HALF_OPEN);
+        assert_says(begin(T0 + 2 * S), BIDE_START, BIDE_WHY_FIRST_ATTEMPT); /* the place is free */
+        struct bide_call second;
+        assert_says(bide_call_begin(&second, &policy, &target, &get, T0 + 2 * S), BIDE_GIVE_UP,
+                    BIDE_WHY_BREAKER_PROBING);
+    }
+}
+
+static void a_probe_that_reported_is_a_probe_no_more(void **state)
+{
+    (void)state;
+    stage_call(PROBES, BIDE_BUDGET_TOKENS);
+    policy.hedges_max = 1;
+    assert_says(report(1, conflict, T0 + 2 * S), BIDE_WAIT, BIDE_WHY_CONFLICT);
+    bide_breaker_hold(&target, BIDE_HOLD_CLOSED); /* closed meanwhile */
+    struct bide_verdict v = wake(T0 + 2 * S);
+    assert_says(v, BIDE_START, BIDE_WHY_RETRY);
+    assert_int_equal(v.wake_ns, T0 + 2 * S); /* so it may be hedged */
+}
+
+static void a_call_whose_target_has_a_new_owner_leaves_it_alone(void **state)
+{
+    enum event { OK, FAILED, PERMANENT, UNSENT, WAKE, CANCEL, EVENTS };
+    static struct bide_target before;
+    (void)state;
+    for (size_t k = 0; k < COUNT(refillable); k++)
+        for (int i = 0; i < STAGES * EVENTS; i++) {
+            stage_call((enum stage)(i / EVENTS), refillable[k]);
+            before = target;
+            if (bide_target_reuse(&target, &config, T0 + 2 * S, NULL) == BIDE_ERR_BUSY) {
+                assert_memory_equal(&target, &before, sizeof target); /* it holds a place that must come back first */
+                target.in_flight = target.calls = target.retries = 0;
+                assert_int_equal(bide_target_reuse(&target, &config, T0 + 2 * S, NULL), BIDE_OK);
+            }
+            before = target;
+            switch ((enum event)(i % EVENTS)) {
+            case OK: report(call.attempt, good, T0 + 5 * S); break;
+            case FAILED: report(call.attempt, with_hint(limited, S), T0 + 5 * S); break;
+            case PERMANENT: report(call.attempt, hopeless, T0 + 5 * S); break;
+            case UNSENT: report(call.attempt, unsent, T0 + 5 * S); break;
+            case WAKE: wake(T0 + 5 * S); break;
+            case CANCEL:
+            case EVENTS: break;
+            }
+            wake(T0 + 10 * S);
+            report(call.attempt, failed, T0 + 10 * S);
+            wake(T0 + 20 * S);
+            cancel(T0 + 20 * S);
+            assert_memory_equal(&target, &before, sizeof target);
+        }
+}
+
+/* What is under way may end well, but nobody can say any more what a retry would cost. */
+/* Numbers of orders or segments will do as keys: they need not be hashed. */
+static void small_numbers_are_different_keys(void **state)
+{
+    (void)state;
+    fresh();
+    config.key_retries = 1;
+    open_target();
+    for (uint64_t key = 1; key <= 6; key++) {
+        begin_as(&(struct bide_request){.safety = BIDE_SAFE, .retry_key = key}, T0);
+        assert_int_equal(report(1, failed, T0).what, BIDE_WAIT);
+    }
+    begin_as(&(struct bide_request){.safety = BIDE_SAFE, .retry_key = 6}, T0);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_KEY_LIMIT);
+}
+
+/* The target was given away in the middle of an event: what could not be counted is not taken off later either. */
+static void a_place_that_belongs_to_another_is_neither_taken_nor_left(void **state)
+{
+    const uint64_t another = UINT64_C(5) << CORE_OWNER_SHIFT;
+    (void)state;
+    fresh();
+    config.in_flight_max = 1;
+    config.observe = BIDE_GATE_IN_FLIGHT;
+    config.budget = (struct bide_budget_config){.kind = BIDE_BUDGET_CONCURRENCY, .reserve = 1, .window_ns = S};
+    open_target();
+    target.in_flight = target.calls = target.retries = another;
+    begin(T0);
+    report(1, good, T0);
+    assert_int_equal(target.in_flight, another);
+    assert_int_equal(target.calls, another);
+    begin(T0);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_BUDGET_EMPTY);
+    assert_int_equal(target.retries, another);
+}
+
+static void a_place_lost_to_another_thread_is_asked_for_again(void **state)
+{
+    (void)state;
+    uint64_t word = 0;
+    core_cas_failures = 2;
+    assert_true(core_place_take(&word, 0, 1));
+    assert_int_equal(core_cas_failures, 0);
+    assert_int_equal(core_places(&word), 1);
+    core_cas_failures = 2;
+    core_place_leave(&word, 0, 1);
+    assert_int_equal(core_cas_failures, 0);
+    assert_int_equal(core_places(&word), 0);
+}
+
+static void a_call_whose_target_is_gone_may_still_succeed_but_is_not_retried(void **state)
+{
+    (void)state;
+    for (int succeeds = 0; succeeds < 2; succeeds++) {
+        stage_call(HEDGED, BIDE_BUDGET_TOKENS);
+        target.in_flight = 0; /* nothing counted, so that the table may take it */
+        assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
+        bide_breaker_hold(&target, BIDE_HOLD_OPEN); /* of somebody else */
+        assert_says(report(1, failed, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+        assert_says(report(2, failed, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+        if (succeeds)
+            assert_says(report(3, good, T0), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+        else
+            assert_says(report(3, failed, T0), BIDE_GIVE_UP, BIDE_WHY_TARGET_GONE);
+    }
+    stage_call(RUNS, BIDE_BUDGET_TOKENS);
+    policy.hedges_max = 1;
+    begin(T0);
+    target.in_flight = 0;
+    assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
+    assert_says(wake(T0), BIDE_NONE, BIDE_WHY_TARGET_GONE); /* nor hedged */
+    assert_says(report(1, good, T0), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+}
+
+/* ---- a wake that is refused ---- */
+
+static void a_refused_wake_returns_token_and_key(void **state)
+{
+    enum refusal { BREAKER, FLIGHT, THROTTLE, DEADLINE, REFUSALS };
+    static const enum bide_why whys[] = {BIDE_WHY_BREAKER_OPEN, BIDE_WHY_IN_FLIGHT_FULL, BIDE_WHY_THROTTLE,
+                                         BIDE_WHY_DEADLINE};
+    (void)state;
+    for (enum refusal refusal = BREAKER; refusal < REFUSALS; refusal++) {
+        stage_call(WAITS, BIDE_BUDGET_TOKENS);
+        assert_int_equal(left(), 9000);
+        if (refusal == BREAKER)
+            bide_breaker_hold(&target, BIDE_HOLD_OPEN);
+        if (refusal == FLIGHT)
+            target.in_flight = 4;
+        if (refusal == THROTTLE)
+            target.lane[0].attempts += 1000000, target.config[0].throttle_max_permille = 1000;
+        assert_says(wake(refusal == DEADLINE ? T0 + 60 * S : T0 + S), BIDE_GIVE_UP, whys[refusal]);
+        assert_int_equal(left(), 10000);
+        assert_int_equal(target.in_flight, refusal == FLIGHT ? 4 : 0);
+        for (size_t i = 0; i < BIDE_KEY_WORDS; i++)
+            assert_int_equal(target.key[i] >> 36 & 0xff, 0);
+    }
+}
+
+/* ---- hedges ---- */
+
+static void at_done_the_losing_hedges_are_accounted_for(void **state)
+{
+    (void)state;
+    for (uint32_t winner = 1; winner <= 3; winner++) {
+        open_hedged(2);
+        pay_in(BIDE_BUDGET_CONCURRENCY, 5);
+        begin(T0);
+        wake(T0 + 100 * MS);
+        wake(T0 + 200 * MS);
+        assert_int_equal(target.in_flight, 3);
+        assert_int_equal(target.retries, 2);
+        assert_int_equal(target.calls, 1);
+        struct bide_verdict v = report(winner, good, T0 + S);
+        assert_says(v, BIDE_DONE, BIDE_WHY_SUCCEEDED);
+        assert_int_equal(v.attempt, winner);
+        assert_nothing_held();
+        assert_int_equal(latencies(), 3); /* the losers took at least so long */
+        for (uint32_t loser = 1; loser <= 3; loser++)
+            assert_says(report(loser, failed, T0 + S), BIDE_NONE, BIDE_WHY_NOTHING);
+        assert_int_equal(latencies(), 3);
+    }
+}
+
+static void a_hedge_that_never_went_out_costs_nothing_though_another_attempt_runs(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(refillable); k++) {
+        open_hedged(2);
+        config.budget.ratio_ppm = 0;
+        pay_in(refillable[k], 10);
+        begin(T0);
+        wake(T0 + 100 * MS);
+        wake(T0 + 200 * MS);
+        assert_int_equal(left(), 8000);
+        assert_says(report(3, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_WHY_NOTHING);
+        assert_int_equal(left(), 9000);
+        assert_says(report(2, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_WHY_NOTHING); /* not the last charged */
+        assert_int_equal(left(), 9000);
+        report(1, good, T0 + S);
+        assert_int_equal(left(), refillable[k] == BIDE_BUDGET_CONCURRENCY ? 10000 : 9000);
+        assert_nothing_held();
+    }
+}
+
+static void the_only_hedge_that_never_went_out_frees_its_place(void **state)
+{
+    (void)state;
+    open_hedged(1);
+    pay_in(BIDE_BUDGET_CONCURRENCY, 2);
+    begin(T0);
+    wake(T0 + 100 * MS);
+    assert_int_equal(target.retries, 1);
+    report(2, unsent, T0 + 200 * MS);
+    assert_int_equal(target.retries, 0);
+    assert_int_equal(report(1, failed, T0 + S).what, BIDE_WAIT);
+    assert_int_equal(target.retries, 1);
+    cancel(T0 + S);
+    assert_nothing_held();
+}
+
+static void what_came_back_unsent_is_not_refunded_again(void **state)
+{
+    (void)state;
+    open_hedged(1);
+    config.budget.initial_milli = 5000;
+    config.budget.refund_permille = 1000;
+    open_target();
+    begin(T0);
+    wake(T0 + 100 * MS);
+    assert_int_equal(left(), 4000);
+    report(2, unsent, T0 + 100 * MS);
+    assert_int_equal(left(), 5000);
+    assert_says(report(1, good, T0 + S), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    assert_int_equal(left(), 5000);
+}
+
+static void a_refused_hedge_gives_its_key_back_once(void **state)
+{
+    (void)state;
+    open_hedged(1);
+    config.key_retries = 2;
+    config.budget.initial_milli = 1000;
+    open_target();
+    use_up_the_key(); /* one of two, and the only token */
+    begin_as(&keyed, T0);
+    a_hedge_is_refused_by(BIDE_WHY_BUDGET_EMPTY, "budget");
+    bide_budget_add_milli(&target, 9000, T0);
+    use_up_the_key(); /* the other one of two */
+    begin_as(&keyed, T0);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_KEY_LIMIT);
+}
+
+static void places_held_by_hedges_survive_a_reload_to_another_kind(void **state)
+{
+    (void)state;
+    open_hedged(2);
+    pay_in(BIDE_BUDGET_CONCURRENCY, 5);
+    begin(T0);
+    wake(T0 + 100 * MS);
+    assert_int_equal(target.retries, 1);
+    config.budget.kind = BIDE_BUDGET_TOKENS;
+    bide_target_configure(&target, &config, T0 + 100 * MS, NULL);
+    int64_t before = left();
+    assert_says(wake(T0 + 200 * MS), BIDE_START, BIDE_WHY_HEDGE); /* pays in the new money, gives the place back */
+    assert_int_equal(target.retries, 0);
+    assert_int_equal(left(), before - 1000);
+    report(1, good, T0 + S);
+    assert_nothing_held();
+}
+
+/* ---- charges ---- */
+
+static void an_attempt_that_never_went_out_costs_nothing(void **state)
+{
+    (void)state;
+    open_fresh();
+    begin(T0);
+    assert_says(report(1, unsent, T0), BIDE_GIVE_UP, BIDE_WHY_CANCELLED); /* a first attempt was never charged */
+    assert_int_equal(left(), 10000);
+    begin(T0);
+    report(1, failed, T0);
+    wake(T0 + S);
+    assert_int_equal(left(), 9000);
+    assert_says(report(2, stopped, T0 + S), BIDE_GIVE_UP, BIDE_WHY_CANCELLED); /* it went out */
+    assert_int_equal(left(), 9000);
+    begin(T0);
+    report(1, failed, T0);
+    wake(T0 + S);
+    assert_says(report(2, unsent, T0 + S), BIDE_GIVE_UP, BIDE_WHY_CANCELLED);
+    assert_int_equal(left(), 9000);
+}
+
+/* In observe mode a retry may go out that the budget did not pay: nothing is given back for it. */
+static void what_was_not_charged_is_not_given_back(void **state)
+{
+    (void)state;
+    fresh();
+    config.observe = BIDE_GATE_BUDGET;
+    config.budget.initial_milli = 1000;
+    config.budget.refund_permille = 1000;
+    open_target();
+    for (int sent = 0; sent < 2; sent++) {
+        begin(T0);
+        report(1, failed, T0);
+        wake(T0 + S);
+        assert_int_equal(left(), 0);
+        struct bide_verdict v = report(2, failed, T0 + S);
+        assert_says(v, BIDE_WAIT, BIDE_WHY_BACKOFF);
+        assert_int_equal(v.observed, BIDE_GATE_BUDGET);
+        wake(T0 + 2 * S);
+        report(3, sent ? good : unsent, T0 + 2 * S);
+        assert_int_equal(left(), 0);
+        bide_budget_add_milli(&target, 1000, T0);
+    }
+}
+
+static void the_refund_is_the_last_charge_only(void **state)
+{
+    (void)state;
+    fresh();
+    config.budget.refund_permille = 1000;
+    config.budget.cost_throttled_milli = 3000;
+    open_target();
+    begin(T0);
+    report(1, failed, T0);
+    wake(T0 + S);
+    report(2, limited, T0 + S);
+    wake(T0 + 2 * S);
+    assert_int_equal(left(), 6000);
+    report(3, good, T0 + 2 * S);
+    assert_int_equal(left(), 9000);
+}
+
+static void a_charge_in_another_kind_of_budget_is_not_refunded_in_tokens(void **state)
+{
+    (void)state;
+    fresh();
+    config.budget.kind = BIDE_BUDGET_WINDOW;
+    config.budget.reserve = 5;
+    config.budget.refund_permille = 1000;
+    config.budget.earn_success_milli = 10;
+    open_target();
+    begin(T0);
+    report(1, failed, T0);
+    wake(T0 + S);
+    config.budget.kind = BIDE_BUDGET_TOKENS;
+    bide_target_configure(&target, &config, T0 + S, NULL);
+    int64_t before = left();
+    report(2, good, T0 + S);
+    assert_int_equal(left(), before + 10);
+}
+
+static void a_budget_that_is_taken_away_in_mid_call_is_no_matter(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < COUNT(refillable); k++) {
+        fresh();
+        pay_in(refillable[k], 5);
+        begin(T0);
+        report(1, failed, T0);
+        config.budget.kind = BIDE_BUDGET_NONE;
+        bide_target_configure(&target, &config, T0, NULL);
+        assert_says(wake(T0 + S), BIDE_START, BIDE_WHY_RETRY);
+        assert_says(report(2, failed, T0 + S), BIDE_WAIT, BIDE_WHY_BACKOFF);
+        wake(T0 + 2 * S);
+        report(3, good, T0 + 2 * S);
+        assert_nothing_held();
+    }
+}
+
+static void an_empty_budget_may_open_the_breaker(void **state)
+{
+    (void)state;
+    fresh();
+    config.budget.on_empty = BIDE_ON_EMPTY_OPEN;
+    config.budget.initial_milli = 0;
+    config.breaker.kind = BIDE_BREAKER_BY_RUN;
+    open_target();
+    begin(T0);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_BUDGET_EMPTY);
+    assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_OPEN);
+    assert_says(begin(T0), BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN);
+}
+
+static void a_long_poll_that_parts_hears_nothing_more(void **state)
+{
+    (void)state;
+    stage_call(PARTS, BIDE_BUDGET_TOKENS);
+    assert_verdict(report(1, good, T0), VERDICT(NONE, NOTHING, 1, T0 + 100 * MS, NEVER, NEVER));
+    assert_verdict(wake(T0), VERDICT(NONE, NOTHING, 1, T0 + 100 * MS, NEVER, NEVER));
+    assert_verdict(wake(T0 + 100 * MS), VERDICT(GIVE_UP, BUDGET_EMPTY, 1, NEVER, NEVER, NEVER));
+    assert_nothing_held();
+}
+
+/* ---- keys ---- */
+
+static void a_key_is_limited_or_only_watched(void **state)
+{
+    (void)state;
+    for (int observe = 0; observe < 2; observe++) {
+        fresh();
+        config.key_retries = 1;
+        config.observe = observe ? BIDE_GATE_KEY_LIMIT : 0;
+        open_target();
+        begin_as(&keyed, T0);
+        report(1, failed, T0);
+        wake(T0 + S);
+        struct bide_verdict v = report(2, failed, T0 + S);
+        assert_int_equal(v.what, observe ? BIDE_WAIT : BIDE_GIVE_UP);
+        assert_int_equal(v.observed, observe ? BIDE_GATE_KEY_LIMIT : 0);
+        cancel(T0 + S);
+        begin(T0 + S);
+        assert_int_equal(report(1, failed, T0 + S).what, BIDE_WAIT); /* who names no key is not limited */
+    }
+}
+
+static void a_key_whose_halves_cancel_out_is_still_a_key(void **state)
+{
+    struct bide_request request = {.safety = BIDE_SAFE, .retry_key = UINT64_C(0x1234567812345678)};
+    (void)state;
+    fresh();
+    config.key_retries = 1;
+    open_target();
+    for (int i = 0; i < 2; i++) {
+        begin_as(&request, T0);
+        assert_int_equal(report(1, failed, T0).what, i == 0 ? BIDE_WAIT : BIDE_GIVE_UP);
+    }
+}
+
+/* ---- any events in any order ---- */
+
+static uint64_t next(uint64_t *x)
+{
+    *x ^= *x << 13;
+    *x ^= *x >> 7;
+    *x ^= *x << 17;
+    return *x;
+}
+
+static uint32_t pick(uint64_t *x, uint32_t below)
+{
+    return (uint32_t)(next(x) >> 33) % below;
+}
+
+/* One of several calls to one target, and what the test knows of it. */
+struct actor {
+    struct bide_call call;
+    bool begun, over;
+    uint64_t live; /* attempts in flight, one bit each */
+    bool held;     /* a charge for a retry that has not started */
+    bool paid;     /* the last attempt was charged */
+};
+
+enum { ACTORS = 6, STEPS = 400 };
+
+struct play {
+    struct actor actor[ACTORS];
+    uint64_t x;
+    int64_t now_ns;
+    int64_t spent; /* charges that are out for good */
+};
+
+static struct bide_outcome any_outcome(uint64_t *x)
+{
+    struct bide_outcome o = {.kind = (enum bide_kind)pick(x, BIDE_KIND_OK + 1),
+                             .reach = (enum bide_reach)pick(x, BIDE_REACH_BODY_DELIVERED + 1),
+                             .flags = pick(x, 4) == 0 ? pick(x, 64) : 0};
+    o.kind = pick(x, 2) ? BIDE_KIND_TRANSIENT : o.kind;
+    o.reach = pick(x, 2) ? BIDE_REACH_ANSWERED : o.reach;
+    if (pick(x, 4) == 0)
+        o.hint = (struct bide_hint){(enum bide_hint_kind)pick(x, 3), (int64_t)pick(x, 4000) * MS};
+    return o;
+}
+
+static struct bide_verdict play_begin(struct play *p, struct actor *a)
+{
+    struct bide_request request = {.safety = pick(&p->x, 4) ? BIDE_SAFE : (enum bide_safety)pick(&p->x, 4),
+                                   .lane = pick(&p->x, 100),
+                                   .seed = next(&p->x),
+                                   .retry_key = pick(&p->x, 5),
+                                   .inbound = {.attempt = pick(&p->x, 20) == 0 ? 2 : 0}};
+    *a = (struct actor){.begun = true};
+    return bide_call_begin(&a->call, &policy, &target, &request, p->now_ns);
+}
+
+static struct bide_verdict play_outcome(struct play *p, struct actor *a)
+{
+    struct bide_outcome o = any_outcome(&p->x);
+    uint32_t attempt = a->call.attempt + 1 - pick(&p->x, 4); /* sometimes one that is not in flight */
+    bool live = attempt < 64 && a->live >> attempt & 1;
+    bool back = live && o.kind == BIDE_KIND_CANCELLED && o.reach == BIDE_REACH_NEVER_SENT;
+    struct bide_verdict v = bide_call_outcome(&a->call, attempt, &o, p->now_ns);
+    assert_int_equal(v.what == BIDE_DONE, live && o.kind == BIDE_KIND_OK);
+    assert_int_not_equal(v.what, BIDE_START);
+    if (back && attempt == a->call.attempt && a->paid) {
+        p->spent--;
+        a->paid = false;
+    }
+    a->live &= live ? ~(UINT64_C(1) << attempt) : UINT64_MAX;
+    a->held =
+        v.what == BIDE_WAIT && v.why != BIDE_WHY_BUDGET_EMPTY ? live && !(v.observed & BIDE_GATE_BUDGET) : a->held;
+    return v;
+}
+
+static struct bide_verdict play_event(struct play *p, struct actor *a)
+{
+    if (!a->begun || a->over)
+        return play_begin(p, a);
+    switch (pick(&p->x, 8)) {
+    case 0: return bide_call_cancel(&a->call, p->now_ns);
+    case 1:
+    case 2:
+    case 3:
+        p->now_ns = a->call.wake_ns != NEVER && a->call.wake_ns > p->now_ns ? a->call.wake_ns : p->now_ns;
+        return bide_call_wake(&a->call, p->now_ns);
+    default: return play_outcome(p, a);
+    }
+}
+
+static void play_step(struct play *p)
+{
+    struct actor *a = &p->actor[pick(&p->x, ACTORS)];
+    p->now_ns += pick(&p->x, 300) * MS;
+    struct bide_verdict v = play_event(p, a);
+    if (v.what == BIDE_START) {
+        a->paid = a->held || (v.why == BIDE_WHY_HEDGE && !(v.observed & BIDE_GATE_BUDGET));
+        p->spent += a->paid;
+        a->held = false;
+        a->live |= UINT64_C(1) << v.attempt;
+    }
+    if (v.what == BIDE_DONE || v.what == BIDE_GIVE_UP) {
+        a->over = true;
+        a->held = false;
+        a->live = 0;
+        assert_int_equal(bide_call_wake(&a->call, p->now_ns).what, BIDE_NONE);
+        assert_int_equal(bide_call_cancel(&a->call, p->now_ns).what, BIDE_NONE);
+    }
+}
+
+static void any_configuration(uint64_t *x)
+{
+    fresh();
+    policy.jitter = (enum bide_jitter)pick(x, BIDE_JITTER_NONE + 1);
+    policy.jitter_add_ns = 10 * MS;
+    policy.attempts_max = 1 + pick(x, 8);
+    policy.hedges_max = pick(x, policy.attempts_max < 4 ? policy.attempts_max : 4);
+    policy.hedge_delay_ns = pick(x, 300) * MS;
+    policy.long_poll = pick(x, 2);
+    policy.hint_rule = (enum bide_hint_rule)pick(x, BIDE_HINT_RULE_UNHEARD + 1);
+    policy.observe = pick(x, 2) ? 0 : pick(x, 16);
+    config.in_flight_max = pick(x, 4);
+    config.key_retries = pick(x, 4);
+    config.latency = pick(x, 2);
+    config.quiet_first = pick(x, 2);
+    config.throttle_k_milli = pick(x, 2) ? 2000 : 0;
+    config.breaker.kind = (enum bide_breaker_kind)pick(x, BIDE_BREAKER_OFF + 1);
+    config.breaker.consecutive = 2;
+    config.breaker.min_volume = 5;
+    config.breaker.open_ns = config.breaker.open_max_ns = 500 * MS;
+    config.breaker.ramp_ns = S;
+    config.budget.window_ns = 1000000 * S;
+    config.budget.reserve = 10;
+    config.budget.ratio_ppm = 0;
+    config.observe = pick(x, 2) ? 0 : pick(x, 32) << 4;
+}
+
+static uint32_t count_in_flight(const struct play *p)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < ACTORS; i++)
+        n += (uint32_t)__builtin_popcountll(p->actor[i].live);
+    return n;
+}
+
+static int64_t count_held(const struct play *p)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < ACTORS; i++)
+        n += p->actor[i].held;
+    return n;
+}
+
+static void whatever_happens_the_books_balance_at_every_instant(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 600; seed++) {
+        struct play p = {.x = seed * 0x9e3779b97f4a7c15, .now_ns = T0};
+        any_configuration(&p.x);
+        config.budget.kind = refillable[seed % 3];
+        bool counted = config.in_flight_max > 0, concurrency = config.budget.kind == BIDE_BUDGET_CONCURRENCY;
+        open_target();
+        for (int i = 0; i < STEPS; i++) {
+            play_step(&p);
+            int64_t balance = 10 - p.spent - count_held(&p);
+            if (!concurrency && bide_budget_left_milli(&target, p.now_ns) != 1000 * balance)
+                fail_msg("seed %llu, step %d: the budget is off", (unsigned long long)seed, i);
+            if (target.in_flight != (counted ? count_in_flight(&p) : 0))
+                fail_msg("seed %llu, step %d: in flight is off", (unsigned long long)seed, i);
+        }
+        for (size_t i = 0; i < ACTORS; i++)
+            bide_call_cancel(&p.actor[i].call, p.now_ns);
+        assert_nothing_held();
+        if (!concurrency)
+            assert_int_equal(bide_budget_left_milli(&target, p.now_ns), 1000 * (10 - p.spent));
+    }
+}
+
+static void reloads_in_between_leave_no_count_behind(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct play p = {.x = seed * 0xd1342543de82ef95, .now_ns = T0};
+        any_configuration(&p.x);
+        open_target();
+        for (int i = 0; i < STEPS; i++) {
+            play_step(&p);
+            if (pick(&p.x, 10) == 0) {
+                config.budget.kind = (enum bide_budget_kind)pick(&p.x, BIDE_BUDGET_NONE + 1);
+                config.in_flight_max = pick(&p.x, 4);
+                config.key_retries = pick(&p.x, 3);
+                config.observe = pick(&p.x, 2) ? 0 : pick(&p.x, 32) << 4;
+                assert_int_equal(bide_target_configure(&target, &config, p.now_ns, NULL), BIDE_OK);
+            }
+        }
+        for (size_t i = 0; i < ACTORS; i++)
+            bide_call_cancel(&p.actor[i].call, p.now_ns);
+        assert_nothing_held();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cancelled_call_gives_back_what_it_holds_in_every_stage),
+        cmocka_unit_test(a_probe_comes_back_by_whatever_ends_its_call),
+        cmocka_unit_test(a_probe_that_reported_is_a_probe_no_more),
+        cmocka_unit_test(a_call_whose_target_has_a_new_owner_leaves_it_alone),
+        cmocka_unit_test(small_numbers_are_different_keys),
+        cmocka_unit_test(a_place_that_belongs_to_another_is_neither_taken_nor_left),
+        cmocka_unit_test(a_place_lost_to_another_thread_is_asked_for_again),
+        cmocka_unit_test(a_call_whose_target_is_gone_may_still_succeed_but_is_not_retried),
+        cmocka_unit_test(a_refused_wake_returns_token_and_key),
+        cmocka_unit_test(at_done_the_losing_hedges_are_accounted_for),
+        cmocka_unit_test(a_hedge_that_never_went_out_costs_nothing_though_another_attempt_runs),
+        cmocka_unit_test(the_only_hedge_that_never_went_out_frees_its_place),
+        cmocka_unit_test(what_came_back_unsent_is_not_refunded_again),
+        cmocka_unit_test(a_refused_hedge_gives_its_key_back_once),
+        cmocka_unit_test(places_held_by_hedges_survive_a_reload_to_another_kind),
+        cmocka_unit_test(an_attempt_that_never_went_out_costs_nothing),
+        cmocka_unit_test(what_was_not_charged_is_not_given_back),
+        cmocka_unit_test(the_refund_is_the_last_charge_only),
+        cmocka_unit_test(a_charge_in_another_kind_of_budget_is_not_refunded_in_tokens),
+        cmocka_unit_test(a_budget_that_is_taken_away_in_mid_call_is_no_matter),
+        cmocka_unit_test(an_empty_budget_may_open_the_breaker),
+        cmocka_unit_test(a_long_poll_that_parts_hears_nothing_more),
+        cmocka_unit_test(a_key_is_limited_or_only_watched),
+        cmocka_unit_test(a_key_whose_halves_cancel_out_is_still_a_key),
+        cmocka_unit_test(whatever_happens_the_books_balance_at_every_instant),
+        cmocka_unit_test(reloads_in_between_leave_no_count_behind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,494 @@
+/* test_judge.c - after a failure: shall there be another attempt, and when? What lib/core/judge.c decides.
+ *
+ * What may be repeated and what may not, the gates that refuse or only observe, how long a call waits by its own
+ * backoff or by the server's hint, and the quiet that is asked of all calls to a target. */
+#include "call_world.h"
+
+/* ---- what may be repeated ---- */
+
+static void an_unsafe_request_is_repeated_only_if_it_surely_did_not_run(void **state)
+{
+    static const struct {
+        struct bide_outcome outcome;
+        uint32_t trust;
+        bool repeated;
+    } table[] = {
+        {{.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_MAYBE_RAN}, 3, false},
+        {{.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_NEVER_SENT}, 0, true},
+        {{.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_REFUSED}, 0, true},
+        {{.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED}, 3, false},
+        {{.kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_ANSWERED}, 0, false},
+        {{.kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_ANSWERED}, BIDE_TRUST_UNAVAILABLE, false},
+        {{.kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_ANSWERED}, BIDE_TRUST_THROTTLED, true},
+        {{.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED, .flags = BIDE_FLAG_UNAVAILABLE}, 0, false},
+        {{.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED, .flags = BIDE_FLAG_UNAVAILABLE},
+         BIDE_TRUST_THROTTLED,
+         false},
+        {{.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED, .flags = BIDE_FLAG_UNAVAILABLE},
+         BIDE_TRUST_UNAVAILABLE,
+         true},
+        {{.kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_MAYBE_RAN}, 3, false},
+    };
+    (void)state;
+    fresh();
+    for (size_t i = 0; i < COUNT(table); i++) {
+        config.trust = table[i].trust;
+        policy.observe = 0;
+        open_target();
+        begin_as(&post, T0);
+        if (table[i].repeated)
+            assert_int_equal(report(1, table[i].outcome, T0).what, BIDE_WAIT);
+        else
+            assert_says(report(1, table[i].outcome, T0), BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE);
+        begin_as(&get, T0);
+        assert_int_equal(report(1, table[i].outcome, T0).what, BIDE_WAIT);
+        policy.observe = BIDE_GATE_REPEAT;
+        begin_as(&post, T0);
+        assert_int_equal(report(1, table[i].outcome, T0).observed, table[i].repeated ? 0 : BIDE_GATE_REPEAT);
+    }
+}
+
+static void a_409_is_retried_for_a_key_and_for_nothing_else(void **state)
+{
+    struct bide_outcome running = {.reach = BIDE_REACH_ANSWERED, .flags = BIDE_FLAG_KEY_409};
+    (void)state;
+    open_fresh();
+    for (int safety = BIDE_UNSAFE; safety <= BIDE_KEYED; safety++) {
+        struct bide_request request = {.safety = (enum bide_safety)safety};
+        begin_as(&request, T0);
+        assert_int_equal(report(1, running, T0).what, safety == BIDE_KEYED ? BIDE_WAIT : BIDE_GIVE_UP);
+    }
+    begin_as(&(struct bide_request){.safety = BIDE_KEYED}, T0);
+    assert_says(report(1, hopeless, T0), BIDE_GIVE_UP, BIDE_WHY_PERMANENT);
+}
+
+static void what_is_worth_one_more_attempt_gets_one(void **state)
+{
+    struct bide_outcome early = {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_ONCE};
+    (void)state;
+    open_fresh();
+    begin(T0);
+    assert_int_equal(report(1, early, T0).what, BIDE_WAIT);
+    wake(T0 + S);
+    assert_says(report(2, early, T0 + S), BIDE_GIVE_UP, BIDE_WHY_PERMANENT);
+}
+
+static void a_layer_below_one_that_retries_does_not(void **state)
+{
+    static const struct {
+        enum bide_layer_rule rule;
+        struct bide_inbound inbound;
+        bool inner;
+    } table[] = {
+        {BIDE_LAYER_OUTERMOST, {0, false}, false}, {BIDE_LAYER_OUTERMOST, {1, false}, false},
+        {BIDE_LAYER_OUTERMOST, {2, false}, true},  {BIDE_LAYER_OUTERMOST, {1, true}, true},
+        {BIDE_LAYER_ANY, {5, false}, false},       {BIDE_LAYER_ANY, {0, true}, true},
+        {BIDE_LAYER_NEVER, {0, false}, true},
+    };
+    (void)state;
+    open_fresh();
+    for (size_t i = 0; i < COUNT(table); i++) {
+        struct bide_request request = {.safety = BIDE_SAFE, .inbound = table[i].inbound};
+        policy.layer = table[i].rule;
+        policy.observe = 0;
+        begin_as(&request, T0);
+        if (table[i].inner)
+            assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_INNER_LAYER);
+        else
+            assert_int_equal(report(1, failed, T0).what, BIDE_WAIT);
+        begin_as(&request, T0);
+        assert_says(report(1, good, T0), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+        policy.observe = BIDE_GATE_LAYER;
+        begin_as(&request, T0);
+        assert_int_equal(report(1, failed, T0).observed, table[i].inner ? BIDE_GATE_LAYER : 0);
+    }
+}
+
+/* ---- gates ---- */
+
+static void a_breaker_that_will_be_open_at_the_wake_refuses_the_wait(void **state)
+{
+    (void)state;
+    for (int observe = 0; observe < 2; observe++) {
+        open_breaker_of_three();
+        config.observe = observe ? BIDE_GATE_BREAKER : 0;
+        open_target();
+        begin(T0);
+        bide_breaker_hold(&target, BIDE_HOLD_OPEN);
+        struct bide_verdict v = report(1, failed, T0);
+        assert_says(v, observe ? BIDE_WAIT : BIDE_GIVE_UP, observe ? BIDE_WHY_BACKOFF : BIDE_WHY_BREAKER_OPEN);
+        assert_int_equal(v.observed, observe ? BIDE_GATE_BREAKER : 0);
+        v = begin(T0);
+        assert_int_equal(v.what, observe ? BIDE_START : BIDE_GIVE_UP);
+        assert_int_equal(v.observed, observe ? BIDE_GATE_BREAKER : 0);
+    }
+}
+
+static void gates_that_refuse_a_first_attempt_may_only_observe(void **state)
+{
+    (void)state;
+    for (int observe = 0; observe < 2; observe++) {
+        fresh();
+        config.observe = observe ? BIDE_GATE_THROTTLE | BIDE_GATE_IN_FLIGHT : 0;
+        config.throttle_k_milli = 2000;
+        config.throttle_max_permille = 1000;
+        config.in_flight_max = 1;
+        open_target();
+        assert_int_equal(begin(T0).what, BIDE_START);
+        struct bide_call second;
+        struct bide_verdict v = bide_call_begin(&second, &policy, &target, &get, T0);
+        assert_int_equal(v.what, observe ? BIDE_START : BIDE_GIVE_UP);
+        assert_int_equal(v.observed, observe ? BIDE_GATE_IN_FLIGHT : 0);
+        assert_int_equal(target.in_flight, observe ? 2 : 1);
+        bide_call_cancel(&second, T0);
+        target.lane[0].attempts += 1000000;
+        v = bide_call_begin(&second, &policy, &target, &get, T0);
+        assert_int_equal(v.what, observe ? BIDE_START : BIDE_GIVE_UP);
+        assert_int_equal(v.observed, observe ? BIDE_GATE_THROTTLE | BIDE_GATE_IN_FLIGHT : 0);
+        bide_call_cancel(&second, T0);
+        cancel(T0);
+        assert_nothing_held();
+        assert_int_equal(bide_target_refused(&target, BIDE_GATE_THROTTLE), 1);
+    }
+}
+
+/* ---- chance ---- */
+
+static void run_by_seed(uint64_t seed, int64_t wakes[3])
+{
+    struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
+    int64_t now_ns = T0;
+    open_target();
+    begin_as(&request, now_ns);
+    for (uint32_t i = 0; i < 3; i++) {
+        wakes[i] = now_ns = report(i + 1, i == 1 ? with_hint(limited, S) : failed, now_ns).wake_ns;
+        assert_int_equal(wake(now_ns).what, BIDE_START);
+    }
+}
+
+static void the_same_seed_gives_the_same_verdicts_and_another_seed_others(void **state)
+{
+    int64_t a[3], b[3], other[3];
+    (void)state;
+    fresh();
+    policy.jitter = BIDE_JITTER_FULL;
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        run_by_seed(seed, a);
+        run_by_seed(seed, b);
+        run_by_seed(seed + 1, other);
+        assert_memory_equal(a, b, sizeof a);
+        assert_memory_not_equal(a, other, sizeof a);
+    }
+}
+
+/* A gate added or asked in between must not shift the waits. */
+static void other_gates_do_not_shift_the_waits(void **state)
+{
+    int64_t plain[3], guarded[3];
+    (void)state;
+    fresh();
+    policy.jitter = BIDE_JITTER_FULL;
+    run_by_seed(7, plain);
+    config.throttle_k_milli = 2000;
+    config.throttle_min_volume = 1000;
+    config.in_flight_max = 5;
+    config.breaker.kind = BIDE_BREAKER_BY_RUN;
+    run_by_seed(7, guarded);
+    assert_memory_equal(plain, guarded, sizeof plain);
+}
+
+/* ---- how long it waits ---- */
+
+static void hints_are_obeyed_by_their_rule(void **state)
+{
+    static const struct {
+        enum bide_hint_rule rule;
+        enum bide_hint_long too_long;
+        int64_t hint_ms, wait_ms; /* wait -1: gives up. Own backoff 100 ms, hint_max 10 s, over 2 s */
+        enum bide_why why;
+    } table[] = {
+        {BIDE_HINT_RULE_FLOOR, 0, 3000, 3000, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_FLOOR, 0, 100, 100, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_FLOOR, 0, 99, 100, BIDE_WHY_BACKOFF},
+        {BIDE_HINT_RULE_FLOOR, 0, 0, 100, BIDE_WHY_BACKOFF},
+        {BIDE_HINT_RULE_FLOOR, 0, 10000, 10000, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_FLOOR, 0, 10001, -1, BIDE_WHY_HINT_TOO_LONG},
+        {BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_CLAMP, 10001, 10000, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_IGNORE, 10001, 100, BIDE_WHY_BACKOFF},
+        {BIDE_HINT_RULE_EXACT, 0, 3000, 3000, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_EXACT, 0, 20, 20, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_EXACT, 0, 0, 100, BIDE_WHY_BACKOFF},
+        {BIDE_HINT_RULE_PUSHBACK, 0, 0, 0, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_PUSHBACK, 0, 20, 20, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_CLAMP, 0, 1000, 1000, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_CLAMP, 0, 20, 100, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_CLAMP, 0, 9000, 2100, BIDE_WHY_SERVER_HINT},
+        {BIDE_HINT_RULE_UNHEARD, 0, 3000, 100, BIDE_WHY_BACKOFF},
+    };
+    (void)state;
+    fresh();
+    policy.hint_max_ns = 10 * S;
+    policy.hint_over_ns = 2 * S;
+    config.quiet_max_ns = 0; /* a shared quiet would hold for this call too */
+    for (size_t i = 0; i < COUNT(table); i++) {
+        policy.hint_rule = table[i].rule;
+        policy.hint_long = table[i].too_long;
+        open_target();
+        begin(T0);
+        struct bide_verdict v = report(1, with_hint(failed, table[i].hint_ms * MS), T0);
+        assert_says(v, table[i].wait_ms < 0 ? BIDE_GIVE_UP : BIDE_WAIT, table[i].why);
+        if (table[i].wait_ms >= 0)
+            assert_int_equal(v.wake_ns, T0 + table[i].wait_ms * MS);
+    }
+}
+
+static void a_hint_that_is_only_observed_is_still_waited_for(void **state)
+{
+    (void)state;
+    fresh();
+    policy.hint_max_ns = 10 * S;
+    policy.observe = BIDE_GATE_HINT;
+    policy.throttled_needs_hint = true;
+    open_target();
+    begin(T0);
+    struct bide_verdict v = report(1, with_hint(failed, 12 * S), T0);
+    assert_says(v, BIDE_WAIT, BIDE_WHY_SERVER_HINT);
+    assert_int_equal(v.wake_ns, T0 + 12 * S);
+    assert_int_equal(v.observed, BIDE_GATE_HINT);
+    begin(T0);
+    v = report(1, with_stop(failed), T0);
+    assert_says(v, BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_int_equal(v.observed, BIDE_GATE_HINT);
+    begin(T0);
+    v = report(1, limited, T0);
+    assert_says(v, BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_int_equal(v.observed, BIDE_GATE_HINT);
+    policy.observe = 0;
+    begin(T0);
+    assert_says(report(1, limited, T0), BIDE_GIVE_UP, BIDE_WHY_HINT_MISSING);
+    begin(T0);
+    assert_says(report(1, with_hint(limited, S), T0), BIDE_WAIT, BIDE_WHY_SERVER_HINT);
+}
+
+static void a_stop_that_is_not_heard_is_no_stop(void **state)
+{
+    (void)state;
+    fresh();
+    policy.hint_rule = BIDE_HINT_RULE_UNHEARD;
+    open_target();
+    begin(T0);
+    assert_says(report(1, with_stop(failed), T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
+}
+
+static void a_hinted_wait_keeps_advances_or_resets_the_sequence(void **state)
+{
+    static const struct {
+        enum bide_hint_step step;
+        int64_t then_ms;
+    } table[] = {{BIDE_HINT_STEP_KEEP, 200}, {BIDE_HINT_STEP_ADVANCE, 400}, {BIDE_HINT_STEP_RESET, 100}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        fresh();
+        policy.hint_step = table[i].step;
+        open_target();
+        begin(T0);
+        report(1, failed, T0); /* 100 ms */
+        wake(T0 + S);
+        report(2, with_hint(failed, 3 * S), T0 + S);
+        wake(T0 + 4 * S);
+        assert_int_equal(report(3, failed, T0 + 4 * S).wake_ns, T0 + 4 * S + table[i].then_ms * MS);
+    }
+}
+
+static void a_conflict_is_tried_at_once_one_time_and_never_before_a_hint(void **state)
+{
+    (void)state;
+    open_fresh();
+    begin(T0);
+    assert_verdict(report(1, conflict, T0), VERDICT(WAIT, CONFLICT, 1, T0, NEVER, NEVER));
+    wake(T0);
+    assert_verdict(report(2, conflict, T0), VERDICT(WAIT, BACKOFF, 2, T0 + 100 * MS, NEVER, NEVER));
+    begin(T0);
+    assert_verdict(report(1, with_hint(conflict, 50 * MS), T0), VERDICT(WAIT, BACKOFF, 1, T0 + 100 * MS, NEVER, NEVER));
+    policy.hint_rule = BIDE_HINT_RULE_PUSHBACK;
+    open_target();
+    begin(T0);
+    assert_verdict(report(1, with_hint(conflict, 0), T0), VERDICT(WAIT, SERVER_HINT, 1, T0, NEVER, NEVER));
+    policy.conflict_at_once = false;
+    open_target();
+    begin(T0);
+    assert_says(report(1, conflict, T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
+}
+
+static void the_backoff_step_does_not_wrap(void **state)
+{
+    (void)state;
+    open_fresh();
+    begin(T0);
+    call.step = UINT32_MAX;
+    assert_int_equal(report(1, failed, T0).wake_ns, T0 + 30 * S);
+    assert_int_equal(call.step, UINT32_MAX);
+}
+
+static void a_wait_that_ends_at_the_deadline_is_not_started(void **state)
+{
+    (void)state;
+    open_fresh();
+    policy.deadline_ns = 100 * MS;
+    begin(T0);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_DEADLINE_NEAR);
+    policy.deadline_ns = 100 * MS + 1;
+    begin(T0);
+    assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_says(wake(T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_WHY_DEADLINE);
+    begin(T0);
+    assert_says(report(1, failed, T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_WHY_DEADLINE);
+    assert_int_equal(left(), 10000);
+}
+
+static void a_wake_that_comes_late_is_spread_again_once(void **state)
+{
+    struct bide_request request = {.safety = BIDE_SAFE};
+    (void)state;
+    fresh();
+    policy.jitter = BIDE_JITTER_FULL;
+    open_target();
+    for (request.seed = 0; request.seed < 50; request.seed++) {
+        begin_as(&request, T0);
+        int64_t due_ns = report(1, failed, T0).wake_ns;
+        struct bide_verdict v = wake(due_ns + 5 * S);
+        assert_says(v, BIDE_WAIT, BIDE_WHY_LATE_WAKE);
+        assert_in_range(v.wake_ns, due_ns + 5 * S, due_ns + 5 * S + 100 * MS);
+        assert_says(wake(v.wake_ns + 5 * S), BIDE_START, BIDE_WHY_RETRY);
+        cancel(T0);
+        bide_budget_add_milli(&target, 10000, T0);
+    }
+    for (int late = 0; late < 2; late++) { /* a second is not late, a little more is */
+        begin_as(&request, T0);
+        int64_t due_ns = report(1, failed, T0).wake_ns;
+        assert_int_equal(wake(due_ns + S + late).what, late ? BIDE_WAIT : BIDE_START);
+        cancel(T0);
+    }
+    begin_as(&request, T0);
+    report(1, failed, T0);
+    request.deadline_ns = wake(T0 + 5 * S).wake_ns; /* where it would be spread to */
+    cancel(T0);
+    begin_as(&request, T0);
+    report(1, failed, T0);
+    assert_says(wake(T0 + 5 * S), BIDE_START, BIDE_WHY_RETRY); /* no room to spread */
+    policy.jitter = BIDE_JITTER_NONE;
+    begin(T0);
+    report(1, failed, T0);
+    assert_says(wake(T0 + 5 * S), BIDE_START, BIDE_WHY_RETRY);
+}
+
+/* ---- quiet ---- */
+
+static void quiet_holds_back_first_attempts_if_told_to(void **state)
+{
+    (void)state;
+    fresh();
+    config.quiet_first = true;
+    open_target();
+    bide_target_quiet(&target, T0 + 2 * S, T0);
+    assert_verdict(begin(T0), VERDICT(WAIT, QUIET, 0, T0 + 2 * S, NEVER, NEVER));
+    bide_target_quiet(&target, T0 + 3 * S, T0); /* meanwhile asked for more */
+    assert_verdict(wake(T0 + 2 * S), VERDICT(WAIT, QUIET, 0, T0 + 3 * S, NEVER, NEVER));
+    assert_says(wake(T0 + 3 * S), BIDE_START, BIDE_WHY_FIRST_ATTEMPT);
+    bide_target_quiet(&target, T0 + 60 * S, T0); /* the deadline itself */
+    assert_verdict(begin(T0), VERDICT(GIVE_UP, DEADLINE_NEAR, 0, NEVER, NEVER, NEVER));
+    config.quiet_first = false;
+    bide_target_configure(&target, &config, T0, NULL);
+    assert_says(begin(T0), BIDE_START, BIDE_WHY_FIRST_ATTEMPT);
+}
+
+static void quiet_asked_of_one_call_prolongs_the_waits_of_others(void **state)
+{
+    struct bide_call other;
+    (void)state;
+    open_fresh();
+    begin(T0);
+    bide_call_begin(&other, &policy, &target, &get, T0);
+    struct bide_outcome o = with_hint(limited, 4 * S);
+    bide_call_outcome(&other, 1, &o, T0);
+    assert_int_equal(bide_target_quiet_until(&target, T0), T0 + 4 * S);
+    struct bide_verdict v = report(1, failed, T0 + S);
+    assert_says(v, BIDE_WAIT, BIDE_WHY_QUIET);
+    assert_int_equal(v.wake_ns, T0 + 4 * S);
+    bide_target_quiet(&target, T0 + 70 * S, T0);
+    assert_says(wake(T0 + 4 * S), BIDE_GIVE_UP, BIDE_WHY_DEADLINE_NEAR);
+    assert_int_equal(left(), 9000); /* its token is back; the other's is still out */
+}
+
+static void quiet_is_not_asked_of_others_when_the_hint_is_too_long_or_says_nothing(void **state)
+{
+    (void)state;
+    fresh();
+    policy.hint_max_ns = 10 * S;
+    policy.hint_long = BIDE_HINT_LONG_CLAMP;
+    open_target();
+    begin(T0);
+    report(1, with_hint(limited, 11 * S), T0);
+    begin(T0);
+    report(1, with_hint(hopeless, 5 * S), T0);
+    begin(T0);
+    report(1, with_hint(failed, 0), T0);
+    assert_int_equal(bide_target_quiet_until(&target, T0), 0);
+    begin(T0);
+    report(1, with_hint(failed, 10 * S), T0); /* just not too long */
+    assert_int_equal(bide_target_quiet_until(&target, T0), T0 + 10 * S);
+}
+
+static void a_success_ends_the_quiet_if_it_began_after_it(void **state)
+{
+    (void)state;
+    open_fresh();
+    begin(T0);
+    bide_target_quiet(&target, T0 + 9 * S, T0 + S);
+    report(1, good, T0 + 2 * S); /* it was under way already */
+    assert_int_equal(bide_target_quiet_until(&target, T0 + 2 * S), T0 + 9 * S);
+    begin(T0 + S);
+    report(1, good, T0 + 2 * S);
+    assert_int_equal(bide_target_quiet_until(&target, T0 + 2 * S), 0);
+}
+
+/* Wrong input is read the careful way. */
+static void a_safety_or_a_hint_that_does_not_exist_is_taken_for_the_careful_one(void **state)
+{
+    (void)state;
+    fresh();
+    open_target();
+    begin_as(&(struct bide_request){.safety = (enum bide_safety)9}, T0);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE);
+    policy.hint_rule = BIDE_HINT_RULE_PUSHBACK;
+    begin(T0);
+    assert_says(report(1, with_hint(failed, -1), T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_unsafe_request_is_repeated_only_if_it_surely_did_not_run),
+        cmocka_unit_test(a_409_is_retried_for_a_key_and_for_nothing_else),
+        cmocka_unit_test(what_is_worth_one_more_attempt_gets_one),
+        cmocka_unit_test(a_layer_below_one_that_retries_does_not),
+        cmocka_unit_test(a_breaker_that_will_be_open_at_the_wake_refuses_the_wait),
+        cmocka_unit_test(gates_that_refuse_a_first_attempt_may_only_observe),
+        cmocka_unit_test(the_same_seed_gives_the_same_verdicts_and_another_seed_others),
+        cmocka_unit_test(other_gates_do_not_shift_the_waits),
+        cmocka_unit_test(hints_are_obeyed_by_their_rule),
+        cmocka_unit_test(a_hint_that_is_only_observed_is_still_waited_for),
+        cmocka_unit_test(a_stop_that_is_not_heard_is_no_stop),
+        cmocka_unit_test(a_hinted_wait_keeps_advances_or_resets_the_sequence),
+        cmocka_unit_test(a_conflict_is_tried_at_once_one_time_and_never_before_a_hint),
+        cmocka_unit_test(the_backoff_step_does_not_wrap),
+        cmocka_unit_test(a_wait_that_ends_at_the_deadline_is_not_started),
+        cmocka_unit_test(a_wake_that_comes_late_is_spread_again_once),
+        cmocka_unit_test(quiet_holds_back_first_attempts_if_told_to),
+        cmocka_unit_test(quiet_asked_of_one_call_prolongs_the_waits_of_others),
+        cmocka_unit_test(quiet_is_not_asked_of_others_when_the_hint_is_too_long_or_says_nothing),
+        cmocka_unit_test(a_success_ends_the_quiet_if_it_began_after_it),
+        cmocka_unit_test(a_safety_or_a_hint_that_does_not_exist_is_taken_for_the_careful_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1120 @@
+/* test_host.c - targets in files: names, directories, every wrong file, and what is refused.
+ *
+ * Each test has a temporary directory of its own. geteuid, fallocate and the like are functions of this file, so that a
+ * file can belong to another user, a disk be full and the clock be another's without being root. Many processes at
+ * once, and files that are truncated under a running call, are in tests/live/os/test_host.c. */
+#define _GNU_SOURCE
+#include <bide/bide.h>
+
+#include "core/event.h"
+#include "os/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define NOW       (1000 * BIDE_S)
+#define HEAD_SIZE 176u
+#define FILE_SIZE (192u + sizeof(struct bide_target))
+#define AT_LAYOUT 8
+#define AT_BOOT   16
+#define AT_NAME   40
+#define AT_SUM    168
+#define AT_TARGET 192
+
+static struct {
+    uid_t other_user;  /* added to our own */
+    gid_t other_group; /* likewise */
+    int blocks_errno;  /* asking for blocks fails with it */
+    bool other_clock;  /* we are in another time namespace */
+    bool truncates;    /* somebody truncates the file when its blocks are there */
+} pretend;
+
+/* In place of libc's. */
+uid_t geteuid(void)
+{
+    return (uid_t)syscall(SYS_geteuid) + pretend.other_user;
+}
+
+gid_t getegid(void)
+{
+    return (gid_t)syscall(SYS_getegid) + pretend.other_group;
+}
+
+int group_member(gid_t group)
+{
+    return pretend.other_group == 0 && group == (gid_t)syscall(SYS_getegid);
+}
+
+int fallocate(int file, int mode, off_t offset, off_t length)
+{
+    if (pretend.blocks_errno == 0) {
+        int done = (int)syscall(SYS_fallocate, file, mode, offset, length);
+        return pretend.truncates ? ftruncate(file, 0) : done;
+    }
+    errno = pretend.blocks_errno;
+    return -1;
+}
+
+ssize_t readlink(const char *path, char *into, size_t size)
+{
+    if (pretend.other_clock && strcmp(path, "/proc/self/ns/time") == 0)
+        return snprintf(into, size, "time:[1]");
+    return (ssize_t)syscall(SYS_readlinkat, AT_FDCWD, path, into, size);
+}
+
+/* ---- a directory for each test ---- */
+
+static char directory[64];
+static struct bide_host_options here = {.directory = directory};
+static struct bide_host_problem problem;
+
+static int make_directory(void **state)
+{
+    const char *base = getenv("TMPDIR");
+    memset(&pretend, 0, sizeof pretend);
+    here = (struct bide_host_options){.directory = directory};
+    snprintf(directory, sizeof directory, "%.40s/bide-host-XXXXXX", base != NULL ? base : "/tmp");
+    return mkdtemp(directory) != NULL ? 0 : -1;
+}
+
+struct names {
+    char name[8][256];
+    unsigned count;
+};
+
+static struct names files(void)
+{
+    struct names all = {.count = 0};
+    DIR *stream = opendir(directory);
+    assert_non_null(stream);
+    for (struct dirent *entry; (entry = readdir(stream)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && all.count < 8)
+            snprintf(all.name[all.count++], sizeof all.name[0], "%s", entry->d_name);
+    closedir(stream);
+    return all;
+}
+
+static int remove_directory(void **state)
+{
+    struct names all = files();
+    char path[400];
+    for (unsigned i = 0; i < all.count; i++) {
+        snprintf(path, sizeof path, "%s/%s", directory, all.name[i]);
+        if (unlink(path) != 0)
+            rmdir(path);
+    }
+    return rmdir(directory);
+}
+
+/* The only file there is. */
+static const char *only_file(void)
+{
+    static char path[400];
+    struct names all = files();
+    assert_int_equal(all.count, 1);
+    snprintf(path, sizeof path, "%s/%s", directory, all.name[0]);
+    return path;
+}
+
+static struct bide_target_config config(void)
+{
+    struct bide_target_config c;
+    bide_target_config_init(&c, BIDE_PRESET_SERVICE);
+    return c;
+}
+
+static enum bide_err open_named(struct bide_host *host, const char *name)
+{
+    struct bide_target_config c = config();
+    return bide_host_open(host, name, &c, &here, NOW, &problem);
+}
+
+static struct bide_host opened(const char *name)
+{
+    struct bide_host host;
+    if (open_named(&host, name) != BIDE_OK)
+        fail_msg("%s", problem.text);
+    assert_true(host.shared);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_NOTHING);
+    return host;
+}
+
+static void make_target(const char *name)
+{
+    struct bide_host host = opened(name);
+    bide_host_close(&host);
+    assert_null(host.target);
+}
+
+/* Opening it is refused for that reason, with its sentence; and a private one is given to whoever allows that. */
+static void assert_refused(const char *name, enum bide_host_why why)
+{
+    struct bide_host host;
+    enum bide_err err = open_named(&host, name);
+    assert_true(err == BIDE_ERR_INVALID || err == BIDE_ERR_SYSTEM);
+    if (problem.why != why)
+        fail_msg("%s instead of %s: %s", bide_host_why_label(problem.why), bide_host_why_label(why), problem.text);
+    assert_non_null(strstr(problem.text, bide_host_why_text(why)));
+    assert_null(host.target);
+    bide_host_close(&host);
+    here.private_instead = true;
+    assert_int_equal(open_named(&host, name), BIDE_OK);
+    here.private_instead = false;
+    assert_int_equal(problem.why, why);
+    assert_false(host.shared);
+    assert_true(bide_budget_left_milli(host.target, NOW) > 0);
+    bide_host_close(&host);
+}
+
+/* ---- bytes of a file ---- */
+
+static void write_at(off_t offset, const void *bytes, size_t size)
+{
+    int file = open(only_file(), O_WRONLY);
+    assert_int_equal(pwrite(file, bytes, size, offset), size);
+    close(file);
+}
+
+/* FNV-1a, as the head has it. */
+static void write_sum(void)
+{
+    unsigned char head[AT_SUM];
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    int file = open(only_file(), O_RDONLY);
+    assert_int_equal(pread(file, head, sizeof head, 0), sizeof head);
+    close(file);
+    for (size_t i = 0; i < sizeof head; i++)
+        sum = (sum ^ head[i]) * UINT64_C(0x100000001b3);
+    write_at(AT_SUM, &sum, sizeof sum);
+}
+
+/* ---- what is shared ---- */
+
+static void a_name_is_one_target_for_whoever_opens_it(void **state)
+{
+    struct bide_host a = opened("payments"), b = opened("payments"), other = opened("search");
+    struct bide_target_config c = config();
+    assert_ptr_not_equal(a.target, b.target);
+    bide_budget_add_milli(a.target, -3000, NOW);
+    assert_int_equal(bide_budget_left_milli(b.target, NOW), c.budget.capacity_milli - 3000);
+    assert_int_equal(bide_budget_left_milli(other.target, NOW), c.budget.capacity_milli);
+    bide_breaker_hold(b.target, BIDE_HOLD_OPEN);
+    assert_int_equal(bide_breaker_look(a.target).state, BIDE_BREAKER_HELD_OPEN);
+    bide_host_close(&a);
+    bide_host_close(&b);
+    bide_host_close(&other);
+}
+
+static void a_target_lives_on_when_nobody_has_it_open(void **state)
+{
+    struct bide_host host = opened("payments");
+    bide_budget_add_milli(host.target, -BIDE_S, NOW);
+    bide_host_close(&host);
+    host = opened("payments");
+    assert_int_equal(bide_budget_left_milli(host.target, NOW), 0);
+    bide_host_close(&host);
+}
+
+static void who_opens_it_with_another_configuration_gives_it_that_and_keeps_its_state(void **state)
+{
+    struct bide_host host = opened("payments"), again;
+    struct bide_target_config c = config(), found;
+    bide_budget_add_milli(host.target, -BIDE_S, NOW);
+    c.budget.cost_milli = 7000;
+    assert_int_equal(bide_host_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
+    bide_target_config_get(host.target, &found);
+    assert_int_equal(found.budget.cost_milli, 7000);
+    assert_int_equal(bide_budget_left_milli(host.target, NOW), 0);
+    bide_host_close(&again);
+    assert_int_equal(bide_host_open(&again, "payments", NULL, &here, NOW, &problem), BIDE_OK);
+    bide_target_config_get(again.target, &found);
+    assert_int_equal(found.budget.cost_milli, 7000);
+    bide_host_close(&again);
+    bide_host_close(&host);
+}
+
+/* A writer was killed over it: for ten seconds nobody else can. */
+static void one_that_somebody_else_is_configuring_keeps_what_it_has(void **state)
+{
+    struct bide_host host = opened("payments"), again;
+    struct bide_target_config c = config(), found;
+    host.target->claim = (uint64_t)NOW;
+    c.budget.cost_milli = 7000;
+    assert_int_equal(bide_host_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_NOTHING);
+    assert_non_null(strstr(problem.text, "another process is giving it a configuration"));
+    bide_target_config_get(again.target, &found);
+    assert_int_not_equal(found.budget.cost_milli, 7000);
+    bide_host_close(&again);
+    assert_int_equal(bide_host_open(&again, "payments", &c, &here, NOW + 11 * BIDE_S, &problem), BIDE_OK);
+    bide_target_config_get(again.target, &found);
+    assert_int_equal(found.budget.cost_milli, 7000);
+    bide_host_close(&again);
+    bide_host_close(&host);
+}
+
+static void none_is_made_where_it_must_exist_or_no_configuration_is_given(void **state)
+{
+    struct bide_target_config c = config();
+    struct bide_host host;
+    assert_int_equal(bide_host_open(&host, "payments", NULL, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_NOT_THERE);
+    here.must_exist = true;
+    assert_int_equal(bide_host_open(&host, "payments", &c, &here, NOW, NULL), BIDE_ERR_INVALID);
+    here.directory = "/nowhere/at/all";
+    assert_int_equal(bide_host_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_NOT_THERE);
+    assert_int_equal(files().count, 0);
+}
+
+/* ---- a target that a fleet funds ---- */
+
+static void a_leased_target_stays_leased_whoever_opens_it(void **state)
+{
+    struct bide_host host = opened("payments"), again;
+    struct bide_target_config c = config();
+    assert_int_equal(bide_lease_begin(host.target, NOW, NULL), BIDE_OK);
+    uint64_t generation = host.target->active;
+    again = opened("payments");
+    assert_true(host.target->active == generation); /* it has that configuration: nothing was written */
+    bide_host_close(&again);
+    c.budget.cost_milli = 7000;
+    assert_int_equal(bide_host_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
+    assert_false(host.target->active == generation);
+    assert_true(bide_lease_is_on(host.target));
+    assert_int_equal(bide_budget_left_milli(again.target, NOW), 0);
+    bide_host_close(&again);
+    bide_host_close(&host);
+}
+
+static void what_a_fleet_cannot_lend_to_is_left_out_and_that_is_said(void **state)
+{
+    struct bide_host host = opened("payments"), again;
+    struct bide_target_config c = config(), found;
+    assert_int_equal(bide_lease_begin(host.target, NOW, NULL), BIDE_OK);
+    c.budget.kind = BIDE_BUDGET_WINDOW;
+    assert_int_equal(bide_host_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
+    assert_true(again.shared);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_NOTHING);
+    assert_non_null(strstr(problem.text, "payments: our configuration was left out: budget.kind"));
+    bide_target_config_get(host.target, &found);
+    assert_int_equal(found.budget.kind, BIDE_BUDGET_TOKENS);
+    bide_host_close(&again);
+    bide_host_close(&host);
+}
+
+/* ---- what is refused ---- */
+
+/* Nor does it learn to from whoever configures it without opening it. */
+static void assert_counts_nothing_in_flight(void)
+{
+    struct bide_host host = opened("payments");
+    struct bide_target_config c = config();
+    struct bide_problem wrong;
+    c.in_flight_max = 10;
+    assert_int_equal(bide_target_configure(host.target, &c, NOW, &wrong), BIDE_ERR_INVALID);
+    assert_string_equal(wrong.field, "in_flight_max");
+    assert_int_equal(bide_target_configure(host.target, &c, NOW, NULL), BIDE_ERR_INVALID);
+    c = config();
+    c.budget.kind = BIDE_BUDGET_CONCURRENCY;
+    assert_int_equal(bide_target_configure(host.target, &c, NOW, &wrong), BIDE_ERR_INVALID);
+    assert_string_equal(wrong.field, "budget.kind");
+    c.budget.kind = BIDE_BUDGET_WINDOW;
+    assert_int_equal(bide_target_configure(host.target, &c, NOW, NULL), BIDE_OK);
+    bide_host_close(&host);
+    assert_int_equal(bide_host_remove("payments", &here, NULL), BIDE_OK);
+}
+
+static void what_counts_calls_in_flight_is_refused(void **state)
+{
+    struct bide_target_config c = config();
+    struct bide_host host;
+    c.in_flight_max = 10;
+    assert_int_equal(bide_host_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_IN_FLIGHT);
+    c = config();
+    c.budget.kind = BIDE_BUDGET_CONCURRENCY;
+    c.budget.reserve = 3;
+    assert_int_equal(bide_host_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_IN_FLIGHT);
+    assert_int_equal(files().count, 0);
+    assert_counts_nothing_in_flight();
+    here.private_instead = true; /* a private one may count */
+    assert_int_equal(bide_host_open(&host, "payments", &c, &here, NOW, &problem), BIDE_OK);
+    assert_false(host.shared);
+    bide_host_close(&host);
+}
+
+static void a_bad_configuration_is_an_error_with_its_field_even_where_a_private_one_would_do(void **state)
+{
+    struct bide_target_config c = config();
+    struct bide_host host;
+    here.private_instead = true;
+    c.breaker.probes = 99;
+    assert_int_equal(bide_host_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_BAD_CONFIG);
+    assert_non_null(strstr(problem.text, "breaker.probes is 99"));
+    assert_null(host.target);
+}
+
+static bool refuse(void)
+{
+    return true;
+}
+
+static void without_memory_there_is_no_private_one_either(void **state)
+{
+    struct bide_host host;
+    here.private_instead = true;
+    drive_memory_refuses = refuse;
+    enum bide_err err = open_named(&host, "");
+    drive_memory_refuses = NULL;
+    assert_int_equal(err, BIDE_ERR_NOMEM);
+    assert_null(host.target);
+}
+
+/* ---- names ---- */
+
+static void every_name_has_a_file_of_its_own_in_the_directory(void **state)
+{
+    static const char *const names[] = {"a/b", "../../etc/passwd", ".", "..", ".hidden", "a b@c%41", "\xc3\xa4"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        make_target(names[i]);
+        assert_null(strchr(files().name[0], '/'));
+        assert_true(files().name[0][0] != '.');
+        only_file();
+        assert_int_equal(bide_host_remove(names[i], &here, &problem), BIDE_OK);
+    }
+}
+
+static void long_names_that_begin_alike_are_told_apart(void **state)
+{
+    char a[BIDE_TARGET_NAME_MAX + 1] = "", b[BIDE_TARGET_NAME_MAX + 1] = "";
+    memset(a, '/', BIDE_TARGET_NAME_MAX);
+    memset(b, '/', BIDE_TARGET_NAME_MAX);
+    b[BIDE_TARGET_NAME_MAX - 1] = '!';
+    struct bide_host first = opened(a), second = opened(b);
+    assert_int_equal(files().count, 2);
+    bide_budget_add_milli(first.target, -BIDE_S, NOW);
+    assert_true(bide_budget_left_milli(second.target, NOW) > 0);
+    bide_host_close(&first);
+    bide_host_close(&second);
+}
+
+static void what_is_no_name_is_refused(void **state)
+{
+    char name[BIDE_TARGET_NAME_MAX + 2] = "";
+    memset(name, 'a', BIDE_TARGET_NAME_MAX + 1);
+    assert_refused("", BIDE_HOST_WHY_BAD_NAME);
+    assert_refused(name, BIDE_HOST_WHY_BAD_NAME);
+    assert_refused("a\nb", BIDE_HOST_WHY_BAD_NAME);
+    assert_refused(NULL, BIDE_HOST_WHY_BAD_NAME);
+}
+
+/* ---- the directory ---- */
+
+static void the_directory_comes_from_the_environment(void **state)
+{
+    char path[BIDE_HOST_PATH_MAX], expected[64], *long_one = malloc(5000);
+    setenv("BIDE_HOST_DIR", "/one", 1);
+    setenv("XDG_RUNTIME_DIR", "/two", 1);
+    assert_string_equal(bide_host_directory(path), "/one");
+    setenv("BIDE_HOST_DIR", "", 1);
+    assert_string_equal(bide_host_directory(path), "/two/bide");
+    unsetenv("XDG_RUNTIME_DIR");
+    snprintf(expected, sizeof expected, "/dev/shm/bide-%u", (unsigned)geteuid());
+    assert_string_equal(bide_host_directory(path), expected);
+    memset(long_one, 'x', 4999);
+    long_one[4999] = '\0';
+    setenv("BIDE_HOST_DIR", long_one, 1);
+    assert_string_equal(bide_host_directory(path), ""); /* rather none than another */
+    unsetenv("BIDE_HOST_DIR");
+    free(long_one);
+}
+
+static void a_directory_that_is_not_there_is_made_for_us_alone(void **state)
+{
+    char below[80];
+    struct stat is;
+    mode_t mask = umask(0);
+    snprintf(below, sizeof below, "%s/below", directory);
+    here.directory = below;
+    make_target("payments");
+    umask(mask);
+    assert_int_equal(stat(below, &is), 0);
+    assert_int_equal(is.st_mode & 07777, 0700);
+    assert_int_equal(bide_host_remove("payments", &here, &problem), BIDE_OK);
+}
+
+static void what_is_no_directory_is_refused(void **state)
+{
+    char below[80];
+    snprintf(below, sizeof below, "%s/below", directory);
+    here.directory = below;
+    assert_int_equal(symlink(directory, below), 0);
+    assert_refused("payments", BIDE_HOST_WHY_NO_DIRECTORY);
+    assert_int_equal(problem.system_errno, ENOTDIR);
+    assert_int_equal(unlink(below), 0);
+    close(open(below, O_CREAT | O_WRONLY, 0600));
+    assert_refused("payments", BIDE_HOST_WHY_NO_DIRECTORY);
+    here.directory = "/proc/self/bide-host"; /* nobody can make one there */
+    assert_refused("payments", BIDE_HOST_WHY_NO_DIRECTORY);
+}
+
+static void a_directory_that_others_may_write_to_is_refused(void **state)
+{
+    chmod(directory, 0770);
+    assert_refused("payments", BIDE_HOST_WHY_OPEN_DIRECTORY);
+    chmod(directory, 0707);
+    assert_refused("payments", BIDE_HOST_WHY_OPEN_DIRECTORY);
+    chmod(directory, 01777); /* but then they cannot replace a file */
+    make_target("payments");
+}
+
+static void a_directory_of_another_user_is_refused(void **state)
+{
+    assert_int_equal(chown(directory, (uid_t)-1, (gid_t)-1), 0);
+    if (syscall(SYS_geteuid) == 0) /* root's own are as good as ours */
+        assert_int_equal(chown(directory, 12345, (gid_t)-1), 0);
+    pretend.other_user = 1;
+    assert_refused("payments", BIDE_HOST_WHY_NOT_OURS);
+}
+
+/* ---- wrong files ---- */
+
+static void bytes_that_are_no_target_are_refused(void **state)
+{
+    unsigned char bytes[FILE_SIZE];
+    make_target("payments");
+    for (unsigned byte = 0; byte <= 0xff; byte += 0xff) {
+        memset(bytes, (int)byte, sizeof bytes);
+        write_at(0, bytes, sizeof bytes);
+        assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+    }
+}
+
+/* Any byte of the head, and the layout of the target. What the target counts may be anything. */
+static void a_head_with_one_wrong_byte_is_refused(void **state)
+{
+    make_target("payments");
+    for (off_t offset = 0; offset < HEAD_SIZE; offset++) {
+        struct bide_host host;
+        unsigned char right, wrong;
+        int file = open(only_file(), O_RDONLY);
+        assert_int_equal(pread(file, &right, 1, offset), 1);
+        close(file);
+        wrong = (unsigned char)~right;
+        write_at(offset, &wrong, 1);
+        assert_int_equal(open_named(&host, "payments"), BIDE_ERR_INVALID);
+        assert_true(problem.why == BIDE_HOST_WHY_DAMAGED || problem.why == BIDE_HOST_WHY_WRONG_VERSION);
+        write_at(offset, &right, 1);
+    }
+    make_target("payments");
+    write_at(AT_TARGET + 4, "x", 1);
+    assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+}
+
+static void a_target_whose_configuration_is_none_is_refused(void **state)
+{
+    uint32_t in_flight_max = 1, probes = 99;
+    off_t config_at = AT_TARGET + (off_t)offsetof(struct bide_target, config[0]);
+    make_target("payments");
+    write_at(config_at + (off_t)offsetof(struct bide_target_config, in_flight_max), &in_flight_max, 4);
+    assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+    in_flight_max = 0;
+    write_at(config_at + (off_t)offsetof(struct bide_target_config, in_flight_max), &in_flight_max, 4);
+    make_target("payments");
+    write_at(config_at + (off_t)offsetof(struct bide_target_config, breaker.probes), &probes, 4);
+    assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+}
+
+static void a_file_of_another_size_is_refused(void **state)
+{
+    static const off_t sizes[] = {0, 1, HEAD_SIZE - 1, HEAD_SIZE, FILE_SIZE - 1, FILE_SIZE + 1, 1 << 20};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        make_target("payments");
+        assert_int_equal(truncate(only_file(), sizes[i]), 0);
+        assert_refused("payments", BIDE_HOST_WHY_WRONG_SIZE);
+        assert_int_equal(bide_host_remove("payments", &here, &problem), BIDE_OK);
+    }
+}
+
+static void a_file_of_another_version_is_refused(void **state)
+{
+    uint32_t version = 2;
+    make_target("payments");
+    write_at(AT_LAYOUT, &version, sizeof version);
+    write_sum();
+    assert_refused("payments", BIDE_HOST_WHY_WRONG_VERSION);
+}
+
+/* The engine's words may come to mean something else while the file stays as it is. */
+static void so_is_a_target_of_another_layout_and_what_to_do_is_said(void **state)
+{
+    uint64_t identity;
+    make_target("payments");
+    int file = open(only_file(), O_RDONLY);
+    assert_int_equal(pread(file, &identity, sizeof identity, AT_TARGET), sizeof identity);
+    close(file);
+    identity--; /* the layout before */
+    write_at(AT_TARGET, &identity, sizeof identity);
+    assert_refused("payments", BIDE_HOST_WHY_WRONG_VERSION);
+    assert_non_null(strstr(problem.text, "; remove it when nobody uses it, and a new one is made"));
+    identity += 1 + (UINT64_C(1) << 16); /* another owner, of which a shared one has none */
+    write_at(AT_TARGET, &identity, sizeof identity);
+    assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+}
+
+static void a_file_of_another_name_or_boot_is_refused(void **state)
+{
+    make_target("payments");
+    write_at(AT_NAME, "p", 2);
+    write_sum();
+    assert_refused("payments", BIDE_HOST_WHY_OTHER_NAME);
+    write_at(AT_NAME, "payments", 9);
+    write_sum();
+    make_target("payments");
+    write_at(AT_BOOT, "x", 1);
+    write_sum();
+    assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+    assert_non_null(strstr(problem.text, "another boot"));
+}
+
+static void a_file_that_others_may_write_to_or_we_may_not_is_refused(void **state)
+{
+    static const mode_t modes[] = {0620, 0602, 0666, 0400, 0200, 0};
+    make_target("payments");
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        assert_int_equal(chmod(only_file(), modes[i]), 0);
+        assert_refused("payments", BIDE_HOST_WHY_OPEN_FILE);
+        assert_non_null(strstr(problem.text, "want mode 600"));
+    }
+}
+
+static void a_file_of_another_user_is_refused(void **state)
+{
+    make_target("payments");
+    pretend.other_user = 1;
+    pretend.other_group = 1;
+    here.group = true; /* or the directory would be refused before */
+    assert_refused("payments", BIDE_HOST_WHY_NOT_OURS);
+    if (syscall(SYS_geteuid) != 0)
+        return;
+    pretend.other_user = 0; /* who is root can see it without pretending */
+    here.group = false;
+    assert_int_equal(chown(only_file(), 12345, (gid_t)-1), 0);
+    assert_refused("payments", BIDE_HOST_WHY_NOT_OURS);
+}
+
+static void a_group_may_share_it(void **state)
+{
+    struct stat is;
+    here.group = true;
+    chmod(directory, 0770);
+    make_target("payments");
+    assert_int_equal(stat(only_file(), &is), 0);
+    assert_int_equal(is.st_mode & 07777, 0660);
+    pretend.other_user = 1; /* of the same group */
+    make_target("payments");
+    assert_int_equal(chmod(only_file(), 0600), 0);
+    assert_refused("payments", BIDE_HOST_WHY_OPEN_FILE);
+    assert_int_equal(chmod(only_file(), 0662), 0);
+    assert_refused("payments", BIDE_HOST_WHY_OPEN_FILE);
+    chmod(directory, 0777);
+    assert_refused("payments", BIDE_HOST_WHY_OPEN_DIRECTORY);
+}
+
+static void what_is_no_plain_file_is_refused(void **state)
+{
+    char path[400], other[80];
+    make_target("payments");
+    snprintf(path, sizeof path, "%s", only_file());
+    snprintf(other, sizeof other, "%s/other", directory);
+    assert_int_equal(rename(path, other), 0); /* a good one, but behind a link */
+    assert_int_equal(symlink(other, path), 0);
+    assert_refused("payments", BIDE_HOST_WHY_NOT_A_FILE);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("nowhere", path), 0);
+    assert_refused("payments", BIDE_HOST_WHY_NOT_A_FILE);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0); /* does not make us wait */
+    assert_refused("payments", BIDE_HOST_WHY_NOT_A_FILE);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_refused("payments", BIDE_HOST_WHY_NOT_A_FILE);
+}
+
+static void a_file_with_three_names_is_refused(void **state)
+{
+    char path[400], second[80], third[80];
+    make_target("payments");
+    snprintf(path, sizeof path, "%s", only_file());
+    snprintf(second, sizeof second, "%s/second", directory);
+    snprintf(third, sizeof third, "%s/third", directory);
+    assert_int_equal(link(path, second), 0);
+    make_target("payments"); /* as while it is being made */
+    assert_int_equal(link(path, third), 0);
+    assert_refused("payments", BIDE_HOST_WHY_NOT_A_FILE);
+}
+
+/* ---- blocks ---- */
+
+static void punch(void)
+{
+    char bytes[FILE_SIZE];
+    int file = open(only_file(), O_RDWR);
+    assert_int_equal(read(file, bytes, sizeof bytes), sizeof bytes);
+    assert_int_equal(ftruncate(file, 0), 0);
+    assert_int_equal(ftruncate(file, FILE_SIZE), 0);
+    close(file);
+}
+
+static void a_full_disk_is_an_error_and_leaves_nothing_behind(void **state)
+{
+    pretend.blocks_errno = ENOSPC;
+    assert_refused("payments", BIDE_HOST_WHY_NO_SPACE);
+    assert_int_equal(problem.system_errno, ENOSPC);
+    assert_int_equal(files().count, 0);
+}
+
+static void so_is_one_that_is_full_when_the_file_is_written(void **state)
+{
+    struct rlimit small = {.rlim_cur = 1000, .rlim_max = RLIM_INFINITY}, before;
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    small.rlim_max = before.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &small);
+    struct bide_host host;
+    enum bide_err err = open_named(&host, "payments");
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(err, BIDE_ERR_SYSTEM);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_NO_SPACE);
+    assert_int_equal(problem.system_errno, EFBIG);
+    assert_int_equal(files().count, 0);
+}
+
+static void holes_of_a_file_that_is_there_are_filled_or_it_is_refused(void **state)
+{
+    struct stat is;
+    make_target("payments");
+    pretend.blocks_errno = ENOSPC;
+    assert_refused("payments", BIDE_HOST_WHY_NO_SPACE);
+    pretend.blocks_errno = 0;
+    punch(); /* no head left either */
+    assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+    assert_int_equal(stat(only_file(), &is), 0);
+    assert_int_equal(is.st_size, FILE_SIZE);
+}
+
+static void where_blocks_cannot_be_asked_for_they_are_written(void **state)
+{
+    pretend.blocks_errno = EOPNOTSUPP;
+    make_target("payments");
+    make_target("payments");
+}
+
+/* Of all instants that could be chosen for it. */
+static void with_the_guard_a_file_that_is_truncated_while_it_is_opened_is_refused(void **state)
+{
+    make_target("payments");
+    assert_true(bide_host_guard());
+    pretend.truncates = true;
+    struct bide_host host;
+    assert_int_equal(open_named(&host, "payments"), BIDE_ERR_INVALID);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_WRONG_SIZE);
+    assert_non_null(strstr(problem.text, "somebody truncates it"));
+    assert_null(host.target);
+}
+
+/* ---- what a process holds ---- */
+
+static unsigned lines_of(const char *path, const char *word)
+{
+    char line[5000];
+    unsigned count = 0;
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL)
+        count += strstr(line, word) != NULL;
+    fclose(file);
+    return count;
+}
+
+/* Its maps of targets' files. */
+static unsigned maps_held(void)
+{
+    return lines_of("/proc/self/maps", "/payments@");
+}
+
+static void more_than_can_be_guarded_are_used_all_the_same(void **state)
+{
+    enum { MANY = 300 };
+    struct bide_host hosts[MANY];
+    for (unsigned i = 0; i < MANY; i++)
+        hosts[i] = opened("payments");
+    bide_budget_add_milli(hosts[0].target, -3000, NOW);
+    assert_int_equal(bide_budget_left_milli(hosts[MANY - 1].target, NOW), config().budget.capacity_milli - 3000);
+    assert_int_equal(maps_held(), MANY);
+    for (unsigned i = 0; i < MANY; i++)
+        bide_host_close(&hosts[i]);
+    assert_int_equal(maps_held(), 0);
+}
+
+static void who_is_refused_holds_nothing(void **state)
+{
+    uint32_t probes = 99;
+    make_target("payments");
+    int before = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(before);
+    write_at(AT_TARGET + (off_t)offsetof(struct bide_target, config[0].breaker.probes), &probes, 4);
+    for (unsigned i = 0; i < 10; i++)
+        assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+    assert_int_equal(maps_held(), 0);
+    int after = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    close(after);
+    assert_int_equal(after, before); /* the lowest descriptor that is free */
+}
+
+/* ---- lists, removal, what is left over ---- */
+
+struct seen {
+    char all[1024];
+    unsigned count, most;
+};
+
+/* "[name]", "[name: why]" */
+static bool note(void *context, const char *name, const struct bide_host_problem *wrong)
+{
+    struct seen *seen = context;
+    size_t used = strlen(seen->all);
+    snprintf(seen->all + used, sizeof seen->all - used, "[%s%s%s]", name, wrong != NULL ? ": " : "",
+             wrong != NULL ? bide_host_why_label(wrong->why) : "");
+    return ++seen->count < seen->most;
+}
+
+static void a_list_has_the_targets_and_nothing_else(void **state)
+{
+    struct seen seen = {.most = 99};
+    make_target("a/b");
+    make_target("zahlung \xc3\xa4");
+    char path[400];
+    snprintf(path, sizeof path, "%s/fake@0123456789ab-01234567", directory);
+    close(open(path, O_CREAT | O_WRONLY, 0600));
+    assert_int_equal(bide_host_list(&here, note, &seen, &problem), BIDE_OK);
+    assert_int_equal(seen.count, 2);
+    assert_non_null(strstr(seen.all, "[a/b]"));
+    assert_non_null(strstr(seen.all, "[zahlung \xc3\xa4]"));
+    seen = (struct seen){.most = 1};
+    assert_int_equal(bide_host_list(&here, note, &seen, NULL), BIDE_OK);
+    assert_int_equal(seen.count, 1);
+}
+
+/* All that a list says. */
+static const char *listed(void)
+{
+    static struct seen seen;
+    seen = (struct seen){.most = 99};
+    assert_int_equal(bide_host_list(&here, note, &seen, &problem), BIDE_OK);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_NOTHING);
+    return seen.all;
+}
+
+static void what_would_be_refused_is_listed_with_the_reason(void **state)
+{
+    char from[400], to[400];
+    uint32_t probes = 99;
+    make_target("pay/ments");
+    snprintf(from, sizeof from, "%s", only_file());
+    snprintf(to, sizeof to, "%s/other%%2F1%s", directory, strrchr(from, '@'));
+    assert_int_equal(rename(from, to), 0);
+    assert_string_equal(listed(), "[other/1: other_name]");
+    assert_int_equal(rename(to, from), 0);
+    assert_int_equal(chmod(from, 0666), 0);
+    assert_string_equal(listed(), "[pay/ments: open_file]");
+    assert_int_equal(chmod(from, 0600), 0);
+    write_at(AT_TARGET + (off_t)offsetof(struct bide_target, config[0].breaker.probes), &probes, 4);
+    assert_string_equal(listed(), "[pay/ments: damaged]");
+    assert_int_equal(truncate(from, 7), 0);
+    assert_string_equal(listed(), "[pay/ments: wrong_size]");
+    assert_int_equal(unlink(from), 0);
+    assert_int_equal(symlink("/etc/passwd", from), 0);
+    assert_string_equal(listed(), "[pay/ments: not_a_file]");
+}
+
+/* Those of a name that is cut are told apart by their heads; and what is no encoded name stands for itself. */
+static void files_whose_names_tell_none_are_listed_as_they_are(void **state)
+{
+    char name[BIDE_TARGET_NAME_MAX + 1] = "", whole[2 * BIDE_TARGET_NAME_MAX], from[400], to[400];
+    memset(name, '/', BIDE_TARGET_NAME_MAX);
+    make_target(name);
+    snprintf(whole, sizeof whole, "[%s]", name);
+    assert_string_equal(listed(), whole);
+    snprintf(from, sizeof from, "%s", only_file());
+    assert_int_equal(truncate(from, 0), 0);
+    assert_memory_equal(listed(), "[%2F%2F%2F", 10);
+    assert_non_null(strstr(listed(), ": wrong_size]"));
+    snprintf(to, sizeof to, "%s/%%41%%0%%zz%%00%s", directory, strrchr(from, '@'));
+    assert_int_equal(rename(from, to), 0);
+    assert_string_equal(listed(), "[%41%0%zz%00: wrong_size]");
+}
+
+static void where_no_directory_is_the_list_is_empty(void **state)
+{
+    struct seen seen = {.most = 99};
+    here.directory = "/nowhere/at/all";
+    assert_int_equal(bide_host_list(&here, note, &seen, &problem), BIDE_OK);
+    assert_int_equal(seen.count, 0);
+    chmod(directory, 0777);
+    here.directory = directory;
+    assert_int_equal(bide_host_list(&here, note, &seen, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_OPEN_DIRECTORY);
+}
+
+static void after_removal_those_who_have_it_go_on_and_new_ones_begin_afresh(void **state)
+{
+    struct bide_host old = opened("payments");
+    bide_budget_add_milli(old.target, -BIDE_S, NOW);
+    assert_int_equal(bide_host_remove("payments", &here, &problem), BIDE_OK);
+    assert_int_equal(bide_host_remove("payments", &here, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(problem.why, BIDE_HOST_WHY_NOT_THERE);
+    struct bide_host fresh = opened("payments");
+    assert_int_equal(bide_budget_left_milli(old.target, NOW), 0);
+    assert_true(bide_budget_left_milli(fresh.target, NOW) > 0);
+    bide_host_close(&old);
+    bide_host_close(&fresh);
+    assert_int_equal(bide_host_remove("", &here, NULL), BIDE_ERR_INVALID);
+}
+
+static void touch(const char *name, int64_t age_s)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    struct timespec times[2] = {{.tv_sec = bide_wall_s() - age_s}, {.tv_sec = bide_wall_s() - age_s}};
+    int file = open(path, O_CREAT | O_WRONLY, 0600);
+    assert_int_equal(futimens(file, times), 0);
+    close(file);
+}
+
+static bool is_there(const char *name)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return access(path, F_OK) == 0;
+}
+
+static void who_makes_one_removes_old_drafts_and_files_of_other_boots_and_nothing_else(void **state)
+{
+    touch(".draft-0123456789abcdef", 100);
+    touch(".draft-123456789abcdef0", 10);
+    touch("payments@0123456789ab-01234567", 0);
+    touch("somebody@example.org", 100000);
+    touch("notes", 100000);
+    make_target("payments");
+    assert_false(is_there(".draft-0123456789abcdef"));
+    assert_true(is_there(".draft-123456789abcdef0"));
+    assert_false(is_there("payments@0123456789ab-01234567"));
+    assert_true(is_there("somebody@example.org"));
+    assert_true(is_there("notes"));
+}
+
+static void another_time_namespace_has_a_file_of_its_own_and_leaves_ours_alone(void **state)
+{
+    struct bide_host ours = opened("payments");
+    bide_budget_add_milli(ours.target, -BIDE_S, NOW);
+    pretend.other_clock = true;
+    struct bide_host theirs = opened("payments");
+    pretend.other_clock = false;
+    assert_int_equal(files().count, 2);
+    assert_true(bide_budget_left_milli(theirs.target, NOW) > 0);
+    struct bide_host again = opened("payments");
+    assert_int_equal(bide_budget_left_milli(again.target, NOW), 0);
+    bide_host_close(&ours);
+    bide_host_close(&theirs);
+    bide_host_close(&again);
+}
+
+static void reasons_have_labels_and_sentences(void **state)
+{
+    for (unsigned why = 0; why < BIDE_HOST_WHY_COUNT; why++) {
+        assert_true(strlen(bide_host_why_label((enum bide_host_why)why)) > 0);
+        assert_true(strlen(bide_host_why_text((enum bide_host_why)why)) > 0);
+    }
+    assert_string_equal(bide_host_why_label(BIDE_HOST_WHY_NOT_OURS), "not_ours");
+    assert_string_equal(bide_host_why_label(BIDE_HOST_WHY_COUNT), "unknown");
+    assert_string_equal(bide_host_why_text((enum bide_host_why) - 1), "unknown");
+}
+
+/* ---- a target that is zeroed under its calls ---- */
+
+/* What happens to a target while it is used: from which byte on it is zeroed, as if the file had been truncated there
+ * and its page stayed; or what it is filled with, but for its configurations, as if somebody had written to it. */
+struct harm {
+    size_t from;
+    uint64_t noise; /* 0: zeros */
+    struct bide_target_config config;
+};
+
+/* All of a word, its upper or its lower bits: so that numbers of every size come up. */
+static void fill_with_noise(uint64_t *from, const void *end, uint64_t *noise)
+{
+    for (; (void *)from < end; from++) {
+        uint64_t x = *noise += UINT64_C(0x9e3779b97f4a7c15);
+        x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        x ^= x >> 31;
+        *from = x % 3 == 0 ? x : x % 3 == 1 ? x >> x % 64 : ~(x >> x % 64);
+    }
+}
+
+static void do_harm(struct bide_target *target, const struct harm *harm)
+{
+    uint64_t noise = harm->noise;
+    if (noise == 0) {
+        memset((char *)target + harm->from, 0, sizeof *target - harm->from);
+        return;
+    }
+    target->config[1] = target->config[0];
+    fill_with_noise(&target->active, target->config, &noise);
+    fill_with_noise((uint64_t *)(void *)target->lane, target + 1, &noise);
+}
+
+/* All that a call may ask of a target that was good when it began. */
+static void use_harmed(const struct harm *z, struct bide_outcome first)
+{
+    struct bide_target target;
+    struct bide_policy policy;
+    struct bide_call call, next;
+    struct bide_request request = {.safety = BIDE_SAFE, .seed = 1, .retry_key = 7};
+    struct bide_outcome ok = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
+    struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+    bide_policy_init(&policy, BIDE_PRESET_SERVICE);
+    policy.hedges_max = 1;
+    policy.hedge_quantile_permille = 950;
+    assert_int_equal(bide_target_init(&target, &z->config, NOW, NULL), BIDE_OK);
+    bide_call_begin(&next, &policy, &target, &request, NOW);
+    bide_call_outcome(&next, 1, &failed, NOW); /* so that there is something to forget */
+    bide_call_cancel(&next, NOW);
+    bide_call_begin(&call, &policy, &target, &request, NOW);
+    do_harm(&target, z);
+    struct bide_verdict v = bide_call_outcome(&call, 1, &first, NOW + BIDE_MS);
+    if (v.what == BIDE_WAIT)
+        v = bide_call_wake(&call, v.wake_ns);
+    bide_call_outcome(&call, v.attempt, &ok, NOW + BIDE_S);
+    bide_call_cancel(&call, NOW + BIDE_S);
+    for (int64_t i = 0; i < 4; i++) {
+        bide_call_begin(&next, &policy, &target, &request, NOW + i * BIDE_S);
+        bide_call_outcome(&next, 1, i % 2 == 0 ? &first : &ok, NOW + i * BIDE_S + BIDE_MS);
+        bide_call_cancel(&next, NOW + i * BIDE_S + BIDE_MS);
+    }
+    bide_target_latency_ns(&target, 990);
+    bide_budget_left_milli(&target, NOW);
+    bide_budget_add_milli(&target, 5, NOW);
+    bide_breaker_look(&target);
+    bide_target_is_blank(&target, NOW);
+    bide_lease_collect(&target);
+    enum bide_err err = bide_target_configure(&target, &z->config, NOW + 20 * BIDE_S, NULL);
+    assert_true(err != BIDE_ERR_INVALID || z->noise != 0); /* which may look like a lease */
+}
+
+/* Of every kind, whatever the first attempt comes to, the short way and the long one. */
+static void use_all_harmed(struct harm harm)
+{
+    static const struct bide_outcome outcomes[] = {
+        {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED},
+        {.kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_ANSWERED, .hint = {BIDE_HINT_WAIT, BIDE_S}},
+        {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED},
+    };
+    harm.config = config();
+    harm.config.key_retries = 2;
+    harm.config.throttle_k_milli = 2000;
+    harm.config.latency = true;
+    for (unsigned kinds = 0; kinds < 16 * 2; kinds++) {
+        harm.config.budget.kind = (enum bide_budget_kind)(kinds % 4);
+        harm.config.breaker.kind = (enum bide_breaker_kind)(kinds / 4 % 4);
+        core_long_way = kinds >= 16;
+        for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++)
+            use_harmed(&harm, outcomes[i]);
+    }
+    core_long_way = false;
+}
+
+static void a_target_that_is_zeroed_under_its_calls_harms_nobody(void **state)
+{
+    for (size_t from = 0; from < sizeof(struct bide_target); from += 8)
+        use_all_harmed((struct harm){.from = from});
+}
+
+static void nor_does_one_whose_words_are_anything(void **state)
+{
+    for (uint64_t noise = 1; noise <= 300; noise++)
+        use_all_harmed((struct harm){.noise = noise});
+}
+
+#define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_DIRECTORY(a_name_is_one_target_for_whoever_opens_it),
+        IN_DIRECTORY(a_target_lives_on_when_nobody_has_it_open),
+        IN_DIRECTORY(who_opens_it_with_another_configuration_gives_it_that_and_keeps_its_state),
+        IN_DIRECTORY(one_that_somebody_else_is_configuring_keeps_what_it_has),
+        IN_DIRECTORY(none_is_made_where_it_must_exist_or_no_configuration_is_given),
+        IN_DIRECTORY(a_leased_target_stays_leased_whoever_opens_it),
+        IN_DIRECTORY(what_a_fleet_cannot_lend_to_is_left_out_and_that_is_said),
+        IN_DIRECTORY(what_counts_calls_in_flight_is_refused),
+        IN_DIRECTORY(a_bad_configuration_is_an_error_with_its_field_even_where_a_private_one_would_do),
+        IN_DIRECTORY(without_memory_there_is_no_private_one_either),
+        IN_DIRECTORY(every_name_has_a_file_of_its_own_in_the_directory),
+        IN_DIRECTORY(long_names_that_begin_alike_are_told_apart),
+        IN_DIRECTORY(what_is_no_name_is_refused),
+        IN_DIRECTORY(the_directory_comes_from_the_environment),
+        IN_DIRECTORY(a_directory_that_is_not_there_is_made_for_us_alone),
+        IN_DIRECTORY(what_is_no_directory_is_refused),
+        IN_DIRECTORY(a_directory_that_others_may_write_to_is_refused),
+        IN_DIRECTORY(a_directory_of_another_user_is_refused),
+        IN_DIRECTORY(bytes_that_are_no_target_are_refused),
+        IN_DIRECTORY(a_head_with_one_wrong_byte_is_refused),
+        IN_DIRECTORY(a_target_whose_configuration_is_none_is_refused),
+        IN_DIRECTORY(a_file_of_another_size_is_refused),
+        IN_DIRECTORY(a_file_of_another_version_is_refused),
+        IN_DIRECTORY(so_is_a_target_of_another_layout_and_what_to_do_is_said),
+        IN_DIRECTORY(a_file_of_another_name_or_boot_is_refused),
+        IN_DIRECTORY(a_file_that_others_may_write_to_or_we_may_not_is_refused),
+        IN_DIRECTORY(a_file_of_another_user_is_refused),
+        IN_DIRECTORY(a_group_may_share_it),
+        IN_DIRECTORY(what_is_no_plain_file_is_refused),
+        IN_DIRECTORY(a_file_with_three_names_is_refused),
+        IN_DIRECTORY(a_full_disk_is_an_error_and_leaves_nothing_behind),
+        IN_DIRECTORY(so_is_one_that_is_full_when_the_file_is_written),
+        IN_DIRECTORY(holes_of_a_file_that_is_there_are_filled_or_it_is_refused),
+        IN_DIRECTORY(where_blocks_cannot_be_asked_for_they_are_written),
+        IN_DIRECTORY(with_the_guard_a_file_that_is_truncated_while_it_is_opened_is_refused),
+        IN_DIRECTORY(more_than_can_be_guarded_are_used_all_the_same),
+        IN_DIRECTORY(who_is_refused_holds_nothing),
+        IN_DIRECTORY(a_list_has_the_targets_and_nothing_else),
+        IN_DIRECTORY(what_would_be_refused_is_listed_with_the_reason),
+        IN_DIRECTORY(files_whose_names_tell_none_are_listed_as_they_are),
+        IN_DIRECTORY(where_no_directory_is_the_list_is_empty),
+        IN_DIRECTORY(after_removal_those_who_have_it_go_on_and_new_ones_begin_afresh),
+        IN_DIRECTORY(who_makes_one_removes_old_drafts_and_files_of_other_boots_and_nothing_else),
+        IN_DIRECTORY(another_time_namespace_has_a_file_of_its_own_and_leaves_ours_alone),
+        cmocka_unit_test(reasons_have_labels_and_sentences),
+        cmocka_unit_test(a_target_that_is_zeroed_under_its_calls_harms_nobody),
+        cmocka_unit_test(nor_does_one_whose_words_are_anything),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

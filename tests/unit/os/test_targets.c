@@ -1,0 +1,557 @@
+/* test_targets.c - the table of targets: names, eviction, overflow, memory and reload, in one thread and without a
+ * clock.
+ *
+ * Many threads at once are in tests/live/os/test_threads.c. */
+#include <bide/bide.h>
+
+#include "os/memory.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NOW (1000 * BIDE_S)
+
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1 /* as gcc says it */
+#endif
+#endif
+
+static struct bide_target_config service(void)
+{
+    struct bide_target_config config;
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE);
+    return config;
+}
+
+static struct bide_targets *table_of(size_t most)
+{
+    struct bide_target_config config = service();
+    struct bide_targets *table;
+    assert_int_equal(bide_targets_new(&table, most, &config, NULL), BIDE_OK);
+    return table;
+}
+
+static const char *name_of(char prefix, unsigned number)
+{
+    static char name[32];
+    snprintf(name, sizeof name, "%c%u.example", prefix, number);
+    return name;
+}
+
+static struct bide_target *get(struct bide_targets *table, char prefix, unsigned number)
+{
+    struct bide_target *target = bide_targets_get(table, name_of(prefix, number), NOW);
+    assert_non_null(target);
+    return target;
+}
+
+static struct bide_target *find(struct bide_targets *table, char prefix, unsigned number)
+{
+    return bide_targets_find(table, name_of(prefix, number));
+}
+
+static void drain(struct bide_target *target)
+{
+    bide_budget_add_milli(target, -BIDE_S, NOW);
+    assert_int_equal(bide_budget_left_milli(target, NOW), 0);
+}
+
+/* -- Names --------------------------------------------------------------------------------------------------------- */
+
+static void a_name_leads_to_the_same_target_each_time_and_to_no_other(void **state)
+{
+    struct bide_targets *table = table_of(10);
+    struct bide_target *a = bide_targets_get(table, "payments", NOW), *b = bide_targets_get(table, "search", NOW);
+    assert_ptr_not_equal(a, b);
+    assert_ptr_equal(bide_targets_get(table, "payments", NOW), a);
+    assert_ptr_equal(bide_targets_find(table, "search"), b);
+    assert_null(bide_targets_find(table, "mail"));
+    assert_int_equal(bide_targets_look(table).held, 2);
+    bide_targets_free(table);
+    bide_targets_free(NULL);
+}
+
+static void names_of_every_length_are_told_apart(void **state)
+{
+    struct bide_targets *table = table_of(200);
+    struct bide_target *target[BIDE_TARGET_NAME_MAX + 1];
+    char name[BIDE_TARGET_NAME_MAX + 1] = "";
+    for (size_t n = 1; n <= BIDE_TARGET_NAME_MAX; n++) {
+        name[n - 1] = 'a';
+        target[n] = bide_targets_get(table, name, NOW);
+    }
+    assert_int_equal(bide_targets_look(table).held, BIDE_TARGET_NAME_MAX);
+    for (size_t n = BIDE_TARGET_NAME_MAX; n >= 1; n--) {
+        assert_ptr_equal(bide_targets_find(table, name), target[n]);
+        name[n - 1] = 0;
+    }
+    bide_targets_free(table);
+}
+
+static void a_name_that_is_empty_too_long_or_has_a_control_character_is_told_and_shares_the_overflow(void **state)
+{
+    struct bide_targets *table = table_of(10);
+    struct bide_problem problem;
+    char text[BIDE_TARGET_NAME_MAX + 2];
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = 0;
+    struct bide_target *overflow = bide_targets_get(table, text, NOW);
+    assert_non_null(overflow);
+    assert_int_equal(bide_targets_name_check(text, &problem), BIDE_ERR_INVALID);
+    assert_string_equal(problem.field, "name");
+    assert_int_equal(problem.value, 128);
+    assert_ptr_equal(bide_targets_get(table, "", NOW), overflow);
+    assert_ptr_equal(bide_targets_get(table, NULL, NOW), overflow);
+    assert_int_equal(bide_targets_name_check(NULL, NULL), BIDE_ERR_INVALID);
+    assert_null(bide_targets_find(table, text));
+    assert_null(bide_targets_find(table, NULL));
+    for (int byte = 1; byte < 256; byte++) {
+        const char name[] = {'a', (char)byte, 0};
+        bool fine = byte >= 0x20 && byte != 0x7f;
+        assert_int_equal(bide_targets_name_check(name, &problem) == BIDE_OK, fine);
+        if (fine)
+            continue;
+        assert_int_equal(problem.value, byte);
+        assert_ptr_equal(bide_targets_get(table, name, NOW), overflow);
+        assert_null(bide_targets_find(table, name));
+    }
+    assert_int_equal(bide_targets_look(table).held, 0);
+    bide_targets_free(table);
+}
+
+static void a_table_of_an_impossible_size_or_a_bad_configuration_is_refused_by_name(void **state)
+{
+    struct bide_targets *table;
+    struct bide_target_config config = service();
+    struct bide_problem problem;
+    const size_t bad[] = {0, 1000001, SIZE_MAX};
+    for (size_t i = 0; i < 3; i++) {
+        table = (struct bide_targets *)&config;
+        assert_int_equal(bide_targets_new(&table, bad[i], &config, &problem), BIDE_ERR_INVALID);
+        assert_int_equal(bide_targets_new(&table, bad[i], &config, NULL), BIDE_ERR_INVALID);
+        assert_null(table);
+        assert_string_equal(problem.field, "most");
+        assert_int_equal(problem.value, bad[i] == SIZE_MAX ? INT64_MAX : (int64_t)bad[i]);
+    }
+    config.breaker.probes = 99;
+    assert_int_equal(bide_targets_new(&table, 10, &config, &problem), BIDE_ERR_INVALID);
+    assert_non_null(strstr(problem.field, "probes"));
+    assert_null(table);
+}
+
+/* -- Eviction ------------------------------------------------------------------------------------------------------ */
+
+static void a_full_table_forgets_a_target_that_has_nothing_to_remember(void **state)
+{
+    struct bide_targets *table = table_of(3);
+    for (unsigned i = 0; i < 4; i++)
+        get(table, 'a', i);
+    struct bide_targets_view count = bide_targets_look(table);
+    assert_int_equal(count.held, 3);
+    assert_int_equal(count.evicted, 1);
+    assert_int_equal(count.overflowed, 0);
+    assert_non_null(find(table, 'a', 3));
+    bide_targets_free(table);
+}
+
+static void a_name_in_steady_use_outlives_names_asked_for_once(void **state)
+{
+    struct bide_targets *table = table_of(10);
+    struct bide_target *steady = bide_targets_get(table, "steady", NOW);
+    for (unsigned i = 0; i < 1000; i++) {
+        get(table, 'a', i);
+        assert_ptr_equal(bide_targets_get(table, "steady", NOW), steady);
+        assert_ptr_equal(bide_targets_find(table, "steady"), steady);
+    }
+    bide_targets_free(table);
+}
+
+static void what_must_be_remembered_is_never_forgotten(void **state)
+{
+    struct bide_targets *table = table_of(3);
+    struct bide_target *drained = bide_targets_get(table, "drained", NOW);
+    struct bide_target *open = bide_targets_get(table, "open", NOW);
+    struct bide_target *quiet = bide_targets_get(table, "quiet", NOW);
+    drain(drained);
+    bide_breaker_hold(open, BIDE_HOLD_OPEN);
+    bide_target_quiet(quiet, NOW + BIDE_MINUTE, NOW);
+    struct bide_target *overflow = bide_targets_get(table, "more", NOW);
+    assert_ptr_equal(bide_targets_get(table, "still more", NOW), overflow);
+    assert_null(bide_targets_find(table, "more"));
+    assert_int_equal(bide_targets_look(table).overflowed, 2);
+    assert_int_equal(bide_targets_look(table).evicted, 0);
+    assert_ptr_equal(bide_targets_find(table, "drained"), drained);
+    assert_int_equal(bide_budget_left_milli(drained, NOW), 0);
+    assert_int_equal(bide_breaker_look(open).state, BIDE_BREAKER_HELD_OPEN);
+    assert_int_equal(bide_target_quiet_until(quiet, NOW), NOW + BIDE_MINUTE);
+    assert_ptr_equal(bide_targets_get(table, "more", NOW + 2 * BIDE_MINUTE), quiet); /* nothing to remember any more */
+    bide_targets_free(table);
+}
+
+static void names_in_the_overflow_target_share_its_budget(void **state)
+{
+    struct bide_targets *table = table_of(1);
+    drain(get(table, 'a', 0));
+    drain(get(table, 'a', 1));
+    assert_int_equal(bide_budget_left_milli(get(table, 'a', 2), NOW), 0);
+    bide_targets_free(table);
+}
+
+static void the_overflow_target_begins_when_it_is_first_needed(void **state)
+{
+    struct bide_target_config config = service();
+    struct bide_targets *table;
+    config.budget.initial_milli = 0;
+    config.budget.earn_per_minute_milli = 1000;
+    assert_int_equal(bide_targets_new(&table, 1, &config, NULL), BIDE_OK);
+    bide_breaker_hold(get(table, 'a', 0), BIDE_HOLD_OPEN);
+    struct bide_target *overflow = get(table, 'a', 1);
+    assert_null(find(table, 'a', 1));
+    assert_int_equal(bide_budget_left_milli(overflow, NOW), 0); /* nothing was earned since the clock began */
+    bide_targets_free(table);
+}
+
+static void a_budget_that_filled_up_by_itself_may_be_forgotten(void **state)
+{
+    struct bide_targets *table = table_of(1);
+    drain(get(table, 'a', 0));
+    assert_ptr_not_equal(get(table, 'a', 1), find(table, 'a', 0));
+    bide_targets_get(table, "later", NOW + 60 * BIDE_MINUTE);
+    assert_null(find(table, 'a', 0));
+    assert_non_null(bide_targets_find(table, "later"));
+    bide_targets_free(table);
+}
+
+/* One target among a thousand becomes blank, after a long time in which none was: it is found after as many insertions
+ * as it takes to look at all, no later. */
+static void a_target_that_can_go_is_found_in_bounded_time(void **state)
+{
+    enum { MOST = 1000, EARNED = 16 };
+    struct bide_targets *table = table_of(MOST);
+    for (unsigned i = 0; i < MOST; i++)
+        drain(get(table, 'a', i));
+    for (unsigned blank = 0; blank < 5; blank++) {
+        for (unsigned i = 0; i < 200; i++) /* until nothing is saved up */
+            get(table, 'b', i);
+        assert_int_equal(bide_targets_look(table).evicted, blank);
+        bide_budget_add_milli(find(table, 'a', blank * 199), BIDE_S, NOW);
+        struct bide_target *last = NULL;
+        for (unsigned i = 0; i <= MOST / EARNED && bide_targets_look(table).evicted == blank; i++)
+            last = get(table, 'c', blank * 100 + i);
+        assert_int_equal(bide_targets_look(table).evicted, blank + 1);
+        assert_null(find(table, 'a', blank * 199));
+        drain(last);
+    }
+    bide_targets_free(table);
+}
+
+#ifdef __SANITIZE_THREAD__
+#define MILLION 100000u /* fifty times slower there, and one thread has no races */
+#else
+#define MILLION 1000000u
+#endif
+
+static unsigned allocations;
+
+static bool count_allocation(void)
+{
+    allocations++;
+    return false;
+}
+
+static void assert_remembered(struct bide_targets *table, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct bide_target *target = find(table, 'm', i);
+        assert_non_null(target);
+        if (i % 2 == 0)
+            assert_int_equal(bide_budget_left_milli(target, NOW), 0);
+        else
+            assert_int_equal(bide_breaker_look(target).state, BIDE_BREAKER_HELD_OPEN);
+    }
+}
+
+static void remember(struct bide_targets *table, unsigned first, unsigned count)
+{
+    for (unsigned i = first; i < first + count; i++)
+        if (i % 2 == 0)
+            drain(get(table, 'm', i));
+        else
+            bide_breaker_hold(get(table, 'm', i), BIDE_HOLD_OPEN);
+}
+
+static void a_million_names_cost_bounded_memory_and_forget_nothing_that_matters(void **state)
+{
+    enum { MOST = 1000 };
+    allocations = 0;
+    drive_memory_refuses = count_allocation;
+    struct bide_targets *table = table_of(MOST);
+    remember(table, 0, MOST / 2);
+    for (unsigned i = 0; i < MILLION / 2; i++) /* half of the table can be forgotten: nobody overflows */
+        get(table, 'x', i);
+    struct bide_targets_view count = bide_targets_look(table);
+    assert_int_equal(count.held, MOST);
+    assert_int_equal(count.evicted, MILLION / 2 - MOST / 2);
+    assert_int_equal(count.overflowed, 0);
+    remember(table, MOST / 2, MOST / 2);
+    uint64_t before = bide_targets_look(table).overflowed;
+    struct bide_target *overflow = get(table, 'y', 0);
+    for (unsigned i = 1; i < MILLION / 2; i++) /* nothing can be forgotten: everybody does */
+        assert_ptr_equal(get(table, 'y', i), overflow);
+    assert_int_equal(bide_targets_look(table).overflowed - before, MILLION / 2);
+    assert_remembered(table, MOST);
+    drive_memory_refuses = NULL;
+    assert_true(allocations <= 3 + MOST / 32 + 1);
+    bide_targets_free(table);
+}
+
+/* -- Against the invariants, at random ----------------------------------------------------------------------------- */
+
+static uint64_t chance; /* SplitMix64 */
+
+static unsigned draw(unsigned below)
+{
+    uint64_t x = chance += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (unsigned)((x ^ x >> 31) % below);
+}
+
+enum { NAMES = 200, ROOM = 64 };
+
+/* Each name found has a target to itself, as many are found as the table says, and no drained one is missing. */
+static void assert_sound(struct bide_targets *table, const bool *drained)
+{
+    struct bide_target *seen[NAMES];
+    size_t found = 0;
+    for (unsigned i = 0; i < NAMES; i++) {
+        struct bide_target *target = find(table, 'n', i);
+        assert_true(target != NULL || !drained[i]);
+        if (target == NULL)
+            continue;
+        assert_int_equal(bide_budget_left_milli(target, NOW) == 0, drained[i]);
+        for (size_t j = 0; j < found; j++)
+            assert_ptr_not_equal(seen[j], target);
+        seen[found++] = target;
+    }
+    assert_int_equal(found, bide_targets_look(table).held);
+}
+
+static void any_sequence_of_insertions_and_evictions_keeps_the_table_sound(void **state)
+{
+    const char *given = getenv("BIDE_TEST_SEED");
+    chance = given != NULL ? strtoull(given, NULL, 0) : bide_seed();
+    print_message("BIDE_TEST_SEED=%" PRIu64 "\n", chance);
+    struct bide_targets *table = table_of(ROOM);
+    bool drained[NAMES] = {false};
+    for (int step = 0; step < 20000; step++) {
+        unsigned i = draw(NAMES);
+        struct bide_target *target = get(table, 'n', i);
+        if (find(table, 'n', i) != target)
+            continue; /* it overflowed */
+        if (draw(10) == 0)
+            drain(target);
+        else if (drained[i] && draw(2) == 0)
+            bide_budget_add_milli(target, BIDE_S, NOW);
+        drained[i] = bide_budget_left_milli(target, NOW) == 0;
+        if (step % 50 == 0)
+            assert_sound(table, drained);
+    }
+    assert_true(bide_targets_look(table).evicted > 0);
+    bide_targets_free(table);
+}
+
+/* -- Memory -------------------------------------------------------------------------------------------------------- */
+
+static unsigned asked, refuse_from, refuse_until;
+
+static bool refuse(void)
+{
+    asked++;
+    return asked >= refuse_from && asked < refuse_until;
+}
+
+static void refuse_allocations(unsigned from, unsigned until)
+{
+    asked = 0;
+    refuse_from = from;
+    refuse_until = until;
+    drive_memory_refuses = refuse;
+}
+
+static void a_table_that_gets_no_memory_is_not_made(void **state)
+{
+    struct bide_target_config config = service();
+    for (unsigned n = 1; n <= 3; n++)
+        for (int for_ever = 0; for_ever <= 1; for_ever++) {
+            struct bide_targets *table = (struct bide_targets *)&config;
+            refuse_allocations(n, for_ever ? UINT32_MAX : n + 1);
+            assert_int_equal(bide_targets_new(&table, 100, &config, NULL), BIDE_ERR_NOMEM);
+            assert_null(table);
+            drive_memory_refuses = NULL;
+        }
+}
+
+static void a_name_for_which_there_is_no_memory_overflows_and_is_made_later(void **state)
+{
+    struct bide_targets *table = table_of(100);
+    refuse_allocations(1, UINT32_MAX);
+    struct bide_target *overflow = get(table, 'a', 0);
+    assert_ptr_equal(get(table, 'a', 1), overflow);
+    assert_int_equal(bide_targets_look(table).held, 0);
+    assert_int_equal(bide_targets_look(table).overflowed, 2);
+    drive_memory_refuses = NULL;
+    assert_ptr_not_equal(get(table, 'a', 0), overflow);
+    assert_int_equal(bide_targets_look(table).held, 1);
+    bide_targets_free(table);
+}
+
+/* Each chunk of slots is refused once: the names that come meanwhile take the place of blank ones. */
+static void without_memory_a_table_goes_on_with_what_it_has(void **state)
+{
+    struct bide_targets *table = table_of(100);
+    for (unsigned i = 0; i < 32; i++)
+        get(table, 'a', i);
+    refuse_allocations(1, 2);
+    assert_non_null(get(table, 'b', 0));
+    assert_int_equal(bide_targets_look(table).evicted, 1);
+    assert_non_null(find(table, 'b', 0));
+    get(table, 'b', 1);
+    assert_int_equal(bide_targets_look(table).held, 33);
+    drive_memory_refuses = NULL;
+    bide_targets_free(table);
+}
+
+/* -- Reload -------------------------------------------------------------------------------------------------------- */
+
+static uint32_t capacity_of(struct bide_target *target)
+{
+    struct bide_target_config config;
+    bide_target_config_get(target, &config);
+    return config.budget.capacity_milli;
+}
+
+static void a_new_configuration_reaches_old_new_and_overflowed_targets_and_keeps_their_state(void **state)
+{
+    struct bide_targets *table = table_of(2);
+    struct bide_target *a = get(table, 'a', 0), *b = get(table, 'a', 1);
+    drain(a);
+    drain(b);
+    struct bide_target *overflow = get(table, 'a', 2);
+    struct bide_target_config config = service();
+    config.budget.capacity_milli = 77000;
+    assert_int_equal(bide_targets_configure(table, &config, NOW, NULL), BIDE_OK);
+    assert_int_equal(capacity_of(a), 77000);
+    assert_int_equal(capacity_of(b), 77000);
+    assert_int_equal(capacity_of(overflow), 77000);
+    assert_int_equal(bide_budget_left_milli(a, NOW), 0);
+    struct bide_target *later = bide_targets_get(table, "later", NOW + 120 * BIDE_MINUTE); /* in the place of a or b */
+    assert_ptr_not_equal(later, overflow);
+    assert_int_equal(capacity_of(later), 77000);
+    bide_targets_free(table);
+}
+
+static void targets_made_after_a_reload_have_the_new_configuration(void **state)
+{
+    struct bide_targets *table = table_of(2);
+    struct bide_target_config config = service();
+    config.budget.capacity_milli = 77000;
+    assert_int_equal(bide_targets_configure(table, &config, NOW, NULL), BIDE_OK);
+    drain(get(table, 'a', 0));
+    drain(get(table, 'a', 1));
+    assert_int_equal(capacity_of(get(table, 'a', 1)), 77000);
+    assert_int_equal(capacity_of(get(table, 'a', 2)), 77000); /* overflow */
+    bide_targets_free(table);
+}
+
+static void a_bad_configuration_changes_nothing_and_the_next_one_still_works(void **state)
+{
+    struct bide_targets *table = table_of(2);
+    struct bide_target *a = get(table, 'a', 0);
+    struct bide_target_config config = service();
+    struct bide_problem problem;
+    uint32_t before = capacity_of(a);
+    config.budget.capacity_milli = 77000;
+    config.breaker.probes = 99;
+    assert_int_equal(bide_targets_configure(table, &config, NOW, &problem), BIDE_ERR_INVALID);
+    assert_non_null(strstr(problem.field, "probes"));
+    assert_int_equal(capacity_of(a), before);
+    assert_int_equal(capacity_of(get(table, 'a', 1)), before);
+    config.breaker.probes = 1;
+    assert_int_equal(bide_targets_configure(table, &config, NOW, &problem), BIDE_OK);
+    assert_int_equal(capacity_of(a), 77000);
+    bide_targets_free(table);
+}
+
+/* As if a thread stood still in the middle of configuring one of them. */
+static void a_target_that_stays_busy_is_reported_and_does_not_hold_up_the_others(void **state)
+{
+    struct bide_targets *table = table_of(3);
+    struct bide_target *a = get(table, 'a', 0), *busy = get(table, 'a', 1), *c = get(table, 'a', 2);
+    struct bide_target_config config = service();
+    config.budget.capacity_milli = 77000;
+    busy->claim = NOW | 1;
+    assert_int_equal(bide_targets_configure(table, &config, NOW, NULL), BIDE_ERR_BUSY);
+    assert_int_equal(capacity_of(a), 77000);
+    assert_int_not_equal(capacity_of(busy), 77000);
+    assert_int_equal(capacity_of(c), 77000);
+    busy->claim = 0;
+    assert_int_equal(bide_targets_configure(table, &config, NOW, NULL), BIDE_OK);
+    assert_int_equal(capacity_of(busy), 77000);
+    bide_targets_free(table);
+}
+
+/* -- Calls in flight ----------------------------------------------------------------------------------------------- */
+
+static void a_call_whose_target_was_given_to_another_name_leaves_that_alone(void **state)
+{
+    struct bide_targets *table = table_of(1);
+    struct bide_policy policy;
+    struct bide_call call = {0};
+    struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
+    struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT};
+    bide_policy_init(&policy, BIDE_PRESET_SERVICE);
+    struct bide_target *old = get(table, 'a', 0);
+    assert_int_equal(bide_call_begin(&call, &policy, old, &request, NOW).what, BIDE_START);
+    assert_ptr_equal(get(table, 'a', 1), old);
+    bide_call_outcome(&call, 1, &failed, NOW + BIDE_MS);
+    bide_call_cancel(&call, NOW + 2 * BIDE_MS);
+    assert_true(bide_target_is_blank(old, NOW + 2 * BIDE_MS));
+    assert_int_equal(bide_targets_look(table).evicted, 1);
+    bide_targets_free(table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_name_leads_to_the_same_target_each_time_and_to_no_other),
+        cmocka_unit_test(names_of_every_length_are_told_apart),
+        cmocka_unit_test(a_name_that_is_empty_too_long_or_has_a_control_character_is_told_and_shares_the_overflow),
+        cmocka_unit_test(a_table_of_an_impossible_size_or_a_bad_configuration_is_refused_by_name),
+        cmocka_unit_test(a_full_table_forgets_a_target_that_has_nothing_to_remember),
+        cmocka_unit_test(a_name_in_steady_use_outlives_names_asked_for_once),
+        cmocka_unit_test(what_must_be_remembered_is_never_forgotten),
+        cmocka_unit_test(names_in_the_overflow_target_share_its_budget),
+        cmocka_unit_test(the_overflow_target_begins_when_it_is_first_needed),
+        cmocka_unit_test(a_budget_that_filled_up_by_itself_may_be_forgotten),
+        cmocka_unit_test(a_target_that_can_go_is_found_in_bounded_time),
+        cmocka_unit_test(a_million_names_cost_bounded_memory_and_forget_nothing_that_matters),
+        cmocka_unit_test(any_sequence_of_insertions_and_evictions_keeps_the_table_sound),
+        cmocka_unit_test(a_table_that_gets_no_memory_is_not_made),
+        cmocka_unit_test(a_name_for_which_there_is_no_memory_overflows_and_is_made_later),
+        cmocka_unit_test(without_memory_a_table_goes_on_with_what_it_has),
+        cmocka_unit_test(a_new_configuration_reaches_old_new_and_overflowed_targets_and_keeps_their_state),
+        cmocka_unit_test(targets_made_after_a_reload_have_the_new_configuration),
+        cmocka_unit_test(a_bad_configuration_changes_nothing_and_the_next_one_still_works),
+        cmocka_unit_test(a_target_that_stays_busy_is_reported_and_does_not_hold_up_the_others),
+        cmocka_unit_test(a_call_whose_target_was_given_to_another_name_leaves_that_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,87 @@
+/* test_run_command.c - a target that refuses the first attempt: nothing is run (app/run/run.c). The rest of run_command
+ * is tested as people meet it, in tests/cli/run*.bats. */
+#define _GNU_SOURCE
+#include "run/run.h"
+
+#include <bide/breaker.h>
+#include <bide/clock.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct bide_policy policy;
+static struct bide_target target;
+static struct run_event last;
+static unsigned events;
+static char *const must_not_run[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){"kill -KILL $PPID"}, NULL};
+static char *const runs[] = {(char[]){"true"}, NULL};
+
+static void listen(void *context, const struct run_event *event)
+{
+    (void)context;
+    last = *event;
+    events++;
+}
+
+static struct run_config config_of(char *const *command)
+{
+    struct bide_target_config gates;
+    events = 0;
+    bide_policy_init(&policy, BIDE_PRESET_COMMAND);
+    bide_target_config_init(&gates, BIDE_PRESET_SERVICE);
+    assert_int_equal(bide_target_init(&target, &gates, bide_now(), NULL), BIDE_OK);
+    return (struct run_config){
+        .policy = &policy, .target = &target, .command = command, .grace_ns = BIDE_S, .event = listen};
+}
+
+static void a_breaker_that_is_open_runs_nothing_and_exits_75(void **state)
+{
+    struct run_config config = config_of(must_not_run);
+    bide_breaker_hold(&target, BIDE_HOLD_OPEN);
+    assert_int_equal(run_command(&config), RUN_EXIT_REFUSED);
+    assert_int_equal(events, 1);
+    assert_int_equal(last.what, RUN_GAVE_UP);
+    assert_null(last.ending);
+}
+
+static void the_fallback_runs_though_nothing_else_did(void **state)
+{
+    struct run_config config = config_of(must_not_run);
+    bide_breaker_hold(&target, BIDE_HOLD_OPEN);
+    config.fallback = "test $BIDE_WHY = breaker_open && exit $((BIDE_STATUS + 1))";
+    assert_int_equal(run_command(&config), RUN_EXIT_REFUSED + 1);
+    assert_int_equal(last.what, RUN_FELL_BACK);
+}
+
+static void a_breaker_that_is_closed_lets_it_run(void **state)
+{
+    struct run_config config = config_of(runs);
+    assert_int_equal(run_command(&config), 0);
+    assert_int_equal(last.what, RUN_SUCCEEDED);
+    assert_int_equal(events, 3);
+}
+
+static void a_deadline_that_has_passed_runs_nothing_and_exits_124(void **state)
+{
+    struct run_config config = config_of(must_not_run);
+    setenv("BIDE_DEADLINE_MS", "0", 1);
+    assert_int_equal(run_command(&config), RUN_EXIT_TIME);
+    unsetenv("BIDE_DEADLINE_MS");
+    assert_int_equal(last.what, RUN_GAVE_UP);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_breaker_that_is_open_runs_nothing_and_exits_75),
+        cmocka_unit_test(the_fallback_runs_though_nothing_else_did),
+        cmocka_unit_test(a_breaker_that_is_closed_lets_it_run),
+        cmocka_unit_test(a_deadline_that_has_passed_runs_nothing_and_exits_124),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,129 @@
+/* test_run_spool.c - bytes kept for later, in memory and beyond (app/run/spool.c). */
+#define _GNU_SOURCE
+#include "run/spool.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+static char block[100000];
+
+/* Bytes that tell where they lie. */
+static void fill(int64_t offset)
+{
+    for (size_t i = 0; i < sizeof block; i++)
+        block[i] = (char)((offset + (int64_t)i) * 2654435761u >> 13);
+}
+
+static void add_blocks(struct run_spool *spool, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        fill(spool->size);
+        assert_true(run_spool_add(spool, block, sizeof block));
+    }
+}
+
+static void assert_holds(const struct run_spool *spool, int64_t offset)
+{
+    char bytes[5000];
+    ssize_t n = run_spool_read(spool, offset, bytes, sizeof bytes);
+    int64_t left = spool->size - offset;
+    assert_int_equal(n, left < (int64_t)sizeof bytes ? left : (int64_t)sizeof bytes);
+    for (ssize_t i = 0; i < n; i++) {
+        int64_t place = offset + i;
+        int64_t start = place / (int64_t)sizeof block * (int64_t)sizeof block;
+        assert_int_equal(bytes[i], (char)((start + place % (int64_t)sizeof block) * 2654435761u >> 13));
+    }
+}
+
+static void a_few_bytes_stay_in_memory(void **state)
+{
+    struct run_spool spool = {0};
+    add_blocks(&spool, 10);
+    assert_int_equal(spool.fd_plus_one, 0);
+    for (int64_t offset = 0; offset <= spool.size; offset += 4999)
+        assert_holds(&spool, offset);
+    run_spool_empty(&spool);
+}
+
+static void more_bytes_go_to_a_file_and_none_is_lost_on_the_way(void **state)
+{
+    struct run_spool spool = {0};
+    add_blocks(&spool, 31);
+    assert_true(spool.fd_plus_one > 0);
+    assert_null(spool.memory);
+    for (int64_t offset = 0; offset <= spool.size; offset += 4999)
+        assert_holds(&spool, offset);
+    assert_holds(&spool, spool.size);
+    run_spool_empty(&spool);
+}
+
+static void an_emptied_spool_begins_anew(void **state)
+{
+    struct run_spool spool = {0};
+    add_blocks(&spool, 31);
+    run_spool_empty(&spool);
+    assert_int_equal(spool.size, 0);
+    add_blocks(&spool, 1);
+    assert_holds(&spool, 0);
+    run_spool_empty(&spool);
+    run_spool_empty(&spool);
+}
+
+static void a_disk_without_room_is_told_and_what_was_kept_stays(void **state)
+{
+    struct rlimit limit = {.rlim_cur = 1500000, .rlim_max = RLIM_INFINITY}, before;
+    struct run_spool spool = {0};
+    getrlimit(RLIMIT_FSIZE, &before);
+    limit.rlim_max = before.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    add_blocks(&spool, 14);
+    fill(spool.size);
+    assert_true(run_spool_add(&spool, block, sizeof block));
+    bool added = run_spool_add(&spool, block, sizeof block);
+    int error = errno;
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_false(added);
+    assert_int_equal(error, EFBIG);
+    assert_int_equal(spool.size, 1500000);
+    assert_holds(&spool, 1400000);
+    run_spool_empty(&spool);
+}
+
+static void a_directory_that_is_not_there_is_told(void **state)
+{
+    struct run_spool spool = {0};
+    const char *before = getenv("TMPDIR");
+    char *kept = before != NULL ? strdup(before) : NULL;
+    add_blocks(&spool, 10);
+    setenv("TMPDIR", "/nonexistent", 1);
+    assert_false(run_spool_add(&spool, block, sizeof block));
+    assert_int_equal(errno, ENOENT);
+    assert_int_equal(spool.size, 10 * (int64_t)sizeof block);
+    if (kept != NULL)
+        setenv("TMPDIR", kept, 1);
+    else
+        unsetenv("TMPDIR");
+    free(kept);
+    run_spool_empty(&spool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_few_bytes_stay_in_memory),
+        cmocka_unit_test(more_bytes_go_to_a_file_and_none_is_lost_on_the_way),
+        cmocka_unit_test(an_emptied_spool_begins_anew),
+        cmocka_unit_test(a_disk_without_room_is_told_and_what_was_kept_stays),
+        cmocka_unit_test(a_directory_that_is_not_there_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,272 @@
+/* test_sim_golden_queues.c - scenarios about waiting: hedge_tail, collapse_concurrency, drain, pool.
+ *
+ * Where a closed form exists it is written out here, and the simulation is held against it with the interval that so
+ * many samples allow; the published figure is then held against the closed form with the tolerance it is given with. */
+#include "golden.h"
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+/* ---- hedge_tail ---- */
+
+/* The share of leaves that take longer, log-log-linear between the points. */
+static double longer(double ms)
+{
+    static const struct {
+        double ms, share;
+    } point[] = {{1, 1}, {10, 0.02}, {69, 1e-3}, {1800, 1e-6}, {20000, 1e-9}};
+    if (ms <= 1)
+        return 1;
+    for (size_t i = 1; i < COUNT(point); i++)
+        if (ms <= point[i].ms) {
+            double slope = log(point[i].share / point[i - 1].share) / log(point[i].ms / point[i - 1].ms);
+            return point[i - 1].share * exp(slope * log(ms / point[i - 1].ms));
+        }
+    return 0;
+}
+
+/* With a second attempt after `hedge_ms` (0: none) both must be slow. */
+static double longer_hedged(double ms, double hedge_ms)
+{
+    return hedge_ms > 0 && ms > hedge_ms ? longer(ms) * longer(ms - hedge_ms) : longer(ms);
+}
+
+/* What a share `rank` of users stays below: the slowest of 1000 leaves. */
+static double users_quantile(double rank, double hedge_ms)
+{
+    double share = -expm1(log(rank) / 1000), low = 1, high = 20000;
+    for (int i = 0; i < 200; i++) {
+        double middle = (low + high) / 2;
+        *(longer_hedged(middle, hedge_ms) > share ? &low : &high) = middle;
+    }
+    return low;
+}
+
+static void the_published_tails_follow_from_the_leaf_s_within_three_percent(void **state)
+{
+    golden_near("p99.9, no hedge", users_quantile(0.999, 0), 1802, 1802 * 0.03);
+    golden_near("p99.9, 5 ms", users_quantile(0.999, 5), 73, 73 * 0.03);
+    golden_near("p99.9, 10 ms", users_quantile(0.999, 10), 74.2, 74.2 * 0.03);
+    golden_near("p99.9, 20 ms", users_quantile(0.999, 20), 78, 78 * 0.03);
+    golden_near("p99, no hedge", users_quantile(0.99, 0), 616, 616 * 0.03);
+    golden_near("p50, no hedge", users_quantile(0.5, 0), 82, 82 * 0.03);
+    golden_near("p50, 10 ms", users_quantile(0.5, 10), 15, 15 * 0.03);
+}
+
+/* The n-th of so many ordered samples lies within four standard deviations of its rank, and four places for where only
+ * a few are beyond it. */
+static void check_quantile(const struct sim_result *result, const char *metric, double rank, double hedge_ms)
+{
+    double users = golden_figure(result, "users"), off = (4 * sqrt(rank * (1 - rank) * users) + 4) / users;
+    double value = golden_figure(result, metric), least = users_quantile(rank - off, hedge_ms);
+    double most = rank + off < 1 ? users_quantile(rank + off, hedge_ms) : 20000;
+    if (!(value >= least * (1 - 1.0 / 256) && value <= most * (1 + 1.0 / 256)))
+        fail_msg("%s is %.4g ms with a hedge after %g ms; expected %.4g to %.4g (seed %llu)", metric, value, hedge_ms,
+                 least, most, (unsigned long long)GOLDEN_SEED);
+}
+
+static const char *const fewer_users[] = {"clients.calls=300", NULL};
+
+static void check_hedge(const char *label, double hedge_ms)
+{
+    static struct sim_result result;
+    struct sim_scenario *scenario = golden_read("hedge_tail", fewer_users);
+    golden_run(golden_row(scenario, label), GOLDEN_SEED, &result);
+    assert_int_equal(result.users, 300);
+    check_quantile(&result, "latency_p50_ms", 0.5, hedge_ms);
+    check_quantile(&result, "latency_p90_ms", 0.9, hedge_ms);
+    check_quantile(&result, "latency_p99_ms", 0.99, hedge_ms);
+    check_quantile(&result, "latency_p999_ms", 0.999, hedge_ms);
+    double extra = hedge_ms > 0 ? longer(hedge_ms) : 0;
+    golden_near(label, golden_figure(&result, "hedge_share"), extra, 4 * sqrt(extra / 300000));
+    golden_near(label, golden_figure(&result, "amplification"), 1 + extra, 4 * sqrt(extra / 300000));
+    sim_result_free(&result);
+    sim_scenario_free(scenario);
+}
+
+static void a_hedge_after_10_ms_cuts_the_tail_for_a_fiftieth_more_requests(void **state)
+{
+    check_hedge("no-hedge", 0);
+    check_hedge("hedge-10ms", 10);
+}
+
+static void an_early_hedge_costs_more_and_a_late_one_less(void **state)
+{
+    check_hedge("hedge-5ms", 5);
+    check_hedge("hedge-20ms", 20);
+}
+
+/* Every leaf busy: what should cut the tail doubles the load, which is then more than they can take. A budget of a
+ * fiftieth holds it where it was. */
+static void hedging_into_overload_makes_it_worse_and_a_budget_prevents_that(void **state)
+{
+    struct sim_scenario *scenario = golden_read("hedge_tail", (const char *const[]){"clients.calls=200", NULL});
+    double alone_ms = golden(scenario, "busy-no-hedge", "latency_p50_ms");
+    assert_true(golden(scenario, "busy-hedge-10ms", "amplification") > 1.5);
+    assert_true(golden(scenario, "busy-hedge-10ms", "latency_p50_ms") > 3 * alone_ms);
+    assert_true(golden(scenario, "busy-hedge-budget", "amplification") < 1.03);
+    assert_true(golden(scenario, "busy-hedge-budget", "latency_p50_ms") < 1.2 * alone_ms);
+    sim_scenario_free(scenario);
+}
+
+/* ---- collapse_concurrency ---- */
+
+/* Of so many seeds, those whose goodput is nothing in the end. */
+static uint32_t collapsed(const struct sim_scenario *scenario, const char *label, uint32_t seeds)
+{
+    static struct sim_result result;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < seeds; i++) {
+        golden_run(golden_row(scenario, label), GOLDEN_SEED + i, &result);
+        count += golden_figure(&result, "goodput") < 1;
+        sim_result_free(&result);
+    }
+    return count;
+}
+
+/* Published: 8 of 10. A run collapses with a probability of about 0.7 (an independent program: 28 of 40), so that of 40
+ * seeds 28 do, give or take four standard deviations of 2.9. */
+static void a_short_spike_is_survived_with_backoff_and_jitter_and_mostly_not_without(void **state)
+{
+    struct sim_scenario *scenario = golden_read("collapse_concurrency", NULL);
+    golden_near("collapsed at once", collapsed(scenario, "spike-at-once", 40), 28, 11);
+    golden_near("collapsed with backoff", collapsed(scenario, "spike-backoff", 10), 0, 0);
+    golden_near("collapsed with a budget", collapsed(scenario, "spike-budget", 10), 0, 0);
+    golden_near("goodput", golden(scenario, "spike-backoff", "goodput"), 40, 4 * sqrt(40.0 / 20));
+    sim_scenario_free(scenario);
+}
+
+static void a_long_ramp_is_survived_by_neither_but_without_retries(void **state)
+{
+    struct sim_scenario *scenario = golden_read("collapse_concurrency", NULL);
+    golden_near("collapsed at once", collapsed(scenario, "ramp-at-once", 10), 10, 0);
+    golden_near("collapsed with backoff", collapsed(scenario, "ramp-backoff", 10), 10, 0);
+    golden_near("collapsed without retries", collapsed(scenario, "ramp-once", 10), 0, 0);
+    sim_scenario_free(scenario);
+}
+
+/* ---- drain ---- */
+
+/* Served between two buckets of the series, a second. */
+static double served_rate(const struct sim_result *result, int64_t from_ns, int64_t until_ns)
+{
+    uint64_t served = 0;
+    for (int64_t i = from_ns / result->bucket_ns; i < until_ns / result->bucket_ns; i++)
+        served += result->point[i].served;
+    return (double)served * (double)BIDE_S / (double)(until_ns - from_ns);
+}
+
+struct drained {
+    double amplification, latency_max_ms, served_rate;
+};
+
+static struct drained drain(const struct sim_scenario *scenario, const char *label)
+{
+    static struct sim_result result;
+    golden_run(golden_row(scenario, label), GOLDEN_SEED, &result);
+    struct drained found = {golden_figure(&result, "amplification"), golden_figure(&result, "latency_max_ms"),
+                            served_rate(&result, 20 * BIDE_S, 70 * BIDE_S)};
+    golden_near(label, golden_figure(&result, "success"), 1, 0);
+    sim_result_free(&result);
+    return found;
+}
+
+/* Whatever the schedule, an overloaded server serves what it can: 100 a second, of which 50 seconds have 5000, give or
+ * take four standard deviations of 71. */
+static void no_backoff_lets_an_open_loop_s_server_serve_more_than_it_can(void **state)
+{
+    struct sim_scenario *scenario = golden_read("drain", NULL);
+    golden_near("fixed", drain(scenario, "open-fixed").served_rate, 100, 6);
+    golden_near("linear", drain(scenario, "open-linear").served_rate, 100, 6);
+    golden_near("exponential", drain(scenario, "open-exponential").served_rate, 100, 8);
+    sim_scenario_free(scenario);
+}
+
+static void linear_backoff_drains_sooner_and_exponential_asks_less_often(void **state)
+{
+    struct sim_scenario *scenario = golden_read("drain", NULL);
+    struct drained linear = drain(scenario, "open-linear"), exponential = drain(scenario, "open-exponential");
+    assert_true(exponential.latency_max_ms > 2 * linear.latency_max_ms);
+    assert_true(linear.amplification > 1.5 * exponential.amplification);
+    linear = drain(scenario, "closed-linear");
+    exponential = drain(scenario, "closed-exponential");
+    assert_true(exponential.latency_max_ms > 2 * linear.latency_max_ms);
+    sim_scenario_free(scenario);
+}
+
+/* ---- pool ---- */
+
+/* Erlang's loss formula: the share that finds all places taken, if so many would be on average. */
+static double erlang_b(unsigned places, double offered)
+{
+    double share = 1;
+    for (unsigned i = 1; i <= places; i++)
+        share = offered * share / (i + offered * share);
+    return share;
+}
+
+/* And his formula for waiting: the share that must. */
+static double erlang_c(unsigned places, double offered)
+{
+    double b = erlang_b(places, offered);
+    return b / (1 - offered / places * (1 - b));
+}
+
+/* 100 calls a second of 100 ms ask for ten places. */
+static void an_in_flight_limit_refuses_what_erlang_s_formula_says(void **state)
+{
+    static const char *const steady[] = {"scenario.duration=400s", "outage.capacity=99.9%",
+                                         "service.time=exponential 100ms", NULL};
+    struct sim_scenario *scenario = golden_read("pool", steady);
+    golden_near("refused", golden(scenario, "once-limited", "error"), erlang_b(10, 10), 0.015);
+    sim_scenario_free(scenario);
+}
+
+/* 80 ms: eight of ten sockets are busy, and a call waits 16.4 ms for one on average. */
+static void calls_wait_for_sockets_as_long_as_erlang_s_formula_says(void **state)
+{
+    static const char *const steady[] = {"scenario.duration=1000s", "outage.capacity=99.9%",
+                                         "service.time=exponential 80ms", NULL};
+    struct sim_scenario *scenario = golden_read("pool", steady);
+    double want_ms = 80 + 1000 * erlang_c(10, 8) / (10 / 0.08 - 100);
+    golden_near("mean", golden(scenario, "once", "latency_mean_ms"), want_ms, want_ms * 0.03);
+    sim_scenario_free(scenario);
+}
+
+/* For 20 s of 80 an attempt takes 500 ms: 50 places would be needed. */
+static void with_the_limit_nobody_waits_for_a_socket_and_the_loss_is_known(void **state)
+{
+    struct sim_scenario *scenario = golden_read("pool", NULL);
+    double lost = (60 * erlang_b(10, 5) + 20 * erlang_b(10, 50)) / 80;
+    golden_near("lost", golden(scenario, "once-limited", "error"), lost, 0.02);
+    assert_true(golden(scenario, "once-limited", "latency_p99_ms") < 1500);
+    assert_true(golden(scenario, "retries-limited", "wasted") < golden(scenario, "retries", "wasted") / 10);
+    sim_scenario_free(scenario);
+}
+
+/* 80 a second are left over while it is slow. Who comes four seconds into it waits longest: the 320 before it leave at
+ * 20 a second, 16 s later. */
+static void without_it_a_call_waits_16_s_for_a_socket(void **state)
+{
+    struct sim_scenario *scenario = golden_read("pool", NULL);
+    golden_near("p99", golden(scenario, "once", "latency_p99_ms"), 16000, 2000);
+    sim_scenario_free(scenario);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_published_tails_follow_from_the_leaf_s_within_three_percent),
+        cmocka_unit_test(a_hedge_after_10_ms_cuts_the_tail_for_a_fiftieth_more_requests),
+        cmocka_unit_test(an_early_hedge_costs_more_and_a_late_one_less),
+        cmocka_unit_test(hedging_into_overload_makes_it_worse_and_a_budget_prevents_that),
+        cmocka_unit_test(a_short_spike_is_survived_with_backoff_and_jitter_and_mostly_not_without),
+        cmocka_unit_test(a_long_ramp_is_survived_by_neither_but_without_retries),
+        cmocka_unit_test(no_backoff_lets_an_open_loop_s_server_serve_more_than_it_can),
+        cmocka_unit_test(linear_backoff_drains_sooner_and_exponential_asks_less_often),
+        cmocka_unit_test(an_in_flight_limit_refuses_what_erlang_s_formula_says),
+        cmocka_unit_test(calls_wait_for_sockets_as_long_as_erlang_s_formula_says),
+        cmocka_unit_test(with_the_limit_nobody_waits_for_a_socket_and_the_loss_is_known),
+        cmocka_unit_test(without_it_a_call_waits_16_s_for_a_socket),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
