@@ -57,12 +57,12 @@ static struct bide_request request_of(uint64_t seed)
 }
 
 /* A figure of calls that went wrong would be worthless. */
-static void expect(const struct bide_verdict *v, enum bide_what what)
+static void expect(const struct bide_verdict *v, enum bide_action action)
 {
-    if (v->what == what)
+    if (v->action == action)
         return;
-    fprintf(stderr, "engine: %s (%s) instead of %s\n", bide_what_label(v->what), bide_why_label(v->why),
-            bide_what_label(what));
+    fprintf(stderr, "engine: %s (%s) instead of %s\n", bide_action_label(v->action), bide_reason_label(v->reason),
+            bide_action_label(action));
     exit(EXIT_FAILURE);
 }
 

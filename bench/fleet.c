@@ -102,17 +102,17 @@ static void make_world(struct world *w)
 /* Fails once, if it is to, and then succeeds, without waiting for real. */
 static void call_once(struct world *w, uint64_t seed, bool fails)
 {
-    static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
-    static const struct bide_outcome bad = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+    static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
+    static const struct bide_outcome bad = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
     struct bide_request request = {.safety = BIDE_SAFE, .lane = bide_lane(), .seed = seed};
     struct bide_call call;
     struct bide_verdict v = bide_call_begin(&call, &w->policy, &w->target, &request, bide_now());
-    if (v.what == BIDE_START && fails) {
+    if (v.action == BIDE_START && fails) {
         v = bide_call_outcome(&call, v.attempt, &bad, bide_now());
-        if (v.what == BIDE_WAIT)
+        if (v.action == BIDE_WAIT)
             v = bide_call_wake(&call, v.wake_ns);
     }
-    if (v.what == BIDE_START)
+    if (v.action == BIDE_START)
         bide_call_outcome(&call, v.attempt, &ok, bide_now());
 }
 
@@ -133,11 +133,11 @@ static void instance(struct figures *all, uint32_t i)
     __atomic_add_fetch(&all->begun, 1, __ATOMIC_RELAXED);
     for (uint64_t n = 0; !__atomic_load_n(&all->stop, __ATOMIC_RELAXED); usleep(20000))
         call_once(&w, bide_seed(), n++ % 10 == 0);
-    bide_fleet_look(fleet, &w.target, &view);
+    bide_fleet_get(fleet, &w.target, &view);
     all->of[i].cpu_us = (bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - bench_clock_ns(CLOCK_THREAD_CPUTIME_ID)) / 1e3;
     all->of[i].exchanges = view.exchanges;
     all->of[i].failures = view.failures;
-    all->of[i].instances = view.instances;
+    all->of[i].instances = view.members;
     bide_fleet_close(fleet);
 }
 

@@ -71,7 +71,7 @@ struct easy {
     CURL *handle;
     size_t bytes;
     struct bide_target target;
-    struct bide_http_options options;
+    struct bide_curl_options options;
     struct curl_slist *headers;
 };
 
@@ -86,7 +86,7 @@ static struct easy *easy_new(const char *url)
     curl_easy_setopt(e->handle, CURLOPT_WRITEDATA, &e->bytes);
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     bide_target_init(&e->target, &config, bide_now(), NULL);
-    bide_http_options_init(&e->options);
+    bide_curl_options_init(&e->options);
     e->options.write = sink;
     e->options.write_data = &e->bytes;
     return e;
@@ -159,7 +159,7 @@ static void bare_headers(void *context, uint32_t n)
 static void bide_headers(void *context, uint32_t n)
 {
     struct easy *e = easy_new(context);
-    e->options.inject = BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_TRACE;
+    e->options.inject = BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_TRACE;
     for (uint32_t i = 0; i <= n; i++)
         must(bide_curl_perform(e->handle, &e->target, &e->options, NULL));
     easy_free(e);
@@ -335,7 +335,7 @@ struct waiting {
     struct bide_multi *multi;
     struct bide_policy policy;
     struct bide_target target;
-    struct bide_http_options options;
+    struct bide_curl_options options;
     size_t waits;
     size_t bytes;
 };
@@ -343,7 +343,7 @@ struct waiting {
 static void count_waits(void *context, const struct bide_event *event)
 {
     struct waiting *w = context;
-    w->waits += event->verdict->what == BIDE_WAIT;
+    w->waits += event->verdict->action == BIDE_WAIT;
 }
 
 static void prepare_waiting(struct waiting *w)
@@ -357,7 +357,7 @@ static void prepare_waiting(struct waiting *w)
     config.budget.kind = BIDE_BUDGET_NONE;
     config.breaker.kind = BIDE_BREAKER_OFF;
     bide_target_init(&w->target, &config, bide_now(), NULL);
-    bide_http_options_init(&w->options);
+    bide_curl_options_init(&w->options);
     w->options.policy = &w->policy;
     w->options.write = sink;
     w->options.write_data = &w->bytes;

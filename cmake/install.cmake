@@ -1,8 +1,8 @@
-# Installation: find_package(bide) gives bide::bide and bide::bide_static; its component http gives bide::http and
-# bide::http_static, its component fleet the same of libbide-fleet; pkg-config knows bide, bide-http and bide-fleet.
+# Installation: find_package(bide) gives bide::bide and bide::bide_static; its component curl gives bide::curl and
+# bide::curl_static, its component fleet the same of libbide-fleet; pkg-config knows bide, bide-curl and bide-fleet.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bide)
 
-# bide.h includes all headers of libbide. fleet.h is that of libbide-fleet, the others are those of libbide-http: a
+# bide.h includes all headers of libbide. fleet.h is that of libbide-fleet, the others are those of libbide-curl: a
 # header without its library stays at home.
 file(STRINGS include/bide/bide.h of_bide REGEX "^#include <bide/")
 foreach(header IN LISTS public_headers)
@@ -11,7 +11,7 @@ foreach(header IN LISTS public_headers)
     if(name STREQUAL fleet.h)
         set(library bide_fleet)
     elseif(NOT "<bide/bide.h>;${of_bide}" MATCHES "<bide/${name}>")
-        set(library bide_http)
+        set(library bide_curl)
     endif()
     if(NOT TARGET ${library})
         list(REMOVE_ITEM public_headers ${header})
@@ -21,9 +21,9 @@ install(FILES ${public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/bide)
 
 install(TARGETS bide bide_static EXPORT bideTargets)
 install(EXPORT bideTargets NAMESPACE bide:: DESTINATION ${package_dir})
-if(TARGET bide_http)
-    install(TARGETS bide_http bide_http_static EXPORT bideHttpTargets)
-    install(EXPORT bideHttpTargets NAMESPACE bide:: DESTINATION ${package_dir})
+if(TARGET bide_curl)
+    install(TARGETS bide_curl bide_curl_static EXPORT bideCurlTargets)
+    install(EXPORT bideCurlTargets NAMESPACE bide:: DESTINATION ${package_dir})
 endif()
 if(TARGET bide_fleet)
     install(TARGETS bide_fleet bide_fleet_static EXPORT bideFleetTargets)
@@ -54,8 +54,8 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${pc_dir} OUTPUT_VA
 cmake_path(APPEND pc_libdir "\${prefix}" ${CMAKE_INSTALL_LIBDIR})
 cmake_path(APPEND pc_includedir "\${prefix}" ${CMAKE_INSTALL_INCLUDEDIR})
 set(pc_files bide.pc)
-if(TARGET bide_http)
-    list(APPEND pc_files bide-http.pc)
+if(TARGET bide_curl)
+    list(APPEND pc_files bide-curl.pc)
 endif()
 if(TARGET bide_fleet)
     list(APPEND pc_files bide-fleet.pc)

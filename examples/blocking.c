@@ -35,7 +35,7 @@ static void log_verdict(void *context, const struct bide_event *event)
 {
     const struct bide_verdict *v = event->verdict;
     (void)context;
-    printf("%-8s attempt %u: %s\n", bide_what_label(v->what), v->attempt, bide_why_text(v->why));
+    printf("%-8s attempt %u: %s\n", bide_action_label(v->action), v->attempt, bide_reason_text(v->reason));
 }
 
 int main(void)
@@ -52,5 +52,5 @@ int main(void)
         return 1;
     }
     struct bide_job job = {.policy = &policy, .attempt = try_connect, .event = log_verdict, .context = &address};
-    return bide_run(&job).why == BIDE_WHY_ATTEMPTS_SPENT ? 0 : 1;
+    return bide_run(&job).reason == BIDE_REASON_ATTEMPTS_SPENT ? 0 : 1;
 }

@@ -2,7 +2,7 @@
  * Run: easy http://127.0.0.1:8080, where something fails at first. */
 /* chaos: /flaky 503 | 503 | 200 body="hello\n" */
 /* chaos: /orders 503 | 429 header="retry-after-ms: 20" | 201 body="created\n" */
-#include <bide/http.h>
+#include <bide/curl.h>
 
 #include <stdio.h>
 
@@ -10,8 +10,8 @@
 static void log_verdict(void *context, const struct bide_event *event)
 {
     const struct bide_verdict *v = event->verdict;
-    printf("%s %s: attempt %u: %s\n", (const char *)context, bide_what_label(v->what), v->attempt,
-           bide_why_text(v->why));
+    printf("%s %s: attempt %u: %s\n", (const char *)context, bide_action_label(v->action), v->attempt,
+           bide_reason_text(v->reason));
 }
 
 /* The one-line change. The handle is set up as ever; a GET may be repeated, so it is. */
@@ -24,17 +24,17 @@ static CURLcode get(CURL *easy, const char *base)
 }
 
 /* A POST may not be repeated, unless it has a key; and with a sink of bide's the connection survives a failure. */
-static CURLcode post(CURL *easy, const char *base, struct bide_http_result *result)
+static CURLcode post(CURL *easy, const char *base, struct bide_curl_result *result)
 {
     static char name[] = "orders";
-    struct bide_http_options options;
+    struct bide_curl_options options;
     char url[256];
     snprintf(url, sizeof url, "%s/%s", base, name);
     curl_easy_setopt(easy, CURLOPT_URL, url);
     curl_easy_setopt(easy, CURLOPT_POST, 1L);
-    bide_http_options_init(&options);
-    options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT;
-    options.body = (struct bide_http_body){.kind = BIDE_HTTP_BODY_MEMORY, .at = "one tea", .length = 7};
+    bide_curl_options_init(&options);
+    options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT;
+    options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = "one tea", .length = 7};
     options.write_data = stdout;
     options.event = log_verdict;
     options.context = name;
@@ -43,7 +43,7 @@ static CURLcode post(CURL *easy, const char *base, struct bide_http_result *resu
 
 int main(int argc, char **argv)
 {
-    struct bide_http_result result;
+    struct bide_curl_result result;
     if (argc < 2)
         return 2;
     curl_global_init(CURL_GLOBAL_DEFAULT);

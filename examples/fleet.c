@@ -49,11 +49,11 @@ int main(void)
                                .attempt = charge,
                                .context = &call};
         bide_wait_until(bide_now() + 50 * BIDE_MS, NULL); /* twenty a second */
-        succeeded += bide_run(&job).what == BIDE_DONE;
+        succeeded += bide_run(&job).action == BIDE_DONE;
     }
-    bide_fleet_look(fleet, &target, &view);
+    bide_fleet_get(fleet, &target, &view);
     printf("%u of 20 calls succeeded; %s, about %lu instances\n", succeeded, view.connected ? "in the fleet" : "alone",
-           (unsigned long)view.instances);
+           (unsigned long)view.members);
     bide_fleet_close(fleet);
     return EXIT_SUCCESS;
 }

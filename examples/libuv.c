@@ -42,7 +42,7 @@ static void set_timer(void *context, int64_t due_ns)
 int main(int argc, char **argv)
 {
     CURL *easy = curl_easy_init();
-    struct bide_http_result result;
+    struct bide_curl_result result;
     if (argc < 2 || !easy || bide_multi_new(&multi) != BIDE_OK)
         return 2;
     curl_easy_setopt(easy, CURLOPT_URL, argv[1]);
@@ -51,8 +51,8 @@ int main(int argc, char **argv)
     bide_multi_on_timer(multi, set_timer, NULL);
     bide_multi_start(multi, &(struct bide_multi_job){.easy = easy, .result = &result}, NULL, NULL);
     uv_run(uv_default_loop(), UV_RUN_DEFAULT); /* until no socket is watched and no timer is set */
-    printf("%s after %u attempts\n", bide_why_text(result.verdict.why), result.attempts);
+    printf("%s after %u attempts\n", bide_reason_text(result.verdict.reason), result.attempts);
     bide_multi_free(multi);
     curl_easy_cleanup(easy);
-    return result.verdict.what == BIDE_DONE ? 0 : 1;
+    return result.verdict.action == BIDE_DONE ? 0 : 1;
 }

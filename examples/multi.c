@@ -6,8 +6,8 @@
 #define CALLS 100
 
 static struct download {
-    struct bide_http_options options;
-    struct bide_http_result result;
+    struct bide_curl_options options;
+    struct bide_curl_result result;
     size_t bytes;
 } downloads[CALLS];
 
@@ -23,9 +23,9 @@ static void done(void *context, const struct bide_multi_end *end)
 {
     const struct download *d = context;
     attempts += d->result.attempts;
-    succeeded += end->verdict.what == BIDE_DONE && d->bytes == 20000;
-    if (end->verdict.what != BIDE_DONE)
-        printf("%s: %s\n", bide_why_text(end->verdict.why), curl_easy_strerror(end->code));
+    succeeded += end->verdict.action == BIDE_DONE && d->bytes == 20000;
+    if (end->verdict.action != BIDE_DONE)
+        printf("%s: %s\n", bide_reason_text(end->verdict.reason), curl_easy_strerror(end->code));
     curl_easy_cleanup(end->easy);
 }
 
@@ -33,7 +33,7 @@ static enum bide_err start(struct bide_multi *multi, struct download *d, const c
 {
     CURL *easy = curl_easy_init();
     curl_easy_setopt(easy, CURLOPT_URL, url);
-    bide_http_options_init(&d->options);
+    bide_curl_options_init(&d->options);
     d->options.write = count; /* what belongs to a failed attempt never gets there */
     d->options.write_data = d;
     struct bide_multi_job job = {

@@ -92,7 +92,7 @@ static void check_body(struct bide_text body)
 /* What is written is read back. */
 static void check_written(const char *words, int64_t wait_ns)
 {
-    struct bide_details_reply reply = {words, words, words, 503, wait_ns, false};
+    struct bide_details_response reply = {words, words, words, 503, wait_ns, false};
     static char text[BIDE_DETAILS_MAX];
     struct bide_details back;
     size_t length = bide_details_format(text, sizeof text, &reply);

@@ -21,7 +21,7 @@
 struct result {
     struct fleet_reply reply[REPLIES];
     size_t replies;
-    const char *why; /* garbage came; NULL: it did not */
+    const char *reason; /* garbage came; NULL: it did not */
 };
 
 static void check_reply(const struct fleet_reply *reply)
@@ -39,13 +39,13 @@ static void take_all(struct fleet_replies *replies, struct result *result)
 {
     struct fleet_reply reply;
     enum fleet_reading reading;
-    while ((reading = fleet_replies_next(replies, &reply, &result->why)) == FLEET_READING_REPLY) {
+    while ((reading = fleet_replies_next(replies, &reply, &result->reason)) == FLEET_READING_REPLY) {
         check_reply(&reply);
         if (result->replies < REPLIES)
             result->reply[result->replies] = reply;
         result->replies++;
     }
-    CHECK((reading == FLEET_READING_GARBAGE) == (result->why != NULL));
+    CHECK((reading == FLEET_READING_GARBAGE) == (result->reason != NULL));
 }
 
 static void play(const char *bytes, size_t size, size_t piece, unsigned rounds, struct result *result)
@@ -54,7 +54,7 @@ static void play(const char *bytes, size_t size, size_t piece, unsigned rounds, 
     CHECK(replies != NULL && fleet_replies_begin(replies));
     memset(result, 0, sizeof *result);
     for (unsigned round = 0; round < rounds; round++)
-        for (size_t i = 0; i < size && result->why == NULL; i += piece) {
+        for (size_t i = 0; i < size && result->reason == NULL; i += piece) {
             CHECK(fleet_replies_room(replies));
             fleet_replies_feed(replies, bytes + i, size - i < piece ? size - i : piece);
             CHECK(fleet_replies_unread(replies) < FLEET_REPLY_MAX + FLEET_PIECE_MAX);
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(copy, data, size);
     play(copy, size, size, 1, &whole);
     play(copy, size, 1, 1, &bytes);
-    CHECK(whole.replies == bytes.replies && whole.why == bytes.why);
+    CHECK(whole.replies == bytes.replies && whole.reason == bytes.reason);
     CHECK(memcmp(whole.reply, bytes.reply, sizeof whole.reply) == 0);
     play(copy, size, size, ROUNDS, &many);
     free(copy);

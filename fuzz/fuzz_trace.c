@@ -1,7 +1,7 @@
 /* fuzz_trace.c - whatever traceparent, Idempotency-Key and Bide-Retry hold, reading them is harmless, and what is
  * written reads back. */
 #include <bide/key.h>
-#include <bide/reply.h>
+#include <bide/retry_after.h>
 #include <bide/trace.h>
 
 #include <stdlib.h>

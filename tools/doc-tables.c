@@ -125,7 +125,7 @@ static struct word percent_of_ppm(uint32_t ppm)
 static const char *const backoffs[] = {"exponential", "linear", "fixed", "none"};
 static const char *const jitters[] = {"full",         "equal",    "decorrelated", "decorrelated-aws",
                                       "proportional", "additive", "none"};
-static const char *const hint_rules[] = {"floor", "exact", "pushback", "clamp", "unheard"};
+static const char *const hint_rules[] = {"floor", "exact", "pushback", "clamp", "ignore"};
 static const char *const hint_longs[] = {"give up", "clamp", "ignore"};
 static const char *const hint_steps[] = {"keep", "advance", "reset"};
 static const char *const layers[] = {"outermost", "any", "never"};
@@ -241,7 +241,7 @@ static struct word token_cells(enum bide_preset preset)
                 thousandths(b->cost_milli).text, thousandths(b->cost_throttled_milli).text,
                 thousandths(b->cost_timeout_milli).text, thousandths(b->cost_failure_milli).text,
                 thousandths(b->threshold_milli).text, thousandths(b->earn_success_milli).text,
-                thousandths(b->earn_per_minute_milli).text, thousandths((int64_t)b->refund_permille * 100).text);
+                thousandths(b->refill_per_minute_milli).text, thousandths((int64_t)b->refund_permille * 100).text);
 }
 
 static void preset_tokens(void)
@@ -276,8 +276,8 @@ static struct word gate_cells(enum bide_preset preset)
 {
     struct bide_target_config c = config_of(preset);
     bool off = c.breaker.kind == BIDE_BREAKER_OFF;
-    return word("%s | %s | %s | %s", breakers[c.breaker.kind], off ? "" : duration(c.breaker.probe_lease_ns).text,
-                c.quiet_max_ns > 0 ? duration(c.quiet_max_ns).text : "not shared",
+    return word("%s | %s | %s | %s", breakers[c.breaker.kind], off ? "" : duration(c.breaker.probe_timeout_ns).text,
+                c.hold_off_max_ns > 0 ? duration(c.hold_off_max_ns).text : "not shared",
                 c.key_retries > 0 ? word("%u in %s", c.key_retries, duration(c.key_interval_ns).text).text : "none");
 }
 
@@ -349,8 +349,8 @@ static const struct field config_table[] = {
     {T(throttle_max_permille), COUNT, 0, "never refuse a larger share", NULL},
     {T(throttle_min_volume), COUNT, UNCHECKED, "never refuse below so many attempts", NULL},
     {T(throttle_window_ns), TIME, 1, "over which attempts and accepts are counted", NULL},
-    {T(quiet_max_ns), TIME, -1, "the longest quiet, from its asking", NULL},
-    {T(quiet_first), FLAG, UNCHECKED, "a quiet holds back first attempts too", NULL},
+    {T(hold_off_max_ns), TIME, -1, "the longest quiet, from its asking", NULL},
+    {T(hold_off_first), FLAG, UNCHECKED, "a quiet holds back first attempts too", NULL},
     {T(latency), FLAG, UNCHECKED, "gather latencies, for hedging by quantile", NULL},
 };
 
@@ -367,7 +367,7 @@ static const struct field budget_table[] = {
     {T(budget.threshold_milli), MILLI, INT64_C(1) << 28, "a retry needs more than this; 0: off", NULL},
     {T(budget.earn_success_milli), MILLI, INT64_C(1) << 28, "earned by a call that succeeds", NULL},
     {T(budget.earn_first_milli), MILLI, INT64_C(1) << 28, "earned by each first attempt", NULL},
-    {T(budget.earn_per_minute_milli), MILLI, 100000001, "earned by time", NULL},
+    {T(budget.refill_per_minute_milli), MILLI, 100000001, "earned by time", NULL},
     {T(budget.refund_permille), COUNT, 1001, "given back when a retried call succeeds", NULL},
     {T(budget.ratio_ppm), COUNT, 1000001, "window, concurrency: retries per request", NULL},
     {T(budget.reserve), COUNT, UNCHECKED, "window: retries on top. concurrency: the least limit", NULL},
@@ -389,7 +389,7 @@ static const struct field breaker_table[] = {
     {T(breaker.open_max_ns), TIME, 0, "growth ends here, before jitter", NULL},
     {T(breaker.open_jitter_permille), COUNT, 901, "spread, plus or minus", NULL},
     {T(breaker.probes), COUNT, 9, "let through when half open", NULL},
-    {T(breaker.probe_lease_ns), TIME, 0, "a probe reports by then or loses its place", NULL},
+    {T(breaker.probe_timeout_ns), TIME, 0, "a probe reports by then or loses its place", NULL},
     {T(breaker.ramp_ns), TIME, -1, "after closing, until all traffic passes", NULL},
 };
 
@@ -766,7 +766,7 @@ static struct bide_verdict begin_and_fail(struct world *w, struct bide_call *cal
     struct bide_outcome outcome = bide_classify_http(status, NULL);
     outcome.hint = hint;
     struct bide_verdict v = begin(w, call);
-    return v.what == BIDE_START ? bide_call_outcome(call, v.attempt, &outcome, w->now_ns) : v;
+    return v.action == BIDE_START ? bide_call_outcome(call, v.attempt, &outcome, w->now_ns) : v;
 }
 
 static const struct bide_hint no_hint = {BIDE_HINT_NONE, 0};
@@ -817,7 +817,7 @@ static struct bide_verdict until_refused(struct world *w, int status)
 {
     struct bide_verdict v = {0};
     w->policy.attempts_max = 1;
-    for (int i = 0; i < 1000 && (v.what != BIDE_GIVE_UP || v.attempt != 0); i++)
+    for (int i = 0; i < 1000 && (v.action != BIDE_GIVE_UP || v.attempt != 0); i++)
         v = begin_and_fail(w, &w->call, status, no_hint);
     return v;
 }
@@ -866,7 +866,7 @@ static struct bide_verdict probe_is_out(struct world *w)
 
 static struct bide_verdict just_closed(struct world *w)
 {
-    static const struct bide_outcome fine = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
+    static const struct bide_outcome fine = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
     struct bide_verdict v = begin_probe(w);
     bide_call_outcome(&w->other, v.attempt, &fine, w->now_ns);
     return until_refused(w, 400);
@@ -889,16 +889,16 @@ static struct bide_verdict nothing_left(struct world *w)
 }
 
 static const struct {
-    enum bide_why why;
+    enum bide_reason reason;
     struct bide_verdict (*play)(struct world *w);
 } scenarios[] = {
-    {BIDE_WHY_KEY_REQUIRED, without_key},        {BIDE_WHY_NOT_REPEATABLE, unsafe_request},
-    {BIDE_WHY_SERVER_STOP, told_to_stop},        {BIDE_WHY_HINT_TOO_LONG, told_an_hour},
-    {BIDE_WHY_HINT_MISSING, told_nothing},       {BIDE_WHY_INNER_LAYER, below_a_retry},
-    {BIDE_WHY_THROTTLE, server_accepts_nothing}, {BIDE_WHY_IN_FLIGHT_FULL, one_in_flight},
-    {BIDE_WHY_BREAKER_OPEN, held_open},          {BIDE_WHY_BREAKER_PROBING, probe_is_out},
-    {BIDE_WHY_BREAKER_RAMPING, just_closed},     {BIDE_WHY_KEY_LIMIT, same_key_twice},
-    {BIDE_WHY_BUDGET_EMPTY, nothing_left},
+    {BIDE_REASON_KEY_REQUIRED, without_key},        {BIDE_REASON_NOT_REPEATABLE, unsafe_request},
+    {BIDE_REASON_SERVER_STOP, told_to_stop},        {BIDE_REASON_HINT_TOO_LONG, told_an_hour},
+    {BIDE_REASON_HINT_MISSING, told_nothing},       {BIDE_REASON_INNER_LAYER, below_a_retry},
+    {BIDE_REASON_THROTTLE, server_accepts_nothing}, {BIDE_REASON_IN_FLIGHT_FULL, one_in_flight},
+    {BIDE_REASON_BREAKER_OPEN, held_open},          {BIDE_REASON_BREAKER_PROBING, probe_is_out},
+    {BIDE_REASON_BREAKER_RAMPING, just_closed},     {BIDE_REASON_KEY_LIMIT, same_key_twice},
+    {BIDE_REASON_BUDGET_EMPTY, nothing_left},
 };
 
 static enum bide_gate gate_that_refused(const struct bide_target *target)
@@ -911,10 +911,10 @@ static enum bide_gate gate_that_refused(const struct bide_target *target)
 }
 
 /* The one gate that gives up with this why; 0: none does. */
-static enum bide_gate gate_of(enum bide_why why)
+static enum bide_gate gate_of(enum bide_reason reason)
 {
     for (size_t i = 0; i < LENGTH(scenarios); i++) {
-        if (scenarios[i].why != why)
+        if (scenarios[i].reason != reason)
             continue;
         struct world w = {.policy = policy_of(BIDE_PRESET_SERVICE),
                           .config = config_of(BIDE_PRESET_SERVICE),
@@ -923,8 +923,8 @@ static enum bide_gate gate_of(enum bide_why why)
         struct bide_verdict v = scenarios[i].play(&w);
         enum bide_gate gate = gate_that_refused(&w.target);
         bool one = gate != 0 && ((unsigned)gate & ((unsigned)gate - 1)) == 0;
-        if (v.what != BIDE_GIVE_UP || v.why != why || !one)
-            fail("a scenario ends otherwise", bide_why_label(why));
+        if (v.action != BIDE_GIVE_UP || v.reason != reason || !one)
+            fail("a scenario ends otherwise", bide_reason_label(reason));
         return gate;
     }
     return (enum bide_gate)0;
@@ -934,9 +934,9 @@ static void whys(void)
 {
     line("| why | sentence | gate |");
     line("|---|---|---|");
-    for (unsigned i = 0; i < BIDE_WHY_COUNT; i++) {
-        enum bide_gate gate = gate_of((enum bide_why)i);
-        line("| `%s` | %s | %s |", bide_why_label((enum bide_why)i), bide_why_text((enum bide_why)i),
+    for (unsigned i = 0; i < BIDE_REASON_COUNT; i++) {
+        enum bide_gate gate = gate_of((enum bide_reason)i);
+        line("| `%s` | %s | %s |", bide_reason_label((enum bide_reason)i), bide_reason_text((enum bide_reason)i),
              gate != 0 ? bide_gate_label(gate) : "");
     }
 }
@@ -945,8 +945,9 @@ static void host_whys(void)
 {
     line("| why | what is wrong |");
     line("|---|---|");
-    for (unsigned i = BIDE_HOST_WHY_NOTHING + 1; i < BIDE_HOST_WHY_COUNT; i++)
-        line("| `%s` | %s |", bide_host_why_label((enum bide_host_why)i), bide_host_why_text((enum bide_host_why)i));
+    for (unsigned i = BIDE_SHARED_REASON_NOTHING + 1; i < BIDE_SHARED_REASON_COUNT; i++)
+        line("| `%s` | %s |", bide_shared_reason_label((enum bide_shared_reason)i),
+             bide_shared_reason_text((enum bide_shared_reason)i));
 }
 
 static void gates(void)
@@ -956,9 +957,9 @@ static void gates(void)
     for (unsigned i = 0; i < BIDE_GATE_COUNT; i++) {
         enum bide_gate gate = (enum bide_gate)(1u << i);
         struct word list = word("%s", "");
-        for (unsigned why = 0; why < BIDE_WHY_COUNT; why++)
-            if (gate_of((enum bide_why)why) == gate)
-                append(&list, " ", word("`%s`", bide_why_label((enum bide_why)why)).text);
+        for (unsigned reason = 0; reason < BIDE_REASON_COUNT; reason++)
+            if (gate_of((enum bide_reason)reason) == gate)
+                append(&list, " ", word("`%s`", bide_reason_label((enum bide_reason)reason)).text);
         line("| %s | 0x%03x | %s | %s |", bide_gate_label(gate), 1u << i,
              (1u << i) & BIDE_POLICY_GATES ? "policy" : "target", list.text);
     }
@@ -978,7 +979,7 @@ static struct word flags_of(uint32_t flags)
 
 static struct word outcome_cells(struct bide_outcome o)
 {
-    return word("%s | %s | %s", bide_kind_label(o.kind), bide_reach_label(o.reach), flags_of(o.flags).text);
+    return word("%s | %s | %s", bide_kind_label(o.kind), bide_evidence_label(o.evidence), flags_of(o.flags).text);
 }
 
 typedef struct bide_outcome classifier(int number, const struct bide_rules *rules);

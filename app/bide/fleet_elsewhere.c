@@ -25,7 +25,7 @@ void cli_fleet_forget(struct cli_fleet *fleet)
     cli_fleet_wipe(fleet);
 }
 
-enum bide_err cli_fleet_look(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bank *bank,
+enum bide_err cli_fleet_look(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bank,
                              struct bide_fleet_problem *problem)
 {
     (void)fleet, (void)name, (void)bank, (void)problem;

@@ -55,7 +55,7 @@ bool cli_fleet_open(const struct cli_fleeting *fleeting, struct bide_target *tar
     line->target = target;
     line->refused = bide_target_refused(target, BIDE_GATE_BUDGET);
     pthread_mutex_init(&line->lock, NULL);
-    struct bide_fleet_options options = {.tell = put_down, .context = line};
+    struct bide_fleet_options options = {.report = put_down, .context = line};
     if (bide_fleet_open(&line->fleet, fleet->url, &options, &problem) != BIDE_OK)
         goto failed;
     if (bide_fleet_join(line->fleet, fleeting->options->target, target, shared, &problem) == BIDE_OK)
@@ -71,14 +71,14 @@ static void explain_refusal(struct cli_fleet_line *line)
     struct bide_fleet_view view;
     char text[CLI_FLEET_TEXT];
     if (bide_target_refused(line->target, BIDE_GATE_BUDGET) == line->refused ||
-        !bide_fleet_look(line->fleet, line->target, &view) || view.failures > 0)
+        !bide_fleet_get(line->fleet, line->target, &view) || view.failures > 0)
         return;
     if (view.exchanges == 0)
         snprintf(text, sizeof text, "the fleet's budget: Redis had not answered yet when a retry was refused");
     else
         snprintf(text, sizeof text,
                  "the fleet's budget: %.1f tokens were left for about %lu instance%s when Redis was last asked",
-                 (double)view.fleet_left_milli / 1000, (unsigned long)view.instances, view.instances == 1 ? "" : "s");
+                 (double)view.fleet_left_milli / 1000, (unsigned long)view.members, view.members == 1 ? "" : "s");
     put_down(line, text);
 }
 
@@ -101,7 +101,7 @@ void cli_fleet_forget(struct cli_fleet *fleet)
     cli_fleet_wipe(fleet);
 }
 
-enum bide_err cli_fleet_look(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bank *bank,
+enum bide_err cli_fleet_look(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bank,
                              struct bide_fleet_problem *problem)
 {
     return bide_fleet_read(fleet->url, name, bank, problem);

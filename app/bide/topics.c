@@ -34,7 +34,7 @@ static void exit_codes(const struct cli_page *page)
     row(page, 12, "75", "nothing was run: the breaker or another gate of the target refused");
     row(page, 12, "125", "bide itself failed: a bad option, a bad policy. Nothing was run");
     prose(page,
-          "\nWhy it gave up is said on stderr (`bide help why`). `bide explain --strict` exits with 1 if it found "
+          "\nWhy it gave up is said on stderr (`bide help reasons`). `bide explain --strict` exits with 1 if it found "
           "something, `bide budget` if there is no such target. What `bide fetch` makes of HTTP statuses: `bide fetch "
           "--help`.\n");
 }
@@ -101,7 +101,7 @@ static void environment(const struct cli_page *page)
     prose(page, "What bide reads:\n\n");
     row(page, 20, "BIDE_POLICY", "as --policy NAME, where neither an option nor a target's section says it");
     row(page, 20, "BIDE_CONFIG", "as --config FILE, but a file that has nothing to say is no error");
-    row(page, 20, "BIDE_HOST_DIR",
+    row(page, 20, "BIDE_SHARED_DIR",
         "where targets are that processes share; $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID");
     row(page, 20, "BIDE_FLEET", "as --fleet URL of run and fetch, where they have a --target");
     row(page, 20, "XDG_CONFIG_HOME", "where bide/bide.conf is looked for; ~/.config without it");
@@ -117,7 +117,7 @@ static void whys(const struct cli_page *page)
 {
     prose(page, "Every decision has a reason. It is in the messages as a sentence, and with --json as a word:\n\n");
 #define WHY_ROW(NAME, label, text) row(page, 20, label, text);
-    BIDE_WHY_LIST(WHY_ROW)
+    BIDE_REASON_LIST(WHY_ROW)
 #undef WHY_ROW
 }
 
@@ -146,7 +146,7 @@ const struct cli_topic *cli_topic(size_t i)
         {"units", "how durations, shares and rates are written", units},
         {"hints", "how a server or a command says when to come back", hints},
         {"environment", "variables that bide reads", environment},
-        {"why", "the reasons for waiting and for giving up", whys},
+        {"reasons", "the reasons for waiting and for giving up", whys},
     };
     return i < sizeof topics / sizeof *topics ? &topics[i] : NULL;
 }

@@ -72,7 +72,7 @@ static const char *read_count(void *settings, const char *value)
 static const struct cli_option options[] = {
     {.name = "dir",
      .value = "DIRECTORY",
-     .does = "where the targets are; default $BIDE_HOST_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
+     .does = "where the targets are; default $BIDE_SHARED_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
      .read = read_dir,
      .completes = CLI_DIRECTORY},
     {.name = "json", .does = "for programs: list and show print JSON, watch one object a line", .read = read_json},
@@ -89,7 +89,7 @@ static const struct cli_option fleet_options[] = {
      .value = "URL",
      .does = "show: what lies in Redis for a whole fleet, instead of on this host; - is $BIDE_FLEET",
      .read = cli_fleet_read_url,
-     .more = "The URL of `bide run --fleet`. It is asked and waited for, 500ms unless the URL's patience says "
+     .more = "The URL of `bide run --fleet`. It is asked and waited for, 500ms unless the URL's timeout says "
              "otherwise; nothing is changed there. An argument can be seen by others until it is overwritten, which is "
              "the first thing done with it; `-` and a `password_file` cannot be seen."},
 };
@@ -104,29 +104,29 @@ static const struct cli_group groups[] = {
 /* False: it was said what is wrong. */
 static bool gather(const struct settings *s, char **names, struct budget_rows *rows)
 {
-    struct bide_host_problem problem;
+    struct bide_shared_problem problem;
     bool well = budget_rows_look(rows, names, s->directory, &problem);
     if (!well)
         cli_fail(&cli_budget, "%s", problem.text);
     return well;
 }
 
-static const char *directory_of(const struct settings *s, char path[BIDE_HOST_PATH_MAX])
+static const char *directory_of(const struct settings *s, char path[BIDE_SHARED_PATH_MAX])
 {
-    return s->directory != NULL ? s->directory : bide_host_directory(path);
+    return s->directory != NULL ? s->directory : bide_shared_directory(path);
 }
 
 /* A name that is not there: the nearest, or where it was looked for. */
-static int complain(const struct settings *s, const char *name, const struct bide_host_problem *problem)
+static int complain(const struct settings *s, const char *name, const struct bide_shared_problem *problem)
 {
-    char path[BIDE_HOST_PATH_MAX];
-    struct bide_host_problem other;
+    char path[BIDE_SHARED_PATH_MAX];
+    struct bide_shared_problem other;
     struct budget_rows rows = {0};
     struct conf_nearest near = {name, strlen(name), NULL, 0};
-    bool absent = problem->why == BIDE_HOST_WHY_NOT_THERE;
+    bool absent = problem->reason == BIDE_SHARED_REASON_NOT_THERE;
     if (absent && budget_rows_list(&rows, s->directory, &other))
         for (size_t i = 0; i < rows.count; i++)
-            if (rows.row[i].problem.why == BIDE_HOST_WHY_NOTHING)
+            if (rows.row[i].problem.reason == BIDE_SHARED_REASON_NOTHING)
                 conf_nearest(&near, rows.row[i].name, rows.row[i].name);
     if (!absent)
         cli_fail(&cli_budget, "%s: %s", name, problem->text);
@@ -217,19 +217,19 @@ static enum cli_colour colour_of(const struct budget_look *look)
     enum bide_breaker_state state = look->breaker.state;
     if (state == BIDE_BREAKER_OPEN || state == BIDE_BREAKER_HELD_OPEN)
         return CLI_RED;
-    if (state == BIDE_BREAKER_HALF_OPEN || look->quiet_for_ns > 0 || budget_share(look) < 0.1)
+    if (state == BIDE_BREAKER_HALF_OPEN || look->hold_off_for_ns > 0 || budget_share(look) < 0.1)
         return CLI_YELLOW;
     return CLI_GREEN;
 }
 
 static void put_row(FILE *out, const struct cli_term *term, const struct budget_row *row, int columns, bool bars)
 {
-    char level[BUDGET_WORDS], breaker[BUDGET_WORDS], quiet[BUDGET_WORDS], bar[4 * BAR_CELLS + 1];
+    char level[BUDGET_WORDS], breaker[BUDGET_WORDS], hold_off[BUDGET_WORDS], bar[4 * BAR_CELLS + 1];
     const struct budget_look *look = &row->look;
     put_name(out, row->name, columns);
     if (!row->is_open) {
         fputs("  ", out);
-        cli_put(out, bide_host_why_text(row->problem.why));
+        cli_put(out, bide_shared_reason_text(row->problem.reason));
         return;
     }
     if (bars) {
@@ -238,7 +238,7 @@ static void put_row(FILE *out, const struct cli_term *term, const struct budget_
                 (int)BAR_CELLS - columns_of(bar), "");
     }
     fprintf(out, "  %-16s  %-18s  %-12s  %7" PRIu64, budget_funds_words(level, look),
-            budget_breaker_words(breaker, look), budget_quiet_words(quiet, look), look->refused_all);
+            budget_breaker_words(breaker, look), budget_hold_off_words(hold_off, look), look->refused_all);
 }
 
 static void put_head(FILE *out, const struct cli_term *term, int columns, bool bars)
@@ -261,7 +261,7 @@ static void print_table(const struct budget_rows *rows)
 
 static void say_none(const struct settings *s)
 {
-    char path[BIDE_HOST_PATH_MAX];
+    char path[BIDE_SHARED_PATH_MAX];
     cli_say(&cli_budget, "no process shares a target in %s; bide run --target NAME --shared makes one",
             directory_of(s, path));
 }
@@ -300,14 +300,14 @@ static void print_page(const struct budget_row *row)
 
 static int show_fleet(const struct settings *s, const char *name)
 {
-    struct bide_fleet_bank bank;
+    struct bide_fleet_bucket bank;
     struct bide_fleet_problem problem = {.text = "no memory"};
     enum bide_err err = cli_fleet_look(&s->fleet, name, &bank, &problem);
     if (err != BIDE_OK) {
         cli_fail(&cli_budget, "%s: %s", cli_fleet_said(&s->fleet), problem.text);
         return err == BIDE_ERR_INVALID ? CLI_EXIT_OWN : EXIT_NOT_THERE;
     }
-    if (!bank.there) {
+    if (!bank.exists) {
         cli_fail(&cli_budget,
                  "%s: nobody in this fleet has been at that budget for a day; bide run --target %s --fleet makes it",
                  name, name);
@@ -349,15 +349,15 @@ static void tell_change(const char *name, const struct budget_look *before, cons
     cli_put(stdout, name);
     fputs(": ", stdout);
     budget_change_tell(stdout, before, after);
-    if (after->quiet_for_ns > 0)
-        printf("; quiet stays, %s, as the other side asked", budget_quiet_words(words, after));
+    if (after->hold_off_for_ns > 0)
+        printf("; quiet stays, %s, as the other side asked", budget_hold_off_words(words, after));
     putchar('\n');
 }
 
 static int reset(const struct settings *s, char **operands)
 {
-    struct bide_host host;
-    struct bide_host_problem problem;
+    struct bide_shared host;
+    struct bide_shared_problem problem;
     struct budget_look before, after;
     const char *name = operands[0];
     if (!budget_open(&host, name, s->directory, &problem))
@@ -365,7 +365,7 @@ static int reset(const struct settings *s, char **operands)
     budget_look(&before, host.target, name, bide_now());
     budget_reset(host.target, bide_now());
     budget_look(&after, host.target, name, bide_now());
-    bide_host_close(&host);
+    bide_shared_close(&host);
     tell_change(name, &before, &after);
     if (after.config.budget.kind == BIDE_BUDGET_WINDOW)
         cli_say(&cli_budget, "%s: a window forgets by itself; it cannot be filled", name);
@@ -394,16 +394,16 @@ static bool is_shareable(const struct bide_target_config *c)
 /* The configuration goes in by opening it once more, with the new one: that is the way that checks it. */
 static bool configure(const struct settings *s, const char *name, const struct budget_change *change)
 {
-    struct bide_host_options o = {.directory = s->directory, .must_exist = true};
-    struct bide_host_problem problem = {.text = "no memory"};
-    struct bide_host host;
+    struct bide_shared_options o = {.directory = s->directory, .must_exist = true};
+    struct bide_shared_problem problem = {.text = "no memory"};
+    struct bide_shared host;
     if (!change->has_config)
         return true;
     if (!is_shareable(&change->config))
-        return cli_fail(&cli_budget, "set: %s", bide_host_why_text(BIDE_HOST_WHY_IN_FLIGHT)), false;
-    if (bide_host_open(&host, name, &change->config, &o, bide_now(), &problem) != BIDE_OK)
+        return cli_fail(&cli_budget, "set: %s", bide_shared_reason_text(BIDE_SHARED_REASON_IN_FLIGHT)), false;
+    if (bide_shared_open(&host, name, &change->config, &o, bide_now(), &problem) != BIDE_OK)
         return cli_fail(&cli_budget, "set: %s", problem.text), false;
-    bide_host_close(&host);
+    bide_shared_close(&host);
     if (problem.text[0] != '\0') /* opened, but not with that */
         return cli_fail(&cli_budget, "set: %s; nothing was changed", problem.text), false;
     return true;
@@ -411,8 +411,8 @@ static bool configure(const struct settings *s, const char *name, const struct b
 
 static int set(const struct settings *s, char **operands)
 {
-    struct bide_host host;
-    struct bide_host_problem problem;
+    struct bide_shared host;
+    struct bide_shared_problem problem;
     struct budget_look before, after;
     struct budget_change change;
     const char *name = operands[0];
@@ -428,7 +428,7 @@ static int set(const struct settings *s, char **operands)
     tell_change(name, &before, &after);
     status = finish(EXIT_SUCCESS);
 out:
-    bide_host_close(&host);
+    bide_shared_close(&host);
     return status;
 }
 
@@ -479,7 +479,7 @@ static void end_line(FILE *out)
 static void draw(const struct settings *s, const struct budget_rows *rows)
 {
     struct cli_term term = cli_term(stdout);
-    char path[BIDE_HOST_PATH_MAX];
+    char path[BIDE_SHARED_PATH_MAX];
     int columns = name_columns(rows);
     size_t room = screen_lines() > 5 ? screen_lines() - 5 : 1;
     size_t shown = rows->count < room ? rows->count : room;
@@ -525,7 +525,7 @@ static void tell(const struct settings *s, const struct budget_rows *rows, struc
             tell_row(s, &rows->row[i], words);
     }
     while ((name = budget_told_gone(told)) != NULL) {
-        struct budget_row gone = {.problem = {.why = BIDE_HOST_WHY_NOT_THERE, .text = "it was removed"}};
+        struct budget_row gone = {.problem = {.reason = BIDE_SHARED_REASON_NOT_THERE, .text = "it was removed"}};
         snprintf(gone.name, sizeof gone.name, "%s", name);
         tell_row(s, &gone, "gone");
     }
@@ -538,7 +538,7 @@ struct watch {
     char **names;
     bool live;
     struct budget_told told;
-    struct bide_host_problem problem; /* that ended it; to be told when the screen is given back */
+    struct bide_shared_problem problem; /* that ended it; to be told when the screen is given back */
     bool failed;
     int64_t looks;
 };
@@ -662,7 +662,7 @@ static int run_verb(const struct verb *verb, const struct settings *s, char **op
             return cli_fail(&cli_budget, "%s: want a name of 1 to 127 bytes without control characters", operands[i]);
     if (s->fleet.url != NULL && (verb->run != show || s->directory != NULL))
         return cli_fail(&cli_budget, "--fleet: want it with show, and without --dir");
-    bide_host_guard();
+    bide_shared_guard();
     return verb->run(s, operands);
 }
 
@@ -723,7 +723,7 @@ const struct cli_command cli_budget = {
                 "set NAME KEY=VALUE...",
     .about =
         "Looks into the targets that processes of this host share (`bide run --shared`, `bide fetch --shared`, "
-        "`bide_host_open` in a program): what is left of a budget, what its breaker does, until when a server "
+        "`bide_shared_open` in a program): what is left of a budget, what its breaker does, until when a server "
         "wants quiet. There is no daemon to ask; each target is a file. With `--fleet` it is shown what a whole fleet "
         "shares, in Redis.",
     .groups = groups,

@@ -25,7 +25,7 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-void budget_fleet_page(FILE *out, const char *name, const struct bide_fleet_bank *bank)
+void budget_fleet_page(FILE *out, const char *name, const struct bide_fleet_bucket *bank)
 {
     char one[CONF_VALUE_SIZE], two[CONF_VALUE_SIZE], three[CONF_VALUE_SIZE];
     cli_put(out, name);
@@ -33,9 +33,9 @@ void budget_fleet_page(FILE *out, const char *name, const struct bide_fleet_bank
             tokens(one, bank->left_milli), tokens(two, bank->capacity_milli),
             conf_decimal_text(three, bank->per_minute_milli, 1000));
     fprintf(out, "  instances  about %" PRIu64 "; %" PRIu64 " want%s tokens, %" PRIu64 " with an open breaker\n",
-            bank->instances, bank->wanting, bank->wanting == 1 ? "s" : "", bank->open);
+            bank->members, bank->wanting, bank->wanting == 1 ? "s" : "", bank->open);
     fprintf(out, "  breaker    the fleet's opinion is: %s\n", bank->is_open ? "open" : "closed");
-    fprintf(out, "  quiet      %s\n", bank->quiet_ms > 0 ? duration(one, bank->quiet_ms) : "nobody asked for it");
+    fprintf(out, "  quiet      %s\n", bank->hold_off_ms > 0 ? duration(one, bank->hold_off_ms) : "nobody asked for it");
     fprintf(out, "  calls      %" PRIu64 " first attempt%s, %" PRIu64 " success%s, %s spent on retries\n", bank->firsts,
             plural(bank->firsts), bank->successes, bank->successes == 1 ? "" : "es",
             tokens(one, (int64_t)bank->spent_milli));
@@ -54,7 +54,7 @@ static void add_count(json_t *object, const char *name, uint64_t count)
     json_object_set_new(object, name, json_integer((json_int_t)count));
 }
 
-json_t *budget_fleet_json(const char *name, const struct bide_fleet_bank *bank)
+json_t *budget_fleet_json(const char *name, const struct bide_fleet_bucket *bank)
 {
     json_t *object = json_object(), *budget = json_object();
     json_object_set_new(object, "target", json_string(name));
@@ -62,11 +62,11 @@ json_t *budget_fleet_json(const char *name, const struct bide_fleet_bank *bank)
     add_tokens(budget, "capacity", bank->capacity_milli);
     add_tokens(budget, "per_minute", bank->per_minute_milli);
     json_object_set_new(object, "budget", budget);
-    add_count(object, "instances", bank->instances);
+    add_count(object, "members", bank->members);
     add_count(object, "wanting", bank->wanting);
     add_count(object, "breakers_open", bank->open);
     json_object_set_new(object, "breaker", json_string(bank->is_open ? "open" : "closed"));
-    add_count(object, "quiet_for_ms", (uint64_t)bank->quiet_ms);
+    add_count(object, "quiet_for_ms", (uint64_t)bank->hold_off_ms);
     add_count(object, "first_attempts", bank->firsts);
     add_count(object, "successes", bank->successes);
     add_tokens(object, "spent", (int64_t)bank->spent_milli);

@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 /* For people: a page, as that of a target of the host. */
-void budget_fleet_page(FILE *out, const char *name, const struct bide_fleet_bank *bank);
+void budget_fleet_page(FILE *out, const char *name, const struct bide_fleet_bucket *bank);
 
 /* For programs. NULL: no memory. */
-json_t *budget_fleet_json(const char *name, const struct bide_fleet_bank *bank);
+json_t *budget_fleet_json(const char *name, const struct bide_fleet_bucket *bank);
 
 #endif

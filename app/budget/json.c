@@ -93,9 +93,9 @@ json_t *budget_json(const struct budget_look *look)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "target", text_or_null(look->name), "file",
                      text_or_null(look->file), "budget", budget_of(look), "lease", lease_of(look), "breaker",
-                     breaker_of(look), "quiet_for_ms", milliseconds(look->quiet_for_ns), "latency_ms", latency_of(look),
-                     "refused", refused_of(look), "preset", bide_preset_label(look->preset), "settings",
-                     settings_of(look));
+                     breaker_of(look), "quiet_for_ms", milliseconds(look->hold_off_for_ns), "latency_ms",
+                     latency_of(look), "refused", refused_of(look), "preset", bide_preset_label(look->preset),
+                     "settings", settings_of(look));
 }
 
 json_t *budget_row_json(const struct budget_row *row)
@@ -103,5 +103,5 @@ json_t *budget_row_json(const struct budget_row *row)
     if (row->is_open)
         return budget_json(&row->look);
     return json_pack("{s:o, s:s, s:o}", "target", text_or_null(row->name), "problem",
-                     bide_host_why_label(row->problem.why), "text", text_or_null(row->problem.text));
+                     bide_shared_reason_label(row->problem.reason), "text", text_or_null(row->problem.text));
 }

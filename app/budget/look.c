@@ -57,8 +57,8 @@ void budget_look(struct budget_look *look, const struct bide_target *target, con
     static const uint32_t permille[BUDGET_QUANTILES] = {500, 950, 990};
     *look = (struct budget_look){.name = name,
                                  .left_milli = bide_budget_left_milli(target, now_ns),
-                                 .breaker = bide_breaker_look(target),
-                                 .quiet_for_ns = left_of(bide_target_quiet_until(target, now_ns), now_ns)};
+                                 .breaker = bide_breaker_get(target),
+                                 .hold_off_for_ns = left_of(bide_target_hold_off_until(target, now_ns), now_ns)};
     bide_target_config_get(target, &look->config);
     if ((look->leased = bide_lease_is_on(target))) {
         look->funded_for_ns = left_of(bide_lease_until(target), now_ns);
@@ -145,11 +145,12 @@ const char *budget_breaker_words(char words[BUDGET_WORDS], const struct budget_l
     return words;
 }
 
-const char *budget_quiet_words(char words[BUDGET_WORDS], const struct budget_look *look)
+const char *budget_hold_off_words(char words[BUDGET_WORDS], const struct budget_look *look)
 {
     char left[CONF_VALUE_SIZE];
-    snprintf(words, BUDGET_WORDS, "%s%s", look->quiet_for_ns > 0 ? conf_duration_short(left, look->quiet_for_ns) : "-",
-             look->quiet_for_ns > 0 ? " to go" : "");
+    snprintf(words, BUDGET_WORDS, "%s%s",
+             look->hold_off_for_ns > 0 ? conf_duration_short(left, look->hold_off_for_ns) : "-",
+             look->hold_off_for_ns > 0 ? " to go" : "");
     return words;
 }
 
@@ -165,6 +166,6 @@ const char *budget_change_words(char words[BUDGET_WORDS], const struct budget_lo
 {
     char level[BUDGET_WORDS];
     snprintf(words, BUDGET_WORDS, "budget %.40s, breaker %s%s, refused %" PRIu64, budget_funds_words(level, look),
-             state_words(look), look->quiet_for_ns > 0 ? ", quiet" : "", look->refused_all);
+             state_words(look), look->hold_off_for_ns > 0 ? ", quiet" : "", look->refused_all);
     return words;
 }

@@ -23,7 +23,7 @@ struct budget_look {
     int64_t left_milli;      /* retries that could be afforded; INT64_MAX: no limit */
     struct bide_breaker_view breaker;
     int64_t open_for_ns;                  /* OPEN: until probing may begin; else 0 */
-    int64_t quiet_for_ns;                 /* 0: nobody asked for quiet */
+    int64_t hold_off_for_ns;              /* 0: nobody asked for quiet */
     bool leased;                          /* a fleet lends its retries */
     int64_t funded_for_ns;                /* leased: until its fleet must have answered again; else 0 */
     int64_t alone_for_ns;                 /* leased, and no fleet answers: so long; else 0 */
@@ -48,7 +48,7 @@ const char *budget_funds_words(char words[BUDGET_WORDS], const struct budget_loo
 const char *budget_breaker_words(char words[BUDGET_WORDS], const struct budget_look *look);
 
 /* "4.2s to go", or "-". */
-const char *budget_quiet_words(char words[BUDGET_WORDS], const struct budget_look *look);
+const char *budget_hold_off_words(char words[BUDGET_WORDS], const struct budget_look *look);
 
 /* The share of the budget that is left, 0 to 1; 1 where there is no limit or none is known. */
 double budget_share(const struct budget_look *look);

@@ -9,7 +9,7 @@ static void budget_line(FILE *out, const struct budget_look *look)
     char level[BUDGET_WORDS], one[CONF_VALUE_SIZE], other[CONF_VALUE_SIZE];
     fprintf(out, "  budget    %s", budget_level_words(level, look));
     conf_decimal_text(one, c->earn_success_milli, 1000);
-    conf_decimal_text(other, c->earn_per_minute_milli, 1000);
+    conf_decimal_text(other, c->refill_per_minute_milli, 1000);
     if (look->leased)
         fprintf(out, " retries left; a fleet lends them, and gets what is earned; alone, %s a minute by time", other);
     else if (c->kind == BIDE_BUDGET_TOKENS)
@@ -90,7 +90,8 @@ void budget_page(FILE *out, const struct budget_look *look)
     budget_line(out, look);
     lease_line(out, look);
     breaker_line(out, look);
-    fprintf(out, "  quiet     %s\n", look->quiet_for_ns > 0 ? budget_quiet_words(words, look) : "nobody asked for it");
+    fprintf(out, "  quiet     %s\n",
+            look->hold_off_for_ns > 0 ? budget_hold_off_words(words, look) : "nobody asked for it");
     latency_line(out, look);
     refused_line(out, look);
     settings_lines(out, look);

@@ -18,7 +18,7 @@ void budget_rows_free(struct budget_rows *rows)
     *rows = (struct budget_rows){0};
 }
 
-static bool add(void *context, const char *name, const struct bide_host_problem *wrong)
+static bool add(void *context, const char *name, const struct bide_shared_problem *wrong)
 {
     struct budget_rows *rows = context;
     if (rows->count == rows->room) {
@@ -43,20 +43,20 @@ static int by_name(const void *one, const void *other)
     return strcmp(((const struct budget_row *)one)->name, ((const struct budget_row *)other)->name);
 }
 
-bool budget_open(struct bide_host *host, const char *name, const char *directory, struct bide_host_problem *problem)
+bool budget_open(struct bide_shared *host, const char *name, const char *directory, struct bide_shared_problem *problem)
 {
-    struct bide_host_options options = {.directory = directory, .must_exist = true};
-    *problem = (struct bide_host_problem){.text = "no memory"};
-    return bide_host_open(host, name, NULL, &options, bide_now(), problem) == BIDE_OK;
+    struct bide_shared_options options = {.directory = directory, .must_exist = true};
+    *problem = (struct bide_shared_problem){.text = "no memory"};
+    return bide_shared_open(host, name, NULL, &options, bide_now(), problem) == BIDE_OK;
 }
 
-bool budget_rows_list(struct budget_rows *rows, const char *directory, struct bide_host_problem *problem)
+bool budget_rows_list(struct budget_rows *rows, const char *directory, struct bide_shared_problem *problem)
 {
-    struct bide_host_options options = {.directory = directory, .must_exist = true};
-    *problem = (struct bide_host_problem){.text = "no memory"};
-    enum bide_err err = bide_host_list(&options, add, rows, problem);
-    bool none = problem->why == BIDE_HOST_WHY_NOT_THERE ||
-                (problem->why == BIDE_HOST_WHY_NO_DIRECTORY && problem->system_errno == ENOENT);
+    struct bide_shared_options options = {.directory = directory, .must_exist = true};
+    *problem = (struct bide_shared_problem){.text = "no memory"};
+    enum bide_err err = bide_shared_list(&options, add, rows, problem);
+    bool none = problem->reason == BIDE_SHARED_REASON_NOT_THERE ||
+                (problem->reason == BIDE_SHARED_REASON_NO_DIRECTORY && problem->system_errno == ENOENT);
     if (rows->no_memory || (err != BIDE_OK && !none))
         return false;
     if (rows->count > 0)
@@ -66,13 +66,13 @@ bool budget_rows_list(struct budget_rows *rows, const char *directory, struct bi
 
 static void look_at(struct budget_row *row, const char *directory)
 {
-    struct bide_host host;
-    if (row->problem.why != BIDE_HOST_WHY_NOTHING || !budget_open(&host, row->name, directory, &row->problem))
+    struct bide_shared host;
+    if (row->problem.reason != BIDE_SHARED_REASON_NOTHING || !budget_open(&host, row->name, directory, &row->problem))
         return;
     budget_look(&row->look, host.target, row->name, bide_now());
     row->look.file = budget_where(row->file, sizeof row->file, host.target) ? row->file : NULL;
     row->is_open = true;
-    bide_host_close(&host);
+    bide_shared_close(&host);
 }
 
 /* Each in its place before it is looked at, for a look points into its row. What is gone since it was listed is no row.
@@ -84,15 +84,16 @@ static void look_at_all(struct budget_rows *rows, const char *directory, bool li
         struct budget_row *row = &rows->row[kept];
         *row = rows->row[i];
         look_at(row, directory);
-        kept += !(listed && row->problem.why == BIDE_HOST_WHY_NOT_THERE);
+        kept += !(listed && row->problem.reason == BIDE_SHARED_REASON_NOT_THERE);
     }
     rows->count = kept;
 }
 
-bool budget_rows_look(struct budget_rows *rows, char **names, const char *directory, struct bide_host_problem *problem)
+bool budget_rows_look(struct budget_rows *rows, char **names, const char *directory,
+                      struct bide_shared_problem *problem)
 {
     bool well = true, listed = names[0] == NULL;
-    *problem = (struct bide_host_problem){.text = "no memory"};
+    *problem = (struct bide_shared_problem){.text = "no memory"};
     if (listed)
         well = budget_rows_list(rows, directory, problem);
     for (; *names != NULL && well; names++)
@@ -115,7 +116,7 @@ const char *budget_row_words(char words[BUDGET_WORDS], const struct budget_row *
 {
     if (row->is_open)
         return budget_change_words(words, &row->look);
-    snprintf(words, BUDGET_WORDS, "%s", bide_host_why_text(row->problem.why));
+    snprintf(words, BUDGET_WORDS, "%s", bide_shared_reason_text(row->problem.reason));
     return words;
 }
 

@@ -4,16 +4,16 @@
 #ifndef BUDGET_ROWS_H
 #define BUDGET_ROWS_H
 
-#include <bide/host.h>
+#include <bide/shared.h>
 
 #include "look.h"
 
 struct budget_row {
     char name[BIDE_TARGET_NAME_MAX + 1];
-    bool is_open;                     /* `look` is valid; else `problem` */
-    struct bide_host_problem problem; /* why it cannot be used */
+    bool is_open;                       /* `look` is valid; else `problem` */
+    struct bide_shared_problem problem; /* why it cannot be used */
     struct budget_look look;
-    char file[BIDE_HOST_PATH_MAX];
+    char file[BIDE_SHARED_PATH_MAX];
 };
 
 struct budget_rows {
@@ -24,14 +24,16 @@ struct budget_rows {
 };
 
 /* Opens one that is there, with the configuration it has. */
-bool budget_open(struct bide_host *host, const char *name, const char *directory, struct bide_host_problem *problem);
+bool budget_open(struct bide_shared *host, const char *name, const char *directory,
+                 struct bide_shared_problem *problem);
 
 /* The names there are, and what is wrong with those that cannot be used. A directory that nobody made has none. False:
  * see the problem. */
-bool budget_rows_list(struct budget_rows *rows, const char *directory, struct bide_host_problem *problem);
+bool budget_rows_list(struct budget_rows *rows, const char *directory, struct bide_shared_problem *problem);
 
 /* Those of the names (NULL-terminated; empty: all), looked at. False: see the problem. */
-bool budget_rows_look(struct budget_rows *rows, char **names, const char *directory, struct bide_host_problem *problem);
+bool budget_rows_look(struct budget_rows *rows, char **names, const char *directory,
+                      struct bide_shared_problem *problem);
 
 void budget_rows_free(struct budget_rows *rows); /* accepts an empty one */
 

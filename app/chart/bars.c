@@ -45,10 +45,10 @@ static struct plan plan_of(const struct chart_bars *c)
     for (size_t i = 0; i < c->count; i++) {
         const struct chart_bar *b = &c->bar[i];
         size_t name_length = chart_length(b->name), text_length = chart_length(b->text);
-        double reach = chart_tame(b->value) + chart_tame(b->half);
+        double evidence = chart_tame(b->value) + chart_tame(b->half);
         name = name_length > name ? name_length : name;
         text = text_length > text ? text_length : text;
-        most = reach > most ? reach : most;
+        most = evidence > most ? evidence : most;
     }
     most = chart_tame(c->most) > most ? c->most : most;
     name = c->names != NULL && chart_length(c->names) > name ? chart_length(c->names) : name;

@@ -82,8 +82,8 @@ static double highest(const struct chart_lines *c)
     for (size_t i = 0; i < c->series_count; i++)
         for (size_t j = 0; j < c->series[i].count; j++) {
             const struct chart_series *s = &c->series[i];
-            double reach = chart_tame(s->value[j]) + (s->half != NULL ? chart_tame(s->half[j]) : 0);
-            most = reach > most ? reach : most;
+            double evidence = chart_tame(s->value[j]) + (s->half != NULL ? chart_tame(s->half[j]) : 0);
+            most = evidence > most ? evidence : most;
         }
     most = c->y_most > 0 ? chart_tame(c->y_most) : most;
     return most > 0 ? most : 1;

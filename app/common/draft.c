@@ -116,7 +116,7 @@ const char *cli_draft_open(struct cli_draft *draft, const char *path)
 
 const char *cli_draft_keep(struct cli_draft *draft)
 {
-    const char *why = NULL;
+    const char *reason = NULL;
     errno = 0;
     bool whole = !ferror(draft->file);
     whole = fclose(draft->file) == 0 && whole;
@@ -124,14 +124,14 @@ const char *cli_draft_keep(struct cli_draft *draft)
     if (whole && draft->part != NULL)
         whole = rename(draft->part, draft->path) == 0;
     if (!whole)
-        why = errno != 0 ? strerror(errno) : "not all could be written";
+        reason = errno != 0 ? strerror(errno) : "not all could be written";
     if (whole && draft->part != NULL) {
         exchange(draft->part, NULL);
         free(draft->part);
         draft->part = NULL;
     }
     cli_draft_discard(draft);
-    return why;
+    return reason;
 }
 
 void cli_draft_discard(struct cli_draft *draft)

@@ -136,16 +136,17 @@ const struct cli_option cli_fleet_options[CLI_FLEET_COUNT] = {
      .value = "URL",
      .does = "lease the target's retries from the budget of a fleet, in Redis; default $BIDE_FLEET",
      .read = cli_fleet_read_url,
-     .more = "`redis://[user:password@]host[:6379][/db][?option=value&...]`, `rediss://` for TLS, or "
-             "`unix:///path?...`. Wants `--target NAME`: whoever says that name shares the budget. Options of the URL: "
-             "capacity (100) and per_minute (60) of the fleet's bucket, prefix, patience, open, user, password_file, "
-             "ca_file, cert_file, key_file. Nothing waits for Redis; if it cannot be reached, a line says so, and "
-             "retries go on at earn_per_minute of the target's own budget. With `--shared` one process leases for all "
-             "of the host. The budget must be of tokens; if no policy is named, it is that of the preset service. "
-             "`-` is $BIDE_FLEET, which must then be set.\n\n"
-             "An argument can be seen by others until it is overwritten, which is the first thing done with it. "
-             "`$BIDE_FLEET` cannot be seen, nor can a `password_file`. The command that is run finds `$BIDE_FLEET` "
-             "without a password.",
+     .more =
+         "`redis://[user:password@]host[:6379][/db][?option=value&...]`, `rediss://` for TLS, or "
+         "`unix:///path?...`. Wants `--target NAME`: whoever says that name shares the budget. Options of the URL: "
+         "capacity (100) and per_minute (60) of the fleet's bucket, prefix, timeout, open, user, password_file, "
+         "ca_file, cert_file, key_file. Nothing waits for Redis; if it cannot be reached, a line says so, and "
+         "retries go on at refill_per_minute of the target's own budget. With `--shared` one process leases for all "
+         "of the host. The budget must be of tokens; if no policy is named, it is that of the preset service. "
+         "`-` is $BIDE_FLEET, which must then be set.\n\n"
+         "An argument can be seen by others until it is overwritten, which is the first thing done with it. "
+         "`$BIDE_FLEET` cannot be seen, nor can a `password_file`. The command that is run finds `$BIDE_FLEET` "
+         "without a password.",
      .may_be_empty = true},
     {.name = "no-fleet", .does = "no fleet, whatever $BIDE_FLEET says", .read = read_none},
 };
@@ -178,7 +179,7 @@ bool cli_fleet_settle(const struct cli_fleeting *fleeting)
 
 /* ---- gates ---- */
 
-bool cli_fleet_gates(const struct cli_fleeting *fleeting, struct conf_policy *policy, const struct bide_host *host)
+bool cli_fleet_gates(const struct cli_fleeting *fleeting, struct conf_policy *policy, const struct bide_shared *host)
 {
     const struct cli_policy *options = fleeting->options;
     const char *said = cli_fleet_said(fleeting->fleet);

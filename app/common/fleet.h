@@ -14,7 +14,7 @@
 #define CLI_FLEET_H
 
 #include <bide/fleet.h>
-#include <bide/host.h>
+#include <bide/shared.h>
 
 #include "policy.h"
 
@@ -64,7 +64,7 @@ void cli_fleet_close(struct cli_fleet *fleet);
 void cli_fleet_forget(struct cli_fleet *fleet);
 
 /* What lies in Redis under that name. BIDE_ERR_INVALID: the URL is wrong. */
-enum bide_err cli_fleet_look(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bank *bank,
+enum bide_err cli_fleet_look(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bank,
                              struct bide_fleet_problem *problem);
 
 /* ---- what stands in front of it ---- */
@@ -77,7 +77,7 @@ const char *cli_fleet_said(const struct cli_fleet *fleet);
 
 /* The policy's gates as they hold in a fleet, once --shared has had its say. False: its budget is none that could be
  * leased, and that was said. */
-bool cli_fleet_gates(const struct cli_fleeting *fleeting, struct conf_policy *policy, const struct bide_host *host);
+bool cli_fleet_gates(const struct cli_fleeting *fleeting, struct conf_policy *policy, const struct bide_shared *host);
 
 /* A password in $BIDE_FLEET is not for the command that is run: it finds the URL without it. Before there is a second
  * thread: it writes the environment. False: no memory. */

@@ -39,7 +39,7 @@ const struct cli_option cli_shared_options[CLI_SHARED_COUNT] = {
     {.name = "must-share", .does = "the same, but a target that cannot be shared is an error", .read = read_must},
     {.name = "shared-dir",
      .value = "DIRECTORY",
-     .does = "where shared targets are; default $BIDE_HOST_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
+     .does = "where shared targets are; default $BIDE_SHARED_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
      .read = read_directory,
      .completes = CLI_DIRECTORY},
 };
@@ -53,22 +53,22 @@ static bool has_gates(const struct bide_target_config *c)
 }
 
 /* A target that is there, with what it has. */
-static bool join(const struct cli_sharing *sharing, struct conf_policy *policy, struct bide_host *host)
+static bool join(const struct cli_sharing *sharing, struct conf_policy *policy, struct bide_shared *host)
 {
-    struct bide_host_options options = {.directory = sharing->shared->directory, .must_exist = true};
-    struct bide_host_problem problem;
-    if (bide_host_open(host, sharing->options->target, NULL, &options, bide_now(), &problem) != BIDE_OK)
+    struct bide_shared_options options = {.directory = sharing->shared->directory, .must_exist = true};
+    struct bide_shared_problem problem;
+    if (bide_shared_open(host, sharing->options->target, NULL, &options, bide_now(), &problem) != BIDE_OK)
         return false;
     bide_target_config_get(host->target, &policy->pair.target);
     return true;
 }
 
-static bool open_with(const struct cli_sharing *sharing, const struct conf_policy *policy, struct bide_host *host)
+static bool open_with(const struct cli_sharing *sharing, const struct conf_policy *policy, struct bide_shared *host)
 {
     const struct cli_shared *shared = sharing->shared;
-    struct bide_host_options options = {.directory = shared->directory, .private_instead = !shared->must};
-    struct bide_host_problem problem = {.text = "no memory"};
-    if (bide_host_open(host, sharing->options->target, &policy->pair.target, &options, bide_now(), &problem) !=
+    struct bide_shared_options options = {.directory = shared->directory, .private_instead = !shared->must};
+    struct bide_shared_problem problem = {.text = "no memory"};
+    if (bide_shared_open(host, sharing->options->target, &policy->pair.target, &options, bide_now(), &problem) !=
         BIDE_OK) {
         cli_fail(sharing->command, "--target %s cannot be shared: %s", sharing->options->target, problem.text);
         return false;
@@ -80,11 +80,11 @@ static bool open_with(const struct cli_sharing *sharing, const struct conf_polic
     return true;
 }
 
-bool cli_shared_open(const struct cli_sharing *sharing, struct conf_policy *policy, struct bide_host *host)
+bool cli_shared_open(const struct cli_sharing *sharing, struct conf_policy *policy, struct bide_shared *host)
 {
     const struct cli_shared *shared = sharing->shared;
     const struct cli_policy *options = sharing->options;
-    *host = (struct bide_host){0};
+    *host = (struct bide_shared){0};
     if (!shared->on && shared->directory != NULL)
         return cli_fail(sharing->command, "--shared-dir %s: want --shared as well", shared->directory), false;
     if (!shared->on)
@@ -92,7 +92,7 @@ bool cli_shared_open(const struct cli_sharing *sharing, struct conf_policy *poli
     if (options->target == NULL)
         return cli_fail(sharing->command, "--shared: want --target NAME as well: what is shared is found by its name"),
                false;
-    bide_host_guard();
+    bide_shared_guard();
     if (cli_gates_unnamed(options, policy) && !cli_gates_said(options) && join(sharing, policy, host))
         return true;
     if (cli_gates_unnamed(options, policy))

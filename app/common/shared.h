@@ -1,4 +1,4 @@
-/* shared.h - --shared: the target of a command is that of all processes of this host. See bide/host.h.
+/* shared.h - --shared: the target of a command is that of all processes of this host. See bide/shared.h.
  *
  * Which gates it has: see gates.h. If nobody said anything of them, a target that is there keeps what it has.
  *
@@ -7,14 +7,14 @@
 #ifndef CLI_SHARED_H
 #define CLI_SHARED_H
 
-#include <bide/host.h>
+#include <bide/shared.h>
 
 #include "policy.h"
 
 struct cli_shared {
     bool on;
     bool must;
-    const char *directory; /* NULL: bide_host_directory */
+    const char *directory; /* NULL: bide_shared_directory */
 };
 
 /* --shared --must-share --shared-dir */
@@ -36,6 +36,6 @@ struct cli_sharing {
 
 /* Opens the target, if it is to be shared; else `host` stays closed, its target NULL. `policy` is what the options came
  * to, and gets the gates that hold. False: it was said what is wrong. */
-bool cli_shared_open(const struct cli_sharing *sharing, struct conf_policy *policy, struct bide_host *host);
+bool cli_shared_open(const struct cli_sharing *sharing, struct conf_policy *policy, struct bide_shared *host);
 
 #endif

@@ -17,7 +17,7 @@
 static const char *const backoff_words[] = {"exponential", "linear", "fixed", "none", NULL};
 static const char *const jitter_words[] = {"full",         "equal",    "decorrelated", "decorrelated_aws",
                                            "proportional", "additive", "none",         NULL};
-static const char *const hint_rule_words[] = {"floor", "exact", "pushback", "clamp", "unheard", NULL};
+static const char *const hint_rule_words[] = {"floor", "exact", "pushback", "clamp", "ignore", NULL};
 static const char *const hint_long_words[] = {"give_up", "clamp", "ignore", NULL};
 static const char *const hint_step_words[] = {"keep", "advance", "reset", NULL};
 static const char *const layer_words[] = {"outermost", "any", "never", NULL};
@@ -80,7 +80,7 @@ static const struct conf_field fields[] = {
     P("throttled_base", throttled_base_ns, CONF_TIME, "the base after a throttled answer (429); 0: as base"),
     P("throttled_needs_hint", throttled_needs_hint, CONF_FLAG, "throttled without a hint: give up"),
     P("conflict_at_once", conflict_at_once, CONF_FLAG, "the first lost race is tried again without a wait"),
-    P_WORD("hint_rule", hint_rule, CONF_WORD, hint_rule_words, "one of floor, exact, pushback, clamp, unheard",
+    P_WORD("hint_rule", hint_rule, CONF_WORD, hint_rule_words, "one of floor, exact, pushback, clamp, ignore",
            "what a server's Retry-After does to the wait"),
     P_WORD("hint_max", hint_max_ns, CONF_TIME, NULL, WANT_OR_NEVER, "the longest hint that is followed"),
     P_WORD("hint_long", hint_long, CONF_WORD, hint_long_words, "one of give_up, clamp, ignore",
@@ -103,8 +103,8 @@ static const struct conf_field fields[] = {
     T_WORD("trust", trust, CONF_BITS, trust_words, "none, or some of throttled, unavailable",
            "answers after which an unsafe request surely did not run"),
     T("in_flight_max", in_flight_max, CONF_COUNT, "attempts at once; 0: no limit"),
-    T("quiet_max", quiet_max_ns, CONF_TIME, "how long a hint may hold back other calls; 0: not at all"),
-    T("quiet_first", quiet_first, CONF_FLAG, "a hint holds back first attempts too"),
+    T("hold_off_max", hold_off_max_ns, CONF_TIME, "how long a hint may hold back other calls; 0: not at all"),
+    T("hold_off_first", hold_off_first, CONF_FLAG, "a hint holds back first attempts too"),
     T("key_retries", key_retries, CONF_COUNT, "retries per retry key and key_interval; 0: no limit"),
     T("key_interval", key_interval_ns, CONF_TIME, "the interval of key_retries"),
     T("throttle_k", throttle_k_milli, CONF_TIMES,
@@ -132,7 +132,7 @@ static const struct conf_field fields[] = {
     T("budget.earn_success", budget.earn_success_milli, CONF_TOKENS, "tokens: earned by a call that succeeds"),
     T("budget.earn_first", budget.earn_first_milli, CONF_TOKENS,
       "tokens: earned by each first attempt, in an outage too"),
-    T("budget.earn_per_minute", budget.earn_per_minute_milli, CONF_RATE, "tokens: the trickle"),
+    T("budget.refill_per_minute", budget.refill_per_minute_milli, CONF_RATE, "tokens: the trickle"),
     T("budget.refund", budget.refund_permille, CONF_PERMILLE,
       "tokens: share of its last cost that a retried success gets back"),
     T("budget.ratio", budget.ratio_ppm, CONF_PPM, "window, concurrency: retries per request"),
@@ -155,7 +155,7 @@ static const struct conf_field fields[] = {
     T("breaker.open_jitter", breaker.open_jitter_permille, CONF_PERMILLE,
       "the open time is spread by plus or minus this share"),
     T("breaker.probes", breaker.probes, CONF_COUNT, "attempts let through to see if it is well again"),
-    T("breaker.probe_lease", breaker.probe_lease_ns, CONF_TIME,
+    T("breaker.probe_timeout", breaker.probe_timeout_ns, CONF_TIME,
       "a probe that has not reported by then loses its place"),
     T("breaker.ramp", breaker.ramp_ns, CONF_TIME, "after closing, traffic grows back over this time; 0: at once"),
 };
@@ -496,14 +496,14 @@ static const struct need {
     {"jitter_hi", "jitter", "proportional"},
     {"jitter_past_cap", "jitter", "proportional"},
     {"jitter_add", "jitter", "additive"},
-    {"hint_", "hint_rule", "!unheard"},
+    {"hint_", "hint_rule", "!ignore"},
     {"hint_over", "hint_rule", "clamp"},
     {"hint_jitter", "hint_rule", "floor"},
     {"hint_long", "hint_max", "!never"},
     {"hedge_", "hedges_max", "!0"},
     {"key_interval", "key_retries", "!0"},
     {"throttle_", "throttle_k", "!0x"},
-    {"quiet_first", "quiet_max", "!0"},
+    {"hold_off_first", "hold_off_max", "!0"},
     {"budget.", "budget.kind", "!none"},
     {"budget.capacity", "budget.kind", "tokens"},
     {"budget.initial", "budget.kind", "tokens"},

@@ -205,8 +205,8 @@ static json_t *envoy_retries(const struct conf_policy *policy, struct bide_polic
     theirs->attempt_timeout_ns = p->attempt_timeout_ns == BIDE_NEVER ? BIDE_NEVER : whole_ms(p->attempt_timeout_ns);
     if (theirs->attempt_timeout_ns != BIDE_NEVER)
         json_object_set_new(retries, "per_try_timeout", seconds(theirs->attempt_timeout_ns));
-    theirs->hint_rule = BIDE_HINT_RULE_UNHEARD;
-    if (p->hint_rule == BIDE_HINT_RULE_UNHEARD)
+    theirs->hint_rule = BIDE_HINT_RULE_IGNORE;
+    if (p->hint_rule == BIDE_HINT_RULE_IGNORE)
         return retries;
     theirs->hint_rule = BIDE_HINT_RULE_FLOOR;
     theirs->hint_max_ns = p->hint_max_ns == BIDE_NEVER ? theirs->hint_max_ns : whole_ms(p->hint_max_ns);

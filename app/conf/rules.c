@@ -60,8 +60,8 @@ static struct bide_rule rule_of(const struct conf_list *list, enum bide_kind kin
     bool retried =
         usual.kind == BIDE_KIND_TRANSIENT || usual.kind == BIDE_KIND_THROTTLED || usual.kind == BIDE_KIND_CONFLICT;
     if (kind == BIDE_KIND_TRANSIENT && retried)
-        return (struct bide_rule){number, number, usual.kind, usual.reach, usual.flags};
-    return (struct bide_rule){number, number, kind, usual.reach, 0};
+        return (struct bide_rule){number, number, usual.kind, usual.evidence, usual.flags};
+    return (struct bide_rule){number, number, kind, usual.evidence, 0};
 }
 
 static bool holds(const struct conf_rules *rules, int32_t number)
@@ -78,7 +78,7 @@ static bool add(struct conf_rules *rules, struct bide_rule rule)
     struct bide_rule *last = rules->count > 0 ? &rules->rule[rules->count - 1] : NULL;
     if (holds(rules, rule.first))
         return true;
-    if (last != NULL && last->last + 1 == rule.first && last->kind == rule.kind && last->reach == rule.reach &&
+    if (last != NULL && last->last + 1 == rule.first && last->kind == rule.kind && last->evidence == rule.evidence &&
         last->flags == rule.flags) {
         last->last = rule.last;
         return true;

@@ -186,14 +186,14 @@ static bool page_open(struct page *page, const struct settings *s)
     *page = (struct page){.path = s->report};
     if (s->no_report)
         return true;
-    const char *why = objection(s->report);
+    const char *reason = objection(s->report);
     int length = snprintf(page->draft, sizeof page->draft, "%s.XXXXXX", s->report), fd = -1;
-    if (why == NULL && (length < 0 || (size_t)length >= sizeof page->draft))
-        why = "its name is too long";
-    if (why == NULL && (fd = mkstemp(page->draft)) < 0)
-        why = strerror(errno);
-    if (why != NULL) {
-        cli_fail(&cli_demo, "%s: %s; --report FILE names another, --no-report writes none", s->report, why);
+    if (reason == NULL && (length < 0 || (size_t)length >= sizeof page->draft))
+        reason = "its name is too long";
+    if (reason == NULL && (fd = mkstemp(page->draft)) < 0)
+        reason = strerror(errno);
+    if (reason != NULL) {
+        cli_fail(&cli_demo, "%s: %s; --report FILE names another, --no-report writes none", s->report, reason);
         return false;
     }
     usual_mode(fd);

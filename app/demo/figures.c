@@ -52,7 +52,7 @@ TELL(calls)
 TELL(succeeded)
 {
     (void)result;
-    return tell_share(text, t->ended[BIDE_WHY_SUCCEEDED], t->calls);
+    return tell_share(text, t->ended[BIDE_REASON_SUCCEEDED], t->calls);
 }
 
 TELL(succeeded_after)
@@ -120,7 +120,7 @@ TELL(gave_up)
 TELL(still_trying)
 {
     (void)result;
-    return tell_count(text, t->ended[BIDE_WHY_CANCELLED]);
+    return tell_count(text, t->ended[BIDE_REASON_CANCELLED]);
 }
 
 static const struct demo_figure figures[] = {
@@ -161,7 +161,7 @@ const char *demo_note(char text[DEMO_NOTE_SIZE], const struct demo_result *r, co
                  "The server is spared, callers pay: this side recovers later.",
                  demo_refused(bide), conf_duration_text(open, breaker->open_ns), between,
                  conf_duration_text(ramp, breaker->ramp_ns));
-    else if (naive->ended[BIDE_WHY_SUCCEEDED] > bide->ended[BIDE_WHY_SUCCEEDED])
+    else if (naive->ended[BIDE_REASON_SUCCEEDED] > bide->ended[BIDE_REASON_SUCCEEDED])
         snprintf(
             text, DEMO_NOTE_SIZE,
             "More calls of the naive loop succeeded: its callers outlasted this outage,%sbide's were told of it at "
@@ -219,10 +219,10 @@ static void json_ends(FILE *out, const struct demo_tally *t)
 {
     const char *comma = "";
     fputs(",\"gave_up\":{", out);
-    for (unsigned why = 0; why < BIDE_WHY_COUNT; why++) {
-        if (t->ended[why] == 0 || why == BIDE_WHY_SUCCEEDED || why == BIDE_WHY_CANCELLED)
+    for (unsigned reason = 0; reason < BIDE_REASON_COUNT; reason++) {
+        if (t->ended[reason] == 0 || reason == BIDE_REASON_SUCCEEDED || reason == BIDE_REASON_CANCELLED)
             continue;
-        fprintf(out, "%s\"%s\":%" PRIu64, comma, bide_why_label((enum bide_why)why), t->ended[why]);
+        fprintf(out, "%s\"%s\":%" PRIu64, comma, bide_reason_label((enum bide_reason)reason), t->ended[reason]);
         comma = ",";
     }
     fputc('}', out);
@@ -250,7 +250,7 @@ static void json_side(FILE *out, const struct demo_side_result *side)
     fprintf(out,
             ",\"calls\":%" PRIu64 ",\"succeeded\":%" PRIu64 ",\"still_trying\":%" PRIu64 ",\"attempts\":%" PRIu64
             ",\"requests\":%" PRIu64 ",\"first_tries\":%" PRIu64 ",\"amplification\":",
-            t->calls, t->ended[BIDE_WHY_SUCCEEDED], t->ended[BIDE_WHY_CANCELLED], t->attempts, t->requests,
+            t->calls, t->ended[BIDE_REASON_SUCCEEDED], t->ended[BIDE_REASON_CANCELLED], t->attempts, t->requests,
             t->first_tries);
     chart_number(out, demo_amplification(t));
     fprintf(out,

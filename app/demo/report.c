@@ -121,7 +121,7 @@ static void card(const struct page *p, size_t which)
     fputs("</h3><div class=\"soft\">", p->out);
     chart_escape(p->out, demo_plan_words(words, side->plan));
     fputs("</div>\n<dl>\n", p->out);
-    demo_fixed(number, demo_share(t->ended[BIDE_WHY_SUCCEEDED], t->calls), 1);
+    demo_fixed(number, demo_share(t->ended[BIDE_REASON_SUCCEEDED], t->calls), 1);
     snprintf(text, sizeof text, "%.20s %%", number);
     card_figure(p, "of all calls succeeded", text);
     demo_fixed(number, demo_share(t->after_ok, t->after_calls), 1);
@@ -290,13 +290,13 @@ static void table(const struct page *p)
 static void reasons(const struct page *p)
 {
     fputs("<h3>Why calls gave up</h3>\n<table><tbody>\n", p->out);
-    for (unsigned why = 0; why < BIDE_WHY_COUNT; why++) {
-        uint64_t naive = p->result->side[0].tally.ended[why], bide = p->result->side[1].tally.ended[why];
-        if (why == BIDE_WHY_SUCCEEDED || naive + bide == 0)
+    for (unsigned reason = 0; reason < BIDE_REASON_COUNT; reason++) {
+        uint64_t naive = p->result->side[0].tally.ended[reason], bide = p->result->side[1].tally.ended[reason];
+        if (reason == BIDE_REASON_SUCCEEDED || naive + bide == 0)
             continue;
         fputs("<tr><th scope=\"row\">", p->out);
-        chart_escape(p->out, why == BIDE_WHY_CANCELLED ? "none: still trying when the demo ended"
-                                                       : bide_why_text((enum bide_why)why));
+        chart_escape(p->out, reason == BIDE_REASON_CANCELLED ? "none: still trying when the demo ended"
+                                                             : bide_reason_text((enum bide_reason)reason));
         fprintf(p->out, "</th><td>%" PRIu64 "</td><td>%" PRIu64 "</td></tr>\n", naive, bide);
     }
     fputs("</tbody></table>\n", p->out);

@@ -89,7 +89,7 @@ void demo_naive(struct demo_plan *plan, const struct bide_policy *other)
     plan->policy.backoff = BIDE_BACKOFF_FIXED;
     plan->policy.base_ns = plan->policy.cap_ns = DEMO_NAIVE_WAIT_NS;
     plan->policy.jitter = BIDE_JITTER_NONE;
-    plan->policy.hint_rule = BIDE_HINT_RULE_UNHEARD;
+    plan->policy.hint_rule = BIDE_HINT_RULE_IGNORE;
     plan->policy.deadline_ns = BIDE_NEVER;
     plan->policy.attempt_timeout_ns = other->attempt_timeout_ns;
     plan->policy.connect_timeout_ns = other->connect_timeout_ns;

@@ -27,8 +27,8 @@ struct errand {
     struct errand *next; /* while it is spare */
     struct demo_call *call;
     CURL *easy;
-    struct bide_http_options options;
-    struct bide_http_result result;
+    struct bide_curl_options options;
+    struct bide_curl_result result;
 };
 
 struct demo_side {
@@ -76,10 +76,10 @@ static struct errand *errand_new(struct demo_side *side)
     curl_easy_setopt(errand->easy, CURLOPT_URL, side->url);
     curl_easy_setopt(errand->easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(errand->easy, CURLOPT_PROXY, ""); /* whatever the environment says */
-    bide_http_options_init(&errand->options);
+    bide_curl_options_init(&errand->options);
     errand->options.policy = &side->plan->policy;
     errand->options.status_rules = side->plan->status_rules;
-    errand->options.inject = BIDE_HTTP_INJECT_ATTEMPT;
+    errand->options.inject = BIDE_CURL_INJECT_ATTEMPT;
     errand->options.write = swallow;
     errand->options.write_data = side;
     return errand;
@@ -99,10 +99,10 @@ static void done(void *context, const struct bide_multi_end *end)
 {
     struct errand *errand = context;
     struct demo_side *side = errand->side;
-    bool ok = end->verdict.what == BIDE_DONE;
+    bool ok = end->verdict.action == BIDE_DONE;
     errand->call->end_ns = bide_now() - side->start_ns;
     errand->call->attempts = errand->result.attempts;
-    errand->call->why = end->verdict.why;
+    errand->call->reason = end->verdict.reason;
     put(ok ? &side->succeeded : &side->failed, (ok ? side->succeeded : side->failed) + 1);
     errand->next = side->spare;
     side->spare = errand;
@@ -315,12 +315,12 @@ static const char *failure(const struct demo_side *side)
 bool demo_side_end(struct demo_side *side, struct demo_record *record, char error[DEMO_ERROR_SIZE])
 {
     stop_threads(side);
-    const char *why = failure(side);
+    const char *reason = failure(side);
     *record = (struct demo_record){.call = side->call, .calls = side->begun};
     side->call = NULL;
-    if (why == NULL && copy_requests(side, record))
+    if (reason == NULL && copy_requests(side, record))
         return true;
-    snprintf(error, DEMO_ERROR_SIZE, "%s", why != NULL ? why : "no memory");
+    snprintf(error, DEMO_ERROR_SIZE, "%s", reason != NULL ? reason : "no memory");
     demo_record_free(record);
     return false;
 }

@@ -13,11 +13,11 @@ static size_t bucket_of(const struct demo_tally *t, int64_t at_ns)
 
 static void count_call(struct demo_tally *t, const struct demo_scenario *s, const struct demo_call *call)
 {
-    bool ok = call->why == BIDE_WHY_SUCCEEDED, after = call->begin_ns >= s->up_ns;
+    bool ok = call->reason == BIDE_REASON_SUCCEEDED, after = call->begin_ns >= s->up_ns;
     struct demo_bucket *began = &t->bucket[bucket_of(t, call->begin_ns)];
     t->calls++;
     t->attempts += call->attempts;
-    t->ended[call->why < BIDE_WHY_COUNT ? call->why : BIDE_WHY_NOTHING]++;
+    t->ended[call->reason < BIDE_REASON_COUNT ? call->reason : BIDE_REASON_NOTHING]++;
     t->after_calls += after;
     t->after_ok += after && ok;
     began->began++;
@@ -82,12 +82,12 @@ static int compare(const void *one, const void *other)
 
 static bool find_times(struct demo_tally *t, const struct demo_record *record)
 {
-    size_t count = 0, room = t->ended[BIDE_WHY_SUCCEEDED] > 0 ? t->ended[BIDE_WHY_SUCCEEDED] : 1;
+    size_t count = 0, room = t->ended[BIDE_REASON_SUCCEEDED] > 0 ? t->ended[BIDE_REASON_SUCCEEDED] : 1;
     int64_t *took_ns = malloc(room * sizeof *took_ns);
     if (took_ns == NULL)
         return false;
     for (size_t i = 0; i < record->calls; i++)
-        if (record->call[i].why == BIDE_WHY_SUCCEEDED)
+        if (record->call[i].reason == BIDE_REASON_SUCCEEDED)
             took_ns[count++] = record->call[i].end_ns - record->call[i].begin_ns;
     qsort(took_ns, count, sizeof *took_ns, compare);
     if (count > 0) {
@@ -111,7 +111,7 @@ bool demo_tally(struct demo_tally *t, const struct demo_scenario *s, const struc
     for (size_t i = 0; i < record->requests; i++)
         count_request(t, &record->request[i]);
     find_peak(t);
-    uint64_t succeeded = t->ended[BIDE_WHY_SUCCEEDED];
+    uint64_t succeeded = t->ended[BIDE_REASON_SUCCEEDED];
     t->for_nobody = t->served > succeeded ? t->served - succeeded : 0;
     t->recovery_ns = recovery(t, s);
     if (find_times(t, record))
@@ -150,10 +150,11 @@ double demo_share(uint64_t part, uint64_t whole)
 
 uint64_t demo_gave_up(const struct demo_tally *t)
 {
-    return t->calls - t->ended[BIDE_WHY_SUCCEEDED] - t->ended[BIDE_WHY_CANCELLED];
+    return t->calls - t->ended[BIDE_REASON_SUCCEEDED] - t->ended[BIDE_REASON_CANCELLED];
 }
 
 uint64_t demo_refused(const struct demo_tally *t)
 {
-    return t->ended[BIDE_WHY_BREAKER_OPEN] + t->ended[BIDE_WHY_BREAKER_PROBING] + t->ended[BIDE_WHY_BREAKER_RAMPING];
+    return t->ended[BIDE_REASON_BREAKER_OPEN] + t->ended[BIDE_REASON_BREAKER_PROBING] +
+           t->ended[BIDE_REASON_BREAKER_RAMPING];
 }

@@ -24,7 +24,7 @@
 struct demo_call {
     int64_t begin_ns, end_ns;
     uint32_t attempts;
-    enum bide_why why; /* BIDE_WHY_SUCCEEDED, or why it gave up; CANCELLED: it was still trying at the end */
+    enum bide_reason reason; /* BIDE_REASON_SUCCEEDED, or why it gave up; CANCELLED: it was still trying at the end */
 };
 
 /* A request, as the server saw it. */
@@ -53,7 +53,7 @@ struct demo_tally {
     struct demo_bucket *bucket; /* owned */
     size_t buckets;
     uint64_t calls, attempts; /* as the callers count */
-    uint64_t ended[BIDE_WHY_COUNT];
+    uint64_t ended[BIDE_REASON_COUNT];
     uint64_t requests, first_tries; /* as the server counts */
     uint64_t served;
     uint64_t for_nobody;            /* served, but the caller had gone */

@@ -53,7 +53,7 @@ static double token_share(const struct bide_budget_config *b, double p, double r
 {
     double cost = b->cost_milli,
            again = b->refund_permille > 0 ? cost * b->refund_permille / 1000.0 : b->earn_success_milli;
-    double trickle = rate > 0 ? b->earn_per_minute_milli / (60.0 * rate) : 0.0;
+    double trickle = rate > 0 ? b->refill_per_minute_milli / (60.0 * rate) : 0.0;
     double earned = (1.0 - p) * b->earn_success_milli + b->earn_first_milli + trickle - p * b->cost_failure_milli;
     double each = cost + p * b->cost_failure_milli - (1.0 - p) * again;
     if (b->capacity_milli == 0 || earned <= 0)

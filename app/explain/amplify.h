@@ -8,7 +8,7 @@
  * attempts a second, x retries for each of them and A = 1 + x:
  *
  *   tokens       what is spent is what is earned:  x cost + A p cost_failure
- *                  = (1-p) earn_success + x (1-p) earn_again + earn_first + earn_per_minute / (60 rate)
+ *                  = (1-p) earn_success + x (1-p) earn_again + earn_first + refill_per_minute / (60 rate)
  *                where earn_again is the refund if there is one, else earn_success
  *   window       x <= ratio + reserve / (rate window), and no limit below min_volume requests a window
  *   concurrency  of the calls in flight at most the share `ratio` are in a retry: x <= ratio / (1 - ratio), if a retry

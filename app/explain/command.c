@@ -31,7 +31,7 @@ struct settings {
     const char *retry_after;
     const char *date;
     bool key, has_reach, has_outcome_option;
-    enum bide_reach reach;
+    enum bide_evidence evidence;
     uint32_t attempt, inbound;
     int64_t elapsed_ns;
 };
@@ -169,7 +169,7 @@ static const char *read_reach(void *settings, const char *value)
 {
     struct settings *s = outcome_of(settings);
     s->has_reach = true;
-    return explain_reach_read(value, &s->reach) ? NULL : "maybe_ran, never_sent, refused, answered or body_delivered";
+    return explain_reach_read(value, &s->evidence) ? NULL : "unknown, not_sent, refused, answered or body_delivered";
 }
 
 static const char *read_attempt(void *settings, const char *value)
@@ -211,7 +211,7 @@ static const struct cli_option own_options[] = {
     {.name = "shared",
      .does = "the processes of a host share the target, and --rate is that of all of them",
      .read = read_shared,
-     .more = "As `bide run --shared`, `bide fetch --shared` and programs that call `bide_host_open` do."},
+     .more = "As `bide run --shared`, `bide fetch --shared` and programs that call `bide_shared_open` do."},
     {.name = "layers", .value = "N", .does = "as many layers retry, one calling the next", .read = read_layers},
     {.name = "clients",
      .value = "N",
@@ -253,12 +253,12 @@ static const struct cli_option outcome_options[] = {
      .value = "DURATION",
      .does = "since the call began; default: what the waits before took",
      .read = read_elapsed},
-    {.name = "reach",
+    {.name = "evidence",
      .value = "WORD",
      .does = "how far the request got, if known better",
      .read = read_reach,
      .choices = explain_reach_words,
-     .more = "maybe_ran, never_sent, refused, answered or body_delivered."},
+     .more = "unknown, not_sent, refused, answered or body_delivered."},
     {.name = "inbound",
      .value = "N",
      .does = "the request we serve is itself attempt N of a caller",
@@ -386,7 +386,7 @@ static int explain_event(const struct settings *s, const struct conf_policy *pol
     c->outcome = explain_event_outcome(event, policy);
     c->outcome.hint = hint_of(s);
     if (s->has_reach)
-        c->outcome.reach = s->reach;
+        c->outcome.evidence = s->evidence;
     c->attempt = s->attempt;
     c->elapsed_ns = s->elapsed_ns;
     verdict.sampled = s->options.has_seed;

@@ -211,13 +211,13 @@ struct bide_outcome explain_event_outcome(const struct explain_event *event, con
 
 /* ---- reach ---- */
 
-const char *const explain_reach_words[] = {"maybe_ran", "never_sent", "refused", "answered", "body_delivered", NULL};
+const char *const explain_reach_words[] = {"unknown", "not_sent", "rejected", "answered", "body_delivered", NULL};
 
-bool explain_reach_read(const char *word, enum bide_reach *reach)
+bool explain_reach_read(const char *word, enum bide_evidence *evidence)
 {
     for (int i = 0; explain_reach_words[i] != NULL; i++)
         if (strcmp(word, explain_reach_words[i]) == 0) {
-            *reach = (enum bide_reach)i;
+            *evidence = (enum bide_evidence)i;
             return true;
         }
     return false;

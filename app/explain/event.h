@@ -21,8 +21,8 @@ size_t explain_event_read(struct explain_event *event, char *const *words, const
 
 struct bide_outcome explain_event_outcome(const struct explain_event *event, const struct conf_policy *policy);
 
-/* "never_sent" -> BIDE_REACH_NEVER_SENT; false for a word that is no reach. */
-bool explain_reach_read(const char *word, enum bide_reach *reach);
+/* "not_sent" -> BIDE_EVIDENCE_NOT_SENT; false for a word that is no reach. */
+bool explain_reach_read(const char *word, enum bide_evidence *evidence);
 extern const char *const explain_reach_words[];
 
 #endif

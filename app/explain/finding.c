@@ -282,7 +282,7 @@ static int slo(const struct view *v)
 
 static int unheard(const struct view *v)
 {
-    if (!retries(v) || v->p->hint_rule != BIDE_HINT_RULE_UNHEARD)
+    if (!retries(v) || v->p->hint_rule != BIDE_HINT_RULE_IGNORE)
         return NONE;
     say(v->f, "Retry-After and the like are not heard: a server that asks for time gets none");
     fix(v->f, "hint_rule = floor");
@@ -304,7 +304,7 @@ static int hint_in_step(const struct view *v)
 static int hint_beyond_deadline(const struct view *v)
 {
     struct words most, deadline;
-    bool heard = v->p->hint_rule != BIDE_HINT_RULE_UNHEARD && v->p->hint_long != BIDE_HINT_LONG_GIVE_UP;
+    bool heard = v->p->hint_rule != BIDE_HINT_RULE_IGNORE && v->p->hint_long != BIDE_HINT_LONG_GIVE_UP;
     if (!retries(v) || !heard || v->p->deadline_ns == BIDE_NEVER || v->p->hint_max_ns < v->p->deadline_ns)
         return NONE;
     say(v->f, "hint_max of %s is beyond the deadline of %s: what hint_long says is never reached",
@@ -376,7 +376,7 @@ static double seconds_to_bind(const struct view *v, double rate)
 {
     const struct bide_budget_config *b = &v->t->budget;
     double cost = b->cost_milli + (double)b->cost_failure_milli, want = rate * (v->p->attempts_max - 1.0);
-    double drain = want * cost - rate * b->earn_first_milli - b->earn_per_minute_milli / 60.0;
+    double drain = want * cost - rate * b->earn_first_milli - b->refill_per_minute_milli / 60.0;
     return drain > 0 ? (b->capacity_milli - (double)b->threshold_milli) / drain : -1.0;
 }
 
@@ -396,7 +396,7 @@ static int loose_tokens(const struct view *v)
         say(v->f, "the budget never binds at %g requests/s: it earns faster than they can retry", rate);
     else
         say(v->f, "at %g requests/s the budget binds after %.0f s of total failure", rate, seconds);
-    fix(v->f, "a smaller budget.capacity%s", seconds < 0 ? " and budget.earn_per_minute" : "");
+    fix(v->f, "a smaller budget.capacity%s", seconds < 0 ? " and budget.refill_per_minute" : "");
     return EXPLAIN_WARNING;
 }
 
@@ -450,7 +450,7 @@ static int needs_sharing(const struct view *v)
     if (!retries(v) || rate <= RATE_SHARED || v->subject->shared)
         return NONE;
     say(v->f, "%g requests/s: a budget that is not shared is of one process, so n processes spend n of them", rate);
-    fix(v->f, "bide run --shared, bide fetch --shared or bide_host_open, one budget for a host (say --shared here "
+    fix(v->f, "bide run --shared, bide fetch --shared or bide_shared_open, one budget for a host (say --shared here "
               "then); for several hosts, divide the capacity by their number");
     return EXPLAIN_WARNING;
 }
@@ -477,7 +477,7 @@ static double paid_retries(const struct view *v, double seconds, double wanted)
         return wanted;
     cost += b->cost_failure_milli;
     double share = b->ratio_ppm / 1e6,
-           earned = seconds * (rate * b->earn_first_milli + b->earn_per_minute_milli / 60.0);
+           earned = seconds * (rate * b->earn_first_milli + b->refill_per_minute_milli / 60.0);
     if (b->kind == BIDE_BUDGET_TOKENS && cost > 0)
         paid = floor((b->capacity_milli - (double)b->threshold_milli + earned) / cost);
     else if (b->kind == BIDE_BUDGET_WINDOW && rate * window >= b->min_volume)
@@ -559,7 +559,7 @@ static const struct check {
     {"deadline-below-timeout", deadline_below_timeout},
     {"deadline-below-backoff", deadline_below_backoff},
     {"slo", slo},
-    {"hints-unheard", unheard},
+    {"hints-ignored", unheard},
     {"hints-in-step", hint_in_step},
     {"hint-beyond-deadline", hint_beyond_deadline},
     {"unsafe-repeat", unsafe_repeat},

@@ -116,9 +116,9 @@ static const char *const safeties[] = {
 
 static json_t *answer_of(const struct explain_answer *a)
 {
-    json_t *wait = a->verdict.what == BIDE_WAIT ? window_of(a->wait) : json_null();
-    return json_pack("{s:s, s:s, s:s, s:o}", "what", bide_what_label(a->verdict.what), "why",
-                     bide_why_label(a->verdict.why), "text", bide_why_text(a->verdict.why), "wait", wait);
+    json_t *wait = a->verdict.action == BIDE_WAIT ? window_of(a->wait) : json_null();
+    return json_pack("{s:s, s:s, s:s, s:o}", "action", bide_action_label(a->verdict.action), "reason",
+                     bide_reason_label(a->verdict.reason), "text", bide_reason_text(a->verdict.reason), "wait", wait);
 }
 
 static json_t *class_of(const struct explain_class *c)
@@ -127,7 +127,7 @@ static json_t *class_of(const struct explain_class *c)
     for (size_t i = 0; i < EXPLAIN_COLUMNS; i++) {
         json_t *cell = answer_of(&c->cell[i]);
         json_object_set_new(cell, "safety", json_string(safeties[explain_columns[i].safety]));
-        json_object_set_new(cell, "reach", json_string(bide_reach_label(explain_columns[i].reach)));
+        json_object_set_new(cell, "evidence", json_string(bide_evidence_label(explain_columns[i].evidence)));
         json_array_append_new(cells, cell);
     }
     return json_pack("{s:s, s:s, s:o}", "class", c->name, "examples", c->examples, "answers", cells);
@@ -193,9 +193,9 @@ static json_t *gates_of(const struct explain_verdict *v)
     json_t *gates = json_array();
     for (size_t i = 0; i < EXPLAIN_GATES; i++) {
         const struct explain_gate *g = &v->gates[i];
-        json_t *why = g->said == EXPLAIN_PASSES ? json_null() : json_string(bide_why_label(g->why));
+        json_t *reason = g->said == EXPLAIN_PASSES ? json_null() : json_string(bide_reason_label(g->reason));
         json_array_append_new(gates, json_pack("{s:s, s:s, s:s, s:o}", "gate", g->name, "asks", g->asks, "said",
-                                               said[g->said], "why", why));
+                                               said[g->said], "reason", reason));
     }
     return gates;
 }
@@ -212,7 +212,7 @@ bool explain_json_verdict(FILE *out, const struct explain_verdict *v)
     for (size_t i = 0; i < v->change_count; i++)
         json_array_append_new(changes, json_string(v->changes[i].text));
     json_t *outcome = json_pack("{s:s, s:s, s:s, s:o}", "name", v->event.name, "kind", bide_kind_label(o->kind),
-                                "reach", bide_reach_label(o->reach), "hint_ns", hint_of(&o->hint));
+                                "evidence", bide_evidence_label(o->evidence), "hint_ns", hint_of(&o->hint));
     json_t *call = json_pack("{s:s, s:I, s:I, s:b}", "safety", safeties[v->situation.request.safety], "attempt",
                              (json_int_t)v->situation.attempt, "elapsed_ns", (json_int_t)v->answer.elapsed_ns,
                              "reached", v->answer.reached);

@@ -7,9 +7,9 @@
 #include "core/saturate.h"
 #include "spread.h"
 
-#define BEGAN_NS  (3600 * BIDE_S) /* any instant: nothing depends on it */
-#define COUNT(of) (sizeof(of) / sizeof *(of))
-#define BIT(why)  (UINT64_C(1) << BIDE_WHY_##why)
+#define BEGAN_NS    (3600 * BIDE_S) /* any instant: nothing depends on it */
+#define COUNT(of)   (sizeof(of) / sizeof *(of))
+#define BIT(reason) (UINT64_C(1) << BIDE_REASON_##reason)
 
 /* ---- the answer ---- */
 
@@ -17,10 +17,10 @@
 static struct bide_verdict lead_up(struct bide_call *call, const struct explain_case *s, struct bide_verdict v,
                                    int64_t *now_ns)
 {
-    const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_NEVER_SENT};
-    while (v.what == BIDE_START && v.attempt < s->attempt) {
+    const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
+    while (v.action == BIDE_START && v.attempt < s->attempt) {
         v = bide_call_outcome(call, v.attempt, &failed, *now_ns);
-        if (v.what != BIDE_WAIT)
+        if (v.action != BIDE_WAIT)
             break;
         *now_ns = v.wake_ns;
         v = bide_call_wake(call, *now_ns);
@@ -57,15 +57,15 @@ static bool hint_counts(const struct bide_policy *p, const struct bide_hint *hin
 {
     bool ignored = hint->wait_ns > p->hint_max_ns && p->hint_long == BIDE_HINT_LONG_IGNORE;
     bool zero = hint->wait_ns == 0 && p->hint_rule != BIDE_HINT_RULE_PUSHBACK;
-    return hint->kind == BIDE_HINT_WAIT && p->hint_rule != BIDE_HINT_RULE_UNHEARD && !ignored && !zero;
+    return hint->kind == BIDE_HINT_WAIT && p->hint_rule != BIDE_HINT_RULE_IGNORE && !ignored && !zero;
 }
 
 /* All waits before were our own, so each was a step. */
-static struct bide_range wait_window(const struct explain_case *s, enum bide_why why)
+static struct bide_range wait_window(const struct explain_case *s, enum bide_reason reason)
 {
     const struct bide_policy *p = &s->pair.policy;
     struct bide_step step = {.step = s->attempt - 1, .throttled = s->outcome.kind == BIDE_KIND_THROTTLED};
-    if (why == BIDE_WHY_CONFLICT)
+    if (reason == BIDE_REASON_CONFLICT)
         return (struct bide_range){0, 0};
     struct bide_range own = explain_window(p, step);
     return hint_counts(p, &s->outcome.hint) ? hinted_window(p, s->outcome.hint.wait_ns, own) : own;
@@ -80,13 +80,13 @@ void explain_ask(struct explain_answer *a, const struct explain_case *s)
     bide_target_init(&target, &s->pair.target, now_ns, NULL);
     struct bide_verdict v = bide_call_begin(&call, &s->pair.policy, &target, &s->request, now_ns);
     v = lead_up(&call, s, v, &now_ns);
-    a->reached = v.what == BIDE_START && v.attempt == s->attempt;
+    a->reached = v.action == BIDE_START && v.attempt == s->attempt;
     now_ns = core_max(now_ns, core_sum(BEGAN_NS, s->elapsed_ns));
     a->elapsed_ns = now_ns - BEGAN_NS;
     a->verdict = a->reached ? bide_call_outcome(&call, s->attempt, &s->outcome, now_ns) : v;
-    if (a->verdict.what == BIDE_WAIT) {
+    if (a->verdict.action == BIDE_WAIT) {
         a->wait_ns = a->verdict.wake_ns - now_ns;
-        a->wait = wait_window(s, a->verdict.why);
+        a->wait = wait_window(s, a->verdict.reason);
     }
     bide_call_cancel(&call, now_ns);
 }
@@ -106,8 +106,8 @@ static struct explain_case loosened(const struct explain_case *s)
     loose.outcome.flags &= ~(uint32_t)(BIDE_FLAG_BODY_SPENT | BIDE_FLAG_ONCE | BIDE_FLAG_KEY_409);
     if (loose.outcome.kind == BIDE_KIND_PERMANENT || loose.outcome.kind == BIDE_KIND_CANCELLED)
         loose.outcome.kind = BIDE_KIND_TRANSIENT;
-    if (loose.outcome.reach == BIDE_REACH_BODY_DELIVERED)
-        loose.outcome.reach = BIDE_REACH_ANSWERED;
+    if (loose.outcome.evidence == BIDE_EVIDENCE_BODY_DELIVERED)
+        loose.outcome.evidence = BIDE_EVIDENCE_ANSWERED;
     return loose;
 }
 
@@ -124,7 +124,7 @@ static void put_kind(struct explain_case *loose, const struct explain_case *s)
 
 static void put_reach(struct explain_case *loose, const struct explain_case *s)
 {
-    loose->outcome.reach = s->outcome.reach;
+    loose->outcome.evidence = s->outcome.evidence;
 }
 
 static void put_attempts(struct explain_case *loose, const struct explain_case *s)
@@ -181,13 +181,13 @@ static void ask_alone(struct explain_gate *gate, const struct question *q, const
     alone.pair.target.observe &= ~q->gate;
     q->put(&alone, s);
     explain_ask(&answer, &alone);
-    bool ends = answer.verdict.what == BIDE_GIVE_UP || answer.verdict.what == BIDE_DONE ||
-                answer.verdict.why == BIDE_WHY_BUDGET_EMPTY; /* a long poll waits first */
-    bool refuses = ends && q->whys >> answer.verdict.why & 1;
+    bool ends = answer.verdict.action == BIDE_GIVE_UP || answer.verdict.action == BIDE_DONE ||
+                answer.verdict.reason == BIDE_REASON_BUDGET_EMPTY; /* a long poll waits first */
+    bool refuses = ends && q->whys >> answer.verdict.reason & 1;
     *gate = (struct explain_gate){.name = q->name, .asks = q->asks};
     if (refuses) {
         gate->said = observe & q->gate ? EXPLAIN_ONLY_OBSERVES : EXPLAIN_REFUSES;
-        gate->why = answer.verdict.why;
+        gate->reason = answer.verdict.reason;
     }
 }
 
@@ -294,25 +294,25 @@ static bool fresh_body(struct explain_case *s, char *text)
     return spent;
 }
 
-static bool never_sent(struct explain_case *s, char *text)
+static bool not_sent(struct explain_case *s, char *text)
 {
-    bool sent = s->outcome.reach == BIDE_REACH_MAYBE_RAN;
-    s->outcome.reach = BIDE_REACH_NEVER_SENT;
-    snprintf(text, 64, "proof that no byte was sent (--reach never_sent)");
+    bool sent = s->outcome.evidence == BIDE_EVIDENCE_UNKNOWN;
+    s->outcome.evidence = BIDE_EVIDENCE_NOT_SENT;
+    snprintf(text, 64, "proof that no byte was sent (--reach not_sent)");
     return sent;
 }
 
 /* Each changes the case and names itself; false: there is nothing to change. Those that people can do come first. */
 static bool (*const changes_known[])(struct explain_case *s, char *text) = {
-    give_key,  one_more,   more_time,    longer_hint, add_hint,    trust_server,
-    drop_hint, never_sent, be_outermost, may_retry,   fill_budget, fresh_body,
+    give_key,  one_more, more_time,    longer_hint, add_hint,    trust_server,
+    drop_hint, not_sent, be_outermost, may_retry,   fill_budget, fresh_body,
 };
 
 static bool is_retried(const struct explain_case *s)
 {
     struct explain_answer answer;
     explain_ask(&answer, s);
-    return answer.reached && answer.verdict.what == BIDE_WAIT && answer.verdict.why != BIDE_WHY_BUDGET_EMPTY;
+    return answer.reached && answer.verdict.action == BIDE_WAIT && answer.verdict.reason != BIDE_REASON_BUDGET_EMPTY;
 }
 
 static size_t single_changes(struct explain_change *changes, const struct explain_case *s)
@@ -370,9 +370,9 @@ size_t explain_changes(struct explain_change changes[EXPLAIN_CHANGES_MAX], const
 /* ---- classes of failure ---- */
 
 const struct explain_column explain_columns[EXPLAIN_COLUMNS] = {
-    {BIDE_SAFE, BIDE_REACH_NEVER_SENT},   {BIDE_SAFE, BIDE_REACH_MAYBE_RAN},   {BIDE_SAFE, BIDE_REACH_ANSWERED},
-    {BIDE_KEYED, BIDE_REACH_NEVER_SENT},  {BIDE_KEYED, BIDE_REACH_MAYBE_RAN},  {BIDE_KEYED, BIDE_REACH_ANSWERED},
-    {BIDE_UNSAFE, BIDE_REACH_NEVER_SENT}, {BIDE_UNSAFE, BIDE_REACH_MAYBE_RAN}, {BIDE_UNSAFE, BIDE_REACH_ANSWERED},
+    {BIDE_SAFE, BIDE_EVIDENCE_NOT_SENT},   {BIDE_SAFE, BIDE_EVIDENCE_UNKNOWN},   {BIDE_SAFE, BIDE_EVIDENCE_ANSWERED},
+    {BIDE_KEYED, BIDE_EVIDENCE_NOT_SENT},  {BIDE_KEYED, BIDE_EVIDENCE_UNKNOWN},  {BIDE_KEYED, BIDE_EVIDENCE_ANSWERED},
+    {BIDE_UNSAFE, BIDE_EVIDENCE_NOT_SENT}, {BIDE_UNSAFE, BIDE_EVIDENCE_UNKNOWN}, {BIDE_UNSAFE, BIDE_EVIDENCE_ANSWERED},
 };
 
 static const struct {
@@ -397,7 +397,7 @@ void explain_classes(struct explain_class classes[EXPLAIN_CLASSES], const struct
         for (size_t j = 0; j < EXPLAIN_COLUMNS; j++) {
             struct explain_case s = {.pair = *pair, .outcome = failures[i].outcome, .attempt = 1};
             s.request = (struct bide_request){.safety = explain_columns[j].safety, .seed = seed};
-            s.outcome.reach = explain_columns[j].reach;
+            s.outcome.evidence = explain_columns[j].evidence;
             explain_ask(&classes[i].cell[j], &s);
         }
     }

@@ -45,7 +45,7 @@ struct explain_gate {
     const char *name; /* "repeat" */
     const char *asks; /* "may it be repeated?" */
     enum explain_said said;
-    enum bide_why why; /* of a refusal */
+    enum bide_reason reason; /* of a refusal */
 };
 #define EXPLAIN_GATES 12u
 
@@ -76,7 +76,7 @@ struct explain_class {
 
 struct explain_column {
     enum bide_safety safety;
-    enum bide_reach reach;
+    enum bide_evidence evidence;
 };
 extern const struct explain_column explain_columns[EXPLAIN_COLUMNS];
 

@@ -20,6 +20,6 @@ void explain_verdict(struct explain_verdict *v)
     explain_ask(&v->answer, &v->situation);
     explain_gates(v->gates, &v->situation);
     v->change_count = explain_changes(v->changes, &v->situation);
-    if (v->event.source == EXPLAIN_EXIT && v->answer.verdict.what == BIDE_WAIT)
+    if (v->event.source == EXPLAIN_EXIT && v->answer.verdict.action == BIDE_WAIT)
         v->change_count = 0; /* a command has no other method */
 }

@@ -143,14 +143,14 @@ struct explain_slo explain_slo(const struct explain_schedule *s, int64_t slo_ns)
 uint32_t explain_sample(const struct bide_policy *policy, uint64_t seed, int64_t *wait_ns, uint32_t most)
 {
     const struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
-    const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_NEVER_SENT};
+    const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
     struct bide_call call;
     int64_t now_ns = 0;
     uint32_t count = 0;
     struct bide_verdict v = bide_call_begin(&call, policy, NULL, &request, now_ns);
-    while (v.what == BIDE_START && count < most) {
+    while (v.action == BIDE_START && count < most) {
         v = bide_call_outcome(&call, v.attempt, &failed, now_ns);
-        if (v.what != BIDE_WAIT)
+        if (v.action != BIDE_WAIT)
             break;
         wait_ns[count++] = v.wake_ns - now_ns;
         now_ns = v.wake_ns;

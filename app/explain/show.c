@@ -257,7 +257,7 @@ static void budget_words(char *text, size_t size, const struct explain_report *r
     else if (pair->target.budget.kind == BIDE_BUDGET_TOKENS)
         snprintf(text, size, "%lld retries at once from a full bucket of %s; %s earned by a success, %s by time",
                  (long long)r->amplification.burst, value(a, pair, "budget.capacity"),
-                 value(b, pair, "budget.earn_success"), value(c, pair, "budget.earn_per_minute"));
+                 value(b, pair, "budget.earn_success"), value(c, pair, "budget.refill_per_minute"));
     else if (pair->target.budget.kind == BIDE_BUDGET_WINDOW)
         snprintf(text, size, "retries up to %s of requests and %s more, over %s", value(a, pair, "budget.ratio"),
                  value(b, pair, "budget.reserve"), value(c, pair, "budget.window"));
@@ -323,7 +323,7 @@ static void show_load(const struct explain_screen *s, const struct explain_repor
 
 static bool is_retry(const struct explain_answer *a)
 {
-    return a->verdict.what == BIDE_WAIT && a->verdict.why != BIDE_WHY_BUDGET_EMPTY;
+    return a->verdict.action == BIDE_WAIT && a->verdict.reason != BIDE_REASON_BUDGET_EMPTY;
 }
 
 /* "yes", "no", or where it depends on how far the request got, "some". */
@@ -346,11 +346,12 @@ static void list_whys(char *text, size_t size, const struct explain_class *c)
             length = (size_t)snprintf(text, size, "%s",
                                       c->cell[i].wait.hi_ns == 0 ? "at once" : range(&wait, c->cell[i].wait));
     for (size_t i = 0; i < EXPLAIN_COLUMNS; i++) {
-        enum bide_why why = c->cell[i].verdict.why;
-        if (is_retry(&c->cell[i]) || told >> why & 1)
+        enum bide_reason reason = c->cell[i].verdict.reason;
+        if (is_retry(&c->cell[i]) || told >> reason & 1)
             continue;
-        length += (size_t)snprintf(text + length, size - length, "%s%s", length > 0 ? "; " : "", bide_why_label(why));
-        told |= UINT64_C(1) << why;
+        length +=
+            (size_t)snprintf(text + length, size - length, "%s%s", length > 0 ? "; " : "", bide_reason_label(reason));
+        told |= UINT64_C(1) << reason;
     }
 }
 
@@ -466,8 +467,8 @@ static void show_situation(const struct explain_screen *s, const struct explain_
     fprintf(s->out, " (%s), attempt %u of %u after %s, policy %s\n", safeties[v->situation.request.safety],
             v->situation.attempt, v->situation.pair.policy.attempts_max, in(&elapsed, v->answer.elapsed_ns),
             v->policy->name);
-    size_t length =
-        (size_t)snprintf(text, sizeof text, "is %s, reach %s", bide_kind_label(o->kind), bide_reach_label(o->reach));
+    size_t length = (size_t)snprintf(text, sizeof text, "is %s, reach %s", bide_kind_label(o->kind),
+                                     bide_evidence_label(o->evidence));
     if (v->hint != NULL && o->hint.kind == BIDE_HINT_NONE)
         snprintf(text + length, sizeof text - length, "; Retry-After: %s is malformed, which is as absent", said.text);
     else if (v->hint != NULL)
@@ -480,7 +481,7 @@ static void show_situation(const struct explain_screen *s, const struct explain_
 static void show_answer(const struct explain_screen *s, const struct explain_verdict *v)
 {
     const struct bide_verdict *said = &v->answer.verdict;
-    bool retried = is_retry(&v->answer), done = said->what == BIDE_DONE;
+    bool retried = is_retry(&v->answer), done = said->action == BIDE_DONE;
     struct words window, drawn;
     char deed[128], text[256];
     if (!v->answer.reached)
@@ -494,7 +495,7 @@ static void show_answer(const struct explain_screen *s, const struct explain_ver
     else
         snprintf(deed, sizeof deed, "%s:", done ? "done" : "given up");
     fprintf(s->out, "%s%s%s", paint(s, retried || done ? GREEN : RED), deed, paint(s, PLAIN));
-    snprintf(text, sizeof text, "%s [%s]", bide_why_text(said->why), bide_why_label(said->why));
+    snprintf(text, sizeof text, "%s [%s]", bide_reason_text(said->reason), bide_reason_label(said->reason));
     flow_on(s, (struct margin){0, (unsigned)strlen(deed)}, text);
     if (!done)
         fputc('\n', s->out);
@@ -507,7 +508,7 @@ static void show_gate(const struct explain_screen *s, const struct explain_gate 
     fprintf(s->out, "  %-10s %-39s %s%s%s", g->name, g->asks, paint(s, colours[g->said]), words[g->said],
             paint(s, PLAIN));
     if (g->said != EXPLAIN_PASSES)
-        fprintf(s->out, ": %s", bide_why_label(g->why));
+        fprintf(s->out, ": %s", bide_reason_label(g->reason));
     fputc('\n', s->out);
 }
 
@@ -515,7 +516,7 @@ void explain_show_verdict(const struct explain_screen *s, const struct explain_v
 {
     show_situation(s, v);
     show_answer(s, v);
-    for (size_t i = 0; i < EXPLAIN_GATES && v->answer.verdict.what != BIDE_DONE; i++)
+    for (size_t i = 0; i < EXPLAIN_GATES && v->answer.verdict.action != BIDE_DONE; i++)
         show_gate(s, &v->gates[i]);
     if (v->change_count > 0)
         fputc('\n', s->out);

@@ -172,7 +172,7 @@ static void give_up_rest(struct run *run)
 {
     for (size_t i = run->next; i < run->batch->count; i++) {
         struct fetch_job *job = &run->batch->jobs[i];
-        job->verdict = (struct bide_verdict){.what = BIDE_GIVE_UP, .why = BIDE_WHY_CANCELLED};
+        job->verdict = (struct bide_verdict){.action = BIDE_GIVE_UP, .reason = BIDE_REASON_CANCELLED};
         job->cancelled = true;
         job->state = FETCH_OVER;
         job->exit_status = fetch_exit_status(job);
@@ -211,12 +211,12 @@ static size_t read_nothing(char *into, size_t size, size_t count, void *context)
 /* The options are the same for all jobs: one look suffices. */
 static enum bide_err check(const struct fetch_request *request, struct bide_problem *problem)
 {
-    struct bide_http_options options;
+    struct bide_curl_options options;
     fetch_options(&options, request, 0);
     options.write_data = &options; /* a sink, whichever */
-    if (options.body.kind == BIDE_HTTP_BODY_STREAM)
+    if (options.body.kind == BIDE_CURL_BODY_STREAM)
         options.body.read = read_nothing;
-    return bide_http_options_check(&options, problem);
+    return bide_curl_options_check(&options, problem);
 }
 
 int fetch_all(struct fetch_batch *batch, struct bide_problem *problem)

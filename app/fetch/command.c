@@ -38,7 +38,7 @@ struct settings {
     struct fetch_request request;
     struct cli_policy policy;
     struct cli_shared shared;
-    struct bide_host host; /* not open: the target is this process's own */
+    struct bide_shared host; /* not open: the target is this process's own */
     struct cli_fleet fleet;
     struct conf_policy resolved;
     struct bide_rules rules;
@@ -116,7 +116,7 @@ READ_FLAG(fail_with_body, request.fail_with_body, true)
 READ_FLAG(no_buffer, request.unbuffered, true)
 READ_FLAG(http1, request.http_version, CURL_HTTP_VERSION_1_1)
 READ_FLAG(http2, request.http_version, CURL_HTTP_VERSION_2TLS)
-READ_FLAG(idempotent, request.safety, BIDE_HTTP_IDEMPOTENT)
+READ_FLAG(idempotent, request.safety, BIDE_CURL_IDEMPOTENT)
 READ_FLAG(remote_name, outputs.remote_name, true)
 READ_FLAG(fail, request.fail_with_body, false)
 READ_FLAG(quiet, quiet, true)
@@ -775,7 +775,7 @@ static int run(void *settings, char **operands)
     if (prepare(s, operands) && open_fleet(s))
         status = fetch(s);
     cli_fleet_forget(&s->fleet);
-    bide_host_close(&s->host);
+    bide_shared_close(&s->host);
     free_given();
     curl_global_cleanup();
     return status;

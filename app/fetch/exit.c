@@ -9,13 +9,13 @@
  * that would have been too long. */
 static bool is_late(const struct fetch_job *job)
 {
-    return job->verdict.why == BIDE_WHY_DEADLINE ||
-           (job->verdict.why == BIDE_WHY_DEADLINE_NEAR && job->code == CURLE_OPERATION_TIMEDOUT);
+    return job->verdict.reason == BIDE_REASON_DEADLINE ||
+           (job->verdict.reason == BIDE_REASON_DEADLINE_NEAR && job->code == CURLE_OPERATION_TIMEDOUT);
 }
 
 static bool is_own_fault(const struct fetch_job *job)
 {
-    return job->verdict.why == BIDE_WHY_KEY_REQUIRED || job->verdict.why == BIDE_WHY_BAD_POLICY;
+    return job->verdict.reason == BIDE_REASON_KEY_REQUIRED || job->verdict.reason == BIDE_REASON_BAD_POLICY;
 }
 
 int fetch_exit_status(const struct fetch_job *job)
@@ -24,7 +24,7 @@ int fetch_exit_status(const struct fetch_job *job)
         return 128 + (int)fetch_signal;
     if (job->error != 0)
         return CURLE_WRITE_ERROR;
-    if (job->verdict.what == BIDE_DONE)
+    if (job->verdict.action == BIDE_DONE)
         return 0;
     if (is_own_fault(job))
         return EXIT_OWN;

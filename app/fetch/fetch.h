@@ -6,7 +6,7 @@
  *     transfer   one job at work (transfer.h): a libcurl handle and its sink
  *     batch      all jobs, at most `parallel` at work, over one bide_multi
  *
- * Retrying is libbide-http's: nothing here decides about it. What is here sees to it that an answer which is not the
+ * Retrying is libbide-curl's: nothing here decides about it. What is here sees to it that an answer which is not the
  * final one leaves no trace, that answers on standard output come whole and in the order of the jobs, and that a
  * listener hears what happened. One thread. */
 #ifndef FETCH_FETCH_H
@@ -56,7 +56,7 @@ struct fetch_request {
     const char *target;                    /* one target for all; NULL: one for each origin */
     struct bide_target *shared;            /* its memory, if others use it as well; NULL: it is made here */
     const struct bide_rules *status_rules; /* or NULL */
-    enum bide_http_safety safety;
+    enum bide_curl_safety safety;
     bool keyed; /* send an idempotency key: `idempotency_key`, or a new one for each job if NULL */
     const char *idempotency_key;
     enum bide_key_form key_form;
@@ -94,7 +94,7 @@ struct fetch_job {
     bool resumed;
     bool cancelled;
     char key[BIDE_KEY_TEXT_SIZE];
-    char why[CURL_ERROR_SIZE]; /* what libcurl said of a failure without an answer */
+    char reason[CURL_ERROR_SIZE]; /* what libcurl said of a failure without an answer */
     int exit_status;
 };
 

@@ -1,7 +1,7 @@
 /* setup.c - what a request means to libcurl.
  *
  * The method is curl's: -X if given, else HEAD, PUT for an upload, POST for data, GET. A body that libcurl would read
- * is given to libbide-http instead, which can send it again. */
+ * is given to libbide-curl instead, which can send it again. */
 #include "setup.h"
 
 #include <string.h>
@@ -30,12 +30,12 @@ static bool has_data(const struct fetch_request *r)
 }
 
 /* Of a file that is read as standard input, what is left. */
-static struct bide_http_body file_body(int fd, const struct stat *st)
+static struct bide_curl_body file_body(int fd, const struct stat *st)
 {
     off_t from = lseek(fd, 0, SEEK_CUR);
     from = from > 0 ? from : 0;
     int64_t length = st->st_size > from ? st->st_size - from : 0;
-    return (struct bide_http_body){.kind = BIDE_HTTP_BODY_FILE, .fd = fd, .offset = from, .length = length};
+    return (struct bide_curl_body){.kind = BIDE_CURL_BODY_FILE, .fd = fd, .offset = from, .length = length};
 }
 
 bool fetch_is_one_shot(const struct fetch_request *r)
@@ -45,19 +45,19 @@ bool fetch_is_one_shot(const struct fetch_request *r)
 }
 
 /* A stream is the transfer's to read. */
-static struct bide_http_body body_of(const struct fetch_request *r)
+static struct bide_curl_body body_of(const struct fetch_request *r)
 {
     struct stat st;
     if (r->upload_fd >= 0 && fstat(r->upload_fd, &st) == 0 && S_ISREG(st.st_mode))
         return file_body(r->upload_fd, &st);
     if (r->upload_fd >= 0)
-        return (struct bide_http_body){.kind = BIDE_HTTP_BODY_STREAM, .fd = r->upload_fd, .length = -1};
+        return (struct bide_curl_body){.kind = BIDE_CURL_BODY_STREAM, .fd = r->upload_fd, .length = -1};
     if (has_data(r))
-        return (struct bide_http_body){
-            .kind = BIDE_HTTP_BODY_MEMORY, .at = r->data.at, .length = (int64_t)r->data.length};
+        return (struct bide_curl_body){
+            .kind = BIDE_CURL_BODY_MEMORY, .at = r->data.at, .length = (int64_t)r->data.length};
     if (wants_body(r))
-        return (struct bide_http_body){.kind = BIDE_HTTP_BODY_MEMORY, .at = "", .length = 0};
-    return (struct bide_http_body){.kind = BIDE_HTTP_BODY_REPEATABLE};
+        return (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = "", .length = 0};
+    return (struct bide_curl_body){.kind = BIDE_CURL_BODY_REPEATABLE};
 }
 
 /* ---- options of a handle ---- */
@@ -163,7 +163,7 @@ CURL *fetch_easy(const struct fetch_request *r, const char *url, CURLcode *code)
     return NULL;
 }
 
-/* ---- options of libbide-http ---- */
+/* ---- options of libbide-curl ---- */
 
 /* A key among the header fields makes the request keyed, as one of ours would. A name without a value is none. */
 static bool carries_key(const struct curl_slist *headers)
@@ -175,17 +175,17 @@ static bool carries_key(const struct curl_slist *headers)
     return false;
 }
 
-void fetch_options(struct bide_http_options *o, const struct fetch_request *r, size_t index)
+void fetch_options(struct bide_curl_options *o, const struct fetch_request *r, size_t index)
 {
-    bide_http_options_init(o);
+    bide_curl_options_init(o);
     o->policy = r->policy;
     o->status_rules = r->status_rules;
     o->headers = r->headers;
     o->safety = r->safety;
-    if (o->safety == BIDE_HTTP_BY_METHOD && carries_key(r->headers))
-        o->safety = BIDE_HTTP_KEYED;
+    if (o->safety == BIDE_CURL_BY_METHOD && carries_key(r->headers))
+        o->safety = BIDE_CURL_KEYED;
     if (r->keyed) {
-        o->inject = BIDE_HTTP_INJECT_KEY;
+        o->inject = BIDE_CURL_INJECT_KEY;
         o->key = r->idempotency_key;
         o->key_form = r->key_form;
     }

@@ -1,4 +1,4 @@
-/* setup.h - a request, as options of a libcurl handle and of libbide-http. */
+/* setup.h - a request, as options of a libcurl handle and of libbide-curl. */
 #ifndef FETCH_SETUP_H
 #define FETCH_SETUP_H
 
@@ -9,7 +9,7 @@
 CURL *fetch_easy(const struct fetch_request *request, const char *url, CURLcode *code);
 
 /* The options that the request decides. What depends on the transfer is left: sink, header function, hooks. */
-void fetch_options(struct bide_http_options *options, const struct fetch_request *request, size_t index);
+void fetch_options(struct bide_curl_options *options, const struct fetch_request *request, size_t index);
 
 /* Is the body of the request read from something that cannot be read twice? */
 bool fetch_is_one_shot(const struct fetch_request *request);

@@ -49,15 +49,15 @@ static void tell_start(const struct fetch_voice *v, const struct fetch_news *n)
     if (!v->verbose)
         return;
     fprintf(v->out, "bide: %s: attempt %u of %u%s\n", n->job->shown, n->verdict.attempt, v->attempts_max,
-            n->verdict.why == BIDE_WHY_HEDGE ? ", beside one that is slow" : "");
+            n->verdict.reason == BIDE_REASON_HEDGE ? ", beside one that is slow" : "");
 }
 
-static void put_reason(FILE *out, enum bide_why why)
+static void put_reason(FILE *out, enum bide_reason reason)
 {
-    if (why == BIDE_WHY_SERVER_HINT)
+    if (reason == BIDE_REASON_SERVER_HINT)
         fputs(" (server asked)", out);
-    else if (why != BIDE_WHY_BACKOFF)
-        fprintf(out, " (%s)", bide_why_text(why));
+    else if (reason != BIDE_REASON_BACKOFF)
+        fprintf(out, " (%s)", bide_reason_text(reason));
 }
 
 static void tell_wait(const struct fetch_voice *v, const struct fetch_news *n)
@@ -74,7 +74,7 @@ static void tell_wait(const struct fetch_voice *v, const struct fetch_news *n)
         fputs("; ", v->out);
     }
     fprintf(v->out, "next in %s", conf_duration_short(text, n->wait_ns));
-    put_reason(v->out, n->verdict.why);
+    put_reason(v->out, n->verdict.reason);
     fputc('\n', v->out);
 }
 
@@ -105,15 +105,15 @@ static void tell_unwritten(const struct fetch_voice *v, const struct fetch_job *
 static void tell_failure(const struct fetch_voice *v, const struct fetch_job *job)
 {
     fprintf(v->out, "bide: %s: ", job->shown);
-    if (job->attempts == 0 || job->verdict.why == BIDE_WHY_KEY_REQUIRED) {
+    if (job->attempts == 0 || job->verdict.reason == BIDE_REASON_KEY_REQUIRED) {
         fprintf(v->out, "nothing was sent: %s\n",
-                job->verdict.why == BIDE_WHY_CANCELLED ? job->why : bide_why_text(job->verdict.why));
+                job->verdict.reason == BIDE_REASON_CANCELLED ? job->reason : bide_reason_text(job->verdict.reason));
         return;
     }
     if (job->attempts > 1)
         fprintf(v->out, "gave up after %u attempts: ", job->attempts);
-    put_what(v->out, job->status, job->why);
-    fprintf(v->out, ": %s\n", bide_why_text(job->verdict.why));
+    put_what(v->out, job->status, job->reason);
+    fprintf(v->out, ": %s\n", bide_reason_text(job->verdict.reason));
 }
 
 static void tell_end(const struct fetch_voice *v, const struct fetch_job *job)
@@ -122,7 +122,7 @@ static void tell_end(const struct fetch_voice *v, const struct fetch_job *job)
         return;
     if (job->error != 0)
         tell_unwritten(v, job);
-    else if (job->verdict.what == BIDE_DONE)
+    else if (job->verdict.action == BIDE_DONE)
         tell_success(v, job);
     else
         tell_failure(v, job);
@@ -183,7 +183,7 @@ static json_t *step_object(const struct fetch_voice *v, const struct fetch_news 
 static void json_start(const struct fetch_voice *v, const struct fetch_news *n)
 {
     json_t *o = step_object(v, n, "attempt", n->verdict.attempt);
-    json_object_set_new(o, "why", json_string(bide_why_label(n->verdict.why)));
+    json_object_set_new(o, "reason", json_string(bide_reason_label(n->verdict.reason)));
     put_object(v->out, o);
 }
 
@@ -220,7 +220,7 @@ static void json_wait(const struct fetch_voice *v, const struct fetch_news *n)
 {
     json_t *o = step_object(v, n, "wait", n->verdict.attempt);
     json_object_set_new(o, "wait_ms", json_integer(milliseconds(n->wait_ns)));
-    json_object_set_new(o, "why", json_string(bide_why_label(n->verdict.why)));
+    json_object_set_new(o, "reason", json_string(bide_reason_label(n->verdict.reason)));
     put_object(v->out, o);
 }
 
@@ -228,12 +228,12 @@ static void json_wait(const struct fetch_voice *v, const struct fetch_news *n)
 static json_t *job_object(const struct fetch_voice *v, const struct fetch_job *job)
 {
     json_t *o = json_pack("{s:s, s:I, s:I, s:s, s:o, s:I, s:I, s:b, s:i}", "url", job->shown, "attempt",
-                          (json_int_t)job->attempts, "attempts", (json_int_t)v->attempts_max, "why",
-                          bide_why_label(job->verdict.why), "status", number_or_null(job->status), "elapsed_ms",
+                          (json_int_t)job->attempts, "attempts", (json_int_t)v->attempts_max, "reason",
+                          bide_reason_label(job->verdict.reason), "status", number_or_null(job->status), "elapsed_ms",
                           (json_int_t)milliseconds(job->time_ns), "bytes", (json_int_t)job->bytes, "resumed",
                           job->resumed, "exit", job->exit_status);
     json_object_set_new(o, "code", number_or_null(job->code));
-    json_object_set_new(o, "error", text_or_null(job->error != 0 ? strerror(job->error) : job->why));
+    json_object_set_new(o, "error", text_or_null(job->error != 0 ? strerror(job->error) : job->reason));
     json_object_set_new(o, "file", text_or_null(job->path));
     json_object_set_new(o, "key", text_or_null(job->key));
     if (job->cancelled && fetch_signal != 0)
@@ -255,7 +255,7 @@ static void tell_json(const struct fetch_voice *v, const struct fetch_news *n)
 {
     if (n->ended)
         json_outcome(v, n);
-    switch (n->verdict.what) {
+    switch (n->verdict.action) {
     case BIDE_NONE: break;
     case BIDE_START: json_start(v, n); break;
     case BIDE_WAIT: json_wait(v, n); break;
@@ -266,16 +266,16 @@ static void tell_json(const struct fetch_voice *v, const struct fetch_news *n)
 
 void fetch_tell(const struct fetch_voice *v, const struct fetch_news *n)
 {
-    bool over = n->verdict.what == BIDE_DONE || n->verdict.what == BIDE_GIVE_UP;
+    bool over = n->verdict.action == BIDE_DONE || n->verdict.action == BIDE_GIVE_UP;
     if (v->silent && !(v->failures && over && n->job->exit_status != 0))
         return;
     if (v->json)
         tell_json(v, n);
     else if (over)
         tell_end(v, n->job);
-    else if (n->verdict.what == BIDE_WAIT)
+    else if (n->verdict.action == BIDE_WAIT)
         tell_wait(v, n);
-    else if (n->verdict.what == BIDE_START)
+    else if (n->verdict.action == BIDE_START)
         tell_start(v, n);
 }
 
@@ -287,14 +287,14 @@ static void put_row(FILE *out, const struct fetch_job *job)
     if (job->status > 0)
         snprintf(status, sizeof status, "%ld", job->status);
     fprintf(out, "%6s  %8u  %8s  %8s  %-14s  %s\n", status, job->attempts, conf_duration_short(time, job->time_ns),
-            fetch_bytes_text(bytes, job->bytes), job->error != 0 ? "not_written" : bide_why_label(job->verdict.why),
-            job->shown);
+            fetch_bytes_text(bytes, job->bytes),
+            job->error != 0 ? "not_written" : bide_reason_label(job->verdict.reason), job->shown);
 }
 
 static void put_table(FILE *out, const struct fetch_job *jobs, size_t count)
 {
     size_t failed = 0;
-    fprintf(out, "%6s  %8s  %8s  %8s  %-14s  %s\n", "status", "attempts", "time", "size", "why", "url");
+    fprintf(out, "%6s  %8s  %8s  %8s  %-14s  %s\n", "status", "attempts", "time", "size", "reason", "url");
     for (size_t i = 0; i < count; i++) {
         put_row(out, &jobs[i]);
         failed += jobs[i].exit_status != 0;

@@ -37,17 +37,17 @@ static const char *words_of(const struct fetch_transfer *t, CURLcode code)
 }
 
 /* The attempt that a verdict speaks of, as far as it is described. */
-static const struct bide_http_attempt *record_of(const struct fetch_transfer *t, uint32_t attempt)
+static const struct bide_curl_attempt *record_of(const struct fetch_transfer *t, uint32_t attempt)
 {
-    return attempt >= 1 && attempt <= BIDE_HTTP_ATTEMPTS_TOLD ? &t->result.attempt[attempt - 1] : NULL;
+    return attempt >= 1 && attempt <= BIDE_CURL_ATTEMPTS_RECORDED ? &t->result.attempt[attempt - 1] : NULL;
 }
 
 /* The attempt that the noted outcome is of: beside a hedge, the verdict's may be the other one. */
 static uint32_t ended_attempt(struct fetch_transfer *t)
 {
-    uint32_t begun = t->job->attempt < BIDE_HTTP_ATTEMPTS_TOLD ? t->job->attempt : BIDE_HTTP_ATTEMPTS_TOLD;
+    uint32_t begun = t->job->attempt < BIDE_CURL_ATTEMPTS_RECORDED ? t->job->attempt : BIDE_CURL_ATTEMPTS_RECORDED;
     for (uint32_t i = 0; t->note_ended && i < begun; i++) {
-        const struct bide_http_attempt *record = &t->result.attempt[i];
+        const struct bide_curl_attempt *record = &t->result.attempt[i];
         if ((t->told & 1u << i) != 0 || record->time_ns == 0 || record->kind != t->note_outcome.kind)
             continue;
         t->told |= 1u << i;
@@ -68,10 +68,10 @@ void fetch_transfer_tell(struct fetch_transfer *t)
         return;
     t->has_note = false;
     struct fetch_news news = {.job = t->job, .index = t->index, .verdict = t->note, .text = ""};
-    if (t->note.what != BIDE_START) {
+    if (t->note.action != BIDE_START) {
         news.ended = t->note_ended;
         news.attempt = ended_attempt(t);
-        const struct bide_http_attempt *record = record_of(t, news.attempt);
+        const struct bide_curl_attempt *record = record_of(t, news.attempt);
         news.kind = t->note_outcome.kind;
         news.status = record ? record->status : t->seen_status;
         news.code = record && record->status < 400 ? record->code : CURLE_OK;
@@ -99,14 +99,14 @@ static void note_outcome(struct fetch_transfer *t, const struct bide_event *even
     if (!event->outcome)
         return;
     note(t, event);
-    t->note.what = BIDE_NONE;
+    t->note.action = BIDE_NONE;
 }
 
 static void on_event(void *context, const struct bide_event *event)
 {
     struct fetch_transfer *t = context;
     const struct bide_verdict *v = event->verdict;
-    switch (v->what) {
+    switch (v->action) {
     case BIDE_START:
         note(t, event);
         t->error[0] = '\0';
@@ -129,7 +129,7 @@ static void on_event(void *context, const struct bide_event *event)
 }
 
 /* Changes nothing; but the status of every answer passes here, and with this hook a success may be held back. */
-static void on_answer(void *context, const struct bide_http_response *response, struct bide_outcome *outcome)
+static void on_answer(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome)
 {
     struct fetch_transfer *t = context;
     (void)outcome;
@@ -285,17 +285,17 @@ static void note_end(struct fetch_transfer *t, const struct bide_multi_end *end)
     job->resumed = t->result.resumed;
     memcpy(job->key, t->result.key, sizeof job->key);
     bool answered = job->status >= 400 && job->code != CURLE_WRITE_ERROR;
-    snprintf(job->why, sizeof job->why, "%s", answered ? "" : words_of(t, job->code));
+    snprintf(job->reason, sizeof job->reason, "%s", answered ? "" : words_of(t, job->code));
 }
 
 /* 304: what is there is still right. Half of a failure's body is worth less than what it would replace. */
 static bool is_worth_keeping(const struct fetch_transfer *t)
 {
     const struct fetch_job *job = t->job;
-    if (job->verdict.what == BIDE_DONE)
+    if (job->verdict.action == BIDE_DONE)
         return job->status != 304 || t->place.kind != FETCH_TO_FILE;
     return t->request->fail_with_body && job->status >= 400 && job->code == CURLE_OK && !t->result.body_dropped &&
-           job->verdict.why != BIDE_WHY_CANCELLED;
+           job->verdict.reason != BIDE_REASON_CANCELLED;
 }
 
 static void on_done(void *context, const struct bide_multi_end *end)
@@ -314,7 +314,7 @@ void fetch_transfer_finish(struct fetch_transfer *t)
 {
     struct fetch_job *job = t->job;
     job->error = t->place.error;
-    if (job->verdict.what != BIDE_DONE && job->error == 0 && fetch_signal != 0)
+    if (job->verdict.action != BIDE_DONE && job->error == 0 && fetch_signal != 0)
         job->cancelled = true;
     job->state = FETCH_OVER;
     job->exit_status = fetch_exit_status(job);
@@ -323,7 +323,7 @@ void fetch_transfer_finish(struct fetch_transfer *t)
                                  .verdict = job->verdict,
                                  .status = job->status,
                                  .code = job->code,
-                                 .text = job->why,
+                                 .text = job->reason,
                                  .time_ns = job->time_ns});
     fetch_place_close(&t->place);
 }
@@ -332,7 +332,7 @@ void fetch_transfer_finish(struct fetch_transfer *t)
 
 static void fill_options(struct fetch_transfer *t, const struct fetch_start *start)
 {
-    struct bide_http_options *o = &t->options;
+    struct bide_curl_options *o = &t->options;
     fetch_options(o, t->request, t->index);
     o->targets = start->targets;
     o->write = on_body;
@@ -346,7 +346,7 @@ static void fill_options(struct fetch_transfer *t, const struct fetch_start *sta
         o->rewind = on_rewind;
     else if (!t->request->unbuffered)
         o->hold_max = FETCH_HOLD_MAX;
-    if (o->body.kind == BIDE_HTTP_BODY_STREAM) {
+    if (o->body.kind == BIDE_CURL_BODY_STREAM) {
         o->body.read = on_read;
         o->body.read_data = t;
     }
@@ -356,9 +356,9 @@ static void fill_options(struct fetch_transfer *t, const struct fetch_start *sta
 static bool fail_early(struct fetch_transfer *t, CURLcode code)
 {
     struct fetch_job *job = t->job;
-    job->verdict = (struct bide_verdict){.what = BIDE_GIVE_UP, .why = BIDE_WHY_CANCELLED};
+    job->verdict = (struct bide_verdict){.action = BIDE_GIVE_UP, .reason = BIDE_REASON_CANCELLED};
     job->code = code;
-    snprintf(job->why, sizeof job->why, "%s", words_of(t, code));
+    snprintf(job->reason, sizeof job->reason, "%s", words_of(t, code));
     t->over(t->owner, t);
     return false;
 }

@@ -14,8 +14,8 @@ struct fetch_transfer {
     struct fetch_job *job;
     size_t index;
     CURL *easy;
-    struct bide_http_options options;
-    struct bide_http_result result;
+    struct bide_curl_options options;
+    struct bide_curl_result result;
     struct fetch_place place;
     void (*over)(void *owner, struct fetch_transfer *transfer);
     void *owner;

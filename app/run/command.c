@@ -165,8 +165,9 @@ static const struct cli_option judging[] = {
      .value = "COMMAND",
      .does = "run this shell command once when bide gives up, and exit as it does",
      .read = read_fallback,
-     .more = "Run by `sh -c` with `BIDE_WHY` (the reason, such as `attempts_spent`) and `BIDE_STATUS` (what bide would "
-             "have exited with). Not after a signal to bide.",
+     .more =
+         "Run by `sh -c` with `BIDE_REASON` (the reason, such as `attempts_spent`) and `BIDE_STATUS` (what bide would "
+         "have exited with). Not after a signal to bide.",
      .completes = CLI_COMMAND},
     {.name = "hint",
      .value = "WHERE",
@@ -278,30 +279,30 @@ static const char *ending_text(char text[TEXT_SIZE], const struct run_ending *e)
 /* Why it ends or waits, for people: the engine's words, or better ones where it could not know. */
 static const char *reason(const struct run_event *event, char name[32])
 {
-    static const char *const better[BIDE_WHY_COUNT] = {
-        [BIDE_WHY_CANCELLED] = "it was interrupted",
-        [BIDE_WHY_BODY_SPENT] =
+    static const char *const better[BIDE_REASON_COUNT] = {
+        [BIDE_REASON_CANCELLED] = "it was interrupted",
+        [BIDE_REASON_BODY_SPENT] =
             "its standard input was read and cannot be given a second time (--replay-stdin would keep it)",
-        [BIDE_WHY_SERVER_HINT] = "waiting as long as the command asked",
-        [BIDE_WHY_HINT_TOO_LONG] = "the command asked for a longer wait than the policy allows",
-        [BIDE_WHY_SERVER_STOP] = "the command asked not to be run again",
+        [BIDE_REASON_SERVER_HINT] = "waiting as long as the command asked",
+        [BIDE_REASON_HINT_TOO_LONG] = "the command asked for a longer wait than the policy allows",
+        [BIDE_REASON_SERVER_STOP] = "the command asked not to be run again",
     };
-    enum bide_why why = event->verdict->why;
+    enum bide_reason why = event->verdict->reason;
     if (event->signal != 0)
         return signal_name(name, event->signal);
-    return better[why] != NULL ? better[why] : bide_why_text(why);
+    return better[why] != NULL ? better[why] : bide_reason_text(why);
 }
 
 static void say_wait(struct reporter *r, const struct run_event *event)
 {
     char ending[TEXT_SIZE], wait[CONF_VALUE_SIZE], name[32];
     conf_duration_short(wait, event->verdict->wake_ns - event->now_ns);
-    if (event->ending == NULL || event->verdict->why == BIDE_WHY_LATE_WAKE)
+    if (event->ending == NULL || event->verdict->reason == BIDE_REASON_LATE_WAKE)
         fprintf(new_line(r), "bide: next in %s: %s\n", wait, reason(event, name));
     else
         fprintf(new_line(r), "bide: attempt %" PRIu32 " of %" PRIu32 " failed: %s; next in %s%s\n",
                 event->verdict->attempt, r->attempts_max, ending_text(ending, event->ending), wait,
-                event->verdict->why == BIDE_WHY_SERVER_HINT ? ", as it asked" : "");
+                event->verdict->reason == BIDE_REASON_SERVER_HINT ? ", as it asked" : "");
 }
 
 static void say_countdown(struct reporter *r, const struct run_event *event)
@@ -349,7 +350,7 @@ static void say_give_up(struct reporter *r, const struct run_event *event)
 static void say(struct reporter *r, const struct run_event *event)
 {
     bool talks = r->talks && !r->settings->quiet;
-    switch (event->what) {
+    switch (event->action) {
     case RUN_TROUBLE: fprintf(new_line(r), "bide: %s\n", event->text); break;
     case RUN_TICK: say_countdown(r, event); break;
     case RUN_GAVE_UP:
@@ -449,7 +450,7 @@ static void json_event(FILE *out, const struct reporter *r, const struct run_eve
     static const char *const names[] = {
         [RUN_STARTS] = "attempt", [RUN_ENDED] = "outcome",   [RUN_WAITS] = "wait",         [RUN_TICK] = "tick",
         [RUN_SUCCEEDED] = "done", [RUN_GAVE_UP] = "give_up", [RUN_FELL_BACK] = "fallback", [RUN_TROUBLE] = "error"};
-    enum run_what what = event->what;
+    enum run_what what = event->action;
     bool ends = what == RUN_SUCCEEDED || what == RUN_GAVE_UP || what == RUN_FELL_BACK;
     json_head(out, names[what]);
     if (r->target != NULL)
@@ -461,7 +462,7 @@ static void json_event(FILE *out, const struct reporter *r, const struct run_eve
     if (what == RUN_WAITS)
         json_number(out, "wait_ms", milliseconds(event->verdict->wake_ns - event->now_ns));
     if (what == RUN_WAITS || what == RUN_GAVE_UP || what == RUN_STARTS)
-        json_string(out, "why", bide_why_label(event->verdict->why));
+        json_string(out, "reason", bide_reason_label(event->verdict->reason));
     if (ends) {
         json_number(out, "status", event->status);
         json_number(out, "elapsed_ms", milliseconds(event->now_ns - event->begun_ns));
@@ -529,10 +530,10 @@ static void on_event(void *context, const struct run_event *event)
 {
     struct reporter *r = context;
     say_fleet(r);
-    if (event->what != RUN_TICK)
+    if (event->action != RUN_TICK)
         wipe_countdown(r);
     say(r, event);
-    if (r->log != NULL && event->what != RUN_TICK)
+    if (r->log != NULL && event->action != RUN_TICK)
         record(r, event, NULL);
 }
 
@@ -625,7 +626,7 @@ static int run_with(struct settings *s, const struct conf_policy *policy, struct
 }
 
 /* Which policy and which gates hold, and what others share of them. False: it was said what is wrong. */
-static bool prepare(struct settings *s, struct conf_policy *policy, struct bide_host *host)
+static bool prepare(struct settings *s, struct conf_policy *policy, struct bide_shared *host)
 {
     struct cli_sharing sharing = {&cli_run, &s->shared, &s->policy, s->quiet};
     struct cli_fleeting fleeting = {&cli_run, &s->fleet, &s->policy};
@@ -646,7 +647,7 @@ static int run(void *settings, char **operands)
 {
     struct settings *s = settings;
     struct conf_policy policy;
-    struct bide_host host = {0};
+    struct bide_shared host = {0};
     struct bide_target target;
     struct bide_problem problem;
     int status = CLI_EXIT_OWN;
@@ -666,7 +667,7 @@ static int run(void *settings, char **operands)
     status = run_with(s, &policy, host.target != NULL ? host.target : &target, operands);
 out:
     cli_fleet_forget(&s->fleet);
-    bide_host_close(&host);
+    bide_shared_close(&host);
     run_patterns_free(&s->on_stderr);
     run_patterns_free(&s->on_stdout);
     if (status < 0)

@@ -30,7 +30,7 @@ const char *run_env_read(struct bide_request *request, int64_t now_ns);
     X(DEADLINE_MS, "BIDE_DEADLINE_MS")                                                                                 \
     X(IDEMPOTENCY_KEY, "BIDE_IDEMPOTENCY_KEY")                                                                         \
     X(HINT_FD, "BIDE_HINT_FD")                                                                                         \
-    X(WHY, "BIDE_WHY")                                                                                                 \
+    X(WHY, "BIDE_REASON")                                                                                              \
     X(STATUS, "BIDE_STATUS")
 
 enum run_env_name {

@@ -63,7 +63,7 @@ struct run {
 
 static void tell(struct run *r, enum run_what what, int status)
 {
-    struct run_event event = {.what = what,
+    struct run_event event = {.action = what,
                               .verdict = &r->verdict,
                               .ending = r->has_ending ? &r->ending : NULL,
                               .begun_ns = r->begun_ns,
@@ -76,7 +76,7 @@ static void tell(struct run *r, enum run_what what, int status)
 static void say(struct run *r, const char *text)
 {
     struct run_event event = {
-        .what = RUN_TROUBLE, .verdict = &r->verdict, .text = text, .begun_ns = r->begun_ns, .now_ns = bide_now()};
+        .action = RUN_TROUBLE, .verdict = &r->verdict, .text = text, .begun_ns = r->begun_ns, .now_ns = bide_now()};
     r->config->event(r->config->context, &event);
 }
 
@@ -442,9 +442,9 @@ static int let_out(struct run *r)
 /* Nothing was run: who said so? */
 static int status_of_refusal(const struct run *r)
 {
-    if (r->verdict.why == BIDE_WHY_DEADLINE || r->verdict.why == BIDE_WHY_DEADLINE_NEAR)
+    if (r->verdict.reason == BIDE_REASON_DEADLINE || r->verdict.reason == BIDE_REASON_DEADLINE_NEAR)
         return RUN_EXIT_TIME;
-    return r->verdict.why == BIDE_WHY_BAD_POLICY ? RUN_EXIT_OWN : RUN_EXIT_REFUSED;
+    return r->verdict.reason == BIDE_REASON_BAD_POLICY ? RUN_EXIT_OWN : RUN_EXIT_REFUSED;
 }
 
 /* The fallback is no retry: of attempts and deadlines it hears what we ourselves were told. */
@@ -462,7 +462,7 @@ static bool write_fallback_environment(struct run *r, int status)
     snprintf(text, sizeof text, "%d", status);
     if (r->hint.used)
         run_env_set(own, RUN_ENV_HINT_FD, NULL);
-    run_env_set(own, RUN_ENV_WHY, bide_why_label(r->verdict.why));
+    run_env_set(own, RUN_ENV_WHY, bide_reason_label(r->verdict.reason));
     run_env_set(own, RUN_ENV_STATUS, text);
     return run_env_write(own, &env);
 }
@@ -505,7 +505,7 @@ static int succeed(struct run *r)
     if (status == 0)
         tell(r, RUN_SUCCEEDED, 0);
     if (status != 0 && r->signal != 0) {
-        r->verdict.why = BIDE_WHY_CANCELLED; /* it is not the command that ends here, but what it printed */
+        r->verdict.reason = BIDE_REASON_CANCELLED; /* it is not the command that ends here, but what it printed */
         tell(r, RUN_GAVE_UP, status);
     }
     return status;
@@ -562,7 +562,7 @@ static void await(struct run *r)
 static int obey(struct run *r)
 {
     while (!r->failed)
-        switch (r->verdict.what) {
+        switch (r->verdict.action) {
         case BIDE_START: start(r); break;
         case BIDE_WAIT: await(r); break;
         case BIDE_DONE: return succeed(r);

@@ -39,7 +39,7 @@ enum run_what {
 };
 
 struct run_event {
-    enum run_what what;
+    enum run_what action;
     const struct bide_verdict *verdict;
     const struct run_ending *ending; /* of the last attempt; NULL: there was none */
     const char *text;

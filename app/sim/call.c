@@ -147,7 +147,7 @@ static void set_timer(struct sim_play *play, uint32_t slot, int64_t wake_ns)
 static int64_t gauss(const struct sim_play *play, struct sim_call *call, const struct bide_verdict *verdict)
 {
     uint32_t divisor_milli = is_client(call) ? play->world->clients[call->caller].gauss_milli : 0;
-    if (divisor_milli == 0 || verdict->why != BIDE_WHY_BACKOFF)
+    if (divisor_milli == 0 || verdict->reason != BIDE_REASON_BACKOFF)
         return verdict->wake_ns;
     double envelope_ns = (double)(verdict->wake_ns - play->now_ns);
     double z = sim_normal_quantile(sim_unit((struct sim_name){call->call.seed, SIM_FOR_GAUSS, 0, call->call.attempt}));
@@ -169,7 +169,7 @@ static void end(struct sim_play *play, uint32_t slot, const struct bide_verdict 
         cut_losers(play, slot, &call);
         sim_clients_ended(play, &call, verdict);
     } else
-        sim_service_called(play, call.owner, verdict->what == BIDE_DONE);
+        sim_service_called(play, call.owner, verdict->action == BIDE_DONE);
 }
 
 static void start(struct sim_play *play, const struct sim_call *call, const struct bide_verdict *verdict)
@@ -178,7 +178,7 @@ static void start(struct sim_play *play, const struct sim_call *call, const stru
     if (!is_client(call))
         return;
     sim_gauge_attempt(play, verdict);
-    if (caller->breaker && bide_breaker_look(call->call.target).state == BIDE_BREAKER_HALF_OPEN)
+    if (caller->breaker && bide_breaker_get(call->call.target).state == BIDE_BREAKER_HALF_OPEN)
         sim_gauge_probe(play);
 }
 
@@ -186,9 +186,9 @@ static struct bide_verdict outcome(struct sim_play *play, struct sim_call *call,
                                    const struct bide_outcome *outcome)
 {
     bool breaker = is_client(call) && caller_of(play, call)->breaker;
-    bool half_open = breaker && bide_breaker_look(call->call.target).state == BIDE_BREAKER_HALF_OPEN;
+    bool half_open = breaker && bide_breaker_get(call->call.target).state == BIDE_BREAKER_HALF_OPEN;
     struct bide_verdict verdict = bide_call_outcome(&call->call, attempt, outcome, play->now_ns);
-    if (half_open && bide_breaker_look(call->call.target).state == BIDE_BREAKER_OPEN)
+    if (half_open && bide_breaker_get(call->call.target).state == BIDE_BREAKER_OPEN)
         play->result->reopenings++;
     return verdict;
 }
@@ -197,7 +197,7 @@ static struct bide_verdict outcome(struct sim_play *play, struct sim_call *call,
 static void obey(struct sim_play *play, uint32_t slot, struct bide_verdict verdict, int64_t timer_ns)
 {
     struct sim_call *call = sim_call_at(play, slot);
-    while (verdict.what == BIDE_START) {
+    while (verdict.action == BIDE_START) {
         start(play, call, &verdict);
         if (!caller_of(play, call)->at_once) {
             set_timer(play, slot, verdict.wake_ns);
@@ -207,11 +207,11 @@ static void obey(struct sim_play *play, uint32_t slot, struct bide_verdict verdi
         struct bide_outcome answer = sim_service_at_once(play, call, verdict.attempt);
         verdict = outcome(play, call, verdict.attempt, &answer);
     }
-    if (verdict.what == BIDE_WAIT)
+    if (verdict.action == BIDE_WAIT)
         set_timer(play, slot, gauss(play, call, &verdict));
-    else if (verdict.what == BIDE_NONE && verdict.wake_ns != timer_ns)
+    else if (verdict.action == BIDE_NONE && verdict.wake_ns != timer_ns)
         set_timer(play, slot, verdict.wake_ns);
-    else if (verdict.what != BIDE_NONE)
+    else if (verdict.action != BIDE_NONE)
         end(play, slot, &verdict);
 }
 
@@ -289,7 +289,7 @@ void sim_request_cut(struct sim_play *play, uint32_t request)
     if (r->in_line) {
         sim_line_remove(play, &play->group[r->caller].desk[r->process].waiting, request);
         r->in_line = false;
-        what.reach = BIDE_REACH_NEVER_SENT;
+        what.evidence = BIDE_EVIDENCE_NOT_SENT;
         sim_request_release(play, request); /* it will never arrive */
         serve_line(play, r->caller, r->process);
     }

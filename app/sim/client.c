@@ -16,7 +16,7 @@ bool sim_has_gates(const struct conf_pair *pair, const struct sim_service *servi
     const struct bide_target_config *config = &pair->target;
     return config->budget.kind != BIDE_BUDGET_NONE || config->breaker.kind != BIDE_BREAKER_OFF ||
            config->in_flight_max > 0 || config->key_retries > 0 || config->throttle_k_milli > 0 ||
-           (config->quiet_max_ns > 0 && service->hint != SIM_HINT_NO) ||
+           (config->hold_off_max_ns > 0 && service->hint != SIM_HINT_NO) ||
            (config->latency && pair->policy.hedge_quantile_permille > 0);
 }
 
@@ -26,7 +26,7 @@ static bool make_targets(const struct sim_world *world, struct sim_caller *calle
     if (!sim_has_gates(pair, &world->service[caller->service]))
         return true;
     caller->targets = caller->owners * caller->shards;
-    if (!drive_memory_refused())
+    if (!os_memory_refused())
         caller->target = aligned_alloc(64, (size_t)caller->targets * sizeof *caller->target);
     if (caller->target == NULL)
         return false;
@@ -254,7 +254,7 @@ static bool open_closed(struct sim_play *play, uint32_t g)
 {
     const struct sim_clients *c = &play->world->clients[g];
     size_t count = play->clients + c->count;
-    if (count > SIM_ID_GROUP - SIM_ID_CLIENT || drive_memory_refused())
+    if (count > SIM_ID_GROUP - SIM_ID_CLIENT || os_memory_refused())
         return false;
     struct sim_closed_client *clients = realloc(play->client, count * sizeof *clients);
     if (clients == NULL)
@@ -285,7 +285,7 @@ static void end_user(struct sim_play *play, uint32_t index, bool well)
 void sim_clients_ended(struct sim_play *play, const struct sim_call *call, const struct bide_verdict *verdict)
 {
     const struct sim_clients *c = &play->world->clients[call->caller];
-    bool well = verdict->what == BIDE_DONE;
+    bool well = verdict->action == BIDE_DONE;
     sim_gauge_ended(play, verdict);
     if (c->fanout > 1)
         end_user(play, call->owner, well);
@@ -303,7 +303,7 @@ static bool open_sockets(struct sim_play *play, uint32_t g)
     struct sim_group *group = &play->group[g];
     if (play->world->clients[g].pool == 0)
         return true;
-    group->desk = drive_memory(processes, sizeof *group->desk);
+    group->desk = os_memory(processes, sizeof *group->desk);
     if (group->desk == NULL)
         return false;
     for (uint32_t i = 0; i < processes; i++)

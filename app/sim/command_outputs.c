@@ -80,9 +80,9 @@ bool cli_sim_outputs_open(struct cli_sim_outputs *outputs)
     for (size_t i = 0; i < CLI_SIM_FILES; i++) {
         if (outputs->file[i] == NULL || is_stdout(outputs->file[i]))
             continue;
-        const char *why = cli_draft_open(&outputs->draft[i], outputs->file[i]);
-        if (why != NULL) {
-            cli_fail(&cli_sim, "%s %s: %s", kinds[i].option, outputs->file[i], why);
+        const char *reason = cli_draft_open(&outputs->draft[i], outputs->file[i]);
+        if (reason != NULL) {
+            cli_fail(&cli_sim, "%s %s: %s", kinds[i].option, outputs->file[i], reason);
             return false;
         }
         if (!differs_from_others(outputs, i))
@@ -96,14 +96,14 @@ bool cli_sim_outputs_open(struct cli_sim_outputs *outputs)
 static bool write_file(struct cli_sim_outputs *outputs, size_t i, const struct sim_batch *batch)
 {
     bool to_stdout = is_stdout(outputs->file[i]);
-    const char *why = NULL;
+    const char *reason = NULL;
     if (!kinds[i].write(to_stdout ? stdout : outputs->draft[i].file, batch))
-        why = "no memory";
+        reason = "no memory";
     else if (!to_stdout)
-        why = cli_draft_keep(&outputs->draft[i]);
-    if (why != NULL)
-        cli_fail(&cli_sim, "%s %s: %s; it was not written", kinds[i].option, outputs->file[i], why);
-    return why == NULL;
+        reason = cli_draft_keep(&outputs->draft[i]);
+    if (reason != NULL)
+        cli_fail(&cli_sim, "%s %s: %s; it was not written", kinds[i].option, outputs->file[i], reason);
+    return reason == NULL;
 }
 
 static void print_table(const struct sim_batch *batch)

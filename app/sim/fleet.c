@@ -2,11 +2,11 @@
  *
  *     instance                         bucket
  *     look ── is it due? ── ask ──►    exchange, unless it is down
- *     look ◄── answer, or nothing once the patience is over
+ *     look ◄── answer, or nothing once the timeout is over
  *
  * What is in the queue for an instance: its next look; or its ask on the way, then the answer; or, if none will come,
- * the end of its patience. Which of these is known when the ask leaves, for how long messages take is drawn by name.
- * What would arrive after the patience does not arrive: a link that is too slow is closed. An answer that would come
+ * the end of its timeout. Which of these is known when the ask leaves, for how long messages take is drawn by name.
+ * What would arrive after the timeout does not arrive: a link that is too slow is closed. An answer that would come
  * after it is lost, and what it granted is spent.
  *
  * A weakness: of the processes of a host, one exchanges for all and never dies.
@@ -92,7 +92,7 @@ static void plan_look(struct sim_play *play, struct sim_instance *it, uint32_t i
 static void ask(struct sim_play *play, struct sim_instance *it, uint32_t id)
 {
     const struct sim_fleet *fleet = &play->world->fleet;
-    int64_t over_ns = play->now_ns + fleet->patience_ns;
+    int64_t over_ns = play->now_ns + fleet->timeout_ns;
     it->asks++;
     int64_t there_ns = play->now_ns + sim_time_draw(&fleet->delay, name_of(play, it, SIM_FOR_ASK_DELAY));
     int64_t back_ns = there_ns + sim_time_draw(&fleet->delay, name_of(play, it, SIM_FOR_ANSWER_DELAY));
@@ -187,8 +187,8 @@ static bool join(struct sim_play *play, const struct sim_caller *caller, uint32_
     struct lease_terms terms = {.capacity_milli = fleet->capacity_milli,
                                 .per_minute_milli = fleet->per_minute_milli,
                                 .open_permille = OPEN_SHARE,
-                                .patience_ns = fleet->patience_ns,
-                                .quiet = true};
+                                .timeout_ns = fleet->timeout_ns,
+                                .hold_off = true};
     *it = (struct sim_instance){.bank = bank_of(play, caller, target)};
     if (lease_ledger_begin(&it->ledger, &caller->target[target], &terms, i + 1, 0, NULL) != BIDE_OK)
         return false;
@@ -208,8 +208,8 @@ bool sim_fleet_open(struct sim_play *play)
         return true;
     if (instances > SIM_ID_END - SIM_ID_FLEET)
         return false;
-    play->fleet.bank = drive_memory(banks, sizeof *play->fleet.bank);
-    play->fleet.instance = drive_memory(instances, sizeof *play->fleet.instance);
+    play->fleet.bank = os_memory(banks, sizeof *play->fleet.bank);
+    play->fleet.instance = os_memory(instances, sizeof *play->fleet.instance);
     if (play->fleet.bank == NULL || play->fleet.instance == NULL)
         return false;
     for (uint32_t g = 0; g < play->world->groups; g++)

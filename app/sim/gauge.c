@@ -24,7 +24,7 @@ static bool room_for(void **array, size_t *room, size_t count, size_t size)
     if (count < *room)
         return true;
     size_t more = *room == 0 ? 256 : *room * 2;
-    void *grown = drive_memory_refused() ? NULL : realloc(*array, more * size);
+    void *grown = os_memory_refused() ? NULL : realloc(*array, more * size);
     if (grown == NULL)
         return false;
     *array = grown;
@@ -82,7 +82,7 @@ static void sample(struct sim_play *play, struct sim_point *point, int64_t at_ns
         uint64_t looked_at = 0, open = 0;
         for (uint32_t i = 0; i < caller->targets; i += step) {
             int64_t milli = bide_budget_left_milli(&caller->target[i], at_ns);
-            enum bide_breaker_state state = bide_breaker_look(&caller->target[i]).state;
+            enum bide_breaker_state state = bide_breaker_get(&caller->target[i]).state;
             left_milli += milli == INT64_MAX ? 0 : milli;
             limited += milli != INT64_MAX;
             open += state == BIDE_BREAKER_OPEN || state == BIDE_BREAKER_HALF_OPEN;
@@ -189,8 +189,8 @@ void sim_gauge_call(struct sim_play *play)
 void sim_gauge_attempt(struct sim_play *play, const struct bide_verdict *verdict)
 {
     play->result->attempts++;
-    play->result->hedges += verdict->why == BIDE_WHY_HEDGE;
-    play->result->retries += verdict->attempt > 1 && verdict->why != BIDE_WHY_HEDGE;
+    play->result->hedges += verdict->reason == BIDE_REASON_HEDGE;
+    play->result->retries += verdict->attempt > 1 && verdict->reason != BIDE_REASON_HEDGE;
     play->gauge.point->attempts++;
 }
 
@@ -202,14 +202,14 @@ void sim_gauge_probe(struct sim_play *play)
 
 void sim_gauge_ended(struct sim_play *play, const struct bide_verdict *verdict)
 {
-    bool well = verdict->what == BIDE_DONE;
+    bool well = verdict->action == BIDE_DONE;
     play->result->succeeded += well;
     play->result->gave_up += !well;
     play->gauge.point->succeeded += well;
     play->gauge.point->gave_up += !well;
     play->gauge.second[play->gauge.seconds - 1].succeeded += well;
     if (!well)
-        play->result->why[verdict->why]++;
+        play->result->reason[verdict->reason]++;
 }
 
 void sim_gauge_user(struct sim_play *play, int64_t began_ns, bool well)
@@ -344,7 +344,7 @@ static void ask_targets(struct sim_play *play)
     for (uint32_t g = 0; g < play->world->groups; g++)
         for (uint32_t i = 0; i < play->caller[g].targets; i++) {
             const struct bide_target *target = &play->caller[g].target[i];
-            play->result->openings += bide_breaker_look(target).openings_total;
+            play->result->openings += bide_breaker_get(target).openings_total;
             for (unsigned gate = 0; gate < BIDE_GATE_COUNT; gate++)
                 play->result->refused_by[gate] += bide_target_refused(target, (enum bide_gate)(1u << gate));
         }

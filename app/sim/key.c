@@ -120,7 +120,7 @@ static const struct sim_field fields[] = {
           "tokens of the one bucket, which begins empty"),
     FLEET("per_minute", SIM_FORM_MILLI, per_minute_milli, WANT_TOKENS, "60", "that trickle into it"),
     FLEET("delay", SIM_FORM_SHAPE, delay, WANT_SHAPE, "1ms", "of each message to it and from it"),
-    FLEET("patience", SIM_FORM_TIME, patience_ns, WANT_TIME, "500ms", "that an exchange may take"),
+    FLEET("timeout", SIM_FORM_TIME, timeout_ns, WANT_TIME, "500ms", "that an exchange may take"),
     FLEET("down_from", SIM_FORM_TIME, down_from_ns, WANT_NEVER, "never", "from here on it does not answer"),
     FLEET("down_until", SIM_FORM_TIME, down_until_ns, WANT_NEVER, "never", "it answers again"),
 

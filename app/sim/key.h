@@ -105,7 +105,7 @@ struct sim_fault {
     const struct sim_field *field;
     uint32_t element;
     bool ignored; /* the value is good, but of no consequence in this world */
-    char why[192];
+    char reason[192];
 };
 #define SIM_FAULTS_MAX 16u
 

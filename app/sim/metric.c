@@ -136,9 +136,9 @@ static double fleet_alone_s(const struct sim_result *r, size_t which)
     return seconds(r->fleet_alone_ns);
 }
 
-static double gave_up_why(const struct sim_result *r, size_t why)
+static double gave_up_why(const struct sim_result *r, size_t reason)
 {
-    return (double)r->why[why];
+    return (double)r->reason[reason];
 }
 
 static double refused_by(const struct sim_result *r, size_t gate)
@@ -248,14 +248,14 @@ static const struct row rows[] = {
 
 static const struct row whys[] = {
 #define WHY(NAME, label, sentence)                                                                                     \
-    {{"gave_up_" label, "", "calls that gave up: " sentence, false}, gave_up_why, BIDE_WHY_##NAME},
-    BIDE_WHY_LIST(WHY)
+    {{"gave_up_" label, "", "calls that gave up: " sentence, false}, gave_up_why, BIDE_REASON_##NAME},
+    BIDE_REASON_LIST(WHY)
 #undef WHY
 };
 
 #define ROWS    (sizeof rows / sizeof *rows)
 #define WHYS    (sizeof whys / sizeof *whys)
-#define NO_ENDS ((size_t)BIDE_WHY_SUCCEEDED + 1) /* the first reasons of the list, which end no call in failure */
+#define NO_ENDS ((size_t)BIDE_REASON_SUCCEEDED + 1) /* the first reasons of the list, which end no call in failure */
 
 static const struct row *row_at(size_t i)
 {

@@ -14,7 +14,7 @@
 static unsigned char *new_chunk(size_t size, bool first)
 {
     void *chunk = NULL;
-    if (drive_memory_refused() || posix_memalign(&chunk, HUGE_PAGE, size << SIM_CHUNK_BITS) != 0)
+    if (os_memory_refused() || posix_memalign(&chunk, HUGE_PAGE, size << SIM_CHUNK_BITS) != 0)
         return NULL;
     if (!first)
         (void)madvise(chunk, size << SIM_CHUNK_BITS, MADV_HUGEPAGE);
@@ -23,7 +23,7 @@ static unsigned char *new_chunk(size_t size, bool first)
 
 static bool grow(struct sim_pool *pool)
 {
-    unsigned char **chunk = drive_memory_refused() ? NULL : realloc(pool->chunk, (pool->chunks + 1) * sizeof *chunk);
+    unsigned char **chunk = os_memory_refused() ? NULL : realloc(pool->chunk, (pool->chunks + 1) * sizeof *chunk);
     if (chunk == NULL)
         return false;
     pool->chunk = chunk;

@@ -92,7 +92,7 @@ static bool heap_has_room(struct sim_queue *queue)
     if (queue->heaped < queue->heap_room)
         return true;
     size_t room = queue->heap_room ? 2 * queue->heap_room : 64;
-    struct sim_event *heap = drive_memory_refused() ? NULL : realloc(queue->heap, room * sizeof *heap);
+    struct sim_event *heap = os_memory_refused() ? NULL : realloc(queue->heap, room * sizeof *heap);
     if (!heap)
         return false;
     queue->bytes += (room - queue->heap_room) * sizeof *heap;
@@ -150,8 +150,7 @@ static size_t enough_for(size_t chunks)
 static bool grow(struct sim_queue *queue)
 {
     size_t bytes = queue->slab_bytes;
-    struct slab *slab =
-        drive_memory_refused() ? NULL : aligned_alloc(bytes < HUGE_PAGE ? CHUNK_BYTES : HUGE_PAGE, bytes);
+    struct slab *slab = os_memory_refused() ? NULL : aligned_alloc(bytes < HUGE_PAGE ? CHUNK_BYTES : HUGE_PAGE, bytes);
     if (!slab)
         return false;
     if (bytes >= HUGE_PAGE)
@@ -418,7 +417,7 @@ static bool refill(struct sim_queue *queue)
 
 struct sim_queue *sim_queue_new(bool plain)
 {
-    struct sim_queue *queue = drive_memory_refused() ? NULL : calloc(1, sizeof *queue);
+    struct sim_queue *queue = os_memory_refused() ? NULL : calloc(1, sizeof *queue);
     if (!queue)
         return NULL;
     queue->bytes = sizeof *queue;

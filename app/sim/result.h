@@ -44,7 +44,7 @@ struct sim_result {
     /* of clients */
     uint64_t calls, succeeded, gave_up, unfinished; /* unfinished: still going when the run was stopped */
     uint64_t attempts, retries, hedges;             /* started by clients: attempts = first ones + retries + hedges */
-    uint64_t why[BIDE_WHY_COUNT];                   /* give-ups by reason */
+    uint64_t reason[BIDE_REASON_COUNT];             /* give-ups by reason */
     uint64_t users,
         users_well; /* fan-out: users' calls, and those whose calls all succeeded; else as calls, succeeded */
     struct sim_histogram latency; /* of users' calls that succeeded, from begin to end; waits included */

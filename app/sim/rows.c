@@ -256,7 +256,7 @@ static bool was_told(struct judge *judge, const struct making *m, const struct s
     const struct sim_setting *blamed = m->holds[sim_field_index(fault->field)][fault->element];
     for (size_t i = 0; i < judge->tolds; i++) {
         bool same = judge->told[i].element == fault->element || (blamed != NULL && judge->blamed[i] == blamed);
-        if (same && judge->told[i].field == fault->field && strcmp(judge->told[i].why, fault->why) == 0)
+        if (same && judge->told[i].field == fault->field && strcmp(judge->told[i].reason, fault->reason) == 0)
             return true;
     }
     if (judge->tolds == TOLD_MAX)
@@ -277,12 +277,12 @@ static void tell_fault(struct making *m, const struct sim_fault *fault)
     if (b->variations + b->sweeps > 0)
         snprintf(in, sizeof in, " (in row %s)", m->row->label);
     if (setting != NULL) {
-        sim_setting_tell(setting, b->told, "%s%s", fault->why, in);
+        sim_setting_tell(setting, b->told, "%s%s", fault->reason, in);
         return;
     }
     sim_field_text(value, field, sim_part_in(&m->row->world, field->part, fault->element), &m->row->world);
     conf_tell(b->told, b->line[field->part][fault->element], "[%s%s%s] %s = %s, by default: %s%s", field->key.section,
-              name[0] != '\0' ? " " : "", name, field->key.key, value, fault->why, in);
+              name[0] != '\0' ? " " : "", name, field->key.key, value, fault->reason, in);
 }
 
 static void note_ignored(struct making *m, const struct sim_fault *fault)
@@ -291,10 +291,10 @@ static void note_ignored(struct making *m, const struct sim_fault *fault)
     if (setting == NULL)
         return;
     setting->ignored++;
-    snprintf(setting->why, sizeof setting->why, "%s", fault->why);
+    snprintf(setting->reason, sizeof setting->reason, "%s", fault->reason);
 }
 
-static void reach(struct judge *judge, const struct sim_world *world)
+static void evidence(struct judge *judge, const struct sim_world *world)
 {
     for (uint32_t i = 0; i < world->groups; i++) {
         int32_t s = (int32_t)world->clients[i].service;
@@ -309,7 +309,7 @@ static void judge_row(struct making *m, struct judge *judge)
 {
     struct sim_fault faults[SIM_FAULTS_MAX];
     size_t count = sim_world_faults(&m->row->world, faults);
-    reach(judge, &m->row->world);
+    evidence(judge, &m->row->world);
     for (size_t i = 0; i < SIM_FIELDS_MAX; i++)
         for (size_t j = 0; j < SIM_ELEMENTS_MAX; j++)
             if (m->holds[i][j] != NULL)
@@ -327,7 +327,7 @@ static void judge_settings(struct sim_builder *b, struct sim_span span)
     for (size_t i = span.first; i < span.end; i++) {
         const struct sim_setting *setting = &b->setting[i];
         if (setting->applied > 0 && setting->ignored == setting->applied)
-            sim_setting_tell(setting, b->told, "%s", setting->why);
+            sim_setting_tell(setting, b->told, "%s", setting->reason);
     }
 }
 

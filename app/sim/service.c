@@ -88,7 +88,7 @@ static struct bide_hint hint(const struct sim_play *play, uint32_t s, struct sim
 static struct bide_outcome failure(const struct sim_play *play, uint32_t s, struct sim_name name, bool throttles)
 {
     return (struct bide_outcome){.kind = throttles ? BIDE_KIND_THROTTLED : BIDE_KIND_TRANSIENT,
-                                 .reach = BIDE_REACH_ANSWERED,
+                                 .evidence = BIDE_EVIDENCE_ANSWERED,
                                  .flags = throttles ? 0 : BIDE_FLAG_UNAVAILABLE,
                                  .hint = hint(play, s, name)};
 }
@@ -133,7 +133,7 @@ struct bide_outcome sim_service_at_once(struct sim_play *play, const struct sim_
         return failure(play, s, name, play->world->service[s].throttles);
     }
     sim_gauge_served(play);
-    return (struct bide_outcome){.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
+    return (struct bide_outcome){.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
 }
 
 static struct sim_name name_of(const struct sim_request *r, enum sim_stream stream)
@@ -283,7 +283,7 @@ static void write_row(struct sim_play *play, uint32_t request)
     bool well = place->version == r->version;
     place->version += well;
     count_end(play, r, well);
-    struct bide_outcome answer = {.kind = well ? BIDE_KIND_OK : BIDE_KIND_CONFLICT, .reach = BIDE_REACH_ANSWERED};
+    struct bide_outcome answer = {.kind = well ? BIDE_KIND_OK : BIDE_KIND_CONFLICT, .evidence = BIDE_EVIDENCE_ANSWERED};
     reply(play, request, answer);
 }
 
@@ -333,7 +333,7 @@ static void finish(struct sim_play *play, uint32_t request, bool well)
     uint32_t s = r->service;
     if (is_leaf(play, s))
         count_end(play, r, well);
-    struct bide_outcome answer = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
+    struct bide_outcome answer = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
     if (!well)
         answer = failure(play, s, name_of(r, SIM_FOR_HINT), play->world->service[s].throttles);
     reply(play, request, answer);

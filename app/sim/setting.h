@@ -24,7 +24,7 @@ struct sim_setting {
     char *value;         /* owned */
     unsigned applied;    /* rows in which it is what holds */
     unsigned ignored;    /* of them, those in which it is of no consequence */
-    char why[192];       /* that is so */
+    char reason[192];    /* that is so */
 };
 
 /* What it is said about, and to whom mistakes are told. */

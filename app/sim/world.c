@@ -50,15 +50,15 @@ struct faults {
 };
 
 __attribute__((format(printf, 5, 6))) static void wrong(struct faults *f, enum sim_part part, uint32_t element,
-                                                        const char *key, const char *why, ...)
+                                                        const char *key, const char *reason, ...)
 {
     va_list values;
     if (f->count == SIM_FAULTS_MAX)
         return;
     struct sim_fault *fault = &f->fault[f->count++];
     *fault = (struct sim_fault){.field = sim_field_of(part, key), .element = element};
-    va_start(values, why);
-    vsnprintf(fault->why, sizeof fault->why, why, values);
+    va_start(values, reason);
+    vsnprintf(fault->reason, sizeof fault->reason, reason, values);
     va_end(values);
 }
 
@@ -210,7 +210,7 @@ static bool never_down(const struct sim_world *world, uint32_t i)
 static const struct {
     enum sim_part part;
     bool (*idle)(const struct sim_world *world, uint32_t element);
-    const char *keys, *why;
+    const char *keys, *reason;
 } idle[] = {
     {SIM_PART_CLIENTS, herd, "rate peak_rate end_rate peak_from peak_until calls until think pace",
      "a herd comes all at once, at `from`, as many as `count` says"},
@@ -221,7 +221,7 @@ static const struct {
     {SIM_PART_CLIENTS, spike, "end_rate", "only a ramp has a rate at the end: want arrival = ramp"},
     {SIM_PART_CLIENTS, open_loop, "think pace", "only closed clients think: want arrival = closed"},
     {SIM_PART_CLIENTS, one_shard, "scope", "their service has one shard"},
-    {SIM_PART_FLEET, nobody_leases, "capacity per_minute delay patience down_from down_until",
+    {SIM_PART_FLEET, nobody_leases, "capacity per_minute delay timeout down_from down_until",
      "nobody leases from it: want clients.fleet = yes"},
     {SIM_PART_FLEET, never_down, "down_until", "it is never down: want down_from"},
     {SIM_PART_SERVICE, row,
@@ -262,7 +262,7 @@ static void check_idle(struct faults *f, size_t rule, uint32_t element)
         if (is_default(f->world, sim_field_of(idle[rule].part, key), element))
             continue;
         size_t before = f->count;
-        wrong(f, idle[rule].part, element, key, "%s", idle[rule].why);
+        wrong(f, idle[rule].part, element, key, "%s", idle[rule].reason);
         if (f->count > before)
             f->fault[before].ignored = true;
     }
@@ -501,8 +501,8 @@ static void check_fleet(struct faults *f)
         wrong(f, SIM_PART_FLEET, 0, "capacity", "want more than 0, and 268435.455 at most");
     if (fleet->per_minute_milli > BIDE_CAPACITY_MAX_MILLI)
         wrong(f, SIM_PART_FLEET, 0, "per_minute", "want 268435.455 at most");
-    if (fleet->patience_ns == 0)
-        wrong(f, SIM_PART_FLEET, 0, "patience", "want more than 0");
+    if (fleet->timeout_ns == 0)
+        wrong(f, SIM_PART_FLEET, 0, "timeout", "want more than 0");
     if (fleet->down_from_ns == BIDE_NEVER)
         return;
     if (fleet->down_from_ns >= f->world->duration_ns)
@@ -553,6 +553,6 @@ const char *sim_world_wrong(const struct sim_world *world, char text[256])
     const struct sim_field *field = faults[0].field;
     sim_key_path(key, field, sim_part_name(world, field->part, faults[0].element));
     sim_field_text(value, field, sim_part_in(world, field->part, faults[0].element), world);
-    snprintf(text, 256, "%.80s = %.60s: %.110s", key, value, faults[0].why);
+    snprintf(text, 256, "%.80s = %.60s: %.110s", key, value, faults[0].reason);
     return text;
 }

@@ -155,7 +155,7 @@ struct sim_outage {
 struct sim_fleet {
     uint32_t capacity_milli, per_minute_milli; /* of the bucket; it begins empty */
     struct sim_time delay;                     /* one way, drawn for each message */
-    int64_t patience_ns;                 /* after it an instance counts on no answer, and what it asked is spent */
+    int64_t timeout_ns;                  /* after it an instance counts on no answer, and what it asked is spent */
     int64_t down_from_ns, down_until_ns; /* the bucket answers nobody; BIDE_NEVER: it always does */
 };
 

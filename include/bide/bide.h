@@ -11,13 +11,13 @@
 #include <bide/clock.h>
 #include <bide/entropy.h>
 #include <bide/hint.h>
-#include <bide/host.h>
 #include <bide/layer.h>
 #include <bide/lease.h>
 #include <bide/outcome.h>
 #include <bide/policy.h>
 #include <bide/request.h>
 #include <bide/run.h>
+#include <bide/shared.h>
 #include <bide/target.h>
 #include <bide/targets.h>
 #include <bide/timers.h>

@@ -54,7 +54,7 @@ struct bide_breaker_config {
     int64_t slow_ns;               /* a success that took this long counts as a failure; BIDE_NEVER: none does */
     int64_t open_ns;               /* how long it stays open the first time (before jitter) */
     int64_t open_max_ns;           /* growth stops here (before jitter) */
-    int64_t probe_lease_ns;        /* a probe that has not reported by then loses its place */
+    int64_t probe_timeout_ns;      /* a probe that has not reported by then loses its place */
     int64_t ramp_ns;               /* 0: all traffic at once */
 };
 
@@ -68,7 +68,7 @@ struct bide_breaker_view {
 
 struct bide_target;
 
-BIDE_API struct bide_breaker_view bide_breaker_look(const struct bide_target *target);
+BIDE_API struct bide_breaker_view bide_breaker_get(const struct bide_target *target);
 
 enum bide_hold {
     BIDE_HOLD_RELEASE = 0, /* back to automatic: what was held goes on as closed, anything else as it is */

@@ -42,17 +42,17 @@ struct bide_budget_config {
     enum bide_on_empty on_empty;
 
     /* tokens */
-    uint32_t capacity_milli;        /* 0: no retry ever */
-    uint32_t initial_milli;         /* BIDE_FULL: starts full */
-    uint32_t cost_milli;            /* of a retry after a transient failure or a conflict, and of a hedge */
-    uint32_t cost_throttled_milli;  /* of a retry after a throttled one */
-    uint32_t cost_timeout_milli;    /* of a retry after one that timed out */
-    uint32_t cost_failure_milli;    /* taken for each failure that could be retried, as far as there is (gRPC) */
-    uint32_t threshold_milli;       /* a retry needs more than this left, after the failure's cost (gRPC: half) */
-    uint32_t earn_success_milli;    /* earned by a call that succeeds */
-    uint32_t earn_first_milli;      /* earned by each first attempt. Beware: it funds retries during an outage */
-    uint32_t earn_per_minute_milli; /* the trickle */
-    uint32_t refund_permille;       /* a call that succeeds after retries gets back this share of its last charge
+    uint32_t capacity_milli;          /* 0: no retry ever */
+    uint32_t initial_milli;           /* BIDE_FULL: starts full */
+    uint32_t cost_milli;              /* of a retry after a transient failure or a conflict, and of a hedge */
+    uint32_t cost_throttled_milli;    /* of a retry after a throttled one */
+    uint32_t cost_timeout_milli;      /* of a retry after one that timed out */
+    uint32_t cost_failure_milli;      /* taken for each failure that could be retried, as far as there is (gRPC) */
+    uint32_t threshold_milli;         /* a retry needs more than this left, after the failure's cost (gRPC: half) */
+    uint32_t earn_success_milli;      /* earned by a call that succeeds */
+    uint32_t earn_first_milli;        /* earned by each first attempt. Beware: it funds retries during an outage */
+    uint32_t refill_per_minute_milli; /* the trickle */
+    uint32_t refund_permille;         /* a call that succeeds after retries gets back this share of its last charge
                                         instead of earn_success (AWS: 1000) */
     /* window, concurrency */
     uint32_t ratio_ppm;  /* retries per request, in millionths */

@@ -35,11 +35,11 @@ struct bide_call {
         uint32_t hedge_us[BIDE_HEDGES_MAX]; /* while attempts run: when each hedge started, after round_ns */
         uint32_t key_tick;                  /* while waiting: when the retry key was charged */
     };
-    uint32_t attempt; /* attempts started so far */
-    uint32_t step;    /* backoff steps taken */
-    uint32_t charge;  /* what the present retry was charged */
-    uint32_t lease;   /* breaker generation this round began in; of a probe, its lease too */
-    uint32_t key;     /* retry key, folded */
+    uint32_t attempt;    /* attempts started so far */
+    uint32_t step;       /* backoff steps taken */
+    uint32_t charge;     /* what the present retry was charged */
+    uint32_t generation; /* breaker generation this round began in; of a probe, its lease too */
+    uint32_t key;        /* retry key, folded */
     uint16_t flags;
     uint16_t owner; /* the target's owner when the call began */
     uint8_t state;

@@ -17,7 +17,7 @@ struct bide_rule {
     int32_t first;
     int32_t last; /* included */
     enum bide_kind kind;
-    enum bide_reach reach;
+    enum bide_evidence evidence;
     uint32_t flags;
 };
 
@@ -42,7 +42,7 @@ BIDE_API struct bide_outcome bide_classify_dns(int error, const struct bide_rule
 
 /* Exit status of a command as the shell reports it: 0, its code, or 128+n for a signal. Death by SIGINT, SIGQUIT or
  * SIGTERM is cancelled; sysexits 64-68, 70, 72, 73 and 76-78, the shell's 126 and 127, and what is no exit status are
- * permanent; every other failure is transient. The reach is MAYBE_RAN. */
+ * permanent; every other failure is transient. The reach is UNKNOWN. */
 BIDE_API struct bide_outcome bide_classify_exit(int status, const struct bide_rules *rules);
 
 /* Finds the first rule that is wrong and names its field and value: first above last, or an enum or flag out of range.

@@ -34,7 +34,7 @@ struct bide_details {
 struct bide_details_rule {
     const char *type;
     enum bide_kind kind;
-    enum bide_reach reach;
+    enum bide_evidence evidence;
     uint32_t flags; /* enum bide_outcome_flag */
 };
 
@@ -49,7 +49,7 @@ BIDE_API const struct bide_details_rule *bide_details_find(const struct bide_det
                                                            const struct bide_details_rule *rule, size_t count);
 
 /* What a server answers. Absent members are NULL, 0, BIDE_NEVER or false. */
-struct bide_details_reply {
+struct bide_details_response {
     const char *type;
     const char *title;
     const char *detail;
@@ -60,7 +60,7 @@ struct bide_details_reply {
 
 /* Writes the body with its NUL, as one line of JSON. Returns its length; 0 and an empty text if size is too small, a
  * text is no UTF-8, or there is no memory. */
-BIDE_API size_t bide_details_format(char *text, size_t size, const struct bide_details_reply *reply);
+BIDE_API size_t bide_details_format(char *text, size_t size, const struct bide_details_response *reply);
 
 BIDE_END_DECLS
 #endif

@@ -13,7 +13,7 @@
  * along.
  *
  * The promise: retries of the fleet <= what the fleet's bucket held and got + what is leased + the floor of each
- * instance (earn_per_minute of its budget) x the time it could not reach Redis. Whatever dies. One exception: a Redis
+ * instance (refill_per_minute of its budget) x the time it could not reach Redis. Whatever dies. One exception: a Redis
  * that comes back with an earlier state may grant again what it had granted since, one bucket at most.
  *
  * Redis absent, slow, stopped, read-only, out of memory, talking garbage: the target goes on alone, at its floor; the
@@ -25,7 +25,7 @@
  *     unix:///path/to/socket[?db=0&...]
  *
  * Options of the URL: capacity (tokens of the fleet's bucket, 100), per_minute (its trickle, 60), prefix (of keys,
- * "bide"), patience (milliseconds for one exchange, 500), open (per cent of instances whose open breakers open ours,
+ * "bide"), timeout (milliseconds for one exchange, 500), open (per cent of instances whose open breakers open ours,
  * 50; 0: never), db, user, password_file, ca_file, cert_file, key_file (TLS). The password_file is read once, by
  * bide_fleet_open; the files of TLS with each connection. The password never appears in a text of ours.
  *
@@ -48,7 +48,7 @@ struct bide_fleet_options {
     /* Told from the library's thread, at most once a minute: "redis://cache:6379: connection refused; retries go on at
      * 1 a minute for payments". And once when it is back. NULL: nothing is told. It must be quick: meanwhile nothing is
      * exchanged, and bide_fleet_close waits for it. It may call the functions below, but not close its own fleet. */
-    void (*tell)(void *context, const char *text);
+    void (*report)(void *context, const char *text);
     void *context;
 };
 
@@ -59,21 +59,21 @@ struct bide_fleet_view {
     int64_t fleet_left_milli; /* as the last answer said */
     int64_t leased_milli;     /* in the target's bucket */
     int64_t share_milli;      /* what an idle instance may keep */
-    uint64_t instances;       /* about so many */
+    uint64_t members;         /* about so many */
     uint64_t exchanges, failures;
-    uint64_t granted_milli, given_back_milli, earned_milli; /* by us, so far */
+    uint64_t granted_milli, returned_milli, earned_milli; /* by us, so far */
     uint64_t openings_followed;
-    int64_t alone_ns;  /* how long the target went on alone so far */
-    char problem[160]; /* the last that failed in this fleet, cut to size; "" since an exchange went well */
+    int64_t disconnected_ns; /* how long the target went on alone so far */
+    char problem[160];       /* the last that failed in this fleet, cut to size; "" since an exchange went well */
 };
 
 /* What lies in Redis, for `bide budget show --fleet`. */
-struct bide_fleet_bank {
-    bool there; /* false: nobody has been at it, or it has expired */
+struct bide_fleet_bucket {
+    bool exists; /* false: nobody has been at it, or it has expired */
     int64_t capacity_milli, per_minute_milli, left_milli;
-    uint64_t instances, wanting, open, exchanges;
+    uint64_t members, wanting, open, exchanges;
     uint64_t firsts, successes, spent_milli, granted_milli;
-    int64_t quiet_ms;
+    int64_t hold_off_ms;
     bool is_open;
     int64_t age_ms; /* since the last exchange, by Redis' clock */
 };
@@ -84,7 +84,7 @@ BIDE_API enum bide_err bide_fleet_open(struct bide_fleet **fleet, const char *ur
                                        const struct bide_fleet_options *options, struct bide_fleet_problem *problem);
 
 /* Leases for that target from now on. Its budget must be of tokens; what is in it is taken away (of one that is leased
- * already nothing is). `shared`: other processes have it too (bide/host.h) and may lease for it; one at a time does.
+ * already nothing is). `shared`: other processes have it too (bide/shared.h) and may lease for it; one at a time does.
  * The name is the same in the whole fleet, 1 to 127 bytes. The target must live until it leaves. */
 BIDE_API enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *name, struct bide_target *target,
                                        bool shared, struct bide_fleet_problem *problem);
@@ -95,14 +95,14 @@ BIDE_API enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *nam
 BIDE_API void bide_fleet_leave(struct bide_fleet *fleet, struct bide_target *target);
 
 /* False: not one that joined. */
-BIDE_API bool bide_fleet_look(struct bide_fleet *fleet, const struct bide_target *target, struct bide_fleet_view *view);
+BIDE_API bool bide_fleet_get(struct bide_fleet *fleet, const struct bide_target *target, struct bide_fleet_view *view);
 
-/* Leaves all, stops the thread. Takes at most the URL's patience, and as long as a `tell` that is running.
+/* Leaves all, stops the thread. Takes at most the URL's timeout, and as long as a `tell` that is running.
  * Accepts NULL. */
 BIDE_API void bide_fleet_close(struct bide_fleet *fleet);
 
-/* Asks Redis what lies under that name, and waits for it, patience at most. Changes nothing there. */
-BIDE_API enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fleet_bank *bank,
+/* Asks Redis what lies under that name, and waits for it, timeout at most. Changes nothing there. */
+BIDE_API enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fleet_bucket *bank,
                                        struct bide_fleet_problem *problem);
 
 BIDE_END_DECLS

@@ -31,7 +31,7 @@ BIDE_API struct bide_hint bide_hint_ratelimit(struct bide_text value);
 
 /* X-RateLimit-Reset and its kin mean different things to different servers: the unit is declared, never guessed. */
 enum bide_reset_unit {
-    BIDE_RESET_UNHEARD = 0,  /* the field is not read */
+    BIDE_RESET_IGNORE = 0,   /* the field is not read */
     BIDE_RESET_SECONDS,      /* seconds from now */
     BIDE_RESET_MILLISECONDS, /* milliseconds from now */
     BIDE_RESET_UNIX_SECONDS, /* an instant, seconds since 1970 */

@@ -6,9 +6,9 @@
  *
  * The lease has an end, which whoever leases keeps moving ahead. When it is not moved (the other side cannot be
  * reached, or that process is dead) the target goes on alone, from that instant, with its trickle and nothing else:
- * earn_per_minute_milli is its floor. So the floor is all that a fleet whose bank is gone adds up to.
+ * refill_per_minute_milli is its floor. So the floor is all that a fleet whose bank is gone adds up to.
  *
- * One exchanger at a time: processes that share a target (bide/host.h) all may want to lease for it, and the claim says
+ * One exchanger at a time: processes that share a target (bide/shared.h) all may want to lease for it, and the claim says
  * who does. It expires, so that a killed one is followed by another.
  *
  * This is the engine's side, pure. bide/fleet.h is the other one. */
@@ -59,8 +59,8 @@ struct bide_lease_memo {
     uint64_t base_milli;
 };
 
-BIDE_API struct bide_lease_memo bide_lease_recall(const struct bide_target *target);
-BIDE_API void bide_lease_note(struct bide_target *target, struct bide_lease_memo memo);
+BIDE_API struct bide_lease_memo bide_lease_memo_get(const struct bide_target *target);
+BIDE_API void bide_lease_memo_set(struct bide_target *target, struct bide_lease_memo memo);
 
 BIDE_END_DECLS
 #endif

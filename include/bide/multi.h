@@ -20,27 +20,27 @@
 #ifndef BIDE_MULTI_H
 #define BIDE_MULTI_H
 
-#include <bide/http.h>
+#include <bide/curl.h>
 
 BIDE_BEGIN_DECLS
 
 struct bide_multi;
-struct bide_transfer; /* one call in a multi; valid until its done has returned */
+struct bide_multi_call; /* one call in a multi; valid until its done has returned */
 
 /* How a call ended. */
 struct bide_multi_end {
-    CURL *easy;    /* the owner's handle; out of the multi again, and the owner's to reuse or clean up */
-    CURL *answer;  /* the handle that made the last attempt, for curl_easy_getinfo: a copy if a hedge won. Until done
+    CURL *easy;      /* the owner's handle; out of the multi again, and the owner's to reuse or clean up */
+    CURL *last_easy; /* the handle that made the last attempt, for curl_easy_getinfo: a copy if a hedge won. Until done
                       returns */
-    CURLcode code; /* as bide_curl_perform returns it */
+    CURLcode code;   /* as bide_curl_perform returns it */
     struct bide_verdict verdict;
 };
 
 struct bide_multi_job {
     CURL *easy;
     struct bide_target *target;              /* NULL: by origin */
-    const struct bide_http_options *options; /* NULL: those of init. Must stay as it is until done */
-    struct bide_http_result *result;         /* NULL: not wanted. Filled until done */
+    const struct bide_curl_options *options; /* NULL: those of init. Must stay as it is until done */
+    struct bide_curl_result *result;         /* NULL: not wanted. Filled until done */
     void (*done)(void *context, const struct bide_multi_end *end); /* exactly once for each start that was OK */
     void *context;
 };
@@ -59,11 +59,11 @@ BIDE_API CURLM *bide_multi_handle(struct bide_multi *multi);
  * BIDE_ERR_INVALID: the options are wrong, see the problem (may be NULL); BIDE_ERR_BUSY: draining; BIDE_ERR_NOMEM:
  * no memory. A handle must not be in use: neither here nor elsewhere. */
 BIDE_API enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi_job *job,
-                                        struct bide_transfer **transfer, struct bide_problem *problem);
+                                        struct bide_multi_call **transfer, struct bide_problem *problem);
 
-/* Ends a call, with BIDE_WHY_CANCELLED (unless its last answer was on the way to the sink already): done is called,
+/* Ends a call, with BIDE_REASON_CANCELLED (unless its last answer was on the way to the sink already): done is called,
  * before this returns or, from a callback, soon after that has returned. The sink gets no more. */
-BIDE_API void bide_multi_cancel(struct bide_multi *multi, struct bide_transfer *transfer);
+BIDE_API void bide_multi_cancel(struct bide_multi *multi, struct bide_multi_call *transfer);
 BIDE_API void bide_multi_cancel_all(struct bide_multi *multi);
 
 /* Calls not yet done, waiting ones included. */

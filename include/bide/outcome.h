@@ -19,12 +19,12 @@ enum bide_kind {
     BIDE_KIND_OK,            /* succeeded */
 };
 
-enum bide_reach {
-    BIDE_REACH_MAYBE_RAN = 0, /* sent, or unknown: the server may have acted on it */
-    BIDE_REACH_NEVER_SENT,    /* no byte of it left this process */
-    BIDE_REACH_REFUSED,  /* the protocol says it was not processed (REFUSED_STREAM, GOAWAY above the id, 421, 425) */
-    BIDE_REACH_ANSWERED, /* a complete answer came, and it is a failure */
-    BIDE_REACH_BODY_DELIVERED, /* part of the response already reached the caller: never repeated */
+enum bide_evidence {
+    BIDE_EVIDENCE_UNKNOWN = 0, /* sent, or unknown: the server may have acted on it */
+    BIDE_EVIDENCE_NOT_SENT,    /* no byte of it left this process */
+    BIDE_EVIDENCE_REJECTED, /* the protocol says it was not processed (REFUSED_STREAM, GOAWAY above the id, 421, 425) */
+    BIDE_EVIDENCE_ANSWERED, /* a complete answer came, and it is a failure */
+    BIDE_EVIDENCE_BODY_DELIVERED, /* part of the response already reached the caller: never repeated */
 };
 
 /* More that a classification can tell. */
@@ -51,14 +51,14 @@ struct bide_hint {
 
 struct bide_outcome {
     enum bide_kind kind;
-    enum bide_reach reach;
+    enum bide_evidence evidence;
     uint32_t flags; /* enum bide_outcome_flag */
     struct bide_hint hint;
 };
 
-/* "transient", "maybe_ran"; never NULL. */
+/* "transient", "unknown"; never NULL. */
 BIDE_API const char *bide_kind_label(enum bide_kind kind);
-BIDE_API const char *bide_reach_label(enum bide_reach reach);
+BIDE_API const char *bide_evidence_label(enum bide_evidence evidence);
 
 BIDE_END_DECLS
 #endif

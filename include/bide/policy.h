@@ -72,7 +72,7 @@ enum bide_hint_rule {
     BIDE_HINT_RULE_EXACT,     /* exactly the hint; one of 0 is as none (curl) */
     BIDE_HINT_RULE_PUSHBACK,  /* exactly the hint, 0 included (gRPC) */
     BIDE_HINT_RULE_CLAMP,     /* the hint, moved into own backoff ... own backoff + hint_over_ns (AWS 2.1) */
-    BIDE_HINT_RULE_UNHEARD,   /* hints are not read */
+    BIDE_HINT_RULE_IGNORE,    /* hints are not read */
 };
 
 /* What a hint beyond hint_max_ns, or beyond BIDE_DURATION_MAX, does. (A wait beyond the deadline always gives up.) */

@@ -38,9 +38,9 @@ struct bide_target_config {
     uint32_t throttle_min_volume;   /* never refuse below this many requests in the window */
     int64_t throttle_window_ns;
     int64_t key_interval_ns;
-    int64_t quiet_max_ns; /* no quiet is longer than this; 0: a hint is not shared between calls */
-    bool quiet_first;     /* a quiet-until holds back first attempts too, not only retries */
-    bool latency;         /* gather latencies, for hedging by quantile */
+    int64_t hold_off_max_ns; /* no quiet is longer than this; 0: a hint is not shared between calls */
+    bool hold_off_first;     /* a quiet-until holds back first attempts too, not only retries */
+    bool latency;            /* gather latencies, for hedging by quantile */
     bool reserved_flags_[6];
     struct bide_budget_config budget;
     struct bide_breaker_config breaker;
@@ -71,19 +71,19 @@ struct bide_lane_words_ {
 
 struct bide_target {
     /* Read by every call, written by none in good times. */
-    uint64_t identity;  /* layout version, and which owner of this memory this is */
-    uint64_t active;    /* configuration generation; its low bit names the slot */
-    uint64_t claim;     /* who is writing the other slot, since when */
-    uint64_t hot[2][2]; /* what a successful call needs of each slot, packed */
-    uint64_t breaker;   /* deciding word */
-    uint64_t quiet_ns;  /* deciding word */
-    uint64_t asked_ns;  /* when that quiet was asked for */
-    uint64_t budget;    /* deciding word of tokens; of a window: end of the cooldown */
-    uint64_t retries;   /* deciding word of a concurrency budget: retries in flight */
-    uint64_t calls;     /* calls in flight, for a concurrency budget */
-    uint64_t in_flight; /* deciding word */
-    uint64_t failures;  /* breaker: in a row, or (time window) all so far */
-    uint64_t lease[BIDE_PROBES_MAX];
+    uint64_t identity;          /* layout version, and which owner of this memory this is */
+    uint64_t active;            /* configuration generation; its low bit names the slot */
+    uint64_t claim;             /* who is writing the other slot, since when */
+    uint64_t hot[2][2];         /* what a successful call needs of each slot, packed */
+    uint64_t breaker;           /* deciding word */
+    uint64_t hold_off_ns;       /* deciding word */
+    uint64_t hold_off_asked_ns; /* when that quiet was asked for */
+    uint64_t budget;            /* deciding word of tokens; of a window: end of the cooldown */
+    uint64_t retries;           /* deciding word of a concurrency budget: retries in flight */
+    uint64_t calls;             /* calls in flight, for a concurrency budget */
+    uint64_t in_flight;         /* deciding word */
+    uint64_t failures;          /* breaker: in a row, or (time window) all so far */
+    uint64_t probe[BIDE_PROBES_MAX];
     uint64_t refused[BIDE_GATE_COUNT];
     uint64_t openings; /* total, for metrics */
     struct bide_window_words_
@@ -118,7 +118,7 @@ BIDE_API void bide_target_config_get(const struct bide_target *target, struct bi
 /* True if forgetting this target would lose nothing that matters: budget at its initial level or above, throttle at
  * rest, breaker closed and not lately opened (a window of time: without failures in it), nobody asked for quiet, no key
  * remembered, nothing counted in flight, not leased. Tables evict only such targets. */
-BIDE_API bool bide_target_is_blank(const struct bide_target *target, int64_t now_ns);
+BIDE_API bool bide_target_is_evictable(const struct bide_target *target, int64_t now_ns);
 
 /* As init, for memory that was a target before and that calls in flight may still hold: they see that it has a new
  * owner and leave it alone. For tables that reuse memory. BIDE_ERR_BUSY: something of it is held, it is leased
@@ -127,11 +127,11 @@ BIDE_API enum bide_err bide_target_reuse(struct bide_target *target, const struc
                                          int64_t now_ns, struct bide_problem *problem);
 
 /* When the server's request for quiet ends; 0: none. */
-BIDE_API int64_t bide_target_quiet_until(const struct bide_target *target, int64_t now_ns);
+BIDE_API int64_t bide_target_hold_off_until(const struct bide_target *target, int64_t now_ns);
 
 /* Raises quiet-until, never lowers it: for hints that came by another way (a fleet). A success of an attempt that
  * did not start before now ends the quiet. */
-BIDE_API void bide_target_quiet(struct bide_target *target, int64_t until_ns, int64_t now_ns);
+BIDE_API void bide_target_hold_off(struct bide_target *target, int64_t until_ns, int64_t now_ns);
 
 /* An upper bound (164 us at least, else at most 25 % too high) of the latency that permille of recent attempts stayed
  * below; 0: too few seen (under 20); BIDE_NEVER: 3.7 s or longer, which is as far as it tells them apart. */

@@ -1,14 +1,14 @@
 /* targets.h - the targets of one process, by name: one per dependency, made when first asked for, bounded.
  *
  * Looking up a known name takes no lock; making a new target does. When the table is full, a target that has nothing to
- * remember (full budget, closed breaker, no quiet: see bide_target_is_blank) makes room, the longest unused first as
+ * remember (full budget, closed breaker, no quiet: see bide_target_is_evictable) makes room, the longest unused first as
  * far as is known. When a bounded search finds none, or there is no memory, the name is answered with one overflow
  * target shared by all such names, and that is counted: memory stays bounded, and no drained budget is ever refilled
  * by being forgotten.
  *
  * Ask for the target anew for every call. The pointer stays valid until the table is freed, but its memory may come to
  * belong to another name; a call in flight notices that by the owner number, leaves the new one alone and decides on no
- * further retry (BIDE_WHY_TARGET_GONE). */
+ * further retry (BIDE_REASON_TARGET_GONE). */
 #ifndef BIDE_TARGETS_H
 #define BIDE_TARGETS_H
 
@@ -46,7 +46,7 @@ BIDE_API struct bide_target *bide_targets_find(struct bide_targets *table, const
 BIDE_API enum bide_err bide_targets_configure(struct bide_targets *table, const struct bide_target_config *config,
                                               int64_t now_ns, struct bide_problem *problem);
 
-BIDE_API struct bide_targets_view bide_targets_look(struct bide_targets *table);
+BIDE_API struct bide_targets_view bide_targets_stats(struct bide_targets *table);
 
 BIDE_END_DECLS
 #endif

@@ -13,14 +13,14 @@
 #include <bide/base.h>
 
 /* X(NAME, label, sentence). Append only: the numbers are part of the ABI. */
-#define BIDE_WHY_LIST(X)                                                                                               \
+#define BIDE_REASON_LIST(X)                                                                                            \
     X(NOTHING, "nothing", "nothing to do: the event was late, repeated or early")                                      \
     X(FIRST_ATTEMPT, "first_attempt", "the first attempt may start")                                                   \
     X(RETRY, "retry", "the wait is over and the retry may start")                                                      \
     X(HEDGE, "hedge", "the attempt is slow: a second one starts beside it")                                            \
     X(BACKOFF, "backoff", "waiting the backoff before the next attempt")                                               \
     X(SERVER_HINT, "server_hint", "waiting as long as the server asked")                                               \
-    X(QUIET, "quiet", "waiting because the server asked another call for quiet")                                       \
+    X(HOLD_OFF, "hold_off", "waiting because the server asked another call to hold off")                               \
     X(CONFLICT, "conflict", "a lost race is tried again at once, one time")                                            \
     X(LATE_WAKE, "late_wake", "the wait ended late (suspend?), so its end is spread again")                            \
     X(SUCCEEDED, "succeeded", "an attempt succeeded")                                                                  \
@@ -49,14 +49,14 @@
 
 BIDE_BEGIN_DECLS
 
-enum bide_why {
-#define BIDE_WHY_ENUM(NAME, label, sentence) BIDE_WHY_##NAME,
-    BIDE_WHY_LIST(BIDE_WHY_ENUM)
-#undef BIDE_WHY_ENUM
-        BIDE_WHY_COUNT
+enum bide_reason {
+#define BIDE_REASON_ENUM(NAME, label, sentence) BIDE_REASON_##NAME,
+    BIDE_REASON_LIST(BIDE_REASON_ENUM)
+#undef BIDE_REASON_ENUM
+        BIDE_REASON_COUNT
 };
 
-enum bide_what {
+enum bide_action {
     BIDE_NONE = 0, /* nothing to do; the timer still follows wake_ns. A hedge that was refused says why */
     BIDE_START,    /* start attempt number `attempt` */
     BIDE_WAIT,     /* start nothing until wake_ns */
@@ -81,8 +81,8 @@ enum bide_gate {
 #define BIDE_TARGET_GATES 0x1f0u
 
 struct bide_verdict {
-    enum bide_what what;
-    enum bide_why why;
+    enum bide_action action;
+    enum bide_reason reason;
     uint32_t attempt;            /* the attempt it speaks of, from 1; 0 when none was made */
     uint32_t observed;           /* enum bide_gate bits: would have refused, but only observe */
     int64_t wake_ns;             /* when to call bide_call_wake; BIDE_NEVER: no timer */
@@ -91,13 +91,13 @@ struct bide_verdict {
 };
 
 /* "budget_empty": lower case, fit for a metric label. Never NULL; "unknown" for a value outside the list. */
-BIDE_API const char *bide_why_label(enum bide_why why);
+BIDE_API const char *bide_reason_label(enum bide_reason reason);
 
 /* "the retry budget of the target is empty": for people. Never NULL. */
-BIDE_API const char *bide_why_text(enum bide_why why);
+BIDE_API const char *bide_reason_text(enum bide_reason reason);
 
 /* "start", "wait", "done", "give_up", "none". Never NULL. */
-BIDE_API const char *bide_what_label(enum bide_what what);
+BIDE_API const char *bide_action_label(enum bide_action action);
 
 /* "budget" for one single bit of enum bide_gate. Never NULL. */
 BIDE_API const char *bide_gate_label(enum bide_gate gate);

@@ -127,7 +127,7 @@ static uint32_t passed(const struct bide_target *t, uint32_t probes, uint32_t ge
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < probes; i++) {
-        struct lease l = unpack_lease(core_load(&t->lease[i]));
+        struct lease l = unpack_lease(core_load(&t->probe[i]));
         n += l.generation == generation && l.expiry == EXPIRY_PASSED;
     }
     return n;
@@ -139,25 +139,25 @@ static struct core_admission probe(struct bide_target *t, const struct bide_brea
                                    int64_t now_ns)
 {
     uint32_t generation = core_breaker_generation(gate);
-    uint64_t expiry = tick_of(core_sum(now_ns, c->probe_lease_ns));
+    uint64_t expiry = tick_of(core_sum(now_ns, c->probe_timeout_ns));
     for (uint32_t i = 0; i < c->probes; i++) {
-        uint64_t word = core_load(&t->lease[i]);
+        uint64_t word = core_load(&t->probe[i]);
         struct lease l = unpack_lease(word);
         if (is_held(l, generation, now_ns))
             continue;
         struct lease mine = {generation, (l.stamp + 1) & STAMPS, expiry < EXPIRY_PASSED ? expiry : EXPIRY_PASSED - 1};
-        if (core_cas(&t->lease[i], &word, pack_lease(mine)))
+        if (core_cas(&t->probe[i], &word, pack_lease(mine)))
             return (struct core_admission){.lease = generation | mine.stamp << 16 | i << 24, .probe = true};
     }
     if (passed(t, c->probes, generation) >= c->probes)
         close_up(t, gate, now_ns);
-    return (struct core_admission){.refused = BIDE_WHY_BREAKER_PROBING, .lease = generation};
+    return (struct core_admission){.refused = BIDE_REASON_BREAKER_PROBING, .lease = generation};
 }
 
 /* The word of the lease that a probe holds, if it still does. */
 static bool still_mine(const struct bide_target *t, uint32_t lease, int64_t now_ns, uint64_t *word)
 {
-    *word = core_load(&t->lease[lease >> 24]);
+    *word = core_load(&t->probe[lease >> 24]);
     struct lease l = unpack_lease(*word);
     return is_held(l, lease & CORE_LEASE_GENERATION, now_ns) && l.stamp == (lease >> 16 & STAMPS) &&
            l.expiry != EXPIRY_PASSED;
@@ -177,7 +177,7 @@ static void probe_reports(struct bide_target *t, const struct core_ballot *b, ui
     }
     struct lease l = unpack_lease(word);
     l.expiry = b->vote == CORE_VOTE_HEALTHY ? EXPIRY_PASSED : 0;
-    if (!core_cas(&t->lease[b->lease >> 24], &word, pack_lease(l)))
+    if (!core_cas(&t->probe[b->lease >> 24], &word, pack_lease(l)))
         return; /* it expired this very moment */
     if (passed(t, c.probes, b->lease & CORE_LEASE_GENERATION) >= c.probes)
         close_up(t, gate, now_ns);
@@ -202,7 +202,7 @@ static struct core_admission ramp(struct bide_target *t, const struct bide_break
     int64_t share = c->ramp_ns / RAMP_START + elapsed - elapsed / RAMP_START;
     if ((int64_t)core_uniform(chance, (uint64_t)c->ramp_ns - 1) < share)
         return yes;
-    return (struct core_admission){.refused = BIDE_WHY_BREAKER_RAMPING, .lease = g.generation};
+    return (struct core_admission){.refused = BIDE_REASON_BREAKER_RAMPING, .lease = g.generation};
 }
 
 static struct core_admission half_open(struct bide_target *t, const struct bide_breaker_config *c, uint64_t word,
@@ -211,7 +211,7 @@ static struct core_admission half_open(struct bide_target *t, const struct bide_
     struct gate g = unpack(word);
     struct gate next = {BIDE_BREAKER_HALF_OPEN, g.openings, g.generation + 1, 0};
     if (!core_cas(&t->breaker, &word, pack(next)))
-        return (struct core_admission){.refused = BIDE_WHY_BREAKER_PROBING, .lease = g.generation};
+        return (struct core_admission){.refused = BIDE_REASON_BREAKER_PROBING, .lease = g.generation};
     return probe(t, c, pack(next), now_ns);
 }
 
@@ -221,7 +221,7 @@ struct core_admission core_breaker_admit(struct bide_target *t, uint64_t seed, i
     uint64_t word = core_load(&t->breaker);
     struct gate g = unpack(word);
     core_breaker_config(t, &c);
-    struct core_admission no = {.refused = BIDE_WHY_BREAKER_OPEN, .lease = g.generation};
+    struct core_admission no = {.refused = BIDE_REASON_BREAKER_OPEN, .lease = g.generation};
     switch (g.state) {
     case BIDE_BREAKER_CLOSED: return ramp(t, &c, word, seed, now_ns);
     case BIDE_BREAKER_OPEN: return now_ns < ns_of(g.time) ? no : half_open(t, &c, word, now_ns);
@@ -376,7 +376,7 @@ void bide_breaker_hold(struct bide_target *t, enum bide_hold hold)
     core_breaker_forget(t);
 }
 
-struct bide_breaker_view bide_breaker_look(const struct bide_target *t)
+struct bide_breaker_view bide_breaker_get(const struct bide_target *t)
 {
     struct gate g = unpack(core_load(&t->breaker));
     return (struct bide_breaker_view){.state = g.state,

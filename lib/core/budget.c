@@ -93,20 +93,20 @@ static uint64_t ticks_for(uint64_t milli, uint32_t per_minute_milli)
 static struct bucket credited(struct bucket b, const struct bide_budget_config *c, int64_t now_ns)
 {
     bool full = b.level_milli >= c->capacity_milli;
-    uint64_t earned = full ? 0 : trickle(b, c->earn_per_minute_milli, now_ns);
+    uint64_t earned = full ? 0 : trickle(b, c->refill_per_minute_milli, now_ns);
     if (b.level_milli + earned >= c->capacity_milli)
         return (struct bucket){c->capacity_milli, b.stamp + ticks_since(b, now_ns)};
     if (earned > 0)
-        b.stamp += ticks_for(earned, c->earn_per_minute_milli);
+        b.stamp += ticks_for(earned, c->refill_per_minute_milli);
     b.level_milli += earned;
     return b;
 }
 
-static uint32_t price(const struct bide_budget_config *c, const struct bide_outcome *why)
+static uint32_t price(const struct bide_budget_config *c, const struct bide_outcome *reason)
 {
-    if (why->kind == BIDE_KIND_THROTTLED)
+    if (reason->kind == BIDE_KIND_THROTTLED)
         return c->cost_throttled_milli;
-    return why->flags & BIDE_FLAG_TIMED_OUT ? c->cost_timeout_milli : c->cost_milli;
+    return reason->flags & BIDE_FLAG_TIMED_OUT ? c->cost_timeout_milli : c->cost_milli;
 }
 
 static bool affordable(const struct bide_budget_config *c, uint64_t level_milli, uint32_t cost_milli)
@@ -228,14 +228,15 @@ static uint64_t concurrency_limit(const struct bide_target *t, const struct bide
 
 /* ---- the one interface ---- */
 
-bool core_budget_take(struct bide_target *t, const struct bide_outcome *why, int64_t now_ns, struct core_charge *charge)
+bool core_budget_take(struct bide_target *t, const struct bide_outcome *reason, int64_t now_ns,
+                      struct core_charge *charge)
 {
     struct bide_budget_config c;
     core_budget_config(t, &c);
     charge->kind = c.kind;
     charge->amount = 1;
     switch (c.kind) {
-    case BIDE_BUDGET_TOKENS: charge->amount = price(&c, why); return take_tokens(t, &c, charge->amount, now_ns);
+    case BIDE_BUDGET_TOKENS: charge->amount = price(&c, reason); return take_tokens(t, &c, charge->amount, now_ns);
     case BIDE_BUDGET_WINDOW: return take_window(t, &c, now_ns, &charge->amount);
     case BIDE_BUDGET_CONCURRENCY: return core_place_take(&t->retries, charge->owner, concurrency_limit(t, &c));
     case BIDE_BUDGET_NONE:

@@ -80,29 +80,29 @@ static bool throttled_here(struct core_event *e)
            core_refuses(e, BIDE_GATE_THROTTLE);
 }
 
-static enum bide_why ask_breaker(struct core_event *e)
+static enum bide_reason ask_breaker(struct core_event *e)
 {
     struct bide_call *c = e->call;
     uint64_t word = core_load(&e->target->breaker);
     struct core_admission a = {.lease = core_breaker_generation(word)};
     if (!CORE_BREAKER_CALM(word))
         a = core_breaker_admit(e->target, c->seed, e->now_ns);
-    c->lease = a.lease;
+    c->generation = a.lease;
     if (a.probe)
         core_set(c, CORE_PROBE);
-    return a.refused != BIDE_WHY_NOTHING && core_refuses(e, BIDE_GATE_BREAKER) ? a.refused : BIDE_WHY_NOTHING;
+    return a.refused != BIDE_REASON_NOTHING && core_refuses(e, BIDE_GATE_BREAKER) ? a.refused : BIDE_REASON_NOTHING;
 }
 
-/* May the first attempt of a round start? BIDE_WHY_NOTHING if so. */
-static enum bide_why admit(struct core_event *e)
+/* May the first attempt of a round start? BIDE_REASON_NOTHING if so. */
+static enum bide_reason admit(struct core_event *e)
 {
     if (!e->target)
-        return BIDE_WHY_NOTHING;
+        return BIDE_REASON_NOTHING;
     if (throttled_here(e))
-        return BIDE_WHY_THROTTLE;
-    enum bide_why refused = ask_breaker(e);
-    if (refused == BIDE_WHY_NOTHING && e->hot & CORE_HOT_IN_FLIGHT && core_flight_refuses(e))
-        return BIDE_WHY_IN_FLIGHT_FULL; /* the end of the call returns a probe taken above */
+        return BIDE_REASON_THROTTLE;
+    enum bide_reason refused = ask_breaker(e);
+    if (refused == BIDE_REASON_NOTHING && e->hot & CORE_HOT_IN_FLIGHT && core_flight_refuses(e))
+        return BIDE_REASON_IN_FLIGHT_FULL; /* the end of the call returns a probe taken above */
     return refused;
 }
 
@@ -138,13 +138,13 @@ static int64_t hedge_due(const struct core_event *e)
     return due < e->call->deadline_ns ? due : BIDE_NEVER;
 }
 
-static struct bide_verdict started(struct core_event *e, enum bide_why why)
+static struct bide_verdict started(struct core_event *e, enum bide_reason reason)
 {
     struct bide_call *c = e->call;
     core_spend(c);
     c->state = CORE_RUNNING;
     c->wake_ns = hedge_due(e);
-    struct bide_verdict v = core_verdict(e, BIDE_START, why);
+    struct bide_verdict v = core_verdict(e, BIDE_START, reason);
     v.attempt_deadline_ns = core_by(e->now_ns, c->policy->attempt_timeout_ns, c->deadline_ns);
     v.connect_deadline_ns = core_by(e->now_ns, c->policy->connect_timeout_ns, v.attempt_deadline_ns);
     return v;
@@ -153,22 +153,22 @@ static struct bide_verdict started(struct core_event *e, enum bide_why why)
 static struct bide_verdict start(struct core_event *e)
 {
     struct bide_call *c = e->call;
-    enum bide_why refused = admit(e);
-    if (refused != BIDE_WHY_NOTHING)
+    enum bide_reason refused = admit(e);
+    if (refused != BIDE_REASON_NOTHING)
         return core_give_up(e, refused);
     if (c->attempt == 0)
         note_first(e);
     begin_round(c, e->now_ns);
-    return started(e, c->attempt == 1 ? BIDE_WHY_FIRST_ATTEMPT : BIDE_WHY_RETRY);
+    return started(e, c->attempt == 1 ? BIDE_REASON_FIRST_ATTEMPT : BIDE_REASON_RETRY);
 }
 
 /* The server asked another call for quiet until then. */
-static struct bide_verdict keep_quiet(struct core_event *e, int64_t until_ns)
+static struct bide_verdict keep_hold_off(struct core_event *e, int64_t until_ns)
 {
-    int64_t wake = core_sum(until_ns, core_upward_jitter(e->call, until_ns - e->now_ns, CORE_FOR_QUIET));
+    int64_t wake = core_sum(until_ns, core_upward_jitter(e->call, until_ns - e->now_ns, CORE_FOR_HOLD_OFF));
     if (wake >= e->call->deadline_ns)
-        return core_give_up(e, BIDE_WHY_DEADLINE_NEAR);
-    return core_wait_until(e, wake, BIDE_WHY_QUIET);
+        return core_give_up(e, BIDE_REASON_DEADLINE_NEAR);
+    return core_wait_until(e, wake, BIDE_REASON_HOLD_OFF);
 }
 
 /* ---- event: begin ---- */
@@ -208,7 +208,7 @@ CORE_INLINE void prepare(struct bide_call *c, const struct bide_request *r)
     c->attempt = 0;
     c->step = 0;
     c->charge = 0;
-    c->lease = 0;
+    c->generation = 0;
     c->key = 0;
     c->flags = 0;
     c->state = CORE_HELD;
@@ -222,29 +222,30 @@ DETOUR struct bide_verdict begin_with_care(struct bide_call *call, const struct 
     const struct bide_policy *policy = call->policy;
     struct core_event e = event_on(call, call->target, now_ns);
     if (policy->struct_size != sizeof *policy)
-        return core_give_up(&e, BIDE_WHY_BAD_POLICY);
+        return core_give_up(&e, BIDE_REASON_BAD_POLICY);
     if (e.hot & CORE_HOT_KEYS)
         call->key = folded(request->retry_key);
     if (lacks_key(call) && core_refuses(&e, BIDE_GATE_KEY))
-        return core_give_up(&e, BIDE_WHY_KEY_REQUIRED);
+        return core_give_up(&e, BIDE_REASON_KEY_REQUIRED);
     if (now_ns >= call->deadline_ns)
-        return core_give_up(&e, BIDE_WHY_DEADLINE);
-    int64_t quiet_ns = e.hot & CORE_HOT_QUIET_FIRST ? bide_target_quiet_until(e.target, now_ns) : 0;
-    return quiet_ns > 0 ? keep_quiet(&e, quiet_ns) : start(&e);
+        return core_give_up(&e, BIDE_REASON_DEADLINE);
+    int64_t hold_off_ns = e.hot & CORE_HOT_HOLD_OFF_FIRST ? bide_target_hold_off_until(e.target, now_ns) : 0;
+    return hold_off_ns > 0 ? keep_hold_off(&e, hold_off_ns) : start(&e);
 }
 
 /* A round of one, with nobody to ask and nothing to count. */
-CORE_INLINE struct bide_verdict start_plainly(struct bide_call *c, uint64_t breaker, enum bide_why why, int64_t now_ns)
+CORE_INLINE struct bide_verdict start_plainly(struct bide_call *c, uint64_t breaker, enum bide_reason reason,
+                                              int64_t now_ns)
 {
     const struct bide_policy *p = c->policy;
-    c->lease = core_breaker_generation(breaker);
+    c->generation = core_breaker_generation(breaker);
     c->round_ns = now_ns;
     c->wake_ns = BIDE_NEVER;
     c->live = ONE_IN_FLIGHT;
     c->state = CORE_RUNNING;
     int64_t attempt_by_ns = core_by(now_ns, p->attempt_timeout_ns, c->deadline_ns);
-    return (struct bide_verdict){.what = BIDE_START,
-                                 .why = why,
+    return (struct bide_verdict){.action = BIDE_START,
+                                 .reason = reason,
                                  .attempt = ++c->attempt,
                                  .wake_ns = BIDE_NEVER,
                                  .attempt_deadline_ns = attempt_by_ns,
@@ -269,7 +270,7 @@ struct bide_verdict bide_call_begin(struct bide_call *call, const struct bide_po
     bool gates = target && (core_hot(target) & CORE_HOT_BEGINS || !CORE_BREAKER_CALM(breaker));
     if (core_long_way || gates || policy->require_key || policy->hedges_max > 0 || now_ns >= call->deadline_ns)
         return begin_with_care(call, request, now_ns);
-    return start_plainly(call, breaker, BIDE_WHY_FIRST_ATTEMPT, now_ns);
+    return start_plainly(call, breaker, BIDE_REASON_FIRST_ATTEMPT, now_ns);
 }
 
 /* ---- event: outcome, first the accounting ---- */
@@ -295,26 +296,26 @@ static enum core_vote ballot_for(const struct core_event *e, enum bide_kind kind
 }
 
 /* What this call will honour in full, it shares. (Under the clamp rule it does not.) */
-static void teach_quiet(struct core_event *e, const struct bide_outcome *o)
+static void teach_hold_off(struct core_event *e, const struct bide_outcome *o)
 {
     const struct bide_policy *p = e->call->policy;
     if (core_may_pass(o->kind) && p->hint_rule != BIDE_HINT_RULE_CLAMP && core_asks_to_wait(p, &o->hint) &&
         !core_is_too_long(p, &o->hint))
-        bide_target_quiet(e->target, core_sum(e->now_ns, o->hint.wait_ns), e->now_ns);
+        bide_target_hold_off(e->target, core_sum(e->now_ns, o->hint.wait_ns), e->now_ns);
 }
 
 /* A success ends the quiet, if it began after that was asked for: many others may still have been under way. */
-static void end_quiet(struct core_event *e, int64_t began_ns)
+static void end_hold_off(struct core_event *e, int64_t began_ns)
 {
-    uint64_t quiet_ns = core_load_acquire(&e->target->quiet_ns); /* before asked_ns, which is set before it */
-    if (began_ns >= (int64_t)core_load(&e->target->asked_ns))
-        (void)core_cas(&e->target->quiet_ns, &quiet_ns, 0); /* losing means that somebody asked for more */
+    uint64_t hold_off_ns = core_load_acquire(&e->target->hold_off_ns); /* before asked_ns, which is set before it */
+    if (began_ns >= (int64_t)core_load(&e->target->hold_off_asked_ns))
+        (void)core_cas(&e->target->hold_off_ns, &hold_off_ns, 0); /* losing means that somebody asked for more */
 }
 
 static void teach_more(struct core_event *e, const struct bide_outcome *o, int64_t latency_ns)
 {
     bool accepted = o->kind == BIDE_KIND_OK || o->kind == BIDE_KIND_PERMANENT || o->kind == BIDE_KIND_CONFLICT;
-    if (e->hot & CORE_HOT_THROTTLE && accepted && o->reach != BIDE_REACH_NEVER_SENT)
+    if (e->hot & CORE_HOT_THROTTLE && accepted && o->evidence != BIDE_EVIDENCE_NOT_SENT)
         core_throttle_accepted(e->target, e->call->lane);
     if (e->hot & CORE_HOT_LATENCY && o->kind == BIDE_KIND_OK)
         core_latency_note(e->target, latency_ns);
@@ -329,9 +330,9 @@ static void teach(struct core_event *e, const struct bide_outcome *o, int64_t la
     core_vote(e, ballot_for(e, o->kind, latency_ns));
     teach_more(e, o, latency_ns);
     if (o->kind != BIDE_KIND_OK)
-        teach_quiet(e, o);
-    else if (core_load(&e->target->quiet_ns) != 0)
-        end_quiet(e, e->now_ns - latency_ns);
+        teach_hold_off(e, o);
+    else if (core_load(&e->target->hold_off_ns) != 0)
+        end_hold_off(e, e->now_ns - latency_ns);
 }
 
 static void settle(struct core_event *e, uint32_t bit, const struct bide_outcome *o)
@@ -353,7 +354,7 @@ static struct bide_verdict succeeded(struct core_event *e, uint32_t attempt)
         core_budget_report(e->target, c->lane, paid ? c->charge : 0);
     else if (core_hot_budget(e->hot) == BIDE_BUDGET_TOKENS)
         core_budget_earn(e->target, paid ? c->charge : 0);
-    struct bide_verdict v = core_end(e, BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    struct bide_verdict v = core_end(e, BIDE_DONE, BIDE_REASON_SUCCEEDED);
     v.attempt = attempt;
     return v;
 }
@@ -370,7 +371,7 @@ static struct bide_verdict one_less(struct core_event *e, const struct bide_outc
         c->wake_ns = core_has(c, CORE_HINTED) ? core_max(c->wake_ns, until_ns) : until_ns;
         core_set(c, CORE_HINTED);
     }
-    struct bide_verdict v = core_verdict(e, BIDE_NONE, BIDE_WHY_NOTHING);
+    struct bide_verdict v = core_verdict(e, BIDE_NONE, BIDE_REASON_NOTHING);
     v.wake_ns = timer_of(c);
     return v;
 }
@@ -385,9 +386,9 @@ static struct bide_hint hint_of_round(struct core_event *e, struct bide_hint las
     return longer ? earlier : last;
 }
 
-static struct bide_verdict final(struct core_event *e, uint32_t attempt, enum bide_why why)
+static struct bide_verdict final(struct core_event *e, uint32_t attempt, enum bide_reason reason)
 {
-    struct bide_verdict v = core_give_up(e, why);
+    struct bide_verdict v = core_give_up(e, reason);
     v.attempt = attempt;
     return v;
 }
@@ -397,10 +398,10 @@ static struct bide_verdict failed(struct core_event *e, uint32_t attempt, struct
     struct bide_call *c = e->call;
     bool cancelled = o->kind == BIDE_KIND_CANCELLED;
     if (!core_may_pass(o->kind) && !cancelled)
-        return final(e, attempt, BIDE_WHY_PERMANENT);
-    if (o->reach == BIDE_REACH_BODY_DELIVERED)
-        return final(e, attempt, BIDE_WHY_BODY_DELIVERED);
-    if (cancelled && o->reach == BIDE_REACH_NEVER_SENT)
+        return final(e, attempt, BIDE_REASON_PERMANENT);
+    if (o->evidence == BIDE_EVIDENCE_BODY_DELIVERED)
+        return final(e, attempt, BIDE_REASON_BODY_DELIVERED);
+    if (cancelled && o->evidence == BIDE_EVIDENCE_NOT_SENT)
         core_take_back(e, attempt);
     if (core_forbids(c->policy, &o->hint))
         core_set(c, CORE_STOPPED);
@@ -409,7 +410,7 @@ static struct bide_verdict failed(struct core_event *e, uint32_t attempt, struct
     if (core_in_flight(c) != 0)
         return one_less(e, o);
     if (cancelled)
-        return core_give_up(e, BIDE_WHY_CANCELLED);
+        return core_give_up(e, BIDE_REASON_CANCELLED);
     o->hint = hint_of_round(e, o->hint);
     return core_judge(e, o);
 }
@@ -435,14 +436,14 @@ CORE_INLINE bool is_plain(const struct bide_call *c, uint32_t attempt, uint32_t 
 {
     return !core_long_way && c->state == CORE_RUNNING && c->live == ONE_IN_FLIGHT && attempt == c->attempt &&
            c->target && (c->flags & ~harmless) == 0 && core_owner(c->target) == c->owner &&
-           core_load(&c->target->quiet_ns) == 0;
+           core_load(&c->target->hold_off_ns) == 0;
 }
 
 /* It succeeded, and all that the target has to learn is one healthy vote. The budget is the caller's to see to. */
 CORE_INLINE bool ends_plainly(const struct bide_call *c, uint32_t attempt, int64_t now_ns)
 {
     return is_plain(c, attempt, HARMLESS | CORE_INNER) && !(core_hot(c->target) & CORE_HOT_ENDS) &&
-           core_breaker_fine(c->target, c->lease, c->lane, now_ns);
+           core_breaker_fine(c->target, c->generation, c->lane, now_ns);
 }
 
 /* It failed in a way that may pass, without a hint; it may be repeated, and none of the rarer gates is there. The
@@ -450,10 +451,10 @@ CORE_INLINE bool ends_plainly(const struct bide_call *c, uint32_t attempt, int64
 static bool fails_plainly(const struct bide_call *c, uint32_t attempt, const struct bide_outcome *o, int64_t now_ns,
                           uint64_t *breaker)
 {
-    bool unsent = o->reach == BIDE_REACH_NEVER_SENT || o->reach == BIDE_REACH_REFUSED;
+    bool unsent = o->evidence == BIDE_EVIDENCE_NOT_SENT || o->evidence == BIDE_EVIDENCE_REJECTED;
     if (o->kind != BIDE_KIND_TRANSIENT || o->hint.kind != BIDE_HINT_NONE || !is_plain(c, attempt, HARMLESS))
         return false;
-    if (o->reach == BIDE_REACH_BODY_DELIVERED || o->flags & (BIDE_FLAG_ONCE | BIDE_FLAG_BODY_SPENT))
+    if (o->evidence == BIDE_EVIDENCE_BODY_DELIVERED || o->flags & (BIDE_FLAG_ONCE | BIDE_FLAG_BODY_SPENT))
         return false;
     if (c->attempt >= c->policy->attempts_max || now_ns >= c->deadline_ns || c->key != 0)
         return false;
@@ -461,7 +462,7 @@ static bool fails_plainly(const struct bide_call *c, uint32_t attempt, const str
         return false;
     *breaker = core_load(&c->target->breaker);
     return !(core_hot(c->target) & (CORE_HOT_ENDS | CORE_HOT_COST_FAILURE)) && CORE_BREAKER_CALM(*breaker) &&
-           core_breaker_generation(*breaker) == c->lease;
+           core_breaker_generation(*breaker) == c->generation;
 }
 
 /* What is left of accounting and judgement for such a failure: a vote, a wait, a charge. */
@@ -478,7 +479,7 @@ DETOUR struct bide_verdict retry_plainly(struct bide_call *c, const struct bide_
         return core_judge(&e, o); /* not so plain: say why */
     core_take_step(c, wait_ns);
     c->state = CORE_WAITING;
-    return core_wait_until(&e, now_ns + wait_ns, BIDE_WHY_BACKOFF);
+    return core_wait_until(&e, now_ns + wait_ns, BIDE_REASON_BACKOFF);
 }
 
 struct bide_verdict bide_call_outcome(struct bide_call *call, uint32_t attempt, const struct bide_outcome *outcome,
@@ -493,8 +494,8 @@ struct bide_verdict bide_call_outcome(struct bide_call *call, uint32_t attempt, 
         core_budget_earn(call->target, core_has(call, CORE_PAID) ? call->charge : 0);
     call->live = 0;
     call->state = CORE_OVER;
-    return (struct bide_verdict){.what = BIDE_DONE,
-                                 .why = BIDE_WHY_SUCCEEDED,
+    return (struct bide_verdict){.action = BIDE_DONE,
+                                 .reason = BIDE_REASON_SUCCEEDED,
                                  .attempt = attempt,
                                  .wake_ns = BIDE_NEVER,
                                  .attempt_deadline_ns = BIDE_NEVER,
@@ -504,46 +505,46 @@ struct bide_verdict bide_call_outcome(struct bide_call *call, uint32_t attempt, 
 /* ---- event: wake ---- */
 
 /* A hedge pays like a retry: its key, a place in flight, the budget. All or nothing. */
-static enum bide_why hedge_pays(struct core_event *e)
+static enum bide_reason hedge_pays(struct core_event *e)
 {
     static const struct bide_outcome slow = {.kind = BIDE_KIND_TRANSIENT};
     uint32_t tick = 0;
     if (core_key_refuses(e, &tick))
-        return BIDE_WHY_KEY_LIMIT;
+        return BIDE_REASON_KEY_LIMIT;
     bool counted = core_has(e->call, CORE_IN_FLIGHT); /* the round is, so this one is too */
     bool flies = !counted || !core_flight_refuses(e);
     if (flies && !core_budget_refuses(e, &slow))
-        return BIDE_WHY_NOTHING;
+        return BIDE_REASON_NOTHING;
     core_give_key_back(e, tick);
     if (!flies)
-        return BIDE_WHY_IN_FLIGHT_FULL;
+        return BIDE_REASON_IN_FLIGHT_FULL;
     core_leave_flight(e, 1);
-    return BIDE_WHY_BUDGET_EMPTY;
+    return BIDE_REASON_BUDGET_EMPTY;
 }
 
 /* A hedge goes only where nothing is wrong with the target. */
-static enum bide_why hedge_refused(struct core_event *e)
+static enum bide_reason hedge_refused(struct core_event *e)
 {
     struct bide_call *c = e->call;
     if (e->now_ns >= c->deadline_ns)
-        return BIDE_WHY_DEADLINE;
+        return BIDE_REASON_DEADLINE;
     if (!e->target)
-        return c->target ? BIDE_WHY_TARGET_GONE : BIDE_WHY_NOTHING;
+        return c->target ? BIDE_REASON_TARGET_GONE : BIDE_REASON_NOTHING;
     if (throttled_here(e))
-        return BIDE_WHY_THROTTLE;
-    if (!core_breaker_still_closed(e->target, c->lease) && core_refuses(e, BIDE_GATE_BREAKER))
-        return BIDE_WHY_BREAKER_OPEN;
-    if (bide_target_quiet_until(e->target, e->now_ns) > 0)
-        return BIDE_WHY_QUIET;
+        return BIDE_REASON_THROTTLE;
+    if (!core_breaker_still_closed(e->target, c->generation) && core_refuses(e, BIDE_GATE_BREAKER))
+        return BIDE_REASON_BREAKER_OPEN;
+    if (bide_target_hold_off_until(e->target, e->now_ns) > 0)
+        return BIDE_REASON_HOLD_OFF;
     return hedge_pays(e);
 }
 
 static struct bide_verdict hedge(struct core_event *e)
 {
-    enum bide_why refused = hedge_refused(e);
-    if (refused == BIDE_WHY_NOTHING) {
+    enum bide_reason refused = hedge_refused(e);
+    if (refused == BIDE_REASON_NOTHING) {
         join_round(e->call, e->now_ns);
-        return started(e, BIDE_WHY_HEDGE);
+        return started(e, BIDE_REASON_HEDGE);
     }
     e->call->wake_ns = BIDE_NEVER;
     return core_verdict(e, BIDE_NONE, refused);
@@ -569,12 +570,12 @@ static struct bide_verdict resume(struct core_event *e)
 {
     struct bide_call *c = e->call;
     if (e->now_ns >= c->deadline_ns)
-        return core_give_up(e, BIDE_WHY_DEADLINE);
+        return core_give_up(e, BIDE_REASON_DEADLINE);
     if (spread_again(e))
-        return core_verdict(e, BIDE_WAIT, BIDE_WHY_LATE_WAKE);
-    int64_t quiet_ns = e->target ? bide_target_quiet_until(e->target, e->now_ns) : 0;
-    if (quiet_ns > 0)
-        return keep_quiet(e, quiet_ns);
+        return core_verdict(e, BIDE_WAIT, BIDE_REASON_LATE_WAKE);
+    int64_t hold_off_ns = e->target ? bide_target_hold_off_until(e->target, e->now_ns) : 0;
+    if (hold_off_ns > 0)
+        return keep_hold_off(e, hold_off_ns);
     core_clear(c, CORE_IN_FLIGHT); /* of the round before */
     return start(e);
 }
@@ -586,7 +587,7 @@ DETOUR struct bide_verdict wake_with_care(struct bide_call *call, int64_t now_ns
     struct core_event e = event_of(call, now_ns);
     if (call->state == CORE_RUNNING)
         return hedge(&e);
-    return call->state == CORE_PARTING ? core_give_up(&e, BIDE_WHY_BUDGET_EMPTY) : resume(&e);
+    return call->state == CORE_PARTING ? core_give_up(&e, BIDE_REASON_BUDGET_EMPTY) : resume(&e);
 }
 
 /* A wait ended on time, and nothing has changed at the target. */
@@ -598,7 +599,7 @@ CORE_INLINE bool resumes_plainly(const struct bide_call *c, int64_t now_ns)
         return false;
     if (!t || core_owner(t) != c->owner || c->policy->hedges_max > 0)
         return false;
-    return !(core_hot(t) & (CORE_HOT_THROTTLE | CORE_HOT_IN_FLIGHT)) && core_load(&t->quiet_ns) == 0;
+    return !(core_hot(t) & (CORE_HOT_THROTTLE | CORE_HOT_IN_FLIGHT)) && core_load(&t->hold_off_ns) == 0;
 }
 
 struct bide_verdict bide_call_wake(struct bide_call *call, int64_t now_ns)
@@ -610,7 +611,7 @@ struct bide_verdict bide_call_wake(struct bide_call *call, int64_t now_ns)
         return wake_with_care(call, now_ns);
     core_spend(call);
     core_clear(call, CORE_IN_FLIGHT);
-    return start_plainly(call, breaker, BIDE_WHY_RETRY, now_ns);
+    return start_plainly(call, breaker, BIDE_REASON_RETRY, now_ns);
 }
 
 /* ---- event: safety ---- */
@@ -622,7 +623,7 @@ struct bide_verdict bide_call_safety(struct bide_call *call, enum bide_safety sa
     struct core_event e = event_of(call, now_ns);
     call->safety = careful(safety);
     if (lacks_key(call) && core_refuses(&e, BIDE_GATE_KEY))
-        return core_give_up(&e, BIDE_WHY_KEY_REQUIRED);
+        return core_give_up(&e, BIDE_REASON_KEY_REQUIRED);
     if (call->state == CORE_RUNNING && !may_hedge(call) && !core_has(call, CORE_HINTED))
         call->wake_ns = BIDE_NEVER;
     struct bide_verdict v = nothing(call);
@@ -637,5 +638,5 @@ struct bide_verdict bide_call_cancel(struct bide_call *call, int64_t now_ns)
     if (call->state == CORE_NEW || call->state == CORE_OVER)
         return nothing(call);
     struct core_event e = event_of(call, now_ns);
-    return core_give_up(&e, BIDE_WHY_CANCELLED);
+    return core_give_up(&e, BIDE_REASON_CANCELLED);
 }

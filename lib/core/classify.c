@@ -8,18 +8,19 @@
 /* RFC 9110 section 15 unless a row says otherwise. TIMED_OUT is never set here: it means that we cut the attempt, and
  * a 408 or a 504 is an answer. */
 static const struct bide_rule http_rows[] = {
-    {100, 399, BIDE_KIND_OK, BIDE_REACH_ANSWERED, 0},
-    {408, 408, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, BIDE_FLAG_FRESH},   /* 15.5.9: MAY, on a new connection */
-    {409, 409, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, BIDE_FLAG_KEY_409}, /* Idempotency-Key draft: still running */
-    {421, 421, BIDE_KIND_TRANSIENT, BIDE_REACH_REFUSED, BIDE_FLAG_FRESH},    /* 15.5.20: MAY, whatever the method */
-    {425, 425, BIDE_KIND_TRANSIENT, BIDE_REACH_REFUSED, BIDE_FLAG_ONCE | BIDE_FLAG_FRESH}, /* RFC 8470 5.2 */
-    {429, 429, BIDE_KIND_THROTTLED, BIDE_REACH_ANSWERED, 0},                               /* RFC 6585 section 4 */
-    {500, 500, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0},
-    {502, 502, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0},
-    {503, 503, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, BIDE_FLAG_UNAVAILABLE},
-    {504, 504, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0},
-    {400, 599, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
-    {CORE_EVERY_NUMBER, BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, 0}, /* not a status, so no proof of an answer */
+    {100, 399, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0},
+    {408, 408, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_FRESH}, /* 15.5.9: MAY, on a new connection */
+    {409, 409, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED,
+     BIDE_FLAG_KEY_409},                                                      /* Idempotency-Key draft: still running */
+    {421, 421, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, BIDE_FLAG_FRESH}, /* 15.5.20: MAY, whatever the method */
+    {425, 425, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, BIDE_FLAG_ONCE | BIDE_FLAG_FRESH}, /* RFC 8470 5.2 */
+    {429, 429, BIDE_KIND_THROTTLED, BIDE_EVIDENCE_ANSWERED, 0},                                /* RFC 6585 section 4 */
+    {500, 500, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
+    {502, 502, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
+    {503, 503, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_UNAVAILABLE},
+    {504, 504, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
+    {400, 599, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
+    {CORE_EVERY_NUMBER, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0}, /* not a status, so no proof of an answer */
 };
 
 /* doc/statuscodes.md of gRPC. A status can be made up by our own side of the connection after the request left, so
@@ -28,29 +29,29 @@ static const struct bide_rule http_rows[] = {
  * DEADLINE_EXCEEDED is permanent, because in gRPC the deadline covers the whole call (gRFC A6): nothing is left to
  * retry in. Who gives each attempt a deadline of its own says so with a rule for 4. */
 static const struct bide_rule grpc_rows[] = {
-    {0, 0, BIDE_KIND_OK, BIDE_REACH_ANSWERED, 0},
-    {1, 1, BIDE_KIND_CANCELLED, BIDE_REACH_MAYBE_RAN, 0},
-    {4, 4, BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_TIMED_OUT},     /* DEADLINE_EXCEEDED */
-    {8, 8, BIDE_KIND_THROTTLED, BIDE_REACH_ANSWERED, 0},                        /* RESOURCE_EXHAUSTED */
-    {10, 10, BIDE_KIND_CONFLICT, BIDE_REACH_ANSWERED, 0},                       /* ABORTED */
-    {14, 14, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_UNAVAILABLE}, /* UNAVAILABLE */
-    {2, 16, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
-    {CORE_EVERY_NUMBER, BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, 0},
+    {0, 0, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0},
+    {1, 1, BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN, 0},
+    {4, 4, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_TIMED_OUT},     /* DEADLINE_EXCEEDED */
+    {8, 8, BIDE_KIND_THROTTLED, BIDE_EVIDENCE_ANSWERED, 0},                      /* RESOURCE_EXHAUSTED */
+    {10, 10, BIDE_KIND_CONFLICT, BIDE_EVIDENCE_ANSWERED, 0},                     /* ABORTED */
+    {14, 14, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_UNAVAILABLE}, /* UNAVAILABLE */
+    {2, 16, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
+    {CORE_EVERY_NUMBER, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0},
 };
 
 /* sysexits(3) and the shell's own numbers. A usage, data, host or permission error is there again next time; 69
  * (unavailable), 71 (OS error), 74 (I/O error) and 75 (temporary failure) may not be. */
 static const struct bide_rule exit_rows[] = {
-    {0, 0, BIDE_KIND_OK, BIDE_REACH_MAYBE_RAN, 0},
-    {64, 68, BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, 0},
-    {70, 70, BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, 0},
-    {72, 73, BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, 0},
-    {76, 78, BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, 0},
-    {126, 127, BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, 0}, /* the shell: not executable, not found */
-    {130, 131, BIDE_KIND_CANCELLED, BIDE_REACH_MAYBE_RAN, 0}, /* 128 + SIGINT, 128 + SIGQUIT */
-    {143, 143, BIDE_KIND_CANCELLED, BIDE_REACH_MAYBE_RAN, 0}, /* 128 + SIGTERM */
-    {1, 255, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, 0},
-    {CORE_EVERY_NUMBER, BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, 0}, /* not an exit status */
+    {0, 0, BIDE_KIND_OK, BIDE_EVIDENCE_UNKNOWN, 0},
+    {64, 68, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0},
+    {70, 70, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0},
+    {72, 73, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0},
+    {76, 78, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0},
+    {126, 127, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0}, /* the shell: not executable, not found */
+    {130, 131, BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN, 0}, /* 128 + SIGINT, 128 + SIGQUIT */
+    {143, 143, BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN, 0}, /* 128 + SIGTERM */
+    {1, 255, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0},
+    {CORE_EVERY_NUMBER, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0}, /* not an exit status */
 };
 
 static const struct bide_rules http_table = CORE_TABLE(http_rows);
@@ -67,7 +68,7 @@ static const struct bide_rule *find(const struct bide_rules *rules, int32_t numb
 
 static struct bide_outcome outcome_of(const struct bide_rule *rule)
 {
-    return (struct bide_outcome){.kind = rule->kind, .reach = rule->reach, .flags = rule->flags};
+    return (struct bide_outcome){.kind = rule->kind, .evidence = rule->evidence, .flags = rule->flags};
 }
 
 struct bide_outcome core_classify(int32_t number, const struct bide_rules *table, const struct bide_rules *user)
@@ -81,7 +82,7 @@ struct bide_outcome core_classify(int32_t number, const struct bide_rules *table
     if (!user->only || usual.kind == BIDE_KIND_OK)
         return usual;
     /* Without flags: a 409 that is not named is not retried for a key either. */
-    return (struct bide_outcome){.kind = BIDE_KIND_PERMANENT, .reach = usual.reach};
+    return (struct bide_outcome){.kind = BIDE_KIND_PERMANENT, .evidence = usual.evidence};
 }
 
 struct bide_outcome bide_classify_http(int status, const struct bide_rules *rules)
@@ -100,7 +101,7 @@ struct bide_outcome bide_classify_exit(int status, const struct bide_rules *rule
 }
 
 #define KINDS   (BIDE_KIND_OK + 1u)
-#define REACHES (BIDE_REACH_BODY_DELIVERED + 1u)
+#define REACHES (BIDE_EVIDENCE_BODY_DELIVERED + 1u)
 #define FLAGS   (BIDE_FLAG_KEY_409 * 2u - 1u)
 
 /* What is wrong with one rule; .field NULL: nothing. */
@@ -110,8 +111,8 @@ static struct bide_problem rule_problem(const struct bide_rule *rule)
         return (struct bide_problem){"rule.first", "a number not above rule.last", rule->first};
     if ((uint32_t)rule->kind >= KINDS)
         return (struct bide_problem){"rule.kind", "0 (permanent) to 5 (ok)", (int64_t)rule->kind};
-    if ((uint32_t)rule->reach >= REACHES)
-        return (struct bide_problem){"rule.reach", "0 (maybe ran) to 4 (body delivered)", (int64_t)rule->reach};
+    if ((uint32_t)rule->evidence >= REACHES)
+        return (struct bide_problem){"rule.reach", "0 (maybe ran) to 4 (body delivered)", (int64_t)rule->evidence};
     if (rule->flags > FLAGS)
         return (struct bide_problem){"rule.flags", "bits of enum bide_outcome_flag, 0 to 63", rule->flags};
     return (struct bide_problem){0};

@@ -92,10 +92,11 @@ static inline bool core_may_pass(enum bide_kind kind)
 
 /* ---- verdicts ---- */
 
-CORE_INLINE struct bide_verdict core_verdict(const struct core_event *e, enum bide_what what, enum bide_why why)
+CORE_INLINE struct bide_verdict core_verdict(const struct core_event *e, enum bide_action action,
+                                             enum bide_reason reason)
 {
-    return (struct bide_verdict){.what = what,
-                                 .why = why,
+    return (struct bide_verdict){.action = action,
+                                 .reason = reason,
                                  .attempt = e->call->attempt,
                                  .observed = e->observed,
                                  .wake_ns = e->call->wake_ns,
@@ -104,17 +105,17 @@ CORE_INLINE struct bide_verdict core_verdict(const struct core_event *e, enum bi
 }
 
 /* The call ends: everything it holds is given back. */
-struct bide_verdict core_end(struct core_event *e, enum bide_what what, enum bide_why why);
+struct bide_verdict core_end(struct core_event *e, enum bide_action action, enum bide_reason reason);
 
-CORE_INLINE struct bide_verdict core_give_up(struct core_event *e, enum bide_why why)
+CORE_INLINE struct bide_verdict core_give_up(struct core_event *e, enum bide_reason reason)
 {
-    return core_end(e, BIDE_GIVE_UP, why);
+    return core_end(e, BIDE_GIVE_UP, reason);
 }
 
-CORE_INLINE struct bide_verdict core_wait_until(struct core_event *e, int64_t wake_ns, enum bide_why why)
+CORE_INLINE struct bide_verdict core_wait_until(struct core_event *e, int64_t wake_ns, enum bide_reason reason)
 {
     e->call->wake_ns = wake_ns;
-    return core_verdict(e, BIDE_WAIT, why);
+    return core_verdict(e, BIDE_WAIT, reason);
 }
 
 /* ---- hold.c ---- */
@@ -124,7 +125,7 @@ bool core_refuses(struct core_event *e, enum bide_gate gate);
 
 /* Each takes what a retry or hedge needs, or says that it is refused. What is taken is held until the attempt starts.
  * */
-bool core_take_charge(struct core_event *e, const struct bide_outcome *why);
+bool core_take_charge(struct core_event *e, const struct bide_outcome *reason);
 bool core_budget_refuses(struct core_event *e, const struct bide_outcome *o);
 bool core_key_refuses(struct core_event *e, uint32_t *tick);
 

@@ -26,7 +26,7 @@ enum core_hot {
     CORE_HOT_THROTTLE = 1u << 8,
     CORE_HOT_IN_FLIGHT = 1u << 9,
     CORE_HOT_KEYS = 1u << 10,
-    CORE_HOT_QUIET_FIRST = 1u << 11,
+    CORE_HOT_HOLD_OFF_FIRST = 1u << 11,
     CORE_HOT_LATENCY = 1u << 12,
     CORE_HOT_ON_EMPTY_OPEN = 1u << 13,
     CORE_HOT_TRUST_SHIFT = 14,   /* two bits of enum bide_trust */
@@ -34,7 +34,7 @@ enum core_hot {
     CORE_HOT_LEASED = 1u << 28,  /* a fleet funds the budget */
 
     /* None of these: a first attempt starts without being counted or asked more than a calm breaker asks. */
-    CORE_HOT_BEGINS = CORE_HOT_FIRST | CORE_HOT_THROTTLE | CORE_HOT_IN_FLIGHT | CORE_HOT_KEYS | CORE_HOT_QUIET_FIRST,
+    CORE_HOT_BEGINS = CORE_HOT_FIRST | CORE_HOT_THROTTLE | CORE_HOT_IN_FLIGHT | CORE_HOT_KEYS | CORE_HOT_HOLD_OFF_FIRST,
     /* None of these (so tokens, and a time window): its success teaches nothing but one healthy vote. */
     CORE_HOT_ENDS = CORE_HOT_BREAKER_KIND | CORE_HOT_SLOW | CORE_HOT_BUDGET_KIND | CORE_HOT_THROTTLE |
                     CORE_HOT_LATENCY | CORE_HOT_LEASED,
@@ -165,7 +165,7 @@ struct core_charge {
 };
 
 /* Takes the price of one retry after a failure of that kind, all or nothing. The charge comes in with its owner. */
-bool core_budget_take(struct bide_target *t, const struct bide_outcome *why, int64_t now_ns,
+bool core_budget_take(struct bide_target *t, const struct bide_outcome *reason, int64_t now_ns,
                       struct core_charge *charge);
 
 /* Gives back a charge whose retry was never sent. */
@@ -216,7 +216,7 @@ void core_budget_after(struct bide_target *t, const struct bide_budget_config *n
 #define CORE_LEASE_GENERATION 0xffffu
 
 struct core_admission {
-    enum bide_why refused; /* BIDE_WHY_NOTHING: admitted */
+    enum bide_reason refused; /* BIDE_REASON_NOTHING: admitted */
     uint32_t lease;
     bool probe;
 };

@@ -147,7 +147,7 @@ static const struct {
     bool (*read)(struct bide_text value, int64_t now_s, int64_t *amount);
     int64_t unit_ns;
 } units[] = {
-    [BIDE_RESET_UNHEARD] = {NULL, 0},
+    [BIDE_RESET_IGNORE] = {NULL, 0},
     [BIDE_RESET_SECONDS] = {read_seconds, BIDE_S},
     [BIDE_RESET_MILLISECONDS] = {read_milliseconds, BIDE_MS},
     [BIDE_RESET_UNIX_SECONDS] = {read_unix, BIDE_S},

@@ -60,11 +60,11 @@ void core_give_key_back(struct core_event *e, uint32_t tick)
 }
 
 /* A concurrency budget keeps its places while attempts run; a hedge adds one to those held. */
-bool core_take_charge(struct core_event *e, const struct bide_outcome *why)
+bool core_take_charge(struct core_event *e, const struct bide_outcome *reason)
 {
     struct bide_call *c = e->call;
     struct core_charge charge = {.owner = c->owner};
-    if (!core_budget_take(e->target, why, e->now_ns, &charge))
+    if (!core_budget_take(e->target, reason, e->now_ns, &charge))
         return false;
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
         charge.amount = core_has(c, CORE_CHARGED) ? c->charge + 1 : 1;
@@ -137,7 +137,7 @@ void core_leave_flight(struct core_event *e, uint32_t attempts)
 void core_vote(struct core_event *e, enum core_vote ballot)
 {
     struct bide_call *c = e->call;
-    struct core_ballot b = {ballot, c->lease, core_has(c, CORE_PROBE), c->lane, c->seed};
+    struct core_ballot b = {ballot, c->generation, core_has(c, CORE_PROBE), c->lane, c->seed};
     if (b.probe || (ballot != CORE_VOTE_NEUTRAL && core_hot_breaker(e->hot) != BIDE_BREAKER_OFF))
         core_breaker_vote(e->target, &b, e->hot, e->now_ns);
     core_clear(c, CORE_PROBE);
@@ -157,20 +157,20 @@ static void drop_live(struct core_event *e, bool lost)
     c->live = 0;
 }
 
-static void release(struct core_event *e, enum bide_what what)
+static void release(struct core_event *e, enum bide_action action)
 {
-    drop_live(e, what == BIDE_DONE);
+    drop_live(e, action == BIDE_DONE);
     core_give_charge_back(e);
     core_give_key_back(e, e->call->key_tick);
     if (core_has(e->call, CORE_IN_CALLS) && e->target)
         core_place_leave(&e->target->calls, e->call->owner, 1);
 }
 
-struct bide_verdict core_end(struct core_event *e, enum bide_what what, enum bide_why why)
+struct bide_verdict core_end(struct core_event *e, enum bide_action action, enum bide_reason reason)
 {
     struct bide_call *c = e->call;
-    release(e, what);
+    release(e, action);
     c->state = CORE_OVER;
     c->wake_ns = BIDE_NEVER;
-    return core_verdict(e, what, why);
+    return core_verdict(e, action, reason);
 }

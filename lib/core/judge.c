@@ -17,7 +17,7 @@ bool core_is_too_long(const struct bide_policy *p, const struct bide_hint *h)
 
 bool core_asks_to_wait(const struct bide_policy *p, const struct bide_hint *h)
 {
-    if (h->kind != BIDE_HINT_WAIT || p->hint_rule == BIDE_HINT_RULE_UNHEARD)
+    if (h->kind != BIDE_HINT_WAIT || p->hint_rule == BIDE_HINT_RULE_IGNORE)
         return false;
     if (core_is_too_long(p, h) && p->hint_long == BIDE_HINT_LONG_IGNORE)
         return false;
@@ -26,7 +26,7 @@ bool core_asks_to_wait(const struct bide_policy *p, const struct bide_hint *h)
 
 bool core_forbids(const struct bide_policy *p, const struct bide_hint *h)
 {
-    return h->kind == BIDE_HINT_STOP && p->hint_rule != BIDE_HINT_RULE_UNHEARD;
+    return h->kind == BIDE_HINT_STOP && p->hint_rule != BIDE_HINT_RULE_IGNORE;
 }
 
 int64_t core_upward_jitter(const struct bide_call *c, int64_t wait_ns, enum core_purpose purpose)
@@ -43,46 +43,47 @@ int64_t core_upward_jitter(const struct bide_call *c, int64_t wait_ns, enum core
 static bool repeatable(const struct core_event *e, const struct bide_outcome *o)
 {
     uint32_t trust = e->hot >> CORE_HOT_TRUST_SHIFT;
-    if (e->call->safety != BIDE_UNSAFE || o->reach == BIDE_REACH_NEVER_SENT || o->reach == BIDE_REACH_REFUSED)
+    if (e->call->safety != BIDE_UNSAFE || o->evidence == BIDE_EVIDENCE_NOT_SENT ||
+        o->evidence == BIDE_EVIDENCE_REJECTED)
         return true;
-    if (o->reach != BIDE_REACH_ANSWERED)
+    if (o->evidence != BIDE_EVIDENCE_ANSWERED)
         return false;
     return (o->kind == BIDE_KIND_THROTTLED && trust & BIDE_TRUST_THROTTLED) ||
            (o->flags & BIDE_FLAG_UNAVAILABLE && trust & BIDE_TRUST_UNAVAILABLE);
 }
 
-static enum bide_why hint_refuses(struct core_event *e, const struct bide_outcome *o)
+static enum bide_reason hint_refuses(struct core_event *e, const struct bide_outcome *o)
 {
     const struct bide_policy *p = e->call->policy;
     bool asked = core_asks_to_wait(p, &o->hint);
     if (core_has(e->call, CORE_STOPPED) && core_refuses(e, BIDE_GATE_HINT))
-        return BIDE_WHY_SERVER_STOP;
+        return BIDE_REASON_SERVER_STOP;
     if (!asked && o->kind == BIDE_KIND_THROTTLED && p->throttled_needs_hint && core_refuses(e, BIDE_GATE_HINT))
-        return BIDE_WHY_HINT_MISSING;
+        return BIDE_REASON_HINT_MISSING;
     if (asked && core_is_too_long(p, &o->hint) && p->hint_long == BIDE_HINT_LONG_GIVE_UP &&
         core_refuses(e, BIDE_GATE_HINT))
-        return BIDE_WHY_HINT_TOO_LONG;
-    return BIDE_WHY_NOTHING;
+        return BIDE_REASON_HINT_TOO_LONG;
+    return BIDE_REASON_NOTHING;
 }
 
 /* The questions that cost nothing, in order. */
-static enum bide_why free_gates(struct core_event *e, const struct bide_outcome *o)
+static enum bide_reason free_gates(struct core_event *e, const struct bide_outcome *o)
 {
     struct bide_call *c = e->call;
     if (c->attempt >= c->policy->attempts_max)
-        return BIDE_WHY_ATTEMPTS_SPENT;
+        return BIDE_REASON_ATTEMPTS_SPENT;
     if (e->now_ns >= c->deadline_ns)
-        return BIDE_WHY_DEADLINE;
+        return BIDE_REASON_DEADLINE;
     if (c->target && !e->target) /* nobody can say what a retry would cost */
-        return BIDE_WHY_TARGET_GONE;
+        return BIDE_REASON_TARGET_GONE;
     if (o->flags & BIDE_FLAG_ONCE && core_has(c, CORE_TRIED_ONCE))
-        return BIDE_WHY_PERMANENT;
+        return BIDE_REASON_PERMANENT;
     if (core_has(c, CORE_INNER) && core_refuses(e, BIDE_GATE_LAYER))
-        return BIDE_WHY_INNER_LAYER;
+        return BIDE_REASON_INNER_LAYER;
     if (!repeatable(e, o) && core_refuses(e, BIDE_GATE_REPEAT))
-        return BIDE_WHY_NOT_REPEATABLE;
+        return BIDE_REASON_NOT_REPEATABLE;
     if (core_has(c, CORE_BODY_GONE))
-        return BIDE_WHY_BODY_SPENT;
+        return BIDE_REASON_BODY_SPENT;
     return hint_refuses(e, o);
 }
 
@@ -90,7 +91,7 @@ static enum bide_why free_gates(struct core_event *e, const struct bide_outcome 
 
 struct plan {
     int64_t wait_ns;
-    enum bide_why why;
+    enum bide_reason reason;
 };
 
 static int64_t hinted_wait(const struct bide_call *c, int64_t hint_ns, int64_t own_ns)
@@ -130,26 +131,27 @@ static struct plan own_or_hinted(struct bide_call *c, const struct bide_outcome 
     bool floor_below = c->policy->hint_rule == BIDE_HINT_RULE_FLOOR && hinted_ns < own_ns;
     if (hinted_ns >= 0 && !floor_below) { /* a floor below our own backoff changes nothing */
         hinted_step(c, own_ns);
-        return (struct plan){hinted_ns, BIDE_WHY_SERVER_HINT};
+        return (struct plan){hinted_ns, BIDE_REASON_SERVER_HINT};
     }
     if (hinted_ns < 0 && o->kind == BIDE_KIND_CONFLICT && c->policy->conflict_at_once &&
         !core_has(c, CORE_CONFLICTED)) {
         core_set(c, CORE_CONFLICTED);
-        return (struct plan){0, BIDE_WHY_CONFLICT};
+        return (struct plan){0, BIDE_REASON_CONFLICT};
     }
     core_take_step(c, own_ns);
-    return (struct plan){own_ns, BIDE_WHY_BACKOFF};
+    return (struct plan){own_ns, BIDE_REASON_BACKOFF};
 }
 
 /* How long to wait: our own backoff or the server's hint, and never less than the quiet it asked others for. */
 static struct plan plan_wait(struct core_event *e, const struct bide_outcome *o)
 {
     struct plan plan = own_or_hinted(e->call, o);
-    int64_t until_ns = e->target ? bide_target_quiet_until(e->target, e->now_ns) : 0;
+    int64_t until_ns = e->target ? bide_target_hold_off_until(e->target, e->now_ns) : 0;
     if (until_ns <= core_sum(e->now_ns, plan.wait_ns))
         return plan;
-    int64_t quiet_ns = until_ns - e->now_ns;
-    return (struct plan){core_sum(quiet_ns, core_upward_jitter(e->call, quiet_ns, CORE_FOR_QUIET)), BIDE_WHY_QUIET};
+    int64_t hold_off_ns = until_ns - e->now_ns;
+    return (struct plan){core_sum(hold_off_ns, core_upward_jitter(e->call, hold_off_ns, CORE_FOR_HOLD_OFF)),
+                         BIDE_REASON_HOLD_OFF};
 }
 
 /* ---- the judgement ---- */
@@ -157,30 +159,30 @@ static struct plan plan_wait(struct core_event *e, const struct bide_outcome *o)
 static struct bide_verdict out_of_budget(struct core_event *e, int64_t wake_ns)
 {
     if (!e->call->policy->long_poll)
-        return core_give_up(e, BIDE_WHY_BUDGET_EMPTY);
+        return core_give_up(e, BIDE_REASON_BUDGET_EMPTY);
     e->call->state = CORE_PARTING;
-    return core_wait_until(e, wake_ns, BIDE_WHY_BUDGET_EMPTY);
+    return core_wait_until(e, wake_ns, BIDE_REASON_BUDGET_EMPTY);
 }
 
 struct bide_verdict core_judge(struct core_event *e, const struct bide_outcome *o)
 {
     struct bide_call *c = e->call;
-    enum bide_why refused = free_gates(e, o);
-    if (refused != BIDE_WHY_NOTHING)
+    enum bide_reason refused = free_gates(e, o);
+    if (refused != BIDE_REASON_NOTHING)
         return core_give_up(e, refused);
     struct plan plan = plan_wait(e, o);
     int64_t wake_ns = core_sum(e->now_ns, plan.wait_ns);
     if (wake_ns >= c->deadline_ns)
-        return core_give_up(e, BIDE_WHY_DEADLINE_NEAR);
+        return core_give_up(e, BIDE_REASON_DEADLINE_NEAR);
     if (e->target && core_breaker_blocks(e->target, wake_ns) && core_refuses(e, BIDE_GATE_BREAKER))
-        return core_give_up(e, BIDE_WHY_BREAKER_OPEN);
+        return core_give_up(e, BIDE_REASON_BREAKER_OPEN);
     if (core_key_refuses(e, &c->key_tick))
-        return core_give_up(e, BIDE_WHY_KEY_LIMIT);
+        return core_give_up(e, BIDE_REASON_KEY_LIMIT);
     core_give_charge_back(e);      /* a concurrency budget's places of the round that ended */
     if (core_budget_refuses(e, o)) /* the gate that spends: last */
         return out_of_budget(e, wake_ns);
     if (o->flags & BIDE_FLAG_ONCE)
         core_set(c, CORE_TRIED_ONCE);
     c->state = CORE_WAITING;
-    return core_wait_until(e, wake_ns, plan.why);
+    return core_wait_until(e, wake_ns, plan.reason);
 }

@@ -34,7 +34,7 @@ struct limit {
 static struct limit limit_of(const struct bide_target *t, uint32_t key, int64_t now_ns)
 {
     struct bide_target_config c;
-    CORE_CONFIG_UP_TO(t, &c, quiet_max_ns);
+    CORE_CONFIG_UP_TO(t, &c, hold_off_max_ns);
     return (struct limit){.tag = key >> 12,
                           .tick = (uint64_t)now_ns >> TICK_SHIFT & TICKS,
                           .interval = ((uint64_t)c.key_interval_ns >> TICK_SHIFT) + 2, /* both ends are rounded down */

@@ -47,7 +47,7 @@ static void begin(struct bide_target *t, int64_t now_ns)
     core_target_lease(t, true, now_ns);
     core_budget_empty(t, now_ns);
     (void)bide_lease_collect(t); /* of an earlier lease */
-    bide_lease_note(t, (struct bide_lease_memo){0});
+    bide_lease_memo_set(t, (struct bide_lease_memo){0});
     core_store_release(CORE_LEASE_END(t), (uint64_t)end_ns);
 }
 
@@ -126,12 +126,12 @@ bool bide_lease_claim(struct bide_target *target, uint32_t who, int64_t until_ns
     return core_cas(CORE_LEASE_EXCHANGER(target), &held, wanted) && !past;
 }
 
-struct bide_lease_memo bide_lease_recall(const struct bide_target *target)
+struct bide_lease_memo bide_lease_memo_get(const struct bide_target *target)
 {
     return (struct bide_lease_memo){core_load(CORE_LEASE_PROGRESS(target)), core_load(CORE_LEASE_BASE(target))};
 }
 
-void bide_lease_note(struct bide_target *target, struct bide_lease_memo memo)
+void bide_lease_memo_set(struct bide_target *target, struct bide_lease_memo memo)
 {
     core_store(CORE_LEASE_PROGRESS(target), memo.progress);
     core_store(CORE_LEASE_BASE(target), memo.base_milli);

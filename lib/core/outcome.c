@@ -8,12 +8,12 @@ static const char *const kind_labels[] = {
     [BIDE_KIND_CONFLICT] = "conflict",   [BIDE_KIND_CANCELLED] = "cancelled", [BIDE_KIND_OK] = "ok",
 };
 
-static const char *const reach_labels[] = {
-    [BIDE_REACH_MAYBE_RAN] = "maybe_ran",
-    [BIDE_REACH_NEVER_SENT] = "never_sent",
-    [BIDE_REACH_REFUSED] = "refused",
-    [BIDE_REACH_ANSWERED] = "answered",
-    [BIDE_REACH_BODY_DELIVERED] = "body_delivered",
+static const char *const evidence_labels[] = {
+    [BIDE_EVIDENCE_UNKNOWN] = "unknown",
+    [BIDE_EVIDENCE_NOT_SENT] = "not_sent",
+    [BIDE_EVIDENCE_REJECTED] = "rejected",
+    [BIDE_EVIDENCE_ANSWERED] = "answered",
+    [BIDE_EVIDENCE_BODY_DELIVERED] = "body_delivered",
 };
 
 const char *bide_kind_label(enum bide_kind kind)
@@ -21,7 +21,7 @@ const char *bide_kind_label(enum bide_kind kind)
     return CORE_LABEL(kind_labels, kind);
 }
 
-const char *bide_reach_label(enum bide_reach reach)
+const char *bide_evidence_label(enum bide_evidence evidence)
 {
-    return CORE_LABEL(reach_labels, reach);
+    return CORE_LABEL(evidence_labels, evidence);
 }

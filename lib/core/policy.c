@@ -45,7 +45,7 @@ static const struct bide_budget_config frugal = {.kind = BIDE_BUDGET_TOKENS,
                                                  .cost_throttled_milli = 1000,
                                                  .cost_timeout_milli = 1000,
                                                  .earn_success_milli = 100,
-                                                 .earn_per_minute_milli = 1000,
+                                                 .refill_per_minute_milli = 1000,
                                                  .window_ns = 10 * S};
 
 static const struct bide_budget_config aws_bucket_2_0 = {.kind = BIDE_BUDGET_TOKENS,
@@ -114,7 +114,7 @@ static const struct bide_breaker_config breaker = {.kind = BIDE_BREAKER_BY_TIME,
                                                    .slow_ns = BIDE_NEVER,
                                                    .open_ns = 1 * S,
                                                    .open_max_ns = 10 * S,
-                                                   .probe_lease_ns = 10 * S,
+                                                   .probe_timeout_ns = 10 * S,
                                                    .ramp_ns = 2 * S};
 
 struct row {
@@ -220,11 +220,11 @@ static void fill_config(struct bide_target_config *c, enum bide_preset preset)
         .throttle_max_permille = 900,
         .throttle_min_volume = 10,
         .throttle_window_ns = 120 * S,
-        .quiet_max_ns = is_foreign(preset) ? 0 : 300 * S,
+        .hold_off_max_ns = is_foreign(preset) ? 0 : 300 * S,
         .budget = *r->budget,
         .breaker = breaker,
     };
-    c->breaker.probe_lease_ns = core_min(r->attempt_ns, 60 * S);
+    c->breaker.probe_timeout_ns = core_min(r->attempt_ns, 60 * S);
     if (!r->breaker)
         c->breaker.kind = BIDE_BREAKER_OFF;
 }
@@ -321,7 +321,7 @@ static const struct range policy_ranges[] = {
     AS_ROW(P(attempt_timeout_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(P(connect_timeout_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(P(deadline_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
-    AS_ROW(P(hint_rule), NARROW, "0 (floor) to 4 (unheard)", 0, BIDE_HINT_RULE_UNHEARD),
+    AS_ROW(P(hint_rule), NARROW, "0 (floor) to 4 (ignore)", 0, BIDE_HINT_RULE_IGNORE),
     AS_ROW(P(hint_long), NARROW, "0 (give up) to 2 (ignore)", 0, BIDE_HINT_LONG_IGNORE),
     AS_ROW(P(hint_step), NARROW, "0 (keep) to 2 (reset)", 0, BIDE_HINT_STEP_RESET),
     AS_ROW(P(hint_jitter_permille), NARROW, "0 to 10000", 0, 10000),
@@ -340,7 +340,7 @@ static const struct range config_ranges[] = {
     AS_ROW(T(throttle_max_permille), NARROW, "1 to 1000", 1, 1000),
     AS_ROW(T(throttle_window_ns), WIDE, WANT_SLOTS, BIDE_SLOTS, BIDE_DURATION_MAX),
     AS_ROW(T(key_interval_ns), WIDE, WANT_1, DURATION),
-    AS_ROW(T(quiet_max_ns), WIDE, "0 (hints are not shared) or more, at most about 31 years", DURATION_0),
+    AS_ROW(T(hold_off_max_ns), WIDE, "0 (hints are not shared) or more, at most about 31 years", DURATION_0),
     AS_ROW(T(budget.kind), NARROW, "0 (tokens) to 3 (none)", 0, BIDE_BUDGET_NONE),
     AS_ROW(T(budget.on_empty), NARROW, "0 (refuse) or 1 (open)", 0, BIDE_ON_EMPTY_OPEN),
     AS_ROW(T(budget.capacity_milli), NARROW, "0 (no retry ever) to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
@@ -351,7 +351,7 @@ static const struct range config_ranges[] = {
     AS_ROW(T(budget.threshold_milli), NARROW, "0 to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
     AS_ROW(T(budget.earn_success_milli), NARROW, "0 to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
     AS_ROW(T(budget.earn_first_milli), NARROW, "0 to 268435455", 0, BIDE_CAPACITY_MAX_MILLI),
-    AS_ROW(T(budget.earn_per_minute_milli), NARROW, "0 to 100000000", 0, 100000000),
+    AS_ROW(T(budget.refill_per_minute_milli), NARROW, "0 to 100000000", 0, 100000000),
     AS_ROW(T(budget.refund_permille), NARROW, "0 to 1000", 0, 1000),
     AS_ROW(T(budget.ratio_ppm), NARROW, "0 to 1000000 (one retry for each request)", 0, 1000000),
     AS_ROW(T(budget.window_ns), WIDE, WANT_SLOTS, BIDE_SLOTS, BIDE_DURATION_MAX),
@@ -368,7 +368,7 @@ static const struct range config_ranges[] = {
     AS_ROW(T(breaker.slow_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(T(breaker.open_ns), WIDE, WANT_1, DURATION),
     AS_ROW(T(breaker.open_max_ns), WIDE, WANT_1, DURATION),
-    AS_ROW(T(breaker.probe_lease_ns), WIDE, WANT_1, DURATION),
+    AS_ROW(T(breaker.probe_timeout_ns), WIDE, WANT_1, DURATION),
     AS_ROW(T(breaker.ramp_ns), WIDE, WANT_0, DURATION_0),
 };
 #undef T

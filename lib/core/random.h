@@ -10,7 +10,7 @@
 enum core_purpose {
     CORE_FOR_BACKOFF = 1,
     CORE_FOR_HINT,
-    CORE_FOR_QUIET,
+    CORE_FOR_HOLD_OFF,
     CORE_FOR_LATE_WAKE,
     CORE_FOR_OPEN,
     CORE_FOR_RAMP,

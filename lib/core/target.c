@@ -38,7 +38,7 @@ static uint64_t pack_hot(const struct bide_target_config *c, bool leased)
            flag_if(b->refund_permille > 0, CORE_HOT_REFUND) |
            flag_if(tokens && b->cost_failure_milli > 0, CORE_HOT_COST_FAILURE) |
            flag_if(c->throttle_k_milli > 0, CORE_HOT_THROTTLE) | flag_if(c->in_flight_max > 0, CORE_HOT_IN_FLIGHT) |
-           flag_if(c->key_retries > 0, CORE_HOT_KEYS) | flag_if(c->quiet_first, CORE_HOT_QUIET_FIRST) |
+           flag_if(c->key_retries > 0, CORE_HOT_KEYS) | flag_if(c->hold_off_first, CORE_HOT_HOLD_OFF_FIRST) |
            flag_if(c->latency, CORE_HOT_LATENCY) | flag_if(b->on_empty == BIDE_ON_EMPTY_OPEN, CORE_HOT_ON_EMPTY_OPEN) |
            flag_if(leased, CORE_HOT_LEASED) | c->trust << CORE_HOT_TRUST_SHIFT | c->observe << CORE_HOT_OBSERVE_SHIFT;
 }
@@ -184,8 +184,8 @@ static void swap(struct bide_target *t, const struct bide_target_config *next, b
     core_budget_after(t, &next->budget, carry, now_ns);
     if (!evidence_fits(&old.breaker, &next->breaker))
         core_breaker_forget(t);
-    if ((int64_t)core_load(&t->quiet_ns) > core_sum(now_ns, next->quiet_max_ns))
-        core_store(&t->quiet_ns, (uint64_t)core_sum(now_ns, next->quiet_max_ns));
+    if ((int64_t)core_load(&t->hold_off_ns) > core_sum(now_ns, next->hold_off_max_ns))
+        core_store(&t->hold_off_ns, (uint64_t)core_sum(now_ns, next->hold_off_max_ns));
     if (old.throttle_window_ns != next->throttle_window_ns)
         clear_words((uint64_t *)(void *)&t->asks, t->latency);
 }
@@ -214,35 +214,35 @@ void core_target_lease(struct bide_target *t, bool leased, int64_t now_ns)
 
 /* ---- what the gates share ---- */
 
-static int64_t quiet_max_ns(const struct bide_target *t)
+static int64_t hold_off_max_ns(const struct bide_target *t)
 {
     int64_t most;
-    core_config_part(t, &most, offsetof(struct bide_target_config, quiet_max_ns), sizeof most);
+    core_config_part(t, &most, offsetof(struct bide_target_config, hold_off_max_ns), sizeof most);
     return most;
 }
 
-int64_t bide_target_quiet_until(const struct bide_target *target, int64_t now_ns)
+int64_t bide_target_hold_off_until(const struct bide_target *target, int64_t now_ns)
 {
-    int64_t until_ns = (int64_t)core_load(&target->quiet_ns);
+    int64_t until_ns = (int64_t)core_load(&target->hold_off_ns);
     return until_ns > now_ns ? until_ns : 0;
 }
 
 /* asked_ns first: a success from before it must not end the quiet. */
-void bide_target_quiet(struct bide_target *target, int64_t until_ns, int64_t now_ns)
+void bide_target_hold_off(struct bide_target *target, int64_t until_ns, int64_t now_ns)
 {
-    int64_t most_ns = core_sum(now_ns, quiet_max_ns(target)), wanted_ns = core_min(until_ns, most_ns);
-    uint64_t old = core_load(&target->quiet_ns);
+    int64_t most_ns = core_sum(now_ns, hold_off_max_ns(target)), wanted_ns = core_min(until_ns, most_ns);
+    uint64_t old = core_load(&target->hold_off_ns);
     if (wanted_ns <= now_ns)
-        return; /* nothing to keep, or quiet_max_ns is 0 */
-    core_store(&target->asked_ns, (uint64_t)now_ns);
+        return; /* nothing to keep, or hold_off_max_ns is 0 */
+    core_store(&target->hold_off_asked_ns, (uint64_t)now_ns);
     while ((int64_t)old < wanted_ns)
-        if (core_cas(&target->quiet_ns, &old, (uint64_t)wanted_ns))
+        if (core_cas(&target->hold_off_ns, &old, (uint64_t)wanted_ns))
             return;
 }
 
-bool bide_target_is_blank(const struct bide_target *target, int64_t now_ns)
+bool bide_target_is_evictable(const struct bide_target *target, int64_t now_ns)
 {
-    return core_places(&target->in_flight) == 0 && bide_target_quiet_until(target, now_ns) == 0 &&
+    return core_places(&target->in_flight) == 0 && bide_target_hold_off_until(target, now_ns) == 0 &&
            core_budget_blank(target, now_ns) && core_breaker_blank(target, now_ns) && core_key_blank(target, now_ns) &&
            (!(core_hot(target) & CORE_HOT_THROTTLE) || core_throttle_blank(target, now_ns));
 }

@@ -5,13 +5,13 @@
 
 static const char *const why_labels[] = {
 #define LABEL(NAME, label, sentence) label,
-    BIDE_WHY_LIST(LABEL)
+    BIDE_REASON_LIST(LABEL)
 #undef LABEL
 };
 
 static const char *const why_texts[] = {
 #define TEXT(NAME, label, sentence) sentence,
-    BIDE_WHY_LIST(TEXT)
+    BIDE_REASON_LIST(TEXT)
 #undef TEXT
 };
 
@@ -26,19 +26,19 @@ static const char *const gate_labels[] = {
 };
 _Static_assert(sizeof gate_labels / sizeof *gate_labels == BIDE_GATE_COUNT, "every gate has a label");
 
-const char *bide_why_label(enum bide_why why)
+const char *bide_reason_label(enum bide_reason reason)
 {
-    return CORE_LABEL(why_labels, why);
+    return CORE_LABEL(why_labels, reason);
 }
 
-const char *bide_why_text(enum bide_why why)
+const char *bide_reason_text(enum bide_reason reason)
 {
-    return CORE_LABEL(why_texts, why);
+    return CORE_LABEL(why_texts, reason);
 }
 
-const char *bide_what_label(enum bide_what what)
+const char *bide_action_label(enum bide_action action)
 {
-    return CORE_LABEL(what_labels, what);
+    return CORE_LABEL(what_labels, action);
 }
 
 const char *bide_gate_label(enum bide_gate gate)

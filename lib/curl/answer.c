@@ -62,7 +62,7 @@ static bool worth_reading(const struct http_exchange *x)
     curl_easy_getinfo(x->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     if (x->run.head_only || length == 0)
         return true;
-    return x->transfer->sink && length <= (curl_off_t)BIDE_HTTP_KEEP_MAX && !http_field(x->easy, "Content-Encoding").at;
+    return x->transfer->sink && length <= (curl_off_t)BIDE_CURL_KEEP_MAX && !http_field(x->easy, "Content-Encoding").at;
 }
 
 /* The attempt is over, and what is left of its body must not hold up the next one for long. */
@@ -91,7 +91,7 @@ static bool follow(struct http_exchange *x, int64_t now_ns)
     struct http_transfer *t = x->transfer;
     if (http_answer_lost(x))
         return false;
-    switch (t->verdict.what) {
+    switch (t->verdict.action) {
     case BIDE_WAIT: return set_aside(x, HTTP_KEEP, now_ns);
     case BIDE_NONE:
     case BIDE_START: return set_aside(x, HTTP_DROP, now_ns);
@@ -130,7 +130,7 @@ static bool may_refresh(const struct http_exchange *x)
 /* The sink has the beginning of the body, and this answer was asked for the rest. */
 static bool continues(struct http_exchange *x)
 {
-    static const struct bide_outcome changed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_BODY_DELIVERED};
+    static const struct bide_outcome changed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_BODY_DELIVERED};
     struct http_transfer *t = x->transfer;
     if (http_resume_fits(x)) {
         t->resumed = true;
@@ -181,7 +181,7 @@ static bool ask_for_credentials(struct http_exchange *x)
 /* A success that nobody wants to look at. */
 static bool is_plain(const struct http_exchange *x)
 {
-    const struct bide_http_options *o = x->transfer->options;
+    const struct bide_curl_options *o = x->transfer->options;
     return x->answer.status < 300 && !o->classify && !o->status_rules;
 }
 
@@ -240,7 +240,7 @@ static void status_line(struct http_exchange *x, const char *line, size_t length
 /* The owner's header function sees what libcurl would show it; heads of failures when they are final. */
 static bool show_line(struct http_exchange *x, char *line, size_t length)
 {
-    const struct bide_http_options *o = x->transfer->options;
+    const struct bide_curl_options *o = x->transfer->options;
     if (x->answer.status >= 400 && x->answer.mode != HTTP_PASS)
         return http_buffer_add(&x->head, line, length);
     if (o->header(line, 1, length, o->header_data) != length)
@@ -256,7 +256,7 @@ bool http_answer_line(struct http_exchange *x, char *line, size_t length)
     if (!a->in_head && a->mode == HTTP_UNDECIDED && is_status_line(line, length))
         status_line(x, line, length);
     a->in_head = a->in_head && !blank;
-    if (a->head_bytes > BIDE_HTTP_HEAD_MAX || a->head_lines > BIDE_HTTP_LINES_MAX) {
+    if (a->head_bytes > BIDE_CURL_HEAD_MAX || a->head_lines > BIDE_CURL_LINES_MAX) {
         x->run.stop = HTTP_OVERSIZE;
         return false;
     }
@@ -269,7 +269,7 @@ bool http_answer_line(struct http_exchange *x, char *line, size_t length)
 
 static size_t hold_most(const struct http_exchange *x)
 {
-    size_t most = x->run.outcome.kind == BIDE_KIND_OK ? x->transfer->options->hold_max : BIDE_HTTP_KEEP_MAX;
+    size_t most = x->run.outcome.kind == BIDE_KIND_OK ? x->transfer->options->hold_max : BIDE_CURL_KEEP_MAX;
     return most + x->answer.shown_bytes;
 }
 
@@ -286,7 +286,7 @@ static bool is_head(const struct http_exchange *x, const char *at, size_t length
 
 static bool store_head(struct http_exchange *x, const char *at, size_t length)
 {
-    if (!store(x, at, length, BIDE_HTTP_HEAD_MAX))
+    if (!store(x, at, length, BIDE_CURL_HEAD_MAX))
         return false;
     x->answer.shown_bytes = x->body.length;
     x->transfer->shows_heads = true;
@@ -310,8 +310,8 @@ bool http_answer_piece(struct http_exchange *x, const char *at, size_t length)
         return http_answer_decide(x) && http_answer_piece(x, at, length); /* decide leaves this mode */
     case HTTP_PASS: return deliver(x, at, length);
     case HTTP_HOLD: return store(x, at, length, hold_most(x)) || overflow(x, at, length);
-    case HTTP_KEEP: return store(x, at, length, BIDE_HTTP_KEEP_MAX + x->answer.shown_bytes);
-    case HTTP_DROP: x->run.drained_bytes += length; return x->run.drained_bytes <= BIDE_HTTP_KEEP_MAX;
+    case HTTP_KEEP: return store(x, at, length, BIDE_CURL_KEEP_MAX + x->answer.shown_bytes);
+    case HTTP_DROP: x->run.drained_bytes += length; return x->run.drained_bytes <= BIDE_CURL_KEEP_MAX;
     }
     return false;
 }

@@ -14,7 +14,7 @@
 
 static size_t read_file(struct http_exchange *x, char *into, size_t room)
 {
-    const struct bide_http_body *b = &x->transfer->options->body;
+    const struct bide_curl_body *b = &x->transfer->options->body;
     size_t most = room;
     if (b->length >= 0 && (uint64_t)b->length - x->read_bytes < most)
         most = (size_t)b->length - x->read_bytes;
@@ -27,9 +27,9 @@ static size_t read_file(struct http_exchange *x, char *into, size_t room)
 static size_t on_read(char *into, size_t size, size_t count, void *context)
 {
     struct http_exchange *x = context;
-    const struct bide_http_body *b = &x->transfer->options->body;
+    const struct bide_curl_body *b = &x->transfer->options->body;
     size_t n =
-        b->kind == BIDE_HTTP_BODY_FILE ? read_file(x, into, size * count) : b->read(into, size, count, b->read_data);
+        b->kind == BIDE_CURL_BODY_FILE ? read_file(x, into, size * count) : b->read(into, size, count, b->read_data);
     if (n <= size * count)
         x->read_bytes += n;
     x->read_all = n == 0;
@@ -40,12 +40,12 @@ static size_t on_read(char *into, size_t size, size_t count, void *context)
 static int on_seek(void *context, curl_off_t offset, int origin)
 {
     struct http_exchange *x = context;
-    const struct bide_http_body *b = &x->transfer->options->body;
+    const struct bide_curl_body *b = &x->transfer->options->body;
     if (origin != SEEK_SET || offset < 0)
         return CURL_SEEKFUNC_CANTSEEK;
-    if (b->kind == BIDE_HTTP_BODY_STREAM && b->seek == NULL)
+    if (b->kind == BIDE_CURL_BODY_STREAM && b->seek == NULL)
         return x->read_bytes == 0 && offset == 0 ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
-    int answer = b->kind == BIDE_HTTP_BODY_STREAM ? b->seek(b->seek_data, offset, origin) : CURL_SEEKFUNC_OK;
+    int answer = b->kind == BIDE_CURL_BODY_STREAM ? b->seek(b->seek_data, offset, origin) : CURL_SEEKFUNC_OK;
     if (answer == CURL_SEEKFUNC_OK) {
         x->read_bytes = (size_t)offset;
         x->read_all = false;
@@ -80,19 +80,19 @@ static CURLcode own_reader(struct http_exchange *x, curl_off_t length)
 
 CURLcode http_body_own(struct http_exchange *x)
 {
-    const struct bide_http_body *b = &x->transfer->options->body;
+    const struct bide_curl_body *b = &x->transfer->options->body;
     CURLcode code = CURLE_OK;
     switch (b->kind) {
-    case BIDE_HTTP_BODY_UNKNOWN:
-    case BIDE_HTTP_BODY_REPEATABLE: break;
-    case BIDE_HTTP_BODY_MEMORY:
+    case BIDE_CURL_BODY_UNKNOWN:
+    case BIDE_CURL_BODY_REPEATABLE: break;
+    case BIDE_CURL_BODY_MEMORY:
         code = curl_easy_setopt(x->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)b->length);
         return code == CURLE_OK ? curl_easy_setopt(x->easy, CURLOPT_POSTFIELDS, b->at) : code;
-    case BIDE_HTTP_BODY_FILE:
+    case BIDE_CURL_BODY_FILE:
         if (x->transfer->body_stamp == 0)
             x->transfer->body_stamp = stamp_of(b->fd);
         return own_reader(x, b->length);
-    case BIDE_HTTP_BODY_STREAM: return own_reader(x, b->length);
+    case BIDE_CURL_BODY_STREAM: return own_reader(x, b->length);
     }
     return code;
 }
@@ -100,8 +100,8 @@ CURLcode http_body_own(struct http_exchange *x)
 /* Nothing of ours stays on the handle. Memory may: it is the owner's. */
 void http_body_disown(struct http_exchange *x)
 {
-    const struct bide_http_body *b = &x->transfer->options->body;
-    if (b->kind != BIDE_HTTP_BODY_FILE && b->kind != BIDE_HTTP_BODY_STREAM)
+    const struct bide_curl_body *b = &x->transfer->options->body;
+    if (b->kind != BIDE_CURL_BODY_FILE && b->kind != BIDE_CURL_BODY_STREAM)
         return;
     curl_easy_setopt(x->easy, CURLOPT_READFUNCTION, b->read);
     curl_easy_setopt(x->easy, CURLOPT_READDATA, b->read ? b->read_data : stdin);
@@ -111,10 +111,10 @@ void http_body_disown(struct http_exchange *x)
 
 bool http_body_rewind(struct http_exchange *x)
 {
-    const struct bide_http_body *b = &x->transfer->options->body;
-    if (b->kind == BIDE_HTTP_BODY_STREAM && x->read_bytes > 0)
+    const struct bide_curl_body *b = &x->transfer->options->body;
+    if (b->kind == BIDE_CURL_BODY_STREAM && x->read_bytes > 0)
         return on_seek(x, 0, SEEK_SET) == CURL_SEEKFUNC_OK;
-    if (b->kind == BIDE_HTTP_BODY_FILE && stamp_of(b->fd) != x->transfer->body_stamp)
+    if (b->kind == BIDE_CURL_BODY_FILE && stamp_of(b->fd) != x->transfer->body_stamp)
         return false;
     x->read_bytes = 0;
     x->read_all = false;
@@ -130,26 +130,26 @@ static bool uploaded(const struct http_exchange *x)
 /* libcurl knows no length of what is sent in chunks, nor of a request that has no body. */
 bool http_body_sent(const struct http_exchange *x)
 {
-    const struct bide_http_body *b = &x->transfer->options->body;
-    bool reader = b->kind == BIDE_HTTP_BODY_FILE || b->kind == BIDE_HTTP_BODY_STREAM;
+    const struct bide_curl_body *b = &x->transfer->options->body;
+    bool reader = b->kind == BIDE_CURL_BODY_FILE || b->kind == BIDE_CURL_BODY_STREAM;
     curl_off_t all = -1, sent = 0;
     curl_easy_getinfo(x->easy, CURLINFO_CONTENT_LENGTH_UPLOAD_T, &all);
     curl_easy_getinfo(x->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
     if (all >= 0)
         return sent >= all;
-    return reader ? x->read_all : b->kind != BIDE_HTTP_BODY_UNKNOWN;
+    return reader ? x->read_all : b->kind != BIDE_CURL_BODY_UNKNOWN;
 }
 
 bool http_body_spent(const struct http_exchange *x)
 {
-    const struct bide_http_body *b = &x->transfer->options->body;
+    const struct bide_curl_body *b = &x->transfer->options->body;
     switch (b->kind) {
-    case BIDE_HTTP_BODY_UNKNOWN:
+    case BIDE_CURL_BODY_UNKNOWN:
         return x->run.legs > 0 && x->run.stop != HTTP_STALE && (!x->run.bodiless || uploaded(x));
-    case BIDE_HTTP_BODY_REPEATABLE:
-    case BIDE_HTTP_BODY_MEMORY: return false;
-    case BIDE_HTTP_BODY_FILE: return stamp_of(b->fd) != x->transfer->body_stamp;
-    case BIDE_HTTP_BODY_STREAM: return x->read_bytes > 0 && b->seek == NULL;
+    case BIDE_CURL_BODY_REPEATABLE:
+    case BIDE_CURL_BODY_MEMORY: return false;
+    case BIDE_CURL_BODY_FILE: return stamp_of(b->fd) != x->transfer->body_stamp;
+    case BIDE_CURL_BODY_STREAM: return x->read_bytes > 0 && b->seek == NULL;
     }
     return true;
 }

@@ -5,14 +5,14 @@
  * says by itself that nothing was sent; exchange.c knows better and overwrites it. */
 #include "classify_curl.h"
 
-#define PERMANENT       BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, 0
-#define PERMANENT_FIRST BIDE_KIND_PERMANENT, BIDE_REACH_NEVER_SENT, 0 /* before anything was sent */
-#define TRANSIENT       BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, 0
-#define TRANSIENT_FIRST BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT, 0
-#define OUR_SIDE        BIDE_KIND_CANCELLED, BIDE_REACH_MAYBE_RAN, 0 /* says nothing of the server */
+#define PERMANENT       BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0
+#define PERMANENT_FIRST BIDE_KIND_PERMANENT, BIDE_EVIDENCE_NOT_SENT, 0 /* before anything was sent */
+#define TRANSIENT       BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0
+#define TRANSIENT_FIRST BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0
+#define OUR_SIDE        BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN, 0 /* says nothing of the server */
 
 static const struct http_curl_row rows[] = {
-    {"CURLE_OK", 0, BIDE_KIND_OK, BIDE_REACH_ANSWERED, 0},
+    {"CURLE_OK", 0, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0},
     {"CURLE_UNSUPPORTED_PROTOCOL", 1, PERMANENT},
     {"CURLE_FAILED_INIT", 2, PERMANENT_FIRST},
     {"CURLE_URL_MALFORMAT", 3, PERMANENT_FIRST},
@@ -24,11 +24,11 @@ static const struct http_curl_row rows[] = {
     {"CURLE_REMOTE_ACCESS_DENIED", 9, PERMANENT},
     {"CURLE_FTP_ACCEPT_FAILED", 10, PERMANENT},
     {"CURLE_FTP_WEIRD_PASS_REPLY", 11, PERMANENT},
-    {"CURLE_FTP_ACCEPT_TIMEOUT", 12, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_TIMED_OUT},
+    {"CURLE_FTP_ACCEPT_TIMEOUT", 12, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_TIMED_OUT},
     {"CURLE_FTP_WEIRD_PASV_REPLY", 13, PERMANENT},
     {"CURLE_FTP_WEIRD_227_FORMAT", 14, PERMANENT},
     {"CURLE_FTP_CANT_GET_HOST", 15, PERMANENT},
-    {"CURLE_HTTP2", 16, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_FRESH},
+    {"CURLE_HTTP2", 16, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_FRESH},
     {"CURLE_FTP_COULDNT_SET_TYPE", 17, PERMANENT},
     {"CURLE_PARTIAL_FILE", 18, TRANSIENT},
     {"CURLE_FTP_COULDNT_RETR_FILE", 19, PERMANENT},
@@ -40,7 +40,7 @@ static const struct http_curl_row rows[] = {
     {"CURLE_UPLOAD_FAILED", 25, PERMANENT},
     {"CURLE_READ_ERROR", 26, OUR_SIDE},
     {"CURLE_OUT_OF_MEMORY", 27, OUR_SIDE},
-    {"CURLE_OPERATION_TIMEDOUT", 28, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_TIMED_OUT},
+    {"CURLE_OPERATION_TIMEDOUT", 28, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_TIMED_OUT},
     {"(29)", 29, PERMANENT},
     {"CURLE_FTP_PORT_FAILED", 30, PERMANENT},
     {"CURLE_FTP_COULDNT_USE_REST", 31, PERMANENT},
@@ -77,7 +77,7 @@ static const struct http_curl_row rows[] = {
     {"(62)", 62, PERMANENT},
     {"CURLE_FILESIZE_EXCEEDED", 63, PERMANENT},
     {"CURLE_USE_SSL_FAILED", 64, PERMANENT_FIRST},
-    {"CURLE_SEND_FAIL_REWIND", 65, BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_BODY_SPENT},
+    {"CURLE_SEND_FAIL_REWIND", 65, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_BODY_SPENT},
     {"CURLE_SSL_ENGINE_INITFAILED", 66, PERMANENT_FIRST},
     {"CURLE_LOGIN_DENIED", 67, PERMANENT},
     {"CURLE_TFTP_NOTFOUND", 68, PERMANENT},
@@ -135,8 +135,8 @@ struct bide_outcome bide_classify_curl(CURLcode code, const struct bide_rules *r
     const struct bide_rule *rule = http_curl_rule((int)code, rules);
     const struct http_curl_row *row = http_curl_row((int)code);
     if (rule)
-        return (struct bide_outcome){.kind = rule->kind, .reach = rule->reach, .flags = rule->flags};
+        return (struct bide_outcome){.kind = rule->kind, .evidence = rule->evidence, .flags = rule->flags};
     if (!row || (rules && rules->only && row->kind != BIDE_KIND_OK))
         return (struct bide_outcome){0};
-    return (struct bide_outcome){.kind = row->kind, .reach = row->reach, .flags = row->flags};
+    return (struct bide_outcome){.kind = row->kind, .evidence = row->evidence, .flags = row->flags};
 }

@@ -2,13 +2,13 @@
 #ifndef HTTP_CLASSIFY_CURL_H
 #define HTTP_CLASSIFY_CURL_H
 
-#include <bide/http.h>
+#include <bide/curl.h>
 
 struct http_curl_row {
     const char *name; /* "(20)": not in use */
     int code;
     enum bide_kind kind;
-    enum bide_reach reach;
+    enum bide_evidence evidence;
     uint32_t flags;
 };
 

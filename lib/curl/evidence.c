@@ -8,7 +8,7 @@
 #include "exchange.h"
 
 #include <bide/clock.h>
-#include <bide/reply.h>
+#include <bide/retry_after.h>
 
 #include <string.h>
 #include <strings.h>
@@ -32,7 +32,7 @@ struct bide_text http_field(CURL *easy, const char *name)
 static struct bide_hint retry_after(CURL *easy, struct bide_text date, int64_t wall_s)
 {
     struct bide_hint hint = {0};
-    for (size_t i = 0; i < BIDE_HTTP_LINES_MAX; i++) {
+    for (size_t i = 0; i < BIDE_CURL_LINES_MAX; i++) {
         struct bide_text value = field_at(easy, "Retry-After", i);
         if (!value.at)
             break;
@@ -45,7 +45,7 @@ static struct bide_hint retry_after(CURL *easy, struct bide_text date, int64_t w
 static struct bide_hint other_waits(const struct http_exchange *x, struct bide_text date, int64_t wall_s)
 {
     static const char *const milliseconds[] = {"retry-after-ms", "x-ms-retry-after-ms", "x-amz-retry-after"};
-    const struct bide_http_options *o = x->transfer->options;
+    const struct bide_curl_options *o = x->transfer->options;
     struct bide_hint hint = {0};
     for (size_t i = 0; i < sizeof milliseconds / sizeof *milliseconds; i++)
         hint = bide_hint_merge(hint, bide_hint_milliseconds(http_field(x->easy, milliseconds[i])));
@@ -80,8 +80,8 @@ static struct bide_hint hint_of(const struct http_exchange *x)
 
 static void ask_hook(struct http_exchange *x, struct bide_text body, bool whole, struct bide_outcome *outcome)
 {
-    const struct bide_http_options *o = x->transfer->options;
-    struct bide_http_response response = {.easy = x->easy, .status = x->answer.status, .body = body, .whole = whole};
+    const struct bide_curl_options *o = x->transfer->options;
+    struct bide_curl_response response = {.easy = x->easy, .status = x->answer.status, .body = body, .whole = whole};
     bool fine = outcome->kind == BIDE_KIND_OK;
     if (o->classify)
         o->classify(o->context, &response, outcome);
@@ -98,7 +98,7 @@ static void qualify(const struct http_exchange *x, struct bide_outcome *outcome)
     if (http_body_spent(x))
         outcome->flags |= BIDE_FLAG_BODY_SPENT;
     if (!x->transfer->sink && curl_easy_getinfo(x->easy, CURLINFO_SIZE_DOWNLOAD_T, &written) == CURLE_OK && written > 0)
-        outcome->reach = BIDE_REACH_BODY_DELIVERED;
+        outcome->evidence = BIDE_EVIDENCE_BODY_DELIVERED;
 }
 
 struct bide_outcome http_status_outcome(struct http_exchange *x)
@@ -128,7 +128,7 @@ bool http_wants_body(const struct http_exchange *x)
 
 static void add_details(struct http_exchange *x, struct bide_text body, struct bide_outcome *outcome)
 {
-    const struct bide_http_options *o = x->transfer->options;
+    const struct bide_curl_options *o = x->transfer->options;
     struct bide_details details;
     if (!has_details(x) || !bide_details_parse(body, &details))
         return;
@@ -136,7 +136,7 @@ static void add_details(struct http_exchange *x, struct bide_text body, struct b
     const struct bide_details_rule *rule = bide_details_find(&details, o->type_rules, o->type_rule_count);
     if (rule) {
         outcome->kind = rule->kind;
-        outcome->reach = rule->reach;
+        outcome->evidence = rule->evidence;
         outcome->flags = rule->flags;
     }
 }
@@ -190,15 +190,15 @@ static bool sent_nothing(CURL *easy)
 }
 
 /* `rule`: the owner's, which holds where nothing is known better. */
-static enum bide_reach reach_of(struct http_exchange *x, const struct bide_rule *rule)
+static enum bide_evidence reach_of(struct http_exchange *x, const struct bide_rule *rule)
 {
     if (x->run.legs == 0 || x->run.stop == HTTP_STALE || sent_nothing(x->easy))
-        return BIDE_REACH_NEVER_SENT;
+        return BIDE_EVIDENCE_NOT_SENT;
     if (x->transfer->delivered > 0 && !http_resume_possible(x) && !x->transfer->options->rewind)
-        return BIDE_REACH_BODY_DELIVERED;
+        return BIDE_EVIDENCE_BODY_DELIVERED;
     if (x->run.stop == HTTP_REFUSED)
-        return BIDE_REACH_REFUSED;
-    return rule && x->run.stop <= HTTP_CUT ? rule->reach : BIDE_REACH_MAYBE_RAN;
+        return BIDE_EVIDENCE_REJECTED;
+    return rule && x->run.stop <= HTTP_CUT ? rule->evidence : BIDE_EVIDENCE_UNKNOWN;
 }
 
 /* A proxy's answer to CONNECT: the request itself was not sent. */
@@ -219,7 +219,7 @@ struct bide_outcome http_failure_outcome(struct http_exchange *x, CURLcode code)
         outcome.kind = ended_by[x->run.stop].kind;
         outcome.flags = ended_by[x->run.stop].flags;
     }
-    outcome.reach = reach_of(x, http_curl_rule((int)code, rules));
+    outcome.evidence = reach_of(x, http_curl_rule((int)code, rules));
     heed_proxy(x, &outcome);
     qualify(x, &outcome);
     return outcome;

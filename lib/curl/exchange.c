@@ -34,7 +34,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *context)
     a->head_bytes += length;
     a->head_lines++;
     bool dull = a->in_head && line[0] > '\r' && !x->transfer->options->header;
-    if (dull && a->head_bytes <= BIDE_HTTP_HEAD_MAX && a->head_lines <= BIDE_HTTP_LINES_MAX)
+    if (dull && a->head_bytes <= BIDE_CURL_HEAD_MAX && a->head_lines <= BIDE_CURL_LINES_MAX)
         return length;
     return http_answer_line(x, line, length) ? length : stop_here(x);
 }
@@ -133,7 +133,7 @@ static void begin_leg(struct http_exchange *x)
 static int on_prereq(void *context, char *ip, char *local_ip, int port, int local_port)
 {
     struct http_exchange *x = context;
-    const struct bide_http_options *o = x->transfer->options;
+    const struct bide_curl_options *o = x->transfer->options;
     if (x->run.judged || http_answer_lost(x))
         return CURL_PREREQFUNC_ABORT;
     if (x->run.legs > 0 && x->answer.status < 200) {
@@ -150,7 +150,7 @@ static int on_prereq(void *context, char *ip, char *local_ip, int port, int loca
 static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up_now)
 {
     struct http_exchange *x = context;
-    const struct bide_http_options *o = x->transfer->options;
+    const struct bide_curl_options *o = x->transfer->options;
     if (bide_cancelled(o->cancel))
         return 1;
     return o->progress ? o->progress(o->progress_data, total, now, up_total, up_now) : 0;
@@ -189,7 +189,7 @@ CURLcode http_exchange_own(struct http_exchange *x)
     return code == CURLE_OK ? http_inject_own(x) : code;
 }
 
-static void disown_callbacks(CURL *h, const struct bide_http_options *o, bool sink)
+static void disown_callbacks(CURL *h, const struct bide_curl_options *o, bool sink)
 {
     curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, o->prereq);
     curl_easy_setopt(h, CURLOPT_PREREQDATA, o->prereq_data);
@@ -270,7 +270,7 @@ static CURLcode prepare(struct http_exchange *x, int64_t now_ns)
 
 static CURLcode refuse(struct http_exchange *x, CURLcode code, int64_t now_ns)
 {
-    static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .reach = BIDE_REACH_NEVER_SENT};
+    static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .evidence = BIDE_EVIDENCE_NOT_SENT};
     struct http_transfer *t = x->transfer;
     t->code = code;
     x->run.judged = true;
@@ -329,10 +329,10 @@ static void conclude(struct http_exchange *x, CURLcode code, int64_t now_ns)
     if (a->status < 200)
         a->status = 0; /* interim answers are none */
     if (!x->run.judged) {
-        struct bide_outcome fine = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
+        struct bide_outcome fine = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
         struct bide_outcome o = code == CURLE_OK ? fine : http_failure_outcome(x, code);
         http_answer_judge(x, &o, now_ns);
-        if (a->status >= 400 && x->transfer->verdict.what == BIDE_GIVE_UP)
+        if (a->status >= 400 && x->transfer->verdict.action == BIDE_GIVE_UP)
             (void)http_show_head(x->transfer, &x->head); /* with FAILONERROR nobody else does */
     }
     http_transfer_ended(x->transfer, x, code_of(x, code));
@@ -370,7 +370,7 @@ void http_exchange_settle(struct http_exchange *x, int64_t now_ns)
 
 void http_exchange_abandon(struct http_exchange *x, int64_t now_ns)
 {
-    static const struct bide_outcome lost = {.kind = BIDE_KIND_CANCELLED, .reach = BIDE_REACH_MAYBE_RAN};
+    static const struct bide_outcome lost = {.kind = BIDE_KIND_CANCELLED, .evidence = BIDE_EVIDENCE_UNKNOWN};
     http_answer_judge(x, &lost, now_ns);
 }
 

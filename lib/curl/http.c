@@ -2,7 +2,7 @@
  *
  * A loop over the engine's verdicts; it decides nothing. Hedges are not started here: one thread makes one attempt at a
  * time. */
-#include <bide/http.h>
+#include <bide/curl.h>
 
 #include "exchange.h"
 
@@ -14,7 +14,7 @@
 static void attempt(struct http_exchange *x, int64_t now_ns)
 {
     struct http_transfer *t = x->transfer;
-    const struct bide_http_options *o = t->options;
+    const struct bide_curl_options *o = t->options;
     CURLcode code = http_exchange_start(x, &t->verdict, now_ns);
     while (code == CURLE_OK) {
         code = curl_easy_perform(x->easy);
@@ -46,7 +46,7 @@ static CURLcode run(struct http_exchange *x)
     struct http_transfer *t = x->transfer;
     int64_t now_ns = t->begin_ns;
     while (!t->over) {
-        if (t->verdict.what == BIDE_START)
+        if (t->verdict.action == BIDE_START)
             attempt(x, now_ns);
         else
             now_ns = wait(t);
@@ -54,8 +54,8 @@ static CURLcode run(struct http_exchange *x)
     return http_transfer_finish(t);
 }
 
-CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_http_options *options,
-                           struct bide_http_result *result)
+CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_curl_options *options,
+                           struct bide_curl_result *result)
 {
     struct http_transfer t;
     struct http_exchange x = {.transfer = &t, .easy = easy};

@@ -28,14 +28,14 @@ struct http_inject {
 };
 
 /* Is HTTPHEADER ours? */
-static bool owns_headers(const struct bide_http_options *o)
+static bool owns_headers(const struct bide_curl_options *o)
 {
     return o->headers || o->inject != 0 || o->resume || o->before;
 }
 
-static bool wanted(const struct bide_http_options *o)
+static bool wanted(const struct bide_curl_options *o)
 {
-    return owns_headers(o) || o->redirect == BIDE_HTTP_REDIRECT_REFUSE;
+    return owns_headers(o) || o->redirect == BIDE_CURL_REDIRECT_REFUSE;
 }
 
 /* There is room. */
@@ -49,17 +49,17 @@ static size_t begin_field(char *field, const char *name)
 /* The key is checked already: it fits. */
 static void write_key(struct http_inject *in, size_t size, const struct http_transfer *t)
 {
-    const struct bide_http_options *o = t->options;
+    const struct bide_curl_options *o = t->options;
     size_t used = begin_field(in->key, BIDE_KEY_HEADER ": ");
     bide_key_format(in->key + used, size - used, o->key ? o->key : t->key, o->key_form);
 }
 
 CURLcode http_inject_own(struct http_exchange *x)
 {
-    const struct bide_http_options *o = x->transfer->options;
+    const struct bide_curl_options *o = x->transfer->options;
     if (!wanted(o) || x->inject)
         return CURLE_OK;
-    bool keyed = o->inject & BIDE_HTTP_INJECT_KEY;
+    bool keyed = o->inject & BIDE_CURL_INJECT_KEY;
     size_t key = keyed ? sizeof BIDE_KEY_HEADER ": \"\"" + 2 * strlen(o->key ? o->key : x->transfer->key) : 0;
     x->inject = malloc(sizeof *x->inject + key);
     if (!x->inject)
@@ -119,14 +119,14 @@ static void push(struct http_inject *in, size_t *used, struct curl_slist **list,
 static CURLcode set_list(struct http_exchange *x)
 {
     struct http_inject *in = x->inject;
-    const struct bide_http_options *o = x->transfer->options;
+    const struct bide_curl_options *o = x->transfer->options;
     struct curl_slist *list = in->headers;
     size_t used = 0;
-    if (o->inject & BIDE_HTTP_INJECT_KEY)
+    if (o->inject & BIDE_CURL_INJECT_KEY)
         push(in, &used, &list, in->key);
-    if (o->inject & BIDE_HTTP_INJECT_ATTEMPT)
+    if (o->inject & BIDE_CURL_INJECT_ATTEMPT)
         push(in, &used, &list, in->attempt);
-    if (o->inject & BIDE_HTTP_INJECT_TRACE)
+    if (o->inject & BIDE_CURL_INJECT_TRACE)
         push(in, &used, &list, in->trace);
     if (x->transfer->resume) {
         push(in, &used, &list, in->range);
@@ -139,7 +139,7 @@ CURLcode http_inject_attempt(struct http_exchange *x, int64_t now_ns)
 {
     const struct bide_verdict *v = &x->start;
     const struct http_transfer *t = x->transfer;
-    const struct bide_http_options *o = t->options;
+    const struct bide_curl_options *o = t->options;
     if (!owns_headers(o))
         return CURLE_OK;
     x->inject->headers = o->headers;
@@ -147,9 +147,9 @@ CURLcode http_inject_attempt(struct http_exchange *x, int64_t now_ns)
         return CURLE_ABORTED_BY_CALLBACK;
     if (o->before && http_headers_check(x->inject->headers, NULL) != BIDE_OK)
         return CURLE_BAD_FUNCTION_ARGUMENT;
-    if (o->inject & BIDE_HTTP_INJECT_ATTEMPT)
+    if (o->inject & BIDE_CURL_INJECT_ATTEMPT)
         write_attempt(x->inject, t, v, now_ns);
-    if (o->inject & BIDE_HTTP_INJECT_TRACE)
+    if (o->inject & BIDE_CURL_INJECT_TRACE)
         write_trace(x->inject, &t->trace);
     if (t->resume && !write_range(x->inject, t))
         return CURLE_OUT_OF_MEMORY;
@@ -194,7 +194,7 @@ static bool same_origin(const char *first, const char *other)
     size_t length = strlen(first);
     if (length > 0 && strncmp(first, other, length) == 0 && strchr("/?#", other[length])) /* or its end */
         return true;
-    return bide_http_origin(a, sizeof a, first) && bide_http_origin(b, sizeof b, other) && strcmp(a, b) == 0;
+    return bide_curl_origin(a, sizeof a, first) && bide_curl_origin(b, sizeof b, other) && strcmp(a, b) == 0;
 }
 
 /* A request that is unsafe without its key, where the key does not go, may not be repeated any more: the call is unsafe
@@ -217,8 +217,8 @@ bool http_inject_leg(struct http_exchange *x)
     x->run.strayed = !same_origin(x->inject->first, url_of(x->easy));
     if (!x->run.strayed)
         return true;
-    const struct bide_http_options *o = x->transfer->options;
-    if (o->redirect == BIDE_HTTP_REDIRECT_REFUSE) {
+    const struct bide_curl_options *o = x->transfer->options;
+    if (o->redirect == BIDE_CURL_REDIRECT_REFUSE) {
         x->run.stop = HTTP_STRAYED;
         return false;
     }

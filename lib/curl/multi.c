@@ -24,19 +24,19 @@
 /* One handle at work for a call. */
 struct racer {
     struct http_exchange x;
-    struct bide_transfer *call;
+    struct bide_multi_call *call;
     struct racer *next;
     bool added; /* to libcurl's multi */
 };
 
-struct bide_transfer {
+struct bide_multi_call {
     struct http_transfer http; /* first: poke is given a pointer to it */
     struct racer main;         /* the owner's handle; copies for hedges follow as main.next */
     struct bide_timer timer;
     struct bide_multi *multi;
-    struct bide_transfer *next;
-    struct bide_transfer *prev;
-    struct bide_transfer *next_poked;
+    struct bide_multi_call *next;
+    struct bide_multi_call *prev;
+    struct bide_multi_call *next_poked;
     char *private_data; /* the owner's CURLOPT_PRIVATE */
     void (*done)(void *context, const struct bide_multi_end *end);
     void *context;
@@ -49,8 +49,8 @@ struct bide_transfer {
 struct bide_multi {
     CURLM *curl;
     struct bide_timers timers;
-    struct bide_transfer *first;
-    struct bide_transfer *poked;
+    struct bide_multi_call *first;
+    struct bide_multi_call *poked;
     size_t running;
     int64_t curl_due_ns; /* when libcurl wants to be called, in a loop of the owner's */
     int64_t told_ns;
@@ -71,7 +71,7 @@ static void detach(struct racer *racer)
 }
 
 /* All but the handle `kept`, which is the caller's to clean up. */
-static void free_copies(struct bide_transfer *t, const CURL *kept)
+static void free_copies(struct bide_multi_call *t, const CURL *kept)
 {
     for (struct racer *racer = t->main.next, *next; racer; racer = next) {
         next = racer->next;
@@ -96,7 +96,7 @@ static void carry_cookies(CURL *from, CURL *to)
     curl_easy_setopt(to, CURLOPT_COOKIEJAR, NULL);
 }
 
-static struct racer *make_copy(struct bide_transfer *t)
+static struct racer *make_copy(struct bide_multi_call *t)
 {
     struct racer *racer = calloc(1, sizeof *racer);
     CURL *easy = racer ? curl_easy_duphandle(t->main.x.easy) : NULL;
@@ -120,7 +120,7 @@ static bool runs(const struct racer *racer)
     return racer->added && !racer->x.run.judged;
 }
 
-static bool any_runs(const struct bide_transfer *t)
+static bool any_runs(const struct bide_multi_call *t)
 {
     for (const struct racer *racer = &t->main; racer; racer = racer->next)
         if (runs(racer))
@@ -129,15 +129,15 @@ static bool any_runs(const struct bide_transfer *t)
 }
 
 /* An attempt that cannot be made is taken back: a hedge beside one that runs, or all there is of the call. */
-static void take_back(struct bide_transfer *t, uint32_t attempt)
+static void take_back(struct bide_multi_call *t, uint32_t attempt)
 {
-    static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .reach = BIDE_REACH_NEVER_SENT};
+    static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .evidence = BIDE_EVIDENCE_NOT_SENT};
     int64_t now_ns = bide_now();
     t->http.code = CURLE_FAILED_INIT;
     http_transfer_obey(&t->http, bide_call_outcome(&t->http.call, attempt, &unsent, now_ns), &unsent, now_ns);
 }
 
-static void perform(struct bide_transfer *t, struct racer *racer)
+static void perform(struct bide_multi_call *t, struct racer *racer)
 {
     racer->added = curl_multi_add_handle(t->multi->curl, racer->x.easy) == CURLM_OK;
     racer->x.run.judged = !racer->added;
@@ -146,7 +146,7 @@ static void perform(struct bide_transfer *t, struct racer *racer)
 }
 
 /* Obeys START. The owner's handle makes the attempt, unless it is at work on another one. */
-static void start_attempt(struct bide_transfer *t)
+static void start_attempt(struct bide_multi_call *t)
 {
     bool alone = !any_runs(t);
     struct racer *racer = runs(&t->main) ? make_copy(t) : &t->main;
@@ -165,7 +165,7 @@ static void start_attempt(struct bide_transfer *t)
 
 /* ---- the end of a call ---- */
 
-static void unlink_call(struct bide_transfer *t)
+static void unlink_call(struct bide_multi_call *t)
 {
     struct bide_multi *m = t->multi;
     bide_timers_set(&m->timers, &t->timer, BIDE_NEVER);
@@ -175,7 +175,7 @@ static void unlink_call(struct bide_transfer *t)
     m->running--;
 }
 
-static CURL *answer_of(const struct bide_transfer *t)
+static CURL *answer_of(const struct bide_multi_call *t)
 {
     for (const struct racer *racer = t->main.next; racer; racer = racer->next)
         if (&racer->x == t->http.last)
@@ -191,10 +191,10 @@ static void make_harmless(CURL *copy)
     curl_easy_setopt(copy, CURLOPT_SHARE, NULL);
 }
 
-static void finish(struct bide_transfer *t)
+static void finish(struct bide_multi_call *t)
 {
     t->poked = true; /* gone: nobody looks at it any more */
-    struct bide_multi_end end = {.easy = t->main.x.easy, .answer = answer_of(t)};
+    struct bide_multi_end end = {.easy = t->main.x.easy, .last_easy = answer_of(t)};
     unlink_call(t);
     for (struct racer *racer = &t->main; racer; racer = racer->next)
         detach(racer);
@@ -202,14 +202,14 @@ static void finish(struct bide_transfer *t)
     end.verdict = t->http.verdict;
     http_exchange_disown(&t->main.x);
     curl_easy_setopt(end.easy, CURLOPT_PRIVATE, t->private_data);
-    free_copies(t, end.answer);
+    free_copies(t, end.last_easy);
     http_exchange_free(&t->main.x);
-    if (end.answer != end.easy)
-        make_harmless(end.answer);
+    if (end.last_easy != end.easy)
+        make_harmless(end.last_easy);
     if (t->done)
         t->done(t->context, &end);
-    if (end.answer != end.easy)
-        curl_easy_cleanup(end.answer);
+    if (end.last_easy != end.easy)
+        curl_easy_cleanup(end.last_easy);
     free(t);
 }
 
@@ -217,7 +217,7 @@ static void finish(struct bide_transfer *t)
 
 static void poke(struct http_transfer *http)
 {
-    struct bide_transfer *t = (struct bide_transfer *)http;
+    struct bide_multi_call *t = (struct bide_multi_call *)http;
     if (t->poked)
         return;
     t->poked = true;
@@ -226,7 +226,7 @@ static void poke(struct http_transfer *http)
 }
 
 /* An answer goes to the sink, or the call is over: whoever else is at work is in vain. */
-static void cut_losers(struct bide_transfer *t)
+static void cut_losers(struct bide_multi_call *t)
 {
     for (struct racer *racer = &t->main; racer; racer = racer->next) {
         bool ran = runs(racer);
@@ -238,7 +238,7 @@ static void cut_losers(struct bide_transfer *t)
     }
 }
 
-static bool winner_at_work(const struct bide_transfer *t)
+static bool winner_at_work(const struct bide_multi_call *t)
 {
     for (const struct racer *racer = &t->main; racer; racer = racer->next)
         if (racer->added && &racer->x == t->http.winner)
@@ -246,7 +246,7 @@ static bool winner_at_work(const struct bide_transfer *t)
     return false;
 }
 
-static void do_cancel(struct bide_transfer *t)
+static void do_cancel(struct bide_multi_call *t)
 {
     t->cancel_asked = t->start_due = t->hedge_due = false;
     if (!http_transfer_cancel(&t->http, bide_now()))
@@ -256,30 +256,30 @@ static void do_cancel(struct bide_transfer *t)
 
 /* May a second attempt run beside the first? Two need a sink that knows which one won, a body that both can read, and
  * credentials that nobody renews meanwhile. */
-static bool can_hedge(const struct bide_transfer *t)
+static bool can_hedge(const struct bide_multi_call *t)
 {
     const struct http_transfer *http = &t->http;
     switch (http->options->body.kind) {
-    case BIDE_HTTP_BODY_UNKNOWN:
+    case BIDE_CURL_BODY_UNKNOWN:
         if (t->main.x.run.legs == 0 || !t->main.x.run.bodiless)
             return false;
         break;
-    case BIDE_HTTP_BODY_STREAM: return false;
-    case BIDE_HTTP_BODY_REPEATABLE:
-    case BIDE_HTTP_BODY_MEMORY:
-    case BIDE_HTTP_BODY_FILE: break;
+    case BIDE_CURL_BODY_STREAM: return false;
+    case BIDE_CURL_BODY_REPEATABLE:
+    case BIDE_CURL_BODY_MEMORY:
+    case BIDE_CURL_BODY_FILE: break;
     }
     return http->sink && !http->options->refresh && !http->winner && http->delivered == 0;
 }
 
 /* What the options do not tell of the request is known when it is about to be sent. */
-static bool is_known(const struct bide_transfer *t)
+static bool is_known(const struct bide_multi_call *t)
 {
-    return t->http.safety_known && (t->main.x.run.legs > 0 || t->http.options->body.kind != BIDE_HTTP_BODY_UNKNOWN);
+    return t->http.safety_known && (t->main.x.run.legs > 0 || t->http.options->body.kind != BIDE_CURL_BODY_UNKNOWN);
 }
 
 /* The timer fired: the wait is over, or a hedge is due. */
-static void wake(struct bide_transfer *t)
+static void wake(struct bide_multi_call *t)
 {
     bool hedge = any_runs(t);
     t->hedge_due = hedge && !is_known(t);
@@ -290,18 +290,19 @@ static void wake(struct bide_transfer *t)
         return;
     }
     http_transfer_wake(&t->http, bide_now());
-    t->start_due = t->http.verdict.what == BIDE_START;
+    t->start_due = t->http.verdict.action == BIDE_START;
 }
 
-static int64_t timer_of(const struct bide_transfer *t)
+static int64_t timer_of(const struct bide_multi_call *t)
 {
     const struct http_transfer *http = &t->http;
-    bool none = http->over || http->verdict.wake_ns == BIDE_NEVER || (http->winner && http->verdict.what != BIDE_WAIT);
+    bool none =
+        http->over || http->verdict.wake_ns == BIDE_NEVER || (http->winner && http->verdict.action != BIDE_WAIT);
     return none ? PARKED : http->verdict.wake_ns;
 }
 
 /* Does what the newest verdict asks for. */
-static void do_next(struct bide_transfer *t)
+static void do_next(struct bide_multi_call *t)
 {
     if (t->cancel_asked)
         do_cancel(t);
@@ -316,7 +317,7 @@ static void do_next(struct bide_transfer *t)
 }
 
 /* True: the call is finished, and gone. */
-static bool obey(struct bide_transfer *t)
+static bool obey(struct bide_multi_call *t)
 {
     t->poked = true; /* what comes up meanwhile is seen to here */
     do
@@ -333,8 +334,8 @@ static bool obey(struct bide_transfer *t)
 
 static void racer_ended(struct racer *racer, CURLcode code)
 {
-    struct bide_transfer *t = racer->call;
-    const struct bide_http_options *o = t->http.options;
+    struct bide_multi_call *t = racer->call;
+    const struct bide_curl_options *o = t->http.options;
     detach(racer);
     if (t->cancel_asked) { /* in a callback of this very transfer: that comes first */
         poke(&t->http);
@@ -366,16 +367,16 @@ static void read_messages(struct bide_multi *m)
 
 static void work_off(struct bide_multi *m)
 {
-    for (struct bide_transfer *t; (t = m->poked) != NULL;) {
+    for (struct bide_multi_call *t; (t = m->poked) != NULL;) {
         m->poked = t->next_poked;
         t->poked = false;
         obey(t);
     }
 }
 
-static struct bide_transfer *call_of(struct bide_timer *timer)
+static struct bide_multi_call *call_of(struct bide_timer *timer)
 {
-    return (struct bide_transfer *)((char *)timer - offsetof(struct bide_transfer, timer));
+    return (struct bide_multi_call *)((char *)timer - offsetof(struct bide_multi_call, timer));
 }
 
 /* Everything that can be done now. */
@@ -388,7 +389,7 @@ static void settle(struct bide_multi *m)
     work_off(m);
     int64_t now_ns = bide_now();
     for (struct bide_timer *timer; (timer = bide_timers_pop(&m->timers, now_ns)) != NULL;) {
-        struct bide_transfer *t = call_of(timer);
+        struct bide_multi_call *t = call_of(timer);
         bide_timers_set(&m->timers, timer, PARKED); /* there is room: it was just taken out */
         wake(t);
         poke(&t->http);
@@ -501,7 +502,7 @@ size_t bide_multi_drain(struct bide_multi *multi, int64_t until_ns)
 
 /* ---- calls ---- */
 
-static enum bide_err begin(struct bide_transfer *t, const struct bide_multi_job *job, struct bide_problem *problem)
+static enum bide_err begin(struct bide_multi_call *t, const struct bide_multi_job *job, struct bide_problem *problem)
 {
     if (job->result)
         memset(job->result, 0, sizeof *job->result);
@@ -519,7 +520,7 @@ static enum bide_err begin(struct bide_transfer *t, const struct bide_multi_job 
     return err;
 }
 
-static void link_call(struct bide_transfer *t)
+static void link_call(struct bide_multi_call *t)
 {
     struct bide_multi *m = t->multi;
     t->next = m->first;
@@ -530,19 +531,19 @@ static void link_call(struct bide_transfer *t)
 }
 
 /* The handle becomes ours. If it cannot be, the call ends with libcurl's reason. */
-static void take_handle(struct bide_transfer *t, CURL *easy)
+static void take_handle(struct bide_multi_call *t, CURL *easy)
 {
     t->main = (struct racer){.x = {.transfer = &t->http, .easy = easy}, .call = t};
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t->private_data);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)&t->main);
     t->http.code = http_exchange_own(&t->main.x);
     t->http.poke = poke;
-    t->start_due = t->http.verdict.what == BIDE_START;
+    t->start_due = t->http.verdict.action == BIDE_START;
     t->cancel_asked = t->http.code != CURLE_OK;
 }
 
 /* What its done starts or cancels is seen to before this returns. */
-static bool obey_alone(struct bide_transfer *t)
+static bool obey_alone(struct bide_multi_call *t)
 {
     struct bide_multi *m = t->multi;
     m->settling = true;
@@ -553,13 +554,13 @@ static bool obey_alone(struct bide_transfer *t)
 }
 
 enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi_job *job,
-                               struct bide_transfer **transfer, struct bide_problem *problem)
+                               struct bide_multi_call **transfer, struct bide_problem *problem)
 {
     if (transfer)
         *transfer = NULL;
     if (multi->draining)
         return BIDE_ERR_BUSY;
-    struct bide_transfer *t = calloc(1, sizeof *t);
+    struct bide_multi_call *t = calloc(1, sizeof *t);
     if (!t)
         return BIDE_ERR_NOMEM;
     t->multi = multi;
@@ -582,7 +583,7 @@ enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi
     return BIDE_OK;
 }
 
-void bide_multi_cancel(struct bide_multi *multi, struct bide_transfer *transfer)
+void bide_multi_cancel(struct bide_multi *multi, struct bide_multi_call *transfer)
 {
     transfer->cancel_asked = true;
     poke(&transfer->http);
@@ -594,7 +595,7 @@ void bide_multi_cancel(struct bide_multi *multi, struct bide_transfer *transfer)
 
 void bide_multi_cancel_all(struct bide_multi *multi)
 {
-    for (struct bide_transfer *t = multi->first; t; t = t->next) {
+    for (struct bide_multi_call *t = multi->first; t; t = t->next) {
         t->cancel_asked = true;
         poke(&t->http);
     }

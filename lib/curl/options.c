@@ -8,7 +8,7 @@
 
 #define FIELD_MAX 8192u /* longest header line of the owner's */
 
-void bide_http_options_init_sized(struct bide_http_options *options, size_t size)
+void bide_curl_options_init_sized(struct bide_curl_options *options, size_t size)
 {
     memset(options, 0, size);
     options->struct_size = (uint32_t)size;
@@ -33,45 +33,45 @@ enum bide_err http_headers_check(const struct curl_slist *list, struct bide_prob
     return BIDE_OK;
 }
 
-static enum bide_err check_inject(const struct bide_http_options *o, struct bide_problem *problem)
+static enum bide_err check_inject(const struct bide_curl_options *o, struct bide_problem *problem)
 {
-    const uint32_t known = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_TRACE;
+    const uint32_t known = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
     if (o->inject & ~known)
-        return wrong(problem, "inject", o->inject, "bits of enum bide_http_inject");
-    if (o->key && !(o->inject & BIDE_HTTP_INJECT_KEY))
-        return wrong(problem, "inject", o->inject, "BIDE_HTTP_INJECT_KEY, since there is a key");
-    if (o->traceparent && !(o->inject & BIDE_HTTP_INJECT_TRACE))
-        return wrong(problem, "inject", o->inject, "BIDE_HTTP_INJECT_TRACE, since there is a traceparent");
+        return wrong(problem, "inject", o->inject, "bits of enum bide_curl_inject");
+    if (o->key && !(o->inject & BIDE_CURL_INJECT_KEY))
+        return wrong(problem, "inject", o->inject, "BIDE_CURL_INJECT_KEY, since there is a key");
+    if (o->traceparent && !(o->inject & BIDE_CURL_INJECT_TRACE))
+        return wrong(problem, "inject", o->inject, "BIDE_CURL_INJECT_TRACE, since there is a traceparent");
     if ((unsigned)o->key_form > BIDE_KEY_RAW)
         return wrong(problem, "key_form", o->key_form, "a value of enum bide_key_form");
     return o->key ? bide_key_check(o->key, o->key_form, problem) : BIDE_OK;
 }
 
-static enum bide_err check_body(const struct bide_http_body *b, struct bide_problem *problem)
+static enum bide_err check_body(const struct bide_curl_body *b, struct bide_problem *problem)
 {
     switch (b->kind) {
-    case BIDE_HTTP_BODY_UNKNOWN:
-    case BIDE_HTTP_BODY_REPEATABLE: return BIDE_OK;
-    case BIDE_HTTP_BODY_MEMORY:
+    case BIDE_CURL_BODY_UNKNOWN:
+    case BIDE_CURL_BODY_REPEATABLE: return BIDE_OK;
+    case BIDE_CURL_BODY_MEMORY:
         if (b->length < 0 || (!b->at && b->length > 0))
             return wrong(problem, "body.length", b->length, "the bytes at body.at");
         return BIDE_OK;
-    case BIDE_HTTP_BODY_FILE:
+    case BIDE_CURL_BODY_FILE:
         if (b->fd < 0)
             return wrong(problem, "body.fd", b->fd, "an open descriptor");
         if (b->offset < 0)
             return wrong(problem, "body.offset", b->offset, "0 or more");
         return b->length < -1 ? wrong(problem, "body.length", b->length, "0 or more; -1: to the end") : BIDE_OK;
-    case BIDE_HTTP_BODY_STREAM:
+    case BIDE_CURL_BODY_STREAM:
         if (!b->read)
             return wrong(problem, "body.read", 0, "a function");
         return b->length < -1 ? wrong(problem, "body.length", b->length, "0 or more; -1: unknown") : BIDE_OK;
     }
-    return wrong(problem, "body.kind", b->kind, "a value of enum bide_http_body_kind");
+    return wrong(problem, "body.kind", b->kind, "a value of enum bide_curl_body_kind");
 }
 
 /* What is said of the answer must have somewhere to go. */
-static enum bide_err check_sink(const struct bide_http_options *o, struct bide_problem *problem)
+static enum bide_err check_sink(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     bool sink = o->write || o->write_data;
     if (o->header_data && !o->header)
@@ -87,26 +87,26 @@ static enum bide_err check_sink(const struct bide_http_options *o, struct bide_p
     return BIDE_OK;
 }
 
-static enum bide_err check_meaning(const struct bide_http_options *o, struct bide_problem *problem)
+static enum bide_err check_meaning(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     if (o->type_rule_count > 0 && !o->type_rules)
         return wrong(problem, "type_rule_count", (int64_t)o->type_rule_count, "0, since there are no type_rules");
     if ((unsigned)o->reset_unit > BIDE_RESET_RFC3339)
         return wrong(problem, "reset_unit", o->reset_unit, "a value of enum bide_reset_unit");
-    if (o->reset_header && o->reset_unit == BIDE_RESET_UNHEARD)
+    if (o->reset_header && o->reset_unit == BIDE_RESET_IGNORE)
         return wrong(problem, "reset_unit", o->reset_unit, "the unit of reset_header: it is never guessed");
     enum bide_err err = bide_rules_check(o->status_rules, problem);
     return err == BIDE_OK ? bide_rules_check(o->curl_rules, problem) : err;
 }
 
-enum bide_err bide_http_options_check(const struct bide_http_options *o, struct bide_problem *problem)
+enum bide_err bide_curl_options_check(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     if (o->struct_size != sizeof *o)
-        return wrong(problem, "struct_size", o->struct_size, "the value that bide_http_options_init sets");
-    if ((unsigned)o->safety > BIDE_HTTP_KEYED)
-        return wrong(problem, "safety", o->safety, "a value of enum bide_http_safety");
-    if ((unsigned)o->redirect > BIDE_HTTP_REDIRECT_REFUSE)
-        return wrong(problem, "redirect", o->redirect, "a value of enum bide_http_redirect");
+        return wrong(problem, "struct_size", o->struct_size, "the value that bide_curl_options_init sets");
+    if ((unsigned)o->safety > BIDE_CURL_KEYED)
+        return wrong(problem, "safety", o->safety, "a value of enum bide_curl_safety");
+    if ((unsigned)o->redirect > BIDE_CURL_REDIRECT_REFUSE)
+        return wrong(problem, "redirect", o->redirect, "a value of enum bide_curl_redirect");
     enum bide_err err = http_headers_check(o->headers, problem);
     if (err == BIDE_OK)
         err = check_inject(o, problem);

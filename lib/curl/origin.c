@@ -92,7 +92,7 @@ static bool put_authority(struct pen *pen, const char *text, const char *standar
     return host > 0 && put(pen, text, host) && put_port(pen, text + host, length - host, standard_port);
 }
 
-bool bide_http_origin(char *text, size_t size, const char *url)
+bool bide_curl_origin(char *text, size_t size, const char *url)
 {
     struct pen pen = {text, size};
     bool known = false;
@@ -130,7 +130,7 @@ struct bide_target *http_target_of(struct bide_targets *table, CURL *easy, int64
         table = shared;
     }
     curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
-    if (!table || !url || !bide_http_origin(origin, sizeof origin, url))
+    if (!table || !url || !bide_curl_origin(origin, sizeof origin, url))
         return table ? bide_targets_get(table, "unknown origin", now_ns) : NULL;
     return bide_targets_get(table, origin, now_ns);
 }

@@ -2,7 +2,7 @@
 #ifndef HTTP_ORIGIN_H
 #define HTTP_ORIGIN_H
 
-#include <bide/http.h>
+#include <bide/curl.h>
 
 #define HTTP_ORIGIN_SIZE 288u /* scheme, a host of 255, a port, a NUL */
 

@@ -52,7 +52,7 @@ static void make_policy(void)
     bide_policy_init(&service, BIDE_PRESET_SERVICE);
 }
 
-static const struct bide_policy *policy_of(const struct bide_http_options *o)
+static const struct bide_policy *policy_of(const struct bide_curl_options *o)
 {
     if (!o->policy)
         pthread_once(&once, make_policy);
@@ -60,14 +60,14 @@ static const struct bide_policy *policy_of(const struct bide_http_options *o)
 }
 
 /* Unknown yet: the engine may take it for safe, because it is told better before a byte leaves. */
-static enum bide_safety safety_of(const struct bide_http_options *o)
+static enum bide_safety safety_of(const struct bide_curl_options *o)
 {
-    if (o->inject & BIDE_HTTP_INJECT_KEY)
+    if (o->inject & BIDE_CURL_INJECT_KEY)
         return BIDE_KEYED;
-    return o->safety == BIDE_HTTP_BY_METHOD ? BIDE_SAFE : (enum bide_safety)(o->safety - BIDE_HTTP_UNSAFE);
+    return o->safety == BIDE_CURL_BY_METHOD ? BIDE_SAFE : (enum bide_safety)(o->safety - BIDE_CURL_UNSAFE);
 }
 
-static struct bide_request request_of(const struct bide_http_options *o, int64_t now_ns)
+static struct bide_request request_of(const struct bide_curl_options *o, int64_t now_ns)
 {
     struct bide_request r = {.safety = safety_of(o),
                              .lane = bide_lane(),
@@ -81,38 +81,38 @@ static struct bide_request request_of(const struct bide_http_options *o, int64_t
 
 static enum bide_err choose_names(struct http_transfer *t)
 {
-    const struct bide_http_options *o = t->options;
-    if (o->inject & BIDE_HTTP_INJECT_TRACE) {
+    const struct bide_curl_options *o = t->options;
+    if (o->inject & BIDE_CURL_INJECT_TRACE) {
         struct bide_text inbound = {o->traceparent, o->traceparent ? strlen(o->traceparent) : 0};
         if (!bide_trace_parse(inbound, &t->trace))
             t->trace = bide_trace_new();
     }
-    return o->inject & BIDE_HTTP_INJECT_KEY && !o->key ? bide_key_make(t->key) : BIDE_OK;
+    return o->inject & BIDE_CURL_INJECT_KEY && !o->key ? bide_key_make(t->key) : BIDE_OK;
 }
 
 /* A START of a call that was cancelled is taken back before anyone hears of it. */
 static void begin_or_wake(struct http_transfer *t, struct bide_verdict v, int64_t now_ns)
 {
     const struct bide_cancel *cancel = t->options->cancel;
-    if (v.what == BIDE_START && cancel && bide_cancelled(cancel))
+    if (v.action == BIDE_START && cancel && bide_cancelled(cancel))
         http_transfer_cancel(t, now_ns);
     else
         http_transfer_obey(t, v, NULL, now_ns);
 }
 
 enum bide_err http_transfer_begin(struct http_transfer *t, CURL *easy, struct bide_target *target,
-                                  const struct bide_http_options *options, struct bide_http_result *result,
+                                  const struct bide_curl_options *options, struct bide_curl_result *result,
                                   struct bide_problem *problem)
 {
-    static const struct bide_http_options plain = {.struct_size = sizeof plain};
-    const struct bide_http_options *o = options ? options : &plain;
-    enum bide_err err = options ? bide_http_options_check(options, problem) : BIDE_OK;
+    static const struct bide_curl_options plain = {.struct_size = sizeof plain};
+    const struct bide_curl_options *o = options ? options : &plain;
+    enum bide_err err = options ? bide_curl_options_check(options, problem) : BIDE_OK;
     if (err != BIDE_OK)
         return err;
     int64_t now_ns = bide_now();
     *t = (struct http_transfer){.options = o, .result = result, .begin_ns = now_ns};
     t->sink = o->write || o->write_data;
-    t->safety_told = o->safety != BIDE_HTTP_BY_METHOD || o->inject & BIDE_HTTP_INJECT_KEY;
+    t->safety_told = o->safety != BIDE_CURL_BY_METHOD || o->inject & BIDE_CURL_INJECT_KEY;
     t->safety_known = t->safety_told;
     err = choose_names(t);
     if (err != BIDE_OK)
@@ -132,15 +132,15 @@ bool http_transfer_cancel(struct http_transfer *t, int64_t now_ns)
 {
     struct bide_verdict v = bide_call_cancel(&t->call, now_ns);
     t->cancelled = true;
-    if (v.what == BIDE_GIVE_UP)
+    if (v.action == BIDE_GIVE_UP)
         http_transfer_obey(t, v, NULL, now_ns);
-    return v.what == BIDE_GIVE_UP;
+    return v.action == BIDE_GIVE_UP;
 }
 
 bool http_transfer_is(struct http_transfer *t, struct http_exchange *x, enum bide_safety safety)
 {
     struct bide_verdict v = bide_call_safety(&t->call, safety, x->run.start_ns);
-    if (v.what != BIDE_GIVE_UP)
+    if (v.action != BIDE_GIVE_UP)
         return true;
     x->run.judged = true;
     http_transfer_obey(t, v, NULL, bide_now());
@@ -155,7 +155,7 @@ void http_transfer_obey(struct http_transfer *t, struct bide_verdict verdict, co
     if (t->over)
         return; /* what comes after the end is late */
     t->verdict = verdict;
-    if (verdict.what == BIDE_DONE || verdict.what == BIDE_GIVE_UP)
+    if (verdict.action == BIDE_DONE || verdict.action == BIDE_GIVE_UP)
         t->over = true;
     if (t->options->event)
         t->options->event(t->options->context, &(struct bide_event){&t->verdict, outcome, now_ns});
@@ -164,17 +164,17 @@ void http_transfer_obey(struct http_transfer *t, struct bide_verdict verdict, co
 }
 
 /* Where the result describes this attempt; NULL: nowhere. */
-static struct bide_http_attempt *record_of(const struct http_transfer *t, const struct http_exchange *x)
+static struct bide_curl_attempt *record_of(const struct http_transfer *t, const struct http_exchange *x)
 {
     uint32_t number = x->start.attempt;
-    return t->result && number <= BIDE_HTTP_ATTEMPTS_TOLD ? &t->result->attempt[number - 1] : NULL;
+    return t->result && number <= BIDE_CURL_ATTEMPTS_RECORDED ? &t->result->attempt[number - 1] : NULL;
 }
 
 void http_transfer_started(struct http_transfer *t, const struct http_exchange *x, int64_t now_ns)
 {
-    struct bide_http_attempt *record = record_of(t, x);
+    struct bide_curl_attempt *record = record_of(t, x);
     if (record)
-        *record = (struct bide_http_attempt){.delay_ns = t->ended_ns > 0 ? now_ns - t->ended_ns : 0};
+        *record = (struct bide_curl_attempt){.delay_ns = t->ended_ns > 0 ? now_ns - t->ended_ns : 0};
     t->attempts++;
     t->last = NULL;
     t->keeper = NULL;
@@ -184,11 +184,11 @@ void http_transfer_started(struct http_transfer *t, const struct http_exchange *
 void http_transfer_record(struct http_transfer *t, const struct http_exchange *x, const struct bide_outcome *outcome,
                           int64_t now_ns)
 {
-    struct bide_http_attempt *record = record_of(t, x);
+    struct bide_curl_attempt *record = record_of(t, x);
     if (record) {
         record->status = x->answer.status;
         record->kind = outcome->kind;
-        record->reach = outcome->reach;
+        record->evidence = outcome->evidence;
         record->hint = outcome->hint;
         record->time_ns = now_ns - x->run.start_ns;
         record->replay_stopped = x->run.stop == HTTP_REPLAY || x->run.stop == HTTP_REFUSED;
@@ -201,7 +201,7 @@ void http_transfer_record(struct http_transfer *t, const struct http_exchange *x
 
 void http_transfer_ended(struct http_transfer *t, const struct http_exchange *x, CURLcode code)
 {
-    struct bide_http_attempt *record = record_of(t, x);
+    struct bide_curl_attempt *record = record_of(t, x);
     if (record)
         record->code = code;
     if (t->last == x)
@@ -212,7 +212,7 @@ void http_transfer_ended(struct http_transfer *t, const struct http_exchange *x,
 
 size_t http_deliver(struct http_transfer *t, const char *at, size_t length)
 {
-    const struct bide_http_options *o = t->options;
+    const struct bide_curl_options *o = t->options;
     char *bytes = (char *)(uintptr_t)at; /* libcurl's type has no const; a sink does not write there */
     size_t taken = o->write ? o->write(bytes, 1, length, o->write_data) : fwrite(at, 1, length, o->write_data);
     if (taken != CURL_WRITEFUNC_PAUSE)
@@ -222,7 +222,7 @@ size_t http_deliver(struct http_transfer *t, const char *at, size_t length)
 
 bool http_show_head(struct http_transfer *t, struct http_buffer *head)
 {
-    const struct bide_http_options *o = t->options;
+    const struct bide_curl_options *o = t->options;
     if (head->length == 0)
         return true;
     char *line = head->at, *end = head->at + head->length;
@@ -256,13 +256,13 @@ static void deliver_kept(struct http_transfer *t)
 /* What libcurl would have returned. */
 static CURLcode code_of(const struct http_transfer *t)
 {
-    if (t->verdict.what == BIDE_DONE)
+    if (t->verdict.action == BIDE_DONE)
         return CURLE_OK;
-    bool stopped = t->verdict.why == BIDE_WHY_CANCELLED && t->code == CURLE_OK;
+    bool stopped = t->verdict.reason == BIDE_REASON_CANCELLED && t->code == CURLE_OK;
     if (stopped || (t->cancelled && t->attempts > 0))
         return CURLE_ABORTED_BY_CALLBACK;
-    if ((t->attempts == 0 && t->code == CURLE_OK) || t->verdict.why == BIDE_WHY_KEY_REQUIRED) {
-        bool late = t->verdict.why == BIDE_WHY_DEADLINE || t->verdict.why == BIDE_WHY_DEADLINE_NEAR;
+    if ((t->attempts == 0 && t->code == CURLE_OK) || t->verdict.reason == BIDE_REASON_KEY_REQUIRED) {
+        bool late = t->verdict.reason == BIDE_REASON_DEADLINE || t->verdict.reason == BIDE_REASON_DEADLINE_NEAR;
         return late ? CURLE_OPERATION_TIMEDOUT : CURLE_ABORTED_BY_CALLBACK;
     }
     if (t->code == CURLE_OK && t->dropped) /* the sink has part of another answer, or nothing */
@@ -272,10 +272,10 @@ static CURLcode code_of(const struct http_transfer *t)
 
 CURLcode http_transfer_finish(struct http_transfer *t)
 {
-    if (t->verdict.what == BIDE_GIVE_UP)
+    if (t->verdict.action == BIDE_GIVE_UP)
         deliver_kept(t);
     CURLcode code = code_of(t);
-    struct bide_http_result *r = t->result;
+    struct bide_curl_result *r = t->result;
     if (r) {
         r->verdict = t->verdict;
         r->attempts = t->attempts;

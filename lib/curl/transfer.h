@@ -14,7 +14,7 @@
 #ifndef HTTP_TRANSFER_H
 #define HTTP_TRANSFER_H
 
-#include <bide/http.h>
+#include <bide/curl.h>
 
 struct http_exchange;
 
@@ -37,8 +37,8 @@ struct http_resume {
 struct http_transfer {
     struct bide_call call;
     struct bide_verdict verdict; /* the newest: to be obeyed */
-    const struct bide_http_options *options;
-    struct bide_http_result *result;      /* NULL: not wanted */
+    const struct bide_curl_options *options;
+    struct bide_curl_result *result;      /* NULL: not wanted */
     const struct http_exchange *winner;   /* its answer goes to the sink; what others do is lost */
     const struct http_exchange *last;     /* the attempt that was judged last: its code is the call's */
     struct http_exchange *keeper;         /* holds the answer that is the last one if no attempt follows */
@@ -69,7 +69,7 @@ struct http_transfer {
 /* Begins the call: options and target found, the engine asked. The first verdict is in t->verdict. BIDE_ERR_INVALID:
  * see the problem; nothing was begun. */
 enum bide_err http_transfer_begin(struct http_transfer *t, CURL *easy, struct bide_target *target,
-                                  const struct bide_http_options *options, struct bide_http_result *result,
+                                  const struct bide_curl_options *options, struct bide_curl_result *result,
                                   struct bide_problem *problem);
 
 /* The wait is over. */

@@ -1,6 +1,6 @@
 /* fleet.c - the functions of bide/fleet.h: who joins, who leaves, how things stand; and fork.
  *
- * None of them waits for Redis, but for bide_fleet_close: the patience at most, until the sockets have the last words.
+ * None of them waits for Redis, but for bide_fleet_close: the timeout at most, until the sockets have the last words.
  *
  * fork: the child has the memory and not the thread. Its private targets hold the same tokens as the parent's, and the
  * same reports; both are taken away from them before fork returns, so that nothing is spent or earned twice, and the
@@ -107,7 +107,7 @@ static enum bide_err told(struct bide_fleet_problem *problem, enum bide_err err,
 }
 
 /* No signal of the program is handled on our thread; those that a thread raises itself are (a truncated file of
- * bide/host.h is a SIGBUS, and has a guard). */
+ * bide/shared.h is a SIGBUS, and has a guard). */
 static int start(struct bide_fleet *fleet)
 {
     static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -223,9 +223,9 @@ out:
 
 void fleet_member_count(struct fleet_member *member, int64_t now_ns)
 {
-    int64_t alone_ns = now_ns - core_max(bide_lease_until(member->ledger.target), member->counted_ns);
-    if (alone_ns > 0)
-        member->seen.alone_ns += alone_ns;
+    int64_t disconnected_ns = now_ns - core_max(bide_lease_until(member->ledger.target), member->counted_ns);
+    if (disconnected_ns > 0)
+        member->seen.disconnected_ns += disconnected_ns;
     member->counted_ns = core_max(member->counted_ns, now_ns);
 }
 
@@ -373,7 +373,7 @@ bool fleet_member_is_failing(const struct fleet_member *member)
            (member->ledger.exchanger || bide_lease_until(member->ledger.target) <= member->lapses_ns);
 }
 
-bool bide_fleet_look(struct bide_fleet *fleet, const struct bide_target *target, struct bide_fleet_view *view)
+bool bide_fleet_get(struct bide_fleet *fleet, const struct bide_target *target, struct bide_fleet_view *view)
 {
     pthread_mutex_lock(&fleet->lock);
     struct fleet_member *member = *find(fleet, target);
@@ -386,7 +386,7 @@ bool bide_fleet_look(struct bide_fleet *fleet, const struct bide_target *target,
         view->fleet_left_milli = member->ledger.answer.level_milli;
         view->leased_milli = bide_budget_left_milli(target, now_ns);
         view->share_milli = member->ledger.answer.share_milli;
-        view->instances = (uint64_t)member->ledger.answer.instances;
+        view->members = (uint64_t)member->ledger.answer.instances;
         view->openings_followed = member->ledger.openings_followed;
         snprintf(view->problem, sizeof view->problem, "%s", fleet->news.problem);
     }

@@ -487,8 +487,8 @@ static void ask_what_is_due(struct bide_fleet *fleet, struct fleet_line *line, i
             continue;
         struct fleet_flight flight = {.member = member,
                                       .ask = *lease_ledger_ask(&member->ledger, now_ns),
-                                      .deadline_ns = core_sum(now_ns, fleet->url.terms.patience_ns)};
-        member->seen.given_back_milli += (uint64_t)flight.ask.give_milli;
+                                      .deadline_ns = core_sum(now_ns, fleet->url.terms.timeout_ns)};
+        member->seen.returned_milli += (uint64_t)flight.ask.give_milli;
         member->seen.earned_milli += (uint64_t)flight.ask.earned_milli;
         put_in(line, &flight);
     }
@@ -513,7 +513,7 @@ static void open_line(struct bide_fleet *fleet, struct fleet_line *line, int64_t
     line->proven = false;
     line->state = FLEET_LINK_BEGINNING;
     fleet_link_open(line->link, line->elsewhere[0] != 0 ? line->elsewhere : NULL,
-                    core_sum(now_ns, fleet->url.terms.patience_ns));
+                    core_sum(now_ns, fleet->url.terms.timeout_ns));
     fleet_line_step(fleet, line, now_ns);
 }
 
@@ -541,7 +541,7 @@ void fleet_line_last(struct bide_fleet *fleet, struct fleet_member *member, int6
         open_line(fleet, line, now_ns);
     struct fleet_flight flight = {.member = member,
                                   .ask = member->last,
-                                  .deadline_ns = core_sum(now_ns, fleet->url.terms.patience_ns),
+                                  .deadline_ns = core_sum(now_ns, fleet->url.terms.timeout_ns),
                                   .last = true};
     if (member->has_last && line->state != FLEET_LINK_DOWN && line->count < FLEET_FLIGHTS)
         put_in(line, &flight);

@@ -52,7 +52,7 @@ struct fleet_member {
     bool failing;
     int64_t lapses_ns; /* of one that fails: the lease as it was left; a later one was got by another process */
     uint32_t failures_in_row;
-    int64_t counted_ns; /* alone_ns is up to date as of then */
+    int64_t counted_ns; /* disconnected_ns is up to date as of then */
     struct bide_fleet_view seen;
     struct fleet_line *line; /* NULL: the first. The thread's, as is what follows */
     struct lease_ask last;   /* of one that has left */
@@ -108,7 +108,7 @@ struct bide_fleet {
 };
 
 /* fleet.c */
-void fleet_member_count(struct fleet_member *member, int64_t now_ns); /* brings alone_ns up to date */
+void fleet_member_count(struct fleet_member *member, int64_t now_ns); /* brings disconnected_ns up to date */
 bool fleet_member_is_failing(const struct fleet_member *member);
 
 /* fleet_thread.c */

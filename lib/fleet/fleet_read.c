@@ -118,7 +118,7 @@ static const char *what_is_wrong(struct reading *r, char text[FLEET_ERROR_MAX + 
     return NULL;
 }
 
-static enum bide_err fill(struct reading *r, struct bide_fleet_bank *into)
+static enum bide_err fill(struct reading *r, struct bide_fleet_bucket *into)
 {
     const struct fleet_reply *time = &r->reply[TIME];
     struct lease_bank bank;
@@ -134,12 +134,12 @@ static enum bide_err fill(struct reading *r, struct bide_fleet_bank *into)
         return wrong(r, "its time is out of range");
     int64_t now_ms = time->value[0] * 1000 + time->value[1] / 1000;
     struct lease_bank_view view = lease_bank_look(&bank, now_ms);
-    *into = (struct bide_fleet_bank){
-        .there = true,
+    *into = (struct bide_fleet_bucket){
+        .exists = true,
         .capacity_milli = bank.capacity_milli,
         .per_minute_milli = bank.per_minute_milli,
         .left_milli = view.level_milli,
-        .instances = (uint64_t)view.count.all,
+        .members = (uint64_t)view.count.all,
         .wanting = (uint64_t)view.count.wanting,
         .open = (uint64_t)view.count.open,
         .exchanges = (uint64_t)bank.serial,
@@ -147,14 +147,14 @@ static enum bide_err fill(struct reading *r, struct bide_fleet_bank *into)
         .successes = (uint64_t)bank.successes,
         .spent_milli = (uint64_t)bank.spent_milli,
         .granted_milli = (uint64_t)bank.granted_milli,
-        .quiet_ms = view.quiet_ms,
+        .hold_off_ms = view.hold_off_ms,
         .is_open = view.is_open,
         .age_ms = core_max(0, now_ms - bank.stamp_ms),
     };
     return BIDE_OK;
 }
 
-static enum bide_err understand(struct reading *r, struct bide_fleet_bank *bank)
+static enum bide_err understand(struct reading *r, struct bide_fleet_bucket *bank)
 {
     char text[FLEET_ERROR_MAX + 32];
     if (r->reply[NUMBERS].kind == FLEET_REPLY_VALUES && r->reply[NUMBERS].values == 0)
@@ -163,12 +163,12 @@ static enum bide_err understand(struct reading *r, struct bide_fleet_bank *bank)
     return what != NULL ? wrong(r, what) : fill(r, bank);
 }
 
-enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fleet_bank *bank,
+enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fleet_bucket *bank,
                               struct bide_fleet_problem *problem)
 {
     struct reading r = {.problem = problem};
     struct bide_problem bad_name;
-    *bank = (struct bide_fleet_bank){0};
+    *bank = (struct bide_fleet_bucket){0};
     enum bide_err err = fleet_url_read(&r.url, url, problem);
     if (err != BIDE_OK)
         goto out;
@@ -179,7 +179,7 @@ enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fle
         goto out;
     }
     fleet_key(&r.url, name, r.key);
-    r.deadline_ns = core_sum(bide_now(), r.url.terms.patience_ns);
+    r.deadline_ns = core_sum(bide_now(), r.url.terms.timeout_ns);
     r.link = fleet_link_new(&r.url);
     err = r.link != NULL ? ask_who_knows(&r) : BIDE_ERR_NOMEM;
     if (err == BIDE_ERR_NOMEM)

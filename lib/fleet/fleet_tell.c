@@ -26,7 +26,7 @@ static uint32_t floor_of(const struct fleet_member *member)
 {
     struct bide_target_config config;
     bide_target_config_get(member->ledger.target, &config);
-    return config.budget.earn_per_minute_milli;
+    return config.budget.refill_per_minute_milli;
 }
 
 /* 1500 is 1.5. */
@@ -63,7 +63,7 @@ void fleet_tell_failure(struct bide_fleet *fleet, const char *where, const char 
     snprintf(news->problem, sizeof news->problem, "%s", what);
     if (fleet->members == NULL)
         return; /* those who left do not care */
-    if (fleet->options.tell == NULL || news->say[0] != 0 ||
+    if (fleet->options.report == NULL || news->say[0] != 0 ||
         (news->ever && now_ns - news->told_ns < fleet_tuning.tell_every_ns)) {
         news->untold++;
         return;
@@ -120,7 +120,7 @@ void fleet_tell_out(struct bide_fleet *fleet)
 {
     if (fleet->news.say[0] == 0)
         return;
-    if (fleet->options.tell != NULL)
-        fleet->options.tell(fleet->options.context, fleet->news.say);
+    if (fleet->options.report != NULL)
+        fleet->options.report(fleet->options.context, fleet->news.say);
     fleet->news.say[0] = 0;
 }

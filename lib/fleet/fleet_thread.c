@@ -198,10 +198,10 @@ static bool is_done(struct bide_fleet *fleet, struct sleep *sleep, int64_t *unti
     return done;
 }
 
-/* The last asks of all are given to the sockets, as far as these take them within the patience. */
+/* The last asks of all are given to the sockets, as far as these take them within the timeout. */
 static void bid_farewell(struct bide_fleet *fleet, struct sleep *sleep)
 {
-    int64_t end_ns = core_sum(bide_now(), fleet->url.terms.patience_ns), until_ns;
+    int64_t end_ns = core_sum(bide_now(), fleet->url.terms.timeout_ns), until_ns;
     while (!is_done(fleet, sleep, &until_ns) && bide_now() < end_ns)
         sleep_until(sleep, core_min(until_ns, end_ns));
     pthread_mutex_lock(&fleet->lock);

@@ -226,10 +226,10 @@ static void fill(struct fleet_link *link)
 /* The next reply; garbage is the end, and says more than that the connection was closed after it. */
 static bool take(struct fleet_link *link, struct fleet_reply *reply)
 {
-    const char *why;
-    enum fleet_reading reading = fleet_replies_next(link->replies, reply, &why);
+    const char *reason;
+    enum fleet_reading reading = fleet_replies_next(link->replies, reply, &reason);
     if (reading == FLEET_READING_GARBAGE && (link->stage != DOWN || link->ended))
-        down(link, "%s", why);
+        down(link, "%s", reason);
     return reading == FLEET_READING_REPLY;
 }
 
@@ -325,13 +325,13 @@ static bool is_same(const struct fleet_place *a, const struct fleet_place *b)
 static void start(struct fleet_link *link)
 {
     const struct addrinfo *found;
-    const char *why;
+    const char *reason;
     if (link->url->path[0] != '\0') {
         connect_local(link);
         return;
     }
     if (link->lookup != NULL && !is_same(fleet_lookup_place(link->lookup), &link->place)) {
-        if (!fleet_lookup_over(link->lookup, &found, &why)) {
+        if (!fleet_lookup_over(link->lookup, &found, &reason)) {
             down(link, "the name of another place is still being looked up");
             return;
         }
@@ -347,15 +347,15 @@ static void start(struct fleet_link *link)
 
 static void look(struct fleet_link *link, int64_t now_ns)
 {
-    const char *why;
-    if (!fleet_lookup_over(link->lookup, &link->next, &why))
+    const char *reason;
+    if (!fleet_lookup_over(link->lookup, &link->next, &reason))
         return;
     link->stage = CONNECTING;
     if (link->next != NULL) {
         try_next(link, now_ns);
         return;
     }
-    down(link, "%s", why); /* which also forgets the lookup */
+    down(link, "%s", reason); /* which also forgets the lookup */
 }
 
 /* ---- stages: who are we ---- */

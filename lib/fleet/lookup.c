@@ -111,12 +111,12 @@ int fleet_lookup_fd(const struct fleet_lookup *lookup)
     return lookup->wake;
 }
 
-bool fleet_lookup_over(const struct fleet_lookup *lookup, const struct addrinfo **found, const char **why)
+bool fleet_lookup_over(const struct fleet_lookup *lookup, const struct addrinfo **found, const char **reason)
 {
     if (!__atomic_load_n(&lookup->over, __ATOMIC_ACQUIRE))
         return false;
     *found = lookup->found;
-    *why = lookup->error != 0 ? gai_strerror(lookup->error) : "no address";
+    *reason = lookup->error != 0 ? gai_strerror(lookup->error) : "no address";
     return true;
 }
 

@@ -20,7 +20,7 @@ void fleet_lookup_leave(struct fleet_lookup *lookup); /* accepts NULL */
 int fleet_lookup_fd(const struct fleet_lookup *lookup);
 
 /* Over? Then `found` is the list, which stays the lookup's; or NULL, with the reason in `why`. */
-bool fleet_lookup_over(const struct fleet_lookup *lookup, const struct addrinfo **found, const char **why);
+bool fleet_lookup_over(const struct fleet_lookup *lookup, const struct addrinfo **found, const char **reason);
 
 const struct fleet_place *fleet_lookup_place(const struct fleet_lookup *lookup);
 

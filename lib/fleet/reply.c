@@ -88,9 +88,9 @@ static bool read_integer(const char *text, size_t length, int64_t *value)
 
 /* ---- what the reader calls ---- */
 
-static void *refuse(struct fleet_replies *r, const char *why)
+static void *refuse(struct fleet_replies *r, const char *reason)
 {
-    r->refused = why;
+    r->refused = reason;
     return NULL;
 }
 
@@ -226,11 +226,11 @@ static void finish(struct fleet_replies *r, struct fleet_reply *reply)
     begin_draft(r);
 }
 
-enum fleet_reading fleet_replies_next(struct fleet_replies *r, struct fleet_reply *reply, const char **why)
+enum fleet_reading fleet_replies_next(struct fleet_replies *r, struct fleet_reply *reply, const char **reason)
 {
     void *whole = NULL;
     if (r->reader == NULL || redisReaderGetReply(r->reader, &whole) != REDIS_OK) {
-        *why = garbage(r);
+        *reason = garbage(r);
         return FLEET_READING_GARBAGE;
     }
     if (whole != NULL) {
@@ -240,6 +240,6 @@ enum fleet_reading fleet_replies_next(struct fleet_replies *r, struct fleet_repl
     }
     if (fleet_replies_room(r))
         return FLEET_READING_NOTHING;
-    *why = "it sends a reply that does not end";
+    *reason = "it sends a reply that does not end";
     return FLEET_READING_GARBAGE;
 }

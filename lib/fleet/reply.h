@@ -29,7 +29,7 @@ bool fleet_replies_room(const struct fleet_replies *replies);
 void fleet_replies_feed(struct fleet_replies *replies, const char *bytes, size_t length);
 
 /* The next reply; nothing yet; or never again a reply: `why` is told then. */
-enum fleet_reading fleet_replies_next(struct fleet_replies *replies, struct fleet_reply *reply, const char **why);
+enum fleet_reading fleet_replies_next(struct fleet_replies *replies, struct fleet_reply *reply, const char **reason);
 
 /* Bytes that are not yet part of a whole reply. */
 size_t fleet_replies_unread(const struct fleet_replies *replies);

@@ -21,12 +21,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define URL_MAX       4096u
-#define SECRET_MAX    1024u /* bytes in a password_file */
-#define QUOTED_MAX    32u   /* of a value that is repeated */
-#define SCHEMES       "redis://, rediss:// or unix://"
-#define TOKENS_MOST   INT64_C(268435) /* whole ones of BIDE_CAPACITY_MAX_MILLI */
-#define PATIENCE_MOST INT64_C(60000)
+#define URL_MAX     4096u
+#define SECRET_MAX  1024u /* bytes in a password_file */
+#define QUOTED_MAX  32u   /* of a value that is repeated */
+#define SCHEMES     "redis://, rediss:// or unix://"
+#define TOKENS_MOST INT64_C(268435) /* whole ones of BIDE_CAPACITY_MAX_MILLI */
+#define TIMEOUT_MAX INT64_C(60000)
 
 struct reading {
     struct fleet_url *url;
@@ -183,7 +183,7 @@ struct option {
 static const struct option options[] = {
     {"capacity", NUMBER_AT(terms.capacity_milli), 1, TOKENS_MOST, 1000, "tokens, 1 to 268435"},
     {"per_minute", NUMBER_AT(terms.per_minute_milli), 0, TOKENS_MOST, 1000, "tokens, 0 to 268435"},
-    {"patience", NUMBER_AT(terms.patience_ns), 1, PATIENCE_MOST, BIDE_MS, "milliseconds, 1 to 60000"},
+    {"timeout", NUMBER_AT(terms.timeout_ns), 1, TIMEOUT_MAX, BIDE_MS, "milliseconds, 1 to 60000"},
     {"open", NUMBER_AT(terms.open_permille), 0, 100, 10, "per cent, 0 to 100 (0: never)"},
     {"prefix", TEXT_AT(TEXT, prefix), NO_RANGE, "1 to 63 printable characters, no blank and no brace"},
     {"db", NUMBER, 0, 0, 0, INT_MAX, 1, "the number of a database, 0 or more"},
@@ -233,9 +233,9 @@ static bool read_text(struct reading *r, const struct option *o, struct bide_tex
     char *into = (char *)r->url + o->offset;
     if (o->form == TLS_TEXT && !r->url->tls)
         return wrong(r, "option %s is of no use without TLS; want rediss://", o->name);
-    const char *why = decode(value, into, o->size);
-    if (why != NULL)
-        return wrong(r, "option %s %s; want %s", o->name, why, o->want);
+    const char *reason = decode(value, into, o->size);
+    if (reason != NULL)
+        return wrong(r, "option %s %s; want %s", o->name, reason, o->want);
     if (into[0] == '\0')
         return wrong(r, "option %s is empty; want %s", o->name, o->want);
     for (const char *c = into; o->form == TEXT && *c != '\0'; c++)
@@ -256,8 +256,8 @@ static bool keep(struct reading *r, char **secret, struct bide_text value, const
         r->err = BIDE_ERR_NOMEM;
         return false;
     }
-    const char *why = decode(value, *secret, value.length + 1);
-    return why == NULL || wrong(r, "%s %s", what, why);
+    const char *reason = decode(value, *secret, value.length + 1);
+    return reason == NULL || wrong(r, "%s %s", what, reason);
 }
 
 static bool read_secret(struct reading *r, const struct option *o, struct bide_text value)
@@ -266,8 +266,8 @@ static bool read_secret(struct reading *r, const struct option *o, struct bide_t
         return wrong(r, "option %s is empty; want %s", o->name, o->want);
     if (strcmp(o->name, "user") == 0)
         return keep(r, &r->url->user, value, "the user");
-    const char *why = decode(value, r->password_file, sizeof r->password_file);
-    return why == NULL || wrong(r, "option %s %s; want %s", o->name, why, o->want);
+    const char *reason = decode(value, r->password_file, sizeof r->password_file);
+    return reason == NULL || wrong(r, "option %s %s; want %s", o->name, reason, o->want);
 }
 
 static bool read_option(struct reading *r, struct bide_text text)
@@ -360,9 +360,9 @@ static bool read_host(struct reading *r, struct bide_text text)
         return wrong(r, "the host begins with [ and has no ]; want [IPv6 address]");
     if (host.length == 0)
         return wrong(r, "there is no host; want redis://host:6379");
-    const char *why = decode(host, r->url->place.host, sizeof r->url->place.host);
-    if (why != NULL)
-        return wrong(r, "the host %s", why);
+    const char *reason = decode(host, r->url->place.host, sizeof r->url->place.host);
+    if (reason != NULL)
+        return wrong(r, "the host %s", reason);
     if (bracket ? !is_ipv6(r->url->place.host) : !is_name(r->url->place.host))
         return wrong(r, "the host is neither a name nor an address; want letters, digits, dots and dashes, or an IPv6 "
                         "address in brackets");
@@ -417,10 +417,10 @@ static bool read_path(struct reading *r, struct bide_text *rest)
     if (path.length < 2 || path.at[0] != '/')
         return wrong(
             r, "unix:// is followed by no path; want unix:///path/to/socket (user and password_file are options)");
-    const char *why = decode(path, r->url->path, sizeof r->url->path);
-    if (why != NULL) {
+    const char *reason = decode(path, r->url->path, sizeof r->url->path);
+    if (reason != NULL) {
         r->url->path[0] = '\0';
-        return wrong(r, "the path %s; want at most %zu bytes, percent-encoded", why, sizeof r->url->path - 1);
+        return wrong(r, "the path %s; want at most %zu bytes, percent-encoded", reason, sizeof r->url->path - 1);
     }
     show(r->url, false);
     return true;
@@ -465,20 +465,20 @@ static bool read_password_file(struct reading *r)
 {
     char text[SECRET_MAX + 1] = "", room[128];
     struct stat file;
-    const char *why = NULL;
+    const char *reason = NULL;
     if (r->url->password != NULL)
         return wrong(r, "there is a password before the host, and a password_file; want one of them");
     int fd = open(r->password_file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &file) != 0)
-        why = strerror_r(errno, room, sizeof room);
+        reason = strerror_r(errno, room, sizeof room);
     else
-        why = distrust(&file);
-    if (why == NULL)
-        why = load(fd, text);
-    if (why == NULL && (r->url->password = strdup(text)) == NULL)
+        reason = distrust(&file);
+    if (reason == NULL)
+        reason = load(fd, text);
+    if (reason == NULL && (r->url->password = strdup(text)) == NULL)
         r->err = BIDE_ERR_NOMEM;
-    if (why != NULL)
-        wrong(r, "password_file %.128s: %s", r->password_file, why);
+    if (reason != NULL)
+        wrong(r, "password_file %.128s: %s", r->password_file, reason);
     explicit_bzero(text, sizeof text);
     if (fd >= 0)
         close(fd);
@@ -531,8 +531,8 @@ static void set_defaults(struct fleet_url *url)
     url->terms = (struct lease_terms){.capacity_milli = 100000,
                                       .per_minute_milli = 60000,
                                       .open_permille = 500,
-                                      .patience_ns = 500 * BIDE_MS,
-                                      .quiet = true};
+                                      .timeout_ns = 500 * BIDE_MS,
+                                      .hold_off = true};
 }
 
 enum bide_err fleet_url_read(struct fleet_url *url, const char *text, struct bide_fleet_problem *problem)

@@ -147,7 +147,7 @@ static bool put_wait(json_t *json, int64_t wait_ns)
     return put(json, "retry_after", ms % 1000 == 0 ? json_integer(ms / 1000) : json_real((double)ms / 1000));
 }
 
-static bool put_all(json_t *json, const struct bide_details_reply *reply)
+static bool put_all(json_t *json, const struct bide_details_response *reply)
 {
     return put_text(json, "type", reply->type) && put_text(json, "title", reply->title) &&
            (reply->status == 0 || put(json, "status", json_integer(reply->status))) &&
@@ -155,7 +155,7 @@ static bool put_all(json_t *json, const struct bide_details_reply *reply)
            (!reply->no_retry || put(json, "retry", json_false()));
 }
 
-size_t bide_details_format(char *text, size_t size, const struct bide_details_reply *reply)
+size_t bide_details_format(char *text, size_t size, const struct bide_details_response *reply)
 {
     json_t *json = json_object();
     size_t length = 0;

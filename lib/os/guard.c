@@ -1,4 +1,4 @@
-/* guard.c - a shared target whose file is truncated becomes a private one: see guard.h and bide_host_guard.
+/* guard.c - a shared target whose file is truncated becomes a private one: see guard.h and bide_shared_guard.
  *
  * The maps are in a table of fixed size, since a signal handler can neither allocate nor lock. A place in it is free
  * (start 0), being filled or emptied (start TAKEN), or watched; the start is written last, so the handler sees whole
@@ -7,7 +7,7 @@
  *
  * Known weaknesses: more than MAPS_MOST maps are not watched. A handler that somebody installs later, and that does not
  * pass on what is not its own, takes the guard's place. */
-#include <bide/host.h>
+#include <bide/shared.h>
 
 #include "guard.h"
 
@@ -40,7 +40,7 @@ static bool take(struct place *place, uintptr_t from)
     return __atomic_compare_exchange_n(&place->start, &from, TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-bool drive_guard_watch(struct drive_guarded guarded)
+bool os_guard_watch(struct os_guarded guarded)
 {
     for (struct place *place = places; place < places + MAPS_MOST; place++) {
         if (start_of(place) != 0 || !take(place, 0))
@@ -54,7 +54,7 @@ bool drive_guard_watch(struct drive_guarded guarded)
     return false;
 }
 
-void *drive_guard_spare(const void *map)
+void *os_guard_spare(const void *map)
 {
     for (struct place *place = places; place < places + MAPS_MOST; place++)
         if (start_of(place) == (uintptr_t)map)
@@ -62,7 +62,7 @@ void *drive_guard_spare(const void *map)
     return NULL;
 }
 
-void drive_guard_forget(const void *map)
+void os_guard_forget(const void *map)
 {
     for (struct place *place = places; place < places + MAPS_MOST; place++) {
         if (start_of(place) != (uintptr_t)map || !take(place, (uintptr_t)map))
@@ -120,7 +120,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         pass_on(number, info, context);
 }
 
-bool bide_host_guard(void)
+bool bide_shared_guard(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static bool installed;

@@ -51,8 +51,8 @@ static struct bide_verdict nothing(const struct bide_job *job, struct bide_call 
     if (wake_ns != BIDE_NEVER && wake_ns > now_ns)
         return wait(job, call, wake_ns);
     struct bide_verdict v = bide_call_cancel(call, now_ns);
-    if (v.what == BIDE_NONE) /* it had ended already */
-        v = (struct bide_verdict){.what = BIDE_GIVE_UP, .why = BIDE_WHY_CANCELLED, .wake_ns = BIDE_NEVER};
+    if (v.action == BIDE_NONE) /* it had ended already */
+        v = (struct bide_verdict){.action = BIDE_GIVE_UP, .reason = BIDE_REASON_CANCELLED, .wake_ns = BIDE_NEVER};
     return v;
 }
 
@@ -64,11 +64,11 @@ struct bide_verdict bide_run(const struct bide_job *job)
     struct bide_outcome outcome;
     const struct bide_outcome *led = NULL; /* to this verdict */
     for (;;) {
-        if (v.what == BIDE_START && bide_cancelled(job->cancel))
+        if (v.action == BIDE_START && bide_cancelled(job->cancel))
             v = bide_call_cancel(&call, bide_now());
         tell(job, &v, led);
-        led = v.what == BIDE_START ? &outcome : NULL;
-        switch (v.what) {
+        led = v.action == BIDE_START ? &outcome : NULL;
+        switch (v.action) {
         case BIDE_NONE: v = nothing(job, &call, v.wake_ns); break;
         case BIDE_START: v = attempt(job, &call, &v, &outcome); break;
         case BIDE_WAIT: v = wait(job, &call, v.wake_ns); break;

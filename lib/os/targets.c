@@ -205,7 +205,7 @@ static struct slot *fresh_slot(struct bide_targets *table)
     struct slot **chunk = &table->chunk[table->held / CHUNK_SLOTS];
     if (*chunk == NULL) {
         uint32_t left = table->most - table->held;
-        struct slot *made = drive_memory_lines(left < CHUNK_SLOTS ? left : CHUNK_SLOTS, sizeof(struct slot));
+        struct slot *made = os_memory_lines(left < CHUNK_SLOTS ? left : CHUNK_SLOTS, sizeof(struct slot));
         if (made == NULL)
             return NULL;
         __atomic_store_n(chunk, made, __ATOMIC_RELEASE);
@@ -222,7 +222,7 @@ static uint32_t scan(struct bide_targets *table, int64_t now_ns)
         struct slot *slot = slot_at(table, number);
         table->hand = number + 1 < table->held ? number + 1 : 0;
         uint32_t used = __atomic_exchange_n(&slot->used, 0, __ATOMIC_RELAXED);
-        if (!bide_target_is_blank(&slot->target, now_ns))
+        if (!bide_target_is_evictable(&slot->target, now_ns))
             continue;
         if (used == 0)
             return number;
@@ -299,14 +299,14 @@ static enum bide_err allocate(struct bide_targets **table, uint32_t most)
     uint32_t cells = 2;
     while (cells < most * 2)
         cells *= 2;
-    struct bide_targets *made = *table = drive_memory_lines(1, sizeof *made);
+    struct bide_targets *made = *table = os_memory_lines(1, sizeof *made);
     if (made == NULL)
         return BIDE_ERR_NOMEM;
     pthread_mutex_init(&made->lock, NULL);
     made->most = most;
     made->cell_mask = cells - 1;
-    made->cell = drive_memory(cells, sizeof *made->cell);
-    made->chunk = drive_memory((most + CHUNK_SLOTS - 1) / CHUNK_SLOTS, sizeof *made->chunk);
+    made->cell = os_memory(cells, sizeof *made->cell);
+    made->chunk = os_memory((most + CHUNK_SLOTS - 1) / CHUNK_SLOTS, sizeof *made->chunk);
     return made->cell != NULL && made->chunk != NULL ? BIDE_OK : BIDE_ERR_NOMEM;
 }
 
@@ -408,7 +408,7 @@ enum bide_err bide_targets_configure(struct bide_targets *table, const struct bi
     return err;
 }
 
-struct bide_targets_view bide_targets_look(struct bide_targets *table)
+struct bide_targets_view bide_targets_stats(struct bide_targets *table)
 {
     return (struct bide_targets_view){
         .held = __atomic_load_n(&table->held, __ATOMIC_RELAXED),

@@ -73,7 +73,7 @@ static enum bide_err grow(struct bide_timers *queue)
     if (queue->room > SIZE_MAX / 2 / sizeof(struct bide_timer *))
         return BIDE_ERR_NOMEM;
     size_t room = queue->room == 0 ? ROOM_FIRST : queue->room * 2;
-    struct bide_timer **heap = drive_memory(room, sizeof(struct bide_timer *));
+    struct bide_timer **heap = os_memory(room, sizeof(struct bide_timer *));
     if (heap == NULL)
         return BIDE_ERR_NOMEM;
     if (queue->count > 0)

@@ -25,11 +25,11 @@ int main(void)
         return fail("there is no target");
     if (bide_fleet_open(&fleet, "rediss://127.0.0.1:one", NULL, &problem) != BIDE_ERR_INVALID)
         return fail("a port that is no number is taken");
-    if (bide_fleet_open(&fleet, "rediss://127.0.0.1:1?patience=1", NULL, &problem) != BIDE_OK)
+    if (bide_fleet_open(&fleet, "rediss://127.0.0.1:1?timeout=1", NULL, &problem) != BIDE_OK)
         return fail(problem.text);
     if (bide_fleet_join(fleet, "payments", &target, false, &problem) != BIDE_OK)
         return fail(problem.text);
-    if (!bide_fleet_look(fleet, &target, &view) || view.connected)
+    if (!bide_fleet_get(fleet, &target, &view) || view.connected)
         return fail("the target has not joined, or somebody answers on port 1");
     if (bide_budget_left_milli(&target, bide_now()) != 0)
         return fail("a target that has joined still has its own tokens");

@@ -18,7 +18,7 @@ teardown() { bide_teardown; }
     for name in run fetch budget explain demo chaos; do
         grep -qE "^  $name +[a-z]" <<< "$output"
     done
-    for name in exit-codes policy-file presets policies units hints environment why; do
+    for name in exit-codes policy-file presets policies units hints environment reasons; do
         grep -qE "^  $name +[a-z]" <<< "$output"
         bide help $name > topic
         [ -s topic ]
@@ -28,7 +28,7 @@ teardown() { bide_teardown; }
 }
 
 @test "no topic and no help is wider than a terminal" {
-    for name in exit-codes policy-file presets policies units hints environment why; do
+    for name in exit-codes policy-file presets policies units hints environment reasons; do
         bide help $name
     done > all
     bide help >> all
@@ -118,7 +118,7 @@ teardown() { bide_teardown; }
 }
 
 @test "help that cannot be written is an error" {
-    for words in 'help' 'help why' 'run --help' '--version'; do
+    for words in 'help' 'help reasons' 'run --help' '--version'; do
         # shellcheck disable=SC2086
         run sh -c 'bide "$@" > /dev/full' sh $words
         [ "$status" -eq 125 ]

@@ -6,7 +6,7 @@ load helpers
 setup() {
     bide_setup
     FAST=(--base 1ms --cap 2ms)
-    DRY=(--set budget.earn_success=0 --set budget.earn_per_minute=0) # nothing is earned: what is spent can be counted
+    DRY=(--set budget.earn_success=0 --set budget.refill_per_minute=0) # nothing is earned: what is spent can be counted
     SOCKET=$WORK/tmux
 }
 
@@ -70,7 +70,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
 }
 
 @test "a quiet that one command asks for holds back the retry of another" {
-    make_target --set quiet_max=1h
+    make_target --set hold_off_max=1h
     run -1 together --attempts 2 --deadline 2s -q -- sh -c 'echo "retry-after: 60" >&2; exit 1'
     [ "$(json .quiet_for_ms)" -gt 30000 ]
     run bide budget reset payments
@@ -169,12 +169,12 @@ json() { bide budget show payments --json | jq -r "$1"; }
     done
 }
 
-@test "BIDE_HOST_DIR, --shared-dir and --dir name the same place" {
-    BIDE_HOST_DIR=$WORK/elsewhere make_target
+@test "BIDE_SHARED_DIR, --shared-dir and --dir name the same place" {
+    BIDE_SHARED_DIR=$WORK/elsewhere make_target
     run -0 bide budget list --dir "$WORK/elsewhere"
     [[ ${lines[1]} == payments* ]]
     make_target --shared-dir "$WORK/third"
-    BIDE_HOST_DIR=$WORK/third run -0 bide budget show payments
+    BIDE_SHARED_DIR=$WORK/third run -0 bide budget show payments
     [[ $output == *"$WORK/third/payments"* ]]
     run -0 bide budget list
     [[ $output != *payments* ]]

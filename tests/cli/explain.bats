@@ -87,7 +87,7 @@ fits() {
     [[ $output == *loose-budget* ]]
     run -1 bide explain --rate 200 --strict
     [[ $output == *needs-sharing* ]]
-    [[ $output == *bide_host_open* ]]
+    [[ $output == *bide_shared_open* ]]
     run -0 bide explain --rate 200 --shared --strict
     [[ $output != *needs-sharing* ]]
     run -1 bide explain --rate 200 --strict
@@ -220,7 +220,7 @@ fits() {
     [[ $output == *"[attempts_spent]"*"with attempts = 5 it would be retried"* ]]
     run -0 bide explain 503 --retry-after 30 --elapsed 31s
     [[ $output == *"[deadline_near]"* ]]
-    run -0 bide explain 503 --method POST --reach never_sent
+    run -0 bide explain 503 --method POST --evidence not_sent
     [[ $output == *"retried after"* ]]
     run -0 bide explain 503 --inbound 2
     [[ $output == *"[inner_layer]"* ]]
@@ -243,7 +243,7 @@ fits() {
     apart -0 bide explain command --json
     [ "$(jq -r .schedule.worst_ns <<< "$output")" = null ]
     apart -0 bide explain 503 --method POST --json
-    [ "$(jq -r .verdict.why <<< "$output")" = not_repeatable ]
+    [ "$(jq -r .verdict.reason <<< "$output")" = not_repeatable ]
     [ "$(jq -r '.gates[] | select(.said == "refuses").gate' <<< "$output")" = repeat ]
 }
 
@@ -316,7 +316,7 @@ fits() {
     [[ $stderr == *"ini, json, grpc or envoy"* ]]
     apart -125 bide explain 503 --attempt 5
     [[ $stderr == *"want 1 to 4"* ]]
-    apart -125 bide explain 503 --reach far
+    apart -125 bide explain 503 --evidence far
     apart -125 bide explain 503 --method post
     apart -125 bide explain --cap 10ms
     [[ $stderr == *--cap* ]]

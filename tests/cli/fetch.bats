@@ -600,11 +600,11 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     [ "$output" = 12345 ]
     jq -es 'map(.event) == ["attempt", "outcome", "wait", "attempt", "outcome", "done", "summary"]' <<< "$stderr"
     jq -es '.[1] | .status == 503 and .attempt == 1 and .kind == "transient" and .hint_ms == 1000' <<< "$stderr"
-    jq -es '.[2] | .attempt == 1 and .why == "server_hint" and .wait_ms >= 1000' <<< "$stderr"
+    jq -es '.[2] | .attempt == 1 and .reason == "server_hint" and .wait_ms >= 1000' <<< "$stderr"
     jq -es '.[4] | .status == 200 and .attempt == 2 and .kind == "ok" and .because == "200"' <<< "$stderr"
     jq -es '.[5] | .status == 200 and .attempt == 2 and .bytes == 5 and .exit == 0' <<< "$stderr"
     jq -es 'all(.[:-1][]; .attempts == 4)' <<< "$stderr"
-    jq -es '.[6].urls | length == 1 and .[0].why == "succeeded" and .[0].attempt == 2' <<< "$stderr"
+    jq -es '.[6].urls | length == 1 and .[0].reason == "succeeded" and .[0].attempt == 2' <<< "$stderr"
 }
 
 @test "--json has the words of bide run, event by event" {

@@ -34,7 +34,7 @@ redis_start() {
         if answers; then
             CHILDREN+=("$REDIS_PID")
             # What is in the bucket can be counted, and a machine that is busy loses nothing of it.
-            FLEET="redis://127.0.0.1:$PORT?capacity=10&per_minute=0&patience=20000"
+            FLEET="redis://127.0.0.1:$PORT?capacity=10&per_minute=0&timeout=20000"
             write_commands
             return
         fi
@@ -53,7 +53,7 @@ bank_exists() { [ "$(redis EXISTS "$KEY")" = 1 ]; }
 # fill N: so many retries are in the bucket, which somebody must have been at before.
 fill() {
     in_fleet --set budget.earn_success=0 -- ./exchanged
-    eventually bank_is .instances 0 # its last words are heard: what is poured after that stays
+    eventually bank_is .members 0 # its last words are heard: what is poured after that stays
     pour "$1"
 }
 
@@ -108,7 +108,7 @@ END
 }
 
 # Retries as many and as fast as there may be: for what is said to have been said.
-ENDLESS=(--attempts 1000 --set budget.capacity=1000 --set budget.earn_per_minute=100000 --set breaker.kind=off)
+ENDLESS=(--attempts 1000 --set budget.capacity=1000 --set budget.refill_per_minute=100000 --set breaker.kind=off)
 
 # ---- spending ----
 
@@ -158,7 +158,7 @@ ENDLESS=(--attempts 1000 --set budget.capacity=1000 --set budget.earn_per_minute
         in_fleet --set budget.earn_success=0 -- true
     done
     eventually bank_is .budget.left 10
-    eventually bank_is .instances 0
+    eventually bank_is .members 0
 }
 
 @test "the commands of a host, one after the other, are one instance to the fleet" {
@@ -168,7 +168,7 @@ ENDLESS=(--attempts 1000 --set budget.capacity=1000 --set budget.earn_per_minute
     for ((i = 0; i < 5; i++)); do
         in_fleet --shared -- sleep 0.1
     done
-    [ "$(bide budget show db --fleet "$FLEET" --json | jq .instances)" -le 1 ] # none: a machine that is very busy
+    [ "$(bide budget show db --fleet "$FLEET" --json | jq .members)" -le 1 ] # none: a machine that is very busy
 }
 
 @test "a retry that the fleet's bucket cannot pay is refused, and it is said what the bucket has" {
@@ -185,7 +185,7 @@ ENDLESS=(--attempts 1000 --set budget.capacity=1000 --set budget.earn_per_minute
     failing 1000
     local i pids=()
     for ((i = 0; i < 20; i++)); do
-        in_fleet --shared --set budget.earn_per_minute=0 --set breaker.kind=off --attempts 5 -q -- ./failing &
+        in_fleet --shared --set budget.refill_per_minute=0 --set breaker.kind=off --attempts 5 -q -- ./failing &
         pids+=($!)
     done
     for i in "${pids[@]}"; do
@@ -255,7 +255,7 @@ has_leased() { bide budget show db --json | jq -e ".budget.left >= $1" > /dev/nu
     kill -STOP "$REDIS_PID"
     local before=$SECONDS
     bide run --target db --fleet "redis://127.0.0.1:$PORT" --attempts 1 -- true 2> "$WORK/err" 3>&-
-    [ $((SECONDS - before)) -lt 10 ] # its patience is half a second
+    [ $((SECONDS - before)) -lt 10 ] # its timeout is half a second
     kill -CONT "$REDIS_PID"
     grep -q 'nothing was leased, and nothing reported' "$WORK/err"
 }
@@ -346,7 +346,7 @@ exec ./exchanged
 END
     chmod +x spy
     local url="redis://:hunter2@127.0.0.1:$PORT"
-    run -0 bide run --fleet "$url?capacity=10" --target db --fleet "$url?capacity=10&patience=400" -- ./spy
+    run -0 bide run --fleet "$url?capacity=10" --target db --fleet "$url?capacity=10&timeout=400" -- ./spy
     [[ $output == *"--fleet redis://********@127.0.0.1:$PORT?"* && $output != *hunter2* ]]
     redis DEL "$KEY"
     BIDE_FLEET="$url" run -0 bide run --target db -- ./spy
@@ -439,7 +439,7 @@ END
     run -0 bide budget show --json --fleet "$FLEET" db
     [ "$(jq -c '[.target, .budget, .first_attempts, .successes, .spent, .breaker, .quiet_for_ms]' <<< "$output")" = \
         '["db",{"left":7,"capacity":10,"per_minute":0},1,1,0,"closed",0]' ]
-    jq -e '.exchanges >= 1 and .age_ms >= 0 and .instances >= 0 and .wanting >= 0 and .breakers_open == 0' <<< "$output"
+    jq -e '.exchanges >= 1 and .age_ms >= 0 and .members >= 0 and .wanting >= 0 and .breakers_open == 0' <<< "$output"
     BIDE_FLEET=$FLEET run -0 bide budget show db --fleet -
     [[ $output == *"7 of 10 retries left"* ]]
     bank_is .budget.left 7 # looking takes nothing

@@ -87,7 +87,7 @@ is_stopped() { [[ $(ps -o stat= -p "$1") == T* ]]; }
     exec 7<&-
     [ "$status" -eq 143 ]
     grep -q 'gave up after 1 attempt in .*: SIGTERM; last: exit 0' said
-    grep -q '"event":"give_up".*"why":"cancelled","status":143' events
+    grep -q '"event":"give_up".*"reason":"cancelled","status":143' events
 }
 
 @test "a pattern that is slow to search does not keep a signal waiting" {

@@ -44,7 +44,7 @@ at_terminal() { timeout 20 script -qec "$1" /dev/null < /dev/null 3>&-; }
     run at_terminal "bide run --hint stderr --attempts 1 -- sh -c 'test -t 2 && printf \"one\\ntwo\\n\" >&2'"
     [ "$output" = $'one\r\ntwo\r' ]
     run at_terminal "bide run --hint stderr --attempts 2 --base 1ms --json -- sh -c 'echo retry-after-ms: 30 >&2; exit 1'"
-    [[ $output == *'"why":"server_hint"'* ]]
+    [[ $output == *'"reason":"server_hint"'* ]]
 }
 
 @test "a countdown is shown at a terminal only, and wiped" {

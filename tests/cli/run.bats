@@ -199,11 +199,11 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
 }
 
 @test "--fallback runs once when bide gives up, knows why, and its status is the exit status" {
-    apart quick --attempts 2 --fallback 'echo "$BIDE_WHY $BIDE_STATUS"; exit 9' -- sh -c 'exit 3'
+    apart quick --attempts 2 --fallback 'echo "$BIDE_REASON $BIDE_STATUS"; exit 9' -- sh -c 'exit 3'
     [ "$status" -eq 9 ]
     [ "$output" = "attempts_spent 3" ]
     [[ $stderr == *"the exit status is the fallback's: 9"* ]]
-    run quick --fallback 'echo "$BIDE_WHY"' -- sh -c 'exit 64'
+    run quick --fallback 'echo "$BIDE_REASON"' -- sh -c 'exit 64'
     [ "$status" -eq 0 ]
     [[ $output == *permanent* ]]
     run quick --fallback 'touch fell' -- true
@@ -214,14 +214,14 @@ quick() { bide run "${FAST[@]}" "$@" 3>&- < /dev/null; }
 
 # waits COMMAND...: what the wait of the first retry was for, and how many milliseconds it is.
 waits() {
-    "$@" 2>&1 > /dev/null | sed -n 's/.*"event":"wait".*"wait_ms":\([0-9]*\),"why":"\([a-z_]*\)".*/\2 \1/p' | head -1
+    "$@" 2>&1 > /dev/null | sed -n 's/.*"event":"wait".*"wait_ms":\([0-9]*\),"reason":"\([a-z_]*\)".*/\2 \1/p' | head -1
 }
 
 @test "a line on stderr asks for time, and still arrives" {
     quick --attempts 2 --json -- sh -c 'echo "Retry-After: 0.2" >&2; echo "retry-after-ms: 20" >&2; exit 1' 2> said || true
     grep -qx 'Retry-After: 0.2' said
     grep -q '"hint_ms":1000' said # of several the longest; a fraction is rounded up
-    grep -q '"why":"server_hint"' said
+    grep -q '"reason":"server_hint"' said
 }
 
 @test "descriptor 3 is another way to ask, and a bare number is enough there" {
@@ -434,8 +434,8 @@ waits() {
     [[ ${stderr_lines[0]} =~ '"time":"'[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z'"' ]]
     [[ ${stderr_lines[0]} == *'"target":"a\"b","attempt":1,"attempts":2'* ]]
     [[ ${stderr_lines[1]} == *'"status":3,"kind":"transient","because":"exit 3"'* ]]
-    [[ ${stderr_lines[2]} =~ '"wait_ms":'[0-9]+',"why":"backoff"' ]]
-    [[ ${stderr_lines[5]} == *'"why":"attempts_spent","status":3'* ]]
+    [[ ${stderr_lines[2]} =~ '"wait_ms":'[0-9]+',"reason":"backoff"' ]]
+    [[ ${stderr_lines[5]} == *'"reason":"attempts_spent","status":3'* ]]
 }
 
 @test "events are JSON whatever the names are" {

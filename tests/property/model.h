@@ -126,7 +126,7 @@ static void let_time_pass(struct run *r, int64_t now_ns)
 {
     int64_t since_ns = r->now_ns > r->lease_end_ns ? r->now_ns : r->lease_end_ns;
     if (counts_tokens(r) && now_ns > since_ns) {
-        r->trickle_milli += (double)(now_ns - since_ns) * budget_of(r)->earn_per_minute_milli / (double)BIDE_MINUTE;
+        r->trickle_milli += (double)(now_ns - since_ns) * budget_of(r)->refill_per_minute_milli / (double)BIDE_MINUTE;
         if (r->trickle_milli > budget_of(r)->capacity_milli)
             r->trickle_milli = budget_of(r)->capacity_milli;
         gain(r, (int64_t)r->trickle_milli);
@@ -139,7 +139,7 @@ static void let_time_pass(struct run *r, int64_t now_ns)
  * ahead of us by one tick and one thousandth (a drain takes only what was credited). */
 static int64_t tick_slack(const struct run *r)
 {
-    return 2 + (int64_t)((double)(1 << 23) * budget_of(r)->earn_per_minute_milli / (double)BIDE_MINUTE);
+    return 2 + (int64_t)((double)(1 << 23) * budget_of(r)->refill_per_minute_milli / (double)BIDE_MINUTE);
 }
 
 static uint32_t price(const struct run *r, const struct bide_outcome *o)
@@ -248,7 +248,7 @@ static void sent(struct run *r, int call)
 static bool has_a_price(const struct run *r, const struct event *e)
 {
     const struct bide_outcome *o = &e->outcome;
-    bool stop = o->hint.kind == BIDE_HINT_STOP && r->world->policy.hint_rule != BIDE_HINT_RULE_UNHEARD;
+    bool stop = o->hint.kind == BIDE_HINT_STOP && r->world->policy.hint_rule != BIDE_HINT_RULE_IGNORE;
     return o->kind == BIDE_KIND_TRANSIENT || o->kind == BIDE_KIND_THROTTLED || o->kind == BIDE_KIND_CONFLICT ||
            (o->kind == BIDE_KIND_PERMANENT && stop);
 }
@@ -257,7 +257,7 @@ static void account_outcome(struct run *r, const struct event *e)
 {
     struct model *m = &r->model[e->call];
     const struct bide_budget_config *b = budget_of(r);
-    if (e->outcome.kind == BIDE_KIND_CANCELLED && e->outcome.reach == BIDE_REACH_NEVER_SENT && m->paid) {
+    if (e->outcome.kind == BIDE_KIND_CANCELLED && e->outcome.evidence == BIDE_EVIDENCE_NOT_SENT && m->paid) {
         gain(r, m->cost); /* our own side stopped a retry before it went out: its charge, or that of another attempt */
         forget_grant(r, e->call, false);
         r->inexact = true;
@@ -306,7 +306,7 @@ static void check_report(struct run *r)
 static bool trusted(const struct run *r, const struct bide_outcome *o)
 {
     uint32_t trust = r->world->has_target ? r->world->config.trust : 0;
-    return o->reach == BIDE_REACH_ANSWERED &&
+    return o->evidence == BIDE_EVIDENCE_ANSWERED &&
            ((o->kind == BIDE_KIND_THROTTLED && (trust & BIDE_TRUST_THROTTLED) != 0) ||
             ((o->flags & BIDE_FLAG_UNAVAILABLE) != 0 && (trust & BIDE_TRUST_UNAVAILABLE) != 0));
 }
@@ -317,10 +317,10 @@ static void learn(struct run *r, const struct event *e)
     const struct bide_policy *p = &r->world->policy;
     const struct bide_outcome *o = &e->outcome;
     struct model *m = &r->model[e->call];
-    bool proof = o->reach == BIDE_REACH_NEVER_SENT || o->reach == BIDE_REACH_REFUSED || trusted(r, o);
+    bool proof = o->evidence == BIDE_EVIDENCE_NOT_SENT || o->evidence == BIDE_EVIDENCE_REJECTED || trusted(r, o);
     m->live &= ~(1u << e->attempt);
     m->may_have_run |= !proof && o->kind != BIDE_KIND_OK;
-    m->stopped |= o->hint.kind == BIDE_HINT_STOP && p->hint_rule != BIDE_HINT_RULE_UNHEARD;
+    m->stopped |= o->hint.kind == BIDE_HINT_STOP && p->hint_rule != BIDE_HINT_RULE_IGNORE;
     account_outcome(r, e);
     if (p->hint_rule != BIDE_HINT_RULE_FLOOR || o->hint.kind != BIDE_HINT_WAIT || o->kind == BIDE_KIND_PERMANENT ||
         o->kind == BIDE_KIND_CANCELLED)
@@ -331,19 +331,23 @@ static void learn(struct run *r, const struct event *e)
         m->not_before = r->now_ns + o->hint.wait_ns;
 }
 
-static void check_start(struct run *r, const struct event *e, int64_t quiet_ns, struct bide_breaker_view breaker)
+static void check_start(struct run *r, const struct event *e, int64_t hold_off_ns, struct bide_breaker_view breaker)
 {
     const struct bide_policy *p = &r->world->policy;
     const struct bide_request *request = &r->world->request[e->call];
     struct model *m = &r->model[e->call];
     struct bide_verdict v = r->verdict;
-    bool hedge = v.why == BIDE_WHY_HEDGE, first = m->started == 0;
+    bool hedge = v.reason == BIDE_REASON_HEDGE, first = m->started == 0;
     bool inner = p->layer == BIDE_LAYER_NEVER || request->inbound.no_retry ||
                  (p->layer == BIDE_LAYER_OUTERMOST && request->inbound.attempt > 1);
     must(r, e->op == OP_BEGIN || e->op == OP_WAKE, "only begin and wake start attempts");
     must(r, v.attempt == m->started + 1, "attempts are numbered without a gap");
     must(r, v.attempt <= p->attempts_max, "no more attempts than the policy allows");
-    must(r, v.why == (first ? BIDE_WHY_FIRST_ATTEMPT : hedge ? BIDE_WHY_HEDGE : BIDE_WHY_RETRY), "a start says why");
+    must(r,
+         v.reason == (first   ? BIDE_REASON_FIRST_ATTEMPT
+                      : hedge ? BIDE_REASON_HEDGE
+                              : BIDE_REASON_RETRY),
+         "a start says why");
     must(r, hedge == (m->live != 0), "an attempt beside another is a hedge, and only then");
     must(r, r->now_ns < m->deadline_ns, "nothing starts at or after the deadline");
     must(r, v.attempt_deadline_ns > r->now_ns && v.attempt_deadline_ns <= m->deadline_ns, "attempts end in time");
@@ -356,7 +360,7 @@ static void check_start(struct run *r, const struct event *e, int64_t quiet_ns, 
     must(r, first || !inner || (p->observe & BIDE_GATE_LAYER) != 0, "an inner layer makes one attempt");
     must(r, first || !m->stopped || (p->observe & BIDE_GATE_HINT) != 0, "nothing follows a server's stop");
     must(r, r->now_ns >= m->not_before, "nothing starts before the instant a server asked for");
-    must(r, first || quiet_ns == 0, "retries and hedges keep quiet");
+    must(r, first || hold_off_ns == 0, "retries and hedges keep quiet");
     must(r, !m->parting, "nothing follows a long poll's last wait");
     if (r->world->has_target && (r->world->config.observe & BIDE_GATE_BREAKER) == 0) {
         must(r, breaker.state != BIDE_BREAKER_HELD_OPEN, "an open breaker lets nothing start");
@@ -371,7 +375,7 @@ static void check_start(struct run *r, const struct event *e, int64_t quiet_ns, 
 static void apply_start(struct run *r, const struct event *e)
 {
     struct model *m = &r->model[e->call];
-    bool hedge = r->verdict.why == BIDE_WHY_HEDGE;
+    bool hedge = r->verdict.reason == BIDE_REASON_HEDGE;
     if (m->started == 0 && counts_tokens(r))
         earn(r, budget_of(r)->earn_first_milli);
     if (m->started == 0)
@@ -395,23 +399,23 @@ static bool own_wait_fits(const struct bide_policy *p, int64_t wait_ns)
     return wait_ns <= most && (p->backoff == BIDE_BACKOFF_NONE ? wait_ns == 0 : wait_ns >= p->floor_ns);
 }
 
-static void check_wait(struct run *r, const struct event *e, int64_t quiet_ns)
+static void check_wait(struct run *r, const struct event *e, int64_t hold_off_ns)
 {
     const struct bide_policy *p = &r->world->policy;
     struct model *m = &r->model[e->call];
     struct bide_verdict v = r->verdict;
     must(r, m->live == 0, "no waiting beside an attempt");
     must(r, v.wake_ns >= r->now_ns && v.wake_ns < m->deadline_ns, "a wait ends before the deadline");
-    must(r, v.why == BIDE_WHY_BUDGET_EMPTY || v.wake_ns >= m->not_before, "no wait ends before a server's hint");
+    must(r, v.reason == BIDE_REASON_BUDGET_EMPTY || v.wake_ns >= m->not_before, "no wait ends before a server's hint");
     must(r,
-         m->started == 0 || quiet_ns == 0 || v.why == BIDE_WHY_BUDGET_EMPTY || v.why == BIDE_WHY_LATE_WAKE ||
-             v.wake_ns >= quiet_ns,
+         m->started == 0 || hold_off_ns == 0 || v.reason == BIDE_REASON_BUDGET_EMPTY ||
+             v.reason == BIDE_REASON_LATE_WAKE || v.wake_ns >= hold_off_ns,
          "no wait for a retry ends in the quiet");
-    if (v.why == BIDE_WHY_BACKOFF)
+    if (v.reason == BIDE_REASON_BACKOFF)
         must(r, own_wait_fits(p, v.wake_ns - r->now_ns), "a wait of our own is between floor and cap");
-    if (v.why == BIDE_WHY_CONFLICT)
+    if (v.reason == BIDE_REASON_CONFLICT)
         must(r, v.wake_ns == r->now_ns && e->outcome.kind == BIDE_KIND_CONFLICT, "only a conflict is tried at once");
-    if (v.why == BIDE_WHY_BUDGET_EMPTY)
+    if (v.reason == BIDE_REASON_BUDGET_EMPTY)
         must(r, p->long_poll, "only a long poll waits on an empty budget");
     if (e->op == OP_OUTCOME)
         must(r, m->started < p->attempts_max, "no wait for an attempt that is not allowed");
@@ -421,7 +425,7 @@ static void apply_wait(struct run *r, const struct event *e)
 {
     struct model *m = &r->model[e->call];
     m->waiting = true;
-    m->parting = r->verdict.why == BIDE_WHY_BUDGET_EMPTY;
+    m->parting = r->verdict.reason == BIDE_REASON_BUDGET_EMPTY;
     if (e->op == OP_OUTCOME && !m->parting)
         charge(r, e->call, &e->outcome);
 }
@@ -438,38 +442,39 @@ static void apply_end(struct run *r, const struct event *e)
 static void check_give_up(struct run *r, const struct event *e)
 {
     struct model *m = &r->model[e->call];
-    enum bide_why why = r->verdict.why;
+    enum bide_reason reason = r->verdict.reason;
     must(r, e->op != OP_OUTCOME || e->outcome.kind != BIDE_KIND_OK, "a success is never given up");
     must(r,
-         (why == BIDE_WHY_CANCELLED) ==
+         (reason == BIDE_REASON_CANCELLED) ==
              (e->op == OP_CANCEL || (e->op == OP_OUTCOME && e->outcome.kind == BIDE_KIND_CANCELLED &&
-                                     e->outcome.reach != BIDE_REACH_BODY_DELIVERED)),
+                                     e->outcome.evidence != BIDE_EVIDENCE_BODY_DELIVERED)),
          "cancelled is said when, and only when, it was");
-    must(r, why != BIDE_WHY_DEADLINE || r->now_ns >= m->deadline_ns, "deadline is said when it has passed");
-    must(r, why != BIDE_WHY_ATTEMPTS_SPENT || m->started == r->world->policy.attempts_max, "all attempts were made");
+    must(r, reason != BIDE_REASON_DEADLINE || r->now_ns >= m->deadline_ns, "deadline is said when it has passed");
+    must(r, reason != BIDE_REASON_ATTEMPTS_SPENT || m->started == r->world->policy.attempts_max,
+         "all attempts were made");
     must(r, m->started > 0 || r->verdict.attempt == 0, "no attempt is named when none was made");
     must(r, r->verdict.attempt <= m->started, "an attempt that is named was made");
 }
 
-static void check_verdict(struct run *r, const struct event *e, int64_t quiet_ns, struct bide_breaker_view breaker)
+static void check_verdict(struct run *r, const struct event *e, int64_t hold_off_ns, struct bide_breaker_view breaker)
 {
     struct model *m = &r->model[e->call];
     struct bide_verdict v = r->verdict;
     bool success = e->op == OP_OUTCOME && e->outcome.kind == BIDE_KIND_OK;
-    must(r, success == (v.what == BIDE_DONE), "done when, and only when, an attempt succeeds");
-    must(r, e->op != OP_CANCEL || v.what == BIDE_GIVE_UP, "a cancelled call is over");
-    switch (v.what) {
+    must(r, success == (v.action == BIDE_DONE), "done when, and only when, an attempt succeeds");
+    must(r, e->op != OP_CANCEL || v.action == BIDE_GIVE_UP, "a cancelled call is over");
+    switch (v.action) {
     case BIDE_NONE: must(r, m->live != 0, "a call that has nothing in flight is told what to do"); break;
     case BIDE_START:
-        check_start(r, e, quiet_ns, breaker);
+        check_start(r, e, hold_off_ns, breaker);
         apply_start(r, e);
         break;
     case BIDE_WAIT:
-        check_wait(r, e, quiet_ns);
+        check_wait(r, e, hold_off_ns);
         apply_wait(r, e);
         break;
     case BIDE_DONE:
-        must(r, v.why == BIDE_WHY_SUCCEEDED && v.attempt == e->attempt, "done names the attempt that succeeded");
+        must(r, v.reason == BIDE_REASON_SUCCEEDED && v.attempt == e->attempt, "done names the attempt that succeeded");
         apply_end(r, e);
         break;
     case BIDE_GIVE_UP:
@@ -477,9 +482,9 @@ static void check_verdict(struct run *r, const struct event *e, int64_t quiet_ns
         apply_end(r, e);
         break;
     }
-    if (v.what == BIDE_DONE || v.what == BIDE_GIVE_UP)
+    if (v.action == BIDE_DONE || v.action == BIDE_GIVE_UP)
         must(r, v.wake_ns == BIDE_NEVER, "a call that is over needs no timer");
-    if (v.what != BIDE_START)
+    if (v.action != BIDE_START)
         must(r, v.attempt_deadline_ns == BIDE_NEVER && v.connect_deadline_ns == BIDE_NEVER,
              "only a start has deadlines");
     must(r, v.wake_ns == BIDE_NEVER || v.wake_ns >= r->now_ns || v.wake_ns == m->wake_ns,
@@ -496,7 +501,7 @@ static void check_level(struct run *r)
     int64_t left = bide_budget_left_milli(&r->target, r->now_ns);
     must(r, left >= 0 && left <= budget_of(r)->capacity_milli, "the budget is between nothing and its capacity");
     must(r, left <= r->level_milli + tick_slack(r), "the budget holds no more than was put there");
-    must(r, left == r->level_milli || r->inexact || budget_of(r)->earn_per_minute_milli > 0,
+    must(r, left == r->level_milli || r->inexact || budget_of(r)->refill_per_minute_milli > 0,
          "no token is lost or found");
 }
 

@@ -58,7 +58,7 @@ static bool in_a_million(struct dice *d, uint32_t n)
 /* One process that leases for a target. Its number is never used again, so that messages know that it is dead. */
 struct process {
     uint64_t number; /* 0: there is none */
-    int64_t look_ns, patience_ns;
+    int64_t look_ns, timeout_ns;
     struct lease_ledger ledger;
 };
 
@@ -121,7 +121,7 @@ struct world {
     uint64_t exchanges;
     /* the account */
     int64_t highest_ms, moved_ms; /* of the bank's clock */
-    int64_t alone_ns;
+    int64_t disconnected_ns;
     int64_t earned_milli, put_back_milli;
     int64_t paid_milli; /* for retries, so far */
     uint64_t retries, refused, lies, late, put_backs;
@@ -134,7 +134,7 @@ static struct bide_target_config config_of(uint32_t capacity, uint32_t floor_per
     c.budget.capacity_milli = capacity * RETRY;
     c.budget.cost_milli = c.budget.cost_throttled_milli = c.budget.cost_timeout_milli = RETRY;
     c.budget.earn_success_milli = EARN;
-    c.budget.earn_per_minute_milli = floor_per_minute * RETRY;
+    c.budget.refill_per_minute_milli = floor_per_minute * RETRY;
     c.breaker.kind = BIDE_BREAKER_OFF;
     return c;
 }
@@ -149,8 +149,8 @@ static void open_world(struct world *w, uint64_t seed, uint32_t size)
     w->terms = (struct lease_terms){.capacity_milli = 1000 * RETRY,
                                     .per_minute_milli = 60 * RETRY,
                                     .open_permille = 500,
-                                    .patience_ns = 500 * MS,
-                                    .quiet = true};
+                                    .timeout_ns = 500 * MS,
+                                    .hold_off = true};
     w->config = config_of(100, 1);
     assert_int_equal(bide_policy_init(&w->policy, BIDE_PRESET_SERVICE), BIDE_OK);
     w->instance = aligned_alloc(64, size * sizeof *w->instance);
@@ -313,7 +313,7 @@ static void process_hears(struct world *w, const struct message *m)
 
 static void drive(struct world *w, uint32_t place, struct process *p)
 {
-    if (p->ledger.asked && w->now_ns >= p->patience_ns)
+    if (p->ledger.asked && w->now_ns >= p->timeout_ns)
         give_up(w, p);
     if (p->ledger.asked || w->now_ns < p->look_ns)
         return;
@@ -323,7 +323,7 @@ static void drive(struct world *w, uint32_t place, struct process *p)
             return;
         }
         send(w, place, p->number, lease_ledger_ask(&p->ledger, w->now_ns));
-        p->patience_ns = w->now_ns + w->terms.patience_ns;
+        p->timeout_ns = w->now_ns + w->terms.timeout_ns;
     }
     p->look_ns = lease_ledger_look_ns(&p->ledger, w->now_ns);
     if (in_a_million(&w->dice, w->chaos.echo)) {
@@ -369,8 +369,8 @@ static void deliver(struct world *w)
 
 /* -- calls ----------------------------------------------------------------------------------------------------------*/
 
-static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
-static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
+static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
 
 static void keep(struct instance *i, const struct bide_call *call, int64_t at_ns)
 {
@@ -387,7 +387,7 @@ static void one_call(struct world *w, struct instance *i)
     struct bide_call call;
     struct bide_request request = {.safety = BIDE_SAFE, .seed = roll(&w->dice), .lane = below(&w->dice, BIDE_LANES)};
     struct bide_verdict v = bide_call_begin(&call, &w->policy, &i->target, &request, w->now_ns);
-    if (v.what != BIDE_START) {
+    if (v.action != BIDE_START) {
         bide_call_cancel(&call, w->now_ns);
         return;
     }
@@ -398,10 +398,10 @@ static void one_call(struct world *w, struct instance *i)
         outcome.hint = (struct bide_hint){BIDE_HINT_WAIT, below(&w->dice, 5000) * MS};
     }
     v = bide_call_outcome(&call, 1, &outcome, w->now_ns);
-    if (v.what == BIDE_DONE)
+    if (v.action == BIDE_DONE)
         w->earned_milli += EARN;
-    w->refused += v.why == BIDE_WHY_BUDGET_EMPTY;
-    if (v.what != BIDE_WAIT)
+    w->refused += v.reason == BIDE_REASON_BUDGET_EMPTY;
+    if (v.action != BIDE_WAIT)
         return;
     w->paid_milli += RETRY;
     w->retries++;
@@ -417,13 +417,13 @@ static void end_pending(struct world *w, struct pending *p)
         v = bide_call_cancel(&p->call, w->now_ns);
     else
         v = bide_call_wake(&p->call, w->now_ns);
-    if (v.what == BIDE_GIVE_UP) { /* cancelled, or a gate has closed meanwhile: its charge is back */
+    if (v.action == BIDE_GIVE_UP) { /* cancelled, or a gate has closed meanwhile: its charge is back */
         w->paid_milli -= RETRY;
         w->retries--;
-    } else if (v.what == BIDE_START) {
+    } else if (v.action == BIDE_START) {
         v = bide_call_outcome(&p->call, v.attempt, &ok, w->now_ns);
-        w->earned_milli += v.what == BIDE_DONE ? EARN : 0;
-    } else if (v.what == BIDE_WAIT) {
+        w->earned_milli += v.action == BIDE_DONE ? EARN : 0;
+    } else if (v.action == BIDE_WAIT) {
         p->at_ns = v.wake_ns;
         return;
     }
@@ -447,15 +447,15 @@ static void traffic(struct world *w, struct instance *i, int64_t step_ns)
 static void account_for_time(struct world *w, struct instance *i)
 {
     int64_t until_ns = bide_lease_until(&i->target), from_ns = until_ns > i->until_ns ? until_ns : i->until_ns;
-    w->alone_ns += w->now_ns > from_ns ? w->now_ns - from_ns : 0;
+    w->disconnected_ns += w->now_ns > from_ns ? w->now_ns - from_ns : 0;
     i->until_ns = w->now_ns;
 }
 
 static int64_t supplied_milli(const struct world *w)
 {
-    int64_t floor = w->config.budget.earn_per_minute_milli, minutes = w->alone_ns / BIDE_MINUTE;
+    int64_t floor = w->config.budget.refill_per_minute_milli, minutes = w->disconnected_ns / BIDE_MINUTE;
     return w->moved_ms * w->terms.per_minute_milli / 60000 + w->earned_milli + w->put_back_milli + minutes * floor +
-           w->alone_ns % BIDE_MINUTE * floor / BIDE_MINUTE;
+           w->disconnected_ns % BIDE_MINUTE * floor / BIDE_MINUTE;
 }
 
 static int64_t held_milli(const struct world *w)
@@ -765,7 +765,8 @@ static void nothing_is_lost_when_nothing_goes_wrong(void **state)
         w.is_down = i % 2 == 1;
         pass(&w, 5 * S, 50 * MS);
     }
-    int64_t forfeited = w.alone_ns / MS * w.config.budget.earn_per_minute_milli / 60000; /* before the first answer */
+    int64_t forfeited =
+        w.disconnected_ns / MS * w.config.budget.refill_per_minute_milli / 60000; /* before the first answer */
     assert_true(w.retries > 100 && w.bank.level_milli < w.terms.capacity_milli);
     assert_in_range(there_milli(&w), supplied_milli(&w) - forfeited - 1, supplied_milli(&w));
     close_world(&w);

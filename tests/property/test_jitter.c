@@ -352,7 +352,7 @@ static void decorrelated_aws_waits_follow_their_law_with_its_atom_at_the_cap(voi
 
 /* -- the other waits of a call ------------------------------------------------------------------------------------- */
 
-static struct bide_target_config quiet_config(void)
+static struct bide_target_config hold_off_config(void)
 {
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
@@ -369,7 +369,7 @@ static int64_t wait_after(const struct bide_policy *policy, struct bide_target *
     const struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
     bide_call_begin(&call, policy, target, &request, 1 * S);
     struct bide_verdict v = bide_call_outcome(&call, 1, &outcome, 1 * S);
-    assert_int_equal(v.what, BIDE_WAIT);
+    assert_int_equal(v.action, BIDE_WAIT);
     bide_call_cancel(&call, 1 * S);
     return v.wake_ns - 1 * S;
 }
@@ -378,22 +378,22 @@ static void a_hinted_wait_is_uniform_over_its_upward_jitter(void **state)
 {
     struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 200 * MS, 30 * S);
     const struct bide_outcome throttled = {
-        .kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_ANSWERED, .hint = {BIDE_HINT_WAIT, 20 * S}};
+        .kind = BIDE_KIND_THROTTLED, .evidence = BIDE_EVIDENCE_ANSWERED, .hint = {BIDE_HINT_WAIT, 20 * S}};
     (void)state;
     for (size_t i = 0; i < DRAWS; i++) /* 10 % of 20 s, and never a nanosecond early */
         put(i, (struct bide_range){20 * S, 22 * S}, wait_after(&policy, NULL, test_seed + i, throttled));
     assert_true(jury_accepts());
 }
 
-static void a_wait_for_quiet_is_uniform_over_its_upward_jitter(void **state)
+static void a_wait_for_hold_off_is_uniform_over_its_upward_jitter(void **state)
 {
     static struct bide_target target;
-    struct bide_target_config config = quiet_config();
+    struct bide_target_config config = hold_off_config();
     struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 200 * MS, 30 * S);
-    const struct bide_outcome transient = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+    const struct bide_outcome transient = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
     (void)state;
     assert_int_equal(bide_target_init(&target, &config, 1 * S, NULL), BIDE_OK);
-    bide_target_quiet(&target, 21 * S, 1 * S);
+    bide_target_hold_off(&target, 21 * S, 1 * S);
     for (size_t i = 0; i < DRAWS; i++)
         put(i, (struct bide_range){20 * S, 22 * S}, wait_after(&policy, &target, test_seed + i, transient));
     assert_true(jury_accepts());
@@ -402,7 +402,7 @@ static void a_wait_for_quiet_is_uniform_over_its_upward_jitter(void **state)
 static void a_late_wake_is_spread_uniformly_again(void **state)
 {
     struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 1 * S, 1 * S);
-    const struct bide_outcome transient = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+    const struct bide_outcome transient = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
     (void)state;
     policy.deadline_ns = BIDE_NEVER;
     for (size_t i = 0; i < DRAWS; i++) {
@@ -411,7 +411,7 @@ static void a_late_wake_is_spread_uniformly_again(void **state)
         bide_call_begin(&call, &policy, NULL, &request, 0);
         bide_call_outcome(&call, 1, &transient, 0);
         struct bide_verdict v = bide_call_wake(&call, 3600 * S);
-        assert_int_equal(v.why, BIDE_WHY_LATE_WAKE);
+        assert_int_equal(v.reason, BIDE_REASON_LATE_WAKE);
         put(i, (struct bide_range){0, 1 * S}, v.wake_ns - 3600 * S);
     }
     assert_true(jury_accepts());
@@ -420,9 +420,9 @@ static void a_late_wake_is_spread_uniformly_again(void **state)
 /* The breaker keeps time in ticks of about a millisecond, so its fine digits are not judged. */
 static void the_open_time_of_a_breaker_is_uniform_over_its_spread(void **state)
 {
-    struct bide_target_config config = quiet_config();
+    struct bide_target_config config = hold_off_config();
     struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 200 * MS, 30 * S);
-    const struct bide_outcome transient = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+    const struct bide_outcome transient = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
     (void)state;
     policy.attempts_max = 1;
     config.breaker.open_ns = 5 * S;
@@ -435,7 +435,7 @@ static void the_open_time_of_a_breaker_is_uniform_over_its_spread(void **state)
         bide_target_init(&target, &config, 0, NULL);
         bide_call_begin(&call, &policy, &target, &request, 0);
         bide_call_outcome(&call, 1, &transient, 0);
-        put(i, (struct bide_range){2500 * MS, 7502 * MS}, bide_breaker_look(&target).until_ns);
+        put(i, (struct bide_range){2500 * MS, 7502 * MS}, bide_breaker_get(&target).until_ns);
     }
     assert_true(kolmogorov_smirnov_accepts(sample, DRAWS));
     assert_true(neighbours_accept(sample, DRAWS));
@@ -666,7 +666,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(decorrelated_waits_are_uniform_given_the_wait_before),
         cmocka_unit_test(decorrelated_aws_waits_follow_their_law_with_its_atom_at_the_cap),
         cmocka_unit_test(a_hinted_wait_is_uniform_over_its_upward_jitter),
-        cmocka_unit_test(a_wait_for_quiet_is_uniform_over_its_upward_jitter),
+        cmocka_unit_test(a_wait_for_hold_off_is_uniform_over_its_upward_jitter),
         cmocka_unit_test(a_late_wake_is_spread_uniformly_again),
         cmocka_unit_test(the_open_time_of_a_breaker_is_uniform_over_its_spread),
         cmocka_unit_test(clients_seeded_0_1_2_and_so_on_do_not_move_together),

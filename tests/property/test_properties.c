@@ -69,8 +69,8 @@ static struct bide_verdict apply(struct run *r, const struct event *e)
 
 static void fingerprint(struct run *r)
 {
-    const int64_t parts[] = {(int64_t)r->verdict.what, (int64_t)r->verdict.why, r->verdict.attempt,
-                             r->verdict.observed,      r->verdict.wake_ns,      r->verdict.attempt_deadline_ns};
+    const int64_t parts[] = {(int64_t)r->verdict.action, (int64_t)r->verdict.reason, r->verdict.attempt,
+                             r->verdict.observed,        r->verdict.wake_ns,         r->verdict.attempt_deadline_ns};
     for (size_t i = 0; i < LENGTH(parts); i++)
         r->fingerprint = (r->fingerprint ^ (uint64_t)parts[i]) * UINT64_C(0x100000001b3);
 }
@@ -79,7 +79,8 @@ static void check_echo(struct run *r, const struct event *e, const struct bide_c
                        const struct bide_target *target)
 {
     const struct model *m = &r->model[e->call];
-    must(r, r->verdict.what == BIDE_NONE && r->verdict.why == BIDE_WHY_NOTHING, "an echo is answered with nothing");
+    must(r, r->verdict.action == BIDE_NONE && r->verdict.reason == BIDE_REASON_NOTHING,
+         "an echo is answered with nothing");
     must(r, r->verdict.wake_ns == (m->end == ALIVE ? m->wake_ns : BIDE_NEVER), "an echo leaves the timer alone");
     must(r, memcmp(call, &r->call[e->call], sizeof *call) == 0, "an echo leaves the call alone, byte for byte");
     must(r, memcmp(target, &r->target, sizeof *target) == 0, "an echo leaves the target alone, byte for byte");
@@ -112,8 +113,8 @@ static void step(struct run *r, const struct event *e)
     }
     before = r->target;
     bool echo = is_echo(&r->model[e->call], e);
-    int64_t quiet_ns = r->world->has_target ? bide_target_quiet_until(&r->target, e->now_ns) : 0;
-    struct bide_breaker_view breaker = bide_breaker_look(&r->target);
+    int64_t hold_off_ns = r->world->has_target ? bide_target_hold_off_until(&r->target, e->now_ns) : 0;
+    struct bide_breaker_view breaker = bide_breaker_get(&r->target);
     let_time_pass(r, e->now_ns);
     r->verdict = apply(r, e);
     fingerprint(r);
@@ -125,7 +126,7 @@ static void step(struct run *r, const struct event *e)
         begin_model(r, e);
     if (e->op == OP_OUTCOME)
         learn(r, e);
-    check_verdict(r, e, quiet_ns, breaker);
+    check_verdict(r, e, hold_off_ns, breaker);
     check_level(r);
 }
 
@@ -158,9 +159,9 @@ static size_t play(struct run *r, const struct world *w, const struct event *eve
 static struct bide_outcome some_outcome(struct dice *d)
 {
     struct bide_outcome o = {.kind = (enum bide_kind)below(d, BIDE_KIND_OK + 1),
-                             .reach = (enum bide_reach)below(d, BIDE_REACH_BODY_DELIVERED + 1)};
+                             .evidence = (enum bide_evidence)below(d, BIDE_EVIDENCE_BODY_DELIVERED + 1)};
     if (one_in(d, 2)) /* mostly something that can be retried */
-        o = (struct bide_outcome){.kind = BIDE_KIND_TRANSIENT, .reach = (enum bide_reach)below(d, 4)};
+        o = (struct bide_outcome){.kind = BIDE_KIND_TRANSIENT, .evidence = (enum bide_evidence)below(d, 4)};
     if (one_in(d, 3))
         o.flags = 1u << below(d, 6);
     if (one_in(d, 3))
@@ -277,7 +278,7 @@ static void print_event(const struct world *w, const struct event *e)
         break;
     case OP_OUTCOME:
         printf("fail %" PRIu32 " %s reach=%s flags=%" PRIu32, e->attempt, bide_kind_label(o->kind),
-               bide_reach_label(o->reach), o->flags);
+               bide_evidence_label(o->evidence), o->flags);
         if (o->hint.kind == BIDE_HINT_WAIT)
             printf(" hint=%" PRId64 "ns", o->hint.wait_ns);
         if (o->hint.kind == BIDE_HINT_STOP)
@@ -293,7 +294,7 @@ static void print_event(const struct world *w, const struct event *e)
 static void print_verdict(const struct run *r)
 {
     const struct bide_verdict *v = &r->verdict;
-    printf(" -> %s %" PRIu32 " %s", bide_what_label(v->what), v->attempt, bide_why_label(v->why));
+    printf(" -> %s %" PRIu32 " %s", bide_action_label(v->action), v->attempt, bide_reason_label(v->reason));
     if (v->wake_ns != BIDE_NEVER)
         printf(" wake=%" PRId64 "ns", v->wake_ns - r->world->epoch_ns);
     if (v->observed != 0)
@@ -315,7 +316,7 @@ static void print_world(const struct world *w)
         printf("  target observe=0x%" PRIx32 " in_flight_max=%" PRIu32 " key_retries=%" PRIu32
                " budget.kind=%d budget.capacity=%" PRIu32 " breaker.kind=%d breaker.open=%" PRId64 "ns%s\n",
                c->observe, c->in_flight_max, c->key_retries, (int)c->budget.kind, c->budget.capacity_milli,
-               (int)c->breaker.kind, c->breaker.open_ns, c->quiet_first ? " quiet_first" : "");
+               (int)c->breaker.kind, c->breaker.open_ns, c->hold_off_first ? " hold_off_first" : "");
     if (w->leased)
         printf("  leased\n");
 }
@@ -335,7 +336,7 @@ static void tell(const struct world *w, struct event *events, size_t count, cons
     }
 }
 
-static bool holds(uint64_t seed, uint64_t seen[BIDE_WHY_COUNT])
+static bool holds(uint64_t seed, uint64_t seen[BIDE_REASON_COUNT])
 {
     static struct world w;
     static struct run first, second;
@@ -357,7 +358,7 @@ static bool holds(uint64_t seed, uint64_t seen[BIDE_WHY_COUNT])
             break;
     }
     core_long_way = false;
-    seen[first.verdict.why]++; /* of the last event: a sample is enough */
+    seen[first.verdict.reason]++; /* of the last event: a sample is enough */
     return true;
 }
 
@@ -365,7 +366,7 @@ int main(int argc, char **argv)
 {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
     uint64_t worlds = argc > 2 ? strtoull(argv[2], NULL, 0) : WORLDS;
-    uint64_t seen[BIDE_WHY_COUNT] = {0};
+    uint64_t seen[BIDE_REASON_COUNT] = {0};
     uint64_t failed = 0;
     printf("worlds %" PRIu64 " to %" PRIu64 ", %d events each\n", seed, seed + worlds - 1, EVENTS);
     for (uint64_t i = 0; i < worlds && failed < 3; i++)

@@ -91,7 +91,7 @@ static void some_fleet(struct dice *dice, struct sim_fleet *fleet)
     fleet->capacity_milli = 1 + (uint32_t)roll(dice, 20000);
     fleet->per_minute_milli = (uint32_t)roll(dice, 3) * 100000;
     fleet->delay = some_shape(dice, 200 * MS);
-    fleet->patience_ns = 1 + some_time(dice, 400 * MS);
+    fleet->timeout_ns = 1 + some_time(dice, 400 * MS);
     if (once_in(dice, 2))
         return;
     fleet->down_from_ns = some_time(dice, 3 * S);
@@ -208,11 +208,12 @@ static uint64_t sum(const struct sim_result *r, size_t offset)
 static void every_call_ends_once(uint64_t number, const struct sim_result *r)
 {
     uint64_t whys = 0;
-    for (size_t i = 0; i < BIDE_WHY_COUNT; i++)
-        whys += r->why[i];
+    for (size_t i = 0; i < BIDE_REASON_COUNT; i++)
+        whys += r->reason[i];
     LAW(r->calls == r->succeeded + r->gave_up + r->unfinished);
     LAW(r->gave_up == whys);
-    LAW(r->why[BIDE_WHY_NOTHING] == 0 && r->why[BIDE_WHY_SUCCEEDED] == 0 && r->why[BIDE_WHY_CANCELLED] == 0);
+    LAW(r->reason[BIDE_REASON_NOTHING] == 0 && r->reason[BIDE_REASON_SUCCEEDED] == 0 &&
+        r->reason[BIDE_REASON_CANCELLED] == 0);
     LAW(r->attempts >= r->retries + r->hedges && r->attempts - r->retries - r->hedges <= r->calls);
     LAW(r->users <= r->calls && r->users_well <= r->users && r->latency.total == r->users_well);
     LAW(r->latency.most_ns <= r->ended_ns);
@@ -289,7 +290,7 @@ static void nothing_is_spent_that_was_not_leased(uint64_t number, const struct s
         if (!world->clients[i].fleet)
             return;
         cost_milli = cheapest_milli(budget) < cost_milli ? cheapest_milli(budget) : cost_milli;
-        floor_milli = budget->earn_per_minute_milli > floor_milli ? budget->earn_per_minute_milli : floor_milli;
+        floor_milli = budget->refill_per_minute_milli > floor_milli ? budget->refill_per_minute_milli : floor_milli;
         buckets += world->service[world->clients[i].service].shards;
     }
     double got_milli = (double)r->fleet_earned_milli +

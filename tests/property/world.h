@@ -77,7 +77,7 @@ static void some_policy(struct dice *d, struct bide_policy *p)
     p->attempt_timeout_ns = one_in(d, 3) ? BIDE_NEVER : some_time(d);
     p->connect_timeout_ns = one_in(d, 3) ? BIDE_NEVER : some_time(d);
     p->deadline_ns = one_in(d, 3) ? BIDE_NEVER : some_time(d);
-    p->hint_rule = (enum bide_hint_rule)(one_in(d, 2) ? below(d, BIDE_HINT_RULE_UNHEARD + 1) : BIDE_HINT_RULE_FLOOR);
+    p->hint_rule = (enum bide_hint_rule)(one_in(d, 2) ? below(d, BIDE_HINT_RULE_IGNORE + 1) : BIDE_HINT_RULE_FLOOR);
     p->hint_long = (enum bide_hint_long)below(d, 3);
     p->hint_step = (enum bide_hint_step)below(d, 3);
     p->hint_jitter_permille = below(d, 1500);
@@ -103,7 +103,7 @@ static void some_budget(struct dice *d, struct bide_budget_config *b)
     b->threshold_milli = one_in(d, 4) ? below(d, b->capacity_milli + 1) : 0;
     b->earn_success_milli = below(d, 1000);
     b->earn_first_milli = one_in(d, 4) ? below(d, 1000) : 0;
-    b->earn_per_minute_milli = one_in(d, 2) ? below(d, 100000) : 0;
+    b->refill_per_minute_milli = one_in(d, 2) ? below(d, 100000) : 0;
     b->refund_permille = one_in(d, 3) ? below(d, 1001) : 0;
     b->ratio_ppm = below(d, 1000001);
     b->reserve = below(d, 3);
@@ -126,7 +126,7 @@ static void some_breaker(struct dice *d, struct bide_breaker_config *b)
     b->slow_ns = one_in(d, 3) ? some_time(d) : BIDE_NEVER;
     b->open_ns = some_time(d);
     b->open_max_ns = b->open_ns + some_time(d);
-    b->probe_lease_ns = some_time(d);
+    b->probe_timeout_ns = some_time(d);
     b->ramp_ns = one_in(d, 2) ? some_time(d) : 0;
 }
 
@@ -145,8 +145,8 @@ static void some_config(struct dice *d, struct bide_target_config *c)
     c->throttle_k_milli = one_in(d, 4) ? 1001 + below(d, 2000) : 0;
     c->throttle_min_volume = below(d, 5);
     c->throttle_window_ns = 10 + some_time(d);
-    c->quiet_max_ns = one_in(d, 4) ? some_time(d) : BIDE_MINUTE;
-    c->quiet_first = one_in(d, 4);
+    c->hold_off_max_ns = one_in(d, 4) ? some_time(d) : BIDE_MINUTE;
+    c->hold_off_first = one_in(d, 4);
     c->latency = one_in(d, 2);
 }
 

@@ -1,6 +1,6 @@
 # The retry was paid for when it was decided. At its wake the breaker is open: it is refused and the token comes back.
 policy attempts=3 base=1s jitter=none
-target breaker.kind=consecutive breaker.consecutive=9 budget.earn_per_minute=0
+target breaker.kind=consecutive breaker.consecutive=9 budget.refill_per_minute=0
 at 0s    a: begin GET    -> start 1 first_attempt
 at 0s    a: reply 1 503  -> wait 1000ms backoff
 expect budget=9

@@ -1,6 +1,6 @@
 # One token a minute is the floor: it runs when the lease has lapsed, and not before.
 policy attempts=2 base=100ms jitter=none
-target breaker.kind=off budget.earn_per_minute=1
+target breaker.kind=off budget.refill_per_minute=1
 at 0s     lease begin
 at 0s     lease until 5min
 at 5min   expect budget=0

@@ -1,6 +1,6 @@
 # A lost race is tried again at once, unless the server asked for time.
 policy attempts=4 base=100ms jitter=none
 at 0ms  begin PUT                                 -> start 1      first_attempt
-at 0ms  fail 1 conflict reach=answered hint=2s    -> wait 2000ms  server_hint
+at 0ms  fail 1 conflict evidence=answered hint=2s    -> wait 2000ms  server_hint
 at 2s   wake                                      -> start 2      retry
-at 2s   fail 2 conflict reach=answered            -> wait 2000ms  conflict
+at 2s   fail 2 conflict evidence=answered            -> wait 2000ms  conflict

@@ -1,6 +1,6 @@
 # The lease runs out and the place is given to another; the late result of the first does not vote.
 policy attempts=1 attempt_timeout=2s
-target breaker.kind=consecutive breaker.consecutive=1 breaker.open=5s breaker.open_jitter=0% breaker.probe_lease=2s breaker.ramp=0
+target breaker.kind=consecutive breaker.consecutive=1 breaker.open=5s breaker.open_jitter=0% breaker.probe_timeout=2s breaker.ramp=0
 at 0s      crowd 1 GET 503       -> attempts_spent=1
 at 5010ms  lost: begin GET       -> start 1 first_attempt
 at 6s      blocked: begin GET    -> give_up 0 breaker_probing

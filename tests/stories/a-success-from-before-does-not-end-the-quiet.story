@@ -5,7 +5,7 @@ at 0s  old: begin GET             -> start 1 first_attempt
 at 0s  told: begin GET            -> start 1 first_attempt
 at 1s  told: reply 1 429 hint=9s  -> wait 10s server_hint
 at 2s  old: reply 1 200           -> done 1 succeeded
-expect quiet=10s
+expect hold_off=10s
 at 3s  new: begin GET             -> start 1 first_attempt
 at 4s  new: reply 1 200           -> done 1 succeeded
-expect quiet=none
+expect hold_off=none

@@ -1,14 +1,14 @@
 # A table gave the target's memory to another: calls in flight finish without it (a retry that was
 # paid for is still made), and nothing of theirs is booked there.
 policy attempts=3 base=1s jitter=none hedges_max=1 hedge_delay=500ms
-target breaker.kind=consecutive breaker.consecutive=1 budget.earn_per_minute=0
+target breaker.kind=consecutive breaker.consecutive=1 budget.refill_per_minute=0
 at 0s    fails: begin GET     -> start 1 first_attempt wake=500ms
 at 0s    works: begin GET     -> start 1 first_attempt wake=500ms
 at 0s    slow: begin GET      -> start 1 first_attempt wake=500ms
 at 0s    idle: begin GET      -> start 1 first_attempt wake=500ms
-at 0s    idle: fail 1 conflict reach=answered -> wait 0ms conflict
+at 0s    idle: fail 1 conflict evidence=answered -> wait 0ms conflict
 at 0s    waits: begin GET     -> start 1 first_attempt wake=500ms
-at 0s    waits: fail 1 conflict reach=answered -> wait 0ms conflict
+at 0s    waits: fail 1 conflict evidence=answered -> wait 0ms conflict
 at 100ms reuse
 expect budget=10 breaker=closed
 at 200ms fails: reply 1 503   -> give_up 1 target_gone

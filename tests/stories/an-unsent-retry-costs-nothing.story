@@ -1,6 +1,6 @@
 # Cancelled while it waits: the token returns. Cancelled once it was sent: it is spent.
 policy attempts=3 base=1s jitter=none
-target breaker.kind=off budget.earn_per_minute=0
+target breaker.kind=off budget.refill_per_minute=0
 at 0s  a: begin GET     -> start 1 first_attempt
 at 0s  a: reply 1 503   -> wait 1000ms backoff
 expect budget=9

@@ -1,6 +1,6 @@
 # Ten retries in hand. Failing calls use them up; then first attempts still go out, but nothing is repeated.
 policy attempts=6 base=1ms cap=1ms jitter=none
-target breaker.kind=off budget.capacity=3 budget.earn_per_minute=0
+target breaker.kind=off budget.capacity=3 budget.refill_per_minute=0
 at 0ms   a: begin GET    -> start 1 first_attempt
 at 0ms   a: reply 1 503  -> wait 1ms backoff
 at 1ms   a: wake         -> start 2 retry

@@ -76,11 +76,11 @@ static bool read_kind(const char *word, enum bide_kind *kind)
     return false;
 }
 
-static bool read_reach(const char *word, enum bide_reach *reach)
+static bool read_reach(const char *word, enum bide_evidence *evidence)
 {
-    for (int i = 0; i <= BIDE_REACH_BODY_DELIVERED; i++) {
-        *reach = (enum bide_reach)i;
-        if (strcmp(bide_reach_label(*reach), word) == 0)
+    for (int i = 0; i <= BIDE_EVIDENCE_BODY_DELIVERED; i++) {
+        *evidence = (enum bide_evidence)i;
+        if (strcmp(bide_evidence_label(*evidence), word) == 0)
             return true;
     }
     return false;
@@ -119,12 +119,12 @@ bool story_read_evidence(struct story *s, struct story_cursor *c, struct bide_ou
         const char *value;
         if (take_flag(c, &outcome->flags))
             continue;
-        if ((value = story_take_value(c, "reach")) != NULL && read_reach(value, &outcome->reach))
+        if ((value = story_take_value(c, "evidence")) != NULL && read_reach(value, &outcome->evidence))
             continue;
         if (value == NULL && (value = story_take_value(c, "hint")) != NULL && read_hint(value, &outcome->hint))
             continue;
         return story_wrong(s,
-                           "of an outcome: hint=TIME|stop, reach=maybe_ran|never_sent|refused|answered|body_delivered, "
+                           "of an outcome: hint=TIME|stop, evidence=unknown|not_sent|rejected|answered|body_delivered, "
                            "timeout unavailable once fresh body_spent key_409; not '%s'",
                            value != NULL ? value : story_peek(c));
     }
@@ -136,7 +136,7 @@ static bool do_reply(struct story *s, struct bide_call *call, struct story_curso
     uint32_t attempt, status;
     struct bide_outcome outcome;
     if (!story_read_u32(story_next(c), &attempt) || !story_read_u32(story_next(c), &status) || status > 999)
-        return story_wrong(s, "want reply ATTEMPT STATUS [hint=TIME|stop] [reach=...]");
+        return story_wrong(s, "want reply ATTEMPT STATUS [hint=TIME|stop] [evidence=...]");
     outcome = bide_classify_http((int)status, NULL);
     if (!story_read_evidence(s, c, &outcome))
         return false;
@@ -149,8 +149,8 @@ static bool do_fail(struct story *s, struct bide_call *call, struct story_cursor
     uint32_t attempt;
     struct bide_outcome outcome = {0};
     if (!story_read_u32(story_next(c), &attempt) || !read_kind(story_next(c), &outcome.kind))
-        return story_wrong(s,
-                           "want fail ATTEMPT transient|throttled|conflict|permanent|cancelled [reach=...] [timeout]");
+        return story_wrong(
+            s, "want fail ATTEMPT transient|throttled|conflict|permanent|cancelled [evidence=...] [timeout]");
     if (!story_read_evidence(s, c, &outcome))
         return false;
     *v = bide_call_outcome(call, attempt, &outcome, s->now_ns);

@@ -1,6 +1,6 @@
 # Before, while running, while waiting, while held by quiet, as a probe, and after the end.
 policy attempts=3 base=1s jitter=none
-target quiet_first in_flight_max=1 breaker.kind=consecutive breaker.consecutive=1 breaker.open=5s breaker.open_jitter=0% budget.earn_per_minute=0
+target hold_off_first in_flight_max=1 breaker.kind=consecutive breaker.consecutive=1 breaker.open=5s breaker.open_jitter=0% budget.refill_per_minute=0
 at 0s      none: cancel              -> none
 at 0s      running: begin GET        -> start 1 first_attempt
 at 0s      running: cancel           -> give_up 1 cancelled
@@ -12,8 +12,8 @@ at 0s      waiting: fail 2 conflict  -> wait 1000ms backoff
 expect budget=8
 at 0s      waiting: cancel           -> give_up 2 cancelled
 expect budget=9
-at 0s      quiet 2s
-at 0s      held: begin GET           -> wait 2000ms quiet
+at 0s      hold_off 2s
+at 0s      held: begin GET           -> wait 2000ms hold_off
 at 1s      held: cancel              -> give_up 0 cancelled
 at 3s      crowd 1 GET 503           -> breaker_open=1
 at 8010ms  probe: begin GET          -> start 1 first_attempt

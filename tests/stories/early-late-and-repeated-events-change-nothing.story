@@ -1,6 +1,6 @@
 # The wake comes early, the report twice, the wake twice, reports of attempts that never were, and all again at the end.
 policy attempts=3 base=100ms jitter=none
-target breaker.kind=off budget.earn_per_minute=0
+target breaker.kind=off budget.refill_per_minute=0
 at 0ms    wake                     -> none
 at 0ms    cancel                   -> none
 at 0ms    reply 1 200              -> none

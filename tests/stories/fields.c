@@ -23,13 +23,13 @@ static bool is_of(const struct story_fields *fields, const struct conf_field *fi
     return field->of_target == fields->of_target || field == observe();
 }
 
-static void say_keys(const struct story_fields *fields, const char *word, char *why, size_t size)
+static void say_keys(const struct story_fields *fields, const char *word, char *reason, size_t size)
 {
-    size_t used = (size_t)snprintf(why, size, "unknown %s key in '%s'; the keys are", fields->of, word);
+    size_t used = (size_t)snprintf(reason, size, "unknown %s key in '%s'; the keys are", fields->of, word);
     const struct conf_field *field;
     for (size_t i = 0; (field = conf_field(i)) != NULL && used < size; i++)
         if (is_of(fields, field))
-            used += (size_t)snprintf(why + used, size - used, " %s", field->key);
+            used += (size_t)snprintf(reason + used, size - used, " %s", field->key);
 }
 
 /* Gates of the other struct would be lost. */
@@ -63,19 +63,19 @@ static bool assign_size(const struct story_fields *fields, void *object, const c
     return true;
 }
 
-bool story_assign(const struct story_fields *fields, void *object, const char *word, char *why, size_t size)
+bool story_assign(const struct story_fields *fields, void *object, const char *word, char *reason, size_t size)
 {
     size_t length = strcspn(word, "=");
     const struct conf_field *field = conf_field_find(word, length);
     if (assign_size(fields, object, word))
         return true;
     if (field == NULL || !is_of(fields, field)) {
-        say_keys(fields, word, why, size);
+        say_keys(fields, word, reason, size);
         return false;
     }
     const char *value = word[length] == '=' ? word + length + 1 : field->form == CONF_FLAG ? "yes" : "";
     if (!assign(fields, object, field, value)) {
-        snprintf(why, size, "bad value in '%s'; want %s", word, field->want);
+        snprintf(reason, size, "bad value in '%s'; want %s", word, field->want);
         return false;
     }
     return true;

@@ -16,7 +16,7 @@ extern const struct story_fields story_policy_fields;
 extern const struct story_fields story_target_fields;
 
 /* Assigns one word, "base=200ms" or a bare flag, to the struct. On failure `why` says what would be right. */
-bool story_assign(const struct story_fields *fields, void *object, const char *word, char *why, size_t size);
+bool story_assign(const struct story_fields *fields, void *object, const char *word, char *reason, size_t size);
 
 /* "budget,breaker" -> bits of enum bide_gate; "none" -> 0. */
 bool story_gates(const char *text, uint32_t *bits);

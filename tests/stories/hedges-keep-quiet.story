@@ -4,5 +4,5 @@ target breaker.kind=off
 at 0ms    a: begin GET              -> start 1 first_attempt wake=100ms
 at 0ms    b: begin GET              -> start 1 first_attempt wake=100ms
 at 50ms   b: reply 1 429 hint=10s   -> wait 10050ms server_hint
-at 100ms  a: wake                   -> none quiet
+at 100ms  a: wake                   -> none hold_off
 at 200ms  a: reply 1 200            -> done 1 succeeded

@@ -1,6 +1,6 @@
 # A day in shadow mode before a gate is armed: what it would have refused is counted.
 policy attempts=3 base=1s jitter=none cap=1s
-target observe=in_flight,breaker,key_limit,budget in_flight_max=1 key_retries=1 budget.capacity=1 budget.earn_per_minute=0 breaker.kind=consecutive breaker.consecutive=2 breaker.open=1min breaker.open_max=1min breaker.open_jitter=0%
+target observe=in_flight,breaker,key_limit,budget in_flight_max=1 key_retries=1 budget.capacity=1 budget.refill_per_minute=0 breaker.kind=consecutive breaker.consecutive=2 breaker.open=1min breaker.open_max=1min breaker.open_jitter=0%
 at 0s  a: begin GET retry_key=k  -> start 1 first_attempt
 at 0s  b: begin GET              -> start 1 first_attempt observed=in_flight
 at 0s  b: reply 1 200            -> done 1 succeeded

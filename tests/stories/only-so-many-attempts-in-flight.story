@@ -1,6 +1,6 @@
 # A bulkhead of two: a third attempt is refused at once; a place is free again when one ends, however it ends.
 policy attempts=3 base=1s jitter=none
-target in_flight_max=2 breaker.kind=off budget.earn_per_minute=0
+target in_flight_max=2 breaker.kind=off budget.refill_per_minute=0
 at 0s  a: begin GET     -> start 1 first_attempt
 at 0s  b: begin GET     -> start 1 first_attempt
 at 0s  c: begin GET     -> give_up 0 in_flight_full

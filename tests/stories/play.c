@@ -116,10 +116,10 @@ void story_join(char *text, size_t size, const struct story_cursor *c)
 
 bool story_assign_all(struct story *s, const struct story_fields *fields, void *object, struct story_cursor *c)
 {
-    char why[STORY_SAY_MAX];
+    char reason[STORY_SAY_MAX];
     for (const char *word; (word = story_next(c)) != NULL;)
-        if (!story_assign(fields, object, word, why, sizeof why))
-            return story_wrong(s, "%s", why);
+        if (!story_assign(fields, object, word, reason, sizeof reason))
+            return story_wrong(s, "%s", reason);
     return true;
 }
 

@@ -1,8 +1,8 @@
 # Each call that waits for quiet adds a jitter of its own, upwards.
 policy attempts=3 base=500ms jitter=full
 target breaker.kind=off
-at 0s  quiet 10s
+at 0s  hold_off 10s
 at 0s  a: begin GET    -> start 1 first_attempt
 at 0s  b: begin GET    -> start 1 first_attempt
-at 0s  a: reply 1 503  -> wait 10s..11s quiet
-at 0s  b: reply 1 503  -> wait 10s..11s quiet
+at 0s  a: reply 1 503  -> wait 10s..11s hold_off
+at 0s  b: reply 1 503  -> wait 10s..11s hold_off

@@ -1,6 +1,6 @@
 # From tokens to a window and back while a charged retry waits: nothing is refilled.
 policy attempts=4 base=1s jitter=none cap=1s
-target breaker.kind=off budget.capacity=2 budget.earn_success=0 budget.earn_per_minute=0
+target breaker.kind=off budget.capacity=2 budget.earn_success=0 budget.refill_per_minute=0
 at 0s  a: begin GET     -> start 1 first_attempt
 at 0s  a: reply 1 503   -> wait 1000ms backoff
 at 0s  b: begin GET     -> start 1 first_attempt

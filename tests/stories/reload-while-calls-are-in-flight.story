@@ -1,7 +1,7 @@
 # A smaller capacity, a stricter gate: state survives, calls in flight go on, a bad reload changes nothing and the next
 # one still works.
 policy attempts=4 base=1s jitter=none cap=1s
-target breaker.kind=consecutive breaker.consecutive=5 budget.earn_per_minute=0
+target breaker.kind=consecutive breaker.consecutive=5 budget.refill_per_minute=0
 at 0s    a: begin GET     -> start 1 first_attempt
 at 0s    a: reply 1 503   -> wait 1000ms backoff
 expect budget=9

@@ -92,9 +92,9 @@ static bool play_directory(const char *path, struct tally *tally)
 static int untold(const struct story_seen *seen)
 {
     int missing = 0;
-    for (int i = 0; i < BIDE_WHY_COUNT; i++)
-        if (!seen->why[i] && ++missing)
-            printf("no story shows the why %s\n", bide_why_label((enum bide_why)i));
+    for (int i = 0; i < BIDE_REASON_COUNT; i++)
+        if (!seen->reason[i] && ++missing)
+            printf("no story shows the why %s\n", bide_reason_label((enum bide_reason)i));
     for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
         if ((seen->observed >> i & 1u) == 0 && ++missing)
             printf("no story shows the gate %s in observe mode\n", bide_gate_label((enum bide_gate)(1u << i)));

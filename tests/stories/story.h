@@ -12,7 +12,7 @@
 
 /* What occurred in the stories played so far: a set of stories should leave nothing out. */
 struct story_seen {
-    bool why[BIDE_WHY_COUNT];
+    bool reason[BIDE_REASON_COUNT];
     bool preset[BIDE_PRESET_COUNT];
     uint32_t observed; /* enum bide_gate bits */
 };

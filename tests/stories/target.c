@@ -27,13 +27,13 @@ static bool do_hold(struct story *s, struct story_cursor *c, struct story_cursor
     return story_wrong(s, "want hold open|closed|release");
 }
 
-static bool do_quiet(struct story *s, struct story_cursor *c, struct story_cursor told)
+static bool do_hold_off(struct story *s, struct story_cursor *c, struct story_cursor told)
 {
     int64_t until;
     (void)told;
     if (!story_read_instant(s, story_next(c), &until))
         return story_wrong(s, "want quiet TIME, the instant until which the target is to be left alone");
-    bide_target_quiet(&s->target, until, s->now_ns);
+    bide_target_hold_off(&s->target, until, s->now_ns);
     return true;
 }
 
@@ -139,7 +139,7 @@ static bool read_crowd(struct story *s, struct story_cursor *c, struct crowd *cr
 
 /* One call after the other, each answered once. One that would wait for its retry is cancelled at once; what counts is
  * the why that it got last of its own. */
-static void play_crowd(struct story *s, const struct crowd *crowd, uint32_t counts[BIDE_WHY_COUNT])
+static void play_crowd(struct story *s, const struct crowd *crowd, uint32_t counts[BIDE_REASON_COUNT])
 {
     for (uint32_t i = 0; i < crowd->count; i++) {
         struct bide_call call = {0};
@@ -147,27 +147,27 @@ static void play_crowd(struct story *s, const struct crowd *crowd, uint32_t coun
         struct bide_verdict v =
             bide_call_begin(&call, &s->policy[s->policies - 1], story_target_of(s), &request, s->now_ns);
         story_note(s, v);
-        if (v.what == BIDE_START) {
+        if (v.action == BIDE_START) {
             s->now_ns += crowd->took_ns;
             v = bide_call_outcome(&call, v.attempt, &crowd->outcome, s->now_ns);
             story_note(s, v);
         }
-        counts[v.why]++;
+        counts[v.reason]++;
         bide_call_cancel(&call, s->now_ns);
         s->now_ns += i + 1 < crowd->count ? crowd->every_ns : 0;
     }
 }
 
 /* What was told of one why: WHY=N or WHY=N..M; not told is 0. */
-static bool told_count(struct story *s, struct story_cursor told, const char *why, struct story_range *range)
+static bool told_count(struct story *s, struct story_cursor told, const char *reason, struct story_range *range)
 {
     const char *value = NULL;
     *range = (struct story_range){0, 0};
     while (value == NULL && story_peek(&told) != NULL)
-        if ((value = story_take_value(&told, why)) == NULL)
+        if ((value = story_take_value(&told, reason)) == NULL)
             story_next(&told);
     if (value != NULL && !story_milli_range(value, range))
-        return story_wrong(s, "want %s=COUNT or %s=COUNT..COUNT", why, why);
+        return story_wrong(s, "want %s=COUNT or %s=COUNT..COUNT", reason, reason);
     return true;
 }
 
@@ -175,21 +175,21 @@ static bool do_crowd(struct story *s, struct story_cursor *c, struct story_curso
 {
     struct crowd crowd;
     struct story_range range;
-    uint32_t counts[BIDE_WHY_COUNT] = {0};
+    uint32_t counts[BIDE_REASON_COUNT] = {0};
     char expected[STORY_SAY_MAX], got[STORY_SAY_MAX] = "";
     size_t used = 0;
     bool as_told = true;
     if (!read_crowd(s, c, &crowd))
         return false;
     play_crowd(s, &crowd, counts);
-    for (int i = 0; i < BIDE_WHY_COUNT; i++) {
-        const char *why = bide_why_label((enum bide_why)i);
-        if (!told_count(s, told, why, &range))
+    for (int i = 0; i < BIDE_REASON_COUNT; i++) {
+        const char *reason = bide_reason_label((enum bide_reason)i);
+        if (!told_count(s, told, reason, &range))
             return false;
         as_told = as_told && story_in_range(range, (int64_t)counts[i] * 1000);
         if (counts[i] > 0)
-            used +=
-                (size_t)snprintf(got + used, sizeof got - used, "%s%s=%" PRIu32, used > 0 ? " " : "", why, counts[i]);
+            used += (size_t)snprintf(got + used, sizeof got - used, "%s%s=%" PRIu32, used > 0 ? " " : "", reason,
+                                     counts[i]);
     }
     story_join(expected, sizeof expected, &told);
     if (!as_told)
@@ -245,22 +245,22 @@ static void expect_budget(struct story *s, const char *word, const char *key)
 
 static void expect_breaker(struct story *s, const char *word, const char *key)
 {
-    expect_text(s, word, key, bide_breaker_state_label(bide_breaker_look(&s->target).state));
+    expect_text(s, word, key, bide_breaker_state_label(bide_breaker_get(&s->target).state));
 }
 
 static void expect_openings(struct story *s, const char *word, const char *key)
 {
-    expect_number(s, word, key, bide_breaker_look(&s->target).openings);
+    expect_number(s, word, key, bide_breaker_get(&s->target).openings);
 }
 
 static void expect_until(struct story *s, const char *word, const char *key)
 {
-    expect_time(s, word, key, bide_breaker_look(&s->target).until_ns);
+    expect_time(s, word, key, bide_breaker_get(&s->target).until_ns);
 }
 
-static void expect_quiet(struct story *s, const char *word, const char *key)
+static void expect_hold_off(struct story *s, const char *word, const char *key)
 {
-    int64_t until = bide_target_quiet_until(&s->target, s->now_ns);
+    int64_t until = bide_target_hold_off_until(&s->target, s->now_ns);
     if (until == 0)
         expect_text(s, word, key, "none");
     else
@@ -276,7 +276,7 @@ static void expect_observed(struct story *s, const char *word, const char *key)
 
 static void expect_blank(struct story *s, const char *word, const char *key)
 {
-    expect_text(s, word, key, bide_target_is_blank(&s->target, s->now_ns) ? "yes" : "no");
+    expect_text(s, word, key, bide_target_is_evictable(&s->target, s->now_ns) ? "yes" : "no");
 }
 
 /* The latency that half of the attempts stayed below. */
@@ -297,9 +297,10 @@ static void expect_p50(struct story *s, const char *word, const char *key)
 static const struct {
     const char *key;
     void (*check)(struct story *, const char *word, const char *key);
-} expectations[] = {{"budget", expect_budget}, {"breaker", expect_breaker}, {"openings", expect_openings},
-                    {"until", expect_until},   {"quiet", expect_quiet},     {"observed", expect_observed},
-                    {"blank", expect_blank},   {"p50", expect_p50}};
+} expectations[] = {{"budget", expect_budget},     {"breaker", expect_breaker},
+                    {"openings", expect_openings}, {"until", expect_until},
+                    {"hold_off", expect_hold_off}, {"observed", expect_observed},
+                    {"blank", expect_blank},       {"p50", expect_p50}};
 
 static bool expect_one(struct story *s, const char *word)
 {
@@ -346,7 +347,7 @@ static const struct {
     bool (*run)(struct story *, struct story_cursor *, struct story_cursor);
     bool takes_told; /* may be followed by "-> ..." */
     bool needs_target;
-} target_events[] = {{"hold", do_hold, false, true},       {"quiet", do_quiet, false, true},
+} target_events[] = {{"hold", do_hold, false, true},       {"hold_off", do_hold_off, false, true},
                      {"add", do_add, false, true},         {"configure", do_configure, true, true},
                      {"reuse", do_reuse, false, true},     {"crowd", do_crowd, true, false},
                      {"lease", do_lease, false, true},     {"collect", do_collect, false, true},

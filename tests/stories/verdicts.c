@@ -7,8 +7,8 @@
 
 /* What a line expects of a verdict, after "->". */
 struct expected {
-    const char *what;
-    const char *why;
+    const char *action;
+    const char *reason;
     uint32_t attempt; /* start, done, give_up */
     bool cut_told, connect_told;
     uint32_t observed;
@@ -18,14 +18,14 @@ struct expected {
 void story_note(struct story *s, struct bide_verdict v)
 {
     s->last = v;
-    s->seen->why[v.why] = true;
+    s->seen->reason[v.reason] = true;
     s->seen->observed |= v.observed;
 }
 
 static bool known_why(const char *label)
 {
-    for (int i = 0; label != NULL && i < BIDE_WHY_COUNT; i++)
-        if (strcmp(bide_why_label((enum bide_why)i), label) == 0)
+    for (int i = 0; label != NULL && i < BIDE_REASON_COUNT; i++)
+        if (strcmp(bide_reason_label((enum bide_reason)i), label) == 0)
             return true;
     return false;
 }
@@ -51,25 +51,26 @@ static bool read_options(struct story *s, struct story_cursor *c, struct expecte
 
 static bool read_expected(struct story *s, struct story_cursor *c, struct expected *e)
 {
-    *e = (struct expected){.what = story_next(c), .wake = {BIDE_NEVER, BIDE_NEVER}};
-    if (e->what == NULL)
+    *e = (struct expected){.action = story_next(c), .wake = {BIDE_NEVER, BIDE_NEVER}};
+    if (e->action == NULL)
         return story_wrong(s, "an event needs '-> what ...': start, wait, done, give_up or none");
-    if (strcmp(e->what, "none") == 0) {
-        e->why = known_why(story_peek(c)) ? story_next(c) : bide_why_label(BIDE_WHY_NOTHING);
+    if (strcmp(e->action, "none") == 0) {
+        e->reason = known_why(story_peek(c)) ? story_next(c) : bide_reason_label(BIDE_REASON_NOTHING);
         return read_options(s, c, e);
     }
-    if (strcmp(e->what, "wait") == 0) {
+    if (strcmp(e->action, "wait") == 0) {
         if (!story_read_instants(s, story_next(c), &e->wake))
             return story_wrong(s, "want -> wait TIME WHY or -> wait TIME..TIME WHY");
-    } else if (strcmp(e->what, "start") == 0 || strcmp(e->what, "done") == 0 || strcmp(e->what, "give_up") == 0) {
+    } else if (strcmp(e->action, "start") == 0 || strcmp(e->action, "done") == 0 || strcmp(e->action, "give_up") == 0) {
         if (!story_read_u32(story_next(c), &e->attempt))
-            return story_wrong(s, "want -> %s N WHY, N being the attempt", e->what);
+            return story_wrong(s, "want -> %s N WHY, N being the attempt", e->action);
     } else {
-        return story_wrong(s, "'%s' is no verdict: start, wait, done, give_up or none", e->what);
+        return story_wrong(s, "'%s' is no verdict: start, wait, done, give_up or none", e->action);
     }
-    e->why = story_next(c);
-    if (!known_why(e->why))
-        return story_wrong(s, "'%s' is no why: see BIDE_WHY_LIST in bide/verdict.h", e->why == NULL ? "" : e->why);
+    e->reason = story_next(c);
+    if (!known_why(e->reason))
+        return story_wrong(s, "'%s' is no why: see BIDE_REASON_LIST in bide/verdict.h",
+                           e->reason == NULL ? "" : e->reason);
     return read_options(s, c, e);
 }
 
@@ -78,15 +79,15 @@ static void print_verdict(const struct story *s, struct bide_verdict v, const st
                           size_t size)
 {
     char time[32], gates[96];
-    size_t used = (size_t)snprintf(text, size, "%s", bide_what_label(v.what));
+    size_t used = (size_t)snprintf(text, size, "%s", bide_action_label(v.action));
     story_print_duration(time, sizeof time, story_to_story(s, v.wake_ns));
-    if (v.what == BIDE_WAIT)
+    if (v.action == BIDE_WAIT)
         used += (size_t)snprintf(text + used, size - used, " %s", time);
-    else if (v.what != BIDE_NONE)
+    else if (v.action != BIDE_NONE)
         used += (size_t)snprintf(text + used, size - used, " %" PRIu32, v.attempt);
-    if (v.what != BIDE_NONE || v.why != BIDE_WHY_NOTHING)
-        used += (size_t)snprintf(text + used, size - used, " %s", bide_why_label(v.why));
-    if (v.what != BIDE_WAIT && v.wake_ns != BIDE_NEVER)
+    if (v.action != BIDE_NONE || v.reason != BIDE_REASON_NOTHING)
+        used += (size_t)snprintf(text + used, size - used, " %s", bide_reason_label(v.reason));
+    if (v.action != BIDE_WAIT && v.wake_ns != BIDE_NEVER)
         used += (size_t)snprintf(text + used, size - used, " wake=%s", time);
     if (e->cut_told) {
         story_print_duration(time, sizeof time, story_to_story(s, v.attempt_deadline_ns));
@@ -104,16 +105,16 @@ static void print_verdict(const struct story *s, struct bide_verdict v, const st
 
 static bool as_told(struct bide_verdict v, const struct expected *e)
 {
-    if (strcmp(bide_what_label(v.what), e->what) != 0 || !story_in_range(e->wake, v.wake_ns) ||
+    if (strcmp(bide_action_label(v.action), e->action) != 0 || !story_in_range(e->wake, v.wake_ns) ||
         v.observed != e->observed)
         return false;
     if (e->cut_told && !story_in_range(e->cut, v.attempt_deadline_ns))
         return false;
     if (e->connect_told && !story_in_range(e->connect, v.connect_deadline_ns))
         return false;
-    if (strcmp(bide_why_label(v.why), e->why) != 0)
+    if (strcmp(bide_reason_label(v.reason), e->reason) != 0)
         return false;
-    return v.what == BIDE_WAIT || v.what == BIDE_NONE || v.attempt == e->attempt;
+    return v.action == BIDE_WAIT || v.action == BIDE_NONE || v.attempt == e->attempt;
 }
 
 void story_compare(struct story *s, struct bide_verdict v, struct story_cursor told)

@@ -16,7 +16,7 @@ void live_call_open(struct live_call *call, const char *script, uint32_t attempt
     assert_non_null(call->easy);
     live_serve(&call->server, script);
     live_open_target(&call->target);
-    bide_http_options_init(&call->options);
+    bide_curl_options_init(&call->options);
     call->options.policy = &call->policy;
     call->options.write = live_write;
     call->options.write_data = &call->sink;
@@ -42,7 +42,7 @@ void live_post(struct live_call *call, const char *text)
 {
     curl_easy_setopt(call->easy, CURLOPT_POST, 1L);
     call->options.body =
-        (struct bide_http_body){.kind = BIDE_HTTP_BODY_MEMORY, .at = text, .length = (int64_t)strlen(text)};
+        (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = text, .length = (int64_t)strlen(text)};
 }
 
 CURLcode live_perform_url(struct live_call *call, const char *url)
@@ -58,18 +58,18 @@ CURLcode live_perform(struct live_call *call, const char *path)
     return live_perform_url(call, live_url(&call->server, path));
 }
 
-void live_expect(const struct live_call *call, enum bide_what what, enum bide_why why, uint32_t attempts)
+void live_expect(const struct live_call *call, enum bide_action action, enum bide_reason reason, uint32_t attempts)
 {
     const struct bide_verdict *v = &call->result.verdict;
-    assert_string_equal(bide_why_label(v->why), bide_why_label(why));
-    assert_string_equal(bide_what_label(v->what), bide_what_label(what));
+    assert_string_equal(bide_reason_label(v->reason), bide_reason_label(reason));
+    assert_string_equal(bide_action_label(v->action), bide_action_label(action));
     assert_int_equal(call->result.attempts, attempts);
 }
 
 void live_expect_done(const struct live_call *call, uint32_t attempts)
 {
     assert_int_equal(call->code, CURLE_OK);
-    live_expect(call, BIDE_DONE, BIDE_WHY_SUCCEEDED, attempts);
+    live_expect(call, BIDE_DONE, BIDE_REASON_SUCCEEDED, attempts);
     assert_false(call->result.body_dropped);
 }
 
@@ -100,12 +100,12 @@ void live_expect_pattern(const struct live_sink *sink, size_t length)
 }
 
 void live_expect_attempt(const struct live_call *call, size_t index, CURLcode code, enum bide_kind kind,
-                         enum bide_reach reach)
+                         enum bide_evidence evidence)
 {
-    const struct bide_http_attempt *a = &call->result.attempt[index];
+    const struct bide_curl_attempt *a = &call->result.attempt[index];
     assert_int_equal(a->code, code);
     assert_string_equal(bide_kind_label(a->kind), bide_kind_label(kind));
-    assert_string_equal(bide_reach_label(a->reach), bide_reach_label(reach));
+    assert_string_equal(bide_evidence_label(a->evidence), bide_evidence_label(evidence));
 }
 
 const struct chaos_seen *live_nth(const struct live_server *server, const char *path, size_t n)

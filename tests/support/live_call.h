@@ -22,8 +22,8 @@ struct live_call {
     struct live_server server;
     struct bide_policy policy;
     struct bide_target target;
-    struct bide_http_options options;
-    struct bide_http_result result;
+    struct bide_curl_options options;
+    struct bide_curl_result result;
     struct live_sink sink;
     CURL *easy;
     CURLcode code;
@@ -43,7 +43,7 @@ CURLcode live_perform(struct live_call *call, const char *path);
 CURLcode live_perform_url(struct live_call *call, const char *url);
 
 /* How it ended. */
-void live_expect(const struct live_call *call, enum bide_what what, enum bide_why why, uint32_t attempts);
+void live_expect(const struct live_call *call, enum bide_action action, enum bide_reason reason, uint32_t attempts);
 void live_expect_done(const struct live_call *call, uint32_t attempts); /* with all of its answer */
 void live_expect_text(const struct live_sink *sink, const char *text);
 void live_expect_pattern(const struct live_sink *sink, size_t length); /* chaos's bytes=N */
@@ -54,7 +54,7 @@ void live_expect_only_the_last(const char *script, uint32_t attempts, bool sink)
 
 /* One attempt of the result, from 0. */
 void live_expect_attempt(const struct live_call *call, size_t index, CURLcode code, enum bide_kind kind,
-                         enum bide_reach reach);
+                         enum bide_evidence evidence);
 
 /* The requests for one path that the server saw (after live_stop): the n-th of them, from 0; NULL: no more. */
 const struct chaos_seen *live_nth(const struct live_server *server, const char *path, size_t n);

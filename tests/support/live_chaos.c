@@ -116,7 +116,7 @@ void live_open_target(struct bide_target *target)
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     config.breaker.kind = BIDE_BREAKER_OFF;
     config.budget.kind = BIDE_BUDGET_NONE;
-    config.quiet_max_ns = 0;
+    config.hold_off_max_ns = 0;
     bide_target_init(target, &config, bide_now(), NULL);
 }
 

@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#include <bide/http.h>
+#include <bide/curl.h>
 
 #include "chaos/chaos.h"
 
@@ -31,7 +31,7 @@ void live_free(struct live_server *server); /* stops it, too */
 /* How many of the requests seen were for this path. */
 size_t live_count(const struct live_server *server, const char *path);
 
-/* A sink: as bide_http_options.write and .rewind, with itself as write_data. Zeroed: empty. */
+/* A sink: as bide_curl_options.write and .rewind, with itself as write_data. Zeroed: empty. */
 struct live_sink {
     char *at; /* ends in a NUL */
     size_t length;

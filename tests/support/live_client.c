@@ -13,7 +13,7 @@ void live_client_init(struct live_client *client, uint32_t attempts)
     client->easy = curl_easy_init();
     client->policy = live_policy(attempts);
     live_open_target(&client->target);
-    bide_http_options_init(&client->options);
+    bide_curl_options_init(&client->options);
     client->options.policy = &client->policy;
     client->options.write = live_write;
     client->options.write_data = &client->sink;
@@ -55,26 +55,26 @@ CURLcode live_client_post(struct live_client *client, const char *url, const cha
     curl_easy_setopt(client->easy, CURLOPT_POST, 1L);
     curl_easy_setopt(client->easy, CURLOPT_POSTFIELDSIZE, (long)strlen(body));
     curl_easy_setopt(client->easy, CURLOPT_POSTFIELDS, body);
-    client->options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
+    client->options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     return perform(client, url);
 }
 
 void live_assert_done(const struct live_client *client, uint32_t attempts)
 {
-    assert_string_equal(bide_what_label(client->result.verdict.what), "done");
+    assert_string_equal(bide_action_label(client->result.verdict.action), "done");
     assert_int_equal(client->result.attempts, attempts);
 }
 
-void live_assert_gave_up(const struct live_client *client, enum bide_why why, uint32_t attempts)
+void live_assert_gave_up(const struct live_client *client, enum bide_reason reason, uint32_t attempts)
 {
-    assert_string_equal(bide_what_label(client->result.verdict.what), "give_up");
-    assert_string_equal(bide_why_label(client->result.verdict.why), bide_why_label(why));
+    assert_string_equal(bide_action_label(client->result.verdict.action), "give_up");
+    assert_string_equal(bide_reason_label(client->result.verdict.reason), bide_reason_label(reason));
     assert_int_equal(client->result.attempts, attempts);
 }
 
-void live_assert_attempt(const struct live_client *client, uint32_t n, enum bide_kind kind, enum bide_reach reach)
+void live_assert_attempt(const struct live_client *client, uint32_t n, enum bide_kind kind, enum bide_evidence evidence)
 {
-    const struct bide_http_attempt *a = &client->result.attempt[n - 1];
+    const struct bide_curl_attempt *a = &client->result.attempt[n - 1];
     assert_string_equal(bide_kind_label(a->kind), bide_kind_label(kind));
-    assert_string_equal(bide_reach_label(a->reach), bide_reach_label(reach));
+    assert_string_equal(bide_evidence_label(a->evidence), bide_evidence_label(evidence));
 }

@@ -13,8 +13,8 @@ struct live_client {
     CURL *easy;
     struct bide_policy policy;
     struct bide_target target;
-    struct bide_http_options options;
-    struct bide_http_result result;
+    struct bide_curl_options options;
+    struct bide_curl_result result;
     struct live_sink sink;
 };
 
@@ -30,9 +30,10 @@ CURLcode live_client_post(struct live_client *client, const char *url, const cha
 
 /* What the last call was. */
 void live_assert_done(const struct live_client *client, uint32_t attempts);
-void live_assert_gave_up(const struct live_client *client, enum bide_why why, uint32_t attempts);
+void live_assert_gave_up(const struct live_client *client, enum bide_reason reason, uint32_t attempts);
 
 /* Attempt n, from 1. */
-void live_assert_attempt(const struct live_client *client, uint32_t n, enum bide_kind kind, enum bide_reach reach);
+void live_assert_attempt(const struct live_client *client, uint32_t n, enum bide_kind kind,
+                         enum bide_evidence evidence);
 
 #endif

@@ -29,7 +29,7 @@ void live_fleet_target(struct bide_target *target, uint32_t per_minute_milli)
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     config.budget.capacity_milli = 20000;
-    config.budget.earn_per_minute_milli = per_minute_milli;
+    config.budget.refill_per_minute_milli = per_minute_milli;
     config.breaker.kind = BIDE_BREAKER_OFF;
     if (bide_target_init(target, &config, bide_now(), NULL) != BIDE_OK)
         abort();
@@ -52,12 +52,12 @@ static struct bide_verdict begin(struct bide_call *call, const struct bide_polic
 
 bool live_fleet_fail(struct bide_target *target)
 {
-    static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+    static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
     struct bide_policy policy = without_waits();
     struct bide_call call;
     struct bide_verdict v = begin(&call, &policy, target);
     v = bide_call_outcome(&call, v.attempt, &failed, bide_now());
-    if (v.what != BIDE_WAIT)
+    if (v.action != BIDE_WAIT)
         return false;
     v = bide_call_wake(&call, bide_now());
     bide_call_outcome(&call, v.attempt, &failed, bide_now());
@@ -66,7 +66,7 @@ bool live_fleet_fail(struct bide_target *target)
 
 void live_fleet_succeed(struct bide_target *target)
 {
-    static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
+    static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
     struct bide_policy policy = without_waits();
     struct bide_call call;
     struct bide_verdict v = begin(&call, &policy, target);
@@ -109,7 +109,7 @@ static void die(const struct bide_fleet_problem *problem)
 
 struct bide_fleet *live_fleet_open(const char *url, struct live_told *told)
 {
-    struct bide_fleet_options options = {.tell = live_told_tell, .context = told};
+    struct bide_fleet_options options = {.report = live_told_tell, .context = told};
     struct bide_fleet_problem problem;
     struct bide_fleet *fleet;
     if (bide_fleet_open(&fleet, url, told != NULL ? &options : NULL, &problem) != BIDE_OK)
@@ -127,7 +127,7 @@ void live_fleet_join(struct bide_fleet *fleet, const char *name, struct bide_tar
 struct bide_fleet_view live_fleet_look(struct bide_fleet *fleet, struct bide_target *target)
 {
     struct bide_fleet_view view;
-    if (!bide_fleet_look(fleet, target, &view))
+    if (!bide_fleet_get(fleet, target, &view))
         abort();
     return view;
 }

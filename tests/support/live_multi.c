@@ -25,7 +25,7 @@ void live_call_init(struct live_call *call, const char *url, const struct bide_p
     *call = (struct live_call){.easy = curl_easy_init()};
     if (!call->easy || curl_easy_setopt(call->easy, CURLOPT_URL, url) != CURLE_OK)
         die("no handle");
-    bide_http_options_init(&call->options);
+    bide_curl_options_init(&call->options);
     call->options.policy = policy;
     call->options.write = live_write;
     call->options.write_data = &call->sink;
@@ -37,11 +37,11 @@ static void on_done(void *context, const struct bide_multi_end *end)
     call->done++;
     call->code = end->code;
     call->verdict = end->verdict;
-    call->by_copy = end->answer != end->easy;
-    curl_easy_getinfo(end->answer, CURLINFO_RESPONSE_CODE, &call->answered);
+    call->by_copy = end->last_easy != end->easy;
+    curl_easy_getinfo(end->last_easy, CURLINFO_RESPONSE_CODE, &call->answered);
     if (end->easy != call->easy)
         die("done with another handle");
-    struct bide_transfer *ended = call->transfer;
+    struct bide_multi_call *ended = call->transfer;
     if (call->then)
         call->then(call->other);
     if (call->transfer == ended) /* it was not started anew */
@@ -57,7 +57,7 @@ void live_call_again(struct live_call *call)
                                  .done = on_done,
                                  .context = call};
     unsigned done = call->done;
-    struct bide_transfer *transfer = NULL;
+    struct bide_multi_call *transfer = NULL;
     call->ok = bide_multi_start(call->multi, &job, &transfer, NULL);
     if (call->ok == BIDE_OK && (transfer == NULL) != (call->done == done + 1))
         die("no transfer, but not done; or the other way round");
@@ -74,7 +74,7 @@ void live_call_start(struct live_call *call, struct bide_multi *multi, struct bi
 void live_call_post(struct live_call *call, const char *text)
 {
     curl_easy_setopt(call->easy, CURLOPT_POST, 1L);
-    call->options.body.kind = BIDE_HTTP_BODY_MEMORY;
+    call->options.body.kind = BIDE_CURL_BODY_MEMORY;
     call->options.body.at = text;
     call->options.body.length = (int64_t)strlen(text);
 }

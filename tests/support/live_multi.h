@@ -17,10 +17,10 @@ struct live_call {
     struct bide_multi *multi;
     struct bide_target *target;
     CURL *easy;
-    struct bide_http_options options; /* with the policy and the sink; change it before the start */
-    struct bide_http_result result;
+    struct bide_curl_options options; /* with the policy and the sink; change it before the start */
+    struct bide_curl_result result;
     struct live_sink sink;
-    struct bide_transfer *transfer;        /* NULL before the start and once it is done */
+    struct bide_multi_call *transfer;      /* NULL before the start and once it is done */
     void (*then)(struct live_call *other); /* called from done, with `other` */
     struct live_call *other;
 

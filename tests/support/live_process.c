@@ -26,9 +26,9 @@
 #define PORT_FIRST 10240u
 #define PORT_COUNT 22000u
 
-static void die(const char *what, const char *why)
+static void die(const char *what, const char *reason)
 {
-    fprintf(stderr, "live_process: %s: %s\n", what, why);
+    fprintf(stderr, "live_process: %s: %s\n", what, reason);
     abort();
 }
 

@@ -22,10 +22,10 @@ static const char conf[] = "bind 127.0.0.1\nport $PORT\nunixsocket $DIR/redis.so
                            "dir $DIR\ndaemonize no\nsave \"\"\nappendonly no\n"
                            "user live on >live ~* &* +@all\n";
 
-static void die(const struct live_redis *redis, const char *why)
+static void die(const struct live_redis *redis, const char *reason)
 {
     char *output = live_process_read(&redis->process, "output");
-    fprintf(stderr, "live_redis: redis-server in %s: %s\n%s", redis->process.dir, why, output);
+    fprintf(stderr, "live_redis: redis-server in %s: %s\n%s", redis->process.dir, reason, output);
     abort();
 }
 

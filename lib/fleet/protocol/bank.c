@@ -43,7 +43,7 @@ static void trickle(struct lease_bank *bank, int64_t per_minute_milli, int64_t n
     int64_t passed_ms = now_ms - bank->stamp_ms;
     if (bank->serial == 0 || passed_ms < -LEASE_CLOCK_BACK_MS) {
         bank->stamp_ms = now_ms;
-        bank->quiet_until_ms = 0;
+        bank->hold_off_until_ms = 0;
         return;
     }
     if (passed_ms <= 0)
@@ -163,7 +163,8 @@ static struct lease_counts counted(const struct lease_bank *bank)
 static bool is_busy(const struct lease_ask *ask)
 {
     return ask->give_milli > 0 || ask->earned_milli > 0 || ask->want_milli > 0 || ask->firsts > 0 ||
-           ask->successes > 0 || ask->spent_milli > 0 || ask->quiet_ms > 0 || ask->quiet_over > 0 || ask->breaker == 2;
+           ask->successes > 0 || ask->spent_milli > 0 || ask->hold_off_ms > 0 || ask->hold_off_over > 0 ||
+           ask->breaker == 2;
 }
 
 /* New ones are spread by their serial numbers: steps of 619 through a thousand places visit all of them evenly. */
@@ -185,21 +186,21 @@ static int64_t soon_ms(const struct lease_bank *bank, const struct visit *visit,
 
 /* ---- quiet and opinion ---- */
 
-static int64_t quiet_left_ms(const struct lease_bank *bank, int64_t now_ms)
+static int64_t hold_off_left_ms(const struct lease_bank *bank, int64_t now_ms)
 {
-    return least(most(bank->quiet_until_ms - now_ms, 0), LEASE_MS_MAX);
+    return least(most(bank->hold_off_until_ms - now_ms, 0), LEASE_MS_MAX);
 }
 
-static void keep_quiet(struct lease_bank *bank, const struct visit *visit)
+static void keep_hold_off(struct lease_bank *bank, const struct visit *visit)
 {
-    int64_t until_ms = visit->now_ms + visit->ask->quiet_ms;
-    if (visit->ask->quiet_over > 0 && visit->ask->quiet_over == bank->quiet_number)
-        bank->quiet_until_ms = 0;
-    int64_t step_ms = bank->quiet_until_ms > visit->now_ms ? LEASE_QUIET_STEP_MS : 0;
-    if (visit->ask->quiet_ms == 0 || until_ms < bank->quiet_until_ms + step_ms)
+    int64_t until_ms = visit->now_ms + visit->ask->hold_off_ms;
+    if (visit->ask->hold_off_over > 0 && visit->ask->hold_off_over == bank->hold_off_number)
+        bank->hold_off_until_ms = 0;
+    int64_t step_ms = bank->hold_off_until_ms > visit->now_ms ? LEASE_HOLD_OFF_STEP_MS : 0;
+    if (visit->ask->hold_off_ms == 0 || until_ms < bank->hold_off_until_ms + step_ms)
         return;
-    bank->quiet_until_ms = until_ms;
-    bank->quiet_number = bank->serial;
+    bank->hold_off_until_ms = until_ms;
+    bank->hold_off_number = bank->serial;
 }
 
 static void form_opinion(struct lease_bank *bank, const struct visit *visit)
@@ -250,8 +251,8 @@ static struct lease_answer answer_to(const struct lease_bank *bank, const struct
                                  .share_milli = bank->level_milli / 2 / visit->instances,
                                  .next_ms = next,
                                  .soon_ms = soon_ms(bank, visit, next),
-                                 .quiet_ms = quiet_left_ms(bank, visit->now_ms),
-                                 .quiet_number = bank->quiet_number,
+                                 .hold_off_ms = hold_off_left_ms(bank, visit->now_ms),
+                                 .hold_off_number = bank->hold_off_number,
                                  .opening = bank->opening,
                                  .is_open = visit->ask->open_permille > 0 ? bank->is_open : 0,
                                  .instances = visit->instances,
@@ -274,7 +275,7 @@ void lease_bank_exchange(struct lease_bank *bank, const struct lease_ask *ask, i
     visit.wanting = most(counted(bank).wanting, 1);
 
     int64_t granted_milli = grant(bank, &visit);
-    keep_quiet(bank, &visit);
+    keep_hold_off(bank, &visit);
     form_opinion(bank, &visit);
     write_down(bank, ask, granted_milli);
     *answer = answer_to(bank, &visit, granted_milli);
@@ -290,7 +291,7 @@ struct lease_bank_view lease_bank_look(const struct lease_bank *bank, int64_t no
     return (struct lease_bank_view){
         .count = counted(&copy),
         .level_milli = least(copy.level_milli, copy.capacity_milli),
-        .quiet_ms = quiet_left_ms(&copy, now_ms),
+        .hold_off_ms = hold_off_left_ms(&copy, now_ms),
         .is_open = copy.is_open == 1,
     };
 }

@@ -44,17 +44,17 @@
 
 #include "exchange.h"
 
-#define LEASE_BUSY_MS       1000
-#define LEASE_IDLE_MS       10000
-#define LEASE_PER_SECOND    1000 /* exchanges of the fleet */
-#define LEASE_SOON_PER_S    5000 /* of instances that are short */
-#define LEASE_OPINIONS      3
-#define LEASE_SETTLE_MS     2000
-#define LEASE_QUIET_STEP_MS 1000
-#define LEASE_LEAP          1000000
-#define LEASE_CLOCK_BACK_MS 600000
-#define LEASE_TRICKLE_MS    3600000
-#define LEASE_COUNTED_MAX   1000000000 /* instances: what is beyond is not counted */
+#define LEASE_BUSY_MS          1000
+#define LEASE_IDLE_MS          10000
+#define LEASE_PER_SECOND       1000 /* exchanges of the fleet */
+#define LEASE_SOON_PER_S       5000 /* of instances that are short */
+#define LEASE_OPINIONS         3
+#define LEASE_SETTLE_MS        2000
+#define LEASE_HOLD_OFF_STEP_MS 1000
+#define LEASE_LEAP             1000000
+#define LEASE_CLOCK_BACK_MS    600000
+#define LEASE_TRICKLE_MS       3600000
+#define LEASE_COUNTED_MAX      1000000000 /* instances: what is beyond is not counted */
 
 /* Numbers of instances. */
 struct lease_counts {
@@ -79,8 +79,8 @@ struct lease_counts {
     X("last.wanting", last.wanting, LEASE_COUNTED_MAX)                                                                 \
     X("last.voting", last.voting, LEASE_COUNTED_MAX)                                                                   \
     X("last.open", last.open, LEASE_COUNTED_MAX)                                                                       \
-    X("quiet_until_ms", quiet_until_ms, LEASE_COUNT_MAX)                                                               \
-    X("quiet_number", quiet_number, LEASE_COUNT_MAX)                                                                   \
+    X("quiet_until_ms", hold_off_until_ms, LEASE_COUNT_MAX)                                                            \
+    X("quiet_number", hold_off_number, LEASE_COUNT_MAX)                                                                \
     X("opening", opening, LEASE_COUNT_MAX)                                                                             \
     X("is_open", is_open, 1)                                                                                           \
     X("firsts", firsts, LEASE_COUNT_MAX)                                                                               \
@@ -100,7 +100,7 @@ struct lease_bank {
     int64_t turned, turned_before; /* and the last serial number before it, and before the last one */
     int64_t began_ms;              /* when counting began */
     struct lease_counts now, last; /* seen in this window; in the last one and not in this one yet */
-    int64_t quiet_until_ms, quiet_number;
+    int64_t hold_off_until_ms, hold_off_number;
     int64_t opening, is_open;
     int64_t firsts, successes, spent_milli, granted_milli; /* totals, as far as they can be counted */
     int64_t capacity_milli, per_minute_milli;              /* as the last ask said, for people who look */
@@ -117,7 +117,7 @@ void lease_bank_exchange(struct lease_bank *bank, const struct lease_ask *ask, i
 struct lease_bank_view {
     struct lease_counts count; /* of instances */
     int64_t level_milli;       /* with the trickle until now */
-    int64_t quiet_ms;
+    int64_t hold_off_ms;
     bool is_open;
 };
 

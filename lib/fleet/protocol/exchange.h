@@ -39,28 +39,28 @@
     X(firsts, LEASE_COUNT_MAX)           /* since the last exchange: first attempts, */                                \
     X(successes, LEASE_COUNT_MAX)        /* calls that succeeded, */                                                   \
     X(spent_milli, LEASE_COUNT_MAX)      /* tokens spent */                                                            \
-    X(quiet_ms, LEASE_MS_MAX)      /* the server asked us, not the fleet, for so much more quiet; 0: it did not */     \
-    X(quiet_over, LEASE_COUNT_MAX) /* the fleet's quiet of that number was ended by a success here; 0: none */         \
-    X(breaker, 2)                  /* 0: no opinion (no traffic); 1: closed; 2: open */                                \
-    X(open_permille, 1000)         /* the share of opinions from which the fleet's is "open"; 0: never */              \
-    X(seen, LEASE_COUNT_MAX)       /* the highest serial number of an answer seen so far */                            \
-    X(leaving, 1)                  /* not coming back */                                                               \
-    X(mark, 7)                     /* as the last answer said; 0: there was none */
+    X(hold_off_ms, LEASE_MS_MAX)      /* the server asked us, not the fleet, for so much more quiet; 0: it did not */  \
+    X(hold_off_over, LEASE_COUNT_MAX) /* the fleet's quiet of that number was ended by a success here; 0: none */      \
+    X(breaker, 2)                     /* 0: no opinion (no traffic); 1: closed; 2: open */                             \
+    X(open_permille, 1000)            /* the share of opinions from which the fleet's is "open"; 0: never */           \
+    X(seen, LEASE_COUNT_MAX)          /* the highest serial number of an answer seen so far */                         \
+    X(leaving, 1)                     /* not coming back */                                                            \
+    X(mark, 7)                        /* as the last answer said; 0: there was none */
 
 #define LEASE_ANSWER_LIST(X)                                                                                           \
     X(version, LEASE_VERSION)                                                                                          \
     X(serial, LEASE_COUNT_MAX) /* of this exchange: grows by one each */                                               \
     X(granted_milli, LEASE_MILLI_MAX)                                                                                  \
-    X(share_milli, LEASE_MILLI_MAX)  /* what an idle instance may take: half of what is left, by all instances */      \
-    X(next_ms, LEASE_MS_MAX)         /* come again then, */                                                            \
-    X(soon_ms, LEASE_MS_MAX)         /* or, if tokens are short, not before this */                                    \
-    X(quiet_ms, LEASE_MS_MAX)        /* the fleet keeps quiet for so long; 0: it does not */                           \
-    X(quiet_number, LEASE_COUNT_MAX) /* of that quiet; another one, another number */                                  \
-    X(opening, LEASE_COUNT_MAX)      /* the number of the last time when the fleet's opinion became "open" */          \
-    X(is_open, 1)                    /* that is its opinion now */                                                     \
-    X(instances, LEASE_COUNT_MAX)    /* about so many there are */                                                     \
-    X(level_milli, LEASE_MILLI_MAX)  /* left in the fleet's bucket */                                                  \
-    X(mark, 7)                       /* how the bank has counted this instance: to be said with the next ask */
+    X(share_milli, LEASE_MILLI_MAX)     /* what an idle instance may take: half of what is left, by all instances */   \
+    X(next_ms, LEASE_MS_MAX)            /* come again then, */                                                         \
+    X(soon_ms, LEASE_MS_MAX)            /* or, if tokens are short, not before this */                                 \
+    X(hold_off_ms, LEASE_MS_MAX)        /* the fleet keeps quiet for so long; 0: it does not */                        \
+    X(hold_off_number, LEASE_COUNT_MAX) /* of that quiet; another one, another number */                               \
+    X(opening, LEASE_COUNT_MAX)         /* the number of the last time when the fleet's opinion became "open" */       \
+    X(is_open, 1)                       /* that is its opinion now */                                                  \
+    X(instances, LEASE_COUNT_MAX)       /* about so many there are */                                                  \
+    X(level_milli, LEASE_MILLI_MAX)     /* left in the fleet's bucket */                                               \
+    X(mark, 7)                          /* how the bank has counted this instance: to be said with the next ask */
 
 struct lease_ask {
 #define LEASE_FIELD(field, most) int64_t field;

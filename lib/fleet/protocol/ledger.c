@@ -19,7 +19,7 @@ static int64_t ns_of(int64_t ms)
 struct prices {
     int64_t unit_milli; /* of a retry */
     int64_t capacity_milli;
-    int64_t quiet_max_ns;
+    int64_t hold_off_max_ns;
     bool has_breaker;
 };
 
@@ -27,7 +27,7 @@ static struct prices prices_of(const struct bide_target *target)
 {
     struct bide_target_config c;
     bide_target_config_get(target, &c);
-    return (struct prices){core_max(1, c.budget.cost_milli), c.budget.capacity_milli, c.quiet_max_ns,
+    return (struct prices){core_max(1, c.budget.cost_milli), c.budget.capacity_milli, c.hold_off_max_ns,
                            c.breaker.kind != BIDE_BREAKER_OFF};
 }
 
@@ -46,7 +46,7 @@ static int64_t whole_units(int64_t milli, int64_t unit_milli)
 /* Long enough for an exchange that is about to begin then, and for whoever drives us to be late. */
 static int64_t past_exchange_ns(const struct lease_ledger *l, int64_t then_ns)
 {
-    return core_sum(then_ns, core_sum(2 * l->terms.patience_ns, ns_of(LEASE_BUSY_MS)));
+    return core_sum(then_ns, core_sum(2 * l->terms.timeout_ns, ns_of(LEASE_BUSY_MS)));
 }
 
 #define MARK_BITS 3 /* of a memo's progress: how the bank counts us, below the serial number */
@@ -54,14 +54,15 @@ static int64_t past_exchange_ns(const struct lease_ledger *l, int64_t then_ns)
 static void write_memo(const struct lease_ledger *l)
 {
     if (l->terms.shared)
-        bide_lease_note(l->target, (struct bide_lease_memo){(uint64_t)l->seen << MARK_BITS | (uint64_t)l->answer.mark,
-                                                            (uint64_t)l->base_milli});
+        bide_lease_memo_set(l->target,
+                            (struct bide_lease_memo){(uint64_t)l->seen << MARK_BITS | (uint64_t)l->answer.mark,
+                                                     (uint64_t)l->base_milli});
 }
 
 /* To the bank the target is one instance, whoever exchanges for it. A memo from before our own time is no news. */
 static void read_memo(struct lease_ledger *l)
 {
-    struct bide_lease_memo memo = bide_lease_recall(l->target);
+    struct bide_lease_memo memo = bide_lease_memo_get(l->target);
     int64_t seen = (int64_t)(memo.progress >> MARK_BITS);
     if (!l->terms.shared || seen == 0 || seen > LEASE_COUNT_MAX || seen < l->seen)
         return;
@@ -80,8 +81,8 @@ static void start_over(struct lease_ledger *l, int64_t now_ns)
     l->refused = bide_target_refused(l->target, BIDE_GATE_BUDGET);
     l->next_ms = LEASE_BUSY_MS;
     l->asked_ns = l->answered_ns = now_ns;
-    l->quiet_until_ns = l->terms.shared ? bide_target_quiet_until(l->target, now_ns) : 0;
-    l->quiet_number = 0;
+    l->hold_off_until_ns = l->terms.shared ? bide_target_hold_off_until(l->target, now_ns) : 0;
+    l->hold_off_number = 0;
     l->answer = (struct lease_answer){0};
     read_memo(l);
 }
@@ -229,23 +230,23 @@ static int64_t give_back(struct lease_ledger *l, int64_t surplus_milli, int64_t 
 
 /* A quiet that is shorter than the fleet's was there has been ended by a success; one that is longer is the server's
  * own. Only that is told: else the fleet would hear its own echo for ever. */
-static void tell_quiet(struct lease_ledger *l, int64_t now_ns)
+static void tell_hold_off(struct lease_ledger *l, int64_t now_ns)
 {
-    int64_t until_ns = bide_target_quiet_until(l->target, now_ns);
-    if (!l->terms.quiet)
+    int64_t until_ns = bide_target_hold_off_until(l->target, now_ns);
+    if (!l->terms.hold_off)
         return;
-    if (l->quiet_until_ns > now_ns && until_ns < l->quiet_until_ns) {
-        l->ask.quiet_over = l->quiet_number;
-        l->quiet_until_ns = 0;
+    if (l->hold_off_until_ns > now_ns && until_ns < l->hold_off_until_ns) {
+        l->ask.hold_off_over = l->hold_off_number;
+        l->hold_off_until_ns = 0;
     }
-    if (until_ns > core_max(now_ns, l->quiet_until_ns))
-        l->ask.quiet_ms = core_min(LEASE_MS_MAX, (until_ns - now_ns + BIDE_MS - 1) / BIDE_MS);
+    if (until_ns > core_max(now_ns, l->hold_off_until_ns))
+        l->ask.hold_off_ms = core_min(LEASE_MS_MAX, (until_ns - now_ns + BIDE_MS - 1) / BIDE_MS);
 }
 
 /* Who has no calls, or no breaker, has no opinion; nor has one that opened long ago and was not asked since. */
 static int64_t opinion(const struct lease_ledger *l, const struct prices *p, int64_t now_ns)
 {
-    struct bide_breaker_view view = bide_breaker_look(l->target);
+    struct bide_breaker_view view = bide_breaker_get(l->target);
     bool traffic = l->ask.firsts > 0 || l->ask.successes > 0;
     switch (view.state) {
     case BIDE_BREAKER_HELD_OPEN:
@@ -282,7 +283,7 @@ const struct lease_ask *lease_ledger_ask(struct lease_ledger *l, int64_t now_ns)
     if (l->connected)
         l->ask.give_milli = give_back(l, surplus(&needs, &p, level_milli), now_ns);
     l->ask.breaker = opinion(l, &p, now_ns);
-    tell_quiet(l, now_ns);
+    tell_hold_off(l, now_ns);
     l->spent_milli = 0;
     write_memo(l); /* what was spent up to here is told */
     l->asked = true;
@@ -300,18 +301,18 @@ static int64_t spread_ns(int64_t ms, uint64_t seed)
 }
 
 /* As long as the answer was on its way, nobody knows when it was said: what is later by less than that is the same. */
-static void hear_quiet(struct lease_ledger *l, const struct lease_answer *a, int64_t quiet_max_ns, int64_t now_ns)
+static void hear_hold_off(struct lease_ledger *l, const struct lease_answer *a, int64_t hold_off_max_ns, int64_t now_ns)
 {
-    int64_t kept_ns = bide_target_quiet_until(l->target, now_ns), unsure_ns = now_ns - l->asked_ns + BIDE_MS;
-    int64_t until_ns = core_sum(now_ns, core_min(ns_of(a->quiet_ms), quiet_max_ns));
-    bool ended = l->quiet_until_ns > now_ns && kept_ns < l->quiet_until_ns;
-    if (!l->terms.quiet || a->quiet_ms == 0 || (ended && a->quiet_number == l->quiet_number))
+    int64_t kept_ns = bide_target_hold_off_until(l->target, now_ns), unsure_ns = now_ns - l->asked_ns + BIDE_MS;
+    int64_t until_ns = core_sum(now_ns, core_min(ns_of(a->hold_off_ms), hold_off_max_ns));
+    bool ended = l->hold_off_until_ns > now_ns && kept_ns < l->hold_off_until_ns;
+    if (!l->terms.hold_off || a->hold_off_ms == 0 || (ended && a->hold_off_number == l->hold_off_number))
         return; /* a success while we asked: told the next time */
     bool later = until_ns > kept_ns + unsure_ns;
     if (later)
-        bide_target_quiet(l->target, until_ns, now_ns);
-    l->quiet_until_ns = later ? until_ns : core_min(kept_ns, until_ns + unsure_ns);
-    l->quiet_number = a->quiet_number;
+        bide_target_hold_off(l->target, until_ns, now_ns);
+    l->hold_off_until_ns = later ? until_ns : core_min(kept_ns, until_ns + unsure_ns);
+    l->hold_off_number = a->hold_off_number;
 }
 
 /* Who comes while the fleet's opinion is "open" does not open: it has seen nothing yet. Nor does who comes back: the
@@ -339,7 +340,7 @@ const char *lease_ledger_answer(struct lease_ledger *l, const struct lease_answe
     const char *wrong = l->asked ? lease_answer_check(a, &l->ask) : "late";
     if (wrong)
         return wrong;
-    int64_t until_ns = core_sum(now_ns, ns_of(a->next_ms) * 5 / 2 + l->terms.patience_ns);
+    int64_t until_ns = core_sum(now_ns, ns_of(a->next_ms) * 5 / 2 + l->terms.timeout_ns);
     struct prices p = prices_of(l->target);
     l->asked = false;
     l->seen = a->serial;
@@ -350,7 +351,7 @@ const char *lease_ledger_answer(struct lease_ledger *l, const struct lease_answe
         return NULL;
     }
     fund(l, a->granted_milli, until_ns, now_ns);
-    hear_quiet(l, a, p.quiet_max_ns, now_ns);
+    hear_hold_off(l, a, p.hold_off_max_ns, now_ns);
     hear_opinion(l, a, p.has_breaker, seed, now_ns);
     l->began = l->connected = true;
     l->next_ms = a->next_ms;
@@ -369,9 +370,9 @@ static void go_alone(struct lease_ledger *l, int64_t now_ns)
     struct bide_target_config c;
     bide_target_config_get(l->target, &c);
     bide_lease_extend(l->target, now_ns, now_ns);
-    if (c.budget.earn_per_minute_milli == 0)
+    if (c.budget.refill_per_minute_milli == 0)
         return;
-    int64_t ripens_ns = core_share(BIDE_MINUTE, c.budget.cost_milli, c.budget.earn_per_minute_milli);
+    int64_t ripens_ns = core_share(BIDE_MINUTE, c.budget.cost_milli, c.budget.refill_per_minute_milli);
     uint64_t phase = core_mix((uint64_t)now_ns + l->who) % (uint64_t)core_max(1, ripens_ns);
     bide_lease_extend(l->target, core_sum(now_ns, (int64_t)phase), now_ns);
 }

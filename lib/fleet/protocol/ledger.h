@@ -14,7 +14,7 @@
  *
  * Short of tokens: a retry was refused since the last ask, or more than half of what was there is spent.
  *
- * Connected: after an answer the lease is extended to two and a half times next_ms plus the patience from now: whoever
+ * Connected: after an answer the lease is extended to two and a half times next_ms plus the timeout from now: whoever
  * takes over from a killed exchanger comes in time. An exchange that failed ends it, and the target goes on alone: at a
  * time that is drawn, within what the floor needs for one retry, so that the floors of a fleet do not ripen together.
  *
@@ -32,8 +32,8 @@ struct lease_terms {
     int64_t capacity_milli; /* of the fleet's bucket */
     int64_t per_minute_milli;
     int64_t open_permille; /* 0: the fleet's opinion is not followed */
-    int64_t patience_ns;   /* how long an exchange may take */
-    bool quiet;            /* the fleet's quiet is kept, and ours told */
+    int64_t timeout_ns;    /* how long an exchange may take */
+    bool hold_off;         /* the fleet's quiet is kept, and ours told */
     bool shared;           /* other processes have the target too, and lease for it when we do not */
 };
 
@@ -57,8 +57,8 @@ struct lease_ledger {
     int64_t next_ms;            /* as the last answer said */
     int64_t share_milli;        /* likewise */
     int64_t seen;               /* highest serial number */
-    int64_t quiet_until_ns;     /* the fleet's, as we set it */
-    int64_t quiet_number;       /* of that */
+    int64_t hold_off_until_ns;  /* the fleet's, as we set it */
+    int64_t hold_off_number;    /* of that */
     int64_t opening;            /* as the last answer said */
     uint64_t openings_followed; /* how often that opened our breaker */
     struct lease_ask ask;       /* the last one */

@@ -34,7 +34,7 @@ static void nothing_but_the_handle_is_needed(void **state)
 
 static void no_handle_is_an_error(void **state)
 {
-    struct bide_http_result result;
+    struct bide_curl_result result;
     assert_int_equal(bide_curl_perform(NULL, NULL, NULL, &result), CURLE_BAD_FUNCTION_ARGUMENT);
 }
 
@@ -53,7 +53,7 @@ static void a_target_of_the_origin_is_found_in_the_table_that_is_given(void **st
     assert_non_null(target);
     bide_breaker_hold(target, BIDE_HOLD_OPEN);
     assert_int_equal(bide_curl_perform(c.easy, NULL, &c.options, &c.result), CURLE_ABORTED_BY_CALLBACK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 0);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 0);
     bide_targets_free(c.options.targets);
     live_call_close(&c);
 }
@@ -82,8 +82,8 @@ static char *script_of_all(int first, int last)
 static void expect_again(struct live_call *c, int status)
 {
     if (c->result.attempts != 2)
-        fail_msg("%d was not tried again: %s", status, bide_why_label(c->result.verdict.why));
-    live_expect(c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+        fail_msg("%d was not tried again: %s", status, bide_reason_label(c->result.verdict.reason));
+    live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_expect_text(&c->sink, "fine");
     assert_int_equal(c->result.attempt[0].status, status);
     assert_int_equal(c->result.status, 200);
@@ -97,7 +97,7 @@ static void expect_final(struct live_call *c, int status)
         fail_msg("%d was tried again", status);
     live_expect_text(&c->sink, body);
     assert_int_equal(c->result.status, status);
-    assert_int_equal(c->result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c->result.verdict.action, BIDE_GIVE_UP);
     assert_false(c->result.body_dropped);
 }
 
@@ -145,18 +145,18 @@ static void set_put(struct live_call *c)
 static void set_keyed(struct live_call *c)
 {
     live_post(c, "x");
-    c->options.inject = BIDE_HTTP_INJECT_KEY;
+    c->options.inject = BIDE_CURL_INJECT_KEY;
 }
 
 static void set_told_keyed(struct live_call *c)
 {
     live_post(c, "x");
-    c->options.safety = BIDE_HTTP_KEYED;
+    c->options.safety = BIDE_CURL_KEYED;
 }
 
 static void set_unsafe_get(struct live_call *c)
 {
-    c->options.safety = BIDE_HTTP_UNSAFE;
+    c->options.safety = BIDE_CURL_UNSAFE;
 }
 
 /* The handle's own body, of which nothing is known. */
@@ -168,8 +168,8 @@ static void set_unknown_post(struct live_call *c)
 static void set_repeatable_post(struct live_call *c)
 {
     curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, "x");
-    c->options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
-    c->options.safety = BIDE_HTTP_IDEMPOTENT;
+    c->options.body.kind = BIDE_CURL_BODY_REPEATABLE;
+    c->options.safety = BIDE_CURL_IDEMPOTENT;
 }
 
 static void a_get_is_tried_again_after_eight_statuses(void **state)
@@ -220,7 +220,7 @@ static void two_and_three_hundreds_are_final(void **state)
         snprintf(path, sizeof path, "/%d", status);
         if (live_perform(&c, path) != CURLE_OK)
             fail_msg("%d: %s", status, curl_easy_strerror(c.code));
-        live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 1);
+        live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
         assert_int_equal(c.result.status, status);
     }
     live_call_close(&c);
@@ -232,7 +232,7 @@ static void too_early_is_tried_once_more(void **state)
     struct live_call c;
     live_call_open(&c, "/a 425", 5);
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 2);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 2);
     live_stop(&c.server);
     assert_int_equal(c.server.count, 2);
     live_call_close(&c);
@@ -255,19 +255,19 @@ static void some_statuses_want_a_new_connection(void **state)
 
 static void rules_of_the_user_come_first(void **state)
 {
-    static const struct bide_rule rule[] = {{404, 404, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0},
-                                            {503, 503, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
-                                            {202, 202, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0}};
+    static const struct bide_rule rule[] = {{404, 404, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
+                                            {503, 503, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
+                                            {202, 202, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}};
     static const struct bide_rules rules = {rule, 3, false};
     struct live_call c;
     live_call_open(&c, "/404 404 | 200\n/503 503 | 200\n/202 202 body=later | 200 body=done", 3);
     c.options.status_rules = &rules;
     live_perform(&c, "/404");
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_perform(&c, "/503");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_perform(&c, "/202");
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_expect_text(&c.sink, "done");
     live_call_close(&c);
 }
@@ -280,7 +280,7 @@ static void a_redirect_is_followed_and_the_whole_way_is_tried_again(void **state
     live_call_open(&c, "/a 302 location=/b\n/b 503 | 200 body=there", 3);
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_expect_text(&c.sink, "there");
     live_stop(&c.server);
     assert_int_equal(live_count(&c.server, "/a"), 2);
@@ -296,7 +296,7 @@ static void a_post_that_became_a_get_is_still_a_post(void **state)
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     live_post(&c, "x");
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
     live_stop(&c.server);
     assert_int_equal(live_count(&c.server, "/a"), 1);
     assert_string_equal(live_nth(&c.server, "/b", 0)->method, "GET");
@@ -313,7 +313,7 @@ static void a_redirect_that_breaks_at_its_second_leg_is_tried_again(void **state
         if (!sink)
             live_no_sink(&c);
         assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 3);
+        live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 3);
         live_expect_text(&c.sink, "there");
         live_call_close(&c);
     }
@@ -331,7 +331,7 @@ static void a_long_way_of_redirects_is_not_one_long_head(void **state)
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     curl_easy_setopt(c.easy, CURLOPT_MAXREDIRS, 20L);
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 1);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
     live_expect_text(&c.sink, "there");
     live_call_close(&c);
 }
@@ -348,9 +348,9 @@ static void an_answer_stays_what_it_is_though_its_body_breaks(void **state)
             snprintf(script, sizeof script, "/a %d bytes=100 %s", status[i], cut[k]);
             live_call_open(&c, script, 3);
             live_perform(&c, "/a");
-            live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+            live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
             assert_int_equal(c.result.status, status[i]);
-            assert_int_equal(c.result.attempt[0].reach, BIDE_REACH_ANSWERED);
+            assert_int_equal(c.result.attempt[0].evidence, BIDE_EVIDENCE_ANSWERED);
             live_call_close(&c);
         }
 }
@@ -360,7 +360,7 @@ static void interim_answers_are_no_answers(void **state)
     struct live_call c;
     live_call_open(&c, "/a interim=103 503 | interim=102 interim=103 200 body=fine", 3);
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
     assert_int_equal(c.result.attempt[0].status, 503);
     live_expect_text(&c.sink, "fine");
     live_call_close(&c);
@@ -375,7 +375,7 @@ static void head_is_tried_again_on_the_same_connection(void **state)
         if (!sink)
             live_no_sink(&c);
         assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+        live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
         assert_int_equal(c.sink.length, 0);
         live_stop(&c.server);
         assert_string_equal(c.server.seen[1].method, "HEAD");
@@ -390,7 +390,7 @@ static void a_header_field_cannot_pass_for_a_status_line(void **state)
     struct live_call c;
     live_call_open(&c, "/a 503 header=\"HTTP/1.1 200: x\" | 200 body=fine", 3);
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_expect_text(&c.sink, "fine");
     live_call_close(&c);
 }
@@ -403,7 +403,7 @@ static void a_hint_beyond_the_deadline_ends_the_call_at_once(void **state)
     live_call_open(&c, "/a 503 retry-after=25 body=late", 3);
     c.options.deadline_ns = bide_now() + 20 * BIDE_S;
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_DEADLINE_NEAR, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR, 1);
     live_expect_text(&c.sink, "late");
     assert_true(c.result.total_ns < 15 * BIDE_S);
     live_call_close(&c);
@@ -417,7 +417,7 @@ static void a_deadline_that_has_passed_opens_no_connection(void **state)
     live_call_open(&c, "", 3);
     c.options.deadline_ns = bide_now() - 1;
     assert_int_equal(live_perform_url(&c, trap.url), CURLE_OPERATION_TIMEDOUT);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_DEADLINE, 0);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_DEADLINE, 0);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
     live_call_close(&c);
@@ -429,8 +429,8 @@ static void the_deadline_cuts_an_attempt(void **state)
     live_call_open(&c, "/a delay=never", 3);
     c.options.deadline_ns = bide_now() + 300 * BIDE_MS;
     assert_int_equal(live_perform(&c, "/a"), CURLE_OPERATION_TIMEDOUT);
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
-    live_expect_attempt(&c, 0, CURLE_OPERATION_TIMEDOUT, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    live_expect_attempt(&c, 0, CURLE_OPERATION_TIMEDOUT, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_true(c.result.total_ns < LONG_NS / 2);
     live_call_close(&c);
 }
@@ -442,7 +442,7 @@ static void an_attempt_that_takes_too_long_is_cut_and_a_get_tried_again(void **s
     c.policy.attempt_timeout_ns = 500 * BIDE_MS;
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
     assert_true(c.result.attempts >= 2);
-    live_expect_attempt(&c, 0, CURLE_OPERATION_TIMEDOUT, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_expect_attempt(&c, 0, CURLE_OPERATION_TIMEDOUT, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_true(c.result.attempt[0].time_ns >= 490 * BIDE_MS);
     live_call_close(&c);
 }
@@ -454,7 +454,7 @@ static void a_post_that_took_too_long_is_not_tried_again(void **state)
     c.policy.attempt_timeout_ns = 300 * BIDE_MS;
     live_post(&c, "x");
     assert_int_equal(live_perform(&c, "/a"), CURLE_OPERATION_TIMEDOUT);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
     live_stop(&c.server);
     assert_int_equal(c.server.count, 1);
     live_call_close(&c);
@@ -472,9 +472,9 @@ static void a_refused_connection_is_tried_again_whatever_the_method(void **state
         live_call_open(&c, "", 3);
         set[i](&c);
         assert_int_equal(live_perform_url(&c, trap.url), CURLE_COULDNT_CONNECT);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 3);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 3);
         for (size_t k = 0; k < 3; k++)
-            live_expect_attempt(&c, k, CURLE_COULDNT_CONNECT, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+            live_expect_attempt(&c, k, CURLE_COULDNT_CONNECT, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
         live_call_close(&c);
     }
     live_trap_close(&trap);
@@ -488,7 +488,7 @@ static void an_open_breaker_opens_no_connection(void **state)
     live_call_open(&c, "", 3);
     bide_breaker_hold(&c.target, BIDE_HOLD_OPEN);
     assert_int_equal(live_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 0);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 0);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
     live_call_close(&c);
@@ -501,16 +501,16 @@ static void an_empty_budget_ends_retries_and_not_first_attempts(void **state)
     live_call_open(&c, "/a 503", 2);
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     config.breaker.kind = BIDE_BREAKER_OFF;
-    config.budget.earn_per_minute_milli = 0;
+    config.budget.refill_per_minute_milli = 0;
     config.budget.capacity_milli = 3 * config.budget.cost_milli;
     assert_int_equal(bide_target_init(&c.target, &config, bide_now(), NULL), BIDE_OK);
     for (int i = 0; i < 3; i++) {
         live_perform(&c, "/a");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 2);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
         assert_int_equal(bide_budget_left_milli(&c.target, bide_now()), (2 - i) * (int64_t)config.budget.cost_milli);
     }
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BUDGET_EMPTY, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY, 1);
     assert_int_equal(c.code, CURLE_OK);
     live_expect_text(&c.sink, "Service Unavailable\n");
     live_stop(&c.server);
@@ -529,12 +529,12 @@ static void retries_of_one_key_are_limited(void **state)
     assert_int_equal(bide_target_configure(&c.target, &config, bide_now(), NULL), BIDE_OK);
     c.options.retry_key = bide_hash("bob", 3);
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 2);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_KEY_LIMIT, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT, 1);
     c.options.retry_key = bide_hash("eve", 3);
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 2);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
     live_call_close(&c);
 }
 
@@ -544,12 +544,12 @@ static void a_policy_that_wants_a_key_refuses_a_post_without_one_before_it_is_se
     live_call_open(&c, "/a 200", 3);
     c.policy.require_key = true;
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 1);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
     live_post(&c, "x");
     assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
-    assert_int_equal(c.result.verdict.why, BIDE_WHY_KEY_REQUIRED);
-    c.options.inject = BIDE_HTTP_INJECT_KEY;
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.reason, BIDE_REASON_KEY_REQUIRED);
+    c.options.inject = BIDE_CURL_INJECT_KEY;
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
     live_stop(&c.server);
     assert_int_equal(c.server.count, 2);
@@ -565,9 +565,9 @@ static void what_is_told_to_be_unsafe_is_refused_before_a_connection(void **stat
     live_trap_open(&trap);
     live_call_open(&c, "", 3);
     c.policy.require_key = true;
-    c.options.safety = BIDE_HTTP_UNSAFE;
+    c.options.safety = BIDE_CURL_UNSAFE;
     assert_int_equal(live_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_KEY_REQUIRED, 0);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED, 0);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
     live_call_close(&c);
@@ -580,7 +580,7 @@ static void an_inbound_layer_that_retries_keeps_this_one_from_it(void **state)
     live_call_open(&c, "/a 503", 3);
     c.options.inbound = &inbound;
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_INNER_LAYER, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_INNER_LAYER, 1);
     live_call_close(&c);
 }
 
@@ -605,13 +605,13 @@ static void a_result_tells_of_each_attempt(void **state)
     struct live_call c;
     live_call_open(&c, "/a 503 | reset | 429 retry-after=0 | close | 200", 9);
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 5);
-    live_expect_attempt(&c, 0, CURLE_OK, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 5);
+    live_expect_attempt(&c, 0, CURLE_OK, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED);
     assert_int_equal(c.result.attempt[1].status, 0);
-    assert_int_equal(c.result.attempt[1].reach, BIDE_REACH_MAYBE_RAN);
-    live_expect_attempt(&c, 2, CURLE_OK, BIDE_KIND_THROTTLED, BIDE_REACH_ANSWERED);
+    assert_int_equal(c.result.attempt[1].evidence, BIDE_EVIDENCE_UNKNOWN);
+    live_expect_attempt(&c, 2, CURLE_OK, BIDE_KIND_THROTTLED, BIDE_EVIDENCE_ANSWERED);
     assert_int_equal(c.result.attempt[2].hint.kind, BIDE_HINT_WAIT);
-    live_expect_attempt(&c, 4, CURLE_OK, BIDE_KIND_OK, BIDE_REACH_ANSWERED);
+    live_expect_attempt(&c, 4, CURLE_OK, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED);
     int64_t sum = 0;
     for (size_t i = 0; i < 5; i++) {
         assert_true(i == 0 ? c.result.attempt[i].delay_ns == 0 : c.result.attempt[i].delay_ns >= BIDE_MS);
@@ -628,8 +628,8 @@ static void more_attempts_are_made_than_are_told_of(void **state)
     struct live_call c;
     live_call_open(&c, "/a 503", 20);
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 20);
-    assert_int_equal(c.result.attempt[BIDE_HTTP_ATTEMPTS_TOLD - 1].status, 503);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 20);
+    assert_int_equal(c.result.attempt[BIDE_CURL_ATTEMPTS_RECORDED - 1].status, 503);
     live_stop(&c.server);
     assert_int_equal(c.server.count, 20);
     live_call_close(&c);
@@ -639,12 +639,12 @@ static void a_second_call_has_a_result_of_its_own(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 | 200\n/b 200", 3);
-    c.options.inject = BIDE_HTTP_INJECT_KEY;
+    c.options.inject = BIDE_CURL_INJECT_KEY;
     live_perform(&c, "/a");
     assert_int_equal(c.result.attempts, 2);
     c.options.inject = 0;
     live_perform(&c, "/b");
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 1);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
     assert_int_equal(c.result.attempt[1].status, 0);
     assert_string_equal(c.result.key, "");
     live_call_close(&c);

@@ -15,7 +15,7 @@
 static void expect_done(const struct live_call *c, uint32_t attempts)
 {
     assert_int_equal(c->code, CURLE_OK);
-    live_expect(c, BIDE_DONE, BIDE_WHY_SUCCEEDED, attempts);
+    live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, attempts);
 }
 
 /* All requests that the server saw had this body. */
@@ -47,7 +47,7 @@ static char *long_body(void)
 static void open_keyed(struct live_call *c, const char *script)
 {
     live_call_open(c, script, 4);
-    c->options.safety = BIDE_HTTP_KEYED;
+    c->options.safety = BIDE_CURL_KEYED;
     curl_easy_setopt(c->easy, CURLOPT_POST, 1L);
 }
 
@@ -58,7 +58,7 @@ static void memory_is_sent_again_byte_for_byte(void **state)
     char *body = long_body();
     struct live_call c;
     open_keyed(&c, "/a 503 | reset | close | 200");
-    c.options.body = (struct bide_http_body){.kind = BIDE_HTTP_BODY_MEMORY, .at = body, .length = LONG_BODY};
+    c.options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = body, .length = LONG_BODY};
     live_perform(&c, "/a");
     expect_done(&c, 4);
     expect_bodies(&c, 4, body, LONG_BODY);
@@ -72,7 +72,7 @@ static void no_bytes_at_all_are_a_body_too(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct live_call c;
         open_keyed(&c, "/a 503 | 200");
-        c.options.body = (struct bide_http_body){.kind = BIDE_HTTP_BODY_MEMORY, .at = at[i], .length = 0};
+        c.options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = at[i], .length = 0};
         c.policy.attempt_timeout_ns = 5 * BIDE_S; /* if libcurl should want to read something, say from stdin */
         live_perform(&c, "/a");
         expect_done(&c, 2);
@@ -94,9 +94,9 @@ static int file_with(const void *at, size_t length)
     return fd;
 }
 
-static struct bide_http_body file_body(int fd, int64_t offset, int64_t length)
+static struct bide_curl_body file_body(int fd, int64_t offset, int64_t length)
 {
-    return (struct bide_http_body){.kind = BIDE_HTTP_BODY_FILE, .fd = fd, .offset = offset, .length = length};
+    return (struct bide_curl_body){.kind = BIDE_CURL_BODY_FILE, .fd = fd, .offset = offset, .length = length};
 }
 
 static void a_part_of_a_file_is_sent_again_byte_for_byte(void **state)
@@ -151,7 +151,7 @@ static void change_file(void *context, const struct bide_event *event)
 {
     struct live_call *c = context;
     static const struct timespec times[2] = {{12345, 0}, {12345, 6789}};
-    if (event->verdict->what == BIDE_WAIT || event->verdict->what == BIDE_GIVE_UP) {
+    if (event->verdict->action == BIDE_WAIT || event->verdict->action == BIDE_GIVE_UP) {
         assert_int_equal(pwrite(c->options.body.fd, "J", 1, 0), 1);
         assert_int_equal(futimens(c->options.body.fd, times), 0); /* a clock too coarse to see the difference */
     }
@@ -166,7 +166,7 @@ static void a_file_that_changed_is_not_sent_again(void **state)
     c.options.event = change_file;
     c.options.context = &c;
     live_perform(&c, "/a");
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     expect_bodies(&c, 1, "hello", 5);
     live_expect_text(&c.sink, "down"); /* it is the last answer */
     assert_int_equal(c.result.status, 503);
@@ -188,14 +188,14 @@ static void a_file_that_changed_is_not_sent_again_after_a_replay_was_stopped(voi
     live_call_open(&c, "/warm 200 reuse=close\n/a 200", 4);
     live_perform(&c, "/warm");
     curl_easy_setopt(c.easy, CURLOPT_POST, 1L);
-    c.options.safety = BIDE_HTTP_KEYED;
+    c.options.safety = BIDE_CURL_KEYED;
     c.options.body = file_body(fd, 0, 5);
     c.options.prereq = change_first;
     c.options.prereq_data = &fd;
     live_perform(&c, "/a");
     live_stop(&c.server);
     assert_int_equal(live_count(&c.server, "/a"), 1);
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     close(fd);
     live_call_close(&c);
 }
@@ -207,7 +207,7 @@ static void a_file_that_is_shorter_than_was_said_ends_the_call(void **state)
     open_keyed(&c, "/a 200");
     c.options.body = file_body(fd, 0, 50);
     assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_CANCELLED, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
     close(fd);
     live_call_close(&c);
 }
@@ -247,7 +247,7 @@ static void open_stream(struct live_call *c, struct stream *s, const char *scrip
 {
     *s = (struct stream){.text = "all of the stream"};
     open_keyed(c, script);
-    c->options.body = (struct bide_http_body){.kind = BIDE_HTTP_BODY_STREAM,
+    c->options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_STREAM,
                                               .read = read_stream,
                                               .read_data = s,
                                               .seek = seekable ? seek_stream : NULL,
@@ -278,7 +278,7 @@ static void a_stream_that_cannot_seek_after_all_ends_the_call_with_its_last_answ
     open_stream(&c, &s, "/a 503 body=down", true);
     s.stuck = true;
     live_perform(&c, "/a");
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     live_expect_text(&c.sink, "down");
     assert_int_equal(c.result.status, 503);
     expect_seen(&c, 1);
@@ -295,7 +295,7 @@ static void a_one_shot_stream_is_not_sent_again(void **state)
         struct stream s;
         open_stream(&c, &s, script[i], false);
         live_perform(&c, "/a");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BODY_SPENT, 1);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
         expect_seen(&c, 1);
         live_call_close(&c);
     }
@@ -309,7 +309,7 @@ static void a_one_shot_stream_that_was_not_begun_may_be_tried_again(void **state
     live_refuser_open(&trap);
     open_stream(&c, &s, "", false);
     live_perform_url(&c, trap.url);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 4);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 4);
     assert_int_equal(s.reads, 0);
     live_trap_close(&trap);
     live_call_close(&c);
@@ -339,7 +339,7 @@ static void a_one_shot_stream_does_not_follow_a_redirect_half_read(void **state)
     open_stream(&c, &s, "/a 307 location=/b\n/b 200", false);
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     assert_int_equal(live_perform(&c, "/a"), CURLE_SEND_FAIL_REWIND);
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     live_stop(&c.server);
     assert_int_equal(live_count(&c.server, "/b"), 0);
     live_call_close(&c);
@@ -357,7 +357,7 @@ static void a_stream_may_abort_the_call(void **state)
     open_stream(&c, &s, "/a 200", true);
     c.options.body.read = abort_read;
     assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_CANCELLED, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
     live_call_close(&c);
 }
 
@@ -371,7 +371,7 @@ static void of_an_unknown_body_only_a_connection_that_failed_is_tried_again(void
         open_keyed(&c, script[i]);
         curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, "mine");
         live_perform(&c, "/a");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BODY_SPENT, 1);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
         expect_bodies(&c, 1, "mine", 4);
         live_call_close(&c);
     }
@@ -397,7 +397,7 @@ static void a_delete_that_uploaded_something_is_spent(void **state)
     curl_easy_setopt(c.easy, CURLOPT_CUSTOMREQUEST, "DELETE");
     curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, "mine");
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BODY_SPENT, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
     live_call_close(&c);
 }
 
@@ -406,7 +406,7 @@ static void a_body_that_is_told_to_be_repeatable_is_repeated(void **state)
     struct live_call c;
     open_keyed(&c, "/a 503 | reset | 200");
     curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, "mine");
-    c.options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
+    c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     live_perform(&c, "/a");
     expect_done(&c, 3);
     expect_bodies(&c, 3, "mine", 4);
@@ -423,7 +423,7 @@ static void after_half_a_body_the_retry_goes_to_a_new_connection(void **state)
     struct live_call c;
     open_keyed(&c, "/a 503 early=1000 | 200");
     c.options.headers = curl_slist_append(NULL, "Expect:");
-    c.options.body = (struct bide_http_body){.kind = BIDE_HTTP_BODY_MEMORY, .at = body, .length = (int64_t)length};
+    c.options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = body, .length = (int64_t)length};
     live_perform(&c, "/a");
     expect_done(&c, 2);
     live_stop(&c.server);

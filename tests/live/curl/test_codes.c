@@ -17,7 +17,7 @@ struct provocation {
     void (*set)(struct live_call *);
     CURLcode code;
     enum bide_kind kind;
-    enum bide_reach reach;
+    enum bide_evidence evidence;
 };
 
 static void set_fail_on_error(struct live_call *c)
@@ -105,7 +105,7 @@ static size_t read_one(char *into, size_t size, size_t count, void *context)
 static void set_reader(struct live_call *c, curl_read_callback read, int64_t length)
 {
     curl_easy_setopt(c->easy, CURLOPT_POST, 1L);
-    c->options.body = (struct bide_http_body){.kind = BIDE_HTTP_BODY_STREAM, .read = read, .length = length};
+    c->options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_STREAM, .read = read, .length = length};
 }
 
 static void set_bad_reader(struct live_call *c)
@@ -137,8 +137,8 @@ static void set_bad_prereq(struct live_call *c)
 #define PERMANENT BIDE_KIND_PERMANENT
 #define TRANSIENT BIDE_KIND_TRANSIENT
 #define CANCELLED BIDE_KIND_CANCELLED
-#define MAYBE     BIDE_REACH_MAYBE_RAN
-#define NEVER     BIDE_REACH_NEVER_SENT
+#define MAYBE     BIDE_EVIDENCE_UNKNOWN
+#define NEVER     BIDE_EVIDENCE_NOT_SENT
 
 static const struct provocation provocations[] = {
     {"unknown scheme", "", "foo://127.0.0.1:%u/", NULL, CURLE_UNSUPPORTED_PROTOCOL, PERMANENT, NEVER},
@@ -150,10 +150,10 @@ static const struct provocation provocations[] = {
      CURLE_WEIRD_SERVER_REPLY, PERMANENT, MAYBE},
     {"endless head", "endless=headers", NULL, NULL, CURLE_WEIRD_SERVER_REPLY, PERMANENT, MAYBE},
     {"too short", "bytes=100 length=+10 connection=close", NULL, NULL, CURLE_PARTIAL_FILE, TRANSIENT,
-     BIDE_REACH_BODY_DELIVERED},
-    {"404 as an error", "404", NULL, set_fail_on_error, CURLE_HTTP_RETURNED_ERROR, PERMANENT, BIDE_REACH_ANSWERED},
-    {"503 as an error", "503", NULL, set_fail_on_error, CURLE_HTTP_RETURNED_ERROR, TRANSIENT, BIDE_REACH_ANSWERED},
-    {"sink", "200", NULL, set_bad_sink, CURLE_WRITE_ERROR, CANCELLED, BIDE_REACH_BODY_DELIVERED},
+     BIDE_EVIDENCE_BODY_DELIVERED},
+    {"404 as an error", "404", NULL, set_fail_on_error, CURLE_HTTP_RETURNED_ERROR, PERMANENT, BIDE_EVIDENCE_ANSWERED},
+    {"503 as an error", "503", NULL, set_fail_on_error, CURLE_HTTP_RETURNED_ERROR, TRANSIENT, BIDE_EVIDENCE_ANSWERED},
+    {"sink", "200", NULL, set_bad_sink, CURLE_WRITE_ERROR, CANCELLED, BIDE_EVIDENCE_BODY_DELIVERED},
     {"reader", "200", NULL, set_bad_reader, CURLE_READ_ERROR, CANCELLED, MAYBE},
     {"time", "delay=never", NULL, set_short_time, CURLE_OPERATION_TIMEDOUT, TRANSIENT, MAYBE},
     {"range", "200 bytes=100", NULL, set_resume_from, CURLE_RANGE_ERROR, PERMANENT, MAYBE},
@@ -189,12 +189,12 @@ static void provoke(const struct provocation *p)
     else
         snprintf(url, sizeof url, "%s", p->url ? p->url : live_url(&c.server, "/a"));
     live_perform_url(&c, url);
-    const struct bide_http_attempt *a = &c.result.attempt[0];
-    if (c.code != p->code || a->kind != p->kind || a->reach != p->reach)
+    const struct bide_curl_attempt *a = &c.result.attempt[0];
+    if (c.code != p->code || a->kind != p->kind || a->evidence != p->evidence)
         fail_msg("%s: %d (%s), %s, %s; want %d, %s, %s", p->name, c.code, curl_easy_strerror(c.code),
-                 bide_kind_label(a->kind), bide_reach_label(a->reach), p->code, bide_kind_label(p->kind),
-                 bide_reach_label(p->reach));
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+                 bide_kind_label(a->kind), bide_evidence_label(a->evidence), p->code, bide_kind_label(p->kind),
+                 bide_evidence_label(p->evidence));
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     assert_int_equal(c.result.attempts, 1);
     live_call_close(&c);
 }
@@ -212,7 +212,7 @@ static void only_transient_ones_are_tried_again(void **state)
         const struct provocation *p = &provocations[i];
         struct live_call c;
         char script[256];
-        if (p->url || p->reach == BIDE_REACH_BODY_DELIVERED || !p->script[0])
+        if (p->url || p->evidence == BIDE_EVIDENCE_BODY_DELIVERED || !p->script[0])
             continue;
         snprintf(script, sizeof script, "/a %s", p->script);
         live_call_open(&c, script, 2);
@@ -229,8 +229,8 @@ static void only_transient_ones_are_tried_again(void **state)
 static void rules_of_the_user_decide_about_codes(void **state)
 {
     static const struct bide_rule rule[] = {
-        {CURLE_TOO_MANY_REDIRECTS, CURLE_TOO_MANY_REDIRECTS, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0},
-        {CURLE_GOT_NOTHING, CURLE_GOT_NOTHING, BIDE_KIND_PERMANENT, BIDE_REACH_REFUSED, 0}};
+        {CURLE_TOO_MANY_REDIRECTS, CURLE_TOO_MANY_REDIRECTS, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {CURLE_GOT_NOTHING, CURLE_GOT_NOTHING, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_REJECTED, 0}};
     static const struct bide_rules rules = {rule, 2, false};
     struct live_call c;
     live_call_open(&c, "/a 302 location=/a\n/b close", 3);
@@ -238,10 +238,10 @@ static void rules_of_the_user_decide_about_codes(void **state)
     curl_easy_setopt(c.easy, CURLOPT_FORBID_REUSE, 1L); /* a replay that is stopped is not the code's doing */
     c.options.curl_rules = &rules;
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 3);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 3);
     live_perform(&c, "/b");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
-    assert_int_equal(c.result.attempt[0].reach, BIDE_REACH_REFUSED); /* nothing better was known */
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    assert_int_equal(c.result.attempt[0].evidence, BIDE_EVIDENCE_REJECTED); /* nothing better was known */
     live_call_close(&c);
 }
 
@@ -252,13 +252,13 @@ static void fail_on_error_changes_nothing_but_the_code(void **state)
     live_call_open(&c, "/a 503 | 429 | 200 body=fine\n/b 404\n/c 503 retry-after=86400", 5);
     set_fail_on_error(&c);
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 3);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 3);
     live_expect_text(&c.sink, "fine");
     assert_int_equal(live_perform(&c, "/b"), CURLE_HTTP_RETURNED_ERROR);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(c.sink.length, 0);
     assert_int_equal(live_perform(&c, "/c"), CURLE_HTTP_RETURNED_ERROR);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_HINT_TOO_LONG, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
     live_call_close(&c);
 }
 
@@ -266,7 +266,7 @@ static void fail_on_error_changes_nothing_but_the_code(void **state)
 static void open_when_waiting(void *context, const struct bide_event *event)
 {
     struct live_call *c = context;
-    if (event->verdict->what == BIDE_WAIT)
+    if (event->verdict->action == BIDE_WAIT)
         bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
 }
 
@@ -281,7 +281,7 @@ static void fail_on_error_is_heard_when_a_wait_is_given_up(void **state)
         c.options.event = open_when_waiting;
         c.options.context = &c;
         assert_int_equal(live_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
         live_call_close(&c);
     }
 }

@@ -138,7 +138,7 @@ static void a_post_answered_503_is_not_repeated(void **state)
 {
     serve(DEEDS(LIVE_H2_503, LIVE_H2_OK));
     assert_int_equal(post(), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
     assert_string_equal(client.sink.at, "busy\n");
     assert_seen(1);
 }
@@ -147,7 +147,7 @@ static void a_post_answered_503_is_not_repeated(void **state)
 
 static void assert_refused(uint32_t n)
 {
-    live_assert_attempt(&client, n, BIDE_KIND_TRANSIENT, BIDE_REACH_REFUSED);
+    live_assert_attempt(&client, n, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED);
     assert_true(client.result.attempt[n - 1].replay_stopped);
     assert_int_equal(client.result.attempt[n - 1].status, 0);
 }
@@ -167,7 +167,7 @@ static void a_post_that_is_always_refused_is_seen_as_often_as_attempts_were_made
 {
     serve(DEEDS(LIVE_H2_REFUSE));
     assert_int_not_equal(post(), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
+    live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
     assert_refused(3);
     assert_seen(3);
 }
@@ -177,7 +177,7 @@ static void one_attempt_is_one_request_even_if_it_is_refused(void **state)
     client.policy = live_policy(1);
     serve(DEEDS(LIVE_H2_REFUSE, LIVE_H2_OK));
     assert_int_not_equal(get(), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 1);
+    live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 1);
     assert_seen(1);
 }
 
@@ -187,7 +187,7 @@ static void a_refused_post_whose_body_is_not_known_to_be_repeatable_is_not_repea
     curl_easy_setopt(client.easy, CURLOPT_URL, live_h2_url(server));
     curl_easy_setopt(client.easy, CURLOPT_POSTFIELDS, "charge=1");
     assert_int_not_equal(bide_curl_perform(client.easy, &client.target, &client.options, &client.result), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_BODY_SPENT, 1);
+    live_assert_gave_up(&client, BIDE_REASON_BODY_SPENT, 1);
     assert_seen(1);
 }
 
@@ -197,13 +197,13 @@ static void a_post_above_goaway_is_seen_as_often_as_we_say(void **state)
     serve(DEEDS(LIVE_H2_GOAWAY, LIVE_H2_OK));
     CURLcode code = post();
     assert_seen(client.result.attempts);
-    if (client.result.attempt[0].reach == BIDE_REACH_REFUSED) {
+    if (client.result.attempt[0].evidence == BIDE_EVIDENCE_REJECTED) {
         live_assert_done(&client, 2);
         assert_refused(1);
     } else {
         assert_int_not_equal(code, CURLE_OK);
-        live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
-        live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+        live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
+        live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     }
 }
 
@@ -221,8 +221,8 @@ static void a_post_refused_on_a_reused_connection_is_not_repeated_and_a_get_is(v
     serve(DEEDS(LIVE_H2_OK, LIVE_H2_REFUSE, LIVE_H2_OK, LIVE_H2_REFUSE, LIVE_H2_OK));
     warm_up();
     assert_int_not_equal(post(), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_seen(2);
     assert_int_equal(get(), CURLE_OK);
     assert_int_equal(get(), CURLE_OK);
@@ -237,15 +237,15 @@ static void assert_may_have_run(enum live_h2_deed deed)
     const enum live_h2_deed deeds[] = {deed, LIVE_H2_OK, deed, LIVE_H2_OK};
     serve(deeds, 4);
     assert_int_not_equal(post(), CURLE_OK); /* on a new connection */
-    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_seen(1);
     live_client_free(&client);
     live_client_init(&client, 3);
     warm_up();
     assert_int_equal(get(), CURLE_OK); /* on a reused one */
     live_assert_done(&client, 2);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_seen(4);
 }
 
@@ -269,8 +269,8 @@ static void a_post_is_seen_once_when_a_reused_connection_dies_with_it(void **sta
     serve(DEEDS(LIVE_H2_OK, LIVE_H2_CLOSE, LIVE_H2_OK));
     warm_up();
     assert_int_not_equal(post(), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_seen(2);
     assert_connection(2, 1);
 }
@@ -279,7 +279,7 @@ static void a_keyed_post_is_repeated_whatever_broke(void **state)
 {
     serve(DEEDS(LIVE_H2_OK, LIVE_H2_INTERNAL_ERROR, LIVE_H2_CLOSE, LIVE_H2_OK));
     warm_up();
-    client.options.inject = BIDE_HTTP_INJECT_KEY;
+    client.options.inject = BIDE_CURL_INJECT_KEY;
     assert_int_equal(post(), CURLE_OK);
     live_assert_done(&client, 3);
     assert_seen(4);
@@ -290,7 +290,7 @@ static void half_a_body_is_never_followed_by_another(void **state)
     serve(DEEDS(LIVE_H2_OK, LIVE_H2_HALF, LIVE_H2_OK));
     warm_up();
     assert_int_not_equal(get(), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_BODY_DELIVERED, 1);
+    live_assert_gave_up(&client, BIDE_REASON_BODY_DELIVERED, 1);
     assert_string_equal(client.sink.at, "half\n");
     assert_seen(2);
 }
@@ -345,7 +345,7 @@ static void start(struct bide_multi *multi, struct live_client *c)
 static void start_post(struct bide_multi *multi, struct live_client *c)
 {
     curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, "charge=1");
-    c->options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
+    c->options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     start(multi, c);
 }
 
@@ -383,8 +383,8 @@ static void posts_on_a_shared_connection_that_dies_are_seen_once_each(void **sta
     assert_connection(2, 1);
     assert_connection(3, 1);
     assert_seen(3);
-    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
-    live_assert_gave_up(&other, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_assert_gave_up(&other, BIDE_REASON_NOT_REPEATABLE, 1);
     bide_multi_free(multi);
     live_client_free(&other);
 }
@@ -404,7 +404,7 @@ static void a_request_refused_beside_another_leaves_the_other_alone(void **state
     assert_int_equal(bide_multi_running(multi), 1);
     bide_multi_free(multi);
     assert_int_equal(done_count, 2);
-    live_assert_gave_up(&client, BIDE_WHY_CANCELLED, 1); /* it still waited for its answer */
+    live_assert_gave_up(&client, BIDE_REASON_CANCELLED, 1); /* it still waited for its answer */
     assert_seen(4);
     live_client_free(&other);
 }

@@ -14,7 +14,7 @@
 static void expect_done(const struct live_call *c, uint32_t attempts)
 {
     assert_int_equal(c->code, CURLE_OK);
-    live_expect(c, BIDE_DONE, BIDE_WHY_SUCCEEDED, attempts);
+    live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, attempts);
 }
 
 static bool has(const struct chaos_seen *seen, const char *field)
@@ -41,7 +41,7 @@ static void a_key_is_made_once_and_is_the_same_on_every_attempt(void **state)
     struct live_call c;
     char quoted[BIDE_KEY_TEXT_SIZE + 2];
     live_call_open(&c, "/a 503 | reset | 409 | 200", 5);
-    c.options.inject = BIDE_HTTP_INJECT_KEY;
+    c.options.inject = BIDE_CURL_INJECT_KEY;
     live_post(&c, "x");
     live_perform(&c, "/a");
     expect_done(&c, 4);
@@ -57,7 +57,7 @@ static void two_calls_have_two_keys(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 200", 5);
-    c.options.inject = BIDE_HTTP_INJECT_KEY;
+    c.options.inject = BIDE_CURL_INJECT_KEY;
     c.options.key_form = BIDE_KEY_RAW;
     live_perform(&c, "/a");
     live_perform(&c, "/a");
@@ -75,7 +75,7 @@ static void a_key_that_is_given_is_sent_in_its_form(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct live_call c;
         live_call_open(&c, "/a 503 | 200", 5);
-        c.options.inject = BIDE_HTTP_INJECT_KEY;
+        c.options.inject = BIDE_CURL_INJECT_KEY;
         c.options.key_form = form[i];
         c.options.key = key[i];
         live_post(&c, "x");
@@ -96,7 +96,7 @@ static void the_longest_key_is_sent_whole(void **state)
     memset(key, '"', BIDE_KEY_MAX);
     key[BIDE_KEY_MAX] = '\0';
     live_call_open(&c, "/a 200", 1);
-    c.options.inject = BIDE_HTTP_INJECT_KEY;
+    c.options.inject = BIDE_CURL_INJECT_KEY;
     c.options.key = key;
     live_perform(&c, "/a");
     expect_done(&c, 1);
@@ -111,7 +111,7 @@ static void attempts_are_numbered(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 | reset | 200", 5);
-    c.options.inject = BIDE_HTTP_INJECT_ATTEMPT;
+    c.options.inject = BIDE_CURL_INJECT_ATTEMPT;
     live_perform(&c, "/a");
     expect_done(&c, 3);
     live_stop(&c.server);
@@ -134,10 +134,10 @@ static void an_inbound_layer_is_passed_on(void **state)
     struct live_call c;
     struct bide_layer layer, inbound = {.attempt = 3, .left_ns = 20 * BIDE_S, .no_retry = true};
     live_call_open(&c, "/a 503", 5);
-    c.options.inject = BIDE_HTTP_INJECT_ATTEMPT;
+    c.options.inject = BIDE_CURL_INJECT_ATTEMPT;
     c.options.inbound = &inbound;
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_INNER_LAYER, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_INNER_LAYER, 1);
     live_stop(&c.server);
     const char *text = c.server.seen[0].attempt;
     assert_true(bide_layer_parse((struct bide_text){text, strlen(text)}, &layer));
@@ -164,7 +164,7 @@ static void attempts_share_a_trace_and_have_parents_of_their_own(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 | reset | 200", 5);
-    c.options.inject = BIDE_HTTP_INJECT_TRACE;
+    c.options.inject = BIDE_CURL_INJECT_TRACE;
     live_perform(&c, "/a");
     expect_done(&c, 3);
     live_stop(&c.server);
@@ -176,7 +176,7 @@ static void an_inbound_trace_is_continued(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 | 200", 5);
-    c.options.inject = BIDE_HTTP_INJECT_TRACE;
+    c.options.inject = BIDE_CURL_INJECT_TRACE;
     c.options.traceparent = "00-" TRACE "-00f067aa0ba902b7-01";
     live_perform(&c, "/a");
     expect_done(&c, 2);
@@ -190,7 +190,7 @@ static void a_malformed_trace_begins_a_new_one(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 200", 5);
-    c.options.inject = BIDE_HTTP_INJECT_TRACE;
+    c.options.inject = BIDE_CURL_INJECT_TRACE;
     c.options.traceparent = "00-" TRACE "-00f067aa0ba902b7-01\r\nX-Evil: 1";
     live_perform(&c, "/a");
     expect_done(&c, 1);
@@ -235,7 +235,7 @@ static void the_owner_s_list_is_sent_beside_ours_and_unchanged_afterwards(void *
     struct live_call c;
     live_call_open(&c, "/a 503 | 200", 5);
     c.options.headers = curl_slist_append(curl_slist_append(NULL, "X-Mine: 1"), "Accept:");
-    c.options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_TRACE;
+    c.options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
     live_perform(&c, "/a");
     expect_done(&c, 2);
     assert_string_equal(c.options.headers->data, "X-Mine: 1");
@@ -272,7 +272,7 @@ static void expect_refused(void (*set)(struct live_call *, const char *), const 
 
 static void set_key(struct live_call *c, const char *text)
 {
-    c->options.inject = BIDE_HTTP_INJECT_KEY;
+    c->options.inject = BIDE_CURL_INJECT_KEY;
     c->options.key = text;
 }
 
@@ -337,7 +337,7 @@ static void open_journey(struct journey *j, const char *there)
              chaos_port(j->there.chaos));
     live_call_open(&j->c, j->script, 3);
     curl_easy_setopt(j->c.easy, CURLOPT_FOLLOWLOCATION, 1L);
-    j->c.options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_TRACE;
+    j->c.options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
     j->c.options.headers =
         curl_slist_append(curl_slist_append(NULL, "X-Token: secret"), "Authorization: Bearer secret");
     live_post(&j->c, "x");
@@ -391,7 +391,7 @@ static void nothing_follows_a_redirect_to_another_host(void **state)
     live_call_open(&c, "/a 302 location=http://127.0.0.1:$PORT/b\n/b 503 | 200 body=there", 3);
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     curl_easy_setopt(c.easy, CURLOPT_IPRESOLVE, CURL_IPRESOLVE_V4);
-    c.options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_TRACE;
+    c.options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
     c.options.headers = curl_slist_append(curl_slist_append(NULL, "X-Token: secret"), "Authorization: Bearer secret");
     char url[64];
     snprintf(url, sizeof url, "http://localhost:%u/a", chaos_port(c.server.chaos));
@@ -415,7 +415,7 @@ static void everything_follows_a_redirect_to_the_same_origin(void **state)
         struct live_call c;
         live_call_open(&c, script[i], 3);
         curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
-        c.options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_TRACE;
+        c.options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
         c.options.headers =
             curl_slist_append(curl_slist_append(NULL, "X-Token: secret"), "Authorization: Bearer secret");
         live_post(&c, "x");
@@ -435,7 +435,7 @@ static void a_way_back_does_not_bring_headers_back(void **state)
     live_call_open(&c, "/a 302 location=http://localhost:$PORT/b\n/b 302 location=http://127.0.0.1:$PORT/c\n/c 200", 3);
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     curl_easy_setopt(c.easy, CURLOPT_IPRESOLVE, CURL_IPRESOLVE_V4);
-    c.options.inject = BIDE_HTTP_INJECT_KEY;
+    c.options.inject = BIDE_CURL_INJECT_KEY;
     c.options.headers = curl_slist_append(NULL, "X-Token: secret");
     live_perform(&c, "/a");
     expect_done(&c, 1);
@@ -471,7 +471,7 @@ static void where_the_key_does_not_go_a_post_is_not_repeated(void **state)
         struct journey j;
         open_journey(&j, script[i]);
         live_perform(&j.c, "/a");
-        assert_int_equal(j.c.result.verdict.what, BIDE_GIVE_UP);
+        assert_int_equal(j.c.result.verdict.action, BIDE_GIVE_UP);
         assert_int_equal(j.c.result.attempts, 1);
         live_stop(&j.there);
         assert_int_equal(j.there.count, 1);
@@ -484,9 +484,9 @@ static void a_redirect_elsewhere_may_be_refused(void **state)
 {
     struct journey j;
     open_journey(&j, "* 200 body=there");
-    j.c.options.redirect = BIDE_HTTP_REDIRECT_REFUSE;
+    j.c.options.redirect = BIDE_CURL_REDIRECT_REFUSE;
     assert_int_not_equal(live_perform(&j.c, "/a"), CURLE_OK);
-    live_expect(&j.c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    live_expect(&j.c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(j.c.sink.length, 0);
     live_stop(&j.there);
     assert_int_equal(j.there.count, 0);
@@ -500,9 +500,9 @@ static void a_redirect_elsewhere_is_refused_also_without_headers_of_ours(void **
     curl_slist_free_all(j.c.options.headers);
     j.c.options.headers = NULL;
     j.c.options.inject = 0;
-    j.c.options.redirect = BIDE_HTTP_REDIRECT_REFUSE;
+    j.c.options.redirect = BIDE_CURL_REDIRECT_REFUSE;
     assert_int_not_equal(live_perform(&j.c, "/a"), CURLE_OK);
-    live_expect(&j.c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    live_expect(&j.c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_stop(&j.there);
     assert_int_equal(j.there.count, 0);
     live_stop(&j.c.server);
@@ -515,7 +515,7 @@ static void a_redirect_here_is_not_refused(void **state)
     struct live_call c;
     live_call_open(&c, "/a 302 location=/b\n/b 200", 3);
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
-    c.options.redirect = BIDE_HTTP_REDIRECT_REFUSE;
+    c.options.redirect = BIDE_CURL_REDIRECT_REFUSE;
     live_perform(&c, "/a");
     expect_done(&c, 1);
     live_call_close(&c);

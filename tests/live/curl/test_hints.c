@@ -15,7 +15,7 @@ struct asked {
     int64_t wait_ns;
     struct live_server *server;
     char path[16];
-    struct bide_http_result result;
+    struct bide_curl_result result;
     CURLcode code;
     pthread_t thread;
 };
@@ -48,10 +48,10 @@ static void *ask(void *context)
     struct asked *a = context;
     struct bide_policy policy = live_policy(2);
     struct bide_target target;
-    struct bide_http_options o;
+    struct bide_curl_options o;
     char url[64];
     live_open_target(&target);
-    bide_http_options_init(&o);
+    bide_curl_options_init(&o);
     o.policy = &policy;
     o.write = swallow;
     o.reset_header = "x-reset";
@@ -104,7 +104,7 @@ static void a_hint_of_a_success_is_not_one(void **state)
     struct live_call c;
     live_call_open(&c, "/a 200 retry-after=60", 2);
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 1);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
     assert_int_equal(c.result.attempt[0].hint.kind, BIDE_HINT_NONE);
     live_call_close(&c);
 }
@@ -119,7 +119,7 @@ static void a_longer_wait_than_is_allowed_ends_the_call_at_once(void **state)
         snprintf(script, sizeof script, "/a 503 retry-after=\"%s\" body=\"the last word\"", value[i]);
         live_call_open(&c, script, 3);
         assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_HINT_TOO_LONG, 1);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
         live_expect_text(&c.sink, "the last word");
         assert_true(c.result.total_ns < LONG_NS);
         live_call_close(&c);
@@ -135,7 +135,7 @@ static void a_malformed_hint_is_as_none(void **state)
         snprintf(script, sizeof script, "/a 503 retry-after=\"%s\" | 200", value[i]);
         live_call_open(&c, script, 2);
         assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+        live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
         assert_int_equal(c.result.attempt[0].hint.kind, BIDE_HINT_NONE);
         live_call_close(&c);
     }
@@ -151,7 +151,7 @@ static void a_server_that_says_stop_is_obeyed(void **state)
         snprintf(script, sizeof script, "/a 503 retry-after=0 header=\"%s\" | 200", field[i]);
         live_call_open(&c, script, 3);
         assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_SERVER_STOP, 1);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_SERVER_STOP, 1);
         assert_int_equal(c.result.attempt[0].hint.kind, BIDE_HINT_STOP);
         live_call_close(&c);
     }
@@ -163,7 +163,7 @@ static void permission_to_retry_does_not_make_an_unsafe_request_safe(void **stat
     live_call_open(&c, "/a 503 header=\"Bide-Retry: ?1\" header=\"x-should-retry: true\" retry-after=0", 3);
     live_post(&c, "x");
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
     live_call_close(&c);
 }
 

@@ -13,7 +13,7 @@
 static void expect_done(const struct live_call *c, uint32_t attempts)
 {
     assert_int_equal(c->code, CURLE_OK);
-    live_expect(c, BIDE_DONE, BIDE_WHY_SUCCEEDED, attempts);
+    live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, attempts);
 }
 
 static void expect_seen(struct live_call *c, size_t count)
@@ -39,7 +39,7 @@ static bool says(struct bide_text body, const char *text)
 }
 
 /* Bodies that begin with "later" are worth another attempt, those with "schema" are not. */
-static void judge_body(void *context, const struct bide_http_response *r, struct bide_outcome *outcome)
+static void judge_body(void *context, const struct bide_curl_response *r, struct bide_outcome *outcome)
 {
     struct judge *j = context;
     j->status = r->status;
@@ -100,7 +100,7 @@ static void a_success_that_says_try_later_at_last_is_delivered(void **state)
     struct judge j;
     open_judged(&c, &j, "/a 200 body=later", 1000);
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 4);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 4);
     live_expect_text(&c.sink, "later");
     assert_int_equal(c.sink.pieces, 1);
     live_call_close(&c);
@@ -112,7 +112,7 @@ static void a_schema_error_is_permanent_and_delivered(void **state)
     struct judge j;
     open_judged(&c, &j, "/a 200 body=\"schema is wrong\"", 1000);
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_expect_text(&c.sink, "schema is wrong");
     live_call_close(&c);
 }
@@ -176,11 +176,11 @@ static void a_held_success_that_breaks_is_tried_again(void **state)
 static void open_when_waiting(void *context, const struct bide_event *event)
 {
     struct live_call *c = context;
-    if (event->verdict->what == BIDE_WAIT)
+    if (event->verdict->action == BIDE_WAIT)
         bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
 }
 
-static void say_later(void *context, const struct bide_http_response *r, struct bide_outcome *outcome)
+static void say_later(void *context, const struct bide_curl_response *r, struct bide_outcome *outcome)
 {
     if (r->body.at)
         outcome->kind = BIDE_KIND_TRANSIENT;
@@ -198,14 +198,14 @@ static void what_is_held_does_not_stretch_what_is_kept(void **state)
         c.options.event = open_when_waiting;
         c.options.context = &c;
         live_perform(&c, "/a");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
         assert_true(c.result.body_dropped);
         assert_int_equal(c.sink.length, 0);
         live_call_close(&c);
     }
 }
 
-static void by_status(void *context, const struct bide_http_response *r, struct bide_outcome *outcome)
+static void by_status(void *context, const struct bide_curl_response *r, struct bide_outcome *outcome)
 {
     struct curl_header *field;
     if (r->status == 404)
@@ -228,13 +228,13 @@ static void the_head_alone_may_be_judged_with_and_without_a_sink(void **state)
         expect_done(&c, 3);
         live_expect_text(&c.sink, "fine");
         live_perform(&c, "/b");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
         live_expect_text(&c.sink, "down");
         live_call_close(&c);
     }
 }
 
-static void ask_for_time(void *context, const struct bide_http_response *r, struct bide_outcome *outcome)
+static void ask_for_time(void *context, const struct bide_curl_response *r, struct bide_outcome *outcome)
 {
     if (r->status == 503)
         outcome->hint = (struct bide_hint){BIDE_HINT_WAIT, 200 * BIDE_MS};
@@ -281,7 +281,7 @@ static void open_signed(struct live_call *c, struct signer *s, const char *scrip
     live_call_open(c, script, 4);
     c->options.before = sign;
     c->options.context = s;
-    c->options.inject = BIDE_HTTP_INJECT_KEY;
+    c->options.inject = BIDE_CURL_INJECT_KEY;
     live_post(c, "x");
 }
 
@@ -323,8 +323,8 @@ static void a_signature_that_is_refused_at_first_makes_no_attempt(void **state)
     open_signed(&c, &s, "");
     s.refuse_at = 1;
     assert_int_equal(live_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
-    assert_int_equal(c.result.verdict.why, BIDE_WHY_CANCELLED);
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.reason, BIDE_REASON_CANCELLED);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
     close_signed(&c, &s);
@@ -337,7 +337,7 @@ static void a_signature_that_is_refused_later_leaves_the_last_answer(void **stat
     open_signed(&c, &s, "/a 503 body=down");
     s.refuse_at = 2;
     live_perform(&c, "/a");
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     live_expect_text(&c.sink, "down");
     assert_int_equal(c.result.status, 503);
     expect_seen(&c, 1);
@@ -353,7 +353,7 @@ static void what_the_hook_adds_is_checked_too(void **state)
     open_signed(&c, &s, "");
     s.field = "X-Signature: 1\r\nX-Evil: 1";
     assert_int_not_equal(live_perform_url(&c, trap.url), CURLE_OK);
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
     close_signed(&c, &s);
@@ -382,7 +382,7 @@ static void open_refreshed(struct live_call *c, struct refresher *r, const char 
     curl_easy_setopt(c->easy, CURLOPT_XOAUTH2_BEARER, "old");
     c->options.refresh = refresh;
     c->options.context = r;
-    c->options.inject = BIDE_HTTP_INJECT_ATTEMPT;
+    c->options.inject = BIDE_CURL_INJECT_ATTEMPT;
 }
 
 static const char *const denials[] = {"/a 401 body=who | 200 body=fine", "/a 401 bytes=0 | 200 body=fine",
@@ -439,7 +439,7 @@ static void a_second_401_is_final(void **state)
         if (!sink)
             live_no_sink(&c);
         live_perform(&c, "/a");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
         assert_int_equal(r.asked, 1);
         live_expect_text(&c.sink, "still who");
         expect_seen(&c, 2);
@@ -453,7 +453,7 @@ static void credentials_are_renewed_once_in_a_call(void **state)
     struct refresher r;
     open_refreshed(&c, &r, "/a 401 | 503 | 401 body=who");
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 2);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 2);
     assert_int_equal(r.asked, 1);
     live_expect_text(&c.sink, "who");
     expect_seen(&c, 3);
@@ -467,7 +467,7 @@ static void without_new_credentials_the_401_is_delivered(void **state)
     open_refreshed(&c, &r, "/a 401 body=who");
     r.answer = false;
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_expect_text(&c.sink, "who");
     assert_false(c.result.body_dropped);
     assert_int_equal(c.result.status, 401);
@@ -483,7 +483,7 @@ static void without_new_credentials_and_without_a_sink_the_body_is_told_to_be_lo
     r.answer = false;
     live_no_sink(&c);
     assert_int_equal(live_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     assert_true(c.result.body_dropped);
     assert_int_equal(c.result.status, 401);
     live_call_close(&c);
@@ -499,7 +499,7 @@ static void a_spent_body_is_not_sent_with_new_credentials(void **state)
         if (!sink)
             live_no_sink(&c);
         live_perform(&c, "/a");
-        assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+        assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
         assert_int_equal(r.asked, 0);
         live_expect_text(&c.sink, "who");
         expect_seen(&c, 1);
@@ -530,8 +530,8 @@ static void note(void *context, const struct bide_event *event)
 {
     struct told *told = context;
     size_t used = strlen(told->text);
-    snprintf(told->text + used, sizeof told->text - used, "%s %s%s%s\n", bide_what_label(event->verdict->what),
-             bide_why_label(event->verdict->why), event->outcome ? " after " : "",
+    snprintf(told->text + used, sizeof told->text - used, "%s %s%s%s\n", bide_action_label(event->verdict->action),
+             bide_reason_label(event->verdict->reason), event->outcome ? " after " : "",
              event->outcome ? bide_kind_label(event->outcome->kind) : "");
 }
 
@@ -579,8 +579,8 @@ static void a_start_is_told_only_if_it_is_made(void **state)
 /* ---- problem details ---- */
 
 static const struct bide_details_rule types[] = {
-    {"https://example.net/busy", BIDE_KIND_TRANSIENT, BIDE_REACH_REFUSED, 0},
-    {"https://example.net/broke", BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
+    {"https://example.net/busy", BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, 0},
+    {"https://example.net/broke", BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
 };
 
 static void open_typed(struct live_call *c, const char *script)
@@ -600,7 +600,7 @@ static void a_type_decides_over_the_status(void **state)
     live_perform(&c, "/busy"); /* refused: so even an unsafe request may be repeated */
     expect_done(&c, 2);
     live_perform(&c, "/broke");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_expect_text(&c.sink, "{\"type\":\"https://example.net/broke\"}");
     curl_easy_setopt(c.easy, CURLOPT_CUSTOMREQUEST, "PUT");
     live_perform(&c, "/other");
@@ -623,10 +623,10 @@ static void members_are_hints(void **state)
     live_perform(&c, "/longer");
     expect_done(&c, 2);
     live_perform(&c, "/stop");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_SERVER_STOP, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_SERVER_STOP, 1);
     live_expect_text(&c.sink, "{\"retry\":false}");
     live_perform(&c, "/far");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_HINT_TOO_LONG, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
     live_stop(&c.server);
     assert_true(live_nth(&c.server, "/wait", 1)->at_ns - live_nth(&c.server, "/wait", 0)->at_ns >= 400 * BIDE_MS);
     assert_true(live_nth(&c.server, "/longer", 1)->at_ns - live_nth(&c.server, "/longer", 0)->at_ns >= BIDE_S);
@@ -656,7 +656,7 @@ static void details_that_are_too_long_are_judged_by_their_status(void **state)
         live_perform(&c, "/a");
         expect_done(&c, 2);
         live_perform(&c, "/b");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
         live_expect_pattern(&c.sink, 70000);
         live_call_close(&c);
     }
@@ -678,7 +678,7 @@ static void details_that_are_no_json_are_judged_by_their_status(void **state)
     live_perform(&c, "/a");
     expect_done(&c, 2);
     live_perform(&c, "/b");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_expect_text(&c.sink, "nonsense");
     live_call_close(&c);
 }
@@ -700,7 +700,7 @@ static void details_that_break_are_judged_by_their_head(void **state)
         assert_int_equal(c.result.attempt[0].status, 503);
         assert_int_equal(c.result.attempt[0].hint.wait_ns, 300 * BIDE_MS);
         live_perform(&c, "/b");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
         live_stop(&c.server);
         assert_true(live_nth(&c.server, "/a", 1)->at_ns - live_nth(&c.server, "/a", 0)->at_ns >= 300 * BIDE_MS);
         assert_int_equal(live_count(&c.server, "/b"), 1);

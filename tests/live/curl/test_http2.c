@@ -91,7 +91,7 @@ static size_t seen(const char *text)
 static void get_ready_to_post(struct live_client *c)
 {
     curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, "charge=1");
-    c->options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
+    c->options.body.kind = BIDE_CURL_BODY_REPEATABLE;
 }
 
 /* ---- one after the other ---- */
@@ -133,7 +133,7 @@ static void a_post_answered_503_is_seen_once(void **state)
 {
     serve_upstream("/x 503 body=busy | 200");
     assert_int_equal(live_client_post(&client, url("/x"), "charge=1"), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
     assert_string_equal(client.sink.at, "busy");
     assert_int_equal(seen("POST /x"), 1);
 }
@@ -165,7 +165,7 @@ static void half_a_body_is_never_followed_by_another(void **state)
 {
     serve_upstream("/x 200 bytes=100000 reset=half | 200 body=fine");
     assert_int_not_equal(live_client_get(&client, url("/x")), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_BODY_DELIVERED, 1);
+    live_assert_gave_up(&client, BIDE_REASON_BODY_DELIVERED, 1);
     for (size_t i = 0; i < client.sink.length; i++)
         assert_int_equal(client.sink.at[i], chaos_pattern(i));
     assert_int_equal(seen("GET /x"), 1);
@@ -183,7 +183,7 @@ static void a_large_body_that_is_answered_early_is_judged_by_the_answer(void **s
 {
     serve("client_max_body_size 1k; location / { return 200 fine; }");
     assert_int_equal(live_client_post(&client, url("/x"), large_body()), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
+    live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(client.result.status, 413);
 }
 
@@ -193,7 +193,7 @@ static void a_stream_that_timed_out_leaves_the_connection_usable(void **state)
     client.policy.attempt_timeout_ns = 2 * BIDE_S;
     assert_int_equal(live_client_get(&client, url("/x")), CURLE_OK);
     live_assert_done(&client, 2);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_int_equal(client.result.attempt[0].code, CURLE_OPERATION_TIMEDOUT);
     live_stop(&upstream);
     assert_int_equal(live_count(&upstream, "/x"), 2);
@@ -250,7 +250,7 @@ static void many_calls_at_once_share_one_connection_and_each_is_tried_again(void
     bide_multi_free(multi);
     assert_int_equal(done, CALLS);
     for (size_t i = 0; i < CALLS; i++) {
-        assert_string_equal(bide_what_label(calls[i].result.verdict.what), "done");
+        assert_string_equal(bide_action_label(calls[i].result.verdict.action), "done");
         assert_string_equal(calls[i].sink.at, "ok\n");
         attempts += calls[i].result.attempts;
         live_client_free(&calls[i]);
@@ -293,11 +293,11 @@ static void posts_whose_shared_connection_died_are_not_repeated(void **state)
     finish(multi);
     bide_multi_free(multi);
     assert_int_equal(done, 3);
-    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_true(client.result.attempt[0].replay_stopped);
-    live_assert_gave_up(&other, BIDE_WHY_NOT_REPEATABLE, 1);
-    live_assert_attempt(&other, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_gave_up(&other, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_assert_attempt(&other, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     live_assert_done(&unread, 2); /* a GET */
     live_stop(&upstream);
     assert_int_equal(live_count(&upstream, "/x"), 2);
@@ -326,7 +326,7 @@ static void gets_whose_shared_connection_died_are_repeated_by_us(void **state)
 static void cancelling_one_call_leaves_the_other_on_their_connection(void **state)
 {
     struct bide_multi *multi;
-    struct bide_transfer *transfer;
+    struct bide_multi_call *transfer;
     size_t done = 0;
     serve_upstream("/slow delay=never\n/x 200 body=fine");
     assert_int_equal(bide_multi_new(&multi), BIDE_OK);
@@ -341,7 +341,7 @@ static void cancelling_one_call_leaves_the_other_on_their_connection(void **stat
     poll_until_upstream_saw(multi, 1);
     bide_multi_cancel(multi, transfer);
     assert_int_equal(done, 1);
-    live_assert_gave_up(&client, BIDE_WHY_CANCELLED, 1);
+    live_assert_gave_up(&client, BIDE_REASON_CANCELLED, 1);
     start(multi, &other, "/x", &done);
     finish(multi);
     bide_multi_free(multi);
@@ -382,19 +382,19 @@ static void what_nghttpd_does_not_have_is_asked_for_once(void **state)
 {
     start_nghttpd();
     assert_int_equal(live_client_post(&client, live_process_url(&server, "http", "/none"), "x"), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
+    live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(client.result.status, 404);
     assert_int_equal(nghttpd_saw(":method: POST"), 1);
 }
 
 static void what_nghttpd_does_not_have_is_asked_for_again_if_the_rules_say_so(void **state)
 {
-    static const struct bide_rule rule = {404, 404, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, BIDE_FLAG_FRESH};
+    static const struct bide_rule rule = {404, 404, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_FRESH};
     static const struct bide_rules rules = {&rule, 1, false};
     start_nghttpd();
     client.options.status_rules = &rules;
     assert_int_equal(live_client_get(&client, live_process_url(&server, "http", "/none")), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
+    live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
     assert_true(client.sink.length > 0);
     assert_int_equal(nghttpd_saw(":method: GET"), 3);
 }

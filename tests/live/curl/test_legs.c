@@ -47,13 +47,13 @@ static void stop_way(struct way *w)
 
 static void with_own_key(struct way *w)
 {
-    w->c.options.safety = BIDE_HTTP_KEYED;
+    w->c.options.safety = BIDE_CURL_KEYED;
     w->c.options.headers = curl_slist_append(NULL, "Idempotency-Key: mine");
 }
 
 static void with_made_key(struct way *w)
 {
-    w->c.options.inject = BIDE_HTTP_INJECT_KEY;
+    w->c.options.inject = BIDE_CURL_INJECT_KEY;
 }
 
 static void (*const with_key[])(struct way *) = {with_own_key, with_made_key};
@@ -66,7 +66,7 @@ static void a_post_whose_key_stays_behind_is_not_repeated(void **state)
         open_way(&w, here[i % 2], "/ close", 4);
         with_key[i / 2](&w);
         live_perform(&w.c, "/a");
-        live_expect(&w.c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
+        live_expect(&w.c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
         stop_way(&w);
         assert_non_null(w.c.server.seen[0].key);
         assert_int_equal(w.there.count, 1);
@@ -84,7 +84,7 @@ static void a_key_counts_until_it_is_left_behind(void **state)
         open_way(&w, "/a close | 503 | 307 location=THERE/", "/ close", 9);
         with_key[i](&w);
         live_perform(&w.c, "/a");
-        live_expect(&w.c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 3);
+        live_expect(&w.c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 3);
         stop_way(&w);
         assert_int_equal(w.there.count, 1);
         close_way(&w);
@@ -99,7 +99,7 @@ static void a_policy_that_wants_a_key_sends_no_post_without_it(void **state)
         with_key[i](&w);
         w.c.policy.require_key = true;
         assert_int_not_equal(live_perform(&w.c, "/a"), CURLE_OK);
-        live_expect(&w.c, BIDE_GIVE_UP, BIDE_WHY_KEY_REQUIRED, 1);
+        live_expect(&w.c, BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED, 1);
         stop_way(&w);
         assert_int_equal(w.c.server.count, 1);
         assert_int_equal(w.there.count, 0);
@@ -115,7 +115,7 @@ static void a_post_that_became_a_get_elsewhere_is_repeated(void **state)
         open_way(&w, "/a 303 location=THERE/", "/ close | 200 body=fine", 4);
         with_key[i](&w);
         assert_int_equal(live_perform(&w.c, "/a"), CURLE_OK);
-        live_expect(&w.c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+        live_expect(&w.c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
         live_expect_text(&w.c.sink, "fine");
         stop_way(&w);
         assert_string_equal(w.c.server.seen[0].key, w.c.server.seen[1].key);
@@ -135,7 +135,7 @@ static void a_get_elsewhere_makes_the_next_post_elsewhere_no_safer(void **state)
         live_perform(&w.c, "/a");
         stop_way(&w);
         assert_int_equal(live_count(&w.there, "/pay"), 1);
-        live_expect(&w.c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 2);
+        live_expect(&w.c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 2);
         close_way(&w);
     }
 }
@@ -146,7 +146,7 @@ static void a_post_without_a_key_is_not_repeated_for_the_sake_of_its_get(void **
     struct way w;
     open_way(&w, "/a 303 location=THERE/", "/ close | 200", 4);
     live_perform(&w.c, "/a");
-    live_expect(&w.c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_expect(&w.c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
     stop_way(&w);
     assert_int_equal(live_count(&w.c.server, "/a"), 1);
     assert_int_equal(w.there.count, 1);
@@ -173,7 +173,7 @@ static void headers_go_along_a_chain_until_it_leaves(void **state)
     curl_easy_setopt(c.easy, CURLOPT_IPRESOLVE, CURL_IPRESOLVE_V4);
     c.options.headers = curl_slist_append(NULL, "X-Token: secret");
     assert_int_equal(live_perform(&c, "/1"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_stop(&c.server);
     for (size_t i = 0; i < 2; i++) {
         assert_true(has(live_nth(&c.server, "/1", i), "X-Token"));
@@ -191,10 +191,10 @@ static void a_key_goes_along_a_chain_that_stays_and_the_post_is_repeated(void **
     live_call_open(&c, "/1 307 location=/2\n/2 308 location=http://127.0.0.1:$PORT/3\n/3 close | 503 | 200 body=fine",
                    4);
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
-    c.options.inject = BIDE_HTTP_INJECT_KEY;
+    c.options.inject = BIDE_CURL_INJECT_KEY;
     live_post(&c, BODY);
     assert_int_equal(live_perform(&c, "/1"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 3);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 3);
     live_stop(&c.server);
     assert_int_equal(c.server.count, 9);
     for (size_t i = 0; i < c.server.count; i++)
@@ -241,7 +241,7 @@ static void a_post_that_libcurl_authenticates_runs_once_though_there_is_a_refres
         c.options.refresh = count_and_agree;
         c.options.context = &asked;
         assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 1);
+        live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
         live_expect_text(&c.sink, "fine");
         live_stop(&c.server);
         assert_int_equal(with_body(&c.server), 1);
@@ -280,8 +280,8 @@ static void credentials_that_nobody_asks_for_cost_no_attempt(void **state)
             live_no_sink(&c);
         live_post(&c, BODY);
         assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 1);
-        live_expect_attempt(&c, 0, CURLE_OK, BIDE_KIND_OK, BIDE_REACH_ANSWERED);
+        live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
+        live_expect_attempt(&c, 0, CURLE_OK, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED);
         live_expect_text(&c.sink, "fine");
         live_stop(&c.server);
         assert_int_equal(with_body(&c.server), 1);
@@ -299,7 +299,7 @@ static void the_leg_with_the_body_is_not_repeated(void **state)
         set_digest(c.easy);
         live_post(&c, BODY);
         live_perform(&c, "/a");
-        assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+        assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
         live_stop(&c.server);
         assert_int_equal(with_body(&c.server), 1);
         live_call_close(&c);
@@ -356,8 +356,8 @@ static void a_dead_tunnel_is_not_taken_for_a_refusal(void **state)
         assert_int_equal(live_perform(&c, "/warm"), CURLE_OK);
         live_post(&c, BODY);
         assert_int_equal(live_perform(&c, "/pay"), CURLE_GOT_NOTHING);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
-        live_expect_attempt(&c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
+        live_expect_attempt(&c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
         assert_true(c.result.attempt[0].replay_stopped);
         live_stop(&c.server);
         assert_int_equal(live_count(&c.server, "/pay"), 1);
@@ -381,9 +381,9 @@ static void a_method_that_a_hook_made_unsafe_is_not_repeated(void **state)
     struct live_call c;
     live_call_open(&c, "/a 503 | close", 5);
     c.options.before = post_later;
-    c.options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
+    c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 2);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 2);
     live_stop(&c.server);
     assert_int_equal(c.server.count, 2);
     assert_string_equal(c.server.seen[0].method, "GET");
@@ -404,10 +404,10 @@ static void a_method_that_a_hook_made_safe_counts_as_it_began(void **state)
     struct live_call c;
     live_call_open(&c, "/a 425 | close", 5);
     c.options.before = get_later;
-    c.options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
+    c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, BODY);
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 2);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 2);
     live_stop(&c.server);
     assert_string_equal(c.server.seen[1].method, "GET");
     live_call_close(&c);

@@ -79,8 +79,8 @@ struct probe {
     struct live_server server;
     struct bide_target target;
     struct bide_policy policy;
-    struct bide_http_options options;
-    struct bide_http_result result;
+    struct bide_curl_options options;
+    struct bide_curl_result result;
     struct curl_slist *headers;
     CURL *easy;
     char body[BODY_MAX];
@@ -114,13 +114,13 @@ static void count_all(struct bide_target *target, uint32_t in_flight)
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     config.breaker.kind = BIDE_BREAKER_OFF;
-    config.quiet_max_ns = 0;
+    config.hold_off_max_ns = 0;
     config.in_flight_max = in_flight;
     config.budget.kind = BIDE_BUDGET_TOKENS;
     config.budget.capacity_milli = 10000;
     config.budget.initial_milli = BIDE_FULL;
     config.budget.cost_milli = config.budget.cost_throttled_milli = config.budget.cost_timeout_milli = 1000;
-    config.budget.earn_success_milli = config.budget.earn_first_milli = config.budget.earn_per_minute_milli = 0;
+    config.budget.earn_success_milli = config.budget.earn_first_milli = config.budget.refill_per_minute_milli = 0;
     config.budget.refund_permille = 0;
     assert_int_equal(bide_target_init(target, &config, bide_now(), NULL), BIDE_OK);
 }
@@ -161,17 +161,17 @@ static void prepare(struct probe *p, const struct scenario *s)
     p->easy = curl_easy_init();
     curl_easy_setopt(p->easy, CURLOPT_URL, live_url(&p->server, "/"));
     curl_easy_setopt(p->easy, CURLOPT_POST, s->post ? 1L : 0L);
-    bide_http_options_init(&p->options);
+    bide_curl_options_init(&p->options);
     p->options.policy = &p->policy;
     p->options.write = write_flat;
     p->options.write_data = p;
     p->options.header = ignore_head;
     p->options.headers = p->headers;
-    p->options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_TRACE;
+    p->options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
     p->options.resume = s->resume;
     if (s->post)
         p->options.body =
-            (struct bide_http_body){.kind = BIDE_HTTP_BODY_MEMORY, .at = s->post, .length = (int64_t)strlen(s->post)};
+            (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = s->post, .length = (int64_t)strlen(s->post)};
     else
         curl_easy_setopt(p->easy, CURLOPT_HTTPGET, 1L);
 }
@@ -239,21 +239,21 @@ static void check_end(const struct probe *p, const struct scenario *s)
     assert_int_equal(p->done, p->began ? 1 : 0);
     if (!p->began)
         return;
-    if (p->result.verdict.what == BIDE_DONE) {
+    if (p->result.verdict.action == BIDE_DONE) {
         assert_int_equal(p->code, CURLE_OK);
         assert_true(is_whole(p, s));
     } else if (p->code == CURLE_OK) { /* a failure that is an answer */
-        assert_int_equal(p->result.verdict.what, BIDE_GIVE_UP);
+        assert_int_equal(p->result.verdict.action, BIDE_GIVE_UP);
         assert_true(p->result.status >= 400);
     }
 }
 
 /* A retry costs a token, unless our own side stopped it before it was sent. */
-static int64_t retries_paid(const struct bide_http_result *r)
+static int64_t retries_paid(const struct bide_curl_result *r)
 {
     int64_t paid = 0;
     for (uint32_t i = 1; i < r->attempts; i++)
-        paid += !(r->attempt[i].kind == BIDE_KIND_CANCELLED && r->attempt[i].reach == BIDE_REACH_NEVER_SENT);
+        paid += !(r->attempt[i].kind == BIDE_KIND_CANCELLED && r->attempt[i].evidence == BIDE_EVIDENCE_NOT_SENT);
     return paid;
 }
 
@@ -263,10 +263,10 @@ static void check_target(struct probe *p)
     int64_t spent = 10 - bide_budget_left_milli(&p->target, bide_now()) / 1000;
     if (spent != retries_paid(&p->result))
         print_message("%d tokens for %u attempts, code %d, %s\n", (int)spent, p->result.attempts, p->code,
-                      bide_why_label(p->result.verdict.why));
+                      bide_reason_label(p->result.verdict.reason));
     assert_int_equal(spent, retries_paid(&p->result));
     bide_budget_add_milli(&p->target, spent * 1000, bide_now());
-    assert_true(bide_target_is_blank(&p->target, bide_now()));
+    assert_true(bide_target_is_evictable(&p->target, bide_now()));
 }
 
 /* The same handle, target and options, with all the memory it wants. */
@@ -277,7 +277,7 @@ static void check_afterwards(struct probe *p, const struct scenario *s, driver *
     drive(p);
     assert_int_equal(p->code, CURLE_OK);
     assert_int_equal(p->done, 1);
-    assert_int_equal(p->result.verdict.what, BIDE_DONE);
+    assert_int_equal(p->result.verdict.action, BIDE_DONE);
     assert_true(is_whole(p, s));
 }
 
@@ -292,7 +292,7 @@ static bool try_one(const struct scenario *s, driver *drive, unsigned at, bool f
     check_end(&p, s);
     check_target(&p);
     if (fault.seen < at)
-        assert_int_equal(p.result.verdict.what, BIDE_DONE);
+        assert_int_equal(p.result.verdict.action, BIDE_DONE);
     check_afterwards(&p, s, drive);
     tidy(&p);
     return fault.seen >= at;

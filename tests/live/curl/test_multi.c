@@ -56,17 +56,17 @@ static void make_and_start(struct world *w, struct live_call *call, const char *
 static void assert_cancelled(const struct live_call *call)
 {
     assert_int_equal(call->done, 1);
-    assert_int_equal(call->verdict.what, BIDE_GIVE_UP);
-    assert_int_equal(call->verdict.why, BIDE_WHY_CANCELLED);
+    assert_int_equal(call->verdict.action, BIDE_GIVE_UP);
+    assert_int_equal(call->verdict.reason, BIDE_REASON_CANCELLED);
     assert_int_equal(call->code, CURLE_ABORTED_BY_CALLBACK);
-    assert_int_equal(call->result.verdict.why, BIDE_WHY_CANCELLED);
+    assert_int_equal(call->result.verdict.reason, BIDE_REASON_CANCELLED);
 }
 
 static void assert_succeeded(const struct live_call *call, const char *body)
 {
     assert_int_equal(call->done, 1);
     assert_int_equal(call->code, CURLE_OK);
-    assert_int_equal(call->verdict.what, BIDE_DONE);
+    assert_int_equal(call->verdict.action, BIDE_DONE);
     assert_int_equal(call->result.status, 200);
     assert_string_equal(call->sink.at, body);
 }
@@ -98,7 +98,7 @@ static void a_result_describes_each_attempt(void **state)
     make_and_start(&w, &call, "/flaky");
     assert_true(live_run(w.multi));
     assert_succeeded(&call, "yes");
-    const struct bide_http_attempt *a = call.result.attempt;
+    const struct bide_curl_attempt *a = call.result.attempt;
     assert_int_equal(call.result.attempts, 4);
     assert_int_equal(call.verdict.attempt, 4);
     assert_int_equal(a[0].status, 503);
@@ -128,7 +128,7 @@ static void the_last_failure_is_an_answer_and_reaches_the_sink_whole(void **stat
     assert_true(live_run(w.multi));
     assert_int_equal(call.done, 1);
     assert_int_equal(call.code, CURLE_OK);
-    assert_int_equal(call.verdict.why, BIDE_WHY_ATTEMPTS_SPENT);
+    assert_int_equal(call.verdict.reason, BIDE_REASON_ATTEMPTS_SPENT);
     assert_int_equal(call.result.status, 503);
     assert_string_equal(call.sink.at, "third");
     live_call_free(&call);
@@ -165,7 +165,7 @@ static void note_event(void *context, const struct bide_event *event)
 {
     char *text = context;
     size_t length = strlen(text);
-    snprintf(text + length, 200 - length, "%s ", bide_what_label(event->verdict->what));
+    snprintf(text + length, 200 - length, "%s ", bide_action_label(event->verdict->action));
 }
 
 static void a_listener_hears_each_verdict_once(void **state)
@@ -196,7 +196,7 @@ static void what_the_breaker_refuses_is_done_before_start_returns(void **state)
     assert_int_equal(call.done, 1);
     assert_null(call.transfer);
     assert_int_equal(call.code, CURLE_ABORTED_BY_CALLBACK);
-    assert_int_equal(call.verdict.why, BIDE_WHY_BREAKER_OPEN);
+    assert_int_equal(call.verdict.reason, BIDE_REASON_BREAKER_OPEN);
     assert_int_equal(call.result.attempts, 0);
     assert_int_equal(bide_multi_running(w.multi), 0);
     live_stop(&w.server);
@@ -215,7 +215,7 @@ static void a_deadline_that_has_passed_is_done_before_start_returns(void **state
     start(&w, &call);
     assert_int_equal(call.done, 1);
     assert_int_equal(call.code, CURLE_OPERATION_TIMEDOUT);
-    assert_int_equal(call.verdict.why, BIDE_WHY_DEADLINE);
+    assert_int_equal(call.verdict.reason, BIDE_REASON_DEADLINE);
     live_call_free(&call);
     end(&w);
 }
@@ -225,10 +225,10 @@ static void wrong_options_begin_nothing(void **state)
     struct world w;
     struct live_call call;
     struct bide_problem problem = {0};
-    struct bide_transfer *transfer = NULL;
+    struct bide_multi_call *transfer = NULL;
     begin(&w, "/fine 200", 3);
     make(&w, &call, "/fine");
-    call.options.body.kind = BIDE_HTTP_BODY_STREAM; /* without a function */
+    call.options.body.kind = BIDE_CURL_BODY_STREAM; /* without a function */
     live_call_start(&call, w.multi, &w.target);
     assert_int_equal(call.ok, BIDE_ERR_INVALID);
     struct bide_multi_job job = {.easy = call.easy, .options = &call.options};
@@ -252,7 +252,7 @@ static void a_handle_at_work_elsewhere_ends_with_failed_init(void **state)
     start(&w, &call);
     assert_int_equal(call.done, 1);
     assert_int_equal(call.code, CURLE_FAILED_INIT);
-    assert_int_equal(call.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(call.verdict.action, BIDE_GIVE_UP);
     curl_multi_remove_handle(other, call.easy);
     curl_multi_cleanup(other);
     live_call_free(&call);
@@ -393,7 +393,7 @@ static void a_call_started_and_cancelled_in_one_callback_attempts_nothing(void *
     start(&w, &one);
     assert_true(live_run(w.multi));
     assert_int_equal(two.done, 1);
-    assert_int_equal(two.verdict.why, BIDE_WHY_CANCELLED);
+    assert_int_equal(two.verdict.reason, BIDE_REASON_CANCELLED);
     assert_int_equal(two.code, CURLE_ABORTED_BY_CALLBACK);
     assert_int_equal(attempts, 0);
     live_call_free(&one);
@@ -679,7 +679,7 @@ static void a_cancelled_answer_that_was_final_already_is_still_done_once(void **
     assert_true(live_run_until(w.multi, has_bytes, &call));
     bide_multi_cancel(w.multi, call.transfer);
     assert_int_equal(call.done, 1);
-    assert_int_equal(call.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(call.verdict.action, BIDE_GIVE_UP);
     assert_int_equal(call.code, CURLE_ABORTED_BY_CALLBACK); /* the sink has part of it */
     live_call_free(&call);
     end(&w);
@@ -846,7 +846,7 @@ static void a_wait_that_is_given_up_shows_the_failure_before_it(void **state)
     assert_true(live_run(w.multi));
     assert_int_equal(call.done, 1);
     assert_int_equal(call.code, CURLE_OK);
-    assert_int_equal(call.verdict.why, BIDE_WHY_BREAKER_OPEN);
+    assert_int_equal(call.verdict.reason, BIDE_REASON_BREAKER_OPEN);
     assert_int_equal(call.result.status, 503);
     assert_false(call.result.body_dropped);
     assert_string_equal(call.sink.at, "bad luck");
@@ -856,7 +856,7 @@ static void a_wait_that_is_given_up_shows_the_failure_before_it(void **state)
 
 static void open_on_wait(void *context, const struct bide_event *event)
 {
-    if (event->verdict->what == BIDE_WAIT)
+    if (event->verdict->action == BIDE_WAIT)
         bide_breaker_hold(context, BIDE_HOLD_OPEN);
 }
 
@@ -872,7 +872,7 @@ static void half_a_failure_is_not_shown_as_if_it_were_whole(void **state)
     start(&w, &call);
     assert_true(live_run(w.multi));
     assert_int_equal(call.done, 1);
-    assert_int_equal(call.verdict.why, BIDE_WHY_BREAKER_OPEN);
+    assert_int_equal(call.verdict.reason, BIDE_REASON_BREAKER_OPEN);
     assert_true(call.result.body_dropped);
     assert_int_equal(call.sink.length, 0);
     live_call_free(&call);
@@ -1058,11 +1058,11 @@ static void an_unsafe_request_on_a_dead_connection_is_sent_once(void **state)
     start(&w, &pay);
     assert_true(live_run(w.multi));
     assert_int_equal(pay.done, 1);
-    assert_int_equal(pay.verdict.why, BIDE_WHY_NOT_REPEATABLE);
+    assert_int_equal(pay.verdict.reason, BIDE_REASON_NOT_REPEATABLE);
     assert_int_equal(pay.code, CURLE_GOT_NOTHING);
     assert_int_equal(pay.result.attempts, 1);
     assert_true(pay.result.attempt[0].replay_stopped);
-    assert_int_equal(pay.result.attempt[0].reach, BIDE_REACH_MAYBE_RAN);
+    assert_int_equal(pay.result.attempt[0].evidence, BIDE_EVIDENCE_UNKNOWN);
     live_stop(&w.server);
     assert_int_equal(live_count(&w.server, "/pay"), 1);
     live_call_free(&call);

@@ -34,12 +34,12 @@ static void count_tokens(struct bide_target *target, uint32_t capacity_milli)
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     config.breaker.kind = BIDE_BREAKER_OFF;
-    config.quiet_max_ns = 0;
+    config.hold_off_max_ns = 0;
     config.budget.kind = BIDE_BUDGET_TOKENS;
     config.budget.capacity_milli = capacity_milli;
     config.budget.initial_milli = BIDE_FULL;
     config.budget.cost_milli = config.budget.cost_throttled_milli = config.budget.cost_timeout_milli = 1000;
-    config.budget.earn_success_milli = config.budget.earn_first_milli = config.budget.earn_per_minute_milli = 0;
+    config.budget.earn_success_milli = config.budget.earn_first_milli = config.budget.refill_per_minute_milli = 0;
     config.budget.refund_permille = 0;
     assert_int_equal(bide_target_init(target, &config, bide_now(), NULL), BIDE_OK);
 }
@@ -97,7 +97,7 @@ static void end(struct world *w)
 static void assert_won(const struct world *w, uint32_t attempt, const char *body)
 {
     assert_int_equal(w->call.code, CURLE_OK);
-    assert_int_equal(w->call.verdict.what, BIDE_DONE);
+    assert_int_equal(w->call.verdict.action, BIDE_DONE);
     assert_int_equal(w->call.verdict.attempt, attempt);
     assert_int_equal(w->call.result.status, 200);
     assert_int_equal(w->call.answered, 200);
@@ -257,8 +257,8 @@ static void two_that_succeed_at_once_are_one_success(void **state)
     assert_true(live_run(w.multi));
     assert_int_equal(w.call.done, 1);
     assert_int_equal(w.call.code, CURLE_OK);
-    assert_int_equal(w.call.verdict.what, BIDE_DONE);
-    assert_int_equal(w.call.result.verdict.why, BIDE_WHY_SUCCEEDED);
+    assert_int_equal(w.call.verdict.action, BIDE_DONE);
+    assert_int_equal(w.call.result.verdict.reason, BIDE_REASON_SUCCEEDED);
     bool by_first = w.call.verdict.attempt == 1;
     assert_int_equal(w.call.result.status, by_first ? 200 : 201);
     assert_int_equal(w.call.answered, by_first ? 200 : 201);
@@ -375,7 +375,7 @@ static void when_all_have_failed_the_last_failure_is_the_answer(void **state)
     assert_true(live_run(w.multi));
     assert_int_equal(w.call.done, 1);
     assert_int_equal(w.call.code, CURLE_OK);
-    assert_int_equal(w.call.verdict.why, BIDE_WHY_ATTEMPTS_SPENT);
+    assert_int_equal(w.call.verdict.reason, BIDE_REASON_ATTEMPTS_SPENT);
     assert_int_equal(w.call.result.status, 502);
     assert_int_equal(w.call.answered, 502);
     assert_string_equal(w.call.sink.at, "worse");
@@ -394,7 +394,7 @@ static void both_cut_without_an_answer_are_one_failure(void **state)
     assert_true(live_run(w.multi));
     assert_int_equal(w.call.done, 1);
     assert_int_not_equal(w.call.code, CURLE_OK);
-    assert_int_equal(w.call.verdict.why, BIDE_WHY_ATTEMPTS_SPENT);
+    assert_int_equal(w.call.verdict.reason, BIDE_REASON_ATTEMPTS_SPENT);
     assert_int_equal(w.call.result.status, 0);
     assert_int_equal(w.call.sink.length, 0);
     stage_end(&stage, &w);
@@ -406,7 +406,7 @@ static void a_permanent_failure_of_one_ends_the_other(void **state)
     begin(&w, "/ delay=never | 404 body=\"nowhere\"", 5);
     run(&w);
     assert_int_equal(w.call.code, CURLE_OK);
-    assert_int_equal(w.call.verdict.why, BIDE_WHY_PERMANENT);
+    assert_int_equal(w.call.verdict.reason, BIDE_REASON_PERMANENT);
     assert_int_equal(w.call.result.status, 404);
     assert_true(w.call.by_copy);
     assert_string_equal(w.call.sink.at, "nowhere");
@@ -421,7 +421,7 @@ static void a_winner_that_breaks_in_its_body_ends_the_call(void **state)
     begin(&w, "/ delay=never | bytes=100000 reset=half | 200", 5);
     run(&w);
     assert_int_not_equal(w.call.code, CURLE_OK);
-    assert_int_equal(w.call.verdict.why, BIDE_WHY_BODY_DELIVERED);
+    assert_int_equal(w.call.verdict.reason, BIDE_REASON_BODY_DELIVERED);
     assert_int_equal(w.server.count, 2);
     end(&w);
 }
@@ -466,7 +466,7 @@ static void an_unsafe_request_is_not_hedged(void **state)
     struct world w;
     begin(&w, slow, 5);
     live_call_post(&w.call, "amount=1");
-    w.call.options.safety = BIDE_HTTP_UNSAFE;
+    w.call.options.safety = BIDE_CURL_UNSAFE;
     assert_not_hedged(&w, "slow");
 }
 
@@ -512,7 +512,7 @@ static void a_stream_is_not_hedged(void **state)
     int left = 3;
     begin(&w, slow, 5);
     curl_easy_setopt(w.call.easy, CURLOPT_UPLOAD, 1L);
-    w.call.options.body = (struct bide_http_body){.kind = BIDE_HTTP_BODY_STREAM,
+    w.call.options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_STREAM,
                                                   .length = 3,
                                                   .read = read_x,
                                                   .read_data = &left,
@@ -526,7 +526,7 @@ static void a_body_that_only_the_handle_knows_is_not_hedged(void **state)
     struct world w;
     begin(&w, slow, 5);
     curl_easy_setopt(w.call.easy, CURLOPT_POSTFIELDS, "x=1");
-    w.call.options.safety = BIDE_HTTP_IDEMPOTENT;
+    w.call.options.safety = BIDE_CURL_IDEMPOTENT;
     assert_not_hedged(&w, "slow");
 }
 
@@ -549,7 +549,7 @@ static void a_keyed_request_is_hedged_with_the_same_key_and_body(void **state)
     struct world w;
     begin(&w, "/ delay=never | 200 body=\"second\"", 3);
     live_call_post(&w.call, "amount=1");
-    w.call.options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT;
+    w.call.options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT;
     run(&w);
     assert_won(&w, 2, "second");
     assert_int_equal(w.server.count, 2);
@@ -572,7 +572,7 @@ static void a_file_is_hedged_and_both_read_all_of_it(void **state)
     assert_int_equal(write(fd, text, sizeof text), sizeof text);
     begin(&w, "/ delay=never | 200 body=\"second\"", 3);
     curl_easy_setopt(w.call.easy, CURLOPT_UPLOAD, 1L); /* PUT */
-    w.call.options.body = (struct bide_http_body){.kind = BIDE_HTTP_BODY_FILE, .fd = fd, .length = sizeof text};
+    w.call.options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_FILE, .fd = fd, .length = sizeof text};
     run(&w);
     assert_won(&w, 2, "second");
     for (size_t i = 0; i < 2; i++)
@@ -650,13 +650,13 @@ static void a_safe_request_whose_connect_is_slow_is_answered(void **state)
     struct late late = {0};
     live_void_open(&late.port);
     begin_at(&w, late.port.url, 5);
-    w.call.options.safety = BIDE_HTTP_SAFE;
+    w.call.options.safety = BIDE_CURL_SAFE;
     start(&w);
     poll_past_the_hedge(&w);
     late_open(&late);
     assert_true(live_run(w.multi));
     assert_int_equal(w.call.done, 1);
-    assert_int_equal(w.call.verdict.what, BIDE_DONE);
+    assert_int_equal(w.call.verdict.action, BIDE_DONE);
     assert_string_equal(w.call.sink.at, "late");
     end_calls(&w); /* cuts whoever else is still connecting */
     late_close(&late);
@@ -672,7 +672,7 @@ static void a_connect_that_fails_after_the_hedge_was_due_is_retried(void **state
     start(&w);
     assert_true(live_run(w.multi));
     assert_int_equal(w.call.done, 1);
-    assert_int_equal(w.call.verdict.why, BIDE_WHY_ATTEMPTS_SPENT);
+    assert_int_equal(w.call.verdict.reason, BIDE_REASON_ATTEMPTS_SPENT);
     assert_int_equal(w.call.result.attempts, 2);
     assert_int_equal(w.call.code, CURLE_OPERATION_TIMEDOUT);
     end_calls(&w);
@@ -694,7 +694,7 @@ static void a_call_with_two_attempts_can_be_cancelled(void **state)
     assert_true(live_run_until(w.multi, two_came, &w));
     bide_multi_cancel(w.multi, w.call.transfer);
     assert_int_equal(w.call.done, 1);
-    assert_int_equal(w.call.verdict.why, BIDE_WHY_CANCELLED);
+    assert_int_equal(w.call.verdict.reason, BIDE_REASON_CANCELLED);
     assert_int_equal(w.call.code, CURLE_ABORTED_BY_CALLBACK);
     assert_int_equal(w.call.result.attempts, 2);
     assert_int_equal(bide_multi_running(w.multi), 0);
@@ -710,7 +710,7 @@ static void a_multi_with_two_attempts_can_be_freed(void **state)
     bide_multi_free(w.multi);
     w.multi = NULL;
     assert_int_equal(w.call.done, 1);
-    assert_int_equal(w.call.verdict.why, BIDE_WHY_CANCELLED);
+    assert_int_equal(w.call.verdict.reason, BIDE_REASON_CANCELLED);
     end(&w);
 }
 
@@ -728,7 +728,7 @@ static void a_call_whose_hedge_wins_can_be_cancelled_in_its_write_callback(void 
     w.call.options.write = cancel_self;
     w.call.options.write_data = &w.call;
     run(&w);
-    assert_int_equal(w.call.verdict.why, BIDE_WHY_CANCELLED);
+    assert_int_equal(w.call.verdict.reason, BIDE_REASON_CANCELLED);
     assert_int_equal(w.call.code, CURLE_ABORTED_BY_CALLBACK);
     end(&w);
 }

@@ -121,7 +121,7 @@ static void assert_succeeded(const struct live_call *call, const char *body)
 {
     assert_int_equal(call->done, 1);
     assert_int_equal(call->code, CURLE_OK);
-    assert_int_equal(call->verdict.what, BIDE_DONE);
+    assert_int_equal(call->verdict.action, BIDE_DONE);
     assert_string_equal(call->sink.at, body);
 }
 

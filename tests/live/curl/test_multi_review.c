@@ -177,10 +177,10 @@ static void end(struct world *w)
         live_free(&w->server);
 }
 
-static void expect_end(const struct world *w, CURLcode code, enum bide_what what, enum bide_why why)
+static void expect_end(const struct world *w, CURLcode code, enum bide_action action, enum bide_reason reason)
 {
-    assert_string_equal(bide_why_label(w->call.verdict.why), bide_why_label(why));
-    assert_int_equal(w->call.verdict.what, what);
+    assert_string_equal(bide_reason_label(w->call.verdict.reason), bide_reason_label(reason));
+    assert_int_equal(w->call.verdict.action, action);
     assert_int_equal(w->call.code, code);
 }
 
@@ -203,7 +203,7 @@ static bool hedge_judged(void *context)
 static void open_when_waiting(void *context, const struct bide_event *event)
 {
     struct world *w = context;
-    if (event->verdict->what == BIDE_WAIT)
+    if (event->verdict->action == BIDE_WAIT)
         bide_breaker_hold(&w->target, BIDE_HOLD_OPEN);
 }
 
@@ -229,7 +229,7 @@ static void two_answers_that_begin_at_once_are_one_success(void **state)
         say(&w.stage, 1, "56789");
         say(&w.stage, 2, "56789");
         run(&w);
-        expect_end(&w, CURLE_OK, BIDE_DONE, BIDE_WHY_SUCCEEDED);
+        expect_end(&w, CURLE_OK, BIDE_DONE, BIDE_REASON_SUCCEEDED);
         assert_string_equal(w.call.sink.at, "0123456789");
         assert_int_equal(w.call.result.status, 200);
         assert_int_equal(w.call.result.attempt[w.call.verdict.attempt - 1].status, 200);
@@ -250,7 +250,7 @@ static void one_that_breaks_beside_an_answer_changes_nothing(void **state)
         assert_true(live_run_until(w.multi, sink_has_some, &w));
         say(&w.stage, good, "56789");
         run(&w);
-        expect_end(&w, CURLE_OK, BIDE_DONE, BIDE_WHY_SUCCEEDED);
+        expect_end(&w, CURLE_OK, BIDE_DONE, BIDE_REASON_SUCCEEDED);
         assert_string_equal(w.call.sink.at, "0123456789");
         end(&w);
     }
@@ -260,8 +260,8 @@ static void one_that_breaks_beside_an_answer_changes_nothing(void **state)
 
 /* All that a call was given, in one piece of memory. */
 struct belongings {
-    struct bide_http_options options;
-    struct bide_http_result result;
+    struct bide_curl_options options;
+    struct bide_curl_result result;
     struct live_sink sink, heads;
     char error[CURL_ERROR_SIZE];
     size_t traced;
@@ -279,13 +279,13 @@ static struct belongings *belongings_new(CURL *easy, const struct bide_policy *p
     struct belongings *b = calloc(1, sizeof *b);
     assert_non_null(b);
     b->done = done;
-    bide_http_options_init(&b->options);
+    bide_curl_options_init(&b->options);
     b->options.policy = policy;
     b->options.write = b->options.header = live_write;
     b->options.write_data = &b->sink;
     b->options.header_data = &b->heads;
     b->options.headers = curl_slist_append(NULL, "X-Token: secret");
-    b->options.inject = BIDE_HTTP_INJECT_KEY;
+    b->options.inject = BIDE_CURL_INJECT_KEY;
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, b->error);
     curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, trace);
     curl_easy_setopt(easy, CURLOPT_DEBUGDATA, b);
@@ -475,7 +475,7 @@ static void the_error_of_a_hedge_is_not_the_owner_s(void **state)
     assert_true(live_run_until(w.multi, hedge_judged, &w));
     say(&w.stage, 1, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine");
     run(&w);
-    expect_end(&w, CURLE_OK, BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    expect_end(&w, CURLE_OK, BIDE_DONE, BIDE_REASON_SUCCEEDED);
     assert_string_equal(error, "");
     end(&w);
 }
@@ -494,7 +494,7 @@ static void what_may_renew_its_credentials_is_not_hedged(void **state)
     w.call.options.refresh = never_asked;
     start(&w);
     run(&w);
-    expect_end(&w, CURLE_OK, BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    expect_end(&w, CURLE_OK, BIDE_DONE, BIDE_REASON_SUCCEEDED);
     assert_int_equal(w.server.count, 1);
     assert_string_equal(w.call.sink.at, "fine");
     end(&w);
@@ -516,7 +516,7 @@ static void a_body_that_nobody_wants_does_not_change_the_code(void **state)
     assert_true(live_run_until(w.multi, hedge_judged, &w));
     say(&w.stage, 1, "st\n");
     run(&w);
-    expect_end(&w, w.call.result.attempt[1].code, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN);
+    expect_end(&w, w.call.result.attempt[1].code, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
     assert_int_not_equal(w.call.code, CURLE_OK);
     assert_int_equal(w.call.result.status, 0);
     assert_int_equal(w.call.sink.length, 0);
@@ -534,7 +534,7 @@ static void an_answer_that_a_copy_kept_is_told_with_the_copy(void **state)
     assert_true(live_run_until(w.multi, first_judged, &w));
     say(&w.stage, 2, "HTTP/1.1 503 Down\r\nContent-Length: 4\r\n\r\ndown");
     run(&w);
-    expect_end(&w, CURLE_OK, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN);
+    expect_end(&w, CURLE_OK, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
     assert_true(w.call.by_copy);
     assert_int_equal(w.call.answered, 503);
     assert_int_equal(w.call.result.status, 503);
@@ -557,7 +557,7 @@ static void when_the_next_attempt_is_not_signed_the_last_answer_is_shown(void **
     w.call.options.header_data = &heads;
     start(&w);
     run(&w);
-    assert_int_equal(w.call.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(w.call.verdict.action, BIDE_GIVE_UP);
     assert_int_equal(w.call.result.status, 503);
     assert_int_equal(w.server.count, 1);
     assert_string_equal(w.call.sink.at, "down");
@@ -601,7 +601,7 @@ static void a_call_cancelled_in_its_wait_leaves_the_sink_alone(void **state)
         assert_true(live_run_until(w.multi, first_judged, &w));
         ways[i](&w);
         assert_int_equal(w.call.done, 1);
-        expect_end(&w, CURLE_ABORTED_BY_CALLBACK, BIDE_GIVE_UP, BIDE_WHY_CANCELLED);
+        expect_end(&w, CURLE_ABORTED_BY_CALLBACK, BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
         assert_int_equal(w.call.sink.pieces, 0);
         assert_int_equal(heads.pieces, 0);
         end(&w);
@@ -619,7 +619,7 @@ static void a_handle_that_cannot_be_taken_says_why(void **state)
     assert_false(next_malloc_fails);
     run(&w);
     assert_int_equal(w.call.code, CURLE_OUT_OF_MEMORY);
-    assert_int_equal(w.call.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(w.call.verdict.action, BIDE_GIVE_UP);
     assert_int_equal(w.call.result.attempts, 0);
     assert_int_equal(w.server.count, 0);
     curl_easy_setopt(w.call.easy, CURLOPT_HTTPHEADER, NULL);

@@ -88,7 +88,7 @@ static void an_error_that_is_read_to_its_end_keeps_the_connection(void **state)
 {
     serve("location / { return 503 busy; }");
     assert_int_equal(get("/"), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
+    live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
     assert_string_equal(client.sink.at, "busy"); /* of the last one, once */
     assert_int_equal(client.result.status, 503);
     assert_int_equal(seen("GET / 503"), 3);
@@ -139,7 +139,7 @@ static void a_post_on_a_connection_closed_while_idle_is_seen_once(void **state)
     assert_int_equal(post("/second"), CURLE_OK);
     assert_in_range(client.result.attempts, 1, 2);
     if (client.result.attempts == 2)
-        live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+        live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(seen("POST /second 200"), 1);
 }
 
@@ -149,7 +149,7 @@ static void a_post_without_a_key_is_seen_once(void **state)
 {
     serve("location / { return 503 busy; }");
     assert_int_equal(post("/pay"), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
     assert_string_equal(client.sink.at, "busy");
     assert_int_equal(seen("POST /pay 503"), 1);
 }
@@ -158,9 +158,9 @@ static void a_post_with_a_key_is_seen_as_often_as_attempts_were_made_with_the_sa
 {
     char line[128];
     serve("location / { return 503 busy; }");
-    client.options.inject = BIDE_HTTP_INJECT_KEY;
+    client.options.inject = BIDE_CURL_INJECT_KEY;
     assert_int_equal(post("/pay"), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
+    live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
     assert_int_not_equal(client.result.key[0], '\0');
     snprintf(line, sizeof line, "POST /pay 503 key=\\x22%s\\x22", client.result.key); /* the log escapes quotes */
     assert_int_equal(seen("POST /pay"), 3);
@@ -184,8 +184,8 @@ static void a_wait_longer_than_the_policy_allows_is_not_begun(void **state)
 {
     serve("location / { add_header Retry-After 86400 always; return 429 slower; }");
     assert_int_equal(get("/"), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_HINT_TOO_LONG, 1);
-    live_assert_attempt(&client, 1, BIDE_KIND_THROTTLED, BIDE_REACH_ANSWERED);
+    live_assert_gave_up(&client, BIDE_REASON_HINT_TOO_LONG, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_THROTTLED, BIDE_EVIDENCE_ANSWERED);
     assert_string_equal(client.sink.at, "slower");
     assert_int_equal(seen("GET / 429"), 1);
 }
@@ -194,7 +194,7 @@ static void what_will_not_change_is_not_asked_again(void **state)
 {
     serve("location / { return 404 none; }");
     assert_int_equal(get("/"), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
+    live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
     assert_string_equal(client.sink.at, "none");
     assert_int_equal(seen("GET / 404"), 1);
 }
@@ -205,7 +205,7 @@ static void a_large_body_that_is_answered_early_is_judged_by_the_answer(void **s
     memset(body, 'x', sizeof body - 1);
     serve("client_max_body_size 1k; location / { return 200 fine; }");
     assert_int_equal(live_client_post(&client, live_process_url(&nginx, "http", "/x"), body), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
+    live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(client.result.status, 413);
 }
 
@@ -218,8 +218,8 @@ static void a_rate_limit_is_met_with_the_attempts_that_the_policy_allows(void **
     assert_int_equal(get("/page"), CURLE_OK);
     live_assert_done(&client, 1);
     assert_int_equal(get("/page"), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
-    live_assert_attempt(&client, 3, BIDE_KIND_THROTTLED, BIDE_REACH_ANSWERED);
+    live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
+    live_assert_attempt(&client, 3, BIDE_KIND_THROTTLED, BIDE_EVIDENCE_ANSWERED);
     assert_int_equal(seen("GET /page 200"), 1);
     assert_int_equal(live_nginx_count(&nginx, "GET /page 429"), 3);
 }
@@ -243,7 +243,7 @@ static void a_post_reaches_an_upstream_that_cuts_only_once(void **state)
 {
     serve_upstream("/x reset=request | 200");
     assert_int_equal(post("/x"), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
     assert_int_equal(client.result.status, 502);
     live_stop(&upstream);
     assert_int_equal(live_count(&upstream, "/x"), 1);
@@ -252,7 +252,7 @@ static void a_post_reaches_an_upstream_that_cuts_only_once(void **state)
 static void a_keyed_post_reaches_an_upstream_that_cuts_with_one_key(void **state)
 {
     serve_upstream("/x reset=request | 200");
-    client.options.inject = BIDE_HTTP_INJECT_KEY;
+    client.options.inject = BIDE_CURL_INJECT_KEY;
     assert_int_equal(post("/x"), CURLE_OK);
     live_assert_done(&client, 2);
     live_stop(&upstream);
@@ -275,7 +275,7 @@ static void an_upstream_that_is_gone_is_a_502(void **state)
     serve_upstream("");
     live_free(&upstream);
     assert_int_equal(get("/x"), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
+    live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
     assert_int_equal(client.result.status, 502);
     assert_int_equal(seen("GET /x 502"), 3);
 }
@@ -284,7 +284,7 @@ static void half_a_body_through_nginx_is_not_followed_by_another(void **state)
 {
     serve_upstream("/x 200 bytes=100000 reset=half | 200 body=fine");
     assert_int_not_equal(get("/x"), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_BODY_DELIVERED, 1);
+    live_assert_gave_up(&client, BIDE_REASON_BODY_DELIVERED, 1);
     assert_true(client.sink.length > 0 && client.sink.length < 100000);
     for (size_t i = 0; i < client.sink.length; i++)
         assert_int_equal(client.sink.at[i], chaos_pattern(i));
@@ -307,7 +307,7 @@ static void *kill_nginx(void *context)
 /* The first attempt has failed: nginx comes back. */
 static void revive_nginx(void *context, const struct bide_event *event)
 {
-    if (event->verdict->what != BIDE_WAIT)
+    if (event->verdict->action != BIDE_WAIT)
         return;
     pthread_join(killer, NULL);
     live_nginx_again(&nginx);
@@ -321,7 +321,7 @@ static void a_get_survives_the_death_of_its_server(void **state)
     assert_int_equal(pthread_create(&killer, NULL, kill_nginx, NULL), 0);
     assert_int_equal(get("/x"), CURLE_OK);
     live_assert_done(&client, 2);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_string_equal(client.sink.at, "fine");
     live_stop(&upstream);
     assert_int_equal(live_count(&upstream, "/x"), 2);
@@ -329,7 +329,7 @@ static void a_get_survives_the_death_of_its_server(void **state)
 
 static void on_done(void *context, const struct bide_multi_end *end)
 {
-    *(size_t *)context += end->code == CURLE_OK && end->verdict.what == BIDE_DONE;
+    *(size_t *)context += end->code == CURLE_OK && end->verdict.action == BIDE_DONE;
 }
 
 static void start(struct bide_multi *multi, struct live_client *c, const char *url, size_t *ok)
@@ -360,7 +360,7 @@ static void a_post_in_flight_when_its_server_dies_is_not_repeated(void **state)
     start(multi, &client, live_process_url(&nginx, "http", "/warm"), &ok);
     finish(multi);
     curl_easy_setopt(client.easy, CURLOPT_POSTFIELDS, "charge=1");
-    client.options.body.kind = BIDE_HTTP_BODY_REPEATABLE;
+    client.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     start(multi, &client, live_process_url(&nginx, "http", "/x"), &ok);
     while (chaos_requests(upstream.chaos) < 2)
         bide_multi_poll(multi, bide_now() + BIDE_MS);
@@ -368,8 +368,8 @@ static void a_post_in_flight_when_its_server_dies_is_not_repeated(void **state)
     live_nginx_again(&nginx);
     finish(multi);
     assert_int_equal(ok, 1); /* only the first */
-    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_true(client.result.attempt[0].replay_stopped);
     bide_multi_free(multi);
     live_stop(&upstream);
@@ -382,8 +382,8 @@ static void a_post_to_a_server_that_is_down_waits_for_it_and_is_seen_once(void *
     live_process_end(&nginx, SIGKILL);
     client.policy = live_policy(2);
     assert_int_equal(post("/x"), CURLE_COULDNT_CONNECT);
-    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 2);
-    live_assert_attempt(&client, 2, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+    live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 2);
+    live_assert_attempt(&client, 2, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     live_nginx_again(&nginx);
     assert_int_equal(post("/x"), CURLE_OK);
     live_assert_done(&client, 1);

@@ -97,8 +97,8 @@ static void a_proxy_that_is_overloaded_is_asked_again_even_for_a_post(void **sta
     through(DEEDS(LIVE_PROXY_503, LIVE_PROXY_502, LIVE_PROXY_TUNNEL));
     assert_int_equal(post(), CURLE_OK);
     live_assert_done(&client, 3);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
-    live_assert_attempt(&client, 2, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
+    live_assert_attempt(&client, 2, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     assert_string_equal(client.sink.at, "ok\n"); /* and nothing of what the proxy said */
     assert_int_equal(posts_seen(), 1);
 }
@@ -119,7 +119,7 @@ static void a_proxy_that_stays_overloaded_is_a_failure_and_not_an_answer(void **
 {
     through(DEEDS(LIVE_PROXY_503));
     CURLcode code = post();
-    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
+    live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
     assert_int_not_equal(code, CURLE_OK);
     assert_int_equal(code, bare_code());
     assert_int_equal(client.result.attempt[0].code, code);
@@ -131,8 +131,8 @@ static void a_proxy_that_wants_credentials_is_not_asked_again(void **state)
 {
     through(DEEDS(LIVE_PROXY_407));
     CURLcode code = post();
-    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
-    live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_REACH_NEVER_SENT);
+    live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(code, bare_code());
     assert_int_not_equal(code, CURLE_OK);
     assert_int_equal(live_proxy_requests(proxy), 2); /* ours, and bare libcurl's */
@@ -156,7 +156,7 @@ static void a_proxy_that_forbids_is_not_asked_again(void **state)
 {
     through(DEEDS(LIVE_PROXY_403));
     assert_int_not_equal(post(), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
+    live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(live_proxy_requests(proxy), 1);
     assert_int_equal(posts_seen(), 0);
 }
@@ -166,7 +166,7 @@ static void a_proxy_that_hangs_up_is_asked_again_even_for_a_post(void **state)
     through(DEEDS(LIVE_PROXY_CLOSE, LIVE_PROXY_TUNNEL));
     assert_int_equal(post(), CURLE_OK);
     live_assert_done(&client, 2);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(posts_seen(), 1);
 }
 
@@ -175,8 +175,8 @@ static void a_proxy_that_is_silent_is_asked_again_even_for_a_post(void **state)
     through(DEEDS(LIVE_PROXY_SILENCE));
     client.policy.connect_timeout_ns = 50 * BIDE_MS;
     assert_int_equal(post(), CURLE_OPERATION_TIMEDOUT);
-    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
-    live_assert_attempt(&client, 3, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+    live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
+    live_assert_attempt(&client, 3, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(posts_seen(), 0);
 }
 
@@ -197,8 +197,8 @@ static void a_socks_proxy_that_cannot_connect_is_asked_again_even_for_a_post(voi
     snprintf(url, sizeof url, "socks5://127.0.0.1:%u", live_tcp_port(tcp));
     curl_easy_setopt(client.easy, CURLOPT_PROXY, url);
     assert_int_equal(post(), CURLE_PROXY);
-    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
-    live_assert_attempt(&client, 3, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+    live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
+    live_assert_attempt(&client, 3, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(posts_seen(), 0);
 }
 
@@ -213,8 +213,8 @@ static void a_proxy_that_is_not_there_is_asked_again_even_for_a_post(void **stat
     curl_easy_setopt(client.easy, CURLOPT_PROXY, url);
     curl_easy_setopt(client.easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
     assert_int_equal(post(), CURLE_COULDNT_CONNECT);
-    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
-    live_assert_attempt(&client, 3, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+    live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
+    live_assert_attempt(&client, 3, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(posts_seen(), 0);
 }
 
@@ -222,8 +222,8 @@ static void a_post_whose_tunnel_is_cut_may_have_run_and_is_not_repeated(void **s
 {
     through(DEEDS(LIVE_PROXY_CUT, LIVE_PROXY_TUNNEL));
     CURLcode code = post();
-    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_int_not_equal(code, CURLE_OK); /* the proxy's 200 was not the server's */
     assert_int_equal(client.result.status, 0);
     assert_int_equal(client.result.attempt[0].status, 0);
@@ -237,8 +237,8 @@ static void a_post_on_a_reused_tunnel_that_dies_is_seen_once(void **state)
     through(DEEDS(LIVE_PROXY_TUNNEL));
     assert_int_equal(live_client_get(&client, live_url(&origin, "/warm")), CURLE_OK);
     assert_int_not_equal(post(), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_int_equal(client.result.status, 0);
     assert_int_equal(posts_seen(), 1);
 }
@@ -250,8 +250,8 @@ static void a_proxy_that_refuses_another_tunnel_has_not_answered_for_the_server(
     through(DEEDS(LIVE_PROXY_TUNNEL, LIVE_PROXY_503, LIVE_PROXY_TUNNEL));
     assert_int_equal(live_client_get(&client, live_url(&origin, "/warm")), CURLE_OK);
     assert_int_not_equal(post(), CURLE_OK); /* libcurl asked for a tunnel to send it again */
-    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_int_equal(client.result.status, 0);
     assert_int_equal(client.sink.length, 0);
     assert_int_equal(posts_seen(), 1);
@@ -262,7 +262,7 @@ static void a_get_whose_tunnel_is_cut_is_repeated(void **state)
     through(DEEDS(LIVE_PROXY_CUT, LIVE_PROXY_TUNNEL));
     assert_int_equal(live_client_get(&client, live_url(&origin, "/pay")), CURLE_OK);
     live_assert_done(&client, 2);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_int_equal(posts_seen(), 2);
 }
 
@@ -271,11 +271,11 @@ static void a_server_that_fails_behind_a_proxy_is_judged_by_its_own_answer(void 
     live_free(&origin);
     live_serve(&origin, "/pay 503 retry-after=0 | 200");
     through(DEEDS(LIVE_PROXY_TUNNEL));
-    client.options.safety = BIDE_HTTP_IDEMPOTENT;
+    client.options.safety = BIDE_CURL_IDEMPOTENT;
     assert_int_equal(post(), CURLE_OK);
     live_assert_done(&client, 2);
     assert_int_equal(client.result.attempt[0].status, 503);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED);
     assert_int_equal(live_proxy_requests(proxy), 1);
     assert_int_equal(posts_seen(), 2);
 }
@@ -303,8 +303,8 @@ static void a_certificate_that_is_wrong_behind_a_proxy_is_an_error_and_never_suc
     through(DEEDS(LIVE_PROXY_TUNNEL));
     curl_easy_setopt(client.easy, CURLOPT_CAINFO, live_tls_path(&tls, "other"));
     CURLcode code = live_client_post(&client, live_process_url(&tls, "https", "/"), "charge=1");
-    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
-    live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_REACH_NEVER_SENT);
+    live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(code, CURLE_PEER_FAILED_VERIFICATION);
     assert_int_equal(client.result.attempt[0].code, CURLE_PEER_FAILED_VERIFICATION);
     assert_int_equal(client.result.status, 0);
@@ -329,7 +329,7 @@ static void a_plain_request_through_a_proxy_is_judged_as_without_one(void **stat
     snprintf(url, sizeof url, "http://127.0.0.1:%u", chaos_port(origin.chaos));
     curl_easy_setopt(client.easy, CURLOPT_PROXY, url);
     assert_int_equal(live_client_post(&client, "http://bide.invalid/pay", "charge=1"), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
     assert_int_equal(client.result.status, 503);
     assert_int_equal(posts_seen(), 1);
 }

@@ -81,10 +81,10 @@ static void expect_seen(struct live_call *c, const char *path, size_t times)
     assert_int_equal(live_count(&c->server, path), times);
 }
 
-static void expect_stopped(const struct live_call *c, uint32_t attempts, enum bide_why why)
+static void expect_stopped(const struct live_call *c, uint32_t attempts, enum bide_reason reason)
 {
-    live_expect(c, BIDE_GIVE_UP, why, attempts);
-    live_expect_attempt(c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_expect(c, BIDE_GIVE_UP, reason, attempts);
+    live_expect_attempt(c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_true(c->result.attempt[0].replay_stopped);
     assert_int_equal(c->code, CURLE_GOT_NOTHING);
 }
@@ -100,7 +100,7 @@ static void post_once(const struct scene *scene, const char *method, const char 
     curl_easy_setopt(c.easy, CURLOPT_CUSTOMREQUEST, method);
     live_post(&c, body);
     live_perform(&c, "/pay");
-    expect_stopped(&c, 1, BIDE_WHY_NOT_REPEATABLE);
+    expect_stopped(&c, 1, BIDE_REASON_NOT_REPEATABLE);
     expect_seen(&c, "/pay", 1);
     assert_int_equal(c.server.seen[1].body_hash, bide_hash(body, strlen(body)));
     assert_int_equal(c.server.seen[1].on_connection, 2);
@@ -171,7 +171,7 @@ static void leg_once(const char *script, const char *from, const char *to, size_
     live_post(&c, BODY);
     live_perform(&c, from);
     expect_seen(&c, to, legs);
-    expect_stopped(&c, 1, BIDE_WHY_NOT_REPEATABLE);
+    expect_stopped(&c, 1, BIDE_REASON_NOT_REPEATABLE);
     live_call_close(&c);
 }
 
@@ -212,7 +212,7 @@ static void a_redirect_from_a_warm_connection_is_no_different(void **state)
     set_follow(c.easy);
     live_post(&c, BODY);
     live_perform(&c, "/from");
-    expect_stopped(&c, 1, BIDE_WHY_NOT_REPEATABLE);
+    expect_stopped(&c, 1, BIDE_REASON_NOT_REPEATABLE);
     expect_seen(&c, "/to", 1);
     live_call_close(&c);
 }
@@ -222,10 +222,10 @@ static void a_redirect_from_a_warm_connection_is_no_different(void **state)
 static void expect_ours(struct live_call *c, int64_t left)
 {
     assert_int_equal(c->code, CURLE_OK);
-    live_expect(c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+    live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
     assert_true(c->result.attempt[0].replay_stopped);
     assert_false(c->result.attempt[1].replay_stopped);
-    live_expect_attempt(c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_expect_attempt(c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_true(bide_budget_left_milli(&c->target, bide_now()) < left);
     expect_seen(c, "/pay", c->result.attempts);
     assert_int_equal(live_nth(&c->server, "/pay", 0)->body_hash, live_nth(&c->server, "/pay", 1)->body_hash);
@@ -262,7 +262,7 @@ static void a_keyed_post_is_repeated_by_us_with_the_same_key(void **state)
         struct live_call c;
         open_warm(&c, scenes[i].script, 4);
         int64_t left = bide_budget_left_milli(&c.target, bide_now());
-        c.options.inject = BIDE_HTTP_INJECT_KEY;
+        c.options.inject = BIDE_CURL_INJECT_KEY;
         live_post(&c, BODY);
         live_perform(&c, "/pay");
         expect_ours(&c, left);
@@ -276,10 +276,10 @@ static void a_keyed_post_behind_a_redirect_is_repeated_by_us(void **state)
     struct live_call c;
     live_call_open(&c, "/from 307 location=/to reuse=close | 307 location=/to\n/to 200", 4);
     set_follow(c.easy);
-    c.options.inject = BIDE_HTTP_INJECT_KEY;
+    c.options.inject = BIDE_CURL_INJECT_KEY;
     live_post(&c, BODY);
     assert_int_equal(live_perform(&c, "/from"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 2);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
     expect_seen(&c, "/to", 2);
     assert_int_equal(live_count(&c.server, "/from"), 2);
     live_call_close(&c);
@@ -291,7 +291,7 @@ static void an_empty_budget_stops_the_repetition_too(void **state)
     open_warm(&c, scenes[0].script, 4);
     bide_budget_add_milli(&c.target, -1000000000, bide_now());
     live_perform(&c, "/pay");
-    expect_stopped(&c, 1, BIDE_WHY_BUDGET_EMPTY);
+    expect_stopped(&c, 1, BIDE_REASON_BUDGET_EMPTY);
     expect_seen(&c, "/pay", 1);
     live_call_close(&c);
 }
@@ -313,11 +313,11 @@ static void a_one_shot_stream_is_seen_once_even_if_keyed(void **state)
         const char *at = BODY;
         open_warm(&c, scenes[i].script, 4);
         curl_easy_setopt(c.easy, CURLOPT_POST, 1L);
-        c.options.safety = BIDE_HTTP_KEYED;
-        c.options.body = (struct bide_http_body){
-            .kind = BIDE_HTTP_BODY_STREAM, .read = read_text, .read_data = &at, .length = (int64_t)strlen(BODY)};
+        c.options.safety = BIDE_CURL_KEYED;
+        c.options.body = (struct bide_curl_body){
+            .kind = BIDE_CURL_BODY_STREAM, .read = read_text, .read_data = &at, .length = (int64_t)strlen(BODY)};
         assert_int_not_equal(live_perform(&c, "/pay"), CURLE_OK);
-        assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+        assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
         assert_int_equal(c.result.attempts, 1);
         expect_seen(&c, "/pay", 1);
         live_call_close(&c);
@@ -367,7 +367,7 @@ static void a_new_connection_that_is_cut_is_no_replay(void **state)
     struct live_call c;
     live_call_open(&c, "/a close | reset | 200", 4);
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 3);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 3);
     assert_false(c.result.attempt[0].replay_stopped);
     assert_false(c.result.attempt[1].replay_stopped);
     expect_seen(&c, "/a", 3);
@@ -382,7 +382,7 @@ static void legs_that_libcurl_must_make_are_let_through(void **state)
     set_digest(c.easy);
     live_post(&c, BODY);
     assert_int_equal(live_perform(&c, "/login"), CURLE_OK);
-    live_expect(&c, BIDE_DONE, BIDE_WHY_SUCCEEDED, 1);
+    live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
     expect_seen(&c, "/login", 2);
     assert_int_equal(live_count(&c.server, "/to"), 1);
     assert_int_equal(live_nth(&c.server, "/to", 0)->body_hash, bide_hash(BODY, strlen(BODY)));

@@ -10,8 +10,8 @@
 static void expect_broken(struct live_call *c, CURLcode code, size_t delivered)
 {
     assert_int_equal(c->code, code);
-    live_expect(c, BIDE_GIVE_UP, BIDE_WHY_BODY_DELIVERED, 1);
-    assert_int_equal(c->result.attempt[0].reach, BIDE_REACH_BODY_DELIVERED);
+    live_expect(c, BIDE_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 1);
+    assert_int_equal(c->result.attempt[0].evidence, BIDE_EVIDENCE_BODY_DELIVERED);
     live_expect_pattern(&c->sink, delivered);
 }
 
@@ -50,7 +50,7 @@ static void a_post_whose_answer_breaks_is_not_tried_again(void **state)
         live_post(&c, "x");
         c.options.rewind = live_rewind;
         assert_int_not_equal(live_perform(&c, "/a"), CURLE_OK);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
         live_stop(&c.server);
         assert_int_equal(c.server.count, 1);
         live_call_close(&c);
@@ -80,7 +80,7 @@ static void a_sink_that_cannot_be_rewound_after_all_ends_the_call(void **state)
     live_call_open(&c, "/a 200 bytes=1000 close=half | 200 body=fine", 9);
     c.options.rewind = cannot_rewind;
     assert_int_not_equal(live_perform(&c, "/a"), CURLE_OK);
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     live_expect_pattern(&c.sink, 500);
     live_stop(&c.server);
     assert_int_equal(c.server.count, 1);
@@ -185,7 +185,7 @@ static void expect_not_appended(const char *second, uint32_t attempts)
     snprintf(script, sizeof script, "/a 200 " WHOLE " close=half | %s", second);
     open_resumable(&c, script);
     assert_int_equal(live_perform(&c, "/a"), CURLE_PARTIAL_FILE);
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     assert_int_equal(c.result.attempts, attempts);
     assert_true(c.result.body_dropped);
     live_expect_pattern(&c.sink, 500);
@@ -219,7 +219,7 @@ static void no_more_than_the_limit_is_read_of_what_does_not_fit(void **state)
     open_resumable(&c, "/a 200 " WHOLE " close=half | 404 endless=body chunked");
     assert_int_equal(live_perform(&c, "/a"), CURLE_PARTIAL_FILE);
     curl_easy_getinfo(c.easy, CURLINFO_SIZE_DOWNLOAD_T, &size);
-    assert_true(size >= 0 && size < 3 * BIDE_HTTP_KEEP_MAX);
+    assert_true(size >= 0 && size < 3 * BIDE_CURL_KEEP_MAX);
     live_expect_pattern(&c.sink, 500);
     live_call_close(&c);
 }
@@ -230,7 +230,7 @@ static void a_part_that_ends_too_soon_is_no_success(void **state)
     open_resumable(&c, "/a 200 " WHOLE " close=half | 206 bytes=300 header=\"Content-Range: bytes 500-799/1000\"");
     live_perform(&c, "/a");
     assert_int_not_equal(c.code, CURLE_OK);
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     live_call_close(&c);
 }
 
@@ -277,7 +277,7 @@ static void a_post_is_not_resumed(void **state)
     struct live_call c;
     open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges " WHOLE);
     live_post(&c, "x");
-    c.options.safety = BIDE_HTTP_IDEMPOTENT;
+    c.options.safety = BIDE_CURL_IDEMPOTENT;
     live_perform(&c, "/a");
     expect_broken(&c, CURLE_PARTIAL_FILE, 500);
     live_call_close(&c);

@@ -1,4 +1,4 @@
-/* test_http_review.c - what a review of libbide-http found wrong once, one handle at a time: what the sink and the
+/* test_http_review.c - what a review of libbide-curl found wrong once, one handle at a time: what the sink and the
  * header function get, what is resumed, which codes and options count. */
 #define _GNU_SOURCE
 #include "live_call.h"
@@ -13,14 +13,14 @@
 static void expect_done(const struct live_call *c, uint32_t attempts)
 {
     assert_int_equal(c->code, CURLE_OK);
-    live_expect(c, BIDE_DONE, BIDE_WHY_SUCCEEDED, attempts);
+    live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, attempts);
 }
 
 /* Opens the breaker when the call decides to wait: so it gives up when the wait ends. */
 static void open_when_waiting(void *context, const struct bide_event *event)
 {
     struct live_call *c = context;
-    if (event->verdict->what == BIDE_WAIT)
+    if (event->verdict->action == BIDE_WAIT)
         bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
 }
 
@@ -29,7 +29,7 @@ static void open_when_waiting(void *context, const struct bide_event *event)
 /* What libcurl may answer by itself is judged late: then the handle's own function has its body already. */
 static void what_was_written_without_a_sink_is_not_followed_by_another_body(void **state)
 {
-    static const struct bide_rule rule[] = {{300, 499, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0}};
+    static const struct bide_rule rule[] = {{300, 499, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}};
     static const struct bide_rules rules = {rule, 1, false};
     static const char *const first[] = {"401", "407", "417", "302"};
     for (size_t i = 0; i < 4; i++) {
@@ -40,7 +40,7 @@ static void what_was_written_without_a_sink_is_not_followed_by_another_body(void
         live_no_sink(&c);
         c.options.status_rules = &rules;
         live_perform(&c, "/a");
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BODY_DELIVERED, 1);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 1);
         live_expect_text(&c.sink, "first");
         live_call_close(&c);
     }
@@ -48,7 +48,7 @@ static void what_was_written_without_a_sink_is_not_followed_by_another_body(void
 
 static void what_wrote_nothing_without_a_sink_is_tried_again(void **state)
 {
-    static const struct bide_rule rule[] = {{401, 401, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0}};
+    static const struct bide_rule rule[] = {{401, 401, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}};
     static const struct bide_rules rules = {rule, 1, false};
     struct live_call c;
     live_call_open(&c, "/a 401 bytes=0 | 200 body=second", 4);
@@ -82,7 +82,7 @@ static void a_part_of_another_version_is_not_appended(void **state)
         struct live_call c;
         open_resumable(&c, script[i]);
         assert_int_equal(live_perform(&c, "/a"), CURLE_PARTIAL_FILE);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BODY_DELIVERED, 2);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 2);
         live_expect_text(&c.sink, "AAAAA");
         assert_false(c.result.resumed);
         live_call_close(&c);
@@ -122,7 +122,7 @@ static void a_part_in_chunks_that_is_too_long_is_no_success(void **state)
     struct live_call c;
     open_resumable(&c, "/a 200 body=ABCDEFGHIJ etag=v close=4 | " PART("4-9/10") "chunked body=EFGHIJKL etag=v | 416");
     assert_int_not_equal(live_perform(&c, "/a"), CURLE_OK);
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     live_call_close(&c);
 }
 
@@ -150,7 +150,7 @@ static void a_body_behind_its_head_is_not_resumed(void **state)
     open_with_heads(&c, "/a 200 body=ABCDEFGHIJ etag=v close=half | 200 ranges body=ABCDEFGHIJ etag=v");
     c.options.resume = true;
     assert_int_equal(live_perform(&c, "/a"), CURLE_PARTIAL_FILE);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BODY_DELIVERED, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 1);
     assert_string_equal(behind_head(&c.sink), "ABCDE");
     live_call_close(&c);
 }
@@ -173,14 +173,14 @@ static void details_behind_a_head_are_read(void **state)
     struct live_call c;
     open_with_heads(&c, "/a 503 type=application/problem+json body=\"{\\\"retry_after\\\":86400}\"");
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_HINT_TOO_LONG, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
     assert_int_equal(c.result.attempt[0].hint.wait_ns, 86400 * BIDE_S);
     assert_string_equal(behind_head(&c.sink), "{\"retry_after\":86400}");
     live_call_close(&c);
 }
 
 /* A success that says "later" is one that says it in its body, of which all is held. */
-static void hear_later(void *context, const struct bide_http_response *response, struct bide_outcome *outcome)
+static void hear_later(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome)
 {
     struct bide_text body = response->body;
     if (!body.at)
@@ -207,13 +207,13 @@ static void a_failure_is_kept_with_its_head(void **state)
 {
     struct live_call c;
     char text[64];
-    snprintf(text, sizeof text, "/a 503 bytes=%u", BIDE_HTTP_KEEP_MAX);
+    snprintf(text, sizeof text, "/a 503 bytes=%u", BIDE_CURL_KEEP_MAX);
     open_with_heads(&c, text);
     c.options.event = open_when_waiting;
     c.options.context = &c;
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
-    assert_int_equal(strlen(behind_head(&c.sink)), BIDE_HTTP_KEEP_MAX);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
+    assert_int_equal(strlen(behind_head(&c.sink)), BIDE_CURL_KEEP_MAX);
     live_call_close(&c);
 }
 
@@ -252,7 +252,7 @@ static void a_401_too_long_to_hold_is_refreshed(void **state)
 static void a_rule_about_a_code_tells_how_far_it_got(void **state)
 {
     static const struct bide_rule rule[] = {
-        {CURLE_GOT_NOTHING, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_REACH_REFUSED, 0}};
+        {CURLE_GOT_NOTHING, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, 0}};
     static const struct bide_rules rules = {rule, 1, false};
     struct live_call c;
     live_call_open(&c, "/a close | 200", 4);
@@ -260,14 +260,14 @@ static void a_rule_about_a_code_tells_how_far_it_got(void **state)
     live_post(&c, "charge=1");
     live_perform(&c, "/a");
     expect_done(&c, 2);
-    live_expect_attempt(&c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_REACH_REFUSED);
+    live_expect_attempt(&c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED);
     live_call_close(&c);
 }
 
 /* A stopped replay is no code of libcurl's: no rule makes it harmless. */
 static void a_rule_about_a_code_does_not_reach_a_stopped_replay(void **state)
 {
-    static const struct bide_rule rule[] = {{0, 200, BIDE_KIND_TRANSIENT, BIDE_REACH_REFUSED, 0}};
+    static const struct bide_rule rule[] = {{0, 200, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, 0}};
     static const struct bide_rules rules = {rule, 1, false};
     struct live_call c;
     live_call_open(&c, "/warm 200 reuse=close\n/a 200", 4);
@@ -275,7 +275,7 @@ static void a_rule_about_a_code_does_not_reach_a_stopped_replay(void **state)
     c.options.curl_rules = &rules;
     live_post(&c, "charge=1");
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
     live_stop(&c.server);
     assert_int_equal(live_count(&c.server, "/a"), 1);
     live_call_close(&c);
@@ -289,7 +289,7 @@ static void header_data_without_a_function_is_refused(void **state)
     live_trap_open(&trap);
     live_call_open(&c, "", 4);
     c.options.header_data = stderr;
-    assert_int_equal(bide_http_options_check(&c.options, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(bide_curl_options_check(&c.options, &problem), BIDE_ERR_INVALID);
     assert_string_equal(problem.field, "header_data");
     assert_int_equal(live_perform_url(&c, trap.url), CURLE_BAD_FUNCTION_ARGUMENT);
     assert_false(live_trap_sprung(&trap));
@@ -403,7 +403,7 @@ static void an_upload_in_chunks_leaves_its_connection_to_the_next(void **state)
     live_call_open(&c, "/a 200", 3);
     curl_easy_setopt(c.easy, CURLOPT_UPLOAD, 1L);
     c.options.body =
-        (struct bide_http_body){.kind = BIDE_HTTP_BODY_STREAM, .read = read_text, .read_data = &r, .length = -1};
+        (struct bide_curl_body){.kind = BIDE_CURL_BODY_STREAM, .read = read_text, .read_data = &r, .length = -1};
     for (int i = 0; i < 3; i++) {
         r.at = "some text";
         live_perform(&c, "/a");

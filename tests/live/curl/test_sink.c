@@ -71,7 +71,7 @@ static void the_last_failure_is_delivered_whole(const char *script, size_t lengt
     if (!sink)
         live_no_sink(&c);
     assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     live_expect_pattern(&c.sink, length);
     assert_false(c.result.body_dropped);
     assert_false(c.result.resumed);
@@ -102,7 +102,7 @@ static void a_last_failure_that_breaks_is_an_error(void **state)
     struct live_call c;
     live_call_open(&c, "/a 503 bytes=1000 close=half", 2);
     assert_int_equal(live_perform(&c, "/a"), CURLE_PARTIAL_FILE);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT, 2);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
     live_expect_pattern(&c.sink, 500);
     live_call_close(&c);
 }
@@ -113,7 +113,7 @@ static void a_last_failure_that_breaks_is_an_error(void **state)
 static void open_when_waiting(void *context, const struct bide_event *event)
 {
     struct live_call *c = context;
-    if (event->verdict->what == BIDE_WAIT)
+    if (event->verdict->action == BIDE_WAIT)
         bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
 }
 
@@ -123,7 +123,7 @@ static void give_up_waiting(struct live_call *c, const char *script, CURLcode co
     c->options.event = open_when_waiting;
     c->options.context = c;
     assert_int_equal(live_perform(c, "/a"), code);
-    live_expect(c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
+    live_expect(c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
     assert_int_equal(c->result.status, 503);
 }
 
@@ -164,7 +164,7 @@ static void without_a_sink_a_body_that_was_cut_is_told_to_be_dropped(void **stat
     c.options.event = open_when_waiting;
     c.options.context = &c;
     assert_int_equal(live_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
     assert_int_equal(c.sink.length, 0);
     assert_true(c.result.body_dropped);
     live_call_close(&c);
@@ -213,7 +213,7 @@ static void a_call_cancelled_during_its_wait_leaves_the_sink_alone(void **state)
     assert_int_equal(pthread_create(&thread, NULL, cancel_after_close, &k), 0);
     assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
     pthread_join(thread, NULL);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_CANCELLED, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
     assert_int_equal(c.sink.pieces, 0); /* who cancels wants no more of it */
     assert_true(c.result.total_ns < 40 * BIDE_S);
     bide_cancel_free(&k.cancel);
@@ -231,7 +231,7 @@ static void a_call_cancelled_before_it_begins_makes_no_attempt(void **state)
     bide_cancel_now(&cancel);
     c.options.cancel = &cancel;
     assert_int_equal(live_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_CANCELLED, 0);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 0);
     assert_false(live_trap_sprung(&trap));
     bide_cancel_free(&cancel);
     live_trap_close(&trap);
@@ -258,8 +258,8 @@ static void a_call_cancelled_during_an_attempt_ends_within_a_second_or_so(void *
     assert_int_equal(pthread_create(&thread, NULL, cancel_when_asked, &c), 0);
     assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
     pthread_join(thread, NULL);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_CANCELLED, 1);
-    live_expect_attempt(&c, 0, CURLE_ABORTED_BY_CALLBACK, BIDE_KIND_CANCELLED, BIDE_REACH_MAYBE_RAN);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
+    live_expect_attempt(&c, 0, CURLE_ABORTED_BY_CALLBACK, BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN);
     assert_true(c.result.total_ns < 30 * BIDE_S);
     bide_cancel_free(&cancel);
     live_call_close(&c);
@@ -288,7 +288,7 @@ static void no_more_of_an_endless_body_is_read_than_the_limit(void **state)
         c.options.context = &size;
         live_perform(&c, "/a");
         live_expect_done(&c, 2);
-        assert_true(size >= 0 && size < BIDE_HTTP_KEEP_MAX + KEEP_SLACK);
+        assert_true(size >= 0 && size < BIDE_CURL_KEEP_MAX + KEEP_SLACK);
         live_call_close(&c);
     }
 }
@@ -303,7 +303,7 @@ static void a_failure_that_says_how_long_it_is_is_cut_at_once(void **state)
     c.options.context = &size;
     live_perform(&c, "/a");
     live_expect_done(&c, 2);
-    assert_true(size >= 0 && size < BIDE_HTTP_KEEP_MAX); /* what came with the head */
+    assert_true(size >= 0 && size < BIDE_CURL_KEEP_MAX); /* what came with the head */
     live_call_close(&c);
 }
 
@@ -315,8 +315,8 @@ static void endless_headers_are_a_permanent_failure(void **state)
         if (!sink)
             live_no_sink(&c);
         assert_int_equal(live_perform(&c, "/a"), CURLE_WEIRD_SERVER_REPLY);
-        live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_PERMANENT, 1);
-        live_expect_attempt(&c, 0, CURLE_WEIRD_SERVER_REPLY, BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN);
+        live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+        live_expect_attempt(&c, 0, CURLE_WEIRD_SERVER_REPLY, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN);
         assert_int_equal(c.sink.length, 0);
         live_call_close(&c);
     }
@@ -391,7 +391,7 @@ static void a_sink_that_fails_ends_the_call(void **state)
             c.options.write = own ? NULL : take_some;
             c.options.write_data = own ? NULL : &m;
             assert_int_equal(live_perform(&c, "/a"), CURLE_WRITE_ERROR);
-            assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+            assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
             assert_int_equal(c.result.attempts, 1);
             live_call_close(&c);
         }
@@ -405,7 +405,7 @@ static void a_sink_that_fails_is_not_the_server_s_fault(void **state)
     c.options.write = take_some;
     c.options.write_data = &m;
     assert_int_equal(live_perform(&c, "/a"), CURLE_WRITE_ERROR);
-    assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+    assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     assert_int_equal(c.result.attempts, 1);
     assert_int_equal(c.result.attempt[0].kind, BIDE_KIND_CANCELLED);
     live_call_close(&c);
@@ -421,7 +421,7 @@ static void a_sink_that_refuses_a_kept_body_is_told(void **state)
     c.options.event = open_when_waiting;
     c.options.context = &c;
     assert_int_equal(live_perform(&c, "/a"), CURLE_WRITE_ERROR);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
     live_call_close(&c);
 }
 
@@ -496,7 +496,7 @@ static void a_head_that_was_kept_is_shown_when_the_wait_is_given_up(void **state
     c.options.event = open_when_waiting;
     c.options.context = &c;
     live_perform(&c, "/a");
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN, 1);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
     assert_int_equal(count_of(&c.sink, "HTTP/1.1 503"), 1);
     assert_int_equal(count_of(&c.sink, "\r\n\r\ndown"), 1);
     live_call_close(&c);
@@ -577,7 +577,7 @@ static void a_header_function_that_fails_ends_the_call(void **state)
         c.options.header = take_some;
         c.options.header_data = &m;
         assert_int_equal(live_perform(&c, "/a"), CURLE_WRITE_ERROR);
-        assert_int_equal(c.result.verdict.what, BIDE_GIVE_UP);
+        assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
         assert_int_equal(c.result.attempts, 1);
         live_call_close(&c);
     }
@@ -612,7 +612,7 @@ static void the_handle_has_the_owner_s_values_afterwards(void **state)
     c.options.progress = count_progress;
     c.options.progress_data = &progresses;
     c.options.headers = curl_slist_append(NULL, "X-Mine: yes");
-    c.options.inject = BIDE_HTTP_INJECT_KEY | BIDE_HTTP_INJECT_ATTEMPT | BIDE_HTTP_INJECT_TRACE;
+    c.options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
     live_perform(&c, "/a");
     live_expect_done(&c, 2);
     assert_int_equal(prereqs, 2);
@@ -646,14 +646,14 @@ static void a_plain_perform_afterwards_touches_nothing_of_the_call(void **state)
     struct live_sink sink = {0};
     live_serve(&server, "/a 408 | 200 body=one\n/b 302 location=/c\n/c 200 body=two");
     struct bide_policy *policy = malloc(sizeof *policy);
-    struct bide_http_options *o = malloc(sizeof *o);
+    struct bide_curl_options *o = malloc(sizeof *o);
     *policy = live_policy(3);
-    bide_http_options_init(o);
+    bide_curl_options_init(o);
     o->policy = policy;
     o->write = live_write;
     o->write_data = &sink;
     o->resume = true;
-    o->inject = BIDE_HTTP_INJECT_KEY;
+    o->inject = BIDE_CURL_INJECT_KEY;
     curl_easy_setopt(easy, CURLOPT_URL, live_url(&server, "/a"));
     assert_int_equal(bide_curl_perform(easy, NULL, o, NULL), CURLE_OK);
     free(o);
@@ -680,8 +680,8 @@ static void the_owner_s_prereq_may_refuse(void **state)
     live_call_open(&c, "/a 200", 3);
     c.options.prereq = refuse;
     assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
-    live_expect(&c, BIDE_GIVE_UP, BIDE_WHY_CANCELLED, 1);
-    live_expect_attempt(&c, 0, CURLE_ABORTED_BY_CALLBACK, BIDE_KIND_CANCELLED, BIDE_REACH_NEVER_SENT);
+    live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
+    live_expect_attempt(&c, 0, CURLE_ABORTED_BY_CALLBACK, BIDE_KIND_CANCELLED, BIDE_EVIDENCE_NOT_SENT);
     live_stop(&c.server);
     assert_int_equal(c.server.count, 0);
     live_call_close(&c);

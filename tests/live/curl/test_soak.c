@@ -129,7 +129,7 @@ struct plan {
 struct record {
     unsigned done;
     CURLcode code;
-    enum bide_what what;
+    enum bide_action action;
     uint32_t attempts;
     int64_t done_ns;
     int64_t total_ns;
@@ -191,8 +191,8 @@ struct slot {
     uint32_t *next;           /* number of the next call, for multi */
     uint32_t id;
     CURL *easy;
-    struct bide_http_options options;
-    struct bide_http_result result;
+    struct bide_curl_options options;
+    struct bide_curl_result result;
     char body[BODY_MAX];
     size_t length;
 };
@@ -223,11 +223,11 @@ static void set_url(struct slot *slot, const struct plan *plan)
 
 static void set_body(struct slot *slot, const struct plan *plan)
 {
-    struct bide_http_body *b = &slot->options.body;
+    struct bide_curl_body *b = &slot->options.body;
     bool file = plan->kind == PUT_FILE || plan->kind == POST_KEYED_FILE;
     if (plan->kind == GET)
         return;
-    *b = (struct bide_http_body){.kind = file ? BIDE_HTTP_BODY_FILE : BIDE_HTTP_BODY_MEMORY,
+    *b = (struct bide_curl_body){.kind = file ? BIDE_CURL_BODY_FILE : BIDE_CURL_BODY_MEMORY,
                                  .fd = slot->soak->file,
                                  .at = file ? NULL : slot->soak->upload + plan->offset,
                                  .offset = file ? (int64_t)plan->offset : 0,
@@ -240,19 +240,19 @@ static void set_body(struct slot *slot, const struct plan *plan)
 static void shape(struct slot *slot)
 {
     struct plan plan = plan_of(slot->soak, slot->id);
-    struct bide_http_options *o = &slot->options;
+    struct bide_curl_options *o = &slot->options;
     curl_easy_reset(slot->easy);
     slot->length = 0;
-    bide_http_options_init(o);
+    bide_curl_options_init(o);
     o->policy = &slot->soak->policy;
     o->seed = slot->soak->seed + slot->id + 1;
     o->write = take;
     o->write_data = slot;
     o->rewind = plan.sink == REWIND ? rewind_slot : NULL;
     o->resume = plan.sink == RESUME;
-    o->inject = BIDE_HTTP_INJECT_ATTEMPT;
+    o->inject = BIDE_CURL_INJECT_ATTEMPT;
     if (plan.kind == POST_KEYED || plan.kind == POST_KEYED_FILE)
-        o->inject |= BIDE_HTTP_INJECT_KEY;
+        o->inject |= BIDE_CURL_INJECT_KEY;
     set_url(slot, &plan);
     set_body(slot, &plan);
 }
@@ -280,7 +280,7 @@ static bool is_error_text(const struct slot *slot)
 static const char *judge_body(const struct slot *slot, const struct plan *plan, CURLcode code)
 {
     size_t whole = plan->place->bytes, cut = whole - plan->place->short_by;
-    if (slot->result.verdict.what == BIDE_DONE) {
+    if (slot->result.verdict.action == BIDE_DONE) {
         if (code != CURLE_OK)
             return "done, with an error";
         return (slot->length == whole || slot->length == cut) && is_pattern(slot) ? NULL
@@ -301,7 +301,7 @@ static void note(struct slot *slot, CURLcode code)
     struct plan plan = plan_of(slot->soak, slot->id);
     record->done++;
     record->code = code;
-    record->what = slot->result.verdict.what;
+    record->action = slot->result.verdict.action;
     record->attempts = slot->result.attempts;
     record->done_ns = bide_now();
     record->total_ns = slot->result.total_ns;
@@ -400,7 +400,7 @@ static void find(struct findings *f, const struct soak *soak, uint32_t id, const
     if (f->count++ < 20)
         print_message("call %" PRIu32 " (%s %s, body %d of %zu, sink %d): %s; code %d, %s, %u attempts\n", id,
                       methods[plan.kind], plan.place->path, plan.kind, plan.length, plan.sink, what, r->code,
-                      bide_what_label(r->what), r->attempts);
+                      bide_action_label(r->action), r->attempts);
 }
 
 /* The requests of one call, in order of arrival. */
@@ -472,7 +472,7 @@ static void check_call(struct findings *f, const struct soak *soak, uint32_t id,
         find(f, soak, id, "more requests than attempts");
     if (plan.kind == POST && trail->count > 1)
         find(f, soak, id, "an unsafe request was repeated");
-    if (record->what == BIDE_DONE && trail->count == 0)
+    if (record->action == BIDE_DONE && trail->count == 0)
         find(f, soak, id, "a success that the server does not know of");
     for (size_t i = 0; i < trail->count; i++)
         check_request(f, soak, id, trail->seen[i]);
@@ -528,7 +528,7 @@ static struct sums sums_of(const struct soak *soak)
 {
     struct sums sums = {0, 0};
     for (uint32_t id = 0; id < soak->calls; id++) {
-        sums.succeeded += soak->record[id].what == BIDE_DONE;
+        sums.succeeded += soak->record[id].action == BIDE_DONE;
         sums.retries += soak->record[id].attempts > 0 ? soak->record[id].attempts - 1 : 0;
     }
     return sums;
@@ -541,13 +541,13 @@ static void set_target(struct bide_target *target)
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     config.breaker.kind = BIDE_BREAKER_OFF;
-    config.quiet_max_ns = 0;
+    config.hold_off_max_ns = 0;
     config.budget.kind = BIDE_BUDGET_TOKENS;
     config.budget.capacity_milli = TOKENS * 1000;
     config.budget.initial_milli = BIDE_FULL;
     config.budget.cost_milli = config.budget.cost_throttled_milli = config.budget.cost_timeout_milli = 1000;
     config.budget.earn_success_milli = 100;
-    config.budget.earn_first_milli = config.budget.earn_per_minute_milli = config.budget.refund_permille = 0;
+    config.budget.earn_first_milli = config.budget.refill_per_minute_milli = config.budget.refund_permille = 0;
     assert_int_equal(bide_target_init(target, &config, bide_now(), NULL), BIDE_OK);
 }
 

@@ -61,8 +61,8 @@ static size_t requests_seen(void)
 static void assert_never_sent_and_permanent(CURLcode code)
 {
     assert_int_equal(code, CURLE_PEER_FAILED_VERIFICATION);
-    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
-    live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_REACH_NEVER_SENT);
+    live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(client.result.attempt[0].code, CURLE_PEER_FAILED_VERIFICATION);
     assert_int_equal(client.result.status, 0);
     assert_int_equal(client.sink.length, 0);
@@ -117,8 +117,8 @@ static void a_file_of_authorities_that_is_missing_is_permanent(void **state)
     serve();
     trust("missing");
     assert_int_equal(post(), CURLE_SSL_CACERT_BADFILE);
-    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
-    live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_REACH_NEVER_SENT);
+    live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(requests_seen(), 0);
 }
 
@@ -159,8 +159,8 @@ static void a_post_that_the_server_refuses_for_lack_of_a_certificate_may_have_ru
                                                       "-verify_return_error", "-www", NULL});
     trust("site");
     assert_int_not_equal(post(), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_NOT_REPEATABLE, 1);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN);
+    live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
 }
 
 static void what_openssl_answers_is_an_answer(void **state)
@@ -201,9 +201,9 @@ static void assert_tried_again(live_tcp_function *serve_tcp)
     tcp = live_tcp_new(serve_tcp, NULL);
     snprintf(url, sizeof url, "https://127.0.0.1:%u/pay", live_tcp_port(tcp));
     assert_int_not_equal(live_client_post(&client, url, "charge=1"), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_ATTEMPTS_SPENT, 3);
+    live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
     for (uint32_t n = 1; n <= 3; n++)
-        live_assert_attempt(&client, n, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+        live_assert_attempt(&client, n, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(client.result.status, 0);
     assert_int_equal(client.sink.length, 0);
 }
@@ -268,7 +268,7 @@ static void a_plain_request_to_a_tls_port_is_answered_by_nginx_and_permanent(voi
     live_tls_make(&server, "site", "IP:127.0.0.1");
     serve();
     assert_int_equal(live_client_get(&client, live_process_url(&server, "http", "/")), CURLE_OK);
-    live_assert_gave_up(&client, BIDE_WHY_PERMANENT, 1);
+    live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(client.result.status, 400);
 }
 
@@ -276,7 +276,7 @@ static void tls_to_a_plain_port_is_never_sent(void **state)
 {
     live_nginx_start(&server, "server { listen 127.0.0.1:$PORT; location / { return 200 fine; } }");
     assert_int_equal(post(), CURLE_SSL_CONNECT_ERROR);
-    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT);
+    live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     live_nginx_end(&server);
     assert_int_equal(live_nginx_count(&server, "POST"), 0);
 }

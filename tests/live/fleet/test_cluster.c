@@ -22,7 +22,7 @@
 #define KEY              "bide:{payments}:1"
 #define NODES            2
 #define PER_MINUTE_MILLI INT64_C(600000)
-#define TERMS            "?patience=20000&capacity=20&per_minute=600"
+#define TERMS            "?timeout=20000&capacity=20&per_minute=600"
 #define MOVES            4
 #define ID_MAX           64
 
@@ -154,7 +154,7 @@ static void a_fleet_goes_along_when_its_slot_moves(void **state)
 {
     struct cluster c;
     struct member m;
-    struct bide_fleet_bank bank;
+    struct bide_fleet_bucket bank;
     struct bide_fleet_problem problem;
     start(&c);
     join(&m, &c.node[!owner(&c)]); /* so it begins with a -MOVED */
@@ -168,7 +168,7 @@ static void a_fleet_goes_along_when_its_slot_moves(void **state)
         retries = m.retries;
         assert_int_equal(live_redis_number(&c.node[!from], "EXISTS %s", KEY), 1);
         assert_int_equal(bide_fleet_read(live_redis_url(&c.node[0], TERMS), "payments", &bank, &problem), BIDE_OK);
-        assert_true(bank.there && bank.exchanges >= look(&m).exchanges);
+        assert_true(bank.exists && bank.exchanges >= look(&m).exchanges);
     }
     EVENTUALLY(look(&m).failures >= MOVES);
     bide_fleet_close(m.fleet);

@@ -43,7 +43,7 @@ static int64_t left(struct member *m)
 
 /* ---- what is not an answer ---- */
 
-#define PATIENT "?patience=20000" /* a busy machine is not what is tested */
+#define PATIENT "?timeout=20000" /* a busy machine is not what is tested */
 
 static void assert_goes_on_alone(const char *bytes, const char *said, const char *options)
 {
@@ -54,7 +54,7 @@ static void assert_goes_on_alone(const char *bytes, const char *said, const char
     EVENTUALLY(look(&m).failures >= 3);
     EVENTUALLY(live_told_count(&m.told) > 0);
     assert_false(look(&m).connected);
-    assert_true(look(&m).alone_ns > 0);
+    assert_true(look(&m).disconnected_ns > 0);
     assert_int_equal(left(&m), 0);
     assert_int_equal(live_told_count(&m.told), 1);
     if (!live_told_has(&m.told, said) || !live_told_has(&m.told, "retries go on at 0 a minute for payments"))
@@ -133,8 +133,8 @@ static void garbage_is_survived(void **state)
 
 static void a_reply_that_never_ends_is_late(void **state)
 {
-    assert_goes_on_alone("$1073741824\r\n", "in time", "?patience=200");
-    assert_goes_on_alone("*14\r\n:1\r\n", "in time", "?patience=200");
+    assert_goes_on_alone("$1073741824\r\n", "in time", "?timeout=200");
+    assert_goes_on_alone("*14\r\n:1\r\n", "in time", "?timeout=200");
 }
 
 /* ---- lies ---- */
@@ -199,7 +199,7 @@ static bool answer_the_first_late(struct live_fake *fake, int fd, const struct l
     return live_fake_write(fd, &answer);
 }
 
-static void an_answer_after_the_patience_is_never_applied(void **state)
+static void an_answer_after_the_timeout_is_never_applied(void **state)
 {
     struct member m;
     struct live_fake fake = {.say = answer_the_first_late, .context = &m, .granted_milli = 5000};
@@ -207,7 +207,7 @@ static void an_answer_after_the_patience_is_never_applied(void **state)
     pthread_mutex_init(&m.told.lock, NULL);
     live_fake_start(&fake);
     live_fleet_target(&m.target, 0);
-    struct bide_fleet *fleet = live_fleet_open(live_fake_url(&fake, "?patience=100"), &m.told);
+    struct bide_fleet *fleet = live_fleet_open(live_fake_url(&fake, "?timeout=100"), &m.told);
     live_fleet_join(fleet, "payments", &m.target);
     __atomic_store_n(&m.fleet, fleet, __ATOMIC_RELEASE);
     EVENTUALLY(look(&m).exchanges >= 3);
@@ -427,7 +427,7 @@ static void moved_without_a_host_is_moved_on_the_host_that_says_it(void **state)
     struct live_fake gone = {0}, second = {.say = point_to_text, .context = to_third};
     struct live_fake first = {.say = point_to_text, .context = to_second};
     struct bide_fleet_problem problem = {0};
-    struct bide_fleet_bank bank;
+    struct bide_fleet_bucket bank;
     struct member m;
     live_fake_start(&gone);
     snprintf(to_third, sizeof to_third, ":%u", live_tcp_port(gone.server));
@@ -546,7 +546,7 @@ static void who_is_told_may_look_leave_and_join(void **state)
 {
     struct live_fake fake = {.say = live_fake_text, .text = "-BUSY with a script\r\n", .granted_milli = 5000};
     bool done = false;
-    struct bide_fleet_options options = {.tell = leave_and_join, .context = &done};
+    struct bide_fleet_options options = {.report = leave_and_join, .context = &done};
     telling = (struct member){.told = LIVE_TOLD};
     live_fake_start(&fake);
     live_fleet_target(&telling.target, 0);
@@ -640,7 +640,7 @@ static void no_text_has_the_password(void **state)
     bide_fleet_close(m.fleet);
 
     struct bide_fleet_problem problem = {0};
-    struct bide_fleet_bank bank;
+    struct bide_fleet_bucket bank;
     assert_int_equal(bide_fleet_read(url, "payments", &bank, &problem), BIDE_ERR_SYSTEM);
     assert_non_null(strstr(problem.text, "AUTH"));
     assert_null(strstr(problem.text, "hush-hush"));
@@ -657,7 +657,7 @@ int main(void)
         cmocka_unit_test(a_reply_that_never_ends_is_late),
         cmocka_unit_test(an_answer_with_one_number_out_of_range_is_not_believed),
         cmocka_unit_test(more_than_was_wanted_is_not_taken),
-        cmocka_unit_test(an_answer_after_the_patience_is_never_applied),
+        cmocka_unit_test(an_answer_after_the_timeout_is_never_applied),
         cmocka_unit_test(what_was_asked_in_vain_is_spent_and_not_said_again),
         cmocka_unit_test(noscript_is_answered_by_the_same_ask_with_the_text),
         cmocka_unit_test(noscript_to_the_text_itself_is_a_failure),

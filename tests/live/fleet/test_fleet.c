@@ -27,7 +27,7 @@
 #include <cmocka.h>
 
 #define KEY     "bide:{payments}:1"
-#define PATIENT "?patience=20000" /* a busy machine is not what is tested */
+#define PATIENT "?timeout=20000" /* a busy machine is not what is tested */
 #define QUICK   PATIENT "&per_minute=6000&capacity=1000"
 
 static int64_t left(const struct bide_target *target)
@@ -68,14 +68,14 @@ struct worker {
 /* Until it is killed. Its calls keep the exchanges coming each second. */
 _Noreturn static void work(struct worker *worker, const char *directory, const char *url)
 {
-    struct bide_host_options here = {.directory = directory};
+    struct bide_shared_options here = {.directory = directory};
     struct bide_target_config config;
     struct bide_fleet_problem problem;
-    struct bide_host host;
+    struct bide_shared host;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     struct bide_fleet *fleet = live_fleet_open(url, NULL);
-    if (bide_host_open(&host, "payments", &config, &here, bide_now(), NULL) != BIDE_OK ||
+    if (bide_shared_open(&host, "payments", &config, &here, bide_now(), NULL) != BIDE_OK ||
         bide_fleet_join(fleet, "payments", host.target, true, &problem) != BIDE_OK)
         _exit(1);
     for (;; poll(NULL, 0, 5)) {
@@ -101,7 +101,7 @@ static void of_two_processes_on_one_target_one_exchanges_and_the_other_takes_ove
     live_redis_start(&redis, "");
     snprintf(directory, sizeof directory, "%s/host", redis.process.dir);
     const char *url =
-        live_redis_url(&redis, "?per_minute=6000&patience=3000"); /* the claim lasts longer by twice that */
+        live_redis_url(&redis, "?per_minute=6000&timeout=3000"); /* the claim lasts longer by twice that */
     for (unsigned i = 0; i < 2; i++)
         if ((pid[i] = fork()) == 0)
             work(&worker[i], directory, url);
@@ -181,7 +181,7 @@ static void two_fleets_of_one_name_share_one_bucket(void **state)
         live_fleet_join(fleet[i], "payments", &target[i]);
     }
     for (unsigned i = 0; i < 2; i++)
-        EVENTUALLY(live_fleet_fail(&target[i]) && look(fleet[i], &target[i]).instances == 2);
+        EVENTUALLY(live_fleet_fail(&target[i]) && look(fleet[i], &target[i]).members == 2);
     EVENTUALLY((granted_milli = look(fleet[0], &target[0]).granted_milli + look(fleet[1], &target[1]).granted_milli,
                 bank_of(&redis).granted_milli == (int64_t)granted_milli));
     assert_true(granted_milli >= 2000);
@@ -259,7 +259,7 @@ static void who_leaves_is_left_alone_and_the_others_go_on(void **state)
     live_fleet_join(fleet, "orders", &leaves);
     EVENTUALLY(has_tokens(&stays) && has_tokens(&leaves));
     bide_fleet_leave(fleet, &leaves);
-    assert_false(bide_fleet_look(fleet, &leaves, &view));
+    assert_false(bide_fleet_get(fleet, &leaves, &view));
     assert_int_equal(left(&leaves), 0);
     memset(&leaves, 0xff, sizeof leaves); /* nobody looks at it any more */
     uint64_t before = look(fleet, &stays).exchanges;
@@ -296,7 +296,7 @@ static void what_cannot_join_is_refused_with_a_reason(void **state)
 
 /* ---- what travels along ---- */
 
-static void a_quiet_that_one_was_asked_for_is_kept_by_all_until_a_success(void **state)
+static void a_hold_off_that_one_was_asked_for_is_kept_by_all_until_a_success(void **state)
 {
     struct live_redis redis = {0};
     struct bide_target asked, told;
@@ -308,11 +308,11 @@ static void a_quiet_that_one_was_asked_for_is_kept_by_all_until_a_success(void *
     live_fleet_join(one, "payments", &asked);
     live_fleet_join(two, "payments", &told);
     EVENTUALLY(look(one, &asked).connected && look(two, &told).connected);
-    bide_target_quiet(&asked, bide_now() + 200 * BIDE_S, bide_now());
-    EVENTUALLY(bide_target_quiet_until(&told, bide_now()) > bide_now() + 100 * BIDE_S);
+    bide_target_hold_off(&asked, bide_now() + 200 * BIDE_S, bide_now());
+    EVENTUALLY(bide_target_hold_off_until(&told, bide_now()) > bide_now() + 100 * BIDE_S);
     live_fleet_succeed(&told);
-    assert_int_equal(bide_target_quiet_until(&told, bide_now()), 0);
-    EVENTUALLY(bank_of(&redis).quiet_until_ms == 0);
+    assert_int_equal(bide_target_hold_off_until(&told, bide_now()), 0);
+    EVENTUALLY(bank_of(&redis).hold_off_until_ms == 0);
     bide_fleet_close(one);
     bide_fleet_close(two);
     live_redis_free(&redis);
@@ -339,7 +339,7 @@ static void when_most_breakers_are_open_the_others_open_too(void **state)
     for (unsigned i = 1; i < OPINIONS; i++)
         bide_breaker_hold(&target[i], BIDE_HOLD_OPEN);
     EVENTUALLY((live_fleet_succeed(&target[0]), look(fleet[0], &target[0]).openings_followed == 1));
-    assert_int_equal(bide_breaker_look(&target[0]).openings_total, 1);
+    assert_int_equal(bide_breaker_get(&target[0]).openings_total, 1);
     for (unsigned i = 0; i < OPINIONS; i++)
         bide_fleet_close(fleet[i]);
     live_redis_free(&redis);
@@ -398,7 +398,7 @@ static void while_redis_is_stopped_calls_go_on_at_the_floor(void **state)
     struct bide_target target;
     live_redis_start(&redis, "");
     live_fleet_target(&target, 60000); /* one a second */
-    struct bide_fleet *fleet = live_fleet_open(live_redis_url(&redis, "?patience=200&per_minute=6000"), &told);
+    struct bide_fleet *fleet = live_fleet_open(live_redis_url(&redis, "?timeout=200&per_minute=6000"), &told);
     live_fleet_join(fleet, "payments", &target);
     EVENTUALLY(look(fleet, &target).connected && has_tokens(&target));
     unsigned before = live_told_count(&told); /* a busy machine may have been slow */
@@ -409,8 +409,8 @@ static void while_redis_is_stopped_calls_go_on_at_the_floor(void **state)
     EVENTUALLY(look(fleet, &target).failures >= 3 && !look(fleet, &target).connected);
     for (unsigned retries = 0; retries < 3; retries++)
         EVENTUALLY(live_fleet_fail(&target));
-    int64_t alone_ns = look(fleet, &target).alone_ns;
-    assert_true(alone_ns > 0);
+    int64_t disconnected_ns = look(fleet, &target).disconnected_ns;
+    assert_true(disconnected_ns > 0);
     EVENTUALLY(live_told_has(&told, "retries go on at 60 a minute for payments"));
     assert_true(live_told_count(&told) <= before + 1);
     live_redis_signal(&redis, SIGCONT);
@@ -534,12 +534,12 @@ static int child_of_a_fleet(struct bide_fleet *fleet, struct bide_target *target
         return 1;
     if (bide_lease_collect(target).successes != 0 || has_a_connection())
         return 5;
-    if (!bide_fleet_look(fleet, target, &view) || view.exchanger)
+    if (!bide_fleet_get(fleet, target, &view) || view.exchanger)
         return 2;
     if (bide_fleet_join(fleet, "orders", other, false, &problem) != BIDE_ERR_INVALID)
         return 3;
     bide_fleet_leave(fleet, target);
-    if (bide_fleet_look(fleet, target, &view) || bide_lease_is_on(target))
+    if (bide_fleet_get(fleet, target, &view) || bide_lease_is_on(target))
         return 4;
     bide_fleet_close(fleet);
     return 0;
@@ -578,22 +578,22 @@ static void what_lies_in_redis_can_be_read(void **state)
 {
     struct live_redis redis = {0};
     struct bide_fleet_problem problem = {0};
-    struct bide_fleet_bank bank;
+    struct bide_fleet_bucket bank;
     struct bide_target target;
     char url[128];
     live_redis_start(&redis, "");
     snprintf(url, sizeof url, "%s", live_redis_url(&redis, QUICK));
     assert_int_equal(bide_fleet_read(url, "payments", &bank, &problem), BIDE_OK);
-    assert_false(bank.there);
+    assert_false(bank.exists);
     live_fleet_target(&target, 0);
     struct bide_fleet *fleet = live_fleet_open(url, NULL);
     live_fleet_join(fleet, "payments", &target);
     EVENTUALLY((live_fleet_fail(&target), look(fleet, &target).exchanges >= 3));
     assert_int_equal(bide_fleet_read(url, "payments", &bank, &problem), BIDE_OK);
-    assert_true(bank.there && bank.exchanges >= 3);
+    assert_true(bank.exists && bank.exchanges >= 3);
     assert_int_equal(bank.capacity_milli, 1000000);
     assert_int_equal(bank.per_minute_milli, 6000000);
-    assert_int_equal(bank.instances, 1);
+    assert_int_equal(bank.members, 1);
     assert_true(bank.left_milli > 0 && bank.left_milli <= bank.capacity_milli);
     bide_fleet_close(fleet);
 
@@ -604,7 +604,7 @@ static void what_lies_in_redis_can_be_read(void **state)
     live_redis_do(&redis, "HSET %s some thing", KEY);
     assert_int_equal(bide_fleet_read(url, "payments", &bank, &problem), BIDE_ERR_SYSTEM);
     assert_non_null(strstr(problem.text, "WRONGTYPE"));
-    assert_false(bank.there);
+    assert_false(bank.exists);
     live_redis_kill(&redis, SIGKILL);
     assert_int_equal(bide_fleet_read(url, "payments", &bank, &problem), BIDE_ERR_SYSTEM);
     assert_non_null(strstr(problem.text, "refused"));
@@ -618,7 +618,7 @@ static void any_name_will_do(void **state)
     static const char *const names[] = {"a b", "{payments}", "}{", "100%", "zahlungs-\xc3\xbc\xc3\x9f", "\xff\xfe"};
     struct live_redis redis = {0};
     struct bide_fleet_problem problem;
-    struct bide_fleet_bank bank;
+    struct bide_fleet_bucket bank;
     struct bide_target target[7];
     char long_name[BIDE_TARGET_NAME_MAX + 1];
     memset(long_name, 0xfc, sizeof long_name);
@@ -631,7 +631,7 @@ static void any_name_will_do(void **state)
         live_fleet_join(fleet, name, &target[i]);
         EVENTUALLY(look(fleet, &target[i]).exchanges > 0);
         assert_int_equal(bide_fleet_read(live_redis_url(&redis, PATIENT), name, &bank, &problem), BIDE_OK);
-        assert_true(bank.there);
+        assert_true(bank.exists);
         assert_int_equal(live_redis_number(&redis, "DBSIZE"), i + 1);
     }
     bide_fleet_close(fleet);
@@ -675,7 +675,7 @@ int main(void)
         cmocka_unit_test(tokens_come_over_tls_too),
         cmocka_unit_test(who_leaves_is_left_alone_and_the_others_go_on),
         cmocka_unit_test(what_cannot_join_is_refused_with_a_reason),
-        cmocka_unit_test(a_quiet_that_one_was_asked_for_is_kept_by_all_until_a_success),
+        cmocka_unit_test(a_hold_off_that_one_was_asked_for_is_kept_by_all_until_a_success),
         cmocka_unit_test(when_most_breakers_are_open_the_others_open_too),
         cmocka_unit_test(a_redis_that_comes_later_is_found),
         cmocka_unit_test(a_redis_that_was_killed_is_found_again),

@@ -159,9 +159,9 @@ static void expect_no_beginning(const char *text)
     expect_problem(text);
 }
 
-static bool send_words(int argc, const char *const *argv, int64_t patience_ns)
+static bool send_words(int argc, const char *const *argv, int64_t timeout_ns)
 {
-    return fleet_link_send(link_, argc, argv, NULL, bide_now() + patience_ns);
+    return fleet_link_send(link_, argc, argv, NULL, bide_now() + timeout_ns);
 }
 
 /* False: the link went down instead. */

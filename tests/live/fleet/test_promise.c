@@ -54,7 +54,7 @@ struct record {
     bool earns;        /* every other call succeeds in the end, and earns */
     int64_t retries;   /* granted so far */
     int64_t earned_milli;
-    int64_t alone_ns[PROCESSES];
+    int64_t disconnected_ns[PROCESSES];
     int64_t broken_by_milli; /* how much too many, the worst time; 0: never */
     enum way way;            /* of the one in the middle */
     uint16_t port, middle;   /* where Redis is, and who stands between */
@@ -78,12 +78,12 @@ static void add(int64_t *word, int64_t n)
 /* What may have been granted until now. One token is for clocks that differ. */
 static int64_t most_milli(void)
 {
-    int64_t alone_ns = 0;
+    int64_t disconnected_ns = 0;
     for (uint32_t i = 0; i < PROCESSES; i++)
-        alone_ns += load(&record->alone_ns[i]);
+        disconnected_ns += load(&record->disconnected_ns[i]);
     int64_t elapsed_ms = (bide_now() - record->began_ns) / BIDE_MS;
     return COST_MILLI + elapsed_ms * PER_MINUTE_MILLI / 60000 + load(&record->earned_milli) +
-           alone_ns / BIDE_MS * FLOOR_MILLI / 60000 + load(&record->rollbacks) * CAPACITY_MILLI;
+           disconnected_ns / BIDE_MS * FLOOR_MILLI / 60000 + load(&record->rollbacks) * CAPACITY_MILLI;
 }
 
 static void check_promise(void)
@@ -109,21 +109,21 @@ static void note_alone(struct member *m)
     int64_t now_ns = bide_now();
     bool covered = bide_lease_until(&m->target) >= now_ns;
     if (!covered || !m->covered)
-        add(&record->alone_ns[m->number], now_ns - m->looked_ns);
+        add(&record->disconnected_ns[m->number], now_ns - m->looked_ns);
     m->looked_ns = now_ns;
     m->covered = covered;
 }
 
 static void make_call(struct member *m, uint64_t seed)
 {
-    static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
-    static const struct bide_outcome bad = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+    static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
+    static const struct bide_outcome bad = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
     struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
     struct bide_call call;
     struct bide_verdict v = bide_call_begin(&call, &m->policy, &m->target, &request, bide_now());
     note_alone(m);
     v = bide_call_outcome(&call, v.attempt, &bad, bide_now());
-    if (v.what != BIDE_WAIT)
+    if (v.action != BIDE_WAIT)
         return;
     add(&record->retries, 1);
     check_promise();
@@ -144,7 +144,7 @@ static void make_member(struct member *m, uint32_t number)
     config.budget.capacity_milli = 10 * COST_MILLI;
     config.budget.cost_milli = config.budget.cost_throttled_milli = config.budget.cost_timeout_milli = COST_MILLI;
     config.budget.earn_success_milli = EARN_MILLI;
-    config.budget.earn_per_minute_milli = FLOOR_MILLI;
+    config.budget.refill_per_minute_milli = FLOOR_MILLI;
     assert_int_equal(bide_target_init(&m->target, &config, bide_now(), NULL), BIDE_OK);
 }
 
@@ -156,7 +156,7 @@ static void be_member(uint32_t number)
     struct bide_fleet_problem problem;
     char url[160];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    snprintf(url, sizeof url, "redis://127.0.0.1:%u/?capacity=%d&per_minute=%d&patience=%d",
+    snprintf(url, sizeof url, "redis://127.0.0.1:%u/?capacity=%d&per_minute=%d&timeout=%d",
              number % 2 == 0 ? record->port : record->middle, (int)(CAPACITY_MILLI / 1000),
              (int)(PER_MINUTE_MILLI / 1000), PATIENCE_MS);
     make_member(&m, number);
@@ -262,16 +262,16 @@ static void start_fleet(const char *lines, bool earns)
 /* All that Redis has granted since it began or forgot. */
 static int64_t granted_by_redis(void)
 {
-    struct bide_fleet_bank bank = {0};
+    struct bide_fleet_bucket bank = {0};
     bool told = bide_fleet_read(live_redis_url(&redis, ""), "promise", &bank, NULL) == BIDE_OK;
     return told ? (int64_t)bank.granted_milli : 0;
 }
 
-static int64_t alone_ns(void)
+static int64_t disconnected_ns(void)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < PROCESSES; i++)
-        sum += load(&record->alone_ns[i]);
+        sum += load(&record->disconnected_ns[i]);
     return sum;
 }
 
@@ -304,7 +304,7 @@ static void end_fleet(void)
     check_promise();
     print_message("    %" PRId64 " retries, at most %" PRId64 " (%.1f s, %.1f s alone together)\n",
                   load(&record->retries), most_milli() / COST_MILLI, (double)(bide_now() - record->began_ns) / 1e9,
-                  (double)alone_ns() / 1e9);
+                  (double)disconnected_ns() / 1e9);
     assert_int_equal(load(&record->broken_by_milli), 0);
     live_redis_free(&redis);
     munmap(record, sizeof *record);
@@ -356,10 +356,10 @@ static void the_promise_holds_while_redis_is_stopped_and_goes_on(void **state)
     start_fleet("", true);
     for (uint32_t i = 0; i < 3; i++) {
         wait_for_grants(COST_MILLI);
-        int64_t before_ns = alone_ns();
+        int64_t before_ns = disconnected_ns();
         live_redis_signal(&redis, SIGSTOP);
         wait_for_retries(PROCESSES); /* at the floor: everybody is alone */
-        assert_true(alone_ns() > before_ns);
+        assert_true(disconnected_ns() > before_ns);
         live_redis_signal(&redis, SIGCONT);
     }
     wait_for_grants(5 * COST_MILLI);

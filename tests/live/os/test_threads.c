@@ -39,7 +39,7 @@ static struct bide_target_config countable(uint32_t capacity_milli, uint32_t ear
     config.budget.initial_milli = BIDE_FULL;
     config.budget.cost_milli = config.budget.cost_throttled_milli = config.budget.cost_timeout_milli = 1000;
     config.budget.earn_success_milli = earn_success_milli;
-    config.budget.earn_first_milli = config.budget.earn_per_minute_milli = config.budget.refund_permille = 0;
+    config.budget.earn_first_milli = config.budget.refill_per_minute_milli = config.budget.refund_permille = 0;
     config.breaker.kind = BIDE_BREAKER_OFF;
     return config;
 }
@@ -65,7 +65,8 @@ static struct bide_outcome fail_often(void *context, const struct bide_verdict *
     struct caller *c = context;
     c->retries += start->attempt > 1;
     bool fails = draw(&c->random, 3) > 0;
-    return (struct bide_outcome){.kind = fails ? BIDE_KIND_TRANSIENT : BIDE_KIND_OK, .reach = BIDE_REACH_NEVER_SENT};
+    return (struct bide_outcome){.kind = fails ? BIDE_KIND_TRANSIENT : BIDE_KIND_OK,
+                                 .evidence = BIDE_EVIDENCE_NOT_SENT};
 }
 
 static void *make_calls(void *part)
@@ -74,9 +75,9 @@ static void *make_calls(void *part)
     struct bide_job job = {.policy = c->policy, .target = c->target, .attempt = fail_often, .context = c};
     for (int i = 0; i < 5000; i++) {
         struct bide_verdict end = bide_run(&job);
-        c->successes += end.what == BIDE_DONE;
-        c->refused += end.why == BIDE_WHY_BUDGET_EMPTY;
-        c->strange += end.what != BIDE_DONE && end.what != BIDE_GIVE_UP;
+        c->successes += end.action == BIDE_DONE;
+        c->refused += end.reason == BIDE_REASON_BUDGET_EMPTY;
+        c->strange += end.action != BIDE_DONE && end.action != BIDE_GIVE_UP;
     }
     return NULL;
 }
@@ -138,16 +139,16 @@ struct holder {
 static void *call_until_stopped(void *part)
 {
     struct holder *h = part;
-    const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_NEVER_SENT};
+    const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
     while (!__atomic_load_n(h->stop, __ATOMIC_RELAXED)) {
         struct bide_call call = {0};
         struct bide_request request = {.seed = bide_seed(), .lane = bide_lane()};
-        enum bide_what what = bide_call_begin(&call, h->policy, h->target, &request, bide_now()).what;
-        if (what == BIDE_START)
-            what = bide_call_outcome(&call, 1, &failed, bide_now()).what;
-        if (what == BIDE_WAIT)
-            what = bide_call_cancel(&call, bide_now()).what;
-        h->strange += what != BIDE_GIVE_UP;
+        enum bide_action action = bide_call_begin(&call, h->policy, h->target, &request, bide_now()).action;
+        if (action == BIDE_START)
+            action = bide_call_outcome(&call, 1, &failed, bide_now()).action;
+        if (action == BIDE_WAIT)
+            action = bide_call_cancel(&call, bide_now()).action;
+        h->strange += action != BIDE_GIVE_UP;
     }
     return NULL;
 }
@@ -219,7 +220,8 @@ static struct bide_outcome fail_sometimes(void *context, const struct bide_verdi
 {
     struct visitor *v = context;
     bool fails = draw(&v->random, 50) == 0;
-    return (struct bide_outcome){.kind = fails ? BIDE_KIND_TRANSIENT : BIDE_KIND_OK, .reach = BIDE_REACH_NEVER_SENT};
+    return (struct bide_outcome){.kind = fails ? BIDE_KIND_TRANSIENT : BIDE_KIND_OK,
+                                 .evidence = BIDE_EVIDENCE_NOT_SENT};
 }
 
 static void visit_passing(struct visitor *v)
@@ -231,8 +233,8 @@ static void visit_passing(struct visitor *v)
     v->wrong += target == NULL;
     if (target == NULL)
         return;
-    enum bide_what what = bide_run(&job).what;
-    v->wrong += what != BIDE_DONE && what != BIDE_GIVE_UP;
+    enum bide_action action = bide_run(&job).action;
+    v->wrong += action != BIDE_DONE && action != BIDE_GIVE_UP;
 }
 
 static void reload(struct visitor *v, uint32_t capacity_milli)
@@ -254,7 +256,7 @@ static void *visit(void *part)
             visit_passing(v);
         if (v->first && step % 500 == 0)
             reload(v, step % 1000 == 0 ? 20000 : 10000);
-        v->wrong += bide_targets_look(v->table).held > MOST;
+        v->wrong += bide_targets_stats(v->table).held > MOST;
     }
     return NULL;
 }
@@ -281,7 +283,7 @@ static void eight_threads_find_use_evict_and_reload_and_no_drained_target_is_los
     for (size_t i = 0; i < THREADS; i++)
         wrong += visitors[i].wrong;
     assert_int_equal(wrong, 0);
-    assert_true(bide_targets_look(table).evicted > 0);
+    assert_true(bide_targets_stats(table).evicted > 0);
     bide_targets_free(table);
 }
 

@@ -311,7 +311,7 @@ static struct bide_outcome fail_fast(void *context, const struct bide_verdict *s
     if (w->attempts++ > 0 && now_ns - w->last_ns < w->shortest_ns)
         w->shortest_ns = now_ns - w->last_ns;
     w->last_ns = bide_now();
-    return (struct bide_outcome){.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_NEVER_SENT};
+    return (struct bide_outcome){.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
 }
 
 static void run_waits_the_backoff_under_signals(void **state)
@@ -327,8 +327,8 @@ static void run_waits_the_backoff_under_signals(void **state)
     signal_every(1000);
     struct bide_verdict end = bide_run(&job);
     signal_every(0);
-    assert_int_equal(end.what, BIDE_GIVE_UP);
-    assert_int_equal(end.why, BIDE_WHY_ATTEMPTS_SPENT);
+    assert_int_equal(end.action, BIDE_GIVE_UP);
+    assert_int_equal(end.reason, BIDE_REASON_ATTEMPTS_SPENT);
     assert_int_equal(w.attempts, 4);
     assert_true(w.shortest_ns >= 20 * BIDE_MS);
 }
@@ -355,8 +355,8 @@ static void run_ends_when_another_thread_cancels_its_wait(void **state)
     assert_int_equal(pthread_create(&thread, NULL, cancel_in_thread, &w.cancel), 0);
     struct bide_verdict end = bide_run(&job);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(end.what, BIDE_GIVE_UP);
-    assert_int_equal(end.why, BIDE_WHY_CANCELLED);
+    assert_int_equal(end.action, BIDE_GIVE_UP);
+    assert_int_equal(end.reason, BIDE_REASON_CANCELLED);
     assert_in_range(w.attempts, 0, 1); /* 0: the thread was faster than the first attempt */
     bide_cancel_free(&w.cancel);
 }

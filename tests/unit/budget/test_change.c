@@ -80,13 +80,13 @@ static void a_breaker_is_held_and_released(void **state)
 {
     assert_string_equal(wanted("breaker=open"), "");
     budget_change_do(&change, &target, NOW_NS);
-    assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_HELD_OPEN);
+    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_HELD_OPEN);
     assert_true(budget_change_read(&change, "breaker=closed", want));
     budget_change_do(&change, &target, NOW_NS);
-    assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_HELD_CLOSED);
+    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_HELD_CLOSED);
     assert_true(budget_change_read(&change, "breaker=auto", want));
     budget_change_do(&change, &target, NOW_NS);
-    assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_CLOSED);
+    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
     assert_non_null(strstr(wanted("breaker=shut"), "open or closed"));
 }
 
@@ -170,7 +170,7 @@ static void a_reset_leaves_a_lease_alone_and_ends_one_whose_fleet_does_not_answe
     budget_reset(&target, NOW_NS);
     assert_true(bide_lease_is_on(&target));
     assert_int_equal(bide_budget_left_milli(&target, NOW_NS), 2000);
-    assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_CLOSED);
+    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
 
     budget_look(&before, &target, "x", NOW_NS + 2 * BIDE_S);
     budget_reset(&target, NOW_NS + 2 * BIDE_S);

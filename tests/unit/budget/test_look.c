@@ -104,13 +104,13 @@ static void an_open_breaker_tells_how_long(void **state)
     assert_string_equal(budget_breaker_words(words, see(NOW_NS)), "held open");
 }
 
-static void quiet_is_told_as_what_is_left_of_it(void **state)
+static void hold_off_is_told_as_what_is_left_of_it(void **state)
 {
     make(BIDE_PRESET_SERVICE);
-    assert_string_equal(budget_quiet_words(words, fresh()), "-");
-    bide_target_quiet(&target, NOW_NS + 3 * BIDE_S, NOW_NS);
-    assert_string_equal(budget_quiet_words(words, see(NOW_NS + BIDE_S)), "2s to go");
-    assert_string_equal(budget_quiet_words(words, see(NOW_NS + 4 * BIDE_S)), "-");
+    assert_string_equal(budget_hold_off_words(words, fresh()), "-");
+    bide_target_hold_off(&target, NOW_NS + 3 * BIDE_S, NOW_NS);
+    assert_string_equal(budget_hold_off_words(words, see(NOW_NS + BIDE_S)), "2s to go");
+    assert_string_equal(budget_hold_off_words(words, see(NOW_NS + 4 * BIDE_S)), "-");
 }
 
 static void the_nearest_preset_is_named_and_what_differs_from_it(void **state)
@@ -180,7 +180,7 @@ static void json_has_the_same_under_names_that_stay(void **state)
     make(BIDE_PRESET_SERVICE);
     fresh();
     bide_budget_add_milli(&target, -2500, NOW_NS);
-    bide_target_quiet(&target, NOW_NS + 3 * BIDE_S, NOW_NS);
+    bide_target_hold_off(&target, NOW_NS + 3 * BIDE_S, NOW_NS);
     json_t *tree = budget_json(see(NOW_NS));
     assert_non_null(tree);
     assert_string_equal(json_string_value(json_object_get(tree, "target")), "payments");
@@ -249,7 +249,7 @@ static void time_alone_is_no_change(void **state)
     char later[BUDGET_WORDS];
     make(BIDE_PRESET_SERVICE);
     fresh();
-    bide_target_quiet(&target, NOW_NS + 3 * BIDE_S, NOW_NS);
+    bide_target_hold_off(&target, NOW_NS + 3 * BIDE_S, NOW_NS);
     budget_change_words(words, see(NOW_NS));
     assert_string_equal(words, "budget 10 of 10, breaker closed, quiet, refused 0");
     assert_string_equal(budget_change_words(later, see(NOW_NS + BIDE_S)), words);
@@ -291,7 +291,7 @@ int main(void)
         cmocka_unit_test(a_window_has_a_number_left_and_no_capacity),
         cmocka_unit_test(a_leased_budget_says_so_and_whether_its_fleet_answers),
         cmocka_unit_test(an_open_breaker_tells_how_long),
-        cmocka_unit_test(quiet_is_told_as_what_is_left_of_it),
+        cmocka_unit_test(hold_off_is_told_as_what_is_left_of_it),
         cmocka_unit_test(the_nearest_preset_is_named_and_what_differs_from_it),
         cmocka_unit_test(a_page_says_everything),
         cmocka_unit_test(latencies_are_told_if_they_are_gathered),

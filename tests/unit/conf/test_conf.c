@@ -282,7 +282,7 @@ static void a_status_keeps_what_is_known_of_it(void **state)
     assert_true(rules->only);
     assert_rule(&rules->rule[0], 409, 409, BIDE_KIND_TRANSIENT, 0);
     assert_rule(&rules->rule[1], 425, 425, BIDE_KIND_TRANSIENT, BIDE_FLAG_ONCE | BIDE_FLAG_FRESH);
-    assert_int_equal(rules->rule[1].reach, BIDE_REACH_REFUSED);
+    assert_int_equal(rules->rule[1].evidence, BIDE_EVIDENCE_REJECTED);
     assert_rule(&rules->rule[2], 429, 429, BIDE_KIND_THROTTLED, 0);
     assert_rule(&rules->rule[3], 500, 502, BIDE_KIND_TRANSIENT, 0);
     assert_rule(&rules->rule[4], 503, 503, BIDE_KIND_TRANSIENT, BIDE_FLAG_UNAVAILABLE);

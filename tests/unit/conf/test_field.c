@@ -123,14 +123,14 @@ static void flags_are_yes_or_no_in_six_words(void **state)
 
 static void a_rate_is_exact_or_refused(void **state)
 {
-    assert_true(reads("budget.earn_per_minute", "5/s") && pair.target.budget.earn_per_minute_milli == 300000);
-    assert_true(reads("budget.earn_per_minute", "1/min") && pair.target.budget.earn_per_minute_milli == 1000);
-    assert_true(reads("budget.earn_per_minute", "6/h") && pair.target.budget.earn_per_minute_milli == 100);
-    assert_true(reads("budget.earn_per_minute", "2") && pair.target.budget.earn_per_minute_milli == 2000);
-    assert_false(reads("budget.earn_per_minute", "10/h")); /* a sixth of a token a minute */
-    assert_false(reads("budget.earn_per_minute", "1/") || reads("budget.earn_per_minute", "/s"));
-    assert_false(reads("budget.earn_per_minute", "1/week") || reads("budget.earn_per_minute", "9999999999/s"));
-    assert_int_equal(pair.target.budget.earn_per_minute_milli, 2000);
+    assert_true(reads("budget.refill_per_minute", "5/s") && pair.target.budget.refill_per_minute_milli == 300000);
+    assert_true(reads("budget.refill_per_minute", "1/min") && pair.target.budget.refill_per_minute_milli == 1000);
+    assert_true(reads("budget.refill_per_minute", "6/h") && pair.target.budget.refill_per_minute_milli == 100);
+    assert_true(reads("budget.refill_per_minute", "2") && pair.target.budget.refill_per_minute_milli == 2000);
+    assert_false(reads("budget.refill_per_minute", "10/h")); /* a sixth of a token a minute */
+    assert_false(reads("budget.refill_per_minute", "1/") || reads("budget.refill_per_minute", "/s"));
+    assert_false(reads("budget.refill_per_minute", "1/week") || reads("budget.refill_per_minute", "9999999999/s"));
+    assert_int_equal(pair.target.budget.refill_per_minute_milli, 2000);
 }
 
 static void a_value_of_another_form_is_refused_and_changes_nothing(void **state)
@@ -295,7 +295,7 @@ static void numbers_in_a_problem_have_the_unit_of_a_file(void **state)
     wrong_is("breaker.open_jitter", "95%", "breaker.open_jitter", "0% to 90%");
     wrong_is("budget.ratio", "200%", "budget.ratio", "0% to 100% (one retry for each request)");
     wrong_is("budget.capacity", "300000", "budget.capacity", "0 (no retry ever) to 268435.455");
-    wrong_is("budget.earn_per_minute", "200000/min", "budget.earn_per_minute", "0/min to 100000/min");
+    wrong_is("budget.refill_per_minute", "200000/min", "budget.refill_per_minute", "0/min to 100000/min");
     wrong_is("throttle_k", "1x", "throttle_k", "0x (off), or 1.001x to 1000x (2x is the book's)");
     wrong_is("budget.cost", "11", "budget.cost",
              "budget.capacity (10) or less: else no retry is ever allowed (a capacity of 0 says so)");

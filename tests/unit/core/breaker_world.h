@@ -58,7 +58,7 @@ static inline void given(const struct bide_target_config *config)
 /* The state as anybody may see it. */
 static inline enum bide_breaker_state state_now(void)
 {
-    return bide_breaker_look(&target).state;
+    return bide_breaker_get(&target).state;
 }
 
 /* -- admissions and votes -------------------------------------------------------------------------------------------*/
@@ -79,14 +79,14 @@ static inline void report(struct core_admission a, enum core_vote vote, int64_t 
 /* It may go out, as a probe or like any other. */
 static inline void assert_admitted(struct core_admission a, bool probe)
 {
-    assert_int_equal(a.refused, BIDE_WHY_NOTHING);
+    assert_int_equal(a.refused, BIDE_REASON_NOTHING);
     assert_int_equal(a.probe, probe);
 }
 
 /* It may not go out, and why. */
-static inline void assert_refused(struct core_admission a, enum bide_why why)
+static inline void assert_refused(struct core_admission a, enum bide_reason reason)
 {
-    assert_int_equal(a.refused, why);
+    assert_int_equal(a.refused, reason);
     assert_false(a.probe);
 }
 
@@ -101,7 +101,7 @@ static inline struct core_admission probe_at(int64_t now_ns)
 /* A call that is admitted and ends at once. */
 static inline void call(char outcome, int64_t now_ns)
 {
-    struct core_admission a = {.lease = bide_breaker_look(&target).generation};
+    struct core_admission a = {.lease = bide_breaker_get(&target).generation};
     report(a, outcome == '.' ? CORE_VOTE_HEALTHY : outcome == 'x' ? CORE_VOTE_FAILURE : CORE_VOTE_NEUTRAL, now_ns);
 }
 
@@ -131,8 +131,8 @@ static inline void close_it(const struct bide_target_config *config)
 
 /* -- calls as the engine makes them ---------------------------------------------------------------------------------*/
 
-static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
-static const struct bide_outcome bad_gateway = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
+static const struct bide_outcome bad_gateway = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
 
 /* A policy of one attempt. */
 static inline struct bide_policy once(void)

@@ -24,13 +24,13 @@
 #define T0           (1000 * S)
 #define NEVER        BIDE_NEVER
 
-static const struct bide_outcome good = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
-static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
-static const struct bide_outcome hopeless = {.kind = BIDE_KIND_PERMANENT, .reach = BIDE_REACH_ANSWERED};
-static const struct bide_outcome conflict = {.kind = BIDE_KIND_CONFLICT, .reach = BIDE_REACH_ANSWERED};
-static const struct bide_outcome limited = {.kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome good = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
+static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
+static const struct bide_outcome hopeless = {.kind = BIDE_KIND_PERMANENT, .evidence = BIDE_EVIDENCE_ANSWERED};
+static const struct bide_outcome conflict = {.kind = BIDE_KIND_CONFLICT, .evidence = BIDE_EVIDENCE_ANSWERED};
+static const struct bide_outcome limited = {.kind = BIDE_KIND_THROTTLED, .evidence = BIDE_EVIDENCE_ANSWERED};
 static const struct bide_outcome stopped = {.kind = BIDE_KIND_CANCELLED};
-static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .reach = BIDE_REACH_NEVER_SENT};
+static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .evidence = BIDE_EVIDENCE_NOT_SENT};
 static const struct bide_request get = {.safety = BIDE_SAFE};
 static const struct bide_request post = {.safety = BIDE_UNSAFE};
 static const struct bide_request keyed = {.safety = BIDE_SAFE, .retry_key = 77};
@@ -51,7 +51,7 @@ static inline void fresh(void)
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     config.breaker.kind = BIDE_BREAKER_OFF;
     config.budget.earn_success_milli = 0;
-    config.budget.earn_per_minute_milli = 0;
+    config.budget.refill_per_minute_milli = 0;
     memset(&call, 0xa5, sizeof call); /* begin does not care what was there */
 }
 
@@ -141,17 +141,17 @@ static inline uint64_t latencies(void)
 }
 
 /* A verdict says what to do, and why. */
-static inline void assert_says(struct bide_verdict v, enum bide_what what, enum bide_why why)
+static inline void assert_says(struct bide_verdict v, enum bide_action action, enum bide_reason reason)
 {
-    if (v.what != what || v.why != why)
-        fail_msg("%s %s, want %s %s", bide_what_label(v.what), bide_why_label(v.why), bide_what_label(what),
-                 bide_why_label(why));
+    if (v.action != action || v.reason != reason)
+        fail_msg("%s %s, want %s %s", bide_action_label(v.action), bide_reason_label(v.reason),
+                 bide_action_label(action), bide_reason_label(reason));
 }
 
 /* Two verdicts are the same in every field. */
 static inline void assert_verdict(struct bide_verdict got, struct bide_verdict want)
 {
-    assert_says(got, want.what, want.why);
+    assert_says(got, want.action, want.reason);
     assert_int_equal(got.attempt, want.attempt);
     assert_int_equal(got.observed, want.observed);
     assert_int_equal(got.wake_ns, want.wake_ns);
@@ -163,8 +163,8 @@ static inline void assert_verdict(struct bide_verdict got, struct bide_verdict w
 #define VERDICT(w, y, n, wake, cut, connect)                                                                           \
     (struct bide_verdict)                                                                                              \
     {                                                                                                                  \
-        .what = BIDE_##w, .why = BIDE_WHY_##y, .attempt = (n), .wake_ns = (wake), .attempt_deadline_ns = (cut),        \
-        .connect_deadline_ns = (connect)                                                                               \
+        .action = BIDE_##w, .reason = BIDE_REASON_##y, .attempt = (n), .wake_ns = (wake),                              \
+        .attempt_deadline_ns = (cut), .connect_deadline_ns = (connect)                                                 \
     }
 
 /* No call holds a place in flight, among the calls or among the retries. */
@@ -189,15 +189,15 @@ static inline void open_hedged(uint32_t hedges)
 }
 
 /* At 100 ms the hedge is refused, no other is planned, and the first attempt may still succeed. */
-static inline void a_hedge_is_refused_by(enum bide_why why, const char *what)
+static inline void a_hedge_is_refused_by(enum bide_reason reason, const char *action)
 {
     struct bide_verdict v = wake(T0 + 100 * MS);
-    if (v.what != BIDE_NONE || v.why != why)
-        fail_msg("%s: %s %s", what, bide_what_label(v.what), bide_why_label(v.why));
+    if (v.action != BIDE_NONE || v.reason != reason)
+        fail_msg("%s: %s %s", action, bide_action_label(v.action), bide_reason_label(v.reason));
     assert_int_equal(v.wake_ns, NEVER); /* no other is tried in this round */
     assert_int_equal(v.attempt, 1);
     assert_int_equal(call.attempt, 1);
-    assert_says(report(1, good, T0 + S), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    assert_says(report(1, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
 }
 
 /* Another call with the same key is retried. */
@@ -205,7 +205,7 @@ static inline void use_up_the_key(void)
 {
     struct bide_call other;
     bide_call_begin(&other, &policy, &target, &keyed, T0);
-    assert_int_equal(bide_call_outcome(&other, 1, &failed, T0).what, BIDE_WAIT);
+    assert_int_equal(bide_call_outcome(&other, 1, &failed, T0).action, BIDE_WAIT);
 }
 
 #endif

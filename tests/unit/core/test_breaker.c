@@ -171,12 +171,12 @@ static void it_may_be_tripped_whatever_the_evidence(void **state)
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
     assert_true(bide_breaker_trip(&target, 1, NOW));
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
-    struct bide_breaker_view before = bide_breaker_look(&target);
+    struct bide_breaker_view before = bide_breaker_get(&target);
     assert_false(bide_breaker_trip(&target, 1, NOW + 1 * S)); /* open already */
     probe_at(LATER);
     assert_false(bide_breaker_trip(&target, 1, LATER)); /* half open: its probe decides */
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
-    assert_int_equal(bide_breaker_look(&target).generation, before.generation + 1);
+    assert_int_equal(bide_breaker_get(&target).generation, before.generation + 1);
     assert_int_equal(target.openings, 1);
 }
 
@@ -186,7 +186,7 @@ static void run_call(const struct bide_outcome *outcome, int64_t took_ns)
 {
     struct bide_policy policy = once();
     struct bide_call c;
-    assert_int_equal(begin(&c, &policy, 1, NOW).what, BIDE_START);
+    assert_int_equal(begin(&c, &policy, 1, NOW).action, BIDE_START);
     bide_call_outcome(&c, 1, outcome, NOW + took_ns);
 }
 
@@ -222,7 +222,7 @@ static void only_transient_and_throttled_outcomes_speak_against_the_server(void 
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct bide_target_config config = fragile(1);
-        struct bide_outcome outcome = {.kind = rows[i].kind, .reach = BIDE_REACH_ANSWERED};
+        struct bide_outcome outcome = {.kind = rows[i].kind, .evidence = BIDE_EVIDENCE_ANSWERED};
         given(&config);
         run_call(&outcome, 1 * MS);
         assert_int_equal(state_now(), rows[i].then);
@@ -238,7 +238,7 @@ static void in_observe_mode_it_decides_and_counts_but_refuses_nobody(void **stat
     open_it(&config);
     for (uint64_t i = 1; i <= 5; i++) {
         struct bide_verdict v = begin(&c, &policy, i, NOW + 1 * S);
-        assert_int_equal(v.what, BIDE_START);
+        assert_int_equal(v.action, BIDE_START);
         assert_int_equal(v.observed, BIDE_GATE_BREAKER);
         assert_int_equal(bide_target_refused(&target, BIDE_GATE_BREAKER), i);
         bide_call_outcome(&c, 1, i % 2 ? &ok : &bad_gateway, NOW + 1 * S); /* no vote: a real breaker had none */
@@ -257,16 +257,16 @@ static void while_open_everybody_is_refused_until_the_very_instant(void **state)
 {
     struct bide_target_config config = fragile(1);
     open_it(&config);
-    int64_t until_ns = bide_breaker_look(&target).until_ns;
+    int64_t until_ns = bide_breaker_get(&target).until_ns;
     assert_in_range(until_ns - NOW, 5 * S, 5 * S + TICK);
-    assert_refused(ask(1, NOW), BIDE_WHY_BREAKER_OPEN);
-    assert_refused(ask(1, until_ns - 1), BIDE_WHY_BREAKER_OPEN);
+    assert_refused(ask(1, NOW), BIDE_REASON_BREAKER_OPEN);
+    assert_refused(ask(1, until_ns - 1), BIDE_REASON_BREAKER_OPEN);
     assert_true(core_breaker_is_open_at(&target, until_ns - 1));
     assert_false(core_breaker_is_open_at(&target, until_ns));
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN); /* until somebody asks */
     assert_admitted(ask(1, until_ns), true);
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
-    assert_int_equal(bide_breaker_look(&target).until_ns, 0);
+    assert_int_equal(bide_breaker_get(&target).until_ns, 0);
 }
 
 static void the_open_time_is_spread_over_its_whole_range_and_never_beyond(void **state)
@@ -280,7 +280,7 @@ static void the_open_time_is_spread_over_its_whole_range_and_never_beyond(void *
         for (uint64_t seed = 0; seed < 2000; seed++) {
             given(&config);
             bide_breaker_trip(&target, seed, NOW);
-            int64_t open_ns = bide_breaker_look(&target).until_ns - NOW;
+            int64_t open_ns = bide_breaker_get(&target).until_ns - NOW;
             assert_in_range(open_ns, least, most + TICK);
             shortest = open_ns < shortest ? open_ns : shortest;
             longest = open_ns > longest ? open_ns : longest;
@@ -298,7 +298,7 @@ static void assert_open_times(const struct bide_target_config *config, const int
     int64_t now_ns = NOW;
     open_it(config);
     for (size_t i = 0; i < count; i++) {
-        struct bide_breaker_view view = bide_breaker_look(&target);
+        struct bide_breaker_view view = bide_breaker_get(&target);
         assert_int_equal(view.state, BIDE_BREAKER_OPEN);
         assert_int_equal(view.openings, i < 15 ? i + 1 : 15);
         assert_in_range(view.until_ns - now_ns, open_s[i] * S, open_s[i] * S + TICK);
@@ -328,8 +328,8 @@ static void an_opening_longer_than_the_clock_can_tell_ends_at_its_end(void **sta
     config.breaker.open_ns = config.breaker.open_max_ns = BIDE_DURATION_MAX;
     given(&config);
     bide_breaker_trip(&target, 1, late);
-    assert_int_equal(bide_breaker_look(&target).until_ns, end);
-    assert_refused(ask(1, end - 1), BIDE_WHY_BREAKER_OPEN);
+    assert_int_equal(bide_breaker_get(&target).until_ns, end);
+    assert_refused(ask(1, end - 1), BIDE_REASON_BREAKER_OPEN);
 }
 
 /* -- closing --------------------------------------------------------------------------------------------------------*/
@@ -362,9 +362,9 @@ static uint32_t admitted_of(uint32_t n, int64_t now_ns)
     uint32_t admitted = 0;
     for (uint64_t seed = 0; seed < n; seed++) {
         struct core_admission a = ask(seed, now_ns);
-        admitted += a.refused == BIDE_WHY_NOTHING;
-        if (a.refused != BIDE_WHY_NOTHING)
-            assert_refused(a, BIDE_WHY_BREAKER_RAMPING);
+        admitted += a.refused == BIDE_REASON_NOTHING;
+        if (a.refused != BIDE_REASON_NOTHING)
+            assert_refused(a, BIDE_REASON_BREAKER_RAMPING);
     }
     return admitted;
 }
@@ -392,7 +392,7 @@ static void who_is_let_through_once_is_let_through_from_then_on(void **state)
     for (uint64_t seed = 0; seed < 500; seed++) {
         bool before = false;
         for (int64_t at = LATER; at <= LATER + 11 * S; at += 250 * MS) {
-            bool now = ask(seed, at).refused == BIDE_WHY_NOTHING;
+            bool now = ask(seed, at).refused == BIDE_REASON_NOTHING;
             assert_true(now || !before);
             before = now;
         }
@@ -421,8 +421,8 @@ static void failures_while_traffic_ramps_up_open_it_again_for_longer(void **stat
     close_it(&config);
     call('x', LATER + 1 * S);
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
-    assert_int_equal(bide_breaker_look(&target).openings, 2);
-    assert_in_range(bide_breaker_look(&target).until_ns - LATER - 1 * S, 10 * S, 10 * S + TICK);
+    assert_int_equal(bide_breaker_get(&target).openings, 2);
+    assert_in_range(bide_breaker_get(&target).until_ns - LATER - 1 * S, 10 * S, 10 * S + TICK);
 }
 
 /* Forgotten once it stayed closed for the ramp and the longest opening: 10 s and 60 s. */
@@ -433,10 +433,10 @@ static void openings_in_a_row_are_forgotten_after_it_stayed_closed(void **state)
         close_it(&config);
         int64_t at = LATER + 70 * S + (forgotten ? TICK : -TICK);
         assert_admitted(ask(1, at), false);
-        assert_int_equal(bide_breaker_look(&target).openings, forgotten ? 0 : 1);
+        assert_int_equal(bide_breaker_get(&target).openings, forgotten ? 0 : 1);
         assert_int_equal(CORE_BREAKER_CALM(target.breaker), forgotten);
         call('x', at);
-        assert_in_range(bide_breaker_look(&target).until_ns - at, (forgotten ? 5 : 10) * S,
+        assert_in_range(bide_breaker_get(&target).until_ns - at, (forgotten ? 5 : 10) * S,
                         (forgotten ? 5 : 10) * S + TICK);
     }
 }
@@ -459,9 +459,9 @@ static void held_open_it_refuses_everybody_until_it_is_released(void **state)
     given(&config);
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
     assert_int_equal(state_now(), BIDE_BREAKER_HELD_OPEN);
-    assert_int_equal(bide_breaker_look(&target).until_ns, 0);
-    assert_refused(ask(1, NOW), BIDE_WHY_BREAKER_OPEN);
-    assert_refused(ask(1, NOW + 86400 * S), BIDE_WHY_BREAKER_OPEN);
+    assert_int_equal(bide_breaker_get(&target).until_ns, 0);
+    assert_refused(ask(1, NOW), BIDE_REASON_BREAKER_OPEN);
+    assert_refused(ask(1, NOW + 86400 * S), BIDE_REASON_BREAKER_OPEN);
     assert_true(core_breaker_is_open_at(&target, BIDE_NEVER));
     assert_false(bide_breaker_trip(&target, 1, NOW));
     calls(".x-", NOW);
@@ -501,7 +501,7 @@ static void a_hand_ends_whatever_was_going_on(void **state)
         bide_breaker_hold(&target, holds[i]);
         report(probe, CORE_VOTE_FAILURE, LATER); /* it began before */
         assert_int_equal(state_now(), then[i]);
-        assert_int_equal(bide_breaker_look(&target).openings, 0);
+        assert_int_equal(bide_breaker_get(&target).openings, 0);
     }
 }
 
@@ -525,7 +525,7 @@ static void releasing_what_nobody_holds_changes_nothing(void **state)
     bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
     bide_breaker_hold(&target, (enum bide_hold)7); /* nor does a hold that does not exist */
     assert_memory_equal(&target, &before, sizeof target);
-    assert_int_equal(bide_breaker_look(&target).openings_total, 1);
+    assert_int_equal(bide_breaker_get(&target).openings_total, 1);
 }
 
 static void a_hand_wins_against_any_number_of_others(void **state)
@@ -546,14 +546,14 @@ static void the_generation_may_wrap(void **state)
     config.breaker.ramp_ns = 0;
     for (uint32_t before = 0; before < 4; before++) { /* so that each change in turn is the one that wraps */
         given(&config);
-        while (bide_breaker_look(&target).generation != 0x10000 - 2 - before)
+        while (bide_breaker_get(&target).generation != 0x10000 - 2 - before)
             bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
         bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
         call('x', NOW);
         assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
         report(probe_at(LATER), CORE_VOTE_HEALTHY, LATER);
         assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
-        assert_int_equal(bide_breaker_look(&target).generation, (0x10000 - 1 - before + 3) & 0xffff);
+        assert_int_equal(bide_breaker_get(&target).generation, (0x10000 - 1 - before + 3) & 0xffff);
         call('x', LATER);
         assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
     }

@@ -58,10 +58,10 @@ static int64_t left(int64_t now_ns)
     return bide_budget_left_milli(&target, now_ns);
 }
 
-static bool take_for(const struct bide_outcome *why, int64_t now_ns, struct core_charge *charge)
+static bool take_for(const struct bide_outcome *reason, int64_t now_ns, struct core_charge *charge)
 {
     charge->owner = 0;
-    return core_budget_take(&target, why, now_ns, charge);
+    return core_budget_take(&target, reason, now_ns, charge);
 }
 
 static bool take(int64_t now_ns)
@@ -127,7 +127,7 @@ static void a_retry_is_paid_whole_or_refused(void **state)
 static void the_price_depends_on_the_class_of_failure(void **state)
 {
     static const struct {
-        struct bide_outcome why;
+        struct bide_outcome reason;
         int64_t price_milli;
     } table[] = {
         {{.kind = BIDE_KIND_TRANSIENT}, 1000},
@@ -143,7 +143,7 @@ static void the_price_depends_on_the_class_of_failure(void **state)
     for (size_t i = 0; i < COUNT(table); i++) {
         struct core_charge charge = {0};
         make(budget, 0);
-        assert_true(take_for(&table[i].why, 0, &charge));
+        assert_true(take_for(&table[i].reason, 0, &charge));
         assert_int_equal(left(0), 10000 - table[i].price_milli);
         core_budget_give_back(&target, charge);
         assert_int_equal(left(0), 10000);
@@ -156,7 +156,7 @@ static void a_capacity_of_zero_affords_nothing_ever(void **state)
     (void)state;
     budget.capacity_milli = 0;
     budget.earn_success_milli = budget.earn_first_milli = 1000;
-    budget.earn_per_minute_milli = 1000;
+    budget.refill_per_minute_milli = 1000;
     make(budget, 0);
     succeed(0);
     requests(5, 0);
@@ -219,7 +219,7 @@ static void the_trickle_is_credited_to_the_tick_and_never_in_favour(void **state
     (void)state;
     budget.capacity_milli = 100000;
     budget.initial_milli = 0;
-    budget.earn_per_minute_milli = 1000;
+    budget.refill_per_minute_milli = 1000;
     make(budget, 0);
     for (size_t i = 0; i < COUNT(table); i++)
         if (left(table[i].at_ns) != table[i].left_milli)
@@ -232,7 +232,7 @@ static void a_drained_bucket_affords_one_retry_a_minute(void **state)
     uint32_t taken = 0;
     (void)state;
     budget.initial_milli = 0;
-    budget.earn_per_minute_milli = 1000;
+    budget.refill_per_minute_milli = 1000;
     make(budget, 0);
     for (int64_t now_ns = 0; now_ns < 100 * BIDE_MINUTE; now_ns += 7 * MS)
         taken += take(now_ns);
@@ -250,7 +250,7 @@ static void no_income_is_ever_more_than_its_rate(void **state)
         budget.capacity_milli = BIDE_CAPACITY_MAX_MILLI;
         budget.initial_milli = 0;
         budget.cost_milli = 1;
-        budget.earn_per_minute_milli = rates[i];
+        budget.refill_per_minute_milli = rates[i];
         make(budget, 0);
         for (int64_t now_ns = 0, step = 1; now_ns < 20 * S; now_ns += step, step = step * 5 / 4 + 1) {
             struct core_charge charge = {0};
@@ -266,7 +266,7 @@ static void a_bucket_that_was_full_for_long_does_not_fill_twice(void **state)
     struct bide_budget_config budget = ten;
     (void)state;
     budget.capacity_milli = 2000;
-    budget.earn_per_minute_milli = 1000;
+    budget.refill_per_minute_milli = 1000;
     make(budget, 0);
     assert_int_equal(take_all(0), 2);
     assert_int_equal(take_all(60 * BIDE_MINUTE), 2); /* full again, an hour ago */
@@ -280,7 +280,7 @@ static void the_same_holds_for_one_that_successes_have_filled(void **state)
     (void)state;
     budget.capacity_milli = 2000;
     budget.earn_success_milli = 1000;
-    budget.earn_per_minute_milli = 1000;
+    budget.refill_per_minute_milli = 1000;
     make(budget, 0);
     assert_int_equal(take_all(0), 2);
     succeed(0);
@@ -308,7 +308,7 @@ static void a_full_bucket_is_only_read(void **state)
     struct bide_budget_config budget = ten;
     (void)state;
     budget.earn_success_milli = budget.earn_first_milli = 100;
-    budget.earn_per_minute_milli = 1000;
+    budget.refill_per_minute_milli = 1000;
     make(budget, 0);
     uint64_t word = target.budget;
     core_cas_failures = 1;
@@ -379,7 +379,7 @@ static void taking_away_includes_what_trickled_in_before(void **state)
     struct bide_budget_config budget = ten;
     (void)state;
     budget.initial_milli = 0;
-    budget.earn_per_minute_milli = 1000;
+    budget.refill_per_minute_milli = 1000;
     make(budget, 0);
     assert_int_equal(bide_budget_add_milli(&target, -9000, 5 * BIDE_MINUTE + TICK), -5000);
     assert_int_equal(left(5 * BIDE_MINUTE + TICK), 0);
@@ -400,7 +400,7 @@ static void a_clock_that_steps_back_mints_nothing(void **state)
     struct bide_budget_config budget = ten;
     (void)state;
     budget.initial_milli = 0;
-    budget.earn_per_minute_milli = 1000;
+    budget.refill_per_minute_milli = 1000;
     make(budget, 10 * BIDE_MINUTE);
     for (int64_t back_ns = 0; back_ns <= 10 * BIDE_MINUTE; back_ns += S) {
         assert_int_equal(left(10 * BIDE_MINUTE - back_ns), 0);
@@ -418,7 +418,7 @@ static void the_stamp_may_wrap_after_eighteen_years(void **state)
     const int64_t wrap_ns = TICK << 36;
     (void)state;
     budget.initial_milli = 0;
-    budget.earn_per_minute_milli = 1000;
+    budget.refill_per_minute_milli = 1000;
     make(budget, wrap_ns - BIDE_MINUTE);
     assert_int_equal(left(wrap_ns - 1), 999);
     assert_true(take(wrap_ns + TICK));
@@ -434,7 +434,7 @@ static void a_bucket_untouched_for_ten_years_earns_nothing(void **state)
     const int64_t year_ns = BIDE_MINUTE * 60 * 24 * 365;
     (void)state;
     budget.initial_milli = 0;
-    budget.earn_per_minute_milli = 1000;
+    budget.refill_per_minute_milli = 1000;
     make(budget, 0);
     assert_int_equal(left(9 * year_ns), 10000);
     assert_int_equal(left(10 * year_ns), 0);
@@ -474,7 +474,7 @@ static void whatever_happens_no_more_is_spent_than_was_there_and_earned(void **s
     (void)state;
     budget.earn_success_milli = 130;
     budget.earn_first_milli = 17;
-    budget.earn_per_minute_milli = 900;
+    budget.refill_per_minute_milli = 900;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         uint64_t x = seed * 0x9e3779b97f4a7c15, spent = 0, earned = 0;
         int64_t now_ns = 0, latest_ns = 0;
@@ -918,37 +918,37 @@ static void a_target_may_be_forgotten_when_that_gives_nobody_a_retry(void **stat
     struct bide_budget_config trickle = ten, cool = tenth;
     struct core_charge charge = {0};
     (void)state;
-    trickle.earn_per_minute_milli = 1000;
+    trickle.refill_per_minute_milli = 1000;
     make(trickle, 0);
-    assert_true(bide_target_is_blank(&target, 0));
+    assert_true(bide_target_is_evictable(&target, 0));
     assert_true(take(0));
-    assert_false(bide_target_is_blank(&target, 0));
-    assert_true(bide_target_is_blank(&target, BIDE_MINUTE + TICK));
+    assert_false(bide_target_is_evictable(&target, 0));
+    assert_true(bide_target_is_evictable(&target, BIDE_MINUTE + TICK));
 
     cool.cooldown_ns = 30 * S;
     make(cool, 0);
     requests(10, S);
-    assert_true(bide_target_is_blank(&target, S)); /* requests alone are no debt */
+    assert_true(bide_target_is_evictable(&target, S)); /* requests alone are no debt */
     assert_true(take(S));
-    assert_false(bide_target_is_blank(&target, S));
-    assert_true(bide_target_is_blank(&target, 11 * S));
+    assert_false(bide_target_is_evictable(&target, S));
+    assert_true(bide_target_is_evictable(&target, 11 * S));
     assert_false(take(11 * S));
-    assert_false(bide_target_is_blank(&target, 41 * S - 1));
-    assert_true(bide_target_is_blank(&target, 41 * S));
+    assert_false(bide_target_is_evictable(&target, 41 * S - 1));
+    assert_true(bide_target_is_evictable(&target, 41 * S));
 
     make(three_at_once, 0);
-    assert_true(bide_target_is_blank(&target, 0));
+    assert_true(bide_target_is_evictable(&target, 0));
     target.calls = 1;
-    assert_false(bide_target_is_blank(&target, 0));
+    assert_false(bide_target_is_evictable(&target, 0));
     target.calls = 0;
     assert_true(take_for(&transient, 0, &charge));
-    assert_false(bide_target_is_blank(&target, 0));
+    assert_false(bide_target_is_evictable(&target, 0));
     core_budget_give_back(&target, charge);
-    assert_true(bide_target_is_blank(&target, 0));
+    assert_true(bide_target_is_evictable(&target, 0));
 
     make(tenth, 0);
     target.retries = 1; /* held since before a reload */
-    assert_false(bide_target_is_blank(&target, 0));
+    assert_false(bide_target_is_evictable(&target, 0));
 }
 
 static void a_bucket_that_starts_empty_may_be_forgotten_at_its_start(void **state)
@@ -957,9 +957,9 @@ static void a_bucket_that_starts_empty_may_be_forgotten_at_its_start(void **stat
     (void)state;
     budget.initial_milli = 3000;
     make(budget, 0);
-    assert_true(bide_target_is_blank(&target, 0));
+    assert_true(bide_target_is_evictable(&target, 0));
     assert_true(take(0));
-    assert_false(bide_target_is_blank(&target, 0));
+    assert_false(bide_target_is_evictable(&target, 0));
 }
 
 /* ---- eight threads ---- */
@@ -985,10 +985,10 @@ static void *fail_again_and_again(void *number)
         struct bide_request request = {.safety = BIDE_SAFE, .lane = lane, .seed = i};
         struct bide_call call;
         bide_call_begin(&call, &policy, &target, &request, S);
-        if (bide_call_outcome(&call, 1, &transient, S).what != BIDE_WAIT)
+        if (bide_call_outcome(&call, 1, &transient, S).action != BIDE_WAIT)
             continue;
         note_most(__atomic_add_fetch(&retries_out, 1, __ATOMIC_RELAXED));
-        bool sent = i % 3 != 0 && bide_call_wake(&call, S).what == BIDE_START;
+        bool sent = i % 3 != 0 && bide_call_wake(&call, S).action == BIDE_START;
         __atomic_fetch_add(&retries_started, sent, __ATOMIC_RELAXED);
         __atomic_fetch_sub(&retries_out, 1, __ATOMIC_RELAXED);
         if (sent)

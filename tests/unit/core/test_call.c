@@ -89,7 +89,7 @@ static void a_call_that_is_refused_at_its_begin_made_no_attempt(void **state)
     assert_verdict(begin_as(&late, T0 + 1), VERDICT(GIVE_UP, DEADLINE, 0, NEVER, NEVER, NEVER));
     policy.struct_size--;
     assert_verdict(begin(T0), VERDICT(GIVE_UP, BAD_POLICY, 0, NEVER, NEVER, NEVER));
-    assert_says(cancel(T0), BIDE_NONE, BIDE_WHY_NOTHING);
+    assert_says(cancel(T0), BIDE_NONE, BIDE_REASON_NOTHING);
 }
 
 static void a_mutating_request_without_a_key_is_refused_or_only_noticed(void **state)
@@ -104,10 +104,10 @@ static void a_mutating_request_without_a_key_is_refused_or_only_noticed(void **s
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_request request = {.safety = table[i].safety};
         policy.observe = 0;
-        assert_int_equal(begin_as(&request, T0).what, table[i].refused ? BIDE_GIVE_UP : BIDE_START);
+        assert_int_equal(begin_as(&request, T0).action, table[i].refused ? BIDE_GIVE_UP : BIDE_START);
         policy.observe = BIDE_GATE_KEY;
         struct bide_verdict v = begin_as(&request, T0);
-        assert_says(v, BIDE_START, BIDE_WHY_FIRST_ATTEMPT);
+        assert_says(v, BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
         assert_int_equal(v.observed, table[i].refused ? BIDE_GATE_KEY : 0);
     }
     assert_int_equal(bide_target_refused(&target, BIDE_GATE_KEY), 4);
@@ -123,22 +123,22 @@ static void without_a_target_only_the_policy_decides(void **state)
     policy.hedge_quantile_permille = 950; /* nobody measures: the delay holds */
     policy.hedge_delay_ns = 400 * MS;
     struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &keyed, T0);
-    assert_says(v, BIDE_START, BIDE_WHY_FIRST_ATTEMPT);
+    assert_says(v, BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
     assert_int_equal(v.wake_ns, T0 + 400 * MS);
-    assert_says(wake(T0 + 400 * MS), BIDE_START, BIDE_WHY_HEDGE);
-    assert_says(report(1, with_hint(limited, 2 * S), T0 + S), BIDE_NONE, BIDE_WHY_NOTHING);
+    assert_says(wake(T0 + 400 * MS), BIDE_START, BIDE_REASON_HEDGE);
+    assert_says(report(1, with_hint(limited, 2 * S), T0 + S), BIDE_NONE, BIDE_REASON_NOTHING);
     v = report(2, failed, T0 + S);
-    assert_says(v, BIDE_WAIT, BIDE_WHY_SERVER_HINT);
+    assert_says(v, BIDE_WAIT, BIDE_REASON_SERVER_HINT);
     assert_int_equal(v.wake_ns, T0 + 3 * S);
-    assert_says(wake(T0 + 3 * S), BIDE_START, BIDE_WHY_RETRY);
-    assert_says(report(3, unsent, T0 + 3 * S), BIDE_GIVE_UP, BIDE_WHY_CANCELLED);
+    assert_says(wake(T0 + 3 * S), BIDE_START, BIDE_REASON_RETRY);
+    assert_says(report(3, unsent, T0 + 3 * S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
     bide_call_begin(&call, &policy, NULL, &get, T0);
-    assert_says(report(1, good, T0), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    assert_says(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
     bide_call_begin(&call, &policy, NULL, &get, T0);
     wake(T0 + S);
-    assert_says(cancel(T0 + S), BIDE_GIVE_UP, BIDE_WHY_CANCELLED);
+    assert_says(cancel(T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
     policy.require_key = true;
-    assert_says(bide_call_begin(&call, &policy, NULL, &post, T0), BIDE_GIVE_UP, BIDE_WHY_KEY_REQUIRED);
+    assert_says(bide_call_begin(&call, &policy, NULL, &post, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED);
 }
 
 /* ---- when a hedge goes out ---- */
@@ -150,7 +150,7 @@ static void a_hedge_goes_only_where_nothing_is_wrong(void **state)
     policy.deadline_ns = 101 * MS;
     begin(T0);
     call.deadline_ns = T0 + 100 * MS; /* passed, though it was not when the hedge was planned */
-    a_hedge_is_refused_by(BIDE_WHY_DEADLINE, "deadline");
+    a_hedge_is_refused_by(BIDE_REASON_DEADLINE, "deadline");
 
     open_hedged(1);
     config.throttle_k_milli = 2000;
@@ -158,30 +158,30 @@ static void a_hedge_goes_only_where_nothing_is_wrong(void **state)
     open_target();
     begin(T0);
     target.lane[0].attempts += 1000000;
-    a_hedge_is_refused_by(BIDE_WHY_THROTTLE, "throttle");
+    a_hedge_is_refused_by(BIDE_REASON_THROTTLE, "throttle");
 
     open_hedged(1);
     begin(T0);
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
-    a_hedge_is_refused_by(BIDE_WHY_BREAKER_OPEN, "breaker");
+    a_hedge_is_refused_by(BIDE_REASON_BREAKER_OPEN, "breaker");
 
     open_hedged(1);
     begin(T0);
-    bide_target_quiet(&target, T0 + 5 * S, T0);
-    a_hedge_is_refused_by(BIDE_WHY_QUIET, "quiet");
+    bide_target_hold_off(&target, T0 + 5 * S, T0);
+    a_hedge_is_refused_by(BIDE_REASON_HOLD_OFF, "quiet");
 
     open_hedged(1);
     config.key_retries = 1;
     open_target();
     use_up_the_key();
     begin_as(&keyed, T0);
-    a_hedge_is_refused_by(BIDE_WHY_KEY_LIMIT, "key limit");
+    a_hedge_is_refused_by(BIDE_REASON_KEY_LIMIT, "key limit");
 
     open_hedged(1);
     config.in_flight_max = 1;
     open_target();
     begin(T0);
-    a_hedge_is_refused_by(BIDE_WHY_IN_FLIGHT_FULL, "in flight");
+    a_hedge_is_refused_by(BIDE_REASON_IN_FLIGHT_FULL, "in flight");
     assert_int_equal(target.in_flight, 0);
 
     open_hedged(1);
@@ -189,11 +189,11 @@ static void a_hedge_goes_only_where_nothing_is_wrong(void **state)
     config.key_retries = 1;
     open_target();
     begin_as(&keyed, T0);
-    a_hedge_is_refused_by(BIDE_WHY_BUDGET_EMPTY, "budget");
+    a_hedge_is_refused_by(BIDE_REASON_BUDGET_EMPTY, "budget");
     assert_int_equal(target.in_flight, 0); /* counted before the budget was asked, and out again */
     assert_int_equal(left(), 999);
     begin_as(&keyed, T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_BUDGET_EMPTY); /* not the key: its place came back */
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY); /* not the key: its place came back */
 }
 
 static void a_gate_that_only_observes_lets_the_hedge_go(void **state)
@@ -212,10 +212,10 @@ static void a_gate_that_only_observes_lets_the_hedge_go(void **state)
     target.lane[0].attempts += 1000000;
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
     struct bide_verdict v = wake(T0 + 100 * MS);
-    assert_says(v, BIDE_START, BIDE_WHY_HEDGE);
+    assert_says(v, BIDE_START, BIDE_REASON_HEDGE);
     assert_int_equal(v.observed, BIDE_TARGET_GATES);
     assert_int_equal(target.in_flight, 2);
-    assert_says(report(2, good, T0 + S), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    assert_says(report(2, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
     assert_nothing_held();
 }
 
@@ -226,12 +226,12 @@ static void a_refused_hedge_may_be_tried_again_in_the_next_round(void **state)
     config.in_flight_max = 1;
     open_target();
     begin(T0);
-    a_hedge_is_refused_by(BIDE_WHY_IN_FLIGHT_FULL, "in flight");
+    a_hedge_is_refused_by(BIDE_REASON_IN_FLIGHT_FULL, "in flight");
     begin(T0);
     wake(T0 + 100 * MS);
-    assert_int_equal(report(1, failed, T0 + S).what, BIDE_WAIT);
+    assert_int_equal(report(1, failed, T0 + S).action, BIDE_WAIT);
     struct bide_verdict v = wake(T0 + 1100 * MS);
-    assert_says(v, BIDE_START, BIDE_WHY_RETRY);
+    assert_says(v, BIDE_START, BIDE_REASON_RETRY);
     assert_int_equal(v.wake_ns, T0 + 1200 * MS);
 }
 
@@ -271,7 +271,7 @@ static void open_three_in_flight(void)
     open_hedged(2);
     begin(T0);
     wake(T0 + 100 * MS);
-    assert_says(wake(T0 + 200 * MS), BIDE_START, BIDE_WHY_HEDGE);
+    assert_says(wake(T0 + 200 * MS), BIDE_START, BIDE_REASON_HEDGE);
 }
 
 static void the_longest_hint_of_a_round_holds(void **state)
@@ -279,12 +279,12 @@ static void the_longest_hint_of_a_round_holds(void **state)
     static const struct {
         int64_t hint_s[3]; /* -1: none */
         int64_t wait_ns;
-        enum bide_why why;
+        enum bide_reason reason;
     } table[] = {
-        {{-1, -1, -1}, 100 * MS, BIDE_WHY_BACKOFF}, {{5, -1, -1}, 5 * S, BIDE_WHY_SERVER_HINT},
-        {{5, 9, -1}, 9 * S, BIDE_WHY_SERVER_HINT},  {{9, 5, -1}, 9 * S, BIDE_WHY_SERVER_HINT},
-        {{5, -1, 9}, 9 * S, BIDE_WHY_SERVER_HINT},  {{9, -1, 5}, 9 * S, BIDE_WHY_SERVER_HINT},
-        {{-1, -1, 5}, 5 * S, BIDE_WHY_SERVER_HINT},
+        {{-1, -1, -1}, 100 * MS, BIDE_REASON_BACKOFF}, {{5, -1, -1}, 5 * S, BIDE_REASON_SERVER_HINT},
+        {{5, 9, -1}, 9 * S, BIDE_REASON_SERVER_HINT},  {{9, 5, -1}, 9 * S, BIDE_REASON_SERVER_HINT},
+        {{5, -1, 9}, 9 * S, BIDE_REASON_SERVER_HINT},  {{9, -1, 5}, 9 * S, BIDE_REASON_SERVER_HINT},
+        {{-1, -1, 5}, 5 * S, BIDE_REASON_SERVER_HINT},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++)
@@ -299,7 +299,7 @@ static void the_longest_hint_of_a_round_holds(void **state)
                 if (n < 2)
                     assert_verdict(v, VERDICT(NONE, NOTHING, 3, NEVER, NEVER, NEVER));
             }
-            assert_says(v, BIDE_WAIT, table[i].why);
+            assert_says(v, BIDE_WAIT, table[i].reason);
             assert_int_equal(v.wake_ns, T0 + S + table[i].wait_ns);
         }
 }
@@ -311,10 +311,10 @@ static void a_plain_failure_of_one_attempt_leaves_the_hedges_as_planned(void **s
     begin(T0);
     assert_int_equal(wake(T0 + 100 * MS).wake_ns, T0 + 200 * MS);
     assert_int_equal(report(1, failed, T0 + 150 * MS).wake_ns, T0 + 200 * MS);
-    assert_says(wake(T0 + 200 * MS), BIDE_START, BIDE_WHY_HEDGE);
+    assert_says(wake(T0 + 200 * MS), BIDE_START, BIDE_REASON_HEDGE);
     assert_int_equal(report(2, with_hint(stopped, S), T0 + S).wake_ns, NEVER); /* cancelled: it heard nothing */
     struct bide_verdict v = report(3, failed, T0 + S);
-    assert_says(v, BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_says(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
 }
 
 static void a_hint_to_one_attempt_stops_further_hedges(void **state)
@@ -324,8 +324,8 @@ static void a_hint_to_one_attempt_stops_further_hedges(void **state)
     begin(T0);
     assert_int_equal(wake(T0 + 100 * MS).wake_ns, T0 + 200 * MS);
     assert_int_equal(report(1, with_hint(limited, S), T0 + 150 * MS).wake_ns, NEVER);
-    assert_says(wake(T0 + 5 * S), BIDE_NONE, BIDE_WHY_NOTHING);
-    assert_says(report(2, good, T0 + 5 * S), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    assert_says(wake(T0 + 5 * S), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_says(report(2, good, T0 + 5 * S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
 }
 
 /* The server asked for time, but by the time the others failed it had passed. */
@@ -337,7 +337,7 @@ static void a_hint_that_passed_while_others_ran_asks_for_nothing(void **state)
     report(1, with_hint(limited, S), T0 + S);
     report(2, failed, T0 + S);
     struct bide_verdict v = report(3, failed, T0 + 5 * S);
-    assert_says(v, BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_says(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(v.wake_ns, T0 + 5 * S + 100 * MS);
 }
 
@@ -347,7 +347,7 @@ static void a_stop_to_one_attempt_holds_for_the_round(void **state)
     open_three_in_flight();
     assert_int_equal(report(1, with_stop(failed), T0 + S).wake_ns, NEVER);
     report(2, failed, T0 + S);
-    assert_says(report(3, failed, T0 + S), BIDE_GIVE_UP, BIDE_WHY_SERVER_STOP);
+    assert_says(report(3, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_SERVER_STOP);
     open_hedged(2);
     begin(T0);
     wake(T0 + 100 * MS);
@@ -362,7 +362,7 @@ static void an_observed_stop_leaves_the_hint_of_the_round_in_force(void **state)
     report(1, with_hint(limited, 2 * S), T0 + S);
     report(2, with_stop(failed), T0 + S);
     struct bide_verdict v = report(3, failed, T0 + S);
-    assert_says(v, BIDE_WAIT, BIDE_WHY_SERVER_HINT);
+    assert_says(v, BIDE_WAIT, BIDE_REASON_SERVER_HINT);
     assert_int_equal(v.wake_ns, T0 + 3 * S);
     assert_int_equal(v.observed, BIDE_GATE_HINT);
 }
@@ -375,12 +375,12 @@ static void a_spent_body_of_one_attempt_holds_for_the_round(void **state)
     open_three_in_flight();
     report(2, spent, T0 + S);
     report(1, failed, T0 + S);
-    assert_says(report(3, failed, T0 + S), BIDE_GIVE_UP, BIDE_WHY_BODY_SPENT);
+    assert_says(report(3, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT);
 }
 
 static void a_final_answer_ends_the_round_and_names_its_attempt(void **state)
 {
-    struct bide_outcome delivered = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_BODY_DELIVERED};
+    struct bide_outcome delivered = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_BODY_DELIVERED};
     (void)state;
     open_three_in_flight();
     assert_verdict(report(2, hopeless, T0 + S), VERDICT(GIVE_UP, PERMANENT, 2, NEVER, NEVER, NEVER));
@@ -394,9 +394,9 @@ static void a_round_of_which_all_were_cancelled_is_cancelled(void **state)
 {
     (void)state;
     open_three_in_flight();
-    assert_int_equal(report(1, stopped, T0 + S).what, BIDE_NONE);
-    assert_int_equal(report(2, failed, T0 + S).what, BIDE_NONE);
-    assert_says(report(3, stopped, T0 + S), BIDE_GIVE_UP, BIDE_WHY_CANCELLED);
+    assert_int_equal(report(1, stopped, T0 + S).action, BIDE_NONE);
+    assert_int_equal(report(2, failed, T0 + S).action, BIDE_NONE);
+    assert_says(report(3, stopped, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
 }
 
 /* ---- what the target learns ---- */
@@ -418,7 +418,7 @@ static void some_outcomes_speak_against_the_server_some_for_it_and_some_say_noth
             begin(T0);
             report(1, table[i].outcome, T0);
         }
-        assert_int_equal(bide_breaker_look(&target).state, table[i].opens ? BIDE_BREAKER_OPEN : BIDE_BREAKER_CLOSED);
+        assert_int_equal(bide_breaker_get(&target).state, table[i].opens ? BIDE_BREAKER_OPEN : BIDE_BREAKER_CLOSED);
     }
 }
 
@@ -431,10 +431,9 @@ static void a_slow_success_may_count_as_a_failure(void **state)
         open_target();
         for (int n = 0; n < 3; n++) {
             begin(T0);
-            assert_says(report(1, good, T0 + latency_ns), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+            assert_says(report(1, good, T0 + latency_ns), BIDE_DONE, BIDE_REASON_SUCCEEDED);
         }
-        assert_int_equal(bide_breaker_look(&target).state,
-                         latency_ns < 2 * S ? BIDE_BREAKER_CLOSED : BIDE_BREAKER_OPEN);
+        assert_int_equal(bide_breaker_get(&target).state, latency_ns < 2 * S ? BIDE_BREAKER_CLOSED : BIDE_BREAKER_OPEN);
     }
 }
 
@@ -450,7 +449,7 @@ static void the_throttle_learns_what_the_server_accepted(void **state)
         {{.kind = BIDE_KIND_TRANSIENT}, 0},
         {{.kind = BIDE_KIND_THROTTLED}, 0},
         {{.kind = BIDE_KIND_CANCELLED}, 0},
-        {{.kind = BIDE_KIND_PERMANENT, .reach = BIDE_REACH_NEVER_SENT}, 0},
+        {{.kind = BIDE_KIND_PERMANENT, .evidence = BIDE_EVIDENCE_NOT_SENT}, 0},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
@@ -470,7 +469,7 @@ static void the_throttle_learns_what_the_server_accepted(void **state)
  * books. */
 static void walk(const struct bide_request *request, bool long_way, struct bide_verdict said[4])
 {
-    struct bide_outcome refused = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_NEVER_SENT};
+    struct bide_outcome refused = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
     core_long_way = long_way;
     open_target();
     begin_as(request, T0);
@@ -517,7 +516,7 @@ static void open_in_fair_weather(void)
 
 static void a_success_that_has_more_to_teach_goes_the_long_way(void **state)
 {
-    enum lesson { LATENCY, THROTTLE, IN_FLIGHT, SLOW, QUIET, LESSONS };
+    enum lesson { LATENCY, THROTTLE, IN_FLIGHT, SLOW, HOLD_OFF, LESSONS };
     (void)state;
     for (enum lesson lesson = LATENCY; lesson < LESSONS; lesson++) {
         fresh();
@@ -527,14 +526,14 @@ static void a_success_that_has_more_to_teach_goes_the_long_way(void **state)
         config.breaker.slow_ns = lesson == SLOW ? MS : NEVER;
         open_in_fair_weather();
         begin(T0);
-        if (lesson == QUIET)
-            bide_target_quiet(&target, T0 + 9 * S, T0);
-        assert_says(report(1, good, T0 + MS), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+        if (lesson == HOLD_OFF)
+            bide_target_hold_off(&target, T0 + 9 * S, T0);
+        assert_says(report(1, good, T0 + MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
         assert_int_equal(latencies(), lesson == LATENCY ? 2 : 0);
         assert_int_equal(target.lane[0].accepts, lesson == THROTTLE ? 2 : 0);
         assert_int_equal(target.in_flight, 0);
         assert_int_equal(target.lane[0].healthy, lesson == SLOW ? 1 : 2);
-        assert_int_equal(bide_target_quiet_until(&target, T0), 0);
+        assert_int_equal(bide_target_hold_off_until(&target, T0), 0);
     }
 }
 
@@ -544,17 +543,17 @@ static void in_fair_weather_only_a_success_of_the_attempt_in_flight_is_one(void 
     fresh();
     open_in_fair_weather();
     begin(T0);
-    assert_says(report(2, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
-    assert_says(report(0, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
-    assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
-    assert_says(report(1, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
-    assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_WHY_RETRY);
-    assert_says(report(1, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
-    assert_says(report(2, good, T0), BIDE_DONE, BIDE_WHY_SUCCEEDED);
-    assert_says(report(2, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+    assert_says(report(2, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_says(report(0, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_says(report(1, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
+    assert_says(report(1, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_says(report(2, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_says(report(2, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
     begin(T0);
-    assert_says(report(1, stopped, T0), BIDE_GIVE_UP, BIDE_WHY_CANCELLED);
-    assert_says(report(1, good, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+    assert_says(report(1, stopped, T0), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
+    assert_says(report(1, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
 }
 
 static void the_short_ways_notice_a_new_owner(void **state)
@@ -576,8 +575,8 @@ static void the_short_ways_notice_a_new_owner(void **state)
         bide_call_outcome(&theirs, 1, &good, T0); /* begins the slot */
         before = target;
         if (waits)
-            assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_WHY_RETRY);
-        assert_says(report(call.attempt, good, T0 + 100 * MS), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+            assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
+        assert_says(report(call.attempt, good, T0 + 100 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
         assert_memory_equal(&before, &target, sizeof target);
     }
 }
@@ -589,10 +588,10 @@ static void a_breaker_that_changed_during_the_wait_is_asked_again(void **state)
     begin(T0);
     report(1, failed, T0);
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
-    assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_WHY_RETRY);
+    assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
     report(2, failed, T0 + 100 * MS);
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
-    assert_says(wake(T0 + 300 * MS), BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN);
+    assert_says(wake(T0 + 300 * MS), BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
 }
 
 int main(void)

@@ -47,7 +47,7 @@ struct fixture {
 
 static struct bide_outcome outcome_of(enum bide_kind kind)
 {
-    return (struct bide_outcome){.kind = kind, .reach = BIDE_REACH_ANSWERED};
+    return (struct bide_outcome){.kind = kind, .evidence = BIDE_EVIDENCE_ANSWERED};
 }
 
 static struct bide_verdict note(struct fixture *f, struct bide_verdict v)
@@ -76,7 +76,7 @@ static struct bide_verdict wake_in_time(struct fixture *f)
 }
 
 /* Another call is told to come back in 10 s. */
-static void ask_for_quiet(struct fixture *f)
+static void ask_for_hold_off(struct fixture *f)
 {
     struct bide_call other = {0};
     const struct bide_request request = {.safety = BIDE_SAFE, .seed = 2};
@@ -98,9 +98,9 @@ static void configure(struct fixture *f, enum state state)
     f->policy.hedge_delay_ns = 500 * MS;
     f->policy.long_poll = state == PARTING;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
-    config.quiet_first = true;
+    config.hold_off_first = true;
     config.budget.capacity_milli = state == PARTING ? 1000 : 10000;
-    config.budget.earn_per_minute_milli = 0;
+    config.budget.refill_per_minute_milli = 0;
     assert_int_equal(bide_policy_check(&f->policy, NULL), BIDE_OK);
     assert_int_equal(bide_target_init(&f->target, &config, START, NULL), BIDE_OK);
 }
@@ -122,26 +122,26 @@ static void enter(struct fixture *f, enum state state)
     switch (state) {
     case NOT_BEGUN: break;
     case HELD:
-        ask_for_quiet(f);
-        assert_int_equal(begin(f).why, BIDE_WHY_QUIET);
+        ask_for_hold_off(f);
+        assert_int_equal(begin(f).reason, BIDE_REASON_HOLD_OFF);
         break;
     case RUNNING:
     case HEDGE_DUE: reach_attempt_2(f); break;
     case HEDGED:
         reach_attempt_2(f);
-        assert_int_equal(wake_in_time(f).why, BIDE_WHY_HEDGE);
+        assert_int_equal(wake_in_time(f).reason, BIDE_REASON_HEDGE);
         break;
     case WAITING:
         reach_attempt_2(f);
-        assert_int_equal(report(f, 2, BIDE_KIND_TRANSIENT).why, BIDE_WHY_BACKOFF);
+        assert_int_equal(report(f, 2, BIDE_KIND_TRANSIENT).reason, BIDE_REASON_BACKOFF);
         break;
     case PARTING:
         reach_attempt_2(f);
-        assert_int_equal(report(f, 2, BIDE_KIND_TRANSIENT).why, BIDE_WHY_BUDGET_EMPTY);
+        assert_int_equal(report(f, 2, BIDE_KIND_TRANSIENT).reason, BIDE_REASON_BUDGET_EMPTY);
         break;
     case OVER:
         reach_attempt_2(f);
-        assert_int_equal(report(f, 2, BIDE_KIND_OK).what, BIDE_DONE);
+        assert_int_equal(report(f, 2, BIDE_KIND_OK).action, BIDE_DONE);
         break;
     case STATES: break;
     }
@@ -189,7 +189,7 @@ static struct bide_verdict send(struct fixture *f, const struct event *e)
     case BEGIN: return bide_call_begin(&f->call, &f->policy, &f->target, &request, now);
     case CANCEL: return bide_call_cancel(&f->call, now);
     case DELIVERED:
-        outcome.reach = BIDE_REACH_BODY_DELIVERED;
+        outcome.evidence = BIDE_EVIDENCE_BODY_DELIVERED;
         return bide_call_outcome(&f->call, e->attempt, &outcome, now);
     case REPORT: return bide_call_outcome(&f->call, e->attempt, &outcome, now);
     default: return bide_call_wake(&f->call, now);
@@ -310,13 +310,13 @@ static const char *const state_names[] = {"not begun", "held",    "running", "he
 
 static void print_answer(char *text, size_t size, struct bide_verdict v)
 {
-    const char *what = bide_what_label(v.what), *why = bide_why_label(v.why);
-    if (v.what == BIDE_NONE)
-        snprintf(text, size, v.why == BIDE_WHY_NOTHING ? "none" : "none %s", why);
-    else if (v.what == BIDE_WAIT)
-        snprintf(text, size, "wait %s", why);
+    const char *what = bide_action_label(v.action), *reason = bide_reason_label(v.reason);
+    if (v.action == BIDE_NONE)
+        snprintf(text, size, v.reason == BIDE_REASON_NOTHING ? "none" : "none %s", reason);
+    else if (v.action == BIDE_WAIT)
+        snprintf(text, size, "wait %s", reason);
     else
-        snprintf(text, size, "%s %u %s", what, (unsigned)v.attempt, why);
+        snprintf(text, size, "%s %u %s", what, (unsigned)v.attempt, reason);
 }
 
 /* Sends the event and says, in the words of the table, what came. "-" if really nothing changed. */
@@ -391,7 +391,7 @@ static void the_same_event_twice_is_answered_once(void **state)
                 assert_string_equal(got, "-");
             } else if (f.wake_ns == BIDE_NEVER || f.wake_ns > now) { /* at the same instant */
                 struct bide_verdict v = bide_call_wake(&f.call, now);
-                assert_int_equal(v.what, BIDE_NONE);
+                assert_int_equal(v.action, BIDE_NONE);
                 assert_true(v.wake_ns == f.wake_ns);
             }
         }
@@ -421,10 +421,10 @@ static void a_hedged_round_ends_when_both_attempts_have_failed(void **state)
     (void)state;
     for (uint32_t first = 2; first <= 3; first++) {
         enter(&f, HEDGED);
-        assert_int_equal(report(&f, first, BIDE_KIND_TRANSIENT).what, BIDE_NONE);
+        assert_int_equal(report(&f, first, BIDE_KIND_TRANSIENT).action, BIDE_NONE);
         struct bide_verdict v = report(&f, 5 - first, BIDE_KIND_TRANSIENT);
-        assert_int_equal(v.what, BIDE_WAIT);
-        assert_int_equal(v.why, BIDE_WHY_BACKOFF);
+        assert_int_equal(v.action, BIDE_WAIT);
+        assert_int_equal(v.reason, BIDE_REASON_BACKOFF);
     }
 }
 
@@ -439,12 +439,12 @@ static void begin_reads_nothing_of_what_was_in_the_memory(void **state)
         clean.policy.cap_ns = used.policy.cap_ns = 30 * S;
         clean.policy.jitter = used.policy.jitter = fill % 2 == 0 ? BIDE_JITTER_FULL : BIDE_JITTER_DECORRELATED;
         memset(&used.call, fill, sizeof used.call);
-        assert_int_equal(begin(&used).what, begin(&clean).what);
+        assert_int_equal(begin(&used).action, begin(&clean).action);
         assert_int_equal(report(&used, 1, BIDE_KIND_TRANSIENT).wake_ns, report(&clean, 1, BIDE_KIND_TRANSIENT).wake_ns);
         assert_int_equal(wake_in_time(&used).attempt, wake_in_time(&clean).attempt);
-        assert_int_equal(report(&used, 2, BIDE_KIND_CONFLICT).why, report(&clean, 2, BIDE_KIND_CONFLICT).why);
-        assert_int_equal(bide_call_cancel(&used.call, used.now_ns).what, BIDE_GIVE_UP);
-        assert_int_equal(bide_call_cancel(&clean.call, clean.now_ns).what, BIDE_GIVE_UP);
+        assert_int_equal(report(&used, 2, BIDE_KIND_CONFLICT).reason, report(&clean, 2, BIDE_KIND_CONFLICT).reason);
+        assert_int_equal(bide_call_cancel(&used.call, used.now_ns).action, BIDE_GIVE_UP);
+        assert_int_equal(bide_call_cancel(&clean.call, clean.now_ns).action, BIDE_GIVE_UP);
         assert_memory_equal(&used.target, &clean.target, sizeof clean.target);
     }
 }

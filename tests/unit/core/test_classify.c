@@ -16,14 +16,15 @@ typedef struct bide_outcome classify(int number, const struct bide_rules *rules)
 
 static void assert_outcome(int number, struct bide_outcome got, struct bide_outcome want)
 {
-    if (got.kind != want.kind || got.reach != want.reach || got.flags != want.flags || got.hint.kind != BIDE_HINT_NONE)
-        fail_msg("%d gave %d/%d/%x; want %d/%d/%x", number, (int)got.kind, (int)got.reach, got.flags, (int)want.kind,
-                 (int)want.reach, want.flags);
+    if (got.kind != want.kind || got.evidence != want.evidence || got.flags != want.flags ||
+        got.hint.kind != BIDE_HINT_NONE)
+        fail_msg("%d gave %d/%d/%x; want %d/%d/%x", number, (int)got.kind, (int)got.evidence, got.flags, (int)want.kind,
+                 (int)want.evidence, want.flags);
 }
 
-static struct bide_outcome outcome(enum bide_kind kind, enum bide_reach reach, uint32_t flags)
+static struct bide_outcome outcome(enum bide_kind kind, enum bide_evidence evidence, uint32_t flags)
 {
-    return (struct bide_outcome){.kind = kind, .reach = reach, .flags = flags};
+    return (struct bide_outcome){.kind = kind, .evidence = evidence, .flags = flags};
 }
 
 static void assert_kinds(classify *of, const struct bide_rules *rules, const int *numbers, size_t count,
@@ -40,7 +41,7 @@ static void http_success_is_anything_from_100_to_399(void **state)
 {
     (void)state;
     for (int status = 100; status <= 399; status++)
-        assert_outcome(status, bide_classify_http(status, NULL), outcome(BIDE_KIND_OK, BIDE_REACH_ANSWERED, 0));
+        assert_outcome(status, bide_classify_http(status, NULL), outcome(BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0));
 }
 
 static void http_statuses_worth_a_retry_are_these_and_no_others(void **state)
@@ -61,29 +62,29 @@ static void http_statuses_carry_their_evidence(void **state)
     static const struct {
         int status;
         enum bide_kind kind;
-        enum bide_reach reach;
+        enum bide_evidence evidence;
         uint32_t flags;
     } table[] = {
-        {400, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0}, /* the key is missing: do not retry unchanged */
-        {404, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
-        {408, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, BIDE_FLAG_FRESH},
-        {409, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, BIDE_FLAG_KEY_409}, /* the key's first request still runs */
-        {421, BIDE_KIND_TRANSIENT, BIDE_REACH_REFUSED, BIDE_FLAG_FRESH},
-        {422, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0}, /* the key was used for another payload */
-        {425, BIDE_KIND_TRANSIENT, BIDE_REACH_REFUSED, BIDE_FLAG_ONCE | BIDE_FLAG_FRESH},
-        {429, BIDE_KIND_THROTTLED, BIDE_REACH_ANSWERED, 0},
-        {500, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0},
-        {501, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
-        {502, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0},
-        {503, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, BIDE_FLAG_UNAVAILABLE},
-        {504, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0}, /* an answer: not our side that cut it for time */
-        {505, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
-        {599, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
+        {400, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0}, /* the key is missing: do not retry unchanged */
+        {404, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {408, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_FRESH},
+        {409, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_KEY_409}, /* the key's first request still runs */
+        {421, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, BIDE_FLAG_FRESH},
+        {422, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0}, /* the key was used for another payload */
+        {425, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, BIDE_FLAG_ONCE | BIDE_FLAG_FRESH},
+        {429, BIDE_KIND_THROTTLED, BIDE_EVIDENCE_ANSWERED, 0},
+        {500, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {501, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {502, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {503, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_UNAVAILABLE},
+        {504, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}, /* an answer: not our side that cut it for time */
+        {505, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {599, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++)
         assert_outcome(table[i].status, bide_classify_http(table[i].status, NULL),
-                       outcome(table[i].kind, table[i].reach, table[i].flags));
+                       outcome(table[i].kind, table[i].evidence, table[i].flags));
 }
 
 static void a_number_that_is_no_http_status_proves_nothing(void **state)
@@ -92,36 +93,36 @@ static void a_number_that_is_no_http_status_proves_nothing(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++)
         assert_outcome(table[i], bide_classify_http(table[i], NULL),
-                       outcome(BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, 0));
+                       outcome(BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0));
 }
 
 /* gRPC */
 
 static void grpc_codes_carry_their_evidence(void **state)
 {
-    static const struct bide_outcome unlisted = {.kind = BIDE_KIND_PERMANENT, .reach = BIDE_REACH_ANSWERED};
+    static const struct bide_outcome unlisted = {.kind = BIDE_KIND_PERMANENT, .evidence = BIDE_EVIDENCE_ANSWERED};
     struct bide_outcome want[17];
     (void)state;
     for (int code = 0; code <= 16; code++)
         want[code] = unlisted;
-    want[0] = outcome(BIDE_KIND_OK, BIDE_REACH_ANSWERED, 0);
-    want[1] = outcome(BIDE_KIND_CANCELLED, BIDE_REACH_MAYBE_RAN, 0);
-    want[4] = outcome(BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_TIMED_OUT);
-    want[8] = outcome(BIDE_KIND_THROTTLED, BIDE_REACH_ANSWERED, 0);
-    want[10] = outcome(BIDE_KIND_CONFLICT, BIDE_REACH_ANSWERED, 0);
-    want[14] = outcome(BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_UNAVAILABLE);
+    want[0] = outcome(BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0);
+    want[1] = outcome(BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN, 0);
+    want[4] = outcome(BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_TIMED_OUT);
+    want[8] = outcome(BIDE_KIND_THROTTLED, BIDE_EVIDENCE_ANSWERED, 0);
+    want[10] = outcome(BIDE_KIND_CONFLICT, BIDE_EVIDENCE_ANSWERED, 0);
+    want[14] = outcome(BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_UNAVAILABLE);
     for (int code = 0; code <= 16; code++)
         assert_outcome(code, bide_classify_grpc(code, NULL), want[code]);
-    assert_outcome(17, bide_classify_grpc(17, NULL), outcome(BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, 0));
-    assert_outcome(-1, bide_classify_grpc(-1, NULL), outcome(BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, 0));
+    assert_outcome(17, bide_classify_grpc(17, NULL), outcome(BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0));
+    assert_outcome(-1, bide_classify_grpc(-1, NULL), outcome(BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0));
 }
 
 /* "retryableStatusCodes": ["UNAVAILABLE", "DEADLINE_EXCEEDED"] of a service config. */
 static void a_grpc_service_owner_lists_the_codes_to_retry(void **state)
 {
     static const struct bide_rule rule[] = {
-        {14, 14, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_UNAVAILABLE},
-        {4, 4, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_TIMED_OUT},
+        {14, 14, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_UNAVAILABLE},
+        {4, 4, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_TIMED_OUT},
     };
     static const struct bide_rules rules = {rule, COUNT(rule), true};
     static const int listed[] = {4, 14};
@@ -148,7 +149,7 @@ static void exit_statuses_are_those_of_sysexits_and_the_shell(void **state)
     for (size_t i = 0; i < COUNT(cancelled); i++)
         want[cancelled[i]] = BIDE_KIND_CANCELLED;
     for (int status = 0; status < 256; status++)
-        assert_outcome(status, bide_classify_exit(status, NULL), outcome(want[status], BIDE_REACH_MAYBE_RAN, 0));
+        assert_outcome(status, bide_classify_exit(status, NULL), outcome(want[status], BIDE_EVIDENCE_UNKNOWN, 0));
 }
 
 static void a_number_that_is_no_exit_status_is_permanent(void **state)
@@ -163,24 +164,24 @@ static void a_number_that_is_no_exit_status_is_permanent(void **state)
 static void the_first_rule_that_holds_the_number_decides(void **state)
 {
     static const struct bide_rule rule[] = {
-        {404, 404, BIDE_KIND_TRANSIENT, BIDE_REACH_REFUSED, BIDE_FLAG_ONCE},
-        {400, 499, BIDE_KIND_THROTTLED, BIDE_REACH_ANSWERED, 0},
-        {404, 404, BIDE_KIND_CONFLICT, BIDE_REACH_ANSWERED, 0},
-        {503, 503, BIDE_KIND_OK, BIDE_REACH_ANSWERED, 0},
+        {404, 404, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, BIDE_FLAG_ONCE},
+        {400, 499, BIDE_KIND_THROTTLED, BIDE_EVIDENCE_ANSWERED, 0},
+        {404, 404, BIDE_KIND_CONFLICT, BIDE_EVIDENCE_ANSWERED, 0},
+        {503, 503, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0},
     };
     static const struct bide_rules rules = {rule, COUNT(rule), false};
     (void)state;
     assert_outcome(404, bide_classify_http(404, &rules),
-                   outcome(BIDE_KIND_TRANSIENT, BIDE_REACH_REFUSED, BIDE_FLAG_ONCE));
-    assert_outcome(400, bide_classify_http(400, &rules), outcome(BIDE_KIND_THROTTLED, BIDE_REACH_ANSWERED, 0));
-    assert_outcome(409, bide_classify_http(409, &rules), outcome(BIDE_KIND_THROTTLED, BIDE_REACH_ANSWERED, 0));
-    assert_outcome(499, bide_classify_http(499, &rules), outcome(BIDE_KIND_THROTTLED, BIDE_REACH_ANSWERED, 0));
-    assert_outcome(503, bide_classify_http(503, &rules), outcome(BIDE_KIND_OK, BIDE_REACH_ANSWERED, 0));
+                   outcome(BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, BIDE_FLAG_ONCE));
+    assert_outcome(400, bide_classify_http(400, &rules), outcome(BIDE_KIND_THROTTLED, BIDE_EVIDENCE_ANSWERED, 0));
+    assert_outcome(409, bide_classify_http(409, &rules), outcome(BIDE_KIND_THROTTLED, BIDE_EVIDENCE_ANSWERED, 0));
+    assert_outcome(499, bide_classify_http(499, &rules), outcome(BIDE_KIND_THROTTLED, BIDE_EVIDENCE_ANSWERED, 0));
+    assert_outcome(503, bide_classify_http(503, &rules), outcome(BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0));
 }
 
 static void what_no_rule_names_keeps_its_usual_meaning(void **state)
 {
-    static const struct bide_rule rule[] = {{404, 404, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0}};
+    static const struct bide_rule rule[] = {{404, 404, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}};
     static const struct bide_rules rules = {rule, COUNT(rule), false};
     static const struct bide_rules empty = {NULL, 0, false};
     (void)state;
@@ -198,7 +199,7 @@ static void an_empty_list_with_only_allows_nothing(void **state)
     (void)state;
     for (int status = -1; status <= 601; status++) {
         struct bide_outcome usual = bide_classify_http(status, NULL);
-        struct bide_outcome want = usual.kind == BIDE_KIND_OK ? usual : outcome(BIDE_KIND_PERMANENT, usual.reach, 0);
+        struct bide_outcome want = usual.kind == BIDE_KIND_OK ? usual : outcome(BIDE_KIND_PERMANENT, usual.evidence, 0);
         assert_outcome(status, bide_classify_http(status, &nothing), want);
     }
     assert_int_equal(bide_classify_exit(1, &nothing).kind, BIDE_KIND_PERMANENT);
@@ -208,11 +209,11 @@ static void an_empty_list_with_only_allows_nothing(void **state)
 
 static void with_only_a_409_that_is_not_named_is_not_retried_for_a_key_either(void **state)
 {
-    static const struct bide_rule rule[] = {{503, 503, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0}};
+    static const struct bide_rule rule[] = {{503, 503, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}};
     static const struct bide_rules rules = {rule, COUNT(rule), true};
     (void)state;
-    assert_outcome(409, bide_classify_http(409, &rules), outcome(BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0));
-    assert_outcome(503, bide_classify_http(503, &rules), outcome(BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0));
+    assert_outcome(409, bide_classify_http(409, &rules), outcome(BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0));
+    assert_outcome(503, bide_classify_http(503, &rules), outcome(BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0));
 }
 
 /* The transient statuses of the AWS SDKs (botocore's test table), which know nothing of 408, 425 and 429. Their error
@@ -220,9 +221,9 @@ static void with_only_a_409_that_is_not_named_is_not_retried_for_a_key_either(vo
 static void the_aws_sdks_statuses_can_be_said_by_rules(void **state)
 {
     static const struct bide_rule rule[] = {
-        {500, 500, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0},
-        {502, 504, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0},
-        {509, 509, BIDE_KIND_THROTTLED, BIDE_REACH_ANSWERED, 0},
+        {500, 500, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {502, 504, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {509, 509, BIDE_KIND_THROTTLED, BIDE_EVIDENCE_ANSWERED, 0},
     };
     static const struct bide_rules rules = {rule, COUNT(rule), true};
     static const int transient[] = {500, 502, 503, 504};
@@ -239,8 +240,8 @@ static void the_aws_sdks_statuses_can_be_said_by_rules(void **state)
 static void good_rules_pass_the_check(void **state)
 {
     static const struct bide_rule rule[] = {
-        {5, 5, BIDE_KIND_OK, BIDE_REACH_BODY_DELIVERED, 63},
-        {INT32_MIN, INT32_MAX, BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, 0},
+        {5, 5, BIDE_KIND_OK, BIDE_EVIDENCE_BODY_DELIVERED, 63},
+        {INT32_MIN, INT32_MAX, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0},
     };
     struct bide_problem problem = {"untouched", NULL, 0};
     (void)state;
@@ -257,14 +258,14 @@ static void the_check_names_the_first_rule_that_is_wrong(void **state)
         const char *field;
         int64_t value;
     } table[] = {
-        {{500, 499, BIDE_KIND_OK, BIDE_REACH_ANSWERED, 0}, "rule.first", 500},
-        {{500, 500, (enum bide_kind)6, BIDE_REACH_ANSWERED, 0}, "rule.kind", 6},
-        {{500, 500, BIDE_KIND_OK, (enum bide_reach)5, 0}, "rule.reach", 5},
-        {{500, 500, BIDE_KIND_OK, BIDE_REACH_ANSWERED, 64}, "rule.flags", 64},
+        {{500, 499, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0}, "rule.first", 500},
+        {{500, 500, (enum bide_kind)6, BIDE_EVIDENCE_ANSWERED, 0}, "rule.kind", 6},
+        {{500, 500, BIDE_KIND_OK, (enum bide_evidence)5, 0}, "rule.reach", 5},
+        {{500, 500, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 64}, "rule.flags", 64},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
-        struct bide_rule rule[] = {{1, 2, BIDE_KIND_OK, BIDE_REACH_ANSWERED, 0}, table[i].rule, {9, 8, 0, 0, 0}};
+        struct bide_rule rule[] = {{1, 2, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0}, table[i].rule, {9, 8, 0, 0, 0}};
         struct bide_problem problem;
         assert_int_equal(bide_rules_check(&(struct bide_rules){rule, COUNT(rule), false}, &problem), BIDE_ERR_INVALID);
         assert_string_equal(problem.field, table[i].field);

@@ -25,9 +25,9 @@
 #define MS           BIDE_MS
 #define S            BIDE_S
 
-static const struct bide_outcome good = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
-static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
-static const struct bide_outcome hopeless = {.kind = BIDE_KIND_PERMANENT, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome good = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
+static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
+static const struct bide_outcome hopeless = {.kind = BIDE_KIND_PERMANENT, .evidence = BIDE_EVIDENCE_ANSWERED};
 
 /* A policy, a target and one call at a time, at an instant. */
 struct world {
@@ -81,10 +81,10 @@ static struct bide_text text(const char *value)
 }
 
 /* Names the row of a table that is not met. */
-static void same(const char *row, size_t step, const char *what, int64_t got, int64_t want)
+static void same(const char *row, size_t step, const char *action, int64_t got, int64_t want)
 {
     if (got != want)
-        fail_msg("%s, step %zu: %s is %lld, want %lld", row, step + 1, what, (long long)got, (long long)want);
+        fail_msg("%s, step %zu: %s is %lld, want %lld", row, step + 1, action, (long long)got, (long long)want);
 }
 
 /* ---- AWS ---- */
@@ -124,7 +124,7 @@ struct aws_case {
 
 static struct bide_outcome aws_outcome(const struct aws_step *step)
 {
-    static const struct bide_rule rule = {THROTTLING, THROTTLING, BIDE_KIND_THROTTLED, BIDE_REACH_ANSWERED, 0};
+    static const struct bide_rule rule = {THROTTLING, THROTTLING, BIDE_KIND_THROTTLED, BIDE_EVIDENCE_ANSWERED, 0};
     static const struct bide_rules rules = {&rule, 1, false};
     struct bide_outcome timeout = {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_TIMED_OUT};
     struct bide_outcome o = step->status == TIMEOUT ? timeout : bide_classify_http(step->status, &rules);
@@ -148,30 +148,30 @@ static void aws_open(struct world *w, enum bide_preset preset, const struct aws_
 
 static void aws_step(struct world *w, const struct aws_case *c, size_t i)
 {
-    static const enum bide_what what[] = {
+    static const enum bide_action action[] = {
         [RETRY] = BIDE_WAIT,       [SUCCESS] = BIDE_DONE, [ATTEMPTS] = BIDE_GIVE_UP,
         [NO_QUOTA] = BIDE_GIVE_UP, [FAIL] = BIDE_GIVE_UP,
     };
-    static const enum bide_why why[] = {
-        [SUCCESS] = BIDE_WHY_SUCCEEDED,
-        [ATTEMPTS] = BIDE_WHY_ATTEMPTS_SPENT,
-        [NO_QUOTA] = BIDE_WHY_BUDGET_EMPTY,
-        [FAIL] = BIDE_WHY_PERMANENT,
+    static const enum bide_reason reason[] = {
+        [SUCCESS] = BIDE_REASON_SUCCEEDED,
+        [ATTEMPTS] = BIDE_REASON_ATTEMPTS_SPENT,
+        [NO_QUOTA] = BIDE_REASON_BUDGET_EMPTY,
+        [FAIL] = BIDE_REASON_PERMANENT,
     };
     const struct aws_step *s = &c->steps[i];
     struct bide_verdict v = report(w, aws_outcome(s));
     if (s->end == RETRY || s->delay_ms > 0)
         same(c->name, i, "delay", v.wake_ns - w->now_ns, s->delay_ms * MS);
     if (s->end == NO_QUOTA && s->delay_ms > 0) { /* a long poll waits, then fails */
-        same(c->name, i, "verdict", v.what, BIDE_WAIT);
+        same(c->name, i, "verdict", v.action, BIDE_WAIT);
         v = wake(w);
     }
-    same(c->name, i, "verdict", v.what, what[s->end]);
+    same(c->name, i, "verdict", v.action, action[s->end]);
     same(c->name, i, "quota", bide_budget_left_milli(&w->target, w->now_ns), s->quota * 1000);
     if (s->end == RETRY)
-        same(c->name, i, "verdict of the wake", wake(w).what, BIDE_START);
+        same(c->name, i, "verdict of the wake", wake(w).action, BIDE_START);
     else
-        same(c->name, i, "why", v.why, why[s->end]);
+        same(c->name, i, "reason", v.reason, reason[s->end]);
 }
 
 static void aws_run(enum bide_preset preset, const struct aws_case *c)
@@ -180,7 +180,7 @@ static void aws_run(enum bide_preset preset, const struct aws_case *c)
     aws_open(&w, preset, c);
     for (size_t i = 0; i < COUNT(c->steps) && c->steps[i].end != NO_STEP; i++) {
         if (i == 0 || c->steps[i - 1].end != RETRY)
-            same(c->name, i, "begin", begin(&w).what, BIDE_START);
+            same(c->name, i, "begin", begin(&w).action, BIDE_START);
         aws_step(&w, c, i);
     }
 }
@@ -361,11 +361,11 @@ static void an_aws_quota_is_acquired_whole_or_not_at_all(void **state)
     assert_int_equal(bide_budget_add_milli(&w.target, 10000, w.now_ns), 5000); /* release 10: full at 50 */
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 50000);
     begin(&w);
-    assert_int_equal(report(&w, (struct bide_outcome){.kind = BIDE_KIND_THROTTLED}).what, BIDE_WAIT); /* acquire 49 */
+    assert_int_equal(report(&w, (struct bide_outcome){.kind = BIDE_KIND_THROTTLED}).action, BIDE_WAIT); /* acquire 49 */
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 1000);
     begin(&w);
     struct bide_outcome timeout = {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_TIMED_OUT};
-    assert_int_equal(report(&w, timeout).why, BIDE_WHY_BUDGET_EMPTY); /* acquire 10 */
+    assert_int_equal(report(&w, timeout).reason, BIDE_REASON_BUDGET_EMPTY); /* acquire 10 */
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 1000);
 }
 
@@ -437,11 +437,11 @@ static void grpc_throttling_allows_retries_above_half(void **state)
         if (table[i].op == CHECK)
             same("check", i, "allowed", grpc_allows(&w), table[i].allowed);
         if (table[i].op != CHECK)
-            same("first attempts go out", i, "begin", begin(&w).what, BIDE_START);
+            same("first attempts go out", i, "begin", begin(&w).action, BIDE_START);
         if (table[i].op == FAILS)
-            same("fail", i, "verdict", report(&w, failed).what, table[i].allowed ? BIDE_WAIT : BIDE_GIVE_UP);
+            same("fail", i, "verdict", report(&w, failed).action, table[i].allowed ? BIDE_WAIT : BIDE_GIVE_UP);
         if (table[i].op == OK)
-            same("ok", i, "verdict", report(&w, good).what, BIDE_DONE);
+            same("ok", i, "verdict", report(&w, good).action, BIDE_DONE);
         same("tokens", i, "left", bide_budget_left_milli(&w.target, w.now_ns), table[i].left_milli);
     }
 }
@@ -466,7 +466,7 @@ static void grpc_failures_that_are_not_retryable_do_not_count(void **state)
         grpc_open(&w, 10, 100);
         begin(&w);
         struct bide_verdict v = report(&w, bide_classify_grpc(code, NULL));
-        same("code", (size_t)code - 1, "verdict", v.what, counts ? BIDE_WAIT : BIDE_GIVE_UP);
+        same("code", (size_t)code - 1, "verdict", v.action, counts ? BIDE_WAIT : BIDE_GIVE_UP);
         same("code", (size_t)code - 1, "left", bide_budget_left_milli(&w.target, w.now_ns), counts ? 9000 : 10000);
     }
 }
@@ -480,7 +480,7 @@ static void the_last_grpc_attempt_counts_as_a_failure_too(void **state)
     begin(&w);
     report(&w, failed);
     wake(&w);
-    assert_int_equal(report(&w, failed).why, BIDE_WHY_ATTEMPTS_SPENT);
+    assert_int_equal(report(&w, failed).reason, BIDE_REASON_ATTEMPTS_SPENT);
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 8000);
 }
 
@@ -504,7 +504,8 @@ static void grpc_pushback_is_obeyed_exactly_or_forbids_the_retry(void **state)
         struct bide_verdict v = report(&w, o);
         if (table[i].wait_ms >= 0)
             same(table[i].value, 0, "wait", v.wake_ns - w.now_ns, table[i].wait_ms * MS);
-        same(table[i].value, 0, "why", v.why, table[i].wait_ms >= 0 ? BIDE_WHY_SERVER_HINT : BIDE_WHY_SERVER_STOP);
+        same(table[i].value, 0, "reason", v.reason,
+             table[i].wait_ms >= 0 ? BIDE_REASON_SERVER_HINT : BIDE_REASON_SERVER_STOP);
         same(table[i].value, 0, "left", bide_budget_left_milli(&w.target, w.now_ns), 9000);
     }
 }
@@ -517,7 +518,7 @@ static void a_grpc_do_not_retry_pushback_counts_whatever_the_status(void **state
     o.hint = bide_hint_grpc_pushback(text("-1"));
     grpc_open(&w, 10, 100);
     begin(&w);
-    assert_int_equal(report(&w, o).what, BIDE_GIVE_UP);
+    assert_int_equal(report(&w, o).action, BIDE_GIVE_UP);
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 9000);
 }
 
@@ -529,7 +530,7 @@ static void a_grpc_success_is_no_failure_whatever_its_trailers_push_back(void **
     o.hint = bide_hint_grpc_pushback(text("-1"));
     grpc_open(&w, 10, 100);
     begin(&w);
-    assert_int_equal(report(&w, o).what, BIDE_DONE);
+    assert_int_equal(report(&w, o).action, BIDE_DONE);
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 10000);
 }
 
@@ -579,10 +580,10 @@ static void a_pushback_does_not_buy_more_attempts(void **state)
     grpc_open(&w, 10, 100);
     begin(&w);
     for (uint32_t attempt = 1; attempt < 4; attempt++) {
-        assert_int_equal(report(&w, o).what, BIDE_WAIT);
+        assert_int_equal(report(&w, o).action, BIDE_WAIT);
         wake(&w);
     }
-    assert_int_equal(report(&w, o).why, BIDE_WHY_ATTEMPTS_SPENT);
+    assert_int_equal(report(&w, o).reason, BIDE_REASON_ATTEMPTS_SPENT);
 }
 
 /* ---- Envoy ---- */
@@ -650,11 +651,11 @@ static void envoy_waits_up_to_half_longer_than_asked_and_keeps_its_place_in_the_
             struct bide_outcome o = failed;
             o.hint = bide_hint_retry_after(text(table[i].retry_after), text(NULL), 0);
             struct bide_verdict v = report(&w, o);
-            same("sequence", i, "why", v.why, table[i].asked ? BIDE_WHY_SERVER_HINT : BIDE_WHY_BACKOFF);
+            same("sequence", i, "reason", v.reason, table[i].asked ? BIDE_REASON_SERVER_HINT : BIDE_REASON_BACKOFF);
             assert_in_range(v.wake_ns - w.now_ns, table[i].lo_ms * MS, table[i].hi_ms * MS);
             wake(&w);
         }
-        assert_int_equal(report(&w, failed).why, BIDE_WHY_ATTEMPTS_SPENT);
+        assert_int_equal(report(&w, failed).reason, BIDE_REASON_ATTEMPTS_SPENT);
     }
 }
 
@@ -731,7 +732,8 @@ static void envoys_retry_budget_is_a_share_of_the_calls_in_flight(void **state)
         open_target(&w);
         fill(&w, calls, table[i].active);
         same("limit", i, "left", bide_budget_left_milli(&w.target, w.now_ns), table[i].limit * 1000);
-        while (allowed < table[i].active && bide_call_outcome(&calls[allowed], 1, &failed, w.now_ns).what == BIDE_WAIT)
+        while (allowed < table[i].active &&
+               bide_call_outcome(&calls[allowed], 1, &failed, w.now_ns).action == BIDE_WAIT)
             allowed++;
         if (table[i].active > 0)
             same("limit", i, "retries", allowed, table[i].limit);
@@ -748,13 +750,13 @@ static void an_envoy_retry_holds_its_place_until_its_attempt_ends(void **state)
     open_target(&w);
     fill(&w, calls, 4);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(bide_call_outcome(&calls[i], 1, &failed, w.now_ns).what, BIDE_WAIT);
+        assert_int_equal(bide_call_outcome(&calls[i], 1, &failed, w.now_ns).action, BIDE_WAIT);
     w.now_ns = calls[0].wake_ns;
-    assert_int_equal(bide_call_wake(&calls[0], w.now_ns).what, BIDE_START);
+    assert_int_equal(bide_call_wake(&calls[0], w.now_ns).action, BIDE_START);
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 0);
-    assert_int_equal(bide_call_outcome(&calls[0], 2, &good, w.now_ns).what, BIDE_DONE);
+    assert_int_equal(bide_call_outcome(&calls[0], 2, &good, w.now_ns).action, BIDE_DONE);
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 1000);
-    assert_int_equal(bide_call_outcome(&calls[3], 1, &failed, w.now_ns).what, BIDE_WAIT);
+    assert_int_equal(bide_call_outcome(&calls[3], 1, &failed, w.now_ns).action, BIDE_WAIT);
 }
 
 /* ---- Finagle, tower, Linkerd ---- */
@@ -772,10 +774,10 @@ static void window_open(struct world *w, int64_t ttl_s, uint32_t reserve, uint32
 /* A request that fails, is retried if the budget allows it, and then fails for good. */
 static bool retried(struct world *w)
 {
-    if (report(w, failed).what != BIDE_WAIT)
+    if (report(w, failed).action != BIDE_WAIT)
         return false;
-    assert_int_equal(wake(w).what, BIDE_START);
-    assert_int_equal(report(w, hopeless).what, BIDE_GIVE_UP);
+    assert_int_equal(wake(w).action, BIDE_START);
+    assert_int_equal(report(w, hopeless).action, BIDE_GIVE_UP);
     return true;
 }
 
@@ -783,7 +785,7 @@ static int64_t retries_of(struct world *w, uint32_t requests)
 {
     int64_t n = 0;
     for (uint32_t i = 0; i < requests; i++) {
-        assert_int_equal(begin(w).what, BIDE_START);
+        assert_int_equal(begin(w).action, BIDE_START);
         n += retried(w);
     }
     return n;
@@ -906,7 +908,7 @@ static void curl_doubles_from_one_second_to_ten_minutes(void **state)
         assert_int_equal(report(&w, failed).wake_ns - w.now_ns, seconds[i] * S);
         wake(&w);
     }
-    assert_int_equal(report(&w, failed).why, BIDE_WHY_ATTEMPTS_SPENT);
+    assert_int_equal(report(&w, failed).reason, BIDE_REASON_ATTEMPTS_SPENT);
     w.policy.attempts_max = COUNT(seconds) + 1; /* --retry 12 */
     begin(&w);
     for (size_t i = 0; i < COUNT(seconds); i++) {
@@ -958,11 +960,11 @@ static void no_wait_passes_the_deadline_where_curl_checks_only_retry_after(void 
     open_target(&w);
     o.hint = bide_hint_retry_after(text("3"), text(NULL), 0);
     begin(&w);
-    assert_int_equal(report(&w, o).why, BIDE_WHY_DEADLINE_NEAR);
+    assert_int_equal(report(&w, o).reason, BIDE_REASON_DEADLINE_NEAR);
     begin(&w);
-    assert_int_equal(report(&w, failed).what, BIDE_WAIT);
+    assert_int_equal(report(&w, failed).action, BIDE_WAIT);
     wake(&w);
-    assert_int_equal(report(&w, failed).why, BIDE_WHY_DEADLINE_NEAR);
+    assert_int_equal(report(&w, failed).reason, BIDE_REASON_DEADLINE_NEAR);
 }
 
 static void curl_would_repeat_a_post_and_its_preset_does_so_only_when_told(void **state)
@@ -973,12 +975,12 @@ static void curl_would_repeat_a_post_and_its_preset_does_so_only_when_told(void 
     (void)state;
     bide_policy_init(&p, BIDE_PRESET_CURL);
     bide_call_begin(&call, &p, NULL, &post, 0);
-    assert_int_equal(bide_call_outcome(&call, 1, &failed, 0).why, BIDE_WHY_NOT_REPEATABLE);
+    assert_int_equal(bide_call_outcome(&call, 1, &failed, 0).reason, BIDE_REASON_NOT_REPEATABLE);
     p.observe = BIDE_GATE_REPEAT;
     call = (struct bide_call){0};
     bide_call_begin(&call, &p, NULL, &post, 0);
     struct bide_verdict v = bide_call_outcome(&call, 1, &failed, 0);
-    assert_int_equal(v.what, BIDE_WAIT);
+    assert_int_equal(v.action, BIDE_WAIT);
     assert_int_equal(v.observed, BIDE_GATE_REPEAT);
 }
 
@@ -987,8 +989,8 @@ static void curl_would_repeat_a_post_and_its_preset_does_so_only_when_told(void 
 static uint32_t attempts_of_a_failing_call(struct world *w)
 {
     struct bide_verdict v = begin(w);
-    assert_int_equal(v.what, BIDE_START);
-    while ((v = report(w, failed)).what == BIDE_WAIT)
+    assert_int_equal(v.action, BIDE_START);
+    while ((v = report(w, failed)).action == BIDE_WAIT)
         wake(w);
     return v.attempt;
 }
@@ -1019,8 +1021,8 @@ static void the_eleventh_retry_in_a_hundred_requests_is_refused(void **state)
     open_target(&w);
     fill(&w, calls, COUNT(calls));
     for (size_t i = 0; i < 10; i++)
-        assert_int_equal(bide_call_outcome(&calls[i], 1, &failed, w.now_ns).what, BIDE_WAIT);
-    assert_int_equal(bide_call_outcome(&calls[10], 1, &failed, w.now_ns).why, BIDE_WHY_BUDGET_EMPTY);
+        assert_int_equal(bide_call_outcome(&calls[i], 1, &failed, w.now_ns).action, BIDE_WAIT);
+    assert_int_equal(bide_call_outcome(&calls[10], 1, &failed, w.now_ns).reason, BIDE_REASON_BUDGET_EMPTY);
 }
 
 /* max(0, (requests - K * accepts) / (requests + 1)), as exact fractions. */
@@ -1054,13 +1056,13 @@ struct load {
 static void serve(struct world *w, uint64_t *draw, uint64_t permille, uint64_t *attempts, uint64_t *successes)
 {
     struct bide_verdict v = begin(w);
-    while (v.what == BIDE_START) {
+    while (v.action == BIDE_START) {
         ++*draw;
         ++*attempts;
         v = report(w, bide_hash(draw, sizeof *draw) % 1000 < permille ? failed : good);
-        v = v.what == BIDE_WAIT ? wake(w) : v;
+        v = v.action == BIDE_WAIT ? wake(w) : v;
     }
-    *successes += v.what == BIDE_DONE;
+    *successes += v.action == BIDE_DONE;
 }
 
 static struct load simulate(uint32_t attempts_max, const struct bide_budget_config *budget, uint64_t permille)
@@ -1081,11 +1083,11 @@ static struct load simulate(uint32_t attempts_max, const struct bide_budget_conf
     return (struct load){(double)attempts / (CLIENTS * CALLS), (double)successes / (CLIENTS * CALLS)};
 }
 
-static void near(const char *what, uint64_t permille, double got, double want)
+static void near(const char *action, uint64_t permille, double got, double want)
 {
     double off = got > want ? got - want : want - got;
     if (off > 0.005)
-        fail_msg("%s at a failure rate of %llu permille: %f, want %f", what, (unsigned long long)permille, got, want);
+        fail_msg("%s at a failure rate of %llu permille: %f, want %f", action, (unsigned long long)permille, got, want);
 }
 
 /* 100 clients with 2000 calls each; a bucket of 5 that earns 0.1. The closed forms: N retries (1-p^(N+1))/(1-p); a

@@ -570,7 +570,7 @@ static void a_reset_means_what_its_unit_declares(void **state)
         {"30", BIDE_RESET_HTTP_DATE, -1},
         {"1994-11-06T08:50:07Z", BIDE_RESET_RFC3339, 30 * S},
         {"30", BIDE_RESET_RFC3339, -1},
-        {"30", BIDE_RESET_UNHEARD, -1},
+        {"30", BIDE_RESET_IGNORE, -1},
         {"30", (enum bide_reset_unit)6, -1},
         {"30", (enum bide_reset_unit) - 1, -1},
     };
@@ -583,7 +583,7 @@ static void a_reset_means_what_its_unit_declares(void **state)
 static void an_absent_reset_asks_for_nothing(void **state)
 {
     (void)state;
-    for (int unit = BIDE_RESET_UNHEARD; unit <= BIDE_RESET_RFC3339; unit++)
+    for (int unit = BIDE_RESET_IGNORE; unit <= BIDE_RESET_RFC3339; unit++)
         assert_hint("absent", bide_hint_reset(absent, (enum bide_reset_unit)unit, absent, NOW_S), none);
 }
 
@@ -647,20 +647,20 @@ static void envoys_reset_headers_are_read(void **state)
         enum bide_reset_unit unit; /* UNHEARD: it is Retry-After */
         int64_t wait_ns;
     } table[] = {
-        {"301", BIDE_RESET_UNHEARD, 301 * S}, /* Envoy: over the maximum */
+        {"301", BIDE_RESET_IGNORE, 301 * S}, /* Envoy: over the maximum */
         {"1000000301", BIDE_RESET_UNIX_SECONDS, 301 * S},
-        {"300", BIDE_RESET_UNHEARD, 300 * S},
+        {"300", BIDE_RESET_IGNORE, 300 * S},
         {"1000000300", BIDE_RESET_UNIX_SECONDS, 300 * S},
-        {"3", BIDE_RESET_UNHEARD, 3 * S},
+        {"3", BIDE_RESET_IGNORE, 3 * S},
         {"1000000002", BIDE_RESET_UNIX_SECONDS, 2 * S},
-        {"Fri, 17 Jul 2020 11:59:51 GMT", BIDE_RESET_UNHEARD, INT64_C(594987191) * S}, /* Envoy: not read */
-        {"2.5", BIDE_RESET_UNHEARD, 3 * S},                                            /* Envoy: not read */
-        {"0", BIDE_RESET_UNHEARD, 0},
+        {"Fri, 17 Jul 2020 11:59:51 GMT", BIDE_RESET_IGNORE, INT64_C(594987191) * S}, /* Envoy: not read */
+        {"2.5", BIDE_RESET_IGNORE, 3 * S},                                            /* Envoy: not read */
+        {"0", BIDE_RESET_IGNORE, 0},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_text value = text(table[i].value);
-        struct bide_hint got = table[i].unit == BIDE_RESET_UNHEARD
+        struct bide_hint got = table[i].unit == BIDE_RESET_IGNORE
                                    ? bide_hint_retry_after(value, absent, 1000000000)
                                    : bide_hint_reset(value, table[i].unit, absent, 1000000000);
         assert_hint(table[i].value, got, wait(table[i].wait_ns));

@@ -27,7 +27,7 @@ static void stage_call(enum stage stage, enum bide_budget_kind kind)
     config.in_flight_max = 4;
     config.key_retries = 2;
     config.latency = true;
-    config.quiet_first = true;
+    config.hold_off_first = true;
     config.throttle_k_milli = 2000;
     config.budget.kind = kind;
     config.budget.reserve = 5;
@@ -41,32 +41,32 @@ static void stage_call(enum stage stage, enum bide_budget_kind kind)
     open_target();
     switch (stage) {
     case HELD_BACK:
-        bide_target_quiet(&target, T0 + S, T0);
-        assert_says(begin_as(&keyed, T0), BIDE_WAIT, BIDE_WHY_QUIET);
+        bide_target_hold_off(&target, T0 + S, T0);
+        assert_says(begin_as(&keyed, T0), BIDE_WAIT, BIDE_REASON_HOLD_OFF);
         break;
     case PROBES:
         begin_as(&keyed, T0);
         report(1, failed, T0); /* opens it; two seconds later it is half open */
         cancel(T0);
-        assert_says(begin_as(&keyed, T0 + 2 * S), BIDE_START, BIDE_WHY_FIRST_ATTEMPT);
-        assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_HALF_OPEN);
+        assert_says(begin_as(&keyed, T0 + 2 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+        assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_HALF_OPEN);
         break;
-    case RUNS: assert_says(begin_as(&keyed, T0), BIDE_START, BIDE_WHY_FIRST_ATTEMPT); break;
+    case RUNS: assert_says(begin_as(&keyed, T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT); break;
     case HEDGED:
         begin_as(&keyed, T0);
-        assert_says(wake(T0), BIDE_START, BIDE_WHY_HEDGE);
-        assert_says(wake(T0), BIDE_START, BIDE_WHY_HEDGE);
+        assert_says(wake(T0), BIDE_START, BIDE_REASON_HEDGE);
+        assert_says(wake(T0), BIDE_START, BIDE_REASON_HEDGE);
         break;
     case WAITS:
         begin_as(&keyed, T0);
         bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
-        assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
+        assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
         break;
     case PARTS:
         target.config[0].budget.capacity_milli = target.config[0].budget.reserve = 0;
         begin_as(&keyed, T0);
         bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
-        assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_WHY_BUDGET_EMPTY);
+        assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BUDGET_EMPTY);
         break;
     case STAGES: break;
     }
@@ -80,8 +80,8 @@ static void a_cancelled_call_gives_back_what_it_holds_in_every_stage(void **stat
             stage_call(stage, refillable[k]);
             int64_t spent = stage == HEDGED && refillable[k] != BIDE_BUDGET_CONCURRENCY ? 2000 : 0;
             int64_t most = stage == PARTS ? 0 : refillable[k] == BIDE_BUDGET_TOKENS ? 10000 : 5000;
-            assert_says(cancel(T0 + 2 * S), BIDE_GIVE_UP, BIDE_WHY_CANCELLED);
-            assert_says(cancel(T0 + 2 * S), BIDE_NONE, BIDE_WHY_NOTHING);
+            assert_says(cancel(T0 + 2 * S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
+            assert_says(cancel(T0 + 2 * S), BIDE_NONE, BIDE_REASON_NOTHING);
             assert_nothing_held();
             assert_int_equal(left(), most - spent);
             for (size_t i = 0; i < BIDE_KEY_WORDS; i++) /* the hedges went out: they keep their places of the key */
@@ -105,16 +105,16 @@ static void a_probe_comes_back_by_whatever_ends_its_call(void **state)
         case IN_FLIGHT_FULL:
             cancel(T0 + 2 * S);
             target.in_flight = 4;
-            assert_says(begin(T0 + 2 * S), BIDE_GIVE_UP, BIDE_WHY_IN_FLIGHT_FULL);
+            assert_says(begin(T0 + 2 * S), BIDE_GIVE_UP, BIDE_REASON_IN_FLIGHT_FULL);
             target.in_flight = 0;
             break;
         case WAYS: break;
         }
-        assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_HALF_OPEN);
-        assert_says(begin(T0 + 2 * S), BIDE_START, BIDE_WHY_FIRST_ATTEMPT); /* the place is free */
+        assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_HALF_OPEN);
+        assert_says(begin(T0 + 2 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT); /* the place is free */
         struct bide_call second;
         assert_says(bide_call_begin(&second, &policy, &target, &get, T0 + 2 * S), BIDE_GIVE_UP,
-                    BIDE_WHY_BREAKER_PROBING);
+                    BIDE_REASON_BREAKER_PROBING);
     }
 }
 
@@ -123,10 +123,10 @@ static void a_probe_that_reported_is_a_probe_no_more(void **state)
     (void)state;
     stage_call(PROBES, BIDE_BUDGET_TOKENS);
     policy.hedges_max = 1;
-    assert_says(report(1, conflict, T0 + 2 * S), BIDE_WAIT, BIDE_WHY_CONFLICT);
+    assert_says(report(1, conflict, T0 + 2 * S), BIDE_WAIT, BIDE_REASON_CONFLICT);
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED); /* closed meanwhile */
     struct bide_verdict v = wake(T0 + 2 * S);
-    assert_says(v, BIDE_START, BIDE_WHY_RETRY);
+    assert_says(v, BIDE_START, BIDE_REASON_RETRY);
     assert_int_equal(v.wake_ns, T0 + 2 * S); /* so it may be hedged */
 }
 
@@ -172,10 +172,10 @@ static void small_numbers_are_different_keys(void **state)
     open_target();
     for (uint64_t key = 1; key <= 6; key++) {
         begin_as(&(struct bide_request){.safety = BIDE_SAFE, .retry_key = key}, T0);
-        assert_int_equal(report(1, failed, T0).what, BIDE_WAIT);
+        assert_int_equal(report(1, failed, T0).action, BIDE_WAIT);
     }
     begin_as(&(struct bide_request){.safety = BIDE_SAFE, .retry_key = 6}, T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_KEY_LIMIT);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT);
 }
 
 /* The target was given away in the middle of an event: what could not be counted is not taken off later either. */
@@ -194,7 +194,7 @@ static void a_place_that_belongs_to_another_is_neither_taken_nor_left(void **sta
     assert_int_equal(target.in_flight, another);
     assert_int_equal(target.calls, another);
     begin(T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_BUDGET_EMPTY);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
     assert_int_equal(target.retries, another);
 }
 
@@ -220,20 +220,20 @@ static void a_call_whose_target_is_gone_may_still_succeed_but_is_not_retried(voi
         target.in_flight = 0; /* nothing counted, so that the table may take it */
         assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
         bide_breaker_hold(&target, BIDE_HOLD_OPEN); /* of somebody else */
-        assert_says(report(1, failed, T0), BIDE_NONE, BIDE_WHY_NOTHING);
-        assert_says(report(2, failed, T0), BIDE_NONE, BIDE_WHY_NOTHING);
+        assert_says(report(1, failed, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+        assert_says(report(2, failed, T0), BIDE_NONE, BIDE_REASON_NOTHING);
         if (succeeds)
-            assert_says(report(3, good, T0), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+            assert_says(report(3, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
         else
-            assert_says(report(3, failed, T0), BIDE_GIVE_UP, BIDE_WHY_TARGET_GONE);
+            assert_says(report(3, failed, T0), BIDE_GIVE_UP, BIDE_REASON_TARGET_GONE);
     }
     stage_call(RUNS, BIDE_BUDGET_TOKENS);
     policy.hedges_max = 1;
     begin(T0);
     target.in_flight = 0;
     assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
-    assert_says(wake(T0), BIDE_NONE, BIDE_WHY_TARGET_GONE); /* nor hedged */
-    assert_says(report(1, good, T0), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    assert_says(wake(T0), BIDE_NONE, BIDE_REASON_TARGET_GONE); /* nor hedged */
+    assert_says(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
 }
 
 /* ---- a wake that is refused ---- */
@@ -241,8 +241,8 @@ static void a_call_whose_target_is_gone_may_still_succeed_but_is_not_retried(voi
 static void a_refused_wake_returns_token_and_key(void **state)
 {
     enum refusal { BREAKER, FLIGHT, THROTTLE, DEADLINE, REFUSALS };
-    static const enum bide_why whys[] = {BIDE_WHY_BREAKER_OPEN, BIDE_WHY_IN_FLIGHT_FULL, BIDE_WHY_THROTTLE,
-                                         BIDE_WHY_DEADLINE};
+    static const enum bide_reason whys[] = {BIDE_REASON_BREAKER_OPEN, BIDE_REASON_IN_FLIGHT_FULL, BIDE_REASON_THROTTLE,
+                                            BIDE_REASON_DEADLINE};
     (void)state;
     for (enum refusal refusal = BREAKER; refusal < REFUSALS; refusal++) {
         stage_call(WAITS, BIDE_BUDGET_TOKENS);
@@ -276,12 +276,12 @@ static void at_done_the_losing_hedges_are_accounted_for(void **state)
         assert_int_equal(target.retries, 2);
         assert_int_equal(target.calls, 1);
         struct bide_verdict v = report(winner, good, T0 + S);
-        assert_says(v, BIDE_DONE, BIDE_WHY_SUCCEEDED);
+        assert_says(v, BIDE_DONE, BIDE_REASON_SUCCEEDED);
         assert_int_equal(v.attempt, winner);
         assert_nothing_held();
         assert_int_equal(latencies(), 3); /* the losers took at least so long */
         for (uint32_t loser = 1; loser <= 3; loser++)
-            assert_says(report(loser, failed, T0 + S), BIDE_NONE, BIDE_WHY_NOTHING);
+            assert_says(report(loser, failed, T0 + S), BIDE_NONE, BIDE_REASON_NOTHING);
         assert_int_equal(latencies(), 3);
     }
 }
@@ -297,9 +297,9 @@ static void a_hedge_that_never_went_out_costs_nothing_though_another_attempt_run
         wake(T0 + 100 * MS);
         wake(T0 + 200 * MS);
         assert_int_equal(left(), 8000);
-        assert_says(report(3, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_WHY_NOTHING);
+        assert_says(report(3, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_REASON_NOTHING);
         assert_int_equal(left(), 9000);
-        assert_says(report(2, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_WHY_NOTHING); /* not the last charged */
+        assert_says(report(2, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_REASON_NOTHING); /* not the last charged */
         assert_int_equal(left(), 9000);
         report(1, good, T0 + S);
         assert_int_equal(left(), refillable[k] == BIDE_BUDGET_CONCURRENCY ? 10000 : 9000);
@@ -317,7 +317,7 @@ static void the_only_hedge_that_never_went_out_frees_its_place(void **state)
     assert_int_equal(target.retries, 1);
     report(2, unsent, T0 + 200 * MS);
     assert_int_equal(target.retries, 0);
-    assert_int_equal(report(1, failed, T0 + S).what, BIDE_WAIT);
+    assert_int_equal(report(1, failed, T0 + S).action, BIDE_WAIT);
     assert_int_equal(target.retries, 1);
     cancel(T0 + S);
     assert_nothing_held();
@@ -335,7 +335,7 @@ static void what_came_back_unsent_is_not_refunded_again(void **state)
     assert_int_equal(left(), 4000);
     report(2, unsent, T0 + 100 * MS);
     assert_int_equal(left(), 5000);
-    assert_says(report(1, good, T0 + S), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    assert_says(report(1, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
     assert_int_equal(left(), 5000);
 }
 
@@ -348,11 +348,11 @@ static void a_refused_hedge_gives_its_key_back_once(void **state)
     open_target();
     use_up_the_key(); /* one of two, and the only token */
     begin_as(&keyed, T0);
-    a_hedge_is_refused_by(BIDE_WHY_BUDGET_EMPTY, "budget");
+    a_hedge_is_refused_by(BIDE_REASON_BUDGET_EMPTY, "budget");
     bide_budget_add_milli(&target, 9000, T0);
     use_up_the_key(); /* the other one of two */
     begin_as(&keyed, T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_KEY_LIMIT);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT);
 }
 
 static void places_held_by_hedges_survive_a_reload_to_another_kind(void **state)
@@ -366,7 +366,7 @@ static void places_held_by_hedges_survive_a_reload_to_another_kind(void **state)
     config.budget.kind = BIDE_BUDGET_TOKENS;
     bide_target_configure(&target, &config, T0 + 100 * MS, NULL);
     int64_t before = left();
-    assert_says(wake(T0 + 200 * MS), BIDE_START, BIDE_WHY_HEDGE); /* pays in the new money, gives the place back */
+    assert_says(wake(T0 + 200 * MS), BIDE_START, BIDE_REASON_HEDGE); /* pays in the new money, gives the place back */
     assert_int_equal(target.retries, 0);
     assert_int_equal(left(), before - 1000);
     report(1, good, T0 + S);
@@ -380,18 +380,18 @@ static void an_attempt_that_never_went_out_costs_nothing(void **state)
     (void)state;
     open_fresh();
     begin(T0);
-    assert_says(report(1, unsent, T0), BIDE_GIVE_UP, BIDE_WHY_CANCELLED); /* a first attempt was never charged */
+    assert_says(report(1, unsent, T0), BIDE_GIVE_UP, BIDE_REASON_CANCELLED); /* a first attempt was never charged */
     assert_int_equal(left(), 10000);
     begin(T0);
     report(1, failed, T0);
     wake(T0 + S);
     assert_int_equal(left(), 9000);
-    assert_says(report(2, stopped, T0 + S), BIDE_GIVE_UP, BIDE_WHY_CANCELLED); /* it went out */
+    assert_says(report(2, stopped, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED); /* it went out */
     assert_int_equal(left(), 9000);
     begin(T0);
     report(1, failed, T0);
     wake(T0 + S);
-    assert_says(report(2, unsent, T0 + S), BIDE_GIVE_UP, BIDE_WHY_CANCELLED);
+    assert_says(report(2, unsent, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
     assert_int_equal(left(), 9000);
 }
 
@@ -410,7 +410,7 @@ static void what_was_not_charged_is_not_given_back(void **state)
         wake(T0 + S);
         assert_int_equal(left(), 0);
         struct bide_verdict v = report(2, failed, T0 + S);
-        assert_says(v, BIDE_WAIT, BIDE_WHY_BACKOFF);
+        assert_says(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
         assert_int_equal(v.observed, BIDE_GATE_BUDGET);
         wake(T0 + 2 * S);
         report(3, sent ? good : unsent, T0 + 2 * S);
@@ -465,8 +465,8 @@ static void a_budget_that_is_taken_away_in_mid_call_is_no_matter(void **state)
         report(1, failed, T0);
         config.budget.kind = BIDE_BUDGET_NONE;
         bide_target_configure(&target, &config, T0, NULL);
-        assert_says(wake(T0 + S), BIDE_START, BIDE_WHY_RETRY);
-        assert_says(report(2, failed, T0 + S), BIDE_WAIT, BIDE_WHY_BACKOFF);
+        assert_says(wake(T0 + S), BIDE_START, BIDE_REASON_RETRY);
+        assert_says(report(2, failed, T0 + S), BIDE_WAIT, BIDE_REASON_BACKOFF);
         wake(T0 + 2 * S);
         report(3, good, T0 + 2 * S);
         assert_nothing_held();
@@ -482,9 +482,9 @@ static void an_empty_budget_may_open_the_breaker(void **state)
     config.breaker.kind = BIDE_BREAKER_BY_RUN;
     open_target();
     begin(T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_BUDGET_EMPTY);
-    assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_OPEN);
-    assert_says(begin(T0), BIDE_GIVE_UP, BIDE_WHY_BREAKER_OPEN);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
+    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_OPEN);
+    assert_says(begin(T0), BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
 }
 
 static void a_long_poll_that_parts_hears_nothing_more(void **state)
@@ -511,11 +511,11 @@ static void a_key_is_limited_or_only_watched(void **state)
         report(1, failed, T0);
         wake(T0 + S);
         struct bide_verdict v = report(2, failed, T0 + S);
-        assert_int_equal(v.what, observe ? BIDE_WAIT : BIDE_GIVE_UP);
+        assert_int_equal(v.action, observe ? BIDE_WAIT : BIDE_GIVE_UP);
         assert_int_equal(v.observed, observe ? BIDE_GATE_KEY_LIMIT : 0);
         cancel(T0 + S);
         begin(T0 + S);
-        assert_int_equal(report(1, failed, T0 + S).what, BIDE_WAIT); /* who names no key is not limited */
+        assert_int_equal(report(1, failed, T0 + S).action, BIDE_WAIT); /* who names no key is not limited */
     }
 }
 
@@ -528,7 +528,7 @@ static void a_key_whose_halves_cancel_out_is_still_a_key(void **state)
     open_target();
     for (int i = 0; i < 2; i++) {
         begin_as(&request, T0);
-        assert_int_equal(report(1, failed, T0).what, i == 0 ? BIDE_WAIT : BIDE_GIVE_UP);
+        assert_int_equal(report(1, failed, T0).action, i == 0 ? BIDE_WAIT : BIDE_GIVE_UP);
     }
 }
 
@@ -568,10 +568,10 @@ struct play {
 static struct bide_outcome any_outcome(uint64_t *x)
 {
     struct bide_outcome o = {.kind = (enum bide_kind)pick(x, BIDE_KIND_OK + 1),
-                             .reach = (enum bide_reach)pick(x, BIDE_REACH_BODY_DELIVERED + 1),
+                             .evidence = (enum bide_evidence)pick(x, BIDE_EVIDENCE_BODY_DELIVERED + 1),
                              .flags = pick(x, 4) == 0 ? pick(x, 64) : 0};
     o.kind = pick(x, 2) ? BIDE_KIND_TRANSIENT : o.kind;
-    o.reach = pick(x, 2) ? BIDE_REACH_ANSWERED : o.reach;
+    o.evidence = pick(x, 2) ? BIDE_EVIDENCE_ANSWERED : o.evidence;
     if (pick(x, 4) == 0)
         o.hint = (struct bide_hint){(enum bide_hint_kind)pick(x, 3), (int64_t)pick(x, 4000) * MS};
     return o;
@@ -593,17 +593,17 @@ static struct bide_verdict play_outcome(struct play *p, struct actor *a)
     struct bide_outcome o = any_outcome(&p->x);
     uint32_t attempt = a->call.attempt + 1 - pick(&p->x, 4); /* sometimes one that is not in flight */
     bool live = attempt < 64 && a->live >> attempt & 1;
-    bool back = live && o.kind == BIDE_KIND_CANCELLED && o.reach == BIDE_REACH_NEVER_SENT;
+    bool back = live && o.kind == BIDE_KIND_CANCELLED && o.evidence == BIDE_EVIDENCE_NOT_SENT;
     struct bide_verdict v = bide_call_outcome(&a->call, attempt, &o, p->now_ns);
-    assert_int_equal(v.what == BIDE_DONE, live && o.kind == BIDE_KIND_OK);
-    assert_int_not_equal(v.what, BIDE_START);
+    assert_int_equal(v.action == BIDE_DONE, live && o.kind == BIDE_KIND_OK);
+    assert_int_not_equal(v.action, BIDE_START);
     if (back && attempt == a->call.attempt && a->paid) {
         p->spent--;
         a->paid = false;
     }
     a->live &= live ? ~(UINT64_C(1) << attempt) : UINT64_MAX;
-    a->held =
-        v.what == BIDE_WAIT && v.why != BIDE_WHY_BUDGET_EMPTY ? live && !(v.observed & BIDE_GATE_BUDGET) : a->held;
+    a->held = v.action == BIDE_WAIT && v.reason != BIDE_REASON_BUDGET_EMPTY ? live && !(v.observed & BIDE_GATE_BUDGET)
+                                                                            : a->held;
     return v;
 }
 
@@ -627,18 +627,18 @@ static void play_step(struct play *p)
     struct actor *a = &p->actor[pick(&p->x, ACTORS)];
     p->now_ns += pick(&p->x, 300) * MS;
     struct bide_verdict v = play_event(p, a);
-    if (v.what == BIDE_START) {
-        a->paid = a->held || (v.why == BIDE_WHY_HEDGE && !(v.observed & BIDE_GATE_BUDGET));
+    if (v.action == BIDE_START) {
+        a->paid = a->held || (v.reason == BIDE_REASON_HEDGE && !(v.observed & BIDE_GATE_BUDGET));
         p->spent += a->paid;
         a->held = false;
         a->live |= UINT64_C(1) << v.attempt;
     }
-    if (v.what == BIDE_DONE || v.what == BIDE_GIVE_UP) {
+    if (v.action == BIDE_DONE || v.action == BIDE_GIVE_UP) {
         a->over = true;
         a->held = false;
         a->live = 0;
-        assert_int_equal(bide_call_wake(&a->call, p->now_ns).what, BIDE_NONE);
-        assert_int_equal(bide_call_cancel(&a->call, p->now_ns).what, BIDE_NONE);
+        assert_int_equal(bide_call_wake(&a->call, p->now_ns).action, BIDE_NONE);
+        assert_int_equal(bide_call_cancel(&a->call, p->now_ns).action, BIDE_NONE);
     }
 }
 
@@ -651,12 +651,12 @@ static void any_configuration(uint64_t *x)
     policy.hedges_max = pick(x, policy.attempts_max < 4 ? policy.attempts_max : 4);
     policy.hedge_delay_ns = pick(x, 300) * MS;
     policy.long_poll = pick(x, 2);
-    policy.hint_rule = (enum bide_hint_rule)pick(x, BIDE_HINT_RULE_UNHEARD + 1);
+    policy.hint_rule = (enum bide_hint_rule)pick(x, BIDE_HINT_RULE_IGNORE + 1);
     policy.observe = pick(x, 2) ? 0 : pick(x, 16);
     config.in_flight_max = pick(x, 4);
     config.key_retries = pick(x, 4);
     config.latency = pick(x, 2);
-    config.quiet_first = pick(x, 2);
+    config.hold_off_first = pick(x, 2);
     config.throttle_k_milli = pick(x, 2) ? 2000 : 0;
     config.breaker.kind = (enum bide_breaker_kind)pick(x, BIDE_BREAKER_OFF + 1);
     config.breaker.consecutive = 2;

@@ -13,21 +13,21 @@ static void an_unsafe_request_is_repeated_only_if_it_surely_did_not_run(void **s
         uint32_t trust;
         bool repeated;
     } table[] = {
-        {{.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_MAYBE_RAN}, 3, false},
-        {{.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_NEVER_SENT}, 0, true},
-        {{.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_REFUSED}, 0, true},
-        {{.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED}, 3, false},
-        {{.kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_ANSWERED}, 0, false},
-        {{.kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_ANSWERED}, BIDE_TRUST_UNAVAILABLE, false},
-        {{.kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_ANSWERED}, BIDE_TRUST_THROTTLED, true},
-        {{.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED, .flags = BIDE_FLAG_UNAVAILABLE}, 0, false},
-        {{.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED, .flags = BIDE_FLAG_UNAVAILABLE},
+        {{.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_UNKNOWN}, 3, false},
+        {{.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT}, 0, true},
+        {{.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_REJECTED}, 0, true},
+        {{.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED}, 3, false},
+        {{.kind = BIDE_KIND_THROTTLED, .evidence = BIDE_EVIDENCE_ANSWERED}, 0, false},
+        {{.kind = BIDE_KIND_THROTTLED, .evidence = BIDE_EVIDENCE_ANSWERED}, BIDE_TRUST_UNAVAILABLE, false},
+        {{.kind = BIDE_KIND_THROTTLED, .evidence = BIDE_EVIDENCE_ANSWERED}, BIDE_TRUST_THROTTLED, true},
+        {{.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED, .flags = BIDE_FLAG_UNAVAILABLE}, 0, false},
+        {{.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED, .flags = BIDE_FLAG_UNAVAILABLE},
          BIDE_TRUST_THROTTLED,
          false},
-        {{.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED, .flags = BIDE_FLAG_UNAVAILABLE},
+        {{.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED, .flags = BIDE_FLAG_UNAVAILABLE},
          BIDE_TRUST_UNAVAILABLE,
          true},
-        {{.kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_MAYBE_RAN}, 3, false},
+        {{.kind = BIDE_KIND_THROTTLED, .evidence = BIDE_EVIDENCE_UNKNOWN}, 3, false},
     };
     (void)state;
     fresh();
@@ -37,11 +37,11 @@ static void an_unsafe_request_is_repeated_only_if_it_surely_did_not_run(void **s
         open_target();
         begin_as(&post, T0);
         if (table[i].repeated)
-            assert_int_equal(report(1, table[i].outcome, T0).what, BIDE_WAIT);
+            assert_int_equal(report(1, table[i].outcome, T0).action, BIDE_WAIT);
         else
-            assert_says(report(1, table[i].outcome, T0), BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE);
+            assert_says(report(1, table[i].outcome, T0), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
         begin_as(&get, T0);
-        assert_int_equal(report(1, table[i].outcome, T0).what, BIDE_WAIT);
+        assert_int_equal(report(1, table[i].outcome, T0).action, BIDE_WAIT);
         policy.observe = BIDE_GATE_REPEAT;
         begin_as(&post, T0);
         assert_int_equal(report(1, table[i].outcome, T0).observed, table[i].repeated ? 0 : BIDE_GATE_REPEAT);
@@ -50,16 +50,16 @@ static void an_unsafe_request_is_repeated_only_if_it_surely_did_not_run(void **s
 
 static void a_409_is_retried_for_a_key_and_for_nothing_else(void **state)
 {
-    struct bide_outcome running = {.reach = BIDE_REACH_ANSWERED, .flags = BIDE_FLAG_KEY_409};
+    struct bide_outcome running = {.evidence = BIDE_EVIDENCE_ANSWERED, .flags = BIDE_FLAG_KEY_409};
     (void)state;
     open_fresh();
     for (int safety = BIDE_UNSAFE; safety <= BIDE_KEYED; safety++) {
         struct bide_request request = {.safety = (enum bide_safety)safety};
         begin_as(&request, T0);
-        assert_int_equal(report(1, running, T0).what, safety == BIDE_KEYED ? BIDE_WAIT : BIDE_GIVE_UP);
+        assert_int_equal(report(1, running, T0).action, safety == BIDE_KEYED ? BIDE_WAIT : BIDE_GIVE_UP);
     }
     begin_as(&(struct bide_request){.safety = BIDE_KEYED}, T0);
-    assert_says(report(1, hopeless, T0), BIDE_GIVE_UP, BIDE_WHY_PERMANENT);
+    assert_says(report(1, hopeless, T0), BIDE_GIVE_UP, BIDE_REASON_PERMANENT);
 }
 
 static void what_is_worth_one_more_attempt_gets_one(void **state)
@@ -68,9 +68,9 @@ static void what_is_worth_one_more_attempt_gets_one(void **state)
     (void)state;
     open_fresh();
     begin(T0);
-    assert_int_equal(report(1, early, T0).what, BIDE_WAIT);
+    assert_int_equal(report(1, early, T0).action, BIDE_WAIT);
     wake(T0 + S);
-    assert_says(report(2, early, T0 + S), BIDE_GIVE_UP, BIDE_WHY_PERMANENT);
+    assert_says(report(2, early, T0 + S), BIDE_GIVE_UP, BIDE_REASON_PERMANENT);
 }
 
 static void a_layer_below_one_that_retries_does_not(void **state)
@@ -93,11 +93,11 @@ static void a_layer_below_one_that_retries_does_not(void **state)
         policy.observe = 0;
         begin_as(&request, T0);
         if (table[i].inner)
-            assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_INNER_LAYER);
+            assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_INNER_LAYER);
         else
-            assert_int_equal(report(1, failed, T0).what, BIDE_WAIT);
+            assert_int_equal(report(1, failed, T0).action, BIDE_WAIT);
         begin_as(&request, T0);
-        assert_says(report(1, good, T0), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+        assert_says(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
         policy.observe = BIDE_GATE_LAYER;
         begin_as(&request, T0);
         assert_int_equal(report(1, failed, T0).observed, table[i].inner ? BIDE_GATE_LAYER : 0);
@@ -116,10 +116,10 @@ static void a_breaker_that_will_be_open_at_the_wake_refuses_the_wait(void **stat
         begin(T0);
         bide_breaker_hold(&target, BIDE_HOLD_OPEN);
         struct bide_verdict v = report(1, failed, T0);
-        assert_says(v, observe ? BIDE_WAIT : BIDE_GIVE_UP, observe ? BIDE_WHY_BACKOFF : BIDE_WHY_BREAKER_OPEN);
+        assert_says(v, observe ? BIDE_WAIT : BIDE_GIVE_UP, observe ? BIDE_REASON_BACKOFF : BIDE_REASON_BREAKER_OPEN);
         assert_int_equal(v.observed, observe ? BIDE_GATE_BREAKER : 0);
         v = begin(T0);
-        assert_int_equal(v.what, observe ? BIDE_START : BIDE_GIVE_UP);
+        assert_int_equal(v.action, observe ? BIDE_START : BIDE_GIVE_UP);
         assert_int_equal(v.observed, observe ? BIDE_GATE_BREAKER : 0);
     }
 }
@@ -134,16 +134,16 @@ static void gates_that_refuse_a_first_attempt_may_only_observe(void **state)
         config.throttle_max_permille = 1000;
         config.in_flight_max = 1;
         open_target();
-        assert_int_equal(begin(T0).what, BIDE_START);
+        assert_int_equal(begin(T0).action, BIDE_START);
         struct bide_call second;
         struct bide_verdict v = bide_call_begin(&second, &policy, &target, &get, T0);
-        assert_int_equal(v.what, observe ? BIDE_START : BIDE_GIVE_UP);
+        assert_int_equal(v.action, observe ? BIDE_START : BIDE_GIVE_UP);
         assert_int_equal(v.observed, observe ? BIDE_GATE_IN_FLIGHT : 0);
         assert_int_equal(target.in_flight, observe ? 2 : 1);
         bide_call_cancel(&second, T0);
         target.lane[0].attempts += 1000000;
         v = bide_call_begin(&second, &policy, &target, &get, T0);
-        assert_int_equal(v.what, observe ? BIDE_START : BIDE_GIVE_UP);
+        assert_int_equal(v.action, observe ? BIDE_START : BIDE_GIVE_UP);
         assert_int_equal(v.observed, observe ? BIDE_GATE_THROTTLE | BIDE_GATE_IN_FLIGHT : 0);
         bide_call_cancel(&second, T0);
         cancel(T0);
@@ -162,7 +162,7 @@ static void run_by_seed(uint64_t seed, int64_t wakes[3])
     begin_as(&request, now_ns);
     for (uint32_t i = 0; i < 3; i++) {
         wakes[i] = now_ns = report(i + 1, i == 1 ? with_hint(limited, S) : failed, now_ns).wake_ns;
-        assert_int_equal(wake(now_ns).what, BIDE_START);
+        assert_int_equal(wake(now_ns).action, BIDE_START);
     }
 }
 
@@ -205,38 +205,38 @@ static void hints_are_obeyed_by_their_rule(void **state)
         enum bide_hint_rule rule;
         enum bide_hint_long too_long;
         int64_t hint_ms, wait_ms; /* wait -1: gives up. Own backoff 100 ms, hint_max 10 s, over 2 s */
-        enum bide_why why;
+        enum bide_reason reason;
     } table[] = {
-        {BIDE_HINT_RULE_FLOOR, 0, 3000, 3000, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_RULE_FLOOR, 0, 100, 100, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_RULE_FLOOR, 0, 99, 100, BIDE_WHY_BACKOFF},
-        {BIDE_HINT_RULE_FLOOR, 0, 0, 100, BIDE_WHY_BACKOFF},
-        {BIDE_HINT_RULE_FLOOR, 0, 10000, 10000, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_RULE_FLOOR, 0, 10001, -1, BIDE_WHY_HINT_TOO_LONG},
-        {BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_CLAMP, 10001, 10000, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_IGNORE, 10001, 100, BIDE_WHY_BACKOFF},
-        {BIDE_HINT_RULE_EXACT, 0, 3000, 3000, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_RULE_EXACT, 0, 20, 20, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_RULE_EXACT, 0, 0, 100, BIDE_WHY_BACKOFF},
-        {BIDE_HINT_RULE_PUSHBACK, 0, 0, 0, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_RULE_PUSHBACK, 0, 20, 20, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_RULE_CLAMP, 0, 1000, 1000, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_RULE_CLAMP, 0, 20, 100, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_RULE_CLAMP, 0, 9000, 2100, BIDE_WHY_SERVER_HINT},
-        {BIDE_HINT_RULE_UNHEARD, 0, 3000, 100, BIDE_WHY_BACKOFF},
+        {BIDE_HINT_RULE_FLOOR, 0, 3000, 3000, BIDE_REASON_SERVER_HINT},
+        {BIDE_HINT_RULE_FLOOR, 0, 100, 100, BIDE_REASON_SERVER_HINT},
+        {BIDE_HINT_RULE_FLOOR, 0, 99, 100, BIDE_REASON_BACKOFF},
+        {BIDE_HINT_RULE_FLOOR, 0, 0, 100, BIDE_REASON_BACKOFF},
+        {BIDE_HINT_RULE_FLOOR, 0, 10000, 10000, BIDE_REASON_SERVER_HINT},
+        {BIDE_HINT_RULE_FLOOR, 0, 10001, -1, BIDE_REASON_HINT_TOO_LONG},
+        {BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_CLAMP, 10001, 10000, BIDE_REASON_SERVER_HINT},
+        {BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_IGNORE, 10001, 100, BIDE_REASON_BACKOFF},
+        {BIDE_HINT_RULE_EXACT, 0, 3000, 3000, BIDE_REASON_SERVER_HINT},
+        {BIDE_HINT_RULE_EXACT, 0, 20, 20, BIDE_REASON_SERVER_HINT},
+        {BIDE_HINT_RULE_EXACT, 0, 0, 100, BIDE_REASON_BACKOFF},
+        {BIDE_HINT_RULE_PUSHBACK, 0, 0, 0, BIDE_REASON_SERVER_HINT},
+        {BIDE_HINT_RULE_PUSHBACK, 0, 20, 20, BIDE_REASON_SERVER_HINT},
+        {BIDE_HINT_RULE_CLAMP, 0, 1000, 1000, BIDE_REASON_SERVER_HINT},
+        {BIDE_HINT_RULE_CLAMP, 0, 20, 100, BIDE_REASON_SERVER_HINT},
+        {BIDE_HINT_RULE_CLAMP, 0, 9000, 2100, BIDE_REASON_SERVER_HINT},
+        {BIDE_HINT_RULE_IGNORE, 0, 3000, 100, BIDE_REASON_BACKOFF},
     };
     (void)state;
     fresh();
     policy.hint_max_ns = 10 * S;
     policy.hint_over_ns = 2 * S;
-    config.quiet_max_ns = 0; /* a shared quiet would hold for this call too */
+    config.hold_off_max_ns = 0; /* a shared quiet would hold for this call too */
     for (size_t i = 0; i < COUNT(table); i++) {
         policy.hint_rule = table[i].rule;
         policy.hint_long = table[i].too_long;
         open_target();
         begin(T0);
         struct bide_verdict v = report(1, with_hint(failed, table[i].hint_ms * MS), T0);
-        assert_says(v, table[i].wait_ms < 0 ? BIDE_GIVE_UP : BIDE_WAIT, table[i].why);
+        assert_says(v, table[i].wait_ms < 0 ? BIDE_GIVE_UP : BIDE_WAIT, table[i].reason);
         if (table[i].wait_ms >= 0)
             assert_int_equal(v.wake_ns, T0 + table[i].wait_ms * MS);
     }
@@ -252,32 +252,32 @@ static void a_hint_that_is_only_observed_is_still_waited_for(void **state)
     open_target();
     begin(T0);
     struct bide_verdict v = report(1, with_hint(failed, 12 * S), T0);
-    assert_says(v, BIDE_WAIT, BIDE_WHY_SERVER_HINT);
+    assert_says(v, BIDE_WAIT, BIDE_REASON_SERVER_HINT);
     assert_int_equal(v.wake_ns, T0 + 12 * S);
     assert_int_equal(v.observed, BIDE_GATE_HINT);
     begin(T0);
     v = report(1, with_stop(failed), T0);
-    assert_says(v, BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_says(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(v.observed, BIDE_GATE_HINT);
     begin(T0);
     v = report(1, limited, T0);
-    assert_says(v, BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_says(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(v.observed, BIDE_GATE_HINT);
     policy.observe = 0;
     begin(T0);
-    assert_says(report(1, limited, T0), BIDE_GIVE_UP, BIDE_WHY_HINT_MISSING);
+    assert_says(report(1, limited, T0), BIDE_GIVE_UP, BIDE_REASON_HINT_MISSING);
     begin(T0);
-    assert_says(report(1, with_hint(limited, S), T0), BIDE_WAIT, BIDE_WHY_SERVER_HINT);
+    assert_says(report(1, with_hint(limited, S), T0), BIDE_WAIT, BIDE_REASON_SERVER_HINT);
 }
 
 static void a_stop_that_is_not_heard_is_no_stop(void **state)
 {
     (void)state;
     fresh();
-    policy.hint_rule = BIDE_HINT_RULE_UNHEARD;
+    policy.hint_rule = BIDE_HINT_RULE_IGNORE;
     open_target();
     begin(T0);
-    assert_says(report(1, with_stop(failed), T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_says(report(1, with_stop(failed), T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
 }
 
 static void a_hinted_wait_keeps_advances_or_resets_the_sequence(void **state)
@@ -317,7 +317,7 @@ static void a_conflict_is_tried_at_once_one_time_and_never_before_a_hint(void **
     policy.conflict_at_once = false;
     open_target();
     begin(T0);
-    assert_says(report(1, conflict, T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_says(report(1, conflict, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
 }
 
 static void the_backoff_step_does_not_wrap(void **state)
@@ -336,13 +336,13 @@ static void a_wait_that_ends_at_the_deadline_is_not_started(void **state)
     open_fresh();
     policy.deadline_ns = 100 * MS;
     begin(T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_DEADLINE_NEAR);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
     policy.deadline_ns = 100 * MS + 1;
     begin(T0);
-    assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
-    assert_says(wake(T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_WHY_DEADLINE);
+    assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_says(wake(T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
     begin(T0);
-    assert_says(report(1, failed, T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_WHY_DEADLINE);
+    assert_says(report(1, failed, T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
     assert_int_equal(left(), 10000);
 }
 
@@ -357,16 +357,16 @@ static void a_wake_that_comes_late_is_spread_again_once(void **state)
         begin_as(&request, T0);
         int64_t due_ns = report(1, failed, T0).wake_ns;
         struct bide_verdict v = wake(due_ns + 5 * S);
-        assert_says(v, BIDE_WAIT, BIDE_WHY_LATE_WAKE);
+        assert_says(v, BIDE_WAIT, BIDE_REASON_LATE_WAKE);
         assert_in_range(v.wake_ns, due_ns + 5 * S, due_ns + 5 * S + 100 * MS);
-        assert_says(wake(v.wake_ns + 5 * S), BIDE_START, BIDE_WHY_RETRY);
+        assert_says(wake(v.wake_ns + 5 * S), BIDE_START, BIDE_REASON_RETRY);
         cancel(T0);
         bide_budget_add_milli(&target, 10000, T0);
     }
     for (int late = 0; late < 2; late++) { /* a second is not late, a little more is */
         begin_as(&request, T0);
         int64_t due_ns = report(1, failed, T0).wake_ns;
-        assert_int_equal(wake(due_ns + S + late).what, late ? BIDE_WAIT : BIDE_START);
+        assert_int_equal(wake(due_ns + S + late).action, late ? BIDE_WAIT : BIDE_START);
         cancel(T0);
     }
     begin_as(&request, T0);
@@ -375,34 +375,34 @@ static void a_wake_that_comes_late_is_spread_again_once(void **state)
     cancel(T0);
     begin_as(&request, T0);
     report(1, failed, T0);
-    assert_says(wake(T0 + 5 * S), BIDE_START, BIDE_WHY_RETRY); /* no room to spread */
+    assert_says(wake(T0 + 5 * S), BIDE_START, BIDE_REASON_RETRY); /* no room to spread */
     policy.jitter = BIDE_JITTER_NONE;
     begin(T0);
     report(1, failed, T0);
-    assert_says(wake(T0 + 5 * S), BIDE_START, BIDE_WHY_RETRY);
+    assert_says(wake(T0 + 5 * S), BIDE_START, BIDE_REASON_RETRY);
 }
 
 /* ---- quiet ---- */
 
-static void quiet_holds_back_first_attempts_if_told_to(void **state)
+static void hold_off_holds_back_first_attempts_if_told_to(void **state)
 {
     (void)state;
     fresh();
-    config.quiet_first = true;
+    config.hold_off_first = true;
     open_target();
-    bide_target_quiet(&target, T0 + 2 * S, T0);
-    assert_verdict(begin(T0), VERDICT(WAIT, QUIET, 0, T0 + 2 * S, NEVER, NEVER));
-    bide_target_quiet(&target, T0 + 3 * S, T0); /* meanwhile asked for more */
-    assert_verdict(wake(T0 + 2 * S), VERDICT(WAIT, QUIET, 0, T0 + 3 * S, NEVER, NEVER));
-    assert_says(wake(T0 + 3 * S), BIDE_START, BIDE_WHY_FIRST_ATTEMPT);
-    bide_target_quiet(&target, T0 + 60 * S, T0); /* the deadline itself */
+    bide_target_hold_off(&target, T0 + 2 * S, T0);
+    assert_verdict(begin(T0), VERDICT(WAIT, HOLD_OFF, 0, T0 + 2 * S, NEVER, NEVER));
+    bide_target_hold_off(&target, T0 + 3 * S, T0); /* meanwhile asked for more */
+    assert_verdict(wake(T0 + 2 * S), VERDICT(WAIT, HOLD_OFF, 0, T0 + 3 * S, NEVER, NEVER));
+    assert_says(wake(T0 + 3 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+    bide_target_hold_off(&target, T0 + 60 * S, T0); /* the deadline itself */
     assert_verdict(begin(T0), VERDICT(GIVE_UP, DEADLINE_NEAR, 0, NEVER, NEVER, NEVER));
-    config.quiet_first = false;
+    config.hold_off_first = false;
     bide_target_configure(&target, &config, T0, NULL);
-    assert_says(begin(T0), BIDE_START, BIDE_WHY_FIRST_ATTEMPT);
+    assert_says(begin(T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
 }
 
-static void quiet_asked_of_one_call_prolongs_the_waits_of_others(void **state)
+static void hold_off_asked_of_one_call_prolongs_the_waits_of_others(void **state)
 {
     struct bide_call other;
     (void)state;
@@ -411,16 +411,16 @@ static void quiet_asked_of_one_call_prolongs_the_waits_of_others(void **state)
     bide_call_begin(&other, &policy, &target, &get, T0);
     struct bide_outcome o = with_hint(limited, 4 * S);
     bide_call_outcome(&other, 1, &o, T0);
-    assert_int_equal(bide_target_quiet_until(&target, T0), T0 + 4 * S);
+    assert_int_equal(bide_target_hold_off_until(&target, T0), T0 + 4 * S);
     struct bide_verdict v = report(1, failed, T0 + S);
-    assert_says(v, BIDE_WAIT, BIDE_WHY_QUIET);
+    assert_says(v, BIDE_WAIT, BIDE_REASON_HOLD_OFF);
     assert_int_equal(v.wake_ns, T0 + 4 * S);
-    bide_target_quiet(&target, T0 + 70 * S, T0);
-    assert_says(wake(T0 + 4 * S), BIDE_GIVE_UP, BIDE_WHY_DEADLINE_NEAR);
+    bide_target_hold_off(&target, T0 + 70 * S, T0);
+    assert_says(wake(T0 + 4 * S), BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
     assert_int_equal(left(), 9000); /* its token is back; the other's is still out */
 }
 
-static void quiet_is_not_asked_of_others_when_the_hint_is_too_long_or_says_nothing(void **state)
+static void hold_off_is_not_asked_of_others_when_the_hint_is_too_long_or_says_nothing(void **state)
 {
     (void)state;
     fresh();
@@ -433,23 +433,23 @@ static void quiet_is_not_asked_of_others_when_the_hint_is_too_long_or_says_nothi
     report(1, with_hint(hopeless, 5 * S), T0);
     begin(T0);
     report(1, with_hint(failed, 0), T0);
-    assert_int_equal(bide_target_quiet_until(&target, T0), 0);
+    assert_int_equal(bide_target_hold_off_until(&target, T0), 0);
     begin(T0);
     report(1, with_hint(failed, 10 * S), T0); /* just not too long */
-    assert_int_equal(bide_target_quiet_until(&target, T0), T0 + 10 * S);
+    assert_int_equal(bide_target_hold_off_until(&target, T0), T0 + 10 * S);
 }
 
-static void a_success_ends_the_quiet_if_it_began_after_it(void **state)
+static void a_success_ends_the_hold_off_if_it_began_after_it(void **state)
 {
     (void)state;
     open_fresh();
     begin(T0);
-    bide_target_quiet(&target, T0 + 9 * S, T0 + S);
+    bide_target_hold_off(&target, T0 + 9 * S, T0 + S);
     report(1, good, T0 + 2 * S); /* it was under way already */
-    assert_int_equal(bide_target_quiet_until(&target, T0 + 2 * S), T0 + 9 * S);
+    assert_int_equal(bide_target_hold_off_until(&target, T0 + 2 * S), T0 + 9 * S);
     begin(T0 + S);
     report(1, good, T0 + 2 * S);
-    assert_int_equal(bide_target_quiet_until(&target, T0 + 2 * S), 0);
+    assert_int_equal(bide_target_hold_off_until(&target, T0 + 2 * S), 0);
 }
 
 /* Wrong input is read the careful way. */
@@ -459,10 +459,10 @@ static void a_safety_or_a_hint_that_does_not_exist_is_taken_for_the_careful_one(
     fresh();
     open_target();
     begin_as(&(struct bide_request){.safety = (enum bide_safety)9}, T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
     policy.hint_rule = BIDE_HINT_RULE_PUSHBACK;
     begin(T0);
-    assert_says(report(1, with_hint(failed, -1), T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_says(report(1, with_hint(failed, -1), T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
 }
 
 int main(void)
@@ -484,10 +484,10 @@ int main(void)
         cmocka_unit_test(the_backoff_step_does_not_wrap),
         cmocka_unit_test(a_wait_that_ends_at_the_deadline_is_not_started),
         cmocka_unit_test(a_wake_that_comes_late_is_spread_again_once),
-        cmocka_unit_test(quiet_holds_back_first_attempts_if_told_to),
-        cmocka_unit_test(quiet_asked_of_one_call_prolongs_the_waits_of_others),
-        cmocka_unit_test(quiet_is_not_asked_of_others_when_the_hint_is_too_long_or_says_nothing),
-        cmocka_unit_test(a_success_ends_the_quiet_if_it_began_after_it),
+        cmocka_unit_test(hold_off_holds_back_first_attempts_if_told_to),
+        cmocka_unit_test(hold_off_asked_of_one_call_prolongs_the_waits_of_others),
+        cmocka_unit_test(hold_off_is_not_asked_of_others_when_the_hint_is_too_long_or_says_nothing),
+        cmocka_unit_test(a_success_ends_the_hold_off_if_it_began_after_it),
         cmocka_unit_test(a_safety_or_a_hint_that_does_not_exist_is_taken_for_the_careful_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

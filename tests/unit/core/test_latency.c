@@ -120,7 +120,7 @@ static void every_quantile_of_any_sample_is_bounded_within_a_quarter(void **stat
         for (uint32_t i = 0; i < n; i++) {
             struct core_chance chance = {seed, i, CORE_FOR_HINT};
             uint64_t octave = core_uniform(chance, 13);
-            chance.purpose = CORE_FOR_QUIET;
+            chance.purpose = CORE_FOR_HOLD_OFF;
             sample[i] = (LOWEST << octave) + (int64_t)core_uniform(chance, ((uint64_t)LOWEST << octave) - 1);
             note(1, sample[i]);
         }

@@ -20,7 +20,7 @@ static void fresh_and_funded(void)
 {
     fresh();
     config.budget.earn_success_milli = 100;
-    config.budget.earn_per_minute_milli = 1000;
+    config.budget.refill_per_minute_milli = 1000;
 }
 
 static void leased_at(int64_t now_ns)
@@ -65,8 +65,8 @@ static void extend(int64_t until_ns, int64_t now_ns)
 static void succeed_on(uint32_t lane)
 {
     struct bide_request request = {.safety = BIDE_SAFE, .lane = lane};
-    assert_says(begin_as(&request, T0), BIDE_START, BIDE_WHY_FIRST_ATTEMPT);
-    assert_says(report(1, good, T0), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    assert_says(begin_as(&request, T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+    assert_says(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
 }
 
 static void assert_report(struct bide_lease_report got, uint64_t firsts, uint64_t successes, uint64_t earned_milli)
@@ -187,7 +187,7 @@ static void an_interrupted_beginning_is_as_empty_and_can_be_made_good(void **sta
     assert_false(take(T0 + MINUTE));
     extend(T0 + 2 * MINUTE, T0 + MINUTE); /* by whoever leased it before, and is late */
     assert_int_equal(bide_lease_until(&target), 0);
-    assert_false(bide_target_is_blank(&target, T0 + MINUTE));
+    assert_false(bide_target_is_evictable(&target, T0 + MINUTE));
     assert_int_equal(reload(NULL, T0 + MINUTE), BIDE_OK);
     assert_int_equal(left_at(T0 + MINUTE), 0);
     target.budget = full;
@@ -249,9 +249,9 @@ static void a_call_that_fails_is_a_first_attempt_and_no_success(void **state)
 {
     open_leased();
     begin(T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_WHY_BUDGET_EMPTY);
+    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
     begin(T0);
-    assert_says(report(1, hopeless, T0), BIDE_GIVE_UP, BIDE_WHY_PERMANENT);
+    assert_says(report(1, hopeless, T0), BIDE_GIVE_UP, BIDE_REASON_PERMANENT);
     assert_report(bide_lease_collect(&target), 2, 0, 0);
     assert_int_equal(bide_target_refused(&target, BIDE_GATE_BUDGET), 1);
 }
@@ -264,9 +264,9 @@ static void a_refund_is_put_down_instead_of_a_success_s_earning(void **state)
     leased_at(T0);
     add(1000);
     begin(T0);
-    assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
-    assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_WHY_RETRY);
-    assert_says(report(2, good, T0 + 100 * MS), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
+    assert_says(report(2, good, T0 + 100 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
     assert_int_equal(left_at(T0), 0);
     assert_report(bide_lease_collect(&target), 1, 1, 500);
     succeed_on(0); /* without a retry there is nothing to refund */
@@ -314,7 +314,7 @@ static void a_charge_comes_back_if_its_retry_is_never_sent(void **state)
     open_leased();
     add(1000);
     begin(T0);
-    assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(left_at(T0), 0);
     cancel(T0);
     assert_int_equal(left_at(T0), 1000);
@@ -331,11 +331,11 @@ static void hedges_and_failures_pay_with_lent_tokens(void **state)
     extend(T0 + S, T0);
     add(1200);
     begin(T0);
-    assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_WHY_HEDGE);
+    assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_HEDGE);
     assert_int_equal(left_at(T0), 200);
     report(1, failed, T0 + 200 * MS);
     assert_int_equal(left_at(T0), 0);
-    assert_says(report(2, good, T0 + 200 * MS), BIDE_DONE, BIDE_WHY_SUCCEEDED);
+    assert_says(report(2, good, T0 + 200 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
     assert_report(bide_lease_collect(&target), 1, 1, 100); /* one call */
 }
 
@@ -347,7 +347,7 @@ static void a_budget_that_observes_lets_retries_go_and_counts_them(void **state)
     leased_at(T0);
     begin(T0);
     struct bide_verdict v = report(1, failed, T0);
-    assert_says(v, BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_says(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(v.observed, BIDE_GATE_BUDGET);
     cancel(T0);
     assert_int_equal(left_at(T0), 0); /* what was not paid does not come back */
@@ -425,19 +425,19 @@ static void what_failed_for_certain_ends_it_at_once_and_only_once(void **state)
 static void flapping_gains_no_time(void **state)
 {
     const int64_t all = BIDE_CAPACITY_MAX_MILLI;
-    int64_t gained_milli = 0, alone_ns = 0, now_ns = T0;
+    int64_t gained_milli = 0, disconnected_ns = 0, now_ns = T0;
     open_leased();
-    config.budget.earn_per_minute_milli = 60000000; /* a thousand a second */
+    config.budget.refill_per_minute_milli = 60000000; /* a thousand a second */
     config.budget.capacity_milli = 100000000;
     assert_int_equal(reload(NULL, T0), BIDE_OK);
     for (int64_t i = 1; i <= 1000; i++) {
         extend(now_ns + 10 * MS, now_ns);
         now_ns += 10 * MS + 31 * MS + i;
         gained_milli -= bide_budget_add_milli(&target, -all, now_ns);
-        alone_ns += 31 * MS + i;
-        assert_true(gained_milli <= alone_ns / 1000); /* a thousandth in a microsecond */
+        disconnected_ns += 31 * MS + i;
+        assert_true(gained_milli <= disconnected_ns / 1000); /* a thousandth in a microsecond */
     }
-    assert_true(gained_milli > alone_ns / 1000 / 2);
+    assert_true(gained_milli > disconnected_ns / 1000 / 2);
 }
 
 static void an_extension_is_never_shortened_by_another(void **state)
@@ -487,7 +487,7 @@ static void a_new_configuration_does_not_end_it(void **state)
     extend(T0 + MINUTE, T0);
     config.budget.capacity_milli = 3000; /* cuts */
     config.budget.earn_success_milli = 50;
-    config.budget.earn_per_minute_milli = 60000;
+    config.budget.refill_per_minute_milli = 60000;
     assert_int_equal(reload(NULL, T0 + S), BIDE_OK);
     assert_true(bide_lease_is_on(&target));
     assert_int_equal(left_at(T0 + S), 3000);
@@ -538,12 +538,12 @@ static void what_is_leased_is_not_blank_and_its_memory_is_not_given_away(void **
 {
     open_leased();
     add(10000);
-    assert_false(bide_target_is_blank(&target, T0));
+    assert_false(bide_target_is_evictable(&target, T0));
     assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_ERR_BUSY);
     assert_int_equal(target.claim, 0);
     assert_true(bide_lease_is_on(&target));
     assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
-    assert_true(bide_target_is_blank(&target, T0));
+    assert_true(bide_target_is_evictable(&target, T0));
     assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
     assert_int_equal(left_at(T0), 10000);
 }
@@ -796,7 +796,7 @@ static void killed_while_it_ends_or_is_reloaded_it_has_what_it_had(void **state)
     add(3000);
     extend(T0 + MINUTE, T0);
     at_every_instruction(do_end, looks_as_if_it_had_three_tokens);
-    config.budget.earn_per_minute_milli = 0;
+    config.budget.refill_per_minute_milli = 0;
     config.budget.capacity_milli = 20000;
     at_every_instruction(do_configure, looks_as_if_it_had_three_tokens);
 }
@@ -814,16 +814,16 @@ static void killed_while_it_extends_or_collects_it_has_no_more(void **state)
 static void a_memo_stays_until_another_lease_begins(void **state)
 {
     open_leased();
-    struct bide_lease_memo memo = bide_lease_recall(&target);
+    struct bide_lease_memo memo = bide_lease_memo_get(&target);
     assert_true(memo.progress == 0 && memo.base_milli == 0);
-    bide_lease_note(&target, (struct bide_lease_memo){42, 7000});
-    memo = bide_lease_recall(&target);
+    bide_lease_memo_set(&target, (struct bide_lease_memo){42, 7000});
+    memo = bide_lease_memo_get(&target);
     assert_true(memo.progress == 42 && memo.base_milli == 7000);
     assert_int_equal(bide_lease_begin(&target, T0, NULL), BIDE_OK); /* it is on: nothing begins */
-    assert_int_equal(bide_lease_recall(&target).progress, 42);
+    assert_int_equal(bide_lease_memo_get(&target).progress, 42);
     assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
     assert_int_equal(bide_lease_begin(&target, T0, NULL), BIDE_OK);
-    assert_int_equal(bide_lease_recall(&target).progress, 0);
+    assert_int_equal(bide_lease_memo_get(&target).progress, 0);
 }
 
 int main(void)

@@ -184,7 +184,7 @@ static void bides_own_presets_are_careful_and_the_others_literal(void **state)
         bool own = i <= BIDE_PRESET_COMMAND;
         assert_int_equal(p.layer, own ? BIDE_LAYER_OUTERMOST : BIDE_LAYER_ANY);
         assert_int_equal(p.conflict_at_once, own);
-        assert_int_equal(c.quiet_max_ns, own ? 300 * S : 0);
+        assert_int_equal(c.hold_off_max_ns, own ? 300 * S : 0);
         bool alone = i == BIDE_PRESET_COMMAND;
         assert_int_equal(c.breaker.kind, own && !alone ? BIDE_BREAKER_BY_TIME : BIDE_BREAKER_OFF);
         assert_int_equal(p.require_key, i == BIDE_PRESET_PAYMENT || i == BIDE_PRESET_SEED_004);
@@ -216,16 +216,16 @@ static void the_default_breaker_is_what_the_design_says(void **state)
     assert_int_equal(b.open_growth_milli, 2000);
     assert_int_equal(b.open_max_ns, 10 * S);
     assert_int_equal(b.probes, 1);
-    assert_int_equal(b.probe_lease_ns, 10 * S);
+    assert_int_equal(b.probe_timeout_ns, 10 * S);
     assert_int_equal(b.ramp_ns, 2 * S);
     assert_true(b.slow_ns == NEVER);
 }
 
 static void a_probe_is_leased_for_the_attempt_timeout_and_for_a_minute_at_most(void **state)
 {
-    assert_int_equal(config_of(BIDE_PRESET_INTERACTIVE).breaker.probe_lease_ns, 2 * S);
-    assert_int_equal(config_of(BIDE_PRESET_BACKGROUND).breaker.probe_lease_ns, 60 * S);
-    assert_int_equal(config_of(BIDE_PRESET_ENVOY).breaker.probe_lease_ns, 60 * S);
+    assert_int_equal(config_of(BIDE_PRESET_INTERACTIVE).breaker.probe_timeout_ns, 2 * S);
+    assert_int_equal(config_of(BIDE_PRESET_BACKGROUND).breaker.probe_timeout_ns, 60 * S);
+    assert_int_equal(config_of(BIDE_PRESET_ENVOY).breaker.probe_timeout_ns, 60 * S);
 }
 
 static void the_default_budget_is_ten_retries_a_tenth_per_success_and_one_a_minute(void **state)
@@ -240,7 +240,7 @@ static void the_default_budget_is_ten_retries_a_tenth_per_success_and_one_a_minu
     assert_int_equal(b.cost_timeout_milli, 1000);
     assert_int_equal(b.earn_success_milli, 100);
     assert_int_equal(b.earn_first_milli, 0);
-    assert_int_equal(b.earn_per_minute_milli, 1000);
+    assert_int_equal(b.refill_per_minute_milli, 1000);
 }
 
 static void a_preset_is_found_by_its_label_and_by_nothing_else(void **state)
@@ -321,7 +321,7 @@ static void every_wrong_value_in_a_policy_is_named(void **state)
         P(deadline_ns, 0),
         P(deadline_ns, -1),
         P(deadline_ns, LONGEST + 1),
-        P(hint_rule, BIDE_HINT_RULE_UNHEARD + 1),
+        P(hint_rule, BIDE_HINT_RULE_IGNORE + 1),
         P(hint_long, BIDE_HINT_LONG_IGNORE + 1),
         P(hint_step, BIDE_HINT_STEP_RESET + 1),
         P(hint_jitter_permille, 10001),
@@ -384,7 +384,7 @@ static void every_value_at_the_edge_of_right_passes(void **state)
         P(connect_timeout_ns, NEVER),
         P(deadline_ns, 1),
         P(deadline_ns, NEVER),
-        P(hint_rule, BIDE_HINT_RULE_UNHEARD),
+        P(hint_rule, BIDE_HINT_RULE_IGNORE),
         P(hint_long, BIDE_HINT_LONG_IGNORE),
         P(hint_step, BIDE_HINT_STEP_RESET),
         P(hint_jitter_permille, 0),
@@ -512,8 +512,8 @@ static void every_wrong_value_in_a_configuration_is_named(void **state)
         T(key_interval_ns, 0),
         T(key_interval_ns, -1),
         T(key_interval_ns, LONGEST + 1),
-        T(quiet_max_ns, -1),
-        T(quiet_max_ns, NEVER),
+        T(hold_off_max_ns, -1),
+        T(hold_off_max_ns, NEVER),
         T(budget.kind, BIDE_BUDGET_NONE + 1),
         T(budget.kind, -1),
         T(budget.on_empty, BIDE_ON_EMPTY_OPEN + 1),
@@ -526,7 +526,7 @@ static void every_wrong_value_in_a_configuration_is_named(void **state)
         T(budget.initial_milli, BIDE_CAPACITY_MAX_MILLI + 1),
         T(budget.earn_success_milli, BIDE_CAPACITY_MAX_MILLI + 1),
         T(budget.earn_first_milli, BIDE_CAPACITY_MAX_MILLI + 1),
-        T(budget.earn_per_minute_milli, 100000001),
+        T(budget.refill_per_minute_milli, 100000001),
         T(budget.refund_permille, 1001),
         T(budget.ratio_ppm, 1000001),
         T(budget.window_ns, 9),
@@ -557,8 +557,8 @@ static void every_wrong_value_in_a_configuration_is_named(void **state)
         T(breaker.open_ns, LONGEST + 1),
         T(breaker.open_max_ns, 0),
         T(breaker.open_max_ns, LONGEST + 1),
-        T(breaker.probe_lease_ns, 0),
-        T(breaker.probe_lease_ns, NEVER),
+        T(breaker.probe_timeout_ns, 0),
+        T(breaker.probe_timeout_ns, NEVER),
         T(breaker.ramp_ns, -1),
         T(breaker.ramp_ns, LONGEST + 1),
     };
@@ -590,8 +590,8 @@ static void every_value_at_the_edge_of_a_right_configuration_passes(void **state
         T(throttle_window_ns, LONGEST),
         T(key_interval_ns, 1),
         T(key_interval_ns, LONGEST),
-        T(quiet_max_ns, 0),
-        T(quiet_max_ns, LONGEST),
+        T(hold_off_max_ns, 0),
+        T(hold_off_max_ns, LONGEST),
         T(budget.kind, BIDE_BUDGET_NONE),
         T(budget.on_empty, BIDE_ON_EMPTY_OPEN),
         T(budget.capacity_milli, 0),
@@ -604,7 +604,7 @@ static void every_value_at_the_edge_of_a_right_configuration_passes(void **state
         T(budget.threshold_milli, BIDE_CAPACITY_MAX_MILLI - 1), /* of as much capacity */
         T(budget.earn_success_milli, BIDE_CAPACITY_MAX_MILLI),
         T(budget.earn_first_milli, BIDE_CAPACITY_MAX_MILLI),
-        T(budget.earn_per_minute_milli, 100000000),
+        T(budget.refill_per_minute_milli, 100000000),
         T(budget.refund_permille, 1000),
         T(budget.ratio_ppm, 1000000),
         T(budget.reserve, UINT32_MAX),
@@ -630,8 +630,8 @@ static void every_value_at_the_edge_of_a_right_configuration_passes(void **state
         T(breaker.open_ns, 1),
         T(breaker.open_ns, LONGEST),
         T(breaker.open_max_ns, 1 * S), /* open_ns */
-        T(breaker.probe_lease_ns, 1),
-        T(breaker.probe_lease_ns, LONGEST),
+        T(breaker.probe_timeout_ns, 1),
+        T(breaker.probe_timeout_ns, LONGEST),
         T(breaker.ramp_ns, 0),
         T(breaker.ramp_ns, LONGEST),
     };

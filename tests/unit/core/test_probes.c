@@ -20,7 +20,7 @@ static void of_a_thousand_callers_exactly_so_many_probe(void **state)
             struct core_admission a = ask(seed, LATER);
             admitted += a.probe;
             if (!a.probe)
-                assert_int_equal(a.refused, BIDE_WHY_BREAKER_PROBING);
+                assert_int_equal(a.refused, BIDE_REASON_BREAKER_PROBING);
         }
         assert_int_equal(admitted, probes);
     }
@@ -111,7 +111,7 @@ static void all_probes_must_succeed_before_it_closes(void **state)
             assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
             report(held[probes - 1 - i], CORE_VOTE_HEALTHY, LATER);
             if (i + 1 < probes)
-                assert_refused(ask(9, LATER), BIDE_WHY_BREAKER_PROBING); /* one that succeeded keeps its place */
+                assert_refused(ask(9, LATER), BIDE_REASON_BREAKER_PROBING); /* one that succeeded keeps its place */
         }
         assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
     }
@@ -126,7 +126,7 @@ static void one_failed_probe_opens_it_again_for_longer_whatever_the_others_said(
             report(held[i], CORE_VOTE_HEALTHY, LATER);
         report(held[probes - 1], CORE_VOTE_FAILURE, LATER);
         assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
-        assert_in_range(bide_breaker_look(&target).until_ns - LATER, 10 * S, 10 * S + TICK);
+        assert_in_range(bide_breaker_get(&target).until_ns - LATER, 10 * S, 10 * S + TICK);
         report(probe_at(LATER + 11 * S), CORE_VOTE_HEALTHY, LATER + 11 * S); /* earlier successes are of no use now */
         assert_int_equal(state_now(), probes == 1 ? BIDE_BREAKER_CLOSED : BIDE_BREAKER_HALF_OPEN);
     }
@@ -185,14 +185,15 @@ static void a_probing_call_that_is_cancelled_or_permanent_makes_room_for_the_nex
     struct bide_call c, other;
     for (size_t i = 0; i < COUNT(neutral) + 1; i++) {
         open_it(&config);
-        assert_int_equal(begin(&c, &policy, 1, LATER).what, BIDE_START);
-        assert_int_equal(begin(&other, &policy, 2, LATER).why, BIDE_WHY_BREAKER_PROBING);
+        assert_int_equal(begin(&c, &policy, 1, LATER).action, BIDE_START);
+        assert_int_equal(begin(&other, &policy, 2, LATER).reason, BIDE_REASON_BREAKER_PROBING);
         if (i < COUNT(neutral))
-            bide_call_outcome(&c, 1, &(struct bide_outcome){.kind = neutral[i], .reach = BIDE_REACH_ANSWERED}, LATER);
+            bide_call_outcome(&c, 1, &(struct bide_outcome){.kind = neutral[i], .evidence = BIDE_EVIDENCE_ANSWERED},
+                              LATER);
         else
             bide_call_cancel(&c, LATER);
         assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
-        assert_int_equal(begin(&other, &policy, 3, LATER).what, BIDE_START);
+        assert_int_equal(begin(&other, &policy, 3, LATER).action, BIDE_START);
     }
 }
 
@@ -205,7 +206,7 @@ static void a_probing_call_that_succeeds_closes_it_and_one_that_fails_opens_it_a
     begin(&c, &policy, 1, LATER);
     bide_call_outcome(&c, 1, &bad_gateway, LATER);
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
-    assert_int_equal(begin(&c, &policy, 1, LATER + 20 * S).what, BIDE_START);
+    assert_int_equal(begin(&c, &policy, 1, LATER + 20 * S).action, BIDE_START);
     bide_call_outcome(&c, 1, &ok, LATER + 20 * S);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
 }
@@ -219,8 +220,8 @@ static void a_probe_that_never_reports_loses_its_place(void **state)
     for (int64_t n = 0; n < 5; n++) {
         int64_t at = LATER + n * 11 * S;
         probe_at(at);
-        assert_refused(ask(2, at + 1), BIDE_WHY_BREAKER_PROBING);
-        assert_refused(ask(2, at + 10 * S), BIDE_WHY_BREAKER_PROBING);
+        assert_refused(ask(2, at + 1), BIDE_REASON_BREAKER_PROBING);
+        assert_refused(ask(2, at + 10 * S), BIDE_REASON_BREAKER_PROBING);
     }
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
     report(probe_at(LATER + 60 * S), CORE_VOTE_HEALTHY, LATER + 60 * S); /* six days later it would still close */
@@ -240,11 +241,11 @@ static void a_lease_of_thirty_years_is_still_no_success(void **state)
 {
     struct bide_target_config config = fragile(1);
     const int64_t late = 13 * (BIDE_DURATION_MAX / 10);
-    config.breaker.probe_lease_ns = BIDE_DURATION_MAX;
+    config.breaker.probe_timeout_ns = BIDE_DURATION_MAX;
     given(&config);
     bide_breaker_trip(&target, 1, late);
     struct core_admission a = probe_at(late + 6 * S);
-    assert_refused(ask(2, late + 7 * S), BIDE_WHY_BREAKER_PROBING);
+    assert_refused(ask(2, late + 7 * S), BIDE_REASON_BREAKER_PROBING);
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
     report(a, CORE_VOTE_HEALTHY, late + 8 * S);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
@@ -276,7 +277,7 @@ static void a_result_after_the_place_was_given_to_another_is_not_heard(void **st
         uint64_t gate = target.breaker;
         report(late, votes[i], LATER + 12 * S);
         assert_int_equal(target.breaker, gate);
-        assert_refused(ask(3, LATER + 12 * S), BIDE_WHY_BREAKER_PROBING); /* the place is still the other's */
+        assert_refused(ask(3, LATER + 12 * S), BIDE_REASON_BREAKER_PROBING); /* the place is still the other's */
         report(next, CORE_VOTE_HEALTHY, LATER + 12 * S);
         assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
     }
@@ -286,7 +287,7 @@ static void a_result_of_an_earlier_time_of_probing_is_not_heard(void **state)
 {
     for (size_t i = 0; i < COUNT(votes); i++) {
         struct bide_target_config config = fragile(2);
-        config.breaker.probe_lease_ns = 3600 * S;
+        config.breaker.probe_timeout_ns = 3600 * S;
         open_it(&config);
         struct core_admission late = probe_at(LATER);
         report(probe_at(LATER), CORE_VOTE_FAILURE, LATER);
@@ -296,7 +297,7 @@ static void a_result_of_an_earlier_time_of_probing_is_not_heard(void **state)
         report(late, votes[i], again);
         assert_int_equal(target.breaker, gate);
         assert_admitted(ask(3, again), true); /* one place left, as before */
-        assert_refused(ask(4, again), BIDE_WHY_BREAKER_PROBING);
+        assert_refused(ask(4, again), BIDE_REASON_BREAKER_PROBING);
     }
 }
 
@@ -366,7 +367,7 @@ static void losing_the_race_to_half_open_is_a_refusal_like_any_other(void **stat
     struct bide_target_config config = fragile(1);
     open_it(&config);
     core_cas_failures = 1;
-    assert_refused(ask(1, LATER), BIDE_WHY_BREAKER_PROBING);
+    assert_refused(ask(1, LATER), BIDE_REASON_BREAKER_PROBING);
     assert_int_equal(core_cas_failures, 0);
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
     probe_at(LATER);
@@ -381,10 +382,10 @@ static void losing_the_race_for_a_place_means_trying_the_next_one(void **state)
     probe_at(LATER);
     assert_int_equal(core_cas_failures, 0);
     core_cas_failures = 1;
-    assert_refused(ask(2, LATER), BIDE_WHY_BREAKER_PROBING);
+    assert_refused(ask(2, LATER), BIDE_REASON_BREAKER_PROBING);
     assert_int_equal(core_cas_failures, 0);
     probe_at(LATER);
-    assert_refused(ask(3, LATER), BIDE_WHY_BREAKER_PROBING);
+    assert_refused(ask(3, LATER), BIDE_REASON_BREAKER_PROBING);
 }
 
 static void a_report_that_loses_its_race_is_not_heard_and_the_lease_goes_on(void **state)
@@ -398,7 +399,7 @@ static void a_report_that_loses_its_race_is_not_heard_and_the_lease_goes_on(void
         report(a, mild[i], LATER);
         assert_int_equal(core_cas_failures, 0);
         assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
-        assert_refused(ask(2, LATER), BIDE_WHY_BREAKER_PROBING);
+        assert_refused(ask(2, LATER), BIDE_REASON_BREAKER_PROBING);
         probe_at(LATER + 11 * S);
     }
 }
@@ -412,7 +413,7 @@ static void a_failed_probe_that_loses_the_race_to_open_keeps_its_place(void **st
     report(a, CORE_VOTE_FAILURE, LATER);
     assert_int_equal(core_cas_failures, 0);
     assert_int_equal(target.openings, 1);
-    assert_refused(ask(2, LATER), BIDE_WHY_BREAKER_PROBING);
+    assert_refused(ask(2, LATER), BIDE_REASON_BREAKER_PROBING);
     probe_at(LATER + 11 * S);
 }
 
@@ -440,9 +441,9 @@ static void losing_the_race_to_forget_the_openings_forgets_them_later(void **sta
     core_cas_failures = 1;
     assert_admitted(ask(1, LATER + 80 * S), false);
     assert_int_equal(core_cas_failures, 0);
-    assert_int_equal(bide_breaker_look(&target).openings, 1);
+    assert_int_equal(bide_breaker_get(&target).openings, 1);
     assert_admitted(ask(1, LATER + 80 * S), false);
-    assert_int_equal(bide_breaker_look(&target).openings, 0);
+    assert_int_equal(bide_breaker_get(&target).openings, 0);
 }
 
 int main(void)

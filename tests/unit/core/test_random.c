@@ -33,7 +33,7 @@ static void the_same_name_gives_the_same_number_for_ever(void **state)
         {{0, 1, CORE_FOR_BACKOFF}, UINT64_C(0xcbdc6d34b7c7534d), 796},
         {{1, 0, CORE_FOR_BACKOFF}, UINT64_C(0x910a2dec89025cc1), 566},
         {{1, 1, CORE_FOR_HINT}, UINT64_C(0x1774b12d1fbfdaf9), 91},
-        {{1, 1, CORE_FOR_QUIET}, UINT64_C(0x7d350fc506ddc573), 489},
+        {{1, 1, CORE_FOR_HOLD_OFF}, UINT64_C(0x7d350fc506ddc573), 489},
         {{42, 3, CORE_FOR_OPEN}, UINT64_C(0x1e815f95a66b5173), 119},
         {{UINT64_MAX, UINT32_MAX, CORE_FOR_THROTTLE}, UINT64_C(0x40a166a48e58fc6e), 252},
     };
@@ -48,7 +48,7 @@ static void the_numbers_of_the_purposes_are_part_of_the_promise(void **state)
 {
     assert_int_equal(CORE_FOR_BACKOFF, 1);
     assert_int_equal(CORE_FOR_HINT, 2);
-    assert_int_equal(CORE_FOR_QUIET, 3);
+    assert_int_equal(CORE_FOR_HOLD_OFF, 3);
     assert_int_equal(CORE_FOR_LATE_WAKE, 4);
     assert_int_equal(CORE_FOR_OPEN, 5);
     assert_int_equal(CORE_FOR_RAMP, 6);

@@ -24,8 +24,8 @@
 #define MS           BIDE_MS
 #define S            BIDE_S
 
-static const struct bide_outcome good = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
-static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome good = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
+static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
 static const struct bide_request get = {.safety = BIDE_SAFE};
 
 static struct bide_policy policy_of(enum bide_preset preset)
@@ -60,7 +60,7 @@ static bool is_retryable(int status)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
     struct bide_call call;
-    return answered(&call, &policy, NULL, bide_classify_http(status, NULL), 0).what == BIDE_WAIT;
+    return answered(&call, &policy, NULL, bide_classify_http(status, NULL), 0).action == BIDE_WAIT;
 }
 
 /* ---- what to retry ---- */
@@ -96,16 +96,16 @@ static void seeds_000_and_002_say_5xx_but_what_the_server_cannot_do_is_not_retri
 static void seed_000_a_lost_race_is_retried_at_once_one_time(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
-    struct bide_outcome conflict = {.kind = BIDE_KIND_CONFLICT, .reach = BIDE_REACH_ANSWERED};
+    struct bide_outcome conflict = {.kind = BIDE_KIND_CONFLICT, .evidence = BIDE_EVIDENCE_ANSWERED};
     struct bide_call call;
     (void)state;
     policy.jitter = BIDE_JITTER_NONE;
     struct bide_verdict v = answered(&call, &policy, NULL, conflict, S);
-    assert_int_equal(v.why, BIDE_WHY_CONFLICT);
+    assert_int_equal(v.reason, BIDE_REASON_CONFLICT);
     assert_int_equal(v.wake_ns, S);
     bide_call_wake(&call, S);
     v = bide_call_outcome(&call, 2, &conflict, S);
-    assert_int_equal(v.why, BIDE_WHY_BACKOFF);
+    assert_int_equal(v.reason, BIDE_REASON_BACKOFF);
     assert_int_equal(v.wake_ns, S + 200 * MS);
 }
 
@@ -113,7 +113,7 @@ static void seeds_000_001_004_a_post_without_a_key_is_not_retried(void **state)
 {
     static const struct {
         enum bide_safety safety;
-        enum bide_what what;
+        enum bide_action action;
     } table[] = {
         {BIDE_UNSAFE, BIDE_GIVE_UP},
         {BIDE_IDEMPOTENT, BIDE_WAIT},
@@ -126,7 +126,7 @@ static void seeds_000_001_004_a_post_without_a_key_is_not_retried(void **state)
         struct bide_request request = {.safety = table[i].safety};
         struct bide_call call;
         bide_call_begin(&call, &policy, NULL, &request, 0);
-        assert_int_equal(bide_call_outcome(&call, 1, &failed, 0).what, table[i].what);
+        assert_int_equal(bide_call_outcome(&call, 1, &failed, 0).action, table[i].action);
     }
 }
 
@@ -140,8 +140,8 @@ static void seed_004_refuses_to_send_a_mutating_request_without_a_key(void **sta
         struct bide_call call;
         bool allowed = safety == BIDE_SAFE || safety == BIDE_KEYED;
         struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &request, 0);
-        assert_int_equal(v.what, allowed ? BIDE_START : BIDE_GIVE_UP);
-        assert_int_equal(v.why, allowed ? BIDE_WHY_FIRST_ATTEMPT : BIDE_WHY_KEY_REQUIRED);
+        assert_int_equal(v.action, allowed ? BIDE_START : BIDE_GIVE_UP);
+        assert_int_equal(v.reason, allowed ? BIDE_REASON_FIRST_ATTEMPT : BIDE_REASON_KEY_REQUIRED);
     }
 }
 
@@ -152,10 +152,10 @@ static void seed_004_says_429_only_with_a_hint_and_its_code_retries_it_without(v
     struct bide_outcome limited = bide_classify_http(429, NULL);
     struct bide_call call;
     (void)state;
-    assert_int_equal(answered(&call, &policy, NULL, limited, 0).what, BIDE_WAIT);
+    assert_int_equal(answered(&call, &policy, NULL, limited, 0).action, BIDE_WAIT);
     policy.throttled_needs_hint = true;
-    assert_int_equal(answered(&call, &policy, NULL, limited, 0).why, BIDE_WHY_HINT_MISSING);
-    assert_int_equal(answered(&call, &policy, NULL, with_retry_after(limited, "2"), 0).what, BIDE_WAIT);
+    assert_int_equal(answered(&call, &policy, NULL, limited, 0).reason, BIDE_REASON_HINT_MISSING);
+    assert_int_equal(answered(&call, &policy, NULL, with_retry_after(limited, "2"), 0).action, BIDE_WAIT);
 }
 
 /* ---- waits ---- */
@@ -173,7 +173,7 @@ static void seed_000_backoff_without_jitter_waits_1_2_4_8_seconds(void **state)
 static void seed_000_s_max_retries_of_4_are_attempts(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
-    struct bide_verdict v = {.what = BIDE_NONE};
+    struct bide_verdict v = {.action = BIDE_NONE};
     struct bide_call call;
     int64_t now_ns = 0;
     (void)state;
@@ -181,12 +181,12 @@ static void seed_000_s_max_retries_of_4_are_attempts(void **state)
     bide_call_begin(&call, &policy, NULL, &get, now_ns);
     for (uint32_t retry = 0; retry < 3; retry++) {
         v = bide_call_outcome(&call, retry + 1, &failed, now_ns);
-        assert_int_equal(v.what, BIDE_WAIT);
+        assert_int_equal(v.action, BIDE_WAIT);
         assert_in_range(v.wake_ns - now_ns, 0, 500 * MS << retry);
         now_ns = v.wake_ns;
         assert_int_equal(bide_call_wake(&call, now_ns).attempt, retry + 2);
     }
-    assert_int_equal(bide_call_outcome(&call, 4, &failed, now_ns).why, BIDE_WHY_ATTEMPTS_SPENT);
+    assert_int_equal(bide_call_outcome(&call, 4, &failed, now_ns).reason, BIDE_REASON_ATTEMPTS_SPENT);
 }
 
 /* Its loop sleeps for a Retry-After even when no attempt is left. */
@@ -197,7 +197,7 @@ static void seed_000_waits_after_its_last_attempt_and_the_engine_does_not(void *
     (void)state;
     policy.attempts_max = 1;
     struct bide_verdict v = answered(&call, &policy, NULL, with_retry_after(bide_classify_http(429, NULL), "30"), 0);
-    assert_int_equal(v.why, BIDE_WHY_ATTEMPTS_SPENT);
+    assert_int_equal(v.reason, BIDE_REASON_ATTEMPTS_SPENT);
     assert_int_equal(v.wake_ns, BIDE_NEVER);
 }
 
@@ -320,14 +320,14 @@ static void seed_001_verify_3_it_retries_on_503_gives_up_on_400_and_after_the_la
     (void)state;
     for (uint32_t attempt = 1; attempt <= 4; attempt++) {
         struct bide_outcome o = bide_classify_http(503, NULL);
-        assert_int_equal(v.what, BIDE_START);
+        assert_int_equal(v.action, BIDE_START);
         assert_int_equal(v.attempt, attempt);
         v = bide_call_outcome(&call, attempt, &o, 0);
         if (attempt < 4)
             v = bide_call_wake(&call, v.wake_ns);
     }
-    assert_int_equal(v.why, BIDE_WHY_ATTEMPTS_SPENT);
-    assert_int_equal(answered(&call, &policy, NULL, bide_classify_http(400, NULL), 0).why, BIDE_WHY_PERMANENT);
+    assert_int_equal(v.reason, BIDE_REASON_ATTEMPTS_SPENT);
+    assert_int_equal(answered(&call, &policy, NULL, bide_classify_http(400, NULL), 0).reason, BIDE_REASON_PERMANENT);
 }
 
 /* min(float(retry_after), cap), exactly. */
@@ -339,7 +339,7 @@ static void seed_001_verify_5_a_retry_after_of_5_waits_5_seconds_and_without_one
     assert_int_equal(answered(&call, &policy, NULL, with_retry_after(failed, "5"), 0).wake_ns, 5 * S);
     assert_int_equal(answered(&call, &policy, NULL, with_retry_after(failed, "31"), 0).wake_ns, 30 * S);
     struct bide_verdict v = answered(&call, &policy, NULL, with_retry_after(failed, "soon"), 0);
-    assert_int_equal(v.why, BIDE_WHY_BACKOFF);
+    assert_int_equal(v.reason, BIDE_REASON_BACKOFF);
     assert_in_range(v.wake_ns, 0, S);
 }
 
@@ -363,7 +363,7 @@ static uint32_t affordable_retries(const struct bide_policy *policy, struct bide
 {
     struct bide_call call;
     uint32_t n = 0;
-    while (n < 1000 && answered(&call, policy, target, failed, 0).what == BIDE_WAIT)
+    while (n < 1000 && answered(&call, policy, target, failed, 0).action == BIDE_WAIT)
         n++;
     return n;
 }
@@ -377,7 +377,7 @@ static void seed_001_verify_4_after_100_retries_of_5_tokens_the_101st_is_refused
     target_of(&target, BIDE_PRESET_SEED_001, 0);
     assert_int_equal(bide_budget_left_milli(&target, 0), 500000);
     assert_int_equal(affordable_retries(&policy, &target), 100);
-    assert_int_equal(answered(&call, &policy, &target, failed, 0).why, BIDE_WHY_BUDGET_EMPTY);
+    assert_int_equal(answered(&call, &policy, &target, failed, 0).reason, BIDE_REASON_BUDGET_EMPTY);
 }
 
 /* "5 tokens per successful call refunded": its own code. (The SDKs it names give back 1, or the last charge: see the
@@ -409,7 +409,7 @@ static void seed_002_an_empty_budget_opens_the_circuit(void **state)
     config.budget.on_empty = BIDE_ON_EMPTY_OPEN;
     assert_int_equal(bide_target_init(&target, &config, 0, NULL), BIDE_OK);
     assert_int_equal(affordable_retries(&policy, &target), 10);
-    assert_int_equal(bide_call_begin(&call, &policy, &target, &get, 0).why, BIDE_WHY_BREAKER_OPEN);
+    assert_int_equal(bide_call_begin(&call, &policy, &target, &get, 0).reason, BIDE_REASON_BREAKER_OPEN);
 }
 
 /* 20 % of the last minute's requests, the first ten free. Its code counts failed attempts only, so that it allows 20 %
@@ -423,14 +423,14 @@ static void seed_004_a_fifth_of_the_requests_may_be_retries_after_a_warm_up_of_t
     (void)state;
     target_of(&target, BIDE_PRESET_SEED_004, now_ns);
     for (int i = 0; i < 9; i++)
-        assert_int_equal(answered(&call, &policy, &target, failed, now_ns).what, BIDE_WAIT);
-    assert_int_equal(answered(&call, &policy, &target, failed, now_ns).why, BIDE_WHY_BUDGET_EMPTY); /* 10 of 10 */
+        assert_int_equal(answered(&call, &policy, &target, failed, now_ns).action, BIDE_WAIT);
+    assert_int_equal(answered(&call, &policy, &target, failed, now_ns).reason, BIDE_REASON_BUDGET_EMPTY); /* 10 of 10 */
 
     now_ns += 100 * S; /* a minute later nothing of it counts */
     for (int i = 0; i < 100; i++)
         answered(&call, &policy, &target, good, now_ns);
     uint32_t retries = 0;
-    while (answered(&call, &policy, &target, failed, now_ns).what == BIDE_WAIT)
+    while (answered(&call, &policy, &target, failed, now_ns).action == BIDE_WAIT)
         retries++;
     assert_int_equal(retries, 25); /* of 125 */
 }
@@ -447,8 +447,8 @@ static void seed_004_after_a_refusal_there_are_no_retries_for_a_while(void **sta
         answered(&call, &policy, &target, failed, 0);
     for (int i = 0; i < 1000; i++)
         answered(&call, &policy, &target, good, 0);
-    assert_int_equal(answered(&call, &policy, &target, failed, 10 * S - 1).why, BIDE_WHY_BUDGET_EMPTY);
-    assert_int_equal(answered(&call, &policy, &target, failed, 10 * S).what, BIDE_WAIT);
+    assert_int_equal(answered(&call, &policy, &target, failed, 10 * S - 1).reason, BIDE_REASON_BUDGET_EMPTY);
+    assert_int_equal(answered(&call, &policy, &target, failed, 10 * S).action, BIDE_WAIT);
 }
 
 /* "Without a budget every client burns through its 6 attempts, amplifying traffic by 6." */
@@ -465,10 +465,10 @@ static void seed_002_six_attempts_amplify_six_times_and_a_budget_stops_that(void
     for (uint32_t i = 0; i < 2000; i++) {
         struct bide_call call;
         struct bide_verdict v = bide_call_begin(&call, &policy, i % 2 ? &target : NULL, &get, 0);
-        while (v.what == BIDE_START) {
+        while (v.action == BIDE_START) {
             attempts[i % 2]++;
             v = bide_call_outcome(&call, v.attempt, &failed, 0);
-            v = v.what == BIDE_WAIT ? bide_call_wake(&call, 0) : v;
+            v = v.action == BIDE_WAIT ? bide_call_wake(&call, 0) : v;
         }
     }
     assert_int_equal(attempts[0], 6000);
@@ -487,16 +487,16 @@ static void seed_003_paysetu_s_worst_case_is_1_3_seconds_and_not_6_6(void **stat
     (void)state;
     policy.jitter = BIDE_JITTER_NONE; /* the longest waits */
     struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &get, now_ns);
-    while (v.what == BIDE_START) {
+    while (v.action == BIDE_START) {
         now_ns = v.attempt_deadline_ns;
         struct bide_outcome cut = {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_TIMED_OUT};
         v = bide_call_outcome(&call, v.attempt, &cut, now_ns);
-        if (v.what == BIDE_WAIT) {
+        if (v.action == BIDE_WAIT) {
             now_ns = v.wake_ns;
             v = bide_call_wake(&call, now_ns);
         }
     }
-    assert_int_equal(v.why, BIDE_WHY_ATTEMPTS_SPENT);
+    assert_int_equal(v.reason, BIDE_REASON_ATTEMPTS_SPENT);
     assert_int_equal(v.attempt, 4);
     assert_int_equal(now_ns, 150 * MS * 4 + 100 * MS + 200 * MS + 400 * MS);
     assert_true(now_ns <= 6600 * MS);
@@ -524,30 +524,30 @@ static void seed_003_retries_that_do_not_fit_the_deadline_are_not_waited_for(voi
     policy.deadline_ns = 2 * S;
     policy.jitter = BIDE_JITTER_NONE;
     struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &get, now_ns);
-    while (v.what == BIDE_START) {
+    while (v.action == BIDE_START) {
         now_ns = v.attempt_deadline_ns;
         v = bide_call_outcome(&call, v.attempt, &failed, now_ns);
-        if (v.what == BIDE_WAIT) {
+        if (v.action == BIDE_WAIT) {
             now_ns = v.wake_ns;
             v = bide_call_wake(&call, now_ns);
         }
     }
-    assert_int_equal(v.why, BIDE_WHY_DEADLINE_NEAR);
+    assert_int_equal(v.reason, BIDE_REASON_DEADLINE_NEAR);
     assert_true(now_ns < 2 * S);
 }
 
-static enum bide_why segment(struct bide_target *target, const char *name, int64_t now_ns)
+static enum bide_reason segment(struct bide_target *target, const char *name, int64_t now_ns)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_CRICSTREAM);
     struct bide_request request = {.safety = BIDE_SAFE, .retry_key = bide_hash(name, strlen(name))};
     struct bide_call call;
     bide_call_begin(&call, &policy, target, &request, now_ns);
     struct bide_verdict v = bide_call_outcome(&call, 1, &failed, now_ns);
-    if (v.what != BIDE_WAIT)
-        return v.why;
+    if (v.action != BIDE_WAIT)
+        return v.reason;
     now_ns = v.wake_ns;
-    assert_int_equal(bide_call_wake(&call, now_ns).what, BIDE_START);
-    return bide_call_outcome(&call, 2, &failed, now_ns).why; /* two attempts, no more */
+    assert_int_equal(bide_call_wake(&call, now_ns).action, BIDE_START);
+    return bide_call_outcome(&call, 2, &failed, now_ns).reason; /* two attempts, no more */
 }
 
 static void seed_003_cricstream_retries_a_segment_once_in_30_seconds(void **state)
@@ -555,11 +555,11 @@ static void seed_003_cricstream_retries_a_segment_once_in_30_seconds(void **stat
     struct bide_target target;
     (void)state;
     target_of(&target, BIDE_PRESET_CRICSTREAM, 0);
-    assert_int_equal(segment(&target, "over-19-ball-6.ts", 100 * S), BIDE_WHY_ATTEMPTS_SPENT);
-    assert_int_equal(segment(&target, "over-19-ball-6.ts", 100 * S), BIDE_WHY_KEY_LIMIT);
-    assert_int_equal(segment(&target, "over-20-ball-1.ts", 100 * S), BIDE_WHY_ATTEMPTS_SPENT);
-    assert_int_equal(segment(&target, "over-19-ball-6.ts", 130 * S - 1), BIDE_WHY_KEY_LIMIT);
-    assert_int_equal(segment(&target, "over-19-ball-6.ts", 131 * S), BIDE_WHY_ATTEMPTS_SPENT);
+    assert_int_equal(segment(&target, "over-19-ball-6.ts", 100 * S), BIDE_REASON_ATTEMPTS_SPENT);
+    assert_int_equal(segment(&target, "over-19-ball-6.ts", 100 * S), BIDE_REASON_KEY_LIMIT);
+    assert_int_equal(segment(&target, "over-20-ball-1.ts", 100 * S), BIDE_REASON_ATTEMPTS_SPENT);
+    assert_int_equal(segment(&target, "over-19-ball-6.ts", 130 * S - 1), BIDE_REASON_KEY_LIMIT);
+    assert_int_equal(segment(&target, "over-19-ball-6.ts", 131 * S), BIDE_REASON_ATTEMPTS_SPENT);
 }
 
 /* "Retry-After: 5 says: wait 5 seconds before any caller retries." */
@@ -592,10 +592,10 @@ static void seed_004_s_five_retries_of_a_minute_are_six_minutes_and_a_deadline_e
         int64_t now_ns = 0;
         policy.deadline_ns = table[i].deadline_ns;
         struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &get, now_ns);
-        while (v.what == BIDE_START) {
+        while (v.action == BIDE_START) {
             now_ns = v.attempt_deadline_ns;
             v = bide_call_outcome(&call, v.attempt, &failed, now_ns);
-            v = v.what == BIDE_WAIT ? bide_call_wake(&call, now_ns) : v;
+            v = v.action == BIDE_WAIT ? bide_call_wake(&call, now_ns) : v;
         }
         assert_int_equal(now_ns, table[i].ended_ns);
     }
@@ -613,11 +613,11 @@ static uint32_t leaf_attempts(const struct bide_policy *policy, uint32_t layers,
         return 1;
     bide_layer_apply(&inbound, &request, 0);
     struct bide_verdict v = bide_call_begin(&call, policy, NULL, &request, 0);
-    while (v.what == BIDE_START) {
+    while (v.action == BIDE_START) {
         struct bide_layer own = {.attempt = v.attempt, .left_ns = BIDE_NEVER};
         n += leaf_attempts(policy, layers - 1, bide_layer_outbound(&request, own));
         v = bide_call_outcome(&call, v.attempt, &failed, 0);
-        v = v.what == BIDE_WAIT ? bide_call_wake(&call, 0) : v;
+        v = v.action == BIDE_WAIT ? bide_call_wake(&call, 0) : v;
     }
     return n;
 }

@@ -23,8 +23,8 @@
 
 static struct bide_target target;
 
-static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
-static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
+static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
 
 static struct bide_target_config service(void)
 {
@@ -76,7 +76,7 @@ static struct bide_verdict begin(struct bide_call *call, const struct bide_polic
 
 static void vote(enum core_vote what, int64_t now_ns)
 {
-    struct core_ballot b = {.vote = what, .lease = bide_breaker_look(&target).generation};
+    struct core_ballot b = {.vote = what, .lease = bide_breaker_get(&target).generation};
     core_breaker_vote(&target, &b, core_hot(&target), now_ns);
 }
 
@@ -110,10 +110,10 @@ static void a_new_target_has_a_full_budget_a_closed_breaker_and_nothing_to_remem
     bide_target_config_get(&target, &got);
     assert_memory_equal(&got, &config, sizeof got);
     assert_int_equal(bide_budget_left_milli(&target, NOW), 10000);
-    assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_CLOSED);
-    assert_int_equal(bide_target_quiet_until(&target, NOW), 0);
+    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
+    assert_int_equal(bide_target_hold_off_until(&target, NOW), 0);
     assert_int_equal(bide_target_latency_ns(&target, 500), 0);
-    assert_true(bide_target_is_blank(&target, NOW));
+    assert_true(bide_target_is_evictable(&target, NOW));
     for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
         assert_int_equal(bide_target_refused(&target, (enum bide_gate)(1u << i)), 0);
 }
@@ -161,7 +161,7 @@ static void the_packed_word_says_what_the_configuration_says(void **state)
     c.throttle_k_milli = 2000;
     c.in_flight_max = 1;
     c.key_retries = 1;
-    c.quiet_first = true;
+    c.hold_off_first = true;
     c.latency = true;
     c.trust = BIDE_TRUST_UNAVAILABLE;
     c.observe = BIDE_GATE_BUDGET | BIDE_GATE_THROTTLE;
@@ -169,8 +169,8 @@ static void the_packed_word_says_what_the_configuration_says(void **state)
     uint32_t hot = core_hot(&target);
     assert_int_equal(core_hot_breaker(hot), BIDE_BREAKER_OFF);
     static const uint32_t flags[] = {
-        CORE_HOT_SLOW, CORE_HOT_FIRST,       CORE_HOT_REFUND,  CORE_HOT_COST_FAILURE, CORE_HOT_THROTTLE,
-        CORE_HOT_KEYS, CORE_HOT_QUIET_FIRST, CORE_HOT_LATENCY, CORE_HOT_IN_FLIGHT,    CORE_HOT_ON_EMPTY_OPEN};
+        CORE_HOT_SLOW, CORE_HOT_FIRST,          CORE_HOT_REFUND,  CORE_HOT_COST_FAILURE, CORE_HOT_THROTTLE,
+        CORE_HOT_KEYS, CORE_HOT_HOLD_OFF_FIRST, CORE_HOT_LATENCY, CORE_HOT_IN_FLIGHT,    CORE_HOT_ON_EMPTY_OPEN};
     for (size_t i = 0; i < COUNT(flags); i++)
         assert_int_equal(hot & flags[i], flags[i]);
     assert_int_equal(hot >> CORE_HOT_TRUST_SHIFT & 3, BIDE_TRUST_UNAVAILABLE);
@@ -228,28 +228,28 @@ static void an_open_breaker_stays_open_through_a_reload(void **state)
     given(&config);
     vote(CORE_VOTE_FAILURE, NOW);
     vote(CORE_VOTE_FAILURE, NOW);
-    struct bide_breaker_view before = bide_breaker_look(&target);
+    struct bide_breaker_view before = bide_breaker_get(&target);
     assert_int_equal(before.state, BIDE_BREAKER_OPEN);
     config.breaker.kind = BIDE_BREAKER_BY_COUNT;
     reload(&config);
-    struct bide_breaker_view after = bide_breaker_look(&target);
+    struct bide_breaker_view after = bide_breaker_get(&target);
     assert_int_equal(after.state, BIDE_BREAKER_OPEN);
     assert_int_equal(after.until_ns, before.until_ns);
     assert_int_equal(after.generation, before.generation);
     assert_true(core_breaker_is_open_at(&target, NOW + 1 * S));
 }
 
-static void quiet_and_keys_survive_a_reload(void **state)
+static void hold_off_and_keys_survive_a_reload(void **state)
 {
     struct bide_target_config config = service();
     uint32_t tick;
     config.key_retries = 1;
     given(&config);
-    bide_target_quiet(&target, NOW + 20 * S, NOW);
+    bide_target_hold_off(&target, NOW + 20 * S, NOW);
     assert_true(core_key_take(&target, 9, NOW, &tick));
     config.throttle_k_milli = 2000;
     reload(&config);
-    assert_int_equal(bide_target_quiet_until(&target, NOW), NOW + 20 * S);
+    assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 20 * S);
     assert_false(core_key_take(&target, 9, NOW, &tick));
 }
 
@@ -262,7 +262,7 @@ static void evidence_is_kept_by_a_reload_that_still_fits_it(void **state)
     config.budget.cost_milli = 2000;
     reload(&config);
     vote(CORE_VOTE_FAILURE, NOW);
-    assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_OPEN);
+    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_OPEN);
 }
 
 static void evidence_begins_anew_when_a_reload_changes_how_it_is_counted(void **state)
@@ -293,7 +293,7 @@ static void evidence_begins_anew_when_a_reload_changes_how_it_is_counted(void **
         reload(&config);
         assert_true(core_breaker_blank(&target, NOW));
         vote(CORE_VOTE_FAILURE, NOW);
-        assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_CLOSED);
+        assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
     }
 }
 
@@ -308,9 +308,9 @@ static void a_shorter_window_slides_from_the_reload_on(void **state)
     reload(&config);
     vote(CORE_VOTE_FAILURE, NOW + 1 * S);
     vote(CORE_VOTE_FAILURE, NOW + 60 * S);
-    assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_CLOSED);
+    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
     vote(CORE_VOTE_FAILURE, NOW + 61 * S);
-    assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_OPEN);
+    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_OPEN);
 }
 
 static void a_bad_reload_changes_nothing_and_the_next_one_works(void **state)
@@ -389,7 +389,7 @@ static struct bide_target_config numbered(uint32_t n)
     struct bide_target_config config = service();
     config.key_retries = n;
     config.throttle_min_volume = n;
-    config.quiet_max_ns = n;
+    config.hold_off_max_ns = n;
     config.budget.cost_milli = config.budget.cost_throttled_milli = config.budget.cost_timeout_milli = n;
     config.budget.cooldown_ns = n;
     config.breaker.consecutive = config.breaker.min_volume = n;
@@ -400,7 +400,7 @@ static struct bide_target_config numbered(uint32_t n)
 static bool is_whole(const struct bide_target_config *c)
 {
     uint32_t n = c->key_retries;
-    return c->throttle_min_volume == n && c->quiet_max_ns == n && c->budget.cost_milli == n &&
+    return c->throttle_min_volume == n && c->hold_off_max_ns == n && c->budget.cost_milli == n &&
            c->budget.cost_throttled_milli == n && c->budget.cost_timeout_milli == n && c->budget.cooldown_ns == n &&
            c->breaker.consecutive == n && c->breaker.min_volume == n && c->breaker.ramp_ns == n;
 }
@@ -586,13 +586,13 @@ static void a_target_in_reused_memory_is_as_new(void **state)
     take_all_retries();
     vote(CORE_VOTE_FAILURE, NOW);
     vote(CORE_VOTE_FAILURE, NOW);
-    bide_target_quiet(&target, NOW + 20 * S, NOW);
+    bide_target_hold_off(&target, NOW + 20 * S, NOW);
     assert_true(core_key_take(&target, 9, NOW, &tick));
     config.budget.capacity_milli = 3000;
     assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
-    assert_true(bide_target_is_blank(&target, NOW));
+    assert_true(bide_target_is_evictable(&target, NOW));
     assert_int_equal(bide_budget_left_milli(&target, NOW), 3000);
-    assert_int_equal(bide_breaker_look(&target).state, BIDE_BREAKER_CLOSED);
+    assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
     reload(&config);
 }
 
@@ -605,8 +605,8 @@ static void a_call_in_flight_leaves_the_new_owner_alone(void **state)
     config.latency = true;
     given(&config);
     for (uint64_t i = 0; i < 3; i++)
-        assert_int_equal(begin(&calls[i], &p, i).what, BIDE_START);
-    assert_int_equal(bide_call_outcome(&calls[0], 1, &failed, NOW).what, BIDE_WAIT);
+        assert_int_equal(begin(&calls[i], &p, i).action, BIDE_START);
+    assert_int_equal(bide_call_outcome(&calls[0], 1, &failed, NOW).action, BIDE_WAIT);
     assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
     struct bide_target before = target;
     bide_call_cancel(&calls[0], NOW);
@@ -625,8 +625,8 @@ static void memory_can_change_hands_more_often_than_the_owner_number_can_count(v
         assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
     assert_int_equal(target.identity >> 32, 0x62696465);
     assert_int_equal(target.identity & 0xffff, 2);
-    assert_int_equal(begin(&call, &p, 1).what, BIDE_START);
-    assert_int_equal(bide_call_outcome(&call, 1, &ok, NOW).what, BIDE_DONE);
+    assert_int_equal(begin(&call, &p, 1).action, BIDE_START);
+    assert_int_equal(bide_call_outcome(&call, 1, &ok, NOW).action, BIDE_DONE);
 }
 
 static void *call_on(void *argument)
@@ -636,7 +636,7 @@ static void *call_on(void *argument)
     do {
         struct bide_call call;
         struct bide_request request = {.safety = BIDE_SAFE, .seed = ++*calls};
-        if (bide_call_begin(&call, &p, &target, &request, NOW).what == BIDE_START)
+        if (bide_call_begin(&call, &p, &target, &request, NOW).action == BIDE_START)
             bide_call_outcome(&call, 1, &failed, NOW);
         bide_call_cancel(&call, NOW);
     } while (!__atomic_load_n(&reloading_is_over, __ATOMIC_ACQUIRE));
@@ -661,28 +661,28 @@ static void memory_can_change_hands_in_the_middle_of_an_event(void **state)
 
 /* -- quiet ----------------------------------------------------------------------------------------------------------*/
 
-static void quiet_is_raised_and_never_lowered(void **state)
+static void hold_off_is_raised_and_never_lowered(void **state)
 {
     struct bide_target_config config = service();
     given(&config);
-    bide_target_quiet(&target, NOW + 20 * S, NOW);
-    assert_int_equal(bide_target_quiet_until(&target, NOW), NOW + 20 * S);
-    bide_target_quiet(&target, NOW + 10 * S, NOW);
-    bide_target_quiet(&target, NOW, NOW);
-    bide_target_quiet(&target, 0, NOW);
-    bide_target_quiet(&target, -1, NOW);
-    assert_int_equal(bide_target_quiet_until(&target, NOW), NOW + 20 * S);
-    bide_target_quiet(&target, NOW + 30 * S, NOW);
-    assert_int_equal(bide_target_quiet_until(&target, NOW), NOW + 30 * S);
+    bide_target_hold_off(&target, NOW + 20 * S, NOW);
+    assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 20 * S);
+    bide_target_hold_off(&target, NOW + 10 * S, NOW);
+    bide_target_hold_off(&target, NOW, NOW);
+    bide_target_hold_off(&target, 0, NOW);
+    bide_target_hold_off(&target, -1, NOW);
+    assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 20 * S);
+    bide_target_hold_off(&target, NOW + 30 * S, NOW);
+    assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 30 * S);
 }
 
-static void quiet_ends_at_its_instant(void **state)
+static void hold_off_ends_at_its_instant(void **state)
 {
     struct bide_target_config config = service();
     given(&config);
-    bide_target_quiet(&target, NOW + 20 * S, NOW);
-    assert_int_equal(bide_target_quiet_until(&target, NOW + 20 * S - 1), NOW + 20 * S);
-    assert_int_equal(bide_target_quiet_until(&target, NOW + 20 * S), 0);
+    bide_target_hold_off(&target, NOW + 20 * S, NOW);
+    assert_int_equal(bide_target_hold_off_until(&target, NOW + 20 * S - 1), NOW + 20 * S);
+    assert_int_equal(bide_target_hold_off_until(&target, NOW + 20 * S), 0);
 }
 
 /* What is counted must be counted off again: such a target cannot be given away. */
@@ -713,24 +713,24 @@ static void a_target_that_is_being_configured_is_not_given_away(void **state)
     assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_ERR_BUSY);
 }
 
-static void a_shorter_longest_quiet_shortens_the_present_one(void **state)
+static void a_shorter_longest_hold_off_shortens_the_present_one(void **state)
 {
     struct bide_target_config config = service();
     given(&config);
-    bide_target_quiet(&target, NOW + 60 * S, NOW);
-    config.quiet_max_ns = 5 * S;
+    bide_target_hold_off(&target, NOW + 60 * S, NOW);
+    config.hold_off_max_ns = 5 * S;
     reload(&config);
-    assert_int_equal(bide_target_quiet_until(&target, NOW), NOW + 5 * S);
+    assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 5 * S);
 }
 
 static void a_reload_of_the_rate_credits_nothing_for_the_time_before(void **state)
 {
     struct bide_target_config config = service();
     config.budget.initial_milli = 0;
-    config.budget.earn_per_minute_milli = 0;
+    config.budget.refill_per_minute_milli = 0;
     given(&config);
     config.budget.capacity_milli = 100000;
-    config.budget.earn_per_minute_milli = 60000;
+    config.budget.refill_per_minute_milli = 60000;
     assert_int_equal(bide_target_configure(&target, &config, NOW + 3600 * S, NULL), BIDE_OK);
     assert_int_equal(bide_budget_left_milli(&target, NOW + 3600 * S), 0);
     assert_in_range(bide_budget_left_milli(&target, NOW + 3602 * S), 1990, 2010); /* to the tick */
@@ -747,34 +747,34 @@ static void a_lost_race_with_a_taker_loses_no_credit_on_a_reload(void **state)
     assert_int_equal(bide_budget_left_milli(&target, NOW), config.budget.capacity_milli);
 }
 
-static void a_quiet_that_is_too_long_is_cut_from_now(void **state)
+static void a_hold_off_that_is_too_long_is_cut_from_now(void **state)
 {
     struct bide_target_config config = service();
-    config.quiet_max_ns = 60 * S;
+    config.hold_off_max_ns = 60 * S;
     given(&config);
-    bide_target_quiet(&target, BIDE_NEVER, NOW);
-    assert_int_equal(bide_target_quiet_until(&target, NOW), NOW + 60 * S);
-    assert_int_equal(bide_target_quiet_until(&target, NOW + 5 * S), NOW + 60 * S);
+    bide_target_hold_off(&target, BIDE_NEVER, NOW);
+    assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 60 * S);
+    assert_int_equal(bide_target_hold_off_until(&target, NOW + 5 * S), NOW + 60 * S);
 }
 
-static void quiet_is_off_when_hints_are_not_shared(void **state)
+static void hold_off_is_off_when_hints_are_not_shared(void **state)
 {
     struct bide_target_config config = service();
-    config.quiet_max_ns = 0;
+    config.hold_off_max_ns = 0;
     given(&config);
-    bide_target_quiet(&target, NOW + 20 * S, NOW);
-    assert_int_equal(bide_target_quiet_until(&target, NOW), 0);
+    bide_target_hold_off(&target, NOW + 20 * S, NOW);
+    assert_int_equal(bide_target_hold_off_until(&target, NOW), 0);
 }
 
-static void quiet_is_raised_even_if_others_are_faster(void **state)
+static void hold_off_is_raised_even_if_others_are_faster(void **state)
 {
     struct bide_target_config config = service();
     for (uint32_t losses = 1; losses <= 3; losses++) {
         given(&config);
         core_cas_failures = losses;
-        bide_target_quiet(&target, NOW + 20 * S, NOW);
+        bide_target_hold_off(&target, NOW + 20 * S, NOW);
         assert_int_equal(core_cas_failures, 0);
-        assert_int_equal(bide_target_quiet_until(&target, NOW), NOW + 20 * S);
+        assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 20 * S);
     }
 }
 
@@ -788,15 +788,15 @@ static void refusals_are_counted_by_gate(void **state)
     config.budget.capacity_milli = 0;
     given(&config);
     for (uint64_t i = 0; i < 3; i++) {
-        assert_int_equal(begin(&call, &p, i).what, BIDE_START);
-        assert_int_equal(bide_call_outcome(&call, 1, &failed, NOW).why, BIDE_WHY_BUDGET_EMPTY);
+        assert_int_equal(begin(&call, &p, i).action, BIDE_START);
+        assert_int_equal(bide_call_outcome(&call, 1, &failed, NOW).reason, BIDE_REASON_BUDGET_EMPTY);
     }
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
     for (uint64_t i = 0; i < 2; i++)
-        assert_int_equal(begin(&call, &p, i).why, BIDE_WHY_BREAKER_OPEN);
+        assert_int_equal(begin(&call, &p, i).reason, BIDE_REASON_BREAKER_OPEN);
     p.require_key = true;
     struct bide_request unsafe = {.safety = BIDE_UNSAFE};
-    assert_int_equal(bide_call_begin(&call, &p, &target, &unsafe, NOW).why, BIDE_WHY_KEY_REQUIRED);
+    assert_int_equal(bide_call_begin(&call, &p, &target, &unsafe, NOW).reason, BIDE_REASON_KEY_REQUIRED);
     for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++) {
         enum bide_gate gate = (enum bide_gate)(1u << i);
         uint64_t expected = gate == BIDE_GATE_BUDGET ? 3 : gate == BIDE_GATE_BREAKER ? 2 : gate == BIDE_GATE_KEY;
@@ -835,18 +835,18 @@ static void a_target_with_an_attempt_in_flight_is_not_blank(void **state)
     config.in_flight_max = 5;
     given(&config);
     begin(&call, &p, 1);
-    assert_false(bide_target_is_blank(&target, NOW));
+    assert_false(bide_target_is_evictable(&target, NOW));
     bide_call_outcome(&call, 1, &ok, NOW);
-    assert_true(bide_target_is_blank(&target, NOW));
+    assert_true(bide_target_is_evictable(&target, NOW));
 }
 
-static void a_target_that_was_asked_for_quiet_is_not_blank(void **state)
+static void a_target_that_was_asked_for_hold_off_is_not_blank(void **state)
 {
     struct bide_target_config config = service();
     given(&config);
-    bide_target_quiet(&target, NOW + 20 * S, NOW);
-    assert_false(bide_target_is_blank(&target, NOW));
-    assert_true(bide_target_is_blank(&target, NOW + 20 * S));
+    bide_target_hold_off(&target, NOW + 20 * S, NOW);
+    assert_false(bide_target_is_evictable(&target, NOW));
+    assert_true(bide_target_is_evictable(&target, NOW + 20 * S));
 }
 
 static void a_target_whose_budget_is_not_full_is_not_blank(void **state)
@@ -854,8 +854,8 @@ static void a_target_whose_budget_is_not_full_is_not_blank(void **state)
     struct bide_target_config config = service();
     given(&config);
     assert_true(take_retry());
-    assert_false(bide_target_is_blank(&target, NOW));
-    assert_true(bide_target_is_blank(&target, NOW + 61 * S));
+    assert_false(bide_target_is_evictable(&target, NOW));
+    assert_true(bide_target_is_evictable(&target, NOW + 61 * S));
 }
 
 static void a_target_with_a_failure_in_its_breaker_is_not_blank(void **state)
@@ -863,8 +863,8 @@ static void a_target_with_a_failure_in_its_breaker_is_not_blank(void **state)
     struct bide_target_config config = service();
     given(&config);
     vote(CORE_VOTE_FAILURE, NOW);
-    assert_false(bide_target_is_blank(&target, NOW));
-    assert_true(bide_target_is_blank(&target, NOW + 10 * S));
+    assert_false(bide_target_is_evictable(&target, NOW));
+    assert_true(bide_target_is_evictable(&target, NOW + 10 * S));
 }
 
 static void a_target_that_remembers_a_key_is_not_blank(void **state)
@@ -874,8 +874,8 @@ static void a_target_that_remembers_a_key_is_not_blank(void **state)
     config.key_retries = 1;
     given(&config);
     assert_true(core_key_take(&target, 9, NOW, &tick));
-    assert_false(bide_target_is_blank(&target, NOW));
-    assert_true(bide_target_is_blank(&target, NOW + 31 * S));
+    assert_false(bide_target_is_evictable(&target, NOW));
+    assert_true(bide_target_is_evictable(&target, NOW + 31 * S));
 }
 
 static void a_target_that_throttles_is_not_blank(void **state)
@@ -883,11 +883,11 @@ static void a_target_that_throttles_is_not_blank(void **state)
     struct bide_target_config config = service();
     config.throttle_k_milli = 2000;
     given(&config);
-    assert_true(bide_target_is_blank(&target, NOW));
+    assert_true(bide_target_is_evictable(&target, NOW));
     for (uint64_t seed = 0; seed < 100; seed++)
         core_throttle_ask(&target, 0, (struct core_chance){seed, 1, CORE_FOR_THROTTLE}, NOW);
-    assert_false(bide_target_is_blank(&target, NOW));
-    assert_true(bide_target_is_blank(&target, NOW + 120 * S));
+    assert_false(bide_target_is_evictable(&target, NOW));
+    assert_true(bide_target_is_evictable(&target, NOW + 120 * S));
 }
 
 int main(void)
@@ -901,7 +901,7 @@ int main(void)
         cmocka_unit_test(a_drained_budget_stays_drained_through_a_reload),
         cmocka_unit_test(a_smaller_capacity_cuts_what_is_left),
         cmocka_unit_test(an_open_breaker_stays_open_through_a_reload),
-        cmocka_unit_test(quiet_and_keys_survive_a_reload),
+        cmocka_unit_test(hold_off_and_keys_survive_a_reload),
         cmocka_unit_test(evidence_is_kept_by_a_reload_that_still_fits_it),
         cmocka_unit_test(evidence_begins_anew_when_a_reload_changes_how_it_is_counted),
         cmocka_unit_test(a_shorter_window_slides_from_the_reload_on),
@@ -923,21 +923,21 @@ int main(void)
         cmocka_unit_test(a_call_in_flight_leaves_the_new_owner_alone),
         cmocka_unit_test(memory_can_change_hands_more_often_than_the_owner_number_can_count),
         cmocka_unit_test(memory_can_change_hands_in_the_middle_of_an_event),
-        cmocka_unit_test(quiet_is_raised_and_never_lowered),
-        cmocka_unit_test(quiet_ends_at_its_instant),
+        cmocka_unit_test(hold_off_is_raised_and_never_lowered),
+        cmocka_unit_test(hold_off_ends_at_its_instant),
         cmocka_unit_test(a_target_of_which_something_is_held_is_not_given_away),
         cmocka_unit_test(a_target_that_is_being_configured_is_not_given_away),
-        cmocka_unit_test(a_shorter_longest_quiet_shortens_the_present_one),
+        cmocka_unit_test(a_shorter_longest_hold_off_shortens_the_present_one),
         cmocka_unit_test(a_reload_of_the_rate_credits_nothing_for_the_time_before),
         cmocka_unit_test(a_lost_race_with_a_taker_loses_no_credit_on_a_reload),
-        cmocka_unit_test(a_quiet_that_is_too_long_is_cut_from_now),
-        cmocka_unit_test(quiet_is_off_when_hints_are_not_shared),
-        cmocka_unit_test(quiet_is_raised_even_if_others_are_faster),
+        cmocka_unit_test(a_hold_off_that_is_too_long_is_cut_from_now),
+        cmocka_unit_test(hold_off_is_off_when_hints_are_not_shared),
+        cmocka_unit_test(hold_off_is_raised_even_if_others_are_faster),
         cmocka_unit_test(refusals_are_counted_by_gate),
         cmocka_unit_test(what_is_no_single_gate_has_refused_nothing),
         cmocka_unit_test(counts_of_all_lanes_are_one_sum),
         cmocka_unit_test(a_target_with_an_attempt_in_flight_is_not_blank),
-        cmocka_unit_test(a_target_that_was_asked_for_quiet_is_not_blank),
+        cmocka_unit_test(a_target_that_was_asked_for_hold_off_is_not_blank),
         cmocka_unit_test(a_target_whose_budget_is_not_full_is_not_blank),
         cmocka_unit_test(a_target_with_a_failure_in_its_breaker_is_not_blank),
         cmocka_unit_test(a_target_that_remembers_a_key_is_not_blank),

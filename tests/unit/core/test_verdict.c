@@ -25,12 +25,12 @@ static void assert_fit_for_a_metric(const char *label)
 static void every_why_has_a_label_of_its_own_and_a_sentence(void **state)
 {
     (void)state;
-    for (int i = 0; i < BIDE_WHY_COUNT; i++) {
-        assert_fit_for_a_metric(bide_why_label((enum bide_why)i));
-        assert_true(strlen(bide_why_text((enum bide_why)i)) > 10);
+    for (int i = 0; i < BIDE_REASON_COUNT; i++) {
+        assert_fit_for_a_metric(bide_reason_label((enum bide_reason)i));
+        assert_true(strlen(bide_reason_text((enum bide_reason)i)) > 10);
         for (int j = 0; j < i; j++) {
-            assert_string_not_equal(bide_why_label((enum bide_why)i), bide_why_label((enum bide_why)j));
-            assert_string_not_equal(bide_why_text((enum bide_why)i), bide_why_text((enum bide_why)j));
+            assert_string_not_equal(bide_reason_label((enum bide_reason)i), bide_reason_label((enum bide_reason)j));
+            assert_string_not_equal(bide_reason_text((enum bide_reason)i), bide_reason_text((enum bide_reason)j));
         }
     }
 }
@@ -38,10 +38,10 @@ static void every_why_has_a_label_of_its_own_and_a_sentence(void **state)
 static void labels_belong_to_their_whys(void **state)
 {
     (void)state;
-    assert_string_equal(bide_why_label(BIDE_WHY_NOTHING), "nothing");
-    assert_string_equal(bide_why_label(BIDE_WHY_BUDGET_EMPTY), "budget_empty");
-    assert_string_equal(bide_why_text(BIDE_WHY_BUDGET_EMPTY), "the retry budget of the target is empty");
-    assert_string_equal(bide_why_label(BIDE_WHY_BAD_POLICY), "bad_policy");
+    assert_string_equal(bide_reason_label(BIDE_REASON_NOTHING), "nothing");
+    assert_string_equal(bide_reason_label(BIDE_REASON_BUDGET_EMPTY), "budget_empty");
+    assert_string_equal(bide_reason_text(BIDE_REASON_BUDGET_EMPTY), "the retry budget of the target is empty");
+    assert_string_equal(bide_reason_label(BIDE_REASON_BAD_POLICY), "bad_policy");
 }
 
 static void every_deed_has_its_label(void **state)
@@ -49,7 +49,7 @@ static void every_deed_has_its_label(void **state)
     static const char *const want[] = {"none", "start", "wait", "done", "give_up"};
     (void)state;
     for (int i = 0; i < (int)COUNT(want); i++)
-        assert_string_equal(bide_what_label((enum bide_what)i), want[i]);
+        assert_string_equal(bide_action_label((enum bide_action)i), want[i]);
 }
 
 static void every_gate_has_its_label(void **state)
@@ -71,12 +71,12 @@ static void every_gate_has_its_label(void **state)
 static void every_kind_and_reach_has_its_label(void **state)
 {
     static const char *const kinds[] = {"permanent", "transient", "throttled", "conflict", "cancelled", "ok"};
-    static const char *const reaches[] = {"maybe_ran", "never_sent", "refused", "answered", "body_delivered"};
+    static const char *const reaches[] = {"unknown", "not_sent", "rejected", "answered", "body_delivered"};
     (void)state;
     for (int i = 0; i < (int)COUNT(kinds); i++)
         assert_string_equal(bide_kind_label((enum bide_kind)i), kinds[i]);
     for (int i = 0; i < (int)COUNT(reaches); i++)
-        assert_string_equal(bide_reach_label((enum bide_reach)i), reaches[i]);
+        assert_string_equal(bide_evidence_label((enum bide_evidence)i), reaches[i]);
 }
 
 static void every_breaker_state_has_its_label(void **state)
@@ -89,14 +89,14 @@ static void every_breaker_state_has_its_label(void **state)
 
 static void a_value_outside_its_list_is_unknown_and_never_null(void **state)
 {
-    static const int outside[] = {BIDE_WHY_COUNT, 1000, INT32_MAX, -1, INT32_MIN};
+    static const int outside[] = {BIDE_REASON_COUNT, 1000, INT32_MAX, -1, INT32_MIN};
     (void)state;
     for (size_t i = 0; i < COUNT(outside); i++) {
-        assert_string_equal(bide_why_label((enum bide_why)outside[i]), "unknown");
-        assert_string_equal(bide_why_text((enum bide_why)outside[i]), "unknown");
-        assert_string_equal(bide_what_label((enum bide_what)outside[i]), "unknown");
+        assert_string_equal(bide_reason_label((enum bide_reason)outside[i]), "unknown");
+        assert_string_equal(bide_reason_text((enum bide_reason)outside[i]), "unknown");
+        assert_string_equal(bide_action_label((enum bide_action)outside[i]), "unknown");
         assert_string_equal(bide_kind_label((enum bide_kind)outside[i]), "unknown");
-        assert_string_equal(bide_reach_label((enum bide_reach)outside[i]), "unknown");
+        assert_string_equal(bide_evidence_label((enum bide_evidence)outside[i]), "unknown");
         assert_string_equal(bide_breaker_state_label((enum bide_breaker_state)outside[i]), "unknown");
     }
 }

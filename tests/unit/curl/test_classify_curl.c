@@ -19,8 +19,8 @@
 
 static const int transient[] = {5, 6, 7, 12, 16, 18, 28, 35, 52, 55, 56, 81, 89, 92, 95, 96, 97};
 static const int our_side[] = {23, 26, 27, 42, 99};
-static const int never_sent[] = {2,  3,  4,  5,  6,  7,  35, 41, 43, 45, 48, 49, 53, 54, 58,
-                                 59, 60, 64, 66, 77, 82, 83, 89, 90, 91, 93, 96, 97, 98, 101};
+static const int not_sent[] = {2,  3,  4,  5,  6,  7,  35, 41, 43, 45, 48, 49, 53, 54, 58,
+                               59, 60, 64, 66, 77, 82, 83, 89, 90, 91, 93, 96, 97, 98, 101};
 static const int unused[] = {20, 24, 29, 32, 40, 44, 46, 50, 51, 57, 62, 75, 76};
 
 static bool is_in(int code, const int *list, size_t count)
@@ -45,11 +45,11 @@ static enum bide_kind kind_of(int code)
     return is_in(code, our_side, COUNT(our_side)) ? BIDE_KIND_CANCELLED : BIDE_KIND_PERMANENT;
 }
 
-static enum bide_reach reach_of(int code)
+static enum bide_evidence reach_of(int code)
 {
     if (code == 0)
-        return BIDE_REACH_ANSWERED;
-    return is_in(code, never_sent, COUNT(never_sent)) ? BIDE_REACH_NEVER_SENT : BIDE_REACH_MAYBE_RAN;
+        return BIDE_EVIDENCE_ANSWERED;
+    return is_in(code, not_sent, COUNT(not_sent)) ? BIDE_EVIDENCE_NOT_SENT : BIDE_EVIDENCE_UNKNOWN;
 }
 
 static uint32_t flags_of(int code)
@@ -80,9 +80,9 @@ static void every_row_is_as_expected(void **state)
 {
     for (int code = 0; code < ROWS; code++) {
         struct bide_outcome got = of(code, NULL);
-        if (got.kind != kind_of(code) || got.reach != reach_of(code) || got.flags != flags_of(code) ||
+        if (got.kind != kind_of(code) || got.evidence != reach_of(code) || got.flags != flags_of(code) ||
             got.hint.kind != BIDE_HINT_NONE)
-            fail_msg("%d gave %s/%s/%x", code, bide_kind_label(got.kind), bide_reach_label(got.reach), got.flags);
+            fail_msg("%d gave %s/%s/%x", code, bide_kind_label(got.kind), bide_evidence_label(got.evidence), got.flags);
     }
 }
 
@@ -92,7 +92,7 @@ static void a_code_of_the_future_is_permanent_and_may_have_run(void **state)
     for (size_t i = 0; i < COUNT(codes); i++) {
         struct bide_outcome got = of(codes[i], NULL);
         assert_int_equal(got.kind, BIDE_KIND_PERMANENT);
-        assert_int_equal(got.reach, BIDE_REACH_MAYBE_RAN);
+        assert_int_equal(got.evidence, BIDE_EVIDENCE_UNKNOWN);
         assert_int_equal(got.flags, 0);
     }
 }
@@ -101,8 +101,8 @@ static void a_code_of_the_future_is_permanent_and_may_have_run(void **state)
 static void no_code_alone_proves_that_a_request_was_refused(void **state)
 {
     for (int code = 1; code < ROWS; code++) {
-        assert_int_not_equal(http_curl_row(code)->reach, BIDE_REACH_REFUSED);
-        assert_int_not_equal(http_curl_row(code)->reach, BIDE_REACH_ANSWERED);
+        assert_int_not_equal(http_curl_row(code)->evidence, BIDE_EVIDENCE_REJECTED);
+        assert_int_not_equal(http_curl_row(code)->evidence, BIDE_EVIDENCE_ANSWERED);
     }
 }
 
@@ -227,10 +227,10 @@ static void numbers_without_a_name_are_in_parentheses(void **state)
 /* ---- rules ---- */
 
 static const struct bide_rule some[] = {
-    {CURLE_PEER_FAILED_VERIFICATION, CURLE_PEER_FAILED_VERIFICATION, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT,
+    {CURLE_PEER_FAILED_VERIFICATION, CURLE_PEER_FAILED_VERIFICATION, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT,
      BIDE_FLAG_ONCE},
-    {50, 60, BIDE_KIND_PERMANENT, BIDE_REACH_REFUSED, 0},
-    {0, 0, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0},
+    {50, 60, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_REJECTED, 0},
+    {0, 0, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
 };
 
 static void the_first_rule_that_holds_a_code_decides(void **state)
@@ -238,11 +238,11 @@ static void the_first_rule_that_holds_a_code_decides(void **state)
     struct bide_rules rules = {some, 2, false};
     struct bide_outcome got = of(CURLE_PEER_FAILED_VERIFICATION, &rules);
     assert_int_equal(got.kind, BIDE_KIND_TRANSIENT);
-    assert_int_equal(got.reach, BIDE_REACH_NEVER_SENT);
+    assert_int_equal(got.evidence, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(got.flags, BIDE_FLAG_ONCE);
     got = of(CURLE_GOT_NOTHING, &rules);
     assert_int_equal(got.kind, BIDE_KIND_PERMANENT);
-    assert_int_equal(got.reach, BIDE_REACH_REFUSED);
+    assert_int_equal(got.evidence, BIDE_EVIDENCE_REJECTED);
     assert_int_equal(of(49, &rules).kind, BIDE_KIND_PERMANENT);
     assert_int_equal(of(CURLE_COULDNT_CONNECT, &rules).kind, BIDE_KIND_TRANSIENT);
 }
@@ -259,7 +259,7 @@ static void with_only_what_no_rule_names_is_permanent_and_success_stays(void **s
 
 static void a_rule_may_name_success_and_codes_of_the_future(void **state)
 {
-    static const struct bide_rule future[] = {{150, 160, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, 0}};
+    static const struct bide_rule future[] = {{150, 160, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0}};
     struct bide_rules rules = {some, 3, false}, later = {future, 1, false};
     assert_int_equal(of(CURLE_OK, &rules).kind, BIDE_KIND_TRANSIENT);
     assert_int_equal(of(155, &later).kind, BIDE_KIND_TRANSIENT);

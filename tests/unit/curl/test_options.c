@@ -6,7 +6,7 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 
-#include <bide/http.h>
+#include <bide/curl.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,38 +28,38 @@ static bool rewind_nothing(void *context)
     return true;
 }
 
-static void classify_nothing(void *context, const struct bide_http_response *response, struct bide_outcome *outcome) {}
+static void classify_nothing(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome) {}
 
-static struct bide_http_options plain(void)
+static struct bide_curl_options plain(void)
 {
-    struct bide_http_options o;
+    struct bide_curl_options o;
     memset(&o, '#', sizeof o);
-    bide_http_options_init(&o);
+    bide_curl_options_init(&o);
     return o;
 }
 
-static void expect_right(const struct bide_http_options *o)
+static void expect_right(const struct bide_curl_options *o)
 {
     struct bide_problem problem = {NULL, NULL, 0};
-    if (bide_http_options_check(o, &problem) != BIDE_OK)
+    if (bide_curl_options_check(o, &problem) != BIDE_OK)
         fail_msg("%s is %lld; want %s", problem.field, (long long)problem.value, problem.want);
 }
 
-static void expect_wrong(const struct bide_http_options *o, const char *field, int64_t value)
+static void expect_wrong(const struct bide_curl_options *o, const char *field, int64_t value)
 {
     struct bide_problem problem = {NULL, NULL, 0};
-    assert_int_equal(bide_http_options_check(o, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(bide_curl_options_check(o, &problem), BIDE_ERR_INVALID);
     assert_string_equal(problem.field, field);
     assert_non_null(problem.want);
     assert_int_equal(problem.value, value);
-    assert_int_equal(bide_http_options_check(o, NULL), BIDE_ERR_INVALID);
+    assert_int_equal(bide_curl_options_check(o, NULL), BIDE_ERR_INVALID);
 }
 
 /* ---- beginning ---- */
 
 static void init_zeroes_everything_but_the_size(void **state)
 {
-    struct bide_http_options o = plain(), zero;
+    struct bide_curl_options o = plain(), zero;
     memset(&zero, 0, sizeof zero);
     zero.struct_size = sizeof zero;
     assert_memory_equal(&o, &zero, sizeof o);
@@ -68,18 +68,18 @@ static void init_zeroes_everything_but_the_size(void **state)
 
 static void the_beginning_is_careful(void **state)
 {
-    struct bide_http_options o = plain();
-    assert_int_equal(o.safety, BIDE_HTTP_BY_METHOD);
-    assert_int_equal(o.body.kind, BIDE_HTTP_BODY_UNKNOWN);
-    assert_int_equal(o.redirect, BIDE_HTTP_REDIRECT_STRIP);
+    struct bide_curl_options o = plain();
+    assert_int_equal(o.safety, BIDE_CURL_BY_METHOD);
+    assert_int_equal(o.body.kind, BIDE_CURL_BODY_UNKNOWN);
+    assert_int_equal(o.redirect, BIDE_CURL_REDIRECT_STRIP);
     assert_int_equal(o.inject, 0);
 }
 
 static void another_size_is_refused(void **state)
 {
-    static const uint32_t sizes[] = {0, 8, sizeof(struct bide_http_options) - 8, sizeof(struct bide_http_options) + 8};
+    static const uint32_t sizes[] = {0, 8, sizeof(struct bide_curl_options) - 8, sizeof(struct bide_curl_options) + 8};
     for (size_t i = 0; i < COUNT(sizes); i++) {
-        struct bide_http_options o = plain();
+        struct bide_curl_options o = plain();
         o.struct_size = sizes[i];
         expect_wrong(&o, "struct_size", sizes[i]);
     }
@@ -87,11 +87,11 @@ static void another_size_is_refused(void **state)
 
 static void values_outside_their_lists_are_refused(void **state)
 {
-    struct bide_http_options o = plain();
-    o.safety = (enum bide_http_safety)5;
+    struct bide_curl_options o = plain();
+    o.safety = (enum bide_curl_safety)5;
     expect_wrong(&o, "safety", 5);
     o = plain();
-    o.redirect = (enum bide_http_redirect)2;
+    o.redirect = (enum bide_curl_redirect)2;
     expect_wrong(&o, "redirect", 2);
     o = plain();
     o.inject = 1u << 3;
@@ -100,7 +100,7 @@ static void values_outside_their_lists_are_refused(void **state)
     o.key_form = (enum bide_key_form)2;
     expect_wrong(&o, "key_form", 2);
     o = plain();
-    o.body.kind = (enum bide_http_body_kind)5;
+    o.body.kind = (enum bide_curl_body_kind)5;
     expect_wrong(&o, "body.kind", 5);
     o = plain();
     o.reset_unit = (enum bide_reset_unit)6;
@@ -109,9 +109,9 @@ static void values_outside_their_lists_are_refused(void **state)
 
 static void every_value_of_a_list_is_right(void **state)
 {
-    struct bide_http_options o = plain();
-    for (int safety = 0; safety <= BIDE_HTTP_KEYED; safety++) {
-        o.safety = (enum bide_http_safety)safety;
+    struct bide_curl_options o = plain();
+    for (int safety = 0; safety <= BIDE_CURL_KEYED; safety++) {
+        o.safety = (enum bide_curl_safety)safety;
         expect_right(&o);
     }
     for (uint32_t inject = 0; inject < 8; inject++) {
@@ -133,7 +133,7 @@ static void a_line_break_in_a_header_is_refused(void **state)
         int64_t value;
     } bad[] = {{"X: a\r\nY: b", '\r'}, {"X: a\nY: b", '\n'}, {"X: a\r", '\r'}, {"\n", '\n'}, {"X\r: a", '\r'}};
     for (size_t i = 0; i < COUNT(bad); i++) {
-        struct bide_http_options o = plain();
+        struct bide_curl_options o = plain();
         o.headers = curl_slist_append(curl_slist_append(NULL, "X-Fine: 1"), bad[i].line);
         expect_wrong(&o, "headers", bad[i].value);
         curl_slist_free_all(o.headers);
@@ -146,7 +146,7 @@ static void a_header_may_have_so_many_bytes(void **state)
     memset(line, 'x', 8193);
     line[8193] = '\0';
     struct curl_slist list = {line, NULL};
-    struct bide_http_options o = plain();
+    struct bide_curl_options o = plain();
     o.headers = &list;
     expect_wrong(&o, "headers", 8193);
     line[8192] = '\0';
@@ -158,7 +158,7 @@ static void headers_of_all_usual_kinds_are_right(void **state)
 {
     static const char *const lines[] = {"X: 1", "Accept:", "X-Empty;", "X-Utf: caf\xc3\xa9", "X-Tab: a\tb"};
     for (size_t i = 0; i < COUNT(lines); i++) {
-        struct bide_http_options o = plain();
+        struct bide_curl_options o = plain();
         o.headers = curl_slist_append(NULL, lines[i]);
         expect_right(&o);
         curl_slist_free_all(o.headers);
@@ -170,44 +170,44 @@ static void a_key_is_checked_in_its_form(void **state)
     static const char *const bad[] = {"", "a\rb", "a\nb", "\x7f", "\x01", "caf\xc3\xa9"};
     for (size_t i = 0; i < COUNT(bad); i++)
         for (int form = 0; form < 2; form++) {
-            struct bide_http_options o = plain();
-            o.inject = BIDE_HTTP_INJECT_KEY;
+            struct bide_curl_options o = plain();
+            o.inject = BIDE_CURL_INJECT_KEY;
             o.key_form = (enum bide_key_form)form;
             o.key = bad[i];
-            assert_int_equal(bide_http_options_check(&o, NULL), BIDE_ERR_INVALID);
+            assert_int_equal(bide_curl_options_check(&o, NULL), BIDE_ERR_INVALID);
         }
-    struct bide_http_options o = plain();
-    o.inject = BIDE_HTTP_INJECT_KEY;
+    struct bide_curl_options o = plain();
+    o.inject = BIDE_CURL_INJECT_KEY;
     o.key = "a \"b\", c";
     expect_right(&o);
     o.key_form = BIDE_KEY_RAW;
-    assert_int_equal(bide_http_options_check(&o, NULL), BIDE_ERR_INVALID);
+    assert_int_equal(bide_curl_options_check(&o, NULL), BIDE_ERR_INVALID);
 }
 
 /* ---- what would be ignored is a mistake ---- */
 
 static void a_key_that_is_not_injected_is_a_mistake(void **state)
 {
-    struct bide_http_options o = plain();
+    struct bide_curl_options o = plain();
     o.key = "order-17";
     expect_wrong(&o, "inject", 0);
-    o.inject = BIDE_HTTP_INJECT_TRACE;
-    expect_wrong(&o, "inject", BIDE_HTTP_INJECT_TRACE);
+    o.inject = BIDE_CURL_INJECT_TRACE;
+    expect_wrong(&o, "inject", BIDE_CURL_INJECT_TRACE);
 }
 
 static void a_traceparent_that_is_not_injected_is_a_mistake(void **state)
 {
-    struct bide_http_options o = plain();
+    struct bide_curl_options o = plain();
     o.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     expect_wrong(&o, "inject", 0);
-    o.inject = BIDE_HTTP_INJECT_TRACE;
+    o.inject = BIDE_CURL_INJECT_TRACE;
     expect_right(&o);
 }
 
 static void what_needs_a_sink_says_so(void **state)
 {
-    static const struct bide_details_rule types[] = {{"urn:x", BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0}};
-    struct bide_http_options o = plain();
+    static const struct bide_details_rule types[] = {{"urn:x", BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}};
+    struct bide_curl_options o = plain();
     o.resume = true;
     expect_wrong(&o, "resume", 1);
     o.write = write_nothing;
@@ -233,7 +233,7 @@ static void what_needs_a_sink_says_so(void **state)
 
 static void holding_back_without_a_hook_is_a_mistake(void **state)
 {
-    struct bide_http_options o = plain();
+    struct bide_curl_options o = plain();
     o.hold_max = 100;
     o.write = write_nothing;
     expect_wrong(&o, "hold_max", 100);
@@ -241,16 +241,16 @@ static void holding_back_without_a_hook_is_a_mistake(void **state)
 
 static void a_reset_header_needs_its_unit(void **state)
 {
-    struct bide_http_options o = plain();
+    struct bide_curl_options o = plain();
     o.reset_header = "X-RateLimit-Reset";
-    expect_wrong(&o, "reset_unit", BIDE_RESET_UNHEARD);
+    expect_wrong(&o, "reset_unit", BIDE_RESET_IGNORE);
     o.reset_unit = BIDE_RESET_SECONDS;
     expect_right(&o);
 }
 
 static void type_rules_have_as_many_as_are_said(void **state)
 {
-    struct bide_http_options o = plain();
+    struct bide_curl_options o = plain();
     o.write = write_nothing;
     o.type_rule_count = 3;
     expect_wrong(&o, "type_rule_count", 3);
@@ -258,9 +258,9 @@ static void type_rules_have_as_many_as_are_said(void **state)
 
 static void rules_are_checked(void **state)
 {
-    static const struct bide_rule bad = {500, 400, BIDE_KIND_TRANSIENT, BIDE_REACH_ANSWERED, 0};
+    static const struct bide_rule bad = {500, 400, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0};
     static const struct bide_rules rules = {&bad, 1, false};
-    struct bide_http_options o = plain();
+    struct bide_curl_options o = plain();
     o.status_rules = &rules;
     expect_wrong(&o, "rule.first", 500);
     o = plain();
@@ -272,8 +272,8 @@ static void rules_are_checked(void **state)
 
 static void memory_has_a_length(void **state)
 {
-    struct bide_http_options o = plain();
-    o.body.kind = BIDE_HTTP_BODY_MEMORY;
+    struct bide_curl_options o = plain();
+    o.body.kind = BIDE_CURL_BODY_MEMORY;
     expect_right(&o); /* no bytes */
     o.body.length = 1;
     expect_wrong(&o, "body.length", 1);
@@ -285,8 +285,8 @@ static void memory_has_a_length(void **state)
 
 static void a_file_has_a_descriptor_and_a_place(void **state)
 {
-    struct bide_http_options o = plain();
-    o.body.kind = BIDE_HTTP_BODY_FILE;
+    struct bide_curl_options o = plain();
+    o.body.kind = BIDE_CURL_BODY_FILE;
     o.body.length = -1;
     expect_right(&o);
     o.body.fd = -1;
@@ -301,8 +301,8 @@ static void a_file_has_a_descriptor_and_a_place(void **state)
 
 static void a_stream_has_a_function(void **state)
 {
-    struct bide_http_options o = plain();
-    o.body.kind = BIDE_HTTP_BODY_STREAM;
+    struct bide_curl_options o = plain();
+    o.body.kind = BIDE_CURL_BODY_STREAM;
     expect_wrong(&o, "body.read", 0);
     o.body.read = read_nothing;
     expect_right(&o);

@@ -19,7 +19,7 @@ static void expect(const char *url, const char *want)
 {
     char origin[HTTP_ORIGIN_SIZE];
     memset(origin, '#', sizeof origin);
-    bool known = bide_http_origin(origin, sizeof origin, url);
+    bool known = bide_curl_origin(origin, sizeof origin, url);
     if (known != (want[0] != '\0') || strcmp(origin, want) != 0)
         fail_msg("%s: \"%s\"; want \"%s\"", url, origin, want);
 }
@@ -124,11 +124,11 @@ static void an_origin_that_does_not_fit_is_refused_whole(void **state)
     char text[sizeof want];
     for (size_t size = 0; size < sizeof want; size++) {
         memset(text, '#', sizeof text);
-        assert_false(bide_http_origin(text, size, "http://example.net:8080/path"));
+        assert_false(bide_curl_origin(text, size, "http://example.net:8080/path"));
         assert_int_equal(text[0], size > 0 ? '\0' : '#');
         assert_int_equal(text[size], '#'); /* nothing is written behind it */
     }
-    assert_true(bide_http_origin(text, sizeof text, "http://example.net:8080/path"));
+    assert_true(bide_curl_origin(text, sizeof text, "http://example.net:8080/path"));
     assert_string_equal(text, want);
 }
 
@@ -138,7 +138,7 @@ static void the_longest_host_fits(void **state)
     memset(url + 8, 'h', 255);
     strcpy(url + 8 + 255, ":65535/");
     char origin[HTTP_ORIGIN_SIZE];
-    assert_true(bide_http_origin(origin, sizeof origin, url));
+    assert_true(bide_curl_origin(origin, sizeof origin, url));
     assert_int_equal(strlen(origin), 8 + 255 + 6);
 }
 
@@ -183,7 +183,7 @@ static void urls_that_are_not_understood_share_a_target(void **state)
     assert_non_null(target);
     assert_ptr_equal(target, target_of(table, NULL));
     assert_ptr_equal(target, target_of(table, "http://:80"));
-    assert_int_equal(bide_targets_look(table).held, 1);
+    assert_int_equal(bide_targets_stats(table).held, 1);
     bide_targets_free(table);
 }
 

@@ -48,7 +48,7 @@ static struct demo_record record_of(bool (*ok)(int64_t at_ns))
         calls[i] = (struct demo_call){.begin_ns = at_ns,
                                       .end_ns = end_ns,
                                       .attempts = 1,
-                                      .why = ok(at_ns) ? BIDE_WHY_SUCCEEDED : BIDE_WHY_BUDGET_EMPTY};
+                                      .reason = ok(at_ns) ? BIDE_REASON_SUCCEEDED : BIDE_REASON_BUDGET_EMPTY};
         requests[i] =
             (struct demo_request){.at_ns = at_ns, .end_ns = end_ns, .status = ok(at_ns) ? 200 : 503, .is_first = true};
     }
@@ -205,7 +205,7 @@ static void the_naive_loop_has_nothing_that_holds_it_back(void **state)
         assert_int_equal(plan.policy.attempt_timeout_ns, other.attempt_timeout_ns);
         assert_int_equal(plan.target.budget.kind, BIDE_BUDGET_NONE);
         assert_int_equal(plan.target.breaker.kind, BIDE_BREAKER_OFF);
-        assert_int_equal(plan.target.quiet_max_ns, 0);
+        assert_int_equal(plan.target.hold_off_max_ns, 0);
         assert_int_equal(plan.target.in_flight_max, 0);
         assert_int_equal(plan.target.throttle_k_milli, 0);
     }
@@ -235,13 +235,13 @@ static void every_call_and_every_request_is_counted_once(void **state)
         came += t.bucket[i].requests;
         succeeded += t.bucket[i].succeeded;
     }
-    for (size_t i = 0; i < BIDE_WHY_COUNT; i++)
+    for (size_t i = 0; i < BIDE_REASON_COUNT; i++)
         ended += t.ended[i];
     assert_int_equal(began, CALLS);
     assert_int_equal(came, CALLS);
     assert_int_equal(ended, CALLS);
     assert_int_equal(succeeded, 800);
-    assert_int_equal(t.ended[BIDE_WHY_SUCCEEDED], 800);
+    assert_int_equal(t.ended[BIDE_REASON_SUCCEEDED], 800);
     assert_int_equal(demo_gave_up(&t), 200);
     assert_int_equal(t.served, 800);
     assert_int_equal(t.for_nobody, 0);
@@ -272,7 +272,7 @@ static void an_answer_to_a_caller_that_has_left_is_for_nobody(void **state)
     struct demo_record record = record_of(until_down);
     struct demo_tally t;
     for (uint32_t i = 0; i < 100; i++)
-        calls[i].why = BIDE_WHY_ATTEMPTS_SPENT; /* the server served it, and nobody knows */
+        calls[i].reason = BIDE_REASON_ATTEMPTS_SPENT; /* the server served it, and nobody knows */
     assert_true(demo_tally(&t, &s, &record));
     assert_int_equal(t.for_nobody, 100);
     demo_tally_free(&t);
@@ -281,7 +281,7 @@ static void an_answer_to_a_caller_that_has_left_is_for_nobody(void **state)
 static void what_happens_after_the_end_is_in_the_last_bucket(void **state)
 {
     struct demo_scenario s = told_scenario();
-    struct demo_call call = {.begin_ns = -5, .end_ns = 99 * BIDE_S, .attempts = 1, .why = BIDE_WHY_SUCCEEDED};
+    struct demo_call call = {.begin_ns = -5, .end_ns = 99 * BIDE_S, .attempts = 1, .reason = BIDE_REASON_SUCCEEDED};
     struct demo_record record = {.call = &call, .calls = 1, .request = requests, .requests = 0};
     struct demo_tally t;
     assert_true(demo_tally(&t, &s, &record));
@@ -415,9 +415,9 @@ static void a_breaker_that_opened_is_told_with_what_it_costs(void **state)
     shown.plan[1].target.breaker.open_ns = 5 * BIDE_S;
     shown.plan[1].target.breaker.ramp_ns = 10 * BIDE_S;
     char *calm = written(report, &shown.result), *quiet = written(table, &shown.result);
-    shown.result.side[1].tally.ended[BIDE_WHY_BREAKER_OPEN] = 3;
-    shown.result.side[1].tally.ended[BIDE_WHY_BREAKER_PROBING] = 2;
-    shown.result.side[1].tally.ended[BIDE_WHY_BREAKER_RAMPING] = 1;
+    shown.result.side[1].tally.ended[BIDE_REASON_BREAKER_OPEN] = 3;
+    shown.result.side[1].tally.ended[BIDE_REASON_BREAKER_PROBING] = 2;
+    shown.result.side[1].tally.ended[BIDE_REASON_BREAKER_RAMPING] = 1;
     char *page = written(report, &shown.result), *text = written(table, &shown.result);
     assert_null(strstr(calm, "refused"));
     assert_null(strstr(quiet, "refused"));
@@ -439,7 +439,8 @@ static void a_naive_loop_that_had_more_success_is_told(void **state)
     struct shown shown;
     size_t lines;
     open_shown(&shown, "bide");
-    shown.result.side[0].tally.ended[BIDE_WHY_SUCCEEDED] = shown.result.side[1].tally.ended[BIDE_WHY_SUCCEEDED] + 1;
+    shown.result.side[0].tally.ended[BIDE_REASON_SUCCEEDED] =
+        shown.result.side[1].tally.ended[BIDE_REASON_SUCCEEDED] + 1;
     char *page = written(report, &shown.result), *text = written(table, &shown.result);
     assert_non_null(strstr(page, "More calls of the naive loop succeeded"));
     assert_non_null(strstr(text, "More calls of the naive loop succeeded"));

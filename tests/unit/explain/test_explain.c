@@ -84,10 +84,10 @@ static void decorrelated_means_follow_their_recursion_below_the_cap(void **state
     pair.policy.cap_ns = BIDE_DURATION_MAX;
     pair.policy.attempts_max = 7;
     explain_schedule(&schedule, &pair.policy);
-    for (uint32_t i = 0, reach = 3; i < 6; i++, reach *= 3) {
+    for (uint32_t i = 0, evidence = 3; i < 6; i++, evidence *= 3) {
         assert_near((double)schedule.wait[i].mean_ns / S, means[i], means[i] * 0.0003);
         assert_int_equal(schedule.wait[i].window.lo_ns, 1 * S);
-        assert_int_equal(schedule.wait[i].window.hi_ns, reach * S);
+        assert_int_equal(schedule.wait[i].window.hi_ns, evidence * S);
     }
 }
 
@@ -341,7 +341,7 @@ static void three_attempts_over_three_layers_are_27(void **state)
 /* Requests that reach the bottom when all fail, through real calls that pass the attempt number on. */
 static uint64_t cascade(const struct bide_policy *policy, uint32_t layers, uint32_t inbound)
 {
-    const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_NEVER_SENT};
+    const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
     const struct bide_request request = {.safety = BIDE_SAFE, .seed = 1, .inbound.attempt = inbound};
     struct bide_call call;
     int64_t now_ns = 0;
@@ -349,10 +349,10 @@ static uint64_t cascade(const struct bide_policy *policy, uint32_t layers, uint3
     if (layers == 0)
         return 1;
     struct bide_verdict v = bide_call_begin(&call, policy, NULL, &request, now_ns);
-    while (v.what == BIDE_START) {
+    while (v.action == BIDE_START) {
         reached += cascade(policy, layers - 1, v.attempt > inbound ? v.attempt : inbound);
         v = bide_call_outcome(&call, v.attempt, &failed, now_ns);
-        if (v.what == BIDE_WAIT) {
+        if (v.action == BIDE_WAIT) {
             now_ns = v.wake_ns;
             v = bide_call_wake(&call, now_ns);
         }
@@ -421,7 +421,7 @@ static void a_budget_that_first_attempts_fund_pays_on_in_an_outage(void **state)
 {
     (void)state;
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
-    pair.target.budget.earn_success_milli = pair.target.budget.earn_per_minute_milli = 0;
+    pair.target.budget.earn_success_milli = pair.target.budget.refill_per_minute_milli = 0;
     pair.target.budget.earn_first_milli = 100;
     assert_near(budgeted(0.5, 0), 1.1, 1e-9);
     assert_near(budgeted(1.0, 0), 1.1, 1e-9);
@@ -450,7 +450,7 @@ static void other_budgets_bound_by_their_ratio(void **state)
 /* Retries until a target in real use says that its budget is empty. */
 static int64_t retries_paid_at_once(void)
 {
-    const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_NEVER_SENT};
+    const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
     const struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
     struct bide_target target;
     int64_t paid = 0;
@@ -459,7 +459,7 @@ static int64_t retries_paid_at_once(void)
     for (;; paid++) {
         struct bide_call call;
         bide_call_begin(&call, &pair.policy, &target, &request, S);
-        if (bide_call_outcome(&call, 1, &failed, S).what != BIDE_WAIT)
+        if (bide_call_outcome(&call, 1, &failed, S).action != BIDE_WAIT)
             return paid;
     }
 }

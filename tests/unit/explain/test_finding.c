@@ -124,7 +124,7 @@ static const struct row {
     {"deadline-below-backoff", ERROR, "jitter=none base=2s deadline=2s", "jitter=none base=1s deadline=5s"},
     {"slo", WARNING, "slo=94.1s", "slo=94.2s"}, /* 3 * (1.4 s + 3 * 10 s) */
     {"slo", WARNING, "slo=1h attempt_timeout=never deadline=never", "slo=3m attempt_timeout=never"},
-    {"hints-unheard", WARNING, "hint_rule=unheard", "hint_rule=clamp"},
+    {"hints-ignored", WARNING, "hint_rule=ignore", "hint_rule=clamp"},
     {"hints-in-step", NOTE, "hint_rule=exact", "hint_rule=floor"},
     {"hint-beyond-deadline", NOTE, "hint_long=clamp", "hint_long=give_up"},
     {"hint-beyond-deadline", NOTE, "hint_long=clamp hint_max=60s", "hint_long=clamp hint_max=59s"},
@@ -136,7 +136,7 @@ static const struct row {
     {"budget-of-nothing", WARNING, "budget.capacity=0", "budget.capacity=1"},
     {"loose-budget", WARNING, "budget.earn_first=3", "budget.earn_first=2.9"},
     {"loose-budget", WARNING, "budget.capacity=20000 rate=1", "budget.capacity=1000 rate=1"},
-    {"loose-budget", WARNING, "budget.earn_per_minute=180/min rate=1", "budget.earn_per_minute=60/min rate=1"},
+    {"loose-budget", WARNING, "budget.refill_per_minute=180/min rate=1", "budget.refill_per_minute=60/min rate=1"},
     {"loose-budget", WARNING, "budget.kind=window budget.ratio=100% attempts=2",
      "budget.kind=window budget.ratio=100% attempts=3"},
     {"loose-budget", WARNING, "budget.kind=window budget.ratio=10% budget.min_volume=10 rate=0.9",
@@ -150,7 +150,7 @@ static const struct row {
     {"no-breaker", NOTE, "breaker.kind=off", "breaker.kind=consecutive"},
     /* 20 votes in 10 s; 4 attempts, of which the budget pays 10 retries */
     {"deaf-breaker", WARNING, "rate=0.5", "rate=1"},
-    {"deaf-breaker", WARNING, "rate=0.99", "rate=0.9 budget.earn_per_minute=6/min"},
+    {"deaf-breaker", WARNING, "rate=0.99", "rate=0.9 budget.refill_per_minute=6/min"},
     {"deaf-breaker", WARNING, "rate=0.9 budget.capacity=10.8", "rate=0.9 budget.capacity=10.9"},
     {"deaf-breaker", WARNING, "rate=0.9", "rate=0.9 budget.earn_first=0.1"},
     {"deaf-breaker", WARNING, "rate=0.49 budget.kind=none", "rate=0.5 budget.kind=none"},

@@ -32,11 +32,11 @@ static void begin(enum bide_preset preset, struct bide_outcome outcome)
     conf_pair_init(&situation.pair, preset);
 }
 
-static void assert_answer(enum bide_what what, enum bide_why why)
+static void assert_answer(enum bide_action action, enum bide_reason reason)
 {
     explain_ask(&answer, &situation);
-    if (answer.verdict.what != what || answer.verdict.why != why)
-        fail_msg("%s, %s", bide_what_label(answer.verdict.what), bide_why_label(answer.verdict.why));
+    if (answer.verdict.action != action || answer.verdict.reason != reason)
+        fail_msg("%s, %s", bide_action_label(answer.verdict.action), bide_reason_label(answer.verdict.reason));
 }
 
 static struct bide_outcome http(int status)
@@ -139,19 +139,19 @@ static void the_rules_of_a_policy_come_first(void **state)
     read_two("exit", "64");
     assert_int_equal(explain_event_outcome(&event, &policy).kind, BIDE_KIND_PERMANENT);
     read_two("refused", NULL);
-    assert_int_equal(explain_event_outcome(&event, &policy).reach, BIDE_REACH_NEVER_SENT);
+    assert_int_equal(explain_event_outcome(&event, &policy).evidence, BIDE_EVIDENCE_NOT_SENT);
 }
 
 static void a_reach_is_read_by_its_label(void **state)
 {
     (void)state;
-    for (int i = BIDE_REACH_MAYBE_RAN; i <= BIDE_REACH_BODY_DELIVERED; i++) {
-        enum bide_reach reach = BIDE_REACH_MAYBE_RAN;
-        assert_string_equal(explain_reach_words[i], bide_reach_label((enum bide_reach)i));
-        assert_true(explain_reach_read(explain_reach_words[i], &reach));
-        assert_int_equal(reach, i);
+    for (int i = BIDE_EVIDENCE_UNKNOWN; i <= BIDE_EVIDENCE_BODY_DELIVERED; i++) {
+        enum bide_evidence evidence = BIDE_EVIDENCE_UNKNOWN;
+        assert_string_equal(explain_reach_words[i], bide_evidence_label((enum bide_evidence)i));
+        assert_true(explain_reach_read(explain_reach_words[i], &evidence));
+        assert_int_equal(evidence, i);
     }
-    enum bide_reach none;
+    enum bide_evidence none;
     assert_false(explain_reach_read("far", &none));
 }
 
@@ -162,9 +162,9 @@ static void a_503_to_a_post_is_not_repeated_without_a_key(void **state)
     (void)state;
     begin(BIDE_PRESET_SERVICE, http_after(503, "30"));
     situation.request.safety = BIDE_UNSAFE;
-    assert_answer(BIDE_GIVE_UP, BIDE_WHY_NOT_REPEATABLE);
+    assert_answer(BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
     situation.request.safety = BIDE_KEYED;
-    assert_answer(BIDE_WAIT, BIDE_WHY_SERVER_HINT);
+    assert_answer(BIDE_WAIT, BIDE_REASON_SERVER_HINT);
     assert_int_equal(answer.wait.lo_ns, 30 * S);
     assert_int_equal(answer.wait.hi_ns, 33 * S); /* ten per cent upwards */
 }
@@ -176,15 +176,15 @@ static void hostile_hints_never_make_a_retry_earlier(void **state)
     static const char *const malformed[] = {"-1", "120s", "1e3", "0x10", ""};
     for (size_t i = 0; i < sizeof longest / sizeof *longest; i++) {
         begin(BIDE_PRESET_SERVICE, http_after(429, longest[i]));
-        assert_answer(BIDE_GIVE_UP, BIDE_WHY_HINT_TOO_LONG);
+        assert_answer(BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG);
     }
     for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
         begin(BIDE_PRESET_SERVICE, http_after(429, malformed[i]));
-        assert_answer(BIDE_WAIT, BIDE_WHY_BACKOFF);
+        assert_answer(BIDE_WAIT, BIDE_REASON_BACKOFF);
         assert_int_equal(answer.wait.hi_ns, 200 * MS);
     }
     begin(BIDE_PRESET_SERVICE, http_after(429, "1.5"));
-    assert_answer(BIDE_WAIT, BIDE_WHY_SERVER_HINT);
+    assert_answer(BIDE_WAIT, BIDE_REASON_SERVER_HINT);
     assert_int_equal(answer.wait.lo_ns, 2 * S);
 }
 
@@ -193,11 +193,11 @@ static void a_later_attempt_waits_longer(void **state)
     (void)state;
     begin(BIDE_PRESET_SERVICE, http(503));
     situation.attempt = 3;
-    assert_answer(BIDE_WAIT, BIDE_WHY_BACKOFF);
+    assert_answer(BIDE_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(answer.wait.hi_ns, 800 * MS);
     assert_true(answer.elapsed_ns <= 600 * MS);
     situation.attempt = 4;
-    assert_answer(BIDE_GIVE_UP, BIDE_WHY_ATTEMPTS_SPENT);
+    assert_answer(BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT);
 }
 
 static void elapsed_time_counts_against_the_deadline(void **state)
@@ -205,18 +205,18 @@ static void elapsed_time_counts_against_the_deadline(void **state)
     (void)state;
     begin(BIDE_PRESET_SERVICE, http_after(503, "30"));
     situation.elapsed_ns = 20 * S;
-    assert_answer(BIDE_WAIT, BIDE_WHY_SERVER_HINT);
+    assert_answer(BIDE_WAIT, BIDE_REASON_SERVER_HINT);
     situation.elapsed_ns = 30 * S;
-    assert_answer(BIDE_GIVE_UP, BIDE_WHY_DEADLINE_NEAR);
+    assert_answer(BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
     situation.elapsed_ns = 60 * S;
-    assert_answer(BIDE_GIVE_UP, BIDE_WHY_DEADLINE);
+    assert_answer(BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
 }
 
 static void a_lost_race_is_tried_at_once_and_no_window_says_otherwise(void **state)
 {
     (void)state;
-    begin(BIDE_PRESET_SERVICE, (struct bide_outcome){.kind = BIDE_KIND_CONFLICT, .reach = BIDE_REACH_ANSWERED});
-    assert_answer(BIDE_WAIT, BIDE_WHY_CONFLICT);
+    begin(BIDE_PRESET_SERVICE, (struct bide_outcome){.kind = BIDE_KIND_CONFLICT, .evidence = BIDE_EVIDENCE_ANSWERED});
+    assert_answer(BIDE_WAIT, BIDE_REASON_CONFLICT);
     assert_int_equal(answer.wait.hi_ns, 0);
 }
 
@@ -225,12 +225,12 @@ static void a_call_that_never_gets_there_says_so(void **state)
     (void)state;
     begin(BIDE_PRESET_PAYMENT, http(503));
     situation.request.safety = BIDE_UNSAFE;
-    assert_answer(BIDE_GIVE_UP, BIDE_WHY_KEY_REQUIRED);
+    assert_answer(BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED);
     assert_false(answer.reached);
     begin(BIDE_PRESET_SERVICE, http(503));
     situation.pair.target.budget.capacity_milli = 0;
     situation.attempt = 2;
-    assert_answer(BIDE_GIVE_UP, BIDE_WHY_BUDGET_EMPTY);
+    assert_answer(BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
     assert_false(answer.reached);
 }
 
@@ -245,7 +245,7 @@ static void every_draw_lies_in_the_window(void **state)
                 situation.request.seed = seed;
                 situation.attempt = 1 + (uint32_t)(seed % (situation.pair.policy.attempts_max > 3 ? 3 : 1));
                 explain_ask(&answer, &situation);
-                if (answer.verdict.what == BIDE_WAIT &&
+                if (answer.verdict.action == BIDE_WAIT &&
                     (answer.wait_ns < answer.wait.lo_ns || answer.wait_ns > answer.wait.hi_ns))
                     fail_msg("%s, %s: %lld is not in %lld..%lld", bide_preset_label(preset), hints[i],
                              (long long)answer.wait_ns, (long long)answer.wait.lo_ns, (long long)answer.wait.hi_ns);
@@ -286,12 +286,13 @@ static void the_gate_that_refuses_is_the_one_that_decided(void **state)
         situation.request.inbound.attempt = i % 7 == 0 ? 2 : 0;
         explain_ask(&answer, &situation);
         explain_gates(gates, &situation);
-        if (!answer.reached && answer.verdict.why != BIDE_WHY_KEY_REQUIRED)
+        if (!answer.reached && answer.verdict.reason != BIDE_REASON_KEY_REQUIRED)
             continue; /* it was over before */
-        bool goes_on = answer.verdict.what == BIDE_WAIT;
+        bool goes_on = answer.verdict.action == BIDE_WAIT;
         const struct explain_gate *gate = refusing();
-        if (goes_on != (gate == NULL) || (gate != NULL && gate->why != answer.verdict.why))
-            fail_msg("case %u: %s, but %s", i, bide_why_label(answer.verdict.why), gate != NULL ? gate->name : "none");
+        if (goes_on != (gate == NULL) || (gate != NULL && gate->reason != answer.verdict.reason))
+            fail_msg("case %u: %s, but %s", i, bide_reason_label(answer.verdict.reason),
+                     gate != NULL ? gate->name : "none");
     }
 }
 
@@ -383,21 +384,21 @@ static void a_retry_says_what_it_hangs_on(void **state)
     begin(BIDE_PRESET_SERVICE, http(503));
     situation.request.safety = BIDE_KEYED;
     assert_changes(1, "with no idempotency key it would not be retried");
-    situation.outcome.reach = BIDE_REACH_NEVER_SENT; /* then anything may be repeated */
+    situation.outcome.evidence = BIDE_EVIDENCE_NOT_SENT; /* then anything may be repeated */
     assert_changes(0, NULL);
 }
 
 /* ---- classes ---- */
 
-static enum bide_why why_of(const struct explain_class *classes, const char *name, enum bide_safety safety,
-                            enum bide_reach reach)
+static enum bide_reason why_of(const struct explain_class *classes, const char *name, enum bide_safety safety,
+                               enum bide_evidence evidence)
 {
     for (size_t i = 0; i < EXPLAIN_CLASSES; i++)
         for (size_t j = 0; j < EXPLAIN_COLUMNS && strcmp(classes[i].name, name) == 0; j++)
-            if (explain_columns[j].safety == safety && explain_columns[j].reach == reach)
-                return classes[i].cell[j].verdict.why;
+            if (explain_columns[j].safety == safety && explain_columns[j].evidence == evidence)
+                return classes[i].cell[j].verdict.reason;
     fail_msg("no class %s", name);
-    return BIDE_WHY_NOTHING;
+    return BIDE_REASON_NOTHING;
 }
 
 static void classes_are_answered_by_safety_and_reach(void **state)
@@ -406,20 +407,21 @@ static void classes_are_answered_by_safety_and_reach(void **state)
     static struct explain_class classes[EXPLAIN_CLASSES];
     begin(BIDE_PRESET_SERVICE, http(200));
     explain_classes(classes, &situation.pair, 1);
-    assert_int_equal(why_of(classes, "transient", BIDE_SAFE, BIDE_REACH_ANSWERED), BIDE_WHY_BACKOFF);
-    assert_int_equal(why_of(classes, "transient", BIDE_UNSAFE, BIDE_REACH_MAYBE_RAN), BIDE_WHY_NOT_REPEATABLE);
-    assert_int_equal(why_of(classes, "transient", BIDE_UNSAFE, BIDE_REACH_NEVER_SENT), BIDE_WHY_BACKOFF);
-    assert_int_equal(why_of(classes, "throttled", BIDE_UNSAFE, BIDE_REACH_ANSWERED), BIDE_WHY_NOT_REPEATABLE);
-    assert_int_equal(why_of(classes, "throttled, hint 2s", BIDE_KEYED, BIDE_REACH_ANSWERED), BIDE_WHY_SERVER_HINT);
-    assert_int_equal(why_of(classes, "conflict", BIDE_SAFE, BIDE_REACH_ANSWERED), BIDE_WHY_CONFLICT);
-    assert_int_equal(why_of(classes, "still running", BIDE_KEYED, BIDE_REACH_ANSWERED), BIDE_WHY_BACKOFF);
-    assert_int_equal(why_of(classes, "still running", BIDE_SAFE, BIDE_REACH_ANSWERED), BIDE_WHY_PERMANENT);
-    assert_int_equal(why_of(classes, "permanent", BIDE_SAFE, BIDE_REACH_ANSWERED), BIDE_WHY_PERMANENT);
-    assert_int_equal(why_of(classes, "cancelled", BIDE_SAFE, BIDE_REACH_MAYBE_RAN), BIDE_WHY_CANCELLED);
+    assert_int_equal(why_of(classes, "transient", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_BACKOFF);
+    assert_int_equal(why_of(classes, "transient", BIDE_UNSAFE, BIDE_EVIDENCE_UNKNOWN), BIDE_REASON_NOT_REPEATABLE);
+    assert_int_equal(why_of(classes, "transient", BIDE_UNSAFE, BIDE_EVIDENCE_NOT_SENT), BIDE_REASON_BACKOFF);
+    assert_int_equal(why_of(classes, "throttled", BIDE_UNSAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_NOT_REPEATABLE);
+    assert_int_equal(why_of(classes, "throttled, hint 2s", BIDE_KEYED, BIDE_EVIDENCE_ANSWERED),
+                     BIDE_REASON_SERVER_HINT);
+    assert_int_equal(why_of(classes, "conflict", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_CONFLICT);
+    assert_int_equal(why_of(classes, "still running", BIDE_KEYED, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_BACKOFF);
+    assert_int_equal(why_of(classes, "still running", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_PERMANENT);
+    assert_int_equal(why_of(classes, "permanent", BIDE_SAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_PERMANENT);
+    assert_int_equal(why_of(classes, "cancelled", BIDE_SAFE, BIDE_EVIDENCE_UNKNOWN), BIDE_REASON_CANCELLED);
     situation.pair.target.trust = BIDE_TRUST_UNAVAILABLE;
     explain_classes(classes, &situation.pair, 1);
-    assert_int_equal(why_of(classes, "unavailable", BIDE_UNSAFE, BIDE_REACH_ANSWERED), BIDE_WHY_BACKOFF);
-    assert_int_equal(why_of(classes, "transient", BIDE_UNSAFE, BIDE_REACH_ANSWERED), BIDE_WHY_NOT_REPEATABLE);
+    assert_int_equal(why_of(classes, "unavailable", BIDE_UNSAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_BACKOFF);
+    assert_int_equal(why_of(classes, "transient", BIDE_UNSAFE, BIDE_EVIDENCE_ANSWERED), BIDE_REASON_NOT_REPEATABLE);
 }
 
 int main(void)

@@ -12,22 +12,26 @@
 
 #include <cmocka.h>
 
-static struct fetch_job gave_up(enum bide_why why, CURLcode code, long status)
+static struct fetch_job gave_up(enum bide_reason reason, CURLcode code, long status)
 {
     static char shown[] = "http://h/p";
-    return (struct fetch_job){
-        .shown = shown, .verdict = {.what = BIDE_GIVE_UP, .why = why}, .code = code, .status = status, .attempts = 1};
+    return (struct fetch_job){.shown = shown,
+                              .verdict = {.action = BIDE_GIVE_UP, .reason = reason},
+                              .code = code,
+                              .status = status,
+                              .attempts = 1};
 }
 
-static int status_of(enum bide_why why, CURLcode code, long status)
+static int status_of(enum bide_reason reason, CURLcode code, long status)
 {
-    struct fetch_job job = gave_up(why, code, status);
+    struct fetch_job job = gave_up(reason, code, status);
     return fetch_exit_status(&job);
 }
 
 static void a_success_is_0_unless_it_could_not_be_written(void **state)
 {
-    struct fetch_job job = {.verdict = {.what = BIDE_DONE, .why = BIDE_WHY_SUCCEEDED}, .status = 200, .attempts = 1};
+    struct fetch_job job = {
+        .verdict = {.action = BIDE_DONE, .reason = BIDE_REASON_SUCCEEDED}, .status = 200, .attempts = 1};
     assert_int_equal(fetch_exit_status(&job), 0);
     job.error = ENOSPC;
     assert_int_equal(fetch_exit_status(&job), 23);
@@ -35,41 +39,41 @@ static void a_success_is_0_unless_it_could_not_be_written(void **state)
 
 static void an_answer_that_is_a_failure_is_22(void **state)
 {
-    assert_int_equal(status_of(BIDE_WHY_PERMANENT, CURLE_OK, 404), 22);
-    assert_int_equal(status_of(BIDE_WHY_ATTEMPTS_SPENT, CURLE_OK, 503), 22);
-    assert_int_equal(status_of(BIDE_WHY_NOT_REPEATABLE, CURLE_HTTP_RETURNED_ERROR, 503), 22);
-    assert_int_equal(status_of(BIDE_WHY_ATTEMPTS_SPENT, CURLE_OK, 200), 22); /* a rule calls it one */
-    assert_int_equal(status_of(BIDE_WHY_DEADLINE_NEAR, CURLE_OK, 503), 22);
-    assert_int_equal(status_of(BIDE_WHY_PERMANENT, CURLE_PARTIAL_FILE, 404), 22);
+    assert_int_equal(status_of(BIDE_REASON_PERMANENT, CURLE_OK, 404), 22);
+    assert_int_equal(status_of(BIDE_REASON_ATTEMPTS_SPENT, CURLE_OK, 503), 22);
+    assert_int_equal(status_of(BIDE_REASON_NOT_REPEATABLE, CURLE_HTTP_RETURNED_ERROR, 503), 22);
+    assert_int_equal(status_of(BIDE_REASON_ATTEMPTS_SPENT, CURLE_OK, 200), 22); /* a rule calls it one */
+    assert_int_equal(status_of(BIDE_REASON_DEADLINE_NEAR, CURLE_OK, 503), 22);
+    assert_int_equal(status_of(BIDE_REASON_PERMANENT, CURLE_PARTIAL_FILE, 404), 22);
 }
 
 static void a_failure_without_an_answer_is_curls(void **state)
 {
-    assert_int_equal(status_of(BIDE_WHY_ATTEMPTS_SPENT, CURLE_COULDNT_RESOLVE_HOST, 0), 6);
-    assert_int_equal(status_of(BIDE_WHY_ATTEMPTS_SPENT, CURLE_OPERATION_TIMEDOUT, 0), 28);
-    assert_int_equal(status_of(BIDE_WHY_PERMANENT, CURLE_PEER_FAILED_VERIFICATION, 0), 60);
-    assert_int_equal(status_of(BIDE_WHY_BODY_DELIVERED, CURLE_RECV_ERROR, 200), 56);
+    assert_int_equal(status_of(BIDE_REASON_ATTEMPTS_SPENT, CURLE_COULDNT_RESOLVE_HOST, 0), 6);
+    assert_int_equal(status_of(BIDE_REASON_ATTEMPTS_SPENT, CURLE_OPERATION_TIMEDOUT, 0), 28);
+    assert_int_equal(status_of(BIDE_REASON_PERMANENT, CURLE_PEER_FAILED_VERIFICATION, 0), 60);
+    assert_int_equal(status_of(BIDE_REASON_BODY_DELIVERED, CURLE_RECV_ERROR, 200), 56);
 }
 
 static void the_deadline_is_124(void **state)
 {
-    assert_int_equal(status_of(BIDE_WHY_DEADLINE, CURLE_OPERATION_TIMEDOUT, 0), 124);
-    assert_int_equal(status_of(BIDE_WHY_DEADLINE, CURLE_OK, 503), 124);
-    assert_int_equal(status_of(BIDE_WHY_DEADLINE_NEAR, CURLE_OPERATION_TIMEDOUT, 0), 124);
+    assert_int_equal(status_of(BIDE_REASON_DEADLINE, CURLE_OPERATION_TIMEDOUT, 0), 124);
+    assert_int_equal(status_of(BIDE_REASON_DEADLINE, CURLE_OK, 503), 124);
+    assert_int_equal(status_of(BIDE_REASON_DEADLINE_NEAR, CURLE_OPERATION_TIMEDOUT, 0), 124);
 }
 
 static void what_was_never_sent_is_75_or_our_own_fault(void **state)
 {
-    struct fetch_job job = gave_up(BIDE_WHY_BREAKER_OPEN, CURLE_ABORTED_BY_CALLBACK, 0);
+    struct fetch_job job = gave_up(BIDE_REASON_BREAKER_OPEN, CURLE_ABORTED_BY_CALLBACK, 0);
     assert_int_equal(fetch_exit_status(&job), 42); /* an attempt was made */
     job.attempts = 0;
     assert_int_equal(fetch_exit_status(&job), 75);
-    assert_int_equal(status_of(BIDE_WHY_KEY_REQUIRED, CURLE_ABORTED_BY_CALLBACK, 0), 125);
+    assert_int_equal(status_of(BIDE_REASON_KEY_REQUIRED, CURLE_ABORTED_BY_CALLBACK, 0), 125);
 }
 
 static void a_signal_is_128_and_its_number(void **state)
 {
-    struct fetch_job job = gave_up(BIDE_WHY_CANCELLED, CURLE_ABORTED_BY_CALLBACK, 0);
+    struct fetch_job job = gave_up(BIDE_REASON_CANCELLED, CURLE_ABORTED_BY_CALLBACK, 0);
     job.cancelled = true;
     fetch_signal = SIGTERM;
     assert_int_equal(fetch_exit_status(&job), 143);
@@ -93,9 +97,9 @@ static const char *told(struct fetch_voice voice, const struct fetch_news *news)
 
 static void a_retry_is_one_line_with_attempt_reason_and_wait(void **state)
 {
-    struct fetch_job job = gave_up(BIDE_WHY_BACKOFF, CURLE_OK, 503);
+    struct fetch_job job = gave_up(BIDE_REASON_BACKOFF, CURLE_OK, 503);
     struct fetch_news news = {.job = &job,
-                              .verdict = {.what = BIDE_WAIT, .why = BIDE_WHY_SERVER_HINT, .attempt = 1},
+                              .verdict = {.action = BIDE_WAIT, .reason = BIDE_REASON_SERVER_HINT, .attempt = 1},
                               .status = 503,
                               .text = "",
                               .hint = {BIDE_HINT_WAIT, 2 * BIDE_S},
@@ -114,9 +118,9 @@ static void a_retry_is_one_line_with_attempt_reason_and_wait(void **state)
 /* Its words are those of bide run; the time of day is skipped. */
 static void a_failed_attempt_is_an_outcome_and_then_a_wait_in_json(void **state)
 {
-    struct fetch_job job = gave_up(BIDE_WHY_BACKOFF, CURLE_OK, 503);
+    struct fetch_job job = gave_up(BIDE_REASON_BACKOFF, CURLE_OK, 503);
     struct fetch_news news = {.job = &job,
-                              .verdict = {.what = BIDE_WAIT, .why = BIDE_WHY_SERVER_HINT, .attempt = 1},
+                              .verdict = {.action = BIDE_WAIT, .reason = BIDE_REASON_SERVER_HINT, .attempt = 1},
                               .ended = true,
                               .attempt = 1,
                               .kind = BIDE_KIND_TRANSIENT,
@@ -131,8 +135,8 @@ static void a_failed_attempt_is_an_outcome_and_then_a_wait_in_json(void **state)
                                  "\"kind\":\"transient\",\"because\":\"503\",\"took_ms\":10,\"code\":null,"
                                  "\"hint_ms\":2000}\n{\"event\":\"wait\",\"time\":\""));
     assert_non_null(strstr(text, "Z\",\"url\":\"http://h/p\",\"attempt\":1,\"attempts\":4,\"wait_ms\":2100,"
-                                 "\"why\":\"server_hint\"}\n"));
-    news.verdict.what = BIDE_NONE;
+                                 "\"reason\":\"server_hint\"}\n"));
+    news.verdict.action = BIDE_NONE;
     text = told((struct fetch_voice){.json = true, .target = "t"}, &news);
     assert_non_null(strstr(text, "Z\",\"target\":\"t\",\"url\""));
     assert_null(strstr(text, "wait"));
@@ -141,7 +145,7 @@ static void a_failed_attempt_is_an_outcome_and_then_a_wait_in_json(void **state)
 
 static void a_reader_who_left_needs_no_explanation(void **state)
 {
-    struct fetch_job job = gave_up(BIDE_WHY_CANCELLED, CURLE_WRITE_ERROR, 200);
+    struct fetch_job job = gave_up(BIDE_REASON_CANCELLED, CURLE_WRITE_ERROR, 200);
     struct fetch_news news = {.job = &job, .verdict = job.verdict, .text = ""};
     job.error = EPIPE;
     assert_string_equal(told((struct fetch_voice){0}, &news), "");

@@ -616,90 +616,90 @@ static void who_is_short_comes_sooner_and_less_so_when_many_are(void **state)
 
 /* ---- quiet ---- */
 
-static struct lease_ask quiet(int64_t ms)
+static struct lease_ask hold_off(int64_t ms)
 {
     struct lease_ask ask = plain;
-    ask.quiet_ms = ms;
+    ask.hold_off_ms = ms;
     return ask;
 }
 
 static struct lease_ask over(int64_t number)
 {
     struct lease_ask ask = plain;
-    ask.quiet_over = number;
+    ask.hold_off_over = number;
     return ask;
 }
 
-static void a_quiet_is_told_to_all_until_it_is_over(void **state)
+static void a_hold_off_is_told_to_all_until_it_is_over(void **state)
 {
-    say(quiet(5000));
-    int64_t number = answer.quiet_number;
-    assert_int_equal(answer.quiet_ms, 5000);
-    assert_int_equal(say_then(2000, plain).quiet_ms, 3000);
-    assert_int_equal(answer.quiet_number, number);
-    assert_int_equal(say_then(3000, plain).quiet_ms, 0);
+    say(hold_off(5000));
+    int64_t number = answer.hold_off_number;
+    assert_int_equal(answer.hold_off_ms, 5000);
+    assert_int_equal(say_then(2000, plain).hold_off_ms, 3000);
+    assert_int_equal(answer.hold_off_number, number);
+    assert_int_equal(say_then(3000, plain).hold_off_ms, 0);
 }
 
-static void the_latest_quiet_holds_and_has_a_number_of_its_own(void **state)
+static void the_latest_hold_off_holds_and_has_a_number_of_its_own(void **state)
 {
-    say(quiet(5000));
-    int64_t first = answer.quiet_number;
-    assert_int_equal(say(quiet(3000)).quiet_ms, 5000);
-    assert_int_equal(answer.quiet_number, first);
-    assert_int_equal(say(quiet(9000)).quiet_ms, 9000);
-    assert_true(answer.quiet_number > first);
+    say(hold_off(5000));
+    int64_t first = answer.hold_off_number;
+    assert_int_equal(say(hold_off(3000)).hold_off_ms, 5000);
+    assert_int_equal(answer.hold_off_number, first);
+    assert_int_equal(say(hold_off(9000)).hold_off_ms, 9000);
+    assert_true(answer.hold_off_number > first);
 }
 
-static void a_quiet_that_ends_a_little_later_is_the_same(void **state)
+static void a_hold_off_that_ends_a_little_later_is_the_same(void **state)
 {
-    say(quiet(5000));
-    int64_t first = answer.quiet_number;
-    assert_int_equal(say(quiet(5999)).quiet_ms, 5000);
-    assert_int_equal(answer.quiet_number, first);
-    assert_int_equal(say(quiet(6000)).quiet_ms, 6000);
-    assert_true(answer.quiet_number > first);
+    say(hold_off(5000));
+    int64_t first = answer.hold_off_number;
+    assert_int_equal(say(hold_off(5999)).hold_off_ms, 5000);
+    assert_int_equal(answer.hold_off_number, first);
+    assert_int_equal(say(hold_off(6000)).hold_off_ms, 6000);
+    assert_true(answer.hold_off_number > first);
 }
 
-static void a_success_ends_the_quiet_that_it_saw_and_no_other(void **state)
+static void a_success_ends_the_hold_off_that_it_saw_and_no_other(void **state)
 {
-    say(quiet(5000));
-    int64_t first = answer.quiet_number;
-    say(quiet(9000));
-    int64_t second = answer.quiet_number;
-    assert_int_equal(say(over(first)).quiet_ms, 9000);
-    assert_int_equal(say(over(0)).quiet_ms, 9000);
-    assert_int_equal(say(over(second)).quiet_ms, 0);
+    say(hold_off(5000));
+    int64_t first = answer.hold_off_number;
+    say(hold_off(9000));
+    int64_t second = answer.hold_off_number;
+    assert_int_equal(say(over(first)).hold_off_ms, 9000);
+    assert_int_equal(say(over(0)).hold_off_ms, 9000);
+    assert_int_equal(say(over(second)).hold_off_ms, 0);
 }
 
-static void a_new_quiet_with_the_end_of_an_old_one_holds(void **state)
+static void a_new_hold_off_with_the_end_of_an_old_one_holds(void **state)
 {
-    say(quiet(5000));
-    struct lease_ask ask = quiet(2000);
-    ask.quiet_over = answer.quiet_number;
-    int64_t first = answer.quiet_number;
-    assert_int_equal(say(ask).quiet_ms, 2000);
-    assert_true(answer.quiet_number > first);
+    say(hold_off(5000));
+    struct lease_ask ask = hold_off(2000);
+    ask.hold_off_over = answer.hold_off_number;
+    int64_t first = answer.hold_off_number;
+    assert_int_equal(say(ask).hold_off_ms, 2000);
+    assert_true(answer.hold_off_number > first);
 }
 
-static void a_quiet_of_a_day_is_kept_for_a_day(void **state)
+static void a_hold_off_of_a_day_is_kept_for_a_day(void **state)
 {
-    assert_int_equal(say(quiet(LEASE_MS_MAX)).quiet_ms, LEASE_MS_MAX);
-    assert_int_equal(say_then(LEASE_MS_MAX - 1, plain).quiet_ms, 1);
-    assert_int_equal(say_then(1, plain).quiet_ms, 0);
+    assert_int_equal(say(hold_off(LEASE_MS_MAX)).hold_off_ms, LEASE_MS_MAX);
+    assert_int_equal(say_then(LEASE_MS_MAX - 1, plain).hold_off_ms, 1);
+    assert_int_equal(say_then(1, plain).hold_off_ms, 0);
 }
 
-static void a_clock_that_went_far_back_does_not_prolong_a_quiet(void **state)
+static void a_clock_that_went_far_back_does_not_prolong_a_hold_off(void **state)
 {
-    say(quiet(5000));
-    assert_int_equal(say_then(-YEAR, plain).quiet_ms, 0);
+    say(hold_off(5000));
+    assert_int_equal(say_then(-YEAR, plain).hold_off_ms, 0);
 }
 
-static void a_quiet_keeps_its_number_apart_from_those_before_a_loss(void **state)
+static void a_hold_off_keeps_its_number_apart_from_those_before_a_loss(void **state)
 {
-    say(quiet(5000));
-    struct lease_ask knowing = quiet(9000);
+    say(hold_off(5000));
+    struct lease_ask knowing = hold_off(9000);
     knowing.seen = 500; /* somebody may have seen any number up to that */
-    assert_true(say(knowing).quiet_number > 500);
+    assert_true(say(knowing).hold_off_number > 500);
 }
 
 /* ---- opinion ---- */
@@ -845,13 +845,13 @@ static void a_fleet_changes_its_opinion_within_an_interval(void **state)
 static void looking_changes_nothing_and_knows_the_trickle(void **state)
 {
     say(trickling(60000));
-    say(quiet(5000));
+    say(hold_off(5000));
     bank.per_minute_milli = 60000;
     struct lease_bank before = bank;
     struct lease_bank_view view = lease_bank_look(&bank, now_ms + 2000);
     assert_memory_equal(&bank, &before, sizeof bank);
     assert_int_equal(view.level_milli, 2000);
-    assert_int_equal(view.quiet_ms, 3000);
+    assert_int_equal(view.hold_off_ms, 3000);
     assert_int_equal(view.count.all, 2);
     assert_int_equal(lease_bank_look(&bank, now_ms + YEAR).count.all, 0);
     assert_int_equal(lease_bank_look(&bank, now_ms + YEAR).level_milli, 100000);
@@ -922,14 +922,14 @@ int main(void)
         TEST(one_hungry_instance_among_many_gets_what_it_wants),
         TEST(who_wants_is_counted_at_once_and_who_ceases_is_not),
         TEST(who_is_short_comes_sooner_and_less_so_when_many_are),
-        TEST(a_quiet_is_told_to_all_until_it_is_over),
-        TEST(the_latest_quiet_holds_and_has_a_number_of_its_own),
-        TEST(a_quiet_that_ends_a_little_later_is_the_same),
-        TEST(a_success_ends_the_quiet_that_it_saw_and_no_other),
-        TEST(a_new_quiet_with_the_end_of_an_old_one_holds),
-        TEST(a_quiet_of_a_day_is_kept_for_a_day),
-        TEST(a_clock_that_went_far_back_does_not_prolong_a_quiet),
-        TEST(a_quiet_keeps_its_number_apart_from_those_before_a_loss),
+        TEST(a_hold_off_is_told_to_all_until_it_is_over),
+        TEST(the_latest_hold_off_holds_and_has_a_number_of_its_own),
+        TEST(a_hold_off_that_ends_a_little_later_is_the_same),
+        TEST(a_success_ends_the_hold_off_that_it_saw_and_no_other),
+        TEST(a_new_hold_off_with_the_end_of_an_old_one_holds),
+        TEST(a_hold_off_of_a_day_is_kept_for_a_day),
+        TEST(a_clock_that_went_far_back_does_not_prolong_a_hold_off),
+        TEST(a_hold_off_keeps_its_number_apart_from_those_before_a_loss),
         TEST(an_opinion_needs_three),
         TEST(an_opinion_needs_its_share),
         TEST(those_without_an_opinion_do_not_count),

@@ -20,7 +20,7 @@
 #define S            BIDE_S
 #define BEGIN        (1000 * S)
 #define RETRY        1000 /* what one costs */
-#define PATIENCE     (500 * MS)
+#define TIMEOUT      (500 * MS)
 
 static struct bide_target target;
 static struct lease_ledger ledger;
@@ -32,15 +32,15 @@ static int64_t now;
 static const struct lease_terms terms = {.capacity_milli = 1000 * RETRY,
                                          .per_minute_milli = 60 * RETRY,
                                          .open_permille = 500,
-                                         .patience_ns = PATIENCE,
-                                         .quiet = true};
+                                         .timeout_ns = TIMEOUT,
+                                         .hold_off = true};
 
 static struct bide_target_config plain(void)
 {
     struct bide_target_config c;
     assert_int_equal(bide_target_config_init(&c, BIDE_PRESET_SERVICE), BIDE_OK);
     c.budget.capacity_milli = 100 * RETRY;
-    c.budget.earn_per_minute_milli = 0;
+    c.budget.refill_per_minute_milli = 0;
     c.breaker.kind = BIDE_BREAKER_OFF;
     return c;
 }
@@ -114,11 +114,11 @@ static void exchange_sharing(int64_t retries, int64_t share_milli)
     exchange(a);
 }
 
-static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
-static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
+static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
 
 /* A call that ends like this at its first attempt; what came of it. */
-static enum bide_why call(const struct bide_outcome *outcome)
+static enum bide_reason call(const struct bide_outcome *outcome)
 {
     static struct bide_policy policy;
     static uint64_t seed;
@@ -126,22 +126,22 @@ static enum bide_why call(const struct bide_outcome *outcome)
     struct bide_request request = {.safety = BIDE_SAFE, .seed = ++seed};
     assert_int_equal(bide_policy_init(&policy, BIDE_PRESET_SERVICE), BIDE_OK);
     struct bide_verdict v = bide_call_begin(&c, &policy, &target, &request, now);
-    if (v.what != BIDE_START)
-        return v.why;
+    if (v.action != BIDE_START)
+        return v.reason;
     v = bide_call_outcome(&c, 1, outcome, now);
-    return v.why; /* a retry that was granted is paid for, and never made */
+    return v.reason; /* a retry that was granted is paid for, and never made */
 }
 
 static void be_refused(int times)
 {
     for (int i = 0; i < times; i++)
-        assert_int_equal(call(&failed), BIDE_WHY_BUDGET_EMPTY);
+        assert_int_equal(call(&failed), BIDE_REASON_BUDGET_EMPTY);
 }
 
 /* The server asks for so much quiet. */
 static void be_throttled(int64_t wait_ns)
 {
-    struct bide_outcome o = {.kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_ANSWERED};
+    struct bide_outcome o = {.kind = BIDE_KIND_THROTTLED, .evidence = BIDE_EVIDENCE_ANSWERED};
     o.hint = (struct bide_hint){.kind = BIDE_HINT_WAIT, .wait_ns = wait_ns};
     (void)call(&o);
 }
@@ -192,7 +192,7 @@ static void what_calls_earned_is_told_once(void **state)
 {
     begin();
     for (int i = 0; i < 3; i++)
-        assert_int_equal(call(&ok), BIDE_WHY_SUCCEEDED);
+        assert_int_equal(call(&ok), BIDE_REASON_SUCCEEDED);
     ask_now();
     assert_int_equal(ask.firsts, 3);
     assert_int_equal(ask.successes, 3);
@@ -231,7 +231,7 @@ static void more_than_there_was_is_not_spending(void **state)
 static void a_trickle_that_is_forfeited_was_not_spent(void **state)
 {
     struct bide_target_config config = plain();
-    config.budget.earn_per_minute_milli = 60 * RETRY;
+    config.budget.refill_per_minute_milli = 60 * RETRY;
     begin_with(&config, &terms);
     exchange(granting(1));
     ask_now();
@@ -309,7 +309,7 @@ static void who_was_refused_wants_one_more_than_there_is(void **state)
     now += 100 * S; /* so long that the rate is next to nothing */
     struct bide_outcome timeout = failed;
     timeout.flags |= BIDE_FLAG_TIMED_OUT;
-    assert_int_equal(call(&timeout), BIDE_WHY_BUDGET_EMPTY);
+    assert_int_equal(call(&timeout), BIDE_REASON_BUDGET_EMPTY);
     ask_now();
     assert_int_equal(ask.want_milli, RETRY);
     assert_int_equal(ask.give_milli, 0);
@@ -527,7 +527,7 @@ static void an_answer_extends_the_lease_beyond_the_next_exchange(void **state)
     struct lease_answer a = granting(0);
     a.next_ms = 10000;
     exchange(a);
-    assert_int_equal(bide_lease_until(&target), now + 25 * S + PATIENCE);
+    assert_int_equal(bide_lease_until(&target), now + 25 * S + TIMEOUT);
 }
 
 static void when_nothing_comes_the_target_goes_on_alone_at_once(void **state)
@@ -537,7 +537,7 @@ static void when_nothing_comes_the_target_goes_on_alone_at_once(void **state)
     now += S;
     ask_now();
     assert_int_equal(ask.give_milli, 5 * RETRY);
-    now += PATIENCE;
+    now += TIMEOUT;
     lease_ledger_nothing(&ledger, now + 3 * S, now);
     assert_int_equal(bide_lease_until(&target), now);
     assert_int_equal(level(), 0); /* what was asked is spent */
@@ -557,7 +557,7 @@ static void who_is_alone_does_not_ask_before_its_time_however_short(void **state
 static void failures_in_a_row_leave_the_floor_alone(void **state)
 {
     struct bide_target_config config = plain();
-    config.budget.earn_per_minute_milli = 6 * RETRY; /* one in 10 s */
+    config.budget.refill_per_minute_milli = 6 * RETRY; /* one in 10 s */
     begin_with(&config, &terms);
     exchange_sharing(1, 0);
     for (int i = 0; i < 30; i++) {
@@ -573,7 +573,7 @@ static void the_floors_of_a_fleet_that_loses_its_bank_do_not_ripen_together(void
 {
     struct bide_target_config config = plain();
     unsigned early = 0;
-    config.budget.earn_per_minute_milli = 6 * RETRY; /* one in 10 s */
+    config.budget.refill_per_minute_milli = 6 * RETRY; /* one in 10 s */
     for (uint32_t who = 1; who <= 1000; who++) {
         begin_with(&config, &terms);
         ledger.who = who;
@@ -630,9 +630,9 @@ static void an_answer_that_cannot_be_true_is_refused_and_changes_nothing(void **
         LIE(soon_ms, 0),
         LIE(soon_ms, LEASE_BUSY_MS + 1), /* later than next */
         LIE(soon_ms, LEASE_MS_MAX),
-        LIE(quiet_ms, -1),
-        LIE(quiet_ms, LEASE_MS_MAX + 1),
-        LIE(quiet_number, -1),
+        LIE(hold_off_ms, -1),
+        LIE(hold_off_ms, LEASE_MS_MAX + 1),
+        LIE(hold_off_number, -1),
         LIE(opening, -1),
         LIE(is_open, 2),
         LIE(instances, -1),
@@ -743,9 +743,9 @@ static void a_lost_exchange_does_not_lose_the_claim(void **state)
     begin_two();
     now += S;
     ask_now();
-    now += PATIENCE;
+    now += TIMEOUT;
     lease_ledger_nothing(&ledger, now + 5 * S, now);
-    now += 5 * S + PATIENCE;
+    now += 5 * S + TIMEOUT;
     assert_false(lease_ledger_is_due(&other, now));
     assert_true(lease_ledger_is_due(&ledger, now));
 }
@@ -762,7 +762,7 @@ static void who_takes_over_is_the_same_instance_to_the_bank(void **state)
     assert_int_equal(ask.seen, ledger.seen);
     assert_int_equal(ask.mark, ledger.answer.mark);
     assert_int_equal(ask.want_milli + ask.give_milli, 0); /* seven are there: left alone until it knows more */
-    assert_int_equal(ask.quiet_ms, 0);
+    assert_int_equal(ask.hold_off_ms, 0);
     assert_int_equal(level(), 7 * RETRY);
 }
 
@@ -774,7 +774,7 @@ static void who_lost_the_claim_meanwhile_does_not_touch_the_target(void **state)
     when_it_takes_over();
     struct lease_answer a = granting(1);
     a.is_open = a.opening = 1;
-    a.quiet_ms = 5000;
+    a.hold_off_ms = 5000;
     ledger.ask.want_milli = RETRY;
     struct bide_target before = target;
     hear(a);
@@ -811,7 +811,7 @@ static void a_memo_that_cannot_be_true_or_is_old_is_not_believed(void **state)
     static const uint64_t progress[] = {UINT64_MAX, (uint64_t)LEASE_COUNT_MAX << 4, 1, 0};
     for (unsigned i = 0; i < sizeof progress / sizeof *progress; i++) {
         begin_two();
-        bide_lease_note(&target, (struct bide_lease_memo){progress[i], UINT64_MAX});
+        bide_lease_memo_set(&target, (struct bide_lease_memo){progress[i], UINT64_MAX});
         when_it_takes_over();
         ask = *lease_ledger_ask(&other, now);
         assert_null(lease_ask_check(&ask));
@@ -849,11 +849,11 @@ static void who_is_the_only_one_goes_on_trying(void **state)
 
 /* -- quiet ----------------------------------------------------------------------------------------------------------*/
 
-static struct lease_answer quiet_of(int64_t ms, int64_t number)
+static struct lease_answer hold_off_of(int64_t ms, int64_t number)
 {
     struct lease_answer a = granting(0);
-    a.quiet_ms = ms;
-    a.quiet_number = number;
+    a.hold_off_ms = ms;
+    a.hold_off_number = number;
     return a;
 }
 
@@ -863,18 +863,18 @@ static void what_the_server_asked_for_is_told_and_its_echo_is_not(void **state)
     be_throttled(9 * S);
     now += 4 * S;
     ask_now();
-    assert_int_equal(ask.quiet_ms, 5000);
+    assert_int_equal(ask.hold_off_ms, 5000);
     now += 20 * MS;
-    hear(quiet_of(5000, 1));
-    assert_int_equal(bide_target_quiet_until(&target, now), BEGIN + 9 * S); /* not a little later each time */
+    hear(hold_off_of(5000, 1));
+    assert_int_equal(bide_target_hold_off_until(&target, now), BEGIN + 9 * S); /* not a little later each time */
     now += S;
     ask_now();
-    assert_int_equal(ask.quiet_ms, 0);
-    assert_int_equal(ask.quiet_over, 0);
-    hear(quiet_of(4000, 1));
+    assert_int_equal(ask.hold_off_ms, 0);
+    assert_int_equal(ask.hold_off_over, 0);
+    hear(hold_off_of(4000, 1));
     be_throttled(8 * S); /* more than that */
     ask_now();
-    assert_int_equal(ask.quiet_ms, 8000);
+    assert_int_equal(ask.hold_off_ms, 8000);
 }
 
 static void what_was_lost_on_the_way_is_told_again(void **state)
@@ -882,96 +882,96 @@ static void what_was_lost_on_the_way_is_told_again(void **state)
     begin();
     be_throttled(9 * S);
     ask_now();
-    assert_int_equal(ask.quiet_ms, 9000);
+    assert_int_equal(ask.hold_off_ms, 9000);
     lease_ledger_nothing(&ledger, now + S, now);
     now += S;
     ask_now();
-    assert_int_equal(ask.quiet_ms, 8000);
+    assert_int_equal(ask.hold_off_ms, 8000);
 }
 
-static void the_fleets_quiet_is_kept_and_not_told_back(void **state)
+static void the_fleets_hold_off_is_kept_and_not_told_back(void **state)
 {
     begin();
-    exchange(quiet_of(5000, 3));
-    assert_int_equal(bide_target_quiet_until(&target, now), now + 5 * S);
+    exchange(hold_off_of(5000, 3));
+    assert_int_equal(bide_target_hold_off_until(&target, now), now + 5 * S);
     for (int i = 1; i < 5; i++) {
         now = BEGIN + i * S;
         ask_now();
-        assert_int_equal(ask.quiet_ms, 0);
+        assert_int_equal(ask.hold_off_ms, 0);
         now += 3 * MS; /* on its way */
-        hear(quiet_of(5000 - i * 1000, 3));
-        assert_int_equal(bide_target_quiet_until(&target, now), BEGIN + 5 * S);
+        hear(hold_off_of(5000 - i * 1000, 3));
+        assert_int_equal(bide_target_hold_off_until(&target, now), BEGIN + 5 * S);
     }
     now += 10 * S;
     ask_now();
-    assert_int_equal(ask.quiet_ms + ask.quiet_over, 0);
+    assert_int_equal(ask.hold_off_ms + ask.hold_off_over, 0);
 }
 
 static void a_success_that_ends_it_is_told_once(void **state)
 {
     begin();
-    exchange(quiet_of(5000, 3));
+    exchange(hold_off_of(5000, 3));
     now += S;
-    assert_int_equal(call(&ok), BIDE_WHY_SUCCEEDED);
-    assert_int_equal(bide_target_quiet_until(&target, now), 0);
+    assert_int_equal(call(&ok), BIDE_REASON_SUCCEEDED);
+    assert_int_equal(bide_target_hold_off_until(&target, now), 0);
     ask_now();
-    assert_int_equal(ask.quiet_over, 3);
-    assert_int_equal(ask.quiet_ms, 0);
+    assert_int_equal(ask.hold_off_over, 3);
+    assert_int_equal(ask.hold_off_ms, 0);
     hear(granting(0));
     ask_now();
-    assert_int_equal(ask.quiet_over, 0);
+    assert_int_equal(ask.hold_off_over, 0);
 }
 
 static void a_success_while_we_ask_is_not_undone_by_the_answer(void **state)
 {
     begin();
-    exchange(quiet_of(5000, 3));
+    exchange(hold_off_of(5000, 3));
     now += S;
     ask_now();
-    assert_int_equal(call(&ok), BIDE_WHY_SUCCEEDED);
-    hear(quiet_of(4000, 3));
-    assert_int_equal(bide_target_quiet_until(&target, now), 0);
+    assert_int_equal(call(&ok), BIDE_REASON_SUCCEEDED);
+    hear(hold_off_of(4000, 3));
+    assert_int_equal(bide_target_hold_off_until(&target, now), 0);
     ask_now();
-    assert_int_equal(ask.quiet_over, 3);
-    hear(quiet_of(4000, 4)); /* somebody was asked again */
-    assert_int_equal(bide_target_quiet_until(&target, now), now + 4 * S);
+    assert_int_equal(ask.hold_off_over, 3);
+    hear(hold_off_of(4000, 4)); /* somebody was asked again */
+    assert_int_equal(bide_target_hold_off_until(&target, now), now + 4 * S);
 }
 
 static void after_a_success_the_server_may_ask_for_less(void **state)
 {
     begin();
-    exchange(quiet_of(60000, 3));
+    exchange(hold_off_of(60000, 3));
     now += S;
-    assert_int_equal(call(&ok), BIDE_WHY_SUCCEEDED);
+    assert_int_equal(call(&ok), BIDE_REASON_SUCCEEDED);
     be_throttled(2 * S);
     ask_now();
-    assert_int_equal(ask.quiet_over, 3);
-    assert_int_equal(ask.quiet_ms, 2000);
+    assert_int_equal(ask.hold_off_over, 3);
+    assert_int_equal(ask.hold_off_ms, 2000);
 }
 
-static void no_quiet_is_longer_than_the_target_allows(void **state)
+static void no_hold_off_is_longer_than_the_target_allows(void **state)
 {
     struct bide_target_config config = plain();
-    config.quiet_max_ns = 30 * S;
+    config.hold_off_max_ns = 30 * S;
     begin_with(&config, &terms);
-    exchange(quiet_of(LEASE_MS_MAX, 1));
-    assert_int_equal(bide_target_quiet_until(&target, now), now + 30 * S);
+    exchange(hold_off_of(LEASE_MS_MAX, 1));
+    assert_int_equal(bide_target_hold_off_until(&target, now), now + 30 * S);
     now += S;
     ask_now();
-    assert_int_equal(ask.quiet_ms + ask.quiet_over, 0);
+    assert_int_equal(ask.hold_off_ms + ask.hold_off_over, 0);
 }
 
-static void who_does_not_share_quiet_neither_tells_nor_keeps_it(void **state)
+static void who_does_not_share_hold_off_neither_tells_nor_keeps_it(void **state)
 {
     struct lease_terms deaf = terms;
     struct bide_target_config config = plain();
-    deaf.quiet = false;
+    deaf.hold_off = false;
     begin_with(&config, &deaf);
-    exchange(quiet_of(5000, 3));
-    assert_int_equal(bide_target_quiet_until(&target, now), 0);
+    exchange(hold_off_of(5000, 3));
+    assert_int_equal(bide_target_hold_off_until(&target, now), 0);
     be_throttled(9 * S);
     ask_now();
-    assert_int_equal(ask.quiet_ms + ask.quiet_over, 0);
+    assert_int_equal(ask.hold_off_ms + ask.hold_off_over, 0);
 }
 
 /* -- the breaker ----------------------------------------------------------------------------------------------------*/
@@ -997,7 +997,7 @@ static struct lease_answer opening(int64_t number, bool is_open)
 
 static enum bide_breaker_state breaker(void)
 {
-    return bide_breaker_look(&target).state;
+    return bide_breaker_get(&target).state;
 }
 
 static void a_new_opening_of_the_fleet_opens_ours_once(void **state)
@@ -1077,7 +1077,7 @@ static void an_open_breaker_says_so_until_its_time_is_over(void **state)
     ask_now();
     assert_int_equal(ask.breaker, 2);
     hear(granting(0));
-    now = bide_breaker_look(&target).until_ns - 1;
+    now = bide_breaker_get(&target).until_ns - 1;
     ask_now();
     assert_int_equal(ask.breaker, 2);
     hear(granting(0));
@@ -1097,9 +1097,9 @@ static void a_half_open_breaker_is_not_closed(void **state)
     struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
     begin_with_breaker(500);
     assert_true(bide_breaker_trip(&target, 1, now));
-    now = bide_breaker_look(&target).until_ns;
+    now = bide_breaker_get(&target).until_ns;
     assert_int_equal(bide_policy_init(&policy, BIDE_PRESET_SERVICE), BIDE_OK);
-    assert_int_equal(bide_call_begin(&c, &policy, &target, &request, now).what, BIDE_START);
+    assert_int_equal(bide_call_begin(&c, &policy, &target, &request, now).action, BIDE_START);
     assert_int_equal(breaker(), BIDE_BREAKER_HALF_OPEN);
     ask_now();
     assert_int_equal(ask.breaker, 2);
@@ -1207,12 +1207,12 @@ int main(void)
         cmocka_unit_test(who_is_the_only_one_goes_on_trying),
         cmocka_unit_test(what_the_server_asked_for_is_told_and_its_echo_is_not),
         cmocka_unit_test(what_was_lost_on_the_way_is_told_again),
-        cmocka_unit_test(the_fleets_quiet_is_kept_and_not_told_back),
+        cmocka_unit_test(the_fleets_hold_off_is_kept_and_not_told_back),
         cmocka_unit_test(a_success_that_ends_it_is_told_once),
         cmocka_unit_test(a_success_while_we_ask_is_not_undone_by_the_answer),
         cmocka_unit_test(after_a_success_the_server_may_ask_for_less),
-        cmocka_unit_test(no_quiet_is_longer_than_the_target_allows),
-        cmocka_unit_test(who_does_not_share_quiet_neither_tells_nor_keeps_it),
+        cmocka_unit_test(no_hold_off_is_longer_than_the_target_allows),
+        cmocka_unit_test(who_does_not_share_hold_off_neither_tells_nor_keeps_it),
         cmocka_unit_test(a_new_opening_of_the_fleet_opens_ours_once),
         cmocka_unit_test(who_comes_back_does_not_follow_an_opening_that_is_old_to_the_others),
         cmocka_unit_test(a_bank_that_forgot_its_openings_counts_anew),

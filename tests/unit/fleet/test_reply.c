@@ -14,7 +14,7 @@
 
 static struct fleet_replies *replies;
 static struct fleet_reply reply;
-static const char *why;
+static const char *reason;
 
 static int open_all(void **state)
 {
@@ -33,7 +33,7 @@ static int close_all(void **state)
 static enum fleet_reading feed(const char *bytes)
 {
     fleet_replies_feed(replies, bytes, strlen(bytes));
-    return fleet_replies_next(replies, &reply, &why);
+    return fleet_replies_next(replies, &reply, &reason);
 }
 
 static void an_error_is_told_in_printable_bytes(void **state)
@@ -67,12 +67,12 @@ static void replies_come_one_by_one(void **state)
 {
     assert_int_equal(feed(":1\r\n*2\r\n:2\r\n$1\r\n3\r\n+OK\r\n:4"), FLEET_READING_REPLY);
     assert_int_equal(reply.value[0], 1);
-    assert_int_equal(fleet_replies_next(replies, &reply, &why), FLEET_READING_REPLY);
+    assert_int_equal(fleet_replies_next(replies, &reply, &reason), FLEET_READING_REPLY);
     assert_int_equal(reply.values, 2);
     assert_int_equal(reply.value[1], 3);
-    assert_int_equal(fleet_replies_next(replies, &reply, &why), FLEET_READING_REPLY);
+    assert_int_equal(fleet_replies_next(replies, &reply, &reason), FLEET_READING_REPLY);
     assert_int_equal(reply.kind, FLEET_REPLY_OTHER);
-    assert_int_equal(fleet_replies_next(replies, &reply, &why), FLEET_READING_NOTHING);
+    assert_int_equal(fleet_replies_next(replies, &reply, &reason), FLEET_READING_NOTHING);
     assert_int_equal(fleet_replies_unread(replies), 2);
     assert_int_equal(feed("2\r\n"), FLEET_READING_REPLY);
     assert_int_equal(reply.value[0], 42);
@@ -113,7 +113,7 @@ static void numbers_are_whole_or_none(void **state)
 static void after_garbage_there_is_no_reply(void **state)
 {
     assert_int_equal(feed("what?\r\n"), FLEET_READING_GARBAGE);
-    assert_string_equal(why, "it does not speak Redis");
+    assert_string_equal(reason, "it does not speak Redis");
     assert_int_equal(feed(":1\r\n"), FLEET_READING_GARBAGE);
     assert_true(fleet_replies_begin(replies)); /* a new connection */
     assert_int_equal(feed(":1\r\n"), FLEET_READING_REPLY);

@@ -41,12 +41,12 @@ static void take(const char *text)
     assert_string_equal(problem.text, "");
 }
 
-static void reject(const char *text, const char *why)
+static void reject(const char *text, const char *reason)
 {
     if (read_url(text) != BIDE_ERR_INVALID)
         fail_msg("%s is not refused", text);
-    if (strstr(problem.text, why) == NULL)
-        fail_msg("%s is refused with:\n%s\nwanted: %s", text, problem.text, why);
+    if (strstr(problem.text, reason) == NULL)
+        fail_msg("%s is refused with:\n%s\nwanted: %s", text, problem.text, reason);
 }
 
 /* ---- what it says ---- */
@@ -66,15 +66,14 @@ static void a_host_is_enough(void **state)
     assert_int_equal(url.terms.capacity_milli, 100000);
     assert_int_equal(url.terms.per_minute_milli, 60000);
     assert_int_equal(url.terms.open_permille, 500);
-    assert_int_equal(url.terms.patience_ns, 500 * BIDE_MS);
-    assert_true(url.terms.quiet);
+    assert_int_equal(url.terms.timeout_ns, 500 * BIDE_MS);
+    assert_true(url.terms.hold_off);
 }
 
 static void everything_may_be_said(void **state)
 {
-    take(
-        "rediss://app:s3cr3t@cache.example.com:7000/3?capacity=250.5&per_minute=0&prefix=shop:eu&patience=250&open=12.5"
-        "&ca_file=/etc/ca.pem&cert_file=/etc/me.pem&key_file=/etc/me%20too.key");
+    take("rediss://app:s3cr3t@cache.example.com:7000/3?capacity=250.5&per_minute=0&prefix=shop:eu&timeout=250&open=12.5"
+         "&ca_file=/etc/ca.pem&cert_file=/etc/me.pem&key_file=/etc/me%20too.key");
     assert_true(url.tls);
     assert_string_equal(url.place.host, "cache.example.com");
     assert_string_equal(url.place.port, "7000");
@@ -87,7 +86,7 @@ static void everything_may_be_said(void **state)
     assert_string_equal(url.key_file, "/etc/me too.key");
     assert_int_equal(url.terms.capacity_milli, 250500);
     assert_int_equal(url.terms.per_minute_milli, 0);
-    assert_int_equal(url.terms.patience_ns, 250 * BIDE_MS);
+    assert_int_equal(url.terms.timeout_ns, 250 * BIDE_MS);
     assert_int_equal(url.terms.open_permille, 125);
     assert_string_equal(url.shown, "rediss://cache.example.com:7000/3");
 }
@@ -140,7 +139,7 @@ static void a_unix_socket_is_a_path(void **state)
 static void what_is_wrong_is_told(void **state)
 {
     static const struct {
-        const char *url, *why;
+        const char *url, *reason;
     } table[] = {
         {"", "there is none; want redis://host:6379"},
         {"cache:6379", "it does not begin with redis://, rediss:// or unix://"},
@@ -188,8 +187,8 @@ static void what_is_wrong_is_told(void **state)
         {"redis://cache?capacity=99999999999999999999", "option capacity is \"99999999999999999999\""},
         {"redis://cache?capacity=1&capacity=1", "option capacity is given twice"},
         {"redis://cache?per_minute=x", "option per_minute is \"x\"; want tokens, 0 to 268435"},
-        {"redis://cache?patience=0", "option patience is \"0\"; want milliseconds, 1 to 60000"},
-        {"redis://cache?patience=60001", "option patience is \"60001\""},
+        {"redis://cache?timeout=0", "option timeout is \"0\"; want milliseconds, 1 to 60000"},
+        {"redis://cache?timeout=60001", "option timeout is \"60001\""},
         {"redis://cache?open=101", "option open is \"101\"; want per cent, 0 to 100 (0: never)"},
         {"redis://cache?open=0.05", "option open is \"0.05\""},
         {"redis://cache?prefix=", "option prefix is empty; want 1 to 63 printable characters"},
@@ -197,7 +196,7 @@ static void what_is_wrong_is_told(void **state)
         {"redis://cache?prefix=a%20b", "option prefix is \"a%20b\""},
         {"redis://cache?prefix=0123456789012345678901234567890123456789012345678901234567890123",
          "option prefix is too long; want 1 to 63"},
-        {"redis://cache?capcity=1", "option \"capcity\" is unknown; want one of capacity, per_minute, patience, open, "
+        {"redis://cache?capcity=1", "option \"capcity\" is unknown; want one of capacity, per_minute, timeout, open, "
                                     "prefix, db, user, password_file, ca_file, cert_file, key_file"},
         {"redis://cache?", "option \"\" is unknown"},
         {"redis://cache?capacity=1&", "option \"\" is unknown"},
@@ -215,7 +214,7 @@ static void what_is_wrong_is_told(void **state)
         {"unix:///tmp/s?ca_file=/x", "unix:///tmp/s: option ca_file is of no use without TLS"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        reject(table[i].url, table[i].why);
+        reject(table[i].url, table[i].reason);
 }
 
 static void a_url_that_has_no_end_is_refused(void **state)

@@ -483,13 +483,13 @@ static void members_that_nobody_asked_for_are_skipped(void **state)
 static void the_first_rule_with_that_type_is_found(void **state)
 {
     static const struct bide_details_rule rules[] = {
-        {NULL, BIDE_KIND_OK, BIDE_REACH_ANSWERED, 0},
-        {"", BIDE_KIND_OK, BIDE_REACH_ANSWERED, 0},
-        {"https://example.net/overloade", BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
-        {"https://example.net/overloadedx", BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
-        {"https://EXAMPLE.net/overloaded", BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
-        {OVERLOADED, BIDE_KIND_THROTTLED, BIDE_REACH_REFUSED, BIDE_FLAG_UNAVAILABLE},
-        {OVERLOADED, BIDE_KIND_PERMANENT, BIDE_REACH_ANSWERED, 0},
+        {NULL, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0},
+        {"", BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0},
+        {"https://example.net/overloade", BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {"https://example.net/overloadedx", BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {"https://EXAMPLE.net/overloaded", BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
+        {OVERLOADED, BIDE_KIND_THROTTLED, BIDE_EVIDENCE_REJECTED, BIDE_FLAG_UNAVAILABLE},
+        {OVERLOADED, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
     };
     struct bide_details details = {.type = OVERLOADED}, absent = {0}, other = {.type = "x"};
     (void)state;
@@ -505,7 +505,7 @@ static void the_first_rule_with_that_type_is_found(void **state)
 static void a_reply_is_one_line_of_json_with_what_was_said(void **state)
 {
     static const struct {
-        struct bide_details_reply reply;
+        struct bide_details_response reply;
         const char *want;
     } table[] = {
         {{.retry_after_ns = BIDE_NEVER}, "{}"},
@@ -539,7 +539,7 @@ static void a_reply_is_one_line_of_json_with_what_was_said(void **state)
 
 static void a_reply_that_does_not_fit_is_not_written_at_all(void **state)
 {
-    struct bide_details_reply reply = {.title = "x", .retry_after_ns = BIDE_NEVER}; /* 13 characters */
+    struct bide_details_response reply = {.title = "x", .retry_after_ns = BIDE_NEVER}; /* 13 characters */
     char written[32];
     (void)state;
     assert_int_equal(bide_details_format(written, 14, &reply), 13);
@@ -554,7 +554,7 @@ static void a_reply_that_does_not_fit_is_not_written_at_all(void **state)
 
 static void a_text_that_is_no_utf_8_is_not_written(void **state)
 {
-    struct bide_details_reply replies[] = {
+    struct bide_details_response replies[] = {
         {.type = "\xff"},
         {.title = "\xc3"},
         {.detail = "\xed\xa0\x80"},
@@ -574,7 +574,7 @@ static void what_is_written_reads_back_the_same(void **state)
     struct bide_details back;
     (void)state;
     for (int64_t ms = 0; ms < 9223372036854; ms = ms * 3 / 2 + 1) {
-        struct bide_details_reply reply = {.type = "t", .status = 429, .retry_after_ns = ms * BIDE_MS};
+        struct bide_details_response reply = {.type = "t", .status = 429, .retry_after_ns = ms * BIDE_MS};
         size_t length = bide_details_format(written, sizeof written, &reply);
         assert_true(bide_details_parse((struct bide_text){written, length}, &back));
         assert_string_equal(back.type, "t");
@@ -598,7 +598,7 @@ static void a_body_is_read_without_any_memory(void **state)
 
 static void without_memory_nothing_is_written_and_nothing_leaks(void **state)
 {
-    struct bide_details_reply reply = {"t", "title", "detail", 503, 2500 * BIDE_MS, true};
+    struct bide_details_response reply = {"t", "title", "detail", 503, 2500 * BIDE_MS, true};
     char written[256];
     (void)state;
     size_t length = bide_details_format(written, sizeof written, &reply);

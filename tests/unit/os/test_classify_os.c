@@ -14,49 +14,49 @@
 struct row {
     int number;
     enum bide_kind kind;
-    enum bide_reach reach;
+    enum bide_evidence evidence;
     uint32_t flags;
 };
 
 /* Written out a second time, from the decisions and not from the code. */
 static const struct row errnos[] = {
-    {0, BIDE_KIND_OK, BIDE_REACH_MAYBE_RAN, 0},
-    {ECONNREFUSED, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT, 0},
-    {EHOSTUNREACH, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, 0},
-    {ENETUNREACH, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, 0},
-    {EHOSTDOWN, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, 0},
-    {ENETDOWN, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, 0},
-    {ENONET, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, 0},
-    {ETIMEDOUT, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_TIMED_OUT},
-    {EAGAIN, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_TIMED_OUT},
-    {EWOULDBLOCK, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_TIMED_OUT},
-    {EINPROGRESS, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT, BIDE_FLAG_TIMED_OUT},
-    {ECONNRESET, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_FRESH},
-    {ECONNABORTED, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_FRESH},
-    {ENETRESET, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_FRESH},
-    {EPIPE, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, BIDE_FLAG_FRESH},
-    {EADDRNOTAVAIL, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT, 0},
-    {EADDRINUSE, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT, 0},
-    {EMFILE, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT, 0},
-    {ENFILE, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT, 0},
-    {ENOBUFS, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, 0},
-    {ENOMEM, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, 0},
-    {EINTR, BIDE_KIND_TRANSIENT, BIDE_REACH_MAYBE_RAN, 0},
-    {ECANCELED, BIDE_KIND_CANCELLED, BIDE_REACH_MAYBE_RAN, 0},
+    {0, BIDE_KIND_OK, BIDE_EVIDENCE_UNKNOWN, 0},
+    {ECONNREFUSED, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0},
+    {EHOSTUNREACH, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0},
+    {ENETUNREACH, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0},
+    {EHOSTDOWN, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0},
+    {ENETDOWN, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0},
+    {ENONET, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0},
+    {ETIMEDOUT, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_TIMED_OUT},
+    {EAGAIN, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_TIMED_OUT},
+    {EWOULDBLOCK, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_TIMED_OUT},
+    {EINPROGRESS, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, BIDE_FLAG_TIMED_OUT},
+    {ECONNRESET, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_FRESH},
+    {ECONNABORTED, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_FRESH},
+    {ENETRESET, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_FRESH},
+    {EPIPE, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, BIDE_FLAG_FRESH},
+    {EADDRNOTAVAIL, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0},
+    {EADDRINUSE, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0},
+    {EMFILE, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0},
+    {ENFILE, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0},
+    {ENOBUFS, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0},
+    {ENOMEM, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0},
+    {EINTR, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0},
+    {ECANCELED, BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN, 0},
 };
 
 static const struct row names[] = {
-    {0, BIDE_KIND_OK, BIDE_REACH_NEVER_SENT, 0},
-    {EAI_AGAIN, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT, 0},
-    {EAI_MEMORY, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT, 0},
-    {EAI_SYSTEM, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT, 0},
+    {0, BIDE_KIND_OK, BIDE_EVIDENCE_NOT_SENT, 0},
+    {EAI_AGAIN, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0},
+    {EAI_MEMORY, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0},
+    {EAI_SYSTEM, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0},
 #ifdef EAI_CANCELED
-    {EAI_CANCELED, BIDE_KIND_CANCELLED, BIDE_REACH_NEVER_SENT, 0},
-    {EAI_INTR, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT, 0},
+    {EAI_CANCELED, BIDE_KIND_CANCELLED, BIDE_EVIDENCE_NOT_SENT, 0},
+    {EAI_INTR, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0},
 #endif
 };
 
-static struct row expected(const struct row *rows, size_t count, int number, enum bide_reach otherwise)
+static struct row expected(const struct row *rows, size_t count, int number, enum bide_evidence otherwise)
 {
     for (size_t i = 0; i < count; i++)
         if (rows[i].number == number)
@@ -67,7 +67,7 @@ static struct row expected(const struct row *rows, size_t count, int number, enu
 static void assert_outcome(struct bide_outcome outcome, struct row want)
 {
     assert_int_equal(outcome.kind, want.kind);
-    assert_int_equal(outcome.reach, want.reach);
+    assert_int_equal(outcome.evidence, want.evidence);
     assert_int_equal(outcome.flags, want.flags);
     assert_int_equal(outcome.hint.kind, BIDE_HINT_NONE);
 }
@@ -77,17 +77,17 @@ static const int extremes[] = {INT32_MIN, INT32_MAX, -1000, 1000};
 static void every_errno_has_its_row_and_all_others_are_permanent_and_may_have_run(void **state)
 {
     for (int e = -4096; e <= 4096; e++)
-        assert_outcome(bide_classify_errno(e, NULL), expected(errnos, COUNT(errnos), e, BIDE_REACH_MAYBE_RAN));
+        assert_outcome(bide_classify_errno(e, NULL), expected(errnos, COUNT(errnos), e, BIDE_EVIDENCE_UNKNOWN));
     for (size_t i = 0; i < COUNT(extremes); i++)
-        assert_outcome(bide_classify_errno(extremes[i], NULL), expected(NULL, 0, 0, BIDE_REACH_MAYBE_RAN));
+        assert_outcome(bide_classify_errno(extremes[i], NULL), expected(NULL, 0, 0, BIDE_EVIDENCE_UNKNOWN));
 }
 
 static void no_failure_of_getaddrinfo_sends_anything(void **state)
 {
     for (int e = -4096; e <= 4096; e++)
-        assert_outcome(bide_classify_dns(e, NULL), expected(names, COUNT(names), e, BIDE_REACH_NEVER_SENT));
+        assert_outcome(bide_classify_dns(e, NULL), expected(names, COUNT(names), e, BIDE_EVIDENCE_NOT_SENT));
     for (size_t i = 0; i < COUNT(extremes); i++)
-        assert_outcome(bide_classify_dns(extremes[i], NULL), expected(NULL, 0, 0, BIDE_REACH_NEVER_SENT));
+        assert_outcome(bide_classify_dns(extremes[i], NULL), expected(NULL, 0, 0, BIDE_EVIDENCE_NOT_SENT));
 }
 
 static void an_unknown_name_is_permanent_and_a_resolver_that_asks_for_patience_is_not(void **state)
@@ -100,12 +100,12 @@ static void an_unknown_name_is_permanent_and_a_resolver_that_asks_for_patience_i
 static void a_rule_of_the_user_comes_before_the_table(void **state)
 {
     const struct bide_rule rule[] = {
-        {ENOENT, ENOENT, BIDE_KIND_TRANSIENT, BIDE_REACH_NEVER_SENT, 0}, /* a socket file that is not there yet */
-        {ECONNRESET, ECONNRESET, BIDE_KIND_PERMANENT, BIDE_REACH_MAYBE_RAN, 0},
+        {ENOENT, ENOENT, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0}, /* a socket file that is not there yet */
+        {ECONNRESET, ECONNRESET, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0},
     };
     const struct bide_rules rules = {.rule = rule, .count = COUNT(rule)};
     assert_int_equal(bide_classify_errno(ENOENT, &rules).kind, BIDE_KIND_TRANSIENT);
-    assert_int_equal(bide_classify_errno(ENOENT, &rules).reach, BIDE_REACH_NEVER_SENT);
+    assert_int_equal(bide_classify_errno(ENOENT, &rules).evidence, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(bide_classify_errno(ECONNRESET, &rules).kind, BIDE_KIND_PERMANENT);
     assert_int_equal(bide_classify_errno(ECONNREFUSED, &rules).kind, BIDE_KIND_TRANSIENT);
 }

@@ -31,7 +31,7 @@ struct scene {
     int64_t attempt_ns; /* how long each takes */
     struct bide_cancel cancel;
     int cancel_at_attempt; /* while it runs; 0: never */
-    enum bide_what cancel_at_event;
+    enum bide_action cancel_at_event;
     int64_t suspend_ns; /* the machine is suspended for so long in the first wait */
 
     int attempts;
@@ -44,7 +44,7 @@ struct scene {
 };
 
 static const struct bide_outcome fine = {.kind = BIDE_KIND_OK};
-static const struct bide_outcome refused = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_NEVER_SENT};
+static const struct bide_outcome refused = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
 
 static struct bide_outcome play(void *context, const struct bide_verdict *start)
 {
@@ -66,12 +66,12 @@ static void listen(void *context, const struct bide_event *event)
     s->told[s->events] = *event->verdict;
     s->told_outcome[s->events++] = event->outcome != NULL;
     assert_int_equal(event->now_ns, virtual_ns);
-    if (event->verdict->what == BIDE_WAIT) {
+    if (event->verdict->action == BIDE_WAIT) {
         s->waits++;
         virtual_ns = event->verdict->wake_ns + s->suspend_ns;
         s->suspend_ns = 0;
     }
-    if (s->cancel_at_event != BIDE_NONE && event->verdict->what == s->cancel_at_event)
+    if (s->cancel_at_event != BIDE_NONE && event->verdict->action == s->cancel_at_event)
         bide_cancel_now(&s->cancel);
 }
 
@@ -100,11 +100,11 @@ static struct bide_verdict run(struct scene *s, const struct bide_policy *policy
     return bide_run(&job);
 }
 
-static void assert_told(const struct scene *s, const enum bide_what *whats, int count)
+static void assert_told(const struct scene *s, const enum bide_action *whats, int count)
 {
     assert_int_equal(s->events, count);
     for (int i = 0; i < count; i++)
-        assert_int_equal(s->told[i].what, whats[i]);
+        assert_int_equal(s->told[i].action, whats[i]);
 }
 
 /* -- Obeying ------------------------------------------------------------------------------------------------------- */
@@ -114,11 +114,11 @@ static void a_call_that_succeeds_at_once_makes_one_attempt_and_no_wait(void **st
     struct scene s = {.script = {fine}, .scripted = 1};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     struct bide_verdict end = run(&s, &policy, false);
-    assert_int_equal(end.what, BIDE_DONE);
+    assert_int_equal(end.action, BIDE_DONE);
     assert_int_equal(end.attempt, 1);
     assert_int_equal(s.attempts, 1);
     assert_int_equal(s.waits, 0);
-    assert_told(&s, (enum bide_what[]){BIDE_START, BIDE_DONE}, 2);
+    assert_told(&s, (enum bide_action[]){BIDE_START, BIDE_DONE}, 2);
 }
 
 static void a_failure_is_tried_again_after_exactly_the_wait_that_the_engine_names(void **state)
@@ -126,7 +126,7 @@ static void a_failure_is_tried_again_after_exactly_the_wait_that_the_engine_name
     struct scene s = {.script = {refused, refused, fine}, .scripted = 3, .attempt_ns = 7 * BIDE_MS};
     struct bide_policy policy = fixed_backoff(4, 60 * BIDE_MINUTE);
     struct bide_verdict end = run(&s, &policy, false);
-    assert_int_equal(end.what, BIDE_DONE);
+    assert_int_equal(end.action, BIDE_DONE);
     assert_int_equal(end.attempt, 3);
     assert_int_equal(s.attempts, 3);
     for (int i = 1; i < 3; i++)
@@ -139,8 +139,8 @@ static void there_is_no_wait_after_the_last_attempt(void **state)
     struct scene s = {.script = {refused}, .scripted = 1};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     struct bide_verdict end = run(&s, &policy, false);
-    assert_int_equal(end.what, BIDE_GIVE_UP);
-    assert_int_equal(end.why, BIDE_WHY_ATTEMPTS_SPENT);
+    assert_int_equal(end.action, BIDE_GIVE_UP);
+    assert_int_equal(end.reason, BIDE_REASON_ATTEMPTS_SPENT);
     assert_int_equal(s.attempts, 3);
     assert_int_equal(s.waits, 2);
 }
@@ -169,7 +169,7 @@ static void an_attempt_that_is_slow_is_not_hedged(void **state)
     job.request.safety = BIDE_SAFE;
     struct bide_verdict end = bide_run(&job);
     assert_true(s.start[0].wake_ns != BIDE_NEVER); /* one was due */
-    assert_int_equal(end.what, BIDE_DONE);
+    assert_int_equal(end.action, BIDE_DONE);
     assert_int_equal(s.attempts, 1);
 }
 
@@ -185,8 +185,8 @@ static void an_empty_budget_ends_the_call(void **state)
     struct bide_policy policy = fixed_backoff(4, BIDE_S);
     struct bide_job job = {.policy = &policy, .target = &target, .attempt = play, .event = listen, .context = &s};
     struct bide_verdict end = bide_run(&job);
-    assert_int_equal(end.what, BIDE_GIVE_UP);
-    assert_int_equal(end.why, BIDE_WHY_BUDGET_EMPTY);
+    assert_int_equal(end.action, BIDE_GIVE_UP);
+    assert_int_equal(end.reason, BIDE_REASON_BUDGET_EMPTY);
     assert_int_equal(s.attempts, 2);
 }
 
@@ -197,9 +197,9 @@ static void a_wait_that_ends_late_is_followed_by_the_wait_that_spreads_it(void *
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     policy.jitter = BIDE_JITTER_FULL;
     struct bide_verdict end = run(&s, &policy, false);
-    assert_int_equal(end.what, BIDE_DONE);
-    assert_told(&s, (enum bide_what[]){BIDE_START, BIDE_WAIT, BIDE_WAIT, BIDE_START, BIDE_DONE}, 5);
-    assert_int_equal(s.told[2].why, BIDE_WHY_LATE_WAKE);
+    assert_int_equal(end.action, BIDE_DONE);
+    assert_told(&s, (enum bide_action[]){BIDE_START, BIDE_WAIT, BIDE_WAIT, BIDE_START, BIDE_DONE}, 5);
+    assert_int_equal(s.told[2].reason, BIDE_REASON_LATE_WAKE);
 }
 
 static void a_policy_of_another_version_is_answered_and_not_obeyed(void **state)
@@ -208,8 +208,8 @@ static void a_policy_of_another_version_is_answered_and_not_obeyed(void **state)
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     policy.struct_size = 1;
     struct bide_verdict end = run(&s, &policy, false);
-    assert_int_equal(end.what, BIDE_GIVE_UP);
-    assert_int_equal(end.why, BIDE_WHY_BAD_POLICY);
+    assert_int_equal(end.action, BIDE_GIVE_UP);
+    assert_int_equal(end.reason, BIDE_REASON_BAD_POLICY);
     assert_int_equal(s.attempts, 0);
 }
 
@@ -220,7 +220,7 @@ static void every_verdict_is_told_with_the_outcome_that_led_to_it(void **state)
     struct scene s = {.script = {refused, fine}, .scripted = 2};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     run(&s, &policy, false);
-    assert_told(&s, (enum bide_what[]){BIDE_START, BIDE_WAIT, BIDE_START, BIDE_DONE}, 4);
+    assert_told(&s, (enum bide_action[]){BIDE_START, BIDE_WAIT, BIDE_START, BIDE_DONE}, 4);
     const bool with_outcome[] = {false, true, false, true};
     assert_memory_equal(s.told_outcome, with_outcome, sizeof with_outcome);
 }
@@ -231,7 +231,7 @@ static void nobody_needs_to_listen(void **state)
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     policy.backoff = BIDE_BACKOFF_NONE;
     struct bide_job job = {.policy = &policy, .attempt = play, .context = &s};
-    assert_int_equal(bide_run(&job).what, BIDE_DONE);
+    assert_int_equal(bide_run(&job).action, BIDE_DONE);
 }
 
 /* -- Chance -------------------------------------------------------------------------------------------------------- */
@@ -263,10 +263,10 @@ static void a_call_that_is_cancelled_before_it_begins_makes_no_attempt_and_tells
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
     bide_cancel_now(&s.cancel);
     struct bide_verdict end = run(&s, &policy, true);
-    assert_int_equal(end.what, BIDE_GIVE_UP);
-    assert_int_equal(end.why, BIDE_WHY_CANCELLED);
+    assert_int_equal(end.action, BIDE_GIVE_UP);
+    assert_int_equal(end.reason, BIDE_REASON_CANCELLED);
     assert_int_equal(s.attempts, 0);
-    assert_told(&s, (enum bide_what[]){BIDE_GIVE_UP}, 1);
+    assert_told(&s, (enum bide_action[]){BIDE_GIVE_UP}, 1);
     bide_cancel_free(&s.cancel);
 }
 
@@ -275,7 +275,7 @@ static void a_success_that_comes_after_the_cancellation_is_still_a_success(void 
     struct scene s = {.script = {fine}, .scripted = 1, .cancel_at_attempt = 1};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
-    assert_int_equal(run(&s, &policy, true).what, BIDE_DONE);
+    assert_int_equal(run(&s, &policy, true).action, BIDE_DONE);
     bide_cancel_free(&s.cancel);
 }
 
@@ -285,21 +285,21 @@ static void a_failure_that_comes_after_the_cancellation_is_reported_and_then_end
     struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
     struct bide_verdict end = run(&s, &policy, true);
-    assert_int_equal(end.what, BIDE_GIVE_UP);
-    assert_int_equal(end.why, BIDE_WHY_CANCELLED);
+    assert_int_equal(end.action, BIDE_GIVE_UP);
+    assert_int_equal(end.reason, BIDE_REASON_CANCELLED);
     assert_int_equal(s.attempts, 1);
-    assert_told(&s, (enum bide_what[]){BIDE_START, BIDE_WAIT, BIDE_GIVE_UP}, 3);
+    assert_told(&s, (enum bide_action[]){BIDE_START, BIDE_WAIT, BIDE_GIVE_UP}, 3);
     bide_cancel_free(&s.cancel);
 }
 
 static void a_retry_without_a_wait_is_cancelled_too(void **state)
 {
-    const struct bide_outcome lost_race = {.kind = BIDE_KIND_CONFLICT, .reach = BIDE_REACH_NEVER_SENT};
+    const struct bide_outcome lost_race = {.kind = BIDE_KIND_CONFLICT, .evidence = BIDE_EVIDENCE_NOT_SENT};
     struct scene s = {.script = {lost_race}, .scripted = 1, .cancel_at_attempt = 1};
     struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     policy.conflict_at_once = true;
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
-    assert_int_equal(run(&s, &policy, true).why, BIDE_WHY_CANCELLED);
+    assert_int_equal(run(&s, &policy, true).reason, BIDE_REASON_CANCELLED);
     assert_int_equal(s.attempts, 1);
     bide_cancel_free(&s.cancel);
 }
@@ -309,7 +309,7 @@ static void the_listener_may_cancel(void **state)
     struct scene s = {.script = {refused}, .scripted = 1, .cancel_at_event = BIDE_WAIT};
     struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
-    assert_int_equal(run(&s, &policy, true).why, BIDE_WHY_CANCELLED);
+    assert_int_equal(run(&s, &policy, true).reason, BIDE_REASON_CANCELLED);
     assert_int_equal(s.attempts, 1);
     bide_cancel_free(&s.cancel);
 }
@@ -325,7 +325,7 @@ static void a_cancelled_retry_gives_its_token_back(void **state)
     struct bide_job job = {.policy = &policy, .target = &target, .attempt = play, .context = &s, .cancel = &s.cancel};
     int64_t before = bide_budget_left_milli(&target, virtual_ns);
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
-    assert_int_equal(bide_run(&job).why, BIDE_WHY_CANCELLED);
+    assert_int_equal(bide_run(&job).reason, BIDE_REASON_CANCELLED);
     assert_int_equal(bide_budget_left_milli(&target, virtual_ns), before);
     bide_cancel_free(&s.cancel);
 }

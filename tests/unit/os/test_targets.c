@@ -73,7 +73,7 @@ static void a_name_leads_to_the_same_target_each_time_and_to_no_other(void **sta
     assert_ptr_equal(bide_targets_get(table, "payments", NOW), a);
     assert_ptr_equal(bide_targets_find(table, "search"), b);
     assert_null(bide_targets_find(table, "mail"));
-    assert_int_equal(bide_targets_look(table).held, 2);
+    assert_int_equal(bide_targets_stats(table).held, 2);
     bide_targets_free(table);
     bide_targets_free(NULL);
 }
@@ -87,7 +87,7 @@ static void names_of_every_length_are_told_apart(void **state)
         name[n - 1] = 'a';
         target[n] = bide_targets_get(table, name, NOW);
     }
-    assert_int_equal(bide_targets_look(table).held, BIDE_TARGET_NAME_MAX);
+    assert_int_equal(bide_targets_stats(table).held, BIDE_TARGET_NAME_MAX);
     for (size_t n = BIDE_TARGET_NAME_MAX; n >= 1; n--) {
         assert_ptr_equal(bide_targets_find(table, name), target[n]);
         name[n - 1] = 0;
@@ -122,7 +122,7 @@ static void a_name_that_is_empty_too_long_or_has_a_control_character_is_told_and
         assert_ptr_equal(bide_targets_get(table, name, NOW), overflow);
         assert_null(bide_targets_find(table, name));
     }
-    assert_int_equal(bide_targets_look(table).held, 0);
+    assert_int_equal(bide_targets_stats(table).held, 0);
     bide_targets_free(table);
 }
 
@@ -153,7 +153,7 @@ static void a_full_table_forgets_a_target_that_has_nothing_to_remember(void **st
     struct bide_targets *table = table_of(3);
     for (unsigned i = 0; i < 4; i++)
         get(table, 'a', i);
-    struct bide_targets_view count = bide_targets_look(table);
+    struct bide_targets_view count = bide_targets_stats(table);
     assert_int_equal(count.held, 3);
     assert_int_equal(count.evicted, 1);
     assert_int_equal(count.overflowed, 0);
@@ -178,20 +178,21 @@ static void what_must_be_remembered_is_never_forgotten(void **state)
     struct bide_targets *table = table_of(3);
     struct bide_target *drained = bide_targets_get(table, "drained", NOW);
     struct bide_target *open = bide_targets_get(table, "open", NOW);
-    struct bide_target *quiet = bide_targets_get(table, "quiet", NOW);
+    struct bide_target *hold_off = bide_targets_get(table, "quiet", NOW);
     drain(drained);
     bide_breaker_hold(open, BIDE_HOLD_OPEN);
-    bide_target_quiet(quiet, NOW + BIDE_MINUTE, NOW);
+    bide_target_hold_off(hold_off, NOW + BIDE_MINUTE, NOW);
     struct bide_target *overflow = bide_targets_get(table, "more", NOW);
     assert_ptr_equal(bide_targets_get(table, "still more", NOW), overflow);
     assert_null(bide_targets_find(table, "more"));
-    assert_int_equal(bide_targets_look(table).overflowed, 2);
-    assert_int_equal(bide_targets_look(table).evicted, 0);
+    assert_int_equal(bide_targets_stats(table).overflowed, 2);
+    assert_int_equal(bide_targets_stats(table).evicted, 0);
     assert_ptr_equal(bide_targets_find(table, "drained"), drained);
     assert_int_equal(bide_budget_left_milli(drained, NOW), 0);
-    assert_int_equal(bide_breaker_look(open).state, BIDE_BREAKER_HELD_OPEN);
-    assert_int_equal(bide_target_quiet_until(quiet, NOW), NOW + BIDE_MINUTE);
-    assert_ptr_equal(bide_targets_get(table, "more", NOW + 2 * BIDE_MINUTE), quiet); /* nothing to remember any more */
+    assert_int_equal(bide_breaker_get(open).state, BIDE_BREAKER_HELD_OPEN);
+    assert_int_equal(bide_target_hold_off_until(hold_off, NOW), NOW + BIDE_MINUTE);
+    assert_ptr_equal(bide_targets_get(table, "more", NOW + 2 * BIDE_MINUTE),
+                     hold_off); /* nothing to remember any more */
     bide_targets_free(table);
 }
 
@@ -209,7 +210,7 @@ static void the_overflow_target_begins_when_it_is_first_needed(void **state)
     struct bide_target_config config = service();
     struct bide_targets *table;
     config.budget.initial_milli = 0;
-    config.budget.earn_per_minute_milli = 1000;
+    config.budget.refill_per_minute_milli = 1000;
     assert_int_equal(bide_targets_new(&table, 1, &config, NULL), BIDE_OK);
     bide_breaker_hold(get(table, 'a', 0), BIDE_HOLD_OPEN);
     struct bide_target *overflow = get(table, 'a', 1);
@@ -240,12 +241,12 @@ static void a_target_that_can_go_is_found_in_bounded_time(void **state)
     for (unsigned blank = 0; blank < 5; blank++) {
         for (unsigned i = 0; i < 200; i++) /* until nothing is saved up */
             get(table, 'b', i);
-        assert_int_equal(bide_targets_look(table).evicted, blank);
+        assert_int_equal(bide_targets_stats(table).evicted, blank);
         bide_budget_add_milli(find(table, 'a', blank * 199), BIDE_S, NOW);
         struct bide_target *last = NULL;
-        for (unsigned i = 0; i <= MOST / EARNED && bide_targets_look(table).evicted == blank; i++)
+        for (unsigned i = 0; i <= MOST / EARNED && bide_targets_stats(table).evicted == blank; i++)
             last = get(table, 'c', blank * 100 + i);
-        assert_int_equal(bide_targets_look(table).evicted, blank + 1);
+        assert_int_equal(bide_targets_stats(table).evicted, blank + 1);
         assert_null(find(table, 'a', blank * 199));
         drain(last);
     }
@@ -274,7 +275,7 @@ static void assert_remembered(struct bide_targets *table, unsigned count)
         if (i % 2 == 0)
             assert_int_equal(bide_budget_left_milli(target, NOW), 0);
         else
-            assert_int_equal(bide_breaker_look(target).state, BIDE_BREAKER_HELD_OPEN);
+            assert_int_equal(bide_breaker_get(target).state, BIDE_BREAKER_HELD_OPEN);
     }
 }
 
@@ -291,23 +292,23 @@ static void a_million_names_cost_bounded_memory_and_forget_nothing_that_matters(
 {
     enum { MOST = 1000 };
     allocations = 0;
-    drive_memory_refuses = count_allocation;
+    os_memory_refuses = count_allocation;
     struct bide_targets *table = table_of(MOST);
     remember(table, 0, MOST / 2);
     for (unsigned i = 0; i < MILLION / 2; i++) /* half of the table can be forgotten: nobody overflows */
         get(table, 'x', i);
-    struct bide_targets_view count = bide_targets_look(table);
+    struct bide_targets_view count = bide_targets_stats(table);
     assert_int_equal(count.held, MOST);
     assert_int_equal(count.evicted, MILLION / 2 - MOST / 2);
     assert_int_equal(count.overflowed, 0);
     remember(table, MOST / 2, MOST / 2);
-    uint64_t before = bide_targets_look(table).overflowed;
+    uint64_t before = bide_targets_stats(table).overflowed;
     struct bide_target *overflow = get(table, 'y', 0);
     for (unsigned i = 1; i < MILLION / 2; i++) /* nothing can be forgotten: everybody does */
         assert_ptr_equal(get(table, 'y', i), overflow);
-    assert_int_equal(bide_targets_look(table).overflowed - before, MILLION / 2);
+    assert_int_equal(bide_targets_stats(table).overflowed - before, MILLION / 2);
     assert_remembered(table, MOST);
-    drive_memory_refuses = NULL;
+    os_memory_refuses = NULL;
     assert_true(allocations <= 3 + MOST / 32 + 1);
     bide_targets_free(table);
 }
@@ -341,7 +342,7 @@ static void assert_sound(struct bide_targets *table, const bool *drained)
             assert_ptr_not_equal(seen[j], target);
         seen[found++] = target;
     }
-    assert_int_equal(found, bide_targets_look(table).held);
+    assert_int_equal(found, bide_targets_stats(table).held);
 }
 
 static void any_sequence_of_insertions_and_evictions_keeps_the_table_sound(void **state)
@@ -364,7 +365,7 @@ static void any_sequence_of_insertions_and_evictions_keeps_the_table_sound(void 
         if (step % 50 == 0)
             assert_sound(table, drained);
     }
-    assert_true(bide_targets_look(table).evicted > 0);
+    assert_true(bide_targets_stats(table).evicted > 0);
     bide_targets_free(table);
 }
 
@@ -383,7 +384,7 @@ static void refuse_allocations(unsigned from, unsigned until)
     asked = 0;
     refuse_from = from;
     refuse_until = until;
-    drive_memory_refuses = refuse;
+    os_memory_refuses = refuse;
 }
 
 static void a_table_that_gets_no_memory_is_not_made(void **state)
@@ -395,7 +396,7 @@ static void a_table_that_gets_no_memory_is_not_made(void **state)
             refuse_allocations(n, for_ever ? UINT32_MAX : n + 1);
             assert_int_equal(bide_targets_new(&table, 100, &config, NULL), BIDE_ERR_NOMEM);
             assert_null(table);
-            drive_memory_refuses = NULL;
+            os_memory_refuses = NULL;
         }
 }
 
@@ -405,11 +406,11 @@ static void a_name_for_which_there_is_no_memory_overflows_and_is_made_later(void
     refuse_allocations(1, UINT32_MAX);
     struct bide_target *overflow = get(table, 'a', 0);
     assert_ptr_equal(get(table, 'a', 1), overflow);
-    assert_int_equal(bide_targets_look(table).held, 0);
-    assert_int_equal(bide_targets_look(table).overflowed, 2);
-    drive_memory_refuses = NULL;
+    assert_int_equal(bide_targets_stats(table).held, 0);
+    assert_int_equal(bide_targets_stats(table).overflowed, 2);
+    os_memory_refuses = NULL;
     assert_ptr_not_equal(get(table, 'a', 0), overflow);
-    assert_int_equal(bide_targets_look(table).held, 1);
+    assert_int_equal(bide_targets_stats(table).held, 1);
     bide_targets_free(table);
 }
 
@@ -421,11 +422,11 @@ static void without_memory_a_table_goes_on_with_what_it_has(void **state)
         get(table, 'a', i);
     refuse_allocations(1, 2);
     assert_non_null(get(table, 'b', 0));
-    assert_int_equal(bide_targets_look(table).evicted, 1);
+    assert_int_equal(bide_targets_stats(table).evicted, 1);
     assert_non_null(find(table, 'b', 0));
     get(table, 'b', 1);
-    assert_int_equal(bide_targets_look(table).held, 33);
-    drive_memory_refuses = NULL;
+    assert_int_equal(bide_targets_stats(table).held, 33);
+    os_memory_refuses = NULL;
     bide_targets_free(table);
 }
 
@@ -519,12 +520,12 @@ static void a_call_whose_target_was_given_to_another_name_leaves_that_alone(void
     struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT};
     bide_policy_init(&policy, BIDE_PRESET_SERVICE);
     struct bide_target *old = get(table, 'a', 0);
-    assert_int_equal(bide_call_begin(&call, &policy, old, &request, NOW).what, BIDE_START);
+    assert_int_equal(bide_call_begin(&call, &policy, old, &request, NOW).action, BIDE_START);
     assert_ptr_equal(get(table, 'a', 1), old);
     bide_call_outcome(&call, 1, &failed, NOW + BIDE_MS);
     bide_call_cancel(&call, NOW + 2 * BIDE_MS);
-    assert_true(bide_target_is_blank(old, NOW + 2 * BIDE_MS));
-    assert_int_equal(bide_targets_look(table).evicted, 1);
+    assert_true(bide_target_is_evictable(old, NOW + 2 * BIDE_MS));
+    assert_int_equal(bide_targets_stats(table).evicted, 1);
     bide_targets_free(table);
 }
 

@@ -136,7 +136,7 @@ static void refuse_allocations(size_t from, size_t until)
     asked = 0;
     refuse_from = from;
     refuse_until = until;
-    drive_memory_refuses = refuse;
+    os_memory_refuses = refuse;
 }
 
 static void drain_in_order(struct bide_timers *q, struct bide_timer *t)
@@ -164,10 +164,10 @@ static void set_all_despite_refusals(size_t n, bool for_ever)
             assert_int_equal(bide_timers_set(&q, &t[i - 1], 1 << 20), BIDE_OK);
             assert_int_equal(bide_timers_set(&q, &t[i - 1], (int64_t)i - 1), BIDE_OK);
         }
-        drive_memory_refuses = for_ever ? NULL : refuse;
+        os_memory_refuses = for_ever ? NULL : refuse;
         assert_int_equal(bide_timers_set(&q, &t[i], (int64_t)i), BIDE_OK);
     }
-    drive_memory_refuses = NULL;
+    os_memory_refuses = NULL;
     drain_in_order(&q, t);
     bide_timers_free(&q);
 }

@@ -45,7 +45,7 @@ static void a_breaker_that_is_open_runs_nothing_and_exits_75(void **state)
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
     assert_int_equal(run_command(&config), RUN_EXIT_REFUSED);
     assert_int_equal(events, 1);
-    assert_int_equal(last.what, RUN_GAVE_UP);
+    assert_int_equal(last.action, RUN_GAVE_UP);
     assert_null(last.ending);
 }
 
@@ -53,16 +53,16 @@ static void the_fallback_runs_though_nothing_else_did(void **state)
 {
     struct run_config config = config_of(must_not_run);
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
-    config.fallback = "test $BIDE_WHY = breaker_open && exit $((BIDE_STATUS + 1))";
+    config.fallback = "test $BIDE_REASON = breaker_open && exit $((BIDE_STATUS + 1))";
     assert_int_equal(run_command(&config), RUN_EXIT_REFUSED + 1);
-    assert_int_equal(last.what, RUN_FELL_BACK);
+    assert_int_equal(last.action, RUN_FELL_BACK);
 }
 
 static void a_breaker_that_is_closed_lets_it_run(void **state)
 {
     struct run_config config = config_of(runs);
     assert_int_equal(run_command(&config), 0);
-    assert_int_equal(last.what, RUN_SUCCEEDED);
+    assert_int_equal(last.action, RUN_SUCCEEDED);
     assert_int_equal(events, 3);
 }
 
@@ -72,7 +72,7 @@ static void a_deadline_that_has_passed_runs_nothing_and_exits_124(void **state)
     setenv("BIDE_DEADLINE_MS", "0", 1);
     assert_int_equal(run_command(&config), RUN_EXIT_TIME);
     unsetenv("BIDE_DEADLINE_MS");
-    assert_int_equal(last.what, RUN_GAVE_UP);
+    assert_int_equal(last.action, RUN_GAVE_UP);
 }
 
 int main(void)

@@ -355,7 +355,7 @@ static void a_line_without_end_serves_nobody_after_the_first_second(void **state
         assert_int_equal(result.attempts, 1000 + 3 * 900);
         assert_int_equal(result.served, 3700);
         assert_int_equal(result.wasted, 3600);
-        assert_int_equal(result.why[BIDE_WHY_ATTEMPTS_SPENT], 900);
+        assert_int_equal(result.reason[BIDE_REASON_ATTEMPTS_SPENT], 900);
         sim_result_free(&result);
     }
     sim_scenario_free(herd);
@@ -399,7 +399,7 @@ static void a_budget_ends_it(void **state)
     golden_run(golden_row(herd, "budget-bounded"), GOLDEN_SEED, &result);
     assert_in_range(result.retries, 100, 100 + result.succeeded / 10);
     assert_in_range(result.succeeded, 190, 200);
-    assert_in_range(result.why[BIDE_WHY_BUDGET_EMPTY], 800, 810);
+    assert_in_range(result.reason[BIDE_REASON_BUDGET_EMPTY], 800, 810);
     sim_result_free(&result);
     sim_scenario_free(herd);
 }

@@ -189,14 +189,14 @@ static void peaks_are_there_for_each_width(void **state)
 static void every_reason_that_ends_a_call_is_a_metric_and_no_other_is(void **state)
 {
     char name[96];
-    for (unsigned why = 0; why < BIDE_WHY_COUNT; why++)
-        result.why[why] = 10 + why;
+    for (unsigned reason = 0; reason < BIDE_REASON_COUNT; reason++)
+        result.reason[reason] = 10 + reason;
     result.gave_up = 5;
     expect_is("gave_up", 5);
-    for (unsigned why = 0; why < BIDE_WHY_COUNT; why++) {
-        snprintf(name, sizeof name, "gave_up_%s", bide_why_label((enum bide_why)why));
-        if (why > BIDE_WHY_SUCCEEDED)
-            expect_is(name, 10 + why);
+    for (unsigned reason = 0; reason < BIDE_REASON_COUNT; reason++) {
+        snprintf(name, sizeof name, "gave_up_%s", bide_reason_label((enum bide_reason)reason));
+        if (reason > BIDE_REASON_SUCCEEDED)
+            expect_is(name, 10 + reason);
         else
             assert_int_equal(sim_metric_find(name, strlen(name)), SIZE_MAX);
     }

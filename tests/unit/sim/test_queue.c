@@ -349,7 +349,7 @@ static void fill_until_refused(bool plain, unsigned from, size_t n)
     size_t count = 0;
     allocations = 0;
     refuse_from = from;
-    drive_memory_refuses = refuse;
+    os_memory_refuses = refuse;
     struct sim_queue *queue = sim_queue_new(plain);
     for (uint32_t i = 0; queue && i < n; i++) {
         struct sim_event event = {(int64_t)any(any(2) ? 1000 * MS : UINT64_C(1) << any(50)), (uint32_t)any(1000), i};
@@ -362,7 +362,7 @@ static void fill_until_refused(bool plain, unsigned from, size_t n)
         qsort(taken, count, sizeof *taken, by_order);
         pop_all(queue, taken, count);
     }
-    drive_memory_refuses = NULL;
+    os_memory_refuses = NULL;
     sim_queue_free(queue);
     free(taken);
 }

@@ -283,7 +283,7 @@ static void all_attempts_are_made_when_everything_fails(void **state)
     assert_int_equal(result.arrivals, 4000);
     assert_int_equal(result.first_arrivals, 1000);
     assert_int_equal(result.gave_up, 1000);
-    assert_int_equal(result.why[BIDE_WHY_ATTEMPTS_SPENT], 1000);
+    assert_int_equal(result.reason[BIDE_REASON_ATTEMPTS_SPENT], 1000);
     assert_int_equal(result.ended_ns, 300 * MS);
     assert_int_equal(result.latency.total, 0);
 }
@@ -586,7 +586,7 @@ static void ten_tokens(uint32_t per_minute_milli)
                                                              .cost_milli = 1000,
                                                              .cost_throttled_milli = 1000,
                                                              .cost_timeout_milli = 1000,
-                                                             .earn_per_minute_milli = per_minute_milli,
+                                                             .refill_per_minute_milli = per_minute_milli,
                                                              .window_ns = S};
 }
 
@@ -599,7 +599,8 @@ static void a_budget_is_shared_by_the_calls_of_one_process(void **state)
     world.service[0].fail_ppm = 1000000;
     run();
     assert_int_equal(result.attempts, 1010);
-    assert_int_equal(result.why[BIDE_WHY_BUDGET_EMPTY], 1000); /* those that were let through before are refused next */
+    assert_int_equal(result.reason[BIDE_REASON_BUDGET_EMPTY],
+                     1000); /* those that were let through before are refused next */
     world.clients[0].processes = 100;
     run();
     assert_int_equal(result.attempts, 2000);
@@ -688,7 +689,7 @@ static void an_answer_after_the_patience_is_none_and_what_it_granted_is_lost(voi
     a_fleet(10);
     world.fleet.per_minute_milli = 60000;
     world.fleet.delay = fixed(200 * MS);
-    world.fleet.patience_ns = 300 * MS;
+    world.fleet.timeout_ns = 300 * MS;
     run();
     assert_true(result.fleet_exchanges > 0);
     assert_int_equal(result.fleet_lost, result.fleet_exchanges);
@@ -1091,9 +1092,9 @@ static void without_memory_a_run_says_so_and_leaves_nothing(void **state)
     sim_result_free(&result);
     for (refused_from = 1; end == SIM_END_NO_MEMORY; refused_from++) {
         asked = 0;
-        drive_memory_refuses = refuse;
+        os_memory_refuses = refuse;
         end = sim_run(&world, &(struct sim_how){.seed = SEED}, &result);
-        drive_memory_refuses = NULL;
+        os_memory_refuses = NULL;
         assert_true(end == SIM_END_DONE || (result.point == NULL && result.calls == 0));
     }
     assert_int_equal(end, SIM_END_DONE);

@@ -447,8 +447,8 @@ static void a_fleet_s_numbers_fit_into_a_bucket(void **state)
     assert_wrong("fleet.per_minute = 268435.456: want 268435.455 at most");
     world.fleet.per_minute_milli = 0;
     assert_well();
-    world.fleet.patience_ns = 0;
-    assert_wrong("fleet.patience = 0: want more than 0");
+    world.fleet.timeout_ns = 0;
+    assert_wrong("fleet.timeout = 0: want more than 0");
 }
 
 static void services_do_not_call_each_other_in_a_circle(void **state)
@@ -600,7 +600,7 @@ static void a_herd_without_gates_needs_a_call_and_an_event_each(void **state)
 {
     policy.pair.target.budget.kind = BIDE_BUDGET_NONE;
     policy.pair.target.breaker.kind = BIDE_BREAKER_OFF;
-    policy.pair.target.quiet_max_ns = 0;
+    policy.pair.target.hold_off_max_ns = 0;
     uint64_t more = bytes_of_herd(25000000) - bytes_of_herd(0);
     assert_in_range(more, UINT64_C(25000000) * 128, UINT64_C(4000000000));
 }

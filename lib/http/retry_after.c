@@ -2,7 +2,7 @@
  *
  * The number of seconds is a function of the reply alone, its seed included: the same reply is written the same way
  * twice. Whatever is rounded is rounded up, since a caller that comes too early finds the server still overloaded. */
-#include <bide/reply.h>
+#include <bide/retry_after.h>
 
 #include "core/random.h"
 #include "core/saturate.h"
@@ -27,7 +27,7 @@ static uint64_t uniform(uint64_t seed, uint64_t most)
     return x % range;
 }
 
-int64_t bide_reply_seconds(const struct bide_reply *reply)
+int64_t bide_retry_after_seconds(const struct bide_retry_after *reply)
 {
     int64_t wait_ns = core_max(reply->wait_ns, 0);
     int64_t least = whole_seconds(wait_ns);
@@ -36,16 +36,16 @@ int64_t bide_reply_seconds(const struct bide_reply *reply)
 }
 
 /* Both, if both are said: whoever does not know the one may know the other. */
-static int put(char *text, size_t size, const struct bide_reply *reply)
+static int put(char *text, size_t size, const struct bide_retry_after *reply)
 {
     const char *stop = reply->no_retry ? BIDE_RETRY_HEADER ": ?0\r\n" : "";
     if (reply->wait_ns == BIDE_NEVER)
         return snprintf(text, size, "%s", stop);
-    return snprintf(text, size, "%sRetry-After: %lld\r\n", stop, (long long)bide_reply_seconds(reply));
+    return snprintf(text, size, "%sRetry-After: %lld\r\n", stop, (long long)bide_retry_after_seconds(reply));
 }
 
 /* Half a field would run into the next one: what does not fit is not written at all. */
-size_t bide_reply_format(char *text, size_t size, const struct bide_reply *reply)
+size_t bide_retry_after_format(char *text, size_t size, const struct bide_retry_after *reply)
 {
     int length = put(text, size, reply);
     if (length > 0 && (size_t)length < size)

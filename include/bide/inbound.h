@@ -6,18 +6,18 @@
  *
  * Plain 64-bit words used through atomic builtins: shared by all threads, and by processes if it lies in shared memory.
  * A request costs one compare-and-swap. */
-#ifndef BIDE_INTAKE_H
-#define BIDE_INTAKE_H
+#ifndef BIDE_INBOUND_H
+#define BIDE_INBOUND_H
 
 #include <bide/base.h>
 #include <bide/layer.h>
 
-#define BIDE_INTAKE_SLOTS 10u
+#define BIDE_INBOUND_SLOTS 10u
 
 BIDE_BEGIN_DECLS
 
-struct bide_intake_config {
-    uint32_t struct_size;    /* set by bide_intake_config_init */
+struct bide_inbound_ratio_config {
+    uint32_t struct_size;    /* set by bide_inbound_ratio_config_init */
     uint32_t share_permille; /* more retries than this among all are too many; 1 to 1000 (never); default 100 */
     uint32_t min_volume;     /* below so many requests in the window nothing is too many; 1 or more; default 20 */
     uint32_t reserved_;      /* 0 */
@@ -25,31 +25,33 @@ struct bide_intake_config {
 };
 
 /* Private. */
-struct bide_intake {
-    struct bide_intake_config config;
-    uint64_t first[BIDE_INTAKE_SLOTS]; /* first attempts: each word a lap and a count, packed */
-    uint64_t retry[BIDE_INTAKE_SLOTS]; /* retries likewise: a request is one or the other, and touches one word */
+struct bide_inbound_ratio {
+    struct bide_inbound_ratio_config config;
+    uint64_t first[BIDE_INBOUND_SLOTS]; /* first attempts: each word a lap and a count, packed */
+    uint64_t retry[BIDE_INBOUND_SLOTS]; /* retries likewise: a request is one or the other, and touches one word */
 };
 
-struct bide_intake_view {
+struct bide_inbound_ratio_view {
     uint64_t requests; /* retries included */
     uint64_t retries;
     bool overloaded;
 };
 
-#define bide_intake_config_init(config) bide_intake_config_init_sized((config), sizeof *(config))
-BIDE_API void bide_intake_config_init_sized(struct bide_intake_config *config, size_t size);
+#define bide_inbound_ratio_config_init(config) bide_inbound_ratio_config_init_sized((config), sizeof *(config))
+BIDE_API void bide_inbound_ratio_config_init_sized(struct bide_inbound_ratio_config *config, size_t size);
 
 /* Checks and copies the configuration, and begins with nothing counted. */
-BIDE_API enum bide_err bide_intake_init(struct bide_intake *intake, const struct bide_intake_config *config,
-                                        struct bide_problem *problem);
+BIDE_API enum bide_err bide_inbound_ratio_init(struct bide_inbound_ratio *intake,
+                                               const struct bide_inbound_ratio_config *config,
+                                               struct bide_problem *problem);
 
 /* Counts one request, with what its attempt header said (an absent one is a first attempt), and says whether an answer
  * of failure to it should tell the caller not to retry: because retries are too many, or because the request says that
  * its caller above retries already. inbound may be NULL: absent. */
-BIDE_API bool bide_intake_count(struct bide_intake *intake, const struct bide_layer *inbound, int64_t now_ns);
+BIDE_API bool bide_inbound_ratio_count(struct bide_inbound_ratio *intake, const struct bide_layer *inbound,
+                                       int64_t now_ns);
 
-BIDE_API struct bide_intake_view bide_intake_look(const struct bide_intake *intake, int64_t now_ns);
+BIDE_API struct bide_inbound_ratio_view bide_inbound_ratio_get(const struct bide_inbound_ratio *intake, int64_t now_ns);
 
 BIDE_END_DECLS
 #endif

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include <bide/reply.h>
+#include <bide/retry_after.h>
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define S            BIDE_S
@@ -21,8 +21,8 @@ static struct bide_text text(const char *value)
 
 static int64_t seconds(int64_t wait_ns, int64_t spread_ns, uint64_t seed)
 {
-    struct bide_reply reply = {.wait_ns = wait_ns, .spread_ns = spread_ns, .seed = seed};
-    return bide_reply_seconds(&reply);
+    struct bide_retry_after reply = {.wait_ns = wait_ns, .spread_ns = spread_ns, .seed = seed};
+    return bide_retry_after_seconds(&reply);
 }
 
 static void without_a_spread_the_wait_is_rounded_up_to_whole_seconds(void **state)
@@ -118,7 +118,7 @@ static void neighbouring_seeds_do_not_give_neighbouring_seconds(void **state)
 static void the_fields_are_written_with_their_line_ends(void **state)
 {
     static const struct {
-        struct bide_reply reply;
+        struct bide_retry_after reply;
         const char *want;
     } table[] = {
         {{.wait_ns = 7 * S}, "Retry-After: 7\r\n"},
@@ -132,28 +132,28 @@ static void the_fields_are_written_with_their_line_ends(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
         memset(written, 'x', sizeof written);
-        assert_int_equal(bide_reply_format(written, sizeof written, &table[i].reply), strlen(table[i].want));
+        assert_int_equal(bide_retry_after_format(written, sizeof written, &table[i].reply), strlen(table[i].want));
         assert_string_equal(written, table[i].want);
     }
 }
 
 static void a_field_that_does_not_fit_is_not_begun(void **state)
 {
-    struct bide_reply replies[] = {{.wait_ns = 12 * S}, {.wait_ns = BIDE_NEVER, .no_retry = true}};
+    struct bide_retry_after replies[] = {{.wait_ns = 12 * S}, {.wait_ns = BIDE_NEVER, .no_retry = true}};
     /* 17 and 16 characters */
     char written[32];
     (void)state;
     for (size_t i = 0; i < COUNT(replies); i++) {
-        size_t length = bide_reply_format(written, sizeof written, &replies[i]);
+        size_t length = bide_retry_after_format(written, sizeof written, &replies[i]);
         assert_int_equal(length, 17 - i);
-        assert_int_equal(bide_reply_format(written, length + 1, &replies[i]), length);
+        assert_int_equal(bide_retry_after_format(written, length + 1, &replies[i]), length);
         for (size_t size = 1; size <= length; size++) {
             memset(written, 'x', sizeof written);
-            assert_int_equal(bide_reply_format(written, size, &replies[i]), 0);
+            assert_int_equal(bide_retry_after_format(written, size, &replies[i]), 0);
             assert_string_equal(written, "");
             assert_int_equal(written[size], 'x');
         }
-        assert_int_equal(bide_reply_format(NULL, 0, &replies[i]), 0);
+        assert_int_equal(bide_retry_after_format(NULL, 0, &replies[i]), 0);
     }
 }
 
@@ -175,20 +175,20 @@ static void a_server_s_no_is_heard_and_all_else_is_nothing(void **state)
 
 static void what_a_server_writes_its_client_hears(void **state)
 {
-    struct bide_reply reply = {.wait_ns = BIDE_NEVER, .no_retry = true};
+    struct bide_retry_after reply = {.wait_ns = BIDE_NEVER, .no_retry = true};
     char written[64];
-    size_t length = bide_reply_format(written, sizeof written, &reply), name = strlen(BIDE_RETRY_HEADER ":");
+    size_t length = bide_retry_after_format(written, sizeof written, &reply), name = strlen(BIDE_RETRY_HEADER ":");
     (void)state;
     assert_memory_equal(written, BIDE_RETRY_HEADER ":", name);
     assert_int_equal(bide_hint_should_retry((struct bide_text){written + name, length - name - 2}).kind,
                      BIDE_HINT_STOP);
-    reply = (struct bide_reply){.wait_ns = 3 * S, .spread_ns = 5 * S, .seed = 1};
-    length = bide_reply_format(written, sizeof written, &reply);
+    reply = (struct bide_retry_after){.wait_ns = 3 * S, .spread_ns = 5 * S, .seed = 1};
+    length = bide_retry_after_format(written, sizeof written, &reply);
     name = strlen("Retry-After:");
     struct bide_hint hint =
         bide_hint_retry_after((struct bide_text){written + name, length - name - 2}, (struct bide_text){NULL, 0}, 0);
     assert_int_equal(hint.kind, BIDE_HINT_WAIT);
-    assert_int_equal(hint.wait_ns, bide_reply_seconds(&reply) * S);
+    assert_int_equal(hint.wait_ns, bide_retry_after_seconds(&reply) * S);
 }
 
 int main(void)

@@ -1,26 +1,26 @@
-/* consumer_http.c - a stranger's program, C and C++ alike, against an installed libbide-http: libcurl, libbide and
- * libbide-http are all called. Nothing is sent: nobody listens on port 1. */
+/* consumer_curl.c - a stranger's program, C and C++ alike, against an installed libbide-curl: libcurl, libbide and
+ * libbide-curl are all called. Nothing is sent: nobody listens on port 1. */
 #include <bide/bide.h>
-#include <bide/http.h>
+#include <bide/curl.h>
 #include <stdio.h>
 
 static int fail(const char *what)
 {
-    fprintf(stderr, "consumer_http: %s\n", what);
+    fprintf(stderr, "consumer_curl: %s\n", what);
     return 1;
 }
 
 int main(void)
 {
     struct bide_policy policy;
-    struct bide_http_options options;
-    struct bide_http_result result;
+    struct bide_curl_options options;
+    struct bide_curl_result result;
     CURL *easy = curl_easy_init();
 
     if (easy == NULL || bide_policy_init(&policy, BIDE_PRESET_SERVICE) != BIDE_OK)
         return fail("no handle, or the preset is not known");
     policy.attempts_max = 1;
-    bide_http_options_init(&options);
+    bide_curl_options_init(&options);
     options.policy = &policy;
     curl_easy_setopt(easy, CURLOPT_URL, "http://127.0.0.1:1/");
     curl_easy_setopt(easy, CURLOPT_PROXY, "");

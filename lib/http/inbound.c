@@ -16,13 +16,13 @@
  * Known weaknesses: a thread that sleeps for two windows between reading its clock and counting wipes one word, a tenth
  * of the evidence. And counts of different words are read one after the other: a look is exact only when nobody counts
  * meanwhile. */
-#include <bide/intake.h>
+#include <bide/inbound.h>
 
 #include "core/atomic.h"
 
 #include <string.h>
 
-#define SLOTS        BIDE_INTAKE_SLOTS
+#define SLOTS        BIDE_INBOUND_SLOTS
 #define COUNT_BITS   26
 #define COUNT_MAX    ((UINT64_C(1) << COUNT_BITS) - 1)
 #define LAPS         (UINT64_MAX >> COUNT_BITS) /* as a mask */
@@ -33,10 +33,10 @@ _Static_assert((UINT64_C(1) << 61) / WINDOW_LEAST < LAPS, "a lap must never come
 
 /* ---- configuration ---- */
 
-/* Writes no byte beyond the size. A struct of another version is refused by bide_intake_init, which names it. */
-void bide_intake_config_init_sized(struct bide_intake_config *config, size_t size)
+/* Writes no byte beyond the size. A struct of another version is refused by bide_inbound_ratio_init, which names it. */
+void bide_inbound_ratio_config_init_sized(struct bide_inbound_ratio_config *config, size_t size)
 {
-    struct bide_intake_config fresh = {
+    struct bide_inbound_ratio_config fresh = {
         .struct_size = (uint32_t)size,
         .share_permille = 100,
         .min_volume = 20,
@@ -46,17 +46,17 @@ void bide_intake_config_init_sized(struct bide_intake_config *config, size_t siz
     memcpy(config, &fresh, size < sizeof fresh ? size : sizeof fresh);
 }
 
-static enum bide_err check(const struct bide_intake_config *c, struct bide_problem *problem)
+static enum bide_err check(const struct bide_inbound_ratio_config *c, struct bide_problem *problem)
 {
     const struct {
         bool good;
         struct bide_problem problem;
     } rows[] = {
-        {c->struct_size == sizeof *c, {"struct_size", "what bide_intake_config_init set", c->struct_size}},
+        {c->struct_size == sizeof *c, {"struct_size", "what bide_inbound_ratio_config_init set", c->struct_size}},
         {c->share_permille >= 1 && c->share_permille <= 1000,
          {"share_permille", "1 to 1000 (1000: never too many)", c->share_permille}},
         {c->min_volume >= 1, {"min_volume", "1 or more", c->min_volume}},
-        {c->reserved_ == 0, {"reserved_", "0: start from bide_intake_config_init", c->reserved_}},
+        {c->reserved_ == 0, {"reserved_", "0: start from bide_inbound_ratio_config_init", c->reserved_}},
         {c->window_ns >= WINDOW_LEAST && c->window_ns <= WINDOW_MOST,
          {"window_ns", "10000000 (10 ms) to 3600000000000 (1 h)", c->window_ns}},
     };
@@ -70,12 +70,12 @@ static enum bide_err check(const struct bide_intake_config *c, struct bide_probl
     return BIDE_OK;
 }
 
-enum bide_err bide_intake_init(struct bide_intake *intake, const struct bide_intake_config *config,
-                               struct bide_problem *problem)
+enum bide_err bide_inbound_ratio_init(struct bide_inbound_ratio *intake, const struct bide_inbound_ratio_config *config,
+                                      struct bide_problem *problem)
 {
     enum bide_err err = check(config, problem);
     if (err == BIDE_OK)
-        *intake = (struct bide_intake){.config = *config};
+        *intake = (struct bide_inbound_ratio){.config = *config};
     return err;
 }
 
@@ -87,7 +87,7 @@ struct spot {
     uint64_t lap;
 };
 
-static struct spot spot_of(const struct bide_intake *intake, int64_t now_ns)
+static struct spot spot_of(const struct bide_inbound_ratio *intake, int64_t now_ns)
 {
     uint64_t slot = (uint64_t)(now_ns > 0 ? now_ns : 0) / ((uint64_t)intake->config.window_ns / SLOTS);
     return (struct spot){slot % SLOTS, slot / SLOTS};
@@ -123,18 +123,18 @@ static uint64_t sum(const uint64_t word[SLOTS], struct spot now)
 
 /* ---- the two questions ---- */
 
-static bool is_too_many(const struct bide_intake_config *c, uint64_t retries, uint64_t requests)
+static bool is_too_many(const struct bide_inbound_ratio_config *c, uint64_t retries, uint64_t requests)
 {
     return requests >= c->min_volume && retries * 1000 > requests * c->share_permille;
 }
 
-static struct bide_intake_view look(const struct bide_intake *intake, struct spot now)
+static struct bide_inbound_ratio_view look(const struct bide_inbound_ratio *intake, struct spot now)
 {
     uint64_t retries = sum(intake->retry, now), requests = sum(intake->first, now) + retries;
-    return (struct bide_intake_view){requests, retries, is_too_many(&intake->config, retries, requests)};
+    return (struct bide_inbound_ratio_view){requests, retries, is_too_many(&intake->config, retries, requests)};
 }
 
-bool bide_intake_count(struct bide_intake *intake, const struct bide_layer *inbound, int64_t now_ns)
+bool bide_inbound_ratio_count(struct bide_inbound_ratio *intake, const struct bide_layer *inbound, int64_t now_ns)
 {
     struct spot now = spot_of(intake, now_ns);
     bool is_retry = inbound != NULL && inbound->attempt > 1;
@@ -142,7 +142,7 @@ bool bide_intake_count(struct bide_intake *intake, const struct bide_layer *inbo
     return (inbound != NULL && inbound->no_retry) || look(intake, now).overloaded;
 }
 
-struct bide_intake_view bide_intake_look(const struct bide_intake *intake, int64_t now_ns)
+struct bide_inbound_ratio_view bide_inbound_ratio_get(const struct bide_inbound_ratio *intake, int64_t now_ns)
 {
     return look(intake, spot_of(intake, now_ns));
 }

@@ -1,12 +1,12 @@
 /* host.h - one target for all processes of a host: pre-fork workers, cron jobs and every `bide run --shared` spend from
  * one budget, stop at one breaker and keep one server's quiet.
  *
- *     struct bide_host host;
- *     struct bide_host_problem problem;
- *     if (bide_host_open(&host, "payments", &config, NULL, bide_now(), &problem) != BIDE_OK)
+ *     struct bide_shared host;
+ *     struct bide_shared_problem problem;
+ *     if (bide_shared_open(&host, "payments", &config, NULL, bide_now(), &problem) != BIDE_OK)
  *         ... problem.text says why
  *     bide_call_begin(&call, &policy, host.target, &request, bide_now());
- *     bide_host_close(&host);
+ *     bide_shared_close(&host);
  *
  * The target lies in a file that each process maps. No daemon and no lock: each gate is decided by one word, changed by
  * compare-and-swap. A process killed at any instruction leaves the target usable; lost is at most one charge for each
@@ -21,19 +21,19 @@
  * concurrency budget are refused.
  *
  * One thing cannot be survived by care alone: somebody truncates the file while it is mapped, and the next access is a
- * SIGBUS. bide_host_guard installs a handler that puts memory of the process's own in its place. */
-#ifndef BIDE_HOST_H
-#define BIDE_HOST_H
+ * SIGBUS. bide_shared_guard installs a handler that puts memory of the process's own in its place. */
+#ifndef BIDE_SHARED_H
+#define BIDE_SHARED_H
 
 #include <bide/target.h>
 #include <bide/targets.h>
 
-#define BIDE_HOST_PATH_MAX 4096u
+#define BIDE_SHARED_PATH_MAX 4096u
 
 BIDE_BEGIN_DECLS
 
 /* X(NAME, label, sentence). Append only. */
-#define BIDE_HOST_WHY_LIST(X)                                                                                          \
+#define BIDE_SHARED_REASON_LIST(X)                                                                                     \
     X(NOTHING, "nothing", "nothing is wrong")                                                                          \
     X(BAD_NAME, "bad_name", "a name has 1 to 127 bytes and no control characters")                                     \
     X(BAD_CONFIG, "bad_config", "the configuration is wrong")                                                          \
@@ -51,68 +51,69 @@ BIDE_BEGIN_DECLS
     X(NOT_THERE, "not_there", "there is no such target, and none was to be made")                                      \
     X(SYSTEM, "system", "the operating system refused")
 
-enum bide_host_why {
-#define BIDE_HOST_WHY_ENUM(NAME, label, sentence) BIDE_HOST_WHY_##NAME,
-    BIDE_HOST_WHY_LIST(BIDE_HOST_WHY_ENUM)
-#undef BIDE_HOST_WHY_ENUM
-        BIDE_HOST_WHY_COUNT
+enum bide_shared_reason {
+#define BIDE_SHARED_REASON_ENUM(NAME, label, sentence) BIDE_SHARED_REASON_##NAME,
+    BIDE_SHARED_REASON_LIST(BIDE_SHARED_REASON_ENUM)
+#undef BIDE_SHARED_REASON_ENUM
+        BIDE_SHARED_REASON_COUNT
 };
 
-struct bide_host_problem {
-    enum bide_host_why why;
+struct bide_shared_problem {
+    enum bide_shared_reason reason;
     int system_errno; /* 0: none */
     char text[512];   /* "/dev/shm/bide-1000/payments@1f2e: others may write to it ...; want mode 600" */
 };
 
-struct bide_host_options {
-    const char *directory; /* NULL: see bide_host_directory */
+struct bide_shared_options {
+    const char *directory; /* NULL: see bide_shared_directory */
     bool private_instead;  /* on a problem a target of this process's own is given, and the problem told all the same */
     bool must_exist;       /* do not make one */
     bool group;            /* members of the file's group may share it: mode 660 instead of 600, any owner */
 };
 
-struct bide_host {
+struct bide_shared {
     struct bide_target *target; /* NULL: not open */
     bool shared;                /* false: a private one, instead */
     void *map_;
     size_t map_size_;
 };
 
-/* The directory where targets are: $BIDE_HOST_DIR, else $XDG_RUNTIME_DIR/bide, else /dev/shm/bide-UID. Returns path. */
-BIDE_API const char *bide_host_directory(char path[BIDE_HOST_PATH_MAX]);
+/* The directory where targets are: $BIDE_SHARED_DIR, else $XDG_RUNTIME_DIR/bide, else /dev/shm/bide-UID. Returns path. */
+BIDE_API const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX]);
 
 /* Opens the target of that name, or makes it with `config`. One that is there already keeps its state and gets `config`
  * if it has another (NULL: it keeps its own, and one that is not there is not made). BIDE_OK, or BIDE_ERR_INVALID,
  * BIDE_ERR_NOMEM, BIDE_ERR_SYSTEM with the problem told. With private_instead only BIDE_ERR_NOMEM and a bad `config`
  * are errors. options and problem may be NULL. */
-BIDE_API enum bide_err bide_host_open(struct bide_host *host, const char *name, const struct bide_target_config *config,
-                                      const struct bide_host_options *options, int64_t now_ns,
-                                      struct bide_host_problem *problem);
+BIDE_API enum bide_err bide_shared_open(struct bide_shared *host, const char *name,
+                                        const struct bide_target_config *config,
+                                        const struct bide_shared_options *options, int64_t now_ns,
+                                        struct bide_shared_problem *problem);
 
 /* Gives the mapping back; the target lives on in its file. Calls that use it must be over. Accepts one not open. */
-BIDE_API void bide_host_close(struct bide_host *host);
+BIDE_API void bide_shared_close(struct bide_shared *host);
 
 /* Calls `each` with the name of every target in the directory, until it returns false. `wrong` is NULL, or says why
  * open would refuse its file; the name is then the one that the file's name tells, or that itself. */
-BIDE_API enum bide_err bide_host_list(const struct bide_host_options *options,
-                                      bool (*each)(void *context, const char *name,
-                                                   const struct bide_host_problem *wrong),
-                                      void *context, struct bide_host_problem *problem);
+BIDE_API enum bide_err bide_shared_list(const struct bide_shared_options *options,
+                                        bool (*each)(void *context, const char *name,
+                                                     const struct bide_shared_problem *wrong),
+                                        void *context, struct bide_shared_problem *problem);
 
 /* Removes its file. Processes that have it open go on with what they have, but new ones begin afresh. */
-BIDE_API enum bide_err bide_host_remove(const char *name, const struct bide_host_options *options,
-                                        struct bide_host_problem *problem);
+BIDE_API enum bide_err bide_shared_remove(const char *name, const struct bide_shared_options *options,
+                                          struct bide_shared_problem *problem);
 
 /* From now on a shared target whose file is truncated is replaced, when it is next touched, by one of this process's
  * own: of the same configuration, its breaker closed, its budget as if it had been empty when the target was opened,
  * and leased (bide/lease.h) if it was then. One that is truncated while it is being opened is refused.
  * Other SIGBUS go to whoever handled them before. For the whole process and up to 256 targets, opened before or after;
  * may be called again. False: the handler could not be installed. */
-BIDE_API bool bide_host_guard(void);
+BIDE_API bool bide_shared_guard(void);
 
 /* "not_ours"; "it belongs to another user". Never NULL. */
-BIDE_API const char *bide_host_why_label(enum bide_host_why why);
-BIDE_API const char *bide_host_why_text(enum bide_host_why why);
+BIDE_API const char *bide_shared_reason_label(enum bide_shared_reason reason);
+BIDE_API const char *bide_shared_reason_text(enum bide_shared_reason reason);
 
 BIDE_END_DECLS
 #endif

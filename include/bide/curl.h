@@ -30,8 +30,8 @@
  * call that gives up during a wait has no body to show. With a sink none of this is so: give one.
  *
  * Threads: as with libcurl, a handle is used by one thread at a time. Targets and policies are shared. */
-#ifndef BIDE_HTTP_H
-#define BIDE_HTTP_H
+#ifndef BIDE_CURL_H
+#define BIDE_CURL_H
 
 #include <bide/call.h>
 #include <bide/classify.h>
@@ -45,36 +45,36 @@
 
 #include <curl/curl.h>
 
-#define BIDE_HTTP_KEEP_MAX      65536u  /* longest error body that is kept, or drained for its connection's sake */
-#define BIDE_HTTP_HEAD_MAX      262144u /* longest response head, all its lines together */
-#define BIDE_HTTP_LINES_MAX     512u    /* most lines of one response head */
-#define BIDE_HTTP_ATTEMPTS_TOLD 16u     /* attempts that a result describes one by one */
+#define BIDE_CURL_KEEP_MAX          65536u  /* longest error body that is kept, or drained for its connection's sake */
+#define BIDE_CURL_HEAD_MAX          262144u /* longest response head, all its lines together */
+#define BIDE_CURL_LINES_MAX         512u    /* most lines of one response head */
+#define BIDE_CURL_ATTEMPTS_RECORDED 16u     /* attempts that a result describes one by one */
 
 BIDE_BEGIN_DECLS
 
 /* May the request be repeated once it may have run? */
-enum bide_http_safety {
-    BIDE_HTTP_BY_METHOD = 0, /* as RFC 9110 says of its method, seen when it is about to be sent */
-    BIDE_HTTP_UNSAFE,
-    BIDE_HTTP_IDEMPOTENT,
-    BIDE_HTTP_SAFE,
-    BIDE_HTTP_KEYED, /* the caller's own headers carry an idempotency key */
+enum bide_curl_safety {
+    BIDE_CURL_BY_METHOD = 0, /* as RFC 9110 says of its method, seen when it is about to be sent */
+    BIDE_CURL_UNSAFE,
+    BIDE_CURL_IDEMPOTENT,
+    BIDE_CURL_SAFE,
+    BIDE_CURL_KEYED, /* the caller's own headers carry an idempotency key */
 };
 
 /* Where the request's body comes from, and so whether it can be sent again. */
-enum bide_http_body_kind {
-    BIDE_HTTP_BODY_UNKNOWN = 0, /* the handle's own. A GET, HEAD, OPTIONS or DELETE that uploaded nothing can be sent
+enum bide_curl_body_kind {
+    BIDE_CURL_BODY_UNKNOWN = 0, /* the handle's own. A GET, HEAD, OPTIONS or DELETE that uploaded nothing can be sent
                                     again; anything else is taken for spent once the request began */
-    BIDE_HTTP_BODY_REPEATABLE,  /* the handle's own, and libcurl can send it any number of times: POSTFIELDS, or none */
-    BIDE_HTTP_BODY_MEMORY,      /* `at`, `length`: sent as with CURLOPT_POSTFIELDS (not copied) */
-    BIDE_HTTP_BODY_FILE,        /* `fd` from `offset`, `length` bytes (-1: to its end): read by pread, so that the
+    BIDE_CURL_BODY_REPEATABLE,  /* the handle's own, and libcurl can send it any number of times: POSTFIELDS, or none */
+    BIDE_CURL_BODY_MEMORY,      /* `at`, `length`: sent as with CURLOPT_POSTFIELDS (not copied) */
+    BIDE_CURL_BODY_FILE,        /* `fd` from `offset`, `length` bytes (-1: to its end): read by pread, so that the
                                    descriptor's own place does not matter. One that changed since is not sent again */
-    BIDE_HTTP_BODY_STREAM,      /* `read`, `read_data`; with `seek` it can be sent again, without it is one-shot */
+    BIDE_CURL_BODY_STREAM,      /* `read`, `read_data`; with `seek` it can be sent again, without it is one-shot */
 };
 
 /* For a file or stream the handle says by CURLOPT_POST or CURLOPT_UPLOAD what kind of request it is. */
-struct bide_http_body {
-    enum bide_http_body_kind kind;
+struct bide_curl_body {
+    enum bide_curl_body_kind kind;
     int fd;
     const void *at;
     int64_t offset;
@@ -86,30 +86,30 @@ struct bide_http_body {
 };
 
 /* Header fields that bide adds to each attempt. Any of them makes HTTPHEADER bide's; the owner's list is `headers`. */
-enum bide_http_inject {
-    BIDE_HTTP_INJECT_KEY = 1u << 0,     /* Idempotency-Key: `key`, or a new one if NULL; makes the request keyed */
-    BIDE_HTTP_INJECT_ATTEMPT = 1u << 1, /* Bide-Attempt: see layer.h */
-    BIDE_HTTP_INJECT_TRACE = 1u << 2,   /* traceparent: `traceparent` continued; NULL or malformed: a new one */
+enum bide_curl_inject {
+    BIDE_CURL_INJECT_KEY = 1u << 0,     /* Idempotency-Key: `key`, or a new one if NULL; makes the request keyed */
+    BIDE_CURL_INJECT_ATTEMPT = 1u << 1, /* Bide-Attempt: see layer.h */
+    BIDE_CURL_INJECT_TRACE = 1u << 2,   /* traceparent: `traceparent` continued; NULL or malformed: a new one */
 };
 
 /* A redirect (followed by libcurl, if the handle says so) that leads to another scheme, host or port. */
-enum bide_http_redirect {
-    BIDE_HTTP_REDIRECT_STRIP = 0, /* goes there without `headers` and without what bide injects. A list that is set on
+enum bide_curl_redirect {
+    BIDE_CURL_REDIRECT_STRIP = 0, /* goes there without `headers` and without what bide injects. A list that is set on
                                       the handle itself is not known to bide, and libcurl sends it along */
-    BIDE_HTTP_REDIRECT_REFUSE,    /* is not followed: permanent */
+    BIDE_CURL_REDIRECT_REFUSE,    /* is not followed: permanent */
 };
 
 /* One response, for the classify hook. Other fields are read with curl_easy_header. */
-struct bide_http_response {
+struct bide_curl_response {
     CURL *easy;
     long status;
     struct bide_text body; /* what was held back of it; NULL: nothing (see hold_max) */
     bool whole;            /* the body is all of it */
 };
 
-struct bide_http_options {
-    uint32_t struct_size; /* set by bide_http_options_init, which zeroes the rest */
-    enum bide_http_safety safety;
+struct bide_curl_options {
+    uint32_t struct_size; /* set by bide_curl_options_init, which zeroes the rest */
+    enum bide_curl_safety safety;
     const struct bide_policy *policy; /* checked, and outlives the call; NULL: BIDE_PRESET_SERVICE */
     struct bide_targets *targets;     /* where a NULL target is looked up by origin; NULL: a table of this process */
     int64_t deadline_ns;              /* an instant of bide_now; 0: the policy's alone */
@@ -136,13 +136,13 @@ struct bide_http_options {
     void *progress_data;
     struct curl_slist *headers; /* sent with each attempt, but not to another origin */
 
-    uint32_t inject; /* enum bide_http_inject */
+    uint32_t inject; /* enum bide_curl_inject */
     enum bide_key_form key_form;
     const char *key;
     const char *traceparent;
-    enum bide_http_redirect redirect;
+    enum bide_curl_redirect redirect;
 
-    struct bide_http_body body;
+    struct bide_curl_body body;
 
     /* What a response means. */
     const struct bide_rules *status_rules;      /* by HTTP status */
@@ -160,7 +160,7 @@ struct bide_http_options {
     bool (*before)(void *context, CURL *easy, const struct bide_verdict *start, struct curl_slist **headers);
     /* Refine the outcome that the tables gave. Called at the end of a response's head; once more with the body if some
      * of it is held. A schema error is BIDE_KIND_PERMANENT, "try later" in a 200 BIDE_KIND_TRANSIENT. */
-    void (*classify)(void *context, const struct bide_http_response *response, struct bide_outcome *outcome);
+    void (*classify)(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome);
     /* The answer was 401: get new credentials and set them. True: the attempt is made once more, which is no retry.
      * Asked once in a call; without a sink, before libcurl could answer a challenge by itself. */
     bool (*refresh)(void *context, CURL *easy);
@@ -168,35 +168,35 @@ struct bide_http_options {
 };
 
 /* One attempt, as it ended. */
-struct bide_http_attempt {
+struct bide_curl_attempt {
     long status;   /* 0: no answer */
     CURLcode code; /* what libcurl said; CURLE_OK where bide itself ended the transfer after the head */
     enum bide_kind kind;
-    enum bide_reach reach;
+    enum bide_evidence evidence;
     struct bide_hint hint;
     int64_t delay_ns;    /* waited before it */
     int64_t time_ns;     /* from its start to its judgement */
     bool replay_stopped; /* libcurl was about to repeat it by itself */
 };
 
-struct bide_http_result {
+struct bide_curl_result {
     struct bide_verdict verdict; /* the last one: DONE, or GIVE_UP and why */
-    uint32_t attempts;           /* made in all; the first BIDE_HTTP_ATTEMPTS_TOLD are described */
+    uint32_t attempts;           /* made in all; the first BIDE_CURL_ATTEMPTS_RECORDED are described */
     uint32_t refreshed;          /* 1: an attempt was made once more after a 401 */
     long status;                 /* of the last attempt; 0: it had no answer */
     int64_t total_ns;
-    bool body_dropped; /* the last answer's body did not reach the sink: it was longer than BIDE_HTTP_KEEP_MAX or cut
+    bool body_dropped; /* the last answer's body did not reach the sink: it was longer than BIDE_CURL_KEEP_MAX or cut
                            when a wait was given up, or would have followed part of another */
     bool resumed;      /* the body was put together from several attempts */
     char key[BIDE_KEY_TEXT_SIZE]; /* the key that was generated, or "" */
-    struct bide_http_attempt attempt[BIDE_HTTP_ATTEMPTS_TOLD];
+    struct bide_curl_attempt attempt[BIDE_CURL_ATTEMPTS_RECORDED];
 };
 
-#define bide_http_options_init(options) bide_http_options_init_sized((options), sizeof *(options))
-BIDE_API void bide_http_options_init_sized(struct bide_http_options *options, size_t size);
+#define bide_curl_options_init(options) bide_curl_options_init_sized((options), sizeof *(options))
+BIDE_API void bide_curl_options_init_sized(struct bide_curl_options *options, size_t size);
 
 /* Names the first field that is wrong. bide_curl_perform asks this itself, before a socket is opened. */
-BIDE_API enum bide_err bide_http_options_check(const struct bide_http_options *options, struct bide_problem *problem);
+BIDE_API enum bide_err bide_curl_options_check(const struct bide_curl_options *options, struct bide_problem *problem);
 
 /* Performs the call to its end. A NULL target is the one of the URL's origin (scheme, host, port); NULL options are
  * those of init; result may be NULL.
@@ -205,9 +205,9 @@ BIDE_API enum bide_err bide_http_options_check(const struct bide_http_options *o
  * failure, see CURLINFO_RESPONSE_CODE or the result. CURLE_HTTP_RETURNED_ERROR: the last answer was a failure whose
  * body was not kept. Else the CURLcode of the last attempt, or, where none was made, CURLE_ABORTED_BY_CALLBACK (a
  * gate refused, or cancelled), CURLE_OPERATION_TIMEDOUT (deadline) or CURLE_BAD_FUNCTION_ARGUMENT (the options are
- * wrong: bide_http_options_check says how). In all other cases the result's verdict says why. */
-BIDE_API CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_http_options *options,
-                                    struct bide_http_result *result);
+ * wrong: bide_curl_options_check says how). In all other cases the result's verdict says why. */
+BIDE_API CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_curl_options *options,
+                                    struct bide_curl_result *result);
 
 /* What a CURLcode means: every code has a row. rules may be NULL. The reach is that of a request whose sending had
  * begun; a caller that knows better says so. */
@@ -215,7 +215,7 @@ BIDE_API struct bide_outcome bide_classify_curl(CURLcode code, const struct bide
 
 /* Writes the origin of a URL, "https://example.net:443": lower case, with its port, without user, path and query; and a
  * NUL. False and "" if it is none that bide understands. */
-BIDE_API bool bide_http_origin(char *text, size_t size, const char *url);
+BIDE_API bool bide_curl_origin(char *text, size_t size, const char *url);
 
 BIDE_END_DECLS
 #endif

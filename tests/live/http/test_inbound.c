@@ -1,7 +1,7 @@
 /* test_intake.c - eight threads count into one intake: nothing is lost, counted twice or torn.
  *
  * Most telling under -fsanitize=thread. Time is an argument, so it is the threads that are real here, not the clock. */
-#include <bide/intake.h>
+#include <bide/inbound.h>
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 static const struct bide_layer second = {.attempt = 2, .left_ns = BIDE_NEVER};
 
 struct work {
-    struct bide_intake *intake;
+    struct bide_inbound_ratio *intake;
     int64_t step_ns; /* time passes by this much with each request */
     uint64_t strange;
 };
@@ -26,23 +26,23 @@ static void *count(void *part)
     struct work *w = part;
     for (unsigned i = 0; i < EACH; i++) {
         int64_t now_ns = (int64_t)i * w->step_ns;
-        bide_intake_count(w->intake, i % 4 == 0 ? &second : NULL, now_ns);
-        struct bide_intake_view view = bide_intake_look(w->intake, now_ns);
+        bide_inbound_ratio_count(w->intake, i % 4 == 0 ? &second : NULL, now_ns);
+        struct bide_inbound_ratio_view view = bide_inbound_ratio_get(w->intake, now_ns);
         w->strange += view.retries > view.requests || view.requests > THREADS * EACH;
     }
     return NULL;
 }
 
 /* Returns what the intake holds at the last instant. */
-static struct bide_intake_view count_in_threads(int64_t window_ns, int64_t step_ns)
+static struct bide_inbound_ratio_view count_in_threads(int64_t window_ns, int64_t step_ns)
 {
-    struct bide_intake_config config;
-    struct bide_intake intake;
+    struct bide_inbound_ratio_config config;
+    struct bide_inbound_ratio intake;
     struct work parts[THREADS];
     pthread_t thread[THREADS];
-    bide_intake_config_init(&config);
+    bide_inbound_ratio_config_init(&config);
     config.window_ns = window_ns;
-    assert_int_equal(bide_intake_init(&intake, &config, NULL), BIDE_OK);
+    assert_int_equal(bide_inbound_ratio_init(&intake, &config, NULL), BIDE_OK);
     for (unsigned i = 0; i < THREADS; i++) {
         parts[i] = (struct work){&intake, step_ns, 0};
         assert_int_equal(pthread_create(&thread[i], NULL, count, &parts[i]), 0);
@@ -51,12 +51,12 @@ static struct bide_intake_view count_in_threads(int64_t window_ns, int64_t step_
         assert_int_equal(pthread_join(thread[i], NULL), 0);
         assert_int_equal(parts[i].strange, 0);
     }
-    return bide_intake_look(&intake, (int64_t)(EACH - 1) * step_ns);
+    return bide_inbound_ratio_get(&intake, (int64_t)(EACH - 1) * step_ns);
 }
 
 static void eight_threads_in_one_slot_are_counted_exactly(void **state)
 {
-    struct bide_intake_view view = count_in_threads(10 * BIDE_S, 0);
+    struct bide_inbound_ratio_view view = count_in_threads(10 * BIDE_S, 0);
     (void)state;
     assert_int_equal(view.requests, THREADS * EACH);
     assert_int_equal(view.retries, THREADS * EACH / 4);
@@ -65,7 +65,7 @@ static void eight_threads_in_one_slot_are_counted_exactly(void **state)
 
 static void eight_threads_within_one_window_are_counted_exactly(void **state)
 {
-    struct bide_intake_view view = count_in_threads(10 * BIDE_S, 10 * BIDE_S / EACH);
+    struct bide_inbound_ratio_view view = count_in_threads(10 * BIDE_S, 10 * BIDE_S / EACH);
     (void)state;
     assert_int_equal(view.requests, THREADS * EACH);
     assert_int_equal(view.retries, THREADS * EACH / 4);
@@ -75,7 +75,7 @@ static void eight_threads_within_one_window_are_counted_exactly(void **state)
  * the end is at most a window of everybody's. */
 static void eight_threads_in_different_times_never_count_what_did_not_happen(void **state)
 {
-    struct bide_intake_view view = count_in_threads(10 * BIDE_MS, 10 * BIDE_US);
+    struct bide_inbound_ratio_view view = count_in_threads(10 * BIDE_MS, 10 * BIDE_US);
     (void)state;
     assert_in_range(view.requests, 1, THREADS * 2000u);
     assert_in_range(view.retries, 0, view.requests);

@@ -65,7 +65,7 @@
 /* ---- a directory, a seed, chance ---- */
 
 static char directory[64];
-static struct bide_host_options here = {.directory = directory};
+static struct bide_shared_options here = {.directory = directory};
 
 static int make_directory(void **state)
 {
@@ -115,7 +115,7 @@ static struct bide_target_config countable(uint32_t initial_milli)
     config.budget.initial_milli = initial_milli;
     config.budget.cost_milli = COST_MILLI;
     config.budget.earn_success_milli = EARN_MILLI;
-    config.budget.earn_first_milli = config.budget.earn_per_minute_milli = config.budget.refund_permille = 0;
+    config.budget.earn_first_milli = config.budget.refill_per_minute_milli = config.budget.refund_permille = 0;
     config.breaker.kind = BIDE_BREAKER_OFF;
     return config;
 }
@@ -129,14 +129,14 @@ static struct bide_policy without_waits(void)
     return policy;
 }
 
-static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
-static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
+static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
 
-static struct bide_host opened(const char *name, const struct bide_target_config *config)
+static struct bide_shared opened(const char *name, const struct bide_target_config *config)
 {
-    struct bide_host_problem problem;
-    struct bide_host host;
-    if (bide_host_open(&host, name, config, &here, bide_now(), &problem) != BIDE_OK) {
+    struct bide_shared_problem problem;
+    struct bide_shared host;
+    if (bide_shared_open(&host, name, config, &here, bide_now(), &problem) != BIDE_OK) {
         fprintf(stderr, "%s\n", problem.text);
         abort();
     }
@@ -299,9 +299,9 @@ static void call_that_fails(struct bide_target *target, const struct bide_policy
     struct bide_call call;
     struct bide_verdict v = bide_call_begin(&call, policy, target, &request, bide_now());
     v = bide_call_outcome(&call, v.attempt, &failed, bide_now());
-    if (v.what == BIDE_GIVE_UP && v.why == BIDE_WHY_BUDGET_EMPTY)
+    if (v.action == BIDE_GIVE_UP && v.reason == BIDE_REASON_BUDGET_EMPTY)
         return;
-    if (v.what != BIDE_WAIT) {
+    if (v.action != BIDE_WAIT) {
         add(&ledger->strange, 1);
         return;
     }
@@ -314,7 +314,7 @@ static void call_that_fails(struct bide_target *target, const struct bide_policy
     v = bide_call_wake(&call, bide_now());
     add(&ledger->earned, EARN_MILLI);
     v = bide_call_outcome(&call, v.attempt, &ok, bide_now());
-    if (v.what != BIDE_DONE)
+    if (v.action != BIDE_DONE)
         add(&ledger->strange, 1);
 }
 
@@ -326,7 +326,7 @@ static void call_that_succeeds(struct bide_target *target, const struct bide_pol
     struct bide_verdict v = bide_call_begin(&call, policy, target, &request, bide_now());
     add(&ledger->earned, EARN_MILLI);
     v = bide_call_outcome(&call, v.attempt, &ok, bide_now());
-    if (v.what != BIDE_DONE)
+    if (v.action != BIDE_DONE)
         add(&ledger->strange, 1);
 }
 
@@ -335,7 +335,7 @@ static void spend_tokens(struct ledger *ledger, struct random *random)
 {
     struct bide_target_config config = countable(INITIAL_MILLI);
     struct bide_policy policy = without_waits();
-    struct bide_host host = opened("storm", &config);
+    struct bide_shared host = opened("storm", &config);
     while (goes_on()) {
         uint64_t chance = draw(random, 1u << 30);
         if (draw(random, 3) < 2)
@@ -368,7 +368,7 @@ static void processes_killed_at_any_instruction_never_overspend_and_lose_one_cha
     struct bide_target_config config = countable(INITIAL_MILLI);
     struct ledger *all = begin_storm();
     struct random random = {printed_seed()};
-    struct bide_host host = opened("storm", &config);
+    struct bide_shared host = opened("storm", &config);
     be_calm(&storm, all, &random);
     assert_int_equal(tokens_lost(all, host.target), 0);
     unsigned kills = rage(&storm, all, &random);
@@ -381,7 +381,7 @@ static void processes_killed_at_any_instruction_never_overspend_and_lose_one_cha
     assert_true(left < CAPACITY);
     assert_int_equal(SUM(all, strange), 0);
     assert_true(SUM(all, granted) > INITIAL_MILLI);
-    bide_host_close(&host);
+    bide_shared_close(&host);
     end_storm(all);
 }
 
@@ -408,15 +408,15 @@ static void spend_window(struct ledger *ledger, struct random *random)
 {
     struct bide_target_config config = windowed();
     struct bide_policy policy = without_waits();
-    struct bide_host host = opened("window", &config);
+    struct bide_shared host = opened("window", &config);
     while (goes_on()) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = draw(random, 1u << 30), .lane = draw(random, 64)};
         struct bide_call call;
         add(&ledger->calls, 1);
         struct bide_verdict v = bide_call_begin(&call, &policy, host.target, &request, bide_now());
         v = bide_call_outcome(&call, v.attempt, &failed, bide_now());
-        if (v.what != BIDE_WAIT) {
-            add(&ledger->strange, v.why != BIDE_WHY_BUDGET_EMPTY);
+        if (v.action != BIDE_WAIT) {
+            add(&ledger->strange, v.reason != BIDE_REASON_BUDGET_EMPTY);
             continue;
         }
         add(&ledger->granted, 1);
@@ -455,7 +455,7 @@ static void a_window_is_never_overspent_and_loses_one_retry_for_each_kill_at_mos
     struct random random = {printed_seed()};
     unsigned kills = rage(&storm, all, &random);
 
-    struct bide_host host = opened("window", NULL);
+    struct bide_shared host = opened("window", NULL);
     for (unsigned i = 0; i < 100 * kills; i++) { /* so many that something must be left */
         struct bide_request request = {.safety = BIDE_SAFE, .seed = i + 1};
         struct bide_call call;
@@ -471,7 +471,7 @@ static void a_window_is_never_overspent_and_loses_one_retry_for_each_kill_at_mos
     assert_in_range(lost, 0, kills);
     assert_int_equal(SUM(all, strange), 0);
     assert_true(SUM(all, granted) > RESERVE);
-    bide_host_close(&host);
+    bide_shared_close(&host);
     end_storm(all);
 }
 
@@ -490,7 +490,7 @@ static struct bide_target_config breakable(void)
     config.breaker.consecutive = CONSECUTIVE;
     config.breaker.probes = PROBES;
     config.breaker.open_ns = config.breaker.open_max_ns = BIDE_MS;
-    config.breaker.probe_lease_ns = LEASE_NS;
+    config.breaker.probe_timeout_ns = LEASE_NS;
     config.breaker.ramp_ns = 0;
     return config;
 }
@@ -503,13 +503,13 @@ static struct bide_verdict attempt_once(struct bide_target *target, struct ledge
     struct bide_call call;
     policy.attempts_max = 1;
     struct bide_verdict v = bide_call_begin(&call, &policy, target, &request, bide_now());
-    if (v.what != BIDE_START)
+    if (v.action != BIDE_START)
         return v;
     add(&ledger->started, 1);
     for (unsigned yields = draw(random, 50); yields > 0; yields--)
         sched_yield();
     v = bide_call_outcome(&call, v.attempt, __atomic_load_n(is_up, __ATOMIC_SEQ_CST) ? &ok : &failed, bide_now());
-    add(&ledger->healthy, v.what == BIDE_DONE);
+    add(&ledger->healthy, v.action == BIDE_DONE);
     return v;
 }
 
@@ -517,7 +517,7 @@ static struct bide_verdict attempt_once(struct bide_target *target, struct ledge
 static void fail_until_open(struct bide_target *target)
 {
     struct bide_policy policy = without_waits();
-    for (unsigned i = 0; i < 1000 && bide_breaker_look(target).state == BIDE_BREAKER_CLOSED; i++) {
+    for (unsigned i = 0; i < 1000 && bide_breaker_get(target).state == BIDE_BREAKER_CLOSED; i++) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = i + 1};
         struct bide_call call;
         struct bide_verdict v = bide_call_begin(&call, &policy, target, &request, bide_now());
@@ -529,7 +529,7 @@ static void fail_until_open(struct bide_target *target)
 static void try_again_and_again(struct ledger *ledger, struct random *random)
 {
     struct bide_target_config config = breakable();
-    struct bide_host host = opened("breaker", &config);
+    struct bide_shared host = opened("breaker", &config);
     for (; goes_on(); add(&ledger->calls, 1))
         attempt_once(host.target, ledger, random);
 }
@@ -543,7 +543,7 @@ static void assert_nothing(const struct ledger *all)
  * follow on the dead. */
 static void assert_probes_only(const struct ledger *all, const struct bide_target *target, int64_t took_ns)
 {
-    uint64_t openings = bide_breaker_look(target).openings_total, leases = (uint64_t)(took_ns / LEASE_NS) + 1;
+    uint64_t openings = bide_breaker_get(target).openings_total, leases = (uint64_t)(took_ns / LEASE_NS) + 1;
     print_message("%" PRIu64 " calls, %" PRIu64 " of them let through, %" PRIu64 " openings in %" PRId64 " ms\n",
                   SUM(all, calls), SUM(all, started), openings, took_ns / BIDE_MS);
     assert_true(openings > 1);
@@ -556,7 +556,7 @@ static void a_breaker_whose_probes_are_killed_lets_no_more_through_and_closes_wh
     struct ledger *all = begin_storm();
     struct random random = {printed_seed()};
     struct bide_target_config config = breakable();
-    struct bide_host host = opened("breaker", &config);
+    struct bide_shared host = opened("breaker", &config);
     is_up = shared_memory(sizeof *is_up);
     int64_t began_ns = bide_now();
     fail_until_open(host.target);
@@ -567,13 +567,13 @@ static void a_breaker_whose_probes_are_killed_lets_no_more_through_and_closes_wh
     storm.grows = offsetof(struct ledger, healthy);
     storm.kills /= 4;
     rage(&storm, all, &random);
-    for (int64_t until_ns = bide_now() + PATIENCE_NS; bide_breaker_look(host.target).state != BIDE_BREAKER_CLOSED;
+    for (int64_t until_ns = bide_now() + PATIENCE_NS; bide_breaker_get(host.target).state != BIDE_BREAKER_CLOSED;
          nap(BIDE_MS)) {
         attempt_once(host.target, &all[0], &random);
         assert_true(bide_now() < until_ns);
     }
-    assert_int_equal(attempt_once(host.target, &all[0], &random).what, BIDE_DONE);
-    bide_host_close(&host);
+    assert_int_equal(attempt_once(host.target, &all[0], &random).action, BIDE_DONE);
+    bide_shared_close(&host);
     munmap(is_up, sizeof *is_up);
     end_storm(all);
 }
@@ -613,7 +613,7 @@ static pid_t start_maker(const int gate[2], const char *name)
     close(gate[1]);
     if (read(gate[0], &byte, 1) != 0)
         _exit(2);
-    struct bide_host host = opened(name, &config);
+    struct bide_shared host = opened(name, &config);
     bool took =
         host.shared && bide_budget_add_milli(host.target, -(int64_t)COST_MILLI, bide_now()) == -(int64_t)COST_MILLI;
     _exit(took ? 0 : 1);
@@ -634,10 +634,10 @@ static void of_many_who_make_a_target_at_once_one_wins_and_all_share_it(void **s
             assert_int_equal(status_of(pids[i]), 0);
         close(gate[0]);
         assert_int_equal(count_files(path), 1);
-        struct bide_host host = opened(name, NULL);
+        struct bide_shared host = opened(name, NULL);
         assert_int_equal(bide_budget_left_milli(host.target, bide_now()), 0);
-        bide_host_close(&host);
-        assert_int_equal(bide_host_remove(name, &here, NULL), BIDE_OK);
+        bide_shared_close(&host);
+        assert_int_equal(bide_shared_remove(name, &here, NULL), BIDE_OK);
     }
 }
 
@@ -651,9 +651,9 @@ static pid_t start_churning(void)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (;;) {
-        struct bide_host host = opened("churn", &config);
-        bide_host_close(&host);
-        bide_host_remove("churn", &here, NULL);
+        struct bide_shared host = opened("churn", &config);
+        bide_shared_close(&host);
+        bide_shared_remove("churn", &here, NULL);
     }
 }
 
@@ -666,9 +666,9 @@ static void a_maker_killed_at_any_instruction_leaves_a_whole_file_or_none(void *
         nap(draw(&random, 3000) * BIDE_US);
         assert_int_equal(kill(pid, SIGKILL), 0);
         assert_int_equal(status_of(pid), SIGKILL);
-        struct bide_host host = opened("churn", &config);
+        struct bide_shared host = opened("churn", &config);
         assert_int_equal(bide_budget_left_milli(host.target, bide_now()), INITIAL_MILLI);
-        bide_host_close(&host);
+        bide_shared_close(&host);
     }
 }
 
@@ -687,7 +687,7 @@ static void take_an_hour(struct bide_target *target)
     }
 }
 
-static void pre_forked_workers_see_each_other_s_breaker_quiet_and_latency(void **state)
+static void pre_forked_workers_see_each_other_s_breaker_hold_off_and_latency(void **state)
 {
     struct bide_target_config config = countable(INITIAL_MILLI);
     struct bide_policy policy = without_waits();
@@ -695,27 +695,27 @@ static void pre_forked_workers_see_each_other_s_breaker_quiet_and_latency(void *
     config.breaker.kind = BIDE_BREAKER_BY_RUN;
     config.breaker.consecutive = 5;
     config.breaker.open_ns = config.breaker.open_max_ns = 60 * BIDE_MINUTE;
-    struct bide_host host = opened("workers", &config);
+    struct bide_shared host = opened("workers", &config);
     pid_t worker = fork();
     if (worker == 0) {
         take_an_hour(host.target);
         fail_until_open(host.target);
-        bide_target_quiet(host.target, bide_now() + 200 * BIDE_S, bide_now());
+        bide_target_hold_off(host.target, bide_now() + 200 * BIDE_S, bide_now());
         _exit(0);
     }
     assert_int_equal(status_of(worker), 0);
-    assert_int_equal(bide_breaker_look(host.target).state, BIDE_BREAKER_OPEN);
+    assert_int_equal(bide_breaker_get(host.target).state, BIDE_BREAKER_OPEN);
     assert_true(bide_target_latency_ns(host.target, 500) == BIDE_NEVER); /* longer than it tells them apart */
     worker = fork();
     if (worker == 0) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
         struct bide_call call;
         struct bide_verdict v = bide_call_begin(&call, &policy, host.target, &request, bide_now());
-        bool quiet = bide_target_quiet_until(host.target, bide_now()) > 0;
-        _exit(v.what == BIDE_GIVE_UP && v.why == BIDE_WHY_BREAKER_OPEN && quiet ? 0 : 1);
+        bool hold_off = bide_target_hold_off_until(host.target, bide_now()) > 0;
+        _exit(v.action == BIDE_GIVE_UP && v.reason == BIDE_REASON_BREAKER_OPEN && hold_off ? 0 : 1);
     }
     assert_int_equal(status_of(worker), 0);
-    bide_host_close(&host);
+    bide_shared_close(&host);
 }
 
 /* ---- a file that is truncated ---- */
@@ -735,13 +735,13 @@ _Noreturn static void go_on(off_t size)
     struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
     struct bide_call call;
     signal(SIGBUS, SIG_DFL); /* a sanitizer has its own */
-    struct bide_host host = opened("cut", &config), unhurt = opened("cut", NULL);
-    if (!bide_host_guard() || !bide_host_guard())
+    struct bide_shared host = opened("cut", &config), unhurt = opened("cut", NULL);
+    if (!bide_shared_guard() || !bide_shared_guard())
         _exit(11);
     struct bide_verdict v = bide_call_begin(&call, &policy, host.target, &request, bide_now());
     truncate_only_file(size);
     v = bide_call_outcome(&call, v.attempt, &failed, bide_now());
-    if (v.what != BIDE_GIVE_UP || (size == 0 && v.why != BIDE_WHY_BUDGET_EMPTY))
+    if (v.action != BIDE_GIVE_UP || (size == 0 && v.reason != BIDE_REASON_BUDGET_EMPTY))
         _exit(12);
     bide_target_config_get(host.target, &found);
     if (size == 0 &&
@@ -749,14 +749,14 @@ _Noreturn static void go_on(off_t size)
         _exit(13);
     if (size == 0 && bide_budget_add_milli(host.target, 5000, bide_now()) != 5000)
         _exit(14);
-    bide_host_close(&host);
+    bide_shared_close(&host);
     if (bide_budget_left_milli(unhurt.target, bide_now()) != 0)
         _exit(15);
-    bide_host_close(&unhurt);
-    struct bide_host_problem problem;
+    bide_shared_close(&unhurt);
+    struct bide_shared_problem problem;
     here.private_instead = true;
-    bool refused = bide_host_open(&host, "cut", &config, &here, bide_now(), &problem) == BIDE_OK && !host.shared;
-    _exit(refused && problem.why == BIDE_HOST_WHY_WRONG_SIZE ? 0 : 16);
+    bool refused = bide_shared_open(&host, "cut", &config, &here, bide_now(), &problem) == BIDE_OK && !host.shared;
+    _exit(refused && problem.reason == BIDE_SHARED_REASON_WRONG_SIZE ? 0 : 16);
 }
 
 static void with_the_guard_a_truncated_file_becomes_a_private_target(void **state)
@@ -767,7 +767,7 @@ static void with_the_guard_a_truncated_file_becomes_a_private_target(void **stat
         if (pid == 0)
             go_on(sizes[i]);
         assert_int_equal(status_of(pid), 0);
-        assert_int_equal(bide_host_remove("cut", &here, NULL), BIDE_OK);
+        assert_int_equal(bide_shared_remove("cut", &here, NULL), BIDE_OK);
     }
 }
 
@@ -778,11 +778,11 @@ static void what_takes_the_place_of_a_leased_target_is_leased(void **state)
     pid_t pid = fork();
     if (pid == 0) {
         signal(SIGBUS, SIG_DFL);
-        struct bide_host first = opened("cut", &config);
+        struct bide_shared first = opened("cut", &config);
         if (bide_lease_begin(first.target, bide_now(), NULL) != BIDE_OK)
             _exit(11);
-        struct bide_host host = opened("cut", NULL);
-        bide_host_guard();
+        struct bide_shared host = opened("cut", NULL);
+        bide_shared_guard();
         truncate_only_file(0);
         bool empty = bide_budget_left_milli(host.target, bide_now()) == 0;
         _exit(empty && bide_lease_is_on(host.target) ? 0 : 12);
@@ -820,7 +820,7 @@ static int fate(const struct sigaction *handler, bool guarded)
     struct bide_target_config config = countable(INITIAL_MILLI);
     sigaction(SIGBUS, handler, NULL);
     opened("other", &config);
-    if (guarded && !bide_host_guard())
+    if (guarded && !bide_shared_guard())
         _exit(11);
     raise_bus_error();
     _exit(0);
@@ -849,7 +849,7 @@ int main(void)
         cmocka_unit_test(forked_processes_spread_over_the_lanes),
         IN_DIRECTORY(of_many_who_make_a_target_at_once_one_wins_and_all_share_it),
         IN_DIRECTORY(a_maker_killed_at_any_instruction_leaves_a_whole_file_or_none),
-        IN_DIRECTORY(pre_forked_workers_see_each_other_s_breaker_quiet_and_latency),
+        IN_DIRECTORY(pre_forked_workers_see_each_other_s_breaker_hold_off_and_latency),
         IN_DIRECTORY(with_the_guard_a_truncated_file_becomes_a_private_target),
         IN_DIRECTORY(what_takes_the_place_of_a_leased_target_is_leased),
         IN_DIRECTORY(bus_errors_of_others_go_where_they_went_before),

@@ -1,4 +1,4 @@
-/* host.c - a target in a file that the processes of a host map. See bide/host.h.
+/* host.c - a target in a file that the processes of a host map. See bide/shared.h.
  *
  * The file has a head and the target behind it:
  *
@@ -18,8 +18,8 @@
  * which the next maker removes after a minute. */
 #include <bide/clock.h>
 #include <bide/entropy.h>
-#include <bide/host.h>
 #include <bide/lease.h>
+#include <bide/shared.h>
 
 #include "core/gates.h"
 #include "guard.h"
@@ -72,67 +72,68 @@ _Static_assert(offsetof(struct host_file, target) % 64 == 0, "lanes are cache li
 
 /* One operation: what it is about, and where to tell what is wrong. */
 struct opening {
-    struct bide_host_options options;
-    struct bide_host_problem *problem;
+    struct bide_shared_options options;
+    struct bide_shared_problem *problem;
     const char *name;
     const struct bide_target_config *config; /* NULL: as it is there */
     int64_t now_ns;
     int directory; /* open, so that it stays the one that was looked at; -1: not yet */
     char boot[BOOT_MAX];
     char file[FILE_MAX];
-    char where[BIDE_HOST_PATH_MAX]; /* the directory */
+    char where[BIDE_SHARED_PATH_MAX]; /* the directory */
 };
 
 static const char *const labels[] = {
 #define LABEL(NAME, label, sentence) label,
-    BIDE_HOST_WHY_LIST(LABEL)
+    BIDE_SHARED_REASON_LIST(LABEL)
 #undef LABEL
 };
 
 static const char *const sentences[] = {
 #define SENTENCE(NAME, label, sentence) sentence,
-    BIDE_HOST_WHY_LIST(SENTENCE)
+    BIDE_SHARED_REASON_LIST(SENTENCE)
 #undef SENTENCE
 };
 
-const char *bide_host_why_label(enum bide_host_why why)
+const char *bide_shared_reason_label(enum bide_shared_reason reason)
 {
-    return (unsigned)why < BIDE_HOST_WHY_COUNT ? labels[why] : "unknown";
+    return (unsigned)reason < BIDE_SHARED_REASON_COUNT ? labels[reason] : "unknown";
 }
 
-const char *bide_host_why_text(enum bide_host_why why)
+const char *bide_shared_reason_text(enum bide_shared_reason reason)
 {
-    return (unsigned)why < BIDE_HOST_WHY_COUNT ? sentences[why] : "unknown";
+    return (unsigned)reason < BIDE_SHARED_REASON_COUNT ? sentences[reason] : "unknown";
 }
 
 /* ---- telling ---- */
 
 /* "PATH: sentence: errno's; want ...". */
-static enum bide_err tell(struct bide_host_problem *problem, enum bide_host_why why, const char *about,
+static enum bide_err tell(struct bide_shared_problem *problem, enum bide_shared_reason reason, const char *about,
                           const char *want)
 {
-    bool by_system = why == BIDE_HOST_WHY_SYSTEM || why == BIDE_HOST_WHY_NO_SPACE || why == BIDE_HOST_WHY_NO_DIRECTORY;
+    bool by_system = reason == BIDE_SHARED_REASON_SYSTEM || reason == BIDE_SHARED_REASON_NO_SPACE ||
+                     reason == BIDE_SHARED_REASON_NO_DIRECTORY;
     int error = by_system ? errno : 0;
     char room[96];
-    problem->why = why;
+    problem->reason = reason;
     problem->system_errno = error;
-    snprintf(problem->text, sizeof problem->text, "%.300s: %s%s%s%s", about, sentences[why], error != 0 ? ": " : "",
+    snprintf(problem->text, sizeof problem->text, "%.300s: %s%s%s%s", about, sentences[reason], error != 0 ? ": " : "",
              error != 0 ? strerror_r(error, room, sizeof room) : "", want);
     return error != 0 ? BIDE_ERR_SYSTEM : BIDE_ERR_INVALID;
 }
 
-static enum bide_err tell_file(const struct opening *o, enum bide_host_why why, const char *want)
+static enum bide_err tell_file(const struct opening *o, enum bide_shared_reason reason, const char *want)
 {
-    char path[BIDE_HOST_PATH_MAX + FILE_MAX];
+    char path[BIDE_SHARED_PATH_MAX + FILE_MAX];
     int error = errno;
     snprintf(path, sizeof path, "%s/%s", o->where, o->file);
     errno = error;
-    return tell(o->problem, why, path, want);
+    return tell(o->problem, reason, path, want);
 }
 
 static enum bide_err tell_nothing(const struct opening *o)
 {
-    *o->problem = (struct bide_host_problem){.why = BIDE_HOST_WHY_NOTHING};
+    *o->problem = (struct bide_shared_problem){.reason = BIDE_SHARED_REASON_NOTHING};
     return BIDE_OK;
 }
 
@@ -212,7 +213,7 @@ static enum bide_err know_boot(struct opening *o)
     char boot[64], clock[64];
     ssize_t got = read_once(BOOT_ID, boot, sizeof boot);
     if (got <= 0)
-        return tell(o->problem, BIDE_HOST_WHY_SYSTEM, BOOT_ID, "; want to know which boot this is");
+        return tell(o->problem, BIDE_SHARED_REASON_SYSTEM, BOOT_ID, "; want to know which boot this is");
     ssize_t length = readlink(CLOCK_ID, clock, sizeof clock); /* before Linux 5.6 there is but one */
     uint64_t of_boot = sum_of(boot, (size_t)got), of_clock = sum_of(clock, length > 0 ? (size_t)length : 0);
     snprintf(o->boot, sizeof o->boot, "%0*" PRIx64 "-%08" PRIx64, BOOT_DIGITS, of_boot >> 16, of_clock >> 32);
@@ -233,7 +234,7 @@ static enum bide_err know_name(struct opening *o)
 {
     char encoded[ENCODED_MAX + 1];
     if (bide_targets_name_check(o->name, NULL) != BIDE_OK)
-        return tell(o->problem, BIDE_HOST_WHY_BAD_NAME, "the name", "");
+        return tell(o->problem, BIDE_SHARED_REASON_BAD_NAME, "the name", "");
     encode(o->name, encoded);
     snprintf(o->file, sizeof o->file, "%s@%s", encoded, o->boot);
     return BIDE_OK;
@@ -242,10 +243,10 @@ static enum bide_err know_name(struct opening *o)
 /* ---- the directory ---- */
 
 /* "": what it would be is too long. */
-static const char *make_path(char path[BIDE_HOST_PATH_MAX], const char *directory, const char *below)
+static const char *make_path(char path[BIDE_SHARED_PATH_MAX], const char *directory, const char *below)
 {
-    int length = snprintf(path, BIDE_HOST_PATH_MAX, "%s%s", directory, below);
-    if (length < 0 || (unsigned)length >= BIDE_HOST_PATH_MAX)
+    int length = snprintf(path, BIDE_SHARED_PATH_MAX, "%s%s", directory, below);
+    if (length < 0 || (unsigned)length >= BIDE_SHARED_PATH_MAX)
         path[0] = '\0';
     return path;
 }
@@ -256,9 +257,9 @@ static const char *variable(const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-const char *bide_host_directory(char path[BIDE_HOST_PATH_MAX])
+const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX])
 {
-    const char *given = variable("BIDE_HOST_DIR"), *runtime = variable("XDG_RUNTIME_DIR");
+    const char *given = variable("BIDE_SHARED_DIR"), *runtime = variable("XDG_RUNTIME_DIR");
     char user[16];
     if (given != NULL)
         return make_path(path, given, "");
@@ -273,12 +274,12 @@ static enum bide_err check_directory(const struct opening *o)
 {
     struct stat is;
     if (fstat(o->directory, &is) != 0)
-        return tell(o->problem, BIDE_HOST_WHY_SYSTEM, o->where, "");
+        return tell(o->problem, BIDE_SHARED_REASON_SYSTEM, o->where, "");
     if (!o->options.group && is.st_uid != geteuid() && is.st_uid != 0)
-        return tell(o->problem, BIDE_HOST_WHY_NOT_OURS, o->where, "; want a directory of our own");
+        return tell(o->problem, BIDE_SHARED_REASON_NOT_OURS, o->where, "; want a directory of our own");
     mode_t strangers = o->options.group ? S_IWOTH : S_IWGRP | S_IWOTH;
     if ((is.st_mode & strangers) != 0 && (is.st_mode & S_ISVTX) == 0)
-        return tell(o->problem, BIDE_HOST_WHY_OPEN_DIRECTORY, o->where,
+        return tell(o->problem, BIDE_SHARED_REASON_OPEN_DIRECTORY, o->where,
                     o->options.group ? "; want mode 770" : "; want mode 700");
     return BIDE_OK;
 }
@@ -291,8 +292,8 @@ static int open_plainly(const char *path)
 static enum bide_err tell_unopened_directory(const struct opening *o)
 {
     if (errno == ENOTDIR || errno == ELOOP)
-        return tell(o->problem, BIDE_HOST_WHY_NO_DIRECTORY, o->where, "; want a directory that is not a link");
-    return tell(o->problem, BIDE_HOST_WHY_SYSTEM, o->where, "; want a directory that we may read and write");
+        return tell(o->problem, BIDE_SHARED_REASON_NO_DIRECTORY, o->where, "; want a directory that is not a link");
+    return tell(o->problem, BIDE_SHARED_REASON_SYSTEM, o->where, "; want a directory that we may read and write");
 }
 
 static enum bide_err open_directory(struct opening *o, bool make)
@@ -300,13 +301,13 @@ static enum bide_err open_directory(struct opening *o, bool make)
     if (o->options.directory != NULL)
         make_path(o->where, o->options.directory, "");
     else
-        bide_host_directory(o->where);
+        bide_shared_directory(o->where);
     o->directory = open_plainly(o->where);
     bool absent = o->directory < 0 && errno == ENOENT;
     if (absent && !make)
-        return tell(o->problem, BIDE_HOST_WHY_NOT_THERE, o->where, "");
+        return tell(o->problem, BIDE_SHARED_REASON_NOT_THERE, o->where, "");
     if (absent && mkdir(o->where, o->options.group ? 0770 : 0700) != 0 && errno != EEXIST)
-        return tell(o->problem, BIDE_HOST_WHY_NO_DIRECTORY, o->where, "");
+        return tell(o->problem, BIDE_SHARED_REASON_NO_DIRECTORY, o->where, "");
     if (absent)
         o->directory = open_plainly(o->where);
     return o->directory >= 0 ? check_directory(o) : tell_unopened_directory(o);
@@ -319,7 +320,7 @@ static enum bide_err walk(struct opening *o, bool (*each)(struct opening *o, con
     int again = openat(o->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir takes it along */
     DIR *all = again >= 0 ? fdopendir(again) : NULL;
     if (all == NULL) {
-        enum bide_err err = tell(o->problem, BIDE_HOST_WHY_SYSTEM, o->where, "");
+        enum bide_err err = tell(o->problem, BIDE_SHARED_REASON_SYSTEM, o->where, "");
         if (again >= 0)
             close(again);
         return err;
@@ -358,19 +359,20 @@ static enum bide_err check_owner(const struct opening *o, const struct stat *is)
 {
     bool mine = is->st_uid == geteuid(), shared = o->options.group && is_of_our_group(is->st_gid);
     if (!mine && !shared)
-        return tell_file(o, BIDE_HOST_WHY_NOT_OURS, o->options.group ? "; want one of our group" : "; want our own");
+        return tell_file(o, BIDE_SHARED_REASON_NOT_OURS,
+                         o->options.group ? "; want one of our group" : "; want our own");
     mode_t strangers = o->options.group ? S_IWOTH : S_IWGRP | S_IWOTH, needed = mine ? 0600 : 0060;
     if ((is->st_mode & strangers) != 0 || (is->st_mode & needed) != needed)
-        return tell_file(o, BIDE_HOST_WHY_OPEN_FILE, o->options.group ? "; want mode 660" : "; want mode 600");
+        return tell_file(o, BIDE_SHARED_REASON_OPEN_FILE, o->options.group ? "; want mode 660" : "; want mode 600");
     return BIDE_OK;
 }
 
 static enum bide_err check_status(const struct opening *o, const struct stat *is)
 {
     if (!S_ISREG(is->st_mode))
-        return tell_file(o, BIDE_HOST_WHY_NOT_A_FILE, REMOVE);
+        return tell_file(o, BIDE_SHARED_REASON_NOT_A_FILE, REMOVE);
     if (is->st_nlink > LINKS_MOST)
-        return tell_file(o, BIDE_HOST_WHY_NOT_A_FILE, "; it has several names, want one");
+        return tell_file(o, BIDE_SHARED_REASON_NOT_A_FILE, "; it has several names, want one");
     return check_owner(o, is);
 }
 
@@ -379,18 +381,18 @@ static enum bide_err check_head(const struct opening *o, int file, off_t size)
 {
     struct head head, ours = head_for(o);
     if (size < (off_t)sizeof head || pread(file, &head, sizeof head, 0) != (ssize_t)sizeof head)
-        return tell_file(o, BIDE_HOST_WHY_WRONG_SIZE, REMOVE);
+        return tell_file(o, BIDE_SHARED_REASON_WRONG_SIZE, REMOVE);
     if (head.magic != MAGIC)
-        return tell_file(o, BIDE_HOST_WHY_DAMAGED, REMOVE);
+        return tell_file(o, BIDE_SHARED_REASON_DAMAGED, REMOVE);
     if (head.layout != LAYOUT || head.size != sizeof(struct host_file))
-        return tell_file(o, BIDE_HOST_WHY_WRONG_VERSION, REMOVE);
+        return tell_file(o, BIDE_SHARED_REASON_WRONG_VERSION, REMOVE);
     if (size != (off_t)sizeof(struct host_file))
-        return tell_file(o, BIDE_HOST_WHY_WRONG_SIZE, REMOVE);
+        return tell_file(o, BIDE_SHARED_REASON_WRONG_SIZE, REMOVE);
     if (head.sum != sum_of(&head, offsetof(struct head, sum)) || memchr(head.name, '\0', sizeof head.name) == NULL)
-        return tell_file(o, BIDE_HOST_WHY_DAMAGED, REMOVE);
+        return tell_file(o, BIDE_SHARED_REASON_DAMAGED, REMOVE);
     if (memcmp(head.boot, ours.boot, sizeof head.boot) != 0)
-        return tell_file(o, BIDE_HOST_WHY_DAMAGED, ": it is of another boot" REMOVE);
-    return strcmp(head.name, o->name) == 0 ? BIDE_OK : tell_file(o, BIDE_HOST_WHY_OTHER_NAME, REMOVE);
+        return tell_file(o, BIDE_SHARED_REASON_DAMAGED, ": it is of another boot" REMOVE);
+    return strcmp(head.name, o->name) == 0 ? BIDE_OK : tell_file(o, BIDE_SHARED_REASON_OTHER_NAME, REMOVE);
 }
 
 /* ---- blocks ---- */
@@ -405,9 +407,9 @@ static enum bide_err fill_holes(const struct opening *o, int file)
     if (done == 0)
         return BIDE_OK;
     if (errno != EOPNOTSUPP && errno != ENOSYS)
-        return tell_file(o, BIDE_HOST_WHY_NO_SPACE, "");
+        return tell_file(o, BIDE_SHARED_REASON_NO_SPACE, "");
     bool whole = lseek(file, 0, SEEK_HOLE) >= (off_t)sizeof(struct host_file);
-    return whole ? BIDE_OK : tell_file(o, BIDE_HOST_WHY_DAMAGED, ": it has holes" REMOVE);
+    return whole ? BIDE_OK : tell_file(o, BIDE_SHARED_REASON_DAMAGED, ": it has holes" REMOVE);
 }
 
 static enum bide_err write_whole(const struct opening *o, int file, const struct host_file *image)
@@ -416,7 +418,7 @@ static enum bide_err write_whole(const struct opening *o, int file, const struct
     for (size_t written = 0; written < sizeof *image;) {
         ssize_t n = write(file, bytes + written, sizeof *image - written);
         if (n < 0 && errno != EINTR)
-            return tell_file(o, BIDE_HOST_WHY_NO_SPACE, "");
+            return tell_file(o, BIDE_SHARED_REASON_NO_SPACE, "");
         written += n > 0 ? (size_t)n : 0;
     }
     return BIDE_OK;
@@ -450,7 +452,7 @@ static enum bide_err write_draft(const struct opening *o, int file)
     if (err == BIDE_OK)
         err = fill_holes(o, file);
     if (err == BIDE_OK && o->options.group && fchmod(file, 0660) != 0)
-        err = tell_file(o, BIDE_HOST_WHY_SYSTEM, "");
+        err = tell_file(o, BIDE_SHARED_REASON_SYSTEM, "");
     return err;
 }
 
@@ -461,10 +463,11 @@ static enum bide_err make(struct opening *o)
     snprintf(draft, sizeof draft, DRAFT "%016" PRIx64, bide_seed());
     int file = openat(o->directory, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0)
-        return tell_file(o, errno == ENOSPC || errno == EDQUOT ? BIDE_HOST_WHY_NO_SPACE : BIDE_HOST_WHY_SYSTEM, "");
+        return tell_file(
+            o, errno == ENOSPC || errno == EDQUOT ? BIDE_SHARED_REASON_NO_SPACE : BIDE_SHARED_REASON_SYSTEM, "");
     enum bide_err err = write_draft(o, file);
     if (err == BIDE_OK && linkat(o->directory, draft, o->directory, o->file, 0) != 0 && errno != EEXIST)
-        err = tell_file(o, BIDE_HOST_WHY_SYSTEM, "");
+        err = tell_file(o, BIDE_SHARED_REASON_SYSTEM, "");
     unlinkat(o->directory, draft, 0);
     close(file);
     return err != BIDE_OK ? err : walk(o, sweep_one, NULL);
@@ -478,11 +481,11 @@ static enum bide_err tell_unopened(const struct opening *o)
     int error = errno;
     struct stat is;
     if (error == ENOENT)
-        return tell_file(o, BIDE_HOST_WHY_NOT_THERE, "");
+        return tell_file(o, BIDE_SHARED_REASON_NOT_THERE, "");
     if (fstatat(o->directory, o->file, &is, AT_SYMLINK_NOFOLLOW) == 0 && check_status(o, &is) != BIDE_OK)
         return BIDE_ERR_INVALID;
     errno = error;
-    return tell_file(o, BIDE_HOST_WHY_SYSTEM, "");
+    return tell_file(o, BIDE_SHARED_REASON_SYSTEM, "");
 }
 
 static bool may_make(const struct opening *o)
@@ -502,7 +505,7 @@ static int open_file(struct opening *o)
     int file = open_only(o, o->file);
     for (unsigned tries = 1; file < 0 && tries < OPEN_MOST; tries++) { /* somebody may remove what was just made */
         tell_unopened(o);
-        bool wanted = o->problem->why == BIDE_HOST_WHY_NOT_THERE && may_make(o);
+        bool wanted = o->problem->reason == BIDE_SHARED_REASON_NOT_THERE && may_make(o);
         if (!wanted || make(o) != BIDE_OK)
             return -1;
         file = open_only(o, o->file);
@@ -515,7 +518,7 @@ static enum bide_err check_file(const struct opening *o, int file)
     struct stat is;
     enum bide_err err;
     if (fstat(file, &is) != 0)
-        return tell_file(o, BIDE_HOST_WHY_SYSTEM, "");
+        return tell_file(o, BIDE_SHARED_REASON_SYSTEM, "");
     if ((err = check_status(o, &is)) != BIDE_OK || (err = check_head(o, file, is.st_size)) != BIDE_OK)
         return err;
     return fill_holes(o, file);
@@ -549,10 +552,11 @@ static enum bide_err check_target(const struct opening *o, const struct bide_tar
     struct bide_target_config config;
     uint64_t found = __atomic_load_n(&target->identity, __ATOMIC_RELAXED), ours = identity();
     if (found != ours)
-        return tell_file(o, is_other_layout(found, ours) ? BIDE_HOST_WHY_WRONG_VERSION : BIDE_HOST_WHY_DAMAGED, REMOVE);
+        return tell_file(
+            o, is_other_layout(found, ours) ? BIDE_SHARED_REASON_WRONG_VERSION : BIDE_SHARED_REASON_DAMAGED, REMOVE);
     bide_target_config_get(target, &config);
     if (bide_target_config_check(&config, NULL) != BIDE_OK || !is_shareable(&config))
-        return tell_file(o, BIDE_HOST_WHY_DAMAGED, ": its configuration is none" REMOVE);
+        return tell_file(o, BIDE_SHARED_REASON_DAMAGED, ": its configuration is none" REMOVE);
     return BIDE_OK;
 }
 
@@ -614,10 +618,10 @@ static enum bide_err guard(const struct opening *o, struct host_file *map, bool 
     struct bide_target_config config;
     struct host_file *spare = map_pages(-1);
     if (spare == NULL)
-        return tell_file(o, BIDE_HOST_WHY_SYSTEM, "");
+        return tell_file(o, BIDE_SHARED_REASON_SYSTEM, "");
     bide_target_config_init(&config, BIDE_PRESET_SERVICE); /* until it is known what the target has */
     fill_spare(spare, &config, false, o->now_ns);
-    *guarded = drive_guard_watch((struct drive_guarded){map, spare, sizeof *map});
+    *guarded = os_guard_watch((struct os_guarded){map, spare, sizeof *map});
     return BIDE_OK;
 }
 
@@ -628,19 +632,19 @@ static enum bide_err renew_spare(const struct opening *o, const struct host_file
     struct bide_target_config config;
     bide_target_config_get(&map->target, &config);
     bool leased = bide_lease_is_on(&map->target);
-    struct host_file *spare = drive_guard_spare(map);
+    struct host_file *spare = os_guard_spare(map);
     if (spare == NULL)
-        return tell_file(o, BIDE_HOST_WHY_WRONG_SIZE, ": somebody truncates it" REMOVE);
+        return tell_file(o, BIDE_SHARED_REASON_WRONG_SIZE, ": somebody truncates it" REMOVE);
     fill_spare(spare, &config, leased, o->now_ns);
     return BIDE_OK;
 }
 
-static enum bide_err map_file(const struct opening *o, int file, struct bide_host *host)
+static enum bide_err map_file(const struct opening *o, int file, struct bide_shared *host)
 {
     bool guarded = false;
     struct host_file *map = map_pages(file);
     if (map == NULL)
-        return tell_file(o, BIDE_HOST_WHY_SYSTEM, "");
+        return tell_file(o, BIDE_SHARED_REASON_SYSTEM, "");
     enum bide_err err = guard(o, map, &guarded);
     if (err == BIDE_OK && (err = check_target(o, &map->target)) == BIDE_OK) {
         tell_nothing(o);
@@ -648,29 +652,30 @@ static enum bide_err map_file(const struct opening *o, int file, struct bide_hos
     }
     if (err == BIDE_OK && guarded)
         err = renew_spare(o, map);
-    *host = (struct bide_host){.target = &map->target, .shared = true, .map_ = map, .map_size_ = sizeof *map};
+    *host = (struct bide_shared){.target = &map->target, .shared = true, .map_ = map, .map_size_ = sizeof *map};
     if (err != BIDE_OK)
-        bide_host_close(host);
+        bide_shared_close(host);
     return err;
 }
 
 /* ---- the public functions ---- */
 
-static struct opening begin(const char *name, const struct bide_host_options *options,
-                            struct bide_host_problem *problem)
+static struct opening begin(const char *name, const struct bide_shared_options *options,
+                            struct bide_shared_problem *problem)
 {
-    *problem = (struct bide_host_problem){.why = BIDE_HOST_WHY_NOTHING};
-    return (struct opening){.options = options != NULL ? *options : (struct bide_host_options){0},
+    *problem = (struct bide_shared_problem){.reason = BIDE_SHARED_REASON_NOTHING};
+    return (struct opening){.options = options != NULL ? *options : (struct bide_shared_options){0},
                             .problem = problem,
                             .name = name,
                             .directory = -1};
 }
 
-static enum bide_err open_shared(struct opening *o, struct bide_host *host)
+static enum bide_err open_shared(struct opening *o, struct bide_shared *host)
 {
     enum bide_err err;
     if (o->config != NULL && !is_shareable(o->config))
-        return tell(o->problem, BIDE_HOST_WHY_IN_FLIGHT, o->config->in_flight_max > 0 ? "in_flight_max" : "budget.kind",
+        return tell(o->problem, BIDE_SHARED_REASON_IN_FLIGHT,
+                    o->config->in_flight_max > 0 ? "in_flight_max" : "budget.kind",
                     o->config->in_flight_max > 0 ? "; want 0" : "; want tokens, window or none");
     if ((err = know_boot(o)) != BIDE_OK || (err = know_name(o)) != BIDE_OK ||
         (err = open_directory(o, may_make(o))) != BIDE_OK)
@@ -685,13 +690,13 @@ static enum bide_err open_shared(struct opening *o, struct bide_host *host)
     return err;
 }
 
-static enum bide_err open_private(const struct opening *o, struct bide_host *host)
+static enum bide_err open_private(const struct opening *o, struct bide_shared *host)
 {
-    struct bide_target *target = drive_memory_lines(1, sizeof *target);
+    struct bide_target *target = os_memory_lines(1, sizeof *target);
     if (target == NULL)
         return BIDE_ERR_NOMEM;
     bide_target_init(target, o->config, o->now_ns, NULL);
-    *host = (struct bide_host){.target = target, .map_ = target, .map_size_ = sizeof *target};
+    *host = (struct bide_shared){.target = target, .map_ = target, .map_size_ = sizeof *target};
     return BIDE_OK;
 }
 
@@ -703,18 +708,19 @@ static enum bide_err check_config(const struct opening *o)
     if (err == BIDE_OK)
         return BIDE_OK;
     bide_problem_format(text + 2, sizeof text - 2, &wrong);
-    tell(o->problem, BIDE_HOST_WHY_BAD_CONFIG, "the configuration", text);
+    tell(o->problem, BIDE_SHARED_REASON_BAD_CONFIG, "the configuration", text);
     return err;
 }
 
-enum bide_err bide_host_open(struct bide_host *host, const char *name, const struct bide_target_config *config,
-                             const struct bide_host_options *options, int64_t now_ns, struct bide_host_problem *problem)
+enum bide_err bide_shared_open(struct bide_shared *host, const char *name, const struct bide_target_config *config,
+                               const struct bide_shared_options *options, int64_t now_ns,
+                               struct bide_shared_problem *problem)
 {
-    struct bide_host_problem unasked;
+    struct bide_shared_problem unasked;
     struct opening o = begin(name, options, problem != NULL ? problem : &unasked);
     o.config = config;
     o.now_ns = now_ns;
-    *host = (struct bide_host){0};
+    *host = (struct bide_shared){0};
     enum bide_err err = check_config(&o);
     if (err != BIDE_OK)
         return err;
@@ -723,21 +729,21 @@ enum bide_err bide_host_open(struct bide_host *host, const char *name, const str
     return err != BIDE_OK && o.options.private_instead && config != NULL ? open_private(&o, host) : err;
 }
 
-void bide_host_close(struct bide_host *host)
+void bide_shared_close(struct bide_shared *host)
 {
     if (host->shared) {
-        drive_guard_forget(host->map_);
+        os_guard_forget(host->map_);
         munmap(host->map_, host->map_size_);
     } else {
         free(host->map_);
     }
-    *host = (struct bide_host){0};
+    *host = (struct bide_shared){0};
 }
 
 /* ---- listing ---- */
 
 struct listener {
-    bool (*each)(void *context, const char *name, const struct bide_host_problem *wrong);
+    bool (*each)(void *context, const char *name, const struct bide_shared_problem *wrong);
     void *context;
     char name[FILE_MAX];
 };
@@ -774,43 +780,43 @@ static bool list_one(struct opening *o, const char *file, void *context)
     int opened = open_only(o, file), error = errno;
     find_name(o, file, opened, listener->name);
     errno = error;
-    struct bide_host host = {0};
+    struct bide_shared host = {0};
     enum bide_err err = opened >= 0 ? check_file(o, opened) : tell_unopened(o);
     if (err == BIDE_OK)
         err = map_file(o, opened, &host);
-    bide_host_close(&host);
+    bide_shared_close(&host);
     if (opened >= 0)
         close(opened);
-    bool gone = err != BIDE_OK && o->problem->why == BIDE_HOST_WHY_NOT_THERE; /* since the directory was read */
+    bool gone = err != BIDE_OK && o->problem->reason == BIDE_SHARED_REASON_NOT_THERE; /* since the directory was read */
     return gone || listener->each(listener->context, listener->name, err != BIDE_OK ? o->problem : NULL);
 }
 
-enum bide_err bide_host_list(const struct bide_host_options *options,
-                             bool (*each)(void *context, const char *name, const struct bide_host_problem *wrong),
-                             void *context, struct bide_host_problem *problem)
+enum bide_err bide_shared_list(const struct bide_shared_options *options,
+                               bool (*each)(void *context, const char *name, const struct bide_shared_problem *wrong),
+                               void *context, struct bide_shared_problem *problem)
 {
-    struct bide_host_problem unasked;
+    struct bide_shared_problem unasked;
     struct opening o = begin(NULL, options, problem != NULL ? problem : &unasked);
     struct listener listener = {.each = each, .context = context};
     enum bide_err err = know_boot(&o);
     if (err == BIDE_OK && (err = open_directory(&o, false)) == BIDE_OK)
         err = walk(&o, list_one, &listener);
     finish(&o);
-    bool none = o.problem->why == BIDE_HOST_WHY_NOT_THERE; /* no directory: nobody made a target yet */
+    bool none = o.problem->reason == BIDE_SHARED_REASON_NOT_THERE; /* no directory: nobody made a target yet */
     return err == BIDE_OK || none ? tell_nothing(&o) : err;
 }
 
-enum bide_err bide_host_remove(const char *name, const struct bide_host_options *options,
-                               struct bide_host_problem *problem)
+enum bide_err bide_shared_remove(const char *name, const struct bide_shared_options *options,
+                                 struct bide_shared_problem *problem)
 {
-    struct bide_host_problem unasked;
+    struct bide_shared_problem unasked;
     struct opening o = begin(name, options, problem != NULL ? problem : &unasked);
     enum bide_err err;
     if ((err = know_boot(&o)) != BIDE_OK || (err = know_name(&o)) != BIDE_OK ||
         (err = open_directory(&o, false)) != BIDE_OK)
         goto out;
     if (unlinkat(o.directory, o.file, 0) != 0)
-        err = tell_file(&o, errno == ENOENT ? BIDE_HOST_WHY_NOT_THERE : BIDE_HOST_WHY_SYSTEM, "");
+        err = tell_file(&o, errno == ENOENT ? BIDE_SHARED_REASON_NOT_THERE : BIDE_SHARED_REASON_SYSTEM, "");
 out:
     finish(&o);
     return err;

@@ -18,12 +18,12 @@ struct world {
     struct bide_target *target;
 };
 
-static void expect(const struct bide_verdict *v, enum bide_what what)
+static void expect(const struct bide_verdict *v, enum bide_action action)
 {
-    if (v->what == what)
+    if (v->action == action)
         return;
-    fprintf(stderr, "host: %s (%s) instead of %s\n", bide_what_label(v->what), bide_why_label(v->why),
-            bide_what_label(what));
+    fprintf(stderr, "host: %s (%s) instead of %s\n", bide_action_label(v->action), bide_reason_label(v->reason),
+            bide_action_label(action));
     exit(EXIT_FAILURE);
 }
 
@@ -68,13 +68,13 @@ int main(void)
 {
     static struct bide_target target;
     struct bide_target_config config = config_of_bench();
-    struct bide_host_problem problem;
-    struct bide_host host;
+    struct bide_shared_problem problem;
+    struct bide_shared host;
     char directory[] = "/dev/shm/bide-bench-XXXXXX";
-    struct bide_host_options options = {.directory = mkdtemp(directory)};
+    struct bide_shared_options options = {.directory = mkdtemp(directory)};
     if (options.directory == NULL || bide_target_init(&target, &config, MADE_UP, NULL) != BIDE_OK)
         abort();
-    if (bide_host_open(&host, "bench", &config, &options, MADE_UP, &problem) != BIDE_OK) {
+    if (bide_shared_open(&host, "bench", &config, &options, MADE_UP, &problem) != BIDE_OK) {
         fprintf(stderr, "host: %s\n", problem.text);
         return EXIT_FAILURE;
     }
@@ -82,7 +82,7 @@ int main(void)
     bide_policy_init(&mine.policy, BIDE_PRESET_SERVICE);
     bide_policy_init(&shared.policy, BIDE_PRESET_SERVICE);
     print_figures(&mine, &shared);
-    bide_host_close(&host);
-    bide_host_remove("bench", &options, NULL);
+    bide_shared_close(&host);
+    bide_shared_remove("bench", &options, NULL);
     return rmdir(directory) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -2,7 +2,7 @@
  *
  * Each test has a temporary directory of its own. geteuid, fallocate and the like are functions of this file, so that a
  * file can belong to another user, a disk be full and the clock be another's without being root. Many processes at
- * once, and files that are truncated under a running call, are in tests/live/os/test_host.c. */
+ * once, and files that are truncated under a running call, are in tests/live/os/test_shared.c. */
 #define _GNU_SOURCE
 #include <bide/bide.h>
 
@@ -79,14 +79,14 @@ ssize_t readlink(const char *path, char *into, size_t size)
 /* ---- a directory for each test ---- */
 
 static char directory[64];
-static struct bide_host_options here = {.directory = directory};
-static struct bide_host_problem problem;
+static struct bide_shared_options here = {.directory = directory};
+static struct bide_shared_problem problem;
 
 static int make_directory(void **state)
 {
     const char *base = getenv("TMPDIR");
     memset(&pretend, 0, sizeof pretend);
-    here = (struct bide_host_options){.directory = directory};
+    here = (struct bide_shared_options){.directory = directory};
     snprintf(directory, sizeof directory, "%.40s/bide-host-XXXXXX", base != NULL ? base : "/tmp");
     return mkdtemp(directory) != NULL ? 0 : -1;
 }
@@ -137,47 +137,48 @@ static struct bide_target_config config(void)
     return c;
 }
 
-static enum bide_err open_named(struct bide_host *host, const char *name)
+static enum bide_err open_named(struct bide_shared *host, const char *name)
 {
     struct bide_target_config c = config();
-    return bide_host_open(host, name, &c, &here, NOW, &problem);
+    return bide_shared_open(host, name, &c, &here, NOW, &problem);
 }
 
-static struct bide_host opened(const char *name)
+static struct bide_shared opened(const char *name)
 {
-    struct bide_host host;
+    struct bide_shared host;
     if (open_named(&host, name) != BIDE_OK)
         fail_msg("%s", problem.text);
     assert_true(host.shared);
-    assert_int_equal(problem.why, BIDE_HOST_WHY_NOTHING);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOTHING);
     return host;
 }
 
 static void make_target(const char *name)
 {
-    struct bide_host host = opened(name);
-    bide_host_close(&host);
+    struct bide_shared host = opened(name);
+    bide_shared_close(&host);
     assert_null(host.target);
 }
 
 /* Opening it is refused for that reason, with its sentence; and a private one is given to whoever allows that. */
-static void assert_refused(const char *name, enum bide_host_why why)
+static void assert_refused(const char *name, enum bide_shared_reason reason)
 {
-    struct bide_host host;
+    struct bide_shared host;
     enum bide_err err = open_named(&host, name);
     assert_true(err == BIDE_ERR_INVALID || err == BIDE_ERR_SYSTEM);
-    if (problem.why != why)
-        fail_msg("%s instead of %s: %s", bide_host_why_label(problem.why), bide_host_why_label(why), problem.text);
-    assert_non_null(strstr(problem.text, bide_host_why_text(why)));
+    if (problem.reason != reason)
+        fail_msg("%s instead of %s: %s", bide_shared_reason_label(problem.reason), bide_shared_reason_label(reason),
+                 problem.text);
+    assert_non_null(strstr(problem.text, bide_shared_reason_text(reason)));
     assert_null(host.target);
-    bide_host_close(&host);
+    bide_shared_close(&host);
     here.private_instead = true;
     assert_int_equal(open_named(&host, name), BIDE_OK);
     here.private_instead = false;
-    assert_int_equal(problem.why, why);
+    assert_int_equal(problem.reason, reason);
     assert_false(host.shared);
     assert_true(bide_budget_left_milli(host.target, NOW) > 0);
-    bide_host_close(&host);
+    bide_shared_close(&host);
 }
 
 /* ---- bytes of a file ---- */
@@ -206,78 +207,78 @@ static void write_sum(void)
 
 static void a_name_is_one_target_for_whoever_opens_it(void **state)
 {
-    struct bide_host a = opened("payments"), b = opened("payments"), other = opened("search");
+    struct bide_shared a = opened("payments"), b = opened("payments"), other = opened("search");
     struct bide_target_config c = config();
     assert_ptr_not_equal(a.target, b.target);
     bide_budget_add_milli(a.target, -3000, NOW);
     assert_int_equal(bide_budget_left_milli(b.target, NOW), c.budget.capacity_milli - 3000);
     assert_int_equal(bide_budget_left_milli(other.target, NOW), c.budget.capacity_milli);
     bide_breaker_hold(b.target, BIDE_HOLD_OPEN);
-    assert_int_equal(bide_breaker_look(a.target).state, BIDE_BREAKER_HELD_OPEN);
-    bide_host_close(&a);
-    bide_host_close(&b);
-    bide_host_close(&other);
+    assert_int_equal(bide_breaker_get(a.target).state, BIDE_BREAKER_HELD_OPEN);
+    bide_shared_close(&a);
+    bide_shared_close(&b);
+    bide_shared_close(&other);
 }
 
 static void a_target_lives_on_when_nobody_has_it_open(void **state)
 {
-    struct bide_host host = opened("payments");
+    struct bide_shared host = opened("payments");
     bide_budget_add_milli(host.target, -BIDE_S, NOW);
-    bide_host_close(&host);
+    bide_shared_close(&host);
     host = opened("payments");
     assert_int_equal(bide_budget_left_milli(host.target, NOW), 0);
-    bide_host_close(&host);
+    bide_shared_close(&host);
 }
 
 static void who_opens_it_with_another_configuration_gives_it_that_and_keeps_its_state(void **state)
 {
-    struct bide_host host = opened("payments"), again;
+    struct bide_shared host = opened("payments"), again;
     struct bide_target_config c = config(), found;
     bide_budget_add_milli(host.target, -BIDE_S, NOW);
     c.budget.cost_milli = 7000;
-    assert_int_equal(bide_host_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
+    assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     bide_target_config_get(host.target, &found);
     assert_int_equal(found.budget.cost_milli, 7000);
     assert_int_equal(bide_budget_left_milli(host.target, NOW), 0);
-    bide_host_close(&again);
-    assert_int_equal(bide_host_open(&again, "payments", NULL, &here, NOW, &problem), BIDE_OK);
+    bide_shared_close(&again);
+    assert_int_equal(bide_shared_open(&again, "payments", NULL, &here, NOW, &problem), BIDE_OK);
     bide_target_config_get(again.target, &found);
     assert_int_equal(found.budget.cost_milli, 7000);
-    bide_host_close(&again);
-    bide_host_close(&host);
+    bide_shared_close(&again);
+    bide_shared_close(&host);
 }
 
 /* A writer was killed over it: for ten seconds nobody else can. */
 static void one_that_somebody_else_is_configuring_keeps_what_it_has(void **state)
 {
-    struct bide_host host = opened("payments"), again;
+    struct bide_shared host = opened("payments"), again;
     struct bide_target_config c = config(), found;
     host.target->claim = (uint64_t)NOW;
     c.budget.cost_milli = 7000;
-    assert_int_equal(bide_host_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
-    assert_int_equal(problem.why, BIDE_HOST_WHY_NOTHING);
+    assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOTHING);
     assert_non_null(strstr(problem.text, "another process is giving it a configuration"));
     bide_target_config_get(again.target, &found);
     assert_int_not_equal(found.budget.cost_milli, 7000);
-    bide_host_close(&again);
-    assert_int_equal(bide_host_open(&again, "payments", &c, &here, NOW + 11 * BIDE_S, &problem), BIDE_OK);
+    bide_shared_close(&again);
+    assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW + 11 * BIDE_S, &problem), BIDE_OK);
     bide_target_config_get(again.target, &found);
     assert_int_equal(found.budget.cost_milli, 7000);
-    bide_host_close(&again);
-    bide_host_close(&host);
+    bide_shared_close(&again);
+    bide_shared_close(&host);
 }
 
 static void none_is_made_where_it_must_exist_or_no_configuration_is_given(void **state)
 {
     struct bide_target_config c = config();
-    struct bide_host host;
-    assert_int_equal(bide_host_open(&host, "payments", NULL, &here, NOW, &problem), BIDE_ERR_INVALID);
-    assert_int_equal(problem.why, BIDE_HOST_WHY_NOT_THERE);
+    struct bide_shared host;
+    assert_int_equal(bide_shared_open(&host, "payments", NULL, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOT_THERE);
     here.must_exist = true;
-    assert_int_equal(bide_host_open(&host, "payments", &c, &here, NOW, NULL), BIDE_ERR_INVALID);
+    assert_int_equal(bide_shared_open(&host, "payments", &c, &here, NOW, NULL), BIDE_ERR_INVALID);
     here.directory = "/nowhere/at/all";
-    assert_int_equal(bide_host_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
-    assert_int_equal(problem.why, BIDE_HOST_WHY_NOT_THERE);
+    assert_int_equal(bide_shared_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOT_THERE);
     assert_int_equal(files().count, 0);
 }
 
@@ -285,36 +286,36 @@ static void none_is_made_where_it_must_exist_or_no_configuration_is_given(void *
 
 static void a_leased_target_stays_leased_whoever_opens_it(void **state)
 {
-    struct bide_host host = opened("payments"), again;
+    struct bide_shared host = opened("payments"), again;
     struct bide_target_config c = config();
     assert_int_equal(bide_lease_begin(host.target, NOW, NULL), BIDE_OK);
     uint64_t generation = host.target->active;
     again = opened("payments");
     assert_true(host.target->active == generation); /* it has that configuration: nothing was written */
-    bide_host_close(&again);
+    bide_shared_close(&again);
     c.budget.cost_milli = 7000;
-    assert_int_equal(bide_host_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
+    assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_false(host.target->active == generation);
     assert_true(bide_lease_is_on(host.target));
     assert_int_equal(bide_budget_left_milli(again.target, NOW), 0);
-    bide_host_close(&again);
-    bide_host_close(&host);
+    bide_shared_close(&again);
+    bide_shared_close(&host);
 }
 
 static void what_a_fleet_cannot_lend_to_is_left_out_and_that_is_said(void **state)
 {
-    struct bide_host host = opened("payments"), again;
+    struct bide_shared host = opened("payments"), again;
     struct bide_target_config c = config(), found;
     assert_int_equal(bide_lease_begin(host.target, NOW, NULL), BIDE_OK);
     c.budget.kind = BIDE_BUDGET_WINDOW;
-    assert_int_equal(bide_host_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
+    assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_true(again.shared);
-    assert_int_equal(problem.why, BIDE_HOST_WHY_NOTHING);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOTHING);
     assert_non_null(strstr(problem.text, "payments: our configuration was left out: budget.kind"));
     bide_target_config_get(host.target, &found);
     assert_int_equal(found.budget.kind, BIDE_BUDGET_TOKENS);
-    bide_host_close(&again);
-    bide_host_close(&host);
+    bide_shared_close(&again);
+    bide_shared_close(&host);
 }
 
 /* ---- what is refused ---- */
@@ -322,7 +323,7 @@ static void what_a_fleet_cannot_lend_to_is_left_out_and_that_is_said(void **stat
 /* Nor does it learn to from whoever configures it without opening it. */
 static void assert_counts_nothing_in_flight(void)
 {
-    struct bide_host host = opened("payments");
+    struct bide_shared host = opened("payments");
     struct bide_target_config c = config();
     struct bide_problem wrong;
     c.in_flight_max = 10;
@@ -335,38 +336,38 @@ static void assert_counts_nothing_in_flight(void)
     assert_string_equal(wrong.field, "budget.kind");
     c.budget.kind = BIDE_BUDGET_WINDOW;
     assert_int_equal(bide_target_configure(host.target, &c, NOW, NULL), BIDE_OK);
-    bide_host_close(&host);
-    assert_int_equal(bide_host_remove("payments", &here, NULL), BIDE_OK);
+    bide_shared_close(&host);
+    assert_int_equal(bide_shared_remove("payments", &here, NULL), BIDE_OK);
 }
 
 static void what_counts_calls_in_flight_is_refused(void **state)
 {
     struct bide_target_config c = config();
-    struct bide_host host;
+    struct bide_shared host;
     c.in_flight_max = 10;
-    assert_int_equal(bide_host_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
-    assert_int_equal(problem.why, BIDE_HOST_WHY_IN_FLIGHT);
+    assert_int_equal(bide_shared_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_IN_FLIGHT);
     c = config();
     c.budget.kind = BIDE_BUDGET_CONCURRENCY;
     c.budget.reserve = 3;
-    assert_int_equal(bide_host_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
-    assert_int_equal(problem.why, BIDE_HOST_WHY_IN_FLIGHT);
+    assert_int_equal(bide_shared_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_IN_FLIGHT);
     assert_int_equal(files().count, 0);
     assert_counts_nothing_in_flight();
     here.private_instead = true; /* a private one may count */
-    assert_int_equal(bide_host_open(&host, "payments", &c, &here, NOW, &problem), BIDE_OK);
+    assert_int_equal(bide_shared_open(&host, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_false(host.shared);
-    bide_host_close(&host);
+    bide_shared_close(&host);
 }
 
 static void a_bad_configuration_is_an_error_with_its_field_even_where_a_private_one_would_do(void **state)
 {
     struct bide_target_config c = config();
-    struct bide_host host;
+    struct bide_shared host;
     here.private_instead = true;
     c.breaker.probes = 99;
-    assert_int_equal(bide_host_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
-    assert_int_equal(problem.why, BIDE_HOST_WHY_BAD_CONFIG);
+    assert_int_equal(bide_shared_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_BAD_CONFIG);
     assert_non_null(strstr(problem.text, "breaker.probes is 99"));
     assert_null(host.target);
 }
@@ -378,11 +379,11 @@ static bool refuse(void)
 
 static void without_memory_there_is_no_private_one_either(void **state)
 {
-    struct bide_host host;
+    struct bide_shared host;
     here.private_instead = true;
-    drive_memory_refuses = refuse;
+    os_memory_refuses = refuse;
     enum bide_err err = open_named(&host, "");
-    drive_memory_refuses = NULL;
+    os_memory_refuses = NULL;
     assert_int_equal(err, BIDE_ERR_NOMEM);
     assert_null(host.target);
 }
@@ -397,7 +398,7 @@ static void every_name_has_a_file_of_its_own_in_the_directory(void **state)
         assert_null(strchr(files().name[0], '/'));
         assert_true(files().name[0][0] != '.');
         only_file();
-        assert_int_equal(bide_host_remove(names[i], &here, &problem), BIDE_OK);
+        assert_int_equal(bide_shared_remove(names[i], &here, &problem), BIDE_OK);
     }
 }
 
@@ -407,42 +408,42 @@ static void long_names_that_begin_alike_are_told_apart(void **state)
     memset(a, '/', BIDE_TARGET_NAME_MAX);
     memset(b, '/', BIDE_TARGET_NAME_MAX);
     b[BIDE_TARGET_NAME_MAX - 1] = '!';
-    struct bide_host first = opened(a), second = opened(b);
+    struct bide_shared first = opened(a), second = opened(b);
     assert_int_equal(files().count, 2);
     bide_budget_add_milli(first.target, -BIDE_S, NOW);
     assert_true(bide_budget_left_milli(second.target, NOW) > 0);
-    bide_host_close(&first);
-    bide_host_close(&second);
+    bide_shared_close(&first);
+    bide_shared_close(&second);
 }
 
 static void what_is_no_name_is_refused(void **state)
 {
     char name[BIDE_TARGET_NAME_MAX + 2] = "";
     memset(name, 'a', BIDE_TARGET_NAME_MAX + 1);
-    assert_refused("", BIDE_HOST_WHY_BAD_NAME);
-    assert_refused(name, BIDE_HOST_WHY_BAD_NAME);
-    assert_refused("a\nb", BIDE_HOST_WHY_BAD_NAME);
-    assert_refused(NULL, BIDE_HOST_WHY_BAD_NAME);
+    assert_refused("", BIDE_SHARED_REASON_BAD_NAME);
+    assert_refused(name, BIDE_SHARED_REASON_BAD_NAME);
+    assert_refused("a\nb", BIDE_SHARED_REASON_BAD_NAME);
+    assert_refused(NULL, BIDE_SHARED_REASON_BAD_NAME);
 }
 
 /* ---- the directory ---- */
 
 static void the_directory_comes_from_the_environment(void **state)
 {
-    char path[BIDE_HOST_PATH_MAX], expected[64], *long_one = malloc(5000);
-    setenv("BIDE_HOST_DIR", "/one", 1);
+    char path[BIDE_SHARED_PATH_MAX], expected[64], *long_one = malloc(5000);
+    setenv("BIDE_SHARED_DIR", "/one", 1);
     setenv("XDG_RUNTIME_DIR", "/two", 1);
-    assert_string_equal(bide_host_directory(path), "/one");
-    setenv("BIDE_HOST_DIR", "", 1);
-    assert_string_equal(bide_host_directory(path), "/two/bide");
+    assert_string_equal(bide_shared_directory(path), "/one");
+    setenv("BIDE_SHARED_DIR", "", 1);
+    assert_string_equal(bide_shared_directory(path), "/two/bide");
     unsetenv("XDG_RUNTIME_DIR");
     snprintf(expected, sizeof expected, "/dev/shm/bide-%u", (unsigned)geteuid());
-    assert_string_equal(bide_host_directory(path), expected);
+    assert_string_equal(bide_shared_directory(path), expected);
     memset(long_one, 'x', 4999);
     long_one[4999] = '\0';
-    setenv("BIDE_HOST_DIR", long_one, 1);
-    assert_string_equal(bide_host_directory(path), ""); /* rather none than another */
-    unsetenv("BIDE_HOST_DIR");
+    setenv("BIDE_SHARED_DIR", long_one, 1);
+    assert_string_equal(bide_shared_directory(path), ""); /* rather none than another */
+    unsetenv("BIDE_SHARED_DIR");
     free(long_one);
 }
 
@@ -457,7 +458,7 @@ static void a_directory_that_is_not_there_is_made_for_us_alone(void **state)
     umask(mask);
     assert_int_equal(stat(below, &is), 0);
     assert_int_equal(is.st_mode & 07777, 0700);
-    assert_int_equal(bide_host_remove("payments", &here, &problem), BIDE_OK);
+    assert_int_equal(bide_shared_remove("payments", &here, &problem), BIDE_OK);
 }
 
 static void what_is_no_directory_is_refused(void **state)
@@ -466,21 +467,21 @@ static void what_is_no_directory_is_refused(void **state)
     snprintf(below, sizeof below, "%s/below", directory);
     here.directory = below;
     assert_int_equal(symlink(directory, below), 0);
-    assert_refused("payments", BIDE_HOST_WHY_NO_DIRECTORY);
+    assert_refused("payments", BIDE_SHARED_REASON_NO_DIRECTORY);
     assert_int_equal(problem.system_errno, ENOTDIR);
     assert_int_equal(unlink(below), 0);
     close(open(below, O_CREAT | O_WRONLY, 0600));
-    assert_refused("payments", BIDE_HOST_WHY_NO_DIRECTORY);
+    assert_refused("payments", BIDE_SHARED_REASON_NO_DIRECTORY);
     here.directory = "/proc/self/bide-host"; /* nobody can make one there */
-    assert_refused("payments", BIDE_HOST_WHY_NO_DIRECTORY);
+    assert_refused("payments", BIDE_SHARED_REASON_NO_DIRECTORY);
 }
 
 static void a_directory_that_others_may_write_to_is_refused(void **state)
 {
     chmod(directory, 0770);
-    assert_refused("payments", BIDE_HOST_WHY_OPEN_DIRECTORY);
+    assert_refused("payments", BIDE_SHARED_REASON_OPEN_DIRECTORY);
     chmod(directory, 0707);
-    assert_refused("payments", BIDE_HOST_WHY_OPEN_DIRECTORY);
+    assert_refused("payments", BIDE_SHARED_REASON_OPEN_DIRECTORY);
     chmod(directory, 01777); /* but then they cannot replace a file */
     make_target("payments");
 }
@@ -491,7 +492,7 @@ static void a_directory_of_another_user_is_refused(void **state)
     if (syscall(SYS_geteuid) == 0) /* root's own are as good as ours */
         assert_int_equal(chown(directory, 12345, (gid_t)-1), 0);
     pretend.other_user = 1;
-    assert_refused("payments", BIDE_HOST_WHY_NOT_OURS);
+    assert_refused("payments", BIDE_SHARED_REASON_NOT_OURS);
 }
 
 /* ---- wrong files ---- */
@@ -503,7 +504,7 @@ static void bytes_that_are_no_target_are_refused(void **state)
     for (unsigned byte = 0; byte <= 0xff; byte += 0xff) {
         memset(bytes, (int)byte, sizeof bytes);
         write_at(0, bytes, sizeof bytes);
-        assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+        assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
     }
 }
 
@@ -512,7 +513,7 @@ static void a_head_with_one_wrong_byte_is_refused(void **state)
 {
     make_target("payments");
     for (off_t offset = 0; offset < HEAD_SIZE; offset++) {
-        struct bide_host host;
+        struct bide_shared host;
         unsigned char right, wrong;
         int file = open(only_file(), O_RDONLY);
         assert_int_equal(pread(file, &right, 1, offset), 1);
@@ -520,12 +521,12 @@ static void a_head_with_one_wrong_byte_is_refused(void **state)
         wrong = (unsigned char)~right;
         write_at(offset, &wrong, 1);
         assert_int_equal(open_named(&host, "payments"), BIDE_ERR_INVALID);
-        assert_true(problem.why == BIDE_HOST_WHY_DAMAGED || problem.why == BIDE_HOST_WHY_WRONG_VERSION);
+        assert_true(problem.reason == BIDE_SHARED_REASON_DAMAGED || problem.reason == BIDE_SHARED_REASON_WRONG_VERSION);
         write_at(offset, &right, 1);
     }
     make_target("payments");
     write_at(AT_TARGET + 4, "x", 1);
-    assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+    assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
 }
 
 static void a_target_whose_configuration_is_none_is_refused(void **state)
@@ -534,12 +535,12 @@ static void a_target_whose_configuration_is_none_is_refused(void **state)
     off_t config_at = AT_TARGET + (off_t)offsetof(struct bide_target, config[0]);
     make_target("payments");
     write_at(config_at + (off_t)offsetof(struct bide_target_config, in_flight_max), &in_flight_max, 4);
-    assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+    assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
     in_flight_max = 0;
     write_at(config_at + (off_t)offsetof(struct bide_target_config, in_flight_max), &in_flight_max, 4);
     make_target("payments");
     write_at(config_at + (off_t)offsetof(struct bide_target_config, breaker.probes), &probes, 4);
-    assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+    assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
 }
 
 static void a_file_of_another_size_is_refused(void **state)
@@ -548,8 +549,8 @@ static void a_file_of_another_size_is_refused(void **state)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         make_target("payments");
         assert_int_equal(truncate(only_file(), sizes[i]), 0);
-        assert_refused("payments", BIDE_HOST_WHY_WRONG_SIZE);
-        assert_int_equal(bide_host_remove("payments", &here, &problem), BIDE_OK);
+        assert_refused("payments", BIDE_SHARED_REASON_WRONG_SIZE);
+        assert_int_equal(bide_shared_remove("payments", &here, &problem), BIDE_OK);
     }
 }
 
@@ -559,7 +560,7 @@ static void a_file_of_another_version_is_refused(void **state)
     make_target("payments");
     write_at(AT_LAYOUT, &version, sizeof version);
     write_sum();
-    assert_refused("payments", BIDE_HOST_WHY_WRONG_VERSION);
+    assert_refused("payments", BIDE_SHARED_REASON_WRONG_VERSION);
 }
 
 /* The engine's words may come to mean something else while the file stays as it is. */
@@ -572,11 +573,11 @@ static void so_is_a_target_of_another_layout_and_what_to_do_is_said(void **state
     close(file);
     identity--; /* the layout before */
     write_at(AT_TARGET, &identity, sizeof identity);
-    assert_refused("payments", BIDE_HOST_WHY_WRONG_VERSION);
+    assert_refused("payments", BIDE_SHARED_REASON_WRONG_VERSION);
     assert_non_null(strstr(problem.text, "; remove it when nobody uses it, and a new one is made"));
     identity += 1 + (UINT64_C(1) << 16); /* another owner, of which a shared one has none */
     write_at(AT_TARGET, &identity, sizeof identity);
-    assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+    assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
 }
 
 static void a_file_of_another_name_or_boot_is_refused(void **state)
@@ -584,13 +585,13 @@ static void a_file_of_another_name_or_boot_is_refused(void **state)
     make_target("payments");
     write_at(AT_NAME, "p", 2);
     write_sum();
-    assert_refused("payments", BIDE_HOST_WHY_OTHER_NAME);
+    assert_refused("payments", BIDE_SHARED_REASON_OTHER_NAME);
     write_at(AT_NAME, "payments", 9);
     write_sum();
     make_target("payments");
     write_at(AT_BOOT, "x", 1);
     write_sum();
-    assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+    assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
     assert_non_null(strstr(problem.text, "another boot"));
 }
 
@@ -600,7 +601,7 @@ static void a_file_that_others_may_write_to_or_we_may_not_is_refused(void **stat
     make_target("payments");
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         assert_int_equal(chmod(only_file(), modes[i]), 0);
-        assert_refused("payments", BIDE_HOST_WHY_OPEN_FILE);
+        assert_refused("payments", BIDE_SHARED_REASON_OPEN_FILE);
         assert_non_null(strstr(problem.text, "want mode 600"));
     }
 }
@@ -611,13 +612,13 @@ static void a_file_of_another_user_is_refused(void **state)
     pretend.other_user = 1;
     pretend.other_group = 1;
     here.group = true; /* or the directory would be refused before */
-    assert_refused("payments", BIDE_HOST_WHY_NOT_OURS);
+    assert_refused("payments", BIDE_SHARED_REASON_NOT_OURS);
     if (syscall(SYS_geteuid) != 0)
         return;
     pretend.other_user = 0; /* who is root can see it without pretending */
     here.group = false;
     assert_int_equal(chown(only_file(), 12345, (gid_t)-1), 0);
-    assert_refused("payments", BIDE_HOST_WHY_NOT_OURS);
+    assert_refused("payments", BIDE_SHARED_REASON_NOT_OURS);
 }
 
 static void a_group_may_share_it(void **state)
@@ -631,11 +632,11 @@ static void a_group_may_share_it(void **state)
     pretend.other_user = 1; /* of the same group */
     make_target("payments");
     assert_int_equal(chmod(only_file(), 0600), 0);
-    assert_refused("payments", BIDE_HOST_WHY_OPEN_FILE);
+    assert_refused("payments", BIDE_SHARED_REASON_OPEN_FILE);
     assert_int_equal(chmod(only_file(), 0662), 0);
-    assert_refused("payments", BIDE_HOST_WHY_OPEN_FILE);
+    assert_refused("payments", BIDE_SHARED_REASON_OPEN_FILE);
     chmod(directory, 0777);
-    assert_refused("payments", BIDE_HOST_WHY_OPEN_DIRECTORY);
+    assert_refused("payments", BIDE_SHARED_REASON_OPEN_DIRECTORY);
 }
 
 static void what_is_no_plain_file_is_refused(void **state)
@@ -646,16 +647,16 @@ static void what_is_no_plain_file_is_refused(void **state)
     snprintf(other, sizeof other, "%s/other", directory);
     assert_int_equal(rename(path, other), 0); /* a good one, but behind a link */
     assert_int_equal(symlink(other, path), 0);
-    assert_refused("payments", BIDE_HOST_WHY_NOT_A_FILE);
+    assert_refused("payments", BIDE_SHARED_REASON_NOT_A_FILE);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink("nowhere", path), 0);
-    assert_refused("payments", BIDE_HOST_WHY_NOT_A_FILE);
+    assert_refused("payments", BIDE_SHARED_REASON_NOT_A_FILE);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0); /* does not make us wait */
-    assert_refused("payments", BIDE_HOST_WHY_NOT_A_FILE);
+    assert_refused("payments", BIDE_SHARED_REASON_NOT_A_FILE);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_refused("payments", BIDE_HOST_WHY_NOT_A_FILE);
+    assert_refused("payments", BIDE_SHARED_REASON_NOT_A_FILE);
 }
 
 static void a_file_with_three_names_is_refused(void **state)
@@ -668,7 +669,7 @@ static void a_file_with_three_names_is_refused(void **state)
     assert_int_equal(link(path, second), 0);
     make_target("payments"); /* as while it is being made */
     assert_int_equal(link(path, third), 0);
-    assert_refused("payments", BIDE_HOST_WHY_NOT_A_FILE);
+    assert_refused("payments", BIDE_SHARED_REASON_NOT_A_FILE);
 }
 
 /* ---- blocks ---- */
@@ -686,7 +687,7 @@ static void punch(void)
 static void a_full_disk_is_an_error_and_leaves_nothing_behind(void **state)
 {
     pretend.blocks_errno = ENOSPC;
-    assert_refused("payments", BIDE_HOST_WHY_NO_SPACE);
+    assert_refused("payments", BIDE_SHARED_REASON_NO_SPACE);
     assert_int_equal(problem.system_errno, ENOSPC);
     assert_int_equal(files().count, 0);
 }
@@ -698,11 +699,11 @@ static void so_is_one_that_is_full_when_the_file_is_written(void **state)
     getrlimit(RLIMIT_FSIZE, &before);
     small.rlim_max = before.rlim_max;
     setrlimit(RLIMIT_FSIZE, &small);
-    struct bide_host host;
+    struct bide_shared host;
     enum bide_err err = open_named(&host, "payments");
     setrlimit(RLIMIT_FSIZE, &before);
     assert_int_equal(err, BIDE_ERR_SYSTEM);
-    assert_int_equal(problem.why, BIDE_HOST_WHY_NO_SPACE);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_NO_SPACE);
     assert_int_equal(problem.system_errno, EFBIG);
     assert_int_equal(files().count, 0);
 }
@@ -712,10 +713,10 @@ static void holes_of_a_file_that_is_there_are_filled_or_it_is_refused(void **sta
     struct stat is;
     make_target("payments");
     pretend.blocks_errno = ENOSPC;
-    assert_refused("payments", BIDE_HOST_WHY_NO_SPACE);
+    assert_refused("payments", BIDE_SHARED_REASON_NO_SPACE);
     pretend.blocks_errno = 0;
     punch(); /* no head left either */
-    assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+    assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
     assert_int_equal(stat(only_file(), &is), 0);
     assert_int_equal(is.st_size, FILE_SIZE);
 }
@@ -731,11 +732,11 @@ static void where_blocks_cannot_be_asked_for_they_are_written(void **state)
 static void with_the_guard_a_file_that_is_truncated_while_it_is_opened_is_refused(void **state)
 {
     make_target("payments");
-    assert_true(bide_host_guard());
+    assert_true(bide_shared_guard());
     pretend.truncates = true;
-    struct bide_host host;
+    struct bide_shared host;
     assert_int_equal(open_named(&host, "payments"), BIDE_ERR_INVALID);
-    assert_int_equal(problem.why, BIDE_HOST_WHY_WRONG_SIZE);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_WRONG_SIZE);
     assert_non_null(strstr(problem.text, "somebody truncates it"));
     assert_null(host.target);
 }
@@ -763,14 +764,14 @@ static unsigned maps_held(void)
 static void more_than_can_be_guarded_are_used_all_the_same(void **state)
 {
     enum { MANY = 300 };
-    struct bide_host hosts[MANY];
+    struct bide_shared hosts[MANY];
     for (unsigned i = 0; i < MANY; i++)
         hosts[i] = opened("payments");
     bide_budget_add_milli(hosts[0].target, -3000, NOW);
     assert_int_equal(bide_budget_left_milli(hosts[MANY - 1].target, NOW), config().budget.capacity_milli - 3000);
     assert_int_equal(maps_held(), MANY);
     for (unsigned i = 0; i < MANY; i++)
-        bide_host_close(&hosts[i]);
+        bide_shared_close(&hosts[i]);
     assert_int_equal(maps_held(), 0);
 }
 
@@ -782,7 +783,7 @@ static void who_is_refused_holds_nothing(void **state)
     close(before);
     write_at(AT_TARGET + (off_t)offsetof(struct bide_target, config[0].breaker.probes), &probes, 4);
     for (unsigned i = 0; i < 10; i++)
-        assert_refused("payments", BIDE_HOST_WHY_DAMAGED);
+        assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
     assert_int_equal(maps_held(), 0);
     int after = open("/dev/null", O_RDONLY | O_CLOEXEC);
     close(after);
@@ -797,12 +798,12 @@ struct seen {
 };
 
 /* "[name]", "[name: why]" */
-static bool note(void *context, const char *name, const struct bide_host_problem *wrong)
+static bool note(void *context, const char *name, const struct bide_shared_problem *wrong)
 {
     struct seen *seen = context;
     size_t used = strlen(seen->all);
     snprintf(seen->all + used, sizeof seen->all - used, "[%s%s%s]", name, wrong != NULL ? ": " : "",
-             wrong != NULL ? bide_host_why_label(wrong->why) : "");
+             wrong != NULL ? bide_shared_reason_label(wrong->reason) : "");
     return ++seen->count < seen->most;
 }
 
@@ -814,12 +815,12 @@ static void a_list_has_the_targets_and_nothing_else(void **state)
     char path[400];
     snprintf(path, sizeof path, "%s/fake@0123456789ab-01234567", directory);
     close(open(path, O_CREAT | O_WRONLY, 0600));
-    assert_int_equal(bide_host_list(&here, note, &seen, &problem), BIDE_OK);
+    assert_int_equal(bide_shared_list(&here, note, &seen, &problem), BIDE_OK);
     assert_int_equal(seen.count, 2);
     assert_non_null(strstr(seen.all, "[a/b]"));
     assert_non_null(strstr(seen.all, "[zahlung \xc3\xa4]"));
     seen = (struct seen){.most = 1};
-    assert_int_equal(bide_host_list(&here, note, &seen, NULL), BIDE_OK);
+    assert_int_equal(bide_shared_list(&here, note, &seen, NULL), BIDE_OK);
     assert_int_equal(seen.count, 1);
 }
 
@@ -828,8 +829,8 @@ static const char *listed(void)
 {
     static struct seen seen;
     seen = (struct seen){.most = 99};
-    assert_int_equal(bide_host_list(&here, note, &seen, &problem), BIDE_OK);
-    assert_int_equal(problem.why, BIDE_HOST_WHY_NOTHING);
+    assert_int_equal(bide_shared_list(&here, note, &seen, &problem), BIDE_OK);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOTHING);
     return seen.all;
 }
 
@@ -876,27 +877,27 @@ static void where_no_directory_is_the_list_is_empty(void **state)
 {
     struct seen seen = {.most = 99};
     here.directory = "/nowhere/at/all";
-    assert_int_equal(bide_host_list(&here, note, &seen, &problem), BIDE_OK);
+    assert_int_equal(bide_shared_list(&here, note, &seen, &problem), BIDE_OK);
     assert_int_equal(seen.count, 0);
     chmod(directory, 0777);
     here.directory = directory;
-    assert_int_equal(bide_host_list(&here, note, &seen, &problem), BIDE_ERR_INVALID);
-    assert_int_equal(problem.why, BIDE_HOST_WHY_OPEN_DIRECTORY);
+    assert_int_equal(bide_shared_list(&here, note, &seen, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_OPEN_DIRECTORY);
 }
 
 static void after_removal_those_who_have_it_go_on_and_new_ones_begin_afresh(void **state)
 {
-    struct bide_host old = opened("payments");
+    struct bide_shared old = opened("payments");
     bide_budget_add_milli(old.target, -BIDE_S, NOW);
-    assert_int_equal(bide_host_remove("payments", &here, &problem), BIDE_OK);
-    assert_int_equal(bide_host_remove("payments", &here, &problem), BIDE_ERR_INVALID);
-    assert_int_equal(problem.why, BIDE_HOST_WHY_NOT_THERE);
-    struct bide_host fresh = opened("payments");
+    assert_int_equal(bide_shared_remove("payments", &here, &problem), BIDE_OK);
+    assert_int_equal(bide_shared_remove("payments", &here, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOT_THERE);
+    struct bide_shared fresh = opened("payments");
     assert_int_equal(bide_budget_left_milli(old.target, NOW), 0);
     assert_true(bide_budget_left_milli(fresh.target, NOW) > 0);
-    bide_host_close(&old);
-    bide_host_close(&fresh);
-    assert_int_equal(bide_host_remove("", &here, NULL), BIDE_ERR_INVALID);
+    bide_shared_close(&old);
+    bide_shared_close(&fresh);
+    assert_int_equal(bide_shared_remove("", &here, NULL), BIDE_ERR_INVALID);
 }
 
 static void touch(const char *name, int64_t age_s)
@@ -933,29 +934,29 @@ static void who_makes_one_removes_old_drafts_and_files_of_other_boots_and_nothin
 
 static void another_time_namespace_has_a_file_of_its_own_and_leaves_ours_alone(void **state)
 {
-    struct bide_host ours = opened("payments");
+    struct bide_shared ours = opened("payments");
     bide_budget_add_milli(ours.target, -BIDE_S, NOW);
     pretend.other_clock = true;
-    struct bide_host theirs = opened("payments");
+    struct bide_shared theirs = opened("payments");
     pretend.other_clock = false;
     assert_int_equal(files().count, 2);
     assert_true(bide_budget_left_milli(theirs.target, NOW) > 0);
-    struct bide_host again = opened("payments");
+    struct bide_shared again = opened("payments");
     assert_int_equal(bide_budget_left_milli(again.target, NOW), 0);
-    bide_host_close(&ours);
-    bide_host_close(&theirs);
-    bide_host_close(&again);
+    bide_shared_close(&ours);
+    bide_shared_close(&theirs);
+    bide_shared_close(&again);
 }
 
 static void reasons_have_labels_and_sentences(void **state)
 {
-    for (unsigned why = 0; why < BIDE_HOST_WHY_COUNT; why++) {
-        assert_true(strlen(bide_host_why_label((enum bide_host_why)why)) > 0);
-        assert_true(strlen(bide_host_why_text((enum bide_host_why)why)) > 0);
+    for (unsigned reason = 0; reason < BIDE_SHARED_REASON_COUNT; reason++) {
+        assert_true(strlen(bide_shared_reason_label((enum bide_shared_reason)reason)) > 0);
+        assert_true(strlen(bide_shared_reason_text((enum bide_shared_reason)reason)) > 0);
     }
-    assert_string_equal(bide_host_why_label(BIDE_HOST_WHY_NOT_OURS), "not_ours");
-    assert_string_equal(bide_host_why_label(BIDE_HOST_WHY_COUNT), "unknown");
-    assert_string_equal(bide_host_why_text((enum bide_host_why) - 1), "unknown");
+    assert_string_equal(bide_shared_reason_label(BIDE_SHARED_REASON_NOT_OURS), "not_ours");
+    assert_string_equal(bide_shared_reason_label(BIDE_SHARED_REASON_COUNT), "unknown");
+    assert_string_equal(bide_shared_reason_text((enum bide_shared_reason) - 1), "unknown");
 }
 
 /* ---- a target that is zeroed under its calls ---- */
@@ -998,8 +999,8 @@ static void use_harmed(const struct harm *z, struct bide_outcome first)
     struct bide_policy policy;
     struct bide_call call, next;
     struct bide_request request = {.safety = BIDE_SAFE, .seed = 1, .retry_key = 7};
-    struct bide_outcome ok = {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED};
-    struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED};
+    struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
+    struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
     bide_policy_init(&policy, BIDE_PRESET_SERVICE);
     policy.hedges_max = 1;
     policy.hedge_quantile_permille = 950;
@@ -1010,7 +1011,7 @@ static void use_harmed(const struct harm *z, struct bide_outcome first)
     bide_call_begin(&call, &policy, &target, &request, NOW);
     do_harm(&target, z);
     struct bide_verdict v = bide_call_outcome(&call, 1, &first, NOW + BIDE_MS);
-    if (v.what == BIDE_WAIT)
+    if (v.action == BIDE_WAIT)
         v = bide_call_wake(&call, v.wake_ns);
     bide_call_outcome(&call, v.attempt, &ok, NOW + BIDE_S);
     bide_call_cancel(&call, NOW + BIDE_S);
@@ -1022,8 +1023,8 @@ static void use_harmed(const struct harm *z, struct bide_outcome first)
     bide_target_latency_ns(&target, 990);
     bide_budget_left_milli(&target, NOW);
     bide_budget_add_milli(&target, 5, NOW);
-    bide_breaker_look(&target);
-    bide_target_is_blank(&target, NOW);
+    bide_breaker_get(&target);
+    bide_target_is_evictable(&target, NOW);
     bide_lease_collect(&target);
     enum bide_err err = bide_target_configure(&target, &z->config, NOW + 20 * BIDE_S, NULL);
     assert_true(err != BIDE_ERR_INVALID || z->noise != 0); /* which may look like a lease */
@@ -1033,9 +1034,9 @@ static void use_harmed(const struct harm *z, struct bide_outcome first)
 static void use_all_harmed(struct harm harm)
 {
     static const struct bide_outcome outcomes[] = {
-        {.kind = BIDE_KIND_TRANSIENT, .reach = BIDE_REACH_ANSWERED},
-        {.kind = BIDE_KIND_THROTTLED, .reach = BIDE_REACH_ANSWERED, .hint = {BIDE_HINT_WAIT, BIDE_S}},
-        {.kind = BIDE_KIND_OK, .reach = BIDE_REACH_ANSWERED},
+        {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED},
+        {.kind = BIDE_KIND_THROTTLED, .evidence = BIDE_EVIDENCE_ANSWERED, .hint = {BIDE_HINT_WAIT, BIDE_S}},
+        {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED},
     };
     harm.config = config();
     harm.config.key_retries = 2;
