@@ -1,4 +1,4 @@
-/* bide.h - everything of libbide: the engine and the OS layer that drives it. */
+/* bide.h - all of libbide: the engine, the OS layer, and HTTP without a client. */
 #ifndef BIDE_BIDE_H
 #define BIDE_BIDE_H
 
@@ -9,18 +9,23 @@
 #include <bide/call.h>
 #include <bide/classify.h>
 #include <bide/clock.h>
+#include <bide/details.h>
 #include <bide/entropy.h>
 #include <bide/hint.h>
+#include <bide/inbound.h>
+#include <bide/key.h>
 #include <bide/layer.h>
 #include <bide/lease.h>
 #include <bide/outcome.h>
 #include <bide/policy.h>
 #include <bide/request.h>
+#include <bide/retry_after.h>
 #include <bide/run.h>
 #include <bide/shared.h>
 #include <bide/target.h>
 #include <bide/targets.h>
 #include <bide/timers.h>
+#include <bide/trace.h>
 #include <bide/verdict.h>
 #include <bide/wait.h>
 

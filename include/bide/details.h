@@ -58,9 +58,9 @@ struct bide_details_response {
     bool no_retry;          /* "retry": false */
 };
 
-/* Writes the body with its NUL, as one line of JSON. Returns its length; 0 and an empty text if size is too small, a
- * text is no UTF-8, or there is no memory. */
-BIDE_API size_t bide_details_format(char *text, size_t size, const struct bide_details_response *reply);
+/* Writes the body with its NUL, as one line of JSON. Returns its length; 0 and an empty text if size is too small
+ * or a text is not UTF-8. */
+BIDE_API size_t bide_details_format(char *text, size_t size, const struct bide_details_response *response);
 
 BIDE_END_DECLS
 #endif

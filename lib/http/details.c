@@ -2,14 +2,14 @@
  *
  * The body comes from a server that is in trouble, or from whoever answers in its name. So it is read where it lies, by
  * a reader that needs no memory (json.h), and what it says counts only when all of it was well formed: half a body may
- * have lost the member that mattered. A body is written by jansson, which knows what must be escaped. */
+ * have lost the member that mattered. */
 #include <bide/details.h>
 
 #include "core/saturate.h"
 #include "json.h"
+#include "text/json_write.h"
 #include "value.h"
 
-#include <jansson.h>
 #include <string.h>
 
 /* ---- media type ---- */
@@ -128,43 +128,23 @@ const struct bide_details_rule *bide_details_find(const struct bide_details *det
 
 /* ---- writing ---- */
 
-static bool put(json_t *json, const char *name, json_t *value)
+static void add_string(struct text_json *json, const char *name, const char *value)
 {
-    return json_object_set_new(json, name, value) == 0; /* fails also for a value that could not be made */
+    if (value != NULL)
+        text_json_string(json, name, value);
 }
 
-static bool put_text(json_t *json, const char *name, const char *text)
+size_t bide_details_format(char *text, size_t size, const struct bide_details_response *response)
 {
-    return text == NULL || put(json, name, json_string(text));
-}
-
-/* Whole seconds without a point, for readers that want an integer. */
-static bool put_wait(json_t *json, int64_t wait_ns)
-{
-    if (wait_ns == BIDE_NEVER)
-        return true;
-    int64_t ms = core_sum(core_max(wait_ns, 0), BIDE_MS - 1) / BIDE_MS;
-    return put(json, "retry_after", ms % 1000 == 0 ? json_integer(ms / 1000) : json_real((double)ms / 1000));
-}
-
-static bool put_all(json_t *json, const struct bide_details_response *reply)
-{
-    return put_text(json, "type", reply->type) && put_text(json, "title", reply->title) &&
-           (reply->status == 0 || put(json, "status", json_integer(reply->status))) &&
-           put_text(json, "detail", reply->detail) && put_wait(json, reply->retry_after_ns) &&
-           (!reply->no_retry || put(json, "retry", json_false()));
-}
-
-size_t bide_details_format(char *text, size_t size, const struct bide_details_response *reply)
-{
-    json_t *json = json_object();
-    size_t length = 0;
-    if (json != NULL && put_all(json, reply))
-        length = json_dumpb(json, text, size, JSON_COMPACT | JSON_REAL_PRECISION(15)); /* 13 digits are used */
-    json_decref(json);
-    if (length >= size)
-        length = 0;
-    if (size > 0)
-        text[length] = '\0';
-    return length;
+    struct text_json json = text_json_open(text, size);
+    add_string(&json, "type", response->type);
+    add_string(&json, "title", response->title);
+    if (response->status != 0)
+        text_json_integer(&json, "status", response->status);
+    add_string(&json, "detail", response->detail);
+    if (response->retry_after_ns != BIDE_NEVER)
+        text_json_seconds(&json, "retry_after", core_sum(core_max(response->retry_after_ns, 0), BIDE_MS - 1) / BIDE_MS);
+    if (response->no_retry)
+        text_json_bool(&json, "retry", false);
+    return text_json_close(&json);
 }

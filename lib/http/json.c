@@ -11,6 +11,7 @@
 #include "json.h"
 
 #include "core/saturate.h"
+#include "text/utf8.h"
 #include "value.h"
 
 #include <string.h>
@@ -71,37 +72,13 @@ static struct bide_text between(struct bide_text before, struct bide_text now)
 
 /* ---- strings ---- */
 
-/* RFC 3629 4: how long a character is by its first byte, and between what its second one must be. */
-static const struct {
-    unsigned char first_least, first_most;
-    unsigned char second_least, second_most;
-    unsigned char more; /* bytes after the first */
-} utf_8[] = {
-    {0xc2, 0xdf, 0x80, 0xbf, 1}, {0xe0, 0xe0, 0xa0, 0xbf, 2}, {0xe1, 0xec, 0x80, 0xbf, 2}, {0xed, 0xed, 0x80, 0x9f, 2},
-    {0xee, 0xef, 0x80, 0xbf, 2}, {0xf0, 0xf0, 0x90, 0xbf, 3}, {0xf1, 0xf3, 0x80, 0xbf, 3}, {0xf4, 0xf4, 0x80, 0x8f, 3},
-};
-
-static bool take_between(struct bide_text *rest, int least, int most)
-{
-    if (peek(rest) < least || peek(rest) > most)
-        return false;
-    skip(rest);
-    return true;
-}
-
 /* A character that stands for itself. */
 static bool take_plain(struct bide_text *rest)
 {
-    if (peek(rest) < 0x80)
-        return peek(rest) != '\\' && take_between(rest, 0x20, 0x7f);
-    size_t i = 0;
-    while (i < sizeof utf_8 / sizeof *utf_8 && !take_between(rest, utf_8[i].first_least, utf_8[i].first_most))
-        i++;
-    if (i == sizeof utf_8 / sizeof *utf_8 || !take_between(rest, utf_8[i].second_least, utf_8[i].second_most))
+    size_t length = text_utf8_length(rest->at, rest->length);
+    if (length == 0 || peek(rest) < 0x20 || peek(rest) == '\\')
         return false;
-    for (unsigned char more = utf_8[i].more; more > 1; more--)
-        if (!take_between(rest, 0x80, 0xbf))
-            return false;
+    *rest = http_from(*rest, length);
     return true;
 }
 

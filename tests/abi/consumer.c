@@ -1,4 +1,5 @@
-/* consumer.c - a stranger's program, C and C++ alike: one call that succeeds, against an installed libbide. */
+/* consumer.c - a program of a user, C and C++ alike, against an installed libbide: one call that succeeds, and a server's
+ * Retry-After field, which needs no other library. */
 #include <bide/bide.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,8 @@ int main(void)
     struct bide_request request;
     struct bide_outcome outcome;
     struct bide_verdict verdict;
+    struct bide_retry_after ask;
+    char fields[64];
     int64_t now_ns = bide_now();
 
     if (strcmp(bide_version(), BIDE_VERSION) != 0)
@@ -33,5 +36,10 @@ int main(void)
     verdict = bide_call_outcome(&call, 1, &outcome, now_ns + BIDE_MS);
     if (verdict.action != BIDE_DONE || verdict.reason != BIDE_REASON_SUCCEEDED)
         return fail("the call is not done");
+
+    memset(&ask, 0, sizeof ask);
+    ask.wait_ns = 7 * BIDE_S;
+    if (bide_retry_after_format(fields, sizeof fields, &ask) == 0 || strcmp(fields, "Retry-After: 7\r\n") != 0)
+        return fail("Retry-After is not written");
     return 0;
 }

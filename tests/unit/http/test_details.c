@@ -1,6 +1,5 @@
 /* test_details.c - problem details: which bodies are some, what is read from them, and how they are written.
- *
- * Memory comes from this file's own functions, which fail as they are told and count what is not given back. */
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +7,6 @@
 /* cmocka.h needs the four above */
 #include <cmocka.h>
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,46 +19,6 @@
 
 static const struct bide_hint none = {BIDE_HINT_NONE, 0};
 static const struct bide_hint stop = {BIDE_HINT_STOP, 0};
-
-/* -- Memory -------------------------------------------------------------------------------------------------------- */
-
-static int spare = -1;  /* so many allocations succeed; -1: all */
-static bool for_ever;   /* after those, all fail; else one */
-static int held, asked; /* allocations not given back, and all of them */
-
-static void *give(size_t size)
-{
-    asked++;
-    if (spare == 0) {
-        spare = for_ever ? 0 : -1;
-        return NULL;
-    }
-    spare -= spare > 0;
-    held++;
-    return malloc(size);
-}
-
-static void take_back(void *memory)
-{
-    held -= memory != NULL;
-    free(memory);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    json_object_seed(1); /* once for ever, so that no test pays for it */
-    json_set_alloc_funcs(give, take_back);
-    spare = -1;
-    held = asked = 0;
-    return 0;
-}
-
-static int all_is_given_back(void **state)
-{
-    (void)state;
-    return held;
-}
 
 /* -- Helpers ------------------------------------------------------------------------------------------------------- */
 
@@ -584,67 +542,31 @@ static void what_is_written_reads_back_the_same(void **state)
     }
 }
 
-/* -- Without memory ------------------------------------------------------------------------------------------------ */
-
-static void a_body_is_read_without_any_memory(void **state)
-{
-    (void)state;
-    spare = 0;
-    for_ever = true;
-    assert_hint("{\"type\":\"" OVERLOADED "\",\"a\":[1,{\"b\":null}],\"retry_after\":2.5}", wait(2500 * BIDE_MS));
-    assert_absent(text("{\"type\":\"" OVERLOADED "\",\"a\":[1,{\"b\":null}],\"retry_after\":2.5"));
-    assert_int_equal(asked, 0);
-}
-
-static void without_memory_nothing_is_written_and_nothing_leaks(void **state)
-{
-    struct bide_details_response reply = {"t", "title", "detail", 503, 2500 * BIDE_MS, true};
-    char written[256];
-    (void)state;
-    size_t length = bide_details_format(written, sizeof written, &reply);
-    int needed = asked;
-    assert_true(length > 0 && needed > 5);
-    for (int n = 0; n < 2 * needed; n++) {
-        memset(written, 'x', sizeof written);
-        spare = n / 2;
-        for_ever = n % 2;
-        assert_int_equal(bide_details_format(written, sizeof written, &reply), 0);
-        assert_string_equal(written, "");
-        assert_int_equal(held, 0);
-    }
-    spare = needed;
-    assert_int_equal(bide_details_format(written, sizeof written, &reply), length);
-}
-
-#define CLEAN(test) cmocka_unit_test_setup_teardown(test, set_up, all_is_given_back)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CLEAN(the_media_type_is_known_by_its_name_alone),
-        CLEAN(the_example_of_the_header_is_read),
-        CLEAN(an_object_that_says_nothing_is_one_all_the_same),
-        CLEAN(what_is_no_json_object_is_as_absent),
-        CLEAN(a_member_that_is_named_twice_makes_the_body_absent),
-        CLEAN(a_body_of_64_kib_is_read_and_one_byte_more_is_not),
-        CLEAN(a_body_is_read_down_to_its_greatest_depth_and_no_further),
-        CLEAN(brackets_in_strings_and_side_by_side_are_not_deep),
-        CLEAN(a_wait_is_read_in_seconds_and_rounded_up_to_nanoseconds),
-        CLEAN(a_wait_of_the_wrong_type_or_below_zero_is_as_absent),
-        CLEAN(of_several_spellings_the_longest_wait_counts),
-        CLEAN(only_a_plain_false_is_a_stop_and_it_beats_every_wait),
-        CLEAN(a_status_is_a_whole_number_of_three_digits),
-        CLEAN(a_type_is_kept_as_it_is_written),
-        CLEAN(a_type_that_could_forge_a_line_of_a_log_is_as_absent),
-        CLEAN(a_type_that_is_too_long_is_not_cut_but_absent),
-        CLEAN(members_that_nobody_asked_for_are_skipped),
-        CLEAN(the_first_rule_with_that_type_is_found),
-        CLEAN(a_reply_is_one_line_of_json_with_what_was_said),
-        CLEAN(a_reply_that_does_not_fit_is_not_written_at_all),
-        CLEAN(a_text_that_is_no_utf_8_is_not_written),
-        CLEAN(what_is_written_reads_back_the_same),
-        CLEAN(a_body_is_read_without_any_memory),
-        CLEAN(without_memory_nothing_is_written_and_nothing_leaks),
+        cmocka_unit_test(the_media_type_is_known_by_its_name_alone),
+        cmocka_unit_test(the_example_of_the_header_is_read),
+        cmocka_unit_test(an_object_that_says_nothing_is_one_all_the_same),
+        cmocka_unit_test(what_is_no_json_object_is_as_absent),
+        cmocka_unit_test(a_member_that_is_named_twice_makes_the_body_absent),
+        cmocka_unit_test(a_body_of_64_kib_is_read_and_one_byte_more_is_not),
+        cmocka_unit_test(a_body_is_read_down_to_its_greatest_depth_and_no_further),
+        cmocka_unit_test(brackets_in_strings_and_side_by_side_are_not_deep),
+        cmocka_unit_test(a_wait_is_read_in_seconds_and_rounded_up_to_nanoseconds),
+        cmocka_unit_test(a_wait_of_the_wrong_type_or_below_zero_is_as_absent),
+        cmocka_unit_test(of_several_spellings_the_longest_wait_counts),
+        cmocka_unit_test(only_a_plain_false_is_a_stop_and_it_beats_every_wait),
+        cmocka_unit_test(a_status_is_a_whole_number_of_three_digits),
+        cmocka_unit_test(a_type_is_kept_as_it_is_written),
+        cmocka_unit_test(a_type_that_could_forge_a_line_of_a_log_is_as_absent),
+        cmocka_unit_test(a_type_that_is_too_long_is_not_cut_but_absent),
+        cmocka_unit_test(members_that_nobody_asked_for_are_skipped),
+        cmocka_unit_test(the_first_rule_with_that_type_is_found),
+        cmocka_unit_test(a_reply_is_one_line_of_json_with_what_was_said),
+        cmocka_unit_test(a_reply_that_does_not_fit_is_not_written_at_all),
+        cmocka_unit_test(a_text_that_is_no_utf_8_is_not_written),
+        cmocka_unit_test(what_is_written_reads_back_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
