@@ -1,5 +1,5 @@
-/* consumer.c - a program of a user, C and C++ alike, against an installed libbide: one call that succeeds, and a server's
- * Retry-After field, which needs no other library. */
+/* consumer.c - a user's program, C and C++ alike, against an installed libbide: one call that succeeds, and the
+ * Retry-After field of a server, which needs no other library. */
 #include <bide/bide.h>
 #include <stdio.h>
 #include <string.h>
