@@ -1,6 +1,6 @@
 /* event.h - what the files of the call share: its states and flags, and what one event sees.
  *
- * call.c has the events, judge.c the judgement after a failure, hold.c what a call holds of its target and gives back.
+ * call.c has the events, judge.c the judgement after a failure, resources.c what a call holds of its target and gives back.
  *
  * Attempts go in rounds. A round is one attempt and the hedges beside it; the next round begins after a wait, when all
  * attempts of this one have failed. `live` holds the round's size (high half) and which of it are in flight (low). */
@@ -118,7 +118,7 @@ CORE_INLINE struct bide_verdict core_wait_until(struct core_event *e, int64_t wa
     return core_verdict(e, BIDE_WAIT, reason);
 }
 
-/* ---- hold.c ---- */
+/* ---- resources.c ---- */
 
 /* A gate says no. True if that holds, false if the gate only observes. Counted in both cases. */
 bool core_refuses(struct core_event *e, enum bide_gate gate);

@@ -3,7 +3,7 @@
  * Sequences of events are told as stories (tests/stories), every event in every state is a table (test_call_table.c).
  * Here is what both show badly: each field of each kind of verdict, when a hedge goes out, what one attempt of a round
  * says for the others, what a target learns from an outcome, and that the short ways of good weather end where the long
- * ones do. What lib/core/judge.c decides after a failure is in test_judge.c, what a call holds in test_hold.c. */
+ * ones do. What lib/core/judge.c decides after a failure is in test_judge.c, what a call holds in test_resources.c. */
 #include "call_world.h"
 
 /* ---- size ---- */

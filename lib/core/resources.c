@@ -1,4 +1,4 @@
-/* hold.c - what a call holds of its target, and how it comes back.
+/* resources.c - what a call holds of its target, and how it comes back.
  *
  * For a retry: a charge on the budget and a place in its key's limit, from the decision until the attempt starts (a
  * concurrency budget's places: until it ends). While attempts run: their count in flight, and a probe's place at the

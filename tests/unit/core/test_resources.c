@@ -1,4 +1,4 @@
-/* test_hold.c - the books a call keeps with its target: what lib/core/hold.c holds, and gives back exactly once.
+/* test_resources.c - the books a call keeps with its target: what lib/core/resources.c holds, and gives back exactly once.
  *
  * Every count returns to where it was whatever path a call took; what was taken and not used comes back; a call whose
  * target has a new owner touches nothing. First stage by stage, then charges and keys by themselves, and last several
