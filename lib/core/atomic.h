@@ -16,9 +16,9 @@ _Static_assert(__atomic_always_lock_free(sizeof(uint64_t), 0), "a target needs l
 _Static_assert(_Alignof(struct { uint64_t word; }) == 8, "a target needs its 64-bit words aligned");
 
 #ifdef BIDE_INJECT_CAS
-extern uint32_t core_cas_spared;     /* tests set them: so many compare-and-swaps succeed, ... */
-extern uint32_t core_cas_failures;   /* ... then so many fail, */
-extern uint32_t core_still_failures; /* and so many looks whether a word is still the same */
+extern uint32_t core_cas_successes;      /* tests set them: so many compare-and-swaps succeed, ... */
+extern uint32_t core_cas_failures;       /* ... then so many fail, */
+extern uint32_t core_unchanged_failures; /* and so many looks whether a word is still the same */
 #endif
 
 static inline uint64_t core_load(const uint64_t *word)
@@ -53,7 +53,7 @@ static inline uint64_t core_sub(uint64_t *word, uint64_t n)
 }
 
 /* Returns the value before. */
-static inline uint64_t core_swap(uint64_t *word, uint64_t value)
+static inline uint64_t core_exchange(uint64_t *word, uint64_t value)
 {
     return __atomic_exchange_n(word, value, __ATOMIC_RELAXED);
 }
@@ -62,8 +62,8 @@ static inline uint64_t core_swap(uint64_t *word, uint64_t value)
 static inline bool core_cas(uint64_t *word, uint64_t *expected, uint64_t desired)
 {
 #ifdef BIDE_INJECT_CAS
-    if (core_cas_spared > 0) {
-        core_cas_spared--;
+    if (core_cas_successes > 0) {
+        core_cas_successes--;
     } else if (core_cas_failures > 0) {
         core_cas_failures--;
         *expected = core_load_acquire(word);
@@ -74,11 +74,11 @@ static inline bool core_cas(uint64_t *word, uint64_t *expected, uint64_t desired
 }
 
 /* Is it still what was seen before the loads in between? They must have acquired what was released after it. */
-static inline bool core_still(const uint64_t *word, uint64_t seen)
+static inline bool core_is_unchanged(const uint64_t *word, uint64_t seen)
 {
 #ifdef BIDE_INJECT_CAS
-    if (core_still_failures > 0) {
-        core_still_failures--;
+    if (core_unchanged_failures > 0) {
+        core_unchanged_failures--;
         return false;
     }
 #endif

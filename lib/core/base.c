@@ -10,11 +10,11 @@ const char *bide_version(void)
 
 size_t bide_problem_format(char *text, size_t size, const struct bide_problem *problem)
 {
-    struct core_pen pen = {text, size, 0};
-    core_put(&pen, problem->field);
-    core_put(&pen, " is ");
-    core_put_number(&pen, problem->value);
-    core_put(&pen, "; want ");
-    core_put(&pen, problem->want);
-    return core_put_end(&pen);
+    struct core_writer writer = {text, size, 0};
+    core_write_text(&writer, problem->field);
+    core_write_text(&writer, " is ");
+    core_write_number(&writer, problem->value);
+    core_write_text(&writer, "; want ");
+    core_write_text(&writer, problem->want);
+    return core_write_end(&writer);
 }

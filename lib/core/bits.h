@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-static inline uint32_t core_ones(uint64_t x)
+static inline uint32_t core_popcount(uint64_t x)
 {
     x -= x >> 1 & UINT64_C(0x5555555555555555);
     x = (x & UINT64_C(0x3333333333333333)) + (x >> 2 & UINT64_C(0x3333333333333333));

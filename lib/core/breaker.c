@@ -15,41 +15,41 @@
 #include "saturate.h"
 #include "window.h"
 
-#define TICK_SHIFT    20
-#define TIME_BITS     41
-#define TIME_MAX      ((UINT64_C(1) << TIME_BITS) - 1)
-#define OPENINGS_MAX  15u
-#define EXPIRY_PASSED TIME_MAX
-#define STAMPS        0x7fu
-#define RAMP_START    10 /* one in ten at first */
+#define TICK_SHIFT       20
+#define TIME_BITS        41
+#define TIME_MAX         ((UINT64_C(1) << TIME_BITS) - 1)
+#define OPENINGS_MAX     15u
+#define EXPIRY_SUCCEEDED TIME_MAX
+#define STAMP_MASK       0x7fu
+#define RAMP_START       10 /* one in ten at first */
 
-struct gate {
+struct breaker_word {
     enum bide_breaker_state state;
     uint32_t openings;
     uint32_t generation;
     uint64_t time;
 };
 
-static struct gate unpack(uint64_t word)
+static struct breaker_word breaker_unpack(uint64_t word)
 {
-    return (struct gate){(enum bide_breaker_state)(word & 7), (uint32_t)(word >> 3) & OPENINGS_MAX,
-                         core_breaker_generation(word), word >> 23};
+    return (struct breaker_word){(enum bide_breaker_state)(word & 7), (uint32_t)(word >> 3) & OPENINGS_MAX,
+                                 core_breaker_generation(word), word >> 23};
 }
 
-static uint64_t pack(struct gate g)
+static uint64_t breaker_pack(struct breaker_word b)
 {
-    return (uint64_t)g.state | (uint64_t)g.openings << 3 | (uint64_t)(g.generation & CORE_LEASE_GENERATION) << 7 |
-           g.time << 23;
+    return (uint64_t)b.state | (uint64_t)b.openings << 3 | (uint64_t)(b.generation & CORE_GENERATION_MASK) << 7 |
+           b.time << 23;
 }
 
 /* Instants are rounded up: never early. */
-static uint64_t tick_of(int64_t ns)
+static uint64_t breaker_tick_after(int64_t ns)
 {
     uint64_t ticks = ((uint64_t)ns >> TICK_SHIFT) + 1;
     return ticks < TIME_MAX ? ticks : TIME_MAX;
 }
 
-static int64_t ns_of(uint64_t ticks)
+static int64_t breaker_tick_to_ns(uint64_t ticks)
 {
     return (int64_t)(ticks << TICK_SHIFT);
 }
@@ -57,32 +57,32 @@ static int64_t ns_of(uint64_t ticks)
 /* ---- changes of state ---- */
 
 /* open_ns, grown by the openings before this one, then spread. */
-static int64_t open_time(const struct bide_breaker_config *c, struct gate next, uint64_t seed)
+static int64_t breaker_draw_open_time(const struct bide_breaker_config *c, struct breaker_word next, uint64_t seed)
 {
     int64_t open = c->open_ns;
     for (uint32_t i = 1; i < next.openings && open < c->open_max_ns; i++)
         open = core_min(c->open_max_ns, core_share(open, c->open_growth_milli, 1000));
     int64_t spread = core_share(open, c->open_jitter_permille, 1000);
-    struct core_chance chance = {seed, next.generation, CORE_FOR_OPEN};
-    return open - spread + (int64_t)core_uniform(chance, 2 * (uint64_t)spread);
+    struct core_random_key key = {seed, next.generation, CORE_FOR_OPEN};
+    return open - spread + (int64_t)core_uniform(key, 2 * (uint64_t)spread);
 }
 
 /* From CLOSED or HALF_OPEN, as seen in word, to OPEN. False: somebody else changed it meanwhile. */
-static bool open_up(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns)
+static bool breaker_try_open(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns)
 {
     struct bide_breaker_config c;
-    struct gate g = unpack(word);
+    struct breaker_word b = breaker_unpack(word);
     core_breaker_config(t, &c);
-    struct gate next = {.state = BIDE_BREAKER_OPEN, .generation = (g.generation + 1) & CORE_LEASE_GENERATION};
-    next.openings = g.openings < OPENINGS_MAX ? g.openings + 1 : OPENINGS_MAX;
-    next.time = tick_of(core_sum(now_ns, open_time(&c, next, seed)));
-    if (!core_cas(&t->breaker, &word, pack(next)))
+    struct breaker_word next = {.state = BIDE_BREAKER_OPEN, .generation = (b.generation + 1) & CORE_GENERATION_MASK};
+    next.openings = b.openings < OPENINGS_MAX ? b.openings + 1 : OPENINGS_MAX;
+    next.time = breaker_tick_after(core_sum(now_ns, breaker_draw_open_time(&c, next, seed)));
+    if (!core_cas(&t->breaker, &word, breaker_pack(next)))
         return false;
     core_add(&t->openings, 1);
     return true;
 }
 
-void core_breaker_forget(struct bide_target *t)
+void core_breaker_clear_evidence(struct bide_target *t)
 {
     core_store(&t->failures, 0);
     core_store(&t->votes.edge_ns, 0);
@@ -92,173 +92,176 @@ void core_breaker_forget(struct bide_target *t)
     }
 }
 
-static void close_up(struct bide_target *t, uint64_t word, int64_t now_ns)
+static void breaker_try_close(struct bide_target *t, uint64_t word, int64_t now_ns)
 {
-    struct gate g = unpack(word);
-    struct gate next = {BIDE_BREAKER_CLOSED, g.openings, g.generation + 1, tick_of(now_ns)};
-    if (core_cas(&t->breaker, &word, pack(next)))
-        core_breaker_forget(t);
+    struct breaker_word b = breaker_unpack(word);
+    struct breaker_word next = {BIDE_BREAKER_CLOSED, b.openings, b.generation + 1, breaker_tick_after(now_ns)};
+    if (core_cas(&t->breaker, &word, breaker_pack(next)))
+        core_breaker_clear_evidence(t);
 }
 
 /* ---- probes ---- */
 
-struct lease {
+struct probe_slot {
     uint32_t generation;
     uint32_t stamp;
     uint64_t expiry;
 };
 
-static struct lease unpack_lease(uint64_t word)
+static struct probe_slot probe_slot_unpack(uint64_t word)
 {
-    return (struct lease){(uint32_t)(word >> 48), (uint32_t)(word >> TIME_BITS) & STAMPS, word & EXPIRY_PASSED};
+    return (struct probe_slot){(uint32_t)(word >> 48), (uint32_t)(word >> TIME_BITS) & STAMP_MASK, word & TIME_MAX};
 }
 
-static uint64_t pack_lease(struct lease l)
+static uint64_t probe_slot_pack(struct probe_slot slot)
 {
-    return (uint64_t)l.generation << 48 | (uint64_t)l.stamp << TIME_BITS | l.expiry;
+    return (uint64_t)slot.generation << 48 | (uint64_t)slot.stamp << TIME_BITS | slot.expiry;
 }
 
-static bool is_held(struct lease l, uint32_t generation, int64_t now_ns)
+static bool probe_slot_is_taken(struct probe_slot slot, uint32_t generation, int64_t now_ns)
 {
-    return l.generation == generation && l.expiry >= tick_of(now_ns);
+    return slot.generation == generation && slot.expiry >= breaker_tick_after(now_ns);
 }
 
-static uint32_t passed(const struct bide_target *t, uint32_t probes, uint32_t generation)
+static uint32_t probe_slots_succeeded(const struct bide_target *t, uint32_t probes, uint32_t generation)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < probes; i++) {
-        struct lease l = unpack_lease(core_load(&t->probe[i]));
-        n += l.generation == generation && l.expiry == EXPIRY_PASSED;
+        struct probe_slot slot = probe_slot_unpack(core_load(&t->probe[i]));
+        n += slot.generation == generation && slot.expiry == EXPIRY_SUCCEEDED;
     }
     return n;
 }
 
 /* Takes a free place. When all are taken by probes that succeeded, nobody is left to close the breaker (a killed
  * process, or a reload to fewer probes): then it is done here. */
-static struct core_admission probe(struct bide_target *t, const struct bide_breaker_config *c, uint64_t gate,
-                                   int64_t now_ns)
+static struct core_admission probe_slot_try_claim(struct bide_target *t, const struct bide_breaker_config *c,
+                                                  uint64_t breaker, int64_t now_ns)
 {
-    uint32_t generation = core_breaker_generation(gate);
-    uint64_t expiry = tick_of(core_sum(now_ns, c->probe_timeout_ns));
+    uint32_t generation = core_breaker_generation(breaker);
+    uint64_t expiry = breaker_tick_after(core_sum(now_ns, c->probe_timeout_ns));
     for (uint32_t i = 0; i < c->probes; i++) {
         uint64_t word = core_load(&t->probe[i]);
-        struct lease l = unpack_lease(word);
-        if (is_held(l, generation, now_ns))
+        struct probe_slot slot = probe_slot_unpack(word);
+        if (probe_slot_is_taken(slot, generation, now_ns))
             continue;
-        struct lease mine = {generation, (l.stamp + 1) & STAMPS, expiry < EXPIRY_PASSED ? expiry : EXPIRY_PASSED - 1};
-        if (core_cas(&t->probe[i], &word, pack_lease(mine)))
-            return (struct core_admission){.lease = generation | mine.stamp << 16 | i << 24, .probe = true};
+        struct probe_slot mine = {generation, (slot.stamp + 1) & STAMP_MASK,
+                                  expiry < EXPIRY_SUCCEEDED ? expiry : EXPIRY_SUCCEEDED - 1};
+        if (core_cas(&t->probe[i], &word, probe_slot_pack(mine)))
+            return (struct core_admission){.ticket = generation | mine.stamp << 16 | i << 24, .probe = true};
     }
-    if (passed(t, c->probes, generation) >= c->probes)
-        close_up(t, gate, now_ns);
-    return (struct core_admission){.refused = BIDE_REASON_BREAKER_PROBING, .lease = generation};
+    if (probe_slots_succeeded(t, c->probes, generation) >= c->probes)
+        breaker_try_close(t, breaker, now_ns);
+    return (struct core_admission){.refused = BIDE_REASON_BREAKER_PROBING, .ticket = generation};
 }
 
 /* The word of the lease that a probe holds, if it still does. */
-static bool still_mine(const struct bide_target *t, uint32_t lease, int64_t now_ns, uint64_t *word)
+static bool probe_slot_is_mine(const struct bide_target *t, uint32_t ticket, int64_t now_ns, uint64_t *word)
 {
-    *word = core_load(&t->probe[lease >> 24]);
-    struct lease l = unpack_lease(*word);
-    return is_held(l, lease & CORE_LEASE_GENERATION, now_ns) && l.stamp == (lease >> 16 & STAMPS) &&
-           l.expiry != EXPIRY_PASSED;
+    *word = core_load(&t->probe[ticket >> 24]);
+    struct probe_slot slot = probe_slot_unpack(*word);
+    return probe_slot_is_taken(slot, ticket & CORE_GENERATION_MASK, now_ns) &&
+           slot.stamp == (ticket >> 16 & STAMP_MASK) && slot.expiry != EXPIRY_SUCCEEDED;
 }
 
 /* A failure keeps its place, so that nobody is let through between its report and the opening. */
-static void probe_reports(struct bide_target *t, const struct core_ballot *b, uint64_t gate, int64_t now_ns)
+static void probe_record_vote(struct bide_target *t, const struct core_ballot *b, uint64_t breaker, int64_t now_ns)
 {
     struct bide_breaker_config c;
     uint64_t word;
     core_breaker_config(t, &c);
-    if (!still_mine(t, b->lease, now_ns, &word))
+    if (!probe_slot_is_mine(t, b->ticket, now_ns, &word))
         return;
     if (b->vote == CORE_VOTE_FAILURE) {
-        (void)open_up(t, gate, b->seed, now_ns);
+        (void)breaker_try_open(t, breaker, b->seed, now_ns);
         return;
     }
-    struct lease l = unpack_lease(word);
-    l.expiry = b->vote == CORE_VOTE_HEALTHY ? EXPIRY_PASSED : 0;
-    if (!core_cas(&t->probe[b->lease >> 24], &word, pack_lease(l)))
+    struct probe_slot slot = probe_slot_unpack(word);
+    slot.expiry = b->vote == CORE_VOTE_HEALTHY ? EXPIRY_SUCCEEDED : 0;
+    if (!core_cas(&t->probe[b->ticket >> 24], &word, probe_slot_pack(slot)))
         return; /* it expired this very moment */
-    if (passed(t, c.probes, b->lease & CORE_LEASE_GENERATION) >= c.probes)
-        close_up(t, gate, now_ns);
+    if (probe_slots_succeeded(t, c.probes, b->ticket & CORE_GENERATION_MASK) >= c.probes)
+        breaker_try_close(t, breaker, now_ns);
 }
 
 /* ---- admission ---- */
 
 /* Closed lately: a growing share may pass. Once closed for long enough, the opening is forgotten. */
-static struct core_admission ramp(struct bide_target *t, const struct bide_breaker_config *c, uint64_t word,
-                                  uint64_t seed, int64_t now_ns)
+static struct core_admission breaker_admit_ramp(struct bide_target *t, const struct bide_breaker_config *c,
+                                                uint64_t word, uint64_t seed, int64_t now_ns)
 {
-    struct gate g = unpack(word);
-    struct core_admission yes = {.lease = g.generation};
-    int64_t elapsed = core_max(0, now_ns - ns_of(g.time));
+    struct breaker_word b = breaker_unpack(word);
+    struct core_admission admitted = {.ticket = b.generation};
+    int64_t elapsed = core_max(0, now_ns - breaker_tick_to_ns(b.time));
     if (elapsed >= c->ramp_ns) {
-        struct gate calm = {.state = BIDE_BREAKER_CLOSED, .generation = g.generation};
+        struct breaker_word calm = {.state = BIDE_BREAKER_CLOSED, .generation = b.generation};
         if (elapsed - c->ramp_ns >= c->open_max_ns)
-            (void)core_cas(&t->breaker, &word, pack(calm));
-        return yes;
+            (void)core_cas(&t->breaker, &word, breaker_pack(calm));
+        return admitted;
     }
-    struct core_chance chance = {seed, g.generation, CORE_FOR_RAMP};
+    struct core_random_key key = {seed, b.generation, CORE_FOR_RAMP};
     int64_t share = c->ramp_ns / RAMP_START + elapsed - elapsed / RAMP_START;
-    if ((int64_t)core_uniform(chance, (uint64_t)c->ramp_ns - 1) < share)
-        return yes;
-    return (struct core_admission){.refused = BIDE_REASON_BREAKER_RAMPING, .lease = g.generation};
+    if ((int64_t)core_uniform(key, (uint64_t)c->ramp_ns - 1) < share)
+        return admitted;
+    return (struct core_admission){.refused = BIDE_REASON_BREAKER_RAMPING, .ticket = b.generation};
 }
 
-static struct core_admission half_open(struct bide_target *t, const struct bide_breaker_config *c, uint64_t word,
-                                       int64_t now_ns)
+static struct core_admission breaker_begin_half_open(struct bide_target *t, const struct bide_breaker_config *c,
+                                                     uint64_t word, int64_t now_ns)
 {
-    struct gate g = unpack(word);
-    struct gate next = {BIDE_BREAKER_HALF_OPEN, g.openings, g.generation + 1, 0};
-    if (!core_cas(&t->breaker, &word, pack(next)))
-        return (struct core_admission){.refused = BIDE_REASON_BREAKER_PROBING, .lease = g.generation};
-    return probe(t, c, pack(next), now_ns);
+    struct breaker_word b = breaker_unpack(word);
+    struct breaker_word next = {BIDE_BREAKER_HALF_OPEN, b.openings, b.generation + 1, 0};
+    if (!core_cas(&t->breaker, &word, breaker_pack(next)))
+        return (struct core_admission){.refused = BIDE_REASON_BREAKER_PROBING, .ticket = b.generation};
+    return probe_slot_try_claim(t, c, breaker_pack(next), now_ns);
 }
 
 struct core_admission core_breaker_admit(struct bide_target *t, uint64_t seed, int64_t now_ns)
 {
     struct bide_breaker_config c;
     uint64_t word = core_load(&t->breaker);
-    struct gate g = unpack(word);
+    struct breaker_word b = breaker_unpack(word);
     core_breaker_config(t, &c);
-    struct core_admission no = {.refused = BIDE_REASON_BREAKER_OPEN, .lease = g.generation};
-    switch (g.state) {
-    case BIDE_BREAKER_CLOSED: return ramp(t, &c, word, seed, now_ns);
-    case BIDE_BREAKER_OPEN: return now_ns < ns_of(g.time) ? no : half_open(t, &c, word, now_ns);
-    case BIDE_BREAKER_HALF_OPEN: return probe(t, &c, word, now_ns);
-    case BIDE_BREAKER_HELD_OPEN: return no;
+    struct core_admission refused_open = {.refused = BIDE_REASON_BREAKER_OPEN, .ticket = b.generation};
+    switch (b.state) {
+    case BIDE_BREAKER_CLOSED: return breaker_admit_ramp(t, &c, word, seed, now_ns);
+    case BIDE_BREAKER_OPEN:
+        return now_ns < breaker_tick_to_ns(b.time) ? refused_open : breaker_begin_half_open(t, &c, word, now_ns);
+    case BIDE_BREAKER_HALF_OPEN: return probe_slot_try_claim(t, &c, word, now_ns);
+    case BIDE_BREAKER_HELD_OPEN: return refused_open;
     case BIDE_BREAKER_HELD_CLOSED: break;
     }
-    return (struct core_admission){.lease = g.generation};
+    return (struct core_admission){.ticket = b.generation};
 }
 
 bool core_breaker_is_open_at(const struct bide_target *t, int64_t at_ns)
 {
-    struct gate g = unpack(core_load(&t->breaker));
-    return g.state == BIDE_BREAKER_HELD_OPEN || (g.state == BIDE_BREAKER_OPEN && at_ns < ns_of(g.time));
+    struct breaker_word b = breaker_unpack(core_load(&t->breaker));
+    return b.state == BIDE_BREAKER_HELD_OPEN || (b.state == BIDE_BREAKER_OPEN && at_ns < breaker_tick_to_ns(b.time));
 }
 
 /* ---- evidence ---- */
 
 /* The time window: healthy votes are counted in lanes, failures in one word, and slots keep marks of both. */
-static struct core_marks totals(const struct bide_target *t)
+static struct core_marks votes_total(const struct bide_target *t)
 {
     return (struct core_marks){core_lanes_sum(t, offsetof(struct bide_lane_words_, healthy)), core_load(&t->failures)};
 }
 
-static struct core_marks in_window(const struct bide_target *t, struct core_window w, int64_t now_ns)
+static struct core_marks votes_in_window(const struct bide_target *t, struct core_window w, int64_t now_ns)
 {
-    struct core_marks now = totals(t), then = core_window_oldest(w, now, now_ns);
-    return (struct core_marks){core_window_since(now.mark, then.mark), core_window_since(now.count, then.count)};
+    struct core_marks now = votes_total(t), then = core_window_oldest_marks(w, now, now_ns);
+    return (struct core_marks){core_window_difference(now.mark, then.mark),
+                               core_window_difference(now.count, then.count)};
 }
 
-static bool time_window_failed(struct bide_target *t, const struct bide_breaker_config *c, int64_t now_ns)
+static bool time_window_record_failure(struct bide_target *t, const struct bide_breaker_config *c, int64_t now_ns)
 {
     struct core_window w = core_window(&t->votes, c->window_ns);
-    if (!core_window_is_fresh(w.words, now_ns))
-        core_window_turn(w, totals(t), now_ns);
+    if (!core_window_is_current(w.words, now_ns))
+        core_window_begin_slot(w, votes_total(t), now_ns);
     core_add(&t->failures, 1);
-    struct core_marks n = in_window(t, w, now_ns);
+    struct core_marks n = votes_in_window(t, w, now_ns);
     uint64_t volume = n.mark + n.count;
     return volume >= c->min_volume && n.count * 1000 >= volume * c->ratio_permille;
 }
@@ -266,11 +269,11 @@ static bool time_window_failed(struct bide_target *t, const struct bide_breaker_
 /* The ring of a count window lies in the words of the time window: edge_ns counts the votes, mark[0..3] are bits. */
 #define RING_WORDS (BIDE_COUNT_WINDOW_MAX / 64)
 
-static uint64_t ring_failures(const struct bide_target *t)
+static uint64_t ring_count_failures(const struct bide_target *t)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < RING_WORDS; i++)
-        n += core_ones(core_load(&t->votes.mark[i]));
+        n += core_popcount(core_load(&t->votes.mark[i]));
     return n;
 }
 
@@ -286,17 +289,17 @@ static uint64_t ring_vote(struct bide_target *t, uint32_t size, bool failed)
     return cast < size ? cast : size;
 }
 
-static bool count_window_failed(struct bide_target *t, const struct bide_breaker_config *c)
+static bool count_window_record_failure(struct bide_target *t, const struct bide_breaker_config *c)
 {
     uint64_t volume = ring_vote(t, c->count_window, true);
-    return volume >= c->min_volume && ring_failures(t) * 1000 >= volume * c->ratio_permille;
+    return volume >= c->min_volume && ring_count_failures(t) * 1000 >= volume * c->ratio_permille;
 }
 
-static bool has_failed(struct bide_target *t, const struct bide_breaker_config *c, int64_t now_ns)
+static bool evidence_record_failure(struct bide_target *t, const struct bide_breaker_config *c, int64_t now_ns)
 {
     switch (c->kind) {
-    case BIDE_BREAKER_BY_TIME: return time_window_failed(t, c, now_ns);
-    case BIDE_BREAKER_BY_COUNT: return count_window_failed(t, c);
+    case BIDE_BREAKER_BY_TIME: return time_window_record_failure(t, c, now_ns);
+    case BIDE_BREAKER_BY_COUNT: return count_window_record_failure(t, c);
     case BIDE_BREAKER_BY_RUN: return core_add(&t->failures, 1) >= c->consecutive;
     case BIDE_BREAKER_OFF:
     default: break;
@@ -305,57 +308,57 @@ static bool has_failed(struct bide_target *t, const struct bide_breaker_config *
 }
 
 /* In good times a ring without failures, and no failures in a row, are only read. */
-static void note_healthy(struct bide_target *t, const struct core_ballot *b, enum bide_breaker_kind kind,
-                         int64_t now_ns)
+static void evidence_record_healthy(struct bide_target *t, const struct core_ballot *b, enum bide_breaker_kind kind,
+                                    int64_t now_ns)
 {
     struct bide_breaker_config c;
     core_breaker_config(t, &c);
     if (kind == BIDE_BREAKER_BY_TIME) {
-        if (!core_window_is_fresh(&t->votes, now_ns))
-            core_window_turn(core_window(&t->votes, c.window_ns), totals(t), now_ns);
+        if (!core_window_is_current(&t->votes, now_ns))
+            core_window_begin_slot(core_window(&t->votes, c.window_ns), votes_total(t), now_ns);
         core_add(&t->lane[b->lane].healthy, 1);
     } else if (kind == BIDE_BREAKER_BY_COUNT) {
-        if (core_load(&t->votes.edge_ns) < c.count_window || ring_failures(t) > 0)
+        if (core_load(&t->votes.edge_ns) < c.count_window || ring_count_failures(t) > 0)
             ring_vote(t, c.count_window, false);
     } else if (core_load(&t->failures) > 0) {
         core_store(&t->failures, 0);
     }
 }
 
-void core_breaker_failure(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns)
+void core_breaker_record_failure(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns)
 {
     _Static_assert(offsetof(struct bide_breaker_config, slow_ns) % sizeof(core_word) == 0, "copied by words");
     struct bide_breaker_config c; /* only what evidence needs */
-    core_config_part(t, &c, offsetof(struct bide_target_config, breaker),
+    core_config_copy(t, &c, offsetof(struct bide_target_config, breaker),
                      offsetof(struct bide_breaker_config, slow_ns));
-    if (has_failed(t, &c, now_ns))
-        (void)open_up(t, word, seed, now_ns);
+    if (evidence_record_failure(t, &c, now_ns))
+        (void)breaker_try_open(t, word, seed, now_ns);
 }
 
 void core_breaker_vote(struct bide_target *t, const struct core_ballot *b, uint32_t hot, int64_t now_ns)
 {
     uint64_t word = core_load(&t->breaker);
-    if (core_breaker_generation(word) != (b->lease & CORE_LEASE_GENERATION))
+    if (core_breaker_generation(word) != (b->ticket & CORE_GENERATION_MASK))
         return; /* began before the last change: no vote */
     if (b->probe)
-        probe_reports(t, b, word, now_ns);
-    else if (unpack(word).state != BIDE_BREAKER_CLOSED)
+        probe_record_vote(t, b, word, now_ns);
+    else if (breaker_unpack(word).state != BIDE_BREAKER_CLOSED)
         return; /* let through by observe mode, or held by hand */
     else if (b->vote == CORE_VOTE_HEALTHY)
-        note_healthy(t, b, core_hot_breaker(hot), now_ns);
+        evidence_record_healthy(t, b, core_hot_breaker_kind(hot), now_ns);
     else if (b->vote == CORE_VOTE_FAILURE)
-        core_breaker_failure(t, word, b->seed, now_ns);
+        core_breaker_record_failure(t, word, b->seed, now_ns);
 }
 
 bool bide_breaker_trip(struct bide_target *t, uint64_t seed, int64_t now_ns)
 {
     uint64_t word = core_load(&t->breaker);
-    return unpack(word).state == BIDE_BREAKER_CLOSED && open_up(t, word, seed, now_ns);
+    return breaker_unpack(word).state == BIDE_BREAKER_CLOSED && breaker_try_open(t, word, seed, now_ns);
 }
 
 /* ---- by hand, and looking ---- */
 
-static bool is_by_hand(enum bide_breaker_state state)
+static bool breaker_is_held(enum bide_breaker_state state)
 {
     return state == BIDE_BREAKER_HELD_CLOSED || state == BIDE_BREAKER_HELD_OPEN;
 }
@@ -367,34 +370,34 @@ void bide_breaker_hold(struct bide_target *t, enum bide_hold hold)
     uint64_t word = core_load(&t->breaker);
     if ((unsigned)hold >= sizeof states / sizeof *states)
         return;
-    struct gate next = {.state = states[hold]};
+    struct breaker_word next = {.state = states[hold]};
     do {
-        if (hold == BIDE_HOLD_RELEASE && !is_by_hand(unpack(word).state))
+        if (hold == BIDE_HOLD_RELEASE && !breaker_is_held(breaker_unpack(word).state))
             return; /* what nobody holds goes on as it is */
         next.generation = core_breaker_generation(word) + 1;
-    } while (!core_cas(&t->breaker, &word, pack(next)));
-    core_breaker_forget(t);
+    } while (!core_cas(&t->breaker, &word, breaker_pack(next)));
+    core_breaker_clear_evidence(t);
 }
 
 struct bide_breaker_view bide_breaker_get(const struct bide_target *t)
 {
-    struct gate g = unpack(core_load(&t->breaker));
-    return (struct bide_breaker_view){.state = g.state,
-                                      .generation = g.generation,
-                                      .openings = g.openings,
+    struct breaker_word b = breaker_unpack(core_load(&t->breaker));
+    return (struct bide_breaker_view){.state = b.state,
+                                      .generation = b.generation,
+                                      .openings = b.openings,
                                       .openings_total = core_load(&t->openings),
-                                      .until_ns = g.state == BIDE_BREAKER_OPEN ? ns_of(g.time) : 0};
+                                      .until_ns = b.state == BIDE_BREAKER_OPEN ? breaker_tick_to_ns(b.time) : 0};
 }
 
-bool core_breaker_blank(const struct bide_target *t, int64_t now_ns)
+bool core_breaker_is_evictable(const struct bide_target *t, int64_t now_ns)
 {
     struct bide_breaker_config c;
-    struct gate g = unpack(core_load(&t->breaker));
+    struct breaker_word b = breaker_unpack(core_load(&t->breaker));
     core_breaker_config(t, &c);
-    bool long_ago = g.time == 0 || now_ns - ns_of(g.time) >= core_sum(c.ramp_ns, c.open_max_ns);
+    bool long_ago = b.time == 0 || now_ns - breaker_tick_to_ns(b.time) >= core_sum(c.ramp_ns, c.open_max_ns);
     bool by_time = c.kind == BIDE_BREAKER_BY_TIME; /* the other kinds' evidence never ages: it would be kept for ever */
-    bool failures = by_time && in_window(t, core_window(&t->votes, c.window_ns), now_ns).count > 0;
-    return g.state == BIDE_BREAKER_CLOSED && long_ago && !failures;
+    bool failures = by_time && votes_in_window(t, core_window(&t->votes, c.window_ns), now_ns).count > 0;
+    return b.state == BIDE_BREAKER_CLOSED && long_ago && !failures;
 }
 
 static const char *const state_labels[] = {

@@ -12,125 +12,126 @@
 #include "event.h"
 #include "saturate.h"
 
-#define DETOUR static __attribute__((noinline))
+#define OUT_OF_LINE static __attribute__((noinline))
 
 #define LATE_NS BIDE_S /* a wake this much too late means suspend, or a stalled process: spread again */
 
-static inline struct core_event event_on(struct bide_call *c, struct bide_target *t, int64_t now_ns)
+static inline struct core_event event_on_target(struct bide_call *c, struct bide_target *t, int64_t now_ns)
 {
     uint32_t no_gates = BIDE_BREAKER_OFF | (uint32_t)BIDE_BUDGET_NONE << CORE_HOT_BUDGET_SHIFT;
     return (struct core_event){.call = c, .target = t, .now_ns = now_ns, .hot = t ? core_hot(t) : no_gates};
 }
 
-static inline struct core_event event_of(struct bide_call *c, int64_t now_ns)
+static inline struct core_event event_of_call(struct bide_call *c, int64_t now_ns)
 {
-    bool mine = c->target && core_owner(c->target) == c->owner;
-    return event_on(c, mine ? c->target : NULL, now_ns);
+    bool is_ours = c->target && core_owner(c->target) == c->owner;
+    return event_on_target(c, is_ours ? c->target : NULL, now_ns);
 }
 
-static int64_t timer_of(const struct bide_call *c)
+static int64_t call_timer(const struct bide_call *c)
 {
-    return core_has(c, CORE_HINTED) ? BIDE_NEVER : c->wake_ns;
+    return core_has_flag(c, CORE_ROUND_HINTED) ? BIDE_NEVER : c->wake_ns;
 }
 
 /* Late, repeated or early: nothing changes. */
-static struct bide_verdict nothing(const struct bide_call *c)
+static struct bide_verdict call_none_verdict(const struct bide_call *c)
 {
-    bool waits = c->state != CORE_NEW && c->state != CORE_OVER;
+    bool waits = c->state != CORE_NEW && c->state != CORE_ENDED;
     return (struct bide_verdict){.attempt = c->attempt,
-                                 .wake_ns = waits ? timer_of(c) : BIDE_NEVER,
+                                 .wake_ns = waits ? call_timer(c) : BIDE_NEVER,
                                  .attempt_deadline_ns = BIDE_NEVER,
                                  .connect_deadline_ns = BIDE_NEVER};
 }
 
 /* ---- rounds ---- */
 
-#define ONE_IN_FLIGHT 0x11 /* a round of one, and it runs */
-#define NONE_OF_ONE   0x10 /* ... and it has ended */
+#define ROUND_ONE_RUNNING 0x11 /* a round of one, and it runs */
+#define ROUND_ONE_ENDED   0x10 /* ... and it has ended */
 
 /* The bit of an attempt that is in flight, else 0. */
-CORE_INLINE uint32_t live_bit(const struct bide_call *c, uint32_t attempt)
+CORE_INLINE uint32_t round_live_bit(const struct bide_call *c, uint32_t attempt)
 {
     uint32_t first = c->attempt - core_round_size(c) + 1, place = attempt - first;
-    return place < core_round_size(c) ? core_in_flight(c) & 1u << place : 0;
+    return place < core_round_size(c) ? core_round_in_flight(c) & 1u << place : 0;
 }
 
-static void begin_round(struct bide_call *c, int64_t now_ns)
+static void round_begin(struct bide_call *c, int64_t now_ns)
 {
     c->round_ns = now_ns;
-    c->live = ONE_IN_FLIGHT;
+    c->live = ROUND_ONE_RUNNING;
     c->attempt++;
 }
 
 /* A hedge takes the next place in the round. */
-static void join_round(struct bide_call *c, int64_t now_ns)
+static void round_add_hedge(struct bide_call *c, int64_t now_ns)
 {
     uint32_t place = core_round_size(c);
     c->hedge_us[place - 1] = (uint32_t)core_min((now_ns - c->round_ns) / BIDE_US, UINT32_MAX);
-    c->live = (uint8_t)((place + 1) << 4 | core_in_flight(c) | 1u << place);
+    c->live = (uint8_t)((place + 1) << 4 | core_round_in_flight(c) | 1u << place);
     c->attempt++;
 }
 
 /* ---- starting attempts ---- */
 
-static bool throttled_here(struct core_event *e)
+static bool call_shed_load(struct core_event *e)
 {
     return e->hot & CORE_HOT_THROTTLE &&
-           !core_throttle_ask(e->target, e->call->lane, core_chance_for(e->call, CORE_FOR_THROTTLE), e->now_ns) &&
-           core_refuses(e, BIDE_GATE_THROTTLE);
+           !core_throttle_admit(e->target, e->call->lane, core_call_random_key(e->call, CORE_FOR_THROTTLE),
+                                e->now_ns) &&
+           core_gate_refuse(e, BIDE_GATE_THROTTLE);
 }
 
-static enum bide_reason ask_breaker(struct core_event *e)
+static enum bide_reason call_admit_by_breaker(struct core_event *e)
 {
     struct bide_call *c = e->call;
     uint64_t word = core_load(&e->target->breaker);
-    struct core_admission a = {.lease = core_breaker_generation(word)};
+    struct core_admission a = {.ticket = core_breaker_generation(word)};
     if (!CORE_BREAKER_CALM(word))
         a = core_breaker_admit(e->target, c->seed, e->now_ns);
-    c->generation = a.lease;
+    c->generation = a.ticket;
     if (a.probe)
-        core_set(c, CORE_PROBE);
-    return a.refused != BIDE_REASON_NOTHING && core_refuses(e, BIDE_GATE_BREAKER) ? a.refused : BIDE_REASON_NOTHING;
+        core_set_flag(c, CORE_PROBE);
+    return a.refused != BIDE_REASON_NOTHING && core_gate_refuse(e, BIDE_GATE_BREAKER) ? a.refused : BIDE_REASON_NOTHING;
 }
 
 /* May the first attempt of a round start? BIDE_REASON_NOTHING if so. */
-static enum bide_reason admit(struct core_event *e)
+static enum bide_reason call_admit(struct core_event *e)
 {
     if (!e->target)
         return BIDE_REASON_NOTHING;
-    if (throttled_here(e))
+    if (call_shed_load(e))
         return BIDE_REASON_THROTTLE;
-    enum bide_reason refused = ask_breaker(e);
+    enum bide_reason refused = call_admit_by_breaker(e);
     if (refused == BIDE_REASON_NOTHING && e->hot & CORE_HOT_IN_FLIGHT && core_flight_refuses(e))
         return BIDE_REASON_IN_FLIGHT_FULL; /* the end of the call returns a probe taken above */
     return refused;
 }
 
-static void note_first(struct core_event *e)
+static void call_record_first(struct core_event *e)
 {
-    if (!(e->hot & CORE_HOT_FIRST))
+    if (!(e->hot & CORE_HOT_COUNTS_FIRST))
         return;
-    if (core_hot_budget(e->hot) != BIDE_BUDGET_CONCURRENCY) {
-        core_budget_first(e->target, e->call->lane, e->now_ns);
+    if (core_hot_budget_kind(e->hot) != BIDE_BUDGET_CONCURRENCY) {
+        core_budget_record_first(e->target, e->call->lane, e->now_ns);
         return;
     }
-    if (core_place_take(&e->target->calls, e->call->owner, CORE_PLACES))
-        core_set(e->call, CORE_IN_CALLS);
+    if (core_permit_acquire(&e->target->calls, e->call->owner, CORE_PERMITS_MAX))
+        core_set_flag(e->call, CORE_COUNTED_CALL);
 }
 
-static bool may_hedge(const struct bide_call *c)
+static bool call_may_hedge(const struct bide_call *c)
 {
     const struct bide_policy *p = c->policy;
     return core_round_size(c) <= p->hedges_max && c->attempt < p->attempts_max && c->safety != BIDE_UNSAFE &&
-           !core_has(c, CORE_PROBE | CORE_INNER | CORE_STOPPED);
+           !core_has_flag(c, CORE_PROBE | CORE_INNER_LAYER | CORE_RETRY_FORBIDDEN);
 }
 
 /* When the next hedge of this round is due, if one may be. */
-static int64_t hedge_due(const struct core_event *e)
+static int64_t call_hedge_due_ns(const struct core_event *e)
 {
     const struct bide_policy *p = e->call->policy;
     int64_t delay = 0;
-    if (p->hedges_max == 0 || !may_hedge(e->call))
+    if (p->hedges_max == 0 || !call_may_hedge(e->call))
         return BIDE_NEVER;
     if (p->hedge_quantile_permille > 0 && e->target)
         delay = bide_target_latency_ns(e->target, p->hedge_quantile_permille);
@@ -138,65 +139,65 @@ static int64_t hedge_due(const struct core_event *e)
     return due < e->call->deadline_ns ? due : BIDE_NEVER;
 }
 
-static struct bide_verdict started(struct core_event *e, enum bide_reason reason)
+static struct bide_verdict call_commit_start(struct core_event *e, enum bide_reason reason)
 {
     struct bide_call *c = e->call;
-    core_spend(c);
+    core_call_commit_charges(c);
     c->state = CORE_RUNNING;
-    c->wake_ns = hedge_due(e);
+    c->wake_ns = call_hedge_due_ns(e);
     struct bide_verdict v = core_verdict(e, BIDE_START, reason);
-    v.attempt_deadline_ns = core_by(e->now_ns, c->policy->attempt_timeout_ns, c->deadline_ns);
-    v.connect_deadline_ns = core_by(e->now_ns, c->policy->connect_timeout_ns, v.attempt_deadline_ns);
+    v.attempt_deadline_ns = core_capped_sum(e->now_ns, c->policy->attempt_timeout_ns, c->deadline_ns);
+    v.connect_deadline_ns = core_capped_sum(e->now_ns, c->policy->connect_timeout_ns, v.attempt_deadline_ns);
     return v;
 }
 
-static struct bide_verdict start(struct core_event *e)
+static struct bide_verdict call_start(struct core_event *e)
 {
     struct bide_call *c = e->call;
-    enum bide_reason refused = admit(e);
+    enum bide_reason refused = call_admit(e);
     if (refused != BIDE_REASON_NOTHING)
-        return core_give_up(e, refused);
+        return core_call_give_up(e, refused);
     if (c->attempt == 0)
-        note_first(e);
-    begin_round(c, e->now_ns);
-    return started(e, c->attempt == 1 ? BIDE_REASON_FIRST_ATTEMPT : BIDE_REASON_RETRY);
+        call_record_first(e);
+    round_begin(c, e->now_ns);
+    return call_commit_start(e, c->attempt == 1 ? BIDE_REASON_FIRST_ATTEMPT : BIDE_REASON_RETRY);
 }
 
 /* The server asked another call for quiet until then. */
-static struct bide_verdict keep_hold_off(struct core_event *e, int64_t until_ns)
+static struct bide_verdict call_wait_hold_off(struct core_event *e, int64_t until_ns)
 {
     int64_t wake = core_sum(until_ns, core_upward_jitter(e->call, until_ns - e->now_ns, CORE_FOR_HOLD_OFF));
     if (wake >= e->call->deadline_ns)
-        return core_give_up(e, BIDE_REASON_DEADLINE_NEAR);
-    return core_wait_until(e, wake, BIDE_REASON_HOLD_OFF);
+        return core_call_give_up(e, BIDE_REASON_DEADLINE_NEAR);
+    return core_call_wait_until(e, wake, BIDE_REASON_HOLD_OFF);
 }
 
 /* ---- event: begin ---- */
 
-static bool is_inner(const struct bide_policy *p, const struct bide_request *r)
+static bool request_is_inner(const struct bide_policy *p, const struct bide_request *r)
 {
     return p->layer == BIDE_LAYER_NEVER || r->inbound.no_retry ||
            (p->layer == BIDE_LAYER_OUTERMOST && r->inbound.attempt > 1);
 }
 
-static uint8_t careful(enum bide_safety safety)
+static uint8_t safety_normalize(enum bide_safety safety)
 {
     return (unsigned)safety <= BIDE_KEYED ? (uint8_t)safety : BIDE_UNSAFE;
 }
 
-static bool lacks_key(const struct bide_call *c)
+static bool call_lacks_key(const struct bide_call *c)
 {
     return c->policy->require_key && c->safety != BIDE_SAFE && c->safety != BIDE_KEYED;
 }
 
 /* Mixed, since keys may be small numbers. 0 means none. */
-static uint32_t folded(uint64_t key)
+static uint32_t retry_key_fold(uint64_t key)
 {
     return key == 0 ? 0 : (uint32_t)core_mix(key) | 1;
 }
 
 /* Field by field: the compiler would clear the whole first. */
-CORE_INLINE void prepare(struct bide_call *c, const struct bide_request *r)
+CORE_INLINE void call_prepare(struct bide_call *c, const struct bide_request *r)
 {
     c->seed = r->seed;
     c->deadline_ns = r->deadline_ns == 0 ? BIDE_NEVER : core_max(r->deadline_ns, 0);
@@ -211,45 +212,45 @@ CORE_INLINE void prepare(struct bide_call *c, const struct bide_request *r)
     c->generation = 0;
     c->key = 0;
     c->flags = 0;
-    c->state = CORE_HELD;
+    c->state = CORE_BEGUN;
     c->live = 0;
-    c->safety = careful(r->safety);
+    c->safety = safety_normalize(r->safety);
     c->lane = (uint8_t)(r->lane % BIDE_LANES);
 }
 
-DETOUR struct bide_verdict begin_with_care(struct bide_call *call, const struct bide_request *request, int64_t now_ns)
+OUT_OF_LINE struct bide_verdict begin_slow(struct bide_call *call, const struct bide_request *request, int64_t now_ns)
 {
     const struct bide_policy *policy = call->policy;
-    struct core_event e = event_on(call, call->target, now_ns);
+    struct core_event e = event_on_target(call, call->target, now_ns);
     if (policy->struct_size != sizeof *policy)
-        return core_give_up(&e, BIDE_REASON_BAD_POLICY);
+        return core_call_give_up(&e, BIDE_REASON_BAD_POLICY);
     if (e.hot & CORE_HOT_KEYS)
-        call->key = folded(request->retry_key);
-    if (lacks_key(call) && core_refuses(&e, BIDE_GATE_KEY))
-        return core_give_up(&e, BIDE_REASON_KEY_REQUIRED);
+        call->key = retry_key_fold(request->retry_key);
+    if (call_lacks_key(call) && core_gate_refuse(&e, BIDE_GATE_KEY))
+        return core_call_give_up(&e, BIDE_REASON_KEY_REQUIRED);
     if (now_ns >= call->deadline_ns)
-        return core_give_up(&e, BIDE_REASON_DEADLINE);
+        return core_call_give_up(&e, BIDE_REASON_DEADLINE);
     int64_t hold_off_ns = e.hot & CORE_HOT_HOLD_OFF_FIRST ? bide_target_hold_off_until(e.target, now_ns) : 0;
-    return hold_off_ns > 0 ? keep_hold_off(&e, hold_off_ns) : start(&e);
+    return hold_off_ns > 0 ? call_wait_hold_off(&e, hold_off_ns) : call_start(&e);
 }
 
 /* A round of one, with nobody to ask and nothing to count. */
-CORE_INLINE struct bide_verdict start_plainly(struct bide_call *c, uint64_t breaker, enum bide_reason reason,
-                                              int64_t now_ns)
+CORE_INLINE struct bide_verdict start_fast(struct bide_call *c, uint64_t breaker, enum bide_reason reason,
+                                           int64_t now_ns)
 {
     const struct bide_policy *p = c->policy;
     c->generation = core_breaker_generation(breaker);
     c->round_ns = now_ns;
     c->wake_ns = BIDE_NEVER;
-    c->live = ONE_IN_FLIGHT;
+    c->live = ROUND_ONE_RUNNING;
     c->state = CORE_RUNNING;
-    int64_t attempt_by_ns = core_by(now_ns, p->attempt_timeout_ns, c->deadline_ns);
+    int64_t attempt_by_ns = core_capped_sum(now_ns, p->attempt_timeout_ns, c->deadline_ns);
     return (struct bide_verdict){.action = BIDE_START,
                                  .reason = reason,
                                  .attempt = ++c->attempt,
                                  .wake_ns = BIDE_NEVER,
                                  .attempt_deadline_ns = attempt_by_ns,
-                                 .connect_deadline_ns = core_by(now_ns, p->connect_timeout_ns, attempt_by_ns)};
+                                 .connect_deadline_ns = core_capped_sum(now_ns, p->connect_timeout_ns, attempt_by_ns)};
 }
 
 /* In good weather, which is nearly always, no gate has a question and nothing is counted at the start: the breaker is
@@ -260,199 +261,204 @@ struct bide_verdict bide_call_begin(struct bide_call *call, const struct bide_po
     call->policy = policy;
     call->target = target;
     call->owner = target ? core_owner(target) : 0;
-    prepare(call, request);
+    call_prepare(call, request);
     if (policy->struct_size != sizeof *policy) /* nothing else of it can be read */
-        return begin_with_care(call, request, now_ns);
-    call->deadline_ns = core_by(now_ns, policy->deadline_ns, call->deadline_ns);
-    if (is_inner(policy, request))
-        core_set(call, CORE_INNER);
+        return begin_slow(call, request, now_ns);
+    call->deadline_ns = core_capped_sum(now_ns, policy->deadline_ns, call->deadline_ns);
+    if (request_is_inner(policy, request))
+        core_set_flag(call, CORE_INNER_LAYER);
     uint64_t breaker = target ? core_load(&target->breaker) : 0;
-    bool gates = target && (core_hot(target) & CORE_HOT_BEGINS || !CORE_BREAKER_CALM(breaker));
-    if (core_long_way || gates || policy->require_key || policy->hedges_max > 0 || now_ns >= call->deadline_ns)
-        return begin_with_care(call, request, now_ns);
-    return start_plainly(call, breaker, BIDE_REASON_FIRST_ATTEMPT, now_ns);
+    bool gates = target && (core_hot(target) & CORE_HOT_NO_FAST_BEGIN || !CORE_BREAKER_CALM(breaker));
+    if (core_force_slow_path || gates || policy->require_key || policy->hedges_max > 0 || now_ns >= call->deadline_ns)
+        return begin_slow(call, request, now_ns);
+    return start_fast(call, breaker, BIDE_REASON_FIRST_ATTEMPT, now_ns);
 }
 
 /* ---- event: outcome, first the accounting ---- */
 
-static enum bide_kind kind_for(const struct bide_call *c, const struct bide_outcome *o)
+static enum bide_kind outcome_kind_for_call(const struct bide_call *c, const struct bide_outcome *o)
 {
     bool still_running = o->flags & BIDE_FLAG_KEY_409 && c->safety == BIDE_KEYED;
     return o->kind == BIDE_KIND_PERMANENT && still_running ? BIDE_KIND_TRANSIENT : o->kind;
 }
 
-static bool was_slow(const struct core_event *e, int64_t latency_ns)
+static bool attempt_was_slow(const struct core_event *e, int64_t latency_ns)
 {
     struct bide_breaker_config c;
     core_breaker_config(e->target, &c);
     return latency_ns >= c.slow_ns;
 }
 
-static enum core_vote ballot_for(const struct core_event *e, enum bide_kind kind, int64_t latency_ns)
+static enum core_vote vote_for_outcome(const struct core_event *e, enum bide_kind kind, int64_t latency_ns)
 {
     if (kind == BIDE_KIND_OK)
-        return e->hot & CORE_HOT_SLOW && was_slow(e, latency_ns) ? CORE_VOTE_FAILURE : CORE_VOTE_HEALTHY;
+        return e->hot & CORE_HOT_SLOW_IS_FAILURE && attempt_was_slow(e, latency_ns) ? CORE_VOTE_FAILURE
+                                                                                    : CORE_VOTE_HEALTHY;
     return kind == BIDE_KIND_TRANSIENT || kind == BIDE_KIND_THROTTLED ? CORE_VOTE_FAILURE : CORE_VOTE_NEUTRAL;
 }
 
 /* What this call will honour in full, it shares. (Under the clamp rule it does not.) */
-static void teach_hold_off(struct core_event *e, const struct bide_outcome *o)
+static void target_record_hold_off(struct core_event *e, const struct bide_outcome *o)
 {
     const struct bide_policy *p = e->call->policy;
-    if (core_may_pass(o->kind) && p->hint_rule != BIDE_HINT_RULE_CLAMP && core_asks_to_wait(p, &o->hint) &&
-        !core_is_too_long(p, &o->hint))
+    if (core_kind_is_retryable(o->kind) && p->hint_rule != BIDE_HINT_RULE_CLAMP &&
+        core_hint_requires_wait(p, &o->hint) && !core_hint_is_too_long(p, &o->hint))
         bide_target_hold_off(e->target, core_sum(e->now_ns, o->hint.wait_ns), e->now_ns);
 }
 
 /* A success ends the quiet, if it began after that was asked for: many others may still have been under way. */
-static void end_hold_off(struct core_event *e, int64_t began_ns)
+static void target_end_hold_off(struct core_event *e, int64_t began_ns)
 {
     uint64_t hold_off_ns = core_load_acquire(&e->target->hold_off_ns); /* before asked_ns, which is set before it */
     if (began_ns >= (int64_t)core_load(&e->target->hold_off_asked_ns))
         (void)core_cas(&e->target->hold_off_ns, &hold_off_ns, 0); /* losing means that somebody asked for more */
 }
 
-static void teach_more(struct core_event *e, const struct bide_outcome *o, int64_t latency_ns)
+static void target_record_optional(struct core_event *e, const struct bide_outcome *o, int64_t latency_ns)
 {
     bool accepted = o->kind == BIDE_KIND_OK || o->kind == BIDE_KIND_PERMANENT || o->kind == BIDE_KIND_CONFLICT;
     if (e->hot & CORE_HOT_THROTTLE && accepted && o->evidence != BIDE_EVIDENCE_NOT_SENT)
-        core_throttle_accepted(e->target, e->call->lane);
+        core_throttle_record_accept(e->target, e->call->lane);
     if (e->hot & CORE_HOT_LATENCY && o->kind == BIDE_KIND_OK)
-        core_latency_note(e->target, latency_ns);
-    bool counts = core_may_pass(o->kind) || (o->kind == BIDE_KIND_PERMANENT && core_forbids(e->call->policy, &o->hint));
+        core_latency_record(e->target, latency_ns);
+    bool counts = core_kind_is_retryable(o->kind) ||
+                  (o->kind == BIDE_KIND_PERMANENT && core_hint_forbids_retry(e->call->policy, &o->hint));
     if (e->hot & CORE_HOT_COST_FAILURE && counts)
-        core_budget_failure(e->target, e->now_ns);
+        core_budget_charge_failure(e->target, e->now_ns);
 }
 
 /* What the target learns from one attempt. */
-static void teach(struct core_event *e, const struct bide_outcome *o, int64_t latency_ns)
+static void target_record_outcome(struct core_event *e, const struct bide_outcome *o, int64_t latency_ns)
 {
-    core_vote(e, ballot_for(e, o->kind, latency_ns));
-    teach_more(e, o, latency_ns);
+    core_call_vote(e, vote_for_outcome(e, o->kind, latency_ns));
+    target_record_optional(e, o, latency_ns);
     if (o->kind != BIDE_KIND_OK)
-        teach_hold_off(e, o);
+        target_record_hold_off(e, o);
     else if (core_load(&e->target->hold_off_ns) != 0)
-        end_hold_off(e, e->now_ns - latency_ns);
+        target_end_hold_off(e, e->now_ns - latency_ns);
 }
 
-static void settle(struct core_event *e, uint32_t bit, const struct bide_outcome *o)
+static void attempt_end(struct core_event *e, uint32_t bit, const struct bide_outcome *o)
 {
     struct bide_call *c = e->call;
-    core_leave_flight(e, 1);
+    core_call_leave_in_flight(e, 1);
     if (e->target)
-        teach(e, o, e->now_ns - core_started_ns(c, (uint32_t)__builtin_ctz(bit)));
+        target_record_outcome(e, o, e->now_ns - core_attempt_started_ns(c, (uint32_t)__builtin_ctz(bit)));
     c->live = (uint8_t)(c->live & ~bit);
 }
 
 /* ---- event: outcome, then what follows ---- */
 
-static struct bide_verdict succeeded(struct core_event *e, uint32_t attempt)
+static struct bide_verdict call_succeed(struct core_event *e, uint32_t attempt)
 {
     struct bide_call *c = e->call;
-    bool paid = core_has(c, CORE_PAID) && core_charge_of(c).kind == BIDE_BUDGET_TOKENS;
+    bool paid = core_has_flag(c, CORE_PAID) && core_call_last_charge(c).kind == BIDE_BUDGET_TOKENS;
     if (e->hot & CORE_HOT_LEASED)
-        core_budget_report(e->target, c->lane, paid ? c->charge : 0);
-    else if (core_hot_budget(e->hot) == BIDE_BUDGET_TOKENS)
-        core_budget_earn(e->target, paid ? c->charge : 0);
-    struct bide_verdict v = core_end(e, BIDE_DONE, BIDE_REASON_SUCCEEDED);
+        core_budget_record_success(e->target, c->lane, paid ? c->charge : 0);
+    else if (core_hot_budget_kind(e->hot) == BIDE_BUDGET_TOKENS)
+        core_budget_credit_success(e->target, paid ? c->charge : 0);
+    struct bide_verdict v = core_call_end(e, BIDE_DONE, BIDE_REASON_SUCCEEDED);
     v.attempt = attempt;
     return v;
 }
 
 /* Others of the round are still in flight and may succeed. What this one was told holds for the round: no more hedges
  * once the server asked for time or for an end, or the body is gone. */
-static struct bide_verdict one_less(struct core_event *e, const struct bide_outcome *o)
+static struct bide_verdict call_wait_for_siblings(struct core_event *e, const struct bide_outcome *o)
 {
     struct bide_call *c = e->call;
-    if (core_has(c, CORE_STOPPED | CORE_BODY_GONE) && !core_has(c, CORE_HINTED))
+    if (core_has_flag(c, CORE_RETRY_FORBIDDEN | CORE_BODY_SPENT) && !core_has_flag(c, CORE_ROUND_HINTED))
         c->wake_ns = BIDE_NEVER;
-    if (core_may_pass(o->kind) && core_asks_to_wait(c->policy, &o->hint)) {
+    if (core_kind_is_retryable(o->kind) && core_hint_requires_wait(c->policy, &o->hint)) {
         int64_t until_ns = core_sum(e->now_ns, o->hint.wait_ns);
-        c->wake_ns = core_has(c, CORE_HINTED) ? core_max(c->wake_ns, until_ns) : until_ns;
-        core_set(c, CORE_HINTED);
+        c->wake_ns = core_has_flag(c, CORE_ROUND_HINTED) ? core_max(c->wake_ns, until_ns) : until_ns;
+        core_set_flag(c, CORE_ROUND_HINTED);
     }
     struct bide_verdict v = core_verdict(e, BIDE_NONE, BIDE_REASON_NOTHING);
-    v.wake_ns = timer_of(c);
+    v.wake_ns = call_timer(c);
     return v;
 }
 
 /* The longest wait that an attempt of the round was asked for. */
-static struct bide_hint hint_of_round(struct core_event *e, struct bide_hint last)
+static struct bide_hint round_hint(struct core_event *e, struct bide_hint last)
 {
     struct bide_call *c = e->call;
     struct bide_hint earlier = {BIDE_HINT_WAIT, core_max(0, c->wake_ns - e->now_ns)};
-    bool longer = core_has(c, CORE_HINTED) && (!core_asks_to_wait(c->policy, &last) || earlier.wait_ns > last.wait_ns);
-    core_clear(c, CORE_HINTED);
+    bool longer = core_has_flag(c, CORE_ROUND_HINTED) &&
+                  (!core_hint_requires_wait(c->policy, &last) || earlier.wait_ns > last.wait_ns);
+    core_clear_flag(c, CORE_ROUND_HINTED);
     return longer ? earlier : last;
 }
 
-static struct bide_verdict final(struct core_event *e, uint32_t attempt, enum bide_reason reason)
+static struct bide_verdict call_give_up_on(struct core_event *e, uint32_t attempt, enum bide_reason reason)
 {
-    struct bide_verdict v = core_give_up(e, reason);
+    struct bide_verdict v = core_call_give_up(e, reason);
     v.attempt = attempt;
     return v;
 }
 
-static struct bide_verdict failed(struct core_event *e, uint32_t attempt, struct bide_outcome *o)
+static struct bide_verdict call_handle_failure(struct core_event *e, uint32_t attempt, struct bide_outcome *o)
 {
     struct bide_call *c = e->call;
     bool cancelled = o->kind == BIDE_KIND_CANCELLED;
-    if (!core_may_pass(o->kind) && !cancelled)
-        return final(e, attempt, BIDE_REASON_PERMANENT);
+    if (!core_kind_is_retryable(o->kind) && !cancelled)
+        return call_give_up_on(e, attempt, BIDE_REASON_PERMANENT);
     if (o->evidence == BIDE_EVIDENCE_BODY_DELIVERED)
-        return final(e, attempt, BIDE_REASON_BODY_DELIVERED);
+        return call_give_up_on(e, attempt, BIDE_REASON_BODY_DELIVERED);
     if (cancelled && o->evidence == BIDE_EVIDENCE_NOT_SENT)
-        core_take_back(e, attempt);
-    if (core_forbids(c->policy, &o->hint))
-        core_set(c, CORE_STOPPED);
+        core_call_refund_unsent(e, attempt);
+    if (core_hint_forbids_retry(c->policy, &o->hint))
+        core_set_flag(c, CORE_RETRY_FORBIDDEN);
     if (o->flags & BIDE_FLAG_BODY_SPENT)
-        core_set(c, CORE_BODY_GONE);
-    if (core_in_flight(c) != 0)
-        return one_less(e, o);
+        core_set_flag(c, CORE_BODY_SPENT);
+    if (core_round_in_flight(c) != 0)
+        return call_wait_for_siblings(e, o);
     if (cancelled)
-        return core_give_up(e, BIDE_REASON_CANCELLED);
-    o->hint = hint_of_round(e, o->hint);
-    return core_judge(e, o);
+        return core_call_give_up(e, BIDE_REASON_CANCELLED);
+    o->hint = round_hint(e, o->hint);
+    return core_call_judge(e, o);
 }
 
-DETOUR struct bide_verdict outcome_with_care(struct bide_call *call, uint32_t attempt,
+OUT_OF_LINE struct bide_verdict outcome_slow(struct bide_call *call, uint32_t attempt,
                                              const struct bide_outcome *outcome, int64_t now_ns)
 {
-    uint32_t bit = call->state == CORE_RUNNING ? live_bit(call, attempt) : 0;
+    uint32_t bit = call->state == CORE_RUNNING ? round_live_bit(call, attempt) : 0;
     if (bit == 0)
-        return nothing(call);
-    struct core_event e = event_of(call, now_ns);
-    settle(&e, bit, outcome);
+        return call_none_verdict(call);
+    struct core_event e = event_of_call(call, now_ns);
+    attempt_end(&e, bit, outcome);
     struct bide_outcome o = *outcome;
-    o.kind = kind_for(call, outcome); /* only now: to the target, a 409 is an answer of a healthy server */
-    return o.kind == BIDE_KIND_OK ? succeeded(&e, attempt) : failed(&e, attempt, &o);
+    o.kind = outcome_kind_for_call(call, outcome); /* only now: to the target, a 409 is an answer of a healthy server */
+    return o.kind == BIDE_KIND_OK ? call_succeed(&e, attempt) : call_handle_failure(&e, attempt, &o);
 }
 
 /* Flags that change nothing about how a plain attempt ends. The kind of charge is not among them: only tokens, 0. */
-#define HARMLESS (CORE_PAID | CORE_CONFLICTED | CORE_TRIED_ONCE | CORE_SPREAD_AGAIN)
+#define FAST_FLAGS (CORE_PAID | CORE_CONFLICT_RETRIED | CORE_ONCE_RETRIED | CORE_REJITTERED)
 
 /* The only attempt of a round ended, in a call that holds nothing. */
-CORE_INLINE bool is_plain(const struct bide_call *c, uint32_t attempt, uint32_t harmless)
+CORE_INLINE bool outcome_fits_fast_path(const struct bide_call *c, uint32_t attempt, uint32_t allowed)
 {
-    return !core_long_way && c->state == CORE_RUNNING && c->live == ONE_IN_FLIGHT && attempt == c->attempt &&
-           c->target && (c->flags & ~harmless) == 0 && core_owner(c->target) == c->owner &&
+    return !core_force_slow_path && c->state == CORE_RUNNING && c->live == ROUND_ONE_RUNNING && attempt == c->attempt &&
+           c->target && (c->flags & ~allowed) == 0 && core_owner(c->target) == c->owner &&
            core_load(&c->target->hold_off_ns) == 0;
 }
 
 /* It succeeded, and all that the target has to learn is one healthy vote. The budget is the caller's to see to. */
-CORE_INLINE bool ends_plainly(const struct bide_call *c, uint32_t attempt, int64_t now_ns)
+CORE_INLINE bool success_try_fast(const struct bide_call *c, uint32_t attempt, int64_t now_ns)
 {
-    return is_plain(c, attempt, HARMLESS | CORE_INNER) && !(core_hot(c->target) & CORE_HOT_ENDS) &&
-           core_breaker_fine(c->target, c->generation, c->lane, now_ns);
+    return outcome_fits_fast_path(c, attempt, FAST_FLAGS | CORE_INNER_LAYER) &&
+           !(core_hot(c->target) & CORE_HOT_NO_FAST_END) &&
+           core_breaker_try_count_healthy(c->target, c->generation, c->lane, now_ns);
 }
 
 /* It failed in a way that may pass, without a hint; it may be repeated, and none of the rarer gates is there. The
  * breaker is calm, as seen in the word. */
-static bool fails_plainly(const struct bide_call *c, uint32_t attempt, const struct bide_outcome *o, int64_t now_ns,
-                          uint64_t *breaker)
+static bool failure_fits_fast_path(const struct bide_call *c, uint32_t attempt, const struct bide_outcome *o,
+                                   int64_t now_ns, uint64_t *breaker)
 {
     bool unsent = o->evidence == BIDE_EVIDENCE_NOT_SENT || o->evidence == BIDE_EVIDENCE_REJECTED;
-    if (o->kind != BIDE_KIND_TRANSIENT || o->hint.kind != BIDE_HINT_NONE || !is_plain(c, attempt, HARMLESS))
+    if (o->kind != BIDE_KIND_TRANSIENT || o->hint.kind != BIDE_HINT_NONE ||
+        !outcome_fits_fast_path(c, attempt, FAST_FLAGS))
         return false;
     if (o->evidence == BIDE_EVIDENCE_BODY_DELIVERED || o->flags & (BIDE_FLAG_ONCE | BIDE_FLAG_BODY_SPENT))
         return false;
@@ -461,39 +467,40 @@ static bool fails_plainly(const struct bide_call *c, uint32_t attempt, const str
     if (!unsent && c->safety == BIDE_UNSAFE)
         return false;
     *breaker = core_load(&c->target->breaker);
-    return !(core_hot(c->target) & (CORE_HOT_ENDS | CORE_HOT_COST_FAILURE)) && CORE_BREAKER_CALM(*breaker) &&
+    return !(core_hot(c->target) & (CORE_HOT_NO_FAST_END | CORE_HOT_COST_FAILURE)) && CORE_BREAKER_CALM(*breaker) &&
            core_breaker_generation(*breaker) == c->generation;
 }
 
 /* What is left of accounting and judgement for such a failure: a vote, a wait, a charge. */
-DETOUR struct bide_verdict retry_plainly(struct bide_call *c, const struct bide_outcome *o, uint64_t breaker,
-                                         int64_t now_ns)
+OUT_OF_LINE struct bide_verdict retry_fast(struct bide_call *c, const struct bide_outcome *o, uint64_t breaker,
+                                           int64_t now_ns)
 {
-    struct core_event e = event_on(c, c->target, now_ns); /* seen to be ours: a change of owner from now on is a race */
+    struct core_event e =
+        event_on_target(c, c->target, now_ns); /* seen to be ours: a change of owner from now on is a race */
     struct bide_step step = {c->step, false, c->wait_ns};
     int64_t wait_ns = bide_backoff_wait(c->policy, step, c->seed, c->attempt);
-    c->live = NONE_OF_ONE;
-    core_breaker_failure(c->target, breaker, c->seed, now_ns);
+    c->live = ROUND_ONE_ENDED;
+    core_breaker_record_failure(c->target, breaker, c->seed, now_ns);
     if (core_sum(now_ns, wait_ns) >= c->deadline_ns || core_load(&c->target->breaker) != breaker ||
-        !core_take_charge(&e, o))
-        return core_judge(&e, o); /* not so plain: say why */
-    core_take_step(c, wait_ns);
+        !core_call_try_charge_budget(&e, o))
+        return core_call_judge(&e, o); /* not so plain: say why */
+    core_call_advance_backoff(c, wait_ns);
     c->state = CORE_WAITING;
-    return core_wait_until(&e, now_ns + wait_ns, BIDE_REASON_BACKOFF);
+    return core_call_wait_until(&e, now_ns + wait_ns, BIDE_REASON_BACKOFF);
 }
 
 struct bide_verdict bide_call_outcome(struct bide_call *call, uint32_t attempt, const struct bide_outcome *outcome,
                                       int64_t now_ns)
 {
     uint64_t breaker;
-    if (outcome->kind != BIDE_KIND_OK && fails_plainly(call, attempt, outcome, now_ns, &breaker))
-        return retry_plainly(call, outcome, breaker, now_ns);
-    if (outcome->kind != BIDE_KIND_OK || !ends_plainly(call, attempt, now_ns))
-        return outcome_with_care(call, attempt, outcome, now_ns);
+    if (outcome->kind != BIDE_KIND_OK && failure_fits_fast_path(call, attempt, outcome, now_ns, &breaker))
+        return retry_fast(call, outcome, breaker, now_ns);
+    if (outcome->kind != BIDE_KIND_OK || !success_try_fast(call, attempt, now_ns))
+        return outcome_slow(call, attempt, outcome, now_ns);
     if (!core_budget_is_full(call->target))
-        core_budget_earn(call->target, core_has(call, CORE_PAID) ? call->charge : 0);
+        core_budget_credit_success(call->target, core_has_flag(call, CORE_PAID) ? call->charge : 0);
     call->live = 0;
-    call->state = CORE_OVER;
+    call->state = CORE_ENDED;
     return (struct bide_verdict){.action = BIDE_DONE,
                                  .reason = BIDE_REASON_SUCCEEDED,
                                  .attempt = attempt,
@@ -505,96 +512,97 @@ struct bide_verdict bide_call_outcome(struct bide_call *call, uint32_t attempt, 
 /* ---- event: wake ---- */
 
 /* A hedge pays like a retry: its key, a place in flight, the budget. All or nothing. */
-static enum bide_reason hedge_pays(struct core_event *e)
+static enum bide_reason hedge_charge(struct core_event *e)
 {
     static const struct bide_outcome slow = {.kind = BIDE_KIND_TRANSIENT};
     uint32_t tick = 0;
     if (core_key_refuses(e, &tick))
         return BIDE_REASON_KEY_LIMIT;
-    bool counted = core_has(e->call, CORE_IN_FLIGHT); /* the round is, so this one is too */
-    bool flies = !counted || !core_flight_refuses(e);
-    if (flies && !core_budget_refuses(e, &slow))
+    bool counted = core_has_flag(e->call, CORE_IN_FLIGHT); /* the round is, so this one is too */
+    bool entered = !counted || !core_flight_refuses(e);
+    if (entered && !core_budget_refuses(e, &slow))
         return BIDE_REASON_NOTHING;
-    core_give_key_back(e, tick);
-    if (!flies)
+    core_call_refund_key(e, tick);
+    if (!entered)
         return BIDE_REASON_IN_FLIGHT_FULL;
-    core_leave_flight(e, 1);
+    core_call_leave_in_flight(e, 1);
     return BIDE_REASON_BUDGET_EMPTY;
 }
 
 /* A hedge goes only where nothing is wrong with the target. */
-static enum bide_reason hedge_refused(struct core_event *e)
+static enum bide_reason hedge_admit(struct core_event *e)
 {
     struct bide_call *c = e->call;
     if (e->now_ns >= c->deadline_ns)
         return BIDE_REASON_DEADLINE;
     if (!e->target)
         return c->target ? BIDE_REASON_TARGET_GONE : BIDE_REASON_NOTHING;
-    if (throttled_here(e))
+    if (call_shed_load(e))
         return BIDE_REASON_THROTTLE;
-    if (!core_breaker_still_closed(e->target, c->generation) && core_refuses(e, BIDE_GATE_BREAKER))
+    if (!core_breaker_still_closed(e->target, c->generation) && core_gate_refuse(e, BIDE_GATE_BREAKER))
         return BIDE_REASON_BREAKER_OPEN;
     if (bide_target_hold_off_until(e->target, e->now_ns) > 0)
         return BIDE_REASON_HOLD_OFF;
-    return hedge_pays(e);
+    return hedge_charge(e);
 }
 
-static struct bide_verdict hedge(struct core_event *e)
+static struct bide_verdict call_hedge(struct core_event *e)
 {
-    enum bide_reason refused = hedge_refused(e);
+    enum bide_reason refused = hedge_admit(e);
     if (refused == BIDE_REASON_NOTHING) {
-        join_round(e->call, e->now_ns);
-        return started(e, BIDE_REASON_HEDGE);
+        round_add_hedge(e->call, e->now_ns);
+        return call_commit_start(e, BIDE_REASON_HEDGE);
     }
     e->call->wake_ns = BIDE_NEVER;
     return core_verdict(e, BIDE_NONE, refused);
 }
 
 /* The wait ended much too late: the machine was suspended, and so were its neighbours. Once. */
-static bool spread_again(struct core_event *e)
+static bool call_rejitter_late_wake(struct core_event *e)
 {
     struct bide_call *c = e->call;
     bool late = e->now_ns - c->wake_ns > LATE_NS && c->policy->jitter != BIDE_JITTER_NONE;
-    if (!late || core_has(c, CORE_SPREAD_AGAIN))
+    if (!late || core_has_flag(c, CORE_REJITTERED))
         return false;
-    core_set(c, CORE_SPREAD_AGAIN);
+    core_set_flag(c, CORE_REJITTERED);
     int64_t width = core_max(c->policy->base_ns, c->wait_ns);
-    int64_t wake = core_sum(e->now_ns, (int64_t)core_uniform(core_chance_for(c, CORE_FOR_LATE_WAKE), (uint64_t)width));
+    int64_t wake =
+        core_sum(e->now_ns, (int64_t)core_uniform(core_call_random_key(c, CORE_FOR_LATE_WAKE), (uint64_t)width));
     if (wake >= c->deadline_ns)
         return false;
     c->wake_ns = wake;
     return true;
 }
 
-static struct bide_verdict resume(struct core_event *e)
+static struct bide_verdict call_resume(struct core_event *e)
 {
     struct bide_call *c = e->call;
     if (e->now_ns >= c->deadline_ns)
-        return core_give_up(e, BIDE_REASON_DEADLINE);
-    if (spread_again(e))
+        return core_call_give_up(e, BIDE_REASON_DEADLINE);
+    if (call_rejitter_late_wake(e))
         return core_verdict(e, BIDE_WAIT, BIDE_REASON_LATE_WAKE);
     int64_t hold_off_ns = e->target ? bide_target_hold_off_until(e->target, e->now_ns) : 0;
     if (hold_off_ns > 0)
-        return keep_hold_off(e, hold_off_ns);
-    core_clear(c, CORE_IN_FLIGHT); /* of the round before */
-    return start(e);
+        return call_wait_hold_off(e, hold_off_ns);
+    core_clear_flag(c, CORE_IN_FLIGHT); /* of the round before */
+    return call_start(e);
 }
 
-DETOUR struct bide_verdict wake_with_care(struct bide_call *call, int64_t now_ns)
+OUT_OF_LINE struct bide_verdict wake_slow(struct bide_call *call, int64_t now_ns)
 {
-    if (call->state == CORE_NEW || call->state == CORE_OVER || now_ns < timer_of(call))
-        return nothing(call);
-    struct core_event e = event_of(call, now_ns);
+    if (call->state == CORE_NEW || call->state == CORE_ENDED || now_ns < call_timer(call))
+        return call_none_verdict(call);
+    struct core_event e = event_of_call(call, now_ns);
     if (call->state == CORE_RUNNING)
-        return hedge(&e);
-    return call->state == CORE_PARTING ? core_give_up(&e, BIDE_REASON_BUDGET_EMPTY) : resume(&e);
+        return call_hedge(&e);
+    return call->state == CORE_GIVING_UP ? core_call_give_up(&e, BIDE_REASON_BUDGET_EMPTY) : call_resume(&e);
 }
 
 /* A wait ended on time, and nothing has changed at the target. */
-CORE_INLINE bool resumes_plainly(const struct bide_call *c, int64_t now_ns)
+CORE_INLINE bool wake_fits_fast_path(const struct bide_call *c, int64_t now_ns)
 {
     struct bide_target *t = c->target;
-    if (core_long_way || c->state != CORE_WAITING || now_ns < c->wake_ns || now_ns - c->wake_ns > LATE_NS ||
+    if (core_force_slow_path || c->state != CORE_WAITING || now_ns < c->wake_ns || now_ns - c->wake_ns > LATE_NS ||
         now_ns >= c->deadline_ns)
         return false;
     if (!t || core_owner(t) != c->owner || c->policy->hedges_max > 0)
@@ -604,29 +612,29 @@ CORE_INLINE bool resumes_plainly(const struct bide_call *c, int64_t now_ns)
 
 struct bide_verdict bide_call_wake(struct bide_call *call, int64_t now_ns)
 {
-    if (!resumes_plainly(call, now_ns))
-        return wake_with_care(call, now_ns);
+    if (!wake_fits_fast_path(call, now_ns))
+        return wake_slow(call, now_ns);
     uint64_t breaker = core_load(&call->target->breaker);
     if (!CORE_BREAKER_CALM(breaker))
-        return wake_with_care(call, now_ns);
-    core_spend(call);
-    core_clear(call, CORE_IN_FLIGHT);
-    return start_plainly(call, breaker, BIDE_REASON_RETRY, now_ns);
+        return wake_slow(call, now_ns);
+    core_call_commit_charges(call);
+    core_clear_flag(call, CORE_IN_FLIGHT);
+    return start_fast(call, breaker, BIDE_REASON_RETRY, now_ns);
 }
 
 /* ---- event: safety ---- */
 
 struct bide_verdict bide_call_safety(struct bide_call *call, enum bide_safety safety, int64_t now_ns)
 {
-    if (call->state == CORE_NEW || call->state == CORE_OVER)
-        return nothing(call);
-    struct core_event e = event_of(call, now_ns);
-    call->safety = careful(safety);
-    if (lacks_key(call) && core_refuses(&e, BIDE_GATE_KEY))
-        return core_give_up(&e, BIDE_REASON_KEY_REQUIRED);
-    if (call->state == CORE_RUNNING && !may_hedge(call) && !core_has(call, CORE_HINTED))
+    if (call->state == CORE_NEW || call->state == CORE_ENDED)
+        return call_none_verdict(call);
+    struct core_event e = event_of_call(call, now_ns);
+    call->safety = safety_normalize(safety);
+    if (call_lacks_key(call) && core_gate_refuse(&e, BIDE_GATE_KEY))
+        return core_call_give_up(&e, BIDE_REASON_KEY_REQUIRED);
+    if (call->state == CORE_RUNNING && !call_may_hedge(call) && !core_has_flag(call, CORE_ROUND_HINTED))
         call->wake_ns = BIDE_NEVER;
-    struct bide_verdict v = nothing(call);
+    struct bide_verdict v = call_none_verdict(call);
     v.observed = e.observed;
     return v;
 }
@@ -635,8 +643,8 @@ struct bide_verdict bide_call_safety(struct bide_call *call, enum bide_safety sa
 
 struct bide_verdict bide_call_cancel(struct bide_call *call, int64_t now_ns)
 {
-    if (call->state == CORE_NEW || call->state == CORE_OVER)
-        return nothing(call);
-    struct core_event e = event_of(call, now_ns);
-    return core_give_up(&e, BIDE_REASON_CANCELLED);
+    if (call->state == CORE_NEW || call->state == CORE_ENDED)
+        return call_none_verdict(call);
+    struct core_event e = event_of_call(call, now_ns);
+    return core_call_give_up(&e, BIDE_REASON_CANCELLED);
 }

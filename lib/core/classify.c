@@ -58,7 +58,7 @@ static const struct bide_rules http_table = CORE_TABLE(http_rows);
 static const struct bide_rules grpc_table = CORE_TABLE(grpc_rows);
 static const struct bide_rules exit_table = CORE_TABLE(exit_rows);
 
-static const struct bide_rule *find(const struct bide_rules *rules, int32_t number)
+static const struct bide_rule *rule_find(const struct bide_rules *rules, int32_t number)
 {
     for (size_t i = 0; i < rules->count; i++)
         if (rules->rule[i].first <= number && number <= rules->rule[i].last)
@@ -66,23 +66,24 @@ static const struct bide_rule *find(const struct bide_rules *rules, int32_t numb
     return NULL;
 }
 
-static struct bide_outcome outcome_of(const struct bide_rule *rule)
+static struct bide_outcome rule_outcome(const struct bide_rule *rule)
 {
     return (struct bide_outcome){.kind = rule->kind, .evidence = rule->evidence, .flags = rule->flags};
 }
 
 struct bide_outcome core_classify(int32_t number, const struct bide_rules *table, const struct bide_rules *user)
 {
-    struct bide_outcome usual = outcome_of(find(table, number)); /* never NULL: the last row holds every number */
+    struct bide_outcome from_table =
+        rule_outcome(rule_find(table, number)); /* never NULL: the last row holds every number */
     if (user == NULL)
-        return usual;
-    const struct bide_rule *rule = find(user, number);
+        return from_table;
+    const struct bide_rule *rule = rule_find(user, number);
     if (rule != NULL)
-        return outcome_of(rule);
-    if (!user->only || usual.kind == BIDE_KIND_OK)
-        return usual;
+        return rule_outcome(rule);
+    if (!user->only || from_table.kind == BIDE_KIND_OK)
+        return from_table;
     /* Without flags: a 409 that is not named is not retried for a key either. */
-    return (struct bide_outcome){.kind = BIDE_KIND_PERMANENT, .evidence = usual.evidence};
+    return (struct bide_outcome){.kind = BIDE_KIND_PERMANENT, .evidence = from_table.evidence};
 }
 
 struct bide_outcome bide_classify_http(int status, const struct bide_rules *rules)

@@ -21,14 +21,14 @@ static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
 /* A part is one of `names`, or a number of so many digits. */
-static const struct way {
+static const struct specifier {
     char letter;
     enum part part;
     int32_t least;
     int32_t most;
     int digits;
     const char *const *names;
-} ways[] = {
+} specifiers[] = {
     {'a', WEEKDAY, 0, 6, 0, weekdays}, /* any day will do: what counts is the date */
     {'A', WEEKDAY, 0, 6, 0, long_weekdays},
     {'b', MONTH, 1, 12, 0, months},
@@ -54,40 +54,42 @@ static const struct form {
 };
 
 /* Exactly so many digits; -1, which is in no range, if there are fewer. */
-static int32_t take_number(struct core_cursor *cursor, int digits)
+static int32_t parse_number(struct core_cursor *cursor, int digits)
 {
     int32_t number = 0;
     for (; digits > 0; digits--) {
-        if (!core_is_digit(core_peek(cursor)))
+        if (!core_is_digit(core_cursor_peek(cursor)))
             return -1;
-        number = number * 10 + (core_peek(cursor) - '0');
-        core_skip(cursor);
+        number = number * 10 + (core_cursor_peek(cursor) - '0');
+        core_cursor_skip(cursor);
     }
     return number;
 }
 
-static bool take_part(struct core_cursor *cursor, char letter, struct moment *moment)
+static bool parse_part(struct core_cursor *cursor, char letter, struct moment *moment)
 {
-    const struct way *way = ways;
-    while (way->letter != letter) /* the patterns are ours: it is there */
-        way++;
-    int32_t value = way->names != NULL ? way->least + core_take_one_of(cursor, way->names, way->most - way->least + 1)
-                                       : take_number(cursor, way->digits);
-    moment->part[way->part] = value;
-    return value >= way->least && value <= way->most;
+    const struct specifier *specifier = specifiers;
+    while (specifier->letter != letter) /* the patterns are ours: it is there */
+        specifier++;
+    int32_t value =
+        specifier->names != NULL
+            ? specifier->least + core_parse_one_of(cursor, specifier->names, specifier->most - specifier->least + 1)
+            : parse_number(cursor, specifier->digits);
+    moment->part[specifier->part] = value;
+    return value >= specifier->least && value <= specifier->most;
 }
 
-static bool take_pattern(struct core_cursor *cursor, const char *pattern, struct moment *moment)
+static bool parse_pattern(struct core_cursor *cursor, const char *pattern, struct moment *moment)
 {
     for (; *pattern != '\0'; pattern++) {
-        bool there = *pattern == '%' ? take_part(cursor, *++pattern, moment) : core_take(cursor, *pattern);
-        if (!there)
+        bool matches = *pattern == '%' ? parse_part(cursor, *++pattern, moment) : core_parse_char(cursor, *pattern);
+        if (!matches)
             return false;
     }
     return true;
 }
 
-static bool is_leap(int32_t year)
+static bool is_leap_year(int32_t year)
 {
     return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
@@ -96,7 +98,7 @@ static bool day_exists(const struct moment *moment)
 {
     static const uint8_t length[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int32_t month = moment->part[MONTH];
-    bool longer = month == 2 && is_leap(moment->part[YEAR]);
+    bool longer = month == 2 && is_leap_year(moment->part[YEAR]);
     return moment->part[DAY] <= length[month - 1] + longer;
 }
 
@@ -123,12 +125,12 @@ static int32_t full_year(struct moment moment, int64_t wall_s)
     return moment.part[YEAR] + 50;
 }
 
-bool core_take_http_date(struct core_cursor *cursor, int64_t wall_s, int64_t *seconds)
+bool core_parse_http_date(struct core_cursor *cursor, int64_t wall_s, int64_t *seconds)
 {
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         struct core_cursor ahead = *cursor;
         struct moment moment = {{0}};
-        if (!take_pattern(&ahead, forms[i].pattern, &moment))
+        if (!parse_pattern(&ahead, forms[i].pattern, &moment))
             continue;
         if (forms[i].short_year)
             moment.part[YEAR] = full_year(moment, wall_s);
@@ -143,35 +145,35 @@ bool core_take_http_date(struct core_cursor *cursor, int64_t wall_s, int64_t *se
 
 bool bide_http_date(struct bide_text value, int64_t wall_s, int64_t *seconds)
 {
-    struct core_cursor cursor = core_read(value);
-    return core_take_http_date(&cursor, wall_s, seconds) && core_at_end(&cursor);
+    struct core_cursor cursor = core_cursor_over(value);
+    return core_parse_http_date(&cursor, wall_s, seconds) && core_cursor_at_end(&cursor);
 }
 
 /* RFC 3339 5.6 time-offset: Z, or how far the local time is ahead of UTC. */
-static bool take_offset(struct core_cursor *cursor, int64_t *offset_s)
+static bool parse_offset(struct core_cursor *cursor, int64_t *offset_s)
 {
     static const char *const marks[] = {"Z", "z", "+", "-"};
     static const int64_t sign[] = {0, 0, 1, -1};
     struct moment moment = {{0}};
-    int mark = core_take_one_of(cursor, marks, 4);
-    if (mark < 0 || (sign[mark] != 0 && !take_pattern(cursor, "%H:%M", &moment)))
+    int mark = core_parse_one_of(cursor, marks, 4);
+    if (mark < 0 || (sign[mark] != 0 && !parse_pattern(cursor, "%H:%M", &moment)))
         return false;
     *offset_s = sign[mark] * (moment.part[HOUR] * 60 + moment.part[MINUTE]) * 60;
     return true;
 }
 
-bool core_rfc3339(struct bide_text value, int64_t *seconds)
+bool core_parse_rfc3339(struct bide_text value, int64_t *seconds)
 {
-    struct core_cursor cursor = core_read(value);
+    struct core_cursor cursor = core_cursor_over(value);
     struct moment moment = {{0}};
     int64_t up, offset_s;
-    if (!take_pattern(&cursor, "%Y-%m-%d", &moment) || !day_exists(&moment))
+    if (!parse_pattern(&cursor, "%Y-%m-%d", &moment) || !day_exists(&moment))
         return false;
-    if (!core_take(&cursor, 'T') && !core_take(&cursor, 't'))
+    if (!core_parse_char(&cursor, 'T') && !core_parse_char(&cursor, 't'))
         return false;
-    if (!take_pattern(&cursor, "%H:%M:%S", &moment) || !core_take_fraction(&cursor, &up) ||
-        !take_offset(&cursor, &offset_s))
+    if (!parse_pattern(&cursor, "%H:%M:%S", &moment) || !core_parse_fraction(&cursor, &up) ||
+        !parse_offset(&cursor, &offset_s))
         return false;
     *seconds = seconds_of(&moment) + up - offset_s;
-    return core_at_end(&cursor);
+    return core_cursor_at_end(&cursor);
 }

@@ -10,107 +10,107 @@
 #define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
 
-static bool is_in(const char *set, int c)
+static bool char_is_in(const char *set, int c)
 {
     while (*set != '\0' && *set != c)
         set++;
     return *set != '\0';
 }
 
-static bool take_in(struct core_cursor *cursor, const char *set)
+static bool parse_char_in(struct core_cursor *cursor, const char *set)
 {
-    if (!is_in(set, core_peek(cursor)))
+    if (!char_is_in(set, core_cursor_peek(cursor)))
         return false;
-    core_skip(cursor);
+    core_cursor_skip(cursor);
     return true;
 }
 
 /* How many characters of the set stood here. */
-static size_t take_all(struct core_cursor *cursor, const char *set)
+static size_t parse_chars_in(struct core_cursor *cursor, const char *set)
 {
     size_t before = cursor->left;
-    while (take_in(cursor, set))
+    while (parse_char_in(cursor, set))
         continue;
     return before - cursor->left;
 }
 
 /* RFC 9651 4.2.4: at most 15 digits, or 12 before the point and 1 to 3 after it. */
-static bool take_number(struct core_cursor *cursor, struct core_bare *bare)
+static bool parse_number(struct core_cursor *cursor, struct core_item *item)
 {
-    int64_t sign = core_take(cursor, '-') ? -1 : 1;
-    size_t digits = core_take_digits(cursor, &bare->number);
-    bare->number *= sign;
-    if (!core_take(cursor, '.'))
+    int64_t sign = core_parse_char(cursor, '-') ? -1 : 1;
+    size_t digits = core_parse_digits(cursor, &item->number);
+    item->number *= sign;
+    if (!core_parse_char(cursor, '.'))
         return digits >= 1 && digits <= 15;
-    bare->type = CORE_DECIMAL;
-    size_t places = take_all(cursor, DIGITS);
+    item->type = CORE_ITEM_DECIMAL;
+    size_t places = parse_chars_in(cursor, DIGITS);
     return digits >= 1 && digits <= 12 && places >= 1 && places <= 3;
 }
 
 /* RFC 9651 4.2.5: printable ASCII; only the quote and the backslash may be escaped, and must be. */
-static bool take_string(struct core_cursor *cursor, struct core_bare *bare)
+static bool parse_string(struct core_cursor *cursor, struct core_item *item)
 {
-    (void)bare;
-    core_skip(cursor);
-    while (!core_take(cursor, '"')) {
-        int c = core_peek(cursor);
+    (void)item;
+    core_cursor_skip(cursor);
+    while (!core_parse_char(cursor, '"')) {
+        int c = core_cursor_peek(cursor);
         if (c < 0x20 || c > 0x7e)
             return false;
-        core_skip(cursor);
-        if (c == '\\' && !take_in(cursor, "\"\\"))
+        core_cursor_skip(cursor);
+        if (c == '\\' && !parse_char_in(cursor, "\"\\"))
             return false;
     }
     return true;
 }
 
 /* RFC 9651 4.2.6. */
-static bool take_token(struct core_cursor *cursor, struct core_bare *bare)
+static bool parse_token(struct core_cursor *cursor, struct core_item *item)
 {
-    (void)bare;
-    take_all(cursor, LOWER UPPER DIGITS "!#$%&'*+-.^_`|~:/");
+    (void)item;
+    parse_chars_in(cursor, LOWER UPPER DIGITS "!#$%&'*+-.^_`|~:/");
     return true;
 }
 
 /* RFC 9651 4.2.7: base64. Missing padding and non-zero pad bits are accepted, as it says parsers should; padding that
  * is there must be right. */
-static bool take_bytes(struct core_cursor *cursor, struct core_bare *bare)
+static bool parse_bytes(struct core_cursor *cursor, struct core_item *item)
 {
-    (void)bare;
-    core_skip(cursor);
-    size_t digits = take_all(cursor, LOWER UPPER DIGITS "+/");
-    size_t padding = take_all(cursor, "=");
-    return digits % 4 != 1 && (padding == 0 || padding == (0 - digits) % 4) && core_take(cursor, ':');
+    (void)item;
+    core_cursor_skip(cursor);
+    size_t digits = parse_chars_in(cursor, LOWER UPPER DIGITS "+/");
+    size_t padding = parse_chars_in(cursor, "=");
+    return digits % 4 != 1 && (padding == 0 || padding == (0 - digits) % 4) && core_parse_char(cursor, ':');
 }
 
 /* RFC 9651 4.2.8. */
-static bool take_boolean(struct core_cursor *cursor, struct core_bare *bare)
+static bool parse_boolean(struct core_cursor *cursor, struct core_item *item)
 {
-    core_skip(cursor);
-    bare->number = core_peek(cursor) == '1';
-    return take_in(cursor, "01");
+    core_cursor_skip(cursor);
+    item->number = core_cursor_peek(cursor) == '1';
+    return parse_char_in(cursor, "01");
 }
 
 /* RFC 9651 4.2.9: an integer after the @, not a decimal. */
-static bool take_date(struct core_cursor *cursor, struct core_bare *bare)
+static bool parse_date(struct core_cursor *cursor, struct core_item *item)
 {
-    struct core_bare number = {CORE_INTEGER, 0};
-    (void)bare;
-    core_skip(cursor);
-    return take_number(cursor, &number) && number.type == CORE_INTEGER;
+    struct core_item number = {CORE_ITEM_INTEGER, 0};
+    (void)item;
+    core_cursor_skip(cursor);
+    return parse_number(cursor, &number) && number.type == CORE_ITEM_INTEGER;
 }
 
 /* RFC 9651 4.2.10: a quoted string in which % and two lower-case hex digits stand for a byte. */
-static bool take_display(struct core_cursor *cursor, struct core_bare *bare)
+static bool parse_display(struct core_cursor *cursor, struct core_item *item)
 {
-    (void)bare;
-    if (!core_take_word(cursor, "%\""))
+    (void)item;
+    if (!core_parse_word(cursor, "%\""))
         return false;
-    while (!core_take(cursor, '"')) {
-        int c = core_peek(cursor);
+    while (!core_parse_char(cursor, '"')) {
+        int c = core_cursor_peek(cursor);
         if (c < 0x20 || c > 0x7e)
             return false;
-        core_skip(cursor);
-        if (c == '%' && !(take_in(cursor, DIGITS "abcdef") && take_in(cursor, DIGITS "abcdef")))
+        core_cursor_skip(cursor);
+        if (c == '%' && !(parse_char_in(cursor, DIGITS "abcdef") && parse_char_in(cursor, DIGITS "abcdef")))
             return false;
     }
     return true;
@@ -118,66 +118,66 @@ static bool take_display(struct core_cursor *cursor, struct core_bare *bare)
 
 /* RFC 9651 4.2.3.1: what an item of each type begins with. A reader starts at that character. */
 static const struct {
-    enum core_type type;
-    const char *begins;
-    bool (*take)(struct core_cursor *cursor, struct core_bare *bare);
+    enum core_item_type type;
+    const char *first_chars;
+    bool (*parse)(struct core_cursor *cursor, struct core_item *item);
 } types[] = {
-    {CORE_INTEGER, DIGITS "-", take_number},   {CORE_STRING, "\"", take_string},
-    {CORE_TOKEN, LOWER UPPER "*", take_token}, {CORE_BYTES, ":", take_bytes},
-    {CORE_BOOLEAN, "?", take_boolean},         {CORE_DATE, "@", take_date},
-    {CORE_DISPLAY, "%", take_display},
+    {CORE_ITEM_INTEGER, DIGITS "-", parse_number},   {CORE_ITEM_STRING, "\"", parse_string},
+    {CORE_ITEM_TOKEN, LOWER UPPER "*", parse_token}, {CORE_ITEM_BYTES, ":", parse_bytes},
+    {CORE_ITEM_BOOLEAN, "?", parse_boolean},         {CORE_ITEM_DATE, "@", parse_date},
+    {CORE_ITEM_DISPLAY, "%", parse_display},
 };
 
-bool core_take_bare(struct core_cursor *cursor, struct core_bare *bare)
+bool core_parse_item(struct core_cursor *cursor, struct core_item *item)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (!is_in(types[i].begins, core_peek(cursor)))
+        if (!char_is_in(types[i].first_chars, core_cursor_peek(cursor)))
             continue;
-        *bare = (struct core_bare){types[i].type, 0};
-        return types[i].take(cursor, bare);
+        *item = (struct core_item){types[i].type, 0};
+        return types[i].parse(cursor, item);
     }
     return false;
 }
 
 /* RFC 9651 4.2.3.3. */
-static bool take_key(struct core_cursor *cursor, struct bide_text *key)
+static bool parse_key(struct core_cursor *cursor, struct bide_text *key)
 {
     key->at = cursor->at;
-    if (!take_in(cursor, LOWER "*"))
+    if (!parse_char_in(cursor, LOWER "*"))
         return false;
-    key->length = 1 + take_all(cursor, LOWER DIGITS "_-.*");
+    key->length = 1 + parse_chars_in(cursor, LOWER DIGITS "_-.*");
     return true;
 }
 
 /* RFC 9651 4.2.3.2. A key without a value is true. */
-bool core_take_parameters(struct core_cursor *cursor, const char *const *keys, size_t count, struct core_bare *values)
+bool core_parse_parameters(struct core_cursor *cursor, const char *const *keys, size_t count, struct core_item *values)
 {
     for (size_t i = 0; i < count; i++)
-        values[i] = (struct core_bare){CORE_ABSENT, 0};
-    while (core_take(cursor, ';')) {
+        values[i] = (struct core_item){CORE_ITEM_ABSENT, 0};
+    while (core_parse_char(cursor, ';')) {
         struct bide_text key;
-        struct core_bare value = {CORE_BOOLEAN, 1};
-        take_all(cursor, " ");
-        if (!take_key(cursor, &key) || (core_take(cursor, '=') && !core_take_bare(cursor, &value)))
+        struct core_item value = {CORE_ITEM_BOOLEAN, 1};
+        parse_chars_in(cursor, " ");
+        if (!parse_key(cursor, &key) || (core_parse_char(cursor, '=') && !core_parse_item(cursor, &value)))
             return false;
         for (size_t i = 0; i < count; i++)
-            if (core_same(key, keys[i]))
+            if (core_text_equals(key, keys[i]))
                 values[i] = value;
     }
     return true;
 }
 
-bool core_is_count(const struct core_bare *bare, int64_t least)
+bool core_item_is_count(const struct core_item *item, int64_t least)
 {
-    return bare->type == CORE_INTEGER && bare->number >= least;
+    return item->type == CORE_ITEM_INTEGER && item->number >= least;
 }
 
-bool core_may_be_count(const struct core_bare *bare, int64_t least)
+bool core_item_is_optional_count(const struct core_item *item, int64_t least)
 {
-    return bare->type == CORE_ABSENT || core_is_count(bare, least);
+    return item->type == CORE_ITEM_ABSENT || core_item_is_count(item, least);
 }
 
-bool core_may_be(const struct core_bare *bare, enum core_type type)
+bool core_item_is_optional(const struct core_item *item, enum core_item_type type)
 {
-    return bare->type == CORE_ABSENT || bare->type == type;
+    return item->type == CORE_ITEM_ABSENT || item->type == type;
 }

@@ -1,7 +1,7 @@
 /* gates.h - what the call asks of a target's gates, and how a gate reads its configuration.
  *
  * Hot words. For each configuration slot two words hold what a successful call needs, packed, so that it costs two
- * loads. Everything else is read from the slot itself through core_config_part, which copies a part and makes sure that
+ * loads. Everything else is read from the slot itself through core_config_copy, which copies a part and makes sure that
  * no reload happened meanwhile. Each single look is unmixed; two looks may be of two configurations, which is why every
  * field must be valid whatever the kind is. */
 #ifndef CORE_GATES_H
@@ -16,11 +16,11 @@
 /* ---- configuration ---- */
 
 enum core_hot {
-    CORE_HOT_BREAKER_KIND = 3u << 0, /* enum bide_breaker_kind */
-    CORE_HOT_SLOW = 1u << 2,         /* slow successes are failures */
+    CORE_HOT_BREAKER_KIND = 3u << 0,    /* enum bide_breaker_kind */
+    CORE_HOT_SLOW_IS_FAILURE = 1u << 2, /* slow successes are failures */
     CORE_HOT_BUDGET_SHIFT = 3,
-    CORE_HOT_BUDGET_KIND = 3u << 3, /* enum bide_budget_kind */
-    CORE_HOT_FIRST = 1u << 5,       /* a first attempt earns or is counted */
+    CORE_HOT_BUDGET_KIND = 3u << 3,  /* enum bide_budget_kind */
+    CORE_HOT_COUNTS_FIRST = 1u << 5, /* a first attempt earns or is counted */
     CORE_HOT_REFUND = 1u << 6,
     CORE_HOT_COST_FAILURE = 1u << 7,
     CORE_HOT_THROTTLE = 1u << 8,
@@ -34,29 +34,30 @@ enum core_hot {
     CORE_HOT_LEASED = 1u << 28,  /* a fleet funds the budget */
 
     /* None of these: a first attempt starts without being counted or asked more than a calm breaker asks. */
-    CORE_HOT_BEGINS = CORE_HOT_FIRST | CORE_HOT_THROTTLE | CORE_HOT_IN_FLIGHT | CORE_HOT_KEYS | CORE_HOT_HOLD_OFF_FIRST,
+    CORE_HOT_NO_FAST_BEGIN =
+        CORE_HOT_COUNTS_FIRST | CORE_HOT_THROTTLE | CORE_HOT_IN_FLIGHT | CORE_HOT_KEYS | CORE_HOT_HOLD_OFF_FIRST,
     /* None of these (so tokens, and a time window): its success teaches nothing but one healthy vote. */
-    CORE_HOT_ENDS = CORE_HOT_BREAKER_KIND | CORE_HOT_SLOW | CORE_HOT_BUDGET_KIND | CORE_HOT_THROTTLE |
-                    CORE_HOT_LATENCY | CORE_HOT_LEASED,
+    CORE_HOT_NO_FAST_END = CORE_HOT_BREAKER_KIND | CORE_HOT_SLOW_IS_FAILURE | CORE_HOT_BUDGET_KIND | CORE_HOT_THROTTLE |
+                           CORE_HOT_LATENCY | CORE_HOT_LEASED,
 };
-_Static_assert(BIDE_BREAKER_BY_TIME == 0 && BIDE_BUDGET_TOKENS == 0, "CORE_HOT_ENDS means these by zero");
+_Static_assert(BIDE_BREAKER_BY_TIME == 0 && BIDE_BUDGET_TOKENS == 0, "CORE_HOT_NO_FAST_END means these by zero");
 
-static inline uint64_t core_slot(const struct bide_target *t)
+static inline uint64_t core_config_slot(const struct bide_target *t)
 {
     return core_load_acquire(&t->active) & 1;
 }
 
 static inline uint32_t core_hot(const struct bide_target *t)
 {
-    return (uint32_t)core_load(&t->hot[core_slot(t)][0]);
+    return (uint32_t)core_load(&t->hot[core_config_slot(t)][0]);
 }
 
-static inline enum bide_budget_kind core_hot_budget(uint32_t hot)
+static inline enum bide_budget_kind core_hot_budget_kind(uint32_t hot)
 {
     return (enum bide_budget_kind)((hot & CORE_HOT_BUDGET_KIND) >> CORE_HOT_BUDGET_SHIFT);
 }
 
-static inline enum bide_breaker_kind core_hot_breaker(uint32_t hot)
+static inline enum bide_breaker_kind core_hot_breaker_kind(uint32_t hot)
 {
     return (enum bide_breaker_kind)(hot & CORE_HOT_BREAKER_KIND);
 }
@@ -66,7 +67,7 @@ typedef uint64_t core_word __attribute__((may_alias));
 
 /* Copies `size` bytes (whole words) of the configuration in force, from `offset`, unmixed. The size is known when
  * compiling, so the loop becomes a few loads and stores. */
-static inline __attribute__((always_inline)) void core_config_part(const struct bide_target *t, void *into,
+static inline __attribute__((always_inline)) void core_config_copy(const struct bide_target *t, void *into,
                                                                    size_t offset, size_t size)
 {
     uint64_t seen;
@@ -76,30 +77,30 @@ static inline __attribute__((always_inline)) void core_config_part(const struct 
 #pragma GCC unroll 16
         for (size_t i = 0; i < size / sizeof(core_word); i++)
             ((core_word *)into)[i] = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
-    } while (!core_still(&t->active, seen));
+    } while (!core_is_unchanged(&t->active, seen));
 }
 
 /* The first fields of the configuration, up to this one, which must begin a word. */
-#define CORE_CONFIG_UP_TO(t, into, field)                                                                              \
+#define CORE_CONFIG_COPY_UP_TO(t, into, field)                                                                         \
     do {                                                                                                               \
         _Static_assert(offsetof(struct bide_target_config, field) % sizeof(core_word) == 0, "copied by words");        \
-        core_config_part((t), (into), 0, offsetof(struct bide_target_config, field));                                  \
+        core_config_copy((t), (into), 0, offsetof(struct bide_target_config, field));                                  \
     } while (0)
 
 static inline void core_budget_config(const struct bide_target *t, struct bide_budget_config *into)
 {
-    core_config_part(t, into, offsetof(struct bide_target_config, budget), sizeof *into);
+    core_config_copy(t, into, offsetof(struct bide_target_config, budget), sizeof *into);
 }
 
 static inline void core_breaker_config(const struct bide_target *t, struct bide_breaker_config *into)
 {
-    core_config_part(t, into, offsetof(struct bide_target_config, breaker), sizeof *into);
+    core_config_copy(t, into, offsetof(struct bide_target_config, breaker), sizeof *into);
 }
 
 static inline uint32_t core_in_flight_max(const struct bide_target *t)
 {
     struct bide_target_config c;
-    CORE_CONFIG_UP_TO(t, &c, key_retries);
+    CORE_CONFIG_COPY_UP_TO(t, &c, key_retries);
     return c.in_flight_max;
 }
 
@@ -118,7 +119,7 @@ enum bide_err core_lease_check(const struct bide_budget_config *budget, struct b
 /* The claim on a target's configuration. Who has it may give the target the configuration it has, leased or not. */
 bool core_target_claim(struct bide_target *t, int64_t now_ns);
 void core_target_release(struct bide_target *t);
-void core_target_lease(struct bide_target *t, bool leased, int64_t now_ns);
+void core_target_set_leased(struct bide_target *t, bool leased, int64_t now_ns);
 
 /* ---- lanes ---- */
 
@@ -137,16 +138,16 @@ static inline uint64_t core_lanes_sum(const struct bide_target *t, size_t member
 /* How many are held of something (attempts in flight, calls, retries): the target's owner (16 bits) and a count (48).
  * With the owner in the word, a call of an earlier owner can neither add to it nor take from it. */
 #define CORE_OWNER_SHIFT 48
-#define CORE_PLACES      ((UINT64_C(1) << CORE_OWNER_SHIFT) - 1)
+#define CORE_PERMITS_MAX ((UINT64_C(1) << CORE_OWNER_SHIFT) - 1)
 
-static inline uint64_t core_places(const uint64_t *word)
+static inline uint64_t core_permits_held(const uint64_t *word)
 {
-    return core_load(word) & CORE_PLACES;
+    return core_load(word) & CORE_PERMITS_MAX;
 }
 
 /* Takes one more, if fewer than `most` are held and the word is this owner's. */
-bool core_place_take(uint64_t *word, uint16_t owner, uint64_t most);
-void core_place_leave(uint64_t *word, uint16_t owner, uint32_t places);
+bool core_permit_acquire(uint64_t *word, uint16_t owner, uint64_t most);
+void core_permit_release(uint64_t *word, uint16_t owner, uint32_t permits);
 
 static inline uint16_t core_owner(const struct bide_target *t)
 {
@@ -165,59 +166,60 @@ struct core_charge {
 };
 
 /* Takes the price of one retry after a failure of that kind, all or nothing. The charge comes in with its owner. */
-bool core_budget_take(struct bide_target *t, const struct bide_outcome *reason, int64_t now_ns,
-                      struct core_charge *charge);
+bool core_budget_charge(struct bide_target *t, const struct bide_outcome *outcome, int64_t now_ns,
+                        struct core_charge *charge);
 
 /* Gives back a charge whose retry was never sent. */
-void core_budget_give_back(struct bide_target *t, struct core_charge charge);
+void core_budget_refund(struct bide_target *t, struct core_charge charge);
 
 /* A first attempt goes out. */
-void core_budget_first(struct bide_target *t, uint32_t lane, int64_t now_ns);
+void core_budget_record_first(struct bide_target *t, uint32_t lane, int64_t now_ns);
 
 /* A failure that could be retried. */
-void core_budget_failure(struct bide_target *t, int64_t now_ns);
+void core_budget_charge_failure(struct bide_target *t, int64_t now_ns);
 
 /* A call succeeded; last_milli is its last charge in tokens, 0 if it needed no retry. A full bucket is only read, and
  * one that is leased by now too. */
-void core_budget_earn(struct bide_target *t, uint32_t last_milli);
+void core_budget_credit_success(struct bide_target *t, uint32_t last_milli);
 
 /* The same for a leased target: it is put down in the lane. */
-void core_budget_report(struct bide_target *t, uint32_t lane, uint32_t last_milli);
+void core_budget_record_success(struct bide_target *t, uint32_t lane, uint32_t last_milli);
 
 /* Empties a token bucket, and lets no earning go on that was begun before. */
-void core_budget_empty(struct bide_target *t, int64_t now_ns);
+void core_budget_drain(struct bide_target *t, int64_t now_ns);
 
 /* Nothing to earn: the level (low 28 bits of the word) has reached the capacity. */
 static inline bool core_budget_is_full(const struct bide_target *t)
 {
-    return (core_load(&t->budget) & BIDE_CAPACITY_MAX_MILLI) >= core_load(&t->hot[core_slot(t)][1]) >> 32;
+    return (core_load(&t->budget) & BIDE_CAPACITY_MAX_MILLI) >= core_load(&t->hot[core_config_slot(t)][1]) >> 32;
 }
 
 /* The deciding word of a new budget. */
-uint64_t core_budget_fresh(const struct bide_budget_config *c, int64_t now_ns);
+uint64_t core_budget_initial_word(const struct bide_budget_config *c, int64_t now_ns);
 
 /* Forgetting it would give nobody a retry. */
-bool core_budget_blank(const struct bide_target *t, int64_t now_ns);
+bool core_budget_is_evictable(const struct bide_target *t, int64_t now_ns);
 
 /* A reload that changes the kind or the window's length carries over what was spent. Before the swap the deciding word
  * is set so that both kinds read it as "less"; after it the window is counted anew from what was carried. */
-struct core_carry {
+struct core_budget_carry {
     bool moved;
     bool drained; /* it could not afford a retry */
     uint64_t requests, retries;
 };
-struct core_carry core_budget_before(struct bide_target *t, const struct bide_budget_config *next, int64_t now_ns);
-void core_budget_after(struct bide_target *t, const struct bide_budget_config *next, struct core_carry carry,
-                       int64_t now_ns);
+struct core_budget_carry core_budget_before_reload(struct bide_target *t, const struct bide_budget_config *next,
+                                                   int64_t now_ns);
+void core_budget_after_reload(struct bide_target *t, const struct bide_budget_config *next,
+                              struct core_budget_carry carry, int64_t now_ns);
 
 /* ---- breaker ---- */
 
 /* A lease is what a round remembers of the breaker: the generation it began in and, of a probe, its place. */
-#define CORE_LEASE_GENERATION 0xffffu
+#define CORE_GENERATION_MASK 0xffffu
 
 struct core_admission {
     enum bide_reason refused; /* BIDE_REASON_NOTHING: admitted */
-    uint32_t lease;
+    uint32_t ticket;
     bool probe;
 };
 
@@ -226,14 +228,14 @@ struct core_admission {
 
 static inline uint32_t core_breaker_generation(uint64_t word)
 {
-    return (uint32_t)(word >> 7) & CORE_LEASE_GENERATION;
+    return (uint32_t)(word >> 7) & CORE_GENERATION_MASK;
 }
 
 /* Closed since the round began? */
-static inline bool core_breaker_still_closed(const struct bide_target *t, uint32_t lease)
+static inline bool core_breaker_still_closed(const struct bide_target *t, uint32_t ticket)
 {
     uint64_t word = core_load(&t->breaker), state = word & 7;
-    return core_breaker_generation(word) == lease &&
+    return core_breaker_generation(word) == ticket &&
            (state == BIDE_BREAKER_CLOSED || state == BIDE_BREAKER_HELD_CLOSED);
 }
 
@@ -252,7 +254,7 @@ enum core_vote { CORE_VOTE_NEUTRAL, CORE_VOTE_HEALTHY, CORE_VOTE_FAILURE };
 
 struct core_ballot {
     enum core_vote vote;
-    uint32_t lease;
+    uint32_t ticket;
     bool probe;
     uint32_t lane;
     uint64_t seed;
@@ -261,13 +263,13 @@ struct core_ballot {
 void core_breaker_vote(struct bide_target *t, const struct core_ballot *ballot, uint32_t hot, int64_t now_ns);
 
 /* A vote for failure on a breaker that is closed, as seen in word. */
-void core_breaker_failure(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns);
+void core_breaker_record_failure(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns);
 
 /* A healthy vote in good times: counted in its lane, nothing else. False: it needs core_breaker_vote. */
-static inline bool core_breaker_fine(struct bide_target *t, uint32_t lease, uint32_t lane, int64_t now_ns)
+static inline bool core_breaker_try_count_healthy(struct bide_target *t, uint32_t ticket, uint32_t lane, int64_t now_ns)
 {
     uint64_t word = core_load(&t->breaker);
-    if (!CORE_BREAKER_CALM(word) || core_breaker_generation(word) != lease)
+    if (!CORE_BREAKER_CALM(word) || core_breaker_generation(word) != ticket)
         return false;
     if (now_ns >= (int64_t)core_load(&t->votes.edge_ns))
         return false; /* a new slot of the window begins */
@@ -276,28 +278,28 @@ static inline bool core_breaker_fine(struct bide_target *t, uint32_t lease, uint
 }
 
 /* Closed, not lately opened, and without a failure in its window of time. */
-bool core_breaker_blank(const struct bide_target *t, int64_t now_ns);
+bool core_breaker_is_evictable(const struct bide_target *t, int64_t now_ns);
 
 /* Its windows were counted by another slot length: start the evidence anew. */
-void core_breaker_forget(struct bide_target *t);
+void core_breaker_clear_evidence(struct bide_target *t);
 
 /* ---- the smaller gates ---- */
 
-bool core_throttle_ask(struct bide_target *t, uint32_t lane, struct core_chance chance, int64_t now_ns);
-void core_throttle_accepted(struct bide_target *t, uint32_t lane);
-bool core_throttle_blank(const struct bide_target *t, int64_t now_ns);
+bool core_throttle_admit(struct bide_target *t, uint32_t lane, struct core_random_key key, int64_t now_ns);
+void core_throttle_record_accept(struct bide_target *t, uint32_t lane);
+bool core_throttle_is_evictable(const struct bide_target *t, int64_t now_ns);
 
 /* The share to refuse, weight / whole, by the SRE book: max(0, (requests - K * accepts) / (requests + 1)). */
-struct core_share_of {
-    uint64_t weight, whole;
+struct core_fraction {
+    uint64_t numerator, denominator;
 };
-struct core_share_of core_throttle_share(uint64_t requests, uint64_t accepts, uint32_t k_milli);
+struct core_fraction core_throttle_reject_share(uint64_t requests, uint64_t accepts, uint32_t k_milli);
 
 /* One retry more of that key. The tick tells, when it is given back, which one it was. */
-bool core_key_take(struct bide_target *t, uint32_t key, int64_t now_ns, uint32_t *tick);
-void core_key_give_back(struct bide_target *t, uint32_t key, uint32_t tick);
-bool core_key_blank(const struct bide_target *t, int64_t now_ns);
+bool core_key_charge(struct bide_target *t, uint32_t key, int64_t now_ns, uint32_t *tick);
+void core_key_refund(struct bide_target *t, uint32_t key, uint32_t tick);
+bool core_key_is_evictable(const struct bide_target *t, int64_t now_ns);
 
-void core_latency_note(struct bide_target *t, int64_t latency_ns);
+void core_latency_record(struct bide_target *t, int64_t latency_ns);
 
 #endif

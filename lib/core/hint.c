@@ -15,7 +15,7 @@
 static const struct bide_hint none = {BIDE_HINT_NONE, 0};
 static const struct bide_hint stop = {BIDE_HINT_STOP, 0};
 
-static struct bide_hint wait_for(int64_t amount, int64_t unit_ns)
+static struct bide_hint wait_hint(int64_t amount, int64_t unit_ns)
 {
     return (struct bide_hint){BIDE_HINT_WAIT, core_product(amount, unit_ns)};
 }
@@ -37,21 +37,21 @@ static int64_t server_time(struct bide_text date, int64_t wall_s)
 }
 
 /* 1*DIGIT, and a fraction, which is outside every grammar here but a request for time all the same: rounded up. */
-static bool take_seconds(struct core_cursor *cursor, int64_t *seconds)
+static bool parse_seconds(struct core_cursor *cursor, int64_t *seconds)
 {
     int64_t up;
-    if (core_take_digits(cursor, seconds) == 0 || !core_take_fraction(cursor, &up))
+    if (core_parse_digits(cursor, seconds) == 0 || !core_parse_fraction(cursor, &up))
         return false;
     *seconds = core_sum(*seconds, up);
     return true;
 }
 
 /* RFC 9110 10.2.3: Retry-After = HTTP-date / delay-seconds. */
-static bool take_retry_after(struct core_cursor *cursor, int64_t now_s, int64_t *seconds)
+static bool parse_retry_after(struct core_cursor *cursor, int64_t now_s, int64_t *seconds)
 {
     int64_t then_s;
-    if (!core_take_http_date(cursor, now_s, &then_s))
-        return take_seconds(cursor, seconds);
+    if (!core_parse_http_date(cursor, now_s, &then_s))
+        return parse_seconds(cursor, seconds);
     *seconds = seconds_until(then_s, now_s);
     return true;
 }
@@ -61,85 +61,86 @@ static bool take_retry_after(struct core_cursor *cursor, int64_t now_s, int64_t 
  * since dates contain one; if any of them is malformed, so is the field. */
 struct bide_hint bide_hint_retry_after(struct bide_text value, struct bide_text date, int64_t wall_s)
 {
-    struct core_cursor cursor = core_read(value);
+    struct core_cursor cursor = core_cursor_over(value);
     int64_t now_s = server_time(date, wall_s);
     int64_t longest = 0;
     int64_t seconds;
     do {
-        core_take_blanks(&cursor);
-        if (!take_retry_after(&cursor, now_s, &seconds))
+        core_parse_blanks(&cursor);
+        if (!parse_retry_after(&cursor, now_s, &seconds))
             return none;
         longest = core_max(longest, seconds);
-        core_take_blanks(&cursor);
-    } while (core_take(&cursor, ','));
-    return core_at_end(&cursor) ? wait_for(longest, BIDE_S) : none;
+        core_parse_blanks(&cursor);
+    } while (core_parse_char(&cursor, ','));
+    return core_cursor_at_end(&cursor) ? wait_hint(longest, BIDE_S) : none;
 }
 
 /* One item of RateLimit: a policy's name with what remains of it. *seconds is -1 if it asks for nothing. */
-static bool take_limit(struct core_cursor *cursor, int64_t *seconds)
+static bool parse_limit(struct core_cursor *cursor, int64_t *seconds)
 {
     enum { REMAINING, TIME, PARTITION, KEYS };
     static const char *const keys[KEYS] = {"r", "t", "pk"};
-    struct core_bare name, value[KEYS];
-    if (!core_take_bare(cursor, &name) || name.type != CORE_STRING || !core_take_parameters(cursor, keys, KEYS, value))
+    struct core_item name, value[KEYS];
+    if (!core_parse_item(cursor, &name) || name.type != CORE_ITEM_STRING ||
+        !core_parse_parameters(cursor, keys, KEYS, value))
         return false;
-    bool asks = value[REMAINING].number == 0 && value[TIME].type == CORE_INTEGER;
+    bool asks = value[REMAINING].number == 0 && value[TIME].type == CORE_ITEM_INTEGER;
     *seconds = asks ? value[TIME].number : -1;
-    return core_is_count(&value[REMAINING], 0) && core_may_be_count(&value[TIME], 0) &&
-           core_may_be(&value[PARTITION], CORE_BYTES);
+    return core_item_is_count(&value[REMAINING], 0) && core_item_is_optional_count(&value[TIME], 0) &&
+           core_item_is_optional(&value[PARTITION], CORE_ITEM_BYTES);
 }
 
 /* draft-ietf-httpapi-ratelimit-headers: a List (RFC 9651 4.2.1) of Strings; a malformed field MUST be ignored. */
 struct bide_hint bide_hint_ratelimit(struct bide_text value)
 {
-    struct core_cursor cursor = core_read(value);
+    struct core_cursor cursor = core_cursor_over(value);
     int64_t longest = -1;
     int64_t seconds;
     do {
-        core_take_blanks(&cursor);
-        if (!take_limit(&cursor, &seconds))
+        core_parse_blanks(&cursor);
+        if (!parse_limit(&cursor, &seconds))
             return none;
         longest = core_max(longest, seconds);
-        core_take_blanks(&cursor);
-    } while (core_take(&cursor, ','));
-    return core_at_end(&cursor) && longest >= 0 ? wait_for(longest, BIDE_S) : none;
+        core_parse_blanks(&cursor);
+    } while (core_parse_char(&cursor, ','));
+    return core_cursor_at_end(&cursor) && longest >= 0 ? wait_hint(longest, BIDE_S) : none;
 }
 
 static bool read_seconds(struct bide_text value, int64_t now_s, int64_t *seconds)
 {
-    struct core_cursor cursor = core_read(value);
+    struct core_cursor cursor = core_cursor_over(value);
     (void)now_s;
-    return take_seconds(&cursor, seconds) && core_at_end(&cursor);
+    return parse_seconds(&cursor, seconds) && core_cursor_at_end(&cursor);
 }
 
 static bool read_milliseconds(struct bide_text value, int64_t now_s, int64_t *milliseconds)
 {
-    struct core_cursor cursor = core_read(value);
+    struct core_cursor cursor = core_cursor_over(value);
     (void)now_s;
-    return core_take_digits(&cursor, milliseconds) > 0 && core_at_end(&cursor);
+    return core_parse_digits(&cursor, milliseconds) > 0 && core_cursor_at_end(&cursor);
 }
 
 static bool read_unix(struct bide_text value, int64_t now_s, int64_t *seconds)
 {
-    bool good = read_seconds(value, now_s, seconds);
+    bool ok = read_seconds(value, now_s, seconds);
     *seconds = seconds_until(*seconds, now_s);
-    return good;
+    return ok;
 }
 
 static bool read_http_date(struct bide_text value, int64_t now_s, int64_t *seconds)
 {
     int64_t then_s = 0;
-    bool good = bide_http_date(value, now_s, &then_s);
+    bool ok = bide_http_date(value, now_s, &then_s);
     *seconds = seconds_until(then_s, now_s);
-    return good;
+    return ok;
 }
 
 static bool read_rfc3339(struct bide_text value, int64_t now_s, int64_t *seconds)
 {
     int64_t then_s = 0;
-    bool good = core_rfc3339(value, &then_s);
+    bool ok = core_parse_rfc3339(value, &then_s);
     *seconds = seconds_until(then_s, now_s);
-    return good;
+    return ok;
 }
 
 /* How each unit is read, and what its amount counts. */
@@ -163,7 +164,7 @@ struct bide_hint bide_hint_reset(struct bide_text value, enum bide_reset_unit un
         return none;
     if (!units[unit].read(value, server_time(date, wall_s), &amount))
         return none;
-    return wait_for(amount, units[unit].unit_ns);
+    return wait_hint(amount, units[unit].unit_ns);
 }
 
 struct bide_hint bide_hint_milliseconds(struct bide_text value)
@@ -178,13 +179,13 @@ struct bide_hint bide_hint_grpc_pushback(struct bide_text value)
 {
     if (value.at == NULL)
         return none;
-    struct core_cursor cursor = core_read(value);
-    bool zero = core_peek(&cursor) == '0';
+    struct core_cursor cursor = core_cursor_over(value);
+    bool zero = core_cursor_peek(&cursor) == '0';
     int64_t ms;
-    size_t digits = core_take_digits(&cursor, &ms);
-    if (digits == 0 || (zero && digits > 1) || ms > INT32_MAX || !core_at_end(&cursor))
+    size_t digits = core_parse_digits(&cursor, &ms);
+    if (digits == 0 || (zero && digits > 1) || ms > INT32_MAX || !core_cursor_at_end(&cursor))
         return stop;
-    return wait_for(ms, BIDE_MS);
+    return wait_hint(ms, BIDE_MS);
 }
 
 _Static_assert(BIDE_HINT_STOP > BIDE_HINT_WAIT && BIDE_HINT_WAIT > BIDE_HINT_NONE, "kinds are in order of weight");

@@ -10,21 +10,21 @@
 /* ---- hints ---- */
 
 /* A hint that no clock can count is too long for every policy. */
-bool core_is_too_long(const struct bide_policy *p, const struct bide_hint *h)
+bool core_hint_is_too_long(const struct bide_policy *p, const struct bide_hint *h)
 {
     return h->wait_ns > p->hint_max_ns || h->wait_ns > BIDE_DURATION_MAX;
 }
 
-bool core_asks_to_wait(const struct bide_policy *p, const struct bide_hint *h)
+bool core_hint_requires_wait(const struct bide_policy *p, const struct bide_hint *h)
 {
     if (h->kind != BIDE_HINT_WAIT || p->hint_rule == BIDE_HINT_RULE_IGNORE)
         return false;
-    if (core_is_too_long(p, h) && p->hint_long == BIDE_HINT_LONG_IGNORE)
+    if (core_hint_is_too_long(p, h) && p->hint_long == BIDE_HINT_LONG_IGNORE)
         return false;
     return h->wait_ns > 0 || (h->wait_ns == 0 && p->hint_rule == BIDE_HINT_RULE_PUSHBACK);
 }
 
-bool core_forbids(const struct bide_policy *p, const struct bide_hint *h)
+bool core_hint_forbids_retry(const struct bide_policy *p, const struct bide_hint *h)
 {
     return h->kind == BIDE_HINT_STOP && p->hint_rule != BIDE_HINT_RULE_IGNORE;
 }
@@ -35,12 +35,12 @@ int64_t core_upward_jitter(const struct bide_call *c, int64_t wait_ns, enum core
     if (p->jitter == BIDE_JITTER_NONE)
         return 0;
     int64_t width = core_max(core_share(wait_ns, p->hint_jitter_permille, 1000), p->base_ns);
-    return (int64_t)core_uniform(core_chance_for(c, purpose), (uint64_t)width);
+    return (int64_t)core_uniform(core_call_random_key(c, purpose), (uint64_t)width);
 }
 
 /* ---- gates ---- */
 
-static bool repeatable(const struct core_event *e, const struct bide_outcome *o)
+static bool request_is_repeatable(const struct core_event *e, const struct bide_outcome *o)
 {
     uint32_t trust = e->hot >> CORE_HOT_TRUST_SHIFT;
     if (e->call->safety != BIDE_UNSAFE || o->evidence == BIDE_EVIDENCE_NOT_SENT ||
@@ -52,22 +52,22 @@ static bool repeatable(const struct core_event *e, const struct bide_outcome *o)
            (o->flags & BIDE_FLAG_UNAVAILABLE && trust & BIDE_TRUST_UNAVAILABLE);
 }
 
-static enum bide_reason hint_refuses(struct core_event *e, const struct bide_outcome *o)
+static enum bide_reason check_hint_gate(struct core_event *e, const struct bide_outcome *o)
 {
     const struct bide_policy *p = e->call->policy;
-    bool asked = core_asks_to_wait(p, &o->hint);
-    if (core_has(e->call, CORE_STOPPED) && core_refuses(e, BIDE_GATE_HINT))
+    bool asked = core_hint_requires_wait(p, &o->hint);
+    if (core_has_flag(e->call, CORE_RETRY_FORBIDDEN) && core_gate_refuse(e, BIDE_GATE_HINT))
         return BIDE_REASON_SERVER_STOP;
-    if (!asked && o->kind == BIDE_KIND_THROTTLED && p->throttled_needs_hint && core_refuses(e, BIDE_GATE_HINT))
+    if (!asked && o->kind == BIDE_KIND_THROTTLED && p->throttled_needs_hint && core_gate_refuse(e, BIDE_GATE_HINT))
         return BIDE_REASON_HINT_MISSING;
-    if (asked && core_is_too_long(p, &o->hint) && p->hint_long == BIDE_HINT_LONG_GIVE_UP &&
-        core_refuses(e, BIDE_GATE_HINT))
+    if (asked && core_hint_is_too_long(p, &o->hint) && p->hint_long == BIDE_HINT_LONG_GIVE_UP &&
+        core_gate_refuse(e, BIDE_GATE_HINT))
         return BIDE_REASON_HINT_TOO_LONG;
     return BIDE_REASON_NOTHING;
 }
 
 /* The questions that cost nothing, in order. */
-static enum bide_reason free_gates(struct core_event *e, const struct bide_outcome *o)
+static enum bide_reason check_free_gates(struct core_event *e, const struct bide_outcome *o)
 {
     struct bide_call *c = e->call;
     if (c->attempt >= c->policy->attempts_max)
@@ -76,25 +76,25 @@ static enum bide_reason free_gates(struct core_event *e, const struct bide_outco
         return BIDE_REASON_DEADLINE;
     if (c->target && !e->target) /* nobody can say what a retry would cost */
         return BIDE_REASON_TARGET_GONE;
-    if (o->flags & BIDE_FLAG_ONCE && core_has(c, CORE_TRIED_ONCE))
+    if (o->flags & BIDE_FLAG_ONCE && core_has_flag(c, CORE_ONCE_RETRIED))
         return BIDE_REASON_PERMANENT;
-    if (core_has(c, CORE_INNER) && core_refuses(e, BIDE_GATE_LAYER))
+    if (core_has_flag(c, CORE_INNER_LAYER) && core_gate_refuse(e, BIDE_GATE_LAYER))
         return BIDE_REASON_INNER_LAYER;
-    if (!repeatable(e, o) && core_refuses(e, BIDE_GATE_REPEAT))
+    if (!request_is_repeatable(e, o) && core_gate_refuse(e, BIDE_GATE_REPEAT))
         return BIDE_REASON_NOT_REPEATABLE;
-    if (core_has(c, CORE_BODY_GONE))
+    if (core_has_flag(c, CORE_BODY_SPENT))
         return BIDE_REASON_BODY_SPENT;
-    return hint_refuses(e, o);
+    return check_hint_gate(e, o);
 }
 
 /* ---- the wait ---- */
 
-struct plan {
+struct wait_plan {
     int64_t wait_ns;
     enum bide_reason reason;
 };
 
-static int64_t hinted_wait(const struct bide_call *c, int64_t hint_ns, int64_t own_ns)
+static int64_t hinted_wait_ns(const struct bide_call *c, int64_t hint_ns, int64_t own_ns)
 {
     const struct bide_policy *p = c->policy;
     if (p->hint_long == BIDE_HINT_LONG_CLAMP)
@@ -106,83 +106,83 @@ static int64_t hinted_wait(const struct bide_call *c, int64_t hint_ns, int64_t o
     return hint_ns;
 }
 
-void core_take_step(struct bide_call *c, int64_t own_ns)
+void core_call_advance_backoff(struct bide_call *c, int64_t own_ns)
 {
     if (c->step < UINT32_MAX)
         c->step++;
     c->wait_ns = own_ns;
 }
 
-static void hinted_step(struct bide_call *c, int64_t own_ns)
+static void hinted_advance_backoff(struct bide_call *c, int64_t own_ns)
 {
     if (c->policy->hint_step == BIDE_HINT_STEP_ADVANCE)
-        core_take_step(c, own_ns);
+        core_call_advance_backoff(c, own_ns);
     if (c->policy->hint_step == BIDE_HINT_STEP_RESET) {
         c->step = 0;
         c->wait_ns = 0;
     }
 }
 
-static struct plan own_or_hinted(struct bide_call *c, const struct bide_outcome *o)
+static struct wait_plan plan_backoff_or_hint(struct bide_call *c, const struct bide_outcome *o)
 {
     struct bide_step step = {c->step, o->kind == BIDE_KIND_THROTTLED, c->wait_ns};
     int64_t own_ns = bide_backoff_wait(c->policy, step, c->seed, c->attempt);
-    int64_t hinted_ns = core_asks_to_wait(c->policy, &o->hint) ? hinted_wait(c, o->hint.wait_ns, own_ns) : -1;
+    int64_t hinted_ns = core_hint_requires_wait(c->policy, &o->hint) ? hinted_wait_ns(c, o->hint.wait_ns, own_ns) : -1;
     bool floor_below = c->policy->hint_rule == BIDE_HINT_RULE_FLOOR && hinted_ns < own_ns;
     if (hinted_ns >= 0 && !floor_below) { /* a floor below our own backoff changes nothing */
-        hinted_step(c, own_ns);
-        return (struct plan){hinted_ns, BIDE_REASON_SERVER_HINT};
+        hinted_advance_backoff(c, own_ns);
+        return (struct wait_plan){hinted_ns, BIDE_REASON_SERVER_HINT};
     }
     if (hinted_ns < 0 && o->kind == BIDE_KIND_CONFLICT && c->policy->conflict_at_once &&
-        !core_has(c, CORE_CONFLICTED)) {
-        core_set(c, CORE_CONFLICTED);
-        return (struct plan){0, BIDE_REASON_CONFLICT};
+        !core_has_flag(c, CORE_CONFLICT_RETRIED)) {
+        core_set_flag(c, CORE_CONFLICT_RETRIED);
+        return (struct wait_plan){0, BIDE_REASON_CONFLICT};
     }
-    core_take_step(c, own_ns);
-    return (struct plan){own_ns, BIDE_REASON_BACKOFF};
+    core_call_advance_backoff(c, own_ns);
+    return (struct wait_plan){own_ns, BIDE_REASON_BACKOFF};
 }
 
 /* How long to wait: our own backoff or the server's hint, and never less than the quiet it asked others for. */
-static struct plan plan_wait(struct core_event *e, const struct bide_outcome *o)
+static struct wait_plan plan_wait(struct core_event *e, const struct bide_outcome *o)
 {
-    struct plan plan = own_or_hinted(e->call, o);
+    struct wait_plan plan = plan_backoff_or_hint(e->call, o);
     int64_t until_ns = e->target ? bide_target_hold_off_until(e->target, e->now_ns) : 0;
     if (until_ns <= core_sum(e->now_ns, plan.wait_ns))
         return plan;
     int64_t hold_off_ns = until_ns - e->now_ns;
-    return (struct plan){core_sum(hold_off_ns, core_upward_jitter(e->call, hold_off_ns, CORE_FOR_HOLD_OFF)),
-                         BIDE_REASON_HOLD_OFF};
+    return (struct wait_plan){core_sum(hold_off_ns, core_upward_jitter(e->call, hold_off_ns, CORE_FOR_HOLD_OFF)),
+                              BIDE_REASON_HOLD_OFF};
 }
 
 /* ---- the judgement ---- */
 
-static struct bide_verdict out_of_budget(struct core_event *e, int64_t wake_ns)
+static struct bide_verdict call_out_of_budget(struct core_event *e, int64_t wake_ns)
 {
     if (!e->call->policy->long_poll)
-        return core_give_up(e, BIDE_REASON_BUDGET_EMPTY);
-    e->call->state = CORE_PARTING;
-    return core_wait_until(e, wake_ns, BIDE_REASON_BUDGET_EMPTY);
+        return core_call_give_up(e, BIDE_REASON_BUDGET_EMPTY);
+    e->call->state = CORE_GIVING_UP;
+    return core_call_wait_until(e, wake_ns, BIDE_REASON_BUDGET_EMPTY);
 }
 
-struct bide_verdict core_judge(struct core_event *e, const struct bide_outcome *o)
+struct bide_verdict core_call_judge(struct core_event *e, const struct bide_outcome *o)
 {
     struct bide_call *c = e->call;
-    enum bide_reason refused = free_gates(e, o);
+    enum bide_reason refused = check_free_gates(e, o);
     if (refused != BIDE_REASON_NOTHING)
-        return core_give_up(e, refused);
-    struct plan plan = plan_wait(e, o);
+        return core_call_give_up(e, refused);
+    struct wait_plan plan = plan_wait(e, o);
     int64_t wake_ns = core_sum(e->now_ns, plan.wait_ns);
     if (wake_ns >= c->deadline_ns)
-        return core_give_up(e, BIDE_REASON_DEADLINE_NEAR);
-    if (e->target && core_breaker_blocks(e->target, wake_ns) && core_refuses(e, BIDE_GATE_BREAKER))
-        return core_give_up(e, BIDE_REASON_BREAKER_OPEN);
+        return core_call_give_up(e, BIDE_REASON_DEADLINE_NEAR);
+    if (e->target && core_breaker_blocks(e->target, wake_ns) && core_gate_refuse(e, BIDE_GATE_BREAKER))
+        return core_call_give_up(e, BIDE_REASON_BREAKER_OPEN);
     if (core_key_refuses(e, &c->key_tick))
-        return core_give_up(e, BIDE_REASON_KEY_LIMIT);
-    core_give_charge_back(e);      /* a concurrency budget's places of the round that ended */
+        return core_call_give_up(e, BIDE_REASON_KEY_LIMIT);
+    core_call_refund_budget(e);    /* a concurrency budget's places of the round that ended */
     if (core_budget_refuses(e, o)) /* the gate that spends: last */
-        return out_of_budget(e, wake_ns);
+        return call_out_of_budget(e, wake_ns);
     if (o->flags & BIDE_FLAG_ONCE)
-        core_set(c, CORE_TRIED_ONCE);
+        core_set_flag(c, CORE_ONCE_RETRIED);
     c->state = CORE_WAITING;
-    return core_wait_until(e, wake_ns, plan.reason);
+    return core_call_wait_until(e, wake_ns, plan.reason);
 }

@@ -10,100 +10,101 @@
 #define WAYS       8u
 #define SETS       (BIDE_KEY_WORDS / WAYS)
 #define TICK_SHIFT 23
-#define TICKS      ((UINT64_C(1) << 36) - 1)
+#define TICK_MASK  ((UINT64_C(1) << 36) - 1)
 
 struct entry {
     uint64_t tag, retries, last;
 };
 
-static struct entry unpack(uint64_t word)
+static struct entry entry_unpack(uint64_t word)
 {
-    return (struct entry){word >> 44, word >> 36 & 0xff, word & TICKS};
+    return (struct entry){word >> 44, word >> 36 & 0xff, word & TICK_MASK};
 }
 
-static uint64_t pack(struct entry e)
+static uint64_t entry_pack(struct entry e)
 {
     return e.tag << 44 | e.retries << 36 | e.last;
 }
 
-struct limit {
+struct key_limit {
     uint64_t tag, tick, interval, most;
     uint32_t first; /* of the set */
 };
 
-static struct limit limit_of(const struct bide_target *t, uint32_t key, int64_t now_ns)
+static struct key_limit key_limit_of(const struct bide_target *t, uint32_t key, int64_t now_ns)
 {
     struct bide_target_config c;
-    CORE_CONFIG_UP_TO(t, &c, hold_off_max_ns);
-    return (struct limit){.tag = key >> 12,
-                          .tick = (uint64_t)now_ns >> TICK_SHIFT & TICKS,
-                          .interval = ((uint64_t)c.key_interval_ns >> TICK_SHIFT) + 2, /* both ends are rounded down */
-                          .most = c.key_retries,
-                          .first = key % SETS * WAYS};
+    CORE_CONFIG_COPY_UP_TO(t, &c, hold_off_max_ns);
+    return (struct key_limit){.tag = key >> 12,
+                              .tick = (uint64_t)now_ns >> TICK_SHIFT & TICK_MASK,
+                              .interval =
+                                  ((uint64_t)c.key_interval_ns >> TICK_SHIFT) + 2, /* both ends are rounded down */
+                              .most = c.key_retries,
+                              .first = key % SETS * WAYS};
 }
 
 /* Counts still. A time in the future (another thread's later clock) is as now. */
-static bool counts(struct entry e, const struct limit *l)
+static bool entry_is_live(struct entry e, const struct key_limit *l)
 {
-    uint64_t age = (l->tick - e.last) & TICKS;
-    return e.retries > 0 && (age < l->interval || age > TICKS / 2);
+    uint64_t age = (l->tick - e.last) & TICK_MASK;
+    return e.retries > 0 && (age < l->interval || age > TICK_MASK / 2);
 }
 
-struct place {
+struct entry_ref {
     uint64_t *word; /* NULL: the set is full */
     uint64_t seen;
 };
 
 /* The word of this key, or one that no longer counts. */
-static struct place find(struct bide_target *t, const struct limit *l)
+static struct entry_ref entry_find(struct bide_target *t, const struct key_limit *l)
 {
-    struct place found = {NULL, 0};
+    struct entry_ref found = {NULL, 0};
     for (uint32_t i = 0; i < WAYS; i++) {
-        struct place here = {&t->key[l->first + i], core_load(&t->key[l->first + i])};
-        struct entry e = unpack(here.seen);
-        if (e.tag == l->tag && counts(e, l))
+        struct entry_ref here = {&t->key[l->first + i], core_load(&t->key[l->first + i])};
+        struct entry e = entry_unpack(here.seen);
+        if (e.tag == l->tag && entry_is_live(e, l))
             return here;
-        if (!counts(e, l))
+        if (!entry_is_live(e, l))
             found = here;
     }
     return found;
 }
 
-bool core_key_take(struct bide_target *t, uint32_t key, int64_t now_ns, uint32_t *tick)
+bool core_key_charge(struct bide_target *t, uint32_t key, int64_t now_ns, uint32_t *tick)
 {
-    struct limit l = limit_of(t, key, now_ns);
-    struct place p;
+    struct key_limit l = key_limit_of(t, key, now_ns);
+    struct entry_ref p;
     struct entry e;
     *tick = (uint32_t)l.tick;
     do {
-        p = find(t, &l);
-        e = unpack(p.seen);
-        if (!p.word || (counts(e, &l) && e.retries >= l.most))
+        p = entry_find(t, &l);
+        e = entry_unpack(p.seen);
+        if (!p.word || (entry_is_live(e, &l) && e.retries >= l.most))
             return false;
-        e = (struct entry){l.tag, counts(e, &l) ? e.retries + 1 : 1, l.tick};
-    } while (!core_cas(p.word, &p.seen, pack(e)));
+        e = (struct entry){l.tag, entry_is_live(e, &l) ? e.retries + 1 : 1, l.tick};
+    } while (!core_cas(p.word, &p.seen, entry_pack(e)));
     return true;
 }
 
 /* Only if no other retry of the key was counted since: it might be of a later interval. */
-void core_key_give_back(struct bide_target *t, uint32_t key, uint32_t tick)
+void core_key_refund(struct bide_target *t, uint32_t key, uint32_t tick)
 {
     for (uint32_t i = 0; i < WAYS; i++) {
         uint64_t *word = &t->key[key % SETS * WAYS + i], seen = core_load(word);
-        struct entry e = unpack(seen);
+        struct entry e = entry_unpack(seen);
         if (e.tag != key >> 12 || (uint32_t)e.last != tick || e.retries == 0)
             continue;
         e.retries--;
-        (void)core_cas(word, &seen, pack(e)); /* losing means that another one was counted */
+        (void)core_cas(word, &seen, entry_pack(e)); /* losing means that another one was counted */
         return;
     }
 }
 
-bool core_key_blank(const struct bide_target *t, int64_t now_ns)
+bool core_key_is_evictable(const struct bide_target *t, int64_t now_ns)
 {
-    struct limit l = limit_of(t, 0, now_ns);
+    struct key_limit l = key_limit_of(t, 0, now_ns);
     for (uint32_t i = 0; i < BIDE_KEY_WORDS; i++)
-        if (counts(unpack(core_load(&t->key[i])), &l))
+        if (entry_is_live(entry_unpack(core_load(&t->key[i])), &l))
             return false;
     return true;
 }

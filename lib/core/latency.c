@@ -8,76 +8,76 @@
 
 #include "gates.h"
 
-#define OCTAVES   15u
-#define PARTS     4u
-#define LOWEST    17u
-#define SEEN      OCTAVES /* index of the word that counts them all */
-#define SEEN_MOST 1024u
-#define SEEN_FEW  20u
+#define OCTAVES         15u
+#define BINS_PER_OCTAVE 4u
+#define LOWEST          17u
+#define SAMPLES         OCTAVES /* index of the word that counts them all */
+#define SAMPLES_MAX     1024u
+#define SAMPLES_MIN     20u
 
-struct part {
-    uint32_t octave, part;
+struct bin {
+    uint32_t octave, index;
 };
 
-static struct part part_of(int64_t ns)
+static struct bin bin_of(int64_t ns)
 {
     uint64_t x = (uint64_t)ns;
     if (ns < INT64_C(1) << LOWEST)
-        return (struct part){0, 0};
+        return (struct bin){0, 0};
     uint32_t octave = 63u - (uint32_t)__builtin_clzll(x);
     if (octave >= LOWEST + OCTAVES)
-        return (struct part){OCTAVES - 1, PARTS - 1};
-    return (struct part){octave - LOWEST, (uint32_t)(x >> (octave - 2)) & (PARTS - 1)};
+        return (struct bin){OCTAVES - 1, BINS_PER_OCTAVE - 1};
+    return (struct bin){octave - LOWEST, (uint32_t)(x >> (octave - 2)) & (BINS_PER_OCTAVE - 1)};
 }
 
 /* The last part has none: it also holds what is slower than all parts. */
-static int64_t upper_end(struct part p)
+static int64_t bin_upper_end_ns(struct bin bin)
 {
-    if (p.octave == OCTAVES - 1 && p.part == PARTS - 1)
+    if (bin.octave == OCTAVES - 1 && bin.index == BINS_PER_OCTAVE - 1)
         return BIDE_NEVER;
-    return (int64_t)(PARTS + p.part + 1) << (p.octave + LOWEST - 2);
+    return (int64_t)(BINS_PER_OCTAVE + bin.index + 1) << (bin.octave + LOWEST - 2);
 }
 
-static uint32_t counter(uint64_t word, uint32_t part)
+static uint32_t bin_count(uint64_t word, uint32_t index)
 {
-    return (uint32_t)(word >> 16 * part) & 0xffff;
+    return (uint32_t)(word >> 16 * index) & 0xffff;
 }
 
 /* One thread wins the right to halve; increments that happen meanwhile may be lost, which evidence can bear. */
-static void age(struct bide_target *t)
+static void histogram_halve_if_full(struct bide_target *t)
 {
-    uint64_t seen = core_load(&t->latency[SEEN]);
-    if (seen < SEEN_MOST || !core_cas(&t->latency[SEEN], &seen, seen / 2))
+    uint64_t seen = core_load(&t->latency[SAMPLES]);
+    if (seen < SAMPLES_MAX || !core_cas(&t->latency[SAMPLES], &seen, seen / 2))
         return;
     for (uint32_t i = 0; i < OCTAVES; i++)
         core_store(&t->latency[i], core_load(&t->latency[i]) >> 1 & UINT64_C(0x7fff7fff7fff7fff));
 }
 
-void core_latency_note(struct bide_target *t, int64_t latency_ns)
+void core_latency_record(struct bide_target *t, int64_t latency_ns)
 {
-    struct part p = part_of(latency_ns);
-    core_add(&t->latency[p.octave], UINT64_C(1) << 16 * p.part);
-    core_add(&t->latency[SEEN], 1);
-    age(t);
+    struct bin bin = bin_of(latency_ns);
+    core_add(&t->latency[bin.octave], UINT64_C(1) << 16 * bin.index);
+    core_add(&t->latency[SAMPLES], 1);
+    histogram_halve_if_full(t);
 }
 
-static uint64_t total_of(const struct bide_target *t)
+static uint64_t histogram_total(const struct bide_target *t)
 {
     uint64_t total = 0;
-    for (uint32_t i = 0; i < OCTAVES * PARTS; i++)
-        total += counter(core_load(&t->latency[i / PARTS]), i % PARTS);
+    for (uint32_t i = 0; i < OCTAVES * BINS_PER_OCTAVE; i++)
+        total += bin_count(core_load(&t->latency[i / BINS_PER_OCTAVE]), i % BINS_PER_OCTAVE);
     return total;
 }
 
 int64_t bide_target_latency_ns(const struct bide_target *t, uint32_t permille)
 {
-    uint64_t total = total_of(t), below = 0;
-    struct part p = {OCTAVES - 1, PARTS - 1};
-    if (total < SEEN_FEW)
+    uint64_t total = histogram_total(t), below = 0;
+    struct bin bin = {OCTAVES - 1, BINS_PER_OCTAVE - 1};
+    if (total < SAMPLES_MIN)
         return 0;
-    for (uint32_t i = 0; i < OCTAVES * PARTS && below * 1000 < total * permille; i++) {
-        p = (struct part){i / PARTS, i % PARTS};
-        below += counter(core_load(&t->latency[p.octave]), p.part);
+    for (uint32_t i = 0; i < OCTAVES * BINS_PER_OCTAVE && below * 1000 < total * permille; i++) {
+        bin = (struct bin){i / BINS_PER_OCTAVE, i % BINS_PER_OCTAVE};
+        below += bin_count(core_load(&t->latency[bin.octave]), bin.index);
     }
-    return upper_end(p);
+    return bin_upper_end_ns(bin);
 }

@@ -8,7 +8,7 @@
 #include "saturate.h"
 #include "text.h"
 
-static uint32_t clip(int64_t number)
+static uint32_t clip_to_u32(int64_t number)
 {
     return (uint32_t)core_min(number, UINT32_MAX);
 }
@@ -17,40 +17,42 @@ bool bide_layer_parse(struct bide_text value, struct bide_layer *layer)
 {
     enum { MAX, LEFT, NO_RETRY, KEYS };
     static const char *const keys[KEYS] = {"max", "left", "no-retry"};
-    struct core_cursor cursor = core_read(value);
-    struct core_bare attempt, said[KEYS];
+    struct core_cursor cursor = core_cursor_over(value);
+    struct core_item attempt, parameter[KEYS];
     *layer = (struct bide_layer){.left_ns = BIDE_NEVER};
-    if (!core_take_bare(&cursor, &attempt) || !core_take_parameters(&cursor, keys, KEYS, said) || !core_at_end(&cursor))
+    if (!core_parse_item(&cursor, &attempt) || !core_parse_parameters(&cursor, keys, KEYS, parameter) ||
+        !core_cursor_at_end(&cursor))
         return false;
-    if (!core_is_count(&attempt, 1) || !core_may_be_count(&said[MAX], 1) || !core_may_be_count(&said[LEFT], 0) ||
-        !core_may_be(&said[NO_RETRY], CORE_BOOLEAN))
+    if (!core_item_is_count(&attempt, 1) || !core_item_is_optional_count(&parameter[MAX], 1) ||
+        !core_item_is_optional_count(&parameter[LEFT], 0) ||
+        !core_item_is_optional(&parameter[NO_RETRY], CORE_ITEM_BOOLEAN))
         return false;
-    layer->attempt = clip(attempt.number);
-    layer->attempts_max = clip(said[MAX].number);
-    if (said[LEFT].type != CORE_ABSENT)
-        layer->left_ns = core_product(said[LEFT].number, BIDE_MS);
-    layer->no_retry = said[NO_RETRY].number != 0;
+    layer->attempt = clip_to_u32(attempt.number);
+    layer->attempts_max = clip_to_u32(parameter[MAX].number);
+    if (parameter[LEFT].type != CORE_ITEM_ABSENT)
+        layer->left_ns = core_product(parameter[LEFT].number, BIDE_MS);
+    layer->no_retry = parameter[NO_RETRY].number != 0;
     return true;
 }
 
-static void put_parameter(struct core_pen *pen, const char *key, int64_t number)
+static void write_parameter(struct core_writer *writer, const char *key, int64_t number)
 {
-    core_put(pen, key);
-    core_put_number(pen, number);
+    core_write_text(writer, key);
+    core_write_number(writer, number);
 }
 
 /* A layer without an attempt has nothing to say, so it is written like one that does not fit: as an empty text. */
 size_t bide_layer_format(char *text, size_t size, const struct bide_layer *layer)
 {
-    struct core_pen pen = {text, size, 0};
-    core_put_number(&pen, layer->attempt);
+    struct core_writer writer = {text, size, 0};
+    core_write_number(&writer, layer->attempt);
     if (layer->attempts_max > 0)
-        put_parameter(&pen, ";max=", layer->attempts_max);
+        write_parameter(&writer, ";max=", layer->attempts_max);
     if (layer->left_ns != BIDE_NEVER)
-        put_parameter(&pen, ";left=", core_max(layer->left_ns, 0) / BIDE_MS);
+        write_parameter(&writer, ";left=", core_max(layer->left_ns, 0) / BIDE_MS);
     if (layer->no_retry)
-        core_put(&pen, ";no-retry");
-    size_t length = core_put_end(&pen);
+        core_write_text(&writer, ";no-retry");
+    size_t length = core_write_end(&writer);
     if (layer->attempt > 0 && length < size)
         return length;
     if (size > 0)

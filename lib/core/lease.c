@@ -26,26 +26,26 @@ int64_t bide_lease_until(const struct bide_target *target)
 
 enum bide_err core_lease_check(const struct bide_budget_config *budget, struct bide_problem *problem)
 {
-    struct bide_problem wrong = {"budget.kind", "BIDE_BUDGET_TOKENS in a leased target: they are what is lent",
+    struct bide_problem found = {"budget.kind", "BIDE_BUDGET_TOKENS in a leased target: they are what is lent",
                                  budget->kind};
     if (budget->kind == BIDE_BUDGET_TOKENS && budget->threshold_milli == 0)
         return BIDE_OK;
     if (budget->kind == BIDE_BUDGET_TOKENS)
-        wrong = (struct bide_problem){"budget.threshold_milli",
+        found = (struct bide_problem){"budget.threshold_milli",
                                       "0 in a leased target: tokens below it would be lent for nothing",
                                       budget->threshold_milli};
     if (problem)
-        *problem = wrong;
+        *problem = found;
     return BIDE_ERR_INVALID;
 }
 
 /* Two who begin at once both empty it: nothing is lent yet. An end that is there is kept, in case it is the other's. */
-static void begin(struct bide_target *t, int64_t now_ns)
+static void lease_start(struct bide_target *t, int64_t now_ns)
 {
     int64_t end_ns = core_max(bide_lease_until(t), core_max(now_ns, 1));
     core_store(CORE_LEASE_END(t), 0);
-    core_target_lease(t, true, now_ns);
-    core_budget_empty(t, now_ns);
+    core_target_set_leased(t, true, now_ns);
+    core_budget_drain(t, now_ns);
     (void)bide_lease_collect(t); /* of an earlier lease */
     bide_lease_memo_set(t, (struct bide_lease_memo){0});
     core_store_release(CORE_LEASE_END(t), (uint64_t)end_ns);
@@ -61,7 +61,7 @@ enum bide_err bide_lease_begin(struct bide_target *target, int64_t now_ns, struc
     core_budget_config(target, &budget);
     enum bide_err err = core_lease_check(&budget, problem);
     if (err == BIDE_OK)
-        begin(target, now_ns);
+        lease_start(target, now_ns);
     core_target_release(target);
     return err;
 }
@@ -72,7 +72,7 @@ enum bide_err bide_lease_end(struct bide_target *target, int64_t now_ns)
         return BIDE_OK;
     if (!core_target_claim(target, now_ns))
         return BIDE_ERR_BUSY;
-    core_target_lease(target, false, now_ns);
+    core_target_set_leased(target, false, now_ns);
     core_store(CORE_LEASE_END(target), 0);
     core_target_release(target);
     return BIDE_OK;
@@ -97,20 +97,20 @@ struct bide_lease_report bide_lease_collect(struct bide_target *target)
 {
     struct bide_lease_report all = {0};
     for (uint32_t i = 0; i < BIDE_LANES; i++) {
-        all.firsts += core_swap(&target->lane[i].firsts, 0);
-        all.successes += core_swap(&target->lane[i].successes, 0);
-        all.earned_milli += core_swap(&target->lane[i].earned_milli, 0);
+        all.firsts += core_exchange(&target->lane[i].firsts, 0);
+        all.successes += core_exchange(&target->lane[i].successes, 0);
+        all.earned_milli += core_exchange(&target->lane[i].earned_milli, 0);
     }
     return all;
 }
 
 /* ---- who exchanges ---- */
 
-#define WHO_SHIFT  32
-#define TICK_SHIFT 29 /* half a second: 32 bits then reach as far as instants do, 73 years */
+#define EXCHANGER_SHIFT 32
+#define TICK_SHIFT      29 /* half a second: 32 bits then reach as far as instants do, 73 years */
 
 /* Rounded up: never over early. */
-static uint64_t tick_from(int64_t ns)
+static uint64_t tick_not_before(int64_t ns)
 {
     return (uint64_t)core_min(core_sum(ns, (INT64_C(1) << TICK_SHIFT) - 1) >> TICK_SHIFT, UINT32_MAX);
 }
@@ -118,11 +118,11 @@ static uint64_t tick_from(int64_t ns)
 bool bide_lease_claim(struct bide_target *target, uint32_t who, int64_t until_ns, int64_t now_ns)
 {
     uint64_t held = core_load(CORE_LEASE_EXCHANGER(target));
-    bool mine = held >> WHO_SHIFT == who, past = until_ns <= now_ns;
+    bool mine = held >> EXCHANGER_SHIFT == who, past = until_ns <= now_ns;
     bool theirs = !mine && (int64_t)((held & UINT32_MAX) << TICK_SHIFT) > now_ns;
     if (theirs || (past && !mine))
         return false;
-    uint64_t wanted = past ? 0 : (uint64_t)who << WHO_SHIFT | tick_from(until_ns);
+    uint64_t wanted = past ? 0 : (uint64_t)who << EXCHANGER_SHIFT | tick_not_before(until_ns);
     return core_cas(CORE_LEASE_EXCHANGER(target), &held, wanted) && !past;
 }
 

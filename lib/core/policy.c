@@ -17,7 +17,7 @@
 
 /* ---- presets ---- */
 
-struct hints {
+struct preset_hints {
     enum bide_hint_rule rule;
     enum bide_hint_long too_long;
     enum bide_hint_step step;
@@ -26,27 +26,32 @@ struct hints {
     int64_t over_ns;
 };
 
-static const struct hints polite = {BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_KEEP, 100, 300 * S, 0};
-static const struct hints aws_2_0 = {BIDE_HINT_RULE_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_ADVANCE, 0, 20 * S, 0};
-static const struct hints aws_2_1 = {
+static const struct preset_hints default_hints = {
+    BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_KEEP, 100, 300 * S, 0};
+static const struct preset_hints aws_2_0 = {
+    BIDE_HINT_RULE_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_ADVANCE, 0, 20 * S, 0};
+static const struct preset_hints aws_2_1 = {
     BIDE_HINT_RULE_CLAMP, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_ADVANCE, 0, BIDE_NEVER, 5 * S};
-static const struct hints grpc = {
+static const struct preset_hints grpc = {
     BIDE_HINT_RULE_PUSHBACK, BIDE_HINT_LONG_GIVE_UP, BIDE_HINT_STEP_RESET, 0, BIDE_NEVER, 0};
-static const struct hints envoy = {BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_IGNORE, BIDE_HINT_STEP_KEEP, 500, 300 * S, 0};
-static const struct hints curl = {BIDE_HINT_RULE_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_KEEP, 0, 21600 * S, 0};
-static const struct hints seed_001 = {BIDE_HINT_RULE_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_ADVANCE, 0, 30 * S, 0};
+static const struct preset_hints envoy = {
+    BIDE_HINT_RULE_FLOOR, BIDE_HINT_LONG_IGNORE, BIDE_HINT_STEP_KEEP, 500, 300 * S, 0};
+static const struct preset_hints curl = {
+    BIDE_HINT_RULE_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_KEEP, 0, 21600 * S, 0};
+static const struct preset_hints seed_001 = {
+    BIDE_HINT_RULE_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_ADVANCE, 0, 30 * S, 0};
 
 /* Ten retries in hand, a tenth earned by each success, one a minute: a budget that first attempts fund cannot let an
  * overloaded server recover, and a generous trickle per process adds up to a storm across a fleet. */
-static const struct bide_budget_config frugal = {.kind = BIDE_BUDGET_TOKENS,
-                                                 .capacity_milli = 10000,
-                                                 .initial_milli = BIDE_FULL,
-                                                 .cost_milli = 1000,
-                                                 .cost_throttled_milli = 1000,
-                                                 .cost_timeout_milli = 1000,
-                                                 .earn_success_milli = 100,
-                                                 .refill_per_minute_milli = 1000,
-                                                 .window_ns = 10 * S};
+static const struct bide_budget_config default_budget = {.kind = BIDE_BUDGET_TOKENS,
+                                                         .capacity_milli = 10000,
+                                                         .initial_milli = BIDE_FULL,
+                                                         .cost_milli = 1000,
+                                                         .cost_throttled_milli = 1000,
+                                                         .cost_timeout_milli = 1000,
+                                                         .earn_success_milli = 100,
+                                                         .refill_per_minute_milli = 1000,
+                                                         .window_ns = 10 * S};
 
 static const struct bide_budget_config aws_bucket_2_0 = {.kind = BIDE_BUDGET_TOKENS,
                                                          .capacity_milli = 500000,
@@ -102,50 +107,50 @@ static const struct bide_budget_config no_budget = {.kind = BIDE_BUDGET_NONE, .w
 
 /* It looks again soon, and within 15 s at the latest: what it refuses after the server is back is lost for nothing, and
  * a probe is one request. Measured: docs/decisions/0023-a-breaker-that-looks-sooner.md. */
-static const struct bide_breaker_config breaker = {.kind = BIDE_BREAKER_BY_TIME,
-                                                   .consecutive = 5,
-                                                   .ratio_permille = 500,
-                                                   .min_volume = 20,
-                                                   .count_window = 100,
-                                                   .open_growth_milli = 2000,
-                                                   .open_jitter_permille = 500,
-                                                   .probes = 1,
-                                                   .window_ns = 10 * S,
-                                                   .slow_ns = BIDE_NEVER,
-                                                   .open_ns = 1 * S,
-                                                   .open_max_ns = 10 * S,
-                                                   .probe_timeout_ns = 10 * S,
-                                                   .ramp_ns = 2 * S};
+static const struct bide_breaker_config default_breaker = {.kind = BIDE_BREAKER_BY_TIME,
+                                                           .consecutive = 5,
+                                                           .ratio_permille = 500,
+                                                           .min_volume = 20,
+                                                           .count_window = 100,
+                                                           .open_growth_milli = 2000,
+                                                           .open_jitter_permille = 500,
+                                                           .probes = 1,
+                                                           .window_ns = 10 * S,
+                                                           .slow_ns = BIDE_NEVER,
+                                                           .open_ns = 1 * S,
+                                                           .open_max_ns = 10 * S,
+                                                           .probe_timeout_ns = 10 * S,
+                                                           .ramp_ns = 2 * S};
 
-struct row {
+struct preset_row {
     uint32_t attempts;
     enum bide_jitter jitter;
     int64_t base_ns, cap_ns, floor_ns;
     int64_t attempt_ns, connect_ns, deadline_ns;
-    const struct hints *hints;
+    const struct preset_hints *hints;
     const struct bide_budget_config *budget;
     bool breaker;
     bool require_key;
 };
 
 #define NEVER BIDE_NEVER
-static const struct row rows[BIDE_PRESET_COUNT] = {
+static const struct preset_row preset_rows[BIDE_PRESET_COUNT] = {
     /* attempts, jitter, base, cap, floor, attempt, connect, deadline, hints, budget, breaker, require_key */
-    [BIDE_PRESET_SERVICE] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &polite, &frugal, true,
-                             false},
-    [BIDE_PRESET_INTERACTIVE] = {3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 2 * S, 500 * MS, 5 * S, &polite, &frugal,
-                                 true, false},
-    [BIDE_PRESET_EXTERNAL] = {4, BIDE_JITTER_FULL, 1 * S, 60 * S, 0, 30 * S, 5 * S, 180 * S, &polite, &frugal, true,
-                              false},
-    [BIDE_PRESET_BACKGROUND] = {6, BIDE_JITTER_DECORRELATED, 1 * S, 120 * S, 0, 60 * S, 5 * S, 900 * S, &polite,
-                                &frugal, true, false},
-    [BIDE_PRESET_SERVERLESS] = {3, BIDE_JITTER_FULL, 100 * MS, 1 * S, 0, 3 * S, 1 * S, 10 * S, &polite, &frugal, true,
-                                false},
-    [BIDE_PRESET_PAYMENT] = {3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 5 * S, 1 * S, 15 * S, &polite, &frugal, true,
-                             true},
+    [BIDE_PRESET_SERVICE] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &default_hints,
+                             &default_budget, true, false},
+    [BIDE_PRESET_INTERACTIVE] = {3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 2 * S, 500 * MS, 5 * S, &default_hints,
+                                 &default_budget, true, false},
+    [BIDE_PRESET_EXTERNAL] = {4, BIDE_JITTER_FULL, 1 * S, 60 * S, 0, 30 * S, 5 * S, 180 * S, &default_hints,
+                              &default_budget, true, false},
+    [BIDE_PRESET_BACKGROUND] = {6, BIDE_JITTER_DECORRELATED, 1 * S, 120 * S, 0, 60 * S, 5 * S, 900 * S, &default_hints,
+                                &default_budget, true, false},
+    [BIDE_PRESET_SERVERLESS] = {3, BIDE_JITTER_FULL, 100 * MS, 1 * S, 0, 3 * S, 1 * S, 10 * S, &default_hints,
+                                &default_budget, true, false},
+    [BIDE_PRESET_PAYMENT] = {3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 5 * S, 1 * S, 15 * S, &default_hints,
+                             &default_budget, true, true},
     /* One process makes one call: its own budget and breaker would know no more than its attempts do. */
-    [BIDE_PRESET_COMMAND] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, NEVER, NEVER, NEVER, &polite, &no_budget, false,
-                             false},
+    [BIDE_PRESET_COMMAND] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, NEVER, NEVER, NEVER, &default_hints, &no_budget,
+                             false, false},
     [BIDE_PRESET_AWS_2_0] = {3, BIDE_JITTER_FULL, 1 * S, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_0, &aws_bucket_2_0,
                              false, false},
     [BIDE_PRESET_AWS_2_1] = {3, BIDE_JITTER_FULL, 50 * MS, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_1, &aws_bucket_2_1,
@@ -156,31 +161,31 @@ static const struct row rows[BIDE_PRESET_COUNT] = {
                            false, false},
     [BIDE_PRESET_CURL] = {4, BIDE_JITTER_NONE, 1 * S, 600 * S, 0, NEVER, 300 * S, NEVER, &curl, &no_budget, false,
                           false},
-    [BIDE_PRESET_FINAGLE] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &polite, &finagle_budget,
-                             false, false},
-    [BIDE_PRESET_SRE] = {3, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &polite, &sre_ratio, false,
-                         false},
-    [BIDE_PRESET_PAYSETU] = {4, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 150 * MS, 30 * MS, 6600 * MS, &polite, &no_budget,
-                             false, false},
-    [BIDE_PRESET_CRICSTREAM] = {2, BIDE_JITTER_FULL, 4 * S, 4 * S, 0, 10 * S, 3 * S, 30 * S, &polite, &no_budget, false,
-                                false},
+    [BIDE_PRESET_FINAGLE] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &default_hints,
+                             &finagle_budget, false, false},
+    [BIDE_PRESET_SRE] = {3, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, 10 * S, 3 * S, 60 * S, &default_hints, &sre_ratio,
+                         false, false},
+    [BIDE_PRESET_PAYSETU] = {4, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 150 * MS, 30 * MS, 6600 * MS, &default_hints,
+                             &no_budget, false, false},
+    [BIDE_PRESET_CRICSTREAM] = {2, BIDE_JITTER_FULL, 4 * S, 4 * S, 0, 10 * S, 3 * S, 30 * S, &default_hints, &no_budget,
+                                false, false},
     [BIDE_PRESET_SEED_001] = {4, BIDE_JITTER_FULL, 1 * S, 30 * S, 0, 10 * S, 10 * S, NEVER, &seed_001, &seed_001_bucket,
                               false, false},
-    [BIDE_PRESET_SEED_004] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 50 * MS, 10 * S, 3 * S, 60 * S, &polite,
+    [BIDE_PRESET_SEED_004] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 50 * MS, 10 * S, 3 * S, 60 * S, &default_hints,
                               &seed_004_ratio, false, true},
 };
 
 /* Systems that know neither layers, nor conflicts, nor a quiet shared by all calls. */
-static bool is_foreign(enum bide_preset preset)
+static bool preset_is_foreign(enum bide_preset preset)
 {
     return preset >= BIDE_PRESET_AWS_2_0;
 }
 
-static void fill_policy(struct bide_policy *p, enum bide_preset preset)
+static void preset_fill_policy(struct bide_policy *p, enum bide_preset preset)
 {
-    const struct row *r = &rows[preset];
-    const struct hints *h = r->hints;
-    bool foreign = is_foreign(preset);
+    const struct preset_row *r = &preset_rows[preset];
+    const struct preset_hints *h = r->hints;
+    bool foreign = preset_is_foreign(preset);
     *p = (struct bide_policy){
         .struct_size = sizeof *p,
         .attempts_max = r->attempts,
@@ -210,9 +215,9 @@ static void fill_policy(struct bide_policy *p, enum bide_preset preset)
     };
 }
 
-static void fill_config(struct bide_target_config *c, enum bide_preset preset)
+static void preset_fill_config(struct bide_target_config *c, enum bide_preset preset)
 {
-    const struct row *r = &rows[preset];
+    const struct preset_row *r = &preset_rows[preset];
     *c = (struct bide_target_config){
         .struct_size = sizeof *c,
         .key_retries = preset == BIDE_PRESET_CRICSTREAM ? 1 : 0, /* one retry of a segment in 30 s */
@@ -220,22 +225,22 @@ static void fill_config(struct bide_target_config *c, enum bide_preset preset)
         .throttle_max_permille = 900,
         .throttle_min_volume = 10,
         .throttle_window_ns = 120 * S,
-        .hold_off_max_ns = is_foreign(preset) ? 0 : 300 * S,
+        .hold_off_max_ns = preset_is_foreign(preset) ? 0 : 300 * S,
         .budget = *r->budget,
-        .breaker = breaker,
+        .breaker = default_breaker,
     };
     c->breaker.probe_timeout_ns = core_min(r->attempt_ns, 60 * S);
     if (!r->breaker)
         c->breaker.kind = BIDE_BREAKER_OFF;
 }
 
-static const char *const labels[] = {
+static const char *const preset_labels[] = {
 #define LABEL(NAME, label, purpose) label,
     BIDE_PRESET_LIST(LABEL)
 #undef LABEL
 };
 
-static const char *const purposes[] = {
+static const char *const preset_purposes[] = {
 #define PURPOSE(NAME, label, purpose) purpose,
     BIDE_PRESET_LIST(PURPOSE)
 #undef PURPOSE
@@ -243,18 +248,18 @@ static const char *const purposes[] = {
 
 const char *bide_preset_label(enum bide_preset preset)
 {
-    return CORE_LABEL(labels, preset);
+    return CORE_LABEL(preset_labels, preset);
 }
 
 const char *bide_preset_purpose(enum bide_preset preset)
 {
-    return CORE_LABEL(purposes, preset);
+    return CORE_LABEL(preset_purposes, preset);
 }
 
 enum bide_preset bide_preset_by_name(const char *name, size_t length)
 {
     unsigned i = 0;
-    while (i < BIDE_PRESET_COUNT && !core_same((struct bide_text){name, length}, labels[i]))
+    while (i < BIDE_PRESET_COUNT && !core_text_equals((struct bide_text){name, length}, preset_labels[i]))
         i++;
     return (enum bide_preset)i;
 }
@@ -263,7 +268,7 @@ enum bide_err bide_policy_init_sized(struct bide_policy *policy, size_t size, en
 {
     if (size != sizeof *policy || (unsigned)preset >= BIDE_PRESET_COUNT)
         return BIDE_ERR_INVALID;
-    fill_policy(policy, preset);
+    preset_fill_policy(policy, preset);
     return BIDE_OK;
 }
 
@@ -271,7 +276,7 @@ enum bide_err bide_target_config_init_sized(struct bide_target_config *config, s
 {
     if (size != sizeof *config || (unsigned)preset >= BIDE_PRESET_COUNT)
         return BIDE_ERR_INVALID;
-    fill_config(config, preset);
+    preset_fill_config(config, preset);
     return BIDE_OK;
 }
 
@@ -373,14 +378,14 @@ static const struct range config_ranges[] = {
 };
 #undef T
 
-static enum bide_err wrong(struct bide_problem *problem, const char *field, int64_t value, const char *want)
+static enum bide_err report_problem(struct bide_problem *problem, const char *field, int64_t value, const char *want)
 {
     if (problem)
         *problem = (struct bide_problem){.field = field, .want = want, .value = value};
     return BIDE_ERR_INVALID;
 }
 
-static int64_t value_at(const void *base, const struct range *r)
+static int64_t range_field_value(const void *base, const struct range *r)
 {
     const unsigned char *at = (const unsigned char *)base + r->offset;
     return r->width == NARROW ? *(const uint32_t *)(const void *)at : *(const int64_t *)(const void *)at;
@@ -389,11 +394,11 @@ static int64_t value_at(const void *base, const struct range *r)
 static enum bide_err check_ranges(const void *base, const struct range *r, size_t count, struct bide_problem *problem)
 {
     for (const struct range *end = r + count; r < end; r++) {
-        int64_t value = value_at(base, r);
+        int64_t value = range_field_value(base, r);
         if (r->width == WIDE_OR_NEVER && value == BIDE_NEVER)
             continue;
         if (value < r->least || value > r->most)
-            return wrong(problem, r->field, value, r->want);
+            return report_problem(problem, r->field, value, r->want);
     }
     return BIDE_OK;
 }
@@ -410,22 +415,22 @@ static enum bide_err check_relations(const struct relation *r, size_t count, str
 {
     for (const struct relation *end = r + count; r < end; r++)
         if (r->broken)
-            return wrong(problem, r->field, r->value, r->want);
+            return report_problem(problem, r->field, r->value, r->want);
     return BIDE_OK;
 }
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
-static bool any(const bool *flag, size_t count)
+static bool any_flag_set(const bool *flag, size_t count)
 {
     while (count > 0 && !flag[count - 1])
         count--;
     return count > 0;
 }
 
-static uint64_t reserved_of(const struct bide_policy *p)
+static uint64_t policy_reserved_bits(const struct bide_policy *p)
 {
-    uint64_t all = any(p->reserved_flags_, COUNT(p->reserved_flags_));
+    uint64_t all = any_flag_set(p->reserved_flags_, COUNT(p->reserved_flags_));
     for (size_t i = 0; i < COUNT(p->reserved_); i++)
         all |= p->reserved_[i];
     return all;
@@ -448,7 +453,7 @@ static enum bide_err check_policy_relations(const struct bide_policy *p, struct 
         {additive && p->jitter_add_ns > p->cap_ns, "jitter_add_ns", p->jitter_add_ns, "cap_ns or less"},
         {p->hedges_max >= p->attempts_max, "hedges_max", p->hedges_max,
          "less than attempts_max: a hedge is an attempt too"},
-        {reserved_of(p) != 0, "reserved_", 1, "0: start from bide_policy_init"},
+        {policy_reserved_bits(p) != 0, "reserved_", 1, "0: start from bide_policy_init"},
     };
     return check_relations(relations, COUNT(relations), problem);
 }
@@ -456,7 +461,8 @@ static enum bide_err check_policy_relations(const struct bide_policy *p, struct 
 enum bide_err bide_policy_check(const struct bide_policy *policy, struct bide_problem *problem)
 {
     if (policy->struct_size != sizeof *policy)
-        return wrong(problem, "struct_size", policy->struct_size, "what bide_policy_init or bide_policy_copy set");
+        return report_problem(problem, "struct_size", policy->struct_size,
+                              "what bide_policy_init or bide_policy_copy set");
     enum bide_err err = check_ranges(policy, policy_ranges, COUNT(policy_ranges), problem);
     return err != BIDE_OK ? err : check_policy_relations(policy, problem);
 }
@@ -483,7 +489,7 @@ static enum bide_err check_config_relations(const struct bide_target_config *c, 
          b->initial_milli, "capacity_milli or less, or BIDE_FULL"},
         {tokens && b->threshold_milli > 0 && b->threshold_milli >= b->capacity_milli, "budget.threshold_milli",
          b->threshold_milli, "less than capacity_milli: else no retry is ever allowed"},
-        {any(c->reserved_flags_, COUNT(c->reserved_flags_)), "reserved_flags_", 1,
+        {any_flag_set(c->reserved_flags_, COUNT(c->reserved_flags_)), "reserved_flags_", 1,
          "0: start from bide_target_config_init"},
         {c->breaker.open_max_ns < c->breaker.open_ns, "breaker.open_max_ns", c->breaker.open_max_ns, "open_ns or more"},
         {c->breaker.kind == BIDE_BREAKER_BY_COUNT && c->breaker.min_volume > c->breaker.count_window,
@@ -495,7 +501,7 @@ static enum bide_err check_config_relations(const struct bide_target_config *c, 
 enum bide_err bide_target_config_check(const struct bide_target_config *config, struct bide_problem *problem)
 {
     if (config->struct_size != sizeof *config)
-        return wrong(problem, "struct_size", config->struct_size, "what bide_target_config_init set");
+        return report_problem(problem, "struct_size", config->struct_size, "what bide_target_config_init set");
     enum bide_err err = check_ranges(config, config_ranges, COUNT(config_ranges), problem);
     return err != BIDE_OK ? err : check_config_relations(config, problem);
 }
@@ -510,12 +516,13 @@ enum bide_err bide_policy_copy(struct bide_policy *into, const struct bide_polic
     size_t known = from->struct_size < sizeof *into ? from->struct_size : sizeof *into;
     if (from->struct_size < offsetof(struct bide_policy, backoff) || from->struct_size > SIZE_SANE ||
         from->struct_size % 8 != 0) /* no version can end inside a word */
-        return wrong(problem, "struct_size", from->struct_size, "what bide_policy_init set");
+        return report_problem(problem, "struct_size", from->struct_size, "what bide_policy_init set");
     for (size_t i = known; i < from->struct_size; i++)
         if (source[i] != 0)
-            return wrong(problem, "struct_size", from->struct_size, "no fields that this version does not know");
+            return report_problem(problem, "struct_size", from->struct_size,
+                                  "no fields that this version does not know");
     struct bide_policy copy;
-    fill_policy(&copy, BIDE_PRESET_SERVICE);
+    preset_fill_policy(&copy, BIDE_PRESET_SERVICE);
     for (size_t i = 0; i < known; i++)
         ((unsigned char *)&copy)[i] = source[i];
     copy.struct_size = sizeof copy;

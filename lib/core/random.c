@@ -2,10 +2,10 @@
 #include "random.h"
 
 /* Number `name` of the SplitMix64 stream that starts at the seed. */
-uint64_t core_random(struct core_chance chance)
+uint64_t core_random(struct core_random_key key)
 {
-    uint64_t name = (uint64_t)chance.draw << 8 | (uint64_t)chance.purpose;
-    return core_mix(chance.seed + name * CORE_GOLDEN);
+    uint64_t name = (uint64_t)key.draw << 8 | (uint64_t)key.purpose;
+    return core_mix(key.seed + name * CORE_GOLDEN);
 }
 
 /* The upper half of the 128-bit product, from 32-bit parts: wasm32 has no wide multiply without an import. */
@@ -18,9 +18,9 @@ static uint64_t product_high(uint64_t a, uint64_t b)
 }
 
 /* Lemire's method: scale by multiplying, and reject the few products that would favour some results. */
-uint64_t core_uniform(struct core_chance chance, uint64_t most)
+uint64_t core_uniform(struct core_random_key key, uint64_t most)
 {
-    uint64_t range = most + 1, x = core_random(chance);
+    uint64_t range = most + 1, x = core_random(key);
     if (range == 0)
         return x;
     if (x * range < range) {

@@ -29,15 +29,15 @@ static inline uint64_t core_mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-struct core_chance {
+struct core_random_key {
     uint64_t seed;
     uint32_t draw; /* usually the attempt */
     enum core_purpose purpose;
 };
 
-uint64_t core_random(struct core_chance chance);
+uint64_t core_random(struct core_random_key key);
 
 /* Uniform in 0 ... most, both included. */
-uint64_t core_uniform(struct core_chance chance, uint64_t most);
+uint64_t core_uniform(struct core_random_key key, uint64_t most);
 
 #endif

@@ -17,7 +17,7 @@ static const struct {
 enum bide_safety bide_method_safety(const char *method, size_t length)
 {
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (core_same((struct bide_text){method, length}, methods[i].name))
+        if (core_text_equals((struct bide_text){method, length}, methods[i].name))
             return methods[i].safety;
     return BIDE_UNSAFE;
 }

@@ -3,29 +3,29 @@
  * For a retry: a charge on the budget and a place in its key's limit, from the decision until the attempt starts (a
  * concurrency budget's places: until it ends). While attempts run: their count in flight, and a probe's place at the
  * breaker. While the call lives: its count among the calls of a concurrency budget. Whatever way a call ends,
- * core_end() gives all of it back. */
+ * core_call_end() gives all of it back. */
 #include "bits.h"
 #include "event.h"
 
-bool core_place_take(uint64_t *word, uint16_t owner, uint64_t most)
+bool core_permit_acquire(uint64_t *word, uint16_t owner, uint64_t most)
 {
     uint64_t seen = core_load(word);
     do
-        if (seen >> CORE_OWNER_SHIFT != owner || (seen & CORE_PLACES) >= most)
+        if (seen >> CORE_OWNER_SHIFT != owner || (seen & CORE_PERMITS_MAX) >= most)
             return false;
     while (!core_cas(word, &seen, seen + 1));
     return true;
 }
 
-void core_place_leave(uint64_t *word, uint16_t owner, uint32_t places)
+void core_permit_release(uint64_t *word, uint16_t owner, uint32_t permits)
 {
     uint64_t seen = core_load(word);
     while (seen >> CORE_OWNER_SHIFT == owner)
-        if (core_cas(word, &seen, seen - places))
+        if (core_cas(word, &seen, seen - permits))
             return;
 }
 
-bool core_refuses(struct core_event *e, enum bide_gate gate)
+bool core_gate_refuse(struct core_event *e, enum bide_gate gate)
 {
     uint32_t observing = e->hot >> CORE_HOT_OBSERVE_SHIFT | e->call->policy->observe;
     if (e->target)
@@ -36,52 +36,52 @@ bool core_refuses(struct core_event *e, enum bide_gate gate)
     return false;
 }
 
-void core_spend(struct bide_call *c)
+void core_call_commit_charges(struct bide_call *c)
 {
-    core_clear(c, CORE_KEY_TAKEN);
-    if (core_charge_of(c).kind != BIDE_BUDGET_CONCURRENCY)
-        core_clear(c, CORE_CHARGED);
+    core_clear_flag(c, CORE_KEY_CHARGED);
+    if (core_call_last_charge(c).kind != BIDE_BUDGET_CONCURRENCY)
+        core_clear_flag(c, CORE_CHARGED);
 }
 
-void core_give_charge_back(struct core_event *e)
+void core_call_refund_budget(struct core_event *e)
 {
-    if (!core_has(e->call, CORE_CHARGED))
+    if (!core_has_flag(e->call, CORE_CHARGED))
         return;
     if (e->target)
-        core_budget_give_back(e->target, core_charge_of(e->call));
-    core_clear(e->call, CORE_CHARGED);
+        core_budget_refund(e->target, core_call_last_charge(e->call));
+    core_clear_flag(e->call, CORE_CHARGED);
 }
 
-void core_give_key_back(struct core_event *e, uint32_t tick)
+void core_call_refund_key(struct core_event *e, uint32_t tick)
 {
-    if (core_has(e->call, CORE_KEY_TAKEN) && e->target)
-        core_key_give_back(e->target, e->call->key, tick);
-    core_clear(e->call, CORE_KEY_TAKEN);
+    if (core_has_flag(e->call, CORE_KEY_CHARGED) && e->target)
+        core_key_refund(e->target, e->call->key, tick);
+    core_clear_flag(e->call, CORE_KEY_CHARGED);
 }
 
 /* A concurrency budget keeps its places while attempts run; a hedge adds one to those held. */
-bool core_take_charge(struct core_event *e, const struct bide_outcome *reason)
+bool core_call_try_charge_budget(struct core_event *e, const struct bide_outcome *outcome)
 {
     struct bide_call *c = e->call;
     struct core_charge charge = {.owner = c->owner};
-    if (!core_budget_take(e->target, reason, e->now_ns, &charge))
+    if (!core_budget_charge(e->target, outcome, e->now_ns, &charge))
         return false;
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
-        charge.amount = core_has(c, CORE_CHARGED) ? c->charge + 1 : 1;
+        charge.amount = core_has_flag(c, CORE_CHARGED) ? c->charge + 1 : 1;
     else
-        core_give_charge_back(e); /* a reload changed the kind: places held under the old one */
-    core_clear(c, 3u << CORE_CHARGE_SHIFT);
-    core_set(c, CORE_CHARGED | CORE_PAID | (uint32_t)charge.kind << CORE_CHARGE_SHIFT);
+        core_call_refund_budget(e); /* a reload changed the kind: places held under the old one */
+    core_clear_flag(c, 3u << CORE_CHARGE_KIND_SHIFT);
+    core_set_flag(c, CORE_CHARGED | CORE_PAID | (uint32_t)charge.kind << CORE_CHARGE_KIND_SHIFT);
     c->charge = charge.amount;
     return true;
 }
 
 bool core_budget_refuses(struct core_event *e, const struct bide_outcome *o)
 {
-    if (!e->target || core_take_charge(e, o))
+    if (!e->target || core_call_try_charge_budget(e, o))
         return false;
-    if (!core_refuses(e, BIDE_GATE_BUDGET)) {
-        core_clear(e->call, CORE_PAID);
+    if (!core_gate_refuse(e, BIDE_GATE_BUDGET)) {
+        core_clear_flag(e->call, CORE_PAID);
         return false;
     }
     if (e->hot & CORE_HOT_ON_EMPTY_OPEN)
@@ -89,19 +89,19 @@ bool core_budget_refuses(struct core_event *e, const struct bide_outcome *o)
     return true;
 }
 
-void core_take_back(struct core_event *e, uint32_t attempt)
+void core_call_refund_unsent(struct core_event *e, uint32_t attempt)
 {
     struct bide_call *c = e->call;
-    if (attempt != c->attempt || !core_has(c, CORE_PAID))
+    if (attempt != c->attempt || !core_has_flag(c, CORE_PAID))
         return;
-    struct core_charge charge = core_charge_of(c);
+    struct core_charge charge = core_call_last_charge(c);
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
         charge.amount = 1; /* of the places held */
     if (e->target)
-        core_budget_give_back(e->target, charge);
+        core_budget_refund(e->target, charge);
     if (charge.kind == BIDE_BUDGET_CONCURRENCY && --c->charge == 0)
-        core_clear(c, CORE_CHARGED);
-    core_clear(c, CORE_PAID);
+        core_clear_flag(c, CORE_CHARGED);
+    core_clear_flag(c, CORE_PAID);
 }
 
 bool core_key_refuses(struct core_event *e, uint32_t *tick)
@@ -109,9 +109,9 @@ bool core_key_refuses(struct core_event *e, uint32_t *tick)
     struct bide_call *c = e->call;
     if (c->key == 0)
         return false;
-    if (!core_key_take(e->target, c->key, e->now_ns, tick))
-        return core_refuses(e, BIDE_GATE_KEY_LIMIT);
-    core_set(c, CORE_KEY_TAKEN);
+    if (!core_key_charge(e->target, c->key, e->now_ns, tick))
+        return core_gate_refuse(e, BIDE_GATE_KEY_LIMIT);
+    core_set_flag(c, CORE_KEY_CHARGED);
     return false;
 }
 
@@ -119,58 +119,58 @@ bool core_key_refuses(struct core_event *e, uint32_t *tick)
 bool core_flight_refuses(struct core_event *e)
 {
     struct bide_call *c = e->call;
-    uint64_t most = e->hot & CORE_HOT_IN_FLIGHT ? core_in_flight_max(e->target) : CORE_PLACES;
-    bool taken = core_place_take(&e->target->in_flight, c->owner, most);
-    if (!taken && core_refuses(e, BIDE_GATE_IN_FLIGHT))
+    uint64_t most = e->hot & CORE_HOT_IN_FLIGHT ? core_in_flight_max(e->target) : CORE_PERMITS_MAX;
+    bool taken = core_permit_acquire(&e->target->in_flight, c->owner, most);
+    if (!taken && core_gate_refuse(e, BIDE_GATE_IN_FLIGHT))
         return true;
-    if (taken || core_place_take(&e->target->in_flight, c->owner, CORE_PLACES))
-        core_set(c, CORE_IN_FLIGHT);
+    if (taken || core_permit_acquire(&e->target->in_flight, c->owner, CORE_PERMITS_MAX))
+        core_set_flag(c, CORE_IN_FLIGHT);
     return false;
 }
 
-void core_leave_flight(struct core_event *e, uint32_t attempts)
+void core_call_leave_in_flight(struct core_event *e, uint32_t attempts)
 {
-    if (core_has(e->call, CORE_IN_FLIGHT) && e->target)
-        core_place_leave(&e->target->in_flight, e->call->owner, attempts);
+    if (core_has_flag(e->call, CORE_IN_FLIGHT) && e->target)
+        core_permit_release(&e->target->in_flight, e->call->owner, attempts);
 }
 
-void core_vote(struct core_event *e, enum core_vote ballot)
+void core_call_vote(struct core_event *e, enum core_vote ballot)
 {
     struct bide_call *c = e->call;
-    struct core_ballot b = {ballot, c->generation, core_has(c, CORE_PROBE), c->lane, c->seed};
-    if (b.probe || (ballot != CORE_VOTE_NEUTRAL && core_hot_breaker(e->hot) != BIDE_BREAKER_OFF))
+    struct core_ballot b = {ballot, c->generation, core_has_flag(c, CORE_PROBE), c->lane, c->seed};
+    if (b.probe || (ballot != CORE_VOTE_NEUTRAL && core_hot_breaker_kind(e->hot) != BIDE_BREAKER_OFF))
         core_breaker_vote(e->target, &b, e->hot, e->now_ns);
-    core_clear(c, CORE_PROBE);
+    core_clear_flag(c, CORE_PROBE);
 }
 
 /* Attempts still in flight when the call ends. Beside a success they are hedges that lost and teach how long it took at
  * least; they say nothing of the server's health, so a probe among them returns its place without a vote. */
-static void drop_live(struct core_event *e, bool lost)
+static void call_drop_live_attempts(struct core_event *e, bool lost)
 {
     struct bide_call *c = e->call;
-    core_leave_flight(e, core_ones(core_in_flight(c)));
+    core_call_leave_in_flight(e, core_popcount(core_round_in_flight(c)));
     for (uint32_t place = 0; place < core_round_size(c); place++)
-        if (lost && core_in_flight(c) & 1u << place && e->hot & CORE_HOT_LATENCY)
-            core_latency_note(e->target, e->now_ns - core_started_ns(c, place));
+        if (lost && core_round_in_flight(c) & 1u << place && e->hot & CORE_HOT_LATENCY)
+            core_latency_record(e->target, e->now_ns - core_attempt_started_ns(c, place));
     if (e->target)
-        core_vote(e, CORE_VOTE_NEUTRAL);
+        core_call_vote(e, CORE_VOTE_NEUTRAL);
     c->live = 0;
 }
 
-static void release(struct core_event *e, enum bide_action action)
+static void call_release_all(struct core_event *e, enum bide_action action)
 {
-    drop_live(e, action == BIDE_DONE);
-    core_give_charge_back(e);
-    core_give_key_back(e, e->call->key_tick);
-    if (core_has(e->call, CORE_IN_CALLS) && e->target)
-        core_place_leave(&e->target->calls, e->call->owner, 1);
+    call_drop_live_attempts(e, action == BIDE_DONE);
+    core_call_refund_budget(e);
+    core_call_refund_key(e, e->call->key_tick);
+    if (core_has_flag(e->call, CORE_COUNTED_CALL) && e->target)
+        core_permit_release(&e->target->calls, e->call->owner, 1);
 }
 
-struct bide_verdict core_end(struct core_event *e, enum bide_action action, enum bide_reason reason)
+struct bide_verdict core_call_end(struct core_event *e, enum bide_action action, enum bide_reason reason)
 {
     struct bide_call *c = e->call;
-    release(e, action);
-    c->state = CORE_OVER;
+    call_release_all(e, action);
+    c->state = CORE_ENDED;
     c->wake_ns = BIDE_NEVER;
     return core_verdict(e, action, reason);
 }

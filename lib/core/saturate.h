@@ -21,7 +21,7 @@ static inline int64_t core_sum(int64_t a, int64_t b)
 }
 
 /* The earlier of now + wait and the limit: without saturation, for an unsigned sum of the two cannot wrap. */
-static inline int64_t core_by(int64_t now, int64_t wait, int64_t limit)
+static inline int64_t core_capped_sum(int64_t now, int64_t wait, int64_t limit)
 {
     uint64_t then = (uint64_t)now + (uint64_t)wait;
     return then < (uint64_t)limit ? (int64_t)then : limit;

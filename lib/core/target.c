@@ -20,7 +20,7 @@
 
 void bide_target_config_get(const struct bide_target *target, struct bide_target_config *config)
 {
-    core_config_part(target, config, 0, sizeof *config);
+    core_config_copy(target, config, 0, sizeof *config);
 }
 
 static uint32_t flag_if(bool condition, uint32_t flag)
@@ -34,7 +34,7 @@ static uint64_t pack_hot(const struct bide_target_config *c, bool leased)
     bool tokens = b->kind == BIDE_BUDGET_TOKENS;
     bool first = tokens ? leased || b->earn_first_milli > 0 : b->kind != BIDE_BUDGET_NONE;
     return (uint32_t)c->breaker.kind | (uint32_t)b->kind << CORE_HOT_BUDGET_SHIFT |
-           flag_if(c->breaker.slow_ns != BIDE_NEVER, CORE_HOT_SLOW) | flag_if(first, CORE_HOT_FIRST) |
+           flag_if(c->breaker.slow_ns != BIDE_NEVER, CORE_HOT_SLOW_IS_FAILURE) | flag_if(first, CORE_HOT_COUNTS_FIRST) |
            flag_if(b->refund_permille > 0, CORE_HOT_REFUND) |
            flag_if(tokens && b->cost_failure_milli > 0, CORE_HOT_COST_FAILURE) |
            flag_if(c->throttle_k_milli > 0, CORE_HOT_THROTTLE) | flag_if(c->in_flight_max > 0, CORE_HOT_IN_FLIGHT) |
@@ -43,25 +43,25 @@ static uint64_t pack_hot(const struct bide_target_config *c, bool leased)
            flag_if(leased, CORE_HOT_LEASED) | c->trust << CORE_HOT_TRUST_SHIFT | c->observe << CORE_HOT_OBSERVE_SHIFT;
 }
 
-static uint64_t pack_earn(const struct bide_budget_config *b)
+static uint64_t pack_earnings(const struct bide_budget_config *b)
 {
     return (uint64_t)b->capacity_milli << 32 | b->earn_success_milli;
 }
 
-static void write_slot(struct bide_target *t, uint64_t slot, const struct bide_target_config *c, bool leased)
+static void config_write_slot(struct bide_target *t, uint64_t slot, const struct bide_target_config *c, bool leased)
 {
     const core_word *from = (const core_word *)(const void *)c;
     core_word *into = (core_word *)(void *)&t->config[slot];
     for (size_t i = 0; i < sizeof *c / sizeof(core_word); i++)
         __atomic_store_n(&into[i], from[i], __ATOMIC_RELEASE);
     core_store(&t->hot[slot][0], pack_hot(c, leased));
-    core_store(&t->hot[slot][1], c->budget.kind == BIDE_BUDGET_TOKENS ? pack_earn(&c->budget) : 0);
+    core_store(&t->hot[slot][1], c->budget.kind == BIDE_BUDGET_TOKENS ? pack_earnings(&c->budget) : 0);
 }
 
-static void publish(struct bide_target *t, const struct bide_target_config *next, bool leased)
+static void config_publish(struct bide_target *t, const struct bide_target_config *next, bool leased)
 {
     uint64_t generation = core_load(&t->active);
-    write_slot(t, (generation + 1) & 1, next, leased);
+    config_write_slot(t, (generation + 1) & 1, next, leased);
     core_store_release(&t->active, generation + 1);
 }
 
@@ -73,7 +73,7 @@ static void clear_words(uint64_t *from, const uint64_t *end)
         core_store(from, 0);
 }
 
-static void store_places(struct bide_target *t, uint64_t owner)
+static void permits_reset(struct bide_target *t, uint64_t owner)
 {
     core_store(&t->in_flight, owner << CORE_OWNER_SHIFT);
     core_store(&t->calls, owner << CORE_OWNER_SHIFT);
@@ -81,12 +81,12 @@ static void store_places(struct bide_target *t, uint64_t owner)
 }
 
 /* All state, as if new. Identity and configuration are not touched: a call of an earlier owner may be reading them. */
-static void wipe(struct bide_target *t, const struct bide_budget_config *budget, int64_t now_ns)
+static void target_reset_state(struct bide_target *t, const struct bide_budget_config *budget, int64_t now_ns)
 {
     clear_words(&t->breaker, (uint64_t *)(void *)t->config);
     clear_words((uint64_t *)(void *)t->lane, (uint64_t *)(void *)(t + 1));
-    core_store(&t->budget, core_budget_fresh(budget, now_ns));
-    store_places(t, core_owner(t));
+    core_store(&t->budget, core_budget_initial_word(budget, now_ns));
+    permits_reset(t, core_owner(t));
 }
 
 enum bide_err bide_target_init(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
@@ -98,8 +98,8 @@ enum bide_err bide_target_init(struct bide_target *target, const struct bide_tar
     target->identity = LAYOUT;
     target->active = 0;
     target->claim = 0;
-    write_slot(target, 0, config, false);
-    wipe(target, &config->budget, now_ns);
+    config_write_slot(target, 0, config, false);
+    target_reset_state(target, &config->budget, now_ns);
     return BIDE_OK;
 }
 
@@ -116,30 +116,30 @@ void core_target_release(struct bide_target *t)
 }
 
 /* Nobody counts down for a process that was killed. */
-static enum bide_err check_shared(const struct bide_target_config *c, struct bide_problem *problem)
+static enum bide_err config_check_shared(const struct bide_target_config *c, struct bide_problem *problem)
 {
-    struct bide_problem wrong = {"in_flight_max", "0 in a target that processes share", c->in_flight_max};
+    struct bide_problem found = {"in_flight_max", "0 in a target that processes share", c->in_flight_max};
     if (c->in_flight_max == 0 && c->budget.kind != BIDE_BUDGET_CONCURRENCY)
         return BIDE_OK;
     if (c->in_flight_max == 0)
-        wrong =
+        found =
             (struct bide_problem){"budget.kind", "tokens or a window in a target that processes share", c->budget.kind};
     if (problem)
-        *problem = wrong;
+        *problem = found;
     return BIDE_ERR_INVALID;
 }
 
-static enum bide_err check_and_claim(struct bide_target *t, const struct bide_target_config *config, int64_t now_ns,
-                                     struct bide_problem *problem)
+static enum bide_err config_check_and_claim(struct bide_target *t, const struct bide_target_config *config,
+                                            int64_t now_ns, struct bide_problem *problem)
 {
     enum bide_err err = bide_target_config_check(config, problem);
     if (err == BIDE_OK && core_load(&t->identity) & CORE_SHARED)
-        err = check_shared(config, problem);
+        err = config_check_shared(config, problem);
     return err != BIDE_OK || core_target_claim(t, now_ns) ? err : BIDE_ERR_BUSY;
 }
 
 /* From one owner to the next, if nothing is held. From then on, calls of the old owner leave these words alone. */
-static bool hand_over(struct bide_target *t, uint64_t from, uint64_t to)
+static bool permits_hand_over(struct bide_target *t, uint64_t from, uint64_t to)
 {
     uint64_t *const held[] = {&t->in_flight, &t->calls, &t->retries};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++) {
@@ -156,34 +156,34 @@ static bool hand_over(struct bide_target *t, uint64_t from, uint64_t to)
 enum bide_err bide_target_reuse(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
                                 struct bide_problem *problem)
 {
-    enum bide_err err = check_and_claim(target, config, now_ns, problem);
+    enum bide_err err = config_check_and_claim(target, config, now_ns, problem);
     if (err != BIDE_OK)
         return err;
     uint16_t owner = core_owner(target), next = (uint16_t)(owner + 1);
-    bool free_to_take = !bide_lease_is_on(target) && hand_over(target, owner, next);
+    bool free_to_take = !bide_lease_is_on(target) && permits_hand_over(target, owner, next);
     if (free_to_take) {
         core_store(&target->identity, LAYOUT | (uint64_t)next << OWNER_SHIFT);
-        publish(target, config, false);
-        wipe(target, &config->budget, now_ns);
+        config_publish(target, config, false);
+        target_reset_state(target, &config->budget, now_ns);
     }
     core_target_release(target);
     return free_to_take ? BIDE_OK : BIDE_ERR_BUSY;
 }
 
-static bool evidence_fits(const struct bide_breaker_config *a, const struct bide_breaker_config *b)
+static bool breaker_evidence_fits(const struct bide_breaker_config *a, const struct bide_breaker_config *b)
 {
     return a->kind == b->kind && a->window_ns == b->window_ns && a->count_window == b->count_window;
 }
 
-static void swap(struct bide_target *t, const struct bide_target_config *next, bool leased, int64_t now_ns)
+static void config_swap(struct bide_target *t, const struct bide_target_config *next, bool leased, int64_t now_ns)
 {
     struct bide_target_config old;
     bide_target_config_get(t, &old);
-    struct core_carry carry = core_budget_before(t, &next->budget, now_ns);
-    publish(t, next, leased);
-    core_budget_after(t, &next->budget, carry, now_ns);
-    if (!evidence_fits(&old.breaker, &next->breaker))
-        core_breaker_forget(t);
+    struct core_budget_carry carry = core_budget_before_reload(t, &next->budget, now_ns);
+    config_publish(t, next, leased);
+    core_budget_after_reload(t, &next->budget, carry, now_ns);
+    if (!breaker_evidence_fits(&old.breaker, &next->breaker))
+        core_breaker_clear_evidence(t);
     if ((int64_t)core_load(&t->hold_off_ns) > core_sum(now_ns, next->hold_off_max_ns))
         core_store(&t->hold_off_ns, (uint64_t)core_sum(now_ns, next->hold_off_max_ns));
     if (old.throttle_window_ns != next->throttle_window_ns)
@@ -193,23 +193,23 @@ static void swap(struct bide_target *t, const struct bide_target_config *next, b
 enum bide_err bide_target_configure(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns,
                                     struct bide_problem *problem)
 {
-    enum bide_err err = check_and_claim(target, config, now_ns, problem);
+    enum bide_err err = config_check_and_claim(target, config, now_ns, problem);
     if (err != BIDE_OK)
         return err;
     bool leased = bide_lease_is_on(target); /* for as long as we have the claim */
     if (leased)
         err = core_lease_check(&config->budget, problem);
     if (err == BIDE_OK)
-        swap(target, config, leased, now_ns);
+        config_swap(target, config, leased, now_ns);
     core_target_release(target);
     return err;
 }
 
-void core_target_lease(struct bide_target *t, bool leased, int64_t now_ns)
+void core_target_set_leased(struct bide_target *t, bool leased, int64_t now_ns)
 {
     struct bide_target_config same;
     bide_target_config_get(t, &same);
-    swap(t, &same, leased, now_ns);
+    config_swap(t, &same, leased, now_ns);
 }
 
 /* ---- what the gates share ---- */
@@ -217,7 +217,7 @@ void core_target_lease(struct bide_target *t, bool leased, int64_t now_ns)
 static int64_t hold_off_max_ns(const struct bide_target *t)
 {
     int64_t most;
-    core_config_part(t, &most, offsetof(struct bide_target_config, hold_off_max_ns), sizeof most);
+    core_config_copy(t, &most, offsetof(struct bide_target_config, hold_off_max_ns), sizeof most);
     return most;
 }
 
@@ -242,9 +242,10 @@ void bide_target_hold_off(struct bide_target *target, int64_t until_ns, int64_t 
 
 bool bide_target_is_evictable(const struct bide_target *target, int64_t now_ns)
 {
-    return core_places(&target->in_flight) == 0 && bide_target_hold_off_until(target, now_ns) == 0 &&
-           core_budget_blank(target, now_ns) && core_breaker_blank(target, now_ns) && core_key_blank(target, now_ns) &&
-           (!(core_hot(target) & CORE_HOT_THROTTLE) || core_throttle_blank(target, now_ns));
+    return core_permits_held(&target->in_flight) == 0 && bide_target_hold_off_until(target, now_ns) == 0 &&
+           core_budget_is_evictable(target, now_ns) && core_breaker_is_evictable(target, now_ns) &&
+           core_key_is_evictable(target, now_ns) &&
+           (!(core_hot(target) & CORE_HOT_THROTTLE) || core_throttle_is_evictable(target, now_ns));
 }
 
 uint64_t bide_target_refused(const struct bide_target *target, enum bide_gate gate)

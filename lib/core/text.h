@@ -13,7 +13,7 @@ struct core_cursor {
     size_t left;
 };
 
-struct core_pen {
+struct core_writer {
     char *text;
     size_t size;
     size_t length; /* written or not */
@@ -22,36 +22,36 @@ struct core_pen {
 bool core_is_digit(int c);
 
 /* True if the text is this word. */
-bool core_same(struct bide_text text, const char *word);
+bool core_text_equals(struct bide_text text, const char *word);
 
 /* A cursor over the text without the blanks around it (OWS of RFC 9110 5.6.3). An absent text reads as empty. */
-struct core_cursor core_read(struct bide_text text);
+struct core_cursor core_cursor_over(struct bide_text text);
 
 /* The next byte, 0 to 255, or -1 at the end. */
-int core_peek(const struct core_cursor *cursor);
-bool core_at_end(const struct core_cursor *cursor);
+int core_cursor_peek(const struct core_cursor *cursor);
+bool core_cursor_at_end(const struct core_cursor *cursor);
 
-/* Reads the next byte, which the caller has seen by core_peek. */
-void core_skip(struct core_cursor *cursor);
+/* Reads the next byte, which the caller has seen by core_cursor_peek. */
+void core_cursor_skip(struct core_cursor *cursor);
 
-bool core_take(struct core_cursor *cursor, char c);
-bool core_take_word(struct core_cursor *cursor, const char *word);
-void core_take_blanks(struct core_cursor *cursor); /* SP and HTAB, also none */
+bool core_parse_char(struct core_cursor *cursor, char c);
+bool core_parse_word(struct core_cursor *cursor, const char *word);
+void core_parse_blanks(struct core_cursor *cursor); /* SP and HTAB, also none */
 
 /* Reads the one of `count` words that stands here, none of which begins another. Returns its index, or -1. */
-int core_take_one_of(struct core_cursor *cursor, const char *const *words, int count);
+int core_parse_one_of(struct core_cursor *cursor, const char *const *words, int count);
 
 /* 1*DIGIT: any number of digits, saturated at INT64_MAX. Returns how many there were; 0: *number is 0. */
-size_t core_take_digits(struct core_cursor *cursor, int64_t *number);
+size_t core_parse_digits(struct core_cursor *cursor, int64_t *number);
 
 /* An optional fraction, as what rounding up makes of it: *up is 1 if it has a digit other than 0, else 0. False for a
  * point without digits. */
-bool core_take_fraction(struct core_cursor *cursor, int64_t *up);
+bool core_parse_fraction(struct core_cursor *cursor, int64_t *up);
 
-void core_put(struct core_pen *pen, const char *words);
-void core_put_number(struct core_pen *pen, int64_t number);
+void core_write_text(struct core_writer *writer, const char *words);
+void core_write_number(struct core_writer *writer, int64_t number);
 
 /* Ends the text with a NUL, within its size. Returns the length that the whole needs, without the NUL. */
-size_t core_put_end(struct core_pen *pen);
+size_t core_write_end(struct core_writer *writer);
 
 #endif

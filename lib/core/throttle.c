@@ -7,59 +7,62 @@
 #include "gates.h"
 #include "window.h"
 
-struct throttle {
+struct throttle_config {
     uint32_t k_milli, max_permille, min_volume;
     int64_t window_ns;
 };
 
-static struct throttle config_of(const struct bide_target *t)
+static struct throttle_config throttle_config_of(const struct bide_target *t)
 {
     struct bide_target_config c;
-    CORE_CONFIG_UP_TO(t, &c, key_interval_ns);
-    return (struct throttle){c.throttle_k_milli, c.throttle_max_permille, c.throttle_min_volume, c.throttle_window_ns};
+    CORE_CONFIG_COPY_UP_TO(t, &c, key_interval_ns);
+    return (struct throttle_config){c.throttle_k_milli, c.throttle_max_permille, c.throttle_min_volume,
+                                    c.throttle_window_ns};
 }
 
-static struct core_marks totals(const struct bide_target *t)
+static struct core_marks throttle_totals(const struct bide_target *t)
 {
     return (struct core_marks){core_lanes_sum(t, offsetof(struct bide_lane_words_, attempts)),
                                core_lanes_sum(t, offsetof(struct bide_lane_words_, accepts))};
 }
 
 /* Whole is 1000 * (requests + 1), so that K may be given in thousandths. */
-struct core_share_of core_throttle_share(uint64_t requests, uint64_t accepts, uint32_t k_milli)
+struct core_fraction core_throttle_reject_share(uint64_t requests, uint64_t accepts, uint32_t k_milli)
 {
     uint64_t asked = requests * 1000, served = accepts * k_milli;
-    return (struct core_share_of){asked > served ? asked - served : 0, (requests + 1) * 1000};
+    return (struct core_fraction){asked > served ? asked - served : 0, (requests + 1) * 1000};
 }
 
-static struct core_share_of share_now(const struct bide_target *t, const struct throttle *c, int64_t now_ns)
+static struct core_fraction throttle_share_now(const struct bide_target *t, const struct throttle_config *c,
+                                               int64_t now_ns)
 {
-    struct core_marks now = totals(t);
-    struct core_marks then = core_window_oldest(core_window(&t->asks, c->window_ns), now, now_ns);
-    uint64_t requests = core_window_since(now.mark, then.mark);
-    struct core_share_of share = core_throttle_share(requests, core_window_since(now.count, then.count), c->k_milli);
-    uint64_t most = share.whole / 1000 * c->max_permille;
-    share.weight = requests < c->min_volume ? 0 : share.weight < most ? share.weight : most;
+    struct core_marks now = throttle_totals(t);
+    struct core_marks then = core_window_oldest_marks(core_window(&t->asks, c->window_ns), now, now_ns);
+    uint64_t requests = core_window_difference(now.mark, then.mark);
+    struct core_fraction share =
+        core_throttle_reject_share(requests, core_window_difference(now.count, then.count), c->k_milli);
+    uint64_t most = share.denominator / 1000 * c->max_permille;
+    share.numerator = requests < c->min_volume ? 0 : share.numerator < most ? share.numerator : most;
     return share;
 }
 
-bool core_throttle_ask(struct bide_target *t, uint32_t lane, struct core_chance chance, int64_t now_ns)
+bool core_throttle_admit(struct bide_target *t, uint32_t lane, struct core_random_key key, int64_t now_ns)
 {
-    struct throttle c = config_of(t);
-    if (!core_window_is_fresh(&t->asks, now_ns))
-        core_window_turn(core_window(&t->asks, c.window_ns), totals(t), now_ns);
-    struct core_share_of share = share_now(t, &c, now_ns);
+    struct throttle_config c = throttle_config_of(t);
+    if (!core_window_is_current(&t->asks, now_ns))
+        core_window_begin_slot(core_window(&t->asks, c.window_ns), throttle_totals(t), now_ns);
+    struct core_fraction share = throttle_share_now(t, &c, now_ns);
     core_add(&t->lane[lane].attempts, 1);
-    return core_uniform(chance, share.whole - 1) >= share.weight;
+    return core_uniform(key, share.denominator - 1) >= share.numerator;
 }
 
-void core_throttle_accepted(struct bide_target *t, uint32_t lane)
+void core_throttle_record_accept(struct bide_target *t, uint32_t lane)
 {
     core_add(&t->lane[lane].accepts, 1);
 }
 
-bool core_throttle_blank(const struct bide_target *t, int64_t now_ns)
+bool core_throttle_is_evictable(const struct bide_target *t, int64_t now_ns)
 {
-    struct throttle c = config_of(t);
-    return share_now(t, &c, now_ns).weight == 0;
+    struct throttle_config c = throttle_config_of(t);
+    return throttle_share_now(t, &c, now_ns).numerator == 0;
 }

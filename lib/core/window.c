@@ -2,8 +2,8 @@
 #include "window.h"
 
 #define VALUE_BITS 40
-#define VALUE      ((UINT64_C(1) << VALUE_BITS) - 1)
-#define EPOCHS     UINT64_C(0x7fffff)
+#define VALUE_MASK ((UINT64_C(1) << VALUE_BITS) - 1)
+#define EPOCH_MASK UINT64_C(0x7fffff)
 
 /* Clocks of two threads differ a little: a now from before the present slot counts as its beginning. */
 static uint64_t epoch_of(struct core_window w, int64_t now_ns)
@@ -13,77 +13,77 @@ static uint64_t epoch_of(struct core_window w, int64_t now_ns)
 }
 
 /* As a slot keeps it: never 0, so that a cleared word is of no epoch. */
-static uint64_t short_of(uint64_t epoch)
+static uint64_t epoch_tag(uint64_t epoch)
 {
-    return (epoch & EPOCHS) | (EPOCHS + 1);
+    return (epoch & EPOCH_MASK) | (EPOCH_MASK + 1);
 }
 
-static uint64_t pack(uint64_t epoch, uint64_t value)
+static uint64_t slot_pack(uint64_t epoch, uint64_t value)
 {
-    return short_of(epoch) << VALUE_BITS | (value & VALUE);
+    return epoch_tag(epoch) << VALUE_BITS | (value & VALUE_MASK);
 }
 
-static bool is_of(uint64_t word, uint64_t epoch)
+static bool slot_is_of_epoch(uint64_t word, uint64_t epoch)
 {
-    return word >> VALUE_BITS == short_of(epoch);
+    return word >> VALUE_BITS == epoch_tag(epoch);
 }
 
-static void begin(uint64_t *word, uint64_t epoch, uint64_t value)
+static void slot_begin(uint64_t *word, uint64_t epoch, uint64_t value)
 {
     uint64_t old = core_load(word);
-    if (!is_of(old, epoch))
-        (void)core_cas(word, &old, pack(epoch, value)); /* losing means that another thread began it */
+    if (!slot_is_of_epoch(old, epoch))
+        (void)core_cas(word, &old, slot_pack(epoch, value)); /* losing means that another thread began it */
 }
 
-void core_window_turn(struct core_window w, struct core_marks marks, int64_t now_ns)
+void core_window_begin_slot(struct core_window w, struct core_marks marks, int64_t now_ns)
 {
     uint64_t epoch = epoch_of(w, now_ns), i = epoch % BIDE_SLOTS;
-    begin(&w.words->mark[i], epoch, marks.mark);
-    begin(&w.words->count[i], epoch, marks.count);
+    slot_begin(&w.words->mark[i], epoch, marks.mark);
+    slot_begin(&w.words->count[i], epoch, marks.count);
     core_store_release(&w.words->edge_ns, (epoch + 1) * (uint64_t)w.slot_ns); /* who sees the edge sees the slot */
 }
 
-uint32_t core_window_count(struct core_window w, int64_t now_ns)
+uint32_t core_window_add(struct core_window w, int64_t now_ns)
 {
     uint64_t word = core_add(&w.words->count[epoch_of(w, now_ns) % BIDE_SLOTS], 1);
     return (uint32_t)(word >> VALUE_BITS);
 }
 
 /* The slot's place follows from the full epoch, which a charge does not keep: look at all ten. */
-void core_window_uncount(struct core_window w, uint32_t epoch)
+void core_window_remove(struct core_window w, uint32_t epoch)
 {
     for (uint32_t i = 0; i < BIDE_SLOTS; i++) {
         uint64_t word = core_load(&w.words->count[i]);
-        while (word >> VALUE_BITS == epoch && (word & VALUE) > 0)
+        while (word >> VALUE_BITS == epoch && (word & VALUE_MASK) > 0)
             if (core_cas(&w.words->count[i], &word, word - 1))
                 return;
     }
 }
 
-uint64_t core_window_counted(struct core_window w, int64_t now_ns)
+uint64_t core_window_sum(struct core_window w, int64_t now_ns)
 {
     uint64_t sum = 0, epoch = epoch_of(w, now_ns), i = epoch % BIDE_SLOTS;
     for (uint64_t age = 0; age<BIDE_SLOTS; age++, i = i> 0 ? i - 1 : BIDE_SLOTS - 1) {
         uint64_t word = core_load(&w.words->count[i]);
-        sum += is_of(word, epoch - age) ? word & VALUE : 0;
+        sum += slot_is_of_epoch(word, epoch - age) ? word & VALUE_MASK : 0;
     }
     return sum;
 }
 
-struct core_marks core_window_oldest(struct core_window w, struct core_marks otherwise, int64_t now_ns)
+struct core_marks core_window_oldest_marks(struct core_window w, struct core_marks otherwise, int64_t now_ns)
 {
     uint64_t epoch = epoch_of(w, now_ns) - (BIDE_SLOTS - 1);
     for (uint32_t n = 0; n < BIDE_SLOTS; n++, epoch++) {
         uint64_t mark = core_load(&w.words->mark[epoch % BIDE_SLOTS]);
-        if (is_of(mark, epoch))
-            return (struct core_marks){mark & VALUE, core_load(&w.words->count[epoch % BIDE_SLOTS]) & VALUE};
+        if (slot_is_of_epoch(mark, epoch))
+            return (struct core_marks){mark & VALUE_MASK, core_load(&w.words->count[epoch % BIDE_SLOTS]) & VALUE_MASK};
     }
     return otherwise;
 }
 
 /* A mark that another thread set after the total was summed may be above it. */
-uint64_t core_window_since(uint64_t total, uint64_t mark)
+uint64_t core_window_difference(uint64_t total, uint64_t mark)
 {
-    uint64_t since = (total - mark) & VALUE;
-    return since <= VALUE / 2 ? since : 0;
+    uint64_t since = (total - mark) & VALUE_MASK;
+    return since <= VALUE_MASK / 2 ? since : 0;
 }

@@ -27,7 +27,7 @@ static inline struct core_window core_window(const struct bide_window_words_ *wo
     return (struct core_window){(struct bide_window_words_ *)(uintptr_t)words, slot_ns + (slot_ns == 0)};
 }
 
-static inline bool core_window_is_fresh(const struct bide_window_words_ *words, int64_t now_ns)
+static inline bool core_window_is_current(const struct bide_window_words_ *words, int64_t now_ns)
 {
     return now_ns < (int64_t)core_load_acquire(&words->edge_ns);
 }
@@ -38,21 +38,21 @@ struct core_marks {
 };
 
 /* Begins the slot of now, if nobody has yet, with these values. */
-void core_window_turn(struct core_window w, struct core_marks marks, int64_t now_ns);
+void core_window_begin_slot(struct core_window w, struct core_marks marks, int64_t now_ns);
 
 /* Adds one to `count` of the present slot, which must have begun. Returns the slot's epoch, to take it back. */
-uint32_t core_window_count(struct core_window w, int64_t now_ns);
+uint32_t core_window_add(struct core_window w, int64_t now_ns);
 
 /* Takes one back, if that slot is still the one it was counted in. */
-void core_window_uncount(struct core_window w, uint32_t epoch);
+void core_window_remove(struct core_window w, uint32_t epoch);
 
 /* All counts in the window. */
-uint64_t core_window_counted(struct core_window w, int64_t now_ns);
+uint64_t core_window_sum(struct core_window w, int64_t now_ns);
 
 /* The marks of the oldest slot in the window; those given when no slot is in it. */
-struct core_marks core_window_oldest(struct core_window w, struct core_marks otherwise, int64_t now_ns);
+struct core_marks core_window_oldest_marks(struct core_window w, struct core_marks otherwise, int64_t now_ns);
 
 /* total - mark in the 40 bits that a slot keeps. */
-uint64_t core_window_since(uint64_t total, uint64_t mark);
+uint64_t core_window_difference(uint64_t total, uint64_t mark);
 
 #endif

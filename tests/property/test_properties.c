@@ -347,17 +347,17 @@ static bool holds(uint64_t seed, uint64_t seen[BIDE_REASON_COUNT])
         tell(&w, events, count, first.broken);
         return false;
     }
-    for (core_long_way = false;; core_long_way = true) {
+    for (core_force_slow_path = false;; core_force_slow_path = true) {
         play(&second, &w, events, count);
         if (second.fingerprint != first.fingerprint) {
             printf("does not hold: the same events give the same verdicts%s\n  world %" PRIu64 "\n",
-                   core_long_way ? ", by the short ways and the long ones" : "", seed);
+                   core_force_slow_path ? ", by the short ways and the long ones" : "", seed);
             return false;
         }
-        if (core_long_way)
+        if (core_force_slow_path)
             break;
     }
-    core_long_way = false;
+    core_force_slow_path = false;
     seen[first.verdict.reason]++; /* of the last event: a sample is enough */
     return true;
 }

@@ -2,5 +2,5 @@
  * back to 0. */
 #include "core/event.h"
 
-uint32_t core_cas_spared, core_cas_failures, core_still_failures;
-bool core_long_way;
+uint32_t core_cas_successes, core_cas_failures, core_unchanged_failures;
+bool core_force_slow_path;

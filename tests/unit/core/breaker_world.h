@@ -72,7 +72,7 @@ static inline struct core_admission ask(uint64_t seed, int64_t now_ns)
 /* One that was admitted ends, and votes. */
 static inline void report(struct core_admission a, enum core_vote vote, int64_t now_ns)
 {
-    struct core_ballot b = {.vote = vote, .lease = a.lease, .probe = a.probe, .lane = 3, .seed = 1};
+    struct core_ballot b = {.vote = vote, .ticket = a.ticket, .probe = a.probe, .lane = 3, .seed = 1};
     core_breaker_vote(&target, &b, core_hot(&target), now_ns);
 }
 
@@ -101,7 +101,7 @@ static inline struct core_admission probe_at(int64_t now_ns)
 /* A call that is admitted and ends at once. */
 static inline void call(char outcome, int64_t now_ns)
 {
-    struct core_admission a = {.lease = bide_breaker_get(&target).generation};
+    struct core_admission a = {.ticket = bide_breaker_get(&target).generation};
     report(a, outcome == '.' ? CORE_VOTE_HEALTHY : outcome == 'x' ? CORE_VOTE_FAILURE : CORE_VOTE_NEUTRAL, now_ns);
 }
 

@@ -159,7 +159,7 @@ static void a_breaker_that_is_off_never_opens_by_evidence(void **state)
     for (int i = 0; i < 1000; i++)
         calls("x.-", NOW);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
-    assert_true(core_breaker_blank(&target, NOW));
+    assert_true(core_breaker_is_evictable(&target, NOW));
 }
 
 static void it_may_be_tripped_whatever_the_evidence(void **state)
@@ -588,13 +588,13 @@ static void it_is_blank_only_without_a_failure_in_its_window_of_time(void **stat
         config.breaker.kind = kinds[i];
         config.breaker.count_window = config.breaker.min_volume = 5;
         given(&config);
-        assert_true(core_breaker_blank(&target, NOW));
-        assert_true(core_breaker_blank(&target, 0)); /* a clock that has just begun */
+        assert_true(core_breaker_is_evictable(&target, NOW));
+        assert_true(core_breaker_is_evictable(&target, 0)); /* a clock that has just begun */
         calls("....", NOW);
-        assert_true(core_breaker_blank(&target, NOW));
+        assert_true(core_breaker_is_evictable(&target, NOW));
         call('x', NOW);
-        assert_int_equal(core_breaker_blank(&target, NOW), kinds[i] != BIDE_BREAKER_BY_TIME);
-        assert_true(core_breaker_blank(&target, NOW + 10 * S));
+        assert_int_equal(core_breaker_is_evictable(&target, NOW), kinds[i] != BIDE_BREAKER_BY_TIME);
+        assert_true(core_breaker_is_evictable(&target, NOW + 10 * S));
     }
 }
 
@@ -602,20 +602,20 @@ static void it_is_not_blank_while_anything_but_calm(void **state)
 {
     struct bide_target_config config = fragile(1);
     open_it(&config);
-    assert_false(core_breaker_blank(&target, NOW));
-    assert_false(core_breaker_blank(&target, NOW + 86400 * S)); /* nobody has asked since */
+    assert_false(core_breaker_is_evictable(&target, NOW));
+    assert_false(core_breaker_is_evictable(&target, NOW + 86400 * S)); /* nobody has asked since */
     report(probe_at(LATER), CORE_VOTE_NEUTRAL, LATER);
-    assert_false(core_breaker_blank(&target, LATER + 86400 * S));
+    assert_false(core_breaker_is_evictable(&target, LATER + 86400 * S));
     report(probe_at(LATER), CORE_VOTE_HEALTHY, LATER);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
-    assert_false(core_breaker_blank(&target, LATER + 69 * S)); /* the openings in a row */
-    assert_true(core_breaker_blank(&target, LATER + 71 * S));
+    assert_false(core_breaker_is_evictable(&target, LATER + 69 * S)); /* the openings in a row */
+    assert_true(core_breaker_is_evictable(&target, LATER + 71 * S));
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
-    assert_false(core_breaker_blank(&target, NOW));
+    assert_false(core_breaker_is_evictable(&target, NOW));
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
-    assert_false(core_breaker_blank(&target, NOW));
+    assert_false(core_breaker_is_evictable(&target, NOW));
     bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
-    assert_true(core_breaker_blank(&target, NOW));
+    assert_true(core_breaker_is_evictable(&target, NOW));
 }
 
 /* In good times threads must not meet: a healthy vote writes its own lane, or nothing. */

@@ -61,7 +61,7 @@ static int64_t left(int64_t now_ns)
 static bool take_for(const struct bide_outcome *reason, int64_t now_ns, struct core_charge *charge)
 {
     charge->owner = 0;
-    return core_budget_take(&target, reason, now_ns, charge);
+    return core_budget_charge(&target, reason, now_ns, charge);
 }
 
 static bool take(int64_t now_ns)
@@ -81,12 +81,12 @@ static uint32_t take_all(int64_t now_ns)
 static void requests(uint32_t count, int64_t now_ns)
 {
     for (uint32_t i = 0; i < count; i++)
-        core_budget_first(&target, i % BIDE_LANES, now_ns);
+        core_budget_record_first(&target, i % BIDE_LANES, now_ns);
 }
 
 static void succeed(uint32_t last_milli)
 {
-    core_budget_earn(&target, last_milli);
+    core_budget_credit_success(&target, last_milli);
 }
 
 /* ---- tokens ---- */
@@ -145,7 +145,7 @@ static void the_price_depends_on_the_class_of_failure(void **state)
         make(budget, 0);
         assert_true(take_for(&table[i].reason, 0, &charge));
         assert_int_equal(left(0), 10000 - table[i].price_milli);
-        core_budget_give_back(&target, charge);
+        core_budget_refund(&target, charge);
         assert_int_equal(left(0), 10000);
     }
 }
@@ -188,10 +188,10 @@ static void a_failure_takes_its_cost_as_far_as_there_is(void **state)
     (void)state;
     budget.cost_failure_milli = 4000;
     make(budget, 0);
-    core_budget_failure(&target, 0);
+    core_budget_charge_failure(&target, 0);
     assert_int_equal(left(0), 6000);
-    core_budget_failure(&target, 0);
-    core_budget_failure(&target, 0);
+    core_budget_charge_failure(&target, 0);
+    core_budget_charge_failure(&target, 0);
     assert_int_equal(left(0), 0);
 }
 
@@ -491,7 +491,7 @@ static void whatever_happens_no_more_is_spent_than_was_there_and_earned(void **s
                 if (take_for(&transient, now_ns, &charge)) {
                     spent += charge.amount;
                     if (next(&x) % 4 == 0)
-                        core_budget_give_back(&target, charge), spent -= charge.amount;
+                        core_budget_refund(&target, charge), spent -= charge.amount;
                 }
                 break;
             default: spent += take(now_ns) ? 1000 : 0; break;
@@ -597,7 +597,7 @@ static void every_lane_counts(void **state)
     make(tenth, 0);
     for (uint32_t lane = 0; lane < BIDE_LANES; lane++)
         for (int i = 0; i < 10; i++)
-            core_budget_first(&target, lane, S);
+            core_budget_record_first(&target, lane, S);
     assert_int_equal(left(S), 8000);
 }
 
@@ -610,9 +610,9 @@ static void a_charge_goes_back_into_the_slot_it_was_counted_in(void **state)
     assert_true(take_for(&transient, 5 * S, &charge));
     assert_true(take_for(&transient, 9 * S, &other));
     assert_int_equal(left(9 * S), 0);
-    core_budget_give_back(&target, charge);
+    core_budget_refund(&target, charge);
     assert_int_equal(left(9 * S), 1000);
-    core_budget_give_back(&target, charge); /* its slot holds no more of it */
+    core_budget_refund(&target, charge); /* its slot holds no more of it */
     assert_int_equal(left(9 * S), 1000);
 }
 
@@ -625,7 +625,7 @@ static void a_charge_whose_slot_is_gone_stays_spent(void **state)
     assert_true(take_for(&transient, 5 * S, &charge));
     requests(10, 15 * S);
     assert_true(take_for(&transient, 15 * S, &other)); /* in the same place, ten slots later */
-    core_budget_give_back(&target, charge);
+    core_budget_refund(&target, charge);
     assert_int_equal(left(15 * S), 0);
 }
 
@@ -637,7 +637,7 @@ static void a_lost_race_gives_back_all_the_same(void **state)
     requests(10, 5 * S);
     assert_true(take_for(&transient, 5 * S, &charge));
     core_cas_failures = 2;
-    core_budget_give_back(&target, charge);
+    core_budget_refund(&target, charge);
     assert_int_equal(core_cas_failures, 0);
     assert_int_equal(left(5 * S), 1000);
 }
@@ -751,7 +751,7 @@ static void a_place_comes_back_whatever_the_kind_has_become(void **state)
         assert_true(take_for(&transient, 0, &charge));
         assert_int_equal(target.retries, 1);
         reload(*kinds[i], 0);
-        core_budget_give_back(&target, charge);
+        core_budget_refund(&target, charge);
         assert_int_equal(target.retries, 0);
     }
 }
@@ -765,7 +765,7 @@ static void without_a_budget_every_retry_is_allowed(void **state)
     make((struct bide_budget_config){.kind = BIDE_BUDGET_NONE, .window_ns = S}, 0);
     for (int i = 0; i < 1000; i++)
         assert_true(take_for(&transient, 0, &charge));
-    core_budget_give_back(&target, charge);
+    core_budget_refund(&target, charge);
     assert_int_equal(left(0), INT64_MAX);
 }
 
@@ -806,12 +806,12 @@ static void a_charge_of_another_kind_is_not_given_back(void **state)
     reload(tenth, 0);
     requests(20, 0);
     assert_true(take_for(&transient, 0, &window));
-    core_budget_give_back(&target, tokens);
+    core_budget_refund(&target, tokens);
     tokens.amount = window.amount; /* even if it looks like one of the window's */
-    core_budget_give_back(&target, tokens);
+    core_budget_refund(&target, tokens);
     assert_int_equal(left(0), 1000);
     reload(ten, 0);
-    core_budget_give_back(&target, window);
+    core_budget_refund(&target, window);
     assert_int_equal(left(0), 1000);
 }
 
@@ -898,7 +898,7 @@ static void a_cooldown_in_the_word_is_no_bucket_and_a_bucket_is_no_cooldown(void
     assert_true(take(5 * S));
     cool.cost_failure_milli = 1000;
     reload(cool, 5 * S);
-    core_budget_failure(&target, 5 * S); /* a call that still saw the bucket */
+    core_budget_charge_failure(&target, 5 * S); /* a call that still saw the bucket */
     assert_int_equal(target.budget, 0);
 }
 
@@ -906,9 +906,9 @@ static void the_memory_of_a_reloading_reader_is_whole(void **state)
 {
     (void)state;
     make(ten, 0);
-    core_still_failures = 2; /* the configuration was swapped while it was read: twice */
+    core_unchanged_failures = 2; /* the configuration was swapped while it was read: twice */
     assert_int_equal(left(0), 10000);
-    assert_int_equal(core_still_failures, 0);
+    assert_int_equal(core_unchanged_failures, 0);
 }
 
 /* ---- forgetting ---- */
@@ -943,7 +943,7 @@ static void a_target_may_be_forgotten_when_that_gives_nobody_a_retry(void **stat
     target.calls = 0;
     assert_true(take_for(&transient, 0, &charge));
     assert_false(bide_target_is_evictable(&target, 0));
-    core_budget_give_back(&target, charge);
+    core_budget_refund(&target, charge);
     assert_true(bide_target_is_evictable(&target, 0));
 
     make(tenth, 0);

@@ -258,7 +258,7 @@ static void a_quantile_of_the_target_s_latency_sets_the_hedge_once_it_is_known(v
     policy.hedge_quantile_permille = 950;
     assert_int_equal(begin(T0).wake_ns, T0 + 100 * MS);
     for (int i = 0; i < 50; i++)
-        core_latency_note(&target, 7 * MS);
+        core_latency_record(&target, 7 * MS);
     assert_in_range(begin(T0).wake_ns, T0 + 7 * MS, T0 + 9 * MS);
     policy.hedge_quantile_permille = 0; /* not asked for */
     assert_int_equal(begin(T0).wake_ns, T0 + 100 * MS);
@@ -470,7 +470,7 @@ static void the_throttle_learns_what_the_server_accepted(void **state)
 static void walk(const struct bide_request *request, bool long_way, struct bide_verdict said[4])
 {
     struct bide_outcome refused = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
-    core_long_way = long_way;
+    core_force_slow_path = long_way;
     open_target();
     begin_as(request, T0);
     report(1, good, T0); /* begins the slot of the breaker's window: never plain */
@@ -480,7 +480,7 @@ static void walk(const struct bide_request *request, bool long_way, struct bide_
     said[3] = report(2, good, T0 + 400 * MS);
     begin_as(request, T0 + 400 * MS);
     assert_verdict(report(1, good, T0 + 500 * MS), VERDICT(DONE, SUCCEEDED, 1, NEVER, NEVER, NEVER));
-    core_long_way = false;
+    core_force_slow_path = false;
 }
 
 static void the_short_ways_end_where_the_long_ones_do(void **state)

@@ -413,7 +413,7 @@ static void grpc_open(struct world *w, uint32_t max_tokens, uint32_t ratio_milli
 static bool grpc_allows(struct world *w)
 {
     struct core_charge charge;
-    return core_budget_take(&w->target, &failed, w->now_ns, &charge); /* costs nothing here: only a question */
+    return core_budget_charge(&w->target, &failed, w->now_ns, &charge); /* costs nothing here: only a question */
 }
 
 /* grpc-java RetriableStreamTest.throttle(). Its comments say 3.2 and 4 for the last two; the arithmetic gives these. */
@@ -451,7 +451,7 @@ static void a_grpc_token_ratio_counts_to_three_decimals(void **state)
     struct world w;
     (void)state;
     grpc_open(&w, 10, 546); /* 0.5466: what lies beyond is dropped by whoever reads the service config */
-    w.target.budget = core_budget_fresh(&(struct bide_budget_config){.initial_milli = 1000}, w.now_ns);
+    w.target.budget = core_budget_initial_word(&(struct bide_budget_config){.initial_milli = 1000}, w.now_ns);
     begin(&w);
     report(&w, good);
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 1546);
@@ -1040,9 +1040,9 @@ static void adaptive_throttling_refuses_the_books_share(void **state)
     };
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
-        struct core_share_of share = core_throttle_share(table[i].requests, table[i].accepts, table[i].k_milli);
-        same("share", i, "weight", (int64_t)share.weight, (int64_t)table[i].milli);
-        same("share", i, "whole", (int64_t)share.whole, (int64_t)(table[i].requests + 1) * 1000);
+        struct core_fraction share = core_throttle_reject_share(table[i].requests, table[i].accepts, table[i].k_milli);
+        same("share", i, "weight", (int64_t)share.numerator, (int64_t)table[i].milli);
+        same("share", i, "whole", (int64_t)share.denominator, (int64_t)(table[i].requests + 1) * 1000);
     }
 }
 

@@ -31,12 +31,12 @@ static uint32_t taken_at; /* what the last take wants back */
 
 static bool take(uint32_t key, int64_t now_ns)
 {
-    return core_key_take(&target, key, now_ns, &taken_at);
+    return core_key_charge(&target, key, now_ns, &taken_at);
 }
 
 static void give_back(uint32_t key, uint32_t tick)
 {
-    core_key_give_back(&target, key, tick);
+    core_key_refund(&target, key, tick);
 }
 
 /* The n-th key that shares a set with all others of this family, and its tag with none. */
@@ -211,7 +211,7 @@ static void a_clock_a_little_behind_counts_the_same_entries(void **state)
     given(1, 30 * S);
     assert_true(take(99, NOW));
     assert_false(take(99, NOW - 1 * S));
-    assert_false(core_key_blank(&target, NOW - 1 * S));
+    assert_false(core_key_is_evictable(&target, NOW - 1 * S));
 }
 
 static void a_lower_limit_holds_from_the_reload_on(void **state)
@@ -233,15 +233,15 @@ static void a_lower_limit_holds_from_the_reload_on(void **state)
 static void it_is_blank_when_no_key_counts_any_more(void **state)
 {
     given(1, 30 * S);
-    assert_true(core_key_blank(&target, NOW));
+    assert_true(core_key_is_evictable(&target, NOW));
     assert_true(take(99, NOW));
-    assert_false(core_key_blank(&target, NOW));
-    assert_false(core_key_blank(&target, NOW + 30 * S - 1));
-    assert_true(core_key_blank(&target, NOW + 30 * S + 2 * TICK));
+    assert_false(core_key_is_evictable(&target, NOW));
+    assert_false(core_key_is_evictable(&target, NOW + 30 * S - 1));
+    assert_true(core_key_is_evictable(&target, NOW + 30 * S + 2 * TICK));
     assert_true(take(100, NOW));
     give_back(100, taken_at);
     give_back(99, taken_at); /* taken in the same tick */
-    assert_true(core_key_blank(&target, NOW));
+    assert_true(core_key_is_evictable(&target, NOW));
 }
 
 /* 36 bits of ticks are used up after 18 years. */

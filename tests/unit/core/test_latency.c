@@ -33,7 +33,7 @@ static void forget(void)
 static void note(uint32_t times, int64_t latency_ns)
 {
     for (uint32_t i = 0; i < times; i++)
-        core_latency_note(&target, latency_ns);
+        core_latency_record(&target, latency_ns);
 }
 
 static int64_t quantile(uint32_t permille)
@@ -118,7 +118,7 @@ static void every_quantile_of_any_sample_is_bounded_within_a_quarter(void **stat
         uint32_t n = 20 + (uint32_t)seed * 9;
         forget();
         for (uint32_t i = 0; i < n; i++) {
-            struct core_chance chance = {seed, i, CORE_FOR_HINT};
+            struct core_random_key chance = {seed, i, CORE_FOR_HINT};
             uint64_t octave = core_uniform(chance, 13);
             chance.purpose = CORE_FOR_HOLD_OFF;
             sample[i] = (LOWEST << octave) + (int64_t)core_uniform(chance, ((uint64_t)LOWEST << octave) - 1);

@@ -48,7 +48,7 @@ static int64_t add(int64_t milli)
 static bool take_of(struct bide_target *t, int64_t now_ns)
 {
     struct core_charge charge = {0};
-    return core_budget_take(t, &failed, now_ns, &charge);
+    return core_budget_charge(t, &failed, now_ns, &charge);
 }
 
 static bool take(int64_t now_ns)
@@ -209,10 +209,10 @@ static void the_bucket_is_emptied_though_others_change_it(void **state)
 {
     fresh_and_funded();
     open_target();
-    core_cas_spared = 2; /* the claim, and the trickle of before */
+    core_cas_successes = 2; /* the claim, and the trickle of before */
     core_cas_failures = 2;
     leased_at(T0);
-    core_cas_spared = 0;
+    core_cas_successes = 0;
     assert_int_equal(core_cas_failures, 0);
     assert_int_equal(left_at(T0), 0);
 }
@@ -224,7 +224,7 @@ static void emptying_leaves_a_word_that_never_was_there(void **state)
     open_target();
     for (int i = 0; i < 10; i++) {
         uint64_t before = target.budget;
-        core_budget_empty(&target, T0);
+        core_budget_drain(&target, T0);
         assert_int_not_equal(target.budget, before);
         assert_int_equal(left_at(T0), 0);
     }
@@ -289,10 +289,10 @@ static void an_earning_that_was_under_way_comes_too_late(void **state)
 {
     open_leased();
     add(5000);
-    core_budget_earn(&target, 0);
+    core_budget_credit_success(&target, 0);
     assert_int_equal(left_at(T0), 5000);
     assert_int_equal(bide_lease_end(&target, T0), BIDE_OK);
-    core_budget_earn(&target, 0);
+    core_budget_credit_success(&target, 0);
     assert_int_equal(left_at(T0), 5100);
 }
 
@@ -619,7 +619,7 @@ static bool stop;
 static void *earn_on(void *argument)
 {
     while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
-        core_budget_earn(argument, 0); /* as a call does that has seen that it is not leased */
+        core_budget_credit_success(argument, 0); /* as a call does that has seen that it is not leased */
     return NULL;
 }
 
@@ -630,7 +630,7 @@ static void no_earning_slips_in_while_a_lease_begins(void **state)
         pthread_t earners[2];
         open_target();
         __atomic_store_n(&stop, false, __ATOMIC_RELAXED);
-        core_budget_empty(&target, T0);
+        core_budget_drain(&target, T0);
         for (size_t j = 0; j < COUNT(earners); j++)
             assert_int_equal(pthread_create(&earners[j], NULL, earn_on, &target), 0);
         while (i % 2 == 0 && left_at(T0) == 0)

@@ -12,12 +12,12 @@
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
-static struct core_chance named(uint64_t seed, uint32_t draw, enum core_purpose purpose)
+static struct core_random_key named(uint64_t seed, uint32_t draw, enum core_purpose purpose)
 {
-    return (struct core_chance){seed, draw, purpose};
+    return (struct core_random_key){seed, draw, purpose};
 }
 
-static struct core_chance draw_of(uint64_t seed)
+static struct core_random_key draw_of(uint64_t seed)
 {
     return named(seed, 1, CORE_FOR_BACKOFF);
 }
@@ -26,7 +26,7 @@ static struct core_chance draw_of(uint64_t seed)
 static void the_same_name_gives_the_same_number_for_ever(void **state)
 {
     static const struct {
-        struct core_chance name;
+        struct core_random_key name;
         uint64_t number, below_1000;
     } frozen[] = {
         {{0, 0, CORE_FOR_BACKOFF}, UINT64_C(0xe220a8397b1dcdaf), 883},

@@ -203,13 +203,13 @@ static void a_place_lost_to_another_thread_is_asked_for_again(void **state)
     (void)state;
     uint64_t word = 0;
     core_cas_failures = 2;
-    assert_true(core_place_take(&word, 0, 1));
+    assert_true(core_permit_acquire(&word, 0, 1));
     assert_int_equal(core_cas_failures, 0);
-    assert_int_equal(core_places(&word), 1);
+    assert_int_equal(core_permits_held(&word), 1);
     core_cas_failures = 2;
-    core_place_leave(&word, 0, 1);
+    core_permit_release(&word, 0, 1);
     assert_int_equal(core_cas_failures, 0);
-    assert_int_equal(core_places(&word), 0);
+    assert_int_equal(core_permits_held(&word), 0);
 }
 
 static void a_call_whose_target_is_gone_may_still_succeed_but_is_not_retried(void **state)

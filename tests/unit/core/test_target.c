@@ -76,14 +76,14 @@ static struct bide_verdict begin(struct bide_call *call, const struct bide_polic
 
 static void vote(enum core_vote what, int64_t now_ns)
 {
-    struct core_ballot b = {.vote = what, .lease = bide_breaker_get(&target).generation};
+    struct core_ballot b = {.vote = what, .ticket = bide_breaker_get(&target).generation};
     core_breaker_vote(&target, &b, core_hot(&target), now_ns);
 }
 
 static bool take_retry(void)
 {
     struct core_charge charge = {0};
-    return core_budget_take(&target, &failed, NOW, &charge);
+    return core_budget_charge(&target, &failed, NOW, &charge);
 }
 
 static uint32_t take_all_retries(void)
@@ -97,7 +97,7 @@ static uint32_t take_all_retries(void)
 static void first_attempts(uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        core_budget_first(&target, i % BIDE_LANES, NOW);
+        core_budget_record_first(&target, i % BIDE_LANES, NOW);
 }
 
 /* -- making ---------------------------------------------------------------------------------------------------------*/
@@ -148,8 +148,8 @@ static void the_packed_word_says_what_the_configuration_says(void **state)
 {
     struct bide_target_config c = service();
     given(&c);
-    assert_int_equal(core_hot_breaker(core_hot(&target)), BIDE_BREAKER_BY_TIME);
-    assert_int_equal(core_hot_budget(core_hot(&target)), BIDE_BUDGET_TOKENS);
+    assert_int_equal(core_hot_breaker_kind(core_hot(&target)), BIDE_BREAKER_BY_TIME);
+    assert_int_equal(core_hot_budget_kind(core_hot(&target)), BIDE_BUDGET_TOKENS);
     assert_int_equal(core_hot(&target), 0);
 
     c.breaker.kind = BIDE_BREAKER_OFF;
@@ -167,10 +167,11 @@ static void the_packed_word_says_what_the_configuration_says(void **state)
     c.observe = BIDE_GATE_BUDGET | BIDE_GATE_THROTTLE;
     reload(&c);
     uint32_t hot = core_hot(&target);
-    assert_int_equal(core_hot_breaker(hot), BIDE_BREAKER_OFF);
-    static const uint32_t flags[] = {
-        CORE_HOT_SLOW, CORE_HOT_FIRST,          CORE_HOT_REFUND,  CORE_HOT_COST_FAILURE, CORE_HOT_THROTTLE,
-        CORE_HOT_KEYS, CORE_HOT_HOLD_OFF_FIRST, CORE_HOT_LATENCY, CORE_HOT_IN_FLIGHT,    CORE_HOT_ON_EMPTY_OPEN};
+    assert_int_equal(core_hot_breaker_kind(hot), BIDE_BREAKER_OFF);
+    static const uint32_t flags[] = {CORE_HOT_SLOW_IS_FAILURE, CORE_HOT_COUNTS_FIRST, CORE_HOT_REFUND,
+                                     CORE_HOT_COST_FAILURE,    CORE_HOT_THROTTLE,     CORE_HOT_KEYS,
+                                     CORE_HOT_HOLD_OFF_FIRST,  CORE_HOT_LATENCY,      CORE_HOT_IN_FLIGHT,
+                                     CORE_HOT_ON_EMPTY_OPEN};
     for (size_t i = 0; i < COUNT(flags); i++)
         assert_int_equal(hot & flags[i], flags[i]);
     assert_int_equal(hot >> CORE_HOT_TRUST_SHIFT & 3, BIDE_TRUST_UNAVAILABLE);
@@ -179,10 +180,10 @@ static void the_packed_word_says_what_the_configuration_says(void **state)
     c.budget.kind = BIDE_BUDGET_WINDOW; /* counts first attempts whatever they would earn; failures cost nothing */
     c.budget.earn_first_milli = 0;
     reload(&c);
-    assert_int_equal(core_hot(&target) & (CORE_HOT_FIRST | CORE_HOT_COST_FAILURE), CORE_HOT_FIRST);
+    assert_int_equal(core_hot(&target) & (CORE_HOT_COUNTS_FIRST | CORE_HOT_COST_FAILURE), CORE_HOT_COUNTS_FIRST);
     c.budget.kind = BIDE_BUDGET_NONE;
     reload(&c);
-    assert_int_equal(core_hot(&target) & (CORE_HOT_FIRST | CORE_HOT_COST_FAILURE), 0);
+    assert_int_equal(core_hot(&target) & (CORE_HOT_COUNTS_FIRST | CORE_HOT_COST_FAILURE), 0);
 }
 
 /* -- reloading ------------------------------------------------------------------------------------------------------*/
@@ -246,11 +247,11 @@ static void hold_off_and_keys_survive_a_reload(void **state)
     config.key_retries = 1;
     given(&config);
     bide_target_hold_off(&target, NOW + 20 * S, NOW);
-    assert_true(core_key_take(&target, 9, NOW, &tick));
+    assert_true(core_key_charge(&target, 9, NOW, &tick));
     config.throttle_k_milli = 2000;
     reload(&config);
     assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 20 * S);
-    assert_false(core_key_take(&target, 9, NOW, &tick));
+    assert_false(core_key_charge(&target, 9, NOW, &tick));
 }
 
 static void evidence_is_kept_by_a_reload_that_still_fits_it(void **state)
@@ -291,7 +292,7 @@ static void evidence_begins_anew_when_a_reload_changes_how_it_is_counted(void **
         config.breaker.window_ns = rows[i].window_ns;
         config.breaker.count_window = rows[i].count_window;
         reload(&config);
-        assert_true(core_breaker_blank(&target, NOW));
+        assert_true(core_breaker_is_evictable(&target, NOW));
         vote(CORE_VOTE_FAILURE, NOW);
         assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_CLOSED);
     }
@@ -371,9 +372,9 @@ static void a_reader_that_was_overtaken_by_a_reload_reads_again(void **state)
     given(&config);
     for (uint32_t times = 1; times <= 3; times++) {
         memset(&got, 0, sizeof got);
-        core_still_failures = times;
+        core_unchanged_failures = times;
         bide_target_config_get(&target, &got);
-        assert_int_equal(core_still_failures, 0);
+        assert_int_equal(core_unchanged_failures, 0);
         assert_memory_equal(&got, &config, sizeof got);
     }
 }
@@ -517,11 +518,11 @@ static void a_longer_window_does_not_bring_back_what_the_shorter_one_forgot(void
     struct bide_target_config config = windowed(1 * S);
     assert_int_equal(bide_target_init(&target, &config, 0, NULL), BIDE_OK);
     for (uint32_t i = 0; i < 1000; i++)
-        core_budget_first(&target, 0, 0);
+        core_budget_record_first(&target, 0, 0);
     config.budget.window_ns = 100 * S;
     assert_int_equal(bide_target_configure(&target, &config, 20 * S, NULL), BIDE_OK);
     for (uint32_t i = 0; i < 100; i++)
-        core_budget_first(&target, 0, 20 * S);
+        core_budget_record_first(&target, 0, 20 * S);
     assert_int_equal(bide_budget_left_milli(&target, 20 * S), 10000);
 }
 
@@ -587,7 +588,7 @@ static void a_target_in_reused_memory_is_as_new(void **state)
     vote(CORE_VOTE_FAILURE, NOW);
     vote(CORE_VOTE_FAILURE, NOW);
     bide_target_hold_off(&target, NOW + 20 * S, NOW);
-    assert_true(core_key_take(&target, 9, NOW, &tick));
+    assert_true(core_key_charge(&target, 9, NOW, &tick));
     config.budget.capacity_milli = 3000;
     assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
     assert_true(bide_target_is_evictable(&target, NOW));
@@ -698,10 +699,10 @@ static void a_target_of_which_something_is_held_is_not_given_away(void **state)
         assert_memory_equal(&target, &before, sizeof target);
         *held[i] = 0;
         assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
-        assert_false(core_place_take(held[i], 0, 10)); /* the old owner can neither add */
-        core_place_leave(held[i], 0, 1);               /* nor take off */
-        assert_int_equal(core_places(held[i]), 0);
-        assert_true(core_place_take(held[i], 1, 10));
+        assert_false(core_permit_acquire(held[i], 0, 10)); /* the old owner can neither add */
+        core_permit_release(held[i], 0, 1);                /* nor take off */
+        assert_int_equal(core_permits_held(held[i]), 0);
+        assert_true(core_permit_acquire(held[i], 1, 10));
     }
 }
 
@@ -740,7 +741,7 @@ static void a_lost_race_with_a_taker_loses_no_credit_on_a_reload(void **state)
 {
     struct bide_target_config config = service();
     given(&config);
-    core_cas_spared = 1; /* the claim */
+    core_cas_successes = 1; /* the claim */
     core_cas_failures = 1;
     reload(&config);
     assert_int_equal(core_cas_failures, 0);
@@ -873,7 +874,7 @@ static void a_target_that_remembers_a_key_is_not_blank(void **state)
     uint32_t tick;
     config.key_retries = 1;
     given(&config);
-    assert_true(core_key_take(&target, 9, NOW, &tick));
+    assert_true(core_key_charge(&target, 9, NOW, &tick));
     assert_false(bide_target_is_evictable(&target, NOW));
     assert_true(bide_target_is_evictable(&target, NOW + 31 * S));
 }
@@ -885,7 +886,7 @@ static void a_target_that_throttles_is_not_blank(void **state)
     given(&config);
     assert_true(bide_target_is_evictable(&target, NOW));
     for (uint64_t seed = 0; seed < 100; seed++)
-        core_throttle_ask(&target, 0, (struct core_chance){seed, 1, CORE_FOR_THROTTLE}, NOW);
+        core_throttle_admit(&target, 0, (struct core_random_key){seed, 1, CORE_FOR_THROTTLE}, NOW);
     assert_false(bide_target_is_evictable(&target, NOW));
     assert_true(bide_target_is_evictable(&target, NOW + 120 * S));
 }

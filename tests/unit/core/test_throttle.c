@@ -34,8 +34,8 @@ static void given(const struct bide_target_config *config)
 
 static bool ask(uint64_t seed, int64_t now_ns)
 {
-    return core_throttle_ask(&target, (uint32_t)seed % BIDE_LANES, (struct core_chance){seed, 1, CORE_FOR_THROTTLE},
-                             now_ns);
+    return core_throttle_admit(&target, (uint32_t)seed % BIDE_LANES,
+                               (struct core_random_key){seed, 1, CORE_FOR_THROTTLE}, now_ns);
 }
 
 /* n requests of which the server accepts each one that `accepts` says, if it was let through. Returns the refused. */
@@ -46,7 +46,7 @@ static uint32_t run(uint32_t n, uint32_t accepts_percent, int64_t from_ns, int64
         if (!ask(i, from_ns + i * gap_ns))
             refused++;
         else if (i % 100 < accepts_percent)
-            core_throttle_accepted(&target, i % BIDE_LANES);
+            core_throttle_record_accept(&target, i % BIDE_LANES);
     }
     return refused;
 }
@@ -75,20 +75,21 @@ static void the_share_is_the_formula_of_the_book(void **state)
         {111, 100, 1100, 0.008928571428571301},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct core_share_of got = core_throttle_share(rows[i].requests, rows[i].accepts, rows[i].k_milli);
-        double error = (double)got.weight / (double)got.whole - rows[i].reject;
+        struct core_fraction got = core_throttle_reject_share(rows[i].requests, rows[i].accepts, rows[i].k_milli);
+        double error = (double)got.numerator / (double)got.denominator - rows[i].reject;
         assert_true(error > -1e-12 && error < 1e-12);
-        assert_int_equal(got.whole, 1000 * (rows[i].requests + 1));
+        assert_int_equal(got.denominator, 1000 * (rows[i].requests + 1));
     }
 }
 
 static void the_share_does_not_overflow_with_as_much_as_a_window_can_count(void **state)
 {
     const uint64_t most = (UINT64_C(1) << 40) - 1;
-    struct core_share_of all = core_throttle_share(most, 0, 1000000), none = core_throttle_share(most, most, 1000000);
-    assert_int_equal(all.weight, most * 1000);
-    assert_int_equal(all.whole, (most + 1) * 1000);
-    assert_int_equal(none.weight, 0);
+    struct core_fraction all = core_throttle_reject_share(most, 0, 1000000),
+                         none = core_throttle_reject_share(most, most, 1000000);
+    assert_int_equal(all.numerator, most * 1000);
+    assert_int_equal(all.denominator, (most + 1) * 1000);
+    assert_int_equal(none.numerator, 0);
 }
 
 /* -- what is really refused -----------------------------------------------------------------------------------------*/
@@ -214,12 +215,12 @@ static void it_is_blank_while_it_would_refuse_nothing(void **state)
 {
     struct bide_target_config config = throttling(2000);
     given(&config);
-    assert_true(core_throttle_blank(&target, NOW));
+    assert_true(core_throttle_is_evictable(&target, NOW));
     run(100, 100, NOW, 0);
-    assert_true(core_throttle_blank(&target, NOW));
+    assert_true(core_throttle_is_evictable(&target, NOW));
     run(300, 0, NOW, 0);
-    assert_false(core_throttle_blank(&target, NOW));
-    assert_true(core_throttle_blank(&target, NOW + 120 * S));
+    assert_false(core_throttle_is_evictable(&target, NOW));
+    assert_true(core_throttle_is_evictable(&target, NOW + 120 * S));
 }
 
 static void the_same_seed_is_refused_or_let_through_alike(void **state)

@@ -26,14 +26,14 @@ static struct core_window fresh_window(void)
 
 static void begin(struct core_window w, uint64_t total, int64_t now_ns)
 {
-    core_window_turn(w, (struct core_marks){total, 0}, now_ns);
+    core_window_begin_slot(w, (struct core_marks){total, 0}, now_ns);
 }
 
 static uint32_t count(struct core_window w, int64_t now_ns)
 {
-    if (!core_window_is_fresh(w.words, now_ns))
+    if (!core_window_is_current(w.words, now_ns))
         begin(w, 0, now_ns);
-    return core_window_count(w, now_ns);
+    return core_window_add(w, now_ns);
 }
 
 /* -- counts ---------------------------------------------------------------------------------------------------------*/
@@ -43,7 +43,7 @@ static void an_empty_window_holds_nothing_at_any_time(void **state)
     static const int64_t times[] = {0, 1, SLOT, NOW, BIDE_DURATION_MAX, INT64_MAX};
     struct core_window w = fresh_window();
     for (size_t i = 0; i < COUNT(times); i++)
-        assert_int_equal(core_window_counted(w, times[i]), 0);
+        assert_int_equal(core_window_sum(w, times[i]), 0);
 }
 
 static void an_entry_lives_at_least_nine_tenths_and_at_most_the_whole_of_the_window(void **state)
@@ -52,11 +52,11 @@ static void an_entry_lives_at_least_nine_tenths_and_at_most_the_whole_of_the_win
         struct core_window w = fresh_window();
         int64_t at = NOW + offset;
         count(w, at);
-        assert_int_equal(core_window_counted(w, at), 1);
-        assert_int_equal(core_window_counted(w, at + 9 * SLOT), 1);
-        assert_int_equal(core_window_counted(w, NOW + 10 * SLOT - 1), 1);
-        assert_int_equal(core_window_counted(w, NOW + 10 * SLOT), 0);
-        assert_int_equal(core_window_counted(w, at + 1 * S), 0);
+        assert_int_equal(core_window_sum(w, at), 1);
+        assert_int_equal(core_window_sum(w, at + 9 * SLOT), 1);
+        assert_int_equal(core_window_sum(w, NOW + 10 * SLOT - 1), 1);
+        assert_int_equal(core_window_sum(w, NOW + 10 * SLOT), 0);
+        assert_int_equal(core_window_sum(w, at + 1 * S), 0);
     }
 }
 
@@ -68,7 +68,7 @@ static void a_steady_stream_is_summed_over_ten_slots_wherever_it_began(void **st
             for (int64_t i = 0; i < 3; i++)
                 count(w, NOW + slot * SLOT + i);
             uint64_t slots = (uint64_t)(slot - first + 1);
-            assert_int_equal(core_window_counted(w, NOW + slot * SLOT + 3), 3 * (slots < 10 ? slots : 10));
+            assert_int_equal(core_window_sum(w, NOW + slot * SLOT + 3), 3 * (slots < 10 ? slots : 10));
         }
     }
 }
@@ -78,7 +78,7 @@ static void a_clock_that_starts_at_zero_counts_like_any_other(void **state)
     struct core_window w = fresh_window();
     for (int64_t slot = 0; slot < 30; slot++) {
         count(w, slot * SLOT);
-        assert_int_equal(core_window_counted(w, slot * SLOT), slot < 10 ? slot + 1 : 10);
+        assert_int_equal(core_window_sum(w, slot * SLOT), slot < 10 ? slot + 1 : 10);
     }
 }
 
@@ -89,22 +89,22 @@ static void after_a_rest_of_any_length_nothing_old_is_left(void **state)
         struct core_window w = fresh_window();
         for (int64_t slot = 0; slot < 10; slot++)
             count(w, NOW + slot * SLOT);
-        assert_int_equal(core_window_counted(w, NOW + 9 * SLOT), 10);
+        assert_int_equal(core_window_sum(w, NOW + 9 * SLOT), 10);
         int64_t later = NOW + 9 * SLOT + rests[i];
-        assert_int_equal(core_window_counted(w, later), 0);
+        assert_int_equal(core_window_sum(w, later), 0);
         count(w, later);
-        assert_int_equal(core_window_counted(w, later), 1);
+        assert_int_equal(core_window_sum(w, later), 1);
     }
 }
 
 static void only_the_end_of_a_slot_makes_it_stale(void **state)
 {
     struct core_window w = fresh_window();
-    assert_false(core_window_is_fresh(&words, NOW));
+    assert_false(core_window_is_current(&words, NOW));
     begin(w, 0, NOW + 30 * MS);
-    assert_true(core_window_is_fresh(&words, NOW + 30 * MS));
-    assert_true(core_window_is_fresh(&words, NOW + SLOT - 1));
-    assert_false(core_window_is_fresh(&words, NOW + SLOT));
+    assert_true(core_window_is_current(&words, NOW + 30 * MS));
+    assert_true(core_window_is_current(&words, NOW + SLOT - 1));
+    assert_false(core_window_is_current(&words, NOW + SLOT));
 }
 
 /* Two threads read their clocks in one order and come here in the other. */
@@ -113,20 +113,20 @@ static void a_clock_a_little_behind_counts_into_the_present_slot(void **state)
     struct core_window w = fresh_window();
     count(w, NOW + SLOT);
     uint32_t epoch = count(w, NOW + SLOT - 1);
-    assert_int_equal(core_window_counted(w, NOW + SLOT), 2);
-    assert_int_equal(core_window_counted(w, NOW + SLOT - 1), 2);
-    core_window_uncount(w, epoch);
-    assert_int_equal(core_window_counted(w, NOW + SLOT), 1);
+    assert_int_equal(core_window_sum(w, NOW + SLOT), 2);
+    assert_int_equal(core_window_sum(w, NOW + SLOT - 1), 2);
+    core_window_remove(w, epoch);
+    assert_int_equal(core_window_sum(w, NOW + SLOT), 1);
 }
 
 static void beginning_a_slot_twice_keeps_what_was_counted(void **state)
 {
     struct core_window w = fresh_window();
     begin(w, 5, NOW);
-    core_window_count(w, NOW);
+    core_window_add(w, NOW);
     begin(w, 9, NOW + 1);
-    assert_int_equal(core_window_counted(w, NOW + 1), 1);
-    assert_int_equal(core_window_oldest(w, (struct core_marks){77, 77}, NOW + 1).mark, 5);
+    assert_int_equal(core_window_sum(w, NOW + 1), 1);
+    assert_int_equal(core_window_oldest_marks(w, (struct core_marks){77, 77}, NOW + 1).mark, 5);
 }
 
 /* The thread that lost had the slot begun for it by the winner; here there was none, so the next turn begins it. */
@@ -136,12 +136,12 @@ static void losing_the_race_to_begin_a_slot_harms_nothing(void **state)
     core_cas_failures = 2;
     begin(w, 5, NOW);
     assert_int_equal(core_cas_failures, 0);
-    assert_int_equal(core_window_counted(w, NOW), 0);
-    assert_int_equal(core_window_oldest(w, (struct core_marks){77, 78}, NOW).mark, 77);
+    assert_int_equal(core_window_sum(w, NOW), 0);
+    assert_int_equal(core_window_oldest_marks(w, (struct core_marks){77, 78}, NOW).mark, 77);
     begin(w, 6, NOW);
-    core_window_count(w, NOW);
-    assert_int_equal(core_window_counted(w, NOW), 1);
-    assert_int_equal(core_window_oldest(w, (struct core_marks){77, 78}, NOW).mark, 6);
+    core_window_add(w, NOW);
+    assert_int_equal(core_window_sum(w, NOW), 1);
+    assert_int_equal(core_window_oldest_marks(w, (struct core_marks){77, 78}, NOW).mark, 6);
 }
 
 /* -- taking back ----------------------------------------------------------------------------------------------------*/
@@ -152,9 +152,9 @@ static void what_is_taken_back_is_gone_wherever_its_slot_is(void **state)
         struct core_window w = fresh_window();
         count(w, NOW);
         uint32_t epoch = count(w, NOW + slot * SLOT);
-        assert_int_equal(core_window_counted(w, NOW + slot * SLOT), 2);
-        core_window_uncount(w, epoch);
-        assert_int_equal(core_window_counted(w, NOW + slot * SLOT), 1);
+        assert_int_equal(core_window_sum(w, NOW + slot * SLOT), 2);
+        core_window_remove(w, epoch);
+        assert_int_equal(core_window_sum(w, NOW + slot * SLOT), 1);
     }
 }
 
@@ -163,8 +163,8 @@ static void taking_back_after_the_slot_was_reused_takes_nothing(void **state)
     struct core_window w = fresh_window();
     uint32_t epoch = count(w, NOW);
     count(w, NOW + 10 * SLOT);
-    core_window_uncount(w, epoch);
-    assert_int_equal(core_window_counted(w, NOW + 10 * SLOT), 1);
+    core_window_remove(w, epoch);
+    assert_int_equal(core_window_sum(w, NOW + 10 * SLOT), 1);
 }
 
 static void taking_back_more_than_was_counted_stops_at_zero(void **state)
@@ -172,10 +172,10 @@ static void taking_back_more_than_was_counted_stops_at_zero(void **state)
     struct core_window w = fresh_window();
     uint32_t epoch = count(w, NOW);
     for (int i = 0; i < 3; i++)
-        core_window_uncount(w, epoch);
-    assert_int_equal(core_window_counted(w, NOW), 0);
+        core_window_remove(w, epoch);
+    assert_int_equal(core_window_sum(w, NOW), 0);
     count(w, NOW);
-    assert_int_equal(core_window_counted(w, NOW), 1);
+    assert_int_equal(core_window_sum(w, NOW), 1);
 }
 
 static void a_lost_race_takes_back_exactly_one_all_the_same(void **state)
@@ -185,9 +185,9 @@ static void a_lost_race_takes_back_exactly_one_all_the_same(void **state)
         uint32_t epoch = count(w, NOW);
         count(w, NOW);
         core_cas_failures = losses;
-        core_window_uncount(w, epoch);
+        core_window_remove(w, epoch);
         assert_int_equal(core_cas_failures, 0);
-        assert_int_equal(core_window_counted(w, NOW), 1);
+        assert_int_equal(core_window_sum(w, NOW), 1);
     }
 }
 
@@ -197,16 +197,16 @@ static void the_oldest_mark_in_the_window_is_found(void **state)
 {
     struct core_window w = fresh_window();
     const struct core_marks none = {999, 998};
-    assert_int_equal(core_window_oldest(w, none, NOW).mark, 999);
-    assert_int_equal(core_window_oldest(w, none, NOW).count, 998);
+    assert_int_equal(core_window_oldest_marks(w, none, NOW).mark, 999);
+    assert_int_equal(core_window_oldest_marks(w, none, NOW).count, 998);
     for (int64_t slot = 0; slot < 30; slot++) {
-        core_window_turn(w, (struct core_marks){(uint64_t)slot * 10, (uint64_t)slot * 3}, NOW + slot * SLOT);
+        core_window_begin_slot(w, (struct core_marks){(uint64_t)slot * 10, (uint64_t)slot * 3}, NOW + slot * SLOT);
         uint64_t oldest = slot < 10 ? 0 : (uint64_t)slot - 9;
-        struct core_marks got = core_window_oldest(w, none, NOW + slot * SLOT);
+        struct core_marks got = core_window_oldest_marks(w, none, NOW + slot * SLOT);
         assert_int_equal(got.mark, oldest * 10);
         assert_int_equal(got.count, oldest * 3);
     }
-    assert_int_equal(core_window_oldest(w, none, NOW + 39 * SLOT).mark, 999);
+    assert_int_equal(core_window_oldest_marks(w, none, NOW + 39 * SLOT).mark, 999);
 }
 
 static void slots_in_which_nothing_happened_are_stepped_over(void **state)
@@ -215,10 +215,10 @@ static void slots_in_which_nothing_happened_are_stepped_over(void **state)
     const struct core_marks none = {999, 0};
     begin(w, 10, NOW);
     begin(w, 20, NOW + 4 * SLOT);
-    assert_int_equal(core_window_oldest(w, none, NOW + 9 * SLOT).mark, 10);
-    assert_int_equal(core_window_oldest(w, none, NOW + 10 * SLOT).mark, 20);
-    assert_int_equal(core_window_oldest(w, none, NOW + 13 * SLOT).mark, 20);
-    assert_int_equal(core_window_oldest(w, none, NOW + 14 * SLOT).mark, 999);
+    assert_int_equal(core_window_oldest_marks(w, none, NOW + 9 * SLOT).mark, 10);
+    assert_int_equal(core_window_oldest_marks(w, none, NOW + 10 * SLOT).mark, 20);
+    assert_int_equal(core_window_oldest_marks(w, none, NOW + 13 * SLOT).mark, 20);
+    assert_int_equal(core_window_oldest_marks(w, none, NOW + 14 * SLOT).mark, 999);
 }
 
 /* A slot that nobody began has no mark, whatever the clock says. */
@@ -227,7 +227,7 @@ static void words_of_zero_are_of_no_epoch(void **state)
     static const int64_t epochs[] = {0, 1, 9, 10, 0xffffff, 0x1000000, 0x1000001, 0x1000009, 0x2000000};
     struct core_window w = fresh_window();
     for (size_t i = 0; i < COUNT(epochs); i++)
-        assert_int_equal(core_window_oldest(w, (struct core_marks){999, 0}, epochs[i] * SLOT).mark, 999);
+        assert_int_equal(core_window_oldest_marks(w, (struct core_marks){999, 0}, epochs[i] * SLOT).mark, 999);
 }
 
 /* The epoch has 24 bits: with slots of 100 ms they are used up after 19 days. */
@@ -238,7 +238,7 @@ static void the_window_goes_on_where_the_epochs_begin_anew(void **state)
     for (int64_t slot = end - 20; slot < end + 20; slot++) {
         count(w, slot * SLOT);
         int64_t seen = slot - (end - 20) + 1;
-        assert_int_equal(core_window_counted(w, slot * SLOT), seen < 10 ? seen : 10);
+        assert_int_equal(core_window_sum(w, slot * SLOT), seen < 10 ? seen : 10);
     }
 }
 
@@ -249,21 +249,21 @@ static void totals_are_compared_in_forty_bits_so_that_they_may_wrap(void **state
         uint64_t total, mark, since;
     } rows[] = {{0, 0, 0}, {7, 5, 2}, {UINT64_C(1) << 40, (UINT64_C(1) << 40) - 1, 1}};
     for (size_t i = 0; i < COUNT(rows); i++)
-        assert_int_equal(core_window_since(rows[i].total, rows[i].mark), rows[i].since);
+        assert_int_equal(core_window_difference(rows[i].total, rows[i].mark), rows[i].since);
     struct core_window w = fresh_window();
     begin(w, UINT64_MAX - 2, NOW); /* kept in 40 bits */
-    uint64_t mark = core_window_oldest(w, (struct core_marks){0, 0}, NOW).mark;
+    uint64_t mark = core_window_oldest_marks(w, (struct core_marks){0, 0}, NOW).mark;
     assert_int_equal(mark, top - 2);
-    assert_int_equal(core_window_since(UINT64_MAX, mark), 2);
-    assert_int_equal(core_window_since(1, mark), 4);
+    assert_int_equal(core_window_difference(UINT64_MAX, mark), 2);
+    assert_int_equal(core_window_difference(1, mark), 4);
 }
 
 /* The total was summed, then another thread counted on and began a slot with the larger one. */
 static void a_mark_above_the_total_means_nothing_rather_than_a_trillion(void **state)
 {
-    assert_int_equal(core_window_since(100, 101), 0);
-    assert_int_equal(core_window_since(0, 1), 0);
-    assert_int_equal(core_window_since(UINT64_C(1) << 39, 1), (UINT64_C(1) << 39) - 1);
+    assert_int_equal(core_window_difference(100, 101), 0);
+    assert_int_equal(core_window_difference(0, 1), 0);
+    assert_int_equal(core_window_difference(UINT64_C(1) << 39, 1), (UINT64_C(1) << 39) - 1);
 }
 
 static void the_shortest_window_has_slots_of_one_nanosecond(void **state)
@@ -272,7 +272,7 @@ static void the_shortest_window_has_slots_of_one_nanosecond(void **state)
     struct core_window w = core_window(&words, BIDE_SLOTS);
     for (int64_t i = 0; i < 20; i++) {
         count(w, NOW + i);
-        assert_int_equal(core_window_counted(w, NOW + i), i < 10 ? i + 1 : 10);
+        assert_int_equal(core_window_sum(w, NOW + i), i < 10 ? i + 1 : 10);
     }
 }
 

@@ -322,7 +322,7 @@ static struct lease_ask busy(const struct fleet *fleet, uint32_t who)
 
 static uint64_t draw(struct fleet *fleet, uint64_t below)
 {
-    return core_uniform((struct core_chance){.seed = 7, .draw = fleet->drawn++}, below - 1);
+    return core_uniform((struct core_random_key){.seed = 7, .draw = fleet->drawn++}, below - 1);
 }
 
 /* All come within the first second. */

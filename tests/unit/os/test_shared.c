@@ -1045,11 +1045,11 @@ static void use_all_harmed(struct harm harm)
     for (unsigned kinds = 0; kinds < 16 * 2; kinds++) {
         harm.config.budget.kind = (enum bide_budget_kind)(kinds % 4);
         harm.config.breaker.kind = (enum bide_breaker_kind)(kinds / 4 % 4);
-        core_long_way = kinds >= 16;
+        core_force_slow_path = kinds >= 16;
         for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++)
             use_harmed(&harm, outcomes[i]);
     }
-    core_long_way = false;
+    core_force_slow_path = false;
 }
 
 static void a_target_that_is_zeroed_under_its_calls_harms_nobody(void **state)
