@@ -102,7 +102,7 @@ BIDE_API bool bide_fleet_get(struct bide_fleet *fleet, const struct bide_target 
 BIDE_API void bide_fleet_close(struct bide_fleet *fleet);
 
 /* Asks Redis what lies under that name, and waits for it, timeout at most. Changes nothing there. */
-BIDE_API enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fleet_bucket *bank,
+BIDE_API enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fleet_bucket *bucket,
                                        struct bide_fleet_problem *problem);
 
 BIDE_END_DECLS

@@ -41,17 +41,17 @@ struct bide_inbound_ratio_view {
 BIDE_API void bide_inbound_ratio_config_init_sized(struct bide_inbound_ratio_config *config, size_t size);
 
 /* Checks and copies the configuration, and begins with nothing counted. */
-BIDE_API enum bide_err bide_inbound_ratio_init(struct bide_inbound_ratio *intake,
+BIDE_API enum bide_err bide_inbound_ratio_init(struct bide_inbound_ratio *ratio,
                                                const struct bide_inbound_ratio_config *config,
                                                struct bide_problem *problem);
 
 /* Counts one request, with what its attempt header said (an absent one is a first attempt), and says whether an answer
  * of failure to it should tell the caller not to retry: because retries are too many, or because the request says that
  * its caller above retries already. inbound may be NULL: absent. */
-BIDE_API bool bide_inbound_ratio_count(struct bide_inbound_ratio *intake, const struct bide_layer *inbound,
+BIDE_API bool bide_inbound_ratio_count(struct bide_inbound_ratio *ratio, const struct bide_layer *inbound,
                                        int64_t now_ns);
 
-BIDE_API struct bide_inbound_ratio_view bide_inbound_ratio_get(const struct bide_inbound_ratio *intake, int64_t now_ns);
+BIDE_API struct bide_inbound_ratio_view bide_inbound_ratio_get(const struct bide_inbound_ratio *ratio, int64_t now_ns);
 
 BIDE_END_DECLS
 #endif

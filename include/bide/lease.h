@@ -50,7 +50,7 @@ BIDE_API struct bide_lease_report bide_lease_collect(struct bide_target *target)
 
 /* True if `who` (a number of its own, not 0) may exchange for this target until then: it is the one already, nobody is,
  * or whoever was has let its time pass, which is told to half a second, upwards. until_ns <= now_ns gives it up. */
-BIDE_API bool bide_lease_claim(struct bide_target *target, uint32_t who, int64_t until_ns, int64_t now_ns);
+BIDE_API bool bide_lease_claim(struct bide_target *target, uint32_t exchanger, int64_t until_ns, int64_t now_ns);
 
 /* What whoever exchanges leaves for whoever does after it, of a target that processes share: how far it had come. It
  * means nothing to the engine, and is zeros when a lease begins. */

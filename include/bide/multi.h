@@ -59,11 +59,11 @@ BIDE_API CURLM *bide_multi_handle(struct bide_multi *multi);
  * BIDE_ERR_INVALID: the options are wrong, see the problem (may be NULL); BIDE_ERR_BUSY: draining; BIDE_ERR_NOMEM:
  * no memory. A handle must not be in use: neither here nor elsewhere. */
 BIDE_API enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi_job *job,
-                                        struct bide_multi_call **transfer, struct bide_problem *problem);
+                                        struct bide_multi_call **call, struct bide_problem *problem);
 
 /* Ends a call, with BIDE_REASON_CANCELLED (unless its last answer was on the way to the sink already): done is called,
  * before this returns or, from a callback, soon after that has returned. The sink gets no more. */
-BIDE_API void bide_multi_cancel(struct bide_multi *multi, struct bide_multi_call *transfer);
+BIDE_API void bide_multi_cancel(struct bide_multi *multi, struct bide_multi_call *call);
 BIDE_API void bide_multi_cancel_all(struct bide_multi *multi);
 
 /* Calls not yet done, waiting ones included. */

@@ -23,11 +23,11 @@ struct bide_retry_after {
 
 /* The seconds for Retry-After: ceil(wait) ... ceil(wait + spread), both ends included, each equally likely. Either end
  * is saturated at 2^31 - 1; what is negative is as 0. */
-BIDE_API int64_t bide_retry_after_seconds(const struct bide_retry_after *reply);
+BIDE_API int64_t bide_retry_after_seconds(const struct bide_retry_after *retry_after);
 
 /* Writes the header fields, each ending in CR LF, and a NUL: "Retry-After: 7\r\n", "Bide-Retry: ?0\r\n", or nothing.
  * Returns the length; 0 and an empty text also if size is too small. */
-BIDE_API size_t bide_retry_after_format(char *text, size_t size, const struct bide_retry_after *reply);
+BIDE_API size_t bide_retry_after_format(char *text, size_t size, const struct bide_retry_after *retry_after);
 
 /* The client's side of it: STOP for ?0 (and for "false" in any case, as x-should-retry and its kin are written); NONE
  * for all else. "Try again" is not a hint: whether to retry is the policy's. */

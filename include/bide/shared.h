@@ -85,13 +85,13 @@ BIDE_API const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX]);
  * if it has another (NULL: it keeps its own, and one that is not there is not made). BIDE_OK, or BIDE_ERR_INVALID,
  * BIDE_ERR_NOMEM, BIDE_ERR_SYSTEM with the problem told. With private_instead only BIDE_ERR_NOMEM and a bad `config`
  * are errors. options and problem may be NULL. */
-BIDE_API enum bide_err bide_shared_open(struct bide_shared *host, const char *name,
+BIDE_API enum bide_err bide_shared_open(struct bide_shared *shared, const char *name,
                                         const struct bide_target_config *config,
                                         const struct bide_shared_options *options, int64_t now_ns,
                                         struct bide_shared_problem *problem);
 
 /* Gives the mapping back; the target lives on in its file. Calls that use it must be over. Accepts one not open. */
-BIDE_API void bide_shared_close(struct bide_shared *host);
+BIDE_API void bide_shared_close(struct bide_shared *shared);
 
 /* Calls `each` with the name of every target in the directory, until it returns false. `wrong` is NULL, or says why
  * open would refuse its file; the name is then the one that the file's name tells, or that itself. */

@@ -101,20 +101,20 @@ struct bide_outcome bide_classify_exit(int status, const struct bide_rules *rule
     return core_classify(status, &exit_table, rules);
 }
 
-#define KINDS   (BIDE_KIND_OK + 1u)
-#define REACHES (BIDE_EVIDENCE_BODY_DELIVERED + 1u)
-#define FLAGS   (BIDE_FLAG_KEY_409 * 2u - 1u)
+#define KIND_COUNT     (BIDE_KIND_OK + 1u)
+#define EVIDENCE_COUNT (BIDE_EVIDENCE_BODY_DELIVERED + 1u)
+#define FLAG_MASK      (BIDE_FLAG_KEY_409 * 2u - 1u)
 
 /* What is wrong with one rule; .field NULL: nothing. */
 static struct bide_problem rule_problem(const struct bide_rule *rule)
 {
     if (rule->first > rule->last)
         return (struct bide_problem){"rule.first", "a number not above rule.last", rule->first};
-    if ((uint32_t)rule->kind >= KINDS)
+    if ((uint32_t)rule->kind >= KIND_COUNT)
         return (struct bide_problem){"rule.kind", "0 (permanent) to 5 (ok)", (int64_t)rule->kind};
-    if ((uint32_t)rule->evidence >= REACHES)
+    if ((uint32_t)rule->evidence >= EVIDENCE_COUNT)
         return (struct bide_problem){"rule.reach", "0 (maybe ran) to 4 (body delivered)", (int64_t)rule->evidence};
-    if (rule->flags > FLAGS)
+    if (rule->flags > FLAG_MASK)
         return (struct bide_problem){"rule.flags", "bits of enum bide_outcome_flag, 0 to 63", rule->flags};
     return (struct bide_problem){0};
 }

@@ -115,14 +115,14 @@ static uint64_t tick_not_before(int64_t ns)
     return (uint64_t)core_min(core_sum(ns, (INT64_C(1) << TICK_SHIFT) - 1) >> TICK_SHIFT, UINT32_MAX);
 }
 
-bool bide_lease_claim(struct bide_target *target, uint32_t who, int64_t until_ns, int64_t now_ns)
+bool bide_lease_claim(struct bide_target *target, uint32_t exchanger, int64_t until_ns, int64_t now_ns)
 {
     uint64_t held = core_load(CORE_LEASE_EXCHANGER(target));
-    bool mine = held >> EXCHANGER_SHIFT == who, past = until_ns <= now_ns;
+    bool mine = held >> EXCHANGER_SHIFT == exchanger, past = until_ns <= now_ns;
     bool theirs = !mine && (int64_t)((held & UINT32_MAX) << TICK_SHIFT) > now_ns;
     if (theirs || (past && !mine))
         return false;
-    uint64_t wanted = past ? 0 : (uint64_t)who << EXCHANGER_SHIFT | tick_not_before(until_ns);
+    uint64_t wanted = past ? 0 : (uint64_t)exchanger << EXCHANGER_SHIFT | tick_not_before(until_ns);
     return core_cas(CORE_LEASE_EXCHANGER(target), &held, wanted) && !past;
 }
 

@@ -3,19 +3,19 @@
 
 #include "label.h"
 
-static const char *const why_labels[] = {
+static const char *const reason_labels[] = {
 #define LABEL(NAME, label, sentence) label,
     BIDE_REASON_LIST(LABEL)
 #undef LABEL
 };
 
-static const char *const why_texts[] = {
+static const char *const reason_texts[] = {
 #define TEXT(NAME, label, sentence) sentence,
     BIDE_REASON_LIST(TEXT)
 #undef TEXT
 };
 
-static const char *const what_labels[] = {
+static const char *const action_labels[] = {
     [BIDE_NONE] = "none", [BIDE_START] = "start",     [BIDE_WAIT] = "wait",
     [BIDE_DONE] = "done", [BIDE_GIVE_UP] = "give_up",
 };
@@ -28,17 +28,17 @@ _Static_assert(sizeof gate_labels / sizeof *gate_labels == BIDE_GATE_COUNT, "eve
 
 const char *bide_reason_label(enum bide_reason reason)
 {
-    return CORE_LABEL(why_labels, reason);
+    return CORE_LABEL(reason_labels, reason);
 }
 
 const char *bide_reason_text(enum bide_reason reason)
 {
-    return CORE_LABEL(why_texts, reason);
+    return CORE_LABEL(reason_texts, reason);
 }
 
 const char *bide_action_label(enum bide_action action)
 {
-    return CORE_LABEL(what_labels, action);
+    return CORE_LABEL(action_labels, action);
 }
 
 const char *bide_gate_label(enum bide_gate gate)
