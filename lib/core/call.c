@@ -102,7 +102,7 @@ static enum bide_reason call_admit(struct core_event *e)
     if (call_shed_load(e))
         return BIDE_REASON_THROTTLE;
     enum bide_reason refused = call_admit_by_breaker(e);
-    if (refused == BIDE_REASON_NOTHING && e->hot & CORE_HOT_IN_FLIGHT && core_flight_refuses(e))
+    if (refused == BIDE_REASON_NOTHING && e->hot & CORE_HOT_IN_FLIGHT && !core_call_enter_in_flight(e))
         return BIDE_REASON_IN_FLIGHT_FULL; /* the end of the call returns a probe taken above */
     return refused;
 }
@@ -516,11 +516,11 @@ static enum bide_reason hedge_charge(struct core_event *e)
 {
     static const struct bide_outcome slow = {.kind = BIDE_KIND_TRANSIENT};
     uint32_t tick = 0;
-    if (core_key_refuses(e, &tick))
+    if (!core_call_charge_key(e, &tick))
         return BIDE_REASON_KEY_LIMIT;
     bool counted = core_has_flag(e->call, CORE_IN_FLIGHT); /* the round is, so this one is too */
-    bool entered = !counted || !core_flight_refuses(e);
-    if (entered && !core_budget_refuses(e, &slow))
+    bool entered = !counted || core_call_enter_in_flight(e);
+    if (entered && core_call_charge_budget(e, &slow))
         return BIDE_REASON_NOTHING;
     core_call_refund_key(e, tick);
     if (!entered)

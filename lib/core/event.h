@@ -127,11 +127,11 @@ bool core_gate_refuse(struct core_event *e, enum bide_gate gate);
 /* Each takes what a retry or hedge needs, or says that it is refused. What is taken is held until the attempt starts.
  * */
 bool core_call_try_charge_budget(struct core_event *e, const struct bide_outcome *outcome);
-bool core_budget_refuses(struct core_event *e, const struct bide_outcome *o);
-bool core_key_refuses(struct core_event *e, uint32_t *tick);
+bool core_call_charge_budget(struct core_event *e, const struct bide_outcome *o);
+bool core_call_charge_key(struct core_event *e, uint32_t *tick);
 
 /* Counts one attempt more in flight, unless that is refused. */
-bool core_flight_refuses(struct core_event *e);
+bool core_call_enter_in_flight(struct core_event *e);
 void core_call_leave_in_flight(struct core_event *e, uint32_t attempts);
 
 CORE_INLINE struct core_charge core_call_last_charge(const struct bide_call *c)

@@ -176,10 +176,10 @@ struct bide_verdict core_call_judge(struct core_event *e, const struct bide_outc
         return core_call_give_up(e, BIDE_REASON_DEADLINE_NEAR);
     if (e->target && core_breaker_blocks(e->target, wake_ns) && core_gate_refuse(e, BIDE_GATE_BREAKER))
         return core_call_give_up(e, BIDE_REASON_BREAKER_OPEN);
-    if (core_key_refuses(e, &c->key_tick))
+    if (!core_call_charge_key(e, &c->key_tick))
         return core_call_give_up(e, BIDE_REASON_KEY_LIMIT);
-    core_call_refund_budget(e);    /* a concurrency budget's places of the round that ended */
-    if (core_budget_refuses(e, o)) /* the gate that spends: last */
+    core_call_refund_budget(e);         /* a concurrency budget's places of the round that ended */
+    if (!core_call_charge_budget(e, o)) /* the gate that spends: last */
         return call_out_of_budget(e, wake_ns);
     if (o->flags & BIDE_FLAG_ONCE)
         core_set_flag(c, CORE_ONCE_RETRIED);

@@ -76,17 +76,17 @@ bool core_call_try_charge_budget(struct core_event *e, const struct bide_outcome
     return true;
 }
 
-bool core_budget_refuses(struct core_event *e, const struct bide_outcome *o)
+bool core_call_charge_budget(struct core_event *e, const struct bide_outcome *o)
 {
     if (!e->target || core_call_try_charge_budget(e, o))
-        return false;
+        return true;
     if (!core_gate_refuse(e, BIDE_GATE_BUDGET)) {
         core_clear_flag(e->call, CORE_PAID);
-        return false;
+        return true;
     }
     if (e->hot & CORE_HOT_ON_EMPTY_OPEN)
         (void)bide_breaker_trip(e->target, e->call->seed, e->now_ns);
-    return true;
+    return false;
 }
 
 void core_call_refund_unsent(struct core_event *e, uint32_t attempt)
@@ -104,28 +104,28 @@ void core_call_refund_unsent(struct core_event *e, uint32_t attempt)
     core_clear_flag(c, CORE_PAID);
 }
 
-bool core_key_refuses(struct core_event *e, uint32_t *tick)
+bool core_call_charge_key(struct core_event *e, uint32_t *tick)
 {
     struct bide_call *c = e->call;
     if (c->key == 0)
-        return false;
+        return true;
     if (!core_key_charge(e->target, c->key, e->now_ns, tick))
-        return core_gate_refuse(e, BIDE_GATE_KEY_LIMIT);
+        return !core_gate_refuse(e, BIDE_GATE_KEY_LIMIT);
     core_set_flag(c, CORE_KEY_CHARGED);
-    return false;
+    return true;
 }
 
 /* Observed, it is counted all the same: the count must fit what leave_flight will take off. */
-bool core_flight_refuses(struct core_event *e)
+bool core_call_enter_in_flight(struct core_event *e)
 {
     struct bide_call *c = e->call;
     uint64_t most = e->hot & CORE_HOT_IN_FLIGHT ? core_in_flight_max(e->target) : CORE_PERMITS_MAX;
     bool taken = core_permit_acquire(&e->target->in_flight, c->owner, most);
     if (!taken && core_gate_refuse(e, BIDE_GATE_IN_FLIGHT))
-        return true;
+        return false;
     if (taken || core_permit_acquire(&e->target->in_flight, c->owner, CORE_PERMITS_MAX))
         core_set_flag(c, CORE_IN_FLIGHT);
-    return false;
+    return true;
 }
 
 void core_call_leave_in_flight(struct core_event *e, uint32_t attempts)
