@@ -7,7 +7,7 @@
 #include "common/term.h"
 
 #include "change.h"
-#include "conf/near.h"
+#include "conf/suggest.h"
 #include "rows.h"
 
 #include <bide/clock.h>

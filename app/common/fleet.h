@@ -7,9 +7,9 @@
  * host, for which one process at a time leases.
  *
  * `bide` must start at once, and libbide-fleet brings hiredis and OpenSSL. So what is done with a fleet stands behind a
- * seam, and each program is linked with one of three files: app/bide/fleet_here.c does it (bide-run, bide-budget,
- * bide-fetch); `bide` itself (app/bide/bide.c, over app/bide/fleet_elsewhere.c) becomes bide-run or bide-budget, the
- * same command with the library inside; app/bide/fleet_absent.c says that this build has no fleets. */
+ * seam, and each program is linked with one of three files: app/bide/fleet_linked.c does it (bide-run, bide-budget,
+ * bide-fetch); `bide` itself (app/bide/bide.c, over app/bide/fleet_stub.c) becomes bide-run or bide-budget, the
+ * same command with the library inside; app/bide/fleet_missing.c says that this build has no fleets. */
 #ifndef CLI_FLEET_H
 #define CLI_FLEET_H
 

@@ -7,7 +7,7 @@
  * nothing, and costs nothing. */
 #include "policy.h"
 
-#include "conf/near.h"
+#include "conf/suggest.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "near.h"
-#include "parts.h"
+#include "conf_internal.h"
+#include "suggest.h"
 
 /* ---- policies ---- */
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "near.h"
+#include "suggest.h"
 
 /* ---- the table ---- */
 

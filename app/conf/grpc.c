@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "near.h"
-#include "parts.h"
+#include "conf_internal.h"
+#include "json_line.h"
 #include "rules.h"
-#include "where.h"
+#include "suggest.h"
 
 #define NAME_ROOM     256u /* twice what is allowed: enough to see that it is too long */
 #define ATTEMPTS_MOST 5    /* A6: clients treat more as this many */

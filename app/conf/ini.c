@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "near.h"
-#include "parts.h"
+#include "conf_internal.h"
+#include "suggest.h"
 
 enum state { NEW, BUSY, READY };
 

@@ -1,8 +1,8 @@
 /* key.c - any key of a section: a field of the table, or one of the six lists. The file and --set both go by it. */
 #include <string.h>
 
-#include "near.h"
 #include "rules.h"
+#include "suggest.h"
 
 static bool is(const char *known, const char *name, size_t length)
 {

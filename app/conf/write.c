@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parts.h"
+#include "conf_internal.h"
 #include "rules.h"
 
 #define COLUMNS 100 /* where a list goes on in the next line */

@@ -3,7 +3,7 @@
 #define CONF_WRITE_H
 
 #include "conf.h"
-#include "told.h"
+#include "diagnostics.h"
 
 char *conf_write_grpc(const struct conf_policy *policy, struct conf_told *losses);
 char *conf_write_envoy(const struct conf_policy *policy, struct conf_told *losses);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "core/saturate.h"
-#include "spread.h"
+#include "decorrelated.h"
 
 #define FEW_CLIENTS      10u
 #define MANY_CLIENTS     1000u

@@ -6,9 +6,9 @@
 
 #include "advise.h"
 #include "amplify.h"
-#include "event.h"
+#include "dry_run.h"
 #include "finding.h"
-#include "outcome.h"
+#include "outcome_name.h"
 #include "schedule.h"
 
 #define EXPLAIN_SAMPLE_MAX 16u

@@ -4,7 +4,7 @@
 #include <bide/call.h>
 
 #include "core/saturate.h"
-#include "spread.h"
+#include "decorrelated.h"
 
 /* ---- the waits ---- */
 

@@ -5,8 +5,8 @@
  * within the handler: the files that are not whole yet are removed there, and so is the bar on the terminal. */
 #include "command_lists.h"
 #include "command_outputs.h"
+#include "common/atomic_file.h"
 #include "common/commands.h"
-#include "common/draft.h"
 #include "common/term.h"
 
 #include <bide/clock.h>

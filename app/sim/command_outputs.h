@@ -6,7 +6,7 @@
 #ifndef CLI_SIM_OUTPUTS_H
 #define CLI_SIM_OUTPUTS_H
 
-#include "common/draft.h"
+#include "common/atomic_file.h"
 
 #include "report.h"
 

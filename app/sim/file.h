@@ -4,7 +4,7 @@
 
 #include <bide/hint.h>
 
-#include "conf/told.h"
+#include "conf/diagnostics.h"
 
 /* key = value */
 struct sim_said {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conf/near.h"
+#include "conf/suggest.h"
 
 #include "result.h"
 #include "shape.h"

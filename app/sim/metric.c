@@ -4,7 +4,7 @@
  * call, taken from the engine's own list of reasons; of that list the first ones, up to success, end none. */
 #include "result.h"
 
-#include "conf/near.h"
+#include "conf/suggest.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/near.h"
-#include "conf/parts.h"
+#include "conf/conf_internal.h"
+#include "conf/suggest.h"
 
 struct held {
     struct held *next;

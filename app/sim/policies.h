@@ -4,7 +4,7 @@
 #ifndef SIM_POLICIES_H
 #define SIM_POLICIES_H
 
-#include "conf/told.h"
+#include "conf/diagnostics.h"
 
 struct sim_policies {
     struct conf own;    /* the [policy NAME] sections of the file */

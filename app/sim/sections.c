@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/near.h"
+#include "conf/suggest.h"
 
 #include "build.h"
 

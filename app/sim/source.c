@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "conf/near.h"
-#include "conf/parts.h"
-#include "conf/told.h"
+#include "conf/conf_internal.h"
+#include "conf/diagnostics.h"
+#include "conf/suggest.h"
 
 #include "scenario.h"
 

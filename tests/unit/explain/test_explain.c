@@ -14,8 +14,8 @@
 
 #include "explain/advise.h"
 #include "explain/amplify.h"
+#include "explain/decorrelated.h"
 #include "explain/schedule.h"
-#include "explain/spread.h"
 
 #define MS BIDE_MS
 #define S  BIDE_S

@@ -2,7 +2,7 @@
  *
  * A file is read in several passes, and each tells what it finds; a person goes through the file from top to bottom.
  * So the pieces are kept with their lines, and put in order at the end. */
-#include "told.h"
+#include "diagnostics.h"
 
 #include <stdarg.h>
 #include <stdio.h>

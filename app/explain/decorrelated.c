@@ -1,5 +1,5 @@
 /* spread.c - the distribution of decorrelated waits over cells. See spread.h for the model. */
-#include "spread.h"
+#include "decorrelated.h"
 
 #include "core/saturate.h"
 

@@ -3,7 +3,7 @@
 #define CONF_PARTS_H
 
 #include "conf.h"
-#include "told.h"
+#include "diagnostics.h"
 
 /* Each fills `conf` and tells what is wrong; conf_read_text empties it again if anything is. */
 void conf_ini_read(struct conf *conf, struct bide_text text, struct conf_told *told);

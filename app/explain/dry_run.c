@@ -1,11 +1,11 @@
 /* outcome.c - the engine's own answers to "what if". See outcome.h for the model. */
-#include "outcome.h"
+#include "dry_run.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "core/saturate.h"
-#include "spread.h"
+#include "decorrelated.h"
 
 #define BEGAN_NS    (3600 * BIDE_S) /* any instant: nothing depends on it */
 #define COUNT(of)   (sizeof(of) / sizeof *(of))

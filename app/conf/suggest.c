@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "field.h"
-#include "near.h"
+#include "suggest.h"
 
 #define WORD_MAX 48u
 

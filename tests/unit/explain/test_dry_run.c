@@ -16,8 +16,8 @@
 #include <netdb.h>
 #include <string.h>
 
-#include "explain/event.h"
-#include "explain/outcome.h"
+#include "explain/dry_run.h"
+#include "explain/outcome_name.h"
 
 #define MS BIDE_MS
 #define S  BIDE_S

@@ -2,7 +2,7 @@
  *
  * The text was read before and is well-formed, so this need not understand values, only pass over them: strings whole,
  * everything else up to the comma or bracket that ends it. Keys are compared as they are written, escapes and all. */
-#include "where.h"
+#include "json_line.h"
 
 #include <stdlib.h>
 #include <string.h>

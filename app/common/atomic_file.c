@@ -1,5 +1,5 @@
 /* draft.c - see draft.h. Names of open drafts are in a small table, so that a signal handler can remove the files. */
-#include "draft.h"
+#include "atomic_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Files that appear when they are whole, in a directory of the test's own. */
 #define _GNU_SOURCE
-#include "common/draft.h"
+#include "common/atomic_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

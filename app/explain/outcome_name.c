@@ -1,5 +1,5 @@
 /* event.c - from words to an outcome. See event.h. */
-#include "event.h"
+#include "outcome_name.h"
 
 #include <errno.h>
 #include <netdb.h>

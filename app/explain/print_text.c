@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/told.h"
+#include "conf/diagnostics.h"
 #include "core/saturate.h"
 
 #define ROWS_MAX  10u /* waits shown one by one */
