@@ -48,7 +48,7 @@ static char *folded(const char *text, size_t length)
     FILE *memory = open_memstream(&result, &size);
     if (lines == NULL || memory == NULL)
         abort();
-    cli_prose(memory, lines, (struct cli_margins){.left = 0, .right = LITERAL_WIDTH});
+    cli_print_prose(memory, lines, (struct cli_margins){.left = 0, .right = LITERAL_WIDTH});
     fclose(memory);
     free(lines);
     return result;
@@ -112,12 +112,12 @@ static void man_option(const struct cli_command *command, const struct cli_optio
         putchar('_');
     }
     printf("\n\t");
-    putchar(option->does[0] >= 'a' && option->does[0] <= 'z' ? option->does[0] - 'a' + 'A' : option->does[0]);
-    put_all(option->does + 1);
+    putchar(option->help[0] >= 'a' && option->help[0] <= 'z' ? option->help[0] - 'a' + 'A' : option->help[0]);
+    put_all(option->help + 1);
     printf(".\n\n");
-    if (option->more == NULL)
+    if (option->details == NULL)
         return;
-    put_prose(option->more, "\t");
+    put_prose(option->details, "\t");
     printf("\n\n");
 }
 
@@ -241,7 +241,7 @@ static void man_key(const struct conf_field *field, const struct conf_pair *pair
     printf("*\n\t");
     put_all(field->about);
     printf(". In service: ");
-    put_all(conf_field_text(text, field, pair));
+    put_all(conf_field_format(text, field, pair));
     printf(".");
     for (size_t i = 0; field->words != NULL && field->words[i] != NULL; i++) {
         printf(i == 0 ? " One of " : ", ");

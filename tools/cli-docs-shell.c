@@ -30,8 +30,8 @@ static void put_words(const char *const *words)
 /* What an operand may be, besides files or the like. */
 static void put_operands(const struct cli_command *command)
 {
-    for (size_t i = 0; command->word(i) != NULL; i++)
-        printf("%s%s", i > 0 ? " " : "", command->word(i));
+    for (size_t i = 0; command->operand_word(i) != NULL; i++)
+        printf("%s%s", i > 0 ? " " : "", command->operand_word(i));
 }
 
 static void put_names(void)
@@ -48,12 +48,14 @@ static void put_topics(void)
 
 static void bash_value(const struct cli_option *option)
 {
-    switch (option->completes) {
-    case CLI_FILE: printf("compopt -o filenames 2> /dev/null; COMPREPLY=($(compgen -f -- \"$cur\"))"); break;
-    case CLI_DIRECTORY: printf("compopt -o filenames 2> /dev/null; COMPREPLY=($(compgen -d -- \"$cur\"))"); break;
-    case CLI_COMMAND: printf("COMPREPLY=($(compgen -c -- \"$cur\"))"); break;
-    case CLI_POLICY: printf("_bide_words \"$(bide help policies 2> /dev/null)\""); break;
-    case CLI_NOTHING:
+    switch (option->completion) {
+    case CLI_COMPLETE_FILE: printf("compopt -o filenames 2> /dev/null; COMPREPLY=($(compgen -f -- \"$cur\"))"); break;
+    case CLI_COMPLETE_DIRECTORY:
+        printf("compopt -o filenames 2> /dev/null; COMPREPLY=($(compgen -d -- \"$cur\"))");
+        break;
+    case CLI_COMPLETE_COMMAND: printf("COMPREPLY=($(compgen -c -- \"$cur\"))"); break;
+    case CLI_COMPLETE_POLICY: printf("_bide_words \"$(bide help policies 2> /dev/null)\""); break;
+    case CLI_COMPLETE_NOTHING:
     default:
         if (option->choices == NULL)
             printf(":");
@@ -89,8 +91,8 @@ static void bash_operands(const struct cli_command *command)
     while ((option = docs_next(&walk, NULL)) != NULL)
         printf("--%s%s ", option->name, option->value != NULL ? "=" : "");
     printf("'\n            ");
-    bash_value(&(struct cli_option){.completes = command->completes});
-    if (command->word != NULL) {
+    bash_value(&(struct cli_option){.completion = command->completion});
+    if (command->operand_word != NULL) {
         printf("; COMPREPLY+=($(compgen -W '");
         put_operands(command);
         printf("' -- \"$cur\"))");
@@ -195,12 +197,14 @@ void docs_bash(void)
 
 static void zsh_action(const struct cli_option *option)
 {
-    switch (option->completes) {
-    case CLI_FILE: printf("_files"); break;
-    case CLI_DIRECTORY: printf("_files -/"); break;
-    case CLI_COMMAND: printf(" _command_names -e"); break; /* the blank: without it, -e would not be its first word */
-    case CLI_POLICY: printf("_bide_policies"); break;
-    case CLI_NOTHING:
+    switch (option->completion) {
+    case CLI_COMPLETE_FILE: printf("_files"); break;
+    case CLI_COMPLETE_DIRECTORY: printf("_files -/"); break;
+    case CLI_COMPLETE_COMMAND:
+        printf(" _command_names -e");
+        break; /* the blank: without it, -e would not be its first word */
+    case CLI_COMPLETE_POLICY: printf("_bide_policies"); break;
+    case CLI_COMPLETE_NOTHING:
     default:
         putchar(option->choices != NULL ? '(' : ' ');
         if (option->choices != NULL)
@@ -217,7 +221,7 @@ static void zsh_option(const struct cli_command *command, const struct cli_optio
         snprintf(names[1], sizeof names[1], "-%c%s", docs_letter(command, option), option->value != NULL ? "+" : "");
     for (size_t i = 0; i < 2 && names[i][0] != '\0'; i++) {
         printf(" \\\n                '*%s[", names[i]);
-        put_quoted(option->does, "[]:\\");
+        put_quoted(option->help, "[]:\\");
         printf("]");
         if (option->value != NULL) {
             printf(":");
@@ -238,11 +242,11 @@ static void zsh_command(const struct cli_command *command)
         zsh_option(command, option);
     if (command->options_first)
         printf(" \\\n                '(-)1:command: _command_names -e' '*::argument:_normal'");
-    else if (command->word != NULL) {
+    else if (command->operand_word != NULL) {
         printf(" \\\n                '*:argument:_bide_%s_operands'", command->name);
-    } else if (command->completes != CLI_NOTHING) {
+    } else if (command->completion != CLI_COMPLETE_NOTHING) {
         printf(" \\\n                '*:argument:");
-        zsh_action(&(struct cli_option){.completes = command->completes});
+        zsh_action(&(struct cli_option){.completion = command->completion});
         printf("'");
     }
     printf(" ;;\n");
@@ -251,12 +255,12 @@ static void zsh_command(const struct cli_command *command)
 /* A function that offers words, and files or the like. */
 static void zsh_operands(const struct cli_command *command)
 {
-    if (command->word == NULL)
+    if (command->operand_word == NULL)
         return;
     printf("_bide_%s_operands() {\n    _alternative 'words:word:(", command->name);
     put_operands(command);
     printf(")' 'others:other:");
-    zsh_action(&(struct cli_option){.completes = command->completes});
+    zsh_action(&(struct cli_option){.completion = command->completion});
     printf("'\n}\n\n");
 }
 
@@ -311,9 +315,9 @@ static void fish_name(const struct cli_command *command, const struct cli_option
            option->name);
     if (docs_letter(command, option) != 0)
         printf(" -s %c", docs_letter(command, option));
-    printf(option->value == NULL                                                 ? ""
-           : option->completes == CLI_FILE || option->completes == CLI_DIRECTORY ? " -rF"
-                                                                                 : " -x");
+    printf(option->value == NULL                                                                     ? ""
+           : option->completion == CLI_COMPLETE_FILE || option->completion == CLI_COMPLETE_DIRECTORY ? " -rF"
+                                                                                                     : " -x");
 }
 
 static void fish_values(const struct cli_option *option)
@@ -322,7 +326,7 @@ static void fish_values(const struct cli_option *option)
         printf(" -a '");
         put_words(option->choices);
         printf("'\n");
-    } else if (option->completes == CLI_POLICY) {
+    } else if (option->completion == CLI_COMPLETE_POLICY) {
         printf(" -a '(bide help policies 2> /dev/null)'\n");
     } else {
         printf(" -a '(__fish_complete_command)'\n");
@@ -333,13 +337,14 @@ static void fish_values(const struct cli_option *option)
  * for one option the later one describes it. */
 static void fish_option(const struct cli_command *command, const struct cli_option *option)
 {
-    if (option->choices != NULL || option->completes == CLI_POLICY || option->completes == CLI_COMMAND) {
+    if (option->choices != NULL || option->completion == CLI_COMPLETE_POLICY ||
+        option->completion == CLI_COMPLETE_COMMAND) {
         fish_name(command, option);
         fish_values(option);
     }
     fish_name(command, option);
     printf(" -d '");
-    put_quoted(option->does, "\\");
+    put_quoted(option->help, "\\");
     printf("'\n");
 }
 
@@ -365,12 +370,12 @@ static void fish_operands(const struct cli_command *command)
         printf(
             "complete -c bide -n '__bide_in %s' -x -a '(__fish_complete_subcommand --fcs-skip=2 $__bide_%s_takes)'\n",
             command->name, command->name);
-    } else if (command->completes == CLI_FILE) {
+    } else if (command->completion == CLI_COMPLETE_FILE) {
         printf("complete -c bide -n '__bide_in %s' -F\n", command->name);
-    } else if (command->completes == CLI_POLICY) {
+    } else if (command->completion == CLI_COMPLETE_POLICY) {
         printf("complete -c bide -n '__bide_in %s' -a '(bide help policies 2> /dev/null)'\n", command->name);
     }
-    if (command->word != NULL) {
+    if (command->operand_word != NULL) {
         printf("complete -c bide -n '__bide_in %s' -a '", command->name);
         put_operands(command);
         printf("'\n");

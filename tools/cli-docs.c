@@ -34,7 +34,7 @@ static const struct cli_command *find_command(const char *name)
 static const struct cli_group *walk_group(struct docs_walk *walk)
 {
     if (walk->round == 2)
-        return walk->group == 0 ? &cli_own_group : NULL;
+        return walk->group == 0 ? &cli_builtin_group : NULL;
     for (; walk->group < walk->command->group_count; walk->group++)
         if ((walk->command->groups[walk->group].title != NULL) == (walk->round == 1))
             return &walk->command->groups[walk->group];
@@ -61,7 +61,7 @@ const struct cli_option *docs_next(struct docs_walk *walk, const char **title)
 char docs_letter(const struct cli_command *command, const struct cli_option *option)
 {
     const struct cli_group *group;
-    if (option->letter != 0 && cli_option_letter(command, option->letter, &group) == option)
+    if (option->letter != 0 && cli_option_find_letter(command, option->letter, &group) == option)
         return option->letter;
     return '\0';
 }
@@ -80,13 +80,13 @@ static int check_option(const struct cli_command *command, const struct cli_opti
     int wrong = 0;
     if (cli_option_find(command, option->name, strlen(option->name), &group) != option)
         wrong |= complain(command, option->name, "is there twice");
-    if (option->letter != 0 && group != &cli_own_group && docs_letter(command, option) == 0)
+    if (option->letter != 0 && group != &cli_builtin_group && docs_letter(command, option) == 0)
         wrong |= complain(command, option->name, "its letter is another's");
-    if (option->does == NULL || option->does[0] == '\0' || option->does[strlen(option->does) - 1] == '.')
+    if (option->help == NULL || option->help[0] == '\0' || option->help[strlen(option->help) - 1] == '.')
         wrong |= complain(command, option->name, "what it does is a phrase without a full stop");
-    if (option->read == NULL && group != &cli_own_group)
+    if (option->read == NULL && group != &cli_builtin_group)
         wrong |= complain(command, option->name, "nobody reads it");
-    if (option->value == NULL && (option->choices != NULL || option->completes != CLI_NOTHING))
+    if (option->value == NULL && (option->choices != NULL || option->completion != CLI_COMPLETE_NOTHING))
         wrong |= complain(command, option->name, "completes a value that it does not take");
     return wrong;
 }
@@ -145,10 +145,10 @@ static void markdown_option(const struct cli_command *command, const struct cli_
     length += printf("--%s%s%s`**:", option->name, option->value != NULL ? " " : "",
                      option->value != NULL ? option->value : "");
     size_t at = (size_t)length;
-    fill(option->does, &at);
+    fill(option->help, &at);
     putchar('.');
     at++;
-    fill(option->more != NULL ? option->more : "", &at);
+    fill(option->details != NULL ? option->details : "", &at);
     putchar('\n');
 }
 

@@ -506,9 +506,9 @@ static void breaker_fields(void)
 /* ---- keys of a policy file ---- */
 
 static const char *const forms[] = {
-    [CONF_TIME] = "time",    [CONF_COUNT] = "number",   [CONF_TOKENS] = "amount", [CONF_RATE] = "rate",
-    [CONF_TIMES] = "factor", [CONF_PERMILLE] = "share", [CONF_PPM] = "share",     [CONF_FLAG] = "yes, no",
-    [CONF_BITS] = "words",   [CONF_WORD] = "word",
+    [CONF_TIME] = "time",     [CONF_COUNT] = "number",   [CONF_TOKENS] = "amount", [CONF_RATE] = "rate",
+    [CONF_FACTOR] = "factor", [CONF_PERMILLE] = "share", [CONF_PPM] = "share",     [CONF_FLAG] = "yes, no",
+    [CONF_BITS] = "words",    [CONF_WORD] = "word",
 };
 
 /* Those of a policy or of a target that begin with `prefix`; without one, those that have none. */
@@ -524,7 +524,7 @@ static void file_keys(bool of_target, const char *prefix)
         bool wanted =
             prefix[0] != '\0' ? strncmp(field->key, prefix, strlen(prefix)) == 0 : strchr(field->key, '.') == NULL;
         if (wanted && field->of_target == of_target)
-            line("| `%s` | %s | `%s` | %s |", field->key, forms[field->form], conf_field_text(text, field, &service),
+            line("| `%s` | %s | `%s` | %s |", field->key, forms[field->form], conf_field_format(text, field, &service),
                  field->about);
     }
 }

@@ -151,7 +151,7 @@ static const char *nearest(const char *name, bool topics)
     for (size_t i = 0; topics && cli_topic(i) != NULL && count + 2 < COUNT(words); i++)
         words[count++] = cli_topic(i)->name;
     words[count] = "help";
-    return conf_near(name, strlen(name), words);
+    return conf_suggest(name, strlen(name), words);
 }
 
 /* ---- starting ---- */
@@ -191,7 +191,7 @@ static int complain_of(const char *name, bool topics)
     else
         fprintf(stderr, "bide: %s: there is no program bide-%s; bide help lists the subcommands there are\n", name,
                 name);
-    return CLI_EXIT_OWN;
+    return CLI_EXIT_BIDE_FAILED;
 }
 
 static char **given; /* the words of a command that is inside, its name first, as they were before they were read */
@@ -222,24 +222,24 @@ static int start(char **arguments, bool topics)
     if (errno == ENOENT)
         return complain_of(name, topics);
     fprintf(stderr, "bide: %s: %s\n", arguments[0], strerror(errno));
-    return CLI_EXIT_OWN;
+    return CLI_EXIT_BIDE_FAILED;
 }
 
 /* ---- a fleet ---- */
 
 /* Becomes the twin, if there is a fleet. */
-bool cli_fleet_begin(const struct cli_fleeting *fleeting)
+bool cli_fleet_ensure_linked(const struct cli_fleet_context *fleeting)
 {
     const struct cli_command *command = fleeting->command;
-    if (!cli_fleet_settle(fleeting))
+    if (!cli_fleet_resolve_url(fleeting))
         return false;
     if (fleeting->fleet->url == NULL)
         return true;
-    const char *said = cli_fleet_said(fleeting->fleet);
+    const char *said = cli_fleet_source(fleeting->fleet);
     fflush(NULL);
-    cli_fleet_reveal(fleeting->fleet);
+    cli_fleet_unmask_argv(fleeting->fleet);
     become_program(given);
-    cli_fleet_hide(fleeting->fleet);
+    cli_fleet_mask_argv(fleeting->fleet);
     if (errno == ENOENT)
         cli_fail(command,
                  "%s: there is no program " PREFIX "%s here: this bide was built or installed without fleets, "
@@ -311,7 +311,7 @@ static int finish(int status)
         return status;
     if (errno != EPIPE)
         fprintf(stderr, "bide: standard output: %s\n", strerror(errno));
-    return CLI_EXIT_OWN;
+    return CLI_EXIT_BIDE_FAILED;
 }
 
 static bool asks_for_help(const char *word)
@@ -322,10 +322,10 @@ static bool asks_for_help(const char *word)
 static int complain(const char *word, const char *want)
 {
     fputs("bide: ", stderr);
-    cli_put(stderr, word[0] != '\0' ? word : "''");
+    cli_print_sanitized(stderr, word[0] != '\0' ? word : "''");
     fprintf(stderr, ": want %s\n", want);
     put_usage(stderr);
-    return CLI_EXIT_OWN;
+    return CLI_EXIT_BIDE_FAILED;
 }
 
 /* A command line of which nothing can be made. */
@@ -333,7 +333,7 @@ static int misused(int count, char **words)
 {
     if (count <= 1) {
         put_help(stderr);
-        return CLI_EXIT_OWN;
+        return CLI_EXIT_BIDE_FAILED;
     }
     if (asks_for_help(words[1]))
         return complain(words[count - 1], count > 3 ? "one command or topic" : "a command or a topic");

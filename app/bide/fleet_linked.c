@@ -9,47 +9,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cli_fleet_line {
+struct cli_fleet_session {
     struct bide_fleet *fleet;
     const struct bide_target *target;
     uint64_t refused; /* by its budget, before we came */
     pthread_mutex_t lock;
-    char first[CLI_FLEET_TEXT], last[CLI_FLEET_TEXT]; /* "": nothing */
+    char first[CLI_FLEET_MESSAGE_SIZE], last[CLI_FLEET_MESSAGE_SIZE]; /* "": nothing */
 };
 
 static void put_down(void *context, const char *text)
 {
-    struct cli_fleet_line *line = context;
+    struct cli_fleet_session *line = context;
     pthread_mutex_lock(&line->lock);
-    snprintf(line->first[0] == '\0' ? line->first : line->last, CLI_FLEET_TEXT, "%s", text);
+    snprintf(line->first[0] == '\0' ? line->first : line->last, CLI_FLEET_MESSAGE_SIZE, "%s", text);
     pthread_mutex_unlock(&line->lock);
 }
 
-bool cli_fleet_news(struct cli_fleet *fleet, char text[CLI_FLEET_TEXT])
+bool cli_fleet_poll_message(struct cli_fleet *fleet, char text[CLI_FLEET_MESSAGE_SIZE])
 {
-    struct cli_fleet_line *line = fleet->line;
+    struct cli_fleet_session *line = fleet->session;
     if (line == NULL)
         return false;
     pthread_mutex_lock(&line->lock);
-    memcpy(text, line->first, CLI_FLEET_TEXT);
-    memcpy(line->first, line->last, CLI_FLEET_TEXT);
+    memcpy(text, line->first, CLI_FLEET_MESSAGE_SIZE);
+    memcpy(line->first, line->last, CLI_FLEET_MESSAGE_SIZE);
     line->last[0] = '\0';
     pthread_mutex_unlock(&line->lock);
     return text[0] != '\0';
 }
 
-bool cli_fleet_begin(const struct cli_fleeting *fleeting)
+bool cli_fleet_ensure_linked(const struct cli_fleet_context *fleeting)
 {
-    return cli_fleet_settle(fleeting);
+    return cli_fleet_resolve_url(fleeting);
 }
 
-bool cli_fleet_open(const struct cli_fleeting *fleeting, struct bide_target *target, bool shared)
+bool cli_fleet_open(const struct cli_fleet_context *fleeting, struct bide_target *target, bool shared)
 {
     struct cli_fleet *fleet = fleeting->fleet;
     struct bide_fleet_problem problem = {.text = "no memory"};
     if (fleet->url == NULL)
         return true;
-    struct cli_fleet_line *line = fleet->line = calloc(1, sizeof *line);
+    struct cli_fleet_session *line = fleet->session = calloc(1, sizeof *line);
     if (line == NULL)
         goto failed;
     line->target = target;
@@ -61,15 +61,15 @@ bool cli_fleet_open(const struct cli_fleeting *fleeting, struct bide_target *tar
     if (bide_fleet_join(line->fleet, fleeting->options->target, target, shared, &problem) == BIDE_OK)
         return true;
 failed:
-    cli_fail(fleeting->command, "%s: %s", cli_fleet_said(fleet), problem.text);
+    cli_fail(fleeting->command, "%s: %s", cli_fleet_source(fleet), problem.text);
     return false;
 }
 
 /* Why a retry found nothing to be paid with, as far as it is the fleet's matter and was not told yet. */
-static void explain_refusal(struct cli_fleet_line *line)
+static void explain_refusal(struct cli_fleet_session *line)
 {
     struct bide_fleet_view view;
-    char text[CLI_FLEET_TEXT];
+    char text[CLI_FLEET_MESSAGE_SIZE];
     if (bide_target_refused(line->target, BIDE_GATE_BUDGET) == line->refused ||
         !bide_fleet_get(line->fleet, line->target, &view) || view.failures > 0)
         return;
@@ -84,25 +84,25 @@ static void explain_refusal(struct cli_fleet_line *line)
 
 void cli_fleet_close(struct cli_fleet *fleet)
 {
-    if (fleet->line == NULL || fleet->line->fleet == NULL)
+    if (fleet->session == NULL || fleet->session->fleet == NULL)
         return;
-    explain_refusal(fleet->line);
-    bide_fleet_close(fleet->line->fleet);
-    fleet->line->fleet = NULL;
+    explain_refusal(fleet->session);
+    bide_fleet_close(fleet->session->fleet);
+    fleet->session->fleet = NULL;
 }
 
-void cli_fleet_forget(struct cli_fleet *fleet)
+void cli_fleet_free(struct cli_fleet *fleet)
 {
     cli_fleet_close(fleet);
-    if (fleet->line != NULL)
-        pthread_mutex_destroy(&fleet->line->lock);
-    free(fleet->line);
-    fleet->line = NULL;
-    cli_fleet_wipe(fleet);
+    if (fleet->session != NULL)
+        pthread_mutex_destroy(&fleet->session->lock);
+    free(fleet->session);
+    fleet->session = NULL;
+    cli_fleet_wipe_url(fleet);
 }
 
-enum bide_err cli_fleet_look(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bank,
-                             struct bide_fleet_problem *problem)
+enum bide_err cli_fleet_read_bucket(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bank,
+                                    struct bide_fleet_problem *problem)
 {
     return bide_fleet_read(fleet->url, name, bank, problem);
 }

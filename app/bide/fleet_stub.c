@@ -1,15 +1,15 @@
 /* fleet_elsewhere.c - what stands behind the seam of common/fleet.h in a program without libbide-fleet: nothing.
  *
- * Such a program never has a fleet: its cli_fleet_begin has become another program, or has said that there is none. */
+ * Such a program never has a fleet: its cli_fleet_ensure_linked has become another program, or has said that there is none. */
 #include "common/fleet.h"
 
-bool cli_fleet_open(const struct cli_fleeting *fleeting, struct bide_target *target, bool shared)
+bool cli_fleet_open(const struct cli_fleet_context *fleeting, struct bide_target *target, bool shared)
 {
     (void)target, (void)shared;
     return fleeting->fleet->url == NULL;
 }
 
-bool cli_fleet_news(struct cli_fleet *fleet, char text[CLI_FLEET_TEXT])
+bool cli_fleet_poll_message(struct cli_fleet *fleet, char text[CLI_FLEET_MESSAGE_SIZE])
 {
     (void)fleet, (void)text;
     return false;
@@ -20,13 +20,13 @@ void cli_fleet_close(struct cli_fleet *fleet)
     (void)fleet;
 }
 
-void cli_fleet_forget(struct cli_fleet *fleet)
+void cli_fleet_free(struct cli_fleet *fleet)
 {
-    cli_fleet_wipe(fleet);
+    cli_fleet_wipe_url(fleet);
 }
 
-enum bide_err cli_fleet_look(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bank,
-                             struct bide_fleet_problem *problem)
+enum bide_err cli_fleet_read_bucket(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bank,
+                                    struct bide_fleet_problem *problem)
 {
     (void)fleet, (void)name, (void)bank, (void)problem;
     return BIDE_ERR_INVALID;

@@ -10,7 +10,7 @@
 
 static void prose(const struct cli_page *page, const char *text)
 {
-    cli_prose(page->out, text, (struct cli_margins){.left = 0, .right = page->width});
+    cli_print_prose(page->out, text, (struct cli_margins){.left = 0, .right = page->width});
 }
 
 /* Two columns: a word, and what it means, folded under itself. */
@@ -18,7 +18,7 @@ static void row(const struct cli_page *page, unsigned column, const char *word, 
 {
     struct cli_margins margins = {.left = column, .right = page->width};
     fprintf(page->out, "  %s", word);
-    cli_column(page->out, meaning, (unsigned)strlen(word) + 2, margins);
+    cli_print_column(page->out, meaning, (unsigned)strlen(word) + 2, margins);
 }
 
 /* ---- texts ---- */
@@ -126,7 +126,7 @@ static void policies(const struct cli_page *page)
 {
     char path[CONF_PATH_MAX], errors[CONF_ERROR_MAX];
     struct conf conf = {0};
-    if (conf_path(path) && conf_read(&conf, path, errors))
+    if (conf_default_path(path) && conf_read(&conf, path, errors))
         for (size_t i = 0; i < conf.count; i++)
             fprintf(page->out, "%s\n", conf.policy[i].name);
     for (enum bide_preset preset = 0; preset < BIDE_PRESET_COUNT; preset++)

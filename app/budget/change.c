@@ -22,7 +22,7 @@ static bool read_level(struct budget_change *change, const char *value, char wan
     change->level = strcmp(value, "full") == 0 ? BUDGET_LEVEL_FULL : BUDGET_LEVEL_EXACT;
     change->level_milli = 0;
     if (change->level == BUDGET_LEVEL_FULL || strcmp(value, "empty") == 0 ||
-        conf_decimal(value, strlen(value), 1000, &change->level_milli))
+        conf_decimal_parse(value, strlen(value), 1000, &change->level_milli))
         return true;
     snprintf(want, BUDGET_WANT, "so many retries, such as 5 or 2.5, or full or empty");
     return false;
@@ -47,7 +47,7 @@ static bool read_hold(struct budget_change *change, const char *value, char want
 /* No such key: the nearest that a target has. */
 static bool unknown(const char *word, size_t length, char want[BUDGET_WANT])
 {
-    const char *near = conf_field_near(word, length);
+    const char *near = conf_field_suggest(word, length);
     if (near != NULL)
         snprintf(want, BUDGET_WANT, "%s: there is no key %.*s", near, (int)(length < 64 ? length : 64), word);
     else
@@ -63,7 +63,7 @@ static bool read_observe(struct budget_change *change, const struct conf_field *
 {
     struct conf_pair pair;
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
-    const char *wrong = conf_field_read(field, &pair, value);
+    const char *wrong = conf_field_assign(field, &pair, value);
     bool of_policy = wrong == NULL && pair.policy.observe != 0;
     if (wrong != NULL || of_policy) {
         snprintf(want, BUDGET_WANT, "%s",
@@ -90,7 +90,7 @@ static bool read_key(struct budget_change *change, const char *word, size_t leng
     }
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
     pair.target = change->config;
-    const char *wrong = conf_field_read(field, &pair, word + length + 1);
+    const char *wrong = conf_field_assign(field, &pair, word + length + 1);
     if (wrong != NULL) {
         snprintf(want, BUDGET_WANT, "%s", wrong);
         return false;
@@ -130,7 +130,7 @@ static bool level_fits(const struct budget_change *change, char want[BUDGET_WANT
                  c->kind == BIDE_BUDGET_NONE ? "none: nothing limits retries" : "a window, which forgets by itself");
     else if (change->level == BUDGET_LEVEL_EXACT && change->level_milli > c->capacity_milli)
         snprintf(want, BUDGET_WANT, "budget: 0 to %s, the capacity; budget.capacity=N makes it larger",
-                 conf_decimal_text(capacity, c->capacity_milli, 1000));
+                 conf_decimal_format(capacity, c->capacity_milli, 1000));
     else
         return true;
     return false;
@@ -139,7 +139,7 @@ static bool level_fits(const struct budget_change *change, char want[BUDGET_WANT
 bool budget_change_check(const struct budget_change *change, char want[BUDGET_WANT])
 {
     struct conf_pair pair;
-    struct conf_wrong wrong;
+    struct conf_problem wrong;
     conf_pair_init(&pair, BIDE_PRESET_SERVICE);
     pair.target = change->config;
     if (!conf_pair_check(&pair, &wrong)) {
@@ -184,8 +184,8 @@ static void tell_settings(FILE *out, const struct budget_look *before, const str
     new.target = after->config;
     for (size_t i = 0; (field = conf_field(i)) != NULL; i++)
         if (!conf_field_equal(field, &old, &new))
-            fprintf(out, "%s = %s (was %s); ", field->key, conf_field_text(is_now, field, &new),
-                    conf_field_text(was, field, &old));
+            fprintf(out, "%s = %s (was %s); ", field->key, conf_field_format(is_now, field, &new),
+                    conf_field_format(was, field, &old));
 }
 
 void budget_change_tell(FILE *out, const struct budget_look *before, const struct budget_look *after)

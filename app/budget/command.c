@@ -57,7 +57,7 @@ static const char *read_json(void *settings, const char *value)
 static const char *read_interval(void *settings, const char *value)
 {
     int64_t ns;
-    if (!conf_duration(value, strlen(value), &ns) || ns < BIDE_MS || ns > BIDE_DURATION_MAX)
+    if (!conf_duration_parse(value, strlen(value), &ns) || ns < BIDE_MS || ns > BIDE_DURATION_MAX)
         return "a duration such as 2s, 1ms or more";
     ((struct settings *)settings)->interval_ns = ns;
     return NULL;
@@ -66,32 +66,33 @@ static const char *read_interval(void *settings, const char *value)
 static const char *read_count(void *settings, const char *value)
 {
     int64_t *count = &((struct settings *)settings)->count;
-    return conf_decimal(value, strlen(value), 1, count) && *count > 0 ? NULL : "a number, 1 or more";
+    return conf_decimal_parse(value, strlen(value), 1, count) && *count > 0 ? NULL : "a number, 1 or more";
 }
 
 static const struct cli_option options[] = {
     {.name = "dir",
      .value = "DIRECTORY",
-     .does = "where the targets are; default $BIDE_SHARED_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
+     .help = "where the targets are; default $BIDE_SHARED_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
      .read = read_dir,
-     .completes = CLI_DIRECTORY},
-    {.name = "json", .does = "for programs: list and show print JSON, watch one object a line", .read = read_json},
+     .completion = CLI_COMPLETE_DIRECTORY},
+    {.name = "json", .help = "for programs: list and show print JSON, watch one object a line", .read = read_json},
     {.name = "interval",
      .value = "DURATION",
-     .does = "watch: how often to look; default 500ms",
+     .help = "watch: how often to look; default 500ms",
      .read = read_interval,
-     .more = "Where no terminal is, every look is printed then, and not only what has changed."},
-    {.name = "count", .value = "N", .does = "watch: end after so many looks", .read = read_count},
+     .details = "Where no terminal is, every look is printed then, and not only what has changed."},
+    {.name = "count", .value = "N", .help = "watch: end after so many looks", .read = read_count},
 };
 
 static const struct cli_option fleet_options[] = {
     {.name = "fleet",
      .value = "URL",
-     .does = "show: what lies in Redis for a whole fleet, instead of on this host; - is $BIDE_FLEET",
+     .help = "show: what lies in Redis for a whole fleet, instead of on this host; - is $BIDE_FLEET",
      .read = cli_fleet_read_url,
-     .more = "The URL of `bide run --fleet`. It is asked and waited for, 500ms unless the URL's timeout says "
-             "otherwise; nothing is changed there. An argument can be seen by others until it is overwritten, which is "
-             "the first thing done with it; `-` and a `password_file` cannot be seen."},
+     .details =
+         "The URL of `bide run --fleet`. It is asked and waited for, 500ms unless the URL's timeout says "
+         "otherwise; nothing is changed there. An argument can be seen by others until it is overwritten, which is "
+         "the first thing done with it; `-` and a `password_file` cannot be seen."},
 };
 
 static const struct cli_group groups[] = {
@@ -122,12 +123,12 @@ static int complain(const struct settings *s, const char *name, const struct bid
     char path[BIDE_SHARED_PATH_MAX];
     struct bide_shared_problem other;
     struct budget_rows rows = {0};
-    struct conf_nearest near = {name, strlen(name), NULL, 0};
+    struct conf_suggestion near = {name, strlen(name), NULL, 0};
     bool absent = problem->reason == BIDE_SHARED_REASON_NOT_THERE;
     if (absent && budget_rows_list(&rows, s->directory, &other))
         for (size_t i = 0; i < rows.count; i++)
             if (rows.row[i].problem.reason == BIDE_SHARED_REASON_NOTHING)
-                conf_nearest(&near, rows.row[i].name, rows.row[i].name);
+                conf_suggestion_consider(&near, rows.row[i].name, rows.row[i].name);
     if (!absent)
         cli_fail(&cli_budget, "%s: %s", name, problem->text);
     else if (near.found != NULL)
@@ -154,7 +155,7 @@ static int complain_of_all(const struct settings *s, const struct budget_rows *r
 
 static int finish(int status)
 {
-    return cli_flush(&cli_budget) ? status : CLI_EXIT_OWN;
+    return cli_flush(&cli_budget) ? status : CLI_EXIT_BIDE_FAILED;
 }
 
 /* ---- JSON ---- */
@@ -207,7 +208,7 @@ static int name_columns(const struct budget_rows *rows)
 /* Names of others as a terminal may be shown them. */
 static void put_name(FILE *out, const char *name, int columns)
 {
-    cli_put(out, name);
+    cli_print_sanitized(out, name);
     for (int used = columns_of(name); used < columns; used++)
         fputc(' ', out);
 }
@@ -229,7 +230,7 @@ static void put_row(FILE *out, const struct cli_term *term, const struct budget_
     put_name(out, row->name, columns);
     if (!row->is_open) {
         fputs("  ", out);
-        cli_put(out, bide_shared_reason_text(row->problem.reason));
+        cli_print_sanitized(out, bide_shared_reason_text(row->problem.reason));
         return;
     }
     if (bars) {
@@ -262,8 +263,8 @@ static void print_table(const struct budget_rows *rows)
 static void say_none(const struct settings *s)
 {
     char path[BIDE_SHARED_PATH_MAX];
-    cli_say(&cli_budget, "no process shares a target in %s; bide run --target NAME --shared makes one",
-            directory_of(s, path));
+    cli_report(&cli_budget, "no process shares a target in %s; bide run --target NAME --shared makes one",
+               directory_of(s, path));
 }
 
 /* ---- list and show ---- */
@@ -291,9 +292,9 @@ out:
 
 static void print_page(const struct budget_row *row)
 {
-    cli_put(stdout, row->name);
+    cli_print_sanitized(stdout, row->name);
     fputs("\n  file      ", stdout);
-    cli_put(stdout, row->look.file != NULL ? row->look.file : "unknown: /proc does not say");
+    cli_print_sanitized(stdout, row->look.file != NULL ? row->look.file : "unknown: /proc does not say");
     putchar('\n');
     budget_page(stdout, &row->look);
 }
@@ -302,10 +303,10 @@ static int show_fleet(const struct settings *s, const char *name)
 {
     struct bide_fleet_bucket bank;
     struct bide_fleet_problem problem = {.text = "no memory"};
-    enum bide_err err = cli_fleet_look(&s->fleet, name, &bank, &problem);
+    enum bide_err err = cli_fleet_read_bucket(&s->fleet, name, &bank, &problem);
     if (err != BIDE_OK) {
-        cli_fail(&cli_budget, "%s: %s", cli_fleet_said(&s->fleet), problem.text);
-        return err == BIDE_ERR_INVALID ? CLI_EXIT_OWN : EXIT_NOT_THERE;
+        cli_fail(&cli_budget, "%s: %s", cli_fleet_source(&s->fleet), problem.text);
+        return err == BIDE_ERR_INVALID ? CLI_EXIT_BIDE_FAILED : EXIT_NOT_THERE;
     }
     if (!bank.exists) {
         cli_fail(&cli_budget,
@@ -316,7 +317,7 @@ static int show_fleet(const struct settings *s, const char *name)
     if (!s->json)
         budget_fleet_page(stdout, name, &bank);
     else if (!print_json(budget_fleet_json(name, &bank), JSON_INDENT(2)))
-        return CLI_EXIT_OWN;
+        return CLI_EXIT_BIDE_FAILED;
     return finish(EXIT_SUCCESS);
 }
 
@@ -334,7 +335,7 @@ static int show(const struct settings *s, char **operands)
     if (!s->json)
         print_page(&rows.row[0]);
     else if (!print_json(budget_row_json(&rows.row[0]), JSON_INDENT(2)))
-        status = CLI_EXIT_OWN;
+        status = CLI_EXIT_BIDE_FAILED;
     status = finish(status);
 out:
     budget_rows_free(&rows);
@@ -346,7 +347,7 @@ out:
 static void tell_change(const char *name, const struct budget_look *before, const struct budget_look *after)
 {
     char words[BUDGET_WORDS];
-    cli_put(stdout, name);
+    cli_print_sanitized(stdout, name);
     fputs(": ", stdout);
     budget_change_tell(stdout, before, after);
     if (after->hold_off_for_ns > 0)
@@ -368,9 +369,9 @@ static int reset(const struct settings *s, char **operands)
     bide_shared_close(&host);
     tell_change(name, &before, &after);
     if (after.config.budget.kind == BIDE_BUDGET_WINDOW)
-        cli_say(&cli_budget, "%s: a window forgets by itself; it cannot be filled", name);
+        cli_report(&cli_budget, "%s: a window forgets by itself; it cannot be filled", name);
     if (after.leased)
-        cli_say(&cli_budget, "%s: a fleet lends it its retries; they are not filled up here", name);
+        cli_report(&cli_budget, "%s: a fleet lends it its retries; they are not filled up here", name);
     return finish(EXIT_SUCCESS);
 }
 
@@ -416,7 +417,7 @@ static int set(const struct settings *s, char **operands)
     struct budget_look before, after;
     struct budget_change change;
     const char *name = operands[0];
-    int status = CLI_EXIT_OWN;
+    int status = CLI_EXIT_BIDE_FAILED;
     if (!budget_open(&host, name, s->directory, &problem))
         return complain(s, name, &problem);
     budget_look(&before, host.target, name, bide_now());
@@ -485,7 +486,7 @@ static void draw(const struct settings *s, const struct budget_rows *rows)
     size_t shown = rows->count < room ? rows->count : room;
     fputs("\033[H", stdout);
     printf("%zu target%s in ", rows->count, rows->count == 1 ? "" : "s");
-    cli_put(stdout, directory_of(s, path));
+    cli_print_sanitized(stdout, directory_of(s, path));
     fputs("; Ctrl-C ends", stdout);
     end_line(stdout);
     end_line(stdout);
@@ -510,7 +511,7 @@ static void tell_row(const struct settings *s, const struct budget_row *row, con
         print_json(object, JSON_COMPACT);
         return;
     }
-    cli_put(stdout, row->name);
+    cli_print_sanitized(stdout, row->name);
     printf(": %s\n", words);
 }
 
@@ -575,7 +576,7 @@ static int watch_on(struct watch *w)
     int64_t interval_ns = w->s->interval_ns > 0 ? w->s->interval_ns : INTERVAL_NS;
     for (;;) {
         if (!look_once(w))
-            return CLI_EXIT_OWN;
+            return CLI_EXIT_BIDE_FAILED;
         if (w->s->count > 0 && w->looks >= w->s->count)
             return EXIT_SUCCESS;
         int number = next_signal(bide_now() + interval_ns);
@@ -638,7 +639,7 @@ static int unknown_verb(const char *name)
     const char *words[VERBS + 1] = {NULL};
     for (size_t i = 0; i < VERBS; i++)
         words[i] = verbs[i].name;
-    const char *near = conf_near(name, strlen(name), words);
+    const char *near = conf_suggest(name, strlen(name), words);
     if (near != NULL)
         return cli_fail(&cli_budget, "%s: want list, show, watch, reset or set; did you mean %s?", name, near);
     return cli_fail(&cli_budget, "%s: want list, show, watch, reset or set", name);
@@ -679,9 +680,9 @@ static int run_words(struct settings *settings, char **operands)
 static int run(void *settings, char **operands)
 {
     struct settings *s = settings;
-    struct cli_fleeting fleeting = {.command = &cli_budget, .fleet = &s->fleet};
-    int status = cli_fleet_begin(&fleeting) ? run_words(s, operands) : CLI_EXIT_OWN;
-    cli_fleet_forget(&s->fleet);
+    struct cli_fleet_context fleeting = {.command = &cli_budget, .fleet = &s->fleet};
+    int status = cli_fleet_ensure_linked(&fleeting) ? run_words(s, operands) : CLI_EXIT_BIDE_FAILED;
+    cli_fleet_free(&s->fleet);
     return status;
 }
 
@@ -730,7 +731,7 @@ const struct cli_command cli_budget = {
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
-    .word = verb_word,
+    .operand_word = verb_word,
     .settings_size = sizeof(struct settings),
     .run = run,
 };

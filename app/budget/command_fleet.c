@@ -11,13 +11,13 @@
 /* "3.4": tokens, rounded down to tenths. */
 static const char *tokens(char text[CONF_VALUE_SIZE], int64_t milli)
 {
-    return conf_decimal_text(text, milli / 100, 10);
+    return conf_decimal_format(text, milli / 100, 10);
 }
 
 /* "3.2s"; a clock that was set may make it anything. */
 static const char *duration(char text[CONF_VALUE_SIZE], int64_t ms)
 {
-    return conf_duration_short(text, ms < BIDE_DURATION_MAX / BIDE_MS ? ms * BIDE_MS : BIDE_DURATION_MAX);
+    return conf_duration_format_short(text, ms < BIDE_DURATION_MAX / BIDE_MS ? ms * BIDE_MS : BIDE_DURATION_MAX);
 }
 
 static const char *plural(uint64_t count)
@@ -28,10 +28,10 @@ static const char *plural(uint64_t count)
 void budget_fleet_page(FILE *out, const char *name, const struct bide_fleet_bucket *bank)
 {
     char one[CONF_VALUE_SIZE], two[CONF_VALUE_SIZE], three[CONF_VALUE_SIZE];
-    cli_put(out, name);
+    cli_print_sanitized(out, name);
     fprintf(out, "\n  budget     %s of %s retries left; %s a minute by time, and what successes earn\n",
             tokens(one, bank->left_milli), tokens(two, bank->capacity_milli),
-            conf_decimal_text(three, bank->per_minute_milli, 1000));
+            conf_decimal_format(three, bank->per_minute_milli, 1000));
     fprintf(out, "  instances  about %" PRIu64 "; %" PRIu64 " want%s tokens, %" PRIu64 " with an open breaker\n",
             bank->members, bank->wanting, bank->wanting == 1 ? "s" : "", bank->open);
     fprintf(out, "  breaker    the fleet's opinion is: %s\n", bank->is_open ? "open" : "closed");

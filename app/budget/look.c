@@ -28,7 +28,7 @@ static unsigned distance(const struct bide_target_config *config, enum bide_pres
     conf_pair_init(&theirs, preset);
     pair_of(&ours, preset, config);
     for (size_t i = 0; (field = conf_field(i)) != NULL; i++)
-        far += is_of_target(field) && !conf_field_equal(field, &ours, &theirs) && conf_field_matters(field, &ours);
+        far += is_of_target(field) && !conf_field_equal(field, &ours, &theirs) && conf_field_has_effect(field, &ours);
     return far;
 }
 
@@ -82,8 +82,8 @@ const struct conf_field *budget_differs(const struct budget_look *look, size_t i
     pair_of(&ours, look->preset, &look->config);
     for (size_t f = 0; (field = conf_field(f)) != NULL; f++) {
         bool differs = is_of_target(field) && !conf_field_equal(field, &ours, &theirs);
-        if (differs && conf_field_matters(field, &ours) && i-- == 0) {
-            conf_field_text(text, field, &ours);
+        if (differs && conf_field_has_effect(field, &ours) && i-- == 0) {
+            conf_field_format(text, field, &ours);
             return field;
         }
     }
@@ -94,7 +94,7 @@ const struct conf_field *budget_differs(const struct budget_look *look, size_t i
 
 static const char *tenths(char text[CONF_VALUE_SIZE], int64_t milli)
 {
-    return conf_decimal_text(text, milli / 100, 10);
+    return conf_decimal_format(text, milli / 100, 10);
 }
 
 const char *budget_level_words(char words[BUDGET_WORDS], const struct budget_look *look)
@@ -104,7 +104,7 @@ const char *budget_level_words(char words[BUDGET_WORDS], const struct budget_loo
         snprintf(words, BUDGET_WORDS, "no limit");
     else if (look->config.budget.kind == BIDE_BUDGET_TOKENS)
         snprintf(words, BUDGET_WORDS, "%s of %s", tenths(left, look->left_milli),
-                 conf_decimal_text(capacity, look->config.budget.capacity_milli, 1000));
+                 conf_decimal_format(capacity, look->config.budget.capacity_milli, 1000));
     else
         snprintf(words, BUDGET_WORDS, "%s left", tenths(left, look->left_milli));
     return words;
@@ -139,7 +139,7 @@ const char *budget_breaker_words(char words[BUDGET_WORDS], const struct budget_l
     if (state != BIDE_BREAKER_OPEN)
         snprintf(words, BUDGET_WORDS, "%s", state_words(look));
     else if (look->open_for_ns > 0)
-        snprintf(words, BUDGET_WORDS, "open, %s to go", conf_duration_short(left, look->open_for_ns));
+        snprintf(words, BUDGET_WORDS, "open, %s to go", conf_duration_format_short(left, look->open_for_ns));
     else
         snprintf(words, BUDGET_WORDS, "open, to be probed");
     return words;
@@ -149,7 +149,7 @@ const char *budget_hold_off_words(char words[BUDGET_WORDS], const struct budget_
 {
     char left[CONF_VALUE_SIZE];
     snprintf(words, BUDGET_WORDS, "%s%s",
-             look->hold_off_for_ns > 0 ? conf_duration_short(left, look->hold_off_for_ns) : "-",
+             look->hold_off_for_ns > 0 ? conf_duration_format_short(left, look->hold_off_for_ns) : "-",
              look->hold_off_for_ns > 0 ? " to go" : "");
     return words;
 }

@@ -8,15 +8,16 @@ static void budget_line(FILE *out, const struct budget_look *look)
     const struct bide_budget_config *c = &look->config.budget;
     char level[BUDGET_WORDS], one[CONF_VALUE_SIZE], other[CONF_VALUE_SIZE];
     fprintf(out, "  budget    %s", budget_level_words(level, look));
-    conf_decimal_text(one, c->earn_success_milli, 1000);
-    conf_decimal_text(other, c->refill_per_minute_milli, 1000);
+    conf_decimal_format(one, c->earn_success_milli, 1000);
+    conf_decimal_format(other, c->refill_per_minute_milli, 1000);
     if (look->leased)
         fprintf(out, " retries left; a fleet lends them, and gets what is earned; alone, %s a minute by time", other);
     else if (c->kind == BIDE_BUDGET_TOKENS)
         fprintf(out, " retries left; %s earned by a success, %s a minute by time", one, other);
     else if (c->kind == BIDE_BUDGET_WINDOW)
         fprintf(out, "; a window of %s: %s%% of the requests and %" PRIu32 " more",
-                conf_duration_short(one, c->window_ns), conf_decimal_text(other, c->ratio_ppm, 10000), c->reserve);
+                conf_duration_format_short(one, c->window_ns), conf_decimal_format(other, c->ratio_ppm, 10000),
+                c->reserve);
     fputc('\n', out);
 }
 
@@ -25,10 +26,10 @@ static void lease_line(FILE *out, const struct budget_look *look)
     char text[CONF_VALUE_SIZE];
     if (look->funded_for_ns > 0)
         fprintf(out, "  lease     its fleet answers; if it does not again, alone in %s\n",
-                conf_duration_short(text, look->funded_for_ns));
+                conf_duration_format_short(text, look->funded_for_ns));
     else if (look->leased)
         fprintf(out, "  lease     alone for %s: no fleet answers; a reset ends the lease\n",
-                conf_duration_short(text, look->alone_for_ns));
+                conf_duration_format_short(text, look->alone_for_ns));
 }
 
 static void breaker_line(FILE *out, const struct budget_look *look)
@@ -57,7 +58,7 @@ static void latency_line(FILE *out, const struct budget_look *look)
         for (size_t i = 0; i < BUDGET_QUANTILES; i++)
             fprintf(out, "%s %s %s", i > 0 ? "," : "", names[i],
                     look->latency_ns[i] == BIDE_NEVER ? "3.7s or more"
-                                                      : conf_duration_short(text, look->latency_ns[i]));
+                                                      : conf_duration_format_short(text, look->latency_ns[i]));
     fputc('\n', out);
 }
 

@@ -93,31 +93,31 @@ static const char *open_journal(void *context, const char *value)
 static const struct cli_option options[] = {
     {.name = "port",
      .value = "N",
-     .does = "the port; 0, the default: a free one",
+     .help = "the port; 0, the default: a free one",
      .read = read_port,
-     .more = "The first line on stdout tells it."},
+     .details = "The first line on stdout tells it."},
     {.name = "script",
      .value = "TEXT",
-     .does = "the script itself, instead of a file",
+     .help = "the script itself, instead of a file",
      .read = set_script,
      .may_be_empty = true},
     {.name = "journal",
      .value = "FILE",
-     .does = "a JSON line for each request; -: to stderr",
+     .help = "a JSON line for each request; -: to stderr",
      .read = open_journal,
-     .more = "Written when the request has ended.",
-     .completes = CLI_FILE},
-    {.name = "seed", .value = "N", .does = "what fail= and delay= draw from; default 0", .read = read_seed},
+     .details = "Written when the request has ended.",
+     .completion = CLI_COMPLETE_FILE},
+    {.name = "seed", .value = "N", .help = "what fail= and delay= draw from; default 0", .read = read_seed},
     {.name = "for",
      .value = "DURATION",
-     .does = "stop after so long",
+     .help = "stop after so long",
      .read = read_for,
-     .more = "SIGINT and SIGTERM end it as well."},
+     .details = "SIGINT and SIGTERM end it as well."},
     {.name = "idle",
      .value = "DURATION",
-     .does = "cut a client that does nothing for so long; default 60s",
+     .help = "cut a client that does nothing for so long; default 60s",
      .read = read_idle,
-     .more = "That is one which neither sends nor reads."},
+     .details = "That is one which neither sends nor reads."},
 };
 
 static const struct cli_group groups[] = {{.option = options, .count = sizeof options / sizeof *options}};
@@ -169,7 +169,7 @@ static const char *script_words(void)
 }
 
 static const struct cli_section sections[] = {
-    {.title = "Script", .make = script_words},
+    {.title = "Script", .generate = script_words},
     {.title = "Exit status",
      .text = "0 after --for or a signal, 1 if the journal could not be written to its end, 125 if it could not begin "
              "to serve: a bad option, a mistake in the script, a port that is taken.\n"},
@@ -250,9 +250,9 @@ static int serve_and_tell(int64_t for_ns)
         return cli_fail(&cli_chaos, "the port cannot be told: standard output: %s", strerror(errno));
     if (serve(for_ns) != BIDE_OK)
         status = complain(BIDE_ERR_SYSTEM, NULL);
-    cli_say(&cli_chaos, "%llu requests seen", (unsigned long long)chaos_requests(served));
+    cli_report(&cli_chaos, "%llu requests seen", (unsigned long long)chaos_requests(served));
     if (chaos_journal_error(served) != 0) {
-        cli_say(&cli_chaos, "the journal ends early: %s", strerror(chaos_journal_error(served)));
+        cli_report(&cli_chaos, "the journal ends early: %s", strerror(chaos_journal_error(served)));
         status = EXIT_FAILURE;
     }
     return status;
@@ -274,7 +274,7 @@ static int run(void *context, char **operands)
 {
     struct settings *settings = context;
     struct chaos_error error;
-    int status = CLI_EXIT_OWN;
+    int status = CLI_EXIT_BIDE_FAILED;
     enum bide_err err;
     if (!read_operands(settings, operands))
         goto out;
@@ -306,7 +306,7 @@ const struct cli_command cli_chaos = {
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
-    .completes = CLI_FILE,
+    .completion = CLI_COMPLETE_FILE,
     .settings_size = sizeof(struct settings),
     .init = init,
     .run = run,

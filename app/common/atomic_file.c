@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *volatile parts[CLI_DRAFTS_MAX]; /* NULL: free */
+static const char *volatile parts[CLI_ATOMIC_FILES_MAX]; /* NULL: free */
 
 /* One name for another: NULL for a new one, and for one that is gone. False: there is no place. */
 static bool exchange(const char *name, const char *by)
 {
-    for (size_t i = 0; i < CLI_DRAFTS_MAX; i++)
+    for (size_t i = 0; i < CLI_ATOMIC_FILES_MAX; i++)
         if (parts[i] == name) {
             parts[i] = by;
             return true;
@@ -23,9 +23,9 @@ static bool exchange(const char *name, const char *by)
     return false;
 }
 
-void cli_drafts_remove(void)
+void cli_atomic_files_unlink(void)
 {
-    for (size_t i = 0; i < CLI_DRAFTS_MAX; i++) {
+    for (size_t i = 0; i < CLI_ATOMIC_FILES_MAX; i++) {
         const char *part = parts[i];
         if (part != NULL)
             unlink(part);
@@ -66,34 +66,34 @@ static char *real_name(const char *path)
 }
 
 /* Its real name, and that of the file beside it. */
-static bool name_it(struct cli_draft *draft, const char *path)
+static bool name_it(struct cli_atomic_file *draft, const char *path)
 {
     draft->path = real_name(path);
-    if (draft->path != NULL && asprintf(&draft->part, "%s.XXXXXX", draft->path) < 0)
-        draft->part = NULL;
-    return draft->part != NULL;
+    if (draft->path != NULL && asprintf(&draft->temp_path, "%s.XXXXXX", draft->path) < 0)
+        draft->temp_path = NULL;
+    return draft->temp_path != NULL;
 }
 
-static int create(struct cli_draft *draft, const char *path, const struct stat *found)
+static int create(struct cli_atomic_file *draft, const char *path, const struct stat *found)
 {
     if (!name_it(draft, path))
         return -1;
     errno = EMFILE;
-    int fd = exchange(NULL, draft->part) ? mkostemp(draft->part, O_CLOEXEC) : -1;
+    int fd = exchange(NULL, draft->temp_path) ? mkostemp(draft->temp_path, O_CLOEXEC) : -1;
     if (fd >= 0) {
         (void)!fchmod(fd, found != NULL ? found->st_mode & 0777 : mode_of_new());
         return fd;
     }
-    exchange(draft->part, NULL); /* there is no such file, so nothing is to be removed */
-    free(draft->part);
-    draft->part = NULL;
+    exchange(draft->temp_path, NULL); /* there is no such file, so nothing is to be removed */
+    free(draft->temp_path);
+    draft->temp_path = NULL;
     return -1;
 }
 
-const char *cli_draft_open(struct cli_draft *draft, const char *path)
+const char *cli_atomic_file_open(struct cli_atomic_file *draft, const char *path)
 {
     struct stat found;
-    *draft = (struct cli_draft){0};
+    *draft = (struct cli_atomic_file){0};
     errno = 0;
     bool exists = stat(path, &found) == 0;
     if (!exists && errno != ENOENT)
@@ -110,39 +110,39 @@ const char *cli_draft_open(struct cli_draft *draft, const char *path)
     int error = errno;
     if (fd >= 0)
         close(fd);
-    cli_draft_discard(draft);
+    cli_atomic_file_discard(draft);
     return strerror(error != 0 ? error : ENOMEM);
 }
 
-const char *cli_draft_keep(struct cli_draft *draft)
+const char *cli_atomic_file_commit(struct cli_atomic_file *draft)
 {
     const char *reason = NULL;
     errno = 0;
     bool whole = !ferror(draft->file);
     whole = fclose(draft->file) == 0 && whole;
     draft->file = NULL;
-    if (whole && draft->part != NULL)
-        whole = rename(draft->part, draft->path) == 0;
+    if (whole && draft->temp_path != NULL)
+        whole = rename(draft->temp_path, draft->path) == 0;
     if (!whole)
         reason = errno != 0 ? strerror(errno) : "not all could be written";
-    if (whole && draft->part != NULL) {
-        exchange(draft->part, NULL);
-        free(draft->part);
-        draft->part = NULL;
+    if (whole && draft->temp_path != NULL) {
+        exchange(draft->temp_path, NULL);
+        free(draft->temp_path);
+        draft->temp_path = NULL;
     }
-    cli_draft_discard(draft);
+    cli_atomic_file_discard(draft);
     return reason;
 }
 
-void cli_draft_discard(struct cli_draft *draft)
+void cli_atomic_file_discard(struct cli_atomic_file *draft)
 {
     if (draft->file != NULL)
         fclose(draft->file);
-    if (draft->part != NULL) {
-        unlink(draft->part);
-        exchange(draft->part, NULL);
+    if (draft->temp_path != NULL) {
+        unlink(draft->temp_path);
+        exchange(draft->temp_path, NULL);
     }
-    free(draft->part);
+    free(draft->temp_path);
     free(draft->path);
-    *draft = (struct cli_draft){0};
+    *draft = (struct cli_atomic_file){0};
 }

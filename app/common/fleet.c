@@ -48,15 +48,15 @@ static void mask(char *url)
         memset(query + 1, '*', strlen(query + 1));
 }
 
-void cli_fleet_hide(const struct cli_fleet *fleet)
+void cli_fleet_mask_argv(const struct cli_fleet *fleet)
 {
     if (fleet->argument != NULL)
         mask(fleet->argument);
 }
 
-void cli_fleet_reveal(const struct cli_fleet *fleet)
+void cli_fleet_unmask_argv(const struct cli_fleet *fleet)
 {
-    if (fleet->argument != NULL && fleet->url != NULL && !fleet->of_environment)
+    if (fleet->argument != NULL && fleet->url != NULL && !fleet->from_environment)
         memcpy(fleet->argument, fleet->url, strlen(fleet->url));
 }
 
@@ -87,7 +87,7 @@ static bool cut_password(char *url)
     return true;
 }
 
-bool cli_fleet_withhold(void)
+bool cli_fleet_strip_env_password(void)
 {
     const char *url = getenv(VARIABLE);
     char *copy = url != NULL ? strdup(url) : NULL;
@@ -100,7 +100,7 @@ bool cli_fleet_withhold(void)
     return well;
 }
 
-void cli_fleet_wipe(struct cli_fleet *fleet)
+void cli_fleet_wipe_url(struct cli_fleet *fleet)
 {
     forget();
     fleet->url = NULL;
@@ -111,9 +111,9 @@ void cli_fleet_wipe(struct cli_fleet *fleet)
 const char *cli_fleet_read_url(void *settings, const char *value)
 {
     struct cli_fleet *fleet = settings;
-    cli_fleet_wipe(fleet);
-    fleet->none = value[0] == '\0';
-    if (fleet->none)
+    cli_fleet_wipe_url(fleet);
+    fleet->disabled = value[0] == '\0';
+    if (fleet->disabled)
         return NULL;
     if (!keep(fleet, value))
         return "more memory";
@@ -126,17 +126,17 @@ static const char *read_none(void *settings, const char *value)
 {
     struct cli_fleet *fleet = settings;
     (void)value;
-    cli_fleet_wipe(fleet);
-    fleet->none = true;
+    cli_fleet_wipe_url(fleet);
+    fleet->disabled = true;
     return NULL;
 }
 
 const struct cli_option cli_fleet_options[CLI_FLEET_COUNT] = {
     {.name = "fleet",
      .value = "URL",
-     .does = "lease the target's retries from the budget of a fleet, in Redis; default $BIDE_FLEET",
+     .help = "lease the target's retries from the budget of a fleet, in Redis; default $BIDE_FLEET",
      .read = cli_fleet_read_url,
-     .more =
+     .details =
          "`redis://[user:password@]host[:6379][/db][?option=value&...]`, `rediss://` for TLS, or "
          "`unix:///path?...`. Wants `--target NAME`: whoever says that name shares the budget. Options of the URL: "
          "capacity (100) and per_minute (60) of the fleet's bucket, prefix, timeout, open, user, password_file, "
@@ -148,15 +148,15 @@ const struct cli_option cli_fleet_options[CLI_FLEET_COUNT] = {
          "`$BIDE_FLEET` cannot be seen, nor can a `password_file`. The command that is run finds `$BIDE_FLEET` "
          "without a password.",
      .may_be_empty = true},
-    {.name = "no-fleet", .does = "no fleet, whatever $BIDE_FLEET says", .read = read_none},
+    {.name = "no-fleet", .help = "no fleet, whatever $BIDE_FLEET says", .read = read_none},
 };
 
-const char *cli_fleet_said(const struct cli_fleet *fleet)
+const char *cli_fleet_source(const struct cli_fleet *fleet)
 {
-    return fleet->of_environment ? "$" VARIABLE : "--fleet";
+    return fleet->from_environment ? "$" VARIABLE : "--fleet";
 }
 
-bool cli_fleet_settle(const struct cli_fleeting *fleeting)
+bool cli_fleet_resolve_url(const struct cli_fleet_context *fleeting)
 {
     struct cli_fleet *fleet = fleeting->fleet;
     const struct cli_policy *options = fleeting->options;
@@ -170,28 +170,29 @@ bool cli_fleet_settle(const struct cli_fleeting *fleeting)
         return cli_fail(fleeting->command,
                         "--fleet: want --target NAME as well: a fleet's budget is found by its name"),
                false;
-    bool defaults = fleet->url == NULL && !fleet->none && options != NULL && options->target != NULL;
+    bool defaults = fleet->url == NULL && !fleet->disabled && options != NULL && options->target != NULL;
     if (!set || !(asks || defaults))
         return true;
-    fleet->of_environment = true;
+    fleet->from_environment = true;
     return keep(fleet, named) || (cli_fail(fleeting->command, "no memory"), false);
 }
 
 /* ---- gates ---- */
 
-bool cli_fleet_gates(const struct cli_fleeting *fleeting, struct conf_policy *policy, const struct bide_shared *host)
+bool cli_fleet_apply_gates(const struct cli_fleet_context *fleeting, struct conf_policy *policy,
+                           const struct bide_shared *host)
 {
     const struct cli_policy *options = fleeting->options;
-    const char *said = cli_fleet_said(fleeting->fleet);
+    const char *said = cli_fleet_source(fleeting->fleet);
     static const char key[] = "budget.kind";
     char kind[256];
     if (fleeting->fleet->url == NULL)
         return true;
-    if (host->target == NULL && cli_gates_unnamed(options, policy))
-        cli_gates_of_service(options, policy);
+    if (host->target == NULL && cli_gates_policy_unnamed(options, policy))
+        cli_gates_use_service(options, policy);
     if (policy->pair.target.budget.kind == BIDE_BUDGET_TOKENS)
         return true;
-    conf_field_text(kind, conf_field_find(key, sizeof key - 1), &policy->pair);
+    conf_field_format(kind, conf_field_find(key, sizeof key - 1), &policy->pair);
     if (host->target != NULL)
         cli_fail(fleeting->command,
                  "%s: the shared target %s has budget.kind = %s: want tokens, which a fleet can lend: "

@@ -19,11 +19,11 @@
 #include "policy.h"
 
 struct cli_fleet {
-    const char *url;             /* of --fleet; after cli_fleet_begin: of the fleet that is in force. NULL: none */
-    char *argument;              /* where --fleet said it, overwritten since; NULL: it did not */
-    bool none;                   /* --no-fleet */
-    bool of_environment;         /* $BIDE_FLEET said it */
-    struct cli_fleet_line *line; /* to the fleet; NULL: it is not open */
+    const char *url;       /* of --fleet; after cli_fleet_ensure_linked: of the fleet that is in force. NULL: none */
+    char *argument;        /* where --fleet said it, overwritten since; NULL: it did not */
+    bool disabled;         /* --no-fleet */
+    bool from_environment; /* $BIDE_FLEET said it */
+    struct cli_fleet_session *session; /* to the fleet; NULL: it is not open */
 };
 
 /* --fleet --no-fleet */
@@ -39,7 +39,7 @@ extern const struct cli_option cli_fleet_options[CLI_FLEET_COUNT];
 const char *cli_fleet_read_url(void *fleet, const char *value);
 
 /* Whose fleet it is. */
-struct cli_fleeting {
+struct cli_fleet_context {
     const struct cli_command *command;
     struct cli_fleet *fleet;
     const struct cli_policy *options; /* NULL: the command has no target of its own, and $BIDE_FLEET does not count */
@@ -49,45 +49,46 @@ struct cli_fleeting {
 
 /* First of all, before anything is read or opened: settles whether there is a fleet, and whether this program can reach
  * one. False: it was said what is wrong. */
-bool cli_fleet_begin(const struct cli_fleeting *fleeting);
+bool cli_fleet_ensure_linked(const struct cli_fleet_context *fleeting);
 
 /* Leases for that target from now on, without waiting for anything; does nothing if there is no fleet. False: it was
- * said what is wrong. Redis that cannot be reached is not wrong: cli_fleet_news tells. */
-bool cli_fleet_open(const struct cli_fleeting *fleeting, struct bide_target *target, bool shared);
+ * said what is wrong. Redis that cannot be reached is not wrong: cli_fleet_poll_message tells. */
+bool cli_fleet_open(const struct cli_fleet_context *fleeting, struct bide_target *target, bool shared);
 
 /* What there is to be said, a line without its end: "redis://cache:6379: connection refused; ...". False: nothing. */
-#define CLI_FLEET_TEXT sizeof(struct bide_fleet_problem)
-bool cli_fleet_news(struct cli_fleet *fleet, char text[CLI_FLEET_TEXT]);
+#define CLI_FLEET_MESSAGE_SIZE sizeof(struct bide_fleet_problem)
+bool cli_fleet_poll_message(struct cli_fleet *fleet, char text[CLI_FLEET_MESSAGE_SIZE]);
 
-/* Gives back what is unspent. What there is to be said then can still be asked for, until cli_fleet_forget. */
+/* Gives back what is unspent. What there is to be said then can still be asked for, until cli_fleet_free. */
 void cli_fleet_close(struct cli_fleet *fleet);
-void cli_fleet_forget(struct cli_fleet *fleet);
+void cli_fleet_free(struct cli_fleet *fleet);
 
 /* What lies in Redis under that name. BIDE_ERR_INVALID: the URL is wrong. */
-enum bide_err cli_fleet_look(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bank,
-                             struct bide_fleet_problem *problem);
+enum bide_err cli_fleet_read_bucket(const struct cli_fleet *fleet, const char *name, struct bide_fleet_bucket *bank,
+                                    struct bide_fleet_problem *problem);
 
 /* ---- what stands in front of it ---- */
 
-/* The part of cli_fleet_begin that is the same in all programs. */
-bool cli_fleet_settle(const struct cli_fleeting *fleeting);
+/* The part of cli_fleet_ensure_linked that is the same in all programs. */
+bool cli_fleet_resolve_url(const struct cli_fleet_context *fleeting);
 
 /* "--fleet" or "$BIDE_FLEET": who said it. */
-const char *cli_fleet_said(const struct cli_fleet *fleet);
+const char *cli_fleet_source(const struct cli_fleet *fleet);
 
 /* The policy's gates as they hold in a fleet, once --shared has had its say. False: its budget is none that could be
  * leased, and that was said. */
-bool cli_fleet_gates(const struct cli_fleeting *fleeting, struct conf_policy *policy, const struct bide_shared *host);
+bool cli_fleet_apply_gates(const struct cli_fleet_context *fleeting, struct conf_policy *policy,
+                           const struct bide_shared *host);
 
 /* A password in $BIDE_FLEET is not for the command that is run: it finds the URL without it. Before there is a second
  * thread: it writes the environment. False: no memory. */
-bool cli_fleet_withhold(void);
+bool cli_fleet_strip_env_password(void);
 
 /* The argument as it was, for who becomes another program; and overwritten again, if that failed. */
-void cli_fleet_reveal(const struct cli_fleet *fleet);
-void cli_fleet_hide(const struct cli_fleet *fleet);
+void cli_fleet_unmask_argv(const struct cli_fleet *fleet);
+void cli_fleet_mask_argv(const struct cli_fleet *fleet);
 
 /* Wipes the copy of the URL. */
-void cli_fleet_wipe(struct cli_fleet *fleet);
+void cli_fleet_wipe_url(struct cli_fleet *fleet);
 
 #endif

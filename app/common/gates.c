@@ -17,13 +17,13 @@ static bool was_set(const struct cli_policy *options, const struct conf_field *f
     return false;
 }
 
-bool cli_gates_unnamed(const struct cli_policy *options, const struct conf_policy *policy)
+bool cli_gates_policy_unnamed(const struct cli_policy *options, const struct conf_policy *policy)
 {
     const char *named = getenv("BIDE_POLICY");
     return options->name == NULL && policy->file[0] == '\0' && !(named != NULL && named[0] != '\0');
 }
 
-bool cli_gates_said(const struct cli_policy *options)
+bool cli_gates_overridden(const struct cli_policy *options)
 {
     for (size_t i = 0; i < options->sets; i++)
         if (is_of_target(options->set[i].field))
@@ -31,7 +31,7 @@ bool cli_gates_said(const struct cli_policy *options)
     return false;
 }
 
-void cli_gates_of_service(const struct cli_policy *options, struct conf_policy *policy)
+void cli_gates_use_service(const struct cli_policy *options, struct conf_policy *policy)
 {
     struct conf_pair service;
     const struct conf_field *field;

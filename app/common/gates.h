@@ -9,12 +9,12 @@
 #include "policy.h"
 
 /* Nobody named a policy: neither an option, nor the target's section, nor the environment. */
-bool cli_gates_unnamed(const struct cli_policy *options, const struct conf_policy *policy);
+bool cli_gates_policy_unnamed(const struct cli_policy *options, const struct conf_policy *policy);
 
 /* An option (--set) says something about the target. */
-bool cli_gates_said(const struct cli_policy *options);
+bool cli_gates_overridden(const struct cli_policy *options);
 
 /* The gates of the preset service, but what options said. */
-void cli_gates_of_service(const struct cli_policy *options, struct conf_policy *policy);
+void cli_gates_use_service(const struct cli_policy *options, struct conf_policy *policy);
 
 #endif

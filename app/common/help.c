@@ -87,7 +87,7 @@ static const char *put_line(FILE *out, const char *text, struct cli_margins marg
     return rest;
 }
 
-void cli_prose(FILE *out, const char *text, struct cli_margins margins)
+void cli_print_prose(FILE *out, const char *text, struct cli_margins margins)
 {
     while (*text != '\0') {
         if (*text == '\n' || strncmp(text, "  ", 2) == 0) {
@@ -101,7 +101,7 @@ void cli_prose(FILE *out, const char *text, struct cli_margins margins)
     }
 }
 
-void cli_column(FILE *out, const char *text, unsigned at, struct cli_margins margins)
+void cli_print_column(FILE *out, const char *text, unsigned at, struct cli_margins margins)
 {
     if (at + 2 > margins.left) {
         fputc('\n', out);
@@ -118,7 +118,7 @@ static unsigned put_option(FILE *out, const struct cli_command *command, const s
 {
     const struct cli_group *group;
     char letter[] = "    ", text[128];
-    if (option->letter != 0 && cli_option_letter(command, option->letter, &group) == option)
+    if (option->letter != 0 && cli_option_find_letter(command, option->letter, &group) == option)
         memcpy(letter, (char[]){'-', option->letter, ','}, 3);
     int length = snprintf(text, sizeof text, "  %s--%s%s%s", letter, option->name, option->value != NULL ? " " : "",
                           option->value != NULL ? option->value : "");
@@ -145,7 +145,7 @@ static void put_group(FILE *out, const struct cli_command *command, const struct
 {
     for (size_t i = 0; i < group->count; i++) {
         unsigned at = put_option(out, command, &group->option[i]);
-        cli_column(out, group->option[i].does, at, margins);
+        cli_print_column(out, group->option[i].help, at, margins);
     }
 }
 
@@ -183,13 +183,13 @@ static void put_groups(const struct cli_term *term, const struct cli_command *co
             put_title(term, command->groups[g].title);
             put_group(term->out, command, &command->groups[g], margins);
         }
-    put_title(term, cli_own_group.title);
-    put_group(term->out, command, &cli_own_group, margins);
+    put_title(term, cli_builtin_group.title);
+    put_group(term->out, command, &cli_builtin_group, margins);
 }
 
 const char *cli_section_text(const struct cli_section *section)
 {
-    return section->make != NULL ? section->make() : section->text;
+    return section->generate != NULL ? section->generate() : section->text;
 }
 
 bool cli_section_is_examples(const struct cli_section *section)
@@ -197,7 +197,7 @@ bool cli_section_is_examples(const struct cli_section *section)
     return strcmp(section->title, "Examples") == 0;
 }
 
-void cli_help(const struct cli_command *command, FILE *out)
+void cli_print_help(const struct cli_command *command, FILE *out)
 {
     struct cli_term term = cli_term(out);
     unsigned width = term.width > WIDTH_MAX ? WIDTH_MAX : term.width;
@@ -205,13 +205,13 @@ void cli_help(const struct cli_command *command, FILE *out)
     put_usage(out, command);
     if (command->about != NULL) {
         fputc('\n', out);
-        cli_prose(out, command->about, margins);
+        cli_print_prose(out, command->about, margins);
     }
     put_groups(&term, command, margins);
     for (int last = 0; last <= 1; last++)
         for (size_t i = 0; i < command->section_count; i++)
             if (cli_section_is_examples(&command->sections[i]) == (last == 1)) {
                 put_title(&term, command->sections[i].title);
-                cli_prose(out, cli_section_text(&command->sections[i]), margins);
+                cli_print_prose(out, cli_section_text(&command->sections[i]), margins);
             }
 }

@@ -37,12 +37,12 @@ __attribute__((format(printf, 2, 0))) static void say(const struct cli_command *
     fprintf(stderr, "bide %s: ", command->name);
     if (vasprintf(&text, format, arguments) < 0)
         text = NULL;
-    cli_put(stderr, text != NULL ? text : "no memory to say what is wrong");
+    cli_print_sanitized(stderr, text != NULL ? text : "no memory to say what is wrong");
     fputc('\n', stderr);
     free(text);
 }
 
-void cli_say(const struct cli_command *command, const char *format, ...)
+void cli_report(const struct cli_command *command, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -56,14 +56,14 @@ int cli_fail(const struct cli_command *command, const char *format, ...)
     va_start(arguments, format);
     say(command, format, arguments);
     va_end(arguments);
-    return CLI_EXIT_OWN;
+    return CLI_EXIT_BIDE_FAILED;
 }
 
-void cli_say_lines(const struct cli_command *command, const char *lines)
+void cli_report_lines(const struct cli_command *command, const char *lines)
 {
     while (*lines != '\0') {
         size_t length = strcspn(lines, "\n");
-        cli_say(command, "%.*s", (int)length, lines);
+        cli_report(command, "%.*s", (int)length, lines);
         lines += length + (lines[length] == '\n');
     }
 }
@@ -81,18 +81,18 @@ bool cli_flush(const struct cli_command *command)
 /* ---- the table ---- */
 
 static const struct cli_option own_options[] = {
-    {.name = "help", .letter = 'h', .does = "show this"},
-    {.name = "version", .does = "show the version"},
+    {.name = "help", .letter = 'h', .help = "show this"},
+    {.name = "version", .help = "show the version"},
 };
 
-const struct cli_group cli_own_group = {
+const struct cli_group cli_builtin_group = {
     .title = "Help", .option = own_options, .count = sizeof own_options / sizeof *own_options};
 
 /* The i-th group, the one that every table has at the end; NULL past that. */
 static const struct cli_group *group_at(const struct cli_command *command, size_t i)
 {
     if (i == command->group_count)
-        return &cli_own_group;
+        return &cli_builtin_group;
     return i < command->group_count ? &command->groups[i] : NULL;
 }
 
@@ -106,8 +106,8 @@ const struct cli_option *cli_option_find(const struct cli_command *command, cons
     return NULL;
 }
 
-const struct cli_option *cli_option_letter(const struct cli_command *command, char letter,
-                                           const struct cli_group **group)
+const struct cli_option *cli_option_find_letter(const struct cli_command *command, char letter,
+                                                const struct cli_group **group)
 {
     for (size_t g = 0; (*group = group_at(command, g)) != NULL; g++)
         for (const struct cli_option *option = (*group)->option; option < (*group)->option + (*group)->count; option++)
@@ -124,7 +124,7 @@ static const char *nearest(const struct cli_command *command, const char *name, 
     for (size_t g = 0; (group = group_at(command, g)) != NULL; g++)
         for (size_t i = 0; i < group->count && count < OPTIONS_MAX; i++)
             words[count++] = group->option[i].name;
-    return conf_near(name, length, words);
+    return conf_suggest(name, length, words);
 }
 
 /* ---- what is wrong ---- */
@@ -166,7 +166,7 @@ static void show(struct reader *reader, const struct cli_option *option)
 {
     reader->done = true;
     if (option == &own_options[0])
-        cli_help(reader->command, stdout);
+        cli_print_help(reader->command, stdout);
     else
         printf("bide %s\n", bide_version());
     reader->wrong = !cli_flush(reader->command);
@@ -175,7 +175,7 @@ static void show(struct reader *reader, const struct cli_option *option)
 static void apply(struct reader *reader, const struct given *given)
 {
     const char *value = given->value;
-    if (given->group == &cli_own_group) {
+    if (given->group == &cli_builtin_group) {
         show(reader, given->option);
         return;
     }
@@ -235,7 +235,7 @@ static void read_letters(struct reader *reader, const char *word)
     for (size_t i = 1; word[i] != '\0' && !reader->done && !reader->wrong; i++) {
         char name[] = {word[i], '\0'};
         struct given given = {.dashes = "-", .name = name};
-        given.option = cli_option_letter(reader->command, word[i], &given.group);
+        given.option = cli_option_find_letter(reader->command, word[i], &given.group);
         if (given.option == NULL) {
             unknown_letter(reader, word, word[i]);
             return;
@@ -278,7 +278,7 @@ static void read_word(struct reader *reader)
 int cli_main(const struct cli_command *command, char **argv)
 {
     struct reader reader = {.command = command, .next = argv, .operands = argv};
-    int status = CLI_EXIT_OWN;
+    int status = CLI_EXIT_BIDE_FAILED;
     reader.settings = calloc(1, command->settings_size + 1);
     if (reader.settings == NULL)
         return cli_fail(command, "no memory");

@@ -37,7 +37,7 @@ static const char *read_preset(void *settings, const char *value)
     static char want[96];
     struct cli_policy *options = settings;
     if (bide_preset_by_name(value, strlen(value)) == BIDE_PRESET_COUNT) {
-        const char *near = conf_near(value, strlen(value), presets);
+        const char *near = conf_suggest(value, strlen(value), presets);
         snprintf(want, sizeof want, "%s; bide help presets lists them", near != NULL ? near : "a preset");
         return want;
     }
@@ -94,7 +94,7 @@ static const char *apply(struct conf_policy *policy, const struct conf_field *ro
 {
     struct conf_key key;
     (void)conf_key_find(&key, row->key, strlen(row->key));
-    return conf_key_read(&key, policy, value);
+    return conf_key_assign(&key, policy, value);
 }
 
 /* Remembers a key's value, if it has the right form. */
@@ -102,7 +102,7 @@ static const char *add(void *settings, const char *option, const struct conf_fie
 {
     struct cli_policy *options = settings;
     struct conf_policy scratch;
-    conf_preset(&scratch, BIDE_PRESET_SERVICE);
+    conf_policy_init(&scratch, BIDE_PRESET_SERVICE);
     const char *want = apply(&scratch, row, value);
     if (want != NULL)
         return want;
@@ -124,7 +124,7 @@ static const char *read_set(void *settings, const char *value)
         return add(settings, "--set", row_of(&key), value + length + 1);
     if (strncmp(value, "extends=", length + 1) == 0)
         return "--policy NAME instead: extends is where a policy starts from, not a value of it";
-    const char *near = conf_key_near(value, length);
+    const char *near = conf_key_suggest(value, length);
     if (near == NULL)
         return "a key of the policy file; bide help policy-file lists them";
     snprintf(want, sizeof want, "%s: there is no key %.*s", near, (int)(length < 64 ? length : 64), value);
@@ -151,74 +151,75 @@ static const char *const jitters[] = {"full", "equal", "decorrelated", "none", N
 const struct cli_option cli_policy_options[CLI_POLICY_COUNT] = {
     {.name = "policy",
      .value = "NAME",
-     .does = "start from this policy: a section of bide.conf, a preset, or FILE#NAME",
+     .help = "start from this policy: a section of bide.conf, a preset, or FILE#NAME",
      .read = read_policy,
-     .completes = CLI_POLICY,
-     .more = "`bide help policies` lists the names there are. A section goes before a preset of the same name."},
+     .completion = CLI_COMPLETE_POLICY,
+     .details = "`bide help policies` lists the names there are. A section goes before a preset of the same name."},
     {.name = "preset",
      .value = "NAME",
-     .does = "start from this preset, whatever a file says",
+     .help = "start from this preset, whatever a file says",
      .read = read_preset,
      .choices = presets,
-     .more = "`bide help presets` lists them. Of --policy and --preset the later one counts."},
+     .details = "`bide help presets` lists them. Of --policy and --preset the later one counts."},
     {.name = "config",
      .value = "FILE",
-     .does = "read policies from this file instead of bide.conf",
+     .help = "read policies from this file instead of bide.conf",
      .read = read_config,
-     .completes = CLI_FILE,
-     .more = "Without --policy, its section named as --target holds, else its section [default]. A file that has "
-             "neither is an error: nobody names a file to have it ignored. `-` reads standard input."},
+     .completion = CLI_COMPLETE_FILE,
+     .details = "Without --policy, its section named as --target holds, else its section [default]. A file that has "
+                "neither is an error: nobody names a file to have it ignored. `-` reads standard input."},
     {.name = "target",
      .value = "NAME",
-     .does = "what is called: its section of bide.conf is the policy",
+     .help = "what is called: its section of bide.conf is the policy",
      .read = read_target,
-     .more =
+     .details =
          "A target need not have a section; a name that is nearly one is an error. Its budget and breaker are those "
          "of this process: all calls of one `bide` share them, two only with the --shared of run and fetch.",
-     .completes = CLI_POLICY},
-    {.name = "attempts", .value = "N", .does = "how many, the first included; 1 means no retry", .read = read_attempts},
+     .completion = CLI_COMPLETE_POLICY},
+    {.name = "attempts", .value = "N", .help = "how many, the first included; 1 means no retry", .read = read_attempts},
     {.name = "base",
      .value = "DURATION",
-     .does = "the longest first wait, which then doubles: 200ms, 1.5s, 2m",
+     .help = "the longest first wait, which then doubles: 200ms, 1.5s, 2m",
      .read = read_base},
     {.name = "cap",
      .value = "DURATION",
-     .does = "no wait is longer, unless the other side asks for it",
+     .help = "no wait is longer, unless the other side asks for it",
      .read = read_cap},
     {.name = "jitter",
      .value = "KIND",
-     .does = "how a wait is drawn: full, equal, decorrelated or none",
+     .help = "how a wait is drawn: full, equal, decorrelated or none",
      .read = read_jitter,
      .choices = jitters,
-     .more = "full: from 0 to the longest; equal: from half of it; decorrelated: from base to three times the wait "
-             "before; none: always the longest, in step with everybody else who failed at that moment. Those that "
-             "only policy files need (decorrelated_aws, proportional, additive) are taken as well."},
+     .details = "full: from 0 to the longest; equal: from half of it; decorrelated: from base to three times the wait "
+                "before; none: always the longest, in step with everybody else who failed at that moment. Those that "
+                "only policy files need (decorrelated_aws, proportional, additive) are taken as well."},
     {.name = "deadline",
      .value = "DURATION",
-     .does = "for everything together, waits included; never: none",
+     .help = "for everything together, waits included; never: none",
      .read = read_deadline},
     {.name = "attempt-timeout",
      .value = "DURATION",
-     .does = "for each attempt; never: none but the deadline",
+     .help = "for each attempt; never: none but the deadline",
      .read = read_attempt_timeout},
     {.name = "seed",
      .value = "N",
-     .does = "draw the same waits again",
+     .help = "draw the same waits again",
      .read = read_seed,
-     .more = "Without it a seed is drawn for each call, so that clients that failed together come back apart."},
+     .details = "Without it a seed is drawn for each call, so that clients that failed together come back apart."},
     {.name = "set",
      .value = "KEY=VALUE",
-     .does = "change any key of the policy; may be repeated",
+     .help = "change any key of the policy; may be repeated",
      .read = read_set,
-     .more = "`bide help policy-file` lists the keys, and so does bide.conf(5). A list, such as retry_exit=1,75, takes "
-             "the place of the policy's."},
+     .details =
+         "`bide help policy-file` lists the keys, and so does bide.conf(5). A list, such as retry_exit=1,75, takes "
+         "the place of the policy's."},
 };
 
 /* ---- what they come to ---- */
 
 static bool tell_all(const struct cli_command *command, const char *errors)
 {
-    cli_say_lines(command, errors);
+    cli_report_lines(command, errors);
     return false;
 }
 
@@ -228,7 +229,7 @@ static const char *file_of(const struct cli_policy *options, char path[CONF_PATH
     const char *file = options->config != NULL ? options->config : getenv("BIDE_CONFIG");
     if (file != NULL && file[0] != '\0')
         return file;
-    return options->target != NULL && conf_path(path) ? path : NULL;
+    return options->target != NULL && conf_default_path(path) ? path : NULL;
 }
 
 static bool take_section(const struct conf *conf, const char *name, struct conf_policy *policy)
@@ -259,10 +260,10 @@ static bool differ_in_digits_only(const char *one, const char *other)
 static bool target_is_meant(const struct cli_command *command, const struct conf *conf, const char *target,
                             const char *file)
 {
-    struct conf_nearest near = {target, strlen(target), NULL, 0};
+    struct conf_suggestion near = {target, strlen(target), NULL, 0};
     for (size_t i = 0; i < conf->count; i++)
         if (!differ_in_digits_only(target, conf->policy[i].name))
-            conf_nearest(&near, conf->policy[i].name, conf->policy[i].name);
+            conf_suggestion_consider(&near, conf->policy[i].name, conf->policy[i].name);
     if (near.found != NULL)
         cli_fail(command, "--target %s: %s has no such section; did you mean %s?", target, file, near.found);
     return near.found == NULL;
@@ -307,7 +308,7 @@ static bool find_base(const struct cli_command *command, const struct cli_policy
     if (options->name == NULL)
         return find_unnamed(command, options, policy);
     if (options->is_preset) {
-        conf_preset(policy, bide_preset_by_name(options->name, strlen(options->name)));
+        conf_policy_init(policy, bide_preset_by_name(options->name, strlen(options->name)));
         return true;
     }
     config = config != NULL && config[0] != '\0' ? config : NULL;
@@ -325,7 +326,7 @@ static const struct cli_set *set_of(const struct cli_policy *options, const stru
 
 /* Names what the user typed, or else the key and where its value comes from. */
 static bool tell_wrong(const struct cli_command *command, const struct cli_policy *options,
-                       const struct conf_policy *policy, const struct conf_wrong *wrong)
+                       const struct conf_policy *policy, const struct conf_problem *wrong)
 {
     char text[256];
     const struct cli_set *set = wrong->field != NULL ? set_of(options, wrong->field) : NULL;
@@ -337,15 +338,15 @@ static bool tell_wrong(const struct cli_command *command, const struct cli_polic
         cli_fail(command, "%s %s: want %s", set->option, set->value, wrong->want);
     else
         cli_fail(command, "%s = %s, of the policy %s, does not go with the options given: want %s", wrong->field->key,
-                 conf_field_text(text, wrong->field, &policy->pair), policy->name, wrong->want);
+                 conf_field_format(text, wrong->field, &policy->pair), policy->name, wrong->want);
     return false;
 }
 
 bool cli_policy_resolve(const struct cli_command *command, const struct cli_policy *options, enum bide_preset preset,
                         struct conf_policy *policy)
 {
-    struct conf_wrong wrong;
-    conf_preset(policy, preset);
+    struct conf_problem wrong;
+    conf_policy_init(policy, preset);
     if (!find_base(command, options, policy))
         return false;
     for (size_t i = 0; i < options->sets; i++)

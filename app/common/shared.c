@@ -30,18 +30,18 @@ static const char *read_directory(void *settings, const char *value)
 
 const struct cli_option cli_shared_options[CLI_SHARED_COUNT] = {
     {.name = "shared",
-     .does = "share the target's budget, breaker and quiet with all processes of this user on this host",
+     .help = "share the target's budget, breaker and quiet with all processes of this user on this host",
      .read = read_shared,
-     .more =
+     .details =
          "Wants `--target NAME`. If no policy is named, a target that is there keeps the gates it has, and a new one "
          "gets the budget and the breaker of the preset service. If it cannot be shared, a line says why and this "
          "process has its own. `bide budget` looks inside."},
-    {.name = "must-share", .does = "the same, but a target that cannot be shared is an error", .read = read_must},
+    {.name = "must-share", .help = "the same, but a target that cannot be shared is an error", .read = read_must},
     {.name = "shared-dir",
      .value = "DIRECTORY",
-     .does = "where shared targets are; default $BIDE_SHARED_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
+     .help = "where shared targets are; default $BIDE_SHARED_DIR, $XDG_RUNTIME_DIR/bide or /dev/shm/bide-UID",
      .read = read_directory,
-     .completes = CLI_DIRECTORY},
+     .completion = CLI_COMPLETE_DIRECTORY},
 };
 
 /* ---- opening ---- */
@@ -53,7 +53,7 @@ static bool has_gates(const struct bide_target_config *c)
 }
 
 /* A target that is there, with what it has. */
-static bool join(const struct cli_sharing *sharing, struct conf_policy *policy, struct bide_shared *host)
+static bool join(const struct cli_shared_context *sharing, struct conf_policy *policy, struct bide_shared *host)
 {
     struct bide_shared_options options = {.directory = sharing->shared->directory, .must_exist = true};
     struct bide_shared_problem problem;
@@ -63,7 +63,8 @@ static bool join(const struct cli_sharing *sharing, struct conf_policy *policy, 
     return true;
 }
 
-static bool open_with(const struct cli_sharing *sharing, const struct conf_policy *policy, struct bide_shared *host)
+static bool open_with(const struct cli_shared_context *sharing, const struct conf_policy *policy,
+                      struct bide_shared *host)
 {
     const struct cli_shared *shared = sharing->shared;
     struct bide_shared_options options = {.directory = shared->directory, .private_instead = !shared->must};
@@ -74,13 +75,13 @@ static bool open_with(const struct cli_sharing *sharing, const struct conf_polic
         return false;
     }
     if (!host->shared && !sharing->quiet)
-        cli_say(sharing->command, "--target %s is not shared: %s", sharing->options->target, problem.text);
+        cli_report(sharing->command, "--target %s is not shared: %s", sharing->options->target, problem.text);
     else if (problem.text[0] != '\0' && !sharing->quiet) /* shared, but something was left out */
-        cli_say(sharing->command, "--target %s", problem.text);
+        cli_report(sharing->command, "--target %s", problem.text);
     return true;
 }
 
-bool cli_shared_open(const struct cli_sharing *sharing, struct conf_policy *policy, struct bide_shared *host)
+bool cli_shared_open(const struct cli_shared_context *sharing, struct conf_policy *policy, struct bide_shared *host)
 {
     const struct cli_shared *shared = sharing->shared;
     const struct cli_policy *options = sharing->options;
@@ -93,14 +94,14 @@ bool cli_shared_open(const struct cli_sharing *sharing, struct conf_policy *poli
         return cli_fail(sharing->command, "--shared: want --target NAME as well: what is shared is found by its name"),
                false;
     bide_shared_guard();
-    if (cli_gates_unnamed(options, policy) && !cli_gates_said(options) && join(sharing, policy, host))
+    if (cli_gates_policy_unnamed(options, policy) && !cli_gates_overridden(options) && join(sharing, policy, host))
         return true;
-    if (cli_gates_unnamed(options, policy))
-        cli_gates_of_service(options, policy);
+    if (cli_gates_policy_unnamed(options, policy))
+        cli_gates_use_service(options, policy);
     if (!has_gates(&policy->pair.target) && !sharing->quiet)
-        cli_say(sharing->command,
-                "--shared: the policy %s has neither a budget nor a breaker: only a quiet that the "
-                "other side asks for is shared",
-                policy->name);
+        cli_report(sharing->command,
+                   "--shared: the policy %s has neither a budget nor a breaker: only a quiet that the "
+                   "other side asks for is shared",
+                   policy->name);
     return open_with(sharing, policy, host);
 }

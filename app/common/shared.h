@@ -27,7 +27,7 @@ extern const struct cli_option cli_shared_options[CLI_SHARED_COUNT];
     }
 
 /* What is to be opened, and for whom. */
-struct cli_sharing {
+struct cli_shared_context {
     const struct cli_command *command;
     const struct cli_shared *shared;
     const struct cli_policy *options;
@@ -36,6 +36,6 @@ struct cli_sharing {
 
 /* Opens the target, if it is to be shared; else `host` stays closed, its target NULL. `policy` is what the options came
  * to, and gets the gates that hold. False: it was said what is wrong. */
-bool cli_shared_open(const struct cli_sharing *sharing, struct conf_policy *policy, struct bide_shared *host);
+bool cli_shared_open(const struct cli_shared_context *sharing, struct conf_policy *policy, struct bide_shared *host);
 
 #endif

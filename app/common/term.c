@@ -109,7 +109,7 @@ static size_t character(const unsigned char *at)
     return at[0] == 0xc2 && at[1] < 0xa0 ? 0 : length;
 }
 
-void cli_put(FILE *out, const char *text)
+void cli_print_sanitized(FILE *out, const char *text)
 {
     bool utf8 = speaks_utf8();
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
@@ -122,7 +122,7 @@ void cli_put(FILE *out, const char *text)
     }
 }
 
-void cli_put_word(FILE *out, const char *word)
+void cli_print_shell_word(FILE *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@+%,=#";
     if (word[0] != '\0' && word[0] != '#' && word[strspn(word, plain)] == '\0') {
@@ -155,7 +155,7 @@ static size_t fitting(const char *text, unsigned width)
     return i;
 }
 
-void cli_rewrite(const struct cli_term *term, const char *text)
+void cli_rewrite_line(const struct cli_term *term, const char *text)
 {
     if (!term->live)
         return;

@@ -32,12 +32,12 @@ const char *cli_bar(const struct cli_term *term, char *text, size_t cells, doubl
 const char *cli_spark(const struct cli_term *term, char *text, const double *value, size_t count, double most);
 
 /* Text of others as a terminal may be shown it: control characters, and what is no text in this locale, become '?'. */
-void cli_put(FILE *out, const char *text);
+void cli_print_sanitized(FILE *out, const char *text);
 
 /* A word as a shell reads it back: in quotes, if it needs them. */
-void cli_put_word(FILE *out, const char *word);
+void cli_print_shell_word(FILE *out, const char *word);
 
 /* Replaces the line that was last written this way; "" wipes it. Nothing on what is not live. */
-void cli_rewrite(const struct cli_term *term, const char *text);
+void cli_rewrite_line(const struct cli_term *term, const char *text);
 
 #endif

@@ -13,21 +13,21 @@
 
 /* ---- policies ---- */
 
-void conf_from_preset(struct conf_policy *policy, enum bide_preset preset)
+void conf_policy_set_preset(struct conf_policy *policy, enum bide_preset preset)
 {
     policy->preset = preset;
     policy->status = policy->exits = policy->grpc = (struct conf_rules){.count = 0};
     conf_pair_init(&policy->pair, preset);
 }
 
-void conf_preset(struct conf_policy *policy, enum bide_preset preset)
+void conf_policy_init(struct conf_policy *policy, enum bide_preset preset)
 {
     *policy = (struct conf_policy){.line = 0};
     snprintf(policy->name, sizeof policy->name, "%s", bide_preset_label(preset));
-    conf_from_preset(policy, preset);
+    conf_policy_set_preset(policy, preset);
 }
 
-bool conf_name_is_good(struct bide_text name)
+bool conf_name_is_valid(struct bide_text name)
 {
     static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/*:@+~";
     if (name.length == 0 || name.length >= CONF_NAME_MAX)
@@ -38,7 +38,7 @@ bool conf_name_is_good(struct bide_text name)
     return true;
 }
 
-struct conf_policy *conf_named(const struct conf *conf, struct bide_text name)
+struct conf_policy *conf_policy_by_name(const struct conf *conf, struct bide_text name)
 {
     for (size_t i = 0; i < conf->count; i++)
         if (strlen(conf->policy[i].name) == name.length && memcmp(conf->policy[i].name, name.at, name.length) == 0)
@@ -56,17 +56,18 @@ static void set_file(struct conf_policy *policy, const char *file)
         snprintf(policy->file, sizeof policy->file, "...%s", file + length - (room - 3));
 }
 
-struct conf_policy *conf_add(struct conf *conf, struct bide_text name, unsigned line, struct conf_told *told)
+struct conf_policy *conf_add_policy(struct conf *conf, struct bide_text name, unsigned line,
+                                    struct conf_diagnostics *told)
 {
     if (conf->count == CONF_POLICIES_MAX) {
-        conf_tell(told, line, "more than %u sections: want several files", CONF_POLICIES_MAX);
+        conf_diagnostics_add(told, line, "more than %u sections: want several files", CONF_POLICIES_MAX);
         return NULL;
     }
     if ((conf->count & (conf->count - 1)) == 0) { /* 0, 1, 2, 4: it is full */
         size_t room = conf->count == 0 ? 1 : 2 * conf->count;
         struct conf_policy *more = realloc(conf->policy, room * sizeof *more);
         if (more == NULL) {
-            conf_tell(told, line, "no memory");
+            conf_diagnostics_add(told, line, "no memory");
             return NULL;
         }
         conf->policy = more;
@@ -98,17 +99,17 @@ static bool is_json(struct bide_text text)
 
 bool conf_read_text(struct conf *conf, const char *name, struct bide_text text, char errors[CONF_ERROR_MAX])
 {
-    struct conf_told told;
-    conf_told_begin(&told, errors, name);
+    struct conf_diagnostics told;
+    conf_diagnostics_begin(&told, errors, name);
     *conf = (struct conf){.count = 0};
     if (text.length > CONF_FILE_MAX)
-        conf_tell(&told, 0, "larger than %u bytes: want a policy file", CONF_FILE_MAX);
+        conf_diagnostics_add(&told, 0, "larger than %u bytes: want a policy file", CONF_FILE_MAX);
     else {
         if (text.length >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0) /* a byte order mark says nothing here */
             text = (struct bide_text){text.at + 3, text.length - 3};
         (is_json(text) ? conf_grpc_read : conf_ini_read)(conf, text, &told);
     }
-    if (conf_told_end(&told))
+    if (conf_diagnostics_finish(&told))
         return true;
     conf_free(conf);
     return false;
@@ -138,7 +139,7 @@ static const char *printable(char name[CONF_PATH_MAX], const char *path)
     return name;
 }
 
-char *conf_bytes(const char *path, char name[CONF_PATH_MAX], size_t *length, char errors[CONF_ERROR_MAX])
+char *conf_read_bytes(const char *path, char name[CONF_PATH_MAX], size_t *length, char errors[CONF_ERROR_MAX])
 {
     bool is_stdin = strcmp(path, "-") == 0;
     printable(name, is_stdin ? "stdin" : path);
@@ -156,7 +157,7 @@ bool conf_read(struct conf *conf, const char *path, char errors[CONF_ERROR_MAX])
 {
     char name[CONF_PATH_MAX];
     size_t length = 0;
-    char *bytes = conf_bytes(path, name, &length, errors);
+    char *bytes = conf_read_bytes(path, name, &length, errors);
     *conf = (struct conf){.count = 0};
     bool read = bytes != NULL && conf_read_text(conf, name, (struct bide_text){bytes, length}, errors);
     free(bytes);
@@ -194,7 +195,7 @@ static bool exists(const char *path)
     return stat(path, &file) == 0 || (errno != ENOENT && errno != ENOTDIR && errno != EACCES && errno != ENAMETOOLONG);
 }
 
-bool conf_path(char path[CONF_PATH_MAX])
+bool conf_default_path(char path[CONF_PATH_MAX])
 {
     for (unsigned i = 0; i < PLACES; i++) {
         place(path, i);
@@ -226,11 +227,11 @@ struct search {
 
 static const char *nearest(const struct conf *conf, struct search search, struct bide_text name)
 {
-    struct conf_nearest near = {name.at, name.length, NULL, 0};
+    struct conf_suggestion near = {name.at, name.length, NULL, 0};
     for (size_t i = 0; i < conf->count; i++)
-        conf_nearest(&near, conf->policy[i].name, conf->policy[i].name);
+        conf_suggestion_consider(&near, conf->policy[i].name, conf->policy[i].name);
     for (unsigned i = 0; i < BIDE_PRESET_COUNT && search.presets; i++)
-        conf_nearest(&near, bide_preset_label((enum bide_preset)i), bide_preset_label((enum bide_preset)i));
+        conf_suggestion_consider(&near, bide_preset_label((enum bide_preset)i), bide_preset_label((enum bide_preset)i));
     return near.found;
 }
 
@@ -279,7 +280,7 @@ static void not_found(const struct conf *conf, struct search search, struct bide
         used = (size_t)snprintf(places, sizeof places, "no preset, and there is no ");
         say_places(places + used, sizeof places - used);
     }
-    snprintf(errors, CONF_ERROR_MAX, "no policy named %s: %s%s%s%s", conf_shown(name.at, name.length).text, places,
+    snprintf(errors, CONF_ERROR_MAX, "no policy named %s: %s%s%s%s", conf_printable(name.at, name.length).text, places,
              near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
 }
 
@@ -290,12 +291,12 @@ static bool find_in(struct conf_policy *policy, struct search search, struct bid
     char path[CONF_PATH_MAX];
     if (search.file != NULL && !conf_read(&conf, search.file, errors))
         return false;
-    const struct conf_policy *found = conf_named(&conf, name);
+    const struct conf_policy *found = conf_policy_by_name(&conf, name);
     enum bide_preset preset = search.presets ? bide_preset_by_name(name.at, name.length) : BIDE_PRESET_COUNT;
     if (found != NULL)
         *policy = *found;
     else if (preset != BIDE_PRESET_COUNT)
-        conf_preset(policy, preset);
+        conf_policy_init(policy, preset);
     else if (search.presets && is_regular(name, path))
         is_a_file(path, errors);
     else {
@@ -313,13 +314,13 @@ bool conf_find(struct conf_policy *policy, const char *config, const char *name,
     const char *mark = strrchr(name, '#');
     errors[0] = '\0';
     if (mark == NULL) {
-        const char *file = config != NULL ? config : conf_path(path) ? path : NULL;
+        const char *file = config != NULL ? config : conf_default_path(path) ? path : NULL;
         return find_in(policy, (struct search){file, true}, (struct bide_text){name, strlen(name)}, errors);
     }
     int length = snprintf(path, sizeof path, "%.*s", (int)(mark - name), name);
     if (length <= 0 || (size_t)length >= sizeof path || mark[1] == '\0') {
         snprintf(errors, CONF_ERROR_MAX, "no policy named %s: want NAME or FILE#NAME",
-                 conf_shown(name, strlen(name)).text);
+                 conf_printable(name, strlen(name)).text);
         return false;
     }
     return find_in(policy, (struct search){path, false}, (struct bide_text){mark + 1, strlen(mark + 1)}, errors);

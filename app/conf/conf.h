@@ -79,15 +79,15 @@ struct conf_key {
     bool permanent; /* permanent_status, not retry_status */
 };
 bool conf_key_find(struct conf_key *key, const char *name, size_t length);
-bool conf_key_same(const struct conf_key *one, const struct conf_key *other);
+bool conf_key_equal(const struct conf_key *one, const struct conf_key *other);
 const char *conf_key_name(const struct conf_key *key);
 
 /* Assigns a value: a list takes the place of what the same key said before. NULL, or what would be right; nothing is
  * then changed. */
-const char *conf_key_read(const struct conf_key *key, struct conf_policy *policy, const char *value);
+const char *conf_key_assign(const struct conf_key *key, struct conf_policy *policy, const char *value);
 
 /* The key nearest to a misspelt one, `extends` included, or NULL. */
-const char *conf_key_near(const char *name, size_t length);
+const char *conf_key_suggest(const char *name, size_t length);
 
 /* A whole file. */
 struct conf {
@@ -111,10 +111,10 @@ void conf_free(struct conf *conf); /* accepts NULL and an empty one */
 bool conf_find(struct conf_policy *policy, const char *config, const char *name, char errors[CONF_ERROR_MAX]);
 
 /* The file that conf_find reads when none is named: the first of the three that exists. False: none does. */
-bool conf_path(char path[CONF_PATH_MAX]);
+bool conf_default_path(char path[CONF_PATH_MAX]);
 
 /* A preset as if it were a section of its own. */
-void conf_preset(struct conf_policy *policy, enum bide_preset preset);
+void conf_policy_init(struct conf_policy *policy, enum bide_preset preset);
 
 /* ---- writing ---- */
 

@@ -11,18 +11,18 @@
 #define PIECE_MAX 1024u /* bytes of one */
 #define TAIL      64u   /* kept free for the line that says how many more */
 
-void conf_told_begin(struct conf_told *told, char text[CONF_ERROR_MAX], const char *file)
+void conf_diagnostics_begin(struct conf_diagnostics *told, char text[CONF_ERROR_MAX], const char *file)
 {
     text[0] = '\0';
-    *told = (struct conf_told){.text = text, .file = file};
+    *told = (struct conf_diagnostics){.text = text, .file = file};
 }
 
-bool conf_told_room(const struct conf_told *told)
+bool conf_diagnostics_have_room(const struct conf_diagnostics *told)
 {
     return told->told == told->count;
 }
 
-bool conf_tell(struct conf_told *told, unsigned line, const char *format, ...)
+bool conf_diagnostics_add(struct conf_diagnostics *told, unsigned line, const char *format, ...)
 {
     char piece[PIECE_MAX];
     va_list values;
@@ -37,21 +37,22 @@ bool conf_tell(struct conf_told *told, unsigned line, const char *format, ...)
     vsnprintf(piece + length, sizeof piece - length, format, values);
     va_end(values);
     length = strlen(piece);
-    bool room = conf_told_room(told) && told->told < CONF_TOLD_MAX && told->used + length + 1 + TAIL < CONF_ERROR_MAX;
+    bool room = conf_diagnostics_have_room(told) && told->told < CONF_DIAGNOSTICS_MAX &&
+                told->used + length + 1 + TAIL < CONF_ERROR_MAX;
     told->count++;
     if (!room)
         return false;
     memcpy(told->text + told->used, piece, length);
-    told->said[told->told++] = (struct conf_told_line){line, told->used, length};
+    told->said[told->told++] = (struct conf_diagnostic){line, told->used, length};
     told->used += length + 1; /* its line end comes in the end */
     return false;
 }
 
 /* By insertion: what is in one line keeps its order, and there are few. */
-static void sort(struct conf_told_line *said, unsigned count)
+static void sort(struct conf_diagnostic *said, unsigned count)
 {
     for (unsigned i = 1; i < count; i++) {
-        struct conf_told_line one = said[i];
+        struct conf_diagnostic one = said[i];
         unsigned j = i;
         for (; j > 0 && said[j - 1].line > one.line; j--)
             said[j] = said[j - 1];
@@ -59,7 +60,7 @@ static void sort(struct conf_told_line *said, unsigned count)
     }
 }
 
-bool conf_told_end(struct conf_told *told)
+bool conf_diagnostics_finish(struct conf_diagnostics *told)
 {
     char pieces[CONF_ERROR_MAX];
     size_t used = 0;
@@ -75,9 +76,9 @@ bool conf_told_end(struct conf_told *told)
     return told->count == 0;
 }
 
-struct conf_shown conf_shown(const char *text, size_t length)
+struct conf_printable conf_printable(const char *text, size_t length)
 {
-    struct conf_shown shown;
+    struct conf_printable shown;
     size_t most = sizeof shown.text - 4, used = length < most ? length : most;
     for (size_t i = 0; i < used; i++) /* a terminal must not obey what a file says */
         shown.text[i] = (char)(text[i] < ' ' || text[i] > '~' ? '?' : text[i]);

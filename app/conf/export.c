@@ -26,24 +26,27 @@ static json_t *number(int64_t value, int64_t scale)
 static json_t *seconds(int64_t ns)
 {
     char text[CONF_VALUE_SIZE];
-    return json_string(conf_seconds(text, ns));
+    return json_string(conf_format_seconds(text, ns));
 }
 
 /* Lists of numbers that the format has no place for. */
-static void tell_lost_rules(struct conf_told *losses, const struct conf_policy *policy, const struct conf_list *list)
+static void tell_lost_rules(struct conf_diagnostics *losses, const struct conf_policy *policy,
+                            const struct conf_list *list)
 {
     const struct conf_rules *rules = (const void *)((const char *)policy + list->offset);
     char text[CONF_LIST_SIZE];
-    if (conf_rules_say(rules, false))
-        conf_tell(losses, 0, "%s = %.200s cannot be said", list->retry, conf_rules_text(text, list, rules, false));
-    if (conf_rules_say(rules, true))
-        conf_tell(losses, 0, "%s = %.200s cannot be said", list->permanent, conf_rules_text(text, list, rules, true));
+    if (conf_rules_has_list(rules, false))
+        conf_diagnostics_add(losses, 0, "%s = %.200s cannot be said", list->retry,
+                             conf_rules_format(text, list, rules, false));
+    if (conf_rules_has_list(rules, true))
+        conf_diagnostics_add(losses, 0, "%s = %.200s cannot be said", list->permanent,
+                             conf_rules_format(text, list, rules, true));
 }
 
-static void tell_no_gate(struct conf_told *losses, const struct conf_policy *policy, enum bide_preset own)
+static void tell_no_gate(struct conf_diagnostics *losses, const struct conf_policy *policy, enum bide_preset own)
 {
     if (policy->preset != own && policy->pair.policy.attempts_max > 1)
-        conf_tell(losses, 0, "it does not ask whether a request may be repeated: leave out what is unsafe");
+        conf_diagnostics_add(losses, 0, "it does not ask whether a request may be repeated: leave out what is unsafe");
 }
 
 /* ---- gRPC ---- */
@@ -119,21 +122,21 @@ static json_t *service_config(const struct conf_policy *policy)
 }
 
 /* A second look at what was written. */
-static void tell_lost_grpc(struct conf_told *losses, const struct conf_policy *policy, const char *text)
+static void tell_lost_grpc(struct conf_diagnostics *losses, const struct conf_policy *policy, const char *text)
 {
     char errors[CONF_ERROR_MAX];
     struct conf conf;
     if (!conf_read_text(&conf, "service config", (struct bide_text){text, strlen(text)}, errors))
-        conf_tell(losses, 0, "%.500s", errors);
+        conf_diagnostics_add(losses, 0, "%.500s", errors);
     else if (conf.count > 0)
-        conf_tell_lost(losses, &policy->pair, &conf.policy[0].pair);
+        conf_report_losses(losses, &policy->pair, &conf.policy[0].pair);
     conf_free(&conf);
     tell_lost_rules(losses, policy, &conf_lists[0]);
     tell_lost_rules(losses, policy, &conf_lists[1]);
     tell_no_gate(losses, policy, BIDE_PRESET_GRPC);
 }
 
-char *conf_write_grpc(const struct conf_policy *policy, struct conf_told *losses)
+char *conf_write_grpc(const struct conf_policy *policy, struct conf_diagnostics *losses)
 {
     json_t *config = service_config(policy);
     char *text = config == NULL ? NULL : json_dumps(config, DUMP);
@@ -164,7 +167,7 @@ static json_t *retried_statuses(const struct conf_policy *policy)
 }
 
 /* The gRPC codes that a list names and Envoy knows by a word; the others are told. */
-static void append_codes(char *text, size_t size, const struct conf_policy *policy, struct conf_told *losses)
+static void append_codes(char *text, size_t size, const struct conf_policy *policy, struct conf_diagnostics *losses)
 {
     static const struct {
         int code;
@@ -183,12 +186,13 @@ static void append_codes(char *text, size_t size, const struct conf_policy *poli
         if (token != NULL)
             snprintf(text + used, size - used, ",%s", token);
         else
-            conf_tell(losses, 0, "retry_grpc = %s cannot be said", conf_grpc_name(code));
+            conf_diagnostics_add(losses, 0, "retry_grpc = %s cannot be said", conf_grpc_name(code));
     }
 }
 
 /* Fills `theirs` with what the words come to. */
-static json_t *envoy_retries(const struct conf_policy *policy, struct bide_policy *theirs, struct conf_told *losses)
+static json_t *envoy_retries(const struct conf_policy *policy, struct bide_policy *theirs,
+                             struct conf_diagnostics *losses)
 {
     const struct bide_policy *p = &policy->pair.policy;
     char on[160] = "connect-failure,refused-stream,reset";
@@ -213,12 +217,13 @@ static json_t *envoy_retries(const struct conf_policy *policy, struct bide_polic
     json_object_set_new(retries, "rate_limited_retry_back_off",
                         json_pack("{s:[{s:s, s:s}], s:o}", "reset_headers", "name", "Retry-After", "format", "SECONDS",
                                   "max_interval", seconds(theirs->hint_max_ns)));
-    conf_tell(losses, 0, "a Retry-After that is a date is not read");
+    conf_diagnostics_add(losses, 0, "a Retry-After that is a date is not read");
     return retries;
 }
 
 /* A timeout of 0 is none; without a word it would be 15 s. */
-static json_t *envoy_route(const struct conf_policy *policy, struct bide_policy *theirs, struct conf_told *losses)
+static json_t *envoy_route(const struct conf_policy *policy, struct bide_policy *theirs,
+                           struct conf_diagnostics *losses)
 {
     int64_t deadline_ns = policy->pair.policy.deadline_ns;
     theirs->deadline_ns = deadline_ns == BIDE_NEVER ? BIDE_NEVER : whole_ms(deadline_ns);
@@ -265,7 +270,7 @@ static json_t *envoy_cluster(const struct conf_policy *policy, struct conf_pair 
     return cluster;
 }
 
-char *conf_write_envoy(const struct conf_policy *policy, struct conf_told *losses)
+char *conf_write_envoy(const struct conf_policy *policy, struct conf_diagnostics *losses)
 {
     struct conf_pair theirs;
     conf_pair_init(&theirs, BIDE_PRESET_ENVOY);
@@ -273,7 +278,7 @@ char *conf_write_envoy(const struct conf_policy *policy, struct conf_told *losse
     json_t *json = json_pack("{s:o, s:o}", "route", route, "cluster", cluster);
     char *text = json == NULL ? NULL : json_dumps(json, DUMP);
     json_decref(json);
-    conf_tell_lost(losses, &policy->pair, &theirs);
+    conf_report_losses(losses, &policy->pair, &theirs);
     tell_lost_rules(losses, policy, &conf_lists[1]);
     tell_no_gate(losses, policy, BIDE_PRESET_ENVOY);
     return text;

@@ -34,7 +34,7 @@ static const char *const trust_words[] = {"throttled", "unavailable", NULL};
 #define WANT_SMALLER       "4294967295 at most"
 #define WANT_CONF_TOKENS   "an amount such as 10 or 0.1, with three decimals at most"
 #define WANT_CONF_RATE     "a rate such as 5/s or 1/min that comes to whole thousandths per minute"
-#define WANT_CONF_TIMES    "a factor such as 2x or 1.5x"
+#define WANT_CONF_FACTOR   "a factor such as 2x or 1.5x"
 #define WANT_CONF_PERMILLE "a share such as 80% or 12.5%"
 #define WANT_CONF_PPM      "a share such as 10% or 0.5%"
 #define WANT_CONF_FLAG     "yes or no"
@@ -68,7 +68,7 @@ static const struct conf_field fields[] = {
            "how the wait grows from one retry to the next"),
     P("base", base_ns, CONF_TIME, "the wait before the first retry, before jitter"),
     P("cap", cap_ns, CONF_TIME, "no wait is longer, hints aside"),
-    P("multiplier", multiplier_milli, CONF_TIMES, "exponential backoff: each wait this many times the last"),
+    P("multiplier", multiplier_milli, CONF_FACTOR, "exponential backoff: each wait this many times the last"),
     P_WORD("jitter", jitter, CONF_WORD, jitter_words,
            "one of full, equal, decorrelated, decorrelated_aws, proportional, additive, none",
            "how the wait is drawn, so that clients do not come back together"),
@@ -107,7 +107,7 @@ static const struct conf_field fields[] = {
     T("hold_off_first", hold_off_first, CONF_FLAG, "a hint holds back first attempts too"),
     T("key_retries", key_retries, CONF_COUNT, "retries per retry key and key_interval; 0: no limit"),
     T("key_interval", key_interval_ns, CONF_TIME, "the interval of key_retries"),
-    T("throttle_k", throttle_k_milli, CONF_TIMES,
+    T("throttle_k", throttle_k_milli, CONF_FACTOR,
       "adaptive throttling: asked this many times what was accepted; 0: off"),
     T("throttle_max", throttle_max_permille, CONF_PERMILLE, "adaptive throttling: no larger share is refused"),
     T("throttle_min_volume", throttle_min_volume, CONF_COUNT, "adaptive throttling: requests before any is refused"),
@@ -150,7 +150,7 @@ static const struct conf_field fields[] = {
     T_WORD("breaker.slow", breaker.slow_ns, CONF_TIME, NULL, WANT_OR_NEVER,
            "a success that took this long counts as a failure"),
     T("breaker.open", breaker.open_ns, CONF_TIME, "how long it stays open the first time, before jitter"),
-    T("breaker.open_growth", breaker.open_growth_milli, CONF_TIMES, "the next opening in a row is this much longer"),
+    T("breaker.open_growth", breaker.open_growth_milli, CONF_FACTOR, "the next opening in a row is this much longer"),
     T("breaker.open_max", breaker.open_max_ns, CONF_TIME, "growth stops here"),
     T("breaker.open_jitter", breaker.open_jitter_permille, CONF_PERMILLE,
       "the open time is spread by plus or minus this share"),
@@ -202,19 +202,19 @@ static const struct {
 };
 
 /* A key may be missed by its letters, by its prefix (capacity), or by its name in the struct (cap_ns). */
-const char *conf_field_near(const char *key, size_t length)
+const char *conf_field_suggest(const char *key, size_t length)
 {
-    struct conf_nearest nearest = {key, length, NULL, 0};
+    struct conf_suggestion nearest = {key, length, NULL, 0};
     for (size_t i = 0; i < FIELDS; i++)
-        conf_nearest(&nearest, fields[i].key, fields[i].key);
+        conf_suggestion_consider(&nearest, fields[i].key, fields[i].key);
     for (size_t i = 0; i < FIELDS; i++) {
         const char *point = strchr(fields[i].key, '.');
-        conf_nearest(&nearest, fields[i].member, fields[i].key);
+        conf_suggestion_consider(&nearest, fields[i].member, fields[i].key);
         if (point != NULL)
-            conf_nearest(&nearest, point + 1, fields[i].key);
+            conf_suggestion_consider(&nearest, point + 1, fields[i].key);
     }
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        conf_nearest(&nearest, aliases[i].alias, aliases[i].key);
+        conf_suggestion_consider(&nearest, aliases[i].alias, aliases[i].key);
     return nearest.found;
 }
 
@@ -242,7 +242,7 @@ static const void *member_in(const struct conf_field *field, const struct conf_p
 static bool narrow(const char *text, size_t length, int64_t scale, void *into)
 {
     int64_t value;
-    if (!conf_decimal(text, length, scale, &value) || value > UINT32_MAX)
+    if (!conf_decimal_parse(text, length, scale, &value) || value > UINT32_MAX)
         return false;
     memcpy(into, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
     return true;
@@ -276,7 +276,7 @@ static bool rate(const char *text, void *into)
         int64_t value;
         if (strcmp(text + length, units[i].per) != 0)
             continue;
-        if (!conf_decimal(text, length, 1000 * units[i].times, &value) || value % units[i].divided != 0 ||
+        if (!conf_decimal_parse(text, length, 1000 * units[i].times, &value) || value % units[i].divided != 0 ||
             value / units[i].divided > UINT32_MAX)
             return false;
         memcpy(into, &(uint32_t){(uint32_t)(value / units[i].divided)}, sizeof(uint32_t));
@@ -371,11 +371,11 @@ static bool assign(const struct conf_field *field, struct conf_pair *pair, const
 {
     void *into = member_of(field, pair);
     switch (field->form) {
-    case CONF_TIME: return conf_duration(value, strlen(value), into);
+    case CONF_TIME: return conf_duration_parse(value, strlen(value), into);
     case CONF_COUNT: return narrow(value, strlen(value), 1, into);
     case CONF_TOKENS: return tokens(field, value, into);
     case CONF_RATE: return rate(value, into);
-    case CONF_TIMES: return with_unit(value, 'x', 1000, into);
+    case CONF_FACTOR: return with_unit(value, 'x', 1000, into);
     case CONF_PERMILLE: return with_unit(value, '%', 10, into);
     case CONF_PPM: return with_unit(value, '%', 10000, into);
     case CONF_FLAG: return flag(value, into);
@@ -385,7 +385,7 @@ static bool assign(const struct conf_field *field, struct conf_pair *pair, const
     return false;
 }
 
-const char *conf_field_read(const struct conf_field *field, struct conf_pair *pair, const char *value)
+const char *conf_field_assign(const struct conf_field *field, struct conf_pair *pair, const char *value)
 {
     struct conf_pair changed = *pair;
     if (!assign(field, &changed, value)) {
@@ -405,11 +405,11 @@ static const char *number_text(char text[CONF_VALUE_SIZE], enum conf_form form, 
         int64_t scale;
         const char *unit;
     } forms[] = {
-        [CONF_COUNT] = {1, ""},     [CONF_TOKENS] = {1000, ""},  [CONF_RATE] = {1000, "/min"},
-        [CONF_TIMES] = {1000, "x"}, [CONF_PERMILLE] = {10, "%"}, [CONF_PPM] = {10000, "%"},
+        [CONF_COUNT] = {1, ""},      [CONF_TOKENS] = {1000, ""},  [CONF_RATE] = {1000, "/min"},
+        [CONF_FACTOR] = {1000, "x"}, [CONF_PERMILLE] = {10, "%"}, [CONF_PPM] = {10000, "%"},
     };
     bool per_second = form == CONF_RATE && value > 0 && value % 60000 == 0;
-    conf_decimal_text(text, per_second ? value / 60 : value, forms[form].scale);
+    conf_decimal_format(text, per_second ? value / 60 : value, forms[form].scale);
     size_t length = strlen(text);
     snprintf(text + length, CONF_VALUE_SIZE - length, "%s", per_second ? "/s" : forms[form].unit);
     return text;
@@ -437,7 +437,7 @@ static int64_t value_in(const struct conf_field *field, const struct conf_pair *
     case CONF_COUNT:
     case CONF_TOKENS:
     case CONF_RATE:
-    case CONF_TIMES:
+    case CONF_FACTOR:
     case CONF_PERMILLE:
     case CONF_PPM:
     case CONF_WORD: break;
@@ -453,11 +453,11 @@ static const char *word_text(const char *const *words, int64_t number)
     return *words != NULL ? *words : "?";
 }
 
-const char *conf_field_text(char text[256], const struct conf_field *field, const struct conf_pair *pair)
+const char *conf_field_format(char text[256], const struct conf_field *field, const struct conf_pair *pair)
 {
     int64_t value = value_in(field, pair);
     if (field->form == CONF_TIME)
-        return conf_duration_text(text, value);
+        return conf_duration_format(text, value);
     if (field->form == CONF_BITS)
         print_bits(text, field->words, (uint32_t)value);
     else if (field->form == CONF_FLAG)
@@ -541,10 +541,10 @@ static bool is_met(const struct need *need, const struct conf_pair *pair)
     const struct conf_field *other = conf_field_find(need->key, strlen(need->key));
     char text[256];
     bool unless = need->value[0] == '!';
-    return (strcmp(conf_field_text(text, other, pair), need->value + unless) == 0) != unless;
+    return (strcmp(conf_field_format(text, other, pair), need->value + unless) == 0) != unless;
 }
 
-bool conf_field_matters(const struct conf_field *field, const struct conf_pair *pair)
+bool conf_field_has_effect(const struct conf_field *field, const struct conf_pair *pair)
 {
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (strncmp(field->key, needs[i].prefix, strlen(needs[i].prefix)) == 0 &&
@@ -608,7 +608,7 @@ static void append_key(struct sentence *s, const struct conf_field *field, const
     if (nested || field->form == CONF_FLAG)
         return;
     append_text(s, " (");
-    append_text(s, conf_field_text(text, field, pair));
+    append_text(s, conf_field_format(text, field, pair));
     append_text(s, ")");
 }
 
@@ -629,9 +629,9 @@ static void append_number(struct sentence *s, const struct conf_field *field, co
 {
     char text[CONF_VALUE_SIZE];
     int64_t value;
-    bool has_unit = field->form == CONF_TOKENS || field->form == CONF_RATE || field->form == CONF_TIMES ||
+    bool has_unit = field->form == CONF_TOKENS || field->form == CONF_RATE || field->form == CONF_FACTOR ||
                     field->form == CONF_PERMILLE || field->form == CONF_PPM;
-    if (has_unit && conf_decimal(digits, length, 1, &value))
+    if (has_unit && conf_decimal_parse(digits, length, 1, &value))
         append_text(s, number_text(text, field->form, value));
     else
         append(s, digits, length);
@@ -657,7 +657,7 @@ static void translate(struct sentence *s, const struct conf_field *field, const 
     }
 }
 
-bool conf_pair_check(const struct conf_pair *pair, struct conf_wrong *wrong)
+bool conf_pair_check(const struct conf_pair *pair, struct conf_problem *wrong)
 {
     struct bide_problem problem;
     bool of_target = bide_policy_check(&pair->policy, &problem) == BIDE_OK;

@@ -18,7 +18,7 @@ enum conf_form {
     CONF_COUNT,    /* 3 */
     CONF_TOKENS,   /* 0.1, full */
     CONF_RATE,     /* 5/s, 1/min, 6/h; a bare number is per minute. Kept in thousandths per minute, exactly */
-    CONF_TIMES,    /* 2x; the x may be left out */
+    CONF_FACTOR,   /* 2x; the x may be left out */
     CONF_PERMILLE, /* 80% */
     CONF_PPM,      /* 10% */
     CONF_FLAG,     /* yes, no (true, false, on, off) */
@@ -49,19 +49,19 @@ const struct conf_field *conf_field(size_t i);
 const struct conf_field *conf_field_find(const char *key, size_t length);
 
 /* The key nearest to a misspelt one, or NULL if none is near enough to be meant. */
-const char *conf_field_near(const char *key, size_t length);
+const char *conf_field_suggest(const char *key, size_t length);
 
 /* Assigns a value. NULL, or what would be right ("a duration such as 200ms, or never"); nothing is then changed.
  * The strings are static. The pair as a whole is checked by conf_pair_check. */
-const char *conf_field_read(const struct conf_field *field, struct conf_pair *pair, const char *value);
+const char *conf_field_assign(const struct conf_field *field, struct conf_pair *pair, const char *value);
 
 /* The value as it would be written in a file. Returns text. */
-const char *conf_field_text(char text[256], const struct conf_field *field, const struct conf_pair *pair);
+const char *conf_field_format(char text[256], const struct conf_field *field, const struct conf_pair *pair);
 
 bool conf_field_equal(const struct conf_field *field, const struct conf_pair *one, const struct conf_pair *other);
 
 /* False if another field makes this one of no consequence: breaker.ratio while breaker.kind is off. */
-bool conf_field_matters(const struct conf_field *field, const struct conf_pair *pair);
+bool conf_field_has_effect(const struct conf_field *field, const struct conf_pair *pair);
 
 /* Both from the same preset. */
 void conf_pair_init(struct conf_pair *pair, enum bide_preset preset);
@@ -71,13 +71,13 @@ void conf_field_copy(const struct conf_field *field, struct conf_pair *to, const
 
 /* bide_policy_check and bide_target_config_check, in the words of a file: false if something is wrong, and then which
  * field, and what would be right: "base (200ms) or more". `wrong` may be NULL. */
-struct conf_wrong {
+struct conf_problem {
     const struct conf_field *field; /* NULL: it is none of the table's */
     char want[192];
 };
-bool conf_pair_check(const struct conf_pair *pair, struct conf_wrong *wrong);
+bool conf_pair_check(const struct conf_pair *pair, struct conf_problem *wrong);
 
 /* The nearest of several words by edit distance, or NULL if none is near enough: for messages. */
-const char *conf_near(const char *word, size_t length, const char *const *words);
+const char *conf_suggest(const char *word, size_t length, const char *const *words);
 
 #endif

@@ -30,7 +30,7 @@ static const char *const throttling_members[] = {"maxTokens", "tokenRatio", NULL
 /* An object, and where it is: "methodConfig[0].retryPolicy". */
 struct place {
     json_t *object;
-    struct conf_told *told;
+    struct conf_diagnostics *told;
     struct bide_text text; /* the whole file */
     char path[96];
 };
@@ -40,7 +40,7 @@ struct place {
 /* Of a member, or of the object itself. */
 static unsigned line_of(const struct place *place, const char *member)
 {
-    return conf_told_room(place->told) ? conf_json_line(place->text, place->path, member) : 0;
+    return conf_diagnostics_have_room(place->told) ? conf_json_line(place->text, place->path, member) : 0;
 }
 
 static void tell(const struct place *place, const char *member, const char *want)
@@ -49,10 +49,11 @@ static void tell(const struct place *place, const char *member, const char *want
     const char *point = place->path[0] != '\0' ? "." : "";
     char *text = value == NULL ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
     if (value == NULL)
-        conf_tell(place->told, line_of(place, NULL), "%s%s%s is missing: want %s", place->path, point, member, want);
+        conf_diagnostics_add(place->told, line_of(place, NULL), "%s%s%s is missing: want %s", place->path, point,
+                             member, want);
     else
-        conf_tell(place->told, line_of(place, member), "%s%s%s = %s: want %s", place->path, point, member,
-                  text != NULL ? conf_shown(text, strlen(text)).text : "?", want);
+        conf_diagnostics_add(place->told, line_of(place, member), "%s%s%s = %s: want %s", place->path, point, member,
+                             text != NULL ? conf_printable(text, strlen(text)).text : "?", want);
     free(text);
 }
 
@@ -66,12 +67,12 @@ static void check_members(const struct place *place, const char *const *known, b
         const char *const *name = known;
         while (*name != NULL && strcmp(*name, member) != 0)
             name++;
-        const char *near = *name != NULL ? NULL : conf_near(member, strlen(member), known);
+        const char *near = *name != NULL ? NULL : conf_suggest(member, strlen(member), known);
         if (*name != NULL || (strangers && near == NULL))
             continue;
-        conf_tell(place->told, line_of(place, member), "%s%s%s: no such member%s%s%s", place->path,
-                  place->path[0] != '\0' ? "." : "", conf_shown(member, strlen(member)).text,
-                  near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
+        conf_diagnostics_add(place->told, line_of(place, member), "%s%s%s: no such member%s%s%s", place->path,
+                             place->path[0] != '\0' ? "." : "", conf_printable(member, strlen(member)).text,
+                             near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
     }
 }
 
@@ -105,7 +106,7 @@ static bool duration(const json_t *value, int64_t *ns)
     const char *text = json_string_value(value);
     size_t length = text == NULL ? 0 : strlen(text);
     return length > 1 && text[length - 1] == 's' && is_plain_number(text, length - 1) &&
-           conf_decimal(text, length - 1, BIDE_S, ns);
+           conf_decimal_parse(text, length - 1, BIDE_S, ns);
 }
 
 static void read_duration(const struct place *place, const char *member, int64_t least_ns, int64_t *ns)
@@ -270,14 +271,15 @@ static const char *source_of(const struct conf_field *field)
 static void read_method(const struct place *place, struct conf_policy *policy)
 {
     struct place retries, hedging;
-    struct conf_wrong wrong;
+    struct conf_problem wrong;
     unsigned told = place->told->count;
     bool retry = enter(&retries, place, "retryPolicy"), hedge = enter(&hedging, place, "hedgingPolicy");
     check_members(place, method_members, true);
     if (json_object_get(place->object, "timeout") != NULL)
         read_duration(place, "timeout", 1, &policy->pair.policy.deadline_ns);
     if (retry && hedge)
-        conf_tell(place->told, line_of(place, NULL), "%s: want retryPolicy or hedgingPolicy, not both", place->path);
+        conf_diagnostics_add(place->told, line_of(place, NULL), "%s: want retryPolicy or hedgingPolicy, not both",
+                             place->path);
     if (retry)
         read_retries(&retries, policy);
     if (hedge)
@@ -285,7 +287,8 @@ static void read_method(const struct place *place, struct conf_policy *policy)
     if (!retry && !hedge)
         policy->pair.policy.attempts_max = 1;
     if (told == place->told->count && !conf_pair_check(&policy->pair, &wrong))
-        conf_tell(place->told, line_of(place, NULL), "%s%s: want %s", place->path, source_of(wrong.field), wrong.want);
+        conf_diagnostics_add(place->told, line_of(place, NULL), "%s%s: want %s", place->path, source_of(wrong.field),
+                             wrong.want);
 }
 
 /* ---- names ---- */
@@ -298,14 +301,16 @@ static bool name_of(const struct place *place, char name[NAME_ROOM])
     const char *first = json_string_value(service), *second = json_string_value(method);
     check_members(place, name_members, true);
     if ((service != NULL && first == NULL) || (method != NULL && second == NULL))
-        return conf_tell(place->told, line_of(place, NULL), "%s: want strings as service and method", place->path);
+        return conf_diagnostics_add(place->told, line_of(place, NULL), "%s: want strings as service and method",
+                                    place->path);
     first = first == NULL ? "" : first;
     second = second == NULL ? "" : second;
     if (first[0] == '\0' && second[0] != '\0')
-        return conf_tell(place->told, line_of(place, NULL), "%s: want a service beside the method", place->path);
+        return conf_diagnostics_add(place->told, line_of(place, NULL), "%s: want a service beside the method",
+                                    place->path);
     snprintf(name, NAME_ROOM, "%s%s%s", first[0] != '\0' ? first : "*", second[0] != '\0' ? "/" : "", second);
-    if (!conf_name_is_good((struct bide_text){name, strlen(name)}))
-        return conf_tell(place->told, line_of(place, NULL), "%s: " CONF_NAME_WANT, place->path);
+    if (!conf_name_is_valid((struct bide_text){name, strlen(name)}))
+        return conf_diagnostics_add(place->told, line_of(place, NULL), "%s: " CONF_NAME_WANT, place->path);
     return true;
 }
 
@@ -314,18 +319,20 @@ static bool add_name(struct conf *conf, const struct place *place, const struct 
 {
     char name[NAME_ROOM];
     if (!json_is_object(place->object)) {
-        conf_tell(place->told, line_of(place, NULL), "%s: want an object such as {\"service\": \"echo.Echo\"}",
-                  place->path);
+        conf_diagnostics_add(place->told, line_of(place, NULL),
+                             "%s: want an object such as {\"service\": \"echo.Echo\"}", place->path);
         return true;
     }
     if (!name_of(place, name))
         return true;
     struct bide_text text = {name, strlen(name)};
-    if (conf_named(conf, text) != NULL) {
-        conf_tell(place->told, line_of(place, NULL), "%s: %s is there already: want each name once", place->path, name);
+    if (conf_policy_by_name(conf, text) != NULL) {
+        conf_diagnostics_add(place->told, line_of(place, NULL), "%s: %s is there already: want each name once",
+                             place->path, name);
         return true;
     }
-    struct conf_policy *added = conf_add(conf, text, conf_json_line(place->text, place->path, NULL), place->told);
+    struct conf_policy *added =
+        conf_add_policy(conf, text, conf_json_line(place->text, place->path, NULL), place->told);
     if (added == NULL)
         return false;
     added->preset = policy->preset;
@@ -355,10 +362,10 @@ static void read_config(struct conf *conf, const struct place *config)
 {
     const json_t *methods = json_object_get(config->object, "methodConfig");
     struct conf_policy base;
-    conf_preset(&base, BIDE_PRESET_GRPC);
+    conf_policy_init(&base, BIDE_PRESET_GRPC);
     check_members(config, config_members, true);
     if (methods == NULL && json_object_get(config->object, "retryThrottling") == NULL && config->told->count == 0)
-        conf_tell(config->told, line_of(config, NULL), "want a gRPC service config with methodConfig");
+        conf_diagnostics_add(config->told, line_of(config, NULL), "want a gRPC service config with methodConfig");
     read_throttling(config, &base.pair.target.budget);
     if (methods != NULL && !json_is_array(methods))
         tell(config, "methodConfig", "an array");
@@ -367,7 +374,7 @@ static void read_config(struct conf *conf, const struct place *config)
         struct conf_policy policy = base;
         snprintf(place.path, sizeof place.path, "methodConfig[%zu]", i);
         if (!json_is_object(place.object)) {
-            conf_tell(config->told, line_of(&place, NULL), "%s: want an object", place.path);
+            conf_diagnostics_add(config->told, line_of(&place, NULL), "%s: want an object", place.path);
             continue;
         }
         read_method(&place, &policy);
@@ -376,7 +383,7 @@ static void read_config(struct conf *conf, const struct place *config)
     }
 }
 
-void conf_grpc_read(struct conf *conf, struct bide_text text, struct conf_told *told)
+void conf_grpc_read(struct conf *conf, struct bide_text text, struct conf_diagnostics *told)
 {
     json_error_t error;
     json_t *json = json_loadb(text.at, text.length, JSON_REJECT_DUPLICATES, &error);
@@ -384,8 +391,8 @@ void conf_grpc_read(struct conf *conf, struct bide_text text, struct conf_told *
         read_config(conf, &(struct place){.object = json, .told = told, .text = text});
     else {
         told->column = error.column > 0 ? (unsigned)error.column : 0;
-        conf_tell(told, error.line > 0 ? (unsigned)error.line : 0, "%s",
-                  conf_shown(error.text, strlen(error.text)).text);
+        conf_diagnostics_add(told, error.line > 0 ? (unsigned)error.line : 0, "%s",
+                             conf_printable(error.text, strlen(error.text)).text);
     }
     json_decref(json);
 }

@@ -36,7 +36,7 @@ struct entry {
 
 struct file {
     struct conf *conf; /* policy[i] is what section[i] comes to */
-    struct conf_told *told;
+    struct conf_diagnostics *told;
     struct section *section;
     size_t sections;
     struct entry *entry;
@@ -60,29 +60,30 @@ static void tell_value(struct file *file, unsigned line, size_t section, const c
 {
     bool quoted = value[0] == '"' || value[0] == '\'';
     if (value[0] == '\0')
-        conf_tell(file->told, line, "[%s] %s has no value: want %s", name_of(file, section), key, want);
+        conf_diagnostics_add(file->told, line, "[%s] %s has no value: want %s", name_of(file, section), key, want);
     else
-        conf_tell(file->told, line, "[%s] %s = %s: want %s%s", name_of(file, section), key,
-                  conf_shown(value, strlen(value)).text, want, quoted ? ", without quotes" : "");
+        conf_diagnostics_add(file->told, line, "[%s] %s = %s: want %s%s", name_of(file, section), key,
+                             conf_printable(value, strlen(value)).text, want, quoted ? ", without quotes" : "");
 }
 
 static void tell_key(struct file *file, const char *key, const char *value)
 {
     size_t length = strlen(key);
     const char *near = NULL;
-    if (conf_told_room(file->told)) /* else nobody will read it, and a million such lines would take a minute */
-        near = conf_key_near(key, length);
+    if (conf_diagnostics_have_room(
+            file->told)) /* else nobody will read it, and a million such lines would take a minute */
+        near = conf_key_suggest(key, length);
     bool one_less = near != NULL && strcmp(near, "attempts") == 0 && strstr(key, "retr") != NULL;
-    conf_tell(file->told, file->line, "[%s] %s = %s: no such key%s%s%s%s", name_of(file, file->sections - 1),
-              conf_shown(key, length).text, conf_shown(value, strlen(value)).text,
-              near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "",
-              one_less ? " It counts the first try too" : "");
+    conf_diagnostics_add(file->told, file->line, "[%s] %s = %s: no such key%s%s%s%s", name_of(file, file->sections - 1),
+                         conf_printable(key, length).text, conf_printable(value, strlen(value)).text,
+                         near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "",
+                         one_less ? " It counts the first try too" : "");
 }
 
 static void no_memory(struct file *file)
 {
     if (!file->failed)
-        conf_tell(file->told, file->line, "no memory");
+        conf_diagnostics_add(file->told, file->line, "no memory");
     file->failed = true;
 }
 
@@ -91,7 +92,7 @@ static void no_memory(struct file *file)
 /* A section that is there twice is kept twice: its keys are looked at all the same. */
 static void begin_section(struct file *file, struct bide_text name)
 {
-    const struct conf_policy *twin = conf_name_is_good(name) ? conf_named(file->conf, name) : NULL;
+    const struct conf_policy *twin = conf_name_is_valid(name) ? conf_policy_by_name(file->conf, name) : NULL;
     struct section *more = realloc(file->section, (file->sections + 1) * sizeof *more);
     if (more == NULL) {
         no_memory(file);
@@ -99,9 +100,9 @@ static void begin_section(struct file *file, struct bide_text name)
     }
     file->section = more;
     if (twin != NULL)
-        conf_tell(file->told, file->line, "[%s] is there already, in line %u: want one section of each name",
-                  twin->name, twin->line);
-    if (conf_add(file->conf, name, file->line, file->told) == NULL) {
+        conf_diagnostics_add(file->told, file->line, "[%s] is there already, in line %u: want one section of each name",
+                             twin->name, twin->line);
+    if (conf_add_policy(file->conf, name, file->line, file->told) == NULL) {
         file->failed = true;
         return;
     }
@@ -112,8 +113,9 @@ static void set_extends(struct file *file, const char *value)
 {
     struct section *section = &file->section[file->sections - 1];
     if (section->extends != NULL) {
-        conf_tell(file->told, file->line, "[%s] extends = %s: said already, in line %u",
-                  name_of(file, file->sections - 1), conf_shown(value, strlen(value)).text, section->extends_line);
+        conf_diagnostics_add(file->told, file->line, "[%s] extends = %s: said already, in line %u",
+                             name_of(file, file->sections - 1), conf_printable(value, strlen(value)).text,
+                             section->extends_line);
         return;
     }
     section->extends_line = file->line;
@@ -126,7 +128,7 @@ static const struct entry *same_key(const struct file *file, const struct entry 
 {
     const struct section *section = &file->section[file->sections - 1];
     for (size_t i = section->first; i < section->first + section->count; i++)
-        if (conf_key_same(&file->entry[i].key, &entry->key))
+        if (conf_key_equal(&file->entry[i].key, &entry->key))
             return &file->entry[i];
     return NULL;
 }
@@ -180,15 +182,16 @@ static int key_and_value(void *context, const char *section, const char *key, co
     }
     file->may_go_on = false;
     if (file->sections == 0)
-        conf_tell(file->told, file->line, "%s = %s: want a [section] above it", conf_shown(key, strlen(key)).text,
-                  conf_shown(value, strlen(value)).text);
+        conf_diagnostics_add(file->told, file->line, "%s = %s: want a [section] above it",
+                             conf_printable(key, strlen(key)).text, conf_printable(value, strlen(value)).text);
     else if (strcmp(key, "extends") == 0)
         set_extends(file, value);
     else if (!conf_key_find(&entry.key, key, strlen(key)))
         tell_key(file, key, value);
     else if ((twin = same_key(file, &entry)) != NULL)
-        conf_tell(file->told, file->line, "[%s] %s = %s: said already, in line %u", name_of(file, file->sections - 1),
-                  key, conf_shown(value, strlen(value)).text, twin->line);
+        conf_diagnostics_add(file->told, file->line, "[%s] %s = %s: said already, in line %u",
+                             name_of(file, file->sections - 1), key, conf_printable(value, strlen(value)).text,
+                             twin->line);
     else
         keep(file, entry, value);
     return 1;
@@ -232,13 +235,14 @@ static void head(struct file *file, struct bide_text text)
     struct bide_text name = content((struct bide_text){text.at + 1, text.length - 1});
     file->may_go_on = false;
     if (name.length == 0 || name.at[name.length - 1] != ']')
-        conf_tell(file->told, file->line, "%s: want [name] and nothing behind it",
-                  conf_shown(text.at, text.length).text);
+        conf_diagnostics_add(file->told, file->line, "%s: want [name] and nothing behind it",
+                             conf_printable(text.at, text.length).text);
     else {
         name.length--;
         name = content(name);
-        if (!conf_name_is_good(name))
-            conf_tell(file->told, file->line, "%s: " CONF_NAME_WANT, conf_shown(text.at, text.length).text);
+        if (!conf_name_is_valid(name))
+            conf_diagnostics_add(file->told, file->line, "%s: " CONF_NAME_WANT,
+                                 conf_printable(text.at, text.length).text);
         else {
             begin_section(file, name);
             return;
@@ -255,17 +259,19 @@ static bool for_inih(struct file *file, struct bide_text line, struct bide_text 
     if (text.length == 0)
         return false;
     if (memchr(line.at, '\0', line.length) != NULL)
-        return conf_tell(file->told, file->line, "a NUL byte: want text");
+        return conf_diagnostics_add(file->told, file->line, "a NUL byte: want text");
     if (text.at[0] == '[') {
         head(file, text);
         return false;
     }
     file->goes_on = !key && text.at > line.at && file->may_go_on;
     if (!key && !file->goes_on)
-        return conf_tell(file->told, file->line, "%s: want key = value", conf_shown(text.at, text.length).text);
+        return conf_diagnostics_add(file->told, file->line, "%s: want key = value",
+                                    conf_printable(text.at, text.length).text);
     if (text.length + 3 > room)
-        return conf_tell(file->told, file->line, "%s: longer than %zu bytes; a list may go on in an indented line",
-                         conf_shown(text.at, text.length).text, room - 3);
+        return conf_diagnostics_add(file->told, file->line,
+                                    "%s: longer than %zu bytes; a list may go on in an indented line",
+                                    conf_printable(text.at, text.length).text, room - 3);
     return true;
 }
 
@@ -288,7 +294,7 @@ static char *read_line(char *buffer, int room, void *context)
 static void apply(struct file *file, size_t i, const struct entry *entry)
 {
     struct conf_policy *policy = &file->conf->policy[i];
-    const char *want = conf_key_read(&entry->key, policy, entry->value);
+    const char *want = conf_key_assign(&entry->key, policy, entry->value);
     if (want == NULL)
         return;
     tell_value(file, entry->line, i, conf_key_name(&entry->key), entry->value, want);
@@ -311,17 +317,17 @@ static void check(struct file *file, size_t i, const struct conf_pair *before)
 {
     struct conf_policy *policy = &file->conf->policy[i];
     struct conf_pair pair = policy->pair;
-    struct conf_wrong wrong;
+    struct conf_problem wrong;
     while (!conf_pair_check(&pair, &wrong)) {
         char text[256];
         unsigned line = wrong.field == NULL ? 0 : line_of(file, i, wrong.field);
         file->section[i].unsure = true;
         if (wrong.field == NULL)
-            conf_tell(file->told, policy->line, "[%s]: want %s", policy->name, wrong.want);
+            conf_diagnostics_add(file->told, policy->line, "[%s]: want %s", policy->name, wrong.want);
         else
-            conf_tell(file->told, line > 0 ? line : policy->line, "[%s] %s = %s%s: want %s", policy->name,
-                      wrong.field->key, conf_field_text(text, wrong.field, &pair), line > 0 ? "" : ", inherited",
-                      wrong.want);
+            conf_diagnostics_add(file->told, line > 0 ? line : policy->line, "[%s] %s = %s%s: want %s", policy->name,
+                                 wrong.field->key, conf_field_format(text, wrong.field, &pair),
+                                 line > 0 ? "" : ", inherited", wrong.want);
         if (wrong.field == NULL || conf_field_equal(wrong.field, &pair, before))
             return;
         conf_field_copy(wrong.field, &pair, before);
@@ -332,15 +338,16 @@ static void resolve(struct file *file, size_t i);
 
 static void unknown_base(struct file *file, size_t i, struct bide_text name)
 {
-    struct conf_nearest near = {name.at, name.length, NULL, 0};
-    for (size_t j = 0; j < file->sections && conf_told_room(file->told); j++)
+    struct conf_suggestion near = {name.at, name.length, NULL, 0};
+    for (size_t j = 0; j < file->sections && conf_diagnostics_have_room(file->told); j++)
         if (j != i)
-            conf_nearest(&near, name_of(file, j), name_of(file, j));
+            conf_suggestion_consider(&near, name_of(file, j), name_of(file, j));
     for (unsigned j = 0; j < BIDE_PRESET_COUNT; j++)
-        conf_nearest(&near, bide_preset_label((enum bide_preset)j), bide_preset_label((enum bide_preset)j));
-    conf_tell(file->told, file->section[i].extends_line, "[%s] extends = %s: no such section or preset%s%s%s",
-              name_of(file, i), conf_shown(name.at, name.length).text, near.found != NULL ? "; did you mean " : "",
-              near.found != NULL ? near.found : "", near.found != NULL ? "?" : "");
+        conf_suggestion_consider(&near, bide_preset_label((enum bide_preset)j), bide_preset_label((enum bide_preset)j));
+    conf_diagnostics_add(file->told, file->section[i].extends_line,
+                         "[%s] extends = %s: no such section or preset%s%s%s", name_of(file, i),
+                         conf_printable(name.at, name.length).text, near.found != NULL ? "; did you mean " : "",
+                         near.found != NULL ? near.found : "", near.found != NULL ? "?" : "");
 }
 
 /* Starts policy i from section j. */
@@ -349,8 +356,8 @@ static void extend(struct file *file, size_t i, size_t j)
     struct conf_policy *policy = &file->conf->policy[i];
     const struct conf_policy *base = &file->conf->policy[j];
     if (file->section[j].state == BUSY) {
-        conf_tell(file->told, file->section[i].extends_line, "[%s] extends = %s: goes round in a circle", policy->name,
-                  base->name);
+        conf_diagnostics_add(file->told, file->section[i].extends_line, "[%s] extends = %s: goes round in a circle",
+                             policy->name, base->name);
         file->section[i].unsure = true;
         return;
     }
@@ -367,21 +374,21 @@ static void extend(struct file *file, size_t i, size_t j)
 static void start(struct file *file, size_t i)
 {
     struct section *section = &file->section[i];
-    conf_from_preset(&file->conf->policy[i], BIDE_PRESET_SERVICE);
+    conf_policy_set_preset(&file->conf->policy[i], BIDE_PRESET_SERVICE);
     if (section->extends == NULL)
         return;
     struct bide_text name = {section->extends, strlen(section->extends)};
-    const struct conf_policy *named = conf_named(file->conf, name);
+    const struct conf_policy *named = conf_policy_by_name(file->conf, name);
     enum bide_preset preset = bide_preset_by_name(name.at, name.length);
     if (named != NULL && named != &file->conf->policy[i])
         extend(file, i, (size_t)(named - file->conf->policy));
     else if (preset != BIDE_PRESET_COUNT)
-        conf_from_preset(&file->conf->policy[i], preset);
+        conf_policy_set_preset(&file->conf->policy[i], preset);
     else {
         section->unsure = true;
         if (named != NULL)
-            conf_tell(file->told, section->extends_line, "[%s] extends = %s: want another section, or a preset",
-                      named->name, named->name);
+            conf_diagnostics_add(file->told, section->extends_line,
+                                 "[%s] extends = %s: want another section, or a preset", named->name, named->name);
         else
             unknown_base(file, i, name);
     }
@@ -412,12 +419,12 @@ static void free_file(struct file *file)
     free(file->entry);
 }
 
-void conf_ini_read(struct conf *conf, struct bide_text text, struct conf_told *told)
+void conf_ini_read(struct conf *conf, struct bide_text text, struct conf_diagnostics *told)
 {
     struct file file = {.conf = conf, .told = told, .rest = text};
     int status = ini_parse_stream(read_line, &file, key_and_value, &file);
     if (status != 0 && told->count == 0) /* inih's own: no memory, or a line that it reads otherwise than we do */
-        conf_tell(told, status > 0 ? (unsigned)status : 0, "cannot be parsed");
+        conf_diagnostics_add(told, status > 0 ? (unsigned)status : 0, "cannot be parsed");
     for (size_t i = 0; i < file.sections && !file.failed; i++)
         resolve(&file, i);
     free_file(&file);

@@ -1,6 +1,6 @@
 /* where.h - the line of a member in a JSON text: jansson keeps none once a text is read. */
-#ifndef CONF_WHERE_H
-#define CONF_WHERE_H
+#ifndef CONF_JSON_LINE_H
+#define CONF_JSON_LINE_H
 
 #include <bide/hint.h>
 

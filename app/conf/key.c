@@ -20,7 +20,7 @@ bool conf_key_find(struct conf_key *key, const char *name, size_t length)
     return key->field != NULL || key->list != NULL;
 }
 
-bool conf_key_same(const struct conf_key *one, const struct conf_key *other)
+bool conf_key_equal(const struct conf_key *one, const struct conf_key *other)
 {
     return one->field == other->field && one->list == other->list && one->permanent == other->permanent;
 }
@@ -32,22 +32,22 @@ const char *conf_key_name(const struct conf_key *key)
     return key->permanent ? key->list->permanent : key->list->retry;
 }
 
-const char *conf_key_read(const struct conf_key *key, struct conf_policy *policy, const char *value)
+const char *conf_key_assign(const struct conf_key *key, struct conf_policy *policy, const char *value)
 {
     if (key->field != NULL)
-        return conf_field_read(key->field, &policy->pair, value);
+        return conf_field_assign(key->field, &policy->pair, value);
     struct conf_rules *rules = (void *)((char *)policy + key->list->offset);
     return conf_rules_replace(rules, key->list->allowed, key->permanent ? BIDE_KIND_PERMANENT : BIDE_KIND_TRANSIENT,
                               value);
 }
 
-const char *conf_key_near(const char *name, size_t length)
+const char *conf_key_suggest(const char *name, size_t length)
 {
-    struct conf_nearest near = {name, length, NULL, 0};
-    conf_nearest(&near, "extends", "extends");
+    struct conf_suggestion near = {name, length, NULL, 0};
+    conf_suggestion_consider(&near, "extends", "extends");
     for (size_t i = 0; i < CONF_LISTS; i++) {
-        conf_nearest(&near, conf_lists[i].retry, conf_lists[i].retry);
-        conf_nearest(&near, conf_lists[i].permanent, conf_lists[i].permanent);
+        conf_suggestion_consider(&near, conf_lists[i].retry, conf_lists[i].retry);
+        conf_suggestion_consider(&near, conf_lists[i].permanent, conf_lists[i].permanent);
     }
-    return near.found != NULL ? near.found : conf_field_near(name, length);
+    return near.found != NULL ? near.found : conf_field_suggest(name, length);
 }

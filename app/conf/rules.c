@@ -95,7 +95,7 @@ static bool number_of(const struct conf_list *list, const char *text, size_t len
     int64_t value;
     if (list->classify == bide_classify_grpc && conf_grpc_code(text, length, number))
         return true;
-    if (memchr(text, '.', length) != NULL || !conf_decimal(text, length, 1, &value))
+    if (memchr(text, '.', length) != NULL || !conf_decimal_parse(text, length, 1, &value))
         return false;
     *number = value > INT32_MAX ? INT32_MAX : (int32_t)value;
     return true;
@@ -199,7 +199,7 @@ const struct bide_rules *conf_rules(const struct conf_rules *rules, struct bide_
 
 /* ---- writing ---- */
 
-bool conf_rules_say(const struct conf_rules *rules, bool permanent)
+bool conf_rules_has_list(const struct conf_rules *rules, bool permanent)
 {
     bool any = !permanent && rules->only;
     for (size_t i = 0; i < rules->count; i++)
@@ -226,8 +226,8 @@ static int print_span(char *text, size_t room, const struct conf_list *list, str
     return snprintf(text, room, "%d", (int)span.first);
 }
 
-const char *conf_rules_text(char text[CONF_LIST_SIZE], const struct conf_list *list, const struct conf_rules *rules,
-                            bool permanent)
+const char *conf_rules_format(char text[CONF_LIST_SIZE], const struct conf_list *list, const struct conf_rules *rules,
+                              bool permanent)
 {
     size_t used = 0, end;
     snprintf(text, CONF_LIST_SIZE, "none");

@@ -23,11 +23,11 @@ const char *conf_rules_replace(struct conf_rules *rules, struct conf_span allowe
                                const char *list);
 
 /* Does the key need to be written at all? */
-bool conf_rules_say(const struct conf_rules *rules, bool permanent);
+bool conf_rules_has_list(const struct conf_rules *rules, bool permanent);
 
 /* The value of retry_ or permanent_, as it is read. Returns text. */
-const char *conf_rules_text(char text[CONF_LIST_SIZE], const struct conf_list *list, const struct conf_rules *rules,
-                            bool permanent);
+const char *conf_rules_format(char text[CONF_LIST_SIZE], const struct conf_list *list, const struct conf_rules *rules,
+                              bool permanent);
 
 /* 14 -> "UNAVAILABLE"; "?" for what is no code. */
 const char *conf_grpc_name(int32_t code);

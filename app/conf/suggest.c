@@ -39,7 +39,7 @@ static unsigned distance(const char *a, size_t a_length, const char *b, size_t b
     return row[a_length % 3][b_length];
 }
 
-void conf_nearest(struct conf_nearest *nearest, const char *candidate, const char *meaning)
+void conf_suggestion_consider(struct conf_suggestion *nearest, const char *candidate, const char *meaning)
 {
     size_t length = strlen(candidate), longer = length > nearest->length ? length : nearest->length;
     unsigned limit = nearest->length < 3 ? 1 : nearest->length < 8 ? 2 : 3; /* beyond it, a guess would only confuse */
@@ -52,10 +52,10 @@ void conf_nearest(struct conf_nearest *nearest, const char *candidate, const cha
     nearest->found = meaning;
 }
 
-const char *conf_near(const char *word, size_t length, const char *const *words)
+const char *conf_suggest(const char *word, size_t length, const char *const *words)
 {
-    struct conf_nearest nearest = {word, length, NULL, 0};
+    struct conf_suggestion nearest = {word, length, NULL, 0};
     for (; *words != NULL; words++)
-        conf_nearest(&nearest, *words, *words);
+        conf_suggestion_consider(&nearest, *words, *words);
     return nearest.found;
 }

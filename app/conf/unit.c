@@ -29,7 +29,7 @@ static bool multiplied(int64_t digits, int64_t fraction, int64_t scale, int64_t 
     return true;
 }
 
-bool conf_decimal(const char *text, size_t length, int64_t scale, int64_t *value)
+bool conf_decimal_parse(const char *text, size_t length, int64_t scale, int64_t *value)
 {
     int64_t digits = 0, fraction = 1;
     bool point = false, any = false;
@@ -64,7 +64,7 @@ static bool is_word(const char *text, size_t length, const char *word)
     return strlen(word) == length && memcmp(text, word, length) == 0;
 }
 
-bool conf_duration(const char *text, size_t length, int64_t *ns)
+bool conf_duration_parse(const char *text, size_t length, int64_t *ns)
 {
     size_t digits = 0;
     *ns = BIDE_NEVER;
@@ -73,10 +73,10 @@ bool conf_duration(const char *text, size_t length, int64_t *ns)
     while (digits < length && (is_digit(text[digits]) || text[digits] == '.'))
         digits++;
     if (digits == length)
-        return is_word(text, length, "0") && conf_decimal(text, length, 1, ns);
+        return is_word(text, length, "0") && conf_decimal_parse(text, length, 1, ns);
     for (size_t i = 0; i < UNITS; i++)
         if (is_word(text + digits, length - digits, units[i].name)) /* the number BIDE_NEVER is said by its word */
-            return conf_decimal(text, digits, units[i].ns, ns) && *ns != BIDE_NEVER;
+            return conf_decimal_parse(text, digits, units[i].ns, ns) && *ns != BIDE_NEVER;
     return false;
 }
 
@@ -96,13 +96,13 @@ static int print_decimal(char *text, size_t size, int64_t amount, int64_t unit)
     return length;
 }
 
-const char *conf_decimal_text(char text[CONF_VALUE_SIZE], int64_t value, int64_t scale)
+const char *conf_decimal_format(char text[CONF_VALUE_SIZE], int64_t value, int64_t scale)
 {
     print_decimal(text, CONF_VALUE_SIZE, value, scale);
     return text;
 }
 
-const char *conf_duration_text(char text[CONF_VALUE_SIZE], int64_t ns)
+const char *conf_duration_format(char text[CONF_VALUE_SIZE], int64_t ns)
 {
     snprintf(text, CONF_VALUE_SIZE, "%s", ns == BIDE_NEVER ? "never" : "0");
     if (ns == BIDE_NEVER || ns <= 0)
@@ -135,14 +135,14 @@ static int64_t rounded(int64_t ns, int64_t unit_ns)
     return (ns + step / 2) / step * step;
 }
 
-const char *conf_duration_short(char text[CONF_VALUE_SIZE], int64_t ns)
+const char *conf_duration_format_short(char text[CONF_VALUE_SIZE], int64_t ns)
 {
     static const struct {
         const char *name;
         int64_t ns;
     } small[] = {{"ns", BIDE_NS}, {"us", BIDE_US}, {"ms", BIDE_MS}, {"s", BIDE_S}};
     if (ns == BIDE_NEVER || ns <= 0)
-        return conf_duration_text(text, ns <= 0 ? 0 : ns);
+        return conf_duration_format(text, ns <= 0 ? 0 : ns);
     for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
         int64_t limit_ns = small[i].ns == BIDE_S ? BIDE_MINUTE : 1000 * small[i].ns;
         int64_t value = ns < limit_ns ? rounded(ns, small[i].ns) : limit_ns;

@@ -14,22 +14,22 @@
 
 #define COLUMNS 100 /* where a list goes on in the next line */
 
-void conf_tell_lost(struct conf_told *losses, const struct conf_pair *ours, const struct conf_pair *theirs)
+void conf_report_losses(struct conf_diagnostics *losses, const struct conf_pair *ours, const struct conf_pair *theirs)
 {
     const struct conf_field *field;
     for (size_t i = 0; (field = conf_field(i)) != NULL; i++) {
         char before[256], after[256];
-        if (conf_field_equal(field, ours, theirs) || !conf_field_matters(field, ours) ||
-            !conf_field_matters(field, theirs))
+        if (conf_field_equal(field, ours, theirs) || !conf_field_has_effect(field, ours) ||
+            !conf_field_has_effect(field, theirs))
             continue;
-        conf_tell(losses, 0, "%s = %s becomes %s", field->key, conf_field_text(before, field, ours),
-                  conf_field_text(after, field, theirs));
+        conf_diagnostics_add(losses, 0, "%s = %s becomes %s", field->key, conf_field_format(before, field, ours),
+                             conf_field_format(after, field, theirs));
     }
 }
 
-const char *conf_seconds(char text[CONF_VALUE_SIZE], int64_t ns)
+const char *conf_format_seconds(char text[CONF_VALUE_SIZE], int64_t ns)
 {
-    size_t length = strlen(conf_decimal_text(text, ns, BIDE_S));
+    size_t length = strlen(conf_decimal_format(text, ns, BIDE_S));
     snprintf(text + length, CONF_VALUE_SIZE - length, "s");
     return text;
 }
@@ -56,10 +56,10 @@ static void print_rules(FILE *out, const struct conf_policy *policy, const struc
 {
     const struct conf_rules *rules = (const void *)((const char *)policy + list->offset);
     char text[CONF_LIST_SIZE];
-    if (conf_rules_say(rules, false))
-        print_list(out, list->retry, conf_rules_text(text, list, rules, false));
-    if (conf_rules_say(rules, true))
-        print_list(out, list->permanent, conf_rules_text(text, list, rules, true));
+    if (conf_rules_has_list(rules, false))
+        print_list(out, list->retry, conf_rules_format(text, list, rules, false));
+    if (conf_rules_has_list(rules, true))
+        print_list(out, list->permanent, conf_rules_format(text, list, rules, true));
 }
 
 static void print_section(FILE *out, const struct conf_policy *policy)
@@ -67,12 +67,12 @@ static void print_section(FILE *out, const struct conf_policy *policy)
     const struct conf_field *field;
     struct conf_pair preset;
     conf_pair_init(&preset, policy->preset);
-    bool named = conf_name_is_good((struct bide_text){policy->name, strlen(policy->name)});
+    bool named = conf_name_is_valid((struct bide_text){policy->name, strlen(policy->name)});
     fprintf(out, "[%s]\nextends = %s\n", named ? policy->name : "policy", bide_preset_label(policy->preset));
     for (size_t i = 0; (field = conf_field(i)) != NULL; i++) {
         char text[256];
         if (!conf_field_equal(field, &policy->pair, &preset))
-            fprintf(out, "%s = %s\n", field->key, conf_field_text(text, field, &policy->pair));
+            fprintf(out, "%s = %s\n", field->key, conf_field_format(text, field, &policy->pair));
     }
     for (size_t i = 0; i < CONF_LISTS; i++)
         print_rules(out, policy, &conf_lists[i]);
@@ -100,10 +100,10 @@ static int add_rules(json_t *keys, const struct conf_policy *policy, const struc
     const struct conf_rules *rules = (const void *)((const char *)policy + list->offset);
     char text[CONF_LIST_SIZE];
     int failed = 0;
-    if (conf_rules_say(rules, false))
-        failed |= json_object_set_new(keys, list->retry, json_string(conf_rules_text(text, list, rules, false)));
-    if (conf_rules_say(rules, true))
-        failed |= json_object_set_new(keys, list->permanent, json_string(conf_rules_text(text, list, rules, true)));
+    if (conf_rules_has_list(rules, false))
+        failed |= json_object_set_new(keys, list->retry, json_string(conf_rules_format(text, list, rules, false)));
+    if (conf_rules_has_list(rules, true))
+        failed |= json_object_set_new(keys, list->permanent, json_string(conf_rules_format(text, list, rules, true)));
     return failed;
 }
 
@@ -114,7 +114,7 @@ static char *write_json(const struct conf_policy *policy)
     int failed = 0;
     for (size_t i = 0; (field = conf_field(i)) != NULL; i++) {
         char text[256];
-        failed |= json_object_set_new(keys, field->key, json_string(conf_field_text(text, field, &policy->pair)));
+        failed |= json_object_set_new(keys, field->key, json_string(conf_field_format(text, field, &policy->pair)));
     }
     for (size_t i = 0; i < CONF_LISTS; i++)
         failed |= add_rules(keys, policy, &conf_lists[i]);
@@ -145,15 +145,15 @@ char *conf_write(const struct conf_policy *policy, enum conf_format format, char
 {
     static const char *const names[] = {
         [CONF_INI] = "ini", [CONF_JSON] = "json", [CONF_GRPC] = "grpc", [CONF_ENVOY] = "envoy"};
-    struct conf_told told;
+    struct conf_diagnostics told;
     char *text = NULL;
-    conf_told_begin(&told, losses, names[format]);
+    conf_diagnostics_begin(&told, losses, names[format]);
     switch (format) {
     case CONF_INI: text = write_ini(policy); break;
     case CONF_JSON: text = write_json(policy); break;
     case CONF_GRPC: text = conf_write_grpc(policy, &told); break;
     case CONF_ENVOY: text = conf_write_envoy(policy, &told); break;
     }
-    conf_told_end(&told);
+    conf_diagnostics_finish(&told);
     return with_line_end(text);
 }

@@ -64,8 +64,8 @@ static const char *read_seconds(void *settings, const char *value)
 {
     struct settings *s = settings;
     size_t length = strlen(value);
-    bool right = conf_decimal(value, length, BIDE_S, &s->scenario.length_ns) ||
-                 conf_duration(value, length, &s->scenario.length_ns);
+    bool right = conf_decimal_parse(value, length, BIDE_S, &s->scenario.length_ns) ||
+                 conf_duration_parse(value, length, &s->scenario.length_ns);
     if (right && s->scenario.length_ns >= DEMO_LENGTH_MIN_NS && s->scenario.length_ns <= DEMO_LENGTH_MAX_NS)
         return NULL;
     return "from 2 to 300 seconds";
@@ -74,7 +74,7 @@ static const char *read_seconds(void *settings, const char *value)
 static const char *read_rate(void *settings, const char *value)
 {
     int64_t rate;
-    if (!conf_decimal(value, strlen(value), 1, &rate) || rate < DEMO_RATE_MIN || rate > DEMO_RATE_MAX)
+    if (!conf_decimal_parse(value, strlen(value), 1, &rate) || rate < DEMO_RATE_MIN || rate > DEMO_RATE_MAX)
         return "from 10 to 1000 calls a second";
     ((struct settings *)settings)->scenario.rate = (uint32_t)rate;
     return NULL;
@@ -85,8 +85,9 @@ static const char *read_outage(void *settings, const char *value)
     struct settings *s = settings;
     const char *dots = strstr(value, "..");
     s->has_outage = true;
-    if (dots == NULL || !conf_duration(value, (size_t)(dots - value), &s->scenario.down_ns) ||
-        !conf_duration(dots + 2, strlen(dots + 2), &s->scenario.up_ns) || s->scenario.down_ns >= s->scenario.up_ns)
+    if (dots == NULL || !conf_duration_parse(value, (size_t)(dots - value), &s->scenario.down_ns) ||
+        !conf_duration_parse(dots + 2, strlen(dots + 2), &s->scenario.up_ns) ||
+        s->scenario.down_ns >= s->scenario.up_ns)
         return "when it begins and when it ends, such as 5s..9s";
     return NULL;
 }
@@ -122,29 +123,29 @@ static void init(void *settings)
 static const struct cli_option options[] = {
     {.name = "seconds",
      .value = "N",
-     .does = "calls come for so long: 2 to 300; without it 18",
+     .help = "calls come for so long: 2 to 300; without it 18",
      .read = read_seconds,
-     .more = "Two seconds more pass until those under way have ended or are cut."},
+     .details = "Two seconds more pass until those under way have ended or are cut."},
     {.name = "rate",
      .value = "N",
-     .does = "so many calls a second: 10 to 1000; without it 200",
+     .help = "so many calls a second: 10 to 1000; without it 200",
      .read = read_rate,
-     .more = "The server can do a quarter more than that, whatever it is."},
+     .details = "The server can do a quarter more than that, whatever it is."},
     {.name = "outage",
      .value = "BEGIN..END",
-     .does = "when the server is down; without it 5s..9s, or the same part of --seconds",
+     .help = "when the server is down; without it 5s..9s, or the same part of --seconds",
      .read = read_outage},
     {.name = "report",
      .value = "FILE",
-     .does = "write the page there; without it to " REPORT,
+     .help = "write the page there; without it to " REPORT,
      .read = read_report,
-     .completes = CLI_FILE,
-     .more = "An older page of `bide demo` is replaced, any other file is not."},
-    {.name = "no-report", .does = "write no page", .read = read_no_report},
+     .completion = CLI_COMPLETE_FILE,
+     .details = "An older page of `bide demo` is replaced, any other file is not."},
+    {.name = "no-report", .help = "write no page", .read = read_no_report},
     {.name = "json",
-     .does = "print the figures as one JSON object instead of the table",
+     .help = "print the figures as one JSON object instead of the table",
      .read = read_json,
-     .more = "With the series behind the charts. Its keys are described in docs/command-demo.md."},
+     .details = "With the series behind the charts. Its keys are described in docs/command-demo.md."},
 };
 
 /* ---- the page's file ---- */
@@ -224,7 +225,7 @@ static bool page_write(struct page *page, const struct demo_result *result)
     if (whole && rename(page->draft, page->path) == 0) {
         fclose(page->file);
         page->file = NULL;
-        cli_say(&cli_demo, "the report with charts is in %s", page->path);
+        cli_report(&cli_demo, "the report with charts is in %s", page->path);
         return true;
     }
     page_discard(page);
@@ -371,8 +372,8 @@ static void tell_phase(struct watch *w, int64_t since_ns)
     const struct demo_scenario *s = w->demo->scenario;
     const int64_t begin_ns[] = {0, s->down_ns, s->up_ns, s->length_ns};
     if (w->phase < 4 && since_ns >= begin_ns[w->phase]) {
-        cli_say(&cli_demo, "%4.1f s  %s", (double)begin_ns[w->phase] / (double)BIDE_S,
-                phase_words(s, begin_ns[w->phase]));
+        cli_report(&cli_demo, "%4.1f s  %s", (double)begin_ns[w->phase] / (double)BIDE_S,
+                   phase_words(s, begin_ns[w->phase]));
         w->phase++;
     }
 }
@@ -425,8 +426,8 @@ static bool fit_descriptors(struct demo_scenario *s)
         return false;
     }
     if (s->rate < wanted)
-        cli_say(&cli_demo, "only %" PRIu64 " open files are allowed: %" PRIu32 " calls a second instead of %" PRIu32,
-                (uint64_t)limit.rlim_cur, s->rate, wanted);
+        cli_report(&cli_demo, "only %" PRIu64 " open files are allowed: %" PRIu32 " calls a second instead of %" PRIu32,
+                   (uint64_t)limit.rlim_cur, s->rate, wanted);
     return true;
 }
 
@@ -578,8 +579,8 @@ static void warn_late(const struct demo_result *result)
     int64_t late_ns = result->side[0].late_ns;
     late_ns = result->side[1].late_ns > late_ns ? result->side[1].late_ns : late_ns;
     if (late_ns > LATE_NS)
-        cli_say(&cli_demo, "this machine was busy: calls began up to %s late, and the figures suffer from it",
-                conf_duration_short(text, late_ns));
+        cli_report(&cli_demo, "this machine was busy: calls began up to %s late, and the figures suffer from it",
+                   conf_duration_format_short(text, late_ns));
 }
 
 static int conclude(struct demo *demo, const struct watch *w, struct page *page, bool json)
@@ -590,7 +591,7 @@ static int conclude(struct demo *demo, const struct watch *w, struct page *page,
     else
         print_table(demo, w->drawing);
     bool printed = cli_flush(&cli_demo);
-    return page_write(page, &demo->result) && printed ? EXIT_SUCCESS : CLI_EXIT_OWN;
+    return page_write(page, &demo->result) && printed ? EXIT_SUCCESS : CLI_EXIT_BIDE_FAILED;
 }
 
 static int run(void *settings, char **operands)
@@ -599,13 +600,13 @@ static int run(void *settings, char **operands)
     static struct demo demo;
     static struct watch watcher;
     static struct page page;
-    int status = CLI_EXIT_OWN;
+    int status = CLI_EXIT_BIDE_FAILED;
     if (operands[0] != NULL)
         return cli_fail(&cli_demo, "%s: want options only", operands[0]);
     if (!watch_signals() || curl_global_init(CURL_GLOBAL_ALL) != CURLE_OK)
         return cli_fail(&cli_demo, "no descriptor or no memory to begin with");
     if (!prepare(&demo, s) || !page_open(&page, s))
-        return CLI_EXIT_OWN;
+        return CLI_EXIT_BIDE_FAILED;
     watcher = (struct watch){.demo = &demo, .term = cli_term(stderr)};
     if (perform(&demo, &watcher))
         status = conclude(&demo, &watcher, &page, s->json);

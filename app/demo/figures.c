@@ -106,8 +106,8 @@ TELL(took)
 {
     char median[CONF_VALUE_SIZE], most[CONF_VALUE_SIZE];
     (void)result;
-    snprintf(text, DEMO_FIGURE_SIZE, "%.20s / %.20s", conf_duration_short(median, t->median_ns),
-             conf_duration_short(most, t->p99_ns));
+    snprintf(text, DEMO_FIGURE_SIZE, "%.20s / %.20s", conf_duration_format_short(median, t->median_ns),
+             conf_duration_format_short(most, t->p99_ns));
     return text;
 }
 
@@ -159,8 +159,8 @@ const char *demo_note(char text[DEMO_NOTE_SIZE], const struct demo_result *r, co
         snprintf(text, DEMO_NOTE_SIZE,
                  "bide's breaker opened and refused %" PRIu64 " calls: it is open for %s at first,%sthen a ramp of %s. "
                  "The server is spared, callers pay: this side recovers later.",
-                 demo_refused(bide), conf_duration_text(open, breaker->open_ns), between,
-                 conf_duration_text(ramp, breaker->ramp_ns));
+                 demo_refused(bide), conf_duration_format(open, breaker->open_ns), between,
+                 conf_duration_format(ramp, breaker->ramp_ns));
     else if (naive->ended[BIDE_REASON_SUCCEEDED] > bide->ended[BIDE_REASON_SUCCEEDED])
         snprintf(
             text, DEMO_NOTE_SIZE,

@@ -306,8 +306,8 @@ static void explanation(const struct page *p)
 {
     char text[CONF_VALUE_SIZE], queue[CONF_VALUE_SIZE];
     const struct bide_policy *policy = &p->result->side[1].plan->policy;
-    conf_duration_text(text, policy->attempt_timeout_ns);
-    conf_duration_text(queue, DEMO_QUEUE_NS);
+    conf_duration_format(text, policy->attempt_timeout_ns);
+    conf_duration_format(queue, DEMO_QUEUE_NS);
     fprintf(
         p->out,
         "<h2>How to read this</h2>\n<p>While the server is down nobody can succeed, and every retry is a request for "
@@ -339,8 +339,8 @@ static void repetition(const struct page *p)
     char length[CONF_VALUE_SIZE], down[CONF_VALUE_SIZE], up[CONF_VALUE_SIZE], script[DEMO_SCRIPT_SIZE];
     fprintf(p->out,
             "<h2>To repeat it</h2>\n<pre>bide demo --seed %" PRIu64 " --rate %" PRIu32 " --seconds %s --outage %s..%s ",
-            s->seed, s->rate, conf_duration_text(length, s->length_ns), conf_duration_text(down, s->down_ns),
-            conf_duration_text(up, s->up_ns));
+            s->seed, s->rate, conf_duration_format(length, s->length_ns), conf_duration_format(down, s->down_ns),
+            conf_duration_format(up, s->up_ns));
     chart_escape(p->out, p->result->options != NULL ? p->result->options : "");
     fputs(
         "</pre>\n<p>The same seed gives the same calls at the same moments. What is measured differs a little from run "

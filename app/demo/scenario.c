@@ -110,8 +110,8 @@ static const char *const jitter_words[] = {
 static void wait_words(char text[DEMO_WORDS_SIZE], const struct bide_policy *p)
 {
     char base[CONF_VALUE_SIZE], cap[CONF_VALUE_SIZE];
-    conf_duration_text(base, p->base_ns);
-    conf_duration_text(cap, p->cap_ns);
+    conf_duration_format(base, p->base_ns);
+    conf_duration_format(cap, p->cap_ns);
     if (p->backoff == BIDE_BACKOFF_NONE)
         snprintf(text, DEMO_WORDS_SIZE, "at once");
     else if (p->backoff == BIDE_BACKOFF_FIXED || p->base_ns == p->cap_ns)
@@ -126,7 +126,7 @@ const char *demo_plan_words(char text[DEMO_WORDS_SIZE], const struct demo_plan *
     char waits[DEMO_WORDS_SIZE], limit[CONF_VALUE_SIZE];
     wait_words(waits, p);
     snprintf(text, DEMO_WORDS_SIZE, "%" PRIu32 " attempts, %.100s, %s an attempt, %s, %s", p->attempts_max, waits,
-             p->attempt_timeout_ns == BIDE_NEVER ? "any time" : conf_duration_text(limit, p->attempt_timeout_ns),
+             p->attempt_timeout_ns == BIDE_NEVER ? "any time" : conf_duration_format(limit, p->attempt_timeout_ns),
              plan->target.budget.kind == BIDE_BUDGET_NONE ? "no budget" : "budget",
              plan->target.breaker.kind == BIDE_BREAKER_OFF ? "no breaker" : "breaker");
     return text;

@@ -82,7 +82,7 @@ static void demand_wait(struct explain_advice *a, int64_t least_ns)
     p->jitter = BIDE_JITTER_EQUAL;
     p->base_ns = core_max(p->base_ns, core_product(least_ns, 2));
     p->cap_ns = core_max(p->cap_ns, p->base_ns);
-    step(a, "a guaranteed least wait?", "%s: equal jitter, base twice that", conf_duration_text(text, least_ns));
+    step(a, "a guaranteed least wait?", "%s: equal jitter, base twice that", conf_duration_format(text, least_ns));
     remark(a, "floor = %s with full jitter guarantees the same and keeps later windows wider.", text);
 }
 
@@ -94,7 +94,7 @@ static void place(struct explain_advice *a)
     static const char question[] = "a long-running background job?";
     bool background = p->deadline_ns > BACKGROUND_NS && p->deadline_ns != BIDE_NEVER;
     char text[CONF_VALUE_SIZE];
-    conf_duration_text(text, p->deadline_ns);
+    conf_duration_format(text, p->deadline_ns);
     if (background && p->jitter == BIDE_JITTER_FULL)
         p->jitter = BIDE_JITTER_DECORRELATED;
     if (background) {
@@ -125,7 +125,7 @@ static void measure_herd(struct explain_advice *a, const struct explain_subject 
     remark(a,
            "Retries of all clients stay below %g/s if the first window is %s wide or more: no kind of jitter makes "
            "up for width.",
-           rate, conf_duration_short(text, want_ns));
+           rate, conf_duration_format_short(text, want_ns));
 }
 
 /* ---- the tree ---- */

@@ -40,12 +40,12 @@ struct settings {
 
 static bool read_count(const char *value, int64_t most, int64_t *count)
 {
-    return conf_decimal(value, strlen(value), 1, count) && *count >= 1 && *count <= most;
+    return conf_decimal_parse(value, strlen(value), 1, count) && *count >= 1 && *count <= most;
 }
 
 static const char *read_time(const char *value, int64_t *ns)
 {
-    bool right = conf_duration(value, strlen(value), ns) && *ns > 0 && *ns <= BIDE_DURATION_MAX;
+    bool right = conf_duration_parse(value, strlen(value), ns) && *ns > 0 && *ns <= BIDE_DURATION_MAX;
     return right ? NULL : "a duration such as 200ms or 2s";
 }
 
@@ -76,8 +76,8 @@ static const char *read_rate(void *settings, const char *value)
     bool minutes = strcmp(value + length, "/min") == 0 || strcmp(value + length, "/m") == 0;
     bool seconds = value[length] == '\0' || strcmp(value + length, "/s") == 0;
     int64_t milli = 0;
-    bool right =
-        (minutes || seconds) && conf_decimal(value, length, 1000, &milli) && milli > 0 && milli <= RATE_MAX * 1000;
+    bool right = (minutes || seconds) && conf_decimal_parse(value, length, 1000, &milli) && milli > 0 &&
+                 milli <= RATE_MAX * 1000;
     subject_of(settings)->rate_per_minute_milli = right ? milli * (minutes ? 1 : 60) : 0;
     return right ? NULL : "requests per second or minute: 200, 0.5/s or 30/min";
 }
@@ -191,7 +191,7 @@ static const char *read_inbound(void *settings, const char *value)
 static const char *read_elapsed(void *settings, const char *value)
 {
     int64_t *ns = &outcome_of(settings)->elapsed_ns;
-    return conf_duration(value, strlen(value), ns) && *ns == 0 ? NULL : read_time(value, ns);
+    return conf_duration_parse(value, strlen(value), ns) && *ns == 0 ? NULL : read_time(value, ns);
 }
 
 /* ---- the table ---- */
@@ -199,69 +199,71 @@ static const char *read_elapsed(void *settings, const char *value)
 static const struct cli_option own_options[] = {
     {.name = "slo",
      .value = "DURATION",
-     .does = "say if retries fit: within a third of this",
+     .help = "say if retries fit: within a third of this",
      .read = read_slo,
-     .more = "What a user may wait in all. Waits and repeated attempts, at their longest, may take a third of it; "
-             "the first attempt and everybody else on the way have the rest."},
+     .details = "What a user may wait in all. Waits and repeated attempts, at their longest, may take a third of it; "
+                "the first attempt and everybody else on the way have the rest."},
     {.name = "rate",
      .value = "RATE",
-     .does = "requests of one process to the target: 200, 0.5/s, 30/min",
+     .help = "requests of one process to the target: 200, 0.5/s, 30/min",
      .read = read_rate,
-     .more = "Makes findings possible that depend on it: a budget that can never bind, a breaker that can never open."},
+     .details =
+         "Makes findings possible that depend on it: a budget that can never bind, a breaker that can never open."},
     {.name = "shared",
-     .does = "the processes of a host share the target, and --rate is that of all of them",
+     .help = "the processes of a host share the target, and --rate is that of all of them",
      .read = read_shared,
-     .more = "As `bide run --shared`, `bide fetch --shared` and programs that call `bide_shared_open` do."},
-    {.name = "layers", .value = "N", .does = "as many layers retry, one calling the next", .read = read_layers},
+     .details = "As `bide run --shared`, `bide fetch --shared` and programs that call `bide_shared_open` do."},
+    {.name = "layers", .value = "N", .help = "as many layers retry, one calling the next", .read = read_layers},
     {.name = "clients",
      .value = "N",
-     .does = "advise for so many clients that may fail at one moment",
+     .help = "advise for so many clients that may fail at one moment",
      .read = read_clients},
     {.name = "min-wait",
      .value = "DURATION",
-     .does = "advise for retries that may never come sooner",
+     .help = "advise for retries that may never come sooner",
      .read = read_min_wait},
     {.name = "strict",
-     .does = "exit 1 if there is a warning or an error, or if --format loses something",
+     .help = "exit 1 if there is a warning or an error, or if --format loses something",
      .read = set_strict},
     {.name = "format",
      .value = "FORMAT",
-     .does = "write the policy as ini, json, grpc or envoy instead",
+     .help = "write the policy as ini, json, grpc or envoy instead",
      .read = read_format,
      .choices = formats,
-     .more = "What the format cannot say is told on stderr."},
-    {.name = "list", .does = "list the policies of the file, and the presets", .read = set_list},
-    {.name = "json", .does = "one JSON object instead of text", .read = set_json},
+     .details = "What the format cannot say is told on stderr."},
+    {.name = "list", .help = "list the policies of the file, and the presets", .read = set_list},
+    {.name = "json", .help = "one JSON object instead of text", .read = set_json},
 };
 
 static const struct cli_option outcome_options[] = {
-    {.name = "method", .value = "METHOD", .does = "of the request; default GET", .read = read_method},
-    {.name = "key", .does = "the request carries an idempotency key", .read = set_key},
+    {.name = "method", .value = "METHOD", .help = "of the request; default GET", .read = read_method},
+    {.name = "key", .help = "the request carries an idempotency key", .read = set_key},
     {.name = "retry-after",
      .value = "VALUE",
-     .does = "what the server asked for: seconds, or a date",
+     .help = "what the server asked for: seconds, or a date",
      .read = read_retry_after,
-     .more = "Read as the real thing is: what is malformed is as absent, and a number that is too long for any clock "
-             "saturates.",
+     .details =
+         "Read as the real thing is: what is malformed is as absent, and a number that is too long for any clock "
+         "saturates.",
      .may_be_empty = true},
     {.name = "date",
      .value = "DATE",
-     .does = "the answer's own Date, by which a date in --retry-after counts",
+     .help = "the answer's own Date, by which a date in --retry-after counts",
      .read = read_date},
-    {.name = "attempt", .value = "N", .does = "which attempt ended so; default 1", .read = read_attempt},
+    {.name = "attempt", .value = "N", .help = "which attempt ended so; default 1", .read = read_attempt},
     {.name = "elapsed",
      .value = "DURATION",
-     .does = "since the call began; default: what the waits before took",
+     .help = "since the call began; default: what the waits before took",
      .read = read_elapsed},
     {.name = "evidence",
      .value = "WORD",
-     .does = "how far the request got, if known better",
+     .help = "how far the request got, if known better",
      .read = read_reach,
      .choices = explain_reach_words,
-     .more = "unknown, not_sent, refused, answered or body_delivered."},
+     .details = "unknown, not_sent, refused, answered or body_delivered."},
     {.name = "inbound",
      .value = "N",
-     .does = "the request we serve is itself attempt N of a caller",
+     .help = "the request we serve is itself attempt N of a caller",
      .read = read_inbound},
 };
 
@@ -312,7 +314,7 @@ const struct cli_command cli_explain = {
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
-    .completes = CLI_POLICY,
+    .completion = CLI_COMPLETE_POLICY,
     .settings_size = sizeof(struct settings),
     .init = init,
     .run = run,
@@ -330,7 +332,7 @@ static int finish(bool written, int status)
 {
     if (!written)
         return cli_fail(&cli_explain, "cannot be written as JSON: no memory, or a name that is not UTF-8");
-    return cli_flush(&cli_explain) ? status : CLI_EXIT_OWN;
+    return cli_flush(&cli_explain) ? status : CLI_EXIT_BIDE_FAILED;
 }
 
 static int explain_policy(const struct settings *s, const struct conf_policy *policy)
@@ -409,7 +411,7 @@ static int convert(const struct settings *s, const struct conf_policy *policy)
         return cli_fail(&cli_explain, "no memory");
     fputs(text, stdout);
     free(text);
-    cli_say_lines(&cli_explain, losses);
+    cli_report_lines(&cli_explain, losses);
     return finish(true, s->strict && losses[0] != '\0' ? EXIT_FOUND : EXIT_SUCCESS);
 }
 
@@ -421,10 +423,10 @@ static int list(const struct settings *s)
     struct conf conf = {0};
     bool written = true;
     if (file == NULL || file[0] == '\0')
-        file = conf_path(path) ? path : NULL;
+        file = conf_default_path(path) ? path : NULL;
     if (file != NULL && !conf_read(&conf, file, errors)) {
-        cli_say_lines(&cli_explain, errors);
-        return CLI_EXIT_OWN;
+        cli_report_lines(&cli_explain, errors);
+        return CLI_EXIT_BIDE_FAILED;
     }
     if (s->json)
         written = explain_json_list(stdout, &conf);
@@ -505,8 +507,9 @@ static int run(void *settings, char **words)
     if (!cli_policy_resolve(&cli_explain, &s->options, command ? BIDE_PRESET_COMMAND : BIDE_PRESET_SERVICE, &policy)) {
         bool unknown = sorted.policy != NULL && policy.name[0] == '\0';
         if (unknown && strchr(sorted.policy, '#') == NULL) /* that one was meant as a policy */
-            cli_say(&cli_explain, "an outcome is a status such as 503, exit 75, grpc UNAVAILABLE, ECONNRESET, timeout");
-        return CLI_EXIT_OWN;
+            cli_report(&cli_explain,
+                       "an outcome is a status such as 503, exit 75, grpc UNAVAILABLE, ECONNRESET, timeout");
+        return CLI_EXIT_BIDE_FAILED;
     }
     if (s->format != NULL)
         return convert(s, &policy);

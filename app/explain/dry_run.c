@@ -243,7 +243,7 @@ static bool longer_hint(struct explain_case *s, char *text)
     char value[CONF_VALUE_SIZE];
     bool asked = s->outcome.hint.kind == BIDE_HINT_WAIT && s->outcome.hint.wait_ns <= BIDE_DURATION_MAX;
     s->pair.policy.hint_max_ns = s->outcome.hint.wait_ns;
-    snprintf(text, 64, "hint_max = %s", conf_duration_text(value, s->outcome.hint.wait_ns));
+    snprintf(text, 64, "hint_max = %s", conf_duration_format(value, s->outcome.hint.wait_ns));
     return asked;
 }
 

@@ -57,7 +57,7 @@ struct words {
 
 static const char *in(struct words *words, int64_t ns)
 {
-    return conf_duration_short(words->text, ns);
+    return conf_duration_format_short(words->text, ns);
 }
 
 static bool retries(const struct view *v)

@@ -31,7 +31,7 @@ static json_t *fields_of(const struct conf_pair *pair)
     const struct conf_field *field;
     char text[256];
     for (size_t i = 0; (field = conf_field(i)) != NULL; i++)
-        json_object_set_new(fields, field->key, json_string(conf_field_text(text, field, pair)));
+        json_object_set_new(fields, field->key, json_string(conf_field_format(text, field, pair)));
     return fields;
 }
 

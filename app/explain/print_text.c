@@ -29,7 +29,7 @@ struct words {
 
 static const char *in(struct words *w, int64_t ns)
 {
-    return conf_duration_short(w->text, ns);
+    return conf_duration_format_short(w->text, ns);
 }
 
 /* "0..200ms", or one value where both ends are the same. */
@@ -46,7 +46,7 @@ static const char *range(struct words *w, struct bide_range r)
 static const char *value(char text[256], const struct conf_pair *pair, const char *key)
 {
     const struct conf_field *field = conf_field_find(key, strlen(key));
-    return field != NULL ? conf_field_text(text, field, pair) : "?";
+    return field != NULL ? conf_field_format(text, field, pair) : "?";
 }
 
 /* "full", for "full jitter"; "no" where a policy file has none. */
@@ -401,8 +401,8 @@ static size_t show_differences(const struct explain_screen *s, const struct conf
     for (size_t i = 0; (field = conf_field(i)) != NULL; i++) {
         if (conf_field_equal(field, from, to))
             continue;
-        fprintf(s->out, "  %s%s = %s%s  (now %s)\n", paint(s, GREEN), field->key, conf_field_text(text, field, to),
-                paint(s, PLAIN), conf_field_text(old, field, from));
+        fprintf(s->out, "  %s%s = %s%s  (now %s)\n", paint(s, GREEN), field->key, conf_field_format(text, field, to),
+                paint(s, PLAIN), conf_field_format(old, field, from));
         count++;
     }
     return count;
@@ -460,7 +460,7 @@ static void show_situation(const struct explain_screen *s, const struct explain_
     const struct bide_outcome *o = &v->situation.outcome;
     struct words elapsed, hint;
     char text[256];
-    struct conf_shown said = conf_shown(v->hint != NULL ? v->hint : "", v->hint != NULL ? strlen(v->hint) : 0);
+    struct conf_printable said = conf_printable(v->hint != NULL ? v->hint : "", v->hint != NULL ? strlen(v->hint) : 0);
     fprintf(s->out, "%s%s%s", paint(s, BOLD), v->event.name, paint(s, PLAIN));
     if (v->method != NULL)
         fprintf(s->out, " to a %s", v->method);

@@ -199,7 +199,7 @@ static const char *read_output(void *settings, const char *value)
 static bool read_number(const char *text, long least, long most, long *number)
 {
     int64_t value;
-    if (!conf_decimal(text, strlen(text), 1, &value) || value < least || value > most)
+    if (!conf_decimal_parse(text, strlen(text), 1, &value) || value < least || value > most)
         return false;
     *number = (long)value;
     return true;
@@ -227,7 +227,7 @@ static const char *read_parallel(void *settings, const char *value)
 static const char *read_stall(void *settings, const char *value)
 {
     struct settings *s = settings;
-    return conf_duration(value, strlen(value), &s->stall_ns) && s->stall_ns > 0
+    return conf_duration_parse(value, strlen(value), &s->stall_ns) && s->stall_ns > 0
                ? NULL
                : "a duration such as 30s or 5m, or never";
 }
@@ -278,7 +278,7 @@ static const char *read_connect_timeout(void *settings, const char *value)
     const struct conf_field *field = conf_field_find(key, sizeof key - 1);
     struct conf_pair scratch;
     conf_pair_init(&scratch, BIDE_PRESET_SERVICE);
-    const char *want = conf_field_read(field, &scratch, value);
+    const char *want = conf_field_assign(field, &scratch, value);
     if (!want && policy->sets == CLI_SETS_MAX)
         want = "at most 64 of the options that change a policy";
     if (!want)
@@ -295,56 +295,57 @@ static const struct cli_option request_options[] = {
     {.name = "request",
      .letter = 'X',
      .value = "METHOD",
-     .does = "the method; without it GET, POST with -d, PUT with -T",
+     .help = "the method; without it GET, POST with -d, PUT with -T",
      .read = read_request,
      .choices = methods},
     {.name = "data",
      .letter = 'd',
      .value = "TEXT",
-     .does = "a body: the text itself, @FILE, or @- for standard input",
+     .help = "a body: the text itself, @FILE, or @- for standard input",
      .read = read_data,
      .may_be_empty = true,
-     .more =
+     .details =
          "Sent byte for byte as it is (curl's --data-binary), as application/x-www-form-urlencoded unless a -H says "
          "otherwise. Several are joined with &. It is kept in memory, 256 MiB at most, so that it can be sent "
          "again."},
-    {.name = "data-binary", .value = "TEXT", .does = "the same as --data", .read = read_data, .may_be_empty = true},
-    {.name = "get", .letter = 'G', .does = "put what -d says into the URL's query", .read = read_get},
+    {.name = "data-binary", .value = "TEXT", .help = "the same as --data", .read = read_data, .may_be_empty = true},
+    {.name = "get", .letter = 'G', .help = "put what -d says into the URL's query", .read = read_get},
     {.name = "upload-file",
      .letter = 'T',
      .value = "FILE",
-     .does = "PUT this file; - is standard input",
+     .help = "PUT this file; - is standard input",
      .read = read_upload,
-     .completes = CLI_FILE,
-     .more = "A regular file, also as standard input, is read anew for each attempt; one that changed meanwhile is not "
-             "sent again. A pipe can be read only once: when the server may have seen some of it, there is no retry."},
+     .completion = CLI_COMPLETE_FILE,
+     .details =
+         "A regular file, also as standard input, is read anew for each attempt; one that changed meanwhile is not "
+         "sent again. A pipe can be read only once: when the server may have seen some of it, there is no retry."},
     {.name = "header",
      .letter = 'H',
      .value = "FIELD",
-     .does = "a header field 'Name: value', or @FILE with one in each line; may be repeated",
+     .help = "a header field 'Name: value', or @FILE with one in each line; may be repeated",
      .read = read_header,
-     .more = "None of them goes along when a redirect leads to another scheme, host or port."},
+     .details = "None of them goes along when a redirect leads to another scheme, host or port."},
     {.name = "user",
      .letter = 'u',
      .value = "USER[:PASSWORD]",
-     .does = "credentials, or @FILE whose first line they are; a missing password is asked for",
+     .help = "credentials, or @FILE whose first line they are; a missing password is asked for",
      .read = read_user,
-     .more =
+     .details =
          "An argument can be seen by others until it is overwritten, which is the first thing done with it. A file, "
          "--netrc or the question on the terminal cannot be seen at all."},
-    {.name = "netrc", .letter = 'n', .does = "take credentials from ~/.netrc", .read = read_netrc},
-    {.name = "head", .letter = 'I', .does = "ask for the header fields only, and write those", .read = read_head},
-    {.name = "range", .letter = 'r', .value = "FROM-TO", .does = "ask for these bytes only", .read = read_range},
-    {.name = "compressed", .does = "accept a compressed answer, and decompress it", .read = read_compressed},
-    {.name = "location", .letter = 'L', .does = "follow redirects", .read = read_location},
+    {.name = "netrc", .letter = 'n', .help = "take credentials from ~/.netrc", .read = read_netrc},
+    {.name = "head", .letter = 'I', .help = "ask for the header fields only, and write those", .read = read_head},
+    {.name = "range", .letter = 'r', .value = "FROM-TO", .help = "ask for these bytes only", .read = read_range},
+    {.name = "compressed", .help = "accept a compressed answer, and decompress it", .read = read_compressed},
+    {.name = "location", .letter = 'L', .help = "follow redirects", .read = read_location},
     {.name = "max-redirs",
      .value = "N",
-     .does = "at most so many redirects; default 50, -1: any number",
+     .help = "at most so many redirects; default 50, -1: any number",
      .read = read_redirects},
     {.name = "user-agent",
      .letter = 'A',
      .value = "NAME",
-     .does = "what to call ourselves; default bide/" BIDE_VERSION,
+     .help = "what to call ourselves; default bide/" BIDE_VERSION,
      .read = read_user_agent,
      .may_be_empty = true},
 };
@@ -352,112 +353,118 @@ static const struct cli_option request_options[] = {
 static const struct cli_option connection_options[] = {
     {.name = "cacert",
      .value = "FILE",
-     .does = "trust the certificates of this file",
+     .help = "trust the certificates of this file",
      .read = read_cacert,
-     .completes = CLI_FILE},
-    {.name = "insecure", .letter = 'k', .does = "trust any certificate", .read = read_insecure},
+     .completion = CLI_COMPLETE_FILE},
+    {.name = "insecure", .letter = 'k', .help = "trust any certificate", .read = read_insecure},
     {.name = "cert",
      .letter = 'E',
      .value = "FILE",
-     .does = "a client certificate",
+     .help = "a client certificate",
      .read = read_cert,
-     .completes = CLI_FILE},
-    {.name = "key", .value = "FILE", .does = "its private key", .read = read_private_key, .completes = CLI_FILE},
+     .completion = CLI_COMPLETE_FILE},
+    {.name = "key",
+     .value = "FILE",
+     .help = "its private key",
+     .read = read_private_key,
+     .completion = CLI_COMPLETE_FILE},
     {.name = "proxy",
      .letter = 'x',
      .value = "URL",
-     .does = "go through this proxy; '' for none",
+     .help = "go through this proxy; '' for none",
      .read = read_proxy,
      .may_be_empty = true},
     {.name = "resolve",
      .value = "HOST:PORT:ADDRESS",
-     .does = "an address for a host, instead of asking for it",
+     .help = "an address for a host, instead of asking for it",
      .read = read_resolve},
     {.name = "unix-socket",
      .value = "PATH",
-     .does = "connect to this socket",
+     .help = "connect to this socket",
      .read = read_unix_socket,
-     .completes = CLI_FILE},
-    {.name = "http1.1", .does = "speak HTTP/1.1", .read = read_http1},
-    {.name = "http2", .does = "speak HTTP/2 where TLS can agree on it", .read = read_http2},
+     .completion = CLI_COMPLETE_FILE},
+    {.name = "http1.1", .help = "speak HTTP/1.1", .read = read_http1},
+    {.name = "http2", .help = "speak HTTP/2 where TLS can agree on it", .read = read_http2},
     {.name = "connect-timeout",
      .value = "DURATION",
-     .does = "to be connected by then: the key connect_timeout of the policy",
+     .help = "to be connected by then: the key connect_timeout of the policy",
      .read = read_connect_timeout},
     {.name = "stall",
      .value = "DURATION",
-     .does = "an attempt in which no byte moves for so long has failed; default 30s",
+     .help = "an attempt in which no byte moves for so long has failed; default 30s",
      .read = read_stall,
-     .more = "In whole seconds, rounded up; never: it may stand still. Without this option a body from a pipe may make "
-             "the server wait."},
+     .details =
+         "In whole seconds, rounded up; never: it may stand still. Without this option a body from a pipe may make "
+         "the server wait."},
 };
 
 static const struct cli_option retry_options[] = {
     {.name = "idempotency-key",
      .value = "auto|VALUE",
-     .does = "send this Idempotency-Key, or a new one for each URL: then a POST may be repeated",
+     .help = "send this Idempotency-Key, or a new one for each URL: then a POST may be repeated",
      .read = read_idempotency_key},
     {.name = "key-form",
      .value = "FORM",
-     .does = "how the key is written: quoted, as the draft has it, or raw",
+     .help = "how the key is written: quoted, as the draft has it, or raw",
      .read = read_key_form,
      .choices = key_forms},
     {.name = "idempotent",
-     .does = "repeating this request does no harm, whatever its method says",
+     .help = "repeating this request does no harm, whatever its method says",
      .read = read_idempotent},
     {.name = "retry-on",
      .value = "LIST",
-     .does = "retry these statuses and no others: 404,429,500-504",
+     .help = "retry these statuses and no others: 404,429,500-504",
      .read = read_retry_on,
-     .more = "Failures without an answer are retried as ever."},
+     .details = "Failures without an answer are retried as ever."},
 };
 
 static const struct cli_option output_options[] = {
     {.name = "output",
      .letter = 'o',
      .value = "FILE",
-     .does = "write the answer to this file; the second -o is for the second URL",
+     .help = "write the answer to this file; the second -o is for the second URL",
      .read = read_output,
-     .completes = CLI_FILE,
-     .more = "It is written as FILE.bide-XXXXXX beside it and renamed when it is whole; until then, and after a "
-             "failure, an old FILE stays as it was. `-` is standard output. A device or FIFO is written to directly."},
+     .completion = CLI_COMPLETE_FILE,
+     .details =
+         "It is written as FILE.bide-XXXXXX beside it and renamed when it is whole; until then, and after a "
+         "failure, an old FILE stays as it was. `-` is standard output. A device or FIFO is written to directly."},
     {.name = "remote-name",
      .letter = 'O',
-     .does = "write each answer to a file named as the end of its URL's path",
+     .help = "write each answer to a file named as the end of its URL's path",
      .read = read_remote_name},
     {.name = "output-dir",
      .value = "DIRECTORY",
-     .does = "where the files of -o and -O are",
+     .help = "where the files of -o and -O are",
      .read = read_output_dir,
-     .completes = CLI_DIRECTORY},
-    {.name = "include", .letter = 'i', .does = "write the header fields before the body", .read = read_include},
+     .completion = CLI_COMPLETE_DIRECTORY},
+    {.name = "include", .letter = 'i', .help = "write the header fields before the body", .read = read_include},
     {.name = "fail-with-body",
-     .does = "write the body of a final failure, too; the exit status tells it apart",
+     .help = "write the body of a final failure, too; the exit status tells it apart",
      .read = read_fail_with_body},
-    {.name = "fail", .letter = 'f', .does = "write nothing of a final failure: that is so anyway", .read = read_fail},
+    {.name = "fail", .letter = 'f', .help = "write nothing of a final failure: that is so anyway", .read = read_fail},
     {.name = "no-buffer",
      .letter = 'N',
-     .does = "write to standard output at once",
+     .help = "write to standard output at once",
      .read = read_no_buffer,
-     .more =
+     .details =
          "Without it an answer is held back until it is whole or longer than 64 KiB, so that a short one that breaks "
          "off can be asked for again."},
     {.name = "urls",
      .value = "FILE",
-     .does = "more URLs, one in each line; - is standard input",
+     .help = "more URLs, one in each line; - is standard input",
      .read = read_urls,
-     .completes = CLI_FILE},
-    {.name = "parallel", .value = "N", .does = "so many URLs at once; default 4", .read = read_parallel},
-    {.name = "summary", .does = "a table at the end: status, attempts, time, size, why", .read = read_summary},
+     .completion = CLI_COMPLETE_FILE},
+    {.name = "parallel", .value = "N", .help = "so many URLs at once; default 4", .read = read_parallel},
+    {.name = "summary", .help = "a table at the end: status, attempts, time, size, why", .read = read_summary},
     {.name = "json",
-     .does = "tell each event on stderr as one JSON object a line, instead of text",
+     .help = "tell each event on stderr as one JSON object a line, instead of text",
      .read = read_json,
-     .more = "`event` is attempt, outcome, wait, done, give_up, fleet or summary; the words are those of `bide run "
-             "--json`."},
-    {.name = "quiet", .letter = 'q', .does = "say nothing: the exit status tells", .read = read_quiet},
-    {.name = "silent", .letter = 's', .does = "the same as --quiet", .read = read_quiet},
-    {.name = "show-error", .letter = 'S', .does = "with -q or -s: say what failed in the end", .read = read_show_error},
-    {.name = "verbose", .letter = 'v', .does = "say something about every attempt", .read = read_verbose},
+     .details = "`event` is attempt, outcome, wait, done, give_up, fleet or summary; the words are those of `bide run "
+                "--json`."},
+    {.name = "quiet", .letter = 'q', .help = "say nothing: the exit status tells", .read = read_quiet},
+    {.name = "silent", .letter = 's', .help = "the same as --quiet", .read = read_quiet},
+    {.name = "show-error", .letter = 'S', .help = "with -q or -s: say what failed in the end", .read = read_show_error},
+    {.name = "verbose", .letter = 'v', .help = "say something about every attempt", .read = read_verbose},
 };
 
 #define GROUP(title, options)                                                                                          \
@@ -503,15 +510,15 @@ static const struct cli_section sections[] = {
 static void wipe(struct progress *p)
 {
     if (p->shown)
-        cli_rewrite(&p->term, "");
+        cli_rewrite_line(&p->term, "");
     p->shown = false;
 }
 
 /* What the fleet has to say comes before what is said now. */
 static void tell_fleet(struct settings *s)
 {
-    char text[CLI_FLEET_TEXT];
-    while (cli_fleet_news(&s->fleet, text)) {
+    char text[CLI_FLEET_MESSAGE_SIZE];
+    while (cli_fleet_poll_message(&s->fleet, text)) {
         wipe(&s->progress);
         fetch_tell_fleet(&s->voice, text);
     }
@@ -531,7 +538,7 @@ static void on_tick(void *context)
     fetch_progress_look(&p->of, given.plan.jobs, given.plan.count, now_ns);
     cli_bar(&p->term, bar, BAR_CELLS, (double)p->of.bytes, p->of.total);
     fetch_progress_line(&p->of, &look, line, sizeof line);
-    cli_rewrite(&p->term, line);
+    cli_rewrite_line(&p->term, line);
     p->shown = true;
 }
 
@@ -691,10 +698,10 @@ static bool prepare(struct settings *s, char **operands)
         free(problem);
         return false;
     }
-    struct cli_sharing sharing = {&cli_fetch, &s->shared, &s->policy, s->quiet};
-    struct cli_fleeting fleeting = {&cli_fetch, &s->fleet, &s->policy};
-    if (!cli_fleet_begin(&fleeting) || !resolve_policy(s) || !cli_shared_open(&sharing, &s->resolved, &s->host) ||
-        !cli_fleet_gates(&fleeting, &s->resolved, &s->host))
+    struct cli_shared_context sharing = {&cli_fetch, &s->shared, &s->policy, s->quiet};
+    struct cli_fleet_context fleeting = {&cli_fetch, &s->fleet, &s->policy};
+    if (!cli_fleet_ensure_linked(&fleeting) || !resolve_policy(s) ||
+        !cli_shared_open(&sharing, &s->resolved, &s->host) || !cli_fleet_apply_gates(&fleeting, &s->resolved, &s->host))
         return false;
     s->request.shared = s->host.target;
     if (!place_data(s))
@@ -711,7 +718,7 @@ static bool prepare(struct settings *s, char **operands)
 /* With a fleet the target is made here, if the host has none, and the fleet leases for it. */
 static bool open_fleet(struct settings *s)
 {
-    struct cli_fleeting fleeting = {&cli_fetch, &s->fleet, &s->policy};
+    struct cli_fleet_context fleeting = {&cli_fetch, &s->fleet, &s->policy};
     struct bide_problem problem;
     char text[256];
     if (s->fleet.url == NULL)
@@ -769,12 +776,12 @@ static int fetch(struct settings *s)
 static int run(void *settings, char **operands)
 {
     struct settings *s = settings;
-    int status = CLI_EXIT_OWN;
+    int status = CLI_EXIT_BIDE_FAILED;
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return cli_fail(&cli_fetch, "libcurl cannot be used here");
     if (prepare(s, operands) && open_fleet(s))
         status = fetch(s);
-    cli_fleet_forget(&s->fleet);
+    cli_fleet_free(&s->fleet);
     bide_shared_close(&s->host);
     free_given();
     curl_global_cleanup();

@@ -110,7 +110,7 @@ static void add_one(const struct fetch_progress *p, struct line *l, uint32_t att
     const struct fetch_job *job = p->jobs;
     if (job->state == FETCH_WAITS)
         add(l, RANK_STATE, "", "attempt %u of %u in %s", job->attempt + 1, attempts_max,
-            conf_duration_short(wait, job->wake_ns > p->tick_ns ? job->wake_ns - p->tick_ns : 0));
+            conf_duration_format_short(wait, job->wake_ns > p->tick_ns ? job->wake_ns - p->tick_ns : 0));
     else if (job->attempt > 1)
         add(l, RANK_STATE, "", "attempt %u", job->attempt);
 }
@@ -140,7 +140,7 @@ static void add_amount(const struct fetch_progress *p, struct line *l)
         return;
     double left_s = (p->total - (double)p->bytes) / p->rate + 0.5;
     left_s = left_s < 0 ? 0 : left_s < LEFT_MAX_S ? left_s : LEFT_MAX_S;
-    add(l, RANK_LEFT, "  ", "%s left", conf_duration_short(left, (int64_t)left_s * BIDE_S));
+    add(l, RANK_LEFT, "  ", "%s left", conf_duration_format_short(left, (int64_t)left_s * BIDE_S));
 }
 
 static int percent_of(const struct fetch_progress *p)

@@ -68,12 +68,12 @@ static void tell_wait(const struct fetch_voice *v, const struct fetch_news *n)
         fprintf(v->out, "attempt %u of %u failed: ", n->verdict.attempt, v->attempts_max);
         put_what(v->out, n->status, n->text);
         if (v->verbose)
-            fprintf(v->out, " after %s", conf_duration_short(text, n->time_ns));
+            fprintf(v->out, " after %s", conf_duration_format_short(text, n->time_ns));
         if (v->verbose && n->hint.kind == BIDE_HINT_WAIT)
-            fprintf(v->out, ", server asked for %s", conf_duration_short(text, n->hint.wait_ns));
+            fprintf(v->out, ", server asked for %s", conf_duration_format_short(text, n->hint.wait_ns));
         fputs("; ", v->out);
     }
-    fprintf(v->out, "next in %s", conf_duration_short(text, n->wait_ns));
+    fprintf(v->out, "next in %s", conf_duration_format_short(text, n->wait_ns));
     put_reason(v->out, n->verdict.reason);
     fputc('\n', v->out);
 }
@@ -84,12 +84,12 @@ static void tell_success(const struct fetch_voice *v, const struct fetch_job *jo
     if (!v->verbose && job->attempts > 1) {
         begin_line(v, job);
         fprintf(v->out, "attempt %u of %u succeeded, after %s\n", job->verdict.attempt, v->attempts_max,
-                conf_duration_short(time, job->time_ns));
+                conf_duration_format_short(time, job->time_ns));
     }
     if (!v->verbose)
         return;
     fprintf(v->out, "bide: %s: %ld, %s in %s, %u attempt%s%s\n", job->shown, job->status,
-            fetch_bytes_text(bytes, job->bytes), conf_duration_short(time, job->time_ns), job->attempts,
+            fetch_bytes_text(bytes, job->bytes), conf_duration_format_short(time, job->time_ns), job->attempts,
             job->attempts == 1 ? "" : "s", job->resumed ? ", resumed" : "");
 }
 
@@ -286,8 +286,8 @@ static void put_row(FILE *out, const struct fetch_job *job)
     char status[24] = "-", time[CONF_VALUE_SIZE], bytes[FETCH_BYTES_SIZE];
     if (job->status > 0)
         snprintf(status, sizeof status, "%ld", job->status);
-    fprintf(out, "%6s  %8u  %8s  %8s  %-14s  %s\n", status, job->attempts, conf_duration_short(time, job->time_ns),
-            fetch_bytes_text(bytes, job->bytes),
+    fprintf(out, "%6s  %8u  %8s  %8s  %-14s  %s\n", status, job->attempts,
+            conf_duration_format_short(time, job->time_ns), fetch_bytes_text(bytes, job->bytes),
             job->error != 0 ? "not_written" : bide_reason_label(job->verdict.reason), job->shown);
 }
 

@@ -93,7 +93,7 @@ static const char *read_hint(void *settings, const char *value)
 static const char *read_grace(void *settings, const char *value)
 {
     int64_t ns;
-    if (!conf_duration(value, strlen(value), &ns) || ns > BIDE_DURATION_MAX)
+    if (!conf_duration_parse(value, strlen(value), &ns) || ns > BIDE_DURATION_MAX)
         return "a duration such as 10s";
     ((struct settings *)settings)->grace_ns = ns;
     return NULL;
@@ -136,81 +136,84 @@ static const char *read_log(void *settings, const char *value)
 static const struct cli_option judging[] = {
     {.name = "retry-on",
      .value = "LIST",
-     .does = "retry only these exit statuses",
+     .help = "retry only these exit statuses",
      .read = read_retry_on,
-     .more = "Numbers and ranges such as `1,75,100-110`; death by signal n is 128+n. May be given more than once. "
-             "Everything else that is not 0 is then permanent."},
+     .details = "Numbers and ranges such as `1,75,100-110`; death by signal n is 128+n. May be given more than once. "
+                "Everything else that is not 0 is then permanent."},
     {.name = "stop-on",
      .value = "LIST",
-     .does = "never retry these exit statuses",
+     .help = "never retry these exit statuses",
      .read = read_stop_on,
-     .more = "The others are judged as before. What is in both lists is not retried."},
+     .details = "The others are judged as before. What is in both lists is not retried."},
     {.name = "retry-if-stderr",
      .value = "REGEX",
-     .does = "retry if a line of stderr matches, whatever the exit status",
+     .help = "retry if a line of stderr matches, whatever the exit status",
      .read = read_if_stderr,
-     .more = "A POSIX extended regular expression without back-references, searched anywhere in each line. May be "
-             "given more than once. With a "
-             "pattern given, a failure that matches none is retried only if `--retry-on` says so. An attempt that "
-             "exits 0 and matches has failed; if it is the last, bide exits 1."},
-    {.name = "retry-if-stdout", .value = "REGEX", .does = "the same for stdout", .read = read_if_stdout},
+     .details = "A POSIX extended regular expression without back-references, searched anywhere in each line. May be "
+                "given more than once. With a "
+                "pattern given, a failure that matches none is retried only if `--retry-on` says so. An attempt that "
+                "exits 0 and matches has failed; if it is the last, bide exits 1."},
+    {.name = "retry-if-stdout", .value = "REGEX", .help = "the same for stdout", .read = read_if_stdout},
     {.name = "until",
      .value = "CONDITION",
-     .does = "succeed only if this shell command does, after an attempt that exited 0",
+     .help = "succeed only if this shell command does, after an attempt that exited 0",
      .read = read_until,
-     .more = "Run by `sh -c` within the attempt's time, without stdin, its output on stderr. If it fails, the attempt "
-             "has failed and is retried; if that was the last one, bide exits with the condition's status.",
-     .completes = CLI_COMMAND},
+     .details =
+         "Run by `sh -c` within the attempt's time, without stdin, its output on stderr. If it fails, the attempt "
+         "has failed and is retried; if that was the last one, bide exits with the condition's status.",
+     .completion = CLI_COMPLETE_COMMAND},
     {.name = "fallback",
      .value = "COMMAND",
-     .does = "run this shell command once when bide gives up, and exit as it does",
+     .help = "run this shell command once when bide gives up, and exit as it does",
      .read = read_fallback,
-     .more =
+     .details =
          "Run by `sh -c` with `BIDE_REASON` (the reason, such as `attempts_spent`) and `BIDE_STATUS` (what bide would "
          "have exited with). Not after a signal to bide.",
-     .completes = CLI_COMMAND},
+     .completion = CLI_COMPLETE_COMMAND},
     {.name = "hint",
      .value = "WHERE",
-     .does = "where the command may ask for time: stderr, fd, both, none, or auto (default): both, but stderr only "
+     .help = "where the command may ask for time: stderr, fd, both, none, or auto (default): both, but stderr only "
              "where it "
              "is no terminal",
      .read = read_hint,
-     .more = "A line `retry-after: 5` (seconds, or a date) or `retry-after-ms: 250` on stderr, or the same or a bare "
-             "number on descriptor 3, which is offered unless bide was started with it. The wait is then at least as "
-             "long; of several hints the longest counts. A stderr that is a terminal is left to the command "
-             "alone unless you ask: programs such as pagers need the real one.",
+     .details =
+         "A line `retry-after: 5` (seconds, or a date) or `retry-after-ms: 250` on stderr, or the same or a bare "
+         "number on descriptor 3, which is offered unless bide was started with it. The wait is then at least as "
+         "long; of several hints the longest counts. A stderr that is a terminal is left to the command "
+         "alone unless you ask: programs such as pagers need the real one.",
      .choices = hint_words},
 };
 
 static const struct cli_option streams[] = {
     {.name = "hold",
-     .does = "let out only the stdout of the attempt that succeeds",
+     .help = "let out only the stdout of the attempt that succeeds",
      .read = read_hold,
-     .more = "Up to 1 MiB is kept in memory, more in a file without a name in `$TMPDIR` or `/tmp`. The stdout of a "
-             "failed attempt is dropped, also that of the last one."},
+     .details = "Up to 1 MiB is kept in memory, more in a file without a name in `$TMPDIR` or `/tmp`. The stdout of a "
+                "failed attempt is dropped, also that of the last one."},
     {.name = "replay-stdin",
-     .does = "keep what is piped in, and give it to each attempt from the start",
+     .help = "keep what is piped in, and give it to each attempt from the start",
      .read = read_replay,
-     .more = "Kept as with `--hold`, only as far as attempts read. Without it, input from a pipe that an attempt has "
-             "read from cannot be given again, and that is the end. A file is read again from where it was anyway."},
+     .details =
+         "Kept as with `--hold`, only as far as attempts read. Without it, input from a pipe that an attempt has "
+         "read from cannot be given again, and that is the end. A file is read again from where it was anyway."},
     {.name = "grace",
      .value = "DURATION",
-     .does = "time to end after SIGTERM, before SIGKILL; default 10s",
+     .help = "time to end after SIGTERM, before SIGKILL; default 10s",
      .read = read_grace},
 };
 
 static const struct cli_option talking[] = {
-    {.name = "quiet", .letter = 'q', .does = "say nothing but bide's own failures", .read = read_quiet},
+    {.name = "quiet", .letter = 'q', .help = "say nothing but bide's own failures", .read = read_quiet},
     {.name = "json",
-     .does = "tell each event on stderr as one JSON object a line, instead of text",
+     .help = "tell each event on stderr as one JSON object a line, instead of text",
      .read = read_json,
-     .more = "`event` is attempt, outcome, wait, done, give_up, fallback, fleet or error."},
+     .details = "`event` is attempt, outcome, wait, done, give_up, fallback, fleet or error."},
     {.name = "log",
      .value = "FILE",
-     .does = "append those JSON objects to a file",
+     .help = "append those JSON objects to a file",
      .read = read_log,
-     .more = "With `--json` nothing but bide's own failures is said on stderr then.",
-     .completes = CLI_FILE},
+     .details = "With `--json` nothing but bide's own failures is said on stderr then.",
+     .completion = CLI_COMPLETE_FILE},
 };
 
 static const struct cli_group groups[] = {
@@ -264,7 +267,7 @@ static const char *ending_text(char text[TEXT_SIZE], const struct run_ending *e)
     if (e->start_error != 0)
         n = snprintf(text, TEXT_SIZE, "%s", e->start_error == ENOENT ? "command not found" : strerror(e->start_error));
     else if (e->cut)
-        n = snprintf(text, TEXT_SIZE, "cut after %s", conf_duration_short(word, e->cut_after_ns));
+        n = snprintf(text, TEXT_SIZE, "cut after %s", conf_duration_format_short(word, e->cut_after_ns));
     else if (e->killed)
         n = snprintf(text, TEXT_SIZE, "killed by %s", signal_name(word, e->status - 128));
     else
@@ -296,7 +299,7 @@ static const char *reason(const struct run_event *event, char name[32])
 static void say_wait(struct reporter *r, const struct run_event *event)
 {
     char ending[TEXT_SIZE], wait[CONF_VALUE_SIZE], name[32];
-    conf_duration_short(wait, event->verdict->wake_ns - event->now_ns);
+    conf_duration_format_short(wait, event->verdict->wake_ns - event->now_ns);
     if (event->ending == NULL || event->verdict->reason == BIDE_REASON_LATE_WAKE)
         fprintf(new_line(r), "bide: next in %s: %s\n", wait, reason(event, name));
     else
@@ -309,9 +312,9 @@ static void say_countdown(struct reporter *r, const struct run_event *event)
 {
     char line[CONF_VALUE_SIZE + 32], wait[CONF_VALUE_SIZE];
     int64_t left_ns = event->verdict->wake_ns - event->now_ns;
-    conf_duration_short(wait, (left_ns + TICK_NS - 1) / TICK_NS * TICK_NS);
+    conf_duration_format_short(wait, (left_ns + TICK_NS - 1) / TICK_NS * TICK_NS);
     snprintf(line, sizeof line, "bide: next attempt in %s", wait);
-    cli_rewrite(&r->term, line);
+    cli_rewrite_line(&r->term, line);
     r->counting = true;
 }
 
@@ -320,7 +323,7 @@ static void say_success(struct reporter *r, const struct run_event *event)
     char took[CONF_VALUE_SIZE];
     if (event->verdict->attempt > 1)
         fprintf(new_line(r), "bide: attempt %" PRIu32 " of %" PRIu32 " succeeded, after %s\n", event->verdict->attempt,
-                r->attempts_max, conf_duration_short(took, event->now_ns - event->begun_ns));
+                r->attempts_max, conf_duration_format_short(took, event->now_ns - event->begun_ns));
 }
 
 static void say_the_end(struct reporter *r, const struct run_event *event)
@@ -332,8 +335,8 @@ static void say_the_end(struct reporter *r, const struct run_event *event)
         return;
     }
     fprintf(new_line(r), "bide: gave up after %" PRIu32 " attempt%s in %s: %s; last: %s\n", attempts,
-            attempts == 1 ? "" : "s", conf_duration_short(took, event->now_ns - event->begun_ns), reason(event, name),
-            ending_text(ending, event->ending));
+            attempts == 1 ? "" : "s", conf_duration_format_short(took, event->now_ns - event->begun_ns),
+            reason(event, name), ending_text(ending, event->ending));
 }
 
 /* Nobody needs to be told that the reader of a pipe has gone; and what cannot be run is told as a shell tells it. */
@@ -506,19 +509,19 @@ static void record(struct reporter *r, const struct run_event *event, const char
 static void wipe_countdown(struct reporter *r)
 {
     if (r->counting)
-        cli_rewrite(&r->term, "");
+        cli_rewrite_line(&r->term, "");
     r->counting = false;
 }
 
 /* What the fleet has to say comes before what is said now. */
 static void say_fleet(struct reporter *r)
 {
-    char text[CLI_FLEET_TEXT];
-    while (cli_fleet_news(&r->settings->fleet, text)) {
+    char text[CLI_FLEET_MESSAGE_SIZE];
+    while (cli_fleet_poll_message(&r->settings->fleet, text)) {
         wipe_countdown(r);
         if (r->talks && !r->settings->quiet) {
             fputs("bide: ", new_line(r));
-            cli_put(stderr, text);
+            cli_print_sanitized(stderr, text);
             fputc('\n', stderr);
         }
         if (r->log != NULL)
@@ -553,9 +556,9 @@ static uint32_t hints_heard(const struct settings *s)
     if (hints == HINT_AUTO)
         hints = isatty(STDERR_FILENO) ? RUN_HINT_FD : RUN_HINT_FD | RUN_HINT_STDERR;
     else if ((hints & RUN_HINT_FD) != 0 && !s->hint_fd_is_free && !s->quiet)
-        cli_say(&cli_run,
-                "--hint %s: descriptor 3 was given to bide already, and no hint is read there (3>&- closes it)",
-                hint_words[hints]);
+        cli_report(&cli_run,
+                   "--hint %s: descriptor 3 was given to bide already, and no hint is read there (3>&- closes it)",
+                   hint_words[hints]);
     return s->hint_fd_is_free ? hints : hints & ~(uint32_t)RUN_HINT_FD;
 }
 
@@ -628,17 +631,18 @@ static int run_with(struct settings *s, const struct conf_policy *policy, struct
 /* Which policy and which gates hold, and what others share of them. False: it was said what is wrong. */
 static bool prepare(struct settings *s, struct conf_policy *policy, struct bide_shared *host)
 {
-    struct cli_sharing sharing = {&cli_run, &s->shared, &s->policy, s->quiet};
-    struct cli_fleeting fleeting = {&cli_run, &s->fleet, &s->policy};
-    return cli_fleet_begin(&fleeting) && cli_policy_resolve(&cli_run, &s->policy, BIDE_PRESET_COMMAND, policy) &&
-           cli_shared_open(&sharing, policy, host) && cli_fleet_gates(&fleeting, policy, host);
+    struct cli_shared_context sharing = {&cli_run, &s->shared, &s->policy, s->quiet};
+    struct cli_fleet_context fleeting = {&cli_run, &s->fleet, &s->policy};
+    return cli_fleet_ensure_linked(&fleeting) &&
+           cli_policy_resolve(&cli_run, &s->policy, BIDE_PRESET_COMMAND, policy) &&
+           cli_shared_open(&sharing, policy, host) && cli_fleet_apply_gates(&fleeting, policy, host);
 }
 
 /* The command does not learn the fleet's password. */
 static bool open_fleet(struct settings *s, struct bide_target *target, bool shared)
 {
-    struct cli_fleeting fleeting = {&cli_run, &s->fleet, &s->policy};
-    if (s->fleet.url != NULL && !cli_fleet_withhold())
+    struct cli_fleet_context fleeting = {&cli_run, &s->fleet, &s->policy};
+    if (s->fleet.url != NULL && !cli_fleet_strip_env_password())
         return cli_fail(&cli_run, "no memory"), false;
     return cli_fleet_open(&fleeting, target, shared);
 }
@@ -650,7 +654,7 @@ static int run(void *settings, char **operands)
     struct bide_shared host = {0};
     struct bide_target target;
     struct bide_problem problem;
-    int status = CLI_EXIT_OWN;
+    int status = CLI_EXIT_BIDE_FAILED;
     if (operands[0] == NULL) {
         cli_fail(&cli_run, "want a command to run: bide run [options] [--] COMMAND [ARGUMENT...]");
         goto out;
@@ -666,7 +670,7 @@ static int run(void *settings, char **operands)
     merge_exits(&s->exits, &policy.exits);
     status = run_with(s, &policy, host.target != NULL ? host.target : &target, operands);
 out:
-    cli_fleet_forget(&s->fleet);
+    cli_fleet_free(&s->fleet);
     bide_shared_close(&host);
     run_patterns_free(&s->on_stderr);
     run_patterns_free(&s->on_stdout);
@@ -723,7 +727,7 @@ const struct cli_command cli_run = {
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
     .options_first = true,
-    .completes = CLI_COMMAND,
+    .completion = CLI_COMPLETE_COMMAND,
     .settings_size = sizeof(struct settings),
     .init = init,
     .run = run,

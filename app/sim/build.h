@@ -46,7 +46,7 @@ struct sim_variation {
 struct sim_builder {
     struct sim_scenario *scenario;
     const struct sim_choice *choice;
-    struct conf_told *told;
+    struct conf_diagnostics *told;
     struct sim_file file;
     struct sim_world base;
     unsigned line[SIM_PARTS][SIM_ELEMENTS_MAX]; /* of sections */

@@ -55,7 +55,7 @@ static struct settings *run_of(void *settings)
 static const char *read_count(const char *value, int64_t most, uint32_t *count, const char *want)
 {
     int64_t number;
-    if (!conf_decimal(value, strlen(value), 1, &number) || number < 1 || number > most)
+    if (!conf_decimal_parse(value, strlen(value), 1, &number) || number < 1 || number > most)
         return want;
     *count = (uint32_t)number;
     return NULL;
@@ -154,58 +154,58 @@ static void init(void *settings)
 static const struct cli_option world_options[] = {
     {.name = "set",
      .value = "KEY=VALUE",
-     .does = "change any key of the scenario, or policy.KEY of every policy; may be repeated",
+     .help = "change any key of the scenario, or policy.KEY of every policy; may be repeated",
      .read = read_set,
-     .more = "A key that the scenario sweeps, or that its cases set, has this one value then. `bide sim keys` lists "
-             "the keys of the world; those of policies are in bide.conf(5)."},
+     .details = "A key that the scenario sweeps, or that its cases set, has this one value then. `bide sim keys` lists "
+                "the keys of the world; those of policies are in bide.conf(5)."},
     {.name = "policy",
      .value = "NAME",
-     .does = "play it with this policy: a section of bide.conf, a preset, or FILE#NAME",
+     .help = "play it with this policy: a section of bide.conf, a preset, or FILE#NAME",
      .read = read_policy,
-     .completes = CLI_POLICY,
-     .more = "May be repeated: they are compared side by side. They take the place of the scenario's own cases."},
+     .completion = CLI_COMPLETE_POLICY,
+     .details = "May be repeated: they are compared side by side. They take the place of the scenario's own cases."},
     {.name = "config",
      .value = "FILE",
-     .does = "read policies from this file instead of bide.conf",
+     .help = "read policies from this file instead of bide.conf",
      .read = read_config,
-     .completes = CLI_FILE},
+     .completion = CLI_COMPLETE_FILE},
     {.name = "seed",
      .value = "N",
-     .does = "the seed of chance; without it the scenario's, which is 1 if it names none",
+     .help = "the seed of chance; without it the scenario's, which is 1 if it names none",
      .read = read_seed,
-     .more = "The same seed gives the same bytes, on every machine and with any number of threads."},
+     .details = "The same seed gives the same bytes, on every machine and with any number of threads."},
     {.name = "seeds",
      .value = "N",
-     .does = "play each row with so many seeds; figures are then means with a 95 % interval",
+     .help = "play each row with so many seeds; figures are then means with a 95 % interval",
      .read = read_seeds,
-     .more = "The first is --seed, the others follow it. Series and pictures over time are of the first."},
+     .details = "The first is --seed, the others follow it. Series and pictures over time are of the first."},
     {.name = "threads",
      .value = "N",
-     .does = "runs at once; without it as many as there are cores",
+     .help = "runs at once; without it as many as there are cores",
      .read = read_threads,
-     .more = "Fewer, if memory is not enough for all of them; that is said."},
+     .details = "Fewer, if memory is not enough for all of them; that is said."},
     {.name = "expect",
      .value = "EXPRESSION",
-     .does = "exit 1 unless this is true: 'recovers', 'amplification<1.2'; may be repeated",
+     .help = "exit 1 unless this is true: 'recovers', 'amplification<1.2'; may be repeated",
      .read = read_expect,
-     .more = "See below."},
+     .details = "See below."},
 };
 
 static const struct cli_option output_options[] = {
-    {.name = "json", .does = "print one JSON object instead of the table", .read = read_json},
-    {.name = "csv", .does = "print comma-separated values instead: a line per row, all metrics", .read = read_csv},
+    {.name = "json", .help = "print one JSON object instead of the table", .read = read_json},
+    {.name = "csv", .help = "print comma-separated values instead: a line per row, all metrics", .read = read_csv},
     {.name = "series",
      .value = "FILE",
-     .does = "write what happened in each bucket of time, as comma-separated values",
+     .help = "write what happened in each bucket of time, as comma-separated values",
      .read = read_series,
-     .completes = CLI_FILE},
-    {.name = "svg", .value = "FILE", .does = "write the picture", .read = read_svg, .completes = CLI_FILE},
+     .completion = CLI_COMPLETE_FILE},
+    {.name = "svg", .value = "FILE", .help = "write the picture", .read = read_svg, .completion = CLI_COMPLETE_FILE},
     {.name = "html",
      .value = "FILE",
-     .does = "write a page with charts and all figures; it needs no other file",
+     .help = "write a page with charts and all figures; it needs no other file",
      .read = read_html,
-     .completes = CLI_FILE,
-     .more = "A FILE is replaced when the new one is whole. `-` is standard output, instead of the table."},
+     .completion = CLI_COMPLETE_FILE,
+     .details = "A FILE is replaced when the new one is whole. `-` is standard output, instead of the table."},
 };
 
 static const struct cli_group groups[] = {
@@ -262,8 +262,8 @@ const struct cli_command cli_sim = {
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
-    .completes = CLI_FILE,
-    .word = word_at,
+    .completion = CLI_COMPLETE_FILE,
+    .operand_word = word_at,
     .settings_size = sizeof(struct settings),
     .init = init,
     .run = run,
@@ -273,7 +273,7 @@ const struct cli_command cli_sim = {
 
 static int finish(int status)
 {
-    return cli_flush(&cli_sim) ? status : CLI_EXIT_OWN;
+    return cli_flush(&cli_sim) ? status : CLI_EXIT_BIDE_FAILED;
 }
 
 static int list(const struct settings *s, char **operands)
@@ -341,7 +341,7 @@ static int unknown(const char *name, size_t from)
     struct stat found;
     for (size_t i = 0; i < WORDS_MAX && (word = word_at(from + i)) != NULL; i++)
         all[i] = word;
-    const char *near = conf_near(name, strlen(name), all);
+    const char *near = conf_suggest(name, strlen(name), all);
     if (stat(name, &found) == 0 && S_ISREG(found.st_mode))
         return cli_fail(&cli_sim, "%s: no such scenario; the file of that name is ./%s", name, name);
     if (near != NULL)
@@ -371,7 +371,7 @@ static void on_signal(int number)
     static const char wipe[] = "\r\033[K";
     if (bar_is_shown)
         (void)!write(STDERR_FILENO, wipe, sizeof wipe - 1);
-    cli_drafts_remove();
+    cli_atomic_files_unlink();
     _exit(128 + number);
 }
 
@@ -400,19 +400,19 @@ static bool show_progress(void *context, double done)
     if (!bar->term.live || since_ns < PATIENCE_NS)
         return true;
     if (done > 0.01)
-        conf_duration_short(left, (int64_t)((double)since_ns * (1 - done) / done) / BIDE_S * BIDE_S + BIDE_S);
+        conf_duration_format_short(left, (int64_t)((double)since_ns * (1 - done) / done) / BIDE_S * BIDE_S + BIDE_S);
     snprintf(line, sizeof line, "%3.0f %%  %s%s%s  %s%s%s", done * 100, left[0] != '\0' ? "about " : "", left,
              left[0] != '\0' ? " left" : "", cli_colour(&bar->term, CLI_BLUE),
              cli_bar(&bar->term, cells, BAR_CELLS, done, 1), cli_colour(&bar->term, CLI_PLAIN));
     bar_is_shown = 1;
-    cli_rewrite(&bar->term, line);
+    cli_rewrite_line(&bar->term, line);
     return true;
 }
 
 static void wipe_progress(const struct bar *bar)
 {
     if (bar_is_shown)
-        cli_rewrite(&bar->term, "");
+        cli_rewrite_line(&bar->term, "");
     bar_is_shown = 0;
 }
 
@@ -457,8 +457,8 @@ static bool fit_memory(struct sim_plan *plan, const struct sim_scenario *scenari
         return false;
     }
     if (plan->threads < wanted)
-        cli_say(&cli_sim, "%" PRIu32 " runs at once would need about %s, and %s are left: %" PRIu32 " at once", wanted,
-                needed, there, plan->threads);
+        cli_report(&cli_sim, "%" PRIu32 " runs at once would need about %s, and %s are left: %" PRIu32 " at once",
+                   wanted, needed, there, plan->threads);
     return true;
 }
 
@@ -473,7 +473,7 @@ static bool expectations_fit(const struct settings *s, const struct sim_scenario
             continue;
         for (size_t r = 0; r < sim_scenario_rows(scenario) && r < SIM_ROWS_MAX; r++)
             names[r] = sim_scenario_row(scenario, r)->name;
-        const char *near = conf_near(row, strlen(row), names);
+        const char *near = conf_suggest(row, strlen(row), names);
         cli_fail(&cli_sim, "--expect: there is no row %s; %s %s%s", row, near != NULL ? "did you mean" : "the first is",
                  near != NULL ? near : sim_scenario_row(scenario, 0)->label, near != NULL ? "?" : "");
         return false;
@@ -493,12 +493,12 @@ static bool tell_expectations(const struct settings *s, const struct sim_batch *
         bool holds = sim_expect_holds(&s->expect[i], batch, said);
         all = all && holds;
         if (shown == CLI_SIM_DATA && !holds)
-            cli_say(&cli_sim, "%s", said);
+            cli_report(&cli_sim, "%s", said);
         if (shown == CLI_SIM_DATA)
             continue;
         printf("%s%s%s  ", cli_colour(&term, holds ? CLI_GREEN : CLI_RED), holds ? "ok    " : "FAILED",
                cli_colour(&term, CLI_PLAIN));
-        cli_put(stdout, said);
+        cli_print_sanitized(stdout, said);
         putchar('\n');
     }
     return all;
@@ -548,7 +548,7 @@ static struct sim_scenario *read_scenario(const struct settings *s, const char *
     }
     struct sim_scenario *scenario = sim_scenario_read(name, &choice, errors);
     if (scenario == NULL)
-        cli_say_lines(&cli_sim, errors);
+        cli_report_lines(&cli_sim, errors);
     return scenario;
 }
 
@@ -568,7 +568,7 @@ static bool spares_inputs(const struct cli_sim_outputs *outputs, const struct se
                           const struct sim_scenario *scenario)
 {
     char path[CONF_PATH_MAX];
-    const char *config = config_of(s) != NULL ? config_of(s) : conf_path(path) ? path : NULL;
+    const char *config = config_of(s) != NULL ? config_of(s) : conf_default_path(path) ? path : NULL;
     bool spared = (!is_file(name) || cli_sim_outputs_spare(outputs, name)) &&
                   (config == NULL || cli_sim_outputs_spare(outputs, config));
     for (size_t i = 0; i < s->policies && spared; i++)
@@ -591,14 +591,14 @@ static char *repetition(const struct settings *s, const char *name)
     FILE *out = open_memstream(&text, &length);
     if (out == NULL)
         return NULL;
-    cli_put_word(out, name);
+    cli_print_shell_word(out, name);
     if (s->config != NULL) {
         fputs(" --config ", out);
-        cli_put_word(out, s->config);
+        cli_print_shell_word(out, s->config);
     }
     for (size_t i = 0; i < s->policies + s->sets; i++) {
         fputs(i < s->policies ? " --policy " : " --set ", out);
-        cli_put_word(out, i < s->policies ? s->policy[i] : s->set[i - s->policies]);
+        cli_print_shell_word(out, i < s->policies ? s->policy[i] : s->set[i - s->policies]);
     }
     fclose(out);
     return text;
@@ -612,7 +612,7 @@ static int simulate(const struct settings *s, const char *name, bool asserts)
     struct bar bar = {cli_term(stderr), bide_now()};
     char *typed = repetition(s, name);
     const char *at = "";
-    int status = CLI_EXIT_OWN;
+    int status = CLI_EXIT_BIDE_FAILED;
     bool agree = cli_sim_outputs_agree(&outputs, asserts) && read_queue(&plan);
     struct sim_scenario *scenario = agree ? read_scenario(s, name) : NULL;
     if (scenario == NULL || !expectations_fit(s, scenario) || !spares_inputs(&outputs, s, name, scenario) ||
@@ -633,7 +633,7 @@ static int simulate(const struct settings *s, const char *name, bool asserts)
     }
     bool written = cli_sim_outputs_write(&outputs, &batch);
     bool holds = tell_expectations(s, &batch, outputs.shown);
-    status = finish(!written ? CLI_EXIT_OWN : holds ? EXIT_SUCCESS : EXIT_UNMET);
+    status = finish(!written ? CLI_EXIT_BIDE_FAILED : holds ? EXIT_SUCCESS : EXIT_UNMET);
 out:
     cli_sim_outputs_close(&outputs);
     sim_batch_free(&batch);

@@ -16,7 +16,7 @@
 
 static int finish(void)
 {
-    return cli_flush(&cli_sim) ? EXIT_SUCCESS : CLI_EXIT_OWN;
+    return cli_flush(&cli_sim) ? EXIT_SUCCESS : CLI_EXIT_BIDE_FAILED;
 }
 
 static int print_json(bool (*list_json)(FILE *out))
@@ -29,8 +29,8 @@ static void print_row(const char *name, const char *text)
 {
     unsigned width = cli_term(stdout).width;
     int used = printf("  %s", name);
-    cli_column(stdout, text, used > 0 ? (unsigned)used : 0,
-               (struct cli_margins){KEY_COLUMN, width < WIDTH_MAX ? width : WIDTH_MAX});
+    cli_print_column(stdout, text, used > 0 ? (unsigned)used : 0,
+                     (struct cli_margins){KEY_COLUMN, width < WIDTH_MAX ? width : WIDTH_MAX});
 }
 
 int cli_sim_list(bool json)

@@ -80,7 +80,7 @@ bool cli_sim_outputs_open(struct cli_sim_outputs *outputs)
     for (size_t i = 0; i < CLI_SIM_FILES; i++) {
         if (outputs->file[i] == NULL || is_stdout(outputs->file[i]))
             continue;
-        const char *reason = cli_draft_open(&outputs->draft[i], outputs->file[i]);
+        const char *reason = cli_atomic_file_open(&outputs->draft[i], outputs->file[i]);
         if (reason != NULL) {
             cli_fail(&cli_sim, "%s %s: %s", kinds[i].option, outputs->file[i], reason);
             return false;
@@ -100,7 +100,7 @@ static bool write_file(struct cli_sim_outputs *outputs, size_t i, const struct s
     if (!kinds[i].write(to_stdout ? stdout : outputs->draft[i].file, batch))
         reason = "no memory";
     else if (!to_stdout)
-        reason = cli_draft_keep(&outputs->draft[i]);
+        reason = cli_atomic_file_commit(&outputs->draft[i]);
     if (reason != NULL)
         cli_fail(&cli_sim, "%s %s: %s; it was not written", kinds[i].option, outputs->file[i], reason);
     return reason == NULL;
@@ -131,5 +131,5 @@ bool cli_sim_outputs_write(struct cli_sim_outputs *outputs, const struct sim_bat
 void cli_sim_outputs_close(struct cli_sim_outputs *outputs)
 {
     for (size_t i = 0; i < CLI_SIM_FILES; i++)
-        cli_draft_discard(&outputs->draft[i]);
+        cli_atomic_file_discard(&outputs->draft[i]);
 }

@@ -23,7 +23,7 @@ struct cli_sim_outputs {
     bool json, csv;
     const char *file[CLI_SIM_FILES]; /* NULL: not wanted; "-": stdout */
     enum cli_sim_shown shown;
-    struct cli_draft draft[CLI_SIM_FILES];
+    struct cli_atomic_file draft[CLI_SIM_FILES];
 };
 
 /* The others return false when they have told what is wrong. */

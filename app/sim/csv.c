@@ -65,7 +65,7 @@ static void point(FILE *out, const struct sim_point *p)
 {
     char budget[CONF_VALUE_SIZE] = "";
     if (p->budget_milli >= 0)
-        conf_decimal_text(budget, p->budget_milli, 1000);
+        conf_decimal_format(budget, p->budget_milli, 1000);
     fprintf(out,
             ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%" PRIu32
             ",%s\n",
@@ -79,10 +79,10 @@ void sim_csv_series(FILE *out, const struct sim_batch *batch)
     for (size_t i = 0; i < batch->rows; i++) {
         const struct sim_result *r = &batch->row[i].result;
         char from[CONF_VALUE_SIZE], width[CONF_VALUE_SIZE];
-        conf_decimal_text(width, r->bucket_ns, BIDE_S);
+        conf_decimal_format(width, r->bucket_ns, BIDE_S);
         for (size_t j = 0; j < r->points; j++) {
             text(out, sim_scenario_row(batch->scenario, i)->label);
-            fprintf(out, ",%s,%s", conf_decimal_text(from, (int64_t)j * r->bucket_ns, BIDE_S), width);
+            fprintf(out, ",%s,%s", conf_decimal_format(from, (int64_t)j * r->bucket_ns, BIDE_S), width);
             point(out, &r->point[j]);
         }
     }

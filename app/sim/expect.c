@@ -91,7 +91,8 @@ static struct bide_text joined(char space[NUMBER_MAX], struct bide_text text)
 static bool read_scaled(struct bide_text text, char letter, double times, double *number)
 {
     int64_t whole;
-    if (text.length < 2 || text.at[text.length - 1] != letter || !conf_decimal(text.at, text.length - 1, MICRO, &whole))
+    if (text.length < 2 || text.at[text.length - 1] != letter ||
+        !conf_decimal_parse(text.at, text.length - 1, MICRO, &whole))
         return false;
     *number = (double)whole / (double)MICRO * times;
     return true;
@@ -105,22 +106,23 @@ static bool read_number(struct bide_text text, const struct sim_metric *metric, 
     char space[NUMBER_MAX];
     int64_t whole;
     text = joined(space, text);
-    if (conf_decimal(text.at, text.length, MICRO, &whole)) {
+    if (conf_decimal_parse(text.at, text.length, MICRO, &whole)) {
         *number = (double)whole / (double)MICRO;
         return true;
     }
-    if ((ms || s) && conf_duration(text.at, text.length, &whole) && whole != BIDE_NEVER) {
+    if ((ms || s) && conf_duration_parse(text.at, text.length, &whole) && whole != BIDE_NEVER) {
         *number = (double)whole / (double)(ms ? BIDE_MS : BIDE_S);
         return true;
     }
     if (unit > 0 && text.length > unit && memcmp(text.at + text.length - unit, metric->unit, unit) == 0 &&
-        conf_decimal(text.at, text.length - unit, MICRO, &whole)) {
+        conf_decimal_parse(text.at, text.length - unit, MICRO, &whole)) {
         *number = (double)whole / (double)MICRO;
         return true;
     }
     if (unit > 0)
         return false;
-    if (text.length > 1 && text.at[text.length - 1] == '%' && conf_decimal(text.at, text.length - 1, MICRO, &whole)) {
+    if (text.length > 1 && text.at[text.length - 1] == '%' &&
+        conf_decimal_parse(text.at, text.length - 1, MICRO, &whole)) {
         *number = (double)whole / (double)MICRO / 100;
         return true;
     }

@@ -14,7 +14,7 @@
 
 struct reader {
     struct sim_file *file;
-    struct conf_told *told;
+    struct conf_diagnostics *told;
     struct bide_text rest;
     unsigned line;
     size_t section_room, said_room;
@@ -135,7 +135,8 @@ static void head(struct reader *r, struct bide_text text)
     r->in_policy = r->may_go_on = r->headless = false;
     r->in_section = true;
     if (text.at[text.length - 1] != ']' || text.length < 2) {
-        conf_tell(r->told, r->line, "%s: want [section] and nothing behind it", conf_shown(text.at, text.length).text);
+        conf_diagnostics_add(r->told, r->line, "%s: want [section] and nothing behind it",
+                             conf_printable(text.at, text.length).text);
         r->headless = true;
         return;
     }
@@ -147,7 +148,7 @@ static void head(struct reader *r, struct bide_text text)
     struct bide_text name = trimmed((struct bide_text){inside.at + length, inside.length - length});
     r->in_policy = is(kind, "policy");
     if (r->in_policy && name.length == 0) {
-        conf_tell(r->told, r->line, "[policy]: want a name, as in [policy careful]");
+        conf_diagnostics_add(r->told, r->line, "[policy]: want a name, as in [policy careful]");
         r->in_policy = false;
         r->headless = true;
     } else if (r->in_policy)
@@ -163,8 +164,8 @@ static void go_on(struct reader *r, struct bide_text text)
     struct sim_said *last = &r->file->said[r->file->saids - 1];
     size_t before = r->value_length;
     if (before + text.length > VALUE_MAX) {
-        conf_tell(r->told, r->line, "%s has more than %u bytes: want fewer",
-                  conf_shown(last->key, strlen(last->key)).text, VALUE_MAX);
+        conf_diagnostics_add(r->told, r->line, "%s has more than %u bytes: want fewer",
+                             conf_printable(last->key, strlen(last->key)).text, VALUE_MAX);
         r->may_go_on = false;
         return;
     }
@@ -196,11 +197,11 @@ static void keep(struct reader *r, struct bide_text key, struct bide_text value)
 static void entry(struct reader *r, struct bide_text text, bool indented)
 {
     const char *mark = memchr(text.at, '=', text.length);
-    struct conf_shown shown = conf_shown(text.at, text.length);
+    struct conf_printable shown = conf_printable(text.at, text.length);
     if (r->headless)
         return;
     if (!r->in_section) {
-        conf_tell(r->told, r->line, "%s: want a [section] above it", shown.text);
+        conf_diagnostics_add(r->told, r->line, "%s: want a [section] above it", shown.text);
         return;
     }
     if (mark == NULL && indented && r->may_go_on) {
@@ -211,7 +212,7 @@ static void entry(struct reader *r, struct bide_text text, bool indented)
     size_t before = mark == NULL ? 0 : (size_t)(mark - text.at);
     struct bide_text key = trimmed((struct bide_text){text.at, before});
     if (key.length == 0)
-        conf_tell(r->told, r->line, "%s: want key = value", shown.text);
+        conf_diagnostics_add(r->told, r->line, "%s: want key = value", shown.text);
     else
         keep(r, key, trimmed((struct bide_text){mark + 1, text.length - before - 1}));
 }
@@ -223,7 +224,7 @@ static void read_line(struct reader *r)
     struct bide_text line = next_line(r), text = content(line);
     bool nul = memchr(line.at, '\0', line.length) != NULL, is_head = text.length > 0 && text.at[0] == '[';
     if (nul)
-        conf_tell(r->told, r->line, "a NUL byte: want text");
+        conf_diagnostics_add(r->told, r->line, "a NUL byte: want text");
     else if (is_head)
         head(r, text);
     else if (r->in_policy)
@@ -235,7 +236,7 @@ static void read_line(struct reader *r)
         r->file->policies[r->file->policies_length++] = '\n';
 }
 
-bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_told *told)
+bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_diagnostics *told)
 {
     if (text.length >= 3 && memcmp(text.at, "\xef\xbb\xbf", 3) == 0) /* a byte order mark says nothing here */
         text = (struct bide_text){text.at + 3, text.length - 3};
@@ -247,7 +248,7 @@ bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_tol
     if (file->policies != NULL)
         file->policies[file->policies_length] = '\0';
     if (r.no_memory)
-        conf_tell(told, 0, "no memory");
+        conf_diagnostics_add(told, 0, "no memory");
     return !r.no_memory;
 }
 

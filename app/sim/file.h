@@ -31,7 +31,7 @@ struct sim_file {
 };
 
 /* Tells what cannot be cut. False: no memory, and that is told, too. [policy NAME] sections are not in `section`. */
-bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_told *told);
+bool sim_file_read(struct sim_file *file, struct bide_text text, struct conf_diagnostics *told);
 void sim_file_free(struct sim_file *file); /* accepts an empty one */
 
 #endif

@@ -99,7 +99,7 @@ static void budget(FILE *out, const struct sim_result *r)
     fputc('[', out);
     for (size_t i = 0; i < r->points; i++) {
         int64_t milli = r->point[i].budget_milli;
-        fprintf(out, "%s%s", i > 0 ? "," : "", milli >= 0 ? conf_decimal_text(digits, milli, 1000) : "null");
+        fprintf(out, "%s%s", i > 0 ? "," : "", milli >= 0 ? conf_decimal_format(digits, milli, 1000) : "null");
     }
     fputc(']', out);
 }
@@ -149,7 +149,7 @@ static void row_of(FILE *out, const struct sim_batch *batch, size_t i)
     text(out, row->swept);
     settings(out, batch->scenario, i, "      ");
     member(out, ",\n      ", "bucket_s");
-    fputs(conf_decimal_text(digits, batch->row[i].result.bucket_ns, BIDE_S), out);
+    fputs(conf_decimal_format(digits, batch->row[i].result.bucket_ns, BIDE_S), out);
     metrics(out, batch, i);
     if (batch->plan.seeds > 1)
         halves(out, batch, i);
@@ -168,7 +168,7 @@ void sim_json(FILE *out, const struct sim_batch *batch)
     text(out, sim_scenario_title(batch->scenario));
     fprintf(out, ",\n  \"seed\": %" PRIu64 ",\n  \"seeds\": %" PRIu32, batch->plan.seed, batch->plan.seeds);
     member(out, ",\n  ", "bucket_s");
-    fputs(batch->rows > 0 ? conf_decimal_text(digits, batch->row[0].result.bucket_ns, BIDE_S) : "null", out);
+    fputs(batch->rows > 0 ? conf_decimal_format(digits, batch->row[0].result.bucket_ns, BIDE_S) : "null", out);
     settings(out, batch->scenario, SIM_ALL_ROWS, "  ");
     fputs(",\n  \"rows\": [", out);
     for (size_t i = 0; i < batch->rows; i++) {

@@ -203,10 +203,10 @@ const struct sim_field *sim_field_of(enum sim_part part, const char *key)
 
 const char *sim_field_near(const char *section, const char *key, size_t length)
 {
-    struct conf_nearest nearest = {key, length, NULL, 0};
+    struct conf_suggestion nearest = {key, length, NULL, 0};
     for (size_t i = 0; i < FIELDS; i++)
         if (strcmp(fields[i].key.section, section) == 0)
-            conf_nearest(&nearest, fields[i].key.key, fields[i].key.key);
+            conf_suggestion_consider(&nearest, fields[i].key.key, fields[i].key.key);
     return nearest.found;
 }
 
@@ -263,7 +263,7 @@ static bool scaled(const char *text, size_t length, int64_t scale, int64_t *valu
 {
     bool thousands = length > 0 && text[length - 1] == 'k', millions = length > 0 && text[length - 1] == 'M';
     int64_t times = thousands ? 1000 : millions ? 1000000 : 1;
-    return conf_decimal(text, times > 1 ? length - 1 : length, scale * times, value);
+    return conf_decimal_parse(text, times > 1 ? length - 1 : length, scale * times, value);
 }
 
 static const char *count_64(const char *text, void *into)
@@ -326,7 +326,7 @@ static const char *share(const char *text, int64_t whole, void *into)
     size_t length = strlen(text);
     int64_t value;
     bool unit = length > 0 && text[length - 1] == '%';
-    if ((!unit && strcmp(text, "0") != 0) || !conf_decimal(text, length - unit, whole / 100, &value))
+    if ((!unit && strcmp(text, "0") != 0) || !conf_decimal_parse(text, length - unit, whole / 100, &value))
         return whole == 1000 ? "a share such as 10%, with one decimal at most" : "a share such as 10% or 0.0001%";
     if (value > whole)
         return "100% at most";
@@ -345,7 +345,7 @@ static const char *share_usual(const char *text, void *into)
 static const char *milli(const char *text, void *into)
 {
     int64_t value;
-    if (!conf_decimal(text, strlen(text), 1000, &value) || value > UINT32_MAX)
+    if (!conf_decimal_parse(text, strlen(text), 1000, &value) || value > UINT32_MAX)
         return "a number such as 6 or 2.5, with three decimals at most";
     memcpy(into, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
     return NULL;
@@ -355,7 +355,7 @@ static const char *duration(const struct sim_field *field, const char *text, voi
 {
     int64_t ns;
     bool may_be_never = strcmp(field->key.standard, "never") == 0;
-    if (!conf_duration(text, strlen(text), &ns) || (ns == BIDE_NEVER && !may_be_never))
+    if (!conf_duration_parse(text, strlen(text), &ns) || (ns == BIDE_NEVER && !may_be_never))
         return field->key.want;
     if (ns > BIDE_DURATION_MAX && ns != BIDE_NEVER)
         return "11574d at most"; /* BIDE_DURATION_MAX */
@@ -518,7 +518,7 @@ static void number(char text[SIM_VALUE_MAX], int64_t value, int64_t scale, const
 {
     char digits[CONF_VALUE_SIZE];
     bool millions = value > 0 && scale <= 1000000 && value % (scale * 1000000) == 0;
-    conf_decimal_text(digits, millions ? value / 1000000 : value, scale);
+    conf_decimal_format(digits, millions ? value / 1000000 : value, scale);
     snprintf(text, SIM_VALUE_MAX, "%s%s%s", digits, millions ? "M" : "", unit);
 }
 
@@ -536,13 +536,13 @@ const char *sim_field_text(char text[SIM_VALUE_MAX], const struct sim_field *fie
     const char *word = NULL;
     _Static_assert(SIM_VALUE_MAX >= SIM_SHAPE_MAX && SIM_VALUE_MAX >= SIM_POLICY_MAX, "what is written fits");
     switch (field->form) {
-    case SIM_FORM_TIME: conf_duration_text(text, wide_in(member)); break;
+    case SIM_FORM_TIME: conf_duration_format(text, wide_in(member)); break;
     case SIM_FORM_SHAPE: sim_shape_text(text, member); break;
     case SIM_FORM_RATE: number(text, wide_in(member), 1000000, "/s"); break;
     case SIM_FORM_COUNT_64: number(text, wide_in(member), 1, ""); break;
     case SIM_FORM_COUNT:
     case SIM_FORM_COUNT_NEVER: number(text, narrow_in(member), 1, ""); break;
-    case SIM_FORM_MILLI: conf_decimal_text(text, narrow_in(member), 1000); break;
+    case SIM_FORM_MILLI: conf_decimal_format(text, narrow_in(member), 1000); break;
     case SIM_FORM_PERMILLE: number(text, narrow_in(member), 10, "%"); break;
     case SIM_FORM_PPM:
     case SIM_FORM_PPM_USUAL: number(text, narrow_in(member), 10000, "%"); break;

@@ -281,10 +281,10 @@ size_t sim_metric_find(const char *name, size_t length)
 
 const char *sim_metric_near(const char *name, size_t length)
 {
-    struct conf_nearest nearest = {name, length, NULL, 0};
+    struct conf_suggestion nearest = {name, length, NULL, 0};
     const struct sim_metric *metric;
     for (size_t i = 0; (metric = sim_metric(i)) != NULL; i++)
-        conf_nearest(&nearest, metric->name, metric->name);
+        conf_suggestion_consider(&nearest, metric->name, metric->name);
     return nearest.found;
 }
 

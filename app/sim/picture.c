@@ -221,7 +221,7 @@ static void draw_series(FILE *out, const struct sim_batch *batch, size_t row, co
     series[0].count = fill(arrivals, r, step, arrivals_at, false);
     series[1].count = fill(served, r, step, served_at, false);
     series[2].count = fill(succeeded, r, step, succeeded_at, false);
-    conf_duration_text(bucket, r->bucket_ns);
+    conf_duration_format(bucket, r->bucket_ns);
     snprintf(id, sizeof id, "series-%zu", row);
     for (size_t i = 0; i < series[0].count; i++)
         is_cut = is_cut || arrivals[i] > scale.most || served[i] > scale.most;
@@ -306,7 +306,8 @@ bool sim_picture_level(FILE *out, const struct sim_batch *batch, enum sim_level 
     }
     int64_t bucket_ns = batch->row[first].result.bucket_ns;
     struct chart_band bands[BANDS_MAX];
-    int used = snprintf(y_name, sizeof y_name, "%s %.20s", levels[level].y_name, conf_duration_text(bucket, bucket_ns));
+    int used =
+        snprintf(y_name, sizeof y_name, "%s %.20s", levels[level].y_name, conf_duration_format(bucket, bucket_ns));
     if (left_out > 0)
         snprintf(y_name + used, sizeof y_name - (size_t)used, "; %zu more rows are not drawn", left_out);
     chart_lines(out, &(struct chart_lines){.id = levels[level].id,

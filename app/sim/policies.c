@@ -17,7 +17,7 @@ struct held {
 
 /* ---- the file's own ---- */
 
-void sim_policies_read(struct sim_policies *policies, struct bide_text text, struct conf_told *told)
+void sim_policies_read(struct sim_policies *policies, struct bide_text text, struct conf_diagnostics *told)
 {
     unsigned before = told->count;
     conf_ini_read(&policies->own, text, told);
@@ -71,12 +71,12 @@ static const struct conf_policy *known(const struct sim_policies *policies, cons
 /* What the scenario itself has is nearer than what conf_find would propose. */
 static void not_found(const struct sim_policies *policies, const char *name, char errors[CONF_ERROR_MAX])
 {
-    struct conf_nearest near = {name, strlen(name), NULL, 0};
+    struct conf_suggestion near = {name, strlen(name), NULL, 0};
     for (size_t i = 0; i < policies->own.count; i++)
-        conf_nearest(&near, policies->own.policy[i].name, policies->own.policy[i].name);
+        conf_suggestion_consider(&near, policies->own.policy[i].name, policies->own.policy[i].name);
     if (near.found != NULL)
-        snprintf(errors, CONF_ERROR_MAX, "no policy named %s; did you mean %s?", conf_shown(name, strlen(name)).text,
-                 near.found);
+        snprintf(errors, CONF_ERROR_MAX, "no policy named %s; did you mean %s?",
+                 conf_printable(name, strlen(name)).text, near.found);
 }
 
 const struct conf_policy *sim_policy_find(struct sim_policies *policies, const char *name, enum sim_asker asker,
@@ -92,7 +92,7 @@ const struct conf_policy *sim_policy_find(struct sim_policies *policies, const c
         return NULL;
     }
     if (preset != BIDE_PRESET_COUNT && asker == SIM_ASKED_BY_FILE) {
-        conf_preset(&held->policy, preset);
+        conf_policy_init(&held->policy, preset);
         return &held->policy;
     }
     if (conf_find(&held->policy, policies->config, name, errors))

@@ -14,7 +14,7 @@ struct sim_policies {
 };
 
 /* Reads the [policy NAME] sections. What is wrong with them is told. */
-void sim_policies_read(struct sim_policies *policies, struct bide_text text, struct conf_told *told);
+void sim_policies_read(struct sim_policies *policies, struct bide_text text, struct conf_diagnostics *told);
 void sim_policies_free(struct sim_policies *policies);
 
 /* A policy of that name: of the scenario; a preset; of a policy file. NULL: `errors` says why not, in one line or more.

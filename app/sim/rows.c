@@ -146,7 +146,7 @@ static const struct sim_setting *blamed(const struct making *m, const struct con
 
 static void check_policy(struct making *m, const struct conf_policy *policy)
 {
-    struct conf_wrong wrong;
+    struct conf_problem wrong;
     char value[256];
     if (conf_pair_check(&policy->pair, &wrong))
         return;
@@ -155,7 +155,7 @@ static void check_policy(struct making *m, const struct conf_policy *policy)
         sim_setting_tell(setting, m->b->told, "want %s (in policy %s)", wrong.want, policy->name);
     else
         sim_setting_tell(setting, m->b->told, "%s of policy %s is then %s: want %s", wrong.field->key, policy->name,
-                         conf_field_text(value, wrong.field, &policy->pair), wrong.want);
+                         conf_field_format(value, wrong.field, &policy->pair), wrong.want);
 }
 
 /* The policy with the row's settings in it; one that is used in two places is made once. */
@@ -168,7 +168,7 @@ static const struct conf_policy *varied(struct making *m, const struct conf_poli
         return policy;
     }
     for (size_t i = 0; (setting = policy_setting(m, i)) != NULL; i++)
-        conf_key_read(&setting->policy_key, copy, setting->value);
+        conf_key_assign(&setting->policy_key, copy, setting->value);
     check_policy(m, copy);
     return copy;
 }
@@ -199,8 +199,8 @@ static void vary_policies(struct making *m)
 
 static double policy_number(const struct sim_setting *setting, bool *is_number)
 {
-    static const double scales[] = {[CONF_TIME] = 1e9,  [CONF_COUNT] = 1,      [CONF_TOKENS] = 1e3, [CONF_RATE] = 60e3,
-                                    [CONF_TIMES] = 1e3, [CONF_PERMILLE] = 1e3, [CONF_PPM] = 1e6,    [CONF_WORD] = 0};
+    static const double scales[] = {[CONF_TIME] = 1e9,   [CONF_COUNT] = 1,      [CONF_TOKENS] = 1e3, [CONF_RATE] = 60e3,
+                                    [CONF_FACTOR] = 1e3, [CONF_PERMILLE] = 1e3, [CONF_PPM] = 1e6,    [CONF_WORD] = 0};
     const struct conf_field *field = setting->policy_key.field;
     struct conf_policy policy;
     uint32_t narrow = 0;
@@ -208,8 +208,8 @@ static double policy_number(const struct sim_setting *setting, bool *is_number)
     *is_number = field != NULL && scales[field->form] > 0;
     if (!*is_number)
         return 0;
-    conf_preset(&policy, BIDE_PRESET_SERVICE);
-    conf_key_read(&setting->policy_key, &policy, setting->value);
+    conf_policy_init(&policy, BIDE_PRESET_SERVICE);
+    conf_key_assign(&setting->policy_key, &policy, setting->value);
     const char *base = field->of_target ? (const char *)&policy.pair.target : (const char *)&policy.pair.policy;
     if (field->form == CONF_TIME)
         memcpy(&wide, base + field->offset, sizeof wide);
@@ -281,8 +281,9 @@ static void tell_fault(struct making *m, const struct sim_fault *fault)
         return;
     }
     sim_field_text(value, field, sim_part_in(&m->row->world, field->part, fault->element), &m->row->world);
-    conf_tell(b->told, b->line[field->part][fault->element], "[%s%s%s] %s = %s, by default: %s%s", field->key.section,
-              name[0] != '\0' ? " " : "", name, field->key.key, value, fault->reason, in);
+    conf_diagnostics_add(b->told, b->line[field->part][fault->element], "[%s%s%s] %s = %s, by default: %s%s",
+                         field->key.section, name[0] != '\0' ? " " : "", name, field->key.key, value, fault->reason,
+                         in);
 }
 
 static void note_ignored(struct making *m, const struct sim_fault *fault)
@@ -340,10 +341,11 @@ static void judge_all(struct sim_builder *b, const struct judge *judge)
     judge_settings(b, (struct sim_span){0, b->settings});
     for (uint32_t i = 0; i < b->base.services; i++)
         if (!judge->reached[i])
-            conf_tell(b->told, b->line[SIM_PART_SERVICE][i],
-                      "[service%s%s]: nobody calls it: want [clients] service = %s, or calls = %s in a service",
-                      b->base.service[i].name[0] != '\0' ? " " : "", b->base.service[i].name, b->base.service[i].name,
-                      b->base.service[i].name);
+            conf_diagnostics_add(
+                b->told, b->line[SIM_PART_SERVICE][i],
+                "[service%s%s]: nobody calls it: want [clients] service = %s, or calls = %s in a service",
+                b->base.service[i].name[0] != '\0' ? " " : "", b->base.service[i].name, b->base.service[i].name,
+                b->base.service[i].name);
 }
 
 /* ---- all rows ---- */
@@ -405,7 +407,7 @@ static bool too_many(struct sim_builder *b)
     for (size_t i = 0; i < b->sweeps; i++)
         rows *= b->sweep[i].end - b->sweep[i].first;
     if (rows > SIM_ROWS_MAX)
-        conf_tell(b->told, b->sweep_line, "[sweep]: %zu rows: want %u at most", rows, SIM_ROWS_MAX);
+        conf_diagnostics_add(b->told, b->sweep_line, "[sweep]: %zu rows: want %u at most", rows, SIM_ROWS_MAX);
     return rows > SIM_ROWS_MAX;
 }
 
@@ -419,8 +421,8 @@ static void check_curve(struct sim_builder *b, const struct making *m, enum sim_
     if (b->sweeps == 0 && judged == SIM_JUDGE_CHOICE)
         *picture = SIM_PICTURE_BARS; /* the command line has taken the sweep away */
     else if (b->sweeps == 0)
-        conf_tell(b->told, b->line[SIM_PART_WORLD][0],
-                  "[scenario] picture = curve: nothing is swept: want a [sweep], or picture = bars");
+        conf_diagnostics_add(b->told, b->line[SIM_PART_WORLD][0],
+                             "[scenario] picture = curve: nothing is swept: want a [sweep], or picture = bars");
     else {
         const struct sim_setting *first = &b->setting[b->sweep[0].first];
         number_of(m, first, &is_number);

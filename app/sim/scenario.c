@@ -187,7 +187,8 @@ static void set_columns(struct sim_builder *b)
     snprintf(at, sizeof scenario->columns_text, "%s", scenario->head.columns);
     while (*(at += strspn(at, " \t,")) != '\0') {
         if (scenario->columns == SIM_COLUMNS_MAX) {
-            conf_tell(b->told, b->line[SIM_PART_WORLD][0], "[scenario] columns: want %u at most", SIM_COLUMNS_MAX);
+            conf_diagnostics_add(b->told, b->line[SIM_PART_WORLD][0], "[scenario] columns: want %u at most",
+                                 SIM_COLUMNS_MAX);
             return;
         }
         scenario->column[scenario->columns++] = at;
@@ -223,7 +224,7 @@ static void build(struct sim_builder *b, struct bide_text text)
         write_all(b);
     }
     if (b->no_memory && b->told->count == 0)
-        conf_tell(b->told, 0, "no memory");
+        conf_diagnostics_add(b->told, 0, "no memory");
 }
 
 static void free_builder(struct sim_builder *b)
@@ -239,12 +240,12 @@ struct sim_scenario *sim_scenario_read_text(const char *name, struct bide_text t
                                             char errors[CONF_ERROR_MAX])
 {
     static const struct sim_choice nothing;
-    struct conf_told told;
+    struct conf_diagnostics told;
     struct sim_builder *b = calloc(1, sizeof *b);
     struct sim_scenario *scenario = calloc(1, sizeof *scenario);
-    conf_told_begin(&told, errors, name);
+    conf_diagnostics_begin(&told, errors, name);
     if (b == NULL || scenario == NULL) {
-        conf_tell(&told, 0, "no memory");
+        conf_diagnostics_add(&told, 0, "no memory");
         goto out;
     }
     b->scenario = scenario;
@@ -255,14 +256,14 @@ struct sim_scenario *sim_scenario_read_text(const char *name, struct bide_text t
     sim_world_init(&b->base);
     sim_element_init(SIM_PART_HEAD, &scenario->head);
     if (text.length > CONF_FILE_MAX)
-        conf_tell(&told, 0, "larger than %u bytes: want a scenario file", CONF_FILE_MAX);
+        conf_diagnostics_add(&told, 0, "larger than %u bytes: want a scenario file", CONF_FILE_MAX);
     else
         build(b, text);
     free_builder(b);
     b = NULL;
 out:
     free(b);
-    if (conf_told_end(&told))
+    if (conf_diagnostics_finish(&told))
         return scenario;
     sim_scenario_free(scenario);
     return NULL;

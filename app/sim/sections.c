@@ -44,13 +44,13 @@ static bool is_good_name(const char *name, bool of_case)
 
 static void tell_section(struct sim_builder *b, const struct sim_section *s, const char *what)
 {
-    conf_tell(b->told, s->line, "[%s]: %s", conf_shown(s->head, strlen(s->head)).text, what);
+    conf_diagnostics_add(b->told, s->line, "[%s]: %s", conf_printable(s->head, strlen(s->head)).text, what);
 }
 
 static void unknown_section(struct sim_builder *b, const struct sim_section *s)
 {
     char what[160];
-    const char *near = conf_told_room(b->told) ? conf_near(s->kind, strlen(s->kind), sections) : NULL;
+    const char *near = conf_diagnostics_have_room(b->told) ? conf_suggest(s->kind, strlen(s->kind), sections) : NULL;
     if (near != NULL)
         snprintf(what, sizeof what, "no such section; did you mean %s?", near);
     else
@@ -102,7 +102,8 @@ static void check_names(struct sim_builder *b, enum sim_part part, const char *k
     uint32_t count = sim_part_count(&b->base, part);
     for (uint32_t i = 0; i < count && count > 1; i++)
         if (sim_part_name(&b->base, part, i)[0] == '\0')
-            conf_tell(b->told, b->line[part][i], "[%s]: want a name, [%s NAME], where there are several", kind, kind);
+            conf_diagnostics_add(b->told, b->line[part][i], "[%s]: want a name, [%s NAME], where there are several",
+                                 kind, kind);
 }
 
 /* ---- settings ---- */
@@ -256,8 +257,8 @@ static void read_sweep(struct sim_builder *b, const struct sim_section *s)
         tell_section(b, s, "want a key and its values, such as clients.rate = 100/s, 200/s");
     for (size_t i = s->first; i < s->first + s->count && !b->no_memory; i++) {
         if (b->sweeps == SIM_SWEEPS_MAX) {
-            conf_tell(b->told, b->file.said[i].line, "[sweep] %s: want two keys at most",
-                      conf_shown(b->file.said[i].key, strlen(b->file.said[i].key)).text);
+            conf_diagnostics_add(b->told, b->file.said[i].line, "[sweep] %s: want two keys at most",
+                                 conf_printable(b->file.said[i].key, strlen(b->file.said[i].key)).text);
             return;
         }
         size_t before = b->sweeps;
@@ -323,9 +324,9 @@ static void declare(struct sim_builder *b)
     check_names(b, SIM_PART_SERVICE, "service");
     check_names(b, SIM_PART_OUTAGE, "outage");
     if (b->base.groups == 0 && b->told->count == 0)
-        conf_tell(b->told, 0, "want a [clients] section");
+        conf_diagnostics_add(b->told, 0, "want a [clients] section");
     if (b->base.services == 0 && b->told->count == 0)
-        conf_tell(b->told, 0, "want a [service] section");
+        conf_diagnostics_add(b->told, 0, "want a [service] section");
 }
 
 static uint32_t element_of(const struct sim_builder *b, const struct sim_section *s)
@@ -403,14 +404,15 @@ static const struct conf_policy *find_policy(struct sim_builder *b, const char *
     char errors[CONF_ERROR_MAX] = "";
     const struct conf_policy *policy = NULL;
     if (b->variations == SIM_CASES_MAX)
-        conf_tell(b->told, 0, "want %u at most", SIM_CASES_MAX);
+        conf_diagnostics_add(b->told, 0, "want %u at most", SIM_CASES_MAX);
     else if (strlen(word) >= SIM_POLICY_MAX)
-        conf_tell(b->told, 0, "%s: want %u bytes at most", conf_shown(word, strlen(word)).text, SIM_POLICY_MAX - 1);
+        conf_diagnostics_add(b->told, 0, "%s: want %u bytes at most", conf_printable(word, strlen(word)).text,
+                             SIM_POLICY_MAX - 1);
     else
         policy = sim_policy_find(&b->scenario->policies, word, SIM_ASKED_BY_USER, errors);
     for (const char *line = errors; policy == NULL && *line != '\0';) {
         size_t length = strcspn(line, "\n");
-        conf_tell(b->told, 0, "%.*s", (int)length, line);
+        conf_diagnostics_add(b->told, 0, "%.*s", (int)length, line);
         line += length + (line[length] == '\n');
     }
     return policy;

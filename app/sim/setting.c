@@ -11,7 +11,7 @@
 
 /* ---- telling ---- */
 
-void sim_setting_tell(const struct sim_setting *setting, struct conf_told *told, const char *format, ...)
+void sim_setting_tell(const struct sim_setting *setting, struct conf_diagnostics *told, const char *format, ...)
 {
     const struct sim_origin *origin = &setting->origin;
     char what[512];
@@ -20,22 +20,22 @@ void sim_setting_tell(const struct sim_setting *setting, struct conf_told *told,
     va_start(values, format);
     vsnprintf(what, sizeof what, format, values);
     va_end(values);
-    struct conf_shown head = conf_shown(origin->head, strlen(origin->head));
-    struct conf_shown key = conf_shown(origin->key, strlen(origin->key));
-    struct conf_shown value = conf_shown(setting->value, strlen(setting->value));
+    struct conf_printable head = conf_printable(origin->head, strlen(origin->head));
+    struct conf_printable key = conf_printable(origin->key, strlen(origin->key));
+    struct conf_printable value = conf_printable(setting->value, strlen(setting->value));
     if (origin->line == 0) {
         char word[128];
         snprintf(word, sizeof word, "--set %s", head.text);
         told->file = word;
-        conf_tell(told, 0, "%s", what);
+        conf_diagnostics_add(told, 0, "%s", what);
         told->file = file;
     } else if (setting->value[0] == '\0')
-        conf_tell(told, origin->line, "[%s] %s has no value: %s", head.text, key.text, what);
+        conf_diagnostics_add(told, origin->line, "[%s] %s has no value: %s", head.text, key.text, what);
     else
-        conf_tell(told, origin->line, "[%s] %s = %s: %s", head.text, key.text, value.text, what);
+        conf_diagnostics_add(told, origin->line, "[%s] %s = %s: %s", head.text, key.text, value.text, what);
 }
 
-static bool tell_key(const struct sim_setting *setting, struct conf_told *told, const char *near)
+static bool tell_key(const struct sim_setting *setting, struct conf_diagnostics *told, const char *near)
 {
     sim_setting_tell(setting, told, "no such key%s%s%s", near != NULL ? "; did you mean " : "",
                      near != NULL ? near : "", near != NULL ? "?" : "");
@@ -52,7 +52,7 @@ bool sim_setting_in(struct sim_setting *setting, const struct sim_scene *scene, 
     setting->end = element + 1;
     if (setting->field != NULL)
         return true;
-    const char *near = conf_told_room(scene->told) ? sim_field_near(section, key, strlen(key)) : NULL;
+    const char *near = conf_diagnostics_have_room(scene->told) ? sim_field_near(section, key, strlen(key)) : NULL;
     return tell_key(setting, scene->told, near);
 }
 
@@ -61,7 +61,7 @@ static bool of_policy(struct sim_setting *setting, const struct sim_scene *scene
     char near[SIM_KEY_MAX];
     if (conf_key_find(&setting->policy_key, key, strlen(key)))
         return true;
-    const char *found = conf_told_room(scene->told) ? conf_key_near(key, strlen(key)) : NULL;
+    const char *found = conf_diagnostics_have_room(scene->told) ? conf_key_suggest(key, strlen(key)) : NULL;
     snprintf(near, sizeof near, "policy.%s", found != NULL ? found : "");
     if (strcmp(key, "extends") != 0)
         return tell_key(setting, scene->told, found != NULL ? near : NULL);
@@ -82,13 +82,14 @@ static uint32_t named(const struct sim_world *world, enum sim_part part, const c
 /* The whole name of the key that was meant, but no element's: "clients.rate" for rate, clients.rat or client.rate. */
 static const char *near_path(char text[SIM_KEY_MAX], const char *path)
 {
-    struct conf_nearest near = {path, strlen(path), NULL, 0};
+    struct conf_suggestion near = {path, strlen(path), NULL, 0};
     const struct sim_field *best = NULL, *field;
     unsigned distance = 0;
     for (size_t pass = 0; pass < 2; pass++)
         for (size_t i = 0; (field = sim_field(i)) != NULL; i++) {
             char whole[SIM_KEY_MAX];
-            conf_nearest(&near, pass == 0 ? sim_key_path(whole, field, "") : field->key.key, field->key.key);
+            conf_suggestion_consider(&near, pass == 0 ? sim_key_path(whole, field, "") : field->key.key,
+                                     field->key.key);
             if (near.found != NULL && (best == NULL || near.distance < distance)) {
                 best = field;
                 distance = near.distance;
@@ -106,17 +107,17 @@ static bool unknown_path(const struct sim_setting *setting, const struct sim_sce
         sim_setting_tell(setting, scene->told, "no such key of the world; for all policies write policy.%s", path);
         return false;
     }
-    return tell_key(setting, scene->told, conf_told_room(scene->told) ? near_path(text, path) : NULL);
+    return tell_key(setting, scene->told, conf_diagnostics_have_room(scene->told) ? near_path(text, path) : NULL);
 }
 
 static bool unknown_element(const struct sim_setting *setting, const struct sim_scene *scene, enum sim_part part,
                             const char *name, size_t length)
 {
-    struct conf_nearest near = {name, length, NULL, 0};
+    struct conf_suggestion near = {name, length, NULL, 0};
     const char *section = setting->field->key.section;
     for (uint32_t i = 0; i < sim_part_count(scene->world, part); i++)
-        conf_nearest(&near, sim_part_name(scene->world, part, i), sim_part_name(scene->world, part, i));
-    sim_setting_tell(setting, scene->told, "there is no [%s %s]%s%s%s", section, conf_shown(name, length).text,
+        conf_suggestion_consider(&near, sim_part_name(scene->world, part, i), sim_part_name(scene->world, part, i));
+    sim_setting_tell(setting, scene->told, "there is no [%s %s]%s%s%s", section, conf_printable(name, length).text,
                      near.found != NULL ? "; did you mean " : "", near.found != NULL ? near.found : "",
                      near.found != NULL ? "?" : "");
     return false;
@@ -165,7 +166,7 @@ bool sim_setting_by_path(struct sim_setting *setting, const struct sim_scene *sc
 /* ---- the value ---- */
 
 /* The first of several names that is none of a metric. */
-static void tell_metric(const struct sim_setting *setting, struct conf_told *told)
+static void tell_metric(const struct sim_setting *setting, struct conf_diagnostics *told)
 {
     const char *at = setting->value;
     for (;;) {
@@ -175,7 +176,7 @@ static void tell_metric(const struct sim_setting *setting, struct conf_told *tol
             length--;
         if (sim_metric_find(at, length) == SIZE_MAX) {
             const char *near = sim_metric_near(at, length);
-            sim_setting_tell(setting, told, "no figure named \"%s\"%s%s%s", conf_shown(at, length).text,
+            sim_setting_tell(setting, told, "no figure named \"%s\"%s%s%s", conf_printable(at, length).text,
                              near != NULL ? "; did you mean " : "", near != NULL ? near : "", near != NULL ? "?" : "");
             return;
         }
@@ -188,11 +189,11 @@ static void tell_metric(const struct sim_setting *setting, struct conf_told *tol
 
 static void tell_service(const struct sim_setting *setting, const struct sim_scene *scene)
 {
-    struct conf_nearest near = {setting->value, strlen(setting->value), NULL, 0};
+    struct conf_suggestion near = {setting->value, strlen(setting->value), NULL, 0};
     for (uint32_t i = 0; i < scene->world->services; i++)
-        conf_nearest(&near, scene->world->service[i].name, scene->world->service[i].name);
+        conf_suggestion_consider(&near, scene->world->service[i].name, scene->world->service[i].name);
     sim_setting_tell(setting, scene->told, "there is no [service %s]%s%s%s",
-                     conf_shown(setting->value, strlen(setting->value)).text,
+                     conf_printable(setting->value, strlen(setting->value)).text,
                      near.found != NULL ? "; did you mean " : "", near.found != NULL ? near.found : "",
                      near.found != NULL ? "?" : "");
 }
@@ -215,8 +216,8 @@ static bool policy_is_there(const struct sim_setting *setting, const struct sim_
 static bool policy_key_is_good(const struct sim_setting *setting, const struct sim_scene *scene)
 {
     struct conf_policy any;
-    conf_preset(&any, BIDE_PRESET_SERVICE);
-    const char *want = conf_key_read(&setting->policy_key, &any, setting->value);
+    conf_policy_init(&any, BIDE_PRESET_SERVICE);
+    const char *want = conf_key_assign(&setting->policy_key, &any, setting->value);
     if (want != NULL)
         sim_setting_tell(setting, scene->told, "want %s", want);
     return want == NULL;
@@ -259,6 +260,6 @@ void sim_setting_apply(const struct sim_setting *setting, struct sim_world *worl
 bool sim_setting_covers(const struct sim_setting *one, const struct sim_setting *other)
 {
     if (one->field == NULL || other->field == NULL)
-        return one->field == other->field && conf_key_same(&one->policy_key, &other->policy_key);
+        return one->field == other->field && conf_key_equal(&one->policy_key, &other->policy_key);
     return one->field == other->field && one->first <= other->first && one->end >= other->end;
 }

@@ -32,7 +32,7 @@ struct sim_scene {
     struct sim_world *world;
     struct sim_head *head;
     struct sim_policies *policies;
-    struct conf_told *told;
+    struct conf_diagnostics *told;
 };
 
 /* Finds the key of a section, or by its whole name; false: told. */
@@ -49,7 +49,7 @@ void sim_setting_apply(const struct sim_setting *setting, struct sim_world *worl
 bool sim_setting_covers(const struct sim_setting *one, const struct sim_setting *other);
 
 /* "[clients] rate = 280/s: ...", with the right place in front. */
-void sim_setting_tell(const struct sim_setting *setting, struct conf_told *told, const char *format, ...)
+void sim_setting_tell(const struct sim_setting *setting, struct conf_diagnostics *told, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -26,7 +26,7 @@ struct word {
 
 static bool duration(struct word word, int64_t *ns)
 {
-    return conf_duration(word.at, word.length, ns) && *ns <= BIDE_DURATION_MAX;
+    return conf_duration_parse(word.at, word.length, ns) && *ns <= BIDE_DURATION_MAX;
 }
 
 static const char *fixed(struct sim_time *time, const struct word *words)
@@ -55,7 +55,7 @@ static const char *mixture(struct sim_time *time, const struct word *words)
 {
     int64_t ppm = 0;
     size_t last = words[0].length - 1;
-    bool well = words[0].at[last] == '%' && conf_decimal(words[0].at, last, 10000, &ppm) && ppm <= 1000000 &&
+    bool well = words[0].at[last] == '%' && conf_decimal_parse(words[0].at, last, 10000, &ppm) && ppm <= 1000000 &&
                 duration(words[1], &time->a_ns) && duration(words[2], &time->b_ns) && time->a_ns > 0 && time->b_ns > 0;
     time->ppm = (uint32_t)ppm;
     return well ? NULL : "mixture, the share of the first mean, and two means, such as 99.9% 0.1ms 10ms";
@@ -67,7 +67,7 @@ static bool tail_point(struct sim_time *time, struct word word)
     size_t before = mark == NULL ? 0 : (size_t)(mark - word.at);
     int64_t ns, share;
     if (mark == NULL || !duration((struct word){word.at, before}, &ns) ||
-        !conf_decimal(mark + 1, word.length - before - 1, SHARE_SCALE, &share) || ns <= 0 || share <= 0)
+        !conf_decimal_parse(mark + 1, word.length - before - 1, SHARE_SCALE, &share) || ns <= 0 || share <= 0)
         return false;
     uint32_t i = time->points++;
     time->point[i].ns = ns;
@@ -155,7 +155,7 @@ static void append(char text[SIM_SHAPE_MAX], const char *before, const char *mor
 static void append_duration(char text[SIM_SHAPE_MAX], int64_t ns)
 {
     char part[CONF_VALUE_SIZE];
-    append(text, " ", conf_duration_text(part, ns));
+    append(text, " ", conf_duration_format(part, ns));
 }
 
 static void append_points(char text[SIM_SHAPE_MAX], const struct sim_time *time)
@@ -164,7 +164,7 @@ static void append_points(char text[SIM_SHAPE_MAX], const struct sim_time *time)
         char part[CONF_VALUE_SIZE];
         append_duration(text, time->point[i].ns);
         append(text, ":",
-               conf_decimal_text(part, (int64_t)(time->point[i].share * (double)SHARE_SCALE + 0.5), SHARE_SCALE));
+               conf_decimal_format(part, (int64_t)(time->point[i].share * (double)SHARE_SCALE + 0.5), SHARE_SCALE));
     }
 }
 
@@ -177,7 +177,7 @@ const char *sim_shape_text(char text[SIM_SHAPE_MAX], const struct sim_time *time
         return text;
     }
     if (time->shape == SIM_MIXTURE) {
-        append(text, " ", conf_decimal_text(part, time->ppm, 10000));
+        append(text, " ", conf_decimal_format(part, time->ppm, 10000));
         append(text, "", "%");
     }
     append_duration(text, time->a_ns);

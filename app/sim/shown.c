@@ -248,8 +248,8 @@ const char *sim_shown_bucket(char text[SIM_SHOWN_TEXT], const struct sim_batch *
         least_ns = ns < least_ns ? ns : least_ns;
         most_ns = ns > most_ns ? ns : most_ns;
     }
-    conf_duration_text(least, least_ns);
-    conf_duration_text(most, most_ns);
+    conf_duration_format(least, least_ns);
+    conf_duration_format(most, most_ns);
     if (least_ns >= most_ns)
         snprintf(text, SIM_SHOWN_TEXT, "%s", most);
     else

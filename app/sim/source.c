@@ -14,7 +14,7 @@ static struct sim_scenario *from_file(const char *path, const struct sim_choice 
 {
     char name[CONF_PATH_MAX];
     size_t length = 0;
-    char *bytes = conf_bytes(path, name, &length, errors);
+    char *bytes = conf_read_bytes(path, name, &length, errors);
     struct sim_scenario *scenario = NULL;
     if (bytes != NULL)
         scenario = sim_scenario_read_text(name, (struct bide_text){bytes, length}, choice, errors);
@@ -26,12 +26,12 @@ static struct sim_scenario *from_file(const char *path, const struct sim_choice 
 
 static void not_there(const char *name, char errors[CONF_ERROR_MAX])
 {
-    struct conf_nearest near = {name, strlen(name), NULL, 0};
+    struct conf_suggestion near = {name, strlen(name), NULL, 0};
     struct stat file;
-    struct conf_shown shown = conf_shown(name, strlen(name));
+    struct conf_printable shown = conf_printable(name, strlen(name));
     const struct sim_entry *entry;
     for (size_t i = 0; (entry = sim_catalogue(i)) != NULL; i++)
-        conf_nearest(&near, entry->name, entry->name);
+        conf_suggestion_consider(&near, entry->name, entry->name);
     if (stat(name, &file) == 0)
         snprintf(errors, CONF_ERROR_MAX, "no scenario named %s; for the file write ./%s", shown.text, shown.text);
     else if (near.found != NULL)

@@ -400,7 +400,7 @@ static void put_picture_words(const struct table *t)
         snprintf(cut, sizeof cut, ", drawn no higher than %s", sim_number(most, t->scale.most));
     if (has_series(t))
         snprintf(text, sizeof text, "Right: arrivals over time, 0 to %s; the highest are %s per %.60s%s%s.",
-                 conf_duration_text(time, longest_ns(t)), sim_number(most, t->scale.highest),
+                 conf_duration_format(time, longest_ns(t)), sim_number(most, t->scale.highest),
                  sim_shown_bucket(bucket, t->batch), cut, t->scale.root ? " (square-root scale)" : "");
     else
         snprintf(text, sizeof text, "Right: %s, 0 to %s.", sim_metric(plot)->name,

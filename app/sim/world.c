@@ -69,7 +69,7 @@ struct text {
 static struct text duration(int64_t ns)
 {
     struct text text;
-    conf_duration_text(text.text, ns);
+    conf_duration_format(text.text, ns);
     return text;
 }
 

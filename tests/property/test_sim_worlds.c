@@ -60,7 +60,7 @@ static struct sim_time some_shape(struct dice *dice, int64_t most_ns)
 
 static void some_policy(struct dice *dice, struct conf_policy *into)
 {
-    conf_preset(into, (enum bide_preset)roll(dice, BIDE_PRESET_COUNT));
+    conf_policy_init(into, (enum bide_preset)roll(dice, BIDE_PRESET_COUNT));
     struct bide_policy *policy = &into->pair.policy;
     policy->attempts_max = 1 + (uint32_t)roll(dice, 6);
     policy->hedges_max = 0;

@@ -92,7 +92,7 @@ static bool read_hint(const char *word, struct bide_hint *hint)
     if (strcmp(word, "stop") == 0)
         return true;
     hint->kind = BIDE_HINT_WAIT;
-    return conf_duration(word, strlen(word), &hint->wait_ns);
+    return conf_duration_parse(word, strlen(word), &hint->wait_ns);
 }
 
 static const struct {

@@ -45,7 +45,7 @@ static bool assign(const struct story_fields *fields, void *object, const struct
     size_t size = fields->of_target ? sizeof pair.target : sizeof pair.policy;
     memset(&pair, 0, sizeof pair);
     memcpy(part, object, size);
-    if (conf_field_read(field, &pair, value) != NULL || !gates_are_ours(fields, &pair))
+    if (conf_field_assign(field, &pair, value) != NULL || !gates_are_ours(fields, &pair))
         return false;
     memcpy(object, part, size);
     return true;
@@ -57,7 +57,7 @@ static bool assign_size(const struct story_fields *fields, void *object, const c
     static const char key[] = "struct_size=";
     int64_t size;
     if (fields->of_target || strncmp(word, key, strlen(key)) != 0 ||
-        !conf_decimal(word + strlen(key), strlen(word + strlen(key)), 1, &size) || size > UINT32_MAX)
+        !conf_decimal_parse(word + strlen(key), strlen(word + strlen(key)), 1, &size) || size > UINT32_MAX)
         return false;
     ((struct bide_policy *)object)->struct_size = (uint32_t)size;
     return true;
@@ -84,7 +84,7 @@ bool story_assign(const struct story_fields *fields, void *object, const char *w
 bool story_gates(const char *text, uint32_t *bits)
 {
     struct conf_pair pair = {0};
-    bool well = conf_field_read(observe(), &pair, text) == NULL;
+    bool well = conf_field_assign(observe(), &pair, text) == NULL;
     *bits = pair.policy.observe | pair.target.observe;
     return well;
 }
@@ -93,5 +93,5 @@ void story_print_gates(char *text, size_t size, uint32_t bits)
 {
     struct conf_pair pair = {.policy.observe = bits & BIDE_POLICY_GATES, .target.observe = bits & BIDE_TARGET_GATES};
     char gates[256];
-    snprintf(text, size, "%s", conf_field_text(gates, observe(), &pair));
+    snprintf(text, size, "%s", conf_field_format(gates, observe(), &pair));
 }

@@ -43,7 +43,7 @@ static bool do_add(struct story *s, struct story_cursor *c, struct story_cursor 
     int64_t milli;
     bool less = word != NULL && word[0] == '-';
     (void)told;
-    if (word == NULL || !conf_decimal(word + less, strlen(word + less), 1000, &milli))
+    if (word == NULL || !conf_decimal_parse(word + less, strlen(word + less), 1000, &milli))
         return story_wrong(s, "want add TOKENS, as 2.5 or -1");
     bide_budget_add_milli(&s->target, less ? -milli : milli, s->now_ns);
     return true;
@@ -130,9 +130,9 @@ static bool read_crowd(struct story *s, struct story_cursor *c, struct crowd *cr
         return story_wrong(s, "want crowd COUNT METHOD STATUS [took=TIME] [every=TIME] -> WHY=COUNT ...");
     crowd->safety = bide_method_safety(method, strlen(method));
     crowd->outcome = bide_classify_http((int)status, NULL);
-    if ((value = story_take_value(c, "took")) != NULL && !conf_duration(value, strlen(value), &crowd->took_ns))
+    if ((value = story_take_value(c, "took")) != NULL && !conf_duration_parse(value, strlen(value), &crowd->took_ns))
         return story_wrong(s, "want took=TIME, not '%s'", value);
-    if ((value = story_take_value(c, "every")) != NULL && !conf_duration(value, strlen(value), &crowd->every_ns))
+    if ((value = story_take_value(c, "every")) != NULL && !conf_duration_parse(value, strlen(value), &crowd->every_ns))
         return story_wrong(s, "want every=TIME, not '%s'", value);
     return story_read_evidence(s, c, &crowd->outcome);
 }

@@ -43,16 +43,16 @@ bool story_duration_range(const char *text, struct story_range *range)
 {
     size_t first;
     const char *second;
-    return halves(text, &first, &second) && conf_duration(text, first, &range->lo) &&
-           conf_duration(second, strlen(second), &range->hi) && range->lo <= range->hi;
+    return halves(text, &first, &second) && conf_duration_parse(text, first, &range->lo) &&
+           conf_duration_parse(second, strlen(second), &range->hi) && range->lo <= range->hi;
 }
 
 bool story_milli_range(const char *text, struct story_range *range)
 {
     size_t first;
     const char *second;
-    return halves(text, &first, &second) && conf_decimal(text, first, 1000, &range->lo) &&
-           conf_decimal(second, strlen(second), 1000, &range->hi) && range->lo <= range->hi;
+    return halves(text, &first, &second) && conf_decimal_parse(text, first, 1000, &range->lo) &&
+           conf_decimal_parse(second, strlen(second), 1000, &range->hi) && range->lo <= range->hi;
 }
 
 void story_print_duration(char *text, size_t size, int64_t ns)

@@ -55,17 +55,17 @@ static const char *read_number(void *part, const char *value)
 }
 
 static const struct cli_option own[] = {
-    {.name = "quiet", .letter = 'q', .does = "say nothing", .read = read_quiet},
-    {.name = "verbose", .letter = 'v', .does = "say more", .read = read_verbose},
-    {.name = "text", .letter = 't', .value = "TEXT", .does = "any `text`", .read = read_text, .may_be_empty = true},
+    {.name = "quiet", .letter = 'q', .help = "say nothing", .read = read_quiet},
+    {.name = "verbose", .letter = 'v', .help = "say more", .read = read_verbose},
+    {.name = "text", .letter = 't', .value = "TEXT", .help = "any `text`", .read = read_text, .may_be_empty = true},
 };
 static const struct cli_option numbers[] = {
     {.name = "attempts",
      .letter = 'n',
      .value = "N",
-     .does = "how many, told at such length that it cannot stand in one line of a terminal and must be folded",
+     .help = "how many, told at such length that it cannot stand in one line of a terminal and must be folded",
      .read = read_number},
-    {.name = "a-name-that-is-longer-than-a-column", .value = "N", .does = "has its own line", .read = read_number},
+    {.name = "a-name-that-is-longer-than-a-column", .value = "N", .help = "has its own line", .read = read_number},
 };
 static const struct cli_group groups[] = {
     {.option = own, .count = 3},
@@ -140,7 +140,7 @@ static void assert_refused(int status, const char *words)
 {
     char line[256];
     snprintf(line, sizeof line, "bide try: %s\n", words);
-    assert_int_equal(status, CLI_EXIT_OWN);
+    assert_int_equal(status, CLI_EXIT_BIDE_FAILED);
     assert_string_equal(err_text, line);
     assert_string_equal(out_text, "");
     assert_int_equal(runs, 0);
@@ -250,8 +250,8 @@ static void a_misspelt_option_is_named_with_the_nearest(void **state)
 static void an_abbreviation_is_no_option(void **state)
 {
     (void)state;
-    assert_int_equal(TRY("--attempt", "3"), CLI_EXIT_OWN);
-    assert_int_equal(TRY("--verb"), CLI_EXIT_OWN);
+    assert_int_equal(TRY("--attempt", "3"), CLI_EXIT_BIDE_FAILED);
+    assert_int_equal(TRY("--verb"), CLI_EXIT_BIDE_FAILED);
     assert_int_equal(runs, 0);
 }
 

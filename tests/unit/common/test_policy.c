@@ -29,7 +29,7 @@ static int run(void *settings, char **operands)
 {
     (void)operands;
     options = ((struct settings *)settings)->policy;
-    return cli_policy_resolve(&command, &options, BIDE_PRESET_CURL, &got) ? 0 : CLI_EXIT_OWN;
+    return cli_policy_resolve(&command, &options, BIDE_PRESET_CURL, &got) ? 0 : CLI_EXIT_BIDE_FAILED;
 }
 
 static const struct cli_group groups[] = {CLI_POLICY_GROUP(struct settings, policy)};
@@ -64,7 +64,7 @@ static int try(const char *const *words)
 
 static void assert_refused(int status, const char *words)
 {
-    assert_int_equal(status, CLI_EXIT_OWN);
+    assert_int_equal(status, CLI_EXIT_BIDE_FAILED);
     if (strncmp(said, "bide try: ", 10) != 0 || strcmp(said + 10 + strcspn(said + 10, "\n"), "\n") != 0)
         fail_msg("not one line of ours: %s", said);
     said[strlen(said) - 1] = '\0';
@@ -158,14 +158,14 @@ static void a_target_that_is_nearly_a_section_is_a_typing_error(void **state)
     assert_refused(TRY("--config", "bide.conf", "--target", "paymets"),
                    "--target paymets: bide.conf has no such section; did you mean payments?");
     setenv("BIDE_POLICY", "sre", 1);
-    assert_int_equal(TRY("--target", "paymets"), CLI_EXIT_OWN);
+    assert_int_equal(TRY("--target", "paymets"), CLI_EXIT_BIDE_FAILED);
     assert_int_equal(TRY("--target", "paymets", "--policy", "sre"), 0);
     assert_int_equal(TRY("--target", "search"), 0);
     write_file("bide.conf", "[shard-1]\nattempts = 9\n");
     assert_int_equal(TRY("--target", "shard-2", "--preset", "curl"), 0);
     unsetenv("BIDE_POLICY");
     assert_int_equal(TRY("--target", "shard-2"), 0);
-    assert_int_equal(TRY("--target", "shrad-1"), CLI_EXIT_OWN);
+    assert_int_equal(TRY("--target", "shrad-1"), CLI_EXIT_BIDE_FAILED);
 }
 
 static void a_target_named_as_a_preset_is_not_that_preset(void **state)
@@ -220,7 +220,7 @@ static void every_mistake_in_a_file_is_told(void **state)
 {
     (void)state;
     write_file("bide.conf", "[a]\nattemps = 7\nbase = 5\n");
-    assert_int_equal(TRY("--policy", "a"), CLI_EXIT_OWN);
+    assert_int_equal(TRY("--policy", "a"), CLI_EXIT_BIDE_FAILED);
     assert_non_null(strstr(said, "bide.conf:2: [a] attemps = 7: "));
     assert_non_null(strstr(said, "\nbide try: "));
     assert_non_null(strstr(said, "bide.conf:3: [a] base = 5: "));
@@ -279,7 +279,7 @@ static void every_key_of_a_section_but_extends_can_be_set(void **state)
     struct conf_pair service;
     conf_pair_init(&service, BIDE_PRESET_SERVICE);
     for (size_t i = 0; conf_field(i) != NULL; i++) {
-        snprintf(word, sizeof word, "%s=%s", conf_field(i)->key, conf_field_text(text, conf_field(i), &service));
+        snprintf(word, sizeof word, "%s=%s", conf_field(i)->key, conf_field_format(text, conf_field(i), &service));
         assert_int_equal(TRY("--preset", "service", "--set", word), 0);
     }
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
@@ -306,9 +306,9 @@ static void a_value_of_the_wrong_form_is_told_with_what_would_be_right(void **st
     assert_refused(TRY("--deadline", "5"), "--deadline 5: want a duration such as 200ms, or never");
     assert_refused(TRY("--attempts", "99999999999999999999"),
                    "--attempts 99999999999999999999: want 4294967295 at most");
-    assert_int_equal(TRY("--jitter", "ful"), CLI_EXIT_OWN);
+    assert_int_equal(TRY("--jitter", "ful"), CLI_EXIT_BIDE_FAILED);
     assert_non_null(strstr(said, "--jitter ful: want "));
-    assert_int_equal(TRY("--attempts", "0"), CLI_EXIT_OWN);
+    assert_int_equal(TRY("--attempts", "0"), CLI_EXIT_BIDE_FAILED);
     assert_non_null(strstr(said, "--attempts 0: want 1 or more"));
     assert_refused(TRY("--set", "attempts"), "--set attempts: want KEY=VALUE, such as budget.capacity=20");
     assert_refused(TRY("--set", "attemps=3"), "--set attemps=3: want attempts: there is no key attemps");
@@ -324,7 +324,7 @@ static void values_that_do_not_go_together_name_the_option(void **state)
     assert_refused(TRY("--preset", "service", "--set", "base=200ms", "--set", "cap=100ms"),
                    "--set cap=100ms: want base (200ms) or more");
     assert_refused(TRY("--preset", "service", "--set", "cap=9s", "--cap=1ms"), "--cap 1ms: want base (200ms) or more");
-    assert_int_equal(TRY("--preset", "service", "--base", "1h"), CLI_EXIT_OWN);
+    assert_int_equal(TRY("--preset", "service", "--base", "1h"), CLI_EXIT_BIDE_FAILED);
     assert_non_null(strstr(said, "of the policy service, does not go with the options given: want base (1h) or more"));
 }
 
@@ -337,8 +337,8 @@ static void a_seed_is_any_number_of_64_bits(void **state)
     assert_true(options.has_seed && options.seed == 0);
     assert_refused(TRY("--seed", "18446744073709551616"),
                    "--seed 18446744073709551616: want a number from 0 to 18446744073709551615");
-    assert_int_equal(TRY("--seed", "-1"), CLI_EXIT_OWN);
-    assert_int_equal(TRY("--seed", " 1"), CLI_EXIT_OWN);
+    assert_int_equal(TRY("--seed", "-1"), CLI_EXIT_BIDE_FAILED);
+    assert_int_equal(TRY("--seed", " 1"), CLI_EXIT_BIDE_FAILED);
 }
 
 static void more_changes_than_there_is_room_for_are_refused(void **state)

@@ -57,7 +57,7 @@ static char *rewritten(struct cli_term term, const char *line)
     size_t size;
     free(text);
     term.out = open_memstream(&text, &size);
-    cli_rewrite(&term, line);
+    cli_rewrite_line(&term, line);
     fclose(term.out);
     return text;
 }
@@ -114,10 +114,10 @@ static void text_of_others_cannot_steer_the_terminal(void **state)
     char text[128] = "";
     FILE *memory = fmemopen(text, sizeof text, "w");
     setenv("LC_ALL", "C.UTF-8", 1);
-    cli_put(memory, "caf\xc3\xa9 \033[31m\r\n\x7f \xc2\x9b \xff\xe2\x82 \xe2\x82\xac~");
+    cli_print_sanitized(memory, "caf\xc3\xa9 \033[31m\r\n\x7f \xc2\x9b \xff\xe2\x82 \xe2\x82\xac~");
     fputc('|', memory);
     setenv("LC_ALL", "C", 1);
-    cli_put(memory, "caf\xc3\xa9\t");
+    cli_print_sanitized(memory, "caf\xc3\xa9\t");
     fclose(memory);
     assert_string_equal(text, "caf\xc3\xa9 ?[31m??? ?? ??? \xe2\x82\xac~|caf???");
 }

@@ -26,13 +26,13 @@ static void service(void)
 
 static bool reads(const char *key, const char *value)
 {
-    return conf_field_read(field_of(key), &pair, value) == NULL;
+    return conf_field_assign(field_of(key), &pair, value) == NULL;
 }
 
 static const char *text_of(const char *key)
 {
     static char text[256];
-    return conf_field_text(text, field_of(key), &pair);
+    return conf_field_format(text, field_of(key), &pair);
 }
 
 /* ---- the table ---- */
@@ -160,7 +160,7 @@ static void a_value_of_another_form_is_refused_and_changes_nothing(void **state)
     service();
     before = pair;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_ptr_equal(conf_field_read(field_of(bad[i][0]), &pair, bad[i][1]), field_of(bad[i][0])->want);
+        assert_ptr_equal(conf_field_assign(field_of(bad[i][0]), &pair, bad[i][1]), field_of(bad[i][0])->want);
         assert_memory_equal(&pair, &before, sizeof pair);
     }
 }
@@ -186,7 +186,7 @@ static void every_preset_reads_back_from_its_own_words(void **state)
         conf_pair_init(&to, (enum bide_preset)((preset + 5) % BIDE_PRESET_COUNT));
         for (size_t i = 0; conf_field(i) != NULL; i++) {
             char text[256];
-            assert_null(conf_field_read(conf_field(i), &to, conf_field_text(text, conf_field(i), &from)));
+            assert_null(conf_field_assign(conf_field(i), &to, conf_field_format(text, conf_field(i), &from)));
             assert_true(conf_field_equal(conf_field(i), &from, &to));
         }
         assert_memory_equal(&from, &to, sizeof from);
@@ -198,7 +198,7 @@ static void a_field_can_be_taken_from_another_pair(void **state)
     struct conf_pair from, to;
     conf_pair_init(&from, BIDE_PRESET_GRPC);
     conf_pair_init(&to, BIDE_PRESET_PAYMENT);
-    assert_null(conf_field_read(field_of("observe"), &from, "hint,budget"));
+    assert_null(conf_field_assign(field_of("observe"), &from, "hint,budget"));
     for (size_t i = 0; conf_field(i) != NULL; i++)
         conf_field_copy(conf_field(i), &to, &from);
     assert_memory_equal(&from, &to, sizeof from);
@@ -208,7 +208,7 @@ static void a_field_can_be_taken_from_another_pair(void **state)
 
 static const char *near(const char *key)
 {
-    const char *found = conf_field_near(key, strlen(key));
+    const char *found = conf_field_suggest(key, strlen(key));
     return found != NULL ? found : "(none)";
 }
 
@@ -234,8 +234,8 @@ static void capitals_and_dashes_are_no_distance(void **state)
     assert_string_equal(near("ATTEMPTS"), "attempts");
     assert_string_equal(near("Attempt-Timeout"), "attempt_timeout");
     assert_string_equal(near("maxAttempts"), "attempts");
-    assert_string_equal(conf_near("PAYMENTS", 8, words), "payments");
-    assert_string_equal(conf_near("P", 1, words), "p");
+    assert_string_equal(conf_suggest("PAYMENTS", 8, words), "payments");
+    assert_string_equal(conf_suggest("P", 1, words), "p");
 }
 
 static void a_word_from_elsewhere_finds_none(void **state)
@@ -245,23 +245,23 @@ static void a_word_from_elsewhere_finds_none(void **state)
     assert_string_equal(near("frobnicate"), "(none)");
     assert_string_equal(near(""), "(none)");
     assert_string_equal(near("zz"), "(none)");
-    assert_null(conf_field_near(longest, sizeof longest));
+    assert_null(conf_field_suggest(longest, sizeof longest));
 }
 
 static void the_nearest_of_some_words_is_found(void **state)
 {
     static const char *const words[] = {"payments", "payment", "search", NULL};
-    assert_string_equal(conf_near("paymets", 7, words), "payments");
-    assert_string_equal(conf_near("serach", 6, words), "search");
-    assert_null(conf_near("orders", 6, words));
-    assert_string_equal(conf_near("ab", 2, (const char *const[]){"ba", NULL}), "ba"); /* a swap is one mistake */
+    assert_string_equal(conf_suggest("paymets", 7, words), "payments");
+    assert_string_equal(conf_suggest("serach", 6, words), "search");
+    assert_null(conf_suggest("orders", 6, words));
+    assert_string_equal(conf_suggest("ab", 2, (const char *const[]){"ba", NULL}), "ba"); /* a swap is one mistake */
 }
 
 /* ---- checks ---- */
 
 static void wrong_is(const char *key, const char *value, const char *at, const char *want)
 {
-    struct conf_wrong wrong = {.field = NULL};
+    struct conf_problem wrong = {.field = NULL};
     service();
     assert_true(reads(key, value));
     assert_false(conf_pair_check(&pair, &wrong));
@@ -285,7 +285,7 @@ static void hedges_are_attempts_too(void **state)
 {
     service();
     assert_true(reads("hedges_max", "3") && conf_pair_check(&pair, NULL));
-    struct conf_wrong wrong;
+    struct conf_problem wrong;
     assert_true(reads("attempts", "3") && !conf_pair_check(&pair, &wrong));
     assert_string_equal(wrong.want, "less than attempts (3): a hedge is an attempt too");
 }
@@ -306,7 +306,7 @@ static void numbers_in_a_problem_have_the_unit_of_a_file(void **state)
 
 static void a_flag_in_a_problem_is_named_without_its_value(void **state)
 {
-    struct conf_wrong wrong;
+    struct conf_problem wrong;
     service();
     assert_true(reads("jitter", "proportional") && reads("jitter_hi", "120%") && !conf_pair_check(&pair, &wrong));
     assert_string_equal(wrong.want, "100% or less, or set jitter_past_cap");
@@ -322,9 +322,9 @@ static void no_problem_shows_a_name_of_the_structs(void **state)
     unsigned seen = 0;
     for (size_t i = 0; conf_field(i) != NULL; i++)
         for (size_t j = 0; j < sizeof values / sizeof *values; j++) {
-            struct conf_wrong wrong;
+            struct conf_problem wrong;
             service();
-            if (conf_field_read(conf_field(i), &pair, values[j]) != NULL || conf_pair_check(&pair, &wrong))
+            if (conf_field_assign(conf_field(i), &pair, values[j]) != NULL || conf_pair_check(&pair, &wrong))
                 continue;
             seen++;
             assert_non_null(wrong.field);
@@ -338,12 +338,12 @@ static void never_is_offered_where_it_is_taken(void **state)
 {
     for (size_t i = 0; conf_field(i) != NULL; i++) {
         const struct conf_field *field = conf_field(i);
-        struct conf_wrong wrong;
+        struct conf_problem wrong;
         if (field->form != CONF_TIME)
             continue;
         service();
-        assert_null(conf_field_read(field, &pair, "never"));
-        bool offered = strstr(conf_field_read(field, &pair, "x"), "never") != NULL;
+        assert_null(conf_field_assign(field, &pair, "never"));
+        bool offered = strstr(conf_field_assign(field, &pair, "x"), "never") != NULL;
         if (conf_pair_check(&pair, &wrong) != offered)
             fail_msg("%s: never is %s", field->key, offered ? "offered" : "taken");
     }
@@ -352,16 +352,16 @@ static void never_is_offered_where_it_is_taken(void **state)
 static void a_number_that_is_too_large_is_told_with_the_largest(void **state)
 {
     service();
-    assert_string_equal(conf_field_read(field_of("attempts"), &pair, "4294967296"), "4294967295 at most");
+    assert_string_equal(conf_field_assign(field_of("attempts"), &pair, "4294967296"), "4294967295 at most");
     assert_int_equal(pair.policy.attempts_max, 4);
-    assert_null(conf_field_read(field_of("attempts"), &pair, "4294967295"));
-    assert_string_equal(conf_field_read(field_of("attempts"), &pair, "-1"), "a whole number such as 3");
-    assert_string_equal(conf_field_read(field_of("attempts"), &pair, ""), "a whole number such as 3");
+    assert_null(conf_field_assign(field_of("attempts"), &pair, "4294967295"));
+    assert_string_equal(conf_field_assign(field_of("attempts"), &pair, "-1"), "a whole number such as 3");
+    assert_string_equal(conf_field_assign(field_of("attempts"), &pair, ""), "a whole number such as 3");
 }
 
 static void a_policy_that_was_never_begun_is_told_without_a_key(void **state)
 {
-    struct conf_wrong wrong;
+    struct conf_problem wrong;
     service();
     pair.policy.struct_size = 0;
     assert_false(conf_pair_check(&pair, &wrong));
@@ -373,7 +373,7 @@ static void a_policy_that_was_never_begun_is_told_without_a_key(void **state)
 
 static bool matters(const char *key)
 {
-    return conf_field_matters(field_of(key), &pair);
+    return conf_field_has_effect(field_of(key), &pair);
 }
 
 static void what_another_field_switches_off_does_not_matter(void **state)

@@ -114,11 +114,11 @@ static void a_file_with_a_thousand_policies_names_as_many_as_there_is_room_for(v
 static void only_a_name_that_is_nowhere_leaves_the_policy_without_one(void **state)
 {
     put("bide.conf", "[p]\n");
-    conf_preset(&found, BIDE_PRESET_SRE);
+    conf_policy_init(&found, BIDE_PRESET_SRE);
     assert_false(finds(NULL, "zzzzzzz"));
     assert_string_equal(found.name, "");
     put("bide.conf", "[p]\nx = 1\n");
-    conf_preset(&found, BIDE_PRESET_SRE);
+    conf_policy_init(&found, BIDE_PRESET_SRE);
     assert_false(finds(NULL, "zzzzzzz"));
     assert_string_equal(found.name, "sre");
 }
@@ -129,7 +129,7 @@ static void a_relative_xdg_directory_is_ignored(void **state)
     put("xdg/bide/bide.conf", "[p]\n");
     put("home/.config/bide/bide.conf", "[home]\n");
     setenv("XDG_CONFIG_HOME", "xdg", 1);
-    assert_true(conf_path(path));
+    assert_true(conf_default_path(path));
     assert_non_null(strstr(path, "/home/.config/bide/bide.conf"));
     setenv("XDG_CONFIG_HOME", "", 1);
     assert_true(finds(NULL, "home"));

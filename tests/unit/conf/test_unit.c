@@ -14,20 +14,20 @@
 
 static bool decimal(const char *text, int64_t scale, int64_t *value)
 {
-    return conf_decimal(text, strlen(text), scale, value);
+    return conf_decimal_parse(text, strlen(text), scale, value);
 }
 
 static int64_t ns_of(const char *text)
 {
     int64_t ns;
-    assert_true(conf_duration(text, strlen(text), &ns));
+    assert_true(conf_duration_parse(text, strlen(text), &ns));
     return ns;
 }
 
 static bool is_duration(const char *text)
 {
     int64_t ns;
-    return conf_duration(text, strlen(text), &ns);
+    return conf_duration_parse(text, strlen(text), &ns);
 }
 
 static void a_decimal_is_exact_or_refused(void **state)
@@ -95,7 +95,7 @@ static void a_duration_of_a_thousand_years_is_refused_not_wrapped(void **state)
 static void writes(int64_t ns, const char *expected)
 {
     char text[CONF_VALUE_SIZE];
-    assert_string_equal(conf_duration_text(text, ns), expected);
+    assert_string_equal(conf_duration_format(text, ns), expected);
     assert_int_equal(ns_of(text), ns);
 }
 
@@ -132,8 +132,8 @@ static void whatever_is_written_reads_back_the_same(void **state)
     for (int i = 0; i < 200000; i++) {
         char text[CONF_VALUE_SIZE];
         int64_t ns = (int64_t)(next(&random) >> (1 + next(&random) % 63)), value;
-        assert_int_equal(ns_of(conf_duration_text(text, ns)), ns);
-        conf_decimal_text(text, ns / 1000000, 1000);
+        assert_int_equal(ns_of(conf_duration_format(text, ns)), ns);
+        conf_decimal_format(text, ns / 1000000, 1000);
         assert_true(decimal(text, 1000, &value) && value == ns / 1000000);
     }
 }
@@ -141,7 +141,7 @@ static void whatever_is_written_reads_back_the_same(void **state)
 static void shows(int64_t ns, const char *expected)
 {
     char text[CONF_VALUE_SIZE];
-    assert_string_equal(conf_duration_short(text, ns), expected);
+    assert_string_equal(conf_duration_format_short(text, ns), expected);
 }
 
 static void people_are_shown_three_digits(void **state)

@@ -42,7 +42,7 @@ static void add_rules(struct conf_rules *rules, struct conf_span allowed, enum b
 static struct conf_policy preset(enum bide_preset preset)
 {
     struct conf_policy policy;
-    conf_preset(&policy, preset);
+    conf_policy_init(&policy, preset);
     return policy;
 }
 
@@ -122,7 +122,7 @@ static void random_value(char text[256], const struct conf_field *field, uint64_
     case CONF_COUNT: snprintf(text, 256, "%u", (unsigned)number); break;
     case CONF_TOKENS: snprintf(text, 256, "%u.%03u", (unsigned)number, (unsigned)part); break;
     case CONF_RATE: snprintf(text, 256, "%u%s", (unsigned)number, next(random) % 2 ? "/s" : "/min"); break;
-    case CONF_TIMES: snprintf(text, 256, "%u.%03ux", (unsigned)number, (unsigned)part); break;
+    case CONF_FACTOR: snprintf(text, 256, "%u.%03ux", (unsigned)number, (unsigned)part); break;
     case CONF_PERMILLE: snprintf(text, 256, "%u.%u%%", (unsigned)number % 120, (unsigned)part % 10); break;
     case CONF_PPM: snprintf(text, 256, "%u.%04u%%", (unsigned)number % 120, (unsigned)part); break;
     case CONF_FLAG: snprintf(text, 256, "%s", next(random) % 2 ? "yes" : "no"); break;
@@ -163,7 +163,7 @@ static struct conf_policy random_policy(uint64_t *random)
         struct conf_pair changed = policy.pair;
         char text[256];
         random_value(text, field, random);
-        if (conf_field_read(field, &changed, text) == NULL && conf_pair_check(&changed, NULL))
+        if (conf_field_assign(field, &changed, text) == NULL && conf_pair_check(&changed, NULL))
             policy.pair = changed;
     }
     return policy;

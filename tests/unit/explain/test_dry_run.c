@@ -129,7 +129,7 @@ static void the_rules_of_a_policy_come_first(void **state)
 {
     (void)state;
     static struct conf_policy policy;
-    conf_preset(&policy, BIDE_PRESET_SERVICE);
+    conf_policy_init(&policy, BIDE_PRESET_SERVICE);
     read_two("404", NULL);
     assert_int_equal(explain_event_outcome(&event, &policy).kind, BIDE_KIND_PERMANENT);
     assert_null(conf_rules_read(&policy.status, (struct conf_span){100, 599}, BIDE_KIND_TRANSIENT, "404"));

@@ -43,10 +43,10 @@ static void say_of_traffic(const char *key, const char *text)
 {
     int64_t value;
     if (strcmp(key, "slo") == 0) {
-        assert_true(conf_duration(text, strlen(text), &subject.slo_ns));
+        assert_true(conf_duration_parse(text, strlen(text), &subject.slo_ns));
         return;
     }
-    assert_true(conf_decimal(text, strlen(text), 1000, &value));
+    assert_true(conf_decimal_parse(text, strlen(text), 1000, &value));
     if (strcmp(key, "rate") == 0)
         subject.rate_per_minute_milli = value * 60;
     else if (strcmp(key, "shared") == 0)
@@ -75,7 +75,7 @@ static void change(const char *list)
             continue;
         }
         const struct conf_field *field = conf_field_find(word, strlen(word));
-        if (field == NULL || conf_field_read(field, &pair, value) != NULL)
+        if (field == NULL || conf_field_assign(field, &pair, value) != NULL)
             fail_msg("%s=%s is no field", word, value);
     }
 }
@@ -226,7 +226,7 @@ static void a_command_has_no_deadline_and_no_budget_and_is_told_so(void **state)
 static void the_budget_that_is_proposed_is_complete(void **state)
 {
     (void)state;
-    struct conf_wrong wrong;
+    struct conf_problem wrong;
     look_at(BIDE_PRESET_CURL, "");
     assert_non_null(strstr(found("no-budget")->fix, "budget.kind = tokens, budget.capacity = 10, "));
     look_at(BIDE_PRESET_CURL, "budget.kind=tokens budget.capacity=10 budget.earn_success=0.1 budget.cost=1 "

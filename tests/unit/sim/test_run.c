@@ -28,7 +28,7 @@ static int fresh(void **state)
     (void)state;
     sim_world_init(&world);
     for (size_t i = 0; i < 2; i++) {
-        conf_preset(&policies[i], BIDE_PRESET_COMMAND);
+        conf_policy_init(&policies[i], BIDE_PRESET_COMMAND);
         policies[i].pair.policy.attempts_max = 1;
         policies[i].pair.policy.layer = BIDE_LAYER_ANY;
     }

@@ -18,7 +18,7 @@ static struct conf_policy policy;
 static int begin(void **state)
 {
     sim_world_init(&world);
-    conf_preset(&policy, BIDE_PRESET_SERVICE);
+    conf_policy_init(&policy, BIDE_PRESET_SERVICE);
     world.clients[0].rate_micro = 10000000;
     for (unsigned i = 0; i < SIM_GROUPS_MAX; i++)
         world.policy_of_clients[i] = &policy;
