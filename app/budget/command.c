@@ -250,7 +250,7 @@ static void put_head(FILE *out, const struct cli_term *term, int columns, bool b
 
 static void print_table(const struct budget_rows *rows)
 {
-    struct cli_term term = cli_term(stdout);
+    struct cli_term term = cli_term_detect(stdout);
     int columns = name_columns(rows);
     put_head(stdout, &term, columns, false);
     putchar('\n');
@@ -479,7 +479,7 @@ static void end_line(FILE *out)
 /* From the top, each line over what was there. As many targets as there is room for. */
 static void draw(const struct settings *s, const struct budget_rows *rows)
 {
-    struct cli_term term = cli_term(stdout);
+    struct cli_term term = cli_term_detect(stdout);
     char path[BIDE_SHARED_PATH_MAX];
     int columns = name_columns(rows);
     size_t room = screen_lines() > 5 ? screen_lines() - 5 : 1;
@@ -589,7 +589,7 @@ static int watch_on(struct watch *w)
 
 static int watch(const struct settings *s, char **operands)
 {
-    struct watch w = {.s = s, .names = operands, .live = cli_term(stdout).live && !s->json};
+    struct watch w = {.s = s, .names = operands, .live = cli_term_detect(stdout).live && !s->json};
     struct budget_rows rows = {0};
     int status = gather(s, operands, &rows) ? EXIT_SUCCESS : EXIT_NOT_THERE;
     if (status == EXIT_SUCCESS && operands[0] != NULL)

@@ -199,7 +199,7 @@ bool cli_section_is_examples(const struct cli_section *section)
 
 void cli_print_help(const struct cli_command *command, FILE *out)
 {
-    struct cli_term term = cli_term(out);
+    struct cli_term term = cli_term_detect(out);
     unsigned width = term.width > WIDTH_MAX ? WIDTH_MAX : term.width;
     struct cli_margins margins = {.left = 0, .right = width > WIDTH_MIN ? width - 1 : WIDTH_MIN};
     put_usage(out, command);

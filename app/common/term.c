@@ -28,7 +28,7 @@ static bool speaks_utf8(void)
     return false;
 }
 
-struct cli_term cli_term(FILE *out)
+struct cli_term cli_term_detect(FILE *out)
 {
     struct cli_term term = {.out = out, .utf8 = speaks_utf8(), .width = WIDTH_UNKNOWN};
     struct winsize size;

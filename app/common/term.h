@@ -17,7 +17,7 @@ struct cli_term {
     unsigned width; /* 80 if unknown */
 };
 
-struct cli_term cli_term(FILE *out);
+struct cli_term cli_term_detect(FILE *out);
 
 enum cli_colour { CLI_PLAIN, CLI_DIM, CLI_BOLD, CLI_RED, CLI_GREEN, CLI_YELLOW, CLI_BLUE };
 

@@ -70,7 +70,7 @@ struct conf_span {
 const char *conf_rules_read(struct conf_rules *rules, struct conf_span allowed, enum bide_kind kind, const char *list);
 
 /* The rules as the engine wants them; NULL when there are none. */
-const struct bide_rules *conf_rules(const struct conf_rules *rules, struct bide_rules *into);
+const struct bide_rules *conf_rules_for_engine(const struct conf_rules *rules, struct bide_rules *into);
 
 /* Any key of a section but `extends`: a field of the table, or one of the six lists. */
 struct conf_key {

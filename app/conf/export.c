@@ -65,7 +65,7 @@ static json_t *method_name(const struct conf_policy *policy)
 static json_t *retried_codes(const struct conf_policy *policy)
 {
     struct bide_rules space;
-    const struct bide_rules *rules = conf_rules(&policy->grpc, &space);
+    const struct bide_rules *rules = conf_rules_for_engine(&policy->grpc, &space);
     json_t *codes = json_array();
     for (int code = 0; code <= 16; code++)
         if (is_retried(bide_classify_grpc(code, rules)))
@@ -158,7 +158,7 @@ static int64_t whole_ms(int64_t ns)
 static json_t *retried_statuses(const struct conf_policy *policy)
 {
     struct bide_rules space;
-    const struct bide_rules *rules = conf_rules(&policy->status, &space);
+    const struct bide_rules *rules = conf_rules_for_engine(&policy->status, &space);
     json_t *statuses = json_array();
     for (int status = 100; status <= 599; status++)
         if (is_retried(bide_classify_http(status, rules)))
@@ -175,7 +175,7 @@ static void append_codes(char *text, size_t size, const struct conf_policy *poli
     } tokens[] = {
         {1, "cancelled"}, {4, "deadline-exceeded"}, {8, "resource-exhausted"}, {13, "internal"}, {14, "unavailable"}};
     struct bide_rules space;
-    const struct bide_rules *rules = conf_rules(&policy->grpc, &space);
+    const struct bide_rules *rules = conf_rules_for_engine(&policy->grpc, &space);
     for (int code = 0; rules != NULL && code <= 16; code++) {
         const char *token = NULL;
         for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)

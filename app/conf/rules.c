@@ -191,7 +191,7 @@ const char *conf_rules_replace(struct conf_rules *rules, struct conf_span allowe
     return want;
 }
 
-const struct bide_rules *conf_rules(const struct conf_rules *rules, struct bide_rules *into)
+const struct bide_rules *conf_rules_for_engine(const struct conf_rules *rules, struct bide_rules *into)
 {
     *into = (struct bide_rules){rules->rule, rules->count, rules->only};
     return rules->count > 0 || rules->only ? into : NULL;

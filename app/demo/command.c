@@ -484,10 +484,11 @@ static bool prepare(struct demo *demo, struct settings *s)
         !fit_descriptors(&s->scenario))
         return false;
     snprintf(demo->name, sizeof demo->name, "bide, %s", demo->policy.name);
-    demo->plan[1] = (struct demo_plan){.name = demo->name,
-                                       .policy = demo->policy.pair.policy,
-                                       .target = demo->policy.pair.target,
-                                       .status_rules = conf_rules(&demo->policy.status, &demo->status_rules)};
+    demo->plan[1] =
+        (struct demo_plan){.name = demo->name,
+                           .policy = demo->policy.pair.policy,
+                           .target = demo->policy.pair.target,
+                           .status_rules = conf_rules_for_engine(&demo->policy.status, &demo->status_rules)};
     demo_naive(&demo->plan[0], &demo->plan[1].policy);
     demo->repeat = repetition(&demo->policy, &s->policy);
     return true;
@@ -563,7 +564,7 @@ static void print_panels(const struct demo *demo, const struct cli_term *term)
 static void print_table(const struct demo *demo, bool drawn)
 {
     const struct demo_scenario *s = demo->scenario;
-    struct cli_term term = cli_term(stdout);
+    struct cli_term term = cli_term_detect(stdout);
     printf("%" PRIu32 " calls in %.4g s, a server that can do %" PRIu32 "/s, down from %.4g s to %.4g s:\n\n",
            demo_calls(s), (double)s->length_ns / (double)BIDE_S, demo_capacity_per_s(s),
            (double)s->down_ns / (double)BIDE_S, (double)s->up_ns / (double)BIDE_S);
@@ -607,7 +608,7 @@ static int run(void *settings, char **operands)
         return cli_fail(&cli_demo, "no descriptor or no memory to begin with");
     if (!prepare(&demo, s) || !page_open(&page, s))
         return CLI_EXIT_BIDE_FAILED;
-    watcher = (struct watch){.demo = &demo, .term = cli_term(stderr)};
+    watcher = (struct watch){.demo = &demo, .term = cli_term_detect(stderr)};
     if (perform(&demo, &watcher))
         status = conclude(&demo, &watcher, &page, s->json);
     else if (caught == 0)

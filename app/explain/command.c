@@ -324,7 +324,7 @@ const struct cli_command cli_explain = {
 
 static struct explain_screen screen_of(FILE *out)
 {
-    struct cli_term term = cli_term(out);
+    struct cli_term term = cli_term_detect(out);
     return (struct explain_screen){out, term.colour, term.utf8, term.width};
 }
 

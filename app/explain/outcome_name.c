@@ -198,9 +198,9 @@ struct bide_outcome explain_event_outcome(const struct explain_event *event, con
 {
     struct bide_rules rules;
     switch (event->source) {
-    case EXPLAIN_HTTP: return bide_classify_http(event->number, conf_rules(&policy->status, &rules));
-    case EXPLAIN_GRPC: return bide_classify_grpc(event->number, conf_rules(&policy->grpc, &rules));
-    case EXPLAIN_EXIT: return bide_classify_exit(event->number, conf_rules(&policy->exits, &rules));
+    case EXPLAIN_HTTP: return bide_classify_http(event->number, conf_rules_for_engine(&policy->status, &rules));
+    case EXPLAIN_GRPC: return bide_classify_grpc(event->number, conf_rules_for_engine(&policy->grpc, &rules));
+    case EXPLAIN_EXIT: return bide_classify_exit(event->number, conf_rules_for_engine(&policy->exits, &rules));
     case EXPLAIN_ERRNO: return bide_classify_errno(event->number, NULL);
     case EXPLAIN_DNS: return bide_classify_dns(event->number, NULL);
     case EXPLAIN_KIND:

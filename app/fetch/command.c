@@ -591,7 +591,7 @@ static bool resolve_policy(struct settings *s)
         policy->pair.policy.hedges_max = 0; /* two heads cannot be told apart */
     s->request.policy = &policy->pair.policy;
     s->request.gates = &policy->pair.target;
-    s->request.status_rules = conf_rules(&policy->status, &s->rules);
+    s->request.status_rules = conf_rules_for_engine(&policy->status, &s->rules);
     s->request.target = s->policy.target;
     s->request.seed = s->policy.has_seed ? s->policy.seed : 0;
     return true;
@@ -742,7 +742,7 @@ static struct fetch_listener listener_of(struct settings *s)
     s->voice.many = given.plan.count > 1;
     s->voice.silent = s->quiet;
     s->voice.target = s->request.target;
-    s->progress.term = cli_term(stderr);
+    s->progress.term = cli_term_detect(stderr);
     if (s->progress.term.live && !s->quiet && !s->voice.json && !body_on_terminal)
         l.tick = on_tick;
     return l;

@@ -599,13 +599,13 @@ static int run_with(struct settings *s, const struct conf_policy *policy, struct
                                 .target = s->policy.target,
                                 .command = operands[0],
                                 .attempts_max = policy->pair.policy.attempts_max,
-                                .term = cli_term(stderr)};
+                                .term = cli_term_detect(stderr)};
     if (!open_log(&reporter))
         return cli_fail(&cli_run, "--log %s: %s", s->log_name, strerror(errno));
     struct run_config config = {.policy = &policy->pair.policy,
                                 .target = target,
                                 .target_name = s->policy.target,
-                                .exits = conf_rules(&s->exits, &rules),
+                                .exits = conf_rules_for_engine(&s->exits, &rules),
                                 .stderr_patterns = s->on_stderr.count > 0 ? &s->on_stderr : NULL,
                                 .stdout_patterns = s->on_stdout.count > 0 ? &s->on_stdout : NULL,
                                 .seed = s->policy.seed,

@@ -484,7 +484,7 @@ static bool expectations_fit(const struct settings *s, const struct sim_scenario
 /* A line each, behind the table; beside data only what does not hold, on stderr. */
 static bool tell_expectations(const struct settings *s, const struct sim_batch *batch, enum cli_sim_shown shown)
 {
-    struct cli_term term = cli_term(stdout);
+    struct cli_term term = cli_term_detect(stdout);
     bool all = true;
     char said[256];
     if (s->expects > 0 && shown == CLI_SIM_TABLE)
@@ -609,7 +609,7 @@ static int simulate(const struct settings *s, const char *name, bool asserts)
     struct cli_sim_outputs outputs = s->outputs;
     struct sim_batch batch = {0};
     struct sim_plan plan = s->plan;
-    struct bar bar = {cli_term(stderr), bide_now()};
+    struct bar bar = {cli_term_detect(stderr), bide_now()};
     char *typed = repetition(s, name);
     const char *at = "";
     int status = CLI_EXIT_BIDE_FAILED;

@@ -27,7 +27,7 @@ static int print_json(bool (*list_json)(FILE *out))
 /* Two columns: a name and what it is. */
 static void print_row(const char *name, const char *text)
 {
-    unsigned width = cli_term(stdout).width;
+    unsigned width = cli_term_detect(stdout).width;
     int used = printf("  %s", name);
     cli_print_column(stdout, text, used > 0 ? (unsigned)used : 0,
                      (struct cli_margins){KEY_COLUMN, width < WIDTH_MAX ? width : WIDTH_MAX});

@@ -108,7 +108,7 @@ static bool write_file(struct cli_sim_outputs *outputs, size_t i, const struct s
 
 static void print_table(const struct sim_batch *batch)
 {
-    struct cli_term term = cli_term(stdout);
+    struct cli_term term = cli_term_detect(stdout);
     struct sim_looks looks = {term.width < WIDTH_MAX ? term.width : WIDTH_MAX, term.colour, term.utf8};
     sim_table(stdout, batch, &looks);
 }

@@ -248,7 +248,7 @@ static enum bide_kind kind_of(const struct conf_rules *rules,
                               struct bide_outcome (*classify)(int, const struct bide_rules *), int number)
 {
     struct bide_rules space;
-    return classify(number, conf_rules(rules, &space)).kind;
+    return classify(number, conf_rules_for_engine(rules, &space)).kind;
 }
 
 static void a_list_can_be_set_and_takes_the_place_of_the_policys(void **state)

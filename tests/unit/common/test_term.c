@@ -86,7 +86,7 @@ static void a_file_has_no_colour_and_80_columns(void **state)
     (void)state;
     FILE *file = tmpfile();
     setenv("TERM", "xterm", 1);
-    struct cli_term term = cli_term(file);
+    struct cli_term term = cli_term_detect(file);
     assert_false(term.live || term.colour);
     assert_int_equal(term.width, 80);
     assert_string_equal(cli_colour(&term, CLI_RED), "");
@@ -100,11 +100,11 @@ static void the_locale_is_asked_in_the_usual_order(void **state)
     setenv("LC_ALL", "", 1);
     unsetenv("LC_CTYPE");
     setenv("LANG", "de_DE.UTF-8", 1);
-    assert_true(cli_term(file).utf8);
+    assert_true(cli_term_detect(file).utf8);
     setenv("LC_CTYPE", "C", 1);
-    assert_false(cli_term(file).utf8);
+    assert_false(cli_term_detect(file).utf8);
     setenv("LC_ALL", "C.utf8", 1);
-    assert_true(cli_term(file).utf8);
+    assert_true(cli_term_detect(file).utf8);
     fclose(file);
 }
 

@@ -297,7 +297,7 @@ static void permanent_is_the_exception_from_retry_in_whatever_order(void **state
     for (size_t i = 0; i < 2; i++) {
         struct bide_rules space;
         assert_reads(texts[i]);
-        const struct bide_rules *rules = conf_rules(&policy_of("p")->exits, &space);
+        const struct bide_rules *rules = conf_rules_for_engine(&policy_of("p")->exits, &space);
         assert_int_equal(bide_classify_exit(70, rules).kind, BIDE_KIND_PERMANENT);
         assert_int_equal(bide_classify_exit(127, rules).kind, BIDE_KIND_TRANSIENT);
         assert_int_equal(bide_classify_exit(0, rules).kind, BIDE_KIND_OK);
@@ -308,11 +308,15 @@ static void a_retry_list_leaves_nothing_else_and_a_permanent_list_does(void **st
 {
     struct bide_rules space;
     assert_reads("[p]\nretry_status = 429\n[q]\npermanent_status = 503\n[r]\nretry_status = none\n[s]\n");
-    assert_int_equal(bide_classify_http(503, conf_rules(&policy_of("p")->status, &space)).kind, BIDE_KIND_PERMANENT);
-    assert_int_equal(bide_classify_http(503, conf_rules(&policy_of("q")->status, &space)).kind, BIDE_KIND_PERMANENT);
-    assert_int_equal(bide_classify_http(502, conf_rules(&policy_of("q")->status, &space)).kind, BIDE_KIND_TRANSIENT);
-    assert_int_equal(bide_classify_http(502, conf_rules(&policy_of("r")->status, &space)).kind, BIDE_KIND_PERMANENT);
-    assert_null(conf_rules(&policy_of("s")->status, &space));
+    assert_int_equal(bide_classify_http(503, conf_rules_for_engine(&policy_of("p")->status, &space)).kind,
+                     BIDE_KIND_PERMANENT);
+    assert_int_equal(bide_classify_http(503, conf_rules_for_engine(&policy_of("q")->status, &space)).kind,
+                     BIDE_KIND_PERMANENT);
+    assert_int_equal(bide_classify_http(502, conf_rules_for_engine(&policy_of("q")->status, &space)).kind,
+                     BIDE_KIND_TRANSIENT);
+    assert_int_equal(bide_classify_http(502, conf_rules_for_engine(&policy_of("r")->status, &space)).kind,
+                     BIDE_KIND_PERMANENT);
+    assert_null(conf_rules_for_engine(&policy_of("s")->status, &space));
 }
 
 static void a_list_replaces_the_one_it_inherits(void **state)

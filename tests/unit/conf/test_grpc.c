@@ -195,7 +195,7 @@ static void without_a_delay_all_hedges_go_out_at_once(void **state)
     assert_reads(method("\"hedgingPolicy\":{\"maxAttempts\":2}"));
     assert_int_equal(all()->hedges_max, 1);
     assert_int_equal(all()->hedge_delay_ns, 0);
-    const struct bide_rules *rules = conf_rules(&policy_of("*")->grpc, &space);
+    const struct bide_rules *rules = conf_rules_for_engine(&policy_of("*")->grpc, &space);
     assert_int_equal(bide_classify_grpc(14, rules).kind, BIDE_KIND_PERMANENT); /* nothing is non-fatal */
 }
 
