@@ -17,8 +17,8 @@
 
 #include <bide/backoff.h>
 
-#include "fleet/protocol/bank.h"
-#include "fleet/protocol/ledger.h"
+#include "fleet/protocol/bucket.h"
+#include "fleet/protocol/member.h"
 #include "os/memory.h"
 
 #include "play.h"

@@ -21,7 +21,7 @@
 
 #include "core/saturate.h"
 #include "fd.h"
-#include "fleet_parts.h"
+#include "fleet_internal.h"
 
 #define STACK_BYTES    262144u /* OpenSSL looks at certificates on it, and `tell` is the caller's */
 #define CONFIGURE_MOST 1000u   /* tries to begin or end a lease while somebody else is configuring the target */

@@ -7,7 +7,7 @@
 #include <bide/base.h>
 #include <bide/fleet.h>
 
-#include "fleet/protocol/ledger.h"
+#include "fleet/protocol/member.h"
 
 struct fleet_place {
     char host[256]; /* a name or an address; IPv6 without brackets */

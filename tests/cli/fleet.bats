@@ -57,7 +57,7 @@ fill() {
     pour "$1"
 }
 
-# It is numbers in a row: the first counts exchanges, the second is what is left. See lib/fleet/protocol/bank.h.
+# It is numbers in a row: the first counts exchanges, the second is what is left. See lib/fleet/protocol/bucket.h.
 pour() {
     local numbers
     read -ra numbers < <(redis GET "$KEY")

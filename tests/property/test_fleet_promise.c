@@ -28,8 +28,8 @@
 
 #include <bide/bide.h>
 
-#include "fleet/protocol/bank.h"
-#include "fleet/protocol/ledger.h"
+#include "fleet/protocol/bucket.h"
+#include "fleet/protocol/member.h"
 
 #include "dice.h"
 
@@ -222,7 +222,7 @@ static void leave(struct world *w, uint32_t place)
 
 /* -- the bank -------------------------------------------------------------------------------------------------------*/
 
-/* How far its clock has moved on, by the rules of bank.h. */
+/* How far its clock has moved on, by the rules of bucket.h. */
 static void watch_clock(struct world *w, int64_t now_ms)
 {
     int64_t passed_ms = now_ms - w->highest_ms;

@@ -1,7 +1,7 @@
 /* live_fleet.c - see live_fleet.h. The pretended Redis reads commands as Redis does, a function answers them. */
 #include "live_fleet.h"
 
-#include "fleet/fleet_parts.h"
+#include "fleet/fleet_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 
-#include "fleet/protocol/exchange.h"
+#include "fleet/protocol/messages.h"
 #include "live_tcp.h"
 
 #define LIVE_FLEET_MOST (60 * BIDE_S)

@@ -7,7 +7,7 @@
 #include "live_fleet.h"
 #include "live_redis.h"
 
-#include "fleet/protocol/bank.h"
+#include "fleet/protocol/bucket.h"
 
 #include <setjmp.h>
 #include <signal.h>

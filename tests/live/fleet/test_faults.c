@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include "live_fleet.h"
 
-#include "fleet/fleet_parts.h"
+#include "fleet/fleet_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 #include "live_redis.h"
 #include "live_tls.h"
 
-#include "fleet/protocol/bank.h"
+#include "fleet/protocol/bucket.h"
 
 #include <hiredis/hiredis.h>
 #include <netinet/in.h>

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "fleet/protocol/bank.h"
+#include "fleet/protocol/bucket.h"
 #include "fleet/script.h"
 #include "live_redis.h"
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fleet_parts.h"
+#include "fleet_internal.h"
 
 #define NAMES_MOST 3u
 

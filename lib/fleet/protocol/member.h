@@ -26,7 +26,7 @@
 
 #include <bide/lease.h>
 
-#include "exchange.h"
+#include "messages.h"
 
 struct lease_terms {
     int64_t capacity_milli; /* of the fleet's bucket */

@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "core/saturate.h"
-#include "fleet_parts.h"
+#include "fleet_internal.h"
 #include "script.h"
 
 #define SPACE_BETWEEN_NS (50 * BIDE_MS) /* a jittered wait is no shorter */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "fleet/protocol/exchange.h"
+#include "fleet/protocol/messages.h"
 
 static const struct lease_ask ask = {.capacity_milli = 100000, .unit_milli = 1000, .want_milli = 5000, .seen = 41};
 

@@ -2,7 +2,7 @@
  *
  * lib/fleet/script.lua is the same, function by function and in the same order. Whoever changes one changes both, and
  * tests/live/fleet/test_script.c finds the difference. */
-#include "bank.h"
+#include "bucket.h"
 
 #include <assert.h>
 #include <stddef.h>

@@ -22,8 +22,8 @@
 
 #include <pthread.h>
 
-#include "fleet/protocol/ledger.h"
-#include "link.h"
+#include "connection.h"
+#include "fleet/protocol/member.h"
 #include "url.h"
 
 #define FLEET_FLIGHTS       32u  /* asks under way on one line */

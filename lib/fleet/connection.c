@@ -8,11 +8,11 @@
  *
  * A lookup that did not come in time goes on aside, and the next opening takes what it brought: there is never more
  * than one thread for a link, and a slow resolver only costs an attempt. */
-#include "link.h"
+#include "connection.h"
 
 #include "fd.h"
-#include "lookup.h"
-#include "reply.h"
+#include "redis_reply.h"
+#include "resolver.h"
 #include "tls.h"
 
 #include <assert.h>

@@ -6,7 +6,7 @@
  *
  * Known weakness: the thread cannot be ended. It must not outlive the code of this library: whoever unloads it with
  * dlclose waits for the resolver first. */
-#include "lookup.h"
+#include "resolver.h"
 
 #include "fd.h"
 

@@ -3,9 +3,9 @@
  * Between two asks the bucket is only watched: base_milli is what it would hold if nothing had been spent, and what is
  * missing from it was. Charges that calls give back look like less spending; a trickle, while the target is alone, too.
  * Both only make the estimate smaller for once: tokens themselves are counted in the bucket and nowhere else. */
-#include "ledger.h"
+#include "member.h"
 
-#include "bank.h"
+#include "bucket.h"
 #include "core/random.h"
 #include "core/saturate.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "fleet/reply.h"
+#include "fleet/redis_reply.h"
 
 #define SECRET "hunter2"
 

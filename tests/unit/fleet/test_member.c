@@ -12,8 +12,8 @@
 
 #include <bide/bide.h>
 
-#include "fleet/protocol/bank.h"
-#include "fleet/protocol/ledger.h"
+#include "fleet/protocol/bucket.h"
+#include "fleet/protocol/member.h"
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define MS           BIDE_MS

@@ -42,7 +42,7 @@
 #ifndef LEASE_BANK_H
 #define LEASE_BANK_H
 
-#include "exchange.h"
+#include "messages.h"
 
 #define LEASE_BUSY_MS          1000
 #define LEASE_IDLE_MS          10000

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "core/random.h"
-#include "fleet/protocol/bank.h"
+#include "fleet/protocol/bucket.h"
 
 #define T0   INT64_C(1700000000000) /* at the beginning of a window */
 #define YEAR (INT64_C(365) * 86400000)

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "core/saturate.h"
-#include "fleet/protocol/bank.h"
-#include "fleet_parts.h"
+#include "fleet/protocol/bucket.h"
+#include "fleet_internal.h"
 #include "script.h"
 
 #define MOVES_MOST 4u /* from node to node */

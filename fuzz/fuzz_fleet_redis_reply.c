@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/reply.h"
+#include "fleet/redis_reply.h"
 
 #define SECRET  "pw"
 #define REPLIES 8 /* that are compared */

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "link.h"
+#include "connection.h"
 
 #define FLEET_PIECE_MAX 4096u /* bytes fed at once */
 

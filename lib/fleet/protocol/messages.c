@@ -1,5 +1,5 @@
 /* exchange.c - is every number in its range, and does an answer fit its ask. */
-#include "exchange.h"
+#include "messages.h"
 
 #include <stddef.h>
 

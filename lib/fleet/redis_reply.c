@@ -3,7 +3,7 @@
  * The reader calls them while it goes through a reply, possibly over several feeds; the draft is handed out when it
  * says that the reply is whole. A function that returns NULL makes the reader give up for good, which it calls out of
  * memory; `refused` keeps what it really was. */
-#include "reply.h"
+#include "redis_reply.h"
 
 #include <hiredis/hiredis.h>
 #include <stdlib.h>

@@ -29,8 +29,8 @@
 
 #include <cmocka.h>
 
-#include "fleet/link.h"
-#include "fleet/lookup.h"
+#include "fleet/connection.h"
+#include "fleet/resolver.h"
 
 #define GENEROUS (20 * BIDE_S)  /* for what must come */
 #define SHORT    (60 * BIDE_MS) /* for what must not */

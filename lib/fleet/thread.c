@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "core/saturate.h"
-#include "fleet_parts.h"
+#include "fleet_internal.h"
 
 #define LOOK_NS      (10 * BIDE_MS)
 #define CROWD        2000 /* instances */
