@@ -995,7 +995,7 @@ static struct lease_answer opening(int64_t number, bool is_open)
     return a;
 }
 
-static enum bide_breaker_state breaker(void)
+static enum bide_breaker_state breaker_state(void)
 {
     return bide_breaker_get(&target).state;
 }
@@ -1004,18 +1004,18 @@ static void a_new_opening_of_the_fleet_opens_ours_once(void **state)
 {
     begin_with_breaker(500);
     exchange(opening(4, true));
-    assert_int_equal(breaker(), BIDE_BREAKER_CLOSED); /* who comes has seen nothing yet */
+    assert_int_equal(breaker_state(), BIDE_BREAKER_CLOSED); /* who comes has seen nothing yet */
     exchange(opening(5, false));
-    assert_int_equal(breaker(), BIDE_BREAKER_CLOSED); /* and over again */
+    assert_int_equal(breaker_state(), BIDE_BREAKER_CLOSED); /* and over again */
     exchange(opening(5, true));
-    assert_int_equal(breaker(), BIDE_BREAKER_CLOSED);
+    assert_int_equal(breaker_state(), BIDE_BREAKER_CLOSED);
     exchange(opening(6, true));
-    assert_int_equal(breaker(), BIDE_BREAKER_OPEN);
+    assert_int_equal(breaker_state(), BIDE_BREAKER_OPEN);
     assert_int_equal(ledger.openings_followed, 1);
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
     bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
     exchange(opening(6, true));
-    assert_int_equal(breaker(), BIDE_BREAKER_CLOSED);
+    assert_int_equal(breaker_state(), BIDE_BREAKER_CLOSED);
     assert_int_equal(ledger.openings_followed, 1);
 }
 
@@ -1037,7 +1037,7 @@ static void a_bank_that_forgot_its_openings_counts_anew(void **state)
     exchange(opening(6, false));
     exchange(opening(0, false));
     exchange(opening(1, true));
-    assert_int_equal(breaker(), BIDE_BREAKER_OPEN);
+    assert_int_equal(breaker_state(), BIDE_BREAKER_OPEN);
 }
 
 static void who_does_not_follow_stays_closed(void **state)
@@ -1045,11 +1045,11 @@ static void who_does_not_follow_stays_closed(void **state)
     begin_with_breaker(0);
     exchange(opening(0, false));
     exchange(opening(1, true));
-    assert_int_equal(breaker(), BIDE_BREAKER_CLOSED);
+    assert_int_equal(breaker_state(), BIDE_BREAKER_CLOSED);
     begin(); /* without a breaker */
     exchange(opening(0, false));
     exchange(opening(1, true));
-    assert_int_equal(breaker(), BIDE_BREAKER_CLOSED);
+    assert_int_equal(breaker_state(), BIDE_BREAKER_CLOSED);
 }
 
 static void a_breaker_without_traffic_has_no_opinion(void **state)
@@ -1100,7 +1100,7 @@ static void a_half_open_breaker_is_not_closed(void **state)
     now = bide_breaker_get(&target).until_ns;
     assert_int_equal(bide_policy_init(&policy, BIDE_PRESET_SERVICE), BIDE_OK);
     assert_int_equal(bide_call_begin(&c, &policy, &target, &request, now).action, BIDE_START);
-    assert_int_equal(breaker(), BIDE_BREAKER_HALF_OPEN);
+    assert_int_equal(breaker_state(), BIDE_BREAKER_HALF_OPEN);
     ask_now();
     assert_int_equal(ask.breaker, 2);
 }
