@@ -15,7 +15,7 @@
 #include "bench.h"
 #include "server.h"
 
-#define INSTANCES        200u
+#define MEMBERS          200u
 #define SECONDS          12
 #define CONNECTIONS      2000u
 #define CALLS            200000u
@@ -27,8 +27,8 @@ struct figures {
     struct {
         double cpu_us;
         uint64_t exchanges, failures;
-        uint64_t instances;
-    } of[INSTANCES];
+        uint64_t members;
+    } of[MEMBERS];
 };
 
 static struct server redis;
@@ -51,7 +51,7 @@ static void url_of(char url[128])
 }
 
 /* A number that INFO tells, after its name and whatever stands before the value: "used_cpu_sys:". */
-static double told(const char *section, const char *name)
+static double info_number(const char *section, const char *name)
 {
     char text[16384];
     size_t have = 0;
@@ -67,7 +67,7 @@ static double told(const char *section, const char *name)
 
 static double redis_cpu_us(void)
 {
-    return (told("cpu", "used_cpu_sys:") + told("cpu", "used_cpu_user:")) * 1e6;
+    return (info_number("cpu", "used_cpu_sys:") + info_number("cpu", "used_cpu_user:")) * 1e6;
 }
 
 /* What a connection costs Redis, from its beginning to its end. */
@@ -118,7 +118,7 @@ static void call_once(struct world *w, uint64_t seed, bool fails)
 
 /* ---- 200 instances ---- */
 
-static void instance(struct figures *all, uint32_t i)
+static void run_member(struct figures *all, uint32_t i)
 {
     static struct world w;
     struct bide_fleet *fleet;
@@ -137,36 +137,36 @@ static void instance(struct figures *all, uint32_t i)
     all->of[i].cpu_us = (bench_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - bench_clock_ns(CLOCK_THREAD_CPUTIME_ID)) / 1e3;
     all->of[i].exchanges = view.exchanges;
     all->of[i].failures = view.failures;
-    all->of[i].instances = view.members;
+    all->of[i].members = view.members;
     bide_fleet_close(fleet);
 }
 
 static void measure_many(void)
 {
-    static pid_t child[INSTANCES];
+    static pid_t child[MEMBERS];
     struct figures *all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     double cpu_us = redis_cpu_us(), sum_us = 0, exchanges = 0, seen = 0;
-    for (uint32_t i = 0; i < INSTANCES; i++)
+    for (uint32_t i = 0; i < MEMBERS; i++)
         if ((child[i] = fork()) == 0) {
-            instance(all, i);
+            run_member(all, i);
             _exit(EXIT_SUCCESS);
         }
-    while (__atomic_load_n(&all->begun, __ATOMIC_RELAXED) < INSTANCES)
+    while (__atomic_load_n(&all->begun, __ATOMIC_RELAXED) < MEMBERS)
         usleep(1000);
     sleep(SECONDS);
     __atomic_store_n(&all->stop, 1, __ATOMIC_RELAXED);
-    for (uint32_t i = 0; i < INSTANCES; i++) {
+    for (uint32_t i = 0; i < MEMBERS; i++) {
         int status;
         if (waitpid(child[i], &status, 0) != child[i] || status != 0)
             server_give_up("an instance failed");
         sum_us += all->of[i].cpu_us;
         exchanges += (double)all->of[i].exchanges;
-        seen += (double)all->of[i].instances / INSTANCES;
+        seen += (double)all->of[i].members / MEMBERS;
         if (all->of[i].failures > 0)
             fprintf(stderr, "bench: %lu exchanges failed\n", (unsigned long)all->of[i].failures);
     }
     cpu_us = redis_cpu_us() - cpu_us;
-    bench_figure("fleet.exchange.us_per_s", sum_us / INSTANCES / SECONDS, "us/s", BENCH_NO_AIM);
+    bench_figure("fleet.exchange.us_per_s", sum_us / MEMBERS / SECONDS, "us/s", BENCH_NO_AIM);
     bench_figure("fleet.exchange.us", sum_us / exchanges, "us", BENCH_NO_AIM);
     bench_figure("fleet.exchanges_per_s.200", exchanges / SECONDS, "1/s", BENCH_NO_AIM);
     bench_figure("fleet.instances_seen.200", seen, "instances", BENCH_NO_AIM);

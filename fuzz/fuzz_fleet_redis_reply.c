@@ -19,14 +19,14 @@
     } while (0)
 
 struct result {
-    struct fleet_reply reply[REPLIES];
+    struct fleet_redis_reply reply[REPLIES];
     size_t replies;
     const char *reason; /* garbage came; NULL: it did not */
 };
 
-static void check_reply(const struct fleet_reply *reply)
+static void check_reply(const struct fleet_redis_reply *reply)
 {
-    CHECK(reply->values <= FLEET_VALUES_MAX);
+    CHECK(reply->values <= FLEET_REPLY_VALUES_MAX);
     CHECK(memchr(reply->error, '\0', sizeof reply->error) != NULL);
     CHECK(reply->kind == FLEET_REPLY_ERROR || reply->error[0] == '\0');
     CHECK(reply->kind != FLEET_REPLY_ERROR || reply->values == 0);
@@ -35,32 +35,32 @@ static void check_reply(const struct fleet_reply *reply)
         CHECK(*c >= ' ' && *c <= '~');
 }
 
-static void take_all(struct fleet_replies *replies, struct result *result)
+static void take_all(struct fleet_reply_reader *replies, struct result *result)
 {
-    struct fleet_reply reply;
-    enum fleet_reading reading;
-    while ((reading = fleet_replies_next(replies, &reply, &result->reason)) == FLEET_READING_REPLY) {
+    struct fleet_redis_reply reply;
+    enum fleet_read_result reading;
+    while ((reading = fleet_reply_reader_next(replies, &reply, &result->reason)) == FLEET_READ_REPLY) {
         check_reply(&reply);
         if (result->replies < REPLIES)
             result->reply[result->replies] = reply;
         result->replies++;
     }
-    CHECK((reading == FLEET_READING_GARBAGE) == (result->reason != NULL));
+    CHECK((reading == FLEET_READ_GARBAGE) == (result->reason != NULL));
 }
 
-static void play(const char *bytes, size_t size, size_t piece, unsigned rounds, struct result *result)
+static void play(const char *bytes, size_t size, size_t chunk, unsigned rounds, struct result *result)
 {
-    struct fleet_replies *replies = fleet_replies_new(SECRET);
-    CHECK(replies != NULL && fleet_replies_begin(replies));
+    struct fleet_reply_reader *replies = fleet_reply_reader_new(SECRET);
+    CHECK(replies != NULL && fleet_reply_reader_reset(replies));
     memset(result, 0, sizeof *result);
     for (unsigned round = 0; round < rounds; round++)
-        for (size_t i = 0; i < size && result->reason == NULL; i += piece) {
-            CHECK(fleet_replies_room(replies));
-            fleet_replies_feed(replies, bytes + i, size - i < piece ? size - i : piece);
-            CHECK(fleet_replies_unread(replies) < FLEET_REPLY_MAX + FLEET_PIECE_MAX);
+        for (size_t i = 0; i < size && result->reason == NULL; i += chunk) {
+            CHECK(fleet_reply_reader_has_room(replies));
+            fleet_reply_reader_feed(replies, bytes + i, size - i < chunk ? size - i : chunk);
+            CHECK(fleet_reply_reader_unread(replies) < FLEET_REPLY_MAX + FLEET_CHUNK_MAX);
             take_all(replies, result);
         }
-    fleet_replies_free(replies);
+    fleet_reply_reader_free(replies);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct result whole, bytes, many;
-    if (size == 0 || size > FLEET_PIECE_MAX)
+    if (size == 0 || size > FLEET_CHUNK_MAX)
         return 0;
     char *copy = malloc(size); /* of exactly its size: the address sanitizer sees all that is read too far */
     CHECK(copy != NULL);

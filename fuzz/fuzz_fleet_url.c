@@ -28,7 +28,7 @@ static void check_key(const struct fleet_url *url, const char *name)
 {
     char key[FLEET_KEY_MAX], copy[128];
     snprintf(copy, sizeof copy, "%s", name);
-    fleet_key(url, copy, key);
+    fleet_key_format(url, copy, key);
     CHECK(strlen(key) < sizeof key && strchr(key, '{') == strrchr(key, '{') && strchr(key, '}') == strrchr(key, '}'));
     CHECK(strcmp(key + strlen(key) - 3, "}:1") == 0);
     check_text(key, false);
@@ -38,17 +38,17 @@ static void check_url(const char *text, bool secret)
 {
     struct fleet_url url;
     struct bide_fleet_problem problem = {""};
-    enum bide_err err = fleet_url_read(&url, text, &problem);
+    enum bide_err err = fleet_url_parse(&url, text, &problem);
     CHECK(err == BIDE_OK || err == BIDE_ERR_INVALID);
     CHECK((err == BIDE_OK) == (problem.text[0] == '\0'));
     check_text(problem.text, secret);
-    check_text(url.shown, secret);
+    check_text(url.redacted, secret);
     if (err == BIDE_OK) {
-        CHECK((url.path[0] != '\0') != (url.place.host[0] != '\0') && url.db >= 0 && url.shown[0] != '\0');
+        CHECK((url.path[0] != '\0') != (url.endpoint.host[0] != '\0') && url.db >= 0 && url.redacted[0] != '\0');
         CHECK(url.user == NULL || url.password != NULL);
         CHECK(url.terms.capacity_milli >= 1000 && url.terms.capacity_milli <= LEASE_MILLI_MAX);
         CHECK(url.terms.per_minute_milli >= 0 && url.terms.per_minute_milli <= LEASE_MILLI_MAX);
-        CHECK(url.terms.open_permille >= 0 && url.terms.open_permille <= 1000 && url.terms.patience_ns >= BIDE_MS);
+        CHECK(url.terms.open_permille >= 0 && url.terms.open_permille <= 1000 && url.terms.timeout_ns >= BIDE_MS);
         check_key(&url, text);
     }
     fleet_url_free(&url);
@@ -56,8 +56,8 @@ static void check_url(const char *text, bool secret)
 
 static void check_place(const char *text)
 {
-    struct fleet_place here = {"here", "1"}, place;
-    if (fleet_place_read(&place, text, &here))
+    struct fleet_endpoint here = {"here", "1"}, place;
+    if (fleet_endpoint_parse(&place, text, &here))
         CHECK(place.host[0] != '\0' && place.port[0] > '0' && place.port[0] <= '9');
 }
 

@@ -32,9 +32,9 @@
 enum step { LOOK = 0, ARRIVE, ANSWER, NOTHING };
 
 struct sim_instance {
-    struct lease_ledger ledger;
-    struct lease_answer answer; /* on its way */
-    int64_t answer_ns;          /* the answer comes then; BIDE_NEVER: none will */
+    struct lease_member lease;
+    struct lease_reply reply; /* on its way */
+    int64_t answer_ns;        /* the answer comes then; BIDE_NEVER: none will */
     uint32_t bank;
     uint32_t asks, failures; /* so far; one after the other */
 };
@@ -52,7 +52,7 @@ static bool is_down(const struct sim_fleet *fleet, int64_t at_ns)
     return at_ns >= fleet->down_from_ns && at_ns < fleet->down_until_ns;
 }
 
-static void count(struct sim_play *play, const struct lease_ask *ask, const struct lease_answer *answer)
+static void count(struct sim_play *play, const struct lease_request *ask, const struct lease_reply *answer)
 {
     struct sim_fleet_play *fleet = &play->fleet;
     struct sim_result *result = play->result;
@@ -64,14 +64,14 @@ static void count(struct sim_play *play, const struct lease_ask *ask, const stru
     result->fleet_exchanges++;
     if (fleet->this_second > result->fleet_peak)
         result->fleet_peak = fleet->this_second;
-    result->fleet_leased_milli += answer->granted_milli - ask->give_milli;
+    result->fleet_leased_milli += answer->granted_milli - ask->returned_milli;
     result->fleet_earned_milli += ask->earned_milli;
 }
 
 static void arrive(struct sim_play *play, struct sim_instance *it, uint32_t id)
 {
-    lease_bank_exchange(&play->fleet.bank[it->bank], &it->ledger.ask, EPOCH_MS + play->now_ns / BIDE_MS, &it->answer);
-    count(play, &it->ledger.ask, &it->answer);
+    lease_bucket_serve(&play->fleet.bank[it->bank], &it->lease.request, EPOCH_MS + play->now_ns / BIDE_MS, &it->reply);
+    count(play, &it->lease.request, &it->reply);
     if (it->answer_ns != BIDE_NEVER)
         plan(play, it->answer_ns, id, ANSWER);
 }
@@ -85,7 +85,7 @@ static struct sim_name name_of(const struct sim_play *play, const struct sim_ins
 
 static void plan_look(struct sim_play *play, struct sim_instance *it, uint32_t id)
 {
-    int64_t at_ns = lease_ledger_look_ns(&it->ledger, play->now_ns);
+    int64_t at_ns = lease_member_next_check_ns(&it->lease, play->now_ns);
     plan(play, at_ns > play->now_ns ? at_ns : play->now_ns + BIDE_MS, id, LOOK);
 }
 
@@ -98,7 +98,7 @@ static void ask(struct sim_play *play, struct sim_instance *it, uint32_t id)
     int64_t back_ns = there_ns + sim_time_draw(&fleet->delay, name_of(play, it, SIM_FOR_ANSWER_DELAY));
     bool arrives = there_ns <= over_ns && !is_down(fleet, there_ns);
     it->answer_ns = arrives && back_ns <= over_ns ? back_ns : BIDE_NEVER;
-    lease_ledger_ask(&it->ledger, play->now_ns);
+    lease_member_make_request(&it->lease, play->now_ns);
     if (arrives)
         plan(play, there_ns, id, ARRIVE);
     if (it->answer_ns == BIDE_NEVER)
@@ -107,7 +107,7 @@ static void ask(struct sim_play *play, struct sim_instance *it, uint32_t id)
 
 static void look(struct sim_play *play, struct sim_instance *it, uint32_t id)
 {
-    if (lease_ledger_is_due(&it->ledger, play->now_ns))
+    if (lease_member_try_claim(&it->lease, play->now_ns))
         ask(play, it, id);
     else
         plan_look(play, it, id);
@@ -116,7 +116,7 @@ static void look(struct sim_play *play, struct sim_instance *it, uint32_t id)
 /* From the end of its lease on it has been going on alone. */
 static void count_alone(struct sim_play *play, const struct sim_instance *it)
 {
-    int64_t until_ns = bide_lease_until(it->ledger.target);
+    int64_t until_ns = bide_lease_until(it->lease.target);
     if (until_ns < play->now_ns)
         play->result->fleet_alone_ns += play->now_ns - until_ns;
 }
@@ -134,7 +134,7 @@ static int64_t return_ns(const struct sim_play *play, const struct sim_instance 
 
 static void nothing(struct sim_play *play, struct sim_instance *it, uint32_t id)
 {
-    lease_ledger_nothing(&it->ledger, return_ns(play, it), play->now_ns);
+    lease_member_request_failed(&it->lease, return_ns(play, it), play->now_ns);
     it->failures++;
     play->result->fleet_lost++;
     plan_look(play, it, id);
@@ -144,7 +144,7 @@ static void answer(struct sim_play *play, struct sim_instance *it, uint32_t id)
 {
     count_alone(play, it);
     uint64_t seed = sim_bits(name_of(play, it, SIM_FOR_NEXT_ASK));
-    const char *wrong = lease_ledger_answer(&it->ledger, &it->answer, seed, play->now_ns);
+    const char *wrong = lease_member_accept_reply(&it->lease, &it->reply, seed, play->now_ns);
     assert(wrong == NULL); /* the bucket is ours, and in its right mind */
     (void)wrong;
     it->failures = 0;
@@ -190,7 +190,7 @@ static bool join(struct sim_play *play, const struct sim_caller *caller, uint32_
                                 .timeout_ns = fleet->timeout_ns,
                                 .hold_off = true};
     *it = (struct sim_instance){.bank = bank_of(play, caller, target)};
-    if (lease_ledger_begin(&it->ledger, &caller->target[target], &terms, i + 1, 0, NULL) != BIDE_OK)
+    if (lease_member_join(&it->lease, &caller->target[target], &terms, i + 1, 0, NULL) != BIDE_OK)
         return false;
     plan(play, 0, SIM_ID_FLEET + i, LOOK);
     return true;

@@ -174,7 +174,7 @@ struct sim_gauge {
 
 /* Accounts of leased budgets: fleet.c. */
 struct sim_fleet_play {
-    struct lease_bank *bank;
+    struct lease_bucket *bank;
     struct sim_instance *instance;
     uint32_t instances;
     uint32_t events; /* in the queue */

@@ -30,131 +30,132 @@
 #include <unistd.h>
 
 #define OUT_MAX     (4 * FLEET_COMMAND_MAX) /* bytes queued */
-#define PENDING_MAX 256u                    /* commands without their replies */
+#define AWAITED_MAX 256u                    /* commands without their replies */
 
-enum stage { DOWN, OPENING, LOOKING, CONNECTING, SHAKING, AUTH, SELECT, READY };
+enum stage { STAGE_DOWN, STAGE_START, STAGE_RESOLVE, STAGE_CONNECT, STAGE_TLS, STAGE_AUTH, STAGE_SELECT, STAGE_READY };
 
-struct fleet_link {
+struct fleet_connection {
     const struct fleet_url *url;
     enum stage stage;
-    bool elsewhere;
-    bool again; /* a step stopped before all was read */
-    bool ended; /* the other side did */
-    struct fleet_place place;
-    int64_t deadline_ns; /* of the beginning */
-    int64_t turn_ns;     /* of the address being tried */
-    struct fleet_lookup *lookup;
-    const struct addrinfo *next; /* address to try; the lookup's */
-    int error;                   /* of the address tried last */
+    bool redirected;
+    bool more_to_read; /* a step stopped before all was read */
+    bool peer_closed;  /* the other side did */
+    struct fleet_endpoint endpoint;
+    int64_t deadline_ns;         /* of the beginning */
+    int64_t address_deadline_ns; /* of the address being tried */
+    struct fleet_resolver *resolver;
+    const struct addrinfo *next_address; /* address to try; the lookup's */
+    int last_errno;                      /* of the address tried last */
     int fd;
     struct fleet_tls *tls;
     short read_event, write_event; /* what reading and writing wait for */
-    struct fleet_replies *replies;
-    int64_t pending_ns[PENDING_MAX]; /* deadlines of commands sent, a ring */
-    size_t first, pending;
-    size_t queued;
+    struct fleet_reply_reader *reader;
+    int64_t reply_deadline_ns[AWAITED_MAX]; /* deadlines of commands sent, a ring */
+    size_t first_awaited, awaited;
+    size_t out_used;
     char out[OUT_MAX];
     char problem[768];
 };
 
 /* ---- making and ending ---- */
 
-struct fleet_link *fleet_link_new(const struct fleet_url *url)
+struct fleet_connection *fleet_connection_new(const struct fleet_url *url)
 {
-    struct fleet_link *link = calloc(1, sizeof *link);
-    if (link == NULL)
+    struct fleet_connection *conn = calloc(1, sizeof *conn);
+    if (conn == NULL)
         return NULL;
-    link->url = url;
-    link->fd = -1;
-    link->replies = fleet_replies_new(url->password);
-    if (link->replies != NULL)
-        return link;
-    fleet_link_free(link);
+    conn->url = url;
+    conn->fd = -1;
+    conn->reader = fleet_reply_reader_new(url->password);
+    if (conn->reader != NULL)
+        return conn;
+    fleet_connection_free(conn);
     return NULL;
 }
 
 /* They were tried: the next opening looks them up again. */
-static void forget_addresses(struct fleet_link *link)
+static void connection_release_addresses(struct fleet_connection *conn)
 {
-    fleet_lookup_leave(link->lookup);
-    link->lookup = NULL;
-    link->next = NULL;
+    fleet_resolver_release(conn->resolver);
+    conn->resolver = NULL;
+    conn->next_address = NULL;
 }
 
 /* Closes; what was read stays to be taken, and a lookup that is under way goes on. */
-static void disconnect(struct fleet_link *link)
+static void connection_disconnect(struct fleet_connection *conn)
 {
-    fleet_tls_free(link->tls);
-    link->tls = NULL;
-    if (link->fd >= 0)
-        close(link->fd);
-    link->fd = -1;
-    if (link->stage == CONNECTING)
-        forget_addresses(link);
-    explicit_bzero(link->out, link->queued);
-    link->queued = 0;
-    link->stage = DOWN;
+    fleet_tls_free(conn->tls);
+    conn->tls = NULL;
+    if (conn->fd >= 0)
+        close(conn->fd);
+    conn->fd = -1;
+    if (conn->stage == STAGE_CONNECT)
+        connection_release_addresses(conn);
+    explicit_bzero(conn->out, conn->out_used);
+    conn->out_used = 0;
+    conn->stage = STAGE_DOWN;
 }
 
-void fleet_link_free(struct fleet_link *link)
+void fleet_connection_free(struct fleet_connection *conn)
 {
-    if (link == NULL)
+    if (conn == NULL)
         return;
-    disconnect(link);
-    fleet_lookup_leave(link->lookup);
-    fleet_replies_free(link->replies);
-    free(link);
+    connection_disconnect(conn);
+    fleet_resolver_release(conn->resolver);
+    fleet_reply_reader_free(conn->reader);
+    free(conn);
 }
 
-void fleet_link_abandon(struct fleet_link *link)
+void fleet_connection_abandon(struct fleet_connection *conn)
 {
-    if (link->fd >= 0)
-        close(link->fd);
-    link->fd = -1;
-    if (link->lookup != NULL)
-        fleet_lookup_abandon(link->lookup);
-    link->stage = DOWN;
+    if (conn->fd >= 0)
+        close(conn->fd);
+    conn->fd = -1;
+    if (conn->resolver != NULL)
+        fleet_resolver_abandon(conn->resolver);
+    conn->stage = STAGE_DOWN;
 }
 
-__attribute__((format(printf, 2, 3))) static void down(struct fleet_link *link, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void connection_fail(struct fleet_connection *conn, const char *format,
+                                                                  ...)
 {
-    char text[FLEET_ERROR_MAX + 64], where[sizeof link->place + 32] = "";
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    if (link->elsewhere)
-        snprintf(where, sizeof where, " (moved to %s:%s)", link->place.host, link->place.port);
-    snprintf(link->problem, sizeof link->problem, "%.380s%.120s: %.260s", link->url->shown, where, text);
-    disconnect(link);
+    char text[FLEET_REPLY_ERROR_MAX + 64], moved[sizeof conn->endpoint + 32] = "";
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (conn->redirected)
+        snprintf(moved, sizeof moved, " (moved to %s:%s)", conn->endpoint.host, conn->endpoint.port);
+    snprintf(conn->problem, sizeof conn->problem, "%.380s%.120s: %.260s", conn->url->redacted, moved, text);
+    connection_disconnect(conn);
 }
 
-static void down_errno(struct fleet_link *link, int error)
+static void connection_fail_errno(struct fleet_connection *conn, int error)
 {
-    char room[128];
-    down(link, "%s", strerror_r(error, room, sizeof room));
+    char buffer[128];
+    connection_fail(conn, "%s", strerror_r(error, buffer, sizeof buffer));
 }
 
-void fleet_link_open(struct fleet_link *link, const char *elsewhere, int64_t deadline_ns)
+void fleet_connection_open(struct fleet_connection *conn, const char *endpoint, int64_t deadline_ns)
 {
-    disconnect(link);
-    link->problem[0] = '\0';
-    link->first = link->pending = 0;
-    link->again = link->ended = link->elsewhere = false;
-    link->read_event = POLLIN;
-    link->write_event = POLLOUT;
-    link->error = 0;
-    link->deadline_ns = deadline_ns;
-    link->place = link->url->place;
-    link->stage = OPENING;
-    if (!fleet_replies_begin(link->replies))
-        down_errno(link, ENOMEM);
-    else if (elsewhere != NULL && link->url->path[0] != '\0')
-        down(link, "it pointed to another place; from a unix socket nothing is sent there");
-    else if (elsewhere != NULL && !fleet_place_read(&link->place, elsewhere, &link->url->place))
-        down(link, "it pointed to another place, which is not host:port");
+    connection_disconnect(conn);
+    conn->problem[0] = '\0';
+    conn->first_awaited = conn->awaited = 0;
+    conn->more_to_read = conn->peer_closed = conn->redirected = false;
+    conn->read_event = POLLIN;
+    conn->write_event = POLLOUT;
+    conn->last_errno = 0;
+    conn->deadline_ns = deadline_ns;
+    conn->endpoint = conn->url->endpoint;
+    conn->stage = STAGE_START;
+    if (!fleet_reply_reader_reset(conn->reader))
+        connection_fail_errno(conn, ENOMEM);
+    else if (endpoint != NULL && conn->url->path[0] != '\0')
+        connection_fail(conn, "it pointed to another place; from a unix socket nothing is sent there");
+    else if (endpoint != NULL && !fleet_endpoint_parse(&conn->endpoint, endpoint, &conn->url->endpoint))
+        connection_fail(conn, "it pointed to another place, which is not host:port");
     else
-        link->elsewhere = elsewhere != NULL;
+        conn->redirected = endpoint != NULL;
 }
 
 /* ---- bytes ---- */
@@ -164,81 +165,82 @@ static int io_result(ssize_t n)
     if (n > 0)
         return (int)n;
     if (n == 0)
-        return FLEET_IO_END;
-    return errno == EAGAIN || errno == EINTR ? FLEET_IO_WAIT : FLEET_IO_BROKEN;
+        return FLEET_IO_EOF;
+    return errno == EAGAIN || errno == EINTR ? FLEET_IO_WOULD_BLOCK : FLEET_IO_ERROR;
 }
 
-static int io_read(struct fleet_link *link, char *into, size_t size)
+static int connection_recv(struct fleet_connection *conn, char *into, size_t size)
 {
-    if (link->tls == NULL)
-        return io_result(recv(link->fd, into, size, 0));
-    int n = fleet_tls_read(link->tls, into, size);
-    link->read_event = fleet_tls_event(link->tls, POLLIN);
+    if (conn->tls == NULL)
+        return io_result(recv(conn->fd, into, size, 0));
+    int n = fleet_tls_read(conn->tls, into, size);
+    conn->read_event = fleet_tls_event(conn->tls, POLLIN);
     return n;
 }
 
-static int io_write(struct fleet_link *link, const char *from, size_t size)
+static int connection_send_bytes(struct fleet_connection *conn, const char *from, size_t size)
 {
-    if (link->tls == NULL)
-        return io_result(send(link->fd, from, size, MSG_NOSIGNAL));
-    int n = fleet_tls_write(link->tls, from, size);
-    link->write_event = fleet_tls_event(link->tls, POLLOUT);
+    if (conn->tls == NULL)
+        return io_result(send(conn->fd, from, size, MSG_NOSIGNAL));
+    int n = fleet_tls_write(conn->tls, from, size);
+    conn->write_event = fleet_tls_event(conn->tls, POLLOUT);
     return n;
 }
 
-static void down_broken(struct fleet_link *link)
+static void connection_fail_io(struct fleet_connection *conn)
 {
-    if (link->tls != NULL)
-        down(link, "%s", fleet_tls_problem(link->tls));
+    if (conn->tls != NULL)
+        connection_fail(conn, "%s", fleet_tls_problem(conn->tls));
     else
-        down_errno(link, errno);
+        connection_fail_errno(conn, errno);
 }
 
 /* Writes what can be written. A failure is left to the reading, which may still bring the server's reason. */
-static void flush(struct fleet_link *link)
+static void connection_flush(struct fleet_connection *conn)
 {
     size_t sent = 0;
     int n = 1;
-    while (sent < link->queued && (n = io_write(link, link->out + sent, link->queued - sent)) > 0)
+    while (sent < conn->out_used && (n = connection_send_bytes(conn, conn->out + sent, conn->out_used - sent)) > 0)
         sent += (size_t)n;
-    memmove(link->out, link->out + sent, link->queued - sent);
-    explicit_bzero(link->out + link->queued - sent, sent); /* AUTH may have been in it */
-    link->queued = n == FLEET_IO_BROKEN || n == FLEET_IO_END ? 0 : link->queued - sent;
+    memmove(conn->out, conn->out + sent, conn->out_used - sent);
+    explicit_bzero(conn->out + conn->out_used - sent, sent); /* AUTH may have been in it */
+    conn->out_used = n == FLEET_IO_ERROR || n == FLEET_IO_EOF ? 0 : conn->out_used - sent;
 }
 
 /* Reads what is there and can be kept. */
-static void fill(struct fleet_link *link)
+static void connection_receive(struct fleet_connection *conn)
 {
-    char piece[FLEET_PIECE_MAX];
-    while (fleet_replies_room(link->replies)) {
-        int n = io_read(link, piece, sizeof piece);
+    char chunk[FLEET_CHUNK_MAX];
+    while (fleet_reply_reader_has_room(conn->reader)) {
+        int n = connection_recv(conn, chunk, sizeof chunk);
         if (n > 0)
-            fleet_replies_feed(link->replies, piece, (size_t)n);
-        else if (n == FLEET_IO_BROKEN)
-            down_broken(link);
-        link->ended = n == FLEET_IO_END;
+            fleet_reply_reader_feed(conn->reader, chunk, (size_t)n);
+        else if (n == FLEET_IO_ERROR)
+            connection_fail_io(conn);
+        conn->peer_closed = n == FLEET_IO_EOF;
         if (n <= 0)
             return;
     }
-    link->again = true;
+    conn->more_to_read = true;
 }
 
 /* The next reply; garbage is the end, and says more than that the connection was closed after it. */
-static bool take(struct fleet_link *link, struct fleet_reply *reply)
+static bool connection_parse_reply(struct fleet_connection *conn, struct fleet_redis_reply *reply)
 {
     const char *reason;
-    enum fleet_reading reading = fleet_replies_next(link->replies, reply, &reason);
-    if (reading == FLEET_READING_GARBAGE && (link->stage != DOWN || link->ended))
-        down(link, "%s", reason);
-    return reading == FLEET_READING_REPLY;
+    enum fleet_read_result result = fleet_reply_reader_next(conn->reader, reply, &reason);
+    if (result == FLEET_READ_GARBAGE && (conn->stage != STAGE_DOWN || conn->peer_closed))
+        connection_fail(conn, "%s", reason);
+    return result == FLEET_READ_REPLY;
 }
 
-static bool queue(struct fleet_link *link, int argc, const char *const *argv, const size_t *length)
+static bool connection_queue_command(struct fleet_connection *conn, int argc, const char *const *argv,
+                                     const size_t *length)
 {
-    const char *args[FLEET_ARGS_MAX];
+    const char *args[FLEET_COMMAND_ARGS_MAX];
     size_t total = 0;
     char *command = NULL;
-    if (argc < 1 || argc > FLEET_ARGS_MAX)
+    if (argc < 1 || argc > FLEET_COMMAND_ARGS_MAX)
         return false;
     for (int i = 0; i < argc; i++) {
         args[i] = argv[i];
@@ -250,10 +252,10 @@ static bool queue(struct fleet_link *link, int argc, const char *const *argv, co
     long long size = redisFormatCommandArgv(&command, argc, args, length);
     if (size < 0)
         return false;
-    bool fits = (size_t)size <= sizeof link->out - link->queued;
+    bool fits = (size_t)size <= sizeof conn->out - conn->out_used;
     if (fits)
-        memcpy(link->out + link->queued, command, (size_t)size);
-    link->queued += fits ? (size_t)size : 0;
+        memcpy(conn->out + conn->out_used, command, (size_t)size);
+    conn->out_used += fits ? (size_t)size : 0;
     explicit_bzero(command, (size_t)size);
     redisFreeCommand(command);
     return fits;
@@ -261,177 +263,177 @@ static bool queue(struct fleet_link *link, int argc, const char *const *argv, co
 
 /* ---- stages: where is it ---- */
 
-static void open_socket(struct fleet_link *link, const struct sockaddr *address, socklen_t length)
+static void connection_open_socket(struct fleet_connection *conn, const struct sockaddr *address, socklen_t length)
 {
     int on = 1;
-    link->fd = fleet_fd_above(socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (link->fd < 0) {
-        link->error = errno;
+    conn->fd = fleet_fd_above_stdio(socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (conn->fd < 0) {
+        conn->last_errno = errno;
         return;
     }
     if (address->sa_family != AF_UNIX) {
-        setsockopt(link->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        setsockopt(link->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+        setsockopt(conn->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        setsockopt(conn->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     }
-    if (connect(link->fd, address, length) == 0 || errno == EINPROGRESS || errno == EINTR)
+    if (connect(conn->fd, address, length) == 0 || errno == EINPROGRESS || errno == EINTR)
         return;
-    link->error = errno;
-    close(link->fd);
-    link->fd = -1;
+    conn->last_errno = errno;
+    close(conn->fd);
+    conn->fd = -1;
 }
 
 /* This address's part of the time. */
-static int64_t turn_end(const struct fleet_link *link, int64_t now_ns)
+static int64_t address_time_slice_end_ns(const struct fleet_connection *conn, int64_t now_ns)
 {
-    int64_t turns = 1;
-    for (const struct addrinfo *a = link->next; a != NULL; a = a->ai_next)
-        turns++;
-    return link->deadline_ns > now_ns ? now_ns + (link->deadline_ns - now_ns) / turns : now_ns;
+    int64_t addresses = 1;
+    for (const struct addrinfo *a = conn->next_address; a != NULL; a = a->ai_next)
+        addresses++;
+    return conn->deadline_ns > now_ns ? now_ns + (conn->deadline_ns - now_ns) / addresses : now_ns;
 }
 
-static void try_next(struct fleet_link *link, int64_t now_ns)
+static void connection_try_next_address(struct fleet_connection *conn, int64_t now_ns)
 {
-    if (link->fd >= 0)
-        close(link->fd);
-    link->fd = -1;
-    while (link->fd < 0 && link->next != NULL) {
-        const struct addrinfo *address = link->next;
-        link->next = address->ai_next;
-        open_socket(link, address->ai_addr, address->ai_addrlen);
+    if (conn->fd >= 0)
+        close(conn->fd);
+    conn->fd = -1;
+    while (conn->fd < 0 && conn->next_address != NULL) {
+        const struct addrinfo *address = conn->next_address;
+        conn->next_address = address->ai_next;
+        connection_open_socket(conn, address->ai_addr, address->ai_addrlen);
     }
-    if (link->fd < 0)
-        down_errno(link, link->error);
-    link->turn_ns = turn_end(link, now_ns);
+    if (conn->fd < 0)
+        connection_fail_errno(conn, conn->last_errno);
+    conn->address_deadline_ns = address_time_slice_end_ns(conn, now_ns);
 }
 
-static void connect_local(struct fleet_link *link)
+static void connection_open_unix(struct fleet_connection *conn)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    static_assert(sizeof link->url->path <= sizeof address.sun_path, "a path that was read fits");
-    memcpy(address.sun_path, link->url->path, sizeof link->url->path);
-    open_socket(link, (const struct sockaddr *)&address, sizeof address);
-    if (link->fd < 0)
-        down_errno(link, link->error);
+    static_assert(sizeof conn->url->path <= sizeof address.sun_path, "a path that was read fits");
+    memcpy(address.sun_path, conn->url->path, sizeof conn->url->path);
+    connection_open_socket(conn, (const struct sockaddr *)&address, sizeof address);
+    if (conn->fd < 0)
+        connection_fail_errno(conn, conn->last_errno);
     else
-        link->stage = CONNECTING;
-    link->turn_ns = link->deadline_ns;
+        conn->stage = STAGE_CONNECT;
+    conn->address_deadline_ns = conn->deadline_ns;
 }
 
-static bool is_same(const struct fleet_place *a, const struct fleet_place *b)
+static bool endpoint_equals(const struct fleet_endpoint *a, const struct fleet_endpoint *b)
 {
     return strcmp(a->host, b->host) == 0 && strcmp(a->port, b->port) == 0;
 }
 
-static void start(struct fleet_link *link)
+static void stage_start(struct fleet_connection *conn)
 {
-    const struct addrinfo *found;
+    const struct addrinfo *addresses;
     const char *reason;
-    if (link->url->path[0] != '\0') {
-        connect_local(link);
+    if (conn->url->path[0] != '\0') {
+        connection_open_unix(conn);
         return;
     }
-    if (link->lookup != NULL && !is_same(fleet_lookup_place(link->lookup), &link->place)) {
-        if (!fleet_lookup_over(link->lookup, &found, &reason)) {
-            down(link, "the name of another place is still being looked up");
+    if (conn->resolver != NULL && !endpoint_equals(fleet_resolver_endpoint(conn->resolver), &conn->endpoint)) {
+        if (!fleet_resolver_result(conn->resolver, &addresses, &reason)) {
+            connection_fail(conn, "the name of another place is still being looked up");
             return;
         }
-        forget_addresses(link);
+        connection_release_addresses(conn);
     }
-    if (link->lookup == NULL)
-        link->lookup = fleet_lookup_new(&link->place);
-    if (link->lookup == NULL)
-        down_errno(link, errno);
+    if (conn->resolver == NULL)
+        conn->resolver = fleet_resolver_new(&conn->endpoint);
+    if (conn->resolver == NULL)
+        connection_fail_errno(conn, errno);
     else
-        link->stage = LOOKING;
+        conn->stage = STAGE_RESOLVE;
 }
 
-static void look(struct fleet_link *link, int64_t now_ns)
+static void stage_resolve(struct fleet_connection *conn, int64_t now_ns)
 {
     const char *reason;
-    if (!fleet_lookup_over(link->lookup, &link->next, &reason))
+    if (!fleet_resolver_result(conn->resolver, &conn->next_address, &reason))
         return;
-    link->stage = CONNECTING;
-    if (link->next != NULL) {
-        try_next(link, now_ns);
+    conn->stage = STAGE_CONNECT;
+    if (conn->next_address != NULL) {
+        connection_try_next_address(conn, now_ns);
         return;
     }
-    down(link, "%s", reason); /* which also forgets the lookup */
+    connection_fail(conn, "%s", reason); /* which also forgets the lookup */
 }
 
 /* ---- stages: who are we ---- */
 
-static void select_database(struct fleet_link *link)
+static void connection_begin_select(struct fleet_connection *conn)
 {
     char number[16];
-    snprintf(number, sizeof number, "%d", link->url->db);
-    link->stage = READY;
-    if (link->url->db == 0)
+    snprintf(number, sizeof number, "%d", conn->url->db);
+    conn->stage = STAGE_READY;
+    if (conn->url->db == 0)
         return;
-    link->stage = SELECT;
-    if (!queue(link, 2, (const char *const[]){"SELECT", number}, NULL))
-        down_errno(link, ENOMEM);
+    conn->stage = STAGE_SELECT;
+    if (!connection_queue_command(conn, 2, (const char *const[]){"SELECT", number}, NULL))
+        connection_fail_errno(conn, ENOMEM);
 }
 
-static void greet(struct fleet_link *link)
+static void connection_begin_auth(struct fleet_connection *conn)
 {
-    const struct fleet_url *url = link->url;
+    const struct fleet_url *url = conn->url;
     const char *const args[] = {"AUTH", url->user != NULL ? url->user : url->password, url->password};
     if (url->password == NULL) {
-        select_database(link);
+        connection_begin_select(conn);
         return;
     }
-    link->stage = AUTH;
-    if (!queue(link, url->user != NULL ? 3 : 2, args, NULL))
-        down_errno(link, ENOMEM);
+    conn->stage = STAGE_AUTH;
+    if (!connection_queue_command(conn, url->user != NULL ? 3 : 2, args, NULL))
+        connection_fail_errno(conn, ENOMEM);
 }
 
-static void secure(struct fleet_link *link)
+static void connection_begin_tls(struct fleet_connection *conn)
 {
     char problem[FLEET_TLS_PROBLEM_MAX];
-    forget_addresses(link);
-    if (!link->url->tls) {
-        greet(link);
+    connection_release_addresses(conn);
+    if (!conn->url->tls) {
+        connection_begin_auth(conn);
         return;
     }
-    link->tls = fleet_tls_new(link->url, link->place.host, link->fd, problem);
-    link->stage = SHAKING;
-    if (link->tls == NULL)
-        down(link, "%s", problem);
+    conn->tls = fleet_tls_new(conn->url, conn->endpoint.host, conn->fd, problem);
+    conn->stage = STAGE_TLS;
+    if (conn->tls == NULL)
+        connection_fail(conn, "%s", problem);
 }
 
-static void await_connection(struct fleet_link *link, int64_t now_ns)
+static void stage_connect(struct fleet_connection *conn, int64_t now_ns)
 {
-    struct pollfd ready = {.fd = link->fd, .events = POLLOUT};
-    socklen_t length = sizeof link->error;
+    struct pollfd ready = {.fd = conn->fd, .events = POLLOUT};
+    socklen_t length = sizeof conn->last_errno;
     if (poll(&ready, 1, 0) > 0) {
-        if (getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &link->error, &length) != 0)
-            link->error = errno;
-    } else if (now_ns >= link->turn_ns && link->next != NULL) {
-        link->error = ETIMEDOUT;
+        if (getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &conn->last_errno, &length) != 0)
+            conn->last_errno = errno;
+    } else if (now_ns >= conn->address_deadline_ns && conn->next_address != NULL) {
+        conn->last_errno = ETIMEDOUT;
     } else {
         return;
     }
-    if (link->error == 0)
-        secure(link);
+    if (conn->last_errno == 0)
+        connection_begin_tls(conn);
     else
-        try_next(link, now_ns);
+        connection_try_next_address(conn, now_ns);
 }
 
-static void shake(struct fleet_link *link)
+static void stage_tls_handshake(struct fleet_connection *conn)
 {
-    int result = fleet_tls_handshake(link->tls);
-    link->read_event = fleet_tls_event(link->tls, POLLIN);
+    int result = fleet_tls_handshake(conn->tls);
+    conn->read_event = fleet_tls_event(conn->tls, POLLIN);
     if (result == 1) {
-        greet(link);
-    } else if (result == FLEET_IO_END) {
-        down(link, "it closed the connection during the TLS handshake");
-    } else if (result == FLEET_IO_BROKEN) {
-        down_broken(link);
+        connection_begin_auth(conn);
+    } else if (result == FLEET_IO_EOF) {
+        connection_fail(conn, "it closed the connection during the TLS handshake");
+    } else if (result == FLEET_IO_ERROR) {
+        connection_fail_io(conn);
     }
 }
 
 /* What a refusal of AUTH means. In some of them Redis repeats arguments, cut and changed, so its words are not told. */
-static const char *explain_auth(const char *error)
+static const char *auth_error_meaning(const char *error)
 {
     static const struct {
         const char *begins, *means;
@@ -454,165 +456,169 @@ static const char *explain_auth(const char *error)
 }
 
 /* The answer to AUTH or SELECT: nothing but OK leads on. */
-static void introduce(struct fleet_link *link)
+static void stage_auth_or_select(struct fleet_connection *conn)
 {
-    struct fleet_reply reply;
-    const char *what = link->stage == AUTH ? "AUTH" : "SELECT";
-    flush(link);
-    fill(link);
-    if (link->stage == DOWN || !take(link, &reply)) {
-        if (link->stage != DOWN && link->ended)
-            down(link, "it closed the connection before it answered %s", what);
+    struct fleet_redis_reply reply;
+    const char *command = conn->stage == STAGE_AUTH ? "AUTH" : "SELECT";
+    connection_flush(conn);
+    connection_receive(conn);
+    if (conn->stage == STAGE_DOWN || !connection_parse_reply(conn, &reply)) {
+        if (conn->stage != STAGE_DOWN && conn->peer_closed)
+            connection_fail(conn, "it closed the connection before it answered %s", command);
         return;
     }
     if (reply.kind == FLEET_REPLY_ERROR)
-        down(link, "it refuses %s: %s", what, link->stage == AUTH ? explain_auth(reply.error) : reply.error);
+        connection_fail(conn, "it refuses %s: %s", command,
+                        conn->stage == STAGE_AUTH ? auth_error_meaning(reply.error) : reply.error);
     else if (reply.kind != FLEET_REPLY_OTHER)
-        down(link, "it answers %s with numbers", what);
-    else if (link->stage == AUTH)
-        select_database(link);
+        connection_fail(conn, "it answers %s with numbers", command);
+    else if (conn->stage == STAGE_AUTH)
+        connection_begin_select(conn);
     else
-        link->stage = READY;
+        conn->stage = STAGE_READY;
 }
 
 /* ---- ready ---- */
 
 /* Bytes that answer nothing would be taken for the answer to what comes next. */
-static void check_unasked(struct fleet_link *link)
+static void connection_check_unsolicited(struct fleet_connection *conn)
 {
-    struct fleet_reply reply;
-    if (link->stage != READY || link->pending > 0 || fleet_replies_unread(link->replies) == 0)
+    struct fleet_redis_reply reply;
+    if (conn->stage != STAGE_READY || conn->awaited > 0 || fleet_reply_reader_unread(conn->reader) == 0)
         return;
-    bool whole = take(link, &reply);
-    if (link->stage == READY)
-        down(link, "it says unasked: %s", whole && reply.kind == FLEET_REPLY_ERROR ? reply.error : "something");
+    bool whole = connection_parse_reply(conn, &reply);
+    if (conn->stage == STAGE_READY)
+        connection_fail(conn, "it says unasked: %s",
+                        whole && reply.kind == FLEET_REPLY_ERROR ? reply.error : "something");
 }
 
-static void exchange(struct fleet_link *link)
+static void stage_ready(struct fleet_connection *conn)
 {
-    flush(link);
-    fill(link);
-    check_unasked(link);
-    if (link->stage != DOWN && link->ended)
-        down(link, "it closed the connection");
+    connection_flush(conn);
+    connection_receive(conn);
+    connection_check_unsolicited(conn);
+    if (conn->stage != STAGE_DOWN && conn->peer_closed)
+        connection_fail(conn, "it closed the connection");
 }
 
-bool fleet_link_send(struct fleet_link *link, int argc, const char *const *argv, const size_t *length,
-                     int64_t deadline_ns)
+bool fleet_connection_send(struct fleet_connection *conn, int argc, const char *const *argv, const size_t *length,
+                           int64_t deadline_ns)
 {
-    if (link->stage != READY || link->pending == PENDING_MAX || !queue(link, argc, argv, length))
+    if (conn->stage != STAGE_READY || conn->awaited == AWAITED_MAX ||
+        !connection_queue_command(conn, argc, argv, length))
         return false;
-    link->pending_ns[(link->first + link->pending++) % PENDING_MAX] = deadline_ns;
+    conn->reply_deadline_ns[(conn->first_awaited + conn->awaited++) % AWAITED_MAX] = deadline_ns;
     return true;
 }
 
-bool fleet_link_reply(struct fleet_link *link, struct fleet_reply *reply)
+bool fleet_connection_next_reply(struct fleet_connection *conn, struct fleet_redis_reply *reply)
 {
-    if (link->pending == 0 || !take(link, reply))
+    if (conn->awaited == 0 || !connection_parse_reply(conn, reply))
         return false;
-    link->first = (link->first + 1) % PENDING_MAX;
-    link->pending--;
-    check_unasked(link);
+    conn->first_awaited = (conn->first_awaited + 1) % AWAITED_MAX;
+    conn->awaited--;
+    connection_check_unsolicited(conn);
     return true;
 }
 
-void fleet_link_close(struct fleet_link *link)
+void fleet_connection_close(struct fleet_connection *conn)
 {
-    if (link->stage == READY) {
-        flush(link);
-        if (link->tls != NULL)
-            fleet_tls_bye(link->tls);
+    if (conn->stage == STAGE_READY) {
+        connection_flush(conn);
+        if (conn->tls != NULL)
+            fleet_tls_shutdown(conn->tls);
     }
-    disconnect(link);
-    link->first = link->pending = 0;
-    link->problem[0] = '\0';
+    connection_disconnect(conn);
+    conn->first_awaited = conn->awaited = 0;
+    conn->problem[0] = '\0';
 }
 
 /* ---- steps and deadlines ---- */
 
-static int64_t earliest_pending(const struct fleet_link *link)
+static int64_t connection_earliest_deadline_ns(const struct fleet_connection *conn)
 {
     int64_t earliest = BIDE_NEVER;
-    for (size_t i = 0; i < link->pending; i++) {
-        int64_t deadline_ns = link->pending_ns[(link->first + i) % PENDING_MAX];
+    for (size_t i = 0; i < conn->awaited; i++) {
+        int64_t deadline_ns = conn->reply_deadline_ns[(conn->first_awaited + i) % AWAITED_MAX];
         earliest = deadline_ns < earliest ? deadline_ns : earliest;
     }
     return earliest;
 }
 
-static void advance(struct fleet_link *link, int64_t now_ns)
+static void connection_advance(struct fleet_connection *conn, int64_t now_ns)
 {
-    switch (link->stage) {
-    case DOWN: break;
-    case OPENING: start(link); break;
-    case LOOKING: look(link, now_ns); break;
-    case CONNECTING: await_connection(link, now_ns); break;
-    case SHAKING: shake(link); break;
-    case AUTH:
-    case SELECT: introduce(link); break;
-    case READY: exchange(link); break;
+    switch (conn->stage) {
+    case STAGE_DOWN: break;
+    case STAGE_START: stage_start(conn); break;
+    case STAGE_RESOLVE: stage_resolve(conn, now_ns); break;
+    case STAGE_CONNECT: stage_connect(conn, now_ns); break;
+    case STAGE_TLS: stage_tls_handshake(conn); break;
+    case STAGE_AUTH:
+    case STAGE_SELECT: stage_auth_or_select(conn); break;
+    case STAGE_READY: stage_ready(conn); break;
     }
 }
 
-static void check_deadline(struct fleet_link *link, int64_t now_ns)
+static void connection_check_deadline(struct fleet_connection *conn, int64_t now_ns)
 {
     static const char *const late[] = {
-        [OPENING] = "it was not begun in time", [LOOKING] = "its name was not found in time",
-        [CONNECTING] = "no connection in time", [SHAKING] = "no TLS handshake in time; is TLS spoken there?",
-        [AUTH] = "no answer to AUTH in time",   [SELECT] = "no answer to SELECT in time",
-        [READY] = "no answer in time",
+        [STAGE_START] = "it was not begun in time", [STAGE_RESOLVE] = "its name was not found in time",
+        [STAGE_CONNECT] = "no connection in time",  [STAGE_TLS] = "no TLS handshake in time; is TLS spoken there?",
+        [STAGE_AUTH] = "no answer to AUTH in time", [STAGE_SELECT] = "no answer to SELECT in time",
+        [STAGE_READY] = "no answer in time",
     };
-    int64_t deadline_ns = link->stage == READY ? earliest_pending(link) : link->deadline_ns;
-    if (link->stage != DOWN && now_ns >= deadline_ns)
-        down(link, "%s", late[link->stage]);
+    int64_t deadline_ns = conn->stage == STAGE_READY ? connection_earliest_deadline_ns(conn) : conn->deadline_ns;
+    if (conn->stage != STAGE_DOWN && now_ns >= deadline_ns)
+        connection_fail(conn, "%s", late[conn->stage]);
 }
 
-void fleet_link_step(struct fleet_link *link, int64_t now_ns)
+void fleet_connection_step(struct fleet_connection *conn, int64_t now_ns)
 {
     enum stage before;
-    link->again = false;
+    conn->more_to_read = false;
     do {
-        before = link->stage;
-        advance(link, now_ns);
-    } while (link->stage != before && link->stage != DOWN);
-    check_deadline(link, now_ns);
+        before = conn->stage;
+        connection_advance(conn, now_ns);
+    } while (conn->stage != before && conn->stage != STAGE_DOWN);
+    connection_check_deadline(conn, now_ns);
 }
 
-int64_t fleet_link_deadline_ns(const struct fleet_link *link)
+int64_t fleet_connection_deadline_ns(const struct fleet_connection *conn)
 {
-    if (link->stage == DOWN)
+    if (conn->stage == STAGE_DOWN)
         return BIDE_NEVER;
-    if (link->stage == OPENING || link->again)
+    if (conn->stage == STAGE_START || conn->more_to_read)
         return 0;
-    if (link->stage == READY)
-        return earliest_pending(link);
-    return link->stage == CONNECTING && link->turn_ns < link->deadline_ns ? link->turn_ns : link->deadline_ns;
+    if (conn->stage == STAGE_READY)
+        return connection_earliest_deadline_ns(conn);
+    return conn->stage == STAGE_CONNECT && conn->address_deadline_ns < conn->deadline_ns ? conn->address_deadline_ns
+                                                                                         : conn->deadline_ns;
 }
 
-int fleet_link_fd(const struct fleet_link *link, short *events)
+int fleet_connection_fd(const struct fleet_connection *conn, short *events)
 {
     *events = 0;
-    switch (link->stage) {
-    case DOWN:
-    case OPENING: return -1;
-    case LOOKING: *events = POLLIN; return fleet_lookup_fd(link->lookup);
-    case CONNECTING: *events = POLLOUT; break;
-    case SHAKING: *events = link->read_event; break;
-    case AUTH:
-    case SELECT:
-    case READY: *events = (short)(link->read_event | (link->queued > 0 ? link->write_event : 0)); break;
+    switch (conn->stage) {
+    case STAGE_DOWN:
+    case STAGE_START: return -1;
+    case STAGE_RESOLVE: *events = POLLIN; return fleet_resolver_fd(conn->resolver);
+    case STAGE_CONNECT: *events = POLLOUT; break;
+    case STAGE_TLS: *events = conn->read_event; break;
+    case STAGE_AUTH:
+    case STAGE_SELECT:
+    case STAGE_READY: *events = (short)(conn->read_event | (conn->out_used > 0 ? conn->write_event : 0)); break;
     }
-    return link->fd;
+    return conn->fd;
 }
 
-enum fleet_link_state fleet_link_state(const struct fleet_link *link)
+enum fleet_connection_state fleet_connection_state(const struct fleet_connection *conn)
 {
-    if (link->stage == DOWN)
-        return FLEET_LINK_DOWN;
-    return link->stage == READY ? FLEET_LINK_READY : FLEET_LINK_BEGINNING;
+    if (conn->stage == STAGE_DOWN)
+        return FLEET_CONNECTION_DOWN;
+    return conn->stage == STAGE_READY ? FLEET_CONNECTION_READY : FLEET_CONNECTION_OPENING;
 }
 
-const char *fleet_link_problem(const struct fleet_link *link)
+const char *fleet_connection_problem(const struct fleet_connection *conn)
 {
-    return link->problem;
+    return conn->problem;
 }

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-int fleet_fd_above(int fd)
+int fleet_fd_above_stdio(int fd)
 {
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;

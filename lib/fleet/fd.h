@@ -7,6 +7,6 @@
 
 /* The same file at a number above 2, closed on exec; the given one is closed if it was another. -1 stays -1, and errno;
  * it also comes if there is no number left. */
-int fleet_fd_above(int fd);
+int fleet_fd_above_stdio(int fd);
 
 #endif

@@ -23,62 +23,62 @@
 #include "fd.h"
 #include "fleet_internal.h"
 
-#define STACK_BYTES    262144u /* OpenSSL looks at certificates on it, and `tell` is the caller's */
-#define CONFIGURE_MOST 1000u   /* tries to begin or end a lease while somebody else is configuring the target */
+#define STACK_BYTES         262144u /* OpenSSL looks at certificates on it, and `tell` is the caller's */
+#define CONFIGURE_TRIES_MAX 1000u   /* tries to begin or end a lease while somebody else is configuring the target */
 
 static pthread_mutex_t fleets_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bide_fleet *fleets;
 
 /* ---- fork ---- */
 
-static void before_fork(void)
+static void fork_lock_all(void)
 {
     pthread_mutex_lock(&fleets_lock);
     for (struct bide_fleet *fleet = fleets; fleet != NULL; fleet = fleet->next) {
-        pthread_mutex_lock(&fleet->turn);
-        pthread_mutex_lock(&fleet->lock);
+        pthread_mutex_lock(&fleet->turn_lock);
+        pthread_mutex_lock(&fleet->members_lock);
     }
 }
 
-static void after_fork(void)
+static void fork_unlock_all(void)
 {
     for (struct bide_fleet *fleet = fleets; fleet != NULL; fleet = fleet->next) {
-        pthread_mutex_unlock(&fleet->lock);
-        pthread_mutex_unlock(&fleet->turn);
+        pthread_mutex_unlock(&fleet->members_lock);
+        pthread_mutex_unlock(&fleet->turn_lock);
     }
     pthread_mutex_unlock(&fleets_lock);
 }
 
-static void disown(struct bide_fleet *fleet, int64_t now_ns)
+static void fleet_orphan(struct bide_fleet *fleet, int64_t now_ns)
 {
-    fleet->dead = true;
+    fleet->orphaned = true;
     for (struct fleet_member *member = fleet->members; member != NULL; member = member->next)
         if (!member->shared) {
-            bide_budget_add_milli(member->ledger.target, -(int64_t)BIDE_CAPACITY_MAX_MILLI, now_ns);
-            bide_lease_collect(member->ledger.target);
+            bide_budget_add_milli(member->lease.target, -(int64_t)BIDE_CAPACITY_MAX_MILLI, now_ns);
+            bide_lease_collect(member->lease.target);
         }
-    for (struct fleet_line *line = fleet->lines; line != NULL; line = line->next)
-        fleet_link_abandon(line->link);
+    for (struct fleet_node *node = fleet->nodes; node != NULL; node = node->next)
+        fleet_connection_abandon(node->connection);
 }
 
 /* Async-signal-safe: in the child of a process with threads nothing else would be. */
-static void after_fork_in_child(void)
+static void fork_child_orphan_all(void)
 {
     int64_t now_ns = bide_now();
     for (struct bide_fleet *fleet = fleets; fleet != NULL; fleet = fleet->next)
-        if (!fleet->dead)
-            disown(fleet, now_ns);
-    after_fork();
+        if (!fleet->orphaned)
+            fleet_orphan(fleet, now_ns);
+    fork_unlock_all();
 }
 
 static int atfork_failed;
 
-static void mind_forks(void)
+static void fork_register_handlers(void)
 {
-    atfork_failed = pthread_atfork(before_fork, after_fork, after_fork_in_child);
+    atfork_failed = pthread_atfork(fork_lock_all, fork_unlock_all, fork_child_orphan_all);
 }
 
-static void enlist(struct bide_fleet *fleet)
+static void fleets_add(struct bide_fleet *fleet)
 {
     pthread_mutex_lock(&fleets_lock);
     fleet->next = fleets;
@@ -86,7 +86,7 @@ static void enlist(struct bide_fleet *fleet)
     pthread_mutex_unlock(&fleets_lock);
 }
 
-static void delist(struct bide_fleet *fleet)
+static void fleets_remove(struct bide_fleet *fleet)
 {
     pthread_mutex_lock(&fleets_lock);
     for (struct bide_fleet **at = &fleets; *at != NULL; at = &(*at)->next)
@@ -99,39 +99,40 @@ static void delist(struct bide_fleet *fleet)
 
 /* ---- opening ---- */
 
-static enum bide_err told(struct bide_fleet_problem *problem, enum bide_err err, const char *shown, const char *what)
+static enum bide_err problem_set(struct bide_fleet_problem *problem, enum bide_err err, const char *subject,
+                                 const char *reason)
 {
     if (problem != NULL)
-        snprintf(problem->text, sizeof problem->text, "%.300s%s%.200s", shown, shown[0] != 0 ? ": " : "", what);
+        snprintf(problem->text, sizeof problem->text, "%.300s%s%.200s", subject, subject[0] != 0 ? ": " : "", reason);
     return err;
 }
 
 /* No signal of the program is handled on our thread; those that a thread raises itself are (a truncated file of
  * bide/shared.h is a SIGBUS, and has a guard). */
-static int start(struct bide_fleet *fleet)
+static int fleet_start_thread(struct bide_fleet *fleet)
 {
-    static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
-    sigset_t blocked, before;
+    static const int synchronous[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t blocked, previous;
     pthread_attr_t attributes;
     sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        sigdelset(&blocked, own[i]);
+    for (size_t i = 0; i < sizeof synchronous / sizeof *synchronous; i++)
+        sigdelset(&blocked, synchronous[i]);
     int failed = pthread_attr_init(&attributes);
     if (failed != 0)
         return failed;
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    pthread_sigmask(SIG_BLOCK, &blocked, &previous);
     failed = pthread_create(&fleet->thread, &attributes, fleet_thread, fleet);
     if (failed == EINVAL) /* the program's thread-local variables do not fit in */
         failed = pthread_create(&fleet->thread, NULL, fleet_thread, fleet);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_sigmask(SIG_SETMASK, &previous, NULL);
     pthread_attr_destroy(&attributes);
     if (failed == 0)
         pthread_setname_np(fleet->thread, "bide-fleet");
     return failed;
 }
 
-static void free_members(struct fleet_member *member)
+static void members_free(struct fleet_member *member)
 {
     while (member != NULL) {
         struct fleet_member *next = member->next;
@@ -140,150 +141,150 @@ static void free_members(struct fleet_member *member)
     }
 }
 
-static void free_fleet(struct bide_fleet *fleet)
+static void fleet_free(struct bide_fleet *fleet)
 {
     if (fleet == NULL)
         return;
-    while (fleet->lines != NULL) {
-        struct fleet_line *line = fleet->lines;
-        fleet->lines = line->next;
-        fleet_line_free(line);
+    while (fleet->nodes != NULL) {
+        struct fleet_node *node = fleet->nodes;
+        fleet->nodes = node->next;
+        fleet_node_free(node);
     }
-    free_members(fleet->members);
-    free_members(fleet->leaving);
+    members_free(fleet->members);
+    members_free(fleet->leaving);
     fleet_url_free(&fleet->url);
     if (fleet->wake_fd >= 0)
         close(fleet->wake_fd);
-    pthread_mutex_destroy(&fleet->lock);
-    pthread_mutex_destroy(&fleet->turn);
+    pthread_mutex_destroy(&fleet->members_lock);
+    pthread_mutex_destroy(&fleet->turn_lock);
     free(fleet);
 }
 
-static struct bide_fleet *new_fleet(const struct bide_fleet_options *options)
+static struct bide_fleet *fleet_new(const struct bide_fleet_options *options)
 {
     struct bide_fleet *fleet = calloc(1, sizeof *fleet);
     if (fleet == NULL)
         return NULL;
     if (options != NULL)
         fleet->options = *options;
-    pthread_mutex_init(&fleet->turn, NULL);
-    pthread_mutex_init(&fleet->lock, NULL);
+    pthread_mutex_init(&fleet->turn_lock, NULL);
+    pthread_mutex_init(&fleet->members_lock, NULL);
     fleet->wake_fd = -1;
     do
-        fleet->who = (uint32_t)bide_seed();
-    while (fleet->who == 0);
+        fleet->claimant_id = (uint32_t)bide_seed();
+    while (fleet->claimant_id == 0);
     return fleet;
 }
 
 /* Puts the fleet in the list before its thread runs: a fork in between finds a whole one. */
-static enum bide_err set_going(struct bide_fleet *fleet, struct bide_fleet_problem *problem)
+static enum bide_err fleet_start(struct bide_fleet *fleet, struct bide_fleet_problem *problem)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    char what[160];
-    pthread_once(&once, mind_forks);
+    char reason[160];
+    pthread_once(&once, fork_register_handlers);
     if (atfork_failed != 0)
-        return told(problem, BIDE_ERR_NOMEM, fleet->url.shown, "no memory");
-    fleet->wake_fd = fleet_fd_above(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+        return problem_set(problem, BIDE_ERR_NOMEM, fleet->url.redacted, "no memory");
+    fleet->wake_fd = fleet_fd_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (fleet->wake_fd < 0) {
-        snprintf(what, sizeof what, "no descriptor (%s)", strerror(errno));
-        return told(problem, BIDE_ERR_SYSTEM, fleet->url.shown, what);
+        snprintf(reason, sizeof reason, "no descriptor (%s)", strerror(errno));
+        return problem_set(problem, BIDE_ERR_SYSTEM, fleet->url.redacted, reason);
     }
-    enlist(fleet);
-    int failed = start(fleet);
+    fleets_add(fleet);
+    int failed = fleet_start_thread(fleet);
     if (failed == 0)
         return BIDE_OK;
-    delist(fleet);
-    snprintf(what, sizeof what, "no thread (%s)", strerror(failed));
-    return told(problem, BIDE_ERR_SYSTEM, fleet->url.shown, what);
+    fleets_remove(fleet);
+    snprintf(reason, sizeof reason, "no thread (%s)", strerror(failed));
+    return problem_set(problem, BIDE_ERR_SYSTEM, fleet->url.redacted, reason);
 }
 
 enum bide_err bide_fleet_open(struct bide_fleet **into, const char *url, const struct bide_fleet_options *options,
                               struct bide_fleet_problem *problem)
 {
-    struct bide_fleet *fleet = new_fleet(options);
+    struct bide_fleet *fleet = fleet_new(options);
     *into = NULL;
     if (fleet == NULL)
-        return told(problem, BIDE_ERR_NOMEM, "", "no memory");
-    enum bide_err err = fleet_url_read(&fleet->url, url, problem);
+        return problem_set(problem, BIDE_ERR_NOMEM, "", "no memory");
+    enum bide_err err = fleet_url_parse(&fleet->url, url, problem);
     if (err != BIDE_OK)
         goto out;
-    fleet->lines = fleet_line_new(&fleet->url, "");
-    err =
-        fleet->lines == NULL ? told(problem, BIDE_ERR_NOMEM, fleet->url.shown, "no memory") : set_going(fleet, problem);
+    fleet->nodes = fleet_node_new(&fleet->url, "");
+    err = fleet->nodes == NULL ? problem_set(problem, BIDE_ERR_NOMEM, fleet->url.redacted, "no memory")
+                               : fleet_start(fleet, problem);
     if (err == BIDE_OK) {
         *into = fleet;
         fleet = NULL;
     }
 out:
-    free_fleet(fleet);
+    fleet_free(fleet);
     return err;
 }
 
 /* ---- joining ---- */
 
-void fleet_member_count(struct fleet_member *member, int64_t now_ns)
+void fleet_member_count_disconnected(struct fleet_member *member, int64_t now_ns)
 {
-    int64_t disconnected_ns = now_ns - core_max(bide_lease_until(member->ledger.target), member->counted_ns);
+    int64_t disconnected_ns = now_ns - core_max(bide_lease_until(member->lease.target), member->disconnected_until_ns);
     if (disconnected_ns > 0)
-        member->seen.disconnected_ns += disconnected_ns;
-    member->counted_ns = core_max(member->counted_ns, now_ns);
+        member->view.disconnected_ns += disconnected_ns;
+    member->disconnected_until_ns = core_max(member->disconnected_until_ns, now_ns);
 }
 
-static struct fleet_member **find(struct bide_fleet *fleet, const struct bide_target *target)
+static struct fleet_member **member_find(struct bide_fleet *fleet, const struct bide_target *target)
 {
     struct fleet_member **at = &fleet->members;
-    while (*at != NULL && (*at)->ledger.target != target)
+    while (*at != NULL && (*at)->lease.target != target)
         at = &(*at)->next;
     return at;
 }
 
-static enum bide_err begin(struct bide_fleet *fleet, struct fleet_member *member, struct bide_target *target,
-                           struct bide_fleet_problem *problem)
+static enum bide_err member_begin_lease(struct bide_fleet *fleet, struct fleet_member *member,
+                                        struct bide_target *target, struct bide_fleet_problem *problem)
 {
     struct lease_terms terms = fleet->url.terms;
-    struct bide_problem wrong = {0};
-    char what[256] = "somebody else is configuring the target; try again";
+    struct bide_problem invalid = {0};
+    char reason[256] = "somebody else is configuring the target; try again";
     enum bide_err err = BIDE_ERR_BUSY;
     terms.shared = member->shared;
-    for (unsigned i = 0; err == BIDE_ERR_BUSY && i < CONFIGURE_MOST; i++) {
+    for (unsigned i = 0; err == BIDE_ERR_BUSY && i < CONFIGURE_TRIES_MAX; i++) {
         if (i > 0)
             sched_yield();
-        err = lease_ledger_begin(&member->ledger, target, &terms, fleet->who, bide_now(), &wrong);
+        err = lease_member_join(&member->lease, target, &terms, fleet->claimant_id, bide_now(), &invalid);
     }
-    if (err == BIDE_ERR_INVALID && wrong.field != NULL)
-        bide_problem_format(what, sizeof what, &wrong);
-    return err == BIDE_OK ? BIDE_OK : told(problem, err, member->name, what);
+    if (err == BIDE_ERR_INVALID && invalid.field != NULL)
+        bide_problem_format(reason, sizeof reason, &invalid);
+    return err == BIDE_OK ? BIDE_OK : problem_set(problem, err, member->name, reason);
 }
 
-static enum bide_err check(const char *name, struct bide_fleet_problem *problem)
+static enum bide_err name_check(const char *name, struct bide_fleet_problem *problem)
 {
-    struct bide_problem wrong;
-    char what[256];
-    enum bide_err err = bide_targets_name_check(name, &wrong);
+    struct bide_problem invalid;
+    char reason[256];
+    enum bide_err err = bide_targets_name_check(name, &invalid);
     if (err == BIDE_OK)
         return BIDE_OK;
-    bide_problem_format(what, sizeof what, &wrong);
-    return told(problem, err, "", what);
+    bide_problem_format(reason, sizeof reason, &invalid);
+    return problem_set(problem, err, "", reason);
 }
 
 /* Under `lock`. */
-static enum bide_err admit(struct bide_fleet *fleet, struct fleet_member *member, struct bide_target *target,
-                           struct bide_fleet_problem *problem)
+static enum bide_err member_admit(struct bide_fleet *fleet, struct fleet_member *member, struct bide_target *target,
+                                  struct bide_fleet_problem *problem)
 {
-    if (fleet->dead)
-        return told(problem, BIDE_ERR_INVALID, member->name, "this fleet was opened before fork; open it anew");
-    if (*find(fleet, target) != NULL)
-        return told(problem, BIDE_ERR_INVALID, member->name, "this target has joined already");
-    enum bide_err err = begin(fleet, member, target, problem);
+    if (fleet->orphaned)
+        return problem_set(problem, BIDE_ERR_INVALID, member->name, "this fleet was opened before fork; open it anew");
+    if (*member_find(fleet, target) != NULL)
+        return problem_set(problem, BIDE_ERR_INVALID, member->name, "this target has joined already");
+    enum bide_err err = member_begin_lease(fleet, member, target, problem);
     if (err != BIDE_OK)
         return err;
-    member->counted_ns = bide_now();
+    member->disconnected_until_ns = bide_now();
     member->next = fleet->members;
     fleet->members = member;
     return BIDE_OK;
 }
 
-static void wake(const struct bide_fleet *fleet)
+static void thread_wake(const struct bide_fleet *fleet)
 {
     eventfd_write(fleet->wake_fd, 1); /* fails only if it is awake already */
 }
@@ -291,20 +292,20 @@ static void wake(const struct bide_fleet *fleet)
 enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *name, struct bide_target *target, bool shared,
                               struct bide_fleet_problem *problem)
 {
-    enum bide_err err = check(name, problem);
+    enum bide_err err = name_check(name, problem);
     if (err != BIDE_OK)
         return err;
     struct fleet_member *member = calloc(1, sizeof *member);
     if (member == NULL)
-        return told(problem, BIDE_ERR_NOMEM, name, "no memory");
+        return problem_set(problem, BIDE_ERR_NOMEM, name, "no memory");
     snprintf(member->name, sizeof member->name, "%s", name);
-    fleet_key(&fleet->url, name, member->key);
+    fleet_key_format(&fleet->url, name, member->key);
     member->shared = shared;
-    pthread_mutex_lock(&fleet->lock);
-    err = admit(fleet, member, target, problem);
-    pthread_mutex_unlock(&fleet->lock);
+    pthread_mutex_lock(&fleet->members_lock);
+    err = member_admit(fleet, member, target, problem);
+    pthread_mutex_unlock(&fleet->members_lock);
     if (err == BIDE_OK)
-        wake(fleet);
+        thread_wake(fleet);
     else
         free(member);
     return err;
@@ -312,22 +313,22 @@ enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *name, struct
 
 /* ---- leaving ---- */
 
-static void end_lease(struct bide_target *target)
+static void target_end_lease(struct bide_target *target)
 {
-    for (unsigned i = 0; bide_lease_end(target, bide_now()) == BIDE_ERR_BUSY && i < CONFIGURE_MOST; i++)
+    for (unsigned i = 0; bide_lease_end(target, bide_now()) == BIDE_ERR_BUSY && i < CONFIGURE_TRIES_MAX; i++)
         sched_yield();
 }
 
 /* Under `lock`. From now on its target is the caller's alone; the thread says the last ask, if there is one. */
-static void leave(struct bide_fleet *fleet, struct fleet_member **at)
+static void member_leave(struct bide_fleet *fleet, struct fleet_member **at)
 {
     struct fleet_member *member = *at;
     int64_t now_ns = bide_now();
     *at = member->next;
-    if (!fleet->dead)
-        member->has_last = lease_ledger_leave(&member->ledger, now_ns, &member->last);
+    if (!fleet->orphaned)
+        member->has_final_request = lease_member_leave(&member->lease, now_ns, &member->final_request);
     if (!member->shared)
-        end_lease(member->ledger.target);
+        target_end_lease(member->lease.target);
     member->left = true;
     member->next = fleet->leaving;
     fleet->leaving = member;
@@ -335,32 +336,32 @@ static void leave(struct bide_fleet *fleet, struct fleet_member **at)
 
 void bide_fleet_leave(struct bide_fleet *fleet, struct bide_target *target)
 {
-    pthread_mutex_lock(&fleet->lock);
-    struct fleet_member **at = find(fleet, target);
+    pthread_mutex_lock(&fleet->members_lock);
+    struct fleet_member **at = member_find(fleet, target);
     bool found = *at != NULL;
     if (found)
-        leave(fleet, at);
-    pthread_mutex_unlock(&fleet->lock);
-    if (found && !fleet->dead)
-        wake(fleet);
+        member_leave(fleet, at);
+    pthread_mutex_unlock(&fleet->members_lock);
+    if (found && !fleet->orphaned)
+        thread_wake(fleet);
 }
 
 void bide_fleet_close(struct bide_fleet *fleet)
 {
     if (fleet == NULL)
         return;
-    assert(fleet->dead || !pthread_equal(pthread_self(), fleet->thread)); /* `tell` would wait for itself */
-    pthread_mutex_lock(&fleet->lock);
+    assert(fleet->orphaned || !pthread_equal(pthread_self(), fleet->thread)); /* `tell` would wait for itself */
+    pthread_mutex_lock(&fleet->members_lock);
     while (fleet->members != NULL)
-        leave(fleet, &fleet->members);
+        member_leave(fleet, &fleet->members);
     fleet->stopping = true;
-    pthread_mutex_unlock(&fleet->lock);
-    if (!fleet->dead) {
-        wake(fleet);
+    pthread_mutex_unlock(&fleet->members_lock);
+    if (!fleet->orphaned) {
+        thread_wake(fleet);
         pthread_join(fleet->thread, NULL);
     }
-    delist(fleet);
-    free_fleet(fleet);
+    fleets_remove(fleet);
+    fleet_free(fleet);
 }
 
 /* ---- looking ---- */
@@ -370,26 +371,26 @@ void bide_fleet_close(struct bide_fleet *fleet)
 bool fleet_member_is_failing(const struct fleet_member *member)
 {
     return member->failing &&
-           (member->ledger.exchanger || bide_lease_until(member->ledger.target) <= member->lapses_ns);
+           (member->lease.exchanger || bide_lease_until(member->lease.target) <= member->failed_lease_end_ns);
 }
 
 bool bide_fleet_get(struct bide_fleet *fleet, const struct bide_target *target, struct bide_fleet_view *view)
 {
-    pthread_mutex_lock(&fleet->lock);
-    struct fleet_member *member = *find(fleet, target);
+    pthread_mutex_lock(&fleet->members_lock);
+    struct fleet_member *member = *member_find(fleet, target);
     if (member != NULL) {
         int64_t now_ns = bide_now();
-        fleet_member_count(member, now_ns);
-        *view = member->seen;
+        fleet_member_count_disconnected(member, now_ns);
+        *view = member->view;
         view->connected = bide_lease_until(target) > now_ns && !fleet_member_is_failing(member);
-        view->exchanger = member->ledger.exchanger && !fleet->dead;
-        view->fleet_left_milli = member->ledger.answer.level_milli;
+        view->exchanger = member->lease.exchanger && !fleet->orphaned;
+        view->fleet_left_milli = member->lease.reply.level_milli;
         view->leased_milli = bide_budget_left_milli(target, now_ns);
-        view->share_milli = member->ledger.answer.share_milli;
-        view->members = (uint64_t)member->ledger.answer.instances;
-        view->openings_followed = member->ledger.openings_followed;
-        snprintf(view->problem, sizeof view->problem, "%s", fleet->news.problem);
+        view->share_milli = member->lease.reply.share_milli;
+        view->members = (uint64_t)member->lease.reply.members;
+        view->openings_followed = member->lease.openings_followed;
+        snprintf(view->problem, sizeof view->problem, "%s", fleet->report.problem);
     }
-    pthread_mutex_unlock(&fleet->lock);
+    pthread_mutex_unlock(&fleet->members_lock);
     return member != NULL;
 }

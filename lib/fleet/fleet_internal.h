@@ -14,8 +14,8 @@
  *     fleet_line.c     asks out, answers in, failures, -MOVED
  *     fleet_tell.c     what people are told
  *     fleet_read.c     bide_fleet_read */
-#ifndef FLEET_PARTS_H
-#define FLEET_PARTS_H
+#ifndef FLEET_INTERNAL_H
+#define FLEET_INTERNAL_H
 
 #include <bide/fleet.h>
 #include <bide/targets.h>
@@ -26,111 +26,114 @@
 #include "fleet/protocol/member.h"
 #include "url.h"
 
-#define FLEET_FLIGHTS       32u  /* asks under way on one line */
-#define FLEET_LINES         16u  /* nodes of a cluster */
-#define FLEET_ELSEWHERE_MAX 272u /* "host:port" */
-#define FLEET_SAY_MAX       1536u
+#define FLEET_PENDING_MAX  32u  /* asks under way on one line */
+#define FLEET_NODES_MAX    16u  /* nodes of a cluster */
+#define FLEET_ENDPOINT_MAX 272u /* "host:port" */
+#define FLEET_REPORT_MAX   1536u
 
 /* Not const, for tests. Waits before a connection or an exchange is tried again are jittered: base_ns, doubled up to
  * cap_ns. */
 struct fleet_tuning {
-    int64_t tell_every_ns;
-    int64_t base_ns;
-    int64_t cap_ns;
+    int64_t report_interval_ns;
+    int64_t retry_base_ns;
+    int64_t retry_cap_ns;
 };
 extern struct fleet_tuning fleet_tuning;
 
-struct fleet_line;
+struct fleet_node;
 
 struct fleet_member {
     struct fleet_member *next;
-    struct lease_ledger ledger;
+    struct lease_member lease;
     char name[BIDE_TARGET_NAME_MAX + 1];
     char key[FLEET_KEY_MAX];
     bool shared;
     bool left; /* its target is not ours to touch any more */
     bool failing;
-    int64_t lapses_ns; /* of one that fails: the lease as it was left; a later one was got by another process */
-    uint32_t failures_in_row;
-    int64_t counted_ns; /* disconnected_ns is up to date as of then */
-    struct bide_fleet_view seen;
-    struct fleet_line *line; /* NULL: the first. The thread's, as is what follows */
-    struct lease_ask last;   /* of one that has left */
-    bool has_last;
+    int64_t
+        failed_lease_end_ns; /* of one that fails: the lease as it was left; a later one was got by another process */
+    uint32_t consecutive_failures;
+    int64_t disconnected_until_ns; /* disconnected_ns is up to date as of then */
+    struct bide_fleet_view view;
+    struct fleet_node *node;            /* NULL: the first. The thread's, as is what follows */
+    struct lease_request final_request; /* of one that has left */
+    bool has_final_request;
 };
 
 /* An ask under way. */
-struct fleet_flight {
+struct fleet_pending {
     struct fleet_member *member; /* NULL: it has left, and nobody waits for the answer */
-    struct lease_ask ask;
+    struct lease_request request;
     int64_t deadline_ns;
-    bool by_text; /* with EVAL: after a NOSCRIPT */
-    bool parting; /* of one that has left meanwhile: the last ask, behind it, waits for its answer */
-    bool last;    /* of one that has left, which is the flight's to free */
+    bool with_script_text; /* with EVAL: after a NOSCRIPT */
+    bool precedes_final;   /* of one that has left meanwhile: the last ask, behind it, waits for its answer */
+    bool is_final;         /* of one that has left, which is the flight's to free */
 };
 
-struct fleet_line {
-    struct fleet_line *next;
-    struct fleet_link *link;
-    char elsewhere[FLEET_ELSEWHERE_MAX]; /* "": where the URL says */
-    enum fleet_link_state state;         /* as it was when we last looked */
-    bool tried;                          /* it was opened before */
-    bool proven;                         /* an answer has come since it was opened: the script is there */
-    int64_t retry_ns;                    /* not opened before */
-    uint32_t failures_in_row;
-    uint32_t sent, count; /* the first `sent` flights are on the wire, in this order; the others wait for room */
-    struct fleet_flight flight[FLEET_FLIGHTS];
+struct fleet_node {
+    struct fleet_node *next;
+    struct fleet_connection *connection;
+    char endpoint[FLEET_ENDPOINT_MAX]; /* "": where the URL says */
+    enum fleet_connection_state state; /* as it was when we last looked */
+    bool ever_opened;                  /* it was opened before */
+    bool has_replied;                  /* an answer has come since it was opened: the script is there */
+    int64_t retry_ns;                  /* not opened before */
+    uint32_t consecutive_failures;
+    uint32_t sent,
+        pending_count; /* the first `sent` flights are on the wire, in this order; the others wait for room */
+    struct fleet_pending pending[FLEET_PENDING_MAX];
 };
 
 /* What people were told, and are to be told at the end of this turn. */
-struct fleet_news {
-    bool ever, is_bad; /* is_bad: the last thing told was bad */
-    bool heard;        /* an answer has come since the last failure */
-    int64_t told_ns, since_ns;
-    uint64_t untold;
+struct fleet_report {
+    bool ever_reported, failure_reported; /* is_bad: the last thing told was bad */
+    bool reply_seen;                      /* an answer has come since the last failure */
+    int64_t reported_ns, failing_since_ns;
+    uint64_t suppressed;
     char problem[sizeof((struct bide_fleet_view *)0)->problem]; /* the last, told or not; "": none since an answer */
-    char say[FLEET_SAY_MAX];                                    /* "": nothing */
+    char text[FLEET_REPORT_MAX];                                /* "": nothing */
 };
 
 struct bide_fleet {
     struct bide_fleet *next; /* in the list of all of this process */
     struct bide_fleet_options options;
     struct fleet_url url;
-    uint32_t who;
-    bool dead; /* we are a child of the process that opened it: there is no thread */
+    uint32_t claimant_id;
+    bool orphaned; /* we are a child of the process that opened it: there is no thread */
     pthread_t thread;
     int wake_fd;
-    pthread_mutex_t turn, lock;
+    pthread_mutex_t turn_lock, members_lock;
     struct fleet_member *members, *leaving; /* under `lock`, as is the next */
     bool stopping;
-    struct fleet_line *lines; /* under `turn`, as is the next; the first is where the URL says */
-    struct fleet_news news;
+    struct fleet_node *nodes; /* under `turn`, as is the next; the first is where the URL says */
+    struct fleet_report report;
 };
 
 /* fleet.c */
-void fleet_member_count(struct fleet_member *member, int64_t now_ns); /* brings disconnected_ns up to date */
+void fleet_member_count_disconnected(struct fleet_member *member,
+                                     int64_t now_ns); /* brings disconnected_ns up to date */
 bool fleet_member_is_failing(const struct fleet_member *member);
 
 /* fleet_thread.c */
 void *fleet_thread(void *fleet);
 
 /* fleet_line.c */
-struct fleet_line *fleet_line_new(const struct fleet_url *url, const char *elsewhere); /* NULL: no memory */
-void fleet_line_free(struct fleet_line *line);
-struct fleet_line *fleet_line_of(const struct bide_fleet *fleet, const struct fleet_member *member);
-void fleet_line_serve(struct bide_fleet *fleet, struct fleet_line *line, int64_t now_ns);
-void fleet_line_step(struct bide_fleet *fleet, struct fleet_line *line, int64_t now_ns);
-void fleet_line_last(struct bide_fleet *fleet, struct fleet_member *member, int64_t now_ns); /* frees it, then */
-bool fleet_line_is_done(const struct fleet_line *line); /* nothing is left to be said by those who left */
+struct fleet_node *fleet_node_new(const struct fleet_url *url, const char *endpoint); /* NULL: no memory */
+void fleet_node_free(struct fleet_node *node);
+struct fleet_node *fleet_member_node(const struct bide_fleet *fleet, const struct fleet_member *member);
+void fleet_node_serve(struct bide_fleet *fleet, struct fleet_node *node, int64_t now_ns);
+void fleet_node_step(struct bide_fleet *fleet, struct fleet_node *node, int64_t now_ns);
+void fleet_node_send_final(struct bide_fleet *fleet, struct fleet_member *member, int64_t now_ns); /* frees it, then */
+bool fleet_node_finals_sent(const struct fleet_node *node); /* nothing is left to be said by those who left */
 
 /* Where an error "MOVED ..." points to; without a host it is that of who says it, `here`. False: it is none. */
-bool fleet_line_moved(const struct fleet_place *here, const char *error, struct fleet_place *there);
+bool fleet_moved_endpoint(const struct fleet_endpoint *current, const char *error, struct fleet_endpoint *moved);
 
 /* fleet_tell.c: under `lock`, but for the last, which is under none. _unheard is for the end: nobody ever answered, and
  * nobody was told. */
-void fleet_tell_failure(struct bide_fleet *fleet, const char *where, const char *what, int64_t now_ns);
-void fleet_tell_back(struct bide_fleet *fleet, int64_t now_ns);
-void fleet_tell_unheard(struct bide_fleet *fleet);
-void fleet_tell_out(struct bide_fleet *fleet);
+void fleet_report_failure(struct bide_fleet *fleet, const char *endpoint_text, const char *reason, int64_t now_ns);
+void fleet_report_recovery(struct bide_fleet *fleet, int64_t now_ns);
+void fleet_report_never_reached(struct bide_fleet *fleet);
+void fleet_report_deliver(struct bide_fleet *fleet);
 
 #endif

@@ -27,536 +27,545 @@
 #include "fleet_internal.h"
 #include "script.h"
 
-#define SPACE_BETWEEN_NS (50 * BIDE_MS) /* a jittered wait is no shorter */
-#define WHAT_MAX         (FLEET_ERROR_MAX + 64)
-#define WORDS_BEFORE     4u /* EVALSHA, the script, the number of keys, the key */
+#define RETRY_WAIT_MIN_NS    (50 * BIDE_MS) /* a jittered wait is no shorter */
+#define PROBLEM_MAX          (FLEET_REPLY_ERROR_MAX + 64)
+#define WORDS_BEFORE_REQUEST 4u /* EVALSHA, the script, the number of keys, the key */
 
 struct fleet_tuning fleet_tuning = {
-    .tell_every_ns = BIDE_MINUTE,
-    .base_ns = 500 * BIDE_MS,
-    .cap_ns = 30 * BIDE_S,
+    .report_interval_ns = BIDE_MINUTE,
+    .retry_base_ns = 500 * BIDE_MS,
+    .retry_cap_ns = 30 * BIDE_S,
 };
 
 /* ---- a line and its flights ---- */
 
-struct fleet_line *fleet_line_new(const struct fleet_url *url, const char *elsewhere)
+struct fleet_node *fleet_node_new(const struct fleet_url *url, const char *endpoint)
 {
-    struct fleet_line *line = calloc(1, sizeof *line);
-    if (line == NULL)
+    struct fleet_node *node = calloc(1, sizeof *node);
+    if (node == NULL)
         return NULL;
-    line->link = fleet_link_new(url);
-    if (line->link == NULL) {
-        free(line);
+    node->connection = fleet_connection_new(url);
+    if (node->connection == NULL) {
+        free(node);
         return NULL;
     }
-    snprintf(line->elsewhere, sizeof line->elsewhere, "%s", elsewhere);
-    return line;
+    snprintf(node->endpoint, sizeof node->endpoint, "%s", endpoint);
+    return node;
 }
 
-static void drop(struct fleet_flight *flight)
+static void pending_release(struct fleet_pending *pending)
 {
-    if (flight->last)
-        free(flight->member);
-    flight->member = NULL;
+    if (pending->is_final)
+        free(pending->member);
+    pending->member = NULL;
 }
 
-void fleet_line_free(struct fleet_line *line)
+void fleet_node_free(struct fleet_node *node)
 {
-    if (line == NULL)
+    if (node == NULL)
         return;
-    for (uint32_t i = 0; i < line->count; i++)
-        drop(&line->flight[i]);
-    fleet_link_free(line->link);
-    free(line);
+    for (uint32_t i = 0; i < node->pending_count; i++)
+        pending_release(&node->pending[i]);
+    fleet_connection_free(node->connection);
+    free(node);
 }
 
-struct fleet_line *fleet_line_of(const struct bide_fleet *fleet, const struct fleet_member *member)
+struct fleet_node *fleet_member_node(const struct bide_fleet *fleet, const struct fleet_member *member)
 {
-    return member->line != NULL ? member->line : fleet->lines;
+    return member->node != NULL ? member->node : fleet->nodes;
 }
 
-static struct fleet_flight take_out(struct fleet_line *line, uint32_t at)
+static struct fleet_pending pending_remove(struct fleet_node *node, uint32_t at)
 {
-    struct fleet_flight flight = line->flight[at];
-    line->count--;
-    if (at < line->sent)
-        line->sent--;
-    memmove(&line->flight[at], &line->flight[at + 1], (line->count - at) * sizeof *line->flight);
-    return flight;
+    struct fleet_pending pending = node->pending[at];
+    node->pending_count--;
+    if (at < node->sent)
+        node->sent--;
+    memmove(&node->pending[at], &node->pending[at + 1], (node->pending_count - at) * sizeof *node->pending);
+    return pending;
 }
 
-static void put_in(struct fleet_line *line, const struct fleet_flight *flight)
+static void pending_append(struct fleet_node *node, const struct fleet_pending *pending)
 {
-    line->flight[line->count++] = *flight;
+    node->pending[node->pending_count++] = *pending;
 }
 
 /* A last ask that is not said. Who parts then parts for nothing. */
-static void lose(struct fleet_line *line, struct fleet_flight *last)
+static void pending_drop_final(struct fleet_node *node, struct fleet_pending *final)
 {
-    for (uint32_t i = 0; i < line->count; i++)
-        if (line->flight[i].member == last->member)
-            line->flight[i].member = NULL;
-    drop(last);
+    for (uint32_t i = 0; i < node->pending_count; i++)
+        if (node->pending[i].member == final->member)
+            node->pending[i].member = NULL;
+    pending_release(final);
 }
 
-static int64_t sum_up_to(int64_t a, int64_t b, int64_t most)
+static int64_t sum_clamped(int64_t a, int64_t b, int64_t max)
 {
-    return core_min(core_sum(a, b), most);
+    return core_min(core_sum(a, b), max);
 }
 
 /* What an ask that was not heard would have told, the last one tells. */
-static void take_over(struct lease_ask *last, const struct lease_ask *unheard)
+static void request_merge(struct lease_request *final, const struct lease_request *unsent)
 {
-    last->give_milli = sum_up_to(last->give_milli, unheard->give_milli, LEASE_MILLI_MAX);
-    last->earned_milli = sum_up_to(last->earned_milli, unheard->earned_milli, LEASE_MILLI_MAX);
-    last->firsts = sum_up_to(last->firsts, unheard->firsts, LEASE_COUNT_MAX);
-    last->successes = sum_up_to(last->successes, unheard->successes, LEASE_COUNT_MAX);
-    last->spent_milli = sum_up_to(last->spent_milli, unheard->spent_milli, LEASE_COUNT_MAX);
+    final->returned_milli = sum_clamped(final->returned_milli, unsent->returned_milli, LEASE_MILLI_MAX);
+    final->earned_milli = sum_clamped(final->earned_milli, unsent->earned_milli, LEASE_MILLI_MAX);
+    final->firsts = sum_clamped(final->firsts, unsent->firsts, LEASE_COUNT_MAX);
+    final->successes = sum_clamped(final->successes, unsent->successes, LEASE_COUNT_MAX);
+    final->spent_milli = sum_clamped(final->spent_milli, unsent->spent_milli, LEASE_COUNT_MAX);
 }
 
 /* An ask that waits for room was not heard. One under way is answered before the last one is said, there; on another
  * line nobody waits for it. */
-static void part(struct bide_fleet *fleet, struct fleet_member *member, const struct fleet_line *there)
+static void member_detach_pending(struct bide_fleet *fleet, struct fleet_member *member,
+                                  const struct fleet_node *final_node)
 {
-    for (struct fleet_line *line = fleet->lines; line != NULL; line = line->next)
-        for (uint32_t i = line->count; i-- > 0;) {
-            struct fleet_flight *flight = &line->flight[i];
-            if (flight->member != member)
+    for (struct fleet_node *node = fleet->nodes; node != NULL; node = node->next)
+        for (uint32_t i = node->pending_count; i-- > 0;) {
+            struct fleet_pending *pending = &node->pending[i];
+            if (pending->member != member)
                 continue;
-            flight->parting = line == there && member->has_last;
-            if (!flight->parting)
-                flight->member = NULL;
-            if (i >= line->sent) {
-                take_over(&member->last, &flight->ask);
-                take_out(line, i);
+            pending->precedes_final = node == final_node && member->has_final_request;
+            if (!pending->precedes_final)
+                pending->member = NULL;
+            if (i >= node->sent) {
+                request_merge(&member->final_request, &pending->request);
+                pending_remove(node, i);
             }
         }
 }
 
 /* ---- failing ---- */
 
-static int64_t wait_ns(uint32_t failures_in_row)
+static int64_t retry_wait_ns(uint32_t failures)
 {
     struct bide_policy policy;
     bide_policy_init(&policy, BIDE_PRESET_SERVICE);
-    policy.base_ns = fleet_tuning.base_ns;
-    policy.cap_ns = fleet_tuning.cap_ns;
-    policy.floor_ns = core_min(SPACE_BETWEEN_NS, policy.base_ns);
-    return bide_backoff_wait(&policy, (struct bide_step){.step = failures_in_row}, bide_seed(), 0);
+    policy.base_ns = fleet_tuning.retry_base_ns;
+    policy.cap_ns = fleet_tuning.retry_cap_ns;
+    policy.floor_ns = core_min(RETRY_WAIT_MIN_NS, policy.base_ns);
+    return bide_backoff_wait(&policy, (struct bide_step){.step = failures}, bide_seed(), 0);
 }
 
 /* Nothing came of it. Under `lock`. */
-static void member_failed(struct fleet_member *member, int64_t retry_ns, int64_t now_ns)
+static void member_record_failure(struct fleet_member *member, int64_t retry_ns, int64_t now_ns)
 {
-    fleet_member_count(member, now_ns);
-    lease_ledger_nothing(&member->ledger, retry_ns, now_ns);
+    fleet_member_count_disconnected(member, now_ns);
+    lease_member_request_failed(&member->lease, retry_ns, now_ns);
     member->failing = true;
-    member->lapses_ns = bide_lease_until(member->ledger.target);
-    member->failures_in_row++;
-    member->seen.failures++;
+    member->failed_lease_end_ns = bide_lease_until(member->lease.target);
+    member->consecutive_failures++;
+    member->view.failures++;
 }
 
-static void flight_failed(struct bide_fleet *fleet, struct fleet_member *member, const char *what, int64_t now_ns)
+static void member_fail_request(struct bide_fleet *fleet, struct fleet_member *member, const char *problem,
+                                int64_t now_ns)
 {
-    pthread_mutex_lock(&fleet->lock);
+    pthread_mutex_lock(&fleet->members_lock);
     if (!member->left) {
-        member_failed(member, core_sum(now_ns, wait_ns(member->failures_in_row)), now_ns);
-        if (what != NULL)
-            fleet_tell_failure(fleet, fleet->url.shown, what, now_ns);
+        member_record_failure(member, core_sum(now_ns, retry_wait_ns(member->consecutive_failures)), now_ns);
+        if (problem != NULL)
+            fleet_report_failure(fleet, fleet->url.redacted, problem, now_ns);
     }
-    pthread_mutex_unlock(&fleet->lock);
+    pthread_mutex_unlock(&fleet->members_lock);
 }
 
 /* The members of a node that cannot be reached ask where the URL says from now on. */
-static void go_back(struct bide_fleet *fleet, struct fleet_line *line)
+static void node_return_members(struct bide_fleet *fleet, struct fleet_node *node)
 {
-    if (line == fleet->lines)
+    if (node == fleet->nodes)
         return;
     for (struct fleet_member *member = fleet->members; member != NULL; member = member->next)
-        if (member->line == line)
-            member->line = NULL;
+        if (member->node == node)
+            member->node = NULL;
 }
 
 /* The next answer there would be no better. */
-static void give_up(struct bide_fleet *fleet, struct fleet_line *line)
+static void node_disconnect(struct bide_fleet *fleet, struct fleet_node *node)
 {
-    fleet_link_close(line->link);
-    pthread_mutex_lock(&fleet->lock);
-    go_back(fleet, line);
-    pthread_mutex_unlock(&fleet->lock);
+    fleet_connection_close(node->connection);
+    pthread_mutex_lock(&fleet->members_lock);
+    node_return_members(fleet, node);
+    pthread_mutex_unlock(&fleet->members_lock);
 }
 
 /* The connection is gone. What was under way on it is spent; who waited for it has failed too. One that was of use
  * and ends while nothing is wanted of it is no failure: it is opened again when it is needed. */
-static void fell(struct bide_fleet *fleet, struct fleet_line *line, enum fleet_link_state was, int64_t now_ns)
+static void node_on_disconnect(struct bide_fleet *fleet, struct fleet_node *node, enum fleet_connection_state was_state,
+                               int64_t now_ns)
 {
-    bool failed = !line->proven || line->count > 0;
-    line->retry_ns = core_sum(now_ns, wait_ns(line->failures_in_row));
+    bool failed = !node->has_replied || node->pending_count > 0;
+    node->retry_ns = core_sum(now_ns, retry_wait_ns(node->consecutive_failures));
     if (failed)
-        line->failures_in_row++;
-    pthread_mutex_lock(&fleet->lock);
-    for (uint32_t i = 0; i < line->count; i++) {
-        struct fleet_member *member = line->flight[i].member;
+        node->consecutive_failures++;
+    pthread_mutex_lock(&fleet->members_lock);
+    for (uint32_t i = 0; i < node->pending_count; i++) {
+        struct fleet_member *member = node->pending[i].member;
         if (member != NULL && !member->left)
-            member_failed(member, line->retry_ns, now_ns);
-        drop(&line->flight[i]);
+            member_record_failure(member, node->retry_ns, now_ns);
+        pending_release(&node->pending[i]);
     }
-    line->count = line->sent = 0;
-    for (struct fleet_member *member = fleet->members; was == FLEET_LINK_BEGINNING && member != NULL;
+    node->pending_count = node->sent = 0;
+    for (struct fleet_member *member = fleet->members; was_state == FLEET_CONNECTION_OPENING && member != NULL;
          member = member->next)
-        if (fleet_line_of(fleet, member) == line && lease_ledger_is_due(&member->ledger, now_ns))
-            member_failed(member, line->retry_ns, now_ns);
+        if (fleet_member_node(fleet, member) == node && lease_member_try_claim(&member->lease, now_ns))
+            member_record_failure(member, node->retry_ns, now_ns);
     if (failed) {
-        const char *problem = fleet_link_problem(line->link);
+        const char *problem = fleet_connection_problem(node->connection);
         if (problem[0] != 0)
-            fleet_tell_failure(fleet, NULL, problem, now_ns); /* it says itself where */
+            fleet_report_failure(fleet, NULL, problem, now_ns); /* it says itself where */
         else
-            fleet_tell_failure(fleet, fleet->url.shown, "the connection is gone", now_ns);
-        go_back(fleet, line);
+            fleet_report_failure(fleet, fleet->url.redacted, "the connection is gone", now_ns);
+        node_return_members(fleet, node);
     }
-    pthread_mutex_unlock(&fleet->lock);
+    pthread_mutex_unlock(&fleet->members_lock);
 }
 
 /* ---- answers ---- */
 
-static bool begins_with(const char *text, const char *word)
+static bool text_begins_with(const char *text, const char *word)
 {
     size_t length = strlen(word);
     return strncmp(text, word, length) == 0 && (text[length] == ' ' || text[length] == 0);
 }
 
 /* Errors after which this connection is of no use: a replica, a user without rights. */
-static bool is_hopeless(const char *error)
+static bool error_is_permanent(const char *error)
 {
     static const char *const words[] = {"READONLY", "NOAUTH", "WRONGPASS", "NOPERM"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (begins_with(error, words[i]))
+        if (text_begins_with(error, words[i]))
             return true;
     return false;
 }
 
 /* "MOVED 3999 host:port". */
-bool fleet_line_moved(const struct fleet_place *here, const char *error, struct fleet_place *there)
+bool fleet_moved_endpoint(const struct fleet_endpoint *current, const char *error, struct fleet_endpoint *moved)
 {
-    const char *last = begins_with(error, "MOVED") ? strrchr(error, ' ') : NULL;
-    return last != NULL && fleet_place_read(there, last + 1, here);
+    const char *last_space = text_begins_with(error, "MOVED") ? strrchr(error, ' ') : NULL;
+    return last_space != NULL && fleet_endpoint_parse(moved, last_space + 1, current);
 }
 
 /* The line of the node that this one's error names; NULL: none, too many of them, or no memory. */
-static struct fleet_line *line_to(struct bide_fleet *fleet, const struct fleet_line *from, const char *error)
+static struct fleet_node *node_for_moved(struct bide_fleet *fleet, const struct fleet_node *from, const char *error)
 {
-    struct fleet_place here = fleet->url.place, there;
-    char elsewhere[FLEET_ELSEWHERE_MAX];
-    if (from->elsewhere[0] != 0)
-        fleet_place_read(&here, from->elsewhere, &fleet->url.place);
-    if (!fleet_line_moved(&here, error, &there))
+    struct fleet_endpoint current = fleet->url.endpoint, moved;
+    char endpoint[FLEET_ENDPOINT_MAX];
+    if (from->endpoint[0] != 0)
+        fleet_endpoint_parse(&current, from->endpoint, &fleet->url.endpoint);
+    if (!fleet_moved_endpoint(&current, error, &moved))
         return NULL;
-    snprintf(elsewhere, sizeof elsewhere, "%s:%s", there.host, there.port);
-    struct fleet_line **at = &fleet->lines;
-    unsigned lines = 0;
-    for (; *at != NULL; at = &(*at)->next, lines++)
-        if (*at != fleet->lines && strcmp((*at)->elsewhere, elsewhere) == 0)
+    snprintf(endpoint, sizeof endpoint, "%s:%s", moved.host, moved.port);
+    struct fleet_node **at = &fleet->nodes;
+    unsigned nodes = 0;
+    for (; *at != NULL; at = &(*at)->next, nodes++)
+        if (*at != fleet->nodes && strcmp((*at)->endpoint, endpoint) == 0)
             return *at;
-    if (lines < FLEET_LINES)
-        *at = fleet_line_new(&fleet->url, elsewhere);
+    if (nodes < FLEET_NODES_MAX)
+        *at = fleet_node_new(&fleet->url, endpoint);
     return *at;
 }
 
 /* Told only if it happens again before an answer: each client of a cluster begins with one. */
-static void moved(struct bide_fleet *fleet, struct fleet_line *from, struct fleet_member *member, const char *error,
-                  int64_t now_ns)
+static void member_follow_moved(struct bide_fleet *fleet, struct fleet_node *from, struct fleet_member *member,
+                                const char *error, int64_t now_ns)
 {
-    struct fleet_line *line = line_to(fleet, from, error);
-    if (line == NULL) {
-        flight_failed(fleet, member, error, now_ns);
+    struct fleet_node *node = node_for_moved(fleet, from, error);
+    if (node == NULL) {
+        member_fail_request(fleet, member, error, now_ns);
         return;
     }
-    flight_failed(fleet, member, member->failures_in_row > 0 ? error : NULL, now_ns);
-    member->line = line != fleet->lines ? line : NULL;
+    member_fail_request(fleet, member, member->consecutive_failures > 0 ? error : NULL, now_ns);
+    member->node = node != fleet->nodes ? node : NULL;
 }
 
 /* A Redis that wants a password cuts long commands off before it looks at them, and does not say so. */
-static const char *in_other_words(const char *error)
+static const char *error_clarify(const char *error)
 {
     return strstr(error, "unauthenticated") != NULL ? "NOAUTH Authentication required." : error;
 }
 
-static void refused(struct bide_fleet *fleet, struct fleet_line *line, struct fleet_flight *flight, const char *error,
-                    int64_t now_ns)
+static void pending_on_error(struct bide_fleet *fleet, struct fleet_node *node, struct fleet_pending *pending,
+                             const char *error, int64_t now_ns)
 {
-    error = in_other_words(error);
-    if (begins_with(error, "NOSCRIPT") && !flight->by_text) {
-        flight->by_text = true;
-        put_in(line, flight);
+    error = error_clarify(error);
+    if (text_begins_with(error, "NOSCRIPT") && !pending->with_script_text) {
+        pending->with_script_text = true;
+        pending_append(node, pending);
         return;
     }
-    if (begins_with(error, "MOVED")) {
-        moved(fleet, line, flight->member, error, now_ns);
+    if (text_begins_with(error, "MOVED")) {
+        member_follow_moved(fleet, node, pending->member, error, now_ns);
         return;
     }
-    char what[WHAT_MAX];
-    snprintf(what, sizeof what, "it answers \"%s\"", error);
-    flight_failed(fleet, flight->member, what, now_ns);
-    if (is_hopeless(error))
-        give_up(fleet, line);
+    char problem[PROBLEM_MAX];
+    snprintf(problem, sizeof problem, "it answers \"%s\"", error);
+    member_fail_request(fleet, pending->member, problem, now_ns);
+    if (error_is_permanent(error))
+        node_disconnect(fleet, node);
 }
 
 /* Who has left is still granted something: that goes back with the last ask, which now knows how we are counted. */
-static void hear_last(struct lease_ask *last, const struct lease_answer *answer)
+static void final_request_absorb_reply(struct lease_request *final, const struct lease_reply *reply)
 {
-    last->give_milli = sum_up_to(last->give_milli, answer->granted_milli, LEASE_MILLI_MAX);
-    last->seen = answer->serial;
-    last->mark = answer->mark;
+    final->returned_milli = sum_clamped(final->returned_milli, reply->granted_milli, LEASE_MILLI_MAX);
+    final->seen_serial = reply->serial;
+    final->counted_as = reply->counted_as;
 }
 
 /* NULL, or what is wrong with it. One that has left just now has its last ask ready, but it is not on a line yet. */
-static const char *believe(struct bide_fleet *fleet, struct fleet_line *line, const struct fleet_flight *flight,
-                           const struct lease_answer *answer, int64_t now_ns)
+static const char *member_accept_reply(struct bide_fleet *fleet, struct fleet_node *node,
+                                       const struct fleet_pending *pending, const struct lease_reply *reply,
+                                       int64_t now_ns)
 {
-    struct fleet_member *member = flight->member;
-    const char *wrong;
-    pthread_mutex_lock(&fleet->lock);
+    struct fleet_member *member = pending->member;
+    const char *wrong_field;
+    pthread_mutex_lock(&fleet->members_lock);
     if (!member->left) {
-        fleet_member_count(member, now_ns); /* before: it ends the time alone */
-        wrong = lease_ledger_answer(&member->ledger, answer, bide_seed(), now_ns);
+        fleet_member_count_disconnected(member, now_ns); /* before: it ends the time alone */
+        wrong_field = lease_member_accept_reply(&member->lease, reply, bide_seed(), now_ns);
     } else {
-        wrong = lease_answer_check(answer, &flight->ask);
-        if (wrong == NULL)
-            hear_last(&member->last, answer);
+        wrong_field = lease_reply_check(reply, &pending->request);
+        if (wrong_field == NULL)
+            final_request_absorb_reply(&member->final_request, reply);
     }
-    if (wrong == NULL) {
-        fleet->news.heard = true;
-        fleet->news.problem[0] = 0;
+    if (wrong_field == NULL) {
+        fleet->report.reply_seen = true;
+        fleet->report.problem[0] = 0;
         member->failing = false;
-        member->failures_in_row = 0;
-        member->seen.exchanges++;
-        member->seen.granted_milli += (uint64_t)answer->granted_milli;
-        line->failures_in_row = 0;
-        line->proven = true;
+        member->consecutive_failures = 0;
+        member->view.exchanges++;
+        member->view.granted_milli += (uint64_t)reply->granted_milli;
+        node->consecutive_failures = 0;
+        node->has_replied = true;
     }
-    pthread_mutex_unlock(&fleet->lock);
-    return wrong;
+    pthread_mutex_unlock(&fleet->members_lock);
+    return wrong_field;
 }
 
-static void answered(struct bide_fleet *fleet, struct fleet_line *line, struct fleet_flight *flight,
-                     const struct fleet_reply *reply, int64_t now_ns)
+static void pending_on_reply(struct bide_fleet *fleet, struct fleet_node *node, struct fleet_pending *pending,
+                             const struct fleet_redis_reply *redis_reply, int64_t now_ns)
 {
-    char what[WHAT_MAX];
-    struct lease_answer answer;
-    if (now_ns >= flight->deadline_ns) {
-        snprintf(what, sizeof what, "it answered too late");
-    } else if (reply->kind != FLEET_REPLY_VALUES || reply->values != LEASE_ANSWER_COUNT) {
-        snprintf(what, sizeof what, "it answered with something else than %zu numbers", LEASE_ANSWER_COUNT);
+    char problem[PROBLEM_MAX];
+    struct lease_reply reply;
+    if (now_ns >= pending->deadline_ns) {
+        snprintf(problem, sizeof problem, "it answered too late");
+    } else if (redis_reply->kind != FLEET_REPLY_VALUES || redis_reply->values != LEASE_REPLY_FIELD_COUNT) {
+        snprintf(problem, sizeof problem, "it answered with something else than %zu numbers", LEASE_REPLY_FIELD_COUNT);
     } else {
-        memcpy(&answer, reply->value, sizeof answer);
-        const char *wrong = believe(fleet, line, flight, &answer, now_ns);
-        if (wrong == NULL)
+        memcpy(&reply, redis_reply->value, sizeof reply);
+        const char *wrong_field = member_accept_reply(fleet, node, pending, &reply, now_ns);
+        if (wrong_field == NULL)
             return;
-        snprintf(what, sizeof what, "it answered with a wrong number (%s)", wrong);
+        snprintf(problem, sizeof problem, "it answered with a wrong number (%s)", wrong_field);
     }
-    flight_failed(fleet, flight->member, what, now_ns);
-    give_up(fleet, line);
+    member_fail_request(fleet, pending->member, problem, now_ns);
+    node_disconnect(fleet, node);
 }
 
 /* The answer to a last ask is of no use to anybody, unless the script is not there. */
-static void last_answered(struct fleet_line *line, struct fleet_flight *flight, const struct fleet_reply *reply)
+static void pending_on_final_reply(struct fleet_node *node, struct fleet_pending *pending,
+                                   const struct fleet_redis_reply *redis_reply)
 {
-    if (reply->kind == FLEET_REPLY_ERROR && begins_with(reply->error, "NOSCRIPT") && !flight->by_text) {
-        flight->by_text = true;
-        put_in(line, flight);
+    if (redis_reply->kind == FLEET_REPLY_ERROR && text_begins_with(redis_reply->error, "NOSCRIPT") &&
+        !pending->with_script_text) {
+        pending->with_script_text = true;
+        pending_append(node, pending);
         return;
     }
-    line->proven |= reply->kind == FLEET_REPLY_VALUES;
-    drop(flight);
+    node->has_replied |= redis_reply->kind == FLEET_REPLY_VALUES;
+    pending_release(pending);
 }
 
 /* The last ask of a member; NULL: it is not there (any more). */
-static struct fleet_flight *last_of(struct fleet_line *line, const struct fleet_member *member)
+static struct fleet_pending *pending_find_final(struct fleet_node *node, const struct fleet_member *member)
 {
-    for (uint32_t i = 0; i < line->count; i++)
-        if (line->flight[i].last && line->flight[i].member == member)
-            return &line->flight[i];
+    for (uint32_t i = 0; i < node->pending_count; i++)
+        if (node->pending[i].is_final && node->pending[i].member == member)
+            return &node->pending[i];
     return NULL;
 }
 
-static void parting_answered(struct fleet_line *line, const struct fleet_flight *flight,
-                             const struct fleet_reply *reply, int64_t now_ns)
+static void pending_on_reply_before_final(struct fleet_node *node, const struct fleet_pending *pending,
+                                          const struct fleet_redis_reply *redis_reply, int64_t now_ns)
 {
-    struct fleet_flight *last = last_of(line, flight->member);
-    struct lease_answer answer;
-    if (last == NULL || now_ns >= flight->deadline_ns)
+    struct fleet_pending *final = pending_find_final(node, pending->member);
+    struct lease_reply reply;
+    if (final == NULL || now_ns >= pending->deadline_ns)
         return;
-    if (reply->kind == FLEET_REPLY_ERROR && begins_with(reply->error, "NOSCRIPT"))
-        take_over(&last->ask, &flight->ask);
-    if (reply->kind != FLEET_REPLY_VALUES || reply->values != LEASE_ANSWER_COUNT)
+    if (redis_reply->kind == FLEET_REPLY_ERROR && text_begins_with(redis_reply->error, "NOSCRIPT"))
+        request_merge(&final->request, &pending->request);
+    if (redis_reply->kind != FLEET_REPLY_VALUES || redis_reply->values != LEASE_REPLY_FIELD_COUNT)
         return;
-    memcpy(&answer, reply->value, sizeof answer);
-    if (lease_answer_check(&answer, &flight->ask) != NULL)
+    memcpy(&reply, redis_reply->value, sizeof reply);
+    if (lease_reply_check(&reply, &pending->request) != NULL)
         return;
-    hear_last(&last->ask, &answer);
-    line->proven = true;
+    final_request_absorb_reply(&final->request, &reply);
+    node->has_replied = true;
 }
 
-static void take_replies(struct bide_fleet *fleet, struct fleet_line *line, int64_t now_ns)
+static void node_read_replies(struct bide_fleet *fleet, struct fleet_node *node, int64_t now_ns)
 {
-    struct fleet_reply reply;
-    while (line->sent > 0 && fleet_link_reply(line->link, &reply)) { /* of one that was given up there are none */
-        struct fleet_flight flight = take_out(line, 0);
-        if (flight.member == NULL)
+    struct fleet_redis_reply redis_reply;
+    while (node->sent > 0 &&
+           fleet_connection_next_reply(node->connection, &redis_reply)) { /* of one that was given up there are none */
+        struct fleet_pending pending = pending_remove(node, 0);
+        if (pending.member == NULL)
             continue;
-        if (flight.last)
-            last_answered(line, &flight, &reply);
-        else if (flight.parting)
-            parting_answered(line, &flight, &reply, now_ns);
-        else if (reply.kind == FLEET_REPLY_ERROR && now_ns < flight.deadline_ns)
-            refused(fleet, line, &flight, reply.error, now_ns);
+        if (pending.is_final)
+            pending_on_final_reply(node, &pending, &redis_reply);
+        else if (pending.precedes_final)
+            pending_on_reply_before_final(node, &pending, &redis_reply, now_ns);
+        else if (redis_reply.kind == FLEET_REPLY_ERROR && now_ns < pending.deadline_ns)
+            pending_on_error(fleet, node, &pending, redis_reply.error, now_ns);
         else
-            answered(fleet, line, &flight, &reply, now_ns);
+            pending_on_reply(fleet, node, &pending, &redis_reply, now_ns);
     }
 }
 
-void fleet_line_step(struct bide_fleet *fleet, struct fleet_line *line, int64_t now_ns)
+void fleet_node_step(struct bide_fleet *fleet, struct fleet_node *node, int64_t now_ns)
 {
-    fleet_link_step(line->link, now_ns);
-    take_replies(fleet, line, now_ns);
-    enum fleet_link_state was = line->state;
-    line->state = fleet_link_state(line->link);
-    if (was != FLEET_LINK_DOWN && line->state == FLEET_LINK_DOWN)
-        fell(fleet, line, was, now_ns);
+    fleet_connection_step(node->connection, now_ns);
+    node_read_replies(fleet, node, now_ns);
+    enum fleet_connection_state was_state = node->state;
+    node->state = fleet_connection_state(node->connection);
+    if (was_state != FLEET_CONNECTION_DOWN && node->state == FLEET_CONNECTION_DOWN)
+        node_on_disconnect(fleet, node, was_state, now_ns);
 }
 
 /* ---- asks ---- */
 
 /* False: no room. */
-static bool say(struct fleet_link *link, const char *key, const struct fleet_flight *flight)
+static bool node_send_request(struct fleet_connection *connection, const char *key, const struct fleet_pending *pending)
 {
-    char digits[LEASE_ASK_COUNT][24];
-    const char *word[WORDS_BEFORE + LEASE_ASK_COUNT] = {"EVALSHA", fleet_script_sha1, "1", key};
-    size_t length[WORDS_BEFORE + LEASE_ASK_COUNT];
-    int64_t number[LEASE_ASK_COUNT];
-    if (flight->by_text) {
+    char digits[LEASE_REQUEST_FIELD_COUNT][24];
+    const char *word[WORDS_BEFORE_REQUEST + LEASE_REQUEST_FIELD_COUNT] = {"EVALSHA", fleet_script_sha1, "1", key};
+    size_t length[WORDS_BEFORE_REQUEST + LEASE_REQUEST_FIELD_COUNT];
+    int64_t number[LEASE_REQUEST_FIELD_COUNT];
+    if (pending->with_script_text) {
         word[0] = "EVAL";
         word[1] = fleet_script;
     }
-    memcpy(number, &flight->ask, sizeof number);
-    for (size_t i = 0; i < LEASE_ASK_COUNT; i++) {
+    memcpy(number, &pending->request, sizeof number);
+    for (size_t i = 0; i < LEASE_REQUEST_FIELD_COUNT; i++) {
         snprintf(digits[i], sizeof digits[i], "%" PRId64, number[i]);
-        word[WORDS_BEFORE + i] = digits[i];
+        word[WORDS_BEFORE_REQUEST + i] = digits[i];
     }
-    for (size_t i = 0; i < WORDS_BEFORE + LEASE_ASK_COUNT; i++)
+    for (size_t i = 0; i < WORDS_BEFORE_REQUEST + LEASE_REQUEST_FIELD_COUNT; i++)
         length[i] = strlen(word[i]);
-    return fleet_link_send(link, (int)(WORDS_BEFORE + LEASE_ASK_COUNT), word, length, flight->deadline_ns);
+    return fleet_connection_send(connection, (int)(WORDS_BEFORE_REQUEST + LEASE_REQUEST_FIELD_COUNT), word, length,
+                                 pending->deadline_ns);
 }
 
 /* The last ask of a member waits for the answer to the one before. */
-static bool is_early(const struct fleet_line *line, const struct fleet_flight *flight)
+static bool pending_must_wait(const struct fleet_node *node, const struct fleet_pending *pending)
 {
-    bool early = false;
-    for (uint32_t i = 0; i < line->sent; i++)
-        early |= flight->last && line->flight[i].parting && line->flight[i].member == flight->member;
-    return early;
+    bool must_wait = false;
+    for (uint32_t i = 0; i < node->sent; i++)
+        must_wait |= pending->is_final && node->pending[i].precedes_final && node->pending[i].member == pending->member;
+    return must_wait;
 }
 
 /* What waits for room is sent as far as there is some. */
-static bool send_what_waits(struct bide_fleet *fleet, struct fleet_line *line, int64_t now_ns)
+static bool node_send_waiting(struct bide_fleet *fleet, struct fleet_node *node, int64_t now_ns)
 {
-    uint32_t before = line->sent;
-    while (line->sent < line->count) {
-        const struct fleet_flight *flight = &line->flight[line->sent];
-        if (now_ns >= flight->deadline_ns) {
-            struct fleet_flight late = take_out(line, line->sent);
-            if (late.last)
-                lose(line, &late);
+    uint32_t before = node->sent;
+    while (node->sent < node->pending_count) {
+        const struct fleet_pending *pending = &node->pending[node->sent];
+        if (now_ns >= pending->deadline_ns) {
+            struct fleet_pending expired = pending_remove(node, node->sent);
+            if (expired.is_final)
+                pending_drop_final(node, &expired);
             else
-                flight_failed(fleet, late.member, "it takes too long to say what there is to say", now_ns);
+                member_fail_request(fleet, expired.member, "it takes too long to say what there is to say", now_ns);
             continue;
         }
-        if (is_early(line, flight) || !say(line->link, flight->member->key, flight))
+        if (pending_must_wait(node, pending) || !node_send_request(node->connection, pending->member->key, pending))
             break;
-        line->sent++;
+        node->sent++;
     }
-    return line->sent > before;
+    return node->sent > before;
 }
 
-static void ask_what_is_due(struct bide_fleet *fleet, struct fleet_line *line, int64_t now_ns)
+static void node_make_due_requests(struct bide_fleet *fleet, struct fleet_node *node, int64_t now_ns)
 {
-    uint32_t most = line->proven ? FLEET_FLIGHTS : 1;
-    pthread_mutex_lock(&fleet->lock);
-    for (struct fleet_member *member = fleet->members; member != NULL && line->count < most; member = member->next) {
-        if (fleet_line_of(fleet, member) != line || !lease_ledger_is_due(&member->ledger, now_ns))
+    uint32_t max = node->has_replied ? FLEET_PENDING_MAX : 1;
+    pthread_mutex_lock(&fleet->members_lock);
+    for (struct fleet_member *member = fleet->members; member != NULL && node->pending_count < max;
+         member = member->next) {
+        if (fleet_member_node(fleet, member) != node || !lease_member_try_claim(&member->lease, now_ns))
             continue;
-        struct fleet_flight flight = {.member = member,
-                                      .ask = *lease_ledger_ask(&member->ledger, now_ns),
-                                      .deadline_ns = core_sum(now_ns, fleet->url.terms.timeout_ns)};
-        member->seen.returned_milli += (uint64_t)flight.ask.give_milli;
-        member->seen.earned_milli += (uint64_t)flight.ask.earned_milli;
-        put_in(line, &flight);
+        struct fleet_pending pending = {.member = member,
+                                        .request = *lease_member_make_request(&member->lease, now_ns),
+                                        .deadline_ns = core_sum(now_ns, fleet->url.terms.timeout_ns)};
+        member->view.returned_milli += (uint64_t)pending.request.returned_milli;
+        member->view.earned_milli += (uint64_t)pending.request.earned_milli;
+        pending_append(node, &pending);
     }
-    pthread_mutex_unlock(&fleet->lock);
+    pthread_mutex_unlock(&fleet->members_lock);
 }
 
 /* ---- a turn ---- */
 
-static bool is_wanted(struct bide_fleet *fleet, struct fleet_line *line, int64_t now_ns)
+static bool node_try_claim_any(struct bide_fleet *fleet, struct fleet_node *node, int64_t now_ns)
 {
-    bool wanted = false;
-    pthread_mutex_lock(&fleet->lock);
-    for (struct fleet_member *member = fleet->members; member != NULL && !wanted; member = member->next)
-        wanted = fleet_line_of(fleet, member) == line && lease_ledger_is_due(&member->ledger, now_ns);
-    pthread_mutex_unlock(&fleet->lock);
-    return wanted;
+    bool claimed = false;
+    pthread_mutex_lock(&fleet->members_lock);
+    for (struct fleet_member *member = fleet->members; member != NULL && !claimed; member = member->next)
+        claimed = fleet_member_node(fleet, member) == node && lease_member_try_claim(&member->lease, now_ns);
+    pthread_mutex_unlock(&fleet->members_lock);
+    return claimed;
 }
 
-static void open_line(struct bide_fleet *fleet, struct fleet_line *line, int64_t now_ns)
+static void node_open(struct bide_fleet *fleet, struct fleet_node *node, int64_t now_ns)
 {
-    line->tried = true;
-    line->proven = false;
-    line->state = FLEET_LINK_BEGINNING;
-    fleet_link_open(line->link, line->elsewhere[0] != 0 ? line->elsewhere : NULL,
-                    core_sum(now_ns, fleet->url.terms.timeout_ns));
-    fleet_line_step(fleet, line, now_ns);
+    node->ever_opened = true;
+    node->has_replied = false;
+    node->state = FLEET_CONNECTION_OPENING;
+    fleet_connection_open(node->connection, node->endpoint[0] != 0 ? node->endpoint : NULL,
+                          core_sum(now_ns, fleet->url.terms.timeout_ns));
+    fleet_node_step(fleet, node, now_ns);
 }
 
-void fleet_line_serve(struct bide_fleet *fleet, struct fleet_line *line, int64_t now_ns)
+void fleet_node_serve(struct bide_fleet *fleet, struct fleet_node *node, int64_t now_ns)
 {
-    fleet_line_step(fleet, line, now_ns);
-    if (line->state == FLEET_LINK_DOWN && now_ns >= line->retry_ns && is_wanted(fleet, line, now_ns))
-        open_line(fleet, line, now_ns);
-    if (line->state != FLEET_LINK_READY)
+    fleet_node_step(fleet, node, now_ns);
+    if (node->state == FLEET_CONNECTION_DOWN && now_ns >= node->retry_ns && node_try_claim_any(fleet, node, now_ns))
+        node_open(fleet, node, now_ns);
+    if (node->state != FLEET_CONNECTION_READY)
         return;
-    ask_what_is_due(fleet, line, now_ns);
-    while (send_what_waits(fleet, line, now_ns)) /* again: after NOSCRIPT, once each */
-        fleet_line_step(fleet, line, now_ns);
+    node_make_due_requests(fleet, node, now_ns);
+    while (node_send_waiting(fleet, node, now_ns)) /* again: after NOSCRIPT, once each */
+        fleet_node_step(fleet, node, now_ns);
 }
 
 /* ---- leaving ---- */
 
 /* Nobody connects only to say good-bye; but a process that lives for a moment would else never report anything, so a
  * connection that is being made is waited for, and one that was not even tried is. */
-void fleet_line_last(struct bide_fleet *fleet, struct fleet_member *member, int64_t now_ns)
+void fleet_node_send_final(struct bide_fleet *fleet, struct fleet_member *member, int64_t now_ns)
 {
-    struct fleet_line *line = fleet_line_of(fleet, member);
-    part(fleet, member, line);
-    if (member->has_last && !line->tried)
-        open_line(fleet, line, now_ns);
-    struct fleet_flight flight = {.member = member,
-                                  .ask = member->last,
-                                  .deadline_ns = core_sum(now_ns, fleet->url.terms.timeout_ns),
-                                  .last = true};
-    if (member->has_last && line->state != FLEET_LINK_DOWN && line->count < FLEET_FLIGHTS)
-        put_in(line, &flight);
+    struct fleet_node *node = fleet_member_node(fleet, member);
+    member_detach_pending(fleet, member, node);
+    if (member->has_final_request && !node->ever_opened)
+        node_open(fleet, node, now_ns);
+    struct fleet_pending pending = {.member = member,
+                                    .request = member->final_request,
+                                    .deadline_ns = core_sum(now_ns, fleet->url.terms.timeout_ns),
+                                    .is_final = true};
+    if (member->has_final_request && node->state != FLEET_CONNECTION_DOWN && node->pending_count < FLEET_PENDING_MAX)
+        pending_append(node, &pending);
     else
-        lose(line, &flight);
+        pending_drop_final(node, &pending);
 }
 
 /* The socket has taken everything; and Redis has not said that it does not know the script, or will not. */
-bool fleet_line_is_done(const struct fleet_line *line)
+bool fleet_node_finals_sent(const struct fleet_node *node)
 {
     short events = 0;
-    bool last = false;
-    for (uint32_t i = 0; i < line->count; i++)
-        last |= line->flight[i].last && (i >= line->sent || !line->proven);
-    if (line->state == FLEET_LINK_READY)
-        fleet_link_fd(line->link, &events);
-    return line->state == FLEET_LINK_DOWN || (!last && (events & POLLOUT) == 0);
+    bool unsent = false;
+    for (uint32_t i = 0; i < node->pending_count; i++)
+        unsent |= node->pending[i].is_final && (i >= node->sent || !node->has_replied);
+    if (node->state == FLEET_CONNECTION_READY)
+        fleet_connection_fd(node->connection, &events);
+    return node->state == FLEET_CONNECTION_DOWN || (!unsent && (events & POLLOUT) == 0);
 }

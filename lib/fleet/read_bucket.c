@@ -13,89 +13,89 @@
 #include "fleet_internal.h"
 #include "script.h"
 
-#define MOVES_MOST 4u /* from node to node */
+#define MOVED_MAX 4u /* from node to node */
 
-enum { NUMBERS = 0, TIME, COMMANDS };
+enum { COMMAND_BUCKET = 0, COMMAND_TIME, COMMAND_COUNT };
 
-struct reading {
+struct bucket_read {
     struct fleet_url url;
-    struct fleet_link *link;
+    struct fleet_connection *connection;
     char key[FLEET_KEY_MAX];
     int64_t deadline_ns;
-    struct fleet_reply reply[COMMANDS];
+    struct fleet_redis_reply reply[COMMAND_COUNT];
     struct bide_fleet_problem *problem;
 };
 
-static enum bide_err wrong(struct reading *r, const char *what)
+static enum bide_err read_fail(struct bucket_read *r, const char *problem)
 {
     if (r->problem != NULL)
-        snprintf(r->problem->text, sizeof r->problem->text, "%.160s: %.160s: %.180s", r->url.shown, r->key, what);
+        snprintf(r->problem->text, sizeof r->problem->text, "%.160s: %.160s: %.180s", r->url.redacted, r->key, problem);
     return BIDE_ERR_SYSTEM;
 }
 
 /* ---- over the link ---- */
 
-static enum bide_err link_wrong(struct reading *r)
+static enum bide_err read_fail_connection(struct bucket_read *r)
 {
-    const char *problem = fleet_link_problem(r->link);
+    const char *problem = fleet_connection_problem(r->connection);
     if (problem[0] == 0)
-        return wrong(r, "no answer in time");
+        return read_fail(r, "no answer in time");
     if (r->problem != NULL)
         snprintf(r->problem->text, sizeof r->problem->text, "%.511s", problem); /* it says itself where */
     return BIDE_ERR_SYSTEM;
 }
 
 /* Waits until something can be done, and does it. */
-static void step(struct reading *r)
+static void read_step(struct bucket_read *r)
 {
-    struct pollfd at = {0};
-    at.fd = fleet_link_fd(r->link, &at.events);
-    int64_t left_ns = core_min(fleet_link_deadline_ns(r->link), r->deadline_ns) - bide_now();
-    poll(&at, 1, (int)(core_max(left_ns + BIDE_MS - 1, 0) / BIDE_MS));
-    fleet_link_step(r->link, bide_now());
+    struct pollfd ready = {0};
+    ready.fd = fleet_connection_fd(r->connection, &ready.events);
+    int64_t left_ns = core_min(fleet_connection_deadline_ns(r->connection), r->deadline_ns) - bide_now();
+    poll(&ready, 1, (int)(core_max(left_ns + BIDE_MS - 1, 0) / BIDE_MS));
+    fleet_connection_step(r->connection, bide_now());
 }
 
-static bool send_words(struct reading *r, int count, const char *const *word)
+static bool read_send(struct bucket_read *r, int count, const char *const *argument)
 {
-    return fleet_link_send(r->link, count, word, NULL, r->deadline_ns);
+    return fleet_connection_send(r->connection, count, argument, NULL, r->deadline_ns);
 }
 
-static bool send_all(struct reading *r)
+static bool read_send_commands(struct bucket_read *r)
 {
-    return send_words(r, 4, (const char *const[]){"EVAL", FLEET_SCRIPT_LOOK, "1", r->key}) &&
-           send_words(r, 1, (const char *const[]){"TIME"});
+    return read_send(r, 4, (const char *const[]){"EVAL", FLEET_SCRIPT_READ, "1", r->key}) &&
+           read_send(r, 1, (const char *const[]){"TIME"});
 }
 
-static enum bide_err ask(struct reading *r, const char *elsewhere)
+static enum bide_err read_from_endpoint(struct bucket_read *r, const char *endpoint)
 {
-    fleet_link_open(r->link, elsewhere, r->deadline_ns);
-    while (fleet_link_state(r->link) == FLEET_LINK_BEGINNING && bide_now() < r->deadline_ns)
-        step(r);
-    if (fleet_link_state(r->link) != FLEET_LINK_READY || !send_all(r))
-        return link_wrong(r);
-    for (unsigned got = 0; got < COMMANDS;) {
-        if (fleet_link_reply(r->link, &r->reply[got]))
-            got++;
-        else if (fleet_link_state(r->link) != FLEET_LINK_READY || bide_now() >= r->deadline_ns)
-            return link_wrong(r);
+    fleet_connection_open(r->connection, endpoint, r->deadline_ns);
+    while (fleet_connection_state(r->connection) == FLEET_CONNECTION_OPENING && bide_now() < r->deadline_ns)
+        read_step(r);
+    if (fleet_connection_state(r->connection) != FLEET_CONNECTION_READY || !read_send_commands(r))
+        return read_fail_connection(r);
+    for (unsigned received = 0; received < COMMAND_COUNT;) {
+        if (fleet_connection_next_reply(r->connection, &r->reply[received]))
+            received++;
+        else if (fleet_connection_state(r->connection) != FLEET_CONNECTION_READY || bide_now() >= r->deadline_ns)
+            return read_fail_connection(r);
         else
-            step(r);
+            read_step(r);
     }
     return BIDE_OK;
 }
 
-static enum bide_err ask_who_knows(struct reading *r)
+static enum bide_err read_follow_moved(struct bucket_read *r)
 {
-    char elsewhere[FLEET_ELSEWHERE_MAX];
-    struct fleet_place here = r->url.place, there;
-    enum bide_err err = ask(r, NULL);
-    for (unsigned i = 0; err == BIDE_OK && r->reply[NUMBERS].kind == FLEET_REPLY_ERROR && i < MOVES_MOST; i++) {
-        if (!fleet_line_moved(&here, r->reply[NUMBERS].error, &there))
+    char endpoint[FLEET_ENDPOINT_MAX];
+    struct fleet_endpoint current = r->url.endpoint, moved;
+    enum bide_err err = read_from_endpoint(r, NULL);
+    for (unsigned i = 0; err == BIDE_OK && r->reply[COMMAND_BUCKET].kind == FLEET_REPLY_ERROR && i < MOVED_MAX; i++) {
+        if (!fleet_moved_endpoint(&current, r->reply[COMMAND_BUCKET].error, &moved))
             break;
-        snprintf(elsewhere, sizeof elsewhere, "%s:%s", there.host, there.port);
-        here = there;
-        fleet_link_close(r->link);
-        err = ask(r, elsewhere);
+        snprintf(endpoint, sizeof endpoint, "%s:%s", moved.host, moved.port);
+        current = moved;
+        fleet_connection_close(r->connection);
+        err = read_from_endpoint(r, endpoint);
     }
     return err;
 }
@@ -103,73 +103,74 @@ static enum bide_err ask_who_knows(struct reading *r)
 /* ---- what it means ---- */
 
 /* NULL: both are what they should be. */
-static const char *what_is_wrong(struct reading *r, char text[FLEET_ERROR_MAX + 32])
+static const char *read_check_replies(struct bucket_read *r, char text[FLEET_REPLY_ERROR_MAX + 32])
 {
-    static const size_t values[COMMANDS] = {LEASE_BANK_COUNT, 2};
-    for (unsigned i = 0; i < COMMANDS; i++) {
-        const struct fleet_reply *reply = &r->reply[i];
+    static const size_t values[COMMAND_COUNT] = {LEASE_BUCKET_FIELD_COUNT, 2};
+    for (unsigned i = 0; i < COMMAND_COUNT; i++) {
+        const struct fleet_redis_reply *reply = &r->reply[i];
         if (reply->kind == FLEET_REPLY_ERROR) {
-            snprintf(text, FLEET_ERROR_MAX + 32, "it answers \"%s\"", reply->error);
+            snprintf(text, FLEET_REPLY_ERROR_MAX + 32, "it answers \"%s\"", reply->error);
             return text;
         }
         if (reply->kind != FLEET_REPLY_VALUES || reply->values != values[i])
-            return i == NUMBERS ? "that key holds something else" : "it answers with something else than asked for";
+            return i == COMMAND_BUCKET ? "that key holds something else"
+                                       : "it answers with something else than asked for";
     }
     return NULL;
 }
 
-static enum bide_err fill(struct reading *r, struct bide_fleet_bucket *into)
+static enum bide_err read_fill_bucket(struct bucket_read *r, struct bide_fleet_bucket *bucket)
 {
-    const struct fleet_reply *time = &r->reply[TIME];
-    struct lease_bank bank;
+    const struct fleet_redis_reply *time = &r->reply[COMMAND_TIME];
+    struct lease_bucket stored;
     char text[96];
-    memcpy(&bank, r->reply[NUMBERS].value, sizeof bank);
-    const char *field = lease_bank_check(&bank);
+    memcpy(&stored, r->reply[COMMAND_BUCKET].value, sizeof stored);
+    const char *field = lease_bucket_check(&stored);
     if (field != NULL) {
         snprintf(text, sizeof text, "that key holds something else (%s is out of range)", field);
-        return wrong(r, text);
+        return read_fail(r, text);
     }
     if (time->value[0] < 0 || time->value[0] > LEASE_COUNT_MAX / 2000 || time->value[1] < 0 ||
         time->value[1] >= 1000000)
-        return wrong(r, "its time is out of range");
+        return read_fail(r, "its time is out of range");
     int64_t now_ms = time->value[0] * 1000 + time->value[1] / 1000;
-    struct lease_bank_view view = lease_bank_look(&bank, now_ms);
-    *into = (struct bide_fleet_bucket){
+    struct lease_bucket_view view = lease_bucket_get(&stored, now_ms);
+    *bucket = (struct bide_fleet_bucket){
         .exists = true,
-        .capacity_milli = bank.capacity_milli,
-        .per_minute_milli = bank.per_minute_milli,
+        .capacity_milli = stored.capacity_milli,
+        .per_minute_milli = stored.per_minute_milli,
         .left_milli = view.level_milli,
         .members = (uint64_t)view.count.all,
         .wanting = (uint64_t)view.count.wanting,
         .open = (uint64_t)view.count.open,
-        .exchanges = (uint64_t)bank.serial,
-        .firsts = (uint64_t)bank.firsts,
-        .successes = (uint64_t)bank.successes,
-        .spent_milli = (uint64_t)bank.spent_milli,
-        .granted_milli = (uint64_t)bank.granted_milli,
+        .exchanges = (uint64_t)stored.serial,
+        .firsts = (uint64_t)stored.firsts,
+        .successes = (uint64_t)stored.successes,
+        .spent_milli = (uint64_t)stored.spent_milli,
+        .granted_milli = (uint64_t)stored.granted_milli,
         .hold_off_ms = view.hold_off_ms,
         .is_open = view.is_open,
-        .age_ms = core_max(0, now_ms - bank.stamp_ms),
+        .age_ms = core_max(0, now_ms - stored.refilled_ms),
     };
     return BIDE_OK;
 }
 
-static enum bide_err understand(struct reading *r, struct bide_fleet_bucket *bank)
+static enum bide_err read_interpret(struct bucket_read *r, struct bide_fleet_bucket *bucket)
 {
-    char text[FLEET_ERROR_MAX + 32];
-    if (r->reply[NUMBERS].kind == FLEET_REPLY_VALUES && r->reply[NUMBERS].values == 0)
+    char text[FLEET_REPLY_ERROR_MAX + 32];
+    if (r->reply[COMMAND_BUCKET].kind == FLEET_REPLY_VALUES && r->reply[COMMAND_BUCKET].values == 0)
         return BIDE_OK; /* nobody has been there */
-    const char *what = what_is_wrong(r, text);
-    return what != NULL ? wrong(r, what) : fill(r, bank);
+    const char *problem = read_check_replies(r, text);
+    return problem != NULL ? read_fail(r, problem) : read_fill_bucket(r, bucket);
 }
 
-enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fleet_bucket *bank,
+enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fleet_bucket *bucket,
                               struct bide_fleet_problem *problem)
 {
-    struct reading r = {.problem = problem};
+    struct bucket_read r = {.problem = problem};
     struct bide_problem bad_name;
-    *bank = (struct bide_fleet_bucket){0};
-    enum bide_err err = fleet_url_read(&r.url, url, problem);
+    *bucket = (struct bide_fleet_bucket){0};
+    enum bide_err err = fleet_url_parse(&r.url, url, problem);
     if (err != BIDE_OK)
         goto out;
     err = bide_targets_name_check(name, &bad_name);
@@ -178,16 +179,16 @@ enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fle
             bide_problem_format(problem->text, sizeof problem->text, &bad_name);
         goto out;
     }
-    fleet_key(&r.url, name, r.key);
+    fleet_key_format(&r.url, name, r.key);
     r.deadline_ns = core_sum(bide_now(), r.url.terms.timeout_ns);
-    r.link = fleet_link_new(&r.url);
-    err = r.link != NULL ? ask_who_knows(&r) : BIDE_ERR_NOMEM;
+    r.connection = fleet_connection_new(&r.url);
+    err = r.connection != NULL ? read_follow_moved(&r) : BIDE_ERR_NOMEM;
     if (err == BIDE_ERR_NOMEM)
-        wrong(&r, "no memory");
+        read_fail(&r, "no memory");
     else if (err == BIDE_OK)
-        err = understand(&r, bank);
+        err = read_interpret(&r, bucket);
 out:
-    fleet_link_free(r.link);
+    fleet_connection_free(r.connection);
     fleet_url_free(&r.url);
     return err;
 }

@@ -15,23 +15,23 @@
 #define COUNT int
 #endif
 
-struct fleet_replies {
-    redisReader *reader;
+struct fleet_reply_reader {
+    redisReader *parser;
     const char *secret;
-    const char *refused;      /* NULL: nothing */
-    struct fleet_reply draft; /* of the reply being read */
-    size_t announced;         /* values that it has if all of it are numbers */
-    bool absent;              /* there was a nil */
-    size_t unread;            /* bytes fed since the last whole reply */
-    unsigned char first;      /* byte of a connection: tells other protocols */
-    bool began;
+    const char *refused;            /* NULL: nothing */
+    struct fleet_redis_reply draft; /* of the reply being read */
+    size_t expected_values;         /* values that it has if all of it are numbers */
+    bool has_nil;                   /* there was a nil */
+    size_t unread;                  /* bytes fed since the last whole reply */
+    unsigned char first_byte;       /* byte of a connection: tells other protocols */
+    bool has_first_byte;
 };
 
-static int there; /* what the functions return for "fine": nobody looks inside */
+static int accepted; /* what the functions return for "fine": nobody looks inside */
 
 /* ---- texts ---- */
 
-static char printable(char c)
+static char char_printable(char c)
 {
     if (c < ' ' || c > '~')
         return '?';
@@ -40,7 +40,7 @@ static char printable(char c)
 
 /* What is read and not only told stays as it is, even if the password ("redis", "1") is a piece of it: an error's first
  * word, which is in capitals, and the place that MOVED names. Neither repeats what was sent. */
-static size_t open_part(const char *text, size_t length)
+static size_t error_unmasked_length(const char *text, size_t length)
 {
     static const char moved[] = "MOVED ";
     size_t word = 0;
@@ -53,32 +53,34 @@ static size_t open_part(const char *text, size_t length)
 
 /* Copies an error: printable bytes, and stars instead of the secret. The search comes before the cut, so that no part
  * of a secret stays at the end. */
-static void copy_error(char into[FLEET_ERROR_MAX], const char *text, size_t length, const char *secret)
+static void error_copy_masked(char into[FLEET_REPLY_ERROR_MAX], const char *text, size_t length, const char *secret)
 {
-    size_t hidden = secret != NULL ? strlen(secret) : 0, open = open_part(text, length), used = 0;
-    for (size_t i = 0; i < length && used + 1 < FLEET_ERROR_MAX;) {
-        if (hidden > 0 && i >= open && length - i >= hidden && memcmp(text + i, secret, hidden) == 0) {
-            for (size_t star = 0; star < 3 && used + 1 < FLEET_ERROR_MAX; star++)
+    size_t secret_length = secret != NULL ? strlen(secret) : 0, unmasked = error_unmasked_length(text, length),
+           used = 0;
+    for (size_t i = 0; i < length && used + 1 < FLEET_REPLY_ERROR_MAX;) {
+        if (secret_length > 0 && i >= unmasked && length - i >= secret_length &&
+            memcmp(text + i, secret, secret_length) == 0) {
+            for (size_t star = 0; star < 3 && used + 1 < FLEET_REPLY_ERROR_MAX; star++)
                 into[used++] = '*';
-            i += hidden;
+            i += secret_length;
             continue;
         }
-        into[used++] = printable(text[i++]);
+        into[used++] = char_printable(text[i++]);
     }
     into[used] = '\0';
 }
 
 /* A decimal integer and nothing else. */
-static bool read_integer(const char *text, size_t length, int64_t *value)
+static bool parse_integer(const char *text, size_t length, int64_t *value)
 {
     bool negative = length > 0 && text[0] == '-';
-    uint64_t sum = 0, most = negative ? UINT64_C(1) << 63 : (uint64_t)INT64_MAX;
+    uint64_t sum = 0, limit = negative ? UINT64_C(1) << 63 : (uint64_t)INT64_MAX;
     size_t i = negative;
     if (length == i || length > 20)
         return false;
     for (; i < length; i++) {
         unsigned digit = (unsigned)(unsigned char)text[i] - '0';
-        if (digit > 9 || sum > (most - digit) / 10)
+        if (digit > 9 || sum > (limit - digit) / 10)
             return false;
         sum = sum * 10 + digit;
     }
@@ -88,158 +90,159 @@ static bool read_integer(const char *text, size_t length, int64_t *value)
 
 /* ---- what the reader calls ---- */
 
-static void *refuse(struct fleet_replies *r, const char *reason)
+static void *reply_refuse(struct fleet_reply_reader *reader, const char *reason)
 {
-    r->refused = reason;
+    reader->refused = reason;
     return NULL;
 }
 
-static void *add(struct fleet_replies *r, int64_t value)
+static void *reply_add_value(struct fleet_reply_reader *reader, int64_t value)
 {
-    if (r->draft.values == FLEET_VALUES_MAX)
-        return refuse(r, "it sends a reply of too many values");
-    r->draft.value[r->draft.values++] = value;
-    return &there;
+    if (reader->draft.values == FLEET_REPLY_VALUES_MAX)
+        return reply_refuse(reader, "it sends a reply of too many values");
+    reader->draft.value[reader->draft.values++] = value;
+    return &accepted;
 }
 
 static void *on_string(const redisReadTask *task, char *text, size_t length)
 {
-    struct fleet_replies *r = task->privdata;
+    struct fleet_reply_reader *reader = task->privdata;
     int64_t value;
-    if (task->type == REDIS_REPLY_STRING && read_integer(text, length, &value))
-        return add(r, value);
+    if (task->type == REDIS_REPLY_STRING && parse_integer(text, length, &value))
+        return reply_add_value(reader, value);
     if (task->type == REDIS_REPLY_ERROR && task->parent == NULL) {
-        r->draft.kind = FLEET_REPLY_ERROR;
-        copy_error(r->draft.error, text, length, r->secret);
+        reader->draft.kind = FLEET_REPLY_ERROR;
+        error_copy_masked(reader->draft.error, text, length, reader->secret);
     }
-    return &there; /* anything else is one value too few */
+    return &accepted; /* anything else is one value too few */
 }
 
 static void *on_array(const redisReadTask *task, COUNT elements)
 {
-    struct fleet_replies *r = task->privdata;
+    struct fleet_reply_reader *reader = task->privdata;
     if (task->parent != NULL)
-        return refuse(r, "it sends an array inside an array");
-    if ((size_t)elements > FLEET_VALUES_MAX)
-        return refuse(r, "it sends a reply of too many values");
-    r->announced = (size_t)elements;
-    return &there;
+        return reply_refuse(reader, "it sends an array inside an array");
+    if ((size_t)elements > FLEET_REPLY_VALUES_MAX)
+        return reply_refuse(reader, "it sends a reply of too many values");
+    reader->expected_values = (size_t)elements;
+    return &accepted;
 }
 
 static void *on_integer(const redisReadTask *task, long long value)
 {
-    return add(task->privdata, value);
+    return reply_add_value(task->privdata, value);
 }
 
 static void *on_nil(const redisReadTask *task)
 {
-    struct fleet_replies *r = task->privdata;
-    r->absent = true;
-    return &there;
+    struct fleet_reply_reader *reader = task->privdata;
+    reader->has_nil = true;
+    return &accepted;
 }
 
-static redisReplyObjectFunctions functions = {
+static redisReplyObjectFunctions parser_functions = {
     .createString = on_string, .createArray = on_array, .createInteger = on_integer, .createNil = on_nil};
 
 /* ---- the stream ---- */
 
-struct fleet_replies *fleet_replies_new(const char *secret)
+struct fleet_reply_reader *fleet_reply_reader_new(const char *secret)
 {
-    struct fleet_replies *replies = calloc(1, sizeof *replies);
-    if (replies != NULL)
-        replies->secret = secret;
-    return replies;
+    struct fleet_reply_reader *reader = calloc(1, sizeof *reader);
+    if (reader != NULL)
+        reader->secret = secret;
+    return reader;
 }
 
-void fleet_replies_free(struct fleet_replies *replies)
+void fleet_reply_reader_free(struct fleet_reply_reader *reader)
 {
-    if (replies != NULL)
-        redisReaderFree(replies->reader);
-    free(replies);
+    if (reader != NULL)
+        redisReaderFree(reader->parser);
+    free(reader);
 }
 
-static void begin_draft(struct fleet_replies *r)
+static void draft_begin(struct fleet_reply_reader *reader)
 {
-    r->draft = (struct fleet_reply){.kind = FLEET_REPLY_VALUES};
-    r->announced = 1;
-    r->absent = false;
+    reader->draft = (struct fleet_redis_reply){.kind = FLEET_REPLY_VALUES};
+    reader->expected_values = 1;
+    reader->has_nil = false;
 }
 
-bool fleet_replies_begin(struct fleet_replies *r)
+bool fleet_reply_reader_reset(struct fleet_reply_reader *reader)
 {
-    redisReaderFree(r->reader);
-    r->reader = redisReaderCreateWithFunctions(&functions);
-    r->refused = NULL;
-    r->unread = 0;
-    r->began = false;
-    begin_draft(r);
-    if (r->reader == NULL)
+    redisReaderFree(reader->parser);
+    reader->parser = redisReaderCreateWithFunctions(&parser_functions);
+    reader->refused = NULL;
+    reader->unread = 0;
+    reader->has_first_byte = false;
+    draft_begin(reader);
+    if (reader->parser == NULL)
         return false;
-    r->reader->privdata = r;
-    r->reader->maxbuf = 0; /* never freed and made anew in between: hiredis asserts that it can be */
+    reader->parser->privdata = reader;
+    reader->parser->maxbuf = 0; /* never freed and made anew in between: hiredis asserts that it can be */
     return true;
 }
 
-bool fleet_replies_room(const struct fleet_replies *r)
+bool fleet_reply_reader_has_room(const struct fleet_reply_reader *reader)
 {
-    return r->unread < FLEET_REPLY_MAX;
+    return reader->unread < FLEET_REPLY_MAX;
 }
 
-size_t fleet_replies_unread(const struct fleet_replies *r)
+size_t fleet_reply_reader_unread(const struct fleet_reply_reader *reader)
 {
-    return r->unread;
+    return reader->unread;
 }
 
-void fleet_replies_feed(struct fleet_replies *r, const char *bytes, size_t length)
+void fleet_reply_reader_feed(struct fleet_reply_reader *reader, const char *bytes, size_t length)
 {
-    if (length == 0 || r->reader == NULL)
+    if (length == 0 || reader->parser == NULL)
         return;
-    if (!r->began)
-        r->first = (unsigned char)bytes[0];
-    r->began = true;
-    r->unread += length;
-    redisReaderFeed(r->reader, bytes, length); /* a failure stays in the reader, and fleet_replies_next tells it */
+    if (!reader->has_first_byte)
+        reader->first_byte = (unsigned char)bytes[0];
+    reader->has_first_byte = true;
+    reader->unread += length;
+    redisReaderFeed(reader->parser, bytes, length); /* a failure stays in the reader, and fleet_replies_next tells it */
 }
 
 /* What came instead of the protocol. The bytes themselves are not repeated: they may hold anything. */
-static const char *garbage(const struct fleet_replies *r)
+static const char *reader_garbage_reason(const struct fleet_reply_reader *reader)
 {
-    if (r->refused != NULL)
-        return r->refused;
-    if (r->reader == NULL || r->reader->err == REDIS_ERR_OOM)
+    if (reader->refused != NULL)
+        return reader->refused;
+    if (reader->parser == NULL || reader->parser->err == REDIS_ERR_OOM)
         return "no memory for a reply";
-    if (r->first == 'H')
+    if (reader->first_byte == 'H')
         return "it does not speak Redis, but perhaps HTTP";
-    if (r->first == 0x15 || r->first == 0x16)
+    if (reader->first_byte == 0x15 || reader->first_byte == 0x16)
         return "it does not speak Redis, but perhaps TLS; want rediss://";
     return "it does not speak Redis";
 }
 
 /* An array is of numbers only, or it is something else; one nil in it, and it is absent. */
-static void finish(struct fleet_replies *r, struct fleet_reply *reply)
+static void draft_finish(struct fleet_reply_reader *reader, struct fleet_redis_reply *reply)
 {
-    if (r->draft.kind == FLEET_REPLY_VALUES && r->absent)
-        r->draft.values = 0;
-    else if (r->draft.kind == FLEET_REPLY_VALUES && r->draft.values != r->announced)
-        r->draft.kind = FLEET_REPLY_OTHER;
-    *reply = r->draft;
-    begin_draft(r);
+    if (reader->draft.kind == FLEET_REPLY_VALUES && reader->has_nil)
+        reader->draft.values = 0;
+    else if (reader->draft.kind == FLEET_REPLY_VALUES && reader->draft.values != reader->expected_values)
+        reader->draft.kind = FLEET_REPLY_OTHER;
+    *reply = reader->draft;
+    draft_begin(reader);
 }
 
-enum fleet_reading fleet_replies_next(struct fleet_replies *r, struct fleet_reply *reply, const char **reason)
+enum fleet_read_result fleet_reply_reader_next(struct fleet_reply_reader *reader, struct fleet_redis_reply *reply,
+                                               const char **reason)
 {
     void *whole = NULL;
-    if (r->reader == NULL || redisReaderGetReply(r->reader, &whole) != REDIS_OK) {
-        *reason = garbage(r);
-        return FLEET_READING_GARBAGE;
+    if (reader->parser == NULL || redisReaderGetReply(reader->parser, &whole) != REDIS_OK) {
+        *reason = reader_garbage_reason(reader);
+        return FLEET_READ_GARBAGE;
     }
     if (whole != NULL) {
-        r->unread = r->reader->len - r->reader->pos;
-        finish(r, reply);
-        return FLEET_READING_REPLY;
+        reader->unread = reader->parser->len - reader->parser->pos;
+        draft_finish(reader, reply);
+        return FLEET_READ_REPLY;
     }
-    if (fleet_replies_room(r))
-        return FLEET_READING_NOTHING;
+    if (fleet_reply_reader_has_room(reader))
+        return FLEET_READ_INCOMPLETE;
     *reason = "it sends a reply that does not end";
-    return FLEET_READING_GARBAGE;
+    return FLEET_READ_GARBAGE;
 }

@@ -10,117 +10,118 @@
 
 #include "fleet_internal.h"
 
-#define NAMES_MOST 3u
+#define NAMES_MAX 3u
 
 /* Appends to what is to be said, cut at its end. */
-__attribute__((format(printf, 2, 3))) static void say(struct fleet_news *news, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void report_append(struct fleet_report *report, const char *format, ...)
 {
-    size_t length = strlen(news->say);
-    va_list list;
-    va_start(list, format);
-    vsnprintf(news->say + length, sizeof news->say - length, format, list);
-    va_end(list);
+    size_t length = strlen(report->text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(report->text + length, sizeof report->text - length, format, arguments);
+    va_end(arguments);
 }
 
-static uint32_t floor_of(const struct fleet_member *member)
+static uint32_t member_floor_milli(const struct fleet_member *member)
 {
     struct bide_target_config config;
-    bide_target_config_get(member->ledger.target, &config);
+    bide_target_config_get(member->lease.target, &config);
     return config.budget.refill_per_minute_milli;
 }
 
 /* 1500 is 1.5. */
-static void say_milli(struct fleet_news *news, uint32_t milli)
+static void report_append_milli(struct fleet_report *report, uint32_t milli)
 {
     uint32_t rest = milli % 1000;
     int digits = 3;
     for (; rest != 0 && rest % 10 == 0; rest /= 10)
         digits--;
-    say(news, "%" PRIu32, milli / 1000);
+    report_append(report, "%" PRIu32, milli / 1000);
     if (rest != 0)
-        say(news, ".%0*" PRIu32, digits, rest);
+        report_append(report, ".%0*" PRIu32, digits, rest);
 }
 
 /* "; retries go on at 1 a minute for payments, 0.5 a minute for orders, and for 4 others". */
-static void say_what_goes_on(struct bide_fleet *fleet)
+static void report_append_floors(struct bide_fleet *fleet)
 {
     unsigned failing = 0;
     for (const struct fleet_member *member = fleet->members; member != NULL; member = member->next) {
-        if (!member->failing || failing++ >= NAMES_MOST)
+        if (!member->failing || failing++ >= NAMES_MAX)
             continue;
-        say(&fleet->news, failing == 1 ? "; retries go on at " : ", ");
-        say_milli(&fleet->news, floor_of(member));
-        say(&fleet->news, " a minute for %s", member->name);
+        report_append(&fleet->report, failing == 1 ? "; retries go on at " : ", ");
+        report_append_milli(&fleet->report, member_floor_milli(member));
+        report_append(&fleet->report, " a minute for %s", member->name);
     }
-    if (failing > NAMES_MOST)
-        say(&fleet->news, ", and alone for %u others", failing - NAMES_MOST);
+    if (failing > NAMES_MAX)
+        report_append(&fleet->report, ", and alone for %u others", failing - NAMES_MAX);
 }
 
-void fleet_tell_failure(struct bide_fleet *fleet, const char *where, const char *what, int64_t now_ns)
+void fleet_report_failure(struct bide_fleet *fleet, const char *endpoint_text, const char *reason, int64_t now_ns)
 {
-    struct fleet_news *news = &fleet->news;
-    news->heard = false;
-    snprintf(news->problem, sizeof news->problem, "%s", what);
+    struct fleet_report *report = &fleet->report;
+    report->reply_seen = false;
+    snprintf(report->problem, sizeof report->problem, "%s", reason);
     if (fleet->members == NULL)
         return; /* those who left do not care */
-    if (fleet->options.report == NULL || news->say[0] != 0 ||
-        (news->ever && now_ns - news->told_ns < fleet_tuning.tell_every_ns)) {
-        news->untold++;
+    if (fleet->options.report == NULL || report->text[0] != 0 ||
+        (report->ever_reported && now_ns - report->reported_ns < fleet_tuning.report_interval_ns)) {
+        report->suppressed++;
         return;
     }
-    say(news, "%s%s%s", where != NULL ? where : "", where != NULL ? ": " : "", what);
-    if (news->untold > 0)
-        say(news, " (and %" PRIu64 " more since the last time this was told)", news->untold);
-    say_what_goes_on(fleet);
-    if (!news->is_bad)
-        news->since_ns = now_ns;
-    news->ever = news->is_bad = true;
-    news->told_ns = now_ns;
-    news->untold = 0;
+    report_append(report, "%s%s%s", endpoint_text != NULL ? endpoint_text : "", endpoint_text != NULL ? ": " : "",
+                  reason);
+    if (report->suppressed > 0)
+        report_append(report, " (and %" PRIu64 " more since the last time this was told)", report->suppressed);
+    report_append_floors(fleet);
+    if (!report->failure_reported)
+        report->failing_since_ns = now_ns;
+    report->ever_reported = report->failure_reported = true;
+    report->reported_ns = now_ns;
+    report->suppressed = 0;
 }
 
 /* Nobody fails, and somebody was answered: by us, or by another process that got a lease for one that failed here. */
-static bool is_back(const struct bide_fleet *fleet)
+static bool fleet_has_recovered(const struct bide_fleet *fleet)
 {
-    bool heard = fleet->news.heard;
+    bool reply_seen = fleet->report.reply_seen;
     for (const struct fleet_member *member = fleet->members; member != NULL; member = member->next) {
         if (fleet_member_is_failing(member))
             return false;
-        heard |= member->failing;
+        reply_seen |= member->failing;
     }
-    return heard;
+    return reply_seen;
 }
 
-void fleet_tell_back(struct bide_fleet *fleet, int64_t now_ns)
+void fleet_report_recovery(struct bide_fleet *fleet, int64_t now_ns)
 {
-    struct fleet_news *news = &fleet->news;
-    if (!news->is_bad || news->say[0] != 0 || !is_back(fleet))
+    struct fleet_report *report = &fleet->report;
+    if (!report->failure_reported || report->text[0] != 0 || !fleet_has_recovered(fleet))
         return;
-    say(news, "%s: reached again after %" PRId64 " s; the fleet pays for retries", fleet->url.shown,
-        (now_ns - news->since_ns) / BIDE_S);
-    news->is_bad = false;
-    news->untold = 0;
+    report_append(report, "%s: reached again after %" PRId64 " s; the fleet pays for retries", fleet->url.redacted,
+                  (now_ns - report->failing_since_ns) / BIDE_S);
+    report->failure_reported = false;
+    report->suppressed = 0;
 }
 
-void fleet_tell_unheard(struct bide_fleet *fleet)
+void fleet_report_never_reached(struct bide_fleet *fleet)
 {
-    struct fleet_news *news = &fleet->news;
-    const char *problem = fleet_link_problem(fleet->lines->link);
-    if (fleet->lines->proven || news->ever || !fleet->lines->tried)
+    struct fleet_report *report = &fleet->report;
+    const char *problem = fleet_connection_problem(fleet->nodes->connection);
+    if (fleet->nodes->has_replied || report->ever_reported || !fleet->nodes->ever_opened)
         return;
     if (problem[0] != 0)
-        say(news, "%s", problem);
+        report_append(report, "%s", problem);
     else
-        say(news, "%s: no answer in time", fleet->url.shown);
-    say(news, "; nothing was leased, and nothing reported");
-    news->ever = true;
+        report_append(report, "%s: no answer in time", fleet->url.redacted);
+    report_append(report, "; nothing was leased, and nothing reported");
+    report->ever_reported = true;
 }
 
-void fleet_tell_out(struct bide_fleet *fleet)
+void fleet_report_deliver(struct bide_fleet *fleet)
 {
-    if (fleet->news.say[0] == 0)
+    if (fleet->report.text[0] == 0)
         return;
     if (fleet->options.report != NULL)
-        fleet->options.report(fleet->options.context, fleet->news.say);
-    fleet->news.say[0] = 0;
+        fleet->options.report(fleet->options.context, fleet->report.text);
+    fleet->report.text[0] = 0;
 }

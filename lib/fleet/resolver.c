@@ -18,115 +18,116 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-struct fleet_lookup {
-    int holders;
-    int over;
-    int wake;
-    int error; /* of getaddrinfo */
-    struct addrinfo *found;
-    struct fleet_place place;
+struct fleet_resolver {
+    int references;
+    int done;
+    int done_fd;
+    int gai_error; /* of getaddrinfo */
+    struct addrinfo *addresses;
+    struct fleet_endpoint endpoint;
 };
 
-void fleet_lookup_leave(struct fleet_lookup *lookup)
+void fleet_resolver_release(struct fleet_resolver *resolver)
 {
-    if (lookup == NULL || __atomic_sub_fetch(&lookup->holders, 1, __ATOMIC_ACQ_REL) > 0)
+    if (resolver == NULL || __atomic_sub_fetch(&resolver->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
-    if (lookup->found != NULL)
-        freeaddrinfo(lookup->found);
-    if (lookup->wake >= 0)
-        close(lookup->wake);
-    free(lookup);
+    if (resolver->addresses != NULL)
+        freeaddrinfo(resolver->addresses);
+    if (resolver->done_fd >= 0)
+        close(resolver->done_fd);
+    free(resolver);
 }
 
-static void look(struct fleet_lookup *lookup, int flags)
+static void resolver_look_up(struct fleet_resolver *resolver, int flags)
 {
-    struct addrinfo want = {.ai_flags = AI_NUMERICSERV | flags, .ai_socktype = SOCK_STREAM};
-    lookup->error = getaddrinfo(lookup->place.host, lookup->place.port, &want, &lookup->found);
-    if (lookup->error != 0)
-        lookup->found = NULL;
+    struct addrinfo hints = {.ai_flags = AI_NUMERICSERV | flags, .ai_socktype = SOCK_STREAM};
+    resolver->gai_error = getaddrinfo(resolver->endpoint.host, resolver->endpoint.port, &hints, &resolver->addresses);
+    if (resolver->gai_error != 0)
+        resolver->addresses = NULL;
 }
 
-static void end(struct fleet_lookup *lookup)
+static void resolver_finish(struct fleet_resolver *resolver)
 {
     uint64_t one = 1;
-    __atomic_store_n(&lookup->over, 1, __ATOMIC_RELEASE);
-    while (write(lookup->wake, &one, sizeof one) < 0 && errno == EINTR)
+    __atomic_store_n(&resolver->done, 1, __ATOMIC_RELEASE);
+    while (write(resolver->done_fd, &one, sizeof one) < 0 && errno == EINTR)
         continue;
 }
 
-static void *look_aside(void *context)
+static void *resolver_thread(void *context)
 {
-    struct fleet_lookup *lookup = context;
-    look(lookup, 0);
-    end(lookup);
-    fleet_lookup_leave(lookup);
+    struct fleet_resolver *resolver = context;
+    resolver_look_up(resolver, 0);
+    resolver_finish(resolver);
+    fleet_resolver_release(resolver);
     return NULL;
 }
 
 /* The program's signals are not for this thread. */
-static int start(struct fleet_lookup *lookup)
+static int resolver_start_thread(struct fleet_resolver *resolver)
 {
     pthread_attr_t detached;
     pthread_t thread;
-    sigset_t all, before;
+    sigset_t blocked, previous;
     int error = pthread_attr_init(&detached);
     if (error != 0)
         return error;
     pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&thread, &detached, look_aside, lookup);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sigfillset(&blocked);
+    pthread_sigmask(SIG_SETMASK, &blocked, &previous);
+    error = pthread_create(&thread, &detached, resolver_thread, resolver);
+    pthread_sigmask(SIG_SETMASK, &previous, NULL);
     pthread_attr_destroy(&detached);
     return error;
 }
 
-struct fleet_lookup *fleet_lookup_new(const struct fleet_place *place)
+struct fleet_resolver *fleet_resolver_new(const struct fleet_endpoint *endpoint)
 {
-    struct fleet_lookup *lookup = calloc(1, sizeof *lookup);
-    if (lookup == NULL)
+    struct fleet_resolver *resolver = calloc(1, sizeof *resolver);
+    if (resolver == NULL)
         return NULL;
-    *lookup = (struct fleet_lookup){.holders = 1, .place = *place, .wake = -1};
-    lookup->wake = fleet_fd_above(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    int error = lookup->wake < 0 ? errno : 0;
+    *resolver = (struct fleet_resolver){.references = 1, .endpoint = *endpoint, .done_fd = -1};
+    resolver->done_fd = fleet_fd_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    int error = resolver->done_fd < 0 ? errno : 0;
     if (error == 0)
-        look(lookup, AI_NUMERICHOST);
-    if (error == 0 && lookup->found != NULL) {
-        end(lookup);
+        resolver_look_up(resolver, AI_NUMERICHOST);
+    if (error == 0 && resolver->addresses != NULL) {
+        resolver_finish(resolver);
     } else if (error == 0) {
-        lookup->holders = 2;
-        error = start(lookup);
+        resolver->references = 2;
+        error = resolver_start_thread(resolver);
         if (error != 0)
-            lookup->holders = 1;
+            resolver->references = 1;
     }
     if (error == 0)
-        return lookup;
-    fleet_lookup_leave(lookup);
+        return resolver;
+    fleet_resolver_release(resolver);
     errno = error;
     return NULL;
 }
 
-int fleet_lookup_fd(const struct fleet_lookup *lookup)
+int fleet_resolver_fd(const struct fleet_resolver *resolver)
 {
-    return lookup->wake;
+    return resolver->done_fd;
 }
 
-bool fleet_lookup_over(const struct fleet_lookup *lookup, const struct addrinfo **found, const char **reason)
+bool fleet_resolver_result(const struct fleet_resolver *resolver, const struct addrinfo **addresses,
+                           const char **reason)
 {
-    if (!__atomic_load_n(&lookup->over, __ATOMIC_ACQUIRE))
+    if (!__atomic_load_n(&resolver->done, __ATOMIC_ACQUIRE))
         return false;
-    *found = lookup->found;
-    *reason = lookup->error != 0 ? gai_strerror(lookup->error) : "no address";
+    *addresses = resolver->addresses;
+    *reason = resolver->gai_error != 0 ? gai_strerror(resolver->gai_error) : "no address";
     return true;
 }
 
-const struct fleet_place *fleet_lookup_place(const struct fleet_lookup *lookup)
+const struct fleet_endpoint *fleet_resolver_endpoint(const struct fleet_resolver *resolver)
 {
-    return &lookup->place;
+    return &resolver->endpoint;
 }
 
-void fleet_lookup_abandon(struct fleet_lookup *lookup)
+void fleet_resolver_abandon(struct fleet_resolver *resolver)
 {
-    close(lookup->wake);
-    lookup->wake = -1;
+    close(resolver->done_fd);
+    resolver->done_fd = -1;
 }

@@ -18,7 +18,7 @@ extern const char fleet_script_sha1[]; /* 40 hex digits, computed by the build *
 
 /* For who only looks: EVAL FLEET_SCRIPT_LOOK 1 <key> answers the numbers of LEASE_BANK_LIST as an array, empty if there
  * is nothing. It never writes, so a replica does, too. */
-#define FLEET_SCRIPT_LOOK                                                                                              \
+#define FLEET_SCRIPT_READ                                                                                              \
     "local numbers = {} "                                                                                              \
     "for digits in (redis.call('GET', KEYS[1]) or ''):sub(1, 1000):gmatch('%S+') do "                                  \
     "numbers[#numbers + 1] = tonumber(digits) or -1 end "                                                              \

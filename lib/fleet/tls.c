@@ -22,45 +22,45 @@ struct fleet_tls {
     SSL *ssl;
     BIO_METHOD *method;
     int fd;
-    int error;   /* errno of the socket's last call; 0: none */
-    short event; /* that the last call waits for; 0: it does not */
+    int socket_errno; /* errno of the socket's last call; 0: none */
+    short event;      /* that the last call waits for; 0: it does not */
     char problem[FLEET_TLS_PROBLEM_MAX];
 };
 
 /* ---- the socket, as OpenSSL sees it ---- */
 
-static int transfer_end(BIO *bio, struct fleet_tls *tls, ssize_t n, int retry)
+static int bio_result(BIO *bio, struct fleet_tls *tls, ssize_t n, int retry)
 {
-    tls->error = n < 0 ? errno : 0;
+    tls->socket_errno = n < 0 ? errno : 0;
     BIO_clear_retry_flags(bio);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
     return (int)n;
 }
 
-static int socket_write(BIO *bio, const char *from, int size)
+static int bio_socket_write(BIO *bio, const char *from, int size)
 {
     struct fleet_tls *tls = BIO_get_data(bio);
-    return transfer_end(bio, tls, send(tls->fd, from, (size_t)size, MSG_NOSIGNAL), BIO_FLAGS_WRITE);
+    return bio_result(bio, tls, send(tls->fd, from, (size_t)size, MSG_NOSIGNAL), BIO_FLAGS_WRITE);
 }
 
-static int socket_read(BIO *bio, char *into, int size)
+static int bio_socket_read(BIO *bio, char *into, int size)
 {
     struct fleet_tls *tls = BIO_get_data(bio);
-    return transfer_end(bio, tls, recv(tls->fd, into, (size_t)size, 0), BIO_FLAGS_READ);
+    return bio_result(bio, tls, recv(tls->fd, into, (size_t)size, 0), BIO_FLAGS_READ);
 }
 
-static long socket_control(BIO *bio, int command, long number, void *pointer)
+static long bio_socket_control(BIO *bio, int command, long number, void *pointer)
 {
     (void)bio, (void)number, (void)pointer;
     return command == BIO_CTRL_FLUSH; /* nothing is held back; all the rest is not for us */
 }
 
-static bool attach(struct fleet_tls *tls)
+static bool tls_attach_socket(struct fleet_tls *tls)
 {
     tls->method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "bide-fleet"); /* no number of its own: they run out */
-    if (tls->method == NULL || BIO_meth_set_write(tls->method, socket_write) != 1 ||
-        BIO_meth_set_read(tls->method, socket_read) != 1 || BIO_meth_set_ctrl(tls->method, socket_control) != 1)
+    if (tls->method == NULL || BIO_meth_set_write(tls->method, bio_socket_write) != 1 ||
+        BIO_meth_set_read(tls->method, bio_socket_read) != 1 || BIO_meth_set_ctrl(tls->method, bio_socket_control) != 1)
         return false;
     BIO *bio = BIO_new(tls->method);
     if (bio == NULL)
@@ -74,53 +74,53 @@ static bool attach(struct fleet_tls *tls)
 /* ---- whom to trust, who we are ---- */
 
 /* OpenSSL's last words, or those of the C library if it was its fault. */
-static const char *reason(void)
+static const char *openssl_reason(void)
 {
     unsigned long code = ERR_peek_last_error();
     const char *text = ERR_reason_error_string(code);
     return text != NULL ? text : "it cannot be read";
 }
 
-static int no_passphrase(char *into, int size, int writing, void *context)
+static int refuse_passphrase(char *into, int size, int writing, void *context)
 {
     (void)into, (void)size, (void)writing, (void)context;
     return 0;
 }
 
 /* What cannot be opened is said by the C library better than by OpenSSL. */
-static bool refuse_file(struct fleet_tls *tls, const char *option, const char *file, const char *want)
+static bool tls_fail_file(struct fleet_tls *tls, const char *option, const char *file, const char *want)
 {
-    char room[96];
+    char buffer[96];
     if (access(file, R_OK) != 0)
         snprintf(tls->problem, sizeof tls->problem, "%s %.160s: %s", option, file,
-                 strerror_r(errno, room, sizeof room));
+                 strerror_r(errno, buffer, sizeof buffer));
     else
-        snprintf(tls->problem, sizeof tls->problem, "%s %.160s: %s; want %s", option, file, reason(), want);
+        snprintf(tls->problem, sizeof tls->problem, "%s %.160s: %s; want %s", option, file, openssl_reason(), want);
     return false;
 }
 
-static bool load_files(struct fleet_tls *tls, const struct fleet_url *url)
+static bool tls_load_files(struct fleet_tls *tls, const struct fleet_url *url)
 {
     const char *key = url->key_file[0] != '\0' ? url->key_file : url->cert_file;
     const char *key_option = url->key_file[0] != '\0' ? "key_file" : "cert_file";
-    SSL_CTX_set_default_passwd_cb(tls->context, no_passphrase);
+    SSL_CTX_set_default_passwd_cb(tls->context, refuse_passphrase);
     if (url->ca_file[0] == '\0' && SSL_CTX_set_default_verify_paths(tls->context) != 1) {
-        snprintf(tls->problem, sizeof tls->problem, "the system's authorities: %s", reason());
+        snprintf(tls->problem, sizeof tls->problem, "the system's authorities: %s", openssl_reason());
         return false;
     }
     if (url->ca_file[0] != '\0' && SSL_CTX_load_verify_locations(tls->context, url->ca_file, NULL) != 1)
-        return refuse_file(tls, "ca_file", url->ca_file, "certificates, in PEM");
+        return tls_fail_file(tls, "ca_file", url->ca_file, "certificates, in PEM");
     if (url->cert_file[0] != '\0' && SSL_CTX_use_certificate_chain_file(tls->context, url->cert_file) != 1)
-        return refuse_file(tls, "cert_file", url->cert_file, "our certificate, in PEM");
+        return tls_fail_file(tls, "cert_file", url->cert_file, "our certificate, in PEM");
     if (key[0] != '\0' && SSL_CTX_use_PrivateKey_file(tls->context, key, SSL_FILETYPE_PEM) != 1)
-        return refuse_file(tls, key_option, key, "its private key, in PEM, without a passphrase");
+        return tls_fail_file(tls, key_option, key, "its private key, in PEM, without a passphrase");
     return true;
 }
 
-static bool expect_host(SSL *ssl, const char *host)
+static bool tls_expect_host(SSL *ssl, const char *host)
 {
     unsigned char address[sizeof(struct in6_addr)];
-    char name[sizeof((struct fleet_place *)0)->host]; /* of our own: OpenSSL's macro casts const away */
+    char name[sizeof((struct fleet_endpoint *)0)->host]; /* of our own: OpenSSL's macro casts const away */
     X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
     if (inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1)
         return X509_VERIFY_PARAM_set1_ip_asc(param, host) == 1;
@@ -129,18 +129,18 @@ static bool expect_host(SSL *ssl, const char *host)
     return SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
 }
 
-static bool prepare(struct fleet_tls *tls, const struct fleet_url *url, const char *host)
+static bool tls_prepare(struct fleet_tls *tls, const struct fleet_url *url, const char *host)
 {
     tls->context = SSL_CTX_new(TLS_client_method());
     snprintf(tls->problem, sizeof tls->problem, "no memory for TLS");
     if (tls->context == NULL || SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION) != 1 ||
-        !load_files(tls, url))
+        !tls_load_files(tls, url))
         return false;
     SSL_CTX_set_verify(tls->context, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_options(tls->context, SSL_OP_NO_RENEGOTIATION);
     SSL_CTX_set_mode(tls->context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     tls->ssl = SSL_new(tls->context);
-    if (tls->ssl == NULL || !attach(tls) || !expect_host(tls->ssl, host))
+    if (tls->ssl == NULL || !tls_attach_socket(tls) || !tls_expect_host(tls->ssl, host))
         return false;
     SSL_set_connect_state(tls->ssl);
     return true;
@@ -153,7 +153,7 @@ struct fleet_tls *fleet_tls_new(const struct fleet_url *url, const char *host, i
     ERR_clear_error();
     if (tls != NULL) {
         tls->fd = fd;
-        if (prepare(tls, url, host))
+        if (tls_prepare(tls, url, host))
             return tls;
     }
     snprintf(problem, FLEET_TLS_PROBLEM_MAX, "%s", tls != NULL ? tls->problem : "no memory for TLS");
@@ -174,36 +174,36 @@ void fleet_tls_free(struct fleet_tls *tls)
 
 /* ---- bytes ---- */
 
-static int broken(struct fleet_tls *tls, const char *what, const char *text)
+static int tls_fail(struct fleet_tls *tls, const char *what, const char *text)
 {
     snprintf(tls->problem, sizeof tls->problem, "%s%s", what, text);
-    return FLEET_IO_BROKEN;
+    return FLEET_IO_ERROR;
 }
 
 /* What a result that is no success means. */
-static int judge(struct fleet_tls *tls, int result)
+static int tls_result(struct fleet_tls *tls, int result)
 {
-    char room[128];
+    char buffer[128];
     int kind = SSL_get_error(tls->ssl, result);
     long verify = SSL_get_verify_result(tls->ssl);
     if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE) {
         tls->event = kind == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
-        return FLEET_IO_WAIT;
+        return FLEET_IO_WOULD_BLOCK;
     }
-    if (kind == SSL_ERROR_ZERO_RETURN || (kind == SSL_ERROR_SYSCALL && tls->error == 0))
-        return FLEET_IO_END;
+    if (kind == SSL_ERROR_ZERO_RETURN || (kind == SSL_ERROR_SYSCALL && tls->socket_errno == 0))
+        return FLEET_IO_EOF;
     if (kind == SSL_ERROR_SYSCALL)
-        return broken(tls, "", strerror_r(tls->error, room, sizeof room));
+        return tls_fail(tls, "", strerror_r(tls->socket_errno, buffer, sizeof buffer));
     if (verify != X509_V_OK)
-        return broken(tls, "its certificate is not trusted: ", X509_verify_cert_error_string(verify));
+        return tls_fail(tls, "its certificate is not trusted: ", X509_verify_cert_error_string(verify));
     if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_WRONG_VERSION_NUMBER)
-        return broken(tls, "", "it does not speak TLS; want redis://, or the port that does");
+        return tls_fail(tls, "", "it does not speak TLS; want redis://, or the port that does");
     const char *text = ERR_reason_error_string(ERR_peek_error());
-    return broken(tls, "TLS: ", text != NULL ? text : "it failed");
+    return tls_fail(tls, "TLS: ", text != NULL ? text : "it failed");
 }
 
 /* What an earlier call left. */
-static void forget(struct fleet_tls *tls)
+static void tls_clear_errors(struct fleet_tls *tls)
 {
     ERR_clear_error();
     tls->event = 0;
@@ -211,26 +211,26 @@ static void forget(struct fleet_tls *tls)
 
 int fleet_tls_handshake(struct fleet_tls *tls)
 {
-    forget(tls);
+    tls_clear_errors(tls);
     int result = SSL_do_handshake(tls->ssl);
-    return result == 1 ? 1 : judge(tls, result);
+    return result == 1 ? 1 : tls_result(tls, result);
 }
 
 int fleet_tls_read(struct fleet_tls *tls, char *into, size_t size)
 {
-    forget(tls);
+    tls_clear_errors(tls);
     int n = SSL_read(tls->ssl, into, (int)size);
-    return n > 0 ? n : judge(tls, n);
+    return n > 0 ? n : tls_result(tls, n);
 }
 
 int fleet_tls_write(struct fleet_tls *tls, const char *from, size_t size)
 {
-    forget(tls);
+    tls_clear_errors(tls);
     int n = SSL_write(tls->ssl, from, (int)size);
-    return n > 0 ? n : judge(tls, n);
+    return n > 0 ? n : tls_result(tls, n);
 }
 
-void fleet_tls_bye(struct fleet_tls *tls)
+void fleet_tls_shutdown(struct fleet_tls *tls)
 {
     ERR_clear_error();
     if (SSL_is_init_finished(tls->ssl))

@@ -10,7 +10,7 @@
 #define FLEET_TLS_PROBLEM_MAX 256u
 
 /* What reading and writing return when it is no number of bytes. */
-enum { FLEET_IO_WAIT = 0, FLEET_IO_END = -1, FLEET_IO_BROKEN = -2 };
+enum { FLEET_IO_WOULD_BLOCK = 0, FLEET_IO_EOF = -1, FLEET_IO_ERROR = -2 };
 
 struct fleet_tls; /* allocated by fleet_tls_new */
 
@@ -25,7 +25,7 @@ int fleet_tls_handshake(struct fleet_tls *tls);
 /* The number of bytes, or: would have to wait (for which event, fleet_tls_event says), the other side ended, broken. */
 int fleet_tls_read(struct fleet_tls *tls, char *into, size_t size);
 int fleet_tls_write(struct fleet_tls *tls, const char *from, size_t size);
-void fleet_tls_bye(struct fleet_tls *tls); /* close_notify, if it can be written at once */
+void fleet_tls_shutdown(struct fleet_tls *tls); /* close_notify, if it can be written at once */
 
 /* POLLIN or POLLOUT: what the last call waits for; if it does not wait, what it usually waits for. */
 short fleet_tls_event(const struct fleet_tls *tls, short usually);

@@ -48,7 +48,7 @@ static uint32_t worlds = WORLDS;
 
 /* -- chance ---------------------------------------------------------------------------------------------------------*/
 
-static bool in_a_million(struct dice *d, uint32_t n)
+static bool one_in_a_million(struct dice *d, uint32_t n)
 {
     return below(d, 1000000) < n;
 }
@@ -58,8 +58,8 @@ static bool in_a_million(struct dice *d, uint32_t n)
 /* One process that leases for a target. Its number is never used again, so that messages know that it is dead. */
 struct process {
     uint64_t number; /* 0: there is none */
-    int64_t look_ns, timeout_ns;
-    struct lease_ledger ledger;
+    int64_t check_ns, timeout_ns;
+    struct lease_member lease;
 };
 
 /* A call whose retry is paid for and not sent yet. */
@@ -81,24 +81,24 @@ struct instance {
 };
 
 struct message {
-    bool is_answer;
+    bool is_reply;
     bool is_copy; /* of an answer: what it grants is counted once */
-    bool is_lie;
+    bool is_forged;
     uint64_t to; /* the process' number */
     uint32_t instance;
     int64_t at_ns;
-    struct lease_ask ask;
-    struct lease_answer answer;
+    struct lease_request request;
+    struct lease_reply reply;
 };
 
 /* What may go wrong, in millionths for each step (and message). */
 struct chaos {
-    uint32_t lost, late, lie, twice;         /* of messages */
-    uint32_t cut, heal;                      /* the network, as a whole */
-    uint32_t down, up;                       /* what the calls are made to */
-    uint32_t kill_host, kill_process, leave; /* for each instance */
-    uint32_t join, echo;                     /* likewise; echo: nothing comes, twice */
-    uint32_t forget, save, put_back, jump;   /* the bank */
+    uint32_t lost, late, forge, twice;          /* of messages */
+    uint32_t cut, heal;                         /* the network, as a whole */
+    uint32_t down, up;                          /* what the calls are made to */
+    uint32_t kill_host, kill_process, leave;    /* for each instance */
+    uint32_t join, echo;                        /* likewise; echo: nothing comes, twice */
+    uint32_t lose_state, save, roll_back, jump; /* the bank */
 };
 
 struct world {
@@ -115,16 +115,16 @@ struct world {
     int64_t now_ns;
     bool is_cut, is_down;
     /* the bank */
-    struct lease_bank bank, saved;
+    struct lease_bucket bucket, saved;
     bool has_saved;
     int64_t clock_ms; /* of the bank, less ours */
     uint64_t exchanges;
     /* the account */
     int64_t highest_ms, moved_ms; /* of the bank's clock */
     int64_t disconnected_ns;
-    int64_t earned_milli, put_back_milli;
+    int64_t earned_milli, rolled_back_milli;
     int64_t paid_milli; /* for retries, so far */
-    uint64_t retries, refused, lies, late, put_backs;
+    uint64_t retries, refused, forged_replies, late, rollbacks;
 };
 
 static struct bide_target_config config_of(uint32_t capacity, uint32_t floor_per_minute)
@@ -171,8 +171,8 @@ static void start_process(struct world *w, struct instance *i, uint32_t place, b
     struct process *p = &i->process[place];
     struct lease_terms terms = w->terms;
     terms.shared = shared;
-    *p = (struct process){.number = ++w->numbers, .look_ns = w->now_ns};
-    assert_int_equal(lease_ledger_begin(&p->ledger, &i->target, &terms, (uint32_t)p->number, w->now_ns, NULL), BIDE_OK);
+    *p = (struct process){.number = ++w->numbers, .check_ns = w->now_ns};
+    assert_int_equal(lease_member_join(&p->lease, &i->target, &terms, (uint32_t)p->number, w->now_ns, NULL), BIDE_OK);
 }
 
 static void join(struct world *w, uint32_t place, uint32_t processes)
@@ -184,7 +184,7 @@ static void join(struct world *w, uint32_t place, uint32_t processes)
         start_process(w, i, p, processes > 1);
 }
 
-static void post(struct world *w, const struct message *m)
+static void message_post(struct world *w, const struct message *m)
 {
     if (w->messages == w->room) {
         w->room = 2 * w->room + 64;
@@ -196,144 +196,145 @@ static void post(struct world *w, const struct message *m)
 
 static int64_t travel_ns(struct world *w)
 {
-    if (in_a_million(&w->dice, w->chaos.late))
+    if (one_in_a_million(&w->dice, w->chaos.late))
         return below(&w->dice, 3000000) * BIDE_US;
     return below(&w->dice, 20000) * BIDE_US;
 }
 
-static void send(struct world *w, uint32_t place, uint64_t number, const struct lease_ask *ask)
+static void message_send(struct world *w, uint32_t place, uint64_t number, const struct lease_request *request)
 {
-    assert_null(lease_ask_check(ask));
-    if (w->is_cut || in_a_million(&w->dice, w->chaos.lost))
+    assert_null(lease_request_check(request));
+    if (w->is_cut || one_in_a_million(&w->dice, w->chaos.lost))
         return;
-    post(w, &(struct message){.to = number, .instance = place, .at_ns = w->now_ns + travel_ns(w), .ask = *ask});
+    message_post(
+        w, &(struct message){.to = number, .instance = place, .at_ns = w->now_ns + travel_ns(w), .request = *request});
 }
 
 /* In good order: everything back, and nobody waits. */
 static void leave(struct world *w, uint32_t place)
 {
     struct instance *i = &w->instance[place];
-    struct lease_ask ask;
+    struct lease_request request;
     for (uint32_t p = 0; p < PROCESSES; p++)
-        if (i->process[p].number && lease_ledger_leave(&i->process[p].ledger, w->now_ns, &ask))
-            send(w, place, i->process[p].number, &ask);
+        if (i->process[p].number && lease_member_leave(&i->process[p].lease, w->now_ns, &request))
+            message_send(w, place, i->process[p].number, &request);
     i->is_here = false;
 }
 
 /* -- the bank -------------------------------------------------------------------------------------------------------*/
 
 /* How far its clock has moved on, by the rules of bucket.h. */
-static void watch_clock(struct world *w, int64_t now_ms)
+static void account_for_clock(struct world *w, int64_t now_ms)
 {
     int64_t passed_ms = now_ms - w->highest_ms;
-    if (w->bank.serial == 0 || passed_ms < -LEASE_CLOCK_BACK_MS)
+    if (w->bucket.serial == 0 || passed_ms < -LEASE_CLOCK_BACK_MAX_MS)
         w->highest_ms = now_ms;
     else if (passed_ms > 0) {
-        w->moved_ms += passed_ms < LEASE_TRICKLE_MS ? passed_ms : LEASE_TRICKLE_MS;
+        w->moved_ms += passed_ms < LEASE_REFILL_MAX_MS ? passed_ms : LEASE_REFILL_MAX_MS;
         w->highest_ms = now_ms;
     }
 }
 
-static void trouble_the_bank(struct world *w)
+static void disturb_bucket(struct world *w)
 {
     const struct chaos *c = &w->chaos;
-    if (in_a_million(&w->dice, c->save)) {
-        w->saved = w->bank;
+    if (one_in_a_million(&w->dice, c->save)) {
+        w->saved = w->bucket;
         w->has_saved = true;
     }
-    if (in_a_million(&w->dice, c->forget))
-        w->bank = (struct lease_bank){0};
-    if (w->has_saved && in_a_million(&w->dice, c->put_back)) {
-        w->bank = w->saved;
-        w->put_back_milli += w->terms.capacity_milli + 1; /* one for what is left of a division */
-        w->put_backs++;
+    if (one_in_a_million(&w->dice, c->lose_state))
+        w->bucket = (struct lease_bucket){0};
+    if (w->has_saved && one_in_a_million(&w->dice, c->roll_back)) {
+        w->bucket = w->saved;
+        w->rolled_back_milli += w->terms.capacity_milli + 1; /* one for what is left of a division */
+        w->rollbacks++;
     }
-    if (in_a_million(&w->dice, c->jump))
+    if (one_in_a_million(&w->dice, c->jump))
         w->clock_ms += ((int64_t)below(&w->dice, 7200) - 3600) * (below(&w->dice, 4) == 0 ? 1000 : 10);
 }
 
 /* Something that cannot be true, in any field. */
-static void lie(struct world *w, struct lease_answer *a, const struct lease_ask *ask)
+static void forge(struct world *w, struct lease_reply *a, const struct lease_request *request)
 {
-    int64_t *field = (int64_t *)a + below(&w->dice, LEASE_ANSWER_COUNT);
-    static const int64_t lies[] = {-1, INT64_MIN, INT64_MAX, LEASE_COUNT_MAX + 1};
-    *field = lies[below(&w->dice, 4)];
+    int64_t *field = (int64_t *)a + below(&w->dice, LEASE_REPLY_FIELD_COUNT);
+    static const int64_t forged_replies[] = {-1, INT64_MIN, INT64_MAX, LEASE_COUNT_MAX + 1};
+    *field = forged_replies[below(&w->dice, 4)];
     if (below(&w->dice, 3) == 0)
-        a->granted_milli = ask->want_milli + 1;
-    w->lies++;
+        a->granted_milli = request->wanted_milli + 1;
+    w->forged_replies++;
 }
 
-static void bank_hears(struct world *w, const struct message *m)
+static void bucket_receive(struct world *w, const struct message *m)
 {
-    struct lease_answer answer;
+    struct lease_reply reply;
     int64_t bank_ms = w->now_ns / MS + w->clock_ms;
-    watch_clock(w, bank_ms);
-    lease_bank_exchange(&w->bank, &m->ask, bank_ms, &answer);
-    assert_null(lease_bank_check(&w->bank));
+    account_for_clock(w, bank_ms);
+    lease_bucket_serve(&w->bucket, &m->request, bank_ms, &reply);
+    assert_null(lease_bucket_check(&w->bucket));
     w->exchanges++;
-    if (m->ask.leaving || w->is_cut || in_a_million(&w->dice, w->chaos.lost))
+    if (m->request.leaving || w->is_cut || one_in_a_million(&w->dice, w->chaos.lost))
         return;
     struct message back = *m;
-    back.is_answer = true;
-    back.answer = answer;
-    back.is_lie = in_a_million(&w->dice, w->chaos.lie);
-    if (back.is_lie)
-        lie(w, &back.answer, &m->ask);
+    back.is_reply = true;
+    back.reply = reply;
+    back.is_forged = one_in_a_million(&w->dice, w->chaos.forge);
+    if (back.is_forged)
+        forge(w, &back.reply, &m->request);
     back.at_ns = w->now_ns + travel_ns(w);
-    post(w, &back);
+    message_post(w, &back);
     back.is_copy = true;
     back.at_ns = w->now_ns + travel_ns(w);
-    if (in_a_million(&w->dice, w->chaos.twice))
-        post(w, &back);
+    if (one_in_a_million(&w->dice, w->chaos.twice))
+        message_post(w, &back);
 }
 
 /* -- processes ------------------------------------------------------------------------------------------------------*/
 
-static void give_up(struct world *w, struct process *p)
+static void fail_request(struct world *w, struct process *p)
 {
-    lease_ledger_nothing(&p->ledger, w->now_ns + (100 + below(&w->dice, 4000)) * MS, w->now_ns);
-    p->look_ns = lease_ledger_look_ns(&p->ledger, w->now_ns);
+    lease_member_request_failed(&p->lease, w->now_ns + (100 + below(&w->dice, 4000)) * MS, w->now_ns);
+    p->check_ns = lease_member_next_check_ns(&p->lease, w->now_ns);
 }
 
-static void process_hears(struct world *w, const struct message *m)
+static void process_receive(struct world *w, const struct message *m)
 {
     struct instance *i = &w->instance[m->instance];
     for (uint32_t p = 0; p < PROCESSES; p++) {
         struct process *process = &i->process[p];
         if (!i->is_here || process->number != m->to)
             continue;
-        const char *wrong = lease_ledger_answer(&process->ledger, &m->answer, roll(&w->dice), w->now_ns);
-        assert_true(wrong || !m->is_lie);
-        w->late += wrong && !m->is_lie;
-        if (wrong && process->ledger.asked)
-            give_up(w, process);
-        process->look_ns = lease_ledger_look_ns(&process->ledger, w->now_ns);
+        const char *wrong = lease_member_accept_reply(&process->lease, &m->reply, roll(&w->dice), w->now_ns);
+        assert_true(wrong || !m->is_forged);
+        w->late += wrong && !m->is_forged;
+        if (wrong && process->lease.request_pending)
+            fail_request(w, process);
+        process->check_ns = lease_member_next_check_ns(&process->lease, w->now_ns);
     }
 }
 
-static void drive(struct world *w, uint32_t place, struct process *p)
+static void process_step(struct world *w, uint32_t place, struct process *p)
 {
-    if (p->ledger.asked && w->now_ns >= p->timeout_ns)
-        give_up(w, p);
-    if (p->ledger.asked || w->now_ns < p->look_ns)
+    if (p->lease.request_pending && w->now_ns >= p->timeout_ns)
+        fail_request(w, p);
+    if (p->lease.request_pending || w->now_ns < p->check_ns)
         return;
-    if (lease_ledger_is_due(&p->ledger, w->now_ns)) {
+    if (lease_member_try_claim(&p->lease, w->now_ns)) {
         if (w->is_cut && below(&w->dice, 2)) {
-            give_up(w, p); /* cannot even connect */
+            fail_request(w, p); /* cannot even connect */
             return;
         }
-        send(w, place, p->number, lease_ledger_ask(&p->ledger, w->now_ns));
+        message_send(w, place, p->number, lease_member_make_request(&p->lease, w->now_ns));
         p->timeout_ns = w->now_ns + w->terms.timeout_ns;
     }
-    p->look_ns = lease_ledger_look_ns(&p->ledger, w->now_ns);
-    if (in_a_million(&w->dice, w->chaos.echo)) {
-        give_up(w, p);
-        give_up(w, p);
+    p->check_ns = lease_member_next_check_ns(&p->lease, w->now_ns);
+    if (one_in_a_million(&w->dice, w->chaos.echo)) {
+        fail_request(w, p);
+        fail_request(w, p);
     }
 }
 
 /* The first that is due, or NULL. */
-static struct message *earliest(const struct world *w)
+static struct message *earliest_message(const struct world *w)
 {
     struct message *first = NULL;
     for (uint32_t i = 0; i < w->messages; i++) {
@@ -345,25 +346,25 @@ static struct message *earliest(const struct world *w)
 }
 
 /* Whichever comes first, the answer or its copy: what it grants is not on its way any more. */
-static void count_once(struct world *w, const struct message *m)
+static void mark_copies(struct world *w, const struct message *m)
 {
     for (uint32_t i = 0; i < w->messages; i++)
-        if (w->message[i].is_answer && w->message[i].to == m->to && w->message[i].answer.serial == m->answer.serial)
+        if (w->message[i].is_reply && w->message[i].to == m->to && w->message[i].reply.serial == m->reply.serial)
             w->message[i].is_copy = true;
 }
 
 static void deliver(struct world *w)
 {
     struct message *first;
-    while ((first = earliest(w)) != NULL) {
+    while ((first = earliest_message(w)) != NULL) {
         struct message m = *first;
         *first = w->message[--w->messages];
-        if (!m.is_answer) {
-            bank_hears(w, &m);
+        if (!m.is_reply) {
+            bucket_receive(w, &m);
             continue;
         }
-        count_once(w, &m);
-        process_hears(w, &m);
+        mark_copies(w, &m);
+        process_receive(w, &m);
     }
 }
 
@@ -372,7 +373,7 @@ static void deliver(struct world *w)
 static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
 static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
 
-static void keep(struct instance *i, const struct bide_call *call, int64_t at_ns)
+static void keep_pending(struct instance *i, const struct bide_call *call, int64_t at_ns)
 {
     for (uint32_t p = 0; p < PENDING; p++)
         if (!i->pending[p].is_there) {
@@ -382,7 +383,7 @@ static void keep(struct instance *i, const struct bide_call *call, int64_t at_ns
     /* forgotten, with its charge: as a killed thread would */
 }
 
-static void one_call(struct world *w, struct instance *i)
+static void make_call(struct world *w, struct instance *i)
 {
     struct bide_call call;
     struct bide_request request = {.safety = BIDE_SAFE, .seed = roll(&w->dice), .lane = below(&w->dice, BIDE_LANES)};
@@ -393,7 +394,7 @@ static void one_call(struct world *w, struct instance *i)
     }
     bool fails = below(&w->dice, 100) < (w->is_down ? 95 : 2);
     struct bide_outcome outcome = fails ? failed : ok;
-    if (fails && in_a_million(&w->dice, 20000)) {
+    if (fails && one_in_a_million(&w->dice, 20000)) {
         outcome.kind = BIDE_KIND_THROTTLED;
         outcome.hint = (struct bide_hint){BIDE_HINT_WAIT, below(&w->dice, 5000) * MS};
     }
@@ -406,7 +407,7 @@ static void one_call(struct world *w, struct instance *i)
     w->paid_milli += RETRY;
     w->retries++;
     i->granted++;
-    keep(i, &call, v.wake_ns);
+    keep_pending(i, &call, v.wake_ns);
 }
 
 /* A retry is sent, or given back. */
@@ -438,7 +439,7 @@ static void traffic(struct world *w, struct instance *i, int64_t step_ns)
     uint64_t calls_milli = i->calls_per_s * (uint64_t)(step_ns / MS);
     uint64_t calls = calls_milli / 1000 + (below(&w->dice, 1000) < calls_milli % 1000);
     for (; calls > 0; calls--)
-        one_call(w, i);
+        make_call(w, i);
 }
 
 /* -- the account ----------------------------------------------------------------------------------------------------*/
@@ -454,7 +455,7 @@ static void account_for_time(struct world *w, struct instance *i)
 static int64_t supplied_milli(const struct world *w)
 {
     int64_t floor = w->config.budget.refill_per_minute_milli, minutes = w->disconnected_ns / BIDE_MINUTE;
-    return w->moved_ms * w->terms.per_minute_milli / 60000 + w->earned_milli + w->put_back_milli + minutes * floor +
+    return w->moved_ms * w->terms.per_minute_milli / 60000 + w->earned_milli + w->rolled_back_milli + minutes * floor +
            w->disconnected_ns % BIDE_MINUTE * floor / BIDE_MINUTE;
 }
 
@@ -467,13 +468,13 @@ static int64_t held_milli(const struct world *w)
 }
 
 /* What is owed to the bank, and what calls have earned and nobody has told it yet. */
-static int64_t owed_milli(const struct world *w)
+static int64_t overflow_milli(const struct world *w)
 {
     int64_t sum = 0;
     for (uint32_t n = 0; n < w->size; n++) {
         const struct instance *i = &w->instance[n];
         for (uint32_t p = 0; i->is_here && p < PROCESSES; p++)
-            sum += i->process[p].number ? i->process[p].ledger.owed_milli : 0;
+            sum += i->process[p].number ? i->process[p].lease.overflow_milli : 0;
         for (uint32_t lane = 0; i->is_here && lane < BIDE_LANES; lane++)
             sum += (int64_t)i->target.lane[lane].earned_milli;
     }
@@ -481,53 +482,53 @@ static int64_t owed_milli(const struct world *w)
 }
 
 /* A lie is no money. */
-static int64_t on_its_way_milli(const struct world *w)
+static int64_t in_transit_milli(const struct world *w)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < w->messages; i++) {
         const struct message *m = &w->message[i];
-        if (!m->is_answer)
-            sum += m->ask.give_milli + m->ask.earned_milli;
-        else if (!m->is_copy && !lease_answer_check(&m->answer, &m->ask))
-            sum += m->answer.granted_milli;
+        if (!m->is_reply)
+            sum += m->request.returned_milli + m->request.earned_milli;
+        else if (!m->is_copy && !lease_reply_check(&m->reply, &m->request))
+            sum += m->reply.granted_milli;
     }
     return sum;
 }
 
 /* Everything, wherever it is. */
-static int64_t there_milli(const struct world *w)
+static int64_t total_milli(const struct world *w)
 {
-    return w->paid_milli + held_milli(w) + owed_milli(w) + on_its_way_milli(w) + w->bank.level_milli;
+    return w->paid_milli + held_milli(w) + overflow_milli(w) + in_transit_milli(w) + w->bucket.level_milli;
 }
 
-static void check(const struct world *w, uint64_t seed)
+static void check_account(const struct world *w, uint64_t seed)
 {
-    int64_t there = there_milli(w), supplied = supplied_milli(w);
-    if (there > supplied)
+    int64_t total = total_milli(w), supplied = supplied_milli(w);
+    if (total > supplied)
         fail_msg("seed %" PRIu64 ", %" PRId64 " ms: %" PRId64 " thousandths are there or paid, and only %" PRId64
                  " were supplied",
-                 seed, w->now_ns / MS - 1000000, there, supplied);
+                 seed, w->now_ns / MS - 1000000, total, supplied);
 }
 
 /* -- steps ----------------------------------------------------------------------------------------------------------*/
 
-static void trouble(struct world *w, uint32_t place)
+static void disturb_instance(struct world *w, uint32_t place)
 {
     const struct chaos *c = &w->chaos;
     struct instance *i = &w->instance[place];
     if (!i->is_here) {
-        if (in_a_million(&w->dice, c->join)) {
+        if (one_in_a_million(&w->dice, c->join)) {
             join(w, place, below(&w->dice, 4) == 0 ? 1 + below(&w->dice, PROCESSES) : 1);
             i->calls_per_s = below(&w->dice, 3) * below(&w->dice, 40);
         }
         return;
     }
-    if (in_a_million(&w->dice, c->kill_host))
+    if (one_in_a_million(&w->dice, c->kill_host))
         i->is_here = false; /* with all that is in it */
-    else if (in_a_million(&w->dice, c->leave))
+    else if (one_in_a_million(&w->dice, c->leave))
         leave(w, place);
     struct process *p = &i->process[below(&w->dice, PROCESSES)];
-    if (!i->is_here || !i->process[0].ledger.terms.shared || !in_a_million(&w->dice, c->kill_process))
+    if (!i->is_here || !i->process[0].lease.terms.shared || !one_in_a_million(&w->dice, c->kill_process))
         return;
     if (p->number)
         *p = (struct process){0};
@@ -535,22 +536,22 @@ static void trouble(struct world *w, uint32_t place)
         start_process(w, i, (uint32_t)(p - i->process), true);
 }
 
-static void step(struct world *w, int64_t step_ns)
+static void world_step(struct world *w, int64_t step_ns)
 {
     w->now_ns += step_ns;
     for (uint32_t n = 0; n < w->size; n++)
         if (w->instance[n].is_here)
             account_for_time(w, &w->instance[n]);
-    w->is_cut = w->is_cut ? !in_a_million(&w->dice, w->chaos.heal) : in_a_million(&w->dice, w->chaos.cut);
-    w->is_down = w->is_down ? !in_a_million(&w->dice, w->chaos.up) : in_a_million(&w->dice, w->chaos.down);
-    trouble_the_bank(w);
+    w->is_cut = w->is_cut ? !one_in_a_million(&w->dice, w->chaos.heal) : one_in_a_million(&w->dice, w->chaos.cut);
+    w->is_down = w->is_down ? !one_in_a_million(&w->dice, w->chaos.up) : one_in_a_million(&w->dice, w->chaos.down);
+    disturb_bucket(w);
     deliver(w);
     for (uint32_t n = 0; n < w->size; n++) {
         struct instance *i = &w->instance[n];
-        trouble(w, n);
+        disturb_instance(w, n);
         for (uint32_t p = 0; i->is_here && p < PROCESSES; p++)
             if (i->process[p].number)
-                drive(w, n, &i->process[p]);
+                process_step(w, n, &i->process[p]);
         if (i->is_here)
             traffic(w, i, step_ns);
     }
@@ -559,33 +560,33 @@ static void step(struct world *w, int64_t step_ns)
 /* -- the promise ----------------------------------------------------------------------------------------------------*/
 
 /* How often: not at all, or about as often as that. */
-static uint32_t perhaps(struct world *w, uint32_t millionths)
+static uint32_t draw_rate(struct world *w, uint32_t millionths)
 {
     return below(&w->dice, 3) == 0 ? 0 : 1 + below(&w->dice, 2 * millionths);
 }
 
-static void unleash_chaos(struct world *w)
+static void choose_chaos(struct world *w)
 {
-    w->chaos = (struct chaos){.lost = perhaps(w, 50000),
-                              .late = perhaps(w, 50000),
-                              .lie = perhaps(w, 20000),
-                              .twice = perhaps(w, 50000),
-                              .cut = perhaps(w, 2000),
+    w->chaos = (struct chaos){.lost = draw_rate(w, 50000),
+                              .late = draw_rate(w, 50000),
+                              .forge = draw_rate(w, 20000),
+                              .twice = draw_rate(w, 50000),
+                              .cut = draw_rate(w, 2000),
                               .heal = 10000,
-                              .down = 1 + perhaps(w, 10000),
+                              .down = 1 + draw_rate(w, 10000),
                               .up = 5000,
-                              .kill_host = perhaps(w, 500),
-                              .kill_process = perhaps(w, 5000),
-                              .leave = perhaps(w, 500),
+                              .kill_host = draw_rate(w, 500),
+                              .kill_process = draw_rate(w, 5000),
+                              .leave = draw_rate(w, 500),
                               .join = 20000,
-                              .echo = perhaps(w, 1000),
-                              .forget = perhaps(w, 500),
-                              .save = perhaps(w, 2000),
-                              .put_back = perhaps(w, 500),
-                              .jump = perhaps(w, 1000)};
+                              .echo = draw_rate(w, 1000),
+                              .lose_state = draw_rate(w, 500),
+                              .save = draw_rate(w, 2000),
+                              .roll_back = draw_rate(w, 500),
+                              .jump = draw_rate(w, 1000)};
 }
 
-static void play_chaos(uint64_t seed, struct world *sum)
+static void run_chaos(uint64_t seed, struct world *sum)
 {
     struct world w;
     struct dice dice = {seed * 7919};
@@ -595,30 +596,31 @@ static void play_chaos(uint64_t seed, struct world *sum)
     w.terms.per_minute_milli = below(&w.dice, 3) * below(&w.dice, 600) * RETRY;
     w.config = config_of(1 + below(&w.dice, 200), below(&w.dice, 30));
     w.config.breaker.kind = below(&w.dice, 2) ? BIDE_BREAKER_BY_TIME : BIDE_BREAKER_OFF;
-    unleash_chaos(&w);
+    choose_chaos(&w);
     int64_t step_ns = (1 + below(&w.dice, 60)) * MS + below(&w.dice, 1000000);
     uint32_t steps = STEPS / size < 6000 ? STEPS / size : 6000;
     for (uint32_t i = 0; i < steps; i++) {
-        step(&w, step_ns);
-        check(&w, seed);
+        world_step(&w, step_ns);
+        check_account(&w, seed);
     }
     sum->retries += w.retries;
     sum->exchanges += w.exchanges;
-    sum->lies += w.lies;
+    sum->forged_replies += w.forged_replies;
     sum->late += w.late;
-    sum->put_backs += w.put_backs;
+    sum->rollbacks += w.rollbacks;
     close_world(&w);
 }
 
-static void retries_are_never_more_than_the_budget_the_leases_and_the_floors(void **state)
+static void retries_never_exceed_budget_leases_and_floors(void **state)
 {
     struct world sum = {0};
     for (uint32_t i = 0; i < worlds; i++)
-        play_chaos(first_seed + i, &sum);
+        run_chaos(first_seed + i, &sum);
     print_message("%u worlds from seed %" PRIu64 ": %" PRIu64 " retries, %" PRIu64 " exchanges, %" PRIu64
                   " lies, %" PRIu64 " late answers, the bank put back %" PRIu64 " times\n",
-                  worlds, first_seed, sum.retries, sum.exchanges, sum.lies, sum.late, sum.put_backs);
-    assert_true(worlds < WORLDS || (sum.retries > 1000 && sum.lies > 100 && sum.late > 100 && sum.put_backs > 10));
+                  worlds, first_seed, sum.retries, sum.exchanges, sum.forged_replies, sum.late, sum.rollbacks);
+    assert_true(worlds < WORLDS ||
+                (sum.retries > 1000 && sum.forged_replies > 100 && sum.late > 100 && sum.rollbacks > 10));
 }
 
 /* -- who gets how much ----------------------------------------------------------------------------------------------*/
@@ -632,61 +634,61 @@ static void open_calm_world(struct world *w, uint32_t size, struct funds funds)
 {
     open_world(w, first_seed, size);
     w->terms.per_minute_milli = funds.per_minute * RETRY;
-    w->bank.serial = 1;
-    w->bank.level_milli = w->earned_milli = funds.tokens * RETRY;
-    w->bank.stamp_ms = w->highest_ms = w->now_ns / MS + w->clock_ms;
+    w->bucket.serial = 1;
+    w->bucket.level_milli = w->earned_milli = funds.tokens * RETRY;
+    w->bucket.refilled_ms = w->highest_ms = w->now_ns / MS + w->clock_ms;
     for (uint32_t i = 0; i < size; i++)
         join(w, i, 1);
 }
 
-static void pass(struct world *w, int64_t time_ns, int64_t step_ns)
+static void run_for(struct world *w, int64_t time_ns, int64_t step_ns)
 {
     for (int64_t end_ns = w->now_ns + time_ns; w->now_ns < end_ns;)
-        step(w, step_ns);
-    check(w, first_seed);
+        world_step(w, step_ns);
+    check_account(w, first_seed);
 }
 
-static void ten_thousand_idle_instances_neither_hoard_nor_load(void **state)
+static void idle_fleet_of_10000_holds_nothing_and_makes_1000_exchanges_per_second(void **state)
 {
     struct world w;
     open_calm_world(&w, 10000, (struct funds){1000, 0});
-    pass(&w, 60 * S, 250 * MS);
+    run_for(&w, 60 * S, 250 * MS);
     uint64_t before = w.exchanges;
-    pass(&w, 30 * S, 250 * MS);
+    run_for(&w, 30 * S, 250 * MS);
     uint64_t per_s = (w.exchanges - before) / 30;
     print_message("%" PRIu64 " exchanges a second, %" PRId64 " held, %" PRId64 " left\n", per_s, held_milli(&w),
-                  w.bank.level_milli);
+                  w.bucket.level_milli);
     assert_int_equal(held_milli(&w), 0);
     assert_in_range(per_s, 800, 1000);
-    assert_int_equal(w.bank.level_milli, 1000 * RETRY);
+    assert_int_equal(w.bucket.level_milli, 1000 * RETRY);
     close_world(&w);
 }
 
-static void a_hundred_idle_instances_hold_half_at_most(void **state)
+static void idle_fleet_of_100_holds_at_most_half_the_bucket(void **state)
 {
     struct world w;
     open_calm_world(&w, 100, (struct funds){1000, 60});
-    pass(&w, 60 * S, 50 * MS);
+    run_for(&w, 60 * S, 50 * MS);
     uint64_t before = w.exchanges;
     for (int i = 0; i < 60; i++) {
-        pass(&w, S, 50 * MS);
+        run_for(&w, S, 50 * MS);
         assert_in_range(held_milli(&w), 100 * RETRY, 500 * RETRY);
     }
     assert_true((w.exchanges - before) / 60 <= 11); /* and are idle: each comes in 10 s */
     close_world(&w);
 }
 
-static void one_hungry_instance_among_idle_ones_has_what_it_needs_in_two_seconds(void **state)
+static void single_busy_instance_gets_its_demand_within_two_seconds(void **state)
 {
     for (uint32_t per_s = 1; per_s <= 40; per_s *= 2) {
         struct world w;
         open_calm_world(&w, 100, (struct funds){1000, 60});
-        pass(&w, 60 * S + below(&w.dice, 10000) * MS, 50 * MS);
+        run_for(&w, 60 * S + below(&w.dice, 10000) * MS, 50 * MS);
         w.is_down = true;
         w.instance[42].calls_per_s = per_s;
-        pass(&w, 2 * S, 50 * MS);
+        run_for(&w, 2 * S, 50 * MS);
         uint64_t refused = w.refused, retries = w.retries;
-        pass(&w, 8 * S, 50 * MS);
+        run_for(&w, 8 * S, 50 * MS);
         print_message("%u calls a second: %" PRIu64 " refused in 2 s, then %" PRIu64 " of %" PRIu64 "\n", per_s,
                       refused, w.refused - refused, w.refused - refused + w.retries - retries);
         assert_true(20 * (w.refused - refused) <= w.retries - retries);
@@ -694,18 +696,18 @@ static void one_hungry_instance_among_idle_ones_has_what_it_needs_in_two_seconds
     }
 }
 
-static void what_there_is_is_shared_fairly_among_those_that_want_it(void **state)
+static void scarce_tokens_are_shared_fairly(void **state)
 {
     struct world w;
     open_calm_world(&w, 20, (struct funds){.per_minute = 3000});
     w.is_down = true;
     for (uint32_t i = 0; i < 20; i++)
         w.instance[i].calls_per_s = 20 + 20 * (i % 4); /* all of them want more than there is */
-    pass(&w, 20 * S, 50 * MS);
+    run_for(&w, 20 * S, 50 * MS);
     uint64_t least = UINT64_MAX, most = 0, sum = 0, before[20];
     for (uint32_t i = 0; i < 20; i++)
         before[i] = w.instance[i].granted;
-    pass(&w, 60 * S, 50 * MS);
+    run_for(&w, 60 * S, 50 * MS);
     for (uint32_t i = 0; i < 20; i++) {
         uint64_t got = w.instance[i].granted - before[i];
         least = got < least ? got : least;
@@ -717,45 +719,45 @@ static void what_there_is_is_shared_fairly_among_those_that_want_it(void **state
     close_world(&w);
 }
 
-static void when_demand_ends_tokens_flow_back(void **state)
+static void tokens_return_when_demand_ends(void **state)
 {
     struct world w;
     open_calm_world(&w, 8, (struct funds){1000, 0});
     w.is_down = true;
     for (uint32_t i = 0; i < 8; i++)
         w.instance[i].calls_per_s = 30;
-    while (w.bank.level_milli > 200 * RETRY)
-        pass(&w, 100 * MS, 50 * MS);
-    int64_t held = held_milli(&w), left = w.bank.level_milli;
+    while (w.bucket.level_milli > 200 * RETRY)
+        run_for(&w, 100 * MS, 50 * MS);
+    int64_t held = held_milli(&w), left = w.bucket.level_milli;
     for (uint32_t i = 0; i < 8; i++)
         w.instance[i].calls_per_s = 0;
-    pass(&w, 60 * S, 50 * MS);
+    run_for(&w, 60 * S, 50 * MS);
     print_message("%" PRId64 " were held and %" PRId64 " left, then %" PRId64 " and %" PRId64 "\n", held, left,
-                  held_milli(&w), w.bank.level_milli);
+                  held_milli(&w), w.bucket.level_milli);
     assert_true(held > left);
-    assert_true(held_milli(&w) <= w.bank.level_milli);
+    assert_true(held_milli(&w) <= w.bucket.level_milli);
     close_world(&w);
 }
 
-static void who_is_cut_off_goes_on_at_its_floor_and_comes_back(void **state)
+static void disconnected_instance_continues_at_its_floor_and_reconnects(void **state)
 {
     struct world w;
     open_calm_world(&w, 5, (struct funds){0, 0});
-    pass(&w, 10 * S, 50 * MS);
+    run_for(&w, 10 * S, 50 * MS);
     w.is_cut = w.is_down = true;
     for (uint32_t i = 0; i < 5; i++)
         w.instance[i].calls_per_s = 5;
-    pass(&w, 301 * S, 50 * MS);
+    run_for(&w, 301 * S, 50 * MS);
     print_message("%" PRIu64 " retries of 5 instances alone for 5 minutes\n", w.retries);
     assert_in_range(w.retries, 5 * 4, 5 * 5); /* one a minute each */
     w.is_cut = false;
-    pass(&w, 10 * S, 50 * MS);
+    run_for(&w, 10 * S, 50 * MS);
     for (uint32_t i = 0; i < 5; i++)
         assert_true(bide_lease_until(&w.instance[i].target) > w.now_ns);
     close_world(&w);
 }
 
-static void nothing_is_lost_when_nothing_goes_wrong(void **state)
+static void no_token_is_lost_when_nothing_fails(void **state)
 {
     struct world w;
     open_calm_world(&w, 20, (struct funds){100, 600});
@@ -763,26 +765,26 @@ static void nothing_is_lost_when_nothing_goes_wrong(void **state)
         w.instance[i].calls_per_s = 5 * (i % 3);
     for (int i = 0; i < 12; i++) {
         w.is_down = i % 2 == 1;
-        pass(&w, 5 * S, 50 * MS);
+        run_for(&w, 5 * S, 50 * MS);
     }
     int64_t forfeited =
         w.disconnected_ns / MS * w.config.budget.refill_per_minute_milli / 60000; /* before the first answer */
-    assert_true(w.retries > 100 && w.bank.level_milli < w.terms.capacity_milli);
-    assert_in_range(there_milli(&w), supplied_milli(&w) - forfeited - 1, supplied_milli(&w));
+    assert_true(w.retries > 100 && w.bucket.level_milli < w.terms.capacity_milli);
+    assert_in_range(total_milli(&w), supplied_milli(&w) - forfeited - 1, supplied_milli(&w));
     close_world(&w);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(retries_are_never_more_than_the_budget_the_leases_and_the_floors),
-        cmocka_unit_test(ten_thousand_idle_instances_neither_hoard_nor_load),
-        cmocka_unit_test(a_hundred_idle_instances_hold_half_at_most),
-        cmocka_unit_test(one_hungry_instance_among_idle_ones_has_what_it_needs_in_two_seconds),
-        cmocka_unit_test(what_there_is_is_shared_fairly_among_those_that_want_it),
-        cmocka_unit_test(when_demand_ends_tokens_flow_back),
-        cmocka_unit_test(who_is_cut_off_goes_on_at_its_floor_and_comes_back),
-        cmocka_unit_test(nothing_is_lost_when_nothing_goes_wrong),
+        cmocka_unit_test(retries_never_exceed_budget_leases_and_floors),
+        cmocka_unit_test(idle_fleet_of_10000_holds_nothing_and_makes_1000_exchanges_per_second),
+        cmocka_unit_test(idle_fleet_of_100_holds_at_most_half_the_bucket),
+        cmocka_unit_test(single_busy_instance_gets_its_demand_within_two_seconds),
+        cmocka_unit_test(scarce_tokens_are_shared_fairly),
+        cmocka_unit_test(tokens_return_when_demand_ends),
+        cmocka_unit_test(disconnected_instance_continues_at_its_floor_and_reconnects),
+        cmocka_unit_test(no_token_is_lost_when_nothing_fails),
     };
     if (argc > 1) /* not 0: nothing would ever happen */
         first_seed = strtoull(argv[1], NULL, 10);

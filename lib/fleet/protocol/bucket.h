@@ -39,22 +39,22 @@
  * while Redis is too slow for its fleet (which makes everybody come less often) and for two windows afterwards. A clock
  * that goes back by more than ten minutes and is then put right again gives the trickle of that time twice. Nobody can
  * tell whether what is given back was ever granted: an instance that lies can fill the bucket, to its capacity. */
-#ifndef LEASE_BANK_H
-#define LEASE_BANK_H
+#ifndef LEASE_BUCKET_H
+#define LEASE_BUCKET_H
 
 #include "messages.h"
 
-#define LEASE_BUSY_MS          1000
-#define LEASE_IDLE_MS          10000
-#define LEASE_PER_SECOND       1000 /* exchanges of the fleet */
-#define LEASE_SOON_PER_S       5000 /* of instances that are short */
-#define LEASE_OPINIONS         3
-#define LEASE_SETTLE_MS        2000
-#define LEASE_HOLD_OFF_STEP_MS 1000
-#define LEASE_LEAP             1000000
-#define LEASE_CLOCK_BACK_MS    600000
-#define LEASE_TRICKLE_MS       3600000
-#define LEASE_COUNTED_MAX      1000000000 /* instances: what is beyond is not counted */
+#define LEASE_INTERVAL_BUSY_MS   1000
+#define LEASE_INTERVAL_IDLE_MS   10000
+#define LEASE_FLEET_PER_S        1000 /* exchanges of the fleet */
+#define LEASE_FLEET_URGENT_PER_S 5000 /* of instances that are short */
+#define LEASE_VOTES_MIN          3
+#define LEASE_VOTE_DELAY_MS      2000
+#define LEASE_HOLD_OFF_STEP_MS   1000
+#define LEASE_SERIAL_LEAP        1000000
+#define LEASE_CLOCK_BACK_MAX_MS  600000
+#define LEASE_REFILL_MAX_MS      3600000
+#define LEASE_MEMBERS_MAX        1000000000 /* instances: what is beyond is not counted */
 
 /* Numbers of instances. */
 struct lease_counts {
@@ -62,25 +62,25 @@ struct lease_counts {
 };
 
 /* X(name, field, most): what is stored in Redis, in this order, 0 to most each. */
-#define LEASE_BANK_LIST(X)                                                                                             \
+#define LEASE_BUCKET_FIELDS(X)                                                                                         \
     X("serial", serial, LEASE_COUNT_MAX)                                                                               \
     X("level_milli", level_milli, LEASE_MILLI_MAX)                                                                     \
-    X("rest", rest, 59999)                                                                                             \
-    X("stamp_ms", stamp_ms, LEASE_COUNT_MAX)                                                                           \
-    X("turned_ms", turned_ms, LEASE_COUNT_MAX)                                                                         \
-    X("turned", turned, LEASE_COUNT_MAX)                                                                               \
-    X("turned_before", turned_before, LEASE_COUNT_MAX)                                                                 \
-    X("began_ms", began_ms, LEASE_COUNT_MAX)                                                                           \
-    X("now.all", now.all, LEASE_COUNTED_MAX)                                                                           \
-    X("now.wanting", now.wanting, LEASE_COUNTED_MAX)                                                                   \
-    X("now.voting", now.voting, LEASE_COUNTED_MAX)                                                                     \
-    X("now.open", now.open, LEASE_COUNTED_MAX)                                                                         \
-    X("last.all", last.all, LEASE_COUNTED_MAX)                                                                         \
-    X("last.wanting", last.wanting, LEASE_COUNTED_MAX)                                                                 \
-    X("last.voting", last.voting, LEASE_COUNTED_MAX)                                                                   \
-    X("last.open", last.open, LEASE_COUNTED_MAX)                                                                       \
-    X("quiet_until_ms", hold_off_until_ms, LEASE_COUNT_MAX)                                                            \
-    X("quiet_number", hold_off_number, LEASE_COUNT_MAX)                                                                \
+    X("refill_rest", refill_rest, 59999)                                                                               \
+    X("refilled_ms", refilled_ms, LEASE_COUNT_MAX)                                                                     \
+    X("window_began_ms", window_began_ms, LEASE_COUNT_MAX)                                                             \
+    X("window_serial", window_serial, LEASE_COUNT_MAX)                                                                 \
+    X("last_window_serial", last_window_serial, LEASE_COUNT_MAX)                                                       \
+    X("counting_began_ms", counting_began_ms, LEASE_COUNT_MAX)                                                         \
+    X("this_window.all", this_window.all, LEASE_MEMBERS_MAX)                                                           \
+    X("this_window.wanting", this_window.wanting, LEASE_MEMBERS_MAX)                                                   \
+    X("this_window.voting", this_window.voting, LEASE_MEMBERS_MAX)                                                     \
+    X("this_window.open", this_window.open, LEASE_MEMBERS_MAX)                                                         \
+    X("last_window.all", last_window.all, LEASE_MEMBERS_MAX)                                                           \
+    X("last_window.wanting", last_window.wanting, LEASE_MEMBERS_MAX)                                                   \
+    X("last_window.voting", last_window.voting, LEASE_MEMBERS_MAX)                                                     \
+    X("last_window.open", last_window.open, LEASE_MEMBERS_MAX)                                                         \
+    X("hold_off_until_ms", hold_off_until_ms, LEASE_COUNT_MAX)                                                         \
+    X("hold_off_number", hold_off_number, LEASE_COUNT_MAX)                                                             \
     X("opening", opening, LEASE_COUNT_MAX)                                                                             \
     X("is_open", is_open, 1)                                                                                           \
     X("firsts", firsts, LEASE_COUNT_MAX)                                                                               \
@@ -91,39 +91,39 @@ struct lease_counts {
     X("per_minute_milli", per_minute_milli, LEASE_MILLI_MAX)
 
 /* In the order of the list. */
-struct lease_bank {
+struct lease_bucket {
     int64_t serial; /* 0: nobody has been here yet, and all is 0 */
     int64_t level_milli;
-    int64_t rest; /* of the trickle: sixty-thousandths of a thousandth */
-    int64_t stamp_ms;
-    int64_t turned_ms;             /* when this window began, */
-    int64_t turned, turned_before; /* and the last serial number before it, and before the last one */
-    int64_t began_ms;              /* when counting began */
-    struct lease_counts now, last; /* seen in this window; in the last one and not in this one yet */
+    int64_t refill_rest; /* of the trickle: sixty-thousandths of a thousandth */
+    int64_t refilled_ms;
+    int64_t window_began_ms;                      /* when this window began, */
+    int64_t window_serial, last_window_serial;    /* and the last serial number before it, and before the last one */
+    int64_t counting_began_ms;                    /* when counting began */
+    struct lease_counts this_window, last_window; /* seen in this window; in the last one and not in this one yet */
     int64_t hold_off_until_ms, hold_off_number;
     int64_t opening, is_open;
     int64_t firsts, successes, spent_milli, granted_milli; /* totals, as far as they can be counted */
     int64_t capacity_milli, per_minute_milli;              /* as the last ask said, for people who look */
 };
 
-#define LEASE_BANK_COUNT (sizeof(struct lease_bank) / sizeof(int64_t))
+#define LEASE_BUCKET_FIELD_COUNT (sizeof(struct lease_bucket) / sizeof(int64_t))
 
 /* A bank that nobody has been at yet is all zeros. The ask must be in range, and the time: 0 to LEASE_COUNT_MAX less a
  * day. */
-void lease_bank_exchange(struct lease_bank *bank, const struct lease_ask *ask, int64_t now_ms,
-                         struct lease_answer *answer);
+void lease_bucket_serve(struct lease_bucket *bucket, const struct lease_request *request, int64_t now_ms,
+                        struct lease_reply *reply);
 
 /* How things stand, for people who look. */
-struct lease_bank_view {
+struct lease_bucket_view {
     struct lease_counts count; /* of instances */
     int64_t level_milli;       /* with the trickle until now */
     int64_t hold_off_ms;
     bool is_open;
 };
 
-struct lease_bank_view lease_bank_look(const struct lease_bank *bank, int64_t now_ms);
+struct lease_bucket_view lease_bucket_get(const struct lease_bucket *bucket, int64_t now_ms);
 
 /* NULL, or which field is not in its range: a key may hold anything. */
-const char *lease_bank_check(const struct lease_bank *bank);
+const char *lease_bucket_check(const struct lease_bucket *bucket);
 
 #endif

@@ -21,8 +21,8 @@
  * One of many (terms.shared): only who holds the claim touches the target, the others look now and then whether it has
  * expired. It is held over failures, for a minute; then another may try. Who takes over finds a memo in the target:
  * which serial number was seen and what was in the bucket then, so that to the bank it is the same instance. */
-#ifndef LEASE_LEDGER_H
-#define LEASE_LEDGER_H
+#ifndef LEASE_MEMBER_H
+#define LEASE_MEMBER_H
 
 #include <bide/lease.h>
 
@@ -38,64 +38,64 @@ struct lease_terms {
 };
 
 /* To be read by anybody, written by ledger.c. */
-struct lease_ledger {
+struct lease_member {
     struct lease_terms terms;
     struct bide_target *target;
-    uint32_t who;               /* of the claim */
-    bool exchanger;             /* the claim is ours, as far as we know */
-    bool asked;                 /* an ask is under way */
-    bool began;                 /* there was an answer since we are the exchanger */
-    bool connected;             /* the last exchange was answered */
-    int64_t asked_ns;           /* when the last ask was made */
-    int64_t answered_ns;        /* when the last answer came, or we became the exchanger */
-    int64_t due_ns, soon_ns;    /* come again then; when short of tokens not before this */
-    int64_t base_milli;         /* what the bucket would hold if nothing had been spent */
-    int64_t spent_milli;        /* not reported yet, besides what is missing from the base */
-    int64_t owed_milli;         /* granted, but there was no place for it: given back with the next ask */
-    uint64_t refused;           /* by the budget, at the last ask */
-    int64_t rate_milli_per_s;   /* of spending */
-    int64_t next_ms;            /* as the last answer said */
-    int64_t share_milli;        /* likewise */
-    int64_t seen;               /* highest serial number */
-    int64_t hold_off_until_ns;  /* the fleet's, as we set it */
-    int64_t hold_off_number;    /* of that */
-    int64_t opening;            /* as the last answer said */
-    uint64_t openings_followed; /* how often that opened our breaker */
-    struct lease_ask ask;       /* the last one */
-    struct lease_answer answer; /* the last one that was believed */
+    uint32_t claimant_id;         /* of the claim */
+    bool exchanger;               /* the claim is ours, as far as we know */
+    bool request_pending;         /* an ask is under way */
+    bool had_reply;               /* there was an answer since we are the exchanger */
+    bool connected;               /* the last exchange was answered */
+    int64_t requested_ns;         /* when the last ask was made */
+    int64_t replied_ns;           /* when the last answer came, or we became the exchanger */
+    int64_t due_ns, earliest_ns;  /* come again then; when short of tokens not before this */
+    int64_t base_milli;           /* what the bucket would hold if nothing had been spent */
+    int64_t spent_milli;          /* not reported yet, besides what is missing from the base */
+    int64_t overflow_milli;       /* granted, but there was no place for it: given back with the next ask */
+    uint64_t refusals;            /* by the budget, at the last ask */
+    int64_t rate_milli_per_s;     /* of spending */
+    int64_t next_ms;              /* as the last answer said */
+    int64_t share_milli;          /* likewise */
+    int64_t seen_serial;          /* highest serial number */
+    int64_t hold_off_until_ns;    /* the fleet's, as we set it */
+    int64_t hold_off_number;      /* of that */
+    int64_t opening;              /* as the last answer said */
+    uint64_t openings_followed;   /* how often that opened our breaker */
+    struct lease_request request; /* the last one */
+    struct lease_reply reply;     /* the last one that was believed */
 };
 
 /* Begins leasing for that target: see bide_lease_begin for what is refused. `who`: any number but 0, of one's own. The
  * first ask is due at once. */
-enum bide_err lease_ledger_begin(struct lease_ledger *ledger, struct bide_target *target,
-                                 const struct lease_terms *terms, uint32_t who, int64_t now_ns,
-                                 struct bide_problem *problem);
+enum bide_err lease_member_join(struct lease_member *member, struct bide_target *target,
+                                const struct lease_terms *terms, uint32_t claimant_id, int64_t now_ns,
+                                struct bide_problem *problem);
 
 /* When to look again, with lease_ledger_is_due: due, or (each LEASE_SOON_MS) whether tokens are short. BIDE_NEVER while
  * an ask is under way. Later than now, unless it is due. */
-int64_t lease_ledger_look_ns(const struct lease_ledger *ledger, int64_t now_ns);
+int64_t lease_member_next_check_ns(const struct lease_member *member, int64_t now_ns);
 
 /* Is it time to ask: due, or short of tokens and soon enough; and are we the one who exchanges? Takes or keeps the
  * claim. */
-bool lease_ledger_is_due(struct lease_ledger *ledger, int64_t now_ns);
+bool lease_member_try_claim(struct lease_member *member, int64_t now_ns);
 
 /* Takes from the target what is to be said, and says it. Only when lease_ledger_is_due has just said so. Until
  * lease_ledger_answer or _nothing there is no other. */
-const struct lease_ask *lease_ledger_ask(struct lease_ledger *ledger, int64_t now_ns);
+const struct lease_request *lease_member_make_request(struct lease_member *member, int64_t now_ns);
 
 /* Believes the answer, or not: NULL, or what is wrong with it: a field's name, or "late" if no ask is under way. Then
  * it is as if none had come, and lease_ledger_nothing is the caller's to call. The seed spreads the next time by a
  * tenth, and the time for which the breaker opens. */
-const char *lease_ledger_answer(struct lease_ledger *ledger, const struct lease_answer *answer, uint64_t seed,
-                                int64_t now_ns);
+const char *lease_member_accept_reply(struct lease_member *member, const struct lease_reply *reply, uint64_t seed,
+                                      int64_t now_ns);
 
 /* No answer came, or none will, or there is nobody to ask: what was asked is spent; next at retry_ns, not earlier. The
  * target goes on alone. May be called without an ask under way. */
-void lease_ledger_nothing(struct lease_ledger *ledger, int64_t retry_ns, int64_t now_ns);
+void lease_member_request_failed(struct lease_member *member, int64_t retry_ns, int64_t now_ns);
 
 /* The last ask: everything back, but of a shared target only what is not in it; the claim is given up. Nobody waits for
  * its answer, and an ask under way is spent. False: nothing to say. The lease itself is the caller's to end, if nobody
  * shares the target. */
-bool lease_ledger_leave(struct lease_ledger *ledger, int64_t now_ns, struct lease_ask *ask);
+bool lease_member_leave(struct lease_member *member, int64_t now_ns, struct lease_request *request);
 
 #endif

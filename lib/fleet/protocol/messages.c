@@ -3,43 +3,44 @@
 
 #include <stddef.h>
 
-static bool is_within(int64_t number, int64_t most)
+static bool number_is_within(int64_t number, int64_t max)
 {
-    return number >= 0 && number <= most;
+    return number >= 0 && number <= max;
 }
 
-const char *lease_ask_check(const struct lease_ask *ask)
+const char *lease_request_check(const struct lease_request *request)
 {
-#define LEASE_CHECK(field, most)                                                                                       \
-    if (!is_within(ask->field, most))                                                                                  \
+#define CHECK_FIELD(field, max)                                                                                        \
+    if (!number_is_within(request->field, max))                                                                        \
         return #field;
-    LEASE_ASK_LIST(LEASE_CHECK)
-#undef LEASE_CHECK
+    LEASE_REQUEST_FIELDS(CHECK_FIELD)
+#undef CHECK_FIELD
     return NULL;
 }
 
 /* Nobody comes again who is leaving. */
-static const char *check_times(const struct lease_answer *answer)
+static const char *reply_check_intervals(const struct lease_reply *reply)
 {
-    if (answer->next_ms < LEASE_SOON_MS || answer->next_ms > LEASE_SLOWEST_MS)
+    if (reply->next_ms < LEASE_INTERVAL_MIN_MS || reply->next_ms > LEASE_INTERVAL_MAX_MS)
         return "next_ms";
-    if (answer->soon_ms < LEASE_SOON_MS || answer->soon_ms > answer->next_ms)
+    if (reply->earliest_ms < LEASE_INTERVAL_MIN_MS || reply->earliest_ms > reply->next_ms)
         return "soon_ms";
     return NULL;
 }
 
-const char *lease_answer_check(const struct lease_answer *answer, const struct lease_ask *ask)
+const char *lease_reply_check(const struct lease_reply *reply, const struct lease_request *request)
 {
-#define LEASE_CHECK(field, most)                                                                                       \
-    if (!is_within(answer->field, most))                                                                               \
+#define CHECK_FIELD(field, max)                                                                                        \
+    if (!number_is_within(reply->field, max))                                                                          \
         return #field;
-    LEASE_ANSWER_LIST(LEASE_CHECK)
-#undef LEASE_CHECK
-    if (answer->version != LEASE_VERSION)
+    LEASE_REPLY_FIELDS(CHECK_FIELD)
+#undef CHECK_FIELD
+    if (reply->version != LEASE_VERSION)
         return "version";
-    if (answer->serial <= ask->seen && ask->seen < LEASE_COUNT_MAX) /* the last number is never followed by another */
+    if (reply->serial <= request->seen_serial &&
+        request->seen_serial < LEASE_COUNT_MAX) /* the last number is never followed by another */
         return "serial";
-    if (answer->granted_milli > ask->want_milli)
+    if (reply->granted_milli > request->wanted_milli)
         return "granted_milli";
-    return ask->leaving ? NULL : check_times(answer);
+    return request->leaving ? NULL : reply_check_intervals(reply);
 }

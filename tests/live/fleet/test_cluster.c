@@ -22,7 +22,7 @@
 #define KEY              "bide:{payments}:1"
 #define NODES            2
 #define PER_MINUTE_MILLI INT64_C(600000)
-#define TERMS            "?timeout=20000&capacity=20&per_minute=600"
+#define URL_OPTIONS      "?timeout=20000&capacity=20&per_minute=600"
 #define MOVES            4
 #define ID_MAX           64
 
@@ -36,14 +36,14 @@ struct cluster {
 
 #define expect_ok(...) assert_string_equal(live_redis_do(__VA_ARGS__), "OK")
 
-static bool is_up(struct live_redis *redis)
+static bool node_is_up(struct live_redis *redis)
 {
     const char *info = live_redis_do(redis, "CLUSTER INFO");
     return info && strstr(info, "cluster_state:ok") && strstr(info, "cluster_known_nodes:2");
 }
 
 /* Nodes talk to each other over a port of its own. */
-static void start_node(struct live_redis *redis, unsigned *bus_port)
+static void cluster_start_node(struct live_redis *redis, unsigned *bus_port)
 {
     struct live_process bus = {0};
     char lines[256];
@@ -58,29 +58,29 @@ static void start_node(struct live_redis *redis, unsigned *bus_port)
     live_redis_start(redis, lines);
 }
 
-static void start(struct cluster *c)
+static void cluster_start(struct cluster *c)
 {
     unsigned bus_port = 0;
     *c = (struct cluster){0};
     for (unsigned i = 0; i < NODES; i++) {
-        start_node(&c->node[i], &bus_port);
+        cluster_start_node(&c->node[i], &bus_port);
         snprintf(c->id[i], sizeof c->id[i], "%s", live_redis_do(&c->node[i], "CLUSTER MYID"));
     }
     expect_ok(&c->node[0], "CLUSTER ADDSLOTSRANGE 0 8191");
     expect_ok(&c->node[1], "CLUSTER ADDSLOTSRANGE 8192 16383");
     expect_ok(&c->node[0], "CLUSTER MEET 127.0.0.1 %u %u", c->node[1].process.port, bus_port);
     for (unsigned i = 0; i < NODES; i++)
-        EVENTUALLY(is_up(&c->node[i]));
+        EVENTUALLY(node_is_up(&c->node[i]));
     c->slot = (int)live_redis_number(&c->node[0], "CLUSTER KEYSLOT %s", KEY);
 }
 
-static void end(struct cluster *c)
+static void cluster_free(struct cluster *c)
 {
     for (unsigned i = 0; i < NODES; i++)
         live_redis_free(&c->node[i]);
 }
 
-static unsigned owner(const struct cluster *c)
+static unsigned cluster_owner(const struct cluster *c)
 {
     return c->slot > 8191;
 }
@@ -97,7 +97,7 @@ static void move_slot(struct cluster *c, unsigned from, unsigned to)
 
 /* Without the key. A node that still has it does not let go: an exchange may come in between. (IMPORTING makes the new
  * owner's word count for more; else the old one's could win, and each would point to the other for ever.) */
-static void take_slot(struct cluster *c, unsigned from, unsigned to)
+static void move_slot_without_key(struct cluster *c, unsigned from, unsigned to)
 {
     const char *reply;
     expect_ok(&c->node[to], "CLUSTER SETSLOT %d IMPORTING %s", c->slot, c->id[from]);
@@ -113,25 +113,25 @@ static void take_slot(struct cluster *c, unsigned from, unsigned to)
 struct member {
     struct bide_target target;
     struct bide_fleet *fleet;
-    struct live_told told;
+    struct live_reports reports;
     int64_t began_ns, retries;
 };
 
-static void join(struct member *m, struct live_redis *redis)
+static void member_join(struct member *m, struct live_redis *redis)
 {
-    *m = (struct member){.told = LIVE_TOLD, .began_ns = bide_now()};
+    *m = (struct member){.reports = LIVE_REPORTS, .began_ns = bide_now()};
     live_fleet_target(&m->target, 0);
-    m->fleet = live_fleet_open(live_redis_url(redis, TERMS), &m->told);
+    m->fleet = live_fleet_open(live_redis_url(redis, URL_OPTIONS), &m->reports);
     live_fleet_join(m->fleet, "payments", &m->target);
 }
 
-static struct bide_fleet_view look(struct member *m)
+static struct bide_fleet_view view_of(struct member *m)
 {
-    return live_fleet_look(m->fleet, &m->target);
+    return live_fleet_get(m->fleet, &m->target);
 }
 
 /* The floor is nothing, so every retry was granted, and every grant trickled. */
-static void spend(struct member *m)
+static void spend_and_check(struct member *m)
 {
     m->retries += live_fleet_fail(&m->target);
     int64_t granted_milli = (bide_now() - m->began_ns) / BIDE_MS * PER_MINUTE_MILLI / 60000 + 1000;
@@ -140,67 +140,68 @@ static void spend(struct member *m)
 
 static uint64_t exchanges(struct member *m)
 {
-    spend(m);
-    return look(m).exchanges;
+    spend_and_check(m);
+    return view_of(m).exchanges;
 }
 
-static void go_on(struct member *m)
+static void wait_for_exchanges(struct member *m)
 {
     uint64_t before = exchanges(m);
-    EVENTUALLY(exchanges(m) >= before + 2 && look(m).connected);
+    EVENTUALLY(exchanges(m) >= before + 2 && view_of(m).connected);
 }
 
-static void a_fleet_goes_along_when_its_slot_moves(void **state)
+static void fleet_follows_its_slot_to_another_node(void **state)
 {
     struct cluster c;
     struct member m;
-    struct bide_fleet_bucket bank;
+    struct bide_fleet_bucket bucket;
     struct bide_fleet_problem problem;
-    start(&c);
-    join(&m, &c.node[!owner(&c)]); /* so it begins with a -MOVED */
-    go_on(&m);
+    cluster_start(&c);
+    member_join(&m, &c.node[!cluster_owner(&c)]); /* so it begins with a -MOVED */
+    wait_for_exchanges(&m);
     int64_t retries = 0;
     for (unsigned i = 0; i < MOVES; i++) {
-        unsigned from = (owner(&c) + i) % NODES;
+        unsigned from = (cluster_owner(&c) + i) % NODES;
         move_slot(&c, from, !from);
-        go_on(&m);
-        EVENTUALLY((spend(&m), m.retries > retries)); /* with tokens of the new node */
+        wait_for_exchanges(&m);
+        EVENTUALLY((spend_and_check(&m), m.retries > retries)); /* with tokens of the new node */
         retries = m.retries;
         assert_int_equal(live_redis_number(&c.node[!from], "EXISTS %s", KEY), 1);
-        assert_int_equal(bide_fleet_read(live_redis_url(&c.node[0], TERMS), "payments", &bank, &problem), BIDE_OK);
-        assert_true(bank.exists && bank.exchanges >= look(&m).exchanges);
+        assert_int_equal(bide_fleet_read(live_redis_url(&c.node[0], URL_OPTIONS), "payments", &bucket, &problem),
+                         BIDE_OK);
+        assert_true(bucket.exists && bucket.exchanges >= view_of(&m).exchanges);
     }
-    EVENTUALLY(look(&m).failures >= MOVES);
+    EVENTUALLY(view_of(&m).failures >= MOVES);
     bide_fleet_close(m.fleet);
-    end(&c);
+    cluster_free(&c);
 }
 
 /* Who forgets the key while the slot moves begins with an empty bucket: the trickle is never granted twice. */
-static void a_slot_that_moves_without_its_key_grants_nothing_again(void **state)
+static void slot_moved_without_its_key_grants_nothing_twice(void **state)
 {
     struct cluster c;
     struct member m;
-    start(&c);
-    join(&m, &c.node[0]);
-    go_on(&m);
+    cluster_start(&c);
+    member_join(&m, &c.node[0]);
+    wait_for_exchanges(&m);
     for (unsigned i = 0; i < MOVES; i++) {
-        unsigned from = (owner(&c) + i) % NODES;
-        take_slot(&c, from, !from);
-        go_on(&m);
+        unsigned from = (cluster_owner(&c) + i) % NODES;
+        move_slot_without_key(&c, from, !from);
+        wait_for_exchanges(&m);
     }
     bide_fleet_close(m.fleet);
-    end(&c);
+    cluster_free(&c);
 }
 
 /* ---- a replica ---- */
 
-static bool has_copy(struct live_redis *replica)
+static bool replica_is_synced(struct live_redis *replica)
 {
     const char *info = live_redis_do(replica, "INFO replication");
     return info && strstr(info, "master_link_status:up");
 }
 
-static void a_replica_is_told_as_such_and_used_when_it_becomes_the_master(void **state)
+static void replica_is_reported_and_used_after_promotion(void **state)
 {
     struct live_redis master = {0}, replica = {0};
     struct member there, here;
@@ -208,19 +209,19 @@ static void a_replica_is_told_as_such_and_used_when_it_becomes_the_master(void *
     live_redis_start(&master, "");
     snprintf(lines, sizeof lines, "replicaof 127.0.0.1 %u\nmasteruser live\nmasterauth live\n", master.process.port);
     live_redis_start(&replica, lines);
-    EVENTUALLY(has_copy(&replica));
-    join(&there, &master);
-    go_on(&there);
-    join(&here, &replica);
-    EVENTUALLY(live_told_has(&here.told, "READONLY"));
+    EVENTUALLY(replica_is_synced(&replica));
+    member_join(&there, &master);
+    wait_for_exchanges(&there);
+    member_join(&here, &replica);
+    EVENTUALLY(live_reports_contain(&here.reports, "READONLY"));
     assert_int_equal(bide_budget_left_milli(&here.target, bide_now()), 0);
-    assert_false(look(&here).connected);
+    assert_false(view_of(&here).connected);
     bide_fleet_close(there.fleet);
     live_redis_kill(&master, SIGKILL);
     expect_ok(&replica, "REPLICAOF NO ONE");
     here.began_ns = there.began_ns; /* what the master's bucket got is in the copy */
-    go_on(&here);
-    EVENTUALLY(live_told_has(&here.told, "reached again"));
+    wait_for_exchanges(&here);
+    EVENTUALLY(live_reports_contain(&here.reports, "reached again"));
     bide_fleet_close(here.fleet);
     live_redis_free(&replica);
     live_redis_free(&master);
@@ -228,11 +229,11 @@ static void a_replica_is_told_as_such_and_used_when_it_becomes_the_master(void *
 
 int main(void)
 {
-    live_fleet_hurry();
+    live_fleet_retry_quickly();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fleet_goes_along_when_its_slot_moves),
-        cmocka_unit_test(a_slot_that_moves_without_its_key_grants_nothing_again),
-        cmocka_unit_test(a_replica_is_told_as_such_and_used_when_it_becomes_the_master),
+        cmocka_unit_test(fleet_follows_its_slot_to_another_node),
+        cmocka_unit_test(slot_moved_without_its_key_grants_nothing_twice),
+        cmocka_unit_test(replica_is_reported_and_used_after_promotion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

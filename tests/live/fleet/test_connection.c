@@ -32,18 +32,18 @@
 #include "fleet/connection.h"
 #include "fleet/resolver.h"
 
-#define GENEROUS (20 * BIDE_S)  /* for what must come */
-#define SHORT    (60 * BIDE_MS) /* for what must not */
+#define TIMEOUT_LONG  (20 * BIDE_S)  /* for what must come */
+#define TIMEOUT_SHORT (60 * BIDE_MS) /* for what must not */
 
 static struct fleet_url url;
-static struct fleet_link *link_; /* link(2) is taken */
+static struct fleet_connection *connection; /* link(2) is taken */
 static struct live_redis redis;
 static struct live_tcp *tcp;
-static struct fleet_reply reply;
+static struct fleet_redis_reply reply;
 
-static int open_all(void **state)
+static int reset_all(void **state)
 {
-    link_ = NULL;
+    connection = NULL;
     tcp = NULL;
     memset(&redis, 0, sizeof redis);
     return 0;
@@ -51,8 +51,8 @@ static int open_all(void **state)
 
 static int close_all(void **state)
 {
-    fleet_link_free(link_);
-    link_ = NULL;
+    fleet_connection_free(connection);
+    connection = NULL;
     fleet_url_free(&url);
     live_tcp_free(tcp);
     live_redis_free(&redis);
@@ -61,8 +61,8 @@ static int close_all(void **state)
 
 /* ---- names ---- */
 
-static sem_t released; /* a resolver that hangs waits for it */
-static int lookups;
+static sem_t resolver_released; /* a resolver that hangs waits for it */
+static int resolver_calls;
 
 /* "cache.test" is here, "stuck.test" too but not before it is released; "two.test" is also at 127.0.0.2, and there
  * first; "none.test" is nowhere. */
@@ -73,11 +73,11 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *wa
     bool ours = node != NULL && strstr(node, ".test") != NULL;
     if (!ours || (want->ai_flags & AI_NUMERICHOST) != 0)
         return real(node, service, want, found);
-    __atomic_add_fetch(&lookups, 1, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&resolver_calls, 1, __ATOMIC_SEQ_CST);
     if (strcmp(node, "none.test") == 0)
         return EAI_NONAME;
     if (strcmp(node, "stuck.test") == 0)
-        while (sem_wait(&released) != 0)
+        while (sem_wait(&resolver_released) != 0)
             continue;
     if (strcmp(node, "two.test") != 0)
         return real("127.0.0.1", service, want, found);
@@ -88,118 +88,118 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *wa
 
 /* ---- driving ---- */
 
-static void make(const char *text)
+static void open_url(const char *text)
 {
     struct bide_fleet_problem problem;
-    fleet_link_free(link_);
+    fleet_connection_free(connection);
     fleet_url_free(&url);
-    if (fleet_url_read(&url, text, &problem) != BIDE_OK)
+    if (fleet_url_parse(&url, text, &problem) != BIDE_OK)
         fail_msg("%s", problem.text);
-    link_ = fleet_link_new(&url);
-    assert_non_null(link_);
+    connection = fleet_connection_new(&url);
+    assert_non_null(connection);
 }
 
-static void make_at(const char *format, unsigned port)
+static void open_url_at_port(const char *format, unsigned port)
 {
     char text[600];
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     snprintf(text, sizeof text, format, port);
 #pragma GCC diagnostic pop
-    make(text);
+    open_url(text);
 }
 
 /* Waits for what the link waits for, and steps. */
-static void turn(void)
+static void wait_and_step(void)
 {
     short events;
-    int64_t now_ns = bide_now(), deadline_ns = fleet_link_deadline_ns(link_);
-    struct pollfd ready = {.fd = fleet_link_fd(link_, &events)};
+    int64_t now_ns = bide_now(), deadline_ns = fleet_connection_deadline_ns(connection);
+    struct pollfd ready = {.fd = fleet_connection_fd(connection, &events)};
     ready.events = events;
     int64_t wait_ns = deadline_ns <= now_ns ? 0 : deadline_ns - now_ns;
     wait_ns = wait_ns < 50 * BIDE_MS ? wait_ns : 50 * BIDE_MS;
     poll(&ready, 1, (int)((wait_ns + BIDE_MS - 1) / BIDE_MS));
-    fleet_link_step(link_, bide_now());
+    fleet_connection_step(connection, bide_now());
 }
 
-static enum fleet_link_state settle(void)
+static enum fleet_connection_state wait_until_opened(void)
 {
-    while (fleet_link_state(link_) == FLEET_LINK_BEGINNING)
-        turn();
-    return fleet_link_state(link_);
+    while (fleet_connection_state(connection) == FLEET_CONNECTION_OPENING)
+        wait_and_step();
+    return fleet_connection_state(connection);
 }
 
-static enum fleet_link_state begin(void)
+static enum fleet_connection_state open_connection(void)
 {
-    fleet_link_open(link_, NULL, bide_now() + GENEROUS);
-    return settle();
+    fleet_connection_open(connection, NULL, bide_now() + TIMEOUT_LONG);
+    return wait_until_opened();
 }
 
-static void expect_ready(void)
+static void open_and_expect_ready(void)
 {
-    if (begin() != FLEET_LINK_READY)
-        fail_msg("%s", fleet_link_problem(link_));
-    assert_string_equal(fleet_link_problem(link_), "");
+    if (open_connection() != FLEET_CONNECTION_READY)
+        fail_msg("%s", fleet_connection_problem(connection));
+    assert_string_equal(fleet_connection_problem(connection), "");
 }
 
 static void expect_problem(const char *text)
 {
-    assert_int_equal(fleet_link_state(link_), FLEET_LINK_DOWN);
-    const char *problem = fleet_link_problem(link_);
+    assert_int_equal(fleet_connection_state(connection), FLEET_CONNECTION_DOWN);
+    const char *problem = fleet_connection_problem(connection);
     if (strstr(problem, text) == NULL)
         fail_msg("%s\nwanted: %s", problem, text);
-    assert_int_equal(strncmp(problem, url.shown, strlen(url.shown)), 0);
+    assert_int_equal(strncmp(problem, url.redacted, strlen(url.redacted)), 0);
     for (const char *c = problem; *c != '\0'; c++)
         assert_true(*c >= ' ' && *c <= '~');
 }
 
-static void expect_no_beginning(const char *text)
+static void expect_open_failure(const char *text)
 {
-    assert_int_equal(begin(), FLEET_LINK_DOWN);
+    assert_int_equal(open_connection(), FLEET_CONNECTION_DOWN);
     expect_problem(text);
 }
 
-static bool send_words(int argc, const char *const *argv, int64_t timeout_ns)
+static bool send_command(int argc, const char *const *argv, int64_t timeout_ns)
 {
-    return fleet_link_send(link_, argc, argv, NULL, bide_now() + timeout_ns);
+    return fleet_connection_send(connection, argc, argv, NULL, bide_now() + timeout_ns);
 }
 
 /* False: the link went down instead. */
 static bool await_reply(void)
 {
-    while (!fleet_link_reply(link_, &reply)) {
-        if (fleet_link_state(link_) == FLEET_LINK_DOWN)
+    while (!fleet_connection_next_reply(connection, &reply)) {
+        if (fleet_connection_state(connection) == FLEET_CONNECTION_DOWN)
             return false;
-        turn();
+        wait_and_step();
     }
     return true;
 }
 
-static bool ask(const char *a, const char *b, const char *c)
+static bool send_and_await(const char *a, const char *b, const char *c)
 {
     const char *const argv[] = {a, b, c};
-    assert_true(send_words(c != NULL ? 3 : b != NULL ? 2 : 1, argv, GENEROUS));
+    assert_true(send_command(c != NULL ? 3 : b != NULL ? 2 : 1, argv, TIMEOUT_LONG));
     return await_reply();
 }
 
-static bool eval(const char *script)
+static bool eval(const char *server_script)
 {
-    return ask("EVAL", script, "0");
+    return send_and_await("EVAL", server_script, "0");
 }
 
 /* ---- servers of our own ---- */
 
-struct script {
+struct server_script {
     const char *bytes;
     size_t length;
-    size_t piece;   /* bytes written at once; 0: all */
-    unsigned times; /* over and over; 0: once */
-    bool unasked;   /* before a command came */
-    bool stay;      /* until the other side leaves */
+    size_t chunk;     /* bytes written at once; 0: all */
+    unsigned times;   /* over and over; 0: once */
+    bool unsolicited; /* before a command came */
+    bool stay_open;   /* until the other side leaves */
     bool reset;
 };
 
-static bool heard; /* a server got a first piece of what the link says */
+static bool server_received; /* a server got a first piece of what the link says */
 
 static void wait_for_end(int fd)
 {
@@ -208,64 +208,65 @@ static void wait_for_end(int fd)
         continue;
 }
 
-static void serve(void *context, int fd, unsigned number)
+static void server_run(void *context, int fd, unsigned number)
 {
-    const struct script *script = context;
+    const struct server_script *server_script = context;
     char command[4096];
-    if (!script->unasked && recv(fd, command, sizeof command, 0) <= 0)
+    if (!server_script->unsolicited && recv(fd, command, sizeof command, 0) <= 0)
         return;
-    __atomic_store_n(&heard, true, __ATOMIC_SEQ_CST);
-    size_t piece = script->piece > 0 ? script->piece : script->length;
+    __atomic_store_n(&server_received, true, __ATOMIC_SEQ_CST);
+    size_t chunk = server_script->chunk > 0 ? server_script->chunk : server_script->length;
     bool there = true;
-    for (unsigned n = 0; there && n <= script->times; n++)
-        for (size_t i = 0; there && i < script->length; i += piece)
-            there = live_tcp_write(fd, script->bytes + i, script->length - i < piece ? script->length - i : piece);
-    if (script->reset)
+    for (unsigned n = 0; there && n <= server_script->times; n++)
+        for (size_t i = 0; there && i < server_script->length; i += chunk)
+            there = live_tcp_write(fd, server_script->bytes + i,
+                                   server_script->length - i < chunk ? server_script->length - i : chunk);
+    if (server_script->reset)
         live_tcp_reset(fd);
-    if (there && script->stay)
+    if (there && server_script->stay_open)
         wait_for_end(fd);
 }
 
 /* A server of that kind instead of the one before; it reads its script as long as it is there. */
-static void start(struct script script)
+static void server_start(struct server_script server_script)
 {
-    static struct script kept;
+    static struct server_script kept;
     live_tcp_free(tcp);
-    __atomic_store_n(&heard, false, __ATOMIC_SEQ_CST);
-    kept = script;
+    __atomic_store_n(&server_received, false, __ATOMIC_SEQ_CST);
+    kept = server_script;
     if (kept.length == 0)
         kept.length = strlen(kept.bytes);
-    tcp = live_tcp_new(serve, &kept);
+    tcp = live_tcp_new(server_run, &kept);
 }
 
 /* Begins at a server that says nothing, and goes on until that has heard the link; then its time has come. */
-static void begin_late(const char *format, const char *problem)
+static void expect_open_timeout(const char *format, const char *problem)
 {
-    start((struct script){.bytes = "", .stay = true});
-    make_at(format, live_tcp_port(tcp));
-    int64_t deadline_ns = bide_now() + GENEROUS;
-    fleet_link_open(link_, NULL, deadline_ns);
-    while (!__atomic_load_n(&heard, __ATOMIC_SEQ_CST))
-        turn();
-    fleet_link_step(link_, deadline_ns - 1);
-    assert_int_equal(fleet_link_state(link_), FLEET_LINK_BEGINNING);
-    fleet_link_step(link_, deadline_ns);
+    server_start((struct server_script){.bytes = "", .stay_open = true});
+    open_url_at_port(format, live_tcp_port(tcp));
+    int64_t deadline_ns = bide_now() + TIMEOUT_LONG;
+    fleet_connection_open(connection, NULL, deadline_ns);
+    while (!__atomic_load_n(&server_received, __ATOMIC_SEQ_CST))
+        wait_and_step();
+    fleet_connection_step(connection, deadline_ns - 1);
+    assert_int_equal(fleet_connection_state(connection), FLEET_CONNECTION_OPENING);
+    fleet_connection_step(connection, deadline_ns);
     expect_problem(problem);
 }
 
 /* The same, asked once. */
-static bool ask_server(struct script script)
+static bool send_to_server(struct server_script server_script)
 {
-    start(script);
-    make_at("redis://127.0.0.1:%u", live_tcp_port(tcp));
-    expect_ready();
-    return ask("PING", NULL, NULL);
+    server_start(server_script);
+    open_url_at_port("redis://127.0.0.1:%u", live_tcp_port(tcp));
+    open_and_expect_ready();
+    return send_and_await("PING", NULL, NULL);
 }
 
-static void expect_garbage(struct script script, const char *text)
+static void expect_garbage(struct server_script server_script, const char *text)
 {
     size_t before = mallinfo2().uordblks;
-    assert_false(ask_server(script));
+    assert_false(send_to_server(server_script));
     expect_problem(text);
     size_t after = mallinfo2().uordblks;
     assert_true(after < before + (UINT64_C(1) << 20)); /* with a sanitizer both are 0 */
@@ -273,74 +274,78 @@ static void expect_garbage(struct script script, const char *text)
 
 /* ---- broken and hostile servers ---- */
 
-static void a_reply_may_come_byte_by_byte(void **state)
+static void reply_may_arrive_byte_by_byte(void **state)
 {
-    struct script script = {
-        .bytes = "*4\r\n:1\r\n$2\r\n-5\r\n:9223372036854775807\r\n$1\r\n0\r\n", .piece = 1, .stay = true};
-    assert_true(ask_server(script));
+    struct server_script server_script = {
+        .bytes = "*4\r\n:1\r\n$2\r\n-5\r\n:9223372036854775807\r\n$1\r\n0\r\n", .chunk = 1, .stay_open = true};
+    assert_true(send_to_server(server_script));
     assert_int_equal(reply.kind, FLEET_REPLY_VALUES);
     assert_int_equal(reply.values, 4);
     assert_int_equal(reply.value[0], 1);
     assert_int_equal(reply.value[1], -5);
     assert_true(reply.value[2] == INT64_MAX);
     assert_int_equal(reply.value[3], 0);
-    assert_int_equal(fleet_link_state(link_), FLEET_LINK_READY);
+    assert_int_equal(fleet_connection_state(connection), FLEET_CONNECTION_READY);
 }
 
-static void a_reply_that_is_cut_is_none(void **state)
+static void truncated_reply_is_not_returned(void **state)
 {
-    struct script script = {.bytes = "*3\r\n:1\r\n:2\r\n:"};
-    assert_false(ask_server(script));
+    struct server_script server_script = {.bytes = "*3\r\n:1\r\n:2\r\n:"};
+    assert_false(send_to_server(server_script));
     expect_problem("it closed the connection");
 }
 
-static void a_connection_that_is_reset_is_down(void **state)
+static void reset_connection_is_down(void **state)
 {
-    struct script script = {.bytes = "*3\r\n", .reset = true};
-    assert_false(ask_server(script));
-    assert_int_equal(fleet_link_state(link_), FLEET_LINK_DOWN);
-    assert_string_not_equal(fleet_link_problem(link_), "");
+    struct server_script server_script = {.bytes = "*3\r\n", .reset = true};
+    assert_false(send_to_server(server_script));
+    assert_int_equal(fleet_connection_state(connection), FLEET_CONNECTION_DOWN);
+    assert_string_not_equal(fleet_connection_problem(connection), "");
 }
 
-static void a_whole_reply_before_the_end_is_still_given(void **state)
+static void complete_reply_before_the_close_is_returned(void **state)
 {
-    struct script script = {.bytes = "-ERR max number of clients reached\r\n"};
-    assert_true(ask_server(script));
+    struct server_script server_script = {.bytes = "-ERR max number of clients reached\r\n"};
+    assert_true(send_to_server(server_script));
     assert_int_equal(reply.kind, FLEET_REPLY_ERROR);
     assert_string_equal(reply.error, "ERR max number of clients reached");
-    while (fleet_link_state(link_) != FLEET_LINK_DOWN)
-        turn();
-    assert_false(fleet_link_reply(link_, &reply));
+    while (fleet_connection_state(connection) != FLEET_CONNECTION_DOWN)
+        wait_and_step();
+    assert_false(fleet_connection_next_reply(connection, &reply));
 }
 
-static void what_is_not_the_protocol_is_down(void **state)
+static void bytes_that_are_not_resp_close_the_connection(void **state)
 {
-    expect_garbage((struct script){.bytes = "\1\2\3\4", .length = 4, .stay = true}, "it does not speak Redis");
-    expect_garbage((struct script){.bytes = "HTTP/1.1 400 Bad Request\r\n\r\n"}, "perhaps HTTP");
-    expect_garbage((struct script){.bytes = "\x15\3\3\0\2\2\x46", .length = 7}, "perhaps TLS; want rediss://");
-    expect_garbage((struct script){.bytes = ":12a\r\n", .stay = true}, "it does not speak Redis");
-    expect_garbage((struct script){.bytes = "*-2\r\n", .stay = true}, "it does not speak Redis");
-    expect_garbage((struct script){.bytes = "$99999999999999999999\r\n", .stay = true}, "it does not speak Redis");
+    expect_garbage((struct server_script){.bytes = "\1\2\3\4", .length = 4, .stay_open = true},
+                   "it does not speak Redis");
+    expect_garbage((struct server_script){.bytes = "HTTP/1.1 400 Bad Request\r\n\r\n"}, "perhaps HTTP");
+    expect_garbage((struct server_script){.bytes = "\x15\3\3\0\2\2\x46", .length = 7}, "perhaps TLS; want rediss://");
+    expect_garbage((struct server_script){.bytes = ":12a\r\n", .stay_open = true}, "it does not speak Redis");
+    expect_garbage((struct server_script){.bytes = "*-2\r\n", .stay_open = true}, "it does not speak Redis");
+    expect_garbage((struct server_script){.bytes = "$99999999999999999999\r\n", .stay_open = true},
+                   "it does not speak Redis");
 }
 
-static void what_is_announced_is_not_allocated(void **state)
+static void announced_lengths_are_not_allocated(void **state)
 {
     static char megabyte[1 << 20];
     memset(megabyte, 'a', sizeof megabyte);
     memcpy(megabyte, "$1073741824\r\n", 13);
-    expect_garbage((struct script){.bytes = megabyte, .length = sizeof megabyte}, "a reply that does not end");
+    expect_garbage((struct server_script){.bytes = megabyte, .length = sizeof megabyte}, "a reply that does not end");
     live_tcp_free(tcp); /* which reads it */
     tcp = NULL;
     memcpy(megabyte, "+aaaaaaaaaaaa", 13);
-    expect_garbage((struct script){.bytes = megabyte, .length = sizeof megabyte, .times = 1000},
+    expect_garbage((struct server_script){.bytes = megabyte, .length = sizeof megabyte, .times = 1000},
                    "a reply that does not end");
-    expect_garbage((struct script){.bytes = "*2147483647\r\n:1\r\n", .stay = true}, "a reply of too many values");
-    expect_garbage((struct script){.bytes = "*65\r\n", .stay = true}, "a reply of too many values");
-    expect_garbage((struct script){.bytes = "*1\r\n", .times = 1000}, "an array inside an array");
-    expect_garbage((struct script){.bytes = "*2\r\n:1\r\n*0\r\n", .stay = true}, "an array inside an array");
+    expect_garbage((struct server_script){.bytes = "*2147483647\r\n:1\r\n", .stay_open = true},
+                   "a reply of too many values");
+    expect_garbage((struct server_script){.bytes = "*65\r\n", .stay_open = true}, "a reply of too many values");
+    expect_garbage((struct server_script){.bytes = "*1\r\n", .times = 1000}, "an array inside an array");
+    expect_garbage((struct server_script){.bytes = "*2\r\n:1\r\n*0\r\n", .stay_open = true},
+                   "an array inside an array");
 }
 
-static void other_replies_are_told_apart(void **state)
+static void reply_kinds_are_distinguished(void **state)
 {
     static const struct {
         const char *bytes;
@@ -361,38 +366,39 @@ static void other_replies_are_told_apart(void **state)
         {"*2\r\n:1\r\n$-1\r\n", FLEET_REPLY_VALUES, 0},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        struct script script = {.bytes = table[i].bytes, .stay = true};
-        assert_true(ask_server(script));
+        struct server_script server_script = {.bytes = table[i].bytes, .stay_open = true};
+        assert_true(send_to_server(server_script));
         assert_int_equal(reply.kind, table[i].kind);
         assert_int_equal(reply.values, table[i].values);
-        assert_int_equal(fleet_link_state(link_), FLEET_LINK_READY);
+        assert_int_equal(fleet_connection_state(connection), FLEET_CONNECTION_READY);
     }
 }
 
-static void silence_ends_at_its_deadline(void **state)
+static void missing_reply_times_out(void **state)
 {
-    start((struct script){.bytes = "", .stay = true});
-    make_at("redis://127.0.0.1:%u", live_tcp_port(tcp));
-    expect_ready();
+    server_start((struct server_script){.bytes = "", .stay_open = true});
+    open_url_at_port("redis://127.0.0.1:%u", live_tcp_port(tcp));
+    open_and_expect_ready();
     int64_t before_ns = bide_now();
-    assert_true(send_words(1, (const char *const[]){"PING"}, GENEROUS));
-    assert_true(send_words(1, (const char *const[]){"PING"}, SHORT)); /* the earlier one counts, though it came later */
-    assert_true(fleet_link_deadline_ns(link_) <= bide_now() + SHORT);
+    assert_true(send_command(1, (const char *const[]){"PING"}, TIMEOUT_LONG));
+    assert_true(send_command(1, (const char *const[]){"PING"},
+                             TIMEOUT_SHORT)); /* the earlier one counts, though it came later */
+    assert_true(fleet_connection_deadline_ns(connection) <= bide_now() + TIMEOUT_SHORT);
     assert_false(await_reply());
-    assert_true(bide_now() - before_ns >= SHORT);
+    assert_true(bide_now() - before_ns >= TIMEOUT_SHORT);
     expect_problem("no answer in time");
-    assert_true(fleet_link_deadline_ns(link_) == BIDE_NEVER);
+    assert_true(fleet_connection_deadline_ns(connection) == BIDE_NEVER);
 }
 
-static void silence_ends_a_beginning_too(void **state)
+static void silent_server_times_out_while_opening(void **state)
 {
-    begin_late("redis://:hunter2@127.0.0.1:%u", "no answer to AUTH in time");
-    begin_late("redis://127.0.0.1:%u/1", "no answer to SELECT in time");
-    begin_late("rediss://127.0.0.1:%u", "no TLS handshake in time");
+    expect_open_timeout("redis://:hunter2@127.0.0.1:%u", "no answer to AUTH in time");
+    expect_open_timeout("redis://127.0.0.1:%u/1", "no answer to SELECT in time");
+    expect_open_timeout("rediss://127.0.0.1:%u", "no TLS handshake in time");
 }
 
 /* A port that is taken and at which nobody listens; to be closed. */
-static int take_port(struct sockaddr_in *address)
+static int bind_port(struct sockaddr_in *address)
 {
     socklen_t length = sizeof *address;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -401,66 +407,67 @@ static int take_port(struct sockaddr_in *address)
     return fd;
 }
 
-static void nobody_listens(void **state)
+static void refused_connection_is_reported(void **state)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = take_port(&address);
-    make_at("redis://127.0.0.1:%u", ntohs(address.sin_port));
-    expect_no_beginning("Connection refused");
-    make_at("redis://two.test:%u", ntohs(address.sin_port));
-    int before = __atomic_load_n(&lookups, __ATOMIC_SEQ_CST);
-    expect_no_beginning("Connection refused");
-    expect_no_beginning("Connection refused");
-    assert_int_equal(__atomic_load_n(&lookups, __ATOMIC_SEQ_CST), before + 2); /* it may be elsewhere by now */
+    int fd = bind_port(&address);
+    open_url_at_port("redis://127.0.0.1:%u", ntohs(address.sin_port));
+    expect_open_failure("Connection refused");
+    open_url_at_port("redis://two.test:%u", ntohs(address.sin_port));
+    int before = __atomic_load_n(&resolver_calls, __ATOMIC_SEQ_CST);
+    expect_open_failure("Connection refused");
+    expect_open_failure("Connection refused");
+    assert_int_equal(__atomic_load_n(&resolver_calls, __ATOMIC_SEQ_CST), before + 2); /* it may be elsewhere by now */
     close(fd);
-    make("unix:///nowhere/at/all");
-    expect_no_beginning("No such file or directory");
+    open_url("unix:///nowhere/at/all");
+    expect_open_failure("No such file or directory");
 }
 
-static void a_server_that_hangs_up_is_down(void **state)
+static void server_that_closes_at_once_is_down(void **state)
 {
-    struct script script = {.bytes = "", .unasked = true};
-    start(script);
-    make_at("redis://:hunter2@127.0.0.1:%u", live_tcp_port(tcp));
-    assert_int_equal(begin(), FLEET_LINK_DOWN);
-    make_at("rediss://127.0.0.1:%u", live_tcp_port(tcp));
-    assert_int_equal(begin(), FLEET_LINK_DOWN);
-    make_at("redis://127.0.0.1:%u", live_tcp_port(tcp)); /* nothing to say: it is only seen later */
-    begin();
-    while (fleet_link_state(link_) != FLEET_LINK_DOWN)
-        turn();
+    struct server_script server_script = {.bytes = "", .unsolicited = true};
+    server_start(server_script);
+    open_url_at_port("redis://:hunter2@127.0.0.1:%u", live_tcp_port(tcp));
+    assert_int_equal(open_connection(), FLEET_CONNECTION_DOWN);
+    open_url_at_port("rediss://127.0.0.1:%u", live_tcp_port(tcp));
+    assert_int_equal(open_connection(), FLEET_CONNECTION_DOWN);
+    open_url_at_port("redis://127.0.0.1:%u", live_tcp_port(tcp)); /* nothing to say: it is only seen later */
+    open_connection();
+    while (fleet_connection_state(connection) != FLEET_CONNECTION_DOWN)
+        wait_and_step();
     expect_problem("it closed the connection");
 }
 
-static void a_server_that_leaves_after_auth_is_down(void **state)
+static void server_that_closes_after_auth_is_down(void **state)
 {
-    struct script script = {.bytes = "+OK\r\n"};
-    start(script);
-    make_at("redis://:hunter2@127.0.0.1:%u/1", live_tcp_port(tcp));
-    assert_int_equal(begin(), FLEET_LINK_DOWN);
-    make_at("redis://:hunter2@127.0.0.1:%u", live_tcp_port(tcp));
-    begin();
-    while (fleet_link_state(link_) != FLEET_LINK_DOWN)
-        turn();
+    struct server_script server_script = {.bytes = "+OK\r\n"};
+    server_start(server_script);
+    open_url_at_port("redis://:hunter2@127.0.0.1:%u/1", live_tcp_port(tcp));
+    assert_int_equal(open_connection(), FLEET_CONNECTION_DOWN);
+    open_url_at_port("redis://:hunter2@127.0.0.1:%u", live_tcp_port(tcp));
+    open_connection();
+    while (fleet_connection_state(connection) != FLEET_CONNECTION_DOWN)
+        wait_and_step();
     expect_problem("it closed the connection");
 }
 
-static void a_server_that_speaks_unasked_is_down(void **state)
+static void unsolicited_reply_closes_the_connection(void **state)
 {
-    struct script script = {.bytes = "-DENIED it is protected\r\n", .unasked = true};
-    start(script);
-    make_at("redis://127.0.0.1:%u", live_tcp_port(tcp));
-    begin();
-    while (fleet_link_state(link_) != FLEET_LINK_DOWN)
-        turn();
+    struct server_script server_script = {.bytes = "-DENIED it is protected\r\n", .unsolicited = true};
+    server_start(server_script);
+    open_url_at_port("redis://127.0.0.1:%u", live_tcp_port(tcp));
+    open_connection();
+    while (fleet_connection_state(connection) != FLEET_CONNECTION_DOWN)
+        wait_and_step();
     expect_problem("it says unasked: DENIED it is protected");
-    script = (struct script){.bytes = ":1\r\n:2\r\n", .stay = true}; /* the second would answer what comes next */
-    assert_true(ask_server(script));
+    server_script = (struct server_script){.bytes = ":1\r\n:2\r\n",
+                                           .stay_open = true}; /* the second would answer what comes next */
+    assert_true(send_to_server(server_script));
     assert_int_equal(reply.value[0], 1);
     expect_problem("it says unasked"); /* at once, before anything can be sent */
 }
 
-static void a_password_that_is_echoed_is_not_repeated(void **state)
+static void echoed_password_is_masked(void **state)
 {
     static const struct {
         const char *bytes, *problem;
@@ -474,119 +481,121 @@ static void a_password_that_is_echoed_is_not_repeated(void **state)
         {"+OK\r\nhunter2\r\n", "it does not speak Redis"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        start((struct script){.bytes = table[i].bytes, .stay = true});
-        make_at("redis://app:hunter2@127.0.0.1:%u", live_tcp_port(tcp));
-        expect_no_beginning(table[i].problem);
-        assert_null(strstr(fleet_link_problem(link_), "hunter"));
-        assert_null(strstr(fleet_link_problem(link_), "app"));
+        server_start((struct server_script){.bytes = table[i].bytes, .stay_open = true});
+        open_url_at_port("redis://app:hunter2@127.0.0.1:%u", live_tcp_port(tcp));
+        expect_open_failure(table[i].problem);
+        assert_null(strstr(fleet_connection_problem(connection), "hunter"));
+        assert_null(strstr(fleet_connection_problem(connection), "app"));
     }
 }
 
 /* ---- names that are looked up ---- */
 
-static void a_name_is_looked_up(void **state)
+static void host_name_is_resolved(void **state)
 {
-    struct script script = {.bytes = "+PONG\r\n", .stay = true};
-    start(script);
-    make_at("redis://cache.test:%u", live_tcp_port(tcp));
-    expect_ready();
-    assert_true(ask("PING", NULL, NULL));
-    make("redis://none.test");
-    expect_no_beginning("Name or service not known");
+    struct server_script server_script = {.bytes = "+PONG\r\n", .stay_open = true};
+    server_start(server_script);
+    open_url_at_port("redis://cache.test:%u", live_tcp_port(tcp));
+    open_and_expect_ready();
+    assert_true(send_and_await("PING", NULL, NULL));
+    open_url("redis://none.test");
+    expect_open_failure("Name or service not known");
 }
 
 /* The first is a listener that has not accepted anybody and has no room for more: it does not even refuse. */
-static void an_address_that_swallows_everything_costs_its_part_of_the_time(void **state)
+static void silent_address_costs_only_its_share_of_the_time(void **state)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1)};
     int filler[4];
-    start((struct script){.bytes = "+PONG\r\n", .stay = true});
+    server_start((struct server_script){.bytes = "+PONG\r\n", .stay_open = true});
     address.sin_port = htons(live_tcp_port(tcp));
-    int listener = take_port(&address);
+    int listener = bind_port(&address);
     assert_int_equal(listen(listener, 0), 0);
     for (int i = 0; i < 4; i++) {
         filler[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         connect(filler[i], (struct sockaddr *)&address, sizeof address);
     }
-    make_at("redis://two.test:%u", live_tcp_port(tcp));
-    int64_t deadline_ns = bide_now() + 2 * GENEROUS;
-    fleet_link_open(link_, NULL, deadline_ns);
-    while (fleet_link_deadline_ns(link_) == 0 || fleet_link_deadline_ns(link_) == deadline_ns) /* being looked up */
-        turn();
-    assert_true(fleet_link_deadline_ns(link_) < deadline_ns);
-    fleet_link_step(link_, fleet_link_deadline_ns(link_)); /* as if that time had come */
-    assert_int_equal(settle(), FLEET_LINK_READY);
-    assert_true(ask("PING", NULL, NULL));
+    open_url_at_port("redis://two.test:%u", live_tcp_port(tcp));
+    int64_t deadline_ns = bide_now() + 2 * TIMEOUT_LONG;
+    fleet_connection_open(connection, NULL, deadline_ns);
+    while (fleet_connection_deadline_ns(connection) == 0 ||
+           fleet_connection_deadline_ns(connection) == deadline_ns) /* being looked up */
+        wait_and_step();
+    assert_true(fleet_connection_deadline_ns(connection) < deadline_ns);
+    fleet_connection_step(connection, fleet_connection_deadline_ns(connection)); /* as if that time had come */
+    assert_int_equal(wait_until_opened(), FLEET_CONNECTION_READY);
+    assert_true(send_and_await("PING", NULL, NULL));
     for (int i = 0; i < 4; i++)
         close(filler[i]);
     close(listener);
 }
 
 /* localhost is ::1, too, in most places, where nobody listens. */
-static void all_addresses_are_tried(void **state)
+static void every_address_is_tried(void **state)
 {
-    struct script script = {.bytes = "+PONG\r\n", .stay = true};
-    start(script);
-    make_at("redis://localhost:%u", live_tcp_port(tcp));
-    expect_ready();
+    struct server_script server_script = {.bytes = "+PONG\r\n", .stay_open = true};
+    server_start(server_script);
+    open_url_at_port("redis://localhost:%u", live_tcp_port(tcp));
+    open_and_expect_ready();
 }
 
-static void a_resolver_that_hangs_costs_a_deadline_and_one_thread(void **state)
+static void hanging_resolver_costs_a_deadline_and_one_thread(void **state)
 {
-    struct script script = {.bytes = "+PONG\r\n", .stay = true};
-    start(script);
-    int before = __atomic_load_n(&lookups, __ATOMIC_SEQ_CST);
-    make_at("redis://stuck.test:%u", live_tcp_port(tcp));
+    struct server_script server_script = {.bytes = "+PONG\r\n", .stay_open = true};
+    server_start(server_script);
+    int before = __atomic_load_n(&resolver_calls, __ATOMIC_SEQ_CST);
+    open_url_at_port("redis://stuck.test:%u", live_tcp_port(tcp));
     for (int i = 0; i < 3; i++) {
-        fleet_link_open(link_, NULL, bide_now() + SHORT);
-        assert_int_equal(settle(), FLEET_LINK_DOWN);
+        fleet_connection_open(connection, NULL, bide_now() + TIMEOUT_SHORT);
+        assert_int_equal(wait_until_opened(), FLEET_CONNECTION_DOWN);
         expect_problem("its name was not found in time");
     }
-    fleet_link_open(link_, "cache.test:1", bide_now() + GENEROUS);
-    assert_int_equal(settle(), FLEET_LINK_DOWN);
+    fleet_connection_open(connection, "cache.test:1", bide_now() + TIMEOUT_LONG);
+    assert_int_equal(wait_until_opened(), FLEET_CONNECTION_DOWN);
     expect_problem("(moved to cache.test:1): the name of another place is still being looked up");
-    assert_true(__atomic_load_n(&lookups, __ATOMIC_SEQ_CST) <= before + 1); /* it may not have come that far yet */
-    sem_post(&released);
-    expect_ready(); /* by what the first lookup brought */
-    assert_int_equal(__atomic_load_n(&lookups, __ATOMIC_SEQ_CST), before + 1);
+    assert_true(__atomic_load_n(&resolver_calls, __ATOMIC_SEQ_CST) <=
+                before + 1); /* it may not have come that far yet */
+    sem_post(&resolver_released);
+    open_and_expect_ready(); /* by what the first lookup brought */
+    assert_int_equal(__atomic_load_n(&resolver_calls, __ATOMIC_SEQ_CST), before + 1);
 }
 
-static void a_link_may_go_while_its_resolver_hangs(void **state)
+static void connection_may_be_freed_while_its_resolver_hangs(void **state)
 {
-    make("redis://stuck.test:1");
-    fleet_link_open(link_, NULL, bide_now() + SHORT);
-    assert_int_equal(settle(), FLEET_LINK_DOWN);
-    fleet_link_free(link_);
-    link_ = NULL;
-    sem_post(&released); /* the thread ends by itself, and frees what is left */
+    open_url("redis://stuck.test:1");
+    fleet_connection_open(connection, NULL, bide_now() + TIMEOUT_SHORT);
+    assert_int_equal(wait_until_opened(), FLEET_CONNECTION_DOWN);
+    fleet_connection_free(connection);
+    connection = NULL;
+    sem_post(&resolver_released); /* the thread ends by itself, and frees what is left */
 }
 
 /* ---- a real Redis ---- */
 
-static void commands_are_answered_in_their_order(void **state)
+static void replies_match_commands_in_order(void **state)
 {
     live_redis_start(&redis, "");
-    make(live_redis_url(&redis, ""));
-    expect_ready();
+    open_url(live_redis_url(&redis, ""));
+    open_and_expect_ready();
     for (int i = 0; i < 200; i++) {
         char number[16];
         snprintf(number, sizeof number, "%d", i);
-        assert_true(send_words(3, (const char *const[]){"INCRBY", "sum", number}, GENEROUS));
+        assert_true(send_command(3, (const char *const[]){"INCRBY", "sum", number}, TIMEOUT_LONG));
     }
     for (int i = 0, sum = 0; i < 200; i++) {
         assert_true(await_reply());
         assert_int_equal(reply.kind, FLEET_REPLY_VALUES);
         assert_int_equal(reply.value[0], sum += i);
     }
-    assert_false(fleet_link_reply(link_, &reply));
-    assert_true(fleet_link_deadline_ns(link_) == BIDE_NEVER);
+    assert_false(fleet_connection_next_reply(connection, &reply));
+    assert_true(fleet_connection_deadline_ns(connection) == BIDE_NEVER);
 }
 
-static void replies_are_as_the_script_says(void **state)
+static void script_replies_are_parsed(void **state)
 {
     live_redis_start(&redis, "");
-    make(live_redis_url(&redis, ""));
-    expect_ready();
+    open_url(live_redis_url(&redis, ""));
+    open_and_expect_ready();
     assert_true(eval("return {1, -2, '3', 9007199254740991}"));
     assert_int_equal(reply.kind, FLEET_REPLY_VALUES);
     assert_int_equal(reply.values, 4);
@@ -594,132 +603,133 @@ static void replies_are_as_the_script_says(void **state)
     assert_true(eval("return redis.error_reply('MOVED 1 ' .. string.rep('a', 250) .. ':7000')"));
     assert_int_equal(reply.kind, FLEET_REPLY_ERROR);
     assert_string_equal(reply.error + strlen(reply.error) - 5, ":7000");
-    assert_true(ask("HMGET", "nobody", "a"));
+    assert_true(send_and_await("HMGET", "nobody", "a"));
     assert_int_equal(reply.kind, FLEET_REPLY_VALUES);
     assert_int_equal(reply.values, 0);
-    assert_true(ask("EVALSHA", "0123456789012345678901234567890123456789", "0"));
+    assert_true(send_and_await("EVALSHA", "0123456789012345678901234567890123456789", "0"));
     assert_int_equal(reply.kind, FLEET_REPLY_ERROR);
     assert_memory_equal(reply.error, "NOSCRIPT ", 9);
     assert_false(eval("return {1, {2}}"));
     expect_problem("an array inside an array");
 }
 
-static void what_does_not_fit_is_not_queued(void **state)
+static void oversized_command_is_not_queued(void **state)
 {
     static char large[FLEET_COMMAND_MAX + 1];
     memset(large, 'a', FLEET_COMMAND_MAX);
     live_redis_start(&redis, "");
-    make(live_redis_url(&redis, ""));
-    assert_false(send_words(1, (const char *const[]){"PING"}, GENEROUS)); /* not READY */
-    expect_ready();
-    assert_false(send_words(2, (const char *const[]){"ECHO", large}, GENEROUS));
-    assert_false(send_words(0, NULL, GENEROUS));
+    open_url(live_redis_url(&redis, ""));
+    assert_false(send_command(1, (const char *const[]){"PING"}, TIMEOUT_LONG)); /* not READY */
+    open_and_expect_ready();
+    assert_false(send_command(2, (const char *const[]){"ECHO", large}, TIMEOUT_LONG));
+    assert_false(send_command(0, NULL, TIMEOUT_LONG));
     large[FLEET_COMMAND_MAX - 4] = '\0';
     size_t sent = 0;
-    while (send_words(2, (const char *const[]){"STRLEN", large + 2}, GENEROUS))
+    while (send_command(2, (const char *const[]){"STRLEN", large + 2}, TIMEOUT_LONG))
         sent++;
     assert_int_equal(sent, 3); /* there is room for four times as much, and each has a few bytes around it */
     for (size_t i = 0; i < sent; i++)
         assert_true(await_reply() && reply.values == 1 && reply.value[0] == 0);
-    for (sent = 0; send_words(1, (const char *const[]){"DBSIZE"}, GENEROUS); sent++)
+    for (sent = 0; send_command(1, (const char *const[]){"DBSIZE"}, TIMEOUT_LONG); sent++)
         continue;
     assert_int_equal(sent, 256);
     for (size_t i = 0; i < sent; i++)
         assert_true(await_reply() && reply.value[0] == 0);
 }
 
-static void a_last_push_reaches_redis(void **state)
+static void closing_flushes_the_queue(void **state)
 {
     live_redis_start(&redis, "");
-    make(live_redis_url(&redis, ""));
-    expect_ready();
-    assert_true(send_words(3, (const char *const[]){"SET", "last", "7"}, GENEROUS));
-    fleet_link_close(link_);
-    assert_int_equal(fleet_link_state(link_), FLEET_LINK_DOWN);
-    assert_string_equal(fleet_link_problem(link_), "");
-    for (int64_t until_ns = bide_now() + GENEROUS; strcmp(live_redis_do(&redis, "GET last"), "7") != 0;)
+    open_url(live_redis_url(&redis, ""));
+    open_and_expect_ready();
+    assert_true(send_command(3, (const char *const[]){"SET", "last", "7"}, TIMEOUT_LONG));
+    fleet_connection_close(connection);
+    assert_int_equal(fleet_connection_state(connection), FLEET_CONNECTION_DOWN);
+    assert_string_equal(fleet_connection_problem(connection), "");
+    for (int64_t until_ns = bide_now() + TIMEOUT_LONG; strcmp(live_redis_do(&redis, "GET last"), "7") != 0;)
         assert_true(bide_now() < until_ns);
 }
 
-static void a_database_is_selected(void **state)
+static void database_is_selected(void **state)
 {
     live_redis_start(&redis, "");
-    make(live_redis_url(&redis, "/5"));
-    expect_ready();
-    assert_true(ask("SET", "where", "5"));
-    make(live_redis_unix_url(&redis, "?db=5"));
-    expect_ready();
-    assert_true(ask("GET", "where", NULL));
+    open_url(live_redis_url(&redis, "/5"));
+    open_and_expect_ready();
+    assert_true(send_and_await("SET", "where", "5"));
+    open_url(live_redis_unix_url(&redis, "?db=5"));
+    open_and_expect_ready();
+    assert_true(send_and_await("GET", "where", NULL));
     assert_int_equal(reply.value[0], 5);
-    make(live_redis_url(&redis, ""));
-    expect_ready();
-    assert_true(ask("GET", "where", NULL));
+    open_url(live_redis_url(&redis, ""));
+    open_and_expect_ready();
+    assert_true(send_and_await("GET", "where", NULL));
     assert_int_equal(reply.values, 0);
-    make(live_redis_url(&redis, "/999"));
-    expect_no_beginning("it refuses SELECT: ERR DB index is out of range");
+    open_url(live_redis_url(&redis, "/999"));
+    expect_open_failure("it refuses SELECT: ERR DB index is out of range");
 }
 
-static void a_unix_socket_is_a_link_too(void **state)
+static void unix_socket_is_supported(void **state)
 {
     live_redis_start(&redis, "");
-    make(live_redis_unix_url(&redis, "?db=2"));
-    expect_ready();
-    assert_true(ask("PING", NULL, NULL));
+    open_url(live_redis_unix_url(&redis, "?db=2"));
+    open_and_expect_ready();
+    assert_true(send_and_await("PING", NULL, NULL));
     assert_int_equal(reply.kind, FLEET_REPLY_OTHER);
-    fleet_link_open(link_, "127.0.0.1:1", bide_now() + GENEROUS); /* a password would go over the network */
+    fleet_connection_open(connection, "127.0.0.1:1",
+                          bide_now() + TIMEOUT_LONG); /* a password would go over the network */
     expect_problem("from a unix socket nothing is sent there");
 }
 
-static void a_password_opens(void **state)
+static void password_authenticates(void **state)
 {
     live_redis_start(&redis, "requirepass hunter2\n");
-    make_at("redis://:hunter2@127.0.0.1:%u", redis.process.port);
-    expect_ready();
-    assert_true(ask("DBSIZE", NULL, NULL));
+    open_url_at_port("redis://:hunter2@127.0.0.1:%u", redis.process.port);
+    open_and_expect_ready();
+    assert_true(send_and_await("DBSIZE", NULL, NULL));
     assert_int_equal(reply.kind, FLEET_REPLY_VALUES);
-    make_at("redis://:hunter3@127.0.0.1:%u", redis.process.port);
-    expect_no_beginning("it refuses AUTH: WRONGPASS");
-    assert_null(strstr(fleet_link_problem(link_), "hunter"));
-    make_at("redis://127.0.0.1:%u", redis.process.port);
-    expect_ready();
-    assert_true(ask("DBSIZE", NULL, NULL));
+    open_url_at_port("redis://:hunter3@127.0.0.1:%u", redis.process.port);
+    expect_open_failure("it refuses AUTH: WRONGPASS");
+    assert_null(strstr(fleet_connection_problem(connection), "hunter"));
+    open_url_at_port("redis://127.0.0.1:%u", redis.process.port);
+    open_and_expect_ready();
+    assert_true(send_and_await("DBSIZE", NULL, NULL));
     assert_memory_equal(reply.error, "NOAUTH ", 7);
-    make_at("redis://:hunter2@127.0.0.1:%u/3", redis.process.port);
-    expect_ready();
+    open_url_at_port("redis://:hunter2@127.0.0.1:%u/3", redis.process.port);
+    open_and_expect_ready();
 }
 
-static void a_user_opens(void **state)
+static void user_authenticates(void **state)
 {
     live_redis_start(&redis, "user default off\nuser app on >hunter2 ~* +@all\n");
-    make_at("redis://app:hunter2@127.0.0.1:%u", redis.process.port);
-    expect_ready();
-    assert_true(ask("DBSIZE", NULL, NULL));
+    open_url_at_port("redis://app:hunter2@127.0.0.1:%u", redis.process.port);
+    open_and_expect_ready();
+    assert_true(send_and_await("DBSIZE", NULL, NULL));
     assert_int_equal(reply.kind, FLEET_REPLY_VALUES);
-    make_at("redis://other:hunter2@127.0.0.1:%u", redis.process.port);
-    expect_no_beginning("it refuses AUTH: WRONGPASS");
+    open_url_at_port("redis://other:hunter2@127.0.0.1:%u", redis.process.port);
+    expect_open_failure("it refuses AUTH: WRONGPASS");
 }
 
-static void a_link_goes_where_it_is_told(void **state)
+static void connection_follows_an_endpoint(void **state)
 {
     struct live_redis other = {0};
-    char place[64];
+    char endpoint[64];
     live_redis_start(&redis, "");
     live_redis_start(&other, "");
     live_redis_do(&other, "SET who 2");
-    make(live_redis_url(&redis, ""));
-    expect_ready();
-    snprintf(place, sizeof place, "127.0.0.1:%u", (unsigned)other.process.port);
-    fleet_link_open(link_, place, bide_now() + GENEROUS);
-    assert_int_equal(settle(), FLEET_LINK_READY);
-    assert_true(ask("GET", "who", NULL));
+    open_url(live_redis_url(&redis, ""));
+    open_and_expect_ready();
+    snprintf(endpoint, sizeof endpoint, "127.0.0.1:%u", (unsigned)other.process.port);
+    fleet_connection_open(connection, endpoint, bide_now() + TIMEOUT_LONG);
+    assert_int_equal(wait_until_opened(), FLEET_CONNECTION_READY);
+    assert_true(send_and_await("GET", "who", NULL));
     assert_int_equal(reply.value[0], 2);
     live_redis_free(&other);
-    while (fleet_link_state(link_) != FLEET_LINK_DOWN)
-        turn();
+    while (fleet_connection_state(connection) != FLEET_CONNECTION_DOWN)
+        wait_and_step();
     expect_problem("(moved to 127.0.0.1:");
-    fleet_link_open(link_, "no place", bide_now() + GENEROUS);
+    fleet_connection_open(connection, "no place", bide_now() + TIMEOUT_LONG);
     expect_problem("which is not host:port");
-    expect_ready(); /* the URL's own is still there */
+    open_and_expect_ready(); /* the URL's own is still there */
 }
 
 /* ---- TLS ---- */
@@ -745,152 +755,153 @@ static void make_tls(const char *host, const char *tail)
             text[used++] = *c;
     }
     text[used] = '\0';
-    make(text);
+    open_url(text);
 }
 
 static void tls_reads_and_writes(void **state)
 {
     start_tls("IP:127.0.0.1", LIVE_REDIS_TLS "requirepass hunter2\n");
     make_tls("127.0.0.1", "?ca_file=$site.pem");
-    expect_ready();
-    assert_true(ask("DBSIZE", NULL, NULL));
+    open_and_expect_ready();
+    assert_true(send_and_await("DBSIZE", NULL, NULL));
     assert_memory_equal(reply.error, "NOAUTH ", 7);
     char text[512];
     snprintf(text, sizeof text, "rediss://:hunter2@127.0.0.1:%u/2?ca_file=%s", (unsigned)redis.process.port,
              live_tls_path(&redis.process, "site"));
-    make(text);
-    expect_ready();
+    open_url(text);
+    open_and_expect_ready();
     for (int i = 0; i < 200; i++)
-        assert_true(send_words(3, (const char *const[]){"EVAL", "return {1,2,3,4,5,6,7,8,9,10,11,12}", "0"}, GENEROUS));
+        assert_true(
+            send_command(3, (const char *const[]){"EVAL", "return {1,2,3,4,5,6,7,8,9,10,11,12}", "0"}, TIMEOUT_LONG));
     for (int i = 0; i < 200; i++)
         assert_true(await_reply() && reply.values == 12);
-    assert_true(send_words(3, (const char *const[]){"SET", "last", "7"}, GENEROUS));
-    fleet_link_close(link_);
-    for (int64_t until_ns = bide_now() + GENEROUS; live_redis_number(&redis, "EVAL %s 0",
-                                                                     "redis.call('SELECT', 2) "
-                                                                     "return redis.call('EXISTS', 'last')") != 1;)
+    assert_true(send_command(3, (const char *const[]){"SET", "last", "7"}, TIMEOUT_LONG));
+    fleet_connection_close(connection);
+    for (int64_t until_ns = bide_now() + TIMEOUT_LONG; live_redis_number(&redis, "EVAL %s 0",
+                                                                         "redis.call('SELECT', 2) "
+                                                                         "return redis.call('EXISTS', 'last')") != 1;)
         assert_true(bide_now() < until_ns);
 }
 
-static void a_certificate_is_of_the_host_s_name(void **state)
+static void certificate_must_match_the_host(void **state)
 {
     start_tls("DNS:cache.test", LIVE_REDIS_TLS);
     make_tls("cache.test", "?ca_file=$site.pem");
-    expect_ready();
+    open_and_expect_ready();
     make_tls("127.0.0.1", "?ca_file=$site.pem");
-    expect_no_beginning("its certificate is not trusted: IP address mismatch");
+    expect_open_failure("its certificate is not trusted: IP address mismatch");
     make_tls("other.test", "?ca_file=$site.pem");
-    expect_no_beginning("its certificate is not trusted: hostname mismatch");
+    expect_open_failure("its certificate is not trusted: hostname mismatch");
 }
 
-static void a_certificate_of_nobody_we_know_is_refused(void **state)
+static void untrusted_certificate_is_rejected(void **state)
 {
     start_tls("IP:127.0.0.1", LIVE_REDIS_TLS);
     make_tls("127.0.0.1", "");
-    expect_no_beginning("its certificate is not trusted: self");
+    expect_open_failure("its certificate is not trusted: self");
     make_tls("127.0.0.1", "?ca_file=$stranger.pem");
-    expect_no_beginning("its certificate is not trusted: ");
+    expect_open_failure("its certificate is not trusted: ");
 }
 
-static void a_certificate_out_of_date_is_refused(void **state)
+static void expired_certificate_is_rejected(void **state)
 {
     live_redis_dir(&redis);
     live_tls_make(&redis.process, "site", "IP:127.0.0.1");
     live_tls_expire(&redis.process, "site");
     live_redis_start(&redis, LIVE_REDIS_TLS);
     make_tls("127.0.0.1", "?ca_file=$site.pem");
-    expect_no_beginning("its certificate is not trusted: certificate has expired");
+    expect_open_failure("its certificate is not trusted: certificate has expired");
 }
 
-static void a_certificate_of_our_own_opens(void **state)
+static void client_certificate_authenticates(void **state)
 {
     start_tls("IP:127.0.0.1", LIVE_REDIS_TLS_MUTUAL);
     make_tls("127.0.0.1", "?ca_file=$site.pem&cert_file=$client.pem&key_file=$client.key");
-    expect_ready();
-    assert_true(ask("DBSIZE", NULL, NULL));
+    open_and_expect_ready();
+    assert_true(send_and_await("DBSIZE", NULL, NULL));
     assert_int_equal(reply.kind, FLEET_REPLY_VALUES);
     static const char *const refused[] = {"?ca_file=$site.pem",
                                           "?ca_file=$site.pem&cert_file=$stranger.pem&key_file=$stranger.key"};
     for (size_t i = 0; i < 2; i++) {
         make_tls("127.0.0.1", refused[i]);
-        if (begin() == FLEET_LINK_READY) /* TLS 1.3: the server says so afterwards */
-            assert_false(ask("DBSIZE", NULL, NULL));
-        assert_int_equal(fleet_link_state(link_), FLEET_LINK_DOWN);
-        assert_string_not_equal(fleet_link_problem(link_), "");
+        if (open_connection() == FLEET_CONNECTION_READY) /* TLS 1.3: the server says so afterwards */
+            assert_false(send_and_await("DBSIZE", NULL, NULL));
+        assert_int_equal(fleet_connection_state(connection), FLEET_CONNECTION_DOWN);
+        assert_string_not_equal(fleet_connection_problem(connection), "");
     }
 }
 
-static void files_that_are_wrong_are_named(void **state)
+static void wrong_tls_files_are_named(void **state)
 {
     start_tls("IP:127.0.0.1", LIVE_REDIS_TLS);
     live_process_run(&redis.process, (const char *const[]){"openssl", "pkey", "-in", "client.key", "-aes128",
                                                            "-passout", "pass:hunter2", "-out", "locked.key", NULL});
     make_tls("127.0.0.1", "?ca_file=$none.pem");
-    expect_no_beginning("none.pem: No such file or directory");
+    expect_open_failure("none.pem: No such file or directory");
     make_tls("127.0.0.1", "?ca_file=$site.key");
-    expect_no_beginning("want certificates, in PEM");
+    expect_open_failure("want certificates, in PEM");
     make_tls("127.0.0.1", "?ca_file=$site.pem&cert_file=$none.pem");
-    expect_no_beginning("cert_file ");
+    expect_open_failure("cert_file ");
     make_tls("127.0.0.1", "?ca_file=$site.pem&cert_file=$client.pem&key_file=$site.key");
-    expect_no_beginning("key_file ");
+    expect_open_failure("key_file ");
     make_tls("127.0.0.1", "?ca_file=$site.pem&cert_file=$client.pem&key_file=$locked.key"); /* and nobody is asked */
-    expect_no_beginning("key_file ");
+    expect_open_failure("key_file ");
 }
 
 static void tls_and_plain_do_not_mix(void **state)
 {
-    struct script script = {.bytes = "-ERR Protocol error\r\n", .length = 21};
-    start(script);
-    make_at("rediss://127.0.0.1:%u", live_tcp_port(tcp));
-    expect_no_beginning("it does not speak TLS; want redis://");
+    struct server_script server_script = {.bytes = "-ERR Protocol error\r\n", .length = 21};
+    server_start(server_script);
+    open_url_at_port("rediss://127.0.0.1:%u", live_tcp_port(tcp));
+    expect_open_failure("it does not speak TLS; want redis://");
     start_tls("IP:127.0.0.1", LIVE_REDIS_TLS);
-    make_at("redis://127.0.0.1:%u", redis.process.port);
-    expect_ready();
-    assert_false(ask("PING", NULL, NULL));
-    assert_int_equal(fleet_link_state(link_), FLEET_LINK_DOWN);
+    open_url_at_port("redis://127.0.0.1:%u", redis.process.port);
+    open_and_expect_ready();
+    assert_false(send_and_await("PING", NULL, NULL));
+    assert_int_equal(fleet_connection_state(connection), FLEET_CONNECTION_DOWN);
 }
 
 /* ---- signals and forks ---- */
 
 /* Writes on connections whose other end is gone: SIGPIPE would end this program. */
-static void no_signal_is_raised(void **state)
+static void writing_to_a_closed_connection_raises_no_signal(void **state)
 {
     start_tls("IP:127.0.0.1", LIVE_REDIS_TLS);
     for (int i = 0; i < 2; i++) {
         if (i == 0)
             make_tls("127.0.0.1", "?ca_file=$site.pem");
         else
-            make(live_redis_unix_url(&redis, ""));
-        expect_ready();
+            open_url(live_redis_unix_url(&redis, ""));
+        open_and_expect_ready();
         live_redis_kill(&redis, SIGKILL);
         for (int n = 0; n < 3; n++)
-            send_words(1, (const char *const[]){"PING"}, GENEROUS);
-        fleet_link_close(link_);
+            send_command(1, (const char *const[]){"PING"}, TIMEOUT_LONG);
+        fleet_connection_close(connection);
         live_redis_again(&redis);
     }
 }
 
-static void a_child_leaves_the_link_of_its_parent_alone(void **state)
+static void forked_child_does_not_disturb_the_connection(void **state)
 {
     start_tls("IP:127.0.0.1", LIVE_REDIS_TLS);
     make_tls("127.0.0.1", "?ca_file=$site.pem");
-    expect_ready();
-    assert_true(send_words(1, (const char *const[]){"DBSIZE"}, GENEROUS));
+    open_and_expect_ready();
+    assert_true(send_command(1, (const char *const[]){"DBSIZE"}, TIMEOUT_LONG));
     pid_t child = fork();
     if (child == 0) {
-        fleet_link_abandon(link_);
-        fleet_link_free(link_);
+        fleet_connection_abandon(connection);
+        fleet_connection_free(connection);
         _exit(0);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_true(await_reply());
-    assert_true(ask("DBSIZE", NULL, NULL));
+    assert_true(send_and_await("DBSIZE", NULL, NULL));
 }
 
 /* In a program that has closed 0, 1 and 2 what it prints must not go to Redis. */
-static void no_descriptor_is_a_standard_one(void **state)
+static void descriptors_are_above_stdio(void **state)
 {
     short events;
     int status;
@@ -900,18 +911,19 @@ static void no_descriptor_is_a_standard_one(void **state)
         for (int fd = 0; fd <= STDERR_FILENO; fd++)
             close(fd);
         for (int i = 0; i < 2; i++) {
-            make(i == 0 ? live_redis_url(&redis, "") : live_redis_unix_url(&redis, ""));
-            if (begin() != FLEET_LINK_READY || fleet_link_fd(link_, &events) <= STDERR_FILENO)
+            open_url(i == 0 ? live_redis_url(&redis, "") : live_redis_unix_url(&redis, ""));
+            if (open_connection() != FLEET_CONNECTION_READY ||
+                fleet_connection_fd(connection, &events) <= STDERR_FILENO)
                 _exit(1);
         }
-        struct fleet_lookup *lookup = fleet_lookup_new(&(struct fleet_place){"127.0.0.1", "1"});
-        _exit(lookup != NULL && fleet_lookup_fd(lookup) > STDERR_FILENO ? 0 : 2);
+        struct fleet_resolver *lookup = fleet_resolver_new(&(struct fleet_endpoint){"127.0.0.1", "1"});
+        _exit(lookup != NULL && fleet_resolver_fd(lookup) > STDERR_FILENO ? 0 : 2);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
 }
 
-static int descriptors(void)
+static int count_descriptors(void)
 {
     int count = 0;
     for (int fd = 0; fd < 1024; fd++)
@@ -919,69 +931,69 @@ static int descriptors(void)
     return count;
 }
 
-static void whatever_fails_leaves_no_descriptor(void **state)
+static void failures_leak_no_descriptor(void **state)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = take_port(&address), before = 0;
+    int fd = bind_port(&address), before = 0;
     for (int i = 0; i < 40; i++) {
-        make_at("redis://127.0.0.1:%u", ntohs(address.sin_port));
-        assert_int_equal(begin(), FLEET_LINK_DOWN);
-        make_at("rediss://127.0.0.1:%u?ca_file=/nowhere", ntohs(address.sin_port));
-        assert_int_equal(begin(), FLEET_LINK_DOWN);
-        make("unix:///nowhere");
-        assert_int_equal(begin(), FLEET_LINK_DOWN);
-        fleet_link_open(link_, NULL, bide_now() + GENEROUS);
+        open_url_at_port("redis://127.0.0.1:%u", ntohs(address.sin_port));
+        assert_int_equal(open_connection(), FLEET_CONNECTION_DOWN);
+        open_url_at_port("rediss://127.0.0.1:%u?ca_file=/nowhere", ntohs(address.sin_port));
+        assert_int_equal(open_connection(), FLEET_CONNECTION_DOWN);
+        open_url("unix:///nowhere");
+        assert_int_equal(open_connection(), FLEET_CONNECTION_DOWN);
+        fleet_connection_open(connection, NULL, bide_now() + TIMEOUT_LONG);
         if (i == 0)
-            before = descriptors();
+            before = count_descriptors();
     }
-    assert_int_equal(descriptors(), before);
+    assert_int_equal(count_descriptors(), before);
     close(fd);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, reset_all, close_all)
     const struct CMUnitTest tests[] = {
-        TEST(a_reply_may_come_byte_by_byte),
-        TEST(a_reply_that_is_cut_is_none),
-        TEST(a_connection_that_is_reset_is_down),
-        TEST(a_whole_reply_before_the_end_is_still_given),
-        TEST(what_is_not_the_protocol_is_down),
-        TEST(what_is_announced_is_not_allocated),
-        TEST(other_replies_are_told_apart),
-        TEST(silence_ends_at_its_deadline),
-        TEST(silence_ends_a_beginning_too),
-        TEST(nobody_listens),
-        TEST(a_server_that_hangs_up_is_down),
-        TEST(a_server_that_leaves_after_auth_is_down),
-        TEST(a_server_that_speaks_unasked_is_down),
-        TEST(a_password_that_is_echoed_is_not_repeated),
-        TEST(a_name_is_looked_up),
-        TEST(all_addresses_are_tried),
-        TEST(an_address_that_swallows_everything_costs_its_part_of_the_time),
-        TEST(a_resolver_that_hangs_costs_a_deadline_and_one_thread),
-        TEST(a_link_may_go_while_its_resolver_hangs),
-        TEST(commands_are_answered_in_their_order),
-        TEST(replies_are_as_the_script_says),
-        TEST(what_does_not_fit_is_not_queued),
-        TEST(a_last_push_reaches_redis),
-        TEST(a_database_is_selected),
-        TEST(a_unix_socket_is_a_link_too),
-        TEST(a_password_opens),
-        TEST(a_user_opens),
-        TEST(a_link_goes_where_it_is_told),
+        TEST(reply_may_arrive_byte_by_byte),
+        TEST(truncated_reply_is_not_returned),
+        TEST(reset_connection_is_down),
+        TEST(complete_reply_before_the_close_is_returned),
+        TEST(bytes_that_are_not_resp_close_the_connection),
+        TEST(announced_lengths_are_not_allocated),
+        TEST(reply_kinds_are_distinguished),
+        TEST(missing_reply_times_out),
+        TEST(silent_server_times_out_while_opening),
+        TEST(refused_connection_is_reported),
+        TEST(server_that_closes_at_once_is_down),
+        TEST(server_that_closes_after_auth_is_down),
+        TEST(unsolicited_reply_closes_the_connection),
+        TEST(echoed_password_is_masked),
+        TEST(host_name_is_resolved),
+        TEST(every_address_is_tried),
+        TEST(silent_address_costs_only_its_share_of_the_time),
+        TEST(hanging_resolver_costs_a_deadline_and_one_thread),
+        TEST(connection_may_be_freed_while_its_resolver_hangs),
+        TEST(replies_match_commands_in_order),
+        TEST(script_replies_are_parsed),
+        TEST(oversized_command_is_not_queued),
+        TEST(closing_flushes_the_queue),
+        TEST(database_is_selected),
+        TEST(unix_socket_is_supported),
+        TEST(password_authenticates),
+        TEST(user_authenticates),
+        TEST(connection_follows_an_endpoint),
         TEST(tls_reads_and_writes),
-        TEST(a_certificate_is_of_the_host_s_name),
-        TEST(a_certificate_of_nobody_we_know_is_refused),
-        TEST(a_certificate_out_of_date_is_refused),
-        TEST(a_certificate_of_our_own_opens),
-        TEST(files_that_are_wrong_are_named),
+        TEST(certificate_must_match_the_host),
+        TEST(untrusted_certificate_is_rejected),
+        TEST(expired_certificate_is_rejected),
+        TEST(client_certificate_authenticates),
+        TEST(wrong_tls_files_are_named),
         TEST(tls_and_plain_do_not_mix),
-        TEST(no_signal_is_raised),
-        TEST(a_child_leaves_the_link_of_its_parent_alone),
-        TEST(no_descriptor_is_a_standard_one),
-        TEST(whatever_fails_leaves_no_descriptor),
+        TEST(writing_to_a_closed_connection_raises_no_signal),
+        TEST(forked_child_does_not_disturb_the_connection),
+        TEST(descriptors_are_above_stdio),
+        TEST(failures_leak_no_descriptor),
     };
-    sem_init(&released, 0, 0);
+    sem_init(&resolver_released, 0, 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

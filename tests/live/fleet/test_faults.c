@@ -19,55 +19,56 @@
 struct member {
     struct bide_target target;
     struct bide_fleet *fleet;
-    struct live_told told;
+    struct live_reports reports;
 };
 
-static void join(struct member *m, const char *url, uint32_t per_minute_milli)
+static void member_join(struct member *m, const char *url, uint32_t per_minute_milli)
 {
     memset(m, 0, sizeof *m);
-    pthread_mutex_init(&m->told.lock, NULL);
+    pthread_mutex_init(&m->reports.lock, NULL);
     live_fleet_target(&m->target, per_minute_milli);
-    m->fleet = live_fleet_open(url, &m->told);
+    m->fleet = live_fleet_open(url, &m->reports);
     live_fleet_join(m->fleet, "payments", &m->target);
 }
 
-static struct bide_fleet_view look(struct member *m)
+static struct bide_fleet_view view_of(struct member *m)
 {
-    return live_fleet_look(m->fleet, &m->target);
+    return live_fleet_get(m->fleet, &m->target);
 }
 
-static int64_t left(struct member *m)
+static int64_t left_milli(struct member *m)
 {
     return bide_budget_left_milli(&m->target, bide_now());
 }
 
 /* ---- what is not an answer ---- */
 
-#define PATIENT "?timeout=20000" /* a busy machine is not what is tested */
+#define TIMEOUT_LONG "?timeout=20000" /* a busy machine is not what is tested */
 
-static void assert_goes_on_alone(const char *bytes, const char *said, const char *options)
+static void assert_disconnected_then_recovers(const char *bytes, const char *expected, const char *options)
 {
-    struct live_fake fake = {.say = live_fake_text, .text = bytes, .granted_milli = 5000};
+    struct live_fake_redis fake = {.respond = live_fake_reply_text, .text = bytes, .granted_milli = 5000};
     struct member m;
     live_fake_start(&fake);
-    join(&m, live_fake_url(&fake, options), 0);
-    EVENTUALLY(look(&m).failures >= 3);
-    EVENTUALLY(live_told_count(&m.told) > 0);
-    assert_false(look(&m).connected);
-    assert_true(look(&m).disconnected_ns > 0);
-    assert_int_equal(left(&m), 0);
-    assert_int_equal(live_told_count(&m.told), 1);
-    if (!live_told_has(&m.told, said) || !live_told_has(&m.told, "retries go on at 0 a minute for payments"))
-        fail_msg("told of %.20s: %s", bytes, m.told.text[0]);
-    live_fake_change(&fake, live_fake_answer, NULL);
-    EVENTUALLY(look(&m).connected && left(&m) >= 1000);
-    EVENTUALLY(live_told_has(&m.told, "reached again"));
-    assert_int_equal(live_told_count(&m.told), 2);
+    member_join(&m, live_fake_url(&fake, options), 0);
+    EVENTUALLY(view_of(&m).failures >= 3);
+    EVENTUALLY(live_reports_count(&m.reports) > 0);
+    assert_false(view_of(&m).connected);
+    assert_true(view_of(&m).disconnected_ns > 0);
+    assert_int_equal(left_milli(&m), 0);
+    assert_int_equal(live_reports_count(&m.reports), 1);
+    if (!live_reports_contain(&m.reports, expected) ||
+        !live_reports_contain(&m.reports, "retries go on at 0 a minute for payments"))
+        fail_msg("told of %.20s: %s", bytes, m.reports.text[0]);
+    live_fake_change(&fake, live_fake_reply, NULL);
+    EVENTUALLY(view_of(&m).connected && left_milli(&m) >= 1000);
+    EVENTUALLY(live_reports_contain(&m.reports, "reached again"));
+    assert_int_equal(live_reports_count(&m.reports), 2);
     bide_fleet_close(m.fleet);
     live_fake_free(&fake);
 }
 
-static void every_refusal_is_told_by_its_words_and_survived(void **state)
+static void every_error_reply_is_reported_and_survived(void **state)
 {
     static const char *const refusals[] = {
         "READONLY You can't write against a read only replica.",
@@ -89,24 +90,24 @@ static void every_refusal_is_told_by_its_words_and_survived(void **state)
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         char bytes[128];
         snprintf(bytes, sizeof bytes, "-%s\r\n", refusals[i]);
-        assert_goes_on_alone(bytes, refusals[i], PATIENT);
+        assert_disconnected_then_recovers(bytes, refusals[i], TIMEOUT_LONG);
     }
 }
 
 static unsigned connections_for_three_failures(const char *bytes)
 {
-    struct live_fake fake = {.say = live_fake_text, .text = bytes};
+    struct live_fake_redis fake = {.respond = live_fake_reply_text, .text = bytes};
     struct member m;
     live_fake_start(&fake);
-    join(&m, live_fake_url(&fake, PATIENT), 0);
-    EVENTUALLY(look(&m).failures >= 3);
+    member_join(&m, live_fake_url(&fake, TIMEOUT_LONG), 0);
+    EVENTUALLY(view_of(&m).failures >= 3);
     unsigned connections = live_fake_connections(&fake);
     bide_fleet_close(m.fleet);
     live_fake_free(&fake);
     return connections;
 }
 
-static void a_connection_is_given_up_where_its_next_answer_would_be_no_better(void **state)
+static void connection_is_closed_after_errors_that_would_repeat(void **state)
 {
     assert_int_equal(connections_for_three_failures("-BUSY with a script\r\n"), 1);
     assert_true(connections_for_three_failures("-READONLY a replica\r\n") >= 3);
@@ -128,59 +129,62 @@ static void garbage_is_survived(void **state)
         {"", "closed"},
     };
     for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++)
-        assert_goes_on_alone(garbage[i][0], garbage[i][1], PATIENT);
+        assert_disconnected_then_recovers(garbage[i][0], garbage[i][1], TIMEOUT_LONG);
 }
 
-static void a_reply_that_never_ends_is_late(void **state)
+static void endless_reply_times_out(void **state)
 {
-    assert_goes_on_alone("$1073741824\r\n", "in time", "?timeout=200");
-    assert_goes_on_alone("*14\r\n:1\r\n", "in time", "?timeout=200");
+    assert_disconnected_then_recovers("$1073741824\r\n", "in time", "?timeout=200");
+    assert_disconnected_then_recovers("*14\r\n:1\r\n", "in time", "?timeout=200");
 }
 
 /* ---- lies ---- */
 
-static bool answer_with_one_wrong_number(struct live_fake *fake, int fd, const struct live_fake_ask *ask, unsigned n)
+static bool reply_with_one_wrong_number(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
+                                        unsigned n)
 {
     const size_t *field = fake->context;
-    struct lease_answer answer = live_fake_good(fake, &ask->ask);
-    int64_t number[LEASE_ANSWER_COUNT];
-    memcpy(number, &answer, sizeof number);
+    struct lease_reply reply = live_fake_good_reply(fake, &request->request);
+    int64_t number[LEASE_REPLY_FIELD_COUNT];
+    memcpy(number, &reply, sizeof number);
     number[*field] = n % 2 == 0 ? -1 : INT64_MAX;
-    memcpy(&answer, number, sizeof number);
-    return live_fake_write(fd, &answer);
+    memcpy(&reply, number, sizeof number);
+    return live_fake_write_reply(fd, &reply);
 }
 
-static void an_answer_with_one_number_out_of_range_is_not_believed(void **state)
+static void reply_with_one_number_out_of_range_is_rejected(void **state)
 {
-    for (size_t field = 0; field < LEASE_ANSWER_COUNT; field++) {
-        struct live_fake fake = {.say = answer_with_one_wrong_number, .context = &field, .granted_milli = 5000};
+    for (size_t field = 0; field < LEASE_REPLY_FIELD_COUNT; field++) {
+        struct live_fake_redis fake = {
+            .respond = reply_with_one_wrong_number, .context = &field, .granted_milli = 5000};
         struct member m;
         live_fake_start(&fake);
-        join(&m, live_fake_url(&fake, PATIENT), 0);
-        EVENTUALLY(look(&m).failures >= 2);
-        assert_int_equal(left(&m), 0);
-        assert_int_equal(look(&m).granted_milli, 0);
-        EVENTUALLY(live_told_has(&m.told, "wrong number"));
+        member_join(&m, live_fake_url(&fake, TIMEOUT_LONG), 0);
+        EVENTUALLY(view_of(&m).failures >= 2);
+        assert_int_equal(left_milli(&m), 0);
+        assert_int_equal(view_of(&m).granted_milli, 0);
+        EVENTUALLY(live_reports_contain(&m.reports, "wrong number"));
         bide_fleet_close(m.fleet);
         live_fake_free(&fake);
     }
 }
 
-static bool grant_more_than_wanted(struct live_fake *fake, int fd, const struct live_fake_ask *ask, unsigned n)
+static bool grant_more_than_wanted(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
+                                   unsigned n)
 {
-    struct lease_answer answer = live_fake_good(fake, &ask->ask);
-    answer.granted_milli = ask->ask.want_milli + 1;
-    return live_fake_write(fd, &answer);
+    struct lease_reply reply = live_fake_good_reply(fake, &request->request);
+    reply.granted_milli = request->request.wanted_milli + 1;
+    return live_fake_write_reply(fd, &reply);
 }
 
-static void more_than_was_wanted_is_not_taken(void **state)
+static void grant_above_the_request_is_rejected(void **state)
 {
-    struct live_fake fake = {.say = grant_more_than_wanted};
+    struct live_fake_redis fake = {.respond = grant_more_than_wanted};
     struct member m;
     live_fake_start(&fake);
-    join(&m, live_fake_url(&fake, PATIENT), 0);
-    EVENTUALLY(look(&m).failures >= 2);
-    assert_int_equal(left(&m), 0);
+    member_join(&m, live_fake_url(&fake, TIMEOUT_LONG), 0);
+    EVENTUALLY(view_of(&m).failures >= 2);
+    assert_int_equal(left_milli(&m), 0);
     bide_fleet_close(m.fleet);
     live_fake_free(&fake);
 }
@@ -188,32 +192,33 @@ static void more_than_was_wanted_is_not_taken(void **state)
 /* ---- late ---- */
 
 /* Says nothing to the first ask until there is a failure, and then grants. */
-static bool answer_the_first_late(struct live_fake *fake, int fd, const struct live_fake_ask *ask, unsigned number)
+static bool reply_late_to_the_first(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
+                                    unsigned number)
 {
     struct member *m = fake->context;
-    struct lease_answer answer = live_fake_good(fake, &ask->ask);
+    struct lease_reply reply = live_fake_good_reply(fake, &request->request);
     if (number > 1)
-        answer.granted_milli = 0;
+        reply.granted_milli = 0;
     else
-        EVENTUALLY(__atomic_load_n(&m->fleet, __ATOMIC_ACQUIRE) != NULL && look(m).failures > 0);
-    return live_fake_write(fd, &answer);
+        EVENTUALLY(__atomic_load_n(&m->fleet, __ATOMIC_ACQUIRE) != NULL && view_of(m).failures > 0);
+    return live_fake_write_reply(fd, &reply);
 }
 
-static void an_answer_after_the_timeout_is_never_applied(void **state)
+static void reply_after_the_timeout_is_never_applied(void **state)
 {
     struct member m;
-    struct live_fake fake = {.say = answer_the_first_late, .context = &m, .granted_milli = 5000};
+    struct live_fake_redis fake = {.respond = reply_late_to_the_first, .context = &m, .granted_milli = 5000};
     memset(&m, 0, sizeof m);
-    pthread_mutex_init(&m.told.lock, NULL);
+    pthread_mutex_init(&m.reports.lock, NULL);
     live_fake_start(&fake);
     live_fleet_target(&m.target, 0);
-    struct bide_fleet *fleet = live_fleet_open(live_fake_url(&fake, "?timeout=100"), &m.told);
+    struct bide_fleet *fleet = live_fleet_open(live_fake_url(&fake, "?timeout=100"), &m.reports);
     live_fleet_join(fleet, "payments", &m.target);
     __atomic_store_n(&m.fleet, fleet, __ATOMIC_RELEASE);
-    EVENTUALLY(look(&m).exchanges >= 3);
-    assert_int_equal(look(&m).granted_milli, 0);
-    assert_int_equal(left(&m), 0);
-    assert_true(live_told_has(&m.told, "in time"));
+    EVENTUALLY(view_of(&m).exchanges >= 3);
+    assert_int_equal(view_of(&m).granted_milli, 0);
+    assert_int_equal(left_milli(&m), 0);
+    assert_true(live_reports_contain(&m.reports, "in time"));
     bide_fleet_close(m.fleet);
     live_fake_free(&fake);
 }
@@ -221,189 +226,196 @@ static void an_answer_after_the_timeout_is_never_applied(void **state)
 /* ---- said once ---- */
 
 /* The first ask that reports something is refused, all others are answered. */
-static bool refuse_the_first_report(struct live_fake *fake, int fd, const struct live_fake_ask *ask, unsigned number)
+static bool refuse_first_report(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
+                                unsigned number)
 {
     bool *refused = fake->context;
-    if (ask->ask.firsts == 0 || *refused)
-        return live_fake_answer(fake, fd, ask, number);
+    if (request->request.firsts == 0 || *refused)
+        return live_fake_reply(fake, fd, request, number);
     *refused = true;
     static const char busy[] = "-BUSY Redis is busy running a script.\r\n";
     return live_tcp_write(fd, busy, sizeof busy - 1);
 }
 
-static void what_was_asked_in_vain_is_spent_and_not_said_again(void **state)
+static void failed_request_is_not_sent_again(void **state)
 {
     bool refused = false;
-    struct live_fake fake = {.say = refuse_the_first_report, .context = &refused, .granted_milli = 5000};
+    struct live_fake_redis fake = {.respond = refuse_first_report, .context = &refused, .granted_milli = 5000};
     struct member m;
     int64_t firsts = 0;
     live_fake_start(&fake);
-    join(&m, live_fake_url(&fake, PATIENT), 0);
-    EVENTUALLY(look(&m).exchanges >= 1);
+    member_join(&m, live_fake_url(&fake, TIMEOUT_LONG), 0);
+    EVENTUALLY(view_of(&m).exchanges >= 1);
     live_fleet_succeed(&m.target);
-    EVENTUALLY(look(&m).failures == 1);
-    uint64_t before = look(&m).exchanges;
-    EVENTUALLY(look(&m).exchanges >= before + 3);
+    EVENTUALLY(view_of(&m).failures == 1);
+    uint64_t before = view_of(&m).exchanges;
+    EVENTUALLY(view_of(&m).exchanges >= before + 3);
     bide_fleet_close(m.fleet);
     live_tcp_free(fake.server);
-    for (unsigned i = 0; i < fake.asks; i++)
-        firsts += fake.ask[i].ask.firsts;
+    for (unsigned i = 0; i < fake.requests; i++)
+        firsts += fake.request[i].request.firsts;
     assert_int_equal(firsts, 1);
     fake.server = NULL;
     live_fake_free(&fake);
 }
 
-static bool forget_the_script(struct live_fake *fake, int fd, const struct live_fake_ask *ask, unsigned number)
+static bool reply_noscript(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
+                           unsigned number)
 {
     static const char noscript[] = "-NOSCRIPT No matching script. Please use EVAL.\r\n";
     const bool *always = fake->context;
-    if (strcmp(ask->word, "EVAL") == 0 && !*always)
-        return live_fake_answer(fake, fd, ask, number);
+    if (strcmp(request->word, "EVAL") == 0 && !*always)
+        return live_fake_reply(fake, fd, request, number);
     return live_tcp_write(fd, noscript, sizeof noscript - 1);
 }
 
 /* Every ask with EVALSHA is followed by the same one with EVAL. */
-static void assert_said_in_pairs(const struct live_fake *fake, unsigned asks)
+static void assert_sent_in_pairs(const struct live_fake_redis *fake, unsigned asks)
 {
     for (unsigned i = 0; i + 1 < asks; i += 2) {
-        assert_string_equal(fake->ask[i].word, "EVALSHA");
-        assert_string_equal(fake->ask[i + 1].word, "EVAL");
-        assert_string_equal(fake->ask[i].key, fake->ask[i + 1].key);
-        assert_memory_equal(&fake->ask[i].ask, &fake->ask[i + 1].ask, sizeof fake->ask[i].ask);
+        assert_string_equal(fake->request[i].word, "EVALSHA");
+        assert_string_equal(fake->request[i + 1].word, "EVAL");
+        assert_string_equal(fake->request[i].key, fake->request[i + 1].key);
+        assert_memory_equal(&fake->request[i].request, &fake->request[i + 1].request, sizeof fake->request[i].request);
     }
 }
 
-static void noscript_is_answered_by_the_same_ask_with_the_text(void **state)
+static void noscript_resends_the_same_request_with_the_script_text(void **state)
 {
     bool always = false;
-    struct live_fake fake = {.say = forget_the_script, .context = &always, .granted_milli = 5000};
+    struct live_fake_redis fake = {.respond = reply_noscript, .context = &always, .granted_milli = 5000};
     struct member m;
     live_fake_start(&fake);
-    join(&m, live_fake_url(&fake, PATIENT), 0);
-    EVENTUALLY(look(&m).exchanges >= 3);
-    assert_int_equal(look(&m).failures, 0);
-    assert_int_equal(live_told_count(&m.told), 0);
-    assert_said_in_pairs(&fake, 6);
+    member_join(&m, live_fake_url(&fake, TIMEOUT_LONG), 0);
+    EVENTUALLY(view_of(&m).exchanges >= 3);
+    assert_int_equal(view_of(&m).failures, 0);
+    assert_int_equal(live_reports_count(&m.reports), 0);
+    assert_sent_in_pairs(&fake, 6);
     bide_fleet_close(m.fleet);
     live_fake_free(&fake);
 }
 
-static void noscript_to_the_text_itself_is_a_failure(void **state)
+static void noscript_for_the_script_text_is_a_failure(void **state)
 {
     bool always = true;
-    struct live_fake fake = {.say = forget_the_script, .context = &always, .granted_milli = 5000};
+    struct live_fake_redis fake = {.respond = reply_noscript, .context = &always, .granted_milli = 5000};
     struct member m;
     live_fake_start(&fake);
-    join(&m, live_fake_url(&fake, PATIENT), 0);
-    EVENTUALLY(look(&m).failures >= 3);
-    assert_int_equal(look(&m).exchanges, 0);
-    assert_said_in_pairs(&fake, 6);
-    EVENTUALLY(live_told_has(&m.told, "NOSCRIPT"));
+    member_join(&m, live_fake_url(&fake, TIMEOUT_LONG), 0);
+    EVENTUALLY(view_of(&m).failures >= 3);
+    assert_int_equal(view_of(&m).exchanges, 0);
+    assert_sent_in_pairs(&fake, 6);
+    EVENTUALLY(live_reports_contain(&m.reports, "NOSCRIPT"));
     bide_fleet_close(m.fleet);
     live_fake_free(&fake);
 }
 
 /* ---- elsewhere ---- */
 
-static bool point_to_context(struct live_fake *fake, int fd, const struct live_fake_ask *ask, unsigned number)
+static bool reply_moved_to_port(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
+                                unsigned number)
 {
     char text[64];
     const unsigned *port = fake->context;
-    unsigned to = port[strstr(ask->key, "{two}") != NULL];
+    unsigned to = port[strstr(request->key, "{two}") != NULL];
     int length = snprintf(text, sizeof text, "-MOVED 3999 127.0.0.1:%u\r\n", to);
     return live_tcp_write(fd, text, (size_t)length);
 }
 
-static void moved_is_followed_and_that_ask_is_spent(void **state)
+static void moved_is_followed_and_its_request_is_lost(void **state)
 {
-    struct live_fake there = {.granted_milli = 5000};
+    struct live_fake_redis there = {.granted_milli = 5000};
     live_fake_start(&there);
     unsigned port[2] = {live_tcp_port(there.server)};
-    struct live_fake here = {.say = point_to_context, .context = port};
+    struct live_fake_redis here = {.respond = reply_moved_to_port, .context = port};
     struct member m;
     live_fake_start(&here);
-    join(&m, live_fake_url(&here, PATIENT), 0);
-    EVENTUALLY(look(&m).exchanges >= 3 && left(&m) >= 1000);
-    assert_int_equal(live_fake_asks(&here), 1);
-    assert_int_equal(look(&m).failures, 1);
-    assert_int_equal(live_told_count(&m.told), 0);
+    member_join(&m, live_fake_url(&here, TIMEOUT_LONG), 0);
+    EVENTUALLY(view_of(&m).exchanges >= 3 && left_milli(&m) >= 1000);
+    assert_int_equal(live_fake_requests(&here), 1);
+    assert_int_equal(view_of(&m).failures, 1);
+    assert_int_equal(live_reports_count(&m.reports), 0);
     bide_fleet_close(m.fleet);
     live_fake_free(&here);
     live_fake_free(&there);
 }
 
-static void members_of_one_fleet_may_live_on_different_nodes(void **state)
+static void members_of_one_fleet_may_use_different_nodes(void **state)
 {
-    struct live_fake one = {.granted_milli = 5000}, two = {.granted_milli = 5000};
+    struct live_fake_redis one = {.granted_milli = 5000}, two = {.granted_milli = 5000};
     struct bide_target second;
     live_fake_start(&one);
     live_fake_start(&two);
     unsigned port[2] = {live_tcp_port(one.server), live_tcp_port(two.server)};
-    struct live_fake here = {.say = point_to_context, .context = port};
+    struct live_fake_redis here = {.respond = reply_moved_to_port, .context = port};
     struct member m;
     live_fake_start(&here);
-    join(&m, live_fake_url(&here, PATIENT), 0);
+    member_join(&m, live_fake_url(&here, TIMEOUT_LONG), 0);
     live_fleet_target(&second, 0);
     live_fleet_join(m.fleet, "two", &second);
-    EVENTUALLY(look(&m).exchanges >= 3 && live_fleet_look(m.fleet, &second).exchanges >= 3);
-    assert_int_equal(live_fake_asks(&here), 2);
-    assert_string_equal(one.ask[0].key, "bide:{payments}:1");
-    assert_string_equal(two.ask[0].key, "bide:{two}:1");
+    EVENTUALLY(view_of(&m).exchanges >= 3 && live_fleet_get(m.fleet, &second).exchanges >= 3);
+    assert_int_equal(live_fake_requests(&here), 2);
+    assert_string_equal(one.request[0].key, "bide:{payments}:1");
+    assert_string_equal(two.request[0].key, "bide:{two}:1");
     bide_fleet_close(m.fleet);
     live_fake_free(&here);
     live_fake_free(&one);
     live_fake_free(&two);
 }
 
-static void a_node_that_cannot_be_reached_leads_back_to_the_url(void **state)
+static void unreachable_node_returns_its_members_to_the_url(void **state)
 {
-    struct live_fake gone = {0};
+    struct live_fake_redis gone = {0};
     live_fake_start(&gone);
     unsigned port[2] = {live_tcp_port(gone.server)};
     live_fake_free(&gone);
-    struct live_fake here = {.say = point_to_context, .context = port, .granted_milli = 5000};
+    struct live_fake_redis here = {.respond = reply_moved_to_port, .context = port, .granted_milli = 5000};
     struct member m;
     live_fake_start(&here);
-    join(&m, live_fake_url(&here, PATIENT), 0);
-    EVENTUALLY(live_fake_asks(&here) >= 2);
-    EVENTUALLY(live_told_has(&m.told, "moved to"));
-    live_fake_change(&here, live_fake_answer, NULL);
-    EVENTUALLY(look(&m).connected && left(&m) >= 1000);
+    member_join(&m, live_fake_url(&here, TIMEOUT_LONG), 0);
+    EVENTUALLY(live_fake_requests(&here) >= 2);
+    EVENTUALLY(live_reports_contain(&m.reports, "moved to"));
+    live_fake_change(&here, live_fake_reply, NULL);
+    EVENTUALLY(view_of(&m).connected && left_milli(&m) >= 1000);
     bide_fleet_close(m.fleet);
     live_fake_free(&here);
 }
 
-static bool answer_for_long(struct live_fake *fake, int fd, const struct live_fake_ask *ask, unsigned number)
+static bool reply_with_longest_interval(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
+                                        unsigned number)
 {
-    struct lease_answer answer = live_fake_good(fake, &ask->ask);
-    answer.next_ms = LEASE_SLOWEST_MS;
-    return live_fake_write(fd, &answer);
+    struct lease_reply reply = live_fake_good_reply(fake, &request->request);
+    reply.next_ms = LEASE_INTERVAL_MAX_MS;
+    return live_fake_write_reply(fd, &reply);
 }
 
-static bool point_payments_to_context(struct live_fake *fake, int fd, const struct live_fake_ask *ask, unsigned number)
+static bool reply_moved_for_payments(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
+                                     unsigned number)
 {
-    bool moved = strstr(ask->key, "{payments}") != NULL;
-    return moved ? point_to_context(fake, fd, ask, number) : answer_for_long(fake, fd, ask, number);
+    bool moved = strstr(request->key, "{payments}") != NULL;
+    return moved ? reply_moved_to_port(fake, fd, request, number)
+                 : reply_with_longest_interval(fake, fd, request, number);
 }
 
 /* The thread is in the middle of a turn when the member that it has just answered leaves: the node's connection is
  * nobody's then, but for the last words. Many others, with nothing to say, make its turns long. */
-static void who_leaves_a_node_at_the_worst_moment_harms_nobody(void **state)
+static void leaving_a_node_during_a_turn_is_safe(void **state)
 {
     static struct bide_target idle[400];
-    struct live_fake there = {.granted_milli = 5000};
+    struct live_fake_redis there = {.granted_milli = 5000};
     live_fake_start(&there);
     unsigned port[2] = {live_tcp_port(there.server)};
-    struct live_fake here = {.say = point_payments_to_context, .context = port};
+    struct live_fake_redis here = {.respond = reply_moved_for_payments, .context = port};
     struct member m;
     live_fake_start(&here);
-    join(&m, live_fake_url(&here, PATIENT), 0);
+    member_join(&m, live_fake_url(&here, TIMEOUT_LONG), 0);
     for (unsigned i = 0; i < sizeof idle / sizeof *idle; i++) {
         live_fleet_target(&idle[i], 0);
         live_fleet_join(m.fleet, "idle", &idle[i]);
     }
     for (int i = 0; i < 60; i++) {
-        for (int64_t until_ns = bide_now() + LIVE_FLEET_MOST; look(&m).exchanges == 0;) /* as closely as can be */
+        for (int64_t until_ns = bide_now() + LIVE_FLEET_WAIT_MAX_NS;
+             view_of(&m).exchanges == 0;) /* as closely as can be */
             assert_true(bide_now() < until_ns);
         bide_fleet_leave(m.fleet, &m.target);
         live_fleet_join(m.fleet, "payments", &m.target);
@@ -413,7 +425,8 @@ static void who_leaves_a_node_at_the_worst_moment_harms_nobody(void **state)
     live_fake_free(&there);
 }
 
-static bool point_to_text(struct live_fake *fake, int fd, const struct live_fake_ask *ask, unsigned number)
+static bool reply_moved_to_text(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
+                                unsigned number)
 {
     char text[64];
     int length = snprintf(text, sizeof text, "-MOVED 3999 %s\r\n", (const char *)fake->context);
@@ -421,13 +434,13 @@ static bool point_to_text(struct live_fake *fake, int fd, const struct live_fake
 }
 
 /* Redis says so if it does not know its own name: whoever hears it knows. */
-static void moved_without_a_host_is_moved_on_the_host_that_says_it(void **state)
+static void moved_without_a_host_means_the_replying_host(void **state)
 {
     char to_second[32], to_third[16], want[64];
-    struct live_fake gone = {0}, second = {.say = point_to_text, .context = to_third};
-    struct live_fake first = {.say = point_to_text, .context = to_second};
+    struct live_fake_redis gone = {0}, second = {.respond = reply_moved_to_text, .context = to_third};
+    struct live_fake_redis first = {.respond = reply_moved_to_text, .context = to_second};
     struct bide_fleet_problem problem = {0};
-    struct bide_fleet_bucket bank;
+    struct bide_fleet_bucket bucket;
     struct member m;
     live_fake_start(&gone);
     snprintf(to_third, sizeof to_third, ":%u", live_tcp_port(gone.server));
@@ -435,35 +448,36 @@ static void moved_without_a_host_is_moved_on_the_host_that_says_it(void **state)
     live_fake_start(&second);
     snprintf(to_second, sizeof to_second, "localhost:%u", live_tcp_port(second.server));
     live_fake_start(&first);
-    join(&m, live_fake_url(&first, PATIENT), 0);
+    member_join(&m, live_fake_url(&first, TIMEOUT_LONG), 0);
     snprintf(want, sizeof want, "moved to localhost%s", to_third);
-    live_fleet_tell_every(0);
-    EVENTUALLY(live_told_has(&m.told, want));
-    live_fleet_hurry();
+    live_fleet_report_every(0);
+    EVENTUALLY(live_reports_contain(&m.reports, want));
+    live_fleet_retry_quickly();
     bide_fleet_close(m.fleet);
-    assert_int_equal(bide_fleet_read(live_fake_url(&first, PATIENT), "payments", &bank, &problem), BIDE_ERR_SYSTEM);
+    assert_int_equal(bide_fleet_read(live_fake_url(&first, TIMEOUT_LONG), "payments", &bucket, &problem),
+                     BIDE_ERR_SYSTEM);
     assert_non_null(strstr(problem.text, want));
     live_fake_free(&first);
     live_fake_free(&second);
 }
 
 /* A password that is a piece of what Redis says is hidden where it is told, not where it is read. */
-static void a_password_that_is_a_common_word_is_in_nobodys_way(void **state)
+static void password_inside_a_redis_error_does_not_hide_the_error(void **state)
 {
     bool always = false;
-    struct live_fake there = {.say = forget_the_script, .context = &always, .granted_milli = 5000};
+    struct live_fake_redis there = {.respond = reply_noscript, .context = &always, .granted_milli = 5000};
     live_fake_start(&there);
     unsigned port[2] = {live_tcp_port(there.server)};
     for (unsigned i = 0; i < 2; i++) {
-        struct live_fake here = {.say = point_to_context, .context = port};
+        struct live_fake_redis here = {.respond = reply_moved_to_port, .context = port};
         struct member m;
         char url[128];
         live_fake_start(&here);
-        snprintf(url, sizeof url, "redis://:%s@127.0.0.1:%u" PATIENT, i == 0 ? "127" : "SCRIPT",
+        snprintf(url, sizeof url, "redis://:%s@127.0.0.1:%u" TIMEOUT_LONG, i == 0 ? "127" : "SCRIPT",
                  live_tcp_port(here.server));
-        join(&m, url, 0);
-        EVENTUALLY(look(&m).exchanges >= 2);
-        assert_int_equal(look(&m).failures, 1);
+        member_join(&m, url, 0);
+        EVENTUALLY(view_of(&m).exchanges >= 2);
+        assert_int_equal(view_of(&m).failures, 1);
         bide_fleet_close(m.fleet);
         live_fake_free(&here);
     }
@@ -472,30 +486,31 @@ static void a_password_that_is_a_common_word_is_in_nobodys_way(void **state)
 
 /* ---- crowds ---- */
 
-static bool answer_for_a_crowd(struct live_fake *fake, int fd, const struct live_fake_ask *ask, unsigned number)
+static bool reply_for_a_large_fleet(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
+                                    unsigned number)
 {
-    const int64_t *instances = fake->context;
-    struct lease_answer answer = live_fake_good(fake, &ask->ask);
-    answer.instances = *instances;
-    answer.next_ms = LEASE_SLOWEST_MS;
-    return live_fake_write(fd, &answer);
+    const int64_t *members = fake->context;
+    struct lease_reply reply = live_fake_good_reply(fake, &request->request);
+    reply.members = *members;
+    reply.next_ms = LEASE_INTERVAL_MAX_MS;
+    return live_fake_write_reply(fd, &reply);
 }
 
-static unsigned connections_for_three_exchanges(int64_t instances)
+static unsigned connections_for_three_exchanges(int64_t members)
 {
-    struct live_fake fake = {.say = answer_for_a_crowd, .context = &instances};
+    struct live_fake_redis fake = {.respond = reply_for_a_large_fleet, .context = &members};
     struct member m;
     live_fake_start(&fake);
-    join(&m, live_fake_url(&fake, PATIENT), 0);
-    EVENTUALLY((live_fleet_fail(&m.target), look(&m).exchanges >= 3));
+    member_join(&m, live_fake_url(&fake, TIMEOUT_LONG), 0);
+    EVENTUALLY((live_fleet_fail(&m.target), view_of(&m).exchanges >= 3));
     unsigned connections = live_fake_connections(&fake);
-    assert_int_equal(look(&m).failures, 0);
+    assert_int_equal(view_of(&m).failures, 0);
     bide_fleet_close(m.fleet);
     live_fake_free(&fake);
     return connections;
 }
 
-static void in_a_crowd_connections_are_closed_between_exchanges_that_are_far_apart(void **state)
+static void large_idle_fleet_closes_connections_between_exchanges(void **state)
 {
     assert_int_equal(connections_for_three_exchanges(10), 1);
     assert_true(connections_for_three_exchanges(10000) >= 3);
@@ -503,145 +518,147 @@ static void in_a_crowd_connections_are_closed_between_exchanges_that_are_far_apa
 
 /* ---- telling ---- */
 
-static void many_failures_are_told_once(void **state)
+static void repeated_failures_are_reported_once(void **state)
 {
-    struct live_fake fake = {.say = live_fake_text, .text = "-LOADING it\r\n"};
+    struct live_fake_redis fake = {.respond = live_fake_reply_text, .text = "-LOADING it\r\n"};
     struct member m;
     live_fake_start(&fake);
-    join(&m, live_fake_url(&fake, PATIENT), 1500);
-    EVENTUALLY(look(&m).failures >= 20);
-    assert_int_equal(live_told_count(&m.told), 1);
-    assert_true(live_told_has(&m.told, "retries go on at 1.5 a minute for payments"));
+    member_join(&m, live_fake_url(&fake, TIMEOUT_LONG), 1500);
+    EVENTUALLY(view_of(&m).failures >= 20);
+    assert_int_equal(live_reports_count(&m.reports), 1);
+    assert_true(live_reports_contain(&m.reports, "retries go on at 1.5 a minute for payments"));
     bide_fleet_close(m.fleet);
     live_fake_free(&fake);
 }
 
-static void what_was_not_told_is_counted(void **state)
+static void suppressed_reports_are_counted(void **state)
 {
-    struct live_fake fake = {.say = live_fake_text, .text = "-LOADING it\r\n"};
+    struct live_fake_redis fake = {.respond = live_fake_reply_text, .text = "-LOADING it\r\n"};
     struct member m;
     live_fake_start(&fake);
-    live_fleet_tell_every(BIDE_S);
-    join(&m, live_fake_url(&fake, PATIENT), 0);
-    EVENTUALLY(live_told_count(&m.told) >= 2);
-    assert_true(live_told_has(&m.told, " more since the last time this was told)"));
-    assert_true(look(&m).failures > 2);
+    live_fleet_report_every(BIDE_S);
+    member_join(&m, live_fake_url(&fake, TIMEOUT_LONG), 0);
+    EVENTUALLY(live_reports_count(&m.reports) >= 2);
+    assert_true(live_reports_contain(&m.reports, " more since the last time this was told)"));
+    assert_true(view_of(&m).failures > 2);
     bide_fleet_close(m.fleet);
-    live_fleet_hurry();
+    live_fleet_retry_quickly();
     live_fake_free(&fake);
 }
 
-static struct member telling;
+static struct member reporting;
 
 static void leave_and_join(void *context, const char *text)
 {
-    live_told_tell(&telling.told, text);
-    look(&telling);
-    bide_fleet_leave(telling.fleet, &telling.target);
-    live_fleet_join(telling.fleet, "payments", &telling.target);
+    live_reports_add(&reporting.reports, text);
+    view_of(&reporting);
+    bide_fleet_leave(reporting.fleet, &reporting.target);
+    live_fleet_join(reporting.fleet, "payments", &reporting.target);
     __atomic_store_n((bool *)context, true, __ATOMIC_SEQ_CST);
 }
 
-static void who_is_told_may_look_leave_and_join(void **state)
+static void report_callback_may_get_leave_and_join(void **state)
 {
-    struct live_fake fake = {.say = live_fake_text, .text = "-BUSY with a script\r\n", .granted_milli = 5000};
+    struct live_fake_redis fake = {
+        .respond = live_fake_reply_text, .text = "-BUSY with a script\r\n", .granted_milli = 5000};
     bool done = false;
     struct bide_fleet_options options = {.report = leave_and_join, .context = &done};
-    telling = (struct member){.told = LIVE_TOLD};
+    reporting = (struct member){.reports = LIVE_REPORTS};
     live_fake_start(&fake);
-    live_fleet_target(&telling.target, 0);
-    assert_int_equal(bide_fleet_open(&telling.fleet, live_fake_url(&fake, PATIENT), &options, NULL), BIDE_OK);
-    live_fleet_join(telling.fleet, "payments", &telling.target);
+    live_fleet_target(&reporting.target, 0);
+    assert_int_equal(bide_fleet_open(&reporting.fleet, live_fake_url(&fake, TIMEOUT_LONG), &options, NULL), BIDE_OK);
+    live_fleet_join(reporting.fleet, "payments", &reporting.target);
     EVENTUALLY(__atomic_load_n(&done, __ATOMIC_SEQ_CST));
-    live_fake_change(&fake, live_fake_answer, NULL);
-    EVENTUALLY(live_told_has(&telling.told, "reached again"));
-    EVENTUALLY(live_told_count(&telling.told) == 2 && look(&telling).connected);
-    bide_fleet_close(telling.fleet);
+    live_fake_change(&fake, live_fake_reply, NULL);
+    EVENTUALLY(live_reports_contain(&reporting.reports, "reached again"));
+    EVENTUALLY(live_reports_count(&reporting.reports) == 2 && view_of(&reporting).connected);
+    bide_fleet_close(reporting.fleet);
     live_fake_free(&fake);
 }
 
 /* A floor begins at a drawn time, up to a minute later: that is no reason to look connected. */
-static void who_fails_does_not_look_connected(void **state)
+static void failing_member_is_not_connected(void **state)
 {
-    struct live_fake fake = {.granted_milli = 5000};
+    struct live_fake_redis fake = {.granted_milli = 5000};
     struct member m;
     live_fake_start(&fake);
-    join(&m, live_fake_url(&fake, PATIENT), 1);
-    EVENTUALLY(look(&m).connected);
-    live_fake_change(&fake, live_fake_text, "-BUSY with a script\r\n");
-    EVENTUALLY(look(&m).failures > 0);
-    assert_false(look(&m).connected);
+    member_join(&m, live_fake_url(&fake, TIMEOUT_LONG), 1);
+    EVENTUALLY(view_of(&m).connected);
+    live_fake_change(&fake, live_fake_reply_text, "-BUSY with a script\r\n");
+    EVENTUALLY(view_of(&m).failures > 0);
+    assert_false(view_of(&m).connected);
     bide_fleet_close(m.fleet);
     live_fake_free(&fake);
 }
 
 /* The other one was answered before, but that says nothing of now. */
-static void that_who_failed_has_left_is_not_told_as_reached_again(void **state)
+static void leaving_of_the_failing_member_is_not_reported_as_recovery(void **state)
 {
-    struct live_fake fake = {.say = answer_for_long};
+    struct live_fake_redis fake = {.respond = reply_with_longest_interval};
     struct bide_target second;
     struct member m;
     live_fake_start(&fake);
-    join(&m, live_fake_url(&fake, PATIENT), 0);
-    EVENTUALLY(look(&m).exchanges == 1);
-    live_fake_change(&fake, live_fake_text, "-BUSY with a script\r\n");
+    member_join(&m, live_fake_url(&fake, TIMEOUT_LONG), 0);
+    EVENTUALLY(view_of(&m).exchanges == 1);
+    live_fake_change(&fake, live_fake_reply_text, "-BUSY with a script\r\n");
     live_fleet_target(&second, 0);
     live_fleet_join(m.fleet, "two", &second);
-    EVENTUALLY(live_told_count(&m.told) == 1);
+    EVENTUALLY(live_reports_count(&m.reports) == 1);
     bide_fleet_leave(m.fleet, &second);
-    EVENTUALLY((live_fleet_fail(&m.target), look(&m).failures > 0));
-    assert_int_equal(live_told_count(&m.told), 1);
-    live_fake_change(&fake, live_fake_answer, NULL);
-    EVENTUALLY(live_told_has(&m.told, "reached again"));
+    EVENTUALLY((live_fleet_fail(&m.target), view_of(&m).failures > 0));
+    assert_int_equal(live_reports_count(&m.reports), 1);
+    live_fake_change(&fake, live_fake_reply, NULL);
+    EVENTUALLY(live_reports_contain(&m.reports, "reached again"));
     bide_fleet_close(m.fleet);
     live_fake_free(&fake);
 }
 
 /* Of a target that processes share. The other process is pretended here. */
-static void that_another_process_tries_is_not_told_as_reached_again_but_its_success_is(void **state)
+static void only_success_of_another_process_is_reported_as_recovery(void **state)
 {
-    struct live_fake fake = {.say = live_fake_text, .text = "-BUSY with a script\r\n"};
+    struct live_fake_redis fake = {.respond = live_fake_reply_text, .text = "-BUSY with a script\r\n"};
     struct bide_target second;
-    struct member m = {.told = LIVE_TOLD};
+    struct member m = {.reports = LIVE_REPORTS};
     live_fake_start(&fake);
     live_fleet_target(&m.target, 1);
-    m.fleet = live_fleet_open(live_fake_url(&fake, PATIENT), &m.told);
+    m.fleet = live_fleet_open(live_fake_url(&fake, TIMEOUT_LONG), &m.reports);
     assert_int_equal(bide_fleet_join(m.fleet, "payments", &m.target, true, NULL), BIDE_OK);
-    EVENTUALLY(live_told_count(&m.told) == 1);
-    EVENTUALLY((bide_lease_claim(&m.target, m.fleet->who, 0, bide_now()),
-                bide_lease_claim(&m.target, m.fleet->who + 1, bide_now() + 60 * BIDE_MINUTE, bide_now())));
-    EVENTUALLY(!look(&m).exchanger);
+    EVENTUALLY(live_reports_count(&m.reports) == 1);
+    EVENTUALLY((bide_lease_claim(&m.target, m.fleet->claimant_id, 0, bide_now()),
+                bide_lease_claim(&m.target, m.fleet->claimant_id + 1, bide_now() + 60 * BIDE_MINUTE, bide_now())));
+    EVENTUALLY(!view_of(&m).exchanger);
     live_fleet_target(&second, 0);
     live_fleet_join(m.fleet, "two", &second);
-    EVENTUALLY(live_fleet_look(m.fleet, &second).failures > 0);
+    EVENTUALLY(live_fleet_get(m.fleet, &second).failures > 0);
     bide_fleet_leave(m.fleet, &second);
-    assert_int_equal(live_told_count(&m.told), 1);
-    assert_false(look(&m).connected);
+    assert_int_equal(live_reports_count(&m.reports), 1);
+    assert_false(view_of(&m).connected);
     bide_lease_extend(&m.target, bide_now() + 60 * BIDE_MINUTE, bide_now());
-    EVENTUALLY(live_told_has(&m.told, "reached again"));
-    assert_true(look(&m).connected);
+    EVENTUALLY(live_reports_contain(&m.reports, "reached again"));
+    assert_true(view_of(&m).connected);
     bide_fleet_close(m.fleet);
     live_fake_free(&fake);
 }
 
 /* Redis says what it was sent, if it does not know the command. */
-static void no_text_has_the_password(void **state)
+static void no_report_contains_the_password(void **state)
 {
-    struct live_fake fake = {.greeting = "-ERR unknown command 'AUTH', with args beginning with: 'me' 'hush-hush'\r\n"};
+    struct live_fake_redis fake = {.greeting =
+                                       "-ERR unknown command 'AUTH', with args beginning with: 'me' 'hush-hush'\r\n"};
     struct member m;
     char url[128];
     live_fake_start(&fake);
     snprintf(url, sizeof url, "redis://me:hush-hush@127.0.0.1:%u", live_tcp_port(fake.server));
-    join(&m, url, 0);
-    EVENTUALLY(look(&m).failures >= 2);
-    EVENTUALLY(live_told_count(&m.told) == 1);
-    assert_true(live_told_has(&m.told, "AUTH"));
-    assert_false(live_told_has(&m.told, "hush-hush"));
+    member_join(&m, url, 0);
+    EVENTUALLY(view_of(&m).failures >= 2);
+    EVENTUALLY(live_reports_count(&m.reports) == 1);
+    assert_true(live_reports_contain(&m.reports, "AUTH"));
+    assert_false(live_reports_contain(&m.reports, "hush-hush"));
     bide_fleet_close(m.fleet);
 
     struct bide_fleet_problem problem = {0};
-    struct bide_fleet_bucket bank;
-    assert_int_equal(bide_fleet_read(url, "payments", &bank, &problem), BIDE_ERR_SYSTEM);
+    struct bide_fleet_bucket bucket;
+    assert_int_equal(bide_fleet_read(url, "payments", &bucket, &problem), BIDE_ERR_SYSTEM);
     assert_non_null(strstr(problem.text, "AUTH"));
     assert_null(strstr(problem.text, "hush-hush"));
     live_fake_free(&fake);
@@ -649,32 +666,32 @@ static void no_text_has_the_password(void **state)
 
 int main(void)
 {
-    live_fleet_hurry();
+    live_fleet_retry_quickly();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_refusal_is_told_by_its_words_and_survived),
-        cmocka_unit_test(a_connection_is_given_up_where_its_next_answer_would_be_no_better),
+        cmocka_unit_test(every_error_reply_is_reported_and_survived),
+        cmocka_unit_test(connection_is_closed_after_errors_that_would_repeat),
         cmocka_unit_test(garbage_is_survived),
-        cmocka_unit_test(a_reply_that_never_ends_is_late),
-        cmocka_unit_test(an_answer_with_one_number_out_of_range_is_not_believed),
-        cmocka_unit_test(more_than_was_wanted_is_not_taken),
-        cmocka_unit_test(an_answer_after_the_timeout_is_never_applied),
-        cmocka_unit_test(what_was_asked_in_vain_is_spent_and_not_said_again),
-        cmocka_unit_test(noscript_is_answered_by_the_same_ask_with_the_text),
-        cmocka_unit_test(noscript_to_the_text_itself_is_a_failure),
-        cmocka_unit_test(moved_is_followed_and_that_ask_is_spent),
-        cmocka_unit_test(members_of_one_fleet_may_live_on_different_nodes),
-        cmocka_unit_test(a_node_that_cannot_be_reached_leads_back_to_the_url),
-        cmocka_unit_test(who_leaves_a_node_at_the_worst_moment_harms_nobody),
-        cmocka_unit_test(moved_without_a_host_is_moved_on_the_host_that_says_it),
-        cmocka_unit_test(a_password_that_is_a_common_word_is_in_nobodys_way),
-        cmocka_unit_test(in_a_crowd_connections_are_closed_between_exchanges_that_are_far_apart),
-        cmocka_unit_test(many_failures_are_told_once),
-        cmocka_unit_test(what_was_not_told_is_counted),
-        cmocka_unit_test(who_is_told_may_look_leave_and_join),
-        cmocka_unit_test(who_fails_does_not_look_connected),
-        cmocka_unit_test(that_who_failed_has_left_is_not_told_as_reached_again),
-        cmocka_unit_test(that_another_process_tries_is_not_told_as_reached_again_but_its_success_is),
-        cmocka_unit_test(no_text_has_the_password),
+        cmocka_unit_test(endless_reply_times_out),
+        cmocka_unit_test(reply_with_one_number_out_of_range_is_rejected),
+        cmocka_unit_test(grant_above_the_request_is_rejected),
+        cmocka_unit_test(reply_after_the_timeout_is_never_applied),
+        cmocka_unit_test(failed_request_is_not_sent_again),
+        cmocka_unit_test(noscript_resends_the_same_request_with_the_script_text),
+        cmocka_unit_test(noscript_for_the_script_text_is_a_failure),
+        cmocka_unit_test(moved_is_followed_and_its_request_is_lost),
+        cmocka_unit_test(members_of_one_fleet_may_use_different_nodes),
+        cmocka_unit_test(unreachable_node_returns_its_members_to_the_url),
+        cmocka_unit_test(leaving_a_node_during_a_turn_is_safe),
+        cmocka_unit_test(moved_without_a_host_means_the_replying_host),
+        cmocka_unit_test(password_inside_a_redis_error_does_not_hide_the_error),
+        cmocka_unit_test(large_idle_fleet_closes_connections_between_exchanges),
+        cmocka_unit_test(repeated_failures_are_reported_once),
+        cmocka_unit_test(suppressed_reports_are_counted),
+        cmocka_unit_test(report_callback_may_get_leave_and_join),
+        cmocka_unit_test(failing_member_is_not_connected),
+        cmocka_unit_test(leaving_of_the_failing_member_is_not_reported_as_recovery),
+        cmocka_unit_test(only_success_of_another_process_is_reported_as_recovery),
+        cmocka_unit_test(no_report_contains_the_password),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

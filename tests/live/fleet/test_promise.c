@@ -41,12 +41,12 @@
 #define FLOOR_MILLI      INT64_C(60000)  /* of each process, a minute: one a second when it is alone */
 #define EARN_MILLI       100
 #define COST_MILLI       1000
-#define PATIENCE_MS      250
+#define TIMEOUT_MS       250
 #define LIMIT_NS         (100 * BIDE_S) /* for whatever is waited for */
 
 /* ---- what is written down ---- */
 
-enum way { PASS = 0, CHAOS };
+enum relay_mode { RELAY_PASS = 0, RELAY_CHAOS };
 
 struct record {
     int64_t began_ns;
@@ -55,42 +55,42 @@ struct record {
     int64_t retries;   /* granted so far */
     int64_t earned_milli;
     int64_t disconnected_ns[PROCESSES];
-    int64_t broken_by_milli; /* how much too many, the worst time; 0: never */
-    enum way way;            /* of the one in the middle */
-    uint16_t port, middle;   /* where Redis is, and who stands between */
+    int64_t exceeded_by_milli;  /* how much too many, the worst time; 0: never */
+    enum relay_mode relay_mode; /* of the one in the middle */
+    uint16_t port, relay;       /* where Redis is, and who stands between */
 };
 
 static struct record *record;
 static struct live_redis redis;
-static pid_t worker[PROCESSES], middle;
+static pid_t worker[PROCESSES], relay;
 static struct random chance;
 
-static int64_t load(const int64_t *word)
+static int64_t load_word(const int64_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_SEQ_CST);
 }
 
-static void add(int64_t *word, int64_t n)
+static void add_to(int64_t *word, int64_t n)
 {
     __atomic_add_fetch(word, n, __ATOMIC_SEQ_CST);
 }
 
 /* What may have been granted until now. One token is for clocks that differ. */
-static int64_t most_milli(void)
+static int64_t allowed_milli(void)
 {
     int64_t disconnected_ns = 0;
     for (uint32_t i = 0; i < PROCESSES; i++)
-        disconnected_ns += load(&record->disconnected_ns[i]);
+        disconnected_ns += load_word(&record->disconnected_ns[i]);
     int64_t elapsed_ms = (bide_now() - record->began_ns) / BIDE_MS;
-    return COST_MILLI + elapsed_ms * PER_MINUTE_MILLI / 60000 + load(&record->earned_milli) +
-           disconnected_ns / BIDE_MS * FLOOR_MILLI / 60000 + load(&record->rollbacks) * CAPACITY_MILLI;
+    return COST_MILLI + elapsed_ms * PER_MINUTE_MILLI / 60000 + load_word(&record->earned_milli) +
+           disconnected_ns / BIDE_MS * FLOOR_MILLI / 60000 + load_word(&record->rollbacks) * CAPACITY_MILLI;
 }
 
 static void check_promise(void)
 {
-    int64_t granted_milli = load(&record->retries) * COST_MILLI, over = granted_milli - most_milli();
-    if (over > load(&record->broken_by_milli))
-        __atomic_store_n(&record->broken_by_milli, over, __ATOMIC_SEQ_CST);
+    int64_t granted_milli = load_word(&record->retries) * COST_MILLI, over = granted_milli - allowed_milli();
+    if (over > load_word(&record->exceeded_by_milli))
+        __atomic_store_n(&record->exceeded_by_milli, over, __ATOMIC_SEQ_CST);
 }
 
 /* ---- one process of the fleet ---- */
@@ -99,18 +99,18 @@ struct member {
     struct bide_target target;
     struct bide_policy policy;
     uint32_t number;
-    int64_t looked_ns;
+    int64_t checked_ns;
     bool covered;
 };
 
 /* The time since the last look counts as alone if the lease did not hold at either end of it. */
-static void note_alone(struct member *m)
+static void count_disconnected(struct member *m)
 {
     int64_t now_ns = bide_now();
     bool covered = bide_lease_until(&m->target) >= now_ns;
     if (!covered || !m->covered)
-        add(&record->disconnected_ns[m->number], now_ns - m->looked_ns);
-    m->looked_ns = now_ns;
+        add_to(&record->disconnected_ns[m->number], now_ns - m->checked_ns);
+    m->checked_ns = now_ns;
     m->covered = covered;
 }
 
@@ -121,22 +121,22 @@ static void make_call(struct member *m, uint64_t seed)
     struct bide_request request = {.safety = BIDE_SAFE, .seed = seed};
     struct bide_call call;
     struct bide_verdict v = bide_call_begin(&call, &m->policy, &m->target, &request, bide_now());
-    note_alone(m);
+    count_disconnected(m);
     v = bide_call_outcome(&call, v.attempt, &bad, bide_now());
     if (v.action != BIDE_WAIT)
         return;
-    add(&record->retries, 1);
+    add_to(&record->retries, 1);
     check_promise();
     v = bide_call_wake(&call, v.wake_ns);
     if (record->earns)
-        add(&record->earned_milli, EARN_MILLI);
+        add_to(&record->earned_milli, EARN_MILLI);
     bide_call_outcome(&call, v.attempt, record->earns ? &ok : &bad, bide_now());
 }
 
-static void make_member(struct member *m, uint32_t number)
+static void member_init(struct member *m, uint32_t number)
 {
     struct bide_target_config config;
-    *m = (struct member){.number = number, .looked_ns = bide_now()};
+    *m = (struct member){.number = number, .checked_ns = bide_now()};
     bide_policy_init(&m->policy, BIDE_PRESET_SERVICE);
     m->policy.attempts_max = 2;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
@@ -149,7 +149,7 @@ static void make_member(struct member *m, uint32_t number)
 }
 
 /* Until it is killed. */
-static void be_member(uint32_t number)
+static void member_run(uint32_t number)
 {
     static struct member m;
     struct bide_fleet *fleet;
@@ -157,9 +157,9 @@ static void be_member(uint32_t number)
     char url[160];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     snprintf(url, sizeof url, "redis://127.0.0.1:%u/?capacity=%d&per_minute=%d&timeout=%d",
-             number % 2 == 0 ? record->port : record->middle, (int)(CAPACITY_MILLI / 1000),
-             (int)(PER_MINUTE_MILLI / 1000), PATIENCE_MS);
-    make_member(&m, number);
+             number % 2 == 0 ? record->port : record->relay, (int)(CAPACITY_MILLI / 1000),
+             (int)(PER_MINUTE_MILLI / 1000), TIMEOUT_MS);
+    member_init(&m, number);
     if (bide_fleet_open(&fleet, url, NULL, &problem) != BIDE_OK ||
         bide_fleet_join(fleet, "promise", &m.target, false, &problem) != BIDE_OK)
         _exit(1);
@@ -175,7 +175,7 @@ static void start_member(uint32_t number)
     worker[number] = fork();
     assert_true(worker[number] >= 0);
     if (worker[number] == 0)
-        be_member(number);
+        member_run(number);
 }
 
 static void kill_member(uint32_t number)
@@ -189,21 +189,21 @@ static void kill_member(uint32_t number)
 /* ---- the one in the middle ---- */
 
 /* What becomes of an answer. */
-static bool pass_on(struct random *own, int client, char *answer, size_t length)
+static bool relay_forward(struct random *own, int client, char *answer, size_t length)
 {
     static const char other[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
-    switch (record->way == PASS ? 9 : draw(own, 10)) {
+    switch (record->relay_mode == RELAY_PASS ? 9 : draw(own, 10)) {
     case 0: return false;                                               /* swallowed, and cut */
     case 1: return live_tcp_write(client, answer, length / 2) && false; /* cut in its midst */
     case 2: return live_tcp_write(client, other, sizeof other - 1);     /* something else */
-    case 3: return poll(NULL, 0, 2 * PATIENCE_MS) == 0 && live_tcp_write(client, answer, length); /* too late */
+    case 3: return poll(NULL, 0, 2 * TIMEOUT_MS) == 0 && live_tcp_write(client, answer, length); /* too late */
     case 4: answer[draw(own, (unsigned)length)] ^= 0x15; return live_tcp_write(client, answer, length);
     case 5: return true; /* swallowed, and silent */
     default: return live_tcp_write(client, answer, length);
     }
 }
 
-static void relay(void *context, int client, unsigned number)
+static void relay_run(void *context, int client, unsigned number)
 {
     char bytes[4096];
     struct random own = {chance.state + number}; /* each connection is a thread */
@@ -215,33 +215,34 @@ static void relay(void *context, int client, unsigned number)
         if (fd[0].revents &&
             ((n = read(client, bytes, sizeof bytes)) <= 0 || !live_tcp_write(server, bytes, (size_t)n)))
             break;
-        if (fd[1].revents && ((n = read(server, bytes, sizeof bytes)) <= 0 || !pass_on(&own, client, bytes, (size_t)n)))
+        if (fd[1].revents &&
+            ((n = read(server, bytes, sizeof bytes)) <= 0 || !relay_forward(&own, client, bytes, (size_t)n)))
             break;
     }
     if (server >= 0)
         close(server);
 }
 
-static void start_middle(void)
+static void start_relay(void)
 {
-    int told[2];
-    assert_int_equal(pipe(told), 0);
+    int reports[2];
+    assert_int_equal(pipe(reports), 0);
     fflush(NULL);
-    middle = fork();
-    assert_true(middle >= 0);
-    if (middle == 0) {
+    relay = fork();
+    assert_true(relay >= 0);
+    if (relay == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         signal(SIGPIPE, SIG_IGN);
-        record->middle = live_tcp_port(live_tcp_new(relay, NULL));
-        if (write(told[1], "", 1) != 1)
+        record->relay = live_tcp_port(live_tcp_new(relay_run, NULL));
+        if (write(reports[1], "", 1) != 1)
             _exit(1);
         for (;;)
             pause();
     }
     char byte;
-    assert_int_equal(read(told[0], &byte, 1), 1);
-    close(told[0]);
-    close(told[1]);
+    assert_int_equal(read(reports[0], &byte, 1), 1);
+    close(reports[0]);
+    close(reports[1]);
 }
 
 /* ---- a fleet ---- */
@@ -254,7 +255,7 @@ static void start_fleet(const char *lines, bool earns)
     redis = (struct live_redis){0};
     live_redis_start(&redis, lines);
     *record = (struct record){.began_ns = bide_now(), .earns = earns, .port = redis.process.port};
-    start_middle();
+    start_relay();
     for (uint32_t i = 0; i < PROCESSES; i++)
         start_member(i);
 }
@@ -262,16 +263,16 @@ static void start_fleet(const char *lines, bool earns)
 /* All that Redis has granted since it began or forgot. */
 static int64_t granted_by_redis(void)
 {
-    struct bide_fleet_bucket bank = {0};
-    bool told = bide_fleet_read(live_redis_url(&redis, ""), "promise", &bank, NULL) == BIDE_OK;
-    return told ? (int64_t)bank.granted_milli : 0;
+    struct bide_fleet_bucket bucket = {0};
+    bool reports = bide_fleet_read(live_redis_url(&redis, ""), "promise", &bucket, NULL) == BIDE_OK;
+    return reports ? (int64_t)bucket.granted_milli : 0;
 }
 
 static int64_t disconnected_ns(void)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < PROCESSES; i++)
-        sum += load(&record->disconnected_ns[i]);
+        sum += load_word(&record->disconnected_ns[i]);
     return sum;
 }
 
@@ -280,7 +281,7 @@ static void wait_for_grants(int64_t more_milli)
 {
     int64_t before = granted_by_redis(), until_ns = bide_now() + LIMIT_NS;
     while (granted_by_redis() < before + more_milli) {
-        assert_int_equal(load(&record->broken_by_milli), 0);
+        assert_int_equal(load_word(&record->exceeded_by_milli), 0);
         assert_true(bide_now() < until_ns);
         poll(NULL, 0, 5);
     }
@@ -288,8 +289,8 @@ static void wait_for_grants(int64_t more_milli)
 
 static void wait_for_retries(int64_t more)
 {
-    int64_t before = load(&record->retries), until_ns = bide_now() + LIMIT_NS;
-    while (load(&record->retries) < before + more) {
+    int64_t before = load_word(&record->retries), until_ns = bide_now() + LIMIT_NS;
+    while (load_word(&record->retries) < before + more) {
         assert_true(bide_now() < until_ns);
         poll(NULL, 0, 5);
     }
@@ -299,27 +300,27 @@ static void end_fleet(void)
 {
     for (uint32_t i = 0; i < PROCESSES; i++)
         kill_member(i);
-    kill(middle, SIGKILL);
-    waitpid(middle, NULL, 0);
+    kill(relay, SIGKILL);
+    waitpid(relay, NULL, 0);
     check_promise();
     print_message("    %" PRId64 " retries, at most %" PRId64 " (%.1f s, %.1f s alone together)\n",
-                  load(&record->retries), most_milli() / COST_MILLI, (double)(bide_now() - record->began_ns) / 1e9,
-                  (double)disconnected_ns() / 1e9);
-    assert_int_equal(load(&record->broken_by_milli), 0);
+                  load_word(&record->retries), allowed_milli() / COST_MILLI,
+                  (double)(bide_now() - record->began_ns) / 1e9, (double)disconnected_ns() / 1e9);
+    assert_int_equal(load_word(&record->exceeded_by_milli), 0);
     live_redis_free(&redis);
     munmap(record, sizeof *record);
 }
 
 /* ---- blows ---- */
 
-static void kill_redis_often(uint32_t times, int64_t rollbacks_each)
+static void kill_redis_repeatedly(uint32_t times, int64_t rollbacks_each)
 {
     for (uint32_t i = 0; i < times; i++) {
         wait_for_grants(COST_MILLI);
         uint32_t victim = draw(&chance, PROCESSES);
         if (i % 4 == 0)
             kill_member(victim);
-        add(&record->rollbacks, rollbacks_each);
+        add_to(&record->rollbacks, rollbacks_each);
         live_redis_kill(&redis, SIGKILL);
         live_redis_again(&redis);
         if (i % 4 == 0)
@@ -328,30 +329,30 @@ static void kill_redis_often(uint32_t times, int64_t rollbacks_each)
     wait_for_grants(5 * COST_MILLI); /* the fleet has come back */
 }
 
-static void the_promise_holds_while_a_redis_without_memory_dies_seventeen_times(void **state)
+static void promise_holds_when_redis_without_persistence_is_killed(void **state)
 {
     start_fleet("", false);
-    kill_redis_often(17, 0);
+    kill_redis_repeatedly(17, 0);
     end_fleet();
 }
 
-static void the_promise_holds_while_a_redis_that_forgets_nothing_dies_seventeen_times(void **state)
+static void promise_holds_when_redis_with_append_only_file_is_killed(void **state)
 {
     start_fleet(LIVE_REDIS_APPEND, true);
-    kill_redis_often(17, 0);
+    kill_redis_repeatedly(17, 0);
     end_fleet();
 }
 
-static void a_redis_that_comes_back_with_an_old_bucket_grants_one_bucket_too_many_at_most(void **state)
+static void redis_restored_from_a_snapshot_grants_at_most_one_bucket_extra(void **state)
 {
     start_fleet(LIVE_REDIS_SNAPSHOT, false);
     wait_for_grants(COST_MILLI);
     assert_string_equal(live_redis_do(&redis, "SAVE"), "OK");
-    kill_redis_often(16, 1);
+    kill_redis_repeatedly(16, 1);
     end_fleet();
 }
 
-static void the_promise_holds_while_redis_is_stopped_and_goes_on(void **state)
+static void promise_holds_when_redis_is_stopped_and_continued(void **state)
 {
     start_fleet("", true);
     for (uint32_t i = 0; i < 3; i++) {
@@ -366,16 +367,16 @@ static void the_promise_holds_while_redis_is_stopped_and_goes_on(void **state)
     end_fleet();
 }
 
-static void the_promise_holds_when_answers_are_late_cut_swallowed_or_something_else(void **state)
+static void promise_holds_when_replies_are_late_cut_lost_or_garbled(void **state)
 {
     start_fleet("", true);
-    record->way = CHAOS;
+    record->relay_mode = RELAY_CHAOS;
     for (uint32_t i = 0; i < 8; i++) {
         wait_for_grants(5 * COST_MILLI);
         kill_member(1 + 2 * i % PROCESSES);
         start_member(1 + 2 * i % PROCESSES);
     }
-    record->way = PASS;
+    record->relay_mode = RELAY_PASS;
     wait_for_grants(5 * COST_MILLI);
     end_fleet();
 }
@@ -383,11 +384,11 @@ static void the_promise_holds_when_answers_are_late_cut_swallowed_or_something_e
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_promise_holds_while_a_redis_without_memory_dies_seventeen_times),
-        cmocka_unit_test(the_promise_holds_while_a_redis_that_forgets_nothing_dies_seventeen_times),
-        cmocka_unit_test(a_redis_that_comes_back_with_an_old_bucket_grants_one_bucket_too_many_at_most),
-        cmocka_unit_test(the_promise_holds_while_redis_is_stopped_and_goes_on),
-        cmocka_unit_test(the_promise_holds_when_answers_are_late_cut_swallowed_or_something_else),
+        cmocka_unit_test(promise_holds_when_redis_without_persistence_is_killed),
+        cmocka_unit_test(promise_holds_when_redis_with_append_only_file_is_killed),
+        cmocka_unit_test(redis_restored_from_a_snapshot_grants_at_most_one_bucket_extra),
+        cmocka_unit_test(promise_holds_when_redis_is_stopped_and_continued),
+        cmocka_unit_test(promise_holds_when_replies_are_late_cut_lost_or_garbled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

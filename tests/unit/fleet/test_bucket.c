@@ -18,283 +18,283 @@
 #define T0   INT64_C(1700000000000) /* at the beginning of a window */
 #define YEAR (INT64_C(365) * 86400000)
 
-static struct lease_bank bank;
-static struct lease_answer answer;
+static struct lease_bucket bucket;
+static struct lease_reply reply;
 static int64_t now_ms;
 
 /* A bank of 100 tokens without a trickle. */
-static const struct lease_ask plain = {.capacity_milli = 100000, .unit_milli = 1000};
+static const struct lease_request idle_request = {.capacity_milli = 100000, .unit_milli = 1000};
 
 static int reset(void **state)
 {
-    bank = (struct lease_bank){0};
+    bucket = (struct lease_bucket){0};
     now_ms = T0;
     return 0;
 }
 
 /* An exchange of somebody who is new each time, unless the ask says otherwise. */
-static struct lease_answer say(struct lease_ask ask)
+static struct lease_reply serve(struct lease_request request)
 {
-    assert_null(lease_ask_check(&ask));
-    lease_bank_exchange(&bank, &ask, now_ms, &answer);
-    assert_null(lease_answer_check(&answer, &ask));
-    assert_null(lease_bank_check(&bank));
-    assert_true(bank.level_milli <= ask.capacity_milli);
-    return answer;
+    assert_null(lease_request_check(&request));
+    lease_bucket_serve(&bucket, &request, now_ms, &reply);
+    assert_null(lease_reply_check(&reply, &request));
+    assert_null(lease_bucket_check(&bucket));
+    assert_true(bucket.level_milli <= request.capacity_milli);
+    return reply;
 }
 
-static struct lease_answer say_then(int64_t passed_ms, struct lease_ask ask)
+static struct lease_reply serve_after(int64_t elapsed_ms, struct lease_request request)
 {
-    now_ms += passed_ms;
-    return say(ask);
+    now_ms += elapsed_ms;
+    return serve(request);
 }
 
-static struct lease_ask give(int64_t milli)
+static struct lease_request returning(int64_t milli)
 {
-    struct lease_ask ask = plain;
-    ask.give_milli = milli;
-    return ask;
+    struct lease_request request = idle_request;
+    request.returned_milli = milli;
+    return request;
 }
 
-static struct lease_ask want(int64_t milli)
+static struct lease_request wanting(int64_t milli)
 {
-    struct lease_ask ask = plain;
-    ask.want_milli = milli;
-    return ask;
+    struct lease_request request = idle_request;
+    request.wanted_milli = milli;
+    return request;
 }
 
-static struct lease_ask trickling(int64_t per_minute_milli)
+static struct lease_request refilling(int64_t per_minute_milli)
 {
-    struct lease_ask ask = plain;
-    ask.per_minute_milli = per_minute_milli;
-    return ask;
+    struct lease_request request = idle_request;
+    request.per_minute_milli = per_minute_milli;
+    return request;
 }
 
 /* ---- the bucket ---- */
 
-static void a_new_bank_is_empty(void **state)
+static void new_bucket_is_empty(void **state)
 {
-    struct lease_ask ask = trickling(60000);
-    ask.want_milli = 1000;
-    say(ask);
-    assert_int_equal(answer.granted_milli, 0);
-    assert_int_equal(answer.level_milli, 0);
-    assert_int_equal(answer.serial, 1);
+    struct lease_request request = refilling(60000);
+    request.wanted_milli = 1000;
+    serve(request);
+    assert_int_equal(reply.granted_milli, 0);
+    assert_int_equal(reply.level_milli, 0);
+    assert_int_equal(reply.serial, 1);
 }
 
-static void what_is_given_back_and_earned_is_granted_again(void **state)
+static void returned_and_earned_tokens_are_granted_again(void **state)
 {
-    struct lease_ask ask = give(3000);
-    ask.earned_milli = 2000;
-    say(ask);
-    assert_int_equal(answer.level_milli, 5000);
-    assert_int_equal(say(want(4000)).granted_milli, 4000);
-    assert_int_equal(answer.level_milli, 1000);
-    assert_int_equal(bank.granted_milli, 4000);
+    struct lease_request request = returning(3000);
+    request.earned_milli = 2000;
+    serve(request);
+    assert_int_equal(reply.level_milli, 5000);
+    assert_int_equal(serve(wanting(4000)).granted_milli, 4000);
+    assert_int_equal(reply.level_milli, 1000);
+    assert_int_equal(bucket.granted_milli, 4000);
 }
 
-static void it_never_holds_more_than_the_capacity(void **state)
+static void level_never_exceeds_the_capacity(void **state)
 {
-    assert_int_equal(say(give(LEASE_MILLI_MAX)).level_milli, 100000);
-    assert_int_equal(say_then(YEAR, trickling(LEASE_MILLI_MAX)).level_milli, 100000);
+    assert_int_equal(serve(returning(LEASE_MILLI_MAX)).level_milli, 100000);
+    assert_int_equal(serve_after(YEAR, refilling(LEASE_MILLI_MAX)).level_milli, 100000);
 }
 
-static void a_smaller_capacity_takes_away_and_a_larger_one_does_not_bring_it_back(void **state)
+static void smaller_capacity_removes_tokens_for_good(void **state)
 {
-    struct lease_ask small = plain;
+    struct lease_request small = idle_request;
     small.capacity_milli = 10000;
-    say(give(100000));
-    assert_int_equal(say(small).level_milli, 10000);
-    assert_int_equal(say(plain).level_milli, 10000);
+    serve(returning(100000));
+    assert_int_equal(serve(small).level_milli, 10000);
+    assert_int_equal(serve(idle_request).level_milli, 10000);
     small.capacity_milli = 0;
-    assert_int_equal(say(small).level_milli, 0);
-    assert_int_equal(say(plain).level_milli, 0);
+    assert_int_equal(serve(small).level_milli, 0);
+    assert_int_equal(serve(idle_request).level_milli, 0);
 }
 
-static void it_trickles_as_time_passes(void **state)
+static void bucket_refills_over_time(void **state)
 {
-    say(trickling(60000));
-    assert_int_equal(say_then(1, trickling(60000)).level_milli, 1);
-    assert_int_equal(say_then(59999, trickling(60000)).level_milli, 60000);
+    serve(refilling(60000));
+    assert_int_equal(serve_after(1, refilling(60000)).level_milli, 1);
+    assert_int_equal(serve_after(59999, refilling(60000)).level_milli, 60000);
 }
 
-static void asking_often_loses_nothing_of_a_slow_trickle(void **state)
+static void frequent_requests_lose_no_fraction_of_the_refill(void **state)
 {
-    say(trickling(7));
+    serve(refilling(7));
     for (int i = 0; i < 10 * 60000 - 1; i++)
-        say_then(1, trickling(7));
-    assert_int_equal(answer.level_milli, 69);
-    assert_int_equal(say_then(1, trickling(7)).level_milli, 70);
+        serve_after(1, refilling(7));
+    assert_int_equal(reply.level_milli, 69);
+    assert_int_equal(serve_after(1, refilling(7)).level_milli, 70);
 }
 
-static void each_ask_trickles_at_its_own_rate(void **state)
+static void each_request_refills_at_its_own_rate(void **state)
 {
-    say(trickling(60000));
-    say_then(1000, trickling(0));
-    assert_int_equal(answer.level_milli, 0);
-    say_then(1000, trickling(120000));
-    assert_int_equal(answer.level_milli, 2000);
+    serve(refilling(60000));
+    serve_after(1000, refilling(0));
+    assert_int_equal(reply.level_milli, 0);
+    serve_after(1000, refilling(120000));
+    assert_int_equal(reply.level_milli, 2000);
 }
 
-static void time_that_goes_back_mints_nothing(void **state)
+static void clock_going_back_adds_no_tokens(void **state)
 {
-    say(trickling(60000));
-    say_then(60000, trickling(60000));
-    assert_int_equal(answer.level_milli, 60000);
-    say_then(-60000, trickling(60000));
+    serve(refilling(60000));
+    serve_after(60000, refilling(60000));
+    assert_int_equal(reply.level_milli, 60000);
+    serve_after(-60000, refilling(60000));
     for (int i = 0; i < 60; i++)
-        assert_int_equal(say_then(1000, trickling(60000)).level_milli, 60000);
-    assert_int_equal(say_then(1000, trickling(60000)).level_milli, 61000);
+        assert_int_equal(serve_after(1000, refilling(60000)).level_milli, 60000);
+    assert_int_equal(serve_after(1000, refilling(60000)).level_milli, 61000);
 }
 
-static void a_millisecond_back_takes_nothing_away(void **state)
+static void clock_going_back_a_millisecond_removes_no_tokens(void **state)
 {
-    say(trickling(60000));
-    say_then(1000, trickling(60000));
-    assert_int_equal(say_then(-1, trickling(60000)).level_milli, 1000);
-    assert_int_equal(say_then(1, trickling(60000)).level_milli, 1000);
+    serve(refilling(60000));
+    serve_after(1000, refilling(60000));
+    assert_int_equal(serve_after(-1, refilling(60000)).level_milli, 1000);
+    assert_int_equal(serve_after(1, refilling(60000)).level_milli, 1000);
 }
 
-static void a_clock_that_went_far_back_trickles_on_from_there(void **state)
+static void clock_going_far_back_refills_from_there(void **state)
 {
-    say(trickling(60000));
-    assert_int_equal(say_then(-YEAR, trickling(60000)).level_milli, 0);
-    assert_int_equal(say_then(1000, trickling(60000)).level_milli, 1000);
+    serve(refilling(60000));
+    assert_int_equal(serve_after(-YEAR, refilling(60000)).level_milli, 0);
+    assert_int_equal(serve_after(1000, refilling(60000)).level_milli, 1000);
 }
 
-static void a_clock_that_jumps_a_year_ahead_and_back_mints_an_hour_at_most(void **state)
+static void clock_jump_of_a_year_refills_an_hour_at_most(void **state)
 {
-    say(trickling(1000));
-    assert_int_equal(say_then(YEAR, trickling(1000)).level_milli, 60000);
-    assert_int_equal(say_then(-YEAR, trickling(1000)).level_milli, 60000);
+    serve(refilling(1000));
+    assert_int_equal(serve_after(YEAR, refilling(1000)).level_milli, 60000);
+    assert_int_equal(serve_after(-YEAR, refilling(1000)).level_milli, 60000);
 }
 
-static void lost_writes_empty_the_bucket(void **state)
+static void rollback_of_redis_empties_the_bucket(void **state)
 {
-    struct lease_ask knowing = want(1000);
-    say(give(50000));
-    knowing.seen = 1000;
-    say(knowing);
-    assert_int_equal(answer.granted_milli, 0);
-    assert_int_equal(answer.level_milli, 0);
-    assert_int_equal(answer.serial, 1001 + LEASE_LEAP);
+    struct lease_request ahead = wanting(1000);
+    serve(returning(50000));
+    ahead.seen_serial = 1000;
+    serve(ahead);
+    assert_int_equal(reply.granted_milli, 0);
+    assert_int_equal(reply.level_milli, 0);
+    assert_int_equal(reply.serial, 1001 + LEASE_SERIAL_LEAP);
 }
 
-static void what_comes_with_the_news_of_lost_writes_counts(void **state)
+static void tokens_returned_with_the_proof_of_a_rollback_count(void **state)
 {
-    struct lease_ask knowing = give(3000);
-    say(give(50000));
-    knowing.seen = 1000;
-    assert_int_equal(say(knowing).level_milli, 3000);
+    struct lease_request ahead = returning(3000);
+    serve(returning(50000));
+    ahead.seen_serial = 1000;
+    assert_int_equal(serve(ahead).level_milli, 3000);
 }
 
-static void lost_writes_empty_the_bucket_once(void **state)
+static void rollback_empties_the_bucket_once(void **state)
 {
-    struct lease_ask knowing = give(3000);
-    say(give(50000));
-    knowing.seen = 1000;
-    say(knowing);
-    knowing.seen = 1500; /* another one, from before: what came in since is not lost */
-    assert_int_equal(say(knowing).level_milli, 6000);
-    assert_int_equal(answer.instances, 2);
+    struct lease_request ahead = returning(3000);
+    serve(returning(50000));
+    ahead.seen_serial = 1000;
+    serve(ahead);
+    ahead.seen_serial = 1500; /* another one, from before: what came in since is not lost */
+    assert_int_equal(serve(ahead).level_milli, 6000);
+    assert_int_equal(reply.members, 2);
 }
 
-static void who_has_seen_what_the_bank_knows_changes_nothing(void **state)
+static void known_serial_is_no_proof_of_a_rollback(void **state)
 {
-    struct lease_ask ask = give(50000);
-    say(ask);
-    ask = plain;
-    ask.seen = 1;
-    assert_int_equal(say(ask).level_milli, 50000);
-    assert_int_equal(answer.serial, 2);
+    struct lease_request request = returning(50000);
+    serve(request);
+    request = idle_request;
+    request.seen_serial = 1;
+    assert_int_equal(serve(request).level_milli, 50000);
+    assert_int_equal(reply.serial, 2);
 }
 
-static void totals_stop_where_numbers_end(void **state)
+static void totals_saturate(void **state)
 {
-    struct lease_ask ask = plain;
-    ask.firsts = ask.successes = ask.spent_milli = LEASE_COUNT_MAX;
-    say(ask);
-    say(ask);
-    assert_int_equal(bank.firsts, LEASE_COUNT_MAX);
-    assert_int_equal(bank.successes, LEASE_COUNT_MAX);
-    assert_int_equal(bank.spent_milli, LEASE_COUNT_MAX);
-    ask.seen = LEASE_COUNT_MAX;
-    assert_int_equal(say(ask).serial, LEASE_COUNT_MAX);
-    assert_int_equal(say(ask).serial, LEASE_COUNT_MAX);
+    struct lease_request request = idle_request;
+    request.firsts = request.successes = request.spent_milli = LEASE_COUNT_MAX;
+    serve(request);
+    serve(request);
+    assert_int_equal(bucket.firsts, LEASE_COUNT_MAX);
+    assert_int_equal(bucket.successes, LEASE_COUNT_MAX);
+    assert_int_equal(bucket.spent_milli, LEASE_COUNT_MAX);
+    request.seen_serial = LEASE_COUNT_MAX;
+    assert_int_equal(serve(request).serial, LEASE_COUNT_MAX);
+    assert_int_equal(serve(request).serial, LEASE_COUNT_MAX);
 }
 
 /* ---- how much ---- */
 
-static void who_wants_alone_gets_all_of_it(void **state)
+static void only_requester_gets_the_whole_bucket(void **state)
 {
-    say(give(100000));
-    assert_int_equal(say(want(70000)).granted_milli, 70000);
+    serve(returning(100000));
+    assert_int_equal(serve(wanting(70000)).granted_milli, 70000);
 }
 
-static void those_who_want_share(void **state)
+static void tokens_are_divided_among_members_that_want_them(void **state)
 {
     for (int i = 0; i < 9; i++)
-        say(want(20000)); /* there is nothing yet, but they are counted */
-    say(give(100000));
-    assert_int_equal(say(want(20000)).granted_milli, 10000);
-    assert_int_equal(say(want(20000)).granted_milli, 8000); /* 90 for eleven */
+        serve(wanting(20000)); /* there is nothing yet, but they are counted */
+    serve(returning(100000));
+    assert_int_equal(serve(wanting(20000)).granted_milli, 10000);
+    assert_int_equal(serve(wanting(20000)).granted_milli, 8000); /* 90 for eleven */
 }
 
-static void less_than_a_unit_is_not_granted(void **state)
+static void less_than_a_retry_is_not_granted(void **state)
 {
-    say(give(999));
-    assert_int_equal(say(want(5000)).granted_milli, 0);
-    say(give(1));
-    assert_int_equal(say(want(5000)).granted_milli, 1000);
+    serve(returning(999));
+    assert_int_equal(serve(wanting(5000)).granted_milli, 0);
+    serve(returning(1));
+    assert_int_equal(serve(wanting(5000)).granted_milli, 1000);
 }
 
-static void a_single_unit_goes_to_whoever_comes_first(void **state)
+static void last_retry_goes_to_the_first_request(void **state)
 {
     for (int i = 0; i < 50; i++)
-        say(want(1000));
-    say(give(1000));
-    assert_int_equal(say(want(9000)).granted_milli, 1000);
-    assert_int_equal(say(want(9000)).granted_milli, 0);
+        serve(wanting(1000));
+    serve(returning(1000));
+    assert_int_equal(serve(wanting(9000)).granted_milli, 1000);
+    assert_int_equal(serve(wanting(9000)).granted_milli, 0);
 }
 
-static void a_unit_of_nothing_is_no_division_by_zero(void **state)
+static void unit_of_zero_does_not_divide_by_zero(void **state)
 {
-    struct lease_ask ask = give(7);
-    ask.unit_milli = 0;
-    ask.want_milli = 5;
-    assert_int_equal(say(ask).granted_milli, 5);
+    struct lease_request request = returning(7);
+    request.unit_milli = 0;
+    request.wanted_milli = 5;
+    assert_int_equal(serve(request).granted_milli, 5);
 }
 
-static void who_leaves_is_granted_nothing(void **state)
+static void leaving_member_is_granted_nothing(void **state)
 {
-    struct lease_ask ask = want(5000);
-    ask.give_milli = 9000;
-    ask.leaving = 1;
-    say(ask);
-    assert_int_equal(answer.granted_milli, 0);
-    assert_int_equal(answer.level_milli, 9000);
+    struct lease_request request = wanting(5000);
+    request.returned_milli = 9000;
+    request.leaving = 1;
+    serve(request);
+    assert_int_equal(reply.granted_milli, 0);
+    assert_int_equal(reply.level_milli, 9000);
 }
 
-static void an_idle_instance_may_take_half_of_what_is_left_divided_by_all(void **state)
+static void idle_share_is_half_the_level_divided_by_all_members(void **state)
 {
-    say(give(80000));
-    say(plain);
-    say(plain);
-    say(plain);
-    assert_int_equal(answer.instances, 4);
-    assert_int_equal(answer.share_milli, 10000);
+    serve(returning(80000));
+    serve(idle_request);
+    serve(idle_request);
+    serve(idle_request);
+    assert_int_equal(reply.members, 4);
+    assert_int_equal(reply.share_milli, 10000);
 }
 
-static void there_is_no_share_of_an_empty_bucket(void **state)
+static void empty_bucket_has_no_idle_share(void **state)
 {
-    assert_int_equal(say(plain).share_milli, 0);
+    assert_int_equal(serve(idle_request).share_milli, 0);
 }
 
 /* ---- a fleet ---- */
 
 struct member {
     int64_t due_ms;
-    struct lease_answer told;
+    struct lease_reply last_reply;
     int64_t granted_milli;
 };
 
@@ -306,18 +306,18 @@ struct fleet {
 };
 
 /* What a member asks; the world fills in the rest. */
-typedef struct lease_ask fleet_ask(const struct fleet *fleet, uint32_t who);
+typedef struct lease_request request_of_member(const struct fleet *fleet, uint32_t index);
 
-static struct lease_ask idle(const struct fleet *fleet, uint32_t who)
+static struct lease_request idle_member_request(const struct fleet *fleet, uint32_t index)
 {
-    return plain;
+    return idle_request;
 }
 
-static struct lease_ask busy(const struct fleet *fleet, uint32_t who)
+static struct lease_request busy_member_request(const struct fleet *fleet, uint32_t index)
 {
-    struct lease_ask ask = plain;
-    ask.firsts = ask.successes = 10;
-    return ask;
+    struct lease_request request = idle_request;
+    request.firsts = request.successes = 10;
+    return request;
 }
 
 static uint64_t draw(struct fleet *fleet, uint64_t below)
@@ -326,7 +326,7 @@ static uint64_t draw(struct fleet *fleet, uint64_t below)
 }
 
 /* All come within the first second. */
-static struct fleet fleet_of(uint32_t count)
+static struct fleet fleet_start(uint32_t count)
 {
     struct fleet fleet = {.count = count, .member = calloc(count, sizeof *fleet.member)};
     assert_non_null(fleet.member);
@@ -336,29 +336,29 @@ static struct fleet fleet_of(uint32_t count)
 }
 
 /* Who got less than it wanted is short. */
-static void come(struct fleet *fleet, uint32_t who, fleet_ask *asks)
+static void member_exchange(struct fleet *fleet, uint32_t index, request_of_member *make_request)
 {
-    struct member *it = &fleet->member[who];
-    struct lease_ask ask = asks(fleet, who);
-    ask.seen = it->told.serial;
-    ask.mark = it->told.mark;
-    it->told = say(ask);
-    it->granted_milli += answer.granted_milli;
-    int64_t wait_ms = answer.granted_milli < ask.want_milli ? answer.soon_ms : answer.next_ms;
-    it->due_ms = now_ms + wait_ms * (int64_t)(900 + draw(fleet, 201)) / 1000;
+    struct member *member = &fleet->member[index];
+    struct lease_request request = make_request(fleet, index);
+    request.seen_serial = member->last_reply.serial;
+    request.counted_as = member->last_reply.counted_as;
+    member->last_reply = serve(request);
+    member->granted_milli += reply.granted_milli;
+    int64_t wait_ms = reply.granted_milli < request.wanted_milli ? reply.earliest_ms : reply.next_ms;
+    member->due_ms = now_ms + wait_ms * (int64_t)(900 + draw(fleet, 201)) / 1000;
     fleet->exchanges++;
 }
 
 /* Millisecond by millisecond would be slow for ten thousand: in steps of 10 ms, all that are due, beginning
  * with anybody. */
-static void run(struct fleet *fleet, int64_t ms, fleet_ask *asks)
+static void fleet_run(struct fleet *fleet, int64_t ms, request_of_member *make_request)
 {
     for (int64_t until_ms = now_ms + ms; now_ms < until_ms; now_ms += 10) {
         uint32_t first = (uint32_t)draw(fleet, fleet->count);
         for (uint32_t i = 0; i < fleet->count; i++) {
-            uint32_t who = (first + i) % fleet->count;
-            if (fleet->member[who].due_ms <= now_ms)
-                come(fleet, who, asks);
+            uint32_t index = (first + i) % fleet->count;
+            if (fleet->member[index].due_ms <= now_ms)
+                member_exchange(fleet, index, make_request);
         }
     }
 }
@@ -369,509 +369,509 @@ static void assert_about(int64_t number, int64_t right)
         fail_msg("%lld is not within a fifth of %lld", (long long)number, (long long)right);
 }
 
-static int64_t instances(void)
+static int64_t members(void)
 {
-    return lease_bank_look(&bank, now_ms).count.all;
+    return lease_bucket_get(&bucket, now_ms).count.all;
 }
 
-static void instances_are_counted_exactly(void **state)
+static void members_are_counted_exactly(void **state)
 {
     static const uint32_t counts[] = {1, 3, 10, 100, 1000, 10000};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         for (int is_busy = 0; is_busy < 2; is_busy++) {
             reset(NULL);
-            struct fleet fleet = fleet_of(counts[i]);
-            run(&fleet, 1010, is_busy ? busy : idle);
-            assert_int_equal(answer.instances, counts[i]); /* at once, not when windows have filled */
+            struct fleet fleet = fleet_start(counts[i]);
+            fleet_run(&fleet, 1010, is_busy ? busy_member_request : idle_member_request);
+            assert_int_equal(reply.members, counts[i]); /* at once, not when windows have filled */
             for (int look = 0; look < 12; look++) {
-                run(&fleet, counts[i] > 1000 ? 5300 : 10700, is_busy ? busy : idle);
-                assert_int_equal(instances(), counts[i]);
+                fleet_run(&fleet, counts[i] > 1000 ? 5300 : 10700, is_busy ? busy_member_request : idle_member_request);
+                assert_int_equal(members(), counts[i]);
             }
             free(fleet.member);
         }
     }
 }
 
-static void an_idle_fleet_of_ten_thousand_makes_a_thousand_exchanges_a_second(void **state)
+static void idle_fleet_of_10000_makes_1000_exchanges_per_second(void **state)
 {
-    struct fleet fleet = fleet_of(10000);
-    run(&fleet, 20000, idle);
+    struct fleet fleet = fleet_start(10000);
+    fleet_run(&fleet, 20000, idle_member_request);
     for (int second = 0; second < 30; second++) {
         int64_t before = fleet.exchanges;
-        run(&fleet, 1000, idle);
+        fleet_run(&fleet, 1000, idle_member_request);
         assert_in_range(fleet.exchanges - before, 700, 1300); /* in any second: nobody comes in a herd */
     }
     free(fleet.member);
 }
 
-static void a_busy_fleet_of_ten_thousand_makes_no_more_than_an_idle_one(void **state)
+static void busy_fleet_of_10000_makes_no_more_exchanges_than_an_idle_one(void **state)
 {
-    struct fleet fleet = fleet_of(10000);
-    run(&fleet, 20000, busy);
+    struct fleet fleet = fleet_start(10000);
+    fleet_run(&fleet, 20000, busy_member_request);
     fleet.exchanges = 0;
-    run(&fleet, 30000, busy);
+    fleet_run(&fleet, 30000, busy_member_request);
     assert_in_range(fleet.exchanges, 24000, 33000);
     free(fleet.member);
 }
 
-static void a_small_fleet_comes_each_second_if_it_has_something_to_say_and_each_ten_if_not(void **state)
+static void small_fleet_exchanges_every_second_when_busy_and_every_ten_when_idle(void **state)
 {
-    struct fleet fleet = fleet_of(5);
-    run(&fleet, 20000, idle);
-    assert_int_equal(answer.next_ms, LEASE_IDLE_MS);
-    run(&fleet, 20000, busy);
-    assert_int_equal(answer.next_ms, LEASE_BUSY_MS);
+    struct fleet fleet = fleet_start(5);
+    fleet_run(&fleet, 20000, idle_member_request);
+    assert_int_equal(reply.next_ms, LEASE_INTERVAL_IDLE_MS);
+    fleet_run(&fleet, 20000, busy_member_request);
+    assert_int_equal(reply.next_ms, LEASE_INTERVAL_BUSY_MS);
     free(fleet.member);
 }
 
-static void nobody_waits_longer_than_a_minute_however_many_there_are(void **state)
+static void interval_never_exceeds_a_minute(void **state)
 {
     int64_t longest_ms = 0;
     for (int i = 0; i < 90000; i++)
-        longest_ms = say(plain).next_ms > longest_ms ? answer.next_ms : longest_ms;
-    assert_int_equal(answer.instances, 90000);
-    assert_int_equal(longest_ms, LEASE_SLOWEST_MS);
+        longest_ms = serve(idle_request).next_ms > longest_ms ? reply.next_ms : longest_ms;
+    assert_int_equal(reply.members, 90000);
+    assert_int_equal(longest_ms, LEASE_INTERVAL_MAX_MS);
 }
 
-static void those_that_come_together_do_not_come_together_again(void **state)
+static void members_that_join_together_are_spread_over_the_interval(void **state)
 {
     int in[10] = {0};
     for (int i = 0; i < 1000; i++)
-        in[(say(plain).next_ms - LEASE_IDLE_MS / 2) / (LEASE_IDLE_MS / 10)]++;
+        in[(serve(idle_request).next_ms - LEASE_INTERVAL_IDLE_MS / 2) / (LEASE_INTERVAL_IDLE_MS / 10)]++;
     for (int i = 0; i < 10; i++)
         assert_in_range(in[i], 90, 110);
 }
 
-static void half_a_fleet_that_dies_is_forgotten_in_forty_seconds(void **state)
+static void killed_members_are_forgotten_within_two_windows(void **state)
 {
-    struct fleet fleet = fleet_of(200);
-    run(&fleet, 60000, idle);
+    struct fleet fleet = fleet_start(200);
+    fleet_run(&fleet, 60000, idle_member_request);
     fleet.count = 100;
-    run(&fleet, 40000, idle);
-    assert_about(instances(), 100);
+    fleet_run(&fleet, 40000, idle_member_request);
+    assert_about(members(), 100);
     free(fleet.member);
 }
 
-static void half_a_fleet_that_leaves_is_forgotten_at_once(void **state)
+static void leaving_members_are_forgotten_at_once(void **state)
 {
-    struct fleet fleet = fleet_of(200);
-    run(&fleet, 60000, idle);
+    struct fleet fleet = fleet_start(200);
+    fleet_run(&fleet, 60000, idle_member_request);
     for (uint32_t i = 100; i < 200; i++) {
-        struct lease_ask ask = plain;
-        ask.seen = fleet.member[i].told.serial;
-        ask.leaving = 1;
-        say(ask);
+        struct lease_request request = idle_request;
+        request.seen_serial = fleet.member[i].last_reply.serial;
+        request.leaving = 1;
+        serve(request);
     }
-    assert_int_equal(instances(), 100);
+    assert_int_equal(members(), 100);
     free(fleet.member);
 }
 
-static void processes_that_live_for_a_moment_do_not_add_up(void **state)
+static void short_lived_processes_do_not_add_up(void **state)
 {
     for (int i = 0; i < 1000; i++) {
-        say_then(70, want(1000));
-        struct lease_ask ask = plain;
-        ask.seen = answer.serial;
-        ask.mark = answer.mark;
-        ask.leaving = 1;
-        say_then(30, ask);
+        serve_after(70, wanting(1000));
+        struct lease_request request = idle_request;
+        request.seen_serial = reply.serial;
+        request.counted_as = reply.counted_as;
+        request.leaving = 1;
+        serve_after(30, request);
     }
-    assert_in_range(instances(), 0, 1);
-    assert_in_range(lease_bank_look(&bank, now_ms).count.wanting, 0, 1);
+    assert_in_range(members(), 0, 1);
+    assert_in_range(lease_bucket_get(&bucket, now_ms).count.wanting, 0, 1);
 }
 
-static void who_leaves_again_and_again_leaves_no_debt(void **state)
+static void repeated_leaving_does_not_make_the_count_negative(void **state)
 {
-    struct lease_ask ask = plain;
-    say(plain);
-    ask.seen = 1;
-    ask.mark = 7;
-    ask.leaving = 1;
+    struct lease_request request = idle_request;
+    serve(idle_request);
+    request.seen_serial = 1;
+    request.counted_as = 7;
+    request.leaving = 1;
     for (int i = 0; i < 10; i++)
-        say(ask);
-    say(plain);
-    assert_int_equal(answer.instances, 1);
+        serve(request);
+    serve(idle_request);
+    assert_int_equal(reply.members, 1);
 }
 
-static void who_leaves_without_having_come_is_not_subtracted(void **state)
+static void leaving_of_an_uncounted_member_is_not_subtracted(void **state)
 {
-    struct lease_ask stranger = plain;
-    stranger.leaving = 1;
+    struct lease_request unknown = idle_request;
+    unknown.leaving = 1;
     for (int i = 0; i < 5; i++)
-        say(plain);
+        serve(idle_request);
     for (int i = 0; i < 5; i++)
-        say(stranger);
-    assert_int_equal(instances(), 5);
+        serve(unknown);
+    assert_int_equal(members(), 5);
 }
 
-static void a_fleet_that_comes_back_after_a_gap_is_counted_at_once(void **state)
+static void fleet_that_returns_after_a_gap_is_counted_at_once(void **state)
 {
-    struct fleet fleet = fleet_of(1000);
-    run(&fleet, 30000, busy);
+    struct fleet fleet = fleet_start(1000);
+    fleet_run(&fleet, 30000, busy_member_request);
     now_ms += 120000;
-    run(&fleet, 100, busy); /* all are overdue, and come */
-    assert_about(answer.instances, 1000);
+    fleet_run(&fleet, 100, busy_member_request); /* all are overdue, and come */
+    assert_about(reply.members, 1000);
     free(fleet.member);
 }
 
-static void those_that_were_there_before_a_gap_are_not_counted_with_those_after_it(void **state)
+static void members_from_before_a_gap_are_not_counted(void **state)
 {
-    struct fleet fleet = fleet_of(100);
-    run(&fleet, 15000, idle);
-    assert_int_equal(say_then(40000, plain).instances, 1);
+    struct fleet fleet = fleet_start(100);
+    fleet_run(&fleet, 15000, idle_member_request);
+    assert_int_equal(serve_after(40000, idle_request).members, 1);
     free(fleet.member);
 }
 
-static void a_fleet_whose_bank_lost_everything_is_counted_again_at_once(void **state)
+static void fleet_is_counted_again_after_redis_lost_the_key(void **state)
 {
-    struct fleet fleet = fleet_of(1000);
-    run(&fleet, 30000, busy);
-    bank = (struct lease_bank){0};
-    run(&fleet, 2500, busy);
-    assert_about(instances(), 1000);
+    struct fleet fleet = fleet_start(1000);
+    fleet_run(&fleet, 30000, busy_member_request);
+    bucket = (struct lease_bucket){0};
+    fleet_run(&fleet, 2500, busy_member_request);
+    assert_about(members(), 1000);
     free(fleet.member);
 }
 
-static void a_clock_that_goes_back_does_not_multiply_the_fleet(void **state)
+static void clock_going_back_does_not_multiply_the_members(void **state)
 {
-    struct fleet fleet = fleet_of(100);
-    run(&fleet, 30000, busy);
+    struct fleet fleet = fleet_start(100);
+    fleet_run(&fleet, 30000, busy_member_request);
     now_ms -= 300000;
     for (uint32_t i = 0; i < fleet.count; i++) /* their own clocks did not */
         fleet.member[i].due_ms -= 300000;
     for (int i = 0; i < 20; i++) {
-        run(&fleet, 5000, busy);
-        assert_about(instances(), 100);
+        fleet_run(&fleet, 5000, busy_member_request);
+        assert_about(members(), 100);
     }
     free(fleet.member);
 }
 
 /* ---- sharing in a fleet ---- */
 
-static struct lease_ask hungry(const struct fleet *fleet, uint32_t who)
+static struct lease_request wanting_member_request(const struct fleet *fleet, uint32_t index)
 {
-    struct lease_ask ask = want(5000);
-    ask.per_minute_milli = 6000000; /* a hundred a second */
-    return ask;
+    struct lease_request request = wanting(5000);
+    request.per_minute_milli = 6000000; /* a hundred a second */
+    return request;
 }
 
-static void what_there_is_goes_evenly_to_those_that_want(void **state)
+static void grants_are_even_among_members_that_want_tokens(void **state)
 {
-    struct fleet fleet = fleet_of(50);
-    run(&fleet, 100000, hungry);
-    int64_t least = INT64_MAX, most = 0, sum = 0;
+    struct fleet fleet = fleet_start(50);
+    fleet_run(&fleet, 100000, wanting_member_request);
+    int64_t smallest = INT64_MAX, largest = 0, sum = 0;
     for (uint32_t i = 0; i < fleet.count; i++) {
         int64_t got = fleet.member[i].granted_milli;
-        least = got < least ? got : least;
-        most = got > most ? got : most;
+        smallest = got < smallest ? got : smallest;
+        largest = got > largest ? got : largest;
         sum += got;
     }
     assert_true(sum >= 9500000 && sum <= 10000000); /* nothing is left lying, nothing is minted */
-    assert_true(least * 10 >= sum / 50 * 7 && most * 10 <= sum / 50 * 13);
+    assert_true(smallest * 10 >= sum / 50 * 7 && largest * 10 <= sum / 50 * 13);
     free(fleet.member);
 }
 
 /* One in a hundred. */
-static struct lease_ask one_is_hungry(const struct fleet *fleet, uint32_t who)
+static struct lease_request first_member_wants(const struct fleet *fleet, uint32_t index)
 {
-    return who == 0 ? hungry(fleet, who) : busy(fleet, who);
+    return index == 0 ? wanting_member_request(fleet, index) : busy_member_request(fleet, index);
 }
 
-static void one_hungry_instance_among_many_gets_what_it_wants(void **state)
+static void single_requester_among_many_members_gets_what_it_requests(void **state)
 {
-    struct fleet fleet = fleet_of(100);
-    say(give(100000));
-    run(&fleet, 20000, one_is_hungry);
-    assert_int_equal(fleet.member[0].told.granted_milli, 5000);
-    assert_int_equal(lease_bank_look(&bank, now_ms).count.wanting, 1);
+    struct fleet fleet = fleet_start(100);
+    serve(returning(100000));
+    fleet_run(&fleet, 20000, first_member_wants);
+    assert_int_equal(fleet.member[0].last_reply.granted_milli, 5000);
+    assert_int_equal(lease_bucket_get(&bucket, now_ms).count.wanting, 1);
     free(fleet.member);
 }
 
-static void who_wants_is_counted_at_once_and_who_ceases_is_not(void **state)
+static void requesters_are_counted_at_once_and_dropped_when_they_stop(void **state)
 {
-    struct fleet fleet = fleet_of(100);
-    run(&fleet, 30000, busy);
-    assert_int_equal(lease_bank_look(&bank, now_ms).count.wanting, 0);
-    run(&fleet, 1500, hungry);
-    assert_about(lease_bank_look(&bank, now_ms).count.wanting, 100);
-    run(&fleet, 1500, busy);
-    assert_in_range(lease_bank_look(&bank, now_ms).count.wanting, 0, 5);
+    struct fleet fleet = fleet_start(100);
+    fleet_run(&fleet, 30000, busy_member_request);
+    assert_int_equal(lease_bucket_get(&bucket, now_ms).count.wanting, 0);
+    fleet_run(&fleet, 1500, wanting_member_request);
+    assert_about(lease_bucket_get(&bucket, now_ms).count.wanting, 100);
+    fleet_run(&fleet, 1500, busy_member_request);
+    assert_in_range(lease_bucket_get(&bucket, now_ms).count.wanting, 0, 5);
     free(fleet.member);
 }
 
-static void who_is_short_comes_sooner_and_less_so_when_many_are(void **state)
+static void earliest_interval_grows_with_the_number_of_requesters(void **state)
 {
-    say(give(100000));
-    assert_int_equal(say(want(1000)).soon_ms, LEASE_SOON_MS);
+    serve(returning(100000));
+    assert_int_equal(serve(wanting(1000)).earliest_ms, LEASE_INTERVAL_MIN_MS);
     for (int i = 0; i < 5000; i++)
-        say(want(1));
-    say(give(100000));
-    assert_in_range(answer.soon_ms, 999, 1001);
-    struct lease_ask all = want(LEASE_MILLI_MAX);
+        serve(wanting(1));
+    serve(returning(100000));
+    assert_in_range(reply.earliest_ms, 999, 1001);
+    struct lease_request all = wanting(LEASE_MILLI_MAX);
     all.capacity_milli = 0;
-    say(all);
-    assert_in_range(answer.soon_ms, 2000, 5100); /* nothing to be had */
-    assert_true(answer.soon_ms <= answer.next_ms);
+    serve(all);
+    assert_in_range(reply.earliest_ms, 2000, 5100); /* nothing to be had */
+    assert_true(reply.earliest_ms <= reply.next_ms);
 }
 
 /* ---- quiet ---- */
 
-static struct lease_ask hold_off(int64_t ms)
+static struct lease_request holding_off(int64_t ms)
 {
-    struct lease_ask ask = plain;
-    ask.hold_off_ms = ms;
-    return ask;
+    struct lease_request request = idle_request;
+    request.hold_off_ms = ms;
+    return request;
 }
 
-static struct lease_ask over(int64_t number)
+static struct lease_request ending_hold_off(int64_t number)
 {
-    struct lease_ask ask = plain;
-    ask.hold_off_over = number;
-    return ask;
+    struct lease_request request = idle_request;
+    request.hold_off_ended = number;
+    return request;
 }
 
-static void a_hold_off_is_told_to_all_until_it_is_over(void **state)
+static void hold_off_is_sent_to_all_members_until_it_ends(void **state)
 {
-    say(hold_off(5000));
-    int64_t number = answer.hold_off_number;
-    assert_int_equal(answer.hold_off_ms, 5000);
-    assert_int_equal(say_then(2000, plain).hold_off_ms, 3000);
-    assert_int_equal(answer.hold_off_number, number);
-    assert_int_equal(say_then(3000, plain).hold_off_ms, 0);
+    serve(holding_off(5000));
+    int64_t number = reply.hold_off_number;
+    assert_int_equal(reply.hold_off_ms, 5000);
+    assert_int_equal(serve_after(2000, idle_request).hold_off_ms, 3000);
+    assert_int_equal(reply.hold_off_number, number);
+    assert_int_equal(serve_after(3000, idle_request).hold_off_ms, 0);
 }
 
-static void the_latest_hold_off_holds_and_has_a_number_of_its_own(void **state)
+static void latest_hold_off_wins_and_gets_a_new_number(void **state)
 {
-    say(hold_off(5000));
-    int64_t first = answer.hold_off_number;
-    assert_int_equal(say(hold_off(3000)).hold_off_ms, 5000);
-    assert_int_equal(answer.hold_off_number, first);
-    assert_int_equal(say(hold_off(9000)).hold_off_ms, 9000);
-    assert_true(answer.hold_off_number > first);
+    serve(holding_off(5000));
+    int64_t first = reply.hold_off_number;
+    assert_int_equal(serve(holding_off(3000)).hold_off_ms, 5000);
+    assert_int_equal(reply.hold_off_number, first);
+    assert_int_equal(serve(holding_off(9000)).hold_off_ms, 9000);
+    assert_true(reply.hold_off_number > first);
 }
 
-static void a_hold_off_that_ends_a_little_later_is_the_same(void **state)
+static void hold_off_that_ends_less_than_a_second_later_is_the_same(void **state)
 {
-    say(hold_off(5000));
-    int64_t first = answer.hold_off_number;
-    assert_int_equal(say(hold_off(5999)).hold_off_ms, 5000);
-    assert_int_equal(answer.hold_off_number, first);
-    assert_int_equal(say(hold_off(6000)).hold_off_ms, 6000);
-    assert_true(answer.hold_off_number > first);
+    serve(holding_off(5000));
+    int64_t first = reply.hold_off_number;
+    assert_int_equal(serve(holding_off(5999)).hold_off_ms, 5000);
+    assert_int_equal(reply.hold_off_number, first);
+    assert_int_equal(serve(holding_off(6000)).hold_off_ms, 6000);
+    assert_true(reply.hold_off_number > first);
 }
 
-static void a_success_ends_the_hold_off_that_it_saw_and_no_other(void **state)
+static void success_ends_only_the_hold_off_of_its_number(void **state)
 {
-    say(hold_off(5000));
-    int64_t first = answer.hold_off_number;
-    say(hold_off(9000));
-    int64_t second = answer.hold_off_number;
-    assert_int_equal(say(over(first)).hold_off_ms, 9000);
-    assert_int_equal(say(over(0)).hold_off_ms, 9000);
-    assert_int_equal(say(over(second)).hold_off_ms, 0);
+    serve(holding_off(5000));
+    int64_t first = reply.hold_off_number;
+    serve(holding_off(9000));
+    int64_t second = reply.hold_off_number;
+    assert_int_equal(serve(ending_hold_off(first)).hold_off_ms, 9000);
+    assert_int_equal(serve(ending_hold_off(0)).hold_off_ms, 9000);
+    assert_int_equal(serve(ending_hold_off(second)).hold_off_ms, 0);
 }
 
-static void a_new_hold_off_with_the_end_of_an_old_one_holds(void **state)
+static void new_hold_off_survives_the_end_of_the_old_one(void **state)
 {
-    say(hold_off(5000));
-    struct lease_ask ask = hold_off(2000);
-    ask.hold_off_over = answer.hold_off_number;
-    int64_t first = answer.hold_off_number;
-    assert_int_equal(say(ask).hold_off_ms, 2000);
-    assert_true(answer.hold_off_number > first);
+    serve(holding_off(5000));
+    struct lease_request request = holding_off(2000);
+    request.hold_off_ended = reply.hold_off_number;
+    int64_t first = reply.hold_off_number;
+    assert_int_equal(serve(request).hold_off_ms, 2000);
+    assert_true(reply.hold_off_number > first);
 }
 
-static void a_hold_off_of_a_day_is_kept_for_a_day(void **state)
+static void hold_off_of_a_day_lasts_a_day(void **state)
 {
-    assert_int_equal(say(hold_off(LEASE_MS_MAX)).hold_off_ms, LEASE_MS_MAX);
-    assert_int_equal(say_then(LEASE_MS_MAX - 1, plain).hold_off_ms, 1);
-    assert_int_equal(say_then(1, plain).hold_off_ms, 0);
+    assert_int_equal(serve(holding_off(LEASE_MS_MAX)).hold_off_ms, LEASE_MS_MAX);
+    assert_int_equal(serve_after(LEASE_MS_MAX - 1, idle_request).hold_off_ms, 1);
+    assert_int_equal(serve_after(1, idle_request).hold_off_ms, 0);
 }
 
-static void a_clock_that_went_far_back_does_not_prolong_a_hold_off(void **state)
+static void clock_going_far_back_ends_the_hold_off(void **state)
 {
-    say(hold_off(5000));
-    assert_int_equal(say_then(-YEAR, plain).hold_off_ms, 0);
+    serve(holding_off(5000));
+    assert_int_equal(serve_after(-YEAR, idle_request).hold_off_ms, 0);
 }
 
-static void a_hold_off_keeps_its_number_apart_from_those_before_a_loss(void **state)
+static void hold_off_after_a_rollback_gets_an_unused_number(void **state)
 {
-    say(hold_off(5000));
-    struct lease_ask knowing = hold_off(9000);
-    knowing.seen = 500; /* somebody may have seen any number up to that */
-    assert_true(say(knowing).hold_off_number > 500);
+    serve(holding_off(5000));
+    struct lease_request ahead = holding_off(9000);
+    ahead.seen_serial = 500; /* somebody may have seen any number up to that */
+    assert_true(serve(ahead).hold_off_number > 500);
 }
 
 /* ---- opinion ---- */
 
-static struct lease_ask opinion(int64_t breaker)
+static struct lease_request voting(int64_t breaker)
 {
-    struct lease_ask ask = plain;
-    ask.breaker = breaker;
-    ask.open_permille = 500;
-    return ask;
+    struct lease_request request = idle_request;
+    request.breaker_vote = breaker;
+    request.open_permille = 500;
+    return request;
 }
 
 /* Counting has begun long enough ago for opinions to count. */
-static void settle(void)
+static void wait_until_votes_count(void)
 {
-    say(plain);
-    now_ms += LEASE_SETTLE_MS;
+    serve(idle_request);
+    now_ms += LEASE_VOTE_DELAY_MS;
 }
 
-static void an_opinion_needs_three(void **state)
+static void opening_needs_three_votes(void **state)
 {
-    settle();
-    assert_int_equal(say(opinion(2)).is_open, 0);
-    assert_int_equal(say(opinion(2)).is_open, 0);
-    assert_int_equal(say(opinion(2)).is_open, 1);
-    assert_int_equal(answer.opening, answer.serial);
+    wait_until_votes_count();
+    assert_int_equal(serve(voting(2)).is_open, 0);
+    assert_int_equal(serve(voting(2)).is_open, 0);
+    assert_int_equal(serve(voting(2)).is_open, 1);
+    assert_int_equal(reply.opening, reply.serial);
 }
 
-static void an_opinion_needs_its_share(void **state)
+static void opening_needs_its_share_of_votes(void **state)
 {
-    settle();
+    wait_until_votes_count();
     for (int i = 0; i < 4; i++)
-        assert_int_equal(say(opinion(1)).is_open, 0);
+        assert_int_equal(serve(voting(1)).is_open, 0);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(say(opinion(2)).is_open, 0);
-    assert_int_equal(say(opinion(2)).is_open, 1);
+        assert_int_equal(serve(voting(2)).is_open, 0);
+    assert_int_equal(serve(voting(2)).is_open, 1);
 }
 
-static void those_without_an_opinion_do_not_count(void **state)
+static void members_without_a_vote_do_not_count(void **state)
 {
-    settle();
+    wait_until_votes_count();
     for (int i = 0; i < 100; i++)
-        say(opinion(0));
+        serve(voting(0));
     for (int i = 0; i < 3; i++)
-        say(opinion(2));
-    assert_int_equal(answer.is_open, 1);
+        serve(voting(2));
+    assert_int_equal(reply.is_open, 1);
 }
 
-static void those_that_come_first_do_not_speak_for_all(void **state)
+static void votes_count_only_after_two_seconds_of_counting(void **state)
 {
     for (int i = 0; i < 10; i++)
-        assert_int_equal(say(opinion(2)).is_open, 0);
-    assert_int_equal(say_then(LEASE_SETTLE_MS - 1, opinion(2)).is_open, 0);
-    assert_int_equal(say_then(1, opinion(2)).is_open, 1);
+        assert_int_equal(serve(voting(2)).is_open, 0);
+    assert_int_equal(serve_after(LEASE_VOTE_DELAY_MS - 1, voting(2)).is_open, 0);
+    assert_int_equal(serve_after(1, voting(2)).is_open, 1);
 }
 
-static void a_clock_that_went_far_back_does_not_silence_the_fleet(void **state)
+static void votes_count_again_after_the_clock_went_far_back(void **state)
 {
-    settle();
+    wait_until_votes_count();
     now_ms -= YEAR;
     for (int i = 0; i < 3; i++)
-        say(opinion(2));
-    assert_int_equal(say_then(LEASE_SETTLE_MS, opinion(2)).is_open, 1);
+        serve(voting(2));
+    assert_int_equal(serve_after(LEASE_VOTE_DELAY_MS, voting(2)).is_open, 1);
 }
 
-static void an_opinion_ceases_below_half_of_its_share_and_returns_with_another_number(void **state)
+static void opening_ends_below_half_its_share_and_the_next_one_has_a_new_number(void **state)
 {
-    settle();
+    wait_until_votes_count();
     for (int i = 0; i < 3; i++)
-        say(opinion(2));
-    int64_t first = answer.opening;
+        serve(voting(2));
+    int64_t first = reply.opening;
     for (int i = 0; i < 9; i++)
-        assert_int_equal(say(opinion(1)).is_open, 1);
-    assert_int_equal(say(opinion(1)).is_open, 0);
-    assert_int_equal(answer.opening, first);
-    for (int i = 0; i < 20 && !answer.is_open; i++)
-        say(opinion(2));
-    assert_int_equal(answer.is_open, 1);
-    assert_int_not_equal(answer.opening, first);
+        assert_int_equal(serve(voting(1)).is_open, 1);
+    assert_int_equal(serve(voting(1)).is_open, 0);
+    assert_int_equal(reply.opening, first);
+    for (int i = 0; i < 20 && !reply.is_open; i++)
+        serve(voting(2));
+    assert_int_equal(reply.is_open, 1);
+    assert_int_not_equal(reply.opening, first);
 }
 
-static void an_opinion_that_nobody_has_any_more_is_none(void **state)
+static void opening_ends_when_no_member_votes_open(void **state)
 {
-    settle();
-    struct lease_ask ask[3];
+    wait_until_votes_count();
+    struct lease_request request[3];
     for (int i = 0; i < 3; i++) {
-        ask[i] = opinion(0);
-        ask[i].mark = say(opinion(2)).mark;
-        ask[i].seen = answer.serial;
+        request[i] = voting(0);
+        request[i].counted_as = serve(voting(2)).counted_as;
+        request[i].seen_serial = reply.serial;
     }
-    assert_int_equal(answer.is_open, 1);
+    assert_int_equal(reply.is_open, 1);
     for (int i = 0; i < 3; i++)
-        say(ask[i]);
-    assert_int_equal(answer.is_open, 0);
+        serve(request[i]);
+    assert_int_equal(reply.is_open, 0);
 }
 
-static void who_does_not_want_to_know_changes_nothing(void **state)
+static void member_that_ignores_votes_changes_nothing(void **state)
 {
-    settle();
+    wait_until_votes_count();
     for (int i = 0; i < 3; i++)
-        say(opinion(2));
-    int64_t first = answer.opening;
-    struct lease_ask deaf = opinion(1);
-    deaf.open_permille = 0;
+        serve(voting(2));
+    int64_t first = reply.opening;
+    struct lease_request indifferent = voting(1);
+    indifferent.open_permille = 0;
     for (int i = 0; i < 3; i++)
-        assert_int_equal(say(deaf).is_open, 0);
-    assert_int_equal(say(opinion(2)).is_open, 1);
-    assert_int_equal(answer.opening, first);
+        assert_int_equal(serve(indifferent).is_open, 0);
+    assert_int_equal(serve(voting(2)).is_open, 1);
+    assert_int_equal(reply.opening, first);
 }
 
-static struct lease_ask failing(const struct fleet *fleet, uint32_t who)
+static struct lease_request mostly_open_member_request(const struct fleet *fleet, uint32_t index)
 {
-    struct lease_ask ask = busy(fleet, who);
-    ask.breaker = who % 10 < 7 ? 2 : 1;
-    ask.open_permille = 500;
-    return ask;
+    struct lease_request request = busy_member_request(fleet, index);
+    request.breaker_vote = index % 10 < 7 ? 2 : 1;
+    request.open_permille = 500;
+    return request;
 }
 
-static struct lease_ask healthy(const struct fleet *fleet, uint32_t who)
+static struct lease_request closed_member_request(const struct fleet *fleet, uint32_t index)
 {
-    struct lease_ask ask = failing(fleet, who);
-    ask.breaker = 1;
-    return ask;
+    struct lease_request request = mostly_open_member_request(fleet, index);
+    request.breaker_vote = 1;
+    return request;
 }
 
-static void a_fleet_changes_its_opinion_within_an_interval(void **state)
+static void fleet_opens_and_closes_within_one_interval(void **state)
 {
-    struct fleet fleet = fleet_of(200);
-    run(&fleet, 30000, healthy);
-    assert_int_equal(answer.is_open, 0);
-    run(&fleet, 1500, failing);
-    assert_int_equal(answer.is_open, 1);
-    int64_t first = answer.opening;
-    run(&fleet, 60000, failing);
-    assert_int_equal(answer.opening, first); /* once, not again and again */
-    run(&fleet, 1500, healthy);
-    assert_int_equal(answer.is_open, 0);
+    struct fleet fleet = fleet_start(200);
+    fleet_run(&fleet, 30000, closed_member_request);
+    assert_int_equal(reply.is_open, 0);
+    fleet_run(&fleet, 1500, mostly_open_member_request);
+    assert_int_equal(reply.is_open, 1);
+    int64_t first = reply.opening;
+    fleet_run(&fleet, 60000, mostly_open_member_request);
+    assert_int_equal(reply.opening, first); /* once, not again and again */
+    fleet_run(&fleet, 1500, closed_member_request);
+    assert_int_equal(reply.is_open, 0);
     free(fleet.member);
 }
 
 /* ---- looking ---- */
 
-static void looking_changes_nothing_and_knows_the_trickle(void **state)
+static void reading_includes_the_refill_and_changes_nothing(void **state)
 {
-    say(trickling(60000));
-    say(hold_off(5000));
-    bank.per_minute_milli = 60000;
-    struct lease_bank before = bank;
-    struct lease_bank_view view = lease_bank_look(&bank, now_ms + 2000);
-    assert_memory_equal(&bank, &before, sizeof bank);
+    serve(refilling(60000));
+    serve(holding_off(5000));
+    bucket.per_minute_milli = 60000;
+    struct lease_bucket before = bucket;
+    struct lease_bucket_view view = lease_bucket_get(&bucket, now_ms + 2000);
+    assert_memory_equal(&bucket, &before, sizeof bucket);
     assert_int_equal(view.level_milli, 2000);
     assert_int_equal(view.hold_off_ms, 3000);
     assert_int_equal(view.count.all, 2);
-    assert_int_equal(lease_bank_look(&bank, now_ms + YEAR).count.all, 0);
-    assert_int_equal(lease_bank_look(&bank, now_ms + YEAR).level_milli, 100000);
+    assert_int_equal(lease_bucket_get(&bucket, now_ms + YEAR).count.all, 0);
+    assert_int_equal(lease_bucket_get(&bucket, now_ms + YEAR).level_milli, 100000);
 }
 
-static void what_is_stored_has_its_ranges(void **state)
+static void stored_fields_have_ranges(void **state)
 {
-    int64_t number[LEASE_BANK_COUNT];
+    int64_t number[LEASE_BUCKET_FIELD_COUNT];
     size_t place = 0;
-#define LEASE_EDGE(name, field, most)                                                                                  \
+#define CHECK_LIMITS(name, field, largest)                                                                             \
     memset(number, 0, sizeof number);                                                                                  \
-    number[place++] = (most) + 1;                                                                                      \
-    memcpy(&bank, number, sizeof bank);                                                                                \
-    assert_string_equal(lease_bank_check(&bank), name);                                                                \
-    bank.field = -1;                                                                                                   \
-    assert_string_equal(lease_bank_check(&bank), name);                                                                \
-    bank.field = most;                                                                                                 \
-    assert_null(lease_bank_check(&bank));
-    LEASE_BANK_LIST(LEASE_EDGE)
-    assert_int_equal(place, LEASE_BANK_COUNT); /* the list is the whole struct, in its order */
+    number[place++] = (largest) + 1;                                                                                   \
+    memcpy(&bucket, number, sizeof bucket);                                                                            \
+    assert_string_equal(lease_bucket_check(&bucket), name);                                                            \
+    bucket.field = -1;                                                                                                 \
+    assert_string_equal(lease_bucket_check(&bucket), name);                                                            \
+    bucket.field = largest;                                                                                            \
+    assert_null(lease_bucket_check(&bucket));
+    LEASE_BUCKET_FIELDS(CHECK_LIMITS)
+    assert_int_equal(place, LEASE_BUCKET_FIELD_COUNT); /* the list is the whole struct, in its order */
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, reset)
@@ -879,68 +879,68 @@ static void what_is_stored_has_its_ranges(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_new_bank_is_empty),
-        TEST(what_is_given_back_and_earned_is_granted_again),
-        TEST(it_never_holds_more_than_the_capacity),
-        TEST(a_smaller_capacity_takes_away_and_a_larger_one_does_not_bring_it_back),
-        TEST(it_trickles_as_time_passes),
-        TEST(asking_often_loses_nothing_of_a_slow_trickle),
-        TEST(each_ask_trickles_at_its_own_rate),
-        TEST(time_that_goes_back_mints_nothing),
-        TEST(a_millisecond_back_takes_nothing_away),
-        TEST(a_clock_that_went_far_back_trickles_on_from_there),
-        TEST(a_clock_that_jumps_a_year_ahead_and_back_mints_an_hour_at_most),
-        TEST(lost_writes_empty_the_bucket),
-        TEST(what_comes_with_the_news_of_lost_writes_counts),
-        TEST(lost_writes_empty_the_bucket_once),
-        TEST(who_has_seen_what_the_bank_knows_changes_nothing),
-        TEST(totals_stop_where_numbers_end),
-        TEST(who_wants_alone_gets_all_of_it),
-        TEST(those_who_want_share),
-        TEST(less_than_a_unit_is_not_granted),
-        TEST(a_single_unit_goes_to_whoever_comes_first),
-        TEST(a_unit_of_nothing_is_no_division_by_zero),
-        TEST(who_leaves_is_granted_nothing),
-        TEST(an_idle_instance_may_take_half_of_what_is_left_divided_by_all),
-        TEST(there_is_no_share_of_an_empty_bucket),
-        TEST(instances_are_counted_exactly),
-        TEST(an_idle_fleet_of_ten_thousand_makes_a_thousand_exchanges_a_second),
-        TEST(a_busy_fleet_of_ten_thousand_makes_no_more_than_an_idle_one),
-        TEST(a_small_fleet_comes_each_second_if_it_has_something_to_say_and_each_ten_if_not),
-        TEST(nobody_waits_longer_than_a_minute_however_many_there_are),
-        TEST(those_that_come_together_do_not_come_together_again),
-        TEST(half_a_fleet_that_dies_is_forgotten_in_forty_seconds),
-        TEST(half_a_fleet_that_leaves_is_forgotten_at_once),
-        TEST(processes_that_live_for_a_moment_do_not_add_up),
-        TEST(who_leaves_again_and_again_leaves_no_debt),
-        TEST(who_leaves_without_having_come_is_not_subtracted),
-        TEST(a_fleet_that_comes_back_after_a_gap_is_counted_at_once),
-        TEST(those_that_were_there_before_a_gap_are_not_counted_with_those_after_it),
-        TEST(a_fleet_whose_bank_lost_everything_is_counted_again_at_once),
-        TEST(a_clock_that_goes_back_does_not_multiply_the_fleet),
-        TEST(what_there_is_goes_evenly_to_those_that_want),
-        TEST(one_hungry_instance_among_many_gets_what_it_wants),
-        TEST(who_wants_is_counted_at_once_and_who_ceases_is_not),
-        TEST(who_is_short_comes_sooner_and_less_so_when_many_are),
-        TEST(a_hold_off_is_told_to_all_until_it_is_over),
-        TEST(the_latest_hold_off_holds_and_has_a_number_of_its_own),
-        TEST(a_hold_off_that_ends_a_little_later_is_the_same),
-        TEST(a_success_ends_the_hold_off_that_it_saw_and_no_other),
-        TEST(a_new_hold_off_with_the_end_of_an_old_one_holds),
-        TEST(a_hold_off_of_a_day_is_kept_for_a_day),
-        TEST(a_clock_that_went_far_back_does_not_prolong_a_hold_off),
-        TEST(a_hold_off_keeps_its_number_apart_from_those_before_a_loss),
-        TEST(an_opinion_needs_three),
-        TEST(an_opinion_needs_its_share),
-        TEST(those_without_an_opinion_do_not_count),
-        TEST(those_that_come_first_do_not_speak_for_all),
-        TEST(a_clock_that_went_far_back_does_not_silence_the_fleet),
-        TEST(an_opinion_ceases_below_half_of_its_share_and_returns_with_another_number),
-        TEST(an_opinion_that_nobody_has_any_more_is_none),
-        TEST(who_does_not_want_to_know_changes_nothing),
-        TEST(a_fleet_changes_its_opinion_within_an_interval),
-        TEST(looking_changes_nothing_and_knows_the_trickle),
-        TEST(what_is_stored_has_its_ranges),
+        TEST(new_bucket_is_empty),
+        TEST(returned_and_earned_tokens_are_granted_again),
+        TEST(level_never_exceeds_the_capacity),
+        TEST(smaller_capacity_removes_tokens_for_good),
+        TEST(bucket_refills_over_time),
+        TEST(frequent_requests_lose_no_fraction_of_the_refill),
+        TEST(each_request_refills_at_its_own_rate),
+        TEST(clock_going_back_adds_no_tokens),
+        TEST(clock_going_back_a_millisecond_removes_no_tokens),
+        TEST(clock_going_far_back_refills_from_there),
+        TEST(clock_jump_of_a_year_refills_an_hour_at_most),
+        TEST(rollback_of_redis_empties_the_bucket),
+        TEST(tokens_returned_with_the_proof_of_a_rollback_count),
+        TEST(rollback_empties_the_bucket_once),
+        TEST(known_serial_is_no_proof_of_a_rollback),
+        TEST(totals_saturate),
+        TEST(only_requester_gets_the_whole_bucket),
+        TEST(tokens_are_divided_among_members_that_want_them),
+        TEST(less_than_a_retry_is_not_granted),
+        TEST(last_retry_goes_to_the_first_request),
+        TEST(unit_of_zero_does_not_divide_by_zero),
+        TEST(leaving_member_is_granted_nothing),
+        TEST(idle_share_is_half_the_level_divided_by_all_members),
+        TEST(empty_bucket_has_no_idle_share),
+        TEST(members_are_counted_exactly),
+        TEST(idle_fleet_of_10000_makes_1000_exchanges_per_second),
+        TEST(busy_fleet_of_10000_makes_no_more_exchanges_than_an_idle_one),
+        TEST(small_fleet_exchanges_every_second_when_busy_and_every_ten_when_idle),
+        TEST(interval_never_exceeds_a_minute),
+        TEST(members_that_join_together_are_spread_over_the_interval),
+        TEST(killed_members_are_forgotten_within_two_windows),
+        TEST(leaving_members_are_forgotten_at_once),
+        TEST(short_lived_processes_do_not_add_up),
+        TEST(repeated_leaving_does_not_make_the_count_negative),
+        TEST(leaving_of_an_uncounted_member_is_not_subtracted),
+        TEST(fleet_that_returns_after_a_gap_is_counted_at_once),
+        TEST(members_from_before_a_gap_are_not_counted),
+        TEST(fleet_is_counted_again_after_redis_lost_the_key),
+        TEST(clock_going_back_does_not_multiply_the_members),
+        TEST(grants_are_even_among_members_that_want_tokens),
+        TEST(single_requester_among_many_members_gets_what_it_requests),
+        TEST(requesters_are_counted_at_once_and_dropped_when_they_stop),
+        TEST(earliest_interval_grows_with_the_number_of_requesters),
+        TEST(hold_off_is_sent_to_all_members_until_it_ends),
+        TEST(latest_hold_off_wins_and_gets_a_new_number),
+        TEST(hold_off_that_ends_less_than_a_second_later_is_the_same),
+        TEST(success_ends_only_the_hold_off_of_its_number),
+        TEST(new_hold_off_survives_the_end_of_the_old_one),
+        TEST(hold_off_of_a_day_lasts_a_day),
+        TEST(clock_going_far_back_ends_the_hold_off),
+        TEST(hold_off_after_a_rollback_gets_an_unused_number),
+        TEST(opening_needs_three_votes),
+        TEST(opening_needs_its_share_of_votes),
+        TEST(members_without_a_vote_do_not_count),
+        TEST(votes_count_only_after_two_seconds_of_counting),
+        TEST(votes_count_again_after_the_clock_went_far_back),
+        TEST(opening_ends_below_half_its_share_and_the_next_one_has_a_new_number),
+        TEST(opening_ends_when_no_member_votes_open),
+        TEST(member_that_ignores_votes_changes_nothing),
+        TEST(fleet_opens_and_closes_within_one_interval),
+        TEST(reading_includes_the_refill_and_changes_nothing),
+        TEST(stored_fields_have_ranges),
     };
-    return cmocka_run_group_tests_name("lease bank", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("lease bucket", tests, NULL, NULL);
 }

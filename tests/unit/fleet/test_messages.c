@@ -10,141 +10,142 @@
 
 #include "fleet/protocol/messages.h"
 
-static const struct lease_ask ask = {.capacity_milli = 100000, .unit_milli = 1000, .want_milli = 5000, .seen = 41};
+static const struct lease_request request = {
+    .capacity_milli = 100000, .unit_milli = 1000, .wanted_milli = 5000, .seen_serial = 41};
 
-static const struct lease_answer answer = {.version = LEASE_VERSION,
-                                           .serial = 42,
-                                           .granted_milli = 5000,
-                                           .next_ms = 1000,
-                                           .soon_ms = 250,
-                                           .instances = 1,
-                                           .level_milli = 95000};
+static const struct lease_reply reply = {.version = LEASE_VERSION,
+                                         .serial = 42,
+                                         .granted_milli = 5000,
+                                         .next_ms = 1000,
+                                         .earliest_ms = 250,
+                                         .members = 1,
+                                         .level_milli = 95000};
 
 struct field {
     const char *name;
-    int64_t most;
+    int64_t max;
 };
 
-#define LEASE_ROW(field, most) {#field, most},
-static const struct field ask_fields[] = {LEASE_ASK_LIST(LEASE_ROW)};
-static const struct field answer_fields[] = {LEASE_ANSWER_LIST(LEASE_ROW)};
+#define FIELD_ROW(field, max) {#field, max},
+static const struct field request_fields[] = {LEASE_REQUEST_FIELDS(FIELD_ROW)};
+static const struct field reply_fields[] = {LEASE_REPLY_FIELDS(FIELD_ROW)};
 
-static struct lease_ask ask_with(size_t place, int64_t number)
+static struct lease_request request_with(size_t index, int64_t number)
 {
-    struct lease_ask made = {0};
-    memcpy((char *)&made + place * sizeof number, &number, sizeof number);
+    struct lease_request made = {0};
+    memcpy((char *)&made + index * sizeof number, &number, sizeof number);
     return made;
 }
 
-static struct lease_answer answer_with(size_t place, int64_t number)
+static struct lease_reply reply_with(size_t index, int64_t number)
 {
-    struct lease_answer made = answer;
-    memcpy((char *)&made + place * sizeof number, &number, sizeof number);
+    struct lease_reply made = reply;
+    memcpy((char *)&made + index * sizeof number, &number, sizeof number);
     return made;
 }
 
-static void every_number_of_an_ask_has_its_range(void **state)
+static void request_fields_have_ranges(void **state)
 {
-    for (size_t i = 0; i < LEASE_ASK_COUNT; i++) {
+    for (size_t i = 0; i < LEASE_REQUEST_FIELD_COUNT; i++) {
         static const int64_t wrong[] = {-1, INT64_MIN, INT64_MAX};
-        struct lease_ask least = ask_with(i, 0), most = ask_with(i, ask_fields[i].most);
-        struct lease_ask above = ask_with(i, ask_fields[i].most + 1);
-        assert_null(lease_ask_check(&least));
-        assert_null(lease_ask_check(&most));
-        assert_string_equal(lease_ask_check(&above), ask_fields[i].name);
+        struct lease_request zero = request_with(i, 0), max = request_with(i, request_fields[i].max);
+        struct lease_request above = request_with(i, request_fields[i].max + 1);
+        assert_null(lease_request_check(&zero));
+        assert_null(lease_request_check(&max));
+        assert_string_equal(lease_request_check(&above), request_fields[i].name);
         for (size_t j = 0; j < sizeof wrong / sizeof *wrong; j++) {
-            struct lease_ask outside = ask_with(i, wrong[j]);
-            assert_string_equal(lease_ask_check(&outside), ask_fields[i].name);
+            struct lease_request outside = request_with(i, wrong[j]);
+            assert_string_equal(lease_request_check(&outside), request_fields[i].name);
         }
     }
 }
 
-static void every_number_of_an_answer_has_its_range(void **state)
+static void reply_fields_have_ranges(void **state)
 {
-    assert_null(lease_answer_check(&answer, &ask));
-    for (size_t i = 0; i < LEASE_ANSWER_COUNT; i++) {
+    assert_null(lease_reply_check(&reply, &request));
+    for (size_t i = 0; i < LEASE_REPLY_FIELD_COUNT; i++) {
         static const int64_t wrong[] = {-1, INT64_MIN, INT64_MAX};
-        struct lease_answer above = answer_with(i, answer_fields[i].most + 1);
-        assert_string_equal(lease_answer_check(&above, &ask), answer_fields[i].name);
+        struct lease_reply above = reply_with(i, reply_fields[i].max + 1);
+        assert_string_equal(lease_reply_check(&above, &request), reply_fields[i].name);
         for (size_t j = 0; j < sizeof wrong / sizeof *wrong; j++) {
-            struct lease_answer outside = answer_with(i, wrong[j]);
-            assert_string_equal(lease_answer_check(&outside, &ask), answer_fields[i].name);
+            struct lease_reply outside = reply_with(i, wrong[j]);
+            assert_string_equal(lease_reply_check(&outside, &request), reply_fields[i].name);
         }
     }
 }
 
-static void an_answer_of_another_version_is_not_believed(void **state)
+static void reply_of_another_version_is_rejected(void **state)
 {
-    struct lease_answer other = answer;
+    struct lease_reply other = reply;
     other.version = 0;
-    assert_string_equal(lease_answer_check(&other, &ask), "version");
+    assert_string_equal(lease_reply_check(&other, &request), "version");
 }
 
-static void an_answer_that_was_seen_before_is_not_believed_again(void **state)
+static void reply_with_a_serial_already_seen_is_rejected(void **state)
 {
-    struct lease_ask later = ask;
-    later.seen = answer.serial;
-    assert_string_equal(lease_answer_check(&answer, &later), "serial");
+    struct lease_request later = request;
+    later.seen_serial = reply.serial;
+    assert_string_equal(lease_reply_check(&reply, &later), "serial");
 }
 
-static void the_last_serial_number_may_be_seen_again(void **state)
+static void largest_serial_may_repeat(void **state)
 {
-    struct lease_ask last = ask;
-    struct lease_answer then = answer;
-    last.seen = then.serial = LEASE_COUNT_MAX;
-    assert_null(lease_answer_check(&then, &last));
+    struct lease_request last = request;
+    struct lease_reply then = reply;
+    last.seen_serial = then.serial = LEASE_COUNT_MAX;
+    assert_null(lease_reply_check(&then, &last));
 }
 
-static void nobody_is_granted_more_than_wanted(void **state)
+static void reply_that_grants_more_than_requested_is_rejected(void **state)
 {
-    struct lease_answer generous = answer;
-    generous.granted_milli = ask.want_milli + 1;
-    assert_string_equal(lease_answer_check(&generous, &ask), "granted_milli");
+    struct lease_reply too_much = reply;
+    too_much.granted_milli = request.wanted_milli + 1;
+    assert_string_equal(lease_reply_check(&too_much, &request), "granted_milli");
 }
 
-static void the_next_time_is_neither_at_once_nor_never(void **state)
+static void reply_interval_has_limits(void **state)
 {
-    struct lease_answer told = answer;
-    told.next_ms = LEASE_SOON_MS;
-    assert_null(lease_answer_check(&told, &ask));
-    told.next_ms = LEASE_SOON_MS - 1;
-    assert_string_equal(lease_answer_check(&told, &ask), "next_ms");
-    told.next_ms = LEASE_SLOWEST_MS;
-    assert_null(lease_answer_check(&told, &ask));
-    told.next_ms = LEASE_SLOWEST_MS + 1;
-    assert_string_equal(lease_answer_check(&told, &ask), "next_ms");
+    struct lease_reply changed = reply;
+    changed.next_ms = LEASE_INTERVAL_MIN_MS;
+    assert_null(lease_reply_check(&changed, &request));
+    changed.next_ms = LEASE_INTERVAL_MIN_MS - 1;
+    assert_string_equal(lease_reply_check(&changed, &request), "next_ms");
+    changed.next_ms = LEASE_INTERVAL_MAX_MS;
+    assert_null(lease_reply_check(&changed, &request));
+    changed.next_ms = LEASE_INTERVAL_MAX_MS + 1;
+    assert_string_equal(lease_reply_check(&changed, &request), "next_ms");
 }
 
-static void soon_is_not_at_once_and_not_after_the_next_time(void **state)
+static void reply_earliest_interval_has_limits(void **state)
 {
-    struct lease_answer told = answer;
-    told.soon_ms = LEASE_SOON_MS - 1;
-    assert_string_equal(lease_answer_check(&told, &ask), "soon_ms");
-    told.soon_ms = told.next_ms;
-    assert_null(lease_answer_check(&told, &ask));
-    told.soon_ms = told.next_ms + 1;
-    assert_string_equal(lease_answer_check(&told, &ask), "soon_ms");
+    struct lease_reply changed = reply;
+    changed.earliest_ms = LEASE_INTERVAL_MIN_MS - 1;
+    assert_string_equal(lease_reply_check(&changed, &request), "soon_ms");
+    changed.earliest_ms = changed.next_ms;
+    assert_null(lease_reply_check(&changed, &request));
+    changed.earliest_ms = changed.next_ms + 1;
+    assert_string_equal(lease_reply_check(&changed, &request), "soon_ms");
 }
 
-static void who_leaves_needs_no_next_time(void **state)
+static void reply_to_a_leaving_member_needs_no_interval(void **state)
 {
-    struct lease_ask last = {.leaving = 1};
-    struct lease_answer told = {.version = LEASE_VERSION, .serial = 1};
-    assert_null(lease_answer_check(&told, &last));
+    struct lease_request last = {.leaving = 1};
+    struct lease_reply changed = {.version = LEASE_VERSION, .serial = 1};
+    assert_null(lease_reply_check(&changed, &last));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_number_of_an_ask_has_its_range),
-        cmocka_unit_test(every_number_of_an_answer_has_its_range),
-        cmocka_unit_test(an_answer_of_another_version_is_not_believed),
-        cmocka_unit_test(an_answer_that_was_seen_before_is_not_believed_again),
-        cmocka_unit_test(the_last_serial_number_may_be_seen_again),
-        cmocka_unit_test(nobody_is_granted_more_than_wanted),
-        cmocka_unit_test(the_next_time_is_neither_at_once_nor_never),
-        cmocka_unit_test(soon_is_not_at_once_and_not_after_the_next_time),
-        cmocka_unit_test(who_leaves_needs_no_next_time),
+        cmocka_unit_test(request_fields_have_ranges),
+        cmocka_unit_test(reply_fields_have_ranges),
+        cmocka_unit_test(reply_of_another_version_is_rejected),
+        cmocka_unit_test(reply_with_a_serial_already_seen_is_rejected),
+        cmocka_unit_test(largest_serial_may_repeat),
+        cmocka_unit_test(reply_that_grants_more_than_requested_is_rejected),
+        cmocka_unit_test(reply_interval_has_limits),
+        cmocka_unit_test(reply_earliest_interval_has_limits),
+        cmocka_unit_test(reply_to_a_leaving_member_needs_no_interval),
     };
-    return cmocka_run_group_tests_name("lease exchange", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("lease messages", tests, NULL, NULL);
 }

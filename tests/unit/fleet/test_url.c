@@ -18,7 +18,7 @@ static struct fleet_url url;
 static struct bide_fleet_problem problem;
 static char file[64];
 
-static int close_all(void **state)
+static int free_url(void **state)
 {
     fleet_url_free(&url);
     if (file[0] != '\0')
@@ -31,17 +31,17 @@ static enum bide_err read_url(const char *text)
 {
     fleet_url_free(&url);
     memset(&problem, 0, sizeof problem);
-    return fleet_url_read(&url, text, &problem);
+    return fleet_url_parse(&url, text, &problem);
 }
 
-static void take(const char *text)
+static void accept_url(const char *text)
 {
     if (read_url(text) != BIDE_OK)
         fail_msg("%s is refused: %s", text, problem.text);
     assert_string_equal(problem.text, "");
 }
 
-static void reject(const char *text, const char *reason)
+static void reject_url(const char *text, const char *reason)
 {
     if (read_url(text) != BIDE_ERR_INVALID)
         fail_msg("%s is not refused", text);
@@ -51,18 +51,18 @@ static void reject(const char *text, const char *reason)
 
 /* ---- what it says ---- */
 
-static void a_host_is_enough(void **state)
+static void host_alone_is_a_valid_url(void **state)
 {
-    take("redis://cache");
+    accept_url("redis://cache");
     assert_false(url.tls);
     assert_string_equal(url.path, "");
-    assert_string_equal(url.place.host, "cache");
-    assert_string_equal(url.place.port, "6379");
+    assert_string_equal(url.endpoint.host, "cache");
+    assert_string_equal(url.endpoint.port, "6379");
     assert_int_equal(url.db, 0);
     assert_null(url.user);
     assert_null(url.password);
     assert_string_equal(url.prefix, "bide");
-    assert_string_equal(url.shown, "redis://cache:6379/0");
+    assert_string_equal(url.redacted, "redis://cache:6379/0");
     assert_int_equal(url.terms.capacity_milli, 100000);
     assert_int_equal(url.terms.per_minute_milli, 60000);
     assert_int_equal(url.terms.open_permille, 500);
@@ -70,13 +70,14 @@ static void a_host_is_enough(void **state)
     assert_true(url.terms.hold_off);
 }
 
-static void everything_may_be_said(void **state)
+static void every_part_of_a_url_is_parsed(void **state)
 {
-    take("rediss://app:s3cr3t@cache.example.com:7000/3?capacity=250.5&per_minute=0&prefix=shop:eu&timeout=250&open=12.5"
-         "&ca_file=/etc/ca.pem&cert_file=/etc/me.pem&key_file=/etc/me%20too.key");
+    accept_url(
+        "rediss://app:s3cr3t@cache.example.com:7000/3?capacity=250.5&per_minute=0&prefix=shop:eu&timeout=250&open=12.5"
+        "&ca_file=/etc/ca.pem&cert_file=/etc/me.pem&key_file=/etc/me%20too.key");
     assert_true(url.tls);
-    assert_string_equal(url.place.host, "cache.example.com");
-    assert_string_equal(url.place.port, "7000");
+    assert_string_equal(url.endpoint.host, "cache.example.com");
+    assert_string_equal(url.endpoint.port, "7000");
     assert_int_equal(url.db, 3);
     assert_string_equal(url.user, "app");
     assert_string_equal(url.password, "s3cr3t");
@@ -88,55 +89,55 @@ static void everything_may_be_said(void **state)
     assert_int_equal(url.terms.per_minute_milli, 0);
     assert_int_equal(url.terms.timeout_ns, 250 * BIDE_MS);
     assert_int_equal(url.terms.open_permille, 125);
-    assert_string_equal(url.shown, "rediss://cache.example.com:7000/3");
+    assert_string_equal(url.redacted, "rediss://cache.example.com:7000/3");
 }
 
-static void a_password_needs_no_user(void **state)
+static void password_needs_no_user(void **state)
 {
-    take("redis://:pw@cache");
+    accept_url("redis://:pw@cache");
     assert_null(url.user);
     assert_string_equal(url.password, "pw");
-    take("redis://:pw@cache?user=app");
+    accept_url("redis://:pw@cache?user=app");
     assert_string_equal(url.user, "app");
-    take("redis://:@cache"); /* nothing at all */
+    accept_url("redis://:@cache"); /* nothing at all */
     assert_null(url.user);
     assert_null(url.password);
 }
 
-static void what_is_percent_encoded_is_decoded(void **state)
+static void percent_encoding_is_decoded(void **state)
 {
-    take("redis://a%40b:p%40s%2Fs%3A%25%3f%23@cache/");
+    accept_url("redis://a%40b:p%40s%2Fs%3A%25%3f%23@cache/");
     assert_string_equal(url.user, "a@b");
     assert_string_equal(url.password, "p@s/s:%?#");
-    take("redis://:a:b@cache"); /* only the first colon divides */
+    accept_url("redis://:a:b@cache"); /* only the first colon divides */
     assert_string_equal(url.password, "a:b");
-    take("redis://:p\xc3\xa4ss@cache");
+    accept_url("redis://:p\xc3\xa4ss@cache");
     assert_string_equal(url.password, "p\xc3\xa4ss");
 }
 
-static void an_ipv6_address_stands_in_brackets(void **state)
+static void ipv6_address_is_written_in_brackets(void **state)
 {
-    take("redis://[::1]");
-    assert_string_equal(url.place.host, "::1");
-    assert_string_equal(url.shown, "redis://[::1]:6379/0");
-    take("rediss://[2001:db8::7]:6380/1");
-    assert_string_equal(url.place.host, "2001:db8::7");
-    assert_string_equal(url.place.port, "6380");
-    take("redis://[fe80::1%25eth0]:6380");
-    assert_string_equal(url.place.host, "fe80::1%eth0");
+    accept_url("redis://[::1]");
+    assert_string_equal(url.endpoint.host, "::1");
+    assert_string_equal(url.redacted, "redis://[::1]:6379/0");
+    accept_url("rediss://[2001:db8::7]:6380/1");
+    assert_string_equal(url.endpoint.host, "2001:db8::7");
+    assert_string_equal(url.endpoint.port, "6380");
+    accept_url("redis://[fe80::1%25eth0]:6380");
+    assert_string_equal(url.endpoint.host, "fe80::1%eth0");
 }
 
-static void a_unix_socket_is_a_path(void **state)
+static void unix_socket_is_a_path(void **state)
 {
-    take("unix:///run/redis@1/a%20b?db=2");
+    accept_url("unix:///run/redis@1/a%20b?db=2");
     assert_string_equal(url.path, "/run/redis@1/a b");
     assert_int_equal(url.db, 2);
-    assert_string_equal(url.shown, "unix:///run/redis@1/a?b");
+    assert_string_equal(url.redacted, "unix:///run/redis@1/a?b");
 }
 
 /* ---- what is wrong with it ---- */
 
-static void what_is_wrong_is_told(void **state)
+static void invalid_urls_are_rejected_with_the_reason(void **state)
 {
     static const struct {
         const char *url, *reason;
@@ -214,29 +215,29 @@ static void what_is_wrong_is_told(void **state)
         {"unix:///tmp/s?ca_file=/x", "unix:///tmp/s: option ca_file is of no use without TLS"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        reject(table[i].url, table[i].reason);
+        reject_url(table[i].url, table[i].reason);
 }
 
-static void a_url_that_has_no_end_is_refused(void **state)
+static void overlong_urls_are_rejected(void **state)
 {
     char text[8192] = "redis://";
     memset(text + 8, 'a', 5000);
-    reject(text, "it is longer than 4096 bytes");
+    reject_url(text, "it is longer than 4096 bytes");
     text[8 + 300] = '\0';
-    reject(text, "the host is too long");
+    reject_url(text, "the host is too long");
     memcpy(text, "unix:///", 8);
     text[7 + 108] = '\0';
-    reject(text, "the path is too long; want at most 107 bytes");
+    reject_url(text, "the path is too long; want at most 107 bytes");
     text[7 + 107] = '\0';
-    take(text);
-    assert_int_equal(fleet_url_read(&url, NULL, &problem), BIDE_ERR_INVALID);
-    assert_int_equal(fleet_url_read(&url, "redis://", NULL), BIDE_ERR_INVALID); /* nobody wants to know */
+    accept_url(text);
+    assert_int_equal(fleet_url_parse(&url, NULL, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(fleet_url_parse(&url, "redis://", NULL), BIDE_ERR_INVALID); /* nobody wants to know */
 }
 
 /* ---- secrets ---- */
 
 /* "hunter2" and "hunter3" are parts of the password, in every way that it may be misplaced. */
-static void no_text_repeats_a_password(void **state)
+static void no_error_text_contains_the_password(void **state)
 {
     static const char *const table[] = {
         "redis://:hunter2",
@@ -278,15 +279,15 @@ static void no_text_repeats_a_password(void **state)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (read_url(table[i]) == BIDE_OK)
             fail_msg("%s is not refused", table[i]);
-        if (strstr(problem.text, "hunter") != NULL || strstr(url.shown, "hunter") != NULL)
+        if (strstr(problem.text, "hunter") != NULL || strstr(url.redacted, "hunter") != NULL)
             fail_msg("%s is told as: %s", table[i], problem.text);
         assert_true(strlen(problem.text) > 10);
     }
-    take("redis://hunter2:hunter3@cache/1?capacity=5");
-    assert_null(strstr(url.shown, "hunter"));
+    accept_url("redis://hunter2:hunter3@cache/1?capacity=5");
+    assert_null(strstr(url.redacted, "hunter"));
 }
 
-static void put(const char *text, size_t length, mode_t mode)
+static void write_file(const char *text, size_t length, mode_t mode)
 {
     if (file[0] == '\0') {
         snprintf(file, sizeof file, "/tmp/bide-test-XXXXXX");
@@ -301,70 +302,71 @@ static void put(const char *text, size_t length, mode_t mode)
     assert_int_equal(chmod(file, mode), 0);
 }
 
-static const char *with_file(const char *head)
+static const char *url_with_file(const char *head)
 {
     static char text[256];
     snprintf(text, sizeof text, "%s%spassword_file=%s", head, strchr(head, '?') != NULL ? "&" : "?", file);
     return text;
 }
 
-static void a_password_file_holds_one_line(void **state)
+static void password_file_holds_one_line(void **state)
 {
     static const char *const same[] = {"hunter2", "hunter2\n", "hunter2\r\n"};
     for (size_t i = 0; i < 3; i++) {
-        put(same[i], strlen(same[i]), 0600);
-        take(with_file("redis://cache"));
+        write_file(same[i], strlen(same[i]), 0600);
+        accept_url(url_with_file("redis://cache"));
         assert_string_equal(url.password, "hunter2");
         assert_null(url.user);
     }
-    take(with_file("redis://app@cache"));
+    accept_url(url_with_file("redis://app@cache"));
     assert_string_equal(url.user, "app");
-    take(with_file("unix:///run/redis.sock?user=app"));
+    accept_url(url_with_file("unix:///run/redis.sock?user=app"));
     assert_string_equal(url.password, "hunter2");
-    put(" hunter 2%41 \n\n", 15, 0400); /* nothing is decoded, and one end of line is removed */
-    take(with_file("redis://cache"));
+    write_file(" hunter 2%41 \n\n", 15, 0400); /* nothing is decoded, and one end of line is removed */
+    accept_url(url_with_file("redis://cache"));
     assert_string_equal(url.password, " hunter 2%41 \n");
 }
 
-static void a_password_file_that_others_can_reach_is_refused(void **state)
+static void password_file_accessible_to_others_is_rejected(void **state)
 {
     static const mode_t modes[] = {0640, 0604, 0644};
     for (size_t i = 0; i < 3; i++) {
-        put("hunter2\n", 8, modes[i]);
-        reject(with_file("redis://cache"), "can be read by others; want chmod 600");
+        write_file("hunter2\n", 8, modes[i]);
+        reject_url(url_with_file("redis://cache"), "can be read by others; want chmod 600");
         assert_null(strstr(problem.text, "hunter2"));
     }
-    put("hunter2\n", 8, 0620);
-    reject(with_file("redis://cache"), "can be written by others; want chmod 600");
-    put("hunter2\n", 8, 0602);
-    reject(with_file("redis://cache"), "can be written by others; want chmod 600");
+    write_file("hunter2\n", 8, 0620);
+    reject_url(url_with_file("redis://cache"), "can be written by others; want chmod 600");
+    write_file("hunter2\n", 8, 0602);
+    reject_url(url_with_file("redis://cache"), "can be written by others; want chmod 600");
 }
 
-static void a_password_file_that_holds_none_is_refused(void **state)
+static void password_file_without_a_password_is_rejected(void **state)
 {
     char text[2048];
-    put("", 0, 0600);
-    reject(with_file("redis://cache"), "is empty");
-    put("\n", 1, 0600);
-    reject(with_file("redis://cache"), "is empty");
-    put("a\0b", 3, 0600);
-    reject(with_file("redis://cache"), "has a zero byte");
+    write_file("", 0, 0600);
+    reject_url(url_with_file("redis://cache"), "is empty");
+    write_file("\n", 1, 0600);
+    reject_url(url_with_file("redis://cache"), "is empty");
+    write_file("a\0b", 3, 0600);
+    reject_url(url_with_file("redis://cache"), "has a zero byte");
     memset(text, 'a', sizeof text);
-    put(text, sizeof text, 0600);
-    reject(with_file("redis://cache"), "is too long for a password");
-    put(text, 1024, 0600);
-    take(with_file("redis://cache"));
+    write_file(text, sizeof text, 0600);
+    reject_url(url_with_file("redis://cache"), "is too long for a password");
+    write_file(text, 1024, 0600);
+    accept_url(url_with_file("redis://cache"));
     assert_int_equal(strlen(url.password), 1024);
-    put("hunter2", 7, 0600);
-    reject(with_file("redis://:x@cache"), "there is a password before the host, and a password_file; want one of them");
-    reject("redis://cache?password_file=", "option password_file is empty; want a path");
-    reject("redis://cache?password_file=/", "password_file /: is not a regular file");
+    write_file("hunter2", 7, 0600);
+    reject_url(url_with_file("redis://:x@cache"),
+               "there is a password before the host, and a password_file; want one of them");
+    reject_url("redis://cache?password_file=", "option password_file is empty; want a path");
+    reject_url("redis://cache?password_file=/", "password_file /: is not a regular file");
     unlink(file);
-    reject(with_file("redis://cache"), "No such file or directory");
+    reject_url(url_with_file("redis://cache"), "No such file or directory");
     file[0] = '\0';
 }
 
-static void a_file_that_never_ends_is_not_waited_for(void **state)
+static void fifo_as_password_file_does_not_block(void **state)
 {
     char name[] = "/tmp/bide-test-XXXXXX", text[128];
     assert_non_null(mkdtemp(name));
@@ -372,14 +374,14 @@ static void a_file_that_never_ends_is_not_waited_for(void **state)
     snprintf(fifo, sizeof fifo, "%s/fifo", name);
     assert_int_equal(mkfifo(fifo, 0600), 0);
     snprintf(text, sizeof text, "redis://cache?password_file=%s", fifo);
-    reject(text, "is not a regular file");
+    reject_url(text, "is not a regular file");
     unlink(fifo);
     rmdir(name);
 }
 
 /* ---- places and keys ---- */
 
-static void a_place_is_read_as_redis_says_it(void **state)
+static void endpoint_is_parsed_as_in_moved_errors(void **state)
 {
     static const struct {
         const char *text, *host, *port;
@@ -390,66 +392,66 @@ static void a_place_is_read_as_redis_says_it(void **state)
                  {":7002", "here", "7002"}};
     static const char *const bad[] = {"",      "a",    "a:",   ":",   "a:0",   "a:65536",
                                       "a b:1", "a:1 ", "[]:1", "[:1", "a/b:1", "?:x"};
-    struct fleet_place here = {"here", "1"}, place;
+    struct fleet_endpoint current = {"here", "1"}, endpoint;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        assert_true(fleet_place_read(&place, table[i].text, &here));
-        assert_string_equal(place.host, table[i].host);
-        assert_string_equal(place.port, table[i].port);
+        assert_true(fleet_endpoint_parse(&endpoint, table[i].text, &current));
+        assert_string_equal(endpoint.host, table[i].host);
+        assert_string_equal(endpoint.port, table[i].port);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (fleet_place_read(&place, bad[i], &here))
+        if (fleet_endpoint_parse(&endpoint, bad[i], &current))
             fail_msg("%s is not refused", bad[i]);
     char text[400];
     memset(text, 'a', sizeof text);
     memcpy(text + 300, ":1", 3);
-    assert_false(fleet_place_read(&place, text, &here));
+    assert_false(fleet_endpoint_parse(&endpoint, text, &current));
 }
 
-static void a_key_has_the_name_as_its_only_hash_tag(void **state)
+static void key_has_the_name_as_its_only_hash_tag(void **state)
 {
     char key[FLEET_KEY_MAX];
-    take("redis://cache");
-    fleet_key(&url, "payments", key);
+    accept_url("redis://cache");
+    fleet_key_format(&url, "payments", key);
     assert_string_equal(key, "bide:{payments}:1");
-    fleet_key(&url, "a{b}c d%\n\x7f/\xc3\xa4:*", key);
+    fleet_key_format(&url, "a{b}c d%\n\x7f/\xc3\xa4:*", key);
     assert_string_equal(key, "bide:{a%7Bb%7Dc%20d%25%0A%7F/%C3%A4:*}:1");
 }
 
-static void the_longest_key_fits(void **state)
+static void longest_key_fits(void **state)
 {
     char key[FLEET_KEY_MAX], name[128], text[128] = "redis://cache?prefix=";
     memset(name, '{', sizeof name - 1);
     name[127] = '\0';
     memset(text + strlen(text), 'p', 63);
-    take(text);
-    fleet_key(&url, name, key);
+    accept_url(text);
+    fleet_key_format(&url, name, key);
     assert_int_equal(strlen(key), 63 + 2 + 3 * 127 + 3);
     assert_string_equal(key + strlen(key) - 6, "%7B}:1");
     name[126] = '}'; /* two names, two keys */
     char other[FLEET_KEY_MAX];
-    fleet_key(&url, name, other);
+    fleet_key_format(&url, name, other);
     assert_string_not_equal(key, other);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_host_is_enough, close_all),
-        cmocka_unit_test_teardown(everything_may_be_said, close_all),
-        cmocka_unit_test_teardown(a_password_needs_no_user, close_all),
-        cmocka_unit_test_teardown(what_is_percent_encoded_is_decoded, close_all),
-        cmocka_unit_test_teardown(an_ipv6_address_stands_in_brackets, close_all),
-        cmocka_unit_test_teardown(a_unix_socket_is_a_path, close_all),
-        cmocka_unit_test_teardown(what_is_wrong_is_told, close_all),
-        cmocka_unit_test_teardown(a_url_that_has_no_end_is_refused, close_all),
-        cmocka_unit_test_teardown(no_text_repeats_a_password, close_all),
-        cmocka_unit_test_teardown(a_password_file_holds_one_line, close_all),
-        cmocka_unit_test_teardown(a_password_file_that_others_can_reach_is_refused, close_all),
-        cmocka_unit_test_teardown(a_password_file_that_holds_none_is_refused, close_all),
-        cmocka_unit_test_teardown(a_file_that_never_ends_is_not_waited_for, close_all),
-        cmocka_unit_test_teardown(a_place_is_read_as_redis_says_it, close_all),
-        cmocka_unit_test_teardown(a_key_has_the_name_as_its_only_hash_tag, close_all),
-        cmocka_unit_test_teardown(the_longest_key_fits, close_all),
+        cmocka_unit_test_teardown(host_alone_is_a_valid_url, free_url),
+        cmocka_unit_test_teardown(every_part_of_a_url_is_parsed, free_url),
+        cmocka_unit_test_teardown(password_needs_no_user, free_url),
+        cmocka_unit_test_teardown(percent_encoding_is_decoded, free_url),
+        cmocka_unit_test_teardown(ipv6_address_is_written_in_brackets, free_url),
+        cmocka_unit_test_teardown(unix_socket_is_a_path, free_url),
+        cmocka_unit_test_teardown(invalid_urls_are_rejected_with_the_reason, free_url),
+        cmocka_unit_test_teardown(overlong_urls_are_rejected, free_url),
+        cmocka_unit_test_teardown(no_error_text_contains_the_password, free_url),
+        cmocka_unit_test_teardown(password_file_holds_one_line, free_url),
+        cmocka_unit_test_teardown(password_file_accessible_to_others_is_rejected, free_url),
+        cmocka_unit_test_teardown(password_file_without_a_password_is_rejected, free_url),
+        cmocka_unit_test_teardown(fifo_as_password_file_does_not_block, free_url),
+        cmocka_unit_test_teardown(endpoint_is_parsed_as_in_moved_errors, free_url),
+        cmocka_unit_test_teardown(key_has_the_name_as_its_only_hash_tag, free_url),
+        cmocka_unit_test_teardown(longest_key_fits, free_url),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
