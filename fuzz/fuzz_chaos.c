@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chaos/reply.h"
 #include "chaos/request.h"
+#include "chaos/response.h"
 #include "chaos/script.h"
 
 #define PIECES 4 /* of each answer: some never end */

@@ -6,7 +6,7 @@
 #include <bide/wait.h>
 
 #include "journal.h"
-#include "reply.h"
+#include "response.h"
 #include "script.h"
 #include "wire.h"
 

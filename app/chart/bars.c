@@ -1,6 +1,6 @@
 /* bars.c - bars below each other: names on the left, one scale from 0, values behind the bars, further figures at the
  * right. */
-#include "draw.h"
+#include "svg.h"
 
 #define ROW       24.0
 #define THICK     14.0

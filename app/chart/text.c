@@ -1,5 +1,5 @@
 /* text.c - numbers and texts as they may stand in SVG and HTML. */
-#include "draw.h"
+#include "svg.h"
 
 #include <inttypes.h>
 #include <stdint.h>

@@ -12,9 +12,9 @@
 #include <bide/entropy.h>
 #include <bide/wait.h>
 
+#include "panels.h"
 #include "report.h"
 #include "side.h"
-#include "view.h"
 
 #include <curl/curl.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
 
 #include "chart/chart.h"
 #include "conf/unit.h"
-#include "figures.h"
+#include "summary.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "tally.h"
+#include "counters.h"
 
 /* The first line of every page, by which an older one may be known. */
 #define DEMO_REPORT_MARK "<!doctype html><!-- a report of bide demo -->"

@@ -5,7 +5,7 @@
 #ifndef DEMO_SIDE_H
 #define DEMO_SIDE_H
 
-#include "tally.h"
+#include "counters.h"
 
 #define DEMO_ERROR_SIZE 200u
 

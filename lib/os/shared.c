@@ -22,8 +22,8 @@
 #include <bide/shared.h>
 
 #include "core/gates.h"
-#include "guard.h"
 #include "memory.h"
+#include "shared_guard.h"
 
 #include <ctype.h>
 #include <dirent.h>

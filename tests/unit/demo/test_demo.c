@@ -1,7 +1,7 @@
 /* test_demo.c - the demo without its sockets: which calls come when, what is counted, and how that is shown. */
 #define _GNU_SOURCE
-#include "demo/figures.h"
-#include "demo/view.h"
+#include "demo/panels.h"
+#include "demo/summary.h"
 
 #include "chaos/script.h"
 

@@ -1,5 +1,5 @@
 /* draw.c - elements of SVG: lines, boxes, words, and the head of a chart. */
-#include "draw.h"
+#include "svg.h"
 
 void chart_attribute(FILE *out, const char *name, double value)
 {

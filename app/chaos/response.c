@@ -5,7 +5,7 @@
  * cut, in chunks or not, is settled when the head of the request is there; from then on the request is not needed.
  *
  * A cut is a body that ends too soon: the connection sees that the answer was cut short, and cuts itself. */
-#include "reply.h"
+#include "response.h"
 
 #include <stdio.h>
 #include <string.h>

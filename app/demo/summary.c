@@ -1,5 +1,5 @@
 /* figures.c - the table's rows, and the table and the JSON object that are made of them. */
-#include "figures.h"
+#include "summary.h"
 
 #include "chart/chart.h"
 #include "conf/unit.h"

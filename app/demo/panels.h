@@ -15,7 +15,7 @@
 
 #include <stdio.h>
 
-#include "tally.h"
+#include "counters.h"
 
 #define DEMO_VIEW_WIDTH_MIN 60u /* columns */
 #define DEMO_VIEW_LINES     13u

@@ -1,5 +1,5 @@
 /* view.c - panels of text, side by side, each line cut and filled to its panel's width. */
-#include "view.h"
+#include "panels.h"
 
 #include "chart/chart.h"
 

@@ -1,5 +1,5 @@
 /* tally.c - counting: records into buckets, buckets into the figures that are shown. */
-#include "tally.h"
+#include "counters.h"
 
 #include <stdlib.h>
 

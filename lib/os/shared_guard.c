@@ -9,7 +9,7 @@
  * pass on what is not its own, takes the guard's place. */
 #include <bide/shared.h>
 
-#include "guard.h"
+#include "shared_guard.h"
 
 #include <pthread.h>
 #include <signal.h>

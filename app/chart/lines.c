@@ -1,5 +1,5 @@
 /* chart.c - lines and curves: a frame, a scale for each axis, then what is drawn, from the back to the front. */
-#include "draw.h"
+#include "svg.h"
 
 #include <math.h>
 
