@@ -13,7 +13,8 @@
 
 #include <assert.h>
 
-static void tell(const struct bide_job *job, const struct bide_verdict *verdict, const struct bide_outcome *outcome)
+static void job_report(const struct bide_job *job, const struct bide_verdict *verdict,
+                       const struct bide_outcome *outcome)
 {
     if (job->event == NULL)
         return; /* nobody listens: not worth a look at the clock */
@@ -21,7 +22,7 @@ static void tell(const struct bide_job *job, const struct bide_verdict *verdict,
     job->event(job->context, &event);
 }
 
-static struct bide_verdict begin(const struct bide_job *job, struct bide_call *call)
+static struct bide_verdict job_begin(const struct bide_job *job, struct bide_call *call)
 {
     struct bide_request request = job->request;
     request.seed = request.seed != 0 ? request.seed : bide_seed();
@@ -29,27 +30,27 @@ static struct bide_verdict begin(const struct bide_job *job, struct bide_call *c
     return bide_call_begin(call, job->policy, job->target, &request, bide_now());
 }
 
-static struct bide_verdict attempt(const struct bide_job *job, struct bide_call *call, const struct bide_verdict *start,
-                                   struct bide_outcome *outcome)
+static struct bide_verdict job_attempt(const struct bide_job *job, struct bide_call *call,
+                                       const struct bide_verdict *start, struct bide_outcome *outcome)
 {
     *outcome = job->attempt(job->context, start);
     return bide_call_outcome(call, start->attempt, outcome, bide_now());
 }
 
-static struct bide_verdict wait(const struct bide_job *job, struct bide_call *call, int64_t until_ns)
+static struct bide_verdict job_wait(const struct bide_job *job, struct bide_call *call, int64_t until_ns)
 {
-    bool come = bide_wait_until(until_ns, job->cancel);
+    bool reached = bide_wait_until(until_ns, job->cancel);
     int64_t now_ns = bide_now();
-    return come ? bide_call_wake(call, now_ns) : bide_call_cancel(call, now_ns);
+    return reached ? bide_call_wake(call, now_ns) : bide_call_cancel(call, now_ns);
 }
 
 /* The engine has nothing to say, which this loop gives it no reason to. While something is due, wait for it; else end
  * the call rather than ask again for ever. */
-static struct bide_verdict nothing(const struct bide_job *job, struct bide_call *call, int64_t wake_ns)
+static struct bide_verdict job_handle_none(const struct bide_job *job, struct bide_call *call, int64_t wake_ns)
 {
     int64_t now_ns = bide_now();
     if (wake_ns != BIDE_NEVER && wake_ns > now_ns)
-        return wait(job, call, wake_ns);
+        return job_wait(job, call, wake_ns);
     struct bide_verdict v = bide_call_cancel(call, now_ns);
     if (v.action == BIDE_NONE) /* it had ended already */
         v = (struct bide_verdict){.action = BIDE_GIVE_UP, .reason = BIDE_REASON_CANCELLED, .wake_ns = BIDE_NEVER};
@@ -60,18 +61,18 @@ struct bide_verdict bide_run(const struct bide_job *job)
 {
     assert(job->policy != NULL && job->attempt != NULL);
     struct bide_call call = {0};
-    struct bide_verdict v = begin(job, &call);
+    struct bide_verdict v = job_begin(job, &call);
     struct bide_outcome outcome;
-    const struct bide_outcome *led = NULL; /* to this verdict */
+    const struct bide_outcome *cause = NULL; /* to this verdict */
     for (;;) {
         if (v.action == BIDE_START && bide_cancelled(job->cancel))
             v = bide_call_cancel(&call, bide_now());
-        tell(job, &v, led);
-        led = v.action == BIDE_START ? &outcome : NULL;
+        job_report(job, &v, cause);
+        cause = v.action == BIDE_START ? &outcome : NULL;
         switch (v.action) {
-        case BIDE_NONE: v = nothing(job, &call, v.wake_ns); break;
-        case BIDE_START: v = attempt(job, &call, &v, &outcome); break;
-        case BIDE_WAIT: v = wait(job, &call, v.wake_ns); break;
+        case BIDE_NONE: v = job_handle_none(job, &call, v.wake_ns); break;
+        case BIDE_START: v = job_attempt(job, &call, &v, &outcome); break;
+        case BIDE_WAIT: v = job_wait(job, &call, v.wake_ns); break;
         case BIDE_DONE:
         case BIDE_GIVE_UP: return v;
         }

@@ -34,22 +34,22 @@ struct generator {
     uint64_t state[4];
 };
 
-static __thread struct generator mine;
-static __thread uint64_t lane_epoch; /* 0: no lane yet */
-static __thread uint32_t my_lane;
+static __thread struct generator thread_generator;
+static __thread uint64_t thread_lane_epoch; /* 0: no lane yet */
+static __thread uint32_t thread_lane;
 
 static uint64_t *epoch_page;    /* NULL: not mapped yet; &no_page: cannot be had */
 static uint64_t no_page;        /* only its address is used */
-static uint64_t epochs;         /* handed out so far, ancestors' included: a child's are always new to it */
-static uint32_t lanes;          /* handed out so far */
+static uint64_t epochs_issued;  /* handed out so far, ancestors' included: a child's are always new to it */
+static uint32_t lanes_issued;   /* handed out so far */
 static uint64_t fallback_draws; /* tells apart threads that seed in the same nanosecond */
 
-static uint64_t rotate(uint64_t x, unsigned by)
+static uint64_t rotate_left(uint64_t x, unsigned by)
 {
     return x << by | x >> (64 - by);
 }
 
-static uint64_t *map_page(void)
+static uint64_t *map_epoch_page(void)
 {
     void *page = mmap(NULL, sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
@@ -61,35 +61,35 @@ static uint64_t *map_page(void)
 }
 
 /* Several threads may map at once: the first one's page stays, the others' go. */
-static uint64_t *page_of_process(void)
+static uint64_t *process_epoch_page(void)
 {
     uint64_t *page = __atomic_load_n(&epoch_page, __ATOMIC_ACQUIRE);
     if (page != NULL)
         return page;
-    uint64_t *made = map_page();
-    if (__atomic_compare_exchange_n(&epoch_page, &page, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        return made;
-    if (made != &no_page)
-        munmap(made, sizeof *made);
+    uint64_t *mapped = map_epoch_page();
+    if (__atomic_compare_exchange_n(&epoch_page, &page, mapped, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return mapped;
+    if (mapped != &no_page)
+        munmap(mapped, sizeof *mapped);
     return page;
 }
 
 /* A number that no generator in this memory was seeded under, unless it was by this very process. Never 0. */
-static uint64_t epoch_of_process(void)
+static uint64_t process_epoch(void)
 {
-    uint64_t *page = page_of_process();
+    uint64_t *page = process_epoch_page();
     if (page == &no_page)
         return (uint64_t)getpid();
     uint64_t epoch = __atomic_load_n(page, __ATOMIC_RELAXED);
     if (epoch != 0)
         return epoch;
-    uint64_t next = __atomic_add_fetch(&epochs, 1, __ATOMIC_RELAXED);
+    uint64_t next = __atomic_add_fetch(&epochs_issued, 1, __ATOMIC_RELAXED);
     if (__atomic_compare_exchange_n(page, &epoch, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return next;
     return epoch; /* another thread was faster */
 }
 
-static bool fill_by_kernel(void *bytes, size_t size)
+static bool fill_from_getrandom(void *bytes, size_t size)
 {
     for (size_t got = 0; got < size;) {
         ssize_t n =
@@ -102,55 +102,55 @@ static bool fill_by_kernel(void *bytes, size_t size)
     return true;
 }
 
-static void fill_by_circumstance(uint64_t *words, size_t count)
+static void fill_from_clocks_and_ids(uint64_t *words, size_t count)
 {
     struct timespec wall = {0};
     clock_gettime(CLOCK_REALTIME, &wall);
-    const uint64_t known[] = {
+    const uint64_t sources[] = {
         (uint64_t)bide_now(),
         (uint64_t)wall.tv_sec * (uint64_t)BIDE_S + (uint64_t)wall.tv_nsec,
         (uint64_t)getpid() << 32 ^ (uint64_t)gettid(),
-        (uint64_t)(uintptr_t)&mine,      /* thread */
-        (uint64_t)(uintptr_t)&wall,      /* stack */
-        (uint64_t)(uintptr_t)&bide_seed, /* image */
+        (uint64_t)(uintptr_t)&thread_generator, /* thread */
+        (uint64_t)(uintptr_t)&wall,             /* stack */
+        (uint64_t)(uintptr_t)&bide_seed,        /* image */
         __atomic_add_fetch(&fallback_draws, 1, __ATOMIC_RELAXED),
     };
     uint64_t pool = CORE_GOLDEN;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        pool = core_mix(pool + known[i]) + CORE_GOLDEN;
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        pool = core_mix(pool + sources[i]) + CORE_GOLDEN;
     for (size_t i = 0; i < count; i++)
         words[i] = core_mix(pool += CORE_GOLDEN);
 }
 
-static void seed(struct generator *g, uint64_t epoch)
+static void generator_seed(struct generator *g, uint64_t epoch)
 {
     int saved = errno;
-    if (!fill_by_kernel(g->state, sizeof g->state))
-        fill_by_circumstance(g->state, sizeof g->state / sizeof *g->state);
+    if (!fill_from_getrandom(g->state, sizeof g->state))
+        fill_from_clocks_and_ids(g->state, sizeof g->state / sizeof *g->state);
     if ((g->state[0] | g->state[1] | g->state[2] | g->state[3]) == 0)
         g->state[0] = CORE_GOLDEN; /* the one state that xoshiro never leaves */
     g->epoch = epoch;
     errno = saved;
 }
 
-static uint64_t draw(struct generator *g)
+static uint64_t generator_next(struct generator *g)
 {
-    uint64_t *s = g->state, result = rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
+    uint64_t *s = g->state, result = rotate_left(s[1] * 5, 7) * 9, t = s[1] << 17;
     s[2] ^= s[0];
     s[3] ^= s[1];
     s[1] ^= s[2];
     s[0] ^= s[3];
     s[2] ^= t;
-    s[3] = rotate(s[3], 45);
+    s[3] = rotate_left(s[3], 45);
     return result;
 }
 
 uint64_t bide_seed(void)
 {
-    uint64_t epoch = epoch_of_process();
-    if (mine.epoch != epoch)
-        seed(&mine, epoch);
-    uint64_t number = draw(&mine);
+    uint64_t epoch = process_epoch();
+    if (thread_generator.epoch != epoch)
+        generator_seed(&thread_generator, epoch);
+    uint64_t number = generator_next(&thread_generator);
     return number != 0 ? number : CORE_GOLDEN; /* 0 means "none" in a request */
 }
 
@@ -158,11 +158,11 @@ uint64_t bide_seed(void)
  * by where they were loaded, for in containers everybody may be process 1. */
 uint32_t bide_lane(void)
 {
-    uint64_t epoch = epoch_of_process();
-    if (lane_epoch != epoch) {
-        uint32_t first = (uint32_t)core_mix((uint64_t)getpid() ^ (uintptr_t)&lanes);
-        my_lane = first + __atomic_add_fetch(&lanes, 1, __ATOMIC_RELAXED);
-        lane_epoch = epoch;
+    uint64_t epoch = process_epoch();
+    if (thread_lane_epoch != epoch) {
+        uint32_t first = (uint32_t)core_mix((uint64_t)getpid() ^ (uintptr_t)&lanes_issued);
+        thread_lane = first + __atomic_add_fetch(&lanes_issued, 1, __ATOMIC_RELAXED);
+        thread_lane_epoch = epoch;
     }
-    return my_lane;
+    return thread_lane;
 }

@@ -38,24 +38,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC          UINT64_C(0x7467742d65646962) /* "bide-tgt" */
-#define LAYOUT         1u
-#define BOOT_ID        "/proc/sys/kernel/random/boot_id"
-#define CLOCK_ID       "/proc/self/ns/time"
-#define BOOT_MAX       24u
-#define BOOT_DIGITS    12 /* of the boot itself; "-" and the time namespace follow */
-#define BOOT_LENGTH    (BOOT_DIGITS + 1 + 8)
-#define ENCODED_MAX    200u /* NAME_MAX is 255, and there is more to come */
-#define HASH_LENGTH    17   /* "~" and 16 digits, at the end of an encoded name that was cut */
-#define FILE_MAX       256u
-#define DRAFT          ".draft-"
-#define DRAFT_STALE_S  60
-#define OPEN_MOST      100u
-#define CONFIGURE_MOST 1000u
-#define LINKS_MOST     2u /* its name, and the draft's while it is being made */
-#define REMOVE         "; remove it when nobody uses it, and a new one is made"
+#define MAGIC               UINT64_C(0x7467742d65646962) /* "bide-tgt" */
+#define LAYOUT              1u
+#define BOOT_ID             "/proc/sys/kernel/random/boot_id"
+#define CLOCK_ID            "/proc/self/ns/time"
+#define BOOT_MAX            24u
+#define BOOT_DIGITS         12 /* of the boot itself; "-" and the time namespace follow */
+#define BOOT_LENGTH         (BOOT_DIGITS + 1 + 8)
+#define ENCODED_MAX         200u /* NAME_MAX is 255, and there is more to come */
+#define HASH_LENGTH         17   /* "~" and 16 digits, at the end of an encoded name that was cut */
+#define FILE_MAX            256u
+#define DRAFT               ".draft-"
+#define DRAFT_STALE_S       60
+#define OPEN_TRIES_MAX      100u
+#define CONFIGURE_TRIES_MAX 1000u
+#define LINKS_MAX           2u /* its name, and the draft's while it is being made */
+#define REMOVE_ADVICE       "; remove it when nobody uses it, and a new one is made"
 
-struct head {
+struct file_header {
     uint64_t magic;
     uint32_t layout;
     uint32_t size; /* of the whole file */
@@ -64,32 +64,32 @@ struct head {
     uint64_t sum; /* of what is before it */
 };
 
-struct host_file {
-    struct head head;
+struct shared_file {
+    struct file_header header;
     struct bide_target target;
 };
-_Static_assert(offsetof(struct host_file, target) % 64 == 0, "lanes are cache lines in the file too");
+_Static_assert(offsetof(struct shared_file, target) % 64 == 0, "lanes are cache lines in the file too");
 
 /* One operation: what it is about, and where to tell what is wrong. */
-struct opening {
+struct shared_op {
     struct bide_shared_options options;
     struct bide_shared_problem *problem;
     const char *name;
     const struct bide_target_config *config; /* NULL: as it is there */
     int64_t now_ns;
-    int directory; /* open, so that it stays the one that was looked at; -1: not yet */
+    int directory_fd; /* open, so that it stays the one that was looked at; -1: not yet */
     char boot[BOOT_MAX];
-    char file[FILE_MAX];
-    char where[BIDE_SHARED_PATH_MAX]; /* the directory */
+    char file_name[FILE_MAX];
+    char directory_path[BIDE_SHARED_PATH_MAX]; /* the directory */
 };
 
-static const char *const labels[] = {
+static const char *const reason_labels[] = {
 #define LABEL(NAME, label, sentence) label,
     BIDE_SHARED_REASON_LIST(LABEL)
 #undef LABEL
 };
 
-static const char *const sentences[] = {
+static const char *const reason_texts[] = {
 #define SENTENCE(NAME, label, sentence) sentence,
     BIDE_SHARED_REASON_LIST(SENTENCE)
 #undef SENTENCE
@@ -97,19 +97,19 @@ static const char *const sentences[] = {
 
 const char *bide_shared_reason_label(enum bide_shared_reason reason)
 {
-    return (unsigned)reason < BIDE_SHARED_REASON_COUNT ? labels[reason] : "unknown";
+    return (unsigned)reason < BIDE_SHARED_REASON_COUNT ? reason_labels[reason] : "unknown";
 }
 
 const char *bide_shared_reason_text(enum bide_shared_reason reason)
 {
-    return (unsigned)reason < BIDE_SHARED_REASON_COUNT ? sentences[reason] : "unknown";
+    return (unsigned)reason < BIDE_SHARED_REASON_COUNT ? reason_texts[reason] : "unknown";
 }
 
 /* ---- telling ---- */
 
 /* "PATH: sentence: errno's; want ...". */
-static enum bide_err tell(struct bide_shared_problem *problem, enum bide_shared_reason reason, const char *about,
-                          const char *want)
+static enum bide_err problem_set(struct bide_shared_problem *problem, enum bide_shared_reason reason, const char *about,
+                                 const char *want)
 {
     bool by_system = reason == BIDE_SHARED_REASON_SYSTEM || reason == BIDE_SHARED_REASON_NO_SPACE ||
                      reason == BIDE_SHARED_REASON_NO_DIRECTORY;
@@ -117,21 +117,21 @@ static enum bide_err tell(struct bide_shared_problem *problem, enum bide_shared_
     char room[96];
     problem->reason = reason;
     problem->system_errno = error;
-    snprintf(problem->text, sizeof problem->text, "%.300s: %s%s%s%s", about, sentences[reason], error != 0 ? ": " : "",
-             error != 0 ? strerror_r(error, room, sizeof room) : "", want);
+    snprintf(problem->text, sizeof problem->text, "%.300s: %s%s%s%s", about, reason_texts[reason],
+             error != 0 ? ": " : "", error != 0 ? strerror_r(error, room, sizeof room) : "", want);
     return error != 0 ? BIDE_ERR_SYSTEM : BIDE_ERR_INVALID;
 }
 
-static enum bide_err tell_file(const struct opening *o, enum bide_shared_reason reason, const char *want)
+static enum bide_err problem_set_file(const struct shared_op *o, enum bide_shared_reason reason, const char *want)
 {
     char path[BIDE_SHARED_PATH_MAX + FILE_MAX];
     int error = errno;
-    snprintf(path, sizeof path, "%s/%s", o->where, o->file);
+    snprintf(path, sizeof path, "%s/%s", o->directory_path, o->file_name);
     errno = error;
-    return tell(o->problem, reason, path, want);
+    return problem_set(o->problem, reason, path, want);
 }
 
-static enum bide_err tell_nothing(const struct opening *o)
+static enum bide_err problem_clear(const struct shared_op *o)
 {
     *o->problem = (struct bide_shared_problem){.reason = BIDE_SHARED_REASON_NOTHING};
     return BIDE_OK;
@@ -140,7 +140,7 @@ static enum bide_err tell_nothing(const struct opening *o)
 /* ---- names ---- */
 
 /* FNV-1a. Against accidents; whoever may write to the file may as well write the right sum. */
-static uint64_t sum_of(const void *bytes, size_t size)
+static uint64_t fnv1a(const void *bytes, size_t size)
 {
     uint64_t sum = UINT64_C(0xcbf29ce484222325);
     for (const unsigned char *byte = bytes; size > 0; byte++, size--)
@@ -149,18 +149,18 @@ static uint64_t sum_of(const void *bytes, size_t size)
 }
 
 /* A dot at the beginning would hide it among the drafts. */
-static bool is_plain(const char *name, const char *at)
+static bool name_is_plain_at(const char *name, const char *at)
 {
     bool word = isalnum((unsigned char)*at) && (unsigned char)*at < 0x80;
     return word || *at == '-' || *at == '_' || (*at == '.' && at > name);
 }
 
-static void encode(const char *name, char encoded[ENCODED_MAX + 1])
+static void name_encode(const char *name, char encoded[ENCODED_MAX + 1])
 {
     char whole[3 * BIDE_TARGET_NAME_MAX + 1] = "";
     size_t used = 0;
     for (const char *at = name; *at != '\0'; at++)
-        if (is_plain(name, at))
+        if (name_is_plain_at(name, at))
             whole[used++] = *at;
         else
             used += (size_t)snprintf(whole + used, sizeof whole - used, "%%%02X", (unsigned)(unsigned char)*at);
@@ -168,11 +168,11 @@ static void encode(const char *name, char encoded[ENCODED_MAX + 1])
         snprintf(encoded, ENCODED_MAX + 1, "%.*s", (int)used, whole);
     else
         snprintf(encoded, ENCODED_MAX + 1, "%.*s~%016" PRIx64, (int)ENCODED_MAX - HASH_LENGTH, whole,
-                 sum_of(name, strlen(name)));
+                 fnv1a(name, strlen(name)));
 }
 
 /* The digit's value; 16: it is none. Ours are upper case. */
-static unsigned hex(char digit)
+static unsigned hex_digit_value(char digit)
 {
     static const char digits[] = "0123456789ABCDEF";
     const char *at = digit != '\0' ? strchr(digits, digit) : NULL;
@@ -180,14 +180,15 @@ static unsigned hex(char digit)
 }
 
 /* The reverse of encode, where nothing was cut. */
-static void decode(const char *encoded, size_t length, char name[FILE_MAX])
+static void name_decode(const char *encoded, size_t length, char name[FILE_MAX])
 {
     size_t used = 0;
     for (size_t i = 0; i < length; i++) {
-        bool coded = encoded[i] == '%' && i + 2 < length && hex(encoded[i + 1]) < 16 && hex(encoded[i + 2]) < 16;
+        bool coded = encoded[i] == '%' && i + 2 < length && hex_digit_value(encoded[i + 1]) < 16 &&
+                     hex_digit_value(encoded[i + 2]) < 16;
         name[used] = encoded[i];
         if (coded) {
-            name[used] = (char)(hex(encoded[i + 1]) << 4 | hex(encoded[i + 2]));
+            name[used] = (char)(hex_digit_value(encoded[i + 1]) << 4 | hex_digit_value(encoded[i + 2]));
             i += 2;
         }
         used++;
@@ -195,7 +196,7 @@ static void decode(const char *encoded, size_t length, char name[FILE_MAX])
     name[used] = '\0';
 }
 
-static ssize_t read_once(const char *path, char *text, size_t size)
+static ssize_t read_file_once(const char *path, char *text, size_t size)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
@@ -208,20 +209,20 @@ static ssize_t read_once(const char *path, char *text, size_t size)
 }
 
 /* "1f2e3d4c5b6a-8badf00d": the boot, and the time namespace, whose CLOCK_BOOTTIME may differ from others'. */
-static enum bide_err know_boot(struct opening *o)
+static enum bide_err op_read_boot(struct shared_op *o)
 {
     char boot[64], clock[64];
-    ssize_t got = read_once(BOOT_ID, boot, sizeof boot);
+    ssize_t got = read_file_once(BOOT_ID, boot, sizeof boot);
     if (got <= 0)
-        return tell(o->problem, BIDE_SHARED_REASON_SYSTEM, BOOT_ID, "; want to know which boot this is");
+        return problem_set(o->problem, BIDE_SHARED_REASON_SYSTEM, BOOT_ID, "; want to know which boot this is");
     ssize_t length = readlink(CLOCK_ID, clock, sizeof clock); /* before Linux 5.6 there is but one */
-    uint64_t of_boot = sum_of(boot, (size_t)got), of_clock = sum_of(clock, length > 0 ? (size_t)length : 0);
+    uint64_t of_boot = fnv1a(boot, (size_t)got), of_clock = fnv1a(clock, length > 0 ? (size_t)length : 0);
     snprintf(o->boot, sizeof o->boot, "%0*" PRIx64 "-%08" PRIx64, BOOT_DIGITS, of_boot >> 16, of_clock >> 32);
     return BIDE_OK;
 }
 
 /* The boot that a file's name ends with; NULL: it is no target's. */
-static const char *boot_in(const char *file)
+static const char *file_name_boot(const char *file)
 {
     const char *at = strrchr(file, '@');
     if (at == NULL || strlen(at + 1) != BOOT_LENGTH || at[1 + BOOT_DIGITS] != '-')
@@ -230,20 +231,20 @@ static const char *boot_in(const char *file)
 }
 
 /* The boot is known. */
-static enum bide_err know_name(struct opening *o)
+static enum bide_err op_set_file_name(struct shared_op *o)
 {
     char encoded[ENCODED_MAX + 1];
     if (bide_targets_name_check(o->name, NULL) != BIDE_OK)
-        return tell(o->problem, BIDE_SHARED_REASON_BAD_NAME, "the name", "");
-    encode(o->name, encoded);
-    snprintf(o->file, sizeof o->file, "%s@%s", encoded, o->boot);
+        return problem_set(o->problem, BIDE_SHARED_REASON_BAD_NAME, "the name", "");
+    name_encode(o->name, encoded);
+    snprintf(o->file_name, sizeof o->file_name, "%s@%s", encoded, o->boot);
     return BIDE_OK;
 }
 
 /* ---- the directory ---- */
 
 /* "": what it would be is too long. */
-static const char *make_path(char path[BIDE_SHARED_PATH_MAX], const char *directory, const char *below)
+static const char *path_join(char path[BIDE_SHARED_PATH_MAX], const char *directory, const char *below)
 {
     int length = snprintf(path, BIDE_SHARED_PATH_MAX, "%s%s", directory, below);
     if (length < 0 || (unsigned)length >= BIDE_SHARED_PATH_MAX)
@@ -251,7 +252,7 @@ static const char *make_path(char path[BIDE_SHARED_PATH_MAX], const char *direct
     return path;
 }
 
-static const char *variable(const char *name)
+static const char *env_value(const char *name)
 {
     const char *value = secure_getenv(name);
     return value != NULL && value[0] != '\0' ? value : NULL;
@@ -259,68 +260,70 @@ static const char *variable(const char *name)
 
 const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX])
 {
-    const char *given = variable("BIDE_SHARED_DIR"), *runtime = variable("XDG_RUNTIME_DIR");
+    const char *given = env_value("BIDE_SHARED_DIR"), *runtime = env_value("XDG_RUNTIME_DIR");
     char user[16];
     if (given != NULL)
-        return make_path(path, given, "");
+        return path_join(path, given, "");
     if (runtime != NULL)
-        return make_path(path, runtime, "/bide");
+        return path_join(path, runtime, "/bide");
     snprintf(user, sizeof user, "%ju", (uintmax_t)geteuid());
-    return make_path(path, "/dev/shm/bide-", user);
+    return path_join(path, "/dev/shm/bide-", user);
 }
 
 /* Root may do anything to us anyway, so its directory is as good as ours: /dev/shm itself, with its sticky bit. */
-static enum bide_err check_directory(const struct opening *o)
+static enum bide_err directory_check(const struct shared_op *o)
 {
-    struct stat is;
-    if (fstat(o->directory, &is) != 0)
-        return tell(o->problem, BIDE_SHARED_REASON_SYSTEM, o->where, "");
-    if (!o->options.group && is.st_uid != geteuid() && is.st_uid != 0)
-        return tell(o->problem, BIDE_SHARED_REASON_NOT_OURS, o->where, "; want a directory of our own");
+    struct stat st;
+    if (fstat(o->directory_fd, &st) != 0)
+        return problem_set(o->problem, BIDE_SHARED_REASON_SYSTEM, o->directory_path, "");
+    if (!o->options.group && st.st_uid != geteuid() && st.st_uid != 0)
+        return problem_set(o->problem, BIDE_SHARED_REASON_NOT_OURS, o->directory_path, "; want a directory of our own");
     mode_t strangers = o->options.group ? S_IWOTH : S_IWGRP | S_IWOTH;
-    if ((is.st_mode & strangers) != 0 && (is.st_mode & S_ISVTX) == 0)
-        return tell(o->problem, BIDE_SHARED_REASON_OPEN_DIRECTORY, o->where,
-                    o->options.group ? "; want mode 770" : "; want mode 700");
+    if ((st.st_mode & strangers) != 0 && (st.st_mode & S_ISVTX) == 0)
+        return problem_set(o->problem, BIDE_SHARED_REASON_OPEN_DIRECTORY, o->directory_path,
+                           o->options.group ? "; want mode 770" : "; want mode 700");
     return BIDE_OK;
 }
 
-static int open_plainly(const char *path)
+static int directory_open_fd(const char *path)
 {
     return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static enum bide_err tell_unopened_directory(const struct opening *o)
+static enum bide_err directory_report_error(const struct shared_op *o)
 {
     if (errno == ENOTDIR || errno == ELOOP)
-        return tell(o->problem, BIDE_SHARED_REASON_NO_DIRECTORY, o->where, "; want a directory that is not a link");
-    return tell(o->problem, BIDE_SHARED_REASON_SYSTEM, o->where, "; want a directory that we may read and write");
+        return problem_set(o->problem, BIDE_SHARED_REASON_NO_DIRECTORY, o->directory_path,
+                           "; want a directory that is not a link");
+    return problem_set(o->problem, BIDE_SHARED_REASON_SYSTEM, o->directory_path,
+                       "; want a directory that we may read and write");
 }
 
-static enum bide_err open_directory(struct opening *o, bool make)
+static enum bide_err directory_open(struct shared_op *o, bool make)
 {
     if (o->options.directory != NULL)
-        make_path(o->where, o->options.directory, "");
+        path_join(o->directory_path, o->options.directory, "");
     else
-        bide_shared_directory(o->where);
-    o->directory = open_plainly(o->where);
-    bool absent = o->directory < 0 && errno == ENOENT;
+        bide_shared_directory(o->directory_path);
+    o->directory_fd = directory_open_fd(o->directory_path);
+    bool absent = o->directory_fd < 0 && errno == ENOENT;
     if (absent && !make)
-        return tell(o->problem, BIDE_SHARED_REASON_NOT_THERE, o->where, "");
-    if (absent && mkdir(o->where, o->options.group ? 0770 : 0700) != 0 && errno != EEXIST)
-        return tell(o->problem, BIDE_SHARED_REASON_NO_DIRECTORY, o->where, "");
+        return problem_set(o->problem, BIDE_SHARED_REASON_NOT_THERE, o->directory_path, "");
+    if (absent && mkdir(o->directory_path, o->options.group ? 0770 : 0700) != 0 && errno != EEXIST)
+        return problem_set(o->problem, BIDE_SHARED_REASON_NO_DIRECTORY, o->directory_path, "");
     if (absent)
-        o->directory = open_plainly(o->where);
-    return o->directory >= 0 ? check_directory(o) : tell_unopened_directory(o);
+        o->directory_fd = directory_open_fd(o->directory_path);
+    return o->directory_fd >= 0 ? directory_check(o) : directory_report_error(o);
 }
 
 /* Calls `each` with every file name in the directory, until it returns false. */
-static enum bide_err walk(struct opening *o, bool (*each)(struct opening *o, const char *file, void *context),
-                          void *context)
+static enum bide_err directory_walk(struct shared_op *o,
+                                    bool (*each)(struct shared_op *o, const char *file, void *context), void *context)
 {
-    int again = openat(o->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir takes it along */
+    int again = openat(o->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir takes it along */
     DIR *all = again >= 0 ? fdopendir(again) : NULL;
     if (all == NULL) {
-        enum bide_err err = tell(o->problem, BIDE_SHARED_REASON_SYSTEM, o->where, "");
+        enum bide_err err = problem_set(o->problem, BIDE_SHARED_REASON_SYSTEM, o->directory_path, "");
         if (again >= 0)
             close(again);
         return err;
@@ -332,93 +335,96 @@ static enum bide_err walk(struct opening *o, bool (*each)(struct opening *o, con
     return BIDE_OK;
 }
 
-static void finish(struct opening *o)
+static void op_end(struct shared_op *o)
 {
-    if (o->directory >= 0)
-        close(o->directory);
-    o->directory = -1;
+    if (o->directory_fd >= 0)
+        close(o->directory_fd);
+    o->directory_fd = -1;
 }
 
 /* ---- looking at a file ---- */
 
-static struct head head_for(const struct opening *o)
+static struct file_header header_expected(const struct shared_op *o)
 {
-    struct head head = {.magic = MAGIC, .layout = LAYOUT, .size = sizeof(struct host_file)};
-    snprintf(head.boot, sizeof head.boot, "%s", o->boot);
-    snprintf(head.name, sizeof head.name, "%s", o->name);
-    head.sum = sum_of(&head, offsetof(struct head, sum));
-    return head;
+    struct file_header header = {.magic = MAGIC, .layout = LAYOUT, .size = sizeof(struct shared_file)};
+    snprintf(header.boot, sizeof header.boot, "%s", o->boot);
+    snprintf(header.name, sizeof header.name, "%s", o->name);
+    header.sum = fnv1a(&header, offsetof(struct file_header, sum));
+    return header;
 }
 
-static bool is_of_our_group(gid_t group)
+static bool is_our_group(gid_t group)
 {
     return group == getegid() || group_member(group);
 }
 
-static enum bide_err check_owner(const struct opening *o, const struct stat *is)
+static enum bide_err file_check_owner(const struct shared_op *o, const struct stat *st)
 {
-    bool mine = is->st_uid == geteuid(), shared = o->options.group && is_of_our_group(is->st_gid);
+    bool mine = st->st_uid == geteuid(), shared = o->options.group && is_our_group(st->st_gid);
     if (!mine && !shared)
-        return tell_file(o, BIDE_SHARED_REASON_NOT_OURS,
-                         o->options.group ? "; want one of our group" : "; want our own");
+        return problem_set_file(o, BIDE_SHARED_REASON_NOT_OURS,
+                                o->options.group ? "; want one of our group" : "; want our own");
     mode_t strangers = o->options.group ? S_IWOTH : S_IWGRP | S_IWOTH, needed = mine ? 0600 : 0060;
-    if ((is->st_mode & strangers) != 0 || (is->st_mode & needed) != needed)
-        return tell_file(o, BIDE_SHARED_REASON_OPEN_FILE, o->options.group ? "; want mode 660" : "; want mode 600");
+    if ((st->st_mode & strangers) != 0 || (st->st_mode & needed) != needed)
+        return problem_set_file(o, BIDE_SHARED_REASON_OPEN_FILE,
+                                o->options.group ? "; want mode 660" : "; want mode 600");
     return BIDE_OK;
 }
 
-static enum bide_err check_status(const struct opening *o, const struct stat *is)
+static enum bide_err file_check_status(const struct shared_op *o, const struct stat *st)
 {
-    if (!S_ISREG(is->st_mode))
-        return tell_file(o, BIDE_SHARED_REASON_NOT_A_FILE, REMOVE);
-    if (is->st_nlink > LINKS_MOST)
-        return tell_file(o, BIDE_SHARED_REASON_NOT_A_FILE, "; it has several names, want one");
-    return check_owner(o, is);
+    if (!S_ISREG(st->st_mode))
+        return problem_set_file(o, BIDE_SHARED_REASON_NOT_A_FILE, REMOVE_ADVICE);
+    if (st->st_nlink > LINKS_MAX)
+        return problem_set_file(o, BIDE_SHARED_REASON_NOT_A_FILE, "; it has several names, want one");
+    return file_check_owner(o, st);
 }
 
 /* From what says most to what says least. */
-static enum bide_err check_head(const struct opening *o, int file, off_t size)
+static enum bide_err file_check_header(const struct shared_op *o, int file, off_t size)
 {
-    struct head head, ours = head_for(o);
-    if (size < (off_t)sizeof head || pread(file, &head, sizeof head, 0) != (ssize_t)sizeof head)
-        return tell_file(o, BIDE_SHARED_REASON_WRONG_SIZE, REMOVE);
-    if (head.magic != MAGIC)
-        return tell_file(o, BIDE_SHARED_REASON_DAMAGED, REMOVE);
-    if (head.layout != LAYOUT || head.size != sizeof(struct host_file))
-        return tell_file(o, BIDE_SHARED_REASON_WRONG_VERSION, REMOVE);
-    if (size != (off_t)sizeof(struct host_file))
-        return tell_file(o, BIDE_SHARED_REASON_WRONG_SIZE, REMOVE);
-    if (head.sum != sum_of(&head, offsetof(struct head, sum)) || memchr(head.name, '\0', sizeof head.name) == NULL)
-        return tell_file(o, BIDE_SHARED_REASON_DAMAGED, REMOVE);
-    if (memcmp(head.boot, ours.boot, sizeof head.boot) != 0)
-        return tell_file(o, BIDE_SHARED_REASON_DAMAGED, ": it is of another boot" REMOVE);
-    return strcmp(head.name, o->name) == 0 ? BIDE_OK : tell_file(o, BIDE_SHARED_REASON_OTHER_NAME, REMOVE);
+    struct file_header header, ours = header_expected(o);
+    if (size < (off_t)sizeof header || pread(file, &header, sizeof header, 0) != (ssize_t)sizeof header)
+        return problem_set_file(o, BIDE_SHARED_REASON_WRONG_SIZE, REMOVE_ADVICE);
+    if (header.magic != MAGIC)
+        return problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, REMOVE_ADVICE);
+    if (header.layout != LAYOUT || header.size != sizeof(struct shared_file))
+        return problem_set_file(o, BIDE_SHARED_REASON_WRONG_VERSION, REMOVE_ADVICE);
+    if (size != (off_t)sizeof(struct shared_file))
+        return problem_set_file(o, BIDE_SHARED_REASON_WRONG_SIZE, REMOVE_ADVICE);
+    if (header.sum != fnv1a(&header, offsetof(struct file_header, sum)) ||
+        memchr(header.name, '\0', sizeof header.name) == NULL)
+        return problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, REMOVE_ADVICE);
+    if (memcmp(header.boot, ours.boot, sizeof header.boot) != 0)
+        return problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, ": it is of another boot" REMOVE_ADVICE);
+    return strcmp(header.name, o->name) == 0 ? BIDE_OK
+                                             : problem_set_file(o, BIDE_SHARED_REASON_OTHER_NAME, REMOVE_ADVICE);
 }
 
 /* ---- blocks ---- */
 
 /* A hole in the file would be a SIGBUS when the disk is full. Where blocks cannot be asked for, none may be missing. */
-static enum bide_err fill_holes(const struct opening *o, int file)
+static enum bide_err file_allocate_blocks(const struct shared_op *o, int file)
 {
     int done;
     do
-        done = fallocate(file, FALLOC_FL_KEEP_SIZE, 0, sizeof(struct host_file));
+        done = fallocate(file, FALLOC_FL_KEEP_SIZE, 0, sizeof(struct shared_file));
     while (done != 0 && errno == EINTR);
     if (done == 0)
         return BIDE_OK;
     if (errno != EOPNOTSUPP && errno != ENOSYS)
-        return tell_file(o, BIDE_SHARED_REASON_NO_SPACE, "");
-    bool whole = lseek(file, 0, SEEK_HOLE) >= (off_t)sizeof(struct host_file);
-    return whole ? BIDE_OK : tell_file(o, BIDE_SHARED_REASON_DAMAGED, ": it has holes" REMOVE);
+        return problem_set_file(o, BIDE_SHARED_REASON_NO_SPACE, "");
+    bool whole = lseek(file, 0, SEEK_HOLE) >= (off_t)sizeof(struct shared_file);
+    return whole ? BIDE_OK : problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, ": it has holes" REMOVE_ADVICE);
 }
 
-static enum bide_err write_whole(const struct opening *o, int file, const struct host_file *image)
+static enum bide_err file_write_image(const struct shared_op *o, int file, const struct shared_file *image)
 {
     const char *bytes = (const char *)image;
     for (size_t written = 0; written < sizeof *image;) {
         ssize_t n = write(file, bytes + written, sizeof *image - written);
         if (n < 0 && errno != EINTR)
-            return tell_file(o, BIDE_SHARED_REASON_NO_SPACE, "");
+            return problem_set_file(o, BIDE_SHARED_REASON_NO_SPACE, "");
         written += n > 0 ? (size_t)n : 0;
     }
     return BIDE_OK;
@@ -426,114 +432,115 @@ static enum bide_err write_whole(const struct opening *o, int file, const struct
 
 /* ---- making a file ---- */
 
-static bool is_ours(const struct opening *o, const char *file, struct stat *is)
+static bool file_is_own(const struct shared_op *o, const char *file, struct stat *st)
 {
-    return fstatat(o->directory, file, is, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(is->st_mode) && is->st_uid == geteuid();
+    return fstatat(o->directory_fd, file, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st->st_mode) &&
+           st->st_uid == geteuid();
 }
 
 /* Drafts of makers that were killed, and targets of boots that are over. Those of another time namespace live on. */
-static bool sweep_one(struct opening *o, const char *file, void *context)
+static bool file_remove_stale(struct shared_op *o, const char *file, void *context)
 {
-    struct stat is;
-    const char *boot = boot_in(file);
+    struct stat st;
+    const char *boot = file_name_boot(file);
     (void)context;
     bool draft = strncmp(file, DRAFT, sizeof DRAFT - 1) == 0, over = boot && strncmp(boot, o->boot, BOOT_DIGITS) != 0;
-    if ((draft || over) && is_ours(o, file, &is) && (over || bide_wall_s() - is.st_mtime > DRAFT_STALE_S))
-        unlinkat(o->directory, file, 0);
+    if ((draft || over) && file_is_own(o, file, &st) && (over || bide_wall_s() - st.st_mtime > DRAFT_STALE_S))
+        unlinkat(o->directory_fd, file, 0);
     return true;
 }
 
-static enum bide_err write_draft(const struct opening *o, int file)
+static enum bide_err draft_write(const struct shared_op *o, int file)
 {
-    struct host_file image = {.head = head_for(o)};
+    struct shared_file image = {.header = header_expected(o)};
     bide_target_init(&image.target, o->config, o->now_ns, NULL);
     image.target.identity |= CORE_SHARED;
-    enum bide_err err = write_whole(o, file, &image);
+    enum bide_err err = file_write_image(o, file, &image);
     if (err == BIDE_OK)
-        err = fill_holes(o, file);
+        err = file_allocate_blocks(o, file);
     if (err == BIDE_OK && o->options.group && fchmod(file, 0660) != 0)
-        err = tell_file(o, BIDE_SHARED_REASON_SYSTEM, "");
+        err = problem_set_file(o, BIDE_SHARED_REASON_SYSTEM, "");
     return err;
 }
 
 /* Afterwards it is there, whoever made it. */
-static enum bide_err make(struct opening *o)
+static enum bide_err file_create(struct shared_op *o)
 {
     char draft[FILE_MAX];
     snprintf(draft, sizeof draft, DRAFT "%016" PRIx64, bide_seed());
-    int file = openat(o->directory, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int file = openat(o->directory_fd, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0)
-        return tell_file(
+        return problem_set_file(
             o, errno == ENOSPC || errno == EDQUOT ? BIDE_SHARED_REASON_NO_SPACE : BIDE_SHARED_REASON_SYSTEM, "");
-    enum bide_err err = write_draft(o, file);
-    if (err == BIDE_OK && linkat(o->directory, draft, o->directory, o->file, 0) != 0 && errno != EEXIST)
-        err = tell_file(o, BIDE_SHARED_REASON_SYSTEM, "");
-    unlinkat(o->directory, draft, 0);
+    enum bide_err err = draft_write(o, file);
+    if (err == BIDE_OK && linkat(o->directory_fd, draft, o->directory_fd, o->file_name, 0) != 0 && errno != EEXIST)
+        err = problem_set_file(o, BIDE_SHARED_REASON_SYSTEM, "");
+    unlinkat(o->directory_fd, draft, 0);
     close(file);
-    return err != BIDE_OK ? err : walk(o, sweep_one, NULL);
+    return err != BIDE_OK ? err : directory_walk(o, file_remove_stale, NULL);
 }
 
 /* ---- opening a file ---- */
 
 /* What is there instead of a file that can be opened. */
-static enum bide_err tell_unopened(const struct opening *o)
+static enum bide_err file_report_open_error(const struct shared_op *o)
 {
     int error = errno;
-    struct stat is;
+    struct stat st;
     if (error == ENOENT)
-        return tell_file(o, BIDE_SHARED_REASON_NOT_THERE, "");
-    if (fstatat(o->directory, o->file, &is, AT_SYMLINK_NOFOLLOW) == 0 && check_status(o, &is) != BIDE_OK)
+        return problem_set_file(o, BIDE_SHARED_REASON_NOT_THERE, "");
+    if (fstatat(o->directory_fd, o->file_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && file_check_status(o, &st) != BIDE_OK)
         return BIDE_ERR_INVALID;
     errno = error;
-    return tell_file(o, BIDE_SHARED_REASON_SYSTEM, "");
+    return problem_set_file(o, BIDE_SHARED_REASON_SYSTEM, "");
 }
 
-static bool may_make(const struct opening *o)
+static bool op_may_create(const struct shared_op *o)
 {
     return o->config != NULL && !o->options.must_exist;
 }
 
 /* Without waiting: it might be a pipe. */
-static int open_only(const struct opening *o, const char *file)
+static int file_open_existing(const struct shared_op *o, const char *file)
 {
-    return openat(o->directory, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    return openat(o->directory_fd, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 }
 
 /* -1: told. */
-static int open_file(struct opening *o)
+static int file_open_or_create(struct shared_op *o)
 {
-    int file = open_only(o, o->file);
-    for (unsigned tries = 1; file < 0 && tries < OPEN_MOST; tries++) { /* somebody may remove what was just made */
-        tell_unopened(o);
-        bool wanted = o->problem->reason == BIDE_SHARED_REASON_NOT_THERE && may_make(o);
-        if (!wanted || make(o) != BIDE_OK)
+    int file = file_open_existing(o, o->file_name);
+    for (unsigned tries = 1; file < 0 && tries < OPEN_TRIES_MAX; tries++) { /* somebody may remove what was just made */
+        file_report_open_error(o);
+        bool wanted = o->problem->reason == BIDE_SHARED_REASON_NOT_THERE && op_may_create(o);
+        if (!wanted || file_create(o) != BIDE_OK)
             return -1;
-        file = open_only(o, o->file);
+        file = file_open_existing(o, o->file_name);
     }
     return file;
 }
 
-static enum bide_err check_file(const struct opening *o, int file)
+static enum bide_err file_check(const struct shared_op *o, int file)
 {
-    struct stat is;
+    struct stat st;
     enum bide_err err;
-    if (fstat(file, &is) != 0)
-        return tell_file(o, BIDE_SHARED_REASON_SYSTEM, "");
-    if ((err = check_status(o, &is)) != BIDE_OK || (err = check_head(o, file, is.st_size)) != BIDE_OK)
+    if (fstat(file, &st) != 0)
+        return problem_set_file(o, BIDE_SHARED_REASON_SYSTEM, "");
+    if ((err = file_check_status(o, &st)) != BIDE_OK || (err = file_check_header(o, file, st.st_size)) != BIDE_OK)
         return err;
-    return fill_holes(o, file);
+    return file_allocate_blocks(o, file);
 }
 
 /* ---- the target in it ---- */
 
-static bool is_shareable(const struct bide_target_config *c)
+static bool config_is_shareable(const struct bide_target_config *c)
 {
     return c->in_flight_max == 0 && c->budget.kind != BIDE_BUDGET_CONCURRENCY;
 }
 
 /* What a target of this version begins with: above, that it is one; below, its layout. Shared ones never get another
  * owner, which would be in between. */
-static uint64_t identity(void)
+static uint64_t expected_identity(void)
 {
     struct bide_target_config config;
     struct bide_target target;
@@ -542,25 +549,26 @@ static uint64_t identity(void)
     return target.identity | CORE_SHARED;
 }
 
-static bool is_other_layout(uint64_t found, uint64_t ours)
+static bool identity_is_other_layout(uint64_t found, uint64_t ours)
 {
     return found >> 32 == ours >> 32 && (uint16_t)found != (uint16_t)ours;
 }
 
-static enum bide_err check_target(const struct opening *o, const struct bide_target *target)
+static enum bide_err target_check(const struct shared_op *o, const struct bide_target *target)
 {
     struct bide_target_config config;
-    uint64_t found = __atomic_load_n(&target->identity, __ATOMIC_RELAXED), ours = identity();
+    uint64_t found = __atomic_load_n(&target->identity, __ATOMIC_RELAXED), ours = expected_identity();
     if (found != ours)
-        return tell_file(
-            o, is_other_layout(found, ours) ? BIDE_SHARED_REASON_WRONG_VERSION : BIDE_SHARED_REASON_DAMAGED, REMOVE);
+        return problem_set_file(
+            o, identity_is_other_layout(found, ours) ? BIDE_SHARED_REASON_WRONG_VERSION : BIDE_SHARED_REASON_DAMAGED,
+            REMOVE_ADVICE);
     bide_target_config_get(target, &config);
-    if (bide_target_config_check(&config, NULL) != BIDE_OK || !is_shareable(&config))
-        return tell_file(o, BIDE_SHARED_REASON_DAMAGED, ": its configuration is none" REMOVE);
+    if (bide_target_config_check(&config, NULL) != BIDE_OK || !config_is_shareable(&config))
+        return problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, ": its configuration is none" REMOVE_ADVICE);
     return BIDE_OK;
 }
 
-static bool has_already(const struct bide_target *target, const struct bide_target_config *wanted)
+static bool target_has_config(const struct bide_target *target, const struct bide_target_config *wanted)
 {
     struct bide_target_config now;
     bide_target_config_get(target, &now);
@@ -568,7 +576,7 @@ static bool has_already(const struct bide_target *target, const struct bide_targ
 }
 
 /* What is wrong is so only of this target as it is: the configuration was found good. */
-static void tell_left_out(const struct opening *o, enum bide_err err, const struct bide_problem *wrong)
+static void report_config_not_applied(const struct shared_op *o, enum bide_err err, const struct bide_problem *wrong)
 {
     char text[256] = "another process is giving it a configuration";
     if (err != BIDE_ERR_BUSY)
@@ -578,24 +586,24 @@ static void tell_left_out(const struct opening *o, enum bide_err err, const stru
 
 /* Somebody else may be at it for some microseconds, or was killed over it: then nobody can for ten seconds, and it
  * keeps what it has. */
-static void configure(const struct opening *o, struct bide_target *target)
+static void target_apply_config(const struct shared_op *o, struct bide_target *target)
 {
-    if (o->config == NULL || has_already(target, o->config))
+    if (o->config == NULL || target_has_config(target, o->config))
         return;
     struct bide_problem wrong;
     enum bide_err err = bide_target_configure(target, o->config, o->now_ns, &wrong);
-    for (unsigned tries = 1; err == BIDE_ERR_BUSY && tries < CONFIGURE_MOST; tries++) {
+    for (unsigned tries = 1; err == BIDE_ERR_BUSY && tries < CONFIGURE_TRIES_MAX; tries++) {
         sched_yield();
         err = bide_target_configure(target, o->config, o->now_ns, &wrong);
     }
     if (err != BIDE_OK)
-        tell_left_out(o, err, &wrong);
+        report_config_not_applied(o, err, &wrong);
 }
 
 /* What takes the map's place when the file is truncated: a target of our own of the same configuration. Its budget
  * begins empty, for what was spent of the shared one cannot be known any more; and what a fleet funded has only its
  * trickle. */
-static void fill_spare(struct host_file *spare, const struct bide_target_config *config, bool leased, int64_t now_ns)
+static void spare_fill(struct shared_file *spare, const struct bide_target_config *config, bool leased, int64_t now_ns)
 {
     bide_target_init(&spare->target, config, now_ns, NULL);
     spare->target.identity |= CORE_SHARED;
@@ -607,100 +615,100 @@ static void fill_spare(struct host_file *spare, const struct bide_target_config 
 static void *map_pages(int file)
 {
     int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-    void *pages = mmap(NULL, sizeof(struct host_file), PROT_READ | PROT_WRITE, kind, file, 0);
+    void *pages = mmap(NULL, sizeof(struct shared_file), PROT_READ | PROT_WRITE, kind, file, 0);
     return pages != MAP_FAILED ? pages : NULL;
 }
 
 /* Before the map is touched for the first time, so that there is no instant at which a file that is truncated kills.
  * Too many to be guarded are used all the same. */
-static enum bide_err guard(const struct opening *o, struct host_file *map, bool *guarded)
+static enum bide_err map_guard(const struct shared_op *o, struct shared_file *map, bool *guarded)
 {
     struct bide_target_config config;
-    struct host_file *spare = map_pages(-1);
+    struct shared_file *spare = map_pages(-1);
     if (spare == NULL)
-        return tell_file(o, BIDE_SHARED_REASON_SYSTEM, "");
+        return problem_set_file(o, BIDE_SHARED_REASON_SYSTEM, "");
     bide_target_config_init(&config, BIDE_PRESET_SERVICE); /* until it is known what the target has */
-    fill_spare(spare, &config, false, o->now_ns);
-    *guarded = os_guard_watch((struct os_guarded){map, spare, sizeof *map});
+    spare_fill(spare, &config, false, o->now_ns);
+    *guarded = os_guard_add((struct os_guarded){map, spare, sizeof *map});
     return BIDE_OK;
 }
 
 /* Nobody else touches the map yet: what it has is read first, and then it can be seen whether that was still the file's
  * or already the spare's. */
-static enum bide_err renew_spare(const struct opening *o, const struct host_file *map)
+static enum bide_err spare_refresh(const struct shared_op *o, const struct shared_file *map)
 {
     struct bide_target_config config;
     bide_target_config_get(&map->target, &config);
     bool leased = bide_lease_is_on(&map->target);
-    struct host_file *spare = os_guard_spare(map);
+    struct shared_file *spare = os_guard_spare(map);
     if (spare == NULL)
-        return tell_file(o, BIDE_SHARED_REASON_WRONG_SIZE, ": somebody truncates it" REMOVE);
-    fill_spare(spare, &config, leased, o->now_ns);
+        return problem_set_file(o, BIDE_SHARED_REASON_WRONG_SIZE, ": somebody truncates it" REMOVE_ADVICE);
+    spare_fill(spare, &config, leased, o->now_ns);
     return BIDE_OK;
 }
 
-static enum bide_err map_file(const struct opening *o, int file, struct bide_shared *host)
+static enum bide_err file_map(const struct shared_op *o, int file, struct bide_shared *shared)
 {
     bool guarded = false;
-    struct host_file *map = map_pages(file);
+    struct shared_file *map = map_pages(file);
     if (map == NULL)
-        return tell_file(o, BIDE_SHARED_REASON_SYSTEM, "");
-    enum bide_err err = guard(o, map, &guarded);
-    if (err == BIDE_OK && (err = check_target(o, &map->target)) == BIDE_OK) {
-        tell_nothing(o);
-        configure(o, &map->target);
+        return problem_set_file(o, BIDE_SHARED_REASON_SYSTEM, "");
+    enum bide_err err = map_guard(o, map, &guarded);
+    if (err == BIDE_OK && (err = target_check(o, &map->target)) == BIDE_OK) {
+        problem_clear(o);
+        target_apply_config(o, &map->target);
     }
     if (err == BIDE_OK && guarded)
-        err = renew_spare(o, map);
-    *host = (struct bide_shared){.target = &map->target, .shared = true, .map_ = map, .map_size_ = sizeof *map};
+        err = spare_refresh(o, map);
+    *shared = (struct bide_shared){.target = &map->target, .shared = true, .map_ = map, .map_size_ = sizeof *map};
     if (err != BIDE_OK)
-        bide_shared_close(host);
+        bide_shared_close(shared);
     return err;
 }
 
 /* ---- the public functions ---- */
 
-static struct opening begin(const char *name, const struct bide_shared_options *options,
-                            struct bide_shared_problem *problem)
+static struct shared_op op_begin(const char *name, const struct bide_shared_options *options,
+                                 struct bide_shared_problem *problem)
 {
     *problem = (struct bide_shared_problem){.reason = BIDE_SHARED_REASON_NOTHING};
-    return (struct opening){.options = options != NULL ? *options : (struct bide_shared_options){0},
-                            .problem = problem,
-                            .name = name,
-                            .directory = -1};
+    return (struct shared_op){.options = options != NULL ? *options : (struct bide_shared_options){0},
+                              .problem = problem,
+                              .name = name,
+                              .directory_fd = -1};
 }
 
-static enum bide_err open_shared(struct opening *o, struct bide_shared *host)
+static enum bide_err op_open_shared(struct shared_op *o, struct bide_shared *shared)
 {
     enum bide_err err;
-    if (o->config != NULL && !is_shareable(o->config))
-        return tell(o->problem, BIDE_SHARED_REASON_IN_FLIGHT,
-                    o->config->in_flight_max > 0 ? "in_flight_max" : "budget.kind",
-                    o->config->in_flight_max > 0 ? "; want 0" : "; want tokens, window or none");
-    if ((err = know_boot(o)) != BIDE_OK || (err = know_name(o)) != BIDE_OK ||
-        (err = open_directory(o, may_make(o))) != BIDE_OK)
+    if (o->config != NULL && !config_is_shareable(o->config))
+        return problem_set(o->problem, BIDE_SHARED_REASON_IN_FLIGHT,
+                           o->config->in_flight_max > 0 ? "in_flight_max" : "budget.kind",
+                           o->config->in_flight_max > 0 ? "; want 0" : "; want tokens, window or none");
+    if ((err = op_read_boot(o)) != BIDE_OK || (err = op_set_file_name(o)) != BIDE_OK ||
+        (err = directory_open(o, op_may_create(o))) != BIDE_OK)
         return err;
-    int file = open_file(o);
+    int file = file_open_or_create(o);
     if (file < 0)
         return o->problem->system_errno != 0 ? BIDE_ERR_SYSTEM : BIDE_ERR_INVALID;
-    err = check_file(o, file);
+    err = file_check(o, file);
     if (err == BIDE_OK)
-        err = map_file(o, file, host);
+        err = file_map(o, file, shared);
     close(file); /* the map stays */
     return err;
 }
 
-static enum bide_err open_private(const struct opening *o, struct bide_shared *host)
+static enum bide_err op_open_private(const struct shared_op *o, struct bide_shared *shared)
 {
     struct bide_target *target = os_memory_lines(1, sizeof *target);
     if (target == NULL)
         return BIDE_ERR_NOMEM;
     bide_target_init(target, o->config, o->now_ns, NULL);
-    *host = (struct bide_shared){.target = target, .map_ = target, .map_size_ = sizeof *target};
+    *shared = (struct bide_shared){.target = target, .map_ = target, .map_size_ = sizeof *target};
     return BIDE_OK;
 }
 
-static enum bide_err check_config(const struct opening *o)
+static enum bide_err op_check_config(const struct shared_op *o)
 {
     struct bide_problem wrong;
     char text[256] = "; ";
@@ -708,116 +716,116 @@ static enum bide_err check_config(const struct opening *o)
     if (err == BIDE_OK)
         return BIDE_OK;
     bide_problem_format(text + 2, sizeof text - 2, &wrong);
-    tell(o->problem, BIDE_SHARED_REASON_BAD_CONFIG, "the configuration", text);
+    problem_set(o->problem, BIDE_SHARED_REASON_BAD_CONFIG, "the configuration", text);
     return err;
 }
 
-enum bide_err bide_shared_open(struct bide_shared *host, const char *name, const struct bide_target_config *config,
+enum bide_err bide_shared_open(struct bide_shared *shared, const char *name, const struct bide_target_config *config,
                                const struct bide_shared_options *options, int64_t now_ns,
                                struct bide_shared_problem *problem)
 {
-    struct bide_shared_problem unasked;
-    struct opening o = begin(name, options, problem != NULL ? problem : &unasked);
+    struct bide_shared_problem unused_problem;
+    struct shared_op o = op_begin(name, options, problem != NULL ? problem : &unused_problem);
     o.config = config;
     o.now_ns = now_ns;
-    *host = (struct bide_shared){0};
-    enum bide_err err = check_config(&o);
+    *shared = (struct bide_shared){0};
+    enum bide_err err = op_check_config(&o);
     if (err != BIDE_OK)
         return err;
-    err = open_shared(&o, host);
-    finish(&o);
-    return err != BIDE_OK && o.options.private_instead && config != NULL ? open_private(&o, host) : err;
+    err = op_open_shared(&o, shared);
+    op_end(&o);
+    return err != BIDE_OK && o.options.private_instead && config != NULL ? op_open_private(&o, shared) : err;
 }
 
-void bide_shared_close(struct bide_shared *host)
+void bide_shared_close(struct bide_shared *shared)
 {
-    if (host->shared) {
-        os_guard_forget(host->map_);
-        munmap(host->map_, host->map_size_);
+    if (shared->shared) {
+        os_guard_remove(shared->map_);
+        munmap(shared->map_, shared->map_size_);
     } else {
-        free(host->map_);
+        free(shared->map_);
     }
-    *host = (struct bide_shared){0};
+    *shared = (struct bide_shared){0};
 }
 
 /* ---- listing ---- */
 
-struct listener {
+struct list_context {
     bool (*each)(void *context, const char *name, const struct bide_shared_problem *wrong);
     void *context;
     char name[FILE_MAX];
 };
 
 /* Is this the file of that name? Then it is the one that is looked at from now on. */
-static bool belongs(struct opening *o, const char *name, const char *file)
+static bool op_name_fits_file(struct shared_op *o, const char *name, const char *file)
 {
     o->name = name;
-    return know_name(o) == BIDE_OK && strcmp(o->file, file) == 0;
+    return op_set_file_name(o) == BIDE_OK && strcmp(o->file_name, file) == 0;
 }
 
 /* The name that a file's name tells. Where that was cut, the head knows it; else it is what is before the "@". */
-static void find_name(struct opening *o, const char *file, int opened, char name[FILE_MAX])
+static void list_find_name(struct shared_op *o, const char *file, int opened, char name[FILE_MAX])
 {
-    struct head head;
-    int length = (int)(boot_in(file) - 1 - file);
-    decode(file, (size_t)length, name);
-    if (belongs(o, name, file))
+    struct file_header header;
+    int length = (int)(file_name_boot(file) - 1 - file);
+    name_decode(file, (size_t)length, name);
+    if (op_name_fits_file(o, name, file))
         return;
-    bool whole = opened >= 0 && pread(opened, &head, sizeof head, 0) == (ssize_t)sizeof head;
-    head.name[BIDE_TARGET_NAME_MAX] = '\0';
-    bool cut = whole && belongs(o, head.name, file);
-    snprintf(name, FILE_MAX, "%.*s", cut ? (int)sizeof head.name : length, cut ? head.name : file);
-    snprintf(o->file, sizeof o->file, "%s", file);
+    bool whole = opened >= 0 && pread(opened, &header, sizeof header, 0) == (ssize_t)sizeof header;
+    header.name[BIDE_TARGET_NAME_MAX] = '\0';
+    bool cut = whole && op_name_fits_file(o, header.name, file);
+    snprintf(name, FILE_MAX, "%.*s", cut ? (int)sizeof header.name : length, cut ? header.name : file);
+    snprintf(o->file_name, sizeof o->file_name, "%s", file);
     o->name = name;
 }
 
-static bool list_one(struct opening *o, const char *file, void *context)
+static bool list_file(struct shared_op *o, const char *file, void *context)
 {
-    struct listener *listener = context;
-    const char *boot = boot_in(file);
+    struct list_context *list = context;
+    const char *boot = file_name_boot(file);
     if (boot == NULL || strcmp(boot, o->boot) != 0)
         return true;
-    int opened = open_only(o, file), error = errno;
-    find_name(o, file, opened, listener->name);
+    int opened = file_open_existing(o, file), error = errno;
+    list_find_name(o, file, opened, list->name);
     errno = error;
-    struct bide_shared host = {0};
-    enum bide_err err = opened >= 0 ? check_file(o, opened) : tell_unopened(o);
+    struct bide_shared shared = {0};
+    enum bide_err err = opened >= 0 ? file_check(o, opened) : file_report_open_error(o);
     if (err == BIDE_OK)
-        err = map_file(o, opened, &host);
-    bide_shared_close(&host);
+        err = file_map(o, opened, &shared);
+    bide_shared_close(&shared);
     if (opened >= 0)
         close(opened);
     bool gone = err != BIDE_OK && o->problem->reason == BIDE_SHARED_REASON_NOT_THERE; /* since the directory was read */
-    return gone || listener->each(listener->context, listener->name, err != BIDE_OK ? o->problem : NULL);
+    return gone || list->each(list->context, list->name, err != BIDE_OK ? o->problem : NULL);
 }
 
 enum bide_err bide_shared_list(const struct bide_shared_options *options,
                                bool (*each)(void *context, const char *name, const struct bide_shared_problem *wrong),
                                void *context, struct bide_shared_problem *problem)
 {
-    struct bide_shared_problem unasked;
-    struct opening o = begin(NULL, options, problem != NULL ? problem : &unasked);
-    struct listener listener = {.each = each, .context = context};
-    enum bide_err err = know_boot(&o);
-    if (err == BIDE_OK && (err = open_directory(&o, false)) == BIDE_OK)
-        err = walk(&o, list_one, &listener);
-    finish(&o);
+    struct bide_shared_problem unused_problem;
+    struct shared_op o = op_begin(NULL, options, problem != NULL ? problem : &unused_problem);
+    struct list_context list = {.each = each, .context = context};
+    enum bide_err err = op_read_boot(&o);
+    if (err == BIDE_OK && (err = directory_open(&o, false)) == BIDE_OK)
+        err = directory_walk(&o, list_file, &list);
+    op_end(&o);
     bool none = o.problem->reason == BIDE_SHARED_REASON_NOT_THERE; /* no directory: nobody made a target yet */
-    return err == BIDE_OK || none ? tell_nothing(&o) : err;
+    return err == BIDE_OK || none ? problem_clear(&o) : err;
 }
 
 enum bide_err bide_shared_remove(const char *name, const struct bide_shared_options *options,
                                  struct bide_shared_problem *problem)
 {
-    struct bide_shared_problem unasked;
-    struct opening o = begin(name, options, problem != NULL ? problem : &unasked);
+    struct bide_shared_problem unused_problem;
+    struct shared_op o = op_begin(name, options, problem != NULL ? problem : &unused_problem);
     enum bide_err err;
-    if ((err = know_boot(&o)) != BIDE_OK || (err = know_name(&o)) != BIDE_OK ||
-        (err = open_directory(&o, false)) != BIDE_OK)
+    if ((err = op_read_boot(&o)) != BIDE_OK || (err = op_set_file_name(&o)) != BIDE_OK ||
+        (err = directory_open(&o, false)) != BIDE_OK)
         goto out;
-    if (unlinkat(o.directory, o.file, 0) != 0)
-        err = tell_file(&o, errno == ENOENT ? BIDE_SHARED_REASON_NOT_THERE : BIDE_SHARED_REASON_SYSTEM, "");
+    if (unlinkat(o.directory_fd, o.file_name, 0) != 0)
+        err = problem_set_file(&o, errno == ENOENT ? BIDE_SHARED_REASON_NOT_THERE : BIDE_SHARED_REASON_SYSTEM, "");
 out:
-    finish(&o);
+    op_end(&o);
     return err;
 }

@@ -16,38 +16,38 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#define MAPS_MOST 256u
-#define TAKEN     1u
+#define MAPS_MAX   256u
+#define START_BUSY 1u
 
-struct place {
+struct entry {
     uintptr_t start;
     size_t size;
     void *spare; /* NULL: it was moved to start */
 };
 
-static struct place places[MAPS_MOST];
-static struct sigaction previous;
+static struct entry entries[MAPS_MAX];
+static struct sigaction previous_action;
 
 /* ---- the table ---- */
 
-static uintptr_t start_of(const struct place *place)
+static uintptr_t entry_start(const struct entry *entry)
 {
-    return __atomic_load_n(&place->start, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&entry->start, __ATOMIC_ACQUIRE);
 }
 
-static bool take(struct place *place, uintptr_t from)
+static bool entry_claim(struct entry *entry, uintptr_t from)
 {
-    return __atomic_compare_exchange_n(&place->start, &from, TAKEN, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(&entry->start, &from, START_BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-bool os_guard_watch(struct os_guarded guarded)
+bool os_guard_add(struct os_guarded guarded)
 {
-    for (struct place *place = places; place < places + MAPS_MOST; place++) {
-        if (start_of(place) != 0 || !take(place, 0))
+    for (struct entry *entry = entries; entry < entries + MAPS_MAX; entry++) {
+        if (entry_start(entry) != 0 || !entry_claim(entry, 0))
             continue;
-        place->size = guarded.size;
-        __atomic_store_n(&place->spare, guarded.spare, __ATOMIC_RELAXED);
-        __atomic_store_n(&place->start, (uintptr_t)guarded.map, __ATOMIC_RELEASE);
+        entry->size = guarded.size;
+        __atomic_store_n(&entry->spare, guarded.spare, __ATOMIC_RELAXED);
+        __atomic_store_n(&entry->start, (uintptr_t)guarded.map, __ATOMIC_RELEASE);
         return true;
     }
     munmap(guarded.spare, guarded.size);
@@ -56,21 +56,21 @@ bool os_guard_watch(struct os_guarded guarded)
 
 void *os_guard_spare(const void *map)
 {
-    for (struct place *place = places; place < places + MAPS_MOST; place++)
-        if (start_of(place) == (uintptr_t)map)
-            return __atomic_load_n(&place->spare, __ATOMIC_RELAXED);
+    for (struct entry *entry = entries; entry < entries + MAPS_MAX; entry++)
+        if (entry_start(entry) == (uintptr_t)map)
+            return __atomic_load_n(&entry->spare, __ATOMIC_RELAXED);
     return NULL;
 }
 
-void os_guard_forget(const void *map)
+void os_guard_remove(const void *map)
 {
-    for (struct place *place = places; place < places + MAPS_MOST; place++) {
-        if (start_of(place) != (uintptr_t)map || !take(place, (uintptr_t)map))
+    for (struct entry *entry = entries; entry < entries + MAPS_MAX; entry++) {
+        if (entry_start(entry) != (uintptr_t)map || !entry_claim(entry, (uintptr_t)map))
             continue;
-        void *spare = __atomic_exchange_n(&place->spare, NULL, __ATOMIC_RELAXED);
+        void *spare = __atomic_exchange_n(&entry->spare, NULL, __ATOMIC_RELAXED);
         if (spare != NULL)
-            munmap(spare, place->size);
-        __atomic_store_n(&place->start, 0, __ATOMIC_RELEASE);
+            munmap(spare, entry->size);
+        __atomic_store_n(&entry->start, 0, __ATOMIC_RELEASE);
         return;
     }
 }
@@ -78,36 +78,36 @@ void os_guard_forget(const void *map)
 /* ---- the signal ---- */
 
 /* The place whose map has this address; NULL: none of ours. */
-static struct place *place_of(uintptr_t address)
+static struct entry *find_entry(uintptr_t address)
 {
-    for (struct place *place = places; place < places + MAPS_MOST; place++) {
-        uintptr_t start = start_of(place);
-        if (start > TAKEN && address >= start && address - start < place->size)
-            return place;
+    for (struct entry *entry = entries; entry < entries + MAPS_MAX; entry++) {
+        uintptr_t start = entry_start(entry);
+        if (start > START_BUSY && address >= start && address - start < entry->size)
+            return entry;
     }
     return NULL;
 }
 
-static bool replace(struct place *place)
+static bool entry_replace_map(struct entry *entry)
 {
-    void *spare = __atomic_exchange_n(&place->spare, NULL, __ATOMIC_ACQ_REL);
+    void *spare = __atomic_exchange_n(&entry->spare, NULL, __ATOMIC_ACQ_REL);
     if (spare == NULL)
         return true; /* another thread is at it */
-    void *start = (void *)start_of(place);
-    return mremap(spare, place->size, place->size, MREMAP_MAYMOVE | MREMAP_FIXED, start) == start;
+    void *start = (void *)entry_start(entry);
+    return mremap(spare, entry->size, entry->size, MREMAP_MAYMOVE | MREMAP_FIXED, start) == start;
 }
 
 /* With nobody to pass it on to, it kills as it would have: when this handler returns, the signal raised here comes. One
  * that was merely sent may be ignored. */
-static void pass_on(int number, siginfo_t *info, void *context)
+static void forward_signal(int number, siginfo_t *info, void *context)
 {
-    static const struct sigaction by_default = {.sa_handler = SIG_DFL};
-    if (previous.sa_flags & SA_SIGINFO) {
-        previous.sa_sigaction(number, info, context);
-    } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
-        previous.sa_handler(number);
-    } else if (previous.sa_handler == SIG_DFL || info->si_code > 0) {
-        sigaction(SIGBUS, &by_default, NULL);
+    static const struct sigaction default_action = {.sa_handler = SIG_DFL};
+    if (previous_action.sa_flags & SA_SIGINFO) {
+        previous_action.sa_sigaction(number, info, context);
+    } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
+        previous_action.sa_handler(number);
+    } else if (previous_action.sa_handler == SIG_DFL || info->si_code > 0) {
+        sigaction(SIGBUS, &default_action, NULL);
         raise(SIGBUS);
     }
 }
@@ -115,9 +115,9 @@ static void pass_on(int number, siginfo_t *info, void *context)
 /* BUS_ADRERR: there is no such page in the file. A page that the hardware lost is another matter. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
-    struct place *place = info->si_code == BUS_ADRERR ? place_of((uintptr_t)info->si_addr) : NULL;
-    if (place == NULL || !replace(place))
-        pass_on(number, info, context);
+    struct entry *entry = info->si_code == BUS_ADRERR ? find_entry((uintptr_t)info->si_addr) : NULL;
+    if (entry == NULL || !entry_replace_map(entry))
+        forward_signal(number, info, context);
 }
 
 bool bide_shared_guard(void)
@@ -128,8 +128,8 @@ bool bide_shared_guard(void)
     sigemptyset(&ours.sa_mask);
     pthread_mutex_lock(&lock);
     if (!installed) /* the one before must be known when the first signal comes */
-        installed = sigaction(SIGBUS, NULL, &previous) == 0 && sigaction(SIGBUS, &ours, NULL) == 0;
-    bool done = installed;
+        installed = sigaction(SIGBUS, NULL, &previous_action) == 0 && sigaction(SIGBUS, &ours, NULL) == 0;
+    bool is_installed = installed;
     pthread_mutex_unlock(&lock);
-    return done;
+    return is_installed;
 }

@@ -17,12 +17,12 @@ struct os_guarded {
 };
 
 /* From now on the spare belongs to the guard. False: too many are watched already, and this one is not. */
-bool os_guard_watch(struct os_guarded guarded);
+bool os_guard_add(struct os_guarded guarded);
 
 /* The spare that waits for a map; NULL: it is there already, or none is watched. */
 void *os_guard_spare(const void *map);
 
 /* Ends the watch over a map, if there is one, and frees its spare. Nobody may be touching the map. */
-void os_guard_forget(const void *map);
+void os_guard_remove(const void *map);
 
 #endif

@@ -33,15 +33,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_MAX       1000000u
-#define CHUNK_SLOTS    32u
-#define SCAN_EARNED    16u
-#define SCAN_SAVED     16384u /* about a millisecond */
-#define CONFIGURE_MOST 1000u  /* tries to configure one target that somebody else is configuring */
-#define NAME_WORDS     ((BIDE_TARGET_NAME_MAX + 1) / sizeof(uint64_t))
+#define TARGETS_MAX            1000000u
+#define CHUNK_SLOTS            32u
+#define SCAN_CREDIT_PER_INSERT 16u
+#define SCAN_CREDIT_MAX        16384u /* about a millisecond */
+#define CONFIGURE_TRIES_MAX    1000u  /* tries to configure one target that somebody else is configuring */
+#define NAME_WORDS             ((BIDE_TARGET_NAME_MAX + 1) / sizeof(uint64_t))
 
 /* A name as words, padded with zeros, so that a reader can load it whole words at a time while it may be changing. */
-struct name {
+struct name_key {
     uint64_t word[NAME_WORDS];
     size_t words; /* that hold the name and at least one zero byte after it */
     uint32_t tag; /* of its hash: its low bits are where the probe begins */
@@ -50,9 +50,9 @@ struct name {
 struct slot {
     struct bide_target target;
     uint64_t name[NAME_WORDS];
-    uint64_t version; /* odd: the name is changing */
-    uint32_t tag;     /* under the lock */
-    uint32_t used;    /* asked for since the hand came by */
+    uint64_t version;    /* odd: the name is changing */
+    uint32_t tag;        /* under the lock */
+    uint32_t referenced; /* asked for since the hand came by */
 };
 
 struct bide_targets {
@@ -63,9 +63,9 @@ struct bide_targets {
     struct slot **chunk; /* NULL: not allocated yet */
     uint64_t *cell;      /* 0: empty; else tag << 32 | slot + 1 */
     uint32_t cell_mask;
-    uint32_t most;
+    uint32_t capacity;
     uint32_t hand;
-    uint32_t looks; /* slots that the hand may look at, saved up */
+    uint32_t scan_credit; /* slots that the hand may look at, saved up */
     uint32_t held;
     uint64_t hash_key; /* secret, so that nobody can choose names that all begin at one cell */
     uint64_t evicted;
@@ -73,14 +73,14 @@ struct bide_targets {
 };
 
 /* Word by word into a secret start: who does not know the key cannot choose names that meet. */
-static uint32_t tag_of(const struct name *name, uint64_t key)
+static uint32_t name_hash(const struct name_key *name, uint64_t key)
 {
     for (size_t i = 0; i < name->words; i++)
         key = core_mix(key ^ name->word[i]);
     return (uint32_t)key;
 }
 
-static bool read_name(struct name *name, const struct bide_targets *table, const char *text)
+static bool name_key_init(struct name_key *name, const struct bide_targets *table, const char *text)
 {
     size_t length = text != NULL ? strnlen(text, BIDE_TARGET_NAME_MAX + 1) : 0;
     if (length == 0 || length > BIDE_TARGET_NAME_MAX)
@@ -88,11 +88,11 @@ static bool read_name(struct name *name, const struct bide_targets *table, const
     name->words = length / sizeof(uint64_t) + 1;
     memset(name->word, 0, name->words * sizeof(uint64_t));
     memcpy(name->word, text, length);
-    name->tag = tag_of(name, table->hash_key);
+    name->tag = name_hash(name, table->hash_key);
     return true;
 }
 
-static enum bide_err wrong(struct bide_problem *problem, int64_t value, const char *want)
+static enum bide_err name_problem(struct bide_problem *problem, int64_t value, const char *want)
 {
     if (problem != NULL)
         *problem = (struct bide_problem){.field = "name", .want = want, .value = value};
@@ -103,10 +103,10 @@ enum bide_err bide_targets_name_check(const char *name, struct bide_problem *pro
 {
     size_t length = name != NULL ? strnlen(name, BIDE_TARGET_NAME_MAX + 1) : 0;
     if (length == 0 || length > BIDE_TARGET_NAME_MAX)
-        return wrong(problem, (int64_t)length, "1 to 127 bytes (this is their number)");
+        return name_problem(problem, (int64_t)length, "1 to 127 bytes (this is their number)");
     for (; *name != 0; name++)
         if ((unsigned char)*name < 0x20 || *name == 0x7f)
-            return wrong(problem, (unsigned char)*name, "no control characters (this is the first)");
+            return name_problem(problem, (unsigned char)*name, "no control characters (this is the first)");
     return BIDE_OK;
 }
 
@@ -118,7 +118,7 @@ static struct slot *slot_at(const struct bide_targets *table, uint32_t number)
 }
 
 /* The acquire and release on each word stand for fences: who sees a new word sees the odd version that preceded it. */
-static bool slot_is(const struct slot *slot, const struct name *name)
+static bool slot_has_name(const struct slot *slot, const struct name_key *name)
 {
     uint64_t version = __atomic_load_n(&slot->version, __ATOMIC_ACQUIRE);
     uint64_t differs = version & 1;
@@ -128,17 +128,17 @@ static bool slot_is(const struct slot *slot, const struct name *name)
 }
 
 /* An odd version hides the slot: it answers to no name until it is shown again. */
-static void hide(struct slot *slot)
+static void slot_begin_change(struct slot *slot)
 {
     __atomic_store_n(&slot->version, slot->version + 1, __ATOMIC_RELAXED);
 }
 
-static void show(struct slot *slot)
+static void slot_end_change(struct slot *slot)
 {
     __atomic_store_n(&slot->version, slot->version + 1, __ATOMIC_RELEASE);
 }
 
-static void set_name(struct slot *slot, const struct name *name)
+static void slot_set_name(struct slot *slot, const struct name_key *name)
 {
     slot->tag = name->tag;
     for (size_t i = 0; i < name->words; i++)
@@ -146,23 +146,24 @@ static void set_name(struct slot *slot, const struct name *name)
 }
 
 /* Without the lock NULL means "not seen"; with it, "not there". */
-static struct slot *probe(const struct bide_targets *table, const struct name *name)
+static struct slot *table_probe(const struct bide_targets *table, const struct name_key *name)
 {
     for (uint32_t i = 0; i <= table->cell_mask; i++) {
         uint64_t cell = __atomic_load_n(&table->cell[(name->tag + i) & table->cell_mask], __ATOMIC_ACQUIRE);
         if (cell == 0)
             return NULL;
         struct slot *slot = cell >> 32 == name->tag ? slot_at(table, (uint32_t)cell - 1) : NULL;
-        if (slot != NULL && slot_is(slot, name))
+        if (slot != NULL && slot_has_name(slot, name))
             return slot;
     }
     return NULL;
 }
 
-static struct bide_target *use(struct slot *slot)
+static struct bide_target *slot_use(struct slot *slot)
 {
-    if (__atomic_load_n(&slot->used, __ATOMIC_RELAXED) == 0) /* most often it is set: do not write to a shared line */
-        __atomic_store_n(&slot->used, 1, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&slot->referenced, __ATOMIC_RELAXED) ==
+        0) /* most often it is set: do not write to a shared line */
+        __atomic_store_n(&slot->referenced, 1, __ATOMIC_RELAXED);
     return &slot->target;
 }
 
@@ -198,13 +199,13 @@ static void cell_remove(struct bide_targets *table, uint32_t tag, uint32_t numbe
 }
 
 /* The next slot that was never used; NULL: all are in use, or there is no memory for more. */
-static struct slot *fresh_slot(struct bide_targets *table)
+static struct slot *table_unused_slot(struct bide_targets *table)
 {
-    if (table->held == table->most)
+    if (table->held == table->capacity)
         return NULL;
     struct slot **chunk = &table->chunk[table->held / CHUNK_SLOTS];
     if (*chunk == NULL) {
-        uint32_t left = table->most - table->held;
+        uint32_t left = table->capacity - table->held;
         struct slot *made = os_memory_lines(left < CHUNK_SLOTS ? left : CHUNK_SLOTS, sizeof(struct slot));
         if (made == NULL)
             return NULL;
@@ -214,17 +215,17 @@ static struct slot *fresh_slot(struct bide_targets *table)
 }
 
 /* The hand: a blank slot that nobody asked for lately, or failing that the first blank one; held: none in reach. */
-static uint32_t scan(struct bide_targets *table, int64_t now_ns)
+static uint32_t clock_scan(struct bide_targets *table, int64_t now_ns)
 {
     uint32_t found = table->held;
-    for (uint32_t i = 0; i < table->held && table->looks > 0; i++, table->looks--) {
+    for (uint32_t i = 0; i < table->held && table->scan_credit > 0; i++, table->scan_credit--) {
         uint32_t number = table->hand;
         struct slot *slot = slot_at(table, number);
         table->hand = number + 1 < table->held ? number + 1 : 0;
-        uint32_t used = __atomic_exchange_n(&slot->used, 0, __ATOMIC_RELAXED);
+        uint32_t referenced = __atomic_exchange_n(&slot->referenced, 0, __ATOMIC_RELAXED);
         if (!bide_target_is_evictable(&slot->target, now_ns))
             continue;
-        if (used == 0)
+        if (referenced == 0)
             return number;
         found = found < table->held ? found : number;
     }
@@ -233,11 +234,11 @@ static uint32_t scan(struct bide_targets *table, int64_t now_ns)
 
 /* Takes a slot from its name; false if a call came to hold something of it since the scan looked, or somebody is
  * configuring it. (A charge that a call in flight makes in these nanoseconds is lost with the old owner.) */
-static bool evict(struct bide_targets *table, struct slot *slot, uint32_t number, int64_t now_ns)
+static bool slot_evict(struct bide_targets *table, struct slot *slot, uint32_t number, int64_t now_ns)
 {
-    hide(slot);
+    slot_begin_change(slot);
     if (bide_target_reuse(&slot->target, &table->config, now_ns, NULL) != BIDE_OK) {
-        show(slot);
+        slot_end_change(slot);
         return false;
     }
     cell_remove(table, slot->tag, number);
@@ -245,15 +246,15 @@ static bool evict(struct bide_targets *table, struct slot *slot, uint32_t number
     return true;
 }
 
-static void occupy(struct bide_targets *table, struct slot *slot, int64_t now_ns)
+static void slot_occupy(struct bide_targets *table, struct slot *slot, int64_t now_ns)
 {
-    hide(slot);
+    slot_begin_change(slot);
     bide_target_init(&slot->target, &table->config, now_ns, NULL);
     __atomic_add_fetch(&table->held, 1, __ATOMIC_RELAXED);
 }
 
 /* Made when first needed, because only then is the time known: a budget earns from its beginning. */
-static struct bide_target *overflow(struct bide_targets *table, int64_t now_ns)
+static struct bide_target *table_overflow(struct bide_targets *table, int64_t now_ns)
 {
     if (!table->overflow_ready)
         bide_target_init(&table->overflow, &table->config, now_ns, NULL);
@@ -262,63 +263,67 @@ static struct bide_target *overflow(struct bide_targets *table, int64_t now_ns)
     return &table->overflow;
 }
 
-static struct bide_target *insert(struct bide_targets *table, const struct name *name, int64_t now_ns)
+static struct bide_target *table_insert(struct bide_targets *table, const struct name_key *name, int64_t now_ns)
 {
     uint32_t number = table->held;
-    struct slot *slot = fresh_slot(table);
-    table->looks = table->looks < SCAN_SAVED - SCAN_EARNED ? table->looks + SCAN_EARNED : SCAN_SAVED;
+    struct slot *slot = table_unused_slot(table);
+    table->scan_credit = table->scan_credit < SCAN_CREDIT_MAX - SCAN_CREDIT_PER_INSERT
+                             ? table->scan_credit + SCAN_CREDIT_PER_INSERT
+                             : SCAN_CREDIT_MAX;
     if (slot != NULL) {
-        occupy(table, slot, now_ns);
+        slot_occupy(table, slot, now_ns);
     } else {
-        number = scan(table, now_ns);
+        number = clock_scan(table, now_ns);
         slot = number < table->held ? slot_at(table, number) : NULL;
-        if (slot == NULL || !evict(table, slot, number, now_ns))
-            return overflow(table, now_ns);
+        if (slot == NULL || !slot_evict(table, slot, number, now_ns))
+            return table_overflow(table, now_ns);
     }
-    set_name(slot, name);
-    show(slot);
+    slot_set_name(slot, name);
+    slot_end_change(slot);
     cell_add(table, name->tag, number);
     return &slot->target; /* not marked as used: a name asked for once goes before one asked for again */
 }
 
 /* -- The table ----------------------------------------------------------------------------------------------------- */
 
-static enum bide_err check_most(size_t most, struct bide_problem *problem)
+static enum bide_err table_check_capacity(size_t capacity, struct bide_problem *problem)
 {
-    if (most >= 1 && most <= MOST_MAX)
+    if (capacity >= 1 && capacity <= TARGETS_MAX)
         return BIDE_OK;
     if (problem != NULL)
-        *problem = (struct bide_problem){
-            .field = "most", .want = "1 to 1000000 targets", .value = most > INT64_MAX ? INT64_MAX : (int64_t)most};
+        *problem = (struct bide_problem){.field = "most",
+                                         .want = "1 to 1000000 targets",
+                                         .value = capacity > INT64_MAX ? INT64_MAX : (int64_t)capacity};
     return BIDE_ERR_INVALID;
 }
 
 /* At least twice as many cells as slots, so that a probe is short and always ends. On failure the caller frees. */
-static enum bide_err allocate(struct bide_targets **table, uint32_t most)
+static enum bide_err table_allocate(struct bide_targets **table, uint32_t capacity)
 {
     uint32_t cells = 2;
-    while (cells < most * 2)
+    while (cells < capacity * 2)
         cells *= 2;
     struct bide_targets *made = *table = os_memory_lines(1, sizeof *made);
     if (made == NULL)
         return BIDE_ERR_NOMEM;
     pthread_mutex_init(&made->lock, NULL);
-    made->most = most;
+    made->capacity = capacity;
     made->cell_mask = cells - 1;
     made->cell = os_memory(cells, sizeof *made->cell);
-    made->chunk = os_memory((most + CHUNK_SLOTS - 1) / CHUNK_SLOTS, sizeof *made->chunk);
+    made->chunk = os_memory((capacity + CHUNK_SLOTS - 1) / CHUNK_SLOTS, sizeof *made->chunk);
     return made->cell != NULL && made->chunk != NULL ? BIDE_OK : BIDE_ERR_NOMEM;
 }
 
-enum bide_err bide_targets_new(struct bide_targets **table, size_t most, const struct bide_target_config *config,
+enum bide_err bide_targets_new(struct bide_targets **table, size_t capacity, const struct bide_target_config *config,
                                struct bide_problem *problem)
 {
     *table = NULL;
     struct bide_targets *made = NULL;
     enum bide_err err;
-    if ((err = check_most(most, problem)) != BIDE_OK || (err = bide_target_config_check(config, problem)) != BIDE_OK)
+    if ((err = table_check_capacity(capacity, problem)) != BIDE_OK ||
+        (err = bide_target_config_check(config, problem)) != BIDE_OK)
         goto out;
-    if ((err = allocate(&made, (uint32_t)most)) != BIDE_OK)
+    if ((err = table_allocate(&made, (uint32_t)capacity)) != BIDE_OK)
         goto out;
     made->hash_key = bide_seed();
     made->config = *config;
@@ -333,7 +338,7 @@ void bide_targets_free(struct bide_targets *table)
 {
     if (table == NULL)
         return;
-    for (uint32_t i = 0; table->chunk != NULL && i < table->most; i += CHUNK_SLOTS)
+    for (uint32_t i = 0; table->chunk != NULL && i < table->capacity; i += CHUNK_SLOTS)
         free(table->chunk[i / CHUNK_SLOTS]);
     pthread_mutex_destroy(&table->lock);
     free(table->chunk);
@@ -342,47 +347,48 @@ void bide_targets_free(struct bide_targets *table)
 }
 
 /* The name is in no slot that a look without the lock found. NULL: it cannot be a name at all. */
-static struct bide_target *get_locked(struct bide_targets *table, const struct name *name, int64_t now_ns)
+static struct bide_target *table_get_locked(struct bide_targets *table, const struct name_key *name, int64_t now_ns)
 {
-    struct slot *slot = name != NULL ? probe(table, name) : NULL;
+    struct slot *slot = name != NULL ? table_probe(table, name) : NULL;
     if (slot != NULL)
-        return use(slot);
-    return name != NULL ? insert(table, name, now_ns) : overflow(table, now_ns);
+        return slot_use(slot);
+    return name != NULL ? table_insert(table, name, now_ns) : table_overflow(table, now_ns);
 }
 
 struct bide_target *bide_targets_get(struct bide_targets *table, const char *name, int64_t now_ns)
 {
-    struct name key, *known = read_name(&key, table, name) ? &key : NULL;
-    struct slot *slot = known != NULL ? probe(table, known) : NULL;
+    struct name_key key, *known = name_key_init(&key, table, name) ? &key : NULL;
+    struct slot *slot = known != NULL ? table_probe(table, known) : NULL;
     if (slot != NULL)
-        return use(slot);
+        return slot_use(slot);
     if (bide_targets_name_check(name, NULL) != BIDE_OK) /* looked at only now: such a name is in no table */
         known = NULL;
     pthread_mutex_lock(&table->lock);
-    struct bide_target *target = get_locked(table, known, now_ns);
+    struct bide_target *target = table_get_locked(table, known, now_ns);
     pthread_mutex_unlock(&table->lock);
     return target;
 }
 
 struct bide_target *bide_targets_find(struct bide_targets *table, const char *name)
 {
-    struct name key;
-    if (!read_name(&key, table, name))
+    struct name_key key;
+    if (!name_key_init(&key, table, name))
         return NULL;
-    struct slot *slot = probe(table, &key);
+    struct slot *slot = table_probe(table, &key);
     if (slot == NULL) {
         pthread_mutex_lock(&table->lock);
-        slot = probe(table, &key);
+        slot = table_probe(table, &key);
         pthread_mutex_unlock(&table->lock);
     }
-    return slot != NULL ? use(slot) : NULL;
+    return slot != NULL ? slot_use(slot) : NULL;
 }
 
 /* Somebody else may be configuring this very target. That takes them microseconds. */
-static enum bide_err configure(struct bide_target *target, const struct bide_target_config *config, int64_t now_ns)
+static enum bide_err target_configure(struct bide_target *target, const struct bide_target_config *config,
+                                      int64_t now_ns)
 {
     enum bide_err err = bide_target_configure(target, config, now_ns, NULL);
-    for (uint32_t tries = 1; err == BIDE_ERR_BUSY && tries < CONFIGURE_MOST; tries++) {
+    for (uint32_t tries = 1; err == BIDE_ERR_BUSY && tries < CONFIGURE_TRIES_MAX; tries++) {
         sched_yield();
         err = bide_target_configure(target, config, now_ns, NULL);
     }
@@ -399,9 +405,9 @@ enum bide_err bide_targets_configure(struct bide_targets *table, const struct bi
     pthread_mutex_lock(&table->lock);
     table->config = *config;
     if (table->overflow_ready)
-        err = configure(&table->overflow, config, now_ns);
+        err = target_configure(&table->overflow, config, now_ns);
     for (uint32_t i = 0; i < table->held; i++) {
-        enum bide_err one = configure(&slot_at(table, i)->target, config, now_ns);
+        enum bide_err one = target_configure(&slot_at(table, i)->target, config, now_ns);
         err = one != BIDE_OK ? one : err;
     }
     pthread_mutex_unlock(&table->lock);

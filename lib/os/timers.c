@@ -17,58 +17,58 @@
 #define CHILDREN   4u
 #define ROOM_FIRST 16u
 
-static bool before(const struct bide_timer *a, const struct bide_timer *b)
+static bool timer_is_before(const struct bide_timer *a, const struct bide_timer *b)
 {
     return a->due_ns < b->due_ns || (a->due_ns == b->due_ns && a->order < b->order);
 }
 
-static void put(struct bide_timers *queue, struct bide_timer *timer, size_t at)
+static void heap_place(struct bide_timers *queue, struct bide_timer *timer, size_t at)
 {
     queue->heap[at] = timer;
     timer->place = at + 1;
 }
 
-static void rise(struct bide_timers *queue, struct bide_timer *timer, size_t at)
+static void heap_sift_up(struct bide_timers *queue, struct bide_timer *timer, size_t at)
 {
-    while (at > 0 && before(timer, queue->heap[(at - 1) / CHILDREN])) {
-        put(queue, queue->heap[(at - 1) / CHILDREN], at);
+    while (at > 0 && timer_is_before(timer, queue->heap[(at - 1) / CHILDREN])) {
+        heap_place(queue, queue->heap[(at - 1) / CHILDREN], at);
         at = (at - 1) / CHILDREN;
     }
-    put(queue, timer, at);
+    heap_place(queue, timer, at);
 }
 
 /* The first among the children of `at`; count: it has none. */
-static size_t first_child(const struct bide_timers *queue, size_t at)
+static size_t heap_first_child(const struct bide_timers *queue, size_t at)
 {
     size_t best = at * CHILDREN + 1;
     if (best >= queue->count)
         return queue->count;
     for (size_t i = 1; i < CHILDREN && at * CHILDREN + 1 + i < queue->count; i++)
-        if (before(queue->heap[at * CHILDREN + 1 + i], queue->heap[best]))
+        if (timer_is_before(queue->heap[at * CHILDREN + 1 + i], queue->heap[best]))
             best = at * CHILDREN + 1 + i;
     return best;
 }
 
-static void sink(struct bide_timers *queue, struct bide_timer *timer, size_t at)
+static void heap_sift_down(struct bide_timers *queue, struct bide_timer *timer, size_t at)
 {
-    for (size_t child; (child = first_child(queue, at)) < queue->count; at = child) {
-        if (!before(queue->heap[child], timer))
+    for (size_t child; (child = heap_first_child(queue, at)) < queue->count; at = child) {
+        if (!timer_is_before(queue->heap[child], timer))
             break;
-        put(queue, queue->heap[child], at);
+        heap_place(queue, queue->heap[child], at);
     }
-    put(queue, timer, at);
+    heap_place(queue, timer, at);
 }
 
 /* To where it belongs, from a place whose neighbours are in order. */
-static void settle(struct bide_timers *queue, struct bide_timer *timer, size_t at)
+static void heap_restore(struct bide_timers *queue, struct bide_timer *timer, size_t at)
 {
-    if (at > 0 && before(timer, queue->heap[(at - 1) / CHILDREN]))
-        rise(queue, timer, at);
+    if (at > 0 && timer_is_before(timer, queue->heap[(at - 1) / CHILDREN]))
+        heap_sift_up(queue, timer, at);
     else
-        sink(queue, timer, at);
+        heap_sift_down(queue, timer, at);
 }
 
-static enum bide_err grow(struct bide_timers *queue)
+static enum bide_err heap_grow(struct bide_timers *queue)
 {
     if (queue->room > SIZE_MAX / 2 / sizeof(struct bide_timer *))
         return BIDE_ERR_NOMEM;
@@ -84,33 +84,33 @@ static enum bide_err grow(struct bide_timers *queue)
     return BIDE_OK;
 }
 
-static enum bide_err add(struct bide_timers *queue, struct bide_timer *timer, int64_t due_ns)
+static enum bide_err timer_insert(struct bide_timers *queue, struct bide_timer *timer, int64_t due_ns)
 {
-    if (queue->count == queue->room && grow(queue) != BIDE_OK)
+    if (queue->count == queue->room && heap_grow(queue) != BIDE_OK)
         return BIDE_ERR_NOMEM;
     timer->due_ns = due_ns;
     timer->order = queue->order++;
-    rise(queue, timer, queue->count++);
+    heap_sift_up(queue, timer, queue->count++);
     return BIDE_OK;
 }
 
 /* The last one fills the gap. */
-static void take_out(struct bide_timers *queue, struct bide_timer *timer)
+static void timer_remove(struct bide_timers *queue, struct bide_timer *timer)
 {
     size_t at = timer->place - 1;
     struct bide_timer *last = queue->heap[--queue->count];
     timer->place = 0;
     if (last != timer)
-        settle(queue, last, at);
+        heap_restore(queue, last, at);
 }
 
-static void move(struct bide_timers *queue, struct bide_timer *timer, int64_t due_ns)
+static void timer_reschedule(struct bide_timers *queue, struct bide_timer *timer, int64_t due_ns)
 {
     if (due_ns == timer->due_ns)
         return;
     timer->due_ns = due_ns;
     timer->order = queue->order++;
-    settle(queue, timer, timer->place - 1);
+    heap_restore(queue, timer, timer->place - 1);
 }
 
 void bide_timers_free(struct bide_timers *queue)
@@ -122,20 +122,20 @@ void bide_timers_free(struct bide_timers *queue)
 }
 
 /* The place alone is not enough: it may be left over from a queue that was freed. */
-static bool holds(const struct bide_timers *queue, const struct bide_timer *timer)
+static bool queue_holds(const struct bide_timers *queue, const struct bide_timer *timer)
 {
     return timer->place != 0 && timer->place <= queue->count && queue->heap[timer->place - 1] == timer;
 }
 
 enum bide_err bide_timers_set(struct bide_timers *queue, struct bide_timer *timer, int64_t due_ns)
 {
-    bool is_set = holds(queue, timer);
+    bool is_set = queue_holds(queue, timer);
     if (due_ns != BIDE_NEVER && !is_set)
-        return add(queue, timer, due_ns);
+        return timer_insert(queue, timer, due_ns);
     if (due_ns != BIDE_NEVER)
-        move(queue, timer, due_ns);
+        timer_reschedule(queue, timer, due_ns);
     else if (is_set)
-        take_out(queue, timer);
+        timer_remove(queue, timer);
     return BIDE_OK;
 }
 
@@ -149,6 +149,6 @@ struct bide_timer *bide_timers_pop(struct bide_timers *queue, int64_t now_ns)
     if (queue->count == 0 || queue->heap[0]->due_ns > now_ns)
         return NULL;
     struct bide_timer *timer = queue->heap[0];
-    take_out(queue, timer);
+    timer_remove(queue, timer);
     return timer;
 }

@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NAP_MAX_NS     BIDE_S
-#define NAP_UNKNOWN_NS BIDE_MS /* after an error that should not be: slow, but never a busy loop */
+#define POLL_MAX_NS    BIDE_S
+#define ERROR_SLEEP_NS BIDE_MS /* after an error that should not be: slow, but never a busy loop */
 
 static struct timespec timespec_of(int64_t ns)
 {
@@ -64,33 +64,33 @@ bool bide_cancelled(const struct bide_cancel *cancel)
     if (bide_cancel_fd(cancel) < 0)
         return false;
     int saved = errno;
-    struct pollfd ask = {.fd = bide_cancel_fd(cancel), .events = POLLIN};
+    struct pollfd event = {.fd = bide_cancel_fd(cancel), .events = POLLIN};
     int n;
-    while ((n = poll(&ask, 1, 0)) < 0 && errno == EINTR)
+    while ((n = poll(&event, 1, 0)) < 0 && errno == EINTR)
         continue;
     errno = saved;
-    return n > 0 && (ask.revents & POLLIN) != 0;
+    return n > 0 && (event.revents & POLLIN) != 0;
 }
 
-static void nap(int64_t ns)
+static void sleep_ns(int64_t ns)
 {
     struct timespec rest = timespec_of(ns);
     clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
 }
 
-static bool wait_alone(int64_t until_ns)
+static bool wait_uncancellable(int64_t until_ns)
 {
     struct timespec until = timespec_of(until_ns);
     while (bide_now() < until_ns) {
         int error = clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &until, NULL);
         if (error != 0 && error != EINTR)
-            nap(NAP_UNKNOWN_NS);
+            sleep_ns(ERROR_SLEEP_NS);
     }
     return true;
 }
 
 /* -1: none is needed, or none can be had. */
-static int timer_at(int64_t until_ns)
+static int timerfd_at(int64_t until_ns)
 {
     struct itimerspec when = {.it_value = timespec_of(until_ns)};
     int fd = until_ns == BIDE_NEVER ? -1 : timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -102,13 +102,13 @@ static int timer_at(int64_t until_ns)
 }
 
 /* Sleeps until something may have changed; at most left_ns. */
-static void doze(int cancel_fd, int timer_fd, int64_t left_ns)
+static void wait_for_event(int cancel_fd, int timer_fd, int64_t left_ns)
 {
     struct pollfd watch[2] = {{.fd = cancel_fd, .events = POLLIN}, {.fd = timer_fd, .events = POLLIN}};
-    struct timespec most = timespec_of(left_ns < NAP_MAX_NS ? left_ns : NAP_MAX_NS);
+    struct timespec most = timespec_of(left_ns < POLL_MAX_NS ? left_ns : POLL_MAX_NS);
     int n = ppoll(watch, 2, timer_fd >= 0 || left_ns == BIDE_NEVER ? NULL : &most, NULL);
     if ((n < 0 && errno != EINTR) || (watch[0].revents & ~POLLIN) != 0)
-        nap(NAP_UNKNOWN_NS); /* a cancel that was freed meanwhile would have poll return at once, for ever */
+        sleep_ns(ERROR_SLEEP_NS); /* a cancel that was freed meanwhile would have poll return at once, for ever */
 }
 
 static bool wait_or_cancel(int64_t until_ns, const struct bide_cancel *cancel)
@@ -117,9 +117,9 @@ static bool wait_or_cancel(int64_t until_ns, const struct bide_cancel *cancel)
     int64_t now_ns = bide_now();
     if (cancelled || now_ns >= until_ns)
         return !cancelled;
-    int timer_fd = timer_at(until_ns);
+    int timer_fd = timerfd_at(until_ns);
     do {
-        doze(bide_cancel_fd(cancel), timer_fd, until_ns == BIDE_NEVER ? BIDE_NEVER : until_ns - now_ns);
+        wait_for_event(bide_cancel_fd(cancel), timer_fd, until_ns == BIDE_NEVER ? BIDE_NEVER : until_ns - now_ns);
         cancelled = bide_cancelled(cancel);
         now_ns = bide_now();
     } while (!cancelled && now_ns < until_ns);
@@ -131,7 +131,7 @@ static bool wait_or_cancel(int64_t until_ns, const struct bide_cancel *cancel)
 bool bide_wait_until(int64_t until_ns, const struct bide_cancel *cancel)
 {
     int saved = errno;
-    bool come = cancel != NULL ? wait_or_cancel(until_ns, cancel) : wait_alone(until_ns);
+    bool reached = cancel != NULL ? wait_or_cancel(until_ns, cancel) : wait_uncancellable(until_ns);
     errno = saved;
-    return come;
+    return reached;
 }

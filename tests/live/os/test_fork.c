@@ -56,7 +56,7 @@ struct drawn {
     struct sequence before, after, child[CHILDREN], grandchild[CHILDREN];
 };
 
-static void draw(struct sequence *sequence)
+static void draw_seeds(struct sequence *sequence)
 {
     for (size_t i = 0; i < DRAWS; i++)
         sequence->number[i] = bide_seed();
@@ -74,25 +74,25 @@ static pid_t by_clone(void)
 }
 
 /* A child that draws, and has a child of its own that draws. */
-static void live(pid_t (*spawn)(void), struct drawn *drawn, size_t i)
+static void child_draws(pid_t (*spawn)(void), struct drawn *drawn, size_t i)
 {
-    draw(&drawn->child[i]);
+    draw_seeds(&drawn->child[i]);
     pid_t pid = spawn();
     if (pid == 0)
-        draw(&drawn->grandchild[i]);
+        draw_seeds(&drawn->grandchild[i]);
     if (pid > 0)
         waitpid(pid, NULL, 0);
     _exit(0);
 }
 
-static void have_children(pid_t (*spawn)(void), struct drawn *drawn)
+static void parent_draws(pid_t (*spawn)(void), struct drawn *drawn)
 {
     pid_t pids[CHILDREN];
-    draw(&drawn->before);
+    draw_seeds(&drawn->before);
     for (size_t i = 0; i < CHILDREN; i++)
         if ((pids[i] = spawn()) == 0)
-            live(spawn, drawn, i);
-    draw(&drawn->after);
+            child_draws(spawn, drawn, i);
+    draw_seeds(&drawn->after);
     for (size_t i = 0; i < CHILDREN; i++)
         if (waitpid(pids[i], NULL, 0) != pids[i])
             _exit(3);
@@ -121,7 +121,7 @@ static void assert_all_different(struct drawn *drawn, size_t count)
         assert_true(number[i] != number[i - 1]);
 }
 
-static void in_a_family(pid_t (*spawn)(void), struct lacks without)
+static void assert_different_seeds(pid_t (*spawn)(void), struct lacks without)
 {
     struct drawn *drawn = shared_memory();
     int status;
@@ -129,7 +129,7 @@ static void in_a_family(pid_t (*spawn)(void), struct lacks without)
     assert_true(parent >= 0);
     if (parent == 0) {
         lacks = without;
-        have_children(spawn, drawn);
+        parent_draws(spawn, drawn);
         _exit(0);
     }
     assert_int_equal(waitpid(parent, &status, 0), parent);
@@ -138,45 +138,45 @@ static void in_a_family(pid_t (*spawn)(void), struct lacks without)
     munmap(drawn, sizeof *drawn);
 }
 
-static void no_two_forked_processes_draw_the_same(void **state)
+static void no_two_forked_processes_draw_the_same_seeds(void **state)
 {
-    in_a_family(by_fork, (struct lacks){0});
+    assert_different_seeds(by_fork, (struct lacks){0});
 }
 
-static void no_two_cloned_processes_draw_the_same(void **state)
+static void no_two_cloned_processes_draw_the_same_seeds(void **state)
 {
-    in_a_family(by_clone, (struct lacks){0});
+    assert_different_seeds(by_clone, (struct lacks){0});
 }
 
-static void nor_on_a_kernel_that_cannot_wipe_a_page(void **state)
+static void processes_draw_different_seeds_without_wipe_on_fork(void **state)
 {
-    in_a_family(by_fork, (struct lacks){.wipe_on_fork = true});
-    in_a_family(by_clone, (struct lacks){.wipe_on_fork = true});
+    assert_different_seeds(by_fork, (struct lacks){.wipe_on_fork = true});
+    assert_different_seeds(by_clone, (struct lacks){.wipe_on_fork = true});
 }
 
-static void nor_on_a_kernel_that_gives_no_random_numbers(void **state)
+static void processes_draw_different_seeds_without_getrandom(void **state)
 {
-    in_a_family(by_fork, (struct lacks){.random = true});
-    in_a_family(by_clone, (struct lacks){.random = true, .wipe_on_fork = true});
+    assert_different_seeds(by_fork, (struct lacks){.random = true});
+    assert_different_seeds(by_clone, (struct lacks){.random = true, .wipe_on_fork = true});
 }
 
 /* The child of a vfork runs in its parent's memory while the parent stands still. */
 static void vfork_children(struct drawn *drawn)
 {
-    draw(&drawn->before);
+    draw_seeds(&drawn->before);
     for (size_t i = 0; i < CHILDREN; i++) {
         pid_t pid = vfork();
         if (pid == 0) {
-            draw(&drawn->child[i]);
+            draw_seeds(&drawn->child[i]);
             _exit(0);
         }
-        draw(&drawn->grandchild[i]); /* the parent again, after each child */
+        draw_seeds(&drawn->grandchild[i]); /* the parent again, after each child */
         waitpid(pid, NULL, 0);
     }
-    draw(&drawn->after);
+    draw_seeds(&drawn->after);
 }
 
-static void a_vfork_child_and_its_parent_share_one_sequence_without_repeats(void **state)
+static void vfork_child_and_parent_share_one_sequence_without_repeats(void **state)
 {
     struct drawn *drawn = shared_memory();
     int status;
@@ -195,11 +195,11 @@ static void a_vfork_child_and_its_parent_share_one_sequence_without_repeats(void
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_two_forked_processes_draw_the_same),
-        cmocka_unit_test(no_two_cloned_processes_draw_the_same),
-        cmocka_unit_test(nor_on_a_kernel_that_cannot_wipe_a_page),
-        cmocka_unit_test(nor_on_a_kernel_that_gives_no_random_numbers),
-        cmocka_unit_test(a_vfork_child_and_its_parent_share_one_sequence_without_repeats),
+        cmocka_unit_test(no_two_forked_processes_draw_the_same_seeds),
+        cmocka_unit_test(no_two_cloned_processes_draw_the_same_seeds),
+        cmocka_unit_test(processes_draw_different_seeds_without_wipe_on_fork),
+        cmocka_unit_test(processes_draw_different_seeds_without_getrandom),
+        cmocka_unit_test(vfork_child_and_parent_share_one_sequence_without_repeats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

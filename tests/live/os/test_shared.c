@@ -132,18 +132,18 @@ static struct bide_policy without_waits(void)
 static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
 static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
 
-static struct bide_shared opened(const char *name, const struct bide_target_config *config)
+static struct bide_shared open_or_abort(const char *name, const struct bide_target_config *config)
 {
     struct bide_shared_problem problem;
-    struct bide_shared host;
-    if (bide_shared_open(&host, name, config, &here, bide_now(), &problem) != BIDE_OK) {
+    struct bide_shared shared;
+    if (bide_shared_open(&shared, name, config, &here, bide_now(), &problem) != BIDE_OK) {
         fprintf(stderr, "%s\n", problem.text);
         abort();
     }
-    return host;
+    return shared;
 }
 
-static void nap(int64_t ns)
+static void sleep_ns(int64_t ns)
 {
     nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
 }
@@ -158,47 +158,47 @@ static int status_of(pid_t pid)
 /* ---- storms ---- */
 
 /* Of one worker's place; whoever works there goes on with it. Tokens in thousandths. */
-struct ledger {
+struct account {
     uint64_t calls;   /* made, or begun where that is what counts */
     uint64_t granted; /* retries */
     uint64_t earned;
-    uint64_t started; /* attempts that the breaker let through */
-    uint64_t healthy; /* successes */
-    uint64_t strange; /* verdicts that should not be */
+    uint64_t started;    /* attempts that the breaker let through */
+    uint64_t healthy;    /* successes */
+    uint64_t unexpected; /* verdicts that should not be */
     uint64_t unused[2];
 };
 
 struct storm {
     unsigned processes;
     unsigned kills;
-    void (*work)(struct ledger *ledger, struct random *random); /* until it is killed, or all is over */
-    void (*check)(const struct ledger *all);                    /* at any instant */
+    void (*work)(struct account *account, struct random *random); /* until it is killed, or all is over */
+    void (*check)(const struct account *all);                     /* at any instant */
     size_t grows;  /* the member that must grow before the next kills, ... */
     unsigned most; /* ... by less than this */
 };
 
-static void add(uint64_t *word, uint64_t n)
+static void account_add(uint64_t *word, uint64_t n)
 {
     __atomic_add_fetch(word, n, __ATOMIC_SEQ_CST);
 }
 
-static uint64_t sum(const struct ledger *all, size_t member)
+static uint64_t account_sum(const struct account *all, size_t member)
 {
     uint64_t total = 0;
     for (unsigned i = 0; i < PROCESSES; i++)
         total += __atomic_load_n((const uint64_t *)(const void *)((const char *)&all[i] + member), __ATOMIC_SEQ_CST);
     return total;
 }
-#define SUM(all, member) sum((all), offsetof(struct ledger, member))
+#define SUM(all, member) account_sum((all), offsetof(struct account, member))
 
 static bool *is_over; /* for all of them */
 
-static bool goes_on(void)
+static bool storm_is_running(void)
 {
     return !__atomic_load_n(is_over, __ATOMIC_SEQ_CST);
 }
 
-static pid_t start(const struct storm *storm, struct ledger *ledger, uint64_t seed)
+static pid_t start_worker(const struct storm *storm, struct account *account, uint64_t seed)
 {
     struct random random = {seed};
     pid_t pid = fork();
@@ -207,17 +207,17 @@ static pid_t start(const struct storm *storm, struct ledger *ledger, uint64_t se
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
     setpriority(PRIO_PROCESS, 0, 10); /* or the parent would hardly ever run */
-    storm->work(ledger, &random);
+    storm->work(account, &random);
     _exit(0);
 }
 
 /* Until some of them are in the midst of what they do. Nobody waits for the dead. */
-static void let_them_work(const struct storm *storm, const struct ledger *all, unsigned n)
+static void await_progress(const struct storm *storm, const struct account *all, unsigned n)
 {
-    uint64_t before = sum(all, storm->grows);
+    uint64_t before = account_sum(all, storm->grows);
     int64_t until_ns = bide_now() + PATIENCE_NS;
-    while (sum(all, storm->grows) < before + n) {
-        nap(BIDE_MS);
+    while (account_sum(all, storm->grows) < before + n) {
+        sleep_ns(BIDE_MS);
         if (bide_now() > until_ns)
             fail_msg("nothing goes on any more");
     }
@@ -233,38 +233,38 @@ static void kill_workers(const struct storm *storm, const pid_t pids[PROCESSES],
 }
 
 /* All but two at most, and others in their places. Returns how many. */
-static unsigned replace_most(const struct storm *storm, pid_t pids[PROCESSES], struct ledger *all,
-                             struct random *random)
+static unsigned replace_workers(const struct storm *storm, pid_t pids[PROCESSES], struct account *all,
+                                struct random *random)
 {
     unsigned count = storm->processes - draw(random, 3), first = draw(random, storm->processes);
     kill_workers(storm, pids, first, count);
     storm->check(all);
     for (unsigned n = 0; n < count; n++) {
         unsigned place = (first + n) % storm->processes;
-        pids[place] = start(storm, &all[place], draw(random, UINT32_MAX));
+        pids[place] = start_worker(storm, &all[place], draw(random, UINT32_MAX));
     }
     return count;
 }
 
-static struct ledger *begin_storm(void)
+static struct account *storm_begin(void)
 {
     is_over = shared_memory(sizeof *is_over);
-    return shared_memory(PROCESSES * sizeof(struct ledger));
+    return shared_memory(PROCESSES * sizeof(struct account));
 }
 
-static void end_storm(struct ledger *all)
+static void storm_end(struct account *all)
 {
     munmap(is_over, sizeof *is_over);
     munmap(all, PROCESSES * sizeof *all);
 }
 
 /* Before it: nobody is killed, and all end when they are told to. */
-static void be_calm(const struct storm *storm, struct ledger *all, struct random *random)
+static void storm_without_kills(const struct storm *storm, struct account *all, struct random *random)
 {
     pid_t pids[PROCESSES];
     for (unsigned i = 0; i < storm->processes; i++)
-        pids[i] = start(storm, &all[i], draw(random, UINT32_MAX));
-    let_them_work(storm, all, 10 * storm->most);
+        pids[i] = start_worker(storm, &all[i], draw(random, UINT32_MAX));
+    await_progress(storm, all, 10 * storm->most);
     __atomic_store_n(is_over, true, __ATOMIC_SEQ_CST);
     for (unsigned i = 0; i < storm->processes; i++)
         assert_int_equal(status_of(pids[i]), 0);
@@ -272,18 +272,18 @@ static void be_calm(const struct storm *storm, struct ledger *all, struct random
 }
 
 /* Returns the number of kills, when all are dead. */
-static unsigned rage(const struct storm *storm, struct ledger *all, struct random *random)
+static unsigned storm_run(const struct storm *storm, struct account *all, struct random *random)
 {
     pid_t pids[PROCESSES];
     unsigned kills = storm->processes;
     for (unsigned i = 0; i < storm->processes; i++)
-        pids[i] = start(storm, &all[i], draw(random, UINT32_MAX));
+        pids[i] = start_worker(storm, &all[i], draw(random, UINT32_MAX));
     while (kills < storm->kills) {
-        let_them_work(storm, all, draw(random, storm->most));
+        await_progress(storm, all, draw(random, storm->most));
         storm->check(all);
-        kills += replace_most(storm, pids, all, random);
+        kills += replace_workers(storm, pids, all, random);
     }
-    let_them_work(storm, all, storm->most);
+    await_progress(storm, all, storm->most);
     kill_workers(storm, pids, 0, storm->processes);
     storm->check(all);
     return kills;
@@ -292,8 +292,8 @@ static unsigned rage(const struct storm *storm, struct ledger *all, struct rando
 /* ---- a storm over tokens ---- */
 
 /* A call that fails first. When its retry is paid for, it is made, or given up and given back. */
-static void call_that_fails(struct bide_target *target, const struct bide_policy *policy, struct ledger *ledger,
-                            uint64_t seed)
+static void make_failing_call(struct bide_target *target, const struct bide_policy *policy, struct account *account,
+                              uint64_t seed)
 {
     struct bide_request request = {.safety = BIDE_SAFE, .seed = seed, .lane = (uint32_t)seed};
     struct bide_call call;
@@ -302,52 +302,52 @@ static void call_that_fails(struct bide_target *target, const struct bide_policy
     if (v.action == BIDE_GIVE_UP && v.reason == BIDE_REASON_BUDGET_EMPTY)
         return;
     if (v.action != BIDE_WAIT) {
-        add(&ledger->strange, 1);
+        account_add(&account->unexpected, 1);
         return;
     }
-    add(&ledger->granted, COST_MILLI);
+    account_add(&account->granted, COST_MILLI);
     if (seed % 4 == 0) {
-        add(&ledger->earned, COST_MILLI);
+        account_add(&account->earned, COST_MILLI);
         bide_call_cancel(&call, bide_now());
         return;
     }
     v = bide_call_wake(&call, bide_now());
-    add(&ledger->earned, EARN_MILLI);
+    account_add(&account->earned, EARN_MILLI);
     v = bide_call_outcome(&call, v.attempt, &ok, bide_now());
     if (v.action != BIDE_DONE)
-        add(&ledger->strange, 1);
+        account_add(&account->unexpected, 1);
 }
 
-static void call_that_succeeds(struct bide_target *target, const struct bide_policy *policy, struct ledger *ledger,
-                               uint64_t seed)
+static void make_successful_call(struct bide_target *target, const struct bide_policy *policy, struct account *account,
+                                 uint64_t seed)
 {
     struct bide_request request = {.safety = BIDE_SAFE, .seed = seed, .lane = (uint32_t)seed};
     struct bide_call call;
     struct bide_verdict v = bide_call_begin(&call, policy, target, &request, bide_now());
-    add(&ledger->earned, EARN_MILLI);
+    account_add(&account->earned, EARN_MILLI);
     v = bide_call_outcome(&call, v.attempt, &ok, bide_now());
     if (v.action != BIDE_DONE)
-        add(&ledger->strange, 1);
+        account_add(&account->unexpected, 1);
 }
 
 /* Two calls fail for each that succeeds at once: the budget stays near empty. */
-static void spend_tokens(struct ledger *ledger, struct random *random)
+static void spend_tokens(struct account *account, struct random *random)
 {
     struct bide_target_config config = countable(INITIAL_MILLI);
     struct bide_policy policy = without_waits();
-    struct bide_shared host = opened("storm", &config);
-    while (goes_on()) {
+    struct bide_shared shared = open_or_abort("storm", &config);
+    while (storm_is_running()) {
         uint64_t chance = draw(random, 1u << 30);
         if (draw(random, 3) < 2)
-            call_that_fails(host.target, &policy, ledger, chance);
+            make_failing_call(shared.target, &policy, account, chance);
         else
-            call_that_succeeds(host.target, &policy, ledger, chance);
-        add(&ledger->calls, 1);
+            make_successful_call(shared.target, &policy, account, chance);
+        account_add(&account->calls, 1);
     }
 }
 
 /* What was granted is read first: it grows, and must not be compared with an older account of what was earned. */
-static void assert_tokens_not_overspent(const struct ledger *all)
+static void assert_tokens_not_overspent(const struct account *all)
 {
     uint64_t granted = SUM(all, granted), earned = SUM(all, earned);
     if (granted > INITIAL_MILLI + earned)
@@ -355,34 +355,34 @@ static void assert_tokens_not_overspent(const struct ledger *all)
 }
 
 /* What there was and was earned, less what was granted and is left. */
-static int64_t tokens_lost(const struct ledger *all, const struct bide_target *target)
+static int64_t tokens_lost(const struct account *all, const struct bide_target *target)
 {
     return INITIAL_MILLI + (int64_t)SUM(all, earned) - (int64_t)SUM(all, granted) -
            bide_budget_left_milli(target, bide_now());
 }
 
-static void processes_killed_at_any_instruction_never_overspend_and_lose_one_charge_each_at_most(void **state)
+static void killed_processes_never_overspend_and_lose_at_most_one_charge_each(void **state)
 {
     static const struct storm storm = {
-        PROCESSES, KILLS, spend_tokens, assert_tokens_not_overspent, offsetof(struct ledger, calls), CALLS_MOST};
+        PROCESSES, KILLS, spend_tokens, assert_tokens_not_overspent, offsetof(struct account, calls), CALLS_MOST};
     struct bide_target_config config = countable(INITIAL_MILLI);
-    struct ledger *all = begin_storm();
+    struct account *all = storm_begin();
     struct random random = {printed_seed()};
-    struct bide_shared host = opened("storm", &config);
-    be_calm(&storm, all, &random);
-    assert_int_equal(tokens_lost(all, host.target), 0);
-    unsigned kills = rage(&storm, all, &random);
+    struct bide_shared shared = open_or_abort("storm", &config);
+    storm_without_kills(&storm, all, &random);
+    assert_int_equal(tokens_lost(all, shared.target), 0);
+    unsigned kills = storm_run(&storm, all, &random);
 
-    int64_t lost = tokens_lost(all, host.target), left = bide_budget_left_milli(host.target, bide_now());
+    int64_t lost = tokens_lost(all, shared.target), left = bide_budget_left_milli(shared.target, bide_now());
     print_message("%" PRIu64 " calls, %" PRIu64 " retries, %u kills: %" PRId64 " thousandths lost, %" PRId64 " left\n",
                   SUM(all, calls), SUM(all, granted) / COST_MILLI, kills, lost, left);
     assert_true(lost >= 0);
     assert_true(lost <= (int64_t)kills * COST_MILLI);
     assert_true(left < CAPACITY);
-    assert_int_equal(SUM(all, strange), 0);
+    assert_int_equal(SUM(all, unexpected), 0);
     assert_true(SUM(all, granted) > INITIAL_MILLI);
-    bide_shared_close(&host);
-    end_storm(all);
+    bide_shared_close(&shared);
+    storm_end(all);
 }
 
 /* ---- a storm over a window ---- */
@@ -404,24 +404,24 @@ static struct bide_target_config windowed(void)
 }
 
 /* Every call fails first, and one retry in four is given back. */
-static void spend_window(struct ledger *ledger, struct random *random)
+static void spend_window(struct account *account, struct random *random)
 {
     struct bide_target_config config = windowed();
     struct bide_policy policy = without_waits();
-    struct bide_shared host = opened("window", &config);
-    while (goes_on()) {
+    struct bide_shared shared = open_or_abort("window", &config);
+    while (storm_is_running()) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = draw(random, 1u << 30), .lane = draw(random, 64)};
         struct bide_call call;
-        add(&ledger->calls, 1);
-        struct bide_verdict v = bide_call_begin(&call, &policy, host.target, &request, bide_now());
+        account_add(&account->calls, 1);
+        struct bide_verdict v = bide_call_begin(&call, &policy, shared.target, &request, bide_now());
         v = bide_call_outcome(&call, v.attempt, &failed, bide_now());
         if (v.action != BIDE_WAIT) {
-            add(&ledger->strange, v.reason != BIDE_REASON_BUDGET_EMPTY);
+            account_add(&account->unexpected, v.reason != BIDE_REASON_BUDGET_EMPTY);
             continue;
         }
-        add(&ledger->granted, 1);
+        account_add(&account->granted, 1);
         if (draw(random, 4) == 0) {
-            add(&ledger->earned, 1);
+            account_add(&account->earned, 1);
             bide_call_cancel(&call, bide_now());
             continue;
         }
@@ -431,7 +431,7 @@ static void spend_window(struct ledger *ledger, struct random *random)
 }
 
 /* In the order in which they are written: the opposite one would find fault with what is right. */
-static void assert_window_not_overspent(const struct ledger *all)
+static void assert_window_not_overspent(const struct account *all)
 {
     uint64_t granted = SUM(all, granted), back = SUM(all, earned), calls = SUM(all, calls);
     if (granted > RESERVE + back + calls / (1000000 / RATIO_PPM))
@@ -446,40 +446,40 @@ static uint64_t requests_of(const struct bide_target *target)
     return requests;
 }
 
-static void a_window_is_never_overspent_and_loses_one_retry_for_each_kill_at_most(void **state)
+static void window_is_never_overspent_and_loses_at_most_one_retry_per_kill(void **state)
 {
     static const struct storm storm = {
-        FEW, FEW_KILLS, spend_window, assert_window_not_overspent, offsetof(struct ledger, calls), CALLS_MOST};
+        FEW, FEW_KILLS, spend_window, assert_window_not_overspent, offsetof(struct account, calls), CALLS_MOST};
     struct bide_policy policy = without_waits();
-    struct ledger *all = begin_storm();
+    struct account *all = storm_begin();
     struct random random = {printed_seed()};
-    unsigned kills = rage(&storm, all, &random);
+    unsigned kills = storm_run(&storm, all, &random);
 
-    struct bide_shared host = opened("window", NULL);
+    struct bide_shared shared = open_or_abort("window", NULL);
     for (unsigned i = 0; i < 100 * kills; i++) { /* so many that something must be left */
         struct bide_request request = {.safety = BIDE_SAFE, .seed = i + 1};
         struct bide_call call;
-        struct bide_verdict v = bide_call_begin(&call, &policy, host.target, &request, bide_now());
+        struct bide_verdict v = bide_call_begin(&call, &policy, shared.target, &request, bide_now());
         bide_call_outcome(&call, v.attempt, &ok, bide_now());
     }
-    int64_t left = bide_budget_left_milli(host.target, bide_now()) / 1000;
-    int64_t spent = (int64_t)(RESERVE + requests_of(host.target) / (1000000 / RATIO_PPM)) - left;
+    int64_t left = bide_budget_left_milli(shared.target, bide_now()) / 1000;
+    int64_t spent = (int64_t)(RESERVE + requests_of(shared.target) / (1000000 / RATIO_PPM)) - left;
     int64_t lost = spent - (int64_t)(SUM(all, granted) - SUM(all, earned));
     print_message("%" PRIu64 " calls, %" PRIu64 " retries, %u kills: %" PRId64 " lost\n", SUM(all, calls),
                   SUM(all, granted), kills, lost);
     assert_true(left > 0);
     assert_in_range(lost, 0, kills);
-    assert_int_equal(SUM(all, strange), 0);
+    assert_int_equal(SUM(all, unexpected), 0);
     assert_true(SUM(all, granted) > RESERVE);
-    bide_shared_close(&host);
-    end_storm(all);
+    bide_shared_close(&shared);
+    storm_end(all);
 }
 
 /* ---- a storm over a breaker ---- */
 
-#define CONSECUTIVE 3u
-#define PROBES      2u
-#define LEASE_NS    (50 * BIDE_MS)
+#define CONSECUTIVE      3u
+#define PROBES           2u
+#define PROBE_TIMEOUT_NS (50 * BIDE_MS)
 
 static bool *is_up; /* the server, for all of them */
 
@@ -490,13 +490,13 @@ static struct bide_target_config breakable(void)
     config.breaker.consecutive = CONSECUTIVE;
     config.breaker.probes = PROBES;
     config.breaker.open_ns = config.breaker.open_max_ns = BIDE_MS;
-    config.breaker.probe_timeout_ns = LEASE_NS;
+    config.breaker.probe_timeout_ns = PROBE_TIMEOUT_NS;
     config.breaker.ramp_ns = 0;
     return config;
 }
 
 /* One attempt. It takes a while, for who is killed shall often be a probe. */
-static struct bide_verdict attempt_once(struct bide_target *target, struct ledger *ledger, struct random *random)
+static struct bide_verdict attempt_once(struct bide_target *target, struct account *account, struct random *random)
 {
     struct bide_policy policy = without_waits();
     struct bide_request request = {.safety = BIDE_SAFE, .seed = draw(random, 1u << 30) + 1};
@@ -505,11 +505,11 @@ static struct bide_verdict attempt_once(struct bide_target *target, struct ledge
     struct bide_verdict v = bide_call_begin(&call, &policy, target, &request, bide_now());
     if (v.action != BIDE_START)
         return v;
-    add(&ledger->started, 1);
+    account_add(&account->started, 1);
     for (unsigned yields = draw(random, 50); yields > 0; yields--)
         sched_yield();
     v = bide_call_outcome(&call, v.attempt, __atomic_load_n(is_up, __ATOMIC_SEQ_CST) ? &ok : &failed, bide_now());
-    add(&ledger->healthy, v.action == BIDE_DONE);
+    account_add(&account->healthy, v.action == BIDE_DONE);
     return v;
 }
 
@@ -526,56 +526,56 @@ static void fail_until_open(struct bide_target *target)
     }
 }
 
-static void try_again_and_again(struct ledger *ledger, struct random *random)
+static void attempt_repeatedly(struct account *account, struct random *random)
 {
     struct bide_target_config config = breakable();
-    struct bide_shared host = opened("breaker", &config);
-    for (; goes_on(); add(&ledger->calls, 1))
-        attempt_once(host.target, ledger, random);
+    struct bide_shared shared = open_or_abort("breaker", &config);
+    for (; storm_is_running(); account_add(&account->calls, 1))
+        attempt_once(shared.target, account, random);
 }
 
-static void assert_nothing(const struct ledger *all)
+static void check_nothing(const struct account *all)
 {
     (void)all;
 }
 
 /* It was open when they began, and the server is down: each opening lets PROBES through, and each LEASE_NS those who
  * follow on the dead. */
-static void assert_probes_only(const struct ledger *all, const struct bide_target *target, int64_t took_ns)
+static void assert_probes_only(const struct account *all, const struct bide_target *target, int64_t took_ns)
 {
-    uint64_t openings = bide_breaker_get(target).openings_total, leases = (uint64_t)(took_ns / LEASE_NS) + 1;
+    uint64_t openings = bide_breaker_get(target).openings_total, leases = (uint64_t)(took_ns / PROBE_TIMEOUT_NS) + 1;
     print_message("%" PRIu64 " calls, %" PRIu64 " of them let through, %" PRIu64 " openings in %" PRId64 " ms\n",
                   SUM(all, calls), SUM(all, started), openings, took_ns / BIDE_MS);
     assert_true(openings > 1);
     assert_true(SUM(all, started) <= PROBES * (openings + 1 + leases));
 }
 
-static void a_breaker_whose_probes_are_killed_lets_no_more_through_and_closes_when_it_should(void **state)
+static void breaker_with_killed_probes_admits_no_more_and_closes_on_recovery(void **state)
 {
-    struct storm storm = {FEW, FEW_KILLS, try_again_and_again, assert_nothing, offsetof(struct ledger, started), 5};
-    struct ledger *all = begin_storm();
+    struct storm storm = {FEW, FEW_KILLS, attempt_repeatedly, check_nothing, offsetof(struct account, started), 5};
+    struct account *all = storm_begin();
     struct random random = {printed_seed()};
     struct bide_target_config config = breakable();
-    struct bide_shared host = opened("breaker", &config);
+    struct bide_shared shared = open_or_abort("breaker", &config);
     is_up = shared_memory(sizeof *is_up);
     int64_t began_ns = bide_now();
-    fail_until_open(host.target);
-    rage(&storm, all, &random);
-    assert_probes_only(all, host.target, bide_now() - began_ns);
+    fail_until_open(shared.target);
+    storm_run(&storm, all, &random);
+    assert_probes_only(all, shared.target, bide_now() - began_ns);
 
     __atomic_store_n(is_up, true, __ATOMIC_SEQ_CST); /* and those who prove it are killed as well */
-    storm.grows = offsetof(struct ledger, healthy);
+    storm.grows = offsetof(struct account, healthy);
     storm.kills /= 4;
-    rage(&storm, all, &random);
-    for (int64_t until_ns = bide_now() + PATIENCE_NS; bide_breaker_get(host.target).state != BIDE_BREAKER_CLOSED;
-         nap(BIDE_MS)) {
-        attempt_once(host.target, &all[0], &random);
+    storm_run(&storm, all, &random);
+    for (int64_t until_ns = bide_now() + PATIENCE_NS; bide_breaker_get(shared.target).state != BIDE_BREAKER_CLOSED;
+         sleep_ns(BIDE_MS)) {
+        attempt_once(shared.target, &all[0], &random);
         assert_true(bide_now() < until_ns);
     }
-    assert_int_equal(attempt_once(host.target, &all[0], &random).action, BIDE_DONE);
-    bide_shared_close(&host);
+    assert_int_equal(attempt_once(shared.target, &all[0], &random).action, BIDE_DONE);
+    bide_shared_close(&shared);
     munmap(is_up, sizeof *is_up);
-    end_storm(all);
+    storm_end(all);
 }
 
 /* ---- lanes ---- */
@@ -602,7 +602,7 @@ static void forked_processes_spread_over_the_lanes(void **state)
 /* ---- many makers ---- */
 
 /* All wait for the end of the same pipe, then open. Each takes one token. */
-static pid_t start_maker(const int gate[2], const char *name)
+static pid_t start_creator(const int gate[2], const char *name)
 {
     struct bide_target_config config = countable(PROCESSES * COST_MILLI);
     char byte;
@@ -613,13 +613,13 @@ static pid_t start_maker(const int gate[2], const char *name)
     close(gate[1]);
     if (read(gate[0], &byte, 1) != 0)
         _exit(2);
-    struct bide_shared host = opened(name, &config);
+    struct bide_shared shared = open_or_abort(name, &config);
     bool took =
-        host.shared && bide_budget_add_milli(host.target, -(int64_t)COST_MILLI, bide_now()) == -(int64_t)COST_MILLI;
+        shared.shared && bide_budget_add_milli(shared.target, -(int64_t)COST_MILLI, bide_now()) == -(int64_t)COST_MILLI;
     _exit(took ? 0 : 1);
 }
 
-static void of_many_who_make_a_target_at_once_one_wins_and_all_share_it(void **state)
+static void concurrent_creators_share_the_winner_s_target(void **state)
 {
     char path[400], name[32];
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -628,21 +628,21 @@ static void of_many_who_make_a_target_at_once_one_wins_and_all_share_it(void **s
         snprintf(name, sizeof name, "round %u", round);
         assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
         for (unsigned i = 0; i < PROCESSES; i++)
-            pids[i] = start_maker(gate, name);
+            pids[i] = start_creator(gate, name);
         close(gate[1]);
         for (unsigned i = 0; i < PROCESSES; i++)
             assert_int_equal(status_of(pids[i]), 0);
         close(gate[0]);
         assert_int_equal(count_files(path), 1);
-        struct bide_shared host = opened(name, NULL);
-        assert_int_equal(bide_budget_left_milli(host.target, bide_now()), 0);
-        bide_shared_close(&host);
+        struct bide_shared shared = open_or_abort(name, NULL);
+        assert_int_equal(bide_budget_left_milli(shared.target, bide_now()), 0);
+        bide_shared_close(&shared);
         assert_int_equal(bide_shared_remove(name, &here, NULL), BIDE_OK);
     }
 }
 
 /* It makes and removes until it is killed. */
-static pid_t start_churning(void)
+static pid_t start_recreating(void)
 {
     struct bide_target_config config = countable(INITIAL_MILLI);
     pid_t pid = fork();
@@ -651,31 +651,31 @@ static pid_t start_churning(void)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (;;) {
-        struct bide_shared host = opened("churn", &config);
-        bide_shared_close(&host);
+        struct bide_shared shared = open_or_abort("churn", &config);
+        bide_shared_close(&shared);
         bide_shared_remove("churn", &here, NULL);
     }
 }
 
-static void a_maker_killed_at_any_instruction_leaves_a_whole_file_or_none(void **state)
+static void killed_creator_leaves_a_complete_file_or_none(void **state)
 {
     struct bide_target_config config = countable(INITIAL_MILLI);
     struct random random = {printed_seed()};
     for (unsigned n = 0; n < ROUNDS; n++) {
-        pid_t pid = start_churning();
-        nap(draw(&random, 3000) * BIDE_US);
+        pid_t pid = start_recreating();
+        sleep_ns(draw(&random, 3000) * BIDE_US);
         assert_int_equal(kill(pid, SIGKILL), 0);
         assert_int_equal(status_of(pid), SIGKILL);
-        struct bide_shared host = opened("churn", &config);
-        assert_int_equal(bide_budget_left_milli(host.target, bide_now()), INITIAL_MILLI);
-        bide_shared_close(&host);
+        struct bide_shared shared = open_or_abort("churn", &config);
+        assert_int_equal(bide_budget_left_milli(shared.target, bide_now()), INITIAL_MILLI);
+        bide_shared_close(&shared);
     }
 }
 
 /* ---- breaker, quiet and latency ---- */
 
 /* So many calls that a quantile is known. They take an hour each, by what they are told of the time. */
-static void take_an_hour(struct bide_target *target)
+static void make_slow_calls(struct bide_target *target)
 {
     struct bide_policy policy = without_waits();
     policy.deadline_ns = policy.attempt_timeout_ns = 120 * BIDE_MINUTE;
@@ -695,27 +695,27 @@ static void pre_forked_workers_see_each_other_s_breaker_hold_off_and_latency(voi
     config.breaker.kind = BIDE_BREAKER_BY_RUN;
     config.breaker.consecutive = 5;
     config.breaker.open_ns = config.breaker.open_max_ns = 60 * BIDE_MINUTE;
-    struct bide_shared host = opened("workers", &config);
+    struct bide_shared shared = open_or_abort("workers", &config);
     pid_t worker = fork();
     if (worker == 0) {
-        take_an_hour(host.target);
-        fail_until_open(host.target);
-        bide_target_hold_off(host.target, bide_now() + 200 * BIDE_S, bide_now());
+        make_slow_calls(shared.target);
+        fail_until_open(shared.target);
+        bide_target_hold_off(shared.target, bide_now() + 200 * BIDE_S, bide_now());
         _exit(0);
     }
     assert_int_equal(status_of(worker), 0);
-    assert_int_equal(bide_breaker_get(host.target).state, BIDE_BREAKER_OPEN);
-    assert_true(bide_target_latency_ns(host.target, 500) == BIDE_NEVER); /* longer than it tells them apart */
+    assert_int_equal(bide_breaker_get(shared.target).state, BIDE_BREAKER_OPEN);
+    assert_true(bide_target_latency_ns(shared.target, 500) == BIDE_NEVER); /* longer than it tells them apart */
     worker = fork();
     if (worker == 0) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
         struct bide_call call;
-        struct bide_verdict v = bide_call_begin(&call, &policy, host.target, &request, bide_now());
-        bool hold_off = bide_target_hold_off_until(host.target, bide_now()) > 0;
+        struct bide_verdict v = bide_call_begin(&call, &policy, shared.target, &request, bide_now());
+        bool hold_off = bide_target_hold_off_until(shared.target, bide_now()) > 0;
         _exit(v.action == BIDE_GIVE_UP && v.reason == BIDE_REASON_BREAKER_OPEN && hold_off ? 0 : 1);
     }
     assert_int_equal(status_of(worker), 0);
-    bide_shared_close(&host);
+    bide_shared_close(&shared);
 }
 
 /* ---- a file that is truncated ---- */
@@ -728,64 +728,64 @@ static void truncate_only_file(off_t size)
 }
 
 /* A call that runs while its target's file is truncated; with the guard it goes on, on a private target. */
-_Noreturn static void go_on(off_t size)
+_Noreturn static void survive_truncation(off_t size)
 {
     struct bide_target_config config = countable(INITIAL_MILLI), found;
     struct bide_policy policy = without_waits();
     struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
     struct bide_call call;
     signal(SIGBUS, SIG_DFL); /* a sanitizer has its own */
-    struct bide_shared host = opened("cut", &config), unhurt = opened("cut", NULL);
+    struct bide_shared shared = open_or_abort("cut", &config), unhurt = open_or_abort("cut", NULL);
     if (!bide_shared_guard() || !bide_shared_guard())
         _exit(11);
-    struct bide_verdict v = bide_call_begin(&call, &policy, host.target, &request, bide_now());
+    struct bide_verdict v = bide_call_begin(&call, &policy, shared.target, &request, bide_now());
     truncate_only_file(size);
     v = bide_call_outcome(&call, v.attempt, &failed, bide_now());
     if (v.action != BIDE_GIVE_UP || (size == 0 && v.reason != BIDE_REASON_BUDGET_EMPTY))
         _exit(12);
-    bide_target_config_get(host.target, &found);
+    bide_target_config_get(shared.target, &found);
     if (size == 0 &&
-        (memcmp(&found, &config, sizeof found) != 0 || bide_budget_left_milli(host.target, bide_now()) != 0))
+        (memcmp(&found, &config, sizeof found) != 0 || bide_budget_left_milli(shared.target, bide_now()) != 0))
         _exit(13);
-    if (size == 0 && bide_budget_add_milli(host.target, 5000, bide_now()) != 5000)
+    if (size == 0 && bide_budget_add_milli(shared.target, 5000, bide_now()) != 5000)
         _exit(14);
-    bide_shared_close(&host);
+    bide_shared_close(&shared);
     if (bide_budget_left_milli(unhurt.target, bide_now()) != 0)
         _exit(15);
     bide_shared_close(&unhurt);
     struct bide_shared_problem problem;
     here.private_instead = true;
-    bool refused = bide_shared_open(&host, "cut", &config, &here, bide_now(), &problem) == BIDE_OK && !host.shared;
+    bool refused = bide_shared_open(&shared, "cut", &config, &here, bide_now(), &problem) == BIDE_OK && !shared.shared;
     _exit(refused && problem.reason == BIDE_SHARED_REASON_WRONG_SIZE ? 0 : 16);
 }
 
-static void with_the_guard_a_truncated_file_becomes_a_private_target(void **state)
+static void guard_replaces_a_truncated_file_by_a_private_target(void **state)
 {
     static const off_t sizes[] = {0, 1, 300}; /* of the last two the page stays, zeroed from there on */
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         pid_t pid = fork();
         if (pid == 0)
-            go_on(sizes[i]);
+            survive_truncation(sizes[i]);
         assert_int_equal(status_of(pid), 0);
         assert_int_equal(bide_shared_remove("cut", &here, NULL), BIDE_OK);
     }
 }
 
 /* What earned nothing for itself does not begin to. */
-static void what_takes_the_place_of_a_leased_target_is_leased(void **state)
+static void replacement_of_a_leased_target_is_leased(void **state)
 {
     struct bide_target_config config = countable(INITIAL_MILLI);
     pid_t pid = fork();
     if (pid == 0) {
         signal(SIGBUS, SIG_DFL);
-        struct bide_shared first = opened("cut", &config);
+        struct bide_shared first = open_or_abort("cut", &config);
         if (bide_lease_begin(first.target, bide_now(), NULL) != BIDE_OK)
             _exit(11);
-        struct bide_shared host = opened("cut", NULL);
+        struct bide_shared shared = open_or_abort("cut", NULL);
         bide_shared_guard();
         truncate_only_file(0);
-        bool empty = bide_budget_left_milli(host.target, bide_now()) == 0;
-        _exit(empty && bide_lease_is_on(host.target) ? 0 : 12);
+        bool empty = bide_budget_left_milli(shared.target, bide_now()) == 0;
+        _exit(empty && bide_lease_is_on(shared.target) ? 0 : 12);
     }
     assert_int_equal(status_of(pid), 0);
 }
@@ -812,29 +812,29 @@ static void exit_44(int number)
 }
 
 /* What a process comes to that has this handler, then the guard, then a bus error of another's memory. */
-static int fate(const struct sigaction *handler, bool guarded)
+static int status_after_bus_error(const struct sigaction *handler, bool guarded)
 {
     pid_t pid = fork();
     if (pid > 0)
         return status_of(pid);
     struct bide_target_config config = countable(INITIAL_MILLI);
     sigaction(SIGBUS, handler, NULL);
-    opened("other", &config);
+    open_or_abort("other", &config);
     if (guarded && !bide_shared_guard())
         _exit(11);
     raise_bus_error();
     _exit(0);
 }
 
-static void bus_errors_of_others_go_where_they_went_before(void **state)
+static void unrelated_bus_errors_go_to_the_previous_handler(void **state)
 {
     struct sigaction by_default = {.sa_handler = SIG_DFL}, ignored = {.sa_handler = SIG_IGN};
     struct sigaction plain = {.sa_handler = exit_44}, full = {.sa_sigaction = exit_42, .sa_flags = SA_SIGINFO};
     for (int guarded = 0; guarded < 2; guarded++) {
-        assert_int_equal(WTERMSIG(fate(&by_default, guarded)), SIGBUS);
-        assert_int_equal(WTERMSIG(fate(&ignored, guarded)), SIGBUS);
-        assert_int_equal(WEXITSTATUS(fate(&plain, guarded)), 44);
-        assert_int_equal(WEXITSTATUS(fate(&full, guarded)), 42);
+        assert_int_equal(WTERMSIG(status_after_bus_error(&by_default, guarded)), SIGBUS);
+        assert_int_equal(WTERMSIG(status_after_bus_error(&ignored, guarded)), SIGBUS);
+        assert_int_equal(WEXITSTATUS(status_after_bus_error(&plain, guarded)), 44);
+        assert_int_equal(WEXITSTATUS(status_after_bus_error(&full, guarded)), 42);
     }
 }
 
@@ -843,16 +843,16 @@ static void bus_errors_of_others_go_where_they_went_before(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_DIRECTORY(processes_killed_at_any_instruction_never_overspend_and_lose_one_charge_each_at_most),
-        IN_DIRECTORY(a_window_is_never_overspent_and_loses_one_retry_for_each_kill_at_most),
-        IN_DIRECTORY(a_breaker_whose_probes_are_killed_lets_no_more_through_and_closes_when_it_should),
+        IN_DIRECTORY(killed_processes_never_overspend_and_lose_at_most_one_charge_each),
+        IN_DIRECTORY(window_is_never_overspent_and_loses_at_most_one_retry_per_kill),
+        IN_DIRECTORY(breaker_with_killed_probes_admits_no_more_and_closes_on_recovery),
         cmocka_unit_test(forked_processes_spread_over_the_lanes),
-        IN_DIRECTORY(of_many_who_make_a_target_at_once_one_wins_and_all_share_it),
-        IN_DIRECTORY(a_maker_killed_at_any_instruction_leaves_a_whole_file_or_none),
+        IN_DIRECTORY(concurrent_creators_share_the_winner_s_target),
+        IN_DIRECTORY(killed_creator_leaves_a_complete_file_or_none),
         IN_DIRECTORY(pre_forked_workers_see_each_other_s_breaker_hold_off_and_latency),
-        IN_DIRECTORY(with_the_guard_a_truncated_file_becomes_a_private_target),
-        IN_DIRECTORY(what_takes_the_place_of_a_leased_target_is_leased),
-        IN_DIRECTORY(bus_errors_of_others_go_where_they_went_before),
+        IN_DIRECTORY(guard_replaces_a_truncated_file_by_a_private_target),
+        IN_DIRECTORY(replacement_of_a_leased_target_is_leased),
+        IN_DIRECTORY(unrelated_bus_errors_go_to_the_previous_handler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

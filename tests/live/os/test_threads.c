@@ -57,7 +57,7 @@ struct caller {
     struct bide_target *target;
     const struct bide_policy *policy;
     struct random random;
-    uint64_t retries, successes, refused, strange;
+    uint64_t retries, successes, refused, unexpected;
 };
 
 static struct bide_outcome fail_often(void *context, const struct bide_verdict *start)
@@ -77,14 +77,14 @@ static void *make_calls(void *part)
         struct bide_verdict end = bide_run(&job);
         c->successes += end.action == BIDE_DONE;
         c->refused += end.reason == BIDE_REASON_BUDGET_EMPTY;
-        c->strange += end.action != BIDE_DONE && end.action != BIDE_GIVE_UP;
+        c->unexpected += end.action != BIDE_DONE && end.action != BIDE_GIVE_UP;
     }
     return NULL;
 }
 
 /* Every token is accounted for: those that were spent and those left are those that were there and those earned, less
  * what was earned while the bucket was full. */
-static void eight_threads_never_spend_more_retries_than_there_are_and_were_earned(void **state)
+static void threads_never_spend_more_than_initial_plus_earned_tokens(void **state)
 {
     enum { CAPACITY = 100000, EARN = 100 };
     struct bide_target_config config = countable(CAPACITY, EARN);
@@ -100,17 +100,17 @@ static void eight_threads_never_spend_more_retries_than_there_are_and_were_earne
         sum.retries += callers[i].retries;
         sum.successes += callers[i].successes;
         sum.refused += callers[i].refused;
-        sum.strange += callers[i].strange;
+        sum.unexpected += callers[i].unexpected;
     }
     uint64_t left = (uint64_t)bide_budget_left_milli(&target, bide_now());
-    assert_int_equal(sum.strange, 0);
+    assert_int_equal(sum.unexpected, 0);
     assert_true(sum.refused > 0); /* or nothing was put to the test */
     assert_true(sum.retries * 1000 + left <= CAPACITY + sum.successes * EARN);
     assert_true(sum.retries * 1000 + left > CAPACITY); /* something was earned, and spent */
     assert_int_equal(bide_target_refused(&target, BIDE_GATE_BUDGET), sum.refused);
 }
 
-static void eight_threads_without_successes_spend_exactly_the_capacity(void **state)
+static void threads_without_successes_spend_exactly_the_capacity(void **state)
 {
     struct bide_target_config config = countable(50000, 0);
     struct bide_policy policy = without_waits(4);
@@ -133,7 +133,7 @@ struct holder {
     struct bide_target *target;
     const struct bide_policy *policy;
     int *stop;
-    uint64_t strange;
+    uint64_t unexpected;
 };
 
 static void *call_until_stopped(void *part)
@@ -148,30 +148,30 @@ static void *call_until_stopped(void *part)
             action = bide_call_outcome(&call, 1, &failed, bide_now()).action;
         if (action == BIDE_WAIT)
             action = bide_call_cancel(&call, bide_now()).action;
-        h->strange += action != BIDE_GIVE_UP;
+        h->unexpected += action != BIDE_GIVE_UP;
     }
     return NULL;
 }
 
-static void *give_away(void *part)
+static void *reuse_target(void *part)
 {
     struct holder *h = part;
     struct bide_target_config config;
     bide_target_config_get(h->target, &config);
     for (int i = 0; i < 50000; i++)
-        h->strange += bide_target_reuse(h->target, &config, bide_now(), NULL) != BIDE_OK;
+        h->unexpected += bide_target_reuse(h->target, &config, bide_now(), NULL) != BIDE_OK;
     __atomic_store_n(h->stop, 1, __ATOMIC_RELAXED);
     return NULL;
 }
 
-static void *hold_or_give_away(void *part)
+static void *call_or_reuse(void *part)
 {
     struct holder *h = part;
-    return h->policy != NULL ? call_until_stopped(h) : give_away(h);
+    return h->policy != NULL ? call_until_stopped(h) : reuse_target(h);
 }
 
 /* What a table does to a target under the calls that still hold it, far more often than any table would. */
-static void calls_survive_that_their_target_is_given_to_another_at_any_instant(void **state)
+static void calls_survive_reuse_of_their_target_at_any_instant(void **state)
 {
     struct bide_target_config config;
     struct bide_policy policy = without_waits(4);
@@ -182,9 +182,9 @@ static void calls_survive_that_their_target_is_given_to_another_at_any_instant(v
     assert_int_equal(bide_target_init(&target, &config, bide_now(), NULL), BIDE_OK);
     for (size_t i = 0; i < THREADS; i++)
         holders[i] = (struct holder){.target = &target, .policy = i > 0 ? &policy : NULL, .stop = &stop};
-    in_threads(hold_or_give_away, holders, sizeof *holders);
+    in_threads(call_or_reuse, holders, sizeof *holders);
     for (size_t i = 0; i < THREADS; i++)
-        assert_int_equal(holders[i].strange, 0);
+        assert_int_equal(holders[i].unexpected, 0);
 }
 
 /* -- One table ----------------------------------------------------------------------------------------------------- */
@@ -197,7 +197,7 @@ struct visitor {
     struct bide_target **sticky; /* drained: must stay where they are, and stay drained */
     struct random random;
     unsigned first; /* the first visitor also reloads */
-    uint64_t wrong;
+    uint64_t errors;
 };
 
 static const char *write_name(char *name, size_t size, char prefix, unsigned number)
@@ -211,9 +211,9 @@ static void visit_sticky(struct visitor *v)
     char name[64];
     unsigned i = draw(&v->random, STICKY);
     write_name(name, sizeof name, 's', i);
-    v->wrong += bide_targets_get(v->table, name, bide_now()) != v->sticky[i];
-    v->wrong += bide_targets_find(v->table, name) != v->sticky[i];
-    v->wrong += bide_budget_left_milli(v->sticky[i], bide_now()) != 0;
+    v->errors += bide_targets_get(v->table, name, bide_now()) != v->sticky[i];
+    v->errors += bide_targets_find(v->table, name) != v->sticky[i];
+    v->errors += bide_budget_left_milli(v->sticky[i], bide_now()) != 0;
 }
 
 static struct bide_outcome fail_sometimes(void *context, const struct bide_verdict *start)
@@ -230,20 +230,20 @@ static void visit_passing(struct visitor *v)
     write_name(name, sizeof name, 'p', draw(&v->random, PASSING));
     struct bide_target *target = bide_targets_get(v->table, name, bide_now());
     struct bide_job job = {.policy = v->policy, .target = target, .attempt = fail_sometimes, .context = v};
-    v->wrong += target == NULL;
+    v->errors += target == NULL;
     if (target == NULL)
         return;
     enum bide_action action = bide_run(&job).action;
-    v->wrong += action != BIDE_DONE && action != BIDE_GIVE_UP;
+    v->errors += action != BIDE_DONE && action != BIDE_GIVE_UP;
 }
 
 static void reload(struct visitor *v, uint32_t capacity_milli)
 {
     struct bide_target_config config = countable(capacity_milli, 1000);
     config.breaker.kind = BIDE_BREAKER_BY_TIME;
-    v->wrong += bide_targets_configure(v->table, &config, bide_now(), NULL) != BIDE_OK;
+    v->errors += bide_targets_configure(v->table, &config, bide_now(), NULL) != BIDE_OK;
     config.budget.capacity_milli = UINT32_MAX; /* a bad one */
-    v->wrong += bide_targets_configure(v->table, &config, bide_now(), NULL) != BIDE_ERR_INVALID;
+    v->errors += bide_targets_configure(v->table, &config, bide_now(), NULL) != BIDE_ERR_INVALID;
 }
 
 static void *visit(void *part)
@@ -256,12 +256,12 @@ static void *visit(void *part)
             visit_passing(v);
         if (v->first && step % 500 == 0)
             reload(v, step % 1000 == 0 ? 20000 : 10000);
-        v->wrong += bide_targets_stats(v->table).held > MOST;
+        v->errors += bide_targets_stats(v->table).held > MOST;
     }
     return NULL;
 }
 
-static void eight_threads_find_use_evict_and_reload_and_no_drained_target_is_lost(void **state)
+static void threads_find_evict_and_reload_without_losing_a_drained_target(void **state)
 {
     struct bide_target_config config = countable(10000, 1000);
     struct bide_policy policy = without_waits(3);
@@ -269,7 +269,7 @@ static void eight_threads_find_use_evict_and_reload_and_no_drained_target_is_los
     struct bide_target *sticky[STICKY];
     struct visitor visitors[THREADS];
     char name[64];
-    uint64_t wrong = 0, seed = printed_seed();
+    uint64_t errors = 0, seed = printed_seed();
     config.breaker.kind = BIDE_BREAKER_BY_TIME;
     assert_int_equal(bide_targets_new(&table, MOST, &config, NULL), BIDE_OK);
     for (unsigned i = 0; i < STICKY; i++) {
@@ -281,8 +281,8 @@ static void eight_threads_find_use_evict_and_reload_and_no_drained_target_is_los
             .table = table, .policy = &policy, .sticky = sticky, .random = {seed + i}, .first = i == 0};
     in_threads(visit, visitors, sizeof *visitors);
     for (size_t i = 0; i < THREADS; i++)
-        wrong += visitors[i].wrong;
-    assert_int_equal(wrong, 0);
+        errors += visitors[i].errors;
+    assert_int_equal(errors, 0);
     assert_true(bide_targets_stats(table).evicted > 0);
     bide_targets_free(table);
 }
@@ -304,7 +304,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void eight_threads_that_draw_at_once_draw_different_seeds(void **state)
+static void threads_draw_different_seeds(void **state)
 {
     static uint64_t seeds[THREADS][DRAWS];
     in_threads(draw_seeds, seeds, sizeof *seeds);
@@ -316,11 +316,11 @@ static void eight_threads_that_draw_at_once_draw_different_seeds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(eight_threads_never_spend_more_retries_than_there_are_and_were_earned),
-        cmocka_unit_test(eight_threads_without_successes_spend_exactly_the_capacity),
-        cmocka_unit_test(calls_survive_that_their_target_is_given_to_another_at_any_instant),
-        cmocka_unit_test(eight_threads_find_use_evict_and_reload_and_no_drained_target_is_lost),
-        cmocka_unit_test(eight_threads_that_draw_at_once_draw_different_seeds),
+        cmocka_unit_test(threads_never_spend_more_than_initial_plus_earned_tokens),
+        cmocka_unit_test(threads_without_successes_spend_exactly_the_capacity),
+        cmocka_unit_test(calls_survive_reuse_of_their_target_at_any_instant),
+        cmocka_unit_test(threads_find_evict_and_reload_without_losing_a_drained_target),
+        cmocka_unit_test(threads_draw_different_seeds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,7 +85,7 @@ static void assert_waits_in_every_way(int64_t ns)
     bide_cancel_free(&cancel);
 }
 
-static void a_wait_is_never_a_nanosecond_early(void **state)
+static void wait_is_never_a_nanosecond_early(void **state)
 {
     for (int64_t ns = 1; ns < 20 * BIDE_MS; ns = ns * 2 + 1)
         assert_waits_in_every_way(ns);
@@ -100,7 +100,7 @@ static void a_thousand_signals_a_second_do_not_shorten_a_wait(void **state)
     assert_true(signals > 3);
 }
 
-static void an_instant_that_has_passed_needs_no_wait(void **state)
+static void past_instant_needs_no_wait(void **state)
 {
     struct bide_cancel cancel;
     const int64_t past[] = {INT64_MIN, -1, 0, 1, bide_now()};
@@ -112,7 +112,7 @@ static void an_instant_that_has_passed_needs_no_wait(void **state)
     bide_cancel_free(&cancel);
 }
 
-static void a_cancelled_wait_ends_at_once_even_if_the_instant_has_come(void **state)
+static void cancelled_wait_returns_false_even_if_the_instant_is_reached(void **state)
 {
     struct bide_cancel cancel;
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
@@ -130,7 +130,7 @@ static void a_cancelled_wait_ends_at_once_even_if_the_instant_has_come(void **st
     bide_cancel_free(&cancel);
 }
 
-static void a_cancel_that_was_freed_or_never_given_cancels_nothing(void **state)
+static void freed_or_null_cancel_cancels_nothing(void **state)
 {
     struct bide_cancel cancel;
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
@@ -144,7 +144,7 @@ static void a_cancel_that_was_freed_or_never_given_cancels_nothing(void **state)
     assert_waits(BIDE_MS, &cancel);
 }
 
-static void a_cancel_is_closed_by_exec(void **state)
+static void cancel_is_closed_by_exec(void **state)
 {
     struct bide_cancel cancel;
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
@@ -155,21 +155,21 @@ static void a_cancel_is_closed_by_exec(void **state)
 struct waiter {
     struct bide_cancel cancel;
     int64_t until_ns;
-    bool come;
+    bool reached;
 };
 
 static void *wait_in_thread(void *argument)
 {
     struct waiter *w = argument;
-    w->come = bide_wait_until(w->until_ns, &w->cancel);
+    w->reached = bide_wait_until(w->until_ns, &w->cancel);
     return NULL;
 }
 
 /* The cancellation may come before, while or after the thread falls asleep: all must end the wait. */
-static void another_thread_ends_a_wait(void **state)
+static void another_thread_can_end_a_wait(void **state)
 {
     for (int i = 0; i < 60; i++) {
-        struct waiter w = {.until_ns = i % 3 == 0 ? BIDE_NEVER : bide_now() + 60 * BIDE_MINUTE, .come = true};
+        struct waiter w = {.until_ns = i % 3 == 0 ? BIDE_NEVER : bide_now() + 60 * BIDE_MINUTE, .reached = true};
         pthread_t thread;
         no_timerfd = i % 3 == 1;
         assert_int_equal(bide_cancel_init(&w.cancel), BIDE_OK);
@@ -177,26 +177,26 @@ static void another_thread_ends_a_wait(void **state)
         bide_wait_until(bide_now() + i * 10 * BIDE_US, NULL);
         bide_cancel_now(&w.cancel);
         assert_int_equal(pthread_join(thread, NULL), 0);
-        assert_false(w.come);
+        assert_false(w.reached);
         bide_cancel_free(&w.cancel);
     }
     no_timerfd = false;
 }
 
-static void a_signal_handler_ends_the_wait_it_interrupts(void **state)
+static void signal_handler_can_end_the_wait_it_interrupts(void **state)
 {
     struct bide_cancel cancel;
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
     cancel_by_signal = &cancel;
     signal_every(5000);
-    bool come = bide_wait_until(bide_now() + 60 * BIDE_MINUTE, &cancel);
+    bool reached = bide_wait_until(bide_now() + 60 * BIDE_MINUTE, &cancel);
     signal_every(0);
     cancel_by_signal = NULL;
-    assert_false(come);
+    assert_false(reached);
     bide_cancel_free(&cancel);
 }
 
-static void a_wait_costs_no_processor_time(void **state)
+static void wait_uses_no_cpu_time(void **state)
 {
     int64_t used_ns = cpu_ns();
     assert_waits_in_every_way(100 * BIDE_MS);
@@ -204,7 +204,7 @@ static void a_wait_costs_no_processor_time(void **state)
 }
 
 /* Its descriptor was closed behind its back: poll then answers at once, each time. */
-static void a_cancel_that_is_broken_does_not_make_the_wait_spin(void **state)
+static void wait_with_a_closed_cancel_does_not_spin(void **state)
 {
     struct bide_cancel cancel;
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
@@ -217,13 +217,13 @@ static void a_cancel_that_is_broken_does_not_make_the_wait_spin(void **state)
 }
 
 /* In a child, since the limit cannot be raised again. */
-static void in_a_child(void (*deed)(void))
+static void run_in_child(void (*function)(void))
 {
     pid_t child = fork();
     int status;
     assert_true(child >= 0);
     if (child == 0) {
-        deed();
+        function();
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -254,9 +254,9 @@ static void with_all_descriptors_in_use(void)
         _exit(6);
 }
 
-static void without_descriptors_a_cancel_cannot_be_made_but_one_that_was_still_waits(void **state)
+static void existing_cancel_works_without_free_descriptors(void **state)
 {
-    in_a_child(with_all_descriptors_in_use);
+    run_in_child(with_all_descriptors_in_use);
 }
 
 static void with_poll_refused(void)
@@ -275,9 +275,9 @@ static void with_poll_refused(void)
         _exit(7);
 }
 
-static void a_wait_whose_poll_is_refused_still_waits_and_does_not_spin(void **state)
+static void wait_with_failing_poll_does_not_spin(void **state)
 {
-    in_a_child(with_poll_refused);
+    run_in_child(with_poll_refused);
 }
 
 static int open_descriptors(void)
@@ -288,7 +288,7 @@ static int open_descriptors(void)
     return count;
 }
 
-static void no_descriptor_is_left_behind(void **state)
+static void wait_leaks_no_descriptor(void **state)
 {
     int before = open_descriptors();
     assert_waits_in_every_way(BIDE_MS);
@@ -314,7 +314,7 @@ static struct bide_outcome fail_fast(void *context, const struct bide_verdict *s
     return (struct bide_outcome){.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
 }
 
-static void run_waits_the_backoff_under_signals(void **state)
+static void run_waits_the_full_backoff_under_signals(void **state)
 {
     struct bide_policy policy;
     bide_policy_init(&policy, BIDE_PRESET_SERVICE);
@@ -364,20 +364,20 @@ static void run_ends_when_another_thread_cancels_its_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wait_is_never_a_nanosecond_early),
+        cmocka_unit_test(wait_is_never_a_nanosecond_early),
         cmocka_unit_test(a_thousand_signals_a_second_do_not_shorten_a_wait),
-        cmocka_unit_test(an_instant_that_has_passed_needs_no_wait),
-        cmocka_unit_test(a_cancelled_wait_ends_at_once_even_if_the_instant_has_come),
-        cmocka_unit_test(a_cancel_that_was_freed_or_never_given_cancels_nothing),
-        cmocka_unit_test(a_cancel_is_closed_by_exec),
-        cmocka_unit_test(another_thread_ends_a_wait),
-        cmocka_unit_test(a_signal_handler_ends_the_wait_it_interrupts),
-        cmocka_unit_test(a_wait_costs_no_processor_time),
-        cmocka_unit_test(a_cancel_that_is_broken_does_not_make_the_wait_spin),
-        cmocka_unit_test(without_descriptors_a_cancel_cannot_be_made_but_one_that_was_still_waits),
-        cmocka_unit_test(a_wait_whose_poll_is_refused_still_waits_and_does_not_spin),
-        cmocka_unit_test(no_descriptor_is_left_behind),
-        cmocka_unit_test(run_waits_the_backoff_under_signals),
+        cmocka_unit_test(past_instant_needs_no_wait),
+        cmocka_unit_test(cancelled_wait_returns_false_even_if_the_instant_is_reached),
+        cmocka_unit_test(freed_or_null_cancel_cancels_nothing),
+        cmocka_unit_test(cancel_is_closed_by_exec),
+        cmocka_unit_test(another_thread_can_end_a_wait),
+        cmocka_unit_test(signal_handler_can_end_the_wait_it_interrupts),
+        cmocka_unit_test(wait_uses_no_cpu_time),
+        cmocka_unit_test(wait_with_a_closed_cancel_does_not_spin),
+        cmocka_unit_test(existing_cancel_works_without_free_descriptors),
+        cmocka_unit_test(wait_with_failing_poll_does_not_spin),
+        cmocka_unit_test(wait_leaks_no_descriptor),
+        cmocka_unit_test(run_waits_the_full_backoff_under_signals),
         cmocka_unit_test(run_ends_when_another_thread_cancels_its_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 }
 
 /* One call: what its attempts will answer, and what was seen. */
-struct scene {
+struct test_call {
     struct bide_outcome script[8]; /* the last one repeats */
     int scripted;
     int64_t attempt_ns; /* how long each takes */
@@ -39,16 +39,16 @@ struct scene {
     int64_t started_ns[8];
     struct bide_verdict start[8];
     int events;
-    struct bide_verdict told[LOG_MOST];
-    bool told_outcome[LOG_MOST];
+    struct bide_verdict reported[LOG_MOST];
+    bool has_outcome[LOG_MOST];
 };
 
-static const struct bide_outcome fine = {.kind = BIDE_KIND_OK};
-static const struct bide_outcome refused = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
+static const struct bide_outcome success = {.kind = BIDE_KIND_OK};
+static const struct bide_outcome not_sent = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
 
-static struct bide_outcome play(void *context, const struct bide_verdict *start)
+static struct bide_outcome make_attempt(void *context, const struct bide_verdict *start)
 {
-    struct scene *s = context;
+    struct test_call *s = context;
     int i = s->attempts++;
     assert_true(i < 8);
     s->started_ns[i] = virtual_ns;
@@ -59,12 +59,12 @@ static struct bide_outcome play(void *context, const struct bide_verdict *start)
     return s->script[i < s->scripted ? i : s->scripted - 1];
 }
 
-static void listen(void *context, const struct bide_event *event)
+static void record_event(void *context, const struct bide_event *event)
 {
-    struct scene *s = context;
+    struct test_call *s = context;
     assert_true(s->events < LOG_MOST);
-    s->told[s->events] = *event->verdict;
-    s->told_outcome[s->events++] = event->outcome != NULL;
+    s->reported[s->events] = *event->verdict;
+    s->has_outcome[s->events++] = event->outcome != NULL;
     assert_int_equal(event->now_ns, virtual_ns);
     if (event->verdict->action == BIDE_WAIT) {
         s->waits++;
@@ -88,44 +88,44 @@ static struct bide_policy fixed_backoff(uint32_t attempts_max, int64_t wait_ns)
     return policy;
 }
 
-static struct bide_verdict run(struct scene *s, const struct bide_policy *policy, bool cancellable)
+static struct bide_verdict run_call(struct test_call *s, const struct bide_policy *policy, bool cancellable)
 {
     struct bide_job job = {
         .policy = policy,
-        .attempt = play,
-        .event = listen,
+        .attempt = make_attempt,
+        .event = record_event,
         .context = s,
         .cancel = cancellable ? &s->cancel : NULL,
     };
     return bide_run(&job);
 }
 
-static void assert_told(const struct scene *s, const enum bide_action *whats, int count)
+static void assert_reported(const struct test_call *s, const enum bide_action *actions, int count)
 {
     assert_int_equal(s->events, count);
     for (int i = 0; i < count; i++)
-        assert_int_equal(s->told[i].action, whats[i]);
+        assert_int_equal(s->reported[i].action, actions[i]);
 }
 
 /* -- Obeying ------------------------------------------------------------------------------------------------------- */
 
-static void a_call_that_succeeds_at_once_makes_one_attempt_and_no_wait(void **state)
+static void successful_call_makes_one_attempt_and_no_wait(void **state)
 {
-    struct scene s = {.script = {fine}, .scripted = 1};
+    struct test_call s = {.script = {success}, .scripted = 1};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
-    struct bide_verdict end = run(&s, &policy, false);
+    struct bide_verdict end = run_call(&s, &policy, false);
     assert_int_equal(end.action, BIDE_DONE);
     assert_int_equal(end.attempt, 1);
     assert_int_equal(s.attempts, 1);
     assert_int_equal(s.waits, 0);
-    assert_told(&s, (enum bide_action[]){BIDE_START, BIDE_DONE}, 2);
+    assert_reported(&s, (enum bide_action[]){BIDE_START, BIDE_DONE}, 2);
 }
 
-static void a_failure_is_tried_again_after_exactly_the_wait_that_the_engine_names(void **state)
+static void failure_is_retried_after_exactly_the_verdict_s_wait(void **state)
 {
-    struct scene s = {.script = {refused, refused, fine}, .scripted = 3, .attempt_ns = 7 * BIDE_MS};
+    struct test_call s = {.script = {not_sent, not_sent, success}, .scripted = 3, .attempt_ns = 7 * BIDE_MS};
     struct bide_policy policy = fixed_backoff(4, 60 * BIDE_MINUTE);
-    struct bide_verdict end = run(&s, &policy, false);
+    struct bide_verdict end = run_call(&s, &policy, false);
     assert_int_equal(end.action, BIDE_DONE);
     assert_int_equal(end.attempt, 3);
     assert_int_equal(s.attempts, 3);
@@ -134,24 +134,24 @@ static void a_failure_is_tried_again_after_exactly_the_wait_that_the_engine_name
     assert_int_equal(s.waits, 2);
 }
 
-static void there_is_no_wait_after_the_last_attempt(void **state)
+static void last_attempt_is_not_followed_by_a_wait(void **state)
 {
-    struct scene s = {.script = {refused}, .scripted = 1};
+    struct test_call s = {.script = {not_sent}, .scripted = 1};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
-    struct bide_verdict end = run(&s, &policy, false);
+    struct bide_verdict end = run_call(&s, &policy, false);
     assert_int_equal(end.action, BIDE_GIVE_UP);
     assert_int_equal(end.reason, BIDE_REASON_ATTEMPTS_SPENT);
     assert_int_equal(s.attempts, 3);
     assert_int_equal(s.waits, 2);
 }
 
-static void the_attempt_is_given_its_number_and_its_deadlines(void **state)
+static void attempt_receives_its_number_and_its_deadlines(void **state)
 {
-    struct scene s = {.script = {refused, fine}, .scripted = 2};
+    struct test_call s = {.script = {not_sent, success}, .scripted = 2};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     policy.attempt_timeout_ns = 5 * BIDE_S;
     policy.connect_timeout_ns = 2 * BIDE_S;
-    run(&s, &policy, false);
+    run_call(&s, &policy, false);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(s.start[i].attempt, i + 1);
         assert_int_equal(s.start[i].attempt_deadline_ns, s.started_ns[i] + 5 * BIDE_S);
@@ -159,13 +159,13 @@ static void the_attempt_is_given_its_number_and_its_deadlines(void **state)
     }
 }
 
-static void an_attempt_that_is_slow_is_not_hedged(void **state)
+static void slow_attempt_is_not_hedged(void **state)
 {
-    struct scene s = {.script = {fine}, .scripted = 1, .attempt_ns = 10 * BIDE_S};
+    struct test_call s = {.script = {success}, .scripted = 1, .attempt_ns = 10 * BIDE_S};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     policy.hedges_max = 2;
     policy.hedge_delay_ns = 50 * BIDE_MS;
-    struct bide_job job = {.policy = &policy, .attempt = play, .event = listen, .context = &s};
+    struct bide_job job = {.policy = &policy, .attempt = make_attempt, .event = record_event, .context = &s};
     job.request.safety = BIDE_SAFE;
     struct bide_verdict end = bide_run(&job);
     assert_true(s.start[0].wake_ns != BIDE_NEVER); /* one was due */
@@ -173,7 +173,7 @@ static void an_attempt_that_is_slow_is_not_hedged(void **state)
     assert_int_equal(s.attempts, 1);
 }
 
-static void an_empty_budget_ends_the_call(void **state)
+static void empty_budget_ends_the_call(void **state)
 {
     struct bide_target_config config;
     struct bide_target target;
@@ -181,9 +181,10 @@ static void an_empty_budget_ends_the_call(void **state)
     config.budget.capacity_milli = config.budget.initial_milli = 1000;
     config.budget.cost_milli = config.budget.cost_throttled_milli = config.budget.cost_timeout_milli = 1000;
     assert_int_equal(bide_target_init(&target, &config, virtual_ns, NULL), BIDE_OK);
-    struct scene s = {.script = {refused}, .scripted = 1};
+    struct test_call s = {.script = {not_sent}, .scripted = 1};
     struct bide_policy policy = fixed_backoff(4, BIDE_S);
-    struct bide_job job = {.policy = &policy, .target = &target, .attempt = play, .event = listen, .context = &s};
+    struct bide_job job = {
+        .policy = &policy, .target = &target, .attempt = make_attempt, .event = record_event, .context = &s};
     struct bide_verdict end = bide_run(&job);
     assert_int_equal(end.action, BIDE_GIVE_UP);
     assert_int_equal(end.reason, BIDE_REASON_BUDGET_EMPTY);
@@ -191,23 +192,23 @@ static void an_empty_budget_ends_the_call(void **state)
 }
 
 /* To a wake that comes much too late the engine answers with another wait. */
-static void a_wait_that_ends_late_is_followed_by_the_wait_that_spreads_it(void **state)
+static void late_wake_up_is_followed_by_another_jittered_wait(void **state)
 {
-    struct scene s = {.script = {refused, fine}, .scripted = 2, .suspend_ns = 60 * BIDE_MINUTE};
+    struct test_call s = {.script = {not_sent, success}, .scripted = 2, .suspend_ns = 60 * BIDE_MINUTE};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     policy.jitter = BIDE_JITTER_FULL;
-    struct bide_verdict end = run(&s, &policy, false);
+    struct bide_verdict end = run_call(&s, &policy, false);
     assert_int_equal(end.action, BIDE_DONE);
-    assert_told(&s, (enum bide_action[]){BIDE_START, BIDE_WAIT, BIDE_WAIT, BIDE_START, BIDE_DONE}, 5);
-    assert_int_equal(s.told[2].reason, BIDE_REASON_LATE_WAKE);
+    assert_reported(&s, (enum bide_action[]){BIDE_START, BIDE_WAIT, BIDE_WAIT, BIDE_START, BIDE_DONE}, 5);
+    assert_int_equal(s.reported[2].reason, BIDE_REASON_LATE_WAKE);
 }
 
-static void a_policy_of_another_version_is_answered_and_not_obeyed(void **state)
+static void policy_of_another_version_gives_up_without_an_attempt(void **state)
 {
-    struct scene s = {.script = {fine}, .scripted = 1};
+    struct test_call s = {.script = {success}, .scripted = 1};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     policy.struct_size = 1;
-    struct bide_verdict end = run(&s, &policy, false);
+    struct bide_verdict end = run_call(&s, &policy, false);
     assert_int_equal(end.action, BIDE_GIVE_UP);
     assert_int_equal(end.reason, BIDE_REASON_BAD_POLICY);
     assert_int_equal(s.attempts, 0);
@@ -215,22 +216,22 @@ static void a_policy_of_another_version_is_answered_and_not_obeyed(void **state)
 
 /* -- Telling ------------------------------------------------------------------------------------------------------- */
 
-static void every_verdict_is_told_with_the_outcome_that_led_to_it(void **state)
+static void every_verdict_is_reported_with_the_outcome_that_led_to_it(void **state)
 {
-    struct scene s = {.script = {refused, fine}, .scripted = 2};
+    struct test_call s = {.script = {not_sent, success}, .scripted = 2};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
-    run(&s, &policy, false);
-    assert_told(&s, (enum bide_action[]){BIDE_START, BIDE_WAIT, BIDE_START, BIDE_DONE}, 4);
+    run_call(&s, &policy, false);
+    assert_reported(&s, (enum bide_action[]){BIDE_START, BIDE_WAIT, BIDE_START, BIDE_DONE}, 4);
     const bool with_outcome[] = {false, true, false, true};
-    assert_memory_equal(s.told_outcome, with_outcome, sizeof with_outcome);
+    assert_memory_equal(s.has_outcome, with_outcome, sizeof with_outcome);
 }
 
-static void nobody_needs_to_listen(void **state)
+static void listener_is_optional(void **state)
 {
-    struct scene s = {.script = {refused, fine}, .scripted = 2};
+    struct test_call s = {.script = {not_sent, success}, .scripted = 2};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     policy.backoff = BIDE_BACKOFF_NONE;
-    struct bide_job job = {.policy = &policy, .attempt = play, .context = &s};
+    struct bide_job job = {.policy = &policy, .attempt = make_attempt, .context = &s};
     assert_int_equal(bide_run(&job).action, BIDE_DONE);
 }
 
@@ -238,16 +239,16 @@ static void nobody_needs_to_listen(void **state)
 
 static int64_t first_wait_ns(uint64_t seed)
 {
-    struct scene s = {.script = {refused, fine}, .scripted = 2};
+    struct test_call s = {.script = {not_sent, success}, .scripted = 2};
     struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     policy.jitter = BIDE_JITTER_FULL;
-    struct bide_job job = {.policy = &policy, .attempt = play, .event = listen, .context = &s};
+    struct bide_job job = {.policy = &policy, .attempt = make_attempt, .event = record_event, .context = &s};
     job.request.seed = seed;
     bide_run(&job);
     return s.started_ns[1] - s.started_ns[0];
 }
 
-static void the_same_seed_gives_the_same_waits_and_no_seed_gives_new_ones(void **state)
+static void same_seed_gives_the_same_waits(void **state)
 {
     assert_int_equal(first_wait_ns(42), first_wait_ns(42));
     assert_int_not_equal(first_wait_ns(42), first_wait_ns(43));
@@ -256,73 +257,74 @@ static void the_same_seed_gives_the_same_waits_and_no_seed_gives_new_ones(void *
 
 /* -- Cancelling ---------------------------------------------------------------------------------------------------- */
 
-static void a_call_that_is_cancelled_before_it_begins_makes_no_attempt_and_tells_of_none(void **state)
+static void call_cancelled_before_its_start_makes_and_reports_no_attempt(void **state)
 {
-    struct scene s = {.script = {fine}, .scripted = 1};
+    struct test_call s = {.script = {success}, .scripted = 1};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
     bide_cancel_now(&s.cancel);
-    struct bide_verdict end = run(&s, &policy, true);
+    struct bide_verdict end = run_call(&s, &policy, true);
     assert_int_equal(end.action, BIDE_GIVE_UP);
     assert_int_equal(end.reason, BIDE_REASON_CANCELLED);
     assert_int_equal(s.attempts, 0);
-    assert_told(&s, (enum bide_action[]){BIDE_GIVE_UP}, 1);
+    assert_reported(&s, (enum bide_action[]){BIDE_GIVE_UP}, 1);
     bide_cancel_free(&s.cancel);
 }
 
-static void a_success_that_comes_after_the_cancellation_is_still_a_success(void **state)
+static void success_after_cancellation_is_still_a_success(void **state)
 {
-    struct scene s = {.script = {fine}, .scripted = 1, .cancel_at_attempt = 1};
+    struct test_call s = {.script = {success}, .scripted = 1, .cancel_at_attempt = 1};
     struct bide_policy policy = fixed_backoff(3, BIDE_S);
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
-    assert_int_equal(run(&s, &policy, true).action, BIDE_DONE);
+    assert_int_equal(run_call(&s, &policy, true).action, BIDE_DONE);
     bide_cancel_free(&s.cancel);
 }
 
-static void a_failure_that_comes_after_the_cancellation_is_reported_and_then_ends_the_call(void **state)
+static void failure_after_cancellation_is_reported_and_then_ends_the_call(void **state)
 {
-    struct scene s = {.script = {refused}, .scripted = 1, .cancel_at_attempt = 1};
+    struct test_call s = {.script = {not_sent}, .scripted = 1, .cancel_at_attempt = 1};
     struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
-    struct bide_verdict end = run(&s, &policy, true);
+    struct bide_verdict end = run_call(&s, &policy, true);
     assert_int_equal(end.action, BIDE_GIVE_UP);
     assert_int_equal(end.reason, BIDE_REASON_CANCELLED);
     assert_int_equal(s.attempts, 1);
-    assert_told(&s, (enum bide_action[]){BIDE_START, BIDE_WAIT, BIDE_GIVE_UP}, 3);
+    assert_reported(&s, (enum bide_action[]){BIDE_START, BIDE_WAIT, BIDE_GIVE_UP}, 3);
     bide_cancel_free(&s.cancel);
 }
 
-static void a_retry_without_a_wait_is_cancelled_too(void **state)
+static void retry_without_a_wait_is_cancelled_too(void **state)
 {
     const struct bide_outcome lost_race = {.kind = BIDE_KIND_CONFLICT, .evidence = BIDE_EVIDENCE_NOT_SENT};
-    struct scene s = {.script = {lost_race}, .scripted = 1, .cancel_at_attempt = 1};
+    struct test_call s = {.script = {lost_race}, .scripted = 1, .cancel_at_attempt = 1};
     struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     policy.conflict_at_once = true;
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
-    assert_int_equal(run(&s, &policy, true).reason, BIDE_REASON_CANCELLED);
+    assert_int_equal(run_call(&s, &policy, true).reason, BIDE_REASON_CANCELLED);
     assert_int_equal(s.attempts, 1);
     bide_cancel_free(&s.cancel);
 }
 
-static void the_listener_may_cancel(void **state)
+static void listener_may_cancel(void **state)
 {
-    struct scene s = {.script = {refused}, .scripted = 1, .cancel_at_event = BIDE_WAIT};
+    struct test_call s = {.script = {not_sent}, .scripted = 1, .cancel_at_event = BIDE_WAIT};
     struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
-    assert_int_equal(run(&s, &policy, true).reason, BIDE_REASON_CANCELLED);
+    assert_int_equal(run_call(&s, &policy, true).reason, BIDE_REASON_CANCELLED);
     assert_int_equal(s.attempts, 1);
     bide_cancel_free(&s.cancel);
 }
 
-static void a_cancelled_retry_gives_its_token_back(void **state)
+static void cancelled_retry_refunds_its_token(void **state)
 {
     struct bide_target_config config;
     struct bide_target target;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     assert_int_equal(bide_target_init(&target, &config, virtual_ns, NULL), BIDE_OK);
-    struct scene s = {.script = {refused}, .scripted = 1, .cancel_at_attempt = 1};
+    struct test_call s = {.script = {not_sent}, .scripted = 1, .cancel_at_attempt = 1};
     struct bide_policy policy = fixed_backoff(3, 60 * BIDE_MINUTE);
-    struct bide_job job = {.policy = &policy, .target = &target, .attempt = play, .context = &s, .cancel = &s.cancel};
+    struct bide_job job = {
+        .policy = &policy, .target = &target, .attempt = make_attempt, .context = &s, .cancel = &s.cancel};
     int64_t before = bide_budget_left_milli(&target, virtual_ns);
     assert_int_equal(bide_cancel_init(&s.cancel), BIDE_OK);
     assert_int_equal(bide_run(&job).reason, BIDE_REASON_CANCELLED);
@@ -333,23 +335,23 @@ static void a_cancelled_retry_gives_its_token_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_that_succeeds_at_once_makes_one_attempt_and_no_wait),
-        cmocka_unit_test(a_failure_is_tried_again_after_exactly_the_wait_that_the_engine_names),
-        cmocka_unit_test(there_is_no_wait_after_the_last_attempt),
-        cmocka_unit_test(the_attempt_is_given_its_number_and_its_deadlines),
-        cmocka_unit_test(an_attempt_that_is_slow_is_not_hedged),
-        cmocka_unit_test(an_empty_budget_ends_the_call),
-        cmocka_unit_test(a_wait_that_ends_late_is_followed_by_the_wait_that_spreads_it),
-        cmocka_unit_test(a_policy_of_another_version_is_answered_and_not_obeyed),
-        cmocka_unit_test(every_verdict_is_told_with_the_outcome_that_led_to_it),
-        cmocka_unit_test(nobody_needs_to_listen),
-        cmocka_unit_test(the_same_seed_gives_the_same_waits_and_no_seed_gives_new_ones),
-        cmocka_unit_test(a_call_that_is_cancelled_before_it_begins_makes_no_attempt_and_tells_of_none),
-        cmocka_unit_test(a_success_that_comes_after_the_cancellation_is_still_a_success),
-        cmocka_unit_test(a_failure_that_comes_after_the_cancellation_is_reported_and_then_ends_the_call),
-        cmocka_unit_test(a_retry_without_a_wait_is_cancelled_too),
-        cmocka_unit_test(the_listener_may_cancel),
-        cmocka_unit_test(a_cancelled_retry_gives_its_token_back),
+        cmocka_unit_test(successful_call_makes_one_attempt_and_no_wait),
+        cmocka_unit_test(failure_is_retried_after_exactly_the_verdict_s_wait),
+        cmocka_unit_test(last_attempt_is_not_followed_by_a_wait),
+        cmocka_unit_test(attempt_receives_its_number_and_its_deadlines),
+        cmocka_unit_test(slow_attempt_is_not_hedged),
+        cmocka_unit_test(empty_budget_ends_the_call),
+        cmocka_unit_test(late_wake_up_is_followed_by_another_jittered_wait),
+        cmocka_unit_test(policy_of_another_version_gives_up_without_an_attempt),
+        cmocka_unit_test(every_verdict_is_reported_with_the_outcome_that_led_to_it),
+        cmocka_unit_test(listener_is_optional),
+        cmocka_unit_test(same_seed_gives_the_same_waits),
+        cmocka_unit_test(call_cancelled_before_its_start_makes_and_reports_no_attempt),
+        cmocka_unit_test(success_after_cancellation_is_still_a_success),
+        cmocka_unit_test(failure_after_cancellation_is_reported_and_then_ends_the_call),
+        cmocka_unit_test(retry_without_a_wait_is_cancelled_too),
+        cmocka_unit_test(listener_may_cancel),
+        cmocka_unit_test(cancelled_retry_refunds_its_token),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

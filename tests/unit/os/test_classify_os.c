@@ -45,7 +45,7 @@ static const struct row errnos[] = {
     {ECANCELED, BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN, 0},
 };
 
-static const struct row names[] = {
+static const struct row dns_errors[] = {
     {0, BIDE_KIND_OK, BIDE_EVIDENCE_NOT_SENT, 0},
     {EAI_AGAIN, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0},
     {EAI_MEMORY, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0},
@@ -74,7 +74,7 @@ static void assert_outcome(struct bide_outcome outcome, struct row want)
 
 static const int extremes[] = {INT32_MIN, INT32_MAX, -1000, 1000};
 
-static void every_errno_has_its_row_and_all_others_are_permanent_and_may_have_run(void **state)
+static void every_errno_without_a_row_is_permanent_with_unknown_evidence(void **state)
 {
     for (int e = -4096; e <= 4096; e++)
         assert_outcome(bide_classify_errno(e, NULL), expected(errnos, COUNT(errnos), e, BIDE_EVIDENCE_UNKNOWN));
@@ -82,22 +82,22 @@ static void every_errno_has_its_row_and_all_others_are_permanent_and_may_have_ru
         assert_outcome(bide_classify_errno(extremes[i], NULL), expected(NULL, 0, 0, BIDE_EVIDENCE_UNKNOWN));
 }
 
-static void no_failure_of_getaddrinfo_sends_anything(void **state)
+static void getaddrinfo_failures_have_evidence_not_sent(void **state)
 {
     for (int e = -4096; e <= 4096; e++)
-        assert_outcome(bide_classify_dns(e, NULL), expected(names, COUNT(names), e, BIDE_EVIDENCE_NOT_SENT));
+        assert_outcome(bide_classify_dns(e, NULL), expected(dns_errors, COUNT(dns_errors), e, BIDE_EVIDENCE_NOT_SENT));
     for (size_t i = 0; i < COUNT(extremes); i++)
         assert_outcome(bide_classify_dns(extremes[i], NULL), expected(NULL, 0, 0, BIDE_EVIDENCE_NOT_SENT));
 }
 
-static void an_unknown_name_is_permanent_and_a_resolver_that_asks_for_patience_is_not(void **state)
+static void unknown_name_is_permanent_and_eai_again_is_transient(void **state)
 {
     assert_int_equal(bide_classify_dns(EAI_NONAME, NULL).kind, BIDE_KIND_PERMANENT);
     assert_int_equal(bide_classify_dns(EAI_FAIL, NULL).kind, BIDE_KIND_PERMANENT);
     assert_int_equal(bide_classify_dns(EAI_AGAIN, NULL).kind, BIDE_KIND_TRANSIENT);
 }
 
-static void a_rule_of_the_user_comes_before_the_table(void **state)
+static void user_rule_has_priority_over_the_table(void **state)
 {
     const struct bide_rule rule[] = {
         {ENOENT, ENOENT, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0}, /* a socket file that is not there yet */
@@ -110,7 +110,7 @@ static void a_rule_of_the_user_comes_before_the_table(void **state)
     assert_int_equal(bide_classify_errno(ECONNREFUSED, &rules).kind, BIDE_KIND_TRANSIENT);
 }
 
-static void with_only_an_empty_list_allows_nothing(void **state)
+static void only_with_an_empty_list_makes_all_failures_permanent(void **state)
 {
     const struct bide_rules none = {.only = true};
     assert_int_equal(bide_classify_errno(ECONNREFUSED, &none).kind, BIDE_KIND_PERMANENT);
@@ -122,11 +122,11 @@ static void with_only_an_empty_list_allows_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_errno_has_its_row_and_all_others_are_permanent_and_may_have_run),
-        cmocka_unit_test(no_failure_of_getaddrinfo_sends_anything),
-        cmocka_unit_test(an_unknown_name_is_permanent_and_a_resolver_that_asks_for_patience_is_not),
-        cmocka_unit_test(a_rule_of_the_user_comes_before_the_table),
-        cmocka_unit_test(with_only_an_empty_list_allows_nothing),
+        cmocka_unit_test(every_errno_without_a_row_is_permanent_with_unknown_evidence),
+        cmocka_unit_test(getaddrinfo_failures_have_evidence_not_sent),
+        cmocka_unit_test(unknown_name_is_permanent_and_eai_again_is_transient),
+        cmocka_unit_test(user_rule_has_priority_over_the_table),
+        cmocka_unit_test(only_with_an_empty_list_makes_all_failures_permanent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

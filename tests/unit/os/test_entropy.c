@@ -74,7 +74,7 @@ static void assert_all_different(const uint64_t *numbers, size_t count)
     }
 }
 
-static void two_threads_never_draw_the_same(void **state)
+static void two_threads_never_draw_the_same_seeds(void **state)
 {
     uint64_t numbers[2 * DRAWS];
     draw_in_a_new_thread(numbers);
@@ -82,14 +82,14 @@ static void two_threads_never_draw_the_same(void **state)
     assert_all_different(numbers, 2 * DRAWS);
 }
 
-static void a_thread_asks_the_kernel_once(void **state)
+static void a_thread_calls_getrandom_once(void **state)
 {
     uint64_t numbers[DRAWS];
     draw_in_a_new_thread(numbers);
     assert_int_equal(calls, 1);
 }
 
-static void a_seed_that_is_interrupted_is_asked_for_again(void **state)
+static void interrupted_getrandom_is_repeated(void **state)
 {
     uint64_t numbers[DRAWS];
     fails_with = EINTR;
@@ -99,7 +99,7 @@ static void a_seed_that_is_interrupted_is_asked_for_again(void **state)
     assert_all_different(numbers, DRAWS);
 }
 
-static void a_seed_that_comes_in_pieces_is_put_together(void **state)
+static void short_reads_of_getrandom_are_completed(void **state)
 {
     uint64_t numbers[DRAWS];
     at_most = 5;
@@ -108,7 +108,7 @@ static void a_seed_that_comes_in_pieces_is_put_together(void **state)
     assert_all_different(numbers, DRAWS);
 }
 
-static void without_a_kernel_to_ask_threads_still_differ(void **state)
+static void threads_differ_without_getrandom(void **state)
 {
     uint64_t numbers[4 * DRAWS];
     const int errors[] = {ENOSYS, EAGAIN};
@@ -120,7 +120,7 @@ static void without_a_kernel_to_ask_threads_still_differ(void **state)
     assert_all_different(numbers, 4 * DRAWS);
 }
 
-static void a_seed_of_all_zeros_does_not_stop_the_generator(void **state)
+static void all_zero_seed_does_not_stop_the_generator(void **state)
 {
     uint64_t numbers[DRAWS];
     gives_zeros = true;
@@ -130,7 +130,7 @@ static void a_seed_of_all_zeros_does_not_stop_the_generator(void **state)
 }
 
 /* xoshiro256** from the state {golden, 0, 0, 0}, as its authors' reference code gives it. */
-static void the_generator_is_the_published_one(void **state)
+static void generator_is_the_published_one(void **state)
 {
     uint64_t s[4] = {UINT64_C(0x9e3779b97f4a7c15), 0, 0, 0}, numbers[DRAWS];
     gives_zeros = true;
@@ -167,7 +167,7 @@ static void *lane_of_thread(void *lane)
     return *(uint32_t *)lane == bide_lane() ? lane : NULL;
 }
 
-static void each_thread_has_a_lane_of_its_own_and_keeps_it(void **state)
+static void each_thread_has_its_own_lane_and_keeps_it(void **state)
 {
     uint32_t lanes[9] = {bide_lane()};
     for (size_t i = 1; i < 9; i++) {
@@ -184,15 +184,15 @@ static void each_thread_has_a_lane_of_its_own_and_keeps_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(two_threads_never_draw_the_same, set_up),
-        cmocka_unit_test_setup(a_thread_asks_the_kernel_once, set_up),
-        cmocka_unit_test_setup(a_seed_that_is_interrupted_is_asked_for_again, set_up),
-        cmocka_unit_test_setup(a_seed_that_comes_in_pieces_is_put_together, set_up),
-        cmocka_unit_test_setup(without_a_kernel_to_ask_threads_still_differ, set_up),
-        cmocka_unit_test_setup(a_seed_of_all_zeros_does_not_stop_the_generator, set_up),
-        cmocka_unit_test_setup(the_generator_is_the_published_one, set_up),
+        cmocka_unit_test_setup(two_threads_never_draw_the_same_seeds, set_up),
+        cmocka_unit_test_setup(a_thread_calls_getrandom_once, set_up),
+        cmocka_unit_test_setup(interrupted_getrandom_is_repeated, set_up),
+        cmocka_unit_test_setup(short_reads_of_getrandom_are_completed, set_up),
+        cmocka_unit_test_setup(threads_differ_without_getrandom, set_up),
+        cmocka_unit_test_setup(all_zero_seed_does_not_stop_the_generator, set_up),
+        cmocka_unit_test_setup(generator_is_the_published_one, set_up),
         cmocka_unit_test_setup(each_bit_is_set_about_half_of_the_time, set_up),
-        cmocka_unit_test_setup(each_thread_has_a_lane_of_its_own_and_keeps_it, set_up),
+        cmocka_unit_test_setup(each_thread_has_its_own_lane_and_keeps_it, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

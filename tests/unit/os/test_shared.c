@@ -96,7 +96,7 @@ struct names {
     unsigned count;
 };
 
-static struct names files(void)
+static struct names list_files(void)
 {
     struct names all = {.count = 0};
     DIR *stream = opendir(directory);
@@ -110,7 +110,7 @@ static struct names files(void)
 
 static int remove_directory(void **state)
 {
-    struct names all = files();
+    struct names all = list_files();
     char path[400];
     for (unsigned i = 0; i < all.count; i++) {
         snprintf(path, sizeof path, "%s/%s", directory, all.name[i]);
@@ -124,7 +124,7 @@ static int remove_directory(void **state)
 static const char *only_file(void)
 {
     static char path[400];
-    struct names all = files();
+    struct names all = list_files();
     assert_int_equal(all.count, 1);
     snprintf(path, sizeof path, "%s/%s", directory, all.name[0]);
     return path;
@@ -137,48 +137,48 @@ static struct bide_target_config config(void)
     return c;
 }
 
-static enum bide_err open_named(struct bide_shared *host, const char *name)
+static enum bide_err open_named(struct bide_shared *shared, const char *name)
 {
     struct bide_target_config c = config();
-    return bide_shared_open(host, name, &c, &here, NOW, &problem);
+    return bide_shared_open(shared, name, &c, &here, NOW, &problem);
 }
 
-static struct bide_shared opened(const char *name)
+static struct bide_shared open_or_fail(const char *name)
 {
-    struct bide_shared host;
-    if (open_named(&host, name) != BIDE_OK)
+    struct bide_shared shared;
+    if (open_named(&shared, name) != BIDE_OK)
         fail_msg("%s", problem.text);
-    assert_true(host.shared);
+    assert_true(shared.shared);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOTHING);
-    return host;
+    return shared;
 }
 
-static void make_target(const char *name)
+static void create_target(const char *name)
 {
-    struct bide_shared host = opened(name);
-    bide_shared_close(&host);
-    assert_null(host.target);
+    struct bide_shared shared = open_or_fail(name);
+    bide_shared_close(&shared);
+    assert_null(shared.target);
 }
 
 /* Opening it is refused for that reason, with its sentence; and a private one is given to whoever allows that. */
 static void assert_refused(const char *name, enum bide_shared_reason reason)
 {
-    struct bide_shared host;
-    enum bide_err err = open_named(&host, name);
+    struct bide_shared shared;
+    enum bide_err err = open_named(&shared, name);
     assert_true(err == BIDE_ERR_INVALID || err == BIDE_ERR_SYSTEM);
     if (problem.reason != reason)
         fail_msg("%s instead of %s: %s", bide_shared_reason_label(problem.reason), bide_shared_reason_label(reason),
                  problem.text);
     assert_non_null(strstr(problem.text, bide_shared_reason_text(reason)));
-    assert_null(host.target);
-    bide_shared_close(&host);
+    assert_null(shared.target);
+    bide_shared_close(&shared);
     here.private_instead = true;
-    assert_int_equal(open_named(&host, name), BIDE_OK);
+    assert_int_equal(open_named(&shared, name), BIDE_OK);
     here.private_instead = false;
     assert_int_equal(problem.reason, reason);
-    assert_false(host.shared);
-    assert_true(bide_budget_left_milli(host.target, NOW) > 0);
-    bide_shared_close(&host);
+    assert_false(shared.shared);
+    assert_true(bide_budget_left_milli(shared.target, NOW) > 0);
+    bide_shared_close(&shared);
 }
 
 /* ---- bytes of a file ---- */
@@ -205,9 +205,9 @@ static void write_sum(void)
 
 /* ---- what is shared ---- */
 
-static void a_name_is_one_target_for_whoever_opens_it(void **state)
+static void every_process_that_opens_a_name_shares_one_target(void **state)
 {
-    struct bide_shared a = opened("payments"), b = opened("payments"), other = opened("search");
+    struct bide_shared a = open_or_fail("payments"), b = open_or_fail("payments"), other = open_or_fail("search");
     struct bide_target_config c = config();
     assert_ptr_not_equal(a.target, b.target);
     bide_budget_add_milli(a.target, -3000, NOW);
@@ -220,40 +220,40 @@ static void a_name_is_one_target_for_whoever_opens_it(void **state)
     bide_shared_close(&other);
 }
 
-static void a_target_lives_on_when_nobody_has_it_open(void **state)
+static void target_keeps_its_state_while_it_is_not_open(void **state)
 {
-    struct bide_shared host = opened("payments");
-    bide_budget_add_milli(host.target, -BIDE_S, NOW);
-    bide_shared_close(&host);
-    host = opened("payments");
-    assert_int_equal(bide_budget_left_milli(host.target, NOW), 0);
-    bide_shared_close(&host);
+    struct bide_shared shared = open_or_fail("payments");
+    bide_budget_add_milli(shared.target, -BIDE_S, NOW);
+    bide_shared_close(&shared);
+    shared = open_or_fail("payments");
+    assert_int_equal(bide_budget_left_milli(shared.target, NOW), 0);
+    bide_shared_close(&shared);
 }
 
-static void who_opens_it_with_another_configuration_gives_it_that_and_keeps_its_state(void **state)
+static void opening_with_another_configuration_applies_it_and_keeps_the_state(void **state)
 {
-    struct bide_shared host = opened("payments"), again;
+    struct bide_shared shared = open_or_fail("payments"), again;
     struct bide_target_config c = config(), found;
-    bide_budget_add_milli(host.target, -BIDE_S, NOW);
+    bide_budget_add_milli(shared.target, -BIDE_S, NOW);
     c.budget.cost_milli = 7000;
     assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
-    bide_target_config_get(host.target, &found);
+    bide_target_config_get(shared.target, &found);
     assert_int_equal(found.budget.cost_milli, 7000);
-    assert_int_equal(bide_budget_left_milli(host.target, NOW), 0);
+    assert_int_equal(bide_budget_left_milli(shared.target, NOW), 0);
     bide_shared_close(&again);
     assert_int_equal(bide_shared_open(&again, "payments", NULL, &here, NOW, &problem), BIDE_OK);
     bide_target_config_get(again.target, &found);
     assert_int_equal(found.budget.cost_milli, 7000);
     bide_shared_close(&again);
-    bide_shared_close(&host);
+    bide_shared_close(&shared);
 }
 
 /* A writer was killed over it: for ten seconds nobody else can. */
-static void one_that_somebody_else_is_configuring_keeps_what_it_has(void **state)
+static void target_being_configured_by_another_process_keeps_its_configuration(void **state)
 {
-    struct bide_shared host = opened("payments"), again;
+    struct bide_shared shared = open_or_fail("payments"), again;
     struct bide_target_config c = config(), found;
-    host.target->claim = (uint64_t)NOW;
+    shared.target->claim = (uint64_t)NOW;
     c.budget.cost_milli = 7000;
     assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOTHING);
@@ -265,57 +265,57 @@ static void one_that_somebody_else_is_configuring_keeps_what_it_has(void **state
     bide_target_config_get(again.target, &found);
     assert_int_equal(found.budget.cost_milli, 7000);
     bide_shared_close(&again);
-    bide_shared_close(&host);
+    bide_shared_close(&shared);
 }
 
-static void none_is_made_where_it_must_exist_or_no_configuration_is_given(void **state)
+static void no_file_is_created_with_must_exist_or_without_configuration(void **state)
 {
     struct bide_target_config c = config();
-    struct bide_shared host;
-    assert_int_equal(bide_shared_open(&host, "payments", NULL, &here, NOW, &problem), BIDE_ERR_INVALID);
+    struct bide_shared shared;
+    assert_int_equal(bide_shared_open(&shared, "payments", NULL, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOT_THERE);
     here.must_exist = true;
-    assert_int_equal(bide_shared_open(&host, "payments", &c, &here, NOW, NULL), BIDE_ERR_INVALID);
+    assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, NULL), BIDE_ERR_INVALID);
     here.directory = "/nowhere/at/all";
-    assert_int_equal(bide_shared_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOT_THERE);
-    assert_int_equal(files().count, 0);
+    assert_int_equal(list_files().count, 0);
 }
 
 /* ---- a target that a fleet funds ---- */
 
-static void a_leased_target_stays_leased_whoever_opens_it(void **state)
+static void leased_target_stays_leased_when_opened_again(void **state)
 {
-    struct bide_shared host = opened("payments"), again;
+    struct bide_shared shared = open_or_fail("payments"), again;
     struct bide_target_config c = config();
-    assert_int_equal(bide_lease_begin(host.target, NOW, NULL), BIDE_OK);
-    uint64_t generation = host.target->active;
-    again = opened("payments");
-    assert_true(host.target->active == generation); /* it has that configuration: nothing was written */
+    assert_int_equal(bide_lease_begin(shared.target, NOW, NULL), BIDE_OK);
+    uint64_t generation = shared.target->active;
+    again = open_or_fail("payments");
+    assert_true(shared.target->active == generation); /* it has that configuration: nothing was written */
     bide_shared_close(&again);
     c.budget.cost_milli = 7000;
     assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
-    assert_false(host.target->active == generation);
-    assert_true(bide_lease_is_on(host.target));
+    assert_false(shared.target->active == generation);
+    assert_true(bide_lease_is_on(shared.target));
     assert_int_equal(bide_budget_left_milli(again.target, NOW), 0);
     bide_shared_close(&again);
-    bide_shared_close(&host);
+    bide_shared_close(&shared);
 }
 
-static void what_a_fleet_cannot_lend_to_is_left_out_and_that_is_said(void **state)
+static void configuration_that_cannot_be_leased_is_not_applied_and_reported(void **state)
 {
-    struct bide_shared host = opened("payments"), again;
+    struct bide_shared shared = open_or_fail("payments"), again;
     struct bide_target_config c = config(), found;
-    assert_int_equal(bide_lease_begin(host.target, NOW, NULL), BIDE_OK);
+    assert_int_equal(bide_lease_begin(shared.target, NOW, NULL), BIDE_OK);
     c.budget.kind = BIDE_BUDGET_WINDOW;
     assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_true(again.shared);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOTHING);
     assert_non_null(strstr(problem.text, "payments: our configuration was left out: budget.kind"));
-    bide_target_config_get(host.target, &found);
+    bide_target_config_get(shared.target, &found);
     assert_int_equal(found.budget.kind, BIDE_BUDGET_TOKENS);
     bide_shared_close(&again);
-    bide_shared_close(&host);
+    bide_shared_close(&shared);
 }
 
 /* ---- what is refused ---- */
@@ -323,53 +323,53 @@ static void what_a_fleet_cannot_lend_to_is_left_out_and_that_is_said(void **stat
 /* Nor does it learn to from whoever configures it without opening it. */
 static void assert_counts_nothing_in_flight(void)
 {
-    struct bide_shared host = opened("payments");
+    struct bide_shared shared = open_or_fail("payments");
     struct bide_target_config c = config();
     struct bide_problem wrong;
     c.in_flight_max = 10;
-    assert_int_equal(bide_target_configure(host.target, &c, NOW, &wrong), BIDE_ERR_INVALID);
+    assert_int_equal(bide_target_configure(shared.target, &c, NOW, &wrong), BIDE_ERR_INVALID);
     assert_string_equal(wrong.field, "in_flight_max");
-    assert_int_equal(bide_target_configure(host.target, &c, NOW, NULL), BIDE_ERR_INVALID);
+    assert_int_equal(bide_target_configure(shared.target, &c, NOW, NULL), BIDE_ERR_INVALID);
     c = config();
     c.budget.kind = BIDE_BUDGET_CONCURRENCY;
-    assert_int_equal(bide_target_configure(host.target, &c, NOW, &wrong), BIDE_ERR_INVALID);
+    assert_int_equal(bide_target_configure(shared.target, &c, NOW, &wrong), BIDE_ERR_INVALID);
     assert_string_equal(wrong.field, "budget.kind");
     c.budget.kind = BIDE_BUDGET_WINDOW;
-    assert_int_equal(bide_target_configure(host.target, &c, NOW, NULL), BIDE_OK);
-    bide_shared_close(&host);
+    assert_int_equal(bide_target_configure(shared.target, &c, NOW, NULL), BIDE_OK);
+    bide_shared_close(&shared);
     assert_int_equal(bide_shared_remove("payments", &here, NULL), BIDE_OK);
 }
 
-static void what_counts_calls_in_flight_is_refused(void **state)
+static void in_flight_limits_are_refused(void **state)
 {
     struct bide_target_config c = config();
-    struct bide_shared host;
+    struct bide_shared shared;
     c.in_flight_max = 10;
-    assert_int_equal(bide_shared_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_IN_FLIGHT);
     c = config();
     c.budget.kind = BIDE_BUDGET_CONCURRENCY;
     c.budget.reserve = 3;
-    assert_int_equal(bide_shared_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_IN_FLIGHT);
-    assert_int_equal(files().count, 0);
+    assert_int_equal(list_files().count, 0);
     assert_counts_nothing_in_flight();
     here.private_instead = true; /* a private one may count */
-    assert_int_equal(bide_shared_open(&host, "payments", &c, &here, NOW, &problem), BIDE_OK);
-    assert_false(host.shared);
-    bide_shared_close(&host);
+    assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, &problem), BIDE_OK);
+    assert_false(shared.shared);
+    bide_shared_close(&shared);
 }
 
-static void a_bad_configuration_is_an_error_with_its_field_even_where_a_private_one_would_do(void **state)
+static void bad_configuration_is_an_error_with_its_field_even_with_private_instead(void **state)
 {
     struct bide_target_config c = config();
-    struct bide_shared host;
+    struct bide_shared shared;
     here.private_instead = true;
     c.breaker.probes = 99;
-    assert_int_equal(bide_shared_open(&host, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_BAD_CONFIG);
     assert_non_null(strstr(problem.text, "breaker.probes is 99"));
-    assert_null(host.target);
+    assert_null(shared.target);
 }
 
 static bool refuse(void)
@@ -377,46 +377,46 @@ static bool refuse(void)
     return true;
 }
 
-static void without_memory_there_is_no_private_one_either(void **state)
+static void private_target_fails_without_memory(void **state)
 {
-    struct bide_shared host;
+    struct bide_shared shared;
     here.private_instead = true;
     os_memory_refuses = refuse;
-    enum bide_err err = open_named(&host, "");
+    enum bide_err err = open_named(&shared, "");
     os_memory_refuses = NULL;
     assert_int_equal(err, BIDE_ERR_NOMEM);
-    assert_null(host.target);
+    assert_null(shared.target);
 }
 
 /* ---- names ---- */
 
-static void every_name_has_a_file_of_its_own_in_the_directory(void **state)
+static void every_name_has_its_own_file_in_the_directory(void **state)
 {
     static const char *const names[] = {"a/b", "../../etc/passwd", ".", "..", ".hidden", "a b@c%41", "\xc3\xa4"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        make_target(names[i]);
-        assert_null(strchr(files().name[0], '/'));
-        assert_true(files().name[0][0] != '.');
+        create_target(names[i]);
+        assert_null(strchr(list_files().name[0], '/'));
+        assert_true(list_files().name[0][0] != '.');
         only_file();
         assert_int_equal(bide_shared_remove(names[i], &here, &problem), BIDE_OK);
     }
 }
 
-static void long_names_that_begin_alike_are_told_apart(void **state)
+static void long_names_with_equal_beginnings_have_different_files(void **state)
 {
     char a[BIDE_TARGET_NAME_MAX + 1] = "", b[BIDE_TARGET_NAME_MAX + 1] = "";
     memset(a, '/', BIDE_TARGET_NAME_MAX);
     memset(b, '/', BIDE_TARGET_NAME_MAX);
     b[BIDE_TARGET_NAME_MAX - 1] = '!';
-    struct bide_shared first = opened(a), second = opened(b);
-    assert_int_equal(files().count, 2);
+    struct bide_shared first = open_or_fail(a), second = open_or_fail(b);
+    assert_int_equal(list_files().count, 2);
     bide_budget_add_milli(first.target, -BIDE_S, NOW);
     assert_true(bide_budget_left_milli(second.target, NOW) > 0);
     bide_shared_close(&first);
     bide_shared_close(&second);
 }
 
-static void what_is_no_name_is_refused(void **state)
+static void invalid_names_are_refused(void **state)
 {
     char name[BIDE_TARGET_NAME_MAX + 2] = "";
     memset(name, 'a', BIDE_TARGET_NAME_MAX + 1);
@@ -447,21 +447,21 @@ static void the_directory_comes_from_the_environment(void **state)
     free(long_one);
 }
 
-static void a_directory_that_is_not_there_is_made_for_us_alone(void **state)
+static void missing_directory_is_created_with_mode_700(void **state)
 {
     char below[80];
     struct stat is;
     mode_t mask = umask(0);
     snprintf(below, sizeof below, "%s/below", directory);
     here.directory = below;
-    make_target("payments");
+    create_target("payments");
     umask(mask);
     assert_int_equal(stat(below, &is), 0);
     assert_int_equal(is.st_mode & 07777, 0700);
     assert_int_equal(bide_shared_remove("payments", &here, &problem), BIDE_OK);
 }
 
-static void what_is_no_directory_is_refused(void **state)
+static void links_and_files_are_refused_as_directory(void **state)
 {
     char below[80];
     snprintf(below, sizeof below, "%s/below", directory);
@@ -476,17 +476,17 @@ static void what_is_no_directory_is_refused(void **state)
     assert_refused("payments", BIDE_SHARED_REASON_NO_DIRECTORY);
 }
 
-static void a_directory_that_others_may_write_to_is_refused(void **state)
+static void directory_writable_by_others_is_refused(void **state)
 {
     chmod(directory, 0770);
     assert_refused("payments", BIDE_SHARED_REASON_OPEN_DIRECTORY);
     chmod(directory, 0707);
     assert_refused("payments", BIDE_SHARED_REASON_OPEN_DIRECTORY);
     chmod(directory, 01777); /* but then they cannot replace a file */
-    make_target("payments");
+    create_target("payments");
 }
 
-static void a_directory_of_another_user_is_refused(void **state)
+static void directory_of_another_user_is_refused(void **state)
 {
     assert_int_equal(chown(directory, (uid_t)-1, (gid_t)-1), 0);
     if (syscall(SYS_geteuid) == 0) /* root's own are as good as ours */
@@ -497,10 +497,10 @@ static void a_directory_of_another_user_is_refused(void **state)
 
 /* ---- wrong files ---- */
 
-static void bytes_that_are_no_target_are_refused(void **state)
+static void file_of_arbitrary_bytes_is_refused(void **state)
 {
     unsigned char bytes[FILE_SIZE];
-    make_target("payments");
+    create_target("payments");
     for (unsigned byte = 0; byte <= 0xff; byte += 0xff) {
         memset(bytes, (int)byte, sizeof bytes);
         write_at(0, bytes, sizeof bytes);
@@ -509,65 +509,65 @@ static void bytes_that_are_no_target_are_refused(void **state)
 }
 
 /* Any byte of the head, and the layout of the target. What the target counts may be anything. */
-static void a_head_with_one_wrong_byte_is_refused(void **state)
+static void header_with_one_wrong_byte_is_refused(void **state)
 {
-    make_target("payments");
+    create_target("payments");
     for (off_t offset = 0; offset < HEAD_SIZE; offset++) {
-        struct bide_shared host;
+        struct bide_shared shared;
         unsigned char right, wrong;
         int file = open(only_file(), O_RDONLY);
         assert_int_equal(pread(file, &right, 1, offset), 1);
         close(file);
         wrong = (unsigned char)~right;
         write_at(offset, &wrong, 1);
-        assert_int_equal(open_named(&host, "payments"), BIDE_ERR_INVALID);
+        assert_int_equal(open_named(&shared, "payments"), BIDE_ERR_INVALID);
         assert_true(problem.reason == BIDE_SHARED_REASON_DAMAGED || problem.reason == BIDE_SHARED_REASON_WRONG_VERSION);
         write_at(offset, &right, 1);
     }
-    make_target("payments");
+    create_target("payments");
     write_at(AT_TARGET + 4, "x", 1);
     assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
 }
 
-static void a_target_whose_configuration_is_none_is_refused(void **state)
+static void target_with_an_invalid_configuration_is_refused(void **state)
 {
     uint32_t in_flight_max = 1, probes = 99;
     off_t config_at = AT_TARGET + (off_t)offsetof(struct bide_target, config[0]);
-    make_target("payments");
+    create_target("payments");
     write_at(config_at + (off_t)offsetof(struct bide_target_config, in_flight_max), &in_flight_max, 4);
     assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
     in_flight_max = 0;
     write_at(config_at + (off_t)offsetof(struct bide_target_config, in_flight_max), &in_flight_max, 4);
-    make_target("payments");
+    create_target("payments");
     write_at(config_at + (off_t)offsetof(struct bide_target_config, breaker.probes), &probes, 4);
     assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
 }
 
-static void a_file_of_another_size_is_refused(void **state)
+static void file_of_another_size_is_refused(void **state)
 {
     static const off_t sizes[] = {0, 1, HEAD_SIZE - 1, HEAD_SIZE, FILE_SIZE - 1, FILE_SIZE + 1, 1 << 20};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        make_target("payments");
+        create_target("payments");
         assert_int_equal(truncate(only_file(), sizes[i]), 0);
         assert_refused("payments", BIDE_SHARED_REASON_WRONG_SIZE);
         assert_int_equal(bide_shared_remove("payments", &here, &problem), BIDE_OK);
     }
 }
 
-static void a_file_of_another_version_is_refused(void **state)
+static void file_of_another_version_is_refused(void **state)
 {
     uint32_t version = 2;
-    make_target("payments");
+    create_target("payments");
     write_at(AT_LAYOUT, &version, sizeof version);
     write_sum();
     assert_refused("payments", BIDE_SHARED_REASON_WRONG_VERSION);
 }
 
 /* The engine's words may come to mean something else while the file stays as it is. */
-static void so_is_a_target_of_another_layout_and_what_to_do_is_said(void **state)
+static void target_of_another_layout_is_refused_with_advice(void **state)
 {
     uint64_t identity;
-    make_target("payments");
+    create_target("payments");
     int file = open(only_file(), O_RDONLY);
     assert_int_equal(pread(file, &identity, sizeof identity, AT_TARGET), sizeof identity);
     close(file);
@@ -580,25 +580,25 @@ static void so_is_a_target_of_another_layout_and_what_to_do_is_said(void **state
     assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
 }
 
-static void a_file_of_another_name_or_boot_is_refused(void **state)
+static void file_of_another_name_or_boot_is_refused(void **state)
 {
-    make_target("payments");
+    create_target("payments");
     write_at(AT_NAME, "p", 2);
     write_sum();
     assert_refused("payments", BIDE_SHARED_REASON_OTHER_NAME);
     write_at(AT_NAME, "payments", 9);
     write_sum();
-    make_target("payments");
+    create_target("payments");
     write_at(AT_BOOT, "x", 1);
     write_sum();
     assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
     assert_non_null(strstr(problem.text, "another boot"));
 }
 
-static void a_file_that_others_may_write_to_or_we_may_not_is_refused(void **state)
+static void file_with_a_wrong_mode_is_refused(void **state)
 {
     static const mode_t modes[] = {0620, 0602, 0666, 0400, 0200, 0};
-    make_target("payments");
+    create_target("payments");
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         assert_int_equal(chmod(only_file(), modes[i]), 0);
         assert_refused("payments", BIDE_SHARED_REASON_OPEN_FILE);
@@ -606,9 +606,9 @@ static void a_file_that_others_may_write_to_or_we_may_not_is_refused(void **stat
     }
 }
 
-static void a_file_of_another_user_is_refused(void **state)
+static void file_of_another_user_is_refused(void **state)
 {
-    make_target("payments");
+    create_target("payments");
     pretend.other_user = 1;
     pretend.other_group = 1;
     here.group = true; /* or the directory would be refused before */
@@ -621,16 +621,16 @@ static void a_file_of_another_user_is_refused(void **state)
     assert_refused("payments", BIDE_SHARED_REASON_NOT_OURS);
 }
 
-static void a_group_may_share_it(void **state)
+static void group_members_may_share_a_target(void **state)
 {
     struct stat is;
     here.group = true;
     chmod(directory, 0770);
-    make_target("payments");
+    create_target("payments");
     assert_int_equal(stat(only_file(), &is), 0);
     assert_int_equal(is.st_mode & 07777, 0660);
     pretend.other_user = 1; /* of the same group */
-    make_target("payments");
+    create_target("payments");
     assert_int_equal(chmod(only_file(), 0600), 0);
     assert_refused("payments", BIDE_SHARED_REASON_OPEN_FILE);
     assert_int_equal(chmod(only_file(), 0662), 0);
@@ -639,10 +639,10 @@ static void a_group_may_share_it(void **state)
     assert_refused("payments", BIDE_SHARED_REASON_OPEN_DIRECTORY);
 }
 
-static void what_is_no_plain_file_is_refused(void **state)
+static void links_pipes_and_directories_are_refused_as_file(void **state)
 {
     char path[400], other[80];
-    make_target("payments");
+    create_target("payments");
     snprintf(path, sizeof path, "%s", only_file());
     snprintf(other, sizeof other, "%s/other", directory);
     assert_int_equal(rename(path, other), 0); /* a good one, but behind a link */
@@ -659,22 +659,22 @@ static void what_is_no_plain_file_is_refused(void **state)
     assert_refused("payments", BIDE_SHARED_REASON_NOT_A_FILE);
 }
 
-static void a_file_with_three_names_is_refused(void **state)
+static void file_with_three_links_is_refused(void **state)
 {
     char path[400], second[80], third[80];
-    make_target("payments");
+    create_target("payments");
     snprintf(path, sizeof path, "%s", only_file());
     snprintf(second, sizeof second, "%s/second", directory);
     snprintf(third, sizeof third, "%s/third", directory);
     assert_int_equal(link(path, second), 0);
-    make_target("payments"); /* as while it is being made */
+    create_target("payments"); /* as while it is being made */
     assert_int_equal(link(path, third), 0);
     assert_refused("payments", BIDE_SHARED_REASON_NOT_A_FILE);
 }
 
 /* ---- blocks ---- */
 
-static void punch(void)
+static void punch_hole(void)
 {
     char bytes[FILE_SIZE];
     int file = open(only_file(), O_RDWR);
@@ -684,66 +684,66 @@ static void punch(void)
     close(file);
 }
 
-static void a_full_disk_is_an_error_and_leaves_nothing_behind(void **state)
+static void full_disk_at_allocation_is_an_error_and_leaves_no_file(void **state)
 {
     pretend.blocks_errno = ENOSPC;
     assert_refused("payments", BIDE_SHARED_REASON_NO_SPACE);
     assert_int_equal(problem.system_errno, ENOSPC);
-    assert_int_equal(files().count, 0);
+    assert_int_equal(list_files().count, 0);
 }
 
-static void so_is_one_that_is_full_when_the_file_is_written(void **state)
+static void full_disk_at_write_is_an_error_and_leaves_no_file(void **state)
 {
     struct rlimit small = {.rlim_cur = 1000, .rlim_max = RLIM_INFINITY}, before;
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &before);
     small.rlim_max = before.rlim_max;
     setrlimit(RLIMIT_FSIZE, &small);
-    struct bide_shared host;
-    enum bide_err err = open_named(&host, "payments");
+    struct bide_shared shared;
+    enum bide_err err = open_named(&shared, "payments");
     setrlimit(RLIMIT_FSIZE, &before);
     assert_int_equal(err, BIDE_ERR_SYSTEM);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NO_SPACE);
     assert_int_equal(problem.system_errno, EFBIG);
-    assert_int_equal(files().count, 0);
+    assert_int_equal(list_files().count, 0);
 }
 
-static void holes_of_a_file_that_is_there_are_filled_or_it_is_refused(void **state)
+static void holes_of_an_existing_file_are_filled_or_it_is_refused(void **state)
 {
     struct stat is;
-    make_target("payments");
+    create_target("payments");
     pretend.blocks_errno = ENOSPC;
     assert_refused("payments", BIDE_SHARED_REASON_NO_SPACE);
     pretend.blocks_errno = 0;
-    punch(); /* no head left either */
+    punch_hole(); /* no head left either */
     assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
     assert_int_equal(stat(only_file(), &is), 0);
     assert_int_equal(is.st_size, FILE_SIZE);
 }
 
-static void where_blocks_cannot_be_asked_for_they_are_written(void **state)
+static void file_without_holes_is_accepted_where_fallocate_is_not_supported(void **state)
 {
     pretend.blocks_errno = EOPNOTSUPP;
-    make_target("payments");
-    make_target("payments");
+    create_target("payments");
+    create_target("payments");
 }
 
 /* Of all instants that could be chosen for it. */
-static void with_the_guard_a_file_that_is_truncated_while_it_is_opened_is_refused(void **state)
+static void guard_refuses_a_file_that_is_truncated_while_it_is_opened(void **state)
 {
-    make_target("payments");
+    create_target("payments");
     assert_true(bide_shared_guard());
     pretend.truncates = true;
-    struct bide_shared host;
-    assert_int_equal(open_named(&host, "payments"), BIDE_ERR_INVALID);
+    struct bide_shared shared;
+    assert_int_equal(open_named(&shared, "payments"), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_WRONG_SIZE);
     assert_non_null(strstr(problem.text, "somebody truncates it"));
-    assert_null(host.target);
+    assert_null(shared.target);
 }
 
 /* ---- what a process holds ---- */
 
-static unsigned lines_of(const char *path, const char *word)
+static unsigned count_lines(const char *path, const char *word)
 {
     char line[5000];
     unsigned count = 0;
@@ -756,35 +756,35 @@ static unsigned lines_of(const char *path, const char *word)
 }
 
 /* Its maps of targets' files. */
-static unsigned maps_held(void)
+static unsigned mapped_files(void)
 {
-    return lines_of("/proc/self/maps", "/payments@");
+    return count_lines("/proc/self/maps", "/payments@");
 }
 
-static void more_than_can_be_guarded_are_used_all_the_same(void **state)
+static void mappings_beyond_the_guard_s_capacity_work_without_a_guard(void **state)
 {
     enum { MANY = 300 };
-    struct bide_shared hosts[MANY];
+    struct bide_shared many[MANY];
     for (unsigned i = 0; i < MANY; i++)
-        hosts[i] = opened("payments");
-    bide_budget_add_milli(hosts[0].target, -3000, NOW);
-    assert_int_equal(bide_budget_left_milli(hosts[MANY - 1].target, NOW), config().budget.capacity_milli - 3000);
-    assert_int_equal(maps_held(), MANY);
+        many[i] = open_or_fail("payments");
+    bide_budget_add_milli(many[0].target, -3000, NOW);
+    assert_int_equal(bide_budget_left_milli(many[MANY - 1].target, NOW), config().budget.capacity_milli - 3000);
+    assert_int_equal(mapped_files(), MANY);
     for (unsigned i = 0; i < MANY; i++)
-        bide_shared_close(&hosts[i]);
-    assert_int_equal(maps_held(), 0);
+        bide_shared_close(&many[i]);
+    assert_int_equal(mapped_files(), 0);
 }
 
-static void who_is_refused_holds_nothing(void **state)
+static void refused_open_leaks_no_mapping_and_no_descriptor(void **state)
 {
     uint32_t probes = 99;
-    make_target("payments");
+    create_target("payments");
     int before = open("/dev/null", O_RDONLY | O_CLOEXEC);
     close(before);
     write_at(AT_TARGET + (off_t)offsetof(struct bide_target, config[0].breaker.probes), &probes, 4);
     for (unsigned i = 0; i < 10; i++)
         assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
-    assert_int_equal(maps_held(), 0);
+    assert_int_equal(mapped_files(), 0);
     int after = open("/dev/null", O_RDONLY | O_CLOEXEC);
     close(after);
     assert_int_equal(after, before); /* the lowest descriptor that is free */
@@ -798,7 +798,7 @@ struct seen {
 };
 
 /* "[name]", "[name: why]" */
-static bool note(void *context, const char *name, const struct bide_shared_problem *wrong)
+static bool list_add(void *context, const char *name, const struct bide_shared_problem *wrong)
 {
     struct seen *seen = context;
     size_t used = strlen(seen->all);
@@ -807,92 +807,92 @@ static bool note(void *context, const char *name, const struct bide_shared_probl
     return ++seen->count < seen->most;
 }
 
-static void a_list_has_the_targets_and_nothing_else(void **state)
+static void list_contains_all_targets_and_nothing_else(void **state)
 {
     struct seen seen = {.most = 99};
-    make_target("a/b");
-    make_target("zahlung \xc3\xa4");
+    create_target("a/b");
+    create_target("zahlung \xc3\xa4");
     char path[400];
     snprintf(path, sizeof path, "%s/fake@0123456789ab-01234567", directory);
     close(open(path, O_CREAT | O_WRONLY, 0600));
-    assert_int_equal(bide_shared_list(&here, note, &seen, &problem), BIDE_OK);
+    assert_int_equal(bide_shared_list(&here, list_add, &seen, &problem), BIDE_OK);
     assert_int_equal(seen.count, 2);
     assert_non_null(strstr(seen.all, "[a/b]"));
     assert_non_null(strstr(seen.all, "[zahlung \xc3\xa4]"));
     seen = (struct seen){.most = 1};
-    assert_int_equal(bide_shared_list(&here, note, &seen, NULL), BIDE_OK);
+    assert_int_equal(bide_shared_list(&here, list_add, &seen, NULL), BIDE_OK);
     assert_int_equal(seen.count, 1);
 }
 
 /* All that a list says. */
-static const char *listed(void)
+static const char *list_text(void)
 {
     static struct seen seen;
     seen = (struct seen){.most = 99};
-    assert_int_equal(bide_shared_list(&here, note, &seen, &problem), BIDE_OK);
+    assert_int_equal(bide_shared_list(&here, list_add, &seen, &problem), BIDE_OK);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOTHING);
     return seen.all;
 }
 
-static void what_would_be_refused_is_listed_with_the_reason(void **state)
+static void list_reports_the_reason_for_files_that_would_be_refused(void **state)
 {
     char from[400], to[400];
     uint32_t probes = 99;
-    make_target("pay/ments");
+    create_target("pay/ments");
     snprintf(from, sizeof from, "%s", only_file());
     snprintf(to, sizeof to, "%s/other%%2F1%s", directory, strrchr(from, '@'));
     assert_int_equal(rename(from, to), 0);
-    assert_string_equal(listed(), "[other/1: other_name]");
+    assert_string_equal(list_text(), "[other/1: other_name]");
     assert_int_equal(rename(to, from), 0);
     assert_int_equal(chmod(from, 0666), 0);
-    assert_string_equal(listed(), "[pay/ments: open_file]");
+    assert_string_equal(list_text(), "[pay/ments: open_file]");
     assert_int_equal(chmod(from, 0600), 0);
     write_at(AT_TARGET + (off_t)offsetof(struct bide_target, config[0].breaker.probes), &probes, 4);
-    assert_string_equal(listed(), "[pay/ments: damaged]");
+    assert_string_equal(list_text(), "[pay/ments: damaged]");
     assert_int_equal(truncate(from, 7), 0);
-    assert_string_equal(listed(), "[pay/ments: wrong_size]");
+    assert_string_equal(list_text(), "[pay/ments: wrong_size]");
     assert_int_equal(unlink(from), 0);
     assert_int_equal(symlink("/etc/passwd", from), 0);
-    assert_string_equal(listed(), "[pay/ments: not_a_file]");
+    assert_string_equal(list_text(), "[pay/ments: not_a_file]");
 }
 
 /* Those of a name that is cut are told apart by their heads; and what is no encoded name stands for itself. */
-static void files_whose_names_tell_none_are_listed_as_they_are(void **state)
+static void files_without_a_decodable_name_are_listed_by_their_raw_name(void **state)
 {
     char name[BIDE_TARGET_NAME_MAX + 1] = "", whole[2 * BIDE_TARGET_NAME_MAX], from[400], to[400];
     memset(name, '/', BIDE_TARGET_NAME_MAX);
-    make_target(name);
+    create_target(name);
     snprintf(whole, sizeof whole, "[%s]", name);
-    assert_string_equal(listed(), whole);
+    assert_string_equal(list_text(), whole);
     snprintf(from, sizeof from, "%s", only_file());
     assert_int_equal(truncate(from, 0), 0);
-    assert_memory_equal(listed(), "[%2F%2F%2F", 10);
-    assert_non_null(strstr(listed(), ": wrong_size]"));
+    assert_memory_equal(list_text(), "[%2F%2F%2F", 10);
+    assert_non_null(strstr(list_text(), ": wrong_size]"));
     snprintf(to, sizeof to, "%s/%%41%%0%%zz%%00%s", directory, strrchr(from, '@'));
     assert_int_equal(rename(from, to), 0);
-    assert_string_equal(listed(), "[%41%0%zz%00: wrong_size]");
+    assert_string_equal(list_text(), "[%41%0%zz%00: wrong_size]");
 }
 
-static void where_no_directory_is_the_list_is_empty(void **state)
+static void list_of_a_missing_directory_is_empty(void **state)
 {
     struct seen seen = {.most = 99};
     here.directory = "/nowhere/at/all";
-    assert_int_equal(bide_shared_list(&here, note, &seen, &problem), BIDE_OK);
+    assert_int_equal(bide_shared_list(&here, list_add, &seen, &problem), BIDE_OK);
     assert_int_equal(seen.count, 0);
     chmod(directory, 0777);
     here.directory = directory;
-    assert_int_equal(bide_shared_list(&here, note, &seen, &problem), BIDE_ERR_INVALID);
+    assert_int_equal(bide_shared_list(&here, list_add, &seen, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_OPEN_DIRECTORY);
 }
 
-static void after_removal_those_who_have_it_go_on_and_new_ones_begin_afresh(void **state)
+static void removed_target_stays_usable_and_new_opens_get_a_new_one(void **state)
 {
-    struct bide_shared old = opened("payments");
+    struct bide_shared old = open_or_fail("payments");
     bide_budget_add_milli(old.target, -BIDE_S, NOW);
     assert_int_equal(bide_shared_remove("payments", &here, &problem), BIDE_OK);
     assert_int_equal(bide_shared_remove("payments", &here, &problem), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOT_THERE);
-    struct bide_shared fresh = opened("payments");
+    struct bide_shared fresh = open_or_fail("payments");
     assert_int_equal(bide_budget_left_milli(old.target, NOW), 0);
     assert_true(bide_budget_left_milli(fresh.target, NOW) > 0);
     bide_shared_close(&old);
@@ -900,7 +900,7 @@ static void after_removal_those_who_have_it_go_on_and_new_ones_begin_afresh(void
     assert_int_equal(bide_shared_remove("", &here, NULL), BIDE_ERR_INVALID);
 }
 
-static void touch(const char *name, int64_t age_s)
+static void create_old_file(const char *name, int64_t age_s)
 {
     char path[400];
     snprintf(path, sizeof path, "%s/%s", directory, name);
@@ -910,45 +910,45 @@ static void touch(const char *name, int64_t age_s)
     close(file);
 }
 
-static bool is_there(const char *name)
+static bool file_exists(const char *name)
 {
     char path[400];
     snprintf(path, sizeof path, "%s/%s", directory, name);
     return access(path, F_OK) == 0;
 }
 
-static void who_makes_one_removes_old_drafts_and_files_of_other_boots_and_nothing_else(void **state)
+static void creation_removes_only_old_drafts_and_files_of_other_boots(void **state)
 {
-    touch(".draft-0123456789abcdef", 100);
-    touch(".draft-123456789abcdef0", 10);
-    touch("payments@0123456789ab-01234567", 0);
-    touch("somebody@example.org", 100000);
-    touch("notes", 100000);
-    make_target("payments");
-    assert_false(is_there(".draft-0123456789abcdef"));
-    assert_true(is_there(".draft-123456789abcdef0"));
-    assert_false(is_there("payments@0123456789ab-01234567"));
-    assert_true(is_there("somebody@example.org"));
-    assert_true(is_there("notes"));
+    create_old_file(".draft-0123456789abcdef", 100);
+    create_old_file(".draft-123456789abcdef0", 10);
+    create_old_file("payments@0123456789ab-01234567", 0);
+    create_old_file("somebody@example.org", 100000);
+    create_old_file("notes", 100000);
+    create_target("payments");
+    assert_false(file_exists(".draft-0123456789abcdef"));
+    assert_true(file_exists(".draft-123456789abcdef0"));
+    assert_false(file_exists("payments@0123456789ab-01234567"));
+    assert_true(file_exists("somebody@example.org"));
+    assert_true(file_exists("notes"));
 }
 
-static void another_time_namespace_has_a_file_of_its_own_and_leaves_ours_alone(void **state)
+static void another_time_namespace_has_its_own_file(void **state)
 {
-    struct bide_shared ours = opened("payments");
+    struct bide_shared ours = open_or_fail("payments");
     bide_budget_add_milli(ours.target, -BIDE_S, NOW);
     pretend.other_clock = true;
-    struct bide_shared theirs = opened("payments");
+    struct bide_shared theirs = open_or_fail("payments");
     pretend.other_clock = false;
-    assert_int_equal(files().count, 2);
+    assert_int_equal(list_files().count, 2);
     assert_true(bide_budget_left_milli(theirs.target, NOW) > 0);
-    struct bide_shared again = opened("payments");
+    struct bide_shared again = open_or_fail("payments");
     assert_int_equal(bide_budget_left_milli(again.target, NOW), 0);
     bide_shared_close(&ours);
     bide_shared_close(&theirs);
     bide_shared_close(&again);
 }
 
-static void reasons_have_labels_and_sentences(void **state)
+static void reasons_have_labels_and_texts(void **state)
 {
     for (unsigned reason = 0; reason < BIDE_SHARED_REASON_COUNT; reason++) {
         assert_true(strlen(bide_shared_reason_label((enum bide_shared_reason)reason)) > 0);
@@ -963,7 +963,7 @@ static void reasons_have_labels_and_sentences(void **state)
 
 /* What happens to a target while it is used: from which byte on it is zeroed, as if the file had been truncated there
  * and its page stayed; or what it is filled with, but for its configurations, as if somebody had written to it. */
-struct harm {
+struct damage {
     size_t from;
     uint64_t noise; /* 0: zeros */
     struct bide_target_config config;
@@ -980,11 +980,11 @@ static void fill_with_noise(uint64_t *from, const void *end, uint64_t *noise)
     }
 }
 
-static void do_harm(struct bide_target *target, const struct harm *harm)
+static void damage_target(struct bide_target *target, const struct damage *damage)
 {
-    uint64_t noise = harm->noise;
+    uint64_t noise = damage->noise;
     if (noise == 0) {
-        memset((char *)target + harm->from, 0, sizeof *target - harm->from);
+        memset((char *)target + damage->from, 0, sizeof *target - damage->from);
         return;
     }
     target->config[1] = target->config[0];
@@ -993,7 +993,7 @@ static void do_harm(struct bide_target *target, const struct harm *harm)
 }
 
 /* All that a call may ask of a target that was good when it began. */
-static void use_harmed(const struct harm *z, struct bide_outcome first)
+static void use_damaged_target(const struct damage *z, struct bide_outcome first)
 {
     struct bide_target target;
     struct bide_policy policy;
@@ -1009,7 +1009,7 @@ static void use_harmed(const struct harm *z, struct bide_outcome first)
     bide_call_outcome(&next, 1, &failed, NOW); /* so that there is something to forget */
     bide_call_cancel(&next, NOW);
     bide_call_begin(&call, &policy, &target, &request, NOW);
-    do_harm(&target, z);
+    damage_target(&target, z);
     struct bide_verdict v = bide_call_outcome(&call, 1, &first, NOW + BIDE_MS);
     if (v.action == BIDE_WAIT)
         v = bide_call_wake(&call, v.wake_ns);
@@ -1031,37 +1031,37 @@ static void use_harmed(const struct harm *z, struct bide_outcome first)
 }
 
 /* Of every kind, whatever the first attempt comes to, the short way and the long one. */
-static void use_all_harmed(struct harm harm)
+static void use_damaged_targets(struct damage damage)
 {
     static const struct bide_outcome outcomes[] = {
         {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED},
         {.kind = BIDE_KIND_THROTTLED, .evidence = BIDE_EVIDENCE_ANSWERED, .hint = {BIDE_HINT_WAIT, BIDE_S}},
         {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED},
     };
-    harm.config = config();
-    harm.config.key_retries = 2;
-    harm.config.throttle_k_milli = 2000;
-    harm.config.latency = true;
+    damage.config = config();
+    damage.config.key_retries = 2;
+    damage.config.throttle_k_milli = 2000;
+    damage.config.latency = true;
     for (unsigned kinds = 0; kinds < 16 * 2; kinds++) {
-        harm.config.budget.kind = (enum bide_budget_kind)(kinds % 4);
-        harm.config.breaker.kind = (enum bide_breaker_kind)(kinds / 4 % 4);
+        damage.config.budget.kind = (enum bide_budget_kind)(kinds % 4);
+        damage.config.breaker.kind = (enum bide_breaker_kind)(kinds / 4 % 4);
         core_force_slow_path = kinds >= 16;
         for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++)
-            use_harmed(&harm, outcomes[i]);
+            use_damaged_target(&damage, outcomes[i]);
     }
     core_force_slow_path = false;
 }
 
-static void a_target_that_is_zeroed_under_its_calls_harms_nobody(void **state)
+static void calls_survive_a_target_that_is_zeroed(void **state)
 {
     for (size_t from = 0; from < sizeof(struct bide_target); from += 8)
-        use_all_harmed((struct harm){.from = from});
+        use_damaged_targets((struct damage){.from = from});
 }
 
-static void nor_does_one_whose_words_are_anything(void **state)
+static void calls_survive_a_target_with_arbitrary_words(void **state)
 {
     for (uint64_t noise = 1; noise <= 300; noise++)
-        use_all_harmed((struct harm){.noise = noise});
+        use_damaged_targets((struct damage){.noise = noise});
 }
 
 #define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
@@ -1069,53 +1069,53 @@ static void nor_does_one_whose_words_are_anything(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_DIRECTORY(a_name_is_one_target_for_whoever_opens_it),
-        IN_DIRECTORY(a_target_lives_on_when_nobody_has_it_open),
-        IN_DIRECTORY(who_opens_it_with_another_configuration_gives_it_that_and_keeps_its_state),
-        IN_DIRECTORY(one_that_somebody_else_is_configuring_keeps_what_it_has),
-        IN_DIRECTORY(none_is_made_where_it_must_exist_or_no_configuration_is_given),
-        IN_DIRECTORY(a_leased_target_stays_leased_whoever_opens_it),
-        IN_DIRECTORY(what_a_fleet_cannot_lend_to_is_left_out_and_that_is_said),
-        IN_DIRECTORY(what_counts_calls_in_flight_is_refused),
-        IN_DIRECTORY(a_bad_configuration_is_an_error_with_its_field_even_where_a_private_one_would_do),
-        IN_DIRECTORY(without_memory_there_is_no_private_one_either),
-        IN_DIRECTORY(every_name_has_a_file_of_its_own_in_the_directory),
-        IN_DIRECTORY(long_names_that_begin_alike_are_told_apart),
-        IN_DIRECTORY(what_is_no_name_is_refused),
+        IN_DIRECTORY(every_process_that_opens_a_name_shares_one_target),
+        IN_DIRECTORY(target_keeps_its_state_while_it_is_not_open),
+        IN_DIRECTORY(opening_with_another_configuration_applies_it_and_keeps_the_state),
+        IN_DIRECTORY(target_being_configured_by_another_process_keeps_its_configuration),
+        IN_DIRECTORY(no_file_is_created_with_must_exist_or_without_configuration),
+        IN_DIRECTORY(leased_target_stays_leased_when_opened_again),
+        IN_DIRECTORY(configuration_that_cannot_be_leased_is_not_applied_and_reported),
+        IN_DIRECTORY(in_flight_limits_are_refused),
+        IN_DIRECTORY(bad_configuration_is_an_error_with_its_field_even_with_private_instead),
+        IN_DIRECTORY(private_target_fails_without_memory),
+        IN_DIRECTORY(every_name_has_its_own_file_in_the_directory),
+        IN_DIRECTORY(long_names_with_equal_beginnings_have_different_files),
+        IN_DIRECTORY(invalid_names_are_refused),
         IN_DIRECTORY(the_directory_comes_from_the_environment),
-        IN_DIRECTORY(a_directory_that_is_not_there_is_made_for_us_alone),
-        IN_DIRECTORY(what_is_no_directory_is_refused),
-        IN_DIRECTORY(a_directory_that_others_may_write_to_is_refused),
-        IN_DIRECTORY(a_directory_of_another_user_is_refused),
-        IN_DIRECTORY(bytes_that_are_no_target_are_refused),
-        IN_DIRECTORY(a_head_with_one_wrong_byte_is_refused),
-        IN_DIRECTORY(a_target_whose_configuration_is_none_is_refused),
-        IN_DIRECTORY(a_file_of_another_size_is_refused),
-        IN_DIRECTORY(a_file_of_another_version_is_refused),
-        IN_DIRECTORY(so_is_a_target_of_another_layout_and_what_to_do_is_said),
-        IN_DIRECTORY(a_file_of_another_name_or_boot_is_refused),
-        IN_DIRECTORY(a_file_that_others_may_write_to_or_we_may_not_is_refused),
-        IN_DIRECTORY(a_file_of_another_user_is_refused),
-        IN_DIRECTORY(a_group_may_share_it),
-        IN_DIRECTORY(what_is_no_plain_file_is_refused),
-        IN_DIRECTORY(a_file_with_three_names_is_refused),
-        IN_DIRECTORY(a_full_disk_is_an_error_and_leaves_nothing_behind),
-        IN_DIRECTORY(so_is_one_that_is_full_when_the_file_is_written),
-        IN_DIRECTORY(holes_of_a_file_that_is_there_are_filled_or_it_is_refused),
-        IN_DIRECTORY(where_blocks_cannot_be_asked_for_they_are_written),
-        IN_DIRECTORY(with_the_guard_a_file_that_is_truncated_while_it_is_opened_is_refused),
-        IN_DIRECTORY(more_than_can_be_guarded_are_used_all_the_same),
-        IN_DIRECTORY(who_is_refused_holds_nothing),
-        IN_DIRECTORY(a_list_has_the_targets_and_nothing_else),
-        IN_DIRECTORY(what_would_be_refused_is_listed_with_the_reason),
-        IN_DIRECTORY(files_whose_names_tell_none_are_listed_as_they_are),
-        IN_DIRECTORY(where_no_directory_is_the_list_is_empty),
-        IN_DIRECTORY(after_removal_those_who_have_it_go_on_and_new_ones_begin_afresh),
-        IN_DIRECTORY(who_makes_one_removes_old_drafts_and_files_of_other_boots_and_nothing_else),
-        IN_DIRECTORY(another_time_namespace_has_a_file_of_its_own_and_leaves_ours_alone),
-        cmocka_unit_test(reasons_have_labels_and_sentences),
-        cmocka_unit_test(a_target_that_is_zeroed_under_its_calls_harms_nobody),
-        cmocka_unit_test(nor_does_one_whose_words_are_anything),
+        IN_DIRECTORY(missing_directory_is_created_with_mode_700),
+        IN_DIRECTORY(links_and_files_are_refused_as_directory),
+        IN_DIRECTORY(directory_writable_by_others_is_refused),
+        IN_DIRECTORY(directory_of_another_user_is_refused),
+        IN_DIRECTORY(file_of_arbitrary_bytes_is_refused),
+        IN_DIRECTORY(header_with_one_wrong_byte_is_refused),
+        IN_DIRECTORY(target_with_an_invalid_configuration_is_refused),
+        IN_DIRECTORY(file_of_another_size_is_refused),
+        IN_DIRECTORY(file_of_another_version_is_refused),
+        IN_DIRECTORY(target_of_another_layout_is_refused_with_advice),
+        IN_DIRECTORY(file_of_another_name_or_boot_is_refused),
+        IN_DIRECTORY(file_with_a_wrong_mode_is_refused),
+        IN_DIRECTORY(file_of_another_user_is_refused),
+        IN_DIRECTORY(group_members_may_share_a_target),
+        IN_DIRECTORY(links_pipes_and_directories_are_refused_as_file),
+        IN_DIRECTORY(file_with_three_links_is_refused),
+        IN_DIRECTORY(full_disk_at_allocation_is_an_error_and_leaves_no_file),
+        IN_DIRECTORY(full_disk_at_write_is_an_error_and_leaves_no_file),
+        IN_DIRECTORY(holes_of_an_existing_file_are_filled_or_it_is_refused),
+        IN_DIRECTORY(file_without_holes_is_accepted_where_fallocate_is_not_supported),
+        IN_DIRECTORY(guard_refuses_a_file_that_is_truncated_while_it_is_opened),
+        IN_DIRECTORY(mappings_beyond_the_guard_s_capacity_work_without_a_guard),
+        IN_DIRECTORY(refused_open_leaks_no_mapping_and_no_descriptor),
+        IN_DIRECTORY(list_contains_all_targets_and_nothing_else),
+        IN_DIRECTORY(list_reports_the_reason_for_files_that_would_be_refused),
+        IN_DIRECTORY(files_without_a_decodable_name_are_listed_by_their_raw_name),
+        IN_DIRECTORY(list_of_a_missing_directory_is_empty),
+        IN_DIRECTORY(removed_target_stays_usable_and_new_opens_get_a_new_one),
+        IN_DIRECTORY(creation_removes_only_old_drafts_and_files_of_other_boots),
+        IN_DIRECTORY(another_time_namespace_has_its_own_file),
+        cmocka_unit_test(reasons_have_labels_and_texts),
+        cmocka_unit_test(calls_survive_a_target_that_is_zeroed),
+        cmocka_unit_test(calls_survive_a_target_with_arbitrary_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

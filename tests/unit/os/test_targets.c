@@ -23,16 +23,16 @@
 #endif
 #endif
 
-static struct bide_target_config service(void)
+static struct bide_target_config service_config(void)
 {
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     return config;
 }
 
-static struct bide_targets *table_of(size_t most)
+static struct bide_targets *new_table(size_t most)
 {
-    struct bide_target_config config = service();
+    struct bide_target_config config = service_config();
     struct bide_targets *table;
     assert_int_equal(bide_targets_new(&table, most, &config, NULL), BIDE_OK);
     return table;
@@ -45,14 +45,14 @@ static const char *name_of(char prefix, unsigned number)
     return name;
 }
 
-static struct bide_target *get(struct bide_targets *table, char prefix, unsigned number)
+static struct bide_target *get_target(struct bide_targets *table, char prefix, unsigned number)
 {
     struct bide_target *target = bide_targets_get(table, name_of(prefix, number), NOW);
     assert_non_null(target);
     return target;
 }
 
-static struct bide_target *find(struct bide_targets *table, char prefix, unsigned number)
+static struct bide_target *find_target(struct bide_targets *table, char prefix, unsigned number)
 {
     return bide_targets_find(table, name_of(prefix, number));
 }
@@ -65,9 +65,9 @@ static void drain(struct bide_target *target)
 
 /* -- Names --------------------------------------------------------------------------------------------------------- */
 
-static void a_name_leads_to_the_same_target_each_time_and_to_no_other(void **state)
+static void each_name_has_its_own_target(void **state)
 {
-    struct bide_targets *table = table_of(10);
+    struct bide_targets *table = new_table(10);
     struct bide_target *a = bide_targets_get(table, "payments", NOW), *b = bide_targets_get(table, "search", NOW);
     assert_ptr_not_equal(a, b);
     assert_ptr_equal(bide_targets_get(table, "payments", NOW), a);
@@ -78,9 +78,9 @@ static void a_name_leads_to_the_same_target_each_time_and_to_no_other(void **sta
     bide_targets_free(NULL);
 }
 
-static void names_of_every_length_are_told_apart(void **state)
+static void names_of_every_length_have_different_targets(void **state)
 {
-    struct bide_targets *table = table_of(200);
+    struct bide_targets *table = new_table(200);
     struct bide_target *target[BIDE_TARGET_NAME_MAX + 1];
     char name[BIDE_TARGET_NAME_MAX + 1] = "";
     for (size_t n = 1; n <= BIDE_TARGET_NAME_MAX; n++) {
@@ -95,9 +95,9 @@ static void names_of_every_length_are_told_apart(void **state)
     bide_targets_free(table);
 }
 
-static void a_name_that_is_empty_too_long_or_has_a_control_character_is_told_and_shares_the_overflow(void **state)
+static void invalid_names_are_reported_and_get_the_overflow_target(void **state)
 {
-    struct bide_targets *table = table_of(10);
+    struct bide_targets *table = new_table(10);
     struct bide_problem problem;
     char text[BIDE_TARGET_NAME_MAX + 2];
     memset(text, 'x', sizeof text);
@@ -126,10 +126,10 @@ static void a_name_that_is_empty_too_long_or_has_a_control_character_is_told_and
     bide_targets_free(table);
 }
 
-static void a_table_of_an_impossible_size_or_a_bad_configuration_is_refused_by_name(void **state)
+static void bad_size_or_configuration_is_refused_with_its_field(void **state)
 {
     struct bide_targets *table;
-    struct bide_target_config config = service();
+    struct bide_target_config config = service_config();
     struct bide_problem problem;
     const size_t bad[] = {0, 1000001, SIZE_MAX};
     for (size_t i = 0; i < 3; i++) {
@@ -148,34 +148,34 @@ static void a_table_of_an_impossible_size_or_a_bad_configuration_is_refused_by_n
 
 /* -- Eviction ------------------------------------------------------------------------------------------------------ */
 
-static void a_full_table_forgets_a_target_that_has_nothing_to_remember(void **state)
+static void full_table_evicts_an_evictable_target(void **state)
 {
-    struct bide_targets *table = table_of(3);
+    struct bide_targets *table = new_table(3);
     for (unsigned i = 0; i < 4; i++)
-        get(table, 'a', i);
+        get_target(table, 'a', i);
     struct bide_targets_view count = bide_targets_stats(table);
     assert_int_equal(count.held, 3);
     assert_int_equal(count.evicted, 1);
     assert_int_equal(count.overflowed, 0);
-    assert_non_null(find(table, 'a', 3));
+    assert_non_null(find_target(table, 'a', 3));
     bide_targets_free(table);
 }
 
-static void a_name_in_steady_use_outlives_names_asked_for_once(void **state)
+static void name_in_steady_use_outlives_names_used_once(void **state)
 {
-    struct bide_targets *table = table_of(10);
+    struct bide_targets *table = new_table(10);
     struct bide_target *steady = bide_targets_get(table, "steady", NOW);
     for (unsigned i = 0; i < 1000; i++) {
-        get(table, 'a', i);
+        get_target(table, 'a', i);
         assert_ptr_equal(bide_targets_get(table, "steady", NOW), steady);
         assert_ptr_equal(bide_targets_find(table, "steady"), steady);
     }
     bide_targets_free(table);
 }
 
-static void what_must_be_remembered_is_never_forgotten(void **state)
+static void targets_with_state_are_never_evicted(void **state)
 {
-    struct bide_targets *table = table_of(3);
+    struct bide_targets *table = new_table(3);
     struct bide_target *drained = bide_targets_get(table, "drained", NOW);
     struct bide_target *open = bide_targets_get(table, "open", NOW);
     struct bide_target *hold_off = bide_targets_get(table, "quiet", NOW);
@@ -196,58 +196,58 @@ static void what_must_be_remembered_is_never_forgotten(void **state)
     bide_targets_free(table);
 }
 
-static void names_in_the_overflow_target_share_its_budget(void **state)
+static void names_in_the_overflow_target_share_a_budget(void **state)
 {
-    struct bide_targets *table = table_of(1);
-    drain(get(table, 'a', 0));
-    drain(get(table, 'a', 1));
-    assert_int_equal(bide_budget_left_milli(get(table, 'a', 2), NOW), 0);
+    struct bide_targets *table = new_table(1);
+    drain(get_target(table, 'a', 0));
+    drain(get_target(table, 'a', 1));
+    assert_int_equal(bide_budget_left_milli(get_target(table, 'a', 2), NOW), 0);
     bide_targets_free(table);
 }
 
-static void the_overflow_target_begins_when_it_is_first_needed(void **state)
+static void overflow_target_starts_when_first_needed(void **state)
 {
-    struct bide_target_config config = service();
+    struct bide_target_config config = service_config();
     struct bide_targets *table;
     config.budget.initial_milli = 0;
     config.budget.refill_per_minute_milli = 1000;
     assert_int_equal(bide_targets_new(&table, 1, &config, NULL), BIDE_OK);
-    bide_breaker_hold(get(table, 'a', 0), BIDE_HOLD_OPEN);
-    struct bide_target *overflow = get(table, 'a', 1);
-    assert_null(find(table, 'a', 1));
+    bide_breaker_hold(get_target(table, 'a', 0), BIDE_HOLD_OPEN);
+    struct bide_target *overflow = get_target(table, 'a', 1);
+    assert_null(find_target(table, 'a', 1));
     assert_int_equal(bide_budget_left_milli(overflow, NOW), 0); /* nothing was earned since the clock began */
     bide_targets_free(table);
 }
 
-static void a_budget_that_filled_up_by_itself_may_be_forgotten(void **state)
+static void target_with_a_refilled_budget_may_be_evicted(void **state)
 {
-    struct bide_targets *table = table_of(1);
-    drain(get(table, 'a', 0));
-    assert_ptr_not_equal(get(table, 'a', 1), find(table, 'a', 0));
+    struct bide_targets *table = new_table(1);
+    drain(get_target(table, 'a', 0));
+    assert_ptr_not_equal(get_target(table, 'a', 1), find_target(table, 'a', 0));
     bide_targets_get(table, "later", NOW + 60 * BIDE_MINUTE);
-    assert_null(find(table, 'a', 0));
+    assert_null(find_target(table, 'a', 0));
     assert_non_null(bide_targets_find(table, "later"));
     bide_targets_free(table);
 }
 
 /* One target among a thousand becomes blank, after a long time in which none was: it is found after as many insertions
  * as it takes to look at all, no later. */
-static void a_target_that_can_go_is_found_in_bounded_time(void **state)
+static void evictable_target_is_found_after_a_bounded_number_of_insertions(void **state)
 {
     enum { MOST = 1000, EARNED = 16 };
-    struct bide_targets *table = table_of(MOST);
+    struct bide_targets *table = new_table(MOST);
     for (unsigned i = 0; i < MOST; i++)
-        drain(get(table, 'a', i));
+        drain(get_target(table, 'a', i));
     for (unsigned blank = 0; blank < 5; blank++) {
         for (unsigned i = 0; i < 200; i++) /* until nothing is saved up */
-            get(table, 'b', i);
+            get_target(table, 'b', i);
         assert_int_equal(bide_targets_stats(table).evicted, blank);
-        bide_budget_add_milli(find(table, 'a', blank * 199), BIDE_S, NOW);
+        bide_budget_add_milli(find_target(table, 'a', blank * 199), BIDE_S, NOW);
         struct bide_target *last = NULL;
         for (unsigned i = 0; i <= MOST / EARNED && bide_targets_stats(table).evicted == blank; i++)
-            last = get(table, 'c', blank * 100 + i);
+            last = get_target(table, 'c', blank * 100 + i);
         assert_int_equal(bide_targets_stats(table).evicted, blank + 1);
-        assert_null(find(table, 'a', blank * 199));
+        assert_null(find_target(table, 'a', blank * 199));
         drain(last);
     }
     bide_targets_free(table);
@@ -267,10 +267,10 @@ static bool count_allocation(void)
     return false;
 }
 
-static void assert_remembered(struct bide_targets *table, unsigned count)
+static void assert_state_kept(struct bide_targets *table, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        struct bide_target *target = find(table, 'm', i);
+        struct bide_target *target = find_target(table, 'm', i);
         assert_non_null(target);
         if (i % 2 == 0)
             assert_int_equal(bide_budget_left_milli(target, NOW), 0);
@@ -279,35 +279,35 @@ static void assert_remembered(struct bide_targets *table, unsigned count)
     }
 }
 
-static void remember(struct bide_targets *table, unsigned first, unsigned count)
+static void give_state(struct bide_targets *table, unsigned first, unsigned count)
 {
     for (unsigned i = first; i < first + count; i++)
         if (i % 2 == 0)
-            drain(get(table, 'm', i));
+            drain(get_target(table, 'm', i));
         else
-            bide_breaker_hold(get(table, 'm', i), BIDE_HOLD_OPEN);
+            bide_breaker_hold(get_target(table, 'm', i), BIDE_HOLD_OPEN);
 }
 
-static void a_million_names_cost_bounded_memory_and_forget_nothing_that_matters(void **state)
+static void a_million_names_use_bounded_memory_and_evict_no_state(void **state)
 {
     enum { MOST = 1000 };
     allocations = 0;
     os_memory_refuses = count_allocation;
-    struct bide_targets *table = table_of(MOST);
-    remember(table, 0, MOST / 2);
+    struct bide_targets *table = new_table(MOST);
+    give_state(table, 0, MOST / 2);
     for (unsigned i = 0; i < MILLION / 2; i++) /* half of the table can be forgotten: nobody overflows */
-        get(table, 'x', i);
+        get_target(table, 'x', i);
     struct bide_targets_view count = bide_targets_stats(table);
     assert_int_equal(count.held, MOST);
     assert_int_equal(count.evicted, MILLION / 2 - MOST / 2);
     assert_int_equal(count.overflowed, 0);
-    remember(table, MOST / 2, MOST / 2);
+    give_state(table, MOST / 2, MOST / 2);
     uint64_t before = bide_targets_stats(table).overflowed;
-    struct bide_target *overflow = get(table, 'y', 0);
+    struct bide_target *overflow = get_target(table, 'y', 0);
     for (unsigned i = 1; i < MILLION / 2; i++) /* nothing can be forgotten: everybody does */
-        assert_ptr_equal(get(table, 'y', i), overflow);
+        assert_ptr_equal(get_target(table, 'y', i), overflow);
     assert_int_equal(bide_targets_stats(table).overflowed - before, MILLION / 2);
-    assert_remembered(table, MOST);
+    assert_state_kept(table, MOST);
     os_memory_refuses = NULL;
     assert_true(allocations <= 3 + MOST / 32 + 1);
     bide_targets_free(table);
@@ -315,11 +315,11 @@ static void a_million_names_cost_bounded_memory_and_forget_nothing_that_matters(
 
 /* -- Against the invariants, at random ----------------------------------------------------------------------------- */
 
-static uint64_t chance; /* SplitMix64 */
+static uint64_t random_state; /* SplitMix64 */
 
-static unsigned draw(unsigned below)
+static unsigned random_below(unsigned below)
 {
-    uint64_t x = chance += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t x = random_state += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
     return (unsigned)((x ^ x >> 31) % below);
@@ -328,12 +328,12 @@ static unsigned draw(unsigned below)
 enum { NAMES = 200, ROOM = 64 };
 
 /* Each name found has a target to itself, as many are found as the table says, and no drained one is missing. */
-static void assert_sound(struct bide_targets *table, const bool *drained)
+static void assert_consistent(struct bide_targets *table, const bool *drained)
 {
     struct bide_target *seen[NAMES];
     size_t found = 0;
     for (unsigned i = 0; i < NAMES; i++) {
-        struct bide_target *target = find(table, 'n', i);
+        struct bide_target *target = find_target(table, 'n', i);
         assert_true(target != NULL || !drained[i]);
         if (target == NULL)
             continue;
@@ -345,25 +345,25 @@ static void assert_sound(struct bide_targets *table, const bool *drained)
     assert_int_equal(found, bide_targets_stats(table).held);
 }
 
-static void any_sequence_of_insertions_and_evictions_keeps_the_table_sound(void **state)
+static void random_insertions_and_evictions_keep_the_table_consistent(void **state)
 {
     const char *given = getenv("BIDE_TEST_SEED");
-    chance = given != NULL ? strtoull(given, NULL, 0) : bide_seed();
-    print_message("BIDE_TEST_SEED=%" PRIu64 "\n", chance);
-    struct bide_targets *table = table_of(ROOM);
+    random_state = given != NULL ? strtoull(given, NULL, 0) : bide_seed();
+    print_message("BIDE_TEST_SEED=%" PRIu64 "\n", random_state);
+    struct bide_targets *table = new_table(ROOM);
     bool drained[NAMES] = {false};
     for (int step = 0; step < 20000; step++) {
-        unsigned i = draw(NAMES);
-        struct bide_target *target = get(table, 'n', i);
-        if (find(table, 'n', i) != target)
+        unsigned i = random_below(NAMES);
+        struct bide_target *target = get_target(table, 'n', i);
+        if (find_target(table, 'n', i) != target)
             continue; /* it overflowed */
-        if (draw(10) == 0)
+        if (random_below(10) == 0)
             drain(target);
-        else if (drained[i] && draw(2) == 0)
+        else if (drained[i] && random_below(2) == 0)
             bide_budget_add_milli(target, BIDE_S, NOW);
         drained[i] = bide_budget_left_milli(target, NOW) == 0;
         if (step % 50 == 0)
-            assert_sound(table, drained);
+            assert_consistent(table, drained);
     }
     assert_true(bide_targets_stats(table).evicted > 0);
     bide_targets_free(table);
@@ -371,60 +371,60 @@ static void any_sequence_of_insertions_and_evictions_keeps_the_table_sound(void 
 
 /* -- Memory -------------------------------------------------------------------------------------------------------- */
 
-static unsigned asked, refuse_from, refuse_until;
+static unsigned allocation_count, fail_from, fail_until;
 
-static bool refuse(void)
+static bool fail_allocation(void)
 {
-    asked++;
-    return asked >= refuse_from && asked < refuse_until;
+    allocation_count++;
+    return allocation_count >= fail_from && allocation_count < fail_until;
 }
 
-static void refuse_allocations(unsigned from, unsigned until)
+static void fail_allocations(unsigned from, unsigned until)
 {
-    asked = 0;
-    refuse_from = from;
-    refuse_until = until;
-    os_memory_refuses = refuse;
+    allocation_count = 0;
+    fail_from = from;
+    fail_until = until;
+    os_memory_refuses = fail_allocation;
 }
 
-static void a_table_that_gets_no_memory_is_not_made(void **state)
+static void table_creation_fails_without_memory(void **state)
 {
-    struct bide_target_config config = service();
+    struct bide_target_config config = service_config();
     for (unsigned n = 1; n <= 3; n++)
         for (int for_ever = 0; for_ever <= 1; for_ever++) {
             struct bide_targets *table = (struct bide_targets *)&config;
-            refuse_allocations(n, for_ever ? UINT32_MAX : n + 1);
+            fail_allocations(n, for_ever ? UINT32_MAX : n + 1);
             assert_int_equal(bide_targets_new(&table, 100, &config, NULL), BIDE_ERR_NOMEM);
             assert_null(table);
             os_memory_refuses = NULL;
         }
 }
 
-static void a_name_for_which_there_is_no_memory_overflows_and_is_made_later(void **state)
+static void name_without_memory_overflows_and_is_created_later(void **state)
 {
-    struct bide_targets *table = table_of(100);
-    refuse_allocations(1, UINT32_MAX);
-    struct bide_target *overflow = get(table, 'a', 0);
-    assert_ptr_equal(get(table, 'a', 1), overflow);
+    struct bide_targets *table = new_table(100);
+    fail_allocations(1, UINT32_MAX);
+    struct bide_target *overflow = get_target(table, 'a', 0);
+    assert_ptr_equal(get_target(table, 'a', 1), overflow);
     assert_int_equal(bide_targets_stats(table).held, 0);
     assert_int_equal(bide_targets_stats(table).overflowed, 2);
     os_memory_refuses = NULL;
-    assert_ptr_not_equal(get(table, 'a', 0), overflow);
+    assert_ptr_not_equal(get_target(table, 'a', 0), overflow);
     assert_int_equal(bide_targets_stats(table).held, 1);
     bide_targets_free(table);
 }
 
 /* Each chunk of slots is refused once: the names that come meanwhile take the place of blank ones. */
-static void without_memory_a_table_goes_on_with_what_it_has(void **state)
+static void table_without_memory_evicts_instead_of_growing(void **state)
 {
-    struct bide_targets *table = table_of(100);
+    struct bide_targets *table = new_table(100);
     for (unsigned i = 0; i < 32; i++)
-        get(table, 'a', i);
-    refuse_allocations(1, 2);
-    assert_non_null(get(table, 'b', 0));
+        get_target(table, 'a', i);
+    fail_allocations(1, 2);
+    assert_non_null(get_target(table, 'b', 0));
     assert_int_equal(bide_targets_stats(table).evicted, 1);
-    assert_non_null(find(table, 'b', 0));
-    get(table, 'b', 1);
+    assert_non_null(find_target(table, 'b', 0));
+    get_target(table, 'b', 1);
     assert_int_equal(bide_targets_stats(table).held, 33);
     os_memory_refuses = NULL;
     bide_targets_free(table);
@@ -439,14 +439,14 @@ static uint32_t capacity_of(struct bide_target *target)
     return config.budget.capacity_milli;
 }
 
-static void a_new_configuration_reaches_old_new_and_overflowed_targets_and_keeps_their_state(void **state)
+static void reload_reaches_all_targets_and_keeps_their_state(void **state)
 {
-    struct bide_targets *table = table_of(2);
-    struct bide_target *a = get(table, 'a', 0), *b = get(table, 'a', 1);
+    struct bide_targets *table = new_table(2);
+    struct bide_target *a = get_target(table, 'a', 0), *b = get_target(table, 'a', 1);
     drain(a);
     drain(b);
-    struct bide_target *overflow = get(table, 'a', 2);
-    struct bide_target_config config = service();
+    struct bide_target *overflow = get_target(table, 'a', 2);
+    struct bide_target_config config = service_config();
     config.budget.capacity_milli = 77000;
     assert_int_equal(bide_targets_configure(table, &config, NOW, NULL), BIDE_OK);
     assert_int_equal(capacity_of(a), 77000);
@@ -459,24 +459,24 @@ static void a_new_configuration_reaches_old_new_and_overflowed_targets_and_keeps
     bide_targets_free(table);
 }
 
-static void targets_made_after_a_reload_have_the_new_configuration(void **state)
+static void targets_created_after_a_reload_have_the_new_configuration(void **state)
 {
-    struct bide_targets *table = table_of(2);
-    struct bide_target_config config = service();
+    struct bide_targets *table = new_table(2);
+    struct bide_target_config config = service_config();
     config.budget.capacity_milli = 77000;
     assert_int_equal(bide_targets_configure(table, &config, NOW, NULL), BIDE_OK);
-    drain(get(table, 'a', 0));
-    drain(get(table, 'a', 1));
-    assert_int_equal(capacity_of(get(table, 'a', 1)), 77000);
-    assert_int_equal(capacity_of(get(table, 'a', 2)), 77000); /* overflow */
+    drain(get_target(table, 'a', 0));
+    drain(get_target(table, 'a', 1));
+    assert_int_equal(capacity_of(get_target(table, 'a', 1)), 77000);
+    assert_int_equal(capacity_of(get_target(table, 'a', 2)), 77000); /* overflow */
     bide_targets_free(table);
 }
 
-static void a_bad_configuration_changes_nothing_and_the_next_one_still_works(void **state)
+static void bad_configuration_changes_nothing(void **state)
 {
-    struct bide_targets *table = table_of(2);
-    struct bide_target *a = get(table, 'a', 0);
-    struct bide_target_config config = service();
+    struct bide_targets *table = new_table(2);
+    struct bide_target *a = get_target(table, 'a', 0);
+    struct bide_target_config config = service_config();
     struct bide_problem problem;
     uint32_t before = capacity_of(a);
     config.budget.capacity_milli = 77000;
@@ -484,7 +484,7 @@ static void a_bad_configuration_changes_nothing_and_the_next_one_still_works(voi
     assert_int_equal(bide_targets_configure(table, &config, NOW, &problem), BIDE_ERR_INVALID);
     assert_non_null(strstr(problem.field, "probes"));
     assert_int_equal(capacity_of(a), before);
-    assert_int_equal(capacity_of(get(table, 'a', 1)), before);
+    assert_int_equal(capacity_of(get_target(table, 'a', 1)), before);
     config.breaker.probes = 1;
     assert_int_equal(bide_targets_configure(table, &config, NOW, &problem), BIDE_OK);
     assert_int_equal(capacity_of(a), 77000);
@@ -492,11 +492,12 @@ static void a_bad_configuration_changes_nothing_and_the_next_one_still_works(voi
 }
 
 /* As if a thread stood still in the middle of configuring one of them. */
-static void a_target_that_stays_busy_is_reported_and_does_not_hold_up_the_others(void **state)
+static void busy_target_is_reported_and_does_not_delay_the_others(void **state)
 {
-    struct bide_targets *table = table_of(3);
-    struct bide_target *a = get(table, 'a', 0), *busy = get(table, 'a', 1), *c = get(table, 'a', 2);
-    struct bide_target_config config = service();
+    struct bide_targets *table = new_table(3);
+    struct bide_target *a = get_target(table, 'a', 0), *busy = get_target(table, 'a', 1),
+                       *c = get_target(table, 'a', 2);
+    struct bide_target_config config = service_config();
     config.budget.capacity_milli = 77000;
     busy->claim = NOW | 1;
     assert_int_equal(bide_targets_configure(table, &config, NOW, NULL), BIDE_ERR_BUSY);
@@ -511,17 +512,17 @@ static void a_target_that_stays_busy_is_reported_and_does_not_hold_up_the_others
 
 /* -- Calls in flight ----------------------------------------------------------------------------------------------- */
 
-static void a_call_whose_target_was_given_to_another_name_leaves_that_alone(void **state)
+static void call_does_not_touch_its_target_after_reuse(void **state)
 {
-    struct bide_targets *table = table_of(1);
+    struct bide_targets *table = new_table(1);
     struct bide_policy policy;
     struct bide_call call = {0};
     struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
     struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT};
     bide_policy_init(&policy, BIDE_PRESET_SERVICE);
-    struct bide_target *old = get(table, 'a', 0);
+    struct bide_target *old = get_target(table, 'a', 0);
     assert_int_equal(bide_call_begin(&call, &policy, old, &request, NOW).action, BIDE_START);
-    assert_ptr_equal(get(table, 'a', 1), old);
+    assert_ptr_equal(get_target(table, 'a', 1), old);
     bide_call_outcome(&call, 1, &failed, NOW + BIDE_MS);
     bide_call_cancel(&call, NOW + 2 * BIDE_MS);
     assert_true(bide_target_is_evictable(old, NOW + 2 * BIDE_MS));
@@ -532,27 +533,27 @@ static void a_call_whose_target_was_given_to_another_name_leaves_that_alone(void
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_name_leads_to_the_same_target_each_time_and_to_no_other),
-        cmocka_unit_test(names_of_every_length_are_told_apart),
-        cmocka_unit_test(a_name_that_is_empty_too_long_or_has_a_control_character_is_told_and_shares_the_overflow),
-        cmocka_unit_test(a_table_of_an_impossible_size_or_a_bad_configuration_is_refused_by_name),
-        cmocka_unit_test(a_full_table_forgets_a_target_that_has_nothing_to_remember),
-        cmocka_unit_test(a_name_in_steady_use_outlives_names_asked_for_once),
-        cmocka_unit_test(what_must_be_remembered_is_never_forgotten),
-        cmocka_unit_test(names_in_the_overflow_target_share_its_budget),
-        cmocka_unit_test(the_overflow_target_begins_when_it_is_first_needed),
-        cmocka_unit_test(a_budget_that_filled_up_by_itself_may_be_forgotten),
-        cmocka_unit_test(a_target_that_can_go_is_found_in_bounded_time),
-        cmocka_unit_test(a_million_names_cost_bounded_memory_and_forget_nothing_that_matters),
-        cmocka_unit_test(any_sequence_of_insertions_and_evictions_keeps_the_table_sound),
-        cmocka_unit_test(a_table_that_gets_no_memory_is_not_made),
-        cmocka_unit_test(a_name_for_which_there_is_no_memory_overflows_and_is_made_later),
-        cmocka_unit_test(without_memory_a_table_goes_on_with_what_it_has),
-        cmocka_unit_test(a_new_configuration_reaches_old_new_and_overflowed_targets_and_keeps_their_state),
-        cmocka_unit_test(targets_made_after_a_reload_have_the_new_configuration),
-        cmocka_unit_test(a_bad_configuration_changes_nothing_and_the_next_one_still_works),
-        cmocka_unit_test(a_target_that_stays_busy_is_reported_and_does_not_hold_up_the_others),
-        cmocka_unit_test(a_call_whose_target_was_given_to_another_name_leaves_that_alone),
+        cmocka_unit_test(each_name_has_its_own_target),
+        cmocka_unit_test(names_of_every_length_have_different_targets),
+        cmocka_unit_test(invalid_names_are_reported_and_get_the_overflow_target),
+        cmocka_unit_test(bad_size_or_configuration_is_refused_with_its_field),
+        cmocka_unit_test(full_table_evicts_an_evictable_target),
+        cmocka_unit_test(name_in_steady_use_outlives_names_used_once),
+        cmocka_unit_test(targets_with_state_are_never_evicted),
+        cmocka_unit_test(names_in_the_overflow_target_share_a_budget),
+        cmocka_unit_test(overflow_target_starts_when_first_needed),
+        cmocka_unit_test(target_with_a_refilled_budget_may_be_evicted),
+        cmocka_unit_test(evictable_target_is_found_after_a_bounded_number_of_insertions),
+        cmocka_unit_test(a_million_names_use_bounded_memory_and_evict_no_state),
+        cmocka_unit_test(random_insertions_and_evictions_keep_the_table_consistent),
+        cmocka_unit_test(table_creation_fails_without_memory),
+        cmocka_unit_test(name_without_memory_overflows_and_is_created_later),
+        cmocka_unit_test(table_without_memory_evicts_instead_of_growing),
+        cmocka_unit_test(reload_reaches_all_targets_and_keeps_their_state),
+        cmocka_unit_test(targets_created_after_a_reload_have_the_new_configuration),
+        cmocka_unit_test(bad_configuration_changes_nothing),
+        cmocka_unit_test(busy_target_is_reported_and_does_not_delay_the_others),
+        cmocka_unit_test(call_does_not_touch_its_target_after_reuse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

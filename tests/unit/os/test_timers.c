@@ -14,7 +14,7 @@
 
 #define MANY 300u
 
-static void an_empty_queue_is_never_due(void **state)
+static void empty_queue_is_never_due(void **state)
 {
     struct bide_timers q = {0};
     assert_int_equal(bide_timers_next(&q), BIDE_NEVER);
@@ -24,7 +24,7 @@ static void an_empty_queue_is_never_due(void **state)
     bide_timers_free(NULL);
 }
 
-static void a_timer_is_popped_when_it_is_due_and_not_a_nanosecond_before(void **state)
+static void timer_is_popped_when_due_and_not_a_nanosecond_before(void **state)
 {
     struct bide_timers q = {0};
     struct bide_timer t = {0};
@@ -37,7 +37,7 @@ static void a_timer_is_popped_when_it_is_due_and_not_a_nanosecond_before(void **
     bide_timers_free(&q);
 }
 
-static void timers_due_together_fire_in_the_order_in_which_they_were_set(void **state)
+static void timers_due_at_the_same_instant_fire_in_the_order_of_setting(void **state)
 {
     struct bide_timers q = {0};
     struct bide_timer t[MANY] = {{0}};
@@ -48,7 +48,7 @@ static void timers_due_together_fire_in_the_order_in_which_they_were_set(void **
     bide_timers_free(&q);
 }
 
-static void a_timer_that_is_moved_fires_at_its_new_time_only(void **state)
+static void moved_timer_fires_at_its_new_time_only(void **state)
 {
     struct bide_timers q = {0};
     struct bide_timer a = {0}, b = {0};
@@ -64,7 +64,7 @@ static void a_timer_that_is_moved_fires_at_its_new_time_only(void **state)
     bide_timers_free(&q);
 }
 
-static void a_timer_that_is_moved_goes_behind_those_already_due_then(void **state)
+static void moved_timer_fires_after_timers_already_due_then(void **state)
 {
     struct bide_timers q = {0};
     struct bide_timer a = {0}, b = {0};
@@ -76,7 +76,7 @@ static void a_timer_that_is_moved_goes_behind_those_already_due_then(void **stat
     bide_timers_free(&q);
 }
 
-static void setting_a_timer_to_the_instant_it_has_keeps_its_turn(void **state)
+static void setting_a_timer_to_its_present_instant_keeps_its_turn(void **state)
 {
     struct bide_timers q = {0};
     struct bide_timer a = {0}, b = {0};
@@ -88,7 +88,7 @@ static void setting_a_timer_to_the_instant_it_has_keeps_its_turn(void **state)
     bide_timers_free(&q);
 }
 
-static void never_removes_a_timer_and_is_harmless_where_none_is_set(void **state)
+static void setting_a_timer_to_never_removes_it(void **state)
 {
     struct bide_timers q = {0};
     struct bide_timer a = {0}, b = {0};
@@ -105,7 +105,7 @@ static void never_removes_a_timer_and_is_harmless_where_none_is_set(void **state
     bide_timers_free(&q);
 }
 
-static void timers_left_in_a_freed_queue_can_be_set_again(void **state)
+static void timers_of_a_freed_queue_can_be_set_again(void **state)
 {
     struct bide_timers q = {0};
     struct bide_timer a = {0}, b = {0};
@@ -123,20 +123,20 @@ static void timers_left_in_a_freed_queue_can_be_set_again(void **state)
 
 /* -- Memory -------------------------------------------------------------------------------------------------------- */
 
-static size_t asked, refuse_from, refuse_until;
+static size_t allocation_count, fail_from, fail_until;
 
-static bool refuse(void)
+static bool fail_allocation(void)
 {
-    asked++;
-    return asked >= refuse_from && asked < refuse_until;
+    allocation_count++;
+    return allocation_count >= fail_from && allocation_count < fail_until;
 }
 
-static void refuse_allocations(size_t from, size_t until)
+static void fail_allocations(size_t from, size_t until)
 {
-    asked = 0;
-    refuse_from = from;
-    refuse_until = until;
-    os_memory_refuses = refuse;
+    allocation_count = 0;
+    fail_from = from;
+    fail_until = until;
+    os_memory_refuses = fail_allocation;
 }
 
 static void drain_in_order(struct bide_timers *q, struct bide_timer *t)
@@ -147,11 +147,11 @@ static void drain_in_order(struct bide_timers *q, struct bide_timer *t)
 }
 
 /* Sets all timers, each until it succeeds, while the n-th allocation is refused (and, for ever, those after it). */
-static void set_all_despite_refusals(size_t n, bool for_ever)
+static void set_all_despite_failures(size_t n, bool for_ever)
 {
     struct bide_timers q = {0};
     struct bide_timer t[MANY] = {{0}};
-    refuse_allocations(n, for_ever ? SIZE_MAX : n + 1);
+    fail_allocations(n, for_ever ? SIZE_MAX : n + 1);
     for (size_t i = 0; i < MANY; i++) {
         struct bide_timers before = q;
         if (bide_timers_set(&q, &t[i], (int64_t)i) == BIDE_OK)
@@ -164,7 +164,7 @@ static void set_all_despite_refusals(size_t n, bool for_ever)
             assert_int_equal(bide_timers_set(&q, &t[i - 1], 1 << 20), BIDE_OK);
             assert_int_equal(bide_timers_set(&q, &t[i - 1], (int64_t)i - 1), BIDE_OK);
         }
-        os_memory_refuses = for_ever ? NULL : refuse;
+        os_memory_refuses = for_ever ? NULL : fail_allocation;
         assert_int_equal(bide_timers_set(&q, &t[i], (int64_t)i), BIDE_OK);
     }
     os_memory_refuses = NULL;
@@ -172,15 +172,15 @@ static void set_all_despite_refusals(size_t n, bool for_ever)
     bide_timers_free(&q);
 }
 
-static void a_queue_that_gets_no_memory_stays_as_it_was(void **state)
+static void queue_without_memory_stays_unchanged(void **state)
 {
     for (size_t n = 1; n <= 6; n++) { /* 16, 32, 64, 128, 256, 512 */
-        set_all_despite_refusals(n, false);
-        set_all_despite_refusals(n, true);
+        set_all_despite_failures(n, false);
+        set_all_despite_failures(n, true);
     }
 }
 
-static void a_queue_does_not_grow_beyond_what_a_size_can_say(void **state)
+static void queue_does_not_grow_beyond_size_max(void **state)
 {
     size_t most = SIZE_MAX / 2 / sizeof(struct bide_timer *) + 1;
     struct bide_timers q = {.count = most, .room = most};
@@ -197,11 +197,11 @@ struct entry {
     bool set;
 };
 
-static uint64_t chance; /* SplitMix64 */
+static uint64_t random_state; /* SplitMix64 */
 
-static uint64_t draw(uint64_t below)
+static uint64_t random_below(uint64_t below)
 {
-    uint64_t x = chance += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t x = random_state += UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
     return (x ^ x >> 31) % below;
@@ -236,23 +236,23 @@ static void pop_both(struct bide_timers *q, struct bide_timer *t, struct entry *
         list[first].set = false;
 }
 
-static void any_sequence_of_sets_moves_removals_and_pops_agrees_with_a_sorted_list(void **state)
+static void random_operations_agree_with_a_sorted_list(void **state)
 {
     const char *given = getenv("BIDE_TEST_SEED");
-    chance = given != NULL ? strtoull(given, NULL, 0) : bide_seed();
-    print_message("BIDE_TEST_SEED=%" PRIu64 "\n", chance);
+    random_state = given != NULL ? strtoull(given, NULL, 0) : bide_seed();
+    print_message("BIDE_TEST_SEED=%" PRIu64 "\n", random_state);
     struct bide_timers q = {0};
     struct bide_timer t[MANY] = {{0}};
     struct entry list[MANY] = {{0}};
     for (int step = 0; step < 20000; step++) {
-        size_t i = draw(MANY);
-        uint64_t deed = draw(8);
-        if (deed < 5)
-            set_both(&q, &t[i], &list[i], (int64_t)draw(64)); /* few instants: many ties */
-        else if (deed == 5)
+        size_t i = random_below(MANY);
+        uint64_t operation = random_below(8);
+        if (operation < 5)
+            set_both(&q, &t[i], &list[i], (int64_t)random_below(64)); /* few instants: many ties */
+        else if (operation == 5)
             set_both(&q, &t[i], &list[i], BIDE_NEVER);
         else
-            pop_both(&q, t, list, (int64_t)draw(64));
+            pop_both(&q, t, list, (int64_t)random_below(64));
     }
     for (size_t i = 0; i <= MANY; i++)
         pop_both(&q, t, list, BIDE_NEVER);
@@ -263,17 +263,17 @@ static void any_sequence_of_sets_moves_removals_and_pops_agrees_with_a_sorted_li
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_queue_is_never_due),
-        cmocka_unit_test(a_timer_is_popped_when_it_is_due_and_not_a_nanosecond_before),
-        cmocka_unit_test(timers_due_together_fire_in_the_order_in_which_they_were_set),
-        cmocka_unit_test(a_timer_that_is_moved_fires_at_its_new_time_only),
-        cmocka_unit_test(a_timer_that_is_moved_goes_behind_those_already_due_then),
-        cmocka_unit_test(setting_a_timer_to_the_instant_it_has_keeps_its_turn),
-        cmocka_unit_test(never_removes_a_timer_and_is_harmless_where_none_is_set),
-        cmocka_unit_test(timers_left_in_a_freed_queue_can_be_set_again),
-        cmocka_unit_test(a_queue_that_gets_no_memory_stays_as_it_was),
-        cmocka_unit_test(a_queue_does_not_grow_beyond_what_a_size_can_say),
-        cmocka_unit_test(any_sequence_of_sets_moves_removals_and_pops_agrees_with_a_sorted_list),
+        cmocka_unit_test(empty_queue_is_never_due),
+        cmocka_unit_test(timer_is_popped_when_due_and_not_a_nanosecond_before),
+        cmocka_unit_test(timers_due_at_the_same_instant_fire_in_the_order_of_setting),
+        cmocka_unit_test(moved_timer_fires_at_its_new_time_only),
+        cmocka_unit_test(moved_timer_fires_after_timers_already_due_then),
+        cmocka_unit_test(setting_a_timer_to_its_present_instant_keeps_its_turn),
+        cmocka_unit_test(setting_a_timer_to_never_removes_it),
+        cmocka_unit_test(timers_of_a_freed_queue_can_be_set_again),
+        cmocka_unit_test(queue_without_memory_stays_unchanged),
+        cmocka_unit_test(queue_does_not_grow_beyond_size_max),
+        cmocka_unit_test(random_operations_agree_with_a_sorted_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
