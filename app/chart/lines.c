@@ -57,18 +57,18 @@ static double log2_of(double value)
     return log;
 }
 
-static double x_of(const struct frame *f, double x)
+static double frame_x(const struct frame *f, double x)
 {
-    x = chart_tame(x);
+    x = chart_finite_or_zero(x);
     if (f->x_log)
         x = x > 0 ? log2_of(x) : f->x_least;
     double at = f->left + (x - f->x_least) / (f->x_most - f->x_least) * (f->right - f->left);
     return at < f->left ? f->left : at > f->right ? f->right : at;
 }
 
-static double y_of(const struct frame *f, double y)
+static double frame_y(const struct frame *f, double y)
 {
-    double part = chart_tame(y) / f->y_most;
+    double part = chart_finite_or_zero(y) / f->y_most;
     if (f->chart->y_root)
         part = part > 0 ? sqrt(part) : 0;
     double at = f->bottom - part * (f->bottom - f->top);
@@ -76,21 +76,22 @@ static double y_of(const struct frame *f, double y)
 }
 
 /* The largest value there is, or what the owner wants it to be. */
-static double highest(const struct chart_lines *c)
+static double lines_highest_value(const struct chart_lines *c)
 {
-    double most = c->level_name != NULL ? chart_tame(c->level) : 0;
+    double most = c->level_name != NULL ? chart_finite_or_zero(c->level) : 0;
     for (size_t i = 0; i < c->series_count; i++)
         for (size_t j = 0; j < c->series[i].count; j++) {
             const struct chart_series *s = &c->series[i];
-            double evidence = chart_tame(s->value[j]) + (s->half != NULL ? chart_tame(s->half[j]) : 0);
-            most = evidence > most ? evidence : most;
+            double extent =
+                chart_finite_or_zero(s->value[j]) + (s->half != NULL ? chart_finite_or_zero(s->half[j]) : 0);
+            most = extent > most ? extent : most;
         }
-    most = c->y_most > 0 ? chart_tame(c->y_most) : most;
+    most = c->y_most > 0 ? chart_finite_or_zero(c->y_most) : most;
     return most > 0 ? most : 1;
 }
 
 /* Where x begins and ends: at 0 and at the end of the last step; of curves a little outside of the values. */
-static void scale_x(struct frame *f)
+static void frame_scale_x(struct frame *f)
 {
     const struct chart_lines *c = f->chart;
     size_t most = 0;
@@ -99,15 +100,15 @@ static void scale_x(struct frame *f)
         const struct chart_series *s = &c->series[i];
         most = s->count > most ? s->count : most;
         for (size_t j = 0; s->x != NULL && j < s->count; j++) {
-            double x = chart_tame(s->x[j]);
+            double x = chart_finite_or_zero(s->x[j]);
             f->x_least = !curve || x < f->x_least ? x : f->x_least;
             f->x_most = !curve || x > f->x_most ? x : f->x_most;
             curve = true;
         }
     }
     if (!curve) {
-        f->x_most = (double)(most > 0 ? most : 1) * (chart_tame(c->x_step) > 0 ? c->x_step : 1);
-        f->x_most = chart_tame(c->x_most) > 0 ? c->x_most : f->x_most;
+        f->x_most = (double)(most > 0 ? most : 1) * (chart_finite_or_zero(c->x_step) > 0 ? c->x_step : 1);
+        f->x_most = chart_finite_or_zero(c->x_most) > 0 ? c->x_most : f->x_most;
         return;
     }
     f->x_log = c->x_log && f->x_least > 0;
@@ -121,7 +122,7 @@ static void scale_x(struct frame *f)
 }
 
 /* For the longest name, but not more than there is. */
-static double right_of(const struct chart_lines *c)
+static double lines_right_margin(const struct chart_lines *c)
 {
     size_t letters = c->level_name != NULL ? chart_length(c->level_name) : 0;
     bool named = c->level_name != NULL;
@@ -137,39 +138,39 @@ static double right_of(const struct chart_lines *c)
     return room < RIGHT ? RIGHT : room > RIGHT_MOST ? RIGHT_MOST : room;
 }
 
-static double middle_of(const struct frame *f, const struct chart_band *b, double half)
+static double band_middle(const struct frame *f, const struct chart_band *b, double half)
 {
-    double middle = (x_of(f, b->from) + x_of(f, b->to)) / 2;
+    double middle = (frame_x(f, b->from) + frame_x(f, b->to)) / 2;
     middle = middle > f->right - half ? f->right - half : middle;
     return middle < f->left + half ? f->left + half : middle;
 }
 
-static double half_width(const char *text)
+static double text_half_width(const char *text)
 {
     return (double)chart_length(text) * CHART_LETTER / 2;
 }
 
 /* Would the name of a band stand where the name of the axis does? */
-static bool is_crowded(const struct frame *f)
+static bool band_name_hits_axis_name(const struct frame *f)
 {
-    double taken = 2 * half_width(f->chart->y_name);
+    double taken = 2 * text_half_width(f->chart->y_name);
     for (size_t i = 0; i < f->chart->band_count; i++) {
         const struct chart_band *b = &f->chart->bands[i];
-        if (b->name != NULL && middle_of(f, b, half_width(b->name)) - half_width(b->name) < taken)
+        if (b->name != NULL && band_middle(f, b, text_half_width(b->name)) - text_half_width(b->name) < taken)
             return true;
     }
     return false;
 }
 
-static struct frame frame_of(FILE *out, const struct chart_lines *c)
+static struct frame frame_init(FILE *out, const struct chart_lines *c)
 {
-    struct frame f = {.out = out, .chart = c, .left = LEFT, .top = TOP, .y_most = highest(c) * HEADROOM};
+    struct frame f = {.out = out, .chart = c, .left = LEFT, .top = TOP, .y_most = lines_highest_value(c) * HEADROOM};
     f.top += c->heading != NULL ? CHART_HEADING_ROOM : 0;
-    f.right = c->width - right_of(c);
+    f.right = c->width - lines_right_margin(c);
     f.bottom = c->height - BOTTOM - (c->x_name != NULL ? LABEL_GAP : 0);
-    scale_x(&f);
+    frame_scale_x(&f);
     f.y_name = f.top - 14;
-    f.top += is_crowded(&f) ? LABEL_GAP : 0;
+    f.top += band_name_hits_axis_name(&f) ? LABEL_GAP : 0;
     return f;
 }
 
@@ -177,7 +178,7 @@ static struct frame frame_of(FILE *out, const struct chart_lines *c)
 
 static void draw_y_tick(const struct frame *f, double value)
 {
-    double y = y_of(f, value);
+    double y = frame_y(f, value);
     chart_line(f->out, value > 0 ? "grid" : "axis", (struct chart_point){f->left, y},
                (struct chart_point){f->right, y});
     chart_begin_text(f->out, "tick", "end", (struct chart_point){f->left - 7, y + 4});
@@ -189,11 +190,11 @@ static void draw_y_tick(const struct frame *f, double value)
 static void draw_root_ticks(const struct frame *f)
 {
     double taken = f->top - TICK_ROOM;
-    for (double value = chart_tick(f->y_most, 1); f->bottom - y_of(f, value) >= TICK_ROOM;
+    for (double value = chart_tick(f->y_most, 1); f->bottom - frame_y(f, value) >= TICK_ROOM;
          value = chart_tick(value * 0.39, 1)) /* 10, 5, 2, 1 */
-        if (value <= f->y_most && y_of(f, value) - taken >= TICK_ROOM) {
+        if (value <= f->y_most && frame_y(f, value) - taken >= TICK_ROOM) {
             draw_y_tick(f, value);
-            taken = y_of(f, value);
+            taken = frame_y(f, value);
         }
     draw_y_tick(f, 0);
 }
@@ -205,14 +206,14 @@ static void draw_y_axis(const struct frame *f)
         draw_root_ticks(f);
     for (unsigned i = 0; !f->chart->y_root && i * step <= f->y_most && i <= Y_PARTS; i++)
         draw_y_tick(f, i * step);
-    chart_words(f->out, "tick", "start", (struct chart_point){0, f->y_name}, f->chart->y_name);
+    chart_text(f->out, "tick", "start", (struct chart_point){0, f->y_name}, f->chart->y_name);
 }
 
 static void draw_round_ticks(const struct frame *f)
 {
     double step = chart_tick(f->x_most, X_PARTS);
     for (unsigned i = 0; i * step <= f->x_most && i <= X_PARTS; i++) {
-        double x = x_of(f, i * step);
+        double x = frame_x(f, i * step);
         chart_line(f->out, "axis", (struct chart_point){x, f->bottom}, (struct chart_point){x, f->bottom + 4});
         chart_begin_text(f->out, "tick", "middle", (struct chart_point){x, f->bottom + 18});
         chart_number_short(f->out, i * step);
@@ -225,14 +226,14 @@ static void draw_round_ticks(const struct frame *f)
 static void draw_marks(const struct frame *f)
 {
     const struct chart_mark *last = &f->chart->marks[f->chart->mark_count - 1];
-    double taken = -1e9, end = x_of(f, last->x) - half_width(last->text);
+    double taken = -1e9, end = frame_x(f, last->x) - text_half_width(last->text);
     for (size_t i = 0; i < f->chart->mark_count; i++) {
         const struct chart_mark *mark = &f->chart->marks[i];
-        double x = x_of(f, mark->x), half = half_width(mark->text);
+        double x = frame_x(f, mark->x), half = text_half_width(mark->text);
         chart_line(f->out, "axis", (struct chart_point){x, f->bottom}, (struct chart_point){x, f->bottom + 4});
         if (x - half < taken + CHART_LETTER || (i > 0 && mark != last && x + half + CHART_LETTER > end))
             continue;
-        chart_words(f->out, "tick", "middle", (struct chart_point){x, f->bottom + 18}, mark->text);
+        chart_text(f->out, "tick", "middle", (struct chart_point){x, f->bottom + 18}, mark->text);
         taken = x + half;
     }
 }
@@ -244,8 +245,7 @@ static void draw_x_axis(const struct frame *f)
     else
         draw_round_ticks(f);
     if (f->chart->x_name != NULL)
-        chart_words(f->out, "tick", "end", (struct chart_point){f->right, f->bottom + 18 + LABEL_GAP},
-                    f->chart->x_name);
+        chart_text(f->out, "tick", "end", (struct chart_point){f->right, f->bottom + 18 + LABEL_GAP}, f->chart->x_name);
 }
 
 /* A name stays inside the frame, and is left out where the one before it needs its place. */
@@ -254,14 +254,14 @@ static void draw_bands(const struct frame *f)
     double taken = f->left;
     for (size_t i = 0; i < f->chart->band_count; i++) {
         const struct chart_band *b = &f->chart->bands[i];
-        double from = x_of(f, b->from), to = x_of(f, b->to);
+        double from = frame_x(f, b->from), to = frame_x(f, b->to);
         chart_rect(f->out, "band", (struct chart_box){from, f->top, to - from > 1 ? to - from : 1, f->bottom - f->top});
         if (b->name == NULL)
             continue;
-        double half = half_width(b->name), middle = middle_of(f, b, half);
+        double half = text_half_width(b->name), middle = band_middle(f, b, half);
         if (middle - half < taken - 1) /* at the left end it stands just there */
             continue;
-        chart_words(f->out, "tick", "middle", (struct chart_point){middle, f->top - 6}, b->name);
+        chart_text(f->out, "tick", "middle", (struct chart_point){middle, f->top - 6}, b->name);
         taken = middle + half + CHART_LETTER;
     }
 }
@@ -270,11 +270,11 @@ static void draw_bands(const struct frame *f)
 
 static void draw_area(const struct frame *f, const struct chart_series *s)
 {
-    double step = f->x_most > 0 ? (f->right - f->left) / f->x_most * chart_tame(f->chart->x_step) : 0;
+    double step = f->x_most > 0 ? (f->right - f->left) / f->x_most * chart_finite_or_zero(f->chart->x_step) : 0;
     fprintf(f->out, "<path class=\"area %s\" d=\"", s->style);
     chart_point(f->out, 'M', (struct chart_point){f->left, f->bottom});
     for (size_t i = 0; i < s->count; i++) {
-        double y = y_of(f, s->value[i]);
+        double y = frame_y(f, s->value[i]);
         chart_point(f->out, 'L', (struct chart_point){f->left + (double)i * step, y});
         chart_point(f->out, 'L', (struct chart_point){f->left + (double)(i + 1) * step, y});
     }
@@ -286,21 +286,21 @@ static void draw_line(const struct frame *f, const struct chart_series *s)
 {
     fprintf(f->out, "<path class=\"line %s\" d=\"", s->style);
     for (size_t i = 0; i < s->count; i++) {
-        double y = y_of(f, s->value[i]), from = (double)i + (s->stepped ? 0 : 0.5);
-        chart_point(f->out, i == 0 ? 'M' : 'L', (struct chart_point){x_of(f, from * f->chart->x_step), y});
+        double y = frame_y(f, s->value[i]), from = (double)i + (s->stepped ? 0 : 0.5);
+        chart_point(f->out, i == 0 ? 'M' : 'L', (struct chart_point){frame_x(f, from * f->chart->x_step), y});
         if (s->stepped)
-            chart_point(f->out, 'L', (struct chart_point){x_of(f, (from + 1) * f->chart->x_step), y});
+            chart_point(f->out, 'L', (struct chart_point){frame_x(f, (from + 1) * f->chart->x_step), y});
     }
     fputs("\"/>\n", f->out);
 }
 
 /* The highest value at this step, of all that have no x of their own. */
-static double highest_at(const struct chart_lines *c, size_t step)
+static double lines_highest_at(const struct chart_lines *c, size_t step)
 {
     double most = 0;
     for (size_t i = 0; i < c->series_count; i++)
         if (c->series[i].x == NULL && step < c->series[i].count)
-            most = chart_tame(c->series[i].value[step]) > most ? c->series[i].value[step] : most;
+            most = chart_finite_or_zero(c->series[i].value[step]) > most ? c->series[i].value[step] : most;
     return most;
 }
 
@@ -317,18 +317,18 @@ static void draw_cut(const struct frame *f, double x, double value)
  * the one before needs the place. */
 static void draw_cuts(const struct frame *f)
 {
-    double most = chart_tame(f->chart->y_most), taken = 0, value = 0, next;
+    double most = chart_finite_or_zero(f->chart->y_most), taken = 0, value = 0, next;
     size_t last = 0, steps = 0;
     for (size_t i = 0; i < f->chart->series_count; i++)
         steps = f->chart->series[i].count > steps ? f->chart->series[i].count : steps;
     for (size_t i = 0; most > 0 && i <= steps; i++) {
-        next = highest_at(f->chart, i);
+        next = lines_highest_at(f->chart, i);
         if (next > most) {
             value = next > value ? next : value;
             last = i;
             continue;
         }
-        double x = x_of(f, (double)(last + 1) * f->chart->x_step);
+        double x = frame_x(f, (double)(last + 1) * f->chart->x_step);
         if (value > most && x >= taken) {
             draw_cut(f, x, value);
             taken = x + CUT_ROOM;
@@ -362,23 +362,24 @@ static void draw_shape(const struct frame *f, const struct chart_series *s, stru
 
 static void draw_dot(const struct frame *f, const struct chart_series *s, size_t i)
 {
-    double x = x_of(f, s->x[i]);
+    double x = frame_x(f, s->x[i]);
     if (s->half != NULL && s->half[i] > 0) {
-        double low = y_of(f, s->value[i] - s->half[i]), high = y_of(f, s->value[i] + s->half[i]);
+        double low = frame_y(f, s->value[i] - s->half[i]), high = frame_y(f, s->value[i] + s->half[i]);
         chart_line(f->out, "half", (struct chart_point){x, low}, (struct chart_point){x, high});
     }
-    draw_shape(f, s, (struct chart_point){x, y_of(f, s->value[i])});
+    draw_shape(f, s, (struct chart_point){x, frame_y(f, s->value[i])});
 }
 
 static void draw_curve(const struct frame *f, const struct chart_series *s)
 {
-    bool before = false;
+    bool was_drawn = false;
     fprintf(f->out, "<path class=\"line %s\" d=\"", s->style);
     for (size_t i = 0; i < s->count; i++) {
-        bool there = is_finite(s->value[i]);
-        if (there)
-            chart_point(f->out, before ? 'L' : 'M', (struct chart_point){x_of(f, s->x[i]), y_of(f, s->value[i])});
-        before = there;
+        bool is_drawn = is_finite(s->value[i]);
+        if (is_drawn)
+            chart_point(f->out, was_drawn ? 'L' : 'M',
+                        (struct chart_point){frame_x(f, s->x[i]), frame_y(f, s->value[i])});
+        was_drawn = is_drawn;
     }
     fputs("\"/>\n", f->out);
     for (size_t i = 0; i < s->count; i++)
@@ -396,7 +397,7 @@ struct label {
 
 /* From the top down, each at its place or as far below it as the one above asks; then, if the last is too low, back
  * up. */
-static void spread(struct label *label, size_t count, double lowest)
+static void labels_spread(struct label *label, size_t count, double lowest)
 {
     for (size_t i = 1; i < count; i++)
         for (size_t j = i; j > 0 && label[j].y < label[j - 1].y; j--) {
@@ -414,17 +415,17 @@ static void spread(struct label *label, size_t count, double lowest)
 }
 
 /* Beside the mean of a line's last few values: a single one may be far off. Beside the last value of a curve. */
-static double end_of(const struct frame *f, const struct chart_series *s)
+static double series_end_y(const struct frame *f, const struct chart_series *s)
 {
     size_t last = s->count, few = s->count < 5 ? s->count : 5;
     double sum = 0;
     while (s->x != NULL && last > 0 && !is_finite(s->value[last - 1]))
         last--;
     if (s->x != NULL)
-        return y_of(f, last > 0 ? s->value[last - 1] : 0);
+        return frame_y(f, last > 0 ? s->value[last - 1] : 0);
     for (size_t i = s->count - few; i < s->count; i++)
-        sum += chart_tame(s->value[i]);
-    return y_of(f, few > 0 ? sum / (double)few : 0);
+        sum += chart_finite_or_zero(s->value[i]);
+    return frame_y(f, few > 0 ? sum / (double)few : 0);
 }
 
 static void draw_labels(const struct frame *f)
@@ -434,10 +435,10 @@ static void draw_labels(const struct frame *f)
     size_t count = 0, letters = (size_t)((c->width - f->right - 8) / CHART_BOLD);
     for (size_t i = 0; i < c->series_count && count < LABELS_MAX; i++)
         if (c->series[i].name != NULL)
-            label[count++] = (struct label){c->series[i].name, c->series[i].style, end_of(f, &c->series[i])};
+            label[count++] = (struct label){c->series[i].name, c->series[i].style, series_end_y(f, &c->series[i])};
     if (c->level_name != NULL && count < LABELS_MAX)
-        label[count++] = (struct label){c->level_name, "level", y_of(f, c->level)};
-    spread(label, count, f->bottom);
+        label[count++] = (struct label){c->level_name, "level", frame_y(f, c->level)};
+    labels_spread(label, count, f->bottom);
     for (size_t i = 0; i < count; i++) {
         fprintf(f->out, "<text class=\"name %s\"", label[i].style);
         chart_attribute(f->out, "x", f->right + 8);
@@ -462,7 +463,7 @@ static void draw_series(const struct frame *f, const struct chart_series *s)
 
 void chart_lines(FILE *out, const struct chart_lines *chart)
 {
-    struct frame f = frame_of(out, chart);
+    struct frame f = frame_init(out, chart);
     chart_begin(out, &(struct chart_head){chart->id, chart->title, chart->about, chart->heading, chart->place,
                                           chart->width, chart->height});
     draw_bands(&f);
@@ -472,8 +473,8 @@ void chart_lines(FILE *out, const struct chart_lines *chart)
     draw_y_axis(&f);
     draw_x_axis(&f);
     if (chart->level_name != NULL)
-        chart_line(out, "level", (struct chart_point){f.left, y_of(&f, chart->level)},
-                   (struct chart_point){f.right, y_of(&f, chart->level)});
+        chart_line(out, "level", (struct chart_point){f.left, frame_y(&f, chart->level)},
+                   (struct chart_point){f.right, frame_y(&f, chart->level)});
     for (size_t i = 0; i < chart->series_count; i++)
         draw_series(&f, &chart->series[i]);
     draw_cuts(&f);

@@ -44,7 +44,7 @@ void chart_begin_text(FILE *out, const char *style, const char *anchor, struct c
     fputc('>', out);
 }
 
-void chart_words(FILE *out, const char *style, const char *anchor, struct chart_point at, const char *text)
+void chart_text(FILE *out, const char *style, const char *anchor, struct chart_point at, const char *text)
 {
     chart_begin_text(out, style, anchor, at);
     chart_escape(out, text);
@@ -66,5 +66,5 @@ void chart_begin(FILE *out, const struct chart_head *head)
     chart_escape(out, head->about);
     fputs("</desc>\n", out);
     if (head->heading != NULL)
-        chart_words(out, "heading", "start", (struct chart_point){0, 15}, head->heading);
+        chart_text(out, "heading", "start", (struct chart_point){0, 15}, head->heading);
 }

@@ -1,6 +1,6 @@
 /* draw.h - elements of SVG, as all kinds of charts use them. */
-#ifndef CHART_DRAW_H
-#define CHART_DRAW_H
+#ifndef CHART_SVG_H
+#define CHART_SVG_H
 
 #include "chart.h"
 
@@ -24,7 +24,7 @@ struct chart_head {
     unsigned width, height;
 };
 
-double chart_tame(double value); /* 0 for what is not finite or beyond telling */
+double chart_finite_or_zero(double value); /* 0 for what is not finite or beyond telling */
 
 void chart_attribute(FILE *out, const char *name, double value); /* name="number", with a space before it */
 void chart_point(FILE *out, char letter, struct chart_point at); /* of a path */
@@ -32,7 +32,7 @@ void chart_line(FILE *out, const char *style, struct chart_point from, struct ch
 void chart_rect(FILE *out, const char *style, struct chart_box box);
 void chart_begin_text(FILE *out, const char *style, const char *anchor,
                       struct chart_point at); /* </text> is to follow */
-void chart_words(FILE *out, const char *style, const char *anchor, struct chart_point at, const char *text);
+void chart_text(FILE *out, const char *style, const char *anchor, struct chart_point at, const char *text);
 void chart_begin(FILE *out, const struct chart_head *head); /* </svg> is to follow */
 
 size_t chart_length(const char *text);                           /* in characters */

@@ -7,7 +7,7 @@
 
 #define HUGE_VALUE 1e15 /* as far as numbers are told */
 
-double chart_tame(double value)
+double chart_finite_or_zero(double value)
 {
     if (!(value > -HUGE_VALUE && value < HUGE_VALUE)) /* NaN too */
         return 0;
@@ -16,7 +16,7 @@ double chart_tame(double value)
 
 void chart_number(FILE *out, double value)
 {
-    value = chart_tame(value);
+    value = chart_finite_or_zero(value);
     int64_t hundredths = (int64_t)(value * 100 + (value < 0 ? -0.5 : 0.5));
     uint64_t size = hundredths < 0 ? (uint64_t)-hundredths : (uint64_t)hundredths;
     fprintf(out, "%s%" PRIu64, hundredths < 0 ? "-" : "", size / 100);
@@ -93,7 +93,7 @@ void chart_number_short(FILE *out, double value)
         double size;
         const char *letter;
     } units[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}};
-    double size = chart_tame(value < 0 ? -value : value);
+    double size = chart_finite_or_zero(value < 0 ? -value : value);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (size >= units[i].size) {
             chart_number(out, value / (units[i].size > 1e4 ? units[i].size : 1e3));

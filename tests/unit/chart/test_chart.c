@@ -49,7 +49,7 @@ static void expect_escaped(const char *plain, const char *written)
 }
 
 /* The chart as text, to be freed; it is well-formed and has only numbers in it. */
-static char *drawn(const struct chart_lines *chart)
+static char *draw_chart(const struct chart_lines *chart)
 {
     struct text text;
     open_text(&text);
@@ -109,7 +109,7 @@ static void ticks_are_one_two_or_five_times_a_power_of_ten(void **state)
         }
 }
 
-static void a_known_scale_has_known_ticks(void **state)
+static void known_scales_have_known_ticks(void **state)
 {
     assert_true(chart_tick(300, 5) == 100);
     assert_true(chart_tick(18, 10) == 2);
@@ -117,7 +117,7 @@ static void a_known_scale_has_known_ticks(void **state)
     assert_true(chart_tick(10, 1) == 10);
 }
 
-static void a_scale_of_nothing_has_a_tick_all_the_same(void **state)
+static void invalid_scale_has_tick_one(void **state)
 {
     assert_true(chart_tick(0, 5) == 1);
     assert_true(chart_tick(-3, 5) == 1);
@@ -128,7 +128,7 @@ static void a_scale_of_nothing_has_a_tick_all_the_same(void **state)
 
 /* ---- numbers and texts ---- */
 
-static void numbers_have_two_digits_after_the_point_at_most(void **state)
+static void numbers_have_at_most_two_decimals(void **state)
 {
     expect_number(0, "0");
     expect_number(12, "12");
@@ -140,7 +140,7 @@ static void numbers_have_two_digits_after_the_point_at_most(void **state)
     expect_number(1e6, "1000000");
 }
 
-static void what_is_no_number_is_written_as_nothing(void **state)
+static void non_finite_numbers_are_written_as_zero(void **state)
 {
     expect_number(NAN, "0");
     expect_number(INFINITY, "0");
@@ -148,14 +148,14 @@ static void what_is_no_number_is_written_as_nothing(void **state)
     expect_number(1e300, "0");
 }
 
-static void texts_cannot_break_out_of_where_they_stand(void **state)
+static void markup_in_texts_is_escaped(void **state)
 {
     expect_escaped("a<b>&\"c'", "a&lt;b&gt;&amp;&quot;c&#39;");
     expect_escaped("caf\xc3\xa9 \xe2\x96\x88 \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x96\x88 \xf0\x9f\x98\x80");
     expect_escaped("\x01\x1b[31m\x7f", "??[31m?");
 }
 
-static void bytes_that_are_no_utf8_become_question_marks(void **state)
+static void invalid_utf8_becomes_question_marks(void **state)
 {
     expect_escaped("a\xff", "a?");
     expect_escaped("\xc3", "?");                  /* cut */
@@ -167,20 +167,20 @@ static void bytes_that_are_no_utf8_become_question_marks(void **state)
 
 /* ---- charts ---- */
 
-static void a_chart_has_a_title_and_a_description(void **state)
+static void chart_has_a_title_and_a_description(void **state)
 {
     double value[] = {1, 2, 3};
     struct chart_series series = {.name = "name", .style = "style", .value = value, .count = 3};
     struct chart_lines chart = plain_chart(&series, 1);
     chart.title = "A & B";
-    char *svg = drawn(&chart);
+    char *svg = draw_chart(&chart);
     assert_non_null(strstr(svg, "<title id=\"c-title\">A &amp; B</title>"));
     assert_non_null(strstr(svg, "<desc id=\"c-about\">about</desc>"));
     assert_non_null(strstr(svg, "role=\"img\""));
     free(svg);
 }
 
-static void hostile_texts_and_values_leave_a_chart_well_formed(void **state)
+static void chart_with_hostile_input_is_well_formed(void **state)
 {
     double value[] = {NAN, INFINITY, -INFINITY, -5, 1e300, 0, 3};
     struct chart_series series[] = {{.name = "<script>\"'&", .style = "a", .value = value, .count = 7, .filled = true},
@@ -193,56 +193,56 @@ static void hostile_texts_and_values_leave_a_chart_well_formed(void **state)
     struct chart_band bands[] = {{INFINITY, -1, "&"}, {NAN, NAN, NULL}};
     chart.bands = bands;
     chart.band_count = 2;
-    char *svg = drawn(&chart);
+    char *svg = draw_chart(&chart);
     assert_null(strstr(svg, "<script"));
     free(svg);
 }
 
-static void a_chart_of_nothing_is_a_chart(void **state)
+static void chart_without_values_is_well_formed(void **state)
 {
     struct chart_lines chart = plain_chart(NULL, 0);
-    free(drawn(&chart));
+    free(draw_chart(&chart));
     struct chart_series series = {.name = "none", .style = "a", .value = NULL, .count = 0, .filled = true};
     chart = plain_chart(&series, 1);
     chart.x_step = 0;
-    free(drawn(&chart));
+    free(draw_chart(&chart));
     series.filled = false;
-    free(drawn(&chart));
+    free(draw_chart(&chart));
 }
 
-static void all_values_zero_still_have_a_scale(void **state)
+static void all_zero_values_have_a_scale(void **state)
 {
     double value[50] = {0};
     struct chart_series series = {.name = NULL, .style = "a", .value = value, .count = 50};
     struct chart_lines chart = plain_chart(&series, 1);
-    char *svg = drawn(&chart);
+    char *svg = draw_chart(&chart);
     assert_non_null(strstr(svg, ">0</text>"));
     free(svg);
 }
 
-static void the_highest_value_stays_inside_the_frame(void **state)
+static void values_above_the_scale_stay_inside_the_frame(void **state)
 {
     double value[] = {0, 50, 400};
     struct chart_series series = {.name = NULL, .style = "a", .value = value, .count = 3};
     struct chart_lines chart = plain_chart(&series, 1);
     chart.y_most = 100; /* the last one is above it */
-    char *svg = drawn(&chart), *path = strstr(svg, "class=\"line a\" d=\"");
+    char *svg = draw_chart(&chart), *path = strstr(svg, "class=\"line a\" d=\"");
     assert_non_null(path);
     assert_non_null(strstr(path, " 26\"/>")); /* the top */
     free(svg);
 }
 
-static void a_line_has_a_point_for_each_value_and_an_area_two(void **state)
+static void line_has_one_point_per_value_and_area_two(void **state)
 {
     double value[] = {1, 2, 3, 4};
     struct chart_series series[] = {{.name = NULL, .style = "l", .value = value, .count = 4},
                                     {.name = NULL, .style = "f", .value = value, .count = 4, .filled = true}};
     struct chart_lines chart = plain_chart(series, 1);
-    char *svg = drawn(&chart);
+    char *svg = draw_chart(&chart);
     assert_int_equal(occurrences(strstr(svg, "class=\"line l\""), "L"), 3);
     free(svg);
     chart.series = &series[1];
-    svg = drawn(&chart);
+    svg = draw_chart(&chart);
     char *path = strstr(svg, "class=\"area f\"");
     *strchr(path, '>') = '\0';
     assert_int_equal(occurrences(path, "L"), 9);
@@ -250,7 +250,7 @@ static void a_line_has_a_point_for_each_value_and_an_area_two(void **state)
 }
 
 /* The y of each name, in order of writing. */
-static size_t label_places(const char *svg, double *y, size_t most)
+static size_t label_positions(const char *svg, double *y, size_t most)
 {
     size_t count = 0;
     while (count < most && (svg = strstr(svg, "<text class=\"name")) != NULL) {
@@ -260,7 +260,7 @@ static size_t label_places(const char *svg, double *y, size_t most)
     return count;
 }
 
-static void names_of_lines_that_end_together_do_not_overlap(void **state)
+static void names_of_lines_with_equal_ends_do_not_overlap(void **state)
 {
     double value[] = {5, 5, 5}, low[] = {0, 0, 0}, y[8];
     struct chart_series series[] = {{.name = "a", .style = "a", .value = value, .count = 3},
@@ -269,8 +269,8 @@ static void names_of_lines_that_end_together_do_not_overlap(void **state)
                                     {.name = "d", .style = "d", .value = low, .count = 3},
                                     {.name = "e", .style = "e", .value = low, .count = 3}};
     struct chart_lines chart = plain_chart(series, 5);
-    char *svg = drawn(&chart);
-    assert_int_equal(label_places(svg, y, 8), 5);
+    char *svg = draw_chart(&chart);
+    assert_int_equal(label_positions(svg, y, 8), 5);
     for (size_t i = 1; i < 5; i++)
         assert_true(y[i] - y[i - 1] > 14.9);
     assert_true(y[0] > 30); /* the topmost stays at its line: others give way */
@@ -280,7 +280,7 @@ static void names_of_lines_that_end_together_do_not_overlap(void **state)
 
 /* ---- bands, curves, bars ---- */
 
-static void short_numbers_are_for_axes(void **state)
+static void axis_numbers_are_short(void **state)
 {
     static const struct {
         double value;
@@ -297,7 +297,7 @@ static void short_numbers_are_for_axes(void **state)
     }
 }
 
-static void a_band_gives_its_name_another_line_than_the_axis(void **state)
+static void band_name_avoids_the_axis_name(void **state)
 {
     double value[10] = {1};
     struct chart_series series = {.style = "a", .value = value, .count = 10};
@@ -306,18 +306,18 @@ static void a_band_gives_its_name_another_line_than_the_axis(void **state)
     chart.bands = &band;
     chart.band_count = 1;
     chart.y_name = "a name of some length";
-    char *svg = drawn(&chart);
+    char *svg = draw_chart(&chart);
     assert_non_null(strstr(svg, " y=\"20\">late")); /* beside the name of the axis, which is at 12 */
     free(svg);
     band = (struct chart_band){0, 0.1, "soon"};
-    svg = drawn(&chart);
+    svg = draw_chart(&chart);
     assert_non_null(strstr(svg, " y=\"35\">soon"));
     assert_non_null(strstr(svg, " y=\"12\">a name"));
     free(svg);
 }
 
 /* The x of each dot. */
-static size_t dots(const char *svg, double *x, size_t most)
+static size_t dot_positions(const char *svg, double *x, size_t most)
 {
     size_t count = 0;
     while (count < most && (svg = strstr(svg, " cx=\"")) != NULL)
@@ -325,13 +325,13 @@ static size_t dots(const char *svg, double *x, size_t most)
     return count;
 }
 
-static void a_curve_has_dots_at_its_x_and_gaps_where_nothing_is(void **state)
+static void curve_has_dots_at_its_x_and_gaps_for_missing_values(void **state)
 {
     double x[] = {0, 1, 2, 4, 8}, value[] = {1, 2, NAN, 4, 5}, half[] = {0, 0.5, 0, 0, 1}, at[8];
     struct chart_series series = {.name = "a", .style = "a", .value = value, .count = 5, .x = x, .half = half};
     struct chart_lines chart = plain_chart(&series, 1);
-    char *svg = drawn(&chart);
-    assert_int_equal(dots(svg, at, 8), 4);
+    char *svg = draw_chart(&chart);
+    assert_int_equal(dot_positions(svg, at, 8), 4);
     assert_true(fabs((at[3] - at[0]) - 8 * (at[1] - at[0])) < 0.1);
     assert_int_equal(occurrences(svg, "class=\"half\""), 2);
     char *path = strstr(svg, "class=\"line a\"");
@@ -341,25 +341,25 @@ static void a_curve_has_dots_at_its_x_and_gaps_where_nothing_is(void **state)
     free(svg);
 }
 
-static void equal_ratios_are_equal_distances_on_a_logarithmic_scale(void **state)
+static void logarithmic_scale_shows_equal_ratios_at_equal_distances(void **state)
 {
     double x[] = {1, 10, 100, 1000, 25e6}, value[] = {1, 2, 3, 4, 5}, at[8];
     struct chart_series series = {.style = "a", .value = value, .count = 4, .x = x};
     struct chart_lines chart = plain_chart(&series, 1);
     chart.x_log = true;
-    char *svg = drawn(&chart);
-    assert_int_equal(dots(svg, at, 8), 4);
+    char *svg = draw_chart(&chart);
+    assert_int_equal(dot_positions(svg, at, 8), 4);
     assert_true(fabs((at[1] - at[0]) - (at[2] - at[1])) < 0.03);
     assert_true(fabs((at[3] - at[2]) - (at[2] - at[1])) < 0.03);
     free(svg);
     x[0] = 0; /* has no logarithm: a plain scale then */
-    svg = drawn(&chart);
-    dots(svg, at, 8);
+    svg = draw_chart(&chart);
+    dot_positions(svg, at, 8);
     assert_true(fabs((at[3] - at[0]) - 10 * (at[2] - at[0])) < 0.3);
     free(svg);
 }
 
-static void marks_that_would_overlap_are_left_out(void **state)
+static void overlapping_marks_are_left_out(void **state)
 {
     double x[] = {100, 101, 200}, value[] = {1, 2, 3};
     struct chart_mark marks[] = {{100, "100/s"}, {101, "101/s"}, {200, "200/s"}};
@@ -368,42 +368,42 @@ static void marks_that_would_overlap_are_left_out(void **state)
     chart.marks = marks;
     chart.mark_count = 3;
     chart.x_name = "rate";
-    char *svg = drawn(&chart);
+    char *svg = draw_chart(&chart);
     assert_non_null(strstr(svg, ">100/s</text>"));
     assert_null(strstr(svg, ">101/s</text>"));
     assert_non_null(strstr(svg, ">200/s</text>"));
     assert_non_null(strstr(svg, ">rate</text>"));
     free(svg);
     x[1] = marks[1].x = 199; /* where the scale ends is told, if need be in place of what comes before */
-    svg = drawn(&chart);
+    svg = draw_chart(&chart);
     assert_null(strstr(svg, ">101/s</text>"));
     assert_non_null(strstr(svg, ">200/s</text>"));
     free(svg);
 }
 
-static void a_chart_may_have_a_place_inside_another(void **state)
+static void chart_may_be_placed_inside_another_svg(void **state)
 {
     struct chart_lines chart = plain_chart(NULL, 0);
     chart.place = &(struct chart_place){24, 300};
     chart.heading = "fifo";
-    char *svg = drawn(&chart);
+    char *svg = draw_chart(&chart);
     assert_non_null(strstr(svg, "x=\"24\" y=\"300\" width=\"900\" height=\"200\""));
     assert_non_null(strstr(svg, ">fifo</text>"));
     free(svg);
 }
 
-static void names_without_room_are_cut_with_an_ellipsis(void **state)
+static void long_names_are_cut_with_an_ellipsis(void **state)
 {
     double value[] = {1, 2};
     struct chart_series series = {.style = "a", .value = value, .count = 2};
     struct chart_lines chart = plain_chart(&series, 1);
     series.name = "a name that is so long that it would leave no room for the chart that it is the name of";
-    char *svg = drawn(&chart);
+    char *svg = draw_chart(&chart);
     assert_non_null(strstr(svg, "…</text>"));
     free(svg);
 }
 
-static char *drawn_bars(const struct chart_bars *chart)
+static char *draw_bar_chart(const struct chart_bars *chart)
 {
     struct text text;
     open_text(&text);
@@ -414,14 +414,14 @@ static char *drawn_bars(const struct chart_bars *chart)
     return text.at;
 }
 
-static void bars_are_as_long_as_their_values_say(void **state)
+static void bar_lengths_are_proportional_to_values(void **state)
 {
     struct chart_bar bar[] = {{.name = "one", .style = "c0", .text = "1", .value = 1},
                               {.name = "four", .style = "c1", .text = "4", .value = 4},
                               {.name = "<none>", .style = "c2", .text = "none", .value = NAN}};
     struct chart_bars chart = {
         .id = "b", .title = "t", .about = "a", .x_name = "amount", .width = 800, .bar = bar, .count = 3};
-    char *svg = drawn_bars(&chart);
+    char *svg = draw_bar_chart(&chart);
     double width[2];
     const char *at = svg;
     for (size_t i = 0; i < 2; i++) {
@@ -434,25 +434,25 @@ static void bars_are_as_long_as_their_values_say(void **state)
     assert_non_null(strstr(svg, "&lt;none&gt;"));
     free(svg);
     chart.count = 0;
-    free(drawn_bars(&chart));
+    free(draw_bar_chart(&chart));
 }
 
-static void bars_of_a_share_end_at_the_whole(void **state)
+static void bars_with_a_maximum_use_it_as_scale(void **state)
 {
     struct chart_bar bar[] = {{.name = "one", .style = "c0", .text = "0.5", .value = 0.5},
                               {.name = "all", .style = "c0", .text = "1", .value = 1}};
     struct chart_bars chart = {
         .id = "b", .title = "t", .about = "a", .x_name = "share", .width = 800, .bar = bar, .count = 1, .most = 1};
-    char *alone = drawn_bars(&chart);
+    char *alone = draw_bar_chart(&chart);
     chart.count = 2;
-    char *both = drawn_bars(&chart);
+    char *both = draw_bar_chart(&chart);
     double of_one = strtod(strstr(strstr(alone, "<rect class=\"bar"), " width=\"") + 8, NULL);
     assert_true(fabs(of_one - strtod(strstr(strstr(both, "<rect class=\"bar"), " width=\"") + 8, NULL)) < 0.1);
     free(alone);
     free(both);
 }
 
-static void further_figures_stand_at_the_right_of_the_bars_below_their_heads(void **state)
+static void further_columns_are_right_of_the_bars_with_heads(void **state)
 {
     struct chart_bar bar[] = {
         {.name = "none, 1%", .style = "c0", .text = "1", .value = 1, .more = {"1007", "1000"}},
@@ -468,7 +468,7 @@ static void further_figures_stand_at_the_right_of_the_bars_below_their_heads(voi
                                .bar = bar,
                                .count = 2};
     unsigned height = chart_bars_height(&chart);
-    char *svg = drawn_bars(&chart);
+    char *svg = draw_bar_chart(&chart);
     static const char *const parts[] = {">service.fail<", ">arrivals<", ">served<", ">243000<",
                                         "x=\"800\" y=\"32\">served"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -480,7 +480,7 @@ static void further_figures_stand_at_the_right_of_the_bars_below_their_heads(voi
 
 /* ---- scales ---- */
 
-static void what_is_above_the_scale_is_cut_and_says_how_high_it_is(void **state)
+static void clipped_values_are_labelled_with_their_height(void **state)
 {
     double value[50];
     for (size_t i = 0; i < 50; i++)
@@ -497,23 +497,23 @@ static void what_is_above_the_scale_is_cut_and_says_how_high_it_is(void **state)
                                 .y_most = 100,
                                 .series = &series,
                                 .series_count = 1};
-    char *svg = drawn(&chart);
+    char *svg = draw_chart(&chart);
     assert_int_equal(occurrences(svg, "class=\"cut\""), 1); /* two steps beside each other are one wave */
     assert_non_null(strstr(svg, ">↑ 15021</text>"));
     free(svg);
     chart.y_most = 0;
-    svg = drawn(&chart);
+    svg = draw_chart(&chart);
     assert_null(strstr(svg, "class=\"cut\""));
     free(svg);
     value[49] = 20000; /* at the right end the value stands left of it, and a second one near it is left out */
     value[47] = 20000;
     chart.y_most = 100;
-    svg = drawn(&chart);
+    svg = draw_chart(&chart);
     assert_int_equal(occurrences(svg, "class=\"cut\" text-anchor=\"end\""), 1);
     free(svg);
 }
 
-static void a_square_root_scale_shows_what_is_small(void **state)
+static void square_root_scale_shows_small_values(void **state)
 {
     double value[] = {100, 10000};
     struct chart_series series = {.name = "arrivals", .style = "c0", .value = value, .count = 2, .stepped = true};
@@ -529,7 +529,7 @@ static void a_square_root_scale_shows_what_is_small(void **state)
                                 .y_root = true,
                                 .series = &series,
                                 .series_count = 1};
-    char *svg = drawn(&chart);
+    char *svg = draw_chart(&chart);
     double x[4], y[4];
     const char *at = strstr(svg, "class=\"line c0\" d=\"M") + strlen("class=\"line c0\" d=\"M");
     for (size_t i = 0; i < 4; i++) { /* each value has two points: where its step begins and where it ends */
@@ -547,7 +547,7 @@ static void a_square_root_scale_shows_what_is_small(void **state)
     free(svg);
 }
 
-static void a_band_at_the_left_end_has_its_name(void **state)
+static void band_at_the_left_end_has_its_name(void **state)
 {
     double value[20] = {1};
     struct chart_series series = {.name = "served", .style = "c0", .value = value, .count = 20};
@@ -564,14 +564,14 @@ static void a_band_at_the_left_end_has_its_name(void **state)
                                 .band_count = 2,
                                 .series = &series,
                                 .series_count = 1};
-    char *svg = drawn(&chart);
+    char *svg = draw_chart(&chart);
     assert_non_null(strstr(svg, ">outage</text>"));
     assert_non_null(strstr(svg, ">peak</text>"));
     assert_null(strstr(svg, "width=\"0\"")); /* a moment is seen too */
     free(svg);
 }
 
-static void the_checker_itself_sees_what_is_wrong(void **state)
+static void xml_checker_detects_errors(void **state)
 {
     assert_null(xml_wrong("<a b=\"c\"><d/>x &amp; y</a>"));
     assert_non_null(xml_wrong("<a>"));
@@ -585,33 +585,33 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ticks_are_one_two_or_five_times_a_power_of_ten),
-        cmocka_unit_test(a_known_scale_has_known_ticks),
-        cmocka_unit_test(a_scale_of_nothing_has_a_tick_all_the_same),
-        cmocka_unit_test(numbers_have_two_digits_after_the_point_at_most),
-        cmocka_unit_test(what_is_no_number_is_written_as_nothing),
-        cmocka_unit_test(texts_cannot_break_out_of_where_they_stand),
-        cmocka_unit_test(bytes_that_are_no_utf8_become_question_marks),
-        cmocka_unit_test(a_chart_has_a_title_and_a_description),
-        cmocka_unit_test(hostile_texts_and_values_leave_a_chart_well_formed),
-        cmocka_unit_test(a_chart_of_nothing_is_a_chart),
-        cmocka_unit_test(all_values_zero_still_have_a_scale),
-        cmocka_unit_test(the_highest_value_stays_inside_the_frame),
-        cmocka_unit_test(a_line_has_a_point_for_each_value_and_an_area_two),
-        cmocka_unit_test(names_of_lines_that_end_together_do_not_overlap),
-        cmocka_unit_test(short_numbers_are_for_axes),
-        cmocka_unit_test(a_band_gives_its_name_another_line_than_the_axis),
-        cmocka_unit_test(a_curve_has_dots_at_its_x_and_gaps_where_nothing_is),
-        cmocka_unit_test(equal_ratios_are_equal_distances_on_a_logarithmic_scale),
-        cmocka_unit_test(marks_that_would_overlap_are_left_out),
-        cmocka_unit_test(a_chart_may_have_a_place_inside_another),
-        cmocka_unit_test(names_without_room_are_cut_with_an_ellipsis),
-        cmocka_unit_test(bars_are_as_long_as_their_values_say),
-        cmocka_unit_test(bars_of_a_share_end_at_the_whole),
-        cmocka_unit_test(further_figures_stand_at_the_right_of_the_bars_below_their_heads),
-        cmocka_unit_test(what_is_above_the_scale_is_cut_and_says_how_high_it_is),
-        cmocka_unit_test(a_square_root_scale_shows_what_is_small),
-        cmocka_unit_test(a_band_at_the_left_end_has_its_name),
-        cmocka_unit_test(the_checker_itself_sees_what_is_wrong),
+        cmocka_unit_test(known_scales_have_known_ticks),
+        cmocka_unit_test(invalid_scale_has_tick_one),
+        cmocka_unit_test(numbers_have_at_most_two_decimals),
+        cmocka_unit_test(non_finite_numbers_are_written_as_zero),
+        cmocka_unit_test(markup_in_texts_is_escaped),
+        cmocka_unit_test(invalid_utf8_becomes_question_marks),
+        cmocka_unit_test(chart_has_a_title_and_a_description),
+        cmocka_unit_test(chart_with_hostile_input_is_well_formed),
+        cmocka_unit_test(chart_without_values_is_well_formed),
+        cmocka_unit_test(all_zero_values_have_a_scale),
+        cmocka_unit_test(values_above_the_scale_stay_inside_the_frame),
+        cmocka_unit_test(line_has_one_point_per_value_and_area_two),
+        cmocka_unit_test(names_of_lines_with_equal_ends_do_not_overlap),
+        cmocka_unit_test(axis_numbers_are_short),
+        cmocka_unit_test(band_name_avoids_the_axis_name),
+        cmocka_unit_test(curve_has_dots_at_its_x_and_gaps_for_missing_values),
+        cmocka_unit_test(logarithmic_scale_shows_equal_ratios_at_equal_distances),
+        cmocka_unit_test(overlapping_marks_are_left_out),
+        cmocka_unit_test(chart_may_be_placed_inside_another_svg),
+        cmocka_unit_test(long_names_are_cut_with_an_ellipsis),
+        cmocka_unit_test(bar_lengths_are_proportional_to_values),
+        cmocka_unit_test(bars_with_a_maximum_use_it_as_scale),
+        cmocka_unit_test(further_columns_are_right_of_the_bars_with_heads),
+        cmocka_unit_test(clipped_values_are_labelled_with_their_height),
+        cmocka_unit_test(square_root_scale_shows_small_values),
+        cmocka_unit_test(band_at_the_left_end_has_its_name),
+        cmocka_unit_test(xml_checker_detects_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
