@@ -23,7 +23,7 @@
 
 static const char request[] = "GET /bench HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n";
 
-static void must(bool right, const char *what)
+static void require(bool right, const char *what)
 {
     if (!right) {
         perror(what);
@@ -36,54 +36,54 @@ static pid_t start_server(uint16_t *port)
 {
     struct chaos_config config = {.script = "/bench 200 body=\"ok\" type=text/plain\n/other 404", .journal_fd = -1};
     struct chaos *server;
-    must(chaos_new(&server, &config, NULL) == BIDE_OK, "chaos_new");
+    require(chaos_new(&server, &config, NULL) == BIDE_OK, "chaos_new");
     *port = chaos_port(server);
     pid_t child = fork();
-    must(child >= 0, "fork");
+    require(child >= 0, "fork");
     if (child == 0)
         _exit(chaos_run(server) == BIDE_OK ? EXIT_SUCCESS : EXIT_FAILURE);
     chaos_free(server);
     return child;
 }
 
-static int dial(uint16_t port)
+static int connect_to(uint16_t port)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
-    must(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0, "connect");
+    require(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0, "connect");
     return fd;
 }
 
-static void ask(int fd)
+static void send_request(int fd)
 {
-    must(send(fd, request, sizeof request - 1, 0) == (ssize_t)sizeof request - 1, "send");
+    require(send(fd, request, sizeof request - 1, 0) == (ssize_t)sizeof request - 1, "send");
 }
 
 /* An answer fits into a packet, and comes as one. */
-static void hear(int fd)
+static void read_response(int fd)
 {
     char bytes[4096];
     ssize_t n = recv(fd, bytes, sizeof bytes, 0);
-    must(n > 12 && memcmp(bytes, "HTTP/1.1 200", 12) == 0, "recv");
+    require(n > 12 && memcmp(bytes, "HTTP/1.1 200", 12) == 0, "recv");
 }
 
 static double requests_per_s(int epoll_fd, const int *fd)
 {
     struct epoll_event event[CONNECTIONS];
     double begin_ns = bench_clock_ns(CLOCK_MONOTONIC);
-    int asked = CONNECTIONS, heard = 0;
+    int sent = CONNECTIONS, received = 0;
     for (int i = 0; i < CONNECTIONS; i++)
-        ask(fd[i]);
-    while (heard < REQUESTS) {
+        send_request(fd[i]);
+    while (received < REQUESTS) {
         int count = epoll_wait(epoll_fd, event, CONNECTIONS, -1);
-        for (int i = 0; i < count; i++, heard++) {
-            hear(event[i].data.fd);
-            if (asked++ < REQUESTS)
-                ask(event[i].data.fd);
+        for (int i = 0; i < count; i++, received++) {
+            read_response(event[i].data.fd);
+            if (sent++ < REQUESTS)
+                send_request(event[i].data.fd);
         }
     }
-    return heard / (bench_clock_ns(CLOCK_MONOTONIC) - begin_ns) * 1e9;
+    return received / (bench_clock_ns(CLOCK_MONOTONIC) - begin_ns) * 1e9;
 }
 
 int main(void)
@@ -93,9 +93,9 @@ int main(void)
     double best = 0;
     pid_t child = start_server(&port);
     for (int i = 0; i < CONNECTIONS; i++) {
-        fd[i] = dial(port);
+        fd[i] = connect_to(port);
         struct epoll_event watch = {.events = EPOLLIN, .data.fd = fd[i]};
-        must(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd[i], &watch) == 0, "epoll_ctl");
+        require(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd[i], &watch) == 0, "epoll_ctl");
     }
     for (int run = 0; run < RUNS; run++) {
         double rate = requests_per_s(epoll_fd, fd);

@@ -57,7 +57,7 @@ static struct bide_request request_of(uint64_t seed)
 }
 
 /* A figure of calls that went wrong would be worthless. */
-static void expect(const struct bide_verdict *v, enum bide_action action)
+static void require_action(const struct bide_verdict *v, enum bide_action action)
 {
     if (v->action == action)
         return;
@@ -67,17 +67,17 @@ static void expect(const struct bide_verdict *v, enum bide_action action)
 }
 
 /* A call that succeeds at once, by the real clock. */
-static void succeed(struct world *w, uint64_t seed)
+static void call_succeeds(struct world *w, uint64_t seed)
 {
     struct bide_request request = request_of(seed);
     struct bide_call call;
     struct bide_verdict v = bide_call_begin(&call, &w->policy, &w->target, &request, bide_now());
     v = bide_call_outcome(&call, v.attempt, &w->ok, bide_now());
-    expect(&v, BIDE_DONE);
+    require_action(&v, BIDE_DONE);
 }
 
 /* A call that fails once and then succeeds, by the real clock. */
-static void recover(struct world *w, uint64_t seed)
+static void call_recovers(struct world *w, uint64_t seed)
 {
     struct bide_request request = request_of(seed);
     struct bide_call call;
@@ -85,24 +85,24 @@ static void recover(struct world *w, uint64_t seed)
     v = bide_call_outcome(&call, v.attempt, &w->unavailable, bide_now());
     v = bide_call_wake(&call, bide_now());
     v = bide_call_outcome(&call, v.attempt, &w->ok, bide_now());
-    expect(&v, BIDE_DONE);
+    require_action(&v, BIDE_DONE);
 }
 
 /* ---- timed: n calls, and how many of them fail once ---- */
 
-static void none_fails(void *context, uint32_t n)
+static void calls_all_succeed(void *context, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        succeed(context, i);
+        call_succeeds(context, i);
 }
 
-static void one_percent_fails(void *context, uint32_t n)
+static void calls_one_percent_fail(void *context, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         if (i % 100 == 99)
-            recover(context, i);
+            call_recovers(context, i);
         else
-            succeed(context, i);
+            call_succeeds(context, i);
 }
 
 static struct bide_outcome make_attempt(void *context, const struct bide_verdict *start)
@@ -117,13 +117,13 @@ static void run_blocking(void *context, uint32_t n)
     struct bide_job job = {.policy = &w->policy, .target = &w->target, .attempt = make_attempt, .context = w};
     for (uint32_t i = 0; i < n; i++) {
         struct bide_verdict v = bide_run(&job);
-        expect(&v, BIDE_DONE);
+        require_action(&v, BIDE_DONE);
     }
 }
 
 /* ---- counted: n calls on n copies of one target ---- */
 
-static void copies(void *context, uint32_t n)
+static void copy_targets(void *context, uint32_t n)
 {
     struct world *w = context;
     for (uint32_t i = 0; i < n; i++) {
@@ -133,7 +133,7 @@ static void copies(void *context, uint32_t n)
     }
 }
 
-static void successes(void *context, uint32_t n)
+static void count_successes(void *context, uint32_t n)
 {
     struct world *w = context;
     for (uint32_t i = 0; i < n; i++) {
@@ -142,11 +142,11 @@ static void successes(void *context, uint32_t n)
         struct bide_call call;
         struct bide_verdict v = bide_call_begin(&call, &w->policy, &w->copy, &request, MADE_UP);
         v = bide_call_outcome(&call, v.attempt, &w->ok, MADE_UP);
-        expect(&v, BIDE_DONE);
+        require_action(&v, BIDE_DONE);
     }
 }
 
-static void retries(void *context, uint32_t n)
+static void count_retries(void *context, uint32_t n)
 {
     struct world *w = context;
     for (uint32_t i = 0; i < n; i++) {
@@ -158,11 +158,12 @@ static void retries(void *context, uint32_t n)
         int64_t woken_ns = v.wake_ns;
         v = bide_call_wake(&call, woken_ns);
         v = bide_call_outcome(&call, v.attempt, &w->ok, woken_ns);
-        expect(&v, BIDE_DONE);
+        require_action(&v, BIDE_DONE);
     }
 }
 
-static const struct bench_part parts[] = {{"copies", copies}, {"successes", successes}, {"retries", retries}};
+static const struct bench_part parts[] = {
+    {"copies", copy_targets}, {"successes", count_successes}, {"retries", count_retries}};
 
 /* ---- the table ---- */
 
@@ -174,11 +175,11 @@ static void warm_up(struct world *w)
         int64_t now_ns = MADE_UP - i * WARM_STEP;
         struct bide_verdict v = bide_call_begin(&call, &w->policy, &w->warm, &request, now_ns);
         v = bide_call_outcome(&call, v.attempt, &w->ok, now_ns);
-        expect(&v, BIDE_DONE);
+        require_action(&v, BIDE_DONE);
     }
 }
 
-static void set_up(struct world *w)
+static void world_init(struct world *w)
 {
     struct bide_target_config config;
     bide_policy_init(&w->policy, BIDE_PRESET_SERVICE);
@@ -196,9 +197,10 @@ static void set_up(struct world *w)
 
 static void print_times(struct world *w)
 {
-    double one_ns = bench_ns(none_fails, w, CALLS), one_percent_ns = bench_ns(one_percent_fails, w, CALLS);
-    struct pair_cost two = pair_ns(none_fails, w, CALLS), two_percent = pair_ns(one_percent_fails, w, CALLS);
-    double retry_ns = bench_ns(retries, w, CALLS) - bench_ns(successes, w, CALLS);
+    double one_ns = bench_ns(calls_all_succeed, w, CALLS), one_percent_ns = bench_ns(calls_one_percent_fail, w, CALLS);
+    struct pair_cost two = pair_ns(calls_all_succeed, w, CALLS),
+                     two_percent = pair_ns(calls_one_percent_fail, w, CALLS);
+    double retry_ns = bench_ns(count_retries, w, CALLS) - bench_ns(count_successes, w, CALLS);
     bench_figure("engine.success.ns", one_ns, "ns", 80);
     bench_figure("engine.success.ns.two_threads", two.cpu_ns, "ns", 2 * one_ns);
     bench_figure("engine.success.ns.one_percent", one_percent_ns, "ns", BENCH_NO_AIM);
@@ -211,7 +213,7 @@ static void print_times(struct world *w)
 static void print_allocations(struct world *w)
 {
     uint64_t before = allocations;
-    one_percent_fails(w, CALLS);
+    calls_one_percent_fail(w, CALLS);
     run_blocking(w, CALLS);
     bench_figure("engine.allocations", (double)(allocations - before), "in_all", 0);
 }
@@ -219,7 +221,7 @@ static void print_allocations(struct world *w)
 int main(int argc, char **argv)
 {
     static struct world world;
-    set_up(&world);
+    world_init(&world);
     if (argc == 3)
         return bench_count(parts, sizeof parts / sizeof *parts, &world, argv);
     bench_instructions("engine.success.instructions", "successes-copies", 200);

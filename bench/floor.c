@@ -20,7 +20,7 @@ static void read_clock(void *context, uint32_t n)
         w->state += (uint64_t)bide_now();
 }
 
-static void add(void *context, uint32_t n)
+static void atomic_add(void *context, uint32_t n)
 {
     struct words *w = context;
     for (uint32_t i = 0; i < n; i++)
@@ -39,7 +39,7 @@ static void compare_and_swap(void *context, uint32_t n)
 }
 
 /* SplitMix64 (Steele, Lea, Flood), each number depending on the one before it. */
-static void draw(void *context, uint32_t n)
+static void next_random(void *context, uint32_t n)
 {
     struct words *w = context;
     uint64_t x = w->state;
@@ -63,10 +63,10 @@ int main(void)
 {
     static struct words words;
     bench_figure("floor.clock.ns", bench_ns(read_clock, &words, ROUNDS), "ns", BENCH_NO_AIM);
-    bench_figure("floor.atomic_add.ns", bench_ns(add, &words, ROUNDS), "ns", BENCH_NO_AIM);
+    bench_figure("floor.atomic_add.ns", bench_ns(atomic_add, &words, ROUNDS), "ns", BENCH_NO_AIM);
     bench_figure("floor.cas.ns", bench_ns(compare_and_swap, &words, ROUNDS), "ns", BENCH_NO_AIM);
     bench_figure("floor.cas.ns.two_threads", pair_ns(compare_and_swap, &words, ROUNDS).cpu_ns, "ns", BENCH_NO_AIM);
-    bench_figure("floor.prng.ns", bench_ns(draw, &words, ROUNDS), "ns", BENCH_NO_AIM);
+    bench_figure("floor.prng.ns", bench_ns(next_random, &words, ROUNDS), "ns", BENCH_NO_AIM);
     bench_figure("drive.seed.ns", bench_ns(draw_seed, &words, ROUNDS), "ns", BENCH_NO_AIM);
     return EXIT_SUCCESS;
 }

@@ -18,7 +18,7 @@ struct world {
     struct bide_target *target;
 };
 
-static void expect(const struct bide_verdict *v, enum bide_action action)
+static void require_action(const struct bide_verdict *v, enum bide_action action)
 {
     if (v->action == action)
         return;
@@ -27,7 +27,7 @@ static void expect(const struct bide_verdict *v, enum bide_action action)
     exit(EXIT_FAILURE);
 }
 
-static void take_and_earn(void *context, uint32_t n)
+static void charge_and_earn(void *context, uint32_t n)
 {
     struct world *w = context;
     struct bide_outcome ok = bide_classify_http(200, NULL), unavailable = bide_classify_http(503, NULL);
@@ -39,12 +39,12 @@ static void take_and_earn(void *context, uint32_t n)
         int64_t woken_ns = v.wake_ns;
         v = bide_call_wake(&call, woken_ns);
         v = bide_call_outcome(&call, v.attempt, &ok, woken_ns);
-        expect(&v, BIDE_DONE);
+        require_action(&v, BIDE_DONE);
     }
 }
 
 /* A budget that is never full and never empty, and a breaker that never has enough evidence. */
-static struct bide_target_config config_of_bench(void)
+static struct bide_target_config bench_config(void)
 {
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
@@ -57,8 +57,9 @@ static struct bide_target_config config_of_bench(void)
 
 static void print_figures(struct world *mine, struct world *shared)
 {
-    double mine_ns = bench_ns(take_and_earn, mine, CALLS), shared_ns = bench_ns(take_and_earn, shared, CALLS);
-    struct pair_cost mine_two = pair_ns(take_and_earn, mine, CALLS), shared_two = pair_ns(take_and_earn, shared, CALLS);
+    double mine_ns = bench_ns(charge_and_earn, mine, CALLS), shared_ns = bench_ns(charge_and_earn, shared, CALLS);
+    struct pair_cost mine_two = pair_ns(charge_and_earn, mine, CALLS),
+                     shared_two = pair_ns(charge_and_earn, shared, CALLS);
     bench_figure("host.take.ns", shared_ns, "ns", BENCH_NO_AIM);
     bench_figure("host.take_ratio", shared_ns / mine_ns, "ratio", 1.5);
     bench_figure("host.take_ratio.two_threads", shared_two.cpu_ns / mine_two.cpu_ns, "ratio", 1.5);
@@ -67,22 +68,22 @@ static void print_figures(struct world *mine, struct world *shared)
 int main(void)
 {
     static struct bide_target target;
-    struct bide_target_config config = config_of_bench();
+    struct bide_target_config config = bench_config();
     struct bide_shared_problem problem;
-    struct bide_shared host;
+    struct bide_shared shared_target;
     char directory[] = "/dev/shm/bide-bench-XXXXXX";
     struct bide_shared_options options = {.directory = mkdtemp(directory)};
     if (options.directory == NULL || bide_target_init(&target, &config, MADE_UP, NULL) != BIDE_OK)
         abort();
-    if (bide_shared_open(&host, "bench", &config, &options, MADE_UP, &problem) != BIDE_OK) {
+    if (bide_shared_open(&shared_target, "bench", &config, &options, MADE_UP, &problem) != BIDE_OK) {
         fprintf(stderr, "host: %s\n", problem.text);
         return EXIT_FAILURE;
     }
-    struct world mine = {.target = &target}, shared = {.target = host.target};
+    struct world mine = {.target = &target}, shared = {.target = shared_target.target};
     bide_policy_init(&mine.policy, BIDE_PRESET_SERVICE);
     bide_policy_init(&shared.policy, BIDE_PRESET_SERVICE);
     print_figures(&mine, &shared);
-    bide_shared_close(&host);
+    bide_shared_close(&shared_target);
     bide_shared_remove("bench", &options, NULL);
     return rmdir(directory) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -26,7 +26,7 @@
 #define PORT_FIRST 10240u
 #define PORT_COUNT 22000u
 
-static void die(const char *what, const char *reason)
+static void fail(const char *what, const char *reason)
 {
     fprintf(stderr, "live_process: %s: %s\n", what, reason);
     abort();
@@ -34,15 +34,15 @@ static void die(const char *what, const char *reason)
 
 /* ---- directory and port ---- */
 
-static struct sockaddr_in local(uint16_t port)
+static struct sockaddr_in loopback_address(uint16_t port)
 {
     return (struct sockaddr_in){
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-static bool is_free(uint16_t port)
+static bool port_is_free(uint16_t port)
 {
-    struct sockaddr_in address = local(port);
+    struct sockaddr_in address = loopback_address(port);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool bound = bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, 1) == 0;
     close(fd);
@@ -54,10 +54,10 @@ static uint16_t free_port(void)
     uint64_t from = bide_seed();
     for (uint64_t i = 0; i < PORT_COUNT; i++) {
         uint16_t port = (uint16_t)(PORT_FIRST + (from + i) % PORT_COUNT);
-        if (is_free(port))
+        if (port_is_free(port))
             return port;
     }
-    die("no port", "all are taken");
+    fail("no port", "all are taken");
     return 0;
 }
 
@@ -66,7 +66,7 @@ void live_process_dir(struct live_process *process)
     const char *tmp = getenv("TMPDIR");
     snprintf(process->dir, sizeof process->dir, "%s/bide-live-XXXXXX", tmp && strlen(tmp) < 64 ? tmp : "/tmp");
     if (!mkdtemp(process->dir))
-        die(process->dir, strerror(errno));
+        fail(process->dir, strerror(errno));
     process->port = free_port();
 }
 
@@ -113,7 +113,7 @@ void live_process_write(struct live_process *process, const char *file, const ch
     FILE *out = fopen(path, "w");
     char *made = expand(process, text);
     if (!out || fputs(made, out) < 0 || fclose(out) != 0)
-        die(path, "cannot be written");
+        fail(path, "cannot be written");
     free(made);
 }
 
@@ -155,7 +155,7 @@ const char *live_process_url(struct live_process *process, const char *scheme, c
 /* ---- children ---- */
 
 /* Servers are in /usr/sbin, where not everybody looks. */
-static void become(char *const *args)
+static void exec_server(char *const *args)
 {
     char path[256];
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -171,16 +171,16 @@ static void become(char *const *args)
     _exit(127);
 }
 
-static pid_t spawn(struct live_process *process, const char *const *args)
+static pid_t start_child(struct live_process *process, const char *const *args)
 {
     char *made[ARGS_MAX + 1] = {0};
     for (size_t i = 0; args[i] && i < ARGS_MAX; i++)
         made[i] = expand(process, args[i]);
     pid_t pid = fork();
     if (pid < 0)
-        die("no process", strerror(errno));
+        fail("no process", strerror(errno));
     if (pid == 0 && chdir(process->dir) == 0)
-        become(made);
+        exec_server(made);
     if (pid == 0)
         _exit(127);
     for (size_t i = 0; i < ARGS_MAX; i++)
@@ -196,17 +196,17 @@ static int wait_for(pid_t pid)
     return status;
 }
 
-static void die_of_child(struct live_process *process, const char *program, const char *what)
+static void fail_with_output(struct live_process *process, const char *program, const char *what)
 {
     fprintf(stderr, "live_process: in %s\n%s%s", process->dir, live_process_read(process, "output"),
             live_process_read(process, "error.log"));
-    die(program, what);
+    fail(program, what);
 }
 
 void live_process_run(struct live_process *process, const char *const *args)
 {
-    if (wait_for(spawn(process, args)) != 0)
-        die_of_child(process, args[0], "failed");
+    if (wait_for(start_child(process, args)) != 0)
+        fail_with_output(process, args[0], "failed");
 }
 
 /* ---- waiting until it is there ---- */
@@ -221,9 +221,9 @@ static bool is_to_itself(int fd)
     return here.sin_port == there.sin_port;
 }
 
-static bool accepts(uint16_t port)
+static bool port_accepts(uint16_t port)
 {
-    struct sockaddr_in address = local(port);
+    struct sockaddr_in address = loopback_address(port);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool connected = connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && !is_to_itself(fd);
     close(fd);
@@ -233,12 +233,12 @@ static bool accepts(uint16_t port)
 void live_process_start(struct live_process *process, const char *const *args)
 {
     int64_t until_ns = bide_now() + START_MOST;
-    process->pid = spawn(process, args);
-    while (!accepts(process->port)) {
+    process->pid = start_child(process, args);
+    while (!port_accepts(process->port)) {
         if (waitpid(process->pid, NULL, WNOHANG) == process->pid)
-            die_of_child(process, args[0], "did not start");
+            fail_with_output(process, args[0], "did not start");
         if (bide_now() > until_ns)
-            die_of_child(process, args[0], "accepts no connections");
+            fail_with_output(process, args[0], "accepts no connections");
         poll(NULL, 0, 1);
     }
 }
