@@ -29,13 +29,13 @@ static char *copy_of(const uint8_t *data, size_t size)
 
 static void check_reply(const struct chaos_step *step, const struct chaos_request *request)
 {
-    char *bytes = malloc(CHAOS_REPLY_ROOM);
-    struct chaos_reply reply;
+    char *bytes = malloc(CHAOS_RESPONSE_ROOM);
+    struct chaos_response reply;
     CHECK(bytes != NULL);
-    chaos_reply_begin(&reply, step, request);
+    chaos_response_begin(&reply, step, request);
     for (int i = 0; i < PIECES; i++) {
-        size_t length = chaos_reply_more(&reply, bytes, 1700000000);
-        CHECK(length <= CHAOS_REPLY_ROOM);
+        size_t length = chaos_response_next(&reply, bytes, 1700000000);
+        CHECK(length <= CHAOS_RESPONSE_ROOM);
         if (length == 0)
             break;
     }
@@ -58,7 +58,7 @@ static void check_script(const char *text)
         struct chaos_line *line = &script.line[i];
         CHECK(chaos_script_find(&script, (struct bide_text){line->path, line->path_length}) != NULL);
         for (size_t j = 0; j < 8; j++)
-            check_reply(chaos_line_take(line), &requests[j % (sizeof requests / sizeof *requests)]);
+            check_reply(chaos_line_next_step(line), &requests[j % (sizeof requests / sizeof *requests)]);
         (void)chaos_line_outage(line, BIDE_S);
     }
     chaos_script_free(&script);
@@ -115,13 +115,13 @@ static void check_request(const char *bytes, size_t size)
 {
     struct result whole = read_whole(bytes, size), cut = read_cut(bytes, size, size / 2);
     struct chaos_request half;
-    CHECK(whole.head == cut.head && whole.taken == cut.taken && whole.request.refusal == cut.request.refusal);
+    CHECK(whole.head == cut.head && whole.taken == cut.taken && whole.request.error_status == cut.request.error_status);
     if (whole.head == CHAOS_READ_DONE) {
         CHECK(whole.body == cut.body && whole.request.body_bytes == cut.request.body_bytes);
         CHECK(chaos_request_hash(&whole.request) == chaos_request_hash(&cut.request));
         check_reply(&(struct chaos_step){.status = 200, .ranges = true}, &whole.request);
     }
-    (void)chaos_request_half(&half, bytes, size);
+    (void)chaos_request_partial(&half, bytes, size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -75,11 +75,11 @@ struct chaos_seen {
     uint64_t body_bytes;   /* that were read, of chunks without their framing */
     uint64_t body_hash;    /* their bide_hash */
     int status;            /* of the answer, begun or complete; 0: none */
-    const char *deed;      /* one of CHAOS_DEED_LIST */
+    const char *result;    /* one of CHAOS_RESULT_LIST */
 };
 
 /* How a request ended: name, meaning. */
-#define CHAOS_DEED_LIST(X)                                                                                             \
+#define CHAOS_RESULT_LIST(X)                                                                                           \
     X(READING, "reading", "its body is still being read, or it waits for its answer")                                  \
     X(ANSWERED, "answered", "the whole answer was handed to the network")                                              \
     X(CLOSED, "closed", "cut with FIN, as the script says; status tells whether an answer had begun")                  \

@@ -148,7 +148,7 @@ static const char *read_file(struct settings *settings, const char *name)
 }
 
 /* The words of a script, from the table that reads them. */
-static const char *script_words(void)
+static const char *script_help(void)
 {
     static char text[8192];
     size_t length = 0;
@@ -160,16 +160,16 @@ static const char *script_words(void)
         "\nThe last five are about the whole line, and stand in its first step.\n",
     };
     length += (size_t)snprintf(text, sizeof text, "%s", parts[0]);
-    for (size_t i = 0; chaos_word_help(i) != NULL && length < sizeof text; i++)
-        length += (size_t)snprintf(text + length, sizeof text - length, "  %-24s%s\n", chaos_word_help(i)->form,
-                                   chaos_word_help(i)->does);
+    for (size_t i = 0; chaos_directive_help(i) != NULL && length < sizeof text; i++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "  %-24s%s\n", chaos_directive_help(i)->form,
+                                   chaos_directive_help(i)->does);
     if (length < sizeof text)
         snprintf(text + length, sizeof text - length, "%s", parts[1]);
     return text;
 }
 
 static const struct cli_section sections[] = {
-    {.title = "Script", .generate = script_words},
+    {.title = "Script", .generate = script_help},
     {.title = "Exit status",
      .text = "0 after --for or a signal, 1 if the journal could not be written to its end, 125 if it could not begin "
              "to serve: a bad option, a mistake in the script, a port that is taken.\n"},
@@ -203,39 +203,40 @@ static void release_signals(void)
     sigaction(SIGTERM, &usual, NULL);
 }
 
-struct bell {
+struct stop_timer {
     int64_t at_ns;
     struct bide_cancel cancel;
 };
 
-static void *ring(void *context)
+static void *stop_when_due(void *context)
 {
-    struct bell *bell = context;
-    if (bide_wait_until(bell->at_ns, &bell->cancel))
+    struct stop_timer *stop_timer = context;
+    if (bide_wait_until(stop_timer->at_ns, &stop_timer->cancel))
         chaos_stop(served);
     return NULL;
 }
 
 /* Serves, for a time or until a signal. */
-static enum bide_err serve(int64_t for_ns)
+static enum bide_err serve_for(int64_t for_ns)
 {
-    struct bell bell = {.at_ns = bide_now() + for_ns};
+    struct stop_timer stop_timer = {.at_ns = bide_now() + for_ns};
     pthread_t thread;
     enum bide_err err = BIDE_ERR_SYSTEM;
-    bool rings = for_ns > 0;
-    if (rings && (bide_cancel_init(&bell.cancel) != BIDE_OK || pthread_create(&thread, NULL, ring, &bell) != 0))
+    bool has_timer = for_ns > 0;
+    if (has_timer && (bide_cancel_init(&stop_timer.cancel) != BIDE_OK ||
+                      pthread_create(&thread, NULL, stop_when_due, &stop_timer) != 0))
         goto out;
     err = chaos_run(served);
-    if (!rings)
+    if (!has_timer)
         goto out;
-    bide_cancel_now(&bell.cancel);
+    bide_cancel_now(&stop_timer.cancel);
     pthread_join(thread, NULL);
 out:
-    bide_cancel_free(&bell.cancel);
+    bide_cancel_free(&stop_timer.cancel);
     return err;
 }
 
-static int complain(enum bide_err err, const struct chaos_error *error)
+static int report_error(enum bide_err err, const struct chaos_error *error)
 {
     if (err == BIDE_ERR_INVALID)
         return cli_fail(&cli_chaos, "script line %u: %s", error->line, error->text);
@@ -243,13 +244,13 @@ static int complain(enum bide_err err, const struct chaos_error *error)
 }
 
 /* Tells the port, serves, and tells what was seen. */
-static int serve_and_tell(int64_t for_ns)
+static int serve_and_report(int64_t for_ns)
 {
     int status = EXIT_SUCCESS;
     if (printf("listening on http://127.0.0.1:%u\n", (unsigned)chaos_port(served)) < 0 || fflush(stdout) != 0)
         return cli_fail(&cli_chaos, "the port cannot be told: standard output: %s", strerror(errno));
-    if (serve(for_ns) != BIDE_OK)
-        status = complain(BIDE_ERR_SYSTEM, NULL);
+    if (serve_for(for_ns) != BIDE_OK)
+        status = report_error(BIDE_ERR_SYSTEM, NULL);
     cli_report(&cli_chaos, "%llu requests seen", (unsigned long long)chaos_requests(served));
     if (chaos_journal_error(served) != 0) {
         cli_report(&cli_chaos, "the journal ends early: %s", strerror(chaos_journal_error(served)));
@@ -279,11 +280,11 @@ static int run(void *context, char **operands)
     if (!read_operands(settings, operands))
         goto out;
     if ((err = chaos_new(&served, &settings->config, &error)) != BIDE_OK) {
-        status = complain(err, &error);
+        status = report_error(err, &error);
         goto out;
     }
     catch_signals();
-    status = serve_and_tell(settings->for_ns);
+    status = serve_and_report(settings->for_ns);
 out:
     release_signals();
     chaos_free(served);
@@ -291,7 +292,7 @@ out:
     return status;
 }
 
-static void init(void *context)
+static void command_init(void *context)
 {
     ((struct settings *)context)->config.journal_fd = -1;
 }
@@ -308,6 +309,6 @@ const struct cli_command cli_chaos = {
     .section_count = sizeof sections / sizeof *sections,
     .completion = CLI_COMPLETE_FILE,
     .settings_size = sizeof(struct settings),
-    .init = init,
+    .init = command_init,
     .run = run,
 };

@@ -24,13 +24,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TURN_BYTES (1u << 20)   /* one connection reads or sends in a turn, then others have theirs */
-#define UNSENT_NS  BIDE_MS      /* between two looks whether all is sent before a reset */
-#define LINGER_NS  (2 * BIDE_S) /* at most, for the client's FIN */
+#define TURN_BYTES_MAX (1u << 20)   /* one connection reads or sends in a turn, then others have theirs */
+#define UNSENT_POLL_NS BIDE_MS      /* between two looks whether all is sent before a reset */
+#define LINGER_MAX_NS  (2 * BIDE_S) /* at most, for the client's FIN */
 
 enum state { HEAD = 0, BODY, QUEUE, SERVICE, DELAY, SEND, CUT, DRAIN, HALF_CLOSED, LINGER };
 
-enum place { OUTSIDE = 0, ADMITTED, QUEUED, SERVED }; /* under the capacity of its line */
+enum admission { NOT_ADMITTED = 0, ADMITTED, QUEUED, IN_SERVICE }; /* under the capacity of its line */
 
 enum purpose { FOR_FAIL = 1, FOR_DELAY };
 
@@ -44,165 +44,165 @@ struct chaos_connection {
     int64_t wake_ns;   /* SERVICE, DELAY, LINGER, and SEND with a drip: not before */
 
     struct chaos_request request;
-    struct chaos_reply reply;
+    struct chaos_response response;
     struct chaos_record record;
-    enum chaos_deed deed; /* that a sent reply will have been */
-    enum chaos_cut reuse; /* of the next request */
-    uint64_t number;      /* of the request on its line */
+    enum chaos_result result; /* that a sent reply will have been */
+    enum chaos_cut reuse;     /* of the next request */
+    uint64_t number;          /* of the request on its line */
 
     struct chaos_line *line; /* NULL: none serves this path */
-    enum place place;
-    struct chaos_connection *behind; /* in the queue of the line */
+    enum admission admission;
+    struct chaos_connection *queue_next; /* in the queue of the line */
 };
 
 /* ---- the end of a connection ---- */
 
-static void leave_line(struct chaos_connection *c);
+static void request_leave_line(struct chaos_connection *c);
 
-static void end_record(struct chaos_connection *c, enum chaos_deed deed)
+static void record_close(struct chaos_connection *c, enum chaos_result result)
 {
     c->record.seen.body_bytes = c->request.body_bytes;
     c->record.seen.body_hash = chaos_request_hash(&c->request);
-    chaos_journal_end(&c->server->journal, &c->record, deed);
+    chaos_journal_end(&c->server->journal, &c->record, result);
 }
 
 /* Whatever request was under way ends with this deed. */
-static void end_with(struct chaos_connection *c, enum chaos_deed deed, void (*how)(struct chaos_wire *wire))
+static void connection_end(struct chaos_connection *c, enum chaos_result result, void (*how)(struct chaos_wire *wire))
 {
     struct chaos *server = c->server;
     if (c->wire.fd < 0)
         return;
-    end_record(c, deed);
+    record_close(c, result);
     how(&c->wire);
     bide_timers_set(&server->timers, &c->timer, BIDE_NEVER);
-    leave_line(c);
+    request_leave_line(c);
     *(c->previous != NULL ? &c->previous->next : &server->live) = c->next;
     if (c->next != NULL)
         c->next->previous = c->previous;
-    c->next = server->dead;
-    server->dead = c;
+    c->next = server->closed;
+    server->closed = c;
 }
 
-static void end(struct chaos_connection *c, enum chaos_deed deed)
+static void connection_close(struct chaos_connection *c, enum chaos_result result)
 {
-    end_with(c, deed, chaos_wire_close);
+    connection_end(c, result, chaos_wire_close);
 }
 
-static void reset(struct chaos_connection *c, enum chaos_deed deed)
+static void connection_reset(struct chaos_connection *c, enum chaos_result result)
 {
-    end_with(c, deed, chaos_wire_reset);
+    connection_end(c, result, chaos_wire_reset);
 }
 
-static void wait_until(struct chaos_connection *c, int64_t due_ns)
+static void connection_set_timer(struct chaos_connection *c, int64_t due_ns)
 {
     if (bide_timers_set(&c->server->timers, &c->timer, due_ns) != BIDE_OK)
-        end(c, CHAOS_DEED_LEFT);
+        connection_close(c, CHAOS_RESULT_LEFT);
 }
 
 /* With FIN. While something is unread close() would send RST, and destroy the answer on its way: then FIN first, and
  * the rest is discarded until the client has gone. */
-static bool finish(struct chaos_connection *c, enum chaos_deed deed)
+static bool connection_finish(struct chaos_connection *c, enum chaos_result result)
 {
-    if (chaos_wire_unread(&c->wire) == 0 && c->request.body == CHAOS_BODY_WHOLE) {
-        end(c, deed);
+    if (chaos_wire_unread(&c->wire) == 0 && c->request.body == CHAOS_BODY_COMPLETE) {
+        connection_close(c, result);
         return false;
     }
-    end_record(c, deed);
+    record_close(c, result);
     shutdown(c->wire.fd, SHUT_WR);
     c->state = LINGER;
     c->wire.readable = true;
-    c->wake_ns = bide_now() + LINGER_NS;
-    wait_until(c, c->wake_ns);
+    c->wake_ns = bide_now() + LINGER_MAX_NS;
+    connection_set_timer(c, c->wake_ns);
     return c->wire.fd >= 0;
 }
 
 /* ---- input and output ---- */
 
 /* The client has closed its side, or is gone. */
-static bool client_left(struct chaos_connection *c)
+static bool connection_client_left(struct chaos_connection *c)
 {
     struct chaos_request half;
-    if (c->state == HEAD && c->wire.left > 0 && chaos_request_half(&half, c->wire.at, c->wire.left)) {
+    if (c->state == HEAD && c->wire.left > 0 && chaos_request_partial(&half, c->wire.at, c->wire.left)) {
         c->request = half;
         c->record.seen.on_connection++;
         chaos_journal_begin(&c->server->journal, &c->record, &half, (struct bide_text){c->wire.at, c->wire.left});
     }
-    end(c, c->state <= BODY ? CHAOS_DEED_HALF : CHAOS_DEED_LEFT);
+    connection_close(c, c->state <= BODY ? CHAOS_RESULT_HALF : CHAOS_RESULT_LEFT);
     return false;
 }
 
 /* True when others should have their turn first. */
-static bool exhausted(struct chaos_connection *c)
+static bool connection_turn_is_used_up(struct chaos_connection *c)
 {
-    if (c->wire.turn_bytes < TURN_BYTES)
+    if (c->wire.turn_bytes < TURN_BYTES_MAX)
         return false;
-    wait_until(c, bide_now());
+    connection_set_timer(c, bide_now());
     return true;
 }
 
 /* False: there is nothing to be read now, or the connection is over. */
-static bool read_more(struct chaos_connection *c)
+static bool connection_read(struct chaos_connection *c)
 {
-    if (exhausted(c))
+    if (connection_turn_is_used_up(c))
         return false;
     enum chaos_io io = chaos_wire_read(&c->wire, c->server->in);
     if (io == CHAOS_IO_GONE)
-        return client_left(c);
+        return connection_client_left(c);
     if (io == CHAOS_IO_DONE)
         c->active_ns = bide_now();
     return io == CHAOS_IO_DONE;
 }
 
 /* False: not all could be sent, or the connection is over. */
-static bool send_out(struct chaos_connection *c, size_t most)
+static bool connection_send(struct chaos_connection *c, size_t most)
 {
     size_t before = c->wire.out_left;
     enum chaos_io io = chaos_wire_send(&c->wire, most);
     if (c->wire.out_left < before)
         c->active_ns = bide_now();
     if (io == CHAOS_IO_GONE)
-        end(c, CHAOS_DEED_LEFT);
+        connection_close(c, CHAOS_RESULT_LEFT);
     return io == CHAOS_IO_DONE;
 }
 
 /* Interim responses: short, and before anything else. */
-static void say(struct chaos_connection *c, int status)
+static void connection_send_interim(struct chaos_connection *c, int status)
 {
     char bytes[64];
-    size_t length = chaos_reply_interim(bytes, status);
-    if (!chaos_wire_add(&c->wire, bytes, length))
-        end(c, CHAOS_DEED_LEFT);
+    size_t length = chaos_response_interim(bytes, status);
+    if (!chaos_wire_append(&c->wire, bytes, length))
+        connection_close(c, CHAOS_RESULT_LEFT);
     else
-        send_out(c, SIZE_MAX);
+        connection_send(c, SIZE_MAX);
 }
 
 /* ---- what happens to a request ---- */
 
 /* A number that belongs to this request and purpose alone, whatever else is going on. */
-static uint64_t draw(const struct chaos_connection *c, enum purpose purpose)
+static uint64_t request_random(const struct chaos_connection *c, enum purpose purpose)
 {
     uint64_t line = (uint64_t)(c->line - c->server->script.line);
     return core_mix(core_mix(c->server->seed + line * CORE_GOLDEN) + (c->number * 4 + (uint64_t)purpose) * CORE_GOLDEN);
 }
 
-static bool fails(const struct chaos_connection *c)
+static bool request_is_to_fail(const struct chaos_connection *c)
 {
-    return c->line->fail_ppm > 0 && draw(c, FOR_FAIL) % 1000000 < c->line->fail_ppm;
+    return c->line->fail_ppm > 0 && request_random(c, FOR_FAIL) % 1000000 < c->line->fail_ppm;
 }
 
-static bool admit(struct chaos_connection *c)
+static bool request_admit(struct chaos_connection *c)
 {
     if (c->line->capacity == 0)
         return true;
-    if (c->line->inside >= (uint64_t)c->line->capacity + c->line->queue)
+    if (c->line->admitted >= (uint64_t)c->line->capacity + c->line->queue)
         return false;
-    c->line->inside++;
-    c->place = ADMITTED;
+    c->line->admitted++;
+    c->admission = ADMITTED;
     return true;
 }
 
 /* Questions in this order; one that decides takes no step. */
-static const struct chaos_step *choose(struct chaos_connection *c)
+static const struct chaos_step *request_choose_step(struct chaos_connection *c)
 {
     const struct chaos_script *script = &c->server->script;
     const struct chaos_outage *outage;
@@ -210,29 +210,29 @@ static const struct chaos_step *choose(struct chaos_connection *c)
     c->line = chaos_script_find(script, c->request.path);
     if (c->reuse != CHAOS_CUT_NONE)
         return chaos_step_cut(c->reuse);
-    if (script->all != NULL && (outage = chaos_line_outage(script->all, since_ns)) != NULL)
+    if (script->catch_all != NULL && (outage = chaos_line_outage(script->catch_all, since_ns)) != NULL)
         return &outage->step;
     if (c->line == NULL)
         return chaos_step_plain(script->lines == 0 ? 200 : 404);
     if ((outage = chaos_line_outage(c->line, since_ns)) != NULL)
         return &outage->step;
-    if (!admit(c))
+    if (!request_admit(c))
         return chaos_step_plain(503);
     c->number = ++c->line->requests;
-    return fails(c) ? &c->line->fail : chaos_line_take(c->line);
+    return request_is_to_fail(c) ? &c->line->fail : chaos_line_next_step(c->line);
 }
 
-static void begin_reply(struct chaos_connection *c, const struct chaos_step *step, enum chaos_deed deed)
+static void response_begin(struct chaos_connection *c, const struct chaos_step *step, enum chaos_result result)
 {
-    chaos_reply_begin(&c->reply, step, &c->request);
-    c->deed = deed;
+    chaos_response_begin(&c->response, step, &c->request);
+    c->result = result;
     c->record.seen.status = 0;
 }
 
 /* Not a request that can be served: says so, and closes. */
-static bool refuse(struct chaos_connection *c)
+static bool request_refuse(struct chaos_connection *c)
 {
-    begin_reply(c, chaos_step_plain(c->request.refusal), CHAOS_DEED_MALFORMED);
+    response_begin(c, chaos_step_plain(c->request.error_status), CHAOS_RESULT_MALFORMED);
     c->request.body = CHAOS_BODY_BYTES; /* whatever comes belongs to it */
     c->request.left = UINT64_MAX;
     c->state = SEND;
@@ -240,155 +240,155 @@ static bool refuse(struct chaos_connection *c)
 }
 
 /* RFC 9110 10.1.1: not if the body is coming already, nor before a final status that does not need it. */
-static bool wants_continue(const struct chaos_connection *c, const struct chaos_step *step)
+static bool request_wants_continue(const struct chaos_connection *c, const struct chaos_step *step)
 {
-    return c->request.expects && c->request.body != CHAOS_BODY_WHOLE && c->wire.left == 0 && !step->no_continue &&
-           (!step->early || step->early_bytes > 0);
+    return c->request.expects_continue && c->request.body != CHAOS_BODY_COMPLETE && c->wire.left == 0 &&
+           !step->no_continue && (!step->early || step->early_bytes > 0);
 }
 
 /* The head is there, or is wrong. */
-static bool on_head(struct chaos_connection *c, enum chaos_read read)
+static bool request_on_head(struct chaos_connection *c, enum chaos_read read)
 {
     size_t length = c->request.head_bytes > 0 ? c->request.head_bytes : c->wire.left;
     c->record.seen.on_connection++;
     chaos_journal_begin(&c->server->journal, &c->record, &c->request, (struct bide_text){c->wire.at, length});
-    if (read == CHAOS_READ_WRONG) {
-        chaos_wire_take(&c->wire, length);
-        return refuse(c);
+    if (read == CHAOS_READ_BAD) {
+        chaos_wire_consume(&c->wire, length);
+        return request_refuse(c);
     }
-    const struct chaos_step *step = choose(c);
-    begin_reply(c, step, step->garbage ? CHAOS_DEED_GARBAGE : CHAOS_DEED_ANSWERED);
-    chaos_wire_take(&c->wire, length);
+    const struct chaos_step *step = request_choose_step(c);
+    response_begin(c, step, step->garbage ? CHAOS_RESULT_GARBAGE : CHAOS_RESULT_ANSWERED);
+    chaos_wire_consume(&c->wire, length);
     c->state = BODY;
-    if (wants_continue(c, step))
-        say(c, 100);
+    if (request_wants_continue(c, step))
+        connection_send_interim(c, 100);
     return c->wire.fd >= 0;
 }
 
-static bool do_head(struct chaos_connection *c)
+static bool handle_head(struct chaos_connection *c)
 {
     enum chaos_read read = CHAOS_READ_MORE;
     do {
         if (c->wire.left > 0)
             read = chaos_request_head(&c->request, c->wire.at, c->wire.left);
-    } while (read == CHAOS_READ_MORE && read_more(c));
-    return read != CHAOS_READ_MORE && on_head(c, read);
+    } while (read == CHAOS_READ_MORE && connection_read(c));
+    return read != CHAOS_READ_MORE && request_on_head(c, read);
 }
 
-static bool on_request(struct chaos_connection *c);
+static bool request_on_read(struct chaos_connection *c);
 
 /* An early answer counts bytes of the body exactly, and leaves the others. */
-static bool do_body(struct chaos_connection *c)
+static bool handle_body(struct chaos_connection *c)
 {
-    const struct chaos_step *step = c->reply.step;
+    const struct chaos_step *step = c->response.step;
     bool early = step->early && c->request.body_bytes >= step->early_bytes;
-    if (early || c->request.body == CHAOS_BODY_WHOLE)
-        return on_request(c);
-    if (c->wire.left == 0 && !read_more(c))
+    if (early || c->request.body == CHAOS_BODY_COMPLETE)
+        return request_on_read(c);
+    if (c->wire.left == 0 && !connection_read(c))
         return false;
-    size_t most = c->wire.left, taken = 0;
+    size_t most = c->wire.left, step_uses = 0;
     if (step->early && most > step->early_bytes - c->request.body_bytes)
         most = (size_t)(step->early_bytes - c->request.body_bytes);
-    enum chaos_read read = chaos_request_body(&c->request, (struct bide_text){c->wire.at, most}, &taken);
-    chaos_wire_take(&c->wire, taken);
-    return read != CHAOS_READ_WRONG || refuse(c);
+    enum chaos_read read = chaos_request_body(&c->request, (struct bide_text){c->wire.at, most}, &step_uses);
+    chaos_wire_consume(&c->wire, step_uses);
+    return read != CHAOS_READ_BAD || request_refuse(c);
 }
 
 /* ---- waiting ---- */
 
-static void delay(struct chaos_connection *c)
+static void response_delay(struct chaos_connection *c)
 {
-    struct chaos_span span = c->reply.step->delay;
+    struct chaos_span span = c->response.step->delay;
     uint64_t width = (uint64_t)(span.max_ns - span.min_ns);
-    int64_t ns = span.min_ns + (width > 0 ? (int64_t)(draw(c, FOR_DELAY) % (width + 1)) : 0);
+    int64_t ns = span.min_ns + (width > 0 ? (int64_t)(request_random(c, FOR_DELAY) % (width + 1)) : 0);
     c->state = DELAY;
     c->wake_ns = span.min_ns == BIDE_NEVER ? BIDE_NEVER : ns > 0 ? bide_now() + ns : 0;
     if (ns > 0)
-        wait_until(c, c->wake_ns);
+        connection_set_timer(c, c->wake_ns);
 }
 
-static void serve(struct chaos_connection *c)
+static void request_serve(struct chaos_connection *c)
 {
     c->line->serving++;
-    c->place = SERVED;
+    c->admission = IN_SERVICE;
     c->state = SERVICE;
     c->wake_ns = bide_now() + c->line->service_ns;
-    wait_until(c, c->wake_ns);
+    connection_set_timer(c, c->wake_ns);
 }
 
-static void enqueue(struct chaos_connection *c)
+static void request_enqueue(struct chaos_connection *c)
 {
-    *(c->line->last != NULL ? &c->line->last->behind : &c->line->first) = c;
+    *(c->line->last != NULL ? &c->line->last->queue_next : &c->line->first) = c;
     c->line->last = c;
-    c->behind = NULL;
-    c->place = QUEUED;
+    c->queue_next = NULL;
+    c->admission = QUEUED;
     c->state = QUEUE;
 }
 
-static void unqueue(struct chaos_connection *c)
+static void request_dequeue(struct chaos_connection *c)
 {
     struct chaos_connection *ahead = NULL, *at = c->line->first;
-    for (; at != c; at = at->behind)
+    for (; at != c; at = at->queue_next)
         ahead = at;
-    *(ahead != NULL ? &ahead->behind : &c->line->first) = c->behind;
+    *(ahead != NULL ? &ahead->queue_next : &c->line->first) = c->queue_next;
     if (c->line->last == c)
         c->line->last = ahead;
 }
 
 /* Gives back whatever place it has; the next one in the queue gets it. */
-static void leave_line(struct chaos_connection *c)
+static void request_leave_line(struct chaos_connection *c)
 {
     struct chaos_line *line = c->line;
-    enum place place = c->place;
-    c->place = OUTSIDE;
-    if (place == OUTSIDE)
+    enum admission admission = c->admission;
+    c->admission = NOT_ADMITTED;
+    if (admission == NOT_ADMITTED)
         return;
-    line->inside--;
-    if (place == QUEUED)
-        unqueue(c);
-    if (place != SERVED)
+    line->admitted--;
+    if (admission == QUEUED)
+        request_dequeue(c);
+    if (admission != IN_SERVICE)
         return;
     line->serving--;
     struct chaos_connection *first = line->first;
     if (first != NULL) {
-        unqueue(first);
-        serve(first);
+        request_dequeue(first);
+        request_serve(first);
     }
 }
 
 /* The request was read, as far as it is going to be. */
-static bool on_request(struct chaos_connection *c)
+static bool request_on_read(struct chaos_connection *c)
 {
-    const struct chaos_step *step = c->reply.step;
+    const struct chaos_step *step = c->response.step;
     for (size_t i = 0; i < CHAOS_INTERIM_MAX && step->interim[i] != 0 && c->wire.fd >= 0; i++)
-        say(c, step->interim[i]);
+        connection_send_interim(c, step->interim[i]);
     if (c->wire.fd < 0)
         return false;
     if (step->cut != CHAOS_CUT_NONE && step->cut_at == CHAOS_AT_REQUEST)
         c->state = CUT;
-    else if (c->place == OUTSIDE)
-        delay(c);
+    else if (c->admission == NOT_ADMITTED)
+        response_delay(c);
     else if (c->line->serving < c->line->capacity)
-        serve(c);
+        request_serve(c);
     else
-        enqueue(c);
+        request_enqueue(c);
     return c->wire.fd >= 0;
 }
 
-static bool do_service(struct chaos_connection *c)
+static bool handle_service(struct chaos_connection *c)
 {
     if (bide_now() < c->wake_ns)
         return false;
-    leave_line(c);
-    delay(c);
+    request_leave_line(c);
+    response_delay(c);
     return c->wire.fd >= 0;
 }
 
 /* Who waits for ever is let go when the client goes; else a client that has closed one side still gets its answer. */
-static bool do_delay(struct chaos_connection *c)
+static bool handle_delay(struct chaos_connection *c)
 {
     if (c->wake_ns == BIDE_NEVER && c->wire.hung_up)
-        return client_left(c);
+        return connection_client_left(c);
     if (c->wake_ns > 0 && bide_now() < c->wake_ns)
         return false;
     c->wake_ns = 0;
@@ -399,94 +399,94 @@ static bool do_delay(struct chaos_connection *c)
 /* ---- answering ---- */
 
 /* The answer was sent, as far as it is going to be. */
-static bool on_sent(struct chaos_connection *c)
+static bool response_on_sent(struct chaos_connection *c)
 {
-    const struct chaos_step *step = c->reply.step;
+    const struct chaos_step *step = c->response.step;
     c->wake_ns = 0;
     if (step->cut != CHAOS_CUT_NONE) {
         c->state = CUT;
         return true;
     }
-    if (c->reply.close)
-        return finish(c, c->deed);
-    end_record(c, c->deed);
+    if (c->response.close)
+        return connection_finish(c, c->result);
+    record_close(c, c->result);
     c->reuse = step->reuse;
     if (step->half_close)
         shutdown(c->wire.fd, SHUT_WR);
-    c->state = step->half_close ? HALF_CLOSED : c->request.body != CHAOS_BODY_WHOLE ? DRAIN : HEAD;
+    c->state = step->half_close ? HALF_CLOSED : c->request.body != CHAOS_BODY_COMPLETE ? DRAIN : HEAD;
     if (c->state == HEAD)
         c->request = (struct chaos_request){0};
     return true;
 }
 
-static bool drip(struct chaos_connection *c)
+static bool response_drip(struct chaos_connection *c)
 {
     int64_t now_ns = bide_now();
-    if (now_ns < c->wake_ns || !send_out(c, c->reply.step->drip_bytes))
+    if (now_ns < c->wake_ns || !connection_send(c, c->response.step->drip_bytes))
         return false;
-    c->wake_ns = now_ns + c->reply.step->drip_ns;
-    wait_until(c, c->wake_ns);
+    c->wake_ns = now_ns + c->response.step->drip_ns;
+    connection_set_timer(c, c->wake_ns);
     return false;
 }
 
-static bool do_send(struct chaos_connection *c)
+static bool handle_send(struct chaos_connection *c)
 {
-    if (exhausted(c))
+    if (connection_turn_is_used_up(c))
         return false;
     if (c->wire.out_left == 0) {
-        size_t length = chaos_reply_more(&c->reply, c->server->out, bide_wall_s());
+        size_t length = chaos_response_next(&c->response, c->server->out, bide_wall_s());
         if (length == 0)
-            return on_sent(c);
-        chaos_wire_show(&c->wire, c->server->out, length);
-        if (!c->reply.step->garbage)
-            c->record.seen.status = c->reply.status;
+            return response_on_sent(c);
+        chaos_wire_set_output(&c->wire, c->server->out, length);
+        if (!c->response.step->garbage)
+            c->record.seen.status = c->response.status;
     }
-    if (c->reply.step->drip_bytes > 0)
-        return drip(c);
-    if (!send_out(c, SIZE_MAX))
+    if (c->response.step->drip_bytes > 0)
+        return response_drip(c);
+    if (!connection_send(c, SIZE_MAX))
         return false;
-    return c->reply.part != CHAOS_PART_OVER || on_sent(c);
+    return c->response.part != CHAOS_PART_OVER || response_on_sent(c);
 }
 
 /* A reset throws away what is unsent: the client is to get all that comes before it, so that is waited for. */
-static bool do_cut(struct chaos_connection *c)
+static bool handle_cut(struct chaos_connection *c)
 {
-    const struct chaos_step *step = c->reply.step;
-    bool whole = step->cut_at != CHAOS_AT_REQUEST && !c->reply.cut_short;
+    const struct chaos_step *step = c->response.step;
+    bool whole = step->cut_at != CHAOS_AT_REQUEST && !c->response.cut_short;
     bool resets = step->cut == CHAOS_CUT_RESET;
     if (resets && chaos_wire_unsent(&c->wire) > 0) {
-        wait_until(c, bide_now() + UNSENT_NS);
+        connection_set_timer(c, bide_now() + UNSENT_POLL_NS);
         return false;
     }
     if (!resets)
-        return finish(c, whole ? c->deed : CHAOS_DEED_CLOSED);
-    reset(c, whole ? c->deed : CHAOS_DEED_RESET);
+        return connection_finish(c, whole ? c->result : CHAOS_RESULT_CLOSED);
+    connection_reset(c, whole ? c->result : CHAOS_RESULT_RESET);
     return false;
 }
 
 /* The rest of a body that was answered early. */
-static bool do_drain(struct chaos_connection *c)
+static bool handle_drain(struct chaos_connection *c)
 {
-    size_t taken = 0;
-    if (c->wire.left == 0 && !read_more(c))
+    size_t step_uses = 0;
+    if (c->wire.left == 0 && !connection_read(c))
         return false;
-    if (chaos_request_body(&c->request, (struct bide_text){c->wire.at, c->wire.left}, &taken) == CHAOS_READ_WRONG)
-        return finish(c, CHAOS_DEED_MALFORMED);
-    chaos_wire_take(&c->wire, taken);
-    if (c->request.body == CHAOS_BODY_WHOLE) {
+    if (chaos_request_body(&c->request, (struct bide_text){c->wire.at, c->wire.left}, &step_uses) == CHAOS_READ_BAD)
+        return connection_finish(c, CHAOS_RESULT_MALFORMED);
+    chaos_wire_consume(&c->wire, step_uses);
+    if (c->request.body == CHAOS_BODY_COMPLETE) {
         c->request = (struct chaos_request){0};
         c->state = HEAD;
     }
     return true;
 }
 
-static bool do_discard(struct chaos_connection *c)
+static bool handle_discard(struct chaos_connection *c)
 {
-    chaos_wire_take(&c->wire, c->wire.left);
-    return read_more(c);
+    chaos_wire_consume(&c->wire, c->wire.left);
+    return connection_read(c);
 }
 
-static bool do_queue(struct chaos_connection *c)
+static bool handle_queue(struct chaos_connection *c)
 {
     (void)c;
     return false;
@@ -494,18 +494,19 @@ static bool do_queue(struct chaos_connection *c)
 
 /* ---- a turn ---- */
 
-static bool (*const doing[])(struct chaos_connection *c) = {
-    [HEAD] = do_head, [BODY] = do_body, [QUEUE] = do_queue, [SERVICE] = do_service,     [DELAY] = do_delay,
-    [SEND] = do_send, [CUT] = do_cut,   [DRAIN] = do_drain, [HALF_CLOSED] = do_discard, [LINGER] = do_discard,
+static bool (*const state_handlers[])(struct chaos_connection *c) = {
+    [HEAD] = handle_head,           [BODY] = handle_body,      [QUEUE] = handle_queue, [SERVICE] = handle_service,
+    [DELAY] = handle_delay,         [SEND] = handle_send,      [CUT] = handle_cut,     [DRAIN] = handle_drain,
+    [HALF_CLOSED] = handle_discard, [LINGER] = handle_discard,
 };
 
-static void go(struct chaos_connection *c)
+static void connection_run(struct chaos_connection *c)
 {
     c->wire.turn_bytes = 0;
-    while (c->wire.fd >= 0 && doing[c->state](c))
+    while (c->wire.fd >= 0 && state_handlers[c->state](c))
         continue;
-    if (c->wire.fd >= 0 && !chaos_wire_tidy(&c->wire))
-        end(c, CHAOS_DEED_LEFT);
+    if (c->wire.fd >= 0 && !chaos_wire_end_turn(&c->wire))
+        connection_close(c, CHAOS_RESULT_LEFT);
 }
 
 void chaos_connection_event(struct chaos_connection *c, uint32_t events)
@@ -513,16 +514,16 @@ void chaos_connection_event(struct chaos_connection *c, uint32_t events)
     if (c->wire.fd < 0)
         return;
     if ((events & (EPOLLHUP | EPOLLERR)) != 0 && c->state != HEAD && c->state != BODY) {
-        client_left(c);
+        connection_client_left(c);
         return;
     }
     c->wire.hung_up |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
     c->wire.readable |= (events & EPOLLIN) != 0 || c->wire.hung_up;
-    go(c);
+    connection_run(c);
 }
 
 /* True when the client had its time and did nothing with it. Time that we let pass ourselves is not counted. */
-static bool idle(const struct chaos_connection *c, int64_t now_ns)
+static bool connection_is_idle(const struct chaos_connection *c, int64_t now_ns)
 {
     int64_t since_ns = c->wake_ns > c->active_ns ? c->wake_ns : c->active_ns;
     if (c->state == LINGER)
@@ -531,42 +532,43 @@ static bool idle(const struct chaos_connection *c, int64_t now_ns)
 }
 
 /* What it does not read would keep a FIN from reaching it. */
-static void cut_idle(struct chaos_connection *c)
+static void connection_cut_idle(struct chaos_connection *c)
 {
     if (c->state == SEND || c->state == CUT)
-        reset(c, CHAOS_DEED_LEFT);
+        connection_reset(c, CHAOS_RESULT_LEFT);
     else
-        client_left(c);
+        connection_client_left(c);
 }
 
 /* Work first: if we are late, that is not the client's fault. */
 void chaos_connection_timer(struct bide_timer *timer)
 {
     struct chaos_connection *c = (struct chaos_connection *)(void *)timer;
-    go(c);
+    connection_run(c);
     int64_t now_ns = bide_now();
     if (c->wire.fd < 0)
         return;
-    if (idle(c, now_ns))
-        cut_idle(c);
+    if (connection_is_idle(c, now_ns))
+        connection_cut_idle(c);
     else if (timer->place == 0 && c->wake_ns != BIDE_NEVER)
-        wait_until(c, c->wake_ns > now_ns ? c->wake_ns : now_ns + c->server->idle_ns);
+        connection_set_timer(c, c->wake_ns > now_ns ? c->wake_ns : now_ns + c->server->idle_ns);
 }
 
 /* ---- the beginning of a connection ---- */
 
 /* A step of the line for all may cut connections at their accept: whoever comes next takes it. */
-static bool cut_at_accept(struct chaos_connection *c)
+static bool connection_cut_at_accept(struct chaos_connection *c)
 {
-    struct chaos_line *all = c->server->script.all;
-    if (all == NULL || all->step[all->at].cut == CHAOS_CUT_NONE || all->step[all->at].cut_at != CHAOS_AT_ACCEPT)
+    struct chaos_line *all = c->server->script.catch_all;
+    if (all == NULL || all->step[all->step_index].cut == CHAOS_CUT_NONE ||
+        all->step[all->step_index].cut_at != CHAOS_AT_ACCEPT)
         return false;
-    bool resets = chaos_line_take(all)->cut == CHAOS_CUT_RESET;
+    bool resets = chaos_line_next_step(all)->cut == CHAOS_CUT_RESET;
     chaos_journal_begin(&c->server->journal, &c->record, &c->request, (struct bide_text){"", 0});
     if (resets)
-        reset(c, CHAOS_DEED_RESET);
+        connection_reset(c, CHAOS_RESULT_RESET);
     else
-        end(c, CHAOS_DEED_CLOSED);
+        connection_close(c, CHAOS_RESULT_CLOSED);
     return true;
 }
 
@@ -586,24 +588,24 @@ void chaos_connection_new(struct chaos *server, int fd)
     server->live = c;
     watch.data.ptr = c;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (cut_at_accept(c))
+    if (connection_cut_at_accept(c))
         return;
-    wait_until(c, c->active_ns + server->idle_ns);
+    connection_set_timer(c, c->active_ns + server->idle_ns);
     if (c->wire.fd >= 0 && epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &watch) != 0)
-        end(c, CHAOS_DEED_LEFT);
+        connection_close(c, CHAOS_RESULT_LEFT);
 }
 
-void chaos_connections_end(struct chaos *server)
+void chaos_connections_close_all(struct chaos *server)
 {
     while (server->live != NULL)
-        end(server->live, CHAOS_DEED_UNFINISHED);
+        connection_close(server->live, CHAOS_RESULT_UNFINISHED);
 }
 
-void chaos_connections_bury(struct chaos *server)
+void chaos_connections_free_closed(struct chaos *server)
 {
-    while (server->dead != NULL) {
-        struct chaos_connection *c = server->dead;
-        server->dead = c->next;
+    while (server->closed != NULL) {
+        struct chaos_connection *c = server->closed;
+        server->closed = c->next;
         chaos_wire_free(&c->wire);
         free(c);
     }

@@ -19,17 +19,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TEXT_SHOWN 512u /* bytes of a field's value in a line; each may become six */
-#define LINE_ROOM  (3 * 6 * (TEXT_SHOWN + 1) + 6 * (CHAOS_PATH_KEPT + 1) + 512u)
+#define FIELD_BYTES_MAX 512u /* bytes of a field's value in a line; each may become six */
+#define LINE_ROOM       (3 * 6 * (FIELD_BYTES_MAX + 1) + 6 * (CHAOS_PATH_KEPT + 1) + 512u)
 
-const char *chaos_deed_name(enum chaos_deed deed)
+const char *chaos_result_name(enum chaos_result result)
 {
     static const char *const names[] = {
-#define X(deed, name, meaning) name,
-        CHAOS_DEED_LIST(X)
+#define X(result, name, meaning) name,
+        CHAOS_RESULT_LIST(X)
 #undef X
     };
-    return names[deed];
+    return names[result];
 }
 
 void chaos_journal_free(struct chaos_journal *journal)
@@ -45,7 +45,7 @@ void chaos_journal_free(struct chaos_journal *journal)
 /* ---- opening a record ---- */
 
 /* Texts are copied one after the other into a block that is large enough for them all. */
-static const char *copy(char **block, struct bide_text text)
+static const char *block_copy_text(char **block, struct bide_text text)
 {
     if (text.at == NULL)
         return NULL;
@@ -56,7 +56,7 @@ static const char *copy(char **block, struct bide_text text)
     return begin;
 }
 
-static void copy_fields(struct chaos_seen *seen, char *block)
+static void record_copy_fields(struct chaos_seen *seen, char *block)
 {
     const struct {
         const char *name;
@@ -68,23 +68,23 @@ static void copy_fields(struct chaos_seen *seen, char *block)
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
         struct bide_text value;
         if (chaos_seen_header(seen, fields[i].name, &value))
-            *fields[i].to = copy(&block, value);
+            *fields[i].to = block_copy_text(&block, value);
     }
 }
 
 /* The fields and the query are parts of the head, each once: twice its length holds all, with a NUL for each. */
-static void copy_texts(struct chaos_seen *seen, const struct chaos_request *request, struct bide_text head)
+static void record_copy_texts(struct chaos_seen *seen, const struct chaos_request *request, struct bide_text head)
 {
     char *block = malloc(head.length * 2 + 8);
     if (block == NULL)
         return;
     seen->head = (struct bide_text){block, head.length};
-    copy(&block, head);
-    seen->query = copy(&block, request->query);
-    copy_fields(seen, block);
+    block_copy_text(&block, head);
+    seen->query = block_copy_text(&block, request->query);
+    record_copy_fields(seen, block);
 }
 
-static void copy_short(char *to, size_t room, struct bide_text text)
+static void copy_truncated(char *to, size_t room, struct bide_text text)
 {
     size_t length = text.length < room ? text.length : room;
     memcpy(to, text.at != NULL ? text.at : "", length);
@@ -92,7 +92,7 @@ static void copy_short(char *to, size_t room, struct bide_text text)
 }
 
 /* False: there is no place in the list. */
-static bool keep(struct chaos_journal *journal, struct chaos_record *record)
+static bool journal_keep_record(struct chaos_journal *journal, struct chaos_record *record)
 {
     if (journal->count == CHAOS_SEEN_MAX || journal->memory > CHAOS_SEEN_MEMORY)
         return false;
@@ -106,7 +106,7 @@ static bool keep(struct chaos_journal *journal, struct chaos_record *record)
     }
     journal->memory += record->seen.head.length * 2;
     journal->seen[journal->count++] = record->seen;
-    record->place = journal->count;
+    record->index = journal->count;
     return true;
 }
 
@@ -115,30 +115,30 @@ void chaos_journal_begin(struct chaos_journal *journal, struct chaos_record *rec
 {
     struct chaos_seen *seen = &record->seen;
     record->open = true;
-    record->place = 0;
+    record->index = 0;
     seen->status = 0;
     __atomic_store_n(&journal->requests, journal->requests + (request->head_bytes > 0), __ATOMIC_RELAXED);
     if (!journal->keep && journal->fd < 0)
         return;
     *seen =
         (struct chaos_seen){.connection = seen->connection, .on_connection = seen->on_connection, .at_ns = bide_now()};
-    seen->deed = chaos_deed_name(CHAOS_DEED_READING);
-    copy_short(seen->method, CHAOS_METHOD_MAX, request->method);
-    copy_short(seen->path, CHAOS_PATH_KEPT, request->path);
-    copy_texts(seen, request, head);
+    seen->result = chaos_result_name(CHAOS_RESULT_READING);
+    copy_truncated(seen->method, CHAOS_METHOD_MAX, request->method);
+    copy_truncated(seen->path, CHAOS_PATH_KEPT, request->path);
+    record_copy_texts(seen, request, head);
     if (journal->keep)
-        keep(journal, record);
+        journal_keep_record(journal, record);
 }
 
 /* ---- closing it ---- */
 
 /* Bytes outside ASCII are written as if they were Latin-1, so that a line is valid JSON whatever a client sends. */
-static size_t put_string(char *to, const char *name, const char *text)
+static size_t line_put_string(char *to, const char *name, const char *text)
 {
     if (text == NULL)
         return (size_t)snprintf(to, LINE_ROOM, ",\"%s\":null", name);
     size_t length = (size_t)snprintf(to, LINE_ROOM, ",\"%s\":\"", name);
-    for (size_t i = 0; i < TEXT_SHOWN && text[i] != '\0'; i++) {
+    for (size_t i = 0; i < FIELD_BYTES_MAX && text[i] != '\0'; i++) {
         unsigned char byte = (unsigned char)text[i];
         if (byte < 0x20 || byte >= 0x7f || byte == '"' || byte == '\\')
             length += (size_t)snprintf(to + length, 7, "\\u%04x", byte);
@@ -149,48 +149,48 @@ static size_t put_string(char *to, const char *name, const char *text)
     return length;
 }
 
-static size_t put_line(char *to, const struct chaos_seen *seen)
+static size_t line_format(char *to, const struct chaos_seen *seen)
 {
     size_t length = (size_t)snprintf(to, LINE_ROOM, "{\"at_ns\":%lld,\"took_ns\":%lld", (long long)seen->at_ns,
                                      (long long)(seen->end_ns - seen->at_ns));
     length += (size_t)snprintf(to + length, 80, ",\"connection\":%llu,\"on_connection\":%u",
                                (unsigned long long)seen->connection, seen->on_connection);
-    length += put_string(to + length, "method", seen->method);
-    length += put_string(to + length, "path", seen->path);
-    length += put_string(to + length, "key", seen->key);
-    length += put_string(to + length, "attempt", seen->attempt);
-    length += put_string(to + length, "traceparent", seen->traceparent);
+    length += line_put_string(to + length, "method", seen->method);
+    length += line_put_string(to + length, "path", seen->path);
+    length += line_put_string(to + length, "key", seen->key);
+    length += line_put_string(to + length, "attempt", seen->attempt);
+    length += line_put_string(to + length, "traceparent", seen->traceparent);
     length += (size_t)snprintf(to + length, 120, ",\"body_bytes\":%llu,\"body_hash\":\"%016llx\",\"status\":%d",
                                (unsigned long long)seen->body_bytes, (unsigned long long)seen->body_hash, seen->status);
-    length += put_string(to + length, "deed", seen->deed);
+    length += line_put_string(to + length, "deed", seen->result);
     to[length++] = '}';
     to[length++] = '\n';
     return length;
 }
 
-static void write_line(struct chaos_journal *journal, const struct chaos_seen *seen)
+static void journal_add_line(struct chaos_journal *journal, const struct chaos_seen *seen)
 {
     if (journal->line == NULL && (journal->line = malloc(CHAOS_JOURNAL_ROOM)) == NULL)
         return;
     if (journal->length + LINE_ROOM > CHAOS_JOURNAL_ROOM)
         chaos_journal_flush(journal);
     if (journal->length + LINE_ROOM <= CHAOS_JOURNAL_ROOM)
-        journal->length += put_line(journal->line + journal->length, seen);
+        journal->length += line_format(journal->line + journal->length, seen);
 }
 
-void chaos_journal_end(struct chaos_journal *journal, struct chaos_record *record, enum chaos_deed deed)
+void chaos_journal_end(struct chaos_journal *journal, struct chaos_record *record, enum chaos_result result)
 {
     if (!record->open)
         return;
     record->open = false;
     if (!journal->keep && journal->fd < 0)
         return;
-    record->seen.deed = chaos_deed_name(deed);
+    record->seen.result = chaos_result_name(result);
     record->seen.end_ns = bide_now();
     if (journal->fd >= 0)
-        write_line(journal, &record->seen);
-    if (record->place > 0)
-        journal->seen[record->place - 1] = record->seen;
+        journal_add_line(journal, &record->seen);
+    if (record->index > 0)
+        journal->seen[record->index - 1] = record->seen;
     else
         free((char *)(uintptr_t)record->seen.head.at);
     record->seen.head = (struct bide_text){0};
@@ -223,7 +223,7 @@ bool chaos_seen_header(const struct chaos_seen *seen, const char *name, struct b
     while (chaos_next_line(&cursor, &line) && line.length == 0) /* empty lines may precede a request */
         continue;
     while (chaos_next_field(&cursor, &found, value))
-        if (found.at != NULL && chaos_same_name(found, name))
+        if (found.at != NULL && chaos_name_equals(found, name))
             return true;
     *value = (struct bide_text){0};
     return false;

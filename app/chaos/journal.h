@@ -6,9 +6,9 @@
 
 #define CHAOS_JOURNAL_ROOM 65536u
 
-enum chaos_deed {
-#define X(deed, name, meaning) CHAOS_DEED_##deed,
-    CHAOS_DEED_LIST(X)
+enum chaos_result {
+#define X(result, name, meaning) CHAOS_RESULT_##result,
+    CHAOS_RESULT_LIST(X)
 #undef X
 };
 
@@ -27,7 +27,7 @@ struct chaos_journal {
 /* A request of a connection, from its head to its end. */
 struct chaos_record {
     struct chaos_seen seen;
-    size_t place; /* in the journal, plus one; 0: not kept */
+    size_t index; /* in the journal, plus one; 0: not kept */
     bool open;
 };
 
@@ -39,11 +39,11 @@ void chaos_journal_begin(struct chaos_journal *journal, struct chaos_record *rec
                          const struct chaos_request *request, struct bide_text head);
 
 /* The request is over; status and the body's figures are set by the caller. Without effect on a record not open. */
-void chaos_journal_end(struct chaos_journal *journal, struct chaos_record *record, enum chaos_deed deed);
+void chaos_journal_end(struct chaos_journal *journal, struct chaos_record *record, enum chaos_result result);
 
 /* Writes what is there to be written. */
 void chaos_journal_flush(struct chaos_journal *journal);
 
-const char *chaos_deed_name(enum chaos_deed deed);
+const char *chaos_result_name(enum chaos_result result);
 
 #endif

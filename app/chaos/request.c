@@ -19,18 +19,18 @@
 #define FRAMING_MAX 16384u /* bytes of one chunk's extensions, or of all trailers */
 #define CHUNK_MAX   (UINT64_MAX >> 8)
 
-static enum chaos_read refuse(struct chaos_request *request, int status)
+static enum chaos_read request_refuse(struct chaos_request *request, int status)
 {
-    request->refusal = status;
-    return CHAOS_READ_WRONG;
+    request->error_status = status;
+    return CHAOS_READ_BAD;
 }
 
-bool chaos_same_name(struct bide_text name, const char *other)
+bool chaos_name_equals(struct bide_text name, const char *other)
 {
     return strlen(other) == name.length && strncasecmp(name.at, other, name.length) == 0;
 }
 
-static bool same(struct bide_text text, const char *other)
+static bool text_equals(struct bide_text text, const char *other)
 {
     return strlen(other) == text.length && memcmp(text.at, other, text.length) == 0;
 }
@@ -49,7 +49,7 @@ static bool is_token(struct bide_text text)
 }
 
 /* No controls but HTAB: neither a NUL nor a CR hides in a value. */
-static bool is_plain(struct bide_text text)
+static bool text_has_no_controls(struct bide_text text)
 {
     for (size_t i = 0; i < text.length; i++)
         if (((unsigned char)text.at[i] < 0x20 && text.at[i] != '\t') || text.at[i] == 0x7f)
@@ -57,7 +57,7 @@ static bool is_plain(struct bide_text text)
     return true;
 }
 
-static struct bide_text trim(struct bide_text text)
+static struct bide_text text_trim(struct bide_text text)
 {
     while (text.length > 0 && (text.at[0] == ' ' || text.at[0] == '\t'))
         text.at++, text.length--;
@@ -67,7 +67,7 @@ static struct bide_text trim(struct bide_text text)
 }
 
 /* Cuts a text at a byte: what is before it is returned, what is after it stays. Absent: the byte is not there. */
-static struct bide_text take_until(struct bide_text *text, char byte)
+static struct bide_text text_take_until(struct bide_text *text, char byte)
 {
     const char *found = text->length > 0 ? memchr(text->at, byte, text->length) : NULL;
     if (found == NULL)
@@ -80,7 +80,7 @@ static struct bide_text take_until(struct bide_text *text, char byte)
 
 bool chaos_next_line(struct bide_text *cursor, struct bide_text *line)
 {
-    *line = take_until(cursor, '\n');
+    *line = text_take_until(cursor, '\n');
     if (line->length > 0 && line->at[line->length - 1] == '\r')
         line->length--;
     return line->at != NULL;
@@ -91,14 +91,14 @@ bool chaos_next_field(struct bide_text *cursor, struct bide_text *name, struct b
     struct bide_text line;
     if (!chaos_next_line(cursor, &line) || line.length == 0)
         return false;
-    *name = take_until(&line, ':');
-    *value = trim(line);
+    *name = text_take_until(&line, ':');
+    *value = text_trim(line);
     return true;
 }
 
 /* ---- the head ---- */
 
-static bool read_length(struct chaos_request *request, struct bide_text value)
+static bool field_read_length(struct chaos_request *request, struct bide_text value)
 {
     uint64_t length = 0;
     for (size_t i = 0; i < value.length; i++) {
@@ -113,48 +113,48 @@ static bool read_length(struct chaos_request *request, struct bide_text value)
     return true;
 }
 
-static void read_connection(struct chaos_request *request, struct bide_text value)
+static void field_read_connection(struct chaos_request *request, struct bide_text value)
 {
     while (value.length > 0) {
-        struct bide_text option = take_until(&value, ',');
+        struct bide_text option = text_take_until(&value, ',');
         if (option.at == NULL) {
             option = value;
             value.length = 0;
         }
-        if (chaos_same_name(trim(option), "close"))
+        if (chaos_name_equals(text_trim(option), "close"))
             request->close = true;
-        else if (chaos_same_name(trim(option), "keep-alive"))
+        else if (chaos_name_equals(text_trim(option), "keep-alive"))
             request->close = false;
     }
 }
 
 /* The fields that the server itself heeds. Returns 0 or the status to refuse with. */
-static int heed(struct chaos_request *request, struct bide_text name, struct bide_text value)
+static int request_read_field(struct chaos_request *request, struct bide_text name, struct bide_text value)
 {
-    if (chaos_same_name(name, "host")) {
+    if (chaos_name_equals(name, "host")) {
         if (request->has_host)
             return 400;
         request->has_host = true;
-    } else if (chaos_same_name(name, "content-length")) {
-        return read_length(request, value) ? 0 : 400;
-    } else if (chaos_same_name(name, "transfer-encoding")) {
-        if (request->chunked || !chaos_same_name(value, "chunked"))
+    } else if (chaos_name_equals(name, "content-length")) {
+        return field_read_length(request, value) ? 0 : 400;
+    } else if (chaos_name_equals(name, "transfer-encoding")) {
+        if (request->chunked || !chaos_name_equals(value, "chunked"))
             return 501;
         request->chunked = true;
-    } else if (chaos_same_name(name, "connection")) {
-        read_connection(request, value);
-    } else if (chaos_same_name(name, "expect")) {
-        request->expects = chaos_same_name(value, "100-continue");
-    } else if (chaos_same_name(name, "range")) {
+    } else if (chaos_name_equals(name, "connection")) {
+        field_read_connection(request, value);
+    } else if (chaos_name_equals(name, "expect")) {
+        request->expects_continue = chaos_name_equals(value, "100-continue");
+    } else if (chaos_name_equals(name, "range")) {
         request->range = value;
-    } else if (chaos_same_name(name, "if-range")) {
+    } else if (chaos_name_equals(name, "if-range")) {
         request->if_range = value;
     }
     return 0;
 }
 
 /* RFC 9112 3.2: http://host/path becomes /path; what is neither that nor a path is right with two methods only. */
-static bool read_target(struct chaos_request *request, struct bide_text target)
+static bool request_read_target(struct chaos_request *request, struct bide_text target)
 {
     if (target.length > 7 && strncasecmp(target.at, "http://", 7) == 0) {
         const char *slash = memchr(target.at + 7, '/', target.length - 7);
@@ -162,62 +162,65 @@ static bool read_target(struct chaos_request *request, struct bide_text target)
         target = slash != NULL ? (struct bide_text){slash, target.length - (size_t)(slash - target.at)} : root;
     }
     request->query = target;
-    request->path = take_until(&request->query, '?');
+    request->path = text_take_until(&request->query, '?');
     if (request->path.at == NULL) {
         request->path = target;
         request->query = (struct bide_text){0};
     }
-    bool other = same(request->method, "CONNECT") || (same(request->method, "OPTIONS") && same(target, "*"));
+    bool other = text_equals(request->method, "CONNECT") ||
+                 (text_equals(request->method, "OPTIONS") && text_equals(target, "*"));
     return request->path.length > 0 && (request->path.at[0] == '/' || other);
 }
 
 static int read_request_line(struct chaos_request *request, struct bide_text line)
 {
-    request->method = take_until(&line, ' ');
-    struct bide_text target = take_until(&line, ' ');
-    if (request->method.at == NULL || target.at == NULL || !is_token(request->method) || !is_plain(target) ||
-        target.length == 0)
+    request->method = text_take_until(&line, ' ');
+    struct bide_text target = text_take_until(&line, ' ');
+    if (request->method.at == NULL || target.at == NULL || !is_token(request->method) ||
+        !text_has_no_controls(target) || target.length == 0)
         return 400;
     if (request->method.length > CHAOS_METHOD_MAX)
         return 501;
     if (line.length != 8 || memcmp(line.at, "HTTP/", 5) != 0)
         return 400;
-    request->http10 = same(line, "HTTP/1.0");
+    request->http10 = text_equals(line, "HTTP/1.0");
     request->close = request->http10;
-    request->head_only = same(request->method, "HEAD");
-    if (!read_target(request, target))
+    request->head_only = text_equals(request->method, "HEAD");
+    if (!request_read_target(request, target))
         return 400;
-    return request->http10 || same(line, "HTTP/1.1") ? 0 : 505;
+    return request->http10 || text_equals(line, "HTTP/1.1") ? 0 : 505;
 }
 
 /* RFC 9112 6.3: what tells the length of a request's body. */
-static int frame_body(struct chaos_request *request)
+static int request_frame_body(struct chaos_request *request)
 {
     if (!request->http10 && !request->has_host)
         return 400; /* RFC 9112 3.2 */
     if (request->chunked && (request->has_length || request->http10))
         return 400;
-    request->body = request->chunked ? CHAOS_CHUNK_SIZE : request->length > 0 ? CHAOS_BODY_BYTES : CHAOS_BODY_WHOLE;
+    request->body = request->chunked ? CHAOS_CHUNK_SIZE : request->length > 0 ? CHAOS_BODY_BYTES : CHAOS_BODY_COMPLETE;
     request->left = request->chunked ? 0 : request->length;
     return 0;
 }
 
-static int read_head(struct chaos_request *request, struct bide_text head)
+static int request_read_head(struct chaos_request *request, struct bide_text head)
 {
     struct bide_text line, name, value;
     chaos_next_line(&head, &line);
-    int refusal = read_request_line(request, line);
-    while (refusal == 0 && chaos_next_line(&head, &line) && line.length > 0) {
+    int error_status = read_request_line(request, line);
+    while (error_status == 0 && chaos_next_line(&head, &line) && line.length > 0) {
         value = line;
-        name = take_until(&value, ':');
-        value = trim(value);
-        refusal = name.at != NULL && is_token(name) && is_plain(value) ? heed(request, name, value) : 400;
+        name = text_take_until(&value, ':');
+        value = text_trim(value);
+        error_status = name.at != NULL && is_token(name) && text_has_no_controls(value)
+                           ? request_read_field(request, name, value)
+                           : 400;
     }
-    return refusal != 0 ? refusal : frame_body(request);
+    return error_status != 0 ? error_status : request_frame_body(request);
 }
 
 /* Searches for the empty line. Returns the length of the head with it; 0: it is not there yet. */
-static size_t find_end(struct chaos_request *request, const char *bytes, size_t length, size_t begin)
+static size_t head_find_end(struct chaos_request *request, const char *bytes, size_t length, size_t begin)
 {
     size_t at = request->scanned > begin ? request->scanned : begin;
     const char *end;
@@ -234,7 +237,7 @@ static size_t find_end(struct chaos_request *request, const char *bytes, size_t 
     return 0;
 }
 
-bool chaos_request_half(struct chaos_request *request, const char *bytes, size_t length)
+bool chaos_request_partial(struct chaos_request *request, const char *bytes, size_t length)
 {
     struct bide_text line, rest = {bytes, length};
     while (rest.length > 0 && (rest.at[0] == '\r' || rest.at[0] == '\n'))
@@ -251,22 +254,22 @@ enum chaos_read chaos_request_head(struct chaos_request *request, const char *by
     size_t begin = 0;
     while (begin < length && (bytes[begin] == '\r' || bytes[begin] == '\n'))
         begin++;
-    size_t seen = length < CHAOS_HEAD_MAX ? length : CHAOS_HEAD_MAX;
-    size_t end = begin < seen ? find_end(request, bytes, seen, begin) : 0;
+    size_t searched = length < CHAOS_HEAD_MAX ? length : CHAOS_HEAD_MAX;
+    size_t end = begin < searched ? head_find_end(request, bytes, searched, begin) : 0;
     if (end == 0 && length < CHAOS_HEAD_MAX)
         return CHAOS_READ_MORE;
     if (end == 0) {
-        chaos_request_half(request, bytes, length);
-        return refuse(request, 431);
+        chaos_request_partial(request, bytes, length);
+        return request_refuse(request, 431);
     }
     request->head_bytes = end;
-    int refusal = read_head(request, (struct bide_text){bytes + begin, end - begin});
-    return refusal != 0 ? refuse(request, refusal) : CHAOS_READ_DONE;
+    int error_status = request_read_head(request, (struct bide_text){bytes + begin, end - begin});
+    return error_status != 0 ? request_refuse(request, error_status) : CHAOS_READ_DONE;
 }
 
 /* ---- the body (RFC 9112 7.1 for chunks) ---- */
 
-static size_t take_bytes(struct chaos_request *request, struct bide_text bytes)
+static size_t body_take_bytes(struct chaos_request *request, struct bide_text bytes)
 {
     size_t count = bytes.length < request->left ? bytes.length : (size_t)request->left;
     uint64_t fnv = request->body_bytes > 0 ? request->body_fnv : FNV_START;
@@ -276,7 +279,7 @@ static size_t take_bytes(struct chaos_request *request, struct bide_text bytes)
     request->body_bytes += count;
     request->left -= count;
     if (request->left == 0)
-        request->body = request->chunked ? CHAOS_CHUNK_END : CHAOS_BODY_WHOLE;
+        request->body = request->chunked ? CHAOS_CHUNK_END : CHAOS_BODY_COMPLETE;
     return count;
 }
 
@@ -288,7 +291,7 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static void end_chunk_line(struct chaos_request *request)
+static void chunk_end_size_line(struct chaos_request *request)
 {
     request->body = request->left > 0 ? CHAOS_BODY_BYTES : CHAOS_TRAILER;
     request->framing_bytes = 0;
@@ -297,7 +300,7 @@ static void end_chunk_line(struct chaos_request *request)
 
 /* One byte of the line that a chunk begins with: digits, then perhaps an extension, then CRLF or LF. framing_bytes
  * counts; a line without a digit is no size. */
-static bool take_size(struct chaos_request *request, char c)
+static bool chunk_take_size_byte(struct chaos_request *request, char c)
 {
     int digit = hex_value(c);
     if (digit >= 0 && request->left <= CHUNK_MAX >> 4) {
@@ -308,19 +311,19 @@ static bool take_size(struct chaos_request *request, char c)
         return false;
     request->body = CHAOS_CHUNK_EXTENSION;
     if (c == '\n')
-        end_chunk_line(request);
+        chunk_end_size_line(request);
     return c == '\n' || c == '\r' || c == ';' || c == ' ' || c == '\t';
 }
 
-static bool take_framing(struct chaos_request *request, char c)
+static bool body_take_framing_byte(struct chaos_request *request, char c)
 {
     if (++request->framing_bytes > FRAMING_MAX)
         return false;
     switch (request->body) {
-    case CHAOS_CHUNK_SIZE: return take_size(request, c);
+    case CHAOS_CHUNK_SIZE: return chunk_take_size_byte(request, c);
     case CHAOS_CHUNK_EXTENSION:
         if (c == '\n')
-            end_chunk_line(request);
+            chunk_end_size_line(request);
         return true;
     case CHAOS_CHUNK_END:
         if (c == '\n') {
@@ -330,10 +333,10 @@ static bool take_framing(struct chaos_request *request, char c)
         return c == '\n' || c == '\r';
     case CHAOS_TRAILER:
         if (c == '\n' && request->line_bytes == 0)
-            request->body = CHAOS_BODY_WHOLE;
+            request->body = CHAOS_BODY_COMPLETE;
         request->line_bytes = c == '\n' ? 0 : request->line_bytes + (c != '\r');
         return true;
-    case CHAOS_BODY_WHOLE:
+    case CHAOS_BODY_COMPLETE:
     case CHAOS_BODY_BYTES: break;
     }
     return false;
@@ -342,13 +345,13 @@ static bool take_framing(struct chaos_request *request, char c)
 enum chaos_read chaos_request_body(struct chaos_request *request, struct bide_text bytes, size_t *taken)
 {
     *taken = 0;
-    while (*taken < bytes.length && request->body != CHAOS_BODY_WHOLE) {
+    while (*taken < bytes.length && request->body != CHAOS_BODY_COMPLETE) {
         if (request->body == CHAOS_BODY_BYTES)
-            *taken += take_bytes(request, (struct bide_text){bytes.at + *taken, bytes.length - *taken});
-        else if (!take_framing(request, bytes.at[(*taken)++]))
-            return refuse(request, 400);
+            *taken += body_take_bytes(request, (struct bide_text){bytes.at + *taken, bytes.length - *taken});
+        else if (!body_take_framing_byte(request, bytes.at[(*taken)++]))
+            return request_refuse(request, 400);
     }
-    return request->body == CHAOS_BODY_WHOLE ? CHAOS_READ_DONE : CHAOS_READ_MORE;
+    return request->body == CHAOS_BODY_COMPLETE ? CHAOS_READ_DONE : CHAOS_READ_MORE;
 }
 
 uint64_t chaos_request_hash(const struct chaos_request *request)

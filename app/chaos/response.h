@@ -1,18 +1,18 @@
 /* reply.h - the bytes of an answer, made piece by piece from a step and a request. */
-#ifndef CHAOS_REPLY_H
-#define CHAOS_REPLY_H
+#ifndef CHAOS_RESPONSE_H
+#define CHAOS_RESPONSE_H
 
 #include "request.h"
 #include "script.h"
 
-#define CHAOS_REPLY_ROOM 65536u /* for one piece: the whole head fits, and most bodies */
+#define CHAOS_RESPONSE_ROOM 65536u /* for one piece: the whole head fits, and most bodies */
 
-enum chaos_reply_part { CHAOS_PART_HEAD = 0, CHAOS_PART_ENDLESS_HEADERS, CHAOS_PART_BODY, CHAOS_PART_OVER };
+enum chaos_response_part { CHAOS_PART_HEAD = 0, CHAOS_PART_ENDLESS_HEADERS, CHAOS_PART_BODY, CHAOS_PART_OVER };
 
-struct chaos_reply {
+struct chaos_response {
     const struct chaos_step *step;
     int status;
-    enum chaos_reply_part part;
+    enum chaos_response_part part;
     bool close;     /* the connection ends with this answer */
     bool head_only; /* nothing follows the head */
     bool chunked;
@@ -25,13 +25,14 @@ struct chaos_reply {
 };
 
 /* To be called while the texts of the request are there. */
-void chaos_reply_begin(struct chaos_reply *reply, const struct chaos_step *step, const struct chaos_request *request);
+void chaos_response_begin(struct chaos_response *response, const struct chaos_step *step,
+                          const struct chaos_request *request);
 
 /* Makes the next bytes, at most CHAOS_REPLY_ROOM of them. 0: it is over. */
-size_t chaos_reply_more(struct chaos_reply *reply, char *bytes, int64_t wall_s);
+size_t chaos_response_next(struct chaos_response *response, char *bytes, int64_t wall_s);
 
 /* The interim response with that status; returns its length. */
-size_t chaos_reply_interim(char *bytes, int status);
+size_t chaos_response_interim(char *bytes, int status);
 
 /* Writes the date and a NUL; returns its length. */
 #define CHAOS_DATE_ROOM 48u

@@ -25,7 +25,7 @@ struct reader {
     enum bide_err err;
     struct chaos_error *error;
     struct chaos_script *script;
-    struct chaos_place place;
+    struct chaos_directive_target target;
     uint32_t words; /* of the step */
     struct chaos_word word;
 };
@@ -43,9 +43,9 @@ bool chaos_bytes_add(struct chaos_bytes *bytes, const void *more, size_t length)
 }
 
 /* Returns false, so that a reader can return with it. */
-static bool wrong(struct reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool reader_error(struct reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static bool wrong(struct reader *reader, const char *format, ...)
+static bool reader_error(struct reader *reader, const char *format, ...)
 {
     reader->err = BIDE_ERR_INVALID;
     if (reader->error == NULL)
@@ -58,14 +58,14 @@ static bool wrong(struct reader *reader, const char *format, ...)
     return false;
 }
 
-static bool nomem(struct reader *reader)
+static bool reader_nomem(struct reader *reader)
 {
     reader->err = BIDE_ERR_NOMEM;
     return false;
 }
 
 /* One more element at the end of an array, zeroed; NULL: no memory, the array is as it was. */
-static void *grow(void *array, size_t *count, size_t size)
+static void *array_grow(void *array, size_t *count, size_t size)
 {
     char *grown = realloc(array, (*count + 1) * size);
     if (grown != NULL)
@@ -105,17 +105,17 @@ static bool take_escape(struct reader *reader, char *byte)
     int high = *reader->at == 'x' ? hex_digit(reader->at[1]) : -1;
     int low = high >= 0 ? hex_digit(reader->at[2]) : -1;
     if (low < 0)
-        return wrong(reader, "a backslash before %.2s: want \\n \\r \\t \\\" \\\\ or \\xHH", reader->at);
+        return reader_error(reader, "a backslash before %.2s: want \\n \\r \\t \\\" \\\\ or \\xHH", reader->at);
     *byte = (char)(high * 16 + low);
     reader->at += 3;
     return true;
 }
 
-static bool add_byte(struct reader *reader, char byte)
+static bool word_add_byte(struct reader *reader, char byte)
 {
     struct chaos_word *word = &reader->word;
     if (word->length == CHAOS_WORD_MAX)
-        return wrong(reader, "a word is too long: want at most %u bytes", CHAOS_WORD_MAX);
+        return reader_error(reader, "a word is too long: want at most %u bytes", CHAOS_WORD_MAX);
     word->text[word->length++] = byte;
     return true;
 }
@@ -125,9 +125,9 @@ static bool take_quoted(struct reader *reader)
     for (reader->at++; *reader->at != '"';) {
         char byte = *reader->at;
         if (byte == '\0' || byte == '\n')
-            return wrong(reader, "a quote is not closed: want \" before the end of the line");
+            return reader_error(reader, "a quote is not closed: want \" before the end of the line");
         reader->at++;
-        if ((byte == '\\' && !take_escape(reader, &byte)) || !add_byte(reader, byte))
+        if ((byte == '\\' && !take_escape(reader, &byte)) || !word_add_byte(reader, byte))
             return false;
     }
     reader->at++;
@@ -143,7 +143,7 @@ static bool take_word(struct reader *reader)
     word->quoted = false;
     while (*reader->at != '\0' && strchr(" \t\r\n|", *reader->at) == NULL) {
         bool equals = *reader->at == '=' && split == 0;
-        if (*reader->at == '"' ? !take_quoted(reader) : !add_byte(reader, *reader->at++))
+        if (*reader->at == '"' ? !take_quoted(reader) : !word_add_byte(reader, *reader->at++))
             return false;
         if (equals) {
             split = word->length;
@@ -160,30 +160,31 @@ static bool take_word(struct reader *reader)
 
 static bool begin_step(struct reader *reader)
 {
-    struct chaos_line *line = reader->place.line;
+    struct chaos_line *line = reader->target.line;
     if (line->steps == CHAOS_STEPS_MAX)
-        return wrong(reader, "too many steps: want at most %u on a line", CHAOS_STEPS_MAX);
-    struct chaos_step *step = grow(line->step, &line->steps, sizeof *step);
+        return reader_error(reader, "too many steps: want at most %u on a line", CHAOS_STEPS_MAX);
+    struct chaos_step *step = array_grow(line->step, &line->steps, sizeof *step);
     if (step == NULL)
-        return nomem(reader);
+        return reader_nomem(reader);
     line->step = step;
     reader->words = 0;
-    reader->place.step = &step[line->steps - 1];
-    reader->place.first = line->steps == 1;
+    reader->target.step = &step[line->steps - 1];
+    reader->target.first = line->steps == 1;
     return true;
 }
 
 /* more: another one follows. Without any word there is one step, an empty one, which answers 200. */
 static bool end_step(struct reader *reader, bool more)
 {
-    struct chaos_line *line = reader->place.line;
-    struct chaos_step *step = reader->place.step;
+    struct chaos_line *line = reader->target.line;
+    struct chaos_step *step = reader->target.step;
     if (reader->words == 0 && line->steps > 1 && line->loop)
         line->steps--; /* `| loop` is no step */
     else if (reader->words == 0 && (line->steps > 1 || more))
-        return wrong(reader, "a step is empty: want a status such as 503, or another word, on each side of |");
-    if (step->cut != CHAOS_CUT_NONE && step->cut_at == CHAOS_AT_ACCEPT && reader->script->all != line)
-        return wrong(reader, "at its accept the path of a connection is unknown: want accept on the line * only");
+        return reader_error(reader, "a step is empty: want a status such as 503, or another word, on each side of |");
+    if (step->cut != CHAOS_CUT_NONE && step->cut_at == CHAOS_AT_ACCEPT && reader->script->catch_all != line)
+        return reader_error(reader,
+                            "at its accept the path of a connection is unknown: want accept on the line * only");
     if (step->status == 0)
         step->status = 200;
     return true;
@@ -193,16 +194,16 @@ static bool end_step(struct reader *reader, bool more)
 static bool apply_word(struct reader *reader)
 {
     struct chaos_word *word = &reader->word;
-    struct chaos_place *place = &reader->place;
-    if (place->line->loop)
-        return wrong(reader, "%.40s comes after loop: want loop last on its line", word->text);
+    struct chaos_directive_target *target = &reader->target;
+    if (target->line->loop)
+        return reader_error(reader, "%.40s comes after loop: want loop last on its line", word->text);
     if (strcmp(word->text, "loop") == 0)
-        return place->line->loop = true;
+        return target->line->loop = true;
     reader->words++;
-    const char *want = chaos_word_apply(word, place);
-    if (place->nomem)
-        return nomem(reader);
-    return want == NULL || wrong(reader, "%.40s: want %s", word->text, want);
+    const char *want = chaos_directive_apply(word, target);
+    if (target->nomem)
+        return reader_nomem(reader);
+    return want == NULL || reader_error(reader, "%.40s: want %s", word->text, want);
 }
 
 static bool read_steps(struct reader *reader)
@@ -227,62 +228,62 @@ static bool begin_line(struct reader *reader)
 {
     struct chaos_script *script = reader->script;
     if (script->lines == CHAOS_LINES_MAX)
-        return wrong(reader, "too many paths: want at most %u", CHAOS_LINES_MAX);
-    struct chaos_line *line = grow(script->line, &script->lines, sizeof *line);
+        return reader_error(reader, "too many paths: want at most %u", CHAOS_LINES_MAX);
+    struct chaos_line *line = array_grow(script->line, &script->lines, sizeof *line);
     if (line == NULL)
-        return nomem(reader);
+        return reader_nomem(reader);
     script->line = line;
-    reader->place.line = &line[script->lines - 1];
+    reader->target.line = &line[script->lines - 1];
     return true;
 }
 
 static bool read_path(struct reader *reader)
 {
-    struct chaos_line *line = reader->place.line;
+    struct chaos_line *line = reader->target.line;
     if (!take_word(reader))
         return false;
     if (reader->word.text[0] != '/' && strcmp(reader->word.text, "*") != 0)
-        return wrong(reader, "%.40s: want a path that begins with /, or *, at the start of the line",
-                     reader->word.text);
+        return reader_error(reader, "%.40s: want a path that begins with /, or *, at the start of the line",
+                            reader->word.text);
     if ((line->path = strdup(reader->word.text)) == NULL)
-        return nomem(reader);
+        return reader_nomem(reader);
     line->path_length = strlen(line->path);
     line->prefix = line->path[line->path_length - 1] == '*';
     line->path_length -= line->prefix;
     for (const struct chaos_line *other = reader->script->line; other < line; other++)
         if (same_path(line, other))
-            return wrong(reader, "%.60s has a line already: want its steps on one line, with | between them",
-                         line->path);
+            return reader_error(reader, "%.60s has a line already: want its steps on one line, with | between them",
+                                line->path);
     return true;
 }
 
 static bool check_line(struct reader *reader)
 {
-    const struct chaos_line *line = reader->place.line;
+    const struct chaos_line *line = reader->target.line;
     if (line->capacity != 0 && line->service_ns == 0)
-        return wrong(reader, "capacity=%u without a time: want service=20ms or so with it", line->capacity);
+        return reader_error(reader, "capacity=%u without a time: want service=20ms or so with it", line->capacity);
     if (line->capacity == 0 && (line->queue != 0 || line->service_ns != 0))
-        return wrong(reader, "queue= and service= without capacity=: want capacity=10 or so with them");
+        return reader_error(reader, "queue= and service= without capacity=: want capacity=10 or so with them");
     for (size_t i = 0; i < line->outages; i++)
-        if (line->outage[i].refuse && line != reader->script->all)
-            return wrong(reader, "connections cannot be refused by path: want :refuse on the line * only");
+        if (line->outage[i].refuse && line != reader->script->catch_all)
+            return reader_error(reader, "connections cannot be refused by path: want :refuse on the line * only");
     return true;
 }
 
 /* The lines may have moved: the one for all is looked for anew. */
-static void note_all(struct chaos_script *script)
+static void script_find_catch_all(struct chaos_script *script)
 {
-    script->all = NULL;
+    script->catch_all = NULL;
     for (size_t i = 0; i < script->lines; i++)
         if (script->line[i].prefix && script->line[i].path_length == 0)
-            script->all = &script->line[i];
+            script->catch_all = &script->line[i];
 }
 
 static bool read_line(struct reader *reader)
 {
     if (!begin_line(reader) || !read_path(reader))
         return false;
-    note_all(reader->script);
+    script_find_catch_all(reader->script);
     return read_steps(reader) && check_line(reader);
 }
 
@@ -307,9 +308,9 @@ enum bide_err chaos_script_read(struct chaos_script *script, const char *text, u
         *error = (struct chaos_error){0};
     if (reader == NULL)
         goto out;
-    *reader = (struct reader){.at = text, .error = error, .script = script, .place.port = port};
+    *reader = (struct reader){.at = text, .error = error, .script = script, .target.port = port};
     if (strnlen(text, CHAOS_SCRIPT_MAX + 1) > CHAOS_SCRIPT_MAX)
-        wrong(reader, "the script is too long: want at most %u bytes", CHAOS_SCRIPT_MAX);
+        reader_error(reader, "the script is too long: want at most %u bytes", CHAOS_SCRIPT_MAX);
     else
         read_text(reader);
     err = reader->err;
@@ -343,7 +344,7 @@ void chaos_script_free(struct chaos_script *script)
     *script = (struct chaos_script){0};
 }
 
-static bool serves(const struct chaos_line *line, struct bide_text path)
+static bool line_serves_path(const struct chaos_line *line, struct bide_text path)
 {
     return line->prefix ? path.length >= line->path_length && memcmp(path.at, line->path, line->path_length) == 0
                         : path.length == line->path_length && memcmp(path.at, line->path, path.length) == 0;
@@ -354,7 +355,7 @@ struct chaos_line *chaos_script_find(const struct chaos_script *script, struct b
     struct chaos_line *best = NULL;
     for (size_t i = 0; i < script->lines; i++) {
         struct chaos_line *line = &script->line[i];
-        if (!serves(line, path))
+        if (!line_serves_path(line, path))
             continue;
         if (!line->prefix)
             return line;
@@ -364,16 +365,16 @@ struct chaos_line *chaos_script_find(const struct chaos_script *script, struct b
     return best;
 }
 
-const struct chaos_step *chaos_line_take(struct chaos_line *line)
+const struct chaos_step *chaos_line_next_step(struct chaos_line *line)
 {
-    const struct chaos_step *step = &line->step[line->at];
-    if (++line->taken < step->times)
+    const struct chaos_step *step = &line->step[line->step_index];
+    if (++line->step_uses < step->times)
         return step;
-    line->taken = 0;
-    if (line->at + 1 < line->steps)
-        line->at++;
+    line->step_uses = 0;
+    if (line->step_index + 1 < line->steps)
+        line->step_index++;
     else if (line->loop)
-        line->at = 0;
+        line->step_index = 0;
     return step;
 }
 
@@ -383,10 +384,10 @@ const struct chaos_step *chaos_step_plain(int status)
         {.status = 200},
         {.status = 404},
         {.status = 503},
-        {.status = 431, .says_close = true},
-        {.status = 501, .says_close = true},
-        {.status = 505, .says_close = true},
-        {.status = 400, .says_close = true},
+        {.status = 431, .connection_close = true},
+        {.status = 501, .connection_close = true},
+        {.status = 505, .connection_close = true},
+        {.status = 400, .connection_close = true},
     };
     size_t i = 0;
     while (i < sizeof steps / sizeof *steps - 1 && steps[i].status != status)

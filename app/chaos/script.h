@@ -71,8 +71,8 @@ struct chaos_step {
     enum chaos_cut_at cut_at;
     enum chaos_cut reuse; /* of the next request on the same connection */
 
-    bool no_date;    /* no Date of our own */
-    bool says_close; /* Connection: close */
+    bool no_date;          /* no Date of our own */
+    bool connection_close; /* Connection: close */
     bool endless_headers;
     bool garbage; /* the body, and nothing else, is sent */
     bool chunked;
@@ -107,10 +107,10 @@ struct chaos_line {
     uint32_t queue;
     int64_t service_ns;
 
-    uint64_t requests; /* that came to this line */
-    size_t at;         /* the step that is next */
-    uint32_t taken;    /* how often it was taken already */
-    uint32_t inside;   /* requests admitted under the capacity: being read, in the queue, or in service */
+    uint64_t requests;  /* that came to this line */
+    size_t step_index;  /* the step that is next */
+    uint32_t step_uses; /* how often it was taken already */
+    uint32_t admitted;  /* requests admitted under the capacity: being read, in the queue, or in service */
     uint32_t serving;
     struct chaos_connection *first, *last; /* the queue */
 };
@@ -118,7 +118,7 @@ struct chaos_line {
 struct chaos_script {
     struct chaos_line *line;
     size_t lines;
-    struct chaos_line *all; /* the line `*`, or NULL */
+    struct chaos_line *catch_all; /* the line `*`, or NULL */
 };
 
 /* $PORT in values becomes the port. On failure the script is empty; the error may be NULL. */
@@ -130,7 +130,7 @@ void chaos_script_free(struct chaos_script *script);
 struct chaos_line *chaos_script_find(const struct chaos_script *script, struct bide_text path);
 
 /* The step that is next, and on to the one after it. */
-const struct chaos_step *chaos_line_take(struct chaos_line *line);
+const struct chaos_step *chaos_line_next_step(struct chaos_line *line);
 
 /* The outage that the line is in, so long after the start; NULL: none. */
 const struct chaos_outage *chaos_line_outage(const struct chaos_line *line, int64_t since_ns);
@@ -151,7 +151,7 @@ struct chaos_word {
 };
 
 /* Where a word applies. */
-struct chaos_place {
+struct chaos_directive_target {
     struct chaos_line *line;
     struct chaos_step *step;
     uint16_t port;
@@ -160,13 +160,13 @@ struct chaos_place {
 };
 
 /* Applies a word. NULL: done, or nomem is set; else what would be right. */
-const char *chaos_word_apply(const struct chaos_word *word, struct chaos_place *place);
+const char *chaos_directive_apply(const struct chaos_word *word, struct chaos_directive_target *target);
 
 /* The words, for --help: how it is written, what it does. NULL after the last. */
-struct chaos_word_help {
+struct chaos_directive_help {
     const char *form, *does;
 };
-const struct chaos_word_help *chaos_word_help(size_t index);
+const struct chaos_directive_help *chaos_directive_help(size_t index);
 
 /* 50ms, 2s, 3m, 100us, 5ns; 0 needs no unit. */
 bool chaos_duration(struct bide_text text, int64_t *ns);

@@ -18,15 +18,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define EVENTS   256
-#define ACCEPTS  256            /* in one turn */
-#define PAUSE_NS (20 * BIDE_MS) /* without descriptors */
-#define WAIT_MS  60000          /* at most at once */
+#define EVENTS_MAX      256
+#define ACCEPTS_MAX     256            /* in one turn */
+#define ACCEPT_PAUSE_NS (20 * BIDE_MS) /* without descriptors */
+#define POLL_MAX_MS     60000          /* at most at once */
 
 /* ---- the listening socket ---- */
 
 /* A socket bound to the port (0: a free one, which is then in *port); -1: see errno. */
-static int bind_to(uint16_t *port)
+static int bind_loopback(uint16_t *port)
 {
     const int one = 1;
     struct sockaddr_in address = {
@@ -46,15 +46,15 @@ static int bind_to(uint16_t *port)
     return fd;
 }
 
-static bool start_listening(struct chaos *server)
+static bool server_start_listening(struct chaos *server)
 {
     uint16_t port = server->port; /* others may be reading it: it does not change */
     if (server->listen_fd < 0)
-        server->listen_fd = bind_to(&port);
+        server->listen_fd = bind_loopback(&port);
     return server->listen_fd >= 0 && listen(server->listen_fd, SOMAXCONN) == 0;
 }
 
-static void stop_listening(struct chaos *server)
+static void server_stop_listening(struct chaos *server)
 {
     if (server->listen_fd >= 0)
         close(server->listen_fd);
@@ -62,7 +62,7 @@ static void stop_listening(struct chaos *server)
     server->accepting = false;
 }
 
-static void watch_listener(struct chaos *server, bool accepting)
+static void server_watch_listener(struct chaos *server, bool accepting)
 {
     struct epoll_event watch = {.events = EPOLLIN, .data.ptr = server};
     if (server->accepting == accepting)
@@ -71,20 +71,20 @@ static void watch_listener(struct chaos *server, bool accepting)
         server->accepting = accepting;
 }
 
-static bool refusing(const struct chaos *server, int64_t since_ns)
+static bool server_is_refusing(const struct chaos *server, int64_t since_ns)
 {
     const struct chaos_outage *outage =
-        server->script.all != NULL ? chaos_line_outage(server->script.all, since_ns) : NULL;
+        server->script.catch_all != NULL ? chaos_line_outage(server->script.catch_all, since_ns) : NULL;
     return outage != NULL && outage->refuse;
 }
 
 /* When refusing begins or ends next; BIDE_NEVER: no more. */
-static int64_t next_change(const struct chaos *server, int64_t since_ns)
+static int64_t server_next_outage_change(const struct chaos *server, int64_t since_ns)
 {
-    const struct chaos_line *all = server->script.all;
+    const struct chaos_line *catch_all = server->script.catch_all;
     int64_t next_ns = BIDE_NEVER;
-    for (size_t i = 0; all != NULL && i < all->outages; i++) {
-        const struct chaos_span *when = &all->outage[i].when;
+    for (size_t i = 0; catch_all != NULL && i < catch_all->outages; i++) {
+        const struct chaos_span *when = &catch_all->outage[i].when;
         int64_t change_ns = when->min_ns > since_ns ? when->min_ns : when->max_ns;
         if (change_ns > since_ns && change_ns < next_ns)
             next_ns = change_ns;
@@ -93,30 +93,31 @@ static int64_t next_change(const struct chaos *server, int64_t since_ns)
 }
 
 /* Listens or does not, accepts or does not, as it should be now, and comes back when that changes. */
-static void review_listener(struct chaos *server)
+static void server_update_listener(struct chaos *server)
 {
-    int64_t now_ns = bide_now(), since_ns = now_ns - server->start_ns, next_ns = next_change(server, since_ns);
+    int64_t now_ns = bide_now(), since_ns = now_ns - server->start_ns,
+            next_ns = server_next_outage_change(server, since_ns);
     next_ns = next_ns == BIDE_NEVER ? BIDE_NEVER : server->start_ns + next_ns;
-    if (refusing(server, since_ns))
-        stop_listening(server);
-    else if (!start_listening(server))
-        server->accept_ns = now_ns + PAUSE_NS;
+    if (server_is_refusing(server, since_ns))
+        server_stop_listening(server);
+    else if (!server_start_listening(server))
+        server->accept_ns = now_ns + ACCEPT_PAUSE_NS;
     if (server->listen_fd >= 0)
-        watch_listener(server, now_ns >= server->accept_ns);
+        server_watch_listener(server, now_ns >= server->accept_ns);
     if (now_ns < server->accept_ns && server->accept_ns < next_ns)
         next_ns = server->accept_ns;
     bide_timers_set(&server->timers, &server->listen_timer, next_ns); /* there is memory: chaos_new saw to that */
 }
 
-static void accept_some(struct chaos *server)
+static void server_accept(struct chaos *server)
 {
-    for (int i = 0; i < ACCEPTS; i++) {
+    for (int i = 0; i < ACCEPTS_MAX; i++) {
         int fd = accept4(server->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0)
             chaos_connection_new(server, fd);
         else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            server->accept_ns = bide_now() + PAUSE_NS;
-            review_listener(server);
+            server->accept_ns = bide_now() + ACCEPT_PAUSE_NS;
+            server_update_listener(server);
             return;
         } else if (errno != EINTR && errno != ECONNABORTED) {
             return;
@@ -126,10 +127,10 @@ static void accept_some(struct chaos *server)
 
 /* ---- the server ---- */
 
-static enum bide_err open_all(struct chaos *server)
+static enum bide_err server_open(struct chaos *server)
 {
     struct epoll_event watch = {.events = EPOLLIN, .data.ptr = &server->cancel};
-    if ((server->hold_fd = bind_to(&server->port)) < 0 || !start_listening(server))
+    if ((server->hold_fd = bind_loopback(&server->port)) < 0 || !server_start_listening(server))
         return BIDE_ERR_SYSTEM;
     if ((server->epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0 || bide_cancel_init(&server->cancel) != BIDE_OK)
         return BIDE_ERR_SYSTEM;
@@ -155,7 +156,7 @@ enum bide_err chaos_new(struct chaos **server, const struct chaos_config *config
     made->seed = config->seed;
     made->idle_ns = config->idle_ns > 0 ? config->idle_ns : CHAOS_IDLE_NS;
     made->start_ns = bide_now();
-    if ((err = open_all(made)) != BIDE_OK)
+    if ((err = server_open(made)) != BIDE_OK)
         goto out;
     if ((err = chaos_script_read(&made->script, config->script != NULL ? config->script : "", made->port, error)) != 0)
         goto out;
@@ -171,13 +172,13 @@ void chaos_free(struct chaos *server)
     if (server == NULL)
         return;
     int saved = errno;
-    chaos_connections_end(server);
-    chaos_connections_bury(server);
+    chaos_connections_close_all(server);
+    chaos_connections_free_closed(server);
     chaos_journal_free(&server->journal);
     chaos_script_free(&server->script);
     bide_timers_free(&server->timers);
     bide_cancel_free(&server->cancel);
-    stop_listening(server);
+    server_stop_listening(server);
     if (server->hold_fd >= 0)
         close(server->hold_fd);
     if (server->epoll_fd >= 0)
@@ -215,34 +216,34 @@ const struct chaos_seen *chaos_seen(const struct chaos *server, size_t *count)
 /* ---- serving ---- */
 
 /* Milliseconds until the first timer, rounded up: never early. */
-static int patience(const struct chaos *server)
+static int server_poll_timeout_ms(const struct chaos *server)
 {
     int64_t due_ns = bide_timers_next(&server->timers);
     if (due_ns == BIDE_NEVER)
-        return WAIT_MS;
+        return POLL_MAX_MS;
     int64_t left_ns = due_ns - bide_now();
-    return left_ns <= 0 ? 0 : left_ns < WAIT_MS * BIDE_MS ? (int)((left_ns + BIDE_MS - 1) / BIDE_MS) : WAIT_MS;
+    return left_ns <= 0 ? 0 : left_ns < POLL_MAX_MS * BIDE_MS ? (int)((left_ns + BIDE_MS - 1) / BIDE_MS) : POLL_MAX_MS;
 }
 
-static void run_timers(struct chaos *server)
+static void server_run_timers(struct chaos *server)
 {
     int64_t now_ns = bide_now(); /* one that is set meanwhile to now waits for the next turn */
     struct bide_timer *timer;
     while ((timer = bide_timers_pop(&server->timers, now_ns)) != NULL)
         if (timer == &server->listen_timer)
-            review_listener(server);
+            server_update_listener(server);
         else
             chaos_connection_timer(timer);
 }
 
 /* False: it was stopped. */
-static bool handle(struct chaos *server, const struct epoll_event *event, int count)
+static bool server_handle_events(struct chaos *server, const struct epoll_event *event, int count)
 {
     for (int i = 0; i < count; i++) {
         if (event[i].data.ptr == &server->cancel)
             return false;
         if (event[i].data.ptr == server)
-            accept_some(server);
+            server_accept(server);
         else
             chaos_connection_event(event[i].data.ptr, event[i].events);
     }
@@ -251,21 +252,21 @@ static bool handle(struct chaos *server, const struct epoll_event *event, int co
 
 enum bide_err chaos_run(struct chaos *server)
 {
-    struct epoll_event event[EVENTS];
+    struct epoll_event event[EVENTS_MAX];
     enum bide_err err = BIDE_OK;
     for (bool going = true; going;) {
         chaos_journal_flush(&server->journal);
-        int count = epoll_wait(server->epoll_fd, event, EVENTS, patience(server));
+        int count = epoll_wait(server->epoll_fd, event, EVENTS_MAX, server_poll_timeout_ms(server));
         if (count < 0 && errno != EINTR) {
             err = BIDE_ERR_SYSTEM;
             break;
         }
-        going = handle(server, event, count);
-        run_timers(server);
-        chaos_connections_bury(server);
+        going = server_handle_events(server, event, count);
+        server_run_timers(server);
+        chaos_connections_free_closed(server);
     }
-    chaos_connections_end(server);
-    chaos_connections_bury(server);
+    chaos_connections_close_all(server);
+    chaos_connections_free_closed(server);
     chaos_journal_flush(&server->journal);
     return err;
 }

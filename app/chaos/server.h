@@ -22,14 +22,14 @@ struct chaos {
     uint64_t seed;
     int64_t idle_ns;
     int64_t start_ns;
-    struct bide_timer listen_timer; /* when to look at the listening socket again */
-    int64_t accept_ns;              /* not before: there were no descriptors */
-    bool accepting;                 /* the listening socket is watched */
-    uint64_t connections;           /* so far */
-    struct chaos_connection *live;  /* a list */
-    struct chaos_connection *dead;  /* closed in this turn: events in hand may still name them */
-    char in[CHAOS_WIRE_ROOM];       /* shared by all connections: see wire.c */
-    char out[CHAOS_REPLY_ROOM];
+    struct bide_timer listen_timer;  /* when to look at the listening socket again */
+    int64_t accept_ns;               /* not before: there were no descriptors */
+    bool accepting;                  /* the listening socket is watched */
+    uint64_t connections;            /* so far */
+    struct chaos_connection *live;   /* a list */
+    struct chaos_connection *closed; /* closed in this turn: events in hand may still name them */
+    char in[CHAOS_WIRE_ROOM];        /* shared by all connections: see wire.c */
+    char out[CHAOS_RESPONSE_ROOM];
 };
 
 /* A descriptor that was accepted becomes the connection's, or is closed. */
@@ -42,7 +42,7 @@ void chaos_connection_event(struct chaos_connection *connection, uint32_t events
 void chaos_connection_timer(struct bide_timer *timer);
 
 /* Ends all, and forgets those that are dead. */
-void chaos_connections_end(struct chaos *server);
-void chaos_connections_bury(struct chaos *server);
+void chaos_connections_close_all(struct chaos *server);
+void chaos_connections_free_closed(struct chaos *server);
 
 #endif

@@ -16,12 +16,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define READ_BEHIND 4096u /* at a time, behind the part of a head that came before */
+#define READ_MORE_BYTES 4096u /* at a time, behind the part of a head that came before */
 
 /* ---- input ---- */
 
 /* Back to no buffer of our own. */
-static void drop_input(struct chaos_wire *wire)
+static void wire_free_input_buffer(struct chaos_wire *wire)
 {
     free(wire->buffer);
     wire->buffer = NULL;
@@ -29,7 +29,7 @@ static void drop_input(struct chaos_wire *wire)
 }
 
 /* Moves the input that is left to the start of our own buffer, with room for more behind it. */
-static bool keep_input(struct chaos_wire *wire, size_t more)
+static bool wire_own_input(struct chaos_wire *wire, size_t more)
 {
     size_t need = wire->left + more;
     if (wire->buffer != NULL && need <= wire->room) {
@@ -49,14 +49,14 @@ static bool keep_input(struct chaos_wire *wire, size_t more)
 
 enum chaos_io chaos_wire_read(struct chaos_wire *wire, char *shared)
 {
-    size_t room = wire->left > 0 ? READ_BEHIND : CHAOS_WIRE_ROOM;
+    size_t room = wire->left > 0 ? READ_MORE_BYTES : CHAOS_WIRE_ROOM;
     ssize_t n;
     if (!wire->readable)
         return CHAOS_IO_LATER;
-    if (wire->left > 0 && !keep_input(wire, room))
+    if (wire->left > 0 && !wire_own_input(wire, room))
         return CHAOS_IO_GONE;
     if (wire->left == 0) {
-        drop_input(wire);
+        wire_free_input_buffer(wire);
         wire->at = shared;
     }
     while ((n = recv(wire->fd, wire->at + wire->left, room, 0)) < 0 && errno == EINTR)
@@ -69,7 +69,7 @@ enum chaos_io chaos_wire_read(struct chaos_wire *wire, char *shared)
     return CHAOS_IO_DONE;
 }
 
-void chaos_wire_take(struct chaos_wire *wire, size_t count)
+void chaos_wire_consume(struct chaos_wire *wire, size_t count)
 {
     wire->at += count;
     wire->left -= count;
@@ -83,7 +83,7 @@ int chaos_wire_unread(const struct chaos_wire *wire)
 
 /* ---- output ---- */
 
-bool chaos_wire_add(struct chaos_wire *wire, const char *bytes, size_t length)
+bool chaos_wire_append(struct chaos_wire *wire, const char *bytes, size_t length)
 {
     char *made = malloc(wire->out_left + length + 1);
     if (made == NULL)
@@ -97,7 +97,7 @@ bool chaos_wire_add(struct chaos_wire *wire, const char *bytes, size_t length)
     return true;
 }
 
-void chaos_wire_show(struct chaos_wire *wire, const char *shared, size_t length)
+void chaos_wire_set_output(struct chaos_wire *wire, const char *shared, size_t length)
 {
     free(wire->out_buffer);
     wire->out_buffer = NULL;
@@ -130,17 +130,17 @@ int chaos_wire_unsent(const struct chaos_wire *wire)
 
 /* ---- the end of a turn, and of all ---- */
 
-bool chaos_wire_tidy(struct chaos_wire *wire)
+bool chaos_wire_end_turn(struct chaos_wire *wire)
 {
     bool kept = true;
     if (wire->left == 0)
-        drop_input(wire);
+        wire_free_input_buffer(wire);
     else if (wire->buffer == NULL)
-        kept = keep_input(wire, 0);
+        kept = wire_own_input(wire, 0);
     if (wire->out_left == 0)
-        chaos_wire_show(wire, NULL, 0);
+        chaos_wire_set_output(wire, NULL, 0);
     else if (wire->out_buffer == NULL)
-        kept &= chaos_wire_add(wire, "", 0);
+        kept &= chaos_wire_append(wire, "", 0);
     return kept;
 }
 

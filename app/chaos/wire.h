@@ -30,13 +30,13 @@ struct chaos_wire {
 
 /* Reads more input behind what is left. shared: a buffer of CHAOS_WIRE_ROOM, used when nothing is left. */
 enum chaos_io chaos_wire_read(struct chaos_wire *wire, char *shared);
-void chaos_wire_take(struct chaos_wire *wire, size_t count);
+void chaos_wire_consume(struct chaos_wire *wire, size_t count);
 
 /* Output behind what is not sent yet, copied; false: no memory. */
-bool chaos_wire_add(struct chaos_wire *wire, const char *bytes, size_t length);
+bool chaos_wire_append(struct chaos_wire *wire, const char *bytes, size_t length);
 
 /* Output in the shared buffer, when all before it was sent. */
-void chaos_wire_show(struct chaos_wire *wire, const char *shared, size_t length);
+void chaos_wire_set_output(struct chaos_wire *wire, const char *shared, size_t length);
 
 /* Sends of the output, at most so much. */
 enum chaos_io chaos_wire_send(struct chaos_wire *wire, size_t most);
@@ -46,7 +46,7 @@ int chaos_wire_unread(const struct chaos_wire *wire);
 int chaos_wire_unsent(const struct chaos_wire *wire);
 
 /* The end of a turn: what is left in shared buffers moves to our own, and those that are empty go. False: no memory. */
-bool chaos_wire_tidy(struct chaos_wire *wire);
+bool chaos_wire_end_turn(struct chaos_wire *wire);
 
 /* Closes: with FIN, unless something is unread, or with RST. The buffers stay until chaos_wire_free. */
 void chaos_wire_close(struct chaos_wire *wire);

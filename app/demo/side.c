@@ -293,7 +293,7 @@ static bool copy_requests(const struct demo_side *side, struct demo_record *reco
     const struct chaos_seen *seen = chaos_seen(side->chaos, &count);
     record->request = calloc(count > 0 ? count : 1, sizeof *record->request);
     for (size_t i = 0; record->request != NULL && i < count; i++) {
-        bool whole = strcmp(seen[i].deed, "answered") == 0;
+        bool whole = strcmp(seen[i].result, "answered") == 0;
         record->request[record->requests++] =
             (struct demo_request){.at_ns = seen[i].at_ns - side->start_ns,
                                   .end_ns = seen[i].end_ns - side->start_ns,

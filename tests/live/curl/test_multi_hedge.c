@@ -225,8 +225,8 @@ static void a_hedge_wins_when_the_first_attempt_is_silent(void **state)
     assert_int_equal(tokens_spent(&w), 1);
     assert_int_equal(w.server.count, 2);
     assert_true(w.server.seen[1].at_ns - w.server.seen[0].at_ns < 60 * BIDE_S);
-    assert_string_equal(w.server.seen[0].deed, "left");
-    assert_string_equal(w.server.seen[1].deed, "answered");
+    assert_string_equal(w.server.seen[0].result, "left");
+    assert_string_equal(w.server.seen[1].result, "answered");
     end(&w);
 }
 

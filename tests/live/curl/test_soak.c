@@ -427,7 +427,7 @@ static bool body_is_right(const struct soak *soak, const struct chaos_seen *seen
     bool early = strcmp(plan->place->path, "/early") == 0;
     if (seen->body_bytes == plan->length)
         return seen->body_hash == bide_hash(soak->upload + plan->offset, plan->length);
-    return seen->body_bytes < plan->length && (early || strcmp(seen->deed, "answered") != 0);
+    return seen->body_bytes < plan->length && (early || strcmp(seen->result, "answered") != 0);
 }
 
 static void check_request(struct findings *f, const struct soak *soak, uint32_t id, const struct chaos_seen *seen)

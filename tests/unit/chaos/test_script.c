@@ -30,9 +30,9 @@ static struct chaos_script read_script(const char *source)
     return script;
 }
 
-static int take(struct chaos_script *script, const char *path)
+static int next_status(struct chaos_script *script, const char *path)
 {
-    return chaos_line_take(chaos_script_find(script, text(path)))->status;
+    return chaos_line_next_step(chaos_script_find(script, text(path)))->status;
 }
 
 static void assert_bytes(struct chaos_bytes got, const char *want)
@@ -41,7 +41,7 @@ static void assert_bytes(struct chaos_bytes got, const char *want)
     assert_memory_equal(got.at, want, got.length);
 }
 
-static void an_empty_script_has_no_lines(void **state)
+static void empty_script_has_no_lines(void **state)
 {
     static const char *const table[] = {"", "\n", "# nothing\n", "  \t\r\n   # nothing", "\n\n\n"};
     for (size_t i = 0; i < COUNT(table); i++) {
@@ -57,32 +57,32 @@ static void each_request_takes_the_next_step_and_the_last_repeats(void **state)
     static const int want[] = {503, 502, 502, 200, 200, 200};
     struct chaos_script script = read_script("/a 503 | 502 x2 | 200");
     for (size_t i = 0; i < COUNT(want); i++)
-        assert_int_equal(take(&script, "/a"), want[i]);
+        assert_int_equal(next_status(&script, "/a"), want[i]);
     chaos_script_free(&script);
 }
 
-static void loop_starts_again(void **state)
+static void loop_starts_with_the_first_step_again(void **state)
 {
     static const char *const forms[] = {"/a 503 | 200 x2 | loop", "/a 503 | 200 x2 loop"};
     static const int want[] = {503, 200, 200, 503, 200, 200, 503};
     for (size_t form = 0; form < COUNT(forms); form++) {
         struct chaos_script script = read_script(forms[form]);
         for (size_t i = 0; i < COUNT(want); i++)
-            assert_int_equal(take(&script, "/a"), want[i]);
+            assert_int_equal(next_status(&script, "/a"), want[i]);
         chaos_script_free(&script);
     }
 }
 
-static void a_line_without_steps_answers_200(void **state)
+static void line_without_steps_responds_with_200(void **state)
 {
     struct chaos_script script = read_script("/a\n/b loop\n/c capacity=1 service=1s");
-    assert_int_equal(take(&script, "/a"), 200);
-    assert_int_equal(take(&script, "/b"), 200);
-    assert_int_equal(take(&script, "/c"), 200);
+    assert_int_equal(next_status(&script, "/a"), 200);
+    assert_int_equal(next_status(&script, "/b"), 200);
+    assert_int_equal(next_status(&script, "/c"), 200);
     chaos_script_free(&script);
 }
 
-static void the_same_path_wins_over_prefixes_and_the_longest_of_those(void **state)
+static void exact_path_has_priority_then_the_longest_prefix(void **state)
 {
     static const struct {
         const char *path;
@@ -91,27 +91,27 @@ static void the_same_path_wins_over_prefixes_and_the_longest_of_those(void **sta
                  {"/ab", 202}, {"/b", 206},  {"", 206},     {"*", 206},      {"/a/c", 203}};
     struct chaos_script script = read_script("* 206\n/a* 202\n/a 201\n/a/* 203\n/a/b 204\n/a/b/* 205");
     for (size_t i = 0; i < COUNT(table); i++)
-        assert_int_equal(take(&script, table[i].path), table[i].status);
-    assert_ptr_equal(script.all, chaos_script_find(&script, text("/zzz")));
+        assert_int_equal(next_status(&script, table[i].path), table[i].status);
+    assert_ptr_equal(script.catch_all, chaos_script_find(&script, text("/zzz")));
     chaos_script_free(&script);
 }
 
-static void quotes_hold_blanks_bars_and_escapes(void **state)
+static void quotes_may_contain_blanks_bars_and_escapes(void **state)
 {
     struct chaos_script script = read_script("/a 200 body=\"x | # y\\n\\r\\t\\\"\\\\\\x00\\xfF\" # not \"this\n"
                                              "/b body=\"\"\n/c body=a\"b c\"d");
-    const struct chaos_step *step = chaos_line_take(chaos_script_find(&script, text("/a")));
+    const struct chaos_step *step = chaos_line_next_step(chaos_script_find(&script, text("/a")));
     static const char want[] = "x | # y\n\r\t\"\\\0\xff";
     assert_int_equal(step->text.length, sizeof want - 1);
     assert_memory_equal(step->text.at, want, sizeof want - 1);
-    step = chaos_line_take(chaos_script_find(&script, text("/b")));
+    step = chaos_line_next_step(chaos_script_find(&script, text("/b")));
     assert_int_equal(step->body, CHAOS_BODY_TEXT);
     assert_int_equal(step->text.length, 0);
-    assert_bytes(chaos_line_take(chaos_script_find(&script, text("/c")))->text, "ab cd");
+    assert_bytes(chaos_line_next_step(chaos_script_find(&script, text("/c")))->text, "ab cd");
     chaos_script_free(&script);
 }
 
-static void header_fields_are_made_ready_to_send(void **state)
+static void directives_become_header_lines(void **state)
 {
     static const struct {
         const char *words, *fields;
@@ -135,7 +135,7 @@ static void header_fields_are_made_ready_to_send(void **state)
     }
 }
 
-static void dates_are_stamps_with_an_offset(void **state)
+static void dates_have_a_form_and_an_offset(void **state)
 {
     static const struct {
         const char *value;
@@ -191,7 +191,7 @@ static void durations_need_a_unit(void **state)
     }
 }
 
-static void words_about_time_and_body_are_read(void **state)
+static void time_and_body_directives_are_parsed(void **state)
 {
     struct chaos_script script = read_script("/a delay=10ms..80ms drip=10/100ms bytes=1000 chunked early=7 length=-3\n"
                                              "/b delay=never early continue=no endless=body ranges half-close\n"
@@ -207,11 +207,11 @@ static void words_about_time_and_body_are_read(void **state)
     assert_true(b->body == CHAOS_BODY_ENDLESS && b->ranges && b->half_close);
     assert_true(c->length == CHAOS_LENGTH_NONE && c->interim[0] == 100 && c->interim[1] == 103 && c->interim[2] == 0);
     assert_true(c->endless_headers && c->date_s == 60 && !c->no_date);
-    assert_true(d->garbage && d->text.length > 0 && d->says_close && d->no_date);
+    assert_true(d->garbage && d->text.length > 0 && d->connection_close && d->no_date);
     chaos_script_free(&script);
 }
 
-static void cuts_are_read(void **state)
+static void cut_directives_are_parsed(void **state)
 {
     static const struct {
         const char *word;
@@ -239,7 +239,7 @@ static void cuts_are_read(void **state)
     }
 }
 
-static void settings_of_a_line_are_read(void **state)
+static void line_directives_are_parsed(void **state)
 {
     struct chaos_script script =
         read_script("/a capacity=10 queue=20 service=20ms fail=30%:reset outage=1s..3s outage=5s..6s:502 200 | 500\n"
@@ -258,12 +258,12 @@ static void settings_of_a_line_are_read(void **state)
 }
 
 /* Each with the line, and a part of what is said. */
-static void a_mistake_is_named_with_its_line_and_what_would_be_right(void **state)
+static void errors_name_the_line_and_a_valid_value(void **state)
 {
     static const struct {
         const char *script;
         uint32_t line;
-        const char *says;
+        const char *message;
     } table[] = {
         {"flaky 503", 1, "flaky: want a path that begins with /"},
         {"\n\n/a 503 | 99", 3, "99: want one status (200 to 999)"},
@@ -317,19 +317,19 @@ static void a_mistake_is_named_with_its_line_and_what_would_be_right(void **stat
         struct chaos_error error;
         assert_int_equal(chaos_script_read(&script, table[i].script, PORT, &error), BIDE_ERR_INVALID);
         assert_int_equal(script.lines, 0);
-        if (error.line != table[i].line || strstr(error.text, table[i].says) == NULL)
+        if (error.line != table[i].line || strstr(error.text, table[i].message) == NULL)
             fail_msg("%s: line %u: %s", table[i].script, error.line, error.text);
     }
 }
 
-static void a_mistake_needs_nobody_to_be_told(void **state)
+static void error_struct_is_optional(void **state)
 {
     struct chaos_script script;
     assert_int_equal(chaos_script_read(&script, "what", PORT, NULL), BIDE_ERR_INVALID);
 }
 
 /* A text of so many times the same part. */
-static char *repeated(const char *part, size_t times)
+static char *repeat_text(const char *part, size_t times)
 {
     size_t length = strlen(part);
     char *made = malloc(length * times + 1);
@@ -340,27 +340,27 @@ static char *repeated(const char *part, size_t times)
     return made;
 }
 
-static void assert_too_much(const char *head, const char *part, size_t times, const char *says)
+static void assert_limit(const char *head, const char *part, size_t times, const char *message)
 {
-    char *many = repeated(part, times), *source = malloc(strlen(head) + strlen(many) + 1);
+    char *many = repeat_text(part, times), *source = malloc(strlen(head) + strlen(many) + 1);
     struct chaos_script script;
     struct chaos_error error;
     assert_non_null(source);
     memcpy(source, head, strlen(head));
     memcpy(source + strlen(head), many, strlen(many) + 1);
     assert_int_equal(chaos_script_read(&script, source, PORT, &error), BIDE_ERR_INVALID);
-    assert_non_null(strstr(error.text, says));
+    assert_non_null(strstr(error.text, message));
     free(source);
     free(many);
 }
 
-static void every_limit_has_a_sentence(void **state)
+static void every_limit_has_an_error_message(void **state)
 {
-    assert_too_much("", "#", CHAOS_SCRIPT_MAX + 1, "the script is too long");
-    assert_too_much("/a body=", "x", CHAOS_WORD_MAX, "a word is too long");
-    assert_too_much("/a 200", "|200", CHAOS_STEPS_MAX, "too many steps");
-    assert_too_much("/a 200", " outage=1s..2s", CHAOS_OUTAGES_MAX + 1, "eight on a line");
-    assert_too_much("/a 200", " header=\"aaaaaaaaaaaaaaaa: aaaaaaaaaaaa\"", 1100, "32 KiB");
+    assert_limit("", "#", CHAOS_SCRIPT_MAX + 1, "the script is too long");
+    assert_limit("/a body=", "x", CHAOS_WORD_MAX, "a word is too long");
+    assert_limit("/a 200", "|200", CHAOS_STEPS_MAX, "too many steps");
+    assert_limit("/a 200", " outage=1s..2s", CHAOS_OUTAGES_MAX + 1, "eight on a line");
+    assert_limit("/a 200", " header=\"aaaaaaaaaaaaaaaa: aaaaaaaaaaaa\"", 1100, "32 KiB");
     char *lines = calloc(CHAOS_LINES_MAX + 1, 8);
     struct chaos_script script;
     assert_non_null(lines);
@@ -375,14 +375,15 @@ static void every_limit_has_a_sentence(void **state)
 }
 
 /* The forms that --help shows are ones that are read. */
-static void what_help_shows_can_be_written(void **state)
+static void forms_shown_by_help_are_accepted(void **state)
 {
-    for (size_t i = 0; chaos_word_help(i) != NULL; i++) {
+    for (size_t i = 0; chaos_directive_help(i) != NULL; i++) {
         char source[200];
-        bool part = strncmp(chaos_word_help(i)->form, "queue", 5) == 0 ||
-                    strncmp(chaos_word_help(i)->form, "service", 7) == 0 ||
-                    strncmp(chaos_word_help(i)->form, "capacity", 8) == 0;
-        snprintf(source, sizeof source, "* %s", part ? "capacity=10 queue=20 service=20ms" : chaos_word_help(i)->form);
+        bool part = strncmp(chaos_directive_help(i)->form, "queue", 5) == 0 ||
+                    strncmp(chaos_directive_help(i)->form, "service", 7) == 0 ||
+                    strncmp(chaos_directive_help(i)->form, "capacity", 8) == 0;
+        snprintf(source, sizeof source, "* %s",
+                 part ? "capacity=10 queue=20 service=20ms" : chaos_directive_help(i)->form);
         struct chaos_script script = read_script(source);
         chaos_script_free(&script);
     }
@@ -391,22 +392,22 @@ static void what_help_shows_can_be_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_script_has_no_lines),
+        cmocka_unit_test(empty_script_has_no_lines),
         cmocka_unit_test(each_request_takes_the_next_step_and_the_last_repeats),
-        cmocka_unit_test(loop_starts_again),
-        cmocka_unit_test(a_line_without_steps_answers_200),
-        cmocka_unit_test(the_same_path_wins_over_prefixes_and_the_longest_of_those),
-        cmocka_unit_test(quotes_hold_blanks_bars_and_escapes),
-        cmocka_unit_test(header_fields_are_made_ready_to_send),
-        cmocka_unit_test(dates_are_stamps_with_an_offset),
+        cmocka_unit_test(loop_starts_with_the_first_step_again),
+        cmocka_unit_test(line_without_steps_responds_with_200),
+        cmocka_unit_test(exact_path_has_priority_then_the_longest_prefix),
+        cmocka_unit_test(quotes_may_contain_blanks_bars_and_escapes),
+        cmocka_unit_test(directives_become_header_lines),
+        cmocka_unit_test(dates_have_a_form_and_an_offset),
         cmocka_unit_test(durations_need_a_unit),
-        cmocka_unit_test(words_about_time_and_body_are_read),
-        cmocka_unit_test(cuts_are_read),
-        cmocka_unit_test(settings_of_a_line_are_read),
-        cmocka_unit_test(a_mistake_is_named_with_its_line_and_what_would_be_right),
-        cmocka_unit_test(a_mistake_needs_nobody_to_be_told),
-        cmocka_unit_test(every_limit_has_a_sentence),
-        cmocka_unit_test(what_help_shows_can_be_written),
+        cmocka_unit_test(time_and_body_directives_are_parsed),
+        cmocka_unit_test(cut_directives_are_parsed),
+        cmocka_unit_test(line_directives_are_parsed),
+        cmocka_unit_test(errors_name_the_line_and_a_valid_value),
+        cmocka_unit_test(error_struct_is_optional),
+        cmocka_unit_test(every_limit_has_an_error_message),
+        cmocka_unit_test(forms_shown_by_help_are_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
