@@ -28,13 +28,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define REPORT      "bide-demo.html"
-#define NO_CURSOR   "\033[?25l"
-#define CURSOR      "\033[?25h"
-#define LIVE_LINES  (DEMO_VIEW_LINES + 4u)
-#define WIDTH_MAX   120u            /* wider is not clearer */
-#define LATE_NS     (100 * BIDE_MS) /* told if calls began later than this */
-#define BUCKETS_MAX (size_t)((DEMO_LENGTH_MAX_NS + DEMO_GRACE_NS) / DEMO_BUCKET_NS + 16)
+#define REPORT_DEFAULT "bide-demo.html"
+#define NO_CURSOR      "\033[?25l"
+#define CURSOR         "\033[?25h"
+#define LIVE_LINES     (DEMO_PANELS_LINES + 4u)
+#define WIDTH_MAX      120u            /* wider is not clearer */
+#define LATE_START_NS  (100 * BIDE_MS) /* told if calls began later than this */
+#define INTERVALS_MAX  (size_t)((DEMO_LENGTH_MAX_NS + DEMO_GRACE_NS) / DEMO_INTERVAL_NS + 16)
 
 struct settings {
     struct cli_policy policy;
@@ -50,7 +50,7 @@ struct demo {
     struct demo_scenario *scenario;
     struct conf_policy policy;
     struct bide_rules status_rules;
-    struct demo_plan plan[2];
+    struct demo_client client[2];
     struct demo_side *side[2];
     struct demo_result result;
     char name[CONF_NAME_MAX + 8];
@@ -112,12 +112,12 @@ static const char *read_json(void *settings, const char *value)
     return NULL;
 }
 
-static void init(void *settings)
+static void command_init(void *settings)
 {
     struct settings *s = settings;
     s->scenario.length_ns = DEMO_LENGTH_NS;
     s->scenario.rate = DEMO_RATE;
-    s->report = REPORT;
+    s->report = REPORT_DEFAULT;
 }
 
 static const struct cli_option options[] = {
@@ -137,7 +137,7 @@ static const struct cli_option options[] = {
      .read = read_outage},
     {.name = "report",
      .value = "FILE",
-     .help = "write the page there; without it to " REPORT,
+     .help = "write the page there; without it to " REPORT_DEFAULT,
      .read = read_report,
      .completion = CLI_COMPLETE_FILE,
      .details = "An older page of `bide demo` is replaced, any other file is not."},
@@ -157,7 +157,7 @@ struct page {
 };
 
 /* NULL, or why what is at that path must stay. */
-static const char *objection(const char *path)
+static const char *page_objection(const char *path)
 {
     char begin[sizeof DEMO_REPORT_MARK] = "";
     struct stat found;
@@ -174,7 +174,7 @@ static const char *objection(const char *path)
 }
 
 /* As a file that is simply created would have it. */
-static void usual_mode(int fd)
+static void page_set_default_mode(int fd)
 {
     mode_t mask = umask(0);
     umask(mask);
@@ -187,7 +187,7 @@ static bool page_open(struct page *page, const struct settings *s)
     *page = (struct page){.path = s->report};
     if (s->no_report)
         return true;
-    const char *reason = objection(s->report);
+    const char *reason = page_objection(s->report);
     int length = snprintf(page->draft, sizeof page->draft, "%s.XXXXXX", s->report), fd = -1;
     if (reason == NULL && (length < 0 || (size_t)length >= sizeof page->draft))
         reason = "its name is too long";
@@ -197,7 +197,7 @@ static bool page_open(struct page *page, const struct settings *s)
         cli_fail(&cli_demo, "%s: %s; --report FILE names another, --no-report writes none", s->report, reason);
         return false;
     }
-    usual_mode(fd);
+    page_set_default_mode(fd);
     page->file = fdopen(fd, "w");
     if (page->file == NULL) {
         cli_fail(&cli_demo, "%s: %s", s->report, strerror(errno));
@@ -285,49 +285,50 @@ struct watch {
     struct cli_term term;
     bool drawing; /* the panels are on the screen */
     int64_t start_ns;
-    struct demo_glance glance[2];
-    uint32_t requests[2][BUCKETS_MAX];
+    struct demo_progress progress[2];
+    uint32_t requests[2][INTERVALS_MAX];
     uint32_t peak[2];
     size_t known; /* buckets that are over */
     size_t phase; /* that was told */
 };
 
 /* What the terminal has: the panels need so many lines and columns. */
-static bool has_room(const struct cli_term *term)
+static bool terminal_has_room(const struct cli_term *term)
 {
     struct winsize size;
-    return term->live && term->width >= DEMO_VIEW_WIDTH_MIN && ioctl(fileno(term->out), TIOCGWINSZ, &size) == 0 &&
+    return term->live && term->width >= DEMO_PANELS_WIDTH_MIN && ioctl(fileno(term->out), TIOCGWINSZ, &size) == 0 &&
            (size.ws_row > LIVE_LINES || size.ws_row == 0);
 }
 
-static void look(struct watch *w)
+static void watch_sample(struct watch *w)
 {
     for (size_t i = 0; i < 2; i++) {
-        struct demo_glance now = demo_side_glance(w->demo->side[i]);
-        uint32_t came = (uint32_t)(now.requests - w->glance[i].requests);
-        w->glance[i] = now;
+        struct demo_progress now = demo_side_progress(w->demo->side[i]);
+        uint32_t came = (uint32_t)(now.requests - w->progress[i].requests);
+        w->progress[i] = now;
         w->requests[i][w->known] = came;
         w->peak[i] = came > w->peak[i] ? came : w->peak[i];
     }
     w->known++;
 }
 
-static void describe(const struct watch *w, FILE *out, const struct demo_look *look)
+static void watch_print_counts(const struct watch *w, FILE *out, const struct demo_panel_style *style)
 {
     char line[3][2][128];
     for (size_t i = 0; i < 2; i++) {
-        const struct demo_glance *g = &w->glance[i];
-        uint64_t begun = g->succeeded + g->failed + g->under_way;
+        const struct demo_progress *g = &w->progress[i];
+        uint64_t begun = g->succeeded + g->failed + g->in_progress;
         snprintf(line[0][i], sizeof line[0][i], "%7" PRIu64 " requests, peak %" PRIu32 "/100 ms", g->requests,
                  w->peak[i]);
         snprintf(line[1][i], sizeof line[1][i], "%7" PRIu64 " of %" PRIu64 " calls succeeded", g->succeeded, begun);
-        snprintf(line[2][i], sizeof line[2][i], "%7" PRIu64 " failed, %" PRIu64 " under way", g->failed, g->under_way);
+        snprintf(line[2][i], sizeof line[2][i], "%7" PRIu64 " failed, %" PRIu64 " under way", g->failed,
+                 g->in_progress);
     }
     for (size_t i = 0; i < 3; i++)
-        demo_view_line(out, look, (const char *const[2]){line[i][0], line[i][1]});
+        demo_panels_line(out, style, (const char *const[2]){line[i][0], line[i][1]});
 }
 
-static const char *phase_words(const struct demo_scenario *s, int64_t since_ns)
+static const char *phase_text(const struct demo_scenario *s, int64_t since_ns)
 {
     return since_ns < s->down_ns     ? "the servers are well"
            : since_ns < s->up_ns     ? "the servers are down"
@@ -336,28 +337,29 @@ static const char *phase_words(const struct demo_scenario *s, int64_t since_ns)
 }
 
 /* All lines anew, in one write, over those of the last time. */
-static void draw(struct watch *w, int64_t since_ns)
+static void watch_draw(struct watch *w, int64_t since_ns)
 {
     const struct demo *demo = w->demo;
-    struct demo_look look = {w->term.width < WIDTH_MAX ? w->term.width : WIDTH_MAX, w->term.utf8, w->term.colour, true};
+    struct demo_panel_style style = {w->term.width < WIDTH_MAX ? w->term.width : WIDTH_MAX, w->term.utf8,
+                                     w->term.colour, true};
     struct demo_panel panel[2];
-    char words[2][DEMO_WORDS_SIZE], *text = NULL;
+    char summary[2][DEMO_SUMMARY_SIZE], *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
     if (out == NULL)
         return;
     for (size_t i = 0; i < 2; i++)
-        panel[i] = (struct demo_panel){demo->plan[i].name, demo_plan_words(words[i], &demo->plan[i]), w->requests[i],
-                                       w->known};
+        panel[i] = (struct demo_panel){demo->client[i].name, demo_client_summary(summary[i], &demo->client[i]),
+                                       w->requests[i], w->known};
     bool again = w->drawing && !continued; /* after Ctrl-Z and fg others have written below the old lines */
     continued = 0;
     if (again)
         fprintf(out, "\033[%uA\r", LIVE_LINES);
     else
         fputs(NO_CURSOR, out);
-    demo_view(out, &look, demo->scenario, panel);
-    describe(w, out, &look);
-    fprintf(out, "%5.1f s  %s\033[K\n", (double)since_ns / (double)BIDE_S, phase_words(demo->scenario, since_ns));
+    demo_panels(out, &style, demo->scenario, panel);
+    watch_print_counts(w, out, &style);
+    fprintf(out, "%5.1f s  %s\033[K\n", (double)since_ns / (double)BIDE_S, phase_text(demo->scenario, since_ns));
     fclose(out);
     fwrite(text, 1, length, w->term.out);
     fflush(w->term.out);
@@ -367,35 +369,35 @@ static void draw(struct watch *w, int64_t since_ns)
     w->drawing = true;
 }
 
-static void tell_phase(struct watch *w, int64_t since_ns)
+static void watch_report_phase(struct watch *w, int64_t since_ns)
 {
     const struct demo_scenario *s = w->demo->scenario;
     const int64_t begin_ns[] = {0, s->down_ns, s->up_ns, s->length_ns};
     if (w->phase < 4 && since_ns >= begin_ns[w->phase]) {
         cli_report(&cli_demo, "%4.1f s  %s", (double)begin_ns[w->phase] / (double)BIDE_S,
-                   phase_words(s, begin_ns[w->phase]));
+                phase_text(s, begin_ns[w->phase]));
         w->phase++;
     }
 }
 
-static void show(struct watch *w)
+static void watch_update(struct watch *w)
 {
     int64_t since_ns = bide_now() - w->start_ns;
-    if (has_room(&w->term) || w->drawing)
-        draw(w, since_ns);
+    if (terminal_has_room(&w->term) || w->drawing)
+        watch_draw(w, since_ns);
     else
-        tell_phase(w, since_ns);
+        watch_report_phase(w, since_ns);
 }
 
 /* Until both sides are over, or a signal has come: false. */
-static bool watch(struct watch *w)
+static bool watch_run(struct watch *w)
 {
     bool going = true;
-    show(w);
-    while (going && !(w->glance[0].over && w->glance[1].over) && w->known < BUCKETS_MAX) {
-        going = bide_wait_until(w->start_ns + (int64_t)(w->known + 1) * DEMO_BUCKET_NS, &interrupted);
-        look(w);
-        show(w);
+    watch_update(w);
+    while (going && !(w->progress[0].over && w->progress[1].over) && w->known < INTERVALS_MAX) {
+        going = bide_wait_until(w->start_ns + (int64_t)(w->known + 1) * DEMO_INTERVAL_NS, &interrupted);
+        watch_sample(w);
+        watch_update(w);
     }
     if (w->drawing) {
         fputs(CURSOR "\n", w->term.out);
@@ -407,7 +409,7 @@ static bool watch(struct watch *w)
 /* ---- the demo ---- */
 
 /* As many descriptors as the system lets us have; and no more calls than they are enough for. */
-static bool fit_descriptors(struct demo_scenario *s)
+static bool scenario_fit_descriptors(struct demo_scenario *s)
 {
     struct rlimit limit;
     uint32_t wanted = s->rate;
@@ -418,7 +420,7 @@ static bool fit_descriptors(struct demo_scenario *s)
     getrlimit(RLIMIT_NOFILE, &limit);
     while (demo_scenario_descriptors(s) > limit.rlim_cur && s->rate > DEMO_RATE_MIN) {
         s->rate--;
-        demo_scenario_settle(s);
+        demo_scenario_complete(s);
     }
     if (demo_scenario_descriptors(s) > limit.rlim_cur) {
         cli_fail(&cli_demo, "%" PRIu64 " open files are allowed; want %" PRIu64 ": see ulimit -n",
@@ -432,7 +434,7 @@ static bool fit_descriptors(struct demo_scenario *s)
 }
 
 /* As a shell reads it back. */
-static void shell_word(FILE *out, const char *word)
+static void print_shell_word(FILE *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@+%,=";
     if (word[strspn(word, plain)] == '\0') {
@@ -446,7 +448,7 @@ static void shell_word(FILE *out, const char *word)
 }
 
 /* Which options name this policy again, with all that was changed of it. NULL: no memory. */
-static char *repetition(const struct conf_policy *policy, const struct cli_policy *given)
+static char *repeat_options(const struct conf_policy *policy, const struct cli_policy *given)
 {
     bool from_stdin = given->config != NULL && strcmp(given->config, "-") == 0;
     char *text = NULL;
@@ -456,48 +458,47 @@ static char *repetition(const struct conf_policy *policy, const struct cli_polic
         return NULL;
     if (policy->line > 0) {
         fputs("--config ", out);
-        shell_word(out, from_stdin ? "-" : policy->file);
+        print_shell_word(out, from_stdin ? "-" : policy->file);
         fputc(' ', out);
     }
     fputs("--policy ", out);
-    shell_word(out, policy->name);
+    print_shell_word(out, policy->name);
     for (size_t i = 0; i < given->sets; i++) {
         fprintf(out, " --set %s=", given->set[i].field->key);
-        shell_word(out, given->set[i].value);
+        print_shell_word(out, given->set[i].value);
     }
     fclose(out);
     return text;
 }
 
-static bool prepare(struct demo *demo, struct settings *s)
+static bool demo_prepare(struct demo *demo, struct settings *s)
 {
     demo->scenario = &s->scenario;
     s->scenario.seed = s->policy.has_seed ? s->policy.seed : bide_seed();
     if (!s->has_outage)
         demo_scenario_outage(&s->scenario);
-    const char *want = demo_scenario_settle(&s->scenario);
+    const char *want = demo_scenario_complete(&s->scenario);
     if (want != NULL) {
         cli_fail(&cli_demo, "--outage: want %s", want);
         return false;
     }
     if (!cli_policy_resolve(&cli_demo, &s->policy, BIDE_PRESET_INTERACTIVE, &demo->policy) ||
-        !fit_descriptors(&s->scenario))
+        !scenario_fit_descriptors(&s->scenario))
         return false;
     snprintf(demo->name, sizeof demo->name, "bide, %s", demo->policy.name);
-    demo->plan[1] =
-        (struct demo_plan){.name = demo->name,
-                           .policy = demo->policy.pair.policy,
-                           .target = demo->policy.pair.target,
-                           .status_rules = conf_rules_for_engine(&demo->policy.status, &demo->status_rules)};
-    demo_naive(&demo->plan[0], &demo->plan[1].policy);
-    demo->repeat = repetition(&demo->policy, &s->policy);
+    demo->client[1] = (struct demo_client){.name = demo->name,
+                                           .policy = demo->policy.pair.policy,
+                                           .target = demo->policy.pair.target,
+                                           .status_rules = conf_rules_for_engine(&demo->policy.status, &demo->status_rules)};
+    demo_client_init_naive(&demo->client[0], &demo->client[1].policy);
+    demo->repeat = repeat_options(&demo->policy, &s->policy);
     return true;
 }
 
-static bool begin(struct demo *demo, int64_t *start_ns)
+static bool demo_begin(struct demo *demo, int64_t *start_ns)
 {
     for (size_t i = 0; i < 2; i++)
-        if ((demo->side[i] = demo_side_new(demo->scenario, &demo->plan[i], demo->error)) == NULL)
+        if ((demo->side[i] = demo_side_new(demo->scenario, &demo->client[i], demo->error)) == NULL)
             return false;
     *start_ns = bide_now();
     return demo_side_begin(demo->side[0], *start_ns, demo->error) &&
@@ -505,11 +506,11 @@ static bool begin(struct demo *demo, int64_t *start_ns)
 }
 
 /* False: it failed, and the error says why; or a signal came. */
-static bool perform(struct demo *demo, struct watch *w)
+static bool demo_perform(struct demo *demo, struct watch *w)
 {
-    if (!begin(demo, &w->start_ns))
+    if (!demo_begin(demo, &w->start_ns))
         return false;
-    if (!watch(w))
+    if (!watch_run(w))
         return false;
     demo->result = (struct demo_result){
         .scenario = demo->scenario, .policy = demo->policy.name, .options = demo->repeat, .made_s = bide_wall_s()};
@@ -518,9 +519,9 @@ static bool perform(struct demo *demo, struct watch *w)
         struct demo_record record;
         if (!demo_side_end(demo->side[i], &record, demo->error))
             return false;
-        result->plan = &demo->plan[i];
+        result->client = &demo->client[i];
         result->late_ns = demo_side_late_ns(demo->side[i]);
-        bool counted = demo_tally(&result->tally, demo->scenario, &record);
+        bool counted = demo_counters(&result->counters, demo->scenario, &record);
         demo_record_free(&record);
         if (!counted) {
             snprintf(demo->error, sizeof demo->error, "no memory");
@@ -530,12 +531,12 @@ static bool perform(struct demo *demo, struct watch *w)
     return true;
 }
 
-static void end(struct demo *demo)
+static void demo_end(struct demo *demo)
 {
     for (size_t i = 0; i < 2; i++) {
         if (demo->side[i] != NULL)
             demo_side_stop(demo->side[i]);
-        demo_tally_free(&demo->result.side[i].tally);
+        demo_counters_free(&demo->result.side[i].counters);
     }
     demo_side_free(demo->side[0]);
     demo_side_free(demo->side[1]);
@@ -546,18 +547,19 @@ static void end(struct demo *demo)
 
 static void print_panels(const struct demo *demo, const struct cli_term *term)
 {
-    struct demo_look look = {term->width < WIDTH_MAX ? term->width : WIDTH_MAX, term->utf8, term->colour, false};
+    struct demo_panel_style style = {term->width < WIDTH_MAX ? term->width : WIDTH_MAX, term->utf8, term->colour,
+                                     false};
     struct demo_panel panel[2];
-    char words[2][DEMO_WORDS_SIZE];
-    static uint32_t requests[2][BUCKETS_MAX];
+    char summary[2][DEMO_SUMMARY_SIZE];
+    static uint32_t requests[2][INTERVALS_MAX];
     for (size_t i = 0; i < 2; i++) {
-        const struct demo_tally *t = &demo->result.side[i].tally;
-        for (size_t j = 0; j < t->buckets && j < BUCKETS_MAX; j++)
-            requests[i][j] = t->bucket[j].requests;
-        panel[i] =
-            (struct demo_panel){demo->plan[i].name, demo_plan_words(words[i], &demo->plan[i]), requests[i], t->buckets};
+        const struct demo_counters *t = &demo->result.side[i].counters;
+        for (size_t j = 0; j < t->intervals && j < INTERVALS_MAX; j++)
+            requests[i][j] = t->interval[j].requests;
+        panel[i] = (struct demo_panel){demo->client[i].name, demo_client_summary(summary[i], &demo->client[i]),
+                                       requests[i], t->intervals};
     }
-    demo_view(stdout, &look, demo->scenario, panel);
+    demo_panels(stdout, &style, demo->scenario, panel);
     putchar('\n');
 }
 
@@ -566,7 +568,7 @@ static void print_table(const struct demo *demo, bool drawn)
     const struct demo_scenario *s = demo->scenario;
     struct cli_term term = cli_term_detect(stdout);
     printf("%" PRIu32 " calls in %.4g s, a server that can do %" PRIu32 "/s, down from %.4g s to %.4g s:\n\n",
-           demo_calls(s), (double)s->length_ns / (double)BIDE_S, demo_capacity_per_s(s),
+           demo_call_count(s), (double)s->length_ns / (double)BIDE_S, demo_capacity_per_s(s),
            (double)s->down_ns / (double)BIDE_S, (double)s->up_ns / (double)BIDE_S);
     if (!drawn || !term.live)
         print_panels(demo, &term);
@@ -579,12 +581,12 @@ static void warn_late(const struct demo_result *result)
     char text[CONF_VALUE_SIZE];
     int64_t late_ns = result->side[0].late_ns;
     late_ns = result->side[1].late_ns > late_ns ? result->side[1].late_ns : late_ns;
-    if (late_ns > LATE_NS)
+    if (late_ns > LATE_START_NS)
         cli_report(&cli_demo, "this machine was busy: calls began up to %s late, and the figures suffer from it",
-                   conf_duration_format_short(text, late_ns));
+                conf_duration_format_short(text, late_ns));
 }
 
-static int conclude(struct demo *demo, const struct watch *w, struct page *page, bool json)
+static int demo_conclude(struct demo *demo, const struct watch *w, struct page *page, bool json)
 {
     warn_late(&demo->result);
     if (json)
@@ -595,7 +597,7 @@ static int conclude(struct demo *demo, const struct watch *w, struct page *page,
     return page_write(page, &demo->result) && printed ? EXIT_SUCCESS : CLI_EXIT_BIDE_FAILED;
 }
 
-static int run(void *settings, char **operands)
+static int command_run(void *settings, char **operands)
 {
     struct settings *s = settings;
     static struct demo demo;
@@ -606,16 +608,16 @@ static int run(void *settings, char **operands)
         return cli_fail(&cli_demo, "%s: want options only", operands[0]);
     if (!watch_signals() || curl_global_init(CURL_GLOBAL_ALL) != CURLE_OK)
         return cli_fail(&cli_demo, "no descriptor or no memory to begin with");
-    if (!prepare(&demo, s) || !page_open(&page, s))
+    if (!demo_prepare(&demo, s) || !page_open(&page, s))
         return CLI_EXIT_BIDE_FAILED;
     watcher = (struct watch){.demo = &demo, .term = cli_term_detect(stderr)};
-    if (perform(&demo, &watcher))
-        status = conclude(&demo, &watcher, &page, s->json);
+    if (demo_perform(&demo, &watcher))
+        status = demo_conclude(&demo, &watcher, &page, s->json);
     else if (caught == 0)
         cli_fail(&cli_demo, "%s", demo.error);
     else
         status = 128 + caught;
-    end(&demo);
+    demo_end(&demo);
     page_discard(&page);
     return status;
 }
@@ -659,6 +661,6 @@ const struct cli_command cli_demo = {
     .sections = sections,
     .section_count = sizeof sections / sizeof *sections,
     .settings_size = sizeof(struct settings),
-    .init = init,
-    .run = run,
+    .init = command_init,
+    .run = command_run,
 };

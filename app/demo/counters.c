@@ -3,18 +3,18 @@
 
 #include <stdlib.h>
 
-static size_t bucket_of(const struct demo_tally *t, int64_t at_ns)
+static size_t interval_at(const struct demo_counters *t, int64_t at_ns)
 {
-    size_t bucket = at_ns > 0 ? (size_t)(at_ns / DEMO_BUCKET_NS) : 0;
-    return bucket < t->buckets ? bucket : t->buckets - 1;
+    size_t interval = at_ns > 0 ? (size_t)(at_ns / DEMO_INTERVAL_NS) : 0;
+    return interval < t->intervals ? interval : t->intervals - 1;
 }
 
 /* ---- calls and requests ---- */
 
-static void count_call(struct demo_tally *t, const struct demo_scenario *s, const struct demo_call *call)
+static void count_call(struct demo_counters *t, const struct demo_scenario *s, const struct demo_call *call)
 {
     bool ok = call->reason == BIDE_REASON_SUCCEEDED, after = call->begin_ns >= s->up_ns;
-    struct demo_bucket *began = &t->bucket[bucket_of(t, call->begin_ns)];
+    struct demo_interval *began = &t->interval[interval_at(t, call->begin_ns)];
     t->calls++;
     t->attempts += call->attempts;
     t->ended[call->reason < BIDE_REASON_COUNT ? call->reason : BIDE_REASON_NOTHING]++;
@@ -23,64 +23,64 @@ static void count_call(struct demo_tally *t, const struct demo_scenario *s, cons
     began->began++;
     began->in_time += ok && call->end_ns - call->begin_ns <= DEMO_IN_TIME_NS;
     if (ok)
-        t->bucket[bucket_of(t, call->end_ns)].succeeded++;
+        t->interval[interval_at(t, call->end_ns)].succeeded++;
 }
 
-static void count_request(struct demo_tally *t, const struct demo_request *request)
+static void count_request(struct demo_counters *t, const struct demo_request *request)
 {
     t->requests++;
-    t->first_tries += request->is_first;
-    t->bucket[bucket_of(t, request->at_ns)].requests++;
+    t->first_attempts += request->is_first;
+    t->interval[interval_at(t, request->at_ns)].requests++;
     if (request->status != 200)
         return;
     t->served++;
-    t->bucket[bucket_of(t, request->end_ns)].served++;
+    t->interval[interval_at(t, request->end_ns)].served++;
 }
 
-static void find_peak(struct demo_tally *t)
+static void find_peak(struct demo_counters *t)
 {
-    for (size_t i = 0; i < t->buckets; i++)
-        if (t->bucket[i].requests > t->peak) {
-            t->peak = t->bucket[i].requests;
-            t->peak_bucket = i;
+    for (size_t i = 0; i < t->intervals; i++)
+        if (t->interval[i].requests > t->peak) {
+            t->peak = t->interval[i].requests;
+            t->peak_interval = i;
         }
 }
 
 /* ---- recovery ---- */
 
 /* True if the stretch that begins with this bucket is well served. */
-static bool well_served(const struct demo_tally *t, size_t first)
+static bool is_well_served(const struct demo_counters *t, size_t first)
 {
     uint64_t began = 0, in_time = 0;
-    for (size_t i = first; i < first + DEMO_STRETCH; i++) {
-        began += t->bucket[i].began;
-        in_time += t->bucket[i].in_time;
+    for (size_t i = first; i < first + DEMO_WINDOW; i++) {
+        began += t->interval[i].began;
+        in_time += t->interval[i].in_time;
     }
     return in_time * 100 >= began * DEMO_SERVED_PERCENT;
 }
 
 /* From the last stretch backwards, as long as they are well served. */
-static int64_t recovery(const struct demo_tally *t, const struct demo_scenario *s)
+static int64_t find_recovery(const struct demo_counters *t, const struct demo_scenario *s)
 {
-    size_t up = (size_t)((s->up_ns + DEMO_BUCKET_NS - 1) / DEMO_BUCKET_NS);
-    size_t end = (size_t)(s->length_ns / DEMO_BUCKET_NS); /* of the last stretch */
-    if (end < up + DEMO_STRETCH)
+    size_t up = (size_t)((s->up_ns + DEMO_INTERVAL_NS - 1) / DEMO_INTERVAL_NS);
+    size_t end = (size_t)(s->length_ns / DEMO_INTERVAL_NS); /* of the last stretch */
+    if (end < up + DEMO_WINDOW)
         return DEMO_NOT_RECOVERED; /* there is not one whole stretch to look at */
-    size_t first = end - DEMO_STRETCH + 1;
-    while (first > up && well_served(t, first - 1))
+    size_t first = end - DEMO_WINDOW + 1;
+    while (first > up && is_well_served(t, first - 1))
         first--;
-    return first > end - DEMO_STRETCH ? DEMO_NOT_RECOVERED : (int64_t)first * DEMO_BUCKET_NS - s->up_ns;
+    return first > end - DEMO_WINDOW ? DEMO_NOT_RECOVERED : (int64_t)first * DEMO_INTERVAL_NS - s->up_ns;
 }
 
 /* ---- how long callers waited ---- */
 
-static int compare(const void *one, const void *other)
+static int compare_ns(const void *one, const void *other)
 {
     int64_t a = *(const int64_t *)one, b = *(const int64_t *)other;
     return (a > b) - (a < b);
 }
 
-static bool find_times(struct demo_tally *t, const struct demo_record *record)
+static bool find_latencies(struct demo_counters *t, const struct demo_record *record)
 {
     size_t count = 0, room = t->ended[BIDE_REASON_SUCCEEDED] > 0 ? t->ended[BIDE_REASON_SUCCEEDED] : 1;
     int64_t *took_ns = malloc(room * sizeof *took_ns);
@@ -89,7 +89,7 @@ static bool find_times(struct demo_tally *t, const struct demo_record *record)
     for (size_t i = 0; i < record->calls; i++)
         if (record->call[i].reason == BIDE_REASON_SUCCEEDED)
             took_ns[count++] = record->call[i].end_ns - record->call[i].begin_ns;
-    qsort(took_ns, count, sizeof *took_ns, compare);
+    qsort(took_ns, count, sizeof *took_ns, compare_ns);
     if (count > 0) {
         t->median_ns = took_ns[(count - 1) / 2];
         t->p99_ns = took_ns[(count - 1) - (count - 1) / 100];
@@ -100,11 +100,11 @@ static bool find_times(struct demo_tally *t, const struct demo_record *record)
 
 /* ---- all of it ---- */
 
-bool demo_tally(struct demo_tally *t, const struct demo_scenario *s, const struct demo_record *record)
+bool demo_counters(struct demo_counters *t, const struct demo_scenario *s, const struct demo_record *record)
 {
-    *t = (struct demo_tally){.buckets = (size_t)((s->length_ns + DEMO_GRACE_NS) / DEMO_BUCKET_NS) + 1};
-    t->bucket = calloc(t->buckets, sizeof *t->bucket);
-    if (t->bucket == NULL)
+    *t = (struct demo_counters){.intervals = (size_t)((s->length_ns + DEMO_GRACE_NS) / DEMO_INTERVAL_NS) + 1};
+    t->interval = calloc(t->intervals, sizeof *t->interval);
+    if (t->interval == NULL)
         goto nomem;
     for (size_t i = 0; i < record->calls; i++)
         count_call(t, s, &record->call[i]);
@@ -112,21 +112,21 @@ bool demo_tally(struct demo_tally *t, const struct demo_scenario *s, const struc
         count_request(t, &record->request[i]);
     find_peak(t);
     uint64_t succeeded = t->ended[BIDE_REASON_SUCCEEDED];
-    t->for_nobody = t->served > succeeded ? t->served - succeeded : 0;
-    t->recovery_ns = recovery(t, s);
-    if (find_times(t, record))
+    t->wasted = t->served > succeeded ? t->served - succeeded : 0;
+    t->recovery_ns = find_recovery(t, s);
+    if (find_latencies(t, record))
         return true;
 nomem:
-    demo_tally_free(t);
+    demo_counters_free(t);
     return false;
 }
 
-void demo_tally_free(struct demo_tally *t)
+void demo_counters_free(struct demo_counters *t)
 {
     if (t == NULL)
         return;
-    free(t->bucket);
-    *t = (struct demo_tally){0};
+    free(t->interval);
+    *t = (struct demo_counters){0};
 }
 
 void demo_record_free(struct demo_record *record)
@@ -138,9 +138,9 @@ void demo_record_free(struct demo_record *record)
     *record = (struct demo_record){0};
 }
 
-double demo_amplification(const struct demo_tally *t)
+double demo_amplification(const struct demo_counters *t)
 {
-    return t->first_tries > 0 ? (double)t->requests / (double)t->first_tries : 1;
+    return t->first_attempts > 0 ? (double)t->requests / (double)t->first_attempts : 1;
 }
 
 double demo_share(uint64_t part, uint64_t whole)
@@ -148,12 +148,12 @@ double demo_share(uint64_t part, uint64_t whole)
     return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
 }
 
-uint64_t demo_gave_up(const struct demo_tally *t)
+uint64_t demo_gave_up(const struct demo_counters *t)
 {
     return t->calls - t->ended[BIDE_REASON_SUCCEEDED] - t->ended[BIDE_REASON_CANCELLED];
 }
 
-uint64_t demo_refused(const struct demo_tally *t)
+uint64_t demo_refused(const struct demo_counters *t)
 {
     return t->ended[BIDE_REASON_BREAKER_OPEN] + t->ended[BIDE_REASON_BREAKER_PROBING] +
            t->ended[BIDE_REASON_BREAKER_RAMPING];

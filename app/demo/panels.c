@@ -13,31 +13,31 @@
 #define PANEL_MAX 120u
 
 static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-static const char *const plain[] = {" ", ".", ".", ".", ":", ":", ":", ":", "#"};
-static const char *const colours[] = {"\033[33m", "\033[36m"}; /* yellow and cyan: apart for everybody */
+static const char *const ascii_blocks[] = {" ", ".", ".", ".", ":", ":", ":", ":", "#"};
+static const char *const panel_colours[] = {"\033[33m", "\033[36m"}; /* yellow and cyan: apart for everybody */
 
-struct picture {
+struct plot {
     FILE *out;
-    const struct demo_look *look;
+    const struct demo_panel_style *style;
     const struct demo_scenario *scenario;
     const struct demo_panel *panel;
     unsigned width;   /* of a panel */
     unsigned columns; /* of its picture */
-    size_t buckets;   /* in the whole run */
+    size_t intervals; /* in the whole run */
     double most;
 };
 
 /* ---- lines ---- */
 
-static void colour(const struct picture *p, size_t which, bool on)
+static void set_colour(const struct plot *p, size_t which, bool on)
 {
-    if (p->look->colour)
-        fputs(on ? colours[which] : "\033[0m", p->out);
+    if (p->style->colour)
+        fputs(on ? panel_colours[which] : "\033[0m", p->out);
 }
 
 /* How many bytes of the text fit into so many columns, and how many they take. Bytes that are one character take one
  * column. */
-static size_t fitting(const char *text, unsigned columns, unsigned *used)
+static size_t text_fitting(const char *text, unsigned columns, unsigned *used)
 {
     size_t end = 0;
     for (*used = 0; text[end] != '\0'; end++) {
@@ -49,77 +49,77 @@ static size_t fitting(const char *text, unsigned columns, unsigned *used)
     return end;
 }
 
-static void end_line(const struct picture *p)
+static void line_end(const struct plot *p)
 {
-    fputs(p->look->wipe ? "\033[K\n" : "\n", p->out);
+    fputs(p->style->wipe ? "\033[K\n" : "\n", p->out);
 }
 
-static void end_panel(const struct picture *p, size_t which)
+static void panel_end(const struct plot *p, size_t which)
 {
     if (which == 0)
         fprintf(p->out, "%*s", (int)GAP, "");
     else
-        end_line(p);
+        line_end(p);
 }
 
-static void text_line(const struct picture *p, const char *const text[2], bool coloured)
+static void print_texts(const struct plot *p, const char *const text[2], bool coloured)
 {
     for (size_t i = 0; i < 2; i++) {
         unsigned used;
-        size_t length = fitting(text[i], p->width, &used);
+        size_t length = text_fitting(text[i], p->width, &used);
         if (coloured)
-            colour(p, i, true);
+            set_colour(p, i, true);
         fprintf(p->out, "%.*s", (int)length, text[i]);
         if (coloured)
-            colour(p, i, false);
+            set_colour(p, i, false);
         if (i == 0 && text[1][0] != '\0')
             fprintf(p->out, "%*s", (int)(p->width - used + GAP), "");
     }
-    end_line(p);
+    line_end(p);
 }
 
 /* What fits of two texts, up to a comma, and then the rest of them. */
-static void two_lines(const struct picture *p, const char *const text[2])
+static void print_wrapped_texts(const struct plot *p, const char *const text[2])
 {
     char first[2][PANEL_MAX * 4 + 1];
     const char *rest[2];
     for (size_t i = 0; i < 2; i++) {
         unsigned used;
-        size_t end = fitting(text[i], p->width < PANEL_MAX ? p->width : PANEL_MAX, &used);
+        size_t end = text_fitting(text[i], p->width < PANEL_MAX ? p->width : PANEL_MAX, &used);
         if (text[i][end] != '\0')
             while (end > 0 && text[i][end - 1] != ',')
                 end--;
         snprintf(first[i], sizeof first[i], "%.*s", (int)end, text[i]);
         rest[i] = text[i] + end + strspn(text[i] + end, " ");
     }
-    text_line(p, (const char *const[2]){first[0], first[1]}, false);
-    text_line(p, rest, false);
+    print_texts(p, (const char *const[2]){first[0], first[1]}, false);
+    print_texts(p, rest, false);
 }
 
 /* ---- the picture ---- */
 
 /* The buckets that a column stands for: [from, to). */
-struct range {
+struct interval_range {
     size_t from, to;
 };
 
-static struct range range_of(const struct picture *p, unsigned column)
+static struct interval_range column_intervals(const struct plot *p, unsigned column)
 {
-    return (struct range){column * p->buckets / p->columns, (column + 1) * p->buckets / p->columns};
+    return (struct interval_range){column * p->intervals / p->columns, (column + 1) * p->intervals / p->columns};
 }
 
-static uint32_t busiest(const struct picture *p, const struct demo_panel *panel, unsigned column)
+static uint32_t column_busiest(const struct plot *p, const struct demo_panel *panel, unsigned column)
 {
-    struct range range = range_of(p, column);
+    struct interval_range interval_range = column_intervals(p, column);
     uint32_t most = 0;
-    for (size_t i = range.from; i <= range.from || i < range.to; i++)
+    for (size_t i = interval_range.from; i <= interval_range.from || i < interval_range.to; i++)
         if (i < panel->count && panel->requests[i] > most)
             most = panel->requests[i];
     return most;
 }
 
 /* How much of this row the value fills, in eighths. What is not nothing shows in the lowest row. */
-static unsigned filled(const struct picture *p, uint32_t value, unsigned row)
+static unsigned row_fill(const struct plot *p, uint32_t value, unsigned row)
 {
     unsigned level = (unsigned)(value / p->most * ROWS * EIGHTHS + 0.5), below = (ROWS - 1 - row) * EIGHTHS;
     level = level == 0 && value > 0 ? 1 : level;
@@ -127,57 +127,58 @@ static unsigned filled(const struct picture *p, uint32_t value, unsigned row)
 }
 
 /* Up to where there is something to be drawn: the left panel is filled, the right one ends there. */
-static unsigned last_column(const struct picture *p, size_t which, unsigned row)
+static unsigned row_end(const struct plot *p, size_t which, unsigned row)
 {
     unsigned last = p->columns;
-    while (which == 1 && last > 0 && filled(p, busiest(p, &p->panel[which], last - 1), row) == 0)
+    while (which == 1 && last > 0 && row_fill(p, column_busiest(p, &p->panel[which], last - 1), row) == 0)
         last--;
     return last;
 }
 
-static void picture_row(const struct picture *p, unsigned row)
+static void print_row(const struct plot *p, unsigned row)
 {
     for (size_t i = 0; i < 2; i++) {
         char number[MARGIN + 8] = "";
         if (row == 0)
             snprintf(number, sizeof number, "%4.0f", p->most);
-        fprintf(p->out, "%4.4s%s", number, p->look->utf8 ? "│" : "|");
-        colour(p, i, true);
-        for (unsigned column = 0, last = last_column(p, i, row); column < last; column++) {
-            unsigned level = filled(p, busiest(p, &p->panel[i], column), row);
-            fputs(p->look->utf8 ? blocks[level] : plain[level], p->out);
+        fprintf(p->out, "%4.4s%s", number, p->style->utf8 ? "│" : "|");
+        set_colour(p, i, true);
+        for (unsigned column = 0, last = row_end(p, i, row); column < last; column++) {
+            unsigned level = row_fill(p, column_busiest(p, &p->panel[i], column), row);
+            fputs(p->style->utf8 ? blocks[level] : ascii_blocks[level], p->out);
         }
-        colour(p, i, false);
-        end_panel(p, i);
+        set_colour(p, i, false);
+        panel_end(p, i);
     }
 }
 
-static bool is_down(const struct picture *p, unsigned column)
+static bool column_is_down(const struct plot *p, unsigned column)
 {
-    struct range range = range_of(p, column);
-    int64_t from_ns = (int64_t)range.from * DEMO_BUCKET_NS, to_ns = (int64_t)range.to * DEMO_BUCKET_NS;
+    struct interval_range interval_range = column_intervals(p, column);
+    int64_t from_ns = (int64_t)interval_range.from * DEMO_INTERVAL_NS,
+            to_ns = (int64_t)interval_range.to * DEMO_INTERVAL_NS;
     return from_ns < p->scenario->up_ns && to_ns > p->scenario->down_ns;
 }
 
-static void axis_row(const struct picture *p)
+static void print_axis(const struct plot *p)
 {
     for (size_t i = 0; i < 2; i++) {
-        fprintf(p->out, "   0%s", p->look->utf8 ? "└" : "+");
+        fprintf(p->out, "   0%s", p->style->utf8 ? "└" : "+");
         for (unsigned column = 0; column < p->columns; column++)
-            if (is_down(p, column))
-                fputs(p->look->utf8 ? "▒" : "x", p->out);
+            if (column_is_down(p, column))
+                fputs(p->style->utf8 ? "▒" : "x", p->out);
             else
-                fputs(p->look->utf8 ? "─" : "-", p->out);
-        end_panel(p, i);
+                fputs(p->style->utf8 ? "─" : "-", p->out);
+        panel_end(p, i);
     }
 }
 
 /* "outage" below its columns, and the seconds at the end. */
-static void scale_row(const struct picture *p)
+static void print_time_scale(const struct plot *p)
 {
     char text[PANEL_MAX + 1], end[16];
     unsigned at = MARGIN;
-    for (unsigned column = 0; column < p->columns && !is_down(p, column); column++)
+    for (unsigned column = 0; column < p->columns && !column_is_down(p, column); column++)
         at++;
     memset(text, ' ', p->width);
     text[p->width] = '\0';
@@ -185,13 +186,13 @@ static void scale_row(const struct picture *p)
     memcpy(text + p->width - (unsigned)length, end, (size_t)length);
     if (at + strlen("outage") + (unsigned)length < p->width)
         memcpy(text + at, "outage", strlen("outage"));
-    text_line(p, (const char *const[2]){text, text}, false);
+    print_texts(p, (const char *const[2]){text, text}, false);
 }
 
 /* ---- all of it ---- */
 
 /* The top of the scale: a round number, and never a picture of noise. */
-static double scale(const struct demo_panel panel[2], const struct demo_scenario *scenario)
+static double scale_top(const struct demo_panel panel[2], const struct demo_scenario *scenario)
 {
     double most = scenario->rate / 10.0 * 2;
     for (size_t i = 0; i < 2; i++)
@@ -204,30 +205,30 @@ static double scale(const struct demo_panel panel[2], const struct demo_scenario
     return top;
 }
 
-static unsigned panel_width(const struct demo_look *look)
+static unsigned panel_width(const struct demo_panel_style *style)
 {
-    unsigned width = ((look->width > DEMO_VIEW_WIDTH_MIN ? look->width : DEMO_VIEW_WIDTH_MIN) - GAP) / 2;
+    unsigned width = ((style->width > DEMO_PANELS_WIDTH_MIN ? style->width : DEMO_PANELS_WIDTH_MIN) - GAP) / 2;
     return width < PANEL_MAX ? width : PANEL_MAX;
 }
 
-void demo_view(FILE *out, const struct demo_look *look, const struct demo_scenario *scenario,
-               const struct demo_panel panel[2])
+void demo_panels(FILE *out, const struct demo_panel_style *style, const struct demo_scenario *scenario,
+                 const struct demo_panel panel[2])
 {
-    struct picture p = {.out = out, .look = look, .scenario = scenario, .panel = panel, .width = panel_width(look)};
+    struct plot p = {.out = out, .style = style, .scenario = scenario, .panel = panel, .width = panel_width(style)};
     p.columns = p.width - MARGIN;
-    p.buckets = (size_t)(scenario->length_ns / DEMO_BUCKET_NS);
-    p.most = scale(panel, scenario);
-    text_line(&p, (const char *const[2]){panel[0].name, panel[1].name}, true);
-    two_lines(&p, (const char *const[2]){panel[0].words, panel[1].words});
-    text_line(&p, (const char *const[2]){" requests per 100 ms", " requests per 100 ms"}, false);
+    p.intervals = (size_t)(scenario->length_ns / DEMO_INTERVAL_NS);
+    p.most = scale_top(panel, scenario);
+    print_texts(&p, (const char *const[2]){panel[0].name, panel[1].name}, true);
+    print_wrapped_texts(&p, (const char *const[2]){panel[0].summary, panel[1].summary});
+    print_texts(&p, (const char *const[2]){" requests per 100 ms", " requests per 100 ms"}, false);
     for (unsigned row = 0; row < ROWS; row++)
-        picture_row(&p, row);
-    axis_row(&p);
-    scale_row(&p);
+        print_row(&p, row);
+    print_axis(&p);
+    print_time_scale(&p);
 }
 
-void demo_view_line(FILE *out, const struct demo_look *look, const char *const text[2])
+void demo_panels_line(FILE *out, const struct demo_panel_style *style, const char *const text[2])
 {
-    struct picture p = {.out = out, .look = look, .width = panel_width(look)};
-    text_line(&p, text, true);
+    struct plot p = {.out = out, .style = style, .width = panel_width(style)};
+    print_texts(&p, text, true);
 }

@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define WIDTH      920u
-#define HEIGHT     210u
-#define SECOND     (size_t)(BIDE_S / DEMO_BUCKET_NS)
-#define LINES_MAX  3u
-#define BUCKETS(s) ((size_t)((s)->length_ns / DEMO_BUCKET_NS)) /* that are drawn: until the last call began */
+#define WIDTH           920u
+#define HEIGHT          210u
+#define INTERVALS_PER_S (size_t)(BIDE_S / DEMO_INTERVAL_NS)
+#define SERIES_MAX      3u
+#define INTERVALS(s)    ((size_t)((s)->length_ns / DEMO_INTERVAL_NS)) /* that are drawn: until the last call began */
 
 static const char style[] =
     ":root{color-scheme:light dark;--paper:#fff;--ink:#1c2024;--soft:#5c6670;--rule:#e4e7ea;--band:#f0f1f3;"
@@ -69,40 +69,40 @@ static const char style[] =
     "pre{background:var(--band);padding:12px 16px;border-radius:6px;overflow-x:auto;margin:8px 0 16px}\n"
     "footer{margin-top:48px;padding-top:16px;border-top:1px solid var(--rule);color:var(--soft);font-size:14px}\n";
 
-static const char *const sides[] = {"naive", "bide"}; /* classes */
+static const char *const side_classes[] = {"naive", "bide"}; /* classes */
 
 struct page {
     FILE *out;
     const struct demo_result *result;
     const struct demo_scenario *scenario;
-    double *value[LINES_MAX]; /* room for what is drawn */
+    double *value[SERIES_MAX]; /* room for what is drawn */
     struct chart_band outage;
 };
 
 /* ---- texts ---- */
 
-static void seconds(const struct page *p, int64_t ns)
+static void page_write_seconds(const struct page *p, int64_t ns)
 {
     chart_number(p->out, (double)ns / (double)BIDE_S);
 }
 
-static void lead(const struct page *p)
+static void page_write_lead(const struct page *p)
 {
     const struct demo_scenario *s = p->scenario;
-    fprintf(p->out, "<h1>The same outage, twice</h1>\n<p class=\"lead\">%" PRIu32 " calls in ", demo_calls(s));
-    seconds(p, s->length_ns);
+    fprintf(p->out, "<h1>The same outage, twice</h1>\n<p class=\"lead\">%" PRIu32 " calls in ", demo_call_count(s));
+    page_write_seconds(p, s->length_ns);
     fprintf(p->out, " seconds, %" PRIu32 " a second, to a server that can do %" PRIu32 " a second. From second ",
             s->rate, demo_capacity_per_s(s));
-    seconds(p, s->down_ns);
+    page_write_seconds(p, s->down_ns);
     fputs(" to second ", p->out);
-    seconds(p, s->up_ns);
+    page_write_seconds(p, s->up_ns);
     fputs(" it is down and answers 503. Two fleets meet two such servers at the same time, with the same calls at the "
           "same "
           "moments. They differ in one thing: how they retry.</p>\n",
           p->out);
 }
 
-static void card_figure(const struct page *p, const char *name, const char *value)
+static void page_write_card_metric(const struct page *p, const char *name, const char *value)
 {
     fputs("<div><dt>", p->out);
     chart_escape(p->out, name);
@@ -111,38 +111,38 @@ static void card_figure(const struct page *p, const char *name, const char *valu
     fputs("</dd></div>\n", p->out);
 }
 
-static void card(const struct page *p, size_t which)
+static void page_write_card(const struct page *p, size_t which)
 {
     const struct demo_side_result *side = &p->result->side[which];
-    const struct demo_tally *t = &side->tally;
-    char text[DEMO_FIGURE_SIZE], number[DEMO_FIGURE_SIZE], words[DEMO_WORDS_SIZE];
-    fprintf(p->out, "<section class=\"side %s\"><h3 class=\"%s\">", sides[which], sides[which]);
-    chart_escape(p->out, side->plan->name);
+    const struct demo_counters *t = &side->counters;
+    char text[DEMO_METRIC_SIZE], number[DEMO_METRIC_SIZE], summary[DEMO_SUMMARY_SIZE];
+    fprintf(p->out, "<section class=\"side %s\"><h3 class=\"%s\">", side_classes[which], side_classes[which]);
+    chart_escape(p->out, side->client->name);
     fputs("</h3><div class=\"soft\">", p->out);
-    chart_escape(p->out, demo_plan_words(words, side->plan));
+    chart_escape(p->out, demo_client_summary(summary, side->client));
     fputs("</div>\n<dl>\n", p->out);
     demo_fixed(number, demo_share(t->ended[BIDE_REASON_SUCCEEDED], t->calls), 1);
     snprintf(text, sizeof text, "%.20s %%", number);
-    card_figure(p, "of all calls succeeded", text);
+    page_write_card_metric(p, "of all calls succeeded", text);
     demo_fixed(number, demo_share(t->after_ok, t->after_calls), 1);
     snprintf(text, sizeof text, "%.20s %%", number);
-    card_figure(p, "of those after the outage", text);
+    page_write_card_metric(p, "of those after the outage", text);
     demo_fixed(number, demo_amplification(t), 2);
     snprintf(text, sizeof text, "%.20s ×", number);
-    card_figure(p, "requests for each first try", text);
+    page_write_card_metric(p, "requests for each first try", text);
     if (t->recovery_ns == DEMO_NOT_RECOVERED)
         snprintf(text, sizeof text, "not seen");
     else
         snprintf(text, sizeof text, "%.20s s", demo_fixed(number, (double)t->recovery_ns / (double)BIDE_S, 1));
-    card_figure(p, "from the end of the outage to recovery", text);
+    page_write_card_metric(p, "from the end of the outage to recovery", text);
     fputs("</dl></section>\n", p->out);
 }
 
 /* What a reader must know before the charts: the side that is shown off may have paid, too. */
-static void note(const struct page *p)
+static void page_write_note(const struct page *p)
 {
     char text[DEMO_NOTE_SIZE];
-    if (demo_note(text, p->result, " ") == NULL)
+    if (demo_cost_note(text, p->result, " ") == NULL)
         return;
     fputs("<p class=\"note\">", p->out);
     chart_escape(p->out, text);
@@ -151,83 +151,83 @@ static void note(const struct page *p)
 
 /* ---- charts ---- */
 
-static void fill(const struct page *p, size_t line, const struct demo_tally *t, size_t offset)
+static void page_fill_counts(const struct page *p, size_t line, const struct demo_counters *t, size_t offset)
 {
-    for (size_t i = 0; i < BUCKETS(p->scenario); i++)
-        p->value[line][i] = *(const uint32_t *)(const void *)((const char *)&t->bucket[i] + offset);
+    for (size_t i = 0; i < INTERVALS(p->scenario); i++)
+        p->value[line][i] = *(const uint32_t *)(const void *)((const char *)&t->interval[i] + offset);
 }
 
 /* Each value becomes the rate of the three buckets around it; at the ends, of what there is of them. */
-static void per_second(const struct page *p, size_t line, const struct demo_tally *t, size_t offset)
+static void page_fill_rates(const struct page *p, size_t line, const struct demo_counters *t, size_t offset)
 {
-    size_t count = BUCKETS(p->scenario);
+    size_t count = INTERVALS(p->scenario);
     for (size_t i = 0; i < count; i++) {
         size_t from = i > 0 ? i - 1 : 0, to = i + 2 < count ? i + 2 : count;
         double sum = 0;
         for (size_t j = from; j < to; j++)
-            sum += *(const uint32_t *)(const void *)((const char *)&t->bucket[j] + offset);
-        p->value[line][i] = sum * (double)SECOND / (double)(to - from);
+            sum += *(const uint32_t *)(const void *)((const char *)&t->interval[j] + offset);
+        p->value[line][i] = sum * (double)INTERVALS_PER_S / (double)(to - from);
     }
 }
 
-static struct chart_lines chart_of(const struct page *p)
+static struct chart_lines page_chart(const struct page *p)
 {
     return (struct chart_lines){.x_unit = " s",
                                 .width = WIDTH,
                                 .height = HEIGHT,
-                                .x_step = (double)DEMO_BUCKET_NS / (double)BIDE_S,
+                                .x_step = (double)DEMO_INTERVAL_NS / (double)BIDE_S,
                                 .bands = &p->outage,
                                 .band_count = 1};
 }
 
 /* On a narrow screen it is moved sideways: letters that shrink with it could not be read. */
-static void put_chart(const struct page *p, const struct chart_lines *chart)
+static void page_write_chart(const struct page *p, const struct chart_lines *chart)
 {
     fputs("<div class=\"chart\">\n", p->out);
     chart_lines(p->out, chart);
     fputs("</div>\n", p->out);
 }
 
-static void draw_requests(const struct page *p, size_t which)
+static void page_draw_requests(const struct page *p, size_t which)
 {
     const struct demo_side_result *side = &p->result->side[which];
-    const struct demo_tally *other = &p->result->side[1 - which].tally;
+    const struct demo_counters *other = &p->result->side[1 - which].counters;
     char about[256], id[32];
-    struct chart_series series = {.name = side->plan->name,
-                                  .style = sides[which],
+    struct chart_series series = {.name = side->client->name,
+                                  .style = side_classes[which],
                                   .value = p->value[0],
-                                  .count = BUCKETS(p->scenario),
+                                  .count = INTERVALS(p->scenario),
                                   .filled = true};
-    struct chart_lines chart = chart_of(p);
-    fill(p, 0, &side->tally, offsetof(struct demo_bucket, requests));
-    snprintf(id, sizeof id, "requests-%s", sides[which]);
+    struct chart_lines chart = page_chart(p);
+    page_fill_counts(p, 0, &side->counters, offsetof(struct demo_interval, requests));
+    snprintf(id, sizeof id, "requests-%s", side_classes[which]);
     snprintf(about, sizeof about,
              "Requests that came to the server of the %.40s in each 100 ms. The most are %" PRIu32 ", at second %zu.",
-             side->plan->name, side->tally.peak, side->tally.peak_bucket / SECOND);
+             side->client->name, side->counters.peak, side->counters.peak_interval / INTERVALS_PER_S);
     chart.id = id;
-    chart.title = side->plan->name;
+    chart.title = side->client->name;
     chart.about = about;
     chart.y_name = "requests per 100 ms";
-    chart.y_most = side->tally.peak > other->peak ? side->tally.peak : other->peak;
-    chart.level = demo_capacity_per_s(p->scenario) / (double)SECOND;
+    chart.y_most = side->counters.peak > other->peak ? side->counters.peak : other->peak;
+    chart.level = demo_capacity_per_s(p->scenario) / (double)INTERVALS_PER_S;
     chart.level_name = "server’s capacity";
     chart.series = &series;
     chart.series_count = 1;
-    put_chart(p, &chart);
+    page_write_chart(p, &chart);
 }
 
-static void draw_answers(const struct page *p)
+static void page_draw_successes(const struct page *p)
 {
     const struct demo_side_result *side = p->result->side;
-    size_t count = BUCKETS(p->scenario);
-    struct chart_series series[LINES_MAX] = {
+    size_t count = INTERVALS(p->scenario);
+    struct chart_series series[SERIES_MAX] = {
         {.name = "naive: all answers", .style = "late", .value = p->value[0], .count = count},
-        {.name = side[0].plan->name, .style = "naive", .value = p->value[1], .count = count},
-        {.name = side[1].plan->name, .style = "bide", .value = p->value[2], .count = count}};
-    struct chart_lines chart = chart_of(p);
-    per_second(p, 0, &side[0].tally, offsetof(struct demo_bucket, served));
-    per_second(p, 1, &side[0].tally, offsetof(struct demo_bucket, succeeded));
-    per_second(p, 2, &side[1].tally, offsetof(struct demo_bucket, succeeded));
+        {.name = side[0].client->name, .style = "naive", .value = p->value[1], .count = count},
+        {.name = side[1].client->name, .style = "bide", .value = p->value[2], .count = count}};
+    struct chart_lines chart = page_chart(p);
+    page_fill_rates(p, 0, &side[0].counters, offsetof(struct demo_interval, served));
+    page_fill_rates(p, 1, &side[0].counters, offsetof(struct demo_interval, succeeded));
+    page_fill_rates(p, 2, &side[1].counters, offsetof(struct demo_interval, succeeded));
     chart.id = "answers";
     chart.title = "Calls that succeeded, per second";
     chart.about =
@@ -238,48 +238,48 @@ static void draw_answers(const struct page *p)
     chart.level = p->scenario->rate;
     chart.level_name = "calls that come";
     chart.series = series;
-    chart.series_count = LINES_MAX;
-    put_chart(p, &chart);
+    chart.series_count = SERIES_MAX;
+    page_write_chart(p, &chart);
 }
 
-static void charts(const struct page *p)
+static void page_write_charts(const struct page *p)
 {
     fputs(
         "<h2>What the server felt</h2>\n<p class=\"soft\">Requests that came to each server in each 100 ms, counted by "
         "the server. Both charts have the same scale.</p>\n",
         p->out);
     for (size_t i = 0; i < 2; i++)
-        draw_requests(p, i);
+        page_draw_requests(p, i);
     fputs(
         "<h2>What the callers got</h2>\n<p class=\"soft\">Calls that ended in success, per second. The dashed line is "
         "all that the naive fleet’s server answered: where it runs above the other one, the server worked for callers "
         "who had already left.</p>\n",
         p->out);
-    draw_answers(p);
+    page_draw_successes(p);
 }
 
 /* ---- the table, and how to read it ---- */
 
-static void table(const struct page *p)
+static void page_write_table(const struct page *p)
 {
     const struct demo_result *r = p->result;
-    char text[DEMO_FIGURE_SIZE];
+    char text[DEMO_METRIC_SIZE];
     fputs("<h2>All figures</h2>\n<table><thead><tr><th></th>", p->out);
     for (size_t i = 0; i < 2; i++) {
-        fprintf(p->out, "<th scope=\"col\" class=\"%s\">", sides[i]);
-        chart_escape(p->out, r->side[i].plan->name);
+        fprintf(p->out, "<th scope=\"col\" class=\"%s\">", side_classes[i]);
+        chart_escape(p->out, r->side[i].client->name);
         fputs("</th>", p->out);
     }
     fputs("</tr></thead><tbody>\n", p->out);
-    for (size_t i = 0; demo_figure(i) != NULL; i++) {
+    for (size_t i = 0; demo_metric(i) != NULL; i++) {
         fputs("<tr><th scope=\"row\">", p->out);
-        chart_escape(p->out, demo_figure(i)->name);
+        chart_escape(p->out, demo_metric(i)->name);
         fputs("<small>", p->out);
-        chart_escape(p->out, demo_figure(i)->means);
+        chart_escape(p->out, demo_metric(i)->means);
         fputs("</small></th>", p->out);
         for (size_t j = 0; j < 2; j++) {
             fputs("<td>", p->out);
-            chart_escape(p->out, demo_figure(i)->tell(text, r, &r->side[j].tally));
+            chart_escape(p->out, demo_metric(i)->format(text, r, &r->side[j].counters));
             fputs("</td>", p->out);
         }
         fputs("</tr>\n", p->out);
@@ -287,11 +287,11 @@ static void table(const struct page *p)
     fputs("</tbody></table>\n", p->out);
 }
 
-static void reasons(const struct page *p)
+static void page_write_reasons(const struct page *p)
 {
     fputs("<h3>Why calls gave up</h3>\n<table><tbody>\n", p->out);
     for (unsigned reason = 0; reason < BIDE_REASON_COUNT; reason++) {
-        uint64_t naive = p->result->side[0].tally.ended[reason], bide = p->result->side[1].tally.ended[reason];
+        uint64_t naive = p->result->side[0].counters.ended[reason], bide = p->result->side[1].counters.ended[reason];
         if (reason == BIDE_REASON_SUCCEEDED || naive + bide == 0)
             continue;
         fputs("<tr><th scope=\"row\">", p->out);
@@ -302,10 +302,10 @@ static void reasons(const struct page *p)
     fputs("</tbody></table>\n", p->out);
 }
 
-static void explanation(const struct page *p)
+static void page_write_explanation(const struct page *p)
 {
     char text[CONF_VALUE_SIZE], queue[CONF_VALUE_SIZE];
-    const struct bide_policy *policy = &p->result->side[1].plan->policy;
+    const struct bide_policy *policy = &p->result->side[1].client->policy;
     conf_duration_format(text, policy->attempt_timeout_ns);
     conf_duration_format(queue, DEMO_QUEUE_NS);
     fprintf(
@@ -328,12 +328,12 @@ static void explanation(const struct page *p)
         "moments "
         "drawn from the seed, whether or not earlier ones have ended.</p>\n",
         p->out);
-    if (p->result->side[1].plan->target.breaker.kind != BIDE_BREAKER_OFF &&
-        demo_refused(&p->result->side[1].tally) == 0)
+    if (p->result->side[1].client->target.breaker.kind != BIDE_BREAKER_OFF &&
+        demo_refused(&p->result->side[1].counters) == 0)
         fputs("<p>The outage was too short to open bide’s breaker; a longer one shows what that does.</p>\n", p->out);
 }
 
-static void repetition(const struct page *p)
+static void page_write_repeat(const struct page *p)
 {
     const struct demo_scenario *s = p->scenario;
     char length[CONF_VALUE_SIZE], down[CONF_VALUE_SIZE], up[CONF_VALUE_SIZE], script[DEMO_SCRIPT_SIZE];
@@ -350,7 +350,7 @@ static void repetition(const struct page *p)
     fputs("</pre>\n", p->out);
 }
 
-static void footer(const struct page *p)
+static void page_write_footer(const struct page *p)
 {
     char made[64] = "";
     time_t at = (time_t)p->result->made_s;
@@ -363,7 +363,7 @@ static void footer(const struct page *p)
 
 /* ---- all of it ---- */
 
-static void write_page(const struct page *p)
+static void page_write(const struct page *p)
 {
     fprintf(p->out,
             DEMO_REPORT_MARK
@@ -371,18 +371,18 @@ static void write_page(const struct page *p)
             "content=\"width=device-width,initial-scale=1\"/>\n<title>bide demo: the same outage, twice"
             "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n",
             style);
-    lead(p);
+    page_write_lead(p);
     fputs("<div class=\"sides\">\n", p->out);
-    card(p, 0);
-    card(p, 1);
+    page_write_card(p, 0);
+    page_write_card(p, 1);
     fputs("</div>\n", p->out);
-    note(p);
-    charts(p);
-    table(p);
-    reasons(p);
-    explanation(p);
-    repetition(p);
-    footer(p);
+    page_write_note(p);
+    page_write_charts(p);
+    page_write_table(p);
+    page_write_reasons(p);
+    page_write_explanation(p);
+    page_write_repeat(p);
+    page_write_footer(p);
     fputs("</main>\n</body>\n</html>\n", p->out);
 }
 
@@ -391,13 +391,13 @@ bool demo_report(FILE *out, const struct demo_result *result)
     struct page page = {.out = out, .result = result, .scenario = result->scenario};
     page.outage = (struct chart_band){(double)result->scenario->down_ns / (double)BIDE_S,
                                       (double)result->scenario->up_ns / (double)BIDE_S, "outage"};
-    size_t count = BUCKETS(result->scenario);
-    double *room = calloc(count > 0 ? count : 1, LINES_MAX * sizeof *room);
+    size_t count = INTERVALS(result->scenario);
+    double *room = calloc(count > 0 ? count : 1, SERIES_MAX * sizeof *room);
     if (room == NULL)
         return false;
-    for (size_t i = 0; i < LINES_MAX; i++)
+    for (size_t i = 0; i < SERIES_MAX; i++)
         page.value[i] = room + i * count;
-    write_page(&page);
+    page_write(&page);
     free(room);
     return true;
 }

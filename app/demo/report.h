@@ -10,8 +10,8 @@
 #define DEMO_REPORT_MARK "<!doctype html><!-- a report of bide demo -->"
 
 struct demo_side_result {
-    const struct demo_plan *plan;
-    struct demo_tally tally;
+    const struct demo_client *client;
+    struct demo_counters counters;
     int64_t late_ns; /* see demo_side_late_ns */
 };
 

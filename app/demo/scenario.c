@@ -7,10 +7,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SPARE_PERCENT    125u /* what the server can do, of what is asked of it */
+#define CAPACITY_PERCENT 125u /* what the server can do, of what is asked of it */
 #define OWN_DESCRIPTORS  64u
-#define ENDS_OF_A_SOCKET 2u /* the server runs in this process too */
-#define PLANS            2u
+#define SOCKET_ENDS      2u /* the server runs in this process too */
+#define SIDES            2u
 
 void demo_scenario_outage(struct demo_scenario *s)
 {
@@ -19,7 +19,7 @@ void demo_scenario_outage(struct demo_scenario *s)
     s->up_ns = s->length_ns / 2 / step_ns * step_ns;
 }
 
-static const char *complaint(const struct demo_scenario *s)
+static const char *scenario_error(const struct demo_scenario *s)
 {
     if (s->rate < DEMO_RATE_MIN || s->rate > DEMO_RATE_MAX)
         return "a rate from 10 to 1000 calls a second";
@@ -32,12 +32,12 @@ static const char *complaint(const struct demo_scenario *s)
     return NULL;
 }
 
-const char *demo_scenario_settle(struct demo_scenario *s)
+const char *demo_scenario_complete(struct demo_scenario *s)
 {
-    const char *wrong = complaint(s);
+    const char *wrong = scenario_error(s);
     if (wrong != NULL)
         return wrong;
-    uint64_t per_s = (uint64_t)s->rate * SPARE_PERCENT / 100;
+    uint64_t per_s = (uint64_t)s->rate * CAPACITY_PERCENT / 100;
     s->capacity = (uint32_t)((per_s * (uint64_t)DEMO_SERVICE_NS + BIDE_S - 1) / BIDE_S);
     s->service_ns = (int64_t)((uint64_t)s->capacity * 1000 / per_s) * BIDE_MS; /* chaos keeps whole milliseconds */
     s->queue = (uint32_t)(demo_capacity_per_s(s) * (uint64_t)DEMO_QUEUE_NS / BIDE_S);
@@ -46,10 +46,10 @@ const char *demo_scenario_settle(struct demo_scenario *s)
 
 uint64_t demo_scenario_descriptors(const struct demo_scenario *s)
 {
-    return OWN_DESCRIPTORS + (uint64_t)(s->capacity + s->queue) * ENDS_OF_A_SOCKET * PLANS;
+    return OWN_DESCRIPTORS + (uint64_t)(s->capacity + s->queue) * SOCKET_ENDS * SIDES;
 }
 
-uint32_t demo_calls(const struct demo_scenario *s)
+uint32_t demo_call_count(const struct demo_scenario *s)
 {
     return (uint32_t)(s->length_ns / BIDE_MS * s->rate / 1000);
 }
@@ -60,7 +60,7 @@ uint64_t demo_call_seed(const struct demo_scenario *s, uint32_t number)
     return seed != 0 ? seed : 1; /* 0 would be drawn anew */
 }
 
-int64_t demo_call_ns(const struct demo_scenario *s, uint32_t number)
+int64_t demo_call_start_ns(const struct demo_scenario *s, uint32_t number)
 {
     uint64_t within_ns = core_mix(demo_call_seed(s, number)) % BIDE_S;
     return (int64_t)((number * (uint64_t)BIDE_S + within_ns) / s->rate);
@@ -80,24 +80,24 @@ const char *demo_script(char text[DEMO_SCRIPT_SIZE], const struct demo_scenario 
     return text;
 }
 
-void demo_naive(struct demo_plan *plan, const struct bide_policy *other)
+void demo_client_init_naive(struct demo_client *client, const struct bide_policy *other)
 {
-    *plan = (struct demo_plan){.name = "naive loop"};
-    bide_policy_init(&plan->policy, BIDE_PRESET_CURL); /* knows no budget, no breaker, no layers */
-    bide_target_config_init(&plan->target, BIDE_PRESET_CURL);
-    plan->policy.attempts_max = DEMO_NAIVE_ATTEMPTS;
-    plan->policy.backoff = BIDE_BACKOFF_FIXED;
-    plan->policy.base_ns = plan->policy.cap_ns = DEMO_NAIVE_WAIT_NS;
-    plan->policy.jitter = BIDE_JITTER_NONE;
-    plan->policy.hint_rule = BIDE_HINT_RULE_IGNORE;
-    plan->policy.deadline_ns = BIDE_NEVER;
-    plan->policy.attempt_timeout_ns = other->attempt_timeout_ns;
-    plan->policy.connect_timeout_ns = other->connect_timeout_ns;
+    *client = (struct demo_client){.name = "naive loop"};
+    bide_policy_init(&client->policy, BIDE_PRESET_CURL); /* knows no budget, no breaker, no layers */
+    bide_target_config_init(&client->target, BIDE_PRESET_CURL);
+    client->policy.attempts_max = DEMO_NAIVE_ATTEMPTS;
+    client->policy.backoff = BIDE_BACKOFF_FIXED;
+    client->policy.base_ns = client->policy.cap_ns = DEMO_NAIVE_WAIT_NS;
+    client->policy.jitter = BIDE_JITTER_NONE;
+    client->policy.hint_rule = BIDE_HINT_RULE_IGNORE;
+    client->policy.deadline_ns = BIDE_NEVER;
+    client->policy.attempt_timeout_ns = other->attempt_timeout_ns;
+    client->policy.connect_timeout_ns = other->connect_timeout_ns;
 }
 
 /* ---- in words ---- */
 
-static const char *const jitter_words[] = {
+static const char *const jitter_names[] = {
     [BIDE_JITTER_FULL] = "full jitter",
     [BIDE_JITTER_EQUAL] = "equal jitter",
     [BIDE_JITTER_DECORRELATED] = "decorrelated jitter",
@@ -107,27 +107,27 @@ static const char *const jitter_words[] = {
     [BIDE_JITTER_NONE] = "no jitter",
 };
 
-static void wait_words(char text[DEMO_WORDS_SIZE], const struct bide_policy *p)
+static void wait_summary(char text[DEMO_SUMMARY_SIZE], const struct bide_policy *p)
 {
     char base[CONF_VALUE_SIZE], cap[CONF_VALUE_SIZE];
     conf_duration_format(base, p->base_ns);
     conf_duration_format(cap, p->cap_ns);
     if (p->backoff == BIDE_BACKOFF_NONE)
-        snprintf(text, DEMO_WORDS_SIZE, "at once");
+        snprintf(text, DEMO_SUMMARY_SIZE, "at once");
     else if (p->backoff == BIDE_BACKOFF_FIXED || p->base_ns == p->cap_ns)
-        snprintf(text, DEMO_WORDS_SIZE, "%s apart, %s", base, jitter_words[p->jitter]);
+        snprintf(text, DEMO_SUMMARY_SIZE, "%s apart, %s", base, jitter_names[p->jitter]);
     else
-        snprintf(text, DEMO_WORDS_SIZE, "%s %s..%s", jitter_words[p->jitter], base, cap);
+        snprintf(text, DEMO_SUMMARY_SIZE, "%s %s..%s", jitter_names[p->jitter], base, cap);
 }
 
-const char *demo_plan_words(char text[DEMO_WORDS_SIZE], const struct demo_plan *plan)
+const char *demo_client_summary(char text[DEMO_SUMMARY_SIZE], const struct demo_client *client)
 {
-    const struct bide_policy *p = &plan->policy;
-    char waits[DEMO_WORDS_SIZE], limit[CONF_VALUE_SIZE];
-    wait_words(waits, p);
-    snprintf(text, DEMO_WORDS_SIZE, "%" PRIu32 " attempts, %.100s, %s an attempt, %s, %s", p->attempts_max, waits,
+    const struct bide_policy *p = &client->policy;
+    char waits[DEMO_SUMMARY_SIZE], limit[CONF_VALUE_SIZE];
+    wait_summary(waits, p);
+    snprintf(text, DEMO_SUMMARY_SIZE, "%" PRIu32 " attempts, %.100s, %s an attempt, %s, %s", p->attempts_max, waits,
              p->attempt_timeout_ns == BIDE_NEVER ? "any time" : conf_duration_format(limit, p->attempt_timeout_ns),
-             plan->target.budget.kind == BIDE_BUDGET_NONE ? "no budget" : "budget",
-             plan->target.breaker.kind == BIDE_BREAKER_OFF ? "no breaker" : "breaker");
+             client->target.budget.kind == BIDE_BUDGET_NONE ? "no budget" : "budget",
+             client->target.breaker.kind == BIDE_BREAKER_OFF ? "no breaker" : "breaker");
     return text;
 }

@@ -40,13 +40,13 @@ struct demo_scenario {
 void demo_scenario_outage(struct demo_scenario *scenario);
 
 /* Finds the server that fits the rate. NULL, or what is wrong and what would be right. */
-const char *demo_scenario_settle(struct demo_scenario *scenario);
+const char *demo_scenario_complete(struct demo_scenario *scenario);
 
 /* Descriptors that both plans together may need. */
 uint64_t demo_scenario_descriptors(const struct demo_scenario *scenario);
 
-uint32_t demo_calls(const struct demo_scenario *scenario);
-int64_t demo_call_ns(const struct demo_scenario *scenario, uint32_t number); /* when it begins, since the start */
+uint32_t demo_call_count(const struct demo_scenario *scenario);
+int64_t demo_call_start_ns(const struct demo_scenario *scenario, uint32_t number); /* when it begins, since the start */
 uint64_t demo_call_seed(const struct demo_scenario *scenario, uint32_t number);
 uint32_t demo_capacity_per_s(const struct demo_scenario *scenario); /* requests that the server can do */
 
@@ -55,7 +55,7 @@ uint32_t demo_capacity_per_s(const struct demo_scenario *scenario); /* requests 
 const char *demo_script(char text[DEMO_SCRIPT_SIZE], const struct demo_scenario *scenario);
 
 /* How the calls are made: one policy, and one target that all calls share. */
-struct demo_plan {
+struct demo_client {
     const char *name;
     struct bide_policy policy;
     struct bide_target_config target;
@@ -67,10 +67,10 @@ struct demo_plan {
  * the two differ in how they retry and in nothing else. */
 #define DEMO_NAIVE_ATTEMPTS 10u
 #define DEMO_NAIVE_WAIT_NS  (500 * BIDE_MS)
-void demo_naive(struct demo_plan *plan, const struct bide_policy *other);
+void demo_client_init_naive(struct demo_client *client, const struct bide_policy *other);
 
 /* "3 attempts, full jitter 100ms..2s, 2s an attempt, budget, breaker". Returns text. */
-#define DEMO_WORDS_SIZE 256u
-const char *demo_plan_words(char text[DEMO_WORDS_SIZE], const struct demo_plan *plan);
+#define DEMO_SUMMARY_SIZE 256u
+const char *demo_client_summary(char text[DEMO_SUMMARY_SIZE], const struct demo_client *client);
 
 #endif

@@ -19,12 +19,12 @@
 #include <string.h>
 
 #define IDLE_CONNECTIONS 256L
-#define LOOK_NS          (50 * BIDE_MS) /* between two looks whether it was stopped */
+#define STOP_POLL_NS     (50 * BIDE_MS) /* between two looks whether it was stopped */
 
 /* What a call needs while it is under way. */
-struct errand {
+struct call_slot {
     struct demo_side *side;
-    struct errand *next; /* while it is spare */
+    struct call_slot *next; /* while it is spare */
     struct demo_call *call;
     CURL *easy;
     struct bide_curl_options options;
@@ -34,131 +34,131 @@ struct errand {
 struct demo_side {
     struct bide_target target; /* first: it is aligned */
     const struct demo_scenario *scenario;
-    const struct demo_plan *plan;
+    const struct demo_client *client;
     struct chaos *chaos;
     struct bide_multi *multi;
-    struct errand *spare;
+    struct call_slot *free_slots;
     struct demo_call *call;
     char url[64];
     int64_t start_ns;
     int64_t late_ns;
     pthread_t server, callers;
     bool serving, calling;
-    bool no_memory; /* of the callers' thread */
-    bool broken;    /* of the server's; both are for others when it was joined */
+    bool no_memory;     /* of the callers' thread */
+    bool server_failed; /* of the server's; both are for others when it was joined */
     /* Shared with who glances or stops. */
     uint64_t begun, succeeded, failed;
     bool over, stopped;
 };
 
-static void put(uint64_t *word, uint64_t value)
+static void counter_store(uint64_t *word, uint64_t value)
 {
     __atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 
 /* ---- one call ---- */
 
-static size_t swallow(char *at, size_t size, size_t count, void *context)
+static size_t discard_body(char *at, size_t size, size_t count, void *context)
 {
     (void)at;
     (void)context;
     return size * count;
 }
 
-static struct errand *errand_new(struct demo_side *side)
+static struct call_slot *call_slot_new(struct demo_side *side)
 {
-    struct errand *errand = calloc(1, sizeof *errand);
-    if (errand == NULL || (errand->easy = curl_easy_init()) == NULL) {
-        free(errand);
+    struct call_slot *call_slot = calloc(1, sizeof *call_slot);
+    if (call_slot == NULL || (call_slot->easy = curl_easy_init()) == NULL) {
+        free(call_slot);
         return NULL;
     }
-    errand->side = side;
-    curl_easy_setopt(errand->easy, CURLOPT_URL, side->url);
-    curl_easy_setopt(errand->easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(errand->easy, CURLOPT_PROXY, ""); /* whatever the environment says */
-    bide_curl_options_init(&errand->options);
-    errand->options.policy = &side->plan->policy;
-    errand->options.status_rules = side->plan->status_rules;
-    errand->options.inject = BIDE_CURL_INJECT_ATTEMPT;
-    errand->options.write = swallow;
-    errand->options.write_data = side;
-    return errand;
+    call_slot->side = side;
+    curl_easy_setopt(call_slot->easy, CURLOPT_URL, side->url);
+    curl_easy_setopt(call_slot->easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(call_slot->easy, CURLOPT_PROXY, ""); /* whatever the environment says */
+    bide_curl_options_init(&call_slot->options);
+    call_slot->options.policy = &side->client->policy;
+    call_slot->options.status_rules = side->client->status_rules;
+    call_slot->options.inject = BIDE_CURL_INJECT_ATTEMPT;
+    call_slot->options.write = discard_body;
+    call_slot->options.write_data = side;
+    return call_slot;
 }
 
-static void errands_free(struct demo_side *side)
+static void call_slots_free(struct demo_side *side)
 {
-    while (side->spare != NULL) {
-        struct errand *errand = side->spare;
-        side->spare = errand->next;
-        curl_easy_cleanup(errand->easy);
-        free(errand);
+    while (side->free_slots != NULL) {
+        struct call_slot *call_slot = side->free_slots;
+        side->free_slots = call_slot->next;
+        curl_easy_cleanup(call_slot->easy);
+        free(call_slot);
     }
 }
 
-static void done(void *context, const struct bide_multi_end *end)
+static void call_on_end(void *context, const struct bide_multi_end *end)
 {
-    struct errand *errand = context;
-    struct demo_side *side = errand->side;
+    struct call_slot *call_slot = context;
+    struct demo_side *side = call_slot->side;
     bool ok = end->verdict.action == BIDE_DONE;
-    errand->call->end_ns = bide_now() - side->start_ns;
-    errand->call->attempts = errand->result.attempts;
-    errand->call->reason = end->verdict.reason;
-    put(ok ? &side->succeeded : &side->failed, (ok ? side->succeeded : side->failed) + 1);
-    errand->next = side->spare;
-    side->spare = errand;
+    call_slot->call->end_ns = bide_now() - side->start_ns;
+    call_slot->call->attempts = call_slot->result.attempts;
+    call_slot->call->reason = end->verdict.reason;
+    counter_store(ok ? &side->succeeded : &side->failed, (ok ? side->succeeded : side->failed) + 1);
+    call_slot->next = side->free_slots;
+    side->free_slots = call_slot;
 }
 
 /* False: no memory. */
-static bool start_call(struct demo_side *side, uint32_t number)
+static bool side_start_call(struct demo_side *side, uint32_t number)
 {
-    struct errand *errand = side->spare != NULL ? side->spare : errand_new(side);
-    if (errand == NULL)
+    struct call_slot *call_slot = side->free_slots != NULL ? side->free_slots : call_slot_new(side);
+    if (call_slot == NULL)
         return false;
-    if (errand == side->spare)
-        side->spare = errand->next;
-    errand->call = &side->call[number];
-    errand->call->begin_ns = bide_now() - side->start_ns;
-    errand->options.seed = demo_call_seed(side->scenario, number);
-    struct bide_multi_job job = {.easy = errand->easy,
+    if (call_slot == side->free_slots)
+        side->free_slots = call_slot->next;
+    call_slot->call = &side->call[number];
+    call_slot->call->begin_ns = bide_now() - side->start_ns;
+    call_slot->options.seed = demo_call_seed(side->scenario, number);
+    struct bide_multi_job job = {.easy = call_slot->easy,
                                  .target = &side->target,
-                                 .options = &errand->options,
-                                 .result = &errand->result,
-                                 .done = done,
-                                 .context = errand};
-    put(&side->begun, side->begun + 1);
+                                 .options = &call_slot->options,
+                                 .result = &call_slot->result,
+                                 .done = call_on_end,
+                                 .context = call_slot};
+    counter_store(&side->begun, side->begun + 1);
     if (bide_multi_start(side->multi, &job, NULL, NULL) == BIDE_OK)
         return true;
-    errand->next = side->spare;
-    side->spare = errand;
+    call_slot->next = side->free_slots;
+    side->free_slots = call_slot;
     return false;
 }
 
 /* ---- all calls ---- */
 
-static bool stopped(const struct demo_side *side)
+static bool side_is_stopped(const struct demo_side *side)
 {
     return __atomic_load_n(&side->stopped, __ATOMIC_RELAXED);
 }
 
 /* Starts those whose time has come. Returns when the next one's comes; BIDE_NEVER: all have begun, or it failed. */
-static int64_t start_due(struct demo_side *side, uint32_t *next)
+static int64_t side_start_due_calls(struct demo_side *side, uint32_t *next)
 {
-    for (uint32_t calls = demo_calls(side->scenario); *next < calls && !side->no_memory; (*next)++) {
-        int64_t due_ns = side->start_ns + demo_call_ns(side->scenario, *next), late_ns = bide_now() - due_ns;
+    for (uint32_t calls = demo_call_count(side->scenario); *next < calls && !side->no_memory; (*next)++) {
+        int64_t due_ns = side->start_ns + demo_call_start_ns(side->scenario, *next), late_ns = bide_now() - due_ns;
         if (late_ns < 0)
             return due_ns;
         if (late_ns > side->late_ns)
             side->late_ns = late_ns;
-        if (!start_call(side, *next))
+        if (!side_start_call(side, *next))
             side->no_memory = true;
     }
     return BIDE_NEVER;
 }
 
 /* Until something happens, or until then; no longer than it may take to be stopped. */
-static void rest(struct demo_side *side, int64_t until_ns)
+static void side_wait(struct demo_side *side, int64_t until_ns)
 {
-    int64_t look_ns = bide_now() + LOOK_NS;
+    int64_t look_ns = bide_now() + STOP_POLL_NS;
     until_ns = until_ns < look_ns ? until_ns : look_ns;
     if (bide_multi_running(side->multi) > 0)
         bide_multi_poll(side->multi, until_ns);
@@ -166,17 +166,17 @@ static void rest(struct demo_side *side, int64_t until_ns)
         bide_wait_until(until_ns, NULL);
 }
 
-static void *call_all(void *context)
+static void *callers_thread(void *context)
 {
     struct demo_side *side = context;
     const int64_t cut_ns = side->start_ns + side->scenario->length_ns + DEMO_GRACE_NS;
     uint32_t next = 0;
-    while (!stopped(side)) {
-        int64_t due_ns = start_due(side, &next);
+    while (!side_is_stopped(side)) {
+        int64_t due_ns = side_start_due_calls(side, &next);
         bool all_begun = due_ns == BIDE_NEVER;
         if (all_begun && (bide_multi_running(side->multi) == 0 || bide_now() >= cut_ns || side->no_memory))
             break;
-        rest(side, all_begun ? cut_ns : due_ns);
+        side_wait(side, all_begun ? cut_ns : due_ns);
     }
     bide_multi_cancel_all(side->multi);
     bide_multi_free(side->multi);
@@ -185,28 +185,28 @@ static void *call_all(void *context)
     return NULL;
 }
 
-static void *serve(void *context)
+static void *server_thread(void *context)
 {
     struct demo_side *side = context;
     if (chaos_run(side->chaos) != BIDE_OK)
-        side->broken = true;
+        side->server_failed = true;
     return NULL;
 }
 
 /* ---- a side ---- */
 
 /* Threads are not for signals: the terminal's are the main thread's. */
-static bool start_thread(pthread_t *thread, void *(*what)(void *), struct demo_side *side)
+static bool start_thread(pthread_t *thread, void *(*function)(void *), struct demo_side *side)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(thread, NULL, what, side);
+    int error = pthread_create(thread, NULL, function, side);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error == 0;
 }
 
-static bool open_server(struct demo_side *side, char error[DEMO_ERROR_SIZE])
+static bool side_open_server(struct demo_side *side, char error[DEMO_ERROR_SIZE])
 {
     char script[DEMO_SCRIPT_SIZE];
     struct chaos_error wrong;
@@ -217,13 +217,13 @@ static bool open_server(struct demo_side *side, char error[DEMO_ERROR_SIZE])
         return false;
     }
     snprintf(side->url, sizeof side->url, "http://127.0.0.1:%u" DEMO_PATH, chaos_port(side->chaos));
-    side->serving = start_thread(&side->server, serve, side);
+    side->serving = start_thread(&side->server, server_thread, side);
     if (!side->serving)
         snprintf(error, DEMO_ERROR_SIZE, "no thread for the server");
     return side->serving;
 }
 
-struct demo_side *demo_side_new(const struct demo_scenario *scenario, const struct demo_plan *plan,
+struct demo_side *demo_side_new(const struct demo_scenario *scenario, const struct demo_client *client,
                                 char error[DEMO_ERROR_SIZE])
 {
     struct bide_problem problem;
@@ -233,16 +233,16 @@ struct demo_side *demo_side_new(const struct demo_scenario *scenario, const stru
         return NULL;
     memset(side, 0, sizeof *side);
     side->scenario = scenario;
-    side->plan = plan;
-    if (bide_target_init(&side->target, &plan->target, bide_now(), &problem) != BIDE_OK) {
+    side->client = client;
+    if (bide_target_init(&side->target, &client->target, bide_now(), &problem) != BIDE_OK) {
         bide_problem_format(error, DEMO_ERROR_SIZE, &problem);
         goto failed;
     }
-    side->call = calloc(demo_calls(scenario), sizeof *side->call);
+    side->call = calloc(demo_call_count(scenario), sizeof *side->call);
     if (side->call == NULL || bide_multi_new(&side->multi) != BIDE_OK)
         goto failed;
     curl_multi_setopt(bide_multi_handle(side->multi), CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS);
-    if (open_server(side, error))
+    if (side_open_server(side, error))
         return side;
 failed:
     demo_side_free(side);
@@ -252,21 +252,21 @@ failed:
 bool demo_side_begin(struct demo_side *side, int64_t start_ns, char error[DEMO_ERROR_SIZE])
 {
     side->start_ns = start_ns;
-    side->calling = start_thread(&side->callers, call_all, side);
+    side->calling = start_thread(&side->callers, callers_thread, side);
     if (!side->calling)
         snprintf(error, DEMO_ERROR_SIZE, "no thread for the callers");
     return side->calling;
 }
 
-struct demo_glance demo_side_glance(const struct demo_side *side)
+struct demo_progress demo_side_progress(const struct demo_side *side)
 {
-    struct demo_glance glance = {.requests = chaos_requests(side->chaos),
-                                 .succeeded = __atomic_load_n(&side->succeeded, __ATOMIC_RELAXED),
-                                 .failed = __atomic_load_n(&side->failed, __ATOMIC_RELAXED),
-                                 .over = __atomic_load_n(&side->over, __ATOMIC_ACQUIRE)};
-    uint64_t begun = __atomic_load_n(&side->begun, __ATOMIC_RELAXED), ended = glance.succeeded + glance.failed;
-    glance.under_way = begun > ended ? begun - ended : 0;
-    return glance;
+    struct demo_progress progress = {.requests = chaos_requests(side->chaos),
+                                     .succeeded = __atomic_load_n(&side->succeeded, __ATOMIC_RELAXED),
+                                     .failed = __atomic_load_n(&side->failed, __ATOMIC_RELAXED),
+                                     .over = __atomic_load_n(&side->over, __ATOMIC_ACQUIRE)};
+    uint64_t begun = __atomic_load_n(&side->begun, __ATOMIC_RELAXED), ended = progress.succeeded + progress.failed;
+    progress.in_progress = begun > ended ? begun - ended : 0;
+    return progress;
 }
 
 void demo_side_stop(struct demo_side *side)
@@ -276,7 +276,7 @@ void demo_side_stop(struct demo_side *side)
 
 /* ---- the end ---- */
 
-static void stop_threads(struct demo_side *side)
+static void side_join_threads(struct demo_side *side)
 {
     if (side->calling)
         pthread_join(side->callers, NULL);
@@ -287,7 +287,7 @@ static void stop_threads(struct demo_side *side)
     side->calling = side->serving = false;
 }
 
-static bool copy_requests(const struct demo_side *side, struct demo_record *record)
+static bool record_copy_requests(const struct demo_side *side, struct demo_record *record)
 {
     size_t count;
     const struct chaos_seen *seen = chaos_seen(side->chaos, &count);
@@ -303,22 +303,22 @@ static bool copy_requests(const struct demo_side *side, struct demo_record *reco
     return record->request != NULL;
 }
 
-static const char *failure(const struct demo_side *side)
+static const char *side_failure(const struct demo_side *side)
 {
     if (side->no_memory)
         return "there is not enough memory for so many calls";
-    if (side->broken)
+    if (side->server_failed)
         return "the server could not go on";
-    return side->begun == demo_calls(side->scenario) ? NULL : "it was stopped";
+    return side->begun == demo_call_count(side->scenario) ? NULL : "it was stopped";
 }
 
 bool demo_side_end(struct demo_side *side, struct demo_record *record, char error[DEMO_ERROR_SIZE])
 {
-    stop_threads(side);
-    const char *reason = failure(side);
+    side_join_threads(side);
+    const char *reason = side_failure(side);
     *record = (struct demo_record){.call = side->call, .calls = side->begun};
     side->call = NULL;
-    if (reason == NULL && copy_requests(side, record))
+    if (reason == NULL && record_copy_requests(side, record))
         return true;
     snprintf(error, DEMO_ERROR_SIZE, "%s", reason != NULL ? reason : "no memory");
     demo_record_free(record);
@@ -335,9 +335,9 @@ void demo_side_free(struct demo_side *side)
     if (side == NULL)
         return;
     demo_side_stop(side);
-    stop_threads(side);
+    side_join_threads(side);
     bide_multi_free(side->multi);
-    errands_free(side);
+    call_slots_free(side);
     chaos_free(side->chaos);
     free(side->call);
     free(side);

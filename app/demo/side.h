@@ -12,23 +12,23 @@
 struct demo_side;
 
 /* How far a side has come; from any thread while it runs. */
-struct demo_glance {
+struct demo_progress {
     uint64_t requests;  /* that the server saw */
     uint64_t succeeded; /* calls */
     uint64_t failed;
-    uint64_t under_way; /* calls that wait for an answer or for their next attempt */
+    uint64_t in_progress; /* calls that wait for an answer or for their next attempt */
     bool over;
 };
 
 /* Ready to begin: the server listens, and serves from now on. Scenario and plan must outlive the side. NULL: what went
  * wrong is in error. */
-struct demo_side *demo_side_new(const struct demo_scenario *scenario, const struct demo_plan *plan,
+struct demo_side *demo_side_new(const struct demo_scenario *scenario, const struct demo_client *client,
                                 char error[DEMO_ERROR_SIZE]);
 
 /* The callers start; start_ns is the instant that all times count from. */
 bool demo_side_begin(struct demo_side *side, int64_t start_ns, char error[DEMO_ERROR_SIZE]);
 
-struct demo_glance demo_side_glance(const struct demo_side *side);
+struct demo_progress demo_side_progress(const struct demo_side *side);
 
 /* Ends it early: what is under way is cancelled. From any thread. */
 void demo_side_stop(struct demo_side *side);

@@ -10,150 +10,153 @@
 #define NAME_COLUMNS 32
 #define COLUMNS      22
 
-const char *demo_fixed(char text[DEMO_FIGURE_SIZE], double value, unsigned digits)
+const char *demo_fixed(char text[DEMO_METRIC_SIZE], double value, unsigned digits)
 {
     uint64_t scale = 1;
     for (unsigned i = 0; i < digits; i++)
         scale *= 10;
     uint64_t units = value > 0 ? (uint64_t)(value * (double)scale + 0.5) : 0;
     if (digits == 0)
-        snprintf(text, DEMO_FIGURE_SIZE, "%" PRIu64, units);
+        snprintf(text, DEMO_METRIC_SIZE, "%" PRIu64, units);
     else
-        snprintf(text, DEMO_FIGURE_SIZE, "%" PRIu64 ".%0*" PRIu64, units / scale, (int)digits, units % scale);
+        snprintf(text, DEMO_METRIC_SIZE, "%" PRIu64 ".%0*" PRIu64, units / scale, (int)digits, units % scale);
     return text;
 }
 
 /* ---- the rows ---- */
 
 /* "1395 (87.2 %)" */
-static const char *tell_share(char text[DEMO_FIGURE_SIZE], uint64_t part, uint64_t whole)
+static const char *format_share(char text[DEMO_METRIC_SIZE], uint64_t part, uint64_t whole)
 {
-    char percent[DEMO_FIGURE_SIZE];
+    char percent[DEMO_METRIC_SIZE];
     demo_fixed(percent, demo_share(part, whole), 1);
-    snprintf(text, DEMO_FIGURE_SIZE, "%" PRIu64 " (%.10s %%)", part, percent);
+    snprintf(text, DEMO_METRIC_SIZE, "%" PRIu64 " (%.10s %%)", part, percent);
     return text;
 }
 
-static const char *tell_count(char text[DEMO_FIGURE_SIZE], uint64_t count)
+static const char *format_count(char text[DEMO_METRIC_SIZE], uint64_t count)
 {
-    snprintf(text, DEMO_FIGURE_SIZE, "%" PRIu64, count);
+    snprintf(text, DEMO_METRIC_SIZE, "%" PRIu64, count);
     return text;
 }
 
-#define TELL(name)                                                                                                     \
-    static const char *name(char text[DEMO_FIGURE_SIZE], const struct demo_result *result, const struct demo_tally *t)
+#define FORMAT(name)                                                                                                   \
+    static const char *name(char text[DEMO_METRIC_SIZE], const struct demo_result *result,                             \
+                            const struct demo_counters *t)
 
-TELL(calls)
+FORMAT(format_calls)
 {
     (void)result;
-    return tell_count(text, t->calls);
+    return format_count(text, t->calls);
 }
 
-TELL(succeeded)
+FORMAT(format_succeeded)
 {
     (void)result;
-    return tell_share(text, t->ended[BIDE_REASON_SUCCEEDED], t->calls);
+    return format_share(text, t->ended[BIDE_REASON_SUCCEEDED], t->calls);
 }
 
-TELL(succeeded_after)
+FORMAT(format_succeeded_after)
 {
     (void)result;
-    return tell_share(text, t->after_ok, t->after_calls);
+    return format_share(text, t->after_ok, t->after_calls);
 }
 
-TELL(recovered)
+FORMAT(format_recovered)
 {
-    char seconds[DEMO_FIGURE_SIZE];
+    char seconds[DEMO_METRIC_SIZE];
     if (t->recovery_ns != DEMO_NOT_RECOVERED) {
         demo_fixed(seconds, (double)t->recovery_ns / BIDE_S, 1);
-        snprintf(text, DEMO_FIGURE_SIZE, "%.20s s", seconds);
+        snprintf(text, DEMO_METRIC_SIZE, "%.20s s", seconds);
     } else {
         int64_t looked_ns = result->scenario->length_ns - result->scenario->up_ns;
         demo_fixed(seconds, (double)looked_ns / BIDE_S, looked_ns % BIDE_S == 0 ? 0 : 1);
-        snprintf(text, DEMO_FIGURE_SIZE, "not within %.20s s", seconds);
+        snprintf(text, DEMO_METRIC_SIZE, "not within %.20s s", seconds);
     }
     return text;
 }
 
-TELL(requests)
+FORMAT(format_requests)
 {
     (void)result;
-    return tell_count(text, t->requests);
+    return format_count(text, t->requests);
 }
 
-TELL(amplification)
+FORMAT(format_amplification)
 {
-    char times[DEMO_FIGURE_SIZE];
+    char times[DEMO_METRIC_SIZE];
     (void)result;
     demo_fixed(times, demo_amplification(t), 2);
-    snprintf(text, DEMO_FIGURE_SIZE, "%.20sx", times);
+    snprintf(text, DEMO_METRIC_SIZE, "%.20sx", times);
     return text;
 }
 
-TELL(peak)
+FORMAT(format_peak)
 {
     (void)result;
-    return tell_count(text, t->peak);
+    return format_count(text, t->peak);
 }
 
-TELL(for_nobody)
+FORMAT(format_for_nobody)
 {
     (void)result;
-    return tell_share(text, t->for_nobody, t->served);
+    return format_share(text, t->wasted, t->served);
 }
 
-TELL(took)
+FORMAT(format_took)
 {
     char median[CONF_VALUE_SIZE], most[CONF_VALUE_SIZE];
     (void)result;
-    snprintf(text, DEMO_FIGURE_SIZE, "%.20s / %.20s", conf_duration_format_short(median, t->median_ns),
+    snprintf(text, DEMO_METRIC_SIZE, "%.20s / %.20s", conf_duration_format_short(median, t->median_ns),
              conf_duration_format_short(most, t->p99_ns));
     return text;
 }
 
-TELL(gave_up)
+FORMAT(format_gave_up)
 {
     (void)result;
-    return tell_count(text, demo_gave_up(t));
+    return format_count(text, demo_gave_up(t));
 }
 
-TELL(still_trying)
+FORMAT(format_still_trying)
 {
     (void)result;
-    return tell_count(text, t->ended[BIDE_REASON_CANCELLED]);
+    return format_count(text, t->ended[BIDE_REASON_CANCELLED]);
 }
 
-static const struct demo_figure figures[] = {
-    {"calls", "Calls that began. Both sides have the same, at the same moments.", calls},
-    {"succeeded", "Calls that ended with an answer 200. During the outage nobody can.", succeeded},
+static const struct demo_metric metrics[] = {
+    {"calls", "Calls that began. Both sides have the same, at the same moments.", format_calls},
+    {"succeeded", "Calls that ended with an answer 200. During the outage nobody can.", format_succeeded},
     {"... of those after the outage", "The same, of the calls that began when the server was up again.",
-     succeeded_after},
-    {"gave up", "Calls that ended without success: their policy made no further attempt.", gave_up},
-    {"still trying at the end", "Calls that had neither succeeded nor given up when the demo ended.", still_trying},
+     format_succeeded_after},
+    {"gave up", "Calls that ended without success: their policy made no further attempt.", format_gave_up},
+    {"still trying at the end", "Calls that had neither succeeded nor given up when the demo ended.",
+     format_still_trying},
     {"recovered after the outage",
-     "From the end of the outage until 90 % of the calls of every second to come succeed within a second.", recovered},
-    {"requests at the server", "All that the server saw, counted by the server.", requests},
-    {"amplification", "Requests at the server for each first try.", amplification},
-    {"busiest 100 ms", "Most requests that came to the server within 100 ms.", peak},
-    {"answers for nobody", "Requests that the server served for callers who had left by then.", for_nobody},
+     "From the end of the outage until 90 % of the calls of every second to come succeed within a second.",
+     format_recovered},
+    {"requests at the server", "All that the server saw, counted by the server.", format_requests},
+    {"amplification", "Requests at the server for each first try.", format_amplification},
+    {"busiest 100 ms", "Most requests that came to the server within 100 ms.", format_peak},
+    {"answers for nobody", "Requests that the server served for callers who had left by then.", format_for_nobody},
     {"time to success, median / 99 %",
      "From the begin of a call to its success; half of them, and 99 of 100, took no "
      "longer.",
-     took},
+     format_took},
 };
 
-const struct demo_figure *demo_figure(size_t i)
+const struct demo_metric *demo_metric(size_t i)
 {
-    return i < sizeof figures / sizeof *figures ? &figures[i] : NULL;
+    return i < sizeof metrics / sizeof *metrics ? &metrics[i] : NULL;
 }
 
 /* ---- what it cost ---- */
 
 /* A breaker explains most: it is asked first. */
-const char *demo_note(char text[DEMO_NOTE_SIZE], const struct demo_result *r, const char *between)
+const char *demo_cost_note(char text[DEMO_NOTE_SIZE], const struct demo_result *r, const char *between)
 {
-    const struct bide_breaker_config *breaker = &r->side[1].plan->target.breaker;
-    const struct demo_tally *naive = &r->side[0].tally, *bide = &r->side[1].tally;
+    const struct bide_breaker_config *breaker = &r->side[1].client->target.breaker;
+    const struct demo_counters *naive = &r->side[0].counters, *bide = &r->side[1].counters;
     char open[CONF_VALUE_SIZE], ramp[CONF_VALUE_SIZE];
     if (demo_refused(bide) > 0)
         snprintf(text, DEMO_NOTE_SIZE,
@@ -176,13 +179,13 @@ const char *demo_note(char text[DEMO_NOTE_SIZE], const struct demo_result *r, co
 
 void demo_table(FILE *out, const struct demo_result *r)
 {
-    char one[DEMO_FIGURE_SIZE], other[DEMO_FIGURE_SIZE], note[DEMO_NOTE_SIZE];
-    fprintf(out, "%-*s%*.*s%*.*s\n", NAME_COLUMNS, "", COLUMNS, COLUMNS - 1, r->side[0].plan->name, COLUMNS,
-            COLUMNS - 1, r->side[1].plan->name);
-    for (const struct demo_figure *f = figures; f < figures + sizeof figures / sizeof *figures; f++)
-        fprintf(out, "%-*s%*s%*s\n", NAME_COLUMNS, f->name, COLUMNS, f->tell(one, r, &r->side[0].tally), COLUMNS,
-                f->tell(other, r, &r->side[1].tally));
-    if (demo_note(note, r, "\n") != NULL)
+    char one[DEMO_METRIC_SIZE], other[DEMO_METRIC_SIZE], note[DEMO_NOTE_SIZE];
+    fprintf(out, "%-*s%*.*s%*.*s\n", NAME_COLUMNS, "", COLUMNS, COLUMNS - 1, r->side[0].client->name, COLUMNS,
+            COLUMNS - 1, r->side[1].client->name);
+    for (const struct demo_metric *f = metrics; f < metrics + sizeof metrics / sizeof *metrics; f++)
+        fprintf(out, "%-*s%*s%*s\n", NAME_COLUMNS, f->name, COLUMNS, f->format(one, r, &r->side[0].counters), COLUMNS,
+                f->format(other, r, &r->side[1].counters));
+    if (demo_cost_note(note, r, "\n") != NULL)
         fprintf(out, "\n%s\n", note);
 }
 
@@ -211,11 +214,11 @@ static void json_scenario(FILE *out, const struct demo_result *r)
             bide_version(), s->seed, s->rate, s->length_ns / BIDE_MS, s->down_ns / BIDE_MS, s->up_ns / BIDE_MS,
             demo_capacity_per_s(s));
     json_text(out, demo_script(script, s));
-    fprintf(out, ",\"bucket_ms\":%" PRId64 ",\"policy\":", DEMO_BUCKET_NS / BIDE_MS);
+    fprintf(out, ",\"bucket_ms\":%" PRId64 ",\"policy\":", DEMO_INTERVAL_NS / BIDE_MS);
     json_text(out, r->policy);
 }
 
-static void json_ends(FILE *out, const struct demo_tally *t)
+static void json_ends(FILE *out, const struct demo_counters *t)
 {
     const char *comma = "";
     fputs(",\"gave_up\":{", out);
@@ -228,12 +231,12 @@ static void json_ends(FILE *out, const struct demo_tally *t)
     fputc('}', out);
 }
 
-static void json_series(FILE *out, const struct demo_tally *t, const char *name, size_t offset)
+static void json_series(FILE *out, const struct demo_counters *t, const char *name, size_t offset)
 {
     fprintf(out, ",\"%s\":[", name);
-    for (size_t i = 0; i < t->buckets; i++) {
+    for (size_t i = 0; i < t->intervals; i++) {
         uint32_t value;
-        memcpy(&value, (const char *)&t->bucket[i] + offset, sizeof value);
+        memcpy(&value, (const char *)&t->interval[i] + offset, sizeof value);
         fprintf(out, "%s%" PRIu32, i > 0 ? "," : "", value);
     }
     fputc(']', out);
@@ -241,33 +244,33 @@ static void json_series(FILE *out, const struct demo_tally *t, const char *name,
 
 static void json_side(FILE *out, const struct demo_side_result *side)
 {
-    const struct demo_tally *t = &side->tally;
-    char words[DEMO_WORDS_SIZE];
+    const struct demo_counters *t = &side->counters;
+    char summary[DEMO_SUMMARY_SIZE];
     fputs("{\"name\":", out);
-    json_text(out, side->plan->name);
+    json_text(out, side->client->name);
     fputs(",\"policy\":", out);
-    json_text(out, demo_plan_words(words, side->plan));
+    json_text(out, demo_client_summary(summary, side->client));
     fprintf(out,
             ",\"calls\":%" PRIu64 ",\"succeeded\":%" PRIu64 ",\"still_trying\":%" PRIu64 ",\"attempts\":%" PRIu64
             ",\"requests\":%" PRIu64 ",\"first_tries\":%" PRIu64 ",\"amplification\":",
             t->calls, t->ended[BIDE_REASON_SUCCEEDED], t->ended[BIDE_REASON_CANCELLED], t->attempts, t->requests,
-            t->first_tries);
+            t->first_attempts);
     chart_number(out, demo_amplification(t));
     fprintf(out,
             ",\"peak\":%" PRIu32 ",\"peak_at_ms\":%" PRId64 ",\"served\":%" PRIu64 ",\"for_nobody\":%" PRIu64
             ",\"after_outage\":{\"calls\":%" PRIu64 ",\"succeeded\":%" PRIu64 "},\"median_us\":%" PRId64
             ",\"p99_us\":%" PRId64 ",\"late_us\":%" PRId64 ",\"recovery_ms\":",
-            t->peak, (int64_t)t->peak_bucket * (DEMO_BUCKET_NS / BIDE_MS), t->served, t->for_nobody, t->after_calls,
+            t->peak, (int64_t)t->peak_interval * (DEMO_INTERVAL_NS / BIDE_MS), t->served, t->wasted, t->after_calls,
             t->after_ok, t->median_ns / 1000, t->p99_ns / 1000, side->late_ns / 1000);
     if (t->recovery_ns == DEMO_NOT_RECOVERED)
         fputs("null", out);
     else
         fprintf(out, "%" PRId64, t->recovery_ns / BIDE_MS);
     json_ends(out, t);
-    json_series(out, t, "began_by_bucket", offsetof(struct demo_bucket, began));
-    json_series(out, t, "requests_by_bucket", offsetof(struct demo_bucket, requests));
-    json_series(out, t, "served_by_bucket", offsetof(struct demo_bucket, served));
-    json_series(out, t, "succeeded_by_bucket", offsetof(struct demo_bucket, succeeded));
+    json_series(out, t, "began_by_bucket", offsetof(struct demo_interval, began));
+    json_series(out, t, "requests_by_bucket", offsetof(struct demo_interval, requests));
+    json_series(out, t, "served_by_bucket", offsetof(struct demo_interval, served));
+    json_series(out, t, "succeeded_by_bucket", offsetof(struct demo_interval, succeeded));
     fputc('}', out);
 }
 
