@@ -1,12 +1,13 @@
-/* run.c - the blocking way to make a call: a few lines over the engine that decide nothing.
+/* blocking.c - bide_run: makes a call in the calling thread and blocks until it has ended.
  *
- * The loop obeys one verdict with one deed, and tells the listener of each verdict before it obeys. One thread makes
- * one attempt at a time: the wake-up of a hedge, which comes with a START, is ignored.
+ * The loop executes each verdict with one action, decides nothing, and reports each verdict to the job's listener
+ * before executing it. One thread makes one attempt at a time, so the wake-up time for a hedge that comes with START is
+ * ignored.
  *
- * Cancellation is looked at before each attempt and during each wait. A START that finds the call cancelled is taken
- * back before anyone hears of it, so the listener hears START exactly once per attempt made. A cancellation that comes
- * while an attempt runs does not reach into it: its outcome is reported first, since it may be the success that was
- * wanted, and the call is cancelled only if that did not end it. */
+ * Cancellation is checked before each attempt and during each wait. If the call was cancelled by the time of a START,
+ * the loop cancels it before reporting, so the listener sees START exactly once per attempt made. A cancellation during
+ * an attempt does not interrupt the attempt: its outcome is recorded first, because it may be the success that the
+ * caller wants, and the call is cancelled only if that outcome did not end it. */
 #include <bide/clock.h>
 #include <bide/entropy.h>
 #include <bide/run.h>
@@ -17,7 +18,7 @@ static void job_report(const struct bide_job *job, const struct bide_verdict *ve
                        const struct bide_outcome *outcome)
 {
     if (job->event == NULL)
-        return; /* nobody listens: not worth a look at the clock */
+        return; /* no listener: do not read the clock */
     struct bide_event event = {.verdict = verdict, .outcome = outcome, .now_ns = bide_now()};
     job->event(job->context, &event);
 }
@@ -44,15 +45,15 @@ static struct bide_verdict job_wait(const struct bide_job *job, struct bide_call
     return reached ? bide_call_wake(call, now_ns) : bide_call_cancel(call, now_ns);
 }
 
-/* The engine has nothing to say, which this loop gives it no reason to. While something is due, wait for it; else end
- * the call rather than ask again for ever. */
+/* Handles BIDE_NONE, which this loop gives the engine no reason to return. If a wake-up is pending, waits for it;
+ * otherwise ends the call instead of looping for ever. */
 static struct bide_verdict job_handle_none(const struct bide_job *job, struct bide_call *call, int64_t wake_ns)
 {
     int64_t now_ns = bide_now();
     if (wake_ns != BIDE_NEVER && wake_ns > now_ns)
         return job_wait(job, call, wake_ns);
     struct bide_verdict v = bide_call_cancel(call, now_ns);
-    if (v.action == BIDE_NONE) /* it had ended already */
+    if (v.action == BIDE_NONE) /* the call had already ended */
         v = (struct bide_verdict){.action = BIDE_GIVE_UP, .reason = BIDE_REASON_CANCELLED, .wake_ns = BIDE_NEVER};
     return v;
 }
@@ -63,7 +64,7 @@ struct bide_verdict bide_run(const struct bide_job *job)
     struct bide_call call = {0};
     struct bide_verdict v = job_begin(job, &call);
     struct bide_outcome outcome;
-    const struct bide_outcome *cause = NULL; /* to this verdict */
+    const struct bide_outcome *cause = NULL; /* the outcome that led to the current verdict */
     for (;;) {
         if (v.action == BIDE_START && bide_cancelled(job->cancel))
             v = bide_call_cancel(&call, bide_now());

@@ -1,8 +1,8 @@
-/* clock.c - the time that production hands to the engine.
+/* clock.c - the clocks that production code passes to the engine.
  *
- * CLOCK_BOOTTIME for everything that waits: setting the wall clock does not move it, and it goes on while the machine
- * sleeps, so that a deadline of ten seconds is over after a night in suspend. Reading it costs no system call where
- * the kernel offers it through the vDSO. The wall clock is read only to turn an HTTP-date into a delay. */
+ * Waits and deadlines use CLOCK_BOOTTIME: setting the wall clock does not change it, and it advances during suspend, so
+ * a deadline of ten seconds has passed after a night in suspend. Reading it needs no system call where the kernel
+ * offers it through the vDSO. The wall clock is read only to convert an HTTP-date into a delay. */
 #include <bide/clock.h>
 
 #include <time.h>
@@ -10,7 +10,7 @@
 int64_t bide_now(void)
 {
     struct timespec now = {0};
-    clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail: Linux has had this clock since 2.6.39 */
+    clock_gettime(CLOCK_BOOTTIME, &now); /* cannot fail: Linux has this clock since 2.6.39 */
     return now.tv_sec * BIDE_S + now.tv_nsec;
 }
 

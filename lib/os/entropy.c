@@ -1,23 +1,26 @@
-/* entropy.c - seeds and lanes for calls, different in every thread and in every process.
+/* entropy.c - seeds and lane numbers for calls, different in every thread and in every process.
  *
- * Each thread has a generator of its own (xoshiro256**, Blackman and Vigna), so that drawing takes no lock and no
- * system call. It is seeded by getrandom at the thread's first draw.
+ * Each thread has its own generator (xoshiro256**, Blackman and Vigna), so a draw takes no lock and no system call. The
+ * thread's first draw seeds the generator with getrandom.
  *
- * The danger is fork: a child that inherits its parent's generator draws the same jitter as its parent and as all its
- * siblings, and the whole pre-fork server retries in step. So the process keeps its epoch, a number, in a page that the
- * kernel wipes in every child (MADV_WIPEONFORK): a generator belongs to the epoch it was seeded in, and in a child no
- * epoch matches. This sees every kind of child with memory of its own, raw clone included, which pthread_atfork does
- * not. A vfork child shares the memory, page and generator alike, and simply advances them.
+ * Fork is the hazard: a child that inherits its parent's generator draws the same jitter as the parent and as all its
+ * siblings, and a whole pre-fork server retries in step (a thundering herd). Therefore the process keeps an epoch
+ * number in a page that the kernel zeroes in every child (MADV_WIPEONFORK). A generator records the epoch in which it
+ * was seeded. The child reads epoch 0 from the wiped page, takes a new epoch from `epochs_issued`, and that counter is
+ * inherited memory that already counts all epochs of the ancestors: no generator that was copied from an ancestor can
+ * match, so the child reseeds before its first draw. The page detects every child that has its own memory, including a
+ * raw clone, which pthread_atfork misses. A vfork child shares memory with its suspended parent, page and generator
+ * alike: it advances the same generator, and the parent continues behind it.
  *
- * Where the kernel has no such page (before 4.14, some sandboxes) the process id takes the place of the epoch. That
- * costs a system call per draw, and a child whose id equals its parent's, as in a new PID namespace, goes unnoticed.
+ * Without such a page (kernels before 4.14, some sandboxes) the process id replaces the epoch. That costs a system call
+ * per draw, and a child whose process id equals its parent's (in a new PID namespace) is not detected.
  *
- * Where getrandom has nothing to give (very early in boot, or forbidden) the clocks, process, thread and addresses are
- * mixed instead: different, if not unpredictable.
+ * Without getrandom (very early in boot, or forbidden) the generator is seeded from clocks, process and thread ids and
+ * addresses: seeds differ, but are not unpredictable.
  *
- * Known weaknesses: a virtual machine that is snapshotted and resumed twice goes on with one generator. A task cloned
- * with CLONE_VM but without a thread-local area of its own races with its parent for the generator. Neither bide_seed
- * nor bide_lane may be called from a signal handler. */
+ * Known weaknesses: a virtual machine that is resumed twice from a snapshot continues twice with the same generator. A
+ * task cloned with CLONE_VM but without its own thread-local storage races with its parent for the generator. Neither
+ * bide_seed nor bide_lane may be called from a signal handler. */
 #include <bide/clock.h>
 #include <bide/entropy.h>
 
@@ -30,7 +33,7 @@
 #include <unistd.h>
 
 struct generator {
-    uint64_t epoch; /* 0: never seeded */
+    uint64_t epoch; /* 0: not seeded yet */
     uint64_t state[4];
 };
 
@@ -38,11 +41,11 @@ static __thread struct generator thread_generator;
 static __thread uint64_t thread_lane_epoch; /* 0: no lane yet */
 static __thread uint32_t thread_lane;
 
-static uint64_t *epoch_page;    /* NULL: not mapped yet; &no_page: cannot be had */
-static uint64_t no_page;        /* only its address is used */
-static uint64_t epochs_issued;  /* handed out so far, ancestors' included: a child's are always new to it */
-static uint32_t lanes_issued;   /* handed out so far */
-static uint64_t fallback_draws; /* tells apart threads that seed in the same nanosecond */
+static uint64_t *epoch_page;   /* NULL: not mapped yet; &no_page: not available */
+static uint64_t no_page;       /* only its address is used */
+static uint64_t epochs_issued; /* ancestors' epochs included, so a child's epoch is new to it */
+static uint32_t lanes_issued;
+static uint64_t fallback_draws; /* distinguishes threads that seed in the same nanosecond */
 
 static uint64_t rotate_left(uint64_t x, unsigned by)
 {
@@ -60,7 +63,8 @@ static uint64_t *map_epoch_page(void)
     return &no_page;
 }
 
-/* Several threads may map at once: the first one's page stays, the others' go. */
+/* Maps the page on first use. Several threads may map one at the same time: the compare-and-swap publishes the first
+ * thread's page, the other threads see it and unmap their own. */
 static uint64_t *process_epoch_page(void)
 {
     uint64_t *page = __atomic_load_n(&epoch_page, __ATOMIC_ACQUIRE);
@@ -74,7 +78,9 @@ static uint64_t *process_epoch_page(void)
     return page;
 }
 
-/* A number that no generator in this memory was seeded under, unless it was by this very process. Never 0. */
+/* Returns the epoch of this process, never 0. A generator with the same epoch was seeded by this process, not by an
+ * ancestor. Several threads may find the page empty after a fork: the compare-and-swap lets one number win, and the
+ * losers use the winner's. */
 static uint64_t process_epoch(void)
 {
     uint64_t *page = process_epoch_page();
@@ -86,14 +92,14 @@ static uint64_t process_epoch(void)
     uint64_t next = __atomic_add_fetch(&epochs_issued, 1, __ATOMIC_RELAXED);
     if (__atomic_compare_exchange_n(page, &epoch, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return next;
-    return epoch; /* another thread was faster */
+    return epoch; /* another thread stored its number first */
 }
 
 static bool fill_from_getrandom(void *bytes, size_t size)
 {
     for (size_t got = 0; got < size;) {
         ssize_t n =
-            getrandom((char *)bytes + got, size - got, GRND_NONBLOCK); /* a seed is not worth blocking at boot */
+            getrandom((char *)bytes + got, size - got, GRND_NONBLOCK); /* a seed is not worth blocking for at boot */
         if (n > 0)
             got += (size_t)n;
         else if (n == 0 || errno != EINTR)
@@ -128,7 +134,7 @@ static void generator_seed(struct generator *g, uint64_t epoch)
     if (!fill_from_getrandom(g->state, sizeof g->state))
         fill_from_clocks_and_ids(g->state, sizeof g->state / sizeof *g->state);
     if ((g->state[0] | g->state[1] | g->state[2] | g->state[3]) == 0)
-        g->state[0] = CORE_GOLDEN; /* the one state that xoshiro never leaves */
+        g->state[0] = CORE_GOLDEN; /* xoshiro never leaves the all-zero state */
     g->epoch = epoch;
     errno = saved;
 }
@@ -151,11 +157,11 @@ uint64_t bide_seed(void)
     if (thread_generator.epoch != epoch)
         generator_seed(&thread_generator, epoch);
     uint64_t number = generator_next(&thread_generator);
-    return number != 0 ? number : CORE_GOLDEN; /* 0 means "none" in a request */
+    return number != 0 ? number : CORE_GOLDEN; /* 0 means "no seed" in a request */
 }
 
-/* Processes that share a target begin at different numbers too: children of one parent by their process id, others also
- * by where they were loaded, for in containers everybody may be process 1. */
+/* Returns the lane number of this thread. Processes that share a target should also spread over the lanes, so the first
+ * number depends on the process id, and on the load address too: in containers every process may have id 1. */
 uint32_t bide_lane(void)
 {
     uint64_t epoch = process_epoch();

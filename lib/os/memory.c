@@ -1,4 +1,4 @@
-/* memory.c - where the OS layer gets its memory: see memory.h. */
+/* memory.c - allocation for the OS layer: see memory.h. */
 #include "memory.h"
 
 #include <stdint.h>

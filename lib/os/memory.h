@@ -1,6 +1,6 @@
-/* memory.h - where the OS layer gets its memory, so that tests can refuse it.
+/* memory.h - allocation functions of the OS layer, so that tests can make them fail.
  *
- * Two functions in place of malloc, and one switch. Nothing else under lib/os allocates; free() gives it back. */
+ * Nothing else in lib/os allocates. Memory is released with free(). */
 #ifndef OS_MEMORY_H
 #define OS_MEMORY_H
 
@@ -9,17 +9,17 @@
 
 #define OS_CACHE_LINE 64u
 
-/* Tests set it: asked before each allocation, true refuses it. NULL in production. */
+/* Test hook, called before each allocation: true makes it fail. NULL in production. */
 extern bool (*os_memory_refuses)(void);
 
-/* Is this allocation refused? For those who need memory of another kind than the two below give. */
+/* Returns true if this allocation must fail. For code that allocates in another way than the two functions below. */
 bool os_memory_refused(void);
 
-/* Zeroed memory for `count` things; NULL: there is none, or the product does not fit. Large ones cost nothing until
- * they are touched. */
+/* Returns zeroed memory for `count` elements; NULL if there is none, or the product overflows. Large blocks cost
+ * nothing until they are touched. */
 void *os_memory(size_t count, size_t size);
 
-/* The same, at the start of a cache line. */
+/* The same, aligned to a cache line. */
 void *os_memory_lines(size_t count, size_t size);
 
 #endif

@@ -1,21 +1,25 @@
-/* host.c - a target in a file that the processes of a host map. See bide/shared.h.
+/* shared.c - a target in a file that all processes of a host map: see bide/shared.h.
  *
- * The file has a head and the target behind it:
+ * The file is a header followed by the target:
  *
- *     magic, layout, size    is it one of ours, of this version?
- *     boot                   of which boot, and of which clock
- *     name                   whose target it is
- *     sum                    over all of that
+ *     magic, layout, size    is it a target file of this version?
+ *     boot                   the boot and the time namespace to which its times belong
+ *     name                   the target's name
+ *     sum                    checksum of all of the above
  *
- * It is made under a name of its own, filled, and then linked to its real name: link() fails if that exists, so of many
- * who make it at once one wins, and all of them then open the winner's as everybody does. The real name ends with the
- * boot, so that a file from before is simply another one; whoever makes a new one removes those.
+ * Creation. A process writes a complete file under a random draft name and then link()s it to its real name. link()
+ * fails if the name exists, so of several processes that create the same target at once exactly one succeeds, and no
+ * process ever opens an incomplete file. Afterwards winner and losers alike open the file under its real name.
  *
- * The real name is the target's, percent-encoded and cut, then "@", the boot and the time namespace. The head has the
- * whole name and decides.
+ * The real name is the target's name, percent-encoded and truncated, then "@", the boot id and the time namespace.
+ * Files of an earlier boot therefore have other names; the next process that creates a target removes them. The header
+ * has the full name and decides.
  *
- * Known weaknesses: who has the same user id can do anything to the file. A maker that is killed leaves its draft,
- * which the next maker removes after a minute. */
+ * Truncation. The file of a mapped target may be truncated at any time; the next access then raises SIGBUS. For each
+ * mapping a spare is prepared and registered with the guard (shared_guard.c) before the first access.
+ *
+ * Known weaknesses: a process of the same user can write anything into the file. A creator that is killed leaves its
+ * draft file, which the next creator removes after a minute. */
 #include <bide/clock.h>
 #include <bide/entropy.h>
 #include <bide/lease.h>
@@ -43,16 +47,16 @@
 #define BOOT_ID             "/proc/sys/kernel/random/boot_id"
 #define CLOCK_ID            "/proc/self/ns/time"
 #define BOOT_MAX            24u
-#define BOOT_DIGITS         12 /* of the boot itself; "-" and the time namespace follow */
+#define BOOT_DIGITS         12 /* of the boot id; "-" and the time namespace follow */
 #define BOOT_LENGTH         (BOOT_DIGITS + 1 + 8)
-#define ENCODED_MAX         200u /* NAME_MAX is 255, and there is more to come */
-#define HASH_LENGTH         17   /* "~" and 16 digits, at the end of an encoded name that was cut */
+#define ENCODED_MAX         200u /* NAME_MAX is 255, and a suffix follows */
+#define HASH_LENGTH         17   /* "~" and 16 hex digits, at the end of a truncated name */
 #define FILE_MAX            256u
 #define DRAFT               ".draft-"
 #define DRAFT_STALE_S       60
 #define OPEN_TRIES_MAX      100u
 #define CONFIGURE_TRIES_MAX 1000u
-#define LINKS_MAX           2u /* its name, and the draft's while it is being made */
+#define LINKS_MAX           2u /* its name, and the draft's during creation */
 #define REMOVE_ADVICE       "; remove it when nobody uses it, and a new one is made"
 
 struct file_header {
@@ -61,7 +65,7 @@ struct file_header {
     uint32_t size; /* of the whole file */
     char boot[BOOT_MAX];
     char name[BIDE_TARGET_NAME_MAX + 1];
-    uint64_t sum; /* of what is before it */
+    uint64_t sum; /* of all bytes before it */
 };
 
 struct shared_file {
@@ -70,17 +74,17 @@ struct shared_file {
 };
 _Static_assert(offsetof(struct shared_file, target) % 64 == 0, "lanes are cache lines in the file too");
 
-/* One operation: what it is about, and where to tell what is wrong. */
+/* State of an operation: its arguments, intermediate results, and where to report a problem. */
 struct shared_op {
     struct bide_shared_options options;
     struct bide_shared_problem *problem;
     const char *name;
-    const struct bide_target_config *config; /* NULL: as it is there */
+    const struct bide_target_config *config; /* NULL: keep the configuration in the file */
     int64_t now_ns;
-    int directory_fd; /* open, so that it stays the one that was looked at; -1: not yet */
+    int directory_fd; /* kept open, so that the checked directory is the one used; -1: not open yet */
     char boot[BOOT_MAX];
     char file_name[FILE_MAX];
-    char directory_path[BIDE_SHARED_PATH_MAX]; /* the directory */
+    char directory_path[BIDE_SHARED_PATH_MAX]; /* of the directory */
 };
 
 static const char *const reason_labels[] = {
@@ -105,9 +109,9 @@ const char *bide_shared_reason_text(enum bide_shared_reason reason)
     return (unsigned)reason < BIDE_SHARED_REASON_COUNT ? reason_texts[reason] : "unknown";
 }
 
-/* ---- telling ---- */
+/* ---- problems ---- */
 
-/* "PATH: sentence: errno's; want ...". */
+/* Sets the problem: "PATH: reason: errno text; advice". Returns the error code. */
 static enum bide_err problem_set(struct bide_shared_problem *problem, enum bide_shared_reason reason, const char *about,
                                  const char *want)
 {
@@ -139,7 +143,7 @@ static enum bide_err problem_clear(const struct shared_op *o)
 
 /* ---- names ---- */
 
-/* FNV-1a. Against accidents; whoever may write to the file may as well write the right sum. */
+/* FNV-1a: detects accidents. An attacker who can write to the file can write a matching sum. */
 static uint64_t fnv1a(const void *bytes, size_t size)
 {
     uint64_t sum = UINT64_C(0xcbf29ce484222325);
@@ -148,7 +152,7 @@ static uint64_t fnv1a(const void *bytes, size_t size)
     return sum;
 }
 
-/* A dot at the beginning would hide it among the drafts. */
+/* A leading dot is encoded, because hidden files are drafts. */
 static bool name_is_plain_at(const char *name, const char *at)
 {
     bool word = isalnum((unsigned char)*at) && (unsigned char)*at < 0x80;
@@ -171,7 +175,7 @@ static void name_encode(const char *name, char encoded[ENCODED_MAX + 1])
                  fnv1a(name, strlen(name)));
 }
 
-/* The digit's value; 16: it is none. Ours are upper case. */
+/* Returns the value of an upper-case hex digit; 16 if it is none. */
 static unsigned hex_digit_value(char digit)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -179,7 +183,7 @@ static unsigned hex_digit_value(char digit)
     return at != NULL ? (unsigned)(at - digits) : 16;
 }
 
-/* The reverse of encode, where nothing was cut. */
+/* Reverses name_encode for names that were not truncated. */
 static void name_decode(const char *encoded, size_t length, char name[FILE_MAX])
 {
     size_t used = 0;
@@ -208,20 +212,20 @@ static ssize_t read_file_once(const char *path, char *text, size_t size)
     return got;
 }
 
-/* "1f2e3d4c5b6a-8badf00d": the boot, and the time namespace, whose CLOCK_BOOTTIME may differ from others'. */
+/* Sets "1f2e3d4c5b6a-8badf00d": hashes of the boot id and of the time namespace, which has its own CLOCK_BOOTTIME. */
 static enum bide_err op_read_boot(struct shared_op *o)
 {
     char boot[64], clock[64];
     ssize_t got = read_file_once(BOOT_ID, boot, sizeof boot);
     if (got <= 0)
         return problem_set(o->problem, BIDE_SHARED_REASON_SYSTEM, BOOT_ID, "; want to know which boot this is");
-    ssize_t length = readlink(CLOCK_ID, clock, sizeof clock); /* before Linux 5.6 there is but one */
+    ssize_t length = readlink(CLOCK_ID, clock, sizeof clock); /* Linux before 5.6 has only one */
     uint64_t of_boot = fnv1a(boot, (size_t)got), of_clock = fnv1a(clock, length > 0 ? (size_t)length : 0);
     snprintf(o->boot, sizeof o->boot, "%0*" PRIx64 "-%08" PRIx64, BOOT_DIGITS, of_boot >> 16, of_clock >> 32);
     return BIDE_OK;
 }
 
-/* The boot that a file's name ends with; NULL: it is no target's. */
+/* Returns the boot id at the end of a file name; NULL if the file is not a target. */
 static const char *file_name_boot(const char *file)
 {
     const char *at = strrchr(file, '@');
@@ -230,7 +234,7 @@ static const char *file_name_boot(const char *file)
     return strspn(at + 1, "0123456789abcdef-") == BOOT_LENGTH ? at + 1 : NULL;
 }
 
-/* The boot is known. */
+/* Requires the boot id. */
 static enum bide_err op_set_file_name(struct shared_op *o)
 {
     char encoded[ENCODED_MAX + 1];
@@ -243,7 +247,7 @@ static enum bide_err op_set_file_name(struct shared_op *o)
 
 /* ---- the directory ---- */
 
-/* "": what it would be is too long. */
+/* Joins both parts; "" if the result is too long. */
 static const char *path_join(char path[BIDE_SHARED_PATH_MAX], const char *directory, const char *below)
 {
     int length = snprintf(path, BIDE_SHARED_PATH_MAX, "%s%s", directory, below);
@@ -270,7 +274,7 @@ const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX])
     return path_join(path, "/dev/shm/bide-", user);
 }
 
-/* Root may do anything to us anyway, so its directory is as good as ours: /dev/shm itself, with its sticky bit. */
+/* Accepts root's directory as well as our own, since root has access anyway: /dev/shm itself, with its sticky bit. */
 static enum bide_err directory_check(const struct shared_op *o)
 {
     struct stat st;
@@ -320,7 +324,7 @@ static enum bide_err directory_open(struct shared_op *o, bool make)
 static enum bide_err directory_walk(struct shared_op *o,
                                     bool (*each)(struct shared_op *o, const char *file, void *context), void *context)
 {
-    int again = openat(o->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir takes it along */
+    int again = openat(o->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* closedir closes it */
     DIR *all = again >= 0 ? fdopendir(again) : NULL;
     if (all == NULL) {
         enum bide_err err = problem_set(o->problem, BIDE_SHARED_REASON_SYSTEM, o->directory_path, "");
@@ -342,7 +346,7 @@ static void op_end(struct shared_op *o)
     o->directory_fd = -1;
 }
 
-/* ---- looking at a file ---- */
+/* ---- checking a file ---- */
 
 static struct file_header header_expected(const struct shared_op *o)
 {
@@ -380,7 +384,7 @@ static enum bide_err file_check_status(const struct shared_op *o, const struct s
     return file_check_owner(o, st);
 }
 
-/* From what says most to what says least. */
+/* Checks in the order that gives the most useful reason first. */
 static enum bide_err file_check_header(const struct shared_op *o, int file, off_t size)
 {
     struct file_header header, ours = header_expected(o);
@@ -403,7 +407,8 @@ static enum bide_err file_check_header(const struct shared_op *o, int file, off_
 
 /* ---- blocks ---- */
 
-/* A hole in the file would be a SIGBUS when the disk is full. Where blocks cannot be asked for, none may be missing. */
+/* Allocates the blocks of the file: a write to a hole in the mapping would raise SIGBUS on a full disk. On a file
+ * system that cannot allocate, the file must have no holes. */
 static enum bide_err file_allocate_blocks(const struct shared_op *o, int file)
 {
     int done;
@@ -430,7 +435,7 @@ static enum bide_err file_write_image(const struct shared_op *o, int file, const
     return BIDE_OK;
 }
 
-/* ---- making a file ---- */
+/* ---- creating a file ---- */
 
 static bool file_is_own(const struct shared_op *o, const char *file, struct stat *st)
 {
@@ -438,7 +443,8 @@ static bool file_is_own(const struct shared_op *o, const char *file, struct stat
            st->st_uid == geteuid();
 }
 
-/* Drafts of makers that were killed, and targets of boots that are over. Those of another time namespace live on. */
+/* Removes old drafts of killed creators and targets of earlier boots. Targets of another time namespace are kept: they
+ * are in use. */
 static bool file_remove_stale(struct shared_op *o, const char *file, void *context)
 {
     struct stat st;
@@ -463,7 +469,7 @@ static enum bide_err draft_write(const struct shared_op *o, int file)
     return err;
 }
 
-/* Afterwards it is there, whoever made it. */
+/* Creates the file. On success it exists, created by this process or by another process that was faster. */
 static enum bide_err file_create(struct shared_op *o)
 {
     char draft[FILE_MAX];
@@ -482,7 +488,7 @@ static enum bide_err file_create(struct shared_op *o)
 
 /* ---- opening a file ---- */
 
-/* What is there instead of a file that can be opened. */
+/* Reports why the file could not be opened. */
 static enum bide_err file_report_open_error(const struct shared_op *o)
 {
     int error = errno;
@@ -500,17 +506,17 @@ static bool op_may_create(const struct shared_op *o)
     return o->config != NULL && !o->options.must_exist;
 }
 
-/* Without waiting: it might be a pipe. */
+/* O_NONBLOCK: the name may belong to a pipe. */
 static int file_open_existing(const struct shared_op *o, const char *file)
 {
     return openat(o->directory_fd, file, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* -1: told. */
+/* Returns -1 after setting the problem. */
 static int file_open_or_create(struct shared_op *o)
 {
     int file = file_open_existing(o, o->file_name);
-    for (unsigned tries = 1; file < 0 && tries < OPEN_TRIES_MAX; tries++) { /* somebody may remove what was just made */
+    for (unsigned tries = 1; file < 0 && tries < OPEN_TRIES_MAX; tries++) { /* it may be removed after its creation */
         file_report_open_error(o);
         bool wanted = o->problem->reason == BIDE_SHARED_REASON_NOT_THERE && op_may_create(o);
         if (!wanted || file_create(o) != BIDE_OK)
@@ -531,15 +537,15 @@ static enum bide_err file_check(const struct shared_op *o, int file)
     return file_allocate_blocks(o, file);
 }
 
-/* ---- the target in it ---- */
+/* ---- the target in the file ---- */
 
 static bool config_is_shareable(const struct bide_target_config *c)
 {
     return c->in_flight_max == 0 && c->budget.kind != BIDE_BUDGET_CONCURRENCY;
 }
 
-/* What a target of this version begins with: above, that it is one; below, its layout. Shared ones never get another
- * owner, which would be in between. */
+/* Returns the identity word of a target of this version: upper half magic, lower 16 bits layout. The owner number in
+ * between is always 0, because shared targets never change owner. */
 static uint64_t expected_identity(void)
 {
     struct bide_target_config config;
@@ -575,7 +581,7 @@ static bool target_has_config(const struct bide_target *target, const struct bid
     return memcmp(&now, wanted, sizeof now) == 0;
 }
 
-/* What is wrong is so only of this target as it is: the configuration was found good. */
+/* The configuration itself is valid; the target rejects it in its present state (leased, or being configured). */
 static void report_config_not_applied(const struct shared_op *o, enum bide_err err, const struct bide_problem *wrong)
 {
     char text[256] = "another process is giving it a configuration";
@@ -584,8 +590,9 @@ static void report_config_not_applied(const struct shared_op *o, enum bide_err e
     snprintf(o->problem->text, sizeof o->problem->text, "%.127s: our configuration was left out: %s", o->name, text);
 }
 
-/* Somebody else may be at it for some microseconds, or was killed over it: then nobody can for ten seconds, and it
- * keeps what it has. */
+/* Another process may be configuring the target, which takes microseconds; then retry. If it was killed while doing so,
+ * the claim expires after ten seconds; until then the target keeps its configuration, and the problem's text reports
+ * that. */
 static void target_apply_config(const struct shared_op *o, struct bide_target *target)
 {
     if (o->config == NULL || target_has_config(target, o->config))
@@ -600,9 +607,9 @@ static void target_apply_config(const struct shared_op *o, struct bide_target *t
         report_config_not_applied(o, err, &wrong);
 }
 
-/* What takes the map's place when the file is truncated: a target of our own of the same configuration. Its budget
- * begins empty, for what was spent of the shared one cannot be known any more; and what a fleet funded has only its
- * trickle. */
+/* Fills the memory that replaces the mapping if the file is truncated: a private target with the same configuration.
+ * Its budget starts empty, because the spending of the shared budget is no longer known; a leased target has only its
+ * local refill. */
 static void spare_fill(struct shared_file *spare, const struct bide_target_config *config, bool leased, int64_t now_ns)
 {
     bide_target_init(&spare->target, config, now_ns, NULL);
@@ -619,22 +626,24 @@ static void *map_pages(int file)
     return pages != MAP_FAILED ? pages : NULL;
 }
 
-/* Before the map is touched for the first time, so that there is no instant at which a file that is truncated kills.
- * Too many to be guarded are used all the same. */
+/* Registers a spare before the first access to the mapping, so that truncation is survived at every instant. A mapping
+ * beyond the guard's capacity is used without a guard. */
 static enum bide_err map_guard(const struct shared_op *o, struct shared_file *map, bool *guarded)
 {
     struct bide_target_config config;
     struct shared_file *spare = map_pages(-1);
     if (spare == NULL)
         return problem_set_file(o, BIDE_SHARED_REASON_SYSTEM, "");
-    bide_target_config_init(&config, BIDE_PRESET_SERVICE); /* until it is known what the target has */
+    bide_target_config_init(&config, BIDE_PRESET_SERVICE); /* until the target's own configuration is read */
     spare_fill(spare, &config, false, o->now_ns);
     *guarded = os_guard_add((struct os_guarded){map, spare, sizeof *map});
     return BIDE_OK;
 }
 
-/* Nobody else touches the map yet: what it has is read first, and then it can be seen whether that was still the file's
- * or already the spare's. */
+/* Replaces the spare's provisional contents by the target's configuration. Race with a truncation: the configuration is
+ * read from the mapping first, and the spare is looked up afterwards. If the spare is still unused then, no SIGBUS has
+ * happened, so the configuration came from the file; if it is gone, the mapping already is the spare, and the open
+ * fails. No other thread uses the mapping yet. */
 static enum bide_err spare_refresh(const struct shared_op *o, const struct shared_file *map)
 {
     struct bide_target_config config;
@@ -694,7 +703,7 @@ static enum bide_err op_open_shared(struct shared_op *o, struct bide_shared *sha
     err = file_check(o, file);
     if (err == BIDE_OK)
         err = file_map(o, file, shared);
-    close(file); /* the map stays */
+    close(file); /* the mapping stays valid */
     return err;
 }
 
@@ -756,14 +765,15 @@ struct list_context {
     char name[FILE_MAX];
 };
 
-/* Is this the file of that name? Then it is the one that is looked at from now on. */
+/* Returns true if the file belongs to that name; `o` then describes that file. */
 static bool op_name_fits_file(struct shared_op *o, const char *name, const char *file)
 {
     o->name = name;
     return op_set_file_name(o) == BIDE_OK && strcmp(o->file_name, file) == 0;
 }
 
-/* The name that a file's name tells. Where that was cut, the head knows it; else it is what is before the "@". */
+/* Finds the target's name for a file: the decoded file name, or for a truncated file name the name in the header. If
+ * neither fits, the raw text before the "@". */
 static void list_find_name(struct shared_op *o, const char *file, int opened, char name[FILE_MAX])
 {
     struct file_header header;
@@ -810,7 +820,7 @@ enum bide_err bide_shared_list(const struct bide_shared_options *options,
     if (err == BIDE_OK && (err = directory_open(&o, false)) == BIDE_OK)
         err = directory_walk(&o, list_file, &list);
     op_end(&o);
-    bool none = o.problem->reason == BIDE_SHARED_REASON_NOT_THERE; /* no directory: nobody made a target yet */
+    bool none = o.problem->reason == BIDE_SHARED_REASON_NOT_THERE; /* no directory: no target was created yet */
     return err == BIDE_OK || none ? problem_clear(&o) : err;
 }
 

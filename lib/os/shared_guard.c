@@ -1,12 +1,17 @@
-/* guard.c - a shared target whose file is truncated becomes a private one: see guard.h and bide_shared_guard.
+/* shared_guard.c - SIGBUS handler that replaces a truncated shared target by private memory: see shared_guard.h and
+ * bide_shared_guard.
  *
- * The maps are in a table of fixed size, since a signal handler can neither allocate nor lock. A place in it is free
- * (start 0), being filled or emptied (start TAKEN), or watched; the start is written last, so the handler sees whole
- * places only. Of several threads that run into the same map one gets the spare and moves it; the others return, touch
- * the memory again and, should it not be there yet, come back here.
+ * A signal handler can neither allocate nor lock, so the mappings are in a table of fixed size. The `start` of an entry
+ * is 0 (free), START_BUSY (a thread is filling or emptying it) or the address of a guarded mapping. Threads claim an
+ * entry by compare-and-swap of `start` to START_BUSY; a thread that adds a mapping writes `size` and `spare` first and
+ * stores `start` last, with release, so the handler, which loads `start` with acquire, sees complete entries only.
  *
- * Known weaknesses: more than MAPS_MOST maps are not watched. A handler that somebody installs later, and that does not
- * pass on what is not its own, takes the guard's place. */
+ * Several threads may raise SIGBUS on the same mapping. Each exchanges the entry's `spare` with NULL: exactly one
+ * thread gets the pointer and moves the pages. The others return from the handler and repeat their access; if the pages
+ * are not there yet, the access faults again and enters the handler again, until the first thread's mremap is done.
+ *
+ * Known weaknesses: mappings beyond MAPS_MAX are not guarded. A SIGBUS handler that is installed later and does not
+ * forward signals of other owners disables the guard. */
 #include <bide/shared.h>
 
 #include "shared_guard.h"
@@ -22,7 +27,7 @@
 struct entry {
     uintptr_t start;
     size_t size;
-    void *spare; /* NULL: it was moved to start */
+    void *spare; /* NULL: in use at `start` */
 };
 
 static struct entry entries[MAPS_MAX];
@@ -77,7 +82,7 @@ void os_guard_remove(const void *map)
 
 /* ---- the signal ---- */
 
-/* The place whose map has this address; NULL: none of ours. */
+/* Returns the entry of the mapping that contains this address, or NULL. */
 static struct entry *find_entry(uintptr_t address)
 {
     for (struct entry *entry = entries; entry < entries + MAPS_MAX; entry++) {
@@ -92,13 +97,14 @@ static bool entry_replace_map(struct entry *entry)
 {
     void *spare = __atomic_exchange_n(&entry->spare, NULL, __ATOMIC_ACQ_REL);
     if (spare == NULL)
-        return true; /* another thread is at it */
+        return true; /* another thread took the spare and is moving it */
     void *start = (void *)entry_start(entry);
     return mremap(spare, entry->size, entry->size, MREMAP_MAYMOVE | MREMAP_FIXED, start) == start;
 }
 
-/* With nobody to pass it on to, it kills as it would have: when this handler returns, the signal raised here comes. One
- * that was merely sent may be ignored. */
+/* Forwards the signal to the previous handler. If there was none, restores the default action and raises SIGBUS again:
+ * it is blocked until this handler returns and then kills the process, as it would have without the guard. If the
+ * previous action was SIG_IGN, a signal sent by kill() (si_code <= 0) is ignored, while a real fault still kills. */
 static void forward_signal(int number, siginfo_t *info, void *context)
 {
     static const struct sigaction default_action = {.sa_handler = SIG_DFL};
@@ -112,7 +118,7 @@ static void forward_signal(int number, siginfo_t *info, void *context)
     }
 }
 
-/* BUS_ADRERR: there is no such page in the file. A page that the hardware lost is another matter. */
+/* Handles only BUS_ADRERR: an access beyond the end of the file. Hardware memory errors have other codes. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     struct entry *entry = info->si_code == BUS_ADRERR ? find_entry((uintptr_t)info->si_addr) : NULL;
@@ -127,7 +133,7 @@ bool bide_shared_guard(void)
     struct sigaction ours = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&ours.sa_mask);
     pthread_mutex_lock(&lock);
-    if (!installed) /* the one before must be known when the first signal comes */
+    if (!installed) /* `previous_action` must be set before our handler can run */
         installed = sigaction(SIGBUS, NULL, &previous_action) == 0 && sigaction(SIGBUS, &ours, NULL) == 0;
     bool is_installed = installed;
     pthread_mutex_unlock(&lock);

@@ -1,28 +1,30 @@
-/* guard.h - the maps of shared targets, and what takes their place when a file is truncated. See bide_shared_guard.
+/* shared_guard.h - table of mapped shared targets and their spares, for the SIGBUS handler of bide_shared_guard.
  *
- * Whoever maps a file here also makes a spare: memory of the process's own, of the same size, filled so that it can be
- * used at once. When a touch of the map raises SIGBUS the spare is moved to where the map was, in one step: other
- * threads see either the one or the other. */
+ * For each mapped file the owner also allocates a spare: private memory of the same size that holds a usable target.
+ * When an access to the mapping raises SIGBUS because the file was truncated, the handler moves the spare to the
+ * address of the mapping with one mremap, so other threads see either the old pages or the new ones. */
 #ifndef OS_GUARD_H
 #define OS_GUARD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Pages; both of them `size` bytes. */
+/* Both point to `size` bytes of whole pages. */
 struct os_guarded {
     void *map;
     void *spare;
     size_t size;
 };
 
-/* From now on the spare belongs to the guard. False: too many are watched already, and this one is not. */
+/* Adds a mapping; the spare belongs to the table from now on. Returns false after freeing the spare if the table is
+ * full: the mapping is then not guarded. */
 bool os_guard_add(struct os_guarded guarded);
 
-/* The spare that waits for a map; NULL: it is there already, or none is watched. */
+/* Returns the unused spare of a mapping; NULL if it is already in place, or the mapping is not guarded. */
 void *os_guard_spare(const void *map);
 
-/* Ends the watch over a map, if there is one, and frees its spare. Nobody may be touching the map. */
+/* Removes a mapping, if it is in the table, and frees its unused spare. No other thread may be accessing the
+ * mapping. */
 void os_guard_remove(const void *map);
 
 #endif

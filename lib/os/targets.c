@@ -1,26 +1,29 @@
-/* targets.c - the targets of one process, by name, in a bounded table.
+/* targets.c - table of the targets of a process, by name, bounded in size.
  *
- * Three parts. SLOTS hold a target and its name; they are allocated in chunks as names come and never move, so a target
- * pointer stays valid. The DIRECTORY is an array of cells, at most half of them in use, that leads from a name's hash
- * to its slot by linear probing; a cell is one 64-bit word with 32 bits of the hash and the slot's number. The LOCK is
- * for whoever changes either.
+ * Three parts. SLOTS hold a target and its name; they are allocated in chunks as names arrive and never move, so a
+ * target pointer stays valid. The DIRECTORY is an open-addressing hash table, at most half full, that maps a name's
+ * hash to its slot by linear probing; a cell is one 64-bit word with 32 bits of the hash and the slot number. The LOCK
+ * protects all changes to either.
  *
- * A look-up takes no lock. It probes the cells, and believes what it finds only if the slot's name is the one asked for
- * and the slot's version was even and the same before and after the name was read: a slot that is being given to
- * another name is odd. What it does not find may still be there, since a removal shifts cells under the reader. So a
- * miss is never believed: it is asked again under the lock, where the answer is certain.
+ * Look-ups take no lock; the race is with a writer that holds it. The reader probes the cells and accepts a slot only
+ * if the slot has the requested name and the slot's version was even and equal before and after reading the name (a
+ * seqlock): the writer makes the version odd before it changes the name and even again afterwards, so a reader that
+ * overlaps with the change sees an odd or a different version and rejects the slot. A reader may miss a name that is in
+ * the table, because a removal shifts cells under the probe. Therefore a miss without the lock means nothing: the
+ * look-up is repeated under the lock, where cells and names do not change.
  *
- * When the table is full, a hand goes round the slots as in a clock cache. A target with something to remember is
- * passed over. A blank one that was asked for since the hand last came by loses its mark and is passed over too, as
- * long as a better one is in reach. Each insertion earns SCAN_EARNED slots to look at, unused ones are saved up to
- * SCAN_SAVED, and the next insertion goes on where this one stopped: ten million names cost the same each even when
- * nothing can go, and a target that can go is found after most / SCAN_EARNED insertions at the latest, mostly at once.
- * Until then new names share the overflow target, which never belongs to a slot.
+ * A full table evicts with the clock algorithm: a hand moves round the slots. A target with state worth keeping is
+ * skipped. An evictable target that was used since the hand last passed loses its reference bit and is skipped too, as
+ * long as a better candidate is in reach. Each insertion earns SCAN_CREDIT_PER_INSERT slots to examine, unused credit
+ * is kept up to SCAN_CREDIT_MAX, and the next insertion continues where the last insertion stopped: the cost per name
+ * is constant for ten million names even when nothing can be evicted, and an evictable target is found after at most
+ * capacity / SCAN_CREDIT_PER_INSERT insertions, mostly at once. Until then new names share the overflow target, which
+ * never occupies a slot.
  *
- * Known weaknesses. Between look-up and bide_call_begin a target may be given to another name, and the call then runs
- * on that name's gates; ask for the target anew for every call, and the hand has to come round in that instant for it.
- * A name that lives in the overflow target takes the lock at each look-up. The lock is not restored by fork: a child of
- * a process with several threads may find it held for ever. */
+ * Known weaknesses. Between look-up and bide_call_begin a target may be evicted and given to another name; the call
+ * then runs on that name's gates. If callers look the target up for every call, the hand must come round within that
+ * instant. A name that is served by the overflow target takes the lock at each look-up. The lock is not restored by
+ * fork: the child of a process with several threads may find it locked for ever. */
 #include <bide/entropy.h>
 #include <bide/request.h>
 #include <bide/targets.h>
@@ -37,42 +40,43 @@
 #define CHUNK_SLOTS            32u
 #define SCAN_CREDIT_PER_INSERT 16u
 #define SCAN_CREDIT_MAX        16384u /* about a millisecond */
-#define CONFIGURE_TRIES_MAX    1000u  /* tries to configure one target that somebody else is configuring */
+#define CONFIGURE_TRIES_MAX    1000u  /* while another thread is configuring the same target */
 #define NAME_WORDS             ((BIDE_TARGET_NAME_MAX + 1) / sizeof(uint64_t))
 
-/* A name as words, padded with zeros, so that a reader can load it whole words at a time while it may be changing. */
+/* A name as 64-bit words, padded with zeros, so that a reader can load whole words while a writer may be changing
+ * them. */
 struct name_key {
     uint64_t word[NAME_WORDS];
-    size_t words; /* that hold the name and at least one zero byte after it */
-    uint32_t tag; /* of its hash: its low bits are where the probe begins */
+    size_t words; /* with the name and at least one zero byte after it */
+    uint32_t tag; /* of the name; its low bits are the first cell of the probe */
 };
 
 struct slot {
     struct bide_target target;
     uint64_t name[NAME_WORDS];
     uint64_t version;    /* odd: the name is changing */
-    uint32_t tag;        /* under the lock */
-    uint32_t referenced; /* asked for since the hand came by */
+    uint32_t tag;        /* protected by the lock */
+    uint32_t referenced; /* reference bit: used since the hand passed */
 };
 
 struct bide_targets {
     struct bide_target overflow;
-    struct bide_target_config config; /* of targets made from now on; under the lock */
-    bool overflow_ready;              /* under the lock */
+    struct bide_target_config config; /* for new targets; protected by the lock */
+    bool overflow_ready;              /* protected by the lock */
     pthread_mutex_t lock;
     struct slot **chunk; /* NULL: not allocated yet */
     uint64_t *cell;      /* 0: empty; else tag << 32 | slot + 1 */
     uint32_t cell_mask;
     uint32_t capacity;
     uint32_t hand;
-    uint32_t scan_credit; /* slots that the hand may look at, saved up */
+    uint32_t scan_credit; /* slots that the hand may examine */
     uint32_t held;
-    uint64_t hash_key; /* secret, so that nobody can choose names that all begin at one cell */
+    uint64_t hash_key; /* secret, against names chosen to collide */
     uint64_t evicted;
     uint64_t overflowed;
 };
 
-/* Word by word into a secret start: who does not know the key cannot choose names that meet. */
+/* Hashes the name, word by word, from a secret start: without the key an attacker cannot choose names that collide. */
 static uint32_t name_hash(const struct name_key *name, uint64_t key)
 {
     for (size_t i = 0; i < name->words; i++)
@@ -110,14 +114,16 @@ enum bide_err bide_targets_name_check(const char *name, struct bide_problem *pro
     return BIDE_OK;
 }
 
-/* NULL: the chunk is not there. */
+/* Returns NULL if the chunk is not allocated. */
 static struct slot *slot_at(const struct bide_targets *table, uint32_t number)
 {
     struct slot *chunk = __atomic_load_n(&table->chunk[number / CHUNK_SLOTS], __ATOMIC_ACQUIRE);
     return chunk != NULL ? &chunk[number % CHUNK_SLOTS] : NULL;
 }
 
-/* The acquire and release on each word stand for fences: who sees a new word sees the odd version that preceded it. */
+/* Compares without the lock, against a writer that goes "version odd, name words, version even". The acquire load of
+ * each word pairs with the writer's release store of it: a reader that sees a new word also sees the odd version stored
+ * before it, so its second load of the version differs from the first and the comparison fails. */
 static bool slot_has_name(const struct slot *slot, const struct name_key *name)
 {
     uint64_t version = __atomic_load_n(&slot->version, __ATOMIC_ACQUIRE);
@@ -127,7 +133,8 @@ static bool slot_has_name(const struct slot *slot, const struct name_key *name)
     return differs == 0 && __atomic_load_n(&slot->version, __ATOMIC_RELAXED) == version;
 }
 
-/* An odd version hides the slot: it answers to no name until it is shown again. */
+/* Makes the version odd: from here to slot_end_change no reader accepts the slot. The store itself is relaxed; the
+ * release stores of the name words order it before them. */
 static void slot_begin_change(struct slot *slot)
 {
     __atomic_store_n(&slot->version, slot->version + 1, __ATOMIC_RELAXED);
@@ -145,7 +152,7 @@ static void slot_set_name(struct slot *slot, const struct name_key *name)
         __atomic_store_n(&slot->name[i], name->word[i], __ATOMIC_RELEASE);
 }
 
-/* Without the lock NULL means "not seen"; with it, "not there". */
+/* NULL means "not seen" without the lock, and "not in the table" with it. */
 static struct slot *table_probe(const struct bide_targets *table, const struct name_key *name)
 {
     for (uint32_t i = 0; i <= table->cell_mask; i++) {
@@ -162,7 +169,7 @@ static struct slot *table_probe(const struct bide_targets *table, const struct n
 static struct bide_target *slot_use(struct slot *slot)
 {
     if (__atomic_load_n(&slot->referenced, __ATOMIC_RELAXED) ==
-        0) /* most often it is set: do not write to a shared line */
+        0) /* mostly set already: avoid writing to a shared cache line */
         __atomic_store_n(&slot->referenced, 1, __ATOMIC_RELAXED);
     return &slot->target;
 }
@@ -182,7 +189,8 @@ static void cell_add(struct bide_targets *table, uint32_t tag, uint32_t number)
     cell_set(table, at, (uint64_t)tag << 32 | (number + 1));
 }
 
-/* Backward shift: every cell behind the gap that would no longer be reached across it moves into it. */
+/* Removes by backward shift: each cell behind the gap whose probe would stop at the gap moves into it. A concurrent
+ * reader may miss such a cell or see it twice; a miss is repeated under the lock. */
 static void cell_remove(struct bide_targets *table, uint32_t tag, uint32_t number)
 {
     uint32_t mask = table->cell_mask, gap = tag & mask;
@@ -198,7 +206,7 @@ static void cell_remove(struct bide_targets *table, uint32_t tag, uint32_t numbe
     cell_set(table, gap, 0);
 }
 
-/* The next slot that was never used; NULL: all are in use, or there is no memory for more. */
+/* Returns the next slot that was never used; NULL if all are in use, or there is no memory for more. */
 static struct slot *table_unused_slot(struct bide_targets *table)
 {
     if (table->held == table->capacity)
@@ -214,7 +222,8 @@ static struct slot *table_unused_slot(struct bide_targets *table)
     return slot_at(table, table->held);
 }
 
-/* The hand: a blank slot that nobody asked for lately, or failing that the first blank one; held: none in reach. */
+/* Advances the clock hand. Returns the number of an evictable slot that was not used since the hand last passed, or
+ * else of the first evictable slot; `held` if there is none in reach. */
 static uint32_t clock_scan(struct bide_targets *table, int64_t now_ns)
 {
     uint32_t found = table->held;
@@ -232,8 +241,9 @@ static uint32_t clock_scan(struct bide_targets *table, int64_t now_ns)
     return found;
 }
 
-/* Takes a slot from its name; false if a call came to hold something of it since the scan looked, or somebody is
- * configuring it. (A charge that a call in flight makes in these nanoseconds is lost with the old owner.) */
+/* Takes the slot away from its name. Returns false, with the slot unchanged, if since the scan a call came to hold part
+ * of the target, or another thread is configuring it. (A charge that a call in flight makes in the nanoseconds between
+ * the check and the reuse is lost with the old owner.) */
 static bool slot_evict(struct bide_targets *table, struct slot *slot, uint32_t number, int64_t now_ns)
 {
     slot_begin_change(slot);
@@ -253,7 +263,8 @@ static void slot_occupy(struct bide_targets *table, struct slot *slot, int64_t n
     __atomic_add_fetch(&table->held, 1, __ATOMIC_RELAXED);
 }
 
-/* Made when first needed, because only then is the time known: a budget earns from its beginning. */
+/* Initialises the overflow target when it is first needed, because only then the time is known: its budget refills from
+ * that instant. */
 static struct bide_target *table_overflow(struct bide_targets *table, int64_t now_ns)
 {
     if (!table->overflow_ready)
@@ -281,7 +292,7 @@ static struct bide_target *table_insert(struct bide_targets *table, const struct
     slot_set_name(slot, name);
     slot_end_change(slot);
     cell_add(table, name->tag, number);
-    return &slot->target; /* not marked as used: a name asked for once goes before one asked for again */
+    return &slot->target; /* reference bit not set: a name used once is evicted before a name used twice */
 }
 
 /* -- The table ----------------------------------------------------------------------------------------------------- */
@@ -297,7 +308,8 @@ static enum bide_err table_check_capacity(size_t capacity, struct bide_problem *
     return BIDE_ERR_INVALID;
 }
 
-/* At least twice as many cells as slots, so that a probe is short and always ends. On failure the caller frees. */
+/* Allocates at least twice as many cells as slots, so that probes are short and always end. On failure the caller
+ * frees. */
 static enum bide_err table_allocate(struct bide_targets **table, uint32_t capacity)
 {
     uint32_t cells = 2;
@@ -346,7 +358,7 @@ void bide_targets_free(struct bide_targets *table)
     free(table);
 }
 
-/* The name is in no slot that a look without the lock found. NULL: it cannot be a name at all. */
+/* Called after a miss without the lock. `name` is NULL if the text is not a valid name. */
 static struct bide_target *table_get_locked(struct bide_targets *table, const struct name_key *name, int64_t now_ns)
 {
     struct slot *slot = name != NULL ? table_probe(table, name) : NULL;
@@ -361,7 +373,7 @@ struct bide_target *bide_targets_get(struct bide_targets *table, const char *nam
     struct slot *slot = known != NULL ? table_probe(table, known) : NULL;
     if (slot != NULL)
         return slot_use(slot);
-    if (bide_targets_name_check(name, NULL) != BIDE_OK) /* looked at only now: such a name is in no table */
+    if (bide_targets_name_check(name, NULL) != BIDE_OK) /* checked late: an invalid name is in no table */
         known = NULL;
     pthread_mutex_lock(&table->lock);
     struct bide_target *target = table_get_locked(table, known, now_ns);
@@ -383,7 +395,7 @@ struct bide_target *bide_targets_find(struct bide_targets *table, const char *na
     return slot != NULL ? slot_use(slot) : NULL;
 }
 
-/* Somebody else may be configuring this very target. That takes them microseconds. */
+/* Retries while another thread is configuring the same target, which takes microseconds. */
 static enum bide_err target_configure(struct bide_target *target, const struct bide_target_config *config,
                                       int64_t now_ns)
 {
@@ -395,7 +407,8 @@ static enum bide_err target_configure(struct bide_target *target, const struct b
     return err;
 }
 
-/* A target that stays busy is reported, but does not keep the others from their new configuration: do it again. */
+/* A target that stays busy is reported with BIDE_ERR_BUSY, but the others get the new configuration; callers repeat the
+ * call. */
 enum bide_err bide_targets_configure(struct bide_targets *table, const struct bide_target_config *config,
                                      int64_t now_ns, struct bide_problem *problem)
 {

@@ -1,12 +1,12 @@
-/* timers.c - one queue for the wake-ups of many calls in one thread.
+/* timers.c - timer queue: the wake-ups of many calls in one thread.
  *
- * A heap of pointers with four children to a node: half as deep as a binary one, and the four children lie side by
- * side, so a pop touches fewer cache lines. Each timer knows its place (from 1; 0 is "not set"), which is what makes
- * moving and removing one as cheap as setting it.
+ * A heap of pointers with four children per node: half as deep as a binary heap, and the four children are adjacent, so
+ * a pop touches fewer cache lines. Each timer stores its position (from 1; 0 means "not set"), so moving or removing a
+ * timer costs no more than setting it.
  *
- * Order is (due_ns, order), and no two timers share an order number, so the heap has exactly one sequence: timers due
- * at the same instant fire in the order in which they were set. Setting a timer to the instant it is already set to
- * keeps its turn: a driver that obeys every verdict does so often, and must not be overtaken for it. */
+ * Timers are ordered by (due_ns, order). Order numbers are unique, so the sequence is fully determined: timers due at
+ * the same instant fire in the order in which they were set. Setting a timer to the instant that it already has keeps
+ * its order number: a driver that executes every verdict does that often, and must not lose its turn by it. */
 #include <bide/timers.h>
 
 #include "memory.h"
@@ -37,7 +37,7 @@ static void heap_sift_up(struct bide_timers *queue, struct bide_timer *timer, si
     heap_place(queue, timer, at);
 }
 
-/* The first among the children of `at`; count: it has none. */
+/* Returns the earliest child of `at`; `count` if it has none. */
 static size_t heap_first_child(const struct bide_timers *queue, size_t at)
 {
     size_t best = at * CHILDREN + 1;
@@ -59,7 +59,7 @@ static void heap_sift_down(struct bide_timers *queue, struct bide_timer *timer, 
     heap_place(queue, timer, at);
 }
 
-/* To where it belongs, from a place whose neighbours are in order. */
+/* Moves the timer up or down from a position whose neighbours are in order. */
 static void heap_restore(struct bide_timers *queue, struct bide_timer *timer, size_t at)
 {
     if (at > 0 && timer_is_before(timer, queue->heap[(at - 1) / CHILDREN]))
@@ -94,7 +94,7 @@ static enum bide_err timer_insert(struct bide_timers *queue, struct bide_timer *
     return BIDE_OK;
 }
 
-/* The last one fills the gap. */
+/* Fills the gap with the last timer of the heap. */
 static void timer_remove(struct bide_timers *queue, struct bide_timer *timer)
 {
     size_t at = timer->place - 1;
@@ -117,11 +117,12 @@ void bide_timers_free(struct bide_timers *queue)
 {
     if (queue == NULL)
         return;
-    free(queue->heap); /* the timers are left alone: they may be gone already */
+    free(queue->heap); /* the timers are not touched: their memory may be gone */
     *queue = (struct bide_timers){0};
 }
 
-/* The place alone is not enough: it may be left over from a queue that was freed. */
+/* Returns true if the timer is in this queue. A position alone proves nothing: it may be left over from a freed
+ * queue. */
 static bool queue_holds(const struct bide_timers *queue, const struct bide_timer *timer)
 {
     return timer->place != 0 && timer->place <= queue->count && queue->heap[timer->place - 1] == timer;

@@ -1,16 +1,16 @@
-/* wait.c - waiting until an instant, and stopping that from elsewhere.
+/* wait.c - waits until an instant, cancellable from another thread or a signal handler.
  *
- * A wait is a loop around one question: is it cancelled, has the instant come? Whatever ends a system call early, a
- * signal above all, only leads back to the question, which reads the clock; so no wait ends a nanosecond early, and a
- * thousand signals a second neither shorten nor stretch it.
+ * A wait is a loop that checks two conditions, "cancelled?" and "instant reached?", and sleeps in between. Any early
+ * return from a system call, mostly by a signal, only repeats the check, which reads the clock; so no wait ends a
+ * nanosecond early, and a thousand signals a second neither shorten nor prolong it.
  *
- * What the loop sleeps on: without a cancel an absolute clock_nanosleep; with one, poll over the cancel's eventfd and
- * an absolute timerfd, both on CLOCK_BOOTTIME, so that the end of a suspend ends the wait. When no timerfd can be had
- * (all descriptors in use) poll's own timeout serves. That one stands still during suspend, and is therefore kept below
- * NAP_MAX_NS, so that a wait without a timerfd ends at most that late.
+ * Without a cancel object the loop sleeps in an absolute clock_nanosleep; with a cancel object, it polls the cancel's
+ * eventfd and an absolute timerfd. Both use CLOCK_BOOTTIME, so resuming from suspend ends the wait. If no timerfd can
+ * be created (all descriptors are in use), poll's own timeout is used. That timeout stands still during suspend and is
+ * therefore kept below POLL_MAX_NS, so a wait without a timerfd ends at most that late.
  *
- * Cancellation wins: a wait that is cancelled before it starts, or at its very end, says so even though the instant has
- * come, because the caller who cancelled wants no more work started. */
+ * Cancellation has priority: a wait that is cancelled before it starts, or just as it ends, returns false even though
+ * the instant has been reached, because the caller that cancelled wants no more work started. */
 #include <bide/clock.h>
 #include <bide/wait.h>
 
@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define POLL_MAX_NS    BIDE_S
-#define ERROR_SLEEP_NS BIDE_MS /* after an error that should not be: slow, but never a busy loop */
+#define ERROR_SLEEP_NS BIDE_MS /* after an unexpected error: slow, but never a busy loop */
 
 static struct timespec timespec_of(int64_t ns)
 {
@@ -48,7 +48,7 @@ void bide_cancel_free(struct bide_cancel *cancel)
     cancel->fd_plus_one = 0;
 }
 
-/* The only failure left is EAGAIN: it was cancelled 2^64 - 2 times already. */
+/* The only remaining error is EAGAIN: cancelled 2^64 - 2 times already. */
 void bide_cancel_now(struct bide_cancel *cancel)
 {
     int saved = errno;
@@ -89,7 +89,7 @@ static bool wait_uncancellable(int64_t until_ns)
     return true;
 }
 
-/* -1: none is needed, or none can be had. */
+/* Returns a timerfd that expires at that instant; -1 if none is needed, or none can be created. */
 static int timerfd_at(int64_t until_ns)
 {
     struct itimerspec when = {.it_value = timespec_of(until_ns)};
@@ -101,14 +101,14 @@ static int timerfd_at(int64_t until_ns)
     return fd;
 }
 
-/* Sleeps until something may have changed; at most left_ns. */
+/* Sleeps until an event may have happened; at most left_ns. */
 static void wait_for_event(int cancel_fd, int timer_fd, int64_t left_ns)
 {
     struct pollfd watch[2] = {{.fd = cancel_fd, .events = POLLIN}, {.fd = timer_fd, .events = POLLIN}};
     struct timespec most = timespec_of(left_ns < POLL_MAX_NS ? left_ns : POLL_MAX_NS);
     int n = ppoll(watch, 2, timer_fd >= 0 || left_ns == BIDE_NEVER ? NULL : &most, NULL);
     if ((n < 0 && errno != EINTR) || (watch[0].revents & ~POLLIN) != 0)
-        sleep_ns(ERROR_SLEEP_NS); /* a cancel that was freed meanwhile would have poll return at once, for ever */
+        sleep_ns(ERROR_SLEEP_NS); /* a cancel freed meanwhile makes poll return at once, every time */
 }
 
 static bool wait_or_cancel(int64_t until_ns, const struct bide_cancel *cancel)
