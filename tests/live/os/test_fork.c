@@ -1,7 +1,7 @@
-/* test_fork.c - no two processes draw the same seeds, however they were made and whatever the kernel lacks.
+/* test_fork.c - no two processes draw the same seeds, however they were created and whatever the kernel lacks.
  *
  * This process itself never draws: each scenario runs in a child, whose first draw is then its own. getrandom and
- * madvise are this file's own functions, so that they can fail. */
+ * madvise are replaced by functions of this file, so that they can fail. */
 #define _GNU_SOURCE
 #include <bide/entropy.h>
 
@@ -29,12 +29,12 @@ struct lacks {
 
 static struct lacks lacks;
 
-/* In place of libc's. */
+/* Replace libc's functions. */
 int madvise(void *address, size_t length, int advice)
 {
     if (!lacks.wipe_on_fork || advice != MADV_WIPEONFORK)
         return (int)syscall(SYS_madvise, address, length, advice);
-    errno = EINVAL; /* as a kernel before 4.14 */
+    errno = EINVAL; /* like a kernel before 4.14 */
     return -1;
 }
 
@@ -50,8 +50,8 @@ struct sequence {
     uint64_t number[DRAWS];
 };
 
-/* What one scenario fills: by the parent before and after its children, and by each child. Shared memory, so that a
- * child needs nothing but a store. */
+/* The draws of one scenario: by the parent before and after its children, and by each child. In shared memory, so that
+ * a child only needs a store. */
 struct drawn {
     struct sequence before, after, child[CHILDREN], grandchild[CHILDREN];
 };
@@ -67,13 +67,13 @@ static pid_t by_fork(void)
     return fork();
 }
 
-/* Runs no atfork handler and updates nothing that libc keeps. */
+/* Runs no atfork handler and updates none of libc's state. */
 static pid_t by_clone(void)
 {
     return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 }
 
-/* A child that draws, and has a child of its own that draws. */
+/* A child that draws, and has a child that draws. */
 static void child_draws(pid_t (*spawn)(void), struct drawn *drawn, size_t i)
 {
     draw_seeds(&drawn->child[i]);
@@ -111,7 +111,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* All numbers that were drawn, none missing and no two equal. Sorts them. */
+/* Checks that no number is missing and no two are equal. Sorts them. */
 static void assert_all_different(struct drawn *drawn, size_t count)
 {
     uint64_t *number = (uint64_t *)drawn;
@@ -160,7 +160,7 @@ static void processes_draw_different_seeds_without_getrandom(void **state)
     assert_different_seeds(by_clone, (struct lacks){.random = true, .wipe_on_fork = true});
 }
 
-/* The child of a vfork runs in its parent's memory while the parent stands still. */
+/* A vfork child runs in its parent's memory while the parent is suspended. */
 static void vfork_children(struct drawn *drawn)
 {
     draw_seeds(&drawn->before);
@@ -170,7 +170,7 @@ static void vfork_children(struct drawn *drawn)
             draw_seeds(&drawn->child[i]);
             _exit(0);
         }
-        draw_seeds(&drawn->grandchild[i]); /* the parent again, after each child */
+        draw_seeds(&drawn->grandchild[i]); /* the parent, after each child */
         waitpid(pid, NULL, 0);
     }
     draw_seeds(&drawn->after);

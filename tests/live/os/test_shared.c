@@ -1,16 +1,17 @@
-/* test_host.c - many processes on one target: created at once, killed at any instruction, truncated, seen by all.
+/* test_shared.c - many processes on one target: concurrent creation, SIGKILL at any instruction, truncation,
+ * visibility.
  *
- * A storm: workers make calls on one target. The parent kills them by SIGKILL at random and starts others in their
- * places. Beside the target there is a ledger in memory of this test: a worker writes what will be in its favour before
- * it does it, and what it was granted as soon as it knows. So at every instant
+ * A storm: workers make calls on one target. The parent kills them with SIGKILL at random times and starts others in
+ * their places. Next to the target there is an account in memory of this test: a worker records a gain before it
+ * happens, and a grant as soon as it knows of it. So at every instant
  *
- *     granted <= what there was + what was earned
+ *     granted <= initial + earned
  *
- * or something was spent that was never there; and when all are dead, what is missing is at most one charge for each
- * kill. There is one over tokens (64 processes, 10,000 kills; the budget is empty most of the time and every token is
- * fought for), one over a window, and one over a breaker, where those who are killed hold the probes.
+ * or tokens were spent that never existed; and when all workers are dead, at most one charge per kill is missing. One
+ * storm is about tokens (64 processes, 10,000 kills; the budget is empty most of the time and every token is
+ * contended), one about a window, and one about a breaker, where the killed processes hold the probes.
  *
- * ctest runs nothing beside this program: it would hardly get on. */
+ * ctest runs nothing in parallel with this program: it would get too little CPU time. */
 #define _GNU_SOURCE
 #include <bide/bide.h>
 
@@ -45,24 +46,24 @@
 #endif
 
 #ifdef SANITIZED
-#define SLOWER 20u /* a sanitized process takes that much longer to start and to die */
+#define SLOWER 20u /* a sanitized process takes that much longer to start and to end */
 #else
 #define SLOWER 1u
 #endif
 
 #define PROCESSES     64u
 #define KILLS         (10000u / SLOWER)
-#define CALLS_MOST    (20000u / SLOWER) /* before the next kills */
-#define FEW           16u               /* processes of the smaller storms, ... */
+#define CALLS_MOST    (20000u / SLOWER) /* between kills */
+#define FEW           16u               /* processes of the smaller storms ... */
 #define FEW_KILLS     (1600u / SLOWER)  /* ... and their kills */
 #define ROUNDS        (60u / SLOWER)
-#define PATIENCE_NS   (60 * BIDE_S) /* for what must happen sooner or later */
+#define PATIENCE_NS   (60 * BIDE_S) /* timeout for events that must happen eventually */
 #define COST_MILLI    1000u
 #define EARN_MILLI    500u
 #define INITIAL_MILLI 20000u
 #define CAPACITY      100000000u /* never reached */
 
-/* ---- a directory, a seed, chance ---- */
+/* ---- directory and helpers ---- */
 
 static char directory[64];
 static struct bide_shared_options here = {.directory = directory};
@@ -74,7 +75,7 @@ static int make_directory(void **state)
     return mkdtemp(directory) != NULL ? 0 : -1;
 }
 
-/* How many files are in it; `last` is one of them. */
+/* Returns the number of files; `last` is one of them. */
 static unsigned count_files(char last[400])
 {
     unsigned count = 0;
@@ -105,7 +106,7 @@ static void *shared_memory(size_t size)
     return memory;
 }
 
-/* No time passes in this budget: what it earns, it earns by successes. */
+/* A budget without refill: it earns only by successes. */
 static struct bide_target_config countable(uint32_t initial_milli)
 {
     struct bide_target_config config;
@@ -157,24 +158,24 @@ static int status_of(pid_t pid)
 
 /* ---- storms ---- */
 
-/* Of one worker's place; whoever works there goes on with it. Tokens in thousandths. */
+/* The account of one worker's place, continued by its successors. Tokens in thousandths. */
 struct account {
-    uint64_t calls;   /* made, or begun where that is what counts */
+    uint64_t calls;   /* made; started, where that counts */
     uint64_t granted; /* retries */
     uint64_t earned;
-    uint64_t started;    /* attempts that the breaker let through */
+    uint64_t started;    /* attempts that the breaker admitted */
     uint64_t healthy;    /* successes */
-    uint64_t unexpected; /* verdicts that should not be */
+    uint64_t unexpected; /* unexpected verdicts */
     uint64_t unused[2];
 };
 
 struct storm {
     unsigned processes;
     unsigned kills;
-    void (*work)(struct account *account, struct random *random); /* until it is killed, or all is over */
+    void (*work)(struct account *account, struct random *random); /* until killed, or the storm is over */
     void (*check)(const struct account *all);                     /* at any instant */
-    size_t grows;  /* the member that must grow before the next kills, ... */
-    unsigned most; /* ... by less than this */
+    size_t grows;                                                 /* the member that must grow between kills ... */
+    unsigned most;                                                /* ... by less than this */
 };
 
 static void account_add(uint64_t *word, uint64_t n)
@@ -191,7 +192,7 @@ static uint64_t account_sum(const struct account *all, size_t member)
 }
 #define SUM(all, member) account_sum((all), offsetof(struct account, member))
 
-static bool *is_over; /* for all of them */
+static bool *is_over; /* shared by all processes */
 
 static bool storm_is_running(void)
 {
@@ -205,13 +206,13 @@ static pid_t start_worker(const struct storm *storm, struct account *account, ui
     assert_true(pid >= 0);
     if (pid > 0)
         return pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
-    setpriority(PRIO_PROCESS, 0, 10); /* or the parent would hardly ever run */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* in case the test fails */
+    setpriority(PRIO_PROCESS, 0, 10); /* otherwise the parent would hardly run */
     storm->work(account, &random);
     _exit(0);
 }
 
-/* Until some of them are in the midst of what they do. Nobody waits for the dead. */
+/* Waits until the workers are in the middle of their work. */
 static void await_progress(const struct storm *storm, const struct account *all, unsigned n)
 {
     uint64_t before = account_sum(all, storm->grows);
@@ -223,16 +224,16 @@ static void await_progress(const struct storm *storm, const struct account *all,
     }
 }
 
-/* Some at once, for those who go on working keep the others from dying soon. */
+/* Kills several at once: workers that keep running would delay the death of the others. */
 static void kill_workers(const struct storm *storm, const pid_t pids[PROCESSES], unsigned first, unsigned count)
 {
     for (unsigned n = 0; n < count; n++)
         assert_int_equal(kill(pids[(first + n) % storm->processes], SIGKILL), 0);
-    for (unsigned n = 0; n < count; n++) /* and not by itself before */
+    for (unsigned n = 0; n < count; n++) /* not ended by itself before */
         assert_int_equal(status_of(pids[(first + n) % storm->processes]), SIGKILL);
 }
 
-/* All but two at most, and others in their places. Returns how many. */
+/* Replaces all but at most two. Returns the number of kills. */
 static unsigned replace_workers(const struct storm *storm, pid_t pids[PROCESSES], struct account *all,
                                 struct random *random)
 {
@@ -258,7 +259,7 @@ static void storm_end(struct account *all)
     munmap(all, PROCESSES * sizeof *all);
 }
 
-/* Before it: nobody is killed, and all end when they are told to. */
+/* Before the storm: no kills, and all workers end on request. */
 static void storm_without_kills(const struct storm *storm, struct account *all, struct random *random)
 {
     pid_t pids[PROCESSES];
@@ -271,7 +272,7 @@ static void storm_without_kills(const struct storm *storm, struct account *all, 
     __atomic_store_n(is_over, false, __ATOMIC_SEQ_CST);
 }
 
-/* Returns the number of kills, when all are dead. */
+/* Returns the number of kills, when all workers are dead. */
 static unsigned storm_run(const struct storm *storm, struct account *all, struct random *random)
 {
     pid_t pids[PROCESSES];
@@ -291,7 +292,7 @@ static unsigned storm_run(const struct storm *storm, struct account *all, struct
 
 /* ---- a storm over tokens ---- */
 
-/* A call that fails first. When its retry is paid for, it is made, or given up and given back. */
+/* A call whose first attempt fails. If its retry is charged, the retry is made, or cancelled and refunded. */
 static void make_failing_call(struct bide_target *target, const struct bide_policy *policy, struct account *account,
                               uint64_t seed)
 {
@@ -346,7 +347,7 @@ static void spend_tokens(struct account *account, struct random *random)
     }
 }
 
-/* What was granted is read first: it grows, and must not be compared with an older account of what was earned. */
+/* Reads `granted` first: both grow, and `granted` must not be compared with an older `earned`. */
 static void assert_tokens_not_overspent(const struct account *all)
 {
     uint64_t granted = SUM(all, granted), earned = SUM(all, earned);
@@ -354,7 +355,7 @@ static void assert_tokens_not_overspent(const struct account *all)
         fail_msg("granted %" PRIu64 ", but there were only %u and %" PRIu64, granted, INITIAL_MILLI, earned);
 }
 
-/* What there was and was earned, less what was granted and is left. */
+/* Returns initial plus earned, minus granted and left. */
 static int64_t tokens_lost(const struct account *all, const struct bide_target *target)
 {
     return INITIAL_MILLI + (int64_t)SUM(all, earned) - (int64_t)SUM(all, granted) -
@@ -388,9 +389,9 @@ static void killed_processes_never_overspend_and_lose_at_most_one_charge_each(vo
 /* ---- a storm over a window ---- */
 
 #define RESERVE   20u
-#define RATIO_PPM 200000u /* one retry for five calls */
+#define RATIO_PPM 200000u /* one retry per five calls */
 
-/* Longer than the test: what is counted stays counted. */
+/* Longer than the test: nothing expires. */
 static struct bide_target_config windowed(void)
 {
     struct bide_target_config config = countable(INITIAL_MILLI);
@@ -403,7 +404,7 @@ static struct bide_target_config windowed(void)
     return config;
 }
 
-/* Every call fails first, and one retry in four is given back. */
+/* Every call fails first, and one retry in four is refunded. */
 static void spend_window(struct account *account, struct random *random)
 {
     struct bide_target_config config = windowed();
@@ -430,7 +431,7 @@ static void spend_window(struct account *account, struct random *random)
     }
 }
 
-/* In the order in which they are written: the opposite one would find fault with what is right. */
+/* Reads in the order of writing; the opposite order would report false errors. */
 static void assert_window_not_overspent(const struct account *all)
 {
     uint64_t granted = SUM(all, granted), back = SUM(all, earned), calls = SUM(all, calls);
@@ -456,7 +457,7 @@ static void window_is_never_overspent_and_loses_at_most_one_retry_per_kill(void 
     unsigned kills = storm_run(&storm, all, &random);
 
     struct bide_shared shared = open_or_abort("window", NULL);
-    for (unsigned i = 0; i < 100 * kills; i++) { /* so many that something must be left */
+    for (unsigned i = 0; i < 100 * kills; i++) { /* enough that some budget must be left */
         struct bide_request request = {.safety = BIDE_SAFE, .seed = i + 1};
         struct bide_call call;
         struct bide_verdict v = bide_call_begin(&call, &policy, shared.target, &request, bide_now());
@@ -481,7 +482,7 @@ static void window_is_never_overspent_and_loses_at_most_one_retry_per_kill(void 
 #define PROBES           2u
 #define PROBE_TIMEOUT_NS (50 * BIDE_MS)
 
-static bool *is_up; /* the server, for all of them */
+static bool *is_up; /* the simulated server, for all processes */
 
 static struct bide_target_config breakable(void)
 {
@@ -495,7 +496,7 @@ static struct bide_target_config breakable(void)
     return config;
 }
 
-/* One attempt. It takes a while, for who is killed shall often be a probe. */
+/* Makes one attempt. It takes a while, so that the killed process is often a probe. */
 static struct bide_verdict attempt_once(struct bide_target *target, struct account *account, struct random *random)
 {
     struct bide_policy policy = without_waits();
@@ -513,7 +514,7 @@ static struct bide_verdict attempt_once(struct bide_target *target, struct accou
     return v;
 }
 
-/* Calls that fail until somebody's breaker is open. */
+/* Makes failing calls until the breaker is open. */
 static void fail_until_open(struct bide_target *target)
 {
     struct bide_policy policy = without_waits();
@@ -539,8 +540,8 @@ static void check_nothing(const struct account *all)
     (void)all;
 }
 
-/* It was open when they began, and the server is down: each opening lets PROBES through, and each LEASE_NS those who
- * follow on the dead. */
+/* The breaker was open from the start, and the server is down: each opening admits PROBES, and after each
+ * PROBE_TIMEOUT_NS other probes may replace those of killed processes. */
 static void assert_probes_only(const struct account *all, const struct bide_target *target, int64_t took_ns)
 {
     uint64_t openings = bide_breaker_get(target).openings_total, leases = (uint64_t)(took_ns / PROBE_TIMEOUT_NS) + 1;
@@ -563,7 +564,7 @@ static void breaker_with_killed_probes_admits_no_more_and_closes_on_recovery(voi
     storm_run(&storm, all, &random);
     assert_probes_only(all, shared.target, bide_now() - began_ns);
 
-    __atomic_store_n(is_up, true, __ATOMIC_SEQ_CST); /* and those who prove it are killed as well */
+    __atomic_store_n(is_up, true, __ATOMIC_SEQ_CST); /* and the processes that prove it are killed as well */
     storm.grows = offsetof(struct account, healthy);
     storm.kills /= 4;
     storm_run(&storm, all, &random);
@@ -580,7 +581,7 @@ static void breaker_with_killed_probes_admits_no_more_and_closes_on_recovery(voi
 
 /* ---- lanes ---- */
 
-/* Children of one parent, which has one already: each counts in its own, as far as there are enough. */
+/* Children of a parent that has a lane already: each child has its own lane, as far as there are enough. */
 static void forked_processes_spread_over_the_lanes(void **state)
 {
     uint32_t *lanes = shared_memory(PROCESSES * sizeof *lanes), of_parent = bide_lane();
@@ -594,12 +595,12 @@ static void forked_processes_spread_over_the_lanes(void **state)
         assert_int_equal(status_of(pid), 0);
         distinct += used[lanes[i] % BIDE_LANES]++ == 0;
     }
-    assert_true(distinct > BIDE_LANES / 2); /* all, if nobody else starts processes */
+    assert_true(distinct > BIDE_LANES / 2); /* all, if no other program starts processes */
     assert_int_equal(bide_lane(), of_parent);
     munmap(lanes, PROCESSES * sizeof *lanes);
 }
 
-/* ---- many makers ---- */
+/* ---- concurrent creation ---- */
 
 /* All wait for the end of the same pipe, then open. Each takes one token. */
 static pid_t start_creator(const int gate[2], const char *name)
@@ -641,7 +642,7 @@ static void concurrent_creators_share_the_winner_s_target(void **state)
     }
 }
 
-/* It makes and removes until it is killed. */
+/* Creates and removes the target until killed. */
 static pid_t start_recreating(void)
 {
     struct bide_target_config config = countable(INITIAL_MILLI);
@@ -672,9 +673,9 @@ static void killed_creator_leaves_a_complete_file_or_none(void **state)
     }
 }
 
-/* ---- breaker, quiet and latency ---- */
+/* ---- breaker, hold-off and latency ---- */
 
-/* So many calls that a quantile is known. They take an hour each, by what they are told of the time. */
+/* Makes enough calls for a latency quantile. By their fictitious clock each takes an hour. */
 static void make_slow_calls(struct bide_target *target)
 {
     struct bide_policy policy = without_waits();
@@ -705,7 +706,7 @@ static void pre_forked_workers_see_each_other_s_breaker_hold_off_and_latency(voi
     }
     assert_int_equal(status_of(worker), 0);
     assert_int_equal(bide_breaker_get(shared.target).state, BIDE_BREAKER_OPEN);
-    assert_true(bide_target_latency_ns(shared.target, 500) == BIDE_NEVER); /* longer than it tells them apart */
+    assert_true(bide_target_latency_ns(shared.target, 500) == BIDE_NEVER); /* beyond the histogram's range */
     worker = fork();
     if (worker == 0) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
@@ -718,7 +719,7 @@ static void pre_forked_workers_see_each_other_s_breaker_hold_off_and_latency(voi
     bide_shared_close(&shared);
 }
 
-/* ---- a file that is truncated ---- */
+/* ---- truncation ---- */
 
 static void truncate_only_file(off_t size)
 {
@@ -727,14 +728,14 @@ static void truncate_only_file(off_t size)
         _exit(10);
 }
 
-/* A call that runs while its target's file is truncated; with the guard it goes on, on a private target. */
+/* A call during which its target's file is truncated; with the guard it continues on a private target. */
 _Noreturn static void survive_truncation(off_t size)
 {
     struct bide_target_config config = countable(INITIAL_MILLI), found;
     struct bide_policy policy = without_waits();
     struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
     struct bide_call call;
-    signal(SIGBUS, SIG_DFL); /* a sanitizer has its own */
+    signal(SIGBUS, SIG_DFL); /* a sanitizer installs its own */
     struct bide_shared shared = open_or_abort("cut", &config), unhurt = open_or_abort("cut", NULL);
     if (!bide_shared_guard() || !bide_shared_guard())
         _exit(11);
@@ -761,7 +762,7 @@ _Noreturn static void survive_truncation(off_t size)
 
 static void guard_replaces_a_truncated_file_by_a_private_target(void **state)
 {
-    static const off_t sizes[] = {0, 1, 300}; /* of the last two the page stays, zeroed from there on */
+    static const off_t sizes[] = {0, 1, 300}; /* the last two leave the page, zeroed from there on */
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         pid_t pid = fork();
         if (pid == 0)
@@ -771,7 +772,7 @@ static void guard_replaces_a_truncated_file_by_a_private_target(void **state)
     }
 }
 
-/* What earned nothing for itself does not begin to. */
+/* A target without refill stays without refill. */
 static void replacement_of_a_leased_target_is_leased(void **state)
 {
     struct bide_target_config config = countable(INITIAL_MILLI);
@@ -790,7 +791,7 @@ static void replacement_of_a_leased_target_is_leased(void **state)
     assert_int_equal(status_of(pid), 0);
 }
 
-/* Touches a page of a file that is not there. */
+/* Accesses a page beyond the end of a file. */
 static void raise_bus_error(void)
 {
     int file = memfd_create("none", MFD_CLOEXEC);
@@ -811,7 +812,7 @@ static void exit_44(int number)
     _exit(44);
 }
 
-/* What a process comes to that has this handler, then the guard, then a bus error of another's memory. */
+/* Returns the exit status of a process with this handler, then the guard, then a bus error in unrelated memory. */
 static int status_after_bus_error(const struct sigaction *handler, bool guarded)
 {
     pid_t pid = fork();

@@ -1,7 +1,7 @@
 /* test_threads.c - eight threads on one target, and on one table of targets: nothing is overspent, lost or torn.
  *
- * Most telling under -fsanitize=thread. What the threads find wrong is counted and judged at the end, since assertions
- * of cmocka belong to the main thread. */
+ * Most useful under -fsanitize=thread. Errors in threads are counted and checked at the end, because cmocka's
+ * assertions belong to the main thread. */
 #include <bide/bide.h>
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 #define THREADS 8
 
-/* Runs the same work in all threads, each with its own part of an array. */
+/* Runs the same function in all threads, each with its own element of an array. */
 static void in_threads(void *(*work)(void *), void *parts, size_t size)
 {
     pthread_t thread[THREADS];
@@ -29,7 +29,7 @@ static void in_threads(void *(*work)(void *), void *parts, size_t size)
 
 /* -- One target ---------------------------------------------------------------------------------------------------- */
 
-/* No time passes in these budgets: what they earn, they earn by successes. */
+/* Budgets without refill: they earn only by successes. */
 static struct bide_target_config countable(uint32_t capacity_milli, uint32_t earn_success_milli)
 {
     struct bide_target_config config;
@@ -82,8 +82,8 @@ static void *make_calls(void *part)
     return NULL;
 }
 
-/* Every token is accounted for: those that were spent and those left are those that were there and those earned, less
- * what was earned while the bucket was full. */
+/* Every token is accounted for: spent plus left equals initial plus earned, minus what was earned while the bucket was
+ * full. */
 static void threads_never_spend_more_than_initial_plus_earned_tokens(void **state)
 {
     enum { CAPACITY = 100000, EARN = 100 };
@@ -104,9 +104,9 @@ static void threads_never_spend_more_than_initial_plus_earned_tokens(void **stat
     }
     uint64_t left = (uint64_t)bide_budget_left_milli(&target, bide_now());
     assert_int_equal(sum.unexpected, 0);
-    assert_true(sum.refused > 0); /* or nothing was put to the test */
+    assert_true(sum.refused > 0); /* otherwise nothing was tested */
     assert_true(sum.retries * 1000 + left <= CAPACITY + sum.successes * EARN);
-    assert_true(sum.retries * 1000 + left > CAPACITY); /* something was earned, and spent */
+    assert_true(sum.retries * 1000 + left > CAPACITY); /* tokens were earned and spent */
     assert_int_equal(bide_target_refused(&target, BIDE_GATE_BUDGET), sum.refused);
 }
 
@@ -127,7 +127,7 @@ static void threads_without_successes_spend_exactly_the_capacity(void **state)
     assert_int_equal(bide_budget_left_milli(&target, bide_now()), 0);
 }
 
-/* -- One target that changes hands --------------------------------------------------------------------------------- */
+/* -- A target that is reused --------------------------------------------------------------------------------------- */
 
 struct holder {
     struct bide_target *target;
@@ -170,7 +170,7 @@ static void *call_or_reuse(void *part)
     return h->policy != NULL ? call_until_stopped(h) : reuse_target(h);
 }
 
-/* What a table does to a target under the calls that still hold it, far more often than any table would. */
+/* What a table does to a target while calls still hold it, far more often than any table would. */
 static void calls_survive_reuse_of_their_target_at_any_instant(void **state)
 {
     struct bide_target_config config;
@@ -187,14 +187,14 @@ static void calls_survive_reuse_of_their_target_at_any_instant(void **state)
         assert_int_equal(holders[i].unexpected, 0);
 }
 
-/* -- One table ----------------------------------------------------------------------------------------------------- */
+/* -- A table ------------------------------------------------------------------------------------------------------- */
 
 enum { MOST = 16, STICKY = 4, PASSING = 100, STEPS = 10000 };
 
 struct visitor {
     struct bide_targets *table;
     const struct bide_policy *policy;
-    struct bide_target **sticky; /* drained: must stay where they are, and stay drained */
+    struct bide_target **sticky; /* drained: must stay in the table, and stay drained */
     struct random random;
     unsigned first; /* the first visitor also reloads */
     uint64_t errors;
@@ -242,7 +242,7 @@ static void reload(struct visitor *v, uint32_t capacity_milli)
     struct bide_target_config config = countable(capacity_milli, 1000);
     config.breaker.kind = BIDE_BREAKER_BY_TIME;
     v->errors += bide_targets_configure(v->table, &config, bide_now(), NULL) != BIDE_OK;
-    config.budget.capacity_milli = UINT32_MAX; /* a bad one */
+    config.budget.capacity_milli = UINT32_MAX; /* invalid */
     v->errors += bide_targets_configure(v->table, &config, bide_now(), NULL) != BIDE_ERR_INVALID;
 }
 

@@ -1,7 +1,8 @@
-/* test_wait.c - waiting on the real clock: never early, whatever interrupts it, and cancellable from anywhere.
+/* test_wait.c - waits on the real clock: never early, whatever interrupts them, and cancellable from anywhere.
  *
- * That a wait is not early is exact. That it is not much too late is only checked within a bound that no healthy
- * machine reaches, so that a loaded one does not fail. timerfd_create is this file's own function, to refuse it. */
+ * That a wait is not early is checked exactly. That it is not too late is only checked with a bound that no healthy
+ * machine reaches, so that a loaded machine does not fail. timerfd_create is replaced by a function of this file that
+ * can fail. */
 #define _GNU_SOURCE
 #include <bide/bide.h>
 
@@ -26,7 +27,7 @@
 
 static bool no_timerfd;
 
-/* In place of libc's. */
+/* Replaces libc's. */
 int timerfd_create(int clock, int flags)
 {
     if (!no_timerfd)
@@ -45,7 +46,7 @@ static void on_signal(int number)
         bide_cancel_now(cancel_by_signal);
 }
 
-/* SIGALRM every `us` microseconds, without SA_RESTART: each one interrupts. 0: no more. */
+/* Sends SIGALRM every `us` microseconds, without SA_RESTART, so that each interrupts. 0: stops. */
 static void signal_every(suseconds_t us)
 {
     struct sigaction action = {.sa_handler = on_signal};
@@ -72,7 +73,7 @@ static void assert_waits(int64_t ns, const struct bide_cancel *cancel)
     assert_true(now_ns < until_ns + LATE_NS);
 }
 
-/* The three things a wait can sleep on: nothing but time; timerfd; poll's own timeout. */
+/* The three ways of waiting: clock_nanosleep; timerfd; poll's own timeout. */
 static void assert_waits_in_every_way(int64_t ns)
 {
     struct bide_cancel cancel;
@@ -165,7 +166,7 @@ static void *wait_in_thread(void *argument)
     return NULL;
 }
 
-/* The cancellation may come before, while or after the thread falls asleep: all must end the wait. */
+/* The cancellation may come before, during or after the thread goes to sleep: each must end the wait. */
 static void another_thread_can_end_a_wait(void **state)
 {
     for (int i = 0; i < 60; i++) {
@@ -203,20 +204,20 @@ static void wait_uses_no_cpu_time(void **state)
     assert_true(cpu_ns() - used_ns < 100 * BIDE_MS);
 }
 
-/* Its descriptor was closed behind its back: poll then answers at once, each time. */
+/* The descriptor was closed: poll then returns at once, every time. */
 static void wait_with_a_closed_cancel_does_not_spin(void **state)
 {
     struct bide_cancel cancel;
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
     close(bide_cancel_fd(&cancel));
     int64_t used_ns = cpu_ns();
-    no_timerfd = true; /* or the timer would get the same number */
+    no_timerfd = true; /* otherwise the timerfd would get the same number */
     assert_waits(200 * BIDE_MS, &cancel);
     no_timerfd = false;
     assert_true(cpu_ns() - used_ns < 100 * BIDE_MS);
 }
 
-/* In a child, since the limit cannot be raised again. */
+/* In a child, because the limit cannot be raised again. */
 static void run_in_child(void (*function)(void))
 {
     pid_t child = fork();
@@ -264,7 +265,7 @@ static void with_poll_refused(void)
     struct bide_cancel cancel;
     if (bide_cancel_init(&cancel) != BIDE_OK)
         _exit(3);
-    limit_descriptors(1); /* poll(2): EINVAL for more than RLIMIT_NOFILE of them */
+    limit_descriptors(1); /* poll(2): EINVAL for more than RLIMIT_NOFILE descriptors */
     int64_t until_ns = bide_now() + 200 * BIDE_MS, used_ns = cpu_ns();
     if (!bide_wait_until(until_ns, &cancel) || bide_now() < until_ns)
         _exit(5);

@@ -1,8 +1,8 @@
-/* test_run.c - the blocking loop: obeys every verdict with one deed, tells of it, and ends.
+/* test_blocking.c - bide_run: executes every verdict with one action, reports it, and ends.
  *
- * Time here is a number: clock_gettime is this file's own function, and the listener, who hears of a wait before it
- * begins, lets it pass. So a wait of an hour has always just ended. That real waits take as long as they should is
- * shown in tests/live/os/test_wait.c. */
+ * Time is virtual: clock_gettime is replaced by a function of this file, and the listener, which is called before a
+ * wait begins, advances the clock. So a wait of an hour is over at once. That real waits last as long as they should is
+ * tested in tests/live/os/test_wait.c. */
 #define _GNU_SOURCE
 #include <bide/bide.h>
 
@@ -17,22 +17,22 @@
 
 static int64_t virtual_ns = 1000 * BIDE_S;
 
-/* In place of libc's, for every clock. */
+/* Replaces libc's, for every clock. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     *now = (struct timespec){.tv_sec = virtual_ns / BIDE_S, .tv_nsec = virtual_ns % BIDE_S};
     return 0;
 }
 
-/* One call: what its attempts will answer, and what was seen. */
+/* One call: the outcomes of its attempts, and what was observed. */
 struct test_call {
     struct bide_outcome script[8]; /* the last one repeats */
     int scripted;
-    int64_t attempt_ns; /* how long each takes */
+    int64_t attempt_ns; /* duration of each attempt */
     struct bide_cancel cancel;
-    int cancel_at_attempt; /* while it runs; 0: never */
+    int cancel_at_attempt; /* during that attempt; 0: never */
     enum bide_action cancel_at_event;
-    int64_t suspend_ns; /* the machine is suspended for so long in the first wait */
+    int64_t suspend_ns; /* the machine is suspended for this long in the first wait */
 
     int attempts;
     int waits;
@@ -107,7 +107,7 @@ static void assert_reported(const struct test_call *s, const enum bide_action *a
         assert_int_equal(s->reported[i].action, actions[i]);
 }
 
-/* -- Obeying ------------------------------------------------------------------------------------------------------- */
+/* -- Executing verdicts -------------------------------------------------------------------------------------------- */
 
 static void successful_call_makes_one_attempt_and_no_wait(void **state)
 {
@@ -168,7 +168,7 @@ static void slow_attempt_is_not_hedged(void **state)
     struct bide_job job = {.policy = &policy, .attempt = make_attempt, .event = record_event, .context = &s};
     job.request.safety = BIDE_SAFE;
     struct bide_verdict end = bide_run(&job);
-    assert_true(s.start[0].wake_ns != BIDE_NEVER); /* one was due */
+    assert_true(s.start[0].wake_ns != BIDE_NEVER); /* a hedge was due */
     assert_int_equal(end.action, BIDE_DONE);
     assert_int_equal(s.attempts, 1);
 }
@@ -191,7 +191,7 @@ static void empty_budget_ends_the_call(void **state)
     assert_int_equal(s.attempts, 2);
 }
 
-/* To a wake that comes much too late the engine answers with another wait. */
+/* The engine answers a very late wake-up with another wait. */
 static void late_wake_up_is_followed_by_another_jittered_wait(void **state)
 {
     struct test_call s = {.script = {not_sent, success}, .scripted = 2, .suspend_ns = 60 * BIDE_MINUTE};
@@ -214,7 +214,7 @@ static void policy_of_another_version_gives_up_without_an_attempt(void **state)
     assert_int_equal(s.attempts, 0);
 }
 
-/* -- Telling ------------------------------------------------------------------------------------------------------- */
+/* -- Reporting ----------------------------------------------------------------------------------------------------- */
 
 static void every_verdict_is_reported_with_the_outcome_that_led_to_it(void **state)
 {
@@ -235,7 +235,7 @@ static void listener_is_optional(void **state)
     assert_int_equal(bide_run(&job).action, BIDE_DONE);
 }
 
-/* -- Chance -------------------------------------------------------------------------------------------------------- */
+/* -- Seeds --------------------------------------------------------------------------------------------------------- */
 
 static int64_t first_wait_ns(uint64_t seed)
 {

@@ -1,4 +1,4 @@
-/* test_classify_os.c - what errno and EAI_* mean: every row, every other number, and rules of the user. */
+/* test_classify_os.c - classification of errno and EAI_*: every row, every other number, and user rules. */
 #define _GNU_SOURCE /* EAI_CANCELED */
 #include <bide/classify.h>
 
@@ -18,7 +18,7 @@ struct row {
     uint32_t flags;
 };
 
-/* Written out a second time, from the decisions and not from the code. */
+/* Written a second time, from the specification and not from the code. */
 static const struct row errnos[] = {
     {0, BIDE_KIND_OK, BIDE_EVIDENCE_UNKNOWN, 0},
     {ECONNREFUSED, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0},
@@ -100,7 +100,7 @@ static void unknown_name_is_permanent_and_eai_again_is_transient(void **state)
 static void user_rule_has_priority_over_the_table(void **state)
 {
     const struct bide_rule rule[] = {
-        {ENOENT, ENOENT, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0}, /* a socket file that is not there yet */
+        {ENOENT, ENOENT, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0}, /* a socket file that does not exist yet */
         {ECONNRESET, ECONNRESET, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0},
     };
     const struct bide_rules rules = {.rule = rule, .count = COUNT(rule)};

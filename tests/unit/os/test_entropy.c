@@ -1,7 +1,7 @@
-/* test_entropy.c - seeds and lanes: different in every thread, whatever the kernel answers.
+/* test_entropy.c - seeds and lanes: different in every thread, whatever getrandom returns.
  *
- * A thread seeds its generator at its first draw, so each scenario runs in a thread of its own. getrandom is this
- * file's own function, which fails as it is told. Processes are in tests/live/os/test_fork.c. */
+ * A thread seeds its generator at its first draw, so each scenario runs in a new thread. getrandom is replaced by a
+ * function of this file that fails on request. Processes are in tests/live/os/test_fork.c. */
 #define _GNU_SOURCE
 #include <bide/entropy.h>
 
@@ -19,12 +19,12 @@
 #define DRAWS 64u
 
 static int fails_with; /* errno of the next calls ... */
-static int fails_left; /* ... so many of them; -1: all */
-static size_t at_most; /* gives no more bytes than this; 0: all */
+static int fails_left; /* ... for this many calls; -1: all */
+static size_t at_most; /* limit of bytes per call; 0: none */
 static bool gives_zeros;
 static int calls;
 
-/* In place of libc's. */
+/* Replaces libc's. */
 ssize_t getrandom(void *bytes, size_t size, unsigned flags)
 {
     calls++;
@@ -62,7 +62,7 @@ static void draw_in_a_new_thread(uint64_t *numbers)
     void *result;
     assert_int_equal(pthread_create(&thread, NULL, draw_many, numbers), 0);
     assert_int_equal(pthread_join(thread, &result), 0);
-    assert_non_null(result); /* errno was kept */
+    assert_non_null(result); /* errno was preserved */
 }
 
 static void assert_all_different(const uint64_t *numbers, size_t count)
@@ -104,7 +104,7 @@ static void short_reads_of_getrandom_are_completed(void **state)
     uint64_t numbers[DRAWS];
     at_most = 5;
     draw_in_a_new_thread(numbers);
-    assert_int_equal(calls, 7); /* 32 bytes */
+    assert_int_equal(calls, 7); /* for 32 bytes */
     assert_all_different(numbers, DRAWS);
 }
 
@@ -129,7 +129,7 @@ static void all_zero_seed_does_not_stop_the_generator(void **state)
     assert_true(numbers[DRAWS - 2] != numbers[DRAWS - 3]);
 }
 
-/* xoshiro256** from the state {golden, 0, 0, 0}, as its authors' reference code gives it. */
+/* xoshiro256** from the state {golden, 0, 0, 0}, as in its authors' reference code. */
 static void generator_is_the_published_one(void **state)
 {
     uint64_t s[4] = {UINT64_C(0x9e3779b97f4a7c15), 0, 0, 0}, numbers[DRAWS];

@@ -1,8 +1,8 @@
-/* test_host.c - targets in files: names, directories, every wrong file, and what is refused.
+/* test_shared.c - shared targets: file names, directories, every kind of bad file, and what is refused.
  *
- * Each test has a temporary directory of its own. geteuid, fallocate and the like are functions of this file, so that a
- * file can belong to another user, a disk be full and the clock be another's without being root. Many processes at
- * once, and files that are truncated under a running call, are in tests/live/os/test_shared.c. */
+ * Each test has its own temporary directory. geteuid, fallocate and others are replaced by functions of this file, so
+ * that without being root a file can belong to another user, a disk can be full and the time namespace can differ.
+ * Concurrent processes, and files that are truncated during a call, are in tests/live/os/test_shared.c. */
 #define _GNU_SOURCE
 #include <bide/bide.h>
 
@@ -37,13 +37,13 @@
 
 static struct {
     uid_t other_user;  /* added to our own */
-    gid_t other_group; /* likewise */
-    int blocks_errno;  /* asking for blocks fails with it */
-    bool other_clock;  /* we are in another time namespace */
-    bool truncates;    /* somebody truncates the file when its blocks are there */
+    gid_t other_group; /* added to our own */
+    int blocks_errno;  /* fallocate fails with it */
+    bool other_clock;  /* pretends another time namespace */
+    bool truncates;    /* truncates the file after its blocks were allocated */
 } pretend;
 
-/* In place of libc's. */
+/* Replace libc's functions. */
 uid_t geteuid(void)
 {
     return (uid_t)syscall(SYS_geteuid) + pretend.other_user;
@@ -120,7 +120,7 @@ static int remove_directory(void **state)
     return rmdir(directory);
 }
 
-/* The only file there is. */
+/* Returns the path of the only file in the directory. */
 static const char *only_file(void)
 {
     static char path[400];
@@ -160,7 +160,8 @@ static void create_target(const char *name)
     assert_null(shared.target);
 }
 
-/* Opening it is refused for that reason, with its sentence; and a private one is given to whoever allows that. */
+/* Expects that opening is refused for that reason, with its text; and that a private target is returned if that is
+ * allowed. */
 static void assert_refused(const char *name, enum bide_shared_reason reason)
 {
     struct bide_shared shared;
@@ -190,7 +191,7 @@ static void write_at(off_t offset, const void *bytes, size_t size)
     close(file);
 }
 
-/* FNV-1a, as the head has it. */
+/* FNV-1a, as in the header. */
 static void write_sum(void)
 {
     unsigned char head[AT_SUM];
@@ -203,7 +204,7 @@ static void write_sum(void)
     write_at(AT_SUM, &sum, sizeof sum);
 }
 
-/* ---- what is shared ---- */
+/* ---- sharing ---- */
 
 static void every_process_that_opens_a_name_shares_one_target(void **state)
 {
@@ -248,7 +249,7 @@ static void opening_with_another_configuration_applies_it_and_keeps_the_state(vo
     bide_shared_close(&shared);
 }
 
-/* A writer was killed over it: for ten seconds nobody else can. */
+/* A writer was killed while configuring: its claim blocks others for ten seconds. */
 static void target_being_configured_by_another_process_keeps_its_configuration(void **state)
 {
     struct bide_shared shared = open_or_fail("payments"), again;
@@ -282,7 +283,7 @@ static void no_file_is_created_with_must_exist_or_without_configuration(void **s
     assert_int_equal(list_files().count, 0);
 }
 
-/* ---- a target that a fleet funds ---- */
+/* ---- leased targets ---- */
 
 static void leased_target_stays_leased_when_opened_again(void **state)
 {
@@ -291,7 +292,7 @@ static void leased_target_stays_leased_when_opened_again(void **state)
     assert_int_equal(bide_lease_begin(shared.target, NOW, NULL), BIDE_OK);
     uint64_t generation = shared.target->active;
     again = open_or_fail("payments");
-    assert_true(shared.target->active == generation); /* it has that configuration: nothing was written */
+    assert_true(shared.target->active == generation); /* the configuration is equal: nothing was written */
     bide_shared_close(&again);
     c.budget.cost_milli = 7000;
     assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
@@ -318,9 +319,9 @@ static void configuration_that_cannot_be_leased_is_not_applied_and_reported(void
     bide_shared_close(&shared);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused configurations ---- */
 
-/* Nor does it learn to from whoever configures it without opening it. */
+/* Nor can bide_target_configure enable in-flight counting on a shared target. */
 static void assert_counts_nothing_in_flight(void)
 {
     struct bide_shared shared = open_or_fail("payments");
@@ -354,7 +355,7 @@ static void in_flight_limits_are_refused(void **state)
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_IN_FLIGHT);
     assert_int_equal(list_files().count, 0);
     assert_counts_nothing_in_flight();
-    here.private_instead = true; /* a private one may count */
+    here.private_instead = true; /* a private target may count */
     assert_int_equal(bide_shared_open(&shared, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_false(shared.shared);
     bide_shared_close(&shared);
@@ -442,7 +443,7 @@ static void the_directory_comes_from_the_environment(void **state)
     memset(long_one, 'x', 4999);
     long_one[4999] = '\0';
     setenv("BIDE_SHARED_DIR", long_one, 1);
-    assert_string_equal(bide_shared_directory(path), ""); /* rather none than another */
+    assert_string_equal(bide_shared_directory(path), ""); /* none rather than a wrong one */
     unsetenv("BIDE_SHARED_DIR");
     free(long_one);
 }
@@ -472,7 +473,7 @@ static void links_and_files_are_refused_as_directory(void **state)
     assert_int_equal(unlink(below), 0);
     close(open(below, O_CREAT | O_WRONLY, 0600));
     assert_refused("payments", BIDE_SHARED_REASON_NO_DIRECTORY);
-    here.directory = "/proc/self/bide-host"; /* nobody can make one there */
+    here.directory = "/proc/self/bide-host"; /* mkdir fails there */
     assert_refused("payments", BIDE_SHARED_REASON_NO_DIRECTORY);
 }
 
@@ -482,20 +483,20 @@ static void directory_writable_by_others_is_refused(void **state)
     assert_refused("payments", BIDE_SHARED_REASON_OPEN_DIRECTORY);
     chmod(directory, 0707);
     assert_refused("payments", BIDE_SHARED_REASON_OPEN_DIRECTORY);
-    chmod(directory, 01777); /* but then they cannot replace a file */
+    chmod(directory, 01777); /* sticky: others cannot replace a file */
     create_target("payments");
 }
 
 static void directory_of_another_user_is_refused(void **state)
 {
     assert_int_equal(chown(directory, (uid_t)-1, (gid_t)-1), 0);
-    if (syscall(SYS_geteuid) == 0) /* root's own are as good as ours */
+    if (syscall(SYS_geteuid) == 0) /* root's directory is accepted */
         assert_int_equal(chown(directory, 12345, (gid_t)-1), 0);
     pretend.other_user = 1;
     assert_refused("payments", BIDE_SHARED_REASON_NOT_OURS);
 }
 
-/* ---- wrong files ---- */
+/* ---- bad files ---- */
 
 static void file_of_arbitrary_bytes_is_refused(void **state)
 {
@@ -508,7 +509,7 @@ static void file_of_arbitrary_bytes_is_refused(void **state)
     }
 }
 
-/* Any byte of the head, and the layout of the target. What the target counts may be anything. */
+/* Every byte of the header, and the layout of the target, are checked. The target's counters may have any value. */
 static void header_with_one_wrong_byte_is_refused(void **state)
 {
     create_target("payments");
@@ -563,7 +564,7 @@ static void file_of_another_version_is_refused(void **state)
     assert_refused("payments", BIDE_SHARED_REASON_WRONG_VERSION);
 }
 
-/* The engine's words may come to mean something else while the file stays as it is. */
+/* The engine may change the meaning of its words while the file format stays the same. */
 static void target_of_another_layout_is_refused_with_advice(void **state)
 {
     uint64_t identity;
@@ -571,11 +572,11 @@ static void target_of_another_layout_is_refused_with_advice(void **state)
     int file = open(only_file(), O_RDONLY);
     assert_int_equal(pread(file, &identity, sizeof identity, AT_TARGET), sizeof identity);
     close(file);
-    identity--; /* the layout before */
+    identity--; /* the previous layout */
     write_at(AT_TARGET, &identity, sizeof identity);
     assert_refused("payments", BIDE_SHARED_REASON_WRONG_VERSION);
     assert_non_null(strstr(problem.text, "; remove it when nobody uses it, and a new one is made"));
-    identity += 1 + (UINT64_C(1) << 16); /* another owner, of which a shared one has none */
+    identity += 1 + (UINT64_C(1) << 16); /* an owner number, which a shared target never has */
     write_at(AT_TARGET, &identity, sizeof identity);
     assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
 }
@@ -611,11 +612,11 @@ static void file_of_another_user_is_refused(void **state)
     create_target("payments");
     pretend.other_user = 1;
     pretend.other_group = 1;
-    here.group = true; /* or the directory would be refused before */
+    here.group = true; /* otherwise the directory would be refused first */
     assert_refused("payments", BIDE_SHARED_REASON_NOT_OURS);
     if (syscall(SYS_geteuid) != 0)
         return;
-    pretend.other_user = 0; /* who is root can see it without pretending */
+    pretend.other_user = 0; /* root can test it without pretending */
     here.group = false;
     assert_int_equal(chown(only_file(), 12345, (gid_t)-1), 0);
     assert_refused("payments", BIDE_SHARED_REASON_NOT_OURS);
@@ -645,14 +646,14 @@ static void links_pipes_and_directories_are_refused_as_file(void **state)
     create_target("payments");
     snprintf(path, sizeof path, "%s", only_file());
     snprintf(other, sizeof other, "%s/other", directory);
-    assert_int_equal(rename(path, other), 0); /* a good one, but behind a link */
+    assert_int_equal(rename(path, other), 0); /* a valid file, but behind a link */
     assert_int_equal(symlink(other, path), 0);
     assert_refused("payments", BIDE_SHARED_REASON_NOT_A_FILE);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink("nowhere", path), 0);
     assert_refused("payments", BIDE_SHARED_REASON_NOT_A_FILE);
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(mkfifo(path, 0600), 0); /* does not make us wait */
+    assert_int_equal(mkfifo(path, 0600), 0); /* must not block */
     assert_refused("payments", BIDE_SHARED_REASON_NOT_A_FILE);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -667,7 +668,7 @@ static void file_with_three_links_is_refused(void **state)
     snprintf(second, sizeof second, "%s/second", directory);
     snprintf(third, sizeof third, "%s/third", directory);
     assert_int_equal(link(path, second), 0);
-    create_target("payments"); /* as while it is being made */
+    create_target("payments"); /* as during creation */
     assert_int_equal(link(path, third), 0);
     assert_refused("payments", BIDE_SHARED_REASON_NOT_A_FILE);
 }
@@ -715,7 +716,7 @@ static void holes_of_an_existing_file_are_filled_or_it_is_refused(void **state)
     pretend.blocks_errno = ENOSPC;
     assert_refused("payments", BIDE_SHARED_REASON_NO_SPACE);
     pretend.blocks_errno = 0;
-    punch_hole(); /* no head left either */
+    punch_hole(); /* the header is gone, too */
     assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
     assert_int_equal(stat(only_file(), &is), 0);
     assert_int_equal(is.st_size, FILE_SIZE);
@@ -728,7 +729,7 @@ static void file_without_holes_is_accepted_where_fallocate_is_not_supported(void
     create_target("payments");
 }
 
-/* Of all instants that could be chosen for it. */
+/* At the worst possible instant. */
 static void guard_refuses_a_file_that_is_truncated_while_it_is_opened(void **state)
 {
     create_target("payments");
@@ -741,7 +742,7 @@ static void guard_refuses_a_file_that_is_truncated_while_it_is_opened(void **sta
     assert_null(shared.target);
 }
 
-/* ---- what a process holds ---- */
+/* ---- resources ---- */
 
 static unsigned count_lines(const char *path, const char *word)
 {
@@ -755,7 +756,7 @@ static unsigned count_lines(const char *path, const char *word)
     return count;
 }
 
-/* Its maps of targets' files. */
+/* Returns the number of mapped target files. */
 static unsigned mapped_files(void)
 {
     return count_lines("/proc/self/maps", "/payments@");
@@ -787,17 +788,17 @@ static void refused_open_leaks_no_mapping_and_no_descriptor(void **state)
     assert_int_equal(mapped_files(), 0);
     int after = open("/dev/null", O_RDONLY | O_CLOEXEC);
     close(after);
-    assert_int_equal(after, before); /* the lowest descriptor that is free */
+    assert_int_equal(after, before); /* the lowest free descriptor */
 }
 
-/* ---- lists, removal, what is left over ---- */
+/* ---- listing, removal, clean-up ---- */
 
 struct seen {
     char all[1024];
     unsigned count, most;
 };
 
-/* "[name]", "[name: why]" */
+/* "[name]" or "[name: reason]" */
 static bool list_add(void *context, const char *name, const struct bide_shared_problem *wrong)
 {
     struct seen *seen = context;
@@ -824,7 +825,7 @@ static void list_contains_all_targets_and_nothing_else(void **state)
     assert_int_equal(seen.count, 1);
 }
 
-/* All that a list says. */
+/* Returns everything that was listed. */
 static const char *list_text(void)
 {
     static struct seen seen;
@@ -856,7 +857,7 @@ static void list_reports_the_reason_for_files_that_would_be_refused(void **state
     assert_string_equal(list_text(), "[pay/ments: not_a_file]");
 }
 
-/* Those of a name that is cut are told apart by their heads; and what is no encoded name stands for itself. */
+/* Truncated file names are resolved by their headers; a file name that is not an encoded name is listed as it is. */
 static void files_without_a_decodable_name_are_listed_by_their_raw_name(void **state)
 {
     char name[BIDE_TARGET_NAME_MAX + 1] = "", whole[2 * BIDE_TARGET_NAME_MAX], from[400], to[400];
@@ -959,17 +960,17 @@ static void reasons_have_labels_and_texts(void **state)
     assert_string_equal(bide_shared_reason_text((enum bide_shared_reason) - 1), "unknown");
 }
 
-/* ---- a target that is zeroed under its calls ---- */
+/* ---- a target that is overwritten during calls ---- */
 
-/* What happens to a target while it is used: from which byte on it is zeroed, as if the file had been truncated there
- * and its page stayed; or what it is filled with, but for its configurations, as if somebody had written to it. */
+/* Damage to a target in use: bytes from `from` on are zeroed, as after a truncation in the middle of a page; or, with
+ * `noise`, all words but the configurations are overwritten. */
 struct damage {
     size_t from;
     uint64_t noise; /* 0: zeros */
     struct bide_target_config config;
 };
 
-/* All of a word, its upper or its lower bits: so that numbers of every size come up. */
+/* Whole words, upper bits or lower bits only, so that numbers of every size occur. */
 static void fill_with_noise(uint64_t *from, const void *end, uint64_t *noise)
 {
     for (; (void *)from < end; from++) {
@@ -992,7 +993,7 @@ static void damage_target(struct bide_target *target, const struct damage *damag
     fill_with_noise((uint64_t *)(void *)target->lane, target + 1, &noise);
 }
 
-/* All that a call may ask of a target that was good when it began. */
+/* Performs every operation on a target that was valid when the call began. */
 static void use_damaged_target(const struct damage *z, struct bide_outcome first)
 {
     struct bide_target target;
@@ -1006,7 +1007,7 @@ static void use_damaged_target(const struct damage *z, struct bide_outcome first
     policy.hedge_quantile_permille = 950;
     assert_int_equal(bide_target_init(&target, &z->config, NOW, NULL), BIDE_OK);
     bide_call_begin(&next, &policy, &target, &request, NOW);
-    bide_call_outcome(&next, 1, &failed, NOW); /* so that there is something to forget */
+    bide_call_outcome(&next, 1, &failed, NOW); /* so that there is state to lose */
     bide_call_cancel(&next, NOW);
     bide_call_begin(&call, &policy, &target, &request, NOW);
     damage_target(&target, z);
@@ -1027,10 +1028,10 @@ static void use_damaged_target(const struct damage *z, struct bide_outcome first
     bide_target_is_evictable(&target, NOW);
     bide_lease_collect(&target);
     enum bide_err err = bide_target_configure(&target, &z->config, NOW + 20 * BIDE_S, NULL);
-    assert_true(err != BIDE_ERR_INVALID || z->noise != 0); /* which may look like a lease */
+    assert_true(err != BIDE_ERR_INVALID || z->noise != 0); /* noise may look like a lease */
 }
 
-/* Of every kind, whatever the first attempt comes to, the short way and the long one. */
+/* With every kind of budget and breaker, every first outcome, on the fast path and on the slow path. */
 static void use_damaged_targets(struct damage damage)
 {
     static const struct bide_outcome outcomes[] = {

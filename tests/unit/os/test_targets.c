@@ -1,7 +1,7 @@
-/* test_targets.c - the table of targets: names, eviction, overflow, memory and reload, in one thread and without a
+/* test_targets.c - the table of targets: names, eviction, overflow, memory and reload, in a single thread without a
  * clock.
  *
- * Many threads at once are in tests/live/os/test_threads.c. */
+ * Concurrent threads are in tests/live/os/test_threads.c. */
 #include <bide/bide.h>
 
 #include "os/memory.h"
@@ -19,7 +19,7 @@
 
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1 /* as gcc says it */
+#define __SANITIZE_THREAD__ 1 /* as gcc defines it */
 #endif
 #endif
 
@@ -191,8 +191,7 @@ static void targets_with_state_are_never_evicted(void **state)
     assert_int_equal(bide_budget_left_milli(drained, NOW), 0);
     assert_int_equal(bide_breaker_get(open).state, BIDE_BREAKER_HELD_OPEN);
     assert_int_equal(bide_target_hold_off_until(hold_off, NOW), NOW + BIDE_MINUTE);
-    assert_ptr_equal(bide_targets_get(table, "more", NOW + 2 * BIDE_MINUTE),
-                     hold_off); /* nothing to remember any more */
+    assert_ptr_equal(bide_targets_get(table, "more", NOW + 2 * BIDE_MINUTE), hold_off); /* no longer worth keeping */
     bide_targets_free(table);
 }
 
@@ -215,7 +214,7 @@ static void overflow_target_starts_when_first_needed(void **state)
     bide_breaker_hold(get_target(table, 'a', 0), BIDE_HOLD_OPEN);
     struct bide_target *overflow = get_target(table, 'a', 1);
     assert_null(find_target(table, 'a', 1));
-    assert_int_equal(bide_budget_left_milli(overflow, NOW), 0); /* nothing was earned since the clock began */
+    assert_int_equal(bide_budget_left_milli(overflow, NOW), 0); /* no refill for the time before */
     bide_targets_free(table);
 }
 
@@ -230,8 +229,8 @@ static void target_with_a_refilled_budget_may_be_evicted(void **state)
     bide_targets_free(table);
 }
 
-/* One target among a thousand becomes blank, after a long time in which none was: it is found after as many insertions
- * as it takes to look at all, no later. */
+/* One target among a thousand becomes evictable, after a long time without any: it is found after as many insertions as
+ * it takes to examine all slots, no later. */
 static void evictable_target_is_found_after_a_bounded_number_of_insertions(void **state)
 {
     enum { MOST = 1000, EARNED = 16 };
@@ -239,7 +238,7 @@ static void evictable_target_is_found_after_a_bounded_number_of_insertions(void 
     for (unsigned i = 0; i < MOST; i++)
         drain(get_target(table, 'a', i));
     for (unsigned blank = 0; blank < 5; blank++) {
-        for (unsigned i = 0; i < 200; i++) /* until nothing is saved up */
+        for (unsigned i = 0; i < 200; i++) /* until no scan credit is left */
             get_target(table, 'b', i);
         assert_int_equal(bide_targets_stats(table).evicted, blank);
         bide_budget_add_milli(find_target(table, 'a', blank * 199), BIDE_S, NOW);
@@ -254,7 +253,7 @@ static void evictable_target_is_found_after_a_bounded_number_of_insertions(void 
 }
 
 #ifdef __SANITIZE_THREAD__
-#define MILLION 100000u /* fifty times slower there, and one thread has no races */
+#define MILLION 100000u /* fifty times slower there, and a single thread has no races */
 #else
 #define MILLION 1000000u
 #endif
@@ -295,7 +294,7 @@ static void a_million_names_use_bounded_memory_and_evict_no_state(void **state)
     os_memory_refuses = count_allocation;
     struct bide_targets *table = new_table(MOST);
     give_state(table, 0, MOST / 2);
-    for (unsigned i = 0; i < MILLION / 2; i++) /* half of the table can be forgotten: nobody overflows */
+    for (unsigned i = 0; i < MILLION / 2; i++) /* half of the table is evictable: no overflow */
         get_target(table, 'x', i);
     struct bide_targets_view count = bide_targets_stats(table);
     assert_int_equal(count.held, MOST);
@@ -304,7 +303,7 @@ static void a_million_names_use_bounded_memory_and_evict_no_state(void **state)
     give_state(table, MOST / 2, MOST / 2);
     uint64_t before = bide_targets_stats(table).overflowed;
     struct bide_target *overflow = get_target(table, 'y', 0);
-    for (unsigned i = 1; i < MILLION / 2; i++) /* nothing can be forgotten: everybody does */
+    for (unsigned i = 1; i < MILLION / 2; i++) /* nothing is evictable: every name overflows */
         assert_ptr_equal(get_target(table, 'y', i), overflow);
     assert_int_equal(bide_targets_stats(table).overflowed - before, MILLION / 2);
     assert_state_kept(table, MOST);
@@ -327,7 +326,8 @@ static unsigned random_below(unsigned below)
 
 enum { NAMES = 200, ROOM = 64 };
 
-/* Each name found has a target to itself, as many are found as the table says, and no drained one is missing. */
+/* Checks that each found name has its own target, that `held` is the number found, and that no drained target is
+ * missing. */
 static void assert_consistent(struct bide_targets *table, const bool *drained)
 {
     struct bide_target *seen[NAMES];
@@ -414,7 +414,7 @@ static void name_without_memory_overflows_and_is_created_later(void **state)
     bide_targets_free(table);
 }
 
-/* Each chunk of slots is refused once: the names that come meanwhile take the place of blank ones. */
+/* The allocation of a chunk fails once: names that arrive meanwhile replace evictable ones. */
 static void table_without_memory_evicts_instead_of_growing(void **state)
 {
     struct bide_targets *table = new_table(100);
@@ -453,7 +453,7 @@ static void reload_reaches_all_targets_and_keeps_their_state(void **state)
     assert_int_equal(capacity_of(b), 77000);
     assert_int_equal(capacity_of(overflow), 77000);
     assert_int_equal(bide_budget_left_milli(a, NOW), 0);
-    struct bide_target *later = bide_targets_get(table, "later", NOW + 120 * BIDE_MINUTE); /* in the place of a or b */
+    struct bide_target *later = bide_targets_get(table, "later", NOW + 120 * BIDE_MINUTE); /* in the slot of a or b */
     assert_ptr_not_equal(later, overflow);
     assert_int_equal(capacity_of(later), 77000);
     bide_targets_free(table);
@@ -491,7 +491,7 @@ static void bad_configuration_changes_nothing(void **state)
     bide_targets_free(table);
 }
 
-/* As if a thread stood still in the middle of configuring one of them. */
+/* As if a thread had stopped in the middle of configuring one of them. */
 static void busy_target_is_reported_and_does_not_delay_the_others(void **state)
 {
     struct bide_targets *table = new_table(3);

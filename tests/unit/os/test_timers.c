@@ -1,4 +1,5 @@
-/* test_timers.c - the timer queue: order, moving, removing, memory, and a random run against a plain list. */
+/* test_timers.c - the timer queue: order, moving, removing, memory, and random operations compared with a plain
+ * list. */
 #include <bide/entropy.h>
 #include <bide/timers.h>
 
@@ -93,7 +94,7 @@ static void setting_a_timer_to_never_removes_it(void **state)
     struct bide_timers q = {0};
     struct bide_timer a = {0}, b = {0};
     assert_int_equal(bide_timers_set(&q, &a, BIDE_NEVER), BIDE_OK);
-    assert_int_equal(q.room, 0); /* nothing was allocated for it */
+    assert_int_equal(q.room, 0); /* nothing was allocated */
     bide_timers_set(&q, &a, 10);
     bide_timers_set(&q, &b, 20);
     assert_int_equal(bide_timers_set(&q, &a, BIDE_NEVER), BIDE_OK);
@@ -146,7 +147,8 @@ static void drain_in_order(struct bide_timers *q, struct bide_timer *t)
     assert_null(bide_timers_pop(q, BIDE_NEVER));
 }
 
-/* Sets all timers, each until it succeeds, while the n-th allocation is refused (and, for ever, those after it). */
+/* Sets all timers, retrying each until it succeeds, while the n-th allocation fails (and, with for_ever, all after
+ * it). */
 static void set_all_despite_failures(size_t n, bool for_ever)
 {
     struct bide_timers q = {0};
@@ -189,7 +191,7 @@ static void queue_does_not_grow_beyond_size_max(void **state)
     assert_int_equal(q.count, most);
 }
 
-/* -- Against a plain list ------------------------------------------------------------------------------------------ */
+/* -- Comparison with a plain list ---------------------------------------------------------------------------------- */
 
 struct entry {
     int64_t due_ns;
