@@ -1,8 +1,8 @@
-/* fuzz_chaos.c - whatever a script or a client says, reading it is harmless, and the reading does not depend on where
- * the network cut it.
+/* fuzz_chaos.c - no script and no client input harms the parsers, and the result does not depend on where the network
+ * splits the input.
  *
- * The input is read three times: as a script, as requests that come whole, and as the same requests that come in two
- * pieces. Whatever is a script is asked for its steps, and every step makes an answer. */
+ * The input is parsed three times: as a script, as a request that arrives whole, and as the same request in two pieces.
+ * For a valid script every step generates a response. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "chaos/response.h"
 #include "chaos/script.h"
 
-#define PIECES 4 /* of each answer: some never end */
+#define PIECES 4 /* of each response: some are endless */
 
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
@@ -20,7 +20,7 @@
 
 static char *copy_of(const uint8_t *data, size_t size)
 {
-    char *copy = malloc(size + 1); /* of exactly its size: the address sanitizer sees every byte read too far */
+    char *copy = malloc(size + 1); /* exact size: the address sanitizer detects every byte read beyond it */
     CHECK(copy != NULL);
     memcpy(copy, data, size);
     copy[size] = '\0';
@@ -64,7 +64,7 @@ static void check_script(const char *text)
     chaos_script_free(&script);
 }
 
-/* What one request was, and how many bytes it took. */
+/* The parsed request, and the number of bytes consumed. */
 struct result {
     enum chaos_read head, body;
     size_t taken;
@@ -87,7 +87,7 @@ static struct result read_whole(const char *bytes, size_t size)
     return result;
 }
 
-/* The head cannot be cut, as its bytes are seen from the start again; the body can. */
+/* The head cannot be split, because its bytes are passed again from the start; the body can. */
 static struct result read_cut(const char *bytes, size_t size, size_t cut)
 {
     struct result result = {.head = CHAOS_READ_MORE};

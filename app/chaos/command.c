@@ -1,7 +1,8 @@
-/* chaos.c - bide chaos: an HTTP server on 127.0.0.1 that fails on purpose, by a script.
+/* command.c - bide chaos: a fault-injection HTTP server on 127.0.0.1, controlled by a script.
  *
- * A wrong option or script ends the program with 125, which no server that ran ever does. Without a script every path
- * answers 200. It binds to loopback only, by design: a server that lies has no place on a network. */
+ * A bad option or script ends the program with 125, a status that a server that ran never returns. Without a script
+ * every path returns 200. The server binds to loopback only, by design: a server that lies has no place on a
+ * network. */
 #include "chaos.h"
 #include "script.h"
 
@@ -21,7 +22,7 @@
 struct settings {
     struct chaos_config config;
     int64_t for_ns; /* 0: until a signal */
-    char *script;   /* owned, if it was read from a file */
+    char *script;   /* owned, if read from a file */
     bool has_script;
 };
 
@@ -124,7 +125,7 @@ static const struct cli_group groups[] = {{.option = options, .count = sizeof op
 
 /* ---- the script ---- */
 
-/* All of a file, as text. One byte more than a script may have is read: then the script's reader says that. */
+/* Reads a whole file. Reads one byte more than a script may have, so that the parser can report the excess. */
 static const char *read_text(struct settings *settings, FILE *file)
 {
     size_t room = CHAOS_SCRIPT_MAX + 1;
@@ -147,7 +148,7 @@ static const char *read_file(struct settings *settings, const char *name)
     return want;
 }
 
-/* The words of a script, from the table that reads them. */
+/* Formats the directives of a script, from the parser's table. */
 static const char *script_help(void)
 {
     static char text[8192];
@@ -192,10 +193,10 @@ static void catch_signals(void)
     struct sigaction stop = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN};
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
-    sigaction(SIGPIPE, &ignore, NULL); /* a journal into a pipe that nobody reads any more */
+    sigaction(SIGPIPE, &ignore, NULL); /* the journal may be a pipe without a reader */
 }
 
-/* Before the server goes: a second signal now ends the program. */
+/* Restores the default actions before the server is freed: a second signal then ends the program. */
 static void release_signals(void)
 {
     struct sigaction usual = {.sa_handler = SIG_DFL};
@@ -216,7 +217,7 @@ static void *stop_when_due(void *context)
     return NULL;
 }
 
-/* Serves, for a time or until a signal. */
+/* Serves for a time, or until a signal. */
 static enum bide_err serve_for(int64_t for_ns)
 {
     struct stop_timer stop_timer = {.at_ns = bide_now() + for_ns};
@@ -243,7 +244,7 @@ static int report_error(enum bide_err err, const struct chaos_error *error)
     return cli_fail(&cli_chaos, "cannot serve: %s", err == BIDE_ERR_NOMEM ? "no memory" : strerror(errno));
 }
 
-/* Tells the port, serves, and tells what was seen. */
+/* Prints the port, serves, and reports the number of requests. */
 static int serve_and_report(int64_t for_ns)
 {
     int status = EXIT_SUCCESS;

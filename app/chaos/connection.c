@@ -1,16 +1,16 @@
-/* connection.c - one connection: requests come in, and each is answered, delayed or cut, one after the other.
+/* connection.c - state machine of a connection: reads requests in sequence, and answers, delays or cuts each.
  *
  *     HEAD ─► BODY ─► QUEUE ─► SERVICE ─► DELAY ─► SEND ─► HEAD ...
  *               │                                   │ ├────► DRAIN ─► HEAD     the rest of a body answered early
  *               │                                   │ └────► LINGER, HALF_CLOSED: FIN was sent, input is discarded
  *               └─────────────────────────────────► CUT
  *
- * What will happen to a request is settled when its head is there: `choose` finds the step, a reply is begun. After
- * that each state has one function that does what can be done now, and says whether to go on with the next; false means
- * that an event or the timer must come first.
+ * The treatment of a request is decided when its head is complete: request_choose_step selects the step, and the
+ * response is prepared. From then on each state has a handler that does all it can do now; it returns true to continue
+ * with the next state and false to wait for an event or the timer.
  *
- * The timer is always set while a connection lives, mostly to a time long after nothing has happened any more: work on
- * a connection does not move it, and when it fires, it looks at the clock and is set anew. */
+ * The timer of an open connection is always set, mostly to the idle timeout. Activity does not move it (that would cost
+ * a heap operation per request): when the timer fires, the handler checks the clock and sets it again. */
 #include "server.h"
 
 #include <bide/clock.h>
@@ -24,38 +24,38 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TURN_BYTES_MAX (1u << 20)   /* one connection reads or sends in a turn, then others have theirs */
-#define UNSENT_POLL_NS BIDE_MS      /* between two looks whether all is sent before a reset */
-#define LINGER_MAX_NS  (2 * BIDE_S) /* at most, for the client's FIN */
+#define TURN_BYTES_MAX (1u << 20)   /* per connection and turn; then other connections get theirs */
+#define UNSENT_POLL_NS BIDE_MS      /* interval at which handle_cut checks whether the output was sent */
+#define LINGER_MAX_NS  (2 * BIDE_S) /* longest wait for the client's FIN */
 
 enum state { HEAD = 0, BODY, QUEUE, SERVICE, DELAY, SEND, CUT, DRAIN, HALF_CLOSED, LINGER };
 
-enum admission { NOT_ADMITTED = 0, ADMITTED, QUEUED, IN_SERVICE }; /* under the capacity of its line */
+enum admission { NOT_ADMITTED = 0, ADMITTED, QUEUED, IN_SERVICE }; /* with respect to its line's capacity */
 
 enum purpose { FOR_FAIL = 1, FOR_DELAY };
 
 struct chaos_connection {
-    struct bide_timer timer; /* first: its address is the connection's */
+    struct bide_timer timer; /* first member: a timer pointer is also a connection pointer */
     struct chaos *server;
     struct chaos_connection *next, *previous;
-    struct chaos_wire wire; /* closed: dead */
+    struct chaos_wire wire; /* fd -1: closed */
     enum state state;
-    int64_t active_ns; /* when bytes last moved */
-    int64_t wake_ns;   /* SERVICE, DELAY, LINGER, and SEND with a drip: not before */
+    int64_t active_ns; /* time of the last transferred byte */
+    int64_t wake_ns;   /* SERVICE, DELAY, LINGER, and SEND with drip: earliest time to continue */
 
     struct chaos_request request;
     struct chaos_response response;
     struct chaos_record record;
-    enum chaos_result result; /* that a sent reply will have been */
-    enum chaos_cut reuse;     /* of the next request */
+    enum chaos_result result; /* to be recorded when the response was sent */
+    enum chaos_cut reuse;     /* cut to be applied to the next request */
     uint64_t number;          /* of the request on its line */
 
-    struct chaos_line *line; /* NULL: none serves this path */
+    struct chaos_line *line; /* NULL: no line for this path */
     enum admission admission;
-    struct chaos_connection *queue_next; /* in the queue of the line */
+    struct chaos_connection *queue_next; /* in the line's queue */
 };
 
-/* ---- the end of a connection ---- */
+/* ---- closing a connection ---- */
 
 static void request_leave_line(struct chaos_connection *c);
 
@@ -66,7 +66,7 @@ static void record_close(struct chaos_connection *c, enum chaos_result result)
     chaos_journal_end(&c->server->journal, &c->record, result);
 }
 
-/* Whatever request was under way ends with this deed. */
+/* Records the result of the request in progress, if any, and closes. */
 static void connection_end(struct chaos_connection *c, enum chaos_result result, void (*how)(struct chaos_wire *wire))
 {
     struct chaos *server = c->server;
@@ -99,8 +99,8 @@ static void connection_set_timer(struct chaos_connection *c, int64_t due_ns)
         connection_close(c, CHAOS_RESULT_LEFT);
 }
 
-/* With FIN. While something is unread close() would send RST, and destroy the answer on its way: then FIN first, and
- * the rest is discarded until the client has gone. */
+/* Closes with FIN. close() with unread input would send RST and destroy the response in transit; in that case sends FIN
+ * first and discards input until the client has closed. */
 static bool connection_finish(struct chaos_connection *c, enum chaos_result result)
 {
     if (chaos_wire_unread(&c->wire) == 0 && c->request.body == CHAOS_BODY_COMPLETE) {
@@ -118,7 +118,7 @@ static bool connection_finish(struct chaos_connection *c, enum chaos_result resu
 
 /* ---- input and output ---- */
 
-/* The client has closed its side, or is gone. */
+/* The client closed its side, or reset the connection. */
 static bool connection_client_left(struct chaos_connection *c)
 {
     struct chaos_request half;
@@ -131,7 +131,7 @@ static bool connection_client_left(struct chaos_connection *c)
     return false;
 }
 
-/* True when others should have their turn first. */
+/* Returns true if other connections should get their turn first. */
 static bool connection_turn_is_used_up(struct chaos_connection *c)
 {
     if (c->wire.turn_bytes < TURN_BYTES_MAX)
@@ -140,7 +140,7 @@ static bool connection_turn_is_used_up(struct chaos_connection *c)
     return true;
 }
 
-/* False: there is nothing to be read now, or the connection is over. */
+/* Returns false if there is no input now, or the connection was closed. */
 static bool connection_read(struct chaos_connection *c)
 {
     if (connection_turn_is_used_up(c))
@@ -153,7 +153,7 @@ static bool connection_read(struct chaos_connection *c)
     return io == CHAOS_IO_DONE;
 }
 
-/* False: not all could be sent, or the connection is over. */
+/* Returns false if some output remains, or the connection was closed. */
 static bool connection_send(struct chaos_connection *c, size_t most)
 {
     size_t before = c->wire.out_left;
@@ -165,7 +165,7 @@ static bool connection_send(struct chaos_connection *c, size_t most)
     return io == CHAOS_IO_DONE;
 }
 
-/* Interim responses: short, and before anything else. */
+/* Sends an interim (1xx) response at once. */
 static void connection_send_interim(struct chaos_connection *c, int status)
 {
     char bytes[64];
@@ -176,9 +176,9 @@ static void connection_send_interim(struct chaos_connection *c, int status)
         connection_send(c, SIZE_MAX);
 }
 
-/* ---- what happens to a request ---- */
+/* ---- deciding about a request ---- */
 
-/* A number that belongs to this request and purpose alone, whatever else is going on. */
+/* Returns a random number that depends on the seed, the request and the purpose only, not on other traffic. */
 static uint64_t request_random(const struct chaos_connection *c, enum purpose purpose)
 {
     uint64_t line = (uint64_t)(c->line - c->server->script.line);
@@ -201,7 +201,7 @@ static bool request_admit(struct chaos_connection *c)
     return true;
 }
 
-/* Questions in this order; one that decides takes no step. */
+/* Checks in this order; a check that decides consumes no step of the line. */
 static const struct chaos_step *request_choose_step(struct chaos_connection *c)
 {
     const struct chaos_script *script = &c->server->script;
@@ -229,24 +229,24 @@ static void response_begin(struct chaos_connection *c, const struct chaos_step *
     c->record.seen.status = 0;
 }
 
-/* Not a request that can be served: says so, and closes. */
+/* Responds to a malformed request with an error, and closes. */
 static bool request_refuse(struct chaos_connection *c)
 {
     response_begin(c, chaos_step_plain(c->request.error_status), CHAOS_RESULT_MALFORMED);
-    c->request.body = CHAOS_BODY_BYTES; /* whatever comes belongs to it */
+    c->request.body = CHAOS_BODY_BYTES; /* all further input is discarded */
     c->request.left = UINT64_MAX;
     c->state = SEND;
     return true;
 }
 
-/* RFC 9110 10.1.1: not if the body is coming already, nor before a final status that does not need it. */
+/* RFC 9110 10.1.1: no 100 if the body has begun to arrive, or before a final status that does not need the body. */
 static bool request_wants_continue(const struct chaos_connection *c, const struct chaos_step *step)
 {
     return c->request.expects_continue && c->request.body != CHAOS_BODY_COMPLETE && c->wire.left == 0 &&
            !step->no_continue && (!step->early || step->early_bytes > 0);
 }
 
-/* The head is there, or is wrong. */
+/* The head is complete, or malformed. */
 static bool request_on_head(struct chaos_connection *c, enum chaos_read read)
 {
     size_t length = c->request.head_bytes > 0 ? c->request.head_bytes : c->wire.left;
@@ -277,7 +277,7 @@ static bool handle_head(struct chaos_connection *c)
 
 static bool request_on_read(struct chaos_connection *c);
 
-/* An early answer counts bytes of the body exactly, and leaves the others. */
+/* An early response is sent after exactly early_bytes of the body; the rest stays unread. */
 static bool handle_body(struct chaos_connection *c)
 {
     const struct chaos_step *step = c->response.step;
@@ -335,7 +335,7 @@ static void request_dequeue(struct chaos_connection *c)
         c->line->last = ahead;
 }
 
-/* Gives back whatever place it has; the next one in the queue gets it. */
+/* Releases the connection's place in the line's capacity; the first connection in the queue gets it. */
 static void request_leave_line(struct chaos_connection *c)
 {
     struct chaos_line *line = c->line;
@@ -356,7 +356,7 @@ static void request_leave_line(struct chaos_connection *c)
     }
 }
 
-/* The request was read, as far as it is going to be. */
+/* The request was read as far as the step wants. */
 static bool request_on_read(struct chaos_connection *c)
 {
     const struct chaos_step *step = c->response.step;
@@ -384,7 +384,8 @@ static bool handle_service(struct chaos_connection *c)
     return c->wire.fd >= 0;
 }
 
-/* Who waits for ever is let go when the client goes; else a client that has closed one side still gets its answer. */
+/* `delay=never` ends when the client closes its side. With any other delay, a client that closed its sending side still
+ * gets its response. */
 static bool handle_delay(struct chaos_connection *c)
 {
     if (c->wake_ns == BIDE_NEVER && c->wire.hung_up)
@@ -396,9 +397,9 @@ static bool handle_delay(struct chaos_connection *c)
     return true;
 }
 
-/* ---- answering ---- */
+/* ---- sending a response ---- */
 
-/* The answer was sent, as far as it is going to be. */
+/* The response was sent as far as the step wants. */
 static bool response_on_sent(struct chaos_connection *c)
 {
     const struct chaos_step *step = c->response.step;
@@ -448,7 +449,7 @@ static bool handle_send(struct chaos_connection *c)
     return c->response.part != CHAOS_PART_OVER || response_on_sent(c);
 }
 
-/* A reset throws away what is unsent: the client is to get all that comes before it, so that is waited for. */
+/* Waits until everything before the cut was sent: RST would discard unsent output. */
 static bool handle_cut(struct chaos_connection *c)
 {
     const struct chaos_step *step = c->response.step;
@@ -464,7 +465,7 @@ static bool handle_cut(struct chaos_connection *c)
     return false;
 }
 
-/* The rest of a body that was answered early. */
+/* Reads the rest of a body after an early response. */
 static bool handle_drain(struct chaos_connection *c)
 {
     size_t step_uses = 0;
@@ -492,7 +493,7 @@ static bool handle_queue(struct chaos_connection *c)
     return false;
 }
 
-/* ---- a turn ---- */
+/* ---- events ---- */
 
 static bool (*const state_handlers[])(struct chaos_connection *c) = {
     [HEAD] = handle_head,           [BODY] = handle_body,      [QUEUE] = handle_queue, [SERVICE] = handle_service,
@@ -522,7 +523,7 @@ void chaos_connection_event(struct chaos_connection *c, uint32_t events)
     connection_run(c);
 }
 
-/* True when the client had its time and did nothing with it. Time that we let pass ourselves is not counted. */
+/* Returns true if it was the client's turn and it did nothing. Time in which the server made it wait does not count. */
 static bool connection_is_idle(const struct chaos_connection *c, int64_t now_ns)
 {
     int64_t since_ns = c->wake_ns > c->active_ns ? c->wake_ns : c->active_ns;
@@ -531,7 +532,7 @@ static bool connection_is_idle(const struct chaos_connection *c, int64_t now_ns)
     return c->state != QUEUE && since_ns != BIDE_NEVER && now_ns - since_ns >= c->server->idle_ns;
 }
 
-/* What it does not read would keep a FIN from reaching it. */
+/* A client that does not read would never receive a FIN: use RST. */
 static void connection_cut_idle(struct chaos_connection *c)
 {
     if (c->state == SEND || c->state == CUT)
@@ -540,7 +541,7 @@ static void connection_cut_idle(struct chaos_connection *c)
         connection_client_left(c);
 }
 
-/* Work first: if we are late, that is not the client's fault. */
+/* Continues first: if the server is late, the client is not to blame. */
 void chaos_connection_timer(struct bide_timer *timer)
 {
     struct chaos_connection *c = (struct chaos_connection *)(void *)timer;
@@ -554,9 +555,9 @@ void chaos_connection_timer(struct bide_timer *timer)
         connection_set_timer(c, c->wake_ns > now_ns ? c->wake_ns : now_ns + c->server->idle_ns);
 }
 
-/* ---- the beginning of a connection ---- */
+/* ---- opening a connection ---- */
 
-/* A step of the line for all may cut connections at their accept: whoever comes next takes it. */
+/* A step of the line `*` may cut connections on accept: the next connection takes it. */
 static bool connection_cut_at_accept(struct chaos_connection *c)
 {
     struct chaos_line *all = c->server->script.catch_all;

@@ -1,7 +1,7 @@
-/* word.c - the words of a script: one table, and a function for each that reads its value.
+/* directives.c - the directives of a script: a table, with a function for each that parses its value.
  *
- * A function says whether the value made sense; if not, the table's own sentence tells what would have. Most words are
- * about their step. Those marked as the line's hold for all steps, and stand in the first one. */
+ * A function returns false for a bad value; the table's `want` then describes a valid value. Most directives apply to
+ * their step. Those with `of_line` apply to all steps of the line, and must be in the first step. */
 #include "script.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ struct directive {
     enum value_rule value_rule;
     bool of_line;
     bool (*read)(struct chaos_directive_target *target, const struct chaos_word *word);
-    const char *want; /* completes "retry-after=never: want ..." */
+    const char *want; /* completes "retry-after=never: expected ..." */
     struct chaos_directive_help help;
 };
 
@@ -37,7 +37,7 @@ static bool parse_number(struct bide_text text, uint64_t most, uint64_t *value)
     return text.length > 0;
 }
 
-/* An optional sign and digits. */
+/* Parses an optional sign and digits. */
 static bool parse_offset(struct bide_text text, int64_t *value)
 {
     bool minus = text.length > 0 && text.at[0] == '-', sign = minus || (text.length > 0 && text.at[0] == '+');
@@ -72,7 +72,7 @@ bool chaos_duration(struct bide_text text, int64_t *ns)
     return unit.length == 0 && count == 0;
 }
 
-/* Cuts a text at the first mark; without one the second part is absent. */
+/* Splits at the first mark; without a mark the second part is absent. */
 static void text_split(struct bide_text text, const char *mark, struct bide_text part[2])
 {
     const char *found = text.length > 0 ? memmem(text.at, text.length, mark, strlen(mark)) : NULL;
@@ -85,7 +85,7 @@ static void text_split(struct bide_text text, const char *mark, struct bide_text
     part[1].length = text.length - part[0].length - strlen(mark);
 }
 
-/* 50ms, or 10ms..80ms. */
+/* Parses 50ms or 10ms..80ms. */
 static bool parse_span(struct bide_text text, struct chaos_span *span)
 {
     struct bide_text part[2];
@@ -103,7 +103,7 @@ static bool parse_status(struct bide_text text, int *value)
     return true;
 }
 
-/* What a failure or an outage does in place of the step: a status, reset or close. */
+/* Parses the action of a failure or an outage, which replaces the step: a status, reset or close. */
 static bool parse_failure(struct bide_text text, struct chaos_step *step)
 {
     step->cut = text_is(text, "reset") ? CHAOS_CUT_RESET : text_is(text, "close") ? CHAOS_CUT_CLOSE : CHAOS_CUT_NONE;
@@ -111,7 +111,7 @@ static bool parse_failure(struct bide_text text, struct chaos_step *step)
     return step->cut != CHAOS_CUT_NONE || parse_status(text, &step->status);
 }
 
-/* Adds a text in which $PORT becomes the port. */
+/* Appends a text in which $PORT is replaced by the port. */
 static bool bytes_append_expanded(struct chaos_directive_target *target, struct chaos_bytes *bytes,
                                   struct bide_text text)
 {
@@ -126,7 +126,7 @@ static bool bytes_append_expanded(struct chaos_directive_target *target, struct 
     return true;
 }
 
-/* A header field. An empty name: the value has the whole line. */
+/* Appends a header field. With an empty name, the value is the whole line. */
 static bool step_add_field(struct chaos_directive_target *target, const char *name, struct bide_text value)
 {
     struct chaos_bytes *fields = &target->step->fields;
@@ -136,7 +136,7 @@ static bool step_add_field(struct chaos_directive_target *target, const char *na
     return fields->length <= CHAOS_FIELDS_MAX;
 }
 
-/* ---- words about the answer's head ---- */
+/* ---- response head ---- */
 
 static bool apply_retry_after(struct chaos_directive_target *target, const struct chaos_word *word)
 {
@@ -215,7 +215,7 @@ static bool apply_garbage(struct chaos_directive_target *target, const struct ch
                                  word->value.at != NULL ? word->value : (struct bide_text){noise, sizeof noise - 1});
 }
 
-/* ---- words about the answer's body ---- */
+/* ---- response body ---- */
 
 static bool step_set_body(struct chaos_directive_target *target, enum chaos_body body)
 {
@@ -247,7 +247,7 @@ static bool apply_chunked(struct chaos_directive_target *target, const struct ch
     return target->step->chunked = true;
 }
 
-/* An amount without a sign would look like the length itself, which it is not. */
+/* The sign is required: a plain number would look like the length itself. */
 static bool apply_length(struct chaos_directive_target *target, const struct chaos_word *word)
 {
     bool none = text_is(word->value, "none");
@@ -262,7 +262,7 @@ static bool apply_ranges(struct chaos_directive_target *target, const struct cha
     return target->step->ranges = true;
 }
 
-/* ---- words about time ---- */
+/* ---- time ---- */
 
 static bool apply_delay(struct chaos_directive_target *target, const struct chaos_word *word)
 {
@@ -294,7 +294,7 @@ static bool apply_continue(struct chaos_directive_target *target, const struct c
     return target->step->no_continue = text_is(word->value, "no");
 }
 
-/* ---- words about the connection ---- */
+/* ---- connection ---- */
 
 static bool apply_cut(struct chaos_directive_target *target, const struct chaos_word *word)
 {
@@ -333,7 +333,7 @@ static bool apply_half_close(struct chaos_directive_target *target, const struct
     return target->step->half_close = true;
 }
 
-/* ---- words about the line ---- */
+/* ---- whole line ---- */
 
 static bool apply_fail(struct chaos_directive_target *target, const struct chaos_word *word)
 {
@@ -549,7 +549,7 @@ static const struct directive *find_directive(struct bide_text name)
     return NULL;
 }
 
-/* A status or xN. */
+/* Applies a status or xN. */
 static bool apply_status_or_count(const struct chaos_word *word, struct chaos_directive_target *target)
 {
     uint64_t times;

@@ -1,14 +1,15 @@
-/* journal.c - what became of each request: kept for chaos_seen, and written as JSON lines.
+/* journal.c - records how each request ended: in memory for chaos_seen, and as JSON lines.
  *
- * A record is opened when the head of a request is complete, before anything is done about it, and closed when its deed
- * is done; every record that is opened is closed. With keep it is in the list from its opening; a line is written when
- * it is closed. With neither, a record is a few numbers in the connection and nothing is allocated.
+ * A record is opened when the head of a request is complete, before the server acts on it, and closed when the request
+ * has ended; every opened record is closed. With `keep` the record is in the list from its opening; its JSON line is
+ * written when it is closed. With neither, a record is a few numbers in the connection and nothing is allocated.
  *
- * One block holds all texts of a record: the head as it came, and copies with a NUL of the fields that people ask for.
+ * A single memory block holds all texts of a record: the head as received, and NUL-terminated copies of the fields that
+ * tests ask for.
  *
- * A line never has the query of a path, nor any header field but the three it names: that is where secrets are.
- * Lines are gathered and written when the server is about to wait. A journal that cannot be written to is given up; one
- * that is full for now (EAGAIN) loses the lines for which there is no room. */
+ * A JSON line has neither the query of a path nor any header field but the three it names, because those carry secrets.
+ * Lines are buffered and written when the server is about to wait. After a write error the journal is closed; while its
+ * pipe is full (EAGAIN) lines without room in the buffer are lost. */
 #include "journal.h"
 
 #include <bide/clock.h>
@@ -19,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FIELD_BYTES_MAX 512u /* bytes of a field's value in a line; each may become six */
+#define FIELD_BYTES_MAX 512u /* bytes of a field value per line; each may become six */
 #define LINE_ROOM       (3 * 6 * (FIELD_BYTES_MAX + 1) + 6 * (CHAOS_PATH_KEPT + 1) + 512u)
 
 const char *chaos_result_name(enum chaos_result result)
@@ -44,7 +45,7 @@ void chaos_journal_free(struct chaos_journal *journal)
 
 /* ---- opening a record ---- */
 
-/* Texts are copied one after the other into a block that is large enough for them all. */
+/* Copies a text, with a NUL, to the block, which must be large enough. */
 static const char *block_copy_text(char **block, struct bide_text text)
 {
     if (text.at == NULL)
@@ -72,7 +73,7 @@ static void record_copy_fields(struct chaos_seen *seen, char *block)
     }
 }
 
-/* The fields and the query are parts of the head, each once: twice its length holds all, with a NUL for each. */
+/* The query and the fields are parts of the head, each copied once: twice the head's length, plus NULs, is enough. */
 static void record_copy_texts(struct chaos_seen *seen, const struct chaos_request *request, struct bide_text head)
 {
     char *block = malloc(head.length * 2 + 8);
@@ -91,7 +92,7 @@ static void copy_truncated(char *to, size_t room, struct bide_text text)
     to[length] = '\0';
 }
 
-/* False: there is no place in the list. */
+/* Returns false if the list is full. */
 static bool journal_keep_record(struct chaos_journal *journal, struct chaos_record *record)
 {
     if (journal->count == CHAOS_SEEN_MAX || journal->memory > CHAOS_SEEN_MEMORY)
@@ -130,9 +131,9 @@ void chaos_journal_begin(struct chaos_journal *journal, struct chaos_record *rec
         journal_keep_record(journal, record);
 }
 
-/* ---- closing it ---- */
+/* ---- closing a record ---- */
 
-/* Bytes outside ASCII are written as if they were Latin-1, so that a line is valid JSON whatever a client sends. */
+/* Non-ASCII bytes are written as Latin-1 escapes, so that the line is valid JSON for any input. */
 static size_t line_put_string(char *to, const char *name, const char *text)
 {
     if (text == NULL)
@@ -215,7 +216,7 @@ void chaos_journal_flush(struct chaos_journal *journal)
     journal->length -= done;
 }
 
-/* ---- asking ---- */
+/* ---- access ---- */
 
 bool chaos_seen_header(const struct chaos_seen *seen, const char *name, struct bide_text *value)
 {

@@ -1,4 +1,4 @@
-/* journal.h - what became of each request: kept for chaos_seen, and written as JSON lines. */
+/* journal.h - records how each request ended: in memory for chaos_seen, and as JSON lines. */
 #ifndef CHAOS_JOURNAL_H
 #define CHAOS_JOURNAL_H
 
@@ -13,35 +13,35 @@ enum chaos_result {
 };
 
 struct chaos_journal {
-    int fd;    /* -1: no lines are written */
-    int error; /* errno of the write that ended it; 0: none did */
+    int fd;    /* -1: no JSON lines */
+    int error; /* errno of the write that ended it; 0: none */
     bool keep;
-    uint64_t requests; /* whose head was read */
+    uint64_t requests; /* number of complete heads */
     struct chaos_seen *seen;
     size_t count, room;
-    uint64_t memory; /* of the heads that are kept */
-    char *line;      /* lines to be written */
+    uint64_t memory; /* bytes of recorded heads */
+    char *line;      /* buffer of lines to be written */
     size_t length;
 };
 
-/* A request of a connection, from its head to its end. */
+/* The record of a connection's current request, from its head to its end. */
 struct chaos_record {
     struct chaos_seen seen;
-    size_t index; /* in the journal, plus one; 0: not kept */
+    size_t index; /* in journal.seen, plus one; 0: not kept */
     bool open;
 };
 
 void chaos_journal_free(struct chaos_journal *journal);
 
-/* The request's head was read; its texts are copied. head: all of it. seen.connection and on_connection are set by the
- * caller. */
+/* Opens a record after the request's head was read, and copies its texts. `head` is the whole head. The caller has set
+ * seen.connection and seen.on_connection. */
 void chaos_journal_begin(struct chaos_journal *journal, struct chaos_record *record,
                          const struct chaos_request *request, struct bide_text head);
 
-/* The request is over; status and the body's figures are set by the caller. Without effect on a record not open. */
+/* Closes the record. The caller has set the status and the body figures. Does nothing if the record is not open. */
 void chaos_journal_end(struct chaos_journal *journal, struct chaos_record *record, enum chaos_result result);
 
-/* Writes what is there to be written. */
+/* Writes the buffered lines. */
 void chaos_journal_flush(struct chaos_journal *journal);
 
 const char *chaos_result_name(enum chaos_result result);

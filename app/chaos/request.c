@@ -1,12 +1,12 @@
-/* request.c - reading HTTP/1.x requests (RFC 9112) from bytes as they come.
+/* request.c - incremental parser for HTTP/1.x requests (RFC 9112).
  *
- * A head is read when it is complete, up to its empty line; until then only the search for that line goes on where it
- * stopped, so that a client who sends a byte at a time costs no more than one who sends all. A body is never stored:
- * its bytes are counted and hashed as they pass.
+ * A head is parsed once, when its empty line has arrived; until then each call resumes the search for that line where
+ * the last call stopped, so a client that sends single bytes costs no more than a client that sends everything at once.
+ * Bodies are never stored: their bytes are counted and hashed as they arrive.
  *
- * What could mean one thing to us and another to somebody in between is refused: blanks before a colon, folded lines,
- * bare CR, two lengths, length beside chunks. A bare LF ends a line as well as CRLF (RFC 9112 2.2), and empty lines
- * before a request are skipped. */
+ * Ambiguous input, which an intermediary might interpret differently (request smuggling), is rejected: blanks before a
+ * colon, folded lines, bare CR, two lengths, a length together with chunks. A bare LF ends a line like CRLF (RFC 9112
+ * 2.2), and empty lines before a request are skipped. */
 #include "request.h"
 
 #include "core/random.h"
@@ -16,7 +16,7 @@
 
 #define FNV_START   UINT64_C(0xcbf29ce484222325)
 #define FNV_PRIME   UINT64_C(0x100000001b3)
-#define FRAMING_MAX 16384u /* bytes of one chunk's extensions, or of all trailers */
+#define FRAMING_MAX 16384u /* of a chunk's extensions, or of all trailers */
 #define CHUNK_MAX   (UINT64_MAX >> 8)
 
 static enum chaos_read request_refuse(struct chaos_request *request, int status)
@@ -48,7 +48,7 @@ static bool is_token(struct bide_text text)
     return text.length > 0;
 }
 
-/* No controls but HTAB: neither a NUL nor a CR hides in a value. */
+/* Returns true if there are no control characters but HTAB: no NUL or CR in a value. */
 static bool text_has_no_controls(struct bide_text text)
 {
     for (size_t i = 0; i < text.length; i++)
@@ -66,7 +66,7 @@ static struct bide_text text_trim(struct bide_text text)
     return text;
 }
 
-/* Cuts a text at a byte: what is before it is returned, what is after it stays. Absent: the byte is not there. */
+/* Splits at a byte: returns the part before it and leaves the part after it. Absent if the byte does not occur. */
 static struct bide_text text_take_until(struct bide_text *text, char byte)
 {
     const char *found = text->length > 0 ? memchr(text->at, byte, text->length) : NULL;
@@ -128,7 +128,7 @@ static void field_read_connection(struct chaos_request *request, struct bide_tex
     }
 }
 
-/* The fields that the server itself heeds. Returns 0 or the status to refuse with. */
+/* Reads the fields that affect the server. Returns 0, or the status of the error response. */
 static int request_read_field(struct chaos_request *request, struct bide_text name, struct bide_text value)
 {
     if (chaos_name_equals(name, "host")) {
@@ -153,7 +153,7 @@ static int request_read_field(struct chaos_request *request, struct bide_text na
     return 0;
 }
 
-/* RFC 9112 3.2: http://host/path becomes /path; what is neither that nor a path is right with two methods only. */
+/* RFC 9112 3.2: http://host/path becomes /path. Other forms are valid with CONNECT and OPTIONS only. */
 static bool request_read_target(struct chaos_request *request, struct bide_text target)
 {
     if (target.length > 7 && strncasecmp(target.at, "http://", 7) == 0) {
@@ -191,7 +191,7 @@ static int read_request_line(struct chaos_request *request, struct bide_text lin
     return request->http10 || text_equals(line, "HTTP/1.1") ? 0 : 505;
 }
 
-/* RFC 9112 6.3: what tells the length of a request's body. */
+/* Determines the body's framing (RFC 9112 6.3). */
 static int request_frame_body(struct chaos_request *request)
 {
     if (!request->http10 && !request->has_host)
@@ -219,7 +219,7 @@ static int request_read_head(struct chaos_request *request, struct bide_text hea
     return error_status != 0 ? error_status : request_frame_body(request);
 }
 
-/* Searches for the empty line. Returns the length of the head with it; 0: it is not there yet. */
+/* Searches for the empty line. Returns the length of the head including it; 0 if it has not arrived. */
 static size_t head_find_end(struct chaos_request *request, const char *bytes, size_t length, size_t begin)
 {
     size_t at = request->scanned > begin ? request->scanned : begin;
@@ -227,7 +227,7 @@ static size_t head_find_end(struct chaos_request *request, const char *bytes, si
     while ((end = memchr(bytes + at, '\n', length - at)) != NULL) {
         size_t next = (size_t)(end - bytes) + 1;
         size_t cr = next < length && bytes[next] == '\r';
-        if (next + cr >= length) /* what follows this line end is not there yet: look at it again */
+        if (next + cr >= length) /* the bytes after this line end have not arrived: search it again */
             break;
         if (bytes[next + cr] == '\n')
             return next + cr + 1;
@@ -298,8 +298,8 @@ static void chunk_end_size_line(struct chaos_request *request)
     request->line_bytes = 0;
 }
 
-/* One byte of the line that a chunk begins with: digits, then perhaps an extension, then CRLF or LF. framing_bytes
- * counts; a line without a digit is no size. */
+/* Consumes a byte of a chunk's size line: hex digits, optional extension, CRLF or LF. framing_bytes counts the bytes,
+ * so a line without a digit is detected as invalid. */
 static bool chunk_take_size_byte(struct chaos_request *request, char c)
 {
     int digit = hex_value(c);

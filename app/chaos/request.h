@@ -1,36 +1,36 @@
-/* request.h - reading HTTP/1.x requests (RFC 9112) from bytes as they come. */
+/* request.h - incremental parser for HTTP/1.x requests (RFC 9112). */
 #ifndef CHAOS_REQUEST_H
 #define CHAOS_REQUEST_H
 
 #include "chaos.h"
 
 enum chaos_read {
-    CHAOS_READ_MORE = 0, /* what is there is fine, but not all */
+    CHAOS_READ_MORE = 0, /* valid so far, but incomplete */
     CHAOS_READ_DONE,
-    CHAOS_READ_BAD, /* see refusal */
+    CHAOS_READ_BAD, /* see error_status */
 };
 
-/* Where the reading of a body stands. */
+/* State of reading a body. */
 enum chaos_body_state {
-    CHAOS_BODY_COMPLETE = 0, /* nothing more belongs to it */
-    CHAOS_BODY_BYTES,        /* `left` more bytes: of the body or of a chunk */
+    CHAOS_BODY_COMPLETE = 0, /* no further bytes belong to it */
+    CHAOS_BODY_BYTES,        /* `left` more bytes of the body or of a chunk */
     CHAOS_CHUNK_SIZE,
     CHAOS_CHUNK_EXTENSION,
-    CHAOS_CHUNK_END, /* the CRLF after a chunk's bytes */
+    CHAOS_CHUNK_END, /* the CRLF after a chunk's data */
     CHAOS_TRAILER,
 };
 
-/* Zero before the first byte of a request. The texts point into the bytes that the head was read from. */
+/* Zero before the first byte of a request. The texts point into the bytes from which the head was read. */
 struct chaos_request {
-    size_t scanned;    /* of a head that is not complete: no need to look there again */
-    size_t head_bytes; /* once complete, with the empty line */
-    int error_status;  /* the status that a wrong request is answered with */
+    size_t scanned;    /* bytes of an incomplete head already searched for its end */
+    size_t head_bytes; /* of a complete head, with the empty line */
+    int error_status;  /* status of the response to a bad request */
 
-    struct bide_text method, path, query; /* query: absent if there was no question mark */
-    struct bide_text range, if_range;     /* absent, or their raw value */
-    bool head_only;                       /* HEAD */
+    struct bide_text method, path, query; /* query: absent without a question mark */
+    struct bide_text range, if_range;     /* raw values, or absent */
+    bool head_only;                       /* HEAD request */
     bool http10;
-    bool close;            /* the client wants, or by its version means, no further request */
+    bool close;            /* by Connection header or HTTP version, no further request follows */
     bool expects_continue; /* Expect: 100-continue */
     bool has_host;
 
@@ -40,31 +40,31 @@ struct chaos_request {
 
     enum chaos_body_state body;
     uint64_t left;
-    uint32_t framing_bytes; /* of one chunk size line, or of all trailers: bounded */
-    uint32_t line_bytes;    /* of the trailer line that is being read */
+    uint32_t framing_bytes; /* of a chunk size line, or of all trailers: bounded */
+    uint32_t line_bytes;    /* of the current trailer line */
     uint64_t body_bytes;    /* read so far */
-    uint64_t body_fnv;      /* their hash, unless there are none */
+    uint64_t body_fnv;      /* FNV-1a of these bytes, if there are any */
 };
 
-/* Reads a head from the front of the bytes. To be called again with the same bytes and more after MORE. */
+/* Parses the head at the start of the bytes. After MORE, call again with the same bytes and more. */
 enum chaos_read chaos_request_head(struct chaos_request *request, const char *bytes, size_t length);
 
-/* What can be told of a head that never became complete, or was too long: method and path, if its first line is there.
- * False: there is nothing but line ends. */
+/* Extracts method and path from a head that stayed incomplete or was too long, if its first line is there. Returns
+ * false if there are only line ends. */
 bool chaos_request_partial(struct chaos_request *request, const char *bytes, size_t length);
 
-/* Takes what belongs to the body from the front of the bytes, `taken` of them. */
+/* Consumes bytes that belong to the body; sets `taken` to their number. */
 enum chaos_read chaos_request_body(struct chaos_request *request, struct bide_text bytes, size_t *taken);
 
-/* The bide_hash of the body that was read. */
+/* Returns the bide_hash of the body that was read. */
 uint64_t chaos_request_hash(const struct chaos_request *request);
 
-/* The next header field of a head; cursor: what is left of it, at first all after the request line. */
+/* Returns the next header field; `cursor` is the remaining head, at first everything after the request line. */
 bool chaos_next_field(struct bide_text *cursor, struct bide_text *name, struct bide_text *value);
 
-/* The next line, without its CRLF or LF; false: there is no whole line. */
+/* Returns the next line, without its CRLF or LF; false if there is no complete line. */
 bool chaos_next_line(struct bide_text *cursor, struct bide_text *line);
 
-bool chaos_name_equals(struct bide_text name, const char *other); /* in any case */
+bool chaos_name_equals(struct bide_text name, const char *other); /* case-insensitive */
 
 #endif

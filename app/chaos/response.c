@@ -1,17 +1,18 @@
-/* reply.c - the bytes of an answer, made piece by piece from a step and a request.
+/* response.c - generates the bytes of a response, piece by piece, from a step and a request.
  *
- * An answer has three parts: a head, made whole; perhaps headers without end; a body, made as far as there is room.
- * Most answers are one piece, sent with one system call. What the answer will be, which bytes of which body, whole or
- * cut, in chunks or not, is settled when the head of the request is there; from then on the request is not needed.
+ * A response has up to three parts: a head, generated at once; optionally endless headers; a body, generated as far as
+ * there is room. Most responses are a single piece, sent with a single system call. Everything about the response
+ * (which bytes of which body, complete or cut, chunked or not) is decided when the head of the request is complete;
+ * afterwards the request is not needed.
  *
- * A cut is a body that ends too soon: the connection sees that the answer was cut short, and cuts itself. */
+ * A cut is a body that ends too soon: the connection sees `cut_short` and then closes or resets. */
 #include "response.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#define CHUNK_ROOM 48u /* a chunk's size and its two line ends, and the last chunk */
+#define CHUNK_ROOM 48u /* chunk size, two line ends and the last chunk */
 
 struct output {
     char *at;
@@ -41,8 +42,8 @@ static void put_number(struct output *output, uint64_t number)
 
 /* ---- dates ---- */
 
-#define SECONDS_MAX                                                                                                    \
-    INT64_C(100000000000) /* seconds from 1970 that gmtime_r can say with four digits of year, and more */
+/* Seconds since 1970 that gmtime_r can format; the year may have more than four digits. */
+#define SECONDS_MAX INT64_C(100000000000)
 
 size_t chaos_date(char *text, enum chaos_stamp form, int64_t wall_s)
 {
@@ -66,7 +67,7 @@ size_t chaos_date(char *text, enum chaos_stamp form, int64_t wall_s)
     return (size_t)length;
 }
 
-/* The same second is asked for again and again: its text is kept, one for each thread that serves. */
+/* Caches the text of the current second, per thread. */
 static void put_date(struct output *output, int64_t wall_s)
 {
     static _Thread_local char text[CHAOS_DATE_ROOM];
@@ -80,7 +81,7 @@ static void put_date(struct output *output, int64_t wall_s)
     put_text(output, "\r\n");
 }
 
-/* ---- what the answer will be ---- */
+/* ---- choosing the response ---- */
 
 static const struct {
     int status;
@@ -136,7 +137,7 @@ static void response_choose_body(struct chaos_response *response)
     const char *phrase = response->status == 200 ? "ok" : status_phrase(response->status);
     switch (step->body) {
     case CHAOS_BODY_DEFAULT:
-        response->text = (struct bide_text){phrase, strlen(phrase) + 1}; /* put_body makes the NUL a line end */
+        response->text = (struct bide_text){phrase, strlen(phrase) + 1}; /* put_body replaces the NUL by a line end */
         break;
     case CHAOS_BODY_TEXT: response->text = (struct bide_text){step->text.at, step->text.length}; break;
     case CHAOS_BODY_PATTERN:
@@ -161,7 +162,8 @@ static bool text_take_number(struct bide_text *text, uint64_t *number)
     return digits > 0;
 }
 
-/* One range of RFC 9110 14.1.2: bytes=5-9, bytes=5- or bytes=-5. Anything else is ignored, as the RFC allows. */
+/* Parses a single range (RFC 9110 14.1.2): bytes=5-9, bytes=5- or bytes=-5. Anything else is ignored, as the RFC
+ * allows. */
 static bool range_parse(struct bide_text text, uint64_t total, uint64_t *first, uint64_t *last)
 {
     if (text.length < 7 || memcmp(text.at, "bytes=", 6) != 0)
@@ -181,7 +183,7 @@ static bool range_parse(struct bide_text text, uint64_t total, uint64_t *first, 
     return from || to;
 }
 
-/* RFC 9110 13.1.5: the tag must be the same and strong. A date never is. */
+/* RFC 9110 13.1.5: the entity tags must be equal and strong. A date never matches. */
 static bool range_condition_holds(const struct chaos_step *step, struct bide_text if_range)
 {
     return if_range.at == NULL || (step->etag.length == if_range.length && step->etag.at[0] == '"' &&
@@ -233,7 +235,7 @@ void chaos_response_begin(struct chaos_response *response, const struct chaos_st
     response->close = request->close || step->connection_close || step->garbage || (unframed && !response->head_only);
 }
 
-/* ---- its bytes ---- */
+/* ---- generating bytes ---- */
 
 static void put_status(struct output *output, int status)
 {
@@ -254,7 +256,7 @@ static void put_retry_date(struct output *output, const struct chaos_step *step,
     put_text(output, "\r\n");
 }
 
-/* A Content-Length that is off stays a number. */
+/* A Content-Length made wrong on purpose does not become negative. */
 static uint64_t response_content_length(const struct chaos_response *response)
 {
     int64_t off = response->step->length == CHAOS_LENGTH_OFF ? response->step->length_off : 0;

@@ -1,16 +1,17 @@
-/* script.c - what the server does, by path: lines of steps, read once from text.
+/* script.c - the server's behaviour by path: lines of steps, parsed once from text.
  *
  *     # a comment
  *     /flaky    503 retry-after=2 | 503 x2 | 200 body="hello"
  *     /api*     fail=30%:503 200
  *
- * A line is a path and its steps, with | between them. Each request to the path takes the next step; the last one
- * repeats, unless the line ends in `loop`. A path that ends in * is a prefix; the same path wins over a prefix, a
- * longer prefix over a shorter one. A step is words in any order: a status, xN, name or name=value (word.c knows them).
- * Part of a word may stand in double quotes: there blanks, | and # mean themselves and \n \r \t \" \\ \xHH are
- * escapes.
+ * A line is a path and its steps, separated by |. Each request to the path takes the next step; the last step repeats,
+ * unless the line ends in `loop`. A path that ends in * is a prefix; an exact path has priority over a prefix, a longer
+ * prefix over a shorter prefix. A step is a list of words in any order: a status, xN, or a directive `name` or
+ * `name=value` (directives.c). Part of a word may be in double quotes: there blanks, | and # are literal and \n \r \t
+ * \" \\ \xHH are escapes.
  *
- * Reading stops at the first mistake, and says what would be right. Everything is bounded: script.h has the limits. */
+ * Parsing stops at the first error, with a description of a valid value. Everything is bounded: script.h has the
+ * limits. */
 #include "script.h"
 
 #include <ctype.h>
@@ -26,7 +27,7 @@ struct reader {
     struct chaos_error *error;
     struct chaos_script *script;
     struct chaos_directive_target target;
-    uint32_t words; /* of the step */
+    uint32_t words; /* in the step */
     struct chaos_word word;
 };
 
@@ -42,7 +43,7 @@ bool chaos_bytes_add(struct chaos_bytes *bytes, const void *more, size_t length)
     return true;
 }
 
-/* Returns false, so that a reader can return with it. */
+/* Sets the error. Returns false, so that callers can return it. */
 static bool reader_error(struct reader *reader, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static bool reader_error(struct reader *reader, const char *format, ...)
@@ -64,7 +65,7 @@ static bool reader_nomem(struct reader *reader)
     return false;
 }
 
-/* One more element at the end of an array, zeroed; NULL: no memory, the array is as it was. */
+/* Appends a zeroed element to an array. Returns NULL, with the array unchanged, if there is no memory. */
 static void *array_grow(void *array, size_t *count, size_t size)
 {
     char *grown = realloc(array, (*count + 1) * size);
@@ -92,7 +93,7 @@ static int hex_digit(char c)
     return found != NULL ? (int)(found - digits) : -1;
 }
 
-/* What follows a backslash. */
+/* Decodes the characters after a backslash. */
 static bool take_escape(struct reader *reader, char *byte)
 {
     static const char from[] = "nrt\"\\", to[] = "\n\r\t\"\\";
@@ -134,11 +135,11 @@ static bool take_quoted(struct reader *reader)
     return true;
 }
 
-/* Reads the word that begins here, and splits it at the first = outside quotes. */
+/* Reads the word at the cursor, and splits it at the first = outside quotes. */
 static bool take_word(struct reader *reader)
 {
     struct chaos_word *word = &reader->word;
-    size_t split = 0; /* where the value begins */
+    size_t split = 0; /* start of the value */
     word->length = 0;
     word->quoted = false;
     while (*reader->at != '\0' && strchr(" \t\r\n|", *reader->at) == NULL) {
@@ -173,13 +174,13 @@ static bool begin_step(struct reader *reader)
     return true;
 }
 
-/* more: another one follows. Without any word there is one step, an empty one, which answers 200. */
+/* `more`: another step follows. A line without words has an empty step, which responds with 200. */
 static bool end_step(struct reader *reader, bool more)
 {
     struct chaos_line *line = reader->target.line;
     struct chaos_step *step = reader->target.step;
     if (reader->words == 0 && line->steps > 1 && line->loop)
-        line->steps--; /* `| loop` is no step */
+        line->steps--; /* `| loop` is not a step */
     else if (reader->words == 0 && (line->steps > 1 || more))
         return reader_error(reader, "a step is empty: want a status such as 503, or another word, on each side of |");
     if (step->cut != CHAOS_CUT_NONE && step->cut_at == CHAOS_AT_ACCEPT && reader->script->catch_all != line)
@@ -190,7 +191,7 @@ static bool end_step(struct reader *reader, bool more)
     return true;
 }
 
-/* `loop` is about the line, and ends it. */
+/* `loop` applies to the line, and ends it. */
 static bool apply_word(struct reader *reader)
 {
     struct chaos_word *word = &reader->word;
@@ -270,7 +271,7 @@ static bool check_line(struct reader *reader)
     return true;
 }
 
-/* The lines may have moved: the one for all is looked for anew. */
+/* Finds the line `*` again, because realloc may have moved the lines. */
 static void script_find_catch_all(struct chaos_script *script)
 {
     script->catch_all = NULL;
@@ -321,7 +322,7 @@ out:
     return err;
 }
 
-/* ---- a script that was read ---- */
+/* ---- using a script ---- */
 
 static void free_step(struct chaos_step *step)
 {
@@ -330,7 +331,7 @@ static void free_step(struct chaos_step *step)
     free(step->etag.at);
 }
 
-/* The steps of failures and outages own nothing: they are a status or a cut. */
+/* The steps of failures and outages own no memory: they are a status or a cut. */
 void chaos_script_free(struct chaos_script *script)
 {
     for (size_t i = 0; i < script->lines; i++) {

@@ -1,10 +1,10 @@
-/* server.c - the server: one thread, one epoll, and the listening socket.
+/* server.c - the server: one thread, one epoll instance, one listening socket.
  *
- * Each turn writes the journal, waits for events, hands them to the connections, then hands the due timers to theirs.
- * The listening socket is looked at when its own timer is due: it is not watched for a moment when the process has no
- * descriptors left, and it does not exist during an outage that refuses connections. The port is held meanwhile by a
- * second socket that is bound to it and never listens: nobody else is given the port, and no client that connects from
- * a random port can happen to pick this one and meet itself. */
+ * Each turn flushes the journal, waits for events, passes them to the connections, then runs the timers that are due.
+ * The listening socket has its own timer: the socket leaves the epoll set for a moment when the process runs out of
+ * descriptors, and is closed during an outage that refuses connections. Meanwhile a second socket, bound to the same
+ * port but never listening, reserves the port: no other process can get it, and no client that connects from a random
+ * port can pick this port and connect to itself. */
 #include "server.h"
 
 #include <bide/clock.h>
@@ -19,13 +19,13 @@
 #include <unistd.h>
 
 #define EVENTS_MAX      256
-#define ACCEPTS_MAX     256            /* in one turn */
-#define ACCEPT_PAUSE_NS (20 * BIDE_MS) /* without descriptors */
-#define POLL_MAX_MS     60000          /* at most at once */
+#define ACCEPTS_MAX     256            /* per turn */
+#define ACCEPT_PAUSE_NS (20 * BIDE_MS) /* after running out of descriptors */
+#define POLL_MAX_MS     60000          /* longest wait in a turn */
 
 /* ---- the listening socket ---- */
 
-/* A socket bound to the port (0: a free one, which is then in *port); -1: see errno. */
+/* Returns a socket bound to the port (0: any free port, stored in *port), or -1 with errno set. */
 static int bind_loopback(uint16_t *port)
 {
     const int one = 1;
@@ -48,7 +48,7 @@ static int bind_loopback(uint16_t *port)
 
 static bool server_start_listening(struct chaos *server)
 {
-    uint16_t port = server->port; /* others may be reading it: it does not change */
+    uint16_t port = server->port; /* other threads may read server->port: it never changes */
     if (server->listen_fd < 0)
         server->listen_fd = bind_loopback(&port);
     return server->listen_fd >= 0 && listen(server->listen_fd, SOMAXCONN) == 0;
@@ -78,7 +78,7 @@ static bool server_is_refusing(const struct chaos *server, int64_t since_ns)
     return outage != NULL && outage->refuse;
 }
 
-/* When refusing begins or ends next; BIDE_NEVER: no more. */
+/* Returns the next time at which refusing begins or ends, or BIDE_NEVER. */
 static int64_t server_next_outage_change(const struct chaos *server, int64_t since_ns)
 {
     const struct chaos_line *catch_all = server->script.catch_all;
@@ -92,7 +92,7 @@ static int64_t server_next_outage_change(const struct chaos *server, int64_t sin
     return next_ns;
 }
 
-/* Listens or does not, accepts or does not, as it should be now, and comes back when that changes. */
+/* Opens, closes, watches or ignores the listening socket as required now, and sets the timer for the next change. */
 static void server_update_listener(struct chaos *server)
 {
     int64_t now_ns = bide_now(), since_ns = now_ns - server->start_ns,
@@ -106,7 +106,7 @@ static void server_update_listener(struct chaos *server)
         server_watch_listener(server, now_ns >= server->accept_ns);
     if (now_ns < server->accept_ns && server->accept_ns < next_ns)
         next_ns = server->accept_ns;
-    bide_timers_set(&server->timers, &server->listen_timer, next_ns); /* there is memory: chaos_new saw to that */
+    bide_timers_set(&server->timers, &server->listen_timer, next_ns); /* cannot fail: chaos_new set it before */
 }
 
 static void server_accept(struct chaos *server)
@@ -142,7 +142,7 @@ static enum bide_err server_open(struct chaos *server)
 enum bide_err chaos_new(struct chaos **server, const struct chaos_config *config, struct chaos_error *error)
 {
     enum bide_err err = BIDE_ERR_NOMEM;
-    struct chaos *made = malloc(sizeof *made); /* not zeroed whole: its buffers are large */
+    struct chaos *made = malloc(sizeof *made); /* only the part before the large buffers is zeroed */
     *server = NULL;
     if (error != NULL)
         *error = (struct chaos_error){0};
@@ -215,7 +215,7 @@ const struct chaos_seen *chaos_seen(const struct chaos *server, size_t *count)
 
 /* ---- serving ---- */
 
-/* Milliseconds until the first timer, rounded up: never early. */
+/* Returns the milliseconds until the first timer, rounded up so that no timer fires early. */
 static int server_poll_timeout_ms(const struct chaos *server)
 {
     int64_t due_ns = bide_timers_next(&server->timers);
@@ -227,7 +227,7 @@ static int server_poll_timeout_ms(const struct chaos *server)
 
 static void server_run_timers(struct chaos *server)
 {
-    int64_t now_ns = bide_now(); /* one that is set meanwhile to now waits for the next turn */
+    int64_t now_ns = bide_now(); /* a timer set to "now" meanwhile waits for the next turn */
     struct bide_timer *timer;
     while ((timer = bide_timers_pop(&server->timers, now_ns)) != NULL)
         if (timer == &server->listen_timer)
@@ -236,7 +236,7 @@ static void server_run_timers(struct chaos *server)
             chaos_connection_timer(timer);
 }
 
-/* False: it was stopped. */
+/* Returns false if the server was stopped. */
 static bool server_handle_events(struct chaos *server, const struct epoll_event *event, int count)
 {
     for (int i = 0; i < count; i++) {

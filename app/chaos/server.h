@@ -1,4 +1,4 @@
-/* server.h - the server as its parts see it, and what a connection offers to it. */
+/* server.h - internal state of the server, and the functions of connections that it calls. */
 #ifndef CHAOS_SERVER_H
 #define CHAOS_SERVER_H
 
@@ -16,32 +16,32 @@ struct chaos {
     struct bide_timers timers;
     struct bide_cancel cancel;
     int epoll_fd;
-    int hold_fd;   /* bound, never listening: the port stays ours, also while connections are refused */
+    int hold_fd;   /* bound but never listening: reserves the port while connections are refused */
     int listen_fd; /* -1: connections are refused */
     uint16_t port;
     uint64_t seed;
     int64_t idle_ns;
     int64_t start_ns;
-    struct bide_timer listen_timer;  /* when to look at the listening socket again */
-    int64_t accept_ns;               /* not before: there were no descriptors */
-    bool accepting;                  /* the listening socket is watched */
-    uint64_t connections;            /* so far */
-    struct chaos_connection *live;   /* a list */
-    struct chaos_connection *closed; /* closed in this turn: events in hand may still name them */
+    struct bide_timer listen_timer;  /* when to update the listening socket */
+    int64_t accept_ns;               /* do not accept before this: descriptors ran out */
+    bool accepting;                  /* the listening socket is in the epoll set */
+    uint64_t connections;            /* accepted so far */
+    struct chaos_connection *live;   /* list of open connections */
+    struct chaos_connection *closed; /* closed in this turn; pending epoll events may still refer to them */
     char in[CHAOS_WIRE_ROOM];        /* shared by all connections: see wire.c */
     char out[CHAOS_RESPONSE_ROOM];
 };
 
-/* A descriptor that was accepted becomes the connection's, or is closed. */
+/* Takes ownership of an accepted descriptor; closes it if there is no memory. */
 void chaos_connection_new(struct chaos *server, int fd);
 
-/* Events of epoll. */
+/* Handles epoll events. */
 void chaos_connection_event(struct chaos_connection *connection, uint32_t events);
 
-/* Its timer, which was popped, is due. */
+/* Handles the connection's timer, which was popped because it is due. */
 void chaos_connection_timer(struct bide_timer *timer);
 
-/* Ends all, and forgets those that are dead. */
+/* Closes all connections; frees closed connections. */
 void chaos_connections_close_all(struct chaos *server);
 void chaos_connections_free_closed(struct chaos *server);
 

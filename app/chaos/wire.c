@@ -1,11 +1,11 @@
-/* wire.c - the two directions of a connection's socket: input not taken yet, output not sent yet.
+/* wire.c - a connection's socket: input not consumed yet, output not sent yet.
  *
- * All connections share one buffer for input and one for output. Most requests come in one piece and are answered with
- * one, so that what is in a shared buffer is done with before the next connection has its turn; what is not moves to a
- * buffer of the connection's own at the end of the turn. A connection that is idle has no buffer at all.
+ * All connections share one input buffer and one output buffer. Most requests and responses fit in a single piece, so
+ * the contents of a shared buffer are used up before the next connection gets its turn; the rest moves to a buffer of
+ * the connection's own at the end of the turn. An idle connection has no buffer.
  *
- * epoll is edge-triggered and set once: what it says is remembered here. A read that did not fill its buffer has
- * emptied the socket, unless a FIN is known to be behind the bytes. */
+ * epoll is edge-triggered and registered once, so `readable` and `hung_up` remember its events. A read that did not
+ * fill the buffer has emptied the socket, unless a FIN is known to follow. */
 #include "wire.h"
 
 #include <errno.h>
@@ -16,11 +16,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define READ_MORE_BYTES 4096u /* at a time, behind the part of a head that came before */
+#define READ_MORE_BYTES 4096u /* per read, behind the first part of a head */
 
 /* ---- input ---- */
 
-/* Back to no buffer of our own. */
+/* Frees the connection's own input buffer. */
 static void wire_free_input_buffer(struct chaos_wire *wire)
 {
     free(wire->buffer);
@@ -28,7 +28,7 @@ static void wire_free_input_buffer(struct chaos_wire *wire)
     wire->room = 0;
 }
 
-/* Moves the input that is left to the start of our own buffer, with room for more behind it. */
+/* Moves the unconsumed input to the start of the connection's own buffer, with room for more behind it. */
 static bool wire_own_input(struct chaos_wire *wire, size_t more)
 {
     size_t need = wire->left + more;
@@ -128,7 +128,7 @@ int chaos_wire_unsent(const struct chaos_wire *wire)
     return ioctl(wire->fd, SIOCOUTQNSD, &bytes) == 0 ? bytes : 0;
 }
 
-/* ---- the end of a turn, and of all ---- */
+/* ---- end of a turn, end of the connection ---- */
 
 bool chaos_wire_end_turn(struct chaos_wire *wire)
 {

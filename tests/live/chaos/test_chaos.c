@@ -1,7 +1,7 @@
-/* test_chaos.c - the server that fails on purpose does so on real sockets, as its script says, and survives clients.
+/* test_chaos.c - the fault-injection server on real sockets: follows its script, and survives every client.
  *
  * The server runs in a thread. The client is a socket and a buffer, so that every byte and every end of a connection
- * can be seen. Nothing here waits "long enough": a read ends with bytes, FIN or RST, and a time limit far beyond any
+ * can be observed. No test waits "long enough": a read ends with bytes, FIN or RST, and a timeout far beyond any
  * healthy machine only turns a hang into a failure. */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -33,7 +33,7 @@
 #include "chaos/chaos.h"
 
 #define COUNT(table)              (sizeof(table) / sizeof *(table))
-#define PATIENCE_S                60 /* no test takes so long unless it hangs */
+#define PATIENCE_S                60 /* reached only by a hang */
 #define HOST                      "Host: x\r\n"
 #define ASK(method, path, fields) method " " path " HTTP/1.1\r\n" HOST fields "\r\n"
 #define GET(path)                 ASK("GET", path, "")
@@ -69,7 +69,7 @@ static struct world world_start(const char *script)
     return world_start_with((struct chaos_config){.script = script, .journal_fd = -1, .keep = true});
 }
 
-/* From now on the requests can be looked at. */
+/* Stops the server; from now on its requests can be inspected. */
 static void world_stop(struct world *world)
 {
     chaos_stop(world->server);
@@ -99,21 +99,21 @@ enum ended { OPEN, FIN, RST };
 struct client {
     int fd;
     char data[200000];
-    size_t length; /* bytes that came and belong to no answer yet */
+    size_t length; /* received bytes not parsed yet */
     enum ended ended;
 };
 
 struct reply {
-    int status; /* 0: none */
+    int status; /* 0: no response */
     char head[40000];
     char body[150000];
     size_t length;
-    bool whole; /* as its head announced */
+    bool whole; /* as long as its head announced */
 };
 
-static struct reply reply; /* the last one */
+static struct reply reply; /* the last response */
 
-static int receive_bytes; /* of the buffers of sockets made from now on; 0: as usual */
+static int receive_bytes; /* receive buffer of new sockets; 0: default */
 
 static int connect_to(uint16_t port)
 {
@@ -161,7 +161,7 @@ static void client_send_bytes(const struct client *client, const char *bytes, si
     while (length > 0) {
         ssize_t n = send(client->fd, bytes, length, MSG_NOSIGNAL);
         if (n < 0)
-            return; /* cut meanwhile: what was received shows it */
+            return; /* the connection was cut: the received bytes show it */
         bytes += n;
         length -= (size_t)n;
     }
@@ -172,7 +172,7 @@ static void client_send(const struct client *client, const char *text)
     client_send_bytes(client, text, strlen(text));
 }
 
-/* Some more bytes; false: it has ended. */
+/* Receives more bytes; false at the end. */
 static bool client_receive(struct client *client)
 {
     if (client->ended != OPEN || client->length == sizeof client->data)
@@ -193,7 +193,7 @@ static enum ended client_await_end(struct client *client)
     return client->ended;
 }
 
-/* Takes bytes from the front of what came; false: it ended before there were so many. */
+/* Takes bytes from the start of the buffer; false if the connection ended before. */
 static bool take_bytes(struct client *client, char *to, size_t count)
 {
     while (client->length < count && client_receive(client))
@@ -277,7 +277,7 @@ static bool read_head(struct client *client)
     return false;
 }
 
-/* Reads one answer; returns its status, 0: none. */
+/* Reads a response; returns its status, or 0. */
 static int read_reply(struct client *client, bool head_only)
 {
     char value[100];
@@ -300,7 +300,7 @@ static int client_request(struct client *client, const char *request)
     return read_reply(client, strncmp(request, "HEAD", 4) == 0);
 }
 
-/* One request on a connection of its own. */
+/* Sends one request on a new connection. */
 static int request_once(const struct world *world, const char *request, enum ended *ended)
 {
     struct client *client = client_new(world);
@@ -311,7 +311,7 @@ static int request_once(const struct world *world, const char *request, enum end
     return status;
 }
 
-/* Sends a request, the count-th; again, if we were so slow that the connection was cut as idle before. */
+/* Sends the count-th request; again, if this test was so slow that the connection was cut as idle before. */
 static struct client *client_begin(const struct world *world, const char *request, uint64_t count)
 {
     for (;;) {
@@ -339,7 +339,7 @@ static void assert_pattern(uint64_t offset, size_t length)
             fail_msg("byte %zu is wrong", i);
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 static void every_path_responds_with_200_without_a_script(void **state)
 {
@@ -479,7 +479,7 @@ static void response_to_head_has_no_body(void **state)
     assert_int_equal(client_request(client, ASK("HEAD", "/b", "")), 200);
     assert_int_equal(client_request(client, ASK("HEAD", "/c", "")), 503);
     assert_true(has_header_line("Content-Length: 8"));
-    assert_int_equal(client_request(client, GET("/a")), 200); /* where a body would have begun, the next answer does */
+    assert_int_equal(client_request(client, GET("/a")), 200); /* the next response begins where a body would have */
     assert_pattern(0, 1000);
     client_close(client);
     world_free(&world);
@@ -654,7 +654,7 @@ static void connection_is_cut_at_the_scripted_point(void **state)
     }
 }
 
-/* Reads the rest of a pattern that is too long for a reply; returns where it ended. */
+/* Reads the rest of a pattern too long for `reply`; returns its length. */
 static uint64_t client_read_pattern(struct client *client)
 {
     uint64_t offset = 0;
@@ -667,7 +667,7 @@ static uint64_t client_read_pattern(struct client *client)
     return offset;
 }
 
-/* More than all buffers between us hold, and somebody else is served while it waits. */
+/* More than all buffers in between hold; another client is served meanwhile. */
 static void reset_follows_all_bytes_before_it(void **state)
 {
     struct world world = world_start("/big bytes=40000000 reset=half\n/other bytes=65000");
@@ -692,7 +692,7 @@ static void connections_can_be_cut_on_accept(void **state)
     struct world world = world_start("* reset=accept x2 | close=accept | 200");
     for (int i = 0; i < 3; i++) {
         struct client client = {.fd = connect_to(chaos_port(world.server))};
-        bool early = client.fd < 0 && errno == ECONNRESET; /* the reset may come before connect has returned */
+        bool early = client.fd < 0 && errno == ECONNRESET; /* the RST may arrive before connect has returned */
         assert_int_equal(early ? RST : client_await_end(&client), i < 2 ? RST : FIN);
         if (!early)
             close(client.fd);
@@ -723,7 +723,7 @@ static void reused_connection_is_cut_after_its_next_request(void **state)
         assert_int_equal(client->ended, table[i].ended);
         client_close(client);
         client = client_new(&world);
-        assert_int_equal(client_request(client, GET("/a")), 201); /* the cut took no step */
+        assert_int_equal(client_request(client, GET("/a")), 201); /* the cut consumed no step */
         client_close(client);
         world_stop(&world);
         assert_int_equal(world.count, 3);
@@ -741,7 +741,7 @@ static void half_closed_connection_still_reads(void **state)
     char block[4096] = {0};
     assert_int_equal(client_request(client, GET("/a")), 200);
     assert_int_equal(client_await_end(client), FIN);
-    for (int i = 0; i < 4096; i++) /* 16 MiB: more than any buffer between us holds unread */
+    for (int i = 0; i < 4096; i++) /* 16 MiB: more than any buffer in between holds */
         assert_int_equal(send(client->fd, block, sizeof block, MSG_NOSIGNAL), sizeof block);
     client_close(client);
     world_free(&world);
@@ -757,7 +757,7 @@ static void early_response_keeps_the_connection_open(void **state)
         client_send(client, i == 0 ? ASK("POST", "/a", "Content-Length: 10\r\n")
                                    : ASK("POST", "/b", "Content-Length: 10\r\n") "0123");
         assert_int_equal(read_reply(client, false), 503);
-        client_send(client, i == 0 ? "0123456789" : "456789"); /* the rest comes late, and is discarded */
+        client_send(client, i == 0 ? "0123456789" : "456789"); /* the rest arrives late, and is discarded */
         assert_int_equal(client_request(client, GET("/c")), 200);
     }
     client_close(client);
@@ -793,7 +793,7 @@ static void expect_100_continue_gets_a_100(void **state)
     struct client *client = client_new(&world);
     assert_int_equal(client_request(client, EXPECT("/a")), 100);
     assert_int_equal(client_request(client, "abc"), 200);
-    assert_int_equal(client_request(client, EXPECT("/a") "abc"), 200); /* the body is there already */
+    assert_int_equal(client_request(client, EXPECT("/a") "abc"), 200); /* the body is already there */
     assert_int_equal(client_request(client, EXPECT("/early")), 417);
     client_send(client, "abc");
     client_send(client, EXPECT("/no"));
@@ -842,7 +842,7 @@ static void pipelined_requests_are_answered_in_order(void **state)
     world_free(&world);
 }
 
-/* What waits in line is kept apart from what others send meanwhile. */
+/* Pipelined input of one client is not mixed with that of another. */
 static void two_clients_may_pipeline_concurrently(void **state)
 {
     struct world world = world_start("/a 200 delay=3ms\n/b 201\n/c 202 delay=3ms\n/d 203");
@@ -896,7 +896,7 @@ static void client_may_leave_during_an_infinite_delay(void **state)
     world_free(&world);
 }
 
-/* However short the time that a client has: it is ours that passes. */
+/* With a very short idle timeout: time in which the server delays does not count. */
 static void client_is_not_idle_while_the_server_delays(void **state)
 {
     struct world world = world_start_with(
@@ -953,7 +953,7 @@ static void outage_of_the_catch_all_line_applies_to_every_path(void **state)
     world_free(&world);
 }
 
-/* Connects until that does what is wanted. */
+/* Connects until the result is as wanted. */
 static void await_connect(const struct world *world, bool connects)
 {
     int64_t until_ns = bide_now() + PATIENCE_S * BIDE_S;
@@ -976,7 +976,7 @@ static void outage_can_refuse_connections_and_ends(void **state)
     world = world_start("* outage=0..50ms:refuse");
     int64_t until_ns = bide_now() + PATIENCE_S * BIDE_S;
     int status = 0;
-    while (status != 200 && bide_now() < until_ns) { /* it may be too early, and cut off then by the outage itself */
+    while (status != 200 && bide_now() < until_ns) { /* may be too early, and then cut by the outage */
         struct client client = {.fd = connect_to(chaos_port(world.server))};
         if (client.fd < 0)
             continue;
@@ -988,7 +988,7 @@ static void outage_can_refuse_connections_and_ends(void **state)
     world_free(&world);
 }
 
-/* ---- load and chance ---- */
+/* ---- load and random failures ---- */
 
 static void full_line_responds_with_503_at_once(void **state)
 {
@@ -1000,16 +1000,16 @@ static void full_line_responds_with_503_at_once(void **state)
     await_requests(&world, 2);
     assert_int_equal(client_request(late, GET("/a")), 503);
     assert_int_equal(client_request(late, GET("/b")), 200);
-    client_reset(served); /* the queued one gets its place, and leaves the queue empty */
+    client_reset(served); /* the queued request gets its place, and the queue is empty */
     int64_t until_ns = bide_now() + PATIENCE_S * BIDE_S;
     struct client *next;
     struct pollfd watch;
-    do { /* until the server has noticed: then this one is queued, and not answered */
+    do { /* until the server has noticed: then this request is queued, and not answered */
         next = client_new(&world);
         uint64_t before = chaos_requests(world.server);
         client_send(next, GET("/a"));
         await_requests(&world, before + 1);
-        client_send(late, GET("/b")); /* once this is answered, the other would have been */
+        client_send(late, GET("/b")); /* when this is answered, the other would have been */
         assert_int_equal(read_reply(late, false), 200);
         watch = (struct pollfd){.fd = next->fd, .events = POLLIN};
         if (poll(&watch, 1, 0) == 0)
@@ -1052,7 +1052,7 @@ static void failure_pattern(uint64_t seed, char pattern[1001])
     for (int i = 0; i < 1000; i++) {
         pattern[i] = client_request(client, GET("/a")) == 500 ? 'x' : '.';
         if (i % 3 == 0)
-            client_request(client, GET("/b")); /* other traffic changes nothing */
+            client_request(client, GET("/b")); /* other traffic has no influence */
     }
     pattern[1000] = '\0';
     client_close(client);
@@ -1144,7 +1144,8 @@ static void malformed_requests_are_rejected_and_closed(void **state)
     world_free(&world);
 }
 
-/* A whole request whose head has so many bytes, right behind another: it does not begin where a buffer does. */
+/* Sends a request with a head of that many bytes, behind another request, so that it does not start at a buffer
+ * boundary. */
 static int request_with_long_head(const struct world *world, size_t bytes, enum ended *ended)
 {
     static const char before[] = GET("/"), client_begin[] = "GET /long HTTP/1.1\r\n" HOST "X: ";
@@ -1194,7 +1195,7 @@ static void partial_requests_are_recorded_as_half(void **state)
     }
     struct client *client = client_new(&world);
     client_send(client, "\r\n");
-    shutdown(client->fd, SHUT_WR); /* a line end is no request, not even half of one */
+    shutdown(client->fd, SHUT_WR); /* a line end is not even a partial request */
     assert_int_equal(client_await_end(client), FIN);
     client_close(client);
     world_stop(&world);
@@ -1224,7 +1225,7 @@ static void silent_client_is_disconnected(void **state)
     world_free(&world);
 }
 
-/* Blocked while sending, and while it waits to reset. */
+/* Blocked while sending, and while waiting to reset. */
 static void client_that_does_not_read_is_disconnected(void **state)
 {
     static const char *const requests[] = {GET("/a"), GET("/b"), GET("/c")};
@@ -1259,7 +1260,7 @@ static void endless_responses_continue_until_the_client_leaves(void **state)
             client->length = 0;
             assert_true(client_receive(client));
         }
-        struct client *other = client_new(&world); /* who is served meanwhile */
+        struct client *other = client_new(&world); /* is served meanwhile */
         assert_int_equal(client_request(other, GET("/c")), 200);
         client_close(other);
         i == 0 ? client_close(client) : client_reset(client);
@@ -1268,7 +1269,7 @@ static void endless_responses_continue_until_the_client_leaves(void **state)
     world_free(&world);
 }
 
-/* Bytes by chance, from pieces that nearly make requests; each client leaves in one of three ways. */
+/* Random sequences of fragments of requests; each client leaves in one of three ways. */
 static void random_input_does_not_break_the_server(void **state)
 {
     static const char *const pieces[] = {
@@ -1332,7 +1333,7 @@ static void many_connections_are_served_concurrently(void **state)
     world_free(&world);
 }
 
-/* A child that has few descriptors serves, and tells its port. */
+/* Starts a server with few descriptors in a child process. */
 static pid_t start_poor_server(uint16_t *port)
 {
     int tell[2];
@@ -1344,7 +1345,7 @@ static pid_t start_poor_server(uint16_t *port)
         struct chaos *server;
         if (chaos_new(&server, &config, NULL) != BIDE_OK)
             _exit(1);
-        int most = dup(0); /* the lowest that is free: all below are in use */
+        int most = dup(0); /* the lowest free descriptor */
         setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)most + 5, (rlim_t)most + 5});
         *port = chaos_port(server);
         if (write(tell[1], port, sizeof *port) != sizeof *port)
@@ -1368,7 +1369,7 @@ static void server_without_descriptors_pauses_and_continues(void **state)
         fd[i] = connect_to(port);
         assert_true(fd[i] >= 0 && send(fd[i], GET("/"), strlen(GET("/")), MSG_NOSIGNAL) > 0);
     }
-    for (int i = 0; i < CLIENTS; i++) { /* each that goes makes room for another */
+    for (int i = 0; i < CLIENTS; i++) { /* each client that leaves makes room for another */
         char bytes[100];
         assert_true(recv(fd[i], bytes, sizeof bytes, 0) > 12);
         assert_memory_equal(bytes, "HTTP/1.1 200", 12);
@@ -1378,7 +1379,7 @@ static void server_without_descriptors_pauses_and_continues(void **state)
     waitpid(child, NULL, 0);
 }
 
-/* ---- what was seen ---- */
+/* ---- recorded requests ---- */
 
 static void every_header_of_a_request_is_recorded(void **state)
 {
@@ -1431,7 +1432,7 @@ static void journal_has_a_line_per_request_and_no_secret(void **state)
                  NULL);
     request_once(&world, "GET /a HTTP/1.0\r\ntraceparent: \xe9\r\n\r\n", NULL);
     size_t length = 0;
-    for (int lines = 0; lines < 2;) { /* they come while it serves */
+    for (int lines = 0; lines < 2;) { /* lines arrive while it serves */
         ssize_t n = read(ends[0], text + length, sizeof text - 1 - length);
         assert_true(n > 0);
         for (ssize_t i = 0; i < n; i++)
@@ -1446,7 +1447,7 @@ static void journal_has_a_line_per_request_and_no_secret(void **state)
     assert_non_null(strstr(text, "\"traceparent\":\"\\u00e9\",\"body_bytes\":0"));
     assert_non_null(strstr(text, "\"status\":0,\"deed\":\"reset\"}\n"));
     world_stop(&world);
-    assert_int_equal(world.count, 0); /* not asked to keep them */
+    assert_int_equal(world.count, 0); /* `keep` was not set */
     world.count = 1;
     world_free(&world);
     close(ends[0]);
@@ -1467,7 +1468,7 @@ static void request_in_progress_is_recorded_as_unfinished(void **state)
     world_free(&world);
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and stop ---- */
 
 static void bad_script_is_refused(void **state)
 {
@@ -1489,7 +1490,7 @@ static void port_in_use_is_refused(void **state)
     assert_int_equal(chaos_new(&server, &config, NULL), BIDE_ERR_SYSTEM);
     assert_int_equal(errno, EADDRINUSE);
     world_free(&world);
-    assert_int_equal(chaos_new(&server, &config, NULL), BIDE_OK); /* and free again at once */
+    assert_int_equal(chaos_new(&server, &config, NULL), BIDE_OK); /* free again at once */
     chaos_free(server);
 }
 

@@ -1,4 +1,4 @@
-/* test_chaos_script.c - the script of bide-chaos: what it says is what is read, and what is wrong is named. */
+/* test_script.c - the parser of bide chaos scripts: results, and error messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static struct bide_text text(const char *value)
     return (struct bide_text){value, strlen(value)};
 }
 
-/* Reads a script that must be right. */
+/* Parses a script that must be valid. */
 static struct chaos_script read_script(const char *source)
 {
     struct chaos_script script;
@@ -257,7 +257,7 @@ static void line_directives_are_parsed(void **state)
     chaos_script_free(&script);
 }
 
-/* Each with the line, and a part of what is said. */
+/* Each with the line, and a part of the message. */
 static void errors_name_the_line_and_a_valid_value(void **state)
 {
     static const struct {
@@ -328,7 +328,7 @@ static void error_struct_is_optional(void **state)
     assert_int_equal(chaos_script_read(&script, "what", PORT, NULL), BIDE_ERR_INVALID);
 }
 
-/* A text of so many times the same part. */
+/* Returns the part repeated that many times. */
 static char *repeat_text(const char *part, size_t times)
 {
     size_t length = strlen(part);
@@ -374,7 +374,7 @@ static void every_limit_has_an_error_message(void **state)
     free(lines);
 }
 
-/* The forms that --help shows are ones that are read. */
+/* The forms that --help shows are accepted. */
 static void forms_shown_by_help_are_accepted(void **state)
 {
     for (size_t i = 0; chaos_directive_help(i) != NULL; i++) {
