@@ -1,9 +1,9 @@
-/* demo.c - bide demo: an outage with naive retries and with bide, side by side, on this machine.
+/* command.c - bide demo: the same outage with naive retries and with bide, side by side, on this machine.
  *
- * Both sides run in threads (app/demo); this one watches them ten times a second and draws what it sees on stderr, if a
- * person is looking there. The figures and the page come from the full records at the end, not from these glances.
- * The page is written to a new file that replaces an older page when it is whole: a demo that is stopped leaves the old
- * one as it was, and a file that is no page of ours is never replaced. */
+ * Both sides run in threads (side.c); the main thread samples their progress ten times a second and draws it on stderr,
+ * if that is a terminal. Metrics and page come from the complete records at the end, not from these samples. The page
+ * is written to a temporary file that replaces an older page when it is complete: an interrupted demo leaves the old
+ * page unchanged, and a file that is not a page of bide demo is never replaced. */
 #include "common/commands.h"
 #include "common/policy.h"
 #include "common/term.h"
@@ -32,8 +32,8 @@
 #define NO_CURSOR      "\033[?25l"
 #define CURSOR         "\033[?25h"
 #define LIVE_LINES     (DEMO_PANELS_LINES + 4u)
-#define WIDTH_MAX      120u            /* wider is not clearer */
-#define LATE_START_NS  (100 * BIDE_MS) /* told if calls began later than this */
+#define WIDTH_MAX      120u            /* wider panels are not clearer */
+#define LATE_START_NS  (100 * BIDE_MS) /* report starts that were later than this */
 #define INTERVALS_MAX  (size_t)((DEMO_LENGTH_MAX_NS + DEMO_GRACE_NS) / DEMO_INTERVAL_NS + 16)
 
 struct settings {
@@ -45,7 +45,7 @@ struct settings {
     const char *report;
 };
 
-/* What one run of the command holds. */
+/* State of a run of the command. */
 struct demo {
     struct demo_scenario *scenario;
     struct conf_policy policy;
@@ -54,7 +54,7 @@ struct demo {
     struct demo_side *side[2];
     struct demo_result result;
     char name[CONF_NAME_MAX + 8];
-    char *repeat; /* owned; see struct demo_result: options */
+    char *repeat; /* owned; see demo_result.options */
     char error[DEMO_ERROR_SIZE];
 };
 
@@ -148,15 +148,15 @@ static const struct cli_option options[] = {
      .details = "With the series behind the charts. Its keys are described in docs/command-demo.md."},
 };
 
-/* ---- the page's file ---- */
+/* ---- the page file ---- */
 
 struct page {
     const char *path;
     char draft[PATH_MAX];
-    FILE *file; /* NULL: no page is wanted */
+    FILE *file; /* NULL: no page */
 };
 
-/* NULL, or why what is at that path must stay. */
+/* Returns NULL, or the reason why the file at that path must not be replaced. */
 static const char *page_objection(const char *path)
 {
     char begin[sizeof DEMO_REPORT_MARK] = "";
@@ -173,7 +173,7 @@ static const char *page_objection(const char *path)
     return length == 0 || strcmp(begin, DEMO_REPORT_MARK) == 0 ? NULL : "it is there already and no page of bide demo";
 }
 
-/* As a file that is simply created would have it. */
+/* Sets the mode that a newly created file would have. */
 static void page_set_default_mode(int fd)
 {
     mode_t mask = umask(0);
@@ -181,7 +181,7 @@ static void page_set_default_mode(int fd)
     fchmod(fd, 0666 & ~mask);
 }
 
-/* Before the demo, so that nobody waits for a page that cannot be written. */
+/* Opens the page before the demo starts, so that a page that cannot be written is reported at once. */
 static bool page_open(struct page *page, const struct settings *s)
 {
     *page = (struct page){.path = s->report};
@@ -244,7 +244,7 @@ static void on_signal(int number)
     bide_cancel_now(&interrupted);
 }
 
-/* Ctrl-Z: the shell gets its cursor back, and this goes on when we do. */
+/* Ctrl-Z: shows the shell's cursor; continues when the process does. */
 static void on_stop(int number)
 {
     int error = errno;
@@ -255,7 +255,7 @@ static void on_stop(int number)
     errno = error;
 }
 
-/* Only once there is a cursor to give back. */
+/* Installed when the cursor is first hidden. */
 static void watch_stop(void)
 {
     struct sigaction action = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
@@ -269,11 +269,12 @@ static bool watch_signals(void)
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, ignore = {.sa_handler = SIG_IGN};
     struct sigaction before;
-    sigaction(SIGPIPE, &ignore, NULL); /* an error of write: who is killed by it leaves half a page behind */
+    /* Write errors instead: a killed process would leave an incomplete page behind. */
+    sigaction(SIGPIPE, &ignore, NULL);
     if (bide_cancel_init(&interrupted) != BIDE_OK)
         return false;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup means it */
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* respect nohup */
             sigaction(numbers[i], &action, NULL);
     return true;
 }
@@ -288,11 +289,11 @@ struct watch {
     struct demo_progress progress[2];
     uint32_t requests[2][INTERVALS_MAX];
     uint32_t peak[2];
-    size_t known; /* buckets that are over */
-    size_t phase; /* that was told */
+    size_t known; /* completed intervals */
+    size_t phase; /* last reported phase */
 };
 
-/* What the terminal has: the panels need so many lines and columns. */
+/* Returns true if the terminal has enough lines and columns for the panels. */
 static bool terminal_has_room(const struct cli_term *term)
 {
     struct winsize size;
@@ -336,7 +337,7 @@ static const char *phase_text(const struct demo_scenario *s, int64_t since_ns)
                                      : "no more calls; those under way have a moment";
 }
 
-/* All lines anew, in one write, over those of the last time. */
+/* Redraws all lines over the previous lines, in a single write. */
 static void watch_draw(struct watch *w, int64_t since_ns)
 {
     const struct demo *demo = w->demo;
@@ -351,7 +352,7 @@ static void watch_draw(struct watch *w, int64_t since_ns)
     for (size_t i = 0; i < 2; i++)
         panel[i] = (struct demo_panel){demo->client[i].name, demo_client_summary(summary[i], &demo->client[i]),
                                        w->requests[i], w->known};
-    bool again = w->drawing && !continued; /* after Ctrl-Z and fg others have written below the old lines */
+    bool again = w->drawing && !continued; /* after Ctrl-Z and fg other output follows the old lines */
     continued = 0;
     if (again)
         fprintf(out, "\033[%uA\r", LIVE_LINES);
@@ -389,7 +390,7 @@ static void watch_update(struct watch *w)
         watch_report_phase(w, since_ns);
 }
 
-/* Until both sides are over, or a signal has come: false. */
+/* Waits until both sides have ended. Returns false after a signal. */
 static bool watch_run(struct watch *w)
 {
     bool going = true;
@@ -408,7 +409,7 @@ static bool watch_run(struct watch *w)
 
 /* ---- the demo ---- */
 
-/* As many descriptors as the system lets us have; and no more calls than they are enough for. */
+/* Raises the descriptor limit as far as the system allows, and lowers the rate to fit that limit. */
 static bool scenario_fit_descriptors(struct demo_scenario *s)
 {
     struct rlimit limit;
@@ -433,7 +434,7 @@ static bool scenario_fit_descriptors(struct demo_scenario *s)
     return true;
 }
 
-/* As a shell reads it back. */
+/* Quotes a word for the shell. */
 static void print_shell_word(FILE *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@+%,=";
@@ -447,7 +448,7 @@ static void print_shell_word(FILE *out, const char *word)
     fputc('\'', out);
 }
 
-/* Which options name this policy again, with all that was changed of it. NULL: no memory. */
+/* Returns the options that select this policy with all its changes; NULL without memory. */
 static char *repeat_options(const struct conf_policy *policy, const struct cli_policy *given)
 {
     bool from_stdin = given->config != NULL && strcmp(given->config, "-") == 0;
@@ -505,7 +506,7 @@ static bool demo_begin(struct demo *demo, int64_t *start_ns)
            demo_side_begin(demo->side[1], *start_ns, demo->error);
 }
 
-/* False: it failed, and the error says why; or a signal came. */
+/* Returns false after a signal, or after setting demo->error. */
 static bool demo_perform(struct demo *demo, struct watch *w)
 {
     if (!demo_begin(demo, &w->start_ns))
@@ -543,7 +544,7 @@ static void demo_end(struct demo *demo)
     free(demo->repeat);
 }
 
-/* ---- what people see ---- */
+/* ---- output ---- */
 
 static void print_panels(const struct demo *demo, const struct cli_term *term)
 {
@@ -622,7 +623,7 @@ static int command_run(void *settings, char **operands)
     return status;
 }
 
-/* ---- the table ---- */
+/* ---- the command ---- */
 
 static const struct cli_group groups[] = {
     {.option = options, .count = sizeof options / sizeof *options},

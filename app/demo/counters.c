@@ -1,4 +1,4 @@
-/* tally.c - counting: records into buckets, buckets into the figures that are shown. */
+/* counters.c - counts the records of calls and requests per interval, and derives the metrics. */
 #include "counters.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static void find_peak(struct demo_counters *t)
 
 /* ---- recovery ---- */
 
-/* True if the stretch that begins with this bucket is well served. */
+/* Returns true if the second that begins with this interval is well served. */
 static bool is_well_served(const struct demo_counters *t, size_t first)
 {
     uint64_t began = 0, in_time = 0;
@@ -59,20 +59,20 @@ static bool is_well_served(const struct demo_counters *t, size_t first)
     return in_time * 100 >= began * DEMO_SERVED_PERCENT;
 }
 
-/* From the last stretch backwards, as long as they are well served. */
+/* Searches backwards from the last second, as long as each second is well served. */
 static int64_t find_recovery(const struct demo_counters *t, const struct demo_scenario *s)
 {
     size_t up = (size_t)((s->up_ns + DEMO_INTERVAL_NS - 1) / DEMO_INTERVAL_NS);
-    size_t end = (size_t)(s->length_ns / DEMO_INTERVAL_NS); /* of the last stretch */
+    size_t end = (size_t)(s->length_ns / DEMO_INTERVAL_NS); /* of the last second */
     if (end < up + DEMO_WINDOW)
-        return DEMO_NOT_RECOVERED; /* there is not one whole stretch to look at */
+        return DEMO_NOT_RECOVERED; /* there is no full second to examine */
     size_t first = end - DEMO_WINDOW + 1;
     while (first > up && is_well_served(t, first - 1))
         first--;
     return first > end - DEMO_WINDOW ? DEMO_NOT_RECOVERED : (int64_t)first * DEMO_INTERVAL_NS - s->up_ns;
 }
 
-/* ---- how long callers waited ---- */
+/* ---- latency ---- */
 
 static int compare_ns(const void *one, const void *other)
 {
@@ -98,7 +98,7 @@ static bool find_latencies(struct demo_counters *t, const struct demo_record *re
     return true;
 }
 
-/* ---- all of it ---- */
+/* ---- the counters ---- */
 
 bool demo_counters(struct demo_counters *t, const struct demo_scenario *s, const struct demo_record *record)
 {

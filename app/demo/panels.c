@@ -1,4 +1,4 @@
-/* view.c - panels of text, side by side, each line cut and filled to its panel's width. */
+/* panels.c - two text panels side by side; each line is cut and padded to the panel's width. */
 #include "panels.h"
 
 #include "chart/chart.h"
@@ -6,15 +6,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define ROWS      7u /* of the picture */
+#define ROWS      7u /* of the plot */
 #define EIGHTHS   8u
-#define MARGIN    5u /* numbers and the axis */
+#define MARGIN    5u /* tick labels and the axis */
 #define GAP       2u /* between the panels */
 #define PANEL_MAX 120u
 
 static const char *const blocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 static const char *const ascii_blocks[] = {" ", ".", ".", ".", ":", ":", ":", ":", "#"};
-static const char *const panel_colours[] = {"\033[33m", "\033[36m"}; /* yellow and cyan: apart for everybody */
+/* Yellow and cyan: distinguishable for colour-blind readers. */
+static const char *const panel_colours[] = {"\033[33m", "\033[36m"};
 
 struct plot {
     FILE *out;
@@ -22,7 +23,7 @@ struct plot {
     const struct demo_scenario *scenario;
     const struct demo_panel *panel;
     unsigned width;   /* of a panel */
-    unsigned columns; /* of its picture */
+    unsigned columns; /* of its plot */
     size_t intervals; /* in the whole run */
     double most;
 };
@@ -35,7 +36,7 @@ static void set_colour(const struct plot *p, size_t which, bool on)
         fputs(on ? panel_colours[which] : "\033[0m", p->out);
 }
 
-/* How many bytes of the text fit into so many columns, and how many they take. Bytes that are one character take one
+/* Returns how many bytes of the text fit into that many columns, and the columns they use. Each character counts as one
  * column. */
 static size_t text_fitting(const char *text, unsigned columns, unsigned *used)
 {
@@ -78,7 +79,7 @@ static void print_texts(const struct plot *p, const char *const text[2], bool co
     line_end(p);
 }
 
-/* What fits of two texts, up to a comma, and then the rest of them. */
+/* Prints two texts in two lines each: as much as fits, up to a comma, then the rest. */
 static void print_wrapped_texts(const struct plot *p, const char *const text[2])
 {
     char first[2][PANEL_MAX * 4 + 1];
@@ -96,9 +97,9 @@ static void print_wrapped_texts(const struct plot *p, const char *const text[2])
     print_texts(p, rest, false);
 }
 
-/* ---- the picture ---- */
+/* ---- plot ---- */
 
-/* The buckets that a column stands for: [from, to). */
+/* The intervals of a column: [from, to). */
 struct interval_range {
     size_t from, to;
 };
@@ -118,7 +119,7 @@ static uint32_t column_busiest(const struct plot *p, const struct demo_panel *pa
     return most;
 }
 
-/* How much of this row the value fills, in eighths. What is not nothing shows in the lowest row. */
+/* Returns how much of the row the value fills, in eighths. A value above 0 is always visible in the lowest row. */
 static unsigned row_fill(const struct plot *p, uint32_t value, unsigned row)
 {
     unsigned level = (unsigned)(value / p->most * ROWS * EIGHTHS + 0.5), below = (ROWS - 1 - row) * EIGHTHS;
@@ -126,7 +127,7 @@ static unsigned row_fill(const struct plot *p, uint32_t value, unsigned row)
     return level <= below ? 0 : level - below < EIGHTHS ? level - below : EIGHTHS;
 }
 
-/* Up to where there is something to be drawn: the left panel is filled, the right one ends there. */
+/* Returns the end of a row: the left panel is padded, the right panel ends after its last visible column. */
 static unsigned row_end(const struct plot *p, size_t which, unsigned row)
 {
     unsigned last = p->columns;
@@ -173,7 +174,7 @@ static void print_axis(const struct plot *p)
     }
 }
 
-/* "outage" below its columns, and the seconds at the end. */
+/* Prints "outage" below its columns, and the length in seconds at the right end. */
 static void print_time_scale(const struct plot *p)
 {
     char text[PANEL_MAX + 1], end[16];
@@ -189,9 +190,10 @@ static void print_time_scale(const struct plot *p)
     print_texts(p, (const char *const[2]){text, text}, false);
 }
 
-/* ---- all of it ---- */
+/* ---- panels ---- */
 
-/* The top of the scale: a round number, and never a picture of noise. */
+/* Returns the top of the scale: a round number, at least twice the normal rate, so that noise does not fill the
+ * plot. */
 static double scale_top(const struct demo_panel panel[2], const struct demo_scenario *scenario)
 {
     double most = scenario->rate / 10.0 * 2;

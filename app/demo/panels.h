@@ -1,4 +1,4 @@
-/* view.h - the two sides beside each other, as text: what the server felt, 100 ms by 100 ms.
+/* panels.h - the two sides next to each other, as text: the servers' load per 100 ms.
  *
  *     naive loop                              bide, interactive
  *     10 attempts, 500ms apart, no jitter,    3 attempts, full jitter 100ms..2s,
@@ -8,8 +8,8 @@
  *        0└─────▒▒▒▒▒▒▒▒─────                   0└─────▒▒▒▒▒▒▒▒─────
  *               outage                                 outage
  *
- * Both have the same scale. A column stands for some buckets, as many as it takes to show the whole run, and shows the
- * busiest of them. The same lines are written live, again and again in the same place, and once more at the end. */
+ * Both panels have the same scale. A column covers as many intervals as needed to show the whole run, and shows the
+ * busiest of them. The same lines are drawn live, repeatedly in the same place, and once more at the end. */
 #ifndef DEMO_PANELS_H
 #define DEMO_PANELS_H
 
@@ -23,20 +23,20 @@
 struct demo_panel_style {
     unsigned width;
     bool utf8, colour;
-    bool wipe; /* lines are written over older ones: what is left of those is wiped */
+    bool wipe; /* lines overwrite older lines: erase their rest */
 };
 
 struct demo_panel {
     const char *name, *summary;
-    const uint32_t *requests; /* by bucket */
+    const uint32_t *requests; /* per interval */
     size_t count;             /* known so far */
 };
 
-/* DEMO_VIEW_LINES lines. */
+/* Draws DEMO_PANELS_LINES lines. */
 void demo_panels(FILE *out, const struct demo_panel_style *style, const struct demo_scenario *scenario,
                  const struct demo_panel panel[2]);
 
-/* Two texts, one under each panel, cut to its width; in the panels' colours. */
+/* Prints a text under each panel, cut to its width, in the panel's colour. */
 void demo_panels_line(FILE *out, const struct demo_panel_style *style, const char *const text[2]);
 
 #endif

@@ -1,8 +1,8 @@
-/* report.c - the page: what happened in one sentence, four figures for each side, charts, the whole table, and how to
- * read and repeat it.
+/* report.c - the HTML page: a summary, four metrics for each side, charts, the complete table, and how to read and
+ * repeat it.
  *
- * Nothing is loaded from anywhere. Light and dark are the reader's choice (prefers-color-scheme). The two sides are
- * orange and blue, which everybody can tell apart, and are named wherever they appear. */
+ * The page loads nothing. Light or dark follows the reader's setting (prefers-color-scheme). The two sides are orange
+ * and blue, which colour-blind readers can distinguish, and are always labelled. */
 #include "report.h"
 
 #include "chart/chart.h"
@@ -17,7 +17,7 @@
 #define HEIGHT          210u
 #define INTERVALS_PER_S (size_t)(BIDE_S / DEMO_INTERVAL_NS)
 #define SERIES_MAX      3u
-#define INTERVALS(s)    ((size_t)((s)->length_ns / DEMO_INTERVAL_NS)) /* that are drawn: until the last call began */
+#define INTERVALS(s)    ((size_t)((s)->length_ns / DEMO_INTERVAL_NS)) /* drawn: until the last call began */
 
 static const char style[] =
     ":root{color-scheme:light dark;--paper:#fff;--ink:#1c2024;--soft:#5c6670;--rule:#e4e7ea;--band:#f0f1f3;"
@@ -69,13 +69,13 @@ static const char style[] =
     "pre{background:var(--band);padding:12px 16px;border-radius:6px;overflow-x:auto;margin:8px 0 16px}\n"
     "footer{margin-top:48px;padding-top:16px;border-top:1px solid var(--rule);color:var(--soft);font-size:14px}\n";
 
-static const char *const side_classes[] = {"naive", "bide"}; /* classes */
+static const char *const side_classes[] = {"naive", "bide"}; /* CSS classes */
 
 struct page {
     FILE *out;
     const struct demo_result *result;
     const struct demo_scenario *scenario;
-    double *value[SERIES_MAX]; /* room for what is drawn */
+    double *value[SERIES_MAX]; /* buffers for charts */
     struct chart_band outage;
 };
 
@@ -138,7 +138,7 @@ static void page_write_card(const struct page *p, size_t which)
     fputs("</dl></section>\n", p->out);
 }
 
-/* What a reader must know before the charts: the side that is shown off may have paid, too. */
+/* Warns the reader before the charts if bide's side paid a price, too. */
 static void page_write_note(const struct page *p)
 {
     char text[DEMO_NOTE_SIZE];
@@ -157,7 +157,7 @@ static void page_fill_counts(const struct page *p, size_t line, const struct dem
         p->value[line][i] = *(const uint32_t *)(const void *)((const char *)&t->interval[i] + offset);
 }
 
-/* Each value becomes the rate of the three buckets around it; at the ends, of what there is of them. */
+/* Computes for each interval the rate over it and its two neighbours; at the ends, over those that exist. */
 static void page_fill_rates(const struct page *p, size_t line, const struct demo_counters *t, size_t offset)
 {
     size_t count = INTERVALS(p->scenario);
@@ -180,7 +180,7 @@ static struct chart_lines page_chart(const struct page *p)
                                 .band_count = 1};
 }
 
-/* On a narrow screen it is moved sideways: letters that shrink with it could not be read. */
+/* On a narrow screen the chart scrolls sideways: shrunk letters would not be readable. */
 static void page_write_chart(const struct page *p, const struct chart_lines *chart)
 {
     fputs("<div class=\"chart\">\n", p->out);
@@ -258,7 +258,7 @@ static void page_write_charts(const struct page *p)
     page_draw_successes(p);
 }
 
-/* ---- the table, and how to read it ---- */
+/* ---- table and explanations ---- */
 
 static void page_write_table(const struct page *p)
 {
@@ -361,7 +361,7 @@ static void page_write_footer(const struct page *p)
             bide_version(), made);
 }
 
-/* ---- all of it ---- */
+/* ---- the page ---- */
 
 static void page_write(const struct page *p)
 {

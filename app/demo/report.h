@@ -1,4 +1,4 @@
-/* report.h - what a demo came to, for three kinds of reader: a table, a JSON object, a page with charts. */
+/* report.h - the results of a demo, and their three forms: table, JSON object, HTML page with charts. */
 #ifndef DEMO_REPORT_H
 #define DEMO_REPORT_H
 
@@ -6,7 +6,7 @@
 
 #include "counters.h"
 
-/* The first line of every page, by which an older one may be known. */
+/* First line of every page; identifies an older page. */
 #define DEMO_REPORT_MARK "<!doctype html><!-- a report of bide demo -->"
 
 struct demo_side_result {
@@ -17,19 +17,19 @@ struct demo_side_result {
 
 struct demo_result {
     const struct demo_scenario *scenario;
-    const char *policy;  /* the name of the second side's */
-    const char *options; /* of a command that repeats it: "--policy payments --set attempts=2"; NULL: not told */
-    int64_t made_s;      /* wall clock; 0: it is not told */
+    const char *policy;  /* name of the second side's policy */
+    const char *options; /* options of a command that repeats it: "--policy payments --set attempts=2"; NULL: unknown */
+    int64_t made_s;      /* wall clock; 0: unknown */
     struct demo_side_result side[2];
 };
 
-/* 80 columns. */
+/* Writes a table of 80 columns. */
 void demo_table(FILE *out, const struct demo_result *result);
 
-/* One object, on one line. */
+/* Writes a JSON object, on a single line. */
 void demo_json(FILE *out, const struct demo_result *result);
 
-/* A whole HTML page that needs nothing beside it. False: no memory, the page is not whole. */
+/* Writes a self-contained HTML page. Returns false, with an incomplete page, if there is no memory. */
 bool demo_report(FILE *out, const struct demo_result *result);
 
 #endif

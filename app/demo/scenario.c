@@ -1,4 +1,4 @@
-/* scenario.c - the calls, the server and the naive plan, by arithmetic alone. */
+/* scenario.c - computes the calls, the server and the naive client; no I/O. */
 #include "scenario.h"
 
 #include "conf/unit.h"
@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define CAPACITY_PERCENT 125u /* what the server can do, of what is asked of it */
+#define CAPACITY_PERCENT 125u /* server capacity relative to the rate */
 #define OWN_DESCRIPTORS  64u
-#define SOCKET_ENDS      2u /* the server runs in this process too */
+#define SOCKET_ENDS      2u /* the server is in the same process */
 #define SIDES            2u
 
 void demo_scenario_outage(struct demo_scenario *s)
@@ -39,7 +39,7 @@ const char *demo_scenario_complete(struct demo_scenario *s)
         return wrong;
     uint64_t per_s = (uint64_t)s->rate * CAPACITY_PERCENT / 100;
     s->capacity = (uint32_t)((per_s * (uint64_t)DEMO_SERVICE_NS + BIDE_S - 1) / BIDE_S);
-    s->service_ns = (int64_t)((uint64_t)s->capacity * 1000 / per_s) * BIDE_MS; /* chaos keeps whole milliseconds */
+    s->service_ns = (int64_t)((uint64_t)s->capacity * 1000 / per_s) * BIDE_MS; /* chaos takes whole milliseconds */
     s->queue = (uint32_t)(demo_capacity_per_s(s) * (uint64_t)DEMO_QUEUE_NS / BIDE_S);
     return NULL;
 }
@@ -57,7 +57,7 @@ uint32_t demo_call_count(const struct demo_scenario *s)
 uint64_t demo_call_seed(const struct demo_scenario *s, uint32_t number)
 {
     uint64_t seed = core_mix(s->seed + (number + UINT64_C(1)) * CORE_GOLDEN);
-    return seed != 0 ? seed : 1; /* 0 would be drawn anew */
+    return seed != 0 ? seed : 1; /* 0 means "draw a seed" */
 }
 
 int64_t demo_call_start_ns(const struct demo_scenario *s, uint32_t number)
@@ -83,7 +83,7 @@ const char *demo_script(char text[DEMO_SCRIPT_SIZE], const struct demo_scenario 
 void demo_client_init_naive(struct demo_client *client, const struct bide_policy *other)
 {
     *client = (struct demo_client){.name = "naive loop"};
-    bide_policy_init(&client->policy, BIDE_PRESET_CURL); /* knows no budget, no breaker, no layers */
+    bide_policy_init(&client->policy, BIDE_PRESET_CURL); /* without budget, breaker and layers */
     bide_target_config_init(&client->target, BIDE_PRESET_CURL);
     client->policy.attempts_max = DEMO_NAIVE_ATTEMPTS;
     client->policy.backoff = BIDE_BACKOFF_FIXED;
@@ -95,7 +95,7 @@ void demo_client_init_naive(struct demo_client *client, const struct bide_policy
     client->policy.connect_timeout_ns = other->connect_timeout_ns;
 }
 
-/* ---- in words ---- */
+/* ---- summary ---- */
 
 static const char *const jitter_names[] = {
     [BIDE_JITTER_FULL] = "full jitter",

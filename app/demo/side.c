@@ -1,8 +1,9 @@
-/* side.c - a server and its callers, each in a thread of its own.
+/* side.c - one side of the comparison: a server and its callers, each in its own thread.
  *
- * The callers' thread starts every call when its time has come, whatever became of those before it: callers do not know
- * of each other. A call borrows a handle and the rest of what it needs from a list of spare ones. After the last call
- * has begun, those under way have DEMO_GRACE_NS more; then they are cancelled, and counted as still trying. */
+ * The callers' thread starts every call at its time, whether or not earlier calls have ended, because real callers are
+ * independent of each other. A call takes a libcurl handle and its other data from a list of free call slots. Calls
+ * still in progress DEMO_GRACE_NS after the last call should have started are cancelled, and counted as still
+ * trying. */
 #include "side.h"
 
 #include <bide/clock.h>
@@ -19,12 +20,12 @@
 #include <string.h>
 
 #define IDLE_CONNECTIONS 256L
-#define STOP_POLL_NS     (50 * BIDE_MS) /* between two looks whether it was stopped */
+#define STOP_POLL_NS     (50 * BIDE_MS) /* interval at which the stop flag is checked */
 
-/* What a call needs while it is under way. */
+/* Data of a call in progress. */
 struct call_slot {
     struct demo_side *side;
-    struct call_slot *next; /* while it is spare */
+    struct call_slot *next; /* in the free list */
     struct demo_call *call;
     CURL *easy;
     struct bide_curl_options options;
@@ -32,7 +33,7 @@ struct call_slot {
 };
 
 struct demo_side {
-    struct bide_target target; /* first: it is aligned */
+    struct bide_target target; /* first, for its alignment */
     const struct demo_scenario *scenario;
     const struct demo_client *client;
     struct chaos *chaos;
@@ -44,9 +45,9 @@ struct demo_side {
     int64_t late_ns;
     pthread_t server, callers;
     bool serving, calling;
-    bool no_memory;     /* of the callers' thread */
-    bool server_failed; /* of the server's; both are for others when it was joined */
-    /* Shared with who glances or stops. */
+    bool no_memory;     /* set by the callers' thread */
+    bool server_failed; /* set by the server's thread; both are read after joining */
+    /* Shared with threads that call demo_side_progress or demo_side_stop. */
     uint64_t begun, succeeded, failed;
     bool over, stopped;
 };
@@ -75,7 +76,7 @@ static struct call_slot *call_slot_new(struct demo_side *side)
     call_slot->side = side;
     curl_easy_setopt(call_slot->easy, CURLOPT_URL, side->url);
     curl_easy_setopt(call_slot->easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(call_slot->easy, CURLOPT_PROXY, ""); /* whatever the environment says */
+    curl_easy_setopt(call_slot->easy, CURLOPT_PROXY, ""); /* ignore proxies in the environment */
     bide_curl_options_init(&call_slot->options);
     call_slot->options.policy = &side->client->policy;
     call_slot->options.status_rules = side->client->status_rules;
@@ -108,7 +109,7 @@ static void call_on_end(void *context, const struct bide_multi_end *end)
     side->free_slots = call_slot;
 }
 
-/* False: no memory. */
+/* Returns false without memory. */
 static bool side_start_call(struct demo_side *side, uint32_t number)
 {
     struct call_slot *call_slot = side->free_slots != NULL ? side->free_slots : call_slot_new(side);
@@ -140,7 +141,8 @@ static bool side_is_stopped(const struct demo_side *side)
     return __atomic_load_n(&side->stopped, __ATOMIC_RELAXED);
 }
 
-/* Starts those whose time has come. Returns when the next one's comes; BIDE_NEVER: all have begun, or it failed. */
+/* Starts the calls that are due. Returns the time of the next call; BIDE_NEVER if all have started, or memory ran
+ * out. */
 static int64_t side_start_due_calls(struct demo_side *side, uint32_t *next)
 {
     for (uint32_t calls = demo_call_count(side->scenario); *next < calls && !side->no_memory; (*next)++) {
@@ -155,7 +157,7 @@ static int64_t side_start_due_calls(struct demo_side *side, uint32_t *next)
     return BIDE_NEVER;
 }
 
-/* Until something happens, or until then; no longer than it may take to be stopped. */
+/* Waits for libcurl events, at most until that instant, or until the stop flag must be checked again. */
 static void side_wait(struct demo_side *side, int64_t until_ns)
 {
     int64_t look_ns = bide_now() + STOP_POLL_NS;
@@ -195,7 +197,7 @@ static void *server_thread(void *context)
 
 /* ---- a side ---- */
 
-/* Threads are not for signals: the terminal's are the main thread's. */
+/* Starts a thread with all signals blocked: the main thread handles the terminal's signals. */
 static bool start_thread(pthread_t *thread, void *(*function)(void *), struct demo_side *side)
 {
     sigset_t all, before;

@@ -1,4 +1,4 @@
-/* figures.c - the table's rows, and the table and the JSON object that are made of them. */
+/* summary.c - the metrics of a demo, and the table and the JSON object with them. */
 #include "summary.h"
 
 #include "chart/chart.h"
@@ -23,9 +23,9 @@ const char *demo_fixed(char text[DEMO_METRIC_SIZE], double value, unsigned digit
     return text;
 }
 
-/* ---- the rows ---- */
+/* ---- metrics ---- */
 
-/* "1395 (87.2 %)" */
+/* Formats "1395 (87.2 %)". */
 static const char *format_share(char text[DEMO_METRIC_SIZE], uint64_t part, uint64_t whole)
 {
     char percent[DEMO_METRIC_SIZE];
@@ -150,9 +150,9 @@ const struct demo_metric *demo_metric(size_t i)
     return i < sizeof metrics / sizeof *metrics ? &metrics[i] : NULL;
 }
 
-/* ---- what it cost ---- */
+/* ---- cost of the policy ---- */
 
-/* A breaker explains most: it is asked first. */
+/* The breaker is checked first: it explains most. */
 const char *demo_cost_note(char text[DEMO_NOTE_SIZE], const struct demo_result *r, const char *between)
 {
     const struct bide_breaker_config *breaker = &r->side[1].client->target.breaker;
@@ -196,7 +196,7 @@ static void json_text(FILE *out, const char *text)
     fputc('"', out);
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\' || c < 0x20 || c >= 0x7f) /* names of policies may be anything: bytes become '?' */
+        if (c == '"' || c == '\\' || c < 0x20 || c >= 0x7f) /* policy names: non-ASCII bytes become '?' */
             fprintf(out, c >= 0x7f ? "?" : "\\u%04x", c);
         else
             fputc(c, out);

@@ -1,4 +1,4 @@
-/* figures.h - the rows of the table: name, and how each side's value is told. Page and terminal have the same. */
+/* summary.h - the metrics that table and page show for each side: name, meaning and formatted value. */
 #ifndef DEMO_SUMMARY_H
 #define DEMO_SUMMARY_H
 
@@ -13,14 +13,14 @@ struct demo_metric {
                           const struct demo_counters *counters);
 };
 
-const struct demo_metric *demo_metric(size_t i); /* NULL past the last */
+const struct demo_metric *demo_metric(size_t i); /* NULL after the last */
 
-/* What the second side's policy has cost its own callers in this run: two lines with this between them. Returns text;
- * NULL: nothing to tell. */
+/* Describes the cost of the second side's policy for its own callers in this run, in two lines with `between` between
+ * them. Returns text; NULL if there is nothing to report. */
 #define DEMO_NOTE_SIZE 320u
 const char *demo_cost_note(char text[DEMO_NOTE_SIZE], const struct demo_result *result, const char *between);
 
-/* "1.03": always so many digits after the point, the same in every locale. Returns text. */
+/* Formats with a fixed number of decimals ("1.03"), the same in every locale. Returns text. */
 const char *demo_fixed(char text[DEMO_METRIC_SIZE], double value, unsigned digits);
 
 #endif

@@ -1,4 +1,4 @@
-/* test_demo.c - the demo without its sockets: which calls come when, what is counted, and how that is shown. */
+/* test_demo.c - the demo without its sockets: arrivals, metrics, and their output. */
 #define _GNU_SOURCE
 #include "demo/panels.h"
 #include "demo/summary.h"
@@ -28,7 +28,7 @@ static struct demo_scenario scenario_of(uint32_t rate, int64_t length_ns)
     return s;
 }
 
-/* A run of ten seconds at 100 calls a second, down from 2 s to 4 s: who fails is told by a function of time. */
+/* A run of ten seconds at 100 calls a second, down from 2 s to 4 s; a function of time decides which calls fail. */
 static struct demo_scenario test_scenario(void)
 {
     struct demo_scenario s = scenario_of(100, 10 * BIDE_S);
@@ -40,7 +40,7 @@ static struct demo_scenario test_scenario(void)
 static struct demo_call calls[CALLS];
 static struct demo_request requests[2 * CALLS];
 
-/* One request for each call, served after 50 ms if ok, else refused at once. */
+/* One request per call, served after 50 ms if ok, else rejected at once. */
 static struct demo_record record_of(bool (*ok)(int64_t at_ns))
 {
     for (uint32_t i = 0; i < CALLS; i++) {
@@ -272,7 +272,7 @@ static void response_to_a_caller_that_left_is_wasted(void **state)
     struct demo_record record = record_of(until_down);
     struct demo_counters t;
     for (uint32_t i = 0; i < 100; i++)
-        calls[i].reason = BIDE_REASON_ATTEMPTS_SPENT; /* the server served it, and nobody knows */
+        calls[i].reason = BIDE_REASON_ATTEMPTS_SPENT; /* served, but the caller had left */
     assert_true(demo_counters(&t, &s, &record));
     assert_int_equal(t.wasted, 100);
     demo_counters_free(&t);
@@ -335,7 +335,7 @@ static void late_successes_do_not_count_as_recovery(void **state)
     demo_counters_free(&t);
 }
 
-/* ---- showing ---- */
+/* ---- output ---- */
 
 struct test_result {
     struct demo_scenario scenario;
@@ -379,7 +379,7 @@ static bool write_json(FILE *out, const struct demo_result *result)
     return true;
 }
 
-/* What it writes, to be freed. */
+/* Returns the output, to be freed. */
 static char *write_to_text(bool (*write)(FILE *out, const struct demo_result *result), const struct demo_result *result)
 {
     char *text = NULL;
@@ -391,7 +391,7 @@ static char *write_to_text(bool (*write)(FILE *out, const struct demo_result *re
     return text;
 }
 
-/* The widest line, in characters, and how many lines there are. */
+/* Returns the width of the widest line, in characters, and the number of lines. */
 static size_t widest_line(const char *text, size_t *lines)
 {
     size_t most = 0, width = 0;
