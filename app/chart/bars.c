@@ -1,18 +1,18 @@
-/* bars.c - bars below each other: names on the left, one scale from 0, values behind the bars, further figures at the
- * right. */
+/* bars.c - bar charts: horizontal bars with names on the left, a common scale from 0, values next to the bars, and
+ * optional further columns at the right. */
 #include "svg.h"
 
 #define ROW       24.0
 #define THICK     14.0
-#define TOP       22.0 /* for what is measured */
-#define HEADS     18.0 /* for what stands above names and further figures, if anything does */
+#define TOP       22.0 /* for the name of the measured quantity */
+#define HEADS     18.0 /* for the heads of names and further columns, if any */
 #define GAP       8.0
 #define NAME_MOST 0.42 /* of the width */
 
-/* Where bars begin and end, and how many letters of a name there is room for. */
+/* Computed layout: ends of the bars, and how many letters of a name fit. */
 struct bars_layout {
     double top, left, right, most;
-    double more[CHART_MORE_MAX]; /* where columns of further figures end */
+    double more[CHART_MORE_MAX]; /* right ends of the further columns */
     size_t letters;
 };
 
@@ -22,7 +22,7 @@ static double bars_top(const struct chart_bars *c)
     return (c->heading != NULL ? CHART_HEADING_ROOM : 0) + TOP + (heads ? HEADS : 0);
 }
 
-/* From the right: columns as wide as what stands in them. Returns where the first of them begins. */
+/* Places the further columns from the right, each as wide as its texts. Returns the left end of the first. */
 static double bars_place_more(struct bars_layout *layout, const struct chart_bars *c)
 {
     double at = c->width;
@@ -70,7 +70,7 @@ static void bars_draw_bar(FILE *out, const struct bars_layout *layout, const str
 {
     char style[64];
     double end = bars_x(layout, bar->value), middle = top + ROW / 2;
-    bool is_drawn = bar->value - bar->value == 0; /* finite */
+    bool is_drawn = bar->value - bar->value == 0; /* is finite */
     chart_begin_text(out, "name plain", "end", (struct chart_point){layout->left - GAP, middle + 4});
     chart_escape_cut(out, bar->name, layout->letters);
     fputs("</text>\n", out);

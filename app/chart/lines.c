@@ -1,31 +1,31 @@
-/* chart.c - lines and curves: a frame, a scale for each axis, then what is drawn, from the back to the front. */
+/* lines.c - line charts and curves: a frame, a scale for each axis, then the elements, from back to front. */
 #include "svg.h"
 
 #include <math.h>
 
-#define LEFT       46.0  /* of the frame: room for numbers */
-#define RIGHT      140.0 /* for names */
+#define LEFT       46.0  /* of the frame: room for tick labels */
+#define RIGHT      140.0 /* for series names */
 #define RIGHT_MOST 280.0
 #define RIGHT_NONE 12.0
-#define TOP        26.0 /* for the axis' name */
+#define TOP        26.0 /* for the axis name */
 #define BOTTOM     24.0
 #define LABEL_GAP  15.0
 #define LABELS_MAX 24u
 #define Y_PARTS    5u
 #define X_PARTS    10u
 #define HEADROOM   1.06
-#define CUT_ROOM   70.0 /* for the value of what is cut */
-#define SIDE_ROOM  0.03 /* of a curve's x, left of its first value and right of its last */
+#define CUT_ROOM   70.0 /* width reserved for the label of a clipped value */
+#define SIDE_ROOM  0.03 /* of a curve's x range, on each side */
 #define LOG_BITS   24u
-#define TICK_ROOM  20.0 /* between numbers of the y axis that are not at equal distances */
+#define TICK_ROOM  20.0 /* between y tick labels at unequal distances */
 
 /* ---- the frame ---- */
 
 struct frame {
     FILE *out;
     const struct chart_lines *chart;
-    double left, right, top, bottom; /* of what is drawn in */
-    double y_name;                   /* where the name of the y axis stands */
+    double left, right, top, bottom; /* of the plot area */
+    double y_name;                   /* y position of the axis name */
     double x_least, x_most, y_most;  /* x: logarithms, if x_log */
     bool x_log;
 };
@@ -35,7 +35,7 @@ static bool is_finite(double value)
     return value - value == 0;
 }
 
-/* Of a value above 0. By squaring, so that it is the same everywhere. */
+/* Computes the binary logarithm of a value above 0, by squaring, so that the result is the same on all platforms. */
 static double log2_of(double value)
 {
     double log = 0, bit = 0.5;
@@ -75,7 +75,7 @@ static double frame_y(const struct frame *f, double y)
     return at < f->top ? f->top : at > f->bottom ? f->bottom : at;
 }
 
-/* The largest value there is, or what the owner wants it to be. */
+/* Returns the largest value, or the y_most that the caller set. */
 static double lines_highest_value(const struct chart_lines *c)
 {
     double most = c->level_name != NULL ? chart_finite_or_zero(c->level) : 0;
@@ -90,7 +90,7 @@ static double lines_highest_value(const struct chart_lines *c)
     return most > 0 ? most : 1;
 }
 
-/* Where x begins and ends: at 0 and at the end of the last step; of curves a little outside of the values. */
+/* Sets the x range: from 0 to the end of the last step; for curves slightly wider than the values. */
 static void frame_scale_x(struct frame *f)
 {
     const struct chart_lines *c = f->chart;
@@ -121,7 +121,7 @@ static void frame_scale_x(struct frame *f)
     f->x_most += room;
 }
 
-/* For the longest name, but not more than there is. */
+/* Returns the margin for the longest name, within limits. */
 static double lines_right_margin(const struct chart_lines *c)
 {
     size_t letters = c->level_name != NULL ? chart_length(c->level_name) : 0;
@@ -150,7 +150,7 @@ static double text_half_width(const char *text)
     return (double)chart_length(text) * CHART_LETTER / 2;
 }
 
-/* Would the name of a band stand where the name of the axis does? */
+/* Returns true if a band's name would overlap the name of the y axis. */
 static bool band_name_hits_axis_name(const struct frame *f)
 {
     double taken = 2 * text_half_width(f->chart->y_name);
@@ -186,7 +186,7 @@ static void draw_y_tick(const struct frame *f, double value)
     fputs("</text>\n", f->out);
 }
 
-/* From the top down 1, 2 and 5 times the powers of ten, as far as there is room for them above 0. */
+/* Draws 1, 2 and 5 times the powers of ten from the top down, as long as there is room above 0. */
 static void draw_root_ticks(const struct frame *f)
 {
     double taken = f->top - TICK_ROOM;
@@ -222,7 +222,7 @@ static void draw_round_ticks(const struct frame *f)
     }
 }
 
-/* Each has a line; of texts that would overlap, the first stays, but the last of all is never left out for another. */
+/* Draws a tick for each mark. Of overlapping labels the first is kept, but the last label of all is always drawn. */
 static void draw_marks(const struct frame *f)
 {
     const struct chart_mark *last = &f->chart->marks[f->chart->mark_count - 1];
@@ -248,7 +248,7 @@ static void draw_x_axis(const struct frame *f)
         chart_text(f->out, "tick", "end", (struct chart_point){f->right, f->bottom + 18 + LABEL_GAP}, f->chart->x_name);
 }
 
-/* A name stays inside the frame, and is left out where the one before it needs its place. */
+/* Draws bands. A name stays inside the frame, and is left out if it would overlap the previous one. */
 static void draw_bands(const struct frame *f)
 {
     double taken = f->left;
@@ -259,7 +259,7 @@ static void draw_bands(const struct frame *f)
         if (b->name == NULL)
             continue;
         double half = text_half_width(b->name), middle = band_middle(f, b, half);
-        if (middle - half < taken - 1) /* at the left end it stands just there */
+        if (middle - half < taken - 1) /* at the left end it starts exactly there */
             continue;
         chart_text(f->out, "tick", "middle", (struct chart_point){middle, f->top - 6}, b->name);
         taken = middle + half + CHART_LETTER;
@@ -294,7 +294,7 @@ static void draw_line(const struct frame *f, const struct chart_series *s)
     fputs("\"/>\n", f->out);
 }
 
-/* The highest value at this step, of all that have no x of their own. */
+/* Returns the highest value at this step, of all series without x. */
 static double lines_highest_at(const struct chart_lines *c, size_t step)
 {
     double most = 0;
@@ -313,8 +313,8 @@ static void draw_cut(const struct frame *f, double x, double value)
     fputs("</text>\n", f->out);
 }
 
-/* What is higher than the scale says beside it how high it is: once for steps that follow each other, and not where
- * the one before needs the place. */
+/* Labels values above the scale with their height: once for a group of adjacent steps, and not where it would overlap
+ * the previous label. */
 static void draw_cuts(const struct frame *f)
 {
     double most = chart_finite_or_zero(f->chart->y_most), taken = 0, value = 0, next;
@@ -337,7 +337,7 @@ static void draw_cuts(const struct frame *f)
     }
 }
 
-/* Each of the first four has a shape of its own: colours alone do not tell lines apart for everybody. */
+/* The first four series have different shapes: not every reader can distinguish lines by colour. */
 static void draw_shape(const struct frame *f, const struct chart_series *s, struct chart_point at)
 {
     static const struct chart_point corners[][4] = {
@@ -387,7 +387,7 @@ static void draw_curve(const struct frame *f, const struct chart_series *s)
             draw_dot(f, s, i);
 }
 
-/* ---- names beside the lines ---- */
+/* ---- series names ---- */
 
 struct label {
     const char *text;
@@ -395,8 +395,7 @@ struct label {
     double y;
 };
 
-/* From the top down, each at its place or as far below it as the one above asks; then, if the last is too low, back
- * up. */
+/* Sorts the labels and moves them down until they do not overlap; then, if the last one is too low, back up. */
 static void labels_spread(struct label *label, size_t count, double lowest)
 {
     for (size_t i = 1; i < count; i++)
@@ -414,7 +413,8 @@ static void labels_spread(struct label *label, size_t count, double lowest)
     }
 }
 
-/* Beside the mean of a line's last few values: a single one may be far off. Beside the last value of a curve. */
+/* Returns the y of a series' name: the mean of a line's last few values, because one may be far off, or the last value
+ * of a curve. */
 static double series_end_y(const struct frame *f, const struct chart_series *s)
 {
     size_t last = s->count, few = s->count < 5 ? s->count : 5;
@@ -449,7 +449,7 @@ static void draw_labels(const struct frame *f)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- the chart ---- */
 
 static void draw_series(const struct frame *f, const struct chart_series *s)
 {

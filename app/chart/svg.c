@@ -1,4 +1,4 @@
-/* draw.c - elements of SVG: lines, boxes, words, and the head of a chart. */
+/* svg.c - SVG elements: lines, boxes, texts, and the head of a chart. */
 #include "svg.h"
 
 void chart_attribute(FILE *out, const char *name, double value)

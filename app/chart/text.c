@@ -1,15 +1,15 @@
-/* text.c - numbers and texts as they may stand in SVG and HTML. */
+/* text.c - numbers and escaped text for SVG and HTML. */
 #include "svg.h"
 
 #include <inttypes.h>
 #include <stdint.h>
 #include <string.h>
 
-#define HUGE_VALUE 1e15 /* as far as numbers are told */
+#define HUGE_VALUE 1e15 /* larger values are written as 0 */
 
 double chart_finite_or_zero(double value)
 {
-    if (!(value > -HUGE_VALUE && value < HUGE_VALUE)) /* NaN too */
+    if (!(value > -HUGE_VALUE && value < HUGE_VALUE)) /* also catches NaN */
         return 0;
     return value;
 }
@@ -85,7 +85,7 @@ double chart_tick(double most, unsigned parts)
                 return scale * mantissa[i];
 }
 
-/* ---- for axes ---- */
+/* ---- axes ---- */
 
 void chart_number_short(FILE *out, double value)
 {
@@ -116,7 +116,7 @@ void chart_number_short(FILE *out, double value)
     fprintf(out, "%s0.%0*" PRIu64, value < 0 ? "-" : "", (int)digits, whole);
 }
 
-/* ---- cut to size ---- */
+/* ---- truncated text ---- */
 
 size_t chart_length(const char *text)
 {

@@ -1,4 +1,4 @@
-/* test_chart.c - charts as SVG: ticks, numbers, texts; and whatever goes in, what comes out is well-formed. */
+/* test_chart.c - charts as SVG: ticks, numbers, texts; and the output is well-formed for any input. */
 #define _GNU_SOURCE
 #include "chart/chart.h"
 
@@ -48,7 +48,7 @@ static void expect_escaped(const char *plain, const char *written)
     free(text.at);
 }
 
-/* The chart as text, to be freed; it is well-formed and has only numbers in it. */
+/* Returns the chart as text, to be freed, after checking that it is well-formed and has only finite numbers. */
 static char *draw_chart(const struct chart_lines *chart)
 {
     struct text text;
@@ -105,7 +105,7 @@ static void ticks_are_one_two_or_five_times_a_power_of_ten(void **state)
             double tick = chart_tick(most, parts);
             assert_true(is_round(tick));
             assert_true(most / tick <= parts * 1.000001);
-            assert_true(most / tick > parts / 2.5 * 0.99999); /* the next smaller one would be too many */
+            assert_true(most / tick > parts / 2.5 * 0.99999); /* the next smaller tick would be too many */
         }
 }
 
@@ -158,11 +158,11 @@ static void markup_in_texts_is_escaped(void **state)
 static void invalid_utf8_becomes_question_marks(void **state)
 {
     expect_escaped("a\xff", "a?");
-    expect_escaped("\xc3", "?");                  /* cut */
+    expect_escaped("\xc3", "?");                  /* incomplete */
     expect_escaped("\xc0\xaf", "??");             /* overlong */
-    expect_escaped("\xed\xa0\x80", "???");        /* half of a pair */
+    expect_escaped("\xed\xa0\x80", "???");        /* surrogate */
     expect_escaped("\xf4\x90\x80\x80x", "????x"); /* beyond Unicode */
-    expect_escaped("\xef\xbf\xbf", "???");        /* no character */
+    expect_escaped("\xef\xbf\xbf", "???");        /* noncharacter */
 }
 
 /* ---- charts ---- */
@@ -225,7 +225,7 @@ static void values_above_the_scale_stay_inside_the_frame(void **state)
     double value[] = {0, 50, 400};
     struct chart_series series = {.name = NULL, .style = "a", .value = value, .count = 3};
     struct chart_lines chart = plain_chart(&series, 1);
-    chart.y_most = 100; /* the last one is above it */
+    chart.y_most = 100; /* the last value is above it */
     char *svg = draw_chart(&chart), *path = strstr(svg, "class=\"line a\" d=\"");
     assert_non_null(path);
     assert_non_null(strstr(path, " 26\"/>")); /* the top */
@@ -249,7 +249,7 @@ static void line_has_one_point_per_value_and_area_two(void **state)
     free(svg);
 }
 
-/* The y of each name, in order of writing. */
+/* Finds the y of each name, in order of writing. */
 static size_t label_positions(const char *svg, double *y, size_t most)
 {
     size_t count = 0;
@@ -273,7 +273,7 @@ static void names_of_lines_with_equal_ends_do_not_overlap(void **state)
     assert_int_equal(label_positions(svg, y, 8), 5);
     for (size_t i = 1; i < 5; i++)
         assert_true(y[i] - y[i - 1] > 14.9);
-    assert_true(y[0] > 30); /* the topmost stays at its line: others give way */
+    assert_true(y[0] > 30); /* the topmost stays at its line; others move */
     assert_true(y[4] < 200 - 18);
     free(svg);
 }
@@ -307,7 +307,7 @@ static void band_name_avoids_the_axis_name(void **state)
     chart.band_count = 1;
     chart.y_name = "a name of some length";
     char *svg = draw_chart(&chart);
-    assert_non_null(strstr(svg, " y=\"20\">late")); /* beside the name of the axis, which is at 12 */
+    assert_non_null(strstr(svg, " y=\"20\">late")); /* next to the axis name, which is at 12 */
     free(svg);
     band = (struct chart_band){0, 0.1, "soon"};
     svg = draw_chart(&chart);
@@ -316,7 +316,7 @@ static void band_name_avoids_the_axis_name(void **state)
     free(svg);
 }
 
-/* The x of each dot. */
+/* Finds the x of each dot. */
 static size_t dot_positions(const char *svg, double *x, size_t most)
 {
     size_t count = 0;
@@ -352,7 +352,7 @@ static void logarithmic_scale_shows_equal_ratios_at_equal_distances(void **state
     assert_true(fabs((at[1] - at[0]) - (at[2] - at[1])) < 0.03);
     assert_true(fabs((at[3] - at[2]) - (at[2] - at[1])) < 0.03);
     free(svg);
-    x[0] = 0; /* has no logarithm: a plain scale then */
+    x[0] = 0; /* no logarithm: linear scale */
     svg = draw_chart(&chart);
     dot_positions(svg, at, 8);
     assert_true(fabs((at[3] - at[0]) - 10 * (at[2] - at[0])) < 0.3);
@@ -374,7 +374,7 @@ static void overlapping_marks_are_left_out(void **state)
     assert_non_null(strstr(svg, ">200/s</text>"));
     assert_non_null(strstr(svg, ">rate</text>"));
     free(svg);
-    x[1] = marks[1].x = 199; /* where the scale ends is told, if need be in place of what comes before */
+    x[1] = marks[1].x = 199; /* the last mark is always drawn, if necessary instead of the one before */
     svg = draw_chart(&chart);
     assert_null(strstr(svg, ">101/s</text>"));
     assert_non_null(strstr(svg, ">200/s</text>"));
@@ -498,14 +498,15 @@ static void clipped_values_are_labelled_with_their_height(void **state)
                                 .series = &series,
                                 .series_count = 1};
     char *svg = draw_chart(&chart);
-    assert_int_equal(occurrences(svg, "class=\"cut\""), 1); /* two steps beside each other are one wave */
+    assert_int_equal(occurrences(svg, "class=\"cut\""), 1); /* two adjacent steps are one wave */
     assert_non_null(strstr(svg, ">↑ 15021</text>"));
     free(svg);
     chart.y_most = 0;
     svg = draw_chart(&chart);
     assert_null(strstr(svg, "class=\"cut\""));
     free(svg);
-    value[49] = 20000; /* at the right end the value stands left of it, and a second one near it is left out */
+    /* At the right end the label is left of the value, and a second one near it is left out. */
+    value[49] = 20000;
     value[47] = 20000;
     chart.y_most = 100;
     svg = draw_chart(&chart);
@@ -532,7 +533,7 @@ static void square_root_scale_shows_small_values(void **state)
     char *svg = draw_chart(&chart);
     double x[4], y[4];
     const char *at = strstr(svg, "class=\"line c0\" d=\"M") + strlen("class=\"line c0\" d=\"M");
-    for (size_t i = 0; i < 4; i++) { /* each value has two points: where its step begins and where it ends */
+    for (size_t i = 0; i < 4; i++) { /* each value has two points: start and end of its step */
         char *end;
         x[i] = strtod(at, &end);
         y[i] = strtod(end, &end);
@@ -567,7 +568,7 @@ static void band_at_the_left_end_has_its_name(void **state)
     char *svg = draw_chart(&chart);
     assert_non_null(strstr(svg, ">outage</text>"));
     assert_non_null(strstr(svg, ">peak</text>"));
-    assert_null(strstr(svg, "width=\"0\"")); /* a moment is seen too */
+    assert_null(strstr(svg, "width=\"0\"")); /* a band of zero length is visible */
     free(svg);
 }
 
