@@ -1,15 +1,15 @@
-/* bench.h - what the benchmarks share: CPU time, the best of several runs, and how a figure is printed.
+/* bench.h - shared by the benchmarks: CPU time, the best of several runs, and the format of results.
  *
- * A benchmark is one program. Without arguments it measures, and prints one line for each figure:
+ * A benchmark is one program. Without arguments it measures, and prints a line for each result:
  *
- *     key value unit aim             the aim is the most it should be; ">30000": the least; "-": none
- *     key @one-other unit aim        to be counted from outside
+ *     key value unit aim             aim: the maximum; ">30000": the minimum; "-": none
+ *     key @one-other unit aim        to be counted by callgrind
  *     key @one/other unit aim        likewise
  *
- * A value with @ makes bench/run start `program one n` and `program other n` under callgrind and count instructions.
- *     one-other    their difference, divided by n. What both have in common, start-up and loop, is not in it.
- *     one/other    their ratio, each without its start-up, which is what it takes for n = 0.
- * n is 10000, or what is said after a colon: @one/other:500. Child processes are not counted, so a part may start a
+ * For a value with @, bench/run starts `program one n` and `program other n` under callgrind and counts instructions.
+ *     one-other    their difference, divided by n. Start-up and loop, which both have in common, cancel out.
+ *     one/other    their ratio, each without its start-up, which is the count for n = 0.
+ * n is 10000, or the number after a colon: @one/other:500. Child processes are not counted, so a part may start a
  * server. */
 #ifndef BENCH_H
 #define BENCH_H
@@ -23,10 +23,10 @@
 #define BENCH_NO_AIM (-1.0)
 #define BENCH_RUNS   51
 
-/* Something that is done n times in a row. */
+/* Work that is repeated n times. */
 typedef void bench_body(void *context, uint32_t n);
 
-/* A body that can be counted: `program name n`. */
+/* Work that can be counted: `program name n`. */
 struct bench_part {
     const char *name;
     bench_body *body;
@@ -39,7 +39,7 @@ static inline double bench_clock_ns(clockid_t clock)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* CPU time of this thread for one of n, in the run that was disturbed least. */
+/* Returns the CPU time of this thread per repetition, in the least disturbed run. */
 static inline double bench_ns(bench_body *body, void *context, uint32_t n)
 {
     double best = 0;
@@ -52,7 +52,7 @@ static inline double bench_ns(bench_body *body, void *context, uint32_t n)
     return best;
 }
 
-/* aim: the most it should be, or BENCH_NO_AIM. */
+/* aim: the maximum, or BENCH_NO_AIM. */
 static inline void bench_figure(const char *key, double value, const char *unit, double aim)
 {
     printf("%s %.3f %s ", key, value, unit);
@@ -62,7 +62,7 @@ static inline void bench_figure(const char *key, double value, const char *unit,
         printf("%.2f\n", aim);
 }
 
-/* least: what it should be at least. */
+/* least: the minimum. */
 static inline void bench_figure_least(const char *key, double value, const char *unit, double least)
 {
     printf("%s %.3f %s >%.2f\n", key, value, unit, least);
@@ -84,7 +84,7 @@ static inline void bench_instruction_ratio(const char *key, const char *ratio, d
         printf("%.2f\n", aim);
 }
 
-/* A counting run: `program name n`. Returns the exit status of the program. */
+/* Runs a part to be counted: `program name n`. Returns the program's exit status. */
 static inline int bench_count(const struct bench_part *part, size_t count, void *context, char **argv)
 {
     for (size_t i = 0; i < count; i++)

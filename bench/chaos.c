@@ -1,7 +1,7 @@
-/* chaos.c - how many requests a second the server that fails on purpose can answer: more than any client asks.
+/* chaos.c - requests per second of the fault-injection server: it must be faster than any client under test.
  *
- * The server runs in a child process. The client keeps some connections busy, each with one request at a time, over one
- * epoll, and reads an answer with one system call: nearly all of its time is the kernel's. */
+ * The server runs in a child process. The client keeps several connections busy, each with a single request at a time,
+ * in one epoll loop, and reads each response with one system call: nearly all its time is spent in the kernel. */
 #include "bench.h"
 
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@
 #include "chaos/chaos.h"
 
 #define CONNECTIONS 64
-#define REQUESTS    100000 /* in one run */
+#define REQUESTS    100000 /* per run */
 #define RUNS        5
 #define LEAST       30000.0
 
@@ -31,7 +31,7 @@ static void require(bool right, const char *what)
     }
 }
 
-/* Returns the child that serves. */
+/* Returns the process id of the server. */
 static pid_t start_server(uint16_t *port)
 {
     struct chaos_config config = {.script = "/bench 200 body=\"ok\" type=text/plain\n/other 404", .journal_fd = -1};
@@ -60,7 +60,7 @@ static void send_request(int fd)
     require(send(fd, request, sizeof request - 1, 0) == (ssize_t)sizeof request - 1, "send");
 }
 
-/* An answer fits into a packet, and comes as one. */
+/* A response fits into a packet, and arrives in one piece. */
 static void read_response(int fd)
 {
     char bytes[4096];

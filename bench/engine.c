@@ -1,30 +1,30 @@
-/* engine.c - what the engine costs: instructions, CPU time, bytes and allocations.
+/* engine.c - the cost of the engine: instructions, CPU time, bytes and allocations.
  *
- * All with the service preset. Timed calls read the real clock once for each event, as a driver does; the retried ones
- * have a backoff of a nanosecond, so that their wait is over when the clock is read again. Counted calls have a made-up
- * clock, and each starts from a copy of one target that has seen a healthy call every 10 ms for longer than its breaker
- * looks back: the n calls are all alike, though a budget drains and a breaker remembers. */
+ * All figures are for the service preset. Timed calls read the real clock once per event, as a driver does; retried
+ * calls have a backoff of a nanosecond, so that their wait is over when the clock is read again. Counted calls use a
+ * fictitious clock, and each starts from a copy of the same target, which has seen a healthy call every 10 ms for
+ * longer than its breaker's window: the n calls are identical, although a budget drains and a breaker remembers. */
 #include <bide/bide.h>
 
 #include "bench.h"
 #include "pair.h"
 
-#define CALLS     40000u /* some milliseconds: short enough to be left alone in one of the runs */
+#define CALLS     40000u /* a few milliseconds: short enough for an undisturbed run */
 #define WARM_UP   1200
 #define WARM_STEP (10 * BIDE_MS)
-#define MADE_UP   (100 * BIDE_S) /* the time of counted calls, well inside a slot of the breaker's window */
+#define MADE_UP   (100 * BIDE_S) /* time of counted calls, well inside a slot of the breaker's window */
 
 struct world {
-    struct bide_policy policy; /* the preset as it is */
-    struct bide_policy hasty;  /* the same with a backoff of a nanosecond */
-    struct bide_target target; /* by the real clock */
-    struct bide_target warm;   /* by the made-up one, never used up: */
-    struct bide_target copy;   /* each counted call has a copy of it */
+    struct bide_policy policy; /* the unchanged preset */
+    struct bide_policy hasty;  /* with a backoff of a nanosecond */
+    struct bide_target target; /* real clock */
+    struct bide_target warm;   /* fictitious clock; never modified: */
+    struct bide_target copy;   /* each counted call uses a copy */
     struct bide_outcome ok;
     struct bide_outcome unavailable;
 };
 
-/* ---- allocations: malloc and its kin, counted ---- */
+/* ---- counting malloc, calloc and realloc ---- */
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -56,7 +56,7 @@ static struct bide_request request_of(uint64_t seed)
     return (struct bide_request){.safety = BIDE_SAFE, .lane = bide_lane(), .seed = seed};
 }
 
-/* A figure of calls that went wrong would be worthless. */
+/* Fails if a call ended in another way than expected: its cost would be meaningless. */
 static void require_action(const struct bide_verdict *v, enum bide_action action)
 {
     if (v->action == action)
@@ -66,7 +66,7 @@ static void require_action(const struct bide_verdict *v, enum bide_action action
     exit(EXIT_FAILURE);
 }
 
-/* A call that succeeds at once, by the real clock. */
+/* Makes a call that succeeds at once, on the real clock. */
 static void call_succeeds(struct world *w, uint64_t seed)
 {
     struct bide_request request = request_of(seed);
@@ -76,7 +76,7 @@ static void call_succeeds(struct world *w, uint64_t seed)
     require_action(&v, BIDE_DONE);
 }
 
-/* A call that fails once and then succeeds, by the real clock. */
+/* Makes a call that fails once and then succeeds, on the real clock. */
 static void call_recovers(struct world *w, uint64_t seed)
 {
     struct bide_request request = request_of(seed);
@@ -88,7 +88,7 @@ static void call_recovers(struct world *w, uint64_t seed)
     require_action(&v, BIDE_DONE);
 }
 
-/* ---- timed: n calls, and how many of them fail once ---- */
+/* ---- timed: n calls, of which some fail once ---- */
 
 static void calls_all_succeed(void *context, uint32_t n)
 {
@@ -121,7 +121,7 @@ static void run_blocking(void *context, uint32_t n)
     }
 }
 
-/* ---- counted: n calls on n copies of one target ---- */
+/* ---- counted: n calls on n copies of a target ---- */
 
 static void copy_targets(void *context, uint32_t n)
 {
@@ -129,7 +129,7 @@ static void copy_targets(void *context, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         w->copy = w->warm;
         struct bide_request request = request_of(i);
-        __asm__ volatile("" : : "r"(&w->copy), "r"(&request) : "memory"); /* as if they were used */
+        __asm__ volatile("" : : "r"(&w->copy), "r"(&request) : "memory"); /* prevents their removal by the compiler */
     }
 }
 
@@ -165,7 +165,7 @@ static void count_retries(void *context, uint32_t n)
 static const struct bench_part parts[] = {
     {"copies", copy_targets}, {"successes", count_successes}, {"retries", count_retries}};
 
-/* ---- the table ---- */
+/* ---- results ---- */
 
 static void warm_up(struct world *w)
 {

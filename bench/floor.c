@@ -1,5 +1,5 @@
-/* floor.c - what no engine can be cheaper than, on this machine and in this run: one clock read, one atomic operation,
- * one random number. Two threads that write one word show what the engine saves by only reading. */
+/* floor.c - lower bounds for any engine, on this machine and in this run: one clock read, one atomic operation, one
+ * random number. Two threads that write to the same word show what the engine saves by only reading. */
 #include <bide/clock.h>
 #include <bide/entropy.h>
 
@@ -27,7 +27,7 @@ static void atomic_add(void *context, uint32_t n)
         __atomic_add_fetch(&w->word, 1, __ATOMIC_RELAXED);
 }
 
-/* Loads, then swaps until it succeeds, as a token bucket does. */
+/* Loads, then tries compare-and-swap until it succeeds, as a token bucket does. */
 static void compare_and_swap(void *context, uint32_t n)
 {
     struct words *w = context;
@@ -38,7 +38,7 @@ static void compare_and_swap(void *context, uint32_t n)
     }
 }
 
-/* SplitMix64 (Steele, Lea, Flood), each number depending on the one before it. */
+/* SplitMix64 (Steele, Lea, Flood); each number depends on the previous one. */
 static void next_random(void *context, uint32_t n)
 {
     struct words *w = context;

@@ -1,8 +1,8 @@
-/* pair.h - two threads doing the same at the same time, and what that costs each of them.
+/* pair.h - the cost of the same work in two threads at the same time.
  *
- * CPU time, not wall time: another program on the machine makes them wait, which is not their cost. But then they also
- * meet less often, which would flatter them; so only runs in which both were running nearly all the time are counted,
- * and it is said how nearly. */
+ * Measures CPU time, not wall time: waiting for another program is not a cost of the work. But threads that wait also
+ * collide less, which would flatter the result; so only runs in which both threads were running nearly all the time
+ * count, and the overlap is reported. */
 #ifndef PAIR_H
 #define PAIR_H
 
@@ -10,20 +10,20 @@
 
 #include "bench.h"
 
-#define PAIR_RUNS  9   /* the median of so many ... */
-#define PAIR_TRIES 300 /* ... out of at most so many, ... */
-#define PAIR_MOST  90  /* ... with both running so much of the time, in per cent */
+#define PAIR_RUNS  9   /* the median of this many runs ... */
+#define PAIR_TRIES 300 /* ... out of at most this many ... */
+#define PAIR_MOST  90  /* ... in which both threads ran at the same time for this share, in percent */
 
 struct pair_cost {
-    double cpu_ns;           /* for one, by either thread */
-    double together_percent; /* of the time from first start to last end, at least */
+    double cpu_ns;           /* per repetition and thread */
+    double together_percent; /* minimum share of the time from first start to last end */
 };
 
 struct pair_member {
     bench_body *body;
     void *context;
     uint32_t n;
-    uint32_t *ready; /* how many threads are */
+    uint32_t *ready; /* number of threads that are ready */
     double cpu_ns;
     double begin_ns;
     double end_ns;
@@ -34,7 +34,7 @@ static inline void *pair_run(void *context)
     struct pair_member *m = context;
     __atomic_add_fetch(m->ready, 1, __ATOMIC_ACQ_REL);
     while (__atomic_load_n(m->ready, __ATOMIC_ACQUIRE) < 2)
-        ; /* no barrier: the one that slept would start late */
+        ; /* no barrier: a thread that slept would start late */
     m->begin_ns = bench_clock_ns(CLOCK_MONOTONIC);
     m->cpu_ns = -bench_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     m->body(m->context, m->n);
@@ -73,7 +73,7 @@ static inline int pair_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* On a machine that is too busy for any such run, the one that came nearest. */
+/* Returns the median of the runs that count; on a machine too busy for any, the run with the largest overlap. */
 static inline struct pair_cost pair_ns(bench_body *body, void *context, uint32_t n)
 {
     struct pair_cost kept[PAIR_RUNS], nearest = {0, -100};

@@ -1,4 +1,4 @@
-/* server.h - a server beside a benchmark: a child process on a free port of loopback, in a directory of its own. */
+/* server.h - a server for a benchmark: a child process on a free loopback port, optionally with a directory. */
 #ifndef SERVER_H
 #define SERVER_H
 
@@ -16,9 +16,9 @@
 
 struct server {
     pid_t pid;
-    char directory[64]; /* "": none. Removed when it is stopped */
+    char directory[64]; /* "": none. Removed when the server is stopped */
     uint16_t port;
-    char url[64]; /* "http://127.0.0.1:4711/x", for one that speaks HTTP */
+    char url[64]; /* "http://127.0.0.1:4711/x", for HTTP servers */
 };
 
 static inline void server_give_up(const char *what)
@@ -44,7 +44,7 @@ static inline uint16_t server_free_port(void)
     return ntohs(a.sin_port);
 }
 
-/* -1: nobody is there. */
+/* Returns -1 if nothing listens there. */
 static inline int server_connect(uint16_t port)
 {
     struct sockaddr_in a = server_address(port);
@@ -55,7 +55,7 @@ static inline int server_connect(uint16_t port)
     return -1;
 }
 
-/* Makes its port and, if asked for, its directory: what its command line may have to name. */
+/* Chooses the port and, if requested, creates the directory, so that the command line can name them. */
 static inline struct server server_prepare(bool with_directory)
 {
     struct server s = {.port = server_free_port()};
@@ -66,7 +66,7 @@ static inline struct server server_prepare(bool with_directory)
     return s;
 }
 
-/* Starts it and waits until it accepts. */
+/* Starts the server and waits until it accepts connections. */
 static inline void server_launch(struct server *s, const char *const argv[])
 {
     int fd = -1;

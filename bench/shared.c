@@ -1,8 +1,8 @@
-/* host.c - what it costs that a target is shared by the processes of a host, against one of a process's own.
+/* shared.c - the cost of a shared target compared with a private target.
  *
- * The code is the same; what may differ is the memory, a map of a file instead of pages of one's own. Each call fails
- * once, pays for its retry, succeeds and earns as much as it paid, at a made-up time, so that no clock is read and all
- * calls are alike. The file is where such files are by default: in memory, under /dev/shm. */
+ * The code is the same; only the memory may differ, a file mapping instead of private pages. Each call fails once, is
+ * charged for its retry, succeeds and earns as much as it paid, at a fictitious time, so that no clock is read and all
+ * calls are alike. The file is in the default place for such files: in memory, under /dev/shm. */
 #include <bide/bide.h>
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* live_chance.h - for live tests: random numbers, from a seed that is printed. BIDE_TEST_SEED plays the same again. */
+/* live_chance.h - for live tests: random numbers from a printed seed. BIDE_TEST_SEED=N repeats a run. */
 #ifndef LIVE_CHANCE_H
 #define LIVE_CHANCE_H
 

@@ -1,4 +1,4 @@
-/* live_process.c - a server program as a child of the test. */
+/* live_process.c - runs a server program as a child process of the test. */
 #include "live_process.h"
 
 #include <arpa/inet.h>
@@ -21,8 +21,7 @@
 #define ARGS_MAX   24
 #define START_MOST (60 * BIDE_S) /* a healthy server needs a fraction of a second */
 
-/* Ports below the range from which Linux takes those of clients, so that a server that is stopped and started again
- * finds its port free. */
+/* Ports below Linux's ephemeral range, so that a server that is restarted finds its port free. */
 #define PORT_FIRST 10240u
 #define PORT_COUNT 22000u
 
@@ -80,7 +79,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 /* ---- texts ---- */
 
-/* The text with $DIR and $PORT put in; to be freed. */
+/* Returns the text with $DIR and $PORT replaced; the caller frees it. */
 static char *expand(const struct live_process *process, const char *text)
 {
     char *made = NULL;
@@ -154,7 +153,7 @@ const char *live_process_url(struct live_process *process, const char *scheme, c
 
 /* ---- children ---- */
 
-/* Servers are in /usr/sbin, where not everybody looks. */
+/* Servers are in /usr/sbin, which is not in every PATH. */
 static void exec_server(char *const *args)
 {
     char path[256];
@@ -209,9 +208,9 @@ void live_process_run(struct live_process *process, const char *const *args)
         fail_with_output(process, args[0], "failed");
 }
 
-/* ---- waiting until it is there ---- */
+/* ---- waiting for the server ---- */
 
-/* A connection to a port where nobody listens may, by chance, be one to itself. */
+/* A connect to a port without a listener may, by chance, connect to itself. */
 static bool is_to_itself(int fd)
 {
     struct sockaddr_in here = {0}, there = {0};

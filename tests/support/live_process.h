@@ -1,4 +1,4 @@
-/* live_process.h - for live tests: a server program as a child of the test, in a directory and on a port of its own.
+/* live_process.h - for live tests: a server program as a child process, with its own directory and port.
  *
  *     struct live_process nginx = {0};
  *     live_process_dir(&nginx);
@@ -8,8 +8,8 @@
  *     live_process_free(&nginx);
  *
  * In texts and arguments $DIR and $PORT stand for the directory and the port. Nothing is skipped: a program that is
- * missing, or does not come up, ends the test program with a message. A child does not outlive its test: the kernel
- * kills it when the thread that started it ends. */
+ * missing or does not start ends the test program with a message. A child does not outlive its test: the kernel kills
+ * it when the thread that started it ends. */
 #ifndef LIVE_PROCESS_H
 #define LIVE_PROCESS_H
 
@@ -19,7 +19,7 @@
 
 #define LIVE_DIR_MAX 96u
 
-/* Zeroed: nothing yet. */
+/* Zeroed: not started. */
 struct live_process {
     pid_t pid; /* 0: not running */
     uint16_t port;
@@ -27,28 +27,29 @@ struct live_process {
     char url[256];
 };
 
-/* Makes the directory, empty, and finds a free port. */
+/* Creates an empty directory and finds a free port. */
 void live_process_dir(struct live_process *process);
 void live_process_write(struct live_process *process, const char *file, const char *text);
 
-/* Runs a program to its end, in the directory; one that fails ends the test. */
+/* Runs a program to completion, in the directory; a failure ends the test. */
 void live_process_run(struct live_process *process, const char *const *args);
 
-/* Starts a program, in the directory, and returns when it accepts connections. What it prints goes to $DIR/output. */
+/* Starts a program, in the directory, and returns when it accepts connections. Its output goes to $DIR/output. */
 void live_process_start(struct live_process *process, const char *const *args);
 
-/* Sends the signal and waits until the process is gone. It can be started again, on the same port. */
+/* Sends the signal and waits for the process to end. The program can be started again, on the same port. */
 void live_process_end(struct live_process *process, int signal_number);
 
-/* Ends it, if it runs, by SIGTERM, and removes the directory. */
+/* Ends the process with SIGTERM, if it runs, and removes the directory. */
 void live_process_free(struct live_process *process);
 
-const char *live_process_url(struct live_process *process, const char *scheme, const char *path); /* until the next */
+/* Returns a URL that is valid until the next call. */
+const char *live_process_url(struct live_process *process, const char *scheme, const char *path);
 
-/* The whole text of a file in the directory; "" if there is none. To be freed. */
+/* Returns the contents of a file in the directory; "" if it does not exist. The caller frees it. */
 char *live_process_read(const struct live_process *process, const char *file);
 
-/* How many lines of that file contain the text; its last line need not have an end. */
+/* Returns the number of lines in that file that contain the text; the last line may lack a newline. */
 size_t live_process_count(const struct live_process *process, const char *file, const char *text);
 
 #endif
