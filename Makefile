@@ -1,4 +1,4 @@
-# For people. The build itself is CMake's (CMakeLists.txt, CMakePresets.json); each target here is a line or two.
+# Short commands for the build, which is CMake's (CMakeLists.txt, CMakePresets.json).
 #
 # The release build is in build/, the others are in build/<preset>.
 
@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 JOBS := $(shell nproc)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
-# Asked for each command anew: tools/setup may have just installed ninja.
+# Evaluated for each command: tools/setup may have just installed ninja.
 export CMAKE_GENERATOR ?= $(if $(shell command -v ninja),Ninja,Unix Makefiles)
 
 .PHONY: all setup test asan tsan fuzz check coverage bench install clean help
@@ -15,7 +15,7 @@ MAKEFLAGS += --no-print-directory
 
 all: build-release       ## build libraries, programs and tests, in build/
 
-setup:                   ## install missing packages, or say which
+setup:                   ## install missing packages, or print the command that does
 	@tools/setup
 
 test: test-release asan tsan ## build and run all tests: release, then under the sanitizers

@@ -89,7 +89,7 @@ if(BIDE_CLI AND BIDE_INIH_FOUND AND BIDE_JANSSON_FOUND)
         endif()
     endforeach()
 
-    # What the option tables say, as man pages and completions: printed by a program that contains all of them.
+    # Man pages and completions: printed by a program that contains all option tables.
     set(all run fetch budget explain sim demo chaos) # as help lists them
     if(NOT curl_needs)
         list(REMOVE_ITEM all fetch demo)
@@ -124,7 +124,7 @@ if(BIDE_CLI AND BIDE_INIH_FOUND AND BIDE_JANSSON_FOUND)
     add_completion(zsh _bide)
     add_completion(fish bide.fish)
 
-    # Without scdoc there are no man pages; under CI it must be there.
+    # Without scdoc there are no man pages; under CI its absence is an error.
     find_program(BIDE_SCDOC scdoc)
     set(man_pages)
     function(add_man_page name file)

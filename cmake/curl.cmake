@@ -1,4 +1,4 @@
-# What libbide-curl needs: sets curl_needs, or leaves the library out by emptying curl_sources.
+# Finds the dependencies of libbide-curl: sets curl_needs, or leaves the library out by emptying curl_sources.
 set(curl_needs)
 if(BIDE_TESTS AND NOT (BIDE_CURL AND BIDE_CLI))
     message(FATAL_ERROR "BIDE_TESTS tests everything: it needs BIDE_CURL and BIDE_CLI")

@@ -1,4 +1,4 @@
-# How bide itself is compiled: warnings, hardening, sanitizers. Nothing of this reaches those who link to bide.
+# Compiler flags of bide itself: warnings, hardening, sanitizers. None of them reaches programs that link bide.
 
 # Warnings. They are errors in the presets (CMAKE_COMPILE_WARNING_AS_ERROR), never in a user's plain build.
 set(warnings
@@ -21,7 +21,7 @@ if(CMAKE_C_COMPILER_ID STREQUAL GNU)
     list(APPEND warnings -Wlogical-op -Wduplicated-cond -Wduplicated-branches)
 endif()
 
-# Sanitizers and coverage hold for every object, the tests' own included.
+# Sanitizers and coverage apply to every object, those of the tests included.
 if(BIDE_SANITIZE)
     add_compile_options(-fsanitize=${BIDE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${BIDE_SANITIZE})
@@ -31,7 +31,7 @@ if(BIDE_COVERAGE)
     add_link_options(--coverage)
 endif()
 
-# Hardening of what is installed. Sanitizers bring their own checks and dislike some of these.
+# Hardening of the installed objects. Sanitizers have their own checks and conflict with some of these flags.
 set(hardening)
 set(hardening_link)
 if(NOT BIDE_SANITIZE AND NOT BIDE_COVERAGE)

@@ -1,5 +1,5 @@
-# What libbide-fleet needs: sets fleet_needs, or leaves the library out by emptying fleet_sources. The script that runs
-# inside Redis goes into it as an array of bytes, with the SHA-1 by which Redis knows it.
+# Finds the dependencies of libbide-fleet: sets fleet_needs, or leaves the library out by emptying fleet_sources. The
+# script that runs inside Redis is embedded as an array of bytes, with its SHA-1 for EVALSHA.
 set(fleet_needs)
 if(BIDE_TESTS AND NOT BIDE_FLEET)
     message(FATAL_ERROR "BIDE_TESTS tests everything: it needs BIDE_FLEET")

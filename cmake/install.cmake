@@ -2,8 +2,8 @@
 # bide::curl_static, its component fleet the same of libbide-fleet; pkg-config knows bide, bide-curl and bide-fleet.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bide)
 
-# bide.h includes all headers of libbide. fleet.h is that of libbide-fleet, the others are those of libbide-curl: a
-# header without its library stays at home.
+# bide.h includes all headers of libbide; fleet.h belongs to libbide-fleet, the others to libbide-curl. A header is
+# installed only with its library.
 file(STRINGS include/bide/bide.h of_bide REGEX "^#include <bide/")
 foreach(header IN LISTS public_headers)
     cmake_path(GET header FILENAME name)
@@ -47,8 +47,8 @@ write_basic_package_version_file(bideConfigVersion.cmake COMPATIBILITY SameMinor
 install(FILES ${PROJECT_BINARY_DIR}/bideConfig.cmake ${PROJECT_BINARY_DIR}/bideConfigVersion.cmake
         DESTINATION ${package_dir})
 
-# A .pc file finds its prefix from where it lies, so an installed tree can be moved. An absolute directory stays as it
-# is.
+# A .pc file derives its prefix from its own place, so an installed tree can be moved. Absolute directories stay
+# absolute.
 set(pc_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${pc_dir} OUTPUT_VARIABLE pc_to_prefix)
 cmake_path(APPEND pc_libdir "\${prefix}" ${CMAKE_INSTALL_LIBDIR})
