@@ -1,11 +1,12 @@
-/* atomic.h - the few atomic operations of the engine, on plain 64-bit words.
+/* atomic.h - the atomic operations of the engine, on plain 64-bit words.
  *
- * Public structs hold no _Atomic, so that C++ can include them and any memory can carry them; the builtins do the rest.
- * Loads, stores and adds are relaxed: enough for evidence, and for words that decide by themselves. A compare-and-swap
- * acquires and releases; one that fails acquires. Where words are published by another one (a configuration by its
- * generation, a slot of a window by its edge), core_load_acquire and core_store_release say so on the spot.
+ * Public structs hold no _Atomic, so that C++ can include them and any memory (stack, heap, shared mapping) can hold
+ * them; the compiler's __atomic builtins do the rest. Loads, stores, adds and exchanges are relaxed: enough for
+ * evidence counters, and for a word that decides alone. A compare-and-swap (CAS) that succeeds acquires and releases; a
+ * failed CAS acquires. Where a word publishes others (the generation publishes a configuration, edge_ns publishes a
+ * window slot), the code uses core_load_acquire and core_store_release.
  *
- * BIDE_INJECT_CAS (test builds) lets these fail on demand, as they do when another thread was faster. */
+ * BIDE_INJECT_CAS (test builds) makes CAS and re-checks fail on demand, as they do when another thread is faster. */
 #ifndef CORE_ATOMIC_H
 #define CORE_ATOMIC_H
 
@@ -16,9 +17,9 @@ _Static_assert(__atomic_always_lock_free(sizeof(uint64_t), 0), "a target needs l
 _Static_assert(_Alignof(struct { uint64_t word; }) == 8, "a target needs its 64-bit words aligned");
 
 #ifdef BIDE_INJECT_CAS
-extern uint32_t core_cas_successes;      /* tests set them: so many compare-and-swaps succeed, ... */
-extern uint32_t core_cas_failures;       /* ... then so many fail, */
-extern uint32_t core_unchanged_failures; /* and so many looks whether a word is still the same */
+extern uint32_t core_cas_successes;      /* set by tests: this many CAS succeed, ... */
+extern uint32_t core_cas_failures;       /* ... then this many fail */
+extern uint32_t core_unchanged_failures; /* this many calls of core_is_unchanged fail */
 #endif
 
 static inline uint64_t core_load(const uint64_t *word)
@@ -41,7 +42,7 @@ static inline void core_store_release(uint64_t *word, uint64_t value)
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-/* Both return the value after the operation. */
+/* core_add and core_sub return the value after the operation. */
 static inline uint64_t core_add(uint64_t *word, uint64_t n)
 {
     return __atomic_add_fetch(word, n, __ATOMIC_RELAXED);
@@ -52,13 +53,13 @@ static inline uint64_t core_sub(uint64_t *word, uint64_t n)
     return __atomic_sub_fetch(word, n, __ATOMIC_RELAXED);
 }
 
-/* Returns the value before. */
+/* Stores `value` and returns the value that it replaced. */
 static inline uint64_t core_exchange(uint64_t *word, uint64_t value)
 {
     return __atomic_exchange_n(word, value, __ATOMIC_RELAXED);
 }
 
-/* On failure *expected holds what was found. */
+/* Compare-and-swap. On failure *expected receives the value found in the word. */
 static inline bool core_cas(uint64_t *word, uint64_t *expected, uint64_t desired)
 {
 #ifdef BIDE_INJECT_CAS
@@ -73,7 +74,9 @@ static inline bool core_cas(uint64_t *word, uint64_t *expected, uint64_t desired
     return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
-/* Is it still what was seen before the loads in between? They must have acquired what was released after it. */
+/* Returns true if the word still equals `seen`, which the caller loaded before a series of other loads. The writer
+ * changes this word first and the data afterwards, with release stores; the loads in between must be acquire loads.
+ * Then a load that returned new data makes the change of this word visible here. */
 static inline bool core_is_unchanged(const uint64_t *word, uint64_t seen)
 {
 #ifdef BIDE_INJECT_CAS

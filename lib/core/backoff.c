@@ -1,6 +1,7 @@
 /* backoff.c - the wait before the next attempt: envelope, window, draw. See bide/backoff.h for the model.
  *
- * Everything is integer and saturates. Growth is rounded up, so that 1 ns times 1.5 does not stay 1 ns for ever. */
+ * All arithmetic is on integers and saturates. Growth is rounded up: otherwise 1 ns times 1.5 would stay 1 ns for
+ * ever. */
 #include <bide/backoff.h>
 
 #include "random.h"
@@ -16,13 +17,13 @@ static int64_t envelope_doubling(int64_t base, uint32_t times, int64_t cap)
     return times > 62 || base > cap >> times ? cap : base << times;
 }
 
-/* part thousandths of e, rounded up: at least 1 ns. */
+/* Returns e * part_milli / 1000, rounded up: at least 1 ns. */
 static int64_t share_rounded_up(int64_t e, uint32_t part_milli)
 {
     return core_sum(core_share(e, part_milli, 1000), e % 1000 * part_milli % 1000 != 0);
 }
 
-/* At most some 41,000 rounds (multiplier 1.001, cap at its limit), 64 for the usual 1.5 and more. */
+/* Takes at most about 41,000 iterations (multiplier 1.001, cap at its limit), about 100 for a multiplier of 1.5. */
 static int64_t envelope_growing(int64_t base, struct bide_step step, uint32_t multiplier_milli, int64_t cap)
 {
     int64_t e = base;
@@ -55,20 +56,21 @@ int64_t bide_backoff_envelope(const struct bide_policy *p, struct bide_step step
     return envelope(p, step);
 }
 
-/* base ... 3 * previous. The literal AWS form cuts the drawn value at the cap, ours cuts the window. */
+/* The window base ... 3 * previous wait. The literal AWS formula caps the drawn value instead of the window. */
 static struct bide_range window_decorrelated(const struct bide_policy *p, struct bide_step step)
 {
     int64_t base = base_for_step(p, step);
-    int64_t hi = core_product(core_max(step.previous_ns, base), 3); /* after a throttled one the base may be larger */
+    int64_t hi = core_product(core_max(step.previous_ns, base), 3); /* the base after a throttled outcome may exceed the
+                                                                     * previous wait */
     if (p->jitter == BIDE_JITTER_DECORRELATED_AWS)
         return (struct bide_range){base, hi};
     hi = core_min(hi, p->cap_ns);
-    if (hi <= base) /* base = cap leaves no room above the base: spread below it rather than wait in step */
+    if (hi <= base) /* base = cap leaves no room above the base: spread below it, or all clients would wait in step */
         return (struct bide_range){0, base};
     return (struct bide_range){base, hi};
 }
 
-/* e ... e + add, moved down as far as the cap demands, so that it neither exceeds the cap nor freezes there. */
+/* The window e ... e + jitter_add_ns, moved down as a whole so that it ends at or below the cap and keeps its width. */
 static struct bide_range window_additive(const struct bide_policy *p, int64_t e)
 {
     int64_t lo = core_max(0, core_min(e, p->cap_ns - p->jitter_add_ns));
@@ -92,7 +94,8 @@ static inline struct bide_range window_jittered(const struct bide_policy *p, str
     return (struct bide_range){e, e};
 }
 
-/* What is drawn from. The floor moves the lower end instead of lifting single waits: no waits pile up at the floor. */
+/* Returns the window that the wait is drawn from. The floor raises the lower end of the window instead of single waits,
+ * so that waits do not pile up at the floor. */
 static inline struct bide_range window_to_draw_from(const struct bide_policy *p, struct bide_step step)
 {
     if (p->backoff == BIDE_BACKOFF_NONE)
@@ -103,7 +106,8 @@ static inline struct bide_range window_to_draw_from(const struct bide_policy *p,
     return w;
 }
 
-/* Only the literal AWS window can reach above the cap here: gRPC's may, and the others stay below by construction. */
+/* Caps a wait drawn from the literal AWS window. The other kinds need no cap here: gRPC's proportional jitter may
+ * exceed it, and the rest stay below it by construction. */
 static int64_t cap_aws_wait(const struct bide_policy *p, int64_t wait_ns)
 {
     return p->jitter == BIDE_JITTER_DECORRELATED_AWS ? core_min(wait_ns, p->cap_ns) : wait_ns;
@@ -115,7 +119,7 @@ struct bide_range bide_backoff_window(const struct bide_policy *p, struct bide_s
     return (struct bide_range){cap_aws_wait(p, w.lo_ns), cap_aws_wait(p, w.hi_ns)};
 }
 
-/* On the path of every retry: flattened, since its many small steps cost more to call than to take. */
+/* Flattened, because every retry runs it and calling its many small functions would cost more than their bodies. */
 __attribute__((flatten)) int64_t bide_backoff_wait(const struct bide_policy *p, struct bide_step step, uint64_t seed,
                                                    uint32_t draw)
 {

@@ -1,4 +1,4 @@
-/* base.c - the version, and what was wrong with an input in one sentence. */
+/* base.c - the version of the library, and the text of a problem. */
 #include <bide/base.h>
 
 #include "text.h"

@@ -1,4 +1,4 @@
-/* bits.h - counting bits without the compiler's run-time library, which a freestanding core does not have. */
+/* bits.h - counting set bits without the compiler's run-time library, which a freestanding build does not have. */
 #ifndef CORE_BITS_H
 #define CORE_BITS_H
 

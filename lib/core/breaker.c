@@ -1,12 +1,14 @@
-/* breaker.c - when to stop asking, and how to begin again. See bide/breaker.h for the model.
+/* breaker.c - the circuit breaker of a target: closed, open, half open, ramp-up. See bide/breaker.h for the model.
  *
- * The deciding word: state (3 bits), openings in a row (4), generation (16), time (41, ticks of 2^20 ns, 73 years).
- * The time is: OPEN, when probing may begin; CLOSED, when it last closed, or 0 once that is forgotten. Every change of
- * state is one compare-and-swap that also raises the generation; whoever loses it finds the work done.
+ * The deciding word, t->breaker: state (3 bits), openings in a row (4), generation (16), time (41, in ticks of 2^20 ns:
+ * 73 years). The time of an OPEN breaker is the instant when probing may begin; of a CLOSED breaker, the instant when
+ * it closed, or 0 once that is forgotten (the breaker is then calm). Every change of state is one compare-and-swap that
+ * also increments the generation. If two threads change the state at once, a swap fails and the winner's change stands.
  *
- * A lease word: generation (16), stamp (7), expiry (41, the same ticks). It is free when the generation is not the
- * present one or the expiry has passed; a probe that succeeded keeps its place until the breaker closes. The stamp
- * tells the holder of an expired lease from the next one. */
+ * A probe slot, t->probe[i]: generation (16), stamp (7), expiry (41, the same ticks). A slot is free if its generation
+ * is not the current one or its expiry has passed. A probe that succeeded keeps its slot, marked EXPIRY_SUCCEEDED,
+ * until the breaker closes. Each claim increments the stamp: a probe that lost its slot by expiry finds another stamp
+ * there, so its late result cannot vote. */
 #include <bide/breaker.h>
 
 #include "bits.h"
@@ -21,7 +23,7 @@
 #define OPENINGS_MAX     15u
 #define EXPIRY_SUCCEEDED TIME_MAX
 #define STAMP_MASK       0x7fu
-#define RAMP_START       10 /* one in ten at first */
+#define RAMP_START       10 /* the ramp begins by admitting a tenth of the calls */
 
 struct breaker_word {
     enum bide_breaker_state state;
@@ -42,7 +44,7 @@ static uint64_t breaker_pack(struct breaker_word b)
            b.time << 23;
 }
 
-/* Instants are rounded up: never early. */
+/* Converts an instant to ticks, rounded up: a breaker never acts early. */
 static uint64_t breaker_tick_after(int64_t ns)
 {
     uint64_t ticks = ((uint64_t)ns >> TICK_SHIFT) + 1;
@@ -56,7 +58,7 @@ static int64_t breaker_tick_to_ns(uint64_t ticks)
 
 /* ---- changes of state ---- */
 
-/* open_ns, grown by the openings before this one, then spread. */
+/* Draws how long the breaker stays open: open_ns, grown by the earlier openings of the row, plus or minus jitter. */
 static int64_t breaker_draw_open_time(const struct bide_breaker_config *c, struct breaker_word next, uint64_t seed)
 {
     int64_t open = c->open_ns;
@@ -67,7 +69,8 @@ static int64_t breaker_draw_open_time(const struct bide_breaker_config *c, struc
     return open - spread + (int64_t)core_uniform(key, 2 * (uint64_t)spread);
 }
 
-/* From CLOSED or HALF_OPEN, as seen in word, to OPEN. False: somebody else changed it meanwhile. */
+/* Opens a breaker that was CLOSED or HALF_OPEN when `word` was loaded. Returns false if another thread changed the
+ * state first: that change stands. */
 static bool breaker_try_open(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns)
 {
     struct bide_breaker_config c;
@@ -92,6 +95,8 @@ void core_breaker_clear_evidence(struct bide_target *t)
     }
 }
 
+/* Closes a breaker that was HALF_OPEN when `word` was loaded. Only the winner of the CAS clears the votes. Votes of the
+ * new generation that arrive between its two steps are lost, which delays the next opening by those few. */
 static void breaker_try_close(struct bide_target *t, uint64_t word, int64_t now_ns)
 {
     struct breaker_word b = breaker_unpack(word);
@@ -133,8 +138,10 @@ static uint32_t probe_slots_succeeded(const struct bide_target *t, uint32_t prob
     return n;
 }
 
-/* Takes a free place. When all are taken by probes that succeeded, nobody is left to close the breaker (a killed
- * process, or a reload to fewer probes): then it is done here. */
+/* Claims a free probe slot of a breaker that was HALF_OPEN when `breaker` was loaded. If two callers find the same slot
+ * free, the CAS of the slower fails and that caller tries the next slot. Normally the last probe to succeed closes the
+ * breaker; if its process was killed first, or a reload lowered the number of probes, all slots are found successful
+ * here and this caller closes it. */
 static struct core_admission probe_slot_try_claim(struct bide_target *t, const struct bide_breaker_config *c,
                                                   uint64_t breaker, int64_t now_ns)
 {
@@ -155,7 +162,7 @@ static struct core_admission probe_slot_try_claim(struct bide_target *t, const s
     return (struct core_admission){.refused = BIDE_REASON_BREAKER_PROBING, .ticket = generation};
 }
 
-/* The word of the lease that a probe holds, if it still does. */
+/* Returns true if the probe with this ticket still holds its slot; *word is the word of the slot. */
 static bool probe_slot_is_mine(const struct bide_target *t, uint32_t ticket, int64_t now_ns, uint64_t *word)
 {
     *word = core_load(&t->probe[ticket >> 24]);
@@ -164,7 +171,8 @@ static bool probe_slot_is_mine(const struct bide_target *t, uint32_t ticket, int
            slot.stamp == (ticket >> 16 & STAMP_MASK) && slot.expiry != EXPIRY_SUCCEEDED;
 }
 
-/* A failure keeps its place, so that nobody is let through between its report and the opening. */
+/* Records the vote of a probe: success marks its slot, a neutral vote frees it. A failed probe keeps its slot, so that
+ * no other probe is admitted between this vote and the opening, which frees all slots by changing the generation. */
 static void probe_record_vote(struct bide_target *t, const struct core_ballot *b, uint64_t breaker, int64_t now_ns)
 {
     struct bide_breaker_config c;
@@ -179,14 +187,16 @@ static void probe_record_vote(struct bide_target *t, const struct core_ballot *b
     struct probe_slot slot = probe_slot_unpack(word);
     slot.expiry = b->vote == CORE_VOTE_HEALTHY ? EXPIRY_SUCCEEDED : 0;
     if (!core_cas(&t->probe[b->ticket >> 24], &word, probe_slot_pack(slot)))
-        return; /* it expired this very moment */
+        return; /* the slot expired, and another probe claimed it after it was loaded */
     if (probe_slots_succeeded(t, c.probes, b->ticket & CORE_GENERATION_MASK) >= c.probes)
         breaker_try_close(t, breaker, now_ns);
 }
 
 /* ---- admission ---- */
 
-/* Closed lately: a growing share may pass. Once closed for long enough, the opening is forgotten. */
+/* Admits a growing share of the calls to a breaker that closed recently, so that traffic does not return as a
+ * thundering herd. Once the breaker has stayed closed for ramp_ns and open_max_ns, resets the word to calm; a failed
+ * CAS means that another thread did so or changed the state. */
 static struct core_admission breaker_admit_ramp(struct bide_target *t, const struct bide_breaker_config *c,
                                                 uint64_t word, uint64_t seed, int64_t now_ns)
 {
@@ -206,6 +216,8 @@ static struct core_admission breaker_admit_ramp(struct bide_target *t, const str
     return (struct core_admission){.refused = BIDE_REASON_BREAKER_RAMPING, .ticket = b.generation};
 }
 
+/* The open time is over: moves to HALF_OPEN and claims a probe slot. Of two callers that try this at once the loser is
+ * refused; the winner is the first probe. */
 static struct core_admission breaker_begin_half_open(struct bide_target *t, const struct bide_breaker_config *c,
                                                      uint64_t word, int64_t now_ns)
 {
@@ -242,7 +254,8 @@ bool core_breaker_is_open_at(const struct bide_target *t, int64_t at_ns)
 
 /* ---- evidence ---- */
 
-/* The time window: healthy votes are counted in lanes, failures in one word, and slots keep marks of both. */
+/* Returns the running totals for the marks of the time window: healthy votes, which are counted in lanes, and failures,
+ * which are counted in one word. */
 static struct core_marks votes_total(const struct bide_target *t)
 {
     return (struct core_marks){core_lanes_sum(t, offsetof(struct bide_lane_words_, healthy)), core_load(&t->failures)};
@@ -266,7 +279,8 @@ static bool time_window_record_failure(struct bide_target *t, const struct bide_
     return volume >= c->min_volume && n.count * 1000 >= volume * c->ratio_permille;
 }
 
-/* The ring of a count window lies in the words of the time window: edge_ns counts the votes, mark[0..3] are bits. */
+/* A count window is a ring of bits (1: failure) inside the words of the time window: edge_ns counts the votes,
+ * mark[0..3] hold the bits. */
 #define RING_WORDS (BIDE_COUNT_WINDOW_MAX / 64)
 
 static uint64_t ring_count_failures(const struct bide_target *t)
@@ -277,9 +291,12 @@ static uint64_t ring_count_failures(const struct bide_target *t)
     return n;
 }
 
+/* Adds a vote to the ring and returns how many votes it holds. Counting the vote and writing its bit are two
+ * operations: a reader in between sees the oldest vote in place of the newest, an error of a single vote. */
 static uint64_t ring_vote(struct bide_target *t, uint32_t size, bool failed)
 {
-    size = (size - 1) % BIDE_COUNT_WINDOW_MAX + 1; /* as it is; never 0, even if shared memory was zeroed meanwhile */
+    size = (size - 1) % BIDE_COUNT_WINDOW_MAX + 1; /* never 0, even if the shared file was truncated and reads as
+                                                    * zeros */
     uint64_t cast = core_add(&t->votes.edge_ns, 1), place = (cast - 1) % size, bit = UINT64_C(1) << place % 64;
     uint64_t *word = &t->votes.mark[place / 64];
     if (failed)
@@ -307,7 +324,8 @@ static bool evidence_record_failure(struct bide_target *t, const struct bide_bre
     return false;
 }
 
-/* In good times a ring without failures, and no failures in a row, are only read. */
+/* Records a healthy vote. A full ring without failures and a run counter of 0 are only read: while all calls succeed,
+ * threads do not write shared words. */
 static void evidence_record_healthy(struct bide_target *t, const struct core_ballot *b, enum bide_breaker_kind kind,
                                     int64_t now_ns)
 {
@@ -328,7 +346,7 @@ static void evidence_record_healthy(struct bide_target *t, const struct core_bal
 void core_breaker_record_failure(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns)
 {
     _Static_assert(offsetof(struct bide_breaker_config, slow_ns) % sizeof(core_word) == 0, "copied by words");
-    struct bide_breaker_config c; /* only what evidence needs */
+    struct bide_breaker_config c; /* filled up to slow_ns: the fields that decide on an opening */
     core_config_copy(t, &c, offsetof(struct bide_target_config, breaker),
                      offsetof(struct bide_breaker_config, slow_ns));
     if (evidence_record_failure(t, &c, now_ns))
@@ -339,11 +357,11 @@ void core_breaker_vote(struct bide_target *t, const struct core_ballot *b, uint3
 {
     uint64_t word = core_load(&t->breaker);
     if (core_breaker_generation(word) != (b->ticket & CORE_GENERATION_MASK))
-        return; /* began before the last change: no vote */
+        return; /* the attempt began before the last change of state: no vote */
     if (b->probe)
         probe_record_vote(t, b, word, now_ns);
     else if (breaker_unpack(word).state != BIDE_BREAKER_CLOSED)
-        return; /* let through by observe mode, or held by hand */
+        return; /* admitted by observe mode, or the breaker is held by hand */
     else if (b->vote == CORE_VOTE_HEALTHY)
         evidence_record_healthy(t, b, core_hot_breaker_kind(hot), now_ns);
     else if (b->vote == CORE_VOTE_FAILURE)
@@ -356,7 +374,7 @@ bool bide_breaker_trip(struct bide_target *t, uint64_t seed, int64_t now_ns)
     return breaker_unpack(word).state == BIDE_BREAKER_CLOSED && breaker_try_open(t, word, seed, now_ns);
 }
 
-/* ---- by hand, and looking ---- */
+/* ---- held by hand; the view ---- */
 
 static bool breaker_is_held(enum bide_breaker_state state)
 {
@@ -373,7 +391,7 @@ void bide_breaker_hold(struct bide_target *t, enum bide_hold hold)
     struct breaker_word next = {.state = states[hold]};
     do {
         if (hold == BIDE_HOLD_RELEASE && !breaker_is_held(breaker_unpack(word).state))
-            return; /* what nobody holds goes on as it is */
+            return; /* not held: automatic operation goes on unchanged */
         next.generation = core_breaker_generation(word) + 1;
     } while (!core_cas(&t->breaker, &word, breaker_pack(next)));
     core_breaker_clear_evidence(t);
@@ -395,7 +413,7 @@ bool core_breaker_is_evictable(const struct bide_target *t, int64_t now_ns)
     struct breaker_word b = breaker_unpack(core_load(&t->breaker));
     core_breaker_config(t, &c);
     bool long_ago = b.time == 0 || now_ns - breaker_tick_to_ns(b.time) >= core_sum(c.ramp_ns, c.open_max_ns);
-    bool by_time = c.kind == BIDE_BREAKER_BY_TIME; /* the other kinds' evidence never ages: it would be kept for ever */
+    bool by_time = c.kind == BIDE_BREAKER_BY_TIME; /* votes of the other kinds never expire */
     bool failures = by_time && votes_in_window(t, core_window(&t->votes, c.window_ns), now_ns).count > 0;
     return b.state == BIDE_BREAKER_CLOSED && long_ago && !failures;
 }

@@ -1,14 +1,16 @@
-/* budget.c - the retry budget of a target: tokens, window, concurrency. See bide/budget.h for the model.
+/* budget.c - the retry budget of a target: token bucket, sliding window, concurrency. See bide/budget.h for the model.
  *
- * The token word: level in thousandths (28 bits) and the time up to which the trickle was credited (36 bits, ticks of
- * 2^23 ns, 18 years). Only a taker turns time into tokens; a success just adds, and a full bucket is not written. The
- * trickle is exact to a tick (8.4 ms): each take may lose up to one, and a bucket that is new, full or reloaded counts
- * from the beginning of the present one. While a fleet funds the budget (lease.c) nothing is earned here, and time does
- * not count before the end of the lease.
+ * The token bucket is one word: level in thousandths of a token (28 bits), and the time up to which the refill was
+ * credited (36 bits, in ticks of 2^23 ns: 18 years). Only a charge converts elapsed time into tokens; a success just
+ * adds tokens, and a full bucket is not written. The refill is exact to a tick (8.4 ms): each charge may lose up to one
+ * tick, and a bucket that is new, full or reloaded counts from the beginning of the current tick. While a fleet funds
+ * the budget (lease.c), successes earn nothing here and the refill does not run before the end of the lease.
  *
- * A window counts first and looks afterwards: two threads at the last place may both step back, but they can never both
- * go ahead. (Known weakness: at the very turn of a slot, on a machine with weak memory order, one retry too many may.)
- * A process killed in between leaves a retry counted that was not made: the safe side. */
+ * The sliding window counts a retry first and reads the sum afterwards. Two threads that compete for the last retry
+ * count in the same word, so the thread that counts second sees both counts and is refused. Both may be refused, but
+ * both cannot be admitted. (Known weakness: at the change of a slot they may count in two words; on a machine with weak
+ * memory order a single retry too many may then be admitted.) A process killed between the two steps leaves a retry
+ * counted that was never made: an error towards fewer retries. */
 #include <bide/budget.h>
 
 #include "gates.h"
@@ -24,7 +26,7 @@
 
 struct bucket {
     uint64_t level_milli;
-    uint64_t stamp; /* ticks */
+    uint64_t stamp; /* in ticks */
 };
 
 static struct bucket bucket_unpack(uint64_t word)
@@ -42,21 +44,22 @@ static uint64_t bucket_tick_at(int64_t now_ns)
     return (uint64_t)now_ns >> TICK_SHIFT & TICK_MASK;
 }
 
-/* The first tick that does not begin before. */
+/* Returns the first tick that begins at or after this instant. */
 static uint64_t bucket_tick_not_before(int64_t ns)
 {
     return bucket_tick_at(ns + (INT64_C(1) << TICK_SHIFT) - 1);
 }
 
-/* Ticks since the stamp. One in the future (another thread's later clock) is as now. */
+/* Returns the ticks since the stamp; 0 if the stamp is in the future, set by a thread that read its clock later. */
 static uint64_t bucket_ticks_since(struct bucket b, int64_t now_ns)
 {
     uint64_t ticks = (bucket_tick_at(now_ns) - b.stamp) & TICK_MASK;
     return ticks <= TICK_MASK / 2 ? ticks : 0;
 }
 
-/* Under a lease time does not count; and what was there before it, not even when whoever began it was killed before the
- * bucket was emptied. */
+/* Reads the bucket of a leased target. Its refill counts from the end of the lease. Tokens from before the lease never
+ * count: until the lease has its end, which lease_start sets last, the bucket reads as empty, even if the process that
+ * began the lease was killed before it drained the bucket. */
 static __attribute__((noinline)) struct bucket bucket_read_leased(const struct bide_target *t, struct bucket b,
                                                                   int64_t now_ns)
 {
@@ -69,28 +72,29 @@ static __attribute__((noinline)) struct bucket bucket_read_leased(const struct b
     return b;
 }
 
-/* The bucket as it lies there. */
+/* Unpacks the bucket, with no refill credited yet. */
 static inline struct bucket bucket_read(const struct bide_target *t, uint64_t word, int64_t now_ns)
 {
     struct bucket b = bucket_unpack(word);
     return core_hot(t) & CORE_HOT_LEASED ? bucket_read_leased(t, b, now_ns) : b;
 }
 
-/* What the trickle earned since the stamp. */
+/* Returns the tokens that the refill has added since the stamp. */
 static uint64_t bucket_refill_since(struct bucket b, uint32_t per_minute_milli, int64_t now_ns)
 {
     uint64_t ns = bucket_ticks_since(b, now_ns) << TICK_SHIFT, minute = (uint64_t)BIDE_MINUTE;
     return ns / minute * per_minute_milli + ns % minute * per_minute_milli / minute;
 }
 
-/* The ticks it takes to earn that much, rounded up. */
+/* Returns the ticks in which the refill adds this many tokens, rounded up. */
 static uint64_t refill_ticks(uint64_t milli, uint32_t per_minute_milli)
 {
     uint64_t ns = milli * (uint64_t)BIDE_MINUTE / per_minute_milli;
     return (ns >> TICK_SHIFT) + 1;
 }
 
-/* The bucket with its trickle credited. A full bucket forgets the time before now: it could not hold it anyway. */
+/* Returns the bucket with its refill credited. The stamp of a full bucket moves to now: time during which the bucket
+ * was full is never credited. */
 static struct bucket bucket_refilled(struct bucket b, const struct bide_budget_config *c, int64_t now_ns)
 {
     bool full = b.level_milli >= c->capacity_milli;
@@ -115,6 +119,8 @@ static bool bucket_affords(const struct bide_budget_config *c, uint64_t level_mi
     return level_milli >= cost_milli && (c->threshold_milli == 0 || level_milli > c->threshold_milli);
 }
 
+/* Charges a retry; returns false if the bucket cannot afford it. Two threads cannot spend the same tokens: each decides
+ * on the word that it swaps, so the slower CAS fails and its thread decides again. */
 static bool bucket_charge(struct bide_target *t, const struct bide_budget_config *c, uint32_t cost_milli,
                           int64_t now_ns)
 {
@@ -129,7 +135,7 @@ static bool bucket_charge(struct bide_target *t, const struct bide_budget_config
     return true;
 }
 
-/* Takes as much of the amount as there is. Returns what was taken. */
+/* Removes up to `milli` from the bucket. Returns the amount removed. */
 static uint64_t bucket_drain(struct bide_target *t, const struct bide_budget_config *c, uint64_t milli, int64_t now_ns)
 {
     uint64_t word = core_load(&t->budget), taken;
@@ -142,11 +148,12 @@ static uint64_t bucket_drain(struct bide_target *t, const struct bide_budget_con
     return taken;
 }
 
+/* Granted: refunds, tokens lent by a fleet, `bide budget set`. Earned: by successes and first attempts. */
 enum token_source { TOKENS_GRANTED, TOKENS_EARNED };
 
-/* Adds up to the capacity, the stamp untouched. Returns what was added: a full bucket is only read. A leased one earns
- * nothing. That is asked after the word was seen: a lease that began before that shows, and one that begins later
- * changes the word. */
+/* Adds tokens up to the capacity; the stamp stays. Returns the amount added: a full bucket is only read. A leased
+ * bucket takes no earned tokens. The leased flag is checked after the word was loaded (acquire): a lease begun earlier
+ * is visible in the flag, and a lease begun later drains the bucket, which changes the word, so the CAS fails. */
 static uint64_t bucket_add(struct bide_target *t, uint64_t capacity_milli, uint64_t milli, enum token_source source)
 {
     uint64_t word = core_load_acquire(&t->budget), level, added;
@@ -159,7 +166,8 @@ static uint64_t bucket_add(struct bide_target *t, uint64_t capacity_milli, uint6
     return added;
 }
 
-/* The stamp moves beyond any that was there, so that nobody who still holds the word of before can change this one. */
+/* The stamp moves past every stamp that the bucket had, so the new word differs from every earlier word (no ABA): a
+ * thread that still holds an earlier word fails its CAS. */
 void core_budget_drain(struct bide_target *t, int64_t now_ns)
 {
     uint64_t word = core_load(&t->budget);
@@ -195,7 +203,8 @@ static uint64_t window_allowance(const struct bide_budget_config *c, uint64_t re
     return c->reserve + (uint64_t)core_share((int64_t)requests, c->ratio_ppm, 1000000);
 }
 
-/* An end further away than any refusal could have set it (a reload was cut short) is brought near. */
+/* Returns true while the cooldown after a refusal lasts. A reload first stores an end far ahead; if it was cut short by
+ * the death of its process, the end is moved to the latest that a refusal could have set. */
 static bool window_is_cooling_down(struct bide_target *t, const struct bide_budget_config *c, int64_t now_ns)
 {
     int64_t until_ns = (int64_t)core_load(&t->budget), most_ns = core_sum(now_ns, c->window_ns + c->cooldown_ns);
@@ -228,7 +237,7 @@ static uint64_t concurrency_limit(const struct bide_target *t, const struct bide
     return limit > c->reserve ? limit : c->reserve;
 }
 
-/* ---- the one interface ---- */
+/* ---- the interface of all kinds ---- */
 
 bool core_budget_charge(struct bide_target *t, const struct bide_outcome *outcome, int64_t now_ns,
                         struct core_charge *charge)
@@ -255,7 +264,7 @@ void core_budget_refund(struct bide_target *t, struct core_charge charge)
     core_budget_config(t, &c);
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
         core_permit_release(&t->retries, charge.owner,
-                            charge.amount); /* whatever is configured now: they were counted */
+                            charge.amount); /* even if another kind is configured now: the permits are still counted */
     else if (charge.kind == c.kind && c.kind == BIDE_BUDGET_TOKENS)
         bucket_add(t, c.capacity_milli, charge.amount, TOKENS_GRANTED);
     else if (charge.kind == c.kind && c.kind == BIDE_BUDGET_WINDOW)
@@ -284,11 +293,11 @@ void core_budget_charge_failure(struct bide_target *t, int64_t now_ns)
 {
     struct bide_budget_config c;
     core_budget_config(t, &c);
-    if (c.kind == BIDE_BUDGET_TOKENS) /* a reload may just have changed it */
+    if (c.kind == BIDE_BUDGET_TOKENS) /* a reload may have changed the kind since the hot word was read */
         bucket_drain(t, &c, c.cost_failure_milli, now_ns);
 }
 
-/* What a call that succeeded earns. */
+/* Returns the tokens that a successful call earns: earn_success_milli, or a share of its last charge. */
 static uint64_t success_earnings(const struct bide_target *t, uint64_t slot, uint32_t last_milli)
 {
     struct bide_budget_config c;
@@ -344,7 +353,7 @@ int64_t bide_budget_add_milli(struct bide_target *t, int64_t amount_milli, int64
     return -(int64_t)bucket_drain(t, &c, 0 - (uint64_t)amount_milli, now_ns);
 }
 
-/* ---- a new configuration ---- */
+/* ---- reload ---- */
 
 uint64_t core_budget_initial_word(const struct bide_budget_config *c, int64_t now_ns)
 {
@@ -365,7 +374,7 @@ bool core_budget_is_evictable(const struct bide_target *t, int64_t now_ns)
     return idle && bucket_refilled(bucket_read(t, core_load(&t->budget), now_ns), &c, now_ns).level_milli >= level;
 }
 
-/* What the old rate has earned is credited, and nothing before now is left for the new one to count. */
+/* Credits the refill at the old rate and moves the stamp to now: the new rate counts from here. */
 static void bucket_settle_refill(struct bide_target *t, const struct bide_budget_config *c, int64_t now_ns)
 {
     uint64_t word = core_load(&t->budget);
@@ -398,7 +407,8 @@ struct core_budget_carry core_budget_before_reload(struct bide_target *t, const 
         core_store(&t->budget, bucket_pack(b));
     } else {
         core_store(&t->budget,
-                   bucket_pack((struct bucket){0, bucket_tick_at(now_ns)})); /* no tokens; a cooldown far ahead */
+                   bucket_pack((struct bucket){0, bucket_tick_at(now_ns)})); /* as tokens: empty; as a window: cooling
+                                                                              * down */
     }
     return carry;
 }

@@ -1,12 +1,15 @@
-/* call.c - the state machine of one call: one function per event.
+/* call.c - the state machine of one call: one function per event (begin, outcome, wake, safety, cancel).
  *
- * States:  NEW -> (HELD ->) RUNNING -> WAITING -> RUNNING -> ... -> OVER, and PARTING -> OVER for long polls.
+ * States: NEW -> BEGUN -> RUNNING -> WAITING -> RUNNING -> ... -> ENDED. A call waits in BEGUN only while a hold-off
+ * delays its first attempt. GIVING_UP -> ENDED is the last wait of a long poll with an empty budget.
  *
- * A failure is first accounted for (breaker, budget, latency, quiet), then judged: see judge.c. Rounds, flags and what
- * one event sees are in event.h.
+ * A failure is first recorded at the target (breaker, budget, latency, hold-off), then judge.c decides about a retry.
+ * event.h explains rounds, flags and struct core_event; resources.c acquires and releases the resources of a call.
  *
- * In good weather each event has a short cut: inlined, with the long way kept out of line. Both give the same
- * verdicts. */
+ * Each event has a fast path for the usual case: no optional gate is configured, the breaker is calm, hedging is off.
+ * It is inlined; the slow path is kept out of line. Both give the same verdicts and leave the same state, which tests
+ * check by running every random world on both (core_force_slow_path). A new gate must be entered into the conditions of
+ * the fast paths (CORE_HOT_NO_FAST_BEGIN, CORE_HOT_NO_FAST_END, wake_fits_fast_path), or they skip it. */
 #include <bide/backoff.h>
 
 #include "event.h"
@@ -14,7 +17,7 @@
 
 #define OUT_OF_LINE static __attribute__((noinline))
 
-#define LATE_NS BIDE_S /* a wake this much too late means suspend, or a stalled process: spread again */
+#define LATE_NS BIDE_S /* a wake later than this means a suspended machine or a stalled process: jitter again */
 
 static inline struct core_event event_on_target(struct bide_call *c, struct bide_target *t, int64_t now_ns)
 {
@@ -33,7 +36,7 @@ static int64_t call_timer(const struct bide_call *c)
     return core_has_flag(c, CORE_ROUND_HINTED) ? BIDE_NEVER : c->wake_ns;
 }
 
-/* Late, repeated or early: nothing changes. */
+/* The verdict NONE, for an event that is late, repeated or early and changes nothing. */
 static struct bide_verdict call_none_verdict(const struct bide_call *c)
 {
     bool waits = c->state != CORE_NEW && c->state != CORE_ENDED;
@@ -45,10 +48,10 @@ static struct bide_verdict call_none_verdict(const struct bide_call *c)
 
 /* ---- rounds ---- */
 
-#define ROUND_ONE_RUNNING 0x11 /* a round of one, and it runs */
-#define ROUND_ONE_ENDED   0x10 /* ... and it has ended */
+#define ROUND_ONE_RUNNING 0x11 /* a round of one attempt, which is in flight */
+#define ROUND_ONE_ENDED   0x10 /* ... which has ended */
 
-/* The bit of an attempt that is in flight, else 0. */
+/* Returns the attempt's bit in `live` if it is in flight, else 0. */
 CORE_INLINE uint32_t round_live_bit(const struct bide_call *c, uint32_t attempt)
 {
     uint32_t first = c->attempt - core_round_size(c) + 1, place = attempt - first;
@@ -62,7 +65,7 @@ static void round_begin(struct bide_call *c, int64_t now_ns)
     c->attempt++;
 }
 
-/* A hedge takes the next place in the round. */
+/* Adds a hedge at the next place of the round. */
 static void round_add_hedge(struct bide_call *c, int64_t now_ns)
 {
     uint32_t place = core_round_size(c);
@@ -73,6 +76,8 @@ static void round_add_hedge(struct bide_call *c, int64_t now_ns)
 
 /* ---- starting attempts ---- */
 
+/* Adaptive throttling (load shedding): counts the attempt as requested; returns true if it is refused here, to spare
+ * the server. */
 static bool call_shed_load(struct core_event *e)
 {
     return e->hot & CORE_HOT_THROTTLE &&
@@ -94,7 +99,8 @@ static enum bide_reason call_admit_by_breaker(struct core_event *e)
     return a.refused != BIDE_REASON_NOTHING && core_gate_refuse(e, BIDE_GATE_BREAKER) ? a.refused : BIDE_REASON_NOTHING;
 }
 
-/* May the first attempt of a round start? BIDE_REASON_NOTHING if so. */
+/* Decides whether the first attempt of a round may start, and acquires a probe slot and an in-flight permit where
+ * needed. Returns BIDE_REASON_NOTHING, or the reason of the refusal. */
 static enum bide_reason call_admit(struct core_event *e)
 {
     if (!e->target)
@@ -103,7 +109,7 @@ static enum bide_reason call_admit(struct core_event *e)
         return BIDE_REASON_THROTTLE;
     enum bide_reason refused = call_admit_by_breaker(e);
     if (refused == BIDE_REASON_NOTHING && e->hot & CORE_HOT_IN_FLIGHT && !core_call_enter_in_flight(e))
-        return BIDE_REASON_IN_FLIGHT_FULL; /* the end of the call returns a probe taken above */
+        return BIDE_REASON_IN_FLIGHT_FULL; /* core_call_end releases a probe slot claimed above */
     return refused;
 }
 
@@ -126,7 +132,7 @@ static bool call_may_hedge(const struct bide_call *c)
            !core_has_flag(c, CORE_PROBE | CORE_INNER_LAYER | CORE_RETRY_FORBIDDEN);
 }
 
-/* When the next hedge of this round is due, if one may be. */
+/* Returns when the next hedge of this round is due; BIDE_NEVER if none may start. */
 static int64_t call_hedge_due_ns(const struct core_event *e)
 {
     const struct bide_policy *p = e->call->policy;
@@ -163,7 +169,7 @@ static struct bide_verdict call_start(struct core_event *e)
     return call_commit_start(e, c->attempt == 1 ? BIDE_REASON_FIRST_ATTEMPT : BIDE_REASON_RETRY);
 }
 
-/* The server asked another call for quiet until then. */
+/* Waits until the hold-off of the target ends, plus upward jitter; gives up if that is after the deadline. */
 static struct bide_verdict call_wait_hold_off(struct core_event *e, int64_t until_ns)
 {
     int64_t wake = core_sum(until_ns, core_upward_jitter(e->call, until_ns - e->now_ns, CORE_FOR_HOLD_OFF));
@@ -190,13 +196,13 @@ static bool call_lacks_key(const struct bide_call *c)
     return c->policy->require_key && c->safety != BIDE_SAFE && c->safety != BIDE_KEYED;
 }
 
-/* Mixed, since keys may be small numbers. 0 means none. */
+/* Folds a retry key to 32 bits. It is mixed first, because callers may use small numbers; 0 means no key. */
 static uint32_t retry_key_fold(uint64_t key)
 {
     return key == 0 ? 0 : (uint32_t)core_mix(key) | 1;
 }
 
-/* Field by field: the compiler would clear the whole first. */
+/* Assigns field by field: for a struct literal the compiler would first clear all of it. */
 CORE_INLINE void call_prepare(struct bide_call *c, const struct bide_request *r)
 {
     c->seed = r->seed;
@@ -234,7 +240,7 @@ OUT_OF_LINE struct bide_verdict begin_slow(struct bide_call *call, const struct 
     return hold_off_ns > 0 ? call_wait_hold_off(&e, hold_off_ns) : call_start(&e);
 }
 
-/* A round of one, with nobody to ask and nothing to count. */
+/* Starts a round of one attempt. The caller has checked that no gate must be asked and nothing counted. */
 CORE_INLINE struct bide_verdict start_fast(struct bide_call *c, uint64_t breaker, enum bide_reason reason,
                                            int64_t now_ns)
 {
@@ -253,8 +259,8 @@ CORE_INLINE struct bide_verdict start_fast(struct bide_call *c, uint64_t breaker
                                  .connect_deadline_ns = core_capped_sum(now_ns, p->connect_timeout_ns, attempt_by_ns)};
 }
 
-/* In good weather, which is nearly always, no gate has a question and nothing is counted at the start: the breaker is
- * calm, nobody hedges. Then this is all there is to do; otherwise every step is taken, with the same result. */
+/* Fast path: no gate is active at the start, the breaker is calm (closed, no recent opening), no key is required and
+ * hedging is off. Gives the same verdict as begin_slow. */
 struct bide_verdict bide_call_begin(struct bide_call *call, const struct bide_policy *policy,
                                     struct bide_target *target, const struct bide_request *request, int64_t now_ns)
 {
@@ -262,7 +268,7 @@ struct bide_verdict bide_call_begin(struct bide_call *call, const struct bide_po
     call->target = target;
     call->owner = target ? core_owner(target) : 0;
     call_prepare(call, request);
-    if (policy->struct_size != sizeof *policy) /* nothing else of it can be read */
+    if (policy->struct_size != sizeof *policy) /* of another version: no other field can be read */
         return begin_slow(call, request, now_ns);
     call->deadline_ns = core_capped_sum(now_ns, policy->deadline_ns, call->deadline_ns);
     if (request_is_inner(policy, request))
@@ -274,7 +280,7 @@ struct bide_verdict bide_call_begin(struct bide_call *call, const struct bide_po
     return start_fast(call, breaker, BIDE_REASON_FIRST_ATTEMPT, now_ns);
 }
 
-/* ---- event: outcome, first the accounting ---- */
+/* ---- event: outcome, recorded at the target ---- */
 
 static enum bide_kind outcome_kind_for_call(const struct bide_call *c, const struct bide_outcome *o)
 {
@@ -297,7 +303,8 @@ static enum core_vote vote_for_outcome(const struct core_event *e, enum bide_kin
     return kind == BIDE_KIND_TRANSIENT || kind == BIDE_KIND_THROTTLED ? CORE_VOTE_FAILURE : CORE_VOTE_NEUTRAL;
 }
 
-/* What this call will honour in full, it shares. (Under the clamp rule it does not.) */
+/* Publishes a hint as the hold-off of the target, but only if this call itself will wait the full hinted time. Under
+ * the clamp rule it does not. */
 static void target_record_hold_off(struct core_event *e, const struct bide_outcome *o)
 {
     const struct bide_policy *p = e->call->policy;
@@ -306,14 +313,19 @@ static void target_record_hold_off(struct core_event *e, const struct bide_outco
         bide_target_hold_off(e->target, core_sum(e->now_ns, o->hint.wait_ns), e->now_ns);
 }
 
-/* A success ends the quiet, if it began after that was asked for: many others may still have been under way. */
+/* Ends the hold-off after the success of an attempt that started when or after the hold-off was requested; a success of
+ * an earlier attempt proves nothing. The race is with a call that requests a hold-off: it stores hold_off_asked_ns
+ * first, then swaps hold_off_ns. This side loads in the opposite order, with acquire, so hold_off_asked_ns is at least
+ * as new as the hold_off_ns seen here; a later request that extends the hold-off changes hold_off_ns, so this CAS
+ * fails. */
 static void target_end_hold_off(struct core_event *e, int64_t began_ns)
 {
-    uint64_t hold_off_ns = core_load_acquire(&e->target->hold_off_ns); /* before asked_ns, which is set before it */
+    uint64_t hold_off_ns = core_load_acquire(&e->target->hold_off_ns);
     if (began_ns >= (int64_t)core_load(&e->target->hold_off_asked_ns))
-        (void)core_cas(&e->target->hold_off_ns, &hold_off_ns, 0); /* losing means that somebody asked for more */
+        (void)core_cas(&e->target->hold_off_ns, &hold_off_ns, 0); /* failed: another call extended the hold-off */
 }
 
+/* Updates the optional gates: throttle, latency histogram, the cost of a failure. */
 static void target_record_optional(struct core_event *e, const struct bide_outcome *o, int64_t latency_ns)
 {
     bool accepted = o->kind == BIDE_KIND_OK || o->kind == BIDE_KIND_PERMANENT || o->kind == BIDE_KIND_CONFLICT;
@@ -327,7 +339,7 @@ static void target_record_optional(struct core_event *e, const struct bide_outco
         core_budget_charge_failure(e->target, e->now_ns);
 }
 
-/* What the target learns from one attempt. */
+/* Records the outcome of an attempt at the target. */
 static void target_record_outcome(struct core_event *e, const struct bide_outcome *o, int64_t latency_ns)
 {
     core_call_vote(e, vote_for_outcome(e, o->kind, latency_ns));
@@ -338,6 +350,7 @@ static void target_record_outcome(struct core_event *e, const struct bide_outcom
         target_end_hold_off(e, e->now_ns - latency_ns);
 }
 
+/* Ends an attempt of the round: leaves the in-flight count and records the outcome. */
 static void attempt_end(struct core_event *e, uint32_t bit, const struct bide_outcome *o)
 {
     struct bide_call *c = e->call;
@@ -347,7 +360,7 @@ static void attempt_end(struct core_event *e, uint32_t bit, const struct bide_ou
     c->live = (uint8_t)(c->live & ~bit);
 }
 
-/* ---- event: outcome, then what follows ---- */
+/* ---- event: outcome, the next action ---- */
 
 static struct bide_verdict call_succeed(struct core_event *e, uint32_t attempt)
 {
@@ -362,8 +375,8 @@ static struct bide_verdict call_succeed(struct core_event *e, uint32_t attempt)
     return v;
 }
 
-/* Others of the round are still in flight and may succeed. What this one was told holds for the round: no more hedges
- * once the server asked for time or for an end, or the body is gone. */
+/* Other attempts of the round are in flight and may succeed: the verdict is NONE. The hint to this attempt holds for
+ * the whole round: no hedge starts any more once the server asked for time or forbade retries, or the body is spent. */
 static struct bide_verdict call_wait_for_siblings(struct core_event *e, const struct bide_outcome *o)
 {
     struct bide_call *c = e->call;
@@ -379,7 +392,7 @@ static struct bide_verdict call_wait_for_siblings(struct core_event *e, const st
     return v;
 }
 
-/* The longest wait that an attempt of the round was asked for. */
+/* Returns the longest wait that the server requested from the attempts of this round. */
 static struct bide_hint round_hint(struct core_event *e, struct bide_hint last)
 {
     struct bide_call *c = e->call;
@@ -428,14 +441,17 @@ OUT_OF_LINE struct bide_verdict outcome_slow(struct bide_call *call, uint32_t at
     struct core_event e = event_of_call(call, now_ns);
     attempt_end(&e, bit, outcome);
     struct bide_outcome o = *outcome;
-    o.kind = outcome_kind_for_call(call, outcome); /* only now: to the target, a 409 is an answer of a healthy server */
+    o.kind = outcome_kind_for_call(call, outcome); /* after recording: to the target, a 409 is the response of a healthy
+                                                    * server */
     return o.kind == BIDE_KIND_OK ? call_succeed(&e, attempt) : call_handle_failure(&e, attempt, &o);
 }
 
-/* Flags that change nothing about how a plain attempt ends. The kind of charge is not among them: only tokens, 0. */
+/* Flags that do not change how a single attempt ends. The bits of the charge's kind are not among them: the fast path
+ * needs them to be 0, tokens. */
 #define FAST_FLAGS (CORE_PAID | CORE_CONFLICT_RETRIED | CORE_ONCE_RETRIED | CORE_REJITTERED)
 
-/* The only attempt of a round ended, in a call that holds nothing. */
+/* Returns true if this is the outcome of the only attempt of its round, the call holds no resource but a spent charge,
+ * and the target still belongs to the call and has no hold-off. */
 CORE_INLINE bool outcome_fits_fast_path(const struct bide_call *c, uint32_t attempt, uint32_t allowed)
 {
     return !core_force_slow_path && c->state == CORE_RUNNING && c->live == ROUND_ONE_RUNNING && attempt == c->attempt &&
@@ -443,7 +459,8 @@ CORE_INLINE bool outcome_fits_fast_path(const struct bide_call *c, uint32_t atte
            core_load(&c->target->hold_off_ns) == 0;
 }
 
-/* It succeeded, and all that the target has to learn is one healthy vote. The budget is the caller's to see to. */
+/* Tries the fast path of a success: all that the target records is one healthy vote, counted here. The caller credits
+ * the budget. Returns false if the slow path is needed; then nothing was recorded. */
 CORE_INLINE bool success_try_fast(const struct bide_call *c, uint32_t attempt, int64_t now_ns)
 {
     return outcome_fits_fast_path(c, attempt, FAST_FLAGS | CORE_INNER_LAYER) &&
@@ -451,8 +468,8 @@ CORE_INLINE bool success_try_fast(const struct bide_call *c, uint32_t attempt, i
            core_breaker_try_count_healthy(c->target, c->generation, c->lane, now_ns);
 }
 
-/* It failed in a way that may pass, without a hint; it may be repeated, and none of the rarer gates is there. The
- * breaker is calm, as seen in the word. */
+/* Returns true if the failure is transient, without a hint and repeatable, and no optional gate is configured. The
+ * breaker is calm: *breaker is its word. */
 static bool failure_fits_fast_path(const struct bide_call *c, uint32_t attempt, const struct bide_outcome *o,
                                    int64_t now_ns, uint64_t *breaker)
 {
@@ -471,19 +488,21 @@ static bool failure_fits_fast_path(const struct bide_call *c, uint32_t attempt, 
            core_breaker_generation(*breaker) == c->generation;
 }
 
-/* What is left of accounting and judgement for such a failure: a vote, a wait, a charge. */
+/* The fast path of a retry: one vote, one wait, one charge. If the wait is too long, the vote opened the breaker, or
+ * the charge is refused, core_call_judge decides and gives the reason. */
 OUT_OF_LINE struct bide_verdict retry_fast(struct bide_call *c, const struct bide_outcome *o, uint64_t breaker,
                                            int64_t now_ns)
 {
     struct core_event e =
-        event_on_target(c, c->target, now_ns); /* seen to be ours: a change of owner from now on is a race */
+        event_on_target(c, c->target, now_ns); /* the owner was checked; the slow path has the same race with a later
+                                                * change */
     struct bide_step step = {c->step, false, c->wait_ns};
     int64_t wait_ns = bide_backoff_wait(c->policy, step, c->seed, c->attempt);
     c->live = ROUND_ONE_ENDED;
     core_breaker_record_failure(c->target, breaker, c->seed, now_ns);
     if (core_sum(now_ns, wait_ns) >= c->deadline_ns || core_load(&c->target->breaker) != breaker ||
         !core_call_try_charge_budget(&e, o))
-        return core_call_judge(&e, o); /* not so plain: say why */
+        return core_call_judge(&e, o);
     core_call_advance_backoff(c, wait_ns);
     c->state = CORE_WAITING;
     return core_call_wait_until(&e, now_ns + wait_ns, BIDE_REASON_BACKOFF);
@@ -511,14 +530,16 @@ struct bide_verdict bide_call_outcome(struct bide_call *call, uint32_t attempt, 
 
 /* ---- event: wake ---- */
 
-/* A hedge pays like a retry: its key, a place in flight, the budget. All or nothing. */
+/* Charges a hedge like a retry: retry key, in-flight permit, budget; all or nothing. Returns BIDE_REASON_NOTHING, or
+ * the reason of the refusal. */
 static enum bide_reason hedge_charge(struct core_event *e)
 {
     static const struct bide_outcome slow = {.kind = BIDE_KIND_TRANSIENT};
     uint32_t tick = 0;
     if (!core_call_charge_key(e, &tick))
         return BIDE_REASON_KEY_LIMIT;
-    bool counted = core_has_flag(e->call, CORE_IN_FLIGHT); /* the round is, so this one is too */
+    bool counted = core_has_flag(e->call, CORE_IN_FLIGHT); /* the round is counted in flight, so the hedge must be
+                                                            * too */
     bool entered = !counted || core_call_enter_in_flight(e);
     if (entered && core_call_charge_budget(e, &slow))
         return BIDE_REASON_NOTHING;
@@ -529,7 +550,7 @@ static enum bide_reason hedge_charge(struct core_event *e)
     return BIDE_REASON_BUDGET_EMPTY;
 }
 
-/* A hedge goes only where nothing is wrong with the target. */
+/* Decides whether a hedge may start: only while nothing is wrong with the target. */
 static enum bide_reason hedge_admit(struct core_event *e)
 {
     struct bide_call *c = e->call;
@@ -557,7 +578,8 @@ static struct bide_verdict call_hedge(struct core_event *e)
     return core_verdict(e, BIDE_NONE, refused);
 }
 
-/* The wait ended much too late: the machine was suspended, and so were its neighbours. Once. */
+/* A wait that ended much too late: the machine was suspended, and its neighbours probably too. Draws a new end of the
+ * wait, once per call, so that they do not return as a thundering herd. Returns true if the call must wait again. */
 static bool call_rejitter_late_wake(struct core_event *e)
 {
     struct bide_call *c = e->call;
@@ -584,7 +606,7 @@ static struct bide_verdict call_resume(struct core_event *e)
     int64_t hold_off_ns = e->target ? bide_target_hold_off_until(e->target, e->now_ns) : 0;
     if (hold_off_ns > 0)
         return call_wait_hold_off(e, hold_off_ns);
-    core_clear_flag(c, CORE_IN_FLIGHT); /* of the round before */
+    core_clear_flag(c, CORE_IN_FLIGHT); /* left from the previous round */
     return call_start(e);
 }
 
@@ -598,7 +620,7 @@ OUT_OF_LINE struct bide_verdict wake_slow(struct bide_call *call, int64_t now_ns
     return call->state == CORE_GIVING_UP ? core_call_give_up(&e, BIDE_REASON_BUDGET_EMPTY) : call_resume(&e);
 }
 
-/* A wait ended on time, and nothing has changed at the target. */
+/* Returns true if a wait ended on time and no gate but the breaker has to be asked. */
 CORE_INLINE bool wake_fits_fast_path(const struct bide_call *c, int64_t now_ns)
 {
     struct bide_target *t = c->target;

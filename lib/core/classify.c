@@ -1,12 +1,12 @@
 /* classify.c - from a status or error number to an outcome, by tables.
  *
- * Each table is a list of rules that ends in a row for every number; the first row that holds the number decides. The
- * user's rules are searched the same way, before it. Nothing else in this file decides anything: to change what a
- * status means, change its row. */
+ * Each table is a list of rules whose last row matches every number; the first row that matches decides. The rules of
+ * the user are searched in the same way before the table. No other code in this file decides anything: to change the
+ * meaning of a status, change its row. */
 #include "classify.h"
 
-/* RFC 9110 section 15 unless a row says otherwise. TIMED_OUT is never set here: it means that we cut the attempt, and
- * a 408 or a 504 is an answer. */
+/* RFC 9110 section 15 unless a row says otherwise. TIMED_OUT is never set here: it means that our side cut the attempt,
+ * while a 408 or a 504 is a response. */
 static const struct bide_rule http_rows[] = {
     {100, 399, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0},
     {408, 408, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_FRESH}, /* 15.5.9: MAY, on a new connection */
@@ -20,14 +20,14 @@ static const struct bide_rule http_rows[] = {
     {503, 503, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_UNAVAILABLE},
     {504, 504, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
     {400, 599, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
-    {CORE_EVERY_NUMBER, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0}, /* not a status, so no proof of an answer */
+    {CORE_EVERY_NUMBER, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0}, /* not a status, so no evidence of a response */
 };
 
-/* doc/statuscodes.md of gRPC. A status can be made up by our own side of the connection after the request left, so
- * UNAVAILABLE, CANCELLED and DEADLINE_EXCEEDED do not prove an answer.
+/* doc/statuscodes.md of gRPC. Our own side of the connection can produce a status after the request was sent, so
+ * UNAVAILABLE, CANCELLED and DEADLINE_EXCEEDED are no evidence of a response.
  *
- * DEADLINE_EXCEEDED is permanent, because in gRPC the deadline covers the whole call (gRFC A6): nothing is left to
- * retry in. Who gives each attempt a deadline of its own says so with a rule for 4. */
+ * DEADLINE_EXCEEDED is permanent, because in gRPC the deadline covers the whole call (gRFC A6): no time is left for a
+ * retry. A client that gives each attempt its own deadline adds a rule for 4. */
 static const struct bide_rule grpc_rows[] = {
     {0, 0, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0},
     {1, 1, BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN, 0},
@@ -39,8 +39,8 @@ static const struct bide_rule grpc_rows[] = {
     {CORE_EVERY_NUMBER, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0},
 };
 
-/* sysexits(3) and the shell's own numbers. A usage, data, host or permission error is there again next time; 69
- * (unavailable), 71 (OS error), 74 (I/O error) and 75 (temporary failure) may not be. */
+/* sysexits(3) and the shell's own numbers. A usage, data, host or permission error will be the same next time; 69
+ * (unavailable), 71 (OS error), 74 (I/O error) and 75 (temporary failure) may pass. */
 static const struct bide_rule exit_rows[] = {
     {0, 0, BIDE_KIND_OK, BIDE_EVIDENCE_UNKNOWN, 0},
     {64, 68, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0},
@@ -74,7 +74,7 @@ static struct bide_outcome rule_outcome(const struct bide_rule *rule)
 struct bide_outcome core_classify(int32_t number, const struct bide_rules *table, const struct bide_rules *user)
 {
     struct bide_outcome from_table =
-        rule_outcome(rule_find(table, number)); /* never NULL: the last row holds every number */
+        rule_outcome(rule_find(table, number)); /* never NULL: the last row matches every number */
     if (user == NULL)
         return from_table;
     const struct bide_rule *rule = rule_find(user, number);
@@ -82,7 +82,7 @@ struct bide_outcome core_classify(int32_t number, const struct bide_rules *table
         return rule_outcome(rule);
     if (!user->only || from_table.kind == BIDE_KIND_OK)
         return from_table;
-    /* Without flags: a 409 that is not named is not retried for a key either. */
+    /* Without flags: a 409 that no rule names is not retried for a keyed request either. */
     return (struct bide_outcome){.kind = BIDE_KIND_PERMANENT, .evidence = from_table.evidence};
 }
 
@@ -105,7 +105,7 @@ struct bide_outcome bide_classify_exit(int status, const struct bide_rules *rule
 #define EVIDENCE_COUNT (BIDE_EVIDENCE_BODY_DELIVERED + 1u)
 #define FLAG_MASK      (BIDE_FLAG_KEY_409 * 2u - 1u)
 
-/* What is wrong with one rule; .field NULL: nothing. */
+/* Returns the problem of a rule; .field is NULL if there is none. */
 static struct bide_problem rule_problem(const struct bide_rule *rule)
 {
     if (rule->first > rule->last)

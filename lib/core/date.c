@@ -1,9 +1,9 @@
-/* date.c - instants written as texts: the three forms of an HTTP-date, and RFC 3339.
+/* date.c - reading dates: the three forms of an HTTP-date, and RFC 3339.
  *
- * A form is a pattern in the manner of strptime. Each letter after a % is a row in one table, which says which part of
- * the moment it fills, how it is written and what range it has; every other character stands for itself, so that forms
- * are case-sensitive as RFC 9110 wants them. A moment whose parts are all in range is then checked for the length of
- * its month and turned into seconds. */
+ * A form is a pattern in the manner of strptime. Each letter after a % has a row in a table: which part of the date it
+ * sets, how the part is written, and its range. Every other character matches itself, so the forms are case-sensitive
+ * as RFC 9110 requires. A date with all parts in range is then checked against the length of its month and converted to
+ * seconds. */
 #include "date.h"
 
 #include "saturate.h"
@@ -20,7 +20,7 @@ static const char *const long_weekdays[] = {"Monday", "Tuesday",  "Wednesday", "
 static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-/* A part is one of `names`, or a number of so many digits. */
+/* A part is one of `names`, or a number with this many digits. */
 static const struct specifier {
     char letter;
     enum part part;
@@ -29,7 +29,7 @@ static const struct specifier {
     int digits;
     const char *const *names;
 } specifiers[] = {
-    {'a', WEEKDAY, 0, 6, 0, weekdays}, /* any day will do: what counts is the date */
+    {'a', WEEKDAY, 0, 6, 0, weekdays}, /* not checked against the date: the date counts */
     {'A', WEEKDAY, 0, 6, 0, long_weekdays},
     {'b', MONTH, 1, 12, 0, months},
     {'m', MONTH, 1, 12, 2, NULL},
@@ -53,7 +53,7 @@ static const struct form {
     {"%a %b  %e %H:%M:%S %Y", false},
 };
 
-/* Exactly so many digits; -1, which is in no range, if there are fewer. */
+/* Reads exactly this many digits; returns -1, which is in no range, if there are fewer. */
 static int32_t parse_number(struct core_cursor *cursor, int digits)
 {
     int32_t number = 0;
@@ -69,7 +69,7 @@ static int32_t parse_number(struct core_cursor *cursor, int digits)
 static bool parse_part(struct core_cursor *cursor, char letter, struct moment *moment)
 {
     const struct specifier *specifier = specifiers;
-    while (specifier->letter != letter) /* the patterns are ours: it is there */
+    while (specifier->letter != letter) /* always found: the patterns are constants of this file */
         specifier++;
     int32_t value =
         specifier->names != NULL
@@ -102,8 +102,9 @@ static bool day_exists(const struct moment *moment)
     return moment->part[DAY] <= length[month - 1] + longer;
 }
 
-/* The proleptic Gregorian calendar, for years from 0. A year that begins in March ends with its leap day, so the months
- * before a date always have the same length: 153 days in five. The 400 years (146097 days) added keep all positive. */
+/* Converts to seconds since 1970 in the proleptic Gregorian calendar, for years from 0. A year that begins in March
+ * ends with its leap day, so the months before a date always have the same length: 153 days in five months. Adding 400
+ * years (146097 days) keeps all terms positive. */
 static int64_t seconds_of(const struct moment *moment)
 {
     const int32_t *part = moment->part;
@@ -115,8 +116,8 @@ static int64_t seconds_of(const struct moment *moment)
 }
 
 /* RFC 9110 5.6.7: a two-digit year that appears to be more than 50 years in the future is the most recent past year
- * with those digits. So: the latest year with them whose moment is at most 50 years ahead. (29 February counts as
- * 1 March here where the year 50 years earlier has none.) */
+ * with those digits. So this returns the latest year with those digits that puts the date at most 50 years ahead. (29
+ * February counts as 1 March where the year 50 years earlier has no such day.) */
 static int32_t full_year(struct moment moment, int64_t wall_s)
 {
     moment.part[YEAR] += 9900 - 50;

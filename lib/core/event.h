@@ -1,9 +1,11 @@
-/* event.h - what the files of the call share: its states and flags, and what one event sees.
+/* event.h - shared by the files of the call: its states and flags, and the context of an event.
  *
- * call.c has the events, judge.c the judgement after a failure, resources.c what a call holds of its target and gives back.
+ * call.c has the events, judge.c decides about a retry after a failure, resources.c acquires and releases the resources
+ * of a call.
  *
  * Attempts go in rounds. A round is one attempt and the hedges beside it; the next round begins after a wait, when all
- * attempts of this one have failed. `live` holds the round's size (high half) and which of it are in flight (low). */
+ * attempts of this round have failed. `live` holds the size of the round (high 4 bits) and one bit for each of its
+ * attempts that is in flight (low 4 bits). */
 #ifndef CORE_EVENT_H
 #define CORE_EVENT_H
 
@@ -14,7 +16,7 @@
 #define CORE_INLINE static inline __attribute__((always_inline))
 
 #ifdef BIDE_INJECT_CAS
-extern bool core_force_slow_path; /* tests set it: no event takes its short cut */
+extern bool core_force_slow_path; /* set by tests: no event takes its fast path */
 #else
 #define core_force_slow_path false
 #endif
@@ -22,24 +24,24 @@ extern bool core_force_slow_path; /* tests set it: no event takes its short cut 
 enum core_state { CORE_NEW = 0, CORE_BEGUN, CORE_RUNNING, CORE_WAITING, CORE_GIVING_UP, CORE_ENDED };
 
 enum core_flag {
-    CORE_CHARGED = 1u << 0,     /* a charge is held, for a retry that has not started or (concurrency) for its run */
-    CORE_CHARGE_KIND_SHIFT = 1, /* two bits: the kind of budget that was charged last */
-    CORE_KEY_CHARGED = 1u << 3,
-    CORE_PAID = 1u << 4,         /* the last retry or hedge was charged */
-    CORE_PROBE = 1u << 5,        /* this round is a probe of the breaker */
-    CORE_IN_FLIGHT = 1u << 6,    /* the attempts of this round are counted in flight */
-    CORE_COUNTED_CALL = 1u << 7, /* counted among the calls of a concurrency budget */
-    CORE_CONFLICT_RETRIED = 1u << 8,
-    CORE_ONCE_RETRIED = 1u << 9,
-    CORE_REJITTERED = 1u << 10,
-    CORE_INNER_LAYER = 1u << 11,     /* a caller above retries */
-    CORE_RETRY_FORBIDDEN = 1u << 12, /* the server said not to retry */
-    CORE_ROUND_HINTED =
-        1u << 13, /* an attempt of this round was told to wait: wake_ns says until when, no timer is set */
-    CORE_BODY_SPENT = 1u << 14,
+    CORE_CHARGED = 1u << 0,     /* a charge is held: for a retry that has not started, or (concurrency) while it runs */
+    CORE_CHARGE_KIND_SHIFT = 1, /* two bits: the kind of budget of the last charge */
+    CORE_KEY_CHARGED = 1u << 3, /* the retry key is charged, for a retry that has not started */
+    CORE_PAID = 1u << 4,        /* the last retry or hedge was charged */
+    CORE_PROBE = 1u << 5,       /* this round is a probe of the breaker */
+    CORE_IN_FLIGHT = 1u << 6,   /* the attempts of this round are counted in flight */
+    CORE_COUNTED_CALL = 1u << 7,     /* counted among the calls of a concurrency budget */
+    CORE_CONFLICT_RETRIED = 1u << 8, /* a conflict was retried without a wait, which is done once */
+    CORE_ONCE_RETRIED = 1u << 9,     /* an outcome with BIDE_FLAG_ONCE was retried */
+    CORE_REJITTERED = 1u << 10,      /* a late wake was jittered again, which is done once */
+    CORE_INNER_LAYER = 1u << 11,     /* a caller above retries, so this layer does not */
+    CORE_RETRY_FORBIDDEN = 1u << 12, /* the server forbade retries */
+    CORE_ROUND_HINTED = 1u << 13, /* the server asked for a wait in this round: wake_ns is its end, no timer is set */
+    CORE_BODY_SPENT = 1u << 14,   /* the request body cannot be sent again */
 };
 
-/* What one event sees. target is NULL when there is none, or when its memory belongs to another by now. */
+/* The context of an event. target is NULL if the call has none, or if its memory now belongs to another target. hot is
+ * the hot word of the target when the event began; observed collects the gates that would have refused. */
 struct core_event {
     struct bide_call *call;
     struct bide_target *target;
@@ -48,7 +50,7 @@ struct core_event {
     uint32_t observed;
 };
 
-/* ---- the call's own state ---- */
+/* ---- state of the call ---- */
 
 CORE_INLINE bool core_has_flag(const struct bide_call *c, uint32_t flag)
 {
@@ -80,7 +82,7 @@ CORE_INLINE uint32_t core_round_in_flight(const struct bide_call *c)
     return c->live & 0xfu;
 }
 
-/* When the attempt at that place of the round started. */
+/* Returns when the attempt at this place of the round started. */
 CORE_INLINE int64_t core_attempt_started_ns(const struct bide_call *c, uint32_t place)
 {
     return place == 0 ? c->round_ns : c->round_ns + (int64_t)c->hedge_us[place - 1] * BIDE_US;
@@ -105,7 +107,7 @@ CORE_INLINE struct bide_verdict core_verdict(const struct core_event *e, enum bi
                                  .connect_deadline_ns = BIDE_NEVER};
 }
 
-/* The call ends: everything it holds is given back. */
+/* Ends the call and releases all that it acquired. */
 struct bide_verdict core_call_end(struct core_event *e, enum bide_action action, enum bide_reason reason);
 
 CORE_INLINE struct bide_verdict core_call_give_up(struct core_event *e, enum bide_reason reason)
@@ -121,16 +123,17 @@ CORE_INLINE struct bide_verdict core_call_wait_until(struct core_event *e, int64
 
 /* ---- resources.c ---- */
 
-/* A gate says no. True if that holds, false if the gate only observes. Counted in both cases. */
+/* Counts a refusal by the gate. Returns true if the refusal is enforced, false if the gate only observes. */
 bool core_gate_refuse(struct core_event *e, enum bide_gate gate);
 
-/* Each takes what a retry or hedge needs, or says that it is refused. What is taken is held until the attempt starts.
- * */
+/* Charge a retry or hedge. They return true if it was charged or the gate only observes, false if it is refused. A
+ * charge is held, and can be refunded, until the attempt starts. core_call_try_charge_budget leaves a refusal
+ * uncounted, for a caller that will ask again. */
 bool core_call_try_charge_budget(struct core_event *e, const struct bide_outcome *outcome);
 bool core_call_charge_budget(struct core_event *e, const struct bide_outcome *o);
 bool core_call_charge_key(struct core_event *e, uint32_t *tick);
 
-/* Counts one attempt more in flight, unless that is refused. */
+/* Counts one more attempt in flight; returns false if the in-flight limit (bulkhead) refuses it. */
 bool core_call_enter_in_flight(struct core_event *e);
 void core_call_leave_in_flight(struct core_event *e, uint32_t attempts);
 
@@ -139,37 +142,38 @@ CORE_INLINE struct core_charge core_call_last_charge(const struct bide_call *c)
     return (struct core_charge){c->owner, (enum bide_budget_kind)(c->flags >> CORE_CHARGE_KIND_SHIFT & 3), c->charge};
 }
 
-/* The attempt starts: what it was charged is spent. */
+/* The attempt starts: its charges are spent and can no longer be refunded. */
 void core_call_commit_charges(struct bide_call *c);
 
-/* What was taken comes back. */
+/* Refund the charge that the call holds, if any. */
 void core_call_refund_budget(struct core_event *e);
 void core_call_refund_key(struct core_event *e, uint32_t tick);
 
-/* Our own side stopped an attempt before it went out: if it was the retry or hedge charged last, that comes back. */
+/* Our own side stopped an attempt before it was sent: refunds its charge if it was the last retry or hedge charged. */
 void core_call_refund_unsent(struct core_event *e, uint32_t attempt);
 
-/* One attempt's vote on the breaker. There must be a target. */
+/* Casts the vote of an attempt at the breaker. There must be a target. */
 void core_call_vote(struct core_event *e, enum core_vote ballot);
 
 /* ---- judge.c ---- */
 
-/* Does this hint tell us to wait? Under most rules a wait of 0 is as none. */
+/* Returns true if the hint demands a wait under this policy. Under most rules a wait of 0 counts as no hint. */
 bool core_hint_requires_wait(const struct bide_policy *p, const struct bide_hint *h);
 
-/* Longer than the policy allows? */
+/* Returns true if the hint is longer than the policy allows. */
 bool core_hint_is_too_long(const struct bide_policy *p, const struct bide_hint *h);
 
-/* Does it tell us not to retry? */
+/* Returns true if the hint forbids a retry. */
 bool core_hint_forbids_retry(const struct bide_policy *p, const struct bide_hint *h);
 
-/* What is added to a wait that a server asked for, so that not everyone returns at once. */
+/* Draws the jitter that is added to a wait requested by a server, so that its clients do not all return at once. */
 int64_t core_upward_jitter(const struct bide_call *c, int64_t wait_ns, enum core_purpose purpose);
 
-/* One step of our own backoff was taken, and this is the wait it gave. */
+/* Advances the backoff by a step, which gave this wait. */
 void core_call_advance_backoff(struct bide_call *c, int64_t own_ns);
 
-/* All attempts of the round have failed, the last one like this: shall there be another round? */
+/* Decides about another round after all attempts of this round have failed; `o` is the last outcome. Charges the
+ * retry. */
 struct bide_verdict core_call_judge(struct core_event *e, const struct bide_outcome *o);
 
 #endif

@@ -1,9 +1,9 @@
-/* field.c - structured fields of HTTP (RFC 9651): bare items and parameters, read strictly.
+/* field.c - structured fields of HTTP (RFC 9651): bare items and parameters, parsed strictly.
  *
- * The first character of an item tells its type (4.2.3.1), and one function reads each type. Strict means that whatever
- * the grammar does not allow makes the whole field malformed: a guess about a damaged field is worse than none.
+ * The first character of an item determines its type (4.2.3.1), and one function parses each type. Strict means that
+ * anything outside the grammar makes the whole field malformed: a guess about a damaged field is worse than no value.
  *
- * Known weakness: the bytes of a display string are not checked to be UTF-8, for nobody here looks at them. */
+ * Known weakness: the bytes of a display string are not checked to be UTF-8, because bide never uses them. */
 #include "field.h"
 
 #define LOWER  "abcdefghijklmnopqrstuvwxyz"
@@ -25,7 +25,7 @@ static bool parse_char_in(struct core_cursor *cursor, const char *set)
     return true;
 }
 
-/* How many characters of the set stood here. */
+/* Skips characters of the set; returns how many there were. */
 static size_t parse_chars_in(struct core_cursor *cursor, const char *set)
 {
     size_t before = cursor->left;
@@ -71,8 +71,8 @@ static bool parse_token(struct core_cursor *cursor, struct core_item *item)
     return true;
 }
 
-/* RFC 9651 4.2.7: base64. Missing padding and non-zero pad bits are accepted, as it says parsers should; padding that
- * is there must be right. */
+/* RFC 9651 4.2.7: base64. Missing padding and non-zero pad bits are accepted, as the RFC says parsers should; padding
+ * that is present must be correct. */
 static bool parse_bytes(struct core_cursor *cursor, struct core_item *item)
 {
     (void)item;
@@ -116,7 +116,7 @@ static bool parse_display(struct core_cursor *cursor, struct core_item *item)
     return true;
 }
 
-/* RFC 9651 4.2.3.1: what an item of each type begins with. A reader starts at that character. */
+/* RFC 9651 4.2.3.1: the characters that begin an item of each type. Its parser starts at that character. */
 static const struct {
     enum core_item_type type;
     const char *first_chars;

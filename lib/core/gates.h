@@ -1,9 +1,8 @@
-/* gates.h - what the call asks of a target's gates, and how a gate reads its configuration.
+/* gates.h - the interface between a call and the gates of its target, and how a gate reads its configuration.
  *
- * Hot words. For each configuration slot two words hold what a successful call needs, packed, so that it costs two
- * loads. Everything else is read from the slot itself through core_config_copy, which copies a part and makes sure that
- * no reload happened meanwhile. Each single look is unmixed; two looks may be of two configurations, which is why every
- * field must be valid whatever the kind is. */
+ * Hot words. For each configuration slot two packed words hold all that a successful call needs, so that it costs two
+ * loads. Everything else is copied from the slot by core_config_copy, which copies again if a reload interfered. Each
+ * copy is consistent; two copies may be of two configurations, so every field must be valid for every kind. */
 #ifndef CORE_GATES_H
 #define CORE_GATES_H
 
@@ -17,10 +16,10 @@
 
 enum core_hot {
     CORE_HOT_BREAKER_KIND = 3u << 0,    /* enum bide_breaker_kind */
-    CORE_HOT_SLOW_IS_FAILURE = 1u << 2, /* slow successes are failures */
+    CORE_HOT_SLOW_IS_FAILURE = 1u << 2, /* slow successes count as failures */
     CORE_HOT_BUDGET_SHIFT = 3,
     CORE_HOT_BUDGET_KIND = 3u << 3,  /* enum bide_budget_kind */
-    CORE_HOT_COUNTS_FIRST = 1u << 5, /* a first attempt earns or is counted */
+    CORE_HOT_COUNTS_FIRST = 1u << 5, /* a first attempt earns tokens or is counted */
     CORE_HOT_REFUND = 1u << 6,
     CORE_HOT_COST_FAILURE = 1u << 7,
     CORE_HOT_THROTTLE = 1u << 8,
@@ -33,10 +32,12 @@ enum core_hot {
     CORE_HOT_OBSERVE_SHIFT = 16, /* BIDE_GATE_COUNT bits */
     CORE_HOT_LEASED = 1u << 28,  /* a fleet funds the budget */
 
-    /* None of these: a first attempt starts without being counted or asked more than a calm breaker asks. */
+    /* Without any of these bits a first attempt asks no gate but the breaker and is not counted: begin may take its
+     * fast path. */
     CORE_HOT_NO_FAST_BEGIN =
         CORE_HOT_COUNTS_FIRST | CORE_HOT_THROTTLE | CORE_HOT_IN_FLIGHT | CORE_HOT_KEYS | CORE_HOT_HOLD_OFF_FIRST,
-    /* None of these (so tokens, and a time window): its success teaches nothing but one healthy vote. */
+    /* Without any of these bits (so: token budget, breaker by time) a success records one healthy vote at most: outcome
+     * may take its fast path. */
     CORE_HOT_NO_FAST_END = CORE_HOT_BREAKER_KIND | CORE_HOT_SLOW_IS_FAILURE | CORE_HOT_BUDGET_KIND | CORE_HOT_THROTTLE |
                            CORE_HOT_LATENCY | CORE_HOT_LEASED,
 };
@@ -65,8 +66,10 @@ static inline enum bide_breaker_kind core_hot_breaker_kind(uint32_t hot)
 /* Configurations are copied as words, though their fields are smaller. */
 typedef uint64_t core_word __attribute__((may_alias));
 
-/* Copies `size` bytes (whole words) of the configuration in force, from `offset`, unmixed. The size is known when
- * compiling, so the loop becomes a few loads and stores. */
+/* Copies `size` bytes (whole words) of the configuration in force, from `offset`. The race is with two reloads in a
+ * row: the second overwrites the slot that is being copied. Its release stores follow the first reload's change of
+ * `active`, so a copy that contains one of its words finds `active` changed, and is repeated. The size is a
+ * compile-time constant: the loop becomes a few loads and stores. */
 static inline __attribute__((always_inline)) void core_config_copy(const struct bide_target *t, void *into,
                                                                    size_t offset, size_t size)
 {
@@ -80,7 +83,7 @@ static inline __attribute__((always_inline)) void core_config_copy(const struct 
     } while (!core_is_unchanged(&t->active, seen));
 }
 
-/* The first fields of the configuration, up to this one, which must begin a word. */
+/* Copies the first fields of the configuration, up to but not including `field`, which must begin a word. */
 #define CORE_CONFIG_COPY_UP_TO(t, into, field)                                                                         \
     do {                                                                                                               \
         _Static_assert(offsetof(struct bide_target_config, field) % sizeof(core_word) == 0, "copied by words");        \
@@ -106,24 +109,25 @@ static inline uint32_t core_in_flight_max(const struct bide_target *t)
 
 /* ---- lease ---- */
 
-/* Two words of a target lie in its lanes, where there was room: when the lease ends (0: there is none, or it has not
- * quite begun), and who exchanges. */
+/* Four words of a lease lie in the lanes of the target, where there was room: its end (0: no lease, or its beginning is
+ * not complete), the exchanger, and the memo. */
 #define CORE_LEASE_END(t)       (&(t)->lane[0].aside)
 #define CORE_LEASE_EXCHANGER(t) (&(t)->lane[1].aside)
 #define CORE_LEASE_PROGRESS(t)  (&(t)->lane[2].aside)
 #define CORE_LEASE_BASE(t)      (&(t)->lane[3].aside)
 
-/* Can a fleet fund a budget like this? */
+/* Returns BIDE_ERR_INVALID, and sets *problem, if a fleet cannot fund such a budget. */
 enum bide_err core_lease_check(const struct bide_budget_config *budget, struct bide_problem *problem);
 
-/* The claim on a target's configuration. Who has it may give the target the configuration it has, leased or not. */
+/* The writer lock on the configuration: core_target_claim returns false if another writer holds it. The holder may
+ * publish the current configuration again with the leased flag set or cleared. */
 bool core_target_claim(struct bide_target *t, int64_t now_ns);
 void core_target_release(struct bide_target *t);
 void core_target_set_leased(struct bide_target *t, bool leased, int64_t now_ns);
 
 /* ---- lanes ---- */
 
-/* The sum of one counter over all lanes; `member` is its offset in a lane. */
+/* Returns the sum of a counter over all lanes; `member` is its offset in a lane. */
 static inline uint64_t core_lanes_sum(const struct bide_target *t, size_t member)
 {
     uint64_t sum = 0;
@@ -133,10 +137,11 @@ static inline uint64_t core_lanes_sum(const struct bide_target *t, size_t member
     return sum;
 }
 
-/* ---- places ---- */
+/* ---- permits ---- */
 
-/* How many are held of something (attempts in flight, calls, retries): the target's owner (16 bits) and a count (48).
- * With the owner in the word, a call of an earlier owner can neither add to it nor take from it. */
+/* Permits in use (attempts in flight, calls, retries): one word with the owner of the target (16 bits) and the count
+ * (48). The owner is compared by the same CAS that changes the count, so a call of an earlier owner can neither acquire
+ * nor release a permit. */
 #define CORE_OWNER_SHIFT 48
 #define CORE_PERMITS_MAX ((UINT64_C(1) << CORE_OWNER_SHIFT) - 1)
 
@@ -145,8 +150,10 @@ static inline uint64_t core_permits_held(const uint64_t *word)
     return core_load(word) & CORE_PERMITS_MAX;
 }
 
-/* Takes one more, if fewer than `most` are held and the word is this owner's. */
+/* Acquires a permit if fewer than `most` are in use and the word belongs to this owner. */
 bool core_permit_acquire(uint64_t *word, uint16_t owner, uint64_t most);
+
+/* Releases permits, unless the word has another owner by now. */
 void core_permit_release(uint64_t *word, uint16_t owner, uint32_t permits);
 
 static inline uint16_t core_owner(const struct bide_target *t)
@@ -154,57 +161,60 @@ static inline uint16_t core_owner(const struct bide_target *t)
     return (uint16_t)(core_load(&t->identity) >> 16);
 }
 
-/* A bit of the identity, set by whoever makes a target in memory that processes share. */
+/* A bit of the identity word, set by the creator of a target in memory that processes share. */
 #define CORE_SHARED (UINT64_C(1) << 15)
 
 /* ---- budget ---- */
 
 struct core_charge {
-    uint16_t owner; /* of the target that was charged */
+    uint16_t owner; /* owner of the target that was charged */
     enum bide_budget_kind kind;
-    uint32_t amount; /* tokens: milli. window: the epoch it was counted in. concurrency: places held */
+    uint32_t amount; /* tokens: thousandths. window: epoch of the slot. concurrency: permits held */
 };
 
-/* Takes the price of one retry after a failure of that kind, all or nothing. The charge comes in with its owner. */
+/* Charges a retry after this outcome, all or nothing; returns false if the budget cannot afford it. The caller sets
+ * charge->owner. */
 bool core_budget_charge(struct bide_target *t, const struct bide_outcome *outcome, int64_t now_ns,
                         struct core_charge *charge);
 
-/* Gives back a charge whose retry was never sent. */
+/* Refunds the charge of a retry that was never sent. */
 void core_budget_refund(struct bide_target *t, struct core_charge charge);
 
-/* A first attempt goes out. */
+/* Records that a first attempt starts: it earns tokens, or is counted as a request. */
 void core_budget_record_first(struct bide_target *t, uint32_t lane, int64_t now_ns);
 
-/* A failure that could be retried. */
+/* Charges a retryable failure itself (cost_failure_milli). */
 void core_budget_charge_failure(struct bide_target *t, int64_t now_ns);
 
-/* A call succeeded; last_milli is its last charge in tokens, 0 if it needed no retry. A full bucket is only read, and
- * one that is leased by now too. */
+/* Credits the success of a call; last_milli is its last charge in tokens, 0 if it needed no retry. A full bucket is
+ * only read, and so is a bucket that was leased meanwhile. */
 void core_budget_credit_success(struct bide_target *t, uint32_t last_milli);
 
-/* The same for a leased target: it is put down in the lane. */
+/* Records the success of a call in the lane of a leased target, for the fleet to collect. */
 void core_budget_record_success(struct bide_target *t, uint32_t lane, uint32_t last_milli);
 
-/* Empties a token bucket, and lets no earning go on that was begun before. */
+/* Empties the token bucket; tokens that another thread is about to add do not survive it. */
 void core_budget_drain(struct bide_target *t, int64_t now_ns);
 
-/* Nothing to earn: the level (low 28 bits of the word) has reached the capacity. */
+/* Returns true if a success has nothing to earn: the level (low 28 bits of the word) has reached the capacity. */
 static inline bool core_budget_is_full(const struct bide_target *t)
 {
     return (core_load(&t->budget) & BIDE_CAPACITY_MAX_MILLI) >= core_load(&t->hot[core_config_slot(t)][1]) >> 32;
 }
 
-/* The deciding word of a new budget. */
+/* Returns the deciding word of a new budget. */
 uint64_t core_budget_initial_word(const struct bide_budget_config *c, int64_t now_ns);
 
-/* Forgetting it would give nobody a retry. */
+/* Returns true if forgetting this budget would allow no additional retry. */
 bool core_budget_is_evictable(const struct bide_target *t, int64_t now_ns);
 
-/* A reload that changes the kind or the window's length carries over what was spent. Before the swap the deciding word
- * is set so that both kinds read it as "less"; after it the window is counted anew from what was carried. */
+/* A reload that changes the kind of budget, or the length of its window, carries over the retries that were spent.
+ * Before the new configuration is published, the deciding word is set to a value that allows at most as many retries as
+ * before, whether a call reads it as the old kind or as the new; afterwards the window is rebuilt from the counts
+ * carried over. */
 struct core_budget_carry {
     bool moved;
-    bool drained; /* it could not afford a retry */
+    bool drained; /* the old budget could not afford a retry */
     uint64_t requests, retries;
 };
 struct core_budget_carry core_budget_before_reload(struct bide_target *t, const struct bide_budget_config *next,
@@ -214,7 +224,8 @@ void core_budget_after_reload(struct bide_target *t, const struct bide_budget_co
 
 /* ---- breaker ---- */
 
-/* A lease is what a round remembers of the breaker: the generation it began in and, of a probe, its place. */
+/* A ticket is the proof that a round needs to vote: the breaker generation in which it began (low 16 bits) and, for a
+ * probe, the stamp (from bit 16) and the index (from bit 24) of its probe slot. */
 #define CORE_GENERATION_MASK 0xffffu
 
 struct core_admission {
@@ -223,7 +234,7 @@ struct core_admission {
     bool probe;
 };
 
-/* The word of a breaker that is closed and was not opened lately has only its generation set. */
+/* A calm breaker is closed and has no recent opening: of its word, only the generation is set. */
 #define CORE_BREAKER_CALM(word) (((word) & ~(UINT64_C(0xffff) << 7)) == 0)
 
 static inline uint32_t core_breaker_generation(uint64_t word)
@@ -231,7 +242,7 @@ static inline uint32_t core_breaker_generation(uint64_t word)
     return (uint32_t)(word >> 7) & CORE_GENERATION_MASK;
 }
 
-/* Closed since the round began? */
+/* Returns true if the breaker has been closed since the round with this ticket began. */
 static inline bool core_breaker_still_closed(const struct bide_target *t, uint32_t ticket)
 {
     uint64_t word = core_load(&t->breaker), state = word & 7;
@@ -239,10 +250,10 @@ static inline bool core_breaker_still_closed(const struct bide_target *t, uint32
            (state == BIDE_BREAKER_CLOSED || state == BIDE_BREAKER_HELD_CLOSED);
 }
 
-/* May an attempt start now? */
+/* Decides whether an attempt may start now; claims a probe slot if the breaker is half open. */
 struct core_admission core_breaker_admit(struct bide_target *t, uint64_t seed, int64_t now_ns);
 
-/* Would an attempt be refused at that later instant, as far as is known now? */
+/* Returns true if an attempt would be refused at that later instant, as far as is known now. */
 bool core_breaker_is_open_at(const struct bide_target *t, int64_t at_ns);
 
 static inline bool core_breaker_blocks(const struct bide_target *t, int64_t at_ns)
@@ -262,40 +273,41 @@ struct core_ballot {
 
 void core_breaker_vote(struct bide_target *t, const struct core_ballot *ballot, uint32_t hot, int64_t now_ns);
 
-/* A vote for failure on a breaker that is closed, as seen in word. */
+/* Records a failure at a breaker that was closed when `word` was loaded, and opens it on enough evidence. */
 void core_breaker_record_failure(struct bide_target *t, uint64_t word, uint64_t seed, int64_t now_ns);
 
-/* A healthy vote in good times: counted in its lane, nothing else. False: it needs core_breaker_vote. */
+/* Fast path of a healthy vote: counts it in its lane. Returns false if it needs core_breaker_vote. */
 static inline bool core_breaker_try_count_healthy(struct bide_target *t, uint32_t ticket, uint32_t lane, int64_t now_ns)
 {
     uint64_t word = core_load(&t->breaker);
     if (!CORE_BREAKER_CALM(word) || core_breaker_generation(word) != ticket)
         return false;
     if (now_ns >= (int64_t)core_load(&t->votes.edge_ns))
-        return false; /* a new slot of the window begins */
+        return false; /* a new slot of the window must begin first */
     core_add(&t->lane[lane].healthy, 1);
     return true;
 }
 
-/* Closed, not lately opened, and without a failure in its window of time. */
+/* Returns true if the breaker is closed, was not opened recently, and has no failure in its time window. */
 bool core_breaker_is_evictable(const struct bide_target *t, int64_t now_ns);
 
-/* Its windows were counted by another slot length: start the evidence anew. */
+/* Clears all votes: the state changed, or a reload changed the window. */
 void core_breaker_clear_evidence(struct bide_target *t);
 
 /* ---- the smaller gates ---- */
 
+/* Adaptive throttling: counts a requested attempt and draws whether it may start; returns false to shed it. */
 bool core_throttle_admit(struct bide_target *t, uint32_t lane, struct core_random_key key, int64_t now_ns);
 void core_throttle_record_accept(struct bide_target *t, uint32_t lane);
 bool core_throttle_is_evictable(const struct bide_target *t, int64_t now_ns);
 
-/* The share to refuse, weight / whole, by the SRE book: max(0, (requests - K * accepts) / (requests + 1)). */
+/* The share of requests to refuse, by the SRE book: max(0, (requests - K * accepts) / (requests + 1)). */
 struct core_fraction {
     uint64_t numerator, denominator;
 };
 struct core_fraction core_throttle_reject_share(uint64_t requests, uint64_t accepts, uint32_t k_milli);
 
-/* One retry more of that key. The tick tells, when it is given back, which one it was. */
+/* Charges a retry of that key; *tick identifies the charge for a refund. */
 bool core_key_charge(struct bide_target *t, uint32_t key, int64_t now_ns, uint32_t *tick);
 void core_key_refund(struct bide_target *t, uint32_t key, uint32_t tick);
 bool core_key_is_evictable(const struct bide_target *t, int64_t now_ns);

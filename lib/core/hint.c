@@ -1,10 +1,10 @@
-/* hint.c - what a server asks for in its header fields, read exactly.
+/* hint.c - parsing the time that a server asks for in its header fields.
  *
- * A reader turns a field value into an amount of seconds or milliseconds from now, and everything else (no value, a
- * value outside the grammar) into NONE, which leaves the own backoff in force. Numbers of any length saturate: the
- * shortest wait that could be meant by 400 digits is still longer than any policy allows. Instants are turned into
- * waits by the server's own clock, its Date field, so that a skew between the clocks cancels out. Whatever is rounded
- * is rounded up: never a retry before the time that was asked for. */
+ * A parser turns a field value into an amount of seconds or milliseconds from now. An absent value, or a value outside
+ * the grammar, gives NONE, which leaves the caller's own backoff in force. Numbers of any length saturate: even the
+ * shortest wait that 400 digits could mean is longer than any policy allows. Instants are turned into waits by the
+ * server's own clock, its Date field, so that a difference between the clocks cancels out. Rounding is always up: a
+ * retry never comes before the time that was asked for. */
 #include <bide/hint.h>
 
 #include "date.h"
@@ -20,7 +20,7 @@ static struct bide_hint wait_hint(int64_t amount, int64_t unit_ns)
     return (struct bide_hint){BIDE_HINT_WAIT, core_product(amount, unit_ns)};
 }
 
-/* Seconds from now to then; 0 if that is past. Saturates, whatever the wall clock says. */
+/* Returns the seconds from now to then; 0 if that is past. Saturates for any wall clock. */
 static int64_t seconds_until(int64_t then_s, int64_t now_s)
 {
     if (then_s <= now_s)
@@ -29,14 +29,14 @@ static int64_t seconds_until(int64_t then_s, int64_t now_s)
     return apart > (uint64_t)BIDE_NEVER ? BIDE_NEVER : (int64_t)apart;
 }
 
-/* RFC 9110 6.6.1: when the response was made, by the clock that also made the instants in it. */
+/* RFC 9110 6.6.1: when the response was generated, by the clock that also produced the instants in it. */
 static int64_t server_time(struct bide_text date, int64_t wall_s)
 {
     int64_t seconds;
     return bide_http_date(date, wall_s, &seconds) ? seconds : wall_s;
 }
 
-/* 1*DIGIT, and a fraction, which is outside every grammar here but a request for time all the same: rounded up. */
+/* 1*DIGIT, and a fraction, which is outside every grammar here but still a request for time: rounded up. */
 static bool parse_seconds(struct core_cursor *cursor, int64_t *seconds)
 {
     int64_t up;
@@ -56,9 +56,9 @@ static bool parse_retry_after(struct core_cursor *cursor, int64_t now_s, int64_t
     return true;
 }
 
-/* The field is a singleton, but an intermediary may have joined several lines of it with commas (RFC 9110 5.3). They
- * are read as bide_hint_merge would: the longest. The values are told apart by their grammar, not by their commas,
- * since dates contain one; if any of them is malformed, so is the field. */
+/* The field is a singleton, but an intermediary may have joined several lines of it with commas (RFC 9110 5.3). The
+ * longest wait wins, as in bide_hint_merge. The values are separated by their grammar, not by commas, since dates
+ * contain a comma; if any value is malformed, so is the field. */
 struct bide_hint bide_hint_retry_after(struct bide_text value, struct bide_text date, int64_t wall_s)
 {
     struct core_cursor cursor = core_cursor_over(value);
@@ -75,7 +75,7 @@ struct bide_hint bide_hint_retry_after(struct bide_text value, struct bide_text 
     return core_cursor_at_end(&cursor) ? wait_hint(longest, BIDE_S) : none;
 }
 
-/* One item of RateLimit: a policy's name with what remains of it. *seconds is -1 if it asks for nothing. */
+/* Parses an item of RateLimit: the name of a policy with its remaining quota. *seconds is -1 if it asks for no wait. */
 static bool parse_limit(struct core_cursor *cursor, int64_t *seconds)
 {
     enum { REMAINING, TIME, PARTITION, KEYS };
@@ -143,7 +143,7 @@ static bool read_rfc3339(struct bide_text value, int64_t now_s, int64_t *seconds
     return ok;
 }
 
-/* How each unit is read, and what its amount counts. */
+/* The parser of each unit, and the unit of its amount. */
 static const struct {
     bool (*read)(struct bide_text value, int64_t now_s, int64_t *amount);
     int64_t unit_ns;
@@ -172,9 +172,8 @@ struct bide_hint bide_hint_milliseconds(struct bide_text value)
     return bide_hint_reset(value, BIDE_RESET_MILLISECONDS, (struct bide_text){NULL, 0}, 0);
 }
 
-/* gRFC A6, Pushback: an ASCII signed 32-bit integer without unnecessary leading zeros; if it is negative or cannot be
- * read so, the server asks that the call be not retried. Blanks around it may be stripped (PROTOCOL-HTTP2.md,
- * ASCII-Value). */
+/* gRFC A6, Pushback: an ASCII signed 32-bit integer without unnecessary leading zeros; a negative or unreadable value
+ * asks that the call not be retried. Blanks around it may be stripped (PROTOCOL-HTTP2.md, ASCII-Value). */
 struct bide_hint bide_hint_grpc_pushback(struct bide_text value)
 {
     if (value.at == NULL)

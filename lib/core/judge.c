@@ -1,7 +1,7 @@
-/* judge.c - after a failure: shall there be another attempt, and when?
+/* judge.c - the decision after a failed round: shall there be another attempt, and when?
  *
- * Gates are asked in a fixed order, free questions first, the one that spends last. In between the wait is planned: our
- * own backoff or the server's hint, never less than the quiet it asked others for. */
+ * Gates are asked in a fixed order: those that cost nothing first, the budget, which charges, last. In between the wait
+ * is planned: our own backoff or the server's hint, and never less than the hold-off of the target. */
 #include <bide/backoff.h>
 
 #include "event.h"
@@ -9,7 +9,7 @@
 
 /* ---- hints ---- */
 
-/* A hint that no clock can count is too long for every policy. */
+/* A hint beyond BIDE_DURATION_MAX is too long for every policy. */
 bool core_hint_is_too_long(const struct bide_policy *p, const struct bide_hint *h)
 {
     return h->wait_ns > p->hint_max_ns || h->wait_ns > BIDE_DURATION_MAX;
@@ -40,6 +40,8 @@ int64_t core_upward_jitter(const struct bide_call *c, int64_t wait_ns, enum core
 
 /* ---- gates ---- */
 
+/* The idempotency gate: may the request be sent again? Evidence that the server did not process it allows any request;
+ * after a response, an unsafe request only if this server is trusted to mean "not processed" by it. */
 static bool request_is_repeatable(const struct core_event *e, const struct bide_outcome *o)
 {
     uint32_t trust = e->hot >> CORE_HOT_TRUST_SHIFT;
@@ -66,7 +68,7 @@ static enum bide_reason check_hint_gate(struct core_event *e, const struct bide_
     return BIDE_REASON_NOTHING;
 }
 
-/* The questions that cost nothing, in order. */
+/* Asks the gates that charge nothing, in order. Returns BIDE_REASON_NOTHING, or the reason of the refusal. */
 static enum bide_reason check_free_gates(struct core_event *e, const struct bide_outcome *o)
 {
     struct bide_call *c = e->call;
@@ -74,7 +76,7 @@ static enum bide_reason check_free_gates(struct core_event *e, const struct bide
         return BIDE_REASON_ATTEMPTS_SPENT;
     if (e->now_ns >= c->deadline_ns)
         return BIDE_REASON_DEADLINE;
-    if (c->target && !e->target) /* nobody can say what a retry would cost */
+    if (c->target && !e->target) /* the cost of a retry is unknown */
         return BIDE_REASON_TARGET_GONE;
     if (o->flags & BIDE_FLAG_ONCE && core_has_flag(c, CORE_ONCE_RETRIED))
         return BIDE_REASON_PERMANENT;
@@ -142,7 +144,7 @@ static struct wait_plan plan_backoff_or_hint(struct bide_call *c, const struct b
     return (struct wait_plan){own_ns, BIDE_REASON_BACKOFF};
 }
 
-/* How long to wait: our own backoff or the server's hint, and never less than the quiet it asked others for. */
+/* Plans the wait: our own backoff or the server's hint, and never less than the hold-off of the target. */
 static struct wait_plan plan_wait(struct core_event *e, const struct bide_outcome *o)
 {
     struct wait_plan plan = plan_backoff_or_hint(e->call, o);
@@ -154,8 +156,9 @@ static struct wait_plan plan_wait(struct core_event *e, const struct bide_outcom
                               BIDE_REASON_HOLD_OFF};
 }
 
-/* ---- the judgement ---- */
+/* ---- the decision ---- */
 
+/* The budget is empty. A long poll waits out its backoff before it gives up, so that its loop does not spin. */
 static struct bide_verdict call_out_of_budget(struct core_event *e, int64_t wake_ns)
 {
     if (!e->call->policy->long_poll)
@@ -178,8 +181,8 @@ struct bide_verdict core_call_judge(struct core_event *e, const struct bide_outc
         return core_call_give_up(e, BIDE_REASON_BREAKER_OPEN);
     if (!core_call_charge_key(e, &c->key_tick))
         return core_call_give_up(e, BIDE_REASON_KEY_LIMIT);
-    core_call_refund_budget(e);         /* a concurrency budget's places of the round that ended */
-    if (!core_call_charge_budget(e, o)) /* the gate that spends: last */
+    core_call_refund_budget(e);         /* permits of the round that ended (concurrency budget) */
+    if (!core_call_charge_budget(e, o)) /* the gate that charges: last */
         return call_out_of_budget(e, wake_ns);
     if (o->flags & BIDE_FLAG_ONCE)
         core_set_flag(c, CORE_ONCE_RETRIED);

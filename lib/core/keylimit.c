@@ -1,10 +1,10 @@
 /* keylimit.c - at most n retries per interval for the same retry key (a segment, an order), in a bounded table.
  *
- * Three sets of eight words; a key has one set. A word: tag (20 bits), retries (8), time of the last one (36, ticks of
- * 2^23 ns). It counts until a whole interval has passed without a retry of that key, so no interval ever holds more
- * than n of them. A set full of keys that still count refuses new ones: the table cannot be made to forget by flooding
- * it. Known weakness: with more than a few dozen keys retried per interval, innocent ones are refused too; such a limit
- * belongs into the server. */
+ * Three sets of eight words; a key belongs to one set. An entry is one word: tag (20 bits), retries (8), time of the
+ * last retry (36, in ticks of 2^23 ns). An entry is live until a whole interval has passed without a retry of its key,
+ * so no interval ever holds more than n of them. A set full of live entries refuses new keys: flooding the table cannot
+ * make it forget. Known weakness: with more than a few dozen keys retried per interval, other keys are refused too;
+ * such a limit belongs into the server. */
 #include "gates.h"
 
 #define WAYS       8u
@@ -28,7 +28,7 @@ static uint64_t entry_pack(struct entry e)
 
 struct key_limit {
     uint64_t tag, tick, interval, most;
-    uint32_t first; /* of the set */
+    uint32_t first; /* first word of the set */
 };
 
 static struct key_limit key_limit_of(const struct bide_target *t, uint32_t key, int64_t now_ns)
@@ -43,7 +43,8 @@ static struct key_limit key_limit_of(const struct bide_target *t, uint32_t key, 
                               .first = key % SETS * WAYS};
 }
 
-/* Counts still. A time in the future (another thread's later clock) is as now. */
+/* Returns true while the entry counts. A time in the future, set by a thread that read its clock later, counts as
+ * now. */
 static bool entry_is_live(struct entry e, const struct key_limit *l)
 {
     uint64_t age = (l->tick - e.last) & TICK_MASK;
@@ -55,7 +56,7 @@ struct entry_ref {
     uint64_t seen;
 };
 
-/* The word of this key, or one that no longer counts. */
+/* Returns the live entry of this key, else an entry of the set that is no longer live. */
 static struct entry_ref entry_find(struct bide_target *t, const struct key_limit *l)
 {
     struct entry_ref found = {NULL, 0};
@@ -86,7 +87,8 @@ bool core_key_charge(struct bide_target *t, uint32_t key, int64_t now_ns, uint32
     return true;
 }
 
-/* Only if no other retry of the key was counted since: it might be of a later interval. */
+/* Refunds a charge only if no other retry of the key was charged since: that retry may belong to a later interval. A
+ * failed CAS means that such a retry was charged just now. */
 void core_key_refund(struct bide_target *t, uint32_t key, uint32_t tick)
 {
     for (uint32_t i = 0; i < WAYS; i++) {
@@ -95,7 +97,7 @@ void core_key_refund(struct bide_target *t, uint32_t key, uint32_t tick)
         if (e.tag != key >> 12 || (uint32_t)e.last != tick || e.retries == 0)
             continue;
         e.retries--;
-        (void)core_cas(word, &seen, entry_pack(e)); /* losing means that another one was counted */
+        (void)core_cas(word, &seen, entry_pack(e));
         return;
     }
 }

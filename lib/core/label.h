@@ -1,10 +1,10 @@
-/* label.h - from an enum value to its word, for values of any origin. */
+/* label.h - from an enum value to its label, for values of any origin. */
 #ifndef CORE_LABEL_H
 #define CORE_LABEL_H
 
 #include <stddef.h>
 
-/* The word at `index`, or "unknown" beyond the table. */
+/* Returns the label at `index`, or "unknown" beyond the table. */
 static inline const char *core_label(const char *const *words, size_t count, size_t index)
 {
     return index < count ? words[index] : "unknown";

@@ -1,9 +1,9 @@
-/* latency.c - how long attempts take, as a histogram small enough to live in a target.
+/* latency.c - the latency of attempts, as a histogram small enough to live in a target.
  *
- * Fifteen octaves from 2^17 ns (131 us) to 2^32 ns (4.3 s), each in four equal parts, 16-bit counters, four to a word.
- * An answer is the upper end of a part: at most 25 % too high, never too low. Faster ones fall into the first part,
- * slower ones into the last, whose upper end is therefore unknown. When 1024 were seen all counters are halved, so
- * that the recent ones weigh more. */
+ * Fifteen octaves from 2^17 ns (131 us) to 2^32 ns (4.3 s), each divided into four equal bins with 16-bit counters,
+ * four to a word. A quantile is reported as the upper end of its bin: at most 25 % too high, never too low. Faster
+ * attempts fall into the first bin, slower attempts into the last, so its upper end is unknown. After 1024 samples all
+ * counters are halved, so that recent attempts weigh more. */
 #include <bide/target.h>
 
 #include "gates.h"
@@ -11,7 +11,7 @@
 #define OCTAVES         15u
 #define BINS_PER_OCTAVE 4u
 #define LOWEST          17u
-#define SAMPLES         OCTAVES /* index of the word that counts them all */
+#define SAMPLES         OCTAVES /* index of the word that counts all samples */
 #define SAMPLES_MAX     1024u
 #define SAMPLES_MIN     20u
 
@@ -30,7 +30,7 @@ static struct bin bin_of(int64_t ns)
     return (struct bin){octave - LOWEST, (uint32_t)(x >> (octave - 2)) & (BINS_PER_OCTAVE - 1)};
 }
 
-/* The last part has none: it also holds what is slower than all parts. */
+/* The last bin has no upper end: it also holds all slower attempts. */
 static int64_t bin_upper_end_ns(struct bin bin)
 {
     if (bin.octave == OCTAVES - 1 && bin.index == BINS_PER_OCTAVE - 1)
@@ -43,7 +43,8 @@ static uint32_t bin_count(uint64_t word, uint32_t index)
     return (uint32_t)(word >> 16 * index) & 0xffff;
 }
 
-/* One thread wins the right to halve; increments that happen meanwhile may be lost, which evidence can bear. */
+/* Halves all counters after SAMPLES_MAX samples. The winner of the CAS does it; samples that other threads add
+ * meanwhile may be lost, which evidence can bear. */
 static void histogram_halve_if_full(struct bide_target *t)
 {
     uint64_t seen = core_load(&t->latency[SAMPLES]);

@@ -1,7 +1,8 @@
-/* layer.c - what one layer tells the next about retrying: the Bide-Attempt field, read, written and obeyed.
+/* layer.c - retry information between layers: the Bide-Attempt field, parsed, written and applied.
  *
- * Reading is strict, as for every structured field: a value of the wrong type or out of range makes the field absent.
- * Numbers that are only too large for us saturate: the 4294967295th attempt or a later one is the same to everybody. */
+ * Parsing is strict, as for every structured field: a value of the wrong type or out of range makes the field count as
+ * absent. Numbers that are too large for a field of the struct saturate: attempts from the 4294967295th on need no
+ * distinction. */
 #include <bide/layer.h>
 
 #include "field.h"
@@ -41,7 +42,7 @@ static void write_parameter(struct core_writer *writer, const char *key, int64_t
     core_write_number(writer, number);
 }
 
-/* A layer without an attempt has nothing to say, so it is written like one that does not fit: as an empty text. */
+/* A layer without an attempt has no value to write: the result is an empty text, as for a value that does not fit. */
 size_t bide_layer_format(char *text, size_t size, const struct bide_layer *layer)
 {
     struct core_writer writer = {text, size, 0};
@@ -62,12 +63,12 @@ size_t bide_layer_format(char *text, size_t size, const struct bide_layer *layer
 
 void bide_layer_apply(const struct bide_layer *layer, struct bide_request *request, int64_t now_ns)
 {
-    if (layer->attempt == 0) /* nobody said anything */
+    if (layer->attempt == 0) /* the field was absent */
         return;
     request->inbound = (struct bide_inbound){.attempt = layer->attempt, .no_retry = layer->no_retry};
     if (layer->left_ns == BIDE_NEVER)
         return;
-    int64_t until_ns = core_max(core_sum(now_ns, core_max(layer->left_ns, 0)), 1); /* 0 would mean none */
+    int64_t until_ns = core_max(core_sum(now_ns, core_max(layer->left_ns, 0)), 1); /* 0 would mean no deadline */
     request->deadline_ns = request->deadline_ns == 0 ? until_ns : core_min(request->deadline_ns, until_ns);
 }
 

@@ -1,12 +1,12 @@
 /* lease.c - a target whose budget a fleet funds. See bide/lease.h for the model.
  *
- * That a target is leased is a bit of its hot word, which a call reads anyway; every new configuration keeps it. When
- * the lease ends, and who exchanges until when, are words of their own.
+ * The leased flag is a bit of the hot word, which every call reads anyway; each new configuration keeps it. The end of
+ * the lease, the exchanger and its memo are words of their own.
  *
- * Beginning takes several steps, and a process may be killed between any two: first the end of the lease becomes 0,
- * then the target is leased, then the bucket is emptied, then the lease gets an end. A leased target whose end is 0
- * counts as empty, whatever is in its bucket, until somebody begins again. Earnings that were under way when it began
- * are not added: see add_tokens. */
+ * A lease begins in steps, and its process may be killed between any two: the end of the lease is set to 0, the leased
+ * flag is published, the bucket is drained, the end is set. A leased target whose end is 0 counts as empty, even if its
+ * bucket holds tokens, until a process begins the lease again: so tokens from before the lease are never spent under
+ * it. A credit that was under way when the lease began is not added: see bucket_add in budget.c. */
 #include <bide/lease.h>
 
 #include "gates.h"
@@ -39,14 +39,16 @@ enum bide_err core_lease_check(const struct bide_budget_config *budget, struct b
     return BIDE_ERR_INVALID;
 }
 
-/* Two who begin at once both empty it: nothing is lent yet. An end that is there is kept, in case it is the other's. */
+/* Begins the lease; the caller holds the claim. A claim that was taken over as stale may let two processes in at once:
+ * both drain the bucket, which is harmless, since no tokens have been lent yet. An end that is set already is kept: it
+ * may be the other process's. */
 static void lease_start(struct bide_target *t, int64_t now_ns)
 {
     int64_t end_ns = core_max(bide_lease_until(t), core_max(now_ns, 1));
     core_store(CORE_LEASE_END(t), 0);
     core_target_set_leased(t, true, now_ns);
     core_budget_drain(t, now_ns);
-    (void)bide_lease_collect(t); /* of an earlier lease */
+    (void)bide_lease_collect(t); /* counts of an earlier lease */
     bide_lease_memo_set(t, (struct bide_lease_memo){0});
     core_store_release(CORE_LEASE_END(t), (uint64_t)end_ns);
 }
@@ -78,8 +80,8 @@ enum bide_err bide_lease_end(struct bide_target *target, int64_t now_ns)
     return BIDE_OK;
 }
 
-/* An end ahead is only moved further, for one who was stopped on the way here may be late with his; an end that has
- * passed stays where it is, for the trickle counts from there. */
+/* A future end only moves forward: a process that was descheduled before this call may carry an older value. An end
+ * that has passed stays: the refill counts from there. */
 void bide_lease_extend(struct bide_target *target, int64_t until_ns, int64_t now_ns)
 {
     uint64_t end = core_load(CORE_LEASE_END(target)), next;
@@ -93,6 +95,7 @@ void bide_lease_extend(struct bide_target *target, int64_t until_ns, int64_t now
 
 /* ---- reporting ---- */
 
+/* The exchange with 0 gives each count to exactly one collector, and loses none that is added meanwhile. */
 struct bide_lease_report bide_lease_collect(struct bide_target *target)
 {
     struct bide_lease_report all = {0};
@@ -104,17 +107,19 @@ struct bide_lease_report bide_lease_collect(struct bide_target *target)
     return all;
 }
 
-/* ---- who exchanges ---- */
+/* ---- the exchanger ---- */
 
 #define EXCHANGER_SHIFT 32
-#define TICK_SHIFT      29 /* half a second: 32 bits then reach as far as instants do, 73 years */
+#define TICK_SHIFT      29 /* half a second: 32 bits of ticks reach 73 years, as far as instants do */
 
-/* Rounded up: never over early. */
+/* Rounds up: a claim never ends early. */
 static uint64_t tick_not_before(int64_t ns)
 {
     return (uint64_t)core_min(core_sum(ns, (INT64_C(1) << TICK_SHIFT) - 1) >> TICK_SHIFT, UINT32_MAX);
 }
 
+/* The word: number of the exchanger (32 bits), end of its claim in ticks (32). If two processes claim at once, a CAS
+ * fails. */
 bool bide_lease_claim(struct bide_target *target, uint32_t exchanger, int64_t until_ns, int64_t now_ns)
 {
     uint64_t held = core_load(CORE_LEASE_EXCHANGER(target));

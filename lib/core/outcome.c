@@ -1,4 +1,4 @@
-/* outcome.c - the words of an outcome. */
+/* outcome.c - the labels of an outcome. */
 #include <bide/outcome.h>
 
 #include "label.h"

@@ -1,10 +1,11 @@
-/* policy.c - the presets in one table, and what makes a policy or a target's configuration valid.
+/* policy.c - the presets in one table, and the checks of a policy and of a target configuration.
  *
- * A preset is a row: what differs between presets, with names for the hint rules, budgets and breakers that several
- * share. Every default of bide is written here and nowhere else; documentation and `--help` are made from these rows.
+ * A preset is a row with the values that differ between presets; hint rules, budgets and breakers that several presets
+ * share have names. Every default of bide is written here and nowhere else; documentation and `--help` are generated
+ * from these rows.
  *
- * Checks are rows too: a field, its range, and the words for what would be right. Then the few rules that relate two
- * fields. Nothing is corrected silently: the first thing wrong is named. */
+ * Checks are rows too: a field, its range, and the text that says which values are valid. A few rules relate two
+ * fields. Nothing is corrected silently: the first invalid field is reported. */
 #include <bide/policy.h>
 #include <bide/target.h>
 
@@ -41,8 +42,9 @@ static const struct preset_hints curl = {
 static const struct preset_hints seed_001 = {
     BIDE_HINT_RULE_EXACT, BIDE_HINT_LONG_CLAMP, BIDE_HINT_STEP_ADVANCE, 0, 30 * S, 0};
 
-/* Ten retries in hand, a tenth earned by each success, one a minute: a budget that first attempts fund cannot let an
- * overloaded server recover, and a generous trickle per process adds up to a storm across a fleet. */
+/* Ten retries in reserve, a tenth of a retry earned by each success, one per minute refilled. A budget that first
+ * attempts fund cannot let an overloaded server recover, and a generous refill per process adds up to a retry storm
+ * across a fleet. */
 static const struct bide_budget_config default_budget = {.kind = BIDE_BUDGET_TOKENS,
                                                          .capacity_milli = 10000,
                                                          .initial_milli = BIDE_FULL,
@@ -105,8 +107,8 @@ static const struct bide_budget_config seed_004_ratio = {
 
 static const struct bide_budget_config no_budget = {.kind = BIDE_BUDGET_NONE, .window_ns = 10 * S};
 
-/* It looks again soon, and within 15 s at the latest: what it refuses after the server is back is lost for nothing, and
- * a probe is one request. Measured: docs/decisions/0023-a-breaker-that-looks-sooner.md. */
+/* Opens for a short time, 15 s at most, and then probes: calls refused after the server has recovered are lost for no
+ * benefit, and a probe is a single request. Measured: docs/decisions/0023-a-breaker-that-looks-sooner.md. */
 static const struct bide_breaker_config default_breaker = {.kind = BIDE_BREAKER_BY_TIME,
                                                            .consecutive = 5,
                                                            .ratio_permille = 500,
@@ -148,7 +150,7 @@ static const struct preset_row preset_rows[BIDE_PRESET_COUNT] = {
                                 &default_budget, true, false},
     [BIDE_PRESET_PAYMENT] = {3, BIDE_JITTER_FULL, 100 * MS, 2 * S, 0, 5 * S, 1 * S, 15 * S, &default_hints,
                              &default_budget, true, true},
-    /* One process makes one call: its own budget and breaker would know no more than its attempts do. */
+    /* A process that makes a single call: its own budget and breaker would know no more than its attempts do. */
     [BIDE_PRESET_COMMAND] = {4, BIDE_JITTER_FULL, 200 * MS, 30 * S, 0, NEVER, NEVER, NEVER, &default_hints, &no_budget,
                              false, false},
     [BIDE_PRESET_AWS_2_0] = {3, BIDE_JITTER_FULL, 1 * S, 20 * S, 0, 60 * S, 60 * S, NEVER, &aws_2_0, &aws_bucket_2_0,
@@ -175,7 +177,7 @@ static const struct preset_row preset_rows[BIDE_PRESET_COUNT] = {
                               &seed_004_ratio, false, true},
 };
 
-/* Systems that know neither layers, nor conflicts, nor a quiet shared by all calls. */
+/* Presets of other systems, which know neither layers, nor conflicts, nor a hold-off shared by all calls. */
 static bool preset_is_foreign(enum bide_preset preset)
 {
     return preset >= BIDE_PRESET_AWS_2_0;
@@ -403,7 +405,7 @@ static enum bide_err check_ranges(const void *base, const struct range *r, size_
     return BIDE_OK;
 }
 
-/* A rule that relates fields: broken names the field to change. */
+/* A rule that relates two fields; `field` is the field to change if it is broken. */
 struct relation {
     bool broken;
     const char *field;
@@ -515,7 +517,7 @@ enum bide_err bide_policy_copy(struct bide_policy *into, const struct bide_polic
     const unsigned char *source = (const unsigned char *)from;
     size_t known = from->struct_size < sizeof *into ? from->struct_size : sizeof *into;
     if (from->struct_size < offsetof(struct bide_policy, backoff) || from->struct_size > SIZE_SANE ||
-        from->struct_size % 8 != 0) /* no version can end inside a word */
+        from->struct_size % 8 != 0) /* no version ends inside a word */
         return report_problem(problem, "struct_size", from->struct_size, "what bide_policy_init set");
     for (size_t i = known; i < from->struct_size; i++)
         if (source[i] != 0)

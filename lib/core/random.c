@@ -1,4 +1,4 @@
-/* random.c - chance as a function of (seed, draw, purpose): see random.h. */
+/* random.c - random numbers as a function of (seed, draw, purpose): see random.h. */
 #include "random.h"
 
 /* Number `name` of the SplitMix64 stream that starts at the seed. */
@@ -17,7 +17,7 @@ static uint64_t product_high(uint64_t a, uint64_t b)
     return a1 * b1 + (middle >> 32) + (carry >> 32);
 }
 
-/* Lemire's method: scale by multiplying, and reject the few products that would favour some results. */
+/* Lemire's method: scales by a multiplication and rejects the few products that would favour some results. */
 uint64_t core_uniform(struct core_random_key key, uint64_t most)
 {
     uint64_t range = most + 1, x = core_random(key);

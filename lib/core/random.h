@@ -1,7 +1,8 @@
-/* random.h - chance as a function: a random number is named by (seed, draw, purpose), not taken from a stream.
+/* random.h - random numbers as a function: a number is named by (seed, draw, purpose), not taken from a stream.
  *
- * The same name gives the same number on every platform, and a new purpose does not shift the numbers of the others.
- * Each seed is a SplitMix64 stream, and (draw, purpose) is a place in it; ranges are unbiased and include both ends. */
+ * The same key gives the same number on every platform, and a new purpose does not shift the numbers of the others.
+ * Each seed is a SplitMix64 stream, and (draw, purpose) is a position in it; ranges are unbiased and include both
+ * ends. */
 #ifndef CORE_RANDOM_H
 #define CORE_RANDOM_H
 
@@ -19,7 +20,7 @@ enum core_purpose {
 
 #define CORE_GOLDEN UINT64_C(0x9e3779b97f4a7c15) /* 2^64 / phi: the Weyl step of SplitMix64 */
 
-/* The finaliser of SplitMix64: every bit of the input moves about half of the output. */
+/* The finaliser of SplitMix64: every input bit flips about half of the output bits. */
 static inline uint64_t core_mix(uint64_t x)
 {
     x ^= x >> 30;
@@ -31,13 +32,13 @@ static inline uint64_t core_mix(uint64_t x)
 
 struct core_random_key {
     uint64_t seed;
-    uint32_t draw; /* usually the attempt */
+    uint32_t draw; /* usually the number of the attempt */
     enum core_purpose purpose;
 };
 
 uint64_t core_random(struct core_random_key key);
 
-/* Uniform in 0 ... most, both included. */
+/* Returns a uniform number in 0 ... most, both included. */
 uint64_t core_uniform(struct core_random_key key, uint64_t most);
 
 #endif

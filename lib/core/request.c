@@ -1,11 +1,11 @@
-/* request.c - what can be told of a request by its method, and a hash for names and retry keys. */
+/* request.c - the safety of an HTTP method, and a hash for names and retry keys. */
 #include <bide/request.h>
 
 #include "random.h"
 #include "text.h"
 
-/* RFC 9110 9.2.1 (safe) and 9.2.2 (idempotent); QUERY is safe by draft-ietf-httpbis-safe-method-w-body. What is not
- * here, POST, PATCH and CONNECT included, is unsafe. */
+/* RFC 9110 9.2.1 (safe) and 9.2.2 (idempotent); QUERY is safe by draft-ietf-httpbis-safe-method-w-body. All other
+ * methods, including POST, PATCH and CONNECT, are unsafe. */
 static const struct {
     const char *name;
     enum bide_safety safety;
@@ -22,8 +22,8 @@ enum bide_safety bide_method_safety(const char *method, size_t length)
     return BIDE_UNSAFE;
 }
 
-/* FNV-1a over the bytes, which makes it independent of byte order and word size, then the finaliser of SplitMix64:
- * FNV alone leaves the high bits of short names poorly mixed, and tables take their bits from anywhere. */
+/* FNV-1a over the bytes, so that the result does not depend on byte order or word size, then the finaliser of
+ * SplitMix64: FNV alone mixes the high bits of short names poorly, and tables take their bits from anywhere. */
 uint64_t bide_hash(const void *bytes, size_t length)
 {
     const unsigned char *byte = bytes;

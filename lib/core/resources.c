@@ -1,9 +1,11 @@
-/* resources.c - what a call holds of its target, and how it comes back.
+/* resources.c - the resources that a call acquires from its target, and their release.
  *
- * For a retry: a charge on the budget and a place in its key's limit, from the decision until the attempt starts (a
- * concurrency budget's places: until it ends). While attempts run: their count in flight, and a probe's place at the
- * breaker. While the call lives: its count among the calls of a concurrency budget. Whatever way a call ends,
- * core_call_end() gives all of it back. */
+ * For a retry: a charge on the budget and on its retry key, held from the decision until the attempt starts (permits of
+ * a concurrency budget: until it ends). While attempts run: their permits of the in-flight limit (bulkhead), and the
+ * probe slot of a half-open breaker. While the call lives: its permit among the calls of a concurrency budget. However
+ * a call ends, core_call_end releases all of it, each exactly once: a flag of the call records each resource and is
+ * cleared with its release. If the memory of the target now belongs to another name, nothing is released: its state was
+ * reset. */
 #include "bits.h"
 #include "event.h"
 
@@ -59,7 +61,7 @@ void core_call_refund_key(struct core_event *e, uint32_t tick)
     core_clear_flag(e->call, CORE_KEY_CHARGED);
 }
 
-/* A concurrency budget keeps its places while attempts run; a hedge adds one to those held. */
+/* A concurrency budget holds its permits while attempts run; a hedge adds a permit to those held. */
 bool core_call_try_charge_budget(struct core_event *e, const struct bide_outcome *outcome)
 {
     struct bide_call *c = e->call;
@@ -69,7 +71,7 @@ bool core_call_try_charge_budget(struct core_event *e, const struct bide_outcome
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
         charge.amount = core_has_flag(c, CORE_CHARGED) ? c->charge + 1 : 1;
     else
-        core_call_refund_budget(e); /* a reload changed the kind: places held under the old one */
+        core_call_refund_budget(e); /* a reload changed the kind: permits held under the old kind */
     core_clear_flag(c, 3u << CORE_CHARGE_KIND_SHIFT);
     core_set_flag(c, CORE_CHARGED | CORE_PAID | (uint32_t)charge.kind << CORE_CHARGE_KIND_SHIFT);
     c->charge = charge.amount;
@@ -96,7 +98,7 @@ void core_call_refund_unsent(struct core_event *e, uint32_t attempt)
         return;
     struct core_charge charge = core_call_last_charge(c);
     if (charge.kind == BIDE_BUDGET_CONCURRENCY)
-        charge.amount = 1; /* of the places held */
+        charge.amount = 1; /* one of the permits held */
     if (e->target)
         core_budget_refund(e->target, charge);
     if (charge.kind == BIDE_BUDGET_CONCURRENCY && --c->charge == 0)
@@ -115,7 +117,7 @@ bool core_call_charge_key(struct core_event *e, uint32_t *tick)
     return true;
 }
 
-/* Observed, it is counted all the same: the count must fit what leave_flight will take off. */
+/* In observe mode an attempt beyond the limit is counted too: core_call_leave_in_flight will subtract it. */
 bool core_call_enter_in_flight(struct core_event *e)
 {
     struct bide_call *c = e->call;
@@ -143,8 +145,9 @@ void core_call_vote(struct core_event *e, enum core_vote ballot)
     core_clear_flag(c, CORE_PROBE);
 }
 
-/* Attempts still in flight when the call ends. Beside a success they are hedges that lost and teach how long it took at
- * least; they say nothing of the server's health, so a probe among them returns its place without a vote. */
+/* Releases the attempts that are in flight when the call ends. Beside a success they are hedges that lost: their time
+ * so far, a lower bound of their latency, is recorded. They are no evidence of the server's health, so a probe among
+ * them frees its slot by a neutral vote. */
 static void call_drop_live_attempts(struct core_event *e, bool lost)
 {
     struct bide_call *c = e->call;

@@ -1,5 +1,4 @@
-/* saturate.h - arithmetic on time that saturates instead of wrapping. Durations and instants here are never negative.
- * */
+/* saturate.h - arithmetic on time that saturates instead of wrapping. Durations and instants are never negative. */
 #ifndef CORE_SATURATE_H
 #define CORE_SATURATE_H
 
@@ -20,7 +19,7 @@ static inline int64_t core_sum(int64_t a, int64_t b)
     return a > BIDE_NEVER - b ? BIDE_NEVER : a + b;
 }
 
-/* The earlier of now + wait and the limit: without saturation, for an unsigned sum of the two cannot wrap. */
+/* Returns the earlier of now + wait and the limit. The unsigned sum of two non-negative values cannot wrap. */
 static inline int64_t core_capped_sum(int64_t now, int64_t wait, int64_t limit)
 {
     uint64_t then = (uint64_t)now + (uint64_t)wait;
@@ -29,10 +28,10 @@ static inline int64_t core_capped_sum(int64_t now, int64_t wait, int64_t limit)
 
 static inline int64_t core_product(int64_t a, int64_t b)
 {
-    return a != 0 && b > BIDE_NEVER / a ? BIDE_NEVER : a * b; /* no 128-bit product: wasm32 would import it */
+    return a != 0 && b > BIDE_NEVER / a ? BIDE_NEVER : a * b; /* no 128-bit product: wasm32 would have to import it */
 }
 
-/* value * part / whole, rounded down, without overflow for part <= 2^32 and 0 < whole <= 2^32. */
+/* Returns value * part / whole, rounded down, without overflow for part <= 2^32 and 0 < whole <= 2^32. */
 static inline int64_t core_share(int64_t value, uint32_t part, uint32_t whole)
 {
     int64_t rough = core_product(value / whole, part);

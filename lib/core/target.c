@@ -1,10 +1,10 @@
-/* target.c - a target's configuration, swapped whole, and what is common to its gates. See bide/target.h.
+/* target.c - the configuration of a target, swapped as a whole, and the state that its gates share. See bide/target.h.
  *
- * Two slots and a generation whose low bit names the one in force. A writer claims the other slot, writes it word by
- * word, then publishes it by storing the next generation. A reader copies the part it needs and looks at the generation
- * again: if it moved, it copies anew. The claim carries a time, so that one left by a killed writer can be taken over
- * after CLAIM_STALE. Known weakness: a writer stopped for longer than that inside its few dozen stores and then resumed
- * could mix its slot with the next writer's. */
+ * Two configuration slots and a generation (`active`) whose low bit selects the slot in force. A writer takes the
+ * claim, writes the other slot word by word, then publishes it by storing the next generation. A reader copies the part
+ * it needs and loads the generation again; if it changed, the reader copies again (core_config_copy). The claim carries
+ * a time: a claim left by a killed writer is taken over after CLAIM_STALE. Known weakness: a writer that is stopped for
+ * longer than that between its few dozen stores, and then resumes, could mix its slot with that of the next writer. */
 #include <bide/lease.h>
 #include <bide/target.h>
 
@@ -65,7 +65,7 @@ static void config_publish(struct bide_target *t, const struct bide_target_confi
     core_store_release(&t->active, generation + 1);
 }
 
-/* ---- making and reloading ---- */
+/* ---- init, reuse, reload ---- */
 
 static void clear_words(uint64_t *from, const uint64_t *end)
 {
@@ -80,7 +80,8 @@ static void permits_reset(struct bide_target *t, uint64_t owner)
     core_store(&t->retries, owner << CORE_OWNER_SHIFT);
 }
 
-/* All state, as if new. Identity and configuration are not touched: a call of an earlier owner may be reading them. */
+/* Resets all state to that of a new target. Identity and configuration are not touched: a call of an earlier owner may
+ * be reading them. */
 static void target_reset_state(struct bide_target *t, const struct bide_budget_config *budget, int64_t now_ns)
 {
     clear_words(&t->breaker, (uint64_t *)(void *)t->config);
@@ -115,7 +116,7 @@ void core_target_release(struct bide_target *t)
     core_store_release(&t->claim, 0);
 }
 
-/* Nobody counts down for a process that was killed. */
+/* A shared target cannot count attempts in flight: a process that is killed never releases its permits. */
 static enum bide_err config_check_shared(const struct bide_target_config *c, struct bide_problem *problem)
 {
     struct bide_problem found = {"in_flight_max", "0 in a target that processes share", c->in_flight_max};
@@ -138,7 +139,9 @@ static enum bide_err config_check_and_claim(struct bide_target *t, const struct 
     return err != BIDE_OK || core_target_claim(t, now_ns) ? err : BIDE_ERR_BUSY;
 }
 
-/* From one owner to the next, if nothing is held. From then on, calls of the old owner leave these words alone. */
+/* Passes the permits from one owner to the next, if none is in use: each CAS expects "old owner, none in use". A call
+ * of the old owner that acquires a permit first makes it fail; a call that comes later fails the comparison of the
+ * owner. If a later word is in use, the words passed already are restored. */
 static bool permits_hand_over(struct bide_target *t, uint64_t from, uint64_t to)
 {
     uint64_t *const held[] = {&t->in_flight, &t->calls, &t->retries};
@@ -196,7 +199,7 @@ enum bide_err bide_target_configure(struct bide_target *target, const struct bid
     enum bide_err err = config_check_and_claim(target, config, now_ns, problem);
     if (err != BIDE_OK)
         return err;
-    bool leased = bide_lease_is_on(target); /* for as long as we have the claim */
+    bool leased = bide_lease_is_on(target); /* cannot change while we hold the claim */
     if (leased)
         err = core_lease_check(&config->budget, problem);
     if (err == BIDE_OK)
@@ -212,7 +215,7 @@ void core_target_set_leased(struct bide_target *t, bool leased, int64_t now_ns)
     config_swap(t, &same, leased, now_ns);
 }
 
-/* ---- what the gates share ---- */
+/* ---- hold-off, refusals ---- */
 
 static int64_t hold_off_max_ns(const struct bide_target *t)
 {
@@ -227,13 +230,16 @@ int64_t bide_target_hold_off_until(const struct bide_target *target, int64_t now
     return until_ns > now_ns ? until_ns : 0;
 }
 
-/* asked_ns first: a success from before it must not end the quiet. */
+/* Stores hold_off_asked_ns before hold_off_ns: target_end_hold_off in call.c, which loads them in the opposite order,
+ * must not end this hold-off for a success from before the request. Known weakness: a request that extends nothing may
+ * be lost to a success that ends the present hold-off between the load and the store here; the call itself still
+ * waits. */
 void bide_target_hold_off(struct bide_target *target, int64_t until_ns, int64_t now_ns)
 {
     int64_t most_ns = core_sum(now_ns, hold_off_max_ns(target)), wanted_ns = core_min(until_ns, most_ns);
     uint64_t old = core_load(&target->hold_off_ns);
     if (wanted_ns <= now_ns)
-        return; /* nothing to keep, or hold_off_max_ns is 0 */
+        return; /* already over, or hold_off_max_ns is 0 */
     core_store(&target->hold_off_asked_ns, (uint64_t)now_ns);
     while ((int64_t)old < wanted_ns)
         if (core_cas(&target->hold_off_ns, &old, (uint64_t)wanted_ns))

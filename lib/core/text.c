@@ -1,4 +1,4 @@
-/* text.c - reading and writing short texts without libc. */
+/* text.c - parsing and writing short texts without libc. */
 #include "text.h"
 
 #include "saturate.h"
@@ -101,7 +101,7 @@ struct core_cursor core_cursor_over(struct bide_text text)
 
 static void write_char(struct core_writer *writer, char c)
 {
-    if (writer->length < writer->size) /* the last place too: core_write_end ends the text there */
+    if (writer->length < writer->size) /* the last byte too: core_write_end puts the NUL there */
         writer->text[writer->length] = c;
     writer->length++;
 }

@@ -1,9 +1,10 @@
-/* throttle.c - refuse here what the server would refuse anyway (Google SRE book, "Handling Overload").
+/* throttle.c - adaptive throttling: client-side load shedding (Google SRE book, "Handling Overload").
  *
- * Over a sliding window the client counts what it asked for and what the server accepted. While it accepts everything
- * nothing happens; when it accepts less than one in K, the surplus is refused locally with probability
- * max(0, (requests - K * accepts) / (requests + 1)). Requests refused here count as requests too: otherwise the client
- * could not find its way back in proportion. The share is cut at throttle_max_permille, so that recovery is seen. */
+ * Over a sliding window the client counts the attempts it requested and the attempts that the server accepted. While
+ * the server accepts all of them nothing is refused; when it accepts fewer than one in K, the surplus is refused
+ * locally with probability max(0, (requests - K * accepts) / (requests + 1)). Attempts refused here count as requests
+ * too: otherwise the share would not follow the server's recovery in proportion. The share is limited to
+ * throttle_max_permille, so that enough requests reach the server to notice the recovery. */
 #include "gates.h"
 #include "window.h"
 
@@ -26,7 +27,7 @@ static struct core_marks throttle_totals(const struct bide_target *t)
                                core_lanes_sum(t, offsetof(struct bide_lane_words_, accepts))};
 }
 
-/* Whole is 1000 * (requests + 1), so that K may be given in thousandths. */
+/* The denominator is 1000 * (requests + 1), so that K can be given in thousandths. */
 struct core_fraction core_throttle_reject_share(uint64_t requests, uint64_t accepts, uint32_t k_milli)
 {
     uint64_t asked = requests * 1000, served = accepts * k_milli;

@@ -1,4 +1,4 @@
-/* verdict.c - the words of a verdict: what, why and which gate. The list of whys is in verdict.h, once. */
+/* verdict.c - the labels and texts of a verdict: action, reason, gate. The list of reasons is in verdict.h, once. */
 #include <bide/verdict.h>
 
 #include "label.h"

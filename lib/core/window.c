@@ -5,14 +5,15 @@
 #define VALUE_MASK ((UINT64_C(1) << VALUE_BITS) - 1)
 #define EPOCH_MASK UINT64_C(0x7fffff)
 
-/* Clocks of two threads differ a little: a now from before the present slot counts as its beginning. */
+/* Two threads read the clock at slightly different times: an instant before the current slot counts as its
+ * beginning. */
 static uint64_t epoch_of(struct core_window w, int64_t now_ns)
 {
     int64_t begun_ns = (int64_t)core_load(&w.words->edge_ns) - w.slot_ns;
     return (uint64_t)(now_ns > begun_ns ? now_ns : begun_ns) / (uint64_t)w.slot_ns;
 }
 
-/* As a slot keeps it: never 0, so that a cleared word is of no epoch. */
+/* The epoch as a slot stores it: never 0, so that a cleared word belongs to no epoch. */
 static uint64_t epoch_tag(uint64_t epoch)
 {
     return (epoch & EPOCH_MASK) | (EPOCH_MASK + 1);
@@ -32,7 +33,7 @@ static void slot_begin(uint64_t *word, uint64_t epoch, uint64_t value)
 {
     uint64_t old = core_load(word);
     if (!slot_is_of_epoch(old, epoch))
-        (void)core_cas(word, &old, slot_pack(epoch, value)); /* losing means that another thread began it */
+        (void)core_cas(word, &old, slot_pack(epoch, value)); /* failed: another thread began the slot */
 }
 
 void core_window_begin_slot(struct core_window w, struct core_marks marks, int64_t now_ns)
@@ -40,7 +41,8 @@ void core_window_begin_slot(struct core_window w, struct core_marks marks, int64
     uint64_t epoch = epoch_of(w, now_ns), i = epoch % BIDE_SLOTS;
     slot_begin(&w.words->mark[i], epoch, marks.mark);
     slot_begin(&w.words->count[i], epoch, marks.count);
-    core_store_release(&w.words->edge_ns, (epoch + 1) * (uint64_t)w.slot_ns); /* who sees the edge sees the slot */
+    core_store_release(&w.words->edge_ns, (epoch + 1) * (uint64_t)w.slot_ns); /* publishes the slot to threads that load
+                                                                               * the edge */
 }
 
 uint32_t core_window_add(struct core_window w, int64_t now_ns)
@@ -49,7 +51,8 @@ uint32_t core_window_add(struct core_window w, int64_t now_ns)
     return (uint32_t)(word >> VALUE_BITS);
 }
 
-/* The slot's place follows from the full epoch, which a charge does not keep: look at all ten. */
+/* Searches all ten slots: the index of a slot follows from the full epoch, of which a charge keeps only the low
+ * bits. */
 void core_window_remove(struct core_window w, uint32_t epoch)
 {
     for (uint32_t i = 0; i < BIDE_SLOTS; i++) {
@@ -81,7 +84,7 @@ struct core_marks core_window_oldest_marks(struct core_window w, struct core_mar
     return otherwise;
 }
 
-/* A mark that another thread set after the total was summed may be above it. */
+/* A mark may exceed the total, if another thread set it after the total was summed: then the difference is 0. */
 uint64_t core_window_difference(uint64_t total, uint64_t mark)
 {
     uint64_t since = (total - mark) & VALUE_MASK;
