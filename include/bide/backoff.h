@@ -1,8 +1,9 @@
-/* backoff.h - how long to wait before the next attempt: integer, saturating, and never above the cap.
+/* backoff.h - the wait before the next attempt: exponential backoff with jitter; integer, saturating, never above the
+ * cap.
  *
- * First the envelope: base, grown by the backoff kind, cut at the cap. Then the window inside it that the jitter kind
- * allows. Then one uniform draw from the window, both ends included. Cutting before drawing means that a fleet at its
- * cap is still spread out. Step counts the waits before this one, from 0. */
+ * First the envelope: the base, grown by the kind of backoff, cut at the cap. Then the window inside it that the kind
+ * of jitter allows. Then a uniform draw from the window, both ends included. Because the envelope is cut before the
+ * draw, the waits of many clients stay spread even at the cap. Step counts the waits before this one, from 0. */
 #ifndef BIDE_BACKOFF_H
 #define BIDE_BACKOFF_H
 
@@ -18,16 +19,16 @@ struct bide_range {
 struct bide_step {
     uint32_t step;       /* waits before this one */
     bool throttled;      /* use throttled_base_ns */
-    int64_t previous_ns; /* the wait before this one, for decorrelated jitter; 0: none, which stands for the base */
+    int64_t previous_ns; /* the previous wait, for decorrelated jitter; 0: none, the base is used */
 };
 
-/* The envelope at a step, cap applied, before jitter. */
+/* Returns the envelope at a step, cut at the cap, before jitter. */
 BIDE_API int64_t bide_backoff_envelope(const struct bide_policy *policy, struct bide_step step);
 
-/* The window the wait is drawn from. */
+/* Returns the window that the wait is drawn from. */
 BIDE_API struct bide_range bide_backoff_window(const struct bide_policy *policy, struct bide_step step);
 
-/* One wait. `seed` and `draw` name the random number: the same pair gives the same wait on every platform. */
+/* Draws a wait. `seed` and `draw` identify the random number: the same pair gives the same wait on every platform. */
 BIDE_API int64_t bide_backoff_wait(const struct bide_policy *policy, struct bide_step step, uint64_t seed,
                                    uint32_t draw);
 

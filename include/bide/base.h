@@ -1,7 +1,7 @@
-/* base.h - what every other header of bide stands on: time, errors, and how symbols are marked.
+/* base.h - common to all headers of bide: time, errors, export of symbols.
  *
- * Time is an int64_t of nanoseconds on the one clock of a target (CLOCK_BOOTTIME in production, the virtual clock in
- * the simulator). It is always an argument, now_ns, the last one but for a problem: the engine never reads a clock.
+ * Time is an int64_t of nanoseconds on the clock of a target (CLOCK_BOOTTIME in production, the virtual clock in the
+ * simulator). It is always an argument, now_ns, the last one except for a problem: the engine never reads a clock.
  * BIDE_NEVER is later than any instant and longer than any duration; sums with it stay BIDE_NEVER. Instants and
  * durations are never negative, and instants stay below 2^61 (73 years). */
 #ifndef BIDE_BASE_H
@@ -37,33 +37,33 @@
 #define BIDE_MINUTE (60 * BIDE_S)
 #define BIDE_NEVER  INT64_MAX
 
-/* Longest duration a configuration may name (about 31 years): sums of a few of them cannot overflow. Longer means
- * BIDE_NEVER and must be said so. */
+/* Longest duration in a configuration (about 31 years): sums of a few of them cannot overflow. Use BIDE_NEVER for a
+ * longer duration. */
 #define BIDE_DURATION_MAX INT64_C(1000000000000000000)
 
 BIDE_BEGIN_DECLS
 
-/* Errors are returned, never stored. A verdict is not an error. */
+/* Errors are return values. A verdict is not an error. */
 enum bide_err {
     BIDE_OK = 0,
     BIDE_ERR_INVALID = -1, /* a value is out of range: see the problem */
     BIDE_ERR_NOMEM = -2,   /* no memory; nothing was changed */
-    BIDE_ERR_BUSY = -3,    /* in use, or being configured by another, at this moment: try again */
-    BIDE_ERR_SYSTEM = -4,  /* the operating system refused: errno says why */
+    BIDE_ERR_BUSY = -3,    /* in use, or another thread or process is configuring it: try again */
+    BIDE_ERR_SYSTEM = -4,  /* the operating system refused: see errno */
 };
 
-/* What was wrong with an input: the field, the value found there, and what would be right. The strings are static. */
+/* An invalid input: the field, its value, and the valid values. The strings are static. */
 struct bide_problem {
     const char *field; /* "budget.ratio_ppm" */
     const char *want;  /* "0 to 1000000 (one retry per request)" */
     int64_t value;
 };
 
-/* Writes "attempts_max is 0; want 1 or more (1 means no retry)" and a final NUL, cut at size. Returns the length the
- * whole sentence needs, without the NUL, as snprintf does. */
+/* Writes "attempts_max is 0; want 1 or more (1 means no retry)" and a NUL, cut at size. Returns the length of the whole
+ * sentence without the NUL, as snprintf does. */
 BIDE_API size_t bide_problem_format(char *text, size_t size, const struct bide_problem *problem);
 
-/* The version of the library that is linked, as "0.1.0". */
+/* Returns the version of the linked library, as "0.1.0". */
 BIDE_API const char *bide_version(void);
 
 BIDE_END_DECLS

@@ -1,21 +1,24 @@
-/* breaker.h - stop asking a dependency that is known to be down, and find out gently when it is back.
+/* breaker.h - the circuit breaker: stops requests to a dependency that is known to be down, and probes gently for its
+ * recovery.
  *
- * CLOSED lets everything pass and gathers evidence: consecutive failures, or the share of failures among the last n
- * calls or the last window_ns. Slow successes may count as failures. Enough evidence opens it.
+ * CLOSED admits all calls and gathers evidence: failures in a row, or the share of failures among the last n calls or
+ * the calls of the last window_ns. Slow successes may count as failures. Enough evidence opens the breaker.
  *
- * OPEN refuses everything for a time that is jittered (so that a fleet does not return together) and grows with each
- * opening in a row. HALF_OPEN then admits a few probes. A probe is a lease with an expiry and a generation: a probe
- * that never reports expires and its place is given to another; a late result, or one of a call that began before the
- * last change, never votes; a neutral outcome (cancelled, permanent, conflict) returns the place without a vote. When
- * all probes have succeeded it closes; one failure opens it again, for longer.
+ * OPEN refuses all calls for a time that is jittered (so that the clients do not return together) and grows with each
+ * opening in a row. HALF_OPEN then admits a few probes. A probe holds a probe slot with an expiry and a generation: the
+ * slot of a probe that never reports expires and goes to another call; a late result, or the result of a call that
+ * began before the last change of state, never votes; a neutral outcome (cancelled, permanent, conflict) frees the slot
+ * without a vote. When all probes have succeeded the breaker closes; a single failure opens it again, for longer.
  *
- * After closing, traffic ramps up: a share of calls that grows from a tenth to all of them over ramp_ns. Openings count
- * as in a row until it has stayed closed for ramp_ns and open_max_ns.
+ * After closing, traffic ramps up: the share of admitted calls grows from a tenth to all of them over ramp_ns. Openings
+ * count as in a row until the breaker has stayed closed for ramp_ns and open_max_ns.
  *
- * Who votes: transient and throttled outcomes are failures (so a server that only throttles opens it too), a success is
- * healthy, everything else is neutral. Holding it by hand, and a budget's on_empty, work with kind OFF as well.
+ * Votes: transient and throttled outcomes are failures (so a server that only throttles opens the breaker too), a
+ * success is healthy, all other outcomes are neutral. Holding the breaker by hand, and on_empty of a budget, work with
+ * kind OFF too.
  *
- * State, generation, how often it opened in a row, and the time that matters are one 64-bit word. */
+ * State, generation, openings in a row and the time of the next or last change are one 64-bit word, changed by
+ * compare-and-swap. Threads: all functions may be called from any thread. */
 #ifndef BIDE_BREAKER_H
 #define BIDE_BREAKER_H
 
@@ -47,14 +50,14 @@ struct bide_breaker_config {
     uint32_t ratio_permille;       /* BY_TIME, BY_COUNT: 1 to 1000 */
     uint32_t min_volume;           /* BY_TIME, BY_COUNT: calls needed before the ratio counts; 1 or more */
     uint32_t count_window;         /* BY_COUNT: 1 to 256 */
-    uint32_t open_growth_milli;    /* open time of the next opening in a row: 2000 doubles; 1000: constant */
-    uint32_t open_jitter_permille; /* the open time is spread by plus or minus this share; up to 900 */
+    uint32_t open_growth_milli;    /* growth of the open time per opening in a row: 2000 doubles; 1000: constant */
+    uint32_t open_jitter_permille; /* the open time varies by plus or minus this share; up to 900 */
     uint32_t probes;               /* 1 to 8 */
     int64_t window_ns;             /* BY_TIME */
     int64_t slow_ns;               /* a success that took this long counts as a failure; BIDE_NEVER: none does */
     int64_t open_ns;               /* how long it stays open the first time (before jitter) */
     int64_t open_max_ns;           /* growth stops here (before jitter) */
-    int64_t probe_timeout_ns;      /* a probe that has not reported by then loses its place */
+    int64_t probe_timeout_ns;      /* a probe that has not reported by then loses its slot */
     int64_t ramp_ns;               /* 0: all traffic at once */
 };
 
@@ -71,16 +74,16 @@ struct bide_target;
 BIDE_API struct bide_breaker_view bide_breaker_get(const struct bide_target *target);
 
 enum bide_hold {
-    BIDE_HOLD_RELEASE = 0, /* back to automatic: what was held goes on as closed, anything else as it is */
+    BIDE_HOLD_RELEASE = 0, /* back to automatic: a held breaker becomes closed, any other is unchanged */
     BIDE_HOLD_CLOSED,
     BIDE_HOLD_OPEN,
 };
 
-/* Opens or closes by hand, or gives it back to the evidence. Takes effect for every call from the next event on. */
+/* Opens or closes the breaker by hand, or returns it to automatic operation. Takes effect with the next event. */
 BIDE_API void bide_breaker_hold(struct bide_target *target, enum bide_hold hold);
 
-/* Opens a breaker that is closed, as enough evidence would: for what was learnt by another way (a fleet). The seed
- * jitters how long. False: it was not closed, or it is held. */
+/* Opens a closed breaker as enough evidence would: for news from another source (a fleet). The seed jitters the open
+ * time. Returns false if the breaker was not closed or is held. */
 BIDE_API bool bide_breaker_trip(struct bide_target *target, uint64_t seed, int64_t now_ns);
 
 /* "closed", "half_open", ...; never NULL. */

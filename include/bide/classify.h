@@ -1,10 +1,10 @@
 /* classify.h - from a status or error number to an outcome, by tables.
  *
- * Each row says the kind, how far such a request usually got, and more (flags). What is in no row is permanent. The
- * caller may have better evidence of the reach and should then overwrite it.
+ * Each row gives the kind, the usual evidence of how far such a request got, and flags. A number in no row is
+ * permanent. A caller with better evidence should overwrite it.
  *
- * Rules of the user come first: the first rule whose range holds the number decides. With `only`, what no rule names is
- * permanent (or success, where the number says success): an empty list then allows nothing. */
+ * Rules of the user come first: the first rule with the number in its range decides. With `only`, a number that no rule
+ * names is permanent (or a success, if the table says so): an empty list then allows no retry. */
 #ifndef BIDE_CLASSIFY_H
 #define BIDE_CLASSIFY_H
 
@@ -27,26 +27,26 @@ struct bide_rules {
     bool only;
 };
 
-/* HTTP status. 1xx-3xx are success; 408 425 429 500 502 503 504 and 421 may be retried; 409 is permanent unless the
- * request is keyed; all else is permanent, 501 and 505 included. rules may be NULL. */
+/* Classifies an HTTP status. 1xx-3xx are success; 408 425 429 500 502 503 504 and 421 are retryable; 409 is permanent
+ * unless the request carries an idempotency key; all others are permanent, including 501 and 505. rules may be NULL. */
 BIDE_API struct bide_outcome bide_classify_http(int status, const struct bide_rules *rules);
 
-/* gRPC status code, 0 to 16. UNAVAILABLE and RESOURCE_EXHAUSTED may be retried, ABORTED is a conflict. */
+/* Classifies a gRPC status code, 0 to 16. UNAVAILABLE and RESOURCE_EXHAUSTED are retryable, ABORTED is a conflict. */
 BIDE_API struct bide_outcome bide_classify_grpc(int code, const struct bide_rules *rules);
 
-/* errno of a failed system call on a connection (libbide's OS layer; not in the pure core). */
+/* Classifies the errno of a failed system call on a connection (in the OS layer, not in the pure engine). */
 BIDE_API struct bide_outcome bide_classify_errno(int error, const struct bide_rules *rules);
 
-/* EAI_* of getaddrinfo: nothing was sent in any case. */
+/* Classifies an EAI_* code of getaddrinfo: the request was not sent in any case. */
 BIDE_API struct bide_outcome bide_classify_dns(int error, const struct bide_rules *rules);
 
-/* Exit status of a command as the shell reports it: 0, its code, or 128+n for a signal. Death by SIGINT, SIGQUIT or
- * SIGTERM is cancelled; sysexits 64-68, 70, 72, 73 and 76-78, the shell's 126 and 127, and what is no exit status are
- * permanent; every other failure is transient. The reach is UNKNOWN. */
+/* Classifies the exit status of a command as the shell reports it: 0, its code, or 128+n for a signal. Death by SIGINT,
+ * SIGQUIT or SIGTERM is cancelled; sysexits 64-68, 70, 72, 73 and 76-78, the shell's 126 and 127, and numbers that are
+ * no exit status are permanent; every other failure is transient. The evidence is unknown. */
 BIDE_API struct bide_outcome bide_classify_exit(int status, const struct bide_rules *rules);
 
-/* Finds the first rule that is wrong and names its field and value: first above last, or an enum or flag out of range.
- * NULL rules are right. */
+/* Reports the first invalid rule by its field and value: first above last, or an enum or flag out of range. NULL rules
+ * are valid. */
 BIDE_API enum bide_err bide_rules_check(const struct bide_rules *rules, struct bide_problem *problem);
 
 BIDE_END_DECLS

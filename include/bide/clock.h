@@ -1,7 +1,7 @@
-/* clock.h - the time that production hands to the engine.
+/* clock.h - the clocks for production use of the engine.
  *
- * Waits and deadlines run on CLOCK_BOOTTIME: it never jumps, and it counts while the machine is suspended. The wall
- * clock is used for one thing only, turning an HTTP-date into a delay. */
+ * Waits and deadlines use CLOCK_BOOTTIME: it never jumps, and it advances while the machine is suspended. The wall
+ * clock has a single use: turning an HTTP-date into a delay. */
 #ifndef BIDE_CLOCK_H
 #define BIDE_CLOCK_H
 

@@ -1,12 +1,12 @@
-/* http.h - libcurl with patience: bide_curl_perform(h, NULL, NULL, NULL) where curl_easy_perform(h) stood.
+/* curl.h - retries for libcurl: bide_curl_perform(h, NULL, NULL, NULL) in place of curl_easy_perform(h).
  *
- * The handle is configured by its owner, as ever. bide makes the attempts: it waits between them, honours what the
- * server asks, repeats nothing that may have run and is not safe to repeat, spends the retry budget of the target
- * and heeds its breaker. libcurl's own silent replay of a request on a dead kept-alive connection is stopped: a
- * repetition is ours, or there is none.
+ * The owner configures the handle as usual. bide makes the attempts: it waits between them, honours Retry-After,
+ * repeats no request that may have run and is not idempotent, charges the retry budget of the target and obeys its
+ * circuit breaker. libcurl's own silent replay of a request on a dead keep-alive connection is stopped: only bide
+ * repeats a request.
  *
- * What bide owns. libcurl's options cannot be read back, so those that bide sets replace the owner's. For each the
- * options below have a field, and after the call the handle has what that field says (NULL being libcurl's own
+ * Options that bide owns. libcurl's options cannot be read back, so those that bide sets replace the owner's. Each has
+ * a field in the options below, and after the call the handle has the value of that field (NULL being libcurl's own
  * default):
  *
  *     PREREQFUNCTION, PREREQDATA              always                       prereq, prereq_data
@@ -24,10 +24,10 @@
  *     FORBID_REUSE                            if a success came before     0 afterwards
  *                                             the request's body was sent
  *
- * Without a sink, the body goes where the handle's own write function leads. bide then judges a failure at the end
- * of its headers and cuts the transfer there if there will be another attempt, so that nothing of it is written (but
- * for heads, with CURLOPT_HEADER); but an HTTP/1.1 connection is lost by that, problem details cannot be read, and a
- * call that gives up during a wait has no body to show. With a sink none of this is so: give one.
+ * Without a sink, the body goes to the handle's own write function. bide then classifies a failure at the end of its
+ * headers and stops the transfer there if there will be another attempt, so that none of its body is written (only
+ * headers, with CURLOPT_HEADER). The price: an HTTP/1.1 connection is lost, problem details cannot be read, and a call
+ * that gives up during a wait has no body to show. A sink avoids all of this.
  *
  * Threads: as with libcurl, a handle is used by one thread at a time. Targets and policies are shared. */
 #ifndef BIDE_CURL_H
@@ -45,34 +45,34 @@
 
 #include <curl/curl.h>
 
-#define BIDE_CURL_KEEP_MAX          65536u  /* longest error body that is kept, or drained for its connection's sake */
+#define BIDE_CURL_KEEP_MAX          65536u  /* longest error body that is kept, or drained to keep its connection */
 #define BIDE_CURL_HEAD_MAX          262144u /* longest response head, all its lines together */
 #define BIDE_CURL_LINES_MAX         512u    /* most lines of one response head */
-#define BIDE_CURL_ATTEMPTS_RECORDED 16u     /* attempts that a result describes one by one */
+#define BIDE_CURL_ATTEMPTS_RECORDED 16u     /* attempts that a result records one by one */
 
 BIDE_BEGIN_DECLS
 
-/* May the request be repeated once it may have run? */
+/* May the request be repeated after it may have run? */
 enum bide_curl_safety {
-    BIDE_CURL_BY_METHOD = 0, /* as RFC 9110 says of its method, seen when it is about to be sent */
+    BIDE_CURL_BY_METHOD = 0, /* by its method (RFC 9110), known when it is about to be sent */
     BIDE_CURL_UNSAFE,
     BIDE_CURL_IDEMPOTENT,
     BIDE_CURL_SAFE,
     BIDE_CURL_KEYED, /* the caller's own headers carry an idempotency key */
 };
 
-/* Where the request's body comes from, and so whether it can be sent again. */
+/* The source of the request body, which decides whether it can be sent again. */
 enum bide_curl_body_kind {
     BIDE_CURL_BODY_UNKNOWN = 0, /* the handle's own. A GET, HEAD, OPTIONS or DELETE that uploaded nothing can be sent
-                                    again; anything else is taken for spent once the request began */
+                                 * again; any other body counts as spent once the request began */
     BIDE_CURL_BODY_REPEATABLE,  /* the handle's own, and libcurl can send it any number of times: POSTFIELDS, or none */
     BIDE_CURL_BODY_MEMORY,      /* `at`, `length`: sent as with CURLOPT_POSTFIELDS (not copied) */
-    BIDE_CURL_BODY_FILE,        /* `fd` from `offset`, `length` bytes (-1: to its end): read by pread, so that the
-                                   descriptor's own place does not matter. One that changed since is not sent again */
-    BIDE_CURL_BODY_STREAM,      /* `read`, `read_data`; with `seek` it can be sent again, without it is one-shot */
+    BIDE_CURL_BODY_FILE,        /* `fd` from `offset`, `length` bytes (-1: to its end), read by pread, so that the file
+                                 * position does not matter. A file that changed is not sent again */
+    BIDE_CURL_BODY_STREAM,      /* `read`, `read_data`; with `seek` it can be sent again, without it only once */
 };
 
-/* For a file or stream the handle says by CURLOPT_POST or CURLOPT_UPLOAD what kind of request it is. */
+/* For a file or stream, the handle determines the kind of request by CURLOPT_POST or CURLOPT_UPLOAD. */
 struct bide_curl_body {
     enum bide_curl_body_kind kind;
     int fd;
@@ -81,53 +81,53 @@ struct bide_curl_body {
     int64_t length; /* -1: unknown (sent chunked) */
     curl_read_callback read;
     void *read_data;
-    curl_seek_callback seek; /* to any place from its start (SEEK_SET), also over what was not read yet */
+    curl_seek_callback seek; /* to any offset from the start (SEEK_SET), also past the part that was read */
     void *seek_data;
 };
 
 /* Header fields that bide adds to each attempt. Any of them makes HTTPHEADER bide's; the owner's list is `headers`. */
 enum bide_curl_inject {
-    BIDE_CURL_INJECT_KEY = 1u << 0,     /* Idempotency-Key: `key`, or a new one if NULL; makes the request keyed */
+    BIDE_CURL_INJECT_KEY = 1u << 0,     /* Idempotency-Key: `key`, or a generated key; makes the request keyed */
     BIDE_CURL_INJECT_ATTEMPT = 1u << 1, /* Bide-Attempt: see layer.h */
-    BIDE_CURL_INJECT_TRACE = 1u << 2,   /* traceparent: `traceparent` continued; NULL or malformed: a new one */
+    BIDE_CURL_INJECT_TRACE = 1u << 2,   /* traceparent: continues `traceparent`; NULL or malformed: a new trace */
 };
 
-/* A redirect (followed by libcurl, if the handle says so) that leads to another scheme, host or port. */
+/* A redirect (followed by libcurl, if the handle allows it) to another scheme, host or port. */
 enum bide_curl_redirect {
-    BIDE_CURL_REDIRECT_STRIP = 0, /* goes there without `headers` and without what bide injects. A list that is set on
-                                      the handle itself is not known to bide, and libcurl sends it along */
+    BIDE_CURL_REDIRECT_STRIP = 0, /* is followed without `headers` and without the fields that bide injects. A list that
+                                   * is set on the handle itself is unknown to bide, and libcurl sends it along */
     BIDE_CURL_REDIRECT_REFUSE,    /* is not followed: permanent */
 };
 
-/* One response, for the classify hook. Other fields are read with curl_easy_header. */
+/* A response, for the classify hook. Other fields can be read with curl_easy_header. */
 struct bide_curl_response {
     CURL *easy;
     long status;
-    struct bide_text body; /* what was held back of it; NULL: nothing (see hold_max) */
-    bool whole;            /* the body is all of it */
+    struct bide_text body; /* the part that was held back; NULL: none (see hold_max) */
+    bool whole;            /* body is the whole body */
 };
 
 struct bide_curl_options {
     uint32_t struct_size; /* set by bide_curl_options_init, which zeroes the rest */
     enum bide_curl_safety safety;
     const struct bide_policy *policy; /* checked, and outlives the call; NULL: BIDE_PRESET_SERVICE */
-    struct bide_targets *targets;     /* where a NULL target is looked up by origin; NULL: a table of this process */
-    int64_t deadline_ns;              /* an instant of bide_now; 0: the policy's alone */
+    struct bide_targets *targets;     /* finds a NULL target by its origin; NULL: the table of this process */
+    int64_t deadline_ns;              /* an instant of bide_now; 0: only the policy's deadline */
     uint64_t seed;                    /* 0: drawn */
     uint64_t retry_key;               /* see request.h */
-    const struct bide_layer *inbound; /* what the request being served said, if there is one */
+    const struct bide_layer *inbound; /* the layer information of the request being served, if any */
     const struct bide_cancel
-        *cancel; /* ends waits at once, attempts within a second; NULL: cannot be cancelled. Not for
-                                         a multi: bide_multi_cancel */
+        *cancel; /* ends waits at once, attempts within a second; NULL: cannot be cancelled. Not for a multi: use
+                  * bide_multi_cancel */
 
-    /* Where the response goes. write NULL and write_data not: a FILE *, as with libcurl. Both NULL: no sink. */
+    /* The sink of the response. write NULL and write_data not: a FILE *, as with libcurl. Both NULL: no sink. */
     curl_write_callback write;
     void *write_data;
-    bool (*rewind)(void *write_data); /* takes back all that was written: then a broken body may be tried anew */
+    bool (*rewind)(void *write_data); /* discards all that was written, so that a broken body can be tried again */
     bool resume;                      /* a broken body may be resumed by Range and If-Range (needs a sink) */
-    size_t hold_max;                  /* hold back so much of a success for the classify hook; 0: none */
+    size_t hold_max;                  /* bytes of a success to hold back for the classify hook; 0: none */
 
-    /* The owner's values of what bide owns. */
+    /* The owner's values of the options that bide owns. */
     curl_write_callback header;
     void *header_data;
     curl_prereq_callback prereq;
@@ -144,77 +144,77 @@ struct bide_curl_options {
 
     struct bide_curl_body body;
 
-    /* What a response means. */
+    /* Classification of a response. */
     const struct bide_rules *status_rules;      /* by HTTP status */
     const struct bide_rules *curl_rules;        /* by CURLcode */
     const struct bide_details_rule *type_rules; /* by the type of problem details */
     size_t type_rule_count;
-    const char *reset_header; /* "X-RateLimit-Reset", say, to be read as reset_unit says; NULL: none */
+    const char *reset_header; /* for instance "X-RateLimit-Reset", parsed by reset_unit; NULL: none */
     enum bide_reset_unit reset_unit;
 
-    /* Hooks, all with `context`. NULL: none. They run in the thread of the call; inside libcurl, classify does. */
+    /* Hooks, all with `context`; NULL: none. They run in the thread of the call; classify runs inside libcurl. */
     void *context;
-    /* About to make an attempt: sign it anew. May set options that bide does not own, and *headers, which is the
-     * list above, to another one, kept alive until the next call of before or the end. False: make no attempt, it is
-     * over. */
+    /* Called before each attempt, for instance to sign it anew. May set options that bide does not own, and set
+     * *headers, which is the list above, to another list that stays alive until the next call of before or the end.
+     * Returns false to end the call without an attempt. */
     bool (*before)(void *context, CURL *easy, const struct bide_verdict *start, struct curl_slist **headers);
-    /* Refine the outcome that the tables gave. Called at the end of a response's head; once more with the body if some
-     * of it is held. A schema error is BIDE_KIND_PERMANENT, "try later" in a 200 BIDE_KIND_TRANSIENT. */
+    /* Refines the outcome that the tables gave. Called at the end of a response's head, and once more with the body if
+     * a part of it is held back. A schema error is BIDE_KIND_PERMANENT, "try later" in a 200 is BIDE_KIND_TRANSIENT. */
     void (*classify)(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome);
-    /* The answer was 401: get new credentials and set them. True: the attempt is made once more, which is no retry.
-     * Asked once in a call; without a sink, before libcurl could answer a challenge by itself. */
+    /* The response was 401: gets new credentials and sets them. Returns true to repeat the attempt, which does not
+     * count as a retry. Called once per call; without a sink, before libcurl could react to a challenge by itself. */
     bool (*refresh)(void *context, CURL *easy);
     void (*event)(void *context, const struct bide_event *event);
 };
 
-/* One attempt, as it ended. */
+/* The end of an attempt. */
 struct bide_curl_attempt {
-    long status;   /* 0: no answer */
-    CURLcode code; /* what libcurl said; CURLE_OK where bide itself ended the transfer after the head */
+    long status;   /* 0: no response */
+    CURLcode code; /* libcurl's result; CURLE_OK if bide itself stopped the transfer after the head */
     enum bide_kind kind;
     enum bide_evidence evidence;
     struct bide_hint hint;
-    int64_t delay_ns;    /* waited before it */
-    int64_t time_ns;     /* from its start to its judgement */
+    int64_t delay_ns;    /* wait before the attempt */
+    int64_t time_ns;     /* from its start to its classification */
     bool replay_stopped; /* libcurl was about to repeat it by itself */
 };
 
 struct bide_curl_result {
-    struct bide_verdict verdict; /* the last one: DONE, or GIVE_UP and why */
-    uint32_t attempts;           /* made in all; the first BIDE_CURL_ATTEMPTS_RECORDED are described */
-    uint32_t refreshed;          /* 1: an attempt was made once more after a 401 */
-    long status;                 /* of the last attempt; 0: it had no answer */
+    struct bide_verdict verdict; /* the last verdict: DONE, or GIVE_UP with its reason */
+    uint32_t attempts;           /* attempts made; the first BIDE_CURL_ATTEMPTS_RECORDED are recorded below */
+    uint32_t refreshed;          /* 1: an attempt was repeated after a 401 */
+    long status;                 /* of the last attempt; 0: it had no response */
     int64_t total_ns;
-    bool body_dropped; /* the last answer's body did not reach the sink: it was longer than BIDE_CURL_KEEP_MAX or cut
-                           when a wait was given up, or would have followed part of another */
-    bool resumed;      /* the body was put together from several attempts */
-    char key[BIDE_KEY_TEXT_SIZE]; /* the key that was generated, or "" */
+    bool body_dropped; /* the body of the last response did not reach the sink: it was longer than BIDE_CURL_KEEP_MAX,
+                        * was stopped when a wait was given up, or would have followed a part of another body */
+    bool resumed;      /* the body was assembled from several attempts */
+    char key[BIDE_KEY_TEXT_SIZE]; /* the generated idempotency key, or "" */
     struct bide_curl_attempt attempt[BIDE_CURL_ATTEMPTS_RECORDED];
 };
 
 #define bide_curl_options_init(options) bide_curl_options_init_sized((options), sizeof *(options))
 BIDE_API void bide_curl_options_init_sized(struct bide_curl_options *options, size_t size);
 
-/* Names the first field that is wrong. bide_curl_perform asks this itself, before a socket is opened. */
+/* Reports the first invalid field. bide_curl_perform calls this itself before it opens a socket. */
 BIDE_API enum bide_err bide_curl_options_check(const struct bide_curl_options *options, struct bide_problem *problem);
 
-/* Performs the call to its end. A NULL target is the one of the URL's origin (scheme, host, port); NULL options are
- * those of init; result may be NULL.
+/* Performs the call to its end. A NULL target is the target of the URL's origin (scheme, host, port); NULL options are
+ * the defaults of init; result may be NULL.
  *
- * CURLE_OK: there is a final answer, and it is where libcurl would have put it; as with libcurl that may be a
- * failure, see CURLINFO_RESPONSE_CODE or the result. CURLE_HTTP_RETURNED_ERROR: the last answer was a failure whose
- * body was not kept. Else the CURLcode of the last attempt, or, where none was made, CURLE_ABORTED_BY_CALLBACK (a
- * gate refused, or cancelled), CURLE_OPERATION_TIMEDOUT (deadline) or CURLE_BAD_FUNCTION_ARGUMENT (the options are
- * wrong: bide_curl_options_check says how). In all other cases the result's verdict says why. */
+ * CURLE_OK: there is a final response, delivered where libcurl would have delivered it; as with libcurl it may be a
+ * failure, see CURLINFO_RESPONSE_CODE or the result. CURLE_HTTP_RETURNED_ERROR: the last response was a failure whose
+ * body was not kept. Otherwise the CURLcode of the last attempt or, if none was made, CURLE_ABORTED_BY_CALLBACK (a gate
+ * refused, or cancelled), CURLE_OPERATION_TIMEDOUT (deadline) or CURLE_BAD_FUNCTION_ARGUMENT (invalid options: see
+ * bide_curl_options_check). In all other cases the verdict of the result has the reason. */
 BIDE_API CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_curl_options *options,
                                     struct bide_curl_result *result);
 
-/* What a CURLcode means: every code has a row. rules may be NULL. The reach is that of a request whose sending had
- * begun; a caller that knows better says so. */
+/* Classifies a CURLcode: every code has a row. rules may be NULL. The evidence is that of a request whose sending had
+ * begun; a caller with better evidence overwrites it. */
 BIDE_API struct bide_outcome bide_classify_curl(CURLcode code, const struct bide_rules *rules);
 
 /* Writes the origin of a URL, "https://example.net:443": lower case, with its port, without user, path and query; and a
- * NUL. False and "" if it is none that bide understands. */
+ * NUL. Returns false and writes "" for a URL that bide does not understand. */
 BIDE_API bool bide_curl_origin(char *text, size_t size, const char *url);
 
 BIDE_END_DECLS

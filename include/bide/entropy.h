@@ -1,8 +1,8 @@
 /* entropy.h - seeds for calls, different in every thread and in every process.
  *
- * One generator per thread, seeded by getrandom. After fork (or clone without shared memory) the child finds its seed
- * page wiped by the kernel and seeds anew, so that no two processes ever draw the same jitter; a vfork child shares its
- * parent's generator and advances it. Not for secrets. */
+ * Each thread has its own generator, seeded by getrandom. After fork (or clone without shared memory) the kernel has
+ * wiped the page with the seed, and the child seeds its generator anew, so that no two processes draw the same jitter;
+ * a vfork child shares its parent's generator and advances it. Not for secrets. */
 #ifndef BIDE_ENTROPY_H
 #define BIDE_ENTROPY_H
 
@@ -12,7 +12,7 @@ BIDE_BEGIN_DECLS
 
 BIDE_API uint64_t bide_seed(void);
 
-/* A number that differs between threads, and between processes, as far as possible: for request.lane. */
+/* Returns a number that differs between threads, and between processes, as far as possible: for request.lane. */
 BIDE_API uint32_t bide_lane(void);
 
 BIDE_END_DECLS

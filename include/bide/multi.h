@@ -7,15 +7,15 @@
  *         ;
  *     bide_multi_free(multi);
  *
- * A call that waits for its next attempt is a timer and nothing else: its handle is out of libcurl's sight. Hedged
- * attempts run on copies of the handle (with its cookies, without its CURLOPT_SHARE); the first whose answer can be
- * kept wins, and the others are cut. They need a sink, a body that two can read at once (not a stream), and no
- * refresh hook.
+ * A call that waits for its next attempt is only a timer: its handle is not in libcurl's multi. Hedged attempts run on
+ * copies of the handle (with its cookies, without its CURLOPT_SHARE); the first with a usable response wins, and the
+ * others are stopped. Hedging needs a sink, a body that two attempts can read at once (not a stream), and no refresh
+ * hook.
  *
- * With an event loop of your own: set CURLMOPT_SOCKETFUNCTION on bide_multi_handle, have bide_multi_on_timer tell
- * when to come back, and hand both kinds of event to bide_multi_action.
+ * With your own event loop: set CURLMOPT_SOCKETFUNCTION on bide_multi_handle, let bide_multi_on_timer set your timer,
+ * and pass both kinds of event to bide_multi_action.
  *
- * One thread uses a multi; only bide_multi_wakeup may be called from others. All callbacks run in that thread,
+ * Threads: one thread uses a multi; only bide_multi_wakeup may be called from others. All callbacks run in that thread,
  * inside poll, action, start, cancel, drain or free. They may start and cancel calls, and nothing else. */
 #ifndef BIDE_MULTI_H
 #define BIDE_MULTI_H
@@ -25,13 +25,13 @@
 BIDE_BEGIN_DECLS
 
 struct bide_multi;
-struct bide_multi_call; /* one call in a multi; valid until its done has returned */
+struct bide_multi_call; /* a call in a multi; valid until its done has returned */
 
-/* How a call ended. */
+/* The end of a call. */
 struct bide_multi_end {
-    CURL *easy;      /* the owner's handle; out of the multi again, and the owner's to reuse or clean up */
-    CURL *last_easy; /* the handle that made the last attempt, for curl_easy_getinfo: a copy if a hedge won. Until done
-                      returns */
+    CURL *easy;      /* the owner's handle; no longer in the multi, and free to reuse or clean up */
+    CURL *last_easy; /* handle of the last attempt, for curl_easy_getinfo: a copy if a hedge won. Valid until done
+                      * returns */
     CURLcode code;   /* as bide_curl_perform returns it */
     struct bide_verdict verdict;
 };
@@ -39,51 +39,50 @@ struct bide_multi_end {
 struct bide_multi_job {
     CURL *easy;
     struct bide_target *target;              /* NULL: by origin */
-    const struct bide_curl_options *options; /* NULL: those of init. Must stay as it is until done */
+    const struct bide_curl_options *options; /* NULL: the defaults of init. Must not change until done */
     struct bide_curl_result *result;         /* NULL: not wanted. Filled until done */
-    void (*done)(void *context, const struct bide_multi_end *end); /* exactly once for each start that was OK */
+    void (*done)(void *context, const struct bide_multi_end *end); /* called exactly once for each successful start */
     void *context;
 };
 
-/* BIDE_ERR_NOMEM: no memory. */
+/* Creates a multi. BIDE_ERR_NOMEM: no memory. */
 BIDE_API enum bide_err bide_multi_new(struct bide_multi **multi);
 
-/* Cancels what is still running; its done is called. Accepts NULL. */
+/* Cancels all running calls (done is called for each) and frees the multi. Accepts NULL. */
 BIDE_API void bide_multi_free(struct bide_multi *multi);
 
-/* libcurl's own handle below, for its options: connection limits, the socket function. Its timer function is bide's. */
+/* Returns libcurl's handle, for its options: connection limits, socket function. Its timer function is bide's. */
 BIDE_API CURLM *bide_multi_handle(struct bide_multi *multi);
 
-/* Begins a call. transfer may be NULL. A call that is refused at once (an open breaker, a deadline that has passed)
- * is done before this returns, with *transfer NULL; if this is called from a callback, soon after that has returned.
- * BIDE_ERR_INVALID: the options are wrong, see the problem (may be NULL); BIDE_ERR_BUSY: draining; BIDE_ERR_NOMEM:
- * no memory. A handle must not be in use: neither here nor elsewhere. */
+/* Begins a call. *call (may be NULL) receives it. A call that is refused at once (an open breaker, a deadline that has
+ * passed) is done before this returns, with *call set to NULL; if this is called from a callback, soon after the
+ * callback has returned. BIDE_ERR_INVALID: invalid options, see the problem (may be NULL); BIDE_ERR_BUSY: draining;
+ * BIDE_ERR_NOMEM: no memory. The handle must not be in use, neither here nor elsewhere. */
 BIDE_API enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi_job *job,
                                         struct bide_multi_call **call, struct bide_problem *problem);
 
-/* Ends a call, with BIDE_REASON_CANCELLED (unless its last answer was on the way to the sink already): done is called,
- * before this returns or, from a callback, soon after that has returned. The sink gets no more. */
+/* Ends a call, with BIDE_REASON_CANCELLED (unless its last response is already on its way to the sink): done is called
+ * before this returns or, from a callback, soon after the callback has returned. The sink receives no more data. */
 BIDE_API void bide_multi_cancel(struct bide_multi *multi, struct bide_multi_call *call);
 BIDE_API void bide_multi_cancel_all(struct bide_multi *multi);
 
-/* Calls not yet done, waiting ones included. */
+/* Returns the number of calls that are not yet done, including waiting calls. */
 BIDE_API size_t bide_multi_running(const struct bide_multi *multi);
 
-/* Waits until something happens, at most until until_ns, and does what is to be done. Returns the calls not yet
- * done. */
+/* Waits for an event, at most until until_ns, and handles it. Returns the number of calls that are not yet done. */
 BIDE_API size_t bide_multi_poll(struct bide_multi *multi, int64_t until_ns);
 BIDE_API void bide_multi_wakeup(struct bide_multi *multi); /* ends a poll, from any thread */
 
-/* Starts nothing new from now on, lets what runs go on until until_ns, then cancels the rest. Returns how many were
+/* Refuses new calls, lets the running calls continue until until_ns, then cancels the rest. Returns how many were
  * cancelled. Afterwards calls may be started again. */
 BIDE_API size_t bide_multi_drain(struct bide_multi *multi, int64_t until_ns);
 
-/* For a loop of your own: `timer` is told when to call bide_multi_action(multi, CURL_SOCKET_TIMEOUT, 0); BIDE_NEVER:
- * not at all. It replaces what was told before. */
+/* For your own event loop: `timer` is called with the instant at which to call bide_multi_action(multi,
+ * CURL_SOCKET_TIMEOUT, 0); BIDE_NEVER: not at all. Each call replaces the earlier instant. */
 BIDE_API void bide_multi_on_timer(struct bide_multi *multi, void (*timer)(void *context, int64_t due_ns),
                                   void *context);
 
-/* As curl_multi_socket_action: something happened on fd, or the timer fired. Returns the calls not yet done. */
+/* As curl_multi_socket_action: an event on fd, or the timer. Returns the number of calls that are not yet done. */
 BIDE_API size_t bide_multi_action(struct bide_multi *multi, curl_socket_t fd, int events);
 
 BIDE_END_DECLS

@@ -1,7 +1,7 @@
-/* policy.h - what the operator allows one call: attempts, backoff, timeouts, hint rules, hedging.
+/* policy.h - what the operator allows a call: attempts, backoff, timeouts, hint rules, hedging.
  *
- * A policy is a plain value. Start it from a preset, assign what differs, check it once, then share it freely: nothing
- * writes to it afterwards, and it must outlive the calls that use it.
+ * A policy is a plain value. Start it from a preset, assign the fields that differ, check it once, then share it
+ * freely: nothing writes to it afterwards, and it must outlive the calls that use it.
  *
  *     struct bide_policy p;
  *     struct bide_problem problem;
@@ -9,15 +9,15 @@
  *     p.attempts_max = 3;
  *     if (bide_policy_check(&p, &problem) != BIDE_OK) ...
  *
- * Durations that may be absent are BIDE_NEVER when absent; 0 is then an error, never a surprise. */
+ * Optional durations are BIDE_NEVER when absent; 0 is then an error, never a surprise. */
 #ifndef BIDE_POLICY_H
 #define BIDE_POLICY_H
 
 #include <bide/base.h>
 
-/* X(NAME, label, what for). Every preset is complete: it sets all of a policy and, through bide_target_config_init, the
- * gates of a target. The first seven are ours, and all but COMMAND have a deadline; the others do as the system or text
- * they are named after, which may have none. The numbers are in one table in lib/core/policy.c. */
+/* X(NAME, label, purpose). Every preset is complete: it sets all of a policy and, through bide_target_config_init, the
+ * gates of a target. The first seven are bide's own, and all but COMMAND have a deadline; the others follow the system
+ * or text they are named after, which may have none. The numbers are in a table in lib/core/policy.c. */
 #define BIDE_PRESET_LIST(X)                                                                                            \
     X(SERVICE, "service", "service to service; the default")                                                           \
     X(INTERACTIVE, "interactive", "a person is waiting")                                                               \
@@ -52,7 +52,7 @@ enum bide_backoff {
     BIDE_BACKOFF_EXPONENTIAL = 0, /* base * multiplier^n */
     BIDE_BACKOFF_LINEAR,          /* base * (n + 1) */
     BIDE_BACKOFF_FIXED,           /* base */
-    BIDE_BACKOFF_NONE,            /* no wait at all: for comparisons and for hosts that nobody shares */
+    BIDE_BACKOFF_NONE,            /* no wait: for comparisons, and for servers with a single client */
 };
 
 /* How the wait is drawn from the envelope e = min(cap, ...). Both ends are included. */
@@ -60,39 +60,40 @@ enum bide_jitter {
     BIDE_JITTER_FULL = 0,         /* floor ... e */
     BIDE_JITTER_EQUAL,            /* e/2 ... e */
     BIDE_JITTER_DECORRELATED,     /* base ... min(cap, 3 * previous wait) */
-    BIDE_JITTER_DECORRELATED_AWS, /* min(cap, base ... 3 * previous wait): literally, with its atom at the cap */
+    BIDE_JITTER_DECORRELATED_AWS, /* min(cap, base ... 3 * previous wait): the literal formula, in which waits pile up
+                                   * at the cap */
     BIDE_JITTER_PROPORTIONAL,     /* jitter_lo_permille ... jitter_hi_permille of e */
-    BIDE_JITTER_ADDITIVE,         /* e ... e + jitter_add_ns, moved down so that it stays below the cap */
-    BIDE_JITTER_NONE,             /* e: in step with every other client. A finding for the linter */
+    BIDE_JITTER_ADDITIVE,         /* e ... e + jitter_add_ns, moved down so that it ends at the cap */
+    BIDE_JITTER_NONE,             /* e: all clients retry in step, a thundering herd. `bide explain` warns about it */
 };
 
-/* What a server's hint does to the wait. */
+/* How a server's hint changes the wait. */
 enum bide_hint_rule {
-    BIDE_HINT_RULE_FLOOR = 0, /* hint plus upward jitter, or the own backoff if that is longer */
-    BIDE_HINT_RULE_EXACT,     /* exactly the hint; one of 0 is as none (curl) */
+    BIDE_HINT_RULE_FLOOR = 0, /* hint plus upward jitter, or our own backoff if that is longer */
+    BIDE_HINT_RULE_EXACT,     /* exactly the hint; a hint of 0 counts as none (curl) */
     BIDE_HINT_RULE_PUSHBACK,  /* exactly the hint, 0 included (gRPC) */
     BIDE_HINT_RULE_CLAMP,     /* the hint, moved into own backoff ... own backoff + hint_over_ns (AWS 2.1) */
-    BIDE_HINT_RULE_IGNORE,    /* hints are not read */
+    BIDE_HINT_RULE_IGNORE,    /* hints are ignored */
 };
 
-/* What a hint beyond hint_max_ns, or beyond BIDE_DURATION_MAX, does. (A wait beyond the deadline always gives up.) */
+/* Handling of a hint beyond hint_max_ns or BIDE_DURATION_MAX. (A wait beyond the deadline always gives up.) */
 enum bide_hint_long {
     BIDE_HINT_LONG_GIVE_UP = 0,
     BIDE_HINT_LONG_CLAMP,  /* wait hint_max_ns */
     BIDE_HINT_LONG_IGNORE, /* as if there were no hint */
 };
 
-/* What a hinted wait does to the backoff sequence. */
+/* How a hinted wait changes the backoff sequence. */
 enum bide_hint_step {
-    BIDE_HINT_STEP_KEEP = 0, /* the sequence goes on where it was */
+    BIDE_HINT_STEP_KEEP = 0, /* the sequence continues where it was */
     BIDE_HINT_STEP_ADVANCE,  /* the hinted wait counts as a step */
-    BIDE_HINT_STEP_RESET,    /* the sequence begins anew (gRPC) */
+    BIDE_HINT_STEP_RESET,    /* the sequence restarts (gRPC) */
 };
 
 /* May this layer retry when the request came from a caller that retries? */
 enum bide_layer_rule {
-    BIDE_LAYER_OUTERMOST = 0, /* not if the inbound request is a retry already, or says so */
-    BIDE_LAYER_ANY,           /* yes, unless the inbound request says no_retry */
+    BIDE_LAYER_OUTERMOST = 0, /* not if the inbound request is a retry already, or forbids it */
+    BIDE_LAYER_ANY,           /* yes, unless the inbound request has no_retry */
     BIDE_LAYER_NEVER,         /* this layer never retries */
 };
 
@@ -105,7 +106,7 @@ struct bide_policy {
     enum bide_backoff backoff;
     enum bide_jitter jitter;
     int64_t base_ns;
-    int64_t cap_ns;              /* no wait is longer (jitter_past_cap aside), hints aside */
+    int64_t cap_ns;              /* no wait is longer (except with jitter_past_cap, and hints) */
     int64_t floor_ns;            /* no wait is shorter; 0 to base_ns */
     int64_t throttled_base_ns;   /* the base after a throttled outcome; 0: base_ns */
     int64_t jitter_add_ns;       /* additive jitter: its width */
@@ -114,15 +115,14 @@ struct bide_policy {
     uint32_t jitter_hi_permille;
 
     uint32_t hedges_max;              /* 0: no hedging */
-    int64_t hedge_delay_ns;           /* a hedge starts this long after the attempt before it ... */
+    int64_t hedge_delay_ns;           /* a hedge starts this long after the previous attempt ... */
     uint32_t hedge_quantile_permille; /* ... or after this quantile of the latency, once known; 0: delay only */
 
     enum bide_layer_rule layer;
 
-    int64_t attempt_timeout_ns; /* BIDE_NEVER: none but the deadline */
-    int64_t connect_timeout_ns; /* BIDE_NEVER: none but the attempt's */
-    int64_t
-        deadline_ns; /* a duration, for the whole call from its begin (a request has an instant); BIDE_NEVER: none */
+    int64_t attempt_timeout_ns; /* BIDE_NEVER: only the deadline */
+    int64_t connect_timeout_ns; /* BIDE_NEVER: only the timeout of the attempt */
+    int64_t deadline_ns;        /* a duration, for the whole call (of a request: an instant); BIDE_NEVER: none */
 
     enum bide_hint_rule hint_rule;
     enum bide_hint_long hint_long;
@@ -131,26 +131,26 @@ struct bide_policy {
     int64_t hint_max_ns;
     int64_t hint_over_ns; /* clamp rule */
 
-    uint32_t observe;          /* enum bide_gate bits of the policy's gates that only observe */
-    bool require_key;          /* a mutating request without a key is refused before it is sent */
-    bool conflict_at_once;     /* the first conflict is tried again without a wait */
+    uint32_t observe;          /* enum bide_gate bits: gates of the policy that only observe */
+    bool require_key;          /* a mutating request without an idempotency key is refused before it is sent */
+    bool conflict_at_once;     /* the first conflict is retried without a wait */
     bool throttled_needs_hint; /* throttled without a hint: give up instead of backing off */
     bool jitter_past_cap;      /* proportional jitter may exceed the cap (gRPC) */
-    bool long_poll;            /* when the budget is empty, wait the backoff before giving up, so that a polling loop
-                                    does not spin (AWS 2.1) */
+    bool long_poll;            /* when the budget is empty, wait for the backoff before giving up, so that a polling
+                                * loop does not spin (AWS 2.1) */
     bool reserved_flags_[7];
-    uint64_t reserved_[6]; /* zero; room to grow without changing the size */
+    uint64_t reserved_[6]; /* zero; for new fields without a change of size */
 };
 
 /* Sets every field from a preset. BIDE_ERR_INVALID for a preset outside the list. */
 #define bide_policy_init(policy, preset) bide_policy_init_sized((policy), sizeof *(policy), (preset))
 BIDE_API enum bide_err bide_policy_init_sized(struct bide_policy *policy, size_t size, enum bide_preset preset);
 
-/* Names the first field that is wrong, its value and what would be right. problem may be NULL. */
+/* Reports the first invalid field, its value and the valid values. problem may be NULL. */
 BIDE_API enum bide_err bide_policy_check(const struct bide_policy *policy, struct bide_problem *problem);
 
-/* Copies a policy made by an older or newer caller into one of this library's size. Fields the source does not have
- * come from BIDE_PRESET_SERVICE; fields this library does not know must be zero, else BIDE_ERR_INVALID. */
+/* Copies a policy made by a caller of another version into a policy of this library's size. Fields that the source
+ * lacks come from BIDE_PRESET_SERVICE; fields that this library does not know must be zero, else BIDE_ERR_INVALID. */
 BIDE_API enum bide_err bide_policy_copy(struct bide_policy *into, const struct bide_policy *from,
                                         struct bide_problem *problem);
 

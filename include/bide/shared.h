@@ -1,27 +1,29 @@
-/* host.h - one target for all processes of a host: pre-fork workers, cron jobs and every `bide run --shared` spend from
- * one budget, stop at one breaker and keep one server's quiet.
+/* shared.h - shared targets: one target for all processes of a host. Pre-fork workers, cron jobs and every `bide run
+ * --shared` spend from one budget, obey one circuit breaker and observe one hold-off.
  *
- *     struct bide_shared host;
+ *     struct bide_shared shared;
  *     struct bide_shared_problem problem;
- *     if (bide_shared_open(&host, "payments", &config, NULL, bide_now(), &problem) != BIDE_OK)
- *         ... problem.text says why
- *     bide_call_begin(&call, &policy, host.target, &request, bide_now());
- *     bide_shared_close(&host);
+ *     if (bide_shared_open(&shared, "payments", &config, NULL, bide_now(), &problem) != BIDE_OK)
+ *         ... report problem.text
+ *     bide_call_begin(&call, &policy, shared.target, &request, bide_now());
+ *     bide_shared_close(&shared);
  *
- * The target lies in a file that each process maps. No daemon and no lock: each gate is decided by one word, changed by
- * compare-and-swap. A process killed at any instruction leaves the target usable; lost is at most one charge for each
- * call it had in flight, gained is nothing.
+ * The target lies in a file that each process maps. No daemon and no lock: each gate is decided by a single word,
+ * changed by compare-and-swap. A process killed at any instruction leaves the target usable; the loss is at most one
+ * charge for each call it had in flight, and no retry is gained.
  *
- * The file is made whole before it gets its name, so nobody sees half of one. It is refused if it is a link, not a
- * plain file, not the user's own, open to others, of another size or version, or not a target of that name; its blocks
- * are there before it is used, so that a full disk is an error here and not a signal later. A file from before the last
- * boot (or of another time namespace, where the clock differs) has another name; one from before is removed.
+ * The file is completed before it gets its name, so no process sees half of it. It is refused if it is a link, not a
+ * regular file, not owned by the user, open to others, of another size or version, or not a target of that name; its
+ * blocks are allocated before it is used, so that a full disk is an error here and not a signal later. The file name
+ * contains the boot (and the time namespace, where the clock differs); a file from before the last boot is removed.
  *
- * What counts things in flight cannot be shared, since a killed process never counts down: in_flight_max and a
+ * Counts of attempts in flight cannot be shared, since a killed process never releases its permits: in_flight_max and a
  * concurrency budget are refused.
  *
- * One thing cannot be survived by care alone: somebody truncates the file while it is mapped, and the next access is a
- * SIGBUS. bide_shared_guard installs a handler that puts memory of the process's own in its place. */
+ * If another process truncates the file while it is mapped, the next access raises SIGBUS. bide_shared_guard installs a
+ * handler that maps private memory in its place.
+ *
+ * Threads: all functions may be called from any thread; a struct bide_shared is used by one thread at a time. */
 #ifndef BIDE_SHARED_H
 #define BIDE_SHARED_H
 
@@ -66,49 +68,50 @@ struct bide_shared_problem {
 
 struct bide_shared_options {
     const char *directory; /* NULL: see bide_shared_directory */
-    bool private_instead;  /* on a problem a target of this process's own is given, and the problem told all the same */
-    bool must_exist;       /* do not make one */
+    bool private_instead;  /* on a problem, supply a private target of this process; the problem is still reported */
+    bool must_exist;       /* do not create the target */
     bool group;            /* members of the file's group may share it: mode 660 instead of 600, any owner */
 };
 
 struct bide_shared {
     struct bide_target *target; /* NULL: not open */
-    bool shared;                /* false: a private one, instead */
+    bool shared;                /* false: a private target, instead */
     void *map_;
     size_t map_size_;
 };
 
-/* The directory where targets are: $BIDE_SHARED_DIR, else $XDG_RUNTIME_DIR/bide, else /dev/shm/bide-UID. Returns path. */
+/* Writes and returns the directory: $BIDE_SHARED_DIR, else $XDG_RUNTIME_DIR/bide, else /dev/shm/bide-UID. */
 BIDE_API const char *bide_shared_directory(char path[BIDE_SHARED_PATH_MAX]);
 
-/* Opens the target of that name, or makes it with `config`. One that is there already keeps its state and gets `config`
- * if it has another (NULL: it keeps its own, and one that is not there is not made). BIDE_OK, or BIDE_ERR_INVALID,
- * BIDE_ERR_NOMEM, BIDE_ERR_SYSTEM with the problem told. With private_instead only BIDE_ERR_NOMEM and a bad `config`
- * are errors. options and problem may be NULL. */
+/* Opens the target of that name, or creates it with `config`. An existing target keeps its state and receives `config`
+ * if its own differs (NULL: it keeps its own, and a missing target is not created). BIDE_OK, or BIDE_ERR_INVALID,
+ * BIDE_ERR_NOMEM, BIDE_ERR_SYSTEM with the problem set. With private_instead only BIDE_ERR_NOMEM and an invalid
+ * `config` are errors. options and problem may be NULL. */
 BIDE_API enum bide_err bide_shared_open(struct bide_shared *shared, const char *name,
                                         const struct bide_target_config *config,
                                         const struct bide_shared_options *options, int64_t now_ns,
                                         struct bide_shared_problem *problem);
 
-/* Gives the mapping back; the target lives on in its file. Calls that use it must be over. Accepts one not open. */
+/* Unmaps the target, which stays in its file. Its calls must have ended. Accepts a struct that is not open. */
 BIDE_API void bide_shared_close(struct bide_shared *shared);
 
-/* Calls `each` with the name of every target in the directory, until it returns false. `wrong` is NULL, or says why
- * open would refuse its file; the name is then the one that the file's name tells, or that itself. */
+/* Calls `each` with the name of every target in the directory, until it returns false. `wrong` is NULL, or the reason
+ * why open would refuse the file; `name` is then decoded from the file name, or is the raw file name if it cannot be
+ * decoded. */
 BIDE_API enum bide_err bide_shared_list(const struct bide_shared_options *options,
                                         bool (*each)(void *context, const char *name,
                                                      const struct bide_shared_problem *wrong),
                                         void *context, struct bide_shared_problem *problem);
 
-/* Removes its file. Processes that have it open go on with what they have, but new ones begin afresh. */
+/* Removes the file. Processes that have the target open go on with it, but new processes create a new target. */
 BIDE_API enum bide_err bide_shared_remove(const char *name, const struct bide_shared_options *options,
                                           struct bide_shared_problem *problem);
 
-/* From now on a shared target whose file is truncated is replaced, when it is next touched, by one of this process's
- * own: of the same configuration, its breaker closed, its budget as if it had been empty when the target was opened,
- * and leased (bide/lease.h) if it was then. One that is truncated while it is being opened is refused.
- * Other SIGBUS go to whoever handled them before. For the whole process and up to 256 targets, opened before or after;
- * may be called again. False: the handler could not be installed. */
+/* Installs a SIGBUS handler: a shared target whose file is truncated is replaced, at the next access, by a private
+ * target with the same configuration, its breaker closed, its budget as if it had been empty when the target was
+ * opened, and leased (bide/lease.h) if it was leased then. A target that is truncated while it is being opened is
+ * refused. Other SIGBUS go to the previous handler. For the whole process and up to 256 targets, opened before or
+ * after; may be called again. Returns false if the handler could not be installed. */
 BIDE_API bool bide_shared_guard(void);
 
 /* "not_ours"; "it belongs to another user". Never NULL. */

@@ -1,14 +1,16 @@
-/* targets.h - the targets of one process, by name: one per dependency, made when first asked for, bounded.
+/* targets.h - a table of the targets of a process, by name: created on first use, bounded.
  *
- * Looking up a known name takes no lock; making a new target does. When the table is full, a target that has nothing to
- * remember (full budget, closed breaker, no quiet: see bide_target_is_evictable) makes room, the longest unused first as
- * far as is known. When a bounded search finds none, or there is no memory, the name is answered with one overflow
- * target shared by all such names, and that is counted: memory stays bounded, and no drained budget is ever refilled
- * by being forgotten.
+ * Looking up a known name takes no lock; creating a target does. When the table is full, a target with nothing to
+ * remember (full budget, closed breaker, no hold-off: see bide_target_is_evictable) is evicted, approximately the least
+ * recently used first. If a bounded search finds no such target, or there is no memory, the look-up returns an overflow
+ * target that all such names share, and counts it: memory stays bounded, and an empty budget is never refilled by being
+ * forgotten.
  *
- * Ask for the target anew for every call. The pointer stays valid until the table is freed, but its memory may come to
- * belong to another name; a call in flight notices that by the owner number, leaves the new one alone and decides on no
- * further retry (BIDE_REASON_TARGET_GONE). */
+ * Look the target up again for every call. The pointer stays valid until the table is freed, but its memory may be
+ * reused for another name; a call in flight notices that by the owner number, leaves the new target alone and decides
+ * on no further retry (BIDE_REASON_TARGET_GONE).
+ *
+ * Threads: all functions but new and free may be called from any thread. */
 #ifndef BIDE_TARGETS_H
 #define BIDE_TARGETS_H
 
@@ -22,27 +24,27 @@ struct bide_targets;
 
 struct bide_targets_view {
     size_t held;         /* names in the table */
-    uint64_t evicted;    /* names forgotten so far */
-    uint64_t overflowed; /* look-ups answered with the overflow target */
+    uint64_t evicted;    /* names evicted so far */
+    uint64_t overflowed; /* look-ups that returned the overflow target */
 };
 
-/* A table for up to `most` targets (1 to 1000000). Each new target gets `config`, which is checked and copied. */
+/* Creates a table for up to `most` targets (1 to 1000000). New targets get `config`, which is checked and copied. */
 BIDE_API enum bide_err bide_targets_new(struct bide_targets **table, size_t most,
                                         const struct bide_target_config *config, struct bide_problem *problem);
 BIDE_API void bide_targets_free(struct bide_targets *table); /* accepts NULL */
 
-/* What is wrong with a name: it must have 1 to 127 bytes and no control characters. */
+/* Checks a name: 1 to 127 bytes, no control characters. */
 BIDE_API enum bide_err bide_targets_name_check(const char *name, struct bide_problem *problem);
 
-/* The target of that name. Never NULL: a name that the check refuses is answered with the overflow target, so that a
- * mistake never means "no limits". */
+/* Returns the target of that name; never NULL: for an invalid name it returns the overflow target, so that a mistake
+ * never means "no limits". */
 BIDE_API struct bide_target *bide_targets_get(struct bide_targets *table, const char *name, int64_t now_ns);
 
-/* As get, but makes nothing: NULL if the name is not in the table. */
+/* As get, but creates nothing: returns NULL if the name is not in the table. */
 BIDE_API struct bide_target *bide_targets_find(struct bide_targets *table, const char *name);
 
-/* Gives all targets, and those made from now on, a new configuration. A bad one changes nothing. BIDE_ERR_BUSY: one of
- * them was being configured by somebody else and was left out; do it again. */
+/* Replaces the configuration of all targets, and of those created later. An invalid configuration changes nothing.
+ * BIDE_ERR_BUSY: a target was being configured by another thread and was skipped; call it again. */
 BIDE_API enum bide_err bide_targets_configure(struct bide_targets *table, const struct bide_target_config *config,
                                               int64_t now_ns, struct bide_problem *problem);
 

@@ -1,8 +1,8 @@
-/* timers.h - one queue for the wake-ups of many calls in one thread.
+/* timers.h - a queue for the wake-ups of many calls in one thread.
  *
- * A timer is a small struct inside the caller's own; the queue holds pointers to those that are set, ordered by due
- * time, ties by the order in which they were set. Obeying a verdict is one call: bide_timers_set(q, t, v.wake_ns),
- * where BIDE_NEVER removes the timer. Not thread-safe: one queue per event loop. */
+ * A timer is a small struct inside the caller's own; the queue holds pointers to the timers that are set, ordered by
+ * due time, then by the order in which they were set. To execute a verdict, call bide_timers_set(q, t, v.wake_ns);
+ * BIDE_NEVER removes the timer. Threads: a queue is not thread-safe; use a queue per event loop. */
 #ifndef BIDE_TIMERS_H
 #define BIDE_TIMERS_H
 
@@ -13,10 +13,10 @@ BIDE_BEGIN_DECLS
 struct bide_timer {
     int64_t due_ns;
     uint64_t order; /* private: breaks ties */
-    size_t place;   /* private: where in the heap, from 1; 0: not set */
+    size_t place;   /* private: index in the heap, from 1; 0: not set */
 };
 
-/* Private, but for its zero value. */
+/* Private, except for its zero value. */
 struct bide_timers {
     struct bide_timer **heap;
     size_t count;
@@ -25,16 +25,15 @@ struct bide_timers {
 };
 
 /* A zeroed struct bide_timers is an empty queue, a zeroed struct bide_timer is not set. */
-BIDE_API void bide_timers_free(struct bide_timers *queue); /* the queue's own memory; the timers are the caller's */
+BIDE_API void bide_timers_free(struct bide_timers *queue); /* frees the queue, not the caller's timers */
 
-/* Sets, moves or (BIDE_NEVER) removes a timer. BIDE_ERR_NOMEM leaves everything as it was. Moving and removing never
- * fail. */
+/* Sets, moves or (BIDE_NEVER) removes a timer. BIDE_ERR_NOMEM changes nothing. Moving and removing never fail. */
 BIDE_API enum bide_err bide_timers_set(struct bide_timers *queue, struct bide_timer *timer, int64_t due_ns);
 
-/* When the first timer is due; BIDE_NEVER: none is set. */
+/* Returns when the first timer is due; BIDE_NEVER: none is set. */
 BIDE_API int64_t bide_timers_next(const struct bide_timers *queue);
 
-/* Takes out the first timer that is due at now_ns; NULL: none is. */
+/* Removes and returns the first timer that is due at now_ns; NULL: none is. */
 BIDE_API struct bide_timer *bide_timers_pop(struct bide_timers *queue, int64_t now_ns);
 
 BIDE_END_DECLS

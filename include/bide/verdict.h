@@ -1,12 +1,12 @@
-/* verdict.h - the single next deed, and why.
+/* verdict.h - the single next action of a call, and its reason.
  *
- * Every event given to a call is answered by one verdict, by value. A driver obeys it with one deed and decides
- * nothing: start the named attempt, wait, or finish. DONE or GIVE_UP comes exactly once per call.
+ * Every event given to a call returns one verdict, by value. A driver executes it with one action and decides nothing:
+ * start the given attempt, wait, or finish. DONE or GIVE_UP is returned exactly once per call.
  *
- * wake_ns is part of every verdict: arm one timer for it and call bide_call_wake when it fires; BIDE_NEVER disarms.
- * It is set on START too when a hedge is due while the attempt runs.
+ * wake_ns is part of every verdict: set a timer for it and call bide_call_wake when it fires; BIDE_NEVER clears the
+ * timer. It is set on START too when a hedge is due while the attempt runs.
  *
- * `why` comes from the one list below: metric label, log text, and the vocabulary of `bide explain` and of stories. */
+ * `reason` comes from the list below: metric label, log text, and the vocabulary of `bide explain` and of stories. */
 #ifndef BIDE_VERDICT_H
 #define BIDE_VERDICT_H
 
@@ -57,22 +57,22 @@ enum bide_reason {
 };
 
 enum bide_action {
-    BIDE_NONE = 0, /* nothing to do; the timer still follows wake_ns. A hedge that was refused says why */
+    BIDE_NONE = 0, /* nothing to do; the timer still follows wake_ns. A refused hedge has a reason */
     BIDE_START,    /* start attempt number `attempt` */
     BIDE_WAIT,     /* start nothing until wake_ns */
     BIDE_DONE,     /* the call succeeded; attempt number `attempt` won */
-    BIDE_GIVE_UP,  /* the call failed; `why` says who decided */
+    BIDE_GIVE_UP,  /* the call failed; `reason` names the gate or rule that decided */
 };
 
 /* The gates that can refuse. A gate in observe mode decides, counts and reports, but does not refuse. */
 enum bide_gate {
     BIDE_GATE_KEY = 1u << 0,       /* policy: require_key */
-    BIDE_GATE_REPEAT = 1u << 1,    /* policy: the idempotency gate. Observing it means repeating unsafe requests */
-    BIDE_GATE_HINT = 1u << 2,      /* policy: over-long, forbidding or missing hints */
+    BIDE_GATE_REPEAT = 1u << 1,    /* policy: the idempotency gate. In observe mode unsafe requests are repeated */
+    BIDE_GATE_HINT = 1u << 2,      /* policy: hints that are too long, forbid retries, or are missing */
     BIDE_GATE_LAYER = 1u << 3,     /* policy: inner layers do not retry */
-    BIDE_GATE_THROTTLE = 1u << 4,  /* target: adaptive client throttling */
-    BIDE_GATE_IN_FLIGHT = 1u << 5, /* target: in-flight limit */
-    BIDE_GATE_BREAKER = 1u << 6,   /* target: breaker */
+    BIDE_GATE_THROTTLE = 1u << 4,  /* target: adaptive throttling (load shedding) */
+    BIDE_GATE_IN_FLIGHT = 1u << 5, /* target: in-flight limit (bulkhead) */
+    BIDE_GATE_BREAKER = 1u << 6,   /* target: circuit breaker */
     BIDE_GATE_KEY_LIMIT = 1u << 7, /* target: retries per retry key */
     BIDE_GATE_BUDGET = 1u << 8,    /* target: retry budget */
 };
@@ -83,23 +83,23 @@ enum bide_gate {
 struct bide_verdict {
     enum bide_action action;
     enum bide_reason reason;
-    uint32_t attempt;            /* the attempt it speaks of, from 1; 0 when none was made */
-    uint32_t observed;           /* enum bide_gate bits: would have refused, but only observe */
+    uint32_t attempt;            /* number of the attempt, from 1; 0 when none was made */
+    uint32_t observed;           /* enum bide_gate bits: gates that would have refused, but only observe */
     int64_t wake_ns;             /* when to call bide_call_wake; BIDE_NEVER: no timer */
-    int64_t attempt_deadline_ns; /* START: cut the attempt at this instant; else BIDE_NEVER */
-    int64_t connect_deadline_ns; /* START: be connected by then, or cut it; else BIDE_NEVER */
+    int64_t attempt_deadline_ns; /* START: stop the attempt at this instant; else BIDE_NEVER */
+    int64_t connect_deadline_ns; /* START: stop the attempt if it is not connected by then; else BIDE_NEVER */
 };
 
-/* "budget_empty": lower case, fit for a metric label. Never NULL; "unknown" for a value outside the list. */
+/* Returns "budget_empty": lower case, for a metric label. Never NULL; "unknown" for a value outside the list. */
 BIDE_API const char *bide_reason_label(enum bide_reason reason);
 
-/* "the retry budget of the target is empty": for people. Never NULL. */
+/* Returns "the retry budget of the target is empty": for people. Never NULL. */
 BIDE_API const char *bide_reason_text(enum bide_reason reason);
 
-/* "start", "wait", "done", "give_up", "none". Never NULL. */
+/* Returns "start", "wait", "done", "give_up" or "none". Never NULL. */
 BIDE_API const char *bide_action_label(enum bide_action action);
 
-/* "budget" for one single bit of enum bide_gate. Never NULL. */
+/* Returns "budget" for a single bit of enum bide_gate. Never NULL. */
 BIDE_API const char *bide_gate_label(enum bide_gate gate);
 
 BIDE_END_DECLS

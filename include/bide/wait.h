@@ -1,8 +1,8 @@
-/* wait.h - waiting until an instant, and stopping that from elsewhere.
+/* wait.h - waiting until an instant, and cancelling the wait from elsewhere.
  *
- * The wait is absolute, on the clock of clock.h: signals do not shorten it and suspend does not stretch it. A
- * struct bide_cancel can end it from another thread or from a signal handler; once cancelled it stays cancelled, and
- * that wins even when the instant has come. */
+ * The wait is absolute, on the clock of clock.h: signals do not shorten it and suspend does not stretch it. A struct
+ * bide_cancel can end it from another thread or from a signal handler; a cancellation is permanent, and takes
+ * precedence even when the instant has come. */
 #ifndef BIDE_WAIT_H
 #define BIDE_WAIT_H
 
@@ -11,22 +11,22 @@
 BIDE_BEGIN_DECLS
 
 struct bide_cancel {
-    int fd_plus_one; /* private; 0: none, so a zeroed one is one that cannot be cancelled */
+    int fd_plus_one; /* private; 0: none, so a zeroed struct cannot be cancelled */
 };
 
-/* BIDE_ERR_SYSTEM: no descriptor; it is then as a zeroed one, which every function accepts. */
+/* BIDE_ERR_SYSTEM: no descriptor; the struct is then zeroed, which every function accepts. */
 BIDE_API enum bide_err bide_cancel_init(struct bide_cancel *cancel);
-BIDE_API void bide_cancel_free(struct bide_cancel *cancel); /* accepts NULL and a freed one */
+BIDE_API void bide_cancel_free(struct bide_cancel *cancel); /* accepts NULL and a freed struct */
 
-/* Safe from any thread and from a signal handler; keeps errno. */
+/* Cancels. Safe from any thread and from a signal handler; keeps errno. */
 BIDE_API void bide_cancel_now(struct bide_cancel *cancel);
 BIDE_API bool bide_cancelled(const struct bide_cancel *cancel); /* NULL: false */
 
-/* A descriptor that is readable once cancelled, for a poll set of your own; -1: none. */
+/* Returns a descriptor that becomes readable when cancelled, for your own poll set; -1: none. */
 BIDE_API int bide_cancel_fd(const struct bide_cancel *cancel);
 
-/* True when the instant has come, false when cancelled first. cancel may be NULL. until_ns BIDE_NEVER waits for the
- * cancellation alone. */
+/* Returns true when the instant has come, false when cancelled first. cancel may be NULL. until_ns BIDE_NEVER waits for
+ * the cancellation alone. */
 BIDE_API bool bide_wait_until(int64_t until_ns, const struct bide_cancel *cancel);
 
 BIDE_END_DECLS

@@ -295,8 +295,7 @@ static uint64_t ring_count_failures(const struct bide_target *t)
  * operations: a reader in between sees the oldest vote in place of the newest, an error of a single vote. */
 static uint64_t ring_vote(struct bide_target *t, uint32_t size, bool failed)
 {
-    size = (size - 1) % BIDE_COUNT_WINDOW_MAX + 1; /* never 0, even if the shared file was truncated and reads as
-                                                    * zeros */
+    size = (size - 1) % BIDE_COUNT_WINDOW_MAX + 1; /* never 0, even if a truncated shared file reads as zeros */
     uint64_t cast = core_add(&t->votes.edge_ns, 1), place = (cast - 1) % size, bit = UINT64_C(1) << place % 64;
     uint64_t *word = &t->votes.mark[place / 64];
     if (failed)
