@@ -37,20 +37,20 @@ BIDE_BEGIN_DECLS
 /* X(NAME, label, sentence). Append only. */
 #define BIDE_SHARED_REASON_LIST(X)                                                                                     \
     X(NOTHING, "nothing", "nothing is wrong")                                                                          \
-    X(BAD_NAME, "bad_name", "a name has 1 to 127 bytes and no control characters")                                     \
-    X(BAD_CONFIG, "bad_config", "the configuration is wrong")                                                          \
-    X(IN_FLIGHT, "in_flight", "what counts calls in flight cannot be shared: a killed process never counts down")      \
-    X(NO_DIRECTORY, "no_directory", "there is no directory for it, and it could not be made")                          \
-    X(OPEN_DIRECTORY, "open_directory", "others may write to the directory")                                           \
-    X(NO_SPACE, "no_space", "there is no room for it")                                                                 \
-    X(NOT_A_FILE, "not_a_file", "it is a link, or not a plain file")                                                   \
+    X(BAD_NAME, "bad_name", "the name must have 1 to 127 bytes and no control characters")                             \
+    X(BAD_CONFIG, "bad_config", "the configuration is invalid")                                                        \
+    X(IN_FLIGHT, "in_flight", "counts of calls in flight cannot be shared: a killed process never releases them")      \
+    X(NO_DIRECTORY, "no_directory", "its directory is missing and cannot be created")                                  \
+    X(OPEN_DIRECTORY, "open_directory", "other users may write to the directory")                                      \
+    X(NO_SPACE, "no_space", "there is no space for the file")                                                          \
+    X(NOT_A_FILE, "not_a_file", "it is a link, or not a regular file")                                                 \
     X(NOT_OURS, "not_ours", "it belongs to another user")                                                              \
-    X(OPEN_FILE, "open_file", "others may write to it, or it is not readable and writable for us")                     \
+    X(OPEN_FILE, "open_file", "other users may write to it, or we may not read and write it")                          \
     X(WRONG_SIZE, "wrong_size", "it has the wrong size")                                                               \
     X(WRONG_VERSION, "wrong_version", "it was made by another version of bide")                                        \
-    X(DAMAGED, "damaged", "it is damaged, or no target at all")                                                        \
+    X(DAMAGED, "damaged", "it is damaged, or not a target")                                                            \
     X(OTHER_NAME, "other_name", "it is the target of another name")                                                    \
-    X(NOT_THERE, "not_there", "there is no such target, and none was to be made")                                      \
+    X(NOT_THERE, "not_there", "there is no such target")                                                               \
     X(SYSTEM, "system", "the operating system refused")
 
 enum bide_shared_reason {
@@ -63,7 +63,7 @@ enum bide_shared_reason {
 struct bide_shared_problem {
     enum bide_shared_reason reason;
     int system_errno; /* 0: none */
-    char text[512];   /* "/dev/shm/bide-1000/payments@1f2e: others may write to it ...; want mode 600" */
+    char text[512];   /* "/dev/shm/bide-1000/payments@1f2e: other users may write to it ...; want mode 600" */
 };
 
 struct bide_shared_options {

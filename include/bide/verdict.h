@@ -17,35 +17,35 @@
     X(NOTHING, "nothing", "nothing to do: the event was late, repeated or early")                                      \
     X(FIRST_ATTEMPT, "first_attempt", "the first attempt may start")                                                   \
     X(RETRY, "retry", "the wait is over and the retry may start")                                                      \
-    X(HEDGE, "hedge", "the attempt is slow: a second one starts beside it")                                            \
+    X(HEDGE, "hedge", "the attempt is slow: a second attempt starts beside it")                                        \
     X(BACKOFF, "backoff", "waiting the backoff before the next attempt")                                               \
     X(SERVER_HINT, "server_hint", "waiting as long as the server asked")                                               \
     X(HOLD_OFF, "hold_off", "waiting because the server asked another call to hold off")                               \
-    X(CONFLICT, "conflict", "a lost race is tried again at once, one time")                                            \
-    X(LATE_WAKE, "late_wake", "the wait ended late (suspend?), so its end is spread again")                            \
+    X(CONFLICT, "conflict", "a conflict is retried at once, one time")                                                 \
+    X(LATE_WAKE, "late_wake", "the wait ended late (suspend?), so the retry is jittered again")                        \
     X(SUCCEEDED, "succeeded", "an attempt succeeded")                                                                  \
     X(ATTEMPTS_SPENT, "attempts_spent", "all attempts that the policy allows were made")                               \
     X(DEADLINE, "deadline", "the deadline of the call has passed")                                                     \
     X(DEADLINE_NEAR, "deadline_near", "the wait would end after the deadline")                                         \
-    X(PERMANENT, "permanent", "the failure will not go away by trying again")                                          \
+    X(PERMANENT, "permanent", "the failure is permanent: a retry would not help")                                      \
     X(NOT_REPEATABLE, "not_repeatable", "the request may have run and is not safe to repeat")                          \
     X(BODY_DELIVERED, "body_delivered", "part of the response already reached the caller")                             \
     X(BODY_SPENT, "body_spent", "the request body cannot be sent a second time")                                       \
-    X(KEY_REQUIRED, "key_required", "a mutating request needs an idempotency key here")                                \
-    X(SERVER_STOP, "server_stop", "the server said not to retry")                                                      \
+    X(KEY_REQUIRED, "key_required", "the policy requires an idempotency key for this request")                         \
+    X(SERVER_STOP, "server_stop", "the server asked not to retry")                                                     \
     X(HINT_TOO_LONG, "hint_too_long", "the server asked for a longer wait than the policy allows")                     \
-    X(HINT_MISSING, "hint_missing", "throttled without a hint, and the policy wants one")                              \
+    X(HINT_MISSING, "hint_missing", "throttled without a hint, and the policy requires a hint")                        \
     X(INNER_LAYER, "inner_layer", "the caller above retries, so this layer does not")                                  \
-    X(THROTTLE, "throttle", "the server accepts too few requests: refused here to spare it")                           \
+    X(THROTTLE, "throttle", "adaptive throttling: the server accepts too few requests")                                \
     X(IN_FLIGHT_FULL, "in_flight_full", "as many attempts are in flight as the target allows")                         \
-    X(BREAKER_OPEN, "breaker_open", "the breaker is open")                                                             \
-    X(BREAKER_PROBING, "breaker_probing", "the breaker is half open and its probes are taken")                         \
-    X(BREAKER_RAMPING, "breaker_ramping", "the breaker has just closed and lets traffic back slowly")                  \
+    X(BREAKER_OPEN, "breaker_open", "the circuit breaker is open")                                                     \
+    X(BREAKER_PROBING, "breaker_probing", "the circuit breaker is half open and all its probes are in use")            \
+    X(BREAKER_RAMPING, "breaker_ramping", "the circuit breaker has just closed and ramps up traffic")                  \
     X(KEY_LIMIT, "key_limit", "this retry key was retried as often as its interval allows")                            \
     X(BUDGET_EMPTY, "budget_empty", "the retry budget of the target is empty")                                         \
     X(CANCELLED, "cancelled", "the caller cancelled the call")                                                         \
-    X(BAD_POLICY, "bad_policy", "the policy is not of this library's version: use init or copy")                       \
-    X(TARGET_GONE, "target_gone", "the table gave the target's memory to another name meanwhile")
+    X(BAD_POLICY, "bad_policy", "the policy is of another version: use bide_policy_init or bide_policy_copy")          \
+    X(TARGET_GONE, "target_gone", "the target was evicted from its table during the call")
 
 BIDE_BEGIN_DECLS
 

@@ -14,7 +14,7 @@ size_t bide_problem_format(char *text, size_t size, const struct bide_problem *p
     core_write_text(&writer, problem->field);
     core_write_text(&writer, " is ");
     core_write_number(&writer, problem->value);
-    core_write_text(&writer, "; want ");
+    core_write_text(&writer, "; must be ");
     core_write_text(&writer, problem->want);
     return core_write_end(&writer);
 }

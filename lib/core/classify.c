@@ -113,9 +113,10 @@ static struct bide_problem rule_problem(const struct bide_rule *rule)
     if ((uint32_t)rule->kind >= KIND_COUNT)
         return (struct bide_problem){"rule.kind", "0 (permanent) to 5 (ok)", (int64_t)rule->kind};
     if ((uint32_t)rule->evidence >= EVIDENCE_COUNT)
-        return (struct bide_problem){"rule.reach", "0 (maybe ran) to 4 (body delivered)", (int64_t)rule->evidence};
+        return (struct bide_problem){"rule.evidence", "0 (unknown) to 4 (body delivered)", (int64_t)rule->evidence};
     if (rule->flags > FLAG_MASK)
-        return (struct bide_problem){"rule.flags", "bits of enum bide_outcome_flag, 0 to 63", rule->flags};
+        return (struct bide_problem){"rule.flags", "a combination of enum bide_outcome_flag bits, 0 to 63",
+                                     rule->flags};
     return (struct bide_problem){0};
 }
 

@@ -26,14 +26,14 @@ int64_t bide_lease_until(const struct bide_target *target)
 
 enum bide_err core_lease_check(const struct bide_budget_config *budget, struct bide_problem *problem)
 {
-    struct bide_problem found = {"budget.kind", "BIDE_BUDGET_TOKENS in a leased target: they are what is lent",
+    struct bide_problem found = {"budget.kind", "BIDE_BUDGET_TOKENS in a leased target: a fleet lends tokens",
                                  budget->kind};
     if (budget->kind == BIDE_BUDGET_TOKENS && budget->threshold_milli == 0)
         return BIDE_OK;
     if (budget->kind == BIDE_BUDGET_TOKENS)
-        found = (struct bide_problem){"budget.threshold_milli",
-                                      "0 in a leased target: tokens below it would be lent for nothing",
-                                      budget->threshold_milli};
+        found =
+            (struct bide_problem){"budget.threshold_milli", "0 in a leased target: tokens below it could not be spent",
+                                  budget->threshold_milli};
     if (problem)
         *problem = found;
     return BIDE_ERR_INVALID;

@@ -334,16 +334,16 @@ static const struct range policy_ranges[] = {
     AS_ROW(P(hint_jitter_permille), NARROW, "0 to 10000", 0, 10000),
     AS_ROW(P(hint_max_ns), WIDE_OR_NEVER, WANT_NEVER, DURATION),
     AS_ROW(P(hint_over_ns), WIDE, WANT_0, DURATION_0),
-    AS_ROW(P(observe), NARROW, "bits of BIDE_POLICY_GATES", 0, BIDE_POLICY_GATES),
+    AS_ROW(P(observe), NARROW, "a combination of BIDE_POLICY_GATES bits", 0, BIDE_POLICY_GATES),
 };
 #undef P
 
 #define T(field) #field, offsetof(struct bide_target_config, field)
 
 static const struct range config_ranges[] = {
-    AS_ROW(T(trust), NARROW, "bits of enum bide_trust", 0, 3),
+    AS_ROW(T(trust), NARROW, "a combination of enum bide_trust bits", 0, 3),
     AS_ROW(T(key_retries), NARROW, "0 (no limit) to 255", 0, 255),
-    AS_ROW(T(throttle_k_milli), NARROW, "0 (off), or 1001 to 1000000 (2000 is the book's)", 0, 1000000),
+    AS_ROW(T(throttle_k_milli), NARROW, "0 (off), or 1001 to 1000000 (2000 in the SRE book)", 0, 1000000),
     AS_ROW(T(throttle_max_permille), NARROW, "1 to 1000", 1, 1000),
     AS_ROW(T(throttle_window_ns), WIDE, WANT_SLOTS, BIDE_SLOTS, BIDE_DURATION_MAX),
     AS_ROW(T(key_interval_ns), WIDE, WANT_1, DURATION),
@@ -450,12 +450,12 @@ static enum bide_err check_policy_relations(const struct bide_policy *p, struct 
         {proportional && p->jitter_lo_permille > p->jitter_hi_permille, "jitter_lo_permille", p->jitter_lo_permille,
          "jitter_hi_permille or less"},
         {proportional && p->jitter_hi_permille > 1000 && !p->jitter_past_cap, "jitter_hi_permille",
-         p->jitter_hi_permille, "1000 or less, or set jitter_past_cap"},
+         p->jitter_hi_permille, "1000 or less (or set jitter_past_cap)"},
         {additive && p->jitter_add_ns == 0, "jitter_add_ns", 0, "more than 0 with additive jitter"},
         {additive && p->jitter_add_ns > p->cap_ns, "jitter_add_ns", p->jitter_add_ns, "cap_ns or less"},
         {p->hedges_max >= p->attempts_max, "hedges_max", p->hedges_max,
          "less than attempts_max: a hedge is an attempt too"},
-        {policy_reserved_bits(p) != 0, "reserved_", 1, "0: start from bide_policy_init"},
+        {policy_reserved_bits(p) != 0, "reserved_", 1, "0 (start from bide_policy_init)"},
     };
     return check_relations(relations, COUNT(relations), problem);
 }
@@ -464,12 +464,12 @@ enum bide_err bide_policy_check(const struct bide_policy *policy, struct bide_pr
 {
     if (policy->struct_size != sizeof *policy)
         return report_problem(problem, "struct_size", policy->struct_size,
-                              "what bide_policy_init or bide_policy_copy set");
+                              "the value that bide_policy_init or bide_policy_copy sets");
     enum bide_err err = check_ranges(policy, policy_ranges, COUNT(policy_ranges), problem);
     return err != BIDE_OK ? err : check_policy_relations(policy, problem);
 }
 
-#define WANT_COST "more than 0 (unless cost_failure_milli is): else it never binds"
+#define WANT_COST "more than 0 (unless cost_failure_milli is): else the budget never refuses a retry"
 
 static enum bide_err check_config_relations(const struct bide_target_config *c, struct bide_problem *problem)
 {
@@ -477,25 +477,25 @@ static enum bide_err check_config_relations(const struct bide_target_config *c, 
     bool tokens = b->kind == BIDE_BUDGET_TOKENS, costless = tokens && b->cost_failure_milli == 0;
     uint32_t cheapest = (uint32_t)core_min(b->cost_milli, core_min(b->cost_throttled_milli, b->cost_timeout_milli));
     const struct relation relations[] = {
-        {(c->observe & ~BIDE_TARGET_GATES) != 0, "observe", c->observe, "bits of BIDE_TARGET_GATES"},
+        {(c->observe & ~BIDE_TARGET_GATES) != 0, "observe", c->observe, "a combination of BIDE_TARGET_GATES bits"},
         {c->throttle_k_milli > 0 && c->throttle_k_milli <= 1000, "throttle_k_milli", c->throttle_k_milli,
-         "0 (off), or 1001 to 1000000 (2000 is the book's)"},
+         "0 (off), or 1001 to 1000000 (2000 in the SRE book)"},
         {costless && b->cost_milli == 0, "budget.cost_milli", 0, WANT_COST},
         {costless && b->cost_throttled_milli == 0, "budget.cost_throttled_milli", 0, WANT_COST},
         {costless && b->cost_timeout_milli == 0, "budget.cost_timeout_milli", 0, WANT_COST},
         {tokens && b->capacity_milli > 0 && b->cost_milli > b->capacity_milli, "budget.cost_milli", b->cost_milli,
-         "capacity_milli or less: else no retry is ever allowed (a capacity of 0 says so)"},
+         "capacity_milli or less: else no retry is ever allowed (use a capacity of 0 for that)"},
         {tokens && b->cost_failure_milli > 0 && b->threshold_milli == 0 && cheapest == 0, "budget.threshold_milli", 0,
-         "more than 0 when only failures cost: else it never binds"},
+         "more than 0 when only failures cost: else the budget never refuses a retry"},
         {tokens && b->initial_milli != BIDE_FULL && b->initial_milli > b->capacity_milli, "budget.initial_milli",
          b->initial_milli, "capacity_milli or less, or BIDE_FULL"},
         {tokens && b->threshold_milli > 0 && b->threshold_milli >= b->capacity_milli, "budget.threshold_milli",
          b->threshold_milli, "less than capacity_milli: else no retry is ever allowed"},
         {any_flag_set(c->reserved_flags_, COUNT(c->reserved_flags_)), "reserved_flags_", 1,
-         "0: start from bide_target_config_init"},
+         "0 (start from bide_target_config_init)"},
         {c->breaker.open_max_ns < c->breaker.open_ns, "breaker.open_max_ns", c->breaker.open_max_ns, "open_ns or more"},
         {c->breaker.kind == BIDE_BREAKER_BY_COUNT && c->breaker.min_volume > c->breaker.count_window,
-         "breaker.min_volume", c->breaker.min_volume, "count_window or less: else it never opens"},
+         "breaker.min_volume", c->breaker.min_volume, "count_window or less: else the breaker never opens"},
     };
     return check_relations(relations, COUNT(relations), problem);
 }
@@ -503,7 +503,8 @@ static enum bide_err check_config_relations(const struct bide_target_config *c, 
 enum bide_err bide_target_config_check(const struct bide_target_config *config, struct bide_problem *problem)
 {
     if (config->struct_size != sizeof *config)
-        return report_problem(problem, "struct_size", config->struct_size, "what bide_target_config_init set");
+        return report_problem(problem, "struct_size", config->struct_size,
+                              "the value that bide_target_config_init sets");
     enum bide_err err = check_ranges(config, config_ranges, COUNT(config_ranges), problem);
     return err != BIDE_OK ? err : check_config_relations(config, problem);
 }
@@ -518,11 +519,11 @@ enum bide_err bide_policy_copy(struct bide_policy *into, const struct bide_polic
     size_t known = from->struct_size < sizeof *into ? from->struct_size : sizeof *into;
     if (from->struct_size < offsetof(struct bide_policy, backoff) || from->struct_size > SIZE_SANE ||
         from->struct_size % 8 != 0) /* no version ends inside a word */
-        return report_problem(problem, "struct_size", from->struct_size, "what bide_policy_init set");
+        return report_problem(problem, "struct_size", from->struct_size, "the value that bide_policy_init sets");
     for (size_t i = known; i < from->struct_size; i++)
         if (source[i] != 0)
             return report_problem(problem, "struct_size", from->struct_size,
-                                  "no fields that this version does not know");
+                                  "that of a policy whose fields unknown to this version are 0");
     struct bide_policy copy;
     preset_fill_policy(&copy, BIDE_PRESET_SERVICE);
     for (size_t i = 0; i < known; i++)

@@ -119,12 +119,11 @@ void core_target_release(struct bide_target *t)
 /* A shared target cannot count attempts in flight: a process that is killed never releases its permits. */
 static enum bide_err config_check_shared(const struct bide_target_config *c, struct bide_problem *problem)
 {
-    struct bide_problem found = {"in_flight_max", "0 in a target that processes share", c->in_flight_max};
+    struct bide_problem found = {"in_flight_max", "0 in a shared target", c->in_flight_max};
     if (c->in_flight_max == 0 && c->budget.kind != BIDE_BUDGET_CONCURRENCY)
         return BIDE_OK;
     if (c->in_flight_max == 0)
-        found =
-            (struct bide_problem){"budget.kind", "tokens or a window in a target that processes share", c->budget.kind};
+        found = (struct bide_problem){"budget.kind", "tokens, window or none in a shared target", c->budget.kind};
     if (problem)
         *problem = found;
     return BIDE_ERR_INVALID;

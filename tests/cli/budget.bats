@@ -63,7 +63,7 @@ json() { bide budget show payments --json | jq -r "$1"; }
     [ "$(ran)" -eq 2 ]
     apart together "${breaker[@]}" -- ./failing
     [ "$status" -eq 75 ]
-    [[ $stderr == "bide: nothing was run: the breaker is open"* ]]
+    [[ $stderr == "bide: nothing was run: the circuit breaker is open"* ]]
     [ "$(ran)" -eq 2 ]
     [ "$(json .breaker.state)" = open ]
     [ "$(json .refused.breaker)" -eq 1 ]

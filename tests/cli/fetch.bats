@@ -74,7 +74,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     apart fetch "$U/x"
     [ "$status" -eq 22 ]
     [ -z "$output" ]
-    [[ $stderr == "bide: $U/x: 404: the failure will not go away by trying again" ]]
+    [[ $stderr == "bide: $U/x: 404: the failure is permanent: a retry would not help" ]]
     apart fetch --fail-with-body "$U/x"
     [ "$status" -eq 22 ]
     [ "$output" = "no such thing" ]
@@ -375,7 +375,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
     # shellcheck disable=SC2086
     apart fetch $breaker "$U/a" "$U/b" "$U/c" http://127.0.0.1:1/d
     [ "$status" -eq 22 ]
-    [[ $stderr == *"$U/c: nothing was sent: the breaker is open"* ]]
+    [[ $stderr == *"$U/c: nothing was sent: the circuit breaker is open"* ]]
     [[ $stderr == *"http://127.0.0.1:1/d: Couldn't connect to server"* ]]
     # With one target for all, one breaker.
     # shellcheck disable=SC2086
@@ -391,7 +391,7 @@ leftovers() { find . "$TMPDIR" -name '*bide-*' | wc -l; }
         "$U/slow" "$U/next"
     [ "$status" -eq 75 ]
     [ "$output" = late ]
-    [ "$stderr" = "bide: $U/next: nothing was sent: the breaker is open" ]
+    [ "$stderr" = "bide: $U/next: nothing was sent: the circuit breaker is open" ]
     [ "$(seen /next)" -eq 0 ]
 }
 

@@ -369,7 +369,7 @@ waits() {
     failing 9
     run quick --target db --set breaker.kind=consecutive --set breaker.consecutive=2 -- ./failing
     [ "$status" -eq 1 ]
-    [[ $output == *'the breaker is open'* ]]
+    [[ $output == *'the circuit breaker is open'* ]]
     [ "$(ran)" -eq 2 ]
 }
 

@@ -296,10 +296,11 @@ static void numbers_in_a_problem_have_the_unit_of_a_file(void **state)
     wrong_is("budget.ratio", "200%", "budget.ratio", "0% to 100% (one retry for each request)");
     wrong_is("budget.capacity", "300000", "budget.capacity", "0 (no retry ever) to 268435.455");
     wrong_is("budget.refill_per_minute", "200000/min", "budget.refill_per_minute", "0/min to 100000/min");
-    wrong_is("throttle_k", "1x", "throttle_k", "0x (off), or 1.001x to 1000x (2x is the book's)");
+    wrong_is("throttle_k", "1x", "throttle_k", "0x (off), or 1.001x to 1000x (2x in the SRE book)");
     wrong_is("budget.cost", "11", "budget.cost",
-             "budget.capacity (10) or less: else no retry is ever allowed (a capacity of 0 says so)");
-    wrong_is("budget.cost", "0", "budget.cost", "more than 0 (unless budget.cost_failure is): else it never binds");
+             "budget.capacity (10) or less: else no retry is ever allowed (use a capacity of 0 for that)");
+    wrong_is("budget.cost", "0", "budget.cost",
+             "more than 0 (unless budget.cost_failure is): else the budget never refuses a retry");
     wrong_is("budget.initial", "11", "budget.initial", "budget.capacity (10) or less, or full");
     wrong_is("breaker.open_max", "500ms", "breaker.open_max", "breaker.open (1s) or more");
 }
@@ -309,7 +310,7 @@ static void a_flag_in_a_problem_is_named_without_its_value(void **state)
     struct conf_problem wrong;
     service();
     assert_true(reads("jitter", "proportional") && reads("jitter_hi", "120%") && !conf_pair_check(&pair, &wrong));
-    assert_string_equal(wrong.want, "100% or less, or set jitter_past_cap");
+    assert_string_equal(wrong.want, "100% or less (or set jitter_past_cap)");
 }
 
 /* Sets one field to each value of a few and looks at every complaint. */

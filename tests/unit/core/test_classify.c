@@ -260,7 +260,7 @@ static void the_check_names_the_first_rule_that_is_wrong(void **state)
     } table[] = {
         {{500, 499, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0}, "rule.first", 500},
         {{500, 500, (enum bide_kind)6, BIDE_EVIDENCE_ANSWERED, 0}, "rule.kind", 6},
-        {{500, 500, BIDE_KIND_OK, (enum bide_evidence)5, 0}, "rule.reach", 5},
+        {{500, 500, BIDE_KIND_OK, (enum bide_evidence)5, 0}, "rule.evidence", 5},
         {{500, 500, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 64}, "rule.flags", 64},
     };
     (void)state;

@@ -428,7 +428,7 @@ static void fields_of_a_policy_that_contradict_each_other_are_named(void **state
         {{P(jitter, BIDE_JITTER_PROPORTIONAL), P(jitter_hi_permille, 800), P(jitter_lo_permille, 801)},
          "jitter_hi_permille or less"},
         {{P(jitter, BIDE_JITTER_PROPORTIONAL), P(jitter_past_cap, 0), P(jitter_hi_permille, 1001)},
-         "1000 or less, or set jitter_past_cap"},
+         "1000 or less (or set jitter_past_cap)"},
         {{P(jitter, BIDE_JITTER_ADDITIVE), P(jitter_add_ns, 0)}, "more than 0 with additive jitter"},
         {{P(jitter, BIDE_JITTER_ADDITIVE), P(cap_ns, 1 * S), P(jitter_add_ns, 1 * S + 1)}, "cap_ns or less"},
         {{P(attempts_max, 1), P(hedges_max, 1)}, "less than attempts_max: a hedge is an attempt too"},
@@ -486,7 +486,7 @@ static void the_sentence_names_field_value_and_what_would_be_right(void **state)
     policy.attempts_max = 0;
     assert_int_equal(bide_policy_check(&policy, &problem), BIDE_ERR_INVALID);
     bide_problem_format(text, sizeof text, &problem);
-    assert_string_equal(text, "attempts_max is 0; want 1 or more (1 means no retry)");
+    assert_string_equal(text, "attempts_max is 0; must be 1 or more (1 means no retry)");
 }
 
 /* -- bounds of a target's configuration -----------------------------------------------------------------------------*/
@@ -644,21 +644,22 @@ static void every_value_at_the_edge_of_a_right_configuration_passes(void **state
 
 static void fields_of_a_configuration_that_contradict_each_other_are_named(void **state)
 {
-    static const char never_binds[] = "more than 0 (unless cost_failure_milli is): else it never binds";
+    static const char never_binds[] =
+        "more than 0 (unless cost_failure_milli is): else the budget never refuses a retry";
     static const struct conflict conflicts[] = {
         {{T(budget.cost_milli, 0)}, never_binds},
         {{T(budget.cost_throttled_milli, 0)}, never_binds},
         {{T(budget.cost_timeout_milli, 0)}, never_binds},
         {{T(budget.capacity_milli, 5000), T(budget.cost_milli, 5001)},
-         "capacity_milli or less: else no retry is ever allowed (a capacity of 0 says so)"},
+         "capacity_milli or less: else no retry is ever allowed (use a capacity of 0 for that)"},
         {{T(breaker.open_ns, 2 * S), T(breaker.open_max_ns, 2 * S - 1)}, "open_ns or more"},
         {{T(breaker.kind, BIDE_BREAKER_BY_COUNT), T(breaker.count_window, 10), T(breaker.min_volume, 11)},
-         "count_window or less: else it never opens"},
+         "count_window or less: else the breaker never opens"},
         {{T(budget.capacity_milli, 5000), T(budget.initial_milli, 5001)}, "capacity_milli or less, or BIDE_FULL"},
         {{T(budget.capacity_milli, 5000), T(budget.threshold_milli, 5000)},
          "less than capacity_milli: else no retry is ever allowed"},
         {{T(budget.cost_milli, 0), T(budget.cost_failure_milli, 1), T(budget.threshold_milli, 0)},
-         "more than 0 when only failures cost: else it never binds"},
+         "more than 0 when only failures cost: else the budget never refuses a retry"},
     };
     for (size_t i = 0; i < COUNT(conflicts); i++) {
         struct bide_target_config config = roomy_config();

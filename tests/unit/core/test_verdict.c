@@ -112,7 +112,7 @@ static void what_is_not_one_single_gate_is_unknown(void **state)
 static void a_problem_is_a_sentence_that_says_what_would_be_right(void **state)
 {
     static const struct bide_problem problem = {"attempts_max", "1 or more (1 means no retry)", 0};
-    static const char *const want = "attempts_max is 0; want 1 or more (1 means no retry)";
+    static const char *const want = "attempts_max is 0; must be 1 or more (1 means no retry)";
     char text[100];
     (void)state;
     assert_int_equal(bide_problem_format(text, sizeof text, &problem), strlen(want));
@@ -125,7 +125,7 @@ static void a_problem_shows_every_value_whole(void **state)
     char text[100], want[100];
     (void)state;
     for (size_t i = 0; i < COUNT(values); i++) {
-        snprintf(want, sizeof want, "x is %lld; want y", (long long)values[i]);
+        snprintf(want, sizeof want, "x is %lld; must be y", (long long)values[i]);
         bide_problem_format(text, sizeof text, &(struct bide_problem){"x", "y", values[i]});
         assert_string_equal(text, want);
     }
@@ -134,7 +134,7 @@ static void a_problem_shows_every_value_whole(void **state)
 static void a_problem_is_cut_at_the_size_and_tells_the_length_it_needs(void **state)
 {
     static const struct bide_problem problem = {"base_ns", "more", -5};
-    static const char *const want = "base_ns is -5; want more";
+    static const char *const want = "base_ns is -5; must be more";
     char text[40];
     (void)state;
     for (size_t size = 1; size <= 26; size++) {
