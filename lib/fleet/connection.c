@@ -1,13 +1,13 @@
-/* link.c - a connection to Redis as a state machine: one function for each stage, none of which waits.
+/* connection.c - a connection to Redis as a state machine: a function for each stage, none of which waits.
  *
- *     DOWN -> OPENING -> LOOKING -> CONNECTING -> SHAKING -> AUTH -> SELECT -> READY
+ *     DOWN -> START -> RESOLVE -> CONNECT -> TLS -> AUTH -> SELECT -> READY
  *
- * with what is not needed left out (an address has nothing to look up, a plain URL no TLS, no password no AUTH). A step
- * goes on until its stage stays the same. Addresses are tried one after the other; each gets its part of what is left
- * of the time, so that one that swallows everything does not keep the next from being tried.
+ * Stages that are not needed are skipped: a unix socket has no name to resolve, redis:// no TLS, a URL without password
+ * no AUTH. A step goes on until the stage no longer changes. Addresses are tried in turn; each gets an equal part of
+ * the time left, so that an address that drops packets does not prevent the next from being tried.
  *
- * A lookup that did not come in time goes on aside, and the next opening takes what it brought: there is never more
- * than one thread for a link, and a slow resolver only costs an attempt. */
+ * A name lookup that was too slow continues in the background, and the next opening uses its result: a connection never
+ * has more than one resolver thread, and a slow resolver costs only an attempt. */
 #include "connection.h"
 
 #include "fd.h"
@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #define OUT_MAX     (4 * FLEET_COMMAND_MAX) /* bytes queued */
-#define AWAITED_MAX 256u                    /* commands without their replies */
+#define AWAITED_MAX 256u                    /* commands that wait for their reply */
 
 enum stage { STAGE_DOWN, STAGE_START, STAGE_RESOLVE, STAGE_CONNECT, STAGE_TLS, STAGE_AUTH, STAGE_SELECT, STAGE_READY };
 
@@ -38,26 +38,26 @@ struct fleet_connection {
     const struct fleet_url *url;
     enum stage stage;
     bool redirected;
-    bool more_to_read; /* a step stopped before all was read */
-    bool peer_closed;  /* the other side did */
+    bool more_to_read; /* the last step stopped before all was read */
+    bool peer_closed;  /* the server closed the connection */
     struct fleet_endpoint endpoint;
-    int64_t deadline_ns;         /* of the beginning */
+    int64_t deadline_ns;         /* of the opening */
     int64_t address_deadline_ns; /* of the address being tried */
     struct fleet_resolver *resolver;
-    const struct addrinfo *next_address; /* address to try; the lookup's */
+    const struct addrinfo *next_address; /* to try next; owned by the resolver */
     int last_errno;                      /* of the address tried last */
     int fd;
     struct fleet_tls *tls;
-    short read_event, write_event; /* what reading and writing wait for */
+    short read_event, write_event; /* events for which reading and writing wait */
     struct fleet_reply_reader *reader;
-    int64_t reply_deadline_ns[AWAITED_MAX]; /* deadlines of commands sent, a ring */
+    int64_t reply_deadline_ns[AWAITED_MAX]; /* of the commands sent; a ring buffer */
     size_t first_awaited, awaited;
     size_t out_used;
     char out[OUT_MAX];
     char problem[768];
 };
 
-/* ---- making and ending ---- */
+/* ---- opening and closing ---- */
 
 struct fleet_connection *fleet_connection_new(const struct fleet_url *url)
 {
@@ -73,7 +73,7 @@ struct fleet_connection *fleet_connection_new(const struct fleet_url *url)
     return NULL;
 }
 
-/* They were tried: the next opening looks them up again. */
+/* Releases the addresses, so that the next opening resolves the name again. */
 static void connection_release_addresses(struct fleet_connection *conn)
 {
     fleet_resolver_release(conn->resolver);
@@ -81,7 +81,7 @@ static void connection_release_addresses(struct fleet_connection *conn)
     conn->next_address = NULL;
 }
 
-/* Closes; what was read stays to be taken, and a lookup that is under way goes on. */
+/* Closes the socket. Received bytes remain readable, and a lookup in progress continues. */
 static void connection_disconnect(struct fleet_connection *conn)
 {
     fleet_tls_free(conn->tls);
@@ -195,7 +195,7 @@ static void connection_fail_io(struct fleet_connection *conn)
         connection_fail_errno(conn, errno);
 }
 
-/* Writes what can be written. A failure is left to the reading, which may still bring the server's reason. */
+/* Writes as much as the socket takes. A write error is left to the reader: the server's reason may still be unread. */
 static void connection_flush(struct fleet_connection *conn)
 {
     size_t sent = 0;
@@ -203,11 +203,11 @@ static void connection_flush(struct fleet_connection *conn)
     while (sent < conn->out_used && (n = connection_send_bytes(conn, conn->out + sent, conn->out_used - sent)) > 0)
         sent += (size_t)n;
     memmove(conn->out, conn->out + sent, conn->out_used - sent);
-    explicit_bzero(conn->out + conn->out_used - sent, sent); /* AUTH may have been in it */
+    explicit_bzero(conn->out + conn->out_used - sent, sent); /* may have contained AUTH */
     conn->out_used = n == FLEET_IO_ERROR || n == FLEET_IO_EOF ? 0 : conn->out_used - sent;
 }
 
-/* Reads what is there and can be kept. */
+/* Reads all bytes that the reply reader has room for. */
 static void connection_receive(struct fleet_connection *conn)
 {
     char chunk[FLEET_CHUNK_MAX];
@@ -224,7 +224,8 @@ static void connection_receive(struct fleet_connection *conn)
     conn->more_to_read = true;
 }
 
-/* The next reply; garbage is the end, and says more than that the connection was closed after it. */
+/* Returns the next reply. Garbage fails the connection, even if the server has closed it: garbage is the better
+ * explanation. */
 static bool connection_parse_reply(struct fleet_connection *conn, struct fleet_redis_reply *reply)
 {
     const char *reason;
@@ -261,7 +262,7 @@ static bool connection_queue_command(struct fleet_connection *conn, int argc, co
     return fits;
 }
 
-/* ---- stages: where is it ---- */
+/* ---- stages: resolve and connect ---- */
 
 static void connection_open_socket(struct fleet_connection *conn, const struct sockaddr *address, socklen_t length)
 {
@@ -282,7 +283,7 @@ static void connection_open_socket(struct fleet_connection *conn, const struct s
     conn->fd = -1;
 }
 
-/* This address's part of the time. */
+/* Returns the end of this address's part of the time left. */
 static int64_t address_time_slice_end_ns(const struct fleet_connection *conn, int64_t now_ns)
 {
     int64_t addresses = 1;
@@ -357,10 +358,10 @@ static void stage_resolve(struct fleet_connection *conn, int64_t now_ns)
         connection_try_next_address(conn, now_ns);
         return;
     }
-    connection_fail(conn, "%s", reason); /* which also forgets the lookup */
+    connection_fail(conn, "%s", reason); /* also releases the resolver */
 }
 
-/* ---- stages: who are we ---- */
+/* ---- stages: TLS, AUTH, SELECT ---- */
 
 static void connection_begin_select(struct fleet_connection *conn)
 {
@@ -432,7 +433,8 @@ static void stage_tls_handshake(struct fleet_connection *conn)
     }
 }
 
-/* What a refusal of AUTH means. In some of them Redis repeats arguments, cut and changed, so its words are not told. */
+/* Explains why AUTH failed. Redis' own text is not repeated, because some of its errors quote the arguments, truncated
+ * or changed, so that masking would not find the password. */
 static const char *auth_error_meaning(const char *error)
 {
     static const struct {
@@ -455,7 +457,7 @@ static const char *auth_error_meaning(const char *error)
     return "it does not say why in words we know";
 }
 
-/* The answer to AUTH or SELECT: nothing but OK leads on. */
+/* Awaits the reply to AUTH or SELECT. Anything but OK fails the connection. */
 static void stage_auth_or_select(struct fleet_connection *conn)
 {
     struct fleet_redis_reply reply;
@@ -478,9 +480,9 @@ static void stage_auth_or_select(struct fleet_connection *conn)
         conn->stage = STAGE_READY;
 }
 
-/* ---- ready ---- */
+/* ---- stage: ready ---- */
 
-/* Bytes that answer nothing would be taken for the answer to what comes next. */
+/* Bytes without a command would be taken for the reply to the next command. */
 static void connection_check_unsolicited(struct fleet_connection *conn)
 {
     struct fleet_redis_reply reply;

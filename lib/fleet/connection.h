@@ -1,12 +1,14 @@
-/* link.h - a connection to Redis on which no step waits: a socket of our own, TLS, hiredis' formatter and reader.
+/* connection.h - a non-blocking connection to Redis: our own socket, OpenSSL, hiredis' command formatter and reply
+ * parser.
  *
- * The driver calls fleet_link_step when the descriptor is ready or a deadline has come, and learns what it waits for. A
- * link goes through its beginning by itself: look up (on a thread of its own, for getaddrinfo has no deadline),
- * connect, TLS, AUTH, SELECT; then it is READY, and commands may be sent. Replies come in the order of the commands.
- * One thing wrong and the link is DOWN: `problem` says what, without secrets, and only fleet_link_open leads out of it.
+ * The caller polls fleet_connection_fd and calls fleet_connection_step when it is ready or a deadline has come. Opening
+ * proceeds by itself: resolve the host (on a separate thread, because getaddrinfo has no deadline), connect, TLS, AUTH,
+ * SELECT. When the state is READY, commands may be sent. Replies come in the order of the commands. After any error the
+ * connection is DOWN: fleet_connection_problem says why, without secrets, and only fleet_connection_open leads out of
+ * that state.
  *
- * Untrusted: a reply may be anything. More than FLEET_REPLY_MAX bytes, deeper than an array of integers, not the
- * protocol at all, or not asked for: down. */
+ * The peer is not trusted. A reply of more than FLEET_REPLY_MAX bytes, nested deeper than an array of integers, not in
+ * the Redis protocol (RESP), or without a command closes the connection. */
 #ifndef FLEET_CONNECTION_H
 #define FLEET_CONNECTION_H
 
@@ -15,59 +17,57 @@
 
 #include "url.h"
 
-#define FLEET_REPLY_MAX        16384u /* bytes of one reply that are taken before it is called garbage */
+#define FLEET_REPLY_MAX        16384u /* bytes of a reply before it counts as garbage */
 #define FLEET_REPLY_VALUES_MAX 64u
-#define FLEET_REPLY_ERROR_MAX  320u   /* -MOVED may name a host of 255 */
+#define FLEET_REPLY_ERROR_MAX  320u   /* -MOVED may name a host of 255 bytes */
 #define FLEET_COMMAND_MAX      16384u /* bytes */
-#define FLEET_COMMAND_ARGS_MAX 64     /* of one command */
+#define FLEET_COMMAND_ARGS_MAX 64     /* of a command */
 
 enum fleet_connection_state { FLEET_CONNECTION_DOWN = 0, FLEET_CONNECTION_OPENING, FLEET_CONNECTION_READY };
 
 struct fleet_redis_reply {
     enum { FLEET_REPLY_ERROR, FLEET_REPLY_VALUES, FLEET_REPLY_OTHER } kind;
-    char error
-        [FLEET_REPLY_ERROR_MAX]; /* "NOSCRIPT No matching script": printable bytes, the password replaced (reply.c) */
+    char error[FLEET_REPLY_ERROR_MAX]; /* printable, password masked */
     int64_t value[FLEET_REPLY_VALUES_MAX];
-    size_t values; /* an integer or an array of them; strings that are decimal integers count. One nil: 0 values */
+    size_t values; /* integers, also as strings; a nil makes it 0 */
 };
 
-struct fleet_connection; /* allocated by fleet_link_new */
+struct fleet_connection; /* allocated by fleet_connection_new */
 
-struct fleet_connection *
-fleet_connection_new(const struct fleet_url *url);         /* which must live as long. NULL: no memory */
-void fleet_connection_free(struct fleet_connection *conn); /* without a last byte; accepts NULL */
+struct fleet_connection *fleet_connection_new(const struct fleet_url *url); /* url must outlive it. NULL: no memory */
+void fleet_connection_free(struct fleet_connection *conn);                  /* sends nothing; accepts NULL */
 
-/* Begins, with the next step; must be READY by deadline_ns, or it goes DOWN. `elsewhere` "host:port" (from -MOVED)
- * instead of the URL's; NULL: the URL's. */
+/* Starts opening, at the next step; the connection goes DOWN unless READY by deadline_ns. `endpoint`: "host:port" of a
+ * -MOVED, or NULL for the URL's. */
 void fleet_connection_open(struct fleet_connection *conn, const char *endpoint, int64_t deadline_ns);
 
 enum fleet_connection_state fleet_connection_state(const struct fleet_connection *conn);
 const char *fleet_connection_problem(
     const struct fleet_connection *conn); /* "redis://cache:6379/0: Connection refused"; "": none */
 
-/* What to poll for: fd (-1: nothing) and POLLIN/POLLOUT bits. It is another one after each step. */
+/* Returns the descriptor to poll (-1: none) and sets POLLIN and POLLOUT bits. Both may change with every step. */
 int fleet_connection_fd(const struct fleet_connection *conn, short *events);
 
-/* Does what can be done without waiting. Take all replies after each step, also when it went DOWN. */
+/* Makes all progress that is possible without waiting. Read all replies after each step, also when it went DOWN. */
 void fleet_connection_step(struct fleet_connection *conn, int64_t now_ns);
 
-/* Queues one command, READY only; false: no room, nothing queued. Its reply must be there by deadline_ns, or the link
- * goes DOWN. argv as for hiredis; length NULL: texts. */
+/* Queues a command. Returns false if not READY or without room; then nothing is queued. The connection goes DOWN if the
+ * reply is not there by deadline_ns. argc, argv, length as for redisAppendCommandArgv; length NULL: strings. */
 bool fleet_connection_send(struct fleet_connection *conn, int argc, const char *const *argv, const size_t *length,
                            int64_t deadline_ns);
 
-/* The next reply, in order. False: none yet, or garbage, and now the link is DOWN. What was read before a link went
- * DOWN is still given. */
+/* Returns the next reply, in order; false if there is none yet, or after garbage, which makes the connection DOWN.
+ * Replies received before the connection went DOWN are still returned. */
 bool fleet_connection_next_reply(struct fleet_connection *conn, struct fleet_redis_reply *reply);
 
-/* When to step at the latest, whatever is polled: BIDE_NEVER if it does not matter, the past for "at once". */
+/* Returns when to step at the latest, whatever poll says: BIDE_NEVER for no limit, a past time for "at once". */
 int64_t fleet_connection_deadline_ns(const struct fleet_connection *conn);
 
-/* A last push of what is queued, without waiting; then DOWN, with no problem. */
+/* Flushes the queue without waiting, then goes DOWN, without a problem. */
 void fleet_connection_close(struct fleet_connection *conn);
 
-/* In a child after fork: closes the descriptors and writes nothing; only fleet_link_free may follow. No allocation, no
- * lock. */
+/* In a child after fork: closes the descriptors and sends nothing. Only fleet_connection_free may follow. No
+ * allocation, no lock. */
 void fleet_connection_abandon(struct fleet_connection *conn);
 
 #endif

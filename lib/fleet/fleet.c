@@ -1,11 +1,13 @@
-/* fleet.c - the functions of bide/fleet.h: who joins, who leaves, how things stand; and fork.
+/* fleet.c - the functions of bide/fleet.h: open, join, leave, get, close; and fork.
  *
- * None of them waits for Redis, but for bide_fleet_close: the timeout at most, until the sockets have the last words.
+ * None of them waits for Redis, except bide_fleet_close, which waits up to the timeout until the sockets have taken the
+ * final requests.
  *
- * fork: the child has the memory and not the thread. Its private targets hold the same tokens as the parent's, and the
- * same reports; both are taken away from them before fork returns, so that nothing is spent or earned twice, and the
- * connections are closed there without a word. What is left is a dead fleet, which can be looked at, left and closed.
- * Children that pthread_atfork does not see (raw clone) have doubled tokens: known weakness. */
+ * fork: the child has a copy of the memory, but not the thread. Its private targets hold the same tokens and unreported
+ * earnings as the parent's; both are removed before fork returns in the child, so that no token is spent or reported
+ * twice. The child closes the descriptors without sending anything, because the parent uses the same sockets. The fleet
+ * is then orphaned: it can be read, left and closed, but not joined. Known weakness: children that pthread_atfork does
+ * not see (raw clone) have duplicate tokens. */
 #include <bide/clock.h>
 #include <bide/entropy.h>
 
@@ -23,8 +25,8 @@
 #include "fd.h"
 #include "fleet_internal.h"
 
-#define STACK_BYTES         262144u /* OpenSSL looks at certificates on it, and `tell` is the caller's */
-#define CONFIGURE_TRIES_MAX 1000u   /* tries to begin or end a lease while somebody else is configuring the target */
+#define STACK_BYTES         262144u /* OpenSSL verifies certificates on it, and it runs the report callback */
+#define CONFIGURE_TRIES_MAX 1000u   /* attempts to begin or end a lease while another thread configures the target */
 
 static pthread_mutex_t fleets_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bide_fleet *fleets;
@@ -61,7 +63,7 @@ static void fleet_orphan(struct bide_fleet *fleet, int64_t now_ns)
         fleet_connection_abandon(node->connection);
 }
 
-/* Async-signal-safe: in the child of a process with threads nothing else would be. */
+/* Async-signal-safe functions only: other threads of the parent may have held any lock, e.g. malloc's. */
 static void fork_child_orphan_all(void)
 {
     int64_t now_ns = bide_now();
@@ -107,8 +109,8 @@ static enum bide_err problem_set(struct bide_fleet_problem *problem, enum bide_e
     return err;
 }
 
-/* No signal of the program is handled on our thread; those that a thread raises itself are (a truncated file of
- * bide/shared.h is a SIGBUS, and has a guard). */
+/* Blocks the program's signals on our thread, except those that a thread raises by its own instructions: SIGBUS must
+ * reach the handler that guards truncated files of shared targets (bide/shared.h). */
 static int fleet_start_thread(struct bide_fleet *fleet)
 {
     static const int synchronous[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -123,7 +125,7 @@ static int fleet_start_thread(struct bide_fleet *fleet)
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     pthread_sigmask(SIG_BLOCK, &blocked, &previous);
     failed = pthread_create(&fleet->thread, &attributes, fleet_thread, fleet);
-    if (failed == EINVAL) /* the program's thread-local variables do not fit in */
+    if (failed == EINVAL) /* the program's thread-local storage does not fit into the small stack */
         failed = pthread_create(&fleet->thread, NULL, fleet_thread, fleet);
     pthread_sigmask(SIG_SETMASK, &previous, NULL);
     pthread_attr_destroy(&attributes);
@@ -176,7 +178,7 @@ static struct bide_fleet *fleet_new(const struct bide_fleet_options *options)
     return fleet;
 }
 
-/* Puts the fleet in the list before its thread runs: a fork in between finds a whole one. */
+/* Adds the fleet to the list before its thread starts, so that a fork in between finds it. */
 static enum bide_err fleet_start(struct bide_fleet *fleet, struct bide_fleet_problem *problem)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -267,7 +269,7 @@ static enum bide_err name_check(const char *name, struct bide_fleet_problem *pro
     return problem_set(problem, err, "", reason);
 }
 
-/* Under `lock`. */
+/* Under members_lock. */
 static enum bide_err member_admit(struct bide_fleet *fleet, struct fleet_member *member, struct bide_target *target,
                                   struct bide_fleet_problem *problem)
 {
@@ -286,7 +288,7 @@ static enum bide_err member_admit(struct bide_fleet *fleet, struct fleet_member 
 
 static void thread_wake(const struct bide_fleet *fleet)
 {
-    eventfd_write(fleet->wake_fd, 1); /* fails only if it is awake already */
+    eventfd_write(fleet->wake_fd, 1); /* fails only if the counter is full, i.e. a wake-up is pending */
 }
 
 enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *name, struct bide_target *target, bool shared,
@@ -319,7 +321,7 @@ static void target_end_lease(struct bide_target *target)
         sched_yield();
 }
 
-/* Under `lock`. From now on its target is the caller's alone; the thread says the last ask, if there is one. */
+/* Under members_lock. Afterwards the target belongs to the caller alone; the thread sends the final request, if any. */
 static void member_leave(struct bide_fleet *fleet, struct fleet_member **at)
 {
     struct fleet_member *member = *at;
@@ -350,7 +352,8 @@ void bide_fleet_close(struct bide_fleet *fleet)
 {
     if (fleet == NULL)
         return;
-    assert(fleet->orphaned || !pthread_equal(pthread_self(), fleet->thread)); /* `tell` would wait for itself */
+    assert(fleet->orphaned ||
+           !pthread_equal(pthread_self(), fleet->thread)); /* the report callback would wait for itself */
     pthread_mutex_lock(&fleet->members_lock);
     while (fleet->members != NULL)
         member_leave(fleet, &fleet->members);
@@ -364,10 +367,11 @@ void bide_fleet_close(struct bide_fleet *fleet)
     fleet_free(fleet);
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
-/* Not told by the lease's end, which is drawn for one that fails. If another process exchanges now, it is: only an
- * answer moves it. */
+/* A failing member's own lease end says nothing, because it is a random instant (protocol/member.c). But if another
+ * process is the exchanger now and the end has moved since our failure, that process had a reply: only a reply moves
+ * it. */
 bool fleet_member_is_failing(const struct fleet_member *member)
 {
     return member->failing &&

@@ -1,19 +1,25 @@
-/* fleet_parts.h - what a fleet is made of, and what its files do for each other.
+/* fleet_internal.h - the structs of libbide-fleet, and the functions that its files offer each other.
  *
- * A MEMBER is a target that has joined, with its ledger. A LINE is a connection with the asks that are under way on it;
- * there is one to the place that the URL names, and in a Redis Cluster one to each node that members were sent to by
- * -MOVED. The THREAD goes round in turns: see what came, say what is due, sleep.
+ * A MEMBER is a target that joined the fleet: its lease (protocol/member.h), name and key. A NODE is a Redis server
+ * with a connection to it and the pipeline of requests on that connection: the server that the URL names, and in a
+ * Redis Cluster each server that -MOVED named. A PENDING request waits for its reply, or for room to be sent. The
+ * THREAD of the fleet runs in turns: receive replies, send due requests, sleep in poll().
  *
- * Two locks. `lock` lies between the functions of bide/fleet.h and the thread: it guards the members and their ledgers
- * and is held for arithmetic only, never over I/O. `turn` is held by the thread while it is awake, links
- * included; only fork takes it too, so that a child finds everything whole. Order: turn, then lock. Calls
- * (bide_call_*) know of neither.
+ * Two locks, taken in this order:
+ * - turn_lock is held by the thread during a turn, I/O included. Only fork takes it besides, so that a child finds
+ *   every struct in a consistent state.
+ * - members_lock guards the data shared by the functions of bide/fleet.h and the thread. It is held for arithmetic
+ *   only, never during I/O, so no function of bide/fleet.h waits for Redis.
  *
- *     fleet.c          bide_fleet_open, _join, _leave, _look, _close, and fork
- *     fleet_thread.c   turns, sleeping, the farewell
- *     fleet_line.c     asks out, answers in, failures, -MOVED
- *     fleet_tell.c     what people are told
- *     fleet_read.c     bide_fleet_read */
+ * Calls (bide_call_*) take neither: they read and write their target's atomic words.
+ *
+ * Which file writes which struct:
+ *
+ *     fleet.c         bide_fleet; of a member: all fields at the join; left and the final request when it leaves
+ *     node.c          nodes, pending requests; of a member: lease, view, failures, node; its final request once it left
+ *     thread.c        the list of nodes; takes members from the list of leaving members
+ *     report.c        fleet_report
+ *     read_bucket.c   none of these: bide_fleet_read uses a separate connection */
 #ifndef FLEET_INTERNAL_H
 #define FLEET_INTERNAL_H
 
@@ -26,13 +32,13 @@
 #include "fleet/protocol/member.h"
 #include "url.h"
 
-#define FLEET_PENDING_MAX  32u  /* asks under way on one line */
+#define FLEET_PENDING_MAX  32u  /* requests pending on a node */
 #define FLEET_NODES_MAX    16u  /* nodes of a cluster */
 #define FLEET_ENDPOINT_MAX 272u /* "host:port" */
 #define FLEET_REPORT_MAX   1536u
 
-/* Not const, for tests. Waits before a connection or an exchange is tried again are jittered: base_ns, doubled up to
- * cap_ns. */
+/* Not const, because tests shorten the times. A failed connection or request is retried with exponential backoff and
+ * jitter, from retry_base_ns up to retry_cap_ns. */
 struct fleet_tuning {
     int64_t report_interval_ns;
     int64_t retry_base_ns;
@@ -48,89 +54,87 @@ struct fleet_member {
     char name[BIDE_TARGET_NAME_MAX + 1];
     char key[FLEET_KEY_MAX];
     bool shared;
-    bool left; /* its target is not ours to touch any more */
+    bool left; /* the target belongs to the caller again: do not touch it */
     bool failing;
-    int64_t
-        failed_lease_end_ns; /* of one that fails: the lease as it was left; a later one was got by another process */
+    int64_t failed_lease_end_ns; /* end of the lease after the failure; a later end was set by another process */
     uint32_t consecutive_failures;
-    int64_t disconnected_until_ns; /* disconnected_ns is up to date as of then */
+    int64_t disconnected_until_ns; /* view.disconnected_ns is complete up to here */
     struct bide_fleet_view view;
-    struct fleet_node *node;            /* NULL: the first. The thread's, as is what follows */
-    struct lease_request final_request; /* of one that has left */
+    struct fleet_node *node;            /* NULL: the first node. This and the following fields: thread only */
+    struct lease_request final_request; /* valid if has_final_request, once the member left */
     bool has_final_request;
 };
 
-/* An ask under way. */
+/* A request that was made, with its result not known yet. */
 struct fleet_pending {
-    struct fleet_member *member; /* NULL: it has left, and nobody waits for the answer */
+    struct fleet_member *member; /* NULL: it left; ignore the reply */
     struct lease_request request;
     int64_t deadline_ns;
-    bool with_script_text; /* with EVAL: after a NOSCRIPT */
-    bool precedes_final;   /* of one that has left meanwhile: the last ask, behind it, waits for its answer */
-    bool is_final;         /* of one that has left, which is the flight's to free */
+    bool with_script_text; /* send EVAL with the script's text: Redis replied NOSCRIPT */
+    bool precedes_final;   /* its member left: the final request waits for this reply */
+    bool is_final;         /* final request; owns its member and frees it */
 };
 
 struct fleet_node {
     struct fleet_node *next;
     struct fleet_connection *connection;
-    char endpoint[FLEET_ENDPOINT_MAX]; /* "": where the URL says */
-    enum fleet_connection_state state; /* as it was when we last looked */
-    bool ever_opened;                  /* it was opened before */
-    bool has_replied;                  /* an answer has come since it was opened: the script is there */
-    int64_t retry_ns;                  /* not opened before */
+    char endpoint[FLEET_ENDPOINT_MAX]; /* "": the endpoint of the URL */
+    enum fleet_connection_state state; /* as of the last step */
+    bool ever_opened;                  /* a connection was attempted */
+    bool has_replied;                  /* since the connection was opened: Redis knows the script */
+    int64_t retry_ns;                  /* no connection attempt before this */
     uint32_t consecutive_failures;
-    uint32_t sent,
-        pending_count; /* the first `sent` flights are on the wire, in this order; the others wait for room */
+    uint32_t sent, pending_count; /* the first `sent` are on the wire, in this order; the rest wait for room */
     struct fleet_pending pending[FLEET_PENDING_MAX];
 };
 
-/* What people were told, and are to be told at the end of this turn. */
+/* Reports to the program: those made, and the text to deliver at the end of this turn. */
 struct fleet_report {
-    bool ever_reported, failure_reported; /* is_bad: the last thing told was bad */
-    bool reply_seen;                      /* an answer has come since the last failure */
+    bool ever_reported, failure_reported; /* failure_reported: the last report was a failure */
+    bool reply_seen;                      /* a reply was accepted since the last failure */
     int64_t reported_ns, failing_since_ns;
     uint64_t suppressed;
-    char problem[sizeof((struct bide_fleet_view *)0)->problem]; /* the last, told or not; "": none since an answer */
-    char text[FLEET_REPORT_MAX];                                /* "": nothing */
+    char problem[sizeof((struct bide_fleet_view *)0)->problem]; /* last failure; "": none since a reply */
+    char text[FLEET_REPORT_MAX];                                /* "": nothing to deliver */
 };
 
 struct bide_fleet {
-    struct bide_fleet *next; /* in the list of all of this process */
+    struct bide_fleet *next; /* in the list of all fleets of this process */
     struct bide_fleet_options options;
     struct fleet_url url;
     uint32_t claimant_id;
-    bool orphaned; /* we are a child of the process that opened it: there is no thread */
+    bool orphaned; /* we are a forked child: there is no thread */
     pthread_t thread;
     int wake_fd;
     pthread_mutex_t turn_lock, members_lock;
-    struct fleet_member *members, *leaving; /* under `lock`, as is the next */
+    struct fleet_member *members, *leaving; /* under members_lock, like stopping */
     bool stopping;
-    struct fleet_node *nodes; /* under `turn`, as is the next; the first is where the URL says */
+    struct fleet_node *nodes; /* under turn_lock, like report; the first is the URL's */
     struct fleet_report report;
 };
 
 /* fleet.c */
-void fleet_member_count_disconnected(struct fleet_member *member,
-                                     int64_t now_ns); /* brings disconnected_ns up to date */
+void fleet_member_count_disconnected(struct fleet_member *member, int64_t now_ns); /* adds to view.disconnected_ns */
 bool fleet_member_is_failing(const struct fleet_member *member);
 
-/* fleet_thread.c */
+/* thread.c */
 void *fleet_thread(void *fleet);
 
-/* fleet_line.c */
+/* node.c */
 struct fleet_node *fleet_node_new(const struct fleet_url *url, const char *endpoint); /* NULL: no memory */
 void fleet_node_free(struct fleet_node *node);
 struct fleet_node *fleet_member_node(const struct bide_fleet *fleet, const struct fleet_member *member);
 void fleet_node_serve(struct bide_fleet *fleet, struct fleet_node *node, int64_t now_ns);
 void fleet_node_step(struct bide_fleet *fleet, struct fleet_node *node, int64_t now_ns);
-void fleet_node_send_final(struct bide_fleet *fleet, struct fleet_member *member, int64_t now_ns); /* frees it, then */
-bool fleet_node_finals_sent(const struct fleet_node *node); /* nothing is left to be said by those who left */
+void fleet_node_send_final(struct bide_fleet *fleet, struct fleet_member *member, int64_t now_ns); /* frees it later */
+bool fleet_node_finals_sent(const struct fleet_node *node); /* nothing left to send */
 
-/* Where an error "MOVED ..." points to; without a host it is that of who says it, `here`. False: it is none. */
+/* Parses the endpoint in an error "MOVED ..."; without a host it is on the host that replied, `current`. Returns false
+ * if the error is something else. */
 bool fleet_moved_endpoint(const struct fleet_endpoint *current, const char *error, struct fleet_endpoint *moved);
 
-/* fleet_tell.c: under `lock`, but for the last, which is under none. _unheard is for the end: nobody ever answered, and
- * nobody was told. */
+/* report.c: under members_lock, except fleet_report_deliver, which calls the program's callback under no lock.
+ * _never_reached is for the end: no reply ever came, and no failure was reported. */
 void fleet_report_failure(struct bide_fleet *fleet, const char *endpoint_text, const char *reason, int64_t now_ns);
 void fleet_report_recovery(struct bide_fleet *fleet, int64_t now_ns);
 void fleet_report_never_reached(struct bide_fleet *fleet);

@@ -1,18 +1,26 @@
-/* fleet_line.c - asks out and answers in, over one connection.
+/* node.c - the pipeline of requests to a Redis node: send requests, match replies, handle errors, -MOVED and leaving.
  *
- * An ask is made by its member's ledger and takes from the target what it gives back; from then on it is answered or
- * spent. It is said with EVALSHA; if Redis does not know the script (and says so by NOSCRIPT, which means that
- * nothing ran) the same ask is said once more with the script's text. Nothing else is ever said twice. The first ask on
- * a new connection goes alone, so that a Redis without the script is told it once and not by every member.
+ * At most once. A request has taken tokens out of its target, so running it twice would count them twice. It is sent
+ * with EVALSHA. If Redis replies NOSCRIPT, the script did not run, and the same request is sent again with EVAL and the
+ * script's text. In no other case is a request sent again: after an error, a timeout or a lost connection it is unknown
+ * whether the script ran, so its tokens are treated as lost. The first request on a new connection goes alone, so that
+ * a Redis without the script receives the text once and not from every member.
  *
- * An answer is believed if it comes in time, has the right shape and passes the ledger's check. Anything else is a
- * failure: the ask is spent, the target goes on alone, and the next ask waits, jittered, longer each time. The
- * connection is given up where its next answer would be no better: after a wrong shape, an answer too late, a replica,
- * a user without rights.
+ * Replies. A reply is accepted if it arrives before the deadline, has the right shape and passes
+ * lease_member_accept_reply. Anything else is a failure: the target continues at its floor, and the next request waits
+ * with exponential backoff. The connection is closed if its next reply would be no better: after a wrong shape, a late
+ * reply, a read-only replica, a user without permission.
  *
- * -MOVED: the key is at another node. That ask is spent as well; its member moves to the line of that node, and the
- * next one is asked there. If that node cannot be reached, its members go back to where the URL says. -ASK, which is
- * said during a migration, is a failure like others: the next ask finds the node by -MOVED. */
+ * Redis Cluster. -MOVED says that the key is on another node. That request is lost as well; the member moves to that
+ * node, and its next request goes there. If that node cannot be reached, its members return to the node of the URL.
+ * -ASK, which occurs while a slot migrates, is a failure like any other: a later request finds the node by -MOVED.
+ *
+ * Leaving. bide_fleet_leave has made the member's final request; from then on the target must not be touched. The
+ * thread passes the member to fleet_node_send_final:
+ * - An earlier request that still waits for room was never sent: its counters are merged into the final request.
+ * - An earlier request on the wire to the same node: the final request waits for its reply (precedes_final), because
+ *   the tokens that the reply grants must be returned, and its serial tells the bucket which member leaves.
+ * - An earlier request on the wire to another node is detached: its reply is ignored, its tokens are lost. */
 #include <bide/backoff.h>
 #include <bide/clock.h>
 #include <bide/entropy.h>
@@ -27,9 +35,9 @@
 #include "fleet_internal.h"
 #include "script.h"
 
-#define RETRY_WAIT_MIN_NS    (50 * BIDE_MS) /* a jittered wait is no shorter */
+#define RETRY_WAIT_MIN_NS    (50 * BIDE_MS) /* jitter never makes a wait shorter */
 #define PROBLEM_MAX          (FLEET_REPLY_ERROR_MAX + 64)
-#define WORDS_BEFORE_REQUEST 4u /* EVALSHA, the script, the number of keys, the key */
+#define WORDS_BEFORE_REQUEST 4u /* EVALSHA, the script, number of keys, the key */
 
 struct fleet_tuning fleet_tuning = {
     .report_interval_ns = BIDE_MINUTE,
@@ -37,7 +45,7 @@ struct fleet_tuning fleet_tuning = {
     .retry_cap_ns = 30 * BIDE_S,
 };
 
-/* ---- a line and its flights ---- */
+/* ---- pending requests ---- */
 
 struct fleet_node *fleet_node_new(const struct fleet_url *url, const char *endpoint)
 {
@@ -90,7 +98,7 @@ static void pending_append(struct fleet_node *node, const struct fleet_pending *
     node->pending[node->pending_count++] = *pending;
 }
 
-/* A last ask that is not said. Who parts then parts for nothing. */
+/* The final request cannot be sent: drop it, and detach an earlier request of the same member that is still pending. */
 static void pending_drop_final(struct fleet_node *node, struct fleet_pending *final)
 {
     for (uint32_t i = 0; i < node->pending_count; i++)
@@ -104,7 +112,7 @@ static int64_t sum_clamped(int64_t a, int64_t b, int64_t max)
     return core_min(core_sum(a, b), max);
 }
 
-/* What an ask that was not heard would have told, the last one tells. */
+/* Adds the tokens and counters of a request that never ran to the final request. */
 static void request_merge(struct lease_request *final, const struct lease_request *unsent)
 {
     final->returned_milli = sum_clamped(final->returned_milli, unsent->returned_milli, LEASE_MILLI_MAX);
@@ -114,8 +122,7 @@ static void request_merge(struct lease_request *final, const struct lease_reques
     final->spent_milli = sum_clamped(final->spent_milli, unsent->spent_milli, LEASE_COUNT_MAX);
 }
 
-/* An ask that waits for room was not heard. One under way is answered before the last one is said, there; on another
- * line nobody waits for it. */
+/* Prepares the member's earlier requests for its final request, which goes to final_node. See "Leaving" above. */
 static void member_detach_pending(struct bide_fleet *fleet, struct fleet_member *member,
                                   const struct fleet_node *final_node)
 {
@@ -134,7 +141,7 @@ static void member_detach_pending(struct bide_fleet *fleet, struct fleet_member 
         }
 }
 
-/* ---- failing ---- */
+/* ---- failures ---- */
 
 static int64_t retry_wait_ns(uint32_t failures)
 {
@@ -146,7 +153,7 @@ static int64_t retry_wait_ns(uint32_t failures)
     return bide_backoff_wait(&policy, (struct bide_step){.step = failures}, bide_seed(), 0);
 }
 
-/* Nothing came of it. Under `lock`. */
+/* Records a failed request or connection. Under members_lock. */
 static void member_record_failure(struct fleet_member *member, int64_t retry_ns, int64_t now_ns)
 {
     fleet_member_count_disconnected(member, now_ns);
@@ -169,7 +176,7 @@ static void member_fail_request(struct bide_fleet *fleet, struct fleet_member *m
     pthread_mutex_unlock(&fleet->members_lock);
 }
 
-/* The members of a node that cannot be reached ask where the URL says from now on. */
+/* The node cannot be reached: its members send to the node of the URL from now on, which knows the cluster. */
 static void node_return_members(struct bide_fleet *fleet, struct fleet_node *node)
 {
     if (node == fleet->nodes)
@@ -179,7 +186,7 @@ static void node_return_members(struct bide_fleet *fleet, struct fleet_node *nod
             member->node = NULL;
 }
 
-/* The next answer there would be no better. */
+/* Closes a connection whose next reply would be no better. */
 static void node_disconnect(struct bide_fleet *fleet, struct fleet_node *node)
 {
     fleet_connection_close(node->connection);
@@ -188,8 +195,9 @@ static void node_disconnect(struct bide_fleet *fleet, struct fleet_node *node)
     pthread_mutex_unlock(&fleet->members_lock);
 }
 
-/* The connection is gone. What was under way on it is spent; who waited for it has failed too. One that was of use
- * and ends while nothing is wanted of it is no failure: it is opened again when it is needed. */
+/* The connection was lost. Pending requests on it have failed; if it was still opening, so have the members that waited
+ * for it. A connection that worked and ends while nothing is pending is no failure (Redis closes idle clients): it is
+ * opened again when needed. */
 static void node_on_disconnect(struct bide_fleet *fleet, struct fleet_node *node, enum fleet_connection_state was_state,
                                int64_t now_ns)
 {
@@ -212,7 +220,7 @@ static void node_on_disconnect(struct bide_fleet *fleet, struct fleet_node *node
     if (failed) {
         const char *problem = fleet_connection_problem(node->connection);
         if (problem[0] != 0)
-            fleet_report_failure(fleet, NULL, problem, now_ns); /* it says itself where */
+            fleet_report_failure(fleet, NULL, problem, now_ns); /* the text names the endpoint */
         else
             fleet_report_failure(fleet, fleet->url.redacted, "the connection is gone", now_ns);
         node_return_members(fleet, node);
@@ -220,7 +228,7 @@ static void node_on_disconnect(struct bide_fleet *fleet, struct fleet_node *node
     pthread_mutex_unlock(&fleet->members_lock);
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 static bool text_begins_with(const char *text, const char *word)
 {
@@ -228,7 +236,7 @@ static bool text_begins_with(const char *text, const char *word)
     return strncmp(text, word, length) == 0 && (text[length] == ' ' || text[length] == 0);
 }
 
-/* Errors after which this connection is of no use: a replica, a user without rights. */
+/* Errors that every further request on this connection would get: a replica, missing permissions. */
 static bool error_is_permanent(const char *error)
 {
     static const char *const words[] = {"READONLY", "NOAUTH", "WRONGPASS", "NOPERM"};
@@ -238,14 +246,15 @@ static bool error_is_permanent(const char *error)
     return false;
 }
 
-/* "MOVED 3999 host:port". */
+/* "MOVED 3999 host:port": slot and endpoint. */
 bool fleet_moved_endpoint(const struct fleet_endpoint *current, const char *error, struct fleet_endpoint *moved)
 {
     const char *last_space = text_begins_with(error, "MOVED") ? strrchr(error, ' ') : NULL;
     return last_space != NULL && fleet_endpoint_parse(moved, last_space + 1, current);
 }
 
-/* The line of the node that this one's error names; NULL: none, too many of them, or no memory. */
+/* Returns the node that the error names, adding it if necessary; NULL if the error names none, there are too many
+ * nodes, or no memory. */
 static struct fleet_node *node_for_moved(struct bide_fleet *fleet, const struct fleet_node *from, const char *error)
 {
     struct fleet_endpoint current = fleet->url.endpoint, moved;
@@ -265,7 +274,8 @@ static struct fleet_node *node_for_moved(struct bide_fleet *fleet, const struct 
     return *at;
 }
 
-/* Told only if it happens again before an answer: each client of a cluster begins with one. */
+/* Each member of a cluster starts with a -MOVED, so the first is not reported; it is if it happens again before a
+ * reply. */
 static void member_follow_moved(struct bide_fleet *fleet, struct fleet_node *from, struct fleet_member *member,
                                 const char *error, int64_t now_ns)
 {
@@ -278,7 +288,7 @@ static void member_follow_moved(struct bide_fleet *fleet, struct fleet_node *fro
     member->node = node != fleet->nodes ? node : NULL;
 }
 
-/* A Redis that wants a password cuts long commands off before it looks at them, and does not say so. */
+/* Before AUTH, Redis rejects long commands with "Protocol error: unauthenticated bulk length" instead of NOAUTH. */
 static const char *error_clarify(const char *error)
 {
     return strstr(error, "unauthenticated") != NULL ? "NOAUTH Authentication required." : error;
@@ -304,7 +314,8 @@ static void pending_on_error(struct bide_fleet *fleet, struct fleet_node *node, 
         node_disconnect(fleet, node);
 }
 
-/* Who has left is still granted something: that goes back with the last ask, which now knows how we are counted. */
+/* A reply for a member that has left: the tokens it grants are returned by the final request, which now also carries
+ * the serial by which the bucket knows the member. */
 static void final_request_absorb_reply(struct lease_request *final, const struct lease_reply *reply)
 {
     final->returned_milli = sum_clamped(final->returned_milli, reply->granted_milli, LEASE_MILLI_MAX);
@@ -312,7 +323,9 @@ static void final_request_absorb_reply(struct lease_request *final, const struct
     final->counted_as = reply->counted_as;
 }
 
-/* NULL, or what is wrong with it. One that has left just now has its last ask ready, but it is not on a line yet. */
+/* Applies a reply. Returns NULL, or the reason for rejecting it. The race: the member may have left after the request
+ * was sent, while its final request is not on a node yet; then the target is not touched, and the final request takes
+ * the grant. */
 static const char *member_accept_reply(struct bide_fleet *fleet, struct fleet_node *node,
                                        const struct fleet_pending *pending, const struct lease_reply *reply,
                                        int64_t now_ns)
@@ -321,7 +334,7 @@ static const char *member_accept_reply(struct bide_fleet *fleet, struct fleet_no
     const char *wrong_field;
     pthread_mutex_lock(&fleet->members_lock);
     if (!member->left) {
-        fleet_member_count_disconnected(member, now_ns); /* before: it ends the time alone */
+        fleet_member_count_disconnected(member, now_ns); /* first, because the reply ends the disconnected time */
         wrong_field = lease_member_accept_reply(&member->lease, reply, bide_seed(), now_ns);
     } else {
         wrong_field = lease_reply_check(reply, &pending->request);
@@ -362,7 +375,7 @@ static void pending_on_reply(struct bide_fleet *fleet, struct fleet_node *node, 
     node_disconnect(fleet, node);
 }
 
-/* The answer to a last ask is of no use to anybody, unless the script is not there. */
+/* The reply to a final request is not needed, unless it is NOSCRIPT. */
 static void pending_on_final_reply(struct fleet_node *node, struct fleet_pending *pending,
                                    const struct fleet_redis_reply *redis_reply)
 {
@@ -376,7 +389,7 @@ static void pending_on_final_reply(struct fleet_node *node, struct fleet_pending
     pending_release(pending);
 }
 
-/* The last ask of a member; NULL: it is not there (any more). */
+/* Returns the final request of a member, or NULL if it was sent or dropped. */
 static struct fleet_pending *pending_find_final(struct fleet_node *node, const struct fleet_member *member)
 {
     for (uint32_t i = 0; i < node->pending_count; i++)
@@ -407,7 +420,7 @@ static void node_read_replies(struct bide_fleet *fleet, struct fleet_node *node,
 {
     struct fleet_redis_reply redis_reply;
     while (node->sent > 0 &&
-           fleet_connection_next_reply(node->connection, &redis_reply)) { /* of one that was given up there are none */
+           fleet_connection_next_reply(node->connection, &redis_reply)) { /* a closed connection returns none */
         struct fleet_pending pending = pending_remove(node, 0);
         if (pending.member == NULL)
             continue;
@@ -432,9 +445,9 @@ void fleet_node_step(struct bide_fleet *fleet, struct fleet_node *node, int64_t 
         node_on_disconnect(fleet, node, was_state, now_ns);
 }
 
-/* ---- asks ---- */
+/* ---- requests ---- */
 
-/* False: no room. */
+/* Returns false if the connection has no room. */
 static bool node_send_request(struct fleet_connection *connection, const char *key, const struct fleet_pending *pending)
 {
     char digits[LEASE_REQUEST_FIELD_COUNT][24];
@@ -456,7 +469,7 @@ static bool node_send_request(struct fleet_connection *connection, const char *k
                                  pending->deadline_ns);
 }
 
-/* The last ask of a member waits for the answer to the one before. */
+/* The final request of a member waits for the reply to its earlier request. */
 static bool pending_must_wait(const struct fleet_node *node, const struct fleet_pending *pending)
 {
     bool must_wait = false;
@@ -465,7 +478,7 @@ static bool pending_must_wait(const struct fleet_node *node, const struct fleet_
     return must_wait;
 }
 
-/* What waits for room is sent as far as there is some. */
+/* Sends waiting requests as far as there is room. Returns true if any was sent. */
 static bool node_send_waiting(struct bide_fleet *fleet, struct fleet_node *node, int64_t now_ns)
 {
     uint32_t before = node->sent;
@@ -534,14 +547,14 @@ void fleet_node_serve(struct bide_fleet *fleet, struct fleet_node *node, int64_t
     if (node->state != FLEET_CONNECTION_READY)
         return;
     node_make_due_requests(fleet, node, now_ns);
-    while (node_send_waiting(fleet, node, now_ns)) /* again: after NOSCRIPT, once each */
+    while (node_send_waiting(fleet, node, now_ns)) /* again after NOSCRIPT, once per request */
         fleet_node_step(fleet, node, now_ns);
 }
 
 /* ---- leaving ---- */
 
-/* Nobody connects only to say good-bye; but a process that lives for a moment would else never report anything, so a
- * connection that is being made is waited for, and one that was not even tried is. */
+/* Sends the final request. Do not open a connection just for that, unless none was ever attempted: a short-lived
+ * process would otherwise never report. If a connection is being opened, wait for it. */
 void fleet_node_send_final(struct bide_fleet *fleet, struct fleet_member *member, int64_t now_ns)
 {
     struct fleet_node *node = fleet_member_node(fleet, member);
@@ -558,7 +571,7 @@ void fleet_node_send_final(struct bide_fleet *fleet, struct fleet_member *member
         pending_drop_final(node, &pending);
 }
 
-/* The socket has taken everything; and Redis has not said that it does not know the script, or will not. */
+/* True if the socket has taken all final requests and Redis knows the script, or the connection is down. */
 bool fleet_node_finals_sent(const struct fleet_node *node)
 {
     short events = 0;

@@ -1,7 +1,8 @@
-/* fleet_read.c - what lies in Redis under a target's name, for people who look. Blocking, and only reading.
+/* read_bucket.c - bide_fleet_read: reads the stored bucket of a target, for `bide budget show --fleet`. Blocking,
+ * read-only.
  *
- * Two commands in one go: the numbers of the bank, and Redis' time, without which they mean little. What they come to
- * now is computed by the model of the script (lib/fleet/protocol/bank.c). In a cluster, -MOVED is followed. */
+ * Two commands are pipelined: the stored numbers, and Redis' time, without which they cannot be brought up to date. The
+ * C twin of the script (protocol/bucket.c) computes the present state from them. In a cluster, -MOVED is followed. */
 #include <bide/clock.h>
 
 #include <poll.h>
@@ -13,7 +14,7 @@
 #include "fleet_internal.h"
 #include "script.h"
 
-#define MOVED_MAX 4u /* from node to node */
+#define MOVED_MAX 4u /* redirections followed */
 
 enum { COMMAND_BUCKET = 0, COMMAND_TIME, COMMAND_COUNT };
 
@@ -33,7 +34,7 @@ static enum bide_err read_fail(struct bucket_read *r, const char *problem)
     return BIDE_ERR_SYSTEM;
 }
 
-/* ---- over the link ---- */
+/* ---- over the connection ---- */
 
 static enum bide_err read_fail_connection(struct bucket_read *r)
 {
@@ -41,11 +42,11 @@ static enum bide_err read_fail_connection(struct bucket_read *r)
     if (problem[0] == 0)
         return read_fail(r, "no answer in time");
     if (r->problem != NULL)
-        snprintf(r->problem->text, sizeof r->problem->text, "%.511s", problem); /* it says itself where */
+        snprintf(r->problem->text, sizeof r->problem->text, "%.511s", problem); /* the text names the endpoint */
     return BIDE_ERR_SYSTEM;
 }
 
-/* Waits until something can be done, and does it. */
+/* Waits until the connection can make progress, and steps it. */
 static void read_step(struct bucket_read *r)
 {
     struct pollfd ready = {0};
@@ -100,9 +101,9 @@ static enum bide_err read_follow_moved(struct bucket_read *r)
     return err;
 }
 
-/* ---- what it means ---- */
+/* ---- interpreting the replies ---- */
 
-/* NULL: both are what they should be. */
+/* Returns NULL if both replies have the right shape, otherwise the problem. */
 static const char *read_check_replies(struct bucket_read *r, char text[FLEET_REPLY_ERROR_MAX + 32])
 {
     static const size_t values[COMMAND_COUNT] = {LEASE_BUCKET_FIELD_COUNT, 2};
@@ -159,7 +160,7 @@ static enum bide_err read_interpret(struct bucket_read *r, struct bide_fleet_buc
 {
     char text[FLEET_REPLY_ERROR_MAX + 32];
     if (r->reply[COMMAND_BUCKET].kind == FLEET_REPLY_VALUES && r->reply[COMMAND_BUCKET].values == 0)
-        return BIDE_OK; /* nobody has been there */
+        return BIDE_OK; /* no exchange yet, or the key has expired */
     const char *problem = read_check_replies(r, text);
     return problem != NULL ? read_fail(r, problem) : read_fill_bucket(r, bucket);
 }

@@ -1,8 +1,8 @@
-/* reply.c - hiredis' reader with functions that store what they are told into one struct fleet_reply.
+/* redis_reply.c - hiredis' parser with callbacks that fill a struct fleet_redis_reply.
  *
- * The reader calls them while it goes through a reply, possibly over several feeds; the draft is handed out when it
- * says that the reply is whole. A function that returns NULL makes the reader give up for good, which it calls out of
- * memory; `refused` keeps what it really was. */
+ * The parser calls them while it walks a reply, possibly over several feeds; the draft is handed out when the reply is
+ * complete. A callback that returns NULL makes the parser stop for good with "out of memory"; `refused` keeps the true
+ * reason. */
 #include "redis_reply.h"
 
 #include <hiredis/hiredis.h>
@@ -18,16 +18,16 @@
 struct fleet_reply_reader {
     redisReader *parser;
     const char *secret;
-    const char *refused;            /* NULL: nothing */
-    struct fleet_redis_reply draft; /* of the reply being read */
-    size_t expected_values;         /* values that it has if all of it are numbers */
-    bool has_nil;                   /* there was a nil */
-    size_t unread;                  /* bytes fed since the last whole reply */
-    unsigned char first_byte;       /* byte of a connection: tells other protocols */
+    const char *refused;            /* NULL: no callback refused */
+    struct fleet_redis_reply draft; /* of the reply being parsed */
+    size_t expected_values;         /* that the reply has if all elements are integers */
+    bool has_nil;                   /* an element was nil */
+    size_t unread;                  /* bytes fed since the last complete reply */
+    unsigned char first_byte;       /* of the connection: identifies other protocols */
     bool has_first_byte;
 };
 
-static int accepted; /* what the functions return for "fine": nobody looks inside */
+static int accepted; /* non-NULL result of the callbacks; never read */
 
 /* ---- texts ---- */
 
@@ -38,8 +38,8 @@ static char char_printable(char c)
     return c;
 }
 
-/* What is read and not only told stays as it is, even if the password ("redis", "1") is a piece of it: an error's first
- * word, which is in capitals, and the place that MOVED names. Neither repeats what was sent. */
+/* Returns how much of an error is not masked, even if it contains the password ("redis", "1"): the error code in
+ * capitals, and all of a MOVED error, because our code parses both. Neither repeats what a client sent. */
 static size_t error_unmasked_length(const char *text, size_t length)
 {
     static const char moved[] = "MOVED ";
@@ -51,8 +51,8 @@ static size_t error_unmasked_length(const char *text, size_t length)
     return word < length && text[word] == ' ' ? word : 0;
 }
 
-/* Copies an error: printable bytes, and stars instead of the secret. The search comes before the cut, so that no part
- * of a secret stays at the end. */
+/* Copies an error: unprintable bytes become '?', the secret becomes "***". The search precedes the truncation, so that
+ * no part of the secret remains at the end. */
 static void error_copy_masked(char into[FLEET_REPLY_ERROR_MAX], const char *text, size_t length, const char *secret)
 {
     size_t secret_length = secret != NULL ? strlen(secret) : 0, unmasked = error_unmasked_length(text, length),
@@ -70,7 +70,7 @@ static void error_copy_masked(char into[FLEET_REPLY_ERROR_MAX], const char *text
     into[used] = '\0';
 }
 
-/* A decimal integer and nothing else. */
+/* Parses a decimal integer; rejects anything else. */
 static bool parse_integer(const char *text, size_t length, int64_t *value)
 {
     bool negative = length > 0 && text[0] == '-';
@@ -88,7 +88,7 @@ static bool parse_integer(const char *text, size_t length, int64_t *value)
     return true;
 }
 
-/* ---- what the reader calls ---- */
+/* ---- callbacks of the parser ---- */
 
 static void *reply_refuse(struct fleet_reply_reader *reader, const char *reason)
 {
@@ -114,7 +114,7 @@ static void *on_string(const redisReadTask *task, char *text, size_t length)
         reader->draft.kind = FLEET_REPLY_ERROR;
         error_copy_masked(reader->draft.error, text, length, reader->secret);
     }
-    return &accepted; /* anything else is one value too few */
+    return &accepted; /* another kind is a value too few: see draft_finish */
 }
 
 static void *on_array(const redisReadTask *task, COUNT elements)
@@ -143,7 +143,7 @@ static void *on_nil(const redisReadTask *task)
 static redisReplyObjectFunctions parser_functions = {
     .createString = on_string, .createArray = on_array, .createInteger = on_integer, .createNil = on_nil};
 
-/* ---- the stream ---- */
+/* ---- the reader ---- */
 
 struct fleet_reply_reader *fleet_reply_reader_new(const char *secret)
 {
@@ -178,7 +178,7 @@ bool fleet_reply_reader_reset(struct fleet_reply_reader *reader)
     if (reader->parser == NULL)
         return false;
     reader->parser->privdata = reader;
-    reader->parser->maxbuf = 0; /* never freed and made anew in between: hiredis asserts that it can be */
+    reader->parser->maxbuf = 0; /* keep the buffer: hiredis asserts that reallocating it succeeds */
     return true;
 }
 
@@ -200,10 +200,12 @@ void fleet_reply_reader_feed(struct fleet_reply_reader *reader, const char *byte
         reader->first_byte = (unsigned char)bytes[0];
     reader->has_first_byte = true;
     reader->unread += length;
-    redisReaderFeed(reader->parser, bytes, length); /* a failure stays in the reader, and fleet_replies_next tells it */
+    redisReaderFeed(reader->parser, bytes,
+                    length); /* an error is kept in the parser; fleet_reply_reader_next reports it */
 }
 
-/* What came instead of the protocol. The bytes themselves are not repeated: they may hold anything. */
+/* Says which other protocol was received, if known. The bytes themselves are not repeated: they may contain
+ * anything. */
 static const char *reader_garbage_reason(const struct fleet_reply_reader *reader)
 {
     if (reader->refused != NULL)
@@ -217,7 +219,7 @@ static const char *reader_garbage_reason(const struct fleet_reply_reader *reader
     return "it does not speak Redis";
 }
 
-/* An array is of numbers only, or it is something else; one nil in it, and it is absent. */
+/* An array with a nil is absent (0 values); an array with anything but integers is FLEET_REPLY_OTHER. */
 static void draft_finish(struct fleet_reply_reader *reader, struct fleet_redis_reply *reply)
 {
     if (reader->draft.kind == FLEET_REPLY_VALUES && reader->has_nil)

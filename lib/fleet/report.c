@@ -1,8 +1,9 @@
-/* fleet_tell.c - what people are told of a fleet: that it cannot be reached, once a minute at most, and that it can.
+/* report.c - reports to the program: the fleet cannot be reached (at most once a minute), and it can be reached again.
  *
- * A fleet whose Redis is gone fails often, in every process; what is worth a line is that it fails, why, and what goes
- * on meanwhile. What was not told is counted and told with the next. "Reached again" is told only after something bad
- * was, so there are never more of these lines than of those. Texts are made under the lock and told without one. */
+ * When Redis is gone, requests fail often, and in every process. A report says that they fail, why, and at which rate
+ * retries continue meanwhile. Reports in between are suppressed, counted, and the count goes into the next report. A
+ * recovery is reported only after a failure was, so there are never more recoveries than failures. Texts are made under
+ * members_lock and delivered without a lock, because the callback may call bide_fleet_get, _join and _leave. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 #define NAMES_MAX 3u
 
-/* Appends to what is to be said, cut at its end. */
+/* Appends to the text, truncating it at the end of the buffer. */
 __attribute__((format(printf, 2, 3))) static void report_append(struct fleet_report *report, const char *format, ...)
 {
     size_t length = strlen(report->text);
@@ -29,7 +30,7 @@ static uint32_t member_floor_milli(const struct fleet_member *member)
     return config.budget.refill_per_minute_milli;
 }
 
-/* 1500 is 1.5. */
+/* Appends 1500 as "1.5". */
 static void report_append_milli(struct fleet_report *report, uint32_t milli)
 {
     uint32_t rest = milli % 1000;
@@ -41,7 +42,7 @@ static void report_append_milli(struct fleet_report *report, uint32_t milli)
         report_append(report, ".%0*" PRIu32, digits, rest);
 }
 
-/* "; retries go on at 1 a minute for payments, 0.5 a minute for orders, and for 4 others". */
+/* Appends "; retries go on at 1 a minute for payments, 0.5 a minute for orders, and alone for 4 others". */
 static void report_append_floors(struct bide_fleet *fleet)
 {
     unsigned failing = 0;
@@ -62,7 +63,7 @@ void fleet_report_failure(struct bide_fleet *fleet, const char *endpoint_text, c
     report->reply_seen = false;
     snprintf(report->problem, sizeof report->problem, "%s", reason);
     if (fleet->members == NULL)
-        return; /* those who left do not care */
+        return; /* a leaving member needs no reports */
     if (fleet->options.report == NULL || report->text[0] != 0 ||
         (report->ever_reported && now_ns - report->reported_ns < fleet_tuning.report_interval_ns)) {
         report->suppressed++;
@@ -80,7 +81,8 @@ void fleet_report_failure(struct bide_fleet *fleet, const char *endpoint_text, c
     report->suppressed = 0;
 }
 
-/* Nobody fails, and somebody was answered: by us, or by another process that got a lease for one that failed here. */
+/* True if no member is failing, and a reply came since the last failure: to this process, or to another process that
+ * has since become the exchanger of a member that failed here. */
 static bool fleet_has_recovered(const struct bide_fleet *fleet)
 {
     bool reply_seen = fleet->report.reply_seen;

@@ -1,11 +1,12 @@
-/* lookup.c - getaddrinfo on a detached thread.
+/* resolver.c - getaddrinfo on a detached thread.
  *
- * Two hold the memory: who asked, and the thread. The last to leave frees it. `over` is the one word between them: what
- * was found is written before it and read after it. There is no lock, so a fork at any moment leaves nothing locked in
- * the child; there the thread's hold is never given up, and a few hundred bytes stay.
+ * Caller and thread each hold a reference; the last to release it frees the memory. `done` is the only word that they
+ * share while both run: the thread writes the result before it stores `done` (release), the caller reads the result
+ * after it loads `done` (acquire), so it sees all of it. There is no lock, so a fork at any instant leaves nothing
+ * locked in the child; there, the thread's reference is never released, and a few hundred bytes leak.
  *
- * Known weakness: the thread cannot be ended. It must not outlive the code of this library: whoever unloads it with
- * dlclose waits for the resolver first. */
+ * Known weakness: the thread cannot be cancelled. It must not outlive the code of this library: a program that unloads
+ * it with dlclose must wait for the resolver first. */
 #include "resolver.h"
 
 #include "fd.h"
@@ -63,7 +64,7 @@ static void *resolver_thread(void *context)
     return NULL;
 }
 
-/* The program's signals are not for this thread. */
+/* All signals are blocked: the program's handlers must not run on this thread. */
 static int resolver_start_thread(struct fleet_resolver *resolver)
 {
     pthread_attr_t detached;

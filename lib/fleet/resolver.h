@@ -1,7 +1,7 @@
-/* lookup.h - a host's addresses, asked for on a thread of its own, because getaddrinfo has no deadline.
+/* resolver.h - resolves a host name on a separate thread, because getaddrinfo has no deadline.
  *
- * The thread is detached and its memory counted: whoever asked may leave at any time, and a resolver that hangs holds
- * nothing but itself. An address (not a name) is read at once, without a thread. */
+ * The thread is detached and the memory reference-counted: the caller may release the resolver at any time, and a
+ * lookup that hangs keeps nothing but its own memory. A numeric address is parsed at once, without a thread. */
 #ifndef FLEET_RESOLVER_H
 #define FLEET_RESOLVER_H
 
@@ -12,20 +12,21 @@
 
 struct fleet_resolver;
 
-/* NULL: no memory, no descriptor or no thread: errno says. */
+/* Starts a lookup. Returns NULL without memory, descriptor or thread; errno says which. */
 struct fleet_resolver *fleet_resolver_new(const struct fleet_endpoint *endpoint);
 void fleet_resolver_release(struct fleet_resolver *resolver); /* accepts NULL */
 
-/* Becomes readable when it is over. */
+/* Becomes readable when the lookup is done. */
 int fleet_resolver_fd(const struct fleet_resolver *resolver);
 
-/* Over? Then `found` is the list, which stays the lookup's; or NULL, with the reason in `why`. */
+/* Returns true if the lookup is done. *addresses is the list, owned by the resolver; or NULL, with the reason in
+ * *reason. */
 bool fleet_resolver_result(const struct fleet_resolver *resolver, const struct addrinfo **addresses,
                            const char **reason);
 
 const struct fleet_endpoint *fleet_resolver_endpoint(const struct fleet_resolver *resolver);
 
-/* In a child after fork: closes the descriptor, and is only left afterwards. */
+/* In a child after fork: closes the descriptor. Only fleet_resolver_release may follow. */
 void fleet_resolver_abandon(struct fleet_resolver *resolver);
 
 #endif

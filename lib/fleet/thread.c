@@ -1,12 +1,12 @@
-/* fleet_thread.c - the one thread of a fleet: it goes round in turns, and sleeps in between.
+/* thread.c - the thread of a fleet: it runs in turns and sleeps in poll() between them.
  *
- * It wakes for a socket, for a function of bide/fleet.h that wants it to, and for the earliest of: a member that is due
- * or must be looked at, a connection that may be tried again, an answer that is overdue. It never wakes more often than
- * each LOOK_NS for a member alone, whatever ledgers say.
+ * It wakes for a socket, for a function of bide/fleet.h (wake_fd), and for the earliest of: a member that is due or
+ * must be checked for a shortage of tokens, a connection that may be retried, a reply that is overdue. For members it
+ * wakes at most every CHECK_INTERVAL_MIN_NS.
  *
- * In a large fleet that is idle, connections would be more of a load than what is said over them (and Redis takes
- * 10,000 by default): there a line is closed between exchanges that are far apart. Not with TLS, where the greeting
- * costs more than the connection. */
+ * In a large idle fleet, open connections are a greater load for Redis than the requests on them (and Redis accepts
+ * 10,000 by default). So the connection is closed between exchanges that are far apart. Not with TLS, where the
+ * handshake costs more than the open connection. */
 #include <bide/clock.h>
 
 #include <poll.h>
@@ -18,10 +18,10 @@
 #include "fleet_internal.h"
 
 #define CHECK_INTERVAL_MIN_NS (10 * BIDE_MS)
-#define LARGE_FLEET           2000 /* instances */
+#define LARGE_FLEET           2000 /* members */
 #define CLOSE_GAP_NS          (5 * BIDE_S)
 
-/* ---- those who leave ---- */
+/* ---- leaving members ---- */
 
 static struct fleet_member *leaving_take(struct bide_fleet *fleet, bool *stopping)
 {
@@ -33,7 +33,7 @@ static struct fleet_member *leaving_take(struct bide_fleet *fleet, bool *stoppin
     return leaving;
 }
 
-/* True: we are to stop. */
+/* Passes leaving members to their nodes. Returns true if the fleet is closing. */
 static bool leaving_send_finals(struct bide_fleet *fleet, int64_t now_ns)
 {
     bool stopping;
@@ -45,7 +45,7 @@ static bool leaving_send_finals(struct bide_fleet *fleet, int64_t now_ns)
     return stopping;
 }
 
-/* ---- lines that nobody needs ---- */
+/* ---- unused nodes and connections ---- */
 
 static bool members_use_node(const struct fleet_node *node, const struct fleet_member *member)
 {
@@ -54,7 +54,7 @@ static bool members_use_node(const struct fleet_node *node, const struct fleet_m
     return member != NULL;
 }
 
-/* Those who have left since this turn began still have something to say there. */
+/* A member that left since this turn began still has a final request to send to its node. */
 static bool node_has_members(struct bide_fleet *fleet, const struct fleet_node *node)
 {
     pthread_mutex_lock(&fleet->members_lock);
@@ -65,7 +65,7 @@ static bool node_has_members(struct bide_fleet *fleet, const struct fleet_node *
 
 static void nodes_free_unused(struct bide_fleet *fleet)
 {
-    struct fleet_node *before = fleet->nodes; /* the first stays */
+    struct fleet_node *before = fleet->nodes; /* the URL's node stays */
     while (before != NULL && before->next != NULL) {
         struct fleet_node *node = before->next;
         if (node->pending_count > 0 || node_has_members(fleet, node)) {
@@ -82,8 +82,8 @@ static bool node_should_close(struct bide_fleet *fleet, const struct fleet_node 
     bool should_close =
         !fleet->url.tls && node->state == FLEET_CONNECTION_READY && node->pending_count == 0 && node->has_replied;
     pthread_mutex_lock(&fleet->members_lock);
-    should_close =
-        should_close && fleet->members != NULL && fleet->leaving == NULL; /* who leaves has something to say */
+    should_close = should_close && fleet->members != NULL &&
+                   fleet->leaving == NULL; /* leaving members have final requests to send */
     for (struct fleet_member *member = fleet->members; member != NULL && should_close; member = member->next)
         if (fleet_member_node(fleet, member) == node)
             should_close =
@@ -94,7 +94,8 @@ static bool node_should_close(struct bide_fleet *fleet, const struct fleet_node 
 
 /* ---- sleeping ---- */
 
-/* When a member needs a turn: not while its line is busy with what comes before it. */
+/* Returns when a member needs a turn. Never while its request is pending or its node has no room: a reply wakes us
+ * then. */
 static int64_t member_wake_ns(const struct bide_fleet *fleet, const struct fleet_member *member, int64_t now_ns)
 {
     const struct fleet_node *node = fleet_member_node(fleet, member);
@@ -107,7 +108,7 @@ static int64_t member_wake_ns(const struct bide_fleet *fleet, const struct fleet
     return node->state == FLEET_CONNECTION_DOWN ? core_max(wake_ns, node->retry_ns) : wake_ns;
 }
 
-/* When a line needs one, whatever its members want. */
+/* Returns when a node needs a turn, apart from its members: a timeout. */
 static int64_t nodes_wake_ns(const struct bide_fleet *fleet)
 {
     int64_t earliest_ns = BIDE_NEVER;
@@ -136,7 +137,7 @@ struct poll_set {
     nfds_t count;
 };
 
-/* What to poll for: the call to wake, and the sockets. */
+/* Polls for wake-ups and for the sockets of all nodes. */
 static void poll_set_fill(struct poll_set *poll_set, const struct bide_fleet *fleet)
 {
     poll_set->fd[0] = (struct pollfd){.fd = fleet->wake_fd, .events = POLLIN};
@@ -148,7 +149,7 @@ static void poll_set_fill(struct poll_set *poll_set, const struct bide_fleet *fl
     }
 }
 
-/* Late by less than a millisecond rather than awake too early and again at once. */
+/* Rounds up to milliseconds: waking late by less than that is better than waking early and polling again. */
 static void poll_set_wait(struct poll_set *poll_set, int64_t until_ns)
 {
     int64_t left_ns = until_ns != BIDE_NEVER ? core_max(until_ns - bide_now(), 0) : 0;
@@ -161,7 +162,7 @@ static void poll_set_wait(struct poll_set *poll_set, int64_t until_ns)
 
 /* ---- turns ---- */
 
-/* False: it was the last. */
+/* Returns false if the fleet is closing. */
 static bool thread_take_turn(struct bide_fleet *fleet, struct poll_set *poll_set, int64_t *until_ns)
 {
     pthread_mutex_lock(&fleet->turn_lock);
@@ -184,7 +185,7 @@ static bool thread_take_turn(struct bide_fleet *fleet, struct poll_set *poll_set
     return !stopping;
 }
 
-/* True: all that was to be said by those who left is said, or cannot be. */
+/* Returns true if every final request is sent or cannot be sent. */
 static bool thread_flush_finals(struct bide_fleet *fleet, struct poll_set *poll_set, int64_t *until_ns)
 {
     bool done = true;
@@ -195,13 +196,13 @@ static bool thread_flush_finals(struct bide_fleet *fleet, struct poll_set *poll_
         done = fleet_node_finals_sent(node) && done;
     }
     poll_set_fill(poll_set, fleet);
-    poll_set->fd[0].fd = -1; /* we know */
+    poll_set->fd[0].fd = -1; /* no further wake-ups matter */
     *until_ns = nodes_wake_ns(fleet);
     pthread_mutex_unlock(&fleet->turn_lock);
     return done;
 }
 
-/* The last asks of all are given to the sockets, as far as these take them within the timeout. */
+/* Passes the final requests to the sockets, for at most the timeout. */
 static void thread_drain(struct bide_fleet *fleet, struct poll_set *poll_set)
 {
     int64_t end_ns = core_sum(bide_now(), fleet->url.terms.timeout_ns), until_ns;

@@ -1,8 +1,8 @@
 /* tls.c - OpenSSL over a BIO of our own.
  *
- * OpenSSL's socket BIO writes with write(2), and a write to a connection that is gone raises SIGPIPE in a program that
- * is not ours. So the BIO here is two functions, recv and send with MSG_NOSIGNAL. Nor may a key that has a passphrase
- * make OpenSSL ask for it on the program's terminal: it gets none, and the key is refused. */
+ * OpenSSL's socket BIO uses write(2), which raises SIGPIPE if the peer is gone, in a program that is not ours. So this
+ * BIO uses recv, and send with MSG_NOSIGNAL. A private key with a passphrase must not make OpenSSL prompt on the
+ * program's terminal: the callback returns no passphrase, and the key is refused. */
 #include "tls.h"
 
 #include <arpa/inet.h>
@@ -22,12 +22,12 @@ struct fleet_tls {
     SSL *ssl;
     BIO_METHOD *method;
     int fd;
-    int socket_errno; /* errno of the socket's last call; 0: none */
-    short event;      /* that the last call waits for; 0: it does not */
+    int socket_errno; /* of the last call on the socket; 0: none */
+    short event;      /* that the last call waits for; 0: none */
     char problem[FLEET_TLS_PROBLEM_MAX];
 };
 
-/* ---- the socket, as OpenSSL sees it ---- */
+/* ---- the socket as a BIO ---- */
 
 static int bio_result(BIO *bio, struct fleet_tls *tls, ssize_t n, int retry)
 {
@@ -53,12 +53,13 @@ static int bio_socket_read(BIO *bio, char *into, int size)
 static long bio_socket_control(BIO *bio, int command, long number, void *pointer)
 {
     (void)bio, (void)number, (void)pointer;
-    return command == BIO_CTRL_FLUSH; /* nothing is held back; all the rest is not for us */
+    return command == BIO_CTRL_FLUSH; /* nothing is buffered; other commands do not apply */
 }
 
 static bool tls_attach_socket(struct fleet_tls *tls)
 {
-    tls->method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "bide-fleet"); /* no number of its own: they run out */
+    tls->method =
+        BIO_meth_new(BIO_TYPE_SOURCE_SINK, "bide-fleet"); /* no type index of its own: OpenSSL has few of them */
     if (tls->method == NULL || BIO_meth_set_write(tls->method, bio_socket_write) != 1 ||
         BIO_meth_set_read(tls->method, bio_socket_read) != 1 || BIO_meth_set_ctrl(tls->method, bio_socket_control) != 1)
         return false;
@@ -71,9 +72,9 @@ static bool tls_attach_socket(struct fleet_tls *tls)
     return true;
 }
 
-/* ---- whom to trust, who we are ---- */
+/* ---- authorities, certificate, host name ---- */
 
-/* OpenSSL's last words, or those of the C library if it was its fault. */
+/* Returns OpenSSL's last error; a generic text if the C library was the cause. */
 static const char *openssl_reason(void)
 {
     unsigned long code = ERR_peek_last_error();
@@ -87,7 +88,7 @@ static int refuse_passphrase(char *into, int size, int writing, void *context)
     return 0;
 }
 
-/* What cannot be opened is said by the C library better than by OpenSSL. */
+/* If the file cannot be opened, the C library's error is clearer than OpenSSL's. */
 static bool tls_fail_file(struct fleet_tls *tls, const char *option, const char *file, const char *want)
 {
     char buffer[96];
@@ -120,7 +121,7 @@ static bool tls_load_files(struct fleet_tls *tls, const struct fleet_url *url)
 static bool tls_expect_host(SSL *ssl, const char *host)
 {
     unsigned char address[sizeof(struct in6_addr)];
-    char name[sizeof((struct fleet_endpoint *)0)->host]; /* of our own: OpenSSL's macro casts const away */
+    char name[sizeof((struct fleet_endpoint *)0)->host]; /* a copy, because OpenSSL's macro casts const away */
     X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
     if (inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1)
         return X509_VERIFY_PARAM_set1_ip_asc(param, host) == 1;
@@ -172,7 +173,7 @@ void fleet_tls_free(struct fleet_tls *tls)
     free(tls);
 }
 
-/* ---- bytes ---- */
+/* ---- handshake, reading, writing ---- */
 
 static int tls_fail(struct fleet_tls *tls, const char *what, const char *text)
 {
@@ -180,7 +181,7 @@ static int tls_fail(struct fleet_tls *tls, const char *what, const char *text)
     return FLEET_IO_ERROR;
 }
 
-/* What a result that is no success means. */
+/* Translates the result of a call that did not succeed. */
 static int tls_result(struct fleet_tls *tls, int result)
 {
     char buffer[128];
@@ -202,7 +203,7 @@ static int tls_result(struct fleet_tls *tls, int result)
     return tls_fail(tls, "TLS: ", text != NULL ? text : "it failed");
 }
 
-/* What an earlier call left. */
+/* OpenSSL's error queue belongs to the thread: discard errors of earlier calls. */
 static void tls_clear_errors(struct fleet_tls *tls)
 {
     ERR_clear_error();

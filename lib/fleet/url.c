@@ -1,10 +1,9 @@
-/* url.c - reads a fleet's URL: scheme, user and password, host, database, options; and makes the keys of targets.
+/* url.c - parses a fleet's URL: scheme, user and password, host, database, options; formats the keys of targets.
  *
- * Read from left to right by a table of options. The one care that shapes it: a URL that is slightly wrong is told to
- * people, and the wrong place may be in the password ("redis://:pa/ss@host" has the host "" and the port "pa"). So
- * whatever is left of the host is never repeated, nor is a host or a port that does not read as one; and an @ where
- * none can be (behind the host, or a second one before it) is taken for a piece of a password and ends the reading at
- * once. */
+ * The URL is parsed from left to right, the options by a table. One concern shapes the parser: errors are shown to
+ * people, and the error may be inside the password ("redis://:pa/ss@host" parses as host "" and port "pa"). So an error
+ * text never repeats anything left of the host, nor a host or port that does not parse; and an @ where none can be
+ * (behind the host, or a second one before it) is taken for part of a password and ends parsing at once. */
 #include "url.h"
 
 #include <bide/hint.h>
@@ -23,16 +22,16 @@
 
 #define URL_MAX        4096u
 #define SECRET_MAX     1024u /* bytes in a password_file */
-#define QUOTED_MAX     32u   /* of a value that is repeated */
+#define QUOTED_MAX     32u   /* of a value quoted in an error */
 #define SCHEMES        "redis://, rediss:// or unix://"
-#define TOKENS_MAX     INT64_C(268435) /* whole ones of BIDE_CAPACITY_MAX_MILLI */
+#define TOKENS_MAX     INT64_C(268435) /* BIDE_CAPACITY_MAX_MILLI in whole tokens */
 #define TIMEOUT_MAX_MS INT64_C(60000)
 
 struct url_parser {
     struct fleet_url *url;
-    struct bide_fleet_problem *problem; /* NULL: nobody wants to know */
+    struct bide_fleet_problem *problem; /* NULL: the caller wants no text */
     enum bide_err err;
-    uint32_t options_seen; /* options, a bit each */
+    uint32_t options_seen; /* a bit for each option */
     bool has_db;
     char password_file[512];
 };
@@ -48,7 +47,7 @@ static bool char_is_plain(char c)
     return c > ' ' && c <= '~';
 }
 
-/* A value as people may see it: printable bytes, cut. */
+/* Quotes a value for an error: printable bytes, truncated. */
 static struct quoted_text text_quote(struct bide_text value)
 {
     struct quoted_text q = {""};
@@ -85,7 +84,7 @@ static struct bide_text text_span(const char *from, const char *to)
     return (struct bide_text){from, (size_t)(to - from)};
 }
 
-/* Cuts what comes before the first of these characters; all of it if there is none. */
+/* Cuts off and returns the part before the first of these characters; all of it if there is none. */
 static struct bide_text text_cut(struct bide_text *rest, const char *at)
 {
     size_t length = 0;
@@ -118,7 +117,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Undoes percent-encoding. NULL, or what is wrong: "is too long". */
+/* Undoes percent-encoding. Returns NULL or the problem: "is too long". */
 static const char *percent_decode(struct bide_text from, char *into, size_t size)
 {
     size_t used = 0;
@@ -142,7 +141,7 @@ static const char *percent_decode(struct bide_text from, char *into, size_t size
     return NULL;
 }
 
-/* A number with up to three decimals, in thousandths. */
+/* Parses a number with up to three decimals, in thousandths. */
 static bool parse_milli(struct bide_text text, int64_t *milli)
 {
     int64_t value = 0;
@@ -169,7 +168,7 @@ static bool parse_milli(struct bide_text text, int64_t *milli)
 
 enum form { NUMBER, TEXT, TLS_TEXT, SECRET };
 
-/* A number is stored as an int64_t, `scale` for each one: exactly, or it is refused. */
+/* A number is stored as an int64_t, multiplied by `scale`; refused if that is not exact. */
 struct option {
     const char *name;
     enum form form;
@@ -247,7 +246,7 @@ static bool option_parse_text(struct url_parser *r, const struct option *o, stru
     return true;
 }
 
-/* Keeps a user or a password; an empty one is none. `what` may be told, the value never. */
+/* Stores a user or a password; an empty value means none. An error names `what`, never the value. */
 static bool parser_keep_secret(struct url_parser *r, char **secret, struct bide_text value, const char *what)
 {
     if (value.length == 0)
@@ -309,7 +308,7 @@ static bool parse_options(struct url_parser *r, struct bide_text rest)
     return true;
 }
 
-/* ---- where it is ---- */
+/* ---- host, port, database, path ---- */
 
 static bool parse_userinfo(struct url_parser *r, struct bide_text text)
 {
@@ -376,7 +375,7 @@ static bool parse_host(struct url_parser *r, struct bide_text text)
            (r->err == BIDE_OK && parser_fail(r, "behind the ] of the host there is no :port"));
 }
 
-/* With `db`, as it stays; without, as far as it is known. */
+/* Sets the redacted URL; without `db` while the database is not parsed yet. */
 static void url_set_redacted(struct fleet_url *url, bool db)
 {
     bool bracket = strchr(url->endpoint.host, ':') != NULL;
@@ -393,7 +392,7 @@ static void url_set_redacted(struct fleet_url *url, bool db)
         snprintf(url->redacted + used, sizeof url->redacted - used, "/%d", url->db);
 }
 
-/* [user[:password]@]host[:port][/db] */
+/* Parses [user[:password]@]host[:port][/db]. */
 static bool parse_server(struct url_parser *r, struct bide_text *rest)
 {
     struct bide_text host = text_cut(rest, "/?"), before = {"", 0};
@@ -416,7 +415,7 @@ static bool parse_server(struct url_parser *r, struct bide_text *rest)
     return db.length == 0 || parse_database(r, db);
 }
 
-/* /path/to/socket */
+/* Parses /path/to/socket. */
 static bool parse_socket_path(struct url_parser *r, struct bide_text *rest)
 {
     struct bide_text path = text_cut(rest, "?");
@@ -434,9 +433,9 @@ static bool parse_socket_path(struct url_parser *r, struct bide_text *rest)
 
 /* ---- password_file ---- */
 
-/* Of ssh's mind: what is ours must be for nobody else's eyes. A file that is somebody else's (root's, as orchestrators
- * put secrets there) is read by us because its owner let us, group or others included; only that nobody but its owner
- * can write it. */
+/* Like ssh: a password file that we own must not be readable by others. A file owned by another user (root's, as
+ * orchestrators mount secrets) is readable because its owner allows it, group and others included. Only the owner may
+ * be able to write it. */
 static const char *password_file_objection(const struct stat *file)
 {
     if (!S_ISREG(file->st_mode))
@@ -448,7 +447,7 @@ static const char *password_file_objection(const struct stat *file)
     return file->st_size > (off_t)SECRET_MAX ? "is too long for a password" : NULL;
 }
 
-/* All of the file without the end of its line. NULL, or what is wrong with it. */
+/* Reads the whole file, without its newline. Returns NULL or the problem. */
 static const char *password_file_load(int fd, char text[SECRET_MAX + 1])
 {
     size_t used = 0;
@@ -491,7 +490,7 @@ static bool parser_read_password_file(struct url_parser *r)
     return r->err == BIDE_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole URL ---- */
 
 static bool parse_scheme(struct url_parser *r, struct bide_text *rest, bool *local)
 {
@@ -518,7 +517,7 @@ static bool parser_check_bytes(struct url_parser *r, struct bide_text text)
     return !text_has(text, '#') || parser_fail(r, "it has a #; want it percent-encoded (%%23)");
 }
 
-/* What no single part can know. */
+/* Checks combinations of parts. */
 static bool parser_check_combination(struct url_parser *r)
 {
     struct fleet_url *url = r->url;
@@ -574,7 +573,7 @@ void fleet_url_free(struct fleet_url *url)
     secret_wipe(&url->password);
 }
 
-/* ---- places and keys ---- */
+/* ---- endpoints and keys ---- */
 
 bool fleet_endpoint_parse(struct fleet_endpoint *endpoint, const char *text, const struct fleet_endpoint *current)
 {

@@ -1,7 +1,8 @@
-/* bank.c - the bank's arithmetic: whole numbers, divisions rounded down, every product below 2^53 as Lua's must be.
+/* bucket.c - the arithmetic of the fleet's token bucket. See bucket.h for the model.
  *
- * lib/fleet/script.lua is the same, function by function and in the same order. Whoever changes one changes both, and
- * tests/live/fleet/test_script.c finds the difference. */
+ * Integers only, divisions round down, every product stays below 2^53, as Lua's numbers require. lib/fleet/script.lua
+ * has the same steps in the same order. A change here needs the same change there; tests/live/fleet/test_script.c finds
+ * any difference. */
 #include "bucket.h"
 
 #include <assert.h>
@@ -9,16 +10,16 @@
 
 #define MINUTE_MS 60000
 
-/* What one exchange needs to know. */
+/* The request being served. */
 struct exchange {
     const struct lease_request *request;
     int64_t now_ms;
-    int64_t unit;                          /* at least 1 */
-    int64_t wanted;                        /* 0 for who leaves */
-    bool is_new;                           /* not counted yet, or no longer */
-    int64_t was_counted_as, is_counted_as; /* how it was counted, and is: bits by the order of struct lease_counts */
+    int64_t unit;                          /* cost of a retry, at least 1 */
+    int64_t wanted;                        /* 0 for a leaving member */
+    bool is_new;                           /* not counted in this window or the last */
+    int64_t was_counted_as, is_counted_as; /* bit 0: a member; bits 1 to 3: LEASE_COUNTED_* */
     int64_t members;                       /* at least 1 */
-    int64_t wanting;                       /* likewise */
+    int64_t wanting;                       /* members that want tokens, at least 1 */
 };
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -36,7 +37,7 @@ static void total_add(int64_t *total, int64_t number)
     *total = smaller(*total + number, LEASE_COUNT_MAX);
 }
 
-/* ---- time ---- */
+/* ---- time: refill and windows ---- */
 
 static void bucket_refill(struct lease_bucket *bucket, int64_t per_minute_milli, int64_t now_ms)
 {
@@ -67,7 +68,7 @@ static int64_t window_length_ms(const struct lease_bucket *bucket)
                        LEASE_INTERVAL_MAX_MS);
 }
 
-/* Brings the counts to the window of now. A clock that went back only makes it longer. */
+/* Moves the counts to the window that contains now. A clock that went back only makes the current window longer. */
 static void window_advance(struct lease_bucket *bucket, int64_t now_ms)
 {
     int64_t elapsed_ms = now_ms - bucket->window_began_ms, length_ms = window_length_ms(bucket);
@@ -88,9 +89,9 @@ static void window_advance(struct lease_bucket *bucket, int64_t now_ms)
     bucket->this_window = (struct lease_counts){0};
 }
 
-/* ---- the bucket ---- */
+/* ---- tokens ---- */
 
-/* Somebody has seen what we do not know. */
+/* The member has seen a serial that this bucket never assigned: Redis lost writes. See "Lost writes" in bucket.h. */
 static void bucket_empty_if_rolled_back(struct lease_bucket *bucket, int64_t seen_serial, int64_t now_ms)
 {
     if (seen_serial <= bucket->serial)
@@ -116,7 +117,7 @@ static int64_t bucket_grant(struct lease_bucket *bucket, const struct exchange *
     return granted;
 }
 
-/* ---- counting ---- */
+/* ---- counting members ---- */
 
 #define COUNTED_PRESENT 1
 #define COUNTED_WANTING (LEASE_COUNTED_WANTING << 1)
@@ -137,7 +138,7 @@ static int64_t request_counted_as(const struct lease_request *request)
            (request->breaker_vote > 0 ? COUNTED_VOTING : 0) | (request->breaker_vote == 2 ? COUNTED_OPEN : 0);
 }
 
-/* From where it was to here. */
+/* Moves the member's count from the window in which it was counted last to this window. */
 static void window_count_member(struct lease_bucket *bucket, const struct exchange *exchange)
 {
     struct lease_counts *before =
@@ -159,9 +160,9 @@ static struct lease_counts window_totals(const struct lease_bucket *bucket)
                                  .open = bucket->this_window.open + bucket->last_window.open};
 }
 
-/* ---- when to come again ---- */
+/* ---- intervals ---- */
 
-/* A breaker that is closed is no news. */
+/* Did the member report anything? A vote "closed" is not news. */
 static bool request_is_busy(const struct lease_request *request)
 {
     return request->returned_milli > 0 || request->earned_milli > 0 || request->wanted_milli > 0 ||
@@ -169,7 +170,7 @@ static bool request_is_busy(const struct lease_request *request)
            request->hold_off_ended > 0 || request->breaker_vote == 2;
 }
 
-/* New ones are spread by their serial numbers: steps of 619 through a thousand places visit all of them evenly. */
+/* A new member's interval is spread by its serial: multiples of 619 modulo 1000 visit all thousand steps evenly. */
 static int64_t interval_next_ms(const struct lease_bucket *bucket, const struct exchange *exchange)
 {
     int64_t next = larger(request_is_busy(exchange->request) ? LEASE_INTERVAL_BUSY_MS : LEASE_INTERVAL_IDLE_MS,
@@ -186,7 +187,7 @@ static int64_t interval_earliest_ms(const struct lease_bucket *bucket, const str
     return smaller(larger(LEASE_INTERVAL_MIN_MS, exchange->wanting * 1000 / per_s), next);
 }
 
-/* ---- quiet and opinion ---- */
+/* ---- hold-off and breaker votes ---- */
 
 static int64_t hold_off_left_ms(const struct lease_bucket *bucket, int64_t now_ms)
 {
@@ -219,7 +220,7 @@ static void breaker_vote_update(struct lease_bucket *bucket, const struct exchan
     }
 }
 
-/* ---- the exchange ---- */
+/* ---- serving a request ---- */
 
 static struct exchange exchange_begin(struct lease_bucket *bucket, const struct lease_request *request, int64_t now_ms)
 {
@@ -284,7 +285,7 @@ void lease_bucket_serve(struct lease_bucket *bucket, const struct lease_request 
     *reply = reply_make(bucket, &exchange, granted_milli);
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 struct lease_bucket_view lease_bucket_get(const struct lease_bucket *bucket, int64_t now_ms)
 {

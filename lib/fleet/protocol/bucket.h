@@ -1,44 +1,53 @@
-/* bank.h - the fleet's side of an exchange, as lib/fleet/script.lua does it inside Redis, to the digit.
+/* bucket.h - the fleet's token bucket: how it serves a request.
  *
- * Here it is for the simulator, and as the script's oracle: a test plays both with the same asks.
+ * In production lib/fleet/script.lua does this inside Redis, atomically; bucket.c is its twin, to the digit. The twin
+ * serves the simulator, and is the script's oracle: tests/live/fleet/test_script.c sends the same requests to both and
+ * compares every number.
  *
- * The bucket: begins empty; a trickle, as far as time has moved on, but an hour at most (a clock that jumps ahead mints
- * no more than that); what is given back and earned; never above the capacity that this ask names. A clock that goes
- * back mints nothing: the stamp stays where it is, unless it lies more than ten minutes ahead; then it is brought to
- * now, nothing is credited, and a quiet that was asked for by that other clock is forgotten.
+ * Tokens. The bucket starts empty. Serving a request adds the refill since the last request, then the tokens that the
+ * member returns and earned, cuts the level to the capacity that the request names, and subtracts the grant. So a token
+ * that a member returned or was granted is counted on exactly one side; the capacity can only discard tokens.
  *
- * Lost writes: every exchange has a serial number, and every instance says the highest it has seen. One that has seen
- * more than the bank knows proves that the bank was put back to an earlier state (a failover, an old snapshot). Then
- * the bucket is emptied before anything is granted, counting begins anew, and the serial leaps beyond whatever others
- * may have seen, so that this happens once.
+ * Clock. The refill of a single step is limited to an hour, so a clock that jumps ahead adds at most that. When the
+ * clock goes back, nothing is added and refilled_ms stays, unless it is more than ten minutes ahead: then it is set to
+ * now, still without adding tokens, and the hold-off, which that other clock dated, is dropped.
  *
- * How many instances there are: a window is twice the longest time that anybody is told to wait (20 s, more for fleets
- * of more than 10,000), so who lives is seen in each. The bank counts how many it has seen in this window, and how many
- * in the last one but not yet in this one; together that is how many there are, exactly, and at once. It keeps no list:
- * an instance says the serial number of its last answer, which tells in which window that was. Who has seen none of the
- * two windows is new; who dies without a word is forgotten in two windows. Likewise those that want tokens, those whose
- * breaker has an opinion, those whose opinion is "open": the bank says in the answer how it counted the instance
- * (mark), and is told with the next ask. After a gap of two windows counting begins anew.
+ * Lost writes. Each exchange has a serial, and each request carries the highest serial that the member has seen. A
+ * member that has seen a higher serial than the bucket knows proves that Redis went back to an earlier state (a
+ * failover, an old snapshot), so tokens that were granted since are in the level once more. The bucket is emptied
+ * before anything is granted, counting restarts, and the serial leaps ahead of all serials that other members may have
+ * seen, so that a rollback empties the bucket once. Until such a member comes, the rolled-back level can be granted
+ * again: this is the only exception to the promise, at most a full bucket per rollback.
  *
- * How much: who wants gets it, but no more than the bucket divided by those that want (a whole number of units, one at
- * least, if there is one). Who had less than one unit to ask for gets it while there is a whole one.
+ * Counting members, without a list of them. A window is twice the longest interval that any member is given (20 s, more
+ * above 10,000 members), so each live member appears in every window. The bucket counts the members seen in this
+ * window, and those seen in the last window but not yet in this window; the sum is exact at any time. seen_serial tells
+ * in which of the two windows the member was counted last; if in neither, it is new. A member that dies without a final
+ * request is forgotten after two windows. Members that want tokens, vote with their breaker, or vote open, are counted
+ * the same way: the reply tells the member how it was counted (counted_as) and its next request repeats that, so the
+ * old count can be taken back. After two windows without any request, counting restarts.
  *
- * When: an instance that had something to say in 1 s, one that had nothing in 10 s; later if that would be more than
- * 1,000 exchanges a second for the whole fleet, and 60 s at most. The first time of a new one lies anywhere between
- * half of that and half as much again: those that came together do not come together for ever. Who is short of tokens
- * may come after 250 ms, later if that would be more than 5,000 a second; 1,000 if there is nothing to be had.
+ * Grant. A member gets the amount it wants, but at most the level divided by the members that want tokens, rounded down
+ * to whole units; if there is at least one unit left, at least one unit.
  *
- * Quiet: the latest instant that any instance was asked for, numbered by the exchange; one that would end less than a
- * second after the present one is the same. A success anywhere ends the quiet of the number that it saw.
+ * Interval. 1 s for a member whose request reported something, 10 s for an idle member; longer if the whole fleet would
+ * otherwise make more than 1,000 exchanges per second, and at most 60 s. The first interval of a new member is spread
+ * between 0.5 and 1.5 of that, so that members which joined together do not stay in step (thundering herd). A member
+ * short of tokens may come after 250 ms, later if that would be more than 5,000 exchanges per second for the fleet;
+ * 1,000 if the bucket is empty.
  *
- * Opinion: becomes "open" when open_permille of at least three opinions are, and ceases below half of that. It is
- * formed two seconds after counting began at the earliest: before, those that came first would speak for all. An
- * instance that does not want to know (open_permille 0) changes nothing.
+ * Hold-off. The latest end that any member reported, numbered by the serial of that exchange; an end less than a second
+ * after the current end counts as the same hold-off. A success in any member ends the hold-off with the number it
+ * names, and no other.
  *
- * Known weaknesses: a new instance whose answers are lost is counted at each of its asks, so the numbers are too high
- * while Redis is too slow for its fleet (which makes everybody come less often) and for two windows afterwards. A clock
- * that goes back by more than ten minutes and is then put right again gives the trickle of that time twice. Nobody can
- * tell whether what is given back was ever granted: an instance that lies can fill the bucket, to its capacity. */
+ * Breaker votes. The fleet is open when at least three members vote and open_permille of the votes are "open"; it
+ * ceases to be open below half of that share. Votes count from two seconds after counting began: earlier, the first
+ * members to return would decide for all. A request with open_permille 0 changes nothing here.
+ *
+ * Known weaknesses. A new member whose replies are lost is counted at each of its requests, so the count is too high
+ * while Redis is too slow for its fleet (which lengthens all intervals) and for two windows afterwards. A clock that
+ * goes back by more than ten minutes and is later corrected refills that span twice. The bucket cannot check whether
+ * returned tokens were ever granted: a member that lies can fill the bucket up to its capacity. */
 #ifndef LEASE_BUCKET_H
 #define LEASE_BUCKET_H
 
@@ -46,22 +55,22 @@
 
 #define LEASE_INTERVAL_BUSY_MS   1000
 #define LEASE_INTERVAL_IDLE_MS   10000
-#define LEASE_FLEET_PER_S        1000 /* exchanges of the fleet */
-#define LEASE_FLEET_URGENT_PER_S 5000 /* of instances that are short */
+#define LEASE_FLEET_PER_S        1000 /* exchanges of the whole fleet */
+#define LEASE_FLEET_URGENT_PER_S 5000 /* of the members short of tokens */
 #define LEASE_VOTES_MIN          3
 #define LEASE_VOTE_DELAY_MS      2000
 #define LEASE_HOLD_OFF_STEP_MS   1000
 #define LEASE_SERIAL_LEAP        1000000
 #define LEASE_CLOCK_BACK_MAX_MS  600000
 #define LEASE_REFILL_MAX_MS      3600000
-#define LEASE_MEMBERS_MAX        1000000000 /* instances: what is beyond is not counted */
+#define LEASE_MEMBERS_MAX        1000000000 /* further members are not counted */
 
-/* Numbers of instances. */
+/* Numbers of members. */
 struct lease_counts {
     int64_t all, wanting, voting, open;
 };
 
-/* X(name, field, most): what is stored in Redis, in this order, 0 to most each. */
+/* X(name, field, max): the stored format, in this order; each field is 0 to max. */
 #define LEASE_BUCKET_FIELDS(X)                                                                                         \
     X("serial", serial, LEASE_COUNT_MAX)                                                                               \
     X("level_milli", level_milli, LEASE_MILLI_MAX)                                                                     \
@@ -90,40 +99,40 @@ struct lease_counts {
     X("capacity_milli", capacity_milli, LEASE_MILLI_MAX)                                                               \
     X("per_minute_milli", per_minute_milli, LEASE_MILLI_MAX)
 
-/* In the order of the list. */
+/* The fields of the list, in its order. */
 struct lease_bucket {
-    int64_t serial; /* 0: nobody has been here yet, and all is 0 */
+    int64_t serial; /* of the last exchange; 0: no exchange yet, all fields are 0 */
     int64_t level_milli;
-    int64_t refill_rest; /* of the trickle: sixty-thousandths of a thousandth */
+    int64_t refill_rest; /* fraction of the refill, in 1/60000 of a millitoken */
     int64_t refilled_ms;
-    int64_t window_began_ms;                      /* when this window began, */
-    int64_t window_serial, last_window_serial;    /* and the last serial number before it, and before the last one */
-    int64_t counting_began_ms;                    /* when counting began */
-    struct lease_counts this_window, last_window; /* seen in this window; in the last one and not in this one yet */
+    int64_t window_began_ms;                      /* start of this window */
+    int64_t window_serial, last_window_serial;    /* last serial before this window, before the last window */
+    int64_t counting_began_ms;                    /* start of counting: votes count two seconds later */
+    struct lease_counts this_window, last_window; /* seen in this window; in the last window, not yet in this window */
     int64_t hold_off_until_ms, hold_off_number;
     int64_t opening, is_open;
-    int64_t firsts, successes, spent_milli, granted_milli; /* totals, as far as they can be counted */
-    int64_t capacity_milli, per_minute_milli;              /* as the last ask said, for people who look */
+    int64_t firsts, successes, spent_milli, granted_milli; /* totals, saturating */
+    int64_t capacity_milli, per_minute_milli;              /* of the last request, for bide_fleet_read */
 };
 
 #define LEASE_BUCKET_FIELD_COUNT (sizeof(struct lease_bucket) / sizeof(int64_t))
 
-/* A bank that nobody has been at yet is all zeros. The ask must be in range, and the time: 0 to LEASE_COUNT_MAX less a
- * day. */
+/* Serves a request. A bucket without any exchange yet is all zeros. The request must have passed lease_request_check;
+ * now_ms must be 0 to LEASE_COUNT_MAX less a day. */
 void lease_bucket_serve(struct lease_bucket *bucket, const struct lease_request *request, int64_t now_ms,
                         struct lease_reply *reply);
 
-/* How things stand, for people who look. */
+/* The bucket's state at now_ms, for bide_fleet_read and the simulator. */
 struct lease_bucket_view {
-    struct lease_counts count; /* of instances */
-    int64_t level_milli;       /* with the trickle until now */
+    struct lease_counts count; /* of members */
+    int64_t level_milli;       /* including the refill up to now */
     int64_t hold_off_ms;
     bool is_open;
 };
 
 struct lease_bucket_view lease_bucket_get(const struct lease_bucket *bucket, int64_t now_ms);
 
-/* NULL, or which field is not in its range: a key may hold anything. */
+/* Returns NULL, or the name of a field out of its range: the key may hold anything. */
 const char *lease_bucket_check(const struct lease_bucket *bucket);
 
 #endif

@@ -1,8 +1,9 @@
-/* ledger.c - an instance's side of the exchange. See ledger.h for the model.
+/* member.c - the state machine of a fleet's member. See member.h for the model.
  *
- * Between two asks the bucket is only watched: base_milli is what it would hold if nothing had been spent, and what is
- * missing from it was. Charges that calls give back look like less spending; a trickle, while the target is alone, too.
- * Both only make the estimate smaller for once: tokens themselves are counted in the bucket and nowhere else. */
+ * Spending between two requests is measured, not counted: base_milli is the level that the target's bucket would have
+ * without any spending, and the difference to its level is reported as spent. Refunds of charges, and the refill of a
+ * disconnected target, make that difference smaller once. Only the estimate of demand suffers: tokens themselves are
+ * counted in the target's bucket and nowhere else. */
 #include "member.h"
 
 #include "bucket.h"
@@ -14,10 +15,10 @@ static int64_t ms_to_ns(int64_t ms)
     return ms * BIDE_MS;
 }
 
-/* ---- what the target is like ---- */
+/* ---- configuration of the target ---- */
 
 struct target_limits {
-    int64_t unit_milli; /* of a retry */
+    int64_t unit_milli; /* cost of a retry */
     int64_t capacity_milli;
     int64_t hold_off_max_ns;
     bool has_breaker;
@@ -41,15 +42,16 @@ static int64_t round_down_to_units(int64_t milli, int64_t unit_milli)
     return milli / unit_milli * unit_milli;
 }
 
-/* ---- who exchanges ---- */
+/* ---- the claim on a shared target ---- */
 
-/* Long enough for an exchange that is about to begin then, and for whoever drives us to be late. */
+/* Returns when a claim for an exchange at then_ns should end: the exchange takes up to the timeout, and the driver may
+ * be late by as much and a second. */
 static int64_t claim_end_ns(const struct lease_member *m, int64_t then_ns)
 {
     return core_sum(then_ns, core_sum(2 * m->terms.timeout_ns, ms_to_ns(LEASE_INTERVAL_BUSY_MS)));
 }
 
-#define COUNTED_AS_BITS 3 /* of a memo's progress: how the bank counts us, below the serial number */
+#define COUNTED_AS_BITS 3 /* low bits of the memo's progress hold counted_as, the rest the serial */
 
 static void member_write_memo(const struct lease_member *m)
 {
@@ -59,7 +61,8 @@ static void member_write_memo(const struct lease_member *m)
                                                                 (uint64_t)m->base_milli});
 }
 
-/* To the bank the target is one instance, whoever exchanges for it. A memo from before our own time is no news. */
+/* To the bucket the target is one member, whichever process exchanges for it, so the successor continues with its
+ * predecessor's serial. A memo older than our own knowledge is ignored. */
 static void member_read_memo(struct lease_member *m)
 {
     struct bide_lease_memo memo = bide_lease_memo_get(m->target);
@@ -71,8 +74,8 @@ static void member_read_memo(struct lease_member *m)
     m->base_milli = core_min((int64_t)(memo.base_milli & INT64_MAX), LEASE_MILLI_MAX);
 }
 
-/* What was known is of another time, or another process'. A quiet that is there may be an echo of the fleet's, set by
- * whoever exchanged before: it is not told as the server's. */
+/* Forgets all that was learned before this process became the exchanger. A hold-off found in the target may be the
+ * fleet's, set by the previous exchanger, so it is treated as the fleet's and not reported as the server's. */
 static void member_reset(struct lease_member *m, int64_t now_ns)
 {
     m->had_reply = m->connected = false;
@@ -104,7 +107,7 @@ enum bide_err lease_member_join(struct lease_member *m, struct bide_target *targ
     return bide_lease_begin(target, now_ns, problem);
 }
 
-/* ---- when to ask ---- */
+/* ---- when to send ---- */
 
 static bool member_is_short(const struct lease_member *m, int64_t now_ns)
 {
@@ -128,7 +131,7 @@ bool lease_member_try_claim(struct lease_member *m, int64_t now_ns)
     bool soon = m->exchanger && now_ns >= m->earliest_ns;
     if (m->request_pending || (now_ns < m->due_ns && !(soon && member_is_short(m, now_ns))))
         return false;
-    bool leased = bide_lease_begin(m->target, now_ns, NULL) == BIDE_OK; /* somebody may have ended it */
+    bool leased = bide_lease_begin(m->target, now_ns, NULL) == BIDE_OK; /* another process may have ended the lease */
     if (leased && member_claim(m, claim_end_ns(m, now_ns), now_ns))
         return true;
     m->due_ns = core_sum(now_ns, ms_to_ns(LEASE_INTERVAL_BUSY_MS));
@@ -137,15 +140,16 @@ bool lease_member_try_claim(struct lease_member *m, int64_t now_ns)
 
 /* ---- how much to hold ---- */
 
-#define JOIN_RETRIES 3 /* who comes: as many as most policies allow a call, for it may be gone after that */
+#define JOIN_RETRIES                                                                                                   \
+    3 /* for a new member: as many as most policies allow a call; a short-lived process makes no second request */
 
 struct needs {
-    int64_t demand_milli; /* for what is expected to be spent */
-    int64_t share_milli;  /* for what is not */
-    int64_t least_milli;  /* whatever these say */
+    int64_t demand_milli; /* expected spending until the next exchange, twice */
+    int64_t share_milli;  /* the share that an idle member may hold besides */
+    int64_t least_milli;  /* lower limit of the sum */
 };
 
-/* The rate is new by half. A sum too large to be true is as good as one that is more than any bucket holds. */
+/* Half of the rate is new. Values beyond LEASE_MILLI_MAX are cut: no bucket holds more. */
 static void member_update_rate(struct lease_member *m, int64_t refused_milli, int64_t now_ns)
 {
     int64_t elapsed_ms = core_max(1, (now_ns - m->requested_ns) / BIDE_MS);
@@ -154,7 +158,8 @@ static void member_update_rate(struct lease_member *m, int64_t refused_milli, in
     m->rate_milli_per_s = (m->rate_milli_per_s + rate) / 2;
 }
 
-/* Demand is rounded up, so that who needs one now and then keeps one for some exchanges. */
+/* Demand is rounded up to whole retries, so that a member with occasional retries keeps a token across several
+ * exchanges. */
 static struct needs member_needs(const struct lease_member *m, const struct target_limits *limits, int64_t level_milli,
                                  bool refused)
 {
@@ -168,13 +173,13 @@ static struct needs member_needs(const struct lease_member *m, const struct targ
     return n;
 }
 
-/* In whole retries: less is of no use. */
+/* Returns how much the target should hold, in whole retries: a fraction cannot be spent. */
 static int64_t needs_hold_milli(const struct needs *n, const struct target_limits *limits)
 {
     return core_max(n->demand_milli + round_down_to_units(n->share_milli, limits->unit_milli), n->least_milli);
 }
 
-/* What the bucket lacks, as far as it has place for it. */
+/* Returns the amount that the bucket lacks, as far as it has room. */
 static int64_t needs_missing_milli(const struct needs *n, const struct target_limits *limits, int64_t level_milli)
 {
     int64_t missing_milli =
@@ -183,22 +188,23 @@ static int64_t needs_missing_milli(const struct needs *n, const struct target_li
                     round_down_to_units(core_max(0, limits->capacity_milli - level_milli), limits->unit_milli));
 }
 
-/* What the bucket has too much. The share is half of what is left, by all: who takes it lowers it, by half at most. So
- * nobody has to give back what it has just taken, and all the idle ones together hold no more than is left. */
+/* Returns the excess that the bucket holds. The share is half of the fleet's level divided by all members; taking it
+ * lowers the level, by half at most. With twice the share as limit no member returns tokens that it has just taken, and
+ * all idle members together hold no more than is left in the fleet's bucket. */
 static int64_t needs_surplus_milli(const struct needs *n, const struct target_limits *limits, int64_t level_milli)
 {
     int64_t most_milli = n->demand_milli + n->demand_milli / 2 + 2 * n->share_milli;
     return level_milli > core_max(most_milli, n->least_milli) ? level_milli - needs_hold_milli(n, limits) : 0;
 }
 
-/* ---- asking ---- */
+/* ---- making a request ---- */
 
 static int64_t clamp_count(uint64_t n)
 {
     return n < (uint64_t)LEASE_COUNT_MAX ? (int64_t)n : LEASE_COUNT_MAX;
 }
 
-/* No bucket holds more than the largest amount, so cutting what was earned there takes nothing away. */
+/* earned_milli is cut to LEASE_MILLI_MAX; no bucket holds more, so nothing of use is lost. */
 static struct lease_request member_fill_request(const struct lease_member *m, const struct target_limits *limits,
                                                 const struct bide_lease_report *report)
 {
@@ -216,14 +222,15 @@ static struct lease_request member_fill_request(const struct lease_member *m, co
     };
 }
 
-/* What is missing from the base was spent. */
+/* Adds the difference between base_milli and the level to the spending. */
 static void member_count_spending(struct lease_member *m, int64_t level_milli)
 {
     m->spent_milli = core_sum(m->spent_milli, core_max(0, m->base_milli - level_milli));
     m->base_milli = level_milli;
 }
 
-/* Takes it out of the bucket, as far as it is still there, and out of what is owed. */
+/* Removes up to surplus_milli from the target's bucket. Returns the amount removed plus earlier overflow, for the
+ * request. */
 static int64_t member_return_tokens(struct lease_member *m, int64_t surplus_milli, int64_t now_ns)
 {
     int64_t removed_milli = surplus_milli > 0 ? -bide_budget_add_milli(m->target, -surplus_milli, now_ns) : 0;
@@ -233,8 +240,9 @@ static int64_t member_return_tokens(struct lease_member *m, int64_t surplus_mill
     return returned_milli;
 }
 
-/* A quiet that is shorter than the fleet's was there has been ended by a success; one that is longer is the server's
- * own. Only that is told: else the fleet would hear its own echo for ever. */
+/* Reports hold-offs. If the target's hold-off ends before the fleet's, a success has ended it here: name it as ended.
+ * If it ends later, the server asked for more: report only that, or the fleet's own hold-off would come back as news
+ * with every exchange and never end. */
 static void member_report_hold_off(struct lease_member *m, int64_t now_ns)
 {
     int64_t until_ns = bide_target_hold_off_until(m->target, now_ns);
@@ -248,7 +256,8 @@ static void member_report_hold_off(struct lease_member *m, int64_t now_ns)
         m->request.hold_off_ms = core_min(LEASE_MS_MAX, (until_ns - now_ns + BIDE_MS - 1) / BIDE_MS);
 }
 
-/* Who has no calls, or no breaker, has no opinion; nor has one that opened long ago and was not asked since. */
+/* A member without calls or without a breaker does not vote, nor does a breaker whose open time is over without a call
+ * since. */
 static int64_t member_breaker_vote(const struct lease_member *m, const struct target_limits *limits, int64_t now_ns)
 {
     struct bide_breaker_view view = bide_breaker_get(m->target);
@@ -264,7 +273,7 @@ static int64_t member_breaker_vote(const struct lease_member *m, const struct ta
     return traffic && limits->has_breaker ? 1 : 0;
 }
 
-/* How often the budget refused since the last ask. */
+/* Returns how many retries the budget refused since the last request. */
 static uint64_t member_take_refusals(struct lease_member *m)
 {
     uint64_t all = bide_target_refused(m->target, BIDE_GATE_BUDGET);
@@ -280,7 +289,7 @@ const struct lease_request *lease_member_make_request(struct lease_member *m, in
     int64_t level_milli = bide_budget_left_milli(m->target, now_ns);
     uint64_t refused = member_take_refusals(m);
     member_count_spending(m, level_milli);
-    if (m->had_reply) /* else nobody knows how long it took */
+    if (m->had_reply) /* the first interval of an exchanger is unknown, so is the rate */
         member_update_rate(m, core_product(clamp_count(refused), limits.unit_milli), now_ns);
     struct needs needs = member_needs(m, &limits, level_milli, refused > 0);
     m->request = member_fill_request(m, &limits, &report);
@@ -290,22 +299,23 @@ const struct lease_request *lease_member_make_request(struct lease_member *m, in
     m->request.breaker_vote = member_breaker_vote(m, &limits, now_ns);
     member_report_hold_off(m, now_ns);
     m->spent_milli = 0;
-    member_write_memo(m); /* what was spent up to here is told */
+    member_write_memo(m); /* spending up to here is in the request */
     m->request_pending = true;
     m->requested_ns = now_ns;
     return &m->request;
 }
 
-/* ---- hearing ---- */
+/* ---- the reply ---- */
 
-/* Between 0.9 and 1.1 of it. (Uneven by one part in a thousand million, for 2^64 is no multiple of the range.) */
+/* Returns 0.9 to 1.1 times ms. (Biased by less than one part in 10^9, because 2^64 is no multiple of the range.) */
 static int64_t jitter_tenth_ns(int64_t ms, uint64_t seed)
 {
     int64_t tenth_ns = ms_to_ns(ms) / 10;
     return ms_to_ns(ms) - tenth_ns + (int64_t)(core_mix(seed + CORE_GOLDEN) % (uint64_t)(2 * tenth_ns + 1));
 }
 
-/* As long as the answer was on its way, nobody knows when it was said: what is later by less than that is the same. */
+/* Obeys the fleet's hold-off. The reply's age is uncertain by the round-trip time: an end that is later by less than
+ * that is the same end, not an extension. */
 static void member_apply_hold_off(struct lease_member *m, const struct lease_reply *reply, int64_t hold_off_max_ns,
                                   int64_t now_ns)
 {
@@ -313,7 +323,7 @@ static void member_apply_hold_off(struct lease_member *m, const struct lease_rep
     int64_t until_ns = core_sum(now_ns, core_min(ms_to_ns(reply->hold_off_ms), hold_off_max_ns));
     bool ended = m->hold_off_until_ns > now_ns && kept_ns < m->hold_off_until_ns;
     if (!m->terms.hold_off || reply->hold_off_ms == 0 || (ended && reply->hold_off_number == m->hold_off_number))
-        return; /* a success while we asked: told the next time */
+        return; /* a success ended it while the request was pending: the next request reports that */
     bool later = until_ns > kept_ns + unsure_ns;
     if (later)
         bide_target_hold_off(m->target, until_ns, now_ns);
@@ -321,8 +331,8 @@ static void member_apply_hold_off(struct lease_member *m, const struct lease_rep
     m->hold_off_number = reply->hold_off_number;
 }
 
-/* Who comes while the fleet's opinion is "open" does not open: it has seen nothing yet. Nor does who comes back: the
- * opening may be old to everybody else. A new one is followed. */
+/* Opens the breaker if the fleet opened while this member was connected. A member that has just joined, or was
+ * disconnected, ignores the current state: that opening may be old, and the member has seen no failures itself. */
 static void member_follow_opening(struct lease_member *m, const struct lease_reply *reply, bool has_breaker,
                                   uint64_t seed, int64_t now_ns)
 {
@@ -332,7 +342,7 @@ static void member_follow_opening(struct lease_member *m, const struct lease_rep
         m->openings_followed++;
 }
 
-/* The lease first: what trickled while we were alone is forfeited, and must not be taken for something spent. */
+/* Extends the lease first: that forfeits unspent refill of the disconnected time, which must not count as spending. */
 static void member_add_grant(struct lease_member *m, int64_t granted_milli, int64_t until_ns, int64_t now_ns)
 {
     member_count_spending(m, bide_budget_left_milli(m->target, now_ns));
@@ -352,7 +362,7 @@ const char *lease_member_accept_reply(struct lease_member *m, const struct lease
     m->request_pending = false;
     m->seen_serial = reply->serial;
     m->reply = *reply;
-    if (!member_claim(m, until_ns, now_ns)) { /* somebody else has taken over */
+    if (!member_claim(m, until_ns, now_ns)) { /* another process took over: leave the target alone */
         m->overflow_milli += reply->granted_milli;
         m->due_ns = core_sum(now_ns, ms_to_ns(LEASE_INTERVAL_BUSY_MS));
         return NULL;
@@ -370,8 +380,9 @@ const char *lease_member_accept_reply(struct lease_member *m, const struct lease
     return NULL;
 }
 
-/* The trickle begins. A fleet loses its bank all at once, and a floor that began at once for all would ripen for all at
- * once: so somewhere in the time that a retry's worth takes. */
+/* Ends the lease, so that the target refills at its floor. All members lose Redis at the same moment; if their floors
+ * started at once, the first retry of each would become available at the same moment too (thundering herd). So each
+ * floor starts at a random offset within the time that a retry takes to accrue. */
 static void member_start_floor(struct lease_member *m, int64_t now_ns)
 {
     struct bide_target_config c;
@@ -411,7 +422,7 @@ bool lease_member_leave(struct lease_member *m, int64_t now_ns, struct lease_req
     request->returned_milli = member_return_tokens(m, m->terms.shared ? 0 : LEASE_MILLI_MAX, now_ns);
     request->leaving = 1;
     if (m->terms.shared)
-        request->seen_serial = 0; /* the instance goes on, with another process: a stranger is not counted out */
+        request->seen_serial = 0; /* other processes keep the member alive: it must not be counted out */
     (void)member_claim(m, 0, now_ns);
     m->request_pending = m->connected = false;
     m->due_ns = m->earliest_ns = BIDE_NEVER;

@@ -1,26 +1,54 @@
-/* ledger.h - an instance's side of the exchange: what to ask for one target, and what an answer does to it.
+/* member.h - a member of a fleet: the pure state machine that leases tokens for a target.
  *
- * Pure: no clock, no socket, no memory of its own. Whoever drives it (a thread in lib/fleet, the simulator) looks with
- * lease_ledger_is_due, asks with lease_ledger_ask, sends that, and brings what came of it: an answer, or nothing.
+ * No clock, no socket, no allocation. The driver (the thread of lib/fleet, or the simulator) calls
+ * lease_member_try_claim when lease_member_next_check_ns says so; if that returns true, it sends the request of
+ * lease_member_make_request and reports the result: lease_member_accept_reply or lease_member_request_failed.
  *
- * Whatever an ask gives back or reports has left the target when the ask is made; if no answer comes, it is spent.
- * Tokens come only with an answer. So nothing is ever counted twice, whatever is lost on the way.
+ *     lease_member_join
+ *          │
+ *          ▼
+ *      ┌────────┐  reply accepted   ┌────────┐   request failed   ┌─────────┐
+ *      │ joined │ ────────────────► │ leased │ ─────────────────► │ failing │
+ *      └────────┘                   └────────┘ ◄───────────────── └─────────┘
+ *          │   request failed                    reply accepted    ▲
+ *          └───────────────────────────────────────────────────────┘
+ *      lease_member_leave, from any state ──► left
  *
- * How much to hold: twice what is expected to be spent until the next exchange (the rate, refused retries included,
- * half of it new at each exchange), and the share that an idle instance may keep, in whole retries; one retry more than
- * there is if some were refused; who comes asks for three. At most what the target's bucket holds. What is missing is
- * wanted. When there is half as much again as expected, and twice the share, what is beyond is given back; but not by
- * who had no answer the last time: it would probably be lost, and who is alone needs it.
+ *     joined    !had_reply              the target is leased and was emptied; it refills at its floor since the join
+ *     leased    had_reply, connected    no refill; the lease lasts 2.5 x next_ms + timeout beyond the last reply
+ *     failing   !connected              the lease is over; the target refills at its floor, from a random offset on
+ *     left      due_ns is BIDE_NEVER    the final request returns all tokens of a private target
  *
- * Short of tokens: a retry was refused since the last ask, or more than half of what was there is spent.
+ * Failing again keeps a member failing; a reply keeps it leased. In each state at most one request is pending
+ * (request_pending).
  *
- * Connected: after an answer the lease is extended to two and a half times next_ms plus the timeout from now: whoever
- * takes over from a killed exchanger comes in time. An exchange that failed ends it, and the target goes on alone: at a
- * time that is drawn, within what the floor needs for one retry, so that the floors of a fleet do not ripen together.
+ * Why no token is ever counted twice:
+ * - lease_member_join empties the target (bide_lease_begin), so restarting a process creates no tokens.
+ * - Tokens leave the target before their request is sent: the earned counters are swapped with 0, returned tokens are
+ *   removed from the bucket by an atomic operation that says how many were really there. If the request is lost, they
+ *   are lost.
+ * - Tokens enter the target only with an accepted reply, and a reply is accepted only while its request is pending. So
+ *   a reply that is late, repeated or forged is not applied, nor a reply with a serial already seen.
+ * - While connected, the target does not refill. When the lease is extended after a failure, refilled tokens that were
+ *   not spent are forfeited, so floor x time disconnected is an upper bound.
  *
- * One of many (terms.shared): only who holds the claim touches the target, the others look now and then whether it has
- * expired. It is held over failures, for a minute; then another may try. Who takes over finds a memo in the target:
- * which serial number was seen and what was in the bucket then, so that to the bank it is the same instance. */
+ * Shared targets (terms.shared): several processes have a member for the same target, and together they are a single
+ * member to the bucket. Only the process that holds the claim (bide_lease_claim, a compare-and-swap with an expiry)
+ * makes requests; the others check now and then whether the claim has expired. The exchanger keeps the claim over
+ * failures for a minute, then lets another process try. Its successor finds a memo in the target: the highest serial
+ * seen, and the expected level of the bucket. The race: process A is stopped past the end of its claim, B takes over, A
+ * wakes up. If A then receives its reply, its claim fails, and the tokens granted go into A's own overflow_milli, which
+ * A returns later. If A was stopped between its claim and its writes, both write to the target; each write is an atomic
+ * operation on tokens, so only the reported spending can be wrong.
+ *
+ * How much to hold: twice the spending expected until the next exchange (at the measured rate, refused retries
+ * included; the rate is an average of which each exchange renews half), plus the share that an idle member may hold, in
+ * whole retries. If retries were refused since the last request: a retry more than the bucket holds. A new member:
+ * three retries. Never more than fits into the target's bucket. The member requests the missing amount. It returns
+ * tokens above 1.5 x the expected demand plus twice the share; but not after a failed request, because they would
+ * probably be lost, and a disconnected member needs them.
+ *
+ * Short of tokens: a retry was refused since the last request, or more than half of the expected level is spent. */
 #ifndef LEASE_MEMBER_H
 #define LEASE_MEMBER_H
 
@@ -31,71 +59,74 @@
 struct lease_terms {
     int64_t capacity_milli; /* of the fleet's bucket */
     int64_t per_minute_milli;
-    int64_t open_permille; /* 0: the fleet's opinion is not followed */
-    int64_t timeout_ns;    /* how long an exchange may take */
-    bool hold_off;         /* the fleet's quiet is kept, and ours told */
-    bool shared;           /* other processes have the target too, and lease for it when we do not */
+    int64_t open_permille; /* 0: openings of the fleet are ignored */
+    int64_t timeout_ns;    /* for a request and its reply */
+    bool hold_off;         /* report hold-offs, and obey those of the fleet */
+    bool shared;           /* other processes have the target too, and one of them exchanges */
 };
 
-/* To be read by anybody, written by ledger.c. */
+/* Written by member.c only; may be read by its driver. */
 struct lease_member {
     struct lease_terms terms;
     struct bide_target *target;
-    uint32_t claimant_id;         /* of the claim */
-    bool exchanger;               /* the claim is ours, as far as we know */
-    bool request_pending;         /* an ask is under way */
-    bool had_reply;               /* there was an answer since we are the exchanger */
-    bool connected;               /* the last exchange was answered */
-    int64_t requested_ns;         /* when the last ask was made */
-    int64_t replied_ns;           /* when the last answer came, or we became the exchanger */
-    int64_t due_ns, earliest_ns;  /* come again then; when short of tokens not before this */
-    int64_t base_milli;           /* what the bucket would hold if nothing had been spent */
-    int64_t spent_milli;          /* not reported yet, besides what is missing from the base */
-    int64_t overflow_milli;       /* granted, but there was no place for it: given back with the next ask */
-    uint64_t refusals;            /* by the budget, at the last ask */
+    uint32_t claimant_id;         /* of this process, for bide_lease_claim; not 0 */
+    bool exchanger;               /* this process held the claim when it last checked */
+    bool request_pending;         /* a request was made, its result is not known yet */
+    bool had_reply;               /* a reply was accepted since we became the exchanger */
+    bool connected;               /* the last request was replied to */
+    int64_t requested_ns;         /* time of the last request */
+    int64_t replied_ns;           /* time of the last reply, or when we became the exchanger */
+    int64_t due_ns, earliest_ns;  /* time of the next request; the earliest if short of tokens */
+    int64_t base_milli;           /* level the target's bucket would have without spending */
+    int64_t spent_milli;          /* spent, not yet reported, besides base_milli - level */
+    int64_t overflow_milli;       /* granted, but the target had no room: returned with the next request */
+    uint64_t refusals;            /* retries refused by the budget, as of the last request */
     int64_t rate_milli_per_s;     /* of spending */
-    int64_t next_ms;              /* as the last answer said */
-    int64_t share_milli;          /* likewise */
-    int64_t seen_serial;          /* highest serial number */
-    int64_t hold_off_until_ns;    /* the fleet's, as we set it */
-    int64_t hold_off_number;      /* of that */
-    int64_t opening;              /* as the last answer said */
-    uint64_t openings_followed;   /* how often that opened our breaker */
-    struct lease_request request; /* the last one */
-    struct lease_reply reply;     /* the last one that was believed */
+    int64_t next_ms;              /* of the last reply */
+    int64_t share_milli;          /* of the last reply */
+    int64_t seen_serial;          /* highest serial of a reply */
+    int64_t hold_off_until_ns;    /* end of the fleet's hold-off, as set in the target */
+    int64_t hold_off_number;      /* its number */
+    int64_t opening;              /* of the last reply */
+    uint64_t openings_followed;   /* openings of the fleet that opened our breaker */
+    struct lease_request request; /* the last made */
+    struct lease_reply reply;     /* the last accepted */
 };
 
-/* Begins leasing for that target: see bide_lease_begin for what is refused. `who`: any number but 0, of one's own. The
- * first ask is due at once. */
+/* Begins leasing for the target; fails as bide_lease_begin does. claimant_id is any number but 0 that no other process
+ * uses. The first request is due at once. */
 enum bide_err lease_member_join(struct lease_member *member, struct bide_target *target,
                                 const struct lease_terms *terms, uint32_t claimant_id, int64_t now_ns,
                                 struct bide_problem *problem);
 
-/* When to look again, with lease_ledger_is_due: due, or (each LEASE_SOON_MS) whether tokens are short. BIDE_NEVER while
- * an ask is under way. Later than now, unless it is due. */
+/* Returns when to call lease_member_try_claim next: when the request is due, or every LEASE_INTERVAL_MIN_MS to see
+ * whether tokens are short. BIDE_NEVER while a request is pending. The result is after now_ns unless the request is
+ * due. */
 int64_t lease_member_next_check_ns(const struct lease_member *member, int64_t now_ns);
 
-/* Is it time to ask: due, or short of tokens and soon enough; and are we the one who exchanges? Takes or keeps the
- * claim. */
+/* Claims the target if a request is due, or tokens are short and earliest_ns has passed. Returns true if a request is
+ * to be made now and this process holds the claim. Begins the lease again if another process ended it. */
 bool lease_member_try_claim(struct lease_member *member, int64_t now_ns);
 
-/* Takes from the target what is to be said, and says it. Only when lease_ledger_is_due has just said so. Until
- * lease_ledger_answer or _nothing there is no other. */
+/* Makes the next request: removes returned and earned tokens from the target and puts them into the request. Only
+ * directly after lease_member_try_claim returned true. The request is pending until lease_member_accept_reply or
+ * lease_member_request_failed. */
 const struct lease_request *lease_member_make_request(struct lease_member *member, int64_t now_ns);
 
-/* Believes the answer, or not: NULL, or what is wrong with it: a field's name, or "late" if no ask is under way. Then
- * it is as if none had come, and lease_ledger_nothing is the caller's to call. The seed spreads the next time by a
- * tenth, and the time for which the breaker opens. */
+/* Applies a reply. Returns NULL, or why it is rejected: the name of an invalid field, or "late" if no request is
+ * pending. A rejected reply changes nothing; the driver then calls lease_member_request_failed. `seed` jitters the next
+ * request by a tenth, and the open time of the breaker if the reply opens it. */
 const char *lease_member_accept_reply(struct lease_member *member, const struct lease_reply *reply, uint64_t seed,
                                       int64_t now_ns);
 
-/* No answer came, or none will, or there is nobody to ask: what was asked is spent; next at retry_ns, not earlier. The
- * target goes on alone. May be called without an ask under way. */
+/* Records that no valid reply came or can come, or that Redis cannot be reached: tokens in the request are lost, the
+ * target continues at its floor, and the next request is due at retry_ns. May be called without a pending request. */
 void lease_member_request_failed(struct lease_member *member, int64_t retry_ns, int64_t now_ns);
 
-/* The last ask: everything back, but of a shared target only what is not in it; the claim is given up. Nobody waits for
- * its answer, and an ask under way is spent. False: nothing to say. The lease itself is the caller's to end, if nobody
- * shares the target. */
+/* Makes the final request: it returns all tokens of a private target, but of a shared target only overflow_milli,
+ * because the other processes keep the target; then releases the claim. A pending request is given up. Returns false if
+ * there is nothing to send. No reply to the final request is needed. The caller ends the lease of a private target
+ * (bide_lease_end). */
 bool lease_member_leave(struct lease_member *member, int64_t now_ns, struct lease_request *request);
 
 #endif

@@ -1,4 +1,4 @@
-/* exchange.c - is every number in its range, and does an answer fit its ask. */
+/* messages.c - range checks of requests and replies; does a reply match its request. */
 #include "messages.h"
 
 #include <stddef.h>
@@ -18,7 +18,7 @@ const char *lease_request_check(const struct lease_request *request)
     return NULL;
 }
 
-/* Nobody comes again who is leaving. */
+/* A leaving member sends no further request, so its reply needs no valid interval: the caller skips this check then. */
 static const char *reply_check_intervals(const struct lease_reply *reply)
 {
     if (reply->next_ms < LEASE_INTERVAL_MIN_MS || reply->next_ms > LEASE_INTERVAL_MAX_MS)
@@ -38,7 +38,7 @@ const char *lease_reply_check(const struct lease_reply *reply, const struct leas
     if (reply->version != LEASE_VERSION)
         return "version";
     if (reply->serial <= request->seen_serial &&
-        request->seen_serial < LEASE_COUNT_MAX) /* the last number is never followed by another */
+        request->seen_serial < LEASE_COUNT_MAX) /* at the largest serial the counter stands still */
         return "serial";
     if (reply->granted_milli > request->wanted_milli)
         return "granted_milli";

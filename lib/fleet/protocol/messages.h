@@ -1,66 +1,80 @@
-/* exchange.h - what an instance and the bank of its fleet say to each other: one ask, one answer.
+/* messages.h - the request that a member sends to its fleet's bucket, and the reply.
  *
- * The bank holds one bucket for the whole fleet. An instance (a process, or the processes of a host that share a
- * target) asks now and then: what it gives back, what its calls earned, how much it would like; and is told how much it
- * got and when to come again. All numbers are whole, so that Redis' Lua and our C agree to the digit (bank.c).
+ * The fleet has a single token bucket, stored in Redis (bucket.h). A member is a target whose budget is leased from
+ * that bucket: a private target of a process, or a shared target of all processes of a host. A member sends a request
+ * from time to time: tokens it returns, tokens its calls earned, tokens it wants. The reply grants tokens and says when
+ * to send the next request. A request and its reply are an exchange.
  *
- * Both travel as arrays of integers, in the order of the lists below: an ask as the arguments of the script, an answer
- * as its reply. An answer is believed only if it is of the right length and every number in its range
- * (lease_answer_check): whoever sits at the other end may be broken, or not be Redis at all. */
+ * The promise of the fleet, checked after every step by tests/property/test_fleet_promise.c:
+ *
+ *     cost of all retries <= fleet budget + outstanding leases + sum over members of (local floor x time disconnected)
+ *
+ * It holds because each token is in exactly one place: the fleet's bucket, a request or reply on its way, or a target's
+ * bucket. Tokens come into being in three ways only: the bucket refills over Redis' time, successful calls earn
+ * (recorded in the target, credited when a request reports them), and a disconnected target refills at its own floor
+ * rate. Every other step moves tokens or loses them: bucket.h (serving a request), member.h (making a request,
+ * accepting a reply) and node.c (sending at most once) each say why they never copy a token. A lost, late or garbled
+ * message loses tokens, so it can only lower the number of retries.
+ *
+ * Wire format: all fields are integers, in the order of the lists below: the request as the arguments of the script,
+ * the reply as the array that the script returns. Integers, so that Redis' Lua and bucket.c compute the same digits. A
+ * reply is accepted only if it has the right length and every field is in its range (lease_reply_check): the peer may
+ * be broken, or not be Redis at all. */
 #ifndef LEASE_MESSAGES_H
 #define LEASE_MESSAGES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LEASE_VERSION 1 /* of what is said, and of what is stored: part of the key's name */
+#define LEASE_VERSION 1 /* of the wire format and of the stored format: part of the key's name */
 
-/* X(field, most): 0 to most each. Append only. */
-#define LEASE_MILLI_MAX INT64_C(268435455)       /* BIDE_CAPACITY_MAX_MILLI */
+/* Ranges. Fields of the lists below are 0 to their maximum, X(field, max). New fields are appended, never inserted. */
+#define LEASE_MILLI_MAX INT64_C(268435455)       /* = BIDE_CAPACITY_MAX_MILLI */
 #define LEASE_MS_MAX    INT64_C(86400000)        /* a day */
-#define LEASE_COUNT_MAX ((INT64_C(1) << 53) - 1) /* as far as Lua's numbers are whole */
+#define LEASE_COUNT_MAX ((INT64_C(1) << 53) - 1) /* largest integer up to which Lua's doubles are exact */
 
-/* Between these lies the time until the next exchange: who says less would have us run hot, who says more is lost. */
+/* Limits of the interval until the next exchange. A shorter interval would let a broken peer make us busy-loop; with a
+ * longer interval the bucket would no longer count the member. */
 #define LEASE_INTERVAL_MIN_MS 250
 #define LEASE_INTERVAL_MAX_MS 60000
 
-/* Of the mark. */
+/* Bits of `counted_as`. */
 #define LEASE_COUNTED_WANTING 1
 #define LEASE_COUNTED_VOTING  2
 #define LEASE_COUNTED_OPEN    4
 
 #define LEASE_REQUEST_FIELDS(X)                                                                                        \
     X(capacity_milli, LEASE_MILLI_MAX)   /* of the fleet's bucket */                                                   \
-    X(per_minute_milli, LEASE_MILLI_MAX) /* its trickle */                                                             \
-    X(unit_milli, LEASE_MILLI_MAX)       /* what a retry costs: less than that is of no use to anybody */              \
-    X(returned_milli, LEASE_MILLI_MAX)   /* back from an earlier lease */                                              \
-    X(earned_milli, LEASE_MILLI_MAX)     /* by successes and first attempts */                                         \
-    X(wanted_milli, LEASE_MILLI_MAX)     /* 0: nothing */                                                              \
-    X(firsts, LEASE_COUNT_MAX)           /* since the last exchange: first attempts, */                                \
-    X(successes, LEASE_COUNT_MAX)        /* calls that succeeded, */                                                   \
-    X(spent_milli, LEASE_COUNT_MAX)      /* tokens spent */                                                            \
-    X(hold_off_ms, LEASE_MS_MAX)       /* the server asked us, not the fleet, for so much more quiet; 0: it did not */ \
-    X(hold_off_ended, LEASE_COUNT_MAX) /* the fleet's quiet of that number was ended by a success here; 0: none */     \
-    X(breaker_vote, 2)                 /* 0: no opinion (no traffic); 1: closed; 2: open */                            \
-    X(open_permille, 1000)             /* the share of opinions from which the fleet's is "open"; 0: never */          \
-    X(seen_serial, LEASE_COUNT_MAX)    /* the highest serial number of an answer seen so far */                        \
-    X(leaving, 1)                      /* not coming back */                                                           \
-    X(counted_as, 7)                   /* as the last answer said; 0: there was none */
+    X(per_minute_milli, LEASE_MILLI_MAX) /* its refill rate */                                                         \
+    X(unit_milli, LEASE_MILLI_MAX)       /* cost of a retry: a smaller grant would be useless */                       \
+    X(returned_milli, LEASE_MILLI_MAX)   /* tokens returned from an earlier lease */                                   \
+    X(earned_milli, LEASE_MILLI_MAX)     /* tokens earned by successes and first attempts */                           \
+    X(wanted_milli, LEASE_MILLI_MAX)     /* tokens requested; 0: none */                                               \
+    X(firsts, LEASE_COUNT_MAX)           /* first attempts since the last exchange */                                  \
+    X(successes, LEASE_COUNT_MAX)        /* successful calls since then */                                             \
+    X(spent_milli, LEASE_COUNT_MAX)      /* tokens spent since then */                                                 \
+    X(hold_off_ms, LEASE_MS_MAX)         /* remaining hold-off that a server asked us for; 0: none */                  \
+    X(hold_off_ended, LEASE_COUNT_MAX)   /* number of the fleet's hold-off that a success ended; 0: none */            \
+    X(breaker_vote, 2)                   /* 0: no vote (no traffic), 1: closed, 2: open */                             \
+    X(open_permille, 1000)               /* share of open votes that opens all breakers; 0: never */                   \
+    X(seen_serial, LEASE_COUNT_MAX)      /* highest serial of a reply received so far */                               \
+    X(leaving, 1)                        /* this is the member's final request */                                      \
+    X(counted_as, 7)                     /* as in the last reply; 0: there was none */
 
 #define LEASE_REPLY_FIELDS(X)                                                                                          \
     X(version, LEASE_VERSION)                                                                                          \
-    X(serial, LEASE_COUNT_MAX) /* of this exchange: grows by one each */                                               \
+    X(serial, LEASE_COUNT_MAX) /* number of this exchange, one more than the last */                                   \
     X(granted_milli, LEASE_MILLI_MAX)                                                                                  \
-    X(share_milli, LEASE_MILLI_MAX)     /* what an idle instance may take: half of what is left, by all instances */   \
-    X(next_ms, LEASE_MS_MAX)            /* come again then, */                                                         \
-    X(earliest_ms, LEASE_MS_MAX)        /* or, if tokens are short, not before this */                                 \
-    X(hold_off_ms, LEASE_MS_MAX)        /* the fleet keeps quiet for so long; 0: it does not */                        \
-    X(hold_off_number, LEASE_COUNT_MAX) /* of that quiet; another one, another number */                               \
-    X(opening, LEASE_COUNT_MAX)         /* the number of the last time when the fleet's opinion became "open" */       \
-    X(is_open, 1)                       /* that is its opinion now */                                                  \
-    X(members, LEASE_COUNT_MAX)         /* about so many there are */                                                  \
-    X(level_milli, LEASE_MILLI_MAX)     /* left in the fleet's bucket */                                               \
-    X(counted_as, 7)                    /* how the bank has counted this instance: to be said with the next ask */
+    X(share_milli, LEASE_MILLI_MAX)     /* share that an idle member may hold: level / 2 / members */                  \
+    X(next_ms, LEASE_MS_MAX)            /* interval until the next request */                                          \
+    X(earliest_ms, LEASE_MS_MAX)        /* shortest interval for a member short of tokens */                           \
+    X(hold_off_ms, LEASE_MS_MAX)        /* remaining hold-off of the whole fleet; 0: none */                           \
+    X(hold_off_number, LEASE_COUNT_MAX) /* its number: a new hold-off has a new number */                              \
+    X(opening, LEASE_COUNT_MAX)         /* serial of the exchange that last opened the fleet */                        \
+    X(is_open, 1)                       /* the share of open votes is reached now */                                   \
+    X(members, LEASE_COUNT_MAX)         /* members of this target, counted by the bucket */                            \
+    X(level_milli, LEASE_MILLI_MAX)     /* tokens left in the fleet's bucket */                                        \
+    X(counted_as, 7)                    /* how the bucket counts this member; repeated in its next request */
 
 struct lease_request {
 #define LEASE_DECLARE_FIELD(field, max) int64_t field;
@@ -75,8 +89,9 @@ struct lease_reply {
 #define LEASE_REQUEST_FIELD_COUNT (sizeof(struct lease_request) / sizeof(int64_t))
 #define LEASE_REPLY_FIELD_COUNT   (sizeof(struct lease_reply) / sizeof(int64_t))
 
-/* NULL, or which number is wrong: "granted_milli". An answer must also fit its ask: of our version, newer than what was
- * seen (one that is brought twice is refused), no more granted than wanted, the next time neither at once nor never. */
+/* Return NULL, or the name of the first invalid field ("granted_milli"). A reply must also match its request: our
+ * version; a serial above seen_serial, which rejects a reply delivered twice; no more granted than wanted; intervals
+ * within the limits. */
 const char *lease_request_check(const struct lease_request *request);
 const char *lease_reply_check(const struct lease_reply *reply, const struct lease_request *request);
 
