@@ -1,12 +1,12 @@
-/* fleet.c - what it costs to be one of a fleet: the thread that exchanges, Redis' side of it, and calls beside it.
+/* fleet.c - the cost of a fleet: CPU time of the fleet's thread, of Redis, and latency of calls.
  *
- * 200 instances, each a process with its own connection and its own target, all of one fleet, on one Redis that this
- * program starts. Each makes a call every 20 ms, of which one in ten fails once. Reported is the CPU time other than of
- * the thread which makes the calls, per instance and second; and what Redis itself says it used. The load of 10,000
- * instances is computed from that: they make 1,000 exchanges a second, each over a connection of its own.
+ * 200 members, each a process with its connection and its target, of the same fleet, on a Redis that this program
+ * starts. Each makes a call every 20 ms, of which every tenth fails once. Reported are the CPU time of each process
+ * without the thread that makes the calls, per member and second, and the CPU time that Redis itself reports. The load
+ * of 10,000 members is computed from that: they make 1,000 exchanges per second, each on a new connection.
  *
- * Then the time that a call takes, at the 99th percentile, on a target of a fleet and on one that is not, while Redis
- * answers, while it is stopped (SIGSTOP) and when it is gone. */
+ * Then the 99th percentile of a call's duration, on a leased target and on a target without fleet, while Redis replies,
+ * while it is stopped (SIGSTOP), and after it was killed. */
 #include <bide/bide.h>
 #include <bide/fleet.h>
 
@@ -19,7 +19,7 @@
 #define SECONDS          12
 #define CONNECTIONS      2000u
 #define CALLS            200000u
-#define EXCHANGES_OF_10K 1000.0 /* a second: LEASE_PER_SECOND */
+#define EXCHANGES_OF_10K 1000.0 /* per second: LEASE_FLEET_PER_S */
 
 struct figures {
     uint32_t begun;
@@ -50,7 +50,7 @@ static void url_of(char url[128])
     snprintf(url, 128, "redis://127.0.0.1:%u/?capacity=1000&per_minute=600", redis.port);
 }
 
-/* A number that INFO tells, after its name and whatever stands before the value: "used_cpu_sys:". */
+/* Returns a number from INFO, given the text before it: "used_cpu_sys:". */
 static double info_number(const char *section, const char *name)
 {
     char text[16384];
@@ -70,7 +70,7 @@ static double redis_cpu_us(void)
     return (info_number("cpu", "used_cpu_sys:") + info_number("cpu", "used_cpu_user:")) * 1e6;
 }
 
-/* What a connection costs Redis, from its beginning to its end. */
+/* Returns the CPU time that opening and closing a connection costs Redis. */
 static double connection_us(void)
 {
     double before_us = redis_cpu_us();
@@ -99,7 +99,7 @@ static void make_world(struct world *w)
     bide_target_init(&w->target, &config, bide_now(), NULL);
 }
 
-/* Fails once, if it is to, and then succeeds, without waiting for real. */
+/* Makes a call that fails once if `fails`, then succeeds, without real waits. */
 static void call_once(struct world *w, uint64_t seed, bool fails)
 {
     static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
@@ -116,7 +116,7 @@ static void call_once(struct world *w, uint64_t seed, bool fails)
         bide_call_outcome(&call, v.attempt, &ok, bide_now());
 }
 
-/* ---- 200 instances ---- */
+/* ---- 200 members ---- */
 
 static void run_member(struct figures *all, uint32_t i)
 {
@@ -178,7 +178,7 @@ static void measure_many(void)
     munmap(all, sizeof *all);
 }
 
-/* ---- a call beside it ---- */
+/* ---- latency of calls ---- */
 
 static int by_size(const void *a, const void *b)
 {

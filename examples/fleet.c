@@ -1,10 +1,10 @@
-/* fleet.c - one retry budget for all processes of all hosts: calls that spend from a bucket in Redis.
+/* fleet.c - a retry budget for all processes of all hosts: calls that spend from a token bucket in Redis.
  *
  *     BIDE_FLEET='redis://cache/?capacity=200' ./fleet
  *     cc fleet.c $(pkg-config --cflags --libs bide-fleet)
  *
- * Start it on as many hosts as you like: together they retry no more than the bucket allows. Without Redis it goes on
- * alone, at the floor of its policy, and says so: try it without the variable. */
+ * Start it on as many hosts as you like: together they retry no more than the bucket allows. Without Redis it continues
+ * at the floor of its policy and reports that: try it without the variable. */
 #include <bide/bide.h>
 #include <bide/fleet.h>
 
@@ -14,7 +14,7 @@
 static void say(void *context, const char *text)
 {
     (void)context;
-    fprintf(stderr, "%s\n", text); /* on the library's thread, at most once a minute */
+    fprintf(stderr, "%s\n", text); /* called on the library's thread, at most once a minute */
 }
 
 static struct bide_outcome charge(void *context, const struct bide_verdict *start)
@@ -48,7 +48,7 @@ int main(void)
                                .request = {.safety = BIDE_SAFE},
                                .attempt = charge,
                                .context = &call};
-        bide_wait_until(bide_now() + 50 * BIDE_MS, NULL); /* twenty a second */
+        bide_wait_until(bide_now() + 50 * BIDE_MS, NULL); /* twenty calls a second */
         succeeded += bide_run(&job).action == BIDE_DONE;
     }
     bide_fleet_get(fleet, &target, &view);

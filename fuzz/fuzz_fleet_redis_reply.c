@@ -1,15 +1,16 @@
-/* fuzz_fleet_reply.c - whatever a server sends, reading it is harmless, and how it was cut into pieces does not matter.
+/* fuzz_fleet_redis_reply.c - parsing replies is safe whatever the server sends, and independent of how the bytes are
+ * split.
  *
- * The input is what a server says, read whole, byte by byte, and over and over until there is no room. What must hold:
- * the same replies in the same order; numbers within their array; error texts of printable bytes, without the secret;
- * never more bytes kept than one reply may have and a piece. */
+ * The input is the byte stream of a server, fed whole, byte by byte, and repeatedly until there is no room. Invariants:
+ * the same replies in the same order; values within their array; error texts printable and without the secret; never
+ * more bytes kept than the limit of a reply and a chunk. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fleet/redis_reply.h"
 
 #define SECRET  "pw"
-#define REPLIES 8 /* that are compared */
+#define REPLIES 8 /* compared */
 #define ROUNDS  16
 
 #define CHECK(condition)                                                                                               \
@@ -21,7 +22,7 @@
 struct result {
     struct fleet_redis_reply reply[REPLIES];
     size_t replies;
-    const char *reason; /* garbage came; NULL: it did not */
+    const char *reason; /* of garbage; NULL: none */
 };
 
 static void check_reply(const struct fleet_redis_reply *reply)
@@ -70,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct result whole, bytes, many;
     if (size == 0 || size > FLEET_CHUNK_MAX)
         return 0;
-    char *copy = malloc(size); /* of exactly its size: the address sanitizer sees all that is read too far */
+    char *copy = malloc(size); /* exact size, so that the address sanitizer sees reads beyond the end */
     CHECK(copy != NULL);
     memcpy(copy, data, size);
     play(copy, size, size, 1, &whole);

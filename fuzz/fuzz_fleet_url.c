@@ -1,8 +1,8 @@
-/* fuzz_fleet_url.c - whatever a fleet's URL says, reading it is harmless, and no text repeats its password.
+/* fuzz_fleet_url.c - parsing a fleet's URL is safe whatever it contains, and no text contains its password.
  *
- * The input is a URL; and what follows a password that has been begun: "redis://:hunter2" and the input. What is
- * refused is told in printable bytes; what is accepted has a place or a path, numbers in range, and for any name a key
- * that has exactly one pair of braces. */
+ * The input is a URL; and, in a second run, the continuation of a password: "redis://:hunter2" and the input.
+ * Invariants: errors are printable; an accepted URL has an endpoint or a path, parameters in range, and for any name a
+ * key with exactly one pair of braces. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,15 +1,15 @@
-/* test_fleet_promise.c - whole fleets in virtual time: the promise, whatever dies; and who gets how much when nothing
- * does.
+/* test_fleet_promise.c - whole fleets in virtual time: the promise, whatever is killed; and fair shares when nothing
+ * fails.
  *
- * Everything is real but the network and Redis: targets with calls on them, ledgers, one bank. Messages are lost, late
- * or lies; processes and hosts are killed between any two steps and others come; the bank loses its state or goes back
- * to an old one, its clock jumps. After every step everything that is anywhere (what retries cost so far, the buckets,
- * what is on its way) is added up, and must not be more than was ever supplied:
+ * Everything is real except network and Redis: targets with calls on them, members, the bucket. Messages are lost, late
+ * or invalid; processes and hosts are killed between any two steps and others join; the bucket loses its state or goes
+ * back to an old state, its clock jumps. After every step all tokens anywhere (the cost of retries so far, the buckets,
+ * messages in transit) are added up, and must not exceed the supply:
  *
- *     the bank's trickle, as its clock moved on  +  what calls earned  +  floor x time disconnected, of each target
- *     +  one bucket for each time the bank went back to an old state
+ *     the bucket's refill, as its clock moved on  +  earnings of calls  +  floor x time disconnected, of each target
+ *     +  a full bucket for each time the bucket went back to an old state
  *
- * So the fleet's retries are within the promise, at every instant, and nothing can drift but downwards.
+ * So the fleet's retries are within the promise at every instant, and the sum of tokens can only drift down.
  *
  * Each world comes from a number. A failure prints it.
  *
@@ -34,35 +34,36 @@
 #include "dice.h"
 
 #define WORLDS    40
-#define INSTANCES 300    /* instances of a world */
+#define INSTANCES 300    /* of a world */
 #define STEPS     150000 /* of all its instances together */
 #define PROCESSES 3
 #define PENDING   4
 #define MS        BIDE_MS
 #define S         BIDE_S
-#define RETRY     1000 /* what one costs */
+#define RETRY     1000 /* its cost */
 #define EARN      100  /* by a success */
 
 static uint64_t first_seed = 1;
 static uint32_t worlds = WORLDS;
 
-/* -- chance ---------------------------------------------------------------------------------------------------------*/
+/* ---- chance ---- */
 
 static bool one_in_a_million(struct dice *d, uint32_t n)
 {
     return below(d, 1000000) < n;
 }
 
-/* -- the world ------------------------------------------------------------------------------------------------------*/
+/* ---- the world ---- */
 
-/* One process that leases for a target. Its number is never used again, so that messages know that it is dead. */
+/* A process with a member for a target. Its number is never reused, so that messages for a dead process are
+ * recognised. */
 struct process {
-    uint64_t number; /* 0: there is none */
+    uint64_t number; /* 0: no process */
     int64_t check_ns, timeout_ns;
     struct lease_member lease;
 };
 
-/* A call whose retry is paid for and not sent yet. */
+/* A call with a retry that is charged and not sent yet. */
 struct pending {
     bool is_there;
     int64_t at_ns;
@@ -74,7 +75,7 @@ struct instance {
     struct bide_target target;
     struct process process[PROCESSES];
     struct pending pending[PENDING];
-    int64_t until_ns; /* time is accounted for */
+    int64_t until_ns; /* up to which time is accounted for */
     uint32_t calls_per_s;
     uint64_t granted; /* retries */
     bool is_here;
@@ -82,23 +83,23 @@ struct instance {
 
 struct message {
     bool is_reply;
-    bool is_copy; /* of an answer: what it grants is counted once */
+    bool is_copy; /* of a reply: its grant is counted once */
     bool is_forged;
-    uint64_t to; /* the process' number */
+    uint64_t to; /* number of the process */
     uint32_t instance;
     int64_t at_ns;
     struct lease_request request;
     struct lease_reply reply;
 };
 
-/* What may go wrong, in millionths for each step (and message). */
+/* Rates of faults, in millionths per step (or message). */
 struct chaos {
     uint32_t lost, late, forge, twice;          /* of messages */
-    uint32_t cut, heal;                         /* the network, as a whole */
-    uint32_t down, up;                          /* what the calls are made to */
-    uint32_t kill_host, kill_process, leave;    /* for each instance */
-    uint32_t join, echo;                        /* likewise; echo: nothing comes, twice */
-    uint32_t lose_state, save, roll_back, jump; /* the bank */
+    uint32_t cut, heal;                         /* the network as a whole */
+    uint32_t down, up;                          /* the server that is called */
+    uint32_t kill_host, kill_process, leave;    /* per instance */
+    uint32_t join, echo;                        /* per instance; echo: the request fails, twice */
+    uint32_t lose_state, save, roll_back, jump; /* the bucket */
 };
 
 struct world {
@@ -109,21 +110,21 @@ struct world {
     struct chaos chaos;
     struct instance *instance;
     uint32_t size;
-    struct message *message; /* on their way, in no order */
+    struct message *message; /* in transit, in no order */
     uint32_t messages, room;
     uint64_t numbers;
     int64_t now_ns;
     bool is_cut, is_down;
-    /* the bank */
+    /* the bucket */
     struct lease_bucket bucket, saved;
     bool has_saved;
-    int64_t clock_ms; /* of the bank, less ours */
+    int64_t clock_ms; /* its clock minus ours */
     uint64_t exchanges;
     /* the account */
-    int64_t highest_ms, moved_ms; /* of the bank's clock */
+    int64_t highest_ms, moved_ms; /* of the bucket's clock */
     int64_t disconnected_ns;
     int64_t earned_milli, rolled_back_milli;
-    int64_t paid_milli; /* for retries, so far */
+    int64_t paid_milli; /* for retries so far */
     uint64_t retries, refused, forged_replies, late, rollbacks;
 };
 
@@ -164,7 +165,7 @@ static void close_world(struct world *w)
     free(w->message);
 }
 
-/* -- coming and going -----------------------------------------------------------------------------------------------*/
+/* ---- joining and leaving ---- */
 
 static void start_process(struct world *w, struct instance *i, uint32_t place, bool shared)
 {
@@ -210,7 +211,7 @@ static void message_send(struct world *w, uint32_t place, uint64_t number, const
         w, &(struct message){.to = number, .instance = place, .at_ns = w->now_ns + travel_ns(w), .request = *request});
 }
 
-/* In good order: everything back, and nobody waits. */
+/* Leaves in good order: returns all tokens, without waiting for the reply. */
 static void leave(struct world *w, uint32_t place)
 {
     struct instance *i = &w->instance[place];
@@ -221,9 +222,9 @@ static void leave(struct world *w, uint32_t place)
     i->is_here = false;
 }
 
-/* -- the bank -------------------------------------------------------------------------------------------------------*/
+/* ---- the bucket ---- */
 
-/* How far its clock has moved on, by the rules of bucket.h. */
+/* Adds up how far its clock moved on, by the rules of bucket.h. */
 static void account_for_clock(struct world *w, int64_t now_ms)
 {
     int64_t passed_ms = now_ms - w->highest_ms;
@@ -246,14 +247,14 @@ static void disturb_bucket(struct world *w)
         w->bucket = (struct lease_bucket){0};
     if (w->has_saved && one_in_a_million(&w->dice, c->roll_back)) {
         w->bucket = w->saved;
-        w->rolled_back_milli += w->terms.capacity_milli + 1; /* one for what is left of a division */
+        w->rolled_back_milli += w->terms.capacity_milli + 1; /* a millitoken for the rest of a division */
         w->rollbacks++;
     }
     if (one_in_a_million(&w->dice, c->jump))
         w->clock_ms += ((int64_t)below(&w->dice, 7200) - 3600) * (below(&w->dice, 4) == 0 ? 1000 : 10);
 }
 
-/* Something that cannot be true, in any field. */
+/* Forges a reply: makes a field invalid. */
 static void forge(struct world *w, struct lease_reply *a, const struct lease_request *request)
 {
     int64_t *field = (int64_t *)a + below(&w->dice, LEASE_REPLY_FIELD_COUNT);
@@ -288,7 +289,7 @@ static void bucket_receive(struct world *w, const struct message *m)
         message_post(w, &back);
 }
 
-/* -- processes ------------------------------------------------------------------------------------------------------*/
+/* ---- processes ---- */
 
 static void fail_request(struct world *w, struct process *p)
 {
@@ -320,7 +321,7 @@ static void process_step(struct world *w, uint32_t place, struct process *p)
         return;
     if (lease_member_try_claim(&p->lease, w->now_ns)) {
         if (w->is_cut && below(&w->dice, 2)) {
-            fail_request(w, p); /* cannot even connect */
+            fail_request(w, p); /* no connection */
             return;
         }
         message_send(w, place, p->number, lease_member_make_request(&p->lease, w->now_ns));
@@ -333,7 +334,7 @@ static void process_step(struct world *w, uint32_t place, struct process *p)
     }
 }
 
-/* The first that is due, or NULL. */
+/* Returns the first message that is due, or NULL. */
 static struct message *earliest_message(const struct world *w)
 {
     struct message *first = NULL;
@@ -345,7 +346,7 @@ static struct message *earliest_message(const struct world *w)
     return first;
 }
 
-/* Whichever comes first, the answer or its copy: what it grants is not on its way any more. */
+/* Whichever arrives first, the reply or its copy: its grant is no longer in transit. */
 static void mark_copies(struct world *w, const struct message *m)
 {
     for (uint32_t i = 0; i < w->messages; i++)
@@ -368,7 +369,7 @@ static void deliver(struct world *w)
     }
 }
 
-/* -- calls ----------------------------------------------------------------------------------------------------------*/
+/* ---- calls ---- */
 
 static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
 static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
@@ -380,7 +381,7 @@ static void keep_pending(struct instance *i, const struct bide_call *call, int64
             i->pending[p] = (struct pending){true, at_ns, *call};
             return;
         }
-    /* forgotten, with its charge: as a killed thread would */
+    /* No room: forgotten with its charge, as by a killed thread. */
 }
 
 static void make_call(struct world *w, struct instance *i)
@@ -410,7 +411,7 @@ static void make_call(struct world *w, struct instance *i)
     keep_pending(i, &call, v.wake_ns);
 }
 
-/* A retry is sent, or given back. */
+/* Sends a retry, or refunds it. */
 static void end_pending(struct world *w, struct pending *p)
 {
     struct bide_verdict v;
@@ -418,7 +419,7 @@ static void end_pending(struct world *w, struct pending *p)
         v = bide_call_cancel(&p->call, w->now_ns);
     else
         v = bide_call_wake(&p->call, w->now_ns);
-    if (v.action == BIDE_GIVE_UP) { /* cancelled, or a gate has closed meanwhile: its charge is back */
+    if (v.action == BIDE_GIVE_UP) { /* cancelled, or a gate has closed meanwhile: refunded */
         w->paid_milli -= RETRY;
         w->retries--;
     } else if (v.action == BIDE_START) {
@@ -442,9 +443,9 @@ static void traffic(struct world *w, struct instance *i, int64_t step_ns)
         make_call(w, i);
 }
 
-/* -- the account ----------------------------------------------------------------------------------------------------*/
+/* ---- the account ---- */
 
-/* The time between the last step and this one that its lease did not cover. */
+/* Adds the time since the last step that the lease did not cover. */
 static void account_for_time(struct world *w, struct instance *i)
 {
     int64_t until_ns = bide_lease_until(&i->target), from_ns = until_ns > i->until_ns ? until_ns : i->until_ns;
@@ -467,7 +468,7 @@ static int64_t held_milli(const struct world *w)
     return sum;
 }
 
-/* What is owed to the bank, and what calls have earned and nobody has told it yet. */
+/* Returns overflow of members, and earnings of calls that are not reported yet. */
 static int64_t overflow_milli(const struct world *w)
 {
     int64_t sum = 0;
@@ -481,7 +482,7 @@ static int64_t overflow_milli(const struct world *w)
     return sum;
 }
 
-/* A lie is no money. */
+/* A forged reply carries no tokens. */
 static int64_t in_transit_milli(const struct world *w)
 {
     int64_t sum = 0;
@@ -495,7 +496,7 @@ static int64_t in_transit_milli(const struct world *w)
     return sum;
 }
 
-/* Everything, wherever it is. */
+/* All tokens, wherever they are. */
 static int64_t total_milli(const struct world *w)
 {
     return w->paid_milli + held_milli(w) + overflow_milli(w) + in_transit_milli(w) + w->bucket.level_milli;
@@ -510,7 +511,7 @@ static void check_account(const struct world *w, uint64_t seed)
                  seed, w->now_ns / MS - 1000000, total, supplied);
 }
 
-/* -- steps ----------------------------------------------------------------------------------------------------------*/
+/* ---- steps ---- */
 
 static void disturb_instance(struct world *w, uint32_t place)
 {
@@ -524,7 +525,7 @@ static void disturb_instance(struct world *w, uint32_t place)
         return;
     }
     if (one_in_a_million(&w->dice, c->kill_host))
-        i->is_here = false; /* with all that is in it */
+        i->is_here = false; /* with all tokens in it */
     else if (one_in_a_million(&w->dice, c->leave))
         leave(w, place);
     struct process *p = &i->process[below(&w->dice, PROCESSES)];
@@ -557,9 +558,9 @@ static void world_step(struct world *w, int64_t step_ns)
     }
 }
 
-/* -- the promise ----------------------------------------------------------------------------------------------------*/
+/* ---- the promise ---- */
 
-/* How often: not at all, or about as often as that. */
+/* Returns a rate: 0, or about this. */
 static uint32_t draw_rate(struct world *w, uint32_t millionths)
 {
     return below(&w->dice, 3) == 0 ? 0 : 1 + below(&w->dice, 2 * millionths);
@@ -623,13 +624,13 @@ static void retries_never_exceed_budget_leases_and_floors(void **state)
                 (sum.retries > 1000 && sum.forged_replies > 100 && sum.late > 100 && sum.rollbacks > 10));
 }
 
-/* -- who gets how much ----------------------------------------------------------------------------------------------*/
+/* ---- fair shares ---- */
 
 struct funds {
     uint32_t tokens, per_minute;
 };
 
-/* A bank that has been there before, with so much in it. */
+/* Opens a world in which the bucket has served before and holds so much. */
 static void open_calm_world(struct world *w, uint32_t size, struct funds funds)
 {
     open_world(w, first_seed, size);
@@ -674,7 +675,7 @@ static void idle_fleet_of_100_holds_at_most_half_the_bucket(void **state)
         run_for(&w, S, 50 * MS);
         assert_in_range(held_milli(&w), 100 * RETRY, 500 * RETRY);
     }
-    assert_true((w.exchanges - before) / 60 <= 11); /* and are idle: each comes in 10 s */
+    assert_true((w.exchanges - before) / 60 <= 11); /* idle: an exchange per instance in 10 s */
     close_world(&w);
 }
 
@@ -702,7 +703,7 @@ static void scarce_tokens_are_shared_fairly(void **state)
     open_calm_world(&w, 20, (struct funds){.per_minute = 3000});
     w.is_down = true;
     for (uint32_t i = 0; i < 20; i++)
-        w.instance[i].calls_per_s = 20 + 20 * (i % 4); /* all of them want more than there is */
+        w.instance[i].calls_per_s = 20 + 20 * (i % 4); /* all want more than there is */
     run_for(&w, 20 * S, 50 * MS);
     uint64_t least = UINT64_MAX, most = 0, sum = 0, before[20];
     for (uint32_t i = 0; i < 20; i++)
@@ -749,7 +750,7 @@ static void disconnected_instance_continues_at_its_floor_and_reconnects(void **s
         w.instance[i].calls_per_s = 5;
     run_for(&w, 301 * S, 50 * MS);
     print_message("%" PRIu64 " retries of 5 instances alone for 5 minutes\n", w.retries);
-    assert_in_range(w.retries, 5 * 4, 5 * 5); /* one a minute each */
+    assert_in_range(w.retries, 5 * 4, 5 * 5); /* a retry per minute each */
     w.is_cut = false;
     run_for(&w, 10 * S, 50 * MS);
     for (uint32_t i = 0; i < 5; i++)
@@ -768,7 +769,7 @@ static void no_token_is_lost_when_nothing_fails(void **state)
         run_for(&w, 5 * S, 50 * MS);
     }
     int64_t forfeited =
-        w.disconnected_ns / MS * w.config.budget.refill_per_minute_milli / 60000; /* before the first answer */
+        w.disconnected_ns / MS * w.config.budget.refill_per_minute_milli / 60000; /* before the first reply */
     assert_true(w.retries > 100 && w.bucket.level_milli < w.terms.capacity_milli);
     assert_in_range(total_milli(&w), supplied_milli(&w) - forfeited - 1, supplied_milli(&w));
     close_world(&w);

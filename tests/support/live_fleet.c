@@ -1,4 +1,4 @@
-/* live_fleet.c - see live_fleet.h. The pretended Redis reads commands as Redis does, a function answers them. */
+/* live_fleet.c - see live_fleet.h. The fake Redis parses commands as Redis does; a function of the test replies. */
 #include "live_fleet.h"
 
 #include "fleet/fleet_internal.h"
@@ -133,9 +133,9 @@ struct bide_fleet_view live_fleet_get(struct bide_fleet *fleet, struct bide_targ
     return view;
 }
 
-/* ---- a Redis that pretends ---- */
+/* ---- a fake Redis ---- */
 
-/* One line without its end; false: the other side left. */
+/* Reads a line without its CR LF; returns false if the peer closed. */
 static bool fake_read_line(int fd, char *into, size_t size)
 {
     size_t length = 0;
@@ -149,7 +149,7 @@ static bool fake_read_line(int fd, char *into, size_t size)
     return false;
 }
 
-/* One argument, cut at the size of its place. */
+/* Reads an argument, truncated to the size of the buffer. */
 static bool fake_read_argument(int fd, char *into, size_t size)
 {
     char head[32], *all;

@@ -1,6 +1,6 @@
-/* live_fleet.h - for live tests of fleets: targets, calls on them, what was told, and a Redis that only pretends.
+/* live_fleet.h - for live tests of fleets: targets, calls on them, the reports of a fleet, and a fake Redis.
  *
- * EVENTUALLY waits for a condition, generously: the tests run on slow and busy machines too. */
+ * EVENTUALLY waits for a condition, generously: the tests also run on slow and busy machines. */
 #ifndef LIVE_FLEET_H
 #define LIVE_FLEET_H
 
@@ -22,19 +22,19 @@
                 fail_msg("%s:%d: never %s", __FILE__, __LINE__, #condition);                                           \
     } while (0)
 
-/* The way back is short from now on: fleets that are opened later try again after 20 to 100 ms. Tells what they are
- * told: once a minute. */
+/* Shortens backoff for fleets opened later: they retry after 20 to 100 ms. Sets the interval of reports to a minute;
+ * live_fleet_report_every sets another. */
 void live_fleet_retry_quickly(void);
 void live_fleet_report_every(int64_t every_ns);
 
-/* A target without a breaker, with 20 tokens at most and a floor of that much a minute. */
+/* Makes a target without a breaker, with a capacity of 20 tokens and this floor. */
 void live_fleet_target(struct bide_target *target, uint32_t per_minute_milli);
 
-/* A call that fails, and fails again if there is a retry. True: there was one, and it is paid for. */
+/* Makes a call that fails, and fails again if it is retried. Returns true if a retry was granted and charged. */
 bool live_fleet_fail(struct bide_target *target);
 void live_fleet_succeed(struct bide_target *target);
 
-/* What was told. Zeroed: nothing. */
+/* The reports of a fleet. Zeroed: none. */
 struct live_reports {
     unsigned count;
     char text[32][1536];
@@ -47,14 +47,14 @@ struct live_reports {
     }
 void live_reports_add(void *reports, const char *text); /* for struct bide_fleet_options */
 unsigned live_reports_count(struct live_reports *reports);
-bool live_reports_contain(struct live_reports *reports, const char *text); /* any of them contains it */
+bool live_reports_contain(struct live_reports *reports, const char *text); /* any of them contains the text */
 
-/* Opens and joins; whatever is wrong ends the test. told may be NULL. */
+/* Open and join; an error ends the test. reports may be NULL. */
 struct bide_fleet *live_fleet_open(const char *url, struct live_reports *reports);
 void live_fleet_join(struct bide_fleet *fleet, const char *name, struct bide_target *target);
 struct bide_fleet_view live_fleet_get(struct bide_fleet *fleet, struct bide_target *target);
 
-/* ---- a Redis that pretends ---- */
+/* ---- a fake Redis ---- */
 
 struct live_fake_request {
     char word[16]; /* "EVALSHA" */
@@ -62,32 +62,32 @@ struct live_fake_request {
     struct lease_request request;
 };
 
-/* Writes what is to be said to an ask, from the place `number` on (from 1). The default is live_fake_answer. Return
- * false to close the connection. */
+/* Replies to a request, the number-th so far (from 1). The default is live_fake_reply. Returns false to close the
+ * connection. */
 struct live_fake_redis;
 typedef bool live_fake_function(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
                                 unsigned number);
 
 struct live_fake_redis {
-    live_fake_function *respond; /* NULL: live_fake_answer */
+    live_fake_function *respond; /* NULL: live_fake_reply */
     void *context;
-    const char *text;      /* for live_fake_text */
-    const char *greeting;  /* to AUTH and SELECT; NULL: +OK */
-    int64_t granted_milli; /* at most, in each answer */
+    const char *text;      /* for live_fake_reply_text */
+    const char *greeting;  /* reply to AUTH and SELECT; NULL: +OK */
+    int64_t granted_milli; /* at most, in each reply */
     struct live_tcp *server;
     pthread_mutex_t lock;
     unsigned connections, requests;        /* so far */
     struct live_fake_request request[256]; /* the first of them */
 };
 
-void live_fake_start(struct live_fake_redis *fake); /* zeroed, but for what is set */
+void live_fake_start(struct live_fake_redis *fake); /* zeroed, except fields set by the test */
 void live_fake_free(struct live_fake_redis *fake);
-const char *live_fake_url(const struct live_fake_redis *fake, const char *tail); /* until the next call */
+const char *live_fake_url(const struct live_fake_redis *fake, const char *tail); /* valid until the next call */
 unsigned live_fake_requests(struct live_fake_redis *fake);
 unsigned live_fake_connections(struct live_fake_redis *fake);
 void live_fake_change(struct live_fake_redis *fake, live_fake_function *respond, const char *text);
 
-/* A good answer, as far as granted_milli goes; `serial` one after what was seen. */
+/* Returns a valid reply that grants at most granted_milli, with the serial after the one seen. */
 struct lease_reply live_fake_good_reply(const struct live_fake_redis *fake, const struct lease_request *request);
 bool live_fake_write_reply(int fd, const struct lease_reply *reply);
 bool live_fake_reply(struct live_fake_redis *fake, int fd, const struct live_fake_request *request, unsigned number);

@@ -1,4 +1,4 @@
-/* live_redis.c - a real redis-server as a child of the test, and plain blocking hiredis to look into it. */
+/* live_redis.c - a real redis-server as a child of the test, and blocking hiredis to inspect it. */
 #include "live_redis.h"
 
 #include <bide/bide.h>
@@ -14,10 +14,10 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#define START_MOST (60 * BIDE_S) /* a healthy one needs a fraction of a second */
+#define START_MOST (60 * BIDE_S) /* a healthy server needs a fraction of a second */
 #define REPLY_S    10
 
-/* The user "live" is ours. What a test adds comes afterwards and wins. */
+/* The user "live" is ours. Lines of the test follow, and win. */
 static const char conf[] = "bind 127.0.0.1\nport $PORT\nunixsocket $DIR/redis.sock\nunixsocketperm 700\n"
                            "dir $DIR\ndaemonize no\nsave \"\"\nappendonly no\n"
                            "user live on >live ~* &* +@all\n";
@@ -48,8 +48,8 @@ void live_redis_start(struct live_redis *redis, const char *lines)
     live_redis_again(redis);
 }
 
-/* It accepts connections before it has read what is on the disk; until then it answers -LOADING, and -MASTERDOWN as a
- * replica that has no copy yet: an answer, and enough for us. */
+/* Redis accepts connections before it has loaded its data. Until then it replies -LOADING; a replica without a copy
+ * replies -MASTERDOWN, which is enough for us. */
 static void await_pong(struct live_redis *redis)
 {
     int64_t until_ns = bide_now() + START_MOST;
@@ -76,7 +76,7 @@ void live_redis_kill(struct live_redis *redis, int signal_number)
     if (redis->process.pid == 0)
         return;
     kill(redis->process.pid, signal_number);
-    kill(redis->process.pid, SIGCONT); /* a stopped one would keep SIGTERM for later */
+    kill(redis->process.pid, SIGCONT); /* a stopped process would keep SIGTERM pending */
     live_process_end(&redis->process, signal_number);
 }
 
@@ -122,7 +122,7 @@ struct redisContext *live_redis_connect(const struct live_redis *redis)
     redisReply *reply = NULL;
     if (context && context->err == 0 && redisSetTimeout(context, most) == REDIS_OK)
         reply = redisCommand(context, "AUTH live live");
-    bool answered = reply != NULL; /* -LOADING is an answer; the next command will say it again */
+    bool answered = reply != NULL; /* also -LOADING: the next command gets the same error */
     if (reply)
         freeReplyObject(reply);
     if (answered)

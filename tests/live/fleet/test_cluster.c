@@ -1,8 +1,8 @@
-/* test_fleet_cluster.c - a fleet in a real Redis Cluster of two nodes, and one whose replica becomes the master.
+/* test_cluster.c - a fleet in a real Redis Cluster of two nodes, and a fleet with a replica that is promoted.
  *
- * The URL names the first node. A slot is moved as people move it: MIGRATING and IMPORTING, the key, then the slot.
- * What was spent is compared with what any bucket could have granted: the trickle by the test's own clock, from before
- * the first exchange to now. */
+ * The URL names the first node. A slot is moved as operators move it: MIGRATING and IMPORTING, the key, then the slot.
+ * Spending is compared with the maximum that any bucket could have granted: the refill by the test's own clock, from
+ * before the first exchange until now. */
 #define _GNU_SOURCE
 #include "live_fleet.h"
 #include "live_redis.h"
@@ -42,7 +42,7 @@ static bool node_is_up(struct live_redis *redis)
     return info && strstr(info, "cluster_state:ok") && strstr(info, "cluster_known_nodes:2");
 }
 
-/* Nodes talk to each other over a port of its own. */
+/* The nodes talk to each other on a separate port. */
 static void cluster_start_node(struct live_redis *redis, unsigned *bus_port)
 {
     struct live_process bus = {0};
@@ -85,7 +85,7 @@ static unsigned cluster_owner(const struct cluster *c)
     return c->slot > 8191;
 }
 
-/* In between, whoever asks is told -ASK, or finds the key still there. */
+/* Meanwhile a request gets -ASK, or finds the key still there. */
 static void move_slot(struct cluster *c, unsigned from, unsigned to)
 {
     expect_ok(&c->node[to], "CLUSTER SETSLOT %d IMPORTING %s", c->slot, c->id[from]);
@@ -95,8 +95,9 @@ static void move_slot(struct cluster *c, unsigned from, unsigned to)
     expect_ok(&c->node[from], "CLUSTER SETSLOT %d NODE %s", c->slot, c->id[to]);
 }
 
-/* Without the key. A node that still has it does not let go: an exchange may come in between. (IMPORTING makes the new
- * owner's word count for more; else the old one's could win, and each would point to the other for ever.) */
+/* Moves the slot without the key. A node that still has the key refuses, because an exchange may come in between:
+ * delete it again. (IMPORTING raises the new owner's epoch; otherwise the old owner's claim could win, and each node
+ * would point to the other for ever.) */
 static void move_slot_without_key(struct cluster *c, unsigned from, unsigned to)
 {
     const char *reply;
@@ -108,7 +109,7 @@ static void move_slot_without_key(struct cluster *c, unsigned from, unsigned to)
     } while (strcmp(reply, "OK") != 0);
 }
 
-/* ---- what it costs ---- */
+/* ---- a member ---- */
 
 struct member {
     struct bide_target target;
@@ -130,7 +131,7 @@ static struct bide_fleet_view view_of(struct member *m)
     return live_fleet_get(m->fleet, &m->target);
 }
 
-/* The floor is nothing, so every retry was granted, and every grant trickled. */
+/* The floor is 0, so every retry was granted, and every grant came from the refill. */
 static void spend_and_check(struct member *m)
 {
     m->retries += live_fleet_fail(&m->target);
@@ -157,7 +158,7 @@ static void fleet_follows_its_slot_to_another_node(void **state)
     struct bide_fleet_bucket bucket;
     struct bide_fleet_problem problem;
     cluster_start(&c);
-    member_join(&m, &c.node[!cluster_owner(&c)]); /* so it begins with a -MOVED */
+    member_join(&m, &c.node[!cluster_owner(&c)]); /* so the first reply is -MOVED */
     wait_for_exchanges(&m);
     int64_t retries = 0;
     for (unsigned i = 0; i < MOVES; i++) {
@@ -176,7 +177,7 @@ static void fleet_follows_its_slot_to_another_node(void **state)
     cluster_free(&c);
 }
 
-/* Who forgets the key while the slot moves begins with an empty bucket: the trickle is never granted twice. */
+/* A key lost with the slot's move starts with an empty bucket: no refill is granted twice. */
 static void slot_moved_without_its_key_grants_nothing_twice(void **state)
 {
     struct cluster c;
@@ -219,7 +220,7 @@ static void replica_is_reported_and_used_after_promotion(void **state)
     bide_fleet_close(there.fleet);
     live_redis_kill(&master, SIGKILL);
     expect_ok(&replica, "REPLICAOF NO ONE");
-    here.began_ns = there.began_ns; /* what the master's bucket got is in the copy */
+    here.began_ns = there.began_ns; /* the copy includes the master's refill */
     wait_for_exchanges(&here);
     EVENTUALLY(live_reports_contain(&here.reports, "reached again"));
     bide_fleet_close(here.fleet);

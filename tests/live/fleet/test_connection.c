@@ -1,7 +1,7 @@
-/* test_fleet_link.c - a link to Redis: what it does with a real one, and with servers that are broken, hostile or none.
+/* test_connection.c - a connection to a real Redis, and to servers that are broken, hostile or absent.
  *
- * Nothing here may wait longer than its deadline, allocate what a server announces, repeat a password, or raise a
- * signal: SIGPIPE is left as it is, and would end this program. getaddrinfo is our own, so that a resolver can hang. */
+ * No step may wait beyond its deadline, allocate as much as a server announces, reveal a password or raise a signal:
+ * SIGPIPE has its default action and would end this program. getaddrinfo is replaced, so that a lookup can hang. */
 #define _GNU_SOURCE
 #include "live_redis.h"
 #include "live_tcp.h"
@@ -32,11 +32,11 @@
 #include "fleet/connection.h"
 #include "fleet/resolver.h"
 
-#define TIMEOUT_LONG  (20 * BIDE_S)  /* for what must come */
-#define TIMEOUT_SHORT (60 * BIDE_MS) /* for what must not */
+#define TIMEOUT_LONG  (20 * BIDE_S)  /* for events that must happen */
+#define TIMEOUT_SHORT (60 * BIDE_MS) /* for timeouts that must happen */
 
 static struct fleet_url url;
-static struct fleet_connection *connection; /* link(2) is taken */
+static struct fleet_connection *connection;
 static struct live_redis redis;
 static struct live_tcp *tcp;
 static struct fleet_redis_reply reply;
@@ -61,11 +61,11 @@ static int close_all(void **state)
 
 /* ---- names ---- */
 
-static sem_t resolver_released; /* a resolver that hangs waits for it */
+static sem_t resolver_released; /* a hanging lookup waits for it */
 static int resolver_calls;
 
-/* "cache.test" is here, "stuck.test" too but not before it is released; "two.test" is also at 127.0.0.2, and there
- * first; "none.test" is nowhere. */
+/* "cache.test" is 127.0.0.1; "stuck.test" too, after resolver_released is posted; "two.test" is 127.0.0.2, then
+ * 127.0.0.1; "none.test" does not exist. */
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *want, struct addrinfo **found)
 {
     int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
@@ -86,7 +86,7 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *wa
     return real("127.0.0.1", service, want, &(*found)->ai_next);
 }
 
-/* ---- driving ---- */
+/* ---- driving the connection ---- */
 
 static void open_url(const char *text)
 {
@@ -109,7 +109,7 @@ static void open_url_at_port(const char *format, unsigned port)
     open_url(text);
 }
 
-/* Waits for what the link waits for, and steps. */
+/* Polls for the connection's events, and steps it. */
 static void wait_and_step(void)
 {
     short events;
@@ -164,7 +164,7 @@ static bool send_command(int argc, const char *const *argv, int64_t timeout_ns)
     return fleet_connection_send(connection, argc, argv, NULL, bide_now() + timeout_ns);
 }
 
-/* False: the link went down instead. */
+/* Returns false if the connection went down instead. */
 static bool await_reply(void)
 {
     while (!fleet_connection_next_reply(connection, &reply)) {
@@ -187,19 +187,19 @@ static bool eval(const char *server_script)
     return send_and_await("EVAL", server_script, "0");
 }
 
-/* ---- servers of our own ---- */
+/* ---- fake servers ---- */
 
 struct server_script {
     const char *bytes;
     size_t length;
     size_t chunk;     /* bytes written at once; 0: all */
-    unsigned times;   /* over and over; 0: once */
-    bool unsolicited; /* before a command came */
-    bool stay_open;   /* until the other side leaves */
+    unsigned times;   /* repetitions; 0: once */
+    bool unsolicited; /* reply before any command */
+    bool stay_open;   /* until the client closes */
     bool reset;
 };
 
-static bool server_received; /* a server got a first piece of what the link says */
+static bool server_received; /* a server received the first bytes of the connection */
 
 static void wait_for_end(int fd)
 {
@@ -227,7 +227,7 @@ static void server_run(void *context, int fd, unsigned number)
         wait_for_end(fd);
 }
 
-/* A server of that kind instead of the one before; it reads its script as long as it is there. */
+/* Starts a server with this script instead of the previous server. */
 static void server_start(struct server_script server_script)
 {
     static struct server_script kept;
@@ -239,7 +239,8 @@ static void server_start(struct server_script server_script)
     tcp = live_tcp_new(server_run, &kept);
 }
 
-/* Begins at a server that says nothing, and goes on until that has heard the link; then its time has come. */
+/* Opens a connection to a silent server, steps it until the server has received something, and lets its deadline
+ * pass. */
 static void expect_open_timeout(const char *format, const char *problem)
 {
     server_start((struct server_script){.bytes = "", .stay_open = true});
@@ -254,7 +255,7 @@ static void expect_open_timeout(const char *format, const char *problem)
     expect_problem(problem);
 }
 
-/* The same, asked once. */
+/* Starts a server with this script and sends a command. */
 static bool send_to_server(struct server_script server_script)
 {
     server_start(server_script);
@@ -332,7 +333,7 @@ static void announced_lengths_are_not_allocated(void **state)
     memset(megabyte, 'a', sizeof megabyte);
     memcpy(megabyte, "$1073741824\r\n", 13);
     expect_garbage((struct server_script){.bytes = megabyte, .length = sizeof megabyte}, "a reply that does not end");
-    live_tcp_free(tcp); /* which reads it */
+    live_tcp_free(tcp); /* the server reads it */
     tcp = NULL;
     memcpy(megabyte, "+aaaaaaaaaaaa", 13);
     expect_garbage((struct server_script){.bytes = megabyte, .length = sizeof megabyte, .times = 1000},
@@ -382,7 +383,7 @@ static void missing_reply_times_out(void **state)
     int64_t before_ns = bide_now();
     assert_true(send_command(1, (const char *const[]){"PING"}, TIMEOUT_LONG));
     assert_true(send_command(1, (const char *const[]){"PING"},
-                             TIMEOUT_SHORT)); /* the earlier one counts, though it came later */
+                             TIMEOUT_SHORT)); /* the earlier deadline counts, though its command came later */
     assert_true(fleet_connection_deadline_ns(connection) <= bide_now() + TIMEOUT_SHORT);
     assert_false(await_reply());
     assert_true(bide_now() - before_ns >= TIMEOUT_SHORT);
@@ -397,7 +398,7 @@ static void silent_server_times_out_while_opening(void **state)
     expect_open_timeout("rediss://127.0.0.1:%u", "no TLS handshake in time");
 }
 
-/* A port that is taken and at which nobody listens; to be closed. */
+/* Binds a port on which nothing listens; the caller closes it. */
 static int bind_port(struct sockaddr_in *address)
 {
     socklen_t length = sizeof *address;
@@ -417,7 +418,7 @@ static void refused_connection_is_reported(void **state)
     int before = __atomic_load_n(&resolver_calls, __ATOMIC_SEQ_CST);
     expect_open_failure("Connection refused");
     expect_open_failure("Connection refused");
-    assert_int_equal(__atomic_load_n(&resolver_calls, __ATOMIC_SEQ_CST), before + 2); /* it may be elsewhere by now */
+    assert_int_equal(__atomic_load_n(&resolver_calls, __ATOMIC_SEQ_CST), before + 2); /* the address may have changed */
     close(fd);
     open_url("unix:///nowhere/at/all");
     expect_open_failure("No such file or directory");
@@ -431,7 +432,7 @@ static void server_that_closes_at_once_is_down(void **state)
     assert_int_equal(open_connection(), FLEET_CONNECTION_DOWN);
     open_url_at_port("rediss://127.0.0.1:%u", live_tcp_port(tcp));
     assert_int_equal(open_connection(), FLEET_CONNECTION_DOWN);
-    open_url_at_port("redis://127.0.0.1:%u", live_tcp_port(tcp)); /* nothing to say: it is only seen later */
+    open_url_at_port("redis://127.0.0.1:%u", live_tcp_port(tcp)); /* nothing to send: the close is seen later */
     open_connection();
     while (fleet_connection_state(connection) != FLEET_CONNECTION_DOWN)
         wait_and_step();
@@ -461,7 +462,7 @@ static void unsolicited_reply_closes_the_connection(void **state)
         wait_and_step();
     expect_problem("it says unasked: DENIED it is protected");
     server_script = (struct server_script){.bytes = ":1\r\n:2\r\n",
-                                           .stay_open = true}; /* the second would answer what comes next */
+                                           .stay_open = true}; /* the second would be taken for the next reply */
     assert_true(send_to_server(server_script));
     assert_int_equal(reply.value[0], 1);
     expect_problem("it says unasked"); /* at once, before anything can be sent */
@@ -489,7 +490,7 @@ static void echoed_password_is_masked(void **state)
     }
 }
 
-/* ---- names that are looked up ---- */
+/* ---- resolving names ---- */
 
 static void host_name_is_resolved(void **state)
 {
@@ -502,7 +503,7 @@ static void host_name_is_resolved(void **state)
     expect_open_failure("Name or service not known");
 }
 
-/* The first is a listener that has not accepted anybody and has no room for more: it does not even refuse. */
+/* The first address is a listener with a full backlog that accepts nothing: it does not even refuse. */
 static void silent_address_costs_only_its_share_of_the_time(void **state)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1)};
@@ -519,7 +520,7 @@ static void silent_address_costs_only_its_share_of_the_time(void **state)
     int64_t deadline_ns = bide_now() + 2 * TIMEOUT_LONG;
     fleet_connection_open(connection, NULL, deadline_ns);
     while (fleet_connection_deadline_ns(connection) == 0 ||
-           fleet_connection_deadline_ns(connection) == deadline_ns) /* being looked up */
+           fleet_connection_deadline_ns(connection) == deadline_ns) /* still resolving */
         wait_and_step();
     assert_true(fleet_connection_deadline_ns(connection) < deadline_ns);
     fleet_connection_step(connection, fleet_connection_deadline_ns(connection)); /* as if that time had come */
@@ -530,7 +531,7 @@ static void silent_address_costs_only_its_share_of_the_time(void **state)
     close(listener);
 }
 
-/* localhost is ::1, too, in most places, where nobody listens. */
+/* localhost is usually ::1 as well, where nothing listens. */
 static void every_address_is_tried(void **state)
 {
     struct server_script server_script = {.bytes = "+PONG\r\n", .stay_open = true};
@@ -554,9 +555,9 @@ static void hanging_resolver_costs_a_deadline_and_one_thread(void **state)
     assert_int_equal(wait_until_opened(), FLEET_CONNECTION_DOWN);
     expect_problem("(moved to cache.test:1): the name of another place is still being looked up");
     assert_true(__atomic_load_n(&resolver_calls, __ATOMIC_SEQ_CST) <=
-                before + 1); /* it may not have come that far yet */
+                before + 1); /* the lookup may not have started yet */
     sem_post(&resolver_released);
-    open_and_expect_ready(); /* by what the first lookup brought */
+    open_and_expect_ready(); /* with the result of the first lookup */
     assert_int_equal(__atomic_load_n(&resolver_calls, __ATOMIC_SEQ_CST), before + 1);
 }
 
@@ -567,7 +568,7 @@ static void connection_may_be_freed_while_its_resolver_hangs(void **state)
     assert_int_equal(wait_until_opened(), FLEET_CONNECTION_DOWN);
     fleet_connection_free(connection);
     connection = NULL;
-    sem_post(&resolver_released); /* the thread ends by itself, and frees what is left */
+    sem_post(&resolver_released); /* the thread ends by itself and frees its memory */
 }
 
 /* ---- a real Redis ---- */
@@ -627,7 +628,7 @@ static void oversized_command_is_not_queued(void **state)
     size_t sent = 0;
     while (send_command(2, (const char *const[]){"STRLEN", large + 2}, TIMEOUT_LONG))
         sent++;
-    assert_int_equal(sent, 3); /* there is room for four times as much, and each has a few bytes around it */
+    assert_int_equal(sent, 3); /* room for four, less the protocol bytes around each */
     for (size_t i = 0; i < sent; i++)
         assert_true(await_reply() && reply.values == 1 && reply.value[0] == 0);
     for (sent = 0; send_command(1, (const char *const[]){"DBSIZE"}, TIMEOUT_LONG); sent++)
@@ -675,8 +676,7 @@ static void unix_socket_is_supported(void **state)
     open_and_expect_ready();
     assert_true(send_and_await("PING", NULL, NULL));
     assert_int_equal(reply.kind, FLEET_REPLY_OTHER);
-    fleet_connection_open(connection, "127.0.0.1:1",
-                          bide_now() + TIMEOUT_LONG); /* a password would go over the network */
+    fleet_connection_open(connection, "127.0.0.1:1", bide_now() + TIMEOUT_LONG); /* a password would leave the host */
     expect_problem("from a unix socket nothing is sent there");
 }
 
@@ -729,12 +729,12 @@ static void connection_follows_an_endpoint(void **state)
     expect_problem("(moved to 127.0.0.1:");
     fleet_connection_open(connection, "no place", bide_now() + TIMEOUT_LONG);
     expect_problem("which is not host:port");
-    open_and_expect_ready(); /* the URL's own is still there */
+    open_and_expect_ready(); /* the URL's endpoint is still there */
 }
 
 /* ---- TLS ---- */
 
-/* A Redis with TLS whose certificate is for that name. */
+/* Starts a Redis with TLS and a certificate for this name. */
 static void start_tls(const char *alt_name, const char *lines)
 {
     live_redis_dir(&redis);
@@ -824,7 +824,7 @@ static void client_certificate_authenticates(void **state)
                                           "?ca_file=$site.pem&cert_file=$stranger.pem&key_file=$stranger.key"};
     for (size_t i = 0; i < 2; i++) {
         make_tls("127.0.0.1", refused[i]);
-        if (open_connection() == FLEET_CONNECTION_READY) /* TLS 1.3: the server says so afterwards */
+        if (open_connection() == FLEET_CONNECTION_READY) /* TLS 1.3: the server rejects it after the handshake */
             assert_false(send_and_await("DBSIZE", NULL, NULL));
         assert_int_equal(fleet_connection_state(connection), FLEET_CONNECTION_DOWN);
         assert_string_not_equal(fleet_connection_problem(connection), "");
@@ -844,7 +844,7 @@ static void wrong_tls_files_are_named(void **state)
     expect_open_failure("cert_file ");
     make_tls("127.0.0.1", "?ca_file=$site.pem&cert_file=$client.pem&key_file=$site.key");
     expect_open_failure("key_file ");
-    make_tls("127.0.0.1", "?ca_file=$site.pem&cert_file=$client.pem&key_file=$locked.key"); /* and nobody is asked */
+    make_tls("127.0.0.1", "?ca_file=$site.pem&cert_file=$client.pem&key_file=$locked.key"); /* without a prompt */
     expect_open_failure("key_file ");
 }
 
@@ -863,7 +863,7 @@ static void tls_and_plain_do_not_mix(void **state)
 
 /* ---- signals and forks ---- */
 
-/* Writes on connections whose other end is gone: SIGPIPE would end this program. */
+/* Writes to connections with a closed peer: SIGPIPE would end this program. */
 static void writing_to_a_closed_connection_raises_no_signal(void **state)
 {
     start_tls("IP:127.0.0.1", LIVE_REDIS_TLS);
@@ -900,7 +900,7 @@ static void forked_child_does_not_disturb_the_connection(void **state)
     assert_true(send_and_await("DBSIZE", NULL, NULL));
 }
 
-/* In a program that has closed 0, 1 and 2 what it prints must not go to Redis. */
+/* Output of a program that has closed 0, 1 and 2 must not reach Redis. */
 static void descriptors_are_above_stdio(void **state)
 {
     short events;

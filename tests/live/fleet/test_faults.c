@@ -1,7 +1,7 @@
-/* test_fleet_faults.c - a fleet whose Redis refuses, lies, talks nonsense, answers late or points elsewhere.
+/* test_faults.c - a fleet with a Redis that refuses, sends invalid or late replies or garbage, or redirects.
  *
- * The other side is pretended (live_fleet.h), so that each answer is exactly what the test says. The floors of the
- * targets are nothing unless said otherwise: whatever token is there came from an answer that was believed. */
+ * Redis is faked (live_fleet.h), so that each reply is exactly as the test says. The floors of the targets are 0 unless
+ * said otherwise: a token in a target came from an accepted reply. */
 #define _GNU_SOURCE
 #include "live_fleet.h"
 
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-/* One member of a fleet. */
+/* A member of a fleet. */
 struct member {
     struct bide_target target;
     struct bide_fleet *fleet;
@@ -41,9 +41,9 @@ static int64_t left_milli(struct member *m)
     return bide_budget_left_milli(&m->target, bide_now());
 }
 
-/* ---- what is not an answer ---- */
+/* ---- errors and garbage ---- */
 
-#define TIMEOUT_LONG "?timeout=20000" /* a busy machine is not what is tested */
+#define TIMEOUT_LONG "?timeout=20000" /* for busy machines */
 
 static void assert_disconnected_then_recovers(const char *bytes, const char *expected, const char *options)
 {
@@ -138,7 +138,7 @@ static void endless_reply_times_out(void **state)
     assert_disconnected_then_recovers("*14\r\n:1\r\n", "in time", "?timeout=200");
 }
 
-/* ---- lies ---- */
+/* ---- invalid replies ---- */
 
 static bool reply_with_one_wrong_number(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
                                         unsigned n)
@@ -189,9 +189,9 @@ static void grant_above_the_request_is_rejected(void **state)
     live_fake_free(&fake);
 }
 
-/* ---- late ---- */
+/* ---- late replies ---- */
 
-/* Says nothing to the first ask until there is a failure, and then grants. */
+/* Replies to the first request only after its failure, and then grants. */
 static bool reply_late_to_the_first(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
                                     unsigned number)
 {
@@ -223,9 +223,9 @@ static void reply_after_the_timeout_is_never_applied(void **state)
     live_fake_free(&fake);
 }
 
-/* ---- said once ---- */
+/* ---- sent at most once ---- */
 
-/* The first ask that reports something is refused, all others are answered. */
+/* Refuses the first request that reports something, replies to all others. */
 static bool refuse_first_report(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
                                 unsigned number)
 {
@@ -269,7 +269,7 @@ static bool reply_noscript(struct live_fake_redis *fake, int fd, const struct li
     return live_tcp_write(fd, noscript, sizeof noscript - 1);
 }
 
-/* Every ask with EVALSHA is followed by the same one with EVAL. */
+/* Each request with EVALSHA is followed by the same request with EVAL. */
 static void assert_sent_in_pairs(const struct live_fake_redis *fake, unsigned asks)
 {
     for (unsigned i = 0; i + 1 < asks; i += 2) {
@@ -310,7 +310,7 @@ static void noscript_for_the_script_text_is_a_failure(void **state)
     live_fake_free(&fake);
 }
 
-/* ---- elsewhere ---- */
+/* ---- -MOVED ---- */
 
 static bool reply_moved_to_port(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
                                 unsigned number)
@@ -397,8 +397,8 @@ static bool reply_moved_for_payments(struct live_fake_redis *fake, int fd, const
                  : reply_with_longest_interval(fake, fd, request, number);
 }
 
-/* The thread is in the middle of a turn when the member that it has just answered leaves: the node's connection is
- * nobody's then, but for the last words. Many others, with nothing to say, make its turns long. */
+/* The member leaves in the middle of a turn, after the thread has processed its reply: then no member uses the node's
+ * connection, but the final request must still be sent on it. Many idle members make the turns long. */
 static void leaving_a_node_during_a_turn_is_safe(void **state)
 {
     static struct bide_target idle[400];
@@ -415,7 +415,7 @@ static void leaving_a_node_during_a_turn_is_safe(void **state)
     }
     for (int i = 0; i < 60; i++) {
         for (int64_t until_ns = bide_now() + LIVE_FLEET_WAIT_MAX_NS;
-             view_of(&m).exchanges == 0;) /* as closely as can be */
+             view_of(&m).exchanges == 0;) /* as early as possible */
             assert_true(bide_now() < until_ns);
         bide_fleet_leave(m.fleet, &m.target);
         live_fleet_join(m.fleet, "payments", &m.target);
@@ -433,7 +433,7 @@ static bool reply_moved_to_text(struct live_fake_redis *fake, int fd, const stru
     return live_tcp_write(fd, text, (size_t)length);
 }
 
-/* Redis says so if it does not know its own name: whoever hears it knows. */
+/* Redis does so if it does not know its own name: the client knows which host replied. */
 static void moved_without_a_host_means_the_replying_host(void **state)
 {
     char to_second[32], to_third[16], want[64];
@@ -461,7 +461,7 @@ static void moved_without_a_host_means_the_replying_host(void **state)
     live_fake_free(&second);
 }
 
-/* A password that is a piece of what Redis says is hidden where it is told, not where it is read. */
+/* A password that is part of a Redis error is masked in reports, but not where the error is parsed. */
 static void password_inside_a_redis_error_does_not_hide_the_error(void **state)
 {
     bool always = false;
@@ -484,7 +484,7 @@ static void password_inside_a_redis_error_does_not_hide_the_error(void **state)
     live_fake_free(&there);
 }
 
-/* ---- crowds ---- */
+/* ---- large fleets ---- */
 
 static bool reply_for_a_large_fleet(struct live_fake_redis *fake, int fd, const struct live_fake_request *request,
                                     unsigned number)
@@ -516,7 +516,7 @@ static void large_idle_fleet_closes_connections_between_exchanges(void **state)
     assert_true(connections_for_three_exchanges(10000) >= 3);
 }
 
-/* ---- telling ---- */
+/* ---- reports ---- */
 
 static void repeated_failures_are_reported_once(void **state)
 {
@@ -576,7 +576,8 @@ static void report_callback_may_get_leave_and_join(void **state)
     live_fake_free(&fake);
 }
 
-/* A floor begins at a drawn time, up to a minute later: that is no reason to look connected. */
+/* The floor starts at a random instant, up to a minute later. Until then the lease end is in the future, but the member
+ * is not connected. */
 static void failing_member_is_not_connected(void **state)
 {
     struct live_fake_redis fake = {.granted_milli = 5000};
@@ -591,7 +592,7 @@ static void failing_member_is_not_connected(void **state)
     live_fake_free(&fake);
 }
 
-/* The other one was answered before, but that says nothing of now. */
+/* The other member had a reply before, which says nothing about now. */
 static void leaving_of_the_failing_member_is_not_reported_as_recovery(void **state)
 {
     struct live_fake_redis fake = {.respond = reply_with_longest_interval};
@@ -613,7 +614,7 @@ static void leaving_of_the_failing_member_is_not_reported_as_recovery(void **sta
     live_fake_free(&fake);
 }
 
-/* Of a target that processes share. The other process is pretended here. */
+/* On a shared target. The other process is simulated here. */
 static void only_success_of_another_process_is_reported_as_recovery(void **state)
 {
     struct live_fake_redis fake = {.respond = live_fake_reply_text, .text = "-BUSY with a script\r\n"};
@@ -640,7 +641,7 @@ static void only_success_of_another_process_is_reported_as_recovery(void **state
     live_fake_free(&fake);
 }
 
-/* Redis says what it was sent, if it does not know the command. */
+/* Redis quotes the arguments of an unknown command. */
 static void no_report_contains_the_password(void **state)
 {
     struct live_fake_redis fake = {.greeting =

@@ -1,7 +1,7 @@
-/* test_fleet.c - fleets with a real redis-server: leasing, reporting, sharing; Redis gone, stopped, full; fork; hosts.
+/* test_fleet.c - fleets with a real redis-server: leasing, reporting, shared targets; Redis gone, stopped, full; fork.
  *
- * What a pretended Redis can show better is in test_fleet_faults.c. The way back is short here (live_fleet_hurry), so
- * nothing waits for long. The first test starts processes that start threads, before this one has had any. */
+ * Cases that a fake Redis shows better are in test_faults.c. Backoff is short here (live_fleet_retry_quickly), so
+ * nothing waits for long. The first test forks processes that start threads, before this process has any. */
 #define _GNU_SOURCE
 #include "live_fleet.h"
 #include "live_redis.h"
@@ -27,7 +27,7 @@
 #include <cmocka.h>
 
 #define KEY                      "bide:{payments}:1"
-#define TIMEOUT_LONG             "?timeout=20000" /* a busy machine is not what is tested */
+#define TIMEOUT_LONG             "?timeout=20000" /* for busy machines */
 #define TIMEOUT_LONG_FAST_REFILL TIMEOUT_LONG "&per_minute=6000&capacity=1000"
 
 static int64_t left_milli(const struct bide_target *target)
@@ -35,7 +35,7 @@ static int64_t left_milli(const struct bide_target *target)
     return bide_budget_left_milli(target, bide_now());
 }
 
-/* What is stored: numbers with a space after each. All are 0 if it is not there. */
+/* Returns the stored bucket: numbers with a space after each. All zeros if the key does not exist. */
 static struct lease_bucket stored_bucket(struct live_redis *redis)
 {
     int64_t number[LEASE_BUCKET_FIELD_COUNT] = {0};
@@ -48,7 +48,7 @@ static struct lease_bucket stored_bucket(struct live_redis *redis)
     return bucket;
 }
 
-/* Tokens come sooner to who was refused one. */
+/* A member gets tokens sooner after a refused retry. */
 static bool has_tokens(struct bide_target *target)
 {
     return left_milli(target) >= 1000 || (live_fleet_fail(target), false);
@@ -59,13 +59,13 @@ static struct bide_fleet_view view_of(struct bide_fleet *fleet, struct bide_targ
     return live_fleet_get(fleet, target);
 }
 
-/* ---- one target, two processes of a host ---- */
+/* ---- a shared target of two processes ---- */
 
 struct worker {
     uint64_t iterations, exchanges, exchanger;
 };
 
-/* Until it is killed. Its calls keep the exchanges coming each second. */
+/* Runs until killed. Its calls keep exchanges coming every second. */
 _Noreturn static void worker_run(struct worker *worker, const char *directory, const char *url)
 {
     struct bide_shared_options here = {.directory = directory};
@@ -100,8 +100,7 @@ static void one_of_two_processes_exchanges_and_the_other_takes_over(void **state
     pid_t pid[2];
     live_redis_start(&redis, "");
     snprintf(directory, sizeof directory, "%s/host", redis.process.dir);
-    const char *url =
-        live_redis_url(&redis, "?per_minute=6000&timeout=3000"); /* the claim lasts longer by twice that */
+    const char *url = live_redis_url(&redis, "?per_minute=6000&timeout=3000"); /* the claim lasts twice that longer */
     for (unsigned i = 0; i < 2; i++)
         if ((pid[i] = fork()) == 0)
             worker_run(&worker[i], directory, url);
@@ -262,7 +261,7 @@ static void leaving_member_is_not_touched_again_and_others_continue(void **state
     bide_fleet_leave(fleet, &leaves);
     assert_false(bide_fleet_get(fleet, &leaves, &view));
     assert_int_equal(left_milli(&leaves), 0);
-    memset(&leaves, 0xff, sizeof leaves); /* nobody looks at it any more */
+    memset(&leaves, 0xff, sizeof leaves); /* the fleet must not touch it any more */
     uint64_t before = view_of(fleet, &stays).exchanges;
     EVENTUALLY(view_of(fleet, &stays).exchanges >= before + 2 || (live_fleet_fail(&stays), false));
     bide_fleet_leave(fleet, &leaves); /* unknown: ignored */
@@ -295,7 +294,7 @@ static void invalid_join_is_refused_with_a_reason(void **state)
     assert_null(fleet);
 }
 
-/* ---- what travels along ---- */
+/* ---- hold-off and breaker votes ---- */
 
 static void hold_off_of_one_member_is_obeyed_by_all_until_a_success(void **state)
 {
@@ -346,7 +345,7 @@ static void most_breakers_open_opens_the_others(void **state)
     live_redis_free(&redis);
 }
 
-/* ---- Redis goes and comes ---- */
+/* ---- Redis fails and returns ---- */
 
 static void redis_started_later_is_found(void **state)
 {
@@ -398,7 +397,7 @@ static void calls_continue_at_the_floor_while_redis_is_stopped(void **state)
     struct live_reports reports = LIVE_REPORTS;
     struct bide_target target;
     live_redis_start(&redis, "");
-    live_fleet_target(&target, 60000); /* one a second */
+    live_fleet_target(&target, 60000); /* a retry per second */
     struct bide_fleet *fleet = live_fleet_open(live_redis_url(&redis, "?timeout=200&per_minute=6000"), &reports);
     live_fleet_join(fleet, "payments", &target);
     EVENTUALLY(view_of(fleet, &target).connected && has_tokens(&target));
@@ -502,7 +501,8 @@ static void closing_does_not_wait_for_a_stopped_redis(void **state)
     struct bide_target target;
     live_redis_start(&redis, "");
     live_fleet_target(&target, 0);
-    struct bide_fleet *fleet = live_fleet_open(live_redis_url(&redis, TIMEOUT_LONG_FAST_REFILL), NULL); /* 20 s */
+    struct bide_fleet *fleet =
+        live_fleet_open(live_redis_url(&redis, TIMEOUT_LONG_FAST_REFILL), NULL); /* timeout 20 s */
     live_fleet_join(fleet, "payments", &target);
     EVENTUALLY(view_of(fleet, &target).connected);
     live_redis_signal(&redis, SIGSTOP);
@@ -526,7 +526,7 @@ static bool has_tcp_connection(void)
     return false;
 }
 
-/* In the child. Its exit code says what is wrong; 0: nothing is. */
+/* Runs in the child. The result is its exit code; 0: all is right. */
 static int check_forked_child(struct bide_fleet *fleet, struct bide_target *target, struct bide_target *other)
 {
     struct bide_fleet_view view;
@@ -612,7 +612,7 @@ static void stored_bucket_can_be_read(void **state)
     live_redis_free(&redis);
 }
 
-/* ---- secrets ---- */
+/* ---- names and passwords ---- */
 
 static void any_target_name_works(void **state)
 {

@@ -1,16 +1,16 @@
-/* test_fleet_promise.c - a fleet of processes on one budget in a real Redis, whatever dies:
+/* test_promise.c - the fleet's promise, with processes on a real Redis, whatever is killed:
  *
- *     retries <= what the fleet's bucket got + the floor of each x the time it was alone
+ *     retries <= what the fleet's bucket got + the floor of each member x its time disconnected
  *
- * Sixteen processes want far more retries than there are. What they were granted is counted in memory of this test as
- * soon as it is known; what they will earn, and for how long they were alone, before it can be spent. Who was granted a
- * retry checks the promise, so it is checked at each of them, not now and then. The bucket begins empty and gets what
- * trickles by its rate, so the bound is a matter of time and arithmetic, not of what Redis says.
+ * Sixteen processes want far more retries than there are. Each granted retry is counted in shared memory as soon as it
+ * is known; earnings and disconnected time are counted before they can be spent. The promise is checked at every
+ * granted retry, by the process that got it. The bucket starts empty and refills at its rate, so the bound follows from
+ * time and arithmetic, not from numbers that Redis reports.
  *
- * Meanwhile Redis is killed and started again, fifty times in all: without persistence (it forgets everything), with an
- * append-only file (it forgets nothing), and with a snapshot (it comes back with an old bucket: the one exception, at
- * most one bucket each time). It is stopped and continued. Between it and half of the fleet stands somebody who delays
- * answers, cuts them, swallows them, and says something else. And processes of the fleet are killed and replaced. */
+ * Meanwhile Redis is killed and restarted, fifty times in all: without persistence (it loses everything), with an
+ * append-only file (it loses nothing), and with a snapshot (it returns with an old bucket: the only exception, at most
+ * a full bucket each time). It is stopped and continued. Between it and half of the fleet is a relay that delays
+ * replies, cuts, drops and garbles them. And processes of the fleet are killed and replaced. */
 #define _GNU_SOURCE
 #include <bide/bide.h>
 #include <bide/fleet.h>
@@ -37,27 +37,27 @@
 
 #define PROCESSES        16u
 #define CAPACITY_MILLI   INT64_C(30000)  /* of the fleet's bucket */
-#define PER_MINUTE_MILLI INT64_C(600000) /* its trickle: ten a second */
-#define FLOOR_MILLI      INT64_C(60000)  /* of each process, a minute: one a second when it is alone */
+#define PER_MINUTE_MILLI INT64_C(600000) /* its refill: ten tokens a second */
+#define FLOOR_MILLI      INT64_C(60000)  /* of each process, per minute: a retry per second when disconnected */
 #define EARN_MILLI       100
 #define COST_MILLI       1000
 #define TIMEOUT_MS       250
-#define LIMIT_NS         (100 * BIDE_S) /* for whatever is waited for */
+#define LIMIT_NS         (100 * BIDE_S) /* for anything awaited */
 
-/* ---- what is written down ---- */
+/* ---- shared memory ---- */
 
 enum relay_mode { RELAY_PASS = 0, RELAY_CHAOS };
 
 struct record {
     int64_t began_ns;
-    int64_t rollbacks; /* how often Redis may have come back with an old bucket */
-    bool earns;        /* every other call succeeds in the end, and earns */
+    int64_t rollbacks; /* how often Redis may have returned with an old bucket */
+    bool earns;        /* retried calls succeed, and earn */
     int64_t retries;   /* granted so far */
     int64_t earned_milli;
     int64_t disconnected_ns[PROCESSES];
-    int64_t exceeded_by_milli;  /* how much too many, the worst time; 0: never */
-    enum relay_mode relay_mode; /* of the one in the middle */
-    uint16_t port, relay;       /* where Redis is, and who stands between */
+    int64_t exceeded_by_milli; /* the largest excess; 0: the promise held */
+    enum relay_mode relay_mode;
+    uint16_t port, relay; /* of Redis, of the relay */
 };
 
 static struct record *record;
@@ -75,7 +75,7 @@ static void add_to(int64_t *word, int64_t n)
     __atomic_add_fetch(word, n, __ATOMIC_SEQ_CST);
 }
 
-/* What may have been granted until now. One token is for clocks that differ. */
+/* Returns the maximum that may have been granted until now. A token is added for differing clocks. */
 static int64_t allowed_milli(void)
 {
     int64_t disconnected_ns = 0;
@@ -93,7 +93,7 @@ static void check_promise(void)
         __atomic_store_n(&record->exceeded_by_milli, over, __ATOMIC_SEQ_CST);
 }
 
-/* ---- one process of the fleet ---- */
+/* ---- a process of the fleet ---- */
 
 struct member {
     struct bide_target target;
@@ -103,7 +103,7 @@ struct member {
     bool covered;
 };
 
-/* The time since the last look counts as alone if the lease did not hold at either end of it. */
+/* The time since the last check counts as disconnected if the lease did not cover both ends of it. */
 static void count_disconnected(struct member *m)
 {
     int64_t now_ns = bide_now();
@@ -148,7 +148,7 @@ static void member_init(struct member *m, uint32_t number)
     assert_int_equal(bide_target_init(&m->target, &config, bide_now(), NULL), BIDE_OK);
 }
 
-/* Until it is killed. */
+/* Runs until killed. */
 static void member_run(uint32_t number)
 {
     static struct member m;
@@ -183,22 +183,22 @@ static void kill_member(uint32_t number)
     int status;
     kill(worker[number], SIGKILL);
     assert_int_equal(waitpid(worker[number], &status, 0), worker[number]);
-    assert_true(WIFSIGNALED(status)); /* else it had ended by itself */
+    assert_true(WIFSIGNALED(status)); /* otherwise it had ended by itself */
 }
 
-/* ---- the one in the middle ---- */
+/* ---- the relay ---- */
 
-/* What becomes of an answer. */
+/* Forwards a reply, or a damaged version of it. */
 static bool relay_forward(struct random *own, int client, char *answer, size_t length)
 {
     static const char other[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
     switch (record->relay_mode == RELAY_PASS ? 9 : draw(own, 10)) {
-    case 0: return false;                                               /* swallowed, and cut */
-    case 1: return live_tcp_write(client, answer, length / 2) && false; /* cut in its midst */
+    case 0: return false;                                               /* dropped, connection closed */
+    case 1: return live_tcp_write(client, answer, length / 2) && false; /* cut in the middle */
     case 2: return live_tcp_write(client, other, sizeof other - 1);     /* something else */
     case 3: return poll(NULL, 0, 2 * TIMEOUT_MS) == 0 && live_tcp_write(client, answer, length); /* too late */
     case 4: answer[draw(own, (unsigned)length)] ^= 0x15; return live_tcp_write(client, answer, length);
-    case 5: return true; /* swallowed, and silent */
+    case 5: return true; /* dropped silently */
     default: return live_tcp_write(client, answer, length);
     }
 }
@@ -206,7 +206,7 @@ static bool relay_forward(struct random *own, int client, char *answer, size_t l
 static void relay_run(void *context, int client, unsigned number)
 {
     char bytes[4096];
-    struct random own = {chance.state + number}; /* each connection is a thread */
+    struct random own = {chance.state + number}; /* each connection has a thread */
     int server = live_tcp_connect(record->port);
     for (struct pollfd fd[2] = {{client, POLLIN, 0}, {server, POLLIN, 0}}; server >= 0;) {
         ssize_t n;
@@ -245,7 +245,7 @@ static void start_relay(void)
     close(reports[1]);
 }
 
-/* ---- a fleet ---- */
+/* ---- the fleet ---- */
 
 static void start_fleet(const char *lines, bool earns)
 {
@@ -260,7 +260,7 @@ static void start_fleet(const char *lines, bool earns)
         start_member(i);
 }
 
-/* All that Redis has granted since it began or forgot. */
+/* Returns all that Redis has granted since it started with an empty bucket. */
 static int64_t granted_by_redis(void)
 {
     struct bide_fleet_bucket bucket = {0};
@@ -276,7 +276,7 @@ static int64_t disconnected_ns(void)
     return sum;
 }
 
-/* Until Redis has granted so much more: so that each blow hits a fleet that lives on it. */
+/* Waits until Redis has granted so much more, so that each fault hits a working fleet. */
 static void wait_for_grants(int64_t more_milli)
 {
     int64_t before = granted_by_redis(), until_ns = bide_now() + LIMIT_NS;
@@ -311,7 +311,7 @@ static void end_fleet(void)
     munmap(record, sizeof *record);
 }
 
-/* ---- blows ---- */
+/* ---- faults ---- */
 
 static void kill_redis_repeatedly(uint32_t times, int64_t rollbacks_each)
 {
@@ -326,7 +326,7 @@ static void kill_redis_repeatedly(uint32_t times, int64_t rollbacks_each)
         if (i % 4 == 0)
             start_member(victim);
     }
-    wait_for_grants(5 * COST_MILLI); /* the fleet has come back */
+    wait_for_grants(5 * COST_MILLI); /* the fleet has recovered */
 }
 
 static void promise_holds_when_redis_without_persistence_is_killed(void **state)
@@ -359,7 +359,7 @@ static void promise_holds_when_redis_is_stopped_and_continued(void **state)
         wait_for_grants(COST_MILLI);
         int64_t before_ns = disconnected_ns();
         live_redis_signal(&redis, SIGSTOP);
-        wait_for_retries(PROCESSES); /* at the floor: everybody is alone */
+        wait_for_retries(PROCESSES); /* at the floor: all processes are disconnected */
         assert_true(disconnected_ns() > before_ns);
         live_redis_signal(&redis, SIGCONT);
     }

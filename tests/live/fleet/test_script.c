@@ -1,8 +1,8 @@
-/* test_fleet_script.c - the script inside a real Redis and its model in C answer the same, to the digit; and whatever
- * is wrong is told before anything is written.
+/* test_script.c - the script inside a real Redis and its twin in C give the same replies, to the digit; and errors are
+ * returned before anything is written.
  *
- * Time is Redis' own, and nobody can tell the script another one. So the tests that need to move time run its text with
- * the one line replaced that asks for it: two keys say the time instead. BIDE_TEST_SEED repeats a run. */
+ * The script uses Redis' time, and no argument can change it. So tests that need to move time replace the line that
+ * reads it: two keys hold the time instead. BIDE_TEST_SEED repeats a run. */
 #include <bide/bide.h>
 
 #include <hiredis/hiredis.h>
@@ -25,9 +25,9 @@
 #define YEAR_MS  (INT64_C(365) * 86400000)
 #define FIRST_MS INT64_C(1700000000123)
 #define MEMBERS  40u
-#define BATCH    100u /* asks on the way at once: the model says what they will be told */
+#define BATCH    100u /* requests pipelined: the twin predicts their replies */
 #define ROUNDS   60u
-#define LIMIT_NS (60 * BIDE_S) /* for whatever is waited for */
+#define LIMIT_NS (60 * BIDE_S) /* for anything awaited */
 
 static struct live_redis redis, other;
 static redisContext *context;
@@ -63,14 +63,14 @@ static uint64_t draw(uint64_t below)
     return (x ^ x >> 31) % below;
 }
 
-/* As many small ones as large ones. */
+/* As many small numbers as large numbers. */
 static int64_t draw_up_to(int64_t most)
 {
     int64_t number = (int64_t)draw(UINT64_C(1) << draw(54));
     return draw(40) == 0 || number > most ? most : number;
 }
 
-/* ---- the script, with and without its own time ---- */
+/* ---- the script, with and without Redis' time ---- */
 
 static char *text_replaced(const char *text, const char *what, const char *by)
 {
@@ -148,7 +148,7 @@ static struct lease_reply exchange(const struct lease_request *request)
     return next_lease_reply();
 }
 
-/* What is stored, as who only looks gets it. */
+/* Reads the stored bucket, as bide_fleet_read does. */
 static struct lease_bucket read_stored(const char *key)
 {
     struct lease_bucket bucket;
@@ -163,12 +163,12 @@ static struct lease_bucket read_stored(const char *key)
     return bucket;
 }
 
-/* ---- random asks ---- */
+/* ---- random requests ---- */
 
-/* A world: who is there and what they were told, the model, and its time. */
+/* A world: the members with their last replies, the bucket of the twin, and its time. */
 struct world {
-    bool realistic; /* instances as they should be; or anything that is in range */
-    bool all_new;   /* nobody has been there before */
+    bool realistic; /* requests like those of real members; otherwise any numbers in range */
+    bool all_new;   /* every request is from a new member */
     int64_t now_ms;
     struct lease_bucket bucket;
     struct lease_reply last_reply[MEMBERS];
@@ -218,7 +218,7 @@ static struct lease_request sane_request(const struct lease_reply *last_reply)
                                   .counted_as = last_reply->counted_as};
 }
 
-/* Mostly what was seen; sometimes more than that, which says that the bank was put back. */
+/* Mostly the serial seen; sometimes a higher serial, which proves a rollback of Redis. */
 static struct lease_request next_request(struct world *world, const struct lease_reply *last_reply)
 {
     if (world->realistic)
@@ -260,7 +260,7 @@ static void assert_same_bucket(const struct lease_bucket *model, const struct le
 #undef SAME
 }
 
-/* A batch to Redis, and the same to the model, which is quicker and knows the answers first. */
+/* Sends a batch to Redis and to the twin, which is quicker and knows the replies first. */
 static void play_batch(struct world *world, const char *sha1, uint64_t step)
 {
     struct lease_reply model[BATCH];
@@ -335,7 +335,7 @@ static void largest_serial_is_the_same_in_both(void **state)
     assert_int_equal(world.bucket.serial, LEASE_COUNT_MAX);
 }
 
-/* ---- as it is ---- */
+/* ---- the unchanged script ---- */
 
 static const struct lease_request plain_request = {
     .capacity_milli = 100000, .per_minute_milli = 60000, .unit_milli = 1000};
@@ -376,15 +376,15 @@ static void reading_finds_nothing_before_the_first_exchange(void **state)
     assert_int_equal(live_redis_number(&redis, "EXISTS %s", KEY), 0);
 }
 
-/* ---- what is wrong is told before anything is written ---- */
+/* ---- errors before anything is written ---- */
 
-/* What is under the key, whatever its type. */
+/* Identifies the value of the key, of any type. */
 static const char *fingerprint(struct live_redis *at)
 {
     return live_redis_do(at, "EVAL %s 1 %s", "return redis.sha1hex(redis.call('DUMP', KEYS[1]) or '')", KEY);
 }
 
-/* The error, and that it changed nothing. */
+/* Asserts that the command fails with this error and changes nothing. */
 static void assert_refused(struct live_redis *at, const char *error, const char *format, ...)
 {
     va_list arguments;
@@ -520,7 +520,7 @@ static void redis_out_of_memory_changes_nothing(void **state)
     assert_int_equal(exchange(&plain_request).serial, 2);
 }
 
-/* Until a replica has what its master has. */
+/* Waits until the replica has its master's value. */
 static void await_copy(void)
 {
     int64_t until_ns = bide_now() + LIMIT_NS;
@@ -542,7 +542,7 @@ static void replica_refuses_exchanges_and_allows_reading(void **state)
     live_redis_start(&other, lines);
     await_copy();
     assert_int_equal(exchange(&plain_request).serial, 2);
-    await_copy(); /* what is written goes there, not what asked the time */
+    await_copy(); /* the value is replicated, not the script, which reads the time */
     live_redis_do(&other, "SCRIPT LOAD %s", fleet_script);
     assert_refused(&other, "READONLY", "EVALSHA %s 1 %s " ZEROS(" 0"), fleet_script_sha1, KEY);
     assert_int_equal(strncmp(live_redis_do(&other, "EVAL %s 1 %s", FLEET_SCRIPT_READ, KEY), "2 ", 2), 0);

@@ -1,7 +1,7 @@
-/* test_lease_bank.c - the bank of a fleet: the bucket, who is counted, who gets how much and when, quiet and opinion.
+/* test_bucket.c - the fleet's token bucket: refill, grants, counting members, intervals, hold-off and breaker votes.
  *
- * Time is a number. A fleet is a loop over instances that come when they were told, a tenth earlier or later at random;
- * the seed is fixed, so every run is the same. */
+ * Time is a number. A fleet is a loop over members that send requests at the intervals they were given, plus or minus a
+ * tenth at random; the seed is fixed, so every run is the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,14 +15,14 @@
 #include "core/random.h"
 #include "fleet/protocol/bucket.h"
 
-#define T0   INT64_C(1700000000000) /* at the beginning of a window */
+#define T0   INT64_C(1700000000000) /* start of a window */
 #define YEAR (INT64_C(365) * 86400000)
 
 static struct lease_bucket bucket;
 static struct lease_reply reply;
 static int64_t now_ms;
 
-/* A bank of 100 tokens without a trickle. */
+/* A bucket of 100 tokens without refill. */
 static const struct lease_request idle_request = {.capacity_milli = 100000, .unit_milli = 1000};
 
 static int reset(void **state)
@@ -32,7 +32,7 @@ static int reset(void **state)
     return 0;
 }
 
-/* An exchange of somebody who is new each time, unless the ask says otherwise. */
+/* Serves a request of a member that is new each time, unless the request says otherwise. */
 static struct lease_reply serve(struct lease_request request)
 {
     assert_null(lease_request_check(&request));
@@ -70,7 +70,7 @@ static struct lease_request refilling(int64_t per_minute_milli)
     return request;
 }
 
-/* ---- the bucket ---- */
+/* ---- tokens ---- */
 
 static void new_bucket_is_empty(void **state)
 {
@@ -194,7 +194,7 @@ static void rollback_empties_the_bucket_once(void **state)
     serve(returning(50000));
     ahead.seen_serial = 1000;
     serve(ahead);
-    ahead.seen_serial = 1500; /* another one, from before: what came in since is not lost */
+    ahead.seen_serial = 1500; /* another member, from before: tokens that came in since are kept */
     assert_int_equal(serve(ahead).level_milli, 6000);
     assert_int_equal(reply.members, 2);
 }
@@ -223,7 +223,7 @@ static void totals_saturate(void **state)
     assert_int_equal(serve(request).serial, LEASE_COUNT_MAX);
 }
 
-/* ---- how much ---- */
+/* ---- grants ---- */
 
 static void only_requester_gets_the_whole_bucket(void **state)
 {
@@ -234,10 +234,10 @@ static void only_requester_gets_the_whole_bucket(void **state)
 static void tokens_are_divided_among_members_that_want_them(void **state)
 {
     for (int i = 0; i < 9; i++)
-        serve(wanting(20000)); /* there is nothing yet, but they are counted */
+        serve(wanting(20000)); /* the bucket is empty, but the requests are counted */
     serve(returning(100000));
     assert_int_equal(serve(wanting(20000)).granted_milli, 10000);
-    assert_int_equal(serve(wanting(20000)).granted_milli, 8000); /* 90 for eleven */
+    assert_int_equal(serve(wanting(20000)).granted_milli, 8000); /* 90 for eleven members */
 }
 
 static void less_than_a_retry_is_not_granted(void **state)
@@ -305,7 +305,7 @@ struct fleet {
     int64_t exchanges;
 };
 
-/* What a member asks; the world fills in the rest. */
+/* Makes a member's request; member_exchange fills in the serial and counted_as. */
 typedef struct lease_request request_of_member(const struct fleet *fleet, uint32_t index);
 
 static struct lease_request idle_member_request(const struct fleet *fleet, uint32_t index)
@@ -325,7 +325,7 @@ static uint64_t draw(struct fleet *fleet, uint64_t below)
     return core_uniform((struct core_random_key){.seed = 7, .draw = fleet->drawn++}, below - 1);
 }
 
-/* All come within the first second. */
+/* All members join within the first second. */
 static struct fleet fleet_start(uint32_t count)
 {
     struct fleet fleet = {.count = count, .member = calloc(count, sizeof *fleet.member)};
@@ -335,7 +335,7 @@ static struct fleet fleet_start(uint32_t count)
     return fleet;
 }
 
-/* Who got less than it wanted is short. */
+/* A member that got less than it wanted is short of tokens. */
 static void member_exchange(struct fleet *fleet, uint32_t index, request_of_member *make_request)
 {
     struct member *member = &fleet->member[index];
@@ -349,8 +349,8 @@ static void member_exchange(struct fleet *fleet, uint32_t index, request_of_memb
     fleet->exchanges++;
 }
 
-/* Millisecond by millisecond would be slow for ten thousand: in steps of 10 ms, all that are due, beginning
- * with anybody. */
+/* Steps of a millisecond would be slow for 10,000 members: in steps of 10 ms, serves all that are due, starting with a
+ * random member. */
 static void fleet_run(struct fleet *fleet, int64_t ms, request_of_member *make_request)
 {
     for (int64_t until_ms = now_ms + ms; now_ms < until_ms; now_ms += 10) {
@@ -382,7 +382,7 @@ static void members_are_counted_exactly(void **state)
             reset(NULL);
             struct fleet fleet = fleet_start(counts[i]);
             fleet_run(&fleet, 1010, is_busy ? busy_member_request : idle_member_request);
-            assert_int_equal(reply.members, counts[i]); /* at once, not when windows have filled */
+            assert_int_equal(reply.members, counts[i]); /* at once, not only when windows have filled */
             for (int look = 0; look < 12; look++) {
                 fleet_run(&fleet, counts[i] > 1000 ? 5300 : 10700, is_busy ? busy_member_request : idle_member_request);
                 assert_int_equal(members(), counts[i]);
@@ -399,7 +399,7 @@ static void idle_fleet_of_10000_makes_1000_exchanges_per_second(void **state)
     for (int second = 0; second < 30; second++) {
         int64_t before = fleet.exchanges;
         fleet_run(&fleet, 1000, idle_member_request);
-        assert_in_range(fleet.exchanges - before, 700, 1300); /* in any second: nobody comes in a herd */
+        assert_in_range(fleet.exchanges - before, 700, 1300); /* in any second: the members are not in step */
     }
     free(fleet.member);
 }
@@ -509,7 +509,7 @@ static void fleet_that_returns_after_a_gap_is_counted_at_once(void **state)
     struct fleet fleet = fleet_start(1000);
     fleet_run(&fleet, 30000, busy_member_request);
     now_ms += 120000;
-    fleet_run(&fleet, 100, busy_member_request); /* all are overdue, and come */
+    fleet_run(&fleet, 100, busy_member_request); /* all are overdue and send at once */
     assert_about(reply.members, 1000);
     free(fleet.member);
 }
@@ -537,7 +537,7 @@ static void clock_going_back_does_not_multiply_the_members(void **state)
     struct fleet fleet = fleet_start(100);
     fleet_run(&fleet, 30000, busy_member_request);
     now_ms -= 300000;
-    for (uint32_t i = 0; i < fleet.count; i++) /* their own clocks did not */
+    for (uint32_t i = 0; i < fleet.count; i++) /* the members' own clocks did not go back */
         fleet.member[i].due_ms -= 300000;
     for (int i = 0; i < 20; i++) {
         fleet_run(&fleet, 5000, busy_member_request);
@@ -546,12 +546,12 @@ static void clock_going_back_does_not_multiply_the_members(void **state)
     free(fleet.member);
 }
 
-/* ---- sharing in a fleet ---- */
+/* ---- grants in a fleet ---- */
 
 static struct lease_request wanting_member_request(const struct fleet *fleet, uint32_t index)
 {
     struct lease_request request = wanting(5000);
-    request.per_minute_milli = 6000000; /* a hundred a second */
+    request.per_minute_milli = 6000000; /* 100 a second */
     return request;
 }
 
@@ -566,12 +566,12 @@ static void grants_are_even_among_members_that_want_tokens(void **state)
         largest = got > largest ? got : largest;
         sum += got;
     }
-    assert_true(sum >= 9500000 && sum <= 10000000); /* nothing is left lying, nothing is minted */
+    assert_true(sum >= 9500000 && sum <= 10000000); /* no token is left over, none is created */
     assert_true(smallest * 10 >= sum / 50 * 7 && largest * 10 <= sum / 50 * 13);
     free(fleet.member);
 }
 
-/* One in a hundred. */
+/* Only the first of 100 members wants tokens. */
 static struct lease_request first_member_wants(const struct fleet *fleet, uint32_t index)
 {
     return index == 0 ? wanting_member_request(fleet, index) : busy_member_request(fleet, index);
@@ -610,11 +610,11 @@ static void earliest_interval_grows_with_the_number_of_requesters(void **state)
     struct lease_request all = wanting(LEASE_MILLI_MAX);
     all.capacity_milli = 0;
     serve(all);
-    assert_in_range(reply.earliest_ms, 2000, 5100); /* nothing to be had */
+    assert_in_range(reply.earliest_ms, 2000, 5100); /* the bucket is empty */
     assert_true(reply.earliest_ms <= reply.next_ms);
 }
 
-/* ---- quiet ---- */
+/* ---- hold-off ---- */
 
 static struct lease_request holding_off(int64_t ms)
 {
@@ -698,11 +698,11 @@ static void hold_off_after_a_rollback_gets_an_unused_number(void **state)
 {
     serve(holding_off(5000));
     struct lease_request ahead = holding_off(9000);
-    ahead.seen_serial = 500; /* somebody may have seen any number up to that */
+    ahead.seen_serial = 500; /* members may have seen any number up to that */
     assert_true(serve(ahead).hold_off_number > 500);
 }
 
-/* ---- opinion ---- */
+/* ---- breaker votes ---- */
 
 static struct lease_request voting(int64_t breaker)
 {
@@ -712,7 +712,7 @@ static struct lease_request voting(int64_t breaker)
     return request;
 }
 
-/* Counting has begun long enough ago for opinions to count. */
+/* Waits until counting has run long enough for votes to count. */
 static void wait_until_votes_count(void)
 {
     serve(idle_request);
@@ -834,13 +834,13 @@ static void fleet_opens_and_closes_within_one_interval(void **state)
     assert_int_equal(reply.is_open, 1);
     int64_t first = reply.opening;
     fleet_run(&fleet, 60000, mostly_open_member_request);
-    assert_int_equal(reply.opening, first); /* once, not again and again */
+    assert_int_equal(reply.opening, first); /* once, not repeatedly */
     fleet_run(&fleet, 1500, closed_member_request);
     assert_int_equal(reply.is_open, 0);
     free(fleet.member);
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static void reading_includes_the_refill_and_changes_nothing(void **state)
 {
@@ -871,7 +871,7 @@ static void stored_fields_have_ranges(void **state)
     bucket.field = largest;                                                                                            \
     assert_null(lease_bucket_check(&bucket));
     LEASE_BUCKET_FIELDS(CHECK_LIMITS)
-    assert_int_equal(place, LEASE_BUCKET_FIELD_COUNT); /* the list is the whole struct, in its order */
+    assert_int_equal(place, LEASE_BUCKET_FIELD_COUNT); /* the list covers the whole struct, in its order */
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, reset)

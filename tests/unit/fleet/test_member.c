@@ -1,7 +1,7 @@
-/* test_lease_ledger.c - an instance's side of the exchange: what is asked for, and what an answer does to the target.
+/* test_member.c - the state machine of a member: its requests, and the effect of replies on the target.
  *
- * One ledger on one target with a bucket of a hundred retries, no trickle and no breaker unless a test is about these.
- * Answers are made by hand: the other side is bank.c's. */
+ * A member on a target with a bucket of a hundred retries, without refill and breaker unless the test is about these.
+ * Replies are made by hand; test_bucket.c tests the other side. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,15 +19,15 @@
 #define MS           BIDE_MS
 #define S            BIDE_S
 #define BEGIN        (1000 * S)
-#define RETRY        1000 /* what one costs */
+#define RETRY        1000 /* its cost */
 #define TIMEOUT      (500 * MS)
 
 static struct bide_target target;
 static struct lease_member member;
-static struct lease_request request; /* the last one */
+static struct lease_request request; /* the last request made */
 static int64_t now;
 
-/* -- the world ------------------------------------------------------------------------------------------------------*/
+/* ---- the world ---- */
 
 static const struct lease_terms terms = {.capacity_milli = 1000 * RETRY,
                                          .per_minute_milli = 60 * RETRY,
@@ -68,7 +68,7 @@ static void spend(int64_t retries)
     assert_int_equal(bide_budget_add_milli(&target, -retries * RETRY, now), -retries * RETRY);
 }
 
-/* Asks, whether it is time or not. */
+/* Makes a request, whether it is due or not. */
 static void make_request_of(struct lease_member *m)
 {
     m->due_ns = now;
@@ -82,7 +82,7 @@ static void make_request(void)
     make_request_of(&member);
 }
 
-/* One that grants so much: come again in a second, 250 ms if short. */
+/* Returns a reply that grants so many retries; next interval 1 s, 250 ms if short of tokens. */
 static struct lease_reply granting(int64_t retries)
 {
     return (struct lease_reply){.version = LEASE_VERSION,
@@ -98,7 +98,7 @@ static void accept_reply(struct lease_reply reply)
     assert_null(lease_member_accept_reply(&member, &reply, 1, now));
 }
 
-/* As if so much had been wanted. */
+/* Makes a request and accepts this reply, as if the request had wanted the amount granted. */
 static void exchange(struct lease_reply reply)
 {
     make_request();
@@ -106,7 +106,7 @@ static void exchange(struct lease_reply reply)
     accept_reply(reply);
 }
 
-/* An exchange whose answer also says the share. */
+/* An exchange with an idle share in its reply. */
 static void exchange_with_share(int64_t retries, int64_t share_milli)
 {
     struct lease_reply reply = granting(retries);
@@ -117,7 +117,7 @@ static void exchange_with_share(int64_t retries, int64_t share_milli)
 static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
 static const struct bide_outcome failed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
 
-/* A call that ends like this at its first attempt; what came of it. */
+/* Makes a call whose first attempt has this outcome. Returns the reason of the verdict. */
 static enum bide_reason call(const struct bide_outcome *outcome)
 {
     static struct bide_policy policy;
@@ -129,7 +129,7 @@ static enum bide_reason call(const struct bide_outcome *outcome)
     if (v.action != BIDE_START)
         return v.reason;
     v = bide_call_outcome(&c, 1, outcome, now);
-    return v.reason; /* a retry that was granted is paid for, and never made */
+    return v.reason; /* a granted retry is charged, and never sent */
 }
 
 static void refuse_retries(int times)
@@ -138,7 +138,7 @@ static void refuse_retries(int times)
         assert_int_equal(call(&failed), BIDE_REASON_BUDGET_EMPTY);
 }
 
-/* The server asks for so much quiet. */
+/* Lets the server ask for a hold-off. */
 static void throttle_call(int64_t hold_off_ns)
 {
     struct bide_outcome o = {.kind = BIDE_KIND_THROTTLED, .evidence = BIDE_EVIDENCE_ANSWERED};
@@ -146,12 +146,12 @@ static void throttle_call(int64_t hold_off_ns)
     (void)call(&o);
 }
 
-/* -- beginning ------------------------------------------------------------------------------------------------------*/
+/* ---- joining ---- */
 
 static void new_member_requests_three_retries_at_once(void **state)
 {
     join();
-    assert_int_equal(level(), 0); /* what was in it is not the fleet's */
+    assert_int_equal(level(), 0); /* tokens from before the join are removed */
     assert_true(lease_member_next_check_ns(&member, now) <= now);
     assert_true(lease_member_try_claim(&member, now));
     request = *lease_member_make_request(&member, now);
@@ -186,7 +186,7 @@ static void lease_ended_by_another_process_is_begun_again(void **state)
     assert_int_equal(level() + request.returned_milli, 0);
 }
 
-/* -- what is reported -----------------------------------------------------------------------------------------------*/
+/* ---- reports ---- */
 
 static void earned_tokens_are_reported_once(void **state)
 {
@@ -211,7 +211,7 @@ static void tokens_missing_since_the_last_exchange_are_reported_as_spent(void **
     now += S;
     make_request();
     assert_int_equal(request.spent_milli, 3 * RETRY);
-    spend(2); /* while the ask is under way */
+    spend(2); /* while the request is pending */
     accept_reply(granting(0));
     spend(1);
     make_request();
@@ -222,7 +222,7 @@ static void refunded_charges_are_not_reported_as_spending(void **state)
 {
     join();
     exchange(granting(10));
-    bide_budget_add_milli(&target, 5 * RETRY, now); /* charges given back, from before the lease's last exchange */
+    bide_budget_add_milli(&target, 5 * RETRY, now); /* refunds of charges from before the last exchange */
     now += S;
     make_request();
     assert_int_equal(request.spent_milli, 0);
@@ -237,7 +237,7 @@ static void forfeited_refill_is_not_reported_as_spent(void **state)
     make_request();
     lease_member_request_failed(&member, now + 20 * S, now);
     now += 20 * S;
-    assert_in_range(level(), 18900, 20000); /* it begins somewhere in the first second */
+    assert_in_range(level(), 18900, 20000); /* the floor starts within the first second */
     make_request();
     accept_reply(granting(0));
     assert_in_range(level(), 0, RETRY);
@@ -252,14 +252,14 @@ static void counters_are_clamped_to_the_range_of_their_field(void **state)
     target.lane[0].firsts = target.lane[1].successes = target.lane[2].earned_milli = UINT64_MAX / 2;
     target.refused[8] = UINT64_MAX;
     now += 1;
-    make_request(); /* is in range */
+    make_request(); /* passes the range check */
     assert_int_equal(request.earned_milli, LEASE_MILLI_MAX);
     accept_reply(granting(0));
-    target.refused[8] = 3; /* went back */
+    target.refused[8] = 3; /* the counter went back */
     make_request();
 }
 
-/* -- how much -------------------------------------------------------------------------------------------------------*/
+/* ---- how much to hold ---- */
 
 static void member_requests_twice_its_expected_spending(void **state)
 {
@@ -267,7 +267,7 @@ static void member_requests_twice_its_expected_spending(void **state)
     exchange(granting(20));
     spend(20);
     now += S;
-    make_request(); /* 20 a second, new by half: 10. Twice that until the next exchange */
+    make_request(); /* 20 a second, half of the rate is new: 10. Twice that until the next exchange */
     assert_int_equal(member.rate_milli_per_s, 10 * RETRY);
     assert_int_equal(request.wanted_milli, 20 * RETRY);
     accept_reply(granting(20));
@@ -284,7 +284,7 @@ static void longer_interval_requests_more_tokens(void **state)
     reply.next_ms = 5000;
     exchange(reply);
     spend(20);
-    now += 5 * S; /* 4 a second, new by half: 2. Twice that, in 5 s: 20 */
+    now += 5 * S; /* 4 a second, half of the rate is new: 2. Twice that, for 5 s: 20 */
     make_request();
     assert_int_equal(request.wanted_milli, 20 * RETRY);
 }
@@ -306,7 +306,7 @@ static void refused_member_requests_one_retry_more_than_it_holds(void **state)
     config.budget.cost_timeout_milli = 3 * RETRY;
     join_with(&config, &terms);
     exchange(granting(2));
-    now += 100 * S; /* so long that the rate is next to nothing */
+    now += 100 * S; /* so long that the rate is nearly 0 */
     struct bide_outcome timeout = failed;
     timeout.flags |= BIDE_FLAG_TIMED_OUT;
     assert_int_equal(call(&timeout), BIDE_REASON_BUDGET_EMPTY);
@@ -361,7 +361,7 @@ static void idle_member_with_a_tiny_share_keeps_nothing(void **state)
     now += S;
     make_request();
     assert_int_equal(request.wanted_milli, 0);
-    assert_int_equal(request.returned_milli, 1300); /* less than a retry too: here it is of no use */
+    assert_int_equal(request.returned_milli, 1300); /* also the fraction of a retry, which is useless here */
     assert_int_equal(level(), 0);
     accept_reply(granting(0));
     make_request();
@@ -390,12 +390,12 @@ static void busy_member_returns_tokens_above_one_and_a_half_times_its_demand(voi
     exchange(granting(25));
     spend(10);
     now += S;
-    make_request(); /* 5 a second: 10 to hold, 15 there */
+    make_request(); /* 5 a second: hold 10, there are 15 */
     assert_int_equal(request.returned_milli + request.wanted_milli, 0);
     accept_reply(granting(0));
     spend(5);
     now += S;
-    bide_budget_add_milli(&target, 6 * RETRY, now); /* 2 a second: 4 or 5 to hold, 16 there */
+    bide_budget_add_milli(&target, 6 * RETRY, now); /* 2 a second: hold 4 or 5, there are 16 */
     make_request();
     assert_in_range(request.returned_milli, 11 * RETRY, 12 * RETRY);
 }
@@ -412,7 +412,7 @@ static void returning_and_requesting_does_not_oscillate(void **state)
             struct lease_reply reply =
                 granting((request.wanted_milli < fleet_milli ? request.wanted_milli : fleet_milli) / RETRY);
             fleet_milli -= reply.granted_milli;
-            reply.share_milli = fleet_milli / 2; /* as the bank says it to the only instance */
+            reply.share_milli = fleet_milli / 2; /* as the bucket computes it for its only member */
             accept_reply(reply);
             bool moved = request.returned_milli + request.wanted_milli > 0;
             moves += moved;
@@ -446,7 +446,7 @@ static void grant_that_does_not_fit_is_returned_with_the_next_request(void **sta
     now += 100 * MS;
     make_request();
     assert_int_equal(request.wanted_milli, 100 * RETRY);
-    bide_budget_add_milli(&target, 30 * RETRY, now); /* calls gave their charges back */
+    bide_budget_add_milli(&target, 30 * RETRY, now); /* refunds of charges */
     accept_reply(granting(100));
     assert_int_equal(level(), 100 * RETRY);
     assert_int_equal(member.overflow_milli, 30 * RETRY);
@@ -456,7 +456,7 @@ static void grant_that_does_not_fit_is_returned_with_the_next_request(void **sta
     assert_int_equal(member.overflow_milli, 0);
 }
 
-/* -- when -----------------------------------------------------------------------------------------------------------*/
+/* ---- when to send ---- */
 
 static void next_request_is_jittered_by_a_tenth(void **state)
 {
@@ -506,7 +506,7 @@ static void member_short_of_tokens_sends_earlier_but_not_at_once(void **state)
     assert_true(lease_member_try_claim(&member, now));
     (void)lease_member_make_request(&member, now);
     assert_int_equal(lease_member_next_check_ns(&member, now), BIDE_NEVER);
-    assert_false(lease_member_try_claim(&member, now + 3600 * S)); /* one at a time */
+    assert_false(lease_member_try_claim(&member, now + 3600 * S)); /* at most one request is pending */
 }
 
 static void member_is_short_after_spending_more_than_half(void **state)
@@ -520,7 +520,7 @@ static void member_is_short_after_spending_more_than_half(void **state)
     assert_true(lease_member_try_claim(&member, now));
 }
 
-/* -- connected and alone --------------------------------------------------------------------------------------------*/
+/* ---- connected and disconnected ---- */
 
 static void reply_extends_the_lease_beyond_the_next_exchange(void **state)
 {
@@ -542,7 +542,7 @@ static void failed_request_ends_the_lease_at_once(void **state)
     now += TIMEOUT;
     lease_member_request_failed(&member, now + 3 * S, now);
     assert_int_equal(bide_lease_until(&target), now);
-    assert_int_equal(level(), 0); /* what was asked is spent */
+    assert_int_equal(level(), 0); /* returned tokens are lost */
     assert_int_equal(lease_member_next_check_ns(&member, now), now + 3 * S);
 }
 
@@ -550,7 +550,7 @@ static void disconnected_member_waits_for_its_retry_time(void **state)
 {
     join();
     exchange(granting(0));
-    lease_member_request_failed(&member, now + 3 * S, now); /* without an ask: nobody to ask */
+    lease_member_request_failed(&member, now + 3 * S, now); /* without a request: no connection */
     refuse_retries(1);
     assert_false(lease_member_try_claim(&member, now + 3 * S - 1));
     assert_true(lease_member_try_claim(&member, now + 3 * S));
@@ -559,23 +559,23 @@ static void disconnected_member_waits_for_its_retry_time(void **state)
 static void consecutive_failures_do_not_restart_the_floor(void **state)
 {
     struct bide_target_config config = plain_config();
-    config.budget.refill_per_minute_milli = 6 * RETRY; /* one in 10 s */
+    config.budget.refill_per_minute_milli = 6 * RETRY; /* one retry in 10 s */
     join_with(&config, &terms);
     exchange_with_share(1, 0);
     for (int i = 0; i < 30; i++) {
         now += S;
         make_request();
-        assert_int_equal(request.returned_milli, i == 0 ? RETRY : 0); /* what is given into the void is gone */
+        assert_int_equal(request.returned_milli, i == 0 ? RETRY : 0); /* tokens returned in a lost request are gone */
         lease_member_request_failed(&member, now + S, now);
     }
-    assert_in_range(level(), 1800, 2900); /* it begins somewhere in the first ten seconds, once */
+    assert_in_range(level(), 1800, 2900); /* the floor starts within the first 10 s, once */
 }
 
 static void floors_start_at_random_times_when_redis_is_lost(void **state)
 {
     struct bide_target_config config = plain_config();
     unsigned early = 0;
-    config.budget.refill_per_minute_milli = 6 * RETRY; /* one in 10 s */
+    config.budget.refill_per_minute_milli = 6 * RETRY; /* one retry in 10 s */
     for (uint32_t claimant_id = 1; claimant_id <= 1000; claimant_id++) {
         join_with(&config, &terms);
         member.claimant_id = claimant_id;
@@ -599,11 +599,11 @@ static void late_reply_is_never_applied(void **state)
     assert_int_equal(level(), 0);
     make_request();
     accept_reply(reply);
-    assert_string_equal(lease_member_accept_reply(&member, &reply, 1, now), "late"); /* nor one that comes twice */
+    assert_string_equal(lease_member_accept_reply(&member, &reply, 1, now), "late"); /* nor is a repeated reply */
     assert_int_equal(level(), RETRY);
 }
 
-/* -- lies -----------------------------------------------------------------------------------------------------------*/
+/* ---- invalid replies ---- */
 
 static void invalid_reply_is_rejected_and_changes_nothing(void **state)
 {
@@ -617,7 +617,7 @@ static void invalid_reply_is_rejected_and_changes_nothing(void **state)
         INVALID(version, LEASE_VERSION + 1),
         INVALID(serial, -1),
         INVALID(serial, 0),
-        INVALID(serial, 1), /* that was the last one's */
+        INVALID(serial, 1), /* the serial of the last reply */
         INVALID(serial, LEASE_COUNT_MAX + 1),
         INVALID(granted_milli, -1),
         INVALID(granted_milli, 4 * RETRY + 1), /* more than was wanted */
@@ -630,7 +630,7 @@ static void invalid_reply_is_rejected_and_changes_nothing(void **state)
         INVALID(next_ms, LEASE_MS_MAX),
         INVALID(next_ms, INT64_MIN),
         INVALID(earliest_ms, 0),
-        INVALID(earliest_ms, LEASE_INTERVAL_BUSY_MS + 1), /* later than next */
+        INVALID(earliest_ms, LEASE_INTERVAL_BUSY_MS + 1), /* later than next_ms */
         INVALID(earliest_ms, LEASE_MS_MAX),
         INVALID(hold_off_ms, -1),
         INVALID(hold_off_ms, LEASE_MS_MAX + 1),
@@ -688,11 +688,11 @@ static void request_carries_how_the_bucket_counted_the_member(void **state)
     assert_int_equal(request.counted_as, 3);
 }
 
-/* -- one of many ----------------------------------------------------------------------------------------------------*/
+/* ---- shared targets ---- */
 
 static struct lease_member other;
 
-/* Two processes have the target; the first of them exchanges. */
+/* Two processes have a member for the target; the first is the exchanger. */
 static void join_two_processes(void)
 {
     struct lease_terms shared_terms = terms;
@@ -703,7 +703,7 @@ static void join_two_processes(void)
     assert_int_equal(lease_member_join(&other, &target, &shared_terms, 8, now, NULL), BIDE_OK);
 }
 
-/* When the other becomes the one, looking as it is told to. */
+/* Returns when the second process takes over, checking as often as lease_member_next_check_ns says. */
 static int64_t wait_until_other_takes_over(void)
 {
     for (int i = 0; i < 1000 && !lease_member_try_claim(&other, now); i++) {
@@ -717,7 +717,7 @@ static int64_t wait_until_other_takes_over(void)
 static void only_the_exchanger_touches_the_target(void **state)
 {
     join_two_processes();
-    assert_int_equal(level(), 10 * RETRY); /* beginning again takes nothing away */
+    assert_int_equal(level(), 10 * RETRY); /* joining again removes nothing */
     for (int i = 0; i < 100; i++) {
         now += S;
         struct bide_target before = target;
@@ -756,7 +756,7 @@ static void successor_is_the_same_member_to_the_bucket(void **state)
 {
     join_two_processes();
     spend(3);
-    throttle_call(100 * S); /* as if by the fleet */
+    throttle_call(100 * S); /* as if set by the fleet */
     wait_until_other_takes_over();
     request = *lease_member_make_request(&other, now);
     assert_null(lease_request_check(&request));
@@ -764,7 +764,7 @@ static void successor_is_the_same_member_to_the_bucket(void **state)
     assert_int_equal(request.seen_serial, member.seen_serial);
     assert_int_equal(request.counted_as, member.reply.counted_as);
     assert_int_equal(request.wanted_milli + request.returned_milli,
-                     0); /* seven are there: left alone until it knows more */
+                     0); /* seven retries are left: kept until it knows more */
     assert_int_equal(request.hold_off_ms, 0);
     assert_int_equal(level(), 7 * RETRY);
 }
@@ -773,7 +773,7 @@ static void member_that_lost_the_claim_does_not_touch_the_target(void **state)
 {
     join_two_processes();
     now += S;
-    make_request(); /* and is stopped for a long time */
+    make_request(); /* and the process is stopped for a long time */
     wait_until_other_takes_over();
     struct lease_reply reply = granting(1);
     reply.is_open = reply.opening = 1;
@@ -787,8 +787,7 @@ static void member_that_lost_the_claim_does_not_touch_the_target(void **state)
     assert_false(lease_member_try_claim(&member, now));
     assert_true(lease_member_leave(&member, now, &request));
     assert_int_equal(request.returned_milli, RETRY);
-    assert_int_equal(request.seen_serial,
-                     0); /* the target's other process is still there: nobody is to be counted out */
+    assert_int_equal(request.seen_serial, 0); /* the other process keeps the target: it must not be counted out */
     before = target;
     lease_member_request_failed(&member, now + S, now);
     assert_memory_equal(&target, &before, sizeof target);
@@ -799,7 +798,7 @@ static void member_that_regains_the_claim_continues_from_the_memo(void **state)
     join_two_processes();
     wait_until_other_takes_over();
     now += S;
-    assert_false(lease_member_try_claim(&member, now)); /* it was late, and sees that */
+    assert_false(lease_member_try_claim(&member, now)); /* this process was late and notices it */
     spend(4);
     struct lease_request last;
     assert_false(lease_member_leave(&other, now, &last));
@@ -851,7 +850,7 @@ static void sole_owner_keeps_the_claim_over_failures(void **state)
     }
 }
 
-/* -- quiet ----------------------------------------------------------------------------------------------------------*/
+/* ---- hold-off ---- */
 
 static struct lease_reply reply_with_hold_off(int64_t ms, int64_t number)
 {
@@ -870,13 +869,14 @@ static void hold_off_of_the_server_is_reported_and_its_echo_is_not(void **state)
     assert_int_equal(request.hold_off_ms, 5000);
     now += 20 * MS;
     accept_reply(reply_with_hold_off(5000, 1));
-    assert_int_equal(bide_target_hold_off_until(&target, now), BEGIN + 9 * S); /* not a little later each time */
+    assert_int_equal(bide_target_hold_off_until(&target, now),
+                     BEGIN + 9 * S); /* unchanged, not a little later each time */
     now += S;
     make_request();
     assert_int_equal(request.hold_off_ms, 0);
     assert_int_equal(request.hold_off_ended, 0);
     accept_reply(reply_with_hold_off(4000, 1));
-    throttle_call(8 * S); /* more than that */
+    throttle_call(8 * S); /* longer than the fleet's */
     make_request();
     assert_int_equal(request.hold_off_ms, 8000);
 }
@@ -902,7 +902,7 @@ static void hold_off_of_the_fleet_is_obeyed_and_not_reported_back(void **state)
         now = BEGIN + i * S;
         make_request();
         assert_int_equal(request.hold_off_ms, 0);
-        now += 3 * MS; /* on its way */
+        now += 3 * MS; /* round-trip time */
         accept_reply(reply_with_hold_off(5000 - i * 1000, 3));
         assert_int_equal(bide_target_hold_off_until(&target, now), BEGIN + 5 * S);
     }
@@ -937,7 +937,7 @@ static void success_during_a_request_is_not_undone_by_its_reply(void **state)
     assert_int_equal(bide_target_hold_off_until(&target, now), 0);
     make_request();
     assert_int_equal(request.hold_off_ended, 3);
-    accept_reply(reply_with_hold_off(4000, 4)); /* somebody was asked again */
+    accept_reply(reply_with_hold_off(4000, 4)); /* another member was asked again */
     assert_int_equal(bide_target_hold_off_until(&target, now), now + 4 * S);
 }
 
@@ -978,7 +978,7 @@ static void member_without_shared_hold_off_neither_reports_nor_obeys_it(void **s
     assert_int_equal(request.hold_off_ms + request.hold_off_ended, 0);
 }
 
-/* -- the breaker ----------------------------------------------------------------------------------------------------*/
+/* ---- breaker votes ---- */
 
 static void join_with_breaker(int64_t open_permille)
 {
@@ -1008,9 +1008,9 @@ static void new_opening_of_the_fleet_opens_the_breaker_once(void **state)
 {
     join_with_breaker(500);
     exchange(opening(4, true));
-    assert_int_equal(breaker_state(), BIDE_BREAKER_CLOSED); /* who comes has seen nothing yet */
+    assert_int_equal(breaker_state(), BIDE_BREAKER_CLOSED); /* a new member ignores the current state */
     exchange(opening(5, false));
-    assert_int_equal(breaker_state(), BIDE_BREAKER_CLOSED); /* and over again */
+    assert_int_equal(breaker_state(), BIDE_BREAKER_CLOSED); /* already over */
     exchange(opening(5, true));
     assert_int_equal(breaker_state(), BIDE_BREAKER_CLOSED);
     exchange(opening(6, true));
@@ -1071,7 +1071,7 @@ static void breaker_without_traffic_does_not_vote(void **state)
     join();
     call(&ok);
     make_request();
-    assert_int_equal(request.breaker_vote, 0); /* there is none */
+    assert_int_equal(request.breaker_vote, 0); /* the target has no breaker */
 }
 
 static void open_breaker_votes_until_its_open_time_ends(void **state)
@@ -1086,7 +1086,7 @@ static void open_breaker_votes_until_its_open_time_ends(void **state)
     assert_int_equal(request.breaker_vote, 2);
     accept_reply(granting(0));
     now += 1;
-    make_request(); /* nobody has asked it since */
+    make_request(); /* no call since the open time ended */
     assert_int_equal(request.breaker_vote, 0);
     accept_reply(granting(0));
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
@@ -1109,7 +1109,7 @@ static void half_open_breaker_votes_open(void **state)
     assert_int_equal(request.breaker_vote, 2);
 }
 
-/* -- leaving --------------------------------------------------------------------------------------------------------*/
+/* ---- leaving ---- */
 
 static void leaving_member_returns_everything(void **state)
 {

@@ -1,4 +1,5 @@
-/* test_lease_exchange.c - what is said between an instance and the bank is believed only if it is in range and fits. */
+/* test_messages.c - requests and replies are accepted only if every field is in range and the reply matches its
+ * request. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

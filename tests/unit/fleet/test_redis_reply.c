@@ -1,4 +1,4 @@
-/* test_fleet_reply.c - replies of Redis, made of bytes: what is kept of them, and what of an error people may see. */
+/* test_redis_reply.c - bytes from Redis parsed into replies: values, and error texts without the password. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static void secret_is_masked_with_stars(void **state)
     assert_string_equal(reply.error, "ERR *** ***2 hunter");
 }
 
-/* Wherever the text is cut, the search was before. */
+/* The search for the secret precedes the truncation, wherever that is. */
 static void no_part_of_the_secret_remains_where_the_text_is_cut(void **state)
 {
     for (size_t before = FLEET_REPLY_ERROR_MAX - 12; before <= FLEET_REPLY_ERROR_MAX + 2; before++) {

@@ -1,4 +1,4 @@
-/* test_fleet_url.c - a fleet's URL: what it says, what is wrong with it, and that no text ever repeats a password. */
+/* test_url.c - a fleet's URL: its parts, its errors, and that no error text contains a password. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static void reject_url(const char *text, const char *reason)
         fail_msg("%s is refused with:\n%s\nwanted: %s", text, problem.text, reason);
 }
 
-/* ---- what it says ---- */
+/* ---- valid URLs ---- */
 
 static void host_alone_is_a_valid_url(void **state)
 {
@@ -99,7 +99,7 @@ static void password_needs_no_user(void **state)
     assert_string_equal(url.password, "pw");
     accept_url("redis://:pw@cache?user=app");
     assert_string_equal(url.user, "app");
-    accept_url("redis://:@cache"); /* nothing at all */
+    accept_url("redis://:@cache"); /* neither user nor password */
     assert_null(url.user);
     assert_null(url.password);
 }
@@ -109,7 +109,7 @@ static void percent_encoding_is_decoded(void **state)
     accept_url("redis://a%40b:p%40s%2Fs%3A%25%3f%23@cache/");
     assert_string_equal(url.user, "a@b");
     assert_string_equal(url.password, "p@s/s:%?#");
-    accept_url("redis://:a:b@cache"); /* only the first colon divides */
+    accept_url("redis://:a:b@cache"); /* only the first colon separates */
     assert_string_equal(url.password, "a:b");
     accept_url("redis://:p\xc3\xa4ss@cache");
     assert_string_equal(url.password, "p\xc3\xa4ss");
@@ -135,7 +135,7 @@ static void unix_socket_is_a_path(void **state)
     assert_string_equal(url.redacted, "unix:///run/redis@1/a?b");
 }
 
-/* ---- what is wrong with it ---- */
+/* ---- invalid URLs ---- */
 
 static void invalid_urls_are_rejected_with_the_reason(void **state)
 {
@@ -231,12 +231,12 @@ static void overlong_urls_are_rejected(void **state)
     text[7 + 107] = '\0';
     accept_url(text);
     assert_int_equal(fleet_url_parse(&url, NULL, &problem), BIDE_ERR_INVALID);
-    assert_int_equal(fleet_url_parse(&url, "redis://", NULL), BIDE_ERR_INVALID); /* nobody wants to know */
+    assert_int_equal(fleet_url_parse(&url, "redis://", NULL), BIDE_ERR_INVALID); /* no text is wanted */
 }
 
-/* ---- secrets ---- */
+/* ---- passwords ---- */
 
-/* "hunter2" and "hunter3" are parts of the password, in every way that it may be misplaced. */
+/* "hunter2" and "hunter3" are parts of the password, misplaced in every way. */
 static void no_error_text_contains_the_password(void **state)
 {
     static const char *const table[] = {
@@ -322,7 +322,7 @@ static void password_file_holds_one_line(void **state)
     assert_string_equal(url.user, "app");
     accept_url(url_with_file("unix:///run/redis.sock?user=app"));
     assert_string_equal(url.password, "hunter2");
-    write_file(" hunter 2%41 \n\n", 15, 0400); /* nothing is decoded, and one end of line is removed */
+    write_file(" hunter 2%41 \n\n", 15, 0400); /* nothing is decoded, and a single newline is removed */
     accept_url(url_with_file("redis://cache"));
     assert_string_equal(url.password, " hunter 2%41 \n");
 }
@@ -379,7 +379,7 @@ static void fifo_as_password_file_does_not_block(void **state)
     rmdir(name);
 }
 
-/* ---- places and keys ---- */
+/* ---- endpoints and keys ---- */
 
 static void endpoint_is_parsed_as_in_moved_errors(void **state)
 {
