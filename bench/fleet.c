@@ -45,7 +45,7 @@ static void start_redis(void)
     server_launch(&redis, argv);
 }
 
-static void url_of(char url[128])
+static void redis_url(char url[128])
 {
     snprintf(url, 128, "redis://127.0.0.1:%u/?capacity=1000&per_minute=600", redis.port);
 }
@@ -125,7 +125,7 @@ static void run_member(struct figures *all, uint32_t i)
     struct bide_fleet_problem problem;
     struct bide_fleet_view view = {0};
     char url[128];
-    url_of(url);
+    redis_url(url);
     make_world(&w);
     if (bide_fleet_open(&fleet, url, NULL, &problem) != BIDE_OK ||
         bide_fleet_join(fleet, "bench", &w.target, false, &problem) != BIDE_OK)
@@ -186,7 +186,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double p99_us(struct world *w)
+static double call_p99_us(struct world *w)
 {
     static double took_us[CALLS];
     for (uint32_t i = 0; i < CALLS; i++) {
@@ -200,7 +200,7 @@ static double p99_us(struct world *w)
 
 static void measure_calls(const char *key, struct world *leased, struct world *own)
 {
-    double with_us = p99_us(leased), without_us = p99_us(own);
+    double with_us = call_p99_us(leased), without_us = call_p99_us(own);
     bench_figure(key, with_us - without_us, "us", 5);
 }
 
@@ -212,7 +212,7 @@ int main(void)
     char url[128];
     start_redis();
     measure_many();
-    url_of(url);
+    redis_url(url);
     make_world(&leased);
     make_world(&own);
     if (bide_fleet_open(&fleet, url, NULL, &problem) != BIDE_OK ||

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void say(void *context, const char *text)
+static void print_report(void *context, const char *text)
 {
     (void)context;
     fprintf(stderr, "%s\n", text); /* called on the library's thread, at most once a minute */
@@ -35,7 +35,7 @@ int main(void)
     bide_policy_init(&policy, BIDE_PRESET_INTERACTIVE);
     bide_target_config_init(&config, BIDE_PRESET_INTERACTIVE);
     bide_target_init(&target, &config, bide_now(), NULL);
-    if (bide_fleet_open(&fleet, url ? url : "unix:///nobody/is/here", &(struct bide_fleet_options){say, NULL},
+    if (bide_fleet_open(&fleet, url ? url : "unix:///nobody/is/here", &(struct bide_fleet_options){print_report, NULL},
                         &problem) != BIDE_OK ||
         bide_fleet_join(fleet, "payments", &target, false, &problem) != BIDE_OK) {
         fprintf(stderr, "%s\n", problem.text);

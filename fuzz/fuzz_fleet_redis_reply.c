@@ -36,7 +36,7 @@ static void check_reply(const struct fleet_redis_reply *reply)
         CHECK(*c >= ' ' && *c <= '~');
 }
 
-static void take_all(struct fleet_reply_reader *replies, struct result *result)
+static void read_all(struct fleet_reply_reader *replies, struct result *result)
 {
     struct fleet_redis_reply reply;
     enum fleet_read_result reading;
@@ -49,7 +49,7 @@ static void take_all(struct fleet_reply_reader *replies, struct result *result)
     CHECK((reading == FLEET_READ_GARBAGE) == (result->reason != NULL));
 }
 
-static void play(const char *bytes, size_t size, size_t chunk, unsigned rounds, struct result *result)
+static void feed_stream(const char *bytes, size_t size, size_t chunk, unsigned rounds, struct result *result)
 {
     struct fleet_reply_reader *replies = fleet_reply_reader_new(SECRET);
     CHECK(replies != NULL && fleet_reply_reader_reset(replies));
@@ -59,7 +59,7 @@ static void play(const char *bytes, size_t size, size_t chunk, unsigned rounds, 
             CHECK(fleet_reply_reader_has_room(replies));
             fleet_reply_reader_feed(replies, bytes + i, size - i < chunk ? size - i : chunk);
             CHECK(fleet_reply_reader_unread(replies) < FLEET_REPLY_MAX + FLEET_CHUNK_MAX);
-            take_all(replies, result);
+            read_all(replies, result);
         }
     fleet_reply_reader_free(replies);
 }
@@ -74,11 +74,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *copy = malloc(size); /* exact size, so that the address sanitizer sees reads beyond the end */
     CHECK(copy != NULL);
     memcpy(copy, data, size);
-    play(copy, size, size, 1, &whole);
-    play(copy, size, 1, 1, &bytes);
+    feed_stream(copy, size, size, 1, &whole);
+    feed_stream(copy, size, 1, 1, &bytes);
     CHECK(whole.replies == bytes.replies && whole.reason == bytes.reason);
     CHECK(memcmp(whole.reply, bytes.reply, sizeof whole.reply) == 0);
-    play(copy, size, size, ROUNDS, &many);
+    feed_stream(copy, size, size, ROUNDS, &many);
     free(copy);
     return 0;
 }

@@ -27,76 +27,80 @@ struct bucket_read {
     struct bide_fleet_problem *problem;
 };
 
-static enum bide_err read_fail(struct bucket_read *r, const char *problem)
+static enum bide_err read_fail(struct bucket_read *reading, const char *problem)
 {
-    if (r->problem != NULL)
-        snprintf(r->problem->text, sizeof r->problem->text, "%.160s: %.160s: %.180s", r->url.redacted, r->key, problem);
+    if (reading->problem != NULL)
+        snprintf(reading->problem->text, sizeof reading->problem->text, "%.160s: %.160s: %.180s", reading->url.redacted,
+                 reading->key, problem);
     return BIDE_ERR_SYSTEM;
 }
 
 /* ---- over the connection ---- */
 
-static enum bide_err read_fail_connection(struct bucket_read *r)
+static enum bide_err read_fail_connection(struct bucket_read *reading)
 {
-    const char *problem = fleet_connection_problem(r->connection);
+    const char *problem = fleet_connection_problem(reading->connection);
     if (problem[0] == 0)
-        return read_fail(r, "no answer in time");
-    if (r->problem != NULL)
-        snprintf(r->problem->text, sizeof r->problem->text, "%.511s", problem); /* the text names the endpoint */
+        return read_fail(reading, "no answer in time");
+    if (reading->problem != NULL)
+        snprintf(reading->problem->text, sizeof reading->problem->text, "%.511s",
+                 problem); /* the text names the endpoint */
     return BIDE_ERR_SYSTEM;
 }
 
 /* Waits until the connection can make progress, and steps it. */
-static void read_step(struct bucket_read *r)
+static void read_step(struct bucket_read *reading)
 {
     struct pollfd ready = {0};
-    ready.fd = fleet_connection_fd(r->connection, &ready.events);
-    int64_t left_ns = core_min(fleet_connection_deadline_ns(r->connection), r->deadline_ns) - bide_now();
+    ready.fd = fleet_connection_fd(reading->connection, &ready.events);
+    int64_t left_ns = core_min(fleet_connection_deadline_ns(reading->connection), reading->deadline_ns) - bide_now();
     poll(&ready, 1, (int)(core_max(left_ns + BIDE_MS - 1, 0) / BIDE_MS));
-    fleet_connection_step(r->connection, bide_now());
+    fleet_connection_step(reading->connection, bide_now());
 }
 
-static bool read_send(struct bucket_read *r, int count, const char *const *argument)
+static bool read_send(struct bucket_read *reading, int count, const char *const *argument)
 {
-    return fleet_connection_send(r->connection, count, argument, NULL, r->deadline_ns);
+    return fleet_connection_send(reading->connection, count, argument, NULL, reading->deadline_ns);
 }
 
-static bool read_send_commands(struct bucket_read *r)
+static bool read_send_commands(struct bucket_read *reading)
 {
-    return read_send(r, 4, (const char *const[]){"EVAL", FLEET_SCRIPT_READ, "1", r->key}) &&
-           read_send(r, 1, (const char *const[]){"TIME"});
+    return read_send(reading, 4, (const char *const[]){"EVAL", FLEET_SCRIPT_READ, "1", reading->key}) &&
+           read_send(reading, 1, (const char *const[]){"TIME"});
 }
 
-static enum bide_err read_from_endpoint(struct bucket_read *r, const char *endpoint)
+static enum bide_err read_from_endpoint(struct bucket_read *reading, const char *endpoint)
 {
-    fleet_connection_open(r->connection, endpoint, r->deadline_ns);
-    while (fleet_connection_state(r->connection) == FLEET_CONNECTION_OPENING && bide_now() < r->deadline_ns)
-        read_step(r);
-    if (fleet_connection_state(r->connection) != FLEET_CONNECTION_READY || !read_send_commands(r))
-        return read_fail_connection(r);
+    fleet_connection_open(reading->connection, endpoint, reading->deadline_ns);
+    while (fleet_connection_state(reading->connection) == FLEET_CONNECTION_OPENING && bide_now() < reading->deadline_ns)
+        read_step(reading);
+    if (fleet_connection_state(reading->connection) != FLEET_CONNECTION_READY || !read_send_commands(reading))
+        return read_fail_connection(reading);
     for (unsigned received = 0; received < COMMAND_COUNT;) {
-        if (fleet_connection_next_reply(r->connection, &r->reply[received]))
+        if (fleet_connection_next_reply(reading->connection, &reading->reply[received]))
             received++;
-        else if (fleet_connection_state(r->connection) != FLEET_CONNECTION_READY || bide_now() >= r->deadline_ns)
-            return read_fail_connection(r);
+        else if (fleet_connection_state(reading->connection) != FLEET_CONNECTION_READY ||
+                 bide_now() >= reading->deadline_ns)
+            return read_fail_connection(reading);
         else
-            read_step(r);
+            read_step(reading);
     }
     return BIDE_OK;
 }
 
-static enum bide_err read_follow_moved(struct bucket_read *r)
+static enum bide_err read_follow_moved(struct bucket_read *reading)
 {
     char endpoint[FLEET_ENDPOINT_MAX];
-    struct fleet_endpoint current = r->url.endpoint, moved;
-    enum bide_err err = read_from_endpoint(r, NULL);
-    for (unsigned i = 0; err == BIDE_OK && r->reply[COMMAND_BUCKET].kind == FLEET_REPLY_ERROR && i < MOVED_MAX; i++) {
-        if (!fleet_moved_endpoint(&current, r->reply[COMMAND_BUCKET].error, &moved))
+    struct fleet_endpoint current = reading->url.endpoint, moved;
+    enum bide_err err = read_from_endpoint(reading, NULL);
+    for (unsigned i = 0; err == BIDE_OK && reading->reply[COMMAND_BUCKET].kind == FLEET_REPLY_ERROR && i < MOVED_MAX;
+         i++) {
+        if (!fleet_moved_endpoint(&current, reading->reply[COMMAND_BUCKET].error, &moved))
             break;
         snprintf(endpoint, sizeof endpoint, "%s:%s", moved.host, moved.port);
         current = moved;
-        fleet_connection_close(r->connection);
-        err = read_from_endpoint(r, endpoint);
+        fleet_connection_close(reading->connection);
+        err = read_from_endpoint(reading, endpoint);
     }
     return err;
 }
@@ -104,11 +108,11 @@ static enum bide_err read_follow_moved(struct bucket_read *r)
 /* ---- interpreting the replies ---- */
 
 /* Returns NULL if both replies have the right shape, otherwise the problem. */
-static const char *read_check_replies(struct bucket_read *r, char text[FLEET_REPLY_ERROR_MAX + 32])
+static const char *read_check_replies(struct bucket_read *reading, char text[FLEET_REPLY_ERROR_MAX + 32])
 {
     static const size_t values[COMMAND_COUNT] = {LEASE_BUCKET_FIELD_COUNT, 2};
     for (unsigned i = 0; i < COMMAND_COUNT; i++) {
-        const struct fleet_redis_reply *reply = &r->reply[i];
+        const struct fleet_redis_reply *reply = &reading->reply[i];
         if (reply->kind == FLEET_REPLY_ERROR) {
             snprintf(text, FLEET_REPLY_ERROR_MAX + 32, "it answers \"%s\"", reply->error);
             return text;
@@ -120,20 +124,20 @@ static const char *read_check_replies(struct bucket_read *r, char text[FLEET_REP
     return NULL;
 }
 
-static enum bide_err read_fill_bucket(struct bucket_read *r, struct bide_fleet_bucket *bucket)
+static enum bide_err read_fill_bucket(struct bucket_read *reading, struct bide_fleet_bucket *bucket)
 {
-    const struct fleet_redis_reply *time = &r->reply[COMMAND_TIME];
+    const struct fleet_redis_reply *time = &reading->reply[COMMAND_TIME];
     struct lease_bucket stored;
     char text[96];
-    memcpy(&stored, r->reply[COMMAND_BUCKET].value, sizeof stored);
+    memcpy(&stored, reading->reply[COMMAND_BUCKET].value, sizeof stored);
     const char *field = lease_bucket_check(&stored);
     if (field != NULL) {
         snprintf(text, sizeof text, "that key holds something else (%s is out of range)", field);
-        return read_fail(r, text);
+        return read_fail(reading, text);
     }
     if (time->value[0] < 0 || time->value[0] > LEASE_COUNT_MAX / 2000 || time->value[1] < 0 ||
         time->value[1] >= 1000000)
-        return read_fail(r, "its time is out of range");
+        return read_fail(reading, "its time is out of range");
     int64_t now_ms = time->value[0] * 1000 + time->value[1] / 1000;
     struct lease_bucket_view view = lease_bucket_get(&stored, now_ms);
     *bucket = (struct bide_fleet_bucket){
@@ -156,22 +160,22 @@ static enum bide_err read_fill_bucket(struct bucket_read *r, struct bide_fleet_b
     return BIDE_OK;
 }
 
-static enum bide_err read_interpret(struct bucket_read *r, struct bide_fleet_bucket *bucket)
+static enum bide_err read_interpret(struct bucket_read *reading, struct bide_fleet_bucket *bucket)
 {
     char text[FLEET_REPLY_ERROR_MAX + 32];
-    if (r->reply[COMMAND_BUCKET].kind == FLEET_REPLY_VALUES && r->reply[COMMAND_BUCKET].values == 0)
+    if (reading->reply[COMMAND_BUCKET].kind == FLEET_REPLY_VALUES && reading->reply[COMMAND_BUCKET].values == 0)
         return BIDE_OK; /* no exchange yet, or the key has expired */
-    const char *problem = read_check_replies(r, text);
-    return problem != NULL ? read_fail(r, problem) : read_fill_bucket(r, bucket);
+    const char *problem = read_check_replies(reading, text);
+    return problem != NULL ? read_fail(reading, problem) : read_fill_bucket(reading, bucket);
 }
 
 enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fleet_bucket *bucket,
                               struct bide_fleet_problem *problem)
 {
-    struct bucket_read r = {.problem = problem};
+    struct bucket_read reading = {.problem = problem};
     struct bide_problem bad_name;
     *bucket = (struct bide_fleet_bucket){0};
-    enum bide_err err = fleet_url_parse(&r.url, url, problem);
+    enum bide_err err = fleet_url_parse(&reading.url, url, problem);
     if (err != BIDE_OK)
         goto out;
     err = bide_targets_name_check(name, &bad_name);
@@ -180,16 +184,16 @@ enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fle
             bide_problem_format(problem->text, sizeof problem->text, &bad_name);
         goto out;
     }
-    fleet_key_format(&r.url, name, r.key);
-    r.deadline_ns = core_sum(bide_now(), r.url.terms.timeout_ns);
-    r.connection = fleet_connection_new(&r.url);
-    err = r.connection != NULL ? read_follow_moved(&r) : BIDE_ERR_NOMEM;
+    fleet_key_format(&reading.url, name, reading.key);
+    reading.deadline_ns = core_sum(bide_now(), reading.url.terms.timeout_ns);
+    reading.connection = fleet_connection_new(&reading.url);
+    err = reading.connection != NULL ? read_follow_moved(&reading) : BIDE_ERR_NOMEM;
     if (err == BIDE_ERR_NOMEM)
-        read_fail(&r, "no memory");
+        read_fail(&reading, "no memory");
     else if (err == BIDE_OK)
-        err = read_interpret(&r, bucket);
+        err = read_interpret(&reading, bucket);
 out:
-    fleet_connection_free(r.connection);
-    fleet_url_free(&r.url);
+    fleet_connection_free(reading.connection);
+    fleet_url_free(&reading.url);
     return err;
 }

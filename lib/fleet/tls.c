@@ -175,9 +175,9 @@ void fleet_tls_free(struct fleet_tls *tls)
 
 /* ---- handshake, reading, writing ---- */
 
-static int tls_fail(struct fleet_tls *tls, const char *what, const char *text)
+static int tls_fail(struct fleet_tls *tls, const char *prefix, const char *text)
 {
-    snprintf(tls->problem, sizeof tls->problem, "%s%s", what, text);
+    snprintf(tls->problem, sizeof tls->problem, "%s%s", prefix, text);
     return FLEET_IO_ERROR;
 }
 

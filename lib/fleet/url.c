@@ -61,15 +61,15 @@ static struct quoted_text text_quote(struct bide_text value)
     return q;
 }
 
-__attribute__((format(printf, 2, 3))) static bool parser_fail(struct url_parser *r, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool parser_fail(struct url_parser *parser, const char *format, ...)
 {
-    r->err = BIDE_ERR_INVALID;
-    if (r->problem == NULL)
+    parser->err = BIDE_ERR_INVALID;
+    if (parser->problem == NULL)
         return false;
-    char *text = r->problem->text;
-    size_t size = sizeof r->problem->text;
-    size_t used =
-        (size_t)snprintf(text, size, "%s: ", r->url->redacted[0] != '\0' ? r->url->redacted : "the fleet's URL");
+    char *text = parser->problem->text;
+    size_t size = sizeof parser->problem->text;
+    size_t used = (size_t)snprintf(
+        text, size, "%s: ", parser->url->redacted[0] != '\0' ? parser->url->redacted : "the fleet's URL");
     if (used >= size)
         return false;
     va_list list;
@@ -196,83 +196,83 @@ static const struct option options[] = {
 };
 #define OPTIONS (sizeof options / sizeof *options)
 
-static bool option_refuse_unknown(struct url_parser *r, struct bide_text name)
+static bool option_refuse_unknown(struct url_parser *parser, struct bide_text name)
 {
     char list[256] = "";
     size_t used = 0;
     for (size_t i = 0; i < OPTIONS; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", options[i].name);
-    return parser_fail(r, "option \"%s\" is unknown; want one of %s", text_quote(name).text, list);
+    return parser_fail(parser, "option \"%s\" is unknown; want one of %s", text_quote(name).text, list);
 }
 
-static bool parse_database(struct url_parser *r, struct bide_text value)
+static bool parse_database(struct url_parser *parser, struct bide_text value)
 {
     int64_t milli;
     if (!parse_milli(value, &milli) || milli % 1000 != 0 || milli / 1000 > INT_MAX)
-        return parser_fail(r, "the database is \"%s\"; want its number, 0 to %d", text_quote(value).text, INT_MAX);
-    if (r->has_db)
-        return parser_fail(r, "the database is given twice: behind the host, and as an option");
-    r->url->db = (int)(milli / 1000);
-    r->has_db = true;
+        return parser_fail(parser, "the database is \"%s\"; want its number, 0 to %d", text_quote(value).text, INT_MAX);
+    if (parser->has_db)
+        return parser_fail(parser, "the database is given twice: behind the host, and as an option");
+    parser->url->db = (int)(milli / 1000);
+    parser->has_db = true;
     return true;
 }
 
-static bool option_parse_number(struct url_parser *r, const struct option *o, struct bide_text value)
+static bool option_parse_number(struct url_parser *parser, const struct option *o, struct bide_text value)
 {
     int64_t milli;
     if (strcmp(o->name, "db") == 0)
-        return parse_database(r, value);
+        return parse_database(parser, value);
     if (!parse_milli(value, &milli) || milli < o->least * 1000 || milli > o->most * 1000 ||
         milli * o->scale % 1000 != 0)
-        return parser_fail(r, "option %s is \"%s\"; want %s", o->name, text_quote(value).text, o->want);
+        return parser_fail(parser, "option %s is \"%s\"; want %s", o->name, text_quote(value).text, o->want);
     milli = milli * o->scale / 1000;
-    memcpy((char *)r->url + o->offset, &milli, sizeof milli);
+    memcpy((char *)parser->url + o->offset, &milli, sizeof milli);
     return true;
 }
 
-static bool option_parse_text(struct url_parser *r, const struct option *o, struct bide_text value)
+static bool option_parse_text(struct url_parser *parser, const struct option *o, struct bide_text value)
 {
-    char *into = (char *)r->url + o->offset;
-    if (o->form == TLS_TEXT && !r->url->tls)
-        return parser_fail(r, "option %s is of no use without TLS; want rediss://", o->name);
+    char *into = (char *)parser->url + o->offset;
+    if (o->form == TLS_TEXT && !parser->url->tls)
+        return parser_fail(parser, "option %s is of no use without TLS; want rediss://", o->name);
     const char *reason = percent_decode(value, into, o->size);
     if (reason != NULL)
-        return parser_fail(r, "option %s %s; want %s", o->name, reason, o->want);
+        return parser_fail(parser, "option %s %s; want %s", o->name, reason, o->want);
     if (into[0] == '\0')
-        return parser_fail(r, "option %s is empty; want %s", o->name, o->want);
+        return parser_fail(parser, "option %s is empty; want %s", o->name, o->want);
     for (const char *c = into; o->form == TEXT && *c != '\0'; c++)
         if (!char_is_plain(*c) || *c == '{' || *c == '}')
-            return parser_fail(r, "option %s is \"%s\"; want %s", o->name, text_quote(value).text, o->want);
+            return parser_fail(parser, "option %s is \"%s\"; want %s", o->name, text_quote(value).text, o->want);
     return true;
 }
 
-/* Stores a user or a password; an empty value means none. An error names `what`, never the value. */
-static bool parser_keep_secret(struct url_parser *r, char **secret, struct bide_text value, const char *what)
+/* Stores a user or a password; an empty value means none. An error names the part, never its value. */
+static bool parser_keep_secret(struct url_parser *parser, char **secret, struct bide_text value, const char *part)
 {
     if (value.length == 0)
         return true;
     if (*secret != NULL)
-        return parser_fail(r, "%s is given twice: before the host, and as an option", what);
+        return parser_fail(parser, "%s is given twice: before the host, and as an option", part);
     *secret = calloc(1, value.length + 1);
     if (*secret == NULL) {
-        r->err = BIDE_ERR_NOMEM;
+        parser->err = BIDE_ERR_NOMEM;
         return false;
     }
     const char *reason = percent_decode(value, *secret, value.length + 1);
-    return reason == NULL || parser_fail(r, "%s %s", what, reason);
+    return reason == NULL || parser_fail(parser, "%s %s", part, reason);
 }
 
-static bool option_parse_secret(struct url_parser *r, const struct option *o, struct bide_text value)
+static bool option_parse_secret(struct url_parser *parser, const struct option *o, struct bide_text value)
 {
     if (value.length == 0)
-        return parser_fail(r, "option %s is empty; want %s", o->name, o->want);
+        return parser_fail(parser, "option %s is empty; want %s", o->name, o->want);
     if (strcmp(o->name, "user") == 0)
-        return parser_keep_secret(r, &r->url->user, value, "the user");
-    const char *reason = percent_decode(value, r->password_file, sizeof r->password_file);
-    return reason == NULL || parser_fail(r, "option %s %s; want %s", o->name, reason, o->want);
+        return parser_keep_secret(parser, &parser->url->user, value, "the user");
+    const char *reason = percent_decode(value, parser->password_file, sizeof parser->password_file);
+    return reason == NULL || parser_fail(parser, "option %s %s; want %s", o->name, reason, o->want);
 }
 
-static bool parse_option(struct url_parser *r, struct bide_text text)
+static bool parse_option(struct url_parser *parser, struct bide_text text)
 {
     struct bide_text value = text, name = text_cut(&value, "=");
     size_t i = 0;
@@ -280,29 +280,29 @@ static bool parse_option(struct url_parser *r, struct bide_text text)
            !(strlen(options[i].name) == name.length && memcmp(options[i].name, name.at, name.length) == 0))
         i++;
     if (i == OPTIONS)
-        return option_refuse_unknown(r, name);
+        return option_refuse_unknown(parser, name);
     if (!text_skip(&value, '='))
-        return parser_fail(r, "option %s has no value; want %s=..., %s", options[i].name, options[i].name,
+        return parser_fail(parser, "option %s has no value; want %s=..., %s", options[i].name, options[i].name,
                            options[i].want);
-    if (r->options_seen & (1u << i))
-        return parser_fail(r, "option %s is given twice", options[i].name);
-    r->options_seen |= 1u << i;
+    if (parser->options_seen & (1u << i))
+        return parser_fail(parser, "option %s is given twice", options[i].name);
+    parser->options_seen |= 1u << i;
     switch (options[i].form) {
-    case NUMBER: return option_parse_number(r, &options[i], value);
-    case SECRET: return option_parse_secret(r, &options[i], value);
+    case NUMBER: return option_parse_number(parser, &options[i], value);
+    case SECRET: return option_parse_secret(parser, &options[i], value);
     case TEXT:
     case TLS_TEXT: break;
     }
-    return option_parse_text(r, &options[i], value);
+    return option_parse_text(parser, &options[i], value);
 }
 
-static bool parse_options(struct url_parser *r, struct bide_text rest)
+static bool parse_options(struct url_parser *parser, struct bide_text rest)
 {
     if (rest.length == 0)
         return true;
     do {
         text_skip(&rest, rest.at[0]); /* ? or & */
-        if (!parse_option(r, text_cut(&rest, "&")))
+        if (!parse_option(parser, text_cut(&rest, "&")))
             return false;
     } while (rest.length > 0);
     return true;
@@ -310,12 +310,12 @@ static bool parse_options(struct url_parser *r, struct bide_text rest)
 
 /* ---- host, port, database, path ---- */
 
-static bool parse_userinfo(struct url_parser *r, struct bide_text text)
+static bool parse_userinfo(struct url_parser *parser, struct bide_text text)
 {
     struct bide_text password = text, user = text_cut(&password, ":");
     text_skip(&password, ':');
-    return parser_keep_secret(r, &r->url->user, user, "the user") &&
-           parser_keep_secret(r, &r->url->password, password, "the password");
+    return parser_keep_secret(parser, &parser->url->user, user, "the user") &&
+           parser_keep_secret(parser, &parser->url->password, password, "the password");
 }
 
 static bool endpoint_set_port(struct bide_text text, struct fleet_endpoint *endpoint)
@@ -327,12 +327,13 @@ static bool endpoint_set_port(struct bide_text text, struct fleet_endpoint *endp
     return true;
 }
 
-static bool parse_port(struct url_parser *r, struct bide_text text)
+static bool parse_port(struct url_parser *parser, struct bide_text text)
 {
-    return endpoint_set_port(text, &r->url->endpoint) ||
+    return endpoint_set_port(text, &parser->url->endpoint) ||
            parser_fail(
-               r, "the port is no number from 1 to 65535 (an IPv6 address stands in brackets, and a / @ : ? or # in a "
-                  "password is percent-encoded)");
+               parser,
+               "the port is no number from 1 to 65535 (an IPv6 address stands in brackets, and a / @ : ? or # in a "
+               "password is percent-encoded)");
 }
 
 static bool host_is_ipv6(const char *host)
@@ -355,24 +356,24 @@ static bool host_is_name(const char *host)
     return host[0] != '\0';
 }
 
-static bool parse_host(struct url_parser *r, struct bide_text text)
+static bool parse_host(struct url_parser *parser, struct bide_text text)
 {
     struct bide_text rest = text;
     bool bracket = text_skip(&rest, '[');
     struct bide_text host = text_cut(&rest, bracket ? "]" : ":");
     if (bracket && !text_skip(&rest, ']'))
-        return parser_fail(r, "the host begins with [ and has no ]; want [IPv6 address]");
+        return parser_fail(parser, "the host begins with [ and has no ]; want [IPv6 address]");
     if (host.length == 0)
-        return parser_fail(r, "there is no host; want redis://host:6379");
-    const char *reason = percent_decode(host, r->url->endpoint.host, sizeof r->url->endpoint.host);
+        return parser_fail(parser, "there is no host; want redis://host:6379");
+    const char *reason = percent_decode(host, parser->url->endpoint.host, sizeof parser->url->endpoint.host);
     if (reason != NULL)
-        return parser_fail(r, "the host %s", reason);
-    if (bracket ? !host_is_ipv6(r->url->endpoint.host) : !host_is_name(r->url->endpoint.host))
+        return parser_fail(parser, "the host %s", reason);
+    if (bracket ? !host_is_ipv6(parser->url->endpoint.host) : !host_is_name(parser->url->endpoint.host))
         return parser_fail(
-            r, "the host is neither a name nor an address; want letters, digits, dots and dashes, or an IPv6 "
-               "address in brackets");
-    return rest.length == 0 || (text_skip(&rest, ':') && parse_port(r, rest)) ||
-           (r->err == BIDE_OK && parser_fail(r, "behind the ] of the host there is no :port"));
+            parser, "the host is neither a name nor an address; want letters, digits, dots and dashes, or an IPv6 "
+                    "address in brackets");
+    return rest.length == 0 || (text_skip(&rest, ':') && parse_port(parser, rest)) ||
+           (parser->err == BIDE_OK && parser_fail(parser, "behind the ] of the host there is no :port"));
 }
 
 /* Sets the redacted URL; without `db` while the database is not parsed yet. */
@@ -393,41 +394,42 @@ static void url_set_redacted(struct fleet_url *url, bool db)
 }
 
 /* Parses [user[:password]@]host[:port][/db]. */
-static bool parse_server(struct url_parser *r, struct bide_text *rest)
+static bool parse_server(struct url_parser *parser, struct bide_text *rest)
 {
     struct bide_text host = text_cut(rest, "/?"), before = {"", 0};
     if (text_has(*rest, '@'))
         return parser_fail(
-            r, "there is an @ behind the host; in a password / and ? are written %%2F and %%3F, and an @ in an "
-               "option is written %%40");
+            parser, "there is an @ behind the host; in a password / and ? are written %%2F and %%3F, and an @ in an "
+                    "option is written %%40");
     if (text_has(host, '@')) {
         before = text_cut(&host, "@");
         text_skip(&host, '@');
     }
     if (text_has(host, '@'))
-        return parser_fail(r, "there is more than one @ before the host; in a password it is written %%40");
-    if (!parse_userinfo(r, before) || !parse_host(r, host))
+        return parser_fail(parser, "there is more than one @ before the host; in a password it is written %%40");
+    if (!parse_userinfo(parser, before) || !parse_host(parser, host))
         return false;
-    url_set_redacted(r->url, false);
+    url_set_redacted(parser->url, false);
     if (!text_skip(rest, '/'))
         return true;
     struct bide_text db = text_cut(rest, "?");
-    return db.length == 0 || parse_database(r, db);
+    return db.length == 0 || parse_database(parser, db);
 }
 
 /* Parses /path/to/socket. */
-static bool parse_socket_path(struct url_parser *r, struct bide_text *rest)
+static bool parse_socket_path(struct url_parser *parser, struct bide_text *rest)
 {
     struct bide_text path = text_cut(rest, "?");
     if (path.length < 2 || path.at[0] != '/')
         return parser_fail(
-            r, "unix:// is followed by no path; want unix:///path/to/socket (user and password_file are options)");
-    const char *reason = percent_decode(path, r->url->path, sizeof r->url->path);
+            parser, "unix:// is followed by no path; want unix:///path/to/socket (user and password_file are options)");
+    const char *reason = percent_decode(path, parser->url->path, sizeof parser->url->path);
     if (reason != NULL) {
-        r->url->path[0] = '\0';
-        return parser_fail(r, "the path %s; want at most %zu bytes, percent-encoded", reason, sizeof r->url->path - 1);
+        parser->url->path[0] = '\0';
+        return parser_fail(parser, "the path %s; want at most %zu bytes, percent-encoded", reason,
+                           sizeof parser->url->path - 1);
     }
-    url_set_redacted(r->url, false);
+    url_set_redacted(parser->url, false);
     return true;
 }
 
@@ -466,33 +468,33 @@ static const char *password_file_load(int fd, char text[SECRET_MAX + 1])
     return strlen(text) < used ? "has a zero byte" : NULL;
 }
 
-static bool parser_read_password_file(struct url_parser *r)
+static bool parser_read_password_file(struct url_parser *parser)
 {
     char text[SECRET_MAX + 1] = "", buffer[128];
     struct stat file;
     const char *reason = NULL;
-    if (r->url->password != NULL)
-        return parser_fail(r, "there is a password before the host, and a password_file; want one of them");
-    int fd = open(r->password_file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (parser->url->password != NULL)
+        return parser_fail(parser, "there is a password before the host, and a password_file; want one of them");
+    int fd = open(parser->password_file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &file) != 0)
         reason = strerror_r(errno, buffer, sizeof buffer);
     else
         reason = password_file_objection(&file);
     if (reason == NULL)
         reason = password_file_load(fd, text);
-    if (reason == NULL && (r->url->password = strdup(text)) == NULL)
-        r->err = BIDE_ERR_NOMEM;
+    if (reason == NULL && (parser->url->password = strdup(text)) == NULL)
+        parser->err = BIDE_ERR_NOMEM;
     if (reason != NULL)
-        parser_fail(r, "password_file %.128s: %s", r->password_file, reason);
+        parser_fail(parser, "password_file %.128s: %s", parser->password_file, reason);
     explicit_bzero(text, sizeof text);
     if (fd >= 0)
         close(fd);
-    return r->err == BIDE_OK;
+    return parser->err == BIDE_OK;
 }
 
 /* ---- the whole URL ---- */
 
-static bool parse_scheme(struct url_parser *r, struct bide_text *rest, bool *local)
+static bool parse_scheme(struct url_parser *parser, struct bide_text *rest, bool *local)
 {
     static const char *const schemes[] = {"redis://", "rediss://", "unix://"};
     for (size_t i = 0; i < 3; i++) {
@@ -500,34 +502,34 @@ static bool parse_scheme(struct url_parser *r, struct bide_text *rest, bool *loc
         if (rest->length < length || memcmp(rest->at, schemes[i], length) != 0)
             continue;
         *rest = (struct bide_text){rest->at + length, rest->length - length};
-        r->url->tls = i == 1;
+        parser->url->tls = i == 1;
         *local = i == 2;
         return true;
     }
-    return parser_fail(r, "it does not begin with " SCHEMES);
+    return parser_fail(parser, "it does not begin with " SCHEMES);
 }
 
-static bool parser_check_bytes(struct url_parser *r, struct bide_text text)
+static bool parser_check_bytes(struct url_parser *parser, struct bide_text text)
 {
     if (text.length > URL_MAX)
-        return parser_fail(r, "it is longer than %u bytes", URL_MAX);
+        return parser_fail(parser, "it is longer than %u bytes", URL_MAX);
     for (size_t i = 0; i < text.length; i++)
         if ((unsigned char)text.at[i] <= ' ' || text.at[i] == 0x7f)
-            return parser_fail(r, "it has a blank or a control character; want them percent-encoded (%%20)");
-    return !text_has(text, '#') || parser_fail(r, "it has a #; want it percent-encoded (%%23)");
+            return parser_fail(parser, "it has a blank or a control character; want them percent-encoded (%%20)");
+    return !text_has(text, '#') || parser_fail(parser, "it has a #; want it percent-encoded (%%23)");
 }
 
 /* Checks combinations of parts. */
-static bool parser_check_combination(struct url_parser *r)
+static bool parser_check_combination(struct url_parser *parser)
 {
-    struct fleet_url *url = r->url;
-    if (r->password_file[0] != '\0' && !parser_read_password_file(r))
+    struct fleet_url *url = parser->url;
+    if (parser->password_file[0] != '\0' && !parser_read_password_file(parser))
         return false;
     if (url->user != NULL && url->password == NULL)
         return parser_fail(
-            r, "there is a user, but no password; want user:password@host, :password@host, or password_file");
+            parser, "there is a user, but no password; want user:password@host, :password@host, or password_file");
     if (url->key_file[0] != '\0' && url->cert_file[0] == '\0')
-        return parser_fail(r, "there is a key_file, but no cert_file");
+        return parser_fail(parser, "there is a key_file, but no cert_file");
     return true;
 }
 
@@ -543,18 +545,18 @@ static void url_set_defaults(struct fleet_url *url)
 
 enum bide_err fleet_url_parse(struct fleet_url *url, const char *text, struct bide_fleet_problem *problem)
 {
-    struct url_parser r = {.url = url, .problem = problem, .err = BIDE_OK};
+    struct url_parser parser = {.url = url, .problem = problem, .err = BIDE_OK};
     bool local = false;
     url_set_defaults(url);
     if (text == NULL || text[0] == '\0') {
-        parser_fail(&r, "there is none; want redis://host:6379");
-        return r.err;
+        parser_fail(&parser, "there is none; want redis://host:6379");
+        return parser.err;
     }
     struct bide_text rest = text_span(text, text + strlen(text));
-    if (!parser_check_bytes(&r, rest) || !parse_scheme(&r, &rest, &local) ||
-        !(local ? parse_socket_path(&r, &rest) : parse_server(&r, &rest)) || !parse_options(&r, rest) ||
-        !parser_check_combination(&r))
-        return r.err;
+    if (!parser_check_bytes(&parser, rest) || !parse_scheme(&parser, &rest, &local) ||
+        !(local ? parse_socket_path(&parser, &rest) : parse_server(&parser, &rest)) || !parse_options(&parser, rest) ||
+        !parser_check_combination(&parser))
+        return parser.err;
     url_set_redacted(url, true);
     return BIDE_OK;
 }

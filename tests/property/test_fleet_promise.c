@@ -268,9 +268,9 @@ static void forge(struct world *w, struct lease_reply *a, const struct lease_req
 static void bucket_receive(struct world *w, const struct message *m)
 {
     struct lease_reply reply;
-    int64_t bank_ms = w->now_ns / MS + w->clock_ms;
-    account_for_clock(w, bank_ms);
-    lease_bucket_serve(&w->bucket, &m->request, bank_ms, &reply);
+    int64_t bucket_ms = w->now_ns / MS + w->clock_ms;
+    account_for_clock(w, bucket_ms);
+    lease_bucket_serve(&w->bucket, &m->request, bucket_ms, &reply);
     assert_null(lease_bucket_check(&w->bucket));
     w->exchanges++;
     if (m->request.leaving || w->is_cut || one_in_a_million(&w->dice, w->chaos.lost))

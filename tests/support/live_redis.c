@@ -14,15 +14,15 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#define START_MOST (60 * BIDE_S) /* a healthy server needs a fraction of a second */
-#define REPLY_S    10
+#define START_MAX_NS (60 * BIDE_S) /* a healthy server needs a fraction of a second */
+#define REPLY_S      10
 
 /* The user "live" is ours. Lines of the test follow, and win. */
 static const char conf[] = "bind 127.0.0.1\nport $PORT\nunixsocket $DIR/redis.sock\nunixsocketperm 700\n"
                            "dir $DIR\ndaemonize no\nsave \"\"\nappendonly no\n"
                            "user live on >live ~* &* +@all\n";
 
-static void die(const struct live_redis *redis, const char *reason)
+static void fail_with_output(const struct live_redis *redis, const char *reason)
 {
     char *output = live_process_read(&redis->process, "output");
     fprintf(stderr, "live_redis: redis-server in %s: %s\n%s", redis->process.dir, reason, output);
@@ -52,15 +52,15 @@ void live_redis_start(struct live_redis *redis, const char *lines)
  * replies -MASTERDOWN, which is enough for us. */
 static void await_pong(struct live_redis *redis)
 {
-    int64_t until_ns = bide_now() + START_MOST;
+    int64_t until_ns = bide_now() + START_MAX_NS;
     for (;;) {
         const char *reply = live_redis_do(redis, "PING");
         if (reply && (strcmp(reply, "PONG") == 0 || strncmp(reply, "-MASTERDOWN", 11) == 0))
             return;
         if (waitpid(redis->process.pid, NULL, WNOHANG) == redis->process.pid)
-            die(redis, "went away while it started");
+            fail_with_output(redis, "went away while it started");
         if (bide_now() > until_ns)
-            die(redis, reply ? reply : "does not answer PING");
+            fail_with_output(redis, reply ? reply : "does not answer PING");
         poll(NULL, 0, 1);
     }
 }
@@ -150,7 +150,7 @@ static void write_reply(FILE *out, const redisReply *reply)
     }
 }
 
-static const char *keep_reply(struct live_redis *redis, const redisReply *reply)
+static const char *store_reply(struct live_redis *redis, const redisReply *reply)
 {
     size_t length;
     free(redis->reply);
@@ -167,7 +167,7 @@ static const char *command(struct live_redis *redis, const char *format, va_list
 {
     redisContext *context = live_redis_connect(redis);
     redisReply *reply = context ? redisvCommand(context, format, arguments) : NULL;
-    const char *text = keep_reply(redis, reply);
+    const char *text = store_reply(redis, reply);
     if (reply)
         freeReplyObject(reply);
     if (context)
@@ -193,6 +193,6 @@ int64_t live_redis_number(struct live_redis *redis, const char *format, ...)
     va_end(arguments);
     int64_t number = text ? strtoll(text, &end, 10) : 0;
     if (!text || end == text || *end != '\0')
-        die(redis, text ? text : "no reply");
+        fail_with_output(redis, text ? text : "no reply");
     return number;
 }

@@ -24,7 +24,7 @@ static const char *reply_check_intervals(const struct lease_reply *reply)
     if (reply->next_ms < LEASE_INTERVAL_MIN_MS || reply->next_ms > LEASE_INTERVAL_MAX_MS)
         return "next_ms";
     if (reply->earliest_ms < LEASE_INTERVAL_MIN_MS || reply->earliest_ms > reply->next_ms)
-        return "soon_ms";
+        return "earliest_ms";
     return NULL;
 }
 

@@ -72,16 +72,16 @@ static int64_t draw_up_to(int64_t most)
 
 /* ---- the script, with and without Redis' time ---- */
 
-static char *text_replaced(const char *text, const char *what, const char *by)
+static char *text_replaced(const char *text, const char *pattern, const char *replacement)
 {
-    const char *at = strstr(text, what);
-    char *made = malloc(strlen(text) + strlen(by) + 1);
+    const char *at = strstr(text, pattern);
+    char *result = malloc(strlen(text) + strlen(replacement) + 1);
     assert_non_null(at);
-    assert_null(strstr(at + 1, what));
-    assert_non_null(made);
-    memcpy(made, text, (size_t)(at - text));
-    snprintf(made + (at - text), strlen(at) + strlen(by) + 1, "%s%s", by, at + strlen(what));
-    return made;
+    assert_null(strstr(at + 1, pattern));
+    assert_non_null(result);
+    memcpy(result, text, (size_t)(at - text));
+    snprintf(result + (at - text), strlen(at) + strlen(replacement) + 1, "%s%s", replacement, at + strlen(pattern));
+    return result;
 }
 
 static void load_script(const char *text, char sha1[41])
@@ -261,7 +261,7 @@ static void assert_same_bucket(const struct lease_bucket *model, const struct le
 }
 
 /* Sends a batch to Redis and to the twin, which is quicker and knows the replies first. */
-static void play_batch(struct world *world, const char *sha1, uint64_t step)
+static void run_batch(struct world *world, const char *sha1, uint64_t step)
 {
     struct lease_reply model[BATCH];
     for (size_t i = 0; i < BATCH; i++) {
@@ -285,35 +285,35 @@ static void play_batch(struct world *world, const char *sha1, uint64_t step)
     assert_same_bucket(&world->bucket, &stored);
 }
 
-static void play(struct world world)
+static void run_world(struct world world)
 {
     char sha1[41];
     snprintf(world.key, sizeof world.key, "bide:{world}:1");
     load_with_test_time(sha1);
     for (uint64_t round = 0; round < ROUNDS; round++)
-        play_batch(&world, sha1, round * BATCH);
+        run_batch(&world, sha1, round * BATCH);
     print_message("%u asks, %" PRId64 " instances\n", ROUNDS * BATCH,
                   world.bucket.this_window.all + world.bucket.last_window.all);
 }
 
 static void fleet_gets_the_same_replies_from_redis_and_from_c(void **state)
 {
-    play((struct world){.realistic = true, .now_ms = FIRST_MS});
+    run_world((struct world){.realistic = true, .now_ms = FIRST_MS});
 }
 
 static void new_members_get_the_same_replies_from_both(void **state)
 {
-    play((struct world){.realistic = true, .all_new = true, .now_ms = FIRST_MS});
+    run_world((struct world){.realistic = true, .all_new = true, .now_ms = FIRST_MS});
 }
 
 static void random_requests_get_the_same_replies_from_both(void **state)
 {
-    play((struct world){.now_ms = FIRST_MS});
+    run_world((struct world){.now_ms = FIRST_MS});
 }
 
 static void times_near_zero_get_the_same_replies_from_both(void **state)
 {
-    play((struct world){0});
+    run_world((struct world){0});
 }
 
 static void largest_serial_is_the_same_in_both(void **state)

@@ -121,11 +121,11 @@ static void reply_earliest_interval_has_limits(void **state)
 {
     struct lease_reply changed = reply;
     changed.earliest_ms = LEASE_INTERVAL_MIN_MS - 1;
-    assert_string_equal(lease_reply_check(&changed, &request), "soon_ms");
+    assert_string_equal(lease_reply_check(&changed, &request), "earliest_ms");
     changed.earliest_ms = changed.next_ms;
     assert_null(lease_reply_check(&changed, &request));
     changed.earliest_ms = changed.next_ms + 1;
-    assert_string_equal(lease_reply_check(&changed, &request), "soon_ms");
+    assert_string_equal(lease_reply_check(&changed, &request), "earliest_ms");
 }
 
 static void reply_to_a_leaving_member_needs_no_interval(void **state)
