@@ -245,7 +245,7 @@ static void assert_same_reply(const struct lease_reply *model, const struct leas
 {
 #define SAME(field, most)                                                                                              \
     if (model->field != script->field)                                                                                 \
-        fail_msg("ask %" PRIu64 ": %s is %" PRId64 " in C and %" PRId64 " in Redis", step, #field, model->field,       \
+        fail_msg("request %" PRIu64 ": %s is %" PRId64 " in C and %" PRId64 " in Redis", step, #field, model->field,   \
                  script->field);
     LEASE_REPLY_FIELDS(SAME)
 #undef SAME
@@ -292,7 +292,7 @@ static void run_world(struct world world)
     load_with_test_time(sha1);
     for (uint64_t round = 0; round < ROUNDS; round++)
         run_batch(&world, sha1, round * BATCH);
-    print_message("%u asks, %" PRId64 " instances\n", ROUNDS * BATCH,
+    print_message("%u requests, %" PRId64 " members\n", ROUNDS * BATCH,
                   world.bucket.this_window.all + world.bucket.last_window.all);
 }
 
@@ -420,7 +420,7 @@ static void unloaded_script_is_an_error_and_changes_nothing(void **state)
 static void wrong_number_of_arguments_is_refused(void **state)
 {
     load_unchanged();
-    const char *want = "BIDE want 1 key and 16 numbers, not";
+    const char *want = "BIDE needs 1 key and 16 numbers, got";
     assert_refused(&redis, want, "EVALSHA %s 1 %s", fleet_script_sha1, KEY);
     assert_refused(&redis, want, "EVALSHA %s 1 %s " ZEROS(""), fleet_script_sha1, KEY);
     assert_refused(&redis, want, "EVALSHA %s 1 %s " ZEROS(" 0 1700000000000"), fleet_script_sha1, KEY);
@@ -452,7 +452,7 @@ static void argument_that_is_no_integer_is_refused_and_named(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_refused(&redis, "BIDE argument 16 is \"", "EVALSHA %s 1 %s " ZEROS(" %s"), fleet_script_sha1, KEY,
                        wrong[i]);
-        assert_refused(&redis, ": want a whole number, 0 to 7", "EVALSHA %s 1 %s " ZEROS(" %s"), fleet_script_sha1, KEY,
+        assert_refused(&redis, ": must be an integer, 0 to 7", "EVALSHA %s 1 %s " ZEROS(" %s"), fleet_script_sha1, KEY,
                        wrong[i]);
     }
     assert_string_equal(live_redis_do(&redis, "PING"), "PONG");
@@ -499,8 +499,8 @@ static void key_with_another_value_is_refused(void **state)
     load_unchanged();
     for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++) {
         live_redis_do(&redis, "SET %s %s", KEY, garbage[i]);
-        assert_refused(&redis, "BIDE this key holds no bank of ours", "EVALSHA %s 1 %s " ZEROS(" 0"), fleet_script_sha1,
-                       KEY);
+        assert_refused(&redis, "BIDE this key does not hold a fleet bucket", "EVALSHA %s 1 %s " ZEROS(" 0"),
+                       fleet_script_sha1, KEY);
     }
     live_redis_do(&redis, "DEL %s", KEY);
     live_redis_do(&redis, "HSET %s serial 1", KEY);
