@@ -42,7 +42,7 @@ BIDE_BEGIN_DECLS
 struct bide_fleet;
 
 struct bide_fleet_problem {
-    char text[512]; /* "redis://cache:6379/0: option capacity is \"many\"; want tokens, 1 to 268435" */
+    char text[512]; /* "redis://cache:6379/0: option capacity is \"many\"; must be tokens, 1 to 268435" */
 };
 
 struct bide_fleet_options {

@@ -151,9 +151,9 @@ void fleet_connection_open(struct fleet_connection *conn, const char *endpoint, 
     if (!fleet_reply_reader_reset(conn->reader))
         connection_fail_errno(conn, ENOMEM);
     else if (endpoint != NULL && conn->url->path[0] != '\0')
-        connection_fail(conn, "it pointed to another place; from a unix socket nothing is sent there");
+        connection_fail(conn, "the server redirects to another host (MOVED), which is not followed from a unix socket");
     else if (endpoint != NULL && !fleet_endpoint_parse(&conn->endpoint, endpoint, &conn->url->endpoint))
-        connection_fail(conn, "it pointed to another place, which is not host:port");
+        connection_fail(conn, "the server redirects (MOVED) to something that is not host:port");
     else
         conn->redirected = endpoint != NULL;
 }
@@ -335,7 +335,7 @@ static void stage_start(struct fleet_connection *conn)
     }
     if (conn->resolver != NULL && !endpoint_equals(fleet_resolver_endpoint(conn->resolver), &conn->endpoint)) {
         if (!fleet_resolver_result(conn->resolver, &addresses, &reason)) {
-            connection_fail(conn, "the name of another place is still being looked up");
+            connection_fail(conn, "the lookup of another host name is still running");
             return;
         }
         connection_release_addresses(conn);
@@ -427,7 +427,7 @@ static void stage_tls_handshake(struct fleet_connection *conn)
     if (result == 1) {
         connection_begin_auth(conn);
     } else if (result == FLEET_IO_EOF) {
-        connection_fail(conn, "it closed the connection during the TLS handshake");
+        connection_fail(conn, "the server closed the connection during the TLS handshake");
     } else if (result == FLEET_IO_ERROR) {
         connection_fail_io(conn);
     }
@@ -440,21 +440,21 @@ static const char *auth_error_meaning(const char *error)
     static const struct {
         const char *begins, *means;
     } table[] = {
-        {"WRONGPASS", "WRONGPASS, the user or the password is wrong"},
-        {"ERR invalid password", "the password is wrong"},
-        {"ERR Client sent AUTH", "no password is set there"},
-        {"ERR AUTH", "no password is set there"},
-        {"ERR wrong number", "it knows no users, only a password (Redis before 6)"},
-        {"ERR unknown command", "it does not know that command"},
-        {"ERR max number", "it has too many clients"},
-        {"NOPERM", "NOPERM, the user may not do that"},
-        {"LOADING", "LOADING, it is reading its data"},
-        {"DENIED", "DENIED, it is in protected mode"},
+        {"WRONGPASS", "WRONGPASS, wrong user or password"},
+        {"ERR invalid password", "wrong password"},
+        {"ERR Client sent AUTH", "the server has no password set"},
+        {"ERR AUTH", "the server has no password set"},
+        {"ERR wrong number", "the server supports no users, only a password (Redis before 6)"},
+        {"ERR unknown command", "the server does not know that command"},
+        {"ERR max number", "the server has too many clients"},
+        {"NOPERM", "NOPERM, the user lacks the permission"},
+        {"LOADING", "LOADING, the server is loading its data"},
+        {"DENIED", "DENIED, the server is in protected mode"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strncmp(error, table[i].begins, strlen(table[i].begins)) == 0)
             return table[i].means;
-    return "it does not say why in words we know";
+    return "the server gave an unknown reason";
 }
 
 /* Awaits the reply to AUTH or SELECT. Anything but OK fails the connection. */
@@ -466,14 +466,14 @@ static void stage_auth_or_select(struct fleet_connection *conn)
     connection_receive(conn);
     if (conn->stage == STAGE_DOWN || !connection_parse_reply(conn, &reply)) {
         if (conn->stage != STAGE_DOWN && conn->peer_closed)
-            connection_fail(conn, "it closed the connection before it answered %s", command);
+            connection_fail(conn, "the server closed the connection before it replied to %s", command);
         return;
     }
     if (reply.kind == FLEET_REPLY_ERROR)
-        connection_fail(conn, "it refuses %s: %s", command,
+        connection_fail(conn, "the server refuses %s: %s", command,
                         conn->stage == STAGE_AUTH ? auth_error_meaning(reply.error) : reply.error);
     else if (reply.kind != FLEET_REPLY_OTHER)
-        connection_fail(conn, "it answers %s with numbers", command);
+        connection_fail(conn, "the server replied to %s with numbers", command);
     else if (conn->stage == STAGE_AUTH)
         connection_begin_select(conn);
     else
@@ -490,8 +490,8 @@ static void connection_check_unsolicited(struct fleet_connection *conn)
         return;
     bool whole = connection_parse_reply(conn, &reply);
     if (conn->stage == STAGE_READY)
-        connection_fail(conn, "it says unasked: %s",
-                        whole && reply.kind == FLEET_REPLY_ERROR ? reply.error : "something");
+        connection_fail(conn, "the server sent an unsolicited reply: %s",
+                        whole && reply.kind == FLEET_REPLY_ERROR ? reply.error : "not an error");
 }
 
 static void stage_ready(struct fleet_connection *conn)
@@ -500,7 +500,7 @@ static void stage_ready(struct fleet_connection *conn)
     connection_receive(conn);
     connection_check_unsolicited(conn);
     if (conn->stage != STAGE_DOWN && conn->peer_closed)
-        connection_fail(conn, "it closed the connection");
+        connection_fail(conn, "the server closed the connection");
 }
 
 bool fleet_connection_send(struct fleet_connection *conn, int argc, const char *const *argv, const size_t *length,
@@ -564,10 +564,10 @@ static void connection_advance(struct fleet_connection *conn, int64_t now_ns)
 static void connection_check_deadline(struct fleet_connection *conn, int64_t now_ns)
 {
     static const char *const late[] = {
-        [STAGE_START] = "it was not begun in time", [STAGE_RESOLVE] = "its name was not found in time",
-        [STAGE_CONNECT] = "no connection in time",  [STAGE_TLS] = "no TLS handshake in time; is TLS spoken there?",
-        [STAGE_AUTH] = "no answer to AUTH in time", [STAGE_SELECT] = "no answer to SELECT in time",
-        [STAGE_READY] = "no answer in time",
+        [STAGE_START] = "not started in time",     [STAGE_RESOLVE] = "the host name was not resolved in time",
+        [STAGE_CONNECT] = "no connection in time", [STAGE_TLS] = "no TLS handshake in time; does the server use TLS?",
+        [STAGE_AUTH] = "no reply to AUTH in time", [STAGE_SELECT] = "no reply to SELECT in time",
+        [STAGE_READY] = "no reply in time",
     };
     int64_t deadline_ns = conn->stage == STAGE_READY ? connection_earliest_deadline_ns(conn) : conn->deadline_ns;
     if (conn->stage != STAGE_DOWN && now_ns >= deadline_ns)

@@ -185,10 +185,10 @@ static enum bide_err fleet_start(struct bide_fleet *fleet, struct bide_fleet_pro
     char reason[160];
     pthread_once(&once, fork_register_handlers);
     if (atfork_failed != 0)
-        return problem_set(problem, BIDE_ERR_NOMEM, fleet->url.redacted, "no memory");
+        return problem_set(problem, BIDE_ERR_NOMEM, fleet->url.redacted, "out of memory");
     fleet->wake_fd = fleet_fd_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (fleet->wake_fd < 0) {
-        snprintf(reason, sizeof reason, "no descriptor (%s)", strerror(errno));
+        snprintf(reason, sizeof reason, "cannot create a descriptor (%s)", strerror(errno));
         return problem_set(problem, BIDE_ERR_SYSTEM, fleet->url.redacted, reason);
     }
     fleets_add(fleet);
@@ -196,7 +196,7 @@ static enum bide_err fleet_start(struct bide_fleet *fleet, struct bide_fleet_pro
     if (failed == 0)
         return BIDE_OK;
     fleets_remove(fleet);
-    snprintf(reason, sizeof reason, "no thread (%s)", strerror(failed));
+    snprintf(reason, sizeof reason, "cannot create a thread (%s)", strerror(failed));
     return problem_set(problem, BIDE_ERR_SYSTEM, fleet->url.redacted, reason);
 }
 
@@ -206,12 +206,12 @@ enum bide_err bide_fleet_open(struct bide_fleet **into, const char *url, const s
     struct bide_fleet *fleet = fleet_new(options);
     *into = NULL;
     if (fleet == NULL)
-        return problem_set(problem, BIDE_ERR_NOMEM, "", "no memory");
+        return problem_set(problem, BIDE_ERR_NOMEM, "", "out of memory");
     enum bide_err err = fleet_url_parse(&fleet->url, url, problem);
     if (err != BIDE_OK)
         goto out;
     fleet->nodes = fleet_node_new(&fleet->url, "");
-    err = fleet->nodes == NULL ? problem_set(problem, BIDE_ERR_NOMEM, fleet->url.redacted, "no memory")
+    err = fleet->nodes == NULL ? problem_set(problem, BIDE_ERR_NOMEM, fleet->url.redacted, "out of memory")
                                : fleet_start(fleet, problem);
     if (err == BIDE_OK) {
         *into = fleet;
@@ -245,7 +245,7 @@ static enum bide_err member_begin_lease(struct bide_fleet *fleet, struct fleet_m
 {
     struct lease_terms terms = fleet->url.terms;
     struct bide_problem invalid = {0};
-    char reason[256] = "somebody else is configuring the target; try again";
+    char reason[256] = "another thread or process is configuring the target; try again";
     enum bide_err err = BIDE_ERR_BUSY;
     terms.shared = member->shared;
     for (unsigned i = 0; err == BIDE_ERR_BUSY && i < CONFIGURE_TRIES_MAX; i++) {
@@ -274,7 +274,8 @@ static enum bide_err member_admit(struct bide_fleet *fleet, struct fleet_member 
                                   struct bide_fleet_problem *problem)
 {
     if (fleet->orphaned)
-        return problem_set(problem, BIDE_ERR_INVALID, member->name, "this fleet was opened before fork; open it anew");
+        return problem_set(problem, BIDE_ERR_INVALID, member->name,
+                           "this fleet was opened before fork; open another in the child");
     if (*member_find(fleet, target) != NULL)
         return problem_set(problem, BIDE_ERR_INVALID, member->name, "this target has joined already");
     enum bide_err err = member_begin_lease(fleet, member, target, problem);
@@ -299,7 +300,7 @@ enum bide_err bide_fleet_join(struct bide_fleet *fleet, const char *name, struct
         return err;
     struct fleet_member *member = calloc(1, sizeof *member);
     if (member == NULL)
-        return problem_set(problem, BIDE_ERR_NOMEM, name, "no memory");
+        return problem_set(problem, BIDE_ERR_NOMEM, name, "out of memory");
     snprintf(member->name, sizeof member->name, "%s", name);
     fleet_key_format(&fleet->url, name, member->key);
     member->shared = shared;

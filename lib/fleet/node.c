@@ -222,7 +222,7 @@ static void node_on_disconnect(struct bide_fleet *fleet, struct fleet_node *node
         if (problem[0] != 0)
             fleet_report_failure(fleet, NULL, problem, now_ns); /* the text names the endpoint */
         else
-            fleet_report_failure(fleet, fleet->url.redacted, "the connection is gone", now_ns);
+            fleet_report_failure(fleet, fleet->url.redacted, "the connection was lost", now_ns);
         node_return_members(fleet, node);
     }
     pthread_mutex_unlock(&fleet->members_lock);
@@ -308,7 +308,7 @@ static void pending_on_error(struct bide_fleet *fleet, struct fleet_node *node, 
         return;
     }
     char problem[PROBLEM_MAX];
-    snprintf(problem, sizeof problem, "it answers \"%s\"", error);
+    snprintf(problem, sizeof problem, "the server replied \"%s\"", error);
     member_fail_request(fleet, pending->member, problem, now_ns);
     if (error_is_permanent(error))
         node_disconnect(fleet, node);
@@ -361,15 +361,15 @@ static void pending_on_reply(struct bide_fleet *fleet, struct fleet_node *node, 
     char problem[PROBLEM_MAX];
     struct lease_reply reply;
     if (now_ns >= pending->deadline_ns) {
-        snprintf(problem, sizeof problem, "it answered too late");
+        snprintf(problem, sizeof problem, "the reply came too late");
     } else if (redis_reply->kind != FLEET_REPLY_VALUES || redis_reply->values != LEASE_REPLY_FIELD_COUNT) {
-        snprintf(problem, sizeof problem, "it answered with something else than %zu numbers", LEASE_REPLY_FIELD_COUNT);
+        snprintf(problem, sizeof problem, "the reply is something else than %zu numbers", LEASE_REPLY_FIELD_COUNT);
     } else {
         memcpy(&reply, redis_reply->value, sizeof reply);
         const char *wrong_field = member_accept_reply(fleet, node, pending, &reply, now_ns);
         if (wrong_field == NULL)
             return;
-        snprintf(problem, sizeof problem, "it answered with a wrong number (%s)", wrong_field);
+        snprintf(problem, sizeof problem, "the reply has a wrong number (%s)", wrong_field);
     }
     member_fail_request(fleet, pending->member, problem, now_ns);
     node_disconnect(fleet, node);
@@ -489,7 +489,7 @@ static bool node_send_waiting(struct bide_fleet *fleet, struct fleet_node *node,
             if (expired.is_final)
                 pending_drop_final(node, &expired);
             else
-                member_fail_request(fleet, expired.member, "it takes too long to say what there is to say", now_ns);
+                member_fail_request(fleet, expired.member, "the request could not be sent in time", now_ns);
             continue;
         }
         if (pending_must_wait(node, pending) || !node_send_request(node->connection, pending->member->key, pending))

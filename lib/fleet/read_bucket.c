@@ -41,7 +41,7 @@ static enum bide_err read_fail_connection(struct bucket_read *reading)
 {
     const char *problem = fleet_connection_problem(reading->connection);
     if (problem[0] == 0)
-        return read_fail(reading, "no answer in time");
+        return read_fail(reading, "no reply in time");
     if (reading->problem != NULL)
         snprintf(reading->problem->text, sizeof reading->problem->text, "%.511s",
                  problem); /* the text names the endpoint */
@@ -114,12 +114,11 @@ static const char *read_check_replies(struct bucket_read *reading, char text[FLE
     for (unsigned i = 0; i < COMMAND_COUNT; i++) {
         const struct fleet_redis_reply *reply = &reading->reply[i];
         if (reply->kind == FLEET_REPLY_ERROR) {
-            snprintf(text, FLEET_REPLY_ERROR_MAX + 32, "it answers \"%s\"", reply->error);
+            snprintf(text, FLEET_REPLY_ERROR_MAX + 32, "the server replied \"%s\"", reply->error);
             return text;
         }
         if (reply->kind != FLEET_REPLY_VALUES || reply->values != values[i])
-            return i == COMMAND_BUCKET ? "that key holds something else"
-                                       : "it answers with something else than asked for";
+            return i == COMMAND_BUCKET ? "the key holds something else" : "the reply to TIME is not two numbers";
     }
     return NULL;
 }
@@ -132,12 +131,12 @@ static enum bide_err read_fill_bucket(struct bucket_read *reading, struct bide_f
     memcpy(&stored, reading->reply[COMMAND_BUCKET].value, sizeof stored);
     const char *field = lease_bucket_check(&stored);
     if (field != NULL) {
-        snprintf(text, sizeof text, "that key holds something else (%s is out of range)", field);
+        snprintf(text, sizeof text, "the key holds something else (%s is out of range)", field);
         return read_fail(reading, text);
     }
     if (time->value[0] < 0 || time->value[0] > LEASE_COUNT_MAX / 2000 || time->value[1] < 0 ||
         time->value[1] >= 1000000)
-        return read_fail(reading, "its time is out of range");
+        return read_fail(reading, "the time of the server is out of range");
     int64_t now_ms = time->value[0] * 1000 + time->value[1] / 1000;
     struct lease_bucket_view view = lease_bucket_get(&stored, now_ms);
     *bucket = (struct bide_fleet_bucket){
@@ -189,7 +188,7 @@ enum bide_err bide_fleet_read(const char *url, const char *name, struct bide_fle
     reading.connection = fleet_connection_new(&reading.url);
     err = reading.connection != NULL ? read_follow_moved(&reading) : BIDE_ERR_NOMEM;
     if (err == BIDE_ERR_NOMEM)
-        read_fail(&reading, "no memory");
+        read_fail(&reading, "out of memory");
     else if (err == BIDE_OK)
         err = read_interpret(&reading, bucket);
 out:

@@ -99,7 +99,7 @@ static void *reply_refuse(struct fleet_reply_reader *reader, const char *reason)
 static void *reply_add_value(struct fleet_reply_reader *reader, int64_t value)
 {
     if (reader->draft.values == FLEET_REPLY_VALUES_MAX)
-        return reply_refuse(reader, "it sends a reply of too many values");
+        return reply_refuse(reader, "the server sent a reply of too many values");
     reader->draft.value[reader->draft.values++] = value;
     return &accepted;
 }
@@ -121,9 +121,9 @@ static void *on_array(const redisReadTask *task, COUNT elements)
 {
     struct fleet_reply_reader *reader = task->privdata;
     if (task->parent != NULL)
-        return reply_refuse(reader, "it sends an array inside an array");
+        return reply_refuse(reader, "the server sent an array inside an array");
     if ((size_t)elements > FLEET_REPLY_VALUES_MAX)
-        return reply_refuse(reader, "it sends a reply of too many values");
+        return reply_refuse(reader, "the server sent a reply of too many values");
     reader->expected_values = (size_t)elements;
     return &accepted;
 }
@@ -213,10 +213,10 @@ static const char *reader_garbage_reason(const struct fleet_reply_reader *reader
     if (reader->parser == NULL || reader->parser->err == REDIS_ERR_OOM)
         return "no memory for a reply";
     if (reader->first_byte == 'H')
-        return "it does not speak Redis, but perhaps HTTP";
+        return "the server does not speak the Redis protocol, but perhaps HTTP";
     if (reader->first_byte == 0x15 || reader->first_byte == 0x16)
-        return "it does not speak Redis, but perhaps TLS; want rediss://";
-    return "it does not speak Redis";
+        return "the server does not speak the Redis protocol, but perhaps TLS; use rediss://";
+    return "the server does not speak the Redis protocol";
 }
 
 /* An array with a nil is absent (0 values); an array with anything but integers is FLEET_REPLY_OTHER. */
@@ -245,6 +245,6 @@ enum fleet_read_result fleet_reply_reader_next(struct fleet_reply_reader *reader
     }
     if (fleet_reply_reader_has_room(reader))
         return FLEET_READ_INCOMPLETE;
-    *reason = "it sends a reply that does not end";
+    *reason = "the server sent a reply that does not end";
     return FLEET_READ_GARBAGE;
 }

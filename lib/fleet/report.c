@@ -54,7 +54,7 @@ static void report_append_floors(struct bide_fleet *fleet)
         report_append(&fleet->report, " a minute for %s", member->name);
     }
     if (failing > NAMES_MAX)
-        report_append(&fleet->report, ", and alone for %u others", failing - NAMES_MAX);
+        report_append(&fleet->report, ", and at their floors for %u others", failing - NAMES_MAX);
 }
 
 void fleet_report_failure(struct bide_fleet *fleet, const char *endpoint_text, const char *reason, int64_t now_ns)
@@ -72,7 +72,7 @@ void fleet_report_failure(struct bide_fleet *fleet, const char *endpoint_text, c
     report_append(report, "%s%s%s", endpoint_text != NULL ? endpoint_text : "", endpoint_text != NULL ? ": " : "",
                   reason);
     if (report->suppressed > 0)
-        report_append(report, " (and %" PRIu64 " more since the last time this was told)", report->suppressed);
+        report_append(report, " (and %" PRIu64 " more failures since the last report)", report->suppressed);
     report_append_floors(fleet);
     if (!report->failure_reported)
         report->failing_since_ns = now_ns;
@@ -114,7 +114,7 @@ void fleet_report_never_reached(struct bide_fleet *fleet)
     if (problem[0] != 0)
         report_append(report, "%s", problem);
     else
-        report_append(report, "%s: no answer in time", fleet->url.redacted);
+        report_append(report, "%s: no reply in time", fleet->url.redacted);
     report_append(report, "; nothing was leased, and nothing reported");
     report->ever_reported = true;
 }

@@ -79,7 +79,7 @@ static const char *openssl_reason(void)
 {
     unsigned long code = ERR_peek_last_error();
     const char *text = ERR_reason_error_string(code);
-    return text != NULL ? text : "it cannot be read";
+    return text != NULL ? text : "cannot be read";
 }
 
 static int refuse_passphrase(char *into, int size, int writing, void *context)
@@ -96,7 +96,8 @@ static bool tls_fail_file(struct fleet_tls *tls, const char *option, const char 
         snprintf(tls->problem, sizeof tls->problem, "%s %.160s: %s", option, file,
                  strerror_r(errno, buffer, sizeof buffer));
     else
-        snprintf(tls->problem, sizeof tls->problem, "%s %.160s: %s; want %s", option, file, openssl_reason(), want);
+        snprintf(tls->problem, sizeof tls->problem, "%s %.160s: %s; must hold %s", option, file, openssl_reason(),
+                 want);
     return false;
 }
 
@@ -110,11 +111,11 @@ static bool tls_load_files(struct fleet_tls *tls, const struct fleet_url *url)
         return false;
     }
     if (url->ca_file[0] != '\0' && SSL_CTX_load_verify_locations(tls->context, url->ca_file, NULL) != 1)
-        return tls_fail_file(tls, "ca_file", url->ca_file, "certificates, in PEM");
+        return tls_fail_file(tls, "ca_file", url->ca_file, "certificates in PEM");
     if (url->cert_file[0] != '\0' && SSL_CTX_use_certificate_chain_file(tls->context, url->cert_file) != 1)
-        return tls_fail_file(tls, "cert_file", url->cert_file, "our certificate, in PEM");
+        return tls_fail_file(tls, "cert_file", url->cert_file, "the client certificate in PEM");
     if (key[0] != '\0' && SSL_CTX_use_PrivateKey_file(tls->context, key, SSL_FILETYPE_PEM) != 1)
-        return tls_fail_file(tls, key_option, key, "its private key, in PEM, without a passphrase");
+        return tls_fail_file(tls, key_option, key, "the private key in PEM, without a passphrase");
     return true;
 }
 
@@ -196,11 +197,11 @@ static int tls_result(struct fleet_tls *tls, int result)
     if (kind == SSL_ERROR_SYSCALL)
         return tls_fail(tls, "", strerror_r(tls->socket_errno, buffer, sizeof buffer));
     if (verify != X509_V_OK)
-        return tls_fail(tls, "its certificate is not trusted: ", X509_verify_cert_error_string(verify));
+        return tls_fail(tls, "the server's certificate is not trusted: ", X509_verify_cert_error_string(verify));
     if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_WRONG_VERSION_NUMBER)
-        return tls_fail(tls, "", "it does not speak TLS; want redis://, or the port that does");
+        return tls_fail(tls, "", "the server does not speak TLS; use redis://, or its TLS port");
     const char *text = ERR_reason_error_string(ERR_peek_error());
-    return tls_fail(tls, "TLS: ", text != NULL ? text : "it failed");
+    return tls_fail(tls, "TLS: ", text != NULL ? text : "unknown error");
 }
 
 /* OpenSSL's error queue belongs to the thread: discard errors of earlier calls. */

@@ -68,8 +68,8 @@ __attribute__((format(printf, 2, 3))) static bool parser_fail(struct url_parser 
         return false;
     char *text = parser->problem->text;
     size_t size = sizeof parser->problem->text;
-    size_t used = (size_t)snprintf(
-        text, size, "%s: ", parser->url->redacted[0] != '\0' ? parser->url->redacted : "the fleet's URL");
+    size_t used = (size_t)snprintf(text, size,
+                                   "%s: ", parser->url->redacted[0] != '\0' ? parser->url->redacted : "the fleet URL");
     if (used >= size)
         return false;
     va_list list;
@@ -127,7 +127,7 @@ static const char *percent_decode(struct bide_text from, char *into, size_t size
             int high = from.length - i > 2 ? hex_digit(from.at[i + 1]) : -1,
                 low = high >= 0 ? hex_digit(from.at[i + 2]) : -1;
             if (low < 0)
-                return "has a % without two hexadecimal digits behind it; a % itself is written %25";
+                return "has a % without two hexadecimal digits; write % itself as %25";
             byte = high * 16 + low;
             i += 2;
         }
@@ -202,16 +202,17 @@ static bool option_refuse_unknown(struct url_parser *parser, struct bide_text na
     size_t used = 0;
     for (size_t i = 0; i < OPTIONS; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", options[i].name);
-    return parser_fail(parser, "option \"%s\" is unknown; want one of %s", text_quote(name).text, list);
+    return parser_fail(parser, "option \"%s\" is unknown; must be one of %s", text_quote(name).text, list);
 }
 
 static bool parse_database(struct url_parser *parser, struct bide_text value)
 {
     int64_t milli;
     if (!parse_milli(value, &milli) || milli % 1000 != 0 || milli / 1000 > INT_MAX)
-        return parser_fail(parser, "the database is \"%s\"; want its number, 0 to %d", text_quote(value).text, INT_MAX);
+        return parser_fail(parser, "the database is \"%s\"; must be a number, 0 to %d", text_quote(value).text,
+                           INT_MAX);
     if (parser->has_db)
-        return parser_fail(parser, "the database is given twice: behind the host, and as an option");
+        return parser_fail(parser, "the database is given twice: after the host, and as an option");
     parser->url->db = (int)(milli / 1000);
     parser->has_db = true;
     return true;
@@ -224,7 +225,7 @@ static bool option_parse_number(struct url_parser *parser, const struct option *
         return parse_database(parser, value);
     if (!parse_milli(value, &milli) || milli < o->least * 1000 || milli > o->most * 1000 ||
         milli * o->scale % 1000 != 0)
-        return parser_fail(parser, "option %s is \"%s\"; want %s", o->name, text_quote(value).text, o->want);
+        return parser_fail(parser, "option %s is \"%s\"; must be %s", o->name, text_quote(value).text, o->want);
     milli = milli * o->scale / 1000;
     memcpy((char *)parser->url + o->offset, &milli, sizeof milli);
     return true;
@@ -234,15 +235,15 @@ static bool option_parse_text(struct url_parser *parser, const struct option *o,
 {
     char *into = (char *)parser->url + o->offset;
     if (o->form == TLS_TEXT && !parser->url->tls)
-        return parser_fail(parser, "option %s is of no use without TLS; want rediss://", o->name);
+        return parser_fail(parser, "option %s needs TLS; use rediss://", o->name);
     const char *reason = percent_decode(value, into, o->size);
     if (reason != NULL)
-        return parser_fail(parser, "option %s %s; want %s", o->name, reason, o->want);
+        return parser_fail(parser, "option %s %s; must be %s", o->name, reason, o->want);
     if (into[0] == '\0')
-        return parser_fail(parser, "option %s is empty; want %s", o->name, o->want);
+        return parser_fail(parser, "option %s is empty; must be %s", o->name, o->want);
     for (const char *c = into; o->form == TEXT && *c != '\0'; c++)
         if (!char_is_plain(*c) || *c == '{' || *c == '}')
-            return parser_fail(parser, "option %s is \"%s\"; want %s", o->name, text_quote(value).text, o->want);
+            return parser_fail(parser, "option %s is \"%s\"; must be %s", o->name, text_quote(value).text, o->want);
     return true;
 }
 
@@ -265,11 +266,11 @@ static bool parser_keep_secret(struct url_parser *parser, char **secret, struct 
 static bool option_parse_secret(struct url_parser *parser, const struct option *o, struct bide_text value)
 {
     if (value.length == 0)
-        return parser_fail(parser, "option %s is empty; want %s", o->name, o->want);
+        return parser_fail(parser, "option %s is empty; must be %s", o->name, o->want);
     if (strcmp(o->name, "user") == 0)
         return parser_keep_secret(parser, &parser->url->user, value, "the user");
     const char *reason = percent_decode(value, parser->password_file, sizeof parser->password_file);
-    return reason == NULL || parser_fail(parser, "option %s %s; want %s", o->name, reason, o->want);
+    return reason == NULL || parser_fail(parser, "option %s %s; must be %s", o->name, reason, o->want);
 }
 
 static bool parse_option(struct url_parser *parser, struct bide_text text)
@@ -282,7 +283,7 @@ static bool parse_option(struct url_parser *parser, struct bide_text text)
     if (i == OPTIONS)
         return option_refuse_unknown(parser, name);
     if (!text_skip(&value, '='))
-        return parser_fail(parser, "option %s has no value; want %s=..., %s", options[i].name, options[i].name,
+        return parser_fail(parser, "option %s has no value; must be %s=..., %s", options[i].name, options[i].name,
                            options[i].want);
     if (parser->options_seen & (1u << i))
         return parser_fail(parser, "option %s is given twice", options[i].name);
@@ -330,10 +331,9 @@ static bool endpoint_set_port(struct bide_text text, struct fleet_endpoint *endp
 static bool parse_port(struct url_parser *parser, struct bide_text text)
 {
     return endpoint_set_port(text, &parser->url->endpoint) ||
-           parser_fail(
-               parser,
-               "the port is no number from 1 to 65535 (an IPv6 address stands in brackets, and a / @ : ? or # in a "
-               "password is percent-encoded)");
+           parser_fail(parser, "the port must be a number from 1 to 65535 (write an IPv6 address in brackets, and "
+                               "percent-encode / @ : ? "
+                               "and # in a password)");
 }
 
 static bool host_is_ipv6(const char *host)
@@ -362,18 +362,18 @@ static bool parse_host(struct url_parser *parser, struct bide_text text)
     bool bracket = text_skip(&rest, '[');
     struct bide_text host = text_cut(&rest, bracket ? "]" : ":");
     if (bracket && !text_skip(&rest, ']'))
-        return parser_fail(parser, "the host begins with [ and has no ]; want [IPv6 address]");
+        return parser_fail(parser, "the host begins with [ and has no ]; must be [IPv6 address]");
     if (host.length == 0)
-        return parser_fail(parser, "there is no host; want redis://host:6379");
+        return parser_fail(parser, "the host is missing; must be redis://host:6379");
     const char *reason = percent_decode(host, parser->url->endpoint.host, sizeof parser->url->endpoint.host);
     if (reason != NULL)
         return parser_fail(parser, "the host %s", reason);
     if (bracket ? !host_is_ipv6(parser->url->endpoint.host) : !host_is_name(parser->url->endpoint.host))
         return parser_fail(
-            parser, "the host is neither a name nor an address; want letters, digits, dots and dashes, or an IPv6 "
+            parser, "the host is neither a name nor an address; must be letters, digits, dots and dashes, or an IPv6 "
                     "address in brackets");
     return rest.length == 0 || (text_skip(&rest, ':') && parse_port(parser, rest)) ||
-           (parser->err == BIDE_OK && parser_fail(parser, "behind the ] of the host there is no :port"));
+           (parser->err == BIDE_OK && parser_fail(parser, "the ] of the host must be followed by :port"));
 }
 
 /* Sets the redacted URL; without `db` while the database is not parsed yet. */
@@ -399,14 +399,14 @@ static bool parse_server(struct url_parser *parser, struct bide_text *rest)
     struct bide_text host = text_cut(rest, "/?"), before = {"", 0};
     if (text_has(*rest, '@'))
         return parser_fail(
-            parser, "there is an @ behind the host; in a password / and ? are written %%2F and %%3F, and an @ in an "
-                    "option is written %%40");
+            parser, "there is an @ after the host; write / and ? in a password as %%2F and %%3F, and @ in an option as "
+                    "%%40");
     if (text_has(host, '@')) {
         before = text_cut(&host, "@");
         text_skip(&host, '@');
     }
     if (text_has(host, '@'))
-        return parser_fail(parser, "there is more than one @ before the host; in a password it is written %%40");
+        return parser_fail(parser, "there is more than one @ before the host; write @ in a password as %%40");
     if (!parse_userinfo(parser, before) || !parse_host(parser, host))
         return false;
     url_set_redacted(parser->url, false);
@@ -422,11 +422,11 @@ static bool parse_socket_path(struct url_parser *parser, struct bide_text *rest)
     struct bide_text path = text_cut(rest, "?");
     if (path.length < 2 || path.at[0] != '/')
         return parser_fail(
-            parser, "unix:// is followed by no path; want unix:///path/to/socket (user and password_file are options)");
+            parser, "unix:// must be followed by a path, unix:///path/to/socket (user and password_file are options)");
     const char *reason = percent_decode(path, parser->url->path, sizeof parser->url->path);
     if (reason != NULL) {
         parser->url->path[0] = '\0';
-        return parser_fail(parser, "the path %s; want at most %zu bytes, percent-encoded", reason,
+        return parser_fail(parser, "the path %s; must be at most %zu bytes, percent-encoded", reason,
                            sizeof parser->url->path - 1);
     }
     url_set_redacted(parser->url, false);
@@ -443,9 +443,9 @@ static const char *password_file_objection(const struct stat *file)
     if (!S_ISREG(file->st_mode))
         return "is not a regular file";
     if ((file->st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        return "can be written by others; want chmod 600";
+        return "is writable by others; use chmod 600";
     if (file->st_uid == geteuid() && (file->st_mode & (S_IRGRP | S_IROTH)) != 0)
-        return "can be read by others; want chmod 600";
+        return "is readable by others; use chmod 600";
     return file->st_size > (off_t)SECRET_MAX ? "is too long for a password" : NULL;
 }
 
@@ -474,7 +474,7 @@ static bool parser_read_password_file(struct url_parser *parser)
     struct stat file;
     const char *reason = NULL;
     if (parser->url->password != NULL)
-        return parser_fail(parser, "there is a password before the host, and a password_file; want one of them");
+        return parser_fail(parser, "the password is given twice: before the host, and as password_file");
     int fd = open(parser->password_file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &file) != 0)
         reason = strerror_r(errno, buffer, sizeof buffer);
@@ -506,17 +506,17 @@ static bool parse_scheme(struct url_parser *parser, struct bide_text *rest, bool
         *local = i == 2;
         return true;
     }
-    return parser_fail(parser, "it does not begin with " SCHEMES);
+    return parser_fail(parser, "must begin with " SCHEMES);
 }
 
 static bool parser_check_bytes(struct url_parser *parser, struct bide_text text)
 {
     if (text.length > URL_MAX)
-        return parser_fail(parser, "it is longer than %u bytes", URL_MAX);
+        return parser_fail(parser, "must be at most %u bytes long", URL_MAX);
     for (size_t i = 0; i < text.length; i++)
         if ((unsigned char)text.at[i] <= ' ' || text.at[i] == 0x7f)
-            return parser_fail(parser, "it has a blank or a control character; want them percent-encoded (%%20)");
-    return !text_has(text, '#') || parser_fail(parser, "it has a #; want it percent-encoded (%%23)");
+            return parser_fail(parser, "blanks and control characters must be percent-encoded (%%20)");
+    return !text_has(text, '#') || parser_fail(parser, "# must be percent-encoded (%%23)");
 }
 
 /* Checks combinations of parts. */
@@ -526,10 +526,10 @@ static bool parser_check_combination(struct url_parser *parser)
     if (parser->password_file[0] != '\0' && !parser_read_password_file(parser))
         return false;
     if (url->user != NULL && url->password == NULL)
-        return parser_fail(
-            parser, "there is a user, but no password; want user:password@host, :password@host, or password_file");
+        return parser_fail(parser,
+                           "the user has no password; must be user:password@host, or use the option password_file");
     if (url->key_file[0] != '\0' && url->cert_file[0] == '\0')
-        return parser_fail(parser, "there is a key_file, but no cert_file");
+        return parser_fail(parser, "the key_file needs a cert_file");
     return true;
 }
 
@@ -549,7 +549,7 @@ enum bide_err fleet_url_parse(struct fleet_url *url, const char *text, struct bi
     bool local = false;
     url_set_defaults(url);
     if (text == NULL || text[0] == '\0') {
-        parser_fail(&parser, "there is none; want redis://host:6379");
+        parser_fail(&parser, "it is empty; must be redis://host:6379");
         return parser.err;
     }
     struct bide_text rest = text_span(text, text + strlen(text));

@@ -506,7 +506,7 @@ static void check_account(const struct world *w, uint64_t seed)
 {
     int64_t total = total_milli(w), supplied = supplied_milli(w);
     if (total > supplied)
-        fail_msg("seed %" PRIu64 ", %" PRId64 " ms: %" PRId64 " thousandths are there or paid, and only %" PRId64
+        fail_msg("seed %" PRIu64 ", %" PRId64 " ms: %" PRId64 " thousandths are held or spent, but only %" PRId64
                  " were supplied",
                  seed, w->now_ns / MS - 1000000, total, supplied);
 }
@@ -618,7 +618,7 @@ static void retries_never_exceed_budget_leases_and_floors(void **state)
     for (uint32_t i = 0; i < worlds; i++)
         run_chaos(first_seed + i, &sum);
     print_message("%u worlds from seed %" PRIu64 ": %" PRIu64 " retries, %" PRIu64 " exchanges, %" PRIu64
-                  " lies, %" PRIu64 " late answers, the bank put back %" PRIu64 " times\n",
+                  " forged replies, %" PRIu64 " late replies, %" PRIu64 " rollbacks\n",
                   worlds, first_seed, sum.retries, sum.exchanges, sum.forged_replies, sum.late, sum.rollbacks);
     assert_true(worlds < WORLDS ||
                 (sum.retries > 1000 && sum.forged_replies > 100 && sum.late > 100 && sum.rollbacks > 10));
@@ -749,7 +749,7 @@ static void disconnected_instance_continues_at_its_floor_and_reconnects(void **s
     for (uint32_t i = 0; i < 5; i++)
         w.instance[i].calls_per_s = 5;
     run_for(&w, 301 * S, 50 * MS);
-    print_message("%" PRIu64 " retries of 5 instances alone for 5 minutes\n", w.retries);
+    print_message("%" PRIu64 " retries of 5 instances disconnected for 5 minutes\n", w.retries);
     assert_in_range(w.retries, 5 * 4, 5 * 5); /* a retry per minute each */
     w.is_cut = false;
     run_for(&w, 10 * S, 50 * MS);

@@ -293,7 +293,7 @@ static void truncated_reply_is_not_returned(void **state)
 {
     struct server_script server_script = {.bytes = "*3\r\n:1\r\n:2\r\n:"};
     assert_false(send_to_server(server_script));
-    expect_problem("it closed the connection");
+    expect_problem("the server closed the connection");
 }
 
 static void reset_connection_is_down(void **state)
@@ -318,13 +318,15 @@ static void complete_reply_before_the_close_is_returned(void **state)
 static void bytes_that_are_not_resp_close_the_connection(void **state)
 {
     expect_garbage((struct server_script){.bytes = "\1\2\3\4", .length = 4, .stay_open = true},
-                   "it does not speak Redis");
+                   "the server does not speak the Redis protocol");
     expect_garbage((struct server_script){.bytes = "HTTP/1.1 400 Bad Request\r\n\r\n"}, "perhaps HTTP");
-    expect_garbage((struct server_script){.bytes = "\x15\3\3\0\2\2\x46", .length = 7}, "perhaps TLS; want rediss://");
-    expect_garbage((struct server_script){.bytes = ":12a\r\n", .stay_open = true}, "it does not speak Redis");
-    expect_garbage((struct server_script){.bytes = "*-2\r\n", .stay_open = true}, "it does not speak Redis");
+    expect_garbage((struct server_script){.bytes = "\x15\3\3\0\2\2\x46", .length = 7}, "perhaps TLS; use rediss://");
+    expect_garbage((struct server_script){.bytes = ":12a\r\n", .stay_open = true},
+                   "the server does not speak the Redis protocol");
+    expect_garbage((struct server_script){.bytes = "*-2\r\n", .stay_open = true},
+                   "the server does not speak the Redis protocol");
     expect_garbage((struct server_script){.bytes = "$99999999999999999999\r\n", .stay_open = true},
-                   "it does not speak Redis");
+                   "the server does not speak the Redis protocol");
 }
 
 static void announced_lengths_are_not_allocated(void **state)
@@ -387,14 +389,14 @@ static void missing_reply_times_out(void **state)
     assert_true(fleet_connection_deadline_ns(connection) <= bide_now() + TIMEOUT_SHORT);
     assert_false(await_reply());
     assert_true(bide_now() - before_ns >= TIMEOUT_SHORT);
-    expect_problem("no answer in time");
+    expect_problem("no reply in time");
     assert_true(fleet_connection_deadline_ns(connection) == BIDE_NEVER);
 }
 
 static void silent_server_times_out_while_opening(void **state)
 {
-    expect_open_timeout("redis://:hunter2@127.0.0.1:%u", "no answer to AUTH in time");
-    expect_open_timeout("redis://127.0.0.1:%u/1", "no answer to SELECT in time");
+    expect_open_timeout("redis://:hunter2@127.0.0.1:%u", "no reply to AUTH in time");
+    expect_open_timeout("redis://127.0.0.1:%u/1", "no reply to SELECT in time");
     expect_open_timeout("rediss://127.0.0.1:%u", "no TLS handshake in time");
 }
 
@@ -436,7 +438,7 @@ static void server_that_closes_at_once_is_down(void **state)
     open_connection();
     while (fleet_connection_state(connection) != FLEET_CONNECTION_DOWN)
         wait_and_step();
-    expect_problem("it closed the connection");
+    expect_problem("the server closed the connection");
 }
 
 static void server_that_closes_after_auth_is_down(void **state)
@@ -449,7 +451,7 @@ static void server_that_closes_after_auth_is_down(void **state)
     open_connection();
     while (fleet_connection_state(connection) != FLEET_CONNECTION_DOWN)
         wait_and_step();
-    expect_problem("it closed the connection");
+    expect_problem("the server closed the connection");
 }
 
 static void unsolicited_reply_closes_the_connection(void **state)
@@ -460,12 +462,12 @@ static void unsolicited_reply_closes_the_connection(void **state)
     open_connection();
     while (fleet_connection_state(connection) != FLEET_CONNECTION_DOWN)
         wait_and_step();
-    expect_problem("it says unasked: DENIED it is protected");
+    expect_problem("the server sent an unsolicited reply: DENIED it is protected");
     server_script = (struct server_script){.bytes = ":1\r\n:2\r\n",
                                            .stay_open = true}; /* the second would be taken for the next reply */
     assert_true(send_to_server(server_script));
     assert_int_equal(reply.value[0], 1);
-    expect_problem("it says unasked"); /* at once, before anything can be sent */
+    expect_problem("the server sent an unsolicited reply"); /* at once, before anything can be sent */
 }
 
 static void echoed_password_is_masked(void **state)
@@ -473,13 +475,13 @@ static void echoed_password_is_masked(void **state)
     static const struct {
         const char *bytes, *problem;
     } table[] = {
-        {"-ERR wrong password: hunter2!\r\n", "it refuses AUTH: it does not say why in words we know"},
+        {"-ERR wrong password: hunter2!\r\n", "the server refuses AUTH: the server gave an unknown reason"},
         {"-ERR unknown command 'AUTH', with args beginning with: 'app' 'hunter'\r\n",
-         "it refuses AUTH: it does not know that command"},
-        {"-WRONGPASS hunter2 is wrong\r\n", "it refuses AUTH: WRONGPASS, the user or the password is wrong"},
-        {"-hunter2hunter2\r\n", "it refuses AUTH"},
-        {"+OK\r\n-ERR \x01\x1b[31mhunter2\xff\r\n", "it says unasked: ERR ??[31m***?"},
-        {"+OK\r\nhunter2\r\n", "it does not speak Redis"},
+         "the server refuses AUTH: the server does not know that command"},
+        {"-WRONGPASS hunter2 is wrong\r\n", "the server refuses AUTH: WRONGPASS, wrong user or password"},
+        {"-hunter2hunter2\r\n", "the server refuses AUTH"},
+        {"+OK\r\n-ERR \x01\x1b[31mhunter2\xff\r\n", "the server sent an unsolicited reply: ERR ??[31m***?"},
+        {"+OK\r\nhunter2\r\n", "the server does not speak the Redis protocol"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         server_start((struct server_script){.bytes = table[i].bytes, .stay_open = true});
@@ -549,11 +551,11 @@ static void hanging_resolver_costs_a_deadline_and_one_thread(void **state)
     for (int i = 0; i < 3; i++) {
         fleet_connection_open(connection, NULL, bide_now() + TIMEOUT_SHORT);
         assert_int_equal(wait_until_opened(), FLEET_CONNECTION_DOWN);
-        expect_problem("its name was not found in time");
+        expect_problem("the host name was not resolved in time");
     }
     fleet_connection_open(connection, "cache.test:1", bide_now() + TIMEOUT_LONG);
     assert_int_equal(wait_until_opened(), FLEET_CONNECTION_DOWN);
-    expect_problem("(moved to cache.test:1): the name of another place is still being looked up");
+    expect_problem("(moved to cache.test:1): the lookup of another host name is still running");
     assert_true(__atomic_load_n(&resolver_calls, __ATOMIC_SEQ_CST) <=
                 before + 1); /* the lookup may not have started yet */
     sem_post(&resolver_released);
@@ -666,7 +668,7 @@ static void database_is_selected(void **state)
     assert_true(send_and_await("GET", "where", NULL));
     assert_int_equal(reply.values, 0);
     open_url(live_redis_url(&redis, "/999"));
-    expect_open_failure("it refuses SELECT: ERR DB index is out of range");
+    expect_open_failure("the server refuses SELECT: ERR DB index is out of range");
 }
 
 static void unix_socket_is_supported(void **state)
@@ -677,7 +679,7 @@ static void unix_socket_is_supported(void **state)
     assert_true(send_and_await("PING", NULL, NULL));
     assert_int_equal(reply.kind, FLEET_REPLY_OTHER);
     fleet_connection_open(connection, "127.0.0.1:1", bide_now() + TIMEOUT_LONG); /* a password would leave the host */
-    expect_problem("from a unix socket nothing is sent there");
+    expect_problem("not followed from a unix socket");
 }
 
 static void password_authenticates(void **state)
@@ -688,7 +690,7 @@ static void password_authenticates(void **state)
     assert_true(send_and_await("DBSIZE", NULL, NULL));
     assert_int_equal(reply.kind, FLEET_REPLY_VALUES);
     open_url_at_port("redis://:hunter3@127.0.0.1:%u", redis.process.port);
-    expect_open_failure("it refuses AUTH: WRONGPASS");
+    expect_open_failure("the server refuses AUTH: WRONGPASS");
     assert_null(strstr(fleet_connection_problem(connection), "hunter"));
     open_url_at_port("redis://127.0.0.1:%u", redis.process.port);
     open_and_expect_ready();
@@ -706,7 +708,7 @@ static void user_authenticates(void **state)
     assert_true(send_and_await("DBSIZE", NULL, NULL));
     assert_int_equal(reply.kind, FLEET_REPLY_VALUES);
     open_url_at_port("redis://other:hunter2@127.0.0.1:%u", redis.process.port);
-    expect_open_failure("it refuses AUTH: WRONGPASS");
+    expect_open_failure("the server refuses AUTH: WRONGPASS");
 }
 
 static void connection_follows_an_endpoint(void **state)
@@ -728,7 +730,7 @@ static void connection_follows_an_endpoint(void **state)
         wait_and_step();
     expect_problem("(moved to 127.0.0.1:");
     fleet_connection_open(connection, "no place", bide_now() + TIMEOUT_LONG);
-    expect_problem("which is not host:port");
+    expect_problem("that is not host:port");
     open_and_expect_ready(); /* the URL's endpoint is still there */
 }
 
@@ -789,18 +791,18 @@ static void certificate_must_match_the_host(void **state)
     make_tls("cache.test", "?ca_file=$site.pem");
     open_and_expect_ready();
     make_tls("127.0.0.1", "?ca_file=$site.pem");
-    expect_open_failure("its certificate is not trusted: IP address mismatch");
+    expect_open_failure("the server's certificate is not trusted: IP address mismatch");
     make_tls("other.test", "?ca_file=$site.pem");
-    expect_open_failure("its certificate is not trusted: hostname mismatch");
+    expect_open_failure("the server's certificate is not trusted: hostname mismatch");
 }
 
 static void untrusted_certificate_is_rejected(void **state)
 {
     start_tls("IP:127.0.0.1", LIVE_REDIS_TLS);
     make_tls("127.0.0.1", "");
-    expect_open_failure("its certificate is not trusted: self");
+    expect_open_failure("the server's certificate is not trusted: self");
     make_tls("127.0.0.1", "?ca_file=$stranger.pem");
-    expect_open_failure("its certificate is not trusted: ");
+    expect_open_failure("the server's certificate is not trusted: ");
 }
 
 static void expired_certificate_is_rejected(void **state)
@@ -810,7 +812,7 @@ static void expired_certificate_is_rejected(void **state)
     live_tls_expire(&redis.process, "site");
     live_redis_start(&redis, LIVE_REDIS_TLS);
     make_tls("127.0.0.1", "?ca_file=$site.pem");
-    expect_open_failure("its certificate is not trusted: certificate has expired");
+    expect_open_failure("the server's certificate is not trusted: certificate has expired");
 }
 
 static void client_certificate_authenticates(void **state)
@@ -839,7 +841,7 @@ static void wrong_tls_files_are_named(void **state)
     make_tls("127.0.0.1", "?ca_file=$none.pem");
     expect_open_failure("none.pem: No such file or directory");
     make_tls("127.0.0.1", "?ca_file=$site.key");
-    expect_open_failure("want certificates, in PEM");
+    expect_open_failure("must hold certificates in PEM");
     make_tls("127.0.0.1", "?ca_file=$site.pem&cert_file=$none.pem");
     expect_open_failure("cert_file ");
     make_tls("127.0.0.1", "?ca_file=$site.pem&cert_file=$client.pem&key_file=$site.key");
@@ -853,7 +855,7 @@ static void tls_and_plain_do_not_mix(void **state)
     struct server_script server_script = {.bytes = "-ERR Protocol error\r\n", .length = 21};
     server_start(server_script);
     open_url_at_port("rediss://127.0.0.1:%u", live_tcp_port(tcp));
-    expect_open_failure("it does not speak TLS; want redis://");
+    expect_open_failure("the server does not speak TLS; use redis://");
     start_tls("IP:127.0.0.1", LIVE_REDIS_TLS);
     open_url_at_port("redis://127.0.0.1:%u", redis.process.port);
     open_and_expect_ready();

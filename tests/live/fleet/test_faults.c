@@ -59,7 +59,7 @@ static void assert_disconnected_then_recovers(const char *bytes, const char *exp
     assert_int_equal(live_reports_count(&m.reports), 1);
     if (!live_reports_contain(&m.reports, expected) ||
         !live_reports_contain(&m.reports, "retries go on at 0 a minute for payments"))
-        fail_msg("told of %.20s: %s", bytes, m.reports.text[0]);
+        fail_msg("reported for %.20s: %s", bytes, m.reports.text[0]);
     live_fake_change(&fake, live_fake_reply, NULL);
     EVENTUALLY(view_of(&m).connected && left_milli(&m) >= 1000);
     EVENTUALLY(live_reports_contain(&m.reports, "reached again"));
@@ -539,7 +539,7 @@ static void suppressed_reports_are_counted(void **state)
     live_fleet_report_every(BIDE_S);
     member_join(&m, live_fake_url(&fake, TIMEOUT_LONG), 0);
     EVENTUALLY(live_reports_count(&m.reports) >= 2);
-    assert_true(live_reports_contain(&m.reports, " more since the last time this was told)"));
+    assert_true(live_reports_contain(&m.reports, " more failures since the last report)"));
     assert_true(view_of(&m).failures > 2);
     bide_fleet_close(m.fleet);
     live_fleet_retry_quickly();

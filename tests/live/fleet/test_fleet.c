@@ -600,7 +600,7 @@ static void stored_bucket_can_be_read(void **state)
 
     live_redis_do(&redis, "SET %s nonsense", KEY);
     assert_int_equal(bide_fleet_read(url, "payments", &bucket, &problem), BIDE_ERR_SYSTEM);
-    assert_non_null(strstr(problem.text, KEY ": that key holds something else"));
+    assert_non_null(strstr(problem.text, KEY ": the key holds something else"));
     live_redis_do(&redis, "DEL %s", KEY);
     live_redis_do(&redis, "HSET %s some thing", KEY);
     assert_int_equal(bide_fleet_read(url, "payments", &bucket, &problem), BIDE_ERR_SYSTEM);

@@ -303,7 +303,7 @@ static void end_fleet(void)
     kill(relay, SIGKILL);
     waitpid(relay, NULL, 0);
     check_promise();
-    print_message("    %" PRId64 " retries, at most %" PRId64 " (%.1f s, %.1f s alone together)\n",
+    print_message("    %" PRId64 " retries, at most %" PRId64 " (%.1f s, %.1f s disconnected in sum)\n",
                   load_word(&record->retries), allowed_milli() / COST_MILLI,
                   (double)(bide_now() - record->began_ns) / 1e9, (double)disconnected_ns() / 1e9);
     assert_int_equal(load_word(&record->exceeded_by_milli), 0);

@@ -113,7 +113,7 @@ static void only_decimal_integers_are_values(void **state)
 static void no_reply_follows_garbage(void **state)
 {
     assert_int_equal(feed("what?\r\n"), FLEET_READ_GARBAGE);
-    assert_string_equal(reason, "it does not speak Redis");
+    assert_string_equal(reason, "the server does not speak the Redis protocol");
     assert_int_equal(feed(":1\r\n"), FLEET_READ_GARBAGE);
     assert_true(fleet_reply_reader_reset(reader)); /* a new connection */
     assert_int_equal(feed(":1\r\n"), FLEET_READ_REPLY);

@@ -142,39 +142,39 @@ static void invalid_urls_are_rejected_with_the_reason(void **state)
     static const struct {
         const char *url, *reason;
     } table[] = {
-        {"", "there is none; want redis://host:6379"},
-        {"cache:6379", "it does not begin with redis://, rediss:// or unix://"},
-        {"http://cache", "it does not begin with redis://, rediss:// or unix://"},
-        {"redis:/cache", "it does not begin with redis://, rediss:// or unix://"},
-        {"redis://", "there is no host"},
-        {"redis://?capacity=1", "there is no host"},
-        {"redis://:6379", "there is no host"},
-        {"redis://ca che", "a blank or a control character"},
-        {"redis://cache\n", "a blank or a control character"},
-        {"redis://cache/0#x", "it has a #"},
-        {"redis://cache:", "the port is no number from 1 to 65535"},
-        {"redis://cache:0", "the port is no number from 1 to 65535"},
-        {"redis://cache:65536", "the port is no number from 1 to 65535"},
-        {"redis://cache:63.79", "the port is no number from 1 to 65535"},
-        {"redis://cache:-1", "the port is no number from 1 to 65535"},
-        {"redis://cache:99999999999999999999", "the port is no number from 1 to 65535"},
-        {"redis://::1", "there is no host"},
-        {"redis://fe80::1", "an IPv6 address stands in brackets"},
+        {"", "it is empty; must be redis://host:6379"},
+        {"cache:6379", "must begin with redis://, rediss:// or unix://"},
+        {"http://cache", "must begin with redis://, rediss:// or unix://"},
+        {"redis:/cache", "must begin with redis://, rediss:// or unix://"},
+        {"redis://", "the host is missing"},
+        {"redis://?capacity=1", "the host is missing"},
+        {"redis://:6379", "the host is missing"},
+        {"redis://ca che", "blanks and control characters must be"},
+        {"redis://cache\n", "blanks and control characters must be"},
+        {"redis://cache/0#x", "# must be percent-encoded"},
+        {"redis://cache:", "the port must be a number from 1 to 65535"},
+        {"redis://cache:0", "the port must be a number from 1 to 65535"},
+        {"redis://cache:65536", "the port must be a number from 1 to 65535"},
+        {"redis://cache:63.79", "the port must be a number from 1 to 65535"},
+        {"redis://cache:-1", "the port must be a number from 1 to 65535"},
+        {"redis://cache:99999999999999999999", "the port must be a number from 1 to 65535"},
+        {"redis://::1", "the host is missing"},
+        {"redis://fe80::1", "write an IPv6 address in brackets"},
         {"redis://[::1", "has no ]"},
-        {"redis://[::1]6379", "behind the ] of the host there is no :port"},
+        {"redis://[::1]6379", "the ] of the host must be followed by :port"},
         {"redis://[cache]", "neither a name nor an address"},
-        {"redis://[]", "there is no host"},
+        {"redis://[]", "the host is missing"},
         {"redis://ca,che", "neither a name nor an address"},
         {"redis://ca%00che", "the host has a zero byte"},
         {"redis://ca%2xhe", "the host has a % without two hexadecimal digits"},
-        {"redis://cache/x", "redis://cache:6379: the database is \"x\"; want its number, 0 to 2147483647"},
+        {"redis://cache/x", "redis://cache:6379: the database is \"x\"; must be a number, 0 to 2147483647"},
         {"redis://cache/-1", "the database is \"-1\""},
         {"redis://cache/1.5", "the database is \"1.5\""},
         {"redis://cache/0/1", "the database is \"0/1\""},
         {"redis://cache/2147483648", "the database is \"2147483648\""},
         {"redis://cache/1?db=1", "the database is given twice"},
         {"redis://cache?db=1&db=1", "option db is given twice"},
-        {"redis://cache?capacity=many", "redis://cache:6379: option capacity is \"many\"; want tokens, 1 to 268435"},
+        {"redis://cache?capacity=many", "redis://cache:6379: option capacity is \"many\"; must be tokens, 1 to 268435"},
         {"redis://cache?capacity=0", "option capacity is \"0\""},
         {"redis://cache?capacity=0.999", "option capacity is \"0.999\""},
         {"redis://cache?capacity=268436", "option capacity is \"268436\""},
@@ -184,35 +184,36 @@ static void invalid_urls_are_rejected_with_the_reason(void **state)
         {"redis://cache?capacity=1e3", "option capacity is \"1e3\""},
         {"redis://cache?capacity=+5", "option capacity is \"+5\""},
         {"redis://cache?capacity=", "option capacity is \"\""},
-        {"redis://cache?capacity", "option capacity has no value; want capacity=..., tokens, 1 to 268435"},
+        {"redis://cache?capacity", "option capacity has no value; must be capacity=..., tokens, 1 to 268435"},
         {"redis://cache?capacity=99999999999999999999", "option capacity is \"99999999999999999999\""},
         {"redis://cache?capacity=1&capacity=1", "option capacity is given twice"},
-        {"redis://cache?per_minute=x", "option per_minute is \"x\"; want tokens, 0 to 268435"},
-        {"redis://cache?timeout=0", "option timeout is \"0\"; want milliseconds, 1 to 60000"},
+        {"redis://cache?per_minute=x", "option per_minute is \"x\"; must be tokens, 0 to 268435"},
+        {"redis://cache?timeout=0", "option timeout is \"0\"; must be milliseconds, 1 to 60000"},
         {"redis://cache?timeout=60001", "option timeout is \"60001\""},
-        {"redis://cache?open=101", "option open is \"101\"; want per cent, 0 to 100 (0: never)"},
+        {"redis://cache?open=101", "option open is \"101\"; must be per cent, 0 to 100 (0: never)"},
         {"redis://cache?open=0.05", "option open is \"0.05\""},
-        {"redis://cache?prefix=", "option prefix is empty; want 1 to 63 printable characters"},
-        {"redis://cache?prefix=a%7Bb", "option prefix is \"a%7Bb\"; want 1 to 63 printable characters"},
+        {"redis://cache?prefix=", "option prefix is empty; must be 1 to 63 printable characters"},
+        {"redis://cache?prefix=a%7Bb", "option prefix is \"a%7Bb\"; must be 1 to 63 printable characters"},
         {"redis://cache?prefix=a%20b", "option prefix is \"a%20b\""},
         {"redis://cache?prefix=0123456789012345678901234567890123456789012345678901234567890123",
-         "option prefix is too long; want 1 to 63"},
-        {"redis://cache?capcity=1", "option \"capcity\" is unknown; want one of capacity, per_minute, timeout, open, "
-                                    "prefix, db, user, password_file, ca_file, cert_file, key_file"},
+         "option prefix is too long; must be 1 to 63"},
+        {"redis://cache?capcity=1",
+         "option \"capcity\" is unknown; must be one of capacity, per_minute, timeout, open, "
+         "prefix, db, user, password_file, ca_file, cert_file, key_file"},
         {"redis://cache?", "option \"\" is unknown"},
         {"redis://cache?capacity=1&", "option \"\" is unknown"},
         {"redis://cache?a%0ab=1", "option \"a%0ab\" is unknown"},
-        {"redis://cache?user=app", "there is a user, but no password"},
-        {"redis://app@cache", "there is a user, but no password"},
-        {"redis://app:@cache", "there is a user, but no password"},
+        {"redis://cache?user=app", "the user has no password"},
+        {"redis://app@cache", "the user has no password"},
+        {"redis://app:@cache", "the user has no password"},
         {"redis://app:x@cache?user=app", "the user is given twice"},
-        {"redis://cache?ca_file=/x", "option ca_file is of no use without TLS; want rediss://"},
-        {"rediss://cache?ca_file=", "option ca_file is empty; want a path"},
-        {"rediss://cache?key_file=/x", "there is a key_file, but no cert_file"},
-        {"unix://", "unix:// is followed by no path; want unix:///path/to/socket"},
-        {"unix://run/redis.sock", "unix:// is followed by no path"},
-        {"unix:///", "unix:// is followed by no path"},
-        {"unix:///tmp/s?ca_file=/x", "unix:///tmp/s: option ca_file is of no use without TLS"},
+        {"redis://cache?ca_file=/x", "option ca_file needs TLS; use rediss://"},
+        {"rediss://cache?ca_file=", "option ca_file is empty; must be a path"},
+        {"rediss://cache?key_file=/x", "the key_file needs a cert_file"},
+        {"unix://", "unix:// must be followed by a path, unix:///path/to/socket"},
+        {"unix://run/redis.sock", "unix:// must be followed by a path"},
+        {"unix:///", "unix:// must be followed by a path"},
+        {"unix:///tmp/s?ca_file=/x", "unix:///tmp/s: option ca_file needs TLS"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         reject_url(table[i].url, table[i].reason);
@@ -222,12 +223,12 @@ static void overlong_urls_are_rejected(void **state)
 {
     char text[8192] = "redis://";
     memset(text + 8, 'a', 5000);
-    reject_url(text, "it is longer than 4096 bytes");
+    reject_url(text, "must be at most 4096 bytes long");
     text[8 + 300] = '\0';
     reject_url(text, "the host is too long");
     memcpy(text, "unix:///", 8);
     text[7 + 108] = '\0';
-    reject_url(text, "the path is too long; want at most 107 bytes");
+    reject_url(text, "the path is too long; must be at most 107 bytes");
     text[7 + 107] = '\0';
     accept_url(text);
     assert_int_equal(fleet_url_parse(&url, NULL, &problem), BIDE_ERR_INVALID);
@@ -280,7 +281,7 @@ static void no_error_text_contains_the_password(void **state)
         if (read_url(table[i]) == BIDE_OK)
             fail_msg("%s is not refused", table[i]);
         if (strstr(problem.text, "hunter") != NULL || strstr(url.redacted, "hunter") != NULL)
-            fail_msg("%s is told as: %s", table[i], problem.text);
+            fail_msg("%s is reported as: %s", table[i], problem.text);
         assert_true(strlen(problem.text) > 10);
     }
     accept_url("redis://hunter2:hunter3@cache/1?capacity=5");
@@ -332,13 +333,13 @@ static void password_file_accessible_to_others_is_rejected(void **state)
     static const mode_t modes[] = {0640, 0604, 0644};
     for (size_t i = 0; i < 3; i++) {
         write_file("hunter2\n", 8, modes[i]);
-        reject_url(url_with_file("redis://cache"), "can be read by others; want chmod 600");
+        reject_url(url_with_file("redis://cache"), "is readable by others; use chmod 600");
         assert_null(strstr(problem.text, "hunter2"));
     }
     write_file("hunter2\n", 8, 0620);
-    reject_url(url_with_file("redis://cache"), "can be written by others; want chmod 600");
+    reject_url(url_with_file("redis://cache"), "is writable by others; use chmod 600");
     write_file("hunter2\n", 8, 0602);
-    reject_url(url_with_file("redis://cache"), "can be written by others; want chmod 600");
+    reject_url(url_with_file("redis://cache"), "is writable by others; use chmod 600");
 }
 
 static void password_file_without_a_password_is_rejected(void **state)
@@ -357,9 +358,8 @@ static void password_file_without_a_password_is_rejected(void **state)
     accept_url(url_with_file("redis://cache"));
     assert_int_equal(strlen(url.password), 1024);
     write_file("hunter2", 7, 0600);
-    reject_url(url_with_file("redis://:x@cache"),
-               "there is a password before the host, and a password_file; want one of them");
-    reject_url("redis://cache?password_file=", "option password_file is empty; want a path");
+    reject_url(url_with_file("redis://:x@cache"), "the password is given twice: before the host, and as password_file");
+    reject_url("redis://cache?password_file=", "option password_file is empty; must be a path");
     reject_url("redis://cache?password_file=/", "password_file /: is not a regular file");
     unlink(file);
     reject_url(url_with_file("redis://cache"), "No such file or directory");
