@@ -158,7 +158,7 @@ static void measure_many(void)
     for (uint32_t i = 0; i < MEMBERS; i++) {
         int status;
         if (waitpid(child[i], &status, 0) != child[i] || status != 0)
-            server_give_up("an instance failed");
+            server_give_up("a member failed");
         sum_us += all->of[i].cpu_us;
         exchanges += (double)all->of[i].exchanges;
         seen += (double)all->of[i].members / MEMBERS;
@@ -169,7 +169,7 @@ static void measure_many(void)
     bench_figure("fleet.exchange.us_per_s", sum_us / MEMBERS / SECONDS, "us/s", BENCH_NO_AIM);
     bench_figure("fleet.exchange.us", sum_us / exchanges, "us", BENCH_NO_AIM);
     bench_figure("fleet.exchanges_per_s.200", exchanges / SECONDS, "1/s", BENCH_NO_AIM);
-    bench_figure("fleet.instances_seen.200", seen, "instances", BENCH_NO_AIM);
+    bench_figure("fleet.members_seen.200", seen, "members", BENCH_NO_AIM);
     bench_figure("fleet.redis.us_per_exchange", cpu_us / exchanges, "us", BENCH_NO_AIM);
     double connecting_us = connection_us();
     bench_figure("fleet.redis.us_per_connection", connecting_us, "us", BENCH_NO_AIM);

@@ -52,8 +52,8 @@ int main(void)
         succeeded += bide_run(&job).action == BIDE_DONE;
     }
     bide_fleet_get(fleet, &target, &view);
-    printf("%u of 20 calls succeeded; %s, about %lu instances\n", succeeded, view.connected ? "in the fleet" : "alone",
-           (unsigned long)view.members);
+    printf("%u of 20 calls succeeded; %s, about %lu members\n", succeeded,
+           view.connected ? "connected" : "disconnected", (unsigned long)view.members);
     bide_fleet_close(fleet);
     return EXIT_SUCCESS;
 }
