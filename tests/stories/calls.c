@@ -11,8 +11,8 @@ static struct story_call *find_call(struct story *s, const char *name, size_t le
         if (strlen(s->call[i].name) == length && memcmp(s->call[i].name, name, length) == 0)
             return &s->call[i];
     if (s->calls == STORY_CALLS_MAX || length >= STORY_NAME_MAX) {
-        story_wrong(s, "a story has at most %d calls, with names shorter than %d letters", STORY_CALLS_MAX,
-                    STORY_NAME_MAX);
+        story_fail(s, "a story has at most %d calls, with names shorter than %d letters", STORY_CALLS_MAX,
+                   STORY_NAME_MAX);
         return NULL;
     }
     struct story_call *fresh = &s->call[s->calls++];
@@ -25,8 +25,8 @@ static bool read_request(struct story *s, struct story_cursor *c, struct bide_re
 {
     const char *method = story_next(c), *value;
     if (method == NULL)
-        return story_wrong(s,
-                           "want begin METHOD [key] [seed=N] [deadline=TIME] [retry_key=WORD] [inbound=N] [no_retry]");
+        return story_fail(s,
+                          "want begin METHOD [key] [seed=N] [deadline=TIME] [retry_key=WORD] [inbound=N] [no_retry]");
     *request = (struct bide_request){.safety = bide_method_safety(method, strlen(method))};
     while (story_peek(c) != NULL) {
         if (story_take_word(c, "key"))
@@ -48,7 +48,7 @@ static bool read_request(struct story *s, struct story_cursor *c, struct bide_re
                  story_read_u64(value, &request->seed))
             continue;
         else
-            return story_wrong(
+            return story_fail(
                 s, "of a request: key seed=N deadline=TIME retry_key=WORD inbound=N no_retry lane=N; not '%s'",
                 value != NULL ? value : story_peek(c));
     }
@@ -57,12 +57,12 @@ static bool read_request(struct story *s, struct story_cursor *c, struct bide_re
     return true;
 }
 
-static bool do_begin(struct story *s, struct bide_call *call, struct story_cursor *c, struct bide_verdict *v)
+static bool run_begin(struct story *s, struct bide_call *call, struct story_cursor *c, struct bide_verdict *v)
 {
     struct bide_request request;
     if (!read_request(s, c, &request))
         return false;
-    *v = bide_call_begin(call, &s->policy[s->policies - 1], story_target_of(s), &request, s->now_ns);
+    *v = bide_call_begin(call, &s->policy[s->policies - 1], story_get_target(s), &request, s->now_ns);
     return true;
 }
 
@@ -76,7 +76,7 @@ static bool read_kind(const char *word, enum bide_kind *kind)
     return false;
 }
 
-static bool read_reach(const char *word, enum bide_evidence *evidence)
+static bool read_evidence(const char *word, enum bide_evidence *evidence)
 {
     for (int i = 0; i <= BIDE_EVIDENCE_BODY_DELIVERED; i++) {
         *evidence = (enum bide_evidence)i;
@@ -113,58 +113,58 @@ static bool take_flag(struct story_cursor *c, uint32_t *flags)
     return false;
 }
 
-bool story_read_evidence(struct story *s, struct story_cursor *c, struct bide_outcome *outcome)
+bool story_read_details(struct story *s, struct story_cursor *c, struct bide_outcome *outcome)
 {
     while (story_peek(c) != NULL) {
         const char *value;
         if (take_flag(c, &outcome->flags))
             continue;
-        if ((value = story_take_value(c, "evidence")) != NULL && read_reach(value, &outcome->evidence))
+        if ((value = story_take_value(c, "evidence")) != NULL && read_evidence(value, &outcome->evidence))
             continue;
         if (value == NULL && (value = story_take_value(c, "hint")) != NULL && read_hint(value, &outcome->hint))
             continue;
-        return story_wrong(s,
-                           "of an outcome: hint=TIME|stop, evidence=unknown|not_sent|rejected|answered|body_delivered, "
-                           "timeout unavailable once fresh body_spent key_409; not '%s'",
-                           value != NULL ? value : story_peek(c));
+        return story_fail(s,
+                          "of an outcome: hint=TIME|stop, evidence=unknown|not_sent|rejected|answered|body_delivered, "
+                          "timeout unavailable once fresh body_spent key_409; not '%s'",
+                          value != NULL ? value : story_peek(c));
     }
     return true;
 }
 
-static bool do_reply(struct story *s, struct bide_call *call, struct story_cursor *c, struct bide_verdict *v)
+static bool run_reply(struct story *s, struct bide_call *call, struct story_cursor *c, struct bide_verdict *v)
 {
     uint32_t attempt, status;
     struct bide_outcome outcome;
     if (!story_read_u32(story_next(c), &attempt) || !story_read_u32(story_next(c), &status) || status > 999)
-        return story_wrong(s, "want reply ATTEMPT STATUS [hint=TIME|stop] [evidence=...]");
+        return story_fail(s, "want reply ATTEMPT STATUS [hint=TIME|stop] [evidence=...]");
     outcome = bide_classify_http((int)status, NULL);
-    if (!story_read_evidence(s, c, &outcome))
+    if (!story_read_details(s, c, &outcome))
         return false;
     *v = bide_call_outcome(call, attempt, &outcome, s->now_ns);
     return true;
 }
 
-static bool do_fail(struct story *s, struct bide_call *call, struct story_cursor *c, struct bide_verdict *v)
+static bool run_fail(struct story *s, struct bide_call *call, struct story_cursor *c, struct bide_verdict *v)
 {
     uint32_t attempt;
     struct bide_outcome outcome = {0};
     if (!story_read_u32(story_next(c), &attempt) || !read_kind(story_next(c), &outcome.kind))
-        return story_wrong(
+        return story_fail(
             s, "want fail ATTEMPT transient|throttled|conflict|permanent|cancelled [evidence=...] [timeout]");
-    if (!story_read_evidence(s, c, &outcome))
+    if (!story_read_details(s, c, &outcome))
         return false;
     *v = bide_call_outcome(call, attempt, &outcome, s->now_ns);
     return true;
 }
 
-static bool do_wake(struct story *s, struct bide_call *call, struct story_cursor *c, struct bide_verdict *v)
+static bool run_wake(struct story *s, struct bide_call *call, struct story_cursor *c, struct bide_verdict *v)
 {
     (void)c;
     *v = bide_call_wake(call, s->now_ns);
     return true;
 }
 
-static bool do_cancel(struct story *s, struct bide_call *call, struct story_cursor *c, struct bide_verdict *v)
+static bool run_cancel(struct story *s, struct bide_call *call, struct story_cursor *c, struct bide_verdict *v)
 {
     (void)c;
     *v = bide_call_cancel(call, s->now_ns);
@@ -175,9 +175,9 @@ static const struct {
     const char *word;
     bool (*run)(struct story *, struct bide_call *, struct story_cursor *, struct bide_verdict *);
 } call_events[] = {
-    {"begin", do_begin}, {"reply", do_reply}, {"fail", do_fail}, {"wake", do_wake}, {"cancel", do_cancel}};
+    {"begin", run_begin}, {"reply", run_reply}, {"fail", run_fail}, {"wake", run_wake}, {"cancel", run_cancel}};
 
-bool story_call_event(struct story *s, struct story_cursor *c, struct story_cursor told, const char *name)
+bool story_call_event(struct story *s, struct story_cursor *c, struct story_cursor expected_words, const char *name)
 {
     const char *word = story_next(c);
     for (size_t i = 0; word != NULL && i < sizeof call_events / sizeof *call_events; i++) {
@@ -186,10 +186,10 @@ bool story_call_event(struct story *s, struct story_cursor *c, struct story_curs
             struct story_call *call = find_call(s, name, strlen(name));
             if (call == NULL || !call_events[i].run(s, &call->call, c, &v))
                 return false;
-            story_compare(s, v, told);
-            return story_peek(c) == NULL || story_wrong(s, "'%s' is too much here", story_peek(c));
+            story_compare(s, v, expected_words);
+            return story_peek(c) == NULL || story_fail(s, "'%s' is too much here", story_peek(c));
         }
     }
-    return story_wrong(s, "an event of a call is begin, reply, fail, wake or cancel; not '%s'",
-                       word == NULL ? "" : word);
+    return story_fail(s, "an event of a call is begin, reply, fail, wake or cancel; not '%s'",
+                      word == NULL ? "" : word);
 }

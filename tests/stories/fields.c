@@ -18,17 +18,17 @@ static const struct conf_field *observe(void)
 }
 
 /* `observe` is of both; each line says its own gates. */
-static bool is_of(const struct story_fields *fields, const struct conf_field *field)
+static bool field_belongs_to(const struct story_fields *fields, const struct conf_field *field)
 {
     return field->of_target == fields->of_target || field == observe();
 }
 
-static void say_keys(const struct story_fields *fields, const char *word, char *reason, size_t size)
+static void list_keys(const struct story_fields *fields, const char *word, char *reason, size_t size)
 {
     size_t used = (size_t)snprintf(reason, size, "unknown %s key in '%s'; the keys are", fields->of, word);
     const struct conf_field *field;
     for (size_t i = 0; (field = conf_field(i)) != NULL && used < size; i++)
-        if (is_of(fields, field))
+        if (field_belongs_to(fields, field))
             used += (size_t)snprintf(reason + used, size - used, " %s", field->key);
 }
 
@@ -69,8 +69,8 @@ bool story_assign(const struct story_fields *fields, void *object, const char *w
     const struct conf_field *field = conf_field_find(word, length);
     if (assign_size(fields, object, word))
         return true;
-    if (field == NULL || !is_of(fields, field)) {
-        say_keys(fields, word, reason, size);
+    if (field == NULL || !field_belongs_to(fields, field)) {
+        list_keys(fields, word, reason, size);
         return false;
     }
     const char *value = word[length] == '=' ? word + length + 1 : field->form == CONF_FLAG ? "yes" : "";
@@ -84,9 +84,9 @@ bool story_assign(const struct story_fields *fields, void *object, const char *w
 bool story_gates(const char *text, uint32_t *bits)
 {
     struct conf_pair pair = {0};
-    bool well = conf_field_assign(observe(), &pair, text) == NULL;
+    bool ok = conf_field_assign(observe(), &pair, text) == NULL;
     *bits = pair.policy.observe | pair.target.observe;
-    return well;
+    return ok;
 }
 
 void story_print_gates(char *text, size_t size, uint32_t bits)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool story_wrong(struct story *s, const char *format, ...)
+bool story_fail(struct story *s, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -13,16 +13,16 @@ bool story_wrong(struct story *s, const char *format, ...)
     vfprintf(s->script.out, format, args);
     fputc('\n', s->script.out);
     va_end(args);
-    s->complaints++;
+    s->failures++;
     s->stopped = true;
     return false;
 }
 
-void story_differs(struct story *s, const char *expected, const char *got)
+void story_report_mismatch(struct story *s, const char *expected, const char *got)
 {
     fprintf(s->script.out, "%s:%d: not as told\n  expected: %s\n  got:      %s\n", s->script.name, s->line, expected,
             got);
-    s->complaints++;
+    s->failures++;
     s->stopped = !s->script.keep_going;
 }
 
@@ -74,12 +74,12 @@ bool story_read_u32(const char *word, uint32_t *value)
 }
 
 /* A story's instant as the engine's, and back. */
-static int64_t to_engine(const struct story *s, int64_t ns)
+static int64_t story_to_engine(const struct story *s, int64_t ns)
 {
     return ns == BIDE_NEVER ? BIDE_NEVER : ns + s->script.epoch_ns;
 }
 
-int64_t story_to_story(const struct story *s, int64_t ns)
+int64_t story_from_engine(const struct story *s, int64_t ns)
 {
     return ns == BIDE_NEVER ? BIDE_NEVER : ns - s->script.epoch_ns;
 }
@@ -88,7 +88,7 @@ bool story_read_instant(const struct story *s, const char *word, int64_t *ns)
 {
     if (word == NULL || !conf_duration_parse(word, strlen(word), ns))
         return false;
-    *ns = to_engine(s, *ns);
+    *ns = story_to_engine(s, *ns);
     return true;
 }
 
@@ -96,8 +96,8 @@ bool story_read_instants(const struct story *s, const char *word, struct story_r
 {
     if (word == NULL || !story_duration_range(word, range))
         return false;
-    range->lo = to_engine(s, range->lo);
-    range->hi = to_engine(s, range->hi);
+    range->lo = story_to_engine(s, range->lo);
+    range->hi = story_to_engine(s, range->hi);
     return true;
 }
 
@@ -106,7 +106,7 @@ bool story_in_range(struct story_range range, int64_t value)
     return range.lo <= value && value <= range.hi;
 }
 
-void story_join(char *text, size_t size, const struct story_cursor *c)
+void story_join_words(char *text, size_t size, const struct story_cursor *c)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -116,19 +116,19 @@ void story_join(char *text, size_t size, const struct story_cursor *c)
 
 bool story_assign_all(struct story *s, const struct story_fields *fields, void *object, struct story_cursor *c)
 {
-    char reason[STORY_SAY_MAX];
+    char reason[STORY_TEXT_MAX];
     for (const char *word; (word = story_next(c)) != NULL;)
         if (!story_assign(fields, object, word, reason, sizeof reason))
-            return story_wrong(s, "%s", reason);
+            return story_fail(s, "%s", reason);
     return true;
 }
 
-struct bide_target *story_target_of(struct story *s)
+struct bide_target *story_get_target(struct story *s)
 {
     return s->has_target ? &s->target : NULL;
 }
 
-bool story_need_target(struct story *s)
+bool story_require_target(struct story *s)
 {
-    return s->has_target || story_wrong(s, "this needs a 'target' line above");
+    return s->has_target || story_fail(s, "this needs a 'target' line above");
 }

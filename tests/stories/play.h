@@ -12,7 +12,7 @@
 #define STORY_CALLS_MAX    32
 #define STORY_NAME_MAX     16
 #define STORY_POLICIES_MAX 8
-#define STORY_SAY_MAX      1024
+#define STORY_TEXT_MAX     1024
 
 struct story_call {
     char name[STORY_NAME_MAX];
@@ -21,9 +21,9 @@ struct story_call {
 
 struct story {
     struct story_script script;
-    struct story_seen *seen;
+    struct story_coverage *covered;
     int line;
-    int complaints;
+    int failures;
     bool stopped; /* a syntax error, or a mismatch without keep_going */
     int64_t now_ns;
     uint64_t next_seed; /* a call that names no seed gets 1, 2, 3, ... */
@@ -44,10 +44,10 @@ struct story_cursor {
 };
 
 /* Complains about the story itself, and stops it. Always false. */
-__attribute__((format(printf, 2, 3))) bool story_wrong(struct story *s, const char *format, ...);
+__attribute__((format(printf, 2, 3))) bool story_fail(struct story *s, const char *format, ...);
 
 /* Complains that something did not happen as told. */
-void story_differs(struct story *s, const char *expected, const char *got);
+void story_report_mismatch(struct story *s, const char *expected, const char *got);
 
 /* The next word of the line, or NULL; peek leaves it there. */
 const char *story_peek(const struct story_cursor *c);
@@ -60,13 +60,13 @@ const char *story_take_value(struct story_cursor *c, const char *key);
 bool story_take_word(struct story_cursor *c, const char *wanted);
 
 /* The words that are left, with a blank between them. */
-void story_join(char *text, size_t size, const struct story_cursor *c);
+void story_join_words(char *text, size_t size, const struct story_cursor *c);
 
 bool story_read_u64(const char *word, uint64_t *value);
 bool story_read_u32(const char *word, uint32_t *value);
 
 /* Instants are written from the story's 0 and kept on the engine's clock. */
-int64_t story_to_story(const struct story *s, int64_t ns);
+int64_t story_from_engine(const struct story *s, int64_t ns);
 bool story_read_instant(const struct story *s, const char *word, int64_t *ns);
 bool story_read_instants(const struct story *s, const char *word, struct story_range *range);
 bool story_in_range(struct story_range range, int64_t value);
@@ -75,19 +75,19 @@ bool story_in_range(struct story_range range, int64_t value);
 bool story_assign_all(struct story *s, const struct story_fields *fields, void *object, struct story_cursor *c);
 
 /* The target, or NULL when the story has none; and the complaint that it has none. */
-struct bide_target *story_target_of(struct story *s);
-bool story_need_target(struct story *s);
+struct bide_target *story_get_target(struct story *s);
+bool story_require_target(struct story *s);
 
 /* verdicts.c: remembers a verdict; compares it with what was told after "->". */
-void story_note(struct story *s, struct bide_verdict v);
-void story_compare(struct story *s, struct bide_verdict v, struct story_cursor told);
+void story_record_verdict(struct story *s, struct bide_verdict v);
+void story_compare(struct story *s, struct bide_verdict v, struct story_cursor expected_words);
 
 /* calls.c: hint=, reach= and flags of an outcome; an event of the call of that name. */
-bool story_read_evidence(struct story *s, struct story_cursor *c, struct bide_outcome *outcome);
-bool story_call_event(struct story *s, struct story_cursor *c, struct story_cursor told, const char *name);
+bool story_read_details(struct story *s, struct story_cursor *c, struct bide_outcome *outcome);
+bool story_call_event(struct story *s, struct story_cursor *c, struct story_cursor expected_words, const char *name);
 
 /* target.c: an event of the target, if the next word is one (else *found is false); what must be true of it. */
-bool story_target_event(struct story *s, struct story_cursor *c, struct story_cursor told, bool *found);
-bool story_expect(struct story *s, struct story_cursor *c, struct story_cursor told);
+bool story_target_event(struct story *s, struct story_cursor *c, struct story_cursor expected_words, bool *found);
+bool story_expect(struct story *s, struct story_cursor *c, struct story_cursor expected_words);
 
 #endif

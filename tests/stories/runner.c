@@ -23,7 +23,7 @@ struct tally {
     int passed;
     int failed;
     bool keep_going;
-    struct story_seen seen;
+    struct story_coverage covered;
 };
 
 static char *read_whole(const char *path)
@@ -48,19 +48,19 @@ static char *read_whole(const char *path)
 static void play_file(const char *path, struct tally *tally)
 {
     char *text = read_whole(path);
-    int complaints = 0;
+    int failures = 0;
     if (text == NULL) {
         fprintf(stderr, "%s: cannot be read\n", path);
         tally->failed++;
         return;
     }
-    for (size_t i = 0; i < sizeof epochs / sizeof *epochs && complaints == 0; i++) {
+    for (size_t i = 0; i < sizeof epochs / sizeof *epochs && failures == 0; i++) {
         struct story_script script = {path, text, epochs[i], tally->keep_going, stdout};
-        complaints = story_play(&script, &tally->seen);
-        if (complaints > 0 && i > 0)
+        failures = story_play(&script, &tally->covered);
+        if (failures > 0 && i > 0)
             printf("%s: only with a clock that starts at %lld ns\n", path, (long long)epochs[i]);
     }
-    if (complaints > 0)
+    if (failures > 0)
         tally->failed++;
     else
         tally->passed++;
@@ -89,17 +89,17 @@ static bool play_directory(const char *path, struct tally *tally)
 }
 
 /* What no story showed. */
-static int untold(const struct story_seen *seen)
+static int count_missing(const struct story_coverage *covered)
 {
     int missing = 0;
     for (int i = 0; i < BIDE_REASON_COUNT; i++)
-        if (!seen->reason[i] && ++missing)
+        if (!covered->reason[i] && ++missing)
             printf("no story shows the why %s\n", bide_reason_label((enum bide_reason)i));
     for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
-        if ((seen->observed >> i & 1u) == 0 && ++missing)
+        if ((covered->observed >> i & 1u) == 0 && ++missing)
             printf("no story shows the gate %s in observe mode\n", bide_gate_label((enum bide_gate)(1u << i)));
     for (int i = 0; i < BIDE_PRESET_COUNT; i++)
-        if (!seen->preset[i] && ++missing)
+        if (!covered->preset[i] && ++missing)
             printf("no story uses the preset %s\n", bide_preset_label((enum bide_preset)i));
     return missing;
 }
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: runner [-k] DIRECTORY | STORY...\n");
         return 2;
     }
-    int missing = whole_set ? untold(&tally.seen) : 0;
+    int missing = whole_set ? count_missing(&tally.covered) : 0;
     printf("%d passed, %d failed\n", tally.passed, tally.failed);
     return tally.failed > 0 || missing > 0;
 }

@@ -18,16 +18,16 @@ static bool read_preset(struct story *s, struct story_cursor *c, enum bide_prese
         return true;
     *preset = bide_preset_by_name(name, strlen(name));
     if (*preset == BIDE_PRESET_COUNT)
-        return story_wrong(s, "there is no preset '%s': see BIDE_PRESET_LIST in bide/policy.h", name);
-    s->seen->preset[*preset] = true;
+        return story_fail(s, "there is no preset '%s': see BIDE_PRESET_LIST in bide/policy.h", name);
+    s->covered->preset[*preset] = true;
     return true;
 }
 
-static bool bad_field(struct story *s, const struct bide_problem *problem)
+static bool report_problem(struct story *s, const struct bide_problem *problem)
 {
-    char text[STORY_SAY_MAX];
+    char text[STORY_TEXT_MAX];
     bide_problem_format(text, sizeof text, problem);
-    return story_wrong(s, "%s", text);
+    return story_fail(s, "%s", text);
 }
 
 static bool policy_line(struct story *s, struct story_cursor *c)
@@ -35,7 +35,7 @@ static bool policy_line(struct story *s, struct story_cursor *c)
     struct bide_problem problem;
     enum bide_preset preset;
     if (s->policies == STORY_POLICIES_MAX)
-        return story_wrong(s, "a story has at most %d policy lines", STORY_POLICIES_MAX);
+        return story_fail(s, "a story has at most %d policy lines", STORY_POLICIES_MAX);
     struct bide_policy *policy = &s->policy[s->policies];
     if (!read_preset(s, c, &preset) || bide_policy_init(policy, preset) != BIDE_OK)
         return false;
@@ -44,7 +44,7 @@ static bool policy_line(struct story *s, struct story_cursor *c)
     s->policies++;
     if (policy->struct_size != sizeof *policy) /* a story about a policy of another version */
         return true;
-    return bide_policy_check(policy, &problem) == BIDE_OK || bad_field(s, &problem);
+    return bide_policy_check(policy, &problem) == BIDE_OK || report_problem(s, &problem);
 }
 
 static bool target_line(struct story *s, struct story_cursor *c)
@@ -53,80 +53,80 @@ static bool target_line(struct story *s, struct story_cursor *c)
     struct bide_problem problem;
     enum bide_preset preset;
     if (s->has_target)
-        return story_wrong(s, "a story has one target; 'configure' changes it");
+        return story_fail(s, "a story has one target; 'configure' changes it");
     if (!read_preset(s, c, &preset) || bide_target_config_init(&config, preset) != BIDE_OK)
         return false;
     if (!story_assign_all(s, &story_target_fields, &config, c))
         return false;
     if (bide_target_init(&s->target, &config, s->now_ns, &problem) != BIDE_OK)
-        return bad_field(s, &problem);
+        return report_problem(s, &problem);
     s->has_target = true;
     return true;
 }
 
-static bool event(struct story *s, struct story_cursor *c, struct story_cursor told)
+static bool event(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
     bool found;
-    bool well = story_target_event(s, c, told, &found);
-    return found ? well : story_call_event(s, c, told, "");
+    bool ok = story_target_event(s, c, expected_words, &found);
+    return found ? ok : story_call_event(s, c, expected_words, "");
 }
 
 /* `at TIME [NAME:] EVENT ...` */
-static bool at_line(struct story *s, struct story_cursor *c, struct story_cursor told)
+static bool at_line(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
     const char *word;
     char name[STORY_NAME_MAX];
     int64_t ns;
     if (!story_read_instant(s, story_next(c), &ns) || ns < s->now_ns)
-        return story_wrong(s, "want at TIME, as 'at 40ms', not before the line above");
+        return story_fail(s, "want at TIME, as 'at 40ms', not before the line above");
     s->now_ns = ns;
     if (s->policies == 0 && !policy_line(s, &(struct story_cursor){0}))
         return false;
     word = story_peek(c);
     if (word == NULL || word[strlen(word) - 1] != ':')
-        return event(s, c, told);
+        return event(s, c, expected_words);
     story_next(c);
     snprintf(name, sizeof name, "%.*s", (int)strlen(word) - 1, word);
-    return story_call_event(s, c, told, name);
+    return story_call_event(s, c, expected_words, name);
 }
 
 static void play_line(struct story *s, const char *line, size_t length)
 {
     struct story_words words;
     if (!story_cut(&words, line, length)) {
-        story_wrong(s, "the line is too long");
+        story_fail(s, "the line is too long");
         return;
     }
     if (words.count == 0)
         return;
-    struct story_cursor c = {&words, 0, words.count}, told = {&words, words.count, words.count};
+    struct story_cursor c = {&words, 0, words.count}, expected_words = {&words, words.count, words.count};
     for (int i = 0; i < words.count; i++) {
         if (strcmp(words.word[i], "->") == 0) {
             c.end = i;
-            told.at = i + 1;
+            expected_words.at = i + 1;
             break;
         }
     }
     const char *first = story_peek(&c) != NULL ? story_next(&c) : "->";
     if (strcmp(first, "at") == 0)
-        at_line(s, &c, told);
+        at_line(s, &c, expected_words);
     else if (strcmp(first, "expect") == 0)
-        (void)(story_need_target(s) && story_expect(s, &c, told));
+        (void)(story_require_target(s) && story_expect(s, &c, expected_words));
     else if (strcmp(first, "policy") == 0)
         policy_line(s, &c);
     else if (strcmp(first, "target") == 0)
         target_line(s, &c);
     else
-        story_wrong(s, "a line begins with policy, target, at or expect; not '%s'", first);
+        story_fail(s, "a line begins with policy, target, at or expect; not '%s'", first);
 }
 
-int story_play(const struct story_script *script, struct story_seen *seen)
+int story_play(const struct story_script *script, struct story_coverage *covered)
 {
     static struct story s; /* a few kilobytes: not for a small stack */
     const char *line = script->text;
     memset(&s, 0, sizeof s);
     s.script = *script;
-    s.seen = seen;
+    s.covered = covered;
     s.now_ns = script->epoch_ns;
     while (*line != '\0' && !s.stopped) {
         size_t length = strcspn(line, "\n");
@@ -134,5 +134,5 @@ int story_play(const struct story_script *script, struct story_seen *seen)
         play_line(&s, line, length);
         line += length + (line[length] == '\n');
     }
-    return s.complaints;
+    return s.failures;
 }

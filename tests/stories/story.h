@@ -11,7 +11,7 @@
 #include <bide/verdict.h>
 
 /* What occurred in the stories played so far: a set of stories should leave nothing out. */
-struct story_seen {
+struct story_coverage {
     bool reason[BIDE_REASON_COUNT];
     bool preset[BIDE_PRESET_COUNT];
     uint32_t observed; /* enum bide_gate bits */
@@ -26,6 +26,6 @@ struct story_script {
 };
 
 /* Returns the number of complaints; 0: it happened as told. */
-int story_play(const struct story_script *script, struct story_seen *seen);
+int story_play(const struct story_script *script, struct story_coverage *covered);
 
 #endif

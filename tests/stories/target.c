@@ -11,92 +11,92 @@
 
 /* -- events of the target ------------------------------------------------------------------------------------------ */
 
-static bool do_hold(struct story *s, struct story_cursor *c, struct story_cursor told)
+static bool run_hold(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
     static const struct {
         const char *word;
         enum bide_hold hold;
-    } holds[] = {{"open", BIDE_HOLD_OPEN}, {"closed", BIDE_HOLD_CLOSED}, {"release", BIDE_HOLD_RELEASE}};
-    (void)told;
-    for (size_t i = 0; i < sizeof holds / sizeof *holds; i++) {
-        if (story_take_word(c, holds[i].word)) {
-            bide_breaker_hold(&s->target, holds[i].hold);
+    } hold_words[] = {{"open", BIDE_HOLD_OPEN}, {"closed", BIDE_HOLD_CLOSED}, {"release", BIDE_HOLD_RELEASE}};
+    (void)expected_words;
+    for (size_t i = 0; i < sizeof hold_words / sizeof *hold_words; i++) {
+        if (story_take_word(c, hold_words[i].word)) {
+            bide_breaker_hold(&s->target, hold_words[i].hold);
             return true;
         }
     }
-    return story_wrong(s, "want hold open|closed|release");
+    return story_fail(s, "want hold open|closed|release");
 }
 
-static bool do_hold_off(struct story *s, struct story_cursor *c, struct story_cursor told)
+static bool run_hold_off(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
     int64_t until;
-    (void)told;
+    (void)expected_words;
     if (!story_read_instant(s, story_next(c), &until))
-        return story_wrong(s, "want quiet TIME, the instant until which the target is to be left alone");
+        return story_fail(s, "want quiet TIME, the instant until which the target is to be left alone");
     bide_target_hold_off(&s->target, until, s->now_ns);
     return true;
 }
 
-static bool do_add(struct story *s, struct story_cursor *c, struct story_cursor told)
+static bool run_add(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
     const char *word = story_next(c);
     int64_t milli;
-    bool less = word != NULL && word[0] == '-';
-    (void)told;
-    if (word == NULL || !conf_decimal_parse(word + less, strlen(word + less), 1000, &milli))
-        return story_wrong(s, "want add TOKENS, as 2.5 or -1");
-    bide_budget_add_milli(&s->target, less ? -milli : milli, s->now_ns);
+    bool negative = word != NULL && word[0] == '-';
+    (void)expected_words;
+    if (word == NULL || !conf_decimal_parse(word + negative, strlen(word + negative), 1000, &milli))
+        return story_fail(s, "want add TOKENS, as 2.5 or -1");
+    bide_budget_add_milli(&s->target, negative ? -milli : milli, s->now_ns);
     return true;
 }
 
 /* `lease begin`, `lease until TIME` (the other side has answered), `lease over` (it does not), `lease end`. */
-static bool do_lease(struct story *s, struct story_cursor *c, struct story_cursor told)
+static bool run_lease(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
     int64_t until_ns = 0;
-    (void)told;
+    (void)expected_words;
     if (story_take_word(c, "begin"))
         return bide_lease_begin(&s->target, s->now_ns, NULL) == BIDE_OK ||
-               story_wrong(s, "a target with this budget cannot be leased");
+               story_fail(s, "a target with this budget cannot be leased");
     if (story_take_word(c, "end"))
         return bide_lease_end(&s->target, s->now_ns) == BIDE_OK;
     if (!story_take_word(c, "over") &&
         (!story_take_word(c, "until") || !story_read_instant(s, story_next(c), &until_ns)))
-        return story_wrong(s, "want lease begin|until TIME|over|end");
+        return story_fail(s, "want lease begin|until TIME|over|end");
     bide_lease_extend(&s->target, until_ns, s->now_ns);
     return true;
 }
 
 /* `collect firsts=N successes=N earned=TOKENS`: takes what was put down. */
-static bool do_collect(struct story *s, struct story_cursor *c, struct story_cursor told)
+static bool run_collect(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
     struct bide_lease_report report = bide_lease_collect(&s->target);
-    char expected[STORY_SAY_MAX], got[STORY_SAY_MAX], earned[32];
-    (void)told;
+    char expected[STORY_TEXT_MAX], got[STORY_TEXT_MAX], earned[32];
+    (void)expected_words;
     story_print_milli(earned, sizeof earned, (int64_t)report.earned_milli);
     snprintf(got, sizeof got, "firsts=%" PRIu64 " successes=%" PRIu64 " earned=%s", report.firsts, report.successes,
              earned);
-    story_join(expected, sizeof expected, c);
+    story_join_words(expected, sizeof expected, c);
     if (strcmp(expected, got) != 0)
-        story_differs(s, expected, got);
+        story_report_mismatch(s, expected, got);
     return true;
 }
 
 /* The memory of the target is given to another one: calls in flight see that it is gone. */
-static bool do_reuse(struct story *s, struct story_cursor *c, struct story_cursor told)
+static bool run_reuse(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
     struct bide_target_config config;
-    (void)c, (void)told;
+    (void)c, (void)expected_words;
     bide_target_config_get(&s->target, &config);
     return bide_target_reuse(&s->target, &config, s->now_ns, NULL) == BIDE_OK ||
-           story_wrong(s, "the target's own configuration does not pass its check");
+           story_fail(s, "the target's own configuration does not pass its check");
 }
 
 /* `configure key=value -> ok` (or nothing) and `-> refused FIELD`. */
-static bool do_configure(struct story *s, struct story_cursor *c, struct story_cursor told)
+static bool run_configure(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
     struct bide_target_config config;
     struct bide_problem problem = {0};
-    char expected[STORY_SAY_MAX], got[STORY_SAY_MAX];
+    char expected[STORY_TEXT_MAX], got[STORY_TEXT_MAX];
     bide_target_config_get(&s->target, &config);
     if (!story_assign_all(s, &story_target_fields, &config, c))
         return false;
@@ -104,9 +104,9 @@ static bool do_configure(struct story *s, struct story_cursor *c, struct story_c
         snprintf(got, sizeof got, "ok");
     else
         snprintf(got, sizeof got, "refused %s", problem.field == NULL ? "" : problem.field);
-    story_join(expected, sizeof expected, &told);
+    story_join_words(expected, sizeof expected, &expected_words);
     if (strcmp(expected[0] == '\0' ? "ok" : expected, got) != 0)
-        story_differs(s, expected, got);
+        story_report_mismatch(s, expected, got);
     return true;
 }
 
@@ -127,14 +127,14 @@ static bool read_crowd(struct story *s, struct story_cursor *c, struct crowd *cr
     *crowd = (struct crowd){0};
     if (!story_read_u32(story_next(c), &crowd->count) || (method = story_next(c)) == NULL ||
         !story_read_u32(story_next(c), &status) || status > 999)
-        return story_wrong(s, "want crowd COUNT METHOD STATUS [took=TIME] [every=TIME] -> WHY=COUNT ...");
+        return story_fail(s, "want crowd COUNT METHOD STATUS [took=TIME] [every=TIME] -> WHY=COUNT ...");
     crowd->safety = bide_method_safety(method, strlen(method));
     crowd->outcome = bide_classify_http((int)status, NULL);
     if ((value = story_take_value(c, "took")) != NULL && !conf_duration_parse(value, strlen(value), &crowd->took_ns))
-        return story_wrong(s, "want took=TIME, not '%s'", value);
+        return story_fail(s, "want took=TIME, not '%s'", value);
     if ((value = story_take_value(c, "every")) != NULL && !conf_duration_parse(value, strlen(value), &crowd->every_ns))
-        return story_wrong(s, "want every=TIME, not '%s'", value);
-    return story_read_evidence(s, c, &crowd->outcome);
+        return story_fail(s, "want every=TIME, not '%s'", value);
+    return story_read_details(s, c, &crowd->outcome);
 }
 
 /* One call after the other, each answered once. One that would wait for its retry is cancelled at once; what counts is
@@ -145,12 +145,12 @@ static void play_crowd(struct story *s, const struct crowd *crowd, uint32_t coun
         struct bide_call call = {0};
         struct bide_request request = {.safety = crowd->safety, .seed = ++s->next_seed};
         struct bide_verdict v =
-            bide_call_begin(&call, &s->policy[s->policies - 1], story_target_of(s), &request, s->now_ns);
-        story_note(s, v);
+            bide_call_begin(&call, &s->policy[s->policies - 1], story_get_target(s), &request, s->now_ns);
+        story_record_verdict(s, v);
         if (v.action == BIDE_START) {
             s->now_ns += crowd->took_ns;
             v = bide_call_outcome(&call, v.attempt, &crowd->outcome, s->now_ns);
-            story_note(s, v);
+            story_record_verdict(s, v);
         }
         counts[v.reason]++;
         bide_call_cancel(&call, s->now_ns);
@@ -159,41 +159,42 @@ static void play_crowd(struct story *s, const struct crowd *crowd, uint32_t coun
 }
 
 /* What was told of one why: WHY=N or WHY=N..M; not told is 0. */
-static bool told_count(struct story *s, struct story_cursor told, const char *reason, struct story_range *range)
+static bool read_expected_count(struct story *s, struct story_cursor expected_words, const char *reason,
+                                struct story_range *range)
 {
     const char *value = NULL;
     *range = (struct story_range){0, 0};
-    while (value == NULL && story_peek(&told) != NULL)
-        if ((value = story_take_value(&told, reason)) == NULL)
-            story_next(&told);
+    while (value == NULL && story_peek(&expected_words) != NULL)
+        if ((value = story_take_value(&expected_words, reason)) == NULL)
+            story_next(&expected_words);
     if (value != NULL && !story_milli_range(value, range))
-        return story_wrong(s, "want %s=COUNT or %s=COUNT..COUNT", reason, reason);
+        return story_fail(s, "want %s=COUNT or %s=COUNT..COUNT", reason, reason);
     return true;
 }
 
-static bool do_crowd(struct story *s, struct story_cursor *c, struct story_cursor told)
+static bool run_crowd(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
     struct crowd crowd;
     struct story_range range;
     uint32_t counts[BIDE_REASON_COUNT] = {0};
-    char expected[STORY_SAY_MAX], got[STORY_SAY_MAX] = "";
+    char expected[STORY_TEXT_MAX], got[STORY_TEXT_MAX] = "";
     size_t used = 0;
-    bool as_told = true;
+    bool matches_expected = true;
     if (!read_crowd(s, c, &crowd))
         return false;
     play_crowd(s, &crowd, counts);
     for (int i = 0; i < BIDE_REASON_COUNT; i++) {
         const char *reason = bide_reason_label((enum bide_reason)i);
-        if (!told_count(s, told, reason, &range))
+        if (!read_expected_count(s, expected_words, reason, &range))
             return false;
-        as_told = as_told && story_in_range(range, (int64_t)counts[i] * 1000);
+        matches_expected = matches_expected && story_in_range(range, (int64_t)counts[i] * 1000);
         if (counts[i] > 0)
             used += (size_t)snprintf(got + used, sizeof got - used, "%s%s=%" PRIu32, used > 0 ? " " : "", reason,
                                      counts[i]);
     }
-    story_join(expected, sizeof expected, &told);
-    if (!as_told)
-        story_differs(s, expected, got);
+    story_join_words(expected, sizeof expected, &expected_words);
+    if (!matches_expected)
+        story_report_mismatch(s, expected, got);
     return true;
 }
 
@@ -202,22 +203,22 @@ static bool do_crowd(struct story *s, struct story_cursor *c, struct story_curso
 static void expect_time(struct story *s, const char *word, const char *key, int64_t got_ns)
 {
     struct story_range range;
-    char text[32], line[STORY_SAY_MAX];
+    char text[32], line[STORY_TEXT_MAX];
     if (!story_read_instants(s, word + strlen(key) + 1, &range)) {
-        story_wrong(s, "want %s=TIME or %s=TIME..TIME", key, key);
+        story_fail(s, "want %s=TIME or %s=TIME..TIME", key, key);
     } else if (!story_in_range(range, got_ns)) {
-        story_print_duration(text, sizeof text, story_to_story(s, got_ns));
+        story_print_duration(text, sizeof text, story_from_engine(s, got_ns));
         snprintf(line, sizeof line, "%s=%s", key, text);
-        story_differs(s, word, line);
+        story_report_mismatch(s, word, line);
     }
 }
 
 static void expect_text(struct story *s, const char *word, const char *key, const char *got)
 {
-    char line[STORY_SAY_MAX];
+    char line[STORY_TEXT_MAX];
     snprintf(line, sizeof line, "%s=%s", key, got);
     if (strcmp(line, word) != 0)
-        story_differs(s, word, line);
+        story_report_mismatch(s, word, line);
 }
 
 static void expect_number(struct story *s, const char *word, const char *key, uint64_t got)
@@ -231,16 +232,16 @@ static void expect_budget(struct story *s, const char *word, const char *key)
 {
     struct story_range range;
     int64_t got = bide_budget_left_milli(&s->target, s->now_ns);
-    char text[32], line[STORY_SAY_MAX];
+    char text[32], line[STORY_TEXT_MAX];
     if (strcmp(word, "budget=unlimited") == 0)
         range = (struct story_range){INT64_MAX, INT64_MAX};
     else if (!story_milli_range(word + strlen(key) + 1, &range))
-        story_wrong(s, "want budget=TOKENS, budget=TOKENS..TOKENS or budget=unlimited");
+        story_fail(s, "want budget=TOKENS, budget=TOKENS..TOKENS or budget=unlimited");
     if (s->stopped || story_in_range(range, got))
         return;
     story_print_milli(text, sizeof text, got);
     snprintf(line, sizeof line, "budget=%s", got == INT64_MAX ? "unlimited" : text);
-    story_differs(s, word, line);
+    story_report_mismatch(s, word, line);
 }
 
 static void expect_breaker(struct story *s, const char *word, const char *key)
@@ -274,7 +275,7 @@ static void expect_observed(struct story *s, const char *word, const char *key)
     expect_text(s, word, key, gates);
 }
 
-static void expect_blank(struct story *s, const char *word, const char *key)
+static void expect_evictable(struct story *s, const char *word, const char *key)
 {
     expect_text(s, word, key, bide_target_is_evictable(&s->target, s->now_ns) ? "yes" : "no");
 }
@@ -283,14 +284,14 @@ static void expect_blank(struct story *s, const char *word, const char *key)
 static void expect_p50(struct story *s, const char *word, const char *key)
 {
     struct story_range range;
-    char text[32], line[STORY_SAY_MAX];
+    char text[32], line[STORY_TEXT_MAX];
     int64_t got = bide_target_latency_ns(&s->target, 500);
     if (!story_duration_range(word + strlen(key) + 1, &range)) {
-        story_wrong(s, "want p50=TIME..TIME");
+        story_fail(s, "want p50=TIME..TIME");
     } else if (!story_in_range(range, got)) {
         story_print_duration(text, sizeof text, got);
         snprintf(line, sizeof line, "p50=%s", text);
-        story_differs(s, word, line);
+        story_report_mismatch(s, word, line);
     }
 }
 
@@ -300,7 +301,7 @@ static const struct {
 } expectations[] = {{"budget", expect_budget},     {"breaker", expect_breaker},
                     {"openings", expect_openings}, {"until", expect_until},
                     {"hold_off", expect_hold_off}, {"observed", expect_observed},
-                    {"blank", expect_blank},       {"p50", expect_p50}};
+                    {"blank", expect_evictable},   {"p50", expect_p50}};
 
 static bool expect_one(struct story *s, const char *word)
 {
@@ -312,7 +313,7 @@ static bool expect_one(struct story *s, const char *word)
             return true;
         }
     }
-    return story_wrong(
+    return story_fail(
         s, "expect budget= breaker= openings= until= quiet= observed= blank= p50= or: refused GATE=N; not '%s'", word);
 }
 
@@ -325,15 +326,15 @@ static bool expect_refused(struct story *s, struct story_cursor *c)
         size_t length = strcspn(word, "=");
         snprintf(gate, sizeof gate, "%.*s", (int)length, word);
         if (word[length] != '=' || !story_gates(gate, &bit) || bit == 0)
-            return story_wrong(s, "want refused GATE=COUNT, not '%s'", word);
+            return story_fail(s, "want refused GATE=COUNT, not '%s'", word);
         expect_number(s, word, gate, bide_target_refused(&s->target, (enum bide_gate)bit));
     }
     return true;
 }
 
-bool story_expect(struct story *s, struct story_cursor *c, struct story_cursor told)
+bool story_expect(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
-    (void)told;
+    (void)expected_words;
     if (story_take_word(c, "refused"))
         return expect_refused(s, c);
     for (const char *word; (word = story_next(c)) != NULL && !s->stopped;)
@@ -345,15 +346,15 @@ bool story_expect(struct story *s, struct story_cursor *c, struct story_cursor t
 static const struct {
     const char *word;
     bool (*run)(struct story *, struct story_cursor *, struct story_cursor);
-    bool takes_told; /* may be followed by "-> ..." */
+    bool takes_expected; /* may be followed by "-> ..." */
     bool needs_target;
-} target_events[] = {{"hold", do_hold, false, true},       {"hold_off", do_hold_off, false, true},
-                     {"add", do_add, false, true},         {"configure", do_configure, true, true},
-                     {"reuse", do_reuse, false, true},     {"crowd", do_crowd, true, false},
-                     {"lease", do_lease, false, true},     {"collect", do_collect, false, true},
+} target_events[] = {{"hold", run_hold, false, true},      {"hold_off", run_hold_off, false, true},
+                     {"add", run_add, false, true},        {"configure", run_configure, true, true},
+                     {"reuse", run_reuse, false, true},    {"crowd", run_crowd, true, false},
+                     {"lease", run_lease, false, true},    {"collect", run_collect, false, true},
                      {"expect", story_expect, false, true}};
 
-bool story_target_event(struct story *s, struct story_cursor *c, struct story_cursor told, bool *found)
+bool story_target_event(struct story *s, struct story_cursor *c, struct story_cursor expected_words, bool *found)
 {
     const char *word = story_peek(c);
     *found = false;
@@ -361,11 +362,11 @@ bool story_target_event(struct story *s, struct story_cursor *c, struct story_cu
         if (strcmp(target_events[i].word, word) == 0) {
             *found = true;
             story_next(c);
-            if (target_events[i].needs_target && !story_need_target(s))
+            if (target_events[i].needs_target && !story_require_target(s))
                 return false;
-            if (story_peek(&told) != NULL && !target_events[i].takes_told)
-                return story_wrong(s, "'%s' has no verdict: nothing may follow '->'", word);
-            return target_events[i].run(s, c, told);
+            if (story_peek(&expected_words) != NULL && !target_events[i].takes_expected)
+                return story_fail(s, "'%s' has no verdict: nothing may follow '->'", word);
+            return target_events[i].run(s, c, expected_words);
         }
     }
     return false;
