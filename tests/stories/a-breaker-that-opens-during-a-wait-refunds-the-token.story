@@ -1,4 +1,5 @@
-# The retry was paid for when it was decided. At its wake the breaker is open: it is refused and the token comes back.
+# The retry was charged when it was decided. At its wake the breaker is open: the retry is refused and the token
+# refunded.
 policy attempts=3 base=1s jitter=none
 target breaker.kind=consecutive breaker.consecutive=9 budget.refill_per_minute=0
 at 0s    a: begin GET    -> start 1 first_attempt

@@ -1,4 +1,4 @@
-# Before, while running, while waiting, while held by quiet, as a probe, and after the end.
+# Before begin, while running, while waiting, during a hold-off, as a probe, and after the end.
 policy attempts=3 base=1s jitter=none
 target hold_off_first in_flight_max=1 breaker.kind=consecutive breaker.consecutive=1 breaker.open=5s breaker.open_jitter=0% budget.refill_per_minute=0
 at 0s      none: cancel              -> none

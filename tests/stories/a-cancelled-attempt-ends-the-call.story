@@ -1,4 +1,4 @@
-# The driver reports that our own side stopped the attempt: nothing was learnt of the server, and nobody wants more.
+# The driver reports that our own side stopped the attempt: the outcome is neutral for the target and ends the call.
 policy attempts=3
 target breaker.kind=consecutive breaker.consecutive=1
 at 0s begin GET                -> start 1 first_attempt

@@ -1,4 +1,4 @@
-# Our own side cancels one of two attempts: neutral, the other decides.
+# Our own side cancels one of two attempts: the outcome is neutral, the other attempt decides.
 policy attempts=3 hedges_max=1 hedge_delay=100ms
 at 0ms    begin GET                                -> start 1 first_attempt wake=100ms
 at 100ms  wake                                     -> start 2 hedge

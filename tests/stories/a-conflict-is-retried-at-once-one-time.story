@@ -1,5 +1,5 @@
-# An optimistic write lost its race: again at once (a wait that is already over), then with backoff. Nothing else is
-# ever retried without a wait.
+# An optimistic write lost its race: retried at once (a wait that ends now), then with backoff. No other failure is
+# retried without a wait.
 policy attempts=4 base=100ms jitter=none
 at 0ms   begin PUT                              -> start 1     first_attempt
 at 10ms  fail 1 conflict evidence=answered         -> wait 10ms   conflict

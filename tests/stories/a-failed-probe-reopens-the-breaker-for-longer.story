@@ -1,4 +1,4 @@
-# The open time doubles with each opening in a row, up to its maximum.
+# The open time doubles with each consecutive opening, up to its maximum.
 policy attempts=1
 target breaker.kind=consecutive breaker.consecutive=1 breaker.open=5s breaker.open_jitter=0% breaker.open_growth=2x breaker.open_max=15s
 at 0s     crowd 1 GET 503  -> attempts_spent=1

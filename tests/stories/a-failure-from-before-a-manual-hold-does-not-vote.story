@@ -1,4 +1,5 @@
-# The breaker was opened by hand and released while the attempt ran: its failure belongs to before. It is still retried.
+# The breaker was held open by an operator and released while the attempt ran: the failure belongs to an older
+# generation and does not vote. It is still retried.
 policy attempts=2 base=100ms jitter=none
 target breaker.kind=time_window breaker.min_volume=1 breaker.ratio=10% breaker.ramp=0
 at 0ms   begin GET       -> start 1 first_attempt

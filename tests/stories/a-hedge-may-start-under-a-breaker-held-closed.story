@@ -1,4 +1,4 @@
-# Held closed by hand is closed: a slow attempt gets its hedge.
+# A breaker held closed by an operator counts as closed: a slow attempt gets its hedge.
 policy attempts=3 hedges_max=1 hedge_delay=100ms
 target budget.earn_success=0
 at 0ms    hold closed

@@ -1,4 +1,5 @@
-# The first attempt is slow: a second one starts beside it and answers first. Both are one call; the hedge paid.
+# The first attempt is slow: a hedge starts and answers first. Both belong to one call; the hedge is charged to the
+# budget.
 policy attempts=3 hedges_max=1 hedge_delay=100ms
 target breaker.kind=off budget.earn_success=0
 at 0ms    begin GET     -> start 1 first_attempt wake=100ms

@@ -1,4 +1,4 @@
-# The server asks for 50 ms, our own backoff says 400 ms: the longer one holds. The hint did not count as a step.
+# The hint is 50 ms, the backoff 400 ms: the longer wait applies. A hinted wait does not count as a backoff step.
 policy attempts=5 base=400ms cap=30s jitter=none
 at 0ms    begin GET               -> start 1      first_attempt
 at 0ms    reply 1 503 hint=50ms   -> wait 400ms   backoff

@@ -1,5 +1,5 @@
-# 10 % of 20 s is 2 s: between 20 and 22 s after the answer, never a moment before. Of 100 ms, 10 % would be too narrow
-# to spread a fleet: then the policy's base is the width.
+# 10 % of 20 s is 2 s: the wait is between 20 and 22 s, never shorter than the hint. 10 % of 800 ms would be too
+# narrow to spread a fleet: the base of the policy is the width then.
 policy attempts=3 base=500ms jitter=full hint_jitter=10%
 at 0ms   a: begin GET                -> start 1 first_attempt
 at 1s    a: reply 1 429 hint=20s     -> wait 21s..23s server_hint

@@ -1,4 +1,5 @@
-# Attempt 1 was told to come back in 10 s while its hedge was running. When the hedge fails too, that still holds.
+# The server requested a wait of 10 s from attempt 1 while its hedge was running. When the hedge fails too, the hint
+# still applies.
 policy attempts=4 hedges_max=1 hedge_delay=100ms base=200ms jitter=none
 at 0ms    begin GET              -> start 1 first_attempt wake=100ms
 at 100ms  wake                   -> start 2 hedge

@@ -1,4 +1,4 @@
-# Each call that waits for quiet adds a jitter of its own, upwards.
+# Each call that waits for the hold-off adds its own upward jitter.
 policy attempts=3 base=500ms jitter=full
 target breaker.kind=off
 at 0s  hold_off 10s

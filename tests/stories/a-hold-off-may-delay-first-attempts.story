@@ -1,4 +1,4 @@
-# With hold_off_first a new call is held before its first attempt, and its deadline still counts.
+# With hold_off_first a new call waits before its first attempt, and its deadline still applies.
 policy attempts=3 base=100ms jitter=none
 target hold_off_first
 at 0s  a: begin GET             -> start 1 first_attempt

@@ -1,4 +1,4 @@
-# The server has asked for quiet: a hedge is one request more, and waits for no one.
+# The server requested a hold-off: a hedge would be an additional request, so it is refused.
 policy attempts=4 hedges_max=2 hedge_delay=100ms base=200ms jitter=none
 target breaker.kind=off
 at 0ms    a: begin GET              -> start 1 first_attempt wake=100ms

@@ -1,4 +1,4 @@
-# Call b is already waiting when a 429 asks for quiet: at its wake it waits on.
+# Call b already waits when a 429 requests a hold-off: at its wake it waits on.
 policy attempts=3 base=1s jitter=none
 target breaker.kind=off
 at 0s    a: begin GET            -> start 1 first_attempt

@@ -1,4 +1,5 @@
-# Still running means that the server works: it is retried, but it does not vote against the breaker.
+# 409 to a keyed request means that the first request still runs, so the server is healthy: the request is retried,
+# but it does not vote against the breaker.
 policy attempts=2
 target breaker.kind=consecutive breaker.consecutive=2
 at 0s  crowd 9 POST 409 key_409 -> permanent=9

@@ -1,5 +1,5 @@
-# Idempotency-Key draft: 409 means that the first attempt is still being processed. Without a key it is a conflict of
-# the caller's own making.
+# Idempotency-Key draft: 409 means that the first request is still being processed. Without a key, 409 is a conflict
+# that the caller must resolve.
 policy attempts=3 base=100ms jitter=none
 at 0ms    keyed: begin POST key   -> start 1     first_attempt
 at 0ms    keyed: reply 1 409      -> wait 100ms  backoff

@@ -1,4 +1,5 @@
-# The machine slept for an hour: every waiting call would start at the same moment. Spread again, once.
+# The machine was suspended for an hour: every waiting call would start at the same instant. The wake is jittered
+# again, once.
 policy attempts=3 base=1s cap=1s jitter=full deadline=never
 at 0s     begin GET        -> start 1 first_attempt
 at 0s     reply 1 503      -> wait 0s..1s backoff

@@ -1,4 +1,4 @@
-# A fleet lends the tokens. What calls earn is put down for it, not spent here.
+# The fleet leases the tokens. Earnings of calls are recorded for the fleet and not spent here.
 policy attempts=2 base=100ms jitter=none
 target breaker.kind=off
 expect budget=10

@@ -1,4 +1,5 @@
-# AWS 2.1: an empty bucket and a polling loop. The backoff is waited for, then the call fails: the loop does not spin.
+# AWS 2.1: an empty bucket and a polling loop. The call waits for its backoff and then fails, so the loop does not
+# spin.
 policy preset=aws-2.1 long_poll jitter=none
 target preset=aws-2.1 budget.initial=0
 at 0ms   a: begin POST key -> start 1     first_attempt

@@ -1,4 +1,5 @@
-# A probe that is cancelled, answered 404, or loses a race says nothing of the server's health: the next one may try.
+# A probe that is cancelled, answered 404, or ends in a conflict is no evidence of health: it releases its slot, and
+# the next call probes.
 policy attempts=1
 target breaker.kind=consecutive breaker.consecutive=1 breaker.open=5s breaker.open_jitter=0% breaker.ramp=0
 at 0s      crowd 1 GET 503                     -> attempts_spent=1

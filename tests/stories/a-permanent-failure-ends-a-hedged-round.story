@@ -1,4 +1,4 @@
-# One of two attempts got a permanent answer: an answer is an answer. The verdict names the attempt that got it.
+# One of two attempts failed permanently: the call ends, and the verdict names that attempt.
 policy attempts=3 hedges_max=1 hedge_delay=100ms
 at 0ms    a: begin GET      -> start 1 first_attempt wake=100ms
 at 100ms  a: wake           -> start 2 hedge

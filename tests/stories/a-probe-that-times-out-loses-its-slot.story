@@ -1,4 +1,4 @@
-# The lease runs out and the place is given to another; the late result of the first does not vote.
+# The probe timeout passes and another call claims the slot; the late result of the first probe does not vote.
 policy attempts=1 attempt_timeout=2s
 target breaker.kind=consecutive breaker.consecutive=1 breaker.open=5s breaker.open_jitter=0% breaker.probe_timeout=2s breaker.ramp=0
 at 0s      crowd 1 GET 503       -> attempts_spent=1

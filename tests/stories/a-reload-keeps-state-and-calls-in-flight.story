@@ -1,5 +1,5 @@
-# A smaller capacity, a stricter gate: state survives, calls in flight go on, a bad reload changes nothing and the next
-# one still works.
+# A smaller capacity, a stricter gate: the state survives, calls in flight continue, a bad reload changes nothing and
+# the next reload works.
 policy attempts=4 base=1s jitter=none cap=1s
 target breaker.kind=consecutive breaker.consecutive=5 budget.refill_per_minute=0
 at 0s    a: begin GET     -> start 1 first_attempt

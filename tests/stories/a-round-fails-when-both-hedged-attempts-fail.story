@@ -1,4 +1,5 @@
-# One failure says nothing while the other attempt runs; the second one ends the round, and the backoff begins.
+# The failure of one attempt decides nothing while the other runs; the second failure ends the round, and the backoff
+# begins.
 policy attempts=4 hedges_max=1 hedge_delay=100ms base=200ms jitter=none
 target breaker.kind=off budget.refill_per_minute=0
 at 0ms    begin GET     -> start 1 first_attempt wake=100ms

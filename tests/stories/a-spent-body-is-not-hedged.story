@@ -1,4 +1,4 @@
-# One attempt of the round reports that the body is gone: no hedge is started after it.
+# One attempt of the round reports that the body is spent: no hedge starts after that.
 policy attempts=3 hedges_max=2 hedge_delay=100ms
 target budget.earn_success=0
 at 0ms    begin GET                       -> start 1 first_attempt wake=100ms

@@ -1,4 +1,5 @@
-# The breaker was opened by hand and released while the attempt ran: it is closed again, but the attempt belongs to before.
+# The breaker was held open by an operator and released while the attempt ran: it is closed again, but the attempt
+# belongs to an older generation.
 policy attempts=1
 target breaker.kind=time_window breaker.min_volume=2 breaker.ratio=60% breaker.ramp=0
 at 0ms   old: begin GET      -> start 1 first_attempt

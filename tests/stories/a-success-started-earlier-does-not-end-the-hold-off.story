@@ -1,4 +1,4 @@
-# Many calls were under way when the server asked one of them for quiet: their successes say nothing new.
+# Several attempts were in flight when the server requested a hold-off from one of them: their successes are no news.
 policy attempts=3 base=100ms jitter=none
 target breaker.kind=off
 at 0s  old: begin GET             -> start 1 first_attempt

@@ -1,4 +1,4 @@
-# By default a 429 without a hint backs off; a stricter policy wants the hint (seed 004).
+# By default a 429 without a hint backs off; with throttled_needs_hint (seed 004) the call gives up.
 policy attempts=3 base=100ms jitter=none
 at 0ms  lax: begin GET       -> start 1 first_attempt
 at 0ms  lax: reply 1 429     -> wait 100ms backoff

@@ -1,4 +1,5 @@
-# Told that a throttled request never ran, a POST may be repeated after 429; 503 is another matter, and so is a timeout.
+# trust=throttled: the server guarantees that a throttled request did not run, so a POST may be repeated after 429,
+# but not after 503. trust=unavailable: the reverse.
 policy attempts=2 base=100ms jitter=none
 target trust=throttled breaker.kind=off
 at 0ms a: begin POST        -> start 1 first_attempt

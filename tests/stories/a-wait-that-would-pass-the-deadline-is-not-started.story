@@ -1,4 +1,4 @@
-# A wait that would end after the deadline is not begun; one that ends just before it is.
+# A wait that would end after the deadline is not started; a wait that ends just before it is.
 policy attempts=5 base=400ms cap=400ms jitter=none deadline=1s
 at 0ms    a: begin GET     -> start 1     first_attempt  cut=1s
 at 500ms  a: reply 1 503   -> wait 900ms  backoff

@@ -1,4 +1,4 @@
-# The hedge is refused; the attempt it was to help runs on, and the call is not over.
+# The hedge is refused; the first attempt continues, and the call has not ended.
 policy attempts=3 hedges_max=1 hedge_delay=100ms
 target breaker.kind=off budget.capacity=1 budget.initial=0 budget.earn_success=0 budget.refill_per_minute=0
 at 0ms    begin GET     -> start 1 first_attempt wake=100ms

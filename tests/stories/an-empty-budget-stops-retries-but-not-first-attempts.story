@@ -1,4 +1,5 @@
-# Ten retries in hand. Failing calls use them up; then first attempts still go out, but nothing is repeated.
+# The bucket holds three retries. Failing calls use them up; after that first attempts are still sent, but no request
+# is retried.
 policy attempts=6 base=1ms cap=1ms jitter=none
 target breaker.kind=off budget.capacity=3 budget.refill_per_minute=0
 at 0ms   a: begin GET    -> start 1 first_attempt

@@ -1,4 +1,4 @@
-# Begin makes the call: the same memory serves the next one, whatever was in it.
+# begin is the constructor: the memory of an ended call serves the next call, with any previous contents.
 policy attempts=2 base=100ms jitter=none
 at 0ms    begin GET      -> start 1 first_attempt
 at 0ms    reply 1 503    -> wait 100ms backoff

@@ -1,4 +1,4 @@
-# One token a minute is the floor: it runs when the lease has lapsed, and not before.
+# One token per minute is the floor: the bucket refills after the lease has expired, and not before.
 policy attempts=2 base=100ms jitter=none
 target breaker.kind=off budget.refill_per_minute=1
 at 0s     lease begin
@@ -11,7 +11,7 @@ at 361s   expect budget=0..0.02
 at 8min   expect budget=1.97..2
 at 8min   lease over
 at 8min   expect budget=1.97..2
-# It answers again: what had trickled is forfeited, and what is lent is there.
+# The fleet replies again: the unspent refill is removed, and the leased tokens are available.
 at 8min   lease until 20min
 at 8min   expect budget=0..0.02
 at 8min   add 3

@@ -1,4 +1,5 @@
-# Held open it refuses whatever the evidence and the time; held closed it lets everything pass; released it starts anew.
+# Held open, the breaker refuses every call at any time; held closed, it admits every call; released, it starts
+# without evidence.
 policy attempts=1
 target breaker.kind=consecutive breaker.consecutive=1 breaker.open=5s breaker.ramp=0
 at 0s    hold open

@@ -1,4 +1,4 @@
-# Cancelled while it waits: the token returns. Cancelled once it was sent: it is spent.
+# Cancelled while it waits: the token is refunded. Cancelled after it was sent: the token is spent.
 policy attempts=3 base=1s jitter=none
 target breaker.kind=off budget.refill_per_minute=0
 at 0s  a: begin GET     -> start 1 first_attempt

@@ -1,4 +1,4 @@
-# Four attempts are one first and three retries; the third retry's failure is the end.
+# Four attempts are a first attempt and three retries; the failure of the third retry ends the call.
 policy attempts=4 base=100ms cap=30s jitter=none
 at 0ms    begin GET     -> start 1     first_attempt
 at 10ms   reply 1 503   -> wait 110ms  backoff

@@ -1,5 +1,5 @@
-# A table gave the target's memory to another: calls in flight finish without it (a retry that was
-# paid for is still made), and nothing of theirs is booked there.
+# A table gave the target's memory to another name: calls in flight finish without it (a retry that was charged is
+# still made) and record nothing there.
 policy attempts=3 base=1s jitter=none hedges_max=1 hedge_delay=500ms
 target breaker.kind=consecutive breaker.consecutive=1 budget.refill_per_minute=0
 at 0s    fails: begin GET     -> start 1 first_attempt wake=500ms

@@ -1,4 +1,5 @@
-# The wake comes early, the report twice, the wake twice, reports of attempts that never were, and all again at the end.
+# An early wake, a repeated outcome, a repeated wake, outcomes of attempts that never existed, and all of them again
+# after the end.
 policy attempts=3 base=100ms jitter=none
 target breaker.kind=off budget.refill_per_minute=0
 at 0ms    wake                     -> none

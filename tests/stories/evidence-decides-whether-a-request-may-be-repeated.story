@@ -1,4 +1,4 @@
-# A POST without a key is repeated only where the evidence says that it cannot have run.
+# A POST without a key is repeated only where the evidence proves that it cannot have run.
 policy attempts=2 base=100ms jitter=none
 at 0ms not_sent: begin POST                                  -> start 1 first_attempt
 at 0ms not_sent: fail 1 transient evidence=not_sent           -> wait 100ms backoff

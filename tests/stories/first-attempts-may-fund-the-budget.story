@@ -1,4 +1,4 @@
-# As Finagle and others do. Beware: it funds retries during an outage.
+# As in Finagle and others. Caution: this funds retries during an outage.
 policy attempts=2 base=1ms jitter=none
 target breaker.kind=off budget.initial=0 budget.earn_first=0.5 budget.earn_success=0 budget.refill_per_minute=0
 at 0ms  a: begin GET    -> start 1 first_attempt

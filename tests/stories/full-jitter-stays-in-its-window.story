@@ -1,4 +1,4 @@
-# Full jitter, floor 50 ms: anywhere from the floor to the envelope, never beyond the cap.
+# Full jitter with a floor of 50 ms: uniform between the floor and the envelope, never above the cap.
 policy attempts=5 base=200ms cap=500ms floor=50ms jitter=full deadline=never
 at 0ms   begin GET seed=7  -> start 1 first_attempt
 at 0ms   reply 1 503       -> wait 50ms..200ms backoff

@@ -1,4 +1,5 @@
-# Twenty answers of 40 ms are known: the hedge is due when 90 % would have answered (an upper bound of the histogram).
+# Twenty responses of 40 ms are known: the hedge is due when 90 % would have answered (an upper bound from the
+# histogram).
 policy attempts=3 hedges_max=1 hedge_delay=10s hedge_quantile=90%
 target latency breaker.kind=off
 at 0s    early: begin GET    -> start 1 first_attempt wake=10s

@@ -1,4 +1,4 @@
-# Exactly as asked (curl); exactly, 0 included, after which the backoff begins anew (gRPC); moved into a window (AWS).
+# curl: exactly the hint. gRPC: exactly, 0 included, after which the backoff restarts. AWS: clamped into a window.
 policy preset=curl
 at 0s   curl: begin GET              -> start 1 first_attempt
 at 0s   curl: reply 1 503 hint=7s    -> wait 7000ms server_hint

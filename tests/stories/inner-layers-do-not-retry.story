@@ -1,4 +1,4 @@
-# The caller above is already retrying, or asked that nobody does: this layer makes one attempt.
+# The calling layer already retries, or forbids retries: this layer makes one attempt.
 policy attempts=3 base=100ms jitter=none
 at 0ms first: begin GET inbound=1        -> start 1 first_attempt
 at 0ms first: reply 1 503                -> wait 100ms backoff

@@ -1,4 +1,4 @@
-# aws_standard_retry_v2_1: attempts spent, success and permanent failures must not delay.
+# aws_standard_retry_v2_1: spent attempts, success and permanent failures must not delay.
 policy preset=aws-2.1 long_poll jitter=none attempts=2
 target preset=aws-2.1
 at 0ms  a: begin POST key  -> start 1 first_attempt

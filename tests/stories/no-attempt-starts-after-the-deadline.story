@@ -1,4 +1,4 @@
-# Reports that come after the deadline: a failure is final, a success is still a success, a late wake starts nothing.
+# Events after the deadline: a failure is final, a success is still a success, a late wake starts no attempt.
 policy attempts=5 base=100ms jitter=none deadline=1s
 at 0ms    fails: begin GET      -> start 1 first_attempt
 at 0ms    works: begin GET      -> start 1 first_attempt

@@ -1,4 +1,4 @@
-# Call a is told to wait until 10 s. Call b fails at 1 s: its retry keeps away from the server until then, too.
+# The server requests a wait until 10 s from call a. Call b fails at 1 s: its retry waits until then, too.
 policy attempts=3 base=100ms jitter=none
 target breaker.kind=off
 at 0s    a: begin GET            -> start 1 first_attempt

@@ -1,4 +1,5 @@
-# When the open time is over one call may probe; others are refused meanwhile. Its success closes the breaker.
+# When the open time is over one call may probe; other calls are refused until it ends. Its success closes the
+# breaker.
 policy attempts=1
 target breaker.kind=consecutive breaker.consecutive=1 breaker.open=5s breaker.open_jitter=0% breaker.ramp=0
 at 0s     crowd 1 GET 503     -> attempts_spent=1

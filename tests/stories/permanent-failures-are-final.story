@@ -1,4 +1,4 @@
-# 4xx will not go away by trying again, and neither will 501 and 505.
+# Another attempt cannot fix a 4xx, 501 or 505.
 policy attempts=3
 at 0ms a: begin GET    -> start 1 first_attempt
 at 0ms a: reply 1 400  -> give_up 1 permanent

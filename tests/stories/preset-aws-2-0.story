@@ -1,5 +1,5 @@
-# aws_standard_retry_v2_0, with rand() = 1, as jitter none. 500 tokens, 5 for a retry, 10 after a timeout; the last
-# charge returns with the success.
+# aws_standard_retry_v2_0 with rand() = 1, which is jitter none. 500 tokens, 5 per retry, 10 after a timeout; a
+# success refunds the last charge.
 policy preset=aws-2.0 jitter=none attempts=5
 target preset=aws-2.0
 at 0s  a: begin GET               -> start 1 first_attempt

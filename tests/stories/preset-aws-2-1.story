@@ -1,4 +1,4 @@
-# aws_standard_retry_v2_1, "retry quota recovery": 14 for a retry, 5 when throttled, the last charge returns.
+# aws_standard_retry_v2_1, "retry quota recovery": 14 per retry, 5 when throttled; a success refunds the last charge.
 policy preset=aws-2.1 jitter=none attempts=5
 target preset=aws-2.1 budget.capacity=30
 at 0ms   a: begin GET     -> start 1 first_attempt

@@ -1,4 +1,4 @@
-# Seed 003's video player: one retry, spread over 4 s, and no more than one in 30 s for the same segment.
+# The video player of seed 003: one retry, spread over 4 s, and at most one retry in 30 s for the same segment.
 policy preset=cricstream
 target preset=cricstream
 at 0s   a: begin GET retry_key=segment-17   -> start 1 first_attempt

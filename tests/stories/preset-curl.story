@@ -1,5 +1,5 @@
-# As curl --retry 3: 1, 2, 4 seconds, no jitter, no budget, no breaker. (bide keeps its idempotency gate: curl repeats
-# a POST.)
+# As curl --retry 3: 1, 2, 4 seconds, no jitter, no budget, no breaker. (The repeat gate of bide stays: curl would
+# repeat a POST.)
 policy preset=curl
 target preset=curl
 at 0s  begin GET    -> start 1 first_attempt

@@ -1,4 +1,4 @@
-# A concurrency budget: retries in flight, from the decision to the end, at most 20 % of the calls, and 3 in any case.
+# A concurrency budget: retries in flight, from the decision to the end, at most 20 % of the calls, but at least 3.
 policy preset=envoy
 target preset=envoy
 at 0ms  a: begin GET    -> start 1 first_attempt

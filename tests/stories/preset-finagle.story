@@ -1,4 +1,4 @@
-# 20 % over ten seconds and ten a second on top: a hundred at first, and one more for every five requests.
+# 20 % over ten seconds plus ten per second: a hundred retries at first, and one more for every five requests.
 policy preset=finagle
 target preset=finagle
 at 0s  expect budget=100

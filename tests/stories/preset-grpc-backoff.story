@@ -1,4 +1,4 @@
-# 100 ms doubling to 1 s, each 20 % up or down, also past the maximum.
+# 100 ms doubling to 1 s, each with 20 % jitter up or down, which may exceed the maximum.
 policy preset=grpc attempts=6
 at 0s begin GET       -> start 1 first_attempt
 at 0s reply 1 503     -> wait 80ms..120ms backoff

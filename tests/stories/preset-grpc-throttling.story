@@ -1,4 +1,5 @@
-# gRFC A6: a failure takes one, a success gives a tenth; retries stop at half the tokens. Permanent failures take none.
+# gRFC A6: a failure removes one token, a success adds a tenth; retries stop at half the tokens. Permanent failures
+# remove none.
 policy preset=grpc jitter_lo=100% jitter_hi=100%
 target preset=grpc budget.capacity=4 budget.threshold=2 budget.earn_success=0.8
 at 0ms   a: begin GET     -> start 1 first_attempt

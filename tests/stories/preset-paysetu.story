@@ -1,4 +1,4 @@
-# Seed 003's payment client: 4 attempts of 150 ms, full jitter from 100 ms. The worst case is 1.3 s, not 6.6 s.
+# The payment client of seed 003: 4 attempts of 150 ms, full jitter from 100 ms. The worst case is 1.3 s, not 6.6 s.
 policy preset=paysetu
 target preset=paysetu
 at 0ms    begin POST key                -> start 1 first_attempt cut=150ms connect=30ms

@@ -1,5 +1,5 @@
-# "AWS SDKs use a token bucket: 500 initial tokens, 5 per successful call refunded, 5 per retry." Its Verify: line says
-# that after 100 consecutive failures acquire() returns False.
+# "AWS SDKs use a token bucket: 500 initial tokens, 5 per successful call refunded, 5 per retry." Its Verify: line
+# states that after 100 consecutive failures acquire() returns False.
 policy preset=seed-001
 target preset=seed-001
 at 0s  expect budget=500

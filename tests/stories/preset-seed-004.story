@@ -1,5 +1,5 @@
-# Seed 004's wrapper: mutating requests need a key; a ratio of 20 % after a warm-up of 10 requests; floor 50 ms; and a
-# cooldown once the ratio was exceeded.
+# The wrapper of seed 004: mutating requests need a key; a ratio of 20 % after a warm-up of 10 requests; floor 50 ms;
+# and a cooldown after the ratio was exceeded.
 policy preset=seed-004
 target preset=seed-004
 at 0s   post: begin POST       -> give_up 0 key_required

@@ -1,4 +1,4 @@
-# Three attempts a request, retries below a tenth of the requests of two minutes, and a short warm-up.
+# Three attempts per request, retries below a tenth of the requests of two minutes, and a short warm-up.
 policy preset=sre
 target preset=sre
 at 0s  crowd 10 GET 200  -> succeeded=10

@@ -1,4 +1,4 @@
-# An attempt that began while the breaker was closed reports a success during the probe: too old to close anything.
+# An attempt that began while the breaker was closed succeeds during the probe: its generation is too old to vote.
 policy attempts=1
 target breaker.kind=consecutive breaker.consecutive=1 breaker.open=5s breaker.open_jitter=0% breaker.ramp=0
 at 0s      old: begin GET        -> start 1 first_attempt

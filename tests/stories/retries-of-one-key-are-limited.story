@@ -1,4 +1,4 @@
-# Two retries in 10 s for the same order, whoever asks. Other orders, and requests without a key, are not concerned.
+# Two retries in 10 s for the same order, from any call. Other orders, and requests without a key, are not limited.
 policy attempts=9 base=1s jitter=none cap=1s
 target key_retries=2 key_interval=10s breaker.kind=off
 at 0s   a: begin GET retry_key=order-1   -> start 1 first_attempt

@@ -1,4 +1,4 @@
-# GET changes nothing, PUT twice is as once, and a key lets the server remember.
+# GET changes nothing, a repeated PUT has the effect of one, and a key lets the server recognize the repetition.
 policy attempts=2 base=100ms jitter=none
 at 0ms get: begin GET                          -> start 1 first_attempt
 at 0ms get: fail 1 transient evidence=unknown   -> wait 100ms backoff

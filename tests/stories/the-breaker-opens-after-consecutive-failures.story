@@ -1,4 +1,4 @@
-# Three failures in a row open it: first attempts and retries are refused, each with its reason.
+# Three consecutive failures open the breaker: first attempts and retries are refused, each with its reason.
 policy attempts=4 base=100ms jitter=none deadline=never
 target breaker.kind=consecutive breaker.consecutive=3 breaker.open=5s breaker.open_jitter=0%
 at 0s     a: begin GET    -> start 1 first_attempt

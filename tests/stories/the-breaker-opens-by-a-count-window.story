@@ -1,4 +1,4 @@
-# Half of the last four, and not before four were seen.
+# Half of the last four votes are failures; never before four votes were counted.
 policy attempts=1
 target breaker.kind=count_window breaker.count_window=4 breaker.min_volume=4 breaker.ratio=50%
 at 0s  crowd 1 GET 503  -> attempts_spent=1

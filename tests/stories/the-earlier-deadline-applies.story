@@ -1,4 +1,4 @@
-# Of the policy's and the request's. A request whose deadline has passed is not even begun.
+# The earlier of the deadlines of policy and request. A request whose deadline has passed makes no attempt.
 policy attempts=3 base=100ms jitter=none deadline=10s attempt_timeout=2s connect_timeout=1s
 at 5s  request: begin GET deadline=6s     -> start 1 first_attempt cut=6s connect=6s
 at 5s  policy: begin GET deadline=60s     -> start 1 first_attempt cut=7s connect=6s

@@ -1,4 +1,4 @@
-# Nothing to do but say so. The attempt comes with its deadlines: 10 s, and 3 s to connect.
+# The common case. START carries the deadlines of the attempt: 10 s, and 3 s to connect.
 policy preset=service
 target preset=service
 at 0ms  begin GET    -> start 1 first_attempt cut=10s connect=3s

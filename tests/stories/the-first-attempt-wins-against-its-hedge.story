@@ -1,4 +1,4 @@
-# The first attempt answers after all, before and after the hedge has started.
+# The first attempt answers before, and in the second call after, its hedge has started.
 policy attempts=3 hedges_max=1 hedge_delay=100ms
 target breaker.kind=off budget.earn_success=0
 at 0ms    a: begin GET     -> start 1 first_attempt wake=100ms

@@ -1,4 +1,4 @@
-# Shadow mode: each gate decides and reports, and the call goes on as if it were not there.
+# Observe mode: each gate decides and reports, and the call continues as if the gate were absent.
 policy attempts=3 base=100ms jitter=none require_key observe=key,repeat
 at 0ms key: begin POST                          -> start 1 first_attempt observed=key
 at 0ms key: reply 1 503                         -> wait 100ms backoff observed=repeat

@@ -1,4 +1,4 @@
-# A day in shadow mode before a gate is armed: what it would have refused is counted.
+# Observe mode before a gate is enforced: the refusals it would have made are counted.
 policy attempts=3 base=1s jitter=none cap=1s
 target observe=in_flight,breaker,key_limit,budget in_flight_max=1 key_retries=1 budget.capacity=1 budget.refill_per_minute=0 breaker.kind=consecutive breaker.consecutive=2 breaker.open=1min breaker.open_max=1min breaker.open_jitter=0%
 at 0s  a: begin GET retry_key=k  -> start 1 first_attempt

@@ -1,4 +1,4 @@
-# A bulkhead of two: a third attempt is refused at once; a place is free again when one ends, however it ends.
+# A bulkhead of two: a third attempt is refused at once; every end of an attempt releases its permit.
 policy attempts=3 base=1s jitter=none
 target in_flight_max=2 breaker.kind=off budget.refill_per_minute=0
 at 0s  a: begin GET     -> start 1 first_attempt

@@ -1,4 +1,4 @@
-# Every preset is complete: timeouts and deadline included. A command's length is not known: it has none.
+# Every preset sets all timeouts and the deadline. The duration of a command is unknown: that preset sets none.
 policy preset=interactive
 target preset=interactive
 at 0s  interactive: begin GET      -> start 1 first_attempt cut=2s connect=500ms

@@ -1,4 +1,4 @@
-# 425: worth one more attempt, without early data, and not two.
+# 425: worth a second attempt, without early data, but no third.
 policy attempts=4 base=100ms jitter=none
 at 0ms   begin POST      -> start 1     first_attempt
 at 0ms   reply 1 425     -> wait 100ms  backoff

@@ -1,4 +1,4 @@
-# At first one call in ten, in the end all of them.
+# At first one call in ten is admitted, in the end all of them.
 policy attempts=1
 target breaker.kind=consecutive breaker.consecutive=1 breaker.open=5s breaker.open_jitter=0% breaker.ramp=10s
 at 0s      crowd 1 GET 503     -> attempts_spent=1
