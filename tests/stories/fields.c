@@ -1,7 +1,7 @@
-/* fields.c - the keys of `policy`, `target` and `configure` lines: those of a policy file, each for its own struct.
+/* fields.c - the keys of `policy`, `target` and `configure` lines: the keys of a policy file, assigned to one struct.
  *
- * The table is that of app/conf. A story may do three things that a file may not: write a flag without its value, give
- * a policy the size of another version, and keep policy and target apart. */
+ * The table is that of app/conf. A story may do three things that a policy file may not: write a flag without a
+ * value, give a policy the struct size of another version, and keep policy and target apart. */
 #include "fields.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ static const struct conf_field *observe(void)
     return conf_field_find("observe", strlen("observe"));
 }
 
-/* `observe` is of both; each line says its own gates. */
+/* `observe` exists in both structs; each line lists only the gates of its own. */
 static bool field_belongs_to(const struct story_fields *fields, const struct conf_field *field)
 {
     return field->of_target == fields->of_target || field == observe();
@@ -32,7 +32,7 @@ static void list_keys(const struct story_fields *fields, const char *word, char 
             used += (size_t)snprintf(reason + used, size - used, " %s", field->key);
 }
 
-/* Gates of the other struct would be lost. */
+/* False if the value names gates of the other struct, which would be lost. */
 static bool gates_are_ours(const struct story_fields *fields, const struct conf_pair *pair)
 {
     return (fields->of_target ? pair->policy.observe : pair->target.observe) == 0;
@@ -51,7 +51,7 @@ static bool assign(const struct story_fields *fields, void *object, const struct
     return true;
 }
 
-/* A story about a policy of another version. */
+/* `struct_size=N`: a story about a policy of another version. */
 static bool assign_size(const struct story_fields *fields, void *object, const char *word)
 {
     static const char key[] = "struct_size=";

@@ -1,4 +1,5 @@
-/* fields.h - the keys of `policy`, `target` and `configure` lines: those of a policy file, each for its own struct. */
+/* fields.h - the keys of `policy`, `target` and `configure` lines: the keys of a policy file, assigned to one
+ * struct. */
 #ifndef STORY_FIELDS_H
 #define STORY_FIELDS_H
 
@@ -6,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which of the two structs a line is about. */
+/* The struct that a line assigns to. */
 struct story_fields {
     const char *of; /* "policy" */
     bool of_target;
@@ -15,13 +16,14 @@ struct story_fields {
 extern const struct story_fields story_policy_fields;
 extern const struct story_fields story_target_fields;
 
-/* Assigns one word, "base=200ms" or a bare flag, to the struct. On failure `why` says what would be right. */
+/* Assigns one word, "base=200ms" or a bare flag, to the struct. On failure writes a text to `reason` that states
+ * what would be right. */
 bool story_assign(const struct story_fields *fields, void *object, const char *word, char *reason, size_t size);
 
 /* "budget,breaker" -> bits of enum bide_gate; "none" -> 0. */
 bool story_gates(const char *text, uint32_t *bits);
 
-/* The reverse, for messages. */
+/* The reverse, for mismatch texts. */
 void story_print_gates(char *text, size_t size, uint32_t bits);
 
 #endif

@@ -1,4 +1,4 @@
-/* play.c - what the parts of the interpreter share: complaints, the words of a line, instants. */
+/* play.c - shared by the parts of the interpreter: failure reports, the words of a line, instants. */
 #include "play.h"
 
 #include <stdarg.h>
@@ -73,7 +73,7 @@ bool story_read_u32(const char *word, uint32_t *value)
     return true;
 }
 
-/* A story's instant as the engine's, and back. */
+/* Converts an instant of the story to the engine's clock; story_from_engine() is the reverse. */
 static int64_t story_to_engine(const struct story *s, int64_t ns)
 {
     return ns == BIDE_NEVER ? BIDE_NEVER : ns + s->script.epoch_ns;

@@ -1,4 +1,5 @@
-/* play.h - what the parts of the interpreter share: the story so far, the words of the present line, complaints. */
+/* play.h - shared by the parts of the interpreter: the state of the story, the words of the current line, failure
+ * reports. */
 #ifndef STORY_PLAY_H
 #define STORY_PLAY_H
 
@@ -26,7 +27,7 @@ struct story {
     int failures;
     bool stopped; /* a syntax error, or a mismatch without keep_going */
     int64_t now_ns;
-    uint64_t next_seed; /* a call that names no seed gets 1, 2, 3, ... */
+    uint64_t next_seed; /* calls without a seed get 1, 2, 3, ... */
     struct bide_policy policy[STORY_POLICIES_MAX];
     int policies;
     struct bide_target target;
@@ -36,36 +37,36 @@ struct story {
     struct bide_verdict last;
 };
 
-/* The words of one line that are still to be read. */
+/* The words of one line that are not read yet. */
 struct story_cursor {
     const struct story_words *words;
     int at;
-    int end; /* where "->" stands, or the count */
+    int end; /* index of "->", or the count */
 };
 
-/* Complains about the story itself, and stops it. Always false. */
+/* Reports a syntax error of the story and stops it. Returns false. */
 __attribute__((format(printf, 2, 3))) bool story_fail(struct story *s, const char *format, ...);
 
-/* Complains that something did not happen as told. */
+/* Reports that the engine did not behave as the story expects. */
 void story_report_mismatch(struct story *s, const char *expected, const char *got);
 
-/* The next word of the line, or NULL; peek leaves it there. */
+/* Return the next word of the line, or NULL; peek does not advance. */
 const char *story_peek(const struct story_cursor *c);
 const char *story_next(struct story_cursor *c);
 
-/* If the next word is key=value, takes it and returns the value, else NULL. */
+/* If the next word is key=value, consumes it and returns the value, else returns NULL. */
 const char *story_take_value(struct story_cursor *c, const char *key);
 
-/* If the next word is this one, takes it. */
+/* If the next word is `wanted`, consumes it and returns true. */
 bool story_take_word(struct story_cursor *c, const char *wanted);
 
-/* The words that are left, with a blank between them. */
+/* Joins the remaining words, with a blank between them. */
 void story_join_words(char *text, size_t size, const struct story_cursor *c);
 
 bool story_read_u64(const char *word, uint64_t *value);
 bool story_read_u32(const char *word, uint32_t *value);
 
-/* Instants are written from the story's 0 and kept on the engine's clock. */
+/* Instants are written relative to the story's 0 and stored on the engine's clock. */
 int64_t story_from_engine(const struct story *s, int64_t ns);
 bool story_read_instant(const struct story *s, const char *word, int64_t *ns);
 bool story_read_instants(const struct story *s, const char *word, struct story_range *range);
@@ -74,19 +75,20 @@ bool story_in_range(struct story_range range, int64_t value);
 /* Assigns all key=value words of a policy, target or configure line. */
 bool story_assign_all(struct story *s, const struct story_fields *fields, void *object, struct story_cursor *c);
 
-/* The target, or NULL when the story has none; and the complaint that it has none. */
+/* Return the target, or NULL if the story has none; and report an error if it has none. */
 struct bide_target *story_get_target(struct story *s);
 bool story_require_target(struct story *s);
 
-/* verdicts.c: remembers a verdict; compares it with what was told after "->". */
+/* verdicts.c: records a verdict; compares it with the expected words after "->". */
 void story_record_verdict(struct story *s, struct bide_verdict v);
 void story_compare(struct story *s, struct bide_verdict v, struct story_cursor expected_words);
 
-/* calls.c: hint=, reach= and flags of an outcome; an event of the call of that name. */
+/* calls.c: reads hint=, evidence= and flags of an outcome; runs an event of the call with that name. */
 bool story_read_details(struct story *s, struct story_cursor *c, struct bide_outcome *outcome);
 bool story_call_event(struct story *s, struct story_cursor *c, struct story_cursor expected_words, const char *name);
 
-/* target.c: an event of the target, if the next word is one (else *found is false); what must be true of it. */
+/* target.c: runs an event of the target, if the next word names one (else *found is false); checks its expected
+ * state. */
 bool story_target_event(struct story *s, struct story_cursor *c, struct story_cursor expected_words, bool *found);
 bool story_expect(struct story *s, struct story_cursor *c, struct story_cursor expected_words);
 

@@ -1,12 +1,12 @@
-/* runner.c - plays story files and says which did not happen as told.
+/* runner.c - plays story files and reports mismatches.
  *
- *     runner tests/stories             all stories of a directory, and what they leave untold
+ *     runner tests/stories             all stories of a directory, and what none of them covers
  *     runner one.story two.story       only these
- *     runner -k one.story              go on after a mismatch, to write a story
+ *     runner -k one.story              continue after a mismatch, to write a story
  *
- * Every story is played at three starting points of the clock: an engine that only looks at differences of time cannot
- * tell them apart. The stories of a directory must together show every why, every gate in observe mode and every
- * preset. */
+ * Every story is played with three starting values of the clock: an engine that only uses differences of time gives
+ * the same verdicts. The stories of a directory must together cover every reason, every gate in observe mode and
+ * every preset. */
 #define _POSIX_C_SOURCE 200809L /* scandir */
 
 #include <dirent.h>
@@ -88,7 +88,7 @@ static bool play_directory(const char *path, struct tally *tally)
     return count >= 0;
 }
 
-/* What no story showed. */
+/* Prints every reason, gate and preset that no story covers. Returns their number. */
 static int count_missing(const struct story_coverage *covered)
 {
     int missing = 0;

@@ -1,8 +1,7 @@
 /* story.c - plays a story, line by line: policy, target, at, expect.
  *
- * The events of a call are in calls.c, those of the target and what is expected of it in target.c, the comparison of
- * verdicts in verdicts.c. What the engine did is printed in the words of the story, so that the right line can be
- * pasted. */
+ * The events of a call are in calls.c, the events and expectations of the target in target.c, the comparison of
+ * verdicts in verdicts.c. A mismatch is printed in the language of stories, so that the right line can be pasted. */
 #include "story.h"
 
 #include <string.h>

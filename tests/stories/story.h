@@ -1,7 +1,8 @@
-/* story.h - plays a story: events in, verdicts compared with what the story tells. See README.md for the language.
+/* story.h - plays a story: feeds its events to the engine and compares the verdicts with those of the story. README.md
+ * defines the language.
  *
- * The interpreter uses the public headers, string.h and stdio.h and nothing else, so that whatever can run the engine
- * (a unit test, the simulator, WebAssembly) can run stories. */
+ * The interpreter uses the public headers, string.h and stdio.h and nothing else, so that every program that can run
+ * the engine (a unit test, the simulator, WebAssembly) can run stories. */
 #ifndef STORY_STORY_H
 #define STORY_STORY_H
 
@@ -10,7 +11,7 @@
 #include <bide/policy.h>
 #include <bide/verdict.h>
 
-/* What occurred in the stories played so far: a set of stories should leave nothing out. */
+/* The reasons, presets and observed gates of the stories played so far: a complete set of stories covers all. */
 struct story_coverage {
     bool reason[BIDE_REASON_COUNT];
     bool preset[BIDE_PRESET_COUNT];
@@ -18,14 +19,14 @@ struct story_coverage {
 };
 
 struct story_script {
-    const char *name; /* for messages */
+    const char *name; /* for mismatch texts */
     const char *text;
-    int64_t epoch_ns; /* the instant that the story calls 0: a story must come out the same at any */
-    bool keep_going;  /* go on after a mismatch: to write a story, not to test with it */
-    FILE *out;        /* where mismatches go */
+    int64_t epoch_ns; /* the story's instant 0 on the engine's clock; the result must not depend on it */
+    bool keep_going;  /* continue after a mismatch: to write a story, not to test with it */
+    FILE *out;        /* receives the mismatches */
 };
 
-/* Returns the number of complaints; 0: it happened as told. */
+/* Plays the story. Returns the number of failures; 0: everything happened as expected. */
 int story_play(const struct story_script *script, struct story_coverage *covered);
 
 #endif

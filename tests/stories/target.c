@@ -1,4 +1,4 @@
-/* target.c - the events of the target (hold, quiet, add, lease, configure, crowd) and what a story expects of it. */
+/* target.c - the events of the target (hold, hold_off, add, lease, configure, crowd) and its expected state. */
 #include "play.h"
 
 #include <inttypes.h>
@@ -49,7 +49,7 @@ static bool run_add(struct story *s, struct story_cursor *c, struct story_cursor
     return true;
 }
 
-/* `lease begin`, `lease until TIME` (the other side has answered), `lease over` (it does not), `lease end`. */
+/* `lease begin`, `lease until TIME` (the fleet replied), `lease failed` (it did not), `lease end`. */
 static bool run_lease(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
     int64_t until_ns = 0;
@@ -66,7 +66,7 @@ static bool run_lease(struct story *s, struct story_cursor *c, struct story_curs
     return true;
 }
 
-/* `collect firsts=N successes=N earned=TOKENS`: takes what was put down. */
+/* `collect firsts=N successes=N earned=TOKENS`: collects the records and compares them. */
 static bool run_collect(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
     struct bide_lease_report report = bide_lease_collect(&s->target);
@@ -81,7 +81,7 @@ static bool run_collect(struct story *s, struct story_cursor *c, struct story_cu
     return true;
 }
 
-/* The memory of the target is given to another one: calls in flight see that it is gone. */
+/* Gives the memory of the target to a new owner: calls in flight detect that. */
 static bool run_reuse(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
 {
     struct bide_target_config config;
@@ -137,8 +137,8 @@ static bool read_crowd(struct story *s, struct story_cursor *c, struct crowd *cr
     return story_read_details(s, c, &crowd->outcome);
 }
 
-/* One call after the other, each answered once. One that would wait for its retry is cancelled at once; what counts is
- * the why that it got last of its own. */
+/* Runs the calls in sequence, each answered once. A call that would wait for its retry is cancelled at once; it
+ * counts under the last reason before that. */
 static void play_crowd(struct story *s, const struct crowd *crowd, uint32_t counts[BIDE_REASON_COUNT])
 {
     for (uint32_t i = 0; i < crowd->count; i++) {
@@ -158,7 +158,7 @@ static void play_crowd(struct story *s, const struct crowd *crowd, uint32_t coun
     }
 }
 
-/* What was told of one why: WHY=N or WHY=N..M; not told is 0. */
+/* Reads the expected count of one reason, REASON=N or REASON=N..M; 0 if it is absent. */
 static bool read_expected_count(struct story *s, struct story_cursor expected_words, const char *reason,
                                 struct story_range *range)
 {
@@ -280,7 +280,7 @@ static void expect_evictable(struct story *s, const char *word, const char *key)
     expect_text(s, word, key, bide_target_is_evictable(&s->target, s->now_ns) ? "yes" : "no");
 }
 
-/* The latency that half of the attempts stayed below. */
+/* The median latency. */
 static void expect_p50(struct story *s, const char *word, const char *key)
 {
     struct story_range range;
@@ -317,7 +317,7 @@ static bool expect_one(struct story *s, const char *word)
         s, "expect budget= breaker= openings= until= quiet= observed= blank= p50= or: refused GATE=N; not '%s'", word);
 }
 
-/* `refused breaker=2 budget=0`: how often each gate said no. */
+/* `refused breaker=2 budget=0`: refusals per gate. */
 static bool expect_refused(struct story *s, struct story_cursor *c)
 {
     for (const char *word; (word = story_next(c)) != NULL;) {

@@ -1,6 +1,6 @@
-/* text.c - lines cut into words, and ranges of what app/conf/unit.h reads and prints exactly.
+/* text.c - splits lines into words; parses ranges of the values that app/conf/unit.h reads and prints exactly.
  *
- * No floating point and no rounding: a number that its unit cannot hold exactly is an error of the story. */
+ * No floating point and no rounding: a number that its unit cannot represent exactly is an error of the story. */
 #include "text.h"
 
 #include <inttypes.h>
@@ -30,7 +30,7 @@ bool story_cut(struct story_words *words, const char *line, size_t length)
     }
 }
 
-/* Finds the ".." of a range; without one, both halves are the whole. */
+/* Finds the ".." of a range; without it, both halves are the whole text. */
 static bool halves(const char *text, size_t *first, const char **second)
 {
     const char *dots = strstr(text, "..");

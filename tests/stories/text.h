@@ -1,4 +1,4 @@
-/* text.h - lines cut into words, and ranges of what app/conf/unit.h reads and prints exactly. */
+/* text.h - splits lines into words; parses ranges of the values that app/conf/unit.h reads and prints exactly. */
 #ifndef STORY_TEXT_H
 #define STORY_TEXT_H
 
@@ -11,7 +11,7 @@
 #define STORY_WORDS_MAX 40
 #define STORY_LINE_MAX  512
 
-/* A line cut into words at its blanks; a '#' that begins a word begins a comment. */
+/* A line split into words at its blanks; a '#' at the beginning of a word begins a comment. */
 struct story_words {
     char bytes[STORY_LINE_MAX];
     const char *word[STORY_WORDS_MAX];
@@ -24,7 +24,8 @@ struct story_range {
     int64_t hi;
 };
 
-/* Copies a line of `length` bytes. False if it is longer than STORY_LINE_MAX or has more than STORY_WORDS_MAX words. */
+/* Copies a line of `length` bytes. Returns false if it is longer than STORY_LINE_MAX or has more than
+ * STORY_WORDS_MAX words. */
 bool story_cut(struct story_words *words, const char *line, size_t length);
 
 /* "2s" or "2s..2.2s". */

@@ -1,11 +1,11 @@
-/* verdicts.c - reads what a line expects after "->", compares it with the verdict that came, and prints that one in the
- * words of a story. */
+/* verdicts.c - reads the expected verdict after "->", compares it with the actual verdict, and prints that in the
+ * language of stories. */
 #include "play.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* What a line expects of a verdict, after "->". */
+/* The expected verdict of a line, after "->". */
 struct expected {
     const char *action;
     const char *reason;
@@ -74,7 +74,8 @@ static bool read_expected(struct story *s, struct story_cursor *c, struct expect
     return read_options(s, c, e);
 }
 
-/* A verdict in the words of a story; cut and connect only if asked for, because most stories do not tell them. */
+/* Prints a verdict in the language of stories; cut and connect only if the line states them, because most stories do
+ * not. */
 static void print_verdict(const struct story *s, struct bide_verdict v, const struct expected *e, char *text,
                           size_t size)
 {
