@@ -4,7 +4,7 @@ target breaker.kind=off
 expect budget=10
 at 0s     lease begin
 at 0s     lease until 10s
-at 0s     expect budget=0 blank=no
+at 0s     expect budget=0 evictable=no
 at 1s     a: begin GET   -> start 1 first_attempt
 at 1s     a: reply 1 503 -> give_up 1 budget_empty
 at 2s     add 2

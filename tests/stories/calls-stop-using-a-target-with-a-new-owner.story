@@ -18,4 +18,4 @@ at 600ms slow: reply 1 200    -> done 1 succeeded
 at 700ms idle: cancel         -> give_up 1 cancelled
 at 800ms waits: wake          -> start 2 retry wake=1300ms
 at 900ms waits: reply 2 503   -> give_up 2 target_gone
-expect budget=10 breaker=closed blank=yes
+expect budget=10 breaker=closed evictable=yes

@@ -25,8 +25,8 @@ static bool read_request(struct story *s, struct story_cursor *c, struct bide_re
 {
     const char *method = story_next(c), *value;
     if (method == NULL)
-        return story_fail(s,
-                          "want begin METHOD [key] [seed=N] [deadline=TIME] [retry_key=WORD] [inbound=N] [no_retry]");
+        return story_fail(
+            s, "expected begin METHOD [key] [seed=N] [deadline=TIME] [retry_key=WORD] [inbound=N] [no_retry]");
     *request = (struct bide_request){.safety = bide_method_safety(method, strlen(method))};
     while (story_peek(c) != NULL) {
         if (story_take_word(c, "key"))
@@ -49,7 +49,7 @@ static bool read_request(struct story *s, struct story_cursor *c, struct bide_re
             continue;
         else
             return story_fail(
-                s, "of a request: key seed=N deadline=TIME retry_key=WORD inbound=N no_retry lane=N; not '%s'",
+                s, "a request takes key seed=N deadline=TIME retry_key=WORD inbound=N no_retry lane=N; not '%s'",
                 value != NULL ? value : story_peek(c));
     }
     if (request->seed == 0)
@@ -123,10 +123,11 @@ bool story_read_details(struct story *s, struct story_cursor *c, struct bide_out
             continue;
         if (value == NULL && (value = story_take_value(c, "hint")) != NULL && read_hint(value, &outcome->hint))
             continue;
-        return story_fail(s,
-                          "of an outcome: hint=TIME|stop, evidence=unknown|not_sent|rejected|answered|body_delivered, "
-                          "timeout unavailable once fresh body_spent key_409; not '%s'",
-                          value != NULL ? value : story_peek(c));
+        return story_fail(
+            s,
+            "an outcome takes hint=TIME|stop, evidence=unknown|not_sent|rejected|answered|body_delivered, "
+            "timeout unavailable once fresh body_spent key_409; not '%s'",
+            value != NULL ? value : story_peek(c));
     }
     return true;
 }
@@ -136,7 +137,7 @@ static bool run_reply(struct story *s, struct bide_call *call, struct story_curs
     uint32_t attempt, status;
     struct bide_outcome outcome;
     if (!story_read_u32(story_next(c), &attempt) || !story_read_u32(story_next(c), &status) || status > 999)
-        return story_fail(s, "want reply ATTEMPT STATUS [hint=TIME|stop] [evidence=...]");
+        return story_fail(s, "expected reply ATTEMPT STATUS [hint=TIME|stop] [evidence=...]");
     outcome = bide_classify_http((int)status, NULL);
     if (!story_read_details(s, c, &outcome))
         return false;
@@ -150,7 +151,7 @@ static bool run_fail(struct story *s, struct bide_call *call, struct story_curso
     struct bide_outcome outcome = {0};
     if (!story_read_u32(story_next(c), &attempt) || !read_kind(story_next(c), &outcome.kind))
         return story_fail(
-            s, "want fail ATTEMPT transient|throttled|conflict|permanent|cancelled [evidence=...] [timeout]");
+            s, "expected fail ATTEMPT transient|throttled|conflict|permanent|cancelled [evidence=...] [timeout]");
     if (!story_read_details(s, c, &outcome))
         return false;
     *v = bide_call_outcome(call, attempt, &outcome, s->now_ns);
@@ -187,7 +188,7 @@ bool story_call_event(struct story *s, struct story_cursor *c, struct story_curs
             if (call == NULL || !call_events[i].run(s, &call->call, c, &v))
                 return false;
             story_compare(s, v, expected_words);
-            return story_peek(c) == NULL || story_fail(s, "'%s' is too much here", story_peek(c));
+            return story_peek(c) == NULL || story_fail(s, "unexpected word '%s'", story_peek(c));
         }
     }
     return story_fail(s, "an event of a call is begin, reply, fail, wake or cancel; not '%s'",

@@ -20,8 +20,7 @@ bool story_fail(struct story *s, const char *format, ...)
 
 void story_report_mismatch(struct story *s, const char *expected, const char *got)
 {
-    fprintf(s->script.out, "%s:%d: not as told\n  expected: %s\n  got:      %s\n", s->script.name, s->line, expected,
-            got);
+    fprintf(s->script.out, "%s:%d: mismatch\n  expected: %s\n  got:      %s\n", s->script.name, s->line, expected, got);
     s->failures++;
     s->stopped = !s->script.keep_going;
 }

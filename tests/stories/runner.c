@@ -50,7 +50,7 @@ static void play_file(const char *path, struct tally *tally)
     char *text = read_whole(path);
     int failures = 0;
     if (text == NULL) {
-        fprintf(stderr, "%s: cannot be read\n", path);
+        fprintf(stderr, "%s: cannot read the file\n", path);
         tally->failed++;
         return;
     }
@@ -58,7 +58,7 @@ static void play_file(const char *path, struct tally *tally)
         struct story_script script = {path, text, epochs[i], tally->keep_going, stdout};
         failures = story_play(&script, &tally->covered);
         if (failures > 0 && i > 0)
-            printf("%s: only with a clock that starts at %lld ns\n", path, (long long)epochs[i]);
+            printf("%s: fails only with a clock that starts at %lld ns\n", path, (long long)epochs[i]);
     }
     if (failures > 0)
         tally->failed++;
@@ -94,10 +94,10 @@ static int count_missing(const struct story_coverage *covered)
     int missing = 0;
     for (int i = 0; i < BIDE_REASON_COUNT; i++)
         if (!covered->reason[i] && ++missing)
-            printf("no story shows the why %s\n", bide_reason_label((enum bide_reason)i));
+            printf("no story covers the reason %s\n", bide_reason_label((enum bide_reason)i));
     for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
         if ((covered->observed >> i & 1u) == 0 && ++missing)
-            printf("no story shows the gate %s in observe mode\n", bide_gate_label((enum bide_gate)(1u << i)));
+            printf("no story covers the gate %s in observe mode\n", bide_gate_label((enum bide_gate)(1u << i)));
     for (int i = 0; i < BIDE_PRESET_COUNT; i++)
         if (!covered->preset[i] && ++missing)
             printf("no story uses the preset %s\n", bide_preset_label((enum bide_preset)i));

@@ -17,7 +17,7 @@ static bool read_preset(struct story *s, struct story_cursor *c, enum bide_prese
         return true;
     *preset = bide_preset_by_name(name, strlen(name));
     if (*preset == BIDE_PRESET_COUNT)
-        return story_fail(s, "there is no preset '%s': see BIDE_PRESET_LIST in bide/policy.h", name);
+        return story_fail(s, "unknown preset '%s': see BIDE_PRESET_LIST in bide/policy.h", name);
     s->covered->preset[*preset] = true;
     return true;
 }
@@ -77,7 +77,7 @@ static bool at_line(struct story *s, struct story_cursor *c, struct story_cursor
     char name[STORY_NAME_MAX];
     int64_t ns;
     if (!story_read_instant(s, story_next(c), &ns) || ns < s->now_ns)
-        return story_fail(s, "want at TIME, as 'at 40ms', not before the line above");
+        return story_fail(s, "expected at TIME, such as 'at 40ms', not before the previous line");
     s->now_ns = ns;
     if (s->policies == 0 && !policy_line(s, &(struct story_cursor){0}))
         return false;

@@ -24,7 +24,7 @@ static bool run_hold(struct story *s, struct story_cursor *c, struct story_curso
             return true;
         }
     }
-    return story_fail(s, "want hold open|closed|release");
+    return story_fail(s, "expected hold open|closed|release");
 }
 
 static bool run_hold_off(struct story *s, struct story_cursor *c, struct story_cursor expected_words)
@@ -32,7 +32,7 @@ static bool run_hold_off(struct story *s, struct story_cursor *c, struct story_c
     int64_t until;
     (void)expected_words;
     if (!story_read_instant(s, story_next(c), &until))
-        return story_fail(s, "want quiet TIME, the instant until which the target is to be left alone");
+        return story_fail(s, "expected hold_off TIME, the end of the hold-off");
     bide_target_hold_off(&s->target, until, s->now_ns);
     return true;
 }
@@ -44,7 +44,7 @@ static bool run_add(struct story *s, struct story_cursor *c, struct story_cursor
     bool negative = word != NULL && word[0] == '-';
     (void)expected_words;
     if (word == NULL || !conf_decimal_parse(word + negative, strlen(word + negative), 1000, &milli))
-        return story_fail(s, "want add TOKENS, as 2.5 or -1");
+        return story_fail(s, "expected add TOKENS, such as 2.5 or -1");
     bide_budget_add_milli(&s->target, negative ? -milli : milli, s->now_ns);
     return true;
 }
@@ -59,9 +59,9 @@ static bool run_lease(struct story *s, struct story_cursor *c, struct story_curs
                story_fail(s, "a target with this budget cannot be leased");
     if (story_take_word(c, "end"))
         return bide_lease_end(&s->target, s->now_ns) == BIDE_OK;
-    if (!story_take_word(c, "over") &&
+    if (!story_take_word(c, "failed") &&
         (!story_take_word(c, "until") || !story_read_instant(s, story_next(c), &until_ns)))
-        return story_fail(s, "want lease begin|until TIME|over|end");
+        return story_fail(s, "expected lease begin|until TIME|failed|end");
     bide_lease_extend(&s->target, until_ns, s->now_ns);
     return true;
 }
@@ -127,13 +127,13 @@ static bool read_crowd(struct story *s, struct story_cursor *c, struct crowd *cr
     *crowd = (struct crowd){0};
     if (!story_read_u32(story_next(c), &crowd->count) || (method = story_next(c)) == NULL ||
         !story_read_u32(story_next(c), &status) || status > 999)
-        return story_fail(s, "want crowd COUNT METHOD STATUS [took=TIME] [every=TIME] -> WHY=COUNT ...");
+        return story_fail(s, "expected crowd COUNT METHOD STATUS [took=TIME] [every=TIME] -> REASON=COUNT ...");
     crowd->safety = bide_method_safety(method, strlen(method));
     crowd->outcome = bide_classify_http((int)status, NULL);
     if ((value = story_take_value(c, "took")) != NULL && !conf_duration_parse(value, strlen(value), &crowd->took_ns))
-        return story_fail(s, "want took=TIME, not '%s'", value);
+        return story_fail(s, "expected took=TIME, not '%s'", value);
     if ((value = story_take_value(c, "every")) != NULL && !conf_duration_parse(value, strlen(value), &crowd->every_ns))
-        return story_fail(s, "want every=TIME, not '%s'", value);
+        return story_fail(s, "expected every=TIME, not '%s'", value);
     return story_read_details(s, c, &crowd->outcome);
 }
 
@@ -168,7 +168,7 @@ static bool read_expected_count(struct story *s, struct story_cursor expected_wo
         if ((value = story_take_value(&expected_words, reason)) == NULL)
             story_next(&expected_words);
     if (value != NULL && !story_milli_range(value, range))
-        return story_fail(s, "want %s=COUNT or %s=COUNT..COUNT", reason, reason);
+        return story_fail(s, "expected %s=COUNT or %s=COUNT..COUNT", reason, reason);
     return true;
 }
 
@@ -205,7 +205,7 @@ static void expect_time(struct story *s, const char *word, const char *key, int6
     struct story_range range;
     char text[32], line[STORY_TEXT_MAX];
     if (!story_read_instants(s, word + strlen(key) + 1, &range)) {
-        story_fail(s, "want %s=TIME or %s=TIME..TIME", key, key);
+        story_fail(s, "expected %s=TIME or %s=TIME..TIME", key, key);
     } else if (!story_in_range(range, got_ns)) {
         story_print_duration(text, sizeof text, story_from_engine(s, got_ns));
         snprintf(line, sizeof line, "%s=%s", key, text);
@@ -236,7 +236,7 @@ static void expect_budget(struct story *s, const char *word, const char *key)
     if (strcmp(word, "budget=unlimited") == 0)
         range = (struct story_range){INT64_MAX, INT64_MAX};
     else if (!story_milli_range(word + strlen(key) + 1, &range))
-        story_fail(s, "want budget=TOKENS, budget=TOKENS..TOKENS or budget=unlimited");
+        story_fail(s, "expected budget=TOKENS, budget=TOKENS..TOKENS or budget=unlimited");
     if (s->stopped || story_in_range(range, got))
         return;
     story_print_milli(text, sizeof text, got);
@@ -287,7 +287,7 @@ static void expect_p50(struct story *s, const char *word, const char *key)
     char text[32], line[STORY_TEXT_MAX];
     int64_t got = bide_target_latency_ns(&s->target, 500);
     if (!story_duration_range(word + strlen(key) + 1, &range)) {
-        story_fail(s, "want p50=TIME..TIME");
+        story_fail(s, "expected p50=TIME..TIME");
     } else if (!story_in_range(range, got)) {
         story_print_duration(text, sizeof text, got);
         snprintf(line, sizeof line, "p50=%s", text);
@@ -298,10 +298,10 @@ static void expect_p50(struct story *s, const char *word, const char *key)
 static const struct {
     const char *key;
     void (*check)(struct story *, const char *word, const char *key);
-} expectations[] = {{"budget", expect_budget},     {"breaker", expect_breaker},
-                    {"openings", expect_openings}, {"until", expect_until},
-                    {"hold_off", expect_hold_off}, {"observed", expect_observed},
-                    {"blank", expect_evictable},   {"p50", expect_p50}};
+} expectations[] = {{"budget", expect_budget},       {"breaker", expect_breaker},
+                    {"openings", expect_openings},   {"until", expect_until},
+                    {"hold_off", expect_hold_off},   {"observed", expect_observed},
+                    {"evictable", expect_evictable}, {"p50", expect_p50}};
 
 static bool expect_one(struct story *s, const char *word)
 {
@@ -313,8 +313,10 @@ static bool expect_one(struct story *s, const char *word)
             return true;
         }
     }
-    return story_fail(
-        s, "expect budget= breaker= openings= until= quiet= observed= blank= p50= or: refused GATE=N; not '%s'", word);
+    return story_fail(s,
+                      "expect takes budget= breaker= openings= until= hold_off= observed= evictable= p50=, or refused "
+                      "GATE=N; not '%s'",
+                      word);
 }
 
 /* `refused breaker=2 budget=0`: refusals per gate. */
@@ -326,7 +328,7 @@ static bool expect_refused(struct story *s, struct story_cursor *c)
         size_t length = strcspn(word, "=");
         snprintf(gate, sizeof gate, "%.*s", (int)length, word);
         if (word[length] != '=' || !story_gates(gate, &bit) || bit == 0)
-            return story_fail(s, "want refused GATE=COUNT, not '%s'", word);
+            return story_fail(s, "expected refused GATE=COUNT, not '%s'", word);
         expect_number(s, word, gate, bide_target_refused(&s->target, (enum bide_gate)bit));
     }
     return true;

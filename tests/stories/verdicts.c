@@ -43,7 +43,7 @@ static bool read_options(struct story *s, struct story_cursor *c, struct expecte
             continue;
         if ((value = story_take_value(c, "observed")) != NULL && story_gates(value, &e->observed))
             continue;
-        return story_fail(s, "after the why: wake=TIME cut=TIME connect=TIME observed=GATE,GATE; not '%s'",
+        return story_fail(s, "a reason may be followed by wake=TIME cut=TIME connect=TIME observed=GATE,GATE; not '%s'",
                           c->words->word[value != NULL ? c->at - 1 : c->at]);
     }
     return true;
@@ -53,23 +53,23 @@ static bool read_expected(struct story *s, struct story_cursor *c, struct expect
 {
     *e = (struct expected){.action = story_next(c), .wake = {BIDE_NEVER, BIDE_NEVER}};
     if (e->action == NULL)
-        return story_fail(s, "an event needs '-> what ...': start, wait, done, give_up or none");
+        return story_fail(s, "an event needs '-> ACTION ...': start, wait, done, give_up or none");
     if (strcmp(e->action, "none") == 0) {
         e->reason = is_reason(story_peek(c)) ? story_next(c) : bide_reason_label(BIDE_REASON_NOTHING);
         return read_options(s, c, e);
     }
     if (strcmp(e->action, "wait") == 0) {
         if (!story_read_instants(s, story_next(c), &e->wake))
-            return story_fail(s, "want -> wait TIME WHY or -> wait TIME..TIME WHY");
+            return story_fail(s, "expected -> wait TIME REASON or -> wait TIME..TIME REASON");
     } else if (strcmp(e->action, "start") == 0 || strcmp(e->action, "done") == 0 || strcmp(e->action, "give_up") == 0) {
         if (!story_read_u32(story_next(c), &e->attempt))
-            return story_fail(s, "want -> %s N WHY, N being the attempt", e->action);
+            return story_fail(s, "expected -> %s N REASON, where N is the attempt", e->action);
     } else {
-        return story_fail(s, "'%s' is no verdict: start, wait, done, give_up or none", e->action);
+        return story_fail(s, "unknown action '%s': must be start, wait, done, give_up or none", e->action);
     }
     e->reason = story_next(c);
     if (!is_reason(e->reason))
-        return story_fail(s, "'%s' is no why: see BIDE_REASON_LIST in bide/verdict.h",
+        return story_fail(s, "unknown reason '%s': see BIDE_REASON_LIST in bide/verdict.h",
                           e->reason == NULL ? "" : e->reason);
     return read_options(s, c, e);
 }
