@@ -114,7 +114,7 @@ static bool fine_digits_accept(const int64_t *draws, size_t count, int64_t unit)
     return chi_square_accepts(counts, CELLS);
 }
 
-static bool jury_accepts(void)
+static bool sample_is_accepted(void)
 {
     return kolmogorov_smirnov_accepts(sample, DRAWS) && cells_accept(sample, DRAWS) &&
            neighbours_accept(sample, DRAWS) && fine_digits_accept(drawn, DRAWS, BIDE_US) &&
@@ -128,7 +128,7 @@ static double position_in(struct bide_range window, int64_t wait)
     return ((double)(wait - window.lo_ns) + 0.5) / ((double)(window.hi_ns - window.lo_ns) + 1);
 }
 
-static void put(size_t i, struct bide_range window, int64_t wait)
+static void put_position(size_t i, struct bide_range window, int64_t wait)
 {
     assert_true(wait >= window.lo_ns && wait <= window.hi_ns);
     sample[i] = position_in(window, wait);
@@ -163,7 +163,7 @@ static void draw_as_many_clients(const struct bide_policy *policy, struct bide_s
 {
     uint64_t state = test_seed;
     for (size_t i = 0; i < DRAWS; i++)
-        put(i, window, bide_backoff_wait(policy, step, own_random(&state), step.step + 1));
+        put_position(i, window, bide_backoff_wait(policy, step, own_random(&state), step.step + 1));
 }
 
 /* -- each kind is uniform over its window -------------------------------------------------------------------------- */
@@ -172,7 +172,7 @@ static void draw_as_many_clients(const struct bide_policy *policy, struct bide_s
 static void assert_spread(const struct bide_policy *policy, struct bide_step step, struct bide_range window)
 {
     draw_as_many_clients(policy, step, window);
-    if (!jury_accepts())
+    if (!sample_is_accepted())
         fail_msg("jitter %d, step %" PRIu32 ", %" PRId64 " to %" PRId64 " ns: rejected", (int)policy->jitter, step.step,
                  window.lo_ns, window.hi_ns);
 }
@@ -272,7 +272,7 @@ static void a_window_of_seven_nanoseconds_gives_each_its_seventh(void **state)
 }
 
 /* A range just above a power of two is where a sloppy reduction shows most. */
-static void awkward_ranges_are_not_favoured_at_their_lower_end(void **state)
+static void awkward_ranges_are_not_biased_at_their_lower_end(void **state)
 {
     static const int64_t widths[] = {(INT64_C(1) << 32) + 1, (INT64_C(3) << 31) - 1, INT64_C(3) << 58,
                                      BIDE_DURATION_MAX};
@@ -293,7 +293,7 @@ static int64_t scaled_without_rejection(uint64_t random)
     return (int64_t)((random >> 3) * 3 + ((random & 7) * 3 >> 3)); /* floor(random * UNEVEN / 2^64) */
 }
 
-static void no_wait_is_favoured_where_the_random_numbers_do_not_divide_evenly(void **state)
+static void no_wait_is_more_likely_where_random_numbers_do_not_divide_evenly(void **state)
 {
     struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 1 * S, 30 * S);
     uint32_t counts[3] = {0}, naive[3] = {0};
@@ -329,25 +329,26 @@ static void draw_chains(const struct bide_policy *policy, bool cut_at_cap)
             int64_t beyond = window.hi_ns - policy->cap_ns;
             window.hi_ns = cut_at_cap && beyond > 0 ? policy->cap_ns : window.hi_ns;
             bool atom = !cut_at_cap && beyond > 0 && previous == policy->cap_ns;
-            put(i + n, window, atom ? previous + (int64_t)(own_random(&random) % (uint64_t)(beyond + 1)) : previous);
+            put_position(i + n, window,
+                         atom ? previous + (int64_t)(own_random(&random) % (uint64_t)(beyond + 1)) : previous);
         }
     }
 }
 
-static void decorrelated_waits_are_uniform_given_the_wait_before(void **state)
+static void decorrelated_waits_are_uniform_given_the_previous_wait(void **state)
 {
     struct bide_policy policy = policy_with(BIDE_JITTER_DECORRELATED, 1 * S, 120 * S);
     (void)state;
     draw_chains(&policy, true);
-    assert_true(jury_accepts());
+    assert_true(sample_is_accepted());
 }
 
-static void decorrelated_aws_waits_follow_their_law_with_its_atom_at_the_cap(void **state)
+static void decorrelated_aws_waits_follow_their_distribution_with_its_atom_at_the_cap(void **state)
 {
     struct bide_policy policy = policy_with(BIDE_JITTER_DECORRELATED_AWS, 1 * S, 20 * S);
     (void)state;
     draw_chains(&policy, false);
-    assert_true(jury_accepts());
+    assert_true(sample_is_accepted());
 }
 
 /* -- the other waits of a call ------------------------------------------------------------------------------------- */
@@ -381,11 +382,11 @@ static void a_hinted_wait_is_uniform_over_its_upward_jitter(void **state)
         .kind = BIDE_KIND_THROTTLED, .evidence = BIDE_EVIDENCE_ANSWERED, .hint = {BIDE_HINT_WAIT, 20 * S}};
     (void)state;
     for (size_t i = 0; i < DRAWS; i++) /* 10 % of 20 s, and never a nanosecond early */
-        put(i, (struct bide_range){20 * S, 22 * S}, wait_after(&policy, NULL, test_seed + i, throttled));
-    assert_true(jury_accepts());
+        put_position(i, (struct bide_range){20 * S, 22 * S}, wait_after(&policy, NULL, test_seed + i, throttled));
+    assert_true(sample_is_accepted());
 }
 
-static void a_wait_for_hold_off_is_uniform_over_its_upward_jitter(void **state)
+static void a_hold_off_wait_is_uniform_over_its_upward_jitter(void **state)
 {
     static struct bide_target target;
     struct bide_target_config config = hold_off_config();
@@ -395,11 +396,11 @@ static void a_wait_for_hold_off_is_uniform_over_its_upward_jitter(void **state)
     assert_int_equal(bide_target_init(&target, &config, 1 * S, NULL), BIDE_OK);
     bide_target_hold_off(&target, 21 * S, 1 * S);
     for (size_t i = 0; i < DRAWS; i++)
-        put(i, (struct bide_range){20 * S, 22 * S}, wait_after(&policy, &target, test_seed + i, transient));
-    assert_true(jury_accepts());
+        put_position(i, (struct bide_range){20 * S, 22 * S}, wait_after(&policy, &target, test_seed + i, transient));
+    assert_true(sample_is_accepted());
 }
 
-static void a_late_wake_is_spread_uniformly_again(void **state)
+static void a_late_wake_is_jittered_uniformly(void **state)
 {
     struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 1 * S, 1 * S);
     const struct bide_outcome transient = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};
@@ -412,9 +413,9 @@ static void a_late_wake_is_spread_uniformly_again(void **state)
         bide_call_outcome(&call, 1, &transient, 0);
         struct bide_verdict v = bide_call_wake(&call, 3600 * S);
         assert_int_equal(v.reason, BIDE_REASON_LATE_WAKE);
-        put(i, (struct bide_range){0, 1 * S}, v.wake_ns - 3600 * S);
+        put_position(i, (struct bide_range){0, 1 * S}, v.wake_ns - 3600 * S);
     }
-    assert_true(jury_accepts());
+    assert_true(sample_is_accepted());
 }
 
 /* The breaker keeps time in ticks of about a millisecond, so its fine digits are not judged. */
@@ -435,7 +436,7 @@ static void the_open_time_of_a_breaker_is_uniform_over_its_spread(void **state)
         bide_target_init(&target, &config, 0, NULL);
         bide_call_begin(&call, &policy, &target, &request, 0);
         bide_call_outcome(&call, 1, &transient, 0);
-        put(i, (struct bide_range){2500 * MS, 7502 * MS}, bide_breaker_get(&target).until_ns);
+        put_position(i, (struct bide_range){2500 * MS, 7502 * MS}, bide_breaker_get(&target).until_ns);
     }
     assert_true(kolmogorov_smirnov_accepts(sample, DRAWS));
     assert_true(neighbours_accept(sample, DRAWS));
@@ -456,11 +457,11 @@ static void assert_no_trace_of(struct course c)
 {
     struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 200 * MS, 30 * S);
     for (size_t i = 0; i < DRAWS; i++, c.seed += c.seed_stride, c.draw += c.draw_stride)
-        put(i, one_window, bide_backoff_wait(&policy, one_step, c.seed, c.draw));
-    assert_true(jury_accepts());
+        put_position(i, one_window, bide_backoff_wait(&policy, one_step, c.seed, c.draw));
+    assert_true(sample_is_accepted());
 }
 
-static void clients_seeded_0_1_2_and_so_on_do_not_move_together(void **state)
+static void clients_with_consecutive_seeds_do_not_move_together(void **state)
 {
     (void)state;
     assert_no_trace_of((struct course){.seed = 0, .seed_stride = 1, .draw = 1});
@@ -472,14 +473,14 @@ static void seeds_that_differ_in_their_highest_bits_do_not_move_together(void **
     assert_no_trace_of((struct course){.seed = 0, .seed_stride = UINT64_C(1) << 47, .draw = 1});
 }
 
-static void the_draws_of_one_client_do_not_follow_each_other(void **state)
+static void successive_draws_of_one_client_are_independent(void **state)
 {
     (void)state;
     assert_no_trace_of((struct course){.seed = test_seed, .draw = 0, .draw_stride = 1});
 }
 
 /* Every pair of the first four draws of a client, and of the same draw of clients some seeds apart. */
-static void a_clients_first_waits_say_nothing_about_its_later_ones(void **state)
+static void the_first_waits_of_a_client_do_not_predict_later_waits(void **state)
 {
     static double by_draw[4][DRAWS];
     struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 200 * MS, 30 * S);
@@ -520,11 +521,11 @@ static void a_hundred_thousand_clients_hardly_ever_choose_the_same_nanosecond(vo
 /* -- the jury itself ----------------------------------------------------------------------------------------------- */
 
 /* Draws from a generator of the test's own, spoilt by `spoil`, over one_window. */
-static void draw_spoilt(int64_t (*spoil)(uint64_t random, uint64_t i))
+static void draw_biased(int64_t (*spoil)(uint64_t random, uint64_t i))
 {
     uint64_t state = test_seed;
     for (size_t i = 0; i < DRAWS; i++)
-        put(i, one_window, spoil(own_random(&state), i));
+        put_position(i, one_window, spoil(own_random(&state), i));
 }
 
 static int64_t fair(uint64_t random, uint64_t i)
@@ -586,59 +587,59 @@ static int64_t a_little_after_the_one_before(uint64_t random, uint64_t i)
     return before;
 }
 
-static void the_jury_accepts_a_fair_generator(void **state)
+static void the_tests_accept_a_fair_generator(void **state)
 {
     (void)state;
-    draw_spoilt(fair);
-    assert_true(jury_accepts());
+    draw_biased(fair);
+    assert_true(sample_is_accepted());
 }
 
-static void the_jury_rejects_modulo_bias(void **state)
+static void the_tests_reject_modulo_bias(void **state)
 {
     (void)state;
-    draw_spoilt(by_modulo_of_31_bits);
+    draw_biased(by_modulo_of_31_bits);
     assert_false(kolmogorov_smirnov_accepts(sample, DRAWS));
     assert_false(cells_accept(sample, DRAWS));
 }
 
-static void the_jury_rejects_truncation_to_whole_milliseconds_or_microseconds(void **state)
+static void the_tests_reject_truncation_to_milliseconds_or_microseconds(void **state)
 {
     (void)state;
-    draw_spoilt(cut_to_milliseconds);
+    draw_biased(cut_to_milliseconds);
     assert_false(fine_digits_accept(drawn, DRAWS, MS));
-    assert_false(jury_accepts());
-    draw_spoilt(cut_to_microseconds);
+    assert_false(sample_is_accepted());
+    draw_biased(cut_to_microseconds);
     assert_false(fine_digits_accept(drawn, DRAWS, BIDE_US));
-    assert_false(jury_accepts());
+    assert_false(sample_is_accepted());
 }
 
-static void the_jury_rejects_waits_that_pile_up_at_the_cap_or_the_floor(void **state)
+static void the_tests_reject_waits_that_pile_up_at_the_cap_or_the_floor(void **state)
 {
     (void)state;
-    draw_spoilt(frozen_at_the_cap);
+    draw_biased(frozen_at_the_cap);
     assert_false(kolmogorov_smirnov_accepts(sample, DRAWS));
-    draw_spoilt(lifted_to_a_floor);
+    draw_biased(lifted_to_a_floor);
     assert_false(kolmogorov_smirnov_accepts(sample, DRAWS));
     assert_false(cells_accept(sample, DRAWS));
 }
 
-static void the_jury_rejects_a_bell_curve(void **state)
+static void the_tests_reject_a_bell_curve(void **state)
 {
     (void)state;
-    draw_spoilt(gaussian);
+    draw_biased(gaussian);
     assert_false(kolmogorov_smirnov_accepts(sample, DRAWS));
 }
 
-static void the_jury_rejects_clients_in_lockstep(void **state)
+static void the_tests_reject_clients_in_lockstep(void **state)
 {
     (void)state;
-    draw_spoilt(in_lockstep_by_twos);
+    draw_biased(in_lockstep_by_twos);
     assert_false(neighbours_accept(sample, DRAWS));
-    draw_spoilt(a_little_after_the_one_before);
+    draw_biased(a_little_after_the_one_before);
     assert_false(neighbours_accept(sample, DRAWS));
 }
 
-static void the_jury_rejects_an_end_that_never_comes(void **state)
+static void the_tests_reject_an_end_that_is_never_drawn(void **state)
 {
     uint32_t counts[7] = {0};
     uint64_t random = test_seed;
@@ -661,26 +662,26 @@ int main(int argc, char **argv)
         cmocka_unit_test(base_and_cap_equal_spread_over_the_whole_range),
         cmocka_unit_test(no_jitter_never_moves),
         cmocka_unit_test(a_window_of_seven_nanoseconds_gives_each_its_seventh),
-        cmocka_unit_test(awkward_ranges_are_not_favoured_at_their_lower_end),
-        cmocka_unit_test(no_wait_is_favoured_where_the_random_numbers_do_not_divide_evenly),
-        cmocka_unit_test(decorrelated_waits_are_uniform_given_the_wait_before),
-        cmocka_unit_test(decorrelated_aws_waits_follow_their_law_with_its_atom_at_the_cap),
+        cmocka_unit_test(awkward_ranges_are_not_biased_at_their_lower_end),
+        cmocka_unit_test(no_wait_is_more_likely_where_random_numbers_do_not_divide_evenly),
+        cmocka_unit_test(decorrelated_waits_are_uniform_given_the_previous_wait),
+        cmocka_unit_test(decorrelated_aws_waits_follow_their_distribution_with_its_atom_at_the_cap),
         cmocka_unit_test(a_hinted_wait_is_uniform_over_its_upward_jitter),
-        cmocka_unit_test(a_wait_for_hold_off_is_uniform_over_its_upward_jitter),
-        cmocka_unit_test(a_late_wake_is_spread_uniformly_again),
+        cmocka_unit_test(a_hold_off_wait_is_uniform_over_its_upward_jitter),
+        cmocka_unit_test(a_late_wake_is_jittered_uniformly),
         cmocka_unit_test(the_open_time_of_a_breaker_is_uniform_over_its_spread),
-        cmocka_unit_test(clients_seeded_0_1_2_and_so_on_do_not_move_together),
+        cmocka_unit_test(clients_with_consecutive_seeds_do_not_move_together),
         cmocka_unit_test(seeds_that_differ_in_their_highest_bits_do_not_move_together),
-        cmocka_unit_test(the_draws_of_one_client_do_not_follow_each_other),
-        cmocka_unit_test(a_clients_first_waits_say_nothing_about_its_later_ones),
+        cmocka_unit_test(successive_draws_of_one_client_are_independent),
+        cmocka_unit_test(the_first_waits_of_a_client_do_not_predict_later_waits),
         cmocka_unit_test(a_hundred_thousand_clients_hardly_ever_choose_the_same_nanosecond),
-        cmocka_unit_test(the_jury_accepts_a_fair_generator),
-        cmocka_unit_test(the_jury_rejects_modulo_bias),
-        cmocka_unit_test(the_jury_rejects_truncation_to_whole_milliseconds_or_microseconds),
-        cmocka_unit_test(the_jury_rejects_waits_that_pile_up_at_the_cap_or_the_floor),
-        cmocka_unit_test(the_jury_rejects_a_bell_curve),
-        cmocka_unit_test(the_jury_rejects_clients_in_lockstep),
-        cmocka_unit_test(the_jury_rejects_an_end_that_never_comes),
+        cmocka_unit_test(the_tests_accept_a_fair_generator),
+        cmocka_unit_test(the_tests_reject_modulo_bias),
+        cmocka_unit_test(the_tests_reject_truncation_to_milliseconds_or_microseconds),
+        cmocka_unit_test(the_tests_reject_waits_that_pile_up_at_the_cap_or_the_floor),
+        cmocka_unit_test(the_tests_reject_a_bell_curve),
+        cmocka_unit_test(the_tests_reject_clients_in_lockstep),
+        cmocka_unit_test(the_tests_reject_an_end_that_is_never_drawn),
     };
     if (argc > 1)
         test_seed = strtoull(argv[1], NULL, 0) | 1; /* own_random would stand still at 0 */

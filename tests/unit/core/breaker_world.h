@@ -50,7 +50,7 @@ static inline struct bide_target_config fragile(uint32_t probes)
 }
 
 /* Makes the target anew. */
-static inline void given(const struct bide_target_config *config)
+static inline void init_target(const struct bide_target_config *config)
 {
     assert_int_equal(bide_target_init(&target, config, NOW, NULL), BIDE_OK);
 }
@@ -64,7 +64,7 @@ static inline enum bide_breaker_state state_now(void)
 /* -- admissions and votes -------------------------------------------------------------------------------------------*/
 
 /* May a call with this seed go out? */
-static inline struct core_admission ask(uint64_t seed, int64_t now_ns)
+static inline struct core_admission admit(uint64_t seed, int64_t now_ns)
 {
     return core_breaker_admit(&target, seed, now_ns);
 }
@@ -93,7 +93,7 @@ static inline void assert_refused(struct core_admission a, enum bide_reason reas
 /* It is admitted as a probe. */
 static inline struct core_admission probe_at(int64_t now_ns)
 {
-    struct core_admission a = ask(1, now_ns);
+    struct core_admission a = admit(1, now_ns);
     assert_admitted(a, true);
     return a;
 }
@@ -113,17 +113,17 @@ static inline void calls(const char *outcomes, int64_t now_ns)
 }
 
 /* A breaker that has just opened for the first time. */
-static inline void open_it(const struct bide_target_config *config)
+static inline void open_breaker(const struct bide_target_config *config)
 {
-    given(config);
+    init_target(config);
     bide_breaker_trip(&target, 1, NOW);
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
 }
 
 /* A breaker that has opened, was probed, and has closed at LATER. */
-static inline void close_it(const struct bide_target_config *config)
+static inline void close_breaker(const struct bide_target_config *config)
 {
-    open_it(config);
+    open_breaker(config);
     for (uint32_t i = 0; i < config->breaker.probes; i++)
         report(probe_at(LATER), CORE_VOTE_HEALTHY, LATER);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);

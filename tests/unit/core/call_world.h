@@ -141,7 +141,7 @@ static inline uint64_t latencies(void)
 }
 
 /* A verdict says what to do, and why. */
-static inline void assert_says(struct bide_verdict v, enum bide_action action, enum bide_reason reason)
+static inline void assert_action(struct bide_verdict v, enum bide_action action, enum bide_reason reason)
 {
     if (v.action != action || v.reason != reason)
         fail_msg("%s %s, want %s %s", bide_action_label(v.action), bide_reason_label(v.reason),
@@ -151,7 +151,7 @@ static inline void assert_says(struct bide_verdict v, enum bide_action action, e
 /* Two verdicts are the same in every field. */
 static inline void assert_verdict(struct bide_verdict got, struct bide_verdict want)
 {
-    assert_says(got, want.action, want.reason);
+    assert_action(got, want.action, want.reason);
     assert_int_equal(got.attempt, want.attempt);
     assert_int_equal(got.observed, want.observed);
     assert_int_equal(got.wake_ns, want.wake_ns);
@@ -189,7 +189,7 @@ static inline void open_hedged(uint32_t hedges)
 }
 
 /* At 100 ms the hedge is refused, no other is planned, and the first attempt may still succeed. */
-static inline void a_hedge_is_refused_by(enum bide_reason reason, const char *action)
+static inline void assert_hedge_refused(enum bide_reason reason, const char *action)
 {
     struct bide_verdict v = wake(T0 + 100 * MS);
     if (v.action != BIDE_NONE || v.reason != reason)
@@ -197,7 +197,7 @@ static inline void a_hedge_is_refused_by(enum bide_reason reason, const char *ac
     assert_int_equal(v.wake_ns, NEVER); /* no other is tried in this round */
     assert_int_equal(v.attempt, 1);
     assert_int_equal(call.attempt, 1);
-    assert_says(report(1, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(1, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
 }
 
 /* Another call with the same key is retried. */

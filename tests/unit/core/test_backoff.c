@@ -26,7 +26,7 @@ static struct bide_policy policy_of(enum bide_preset preset)
 }
 
 /* Exponential by 2, no jitter, no floor: the envelope and nothing else. */
-static struct bide_policy plain(int64_t base_ns, int64_t cap_ns)
+static struct bide_policy without_jitter(int64_t base_ns, int64_t cap_ns)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
     policy.jitter = BIDE_JITTER_NONE;
@@ -81,7 +81,7 @@ static void doubling_one_nanosecond_is_exact_until_the_cap(void **state)
         BIDE_DURATION_MAX,
         BIDE_DURATION_MAX,
     };
-    struct bide_policy policy = plain(1, BIDE_DURATION_MAX);
+    struct bide_policy policy = without_jitter(1, BIDE_DURATION_MAX);
     (void)state;
     assert_valid(&policy);
     for (size_t i = 0; i < COUNT(edge_steps); i++)
@@ -96,7 +96,8 @@ static void doubling_saturates_even_where_the_cap_is_the_largest_number(void **s
         1,         2,         INT64_C(1) << 31, INT64_C(1) << 32, INT64_C(1) << 33, INT64_C(1) << 34, INT64_C(1) << 62,
         INT64_MAX, INT64_MAX, INT64_MAX,        INT64_MAX,
     };
-    struct bide_policy policy = plain(1, INT64_MAX); /* bide_policy_check refuses it; the arithmetic still holds */
+    struct bide_policy policy =
+        without_jitter(1, INT64_MAX); /* bide_policy_check refuses it; the arithmetic still holds */
     (void)state;
     for (size_t i = 0; i < COUNT(edge_steps); i++)
         assert_int_equal(envelope(&policy, edge_steps[i]), expected[i]);
@@ -107,7 +108,7 @@ static void linear_growth_is_base_times_n_until_the_cap(void **state)
     static const int64_t expected[COUNT(edge_steps)] = {
         3, 6, 96, 99, 102, 105, 189, 192, 195, 198, INT64_C(3) << 32,
     };
-    struct bide_policy policy = plain(3, BIDE_DURATION_MAX);
+    struct bide_policy policy = without_jitter(3, BIDE_DURATION_MAX);
     (void)state;
     policy.backoff = BIDE_BACKOFF_LINEAR;
     assert_valid(&policy);
@@ -123,18 +124,18 @@ static void linear_growth_is_base_times_n_until_the_cap(void **state)
 
 static void fixed_backoff_never_grows(void **state)
 {
-    struct bide_policy policy = plain(7 * MS, 30 * S);
+    struct bide_policy policy = without_jitter(7 * MS, 30 * S);
     (void)state;
     policy.backoff = BIDE_BACKOFF_FIXED;
     for (size_t i = 0; i < COUNT(edge_steps); i++)
         assert_int_equal(envelope(&policy, edge_steps[i]), 7 * MS);
 }
 
-static void backoff_none_waits_nothing_whatever_the_jitter_and_the_floor(void **state)
+static void backoff_none_ignores_jitter_and_floor(void **state)
 {
     (void)state;
     for (int jitter = BIDE_JITTER_FULL; jitter <= BIDE_JITTER_NONE; jitter++) {
-        struct bide_policy policy = plain(100 * MS, 30 * S);
+        struct bide_policy policy = without_jitter(100 * MS, 30 * S);
         policy.backoff = BIDE_BACKOFF_NONE;
         policy.jitter = (enum bide_jitter)jitter;
         policy.jitter_add_ns = 1 * S;
@@ -148,10 +149,10 @@ static void backoff_none_waits_nothing_whatever_the_jitter_and_the_floor(void **
     }
 }
 
-static void growth_by_a_half_from_one_nanosecond_never_gets_stuck(void **state)
+static void growth_by_a_half_from_one_nanosecond_never_stops(void **state)
 {
     static const int64_t expected[] = {1, 2, 3, 5, 8, 12, 18, 27, 41, 62}; /* times 1.5, rounded up */
-    struct bide_policy policy = plain(1, BIDE_DURATION_MAX);
+    struct bide_policy policy = without_jitter(1, BIDE_DURATION_MAX);
     (void)state;
     policy.multiplier_milli = 1500;
     assert_valid(&policy);
@@ -161,7 +162,7 @@ static void growth_by_a_half_from_one_nanosecond_never_gets_stuck(void **state)
 
 static void the_smallest_multiplier_grows_with_every_step_and_ends_at_the_cap(void **state)
 {
-    struct bide_policy policy = plain(1, 1 * MS);
+    struct bide_policy policy = without_jitter(1, 1 * MS);
     int64_t before = 0;
     (void)state;
     policy.multiplier_milli = 1001;
@@ -179,13 +180,13 @@ static void other_multipliers_are_exact_where_the_products_are_whole(void **stat
 {
     static const int64_t by_three[] = {1, 3, 9, 27, 81, 243, 729};
     static const int64_t by_1_6[] = {1 * S, 1600 * MS, 2560 * MS, 4096 * MS, 6553600 * BIDE_US, 10 * S, 10 * S};
-    struct bide_policy policy = plain(1, BIDE_DURATION_MAX);
+    struct bide_policy policy = without_jitter(1, BIDE_DURATION_MAX);
     (void)state;
     policy.multiplier_milli = 3000;
     assert_envelopes(&policy, by_three, COUNT(by_three));
     assert_int_equal(envelope(&policy, 37), INT64_C(450283905890997363)); /* 3^37 */
     assert_int_equal(envelope(&policy, 38), BIDE_DURATION_MAX);
-    policy = plain(1 * S, 10 * S); /* gRPC's connection backoff multiplies by 1.6 */
+    policy = without_jitter(1 * S, 10 * S); /* gRPC's connection backoff multiplies by 1.6 */
     policy.multiplier_milli = 1600;
     assert_envelopes(&policy, by_1_6, COUNT(by_1_6));
 }
@@ -198,7 +199,7 @@ static void an_envelope_never_shrinks_and_never_exceeds_the_cap(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(multipliers) * COUNT(bases) * COUNT(caps); i++) {
         struct bide_policy policy =
-            plain(bases[i / COUNT(multipliers) % COUNT(bases)], caps[i / COUNT(multipliers) / COUNT(bases)]);
+            without_jitter(bases[i / COUNT(multipliers) % COUNT(bases)], caps[i / COUNT(multipliers) / COUNT(bases)]);
         int64_t before = policy.base_ns;
         policy.multiplier_milli = multipliers[i % COUNT(multipliers)];
         assert_valid(&policy);
@@ -216,7 +217,7 @@ static void an_envelope_never_shrinks_and_never_exceeds_the_cap(void **state)
 static void seed_000_waits_1_2_4_and_8_seconds(void **state)
 {
     static const int64_t expected[] = {1 * S, 2 * S, 4 * S, 8 * S};
-    struct bide_policy policy = plain(1 * S, 30 * S);
+    struct bide_policy policy = without_jitter(1 * S, 30 * S);
     (void)state;
     assert_envelopes(&policy, expected, COUNT(expected));
     policy.base_ns = 500 * MS; /* its pseudocode: random(0, min(30000, 500 * 2^attempt)) */
@@ -237,10 +238,10 @@ static void seed_001_doubles_from_one_second_and_caps_at_30(void **state)
     assert_int_equal(envelope(&policy, 20), 1048576 * S);
 }
 
-static void seed_002_waits_as_it_says_except_that_attempt_8_is_not_capped_yet(void **state)
+static void seed_002_waits_as_documented_except_that_attempt_8_is_not_capped_yet(void **state)
 {
     static const int64_t expected[] = {200 * MS, 400 * MS, 800 * MS, 1600 * MS};
-    struct bide_policy policy = plain(200 * MS, 30 * S);
+    struct bide_policy policy = without_jitter(200 * MS, 30 * S);
     (void)state;
     assert_envelopes(&policy, expected, COUNT(expected));
     /* The seed says "attempt 8: wait 30 s (capped)". By its own rows (attempt 1 waits 200 ms) attempt 8 waits
@@ -252,7 +253,7 @@ static void seed_002_waits_as_it_says_except_that_attempt_8_is_not_capped_yet(vo
 static void seed_003_envelopes_double_from_100_to_3200_milliseconds(void **state)
 {
     static const int64_t expected[] = {100 * MS, 200 * MS, 400 * MS, 800 * MS, 1600 * MS, 3200 * MS};
-    struct bide_policy policy = plain(100 * MS, 30 * S);
+    struct bide_policy policy = without_jitter(100 * MS, 30 * S);
     (void)state;
     assert_envelopes(&policy, expected, COUNT(expected));
 }
@@ -359,7 +360,7 @@ static void curl_waits_1_2_4_seconds_without_jitter_up_to_ten_minutes(void **sta
 
 static void equal_jitter_keeps_the_upper_half(void **state)
 {
-    struct bide_policy policy = plain(100 * MS, 30 * S);
+    struct bide_policy policy = without_jitter(100 * MS, 30 * S);
     (void)state;
     policy.jitter = BIDE_JITTER_EQUAL;
     assert_window(window(&policy, 0), 50 * MS, 100 * MS);
@@ -372,9 +373,9 @@ static struct bide_range decorrelated_after(const struct bide_policy *policy, in
     return bide_backoff_window(policy, (struct bide_step){.step = 1, .previous_ns = previous_ns});
 }
 
-static void decorrelated_jitter_reaches_from_the_base_to_three_times_the_wait_before(void **state)
+static void decorrelated_jitter_reaches_from_the_base_to_three_times_the_previous_wait(void **state)
 {
-    struct bide_policy policy = plain(1 * S, 20 * S);
+    struct bide_policy policy = without_jitter(1 * S, 20 * S);
     (void)state;
     policy.jitter = BIDE_JITTER_DECORRELATED;
     assert_valid(&policy);
@@ -387,7 +388,7 @@ static void decorrelated_jitter_reaches_from_the_base_to_three_times_the_wait_be
 
 static void decorrelated_jitter_never_falls_below_a_base_that_has_just_grown(void **state)
 {
-    struct bide_policy policy = plain(50 * MS, 20 * S);
+    struct bide_policy policy = without_jitter(50 * MS, 20 * S);
     (void)state;
     policy.jitter = BIDE_JITTER_DECORRELATED;
     policy.throttled_base_ns = 1 * S;
@@ -399,7 +400,7 @@ static void decorrelated_jitter_never_falls_below_a_base_that_has_just_grown(voi
 
 static void a_throttled_base_below_the_floor_is_refused(void **state)
 {
-    struct bide_policy policy = plain(100 * MS, 20 * S);
+    struct bide_policy policy = without_jitter(100 * MS, 20 * S);
     struct bide_problem problem;
     (void)state;
     policy.floor_ns = 80 * MS;
@@ -408,9 +409,9 @@ static void a_throttled_base_below_the_floor_is_refused(void **state)
     assert_string_equal(problem.field, "throttled_base_ns");
 }
 
-static void decorrelated_aws_is_cut_after_the_draw(void **state)
+static void decorrelated_aws_is_capped_after_the_draw(void **state)
 {
-    struct bide_policy policy = plain(1 * S, 20 * S);
+    struct bide_policy policy = without_jitter(1 * S, 20 * S);
     int at_cap = 0;
     (void)state;
     policy.jitter = BIDE_JITTER_DECORRELATED_AWS;
@@ -427,7 +428,7 @@ static void decorrelated_aws_is_cut_after_the_draw(void **state)
 
 static void decorrelated_jitter_with_base_and_cap_equal_still_spreads(void **state)
 {
-    struct bide_policy policy = plain(5 * S, 5 * S);
+    struct bide_policy policy = without_jitter(5 * S, 5 * S);
     (void)state;
     policy.jitter = BIDE_JITTER_DECORRELATED;
     assert_valid(&policy);
@@ -435,9 +436,9 @@ static void decorrelated_jitter_with_base_and_cap_equal_still_spreads(void **sta
     assert_window(decorrelated_after(&policy, 5 * S), 0, 5 * S);
 }
 
-static void additive_jitter_is_moved_down_so_that_it_neither_passes_nor_freezes_at_the_cap(void **state)
+static void additive_jitter_shifts_down_at_the_cap_and_stays_spread(void **state)
 {
-    struct bide_policy policy = plain(100 * MS, 1 * S);
+    struct bide_policy policy = without_jitter(100 * MS, 1 * S);
     (void)state;
     policy.jitter = BIDE_JITTER_ADDITIVE;
     policy.jitter_add_ns = 300 * MS;
@@ -453,9 +454,9 @@ static void additive_jitter_is_moved_down_so_that_it_neither_passes_nor_freezes_
     assert_window(window(&policy, 9), 0, 1 * S);
 }
 
-static void proportional_jitter_stays_below_the_cap_unless_told_otherwise(void **state)
+static void proportional_jitter_stays_below_the_cap_without_jitter_past_cap(void **state)
 {
-    struct bide_policy policy = plain(100 * MS, 1 * S);
+    struct bide_policy policy = without_jitter(100 * MS, 1 * S);
     struct bide_problem problem;
     (void)state;
     policy.jitter = BIDE_JITTER_PROPORTIONAL;
@@ -482,7 +483,7 @@ static void a_floor_moves_the_lower_end_of_every_window_and_nothing_else(void **
     };
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        struct bide_policy policy = plain(100 * MS, 10 * S);
+        struct bide_policy policy = without_jitter(100 * MS, 10 * S);
         policy.jitter = rows[i].jitter;
         policy.floor_ns = 80 * MS;
         policy.jitter_lo_permille = 100;
@@ -497,7 +498,7 @@ static void every_window_of_every_kind_stays_between_floor_and_cap(void **state)
     static const int64_t previous[] = {0, 1, 50 * MS, 5 * S, BIDE_DURATION_MAX, INT64_MAX};
     (void)state;
     for (size_t i = 0; i < 4 * 7 * COUNT(edge_steps) * COUNT(previous) * 2; i++) {
-        struct bide_policy policy = plain(50 * MS, 5 * S);
+        struct bide_policy policy = without_jitter(50 * MS, 5 * S);
         struct bide_step step = {.step = edge_steps[i / 28 % COUNT(edge_steps)],
                                  .throttled = i / 28 / COUNT(edge_steps) / COUNT(previous) != 0,
                                  .previous_ns = previous[i / 28 / COUNT(edge_steps) % COUNT(previous)]};
@@ -518,7 +519,7 @@ static void the_largest_durations_saturate_instead_of_wrapping(void **state)
 {
     (void)state;
     for (int jitter = BIDE_JITTER_FULL; jitter <= BIDE_JITTER_NONE; jitter++) {
-        struct bide_policy policy = plain(INT64_MAX - 1, INT64_MAX);
+        struct bide_policy policy = without_jitter(INT64_MAX - 1, INT64_MAX);
         struct bide_step step = {.step = 64, .previous_ns = INT64_MAX};
         policy.jitter = (enum bide_jitter)jitter;
         policy.jitter_add_ns = INT64_MAX / 2;
@@ -531,7 +532,7 @@ static void the_largest_durations_saturate_instead_of_wrapping(void **state)
     }
 }
 
-static void a_wait_is_named_by_its_seed_and_draw_alone(void **state)
+static void a_wait_depends_on_seed_and_draw_alone(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
     struct bide_step step = {.step = 3};
@@ -549,14 +550,14 @@ int main(void)
         cmocka_unit_test(doubling_saturates_even_where_the_cap_is_the_largest_number),
         cmocka_unit_test(linear_growth_is_base_times_n_until_the_cap),
         cmocka_unit_test(fixed_backoff_never_grows),
-        cmocka_unit_test(backoff_none_waits_nothing_whatever_the_jitter_and_the_floor),
-        cmocka_unit_test(growth_by_a_half_from_one_nanosecond_never_gets_stuck),
+        cmocka_unit_test(backoff_none_ignores_jitter_and_floor),
+        cmocka_unit_test(growth_by_a_half_from_one_nanosecond_never_stops),
         cmocka_unit_test(the_smallest_multiplier_grows_with_every_step_and_ends_at_the_cap),
         cmocka_unit_test(other_multipliers_are_exact_where_the_products_are_whole),
         cmocka_unit_test(an_envelope_never_shrinks_and_never_exceeds_the_cap),
         cmocka_unit_test(seed_000_waits_1_2_4_and_8_seconds),
         cmocka_unit_test(seed_001_doubles_from_one_second_and_caps_at_30),
-        cmocka_unit_test(seed_002_waits_as_it_says_except_that_attempt_8_is_not_capped_yet),
+        cmocka_unit_test(seed_002_waits_as_documented_except_that_attempt_8_is_not_capped_yet),
         cmocka_unit_test(seed_003_envelopes_double_from_100_to_3200_milliseconds),
         cmocka_unit_test(seed_003_paysetu_takes_1_3_seconds_at_worst_not_6_6),
         cmocka_unit_test(seed_004_lifts_its_window_by_a_floor_of_50_ms),
@@ -566,17 +567,17 @@ int main(void)
         cmocka_unit_test(envoy_ceilings_double_until_the_maximum),
         cmocka_unit_test(curl_waits_1_2_4_seconds_without_jitter_up_to_ten_minutes),
         cmocka_unit_test(equal_jitter_keeps_the_upper_half),
-        cmocka_unit_test(decorrelated_jitter_reaches_from_the_base_to_three_times_the_wait_before),
+        cmocka_unit_test(decorrelated_jitter_reaches_from_the_base_to_three_times_the_previous_wait),
         cmocka_unit_test(decorrelated_jitter_never_falls_below_a_base_that_has_just_grown),
         cmocka_unit_test(a_throttled_base_below_the_floor_is_refused),
-        cmocka_unit_test(decorrelated_aws_is_cut_after_the_draw),
+        cmocka_unit_test(decorrelated_aws_is_capped_after_the_draw),
         cmocka_unit_test(decorrelated_jitter_with_base_and_cap_equal_still_spreads),
-        cmocka_unit_test(additive_jitter_is_moved_down_so_that_it_neither_passes_nor_freezes_at_the_cap),
-        cmocka_unit_test(proportional_jitter_stays_below_the_cap_unless_told_otherwise),
+        cmocka_unit_test(additive_jitter_shifts_down_at_the_cap_and_stays_spread),
+        cmocka_unit_test(proportional_jitter_stays_below_the_cap_without_jitter_past_cap),
         cmocka_unit_test(a_floor_moves_the_lower_end_of_every_window_and_nothing_else),
         cmocka_unit_test(every_window_of_every_kind_stays_between_floor_and_cap),
         cmocka_unit_test(the_largest_durations_saturate_instead_of_wrapping),
-        cmocka_unit_test(a_wait_is_named_by_its_seed_and_draw_alone),
+        cmocka_unit_test(a_wait_depends_on_seed_and_draw_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

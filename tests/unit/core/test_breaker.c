@@ -15,7 +15,7 @@ struct sequence {
 static void assert_opens_at_the_last(const struct bide_target_config *config, const struct sequence *s)
 {
     int64_t now_ns = NOW;
-    given(config);
+    init_target(config);
     for (const char *c = s->calls; *c; c++, now_ns += s->gap_ns) {
         assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
         call(*c, now_ns);
@@ -24,7 +24,7 @@ static void assert_opens_at_the_last(const struct bide_target_config *config, co
     assert_int_equal(target.openings, 1);
 }
 
-static void failures_in_a_row_open_it_exactly_at_the_threshold(void **state)
+static void consecutive_failures_open_the_breaker_exactly_at_the_threshold(void **state)
 {
     static const struct sequence rows[] = {
         {.size = 1, .calls = "x"},
@@ -78,7 +78,7 @@ static void the_largest_count_window_counts_each_of_its_calls(void **state)
         config.breaker.kind = BIDE_BREAKER_BY_COUNT;
         config.breaker.count_window = config.breaker.min_volume = sizes[i];
         config.breaker.ratio_permille = 1000;
-        given(&config);
+        init_target(&config);
         calls(".", NOW);
         for (uint32_t n = 0; n < sizes[i]; n++) {
             assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
@@ -111,11 +111,11 @@ static void a_time_window_opens_exactly_at_its_ratio(void **state)
     }
 }
 
-static void failures_that_are_further_apart_than_the_window_never_open_it(void **state)
+static void failures_further_apart_than_the_window_never_open_the_breaker(void **state)
 {
     struct bide_target_config config = service();
     config.breaker.min_volume = 2;
-    given(&config);
+    init_target(&config);
     for (int64_t i = 0; i < 100; i++) {
         call('x', NOW + i * 10 * S);
         assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
@@ -123,12 +123,12 @@ static void failures_that_are_further_apart_than_the_window_never_open_it(void *
 }
 
 /* Stale windows after idle were a bug of others: yesterday's failures opened it at today's first. */
-static void after_a_rest_the_old_failures_do_not_count(void **state)
+static void failures_from_before_an_idle_time_do_not_count(void **state)
 {
     static const int64_t rests[] = {10 * S, 11 * S, 100 * S, 3600 * S, 86400 * S};
     for (size_t i = 0; i < COUNT(rests); i++) {
         struct bide_target_config config = service();
-        given(&config);
+        init_target(&config);
         calls("xxxxxxxxxxxxxxxxxxx", NOW); /* 19 */
         calls("xxxxxxxxxxxxxxxxxxx", NOW + rests[i]);
         assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
@@ -140,7 +140,7 @@ static void after_a_rest_the_old_failures_do_not_count(void **state)
 static void old_successes_do_not_hide_new_failures(void **state)
 {
     struct bide_target_config config = service();
-    given(&config);
+    init_target(&config);
     for (int i = 0; i < 100000; i++)
         call('.', NOW + i * MS / 10);
     calls("xxxxxxxxxxxxxxxxxxx", NOW + 20 * S);
@@ -155,17 +155,17 @@ static void a_breaker_that_is_off_never_opens_by_evidence(void **state)
     config.breaker.kind = BIDE_BREAKER_OFF;
     config.breaker.consecutive = 1;
     config.breaker.min_volume = 1;
-    given(&config);
+    init_target(&config);
     for (int i = 0; i < 1000; i++)
         calls("x.-", NOW);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
     assert_true(core_breaker_is_evictable(&target, NOW));
 }
 
-static void it_may_be_tripped_whatever_the_evidence(void **state)
+static void trip_opens_a_closed_breaker_without_evidence(void **state)
 {
     struct bide_target_config config = service();
-    given(&config);
+    init_target(&config);
     core_cas_failures = 1;
     assert_false(bide_breaker_trip(&target, 1, NOW)); /* somebody else was faster */
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
@@ -190,7 +190,7 @@ static void run_call(const struct bide_outcome *outcome, int64_t took_ns)
     bide_call_outcome(&c, 1, outcome, NOW + took_ns);
 }
 
-static void a_success_that_took_too_long_counts_as_a_failure(void **state)
+static void a_slow_success_counts_as_a_failure(void **state)
 {
     static const struct {
         int64_t slow_ns, took_ns;
@@ -204,13 +204,13 @@ static void a_success_that_took_too_long_counts_as_a_failure(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct bide_target_config config = fragile(1);
         config.breaker.slow_ns = rows[i].slow_ns;
-        given(&config);
+        init_target(&config);
         run_call(&ok, rows[i].took_ns);
         assert_int_equal(state_now(), rows[i].then);
     }
 }
 
-static void only_transient_and_throttled_outcomes_speak_against_the_server(void **state)
+static void only_transient_and_throttled_outcomes_vote_as_failures(void **state)
 {
     static const struct {
         enum bide_kind kind;
@@ -223,19 +223,19 @@ static void only_transient_and_throttled_outcomes_speak_against_the_server(void 
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct bide_target_config config = fragile(1);
         struct bide_outcome outcome = {.kind = rows[i].kind, .evidence = BIDE_EVIDENCE_ANSWERED};
-        given(&config);
+        init_target(&config);
         run_call(&outcome, 1 * MS);
         assert_int_equal(state_now(), rows[i].then);
     }
 }
 
-static void in_observe_mode_it_decides_and_counts_but_refuses_nobody(void **state)
+static void in_observe_mode_the_breaker_counts_refusals_and_admits_calls(void **state)
 {
     struct bide_target_config config = fragile(1);
     struct bide_policy policy = once();
     struct bide_call c;
     config.observe = BIDE_GATE_BREAKER;
-    open_it(&config);
+    open_breaker(&config);
     for (uint64_t i = 1; i <= 5; i++) {
         struct bide_verdict v = begin(&c, &policy, i, NOW + 1 * S);
         assert_int_equal(v.action, BIDE_START);
@@ -253,23 +253,23 @@ static void in_observe_mode_it_decides_and_counts_but_refuses_nobody(void **stat
 
 /* -- open -----------------------------------------------------------------------------------------------------------*/
 
-static void while_open_everybody_is_refused_until_the_very_instant(void **state)
+static void an_open_breaker_refuses_every_call_until_its_end(void **state)
 {
     struct bide_target_config config = fragile(1);
-    open_it(&config);
+    open_breaker(&config);
     int64_t until_ns = bide_breaker_get(&target).until_ns;
     assert_in_range(until_ns - NOW, 5 * S, 5 * S + TICK);
-    assert_refused(ask(1, NOW), BIDE_REASON_BREAKER_OPEN);
-    assert_refused(ask(1, until_ns - 1), BIDE_REASON_BREAKER_OPEN);
+    assert_refused(admit(1, NOW), BIDE_REASON_BREAKER_OPEN);
+    assert_refused(admit(1, until_ns - 1), BIDE_REASON_BREAKER_OPEN);
     assert_true(core_breaker_is_open_at(&target, until_ns - 1));
     assert_false(core_breaker_is_open_at(&target, until_ns));
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN); /* until somebody asks */
-    assert_admitted(ask(1, until_ns), true);
+    assert_admitted(admit(1, until_ns), true);
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
     assert_int_equal(bide_breaker_get(&target).until_ns, 0);
 }
 
-static void the_open_time_is_spread_over_its_whole_range_and_never_beyond(void **state)
+static void the_open_time_is_jittered_over_its_whole_range_and_never_beyond(void **state)
 {
     static const uint32_t jitters[] = {100, 500, 900};
     for (size_t i = 0; i < COUNT(jitters); i++) {
@@ -278,7 +278,7 @@ static void the_open_time_is_spread_over_its_whole_range_and_never_beyond(void *
         int64_t shortest = BIDE_NEVER, longest = 0, sum = 0;
         config.breaker.open_jitter_permille = jitters[i];
         for (uint64_t seed = 0; seed < 2000; seed++) {
-            given(&config);
+            init_target(&config);
             bide_breaker_trip(&target, seed, NOW);
             int64_t open_ns = bide_breaker_get(&target).until_ns - NOW;
             assert_in_range(open_ns, least, most + TICK);
@@ -296,7 +296,7 @@ static void the_open_time_is_spread_over_its_whole_range_and_never_beyond(void *
 static void assert_open_times(const struct bide_target_config *config, const int64_t *open_s, size_t count)
 {
     int64_t now_ns = NOW;
-    open_it(config);
+    open_breaker(config);
     for (size_t i = 0; i < count; i++) {
         struct bide_breaker_view view = bide_breaker_get(&target);
         assert_int_equal(view.state, BIDE_BREAKER_OPEN);
@@ -308,7 +308,7 @@ static void assert_open_times(const struct bide_target_config *config, const int
     assert_int_equal(target.openings, count + 1);
 }
 
-static void each_opening_in_a_row_is_longer_until_the_longest(void **state)
+static void each_consecutive_opening_is_longer_up_to_the_maximum(void **state)
 {
     static const int64_t doubling[] = {5, 10, 20, 40, 60, 60, 60, 60, 60, 60, 60, 60, 60, 60, 60, 60, 60, 60};
     static const int64_t constant[] = {5, 5, 5, 5, 5};
@@ -321,20 +321,20 @@ static void each_opening_in_a_row_is_longer_until_the_longest(void **state)
     assert_open_times(&config, tenfold, COUNT(tenfold));
 }
 
-static void an_opening_longer_than_the_clock_can_tell_ends_at_its_end(void **state)
+static void an_open_time_beyond_the_tick_range_ends_at_the_last_tick(void **state)
 {
     struct bide_target_config config = fragile(1);
     const int64_t end = (INT64_C(1) << 61) - TICK, late = 2 * BIDE_DURATION_MAX;
     config.breaker.open_ns = config.breaker.open_max_ns = BIDE_DURATION_MAX;
-    given(&config);
+    init_target(&config);
     bide_breaker_trip(&target, 1, late);
     assert_int_equal(bide_breaker_get(&target).until_ns, end);
-    assert_refused(ask(1, end - 1), BIDE_REASON_BREAKER_OPEN);
+    assert_refused(admit(1, end - 1), BIDE_REASON_BREAKER_OPEN);
 }
 
 /* -- closing --------------------------------------------------------------------------------------------------------*/
 
-static void closing_wipes_the_evidence_that_opened_it(void **state)
+static void closing_clears_the_evidence_that_opened_the_breaker(void **state)
 {
     static const enum bide_breaker_kind kinds[] = {BIDE_BREAKER_BY_TIME, BIDE_BREAKER_BY_COUNT, BIDE_BREAKER_BY_RUN};
     static const int64_t clocks[] = {0, NOW};
@@ -361,7 +361,7 @@ static uint32_t admitted_of(uint32_t n, int64_t now_ns)
 {
     uint32_t admitted = 0;
     for (uint64_t seed = 0; seed < n; seed++) {
-        struct core_admission a = ask(seed, now_ns);
+        struct core_admission a = admit(seed, now_ns);
         admitted += a.refused == BIDE_REASON_NOTHING;
         if (a.refused != BIDE_REASON_NOTHING)
             assert_refused(a, BIDE_REASON_BREAKER_RAMPING);
@@ -376,7 +376,7 @@ static void after_closing_traffic_ramps_up_from_a_tenth_to_all(void **state)
         uint32_t percent;
     } rows[] = {{0, 10}, {2500, 32}, {5000, 55}, {7500, 77}, {9900, 99}};
     struct bide_target_config config = fragile(1);
-    close_it(&config);
+    close_breaker(&config);
     for (size_t i = 0; i < COUNT(rows); i++) {
         uint32_t admitted = admitted_of(10000, LATER + rows[i].after_ms * MS), expected = rows[i].percent * 100;
         assert_in_range(admitted, expected - 200, expected + 250);
@@ -385,14 +385,14 @@ static void after_closing_traffic_ramps_up_from_a_tenth_to_all(void **state)
     assert_int_equal(admitted_of(10000, LATER + 100 * S), 10000);
 }
 
-static void who_is_let_through_once_is_let_through_from_then_on(void **state)
+static void a_seed_admitted_during_ramp_up_stays_admitted(void **state)
 {
     struct bide_target_config config = fragile(1);
-    close_it(&config);
+    close_breaker(&config);
     for (uint64_t seed = 0; seed < 500; seed++) {
         bool before = false;
         for (int64_t at = LATER; at <= LATER + 11 * S; at += 250 * MS) {
-            bool now = ask(seed, at).refused == BIDE_REASON_NOTHING;
+            bool now = admit(seed, at).refused == BIDE_REASON_NOTHING;
             assert_true(now || !before);
             before = now;
         }
@@ -404,21 +404,21 @@ static void without_a_ramp_all_traffic_returns_at_once(void **state)
 {
     struct bide_target_config config = fragile(1);
     config.breaker.ramp_ns = 0;
-    close_it(&config);
+    close_breaker(&config);
     assert_int_equal(admitted_of(1000, LATER), 1000);
 }
 
-static void a_clock_a_little_behind_the_closing_is_as_at_the_closing(void **state)
+static void a_clock_slightly_before_the_closing_admits_as_at_the_closing(void **state)
 {
     struct bide_target_config config = fragile(1);
-    close_it(&config);
+    close_breaker(&config);
     assert_int_equal(admitted_of(10000, LATER - 1 * S), admitted_of(10000, LATER));
 }
 
-static void failures_while_traffic_ramps_up_open_it_again_for_longer(void **state)
+static void failures_during_ramp_up_reopen_the_breaker_for_longer(void **state)
 {
     struct bide_target_config config = fragile(1);
-    close_it(&config);
+    close_breaker(&config);
     call('x', LATER + 1 * S);
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
     assert_int_equal(bide_breaker_get(&target).openings, 2);
@@ -426,13 +426,13 @@ static void failures_while_traffic_ramps_up_open_it_again_for_longer(void **stat
 }
 
 /* Forgotten once it stayed closed for the ramp and the longest opening: 10 s and 60 s. */
-static void openings_in_a_row_are_forgotten_after_it_stayed_closed(void **state)
+static void the_opening_count_resets_after_staying_closed(void **state)
 {
     struct bide_target_config config = fragile(1);
     for (int forgotten = 0; forgotten < 2; forgotten++) {
-        close_it(&config);
+        close_breaker(&config);
         int64_t at = LATER + 70 * S + (forgotten ? TICK : -TICK);
-        assert_admitted(ask(1, at), false);
+        assert_admitted(admit(1, at), false);
         assert_int_equal(bide_breaker_get(&target).openings, forgotten ? 0 : 1);
         assert_int_equal(CORE_BREAKER_CALM(target.breaker), forgotten);
         call('x', at);
@@ -441,27 +441,27 @@ static void openings_in_a_row_are_forgotten_after_it_stayed_closed(void **state)
     }
 }
 
-static void a_call_begun_before_the_openings_were_forgotten_still_votes(void **state)
+static void a_call_begun_before_the_opening_count_reset_still_votes(void **state)
 {
     struct bide_target_config config = fragile(1);
-    close_it(&config);
-    struct core_admission a = ask(1, LATER + 69 * S);
-    ask(2, LATER + 71 * S);
+    close_breaker(&config);
+    struct core_admission a = admit(1, LATER + 69 * S);
+    admit(2, LATER + 71 * S);
     report(a, CORE_VOTE_FAILURE, LATER + 72 * S);
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
 }
 
 /* -- by hand --------------------------------------------------------------------------------------------------------*/
 
-static void held_open_it_refuses_everybody_until_it_is_released(void **state)
+static void a_breaker_held_open_refuses_every_call_until_released(void **state)
 {
     struct bide_target_config config = fragile(1);
-    given(&config);
+    init_target(&config);
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
     assert_int_equal(state_now(), BIDE_BREAKER_HELD_OPEN);
     assert_int_equal(bide_breaker_get(&target).until_ns, 0);
-    assert_refused(ask(1, NOW), BIDE_REASON_BREAKER_OPEN);
-    assert_refused(ask(1, NOW + 86400 * S), BIDE_REASON_BREAKER_OPEN);
+    assert_refused(admit(1, NOW), BIDE_REASON_BREAKER_OPEN);
+    assert_refused(admit(1, NOW + 86400 * S), BIDE_REASON_BREAKER_OPEN);
     assert_true(core_breaker_is_open_at(&target, BIDE_NEVER));
     assert_false(bide_breaker_trip(&target, 1, NOW));
     calls(".x-", NOW);
@@ -471,10 +471,10 @@ static void held_open_it_refuses_everybody_until_it_is_released(void **state)
     assert_int_equal(admitted_of(1000, NOW), 1000); /* by hand means at once */
 }
 
-static void held_closed_no_evidence_opens_it_until_it_is_released(void **state)
+static void a_breaker_held_closed_ignores_evidence_until_released(void **state)
 {
     struct bide_target_config config = fragile(1);
-    given(&config);
+    init_target(&config);
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
     assert_int_equal(state_now(), BIDE_BREAKER_HELD_CLOSED);
     calls("xxxxxxxxxxxx", NOW);
@@ -487,16 +487,16 @@ static void held_closed_no_evidence_opens_it_until_it_is_released(void **state)
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
 }
 
-static void a_hand_ends_whatever_was_going_on(void **state)
+static void a_manual_hold_replaces_every_other_state(void **state)
 {
     static const enum bide_hold holds[] = {BIDE_HOLD_CLOSED, BIDE_HOLD_OPEN};
     static const enum bide_breaker_state then[] = {BIDE_BREAKER_HELD_CLOSED, BIDE_BREAKER_HELD_OPEN};
     for (size_t i = 0; i < COUNT(holds); i++) {
         struct bide_target_config config = fragile(1);
-        open_it(&config);
+        open_breaker(&config);
         bide_breaker_hold(&target, holds[i]);
         assert_int_equal(state_now(), then[i]);
-        open_it(&config);
+        open_breaker(&config);
         struct core_admission probe = probe_at(LATER);
         bide_breaker_hold(&target, holds[i]);
         report(probe, CORE_VOTE_FAILURE, LATER); /* it began before */
@@ -505,11 +505,11 @@ static void a_hand_ends_whatever_was_going_on(void **state)
     }
 }
 
-static void a_hand_wipes_the_evidence(void **state)
+static void a_manual_hold_clears_the_evidence(void **state)
 {
     struct bide_target_config config = fragile(1);
     config.breaker.consecutive = 2;
-    given(&config);
+    init_target(&config);
     call('x', NOW);
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
     bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
@@ -517,10 +517,10 @@ static void a_hand_wipes_the_evidence(void **state)
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
 }
 
-static void releasing_what_nobody_holds_changes_nothing(void **state)
+static void releasing_a_breaker_that_is_not_held_changes_nothing(void **state)
 {
     struct bide_target_config config = fragile(1);
-    open_it(&config);
+    open_breaker(&config);
     struct bide_target before = target;
     bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
     bide_breaker_hold(&target, (enum bide_hold)7); /* nor does a hold that does not exist */
@@ -528,11 +528,11 @@ static void releasing_what_nobody_holds_changes_nothing(void **state)
     assert_int_equal(bide_breaker_get(&target).openings_total, 1);
 }
 
-static void a_hand_wins_against_any_number_of_others(void **state)
+static void a_manual_hold_retries_until_its_swap_succeeds(void **state)
 {
     for (uint32_t losses = 1; losses <= 3; losses++) {
         struct bide_target_config config = fragile(1);
-        given(&config);
+        init_target(&config);
         core_cas_failures = losses;
         bide_breaker_hold(&target, BIDE_HOLD_OPEN);
         assert_int_equal(core_cas_failures, 0);
@@ -545,7 +545,7 @@ static void the_generation_may_wrap(void **state)
     struct bide_target_config config = fragile(1);
     config.breaker.ramp_ns = 0;
     for (uint32_t before = 0; before < 4; before++) { /* so that each change in turn is the one that wraps */
-        given(&config);
+        init_target(&config);
         while (bide_breaker_get(&target).generation != 0x10000 - 2 - before)
             bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
         bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
@@ -560,16 +560,16 @@ static void the_generation_may_wrap(void **state)
 }
 
 /* Shared memory can be damaged. Three of the eight states that its bits can spell do not exist. */
-static void a_state_that_does_not_exist_refuses_nobody_and_a_hand_repairs_it(void **state)
+static void an_invalid_state_admits_calls_until_a_manual_hold_repairs_it(void **state)
 {
     for (uint64_t odd = BIDE_BREAKER_HELD_OPEN + 1; odd < 8; odd++) {
         struct bide_target_config config = fragile(1);
-        given(&config);
+        init_target(&config);
         target.breaker = (target.breaker & ~UINT64_C(7)) | odd;
-        assert_admitted(ask(1, NOW), false);
+        assert_admitted(admit(1, NOW), false);
         call('x', NOW);
         bide_breaker_trip(&target, 1, NOW);
-        assert_admitted(ask(1, NOW), false);
+        assert_admitted(admit(1, NOW), false);
         bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
         bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
         call('x', NOW);
@@ -580,14 +580,14 @@ static void a_state_that_does_not_exist_refuses_nobody_and_a_hand_repairs_it(voi
 /* -- forgetting -----------------------------------------------------------------------------------------------------*/
 
 /* A failure in a window of time is remembered as long as the window; in a run or a count it would be for ever. */
-static void it_is_blank_only_without_a_failure_in_its_window_of_time(void **state)
+static void a_breaker_is_evictable_only_without_failures_in_its_time_window(void **state)
 {
     static const enum bide_breaker_kind kinds[] = {BIDE_BREAKER_BY_TIME, BIDE_BREAKER_BY_COUNT, BIDE_BREAKER_BY_RUN};
     for (size_t i = 0; i < COUNT(kinds); i++) {
         struct bide_target_config config = service();
         config.breaker.kind = kinds[i];
         config.breaker.count_window = config.breaker.min_volume = 5;
-        given(&config);
+        init_target(&config);
         assert_true(core_breaker_is_evictable(&target, NOW));
         assert_true(core_breaker_is_evictable(&target, 0)); /* a clock that has just begun */
         calls("....", NOW);
@@ -598,10 +598,10 @@ static void it_is_blank_only_without_a_failure_in_its_window_of_time(void **stat
     }
 }
 
-static void it_is_not_blank_while_anything_but_calm(void **state)
+static void a_breaker_is_not_evictable_until_closed_and_settled(void **state)
 {
     struct bide_target_config config = fragile(1);
-    open_it(&config);
+    open_breaker(&config);
     assert_false(core_breaker_is_evictable(&target, NOW));
     assert_false(core_breaker_is_evictable(&target, NOW + 86400 * S)); /* nobody has asked since */
     report(probe_at(LATER), CORE_VOTE_NEUTRAL, LATER);
@@ -619,7 +619,7 @@ static void it_is_not_blank_while_anything_but_calm(void **state)
 }
 
 /* In good times threads must not meet: a healthy vote writes its own lane, or nothing. */
-static void in_good_times_a_healthy_vote_writes_no_shared_word(void **state)
+static void a_healthy_vote_on_a_closed_breaker_writes_no_shared_word(void **state)
 {
     static const enum bide_breaker_kind kinds[] = {BIDE_BREAKER_BY_TIME, BIDE_BREAKER_BY_COUNT, BIDE_BREAKER_BY_RUN,
                                                    BIDE_BREAKER_OFF};
@@ -627,7 +627,7 @@ static void in_good_times_a_healthy_vote_writes_no_shared_word(void **state)
         struct bide_target_config config = service();
         config.breaker.kind = kinds[i];
         config.breaker.count_window = 20;
-        given(&config);
+        init_target(&config);
         for (int n = 0; n < 20; n++)
             call('.', NOW);
         struct bide_target before = target;
@@ -640,41 +640,41 @@ static void in_good_times_a_healthy_vote_writes_no_shared_word(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(failures_in_a_row_open_it_exactly_at_the_threshold),
+        cmocka_unit_test(consecutive_failures_open_the_breaker_exactly_at_the_threshold),
         cmocka_unit_test(a_count_window_opens_exactly_at_its_ratio),
         cmocka_unit_test(the_largest_count_window_counts_each_of_its_calls),
         cmocka_unit_test(a_time_window_opens_exactly_at_its_ratio),
-        cmocka_unit_test(failures_that_are_further_apart_than_the_window_never_open_it),
-        cmocka_unit_test(after_a_rest_the_old_failures_do_not_count),
+        cmocka_unit_test(failures_further_apart_than_the_window_never_open_the_breaker),
+        cmocka_unit_test(failures_from_before_an_idle_time_do_not_count),
         cmocka_unit_test(old_successes_do_not_hide_new_failures),
         cmocka_unit_test(a_breaker_that_is_off_never_opens_by_evidence),
-        cmocka_unit_test(it_may_be_tripped_whatever_the_evidence),
-        cmocka_unit_test(a_success_that_took_too_long_counts_as_a_failure),
-        cmocka_unit_test(only_transient_and_throttled_outcomes_speak_against_the_server),
-        cmocka_unit_test(in_observe_mode_it_decides_and_counts_but_refuses_nobody),
-        cmocka_unit_test(while_open_everybody_is_refused_until_the_very_instant),
-        cmocka_unit_test(the_open_time_is_spread_over_its_whole_range_and_never_beyond),
-        cmocka_unit_test(each_opening_in_a_row_is_longer_until_the_longest),
-        cmocka_unit_test(an_opening_longer_than_the_clock_can_tell_ends_at_its_end),
-        cmocka_unit_test(closing_wipes_the_evidence_that_opened_it),
+        cmocka_unit_test(trip_opens_a_closed_breaker_without_evidence),
+        cmocka_unit_test(a_slow_success_counts_as_a_failure),
+        cmocka_unit_test(only_transient_and_throttled_outcomes_vote_as_failures),
+        cmocka_unit_test(in_observe_mode_the_breaker_counts_refusals_and_admits_calls),
+        cmocka_unit_test(an_open_breaker_refuses_every_call_until_its_end),
+        cmocka_unit_test(the_open_time_is_jittered_over_its_whole_range_and_never_beyond),
+        cmocka_unit_test(each_consecutive_opening_is_longer_up_to_the_maximum),
+        cmocka_unit_test(an_open_time_beyond_the_tick_range_ends_at_the_last_tick),
+        cmocka_unit_test(closing_clears_the_evidence_that_opened_the_breaker),
         cmocka_unit_test(after_closing_traffic_ramps_up_from_a_tenth_to_all),
-        cmocka_unit_test(who_is_let_through_once_is_let_through_from_then_on),
+        cmocka_unit_test(a_seed_admitted_during_ramp_up_stays_admitted),
         cmocka_unit_test(without_a_ramp_all_traffic_returns_at_once),
-        cmocka_unit_test(a_clock_a_little_behind_the_closing_is_as_at_the_closing),
-        cmocka_unit_test(failures_while_traffic_ramps_up_open_it_again_for_longer),
-        cmocka_unit_test(openings_in_a_row_are_forgotten_after_it_stayed_closed),
-        cmocka_unit_test(a_call_begun_before_the_openings_were_forgotten_still_votes),
-        cmocka_unit_test(held_open_it_refuses_everybody_until_it_is_released),
-        cmocka_unit_test(held_closed_no_evidence_opens_it_until_it_is_released),
-        cmocka_unit_test(a_hand_ends_whatever_was_going_on),
-        cmocka_unit_test(a_hand_wipes_the_evidence),
-        cmocka_unit_test(releasing_what_nobody_holds_changes_nothing),
-        cmocka_unit_test(a_hand_wins_against_any_number_of_others),
+        cmocka_unit_test(a_clock_slightly_before_the_closing_admits_as_at_the_closing),
+        cmocka_unit_test(failures_during_ramp_up_reopen_the_breaker_for_longer),
+        cmocka_unit_test(the_opening_count_resets_after_staying_closed),
+        cmocka_unit_test(a_call_begun_before_the_opening_count_reset_still_votes),
+        cmocka_unit_test(a_breaker_held_open_refuses_every_call_until_released),
+        cmocka_unit_test(a_breaker_held_closed_ignores_evidence_until_released),
+        cmocka_unit_test(a_manual_hold_replaces_every_other_state),
+        cmocka_unit_test(a_manual_hold_clears_the_evidence),
+        cmocka_unit_test(releasing_a_breaker_that_is_not_held_changes_nothing),
+        cmocka_unit_test(a_manual_hold_retries_until_its_swap_succeeds),
         cmocka_unit_test(the_generation_may_wrap),
-        cmocka_unit_test(a_state_that_does_not_exist_refuses_nobody_and_a_hand_repairs_it),
-        cmocka_unit_test(it_is_blank_only_without_a_failure_in_its_window_of_time),
-        cmocka_unit_test(it_is_not_blank_while_anything_but_calm),
-        cmocka_unit_test(in_good_times_a_healthy_vote_writes_no_shared_word),
+        cmocka_unit_test(an_invalid_state_admits_calls_until_a_manual_hold_repairs_it),
+        cmocka_unit_test(a_breaker_is_evictable_only_without_failures_in_its_time_window),
+        cmocka_unit_test(a_breaker_is_not_evictable_until_closed_and_settled),
+        cmocka_unit_test(a_healthy_vote_on_a_closed_breaker_writes_no_shared_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

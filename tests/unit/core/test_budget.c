@@ -58,22 +58,22 @@ static int64_t left(int64_t now_ns)
     return bide_budget_left_milli(&target, now_ns);
 }
 
-static bool take_for(const struct bide_outcome *reason, int64_t now_ns, struct core_charge *charge)
+static bool charge_for(const struct bide_outcome *reason, int64_t now_ns, struct core_charge *charge)
 {
     charge->owner = 0;
     return core_budget_charge(&target, reason, now_ns, charge);
 }
 
-static bool take(int64_t now_ns)
+static bool charge_retry(int64_t now_ns)
 {
     struct core_charge charge = {0};
-    return take_for(&transient, now_ns, &charge);
+    return charge_for(&transient, now_ns, &charge);
 }
 
-static uint32_t take_all(int64_t now_ns)
+static uint32_t charge_all_retries(int64_t now_ns)
 {
     uint32_t n = 0;
-    while (n < 100000 && take(now_ns))
+    while (n < 100000 && charge_retry(now_ns))
         n++;
     return n;
 }
@@ -91,7 +91,7 @@ static void succeed(uint32_t last_milli)
 
 /* ---- tokens ---- */
 
-static void a_new_bucket_is_full_or_as_told(void **state)
+static void a_new_bucket_starts_full_or_at_its_initial_level(void **state)
 {
     struct bide_budget_config budget = ten;
     (void)state;
@@ -109,22 +109,22 @@ static void a_bucket_of_ten_affords_ten_retries_and_not_one_more(void **state)
 {
     (void)state;
     make(ten, 0);
-    assert_int_equal(take_all(0), 10);
+    assert_int_equal(charge_all_retries(0), 10);
     assert_int_equal(left(0), 0);
-    assert_false(take(100 * BIDE_MINUTE)); /* no income */
+    assert_false(charge_retry(100 * BIDE_MINUTE)); /* no income */
 }
 
-static void a_retry_is_paid_whole_or_refused(void **state)
+static void a_retry_is_charged_in_full_or_refused(void **state)
 {
     struct bide_budget_config budget = ten;
     (void)state;
     budget.initial_milli = 1999;
     make(budget, 0);
-    assert_int_equal(take_all(0), 1);
+    assert_int_equal(charge_all_retries(0), 1);
     assert_int_equal(left(0), 999); /* a refusal takes nothing */
 }
 
-static void the_price_depends_on_the_class_of_failure(void **state)
+static void the_cost_depends_on_the_kind_of_failure(void **state)
 {
     static const struct {
         struct bide_outcome reason;
@@ -143,14 +143,14 @@ static void the_price_depends_on_the_class_of_failure(void **state)
     for (size_t i = 0; i < COUNT(table); i++) {
         struct core_charge charge = {0};
         make(budget, 0);
-        assert_true(take_for(&table[i].reason, 0, &charge));
+        assert_true(charge_for(&table[i].reason, 0, &charge));
         assert_int_equal(left(0), 10000 - table[i].price_milli);
         core_budget_refund(&target, charge);
         assert_int_equal(left(0), 10000);
     }
 }
 
-static void a_capacity_of_zero_affords_nothing_ever(void **state)
+static void zero_capacity_never_affords_a_retry(void **state)
 {
     struct bide_budget_config budget = ten;
     (void)state;
@@ -160,14 +160,14 @@ static void a_capacity_of_zero_affords_nothing_ever(void **state)
     make(budget, 0);
     succeed(0);
     requests(5, 0);
-    assert_false(take(0));
-    assert_false(take(100 * BIDE_MINUTE));
+    assert_false(charge_retry(0));
+    assert_false(charge_retry(100 * BIDE_MINUTE));
     assert_int_equal(left(100 * BIDE_MINUTE), 0);
     assert_int_equal(bide_budget_add_milli(&target, 1000, 0), 0);
     budget.cost_milli = budget.cost_throttled_milli = budget.cost_timeout_milli = 0; /* not even for nothing */
     budget.cost_failure_milli = 1;
     target.config[0].budget = budget;
-    assert_false(take(0));
+    assert_false(charge_retry(0));
 }
 
 static void a_retry_needs_more_than_the_threshold(void **state)
@@ -176,13 +176,13 @@ static void a_retry_needs_more_than_the_threshold(void **state)
     (void)state;
     budget.threshold_milli = 5000;
     make(budget, 0);
-    assert_int_equal(take_all(0), 5); /* 10, 9, 8, 7 and 6 are more than 5 */
+    assert_int_equal(charge_all_retries(0), 5); /* 10, 9, 8, 7 and 6 are more than 5 */
     assert_int_equal(left(0), 5000);
     assert_int_equal(bide_budget_add_milli(&target, 1, 0), 1);
-    assert_true(take(0));
+    assert_true(charge_retry(0));
 }
 
-static void a_failure_takes_its_cost_as_far_as_there_is(void **state)
+static void a_failure_charges_at_most_what_the_bucket_holds(void **state)
 {
     struct bide_budget_config budget = ten;
     (void)state;
@@ -196,7 +196,7 @@ static void a_failure_takes_its_cost_as_far_as_there_is(void **state)
 }
 
 /* One a minute: 1/1000 in 60 ms. The last tick is never over yet, so it is never too much. */
-static void the_trickle_is_credited_to_the_tick_and_never_in_favour(void **state)
+static void the_refill_is_credited_per_tick_and_rounded_down(void **state)
 {
     static const struct {
         int64_t at_ns;
@@ -235,12 +235,12 @@ static void a_drained_bucket_affords_one_retry_a_minute(void **state)
     budget.refill_per_minute_milli = 1000;
     make(budget, 0);
     for (int64_t now_ns = 0; now_ns < 100 * BIDE_MINUTE; now_ns += 7 * MS)
-        taken += take(now_ns);
+        taken += charge_retry(now_ns);
     assert_in_range(taken, 98, 99); /* each take may lose a tick: never a hundredth retry before its time */
 }
 
 /* The rate may be so high that a tick earns many: what is rounded is rounded down. */
-static void no_income_is_ever_more_than_its_rate(void **state)
+static void the_refill_never_exceeds_its_rate(void **state)
 {
     static const uint32_t rates[] = {1, 7, 1000, 59999, 1000000, 100000000};
     (void)state;
@@ -254,27 +254,27 @@ static void no_income_is_ever_more_than_its_rate(void **state)
         make(budget, 0);
         for (int64_t now_ns = 0, step = 1; now_ns < 20 * S; now_ns += step, step = step * 5 / 4 + 1) {
             struct core_charge charge = {0};
-            while (taken_milli < 200000 && take_for(&transient, now_ns, &charge))
+            while (taken_milli < 200000 && charge_for(&transient, now_ns, &charge))
                 taken_milli++;
             assert_true(taken_milli * (uint64_t)BIDE_MINUTE <= (uint64_t)now_ns * rates[i]);
         }
     }
 }
 
-static void a_bucket_that_was_full_for_long_does_not_fill_twice(void **state)
+static void time_spent_full_is_not_credited_later(void **state)
 {
     struct bide_budget_config budget = ten;
     (void)state;
     budget.capacity_milli = 2000;
     budget.refill_per_minute_milli = 1000;
     make(budget, 0);
-    assert_int_equal(take_all(0), 2);
-    assert_int_equal(take_all(60 * BIDE_MINUTE), 2); /* full again, an hour ago */
+    assert_int_equal(charge_all_retries(0), 2);
+    assert_int_equal(charge_all_retries(60 * BIDE_MINUTE), 2); /* full again, an hour ago */
     assert_int_equal(left(60 * BIDE_MINUTE), 0);
-    assert_int_equal(take_all(61 * BIDE_MINUTE + TICK), 1);
+    assert_int_equal(charge_all_retries(61 * BIDE_MINUTE + TICK), 1);
 }
 
-static void the_same_holds_for_one_that_successes_have_filled(void **state)
+static void time_spent_full_by_successes_is_not_credited_later(void **state)
 {
     struct bide_budget_config budget = ten;
     (void)state;
@@ -282,10 +282,10 @@ static void the_same_holds_for_one_that_successes_have_filled(void **state)
     budget.earn_success_milli = 1000;
     budget.refill_per_minute_milli = 1000;
     make(budget, 0);
-    assert_int_equal(take_all(0), 2);
+    assert_int_equal(charge_all_retries(0), 2);
     succeed(0);
     succeed(0); /* full, with the stamp of the drain */
-    assert_int_equal(take_all(60 * BIDE_MINUTE), 2);
+    assert_int_equal(charge_all_retries(60 * BIDE_MINUTE), 2);
     assert_int_equal(left(60 * BIDE_MINUTE), 0);
 }
 
@@ -329,10 +329,10 @@ static void first_attempts_may_earn(void **state)
     budget.earn_first_milli = 200;
     make(budget, 0);
     requests(4, 0);
-    assert_false(take(0));
+    assert_false(charge_retry(0));
     requests(1, 0);
     assert_int_equal(left(0), 1000);
-    assert_true(take(0));
+    assert_true(charge_retry(0));
     requests(1000, 0);
     assert_int_equal(left(0), 10000);
 }
@@ -357,7 +357,7 @@ static void a_retried_success_is_refunded_its_last_charge_or_a_share_of_it(void 
     }
 }
 
-static void tokens_can_be_added_and_taken_away_by_hand(void **state)
+static void add_milli_adds_and_removes_tokens(void **state)
 {
     static const struct {
         int64_t amount_milli, really_milli, left_milli;
@@ -374,7 +374,7 @@ static void tokens_can_be_added_and_taken_away_by_hand(void **state)
     }
 }
 
-static void taking_away_includes_what_trickled_in_before(void **state)
+static void removing_tokens_includes_the_refill_so_far(void **state)
 {
     struct bide_budget_config budget = ten;
     (void)state;
@@ -385,7 +385,7 @@ static void taking_away_includes_what_trickled_in_before(void **state)
     assert_int_equal(left(5 * BIDE_MINUTE + TICK), 0);
 }
 
-static void other_kinds_take_no_tokens_by_hand(void **state)
+static void add_milli_changes_only_token_budgets(void **state)
 {
     (void)state;
     make(tenth, 0);
@@ -395,7 +395,7 @@ static void other_kinds_take_no_tokens_by_hand(void **state)
     assert_int_equal(left(0), 3000);
 }
 
-static void a_clock_that_steps_back_mints_nothing(void **state)
+static void a_clock_that_steps_back_creates_no_tokens(void **state)
 {
     struct bide_budget_config budget = ten;
     (void)state;
@@ -404,12 +404,12 @@ static void a_clock_that_steps_back_mints_nothing(void **state)
     make(budget, 10 * BIDE_MINUTE);
     for (int64_t back_ns = 0; back_ns <= 10 * BIDE_MINUTE; back_ns += S) {
         assert_int_equal(left(10 * BIDE_MINUTE - back_ns), 0);
-        assert_false(take(10 * BIDE_MINUTE - back_ns));
+        assert_false(charge_retry(10 * BIDE_MINUTE - back_ns));
     }
-    assert_true(take(11 * BIDE_MINUTE + TICK));  /* and nothing was lost by it */
-    assert_false(take(10 * BIDE_MINUTE));        /* nor is the minute paid twice */
-    assert_false(take(11 * BIDE_MINUTE + TICK)); /* ... */
-    assert_true(take(12 * BIDE_MINUTE + 2 * TICK));
+    assert_true(charge_retry(11 * BIDE_MINUTE + TICK));  /* and nothing was lost by it */
+    assert_false(charge_retry(10 * BIDE_MINUTE));        /* nor is the minute paid twice */
+    assert_false(charge_retry(11 * BIDE_MINUTE + TICK)); /* ... */
+    assert_true(charge_retry(12 * BIDE_MINUTE + 2 * TICK));
 }
 
 static void the_stamp_may_wrap_after_eighteen_years(void **state)
@@ -421,10 +421,10 @@ static void the_stamp_may_wrap_after_eighteen_years(void **state)
     budget.refill_per_minute_milli = 1000;
     make(budget, wrap_ns - BIDE_MINUTE);
     assert_int_equal(left(wrap_ns - 1), 999);
-    assert_true(take(wrap_ns + TICK));
-    assert_false(take(wrap_ns + TICK));
-    assert_int_equal(take_all(wrap_ns + 3 * BIDE_MINUTE + 3 * TICK), 3);
-    assert_false(take(wrap_ns - BIDE_MINUTE)); /* a clock just before it */
+    assert_true(charge_retry(wrap_ns + TICK));
+    assert_false(charge_retry(wrap_ns + TICK));
+    assert_int_equal(charge_all_retries(wrap_ns + 3 * BIDE_MINUTE + 3 * TICK), 3);
+    assert_false(charge_retry(wrap_ns - BIDE_MINUTE)); /* a clock just before it */
 }
 
 /* Half of the range counts as the future: a bucket untouched for more than nine years earns nothing. The safe side. */
@@ -440,7 +440,7 @@ static void a_bucket_untouched_for_ten_years_earns_nothing(void **state)
     assert_int_equal(left(10 * year_ns), 0);
 }
 
-static void a_lost_race_is_run_again_with_what_was_found(void **state)
+static void a_charge_that_loses_a_race_retries_with_the_new_level(void **state)
 {
     struct bide_budget_config budget = ten;
     (void)state;
@@ -448,7 +448,7 @@ static void a_lost_race_is_run_again_with_what_was_found(void **state)
     budget.earn_success_milli = 100;
     make(budget, 0);
     core_cas_failures = 3;
-    assert_true(take(0));
+    assert_true(charge_retry(0));
     assert_int_equal(core_cas_failures, 0);
     assert_int_equal(left(0), 4000);
     core_cas_failures = 3;
@@ -468,7 +468,7 @@ static uint64_t next(uint64_t *x)
     return *x;
 }
 
-static void whatever_happens_no_more_is_spent_than_was_there_and_earned(void **state)
+static void spending_never_exceeds_the_initial_tokens_plus_earnings(void **state)
 {
     struct bide_budget_config budget = ten;
     (void)state;
@@ -488,13 +488,13 @@ static void whatever_happens_no_more_is_spent_than_was_there_and_earned(void **s
             case 0: succeed(0), earned += 130; break;
             case 1: requests(1, now_ns), earned += 17; break;
             case 2:
-                if (take_for(&transient, now_ns, &charge)) {
+                if (charge_for(&transient, now_ns, &charge)) {
                     spent += charge.amount;
                     if (next(&x) % 4 == 0)
                         core_budget_refund(&target, charge), spent -= charge.amount;
                 }
                 break;
-            default: spent += take(now_ns) ? 1000 : 0; break;
+            default: spent += charge_retry(now_ns) ? 1000 : 0; break;
             }
             uint64_t trickled = (uint64_t)latest_ns / 1000000 * 900 / 60000;
             assert_true(spent <= 10000 + earned + trickled + 1);
@@ -522,7 +522,7 @@ static void a_window_allows_its_ratio_of_the_requests_and_its_reserve(void **sta
         make(budget, 5 * S);
         requests(table[i].requests, 5 * S);
         assert_int_equal(left(5 * S), 1000 * table[i].retries);
-        assert_int_equal(take_all(5 * S), table[i].retries);
+        assert_int_equal(charge_all_retries(5 * S), table[i].retries);
         assert_int_equal(left(5 * S), 0);
     }
 }
@@ -536,29 +536,29 @@ static void below_the_minimum_volume_every_retry_is_allowed(void **state)
     requests(19, 5 * S);
     assert_int_equal(left(5 * S), INT64_MAX);
     for (int i = 0; i < 50; i++)
-        assert_true(take(5 * S));
+        assert_true(charge_retry(5 * S));
     requests(1, 5 * S);
     assert_int_equal(left(5 * S), 0); /* 50 of 2: never negative */
-    assert_false(take(5 * S));
+    assert_false(charge_retry(5 * S));
 }
 
-static void after_a_refusal_a_window_cools_down(void **state)
+static void a_window_cools_down_after_a_refusal(void **state)
 {
     struct bide_budget_config budget = tenth;
     (void)state;
     budget.cooldown_ns = 2 * S;
     make(budget, 5 * S);
     requests(10, 5 * S);
-    assert_int_equal(take_all(5 * S), 1);
+    assert_int_equal(charge_all_retries(5 * S), 1);
     requests(90, 5 * S); /* enough again, but: */
     assert_int_equal(left(7 * S - 1), 0);
-    assert_false(take(7 * S - 1));
+    assert_false(charge_retry(7 * S - 1));
     assert_int_equal(left(7 * S), 9000); /* the refusal in between did not prolong it */
-    assert_true(take(7 * S));
+    assert_true(charge_retry(7 * S));
 }
 
 /* As a reload that was killed half-way leaves it. */
-static void a_cooldown_without_end_is_brought_near(void **state)
+static void an_endless_cooldown_is_limited_to_window_plus_cooldown(void **state)
 {
     struct bide_budget_config budget = tenth;
     (void)state;
@@ -566,10 +566,10 @@ static void a_cooldown_without_end_is_brought_near(void **state)
     make(budget, 0);
     requests(100, 5 * S);
     target.budget = INT64_MAX;
-    assert_false(take(5 * S));
+    assert_false(charge_retry(5 * S));
     requests(100, 17 * S);
-    assert_false(take(17 * S - 1)); /* the window and the cooldown */
-    assert_true(take(17 * S));
+    assert_false(charge_retry(17 * S - 1)); /* the window and the cooldown */
+    assert_true(charge_retry(17 * S));
 }
 
 static void requests_and_retries_slide_out_of_the_window(void **state)
@@ -577,10 +577,10 @@ static void requests_and_retries_slide_out_of_the_window(void **state)
     (void)state;
     make(tenth, 0);
     requests(100, 20 * S + 500 * MS);
-    assert_int_equal(take_all(20 * S + 500 * MS), 10);
+    assert_int_equal(charge_all_retries(20 * S + 500 * MS), 10);
     requests(50, 25 * S);
     assert_int_equal(left(25 * S), 5000);
-    assert_int_equal(take_all(25 * S), 5);
+    assert_int_equal(charge_all_retries(25 * S), 5);
     assert_int_equal(left(30 * S - 1), 0); /* all 150 and all 15 */
     assert_int_equal(left(30 * S), 0);     /* the 100 are gone, and so are their 10: 5 of 5 */
     requests(10, 30 * S);
@@ -588,7 +588,7 @@ static void requests_and_retries_slide_out_of_the_window(void **state)
     assert_int_equal(left(35 * S), 1000); /* 1 for the last 10 */
     assert_int_equal(left(40 * S), 0);    /* nothing is left of anything */
     assert_int_equal(left(1000000 * S), 0);
-    assert_int_equal(take_all(1000000 * S), 0);
+    assert_int_equal(charge_all_retries(1000000 * S), 0);
 }
 
 static void every_lane_counts(void **state)
@@ -601,14 +601,14 @@ static void every_lane_counts(void **state)
     assert_int_equal(left(S), 8000);
 }
 
-static void a_charge_goes_back_into_the_slot_it_was_counted_in(void **state)
+static void a_refund_goes_to_the_slot_that_was_charged(void **state)
 {
     struct core_charge charge, other;
     (void)state;
     make(tenth, 0);
     requests(20, 5 * S);
-    assert_true(take_for(&transient, 5 * S, &charge));
-    assert_true(take_for(&transient, 9 * S, &other));
+    assert_true(charge_for(&transient, 5 * S, &charge));
+    assert_true(charge_for(&transient, 9 * S, &other));
     assert_int_equal(left(9 * S), 0);
     core_budget_refund(&target, charge);
     assert_int_equal(left(9 * S), 1000);
@@ -616,26 +616,26 @@ static void a_charge_goes_back_into_the_slot_it_was_counted_in(void **state)
     assert_int_equal(left(9 * S), 1000);
 }
 
-static void a_charge_whose_slot_is_gone_stays_spent(void **state)
+static void a_charge_whose_slot_has_expired_is_not_refunded(void **state)
 {
     struct core_charge charge, other;
     (void)state;
     make(tenth, 0);
     requests(10, 5 * S);
-    assert_true(take_for(&transient, 5 * S, &charge));
+    assert_true(charge_for(&transient, 5 * S, &charge));
     requests(10, 15 * S);
-    assert_true(take_for(&transient, 15 * S, &other)); /* in the same place, ten slots later */
+    assert_true(charge_for(&transient, 15 * S, &other)); /* in the same place, ten slots later */
     core_budget_refund(&target, charge);
     assert_int_equal(left(15 * S), 0);
 }
 
-static void a_lost_race_gives_back_all_the_same(void **state)
+static void a_refund_that_loses_a_race_is_retried(void **state)
 {
     struct core_charge charge = {0};
     (void)state;
     make(tenth, 0);
     requests(10, 5 * S);
-    assert_true(take_for(&transient, 5 * S, &charge));
+    assert_true(charge_for(&transient, 5 * S, &charge));
     core_cas_failures = 2;
     core_budget_refund(&target, charge);
     assert_int_equal(core_cas_failures, 0);
@@ -651,7 +651,7 @@ static void counters_may_wrap(void **state)
         target.lane[3].requests = before[i];
         requests(100, 5 * S);
         assert_int_equal(left(5 * S), 10000);
-        assert_int_equal(take_all(5 * S), 10);
+        assert_int_equal(charge_all_retries(5 * S), 10);
         assert_int_equal(left(9 * S), 0);
     }
 }
@@ -663,23 +663,23 @@ static void a_window_without_requests_has_its_reserve_only(void **state)
     budget.ratio_ppm = 1000000;
     budget.reserve = 1;
     make(budget, 0);
-    assert_int_equal(take_all(0), 1);
-    assert_int_equal(take_all(100 * S), 1); /* spent reserve is back after the window */
+    assert_int_equal(charge_all_retries(0), 1);
+    assert_int_equal(charge_all_retries(100 * S), 1); /* spent reserve is back after the window */
     target.lane[0].requests = UINT64_MAX;
-    assert_int_equal(take_all(200 * S), 1);
+    assert_int_equal(charge_all_retries(200 * S), 1);
 }
 
 /* Two threads read the clock a moment apart; the later one began the new slot first. */
-static void a_clock_a_moment_behind_the_slot_allows_nothing_more(void **state)
+static void a_clock_slightly_behind_the_slot_allows_no_extra_retry(void **state)
 {
     static const int64_t behind_ns[] = {1, TICK, S - 1, S, 5 * S};
     (void)state;
     for (size_t i = 0; i < COUNT(behind_ns); i++) {
         make(tenth, 0);
         requests(10, 26 * S);
-        assert_true(take(26 * S));
+        assert_true(charge_retry(26 * S));
         assert_int_equal(left(26 * S - behind_ns[i]), 0);
-        assert_false(take(26 * S - behind_ns[i]));
+        assert_false(charge_retry(26 * S - behind_ns[i]));
         requests(10, 26 * S - behind_ns[i]);
         assert_int_equal(left(26 * S), 1000);
     }
@@ -717,7 +717,7 @@ static void a_mark_above_the_total_counts_no_requests(void **state)
     requests(1, 5 * S);
     target.lane[0].requests = 90;
     assert_int_equal(left(5 * S), 0);
-    assert_false(take(5 * S));
+    assert_false(charge_retry(5 * S));
 }
 
 /* ---- concurrency ---- */
@@ -733,14 +733,14 @@ static void retries_in_flight_are_a_share_of_the_calls_but_at_least_the_reserve(
         make(three_at_once, 0);
         target.calls = table[i].calls;
         assert_int_equal(left(0), 1000 * table[i].retries);
-        assert_int_equal(take_all(0), table[i].retries);
+        assert_int_equal(charge_all_retries(0), table[i].retries);
         assert_int_equal(left(0), 0);
         target.calls = 0; /* the others ended: more is out than there may be now */
         assert_in_range(left(0), 0, 0);
     }
 }
 
-static void a_place_comes_back_whatever_the_kind_has_become(void **state)
+static void a_permit_is_released_after_a_reload_to_any_kind(void **state)
 {
     static const struct bide_budget_config none = {.kind = BIDE_BUDGET_NONE, .window_ns = S};
     const struct bide_budget_config *const kinds[] = {&three_at_once, &ten, &tenth, &none};
@@ -748,7 +748,7 @@ static void a_place_comes_back_whatever_the_kind_has_become(void **state)
     for (size_t i = 0; i < COUNT(kinds); i++) {
         struct core_charge charge = {0};
         make(three_at_once, 0);
-        assert_true(take_for(&transient, 0, &charge));
+        assert_true(charge_for(&transient, 0, &charge));
         assert_int_equal(target.retries, 1);
         reload(*kinds[i], 0);
         core_budget_refund(&target, charge);
@@ -764,48 +764,48 @@ static void without_a_budget_every_retry_is_allowed(void **state)
     (void)state;
     make((struct bide_budget_config){.kind = BIDE_BUDGET_NONE, .window_ns = S}, 0);
     for (int i = 0; i < 1000; i++)
-        assert_true(take_for(&transient, 0, &charge));
+        assert_true(charge_for(&transient, 0, &charge));
     core_budget_refund(&target, charge);
     assert_int_equal(left(0), INT64_MAX);
 }
 
 /* ---- another configuration ---- */
 
-static void a_smaller_capacity_cuts_and_a_larger_one_does_not_fill(void **state)
+static void a_smaller_capacity_removes_tokens_and_a_larger_one_adds_none(void **state)
 {
     struct bide_budget_config budget = ten;
     (void)state;
     make(ten, 0);
-    assert_true(take(0));
+    assert_true(charge_retry(0));
     budget.capacity_milli = 4000;
     reload(budget, 0);
     assert_int_equal(left(0), 4000);
     succeed(0); /* above the capacity: only read */
-    assert_true(take(0));
+    assert_true(charge_retry(0));
     reload(ten, 0);
     assert_int_equal(left(0), 3000);
 }
 
-static void a_drained_bucket_stays_drained_over_a_reload(void **state)
+static void a_drained_bucket_stays_drained_after_a_reload(void **state)
 {
     struct bide_budget_config budget = ten;
     (void)state;
     make(ten, 0);
-    take_all(0);
+    charge_all_retries(0);
     budget.capacity_milli = 50000;
     reload(budget, 0);
     assert_int_equal(left(0), 0);
 }
 
-static void a_charge_of_another_kind_is_not_given_back(void **state)
+static void a_charge_of_another_kind_is_not_refunded(void **state)
 {
     struct core_charge tokens, window;
     (void)state;
     make(ten, 0);
-    assert_true(take_for(&transient, 0, &tokens));
+    assert_true(charge_for(&transient, 0, &tokens));
     reload(tenth, 0);
     requests(20, 0);
-    assert_true(take_for(&transient, 0, &window));
+    assert_true(charge_for(&transient, 0, &window));
     core_budget_refund(&target, tokens);
     tokens.amount = window.amount; /* even if it looks like one of the window's */
     core_budget_refund(&target, tokens);
@@ -816,13 +816,13 @@ static void a_charge_of_another_kind_is_not_given_back(void **state)
 }
 
 /* From a window the tokens start with what could be afforded under it, at most their own start. */
-static void a_window_that_becomes_a_bucket_brings_what_it_had_left(void **state)
+static void a_bucket_that_replaces_a_window_starts_with_its_remaining_retries(void **state)
 {
     struct bide_budget_config warm = tenth;
     (void)state;
     make(tenth, 0);
     requests(40, 5 * S);
-    assert_true(take(5 * S));
+    assert_true(charge_retry(5 * S));
     reload(ten, 5 * S);
     assert_int_equal(left(5 * S), 3000);
     make(tenth, 0);
@@ -835,7 +835,7 @@ static void a_window_that_becomes_a_bucket_brings_what_it_had_left(void **state)
     assert_int_equal(left(5 * S), 10000);
 }
 
-static void what_a_window_spent_is_carried_into_a_window_of_another_length(void **state)
+static void retries_are_carried_into_a_window_of_another_length(void **state)
 {
     static const int64_t lengths[] = {2 * S, 5 * S, 60 * S, 3600 * S};
     (void)state;
@@ -844,8 +844,8 @@ static void what_a_window_spent_is_carried_into_a_window_of_another_length(void 
         const int64_t now_ns = 1000 * S + 500 * MS;
         make(tenth, 0);
         requests(50, now_ns - S);
-        assert_true(take(now_ns - S));
-        assert_true(take(now_ns));
+        assert_true(charge_retry(now_ns - S));
+        assert_true(charge_retry(now_ns));
         assert_int_equal(left(now_ns), 3000);
         budget.window_ns = lengths[i];
         reload(budget, now_ns);
@@ -856,53 +856,53 @@ static void what_a_window_spent_is_carried_into_a_window_of_another_length(void 
     }
 }
 
-static void a_long_window_that_becomes_a_short_one_forgets_in_the_short_one_s_time(void **state)
+static void a_shortened_window_forgets_after_its_new_length(void **state)
 {
     struct bide_budget_config hour = tenth, seconds = tenth;
     (void)state;
     hour.reserve = seconds.reserve = 1;
     hour.window_ns = 3600 * S; /* slots of six minutes */
     make(hour, 0);
-    assert_true(take(7200 * S));
+    assert_true(charge_retry(7200 * S));
     reload(seconds, 7201 * S);
     assert_int_equal(left(7201 * S), 0);
-    assert_false(take(7201 * S));
+    assert_false(charge_retry(7201 * S));
     assert_int_equal(left(7211 * S), 1000);
-    assert_true(take(7211 * S));
+    assert_true(charge_retry(7211 * S));
 }
 
-static void a_reload_that_changes_nothing_of_the_window_keeps_it(void **state)
+static void a_reload_with_the_same_window_keeps_its_counts(void **state)
 {
     struct bide_budget_config budget = tenth;
     (void)state;
     make(tenth, 0);
     requests(20, 5 * S);
-    assert_true(take(5 * S));
+    assert_true(charge_retry(5 * S));
     budget.ratio_ppm = 200000;
     reload(budget, 5 * S);
     assert_int_equal(left(5 * S), 3000);
 }
 
-static void a_cooldown_in_the_word_is_no_bucket_and_a_bucket_is_no_cooldown(void **state)
+static void a_reload_never_reads_a_cooldown_as_tokens_or_tokens_as_a_cooldown(void **state)
 {
     struct bide_budget_config cool = tenth;
     (void)state;
     cool.cooldown_ns = 1000 * S;
     make(cool, 0);
-    assert_false(take(5 * S));
+    assert_false(charge_retry(5 * S));
     reload(ten, 5 * S);
     assert_int_equal(left(5 * S), 0); /* it was refusing: nothing was left */
     make(ten, 5 * S);
     reload(cool, 5 * S);
     requests(10, 5 * S);
-    assert_true(take(5 * S));
+    assert_true(charge_retry(5 * S));
     cool.cost_failure_milli = 1000;
     reload(cool, 5 * S);
     core_budget_charge_failure(&target, 5 * S); /* a call that still saw the bucket */
     assert_int_equal(target.budget, 0);
 }
 
-static void the_memory_of_a_reloading_reader_is_whole(void **state)
+static void a_reader_overtaken_by_two_reloads_reads_a_whole_configuration(void **state)
 {
     (void)state;
     make(ten, 0);
@@ -913,7 +913,7 @@ static void the_memory_of_a_reloading_reader_is_whole(void **state)
 
 /* ---- forgetting ---- */
 
-static void a_target_may_be_forgotten_when_that_gives_nobody_a_retry(void **state)
+static void a_target_is_evictable_when_eviction_creates_no_retry(void **state)
 {
     struct bide_budget_config trickle = ten, cool = tenth;
     struct core_charge charge = {0};
@@ -921,7 +921,7 @@ static void a_target_may_be_forgotten_when_that_gives_nobody_a_retry(void **stat
     trickle.refill_per_minute_milli = 1000;
     make(trickle, 0);
     assert_true(bide_target_is_evictable(&target, 0));
-    assert_true(take(0));
+    assert_true(charge_retry(0));
     assert_false(bide_target_is_evictable(&target, 0));
     assert_true(bide_target_is_evictable(&target, BIDE_MINUTE + TICK));
 
@@ -929,10 +929,10 @@ static void a_target_may_be_forgotten_when_that_gives_nobody_a_retry(void **stat
     make(cool, 0);
     requests(10, S);
     assert_true(bide_target_is_evictable(&target, S)); /* requests alone are no debt */
-    assert_true(take(S));
+    assert_true(charge_retry(S));
     assert_false(bide_target_is_evictable(&target, S));
     assert_true(bide_target_is_evictable(&target, 11 * S));
-    assert_false(take(11 * S));
+    assert_false(charge_retry(11 * S));
     assert_false(bide_target_is_evictable(&target, 41 * S - 1));
     assert_true(bide_target_is_evictable(&target, 41 * S));
 
@@ -941,7 +941,7 @@ static void a_target_may_be_forgotten_when_that_gives_nobody_a_retry(void **stat
     target.calls = 1;
     assert_false(bide_target_is_evictable(&target, 0));
     target.calls = 0;
-    assert_true(take_for(&transient, 0, &charge));
+    assert_true(charge_for(&transient, 0, &charge));
     assert_false(bide_target_is_evictable(&target, 0));
     core_budget_refund(&target, charge);
     assert_true(bide_target_is_evictable(&target, 0));
@@ -951,14 +951,14 @@ static void a_target_may_be_forgotten_when_that_gives_nobody_a_retry(void **stat
     assert_false(bide_target_is_evictable(&target, 0));
 }
 
-static void a_bucket_that_starts_empty_may_be_forgotten_at_its_start(void **state)
+static void a_bucket_that_starts_empty_is_evictable_at_its_start(void **state)
 {
     struct bide_budget_config budget = ten;
     (void)state;
     budget.initial_milli = 3000;
     make(budget, 0);
     assert_true(bide_target_is_evictable(&target, 0));
-    assert_true(take(0));
+    assert_true(charge_retry(0));
     assert_false(bide_target_is_evictable(&target, 0));
 }
 
@@ -1034,7 +1034,7 @@ static void eight_threads_never_exceed_the_ratio_of_a_window(void **state)
     assert_int_equal(left(S), 1000 * (THREADS * CALLS / 10 - (int64_t)retries_started)); /* what was not sent is back */
 }
 
-static void eight_threads_never_have_more_retries_out_than_the_limit(void **state)
+static void eight_threads_never_have_more_retries_in_flight_than_the_limit(void **state)
 {
     struct bide_budget_config budget = three_at_once;
     (void)state;
@@ -1050,62 +1050,62 @@ static void eight_threads_never_have_more_retries_out_than_the_limit(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_bucket_is_full_or_as_told),
+        cmocka_unit_test(a_new_bucket_starts_full_or_at_its_initial_level),
         cmocka_unit_test(a_bucket_of_ten_affords_ten_retries_and_not_one_more),
-        cmocka_unit_test(a_retry_is_paid_whole_or_refused),
-        cmocka_unit_test(the_price_depends_on_the_class_of_failure),
-        cmocka_unit_test(a_capacity_of_zero_affords_nothing_ever),
+        cmocka_unit_test(a_retry_is_charged_in_full_or_refused),
+        cmocka_unit_test(the_cost_depends_on_the_kind_of_failure),
+        cmocka_unit_test(zero_capacity_never_affords_a_retry),
         cmocka_unit_test(a_retry_needs_more_than_the_threshold),
-        cmocka_unit_test(a_failure_takes_its_cost_as_far_as_there_is),
-        cmocka_unit_test(the_trickle_is_credited_to_the_tick_and_never_in_favour),
+        cmocka_unit_test(a_failure_charges_at_most_what_the_bucket_holds),
+        cmocka_unit_test(the_refill_is_credited_per_tick_and_rounded_down),
         cmocka_unit_test(a_drained_bucket_affords_one_retry_a_minute),
-        cmocka_unit_test(no_income_is_ever_more_than_its_rate),
-        cmocka_unit_test(a_bucket_that_was_full_for_long_does_not_fill_twice),
-        cmocka_unit_test(the_same_holds_for_one_that_successes_have_filled),
+        cmocka_unit_test(the_refill_never_exceeds_its_rate),
+        cmocka_unit_test(time_spent_full_is_not_credited_later),
+        cmocka_unit_test(time_spent_full_by_successes_is_not_credited_later),
         cmocka_unit_test(a_success_earns_its_fraction_up_to_the_capacity),
         cmocka_unit_test(a_full_bucket_is_only_read),
         cmocka_unit_test(first_attempts_may_earn),
         cmocka_unit_test(a_retried_success_is_refunded_its_last_charge_or_a_share_of_it),
-        cmocka_unit_test(tokens_can_be_added_and_taken_away_by_hand),
-        cmocka_unit_test(taking_away_includes_what_trickled_in_before),
-        cmocka_unit_test(other_kinds_take_no_tokens_by_hand),
-        cmocka_unit_test(a_clock_that_steps_back_mints_nothing),
+        cmocka_unit_test(add_milli_adds_and_removes_tokens),
+        cmocka_unit_test(removing_tokens_includes_the_refill_so_far),
+        cmocka_unit_test(add_milli_changes_only_token_budgets),
+        cmocka_unit_test(a_clock_that_steps_back_creates_no_tokens),
         cmocka_unit_test(the_stamp_may_wrap_after_eighteen_years),
         cmocka_unit_test(a_bucket_untouched_for_ten_years_earns_nothing),
-        cmocka_unit_test(a_lost_race_is_run_again_with_what_was_found),
-        cmocka_unit_test(whatever_happens_no_more_is_spent_than_was_there_and_earned),
+        cmocka_unit_test(a_charge_that_loses_a_race_retries_with_the_new_level),
+        cmocka_unit_test(spending_never_exceeds_the_initial_tokens_plus_earnings),
         cmocka_unit_test(a_window_allows_its_ratio_of_the_requests_and_its_reserve),
         cmocka_unit_test(below_the_minimum_volume_every_retry_is_allowed),
-        cmocka_unit_test(after_a_refusal_a_window_cools_down),
-        cmocka_unit_test(a_cooldown_without_end_is_brought_near),
+        cmocka_unit_test(a_window_cools_down_after_a_refusal),
+        cmocka_unit_test(an_endless_cooldown_is_limited_to_window_plus_cooldown),
         cmocka_unit_test(requests_and_retries_slide_out_of_the_window),
         cmocka_unit_test(every_lane_counts),
-        cmocka_unit_test(a_charge_goes_back_into_the_slot_it_was_counted_in),
-        cmocka_unit_test(a_charge_whose_slot_is_gone_stays_spent),
-        cmocka_unit_test(a_lost_race_gives_back_all_the_same),
+        cmocka_unit_test(a_refund_goes_to_the_slot_that_was_charged),
+        cmocka_unit_test(a_charge_whose_slot_has_expired_is_not_refunded),
+        cmocka_unit_test(a_refund_that_loses_a_race_is_retried),
         cmocka_unit_test(counters_may_wrap),
         cmocka_unit_test(a_window_without_requests_has_its_reserve_only),
-        cmocka_unit_test(a_clock_a_moment_behind_the_slot_allows_nothing_more),
+        cmocka_unit_test(a_clock_slightly_behind_the_slot_allows_no_extra_retry),
         cmocka_unit_test(another_thread_may_begin_the_slot),
         cmocka_unit_test(a_slot_that_has_begun_is_not_begun_again),
         cmocka_unit_test(a_mark_above_the_total_counts_no_requests),
         cmocka_unit_test(retries_in_flight_are_a_share_of_the_calls_but_at_least_the_reserve),
-        cmocka_unit_test(a_place_comes_back_whatever_the_kind_has_become),
+        cmocka_unit_test(a_permit_is_released_after_a_reload_to_any_kind),
         cmocka_unit_test(without_a_budget_every_retry_is_allowed),
-        cmocka_unit_test(a_smaller_capacity_cuts_and_a_larger_one_does_not_fill),
-        cmocka_unit_test(a_drained_bucket_stays_drained_over_a_reload),
-        cmocka_unit_test(a_charge_of_another_kind_is_not_given_back),
-        cmocka_unit_test(a_window_that_becomes_a_bucket_brings_what_it_had_left),
-        cmocka_unit_test(what_a_window_spent_is_carried_into_a_window_of_another_length),
-        cmocka_unit_test(a_long_window_that_becomes_a_short_one_forgets_in_the_short_one_s_time),
-        cmocka_unit_test(a_reload_that_changes_nothing_of_the_window_keeps_it),
-        cmocka_unit_test(a_cooldown_in_the_word_is_no_bucket_and_a_bucket_is_no_cooldown),
-        cmocka_unit_test(the_memory_of_a_reloading_reader_is_whole),
-        cmocka_unit_test(a_target_may_be_forgotten_when_that_gives_nobody_a_retry),
-        cmocka_unit_test(a_bucket_that_starts_empty_may_be_forgotten_at_its_start),
+        cmocka_unit_test(a_smaller_capacity_removes_tokens_and_a_larger_one_adds_none),
+        cmocka_unit_test(a_drained_bucket_stays_drained_after_a_reload),
+        cmocka_unit_test(a_charge_of_another_kind_is_not_refunded),
+        cmocka_unit_test(a_bucket_that_replaces_a_window_starts_with_its_remaining_retries),
+        cmocka_unit_test(retries_are_carried_into_a_window_of_another_length),
+        cmocka_unit_test(a_shortened_window_forgets_after_its_new_length),
+        cmocka_unit_test(a_reload_with_the_same_window_keeps_its_counts),
+        cmocka_unit_test(a_reload_never_reads_a_cooldown_as_tokens_or_tokens_as_a_cooldown),
+        cmocka_unit_test(a_reader_overtaken_by_two_reloads_reads_a_whole_configuration),
+        cmocka_unit_test(a_target_is_evictable_when_eviction_creates_no_retry),
+        cmocka_unit_test(a_bucket_that_starts_empty_is_evictable_at_its_start),
         cmocka_unit_test(eight_threads_spend_a_bucket_to_the_last_token_and_not_beyond),
         cmocka_unit_test(eight_threads_never_exceed_the_ratio_of_a_window),
-        cmocka_unit_test(eight_threads_never_have_more_retries_out_than_the_limit),
+        cmocka_unit_test(eight_threads_never_have_more_retries_in_flight_than_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static void a_call_fits_96_bytes_and_a_target_two_kibibytes(void **state)
 
 /* ---- what a verdict says ---- */
 
-static void every_verdict_fills_every_field(void **state)
+static void every_verdict_sets_every_field(void **state)
 {
     (void)state;
     open_fresh(); /* an attempt may take 10 s, connecting 3 s, all together a minute */
@@ -44,7 +44,7 @@ static void every_verdict_fills_every_field(void **state)
     assert_verdict(report(1, good, T0 + S), VERDICT(DONE, SUCCEEDED, 1, NEVER, NEVER, NEVER));
 }
 
-static void the_deadlines_of_an_attempt_are_the_nearest_of_its_own_and_the_call_s(void **state)
+static void an_attempt_ends_at_its_own_deadline_or_the_call_s(void **state)
 {
     static const struct {
         int64_t attempt_ns, connect_ns, policy_ns, request_ns; /* request_ns: after T0; 0: none */
@@ -70,7 +70,7 @@ static void the_deadlines_of_an_attempt_are_the_nearest_of_its_own_and_the_call_
     }
 }
 
-static void a_call_that_never_began_answers_nothing(void **state)
+static void events_of_a_call_that_never_began_return_none(void **state)
 {
     struct bide_call none = {0};
     (void)state;
@@ -80,7 +80,7 @@ static void a_call_that_never_began_answers_nothing(void **state)
     assert_verdict(bide_call_outcome(&none, 0, &failed, T0), VERDICT(NONE, NOTHING, 0, NEVER, NEVER, NEVER));
 }
 
-static void a_call_that_is_refused_at_its_begin_made_no_attempt(void **state)
+static void a_call_refused_at_begin_made_no_attempt(void **state)
 {
     struct bide_request late = {.safety = BIDE_SAFE, .deadline_ns = T0};
     (void)state;
@@ -89,10 +89,10 @@ static void a_call_that_is_refused_at_its_begin_made_no_attempt(void **state)
     assert_verdict(begin_as(&late, T0 + 1), VERDICT(GIVE_UP, DEADLINE, 0, NEVER, NEVER, NEVER));
     policy.struct_size--;
     assert_verdict(begin(T0), VERDICT(GIVE_UP, BAD_POLICY, 0, NEVER, NEVER, NEVER));
-    assert_says(cancel(T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(cancel(T0), BIDE_NONE, BIDE_REASON_NOTHING);
 }
 
-static void a_mutating_request_without_a_key_is_refused_or_only_noticed(void **state)
+static void a_mutating_request_without_a_key_is_refused_or_observed(void **state)
 {
     static const struct {
         enum bide_safety safety;
@@ -107,7 +107,7 @@ static void a_mutating_request_without_a_key_is_refused_or_only_noticed(void **s
         assert_int_equal(begin_as(&request, T0).action, table[i].refused ? BIDE_GIVE_UP : BIDE_START);
         policy.observe = BIDE_GATE_KEY;
         struct bide_verdict v = begin_as(&request, T0);
-        assert_says(v, BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+        assert_action(v, BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
         assert_int_equal(v.observed, table[i].refused ? BIDE_GATE_KEY : 0);
     }
     assert_int_equal(bide_target_refused(&target, BIDE_GATE_KEY), 4);
@@ -123,34 +123,34 @@ static void without_a_target_only_the_policy_decides(void **state)
     policy.hedge_quantile_permille = 950; /* nobody measures: the delay holds */
     policy.hedge_delay_ns = 400 * MS;
     struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &keyed, T0);
-    assert_says(v, BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+    assert_action(v, BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
     assert_int_equal(v.wake_ns, T0 + 400 * MS);
-    assert_says(wake(T0 + 400 * MS), BIDE_START, BIDE_REASON_HEDGE);
-    assert_says(report(1, with_hint(limited, 2 * S), T0 + S), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(wake(T0 + 400 * MS), BIDE_START, BIDE_REASON_HEDGE);
+    assert_action(report(1, with_hint(limited, 2 * S), T0 + S), BIDE_NONE, BIDE_REASON_NOTHING);
     v = report(2, failed, T0 + S);
-    assert_says(v, BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_action(v, BIDE_WAIT, BIDE_REASON_SERVER_HINT);
     assert_int_equal(v.wake_ns, T0 + 3 * S);
-    assert_says(wake(T0 + 3 * S), BIDE_START, BIDE_REASON_RETRY);
-    assert_says(report(3, unsent, T0 + 3 * S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
+    assert_action(wake(T0 + 3 * S), BIDE_START, BIDE_REASON_RETRY);
+    assert_action(report(3, unsent, T0 + 3 * S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
     bide_call_begin(&call, &policy, NULL, &get, T0);
-    assert_says(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
     bide_call_begin(&call, &policy, NULL, &get, T0);
     wake(T0 + S);
-    assert_says(cancel(T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
+    assert_action(cancel(T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
     policy.require_key = true;
-    assert_says(bide_call_begin(&call, &policy, NULL, &post, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED);
+    assert_action(bide_call_begin(&call, &policy, NULL, &post, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED);
 }
 
 /* ---- when a hedge goes out ---- */
 
-static void a_hedge_goes_only_where_nothing_is_wrong(void **state)
+static void a_hedge_starts_only_if_no_gate_refuses(void **state)
 {
     (void)state;
     open_hedged(1);
     policy.deadline_ns = 101 * MS;
     begin(T0);
     call.deadline_ns = T0 + 100 * MS; /* passed, though it was not when the hedge was planned */
-    a_hedge_is_refused_by(BIDE_REASON_DEADLINE, "deadline");
+    assert_hedge_refused(BIDE_REASON_DEADLINE, "deadline");
 
     open_hedged(1);
     config.throttle_k_milli = 2000;
@@ -158,30 +158,30 @@ static void a_hedge_goes_only_where_nothing_is_wrong(void **state)
     open_target();
     begin(T0);
     target.lane[0].attempts += 1000000;
-    a_hedge_is_refused_by(BIDE_REASON_THROTTLE, "throttle");
+    assert_hedge_refused(BIDE_REASON_THROTTLE, "throttle");
 
     open_hedged(1);
     begin(T0);
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
-    a_hedge_is_refused_by(BIDE_REASON_BREAKER_OPEN, "breaker");
+    assert_hedge_refused(BIDE_REASON_BREAKER_OPEN, "breaker");
 
     open_hedged(1);
     begin(T0);
     bide_target_hold_off(&target, T0 + 5 * S, T0);
-    a_hedge_is_refused_by(BIDE_REASON_HOLD_OFF, "quiet");
+    assert_hedge_refused(BIDE_REASON_HOLD_OFF, "quiet");
 
     open_hedged(1);
     config.key_retries = 1;
     open_target();
     use_up_the_key();
     begin_as(&keyed, T0);
-    a_hedge_is_refused_by(BIDE_REASON_KEY_LIMIT, "key limit");
+    assert_hedge_refused(BIDE_REASON_KEY_LIMIT, "key limit");
 
     open_hedged(1);
     config.in_flight_max = 1;
     open_target();
     begin(T0);
-    a_hedge_is_refused_by(BIDE_REASON_IN_FLIGHT_FULL, "in flight");
+    assert_hedge_refused(BIDE_REASON_IN_FLIGHT_FULL, "in flight");
     assert_int_equal(target.in_flight, 0);
 
     open_hedged(1);
@@ -189,14 +189,14 @@ static void a_hedge_goes_only_where_nothing_is_wrong(void **state)
     config.key_retries = 1;
     open_target();
     begin_as(&keyed, T0);
-    a_hedge_is_refused_by(BIDE_REASON_BUDGET_EMPTY, "budget");
+    assert_hedge_refused(BIDE_REASON_BUDGET_EMPTY, "budget");
     assert_int_equal(target.in_flight, 0); /* counted before the budget was asked, and out again */
     assert_int_equal(left(), 999);
     begin_as(&keyed, T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY); /* not the key: its place came back */
+    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY); /* not the key: its place came back */
 }
 
-static void a_gate_that_only_observes_lets_the_hedge_go(void **state)
+static void a_gate_in_observe_mode_admits_the_hedge(void **state)
 {
     (void)state;
     open_hedged(1);
@@ -212,10 +212,10 @@ static void a_gate_that_only_observes_lets_the_hedge_go(void **state)
     target.lane[0].attempts += 1000000;
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
     struct bide_verdict v = wake(T0 + 100 * MS);
-    assert_says(v, BIDE_START, BIDE_REASON_HEDGE);
+    assert_action(v, BIDE_START, BIDE_REASON_HEDGE);
     assert_int_equal(v.observed, BIDE_TARGET_GATES);
     assert_int_equal(target.in_flight, 2);
-    assert_says(report(2, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(2, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
     assert_nothing_held();
 }
 
@@ -226,16 +226,16 @@ static void a_refused_hedge_may_be_tried_again_in_the_next_round(void **state)
     config.in_flight_max = 1;
     open_target();
     begin(T0);
-    a_hedge_is_refused_by(BIDE_REASON_IN_FLIGHT_FULL, "in flight");
+    assert_hedge_refused(BIDE_REASON_IN_FLIGHT_FULL, "in flight");
     begin(T0);
     wake(T0 + 100 * MS);
     assert_int_equal(report(1, failed, T0 + S).action, BIDE_WAIT);
     struct bide_verdict v = wake(T0 + 1100 * MS);
-    assert_says(v, BIDE_START, BIDE_REASON_RETRY);
+    assert_action(v, BIDE_START, BIDE_REASON_RETRY);
     assert_int_equal(v.wake_ns, T0 + 1200 * MS);
 }
 
-static void what_may_not_be_hedged_has_no_timer(void **state)
+static void a_request_that_may_not_be_hedged_has_no_timer(void **state)
 {
     struct bide_request inner = {.safety = BIDE_SAFE, .inbound = {.attempt = 2}};
     struct bide_request soon = {.safety = BIDE_SAFE, .deadline_ns = T0 + 100 * MS};
@@ -251,7 +251,7 @@ static void what_may_not_be_hedged_has_no_timer(void **state)
     assert_int_equal(wake(T0 + 100 * MS).wake_ns, NEVER); /* the last attempt */
 }
 
-static void a_quantile_of_the_target_s_latency_sets_the_hedge_once_it_is_known(void **state)
+static void the_latency_quantile_sets_the_hedge_delay_once_known(void **state)
 {
     (void)state;
     open_hedged(1);
@@ -271,10 +271,10 @@ static void open_three_in_flight(void)
     open_hedged(2);
     begin(T0);
     wake(T0 + 100 * MS);
-    assert_says(wake(T0 + 200 * MS), BIDE_START, BIDE_REASON_HEDGE);
+    assert_action(wake(T0 + 200 * MS), BIDE_START, BIDE_REASON_HEDGE);
 }
 
-static void the_longest_hint_of_a_round_holds(void **state)
+static void the_longest_hint_of_a_round_applies(void **state)
 {
     static const struct {
         int64_t hint_s[3]; /* -1: none */
@@ -299,22 +299,22 @@ static void the_longest_hint_of_a_round_holds(void **state)
                 if (n < 2)
                     assert_verdict(v, VERDICT(NONE, NOTHING, 3, NEVER, NEVER, NEVER));
             }
-            assert_says(v, BIDE_WAIT, table[i].reason);
+            assert_action(v, BIDE_WAIT, table[i].reason);
             assert_int_equal(v.wake_ns, T0 + S + table[i].wait_ns);
         }
 }
 
-static void a_plain_failure_of_one_attempt_leaves_the_hedges_as_planned(void **state)
+static void a_failure_without_a_hint_leaves_the_planned_hedges(void **state)
 {
     (void)state;
     open_hedged(2);
     begin(T0);
     assert_int_equal(wake(T0 + 100 * MS).wake_ns, T0 + 200 * MS);
     assert_int_equal(report(1, failed, T0 + 150 * MS).wake_ns, T0 + 200 * MS);
-    assert_says(wake(T0 + 200 * MS), BIDE_START, BIDE_REASON_HEDGE);
+    assert_action(wake(T0 + 200 * MS), BIDE_START, BIDE_REASON_HEDGE);
     assert_int_equal(report(2, with_hint(stopped, S), T0 + S).wake_ns, NEVER); /* cancelled: it heard nothing */
     struct bide_verdict v = report(3, failed, T0 + S);
-    assert_says(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
 }
 
 static void a_hint_to_one_attempt_stops_further_hedges(void **state)
@@ -324,12 +324,12 @@ static void a_hint_to_one_attempt_stops_further_hedges(void **state)
     begin(T0);
     assert_int_equal(wake(T0 + 100 * MS).wake_ns, T0 + 200 * MS);
     assert_int_equal(report(1, with_hint(limited, S), T0 + 150 * MS).wake_ns, NEVER);
-    assert_says(wake(T0 + 5 * S), BIDE_NONE, BIDE_REASON_NOTHING);
-    assert_says(report(2, good, T0 + 5 * S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(wake(T0 + 5 * S), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(report(2, good, T0 + 5 * S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
 }
 
 /* The server asked for time, but by the time the others failed it had passed. */
-static void a_hint_that_passed_while_others_ran_asks_for_nothing(void **state)
+static void a_hint_that_expired_during_the_round_is_ignored(void **state)
 {
     (void)state;
     open_three_in_flight();
@@ -337,24 +337,24 @@ static void a_hint_that_passed_while_others_ran_asks_for_nothing(void **state)
     report(1, with_hint(limited, S), T0 + S);
     report(2, failed, T0 + S);
     struct bide_verdict v = report(3, failed, T0 + 5 * S);
-    assert_says(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(v.wake_ns, T0 + 5 * S + 100 * MS);
 }
 
-static void a_stop_to_one_attempt_holds_for_the_round(void **state)
+static void a_stop_to_one_attempt_applies_to_the_round(void **state)
 {
     (void)state;
     open_three_in_flight();
     assert_int_equal(report(1, with_stop(failed), T0 + S).wake_ns, NEVER);
     report(2, failed, T0 + S);
-    assert_says(report(3, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_SERVER_STOP);
+    assert_action(report(3, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_SERVER_STOP);
     open_hedged(2);
     begin(T0);
     wake(T0 + 100 * MS);
     assert_int_equal(report(1, with_stop(failed), T0 + 150 * MS).wake_ns, NEVER); /* nor is there another hedge */
 }
 
-static void an_observed_stop_leaves_the_hint_of_the_round_in_force(void **state)
+static void an_observed_stop_keeps_the_hint_of_the_round(void **state)
 {
     (void)state;
     open_three_in_flight();
@@ -362,12 +362,12 @@ static void an_observed_stop_leaves_the_hint_of_the_round_in_force(void **state)
     report(1, with_hint(limited, 2 * S), T0 + S);
     report(2, with_stop(failed), T0 + S);
     struct bide_verdict v = report(3, failed, T0 + S);
-    assert_says(v, BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_action(v, BIDE_WAIT, BIDE_REASON_SERVER_HINT);
     assert_int_equal(v.wake_ns, T0 + 3 * S);
     assert_int_equal(v.observed, BIDE_GATE_HINT);
 }
 
-static void a_spent_body_of_one_attempt_holds_for_the_round(void **state)
+static void a_spent_body_of_one_attempt_applies_to_the_round(void **state)
 {
     struct bide_outcome spent = failed;
     (void)state;
@@ -375,10 +375,10 @@ static void a_spent_body_of_one_attempt_holds_for_the_round(void **state)
     open_three_in_flight();
     report(2, spent, T0 + S);
     report(1, failed, T0 + S);
-    assert_says(report(3, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT);
+    assert_action(report(3, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT);
 }
 
-static void a_final_answer_ends_the_round_and_names_its_attempt(void **state)
+static void a_final_outcome_ends_the_round_and_names_its_attempt(void **state)
 {
     struct bide_outcome delivered = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_BODY_DELIVERED};
     (void)state;
@@ -390,18 +390,18 @@ static void a_final_answer_ends_the_round_and_names_its_attempt(void **state)
     assert_nothing_held();
 }
 
-static void a_round_of_which_all_were_cancelled_is_cancelled(void **state)
+static void a_round_is_cancelled_when_all_its_attempts_are(void **state)
 {
     (void)state;
     open_three_in_flight();
     assert_int_equal(report(1, stopped, T0 + S).action, BIDE_NONE);
     assert_int_equal(report(2, failed, T0 + S).action, BIDE_NONE);
-    assert_says(report(3, stopped, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
+    assert_action(report(3, stopped, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
 }
 
 /* ---- what the target learns ---- */
 
-static void some_outcomes_speak_against_the_server_some_for_it_and_some_say_nothing(void **state)
+static void each_outcome_votes_as_failure_healthy_or_not_at_all(void **state)
 {
     static const struct {
         struct bide_outcome outcome;
@@ -431,13 +431,13 @@ static void a_slow_success_may_count_as_a_failure(void **state)
         open_target();
         for (int n = 0; n < 3; n++) {
             begin(T0);
-            assert_says(report(1, good, T0 + latency_ns), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+            assert_action(report(1, good, T0 + latency_ns), BIDE_DONE, BIDE_REASON_SUCCEEDED);
         }
         assert_int_equal(bide_breaker_get(&target).state, latency_ns < 2 * S ? BIDE_BREAKER_CLOSED : BIDE_BREAKER_OPEN);
     }
 }
 
-static void the_throttle_learns_what_the_server_accepted(void **state)
+static void the_throttle_counts_accepted_attempts(void **state)
 {
     static const struct {
         struct bide_outcome outcome;
@@ -467,7 +467,7 @@ static void the_throttle_learns_what_the_server_accepted(void **state)
 
 /* Events have short cuts, taken when nothing is held, counted or asked. Both ways must say the same and keep the same
  * books. */
-static void walk(const struct bide_request *request, bool long_way, struct bide_verdict said[4])
+static void play_calls(const struct bide_request *request, bool long_way, struct bide_verdict said[4])
 {
     struct bide_outcome refused = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
     core_force_slow_path = long_way;
@@ -483,7 +483,7 @@ static void walk(const struct bide_request *request, bool long_way, struct bide_
     core_force_slow_path = false;
 }
 
-static void the_short_ways_end_where_the_long_ones_do(void **state)
+static void the_fast_paths_give_the_same_result_as_the_slow_paths(void **state)
 {
     static const uint32_t refunds[] = {0, 500, 1000};
     static struct bide_target shortly;
@@ -496,9 +496,9 @@ static void the_short_ways_end_where_the_long_ones_do(void **state)
         config.budget.earn_success_milli = 100;
         config.budget.refund_permille = refunds[i / BIDE_LANES];
         config.budget.initial_milli = i % 2 ? BIDE_FULL : 5000;
-        walk(&request, false, brief);
+        play_calls(&request, false, brief);
         shortly = target;
-        walk(&request, true, full);
+        play_calls(&request, true, full);
         for (size_t k = 0; k < COUNT(full); k++)
             assert_verdict(brief[k], full[k]);
         assert_memory_equal(&shortly, &target, sizeof target);
@@ -506,7 +506,7 @@ static void the_short_ways_end_where_the_long_ones_do(void **state)
 }
 
 /* All that the short way of a success wants: a slot of the breaker's window has begun, and nothing is held. */
-static void open_in_fair_weather(void)
+static void open_for_fast_path(void)
 {
     config.breaker.kind = BIDE_BREAKER_BY_TIME;
     open_target();
@@ -514,7 +514,7 @@ static void open_in_fair_weather(void)
     report(1, good, T0);
 }
 
-static void a_success_that_has_more_to_teach_goes_the_long_way(void **state)
+static void a_success_with_more_to_record_takes_the_slow_path(void **state)
 {
     enum lesson { LATENCY, THROTTLE, IN_FLIGHT, SLOW, HOLD_OFF, LESSONS };
     (void)state;
@@ -524,11 +524,11 @@ static void a_success_that_has_more_to_teach_goes_the_long_way(void **state)
         config.throttle_k_milli = lesson == THROTTLE ? 2000 : 0;
         config.in_flight_max = lesson == IN_FLIGHT ? 2 : 0;
         config.breaker.slow_ns = lesson == SLOW ? MS : NEVER;
-        open_in_fair_weather();
+        open_for_fast_path();
         begin(T0);
         if (lesson == HOLD_OFF)
             bide_target_hold_off(&target, T0 + 9 * S, T0);
-        assert_says(report(1, good, T0 + MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+        assert_action(report(1, good, T0 + MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
         assert_int_equal(latencies(), lesson == LATENCY ? 2 : 0);
         assert_int_equal(target.lane[0].accepts, lesson == THROTTLE ? 2 : 0);
         assert_int_equal(target.in_flight, 0);
@@ -537,26 +537,26 @@ static void a_success_that_has_more_to_teach_goes_the_long_way(void **state)
     }
 }
 
-static void in_fair_weather_only_a_success_of_the_attempt_in_flight_is_one(void **state)
+static void the_fast_path_accepts_only_the_attempt_in_flight(void **state)
 {
     (void)state;
     fresh();
-    open_in_fair_weather();
+    open_for_fast_path();
     begin(T0);
-    assert_says(report(2, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
-    assert_says(report(0, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
-    assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
-    assert_says(report(1, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
-    assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
-    assert_says(report(1, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
-    assert_says(report(2, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
-    assert_says(report(2, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(report(2, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(report(0, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(report(1, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
+    assert_action(report(1, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(report(2, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(2, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
     begin(T0);
-    assert_says(report(1, stopped, T0), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
-    assert_says(report(1, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(report(1, stopped, T0), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
+    assert_action(report(1, good, T0), BIDE_NONE, BIDE_REASON_NOTHING);
 }
 
-static void the_short_ways_notice_a_new_owner(void **state)
+static void the_fast_paths_detect_a_new_owner(void **state)
 {
     static struct bide_target before;
     (void)state;
@@ -575,57 +575,57 @@ static void the_short_ways_notice_a_new_owner(void **state)
         bide_call_outcome(&theirs, 1, &good, T0); /* begins the slot */
         before = target;
         if (waits)
-            assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
-        assert_says(report(call.attempt, good, T0 + 100 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+            assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
+        assert_action(report(call.attempt, good, T0 + 100 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
         assert_memory_equal(&before, &target, sizeof target);
     }
 }
 
-static void a_breaker_that_changed_during_the_wait_is_asked_again(void **state)
+static void the_breaker_is_consulted_again_after_the_wait(void **state)
 {
     (void)state;
     open_fresh();
     begin(T0);
     report(1, failed, T0);
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
-    assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
+    assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
     report(2, failed, T0 + 100 * MS);
     bide_breaker_hold(&target, BIDE_HOLD_OPEN);
-    assert_says(wake(T0 + 300 * MS), BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
+    assert_action(wake(T0 + 300 * MS), BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_fits_96_bytes_and_a_target_two_kibibytes),
-        cmocka_unit_test(every_verdict_fills_every_field),
-        cmocka_unit_test(the_deadlines_of_an_attempt_are_the_nearest_of_its_own_and_the_call_s),
-        cmocka_unit_test(a_call_that_never_began_answers_nothing),
-        cmocka_unit_test(a_call_that_is_refused_at_its_begin_made_no_attempt),
-        cmocka_unit_test(a_mutating_request_without_a_key_is_refused_or_only_noticed),
+        cmocka_unit_test(every_verdict_sets_every_field),
+        cmocka_unit_test(an_attempt_ends_at_its_own_deadline_or_the_call_s),
+        cmocka_unit_test(events_of_a_call_that_never_began_return_none),
+        cmocka_unit_test(a_call_refused_at_begin_made_no_attempt),
+        cmocka_unit_test(a_mutating_request_without_a_key_is_refused_or_observed),
         cmocka_unit_test(without_a_target_only_the_policy_decides),
-        cmocka_unit_test(a_hedge_goes_only_where_nothing_is_wrong),
-        cmocka_unit_test(a_gate_that_only_observes_lets_the_hedge_go),
+        cmocka_unit_test(a_hedge_starts_only_if_no_gate_refuses),
+        cmocka_unit_test(a_gate_in_observe_mode_admits_the_hedge),
         cmocka_unit_test(a_refused_hedge_may_be_tried_again_in_the_next_round),
-        cmocka_unit_test(what_may_not_be_hedged_has_no_timer),
-        cmocka_unit_test(a_quantile_of_the_target_s_latency_sets_the_hedge_once_it_is_known),
-        cmocka_unit_test(the_longest_hint_of_a_round_holds),
-        cmocka_unit_test(a_plain_failure_of_one_attempt_leaves_the_hedges_as_planned),
+        cmocka_unit_test(a_request_that_may_not_be_hedged_has_no_timer),
+        cmocka_unit_test(the_latency_quantile_sets_the_hedge_delay_once_known),
+        cmocka_unit_test(the_longest_hint_of_a_round_applies),
+        cmocka_unit_test(a_failure_without_a_hint_leaves_the_planned_hedges),
         cmocka_unit_test(a_hint_to_one_attempt_stops_further_hedges),
-        cmocka_unit_test(a_hint_that_passed_while_others_ran_asks_for_nothing),
-        cmocka_unit_test(a_stop_to_one_attempt_holds_for_the_round),
-        cmocka_unit_test(an_observed_stop_leaves_the_hint_of_the_round_in_force),
-        cmocka_unit_test(a_spent_body_of_one_attempt_holds_for_the_round),
-        cmocka_unit_test(a_final_answer_ends_the_round_and_names_its_attempt),
-        cmocka_unit_test(a_round_of_which_all_were_cancelled_is_cancelled),
-        cmocka_unit_test(some_outcomes_speak_against_the_server_some_for_it_and_some_say_nothing),
+        cmocka_unit_test(a_hint_that_expired_during_the_round_is_ignored),
+        cmocka_unit_test(a_stop_to_one_attempt_applies_to_the_round),
+        cmocka_unit_test(an_observed_stop_keeps_the_hint_of_the_round),
+        cmocka_unit_test(a_spent_body_of_one_attempt_applies_to_the_round),
+        cmocka_unit_test(a_final_outcome_ends_the_round_and_names_its_attempt),
+        cmocka_unit_test(a_round_is_cancelled_when_all_its_attempts_are),
+        cmocka_unit_test(each_outcome_votes_as_failure_healthy_or_not_at_all),
         cmocka_unit_test(a_slow_success_may_count_as_a_failure),
-        cmocka_unit_test(the_throttle_learns_what_the_server_accepted),
-        cmocka_unit_test(the_short_ways_end_where_the_long_ones_do),
-        cmocka_unit_test(a_success_that_has_more_to_teach_goes_the_long_way),
-        cmocka_unit_test(in_fair_weather_only_a_success_of_the_attempt_in_flight_is_one),
-        cmocka_unit_test(the_short_ways_notice_a_new_owner),
-        cmocka_unit_test(a_breaker_that_changed_during_the_wait_is_asked_again),
+        cmocka_unit_test(the_throttle_counts_accepted_attempts),
+        cmocka_unit_test(the_fast_paths_give_the_same_result_as_the_slow_paths),
+        cmocka_unit_test(a_success_with_more_to_record_takes_the_slow_path),
+        cmocka_unit_test(the_fast_path_accepts_only_the_attempt_in_flight),
+        cmocka_unit_test(the_fast_paths_detect_a_new_owner),
+        cmocka_unit_test(the_breaker_is_consulted_again_after_the_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,13 +27,13 @@
 
 enum state {
     NOT_BEGUN, /* a zeroed struct: begin does not need that, the other events do */
-    HELD,      /* the target asked for quiet before the first attempt */
+    BEGUN,     /* the target asked for quiet before the first attempt */
     RUNNING,   /* attempt 2 is in flight, no hedge will come */
     HEDGE_DUE, /* attempt 2 is in flight, and a timer is set for its hedge */
     HEDGED,    /* attempts 2 and 3 are in flight */
     WAITING,   /* attempt 2 has failed, attempt 3 will follow */
-    PARTING,   /* attempt 2 has failed, the budget is empty, and a long poll waits before it gives up */
-    OVER,      /* attempt 2 has succeeded */
+    GIVING_UP, /* attempt 2 has failed, the budget is empty, and a long poll waits before it gives up */
+    ENDED,     /* attempt 2 has succeeded */
     STATES
 };
 
@@ -50,7 +50,7 @@ static struct bide_outcome outcome_of(enum bide_kind kind)
     return (struct bide_outcome){.kind = kind, .evidence = BIDE_EVIDENCE_ANSWERED};
 }
 
-static struct bide_verdict note(struct fixture *f, struct bide_verdict v)
+static struct bide_verdict record(struct fixture *f, struct bide_verdict v)
 {
     f->wake_ns = v.wake_ns;
     return v;
@@ -59,24 +59,24 @@ static struct bide_verdict note(struct fixture *f, struct bide_verdict v)
 static struct bide_verdict begin(struct fixture *f)
 {
     const struct bide_request request = {.safety = BIDE_SAFE, .seed = 1};
-    return note(f, bide_call_begin(&f->call, &f->policy, &f->target, &request, f->now_ns));
+    return record(f, bide_call_begin(&f->call, &f->policy, &f->target, &request, f->now_ns));
 }
 
 static struct bide_verdict report(struct fixture *f, uint32_t attempt, enum bide_kind kind)
 {
     struct bide_outcome outcome = outcome_of(kind);
-    return note(f, bide_call_outcome(&f->call, attempt, &outcome, f->now_ns));
+    return record(f, bide_call_outcome(&f->call, attempt, &outcome, f->now_ns));
 }
 
 /* At the very instant the timer is set for. */
-static struct bide_verdict wake_in_time(struct fixture *f)
+static struct bide_verdict wake_on_time(struct fixture *f)
 {
     f->now_ns = f->wake_ns;
-    return note(f, bide_call_wake(&f->call, f->now_ns));
+    return record(f, bide_call_wake(&f->call, f->now_ns));
 }
 
 /* Another call is told to come back in 10 s. */
-static void ask_for_hold_off(struct fixture *f)
+static void request_hold_off(struct fixture *f)
 {
     struct bide_call other = {0};
     const struct bide_request request = {.safety = BIDE_SAFE, .seed = 2};
@@ -96,10 +96,10 @@ static void configure(struct fixture *f, enum state state)
     f->policy.deadline_ns = DEADLINE;
     f->policy.hedges_max = state == HEDGE_DUE || state == HEDGED ? 1 : 0;
     f->policy.hedge_delay_ns = 500 * MS;
-    f->policy.long_poll = state == PARTING;
+    f->policy.long_poll = state == GIVING_UP;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     config.hold_off_first = true;
-    config.budget.capacity_milli = state == PARTING ? 1000 : 10000;
+    config.budget.capacity_milli = state == GIVING_UP ? 1000 : 10000;
     config.budget.refill_per_minute_milli = 0;
     assert_int_equal(bide_policy_check(&f->policy, NULL), BIDE_OK);
     assert_int_equal(bide_target_init(&f->target, &config, START, NULL), BIDE_OK);
@@ -110,7 +110,7 @@ static void reach_attempt_2(struct fixture *f)
 {
     begin(f);
     report(f, 1, BIDE_KIND_TRANSIENT);
-    assert_int_equal(wake_in_time(f).attempt, 2);
+    assert_int_equal(wake_on_time(f).attempt, 2);
 }
 
 static void enter(struct fixture *f, enum state state)
@@ -121,25 +121,25 @@ static void enter(struct fixture *f, enum state state)
     configure(f, state);
     switch (state) {
     case NOT_BEGUN: break;
-    case HELD:
-        ask_for_hold_off(f);
+    case BEGUN:
+        request_hold_off(f);
         assert_int_equal(begin(f).reason, BIDE_REASON_HOLD_OFF);
         break;
     case RUNNING:
     case HEDGE_DUE: reach_attempt_2(f); break;
     case HEDGED:
         reach_attempt_2(f);
-        assert_int_equal(wake_in_time(f).reason, BIDE_REASON_HEDGE);
+        assert_int_equal(wake_on_time(f).reason, BIDE_REASON_HEDGE);
         break;
     case WAITING:
         reach_attempt_2(f);
         assert_int_equal(report(f, 2, BIDE_KIND_TRANSIENT).reason, BIDE_REASON_BACKOFF);
         break;
-    case PARTING:
+    case GIVING_UP:
         reach_attempt_2(f);
         assert_int_equal(report(f, 2, BIDE_KIND_TRANSIENT).reason, BIDE_REASON_BUDGET_EMPTY);
         break;
-    case OVER:
+    case ENDED:
         reach_attempt_2(f);
         assert_int_equal(report(f, 2, BIDE_KIND_OK).action, BIDE_DONE);
         break;
@@ -232,15 +232,15 @@ static const struct event events[] = {
 static const struct cell {
     enum state state;
     const char *event;
-    const char *answer;
+    const char *send_and_describe;
 } table[] = {
     {NOT_BEGUN, "begin", "start 1 first_attempt"},
 
-    {HELD, "begin", "wait quiet"},
-    {HELD, "wake", "start 1 first_attempt"},
-    {HELD, "wake late", "wait late_wake"},
-    {HELD, "wake after the deadline", "give_up 0 deadline"},
-    {HELD, "cancel", "give_up 0 cancelled"},
+    {BEGUN, "begin", "wait quiet"},
+    {BEGUN, "wake", "start 1 first_attempt"},
+    {BEGUN, "wake late", "wait late_wake"},
+    {BEGUN, "wake after the deadline", "give_up 0 deadline"},
+    {BEGUN, "cancel", "give_up 0 cancelled"},
 
     {RUNNING, "begin", "start 1 first_attempt"},
     {RUNNING, "cancel", "give_up 2 cancelled"},
@@ -288,27 +288,27 @@ static const struct cell {
     {WAITING, "wake after the deadline", "give_up 2 deadline"},
     {WAITING, "cancel", "give_up 2 cancelled"},
 
-    {PARTING, "begin", "start 1 first_attempt"},
-    {PARTING, "wake", "give_up 2 budget_empty"},
-    {PARTING, "wake late", "give_up 2 budget_empty"},
-    {PARTING, "wake after the deadline", "give_up 2 budget_empty"},
-    {PARTING, "cancel", "give_up 2 cancelled"},
+    {GIVING_UP, "begin", "start 1 first_attempt"},
+    {GIVING_UP, "wake", "give_up 2 budget_empty"},
+    {GIVING_UP, "wake late", "give_up 2 budget_empty"},
+    {GIVING_UP, "wake after the deadline", "give_up 2 budget_empty"},
+    {GIVING_UP, "cancel", "give_up 2 cancelled"},
 
-    {OVER, "begin", "start 1 first_attempt"},
+    {ENDED, "begin", "start 1 first_attempt"},
 };
 
 static const char *expected(enum state state, const char *event)
 {
     for (size_t i = 0; i < COUNT(table); i++)
         if (table[i].state == state && strcmp(table[i].event, event) == 0)
-            return table[i].answer;
+            return table[i].send_and_describe;
     return "-";
 }
 
 static const char *const state_names[] = {"not begun", "held",    "running", "hedge due",
                                           "hedged",    "waiting", "parting", "over"};
 
-static void print_answer(char *text, size_t size, struct bide_verdict v)
+static void print_verdict(char *text, size_t size, struct bide_verdict v)
 {
     const char *what = bide_action_label(v.action), *reason = bide_reason_label(v.reason);
     if (v.action == BIDE_NONE)
@@ -320,19 +320,19 @@ static void print_answer(char *text, size_t size, struct bide_verdict v)
 }
 
 /* Sends the event and says, in the words of the table, what came. "-" if really nothing changed. */
-static void answer(struct fixture *f, const struct event *e, char *text, size_t size)
+static void send_and_describe(struct fixture *f, const struct event *e, char *text, size_t size)
 {
     static struct fixture before;
     before = *f;
     struct bide_verdict v = send(f, e);
     bool same = memcmp(&before.call, &f->call, sizeof f->call) == 0 &&
                 memcmp(&before.target, &f->target, sizeof f->target) == 0 && v.wake_ns == before.wake_ns;
-    print_answer(text, size, v);
+    print_verdict(text, size, v);
     if (same && strcmp(text, "none") == 0)
         snprintf(text, size, "-");
 }
 
-static void every_event_in_every_state_is_answered_as_the_table_says(void **state)
+static void every_event_in_every_state_matches_the_table(void **state)
 {
     static struct fixture f;
     size_t wrong = 0, found = 0;
@@ -343,7 +343,7 @@ static void every_event_in_every_state_is_answered_as_the_table_says(void **stat
         const char *told = expected(s, event->name);
         char got[64];
         enter(&f, s);
-        answer(&f, event, got, sizeof got);
+        send_and_describe(&f, event, got, sizeof got);
         found += strcmp(told, "-") != 0;
         if (strcmp(got, told) != 0) {
             print_error("%s, %s: expected \"%s\", got \"%s\"\n", state_names[s], event->name, told, got);
@@ -366,13 +366,13 @@ static void reports_of_other_attempts_change_nothing_in_any_state(void **state)
                 const struct event e = {"", REPORT, others[i], (enum bide_kind)kind};
                 char got[64];
                 enter(&f, (enum state)s);
-                answer(&f, &e, got, sizeof got);
+                send_and_describe(&f, &e, got, sizeof got);
                 assert_string_equal(got, "-");
             }
 }
 
 /* After any event of the table, the same event again: nothing (a wait that is woken early says again when). */
-static void the_same_event_twice_is_answered_once(void **state)
+static void a_repeated_event_returns_none(void **state)
 {
     static struct fixture f;
     (void)state;
@@ -384,10 +384,10 @@ static void the_same_event_twice_is_answered_once(void **state)
                 continue; /* makes a new call each time */
             enter(&f, (enum state)s);
             int64_t now = instant_of(&f, e->op);
-            note(&f, send(&f, e));
+            record(&f, send(&f, e));
             f.now_ns = now;
             if (e->op != WAKE_DUE && e->op != WAKE_LATE && e->op != WAKE_TOO_LATE) {
-                answer(&f, e, got, sizeof got);
+                send_and_describe(&f, e, got, sizeof got);
                 assert_string_equal(got, "-");
             } else if (f.wake_ns == BIDE_NEVER || f.wake_ns > now) { /* at the same instant */
                 struct bide_verdict v = bide_call_wake(&f.call, now);
@@ -398,7 +398,7 @@ static void the_same_event_twice_is_answered_once(void **state)
 }
 
 /* Whatever comes after the end, in whatever order, nothing comes back. */
-static void nothing_follows_the_end(void **state)
+static void no_event_has_an_effect_after_the_end(void **state)
 {
     static struct fixture f;
     (void)state;
@@ -407,10 +407,10 @@ static void nothing_follows_the_end(void **state)
             char got[64];
             if (events[first].op == BEGIN || events[second].op == BEGIN)
                 continue; /* makes a new call */
-            enter(&f, OVER);
-            answer(&f, &events[first], got, sizeof got);
+            enter(&f, ENDED);
+            send_and_describe(&f, &events[first], got, sizeof got);
             assert_string_equal(got, "-");
-            answer(&f, &events[second], got, sizeof got);
+            send_and_describe(&f, &events[second], got, sizeof got);
             assert_string_equal(got, "-");
         }
 }
@@ -429,7 +429,7 @@ static void a_hedged_round_ends_when_both_attempts_have_failed(void **state)
 }
 
 /* Uninitialised memory, or that of an earlier call: the new one is the same, verdict for verdict. */
-static void begin_reads_nothing_of_what_was_in_the_memory(void **state)
+static void begin_ignores_previous_memory_contents(void **state)
 {
     static struct fixture clean, used;
     (void)state;
@@ -441,7 +441,7 @@ static void begin_reads_nothing_of_what_was_in_the_memory(void **state)
         memset(&used.call, fill, sizeof used.call);
         assert_int_equal(begin(&used).action, begin(&clean).action);
         assert_int_equal(report(&used, 1, BIDE_KIND_TRANSIENT).wake_ns, report(&clean, 1, BIDE_KIND_TRANSIENT).wake_ns);
-        assert_int_equal(wake_in_time(&used).attempt, wake_in_time(&clean).attempt);
+        assert_int_equal(wake_on_time(&used).attempt, wake_on_time(&clean).attempt);
         assert_int_equal(report(&used, 2, BIDE_KIND_CONFLICT).reason, report(&clean, 2, BIDE_KIND_CONFLICT).reason);
         assert_int_equal(bide_call_cancel(&used.call, used.now_ns).action, BIDE_GIVE_UP);
         assert_int_equal(bide_call_cancel(&clean.call, clean.now_ns).action, BIDE_GIVE_UP);
@@ -452,11 +452,11 @@ static void begin_reads_nothing_of_what_was_in_the_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_event_in_every_state_is_answered_as_the_table_says),
+        cmocka_unit_test(every_event_in_every_state_matches_the_table),
         cmocka_unit_test(reports_of_other_attempts_change_nothing_in_any_state),
-        cmocka_unit_test(the_same_event_twice_is_answered_once),
-        cmocka_unit_test(nothing_follows_the_end),
-        cmocka_unit_test(begin_reads_nothing_of_what_was_in_the_memory),
+        cmocka_unit_test(a_repeated_event_returns_none),
+        cmocka_unit_test(no_event_has_an_effect_after_the_end),
+        cmocka_unit_test(begin_ignores_previous_memory_contents),
         cmocka_unit_test(a_hedged_round_ends_when_both_attempts_have_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static void http_success_is_anything_from_100_to_399(void **state)
         assert_outcome(status, bide_classify_http(status, NULL), outcome(BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0));
 }
 
-static void http_statuses_worth_a_retry_are_these_and_no_others(void **state)
+static void exactly_these_http_statuses_are_retried(void **state)
 {
     static const int retryable[] = {408, 421, 425, 429, 500, 502, 503, 504};
     (void)state;
@@ -87,7 +87,7 @@ static void http_statuses_carry_their_evidence(void **state)
                        outcome(table[i].kind, table[i].evidence, table[i].flags));
 }
 
-static void a_number_that_is_no_http_status_proves_nothing(void **state)
+static void a_number_that_is_no_http_status_has_unknown_evidence(void **state)
 {
     static const int table[] = {0, -1, 99, 600, 999, INT32_MAX, INT32_MIN};
     (void)state;
@@ -161,7 +161,7 @@ static void a_number_that_is_no_exit_status_is_permanent(void **state)
 
 /* Rules */
 
-static void the_first_rule_that_holds_the_number_decides(void **state)
+static void the_first_rule_that_contains_the_number_decides(void **state)
 {
     static const struct bide_rule rule[] = {
         {404, 404, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, BIDE_FLAG_ONCE},
@@ -179,7 +179,7 @@ static void the_first_rule_that_holds_the_number_decides(void **state)
     assert_outcome(503, bide_classify_http(503, &rules), outcome(BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0));
 }
 
-static void what_no_rule_names_keeps_its_usual_meaning(void **state)
+static void a_number_that_no_rule_names_is_classified_by_the_table(void **state)
 {
     static const struct bide_rule rule[] = {{404, 404, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}};
     static const struct bide_rules rules = {rule, COUNT(rule), false};
@@ -193,7 +193,7 @@ static void what_no_rule_names_keeps_its_usual_meaning(void **state)
     }
 }
 
-static void an_empty_list_with_only_allows_nothing(void **state)
+static void an_empty_list_with_only_allows_no_retry(void **state)
 {
     static const struct bide_rules nothing = {NULL, 0, true};
     (void)state;
@@ -207,7 +207,7 @@ static void an_empty_list_with_only_allows_nothing(void **state)
     assert_int_equal(bide_classify_exit(0, &nothing).kind, BIDE_KIND_OK);
 }
 
-static void with_only_a_409_that_is_not_named_is_not_retried_for_a_key_either(void **state)
+static void with_only_an_unlisted_409_is_not_retried_even_with_a_key(void **state)
 {
     static const struct bide_rule rule[] = {{503, 503, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}};
     static const struct bide_rules rules = {rule, COUNT(rule), true};
@@ -218,7 +218,7 @@ static void with_only_a_409_that_is_not_named_is_not_retried_for_a_key_either(vo
 
 /* The transient statuses of the AWS SDKs (botocore's test table), which know nothing of 408, 425 and 429. Their error
  * codes come in the body, and a client of them makes the outcome itself. 509 is BandwidthLimitExceeded. */
-static void the_aws_sdks_statuses_can_be_said_by_rules(void **state)
+static void rules_can_express_the_statuses_of_the_aws_sdks(void **state)
 {
     static const struct bide_rule rule[] = {
         {500, 500, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
@@ -251,7 +251,7 @@ static void good_rules_pass_the_check(void **state)
     assert_string_equal(problem.field, "untouched");
 }
 
-static void the_check_names_the_first_rule_that_is_wrong(void **state)
+static void the_check_reports_the_first_wrong_rule(void **state)
 {
     static const struct {
         struct bide_rule rule;
@@ -288,20 +288,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(http_success_is_anything_from_100_to_399),
-        cmocka_unit_test(http_statuses_worth_a_retry_are_these_and_no_others),
+        cmocka_unit_test(exactly_these_http_statuses_are_retried),
         cmocka_unit_test(http_statuses_carry_their_evidence),
-        cmocka_unit_test(a_number_that_is_no_http_status_proves_nothing),
+        cmocka_unit_test(a_number_that_is_no_http_status_has_unknown_evidence),
         cmocka_unit_test(grpc_codes_carry_their_evidence),
         cmocka_unit_test(a_grpc_service_owner_lists_the_codes_to_retry),
         cmocka_unit_test(exit_statuses_are_those_of_sysexits_and_the_shell),
         cmocka_unit_test(a_number_that_is_no_exit_status_is_permanent),
-        cmocka_unit_test(the_first_rule_that_holds_the_number_decides),
-        cmocka_unit_test(what_no_rule_names_keeps_its_usual_meaning),
-        cmocka_unit_test(an_empty_list_with_only_allows_nothing),
-        cmocka_unit_test(with_only_a_409_that_is_not_named_is_not_retried_for_a_key_either),
-        cmocka_unit_test(the_aws_sdks_statuses_can_be_said_by_rules),
+        cmocka_unit_test(the_first_rule_that_contains_the_number_decides),
+        cmocka_unit_test(a_number_that_no_rule_names_is_classified_by_the_table),
+        cmocka_unit_test(an_empty_list_with_only_allows_no_retry),
+        cmocka_unit_test(with_only_an_unlisted_409_is_not_retried_even_with_a_key),
+        cmocka_unit_test(rules_can_express_the_statuses_of_the_aws_sdks),
         cmocka_unit_test(good_rules_pass_the_check),
-        cmocka_unit_test(the_check_names_the_first_rule_that_is_wrong),
+        cmocka_unit_test(the_check_reports_the_first_wrong_rule),
         cmocka_unit_test(a_count_without_a_list_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

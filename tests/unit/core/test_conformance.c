@@ -81,7 +81,7 @@ static struct bide_text text(const char *value)
 }
 
 /* Names the row of a table that is not met. */
-static void same(const char *row, size_t step, const char *action, int64_t got, int64_t want)
+static void assert_row(const char *row, size_t step, const char *action, int64_t got, int64_t want)
 {
     if (got != want)
         fail_msg("%s, step %zu: %s is %lld, want %lld", row, step + 1, action, (long long)got, (long long)want);
@@ -161,17 +161,17 @@ static void aws_step(struct world *w, const struct aws_case *c, size_t i)
     const struct aws_step *s = &c->steps[i];
     struct bide_verdict v = report(w, aws_outcome(s));
     if (s->end == RETRY || s->delay_ms > 0)
-        same(c->name, i, "delay", v.wake_ns - w->now_ns, s->delay_ms * MS);
+        assert_row(c->name, i, "delay", v.wake_ns - w->now_ns, s->delay_ms * MS);
     if (s->end == NO_QUOTA && s->delay_ms > 0) { /* a long poll waits, then fails */
-        same(c->name, i, "verdict", v.action, BIDE_WAIT);
+        assert_row(c->name, i, "verdict", v.action, BIDE_WAIT);
         v = wake(w);
     }
-    same(c->name, i, "verdict", v.action, action[s->end]);
-    same(c->name, i, "quota", bide_budget_left_milli(&w->target, w->now_ns), s->quota * 1000);
+    assert_row(c->name, i, "verdict", v.action, action[s->end]);
+    assert_row(c->name, i, "quota", bide_budget_left_milli(&w->target, w->now_ns), s->quota * 1000);
     if (s->end == RETRY)
-        same(c->name, i, "verdict of the wake", wake(w).action, BIDE_START);
+        assert_row(c->name, i, "verdict of the wake", wake(w).action, BIDE_START);
     else
-        same(c->name, i, "reason", v.reason, reason[s->end]);
+        assert_row(c->name, i, "reason", v.reason, reason[s->end]);
 }
 
 static void aws_run(enum bide_preset preset, const struct aws_case *c)
@@ -180,7 +180,7 @@ static void aws_run(enum bide_preset preset, const struct aws_case *c)
     aws_open(&w, preset, c);
     for (size_t i = 0; i < COUNT(c->steps) && c->steps[i].end != NO_STEP; i++) {
         if (i == 0 || c->steps[i - 1].end != RETRY)
-            same(c->name, i, "begin", begin(&w).action, BIDE_START);
+            assert_row(c->name, i, "begin", begin(&w).action, BIDE_START);
         aws_step(&w, c, i);
     }
 }
@@ -310,7 +310,7 @@ static void aws_2_1_standard_mode(void **state)
 }
 
 /* "honor x-amz-retry-after header" leaves the random number open: whatever it is, the wait is the header's. */
-static void aws_2_1_honours_the_header_whatever_the_jitter(void **state)
+static void aws_2_1_honours_the_header_with_any_jitter(void **state)
 {
     struct world w;
     (void)state;
@@ -327,7 +327,7 @@ static void aws_2_1_honours_the_header_whatever_the_jitter(void **state)
     }
 }
 
-static void an_aws_success_without_a_retry_earns_one_and_a_failure_nothing(void **state)
+static void an_aws_success_without_a_retry_earns_one_token_and_a_failure_none(void **state)
 {
     static const enum bide_preset presets[] = {BIDE_PRESET_AWS_2_0, BIDE_PRESET_AWS_2_1};
     (void)state;
@@ -347,7 +347,7 @@ static void an_aws_success_without_a_retry_earns_one_and_a_failure_nothing(void 
 
 /* botocore tests/unit/retries/test_quota.py: nothing is taken by an acquisition that is refused (aws-c-io takes what is
  * there instead). */
-static void an_aws_quota_is_acquired_whole_or_not_at_all(void **state)
+static void an_aws_quota_is_acquired_in_full_or_not_at_all(void **state)
 {
     struct world w;
     (void)state;
@@ -435,14 +435,14 @@ static void grpc_throttling_allows_retries_above_half(void **state)
     grpc_open(&w, 4, 800);
     for (size_t i = 0; i < COUNT(table); i++) {
         if (table[i].op == CHECK)
-            same("check", i, "allowed", grpc_allows(&w), table[i].allowed);
+            assert_row("check", i, "allowed", grpc_allows(&w), table[i].allowed);
         if (table[i].op != CHECK)
-            same("first attempts go out", i, "begin", begin(&w).action, BIDE_START);
+            assert_row("first attempts go out", i, "begin", begin(&w).action, BIDE_START);
         if (table[i].op == FAILS)
-            same("fail", i, "verdict", report(&w, failed).action, table[i].allowed ? BIDE_WAIT : BIDE_GIVE_UP);
+            assert_row("fail", i, "verdict", report(&w, failed).action, table[i].allowed ? BIDE_WAIT : BIDE_GIVE_UP);
         if (table[i].op == OK)
-            same("ok", i, "verdict", report(&w, good).action, BIDE_DONE);
-        same("tokens", i, "left", bide_budget_left_milli(&w.target, w.now_ns), table[i].left_milli);
+            assert_row("ok", i, "verdict", report(&w, good).action, BIDE_DONE);
+        assert_row("tokens", i, "left", bide_budget_left_milli(&w.target, w.now_ns), table[i].left_milli);
     }
 }
 
@@ -466,8 +466,9 @@ static void grpc_failures_that_are_not_retryable_do_not_count(void **state)
         grpc_open(&w, 10, 100);
         begin(&w);
         struct bide_verdict v = report(&w, bide_classify_grpc(code, NULL));
-        same("code", (size_t)code - 1, "verdict", v.action, counts ? BIDE_WAIT : BIDE_GIVE_UP);
-        same("code", (size_t)code - 1, "left", bide_budget_left_milli(&w.target, w.now_ns), counts ? 9000 : 10000);
+        assert_row("code", (size_t)code - 1, "verdict", v.action, counts ? BIDE_WAIT : BIDE_GIVE_UP);
+        assert_row("code", (size_t)code - 1, "left", bide_budget_left_milli(&w.target, w.now_ns),
+                   counts ? 9000 : 10000);
     }
 }
 
@@ -484,7 +485,7 @@ static void the_last_grpc_attempt_counts_as_a_failure_too(void **state)
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 8000);
 }
 
-static void grpc_pushback_is_obeyed_exactly_or_forbids_the_retry(void **state)
+static void grpc_pushback_is_followed_exactly_or_forbids_the_retry(void **state)
 {
     static const struct {
         const char *value;
@@ -503,14 +504,14 @@ static void grpc_pushback_is_obeyed_exactly_or_forbids_the_retry(void **state)
         begin(&w);
         struct bide_verdict v = report(&w, o);
         if (table[i].wait_ms >= 0)
-            same(table[i].value, 0, "wait", v.wake_ns - w.now_ns, table[i].wait_ms * MS);
-        same(table[i].value, 0, "reason", v.reason,
-             table[i].wait_ms >= 0 ? BIDE_REASON_SERVER_HINT : BIDE_REASON_SERVER_STOP);
-        same(table[i].value, 0, "left", bide_budget_left_milli(&w.target, w.now_ns), 9000);
+            assert_row(table[i].value, 0, "wait", v.wake_ns - w.now_ns, table[i].wait_ms * MS);
+        assert_row(table[i].value, 0, "reason", v.reason,
+                   table[i].wait_ms >= 0 ? BIDE_REASON_SERVER_HINT : BIDE_REASON_SERVER_STOP);
+        assert_row(table[i].value, 0, "left", bide_budget_left_milli(&w.target, w.now_ns), 9000);
     }
 }
 
-static void a_grpc_do_not_retry_pushback_counts_whatever_the_status(void **state)
+static void a_grpc_do_not_retry_pushback_counts_with_any_status(void **state)
 {
     struct world w;
     struct bide_outcome o = bide_classify_grpc(3, NULL); /* INVALID_ARGUMENT */
@@ -522,7 +523,7 @@ static void a_grpc_do_not_retry_pushback_counts_whatever_the_status(void **state
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 9000);
 }
 
-static void a_grpc_success_is_no_failure_whatever_its_trailers_push_back(void **state)
+static void a_grpc_success_with_a_pushback_is_no_failure(void **state)
 {
     struct world w;
     struct bide_outcome o = good;
@@ -535,7 +536,7 @@ static void a_grpc_success_is_no_failure_whatever_its_trailers_push_back(void **
 }
 
 /* min(initial * 2^(n-1), max) * U[0.8, 1.2], n counted since the start or the last pushback. */
-static void grpc_waits_are_spread_by_a_fifth_and_begin_anew_after_a_pushback(void **state)
+static void grpc_waits_are_jittered_by_a_fifth_and_restart_after_a_pushback(void **state)
 {
     static const int64_t lo_ms[] = {80, 160, 320, 640, 800, 800}, hi_ms[] = {120, 240, 480, 960, 1200, 1200};
     struct bide_policy p;
@@ -628,7 +629,7 @@ static void envoy_waits_lie_below_doubling_ceilings(void **state)
 
 /* retry_state_impl_test.cc: 4 retries; a wait that a header asked for is min ... 1.5 min and no step of the sequence.
  * */
-static void envoy_waits_up_to_half_longer_than_asked_and_keeps_its_place_in_the_sequence(void **state)
+static void envoy_waits_up_to_half_longer_than_the_hint_and_keeps_its_step(void **state)
 {
     static const struct {
         const char *retry_after;
@@ -651,7 +652,8 @@ static void envoy_waits_up_to_half_longer_than_asked_and_keeps_its_place_in_the_
             struct bide_outcome o = failed;
             o.hint = bide_hint_retry_after(text(table[i].retry_after), text(NULL), 0);
             struct bide_verdict v = report(&w, o);
-            same("sequence", i, "reason", v.reason, table[i].asked ? BIDE_REASON_SERVER_HINT : BIDE_REASON_BACKOFF);
+            assert_row("sequence", i, "reason", v.reason,
+                       table[i].asked ? BIDE_REASON_SERVER_HINT : BIDE_REASON_BACKOFF);
             assert_in_range(v.wake_ns - w.now_ns, table[i].lo_ms * MS, table[i].hi_ms * MS);
             wake(&w);
         }
@@ -705,7 +707,7 @@ static void a_decimal_retry_after_that_envoy_discards_is_rounded_up_here(void **
 }
 
 /* Begins so many calls that stay in flight. */
-static void fill(struct world *w, struct bide_call *calls, size_t count)
+static void begin_calls(struct world *w, struct bide_call *calls, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         begin(w);
@@ -730,25 +732,25 @@ static void envoys_retry_budget_is_a_share_of_the_calls_in_flight(void **state)
         w.config.budget.ratio_ppm = table[i].percent * 10000;
         w.config.budget.reserve = table[i].least;
         open_target(&w);
-        fill(&w, calls, table[i].active);
-        same("limit", i, "left", bide_budget_left_milli(&w.target, w.now_ns), table[i].limit * 1000);
+        begin_calls(&w, calls, table[i].active);
+        assert_row("limit", i, "left", bide_budget_left_milli(&w.target, w.now_ns), table[i].limit * 1000);
         while (allowed < table[i].active &&
                bide_call_outcome(&calls[allowed], 1, &failed, w.now_ns).action == BIDE_WAIT)
             allowed++;
         if (table[i].active > 0)
-            same("limit", i, "retries", allowed, table[i].limit);
+            assert_row("limit", i, "retries", allowed, table[i].limit);
     }
 }
 
 /* A retry is active from its decision, through its wait and its run, until the next decision or the end. */
-static void an_envoy_retry_holds_its_place_until_its_attempt_ends(void **state)
+static void an_envoy_retry_holds_its_permit_until_its_attempt_ends(void **state)
 {
     struct bide_call calls[4];
     struct world w;
     (void)state;
     set_up(&w, BIDE_PRESET_ENVOY);
     open_target(&w);
-    fill(&w, calls, 4);
+    begin_calls(&w, calls, 4);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(bide_call_outcome(&calls[i], 1, &failed, w.now_ns).action, BIDE_WAIT);
     w.now_ns = calls[0].wake_ns;
@@ -809,7 +811,7 @@ static void finagles_budget_allows_its_percentage_of_the_requests(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
         window_open(&w, table[i].ttl_s, table[i].min_per_s * (uint32_t)table[i].ttl_s, table[i].ratio_ppm);
-        same("retries of 10000", i, "count", retries_of(&w, 10000), table[i].retries);
+        assert_row("retries of 10000", i, "count", retries_of(&w, 10000), table[i].retries);
     }
 }
 
@@ -826,7 +828,7 @@ static void finagles_preset_starts_with_a_hundred_retries(void **state)
 }
 
 /* Finagle takes percentages up to 1000; more than one retry for each request is an error here, but no overflow. */
-static void two_retries_for_each_request_are_refused_by_the_check_though_the_sum_would_be_right(void **state)
+static void the_check_refuses_two_retries_per_request_although_the_arithmetic_is_right(void **state)
 {
     struct bide_problem problem;
     struct world w;
@@ -865,7 +867,7 @@ static void towers_budget_keeps_deposits_for_its_ttl(void **state)
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_call old[COUNT(table[i].ops)];
         window_open(&w, 1, table[i].reserve, table[i].ratio_ppm);
-        fill(&w, old, COUNT(old));
+        begin_calls(&w, old, COUNT(old));
         int64_t zero_ns = w.now_ns + 10 * S;
         for (size_t k = 0; k < COUNT(table[i].ops) && table[i].ops[k].op != STOP; k++) {
             w.now_ns = zero_ns + table[i].ops[k].at_ms * MS;
@@ -873,7 +875,7 @@ static void towers_budget_keeps_deposits_for_its_ttl(void **state)
                 begin(&w);
             w.call = table[i].ops[k].op == DEPOSIT ? w.call : old[k];
             if (table[i].ops[k].op != DEPOSIT)
-                same("withdraw", k, "taken", retried(&w), table[i].ops[k].op == TAKEN);
+                assert_row("withdraw", k, "taken", retried(&w), table[i].ops[k].op == TAKEN);
         }
     }
 }
@@ -889,8 +891,8 @@ static void a_percentage_is_not_rounded_to_one_in_n(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
         window_open(&w, 10, 0, table[i].ratio_ppm);
-        same("ratio", i, "of 20", retries_of(&w, 20), table[i].of_20);
-        same("ratio", i, "of 10000", table[i].of_20 + retries_of(&w, 9980), table[i].of_10000);
+        assert_row("ratio", i, "of 20", retries_of(&w, 20), table[i].of_20);
+        assert_row("ratio", i, "of 10000", table[i].of_20 + retries_of(&w, 9980), table[i].of_10000);
     }
 }
 
@@ -917,7 +919,7 @@ static void curl_doubles_from_one_second_to_ten_minutes(void **state)
     }
 }
 
-static void curl_obeys_retry_after_exactly_and_does_not_double_for_it(void **state)
+static void curl_follows_retry_after_exactly_and_does_not_double_for_it(void **state)
 {
     static const struct {
         const char *retry_after;
@@ -944,7 +946,7 @@ static void curl_obeys_retry_after_exactly_and_does_not_double_for_it(void **sta
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_outcome o = failed;
         o.hint = bide_hint_retry_after(text(table[i].retry_after), text(NULL), 784111777); /* 08:49:37 that day */
-        same("Retry-After", i, "wait", report(&w, o).wake_ns - w.now_ns, table[i].wait_s * S);
+        assert_row("Retry-After", i, "wait", report(&w, o).wake_ns - w.now_ns, table[i].wait_s * S);
         wake(&w);
     }
 }
@@ -967,7 +969,7 @@ static void no_wait_passes_the_deadline_where_curl_checks_only_retry_after(void 
     assert_int_equal(report(&w, failed).reason, BIDE_REASON_DEADLINE_NEAR);
 }
 
-static void curl_would_repeat_a_post_and_its_preset_does_so_only_when_told(void **state)
+static void the_curl_preset_repeats_a_post_only_in_observe_mode(void **state)
 {
     static const struct bide_request post = {.safety = BIDE_UNSAFE};
     struct bide_call call = {0};
@@ -996,7 +998,7 @@ static uint32_t attempts_of_a_failing_call(struct world *w)
 }
 
 /* Chapter 21: at most three attempts, and retries below 10 % of requests: 1.1 times the load instead of 3 times. */
-static void the_sre_books_two_limits_keep_a_total_outage_at_a_tenth_more_load(void **state)
+static void the_two_limits_of_the_sre_book_add_a_tenth_of_load_in_an_outage(void **state)
 {
     struct world w;
     uint32_t attempts = 0;
@@ -1019,14 +1021,14 @@ static void the_eleventh_retry_in_a_hundred_requests_is_refused(void **state)
     (void)state;
     set_up(&w, BIDE_PRESET_SRE);
     open_target(&w);
-    fill(&w, calls, COUNT(calls));
+    begin_calls(&w, calls, COUNT(calls));
     for (size_t i = 0; i < 10; i++)
         assert_int_equal(bide_call_outcome(&calls[i], 1, &failed, w.now_ns).action, BIDE_WAIT);
     assert_int_equal(bide_call_outcome(&calls[10], 1, &failed, w.now_ns).reason, BIDE_REASON_BUDGET_EMPTY);
 }
 
 /* max(0, (requests - K * accepts) / (requests + 1)), as exact fractions. */
-static void adaptive_throttling_refuses_the_books_share(void **state)
+static void adaptive_throttling_refuses_the_share_of_the_sre_book(void **state)
 {
     static const struct {
         uint64_t requests, accepts;
@@ -1041,8 +1043,8 @@ static void adaptive_throttling_refuses_the_books_share(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
         struct core_fraction share = core_throttle_reject_share(table[i].requests, table[i].accepts, table[i].k_milli);
-        same("share", i, "weight", (int64_t)share.numerator, (int64_t)table[i].milli);
-        same("share", i, "whole", (int64_t)share.denominator, (int64_t)(table[i].requests + 1) * 1000);
+        assert_row("share", i, "weight", (int64_t)share.numerator, (int64_t)table[i].milli);
+        assert_row("share", i, "whole", (int64_t)share.denominator, (int64_t)(table[i].requests + 1) * 1000);
     }
 }
 
@@ -1083,7 +1085,7 @@ static struct load simulate(uint32_t attempts_max, const struct bide_budget_conf
     return (struct load){(double)attempts / (CLIENTS * CALLS), (double)successes / (CLIENTS * CALLS)};
 }
 
-static void near(const char *action, uint64_t permille, double got, double want)
+static void assert_near(const char *action, uint64_t permille, double got, double want)
 {
     double off = got > want ? got - want : want - got;
     if (off > 0.005)
@@ -1093,7 +1095,7 @@ static void near(const char *action, uint64_t permille, double got, double want)
 /* 100 clients with 2000 calls each; a bucket of 5 that earns 0.1. The closed forms: N retries (1-p^(N+1))/(1-p); a
  * bucket funded by first attempts tends to 1.1, one funded by successes to 1/(1-0.1(1-p)), that is to 1 in an outage.
  * */
-static void a_bucket_bounds_amplification_and_who_funds_it_decides_about_outages(void **state)
+static void a_bucket_bounds_amplification_depending_on_its_funding(void **state)
 {
     static const struct bide_budget_config none = {.kind = BIDE_BUDGET_NONE, .window_ns = S};
     static const struct bide_budget_config by_first = {.capacity_milli = 5000,
@@ -1126,12 +1128,12 @@ static void a_bucket_bounds_amplification_and_who_funds_it_decides_about_outages
     for (size_t i = 0; i < COUNT(table); i++) {
         uint64_t p = table[i].permille;
         struct load n3 = simulate(4, &none, p), first = simulate(4, &by_first, p), won = simulate(4, &by_success, p);
-        near("load of three retries", p, n3.amplification, table[i].three_retries.amplification);
-        near("success of three retries", p, n3.success, table[i].three_retries.success);
-        near("load of a bucket funded by first attempts", p, first.amplification, table[i].first.amplification);
-        near("success of a bucket funded by first attempts", p, first.success, table[i].first.success);
-        near("load of a bucket funded by successes", p, won.amplification, table[i].success.amplification);
-        near("success of a bucket funded by successes", p, won.success, table[i].success.success);
+        assert_near("load of three retries", p, n3.amplification, table[i].three_retries.amplification);
+        assert_near("success of three retries", p, n3.success, table[i].three_retries.success);
+        assert_near("load of a bucket funded by first attempts", p, first.amplification, table[i].first.amplification);
+        assert_near("success of a bucket funded by first attempts", p, first.success, table[i].first.success);
+        assert_near("load of a bucket funded by successes", p, won.amplification, table[i].success.amplification);
+        assert_near("success of a bucket funded by successes", p, won.success, table[i].success.success);
     }
 }
 
@@ -1140,38 +1142,38 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(aws_2_0_standard_mode),
         cmocka_unit_test(aws_2_1_standard_mode),
-        cmocka_unit_test(aws_2_1_honours_the_header_whatever_the_jitter),
-        cmocka_unit_test(an_aws_success_without_a_retry_earns_one_and_a_failure_nothing),
-        cmocka_unit_test(an_aws_quota_is_acquired_whole_or_not_at_all),
+        cmocka_unit_test(aws_2_1_honours_the_header_with_any_jitter),
+        cmocka_unit_test(an_aws_success_without_a_retry_earns_one_token_and_a_failure_none),
+        cmocka_unit_test(an_aws_quota_is_acquired_in_full_or_not_at_all),
         cmocka_unit_test(aws_windows_end_where_the_sdks_do),
         cmocka_unit_test(grpc_throttling_allows_retries_above_half),
         cmocka_unit_test(a_grpc_token_ratio_counts_to_three_decimals),
         cmocka_unit_test(grpc_failures_that_are_not_retryable_do_not_count),
         cmocka_unit_test(the_last_grpc_attempt_counts_as_a_failure_too),
-        cmocka_unit_test(grpc_pushback_is_obeyed_exactly_or_forbids_the_retry),
-        cmocka_unit_test(a_grpc_do_not_retry_pushback_counts_whatever_the_status),
-        cmocka_unit_test(a_grpc_success_is_no_failure_whatever_its_trailers_push_back),
-        cmocka_unit_test(grpc_waits_are_spread_by_a_fifth_and_begin_anew_after_a_pushback),
+        cmocka_unit_test(grpc_pushback_is_followed_exactly_or_forbids_the_retry),
+        cmocka_unit_test(a_grpc_do_not_retry_pushback_counts_with_any_status),
+        cmocka_unit_test(a_grpc_success_with_a_pushback_is_no_failure),
+        cmocka_unit_test(grpc_waits_are_jittered_by_a_fifth_and_restart_after_a_pushback),
         cmocka_unit_test(a_pushback_does_not_buy_more_attempts),
         cmocka_unit_test(envoy_waits_lie_below_doubling_ceilings),
-        cmocka_unit_test(envoy_waits_up_to_half_longer_than_asked_and_keeps_its_place_in_the_sequence),
+        cmocka_unit_test(envoy_waits_up_to_half_longer_than_the_hint_and_keeps_its_step),
         cmocka_unit_test(envoy_discards_a_reset_beyond_five_minutes),
         cmocka_unit_test(a_decimal_retry_after_that_envoy_discards_is_rounded_up_here),
         cmocka_unit_test(envoys_retry_budget_is_a_share_of_the_calls_in_flight),
-        cmocka_unit_test(an_envoy_retry_holds_its_place_until_its_attempt_ends),
+        cmocka_unit_test(an_envoy_retry_holds_its_permit_until_its_attempt_ends),
         cmocka_unit_test(finagles_budget_allows_its_percentage_of_the_requests),
         cmocka_unit_test(finagles_preset_starts_with_a_hundred_retries),
-        cmocka_unit_test(two_retries_for_each_request_are_refused_by_the_check_though_the_sum_would_be_right),
+        cmocka_unit_test(the_check_refuses_two_retries_per_request_although_the_arithmetic_is_right),
         cmocka_unit_test(towers_budget_keeps_deposits_for_its_ttl),
         cmocka_unit_test(a_percentage_is_not_rounded_to_one_in_n),
         cmocka_unit_test(curl_doubles_from_one_second_to_ten_minutes),
-        cmocka_unit_test(curl_obeys_retry_after_exactly_and_does_not_double_for_it),
+        cmocka_unit_test(curl_follows_retry_after_exactly_and_does_not_double_for_it),
         cmocka_unit_test(no_wait_passes_the_deadline_where_curl_checks_only_retry_after),
-        cmocka_unit_test(curl_would_repeat_a_post_and_its_preset_does_so_only_when_told),
-        cmocka_unit_test(the_sre_books_two_limits_keep_a_total_outage_at_a_tenth_more_load),
+        cmocka_unit_test(the_curl_preset_repeats_a_post_only_in_observe_mode),
+        cmocka_unit_test(the_two_limits_of_the_sre_book_add_a_tenth_of_load_in_an_outage),
         cmocka_unit_test(the_eleventh_retry_in_a_hundred_requests_is_refused),
-        cmocka_unit_test(adaptive_throttling_refuses_the_books_share),
-        cmocka_unit_test(a_bucket_bounds_amplification_and_who_funds_it_decides_about_outages),
+        cmocka_unit_test(adaptive_throttling_refuses_the_share_of_the_sre_book),
+        cmocka_unit_test(a_bucket_bounds_amplification_depending_on_its_funding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ static void retry_after_of_any_length_saturates_and_never_wraps(void **state)
     assert_retry_after(digits, wait(BIDE_NEVER));
 }
 
-static void retry_after_outside_its_grammar_is_as_absent(void **state)
+static void retry_after_outside_its_grammar_is_ignored(void **state)
 {
     static const char *const table[] = {"",    " ",    "-1", "+5",  "0x10", "1e3",   "120s", "five",  "1 2",
                                         "5;6", "1.",   ".5", "1.x", "1.5s", "1.5.5", "-0",   "\"5\"", "5\n",
@@ -126,7 +126,7 @@ static void retry_after_with_a_fraction_is_rounded_up(void **state)
     assert_retry_after("0.0", wait(0));
 }
 
-static void retry_after_reads_only_as_far_as_the_value_goes(void **state)
+static void retry_after_is_parsed_only_up_to_its_length(void **state)
 {
     (void)state;
     assert_hint("12|34", bide_hint_retry_after((struct bide_text){"1234", 2}, absent, NOW_S), wait(12 * S));
@@ -149,7 +149,7 @@ static void retry_after_as_a_date_in_the_past_is_a_wait_of_zero(void **state)
     assert_retry_after("Sat, 01 Jan 0000 00:00:00 GMT", wait(0));
 }
 
-static void retry_after_as_a_malformed_date_is_as_absent(void **state)
+static void retry_after_as_a_malformed_date_is_ignored(void **state)
 {
     (void)state;
     assert_retry_after("Sun, 06 Nov 1994 08:50:07 PST", none);
@@ -178,7 +178,7 @@ static void the_responses_own_date_also_resolves_short_years(void **state)
                 wait(20 * S));
 }
 
-static void a_date_saturates_whatever_the_clock_says(void **state)
+static void a_date_saturates_with_any_clock(void **state)
 {
     struct bide_text then = text("Fri, 31 Dec 9999 23:59:59 GMT");
     (void)state;
@@ -198,7 +198,7 @@ static void several_retry_after_values_in_one_line_mean_the_longest(void **state
     assert_retry_after("Sun Nov  6 08:50:07 1994, 5", wait(30 * S));
 }
 
-static void one_malformed_value_in_a_line_spoils_the_line(void **state)
+static void one_malformed_value_invalidates_the_line(void **state)
 {
     static const char *const table[] = {"5, ", "5,,10", ",5", ",", "5, x", "x, 5", "5, -1", "5, Sun", "5 10"};
     (void)state;
@@ -208,7 +208,7 @@ static void one_malformed_value_in_a_line_spoils_the_line(void **state)
 
 /* HTTP-date */
 
-static void all_three_forms_of_a_date_are_read(void **state)
+static void all_three_forms_of_a_date_are_parsed(void **state)
 {
     (void)state;
     assert_int_equal(date("Sun, 06 Nov 1994 08:49:37 GMT", 0), 784111777);
@@ -259,7 +259,7 @@ static void every_day_of_400_years_is_one_day_after_the_one_before(void **state)
     assert_int_equal(want, INT64_C(146097) * 86400);
 }
 
-static void the_name_of_the_day_must_be_one_but_need_not_match(void **state)
+static void the_weekday_must_be_valid_but_need_not_match(void **state)
 {
     (void)state;
     assert_int_equal(date("Mon, 06 Nov 1994 08:49:37 GMT", 0), 784111777);
@@ -269,7 +269,7 @@ static void the_name_of_the_day_must_be_one_but_need_not_match(void **state)
     assert_no_date("Sun, 06-Nov-94 08:49:37 GMT");
 }
 
-static void a_date_that_is_not_exactly_of_a_form_is_malformed(void **state)
+static void a_date_in_no_exact_form_is_malformed(void **state)
 {
     static const char *const table[] = {
         "",
@@ -353,7 +353,7 @@ static void assert_ratelimit(const char *value, struct bide_hint want)
     assert_hint(value, bide_hint_ratelimit(text(value)), want);
 }
 
-static void published_ratelimit_values_are_read(void **state)
+static void published_ratelimit_values_are_parsed(void **state)
 {
     (void)state;
     assert_ratelimit("\"default\";r=50;t=30", none); /* quota is left: it asks for nothing */
@@ -363,7 +363,7 @@ static void published_ratelimit_values_are_read(void **state)
     assert_ratelimit("\"default\";r=1;t=7", none);
 }
 
-static void a_policy_without_quota_asks_for_its_t(void **state)
+static void a_policy_without_quota_requests_its_reset_time(void **state)
 {
     (void)state;
     assert_ratelimit("\"default\";r=0;t=0", wait(0));
@@ -375,7 +375,7 @@ static void a_policy_without_quota_asks_for_its_t(void **state)
     assert_ratelimit("\"default\";r=-0;t=4", wait(4 * S));
 }
 
-static void the_longest_t_among_the_empty_policies_counts(void **state)
+static void the_longest_reset_time_of_empty_policies_counts(void **state)
 {
     (void)state;
     assert_ratelimit("\"a\";r=0;t=5, \"b\";r=0;t=60, \"c\";r=0;t=7", wait(60 * S));
@@ -384,7 +384,7 @@ static void the_longest_t_among_the_empty_policies_counts(void **state)
     assert_ratelimit("\"a\";r=1;t=5,\"b\";r=2;t=6", none);
 }
 
-static void malformed_ratelimit_is_ignored_whole(void **state)
+static void a_malformed_ratelimit_field_is_ignored_as_a_whole(void **state)
 {
     static const char *const table[] = {
         "default;r=50;t=30", /* the draft's own, and what they become when a limit is reached */
@@ -463,7 +463,7 @@ static void unknown_parameters_of_every_type_are_skipped(void **state)
         assert_parameter(table[i], true);
 }
 
-static void malformed_parameters_spoil_the_field(void **state)
+static void malformed_parameters_invalidate_the_field(void **state)
 {
     static const char *const table[] = {
         "",
@@ -519,7 +519,7 @@ static void malformed_parameters_spoil_the_field(void **state)
         assert_parameter(table[i], false);
 }
 
-static void of_a_repeated_parameter_the_last_one_counts(void **state)
+static void the_last_of_repeated_parameters_counts(void **state)
 {
     (void)state;
     assert_ratelimit("\"x\";r=5;t=9;r=0;t=3", wait(3 * S));
@@ -529,7 +529,7 @@ static void of_a_repeated_parameter_the_last_one_counts(void **state)
 }
 
 /* The strings of the Idempotency-Key draft, as names of a policy. */
-static void names_are_strings_as_rfc_9651_has_them(void **state)
+static void policy_names_are_strings_of_rfc_9651(void **state)
 {
     (void)state;
     assert_ratelimit("\"8e03978e-40d5-43e8-bc93-6894a57f9324\";r=0;t=1", wait(S));
@@ -543,7 +543,7 @@ static void names_are_strings_as_rfc_9651_has_them(void **state)
 
 /* X-RateLimit-Reset and its kin */
 
-static void a_reset_means_what_its_unit_declares(void **state)
+static void a_reset_is_parsed_in_its_declared_unit(void **state)
 {
     static const struct {
         const char *value;
@@ -580,7 +580,7 @@ static void a_reset_means_what_its_unit_declares(void **state)
                     table[i].wait_ns < 0 ? none : wait(table[i].wait_ns));
 }
 
-static void an_absent_reset_asks_for_nothing(void **state)
+static void an_absent_reset_is_no_hint(void **state)
 {
     (void)state;
     for (int unit = BIDE_RESET_IGNORE; unit <= BIDE_RESET_RFC3339; unit++)
@@ -596,7 +596,7 @@ static void a_reset_that_is_an_instant_is_compared_with_the_servers_clock(void *
     assert_hint("delta", bide_hint_reset(text("30"), BIDE_RESET_SECONDS, made, 0), wait(30 * S));
 }
 
-static void rfc_3339_is_read_with_fractions_and_offsets(void **state)
+static void rfc_3339_is_parsed_with_fractions_and_offsets(void **state)
 {
     static const struct {
         const char *value;
@@ -640,7 +640,7 @@ static void rfc_3339_is_read_with_fractions_and_offsets(void **state)
 
 /* reset_header_parser_test.cc of Envoy, at its time 1000000000. Envoy drops what is over max_interval, 300 s, a gate
  * that comes later here; it reads neither dates nor decimals, and bide does. */
-static void envoys_reset_headers_are_read(void **state)
+static void envoys_reset_headers_are_parsed(void **state)
 {
     static const struct {
         const char *value;
@@ -668,7 +668,7 @@ static void envoys_reset_headers_are_read(void **state)
 }
 
 /* Milliseconds; the first five are the cases of x-amz-retry-after in the AWS SDKs' standard mode 2.1. */
-static void milliseconds_are_digits_and_nothing_else(void **state)
+static void milliseconds_accept_only_digits(void **state)
 {
     static const struct {
         const char *value;
@@ -699,7 +699,7 @@ static void milliseconds_are_digits_and_nothing_else(void **state)
 
 /* grpc-retry-pushback-ms */
 
-static void a_pushback_waits_or_else_stops(void **state)
+static void a_pushback_is_a_wait_or_a_stop(void **state)
 {
     static const struct {
         const char *value;
@@ -754,38 +754,38 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(retry_after_in_seconds_is_a_wait),
         cmocka_unit_test(retry_after_of_any_length_saturates_and_never_wraps),
-        cmocka_unit_test(retry_after_outside_its_grammar_is_as_absent),
+        cmocka_unit_test(retry_after_outside_its_grammar_is_ignored),
         cmocka_unit_test(retry_after_with_a_fraction_is_rounded_up),
-        cmocka_unit_test(retry_after_reads_only_as_far_as_the_value_goes),
+        cmocka_unit_test(retry_after_is_parsed_only_up_to_its_length),
         cmocka_unit_test(retry_after_as_a_date_is_the_time_until_then),
         cmocka_unit_test(retry_after_as_a_date_in_the_past_is_a_wait_of_zero),
-        cmocka_unit_test(retry_after_as_a_malformed_date_is_as_absent),
+        cmocka_unit_test(retry_after_as_a_malformed_date_is_ignored),
         cmocka_unit_test(the_responses_own_date_cancels_a_skewed_clock),
         cmocka_unit_test(the_responses_own_date_also_resolves_short_years),
-        cmocka_unit_test(a_date_saturates_whatever_the_clock_says),
+        cmocka_unit_test(a_date_saturates_with_any_clock),
         cmocka_unit_test(several_retry_after_values_in_one_line_mean_the_longest),
-        cmocka_unit_test(one_malformed_value_in_a_line_spoils_the_line),
-        cmocka_unit_test(all_three_forms_of_a_date_are_read),
+        cmocka_unit_test(one_malformed_value_invalidates_the_line),
+        cmocka_unit_test(all_three_forms_of_a_date_are_parsed),
         cmocka_unit_test(dates_agree_with_the_calendar),
         cmocka_unit_test(every_day_of_400_years_is_one_day_after_the_one_before),
-        cmocka_unit_test(the_name_of_the_day_must_be_one_but_need_not_match),
-        cmocka_unit_test(a_date_that_is_not_exactly_of_a_form_is_malformed),
+        cmocka_unit_test(the_weekday_must_be_valid_but_need_not_match),
+        cmocka_unit_test(a_date_in_no_exact_form_is_malformed),
         cmocka_unit_test(a_short_year_is_the_latest_that_is_not_more_than_50_years_ahead),
-        cmocka_unit_test(published_ratelimit_values_are_read),
-        cmocka_unit_test(a_policy_without_quota_asks_for_its_t),
-        cmocka_unit_test(the_longest_t_among_the_empty_policies_counts),
-        cmocka_unit_test(malformed_ratelimit_is_ignored_whole),
+        cmocka_unit_test(published_ratelimit_values_are_parsed),
+        cmocka_unit_test(a_policy_without_quota_requests_its_reset_time),
+        cmocka_unit_test(the_longest_reset_time_of_empty_policies_counts),
+        cmocka_unit_test(a_malformed_ratelimit_field_is_ignored_as_a_whole),
         cmocka_unit_test(unknown_parameters_of_every_type_are_skipped),
-        cmocka_unit_test(malformed_parameters_spoil_the_field),
-        cmocka_unit_test(of_a_repeated_parameter_the_last_one_counts),
-        cmocka_unit_test(names_are_strings_as_rfc_9651_has_them),
-        cmocka_unit_test(a_reset_means_what_its_unit_declares),
-        cmocka_unit_test(an_absent_reset_asks_for_nothing),
+        cmocka_unit_test(malformed_parameters_invalidate_the_field),
+        cmocka_unit_test(the_last_of_repeated_parameters_counts),
+        cmocka_unit_test(policy_names_are_strings_of_rfc_9651),
+        cmocka_unit_test(a_reset_is_parsed_in_its_declared_unit),
+        cmocka_unit_test(an_absent_reset_is_no_hint),
         cmocka_unit_test(a_reset_that_is_an_instant_is_compared_with_the_servers_clock),
-        cmocka_unit_test(rfc_3339_is_read_with_fractions_and_offsets),
-        cmocka_unit_test(envoys_reset_headers_are_read),
-        cmocka_unit_test(milliseconds_are_digits_and_nothing_else),
-        cmocka_unit_test(a_pushback_waits_or_else_stops),
+        cmocka_unit_test(rfc_3339_is_parsed_with_fractions_and_offsets),
+        cmocka_unit_test(envoys_reset_headers_are_parsed),
+        cmocka_unit_test(milliseconds_accept_only_digits),
+        cmocka_unit_test(a_pushback_is_a_wait_or_a_stop),
         cmocka_unit_test(no_pushback_is_no_hint),
         cmocka_unit_test(stop_beats_wait_beats_none_and_the_longer_wait_wins),
     };

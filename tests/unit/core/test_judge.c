@@ -6,7 +6,7 @@
 
 /* ---- what may be repeated ---- */
 
-static void an_unsafe_request_is_repeated_only_if_it_surely_did_not_run(void **state)
+static void an_unsafe_request_is_repeated_only_if_it_cannot_have_run(void **state)
 {
     static const struct {
         struct bide_outcome outcome;
@@ -39,7 +39,7 @@ static void an_unsafe_request_is_repeated_only_if_it_surely_did_not_run(void **s
         if (table[i].repeated)
             assert_int_equal(report(1, table[i].outcome, T0).action, BIDE_WAIT);
         else
-            assert_says(report(1, table[i].outcome, T0), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
+            assert_action(report(1, table[i].outcome, T0), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
         begin_as(&get, T0);
         assert_int_equal(report(1, table[i].outcome, T0).action, BIDE_WAIT);
         policy.observe = BIDE_GATE_REPEAT;
@@ -48,7 +48,7 @@ static void an_unsafe_request_is_repeated_only_if_it_surely_did_not_run(void **s
     }
 }
 
-static void a_409_is_retried_for_a_key_and_for_nothing_else(void **state)
+static void a_409_is_retried_only_for_a_keyed_request(void **state)
 {
     struct bide_outcome running = {.evidence = BIDE_EVIDENCE_ANSWERED, .flags = BIDE_FLAG_KEY_409};
     (void)state;
@@ -59,10 +59,10 @@ static void a_409_is_retried_for_a_key_and_for_nothing_else(void **state)
         assert_int_equal(report(1, running, T0).action, safety == BIDE_KEYED ? BIDE_WAIT : BIDE_GIVE_UP);
     }
     begin_as(&(struct bide_request){.safety = BIDE_KEYED}, T0);
-    assert_says(report(1, hopeless, T0), BIDE_GIVE_UP, BIDE_REASON_PERMANENT);
+    assert_action(report(1, hopeless, T0), BIDE_GIVE_UP, BIDE_REASON_PERMANENT);
 }
 
-static void what_is_worth_one_more_attempt_gets_one(void **state)
+static void a_failure_flagged_once_is_retried_once(void **state)
 {
     struct bide_outcome early = {.kind = BIDE_KIND_TRANSIENT, .flags = BIDE_FLAG_ONCE};
     (void)state;
@@ -70,10 +70,10 @@ static void what_is_worth_one_more_attempt_gets_one(void **state)
     begin(T0);
     assert_int_equal(report(1, early, T0).action, BIDE_WAIT);
     wake(T0 + S);
-    assert_says(report(2, early, T0 + S), BIDE_GIVE_UP, BIDE_REASON_PERMANENT);
+    assert_action(report(2, early, T0 + S), BIDE_GIVE_UP, BIDE_REASON_PERMANENT);
 }
 
-static void a_layer_below_one_that_retries_does_not(void **state)
+static void an_inner_layer_does_not_retry(void **state)
 {
     static const struct {
         enum bide_layer_rule rule;
@@ -93,11 +93,11 @@ static void a_layer_below_one_that_retries_does_not(void **state)
         policy.observe = 0;
         begin_as(&request, T0);
         if (table[i].inner)
-            assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_INNER_LAYER);
+            assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_INNER_LAYER);
         else
             assert_int_equal(report(1, failed, T0).action, BIDE_WAIT);
         begin_as(&request, T0);
-        assert_says(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+        assert_action(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
         policy.observe = BIDE_GATE_LAYER;
         begin_as(&request, T0);
         assert_int_equal(report(1, failed, T0).observed, table[i].inner ? BIDE_GATE_LAYER : 0);
@@ -116,7 +116,7 @@ static void a_breaker_that_will_be_open_at_the_wake_refuses_the_wait(void **stat
         begin(T0);
         bide_breaker_hold(&target, BIDE_HOLD_OPEN);
         struct bide_verdict v = report(1, failed, T0);
-        assert_says(v, observe ? BIDE_WAIT : BIDE_GIVE_UP, observe ? BIDE_REASON_BACKOFF : BIDE_REASON_BREAKER_OPEN);
+        assert_action(v, observe ? BIDE_WAIT : BIDE_GIVE_UP, observe ? BIDE_REASON_BACKOFF : BIDE_REASON_BREAKER_OPEN);
         assert_int_equal(v.observed, observe ? BIDE_GATE_BREAKER : 0);
         v = begin(T0);
         assert_int_equal(v.action, observe ? BIDE_START : BIDE_GIVE_UP);
@@ -199,7 +199,7 @@ static void other_gates_do_not_shift_the_waits(void **state)
 
 /* ---- how long it waits ---- */
 
-static void hints_are_obeyed_by_their_rule(void **state)
+static void hints_are_followed_by_their_rule(void **state)
 {
     static const struct {
         enum bide_hint_rule rule;
@@ -236,13 +236,13 @@ static void hints_are_obeyed_by_their_rule(void **state)
         open_target();
         begin(T0);
         struct bide_verdict v = report(1, with_hint(failed, table[i].hint_ms * MS), T0);
-        assert_says(v, table[i].wait_ms < 0 ? BIDE_GIVE_UP : BIDE_WAIT, table[i].reason);
+        assert_action(v, table[i].wait_ms < 0 ? BIDE_GIVE_UP : BIDE_WAIT, table[i].reason);
         if (table[i].wait_ms >= 0)
             assert_int_equal(v.wake_ns, T0 + table[i].wait_ms * MS);
     }
 }
 
-static void a_hint_that_is_only_observed_is_still_waited_for(void **state)
+static void a_hint_in_observe_mode_is_still_followed(void **state)
 {
     (void)state;
     fresh();
@@ -252,32 +252,32 @@ static void a_hint_that_is_only_observed_is_still_waited_for(void **state)
     open_target();
     begin(T0);
     struct bide_verdict v = report(1, with_hint(failed, 12 * S), T0);
-    assert_says(v, BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_action(v, BIDE_WAIT, BIDE_REASON_SERVER_HINT);
     assert_int_equal(v.wake_ns, T0 + 12 * S);
     assert_int_equal(v.observed, BIDE_GATE_HINT);
     begin(T0);
     v = report(1, with_stop(failed), T0);
-    assert_says(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(v.observed, BIDE_GATE_HINT);
     begin(T0);
     v = report(1, limited, T0);
-    assert_says(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(v.observed, BIDE_GATE_HINT);
     policy.observe = 0;
     begin(T0);
-    assert_says(report(1, limited, T0), BIDE_GIVE_UP, BIDE_REASON_HINT_MISSING);
+    assert_action(report(1, limited, T0), BIDE_GIVE_UP, BIDE_REASON_HINT_MISSING);
     begin(T0);
-    assert_says(report(1, with_hint(limited, S), T0), BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_action(report(1, with_hint(limited, S), T0), BIDE_WAIT, BIDE_REASON_SERVER_HINT);
 }
 
-static void a_stop_that_is_not_heard_is_no_stop(void **state)
+static void a_stop_is_ignored_with_the_ignore_rule(void **state)
 {
     (void)state;
     fresh();
     policy.hint_rule = BIDE_HINT_RULE_IGNORE;
     open_target();
     begin(T0);
-    assert_says(report(1, with_stop(failed), T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(report(1, with_stop(failed), T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
 }
 
 static void a_hinted_wait_keeps_advances_or_resets_the_sequence(void **state)
@@ -300,7 +300,7 @@ static void a_hinted_wait_keeps_advances_or_resets_the_sequence(void **state)
     }
 }
 
-static void a_conflict_is_tried_at_once_one_time_and_never_before_a_hint(void **state)
+static void a_conflict_is_retried_at_once_one_time_and_never_before_a_hint(void **state)
 {
     (void)state;
     open_fresh();
@@ -317,7 +317,7 @@ static void a_conflict_is_tried_at_once_one_time_and_never_before_a_hint(void **
     policy.conflict_at_once = false;
     open_target();
     begin(T0);
-    assert_says(report(1, conflict, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(report(1, conflict, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
 }
 
 static void the_backoff_step_does_not_wrap(void **state)
@@ -336,17 +336,17 @@ static void a_wait_that_ends_at_the_deadline_is_not_started(void **state)
     open_fresh();
     policy.deadline_ns = 100 * MS;
     begin(T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
+    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
     policy.deadline_ns = 100 * MS + 1;
     begin(T0);
-    assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
-    assert_says(wake(T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
+    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(wake(T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
     begin(T0);
-    assert_says(report(1, failed, T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
+    assert_action(report(1, failed, T0 + 100 * MS + 1), BIDE_GIVE_UP, BIDE_REASON_DEADLINE);
     assert_int_equal(left(), 10000);
 }
 
-static void a_wake_that_comes_late_is_spread_again_once(void **state)
+static void a_late_wake_is_jittered_again_once(void **state)
 {
     struct bide_request request = {.safety = BIDE_SAFE};
     (void)state;
@@ -357,9 +357,9 @@ static void a_wake_that_comes_late_is_spread_again_once(void **state)
         begin_as(&request, T0);
         int64_t due_ns = report(1, failed, T0).wake_ns;
         struct bide_verdict v = wake(due_ns + 5 * S);
-        assert_says(v, BIDE_WAIT, BIDE_REASON_LATE_WAKE);
+        assert_action(v, BIDE_WAIT, BIDE_REASON_LATE_WAKE);
         assert_in_range(v.wake_ns, due_ns + 5 * S, due_ns + 5 * S + 100 * MS);
-        assert_says(wake(v.wake_ns + 5 * S), BIDE_START, BIDE_REASON_RETRY);
+        assert_action(wake(v.wake_ns + 5 * S), BIDE_START, BIDE_REASON_RETRY);
         cancel(T0);
         bide_budget_add_milli(&target, 10000, T0);
     }
@@ -375,16 +375,16 @@ static void a_wake_that_comes_late_is_spread_again_once(void **state)
     cancel(T0);
     begin_as(&request, T0);
     report(1, failed, T0);
-    assert_says(wake(T0 + 5 * S), BIDE_START, BIDE_REASON_RETRY); /* no room to spread */
+    assert_action(wake(T0 + 5 * S), BIDE_START, BIDE_REASON_RETRY); /* no room to spread */
     policy.jitter = BIDE_JITTER_NONE;
     begin(T0);
     report(1, failed, T0);
-    assert_says(wake(T0 + 5 * S), BIDE_START, BIDE_REASON_RETRY);
+    assert_action(wake(T0 + 5 * S), BIDE_START, BIDE_REASON_RETRY);
 }
 
 /* ---- quiet ---- */
 
-static void hold_off_holds_back_first_attempts_if_told_to(void **state)
+static void a_hold_off_delays_first_attempts_if_configured(void **state)
 {
     (void)state;
     fresh();
@@ -394,15 +394,15 @@ static void hold_off_holds_back_first_attempts_if_told_to(void **state)
     assert_verdict(begin(T0), VERDICT(WAIT, HOLD_OFF, 0, T0 + 2 * S, NEVER, NEVER));
     bide_target_hold_off(&target, T0 + 3 * S, T0); /* meanwhile asked for more */
     assert_verdict(wake(T0 + 2 * S), VERDICT(WAIT, HOLD_OFF, 0, T0 + 3 * S, NEVER, NEVER));
-    assert_says(wake(T0 + 3 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+    assert_action(wake(T0 + 3 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
     bide_target_hold_off(&target, T0 + 60 * S, T0); /* the deadline itself */
     assert_verdict(begin(T0), VERDICT(GIVE_UP, DEADLINE_NEAR, 0, NEVER, NEVER, NEVER));
     config.hold_off_first = false;
     bide_target_configure(&target, &config, T0, NULL);
-    assert_says(begin(T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+    assert_action(begin(T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
 }
 
-static void hold_off_asked_of_one_call_prolongs_the_waits_of_others(void **state)
+static void a_hold_off_requested_of_one_call_extends_the_waits_of_others(void **state)
 {
     struct bide_call other;
     (void)state;
@@ -413,14 +413,14 @@ static void hold_off_asked_of_one_call_prolongs_the_waits_of_others(void **state
     bide_call_outcome(&other, 1, &o, T0);
     assert_int_equal(bide_target_hold_off_until(&target, T0), T0 + 4 * S);
     struct bide_verdict v = report(1, failed, T0 + S);
-    assert_says(v, BIDE_WAIT, BIDE_REASON_HOLD_OFF);
+    assert_action(v, BIDE_WAIT, BIDE_REASON_HOLD_OFF);
     assert_int_equal(v.wake_ns, T0 + 4 * S);
     bide_target_hold_off(&target, T0 + 70 * S, T0);
-    assert_says(wake(T0 + 4 * S), BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
+    assert_action(wake(T0 + 4 * S), BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
     assert_int_equal(left(), 9000); /* its token is back; the other's is still out */
 }
 
-static void hold_off_is_not_asked_of_others_when_the_hint_is_too_long_or_says_nothing(void **state)
+static void a_hint_that_is_too_long_or_empty_causes_no_hold_off(void **state)
 {
     (void)state;
     fresh();
@@ -439,7 +439,7 @@ static void hold_off_is_not_asked_of_others_when_the_hint_is_too_long_or_says_no
     assert_int_equal(bide_target_hold_off_until(&target, T0), T0 + 10 * S);
 }
 
-static void a_success_ends_the_hold_off_if_it_began_after_it(void **state)
+static void a_success_that_started_after_the_hold_off_ends_it(void **state)
 {
     (void)state;
     open_fresh();
@@ -453,42 +453,42 @@ static void a_success_ends_the_hold_off_if_it_began_after_it(void **state)
 }
 
 /* Wrong input is read the careful way. */
-static void a_safety_or_a_hint_that_does_not_exist_is_taken_for_the_careful_one(void **state)
+static void an_invalid_safety_or_hint_is_read_as_the_careful_value(void **state)
 {
     (void)state;
     fresh();
     open_target();
     begin_as(&(struct bide_request){.safety = (enum bide_safety)9}, T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
+    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
     policy.hint_rule = BIDE_HINT_RULE_PUSHBACK;
     begin(T0);
-    assert_says(report(1, with_hint(failed, -1), T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(report(1, with_hint(failed, -1), T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_unsafe_request_is_repeated_only_if_it_surely_did_not_run),
-        cmocka_unit_test(a_409_is_retried_for_a_key_and_for_nothing_else),
-        cmocka_unit_test(what_is_worth_one_more_attempt_gets_one),
-        cmocka_unit_test(a_layer_below_one_that_retries_does_not),
+        cmocka_unit_test(an_unsafe_request_is_repeated_only_if_it_cannot_have_run),
+        cmocka_unit_test(a_409_is_retried_only_for_a_keyed_request),
+        cmocka_unit_test(a_failure_flagged_once_is_retried_once),
+        cmocka_unit_test(an_inner_layer_does_not_retry),
         cmocka_unit_test(a_breaker_that_will_be_open_at_the_wake_refuses_the_wait),
         cmocka_unit_test(gates_that_refuse_a_first_attempt_may_only_observe),
         cmocka_unit_test(the_same_seed_gives_the_same_verdicts_and_another_seed_others),
         cmocka_unit_test(other_gates_do_not_shift_the_waits),
-        cmocka_unit_test(hints_are_obeyed_by_their_rule),
-        cmocka_unit_test(a_hint_that_is_only_observed_is_still_waited_for),
-        cmocka_unit_test(a_stop_that_is_not_heard_is_no_stop),
+        cmocka_unit_test(hints_are_followed_by_their_rule),
+        cmocka_unit_test(a_hint_in_observe_mode_is_still_followed),
+        cmocka_unit_test(a_stop_is_ignored_with_the_ignore_rule),
         cmocka_unit_test(a_hinted_wait_keeps_advances_or_resets_the_sequence),
-        cmocka_unit_test(a_conflict_is_tried_at_once_one_time_and_never_before_a_hint),
+        cmocka_unit_test(a_conflict_is_retried_at_once_one_time_and_never_before_a_hint),
         cmocka_unit_test(the_backoff_step_does_not_wrap),
         cmocka_unit_test(a_wait_that_ends_at_the_deadline_is_not_started),
-        cmocka_unit_test(a_wake_that_comes_late_is_spread_again_once),
-        cmocka_unit_test(hold_off_holds_back_first_attempts_if_told_to),
-        cmocka_unit_test(hold_off_asked_of_one_call_prolongs_the_waits_of_others),
-        cmocka_unit_test(hold_off_is_not_asked_of_others_when_the_hint_is_too_long_or_says_nothing),
-        cmocka_unit_test(a_success_ends_the_hold_off_if_it_began_after_it),
-        cmocka_unit_test(a_safety_or_a_hint_that_does_not_exist_is_taken_for_the_careful_one),
+        cmocka_unit_test(a_late_wake_is_jittered_again_once),
+        cmocka_unit_test(a_hold_off_delays_first_attempts_if_configured),
+        cmocka_unit_test(a_hold_off_requested_of_one_call_extends_the_waits_of_others),
+        cmocka_unit_test(a_hint_that_is_too_long_or_empty_causes_no_hold_off),
+        cmocka_unit_test(a_success_that_started_after_the_hold_off_ends_it),
+        cmocka_unit_test(an_invalid_safety_or_hint_is_read_as_the_careful_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

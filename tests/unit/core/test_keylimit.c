@@ -18,7 +18,7 @@
 
 static struct bide_target target;
 
-static void given(uint32_t retries, int64_t interval_ns)
+static void init_target(uint32_t retries, int64_t interval_ns)
 {
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
@@ -27,14 +27,14 @@ static void given(uint32_t retries, int64_t interval_ns)
     assert_int_equal(bide_target_init(&target, &config, NOW, NULL), BIDE_OK);
 }
 
-static uint32_t taken_at; /* what the last take wants back */
+static uint32_t charged_at; /* what the last take wants back */
 
-static bool take(uint32_t key, int64_t now_ns)
+static bool charge_key(uint32_t key, int64_t now_ns)
 {
-    return core_key_charge(&target, key, now_ns, &taken_at);
+    return core_key_charge(&target, key, now_ns, &charged_at);
 }
 
-static void give_back(uint32_t key, uint32_t tick)
+static void refund_key(uint32_t key, uint32_t tick)
 {
     core_key_refund(&target, key, tick);
 }
@@ -50,35 +50,35 @@ static void a_key_gets_exactly_its_retries(void **state)
 {
     static const uint32_t limits[] = {1, 2, 3, 100, 255};
     for (size_t i = 0; i < COUNT(limits); i++) {
-        given(limits[i], 30 * S);
+        init_target(limits[i], 30 * S);
         for (uint32_t n = 0; n < limits[i]; n++)
-            assert_true(take(7777777, NOW));
-        assert_false(take(7777777, NOW));
-        assert_false(take(7777777, NOW + 1 * S));
+            assert_true(charge_key(7777777, NOW));
+        assert_false(charge_key(7777777, NOW));
+        assert_false(charge_key(7777777, NOW + 1 * S));
     }
 }
 
-static void every_key_has_a_limit_of_its_own(void **state)
+static void every_key_has_its_own_limit(void **state)
 {
-    given(1, 30 * S);
+    init_target(1, 30 * S);
     for (uint32_t n = 1; n <= WAYS; n++)
-        assert_true(take(neighbour(n), NOW));
+        assert_true(charge_key(neighbour(n), NOW));
     for (uint32_t n = 1; n <= WAYS; n++)
-        assert_false(take(neighbour(n), NOW));
+        assert_false(charge_key(neighbour(n), NOW));
 }
 
 /* Whenever a retry is allowed, fewer than n others were allowed in the interval that ends with it. Tried with a clock
  * that steps through the ticks of the table at every offset. */
-static void no_interval_wherever_it_begins_holds_more_than_the_limit(void **state)
+static void no_interval_contains_more_retries_than_the_limit(void **state)
 {
     static const int64_t intervals[] = {1 * MS, TICK - 1, TICK, TICK + 1, 10 * MS, 100 * MS, 1 * S};
     for (size_t i = 0; i < COUNT(intervals); i++)
         for (uint32_t limit = 1; limit <= 3; limit++) {
             int64_t taken[1000], interval = intervals[i];
             uint32_t n = 0;
-            given(limit, interval);
+            init_target(limit, interval);
             for (int64_t at = NOW; at < NOW + 5 * (interval + TICK) && n < COUNT(taken); at += interval / 97 + 12345)
-                if (take(1234567, at))
+                if (charge_key(1234567, at))
                     taken[n++] = at;
             assert_true(n > limit); /* it does go on afterwards */
             for (uint32_t k = limit; k < n; k++)
@@ -86,195 +86,195 @@ static void no_interval_wherever_it_begins_holds_more_than_the_limit(void **stat
         }
 }
 
-static void the_limit_is_over_soon_after_its_interval(void **state)
+static void the_limit_expires_soon_after_its_interval(void **state)
 {
-    given(2, 30 * S);
-    assert_true(take(99, NOW));
-    assert_true(take(99, NOW + 10 * S));
-    assert_false(take(99, NOW + 31 * S)); /* a whole interval without a retry is needed */
-    assert_false(take(99, NOW + 40 * S - 1));
-    assert_true(take(99, NOW + 40 * S + 2 * TICK));
-    assert_true(take(99, NOW + 40 * S + 2 * TICK));
-    assert_false(take(99, NOW + 40 * S + 2 * TICK));
+    init_target(2, 30 * S);
+    assert_true(charge_key(99, NOW));
+    assert_true(charge_key(99, NOW + 10 * S));
+    assert_false(charge_key(99, NOW + 31 * S)); /* a whole interval without a retry is needed */
+    assert_false(charge_key(99, NOW + 40 * S - 1));
+    assert_true(charge_key(99, NOW + 40 * S + 2 * TICK));
+    assert_true(charge_key(99, NOW + 40 * S + 2 * TICK));
+    assert_false(charge_key(99, NOW + 40 * S + 2 * TICK));
 }
 
-static void a_refused_retry_does_not_prolong_the_limit(void **state)
+static void a_refused_retry_does_not_extend_the_limit(void **state)
 {
-    given(1, 30 * S);
-    assert_true(take(99, NOW));
+    init_target(1, 30 * S);
+    assert_true(charge_key(99, NOW));
     for (int64_t at = NOW; at < NOW + 30 * S; at += 1 * S)
-        assert_false(take(99, at));
-    assert_true(take(99, NOW + 30 * S + 2 * TICK));
+        assert_false(charge_key(99, at));
+    assert_true(charge_key(99, NOW + 30 * S + 2 * TICK));
 }
 
-static void a_retry_that_never_went_out_is_given_back(void **state)
+static void an_unsent_retry_is_refunded(void **state)
 {
-    given(2, 30 * S);
-    assert_true(take(99, NOW));
-    assert_true(take(99, NOW + 1 * S));
-    give_back(99, taken_at);
-    assert_true(take(99, NOW + 2 * S));
-    assert_false(take(99, NOW + 2 * S));
+    init_target(2, 30 * S);
+    assert_true(charge_key(99, NOW));
+    assert_true(charge_key(99, NOW + 1 * S));
+    refund_key(99, charged_at);
+    assert_true(charge_key(99, NOW + 2 * S));
+    assert_false(charge_key(99, NOW + 2 * S));
 }
 
-static void giving_back_more_than_was_taken_stops_at_zero(void **state)
+static void refunding_more_than_was_charged_stops_at_zero(void **state)
 {
-    given(1, 30 * S);
-    assert_true(take(99, NOW));
+    init_target(1, 30 * S);
+    assert_true(charge_key(99, NOW));
     for (int i = 0; i < 3; i++)
-        give_back(99, taken_at);
-    give_back(100, taken_at); /* nothing was taken */
-    assert_true(take(99, NOW));
-    assert_false(take(99, NOW));
+        refund_key(99, charged_at);
+    refund_key(100, charged_at); /* nothing was taken */
+    assert_true(charge_key(99, NOW));
+    assert_false(charge_key(99, NOW));
 }
 
 /* The word does not know whose retry was counted last: a give-back that came too late is kept, on the safe side. */
-static void what_is_given_back_after_another_retry_stays_counted(void **state)
+static void a_refund_after_another_retry_is_ignored(void **state)
 {
-    given(2, 30 * S);
-    assert_true(take(99, NOW));
-    uint32_t first = taken_at;
-    assert_true(take(99, NOW + 1 * S));
-    give_back(99, first);
-    assert_false(take(99, NOW + 2 * S));
+    init_target(2, 30 * S);
+    assert_true(charge_key(99, NOW));
+    uint32_t first = charged_at;
+    assert_true(charge_key(99, NOW + 1 * S));
+    refund_key(99, first);
+    assert_false(charge_key(99, NOW + 2 * S));
 }
 
-static void what_is_given_back_after_its_interval_does_not_lower_the_next_one(void **state)
+static void a_refund_after_its_interval_does_not_lower_the_next_count(void **state)
 {
-    given(1, 1 * S);
-    assert_true(take(99, NOW));
-    uint32_t first = taken_at;
-    assert_true(take(99, NOW + 5 * S));
-    give_back(99, first); /* after a long wait */
-    assert_false(take(99, NOW + 5 * S));
+    init_target(1, 1 * S);
+    assert_true(charge_key(99, NOW));
+    uint32_t first = charged_at;
+    assert_true(charge_key(99, NOW + 5 * S));
+    refund_key(99, first); /* after a long wait */
+    assert_false(charge_key(99, NOW + 5 * S));
 }
 
-static void a_full_set_refuses_new_keys_and_forgets_none(void **state)
+static void a_full_set_refuses_new_keys_and_evicts_none(void **state)
 {
-    given(2, 30 * S);
+    init_target(2, 30 * S);
     for (uint32_t n = 1; n <= WAYS; n++)
-        assert_true(take(neighbour(n), NOW));
+        assert_true(charge_key(neighbour(n), NOW));
     for (uint32_t n = WAYS + 1; n <= 100; n++)
-        assert_false(take(neighbour(n), NOW));
+        assert_false(charge_key(neighbour(n), NOW));
     for (uint32_t n = 1; n <= WAYS; n++) {
-        assert_true(take(neighbour(n), NOW));
-        assert_false(take(neighbour(n), NOW));
+        assert_true(charge_key(neighbour(n), NOW));
+        assert_false(charge_key(neighbour(n), NOW));
     }
-    assert_true(take(neighbour(50), NOW + 31 * S)); /* and then there is room again */
+    assert_true(charge_key(neighbour(50), NOW + 31 * S)); /* and then there is room again */
 }
 
 static void another_set_still_has_room(void **state)
 {
-    given(1, 30 * S);
+    init_target(1, 30 * S);
     for (uint32_t n = 1; n <= WAYS; n++)
-        assert_true(take(neighbour(n), NOW));
-    assert_false(take(neighbour(9), NOW));
-    assert_true(take(neighbour(9) + 1, NOW));
-    assert_true(take(neighbour(9) + 2, NOW));
+        assert_true(charge_key(neighbour(n), NOW));
+    assert_false(charge_key(neighbour(9), NOW));
+    assert_true(charge_key(neighbour(9) + 1, NOW));
+    assert_true(charge_key(neighbour(9) + 2, NOW));
 }
 
-static void a_place_given_back_is_free_for_another_key(void **state)
+static void a_refunded_entry_is_free_for_another_key(void **state)
 {
-    given(1, 30 * S);
+    init_target(1, 30 * S);
     for (uint32_t n = 1; n <= WAYS; n++)
-        assert_true(take(neighbour(n), NOW));
-    give_back(neighbour(3), taken_at);
-    assert_true(take(neighbour(20), NOW));
-    assert_false(take(neighbour(21), NOW));
+        assert_true(charge_key(neighbour(n), NOW));
+    refund_key(neighbour(3), charged_at);
+    assert_true(charge_key(neighbour(20), NOW));
+    assert_false(charge_key(neighbour(21), NOW));
 }
 
-static void a_lost_race_takes_exactly_one(void **state)
+static void a_charge_that_loses_a_race_counts_exactly_one_retry(void **state)
 {
     for (uint32_t losses = 1; losses <= 3; losses++) {
-        given(2, 30 * S);
+        init_target(2, 30 * S);
         core_cas_failures = losses;
-        assert_true(take(99, NOW));
+        assert_true(charge_key(99, NOW));
         assert_int_equal(core_cas_failures, 0);
-        assert_true(take(99, NOW));
-        assert_false(take(99, NOW));
+        assert_true(charge_key(99, NOW));
+        assert_false(charge_key(99, NOW));
     }
 }
 
-static void a_give_back_that_loses_its_race_stays_counted(void **state)
+static void a_refund_that_loses_a_race_is_ignored(void **state)
 {
-    given(1, 30 * S);
-    assert_true(take(99, NOW));
+    init_target(1, 30 * S);
+    assert_true(charge_key(99, NOW));
     core_cas_failures = 1;
-    give_back(99, taken_at);
+    refund_key(99, charged_at);
     assert_int_equal(core_cas_failures, 0);
-    assert_false(take(99, NOW));
+    assert_false(charge_key(99, NOW));
 }
 
 /* Two threads read their clocks in one order and come here in the other. */
-static void a_clock_a_little_behind_counts_the_same_entries(void **state)
+static void a_clock_slightly_behind_counts_the_same_entries(void **state)
 {
-    given(1, 30 * S);
-    assert_true(take(99, NOW));
-    assert_false(take(99, NOW - 1 * S));
+    init_target(1, 30 * S);
+    assert_true(charge_key(99, NOW));
+    assert_false(charge_key(99, NOW - 1 * S));
     assert_false(core_key_is_evictable(&target, NOW - 1 * S));
 }
 
-static void a_lower_limit_holds_from_the_reload_on(void **state)
+static void a_lower_limit_applies_from_the_reload_on(void **state)
 {
     struct bide_target_config config;
-    given(5, 30 * S);
+    init_target(5, 30 * S);
     for (int i = 0; i < 3; i++)
-        assert_true(take(99, NOW));
+        assert_true(charge_key(99, NOW));
     bide_target_config_get(&target, &config);
     config.key_retries = 2;
     assert_int_equal(bide_target_configure(&target, &config, NOW, NULL), BIDE_OK);
-    assert_false(take(99, NOW));
+    assert_false(charge_key(99, NOW));
     config.key_retries = 4;
     assert_int_equal(bide_target_configure(&target, &config, NOW, NULL), BIDE_OK);
-    assert_true(take(99, NOW));
-    assert_false(take(99, NOW));
+    assert_true(charge_key(99, NOW));
+    assert_false(charge_key(99, NOW));
 }
 
-static void it_is_blank_when_no_key_counts_any_more(void **state)
+static void the_key_table_is_evictable_when_no_entry_counts(void **state)
 {
-    given(1, 30 * S);
+    init_target(1, 30 * S);
     assert_true(core_key_is_evictable(&target, NOW));
-    assert_true(take(99, NOW));
+    assert_true(charge_key(99, NOW));
     assert_false(core_key_is_evictable(&target, NOW));
     assert_false(core_key_is_evictable(&target, NOW + 30 * S - 1));
     assert_true(core_key_is_evictable(&target, NOW + 30 * S + 2 * TICK));
-    assert_true(take(100, NOW));
-    give_back(100, taken_at);
-    give_back(99, taken_at); /* taken in the same tick */
+    assert_true(charge_key(100, NOW));
+    refund_key(100, charged_at);
+    refund_key(99, charged_at); /* taken in the same tick */
     assert_true(core_key_is_evictable(&target, NOW));
 }
 
 /* 36 bits of ticks are used up after 18 years. */
-static void the_limit_holds_where_the_ticks_begin_anew(void **state)
+static void the_limit_holds_across_a_tick_wrap(void **state)
 {
     const int64_t end = INT64_C(1) << 59;
-    given(1, 30 * S);
-    assert_true(take(99, end - 1 * S));
-    assert_false(take(99, end + 1 * S));
-    assert_true(take(99, end + 30 * S));
+    init_target(1, 30 * S);
+    assert_true(charge_key(99, end - 1 * S));
+    assert_false(charge_key(99, end + 1 * S));
+    assert_true(charge_key(99, end + 30 * S));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_gets_exactly_its_retries),
-        cmocka_unit_test(every_key_has_a_limit_of_its_own),
-        cmocka_unit_test(no_interval_wherever_it_begins_holds_more_than_the_limit),
-        cmocka_unit_test(the_limit_is_over_soon_after_its_interval),
-        cmocka_unit_test(a_refused_retry_does_not_prolong_the_limit),
-        cmocka_unit_test(a_retry_that_never_went_out_is_given_back),
-        cmocka_unit_test(giving_back_more_than_was_taken_stops_at_zero),
-        cmocka_unit_test(what_is_given_back_after_another_retry_stays_counted),
-        cmocka_unit_test(what_is_given_back_after_its_interval_does_not_lower_the_next_one),
-        cmocka_unit_test(a_full_set_refuses_new_keys_and_forgets_none),
+        cmocka_unit_test(every_key_has_its_own_limit),
+        cmocka_unit_test(no_interval_contains_more_retries_than_the_limit),
+        cmocka_unit_test(the_limit_expires_soon_after_its_interval),
+        cmocka_unit_test(a_refused_retry_does_not_extend_the_limit),
+        cmocka_unit_test(an_unsent_retry_is_refunded),
+        cmocka_unit_test(refunding_more_than_was_charged_stops_at_zero),
+        cmocka_unit_test(a_refund_after_another_retry_is_ignored),
+        cmocka_unit_test(a_refund_after_its_interval_does_not_lower_the_next_count),
+        cmocka_unit_test(a_full_set_refuses_new_keys_and_evicts_none),
         cmocka_unit_test(another_set_still_has_room),
-        cmocka_unit_test(a_place_given_back_is_free_for_another_key),
-        cmocka_unit_test(a_lost_race_takes_exactly_one),
-        cmocka_unit_test(a_give_back_that_loses_its_race_stays_counted),
-        cmocka_unit_test(a_clock_a_little_behind_counts_the_same_entries),
-        cmocka_unit_test(a_lower_limit_holds_from_the_reload_on),
-        cmocka_unit_test(it_is_blank_when_no_key_counts_any_more),
-        cmocka_unit_test(the_limit_holds_where_the_ticks_begin_anew),
+        cmocka_unit_test(a_refunded_entry_is_free_for_another_key),
+        cmocka_unit_test(a_charge_that_loses_a_race_counts_exactly_one_retry),
+        cmocka_unit_test(a_refund_that_loses_a_race_is_ignored),
+        cmocka_unit_test(a_clock_slightly_behind_counts_the_same_entries),
+        cmocka_unit_test(a_lower_limit_applies_from_the_reload_on),
+        cmocka_unit_test(the_key_table_is_evictable_when_no_entry_counts),
+        cmocka_unit_test(the_limit_holds_across_a_tick_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@
 
 static struct bide_target target;
 
-static void forget(void)
+static void reset_histogram(void)
 {
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
@@ -30,7 +30,7 @@ static void forget(void)
     assert_int_equal(bide_target_init(&target, &config, 0, NULL), BIDE_OK);
 }
 
-static void note(uint32_t times, int64_t latency_ns)
+static void record_samples(uint32_t times, int64_t latency_ns)
 {
     for (uint32_t i = 0; i < times; i++)
         core_latency_record(&target, latency_ns);
@@ -49,29 +49,29 @@ static void assert_tight_bound(int64_t bound_ns, int64_t true_ns)
 
 /* -- how much is enough ---------------------------------------------------------------------------------------------*/
 
-static void with_fewer_than_twenty_there_is_no_answer(void **state)
+static void fewer_than_twenty_samples_give_no_quantile(void **state)
 {
-    forget();
+    reset_histogram();
     for (int seen = 0; seen < ENOUGH; seen++) {
         assert_int_equal(quantile(500), 0);
-        note(1, 10 * MS);
+        record_samples(1, 10 * MS);
     }
     assert_tight_bound(quantile(500), 10 * MS);
 }
 
 /* -- the bound ------------------------------------------------------------------------------------------------------*/
 
-static void one_single_latency_is_bounded_within_a_quarter_over_the_whole_range(void **state)
+static void a_single_latency_is_bounded_within_a_quarter_over_the_whole_range(void **state)
 {
     for (int64_t latency = LOWEST; latency < SLOWEST; latency += latency / 50 + 1) {
-        forget();
-        note(ENOUGH, latency);
+        reset_histogram();
+        record_samples(ENOUGH, latency);
         assert_tight_bound(quantile(1), latency);
         assert_tight_bound(quantile(999), latency);
     }
 }
 
-static void the_ends_of_the_parts_are_where_they_should_be(void **state)
+static void the_bins_end_at_the_documented_durations(void **state)
 {
     static const struct {
         int64_t latency_ns, bound_ns;
@@ -91,8 +91,8 @@ static void the_ends_of_the_parts_are_where_they_should_be(void **state)
         {-1, 5 * LOWEST / 4}, /* two clocks: as fast as can be */
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        forget();
-        note(ENOUGH, rows[i].latency_ns);
+        reset_histogram();
+        record_samples(ENOUGH, rows[i].latency_ns);
         assert_int_equal(quantile(500), rows[i].bound_ns);
     }
 }
@@ -116,13 +116,13 @@ static void every_quantile_of_any_sample_is_bounded_within_a_quarter(void **stat
     for (uint64_t seed = 0; seed < 100; seed++) {
         int64_t sample[1000];
         uint32_t n = 20 + (uint32_t)seed * 9;
-        forget();
+        reset_histogram();
         for (uint32_t i = 0; i < n; i++) {
             struct core_random_key chance = {seed, i, CORE_FOR_HINT};
             uint64_t octave = core_uniform(chance, 13);
             chance.purpose = CORE_FOR_HOLD_OFF;
             sample[i] = (LOWEST << octave) + (int64_t)core_uniform(chance, ((uint64_t)LOWEST << octave) - 1);
-            note(1, sample[i]);
+            record_samples(1, sample[i]);
         }
         qsort(sample, n, sizeof *sample, by_size);
         for (size_t i = 0; i < COUNT(permilles); i++)
@@ -132,19 +132,19 @@ static void every_quantile_of_any_sample_is_bounded_within_a_quarter(void **stat
 
 static void a_slow_tail_shows_only_in_the_quantiles_that_reach_it(void **state)
 {
-    forget();
-    note(95, 10 * MS);
-    note(5, 2 * S);
+    reset_histogram();
+    record_samples(95, 10 * MS);
+    record_samples(5, 2 * S);
     assert_tight_bound(quantile(500), 10 * MS);
     assert_tight_bound(quantile(950), 10 * MS);
     assert_tight_bound(quantile(951), 2 * S);
     assert_tight_bound(quantile(999), 2 * S);
 }
 
-static void more_than_all_of_them_has_no_bound(void **state)
+static void a_quantile_above_all_samples_has_no_bound(void **state)
 {
-    forget();
-    note(ENOUGH, 10 * MS);
+    reset_histogram();
+    record_samples(ENOUGH, 10 * MS);
     assert_tight_bound(quantile(1000), 10 * MS);
     assert_int_equal(quantile(1001), BIDE_NEVER);
     assert_int_equal(quantile(UINT32_MAX), BIDE_NEVER);
@@ -152,40 +152,40 @@ static void more_than_all_of_them_has_no_bound(void **state)
 
 /* -- ageing ---------------------------------------------------------------------------------------------------------*/
 
-static void old_latencies_weigh_less_and_less(void **state)
+static void old_samples_weigh_less_after_each_halving(void **state)
 {
-    forget();
-    note(1023, 10 * MS);
+    reset_histogram();
+    record_samples(1023, 10 * MS);
     assert_tight_bound(quantile(500), 10 * MS);
-    note(600, 1 * S); /* the first of them halves what was there */
+    record_samples(600, 1 * S); /* the first of them halves what was there */
     assert_tight_bound(quantile(400), 10 * MS);
     assert_tight_bound(quantile(500), 1 * S);
-    note(4000, 1 * S);
+    record_samples(4000, 1 * S);
     assert_tight_bound(quantile(50), 1 * S);
 }
 
-static void millions_of_them_do_not_overflow_a_counter(void **state)
+static void millions_of_samples_do_not_overflow_a_counter(void **state)
 {
-    forget();
+    reset_histogram();
     for (int i = 0; i < 300; i++) {
-        note(900, 10 * MS);
-        note(100, 1 * S);
+        record_samples(900, 10 * MS);
+        record_samples(100, 1 * S);
         assert_true(quantile(500) < 13 * MS);
     }
     assert_tight_bound(quantile(700), 10 * MS);
     assert_tight_bound(quantile(999), 1 * S);
 }
 
-static void losing_the_right_to_halve_leaves_it_to_the_next_one(void **state)
+static void a_lost_race_to_halve_leaves_it_to_the_next_sample(void **state)
 {
-    forget();
-    note(1023, 10 * MS);
+    reset_histogram();
+    record_samples(1023, 10 * MS);
     core_cas_failures = 2;
-    note(2, 10 * MS);
+    record_samples(2, 10 * MS);
     assert_int_equal(core_cas_failures, 0);
     assert_tight_bound(quantile(999), 10 * MS);
-    note(1, 10 * MS); /* halves 1026 to 513 */
-    note(511, 1 * S); /* 1024 again: 256 and 255 are left */
+    record_samples(1, 10 * MS); /* halves 1026 to 513 */
+    record_samples(511, 1 * S); /* 1024 again: 256 and 255 are left */
     assert_tight_bound(quantile(500), 10 * MS);
     assert_tight_bound(quantile(502), 1 * S);
 }
@@ -193,15 +193,15 @@ static void losing_the_right_to_halve_leaves_it_to_the_next_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(with_fewer_than_twenty_there_is_no_answer),
-        cmocka_unit_test(one_single_latency_is_bounded_within_a_quarter_over_the_whole_range),
-        cmocka_unit_test(the_ends_of_the_parts_are_where_they_should_be),
+        cmocka_unit_test(fewer_than_twenty_samples_give_no_quantile),
+        cmocka_unit_test(a_single_latency_is_bounded_within_a_quarter_over_the_whole_range),
+        cmocka_unit_test(the_bins_end_at_the_documented_durations),
         cmocka_unit_test(every_quantile_of_any_sample_is_bounded_within_a_quarter),
         cmocka_unit_test(a_slow_tail_shows_only_in_the_quantiles_that_reach_it),
-        cmocka_unit_test(more_than_all_of_them_has_no_bound),
-        cmocka_unit_test(old_latencies_weigh_less_and_less),
-        cmocka_unit_test(millions_of_them_do_not_overflow_a_counter),
-        cmocka_unit_test(losing_the_right_to_halve_leaves_it_to_the_next_one),
+        cmocka_unit_test(a_quantile_above_all_samples_has_no_bound),
+        cmocka_unit_test(old_samples_weigh_less_after_each_halving),
+        cmocka_unit_test(millions_of_samples_do_not_overflow_a_counter),
+        cmocka_unit_test(a_lost_race_to_halve_leaves_it_to_the_next_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

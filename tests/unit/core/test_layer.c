@@ -25,7 +25,7 @@ static void assert_layer(struct bide_layer got, struct bide_layer want)
     assert_int_equal(got.no_retry, want.no_retry);
 }
 
-static void a_layer_is_read_from_its_header(void **state)
+static void a_layer_is_parsed_from_its_header(void **state)
 {
     static const struct {
         const char *value;
@@ -52,7 +52,7 @@ static void a_layer_is_read_from_its_header(void **state)
     }
 }
 
-static void a_malformed_header_is_as_absent(void **state)
+static void a_malformed_header_is_treated_as_absent(void **state)
 {
     static const char *const table[] = {
         "",
@@ -95,7 +95,7 @@ static void a_malformed_header_is_as_absent(void **state)
     }
 }
 
-static void an_absent_header_reads_as_nothing_said(void **state)
+static void an_absent_header_gives_an_empty_layer(void **state)
 {
     struct bide_layer layer = {7, 7, 7, true};
     (void)state;
@@ -125,7 +125,7 @@ static void a_layer_is_written_as_documented(void **state)
     }
 }
 
-static void what_is_written_reads_back_the_same(void **state)
+static void a_written_layer_parses_back_the_same(void **state)
 {
     static const uint32_t numbers[] = {1, 2, 9, 10, 4294967294u, UINT32_MAX};
     static const int64_t lefts[] = {0, 1, 999, 1000, 9223372036854, BIDE_NEVER / BIDE_MS};
@@ -141,7 +141,7 @@ static void what_is_written_reads_back_the_same(void **state)
     }
 }
 
-static void what_does_not_fit_is_not_written_at_all(void **state)
+static void a_layer_that_does_not_fit_is_not_written_at_all(void **state)
 {
     struct bide_layer layer = {2, 4, 1850 * BIDE_MS, true}; /* 26 characters */
     char written[32];
@@ -156,7 +156,7 @@ static void what_does_not_fit_is_not_written_at_all(void **state)
     assert_int_equal(bide_layer_format(NULL, 0, &layer), 0);
 }
 
-static void a_layer_that_says_nothing_is_not_written(void **state)
+static void an_empty_layer_is_not_written(void **state)
 {
     struct bide_layer layer = {0, 4, BIDE_NEVER, false};
     char written[BIDE_LAYER_TEXT_MAX] = "x";
@@ -165,7 +165,7 @@ static void a_layer_that_says_nothing_is_not_written(void **state)
     assert_string_equal(written, "");
 }
 
-static void the_inbound_header_tells_the_request_what_its_caller_does(void **state)
+static void the_inbound_header_sets_attempt_and_no_retry_of_the_request(void **state)
 {
     struct bide_layer layer = {3, 4, BIDE_NEVER, true};
     struct bide_request request = {.safety = BIDE_SAFE, .deadline_ns = 500};
@@ -177,7 +177,7 @@ static void the_inbound_header_tells_the_request_what_its_caller_does(void **sta
     assert_int_equal(request.safety, BIDE_SAFE);
 }
 
-static void the_inbound_header_brings_the_deadline_forward_and_never_back(void **state)
+static void the_inbound_header_moves_the_deadline_forward_and_never_back(void **state)
 {
     static const struct {
         int64_t deadline_ns;
@@ -206,7 +206,7 @@ static void no_time_left_at_time_zero_is_still_a_deadline(void **state)
     assert_int_equal(request.deadline_ns, 1); /* 0 would mean none */
 }
 
-static void an_absent_header_leaves_the_request_alone(void **state)
+static void an_absent_header_leaves_the_request_unchanged(void **state)
 {
     struct bide_layer layer = {0};
     struct bide_request request = {.deadline_ns = 500, .inbound = {.attempt = 2, .no_retry = true}};
@@ -217,7 +217,7 @@ static void an_absent_header_leaves_the_request_alone(void **state)
     assert_true(request.inbound.no_retry);
 }
 
-static void the_larger_attempt_travels_on_and_so_does_no_retry(void **state)
+static void the_outbound_header_carries_the_larger_attempt_and_no_retry(void **state)
 {
     struct bide_layer own = {2, 4, 7 * BIDE_MS, false};
     struct bide_request first = {0};
@@ -234,18 +234,18 @@ static void the_larger_attempt_travels_on_and_so_does_no_retry(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_layer_is_read_from_its_header),
-        cmocka_unit_test(a_malformed_header_is_as_absent),
-        cmocka_unit_test(an_absent_header_reads_as_nothing_said),
+        cmocka_unit_test(a_layer_is_parsed_from_its_header),
+        cmocka_unit_test(a_malformed_header_is_treated_as_absent),
+        cmocka_unit_test(an_absent_header_gives_an_empty_layer),
         cmocka_unit_test(a_layer_is_written_as_documented),
-        cmocka_unit_test(what_is_written_reads_back_the_same),
-        cmocka_unit_test(what_does_not_fit_is_not_written_at_all),
-        cmocka_unit_test(a_layer_that_says_nothing_is_not_written),
-        cmocka_unit_test(the_inbound_header_tells_the_request_what_its_caller_does),
-        cmocka_unit_test(the_inbound_header_brings_the_deadline_forward_and_never_back),
+        cmocka_unit_test(a_written_layer_parses_back_the_same),
+        cmocka_unit_test(a_layer_that_does_not_fit_is_not_written_at_all),
+        cmocka_unit_test(an_empty_layer_is_not_written),
+        cmocka_unit_test(the_inbound_header_sets_attempt_and_no_retry_of_the_request),
+        cmocka_unit_test(the_inbound_header_moves_the_deadline_forward_and_never_back),
         cmocka_unit_test(no_time_left_at_time_zero_is_still_a_deadline),
-        cmocka_unit_test(an_absent_header_leaves_the_request_alone),
-        cmocka_unit_test(the_larger_attempt_travels_on_and_so_does_no_retry),
+        cmocka_unit_test(an_absent_header_leaves_the_request_unchanged),
+        cmocka_unit_test(the_outbound_header_carries_the_larger_attempt_and_no_retry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,15 +45,15 @@ static int64_t add(int64_t milli)
     return bide_budget_add_milli(&target, milli, T0);
 }
 
-static bool take_of(struct bide_target *t, int64_t now_ns)
+static bool charge_for(struct bide_target *t, int64_t now_ns)
 {
     struct core_charge charge = {0};
     return core_budget_charge(t, &failed, now_ns, &charge);
 }
 
-static bool take(int64_t now_ns)
+static bool charge_retry(int64_t now_ns)
 {
-    return take_of(&target, now_ns);
+    return charge_for(&target, now_ns);
 }
 
 static void extend(int64_t until_ns, int64_t now_ns)
@@ -65,8 +65,8 @@ static void extend(int64_t until_ns, int64_t now_ns)
 static void succeed_on(uint32_t lane)
 {
     struct bide_request request = {.safety = BIDE_SAFE, .lane = lane};
-    assert_says(begin_as(&request, T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
-    assert_says(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(begin_as(&request, T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+    assert_action(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
 }
 
 static void assert_report(struct bide_lease_report got, uint64_t firsts, uint64_t successes, uint64_t earned_milli)
@@ -94,10 +94,10 @@ static void a_lease_begins_with_an_empty_bucket(void **state)
     assert_true(bide_lease_is_on(&target));
     assert_int_equal(bide_lease_until(&target), T0);
     assert_int_equal(left_at(T0), 0);
-    assert_false(take(T0));
+    assert_false(charge_retry(T0));
 }
 
-static void the_first_instant_of_a_clock_is_as_good_as_another(void **state)
+static void a_lease_may_begin_at_instant_zero(void **state)
 {
     fresh_and_funded();
     assert_int_equal(bide_target_init(&target, &config, 0, NULL), BIDE_OK);
@@ -108,11 +108,11 @@ static void the_first_instant_of_a_clock_is_as_good_as_another(void **state)
     extend(S, 0);
     extend(0, 0); /* over at once */
     assert_in_range(bide_lease_until(&target), 1, MS);
-    assert_true(take(0));
+    assert_true(charge_retry(0));
     assert_in_range(left_at(MINUTE), 990, 1000);
 }
 
-static void one_that_is_leased_already_keeps_what_it_has(void **state)
+static void a_leased_target_keeps_its_tokens_when_leased_again(void **state)
 {
     open_leased();
     add(3000);
@@ -124,7 +124,7 @@ static void one_that_is_leased_already_keeps_what_it_has(void **state)
     assert_report(bide_lease_collect(&target), 1, 1, 100);
 }
 
-static void only_tokens_that_can_all_be_spent_are_lent(void **state)
+static void only_token_budgets_without_a_threshold_can_be_leased(void **state)
 {
     for (enum bide_budget_kind kind = BIDE_BUDGET_WINDOW; kind <= BIDE_BUDGET_NONE; kind++) {
         struct bide_problem problem = {0};
@@ -149,7 +149,7 @@ static void only_tokens_that_can_all_be_spent_are_lent(void **state)
     assert_int_equal(left_at(T0), 10000);
 }
 
-static void presets_are_lent_to_or_named_as_wrong(void **state)
+static void every_preset_can_be_leased_or_is_refused_with_its_field(void **state)
 {
     for (enum bide_preset preset = 0; preset < BIDE_PRESET_COUNT; preset++) {
         bide_target_config_init(&config, preset);
@@ -160,7 +160,7 @@ static void presets_are_lent_to_or_named_as_wrong(void **state)
     }
 }
 
-static void who_configures_is_not_disturbed(void **state)
+static void a_lease_cannot_begin_during_a_reload(void **state)
 {
     fresh_and_funded();
     open_target();
@@ -175,7 +175,7 @@ static void who_configures_is_not_disturbed(void **state)
     leased_at(T0 + 12 * S); /* there is nothing to do */
 }
 
-static void an_interrupted_beginning_is_as_empty_and_can_be_made_good(void **state)
+static void an_interrupted_begin_leaves_an_empty_bucket_and_can_be_repeated(void **state)
 {
     fresh_and_funded();
     open_target();
@@ -184,7 +184,7 @@ static void an_interrupted_beginning_is_as_empty_and_can_be_made_good(void **sta
     target.budget = full;
     *CORE_LEASE_END(&target) = 0;
     assert_int_equal(left_at(T0 + MINUTE), 0);
-    assert_false(take(T0 + MINUTE));
+    assert_false(charge_retry(T0 + MINUTE));
     extend(T0 + 2 * MINUTE, T0 + MINUTE); /* by whoever leased it before, and is late */
     assert_int_equal(bide_lease_until(&target), 0);
     assert_false(bide_target_is_evictable(&target, T0 + MINUTE));
@@ -196,7 +196,7 @@ static void an_interrupted_beginning_is_as_empty_and_can_be_made_good(void **sta
     assert_int_equal(bide_lease_until(&target), T0 + MINUTE);
 }
 
-static void what_an_earlier_lease_put_down_is_not_reported_by_the_next(void **state)
+static void records_of_an_earlier_lease_are_not_reported_by_the_next(void **state)
 {
     open_leased();
     succeed_on(3);
@@ -205,7 +205,7 @@ static void what_an_earlier_lease_put_down_is_not_reported_by_the_next(void **st
     assert_report(bide_lease_collect(&target), 0, 0, 0);
 }
 
-static void the_bucket_is_emptied_though_others_change_it(void **state)
+static void the_bucket_is_emptied_despite_concurrent_changes(void **state)
 {
     fresh_and_funded();
     open_target();
@@ -218,7 +218,7 @@ static void the_bucket_is_emptied_though_others_change_it(void **state)
 }
 
 /* Who has seen the word of before, and adds to what he saw, must notice: also if it was empty, at this very instant. */
-static void emptying_leaves_a_word_that_never_was_there(void **state)
+static void emptying_the_bucket_stores_a_new_word(void **state)
 {
     fresh_and_funded();
     open_target();
@@ -232,7 +232,7 @@ static void emptying_leaves_a_word_that_never_was_there(void **state)
 
 /* ---- earning ---- */
 
-static void calls_earn_nothing_and_what_they_would_have_is_put_down(void **state)
+static void calls_earn_nothing_and_their_earnings_are_recorded(void **state)
 {
     fresh_and_funded();
     config.budget.earn_first_milli = 7;
@@ -245,18 +245,18 @@ static void calls_earn_nothing_and_what_they_would_have_is_put_down(void **state
     assert_report(bide_lease_collect(&target), 0, 0, 0);
 }
 
-static void a_call_that_fails_is_a_first_attempt_and_no_success(void **state)
+static void a_failed_call_records_a_first_attempt_and_no_success(void **state)
 {
     open_leased();
     begin(T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
+    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
     begin(T0);
-    assert_says(report(1, hopeless, T0), BIDE_GIVE_UP, BIDE_REASON_PERMANENT);
+    assert_action(report(1, hopeless, T0), BIDE_GIVE_UP, BIDE_REASON_PERMANENT);
     assert_report(bide_lease_collect(&target), 2, 0, 0);
     assert_int_equal(bide_target_refused(&target, BIDE_GATE_BUDGET), 1);
 }
 
-static void a_refund_is_put_down_instead_of_a_success_s_earning(void **state)
+static void a_refund_is_recorded_instead_of_the_success_earning(void **state)
 {
     fresh_and_funded();
     config.budget.refund_permille = 500;
@@ -264,16 +264,16 @@ static void a_refund_is_put_down_instead_of_a_success_s_earning(void **state)
     leased_at(T0);
     add(1000);
     begin(T0);
-    assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
-    assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
-    assert_says(report(2, good, T0 + 100 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_RETRY);
+    assert_action(report(2, good, T0 + 100 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
     assert_int_equal(left_at(T0), 0);
     assert_report(bide_lease_collect(&target), 1, 1, 500);
     succeed_on(0); /* without a retry there is nothing to refund */
     assert_report(bide_lease_collect(&target), 1, 1, 100);
 }
 
-static void one_that_is_not_leased_puts_nothing_down(void **state)
+static void a_target_that_is_not_leased_records_nothing(void **state)
 {
     fresh_and_funded();
     config.budget.earn_first_milli = 7;
@@ -285,7 +285,7 @@ static void one_that_is_not_leased_puts_nothing_down(void **state)
 }
 
 /* A call that read the target before the lease began adds to it after: the short way, and a first attempt's. */
-static void an_earning_that_was_under_way_comes_too_late(void **state)
+static void an_earning_that_races_with_the_begin_is_dropped(void **state)
 {
     open_leased();
     add(5000);
@@ -298,29 +298,29 @@ static void an_earning_that_was_under_way_comes_too_late(void **state)
 
 /* ---- spending ---- */
 
-static void tokens_that_come_from_outside_are_spent_as_any(void **state)
+static void leased_tokens_are_spent_like_any_others(void **state)
 {
     open_leased();
     assert_int_equal(add(2500), 2500);
-    assert_true(take(T0) && take(T0));
-    assert_false(take(T0));
+    assert_true(charge_retry(T0) && charge_retry(T0));
+    assert_false(charge_retry(T0));
     assert_int_equal(left_at(T0), 500);
     assert_int_equal(add(-1000), -500); /* given back to the fleet */
     assert_int_equal(add(20000), 10000);
 }
 
-static void a_charge_comes_back_if_its_retry_is_never_sent(void **state)
+static void a_charge_is_refunded_if_its_retry_is_not_sent(void **state)
 {
     open_leased();
     add(1000);
     begin(T0);
-    assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(left_at(T0), 0);
     cancel(T0);
     assert_int_equal(left_at(T0), 1000);
 }
 
-static void hedges_and_failures_pay_with_lent_tokens(void **state)
+static void hedges_and_failures_are_charged_to_leased_tokens(void **state)
 {
     fresh_and_funded();
     policy.hedges_max = 1;
@@ -331,15 +331,15 @@ static void hedges_and_failures_pay_with_lent_tokens(void **state)
     extend(T0 + S, T0);
     add(1200);
     begin(T0);
-    assert_says(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_HEDGE);
+    assert_action(wake(T0 + 100 * MS), BIDE_START, BIDE_REASON_HEDGE);
     assert_int_equal(left_at(T0), 200);
     report(1, failed, T0 + 200 * MS);
     assert_int_equal(left_at(T0), 0);
-    assert_says(report(2, good, T0 + 200 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(2, good, T0 + 200 * MS), BIDE_DONE, BIDE_REASON_SUCCEEDED);
     assert_report(bide_lease_collect(&target), 1, 1, 100); /* one call */
 }
 
-static void a_budget_that_observes_lets_retries_go_and_counts_them(void **state)
+static void a_leased_budget_in_observe_mode_admits_and_counts_retries(void **state)
 {
     fresh_and_funded();
     config.observe = BIDE_GATE_BUDGET;
@@ -347,7 +347,7 @@ static void a_budget_that_observes_lets_retries_go_and_counts_them(void **state)
     leased_at(T0);
     begin(T0);
     struct bide_verdict v = report(1, failed, T0);
-    assert_says(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
     assert_int_equal(v.observed, BIDE_GATE_BUDGET);
     cancel(T0);
     assert_int_equal(left_at(T0), 0); /* what was not paid does not come back */
@@ -356,60 +356,60 @@ static void a_budget_that_observes_lets_retries_go_and_counts_them(void **state)
 
 /* ---- the trickle ---- */
 
-static void nothing_trickles_while_the_lease_holds(void **state)
+static void no_refill_until_the_lease_ends(void **state)
 {
     open_leased();
     extend(T0 + 10 * MINUTE, T0);
     assert_int_equal(bide_lease_until(&target), T0 + 10 * MINUTE);
     for (int64_t now_ns = T0; now_ns <= T0 + 10 * MINUTE; now_ns += 7 * S) {
         assert_int_equal(left_at(now_ns), 0);
-        assert_false(take(now_ns));
+        assert_false(charge_retry(now_ns));
     }
 }
 
-static void from_its_end_on_the_trickle_is_all_there_is(void **state)
+static void only_the_refill_adds_tokens_after_the_end(void **state)
 {
     open_leased();
     extend(T0 + MINUTE, T0);
     assert_in_range(left_at(T0 + MINUTE + 30 * S), 499, 500);
-    assert_false(take(T0 + 2 * MINUTE)); /* not a tick too early */
-    assert_true(take(T0 + 2 * MINUTE + 2 * TICK));
-    assert_false(take(T0 + 2 * MINUTE + 2 * TICK));
+    assert_false(charge_retry(T0 + 2 * MINUTE)); /* not a tick too early */
+    assert_true(charge_retry(T0 + 2 * MINUTE + 2 * TICK));
+    assert_false(charge_retry(T0 + 2 * MINUTE + 2 * TICK));
     succeed_on(0);
     assert_int_equal(left_at(T0 + 2 * MINUTE + 2 * TICK), 0); /* still put down */
     assert_in_range(left_at(T0 + 100 * MINUTE), 10000, 10000);
 }
 
-static void one_that_was_never_extended_trickles_from_its_beginning(void **state)
+static void a_lease_never_extended_refills_from_its_beginning(void **state)
 {
     open_leased();
     assert_in_range(left_at(T0 + MINUTE), 990, 1000);
-    assert_false(take(T0 + MINUTE));
-    assert_true(take(T0 + MINUTE + 3 * TICK));
+    assert_false(charge_retry(T0 + MINUTE));
+    assert_true(charge_retry(T0 + MINUTE + 3 * TICK));
 }
 
-static void what_trickled_and_was_not_spent_is_forfeited_when_it_answers_again(void **state)
+static void unspent_refill_is_removed_when_the_fleet_replies_again(void **state)
 {
     open_leased();
     assert_in_range(left_at(T0 + 5 * MINUTE), 4990, 5000);
     extend(T0 + 6 * MINUTE, T0 + 5 * MINUTE);
     assert_int_equal(left_at(T0 + 5 * MINUTE), 0);
-    assert_false(take(T0 + 6 * MINUTE));
+    assert_false(charge_retry(T0 + 6 * MINUTE));
     assert_in_range(left_at(T0 + 7 * MINUTE), 990, 1000); /* and is not there after its next end */
 }
 
-static void what_was_lent_is_kept_when_the_other_side_is_silent(void **state)
+static void leased_tokens_are_kept_when_the_fleet_does_not_reply(void **state)
 {
     open_leased();
     add(3000);
     extend(T0 + S, T0);
     assert_in_range(left_at(T0 + S + MINUTE), 3990, 4000);
-    assert_true(take(T0 + S + MINUTE));
+    assert_true(charge_retry(T0 + S + MINUTE));
     extend(T0 + 3 * MINUTE, T0 + 2 * MINUTE);
     assert_in_range(left_at(T0 + 2 * MINUTE), 2990, 3000); /* what was taken credited the time up to then */
 }
 
-static void what_failed_for_certain_ends_it_at_once_and_only_once(void **state)
+static void a_failed_exchange_ends_the_lease_at_once_and_only_once(void **state)
 {
     open_leased();
     extend(T0 + 10 * MINUTE, T0);
@@ -422,7 +422,7 @@ static void what_failed_for_certain_ends_it_at_once_and_only_once(void **state)
 }
 
 /* What is there is taken out whenever it might be more than the time alone has earned. */
-static void flapping_gains_no_time(void **state)
+static void alternating_replies_and_failures_gain_no_refill(void **state)
 {
     const int64_t all = BIDE_CAPACITY_MAX_MILLI;
     int64_t gained_milli = 0, disconnected_ns = 0, now_ns = T0;
@@ -440,7 +440,7 @@ static void flapping_gains_no_time(void **state)
     assert_true(gained_milli > disconnected_ns / 1000 / 2);
 }
 
-static void an_extension_is_never_shortened_by_another(void **state)
+static void an_extension_never_shortens_the_lease(void **state)
 {
     open_leased();
     extend(T0 + MINUTE, T0);
@@ -454,7 +454,7 @@ static void an_extension_is_never_shortened_by_another(void **state)
     assert_int_equal(bide_lease_until(&target), T0 + 3 * MINUTE);
 }
 
-static void extending_what_is_not_leased_does_nothing(void **state)
+static void extending_without_a_lease_does_nothing(void **state)
 {
     fresh_and_funded();
     open_target();
@@ -464,7 +464,7 @@ static void extending_what_is_not_leased_does_nothing(void **state)
     assert_memory_equal(&before, &target, sizeof target);
 }
 
-static void the_trickle_s_clock_may_wrap_during_a_lease(void **state)
+static void the_refill_clock_may_wrap_during_a_lease(void **state)
 {
     const int64_t wrap_ns = TICK << 36;
     fresh_and_funded();
@@ -480,7 +480,7 @@ static void the_trickle_s_clock_may_wrap_during_a_lease(void **state)
 
 /* ---- reload, end, reuse ---- */
 
-static void a_new_configuration_does_not_end_it(void **state)
+static void a_reload_does_not_end_the_lease(void **state)
 {
     open_leased();
     add(5000);
@@ -499,7 +499,7 @@ static void a_new_configuration_does_not_end_it(void **state)
     assert_in_range(left_at(T0 + MINUTE + S), 3980, 4000); /* the new floor */
 }
 
-static void a_configuration_that_cannot_be_leased_is_refused(void **state)
+static void a_reload_to_a_budget_that_cannot_be_leased_is_refused(void **state)
 {
     struct bide_problem problem = {0};
     open_leased();
@@ -517,7 +517,7 @@ static void a_configuration_that_cannot_be_leased_is_refused(void **state)
     assert_int_equal(reload(&problem, T0), BIDE_OK);
 }
 
-static void when_it_ends_the_target_earns_for_itself_again(void **state)
+static void after_the_lease_ends_the_target_earns_for_itself_again(void **state)
 {
     open_leased();
     add(3000);
@@ -534,7 +534,7 @@ static void when_it_ends_the_target_earns_for_itself_again(void **state)
     assert_int_equal(left_at(T0 + 30 * S), 3100);
 }
 
-static void what_is_leased_is_not_blank_and_its_memory_is_not_given_away(void **state)
+static void a_leased_target_is_neither_evictable_nor_reusable(void **state)
 {
     open_leased();
     add(10000);
@@ -548,7 +548,7 @@ static void what_is_leased_is_not_blank_and_its_memory_is_not_given_away(void **
     assert_int_equal(left_at(T0), 10000);
 }
 
-static void a_configuration_read_from_it_leases_nothing_else(void **state)
+static void a_configuration_read_from_a_leased_target_carries_no_lease(void **state)
 {
     open_leased();
     struct bide_target_config read;
@@ -567,7 +567,7 @@ static bool claim(uint32_t who, int64_t until_ns, int64_t now_ns)
     return bide_lease_claim(&target, who, until_ns, now_ns);
 }
 
-static void one_at_a_time_exchanges(void **state)
+static void one_process_at_a_time_holds_the_claim(void **state)
 {
     open_leased();
     assert_true(claim(7, T0 + 10 * S, T0));
@@ -578,7 +578,7 @@ static void one_at_a_time_exchanges(void **state)
     assert_false(claim(7, T0 + 40 * S, T0 + 21 * S));
 }
 
-static void who_gives_it_up_makes_room_and_nobody_else_can(void **state)
+static void only_the_holder_can_release_the_claim(void **state)
 {
     open_leased();
     assert_true(claim(7, T0 + 10 * S, T0));
@@ -590,7 +590,7 @@ static void who_gives_it_up_makes_room_and_nobody_else_can(void **state)
     assert_true(claim(8, T0 + 6 * S, T0 + 5 * S));
 }
 
-static void of_two_who_claim_at_once_one_gets_it(void **state)
+static void one_of_two_concurrent_claims_succeeds(void **state)
 {
     open_leased();
     core_cas_failures = 1;
@@ -599,7 +599,7 @@ static void of_two_who_claim_at_once_one_gets_it(void **state)
     assert_int_equal(core_cas_failures, 0);
 }
 
-static void a_claim_holds_on_clocks_of_any_age(void **state)
+static void a_claim_holds_with_clocks_of_any_age(void **state)
 {
     const int64_t clocks[] = {0, S, T0, 2 * BIDE_DURATION_MAX};
     for (size_t i = 0; i < COUNT(clocks); i++) {
@@ -623,7 +623,7 @@ static void *earn_on(void *argument)
     return NULL;
 }
 
-static void no_earning_slips_in_while_a_lease_begins(void **state)
+static void no_earning_is_added_while_a_lease_begins(void **state)
 {
     fresh_and_funded();
     for (int i = 0; i < 100; i++) {
@@ -649,11 +649,11 @@ static void *spend_on(void *argument)
 {
     uint64_t *spent = argument;
     while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
-        *spent += take(T0);
+        *spent += charge_retry(T0);
     return NULL;
 }
 
-static void threads_spend_what_was_lent_and_no_more(void **state)
+static void threads_spend_at_most_the_leased_tokens(void **state)
 {
     pthread_t spenders[2];
     uint64_t spent[COUNT(spenders)] = {0};
@@ -682,12 +682,12 @@ static void threads_spend_what_was_lent_and_no_more(void **state)
 #include <unistd.h>
 
 /* Lets a child do the deed on a copy of the target, one instruction at a time, and has it looked at after each. */
-static void at_every_instruction(void (*deed)(struct bide_target *), void (*look)(const struct bide_target *))
+static void at_every_instruction(void (*operation)(struct bide_target *), void (*look)(const struct bide_target *))
 {
     struct bide_target *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(shared, MAP_FAILED);
     *shared = target;
-    deed(shared); /* once in full: what is linked lazily is there */
+    operation(shared); /* once in full: what is linked lazily is there */
     *shared = target;
     int status = 0;
     uint32_t changes = 0;
@@ -696,7 +696,7 @@ static void at_every_instruction(void (*deed)(struct bide_target *), void (*look
         if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
             _exit(1);
         raise(SIGSTOP);
-        deed(shared);
+        operation(shared);
         _exit(0);
     }
     struct bide_target seen = target;
@@ -711,66 +711,66 @@ static void at_every_instruction(void (*deed)(struct bide_target *), void (*look
     munmap(shared, sizeof *shared);
 }
 
-static void do_begin(struct bide_target *t)
+static void run_begin(struct bide_target *t)
 {
     bide_lease_begin(t, T0, NULL);
 }
 
-static void do_end(struct bide_target *t)
+static void run_end(struct bide_target *t)
 {
     bide_lease_end(t, T0 + S);
 }
 
-static void do_configure(struct bide_target *t)
+static void run_configure(struct bide_target *t)
 {
     bide_target_configure(t, &config, T0 + S, NULL);
 }
 
-static void do_extend(struct bide_target *t)
+static void run_extend(struct bide_target *t)
 {
     bide_lease_extend(t, T0 + 2 * MINUTE, T0 + MINUTE);
     bide_lease_extend(t, 0, T0 + MINUTE);
 }
 
-static void do_collect(struct bide_target *t)
+static void run_collect(struct bide_target *t)
 {
     (void)bide_lease_collect(t);
 }
 
 /* Full before, empty when it is leased; and whoever comes next can go on. */
-static void looks_begun_or_not(const struct bide_target *seen)
+static void check_begun_or_not(const struct bide_target *seen)
 {
     static struct bide_target t;
     t = *seen;
     bool leased = bide_lease_is_on(&t);
     assert_int_equal(bide_budget_left_milli(&t, T0), leased ? 0 : 10000);
-    assert_int_equal(take_of(&t, T0), !leased);
+    assert_int_equal(charge_for(&t, T0), !leased);
     t = *seen;
     assert_int_equal(bide_lease_begin(&t, T0 + 11 * S, NULL), BIDE_OK);
     assert_true(bide_lease_is_on(&t));
     assert_int_equal(bide_budget_left_milli(&t, T0 + 11 * S), 0);
     assert_int_equal(bide_budget_add_milli(&t, 1000, T0 + 11 * S), 1000);
-    assert_true(take_of(&t, T0 + 11 * S));
+    assert_true(charge_for(&t, T0 + 11 * S));
 }
 
-static void looks_as_if_it_had_three_tokens(const struct bide_target *seen)
+static void check_three_tokens(const struct bide_target *seen)
 {
     static struct bide_target t;
     t = *seen;
     assert_int_equal(bide_budget_left_milli(&t, T0 + S), 3000);
-    assert_true(take_of(&t, T0 + S) && take_of(&t, T0 + S) && take_of(&t, T0 + S));
-    assert_false(take_of(&t, T0 + S));
+    assert_true(charge_for(&t, T0 + S) && charge_for(&t, T0 + S) && charge_for(&t, T0 + S));
+    assert_false(charge_for(&t, T0 + S));
 }
 
 /* Never more than a minute's trickle, and nothing that is there twice. */
-static void looks_alone_for_a_minute_at_most(const struct bide_target *seen)
+static void check_refill_of_a_minute_at_most(const struct bide_target *seen)
 {
     int64_t left_milli = bide_budget_left_milli(seen, T0 + MINUTE);
     assert_true(left_milli == 0 || (left_milli >= 990 && left_milli <= 1000));
     assert_in_range(bide_budget_left_milli(seen, T0 + 2 * MINUTE), 0, 2000);
 }
 
-static void looks_put_down_once_at_most(const struct bide_target *seen)
+static void check_recorded_once_at_most(const struct bide_target *seen)
 {
     static struct bide_target t;
     t = *seen;
@@ -781,33 +781,33 @@ static void looks_put_down_once_at_most(const struct bide_target *seen)
     assert_int_equal(left_there.earned_milli % 100, 0);
 }
 
-static void killed_while_it_begins_it_never_has_what_was_there_before(void **state)
+static void a_process_killed_during_begin_leaves_no_earlier_tokens(void **state)
 {
     fresh(); /* no trickle */
     open_target();
-    at_every_instruction(do_begin, looks_begun_or_not);
+    at_every_instruction(run_begin, check_begun_or_not);
     *CORE_LEASE_END(&target) = T0; /* whoever ended the lease before was killed over that */
-    at_every_instruction(do_begin, looks_begun_or_not);
+    at_every_instruction(run_begin, check_begun_or_not);
 }
 
-static void killed_while_it_ends_or_is_reloaded_it_has_what_it_had(void **state)
+static void a_process_killed_during_end_or_reload_changes_no_tokens(void **state)
 {
     open_leased();
     add(3000);
     extend(T0 + MINUTE, T0);
-    at_every_instruction(do_end, looks_as_if_it_had_three_tokens);
+    at_every_instruction(run_end, check_three_tokens);
     config.budget.refill_per_minute_milli = 0;
     config.budget.capacity_milli = 20000;
-    at_every_instruction(do_configure, looks_as_if_it_had_three_tokens);
+    at_every_instruction(run_configure, check_three_tokens);
 }
 
-static void killed_while_it_extends_or_collects_it_has_no_more(void **state)
+static void a_process_killed_during_extend_or_collect_adds_no_tokens(void **state)
 {
     open_leased();
-    at_every_instruction(do_extend, looks_alone_for_a_minute_at_most);
+    at_every_instruction(run_extend, check_refill_of_a_minute_at_most);
     for (uint32_t lane = 0; lane < BIDE_LANES; lane++)
         succeed_on(lane);
-    at_every_instruction(do_collect, looks_put_down_once_at_most);
+    at_every_instruction(run_collect, check_recorded_once_at_most);
 }
 #endif
 
@@ -831,49 +831,49 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_memo_stays_until_another_lease_begins),
         cmocka_unit_test(a_lease_begins_with_an_empty_bucket),
-        cmocka_unit_test(the_first_instant_of_a_clock_is_as_good_as_another),
-        cmocka_unit_test(one_that_is_leased_already_keeps_what_it_has),
-        cmocka_unit_test(only_tokens_that_can_all_be_spent_are_lent),
-        cmocka_unit_test(presets_are_lent_to_or_named_as_wrong),
-        cmocka_unit_test(who_configures_is_not_disturbed),
-        cmocka_unit_test(an_interrupted_beginning_is_as_empty_and_can_be_made_good),
-        cmocka_unit_test(what_an_earlier_lease_put_down_is_not_reported_by_the_next),
-        cmocka_unit_test(the_bucket_is_emptied_though_others_change_it),
-        cmocka_unit_test(emptying_leaves_a_word_that_never_was_there),
-        cmocka_unit_test(calls_earn_nothing_and_what_they_would_have_is_put_down),
-        cmocka_unit_test(a_call_that_fails_is_a_first_attempt_and_no_success),
-        cmocka_unit_test(a_refund_is_put_down_instead_of_a_success_s_earning),
-        cmocka_unit_test(one_that_is_not_leased_puts_nothing_down),
-        cmocka_unit_test(an_earning_that_was_under_way_comes_too_late),
-        cmocka_unit_test(tokens_that_come_from_outside_are_spent_as_any),
-        cmocka_unit_test(a_charge_comes_back_if_its_retry_is_never_sent),
-        cmocka_unit_test(hedges_and_failures_pay_with_lent_tokens),
-        cmocka_unit_test(a_budget_that_observes_lets_retries_go_and_counts_them),
-        cmocka_unit_test(nothing_trickles_while_the_lease_holds),
-        cmocka_unit_test(from_its_end_on_the_trickle_is_all_there_is),
-        cmocka_unit_test(one_that_was_never_extended_trickles_from_its_beginning),
-        cmocka_unit_test(what_trickled_and_was_not_spent_is_forfeited_when_it_answers_again),
-        cmocka_unit_test(what_was_lent_is_kept_when_the_other_side_is_silent),
-        cmocka_unit_test(what_failed_for_certain_ends_it_at_once_and_only_once),
-        cmocka_unit_test(flapping_gains_no_time),
-        cmocka_unit_test(an_extension_is_never_shortened_by_another),
-        cmocka_unit_test(extending_what_is_not_leased_does_nothing),
-        cmocka_unit_test(the_trickle_s_clock_may_wrap_during_a_lease),
-        cmocka_unit_test(a_new_configuration_does_not_end_it),
-        cmocka_unit_test(a_configuration_that_cannot_be_leased_is_refused),
-        cmocka_unit_test(when_it_ends_the_target_earns_for_itself_again),
-        cmocka_unit_test(what_is_leased_is_not_blank_and_its_memory_is_not_given_away),
-        cmocka_unit_test(a_configuration_read_from_it_leases_nothing_else),
-        cmocka_unit_test(one_at_a_time_exchanges),
-        cmocka_unit_test(who_gives_it_up_makes_room_and_nobody_else_can),
-        cmocka_unit_test(of_two_who_claim_at_once_one_gets_it),
-        cmocka_unit_test(a_claim_holds_on_clocks_of_any_age),
-        cmocka_unit_test(no_earning_slips_in_while_a_lease_begins),
-        cmocka_unit_test(threads_spend_what_was_lent_and_no_more),
+        cmocka_unit_test(a_lease_may_begin_at_instant_zero),
+        cmocka_unit_test(a_leased_target_keeps_its_tokens_when_leased_again),
+        cmocka_unit_test(only_token_budgets_without_a_threshold_can_be_leased),
+        cmocka_unit_test(every_preset_can_be_leased_or_is_refused_with_its_field),
+        cmocka_unit_test(a_lease_cannot_begin_during_a_reload),
+        cmocka_unit_test(an_interrupted_begin_leaves_an_empty_bucket_and_can_be_repeated),
+        cmocka_unit_test(records_of_an_earlier_lease_are_not_reported_by_the_next),
+        cmocka_unit_test(the_bucket_is_emptied_despite_concurrent_changes),
+        cmocka_unit_test(emptying_the_bucket_stores_a_new_word),
+        cmocka_unit_test(calls_earn_nothing_and_their_earnings_are_recorded),
+        cmocka_unit_test(a_failed_call_records_a_first_attempt_and_no_success),
+        cmocka_unit_test(a_refund_is_recorded_instead_of_the_success_earning),
+        cmocka_unit_test(a_target_that_is_not_leased_records_nothing),
+        cmocka_unit_test(an_earning_that_races_with_the_begin_is_dropped),
+        cmocka_unit_test(leased_tokens_are_spent_like_any_others),
+        cmocka_unit_test(a_charge_is_refunded_if_its_retry_is_not_sent),
+        cmocka_unit_test(hedges_and_failures_are_charged_to_leased_tokens),
+        cmocka_unit_test(a_leased_budget_in_observe_mode_admits_and_counts_retries),
+        cmocka_unit_test(no_refill_until_the_lease_ends),
+        cmocka_unit_test(only_the_refill_adds_tokens_after_the_end),
+        cmocka_unit_test(a_lease_never_extended_refills_from_its_beginning),
+        cmocka_unit_test(unspent_refill_is_removed_when_the_fleet_replies_again),
+        cmocka_unit_test(leased_tokens_are_kept_when_the_fleet_does_not_reply),
+        cmocka_unit_test(a_failed_exchange_ends_the_lease_at_once_and_only_once),
+        cmocka_unit_test(alternating_replies_and_failures_gain_no_refill),
+        cmocka_unit_test(an_extension_never_shortens_the_lease),
+        cmocka_unit_test(extending_without_a_lease_does_nothing),
+        cmocka_unit_test(the_refill_clock_may_wrap_during_a_lease),
+        cmocka_unit_test(a_reload_does_not_end_the_lease),
+        cmocka_unit_test(a_reload_to_a_budget_that_cannot_be_leased_is_refused),
+        cmocka_unit_test(after_the_lease_ends_the_target_earns_for_itself_again),
+        cmocka_unit_test(a_leased_target_is_neither_evictable_nor_reusable),
+        cmocka_unit_test(a_configuration_read_from_a_leased_target_carries_no_lease),
+        cmocka_unit_test(one_process_at_a_time_holds_the_claim),
+        cmocka_unit_test(only_the_holder_can_release_the_claim),
+        cmocka_unit_test(one_of_two_concurrent_claims_succeeds),
+        cmocka_unit_test(a_claim_holds_with_clocks_of_any_age),
+        cmocka_unit_test(no_earning_is_added_while_a_lease_begins),
+        cmocka_unit_test(threads_spend_at_most_the_leased_tokens),
 #if defined(__x86_64__)
-        cmocka_unit_test(killed_while_it_begins_it_never_has_what_was_there_before),
-        cmocka_unit_test(killed_while_it_ends_or_is_reloaded_it_has_what_it_had),
-        cmocka_unit_test(killed_while_it_extends_or_collects_it_has_no_more),
+        cmocka_unit_test(a_process_killed_during_begin_leaves_no_earlier_tokens),
+        cmocka_unit_test(a_process_killed_during_end_or_reload_changes_no_tokens),
+        cmocka_unit_test(a_process_killed_during_extend_or_collect_adds_no_tokens),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,7 +132,7 @@ static void every_preset_passes_its_own_check(void **state)
 }
 
 /* The table of DESIGN.md, and the numbers of the systems that the others are named after. */
-static void the_presets_are_what_the_design_says(void **state)
+static void the_presets_match_the_design(void **state)
 {
     static const struct {
         enum bide_preset preset;
@@ -204,7 +204,7 @@ static void the_default_hint_rule_is_a_floor_with_a_tenth_of_jitter_and_five_min
     assert_int_equal(p.hint_max_ns, 300 * S);
 }
 
-static void the_default_breaker_is_what_the_design_says(void **state)
+static void the_default_breaker_matches_the_design(void **state)
 {
     struct bide_breaker_config b = config_of(BIDE_PRESET_SERVICE).breaker;
     assert_int_equal(b.kind, BIDE_BREAKER_BY_TIME);
@@ -221,7 +221,7 @@ static void the_default_breaker_is_what_the_design_says(void **state)
     assert_true(b.slow_ns == NEVER);
 }
 
-static void a_probe_is_leased_for_the_attempt_timeout_and_for_a_minute_at_most(void **state)
+static void the_probe_timeout_is_the_attempt_timeout_up_to_a_minute(void **state)
 {
     assert_int_equal(config_of(BIDE_PRESET_INTERACTIVE).breaker.probe_timeout_ns, 2 * S);
     assert_int_equal(config_of(BIDE_PRESET_BACKGROUND).breaker.probe_timeout_ns, 60 * S);
@@ -243,7 +243,7 @@ static void the_default_budget_is_ten_retries_a_tenth_per_success_and_one_a_minu
     assert_int_equal(b.refill_per_minute_milli, 1000);
 }
 
-static void a_preset_is_found_by_its_label_and_by_nothing_else(void **state)
+static void a_preset_is_found_only_by_its_label(void **state)
 {
     static const char *const strangers[] = {"", "servic", "services", "SERVICE", "aws", "unknown"};
     for (int i = 0; i < BIDE_PRESET_COUNT; i++) {
@@ -259,7 +259,7 @@ static void a_preset_is_found_by_its_label_and_by_nothing_else(void **state)
     assert_string_equal(bide_preset_purpose((enum bide_preset) - 1), "unknown");
 }
 
-static void a_preset_outside_the_list_or_a_struct_of_another_size_is_not_filled(void **state)
+static void init_refuses_an_unknown_preset_or_struct_size(void **state)
 {
     struct bide_policy policy = {.attempts_max = 77};
     struct bide_target_config config = {.trust = 77};
@@ -275,7 +275,7 @@ static void a_preset_outside_the_list_or_a_struct_of_another_size_is_not_filled(
 
 /* -- bounds of a policy ---------------------------------------------------------------------------------------------*/
 
-static void every_wrong_value_in_a_policy_is_named(void **state)
+static void every_wrong_value_of_a_policy_is_reported(void **state)
 {
     static const struct assign wrong[] = {
         P(attempts_max, 0),
@@ -346,7 +346,7 @@ static void every_wrong_value_in_a_policy_is_named(void **state)
     }
 }
 
-static void every_value_at_the_edge_of_right_passes(void **state)
+static void every_limit_of_a_policy_is_accepted(void **state)
 {
     static const struct assign right[] = {
         P(attempts_max, 1),
@@ -418,7 +418,7 @@ static const struct assign *assign_all(void *into, const struct conflict *c)
     return last;
 }
 
-static void fields_of_a_policy_that_contradict_each_other_are_named(void **state)
+static void contradicting_fields_of_a_policy_are_reported(void **state)
 {
     static const struct conflict conflicts[] = {
         {{P(base_ns, 2 * S), P(cap_ns, 2 * S - 1)}, "base_ns or more"},
@@ -444,7 +444,7 @@ static void fields_of_a_policy_that_contradict_each_other_are_named(void **state
     }
 }
 
-static void fields_of_a_policy_that_just_agree_pass(void **state)
+static void fields_of_a_policy_that_just_agree_are_accepted(void **state)
 {
     static const struct conflict agreements[] = {
         {{P(base_ns, 2 * S), P(cap_ns, 2 * S)}, NULL},
@@ -467,7 +467,7 @@ static void fields_of_a_policy_that_just_agree_pass(void **state)
     }
 }
 
-static void room_to_grow_must_be_left_zero(void **state)
+static void reserved_fields_must_be_zero(void **state)
 {
     for (size_t i = 0; i < COUNT(((struct bide_policy *)0)->reserved_); i++) {
         struct bide_policy policy = roomy_policy();
@@ -478,7 +478,7 @@ static void room_to_grow_must_be_left_zero(void **state)
     }
 }
 
-static void the_sentence_names_field_value_and_what_would_be_right(void **state)
+static void the_problem_text_names_field_value_and_accepted_values(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
     struct bide_problem problem;
@@ -491,7 +491,7 @@ static void the_sentence_names_field_value_and_what_would_be_right(void **state)
 
 /* -- bounds of a target's configuration -----------------------------------------------------------------------------*/
 
-static void every_wrong_value_in_a_configuration_is_named(void **state)
+static void every_wrong_value_of_a_configuration_is_reported(void **state)
 {
     static const struct assign wrong[] = {
         T(struct_size, 0),
@@ -572,7 +572,7 @@ static void every_wrong_value_in_a_configuration_is_named(void **state)
     }
 }
 
-static void every_value_at_the_edge_of_a_right_configuration_passes(void **state)
+static void every_limit_of_a_configuration_is_accepted(void **state)
 {
     static const struct assign right[] = {
         T(observe, BIDE_TARGET_GATES),
@@ -642,7 +642,7 @@ static void every_value_at_the_edge_of_a_right_configuration_passes(void **state
     }
 }
 
-static void fields_of_a_configuration_that_contradict_each_other_are_named(void **state)
+static void contradicting_fields_of_a_configuration_are_reported(void **state)
 {
     static const char never_binds[] =
         "more than 0 (unless cost_failure_milli is): else the budget never refuses a retry";
@@ -671,7 +671,7 @@ static void fields_of_a_configuration_that_contradict_each_other_are_named(void 
     }
 }
 
-static void fields_of_a_configuration_that_just_agree_pass(void **state)
+static void fields_of_a_configuration_that_just_agree_are_accepted(void **state)
 {
     static const struct conflict agreements[] = {
         {{T(breaker.kind, BIDE_BREAKER_BY_COUNT), T(breaker.count_window, 10), T(breaker.min_volume, 10)}, NULL},
@@ -717,7 +717,7 @@ static void assert_same(const struct bide_policy *a, const struct bide_policy *b
     assert_memory_equal(a, b, offsetof(struct bide_policy, reserved_flags_));
 }
 
-static void a_policy_of_our_own_version_is_copied_as_it_is(void **state)
+static void a_policy_of_this_version_is_copied_unchanged(void **state)
 {
     struct bide_policy from = policy_of(BIDE_PRESET_GRPC), into;
     assert_int_equal(bide_policy_copy(&into, &from, NULL), BIDE_OK);
@@ -726,7 +726,7 @@ static void a_policy_of_our_own_version_is_copied_as_it_is(void **state)
     assert_same(&into, &from);
 }
 
-static void what_an_older_version_does_not_have_comes_from_the_default(void **state)
+static void fields_missing_in_an_older_version_come_from_the_default(void **state)
 {
     struct bide_policy into, service = policy_of(BIDE_PRESET_SERVICE);
     union any_version old = version_of(offsetof(struct bide_policy, attempt_timeout_ns));
@@ -740,7 +740,7 @@ static void what_an_older_version_does_not_have_comes_from_the_default(void **st
     assert_policy_passes(&into);
 }
 
-static void the_oldest_version_knew_only_how_many_attempts(void **state)
+static void the_oldest_version_had_only_attempts_max(void **state)
 {
     struct bide_policy into, expected = policy_of(BIDE_PRESET_SERVICE);
     union any_version old = version_of(offsetof(struct bide_policy, backoff));
@@ -749,7 +749,7 @@ static void the_oldest_version_knew_only_how_many_attempts(void **state)
     assert_same(&into, &expected);
 }
 
-static void a_newer_version_whose_new_fields_are_unused_is_understood(void **state)
+static void a_newer_version_with_unused_new_fields_is_accepted(void **state)
 {
     struct bide_policy into;
     union any_version newer = version_of(sizeof newer);
@@ -773,7 +773,7 @@ static void a_newer_version_that_uses_a_new_field_is_refused_and_changes_nothing
     }
 }
 
-static void a_size_that_no_version_ever_had_is_refused(void **state)
+static void a_size_that_no_version_has_is_refused(void **state)
 {
     static const size_t sizes[] = {0, 1, 4, offsetof(struct bide_policy, backoff) - 1, 4097, UINT32_MAX};
     for (size_t i = 0; i < COUNT(sizes); i++) {
@@ -801,7 +801,7 @@ static void a_reserved_flag_that_is_set_is_refused(void **state)
     assert_string_equal(problem.field, "reserved_flags_");
 }
 
-static void a_size_that_ends_inside_a_word_is_no_version(void **state)
+static void a_size_that_ends_inside_a_word_is_refused(void **state)
 {
     struct bide_policy into;
     struct bide_problem problem;
@@ -814,32 +814,32 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_preset_passes_its_own_check),
-        cmocka_unit_test(the_presets_are_what_the_design_says),
+        cmocka_unit_test(the_presets_match_the_design),
         cmocka_unit_test(bides_own_presets_are_careful_and_the_others_literal),
         cmocka_unit_test(the_default_hint_rule_is_a_floor_with_a_tenth_of_jitter_and_five_minutes_at_most),
-        cmocka_unit_test(the_default_breaker_is_what_the_design_says),
-        cmocka_unit_test(a_probe_is_leased_for_the_attempt_timeout_and_for_a_minute_at_most),
+        cmocka_unit_test(the_default_breaker_matches_the_design),
+        cmocka_unit_test(the_probe_timeout_is_the_attempt_timeout_up_to_a_minute),
         cmocka_unit_test(the_default_budget_is_ten_retries_a_tenth_per_success_and_one_a_minute),
-        cmocka_unit_test(a_preset_is_found_by_its_label_and_by_nothing_else),
-        cmocka_unit_test(a_preset_outside_the_list_or_a_struct_of_another_size_is_not_filled),
-        cmocka_unit_test(every_wrong_value_in_a_policy_is_named),
-        cmocka_unit_test(every_value_at_the_edge_of_right_passes),
-        cmocka_unit_test(fields_of_a_policy_that_contradict_each_other_are_named),
-        cmocka_unit_test(fields_of_a_policy_that_just_agree_pass),
-        cmocka_unit_test(room_to_grow_must_be_left_zero),
-        cmocka_unit_test(the_sentence_names_field_value_and_what_would_be_right),
-        cmocka_unit_test(every_wrong_value_in_a_configuration_is_named),
-        cmocka_unit_test(every_value_at_the_edge_of_a_right_configuration_passes),
-        cmocka_unit_test(fields_of_a_configuration_that_contradict_each_other_are_named),
-        cmocka_unit_test(fields_of_a_configuration_that_just_agree_pass),
-        cmocka_unit_test(a_policy_of_our_own_version_is_copied_as_it_is),
-        cmocka_unit_test(what_an_older_version_does_not_have_comes_from_the_default),
-        cmocka_unit_test(the_oldest_version_knew_only_how_many_attempts),
-        cmocka_unit_test(a_newer_version_whose_new_fields_are_unused_is_understood),
+        cmocka_unit_test(a_preset_is_found_only_by_its_label),
+        cmocka_unit_test(init_refuses_an_unknown_preset_or_struct_size),
+        cmocka_unit_test(every_wrong_value_of_a_policy_is_reported),
+        cmocka_unit_test(every_limit_of_a_policy_is_accepted),
+        cmocka_unit_test(contradicting_fields_of_a_policy_are_reported),
+        cmocka_unit_test(fields_of_a_policy_that_just_agree_are_accepted),
+        cmocka_unit_test(reserved_fields_must_be_zero),
+        cmocka_unit_test(the_problem_text_names_field_value_and_accepted_values),
+        cmocka_unit_test(every_wrong_value_of_a_configuration_is_reported),
+        cmocka_unit_test(every_limit_of_a_configuration_is_accepted),
+        cmocka_unit_test(contradicting_fields_of_a_configuration_are_reported),
+        cmocka_unit_test(fields_of_a_configuration_that_just_agree_are_accepted),
+        cmocka_unit_test(a_policy_of_this_version_is_copied_unchanged),
+        cmocka_unit_test(fields_missing_in_an_older_version_come_from_the_default),
+        cmocka_unit_test(the_oldest_version_had_only_attempts_max),
+        cmocka_unit_test(a_newer_version_with_unused_new_fields_is_accepted),
         cmocka_unit_test(a_newer_version_that_uses_a_new_field_is_refused_and_changes_nothing),
-        cmocka_unit_test(a_size_that_no_version_ever_had_is_refused),
+        cmocka_unit_test(a_size_that_no_version_has_is_refused),
         cmocka_unit_test(a_reserved_flag_that_is_set_is_refused),
-        cmocka_unit_test(a_size_that_ends_inside_a_word_is_no_version),
+        cmocka_unit_test(a_size_that_ends_inside_a_word_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,14 +10,14 @@
 
 /* -- half open ------------------------------------------------------------------------------------------------------*/
 
-static void of_a_thousand_callers_exactly_so_many_probe(void **state)
+static void exactly_the_configured_number_of_a_thousand_calls_probe(void **state)
 {
     for (uint32_t probes = 1; probes <= BIDE_PROBES_MAX; probes++) {
         struct bide_target_config config = fragile(probes);
         uint32_t admitted = 0;
-        open_it(&config);
+        open_breaker(&config);
         for (uint64_t seed = 0; seed < 1000; seed++) {
-            struct core_admission a = ask(seed, LATER);
+            struct core_admission a = admit(seed, LATER);
             admitted += a.probe;
             if (!a.probe)
                 assert_int_equal(a.refused, BIDE_REASON_BREAKER_PROBING);
@@ -27,7 +27,7 @@ static void of_a_thousand_callers_exactly_so_many_probe(void **state)
 }
 
 /* The places count from a clock that began in 1970, too. */
-static void a_clock_of_any_age_admits_as_many(void **state)
+static void the_number_of_probes_is_the_same_with_any_clock(void **state)
 {
     static const int64_t clocks[] = {0, 1, INT64_C(1760000000) * S, INT64_C(2000000000) * S};
     for (size_t i = 0; i < COUNT(clocks); i++) {
@@ -36,9 +36,9 @@ static void a_clock_of_any_age_admits_as_many(void **state)
         assert_int_equal(bide_target_init(&target, &config, clocks[i], NULL), BIDE_OK);
         bide_breaker_trip(&target, 1, clocks[i]);
         for (uint64_t seed = 0; seed < 100; seed++)
-            admitted += ask(seed, clocks[i] + 6 * S).probe;
+            admitted += admit(seed, clocks[i] + 6 * S).probe;
         assert_int_equal(admitted, 2);
-        assert_true(ask(1, clocks[i] + 17 * S).probe);
+        assert_true(admit(1, clocks[i] + 17 * S).probe);
     }
 }
 
@@ -49,7 +49,7 @@ static void a_clock_of_any_age_admits_as_many(void **state)
 static pthread_barrier_t together;
 static uint32_t admitted_together;
 
-static void *ask_together(void *argument)
+static void *admit_together(void *argument)
 {
     uint64_t seed = (uint64_t)(uintptr_t)argument;
     for (int round = 0; round < ROUNDS; round++) {
@@ -62,16 +62,16 @@ static void *ask_together(void *argument)
     return NULL;
 }
 
-static void of_eight_threads_that_ask_at_once_exactly_so_many_probe(void **state)
+static void exactly_the_configured_number_of_eight_threads_probe(void **state)
 {
     pthread_t threads[THREADS];
     uint32_t wrong = 0;
     pthread_barrier_init(&together, NULL, THREADS + 1);
     for (uintptr_t i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, ask_together, (void *)i), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, admit_together, (void *)i), 0);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         struct bide_target_config config = fragile(1 + round % BIDE_PROBES_MAX);
-        open_it(&config);
+        open_breaker(&config);
         __atomic_store_n(&admitted_together, 0, __ATOMIC_RELAXED);
         pthread_barrier_wait(&together);
         pthread_barrier_wait(&together);
@@ -83,10 +83,10 @@ static void of_eight_threads_that_ask_at_once_exactly_so_many_probe(void **state
     assert_int_equal(wrong, 0);
 }
 
-static void a_neutral_outcome_returns_the_place_without_a_vote(void **state)
+static void a_neutral_outcome_releases_the_slot_without_a_vote(void **state)
 {
     struct bide_target_config config = fragile(1);
-    open_it(&config);
+    open_breaker(&config);
     for (int i = 0; i < 1000; i++) { /* more often than a stamp can count */
         report(probe_at(LATER), CORE_VOTE_NEUTRAL, LATER);
         assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
@@ -94,34 +94,34 @@ static void a_neutral_outcome_returns_the_place_without_a_vote(void **state)
 }
 
 /* Opens a breaker of so many probes, and takes every place. */
-static void hold_all_places(struct core_admission held[BIDE_PROBES_MAX], uint32_t probes)
+static void claim_all_slots(struct core_admission held[BIDE_PROBES_MAX], uint32_t probes)
 {
     struct bide_target_config config = fragile(probes);
-    open_it(&config);
+    open_breaker(&config);
     for (uint32_t i = 0; i < probes; i++)
         held[i] = probe_at(LATER);
 }
 
-static void all_probes_must_succeed_before_it_closes(void **state)
+static void all_probes_must_succeed_to_close_the_breaker(void **state)
 {
     for (uint32_t probes = 1; probes <= BIDE_PROBES_MAX; probes++) {
         struct core_admission held[BIDE_PROBES_MAX];
-        hold_all_places(held, probes);
+        claim_all_slots(held, probes);
         for (uint32_t i = 0; i < probes; i++) {
             assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
             report(held[probes - 1 - i], CORE_VOTE_HEALTHY, LATER);
             if (i + 1 < probes)
-                assert_refused(ask(9, LATER), BIDE_REASON_BREAKER_PROBING); /* one that succeeded keeps its place */
+                assert_refused(admit(9, LATER), BIDE_REASON_BREAKER_PROBING); /* one that succeeded keeps its place */
         }
         assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
     }
 }
 
-static void one_failed_probe_opens_it_again_for_longer_whatever_the_others_said(void **state)
+static void one_failed_probe_reopens_the_breaker_for_longer(void **state)
 {
     for (uint32_t probes = 1; probes <= BIDE_PROBES_MAX; probes++) {
         struct core_admission held[BIDE_PROBES_MAX];
-        hold_all_places(held, probes);
+        claim_all_slots(held, probes);
         for (uint32_t i = 0; i + 1 < probes; i++)
             report(held[i], CORE_VOTE_HEALTHY, LATER);
         report(held[probes - 1], CORE_VOTE_FAILURE, LATER);
@@ -133,25 +133,25 @@ static void one_failed_probe_opens_it_again_for_longer_whatever_the_others_said(
 }
 
 /* A reload to fewer probes: the places that decide now have all succeeded, and nobody is left to report. */
-static void fewer_probes_after_a_reload_do_not_lock_it(void **state)
+static void fewer_probes_after_a_reload_do_not_block_the_breaker(void **state)
 {
     struct bide_target_config config = fragile(2);
     config.breaker.ramp_ns = 0;
-    open_it(&config);
+    open_breaker(&config);
     struct core_admission a = probe_at(LATER), b = probe_at(LATER);
     report(a, CORE_VOTE_HEALTHY, LATER);
     report(b, CORE_VOTE_NEUTRAL, LATER);
     config.breaker.probes = 1;
     assert_int_equal(bide_target_configure(&target, &config, LATER, NULL), BIDE_OK);
-    ask(1, LATER);
-    assert_admitted(ask(2, LATER + 1 * S), false);
+    admit(1, LATER);
+    assert_admitted(admit(2, LATER + 1 * S), false);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
 }
 
 static void more_probes_after_a_reload_must_all_succeed(void **state)
 {
     struct bide_target_config config = fragile(1);
-    open_it(&config);
+    open_breaker(&config);
     struct core_admission a = probe_at(LATER);
     config.breaker.probes = 3;
     assert_int_equal(bide_target_configure(&target, &config, LATER, NULL), BIDE_OK);
@@ -163,28 +163,28 @@ static void more_probes_after_a_reload_must_all_succeed(void **state)
 }
 
 /* A process killed after its probe had succeeded and before it could close the breaker. */
-static void a_process_killed_between_its_success_and_the_closing_does_not_lock_it(void **state)
+static void a_process_killed_between_success_and_closing_does_not_block_the_breaker(void **state)
 {
     struct bide_target_config config = fragile(1);
     config.breaker.ramp_ns = 0;
-    open_it(&config);
+    open_breaker(&config);
     struct core_admission a = probe_at(LATER);
     uint64_t half_open = target.breaker;
     report(a, CORE_VOTE_HEALTHY, LATER);
     target.breaker = half_open;
-    ask(1, LATER + 1 * S);
-    assert_admitted(ask(2, LATER + 2 * S), false);
+    admit(1, LATER + 1 * S);
+    assert_admitted(admit(2, LATER + 2 * S), false);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
 }
 
-static void a_probing_call_that_is_cancelled_or_permanent_makes_room_for_the_next(void **state)
+static void a_cancelled_or_permanent_probe_releases_its_slot(void **state)
 {
     static const enum bide_kind neutral[] = {BIDE_KIND_PERMANENT, BIDE_KIND_CONFLICT, BIDE_KIND_CANCELLED};
     struct bide_target_config config = fragile(1);
     struct bide_policy policy = once();
     struct bide_call c, other;
     for (size_t i = 0; i < COUNT(neutral) + 1; i++) {
-        open_it(&config);
+        open_breaker(&config);
         assert_int_equal(begin(&c, &policy, 1, LATER).action, BIDE_START);
         assert_int_equal(begin(&other, &policy, 2, LATER).reason, BIDE_REASON_BREAKER_PROBING);
         if (i < COUNT(neutral))
@@ -197,12 +197,12 @@ static void a_probing_call_that_is_cancelled_or_permanent_makes_room_for_the_nex
     }
 }
 
-static void a_probing_call_that_succeeds_closes_it_and_one_that_fails_opens_it_again(void **state)
+static void a_successful_probe_closes_the_breaker_and_a_failed_one_reopens_it(void **state)
 {
     struct bide_target_config config = fragile(1);
     struct bide_policy policy = once();
     struct bide_call c;
-    open_it(&config);
+    open_breaker(&config);
     begin(&c, &policy, 1, LATER);
     bide_call_outcome(&c, 1, &bad_gateway, LATER);
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
@@ -213,39 +213,39 @@ static void a_probing_call_that_succeeds_closes_it_and_one_that_fails_opens_it_a
 
 /* -- leases ---------------------------------------------------------------------------------------------------------*/
 
-static void a_probe_that_never_reports_loses_its_place(void **state)
+static void a_probe_that_times_out_loses_its_slot(void **state)
 {
     struct bide_target_config config = fragile(1);
-    open_it(&config);
+    open_breaker(&config);
     for (int64_t n = 0; n < 5; n++) {
         int64_t at = LATER + n * 11 * S;
         probe_at(at);
-        assert_refused(ask(2, at + 1), BIDE_REASON_BREAKER_PROBING);
-        assert_refused(ask(2, at + 10 * S), BIDE_REASON_BREAKER_PROBING);
+        assert_refused(admit(2, at + 1), BIDE_REASON_BREAKER_PROBING);
+        assert_refused(admit(2, at + 10 * S), BIDE_REASON_BREAKER_PROBING);
     }
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
     report(probe_at(LATER + 60 * S), CORE_VOTE_HEALTHY, LATER + 60 * S); /* six days later it would still close */
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
 }
 
-static void a_probe_that_succeeded_is_remembered_longer_than_its_lease(void **state)
+static void a_successful_probe_counts_beyond_its_timeout(void **state)
 {
     struct bide_target_config config = fragile(2);
-    open_it(&config);
+    open_breaker(&config);
     report(probe_at(LATER), CORE_VOTE_HEALTHY, LATER);
     report(probe_at(LATER + 3600 * S), CORE_VOTE_HEALTHY, LATER + 3600 * S);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
 }
 
-static void a_lease_of_thirty_years_is_still_no_success(void **state)
+static void a_probe_timeout_of_thirty_years_is_no_success(void **state)
 {
     struct bide_target_config config = fragile(1);
     const int64_t late = 13 * (BIDE_DURATION_MAX / 10);
     config.breaker.probe_timeout_ns = BIDE_DURATION_MAX;
-    given(&config);
+    init_target(&config);
     bide_breaker_trip(&target, 1, late);
     struct core_admission a = probe_at(late + 6 * S);
-    assert_refused(ask(2, late + 7 * S), BIDE_REASON_BREAKER_PROBING);
+    assert_refused(admit(2, late + 7 * S), BIDE_REASON_BREAKER_PROBING);
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
     report(a, CORE_VOTE_HEALTHY, late + 8 * S);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
@@ -256,11 +256,11 @@ static void a_lease_of_thirty_years_is_still_no_success(void **state)
 /* All that a result can say. */
 static const enum core_vote votes[] = {CORE_VOTE_HEALTHY, CORE_VOTE_FAILURE, CORE_VOTE_NEUTRAL};
 
-static void a_result_after_the_lease_is_not_heard(void **state)
+static void a_result_after_the_probe_timeout_is_ignored(void **state)
 {
     for (size_t i = 0; i < COUNT(votes); i++) {
         struct bide_target_config config = fragile(1);
-        open_it(&config);
+        open_breaker(&config);
         struct core_admission late = probe_at(LATER);
         uint64_t gate = target.breaker;
         report(late, votes[i], LATER + 10 * S + TICK);
@@ -268,27 +268,27 @@ static void a_result_after_the_lease_is_not_heard(void **state)
     }
 }
 
-static void a_result_after_the_place_was_given_to_another_is_not_heard(void **state)
+static void a_result_after_the_slot_was_reassigned_is_ignored(void **state)
 {
     for (size_t i = 0; i < COUNT(votes); i++) {
         struct bide_target_config config = fragile(1);
-        open_it(&config);
+        open_breaker(&config);
         struct core_admission late = probe_at(LATER), next = probe_at(LATER + 11 * S);
         uint64_t gate = target.breaker;
         report(late, votes[i], LATER + 12 * S);
         assert_int_equal(target.breaker, gate);
-        assert_refused(ask(3, LATER + 12 * S), BIDE_REASON_BREAKER_PROBING); /* the place is still the other's */
+        assert_refused(admit(3, LATER + 12 * S), BIDE_REASON_BREAKER_PROBING); /* the place is still the other's */
         report(next, CORE_VOTE_HEALTHY, LATER + 12 * S);
         assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
     }
 }
 
-static void a_result_of_an_earlier_time_of_probing_is_not_heard(void **state)
+static void a_result_of_an_earlier_half_open_period_is_ignored(void **state)
 {
     for (size_t i = 0; i < COUNT(votes); i++) {
         struct bide_target_config config = fragile(2);
         config.breaker.probe_timeout_ns = 3600 * S;
-        open_it(&config);
+        open_breaker(&config);
         struct core_admission late = probe_at(LATER);
         report(probe_at(LATER), CORE_VOTE_FAILURE, LATER);
         int64_t again = LATER + 20 * S;
@@ -296,15 +296,15 @@ static void a_result_of_an_earlier_time_of_probing_is_not_heard(void **state)
         uint64_t gate = target.breaker;
         report(late, votes[i], again);
         assert_int_equal(target.breaker, gate);
-        assert_admitted(ask(3, again), true); /* one place left, as before */
-        assert_refused(ask(4, again), BIDE_REASON_BREAKER_PROBING);
+        assert_admitted(admit(3, again), true); /* one place left, as before */
+        assert_refused(admit(4, again), BIDE_REASON_BREAKER_PROBING);
     }
 }
 
-static void a_result_is_heard_once(void **state)
+static void a_result_counts_once(void **state)
 {
     struct bide_target_config config = fragile(2);
-    open_it(&config);
+    open_breaker(&config);
     struct core_admission a = probe_at(LATER);
     for (int i = 0; i < 3; i++)
         report(a, CORE_VOTE_HEALTHY, LATER);
@@ -323,8 +323,8 @@ static void results_of_calls_begun_before_the_opening_never_vote(void **state)
     struct core_admission early;
     config.breaker.consecutive = 3;
     config.breaker.ramp_ns = 0;
-    given(&config);
-    early = ask(1, NOW);
+    init_target(&config);
+    early = admit(1, NOW);
     bide_breaker_trip(&target, 1, NOW);
     uint64_t gate = target.breaker;
     for (int i = 0; i < 100; i++)
@@ -346,11 +346,11 @@ static void results_of_calls_begun_before_the_opening_never_vote(void **state)
 
 /* -- lost races -----------------------------------------------------------------------------------------------------*/
 
-static void losing_the_race_to_open_leaves_it_closed_with_its_evidence(void **state)
+static void a_lost_race_to_open_leaves_the_breaker_closed_with_its_evidence(void **state)
 {
     struct bide_target_config config = fragile(1);
     config.breaker.consecutive = 3;
-    given(&config);
+    init_target(&config);
     calls("xx", NOW);
     core_cas_failures = 1;
     call('x', NOW);
@@ -362,119 +362,119 @@ static void losing_the_race_to_open_leaves_it_closed_with_its_evidence(void **st
     assert_int_equal(target.openings, 1);
 }
 
-static void losing_the_race_to_half_open_is_a_refusal_like_any_other(void **state)
+static void a_lost_race_to_half_open_is_a_normal_refusal(void **state)
 {
     struct bide_target_config config = fragile(1);
-    open_it(&config);
+    open_breaker(&config);
     core_cas_failures = 1;
-    assert_refused(ask(1, LATER), BIDE_REASON_BREAKER_PROBING);
+    assert_refused(admit(1, LATER), BIDE_REASON_BREAKER_PROBING);
     assert_int_equal(core_cas_failures, 0);
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
     probe_at(LATER);
 }
 
-static void losing_the_race_for_a_place_means_trying_the_next_one(void **state)
+static void a_lost_race_for_a_slot_tries_the_next_slot(void **state)
 {
     struct bide_target_config config = fragile(2);
-    open_it(&config);
+    open_breaker(&config);
     core_cas_successes = 1; /* half open */
     core_cas_failures = 1;
     probe_at(LATER);
     assert_int_equal(core_cas_failures, 0);
     core_cas_failures = 1;
-    assert_refused(ask(2, LATER), BIDE_REASON_BREAKER_PROBING);
+    assert_refused(admit(2, LATER), BIDE_REASON_BREAKER_PROBING);
     assert_int_equal(core_cas_failures, 0);
     probe_at(LATER);
-    assert_refused(ask(3, LATER), BIDE_REASON_BREAKER_PROBING);
+    assert_refused(admit(3, LATER), BIDE_REASON_BREAKER_PROBING);
 }
 
-static void a_report_that_loses_its_race_is_not_heard_and_the_lease_goes_on(void **state)
+static void a_result_that_loses_its_race_is_ignored_and_keeps_its_slot(void **state)
 {
     static const enum core_vote mild[] = {CORE_VOTE_HEALTHY, CORE_VOTE_NEUTRAL}; /* a failure: the next test */
     for (size_t i = 0; i < COUNT(mild); i++) {
         struct bide_target_config config = fragile(1);
-        open_it(&config);
+        open_breaker(&config);
         struct core_admission a = probe_at(LATER);
         core_cas_failures = 1;
         report(a, mild[i], LATER);
         assert_int_equal(core_cas_failures, 0);
         assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
-        assert_refused(ask(2, LATER), BIDE_REASON_BREAKER_PROBING);
+        assert_refused(admit(2, LATER), BIDE_REASON_BREAKER_PROBING);
         probe_at(LATER + 11 * S);
     }
 }
 
-static void a_failed_probe_that_loses_the_race_to_open_keeps_its_place(void **state)
+static void a_failed_probe_that_loses_the_race_to_open_keeps_its_slot(void **state)
 {
     struct bide_target_config config = fragile(1);
-    open_it(&config);
+    open_breaker(&config);
     struct core_admission a = probe_at(LATER);
     core_cas_failures = 1;
     report(a, CORE_VOTE_FAILURE, LATER);
     assert_int_equal(core_cas_failures, 0);
     assert_int_equal(target.openings, 1);
-    assert_refused(ask(2, LATER), BIDE_REASON_BREAKER_PROBING);
+    assert_refused(admit(2, LATER), BIDE_REASON_BREAKER_PROBING);
     probe_at(LATER + 11 * S);
 }
 
 /* The winner has closed it; should there be none, the next one who asks does. */
-static void losing_the_race_to_close_leaves_it_to_the_next_one(void **state)
+static void a_lost_race_to_close_leaves_it_to_the_next_call(void **state)
 {
     struct bide_target_config config = fragile(1);
     config.breaker.ramp_ns = 0;
-    open_it(&config);
+    open_breaker(&config);
     struct core_admission a = probe_at(LATER);
     core_cas_successes = 1; /* the report itself */
     core_cas_failures = 1;
     report(a, CORE_VOTE_HEALTHY, LATER);
     assert_int_equal(core_cas_failures, 0);
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
-    ask(2, LATER);
+    admit(2, LATER);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
-    assert_admitted(ask(3, LATER), false);
+    assert_admitted(admit(3, LATER), false);
 }
 
-static void losing_the_race_to_forget_the_openings_forgets_them_later(void **state)
+static void a_lost_race_to_reset_the_opening_count_resets_it_later(void **state)
 {
     struct bide_target_config config = fragile(1);
-    close_it(&config);
+    close_breaker(&config);
     core_cas_failures = 1;
-    assert_admitted(ask(1, LATER + 80 * S), false);
+    assert_admitted(admit(1, LATER + 80 * S), false);
     assert_int_equal(core_cas_failures, 0);
     assert_int_equal(bide_breaker_get(&target).openings, 1);
-    assert_admitted(ask(1, LATER + 80 * S), false);
+    assert_admitted(admit(1, LATER + 80 * S), false);
     assert_int_equal(bide_breaker_get(&target).openings, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_a_thousand_callers_exactly_so_many_probe),
-        cmocka_unit_test(a_clock_of_any_age_admits_as_many),
-        cmocka_unit_test(of_eight_threads_that_ask_at_once_exactly_so_many_probe),
-        cmocka_unit_test(a_neutral_outcome_returns_the_place_without_a_vote),
-        cmocka_unit_test(all_probes_must_succeed_before_it_closes),
-        cmocka_unit_test(one_failed_probe_opens_it_again_for_longer_whatever_the_others_said),
-        cmocka_unit_test(fewer_probes_after_a_reload_do_not_lock_it),
+        cmocka_unit_test(exactly_the_configured_number_of_a_thousand_calls_probe),
+        cmocka_unit_test(the_number_of_probes_is_the_same_with_any_clock),
+        cmocka_unit_test(exactly_the_configured_number_of_eight_threads_probe),
+        cmocka_unit_test(a_neutral_outcome_releases_the_slot_without_a_vote),
+        cmocka_unit_test(all_probes_must_succeed_to_close_the_breaker),
+        cmocka_unit_test(one_failed_probe_reopens_the_breaker_for_longer),
+        cmocka_unit_test(fewer_probes_after_a_reload_do_not_block_the_breaker),
         cmocka_unit_test(more_probes_after_a_reload_must_all_succeed),
-        cmocka_unit_test(a_process_killed_between_its_success_and_the_closing_does_not_lock_it),
-        cmocka_unit_test(a_probing_call_that_is_cancelled_or_permanent_makes_room_for_the_next),
-        cmocka_unit_test(a_probing_call_that_succeeds_closes_it_and_one_that_fails_opens_it_again),
-        cmocka_unit_test(a_probe_that_never_reports_loses_its_place),
-        cmocka_unit_test(a_probe_that_succeeded_is_remembered_longer_than_its_lease),
-        cmocka_unit_test(a_lease_of_thirty_years_is_still_no_success),
-        cmocka_unit_test(a_result_after_the_lease_is_not_heard),
-        cmocka_unit_test(a_result_after_the_place_was_given_to_another_is_not_heard),
-        cmocka_unit_test(a_result_of_an_earlier_time_of_probing_is_not_heard),
-        cmocka_unit_test(a_result_is_heard_once),
+        cmocka_unit_test(a_process_killed_between_success_and_closing_does_not_block_the_breaker),
+        cmocka_unit_test(a_cancelled_or_permanent_probe_releases_its_slot),
+        cmocka_unit_test(a_successful_probe_closes_the_breaker_and_a_failed_one_reopens_it),
+        cmocka_unit_test(a_probe_that_times_out_loses_its_slot),
+        cmocka_unit_test(a_successful_probe_counts_beyond_its_timeout),
+        cmocka_unit_test(a_probe_timeout_of_thirty_years_is_no_success),
+        cmocka_unit_test(a_result_after_the_probe_timeout_is_ignored),
+        cmocka_unit_test(a_result_after_the_slot_was_reassigned_is_ignored),
+        cmocka_unit_test(a_result_of_an_earlier_half_open_period_is_ignored),
+        cmocka_unit_test(a_result_counts_once),
         cmocka_unit_test(results_of_calls_begun_before_the_opening_never_vote),
-        cmocka_unit_test(losing_the_race_to_open_leaves_it_closed_with_its_evidence),
-        cmocka_unit_test(losing_the_race_to_half_open_is_a_refusal_like_any_other),
-        cmocka_unit_test(losing_the_race_for_a_place_means_trying_the_next_one),
-        cmocka_unit_test(a_report_that_loses_its_race_is_not_heard_and_the_lease_goes_on),
-        cmocka_unit_test(a_failed_probe_that_loses_the_race_to_open_keeps_its_place),
-        cmocka_unit_test(losing_the_race_to_close_leaves_it_to_the_next_one),
-        cmocka_unit_test(losing_the_race_to_forget_the_openings_forgets_them_later),
+        cmocka_unit_test(a_lost_race_to_open_leaves_the_breaker_closed_with_its_evidence),
+        cmocka_unit_test(a_lost_race_to_half_open_is_a_normal_refusal),
+        cmocka_unit_test(a_lost_race_for_a_slot_tries_the_next_slot),
+        cmocka_unit_test(a_result_that_loses_its_race_is_ignored_and_keeps_its_slot),
+        cmocka_unit_test(a_failed_probe_that_loses_the_race_to_open_keeps_its_slot),
+        cmocka_unit_test(a_lost_race_to_close_leaves_it_to_the_next_call),
+        cmocka_unit_test(a_lost_race_to_reset_the_opening_count_resets_it_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

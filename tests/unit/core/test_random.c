@@ -12,18 +12,18 @@
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
-static struct core_random_key named(uint64_t seed, uint32_t draw, enum core_purpose purpose)
+static struct core_random_key keyed(uint64_t seed, uint32_t draw, enum core_purpose purpose)
 {
     return (struct core_random_key){seed, draw, purpose};
 }
 
 static struct core_random_key draw_of(uint64_t seed)
 {
-    return named(seed, 1, CORE_FOR_BACKOFF);
+    return keyed(seed, 1, CORE_FOR_BACKOFF);
 }
 
 /* Changing one of these numbers changes every recorded verdict: do it knowingly, or not at all. */
-static void the_same_name_gives_the_same_number_for_ever(void **state)
+static void the_same_key_always_gives_the_same_number(void **state)
 {
     static const struct {
         struct core_random_key name;
@@ -44,7 +44,7 @@ static void the_same_name_gives_the_same_number_for_ever(void **state)
         }
 }
 
-static void the_numbers_of_the_purposes_are_part_of_the_promise(void **state)
+static void the_numbers_of_the_purposes_are_part_of_the_contract(void **state)
 {
     assert_int_equal(CORE_FOR_BACKOFF, 1);
     assert_int_equal(CORE_FOR_HINT, 2);
@@ -89,9 +89,9 @@ static void a_draw_that_would_favour_some_results_is_drawn_again(void **state)
 {
     const uint64_t most = UINT64_C(1) << 63;
     uint32_t again = 0, upper = 0, n = 20000;
-    assert_int_not_equal(core_uniform(named(0, 0, CORE_FOR_BACKOFF), most),
-                         core_random(named(0, 0, CORE_FOR_BACKOFF)) / 2);
-    assert_int_equal(core_uniform(named(2, 0, CORE_FOR_BACKOFF), most), core_random(named(2, 0, CORE_FOR_BACKOFF)) / 2);
+    assert_int_not_equal(core_uniform(keyed(0, 0, CORE_FOR_BACKOFF), most),
+                         core_random(keyed(0, 0, CORE_FOR_BACKOFF)) / 2);
+    assert_int_equal(core_uniform(keyed(2, 0, CORE_FOR_BACKOFF), most), core_random(keyed(2, 0, CORE_FOR_BACKOFF)) / 2);
     for (uint64_t seed = 0; seed < n; seed++) {
         uint64_t x = core_uniform(draw_of(seed), most);
         assert_true(x <= most);
@@ -136,24 +136,24 @@ static void purposes_draws_and_seeds_are_independent_of_each_other(void **state)
     const uint64_t n = 4000;
     uint64_t purposes = 0, draws = 0, seeds = 0;
     for (uint64_t seed = 0; seed < n; seed++) {
-        uint64_t x = core_random(named(seed, 1, CORE_FOR_BACKOFF));
-        purposes += bits_in(x ^ core_random(named(seed, 1, CORE_FOR_HINT)));
-        draws += bits_in(x ^ core_random(named(seed, 2, CORE_FOR_BACKOFF)));
-        seeds += bits_in(x ^ core_random(named(seed + 1, 1, CORE_FOR_BACKOFF)));
+        uint64_t x = core_random(keyed(seed, 1, CORE_FOR_BACKOFF));
+        purposes += bits_in(x ^ core_random(keyed(seed, 1, CORE_FOR_HINT)));
+        draws += bits_in(x ^ core_random(keyed(seed, 2, CORE_FOR_BACKOFF)));
+        seeds += bits_in(x ^ core_random(keyed(seed + 1, 1, CORE_FOR_BACKOFF)));
     }
     assert_unrelated(purposes, n);
     assert_unrelated(draws, n);
     assert_unrelated(seeds, n);
 }
 
-static void no_two_names_of_a_small_family_share_a_number(void **state)
+static void neighbouring_keys_share_no_number(void **state)
 {
     static uint64_t seen[20 * 20 * CORE_FOR_THROTTLE];
     size_t n = 0;
     for (uint64_t seed = 0; seed < 20; seed++)
         for (uint32_t draw = 0; draw < 20; draw++)
             for (int purpose = CORE_FOR_BACKOFF; purpose <= CORE_FOR_THROTTLE; purpose++)
-                seen[n++] = core_random(named(seed, draw, (enum core_purpose)purpose));
+                seen[n++] = core_random(keyed(seed, draw, (enum core_purpose)purpose));
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < i; j++)
             assert_true(seen[i] != seen[j]);
@@ -162,15 +162,15 @@ static void no_two_names_of_a_small_family_share_a_number(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_name_gives_the_same_number_for_ever),
-        cmocka_unit_test(the_numbers_of_the_purposes_are_part_of_the_promise),
+        cmocka_unit_test(the_same_key_always_gives_the_same_number),
+        cmocka_unit_test(the_numbers_of_the_purposes_are_part_of_the_contract),
         cmocka_unit_test(a_range_of_one_is_always_zero),
         cmocka_unit_test(small_ranges_include_both_ends_and_are_fair),
         cmocka_unit_test(the_whole_range_of_64_bits_is_the_number_itself),
         cmocka_unit_test(a_draw_that_would_favour_some_results_is_drawn_again),
         cmocka_unit_test(a_wide_range_is_not_biased_towards_any_third),
         cmocka_unit_test(purposes_draws_and_seeds_are_independent_of_each_other),
-        cmocka_unit_test(no_two_names_of_a_small_family_share_a_number),
+        cmocka_unit_test(neighbouring_keys_share_no_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

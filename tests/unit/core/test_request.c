@@ -14,7 +14,7 @@
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
-static void methods_are_as_safe_as_rfc_9110_says(void **state)
+static void methods_have_the_safety_of_rfc_9110(void **state)
 {
     static const struct {
         const char *method;
@@ -31,7 +31,7 @@ static void methods_are_as_safe_as_rfc_9110_says(void **state)
         assert_int_equal(bide_method_safety(table[i].method, strlen(table[i].method)), table[i].safety);
 }
 
-static void a_method_ends_where_its_length_says(void **state)
+static void a_method_ends_at_its_length(void **state)
 {
     (void)state;
     assert_int_equal(bide_method_safety("GET /", 3), BIDE_SAFE);
@@ -62,7 +62,7 @@ static int order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void similar_names_hash_apart(void **state)
+static void similar_names_have_different_hashes(void **state)
 {
     enum { NAMES = 20000 };
     static uint64_t hashes[NAMES];
@@ -87,11 +87,9 @@ static void similar_names_hash_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(methods_are_as_safe_as_rfc_9110_says),
-        cmocka_unit_test(a_method_ends_where_its_length_says),
-        cmocka_unit_test(the_hash_is_the_same_on_every_platform),
-        cmocka_unit_test(the_hash_is_never_zero),
-        cmocka_unit_test(similar_names_hash_apart),
+        cmocka_unit_test(methods_have_the_safety_of_rfc_9110),    cmocka_unit_test(a_method_ends_at_its_length),
+        cmocka_unit_test(the_hash_is_the_same_on_every_platform), cmocka_unit_test(the_hash_is_never_zero),
+        cmocka_unit_test(similar_names_have_different_hashes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

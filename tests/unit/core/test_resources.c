@@ -42,37 +42,37 @@ static void stage_call(enum stage stage, enum bide_budget_kind kind)
     switch (stage) {
     case HELD_BACK:
         bide_target_hold_off(&target, T0 + S, T0);
-        assert_says(begin_as(&keyed, T0), BIDE_WAIT, BIDE_REASON_HOLD_OFF);
+        assert_action(begin_as(&keyed, T0), BIDE_WAIT, BIDE_REASON_HOLD_OFF);
         break;
     case PROBES:
         begin_as(&keyed, T0);
         report(1, failed, T0); /* opens it; two seconds later it is half open */
         cancel(T0);
-        assert_says(begin_as(&keyed, T0 + 2 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+        assert_action(begin_as(&keyed, T0 + 2 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
         assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_HALF_OPEN);
         break;
-    case RUNS: assert_says(begin_as(&keyed, T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT); break;
+    case RUNS: assert_action(begin_as(&keyed, T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT); break;
     case HEDGED:
         begin_as(&keyed, T0);
-        assert_says(wake(T0), BIDE_START, BIDE_REASON_HEDGE);
-        assert_says(wake(T0), BIDE_START, BIDE_REASON_HEDGE);
+        assert_action(wake(T0), BIDE_START, BIDE_REASON_HEDGE);
+        assert_action(wake(T0), BIDE_START, BIDE_REASON_HEDGE);
         break;
     case WAITS:
         begin_as(&keyed, T0);
         bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
-        assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
+        assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BACKOFF);
         break;
     case PARTS:
         target.config[0].budget.capacity_milli = target.config[0].budget.reserve = 0;
         begin_as(&keyed, T0);
         bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
-        assert_says(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BUDGET_EMPTY);
+        assert_action(report(1, failed, T0), BIDE_WAIT, BIDE_REASON_BUDGET_EMPTY);
         break;
     case STAGES: break;
     }
 }
 
-static void a_cancelled_call_gives_back_what_it_holds_in_every_stage(void **state)
+static void a_cancelled_call_releases_its_resources_in_every_stage(void **state)
 {
     (void)state;
     for (size_t k = 0; k < COUNT(refillable); k++)
@@ -80,8 +80,8 @@ static void a_cancelled_call_gives_back_what_it_holds_in_every_stage(void **stat
             stage_call(stage, refillable[k]);
             int64_t spent = stage == HEDGED && refillable[k] != BIDE_BUDGET_CONCURRENCY ? 2000 : 0;
             int64_t most = stage == PARTS ? 0 : refillable[k] == BIDE_BUDGET_TOKENS ? 10000 : 5000;
-            assert_says(cancel(T0 + 2 * S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
-            assert_says(cancel(T0 + 2 * S), BIDE_NONE, BIDE_REASON_NOTHING);
+            assert_action(cancel(T0 + 2 * S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
+            assert_action(cancel(T0 + 2 * S), BIDE_NONE, BIDE_REASON_NOTHING);
             assert_nothing_held();
             assert_int_equal(left(), most - spent);
             for (size_t i = 0; i < BIDE_KEY_WORDS; i++) /* the hedges went out: they keep their places of the key */
@@ -90,7 +90,7 @@ static void a_cancelled_call_gives_back_what_it_holds_in_every_stage(void **stat
         }
 }
 
-static void a_probe_comes_back_by_whatever_ends_its_call(void **state)
+static void every_end_of_a_call_releases_its_probe_slot(void **state)
 {
     enum way { CANCEL, CANCELLED, UNSENT, PERMANENT, CONFLICT, IN_FLIGHT_FULL, WAYS };
     (void)state;
@@ -105,32 +105,32 @@ static void a_probe_comes_back_by_whatever_ends_its_call(void **state)
         case IN_FLIGHT_FULL:
             cancel(T0 + 2 * S);
             target.in_flight = 4;
-            assert_says(begin(T0 + 2 * S), BIDE_GIVE_UP, BIDE_REASON_IN_FLIGHT_FULL);
+            assert_action(begin(T0 + 2 * S), BIDE_GIVE_UP, BIDE_REASON_IN_FLIGHT_FULL);
             target.in_flight = 0;
             break;
         case WAYS: break;
         }
         assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_HALF_OPEN);
-        assert_says(begin(T0 + 2 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT); /* the place is free */
+        assert_action(begin(T0 + 2 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT); /* the place is free */
         struct bide_call second;
-        assert_says(bide_call_begin(&second, &policy, &target, &get, T0 + 2 * S), BIDE_GIVE_UP,
-                    BIDE_REASON_BREAKER_PROBING);
+        assert_action(bide_call_begin(&second, &policy, &target, &get, T0 + 2 * S), BIDE_GIVE_UP,
+                      BIDE_REASON_BREAKER_PROBING);
     }
 }
 
-static void a_probe_that_reported_is_a_probe_no_more(void **state)
+static void a_call_whose_probe_voted_is_no_longer_a_probe(void **state)
 {
     (void)state;
     stage_call(PROBES, BIDE_BUDGET_TOKENS);
     policy.hedges_max = 1;
-    assert_says(report(1, conflict, T0 + 2 * S), BIDE_WAIT, BIDE_REASON_CONFLICT);
+    assert_action(report(1, conflict, T0 + 2 * S), BIDE_WAIT, BIDE_REASON_CONFLICT);
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED); /* closed meanwhile */
     struct bide_verdict v = wake(T0 + 2 * S);
-    assert_says(v, BIDE_START, BIDE_REASON_RETRY);
+    assert_action(v, BIDE_START, BIDE_REASON_RETRY);
     assert_int_equal(v.wake_ns, T0 + 2 * S); /* so it may be hedged */
 }
 
-static void a_call_whose_target_has_a_new_owner_leaves_it_alone(void **state)
+static void a_call_does_not_change_a_target_with_a_new_owner(void **state)
 {
     enum event { OK, FAILED, PERMANENT, UNSENT, WAKE, CANCEL, EVENTS };
     static struct bide_target before;
@@ -175,11 +175,11 @@ static void small_numbers_are_different_keys(void **state)
         assert_int_equal(report(1, failed, T0).action, BIDE_WAIT);
     }
     begin_as(&(struct bide_request){.safety = BIDE_SAFE, .retry_key = 6}, T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT);
+    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT);
 }
 
 /* The target was given away in the middle of an event: what could not be counted is not taken off later either. */
-static void a_place_that_belongs_to_another_is_neither_taken_nor_left(void **state)
+static void permits_of_a_new_owner_are_neither_acquired_nor_released(void **state)
 {
     const uint64_t another = UINT64_C(5) << CORE_OWNER_SHIFT;
     (void)state;
@@ -194,11 +194,11 @@ static void a_place_that_belongs_to_another_is_neither_taken_nor_left(void **sta
     assert_int_equal(target.in_flight, another);
     assert_int_equal(target.calls, another);
     begin(T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
+    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
     assert_int_equal(target.retries, another);
 }
 
-static void a_place_lost_to_another_thread_is_asked_for_again(void **state)
+static void a_permit_lost_to_another_thread_is_requested_again(void **state)
 {
     (void)state;
     uint64_t word = 0;
@@ -212,7 +212,7 @@ static void a_place_lost_to_another_thread_is_asked_for_again(void **state)
     assert_int_equal(core_permits_held(&word), 0);
 }
 
-static void a_call_whose_target_is_gone_may_still_succeed_but_is_not_retried(void **state)
+static void a_call_whose_target_has_a_new_owner_may_succeed_but_is_not_retried(void **state)
 {
     (void)state;
     for (int succeeds = 0; succeeds < 2; succeeds++) {
@@ -220,25 +220,25 @@ static void a_call_whose_target_is_gone_may_still_succeed_but_is_not_retried(voi
         target.in_flight = 0; /* nothing counted, so that the table may take it */
         assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
         bide_breaker_hold(&target, BIDE_HOLD_OPEN); /* of somebody else */
-        assert_says(report(1, failed, T0), BIDE_NONE, BIDE_REASON_NOTHING);
-        assert_says(report(2, failed, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+        assert_action(report(1, failed, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+        assert_action(report(2, failed, T0), BIDE_NONE, BIDE_REASON_NOTHING);
         if (succeeds)
-            assert_says(report(3, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+            assert_action(report(3, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
         else
-            assert_says(report(3, failed, T0), BIDE_GIVE_UP, BIDE_REASON_TARGET_GONE);
+            assert_action(report(3, failed, T0), BIDE_GIVE_UP, BIDE_REASON_TARGET_GONE);
     }
     stage_call(RUNS, BIDE_BUDGET_TOKENS);
     policy.hedges_max = 1;
     begin(T0);
     target.in_flight = 0;
     assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
-    assert_says(wake(T0), BIDE_NONE, BIDE_REASON_TARGET_GONE); /* nor hedged */
-    assert_says(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(wake(T0), BIDE_NONE, BIDE_REASON_TARGET_GONE); /* nor hedged */
+    assert_action(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
 }
 
 /* ---- a wake that is refused ---- */
 
-static void a_refused_wake_returns_token_and_key(void **state)
+static void a_refused_wake_refunds_token_and_key(void **state)
 {
     enum refusal { BREAKER, FLIGHT, THROTTLE, DEADLINE, REFUSALS };
     static const enum bide_reason whys[] = {BIDE_REASON_BREAKER_OPEN, BIDE_REASON_IN_FLIGHT_FULL, BIDE_REASON_THROTTLE,
@@ -253,7 +253,7 @@ static void a_refused_wake_returns_token_and_key(void **state)
             target.in_flight = 4;
         if (refusal == THROTTLE)
             target.lane[0].attempts += 1000000, target.config[0].throttle_max_permille = 1000;
-        assert_says(wake(refusal == DEADLINE ? T0 + 60 * S : T0 + S), BIDE_GIVE_UP, whys[refusal]);
+        assert_action(wake(refusal == DEADLINE ? T0 + 60 * S : T0 + S), BIDE_GIVE_UP, whys[refusal]);
         assert_int_equal(left(), 10000);
         assert_int_equal(target.in_flight, refusal == FLIGHT ? 4 : 0);
         for (size_t i = 0; i < BIDE_KEY_WORDS; i++)
@@ -276,17 +276,17 @@ static void at_done_the_losing_hedges_are_accounted_for(void **state)
         assert_int_equal(target.retries, 2);
         assert_int_equal(target.calls, 1);
         struct bide_verdict v = report(winner, good, T0 + S);
-        assert_says(v, BIDE_DONE, BIDE_REASON_SUCCEEDED);
+        assert_action(v, BIDE_DONE, BIDE_REASON_SUCCEEDED);
         assert_int_equal(v.attempt, winner);
         assert_nothing_held();
         assert_int_equal(latencies(), 3); /* the losers took at least so long */
         for (uint32_t loser = 1; loser <= 3; loser++)
-            assert_says(report(loser, failed, T0 + S), BIDE_NONE, BIDE_REASON_NOTHING);
+            assert_action(report(loser, failed, T0 + S), BIDE_NONE, BIDE_REASON_NOTHING);
         assert_int_equal(latencies(), 3);
     }
 }
 
-static void a_hedge_that_never_went_out_costs_nothing_though_another_attempt_runs(void **state)
+static void an_unsent_hedge_is_refunded_while_another_attempt_runs(void **state)
 {
     (void)state;
     for (size_t k = 0; k < COUNT(refillable); k++) {
@@ -297,9 +297,9 @@ static void a_hedge_that_never_went_out_costs_nothing_though_another_attempt_run
         wake(T0 + 100 * MS);
         wake(T0 + 200 * MS);
         assert_int_equal(left(), 8000);
-        assert_says(report(3, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_REASON_NOTHING);
+        assert_action(report(3, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_REASON_NOTHING);
         assert_int_equal(left(), 9000);
-        assert_says(report(2, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_REASON_NOTHING); /* not the last charged */
+        assert_action(report(2, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_REASON_NOTHING); /* not the last charged */
         assert_int_equal(left(), 9000);
         report(1, good, T0 + S);
         assert_int_equal(left(), refillable[k] == BIDE_BUDGET_CONCURRENCY ? 10000 : 9000);
@@ -307,7 +307,7 @@ static void a_hedge_that_never_went_out_costs_nothing_though_another_attempt_run
     }
 }
 
-static void the_only_hedge_that_never_went_out_frees_its_place(void **state)
+static void an_unsent_only_hedge_releases_its_permit(void **state)
 {
     (void)state;
     open_hedged(1);
@@ -323,7 +323,7 @@ static void the_only_hedge_that_never_went_out_frees_its_place(void **state)
     assert_nothing_held();
 }
 
-static void what_came_back_unsent_is_not_refunded_again(void **state)
+static void an_unsent_retry_is_not_refunded_twice(void **state)
 {
     (void)state;
     open_hedged(1);
@@ -335,11 +335,11 @@ static void what_came_back_unsent_is_not_refunded_again(void **state)
     assert_int_equal(left(), 4000);
     report(2, unsent, T0 + 100 * MS);
     assert_int_equal(left(), 5000);
-    assert_says(report(1, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
+    assert_action(report(1, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
     assert_int_equal(left(), 5000);
 }
 
-static void a_refused_hedge_gives_its_key_back_once(void **state)
+static void a_refused_hedge_refunds_its_key_once(void **state)
 {
     (void)state;
     open_hedged(1);
@@ -348,14 +348,14 @@ static void a_refused_hedge_gives_its_key_back_once(void **state)
     open_target();
     use_up_the_key(); /* one of two, and the only token */
     begin_as(&keyed, T0);
-    a_hedge_is_refused_by(BIDE_REASON_BUDGET_EMPTY, "budget");
+    assert_hedge_refused(BIDE_REASON_BUDGET_EMPTY, "budget");
     bide_budget_add_milli(&target, 9000, T0);
     use_up_the_key(); /* the other one of two */
     begin_as(&keyed, T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT);
+    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT);
 }
 
-static void places_held_by_hedges_survive_a_reload_to_another_kind(void **state)
+static void permits_of_hedges_survive_a_reload_to_another_kind(void **state)
 {
     (void)state;
     open_hedged(2);
@@ -366,7 +366,7 @@ static void places_held_by_hedges_survive_a_reload_to_another_kind(void **state)
     config.budget.kind = BIDE_BUDGET_TOKENS;
     bide_target_configure(&target, &config, T0 + 100 * MS, NULL);
     int64_t before = left();
-    assert_says(wake(T0 + 200 * MS), BIDE_START, BIDE_REASON_HEDGE); /* pays in the new money, gives the place back */
+    assert_action(wake(T0 + 200 * MS), BIDE_START, BIDE_REASON_HEDGE); /* pays in the new money, gives the place back */
     assert_int_equal(target.retries, 0);
     assert_int_equal(left(), before - 1000);
     report(1, good, T0 + S);
@@ -375,28 +375,28 @@ static void places_held_by_hedges_survive_a_reload_to_another_kind(void **state)
 
 /* ---- charges ---- */
 
-static void an_attempt_that_never_went_out_costs_nothing(void **state)
+static void an_unsent_attempt_is_refunded(void **state)
 {
     (void)state;
     open_fresh();
     begin(T0);
-    assert_says(report(1, unsent, T0), BIDE_GIVE_UP, BIDE_REASON_CANCELLED); /* a first attempt was never charged */
+    assert_action(report(1, unsent, T0), BIDE_GIVE_UP, BIDE_REASON_CANCELLED); /* a first attempt was never charged */
     assert_int_equal(left(), 10000);
     begin(T0);
     report(1, failed, T0);
     wake(T0 + S);
     assert_int_equal(left(), 9000);
-    assert_says(report(2, stopped, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED); /* it went out */
+    assert_action(report(2, stopped, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED); /* it went out */
     assert_int_equal(left(), 9000);
     begin(T0);
     report(1, failed, T0);
     wake(T0 + S);
-    assert_says(report(2, unsent, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
+    assert_action(report(2, unsent, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
     assert_int_equal(left(), 9000);
 }
 
 /* In observe mode a retry may go out that the budget did not pay: nothing is given back for it. */
-static void what_was_not_charged_is_not_given_back(void **state)
+static void an_uncharged_retry_is_not_refunded(void **state)
 {
     (void)state;
     fresh();
@@ -410,7 +410,7 @@ static void what_was_not_charged_is_not_given_back(void **state)
         wake(T0 + S);
         assert_int_equal(left(), 0);
         struct bide_verdict v = report(2, failed, T0 + S);
-        assert_says(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
+        assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
         assert_int_equal(v.observed, BIDE_GATE_BUDGET);
         wake(T0 + 2 * S);
         report(3, sent ? good : unsent, T0 + 2 * S);
@@ -455,7 +455,7 @@ static void a_charge_in_another_kind_of_budget_is_not_refunded_in_tokens(void **
     assert_int_equal(left(), before + 10);
 }
 
-static void a_budget_that_is_taken_away_in_mid_call_is_no_matter(void **state)
+static void a_reload_without_a_budget_during_a_call_is_harmless(void **state)
 {
     (void)state;
     for (size_t k = 0; k < COUNT(refillable); k++) {
@@ -465,8 +465,8 @@ static void a_budget_that_is_taken_away_in_mid_call_is_no_matter(void **state)
         report(1, failed, T0);
         config.budget.kind = BIDE_BUDGET_NONE;
         bide_target_configure(&target, &config, T0, NULL);
-        assert_says(wake(T0 + S), BIDE_START, BIDE_REASON_RETRY);
-        assert_says(report(2, failed, T0 + S), BIDE_WAIT, BIDE_REASON_BACKOFF);
+        assert_action(wake(T0 + S), BIDE_START, BIDE_REASON_RETRY);
+        assert_action(report(2, failed, T0 + S), BIDE_WAIT, BIDE_REASON_BACKOFF);
         wake(T0 + 2 * S);
         report(3, good, T0 + 2 * S);
         assert_nothing_held();
@@ -482,12 +482,12 @@ static void an_empty_budget_may_open_the_breaker(void **state)
     config.breaker.kind = BIDE_BREAKER_BY_RUN;
     open_target();
     begin(T0);
-    assert_says(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
+    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY);
     assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_OPEN);
-    assert_says(begin(T0), BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
+    assert_action(begin(T0), BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN);
 }
 
-static void a_long_poll_that_parts_hears_nothing_more(void **state)
+static void a_long_poll_that_is_giving_up_ignores_further_outcomes(void **state)
 {
     (void)state;
     stage_call(PARTS, BIDE_BUDGET_TOKENS);
@@ -499,7 +499,7 @@ static void a_long_poll_that_parts_hears_nothing_more(void **state)
 
 /* ---- keys ---- */
 
-static void a_key_is_limited_or_only_watched(void **state)
+static void a_key_limit_refuses_or_observes(void **state)
 {
     (void)state;
     for (int observe = 0; observe < 2; observe++) {
@@ -685,7 +685,7 @@ static int64_t count_held(const struct play *p)
     return n;
 }
 
-static void whatever_happens_the_books_balance_at_every_instant(void **state)
+static void charges_and_permits_balance_after_every_event(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 600; seed++) {
@@ -710,7 +710,7 @@ static void whatever_happens_the_books_balance_at_every_instant(void **state)
     }
 }
 
-static void reloads_in_between_leave_no_count_behind(void **state)
+static void reloads_between_events_leave_no_permit_behind(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 300; seed++) {
@@ -736,32 +736,32 @@ static void reloads_in_between_leave_no_count_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cancelled_call_gives_back_what_it_holds_in_every_stage),
-        cmocka_unit_test(a_probe_comes_back_by_whatever_ends_its_call),
-        cmocka_unit_test(a_probe_that_reported_is_a_probe_no_more),
-        cmocka_unit_test(a_call_whose_target_has_a_new_owner_leaves_it_alone),
+        cmocka_unit_test(a_cancelled_call_releases_its_resources_in_every_stage),
+        cmocka_unit_test(every_end_of_a_call_releases_its_probe_slot),
+        cmocka_unit_test(a_call_whose_probe_voted_is_no_longer_a_probe),
+        cmocka_unit_test(a_call_does_not_change_a_target_with_a_new_owner),
         cmocka_unit_test(small_numbers_are_different_keys),
-        cmocka_unit_test(a_place_that_belongs_to_another_is_neither_taken_nor_left),
-        cmocka_unit_test(a_place_lost_to_another_thread_is_asked_for_again),
-        cmocka_unit_test(a_call_whose_target_is_gone_may_still_succeed_but_is_not_retried),
-        cmocka_unit_test(a_refused_wake_returns_token_and_key),
+        cmocka_unit_test(permits_of_a_new_owner_are_neither_acquired_nor_released),
+        cmocka_unit_test(a_permit_lost_to_another_thread_is_requested_again),
+        cmocka_unit_test(a_call_whose_target_has_a_new_owner_may_succeed_but_is_not_retried),
+        cmocka_unit_test(a_refused_wake_refunds_token_and_key),
         cmocka_unit_test(at_done_the_losing_hedges_are_accounted_for),
-        cmocka_unit_test(a_hedge_that_never_went_out_costs_nothing_though_another_attempt_runs),
-        cmocka_unit_test(the_only_hedge_that_never_went_out_frees_its_place),
-        cmocka_unit_test(what_came_back_unsent_is_not_refunded_again),
-        cmocka_unit_test(a_refused_hedge_gives_its_key_back_once),
-        cmocka_unit_test(places_held_by_hedges_survive_a_reload_to_another_kind),
-        cmocka_unit_test(an_attempt_that_never_went_out_costs_nothing),
-        cmocka_unit_test(what_was_not_charged_is_not_given_back),
+        cmocka_unit_test(an_unsent_hedge_is_refunded_while_another_attempt_runs),
+        cmocka_unit_test(an_unsent_only_hedge_releases_its_permit),
+        cmocka_unit_test(an_unsent_retry_is_not_refunded_twice),
+        cmocka_unit_test(a_refused_hedge_refunds_its_key_once),
+        cmocka_unit_test(permits_of_hedges_survive_a_reload_to_another_kind),
+        cmocka_unit_test(an_unsent_attempt_is_refunded),
+        cmocka_unit_test(an_uncharged_retry_is_not_refunded),
         cmocka_unit_test(the_refund_is_the_last_charge_only),
         cmocka_unit_test(a_charge_in_another_kind_of_budget_is_not_refunded_in_tokens),
-        cmocka_unit_test(a_budget_that_is_taken_away_in_mid_call_is_no_matter),
+        cmocka_unit_test(a_reload_without_a_budget_during_a_call_is_harmless),
         cmocka_unit_test(an_empty_budget_may_open_the_breaker),
-        cmocka_unit_test(a_long_poll_that_parts_hears_nothing_more),
-        cmocka_unit_test(a_key_is_limited_or_only_watched),
+        cmocka_unit_test(a_long_poll_that_is_giving_up_ignores_further_outcomes),
+        cmocka_unit_test(a_key_limit_refuses_or_observes),
         cmocka_unit_test(a_key_whose_halves_cancel_out_is_still_a_key),
-        cmocka_unit_test(whatever_happens_the_books_balance_at_every_instant),
-        cmocka_unit_test(reloads_in_between_leave_no_count_behind),
+        cmocka_unit_test(charges_and_permits_balance_after_every_event),
+        cmocka_unit_test(reloads_between_events_leave_no_permit_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

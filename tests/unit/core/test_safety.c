@@ -6,42 +6,42 @@ static void a_request_that_turns_out_unsafe_is_not_repeated(void **state)
     (void)state;
     open_fresh();
     begin(T0);
-    assert_says(bide_call_safety(&call, BIDE_UNSAFE, T0), BIDE_NONE, BIDE_REASON_NOTHING);
-    assert_says(report(1, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
+    assert_action(bide_call_safety(&call, BIDE_UNSAFE, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(report(1, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
 }
 
-static void one_that_turns_out_idempotent_is(void **state)
+static void a_request_that_turns_out_idempotent_is_repeated(void **state)
 {
     (void)state;
     open_fresh();
     begin(T0);
     bide_call_safety(&call, BIDE_IDEMPOTENT, T0);
-    assert_says(report(1, failed, T0 + S), BIDE_WAIT, BIDE_REASON_BACKOFF);
+    assert_action(report(1, failed, T0 + S), BIDE_WAIT, BIDE_REASON_BACKOFF);
 }
 
-static void nonsense_is_unsafe(void **state)
+static void an_invalid_safety_is_unsafe(void **state)
 {
     (void)state;
     open_fresh();
     begin(T0);
     bide_call_safety(&call, (enum bide_safety)99, T0);
-    assert_says(report(1, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
+    assert_action(report(1, failed, T0 + S), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
 }
 
-static void a_missing_key_is_found_out_before_anything_is_sent(void **state)
+static void a_missing_key_is_detected_before_anything_is_sent(void **state)
 {
     (void)state;
     fresh();
     policy.require_key = true;
     open_target();
-    assert_says(begin(T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
-    assert_says(bide_call_safety(&call, BIDE_UNSAFE, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED);
-    assert_says(report(1, failed, T0 + S), BIDE_NONE, BIDE_REASON_NOTHING); /* it is over, once */
+    assert_action(begin(T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
+    assert_action(bide_call_safety(&call, BIDE_UNSAFE, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED);
+    assert_action(report(1, failed, T0 + S), BIDE_NONE, BIDE_REASON_NOTHING); /* it is over, once */
     begin(T0);
-    assert_says(bide_call_safety(&call, BIDE_KEYED, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(bide_call_safety(&call, BIDE_KEYED, T0), BIDE_NONE, BIDE_REASON_NOTHING);
 }
 
-static void a_gate_that_observes_reports_the_missing_key(void **state)
+static void the_key_gate_in_observe_mode_reports_the_missing_key(void **state)
 {
     (void)state;
     fresh();
@@ -50,11 +50,11 @@ static void a_gate_that_observes_reports_the_missing_key(void **state)
     open_target();
     begin(T0);
     struct bide_verdict v = bide_call_safety(&call, BIDE_UNSAFE, T0);
-    assert_says(v, BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(v, BIDE_NONE, BIDE_REASON_NOTHING);
     assert_int_equal(v.observed, BIDE_GATE_KEY);
 }
 
-static void a_hedge_is_planned_only_for_what_may_be_repeated(void **state)
+static void a_hedge_is_planned_only_for_a_repeatable_request(void **state)
 {
     (void)state;
     fresh();
@@ -64,10 +64,10 @@ static void a_hedge_is_planned_only_for_what_may_be_repeated(void **state)
     assert_int_equal(begin(T0).wake_ns, T0 + 400 * MS);
     assert_int_equal(bide_call_safety(&call, BIDE_IDEMPOTENT, T0).wake_ns, T0 + 400 * MS);
     assert_int_equal(bide_call_safety(&call, BIDE_UNSAFE, T0).wake_ns, NEVER);
-    assert_says(wake(T0 + 500 * MS), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(wake(T0 + 500 * MS), BIDE_NONE, BIDE_REASON_NOTHING);
 }
 
-static void what_a_round_was_asked_to_wait_is_kept(void **state)
+static void the_hint_of_a_round_is_kept(void **state)
 {
     (void)state;
     fresh();
@@ -79,11 +79,11 @@ static void what_a_round_was_asked_to_wait_is_kept(void **state)
     report(1, with_hint(failed, 5 * S), T0 + 500 * MS);
     assert_int_equal(bide_call_safety(&call, BIDE_SAFE, T0 + 500 * MS).wake_ns, NEVER);
     struct bide_verdict v = report(2, failed, T0 + 600 * MS);
-    assert_says(v, BIDE_WAIT, BIDE_REASON_SERVER_HINT);
+    assert_action(v, BIDE_WAIT, BIDE_REASON_SERVER_HINT);
     assert_true(v.wake_ns >= T0 + 5500 * MS);
 }
 
-static void a_call_that_waits_may_be_told_too(void **state)
+static void the_safety_may_be_set_while_the_call_waits(void **state)
 {
     (void)state;
     open_fresh();
@@ -91,32 +91,32 @@ static void a_call_that_waits_may_be_told_too(void **state)
     struct bide_verdict v = report(1, failed, T0);
     assert_int_equal(bide_call_safety(&call, BIDE_UNSAFE, T0).wake_ns, v.wake_ns);
     wake(v.wake_ns);
-    assert_says(report(2, failed, v.wake_ns), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
+    assert_action(report(2, failed, v.wake_ns), BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE);
 }
 
-static void before_the_beginning_and_after_the_end_it_changes_nothing(void **state)
+static void setting_the_safety_before_begin_or_after_the_end_changes_nothing(void **state)
 {
     (void)state;
     struct bide_call none = {0};
-    assert_says(bide_call_safety(&none, BIDE_UNSAFE, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(bide_call_safety(&none, BIDE_UNSAFE, T0), BIDE_NONE, BIDE_REASON_NOTHING);
     open_fresh();
     begin(T0);
     report(1, good, T0);
-    assert_says(bide_call_safety(&call, BIDE_UNSAFE, T0), BIDE_NONE, BIDE_REASON_NOTHING);
+    assert_action(bide_call_safety(&call, BIDE_UNSAFE, T0), BIDE_NONE, BIDE_REASON_NOTHING);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_that_turns_out_unsafe_is_not_repeated),
-        cmocka_unit_test(one_that_turns_out_idempotent_is),
-        cmocka_unit_test(nonsense_is_unsafe),
-        cmocka_unit_test(a_missing_key_is_found_out_before_anything_is_sent),
-        cmocka_unit_test(a_gate_that_observes_reports_the_missing_key),
-        cmocka_unit_test(a_hedge_is_planned_only_for_what_may_be_repeated),
-        cmocka_unit_test(what_a_round_was_asked_to_wait_is_kept),
-        cmocka_unit_test(a_call_that_waits_may_be_told_too),
-        cmocka_unit_test(before_the_beginning_and_after_the_end_it_changes_nothing),
+        cmocka_unit_test(a_request_that_turns_out_idempotent_is_repeated),
+        cmocka_unit_test(an_invalid_safety_is_unsafe),
+        cmocka_unit_test(a_missing_key_is_detected_before_anything_is_sent),
+        cmocka_unit_test(the_key_gate_in_observe_mode_reports_the_missing_key),
+        cmocka_unit_test(a_hedge_is_planned_only_for_a_repeatable_request),
+        cmocka_unit_test(the_hint_of_a_round_is_kept),
+        cmocka_unit_test(the_safety_may_be_set_while_the_call_waits),
+        cmocka_unit_test(setting_the_safety_before_begin_or_after_the_end_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,14 +86,14 @@ static void the_statuses_that_the_seeds_agree_on_are_retried(void **state)
 }
 
 /* Their prose says "5xx", their code lists 500 502 503 504: 501 and 505 will be the same next time. */
-static void seeds_000_and_002_say_5xx_but_what_the_server_cannot_do_is_not_retried(void **state)
+static void seeds_000_and_002_list_5xx_but_501_and_505_are_not_retried(void **state)
 {
     (void)state;
     assert_false(is_retryable(501));
     assert_false(is_retryable(505));
 }
 
-static void seed_000_a_lost_race_is_retried_at_once_one_time(void **state)
+static void seed_000_a_conflict_is_retried_at_once_one_time(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
     struct bide_outcome conflict = {.kind = BIDE_KIND_CONFLICT, .evidence = BIDE_EVIDENCE_ANSWERED};
@@ -146,7 +146,7 @@ static void seed_004_refuses_to_send_a_mutating_request_without_a_key(void **sta
 }
 
 /* "429: yes, only with Retry-After"; its code retries it anyway. Both can be had. */
-static void seed_004_says_429_only_with_a_hint_and_its_code_retries_it_without(void **state)
+static void seed_004_documents_429_only_with_a_hint_but_retries_it_without(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SEED_004);
     struct bide_outcome limited = bide_classify_http(429, NULL);
@@ -233,7 +233,7 @@ static void seed_001_an_uncapped_wait_would_be_twelve_days_and_the_cap_makes_it_
 
 /* base 200 ms, cap 30 s. The document says "attempt 8: 30 s (capped)"; by its own list it is 25.6 s, and the ninth is
  * capped. */
-static void seed_002_s_eighth_wait_is_25_6_seconds_and_not_capped_as_it_says(void **state)
+static void seed_002_s_eighth_wait_is_25_6_seconds_and_not_capped_as_documented(void **state)
 {
     static const int64_t ms[] = {200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000};
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
@@ -255,7 +255,7 @@ static void seed_004_calls_something_else_equal_jitter(void **state)
     }
 }
 
-static void seeds_001_002_003_decorrelated_jitter_grows_from_the_wait_before(void **state)
+static void seeds_001_002_003_decorrelated_jitter_grows_from_the_previous_wait(void **state)
 {
     static const struct {
         int64_t previous_ms, hi_ms;
@@ -286,7 +286,7 @@ static void seed_004_s_floor_holds_and_waits_do_not_pile_up_on_it(void **state)
     assert_in_range(at_the_floor, 20, 150); /* 1 in 150 expected */
 }
 
-static void seed_003_without_jitter_a_thousand_callers_come_back_in_the_same_instant(void **state)
+static void seed_003_without_jitter_a_thousand_callers_return_in_the_same_instant(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_PAYSETU);
     uint32_t in_bucket[10] = {0};
@@ -344,7 +344,7 @@ static void seed_001_verify_5_a_retry_after_of_5_waits_5_seconds_and_without_one
 }
 
 /* 503 with Retry-After: 30: who waits for a second behaves badly, who waits for 30 behaves well. */
-static void seed_002_the_server_s_request_for_time_is_honoured_and_spread_a_little_upwards(void **state)
+static void seed_002_retry_after_is_honoured_and_jittered_upwards(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
     struct bide_call call;
@@ -436,7 +436,7 @@ static void seed_004_a_fifth_of_the_requests_may_be_retries_after_a_warm_up_of_t
 }
 
 /* "Disable retries for a cooldown period." */
-static void seed_004_after_a_refusal_there_are_no_retries_for_a_while(void **state)
+static void seed_004_allows_no_retries_for_a_cooldown_after_a_refusal(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SEED_004);
     struct bide_target target;
@@ -513,7 +513,7 @@ static void seed_003_paysetu_connects_in_30_ms_or_not_at_all(void **state)
 }
 
 /* "Eight attempts with waits up to 10 s under a limit of 2 s cannot succeed": with a deadline they are not tried. */
-static void seed_003_retries_that_do_not_fit_the_deadline_are_not_waited_for(void **state)
+static void seed_003_waits_that_do_not_fit_the_deadline_are_not_started(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_PAYSETU);
     struct bide_call call;
@@ -563,7 +563,7 @@ static void seed_003_cricstream_retries_a_segment_once_in_30_seconds(void **stat
 }
 
 /* "Retry-After: 5 says: wait 5 seconds before any caller retries." */
-static void seed_003_cricstream_waits_at_least_as_long_as_the_server_asks(void **state)
+static void seed_003_cricstream_waits_at_least_as_long_as_retry_after(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_CRICSTREAM);
     struct bide_call call;
@@ -640,7 +640,7 @@ static void seeds_000_and_001_the_27_of_three_layers_counts_attempts_and_not_ret
 }
 
 /* A layer that sees a retry coming in does not retry: k attempts at n layers are 1 + n (k - 1) instead of k^n. */
-static void layers_that_pass_the_attempt_on_add_up_and_do_not_multiply(void **state)
+static void layers_that_forward_the_attempt_add_up_and_do_not_multiply(void **state)
 {
     static const struct {
         uint32_t attempts, layers, leaf;
@@ -655,7 +655,7 @@ static void layers_that_pass_the_attempt_on_add_up_and_do_not_multiply(void **st
 }
 
 /* "Retry only at the outermost layer." */
-static void a_caller_that_says_no_retry_is_the_only_one_to_retry(void **state)
+static void a_caller_that_sends_no_retry_is_the_only_layer_to_retry(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
     struct bide_layer no_retry = {.attempt = 1, .left_ns = BIDE_NEVER, .no_retry = true};
@@ -671,39 +671,39 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(seed_001_verify_1_a_503_is_retryable_and_a_400_is_not),
         cmocka_unit_test(the_statuses_that_the_seeds_agree_on_are_retried),
-        cmocka_unit_test(seeds_000_and_002_say_5xx_but_what_the_server_cannot_do_is_not_retried),
-        cmocka_unit_test(seed_000_a_lost_race_is_retried_at_once_one_time),
+        cmocka_unit_test(seeds_000_and_002_list_5xx_but_501_and_505_are_not_retried),
+        cmocka_unit_test(seed_000_a_conflict_is_retried_at_once_one_time),
         cmocka_unit_test(seeds_000_001_004_a_post_without_a_key_is_not_retried),
         cmocka_unit_test(seed_004_refuses_to_send_a_mutating_request_without_a_key),
-        cmocka_unit_test(seed_004_says_429_only_with_a_hint_and_its_code_retries_it_without),
+        cmocka_unit_test(seed_004_documents_429_only_with_a_hint_but_retries_it_without),
         cmocka_unit_test(seed_000_backoff_without_jitter_waits_1_2_4_8_seconds),
         cmocka_unit_test(seed_000_s_max_retries_of_4_are_attempts),
         cmocka_unit_test(seed_000_waits_after_its_last_attempt_and_the_engine_does_not),
         cmocka_unit_test(seed_001_verify_2_full_jitter_lies_between_zero_and_the_ceiling),
         cmocka_unit_test(seed_001_an_uncapped_wait_would_be_twelve_days_and_the_cap_makes_it_half_a_minute),
-        cmocka_unit_test(seed_002_s_eighth_wait_is_25_6_seconds_and_not_capped_as_it_says),
+        cmocka_unit_test(seed_002_s_eighth_wait_is_25_6_seconds_and_not_capped_as_documented),
         cmocka_unit_test(seed_004_calls_something_else_equal_jitter),
-        cmocka_unit_test(seeds_001_002_003_decorrelated_jitter_grows_from_the_wait_before),
+        cmocka_unit_test(seeds_001_002_003_decorrelated_jitter_grows_from_the_previous_wait),
         cmocka_unit_test(seed_004_s_floor_holds_and_waits_do_not_pile_up_on_it),
-        cmocka_unit_test(seed_003_without_jitter_a_thousand_callers_come_back_in_the_same_instant),
+        cmocka_unit_test(seed_003_without_jitter_a_thousand_callers_return_in_the_same_instant),
         cmocka_unit_test(seed_001_verify_3_it_retries_on_503_gives_up_on_400_and_after_the_last_attempt),
         cmocka_unit_test(seed_001_verify_5_a_retry_after_of_5_waits_5_seconds_and_without_one_it_is_jitter),
-        cmocka_unit_test(seed_002_the_server_s_request_for_time_is_honoured_and_spread_a_little_upwards),
+        cmocka_unit_test(seed_002_retry_after_is_honoured_and_jittered_upwards),
         cmocka_unit_test(seed_001_verify_4_after_100_retries_of_5_tokens_the_101st_is_refused),
         cmocka_unit_test(seed_001_each_success_buys_one_retry),
         cmocka_unit_test(seed_002_an_empty_budget_opens_the_circuit),
         cmocka_unit_test(seed_004_a_fifth_of_the_requests_may_be_retries_after_a_warm_up_of_ten),
-        cmocka_unit_test(seed_004_after_a_refusal_there_are_no_retries_for_a_while),
+        cmocka_unit_test(seed_004_allows_no_retries_for_a_cooldown_after_a_refusal),
         cmocka_unit_test(seed_002_six_attempts_amplify_six_times_and_a_budget_stops_that),
         cmocka_unit_test(seed_003_paysetu_s_worst_case_is_1_3_seconds_and_not_6_6),
         cmocka_unit_test(seed_003_paysetu_connects_in_30_ms_or_not_at_all),
-        cmocka_unit_test(seed_003_retries_that_do_not_fit_the_deadline_are_not_waited_for),
+        cmocka_unit_test(seed_003_waits_that_do_not_fit_the_deadline_are_not_started),
         cmocka_unit_test(seed_003_cricstream_retries_a_segment_once_in_30_seconds),
-        cmocka_unit_test(seed_003_cricstream_waits_at_least_as_long_as_the_server_asks),
+        cmocka_unit_test(seed_003_cricstream_waits_at_least_as_long_as_retry_after),
         cmocka_unit_test(seed_004_s_five_retries_of_a_minute_are_six_minutes_and_a_deadline_ends_them_sooner),
         cmocka_unit_test(seeds_000_and_001_the_27_of_three_layers_counts_attempts_and_not_retries),
-        cmocka_unit_test(layers_that_pass_the_attempt_on_add_up_and_do_not_multiply),
-        cmocka_unit_test(a_caller_that_says_no_retry_is_the_only_one_to_retry),
+        cmocka_unit_test(layers_that_forward_the_attempt_add_up_and_do_not_multiply),
+        cmocka_unit_test(a_caller_that_sends_no_retry_is_the_only_layer_to_retry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

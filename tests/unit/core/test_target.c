@@ -51,7 +51,7 @@ static struct bide_target_config windowed(int64_t window_ns)
     return config;
 }
 
-static void given(const struct bide_target_config *config)
+static void init_target(const struct bide_target_config *config)
 {
     assert_int_equal(bide_target_init(&target, config, NOW, NULL), BIDE_OK);
 }
@@ -80,16 +80,16 @@ static void vote(enum core_vote what, int64_t now_ns)
     core_breaker_vote(&target, &b, core_hot(&target), now_ns);
 }
 
-static bool take_retry(void)
+static bool charge_retry(void)
 {
     struct core_charge charge = {0};
     return core_budget_charge(&target, &failed, NOW, &charge);
 }
 
-static uint32_t take_all_retries(void)
+static uint32_t charge_all_retries(void)
 {
     uint32_t n = 0;
-    while (n < 1000 && take_retry())
+    while (n < 1000 && charge_retry())
         n++;
     return n;
 }
@@ -102,11 +102,11 @@ static void first_attempts(uint32_t n)
 
 /* -- making ---------------------------------------------------------------------------------------------------------*/
 
-static void a_new_target_has_a_full_budget_a_closed_breaker_and_nothing_to_remember(void **state)
+static void a_new_target_has_a_full_budget_a_closed_breaker_and_no_history(void **state)
 {
     struct bide_target_config config = service(), got;
     memset(&target, 0xff, sizeof target); /* whatever was there before */
-    given(&config);
+    init_target(&config);
     bide_target_config_get(&target, &got);
     assert_memory_equal(&got, &config, sizeof got);
     assert_int_equal(bide_budget_left_milli(&target, NOW), 10000);
@@ -118,7 +118,7 @@ static void a_new_target_has_a_full_budget_a_closed_breaker_and_nothing_to_remem
         assert_int_equal(bide_target_refused(&target, (enum bide_gate)(1u << i)), 0);
 }
 
-static void a_bad_configuration_makes_nothing_and_is_named(void **state)
+static void init_refuses_a_bad_configuration_and_reports_its_field(void **state)
 {
     struct bide_target_config config = service();
     struct bide_target before;
@@ -144,10 +144,10 @@ static void a_target_is_aligned_to_cache_lines_and_no_larger_than_two_kilobytes(
 }
 
 /* What a successful call reads of the configuration is packed into a word: each bit says what the fields say. */
-static void the_packed_word_says_what_the_configuration_says(void **state)
+static void the_packed_word_matches_the_configuration(void **state)
 {
     struct bide_target_config c = service();
-    given(&c);
+    init_target(&c);
     assert_int_equal(core_hot_breaker_kind(core_hot(&target)), BIDE_BREAKER_BY_TIME);
     assert_int_equal(core_hot_budget_kind(core_hot(&target)), BIDE_BUDGET_TOKENS);
     assert_int_equal(core_hot(&target), 0);
@@ -188,10 +188,10 @@ static void the_packed_word_says_what_the_configuration_says(void **state)
 
 /* -- reloading ------------------------------------------------------------------------------------------------------*/
 
-static void a_reload_is_in_force_at_once_and_whole(void **state)
+static void a_reload_takes_effect_at_once_as_a_whole(void **state)
 {
     struct bide_target_config a = service(), b = fragile(), got;
-    given(&a);
+    init_target(&a);
     for (int i = 0; i < 5; i++) {
         const struct bide_target_config *next = i % 2 ? &a : &b;
         reload(next);
@@ -203,30 +203,30 @@ static void a_reload_is_in_force_at_once_and_whole(void **state)
 static void a_drained_budget_stays_drained_through_a_reload(void **state)
 {
     struct bide_target_config config = service();
-    given(&config);
-    assert_int_equal(take_all_retries(), 10);
+    init_target(&config);
+    assert_int_equal(charge_all_retries(), 10);
     reload(&config);
     assert_int_equal(bide_budget_left_milli(&target, NOW), 0);
     config.budget.capacity_milli = 50000;
     reload(&config);
     assert_int_equal(bide_budget_left_milli(&target, NOW), 0);
-    assert_false(take_retry());
+    assert_false(charge_retry());
 }
 
-static void a_smaller_capacity_cuts_what_is_left(void **state)
+static void a_smaller_capacity_removes_tokens_above_it(void **state)
 {
     struct bide_target_config config = service();
-    given(&config);
+    init_target(&config);
     config.budget.capacity_milli = 2000;
     reload(&config);
     assert_int_equal(bide_budget_left_milli(&target, NOW), 2000);
-    assert_int_equal(take_all_retries(), 2);
+    assert_int_equal(charge_all_retries(), 2);
 }
 
 static void an_open_breaker_stays_open_through_a_reload(void **state)
 {
     struct bide_target_config config = fragile();
-    given(&config);
+    init_target(&config);
     vote(CORE_VOTE_FAILURE, NOW);
     vote(CORE_VOTE_FAILURE, NOW);
     struct bide_breaker_view before = bide_breaker_get(&target);
@@ -240,12 +240,12 @@ static void an_open_breaker_stays_open_through_a_reload(void **state)
     assert_true(core_breaker_is_open_at(&target, NOW + 1 * S));
 }
 
-static void hold_off_and_keys_survive_a_reload(void **state)
+static void the_hold_off_and_keys_survive_a_reload(void **state)
 {
     struct bide_target_config config = service();
     uint32_t tick;
     config.key_retries = 1;
-    given(&config);
+    init_target(&config);
     bide_target_hold_off(&target, NOW + 20 * S, NOW);
     assert_true(core_key_charge(&target, 9, NOW, &tick));
     config.throttle_k_milli = 2000;
@@ -257,7 +257,7 @@ static void hold_off_and_keys_survive_a_reload(void **state)
 static void evidence_is_kept_by_a_reload_that_still_fits_it(void **state)
 {
     struct bide_target_config config = fragile();
-    given(&config);
+    init_target(&config);
     vote(CORE_VOTE_FAILURE, NOW);
     config.breaker.open_ns = 7 * S;
     config.budget.cost_milli = 2000;
@@ -266,7 +266,7 @@ static void evidence_is_kept_by_a_reload_that_still_fits_it(void **state)
     assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_OPEN);
 }
 
-static void evidence_begins_anew_when_a_reload_changes_how_it_is_counted(void **state)
+static void evidence_is_cleared_when_a_reload_changes_how_it_is_counted(void **state)
 {
     static const struct {
         enum bide_breaker_kind from, to;
@@ -286,7 +286,7 @@ static void evidence_begins_anew_when_a_reload_changes_how_it_is_counted(void **
         struct bide_target_config config = fragile();
         config.breaker.kind = rows[i].from;
         config.breaker.min_volume = 2;
-        given(&config);
+        init_target(&config);
         vote(CORE_VOTE_FAILURE, NOW);
         config.breaker.kind = rows[i].to;
         config.breaker.window_ns = rows[i].window_ns;
@@ -303,7 +303,7 @@ static void a_shorter_window_slides_from_the_reload_on(void **state)
     struct bide_target_config config = service();
     config.breaker.window_ns = 3600 * S;
     config.breaker.min_volume = 2;
-    given(&config);
+    init_target(&config);
     vote(CORE_VOTE_HEALTHY, NOW);
     config.breaker.window_ns = 10 * S;
     reload(&config);
@@ -319,8 +319,8 @@ static void a_bad_reload_changes_nothing_and_the_next_one_works(void **state)
     struct bide_target_config config = service(), got;
     struct bide_target before;
     struct bide_problem problem;
-    given(&config);
-    take_all_retries();
+    init_target(&config);
+    charge_all_retries();
     before = target;
     config.breaker.probes = 9;
     for (int i = 0; i < 3; i++) {
@@ -334,10 +334,10 @@ static void a_bad_reload_changes_nothing_and_the_next_one_works(void **state)
     assert_int_equal(got.breaker.probes, 2);
 }
 
-static void while_somebody_else_reloads_the_target_is_busy_and_unchanged(void **state)
+static void a_reload_during_another_reload_is_busy_and_changes_nothing(void **state)
 {
     struct bide_target_config config = service(), other = fragile(), got;
-    given(&config);
+    init_target(&config);
     target.claim = NOW | 1; /* another process, since now */
     assert_int_equal(bide_target_configure(&target, &other, NOW + 1 * S, NULL), BIDE_ERR_BUSY);
     assert_int_equal(bide_target_configure(&target, &other, NOW + 10 * S, NULL), BIDE_ERR_BUSY);
@@ -348,7 +348,7 @@ static void while_somebody_else_reloads_the_target_is_busy_and_unchanged(void **
 static void the_claim_of_a_killed_process_is_taken_over(void **state)
 {
     struct bide_target_config config = service(), other = fragile(), got;
-    given(&config);
+    init_target(&config);
     target.claim = NOW | 1;
     assert_int_equal(bide_target_configure(&target, &other, NOW + 10 * S + 2, NULL), BIDE_OK);
     bide_target_config_get(&target, &got);
@@ -356,20 +356,20 @@ static void the_claim_of_a_killed_process_is_taken_over(void **state)
     reload(&config); /* and it was released */
 }
 
-static void losing_the_race_for_the_claim_is_busy_and_the_next_try_works(void **state)
+static void a_lost_race_for_the_claim_is_busy_and_the_next_try_works(void **state)
 {
     struct bide_target_config config = service(), other = fragile();
-    given(&config);
+    init_target(&config);
     core_cas_failures = 1;
     assert_int_equal(bide_target_configure(&target, &other, NOW, NULL), BIDE_ERR_BUSY);
     assert_int_equal(core_cas_failures, 0);
     reload(&other);
 }
 
-static void a_reader_that_was_overtaken_by_a_reload_reads_again(void **state)
+static void a_reader_overtaken_by_a_reload_reads_again(void **state)
 {
     struct bide_target_config config = service(), got;
-    given(&config);
+    init_target(&config);
     for (uint32_t times = 1; times <= 3; times++) {
         memset(&got, 0, sizeof got);
         core_unchanged_failures = times;
@@ -435,7 +435,7 @@ static void readers_never_see_a_mixture_of_two_configurations(void **state)
 {
     struct bide_target_config a = numbered(1), b = numbered(2);
     struct reading readings[READERS] = {0};
-    given(&a);
+    init_target(&a);
     __atomic_store_n(&reloading_is_over, 0, __ATOMIC_RELEASE);
     for (int i = 0; i < READERS; i++)
         assert_int_equal(pthread_create(&readings[i].thread, NULL, read_on, &readings[i]), 0);
@@ -467,11 +467,11 @@ static void *write_on(void *argument)
     return NULL;
 }
 
-static void of_two_that_reload_at_once_each_time_one_wins_whole_and_the_other_is_told(void **state)
+static void one_of_two_concurrent_reloads_wins_as_a_whole_and_the_other_is_busy(void **state)
 {
     struct bide_target_config got;
     struct writing writings[2] = {{.config = numbered(1)}, {.config = numbered(2)}};
-    given(&writings[0].config);
+    init_target(&writings[0].config);
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&writings[i].thread, NULL, write_on, &writings[i]), 0);
     for (int i = 0; i < 2; i++)
@@ -489,31 +489,31 @@ static void a_longer_or_shorter_window_remembers_requests_and_retries(void **sta
     static const int64_t windows[] = {1 * S, 9 * S, 11 * S, 3600 * S};
     for (size_t i = 0; i < COUNT(windows); i++) {
         struct bide_target_config config = windowed(10 * S);
-        given(&config);
+        init_target(&config);
         first_attempts(100); /* ten retries */
         for (int n = 0; n < 4; n++)
-            assert_true(take_retry());
+            assert_true(charge_retry());
         config.budget.window_ns = windows[i];
         reload(&config);
         assert_int_equal(bide_budget_left_milli(&target, NOW), 6000);
-        assert_int_equal(take_all_retries(), 6);
+        assert_int_equal(charge_all_retries(), 6);
     }
 }
 
-static void an_exhausted_window_is_not_refilled_by_its_length(void **state)
+static void an_exhausted_window_is_not_refilled_by_a_new_length(void **state)
 {
     struct bide_target_config config = windowed(10 * S);
-    given(&config);
+    init_target(&config);
     first_attempts(100);
-    assert_int_equal(take_all_retries(), 10);
+    assert_int_equal(charge_all_retries(), 10);
     config.budget.window_ns = 20 * S;
     reload(&config);
-    assert_false(take_retry());
+    assert_false(charge_retry());
     assert_int_equal(bide_budget_left_milli(&target, NOW), 0);
 }
 
 /* A clock that starts at 0, as the simulator's does: slots that were cleared are not those of its first instants. */
-static void a_longer_window_does_not_bring_back_what_the_shorter_one_forgot(void **state)
+static void a_longer_window_does_not_restore_expired_counts(void **state)
 {
     struct bide_target_config config = windowed(1 * S);
     assert_int_equal(bide_target_init(&target, &config, 0, NULL), BIDE_OK);
@@ -526,23 +526,23 @@ static void a_longer_window_does_not_bring_back_what_the_shorter_one_forgot(void
     assert_int_equal(bide_budget_left_milli(&target, 20 * S), 10000);
 }
 
-static void tokens_begin_with_no_more_than_a_window_had_left(void **state)
+static void a_bucket_starts_with_at_most_what_the_window_had_left(void **state)
 {
     struct bide_target_config config = windowed(10 * S), tokens = service();
-    given(&config);
+    init_target(&config);
     first_attempts(100);
     for (int n = 0; n < 7; n++)
-        assert_true(take_retry());
+        assert_true(charge_retry());
     reload(&tokens);
     assert_int_equal(bide_budget_left_milli(&target, NOW), 3000);
-    assert_int_equal(take_all_retries(), 3);
+    assert_int_equal(charge_all_retries(), 3);
 }
 
-static void tokens_that_replace_a_generous_budget_are_just_full(void **state)
+static void a_bucket_that_replaces_a_larger_budget_starts_just_full(void **state)
 {
     struct bide_target_config config = service(), tokens = service();
     config.budget.kind = BIDE_BUDGET_NONE;
-    given(&config);
+    init_target(&config);
     reload(&tokens);
     assert_int_equal(bide_budget_left_milli(&target, NOW), 10000);
 }
@@ -550,41 +550,41 @@ static void tokens_that_replace_a_generous_budget_are_just_full(void **state)
 static void a_drained_bucket_is_not_refilled_by_changing_its_kind_and_back(void **state)
 {
     struct bide_target_config tokens = service(), window = windowed(10 * S);
-    given(&tokens);
-    assert_int_equal(take_all_retries(), 10);
+    init_target(&tokens);
+    assert_int_equal(charge_all_retries(), 10);
     reload(&window);
-    assert_false(take_retry());
+    assert_false(charge_retry());
     reload(&tokens);
-    assert_false(take_retry());
+    assert_false(charge_retry());
 }
 
-static void kinds_without_a_state_of_their_own_can_be_changed_to_and_from(void **state)
+static void budget_kinds_without_state_can_be_changed_to_and_from(void **state)
 {
     static const enum bide_budget_kind kinds[] = {BIDE_BUDGET_CONCURRENCY, BIDE_BUDGET_NONE};
     for (size_t i = 0; i < COUNT(kinds); i++) {
         struct bide_target_config config = service(), other = service();
         other.budget.kind = kinds[i];
         other.budget.reserve = 2;
-        given(&config);
+        init_target(&config);
         reload(&other);
-        assert_true(take_retry());
+        assert_true(charge_retry());
         other.budget.kind = BIDE_BUDGET_WINDOW;
         reload(&other);
         other.budget.kind = kinds[i];
         reload(&other);
-        assert_true(take_retry());
+        assert_true(charge_retry());
     }
 }
 
 /* -- memory with a new owner ----------------------------------------------------------------------------------------*/
 
-static void a_target_in_reused_memory_is_as_new(void **state)
+static void a_target_in_reused_memory_is_like_new(void **state)
 {
     struct bide_target_config config = fragile();
     uint32_t tick;
     config.key_retries = 1;
-    given(&config);
-    take_all_retries();
+    init_target(&config);
+    charge_all_retries();
     vote(CORE_VOTE_FAILURE, NOW);
     vote(CORE_VOTE_FAILURE, NOW);
     bide_target_hold_off(&target, NOW + 20 * S, NOW);
@@ -597,14 +597,14 @@ static void a_target_in_reused_memory_is_as_new(void **state)
     reload(&config);
 }
 
-static void a_call_in_flight_leaves_the_new_owner_alone(void **state)
+static void a_call_in_flight_does_not_change_the_new_owner(void **state)
 {
     struct bide_target_config config = fragile();
     struct bide_policy p = policy();
     struct bide_call calls[3];
     config.key_retries = 5;
     config.latency = true;
-    given(&config);
+    init_target(&config);
     for (uint64_t i = 0; i < 3; i++)
         assert_int_equal(begin(&calls[i], &p, i).action, BIDE_START);
     assert_int_equal(bide_call_outcome(&calls[0], 1, &failed, NOW).action, BIDE_WAIT);
@@ -616,12 +616,12 @@ static void a_call_in_flight_leaves_the_new_owner_alone(void **state)
     assert_memory_equal(&target, &before, sizeof target);
 }
 
-static void memory_can_change_hands_more_often_than_the_owner_number_can_count(void **state)
+static void the_owner_number_may_wrap(void **state)
 {
     struct bide_target_config config = service();
     struct bide_policy p = policy();
     struct bide_call call;
-    given(&config);
+    init_target(&config);
     for (uint32_t i = 0; i < 70000; i++)
         assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
     assert_int_equal(target.identity >> 32, 0x62696465);
@@ -645,12 +645,12 @@ static void *call_on(void *argument)
 }
 
 /* The call looked at the owner when its event began; until the event ends the memory may change hands. */
-static void memory_can_change_hands_in_the_middle_of_an_event(void **state)
+static void the_owner_may_change_during_an_event(void **state)
 {
     struct bide_target_config config = service();
     pthread_t thread;
     uint32_t calls = 0;
-    given(&config);
+    init_target(&config);
     __atomic_store_n(&reloading_is_over, 0, __ATOMIC_RELEASE);
     assert_int_equal(pthread_create(&thread, NULL, call_on, &calls), 0);
     for (int i = 0; i < RELOADS; i++)
@@ -662,10 +662,10 @@ static void memory_can_change_hands_in_the_middle_of_an_event(void **state)
 
 /* -- quiet ----------------------------------------------------------------------------------------------------------*/
 
-static void hold_off_is_raised_and_never_lowered(void **state)
+static void a_hold_off_is_extended_and_never_shortened(void **state)
 {
     struct bide_target_config config = service();
-    given(&config);
+    init_target(&config);
     bide_target_hold_off(&target, NOW + 20 * S, NOW);
     assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 20 * S);
     bide_target_hold_off(&target, NOW + 10 * S, NOW);
@@ -677,22 +677,22 @@ static void hold_off_is_raised_and_never_lowered(void **state)
     assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 30 * S);
 }
 
-static void hold_off_ends_at_its_instant(void **state)
+static void a_hold_off_ends_at_its_instant(void **state)
 {
     struct bide_target_config config = service();
-    given(&config);
+    init_target(&config);
     bide_target_hold_off(&target, NOW + 20 * S, NOW);
     assert_int_equal(bide_target_hold_off_until(&target, NOW + 20 * S - 1), NOW + 20 * S);
     assert_int_equal(bide_target_hold_off_until(&target, NOW + 20 * S), 0);
 }
 
 /* What is counted must be counted off again: such a target cannot be given away. */
-static void a_target_of_which_something_is_held_is_not_given_away(void **state)
+static void a_target_with_a_held_permit_is_not_reused(void **state)
 {
     uint64_t *const held[] = {&target.in_flight, &target.calls, &target.retries};
     struct bide_target_config config = service();
     for (size_t i = 0; i < COUNT(held); i++) {
-        given(&config);
+        init_target(&config);
         *held[i] = 1;
         struct bide_target before = target;
         assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_ERR_BUSY);
@@ -706,30 +706,30 @@ static void a_target_of_which_something_is_held_is_not_given_away(void **state)
     }
 }
 
-static void a_target_that_is_being_configured_is_not_given_away(void **state)
+static void a_target_that_is_being_configured_is_not_reused(void **state)
 {
     struct bide_target_config config = service();
-    given(&config);
+    init_target(&config);
     target.claim = NOW - 1;
     assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_ERR_BUSY);
 }
 
-static void a_shorter_longest_hold_off_shortens_the_present_one(void **state)
+static void a_reload_to_a_shorter_maximum_shortens_the_hold_off(void **state)
 {
     struct bide_target_config config = service();
-    given(&config);
+    init_target(&config);
     bide_target_hold_off(&target, NOW + 60 * S, NOW);
     config.hold_off_max_ns = 5 * S;
     reload(&config);
     assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 5 * S);
 }
 
-static void a_reload_of_the_rate_credits_nothing_for_the_time_before(void **state)
+static void a_reload_to_another_rate_credits_earlier_time_at_the_old_rate(void **state)
 {
     struct bide_target_config config = service();
     config.budget.initial_milli = 0;
     config.budget.refill_per_minute_milli = 0;
-    given(&config);
+    init_target(&config);
     config.budget.capacity_milli = 100000;
     config.budget.refill_per_minute_milli = 60000;
     assert_int_equal(bide_target_configure(&target, &config, NOW + 3600 * S, NULL), BIDE_OK);
@@ -737,10 +737,10 @@ static void a_reload_of_the_rate_credits_nothing_for_the_time_before(void **stat
     assert_in_range(bide_budget_left_milli(&target, NOW + 3602 * S), 1990, 2010); /* to the tick */
 }
 
-static void a_lost_race_with_a_taker_loses_no_credit_on_a_reload(void **state)
+static void a_reload_that_races_with_a_charge_loses_no_credit(void **state)
 {
     struct bide_target_config config = service();
-    given(&config);
+    init_target(&config);
     core_cas_successes = 1; /* the claim */
     core_cas_failures = 1;
     reload(&config);
@@ -748,30 +748,30 @@ static void a_lost_race_with_a_taker_loses_no_credit_on_a_reload(void **state)
     assert_int_equal(bide_budget_left_milli(&target, NOW), config.budget.capacity_milli);
 }
 
-static void a_hold_off_that_is_too_long_is_cut_from_now(void **state)
+static void a_too_long_hold_off_is_limited_from_now(void **state)
 {
     struct bide_target_config config = service();
     config.hold_off_max_ns = 60 * S;
-    given(&config);
+    init_target(&config);
     bide_target_hold_off(&target, BIDE_NEVER, NOW);
     assert_int_equal(bide_target_hold_off_until(&target, NOW), NOW + 60 * S);
     assert_int_equal(bide_target_hold_off_until(&target, NOW + 5 * S), NOW + 60 * S);
 }
 
-static void hold_off_is_off_when_hints_are_not_shared(void **state)
+static void no_hold_off_when_hints_are_not_shared(void **state)
 {
     struct bide_target_config config = service();
     config.hold_off_max_ns = 0;
-    given(&config);
+    init_target(&config);
     bide_target_hold_off(&target, NOW + 20 * S, NOW);
     assert_int_equal(bide_target_hold_off_until(&target, NOW), 0);
 }
 
-static void hold_off_is_raised_even_if_others_are_faster(void **state)
+static void a_hold_off_is_extended_despite_lost_races(void **state)
 {
     struct bide_target_config config = service();
     for (uint32_t losses = 1; losses <= 3; losses++) {
-        given(&config);
+        init_target(&config);
         core_cas_failures = losses;
         bide_target_hold_off(&target, NOW + 20 * S, NOW);
         assert_int_equal(core_cas_failures, 0);
@@ -787,7 +787,7 @@ static void refusals_are_counted_by_gate(void **state)
     struct bide_policy p = policy();
     struct bide_call call;
     config.budget.capacity_milli = 0;
-    given(&config);
+    init_target(&config);
     for (uint64_t i = 0; i < 3; i++) {
         assert_int_equal(begin(&call, &p, i).action, BIDE_START);
         assert_int_equal(bide_call_outcome(&call, 1, &failed, NOW).reason, BIDE_REASON_BUDGET_EMPTY);
@@ -805,21 +805,21 @@ static void refusals_are_counted_by_gate(void **state)
     }
 }
 
-static void what_is_no_single_gate_has_refused_nothing(void **state)
+static void refusals_of_no_single_gate_are_zero(void **state)
 {
     static const unsigned strangers[] = {0, 3, 1u << BIDE_GATE_COUNT, 1u << 31, UINT32_MAX};
     struct bide_target_config config = service();
-    given(&config);
+    init_target(&config);
     for (uint32_t i = 0; i < BIDE_GATE_COUNT; i++)
         target.refused[i] = 5;
     for (size_t i = 0; i < COUNT(strangers); i++)
         assert_int_equal(bide_target_refused(&target, (enum bide_gate)strangers[i]), 0);
 }
 
-static void counts_of_all_lanes_are_one_sum(void **state)
+static void the_counts_of_all_lanes_are_summed(void **state)
 {
     struct bide_target_config config = windowed(10 * S);
-    given(&config);
+    init_target(&config);
     first_attempts(100);
     assert_int_equal(core_lanes_sum(&target, offsetof(struct bide_lane_words_, requests)), 100);
     for (uint32_t i = 0; i < BIDE_LANES; i++)
@@ -828,62 +828,62 @@ static void counts_of_all_lanes_are_one_sum(void **state)
 
 /* -- forgetting -----------------------------------------------------------------------------------------------------*/
 
-static void a_target_with_an_attempt_in_flight_is_not_blank(void **state)
+static void a_target_with_an_attempt_in_flight_is_not_evictable(void **state)
 {
     struct bide_target_config config = service();
     struct bide_policy p = policy();
     struct bide_call call;
     config.in_flight_max = 5;
-    given(&config);
+    init_target(&config);
     begin(&call, &p, 1);
     assert_false(bide_target_is_evictable(&target, NOW));
     bide_call_outcome(&call, 1, &ok, NOW);
     assert_true(bide_target_is_evictable(&target, NOW));
 }
 
-static void a_target_that_was_asked_for_hold_off_is_not_blank(void **state)
+static void a_target_in_hold_off_is_not_evictable(void **state)
 {
     struct bide_target_config config = service();
-    given(&config);
+    init_target(&config);
     bide_target_hold_off(&target, NOW + 20 * S, NOW);
     assert_false(bide_target_is_evictable(&target, NOW));
     assert_true(bide_target_is_evictable(&target, NOW + 20 * S));
 }
 
-static void a_target_whose_budget_is_not_full_is_not_blank(void **state)
+static void a_target_whose_budget_is_not_full_is_not_evictable(void **state)
 {
     struct bide_target_config config = service();
-    given(&config);
-    assert_true(take_retry());
+    init_target(&config);
+    assert_true(charge_retry());
     assert_false(bide_target_is_evictable(&target, NOW));
     assert_true(bide_target_is_evictable(&target, NOW + 61 * S));
 }
 
-static void a_target_with_a_failure_in_its_breaker_is_not_blank(void **state)
+static void a_target_with_a_failure_in_its_breaker_is_not_evictable(void **state)
 {
     struct bide_target_config config = service();
-    given(&config);
+    init_target(&config);
     vote(CORE_VOTE_FAILURE, NOW);
     assert_false(bide_target_is_evictable(&target, NOW));
     assert_true(bide_target_is_evictable(&target, NOW + 10 * S));
 }
 
-static void a_target_that_remembers_a_key_is_not_blank(void **state)
+static void a_target_with_a_counting_key_is_not_evictable(void **state)
 {
     struct bide_target_config config = service();
     uint32_t tick;
     config.key_retries = 1;
-    given(&config);
+    init_target(&config);
     assert_true(core_key_charge(&target, 9, NOW, &tick));
     assert_false(bide_target_is_evictable(&target, NOW));
     assert_true(bide_target_is_evictable(&target, NOW + 31 * S));
 }
 
-static void a_target_that_throttles_is_not_blank(void **state)
+static void a_target_that_throttles_is_not_evictable(void **state)
 {
     struct bide_target_config config = service();
     config.throttle_k_milli = 2000;
-    given(&config);
+    init_target(&config);
     assert_true(bide_target_is_evictable(&target, NOW));
     for (uint64_t seed = 0; seed < 100; seed++)
         core_throttle_admit(&target, 0, (struct core_random_key){seed, 1, CORE_FOR_THROTTLE}, NOW);
@@ -894,55 +894,55 @@ static void a_target_that_throttles_is_not_blank(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_target_has_a_full_budget_a_closed_breaker_and_nothing_to_remember),
-        cmocka_unit_test(a_bad_configuration_makes_nothing_and_is_named),
+        cmocka_unit_test(a_new_target_has_a_full_budget_a_closed_breaker_and_no_history),
+        cmocka_unit_test(init_refuses_a_bad_configuration_and_reports_its_field),
         cmocka_unit_test(a_target_is_aligned_to_cache_lines_and_no_larger_than_two_kilobytes),
-        cmocka_unit_test(the_packed_word_says_what_the_configuration_says),
-        cmocka_unit_test(a_reload_is_in_force_at_once_and_whole),
+        cmocka_unit_test(the_packed_word_matches_the_configuration),
+        cmocka_unit_test(a_reload_takes_effect_at_once_as_a_whole),
         cmocka_unit_test(a_drained_budget_stays_drained_through_a_reload),
-        cmocka_unit_test(a_smaller_capacity_cuts_what_is_left),
+        cmocka_unit_test(a_smaller_capacity_removes_tokens_above_it),
         cmocka_unit_test(an_open_breaker_stays_open_through_a_reload),
-        cmocka_unit_test(hold_off_and_keys_survive_a_reload),
+        cmocka_unit_test(the_hold_off_and_keys_survive_a_reload),
         cmocka_unit_test(evidence_is_kept_by_a_reload_that_still_fits_it),
-        cmocka_unit_test(evidence_begins_anew_when_a_reload_changes_how_it_is_counted),
+        cmocka_unit_test(evidence_is_cleared_when_a_reload_changes_how_it_is_counted),
         cmocka_unit_test(a_shorter_window_slides_from_the_reload_on),
         cmocka_unit_test(a_bad_reload_changes_nothing_and_the_next_one_works),
-        cmocka_unit_test(while_somebody_else_reloads_the_target_is_busy_and_unchanged),
+        cmocka_unit_test(a_reload_during_another_reload_is_busy_and_changes_nothing),
         cmocka_unit_test(the_claim_of_a_killed_process_is_taken_over),
-        cmocka_unit_test(losing_the_race_for_the_claim_is_busy_and_the_next_try_works),
-        cmocka_unit_test(a_reader_that_was_overtaken_by_a_reload_reads_again),
+        cmocka_unit_test(a_lost_race_for_the_claim_is_busy_and_the_next_try_works),
+        cmocka_unit_test(a_reader_overtaken_by_a_reload_reads_again),
         cmocka_unit_test(readers_never_see_a_mixture_of_two_configurations),
-        cmocka_unit_test(of_two_that_reload_at_once_each_time_one_wins_whole_and_the_other_is_told),
+        cmocka_unit_test(one_of_two_concurrent_reloads_wins_as_a_whole_and_the_other_is_busy),
         cmocka_unit_test(a_longer_or_shorter_window_remembers_requests_and_retries),
-        cmocka_unit_test(an_exhausted_window_is_not_refilled_by_its_length),
-        cmocka_unit_test(a_longer_window_does_not_bring_back_what_the_shorter_one_forgot),
-        cmocka_unit_test(tokens_begin_with_no_more_than_a_window_had_left),
-        cmocka_unit_test(tokens_that_replace_a_generous_budget_are_just_full),
+        cmocka_unit_test(an_exhausted_window_is_not_refilled_by_a_new_length),
+        cmocka_unit_test(a_longer_window_does_not_restore_expired_counts),
+        cmocka_unit_test(a_bucket_starts_with_at_most_what_the_window_had_left),
+        cmocka_unit_test(a_bucket_that_replaces_a_larger_budget_starts_just_full),
         cmocka_unit_test(a_drained_bucket_is_not_refilled_by_changing_its_kind_and_back),
-        cmocka_unit_test(kinds_without_a_state_of_their_own_can_be_changed_to_and_from),
-        cmocka_unit_test(a_target_in_reused_memory_is_as_new),
-        cmocka_unit_test(a_call_in_flight_leaves_the_new_owner_alone),
-        cmocka_unit_test(memory_can_change_hands_more_often_than_the_owner_number_can_count),
-        cmocka_unit_test(memory_can_change_hands_in_the_middle_of_an_event),
-        cmocka_unit_test(hold_off_is_raised_and_never_lowered),
-        cmocka_unit_test(hold_off_ends_at_its_instant),
-        cmocka_unit_test(a_target_of_which_something_is_held_is_not_given_away),
-        cmocka_unit_test(a_target_that_is_being_configured_is_not_given_away),
-        cmocka_unit_test(a_shorter_longest_hold_off_shortens_the_present_one),
-        cmocka_unit_test(a_reload_of_the_rate_credits_nothing_for_the_time_before),
-        cmocka_unit_test(a_lost_race_with_a_taker_loses_no_credit_on_a_reload),
-        cmocka_unit_test(a_hold_off_that_is_too_long_is_cut_from_now),
-        cmocka_unit_test(hold_off_is_off_when_hints_are_not_shared),
-        cmocka_unit_test(hold_off_is_raised_even_if_others_are_faster),
+        cmocka_unit_test(budget_kinds_without_state_can_be_changed_to_and_from),
+        cmocka_unit_test(a_target_in_reused_memory_is_like_new),
+        cmocka_unit_test(a_call_in_flight_does_not_change_the_new_owner),
+        cmocka_unit_test(the_owner_number_may_wrap),
+        cmocka_unit_test(the_owner_may_change_during_an_event),
+        cmocka_unit_test(a_hold_off_is_extended_and_never_shortened),
+        cmocka_unit_test(a_hold_off_ends_at_its_instant),
+        cmocka_unit_test(a_target_with_a_held_permit_is_not_reused),
+        cmocka_unit_test(a_target_that_is_being_configured_is_not_reused),
+        cmocka_unit_test(a_reload_to_a_shorter_maximum_shortens_the_hold_off),
+        cmocka_unit_test(a_reload_to_another_rate_credits_earlier_time_at_the_old_rate),
+        cmocka_unit_test(a_reload_that_races_with_a_charge_loses_no_credit),
+        cmocka_unit_test(a_too_long_hold_off_is_limited_from_now),
+        cmocka_unit_test(no_hold_off_when_hints_are_not_shared),
+        cmocka_unit_test(a_hold_off_is_extended_despite_lost_races),
         cmocka_unit_test(refusals_are_counted_by_gate),
-        cmocka_unit_test(what_is_no_single_gate_has_refused_nothing),
-        cmocka_unit_test(counts_of_all_lanes_are_one_sum),
-        cmocka_unit_test(a_target_with_an_attempt_in_flight_is_not_blank),
-        cmocka_unit_test(a_target_that_was_asked_for_hold_off_is_not_blank),
-        cmocka_unit_test(a_target_whose_budget_is_not_full_is_not_blank),
-        cmocka_unit_test(a_target_with_a_failure_in_its_breaker_is_not_blank),
-        cmocka_unit_test(a_target_that_remembers_a_key_is_not_blank),
-        cmocka_unit_test(a_target_that_throttles_is_not_blank),
+        cmocka_unit_test(refusals_of_no_single_gate_are_zero),
+        cmocka_unit_test(the_counts_of_all_lanes_are_summed),
+        cmocka_unit_test(a_target_with_an_attempt_in_flight_is_not_evictable),
+        cmocka_unit_test(a_target_in_hold_off_is_not_evictable),
+        cmocka_unit_test(a_target_whose_budget_is_not_full_is_not_evictable),
+        cmocka_unit_test(a_target_with_a_failure_in_its_breaker_is_not_evictable),
+        cmocka_unit_test(a_target_with_a_counting_key_is_not_evictable),
+        cmocka_unit_test(a_target_that_throttles_is_not_evictable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

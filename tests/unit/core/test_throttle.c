@@ -27,23 +27,23 @@ static struct bide_target_config throttling(uint32_t k_milli)
     return config;
 }
 
-static void given(const struct bide_target_config *config)
+static void init_target(const struct bide_target_config *config)
 {
     assert_int_equal(bide_target_init(&target, config, NOW, NULL), BIDE_OK);
 }
 
-static bool ask(uint64_t seed, int64_t now_ns)
+static bool admit(uint64_t seed, int64_t now_ns)
 {
     return core_throttle_admit(&target, (uint32_t)seed % BIDE_LANES,
                                (struct core_random_key){seed, 1, CORE_FOR_THROTTLE}, now_ns);
 }
 
 /* n requests of which the server accepts each one that `accepts` says, if it was let through. Returns the refused. */
-static uint32_t run(uint32_t n, uint32_t accepts_percent, int64_t from_ns, int64_t gap_ns)
+static uint32_t send_requests(uint32_t n, uint32_t accepts_percent, int64_t from_ns, int64_t gap_ns)
 {
     uint32_t refused = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (!ask(i, from_ns + i * gap_ns))
+        if (!admit(i, from_ns + i * gap_ns))
             refused++;
         else if (i % 100 < accepts_percent)
             core_throttle_record_accept(&target, i % BIDE_LANES);
@@ -53,7 +53,7 @@ static uint32_t run(uint32_t n, uint32_t accepts_percent, int64_t from_ns, int64
 
 /* -- the formula ----------------------------------------------------------------------------------------------------*/
 
-static void the_share_is_the_formula_of_the_book(void **state)
+static void the_share_matches_the_formula_of_the_sre_book(void **state)
 {
     static const struct {
         uint64_t requests, accepts;
@@ -82,7 +82,7 @@ static void the_share_is_the_formula_of_the_book(void **state)
     }
 }
 
-static void the_share_does_not_overflow_with_as_much_as_a_window_can_count(void **state)
+static void the_share_does_not_overflow_with_the_largest_window_counts(void **state)
 {
     const uint64_t most = (UINT64_C(1) << 40) - 1;
     struct core_fraction all = core_throttle_reject_share(most, 0, 1000000),
@@ -94,43 +94,43 @@ static void the_share_does_not_overflow_with_as_much_as_a_window_can_count(void 
 
 /* -- what is really refused -----------------------------------------------------------------------------------------*/
 
-static void a_server_that_accepts_everything_is_never_spared(void **state)
+static void no_request_is_refused_when_the_server_accepts_all(void **state)
 {
     struct bide_target_config config = throttling(2000);
-    given(&config);
-    assert_int_equal(run(10000, 100, NOW, 10 * MS), 0);
+    init_target(&config);
+    assert_int_equal(send_requests(10000, 100, NOW, 10 * MS), 0);
 }
 
-static void a_server_that_accepts_half_is_not_spared_with_k_of_two(void **state)
+static void no_request_is_refused_when_the_server_accepts_half_with_k_2(void **state)
 {
     struct bide_target_config config = throttling(2000);
-    given(&config);
-    run(2000, 100, NOW, 1 * MS);
-    assert_true(run(10000, 55, NOW + 2 * S, 1 * MS) < 10);
+    init_target(&config);
+    send_requests(2000, 100, NOW, 1 * MS);
+    assert_true(send_requests(10000, 55, NOW + 2 * S, 1 * MS) < 10);
 }
 
 /* In balance requests = K * accepts: with everything turned down but what trickles through, a share p of the requests
  * is sent, of which the server accepts a: p * a = 1 / K. */
-static void in_balance_the_server_gets_k_times_what_it_accepts(void **state)
+static void in_equilibrium_the_server_receives_k_times_what_it_accepts(void **state)
 {
     struct bide_target_config config = throttling(2000);
-    given(&config);
-    run(12000, 20, NOW, 10 * MS);                              /* one window to settle */
-    uint32_t refused = run(24000, 20, NOW + 120 * S, 10 * MS); /* accepts 20 % of what it gets */
+    init_target(&config);
+    send_requests(12000, 20, NOW, 10 * MS);                              /* one window to settle */
+    uint32_t refused = send_requests(24000, 20, NOW + 120 * S, 10 * MS); /* accepts 20 % of what it gets */
     uint32_t sent = 24000 - refused;
     assert_in_range(sent, 1, 24000 / 2);
     assert_true(sent * 20 / 100 * 2 <= 24000 + 1200);
     assert_true(refused > 24000 / 2);
 }
 
-static void one_request_in_two_is_refused_after_one_that_was_not_accepted(void **state)
+static void half_of_the_requests_are_refused_after_one_not_accepted(void **state)
 {
     uint32_t refused = 0;
     for (uint64_t seed = 0; seed < 4000; seed++) {
         struct bide_target_config config = throttling(2000);
-        given(&config);
-        assert_true(ask(seed, NOW)); /* nothing is known yet */
-        refused += !ask(seed + 1000000, NOW);
+        init_target(&config);
+        assert_true(admit(seed, NOW)); /* nothing is known yet */
+        refused += !admit(seed + 1000000, NOW);
     }
     assert_in_range(refused, 2000 - 160, 2000 + 160);
 }
@@ -138,100 +138,101 @@ static void one_request_in_two_is_refused_after_one_that_was_not_accepted(void *
 static void requests_refused_here_count_as_requests(void **state)
 {
     struct bide_target_config config = throttling(2000);
-    given(&config);
-    run(100, 0, NOW, 0);
+    init_target(&config);
+    send_requests(100, 0, NOW, 0);
     assert_int_equal(core_lanes_sum(&target, offsetof(struct bide_lane_words_, attempts)), 100);
     assert_int_equal(core_lanes_sum(&target, offsetof(struct bide_lane_words_, accepts)), 0);
-    uint32_t refused = run(1000, 0, NOW, 0); /* 1000 requests of 1100 were never sent: all but 1 in 100 refused */
+    uint32_t refused =
+        send_requests(1000, 0, NOW, 0); /* 1000 requests of 1100 were never sent: all but 1 in 100 refused */
     assert_in_range(refused, 985, 1000);
 }
 
 /* Without a cap the share of a long outage comes so near to 1 that nobody would see the server recover. */
-static void never_more_than_the_cap_is_refused(void **state)
+static void the_refused_share_never_exceeds_the_cap(void **state)
 {
     static const uint32_t caps[] = {1, 500, 900, 999};
     for (size_t i = 0; i < COUNT(caps); i++) {
         struct bide_target_config config = throttling(2000);
         config.throttle_max_permille = caps[i];
-        given(&config);
-        run(2000, 0, NOW, 0);
-        uint32_t refused = run(20000, 0, NOW, 0), expected = 20 * caps[i];
+        init_target(&config);
+        send_requests(2000, 0, NOW, 0);
+        uint32_t refused = send_requests(20000, 0, NOW, 0), expected = 20 * caps[i];
         assert_in_range(refused, expected < 300 ? 0 : expected - 300, expected + 300);
     }
 }
 
-static void nothing_is_refused_below_the_minimum_volume_and_much_from_it_on(void **state)
+static void refusals_begin_at_the_minimum_volume(void **state)
 {
     struct bide_target_config config = throttling(2000);
     uint32_t refused = 0;
     config.throttle_min_volume = 50;
     for (uint64_t seed = 0; seed < 200; seed++) {
-        given(&config);
-        assert_int_equal(run(50, 0, NOW, 0), 0);
-        refused += !ask(seed + 1000, NOW); /* 50 of 51 */
+        init_target(&config);
+        assert_int_equal(send_requests(50, 0, NOW, 0), 0);
+        refused += !admit(seed + 1000, NOW); /* 50 of 51 */
     }
     assert_in_range(refused, 185, 200);
 }
 
-static void what_is_older_than_the_window_is_forgotten(void **state)
+static void requests_older_than_the_window_do_not_count(void **state)
 {
     struct bide_target_config config = throttling(2000);
-    given(&config);
-    run(1000, 0, NOW, 0);
-    assert_false(ask(7, NOW));
-    assert_true(ask(7, NOW + 120 * S));
-    assert_int_equal(run(1000, 100, NOW + 121 * S, 0), 0);
+    init_target(&config);
+    send_requests(1000, 0, NOW, 0);
+    assert_false(admit(7, NOW));
+    assert_true(admit(7, NOW + 120 * S));
+    assert_int_equal(send_requests(1000, 100, NOW + 121 * S, 0), 0);
 }
 
-static void after_an_outage_traffic_returns_by_and_by_and_then_in_full(void **state)
+static void after_an_outage_traffic_returns_gradually_and_then_in_full(void **state)
 {
     struct bide_target_config config = throttling(2000);
     config.throttle_max_permille = 900;
-    given(&config);
+    init_target(&config);
     uint32_t before = 54000 - 500; /* nine in ten */
-    assert_true(run(60000, 0, NOW, 2 * MS) > before);
+    assert_true(send_requests(60000, 0, NOW, 2 * MS) > before);
     for (int64_t window = 1; window <= 3; window++) {
-        uint32_t refused = run(60000, 100, NOW + window * 120 * S, 2 * MS);
+        uint32_t refused = send_requests(60000, 100, NOW + window * 120 * S, 2 * MS);
         assert_true(refused < before);
         before = refused;
     }
-    assert_int_equal(run(60000, 100, NOW + 480 * S, 2 * MS), 0);
+    assert_int_equal(send_requests(60000, 100, NOW + 480 * S, 2 * MS), 0);
 }
 
-static void a_shorter_window_holds_from_the_reload_on(void **state)
+static void a_shorter_window_applies_from_the_reload_on(void **state)
 {
     struct bide_target_config config = throttling(2000);
     config.throttle_window_ns = 3600 * S;
-    given(&config);
-    ask(1, NOW);
+    init_target(&config);
+    admit(1, NOW);
     config.throttle_window_ns = 10 * S;
     assert_int_equal(bide_target_configure(&target, &config, NOW, NULL), BIDE_OK);
-    assert_true(run(1000, 0, NOW + 1 * S, 0) > 900);
+    assert_true(send_requests(1000, 0, NOW + 1 * S, 0) > 900);
 }
 
 /* -- forgetting -----------------------------------------------------------------------------------------------------*/
 
-static void it_is_blank_while_it_would_refuse_nothing(void **state)
+static void the_throttle_is_evictable_while_it_would_refuse_nothing(void **state)
 {
     struct bide_target_config config = throttling(2000);
-    given(&config);
+    init_target(&config);
     assert_true(core_throttle_is_evictable(&target, NOW));
-    run(100, 100, NOW, 0);
+    send_requests(100, 100, NOW, 0);
     assert_true(core_throttle_is_evictable(&target, NOW));
-    run(300, 0, NOW, 0);
+    send_requests(300, 0, NOW, 0);
     assert_false(core_throttle_is_evictable(&target, NOW));
     assert_true(core_throttle_is_evictable(&target, NOW + 120 * S));
 }
 
-static void the_same_seed_is_refused_or_let_through_alike(void **state)
+static void the_same_seed_is_always_refused_or_always_admitted(void **state)
 {
     struct bide_target_config config = throttling(2000);
     for (uint64_t seed = 0; seed < 100; seed++) {
         bool answers[2];
         for (int again = 0; again < 2; again++) {
-            given(&config);
-            run(10, 10, NOW, 0);
-            answers[again] = ask(seed, NOW);
+            init_target(&config);
+            send_requests(10, 10, NOW, 0);
+            answers[again] = admit(seed, NOW);
         }
         assert_int_equal(answers[0], answers[1]);
     }
@@ -240,20 +241,20 @@ static void the_same_seed_is_refused_or_let_through_alike(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_share_is_the_formula_of_the_book),
-        cmocka_unit_test(the_share_does_not_overflow_with_as_much_as_a_window_can_count),
-        cmocka_unit_test(a_server_that_accepts_everything_is_never_spared),
-        cmocka_unit_test(a_server_that_accepts_half_is_not_spared_with_k_of_two),
-        cmocka_unit_test(in_balance_the_server_gets_k_times_what_it_accepts),
-        cmocka_unit_test(one_request_in_two_is_refused_after_one_that_was_not_accepted),
+        cmocka_unit_test(the_share_matches_the_formula_of_the_sre_book),
+        cmocka_unit_test(the_share_does_not_overflow_with_the_largest_window_counts),
+        cmocka_unit_test(no_request_is_refused_when_the_server_accepts_all),
+        cmocka_unit_test(no_request_is_refused_when_the_server_accepts_half_with_k_2),
+        cmocka_unit_test(in_equilibrium_the_server_receives_k_times_what_it_accepts),
+        cmocka_unit_test(half_of_the_requests_are_refused_after_one_not_accepted),
         cmocka_unit_test(requests_refused_here_count_as_requests),
-        cmocka_unit_test(never_more_than_the_cap_is_refused),
-        cmocka_unit_test(nothing_is_refused_below_the_minimum_volume_and_much_from_it_on),
-        cmocka_unit_test(what_is_older_than_the_window_is_forgotten),
-        cmocka_unit_test(after_an_outage_traffic_returns_by_and_by_and_then_in_full),
-        cmocka_unit_test(a_shorter_window_holds_from_the_reload_on),
-        cmocka_unit_test(it_is_blank_while_it_would_refuse_nothing),
-        cmocka_unit_test(the_same_seed_is_refused_or_let_through_alike),
+        cmocka_unit_test(the_refused_share_never_exceeds_the_cap),
+        cmocka_unit_test(refusals_begin_at_the_minimum_volume),
+        cmocka_unit_test(requests_older_than_the_window_do_not_count),
+        cmocka_unit_test(after_an_outage_traffic_returns_gradually_and_then_in_full),
+        cmocka_unit_test(a_shorter_window_applies_from_the_reload_on),
+        cmocka_unit_test(the_throttle_is_evictable_while_it_would_refuse_nothing),
+        cmocka_unit_test(the_same_seed_is_always_refused_or_always_admitted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void assert_fit_for_a_metric(const char *label)
     assert_int_equal(strspn(label, "abcdefghijklmnopqrstuvwxyz_"), strlen(label));
 }
 
-static void every_why_has_a_label_of_its_own_and_a_sentence(void **state)
+static void every_reason_has_its_own_label_and_a_text(void **state)
 {
     (void)state;
     for (int i = 0; i < BIDE_REASON_COUNT; i++) {
@@ -35,7 +35,7 @@ static void every_why_has_a_label_of_its_own_and_a_sentence(void **state)
     }
 }
 
-static void labels_belong_to_their_whys(void **state)
+static void labels_match_their_reasons(void **state)
 {
     (void)state;
     assert_string_equal(bide_reason_label(BIDE_REASON_NOTHING), "nothing");
@@ -44,7 +44,7 @@ static void labels_belong_to_their_whys(void **state)
     assert_string_equal(bide_reason_label(BIDE_REASON_BAD_POLICY), "bad_policy");
 }
 
-static void every_deed_has_its_label(void **state)
+static void every_action_has_its_label(void **state)
 {
     static const char *const want[] = {"none", "start", "wait", "done", "give_up"};
     (void)state;
@@ -68,7 +68,7 @@ static void every_gate_has_its_label(void **state)
         assert_string_equal(bide_gate_label(table[i].gate), table[i].label);
 }
 
-static void every_kind_and_reach_has_its_label(void **state)
+static void every_kind_and_evidence_has_its_label(void **state)
 {
     static const char *const kinds[] = {"permanent", "transient", "throttled", "conflict", "cancelled", "ok"};
     static const char *const reaches[] = {"unknown", "not_sent", "rejected", "answered", "body_delivered"};
@@ -101,7 +101,7 @@ static void a_value_outside_its_list_is_unknown_and_never_null(void **state)
     }
 }
 
-static void what_is_not_one_single_gate_is_unknown(void **state)
+static void several_gates_at_once_have_the_label_unknown(void **state)
 {
     static const unsigned table[] = {0, 3, 0x1ff, 0x200, UINT32_MAX};
     (void)state;
@@ -109,7 +109,7 @@ static void what_is_not_one_single_gate_is_unknown(void **state)
         assert_string_equal(bide_gate_label((enum bide_gate)table[i]), "unknown");
 }
 
-static void a_problem_is_a_sentence_that_says_what_would_be_right(void **state)
+static void a_problem_text_states_what_would_be_right(void **state)
 {
     static const struct bide_problem problem = {"attempts_max", "1 or more (1 means no retry)", 0};
     static const char *const want = "attempts_max is 0; must be 1 or more (1 means no retry)";
@@ -119,7 +119,7 @@ static void a_problem_is_a_sentence_that_says_what_would_be_right(void **state)
     assert_string_equal(text, want);
 }
 
-static void a_problem_shows_every_value_whole(void **state)
+static void a_problem_text_shows_every_value_in_full(void **state)
 {
     static const int64_t values[] = {0, 9, 10, -1, -10, 1234567890123456789, INT64_MAX, INT64_MIN};
     char text[100], want[100];
@@ -131,7 +131,7 @@ static void a_problem_shows_every_value_whole(void **state)
     }
 }
 
-static void a_problem_is_cut_at_the_size_and_tells_the_length_it_needs(void **state)
+static void a_problem_text_is_truncated_and_returns_the_needed_length(void **state)
 {
     static const struct bide_problem problem = {"base_ns", "more", -5};
     static const char *const want = "base_ns is -5; must be more";
@@ -148,7 +148,7 @@ static void a_problem_is_cut_at_the_size_and_tells_the_length_it_needs(void **st
     assert_int_equal(bide_problem_format(NULL, 0, &problem), strlen(want));
 }
 
-static void the_version_is_that_of_the_header(void **state)
+static void the_version_matches_the_header(void **state)
 {
     char want[40];
     (void)state;
@@ -159,18 +159,18 @@ static void the_version_is_that_of_the_header(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_why_has_a_label_of_its_own_and_a_sentence),
-        cmocka_unit_test(labels_belong_to_their_whys),
-        cmocka_unit_test(every_deed_has_its_label),
+        cmocka_unit_test(every_reason_has_its_own_label_and_a_text),
+        cmocka_unit_test(labels_match_their_reasons),
+        cmocka_unit_test(every_action_has_its_label),
         cmocka_unit_test(every_gate_has_its_label),
-        cmocka_unit_test(every_kind_and_reach_has_its_label),
+        cmocka_unit_test(every_kind_and_evidence_has_its_label),
         cmocka_unit_test(every_breaker_state_has_its_label),
         cmocka_unit_test(a_value_outside_its_list_is_unknown_and_never_null),
-        cmocka_unit_test(what_is_not_one_single_gate_is_unknown),
-        cmocka_unit_test(a_problem_is_a_sentence_that_says_what_would_be_right),
-        cmocka_unit_test(a_problem_shows_every_value_whole),
-        cmocka_unit_test(a_problem_is_cut_at_the_size_and_tells_the_length_it_needs),
-        cmocka_unit_test(the_version_is_that_of_the_header),
+        cmocka_unit_test(several_gates_at_once_have_the_label_unknown),
+        cmocka_unit_test(a_problem_text_states_what_would_be_right),
+        cmocka_unit_test(a_problem_text_shows_every_value_in_full),
+        cmocka_unit_test(a_problem_text_is_truncated_and_returns_the_needed_length),
+        cmocka_unit_test(the_version_matches_the_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static void an_empty_window_holds_nothing_at_any_time(void **state)
         assert_int_equal(core_window_sum(w, times[i]), 0);
 }
 
-static void an_entry_lives_at_least_nine_tenths_and_at_most_the_whole_of_the_window(void **state)
+static void an_entry_counts_for_nine_tenths_to_the_whole_window(void **state)
 {
     for (int64_t offset = 0; offset < SLOT; offset += 7 * MS) {
         struct core_window w = fresh_window();
@@ -60,7 +60,7 @@ static void an_entry_lives_at_least_nine_tenths_and_at_most_the_whole_of_the_win
     }
 }
 
-static void a_steady_stream_is_summed_over_ten_slots_wherever_it_began(void **state)
+static void a_steady_stream_is_summed_over_ten_slots_at_any_offset(void **state)
 {
     for (int64_t first = 0; first < 25; first++) {
         struct core_window w = fresh_window();
@@ -82,7 +82,7 @@ static void a_clock_that_starts_at_zero_counts_like_any_other(void **state)
     }
 }
 
-static void after_a_rest_of_any_length_nothing_old_is_left(void **state)
+static void after_any_idle_time_no_old_count_is_left(void **state)
 {
     static const int64_t rests[] = {1 * S, 2 * S, 100 * S, 3600 * S, 86400 * S};
     for (size_t i = 0; i < COUNT(rests); i++) {
@@ -108,7 +108,7 @@ static void only_the_end_of_a_slot_makes_it_stale(void **state)
 }
 
 /* Two threads read their clocks in one order and come here in the other. */
-static void a_clock_a_little_behind_counts_into_the_present_slot(void **state)
+static void a_clock_slightly_behind_counts_into_the_current_slot(void **state)
 {
     struct core_window w = fresh_window();
     count(w, NOW + SLOT);
@@ -130,7 +130,7 @@ static void beginning_a_slot_twice_keeps_what_was_counted(void **state)
 }
 
 /* The thread that lost had the slot begun for it by the winner; here there was none, so the next turn begins it. */
-static void losing_the_race_to_begin_a_slot_harms_nothing(void **state)
+static void a_lost_race_to_begin_a_slot_is_harmless(void **state)
 {
     struct core_window w = fresh_window();
     core_cas_failures = 2;
@@ -146,7 +146,7 @@ static void losing_the_race_to_begin_a_slot_harms_nothing(void **state)
 
 /* -- taking back ----------------------------------------------------------------------------------------------------*/
 
-static void what_is_taken_back_is_gone_wherever_its_slot_is(void **state)
+static void a_removed_entry_no_longer_counts_in_any_slot(void **state)
 {
     for (int64_t slot = 0; slot < 10; slot++) {
         struct core_window w = fresh_window();
@@ -158,7 +158,7 @@ static void what_is_taken_back_is_gone_wherever_its_slot_is(void **state)
     }
 }
 
-static void taking_back_after_the_slot_was_reused_takes_nothing(void **state)
+static void removing_from_a_reused_slot_changes_nothing(void **state)
 {
     struct core_window w = fresh_window();
     uint32_t epoch = count(w, NOW);
@@ -167,7 +167,7 @@ static void taking_back_after_the_slot_was_reused_takes_nothing(void **state)
     assert_int_equal(core_window_sum(w, NOW + 10 * SLOT), 1);
 }
 
-static void taking_back_more_than_was_counted_stops_at_zero(void **state)
+static void removing_more_than_was_counted_stops_at_zero(void **state)
 {
     struct core_window w = fresh_window();
     uint32_t epoch = count(w, NOW);
@@ -178,7 +178,7 @@ static void taking_back_more_than_was_counted_stops_at_zero(void **state)
     assert_int_equal(core_window_sum(w, NOW), 1);
 }
 
-static void a_lost_race_takes_back_exactly_one_all_the_same(void **state)
+static void a_removal_that_loses_a_race_removes_exactly_one(void **state)
 {
     for (uint32_t losses = 1; losses <= 3; losses++) {
         struct core_window w = fresh_window();
@@ -209,7 +209,7 @@ static void the_oldest_mark_in_the_window_is_found(void **state)
     assert_int_equal(core_window_oldest_marks(w, none, NOW + 39 * SLOT).mark, 999);
 }
 
-static void slots_in_which_nothing_happened_are_stepped_over(void **state)
+static void slots_without_entries_are_skipped(void **state)
 {
     struct core_window w = fresh_window();
     const struct core_marks none = {999, 0};
@@ -222,7 +222,7 @@ static void slots_in_which_nothing_happened_are_stepped_over(void **state)
 }
 
 /* A slot that nobody began has no mark, whatever the clock says. */
-static void words_of_zero_are_of_no_epoch(void **state)
+static void a_zero_word_belongs_to_no_epoch(void **state)
 {
     static const int64_t epochs[] = {0, 1, 9, 10, 0xffffff, 0x1000000, 0x1000001, 0x1000009, 0x2000000};
     struct core_window w = fresh_window();
@@ -231,7 +231,7 @@ static void words_of_zero_are_of_no_epoch(void **state)
 }
 
 /* The epoch has 24 bits: with slots of 100 ms they are used up after 19 days. */
-static void the_window_goes_on_where_the_epochs_begin_anew(void **state)
+static void the_window_continues_across_an_epoch_wrap(void **state)
 {
     const int64_t end = INT64_C(0x1000000);
     struct core_window w = fresh_window();
@@ -259,7 +259,7 @@ static void totals_are_compared_in_forty_bits_so_that_they_may_wrap(void **state
 }
 
 /* The total was summed, then another thread counted on and began a slot with the larger one. */
-static void a_mark_above_the_total_means_nothing_rather_than_a_trillion(void **state)
+static void a_mark_above_the_total_counts_as_zero(void **state)
 {
     assert_int_equal(core_window_difference(100, 101), 0);
     assert_int_equal(core_window_difference(0, 1), 0);
@@ -280,24 +280,24 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_window_holds_nothing_at_any_time),
-        cmocka_unit_test(an_entry_lives_at_least_nine_tenths_and_at_most_the_whole_of_the_window),
-        cmocka_unit_test(a_steady_stream_is_summed_over_ten_slots_wherever_it_began),
+        cmocka_unit_test(an_entry_counts_for_nine_tenths_to_the_whole_window),
+        cmocka_unit_test(a_steady_stream_is_summed_over_ten_slots_at_any_offset),
         cmocka_unit_test(a_clock_that_starts_at_zero_counts_like_any_other),
-        cmocka_unit_test(after_a_rest_of_any_length_nothing_old_is_left),
+        cmocka_unit_test(after_any_idle_time_no_old_count_is_left),
         cmocka_unit_test(only_the_end_of_a_slot_makes_it_stale),
-        cmocka_unit_test(a_clock_a_little_behind_counts_into_the_present_slot),
+        cmocka_unit_test(a_clock_slightly_behind_counts_into_the_current_slot),
         cmocka_unit_test(beginning_a_slot_twice_keeps_what_was_counted),
-        cmocka_unit_test(losing_the_race_to_begin_a_slot_harms_nothing),
-        cmocka_unit_test(what_is_taken_back_is_gone_wherever_its_slot_is),
-        cmocka_unit_test(taking_back_after_the_slot_was_reused_takes_nothing),
-        cmocka_unit_test(taking_back_more_than_was_counted_stops_at_zero),
-        cmocka_unit_test(a_lost_race_takes_back_exactly_one_all_the_same),
+        cmocka_unit_test(a_lost_race_to_begin_a_slot_is_harmless),
+        cmocka_unit_test(a_removed_entry_no_longer_counts_in_any_slot),
+        cmocka_unit_test(removing_from_a_reused_slot_changes_nothing),
+        cmocka_unit_test(removing_more_than_was_counted_stops_at_zero),
+        cmocka_unit_test(a_removal_that_loses_a_race_removes_exactly_one),
         cmocka_unit_test(the_oldest_mark_in_the_window_is_found),
-        cmocka_unit_test(slots_in_which_nothing_happened_are_stepped_over),
-        cmocka_unit_test(words_of_zero_are_of_no_epoch),
-        cmocka_unit_test(the_window_goes_on_where_the_epochs_begin_anew),
+        cmocka_unit_test(slots_without_entries_are_skipped),
+        cmocka_unit_test(a_zero_word_belongs_to_no_epoch),
+        cmocka_unit_test(the_window_continues_across_an_epoch_wrap),
         cmocka_unit_test(totals_are_compared_in_forty_bits_so_that_they_may_wrap),
-        cmocka_unit_test(a_mark_above_the_total_means_nothing_rather_than_a_trillion),
+        cmocka_unit_test(a_mark_above_the_total_counts_as_zero),
         cmocka_unit_test(the_shortest_window_has_slots_of_one_nanosecond),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
