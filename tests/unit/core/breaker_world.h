@@ -1,7 +1,8 @@
-/* breaker_world.h - one target whose breaker is looked into: admissions and votes without calls, and calls.
+/* breaker_world.h - one target whose circuit breaker is tested: admissions and votes without calls, and calls.
  *
- * Votes are told as strings: '.' is a healthy call, 'x' a failed one, '-' one that says nothing of the server's health.
- * Time has no jitter unless a test is about it; instants are kept in ticks of 2^20 ns and rounded up, never early. */
+ * Votes are written as strings: '.' is a healthy call, 'x' a failed call, '-' a neutral call that does not vote.
+ * Times have no jitter unless a test is about jitter; instants are stored in ticks of 2^20 ns and rounded up, never
+ * early. */
 #ifndef UNIT_BREAKER_WORLD_H
 #define UNIT_BREAKER_WORLD_H
 
@@ -25,7 +26,7 @@
 
 static struct bide_target target;
 
-/* -- the world ------------------------------------------------------------------------------------------------------*/
+/* -- the world ----------------------------------------------------------------------------------------------------- */
 
 /* The configuration of a service, with open times of 5 s, doubled up to 60 s, without jitter, and 10 s of ramp. */
 static inline struct bide_target_config service(void)
@@ -39,7 +40,7 @@ static inline struct bide_target_config service(void)
     return config;
 }
 
-/* One failure opens it for 5 s, then `probes` probes with leases of 10 s; ramp-up over 10 s. */
+/* One failure opens the breaker for 5 s, then `probes` probes with a timeout of 10 s; ramp-up over 10 s. */
 static inline struct bide_target_config fragile(uint32_t probes)
 {
     struct bide_target_config config = service();
@@ -49,48 +50,48 @@ static inline struct bide_target_config fragile(uint32_t probes)
     return config;
 }
 
-/* Makes the target anew. */
+/* Initializes the target. */
 static inline void init_target(const struct bide_target_config *config)
 {
     assert_int_equal(bide_target_init(&target, config, NOW, NULL), BIDE_OK);
 }
 
-/* The state as anybody may see it. */
+/* The state from the public view. */
 static inline enum bide_breaker_state state_now(void)
 {
     return bide_breaker_get(&target).state;
 }
 
-/* -- admissions and votes -------------------------------------------------------------------------------------------*/
+/* -- admissions and votes ------------------------------------------------------------------------------------------ */
 
-/* May a call with this seed go out? */
+/* Requests admission for a call with this seed. */
 static inline struct core_admission admit(uint64_t seed, int64_t now_ns)
 {
     return core_breaker_admit(&target, seed, now_ns);
 }
 
-/* One that was admitted ends, and votes. */
+/* An admitted call ends and votes. */
 static inline void report(struct core_admission a, enum core_vote vote, int64_t now_ns)
 {
     struct core_ballot b = {.vote = vote, .ticket = a.ticket, .probe = a.probe, .lane = 3, .seed = 1};
     core_breaker_vote(&target, &b, core_hot(&target), now_ns);
 }
 
-/* It may go out, as a probe or like any other. */
+/* The call is admitted, as a probe or as a normal call. */
 static inline void assert_admitted(struct core_admission a, bool probe)
 {
     assert_int_equal(a.refused, BIDE_REASON_NOTHING);
     assert_int_equal(a.probe, probe);
 }
 
-/* It may not go out, and why. */
+/* The call is refused with this reason. */
 static inline void assert_refused(struct core_admission a, enum bide_reason reason)
 {
     assert_int_equal(a.refused, reason);
     assert_false(a.probe);
 }
 
-/* It is admitted as a probe. */
+/* A call is admitted as a probe. */
 static inline struct core_admission probe_at(int64_t now_ns)
 {
     struct core_admission a = admit(1, now_ns);
@@ -105,7 +106,7 @@ static inline void call(char outcome, int64_t now_ns)
     report(a, outcome == '.' ? CORE_VOTE_HEALTHY : outcome == 'x' ? CORE_VOTE_FAILURE : CORE_VOTE_NEUTRAL, now_ns);
 }
 
-/* So many of them, one after another. */
+/* One call per character, in sequence. */
 static inline void calls(const char *outcomes, int64_t now_ns)
 {
     for (; *outcomes; outcomes++)
@@ -129,7 +130,7 @@ static inline void close_breaker(const struct bide_target_config *config)
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
 }
 
-/* -- calls as the engine makes them ---------------------------------------------------------------------------------*/
+/* -- calls as the engine makes them -------------------------------------------------------------------------------- */
 
 static const struct bide_outcome ok = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
 static const struct bide_outcome bad_gateway = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_ANSWERED};

@@ -1,7 +1,7 @@
-/* call_world.h - one policy, one target and one call, for the tests that look into calls.
+/* call_world.h - one policy, one target and one call, for the tests of calls.
  *
- * A test calls fresh(), changes what it is about in `policy` and `config`, opens the target and plays events: begin,
- * report, wake, cancel. Time begins at T0; there is no jitter, so every instant is known. */
+ * A test calls fresh(), changes `policy` and `config`, opens the target and sends events: begin, report, wake,
+ * cancel. Time begins at T0; there is no jitter, so every instant is known. */
 #ifndef UNIT_CALL_WORLD_H
 #define UNIT_CALL_WORLD_H
 
@@ -42,7 +42,8 @@ static struct bide_call call;
 
 /* ---- the world ---- */
 
-/* Four attempts, waits of 100, 200 and 400 ms, a minute in all; ten tokens, one a retry, no income; no breaker. */
+/* Four attempts, waits of 100, 200 and 400 ms, a deadline of a minute; ten tokens, one per retry, no refill; no
+ * breaker. */
 static inline void fresh(void)
 {
     bide_policy_init(&policy, BIDE_PRESET_SERVICE);
@@ -52,10 +53,10 @@ static inline void fresh(void)
     config.breaker.kind = BIDE_BREAKER_OFF;
     config.budget.earn_success_milli = 0;
     config.budget.refill_per_minute_milli = 0;
-    memset(&call, 0xa5, sizeof call); /* begin does not care what was there */
+    memset(&call, 0xa5, sizeof call); /* begin ignores the previous contents */
 }
 
-/* Makes the target anew as `config` says; a policy or configuration that does not pass its check fails the test. */
+/* Initializes the target from `config`; a policy or configuration that does not pass its check fails the test. */
 static inline void open_target(void)
 {
     struct bide_problem problem = {"", "", 0};
@@ -63,14 +64,14 @@ static inline void open_target(void)
         fail_msg("%s is %lld; want %s", problem.field, (long long)problem.value, problem.want);
 }
 
-/* The world as it is where a test changes nothing. */
+/* The default world. */
 static inline void open_fresh(void)
 {
     fresh();
     open_target();
 }
 
-/* A breaker that opens at the third failure in a row, and a budget that never ends. */
+/* A breaker that opens at the third consecutive failure, and an unlimited budget. */
 static inline void open_breaker_of_three(void)
 {
     fresh();
@@ -82,65 +83,65 @@ static inline void open_breaker_of_three(void)
 
 /* ---- events ---- */
 
-/* The call begins, with this request. */
+/* Begins the call with this request. */
 static inline struct bide_verdict begin_as(const struct bide_request *request, int64_t now_ns)
 {
     return bide_call_begin(&call, &policy, &target, request, now_ns);
 }
 
-/* The call begins, with a GET. */
+/* Begins the call with a GET. */
 static inline struct bide_verdict begin(int64_t now_ns)
 {
     return begin_as(&get, now_ns);
 }
 
-/* An attempt has ended like this. */
+/* Reports the outcome of an attempt. */
 static inline struct bide_verdict report(uint32_t attempt, struct bide_outcome outcome, int64_t now_ns)
 {
     return bide_call_outcome(&call, attempt, &outcome, now_ns);
 }
 
-/* The timer has gone off. */
+/* The timer fired. */
 static inline struct bide_verdict wake(int64_t now_ns)
 {
     return bide_call_wake(&call, now_ns);
 }
 
-/* The caller wants no answer any more. */
+/* The caller cancels the call. */
 static inline struct bide_verdict cancel(int64_t now_ns)
 {
     return bide_call_cancel(&call, now_ns);
 }
 
-/* The same outcome, and the server asked to wait so long. */
+/* Returns the outcome with a hint to wait that long. */
 static inline struct bide_outcome with_hint(struct bide_outcome outcome, int64_t wait_ns)
 {
     outcome.hint = (struct bide_hint){BIDE_HINT_WAIT, wait_ns};
     return outcome;
 }
 
-/* The same outcome, and the server asked not to come again. */
+/* Returns the outcome with a hint to stop. */
 static inline struct bide_outcome with_stop(struct bide_outcome outcome)
 {
     outcome.hint = (struct bide_hint){.kind = BIDE_HINT_STOP};
     return outcome;
 }
 
-/* ---- what it says and holds ---- */
+/* ---- verdicts and resources ---- */
 
-/* What is left in the budget, in thousandths of a token. */
+/* The level of the budget, in thousandths of a token. */
 static inline int64_t left(void)
 {
     return bide_budget_left_milli(&target, T0);
 }
 
-/* How many latencies the target was told. */
+/* The number of latencies that the target recorded. */
 static inline uint64_t latencies(void)
 {
-    return target.latency[BIDE_LATENCY_WORDS - 1]; /* counts them all */
+    return target.latency[BIDE_LATENCY_WORDS - 1]; /* the last word counts all samples */
 }
 
-/* A verdict says what to do, and why. */
+/* The verdict has this action and reason. */
 static inline void assert_action(struct bide_verdict v, enum bide_action action, enum bide_reason reason)
 {
     if (v.action != action || v.reason != reason)
@@ -159,7 +160,7 @@ static inline void assert_verdict(struct bide_verdict got, struct bide_verdict w
     assert_int_equal(got.connect_deadline_ns, want.connect_deadline_ns);
 }
 
-/* What, why, which attempt, when to wake, when to cut the attempt off, and when its connecting. */
+/* Action, reason, attempt, wake instant, attempt deadline and connect deadline. */
 #define VERDICT(w, y, n, wake, cut, connect)                                                                           \
     (struct bide_verdict)                                                                                              \
     {                                                                                                                  \
@@ -167,7 +168,7 @@ static inline void assert_verdict(struct bide_verdict got, struct bide_verdict w
         .attempt_deadline_ns = (cut), .connect_deadline_ns = (connect)                                                 \
     }
 
-/* No call holds a place in flight, among the calls or among the retries. */
+/* No permit is held: neither in flight, nor of the calls, nor of the retries. */
 static inline void assert_nothing_held(void)
 {
     assert_int_equal(target.in_flight, 0);
@@ -177,7 +178,7 @@ static inline void assert_nothing_held(void)
 
 /* ---- hedges ---- */
 
-/* So many hedges, 100 ms after each other; ten places in flight; latencies are kept. */
+/* `hedges` hedges, 100 ms apart; an in-flight limit of ten; latencies are recorded. */
 static inline void open_hedged(uint32_t hedges)
 {
     fresh();
@@ -188,19 +189,19 @@ static inline void open_hedged(uint32_t hedges)
     open_target();
 }
 
-/* At 100 ms the hedge is refused, no other is planned, and the first attempt may still succeed. */
+/* At 100 ms the hedge is refused, no other hedge is planned, and the first attempt may still succeed. */
 static inline void assert_hedge_refused(enum bide_reason reason, const char *action)
 {
     struct bide_verdict v = wake(T0 + 100 * MS);
     if (v.action != BIDE_NONE || v.reason != reason)
         fail_msg("%s: %s %s", action, bide_action_label(v.action), bide_reason_label(v.reason));
-    assert_int_equal(v.wake_ns, NEVER); /* no other is tried in this round */
+    assert_int_equal(v.wake_ns, NEVER); /* no other hedge in this round */
     assert_int_equal(v.attempt, 1);
     assert_int_equal(call.attempt, 1);
     assert_action(report(1, good, T0 + S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
 }
 
-/* Another call with the same key is retried. */
+/* Retries another call with the same key. */
 static inline void use_up_the_key(void)
 {
     struct bide_call other;

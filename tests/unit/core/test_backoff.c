@@ -1,8 +1,8 @@
-/* test_backoff.c - the wait before the next attempt, as exact integer arithmetic.
+/* test_backoff.c - the delay before the next attempt, as exact integer arithmetic.
  *
  * Envelopes and windows are compared to the nanosecond, at the steps where 32-bit and 64-bit shifts go wrong and far
- * beyond. The schedules of the seed documents and of AWS, gRPC and Envoy are restated here as tables. How the draws
- * are spread inside a window is the business of tests/property/test_jitter.c. */
+ * beyond. The schedules of the seed documents and of AWS, gRPC and Envoy are restated here as tables.
+ * tests/property/test_jitter.c tests the distribution of the draws inside a window. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static struct bide_policy policy_of(enum bide_preset preset)
     return policy;
 }
 
-/* Exponential by 2, no jitter, no floor: the envelope and nothing else. */
+/* Exponential by 2, no jitter, no floor: only the envelope. */
 static struct bide_policy without_jitter(int64_t base_ns, int64_t cap_ns)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
@@ -308,7 +308,7 @@ static void aws_2_1_draws_from_50_ms_and_from_one_second_when_throttled(void **s
     assert_window(bide_backoff_window(&policy, (struct bide_step){.step = 5, .throttled = true}), 0, 20 * S);
     assert_window(window(&policy, 9), 0, 20 * S);
     policy.cap_ns = 1 * S;
-    policy.throttled_base_ns = 0; /* none of its own: the base */
+    policy.throttled_base_ns = 0; /* 0: the same base */
     assert_window(bide_backoff_window(&policy, (struct bide_step){.step = 1, .throttled = true}), 0, 100 * MS);
 }
 
@@ -379,10 +379,10 @@ static void decorrelated_jitter_reaches_from_the_base_to_three_times_the_previou
     (void)state;
     policy.jitter = BIDE_JITTER_DECORRELATED;
     assert_valid(&policy);
-    assert_window(decorrelated_after(&policy, 0), 1 * S, 3 * S); /* none before: as after the base */
+    assert_window(decorrelated_after(&policy, 0), 1 * S, 3 * S); /* no previous wait: as after the base */
     assert_window(decorrelated_after(&policy, 1 * S), 1 * S, 3 * S);
     assert_window(decorrelated_after(&policy, 2500 * MS), 1 * S, 7500 * MS);
-    assert_window(decorrelated_after(&policy, 7 * S), 1 * S, 20 * S); /* the window is cut, not the draw */
+    assert_window(decorrelated_after(&policy, 7 * S), 1 * S, 20 * S); /* the window is capped, not the draw */
     assert_window(decorrelated_after(&policy, INT64_MAX), 1 * S, 20 * S);
 }
 
@@ -393,7 +393,7 @@ static void decorrelated_jitter_never_falls_below_a_base_that_has_just_grown(voi
     policy.jitter = BIDE_JITTER_DECORRELATED;
     policy.throttled_base_ns = 1 * S;
     assert_valid(&policy);
-    /* a transient wait of 60 ms, then a 429 with its own base: three times 60 ms would lie below it */
+    /* a transient wait of 60 ms, then a 429 with its own base: three times 60 ms would be below that base */
     assert_window(bide_backoff_window(&policy, (struct bide_step){1, true, 60 * MS}), 1 * S, 3 * S);
     assert_window(bide_backoff_window(&policy, (struct bide_step){1, true, 2 * S}), 1 * S, 6 * S);
 }
@@ -448,7 +448,7 @@ static void additive_jitter_shifts_down_at_the_cap_and_stays_spread(void **state
     assert_window(window(&policy, 3), 700 * MS, 1 * S);
     assert_window(window(&policy, 9), 700 * MS, 1 * S);
     assert_window(window(&policy, UINT32_MAX), 700 * MS, 1 * S);
-    policy.jitter_add_ns = 1 * S; /* as wide as the cap: all of it, at every step */
+    policy.jitter_add_ns = 1 * S; /* as wide as the cap: the whole range, at every step */
     assert_valid(&policy);
     assert_window(window(&policy, 0), 0, 1 * S);
     assert_window(window(&policy, 9), 0, 1 * S);

@@ -1,15 +1,15 @@
-/* test_breaker.c - when it opens, how long it stays open, how traffic comes back, and what a hand does to it.
+/* test_breaker.c - when the circuit breaker opens, how long it stays open, how traffic returns, and manual holds.
  *
- * The evidence of each kind of breaker, calls as the engine makes them, openings in a row, the ramp after closing,
- * holds, and what is left of all that for one who looks. Who may probe in between is in test_probes.c. */
+ * The evidence of each kind of breaker, calls as the engine makes them, consecutive openings, the ramp after
+ * closing, holds, and eviction. Admission of probes in between is in test_probes.c. */
 #include "breaker_world.h"
 
-/* -- evidence -------------------------------------------------------------------------------------------------------*/
+/* -- evidence ------------------------------------------------------------------------------------------------------ */
 
 struct sequence {
     uint32_t size, ratio_permille, min_volume;
     int64_t gap_ns;
-    const char *calls; /* opens at the last of them and not before */
+    const char *calls; /* the breaker opens at the last call and not before */
 };
 
 static void assert_opens_at_the_last(const struct bide_target_config *config, const struct sequence *s)
@@ -31,9 +31,9 @@ static void consecutive_failures_open_the_breaker_exactly_at_the_threshold(void 
         {.size = 2, .calls = "xx"},
         {.size = 5, .calls = "xxxxx"},
         {.size = 3, .calls = "...xxx"},
-        {.size = 3, .calls = "xx.xx.x.xxx"},          /* a success in between starts anew */
-        {.size = 3, .calls = "x--x-x"},               /* what says nothing neither counts nor starts anew */
-        {.size = 2, .gap_ns = 86400 * S, "x.x.x.xx"}, /* however long it takes */
+        {.size = 3, .calls = "xx.xx.x.xxx"},          /* a success in between resets the count */
+        {.size = 3, .calls = "x--x-x"},               /* a neutral vote neither counts nor resets */
+        {.size = 2, .gap_ns = 86400 * S, "x.x.x.xx"}, /* at any distance in time */
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct bide_target_config config = service();
@@ -58,7 +58,7 @@ static void a_count_window_opens_exactly_at_its_ratio(void **state)
         {1, 1, 1, 0, ".....x"},
         {3, 334, 3, 0, "x...xx"}, /* one of three is 333 */
         {3, 333, 3, 0, "...x"},
-        {4, 500, 4, 86400 * S, "..x....xx"}, /* it counts calls, not time */
+        {4, 500, 4, 86400 * S, "..x....xx"}, /* the window counts calls, not time */
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct bide_target_config config = service();
@@ -122,7 +122,8 @@ static void failures_further_apart_than_the_window_never_open_the_breaker(void *
     }
 }
 
-/* Stale windows after idle were a bug of others: yesterday's failures opened it at today's first. */
+/* Other implementations had this bug: after an idle day, yesterday's failures opened the breaker at the first
+ * failure of today. */
 static void failures_from_before_an_idle_time_do_not_count(void **state)
 {
     static const int64_t rests[] = {10 * S, 11 * S, 100 * S, 3600 * S, 86400 * S};
@@ -167,7 +168,7 @@ static void trip_opens_a_closed_breaker_without_evidence(void **state)
     struct bide_target_config config = service();
     init_target(&config);
     core_cas_failures = 1;
-    assert_false(bide_breaker_trip(&target, 1, NOW)); /* somebody else was faster */
+    assert_false(bide_breaker_trip(&target, 1, NOW)); /* another thread changed the word first */
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
     assert_true(bide_breaker_trip(&target, 1, NOW));
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
@@ -180,7 +181,7 @@ static void trip_opens_a_closed_breaker_without_evidence(void **state)
     assert_int_equal(target.openings, 1);
 }
 
-/* -- calls as the engine makes them ---------------------------------------------------------------------------------*/
+/* -- calls as the engine makes them -------------------------------------------------------------------------------- */
 
 static void run_call(const struct bide_outcome *outcome, int64_t took_ns)
 {
@@ -241,7 +242,8 @@ static void in_observe_mode_the_breaker_counts_refusals_and_admits_calls(void **
         assert_int_equal(v.action, BIDE_START);
         assert_int_equal(v.observed, BIDE_GATE_BREAKER);
         assert_int_equal(bide_target_refused(&target, BIDE_GATE_BREAKER), i);
-        bide_call_outcome(&c, 1, i % 2 ? &ok : &bad_gateway, NOW + 1 * S); /* no vote: a real breaker had none */
+        bide_call_outcome(&c, 1, i % 2 ? &ok : &bad_gateway,
+                          NOW + 1 * S); /* no vote: an enforcing breaker would have refused the call */
         assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
         assert_int_equal(target.openings, 1);
     }
@@ -251,7 +253,7 @@ static void in_observe_mode_the_breaker_counts_refusals_and_admits_calls(void **
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
 }
 
-/* -- open -----------------------------------------------------------------------------------------------------------*/
+/* -- open ---------------------------------------------------------------------------------------------------------- */
 
 static void an_open_breaker_refuses_every_call_until_its_end(void **state)
 {
@@ -263,7 +265,7 @@ static void an_open_breaker_refuses_every_call_until_its_end(void **state)
     assert_refused(admit(1, until_ns - 1), BIDE_REASON_BREAKER_OPEN);
     assert_true(core_breaker_is_open_at(&target, until_ns - 1));
     assert_false(core_breaker_is_open_at(&target, until_ns));
-    assert_int_equal(state_now(), BIDE_BREAKER_OPEN); /* until somebody asks */
+    assert_int_equal(state_now(), BIDE_BREAKER_OPEN); /* until the next call */
     assert_admitted(admit(1, until_ns), true);
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
     assert_int_equal(bide_breaker_get(&target).until_ns, 0);
@@ -292,7 +294,7 @@ static void the_open_time_is_jittered_over_its_whole_range_and_never_beyond(void
     }
 }
 
-/* Opens it again and again, each time as soon as it may probe. */
+/* Reopens the breaker repeatedly, each time as soon as a probe is admitted. */
 static void assert_open_times(const struct bide_target_config *config, const int64_t *open_s, size_t count)
 {
     int64_t now_ns = NOW;
@@ -332,7 +334,7 @@ static void an_open_time_beyond_the_tick_range_ends_at_the_last_tick(void **stat
     assert_refused(admit(1, end - 1), BIDE_REASON_BREAKER_OPEN);
 }
 
-/* -- closing --------------------------------------------------------------------------------------------------------*/
+/* -- closing ------------------------------------------------------------------------------------------------------- */
 
 static void closing_clears_the_evidence_that_opened_the_breaker(void **state)
 {
@@ -425,7 +427,7 @@ static void failures_during_ramp_up_reopen_the_breaker_for_longer(void **state)
     assert_in_range(bide_breaker_get(&target).until_ns - LATER - 1 * S, 10 * S, 10 * S + TICK);
 }
 
-/* Forgotten once it stayed closed for the ramp and the longest opening: 10 s and 60 s. */
+/* The count resets after the breaker stayed closed for the ramp and the longest open time: 10 s and 60 s. */
 static void the_opening_count_resets_after_staying_closed(void **state)
 {
     struct bide_target_config config = fragile(1);
@@ -451,7 +453,7 @@ static void a_call_begun_before_the_opening_count_reset_still_votes(void **state
     assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
 }
 
-/* -- by hand --------------------------------------------------------------------------------------------------------*/
+/* -- manual holds -------------------------------------------------------------------------------------------------- */
 
 static void a_breaker_held_open_refuses_every_call_until_released(void **state)
 {
@@ -468,7 +470,7 @@ static void a_breaker_held_open_refuses_every_call_until_released(void **state)
     assert_int_equal(state_now(), BIDE_BREAKER_HELD_OPEN);
     bide_breaker_hold(&target, BIDE_HOLD_RELEASE);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
-    assert_int_equal(admitted_of(1000, NOW), 1000); /* by hand means at once */
+    assert_int_equal(admitted_of(1000, NOW), 1000); /* a manual release has no ramp */
 }
 
 static void a_breaker_held_closed_ignores_evidence_until_released(void **state)
@@ -499,7 +501,7 @@ static void a_manual_hold_replaces_every_other_state(void **state)
         open_breaker(&config);
         struct core_admission probe = probe_at(LATER);
         bide_breaker_hold(&target, holds[i]);
-        report(probe, CORE_VOTE_FAILURE, LATER); /* it began before */
+        report(probe, CORE_VOTE_FAILURE, LATER); /* it began before the hold */
         assert_int_equal(state_now(), then[i]);
         assert_int_equal(bide_breaker_get(&target).openings, 0);
     }
@@ -544,7 +546,7 @@ static void the_generation_may_wrap(void **state)
 {
     struct bide_target_config config = fragile(1);
     config.breaker.ramp_ns = 0;
-    for (uint32_t before = 0; before < 4; before++) { /* so that each change in turn is the one that wraps */
+    for (uint32_t before = 0; before < 4; before++) { /* so that each change in turn wraps the generation */
         init_target(&config);
         while (bide_breaker_get(&target).generation != 0x10000 - 2 - before)
             bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
@@ -559,7 +561,7 @@ static void the_generation_may_wrap(void **state)
     }
 }
 
-/* Shared memory can be damaged. Three of the eight states that its bits can spell do not exist. */
+/* Shared memory can be corrupted. Three of the eight values of the state bits are invalid. */
 static void an_invalid_state_admits_calls_until_a_manual_hold_repairs_it(void **state)
 {
     for (uint64_t odd = BIDE_BREAKER_HELD_OPEN + 1; odd < 8; odd++) {
@@ -577,9 +579,9 @@ static void an_invalid_state_admits_calls_until_a_manual_hold_repairs_it(void **
     }
 }
 
-/* -- forgetting -----------------------------------------------------------------------------------------------------*/
+/* -- eviction ------------------------------------------------------------------------------------------------------ */
 
-/* A failure in a window of time is remembered as long as the window; in a run or a count it would be for ever. */
+/* A failure in a time window is remembered for the length of the window; in a run or a count it would be for ever. */
 static void a_breaker_is_evictable_only_without_failures_in_its_time_window(void **state)
 {
     static const enum bide_breaker_kind kinds[] = {BIDE_BREAKER_BY_TIME, BIDE_BREAKER_BY_COUNT, BIDE_BREAKER_BY_RUN};
@@ -589,7 +591,7 @@ static void a_breaker_is_evictable_only_without_failures_in_its_time_window(void
         config.breaker.count_window = config.breaker.min_volume = 5;
         init_target(&config);
         assert_true(core_breaker_is_evictable(&target, NOW));
-        assert_true(core_breaker_is_evictable(&target, 0)); /* a clock that has just begun */
+        assert_true(core_breaker_is_evictable(&target, 0)); /* a clock that starts at 0 */
         calls("....", NOW);
         assert_true(core_breaker_is_evictable(&target, NOW));
         call('x', NOW);
@@ -603,12 +605,12 @@ static void a_breaker_is_not_evictable_until_closed_and_settled(void **state)
     struct bide_target_config config = fragile(1);
     open_breaker(&config);
     assert_false(core_breaker_is_evictable(&target, NOW));
-    assert_false(core_breaker_is_evictable(&target, NOW + 86400 * S)); /* nobody has asked since */
+    assert_false(core_breaker_is_evictable(&target, NOW + 86400 * S)); /* no call since */
     report(probe_at(LATER), CORE_VOTE_NEUTRAL, LATER);
     assert_false(core_breaker_is_evictable(&target, LATER + 86400 * S));
     report(probe_at(LATER), CORE_VOTE_HEALTHY, LATER);
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
-    assert_false(core_breaker_is_evictable(&target, LATER + 69 * S)); /* the openings in a row */
+    assert_false(core_breaker_is_evictable(&target, LATER + 69 * S)); /* the opening count */
     assert_true(core_breaker_is_evictable(&target, LATER + 71 * S));
     bide_breaker_hold(&target, BIDE_HOLD_CLOSED);
     assert_false(core_breaker_is_evictable(&target, NOW));
@@ -618,7 +620,7 @@ static void a_breaker_is_not_evictable_until_closed_and_settled(void **state)
     assert_true(core_breaker_is_evictable(&target, NOW));
 }
 
-/* In good times threads must not meet: a healthy vote writes its own lane, or nothing. */
+/* On the success path threads must not share a cache line: a healthy vote writes its own lane, or nothing. */
 static void a_healthy_vote_on_a_closed_breaker_writes_no_shared_word(void **state)
 {
     static const enum bide_breaker_kind kinds[] = {BIDE_BREAKER_BY_TIME, BIDE_BREAKER_BY_COUNT, BIDE_BREAKER_BY_RUN,

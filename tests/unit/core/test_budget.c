@@ -1,7 +1,8 @@
 /* test_budget.c - the three kinds of retry budget, to the thousandth of a token.
  *
- * Time is a number, so the trickle is arithmetic. Failed compare-and-swaps are injected: what a budget does when
- * another thread was faster is tested like anything else. The last tests let eight real threads spend at once. */
+ * Time is an argument, so the refill is arithmetic. Failed compare-and-swaps are injected: the behaviour of a budget
+ * that loses a race against another thread is tested like any other. The last tests let eight real threads spend
+ * concurrently. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,14 +19,14 @@
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define MS           BIDE_MS
 #define S            BIDE_S
-#define TICK         (INT64_C(1) << 23) /* the trickle is credited in steps of 8.4 ms */
+#define TICK         (INT64_C(1) << 23) /* the refill is credited in steps of 8.4 ms */
 
 static const struct bide_outcome transient = {.kind = BIDE_KIND_TRANSIENT};
 
 static struct bide_target target;
 static struct bide_target_config config;
 
-/* Ten tokens, one for each retry, no income. */
+/* Ten tokens, one per retry, no refill and no earnings. */
 static const struct bide_budget_config ten = {.capacity_milli = 10000,
                                               .initial_milli = BIDE_FULL,
                                               .cost_milli = 1000,
@@ -33,7 +34,7 @@ static const struct bide_budget_config ten = {.capacity_milli = 10000,
                                               .cost_timeout_milli = 1000,
                                               .window_ns = 10 * S};
 
-/* One retry for ten requests of the last ten seconds. */
+/* One retry per ten requests of the last ten seconds. */
 static const struct bide_budget_config tenth = {.kind = BIDE_BUDGET_WINDOW, .ratio_ppm = 100000, .window_ns = 10 * S};
 
 static const struct bide_budget_config three_at_once = {
@@ -111,7 +112,7 @@ static void a_bucket_of_ten_affords_ten_retries_and_not_one_more(void **state)
     make(ten, 0);
     assert_int_equal(charge_all_retries(0), 10);
     assert_int_equal(left(0), 0);
-    assert_false(charge_retry(100 * BIDE_MINUTE)); /* no income */
+    assert_false(charge_retry(100 * BIDE_MINUTE)); /* no refill */
 }
 
 static void a_retry_is_charged_in_full_or_refused(void **state)
@@ -121,7 +122,7 @@ static void a_retry_is_charged_in_full_or_refused(void **state)
     budget.initial_milli = 1999;
     make(budget, 0);
     assert_int_equal(charge_all_retries(0), 1);
-    assert_int_equal(left(0), 999); /* a refusal takes nothing */
+    assert_int_equal(left(0), 999); /* a refusal charges nothing */
 }
 
 static void the_cost_depends_on_the_kind_of_failure(void **state)
@@ -164,7 +165,7 @@ static void zero_capacity_never_affords_a_retry(void **state)
     assert_false(charge_retry(100 * BIDE_MINUTE));
     assert_int_equal(left(100 * BIDE_MINUTE), 0);
     assert_int_equal(bide_budget_add_milli(&target, 1000, 0), 0);
-    budget.cost_milli = budget.cost_throttled_milli = budget.cost_timeout_milli = 0; /* not even for nothing */
+    budget.cost_milli = budget.cost_throttled_milli = budget.cost_timeout_milli = 0; /* not even at cost 0 */
     budget.cost_failure_milli = 1;
     target.config[0].budget = budget;
     assert_false(charge_retry(0));
@@ -195,7 +196,7 @@ static void a_failure_charges_at_most_what_the_bucket_holds(void **state)
     assert_int_equal(left(0), 0);
 }
 
-/* One a minute: 1/1000 in 60 ms. The last tick is never over yet, so it is never too much. */
+/* One token per minute: 1/1000 in 60 ms. The current tick is never complete, so the refill is never too much. */
 static void the_refill_is_credited_per_tick_and_rounded_down(void **state)
 {
     static const struct {
@@ -236,10 +237,10 @@ static void a_drained_bucket_affords_one_retry_a_minute(void **state)
     make(budget, 0);
     for (int64_t now_ns = 0; now_ns < 100 * BIDE_MINUTE; now_ns += 7 * MS)
         taken += charge_retry(now_ns);
-    assert_in_range(taken, 98, 99); /* each take may lose a tick: never a hundredth retry before its time */
+    assert_in_range(taken, 98, 99); /* each charge may lose a tick: never a hundredth retry too early */
 }
 
-/* The rate may be so high that a tick earns many: what is rounded is rounded down. */
+/* The rate may be so high that a tick refills many thousandths: the result is rounded down. */
 static void the_refill_never_exceeds_its_rate(void **state)
 {
     static const uint32_t rates[] = {1, 7, 1000, 59999, 1000000, 100000000};
@@ -284,7 +285,7 @@ static void time_spent_full_by_successes_is_not_credited_later(void **state)
     make(budget, 0);
     assert_int_equal(charge_all_retries(0), 2);
     succeed(0);
-    succeed(0); /* full, with the stamp of the drain */
+    succeed(0); /* full, with the time stamp of the drain */
     assert_int_equal(charge_all_retries(60 * BIDE_MINUTE), 2);
     assert_int_equal(left(60 * BIDE_MINUTE), 0);
 }
@@ -316,7 +317,7 @@ static void a_full_bucket_is_only_read(void **state)
     requests(1, 10 * BIDE_MINUTE);
     assert_int_equal(bide_budget_add_milli(&target, 5, 10 * BIDE_MINUTE), 0);
     assert_int_equal(left(10 * BIDE_MINUTE), 10000);
-    assert_int_equal(core_cas_failures, 1); /* none was tried */
+    assert_int_equal(core_cas_failures, 1); /* no compare-and-swap was tried */
     core_cas_failures = 0;
     assert_int_equal(target.budget, word);
 }
@@ -406,8 +407,8 @@ static void a_clock_that_steps_back_creates_no_tokens(void **state)
         assert_int_equal(left(10 * BIDE_MINUTE - back_ns), 0);
         assert_false(charge_retry(10 * BIDE_MINUTE - back_ns));
     }
-    assert_true(charge_retry(11 * BIDE_MINUTE + TICK));  /* and nothing was lost by it */
-    assert_false(charge_retry(10 * BIDE_MINUTE));        /* nor is the minute paid twice */
+    assert_true(charge_retry(11 * BIDE_MINUTE + TICK));  /* and no refill was lost */
+    assert_false(charge_retry(10 * BIDE_MINUTE));        /* nor is the minute credited twice */
     assert_false(charge_retry(11 * BIDE_MINUTE + TICK)); /* ... */
     assert_true(charge_retry(12 * BIDE_MINUTE + 2 * TICK));
 }
@@ -424,10 +425,11 @@ static void the_stamp_may_wrap_after_eighteen_years(void **state)
     assert_true(charge_retry(wrap_ns + TICK));
     assert_false(charge_retry(wrap_ns + TICK));
     assert_int_equal(charge_all_retries(wrap_ns + 3 * BIDE_MINUTE + 3 * TICK), 3);
-    assert_false(charge_retry(wrap_ns - BIDE_MINUTE)); /* a clock just before it */
+    assert_false(charge_retry(wrap_ns - BIDE_MINUTE)); /* a clock just before the wrap */
 }
 
-/* Half of the range counts as the future: a bucket untouched for more than nine years earns nothing. The safe side. */
+/* Half of the range counts as the future: a bucket untouched for more than nine years earns nothing, which is the
+ * safe side. */
 static void a_bucket_untouched_for_ten_years_earns_nothing(void **state)
 {
     struct bide_budget_config budget = ten;
@@ -459,7 +461,7 @@ static void a_charge_that_loses_a_race_retries_with_the_new_level(void **state)
     assert_int_equal(left(0), 4000);
 }
 
-/* xorshift64: any numbers will do, as long as they are the same every time. */
+/* xorshift64: any fixed sequence will do. */
 static uint64_t next(uint64_t *x)
 {
     *x ^= *x << 13;
@@ -550,14 +552,14 @@ static void a_window_cools_down_after_a_refusal(void **state)
     make(budget, 5 * S);
     requests(10, 5 * S);
     assert_int_equal(charge_all_retries(5 * S), 1);
-    requests(90, 5 * S); /* enough again, but: */
+    requests(90, 5 * S); /* enough requests again, but in cooldown: */
     assert_int_equal(left(7 * S - 1), 0);
     assert_false(charge_retry(7 * S - 1));
-    assert_int_equal(left(7 * S), 9000); /* the refusal in between did not prolong it */
+    assert_int_equal(left(7 * S), 9000); /* the refusal in between did not extend it */
     assert_true(charge_retry(7 * S));
 }
 
-/* As a reload that was killed half-way leaves it. */
+/* The state that a reload killed half-way leaves behind. */
 static void an_endless_cooldown_is_limited_to_window_plus_cooldown(void **state)
 {
     struct bide_budget_config budget = tenth;
@@ -586,7 +588,7 @@ static void requests_and_retries_slide_out_of_the_window(void **state)
     requests(10, 30 * S);
     assert_int_equal(left(30 * S), 1000); /* 6 for 60 */
     assert_int_equal(left(35 * S), 1000); /* 1 for the last 10 */
-    assert_int_equal(left(40 * S), 0);    /* nothing is left of anything */
+    assert_int_equal(left(40 * S), 0);    /* everything has expired */
     assert_int_equal(left(1000000 * S), 0);
     assert_int_equal(charge_all_retries(1000000 * S), 0);
 }
@@ -612,7 +614,7 @@ static void a_refund_goes_to_the_slot_that_was_charged(void **state)
     assert_int_equal(left(9 * S), 0);
     core_budget_refund(&target, charge);
     assert_int_equal(left(9 * S), 1000);
-    core_budget_refund(&target, charge); /* its slot holds no more of it */
+    core_budget_refund(&target, charge); /* already refunded: its slot does not count it any more */
     assert_int_equal(left(9 * S), 1000);
 }
 
@@ -624,7 +626,7 @@ static void a_charge_whose_slot_has_expired_is_not_refunded(void **state)
     requests(10, 5 * S);
     assert_true(charge_for(&transient, 5 * S, &charge));
     requests(10, 15 * S);
-    assert_true(charge_for(&transient, 15 * S, &other)); /* in the same place, ten slots later */
+    assert_true(charge_for(&transient, 15 * S, &other)); /* in the same slot word, ten slots later */
     core_budget_refund(&target, charge);
     assert_int_equal(left(15 * S), 0);
 }
@@ -664,12 +666,12 @@ static void a_window_without_requests_has_its_reserve_only(void **state)
     budget.reserve = 1;
     make(budget, 0);
     assert_int_equal(charge_all_retries(0), 1);
-    assert_int_equal(charge_all_retries(100 * S), 1); /* spent reserve is back after the window */
+    assert_int_equal(charge_all_retries(100 * S), 1); /* the reserve is available again after the window */
     target.lane[0].requests = UINT64_MAX;
     assert_int_equal(charge_all_retries(200 * S), 1);
 }
 
-/* Two threads read the clock a moment apart; the later one began the new slot first. */
+/* Race: two threads read the clock a moment apart; the later one begins the new slot first. */
 static void a_clock_slightly_behind_the_slot_allows_no_extra_retry(void **state)
 {
     static const int64_t behind_ns[] = {1, TICK, S - 1, S, 5 * S};
@@ -703,12 +705,13 @@ static void a_slot_that_has_begun_is_not_begun_again(void **state)
     (void)state;
     make(tenth, 0);
     requests(10, 5 * S);
-    target.spends.edge_ns = 0; /* a thread that did not see it yet */
+    target.spends.edge_ns = 0; /* a thread with a stale view of the edge */
     requests(10, 5 * S);
     assert_int_equal(left(5 * S), 2000);
 }
 
-/* The total was summed before another thread's requests, the mark read after it had begun the slot with them. */
+/* Race: this thread summed the total, then another thread counted more requests and began a slot with that larger
+ * total as its mark. */
 static void a_mark_above_the_total_counts_no_requests(void **state)
 {
     (void)state;
@@ -735,7 +738,7 @@ static void retries_in_flight_are_a_share_of_the_calls_but_at_least_the_reserve(
         assert_int_equal(left(0), 1000 * table[i].retries);
         assert_int_equal(charge_all_retries(0), table[i].retries);
         assert_int_equal(left(0), 0);
-        target.calls = 0; /* the others ended: more is out than there may be now */
+        target.calls = 0; /* the other calls ended: more retries are in flight than the limit allows now */
         assert_in_range(left(0), 0, 0);
     }
 }
@@ -780,7 +783,7 @@ static void a_smaller_capacity_removes_tokens_and_a_larger_one_adds_none(void **
     budget.capacity_milli = 4000;
     reload(budget, 0);
     assert_int_equal(left(0), 4000);
-    succeed(0); /* above the capacity: only read */
+    succeed(0); /* above the capacity: the bucket is only read */
     assert_true(charge_retry(0));
     reload(ten, 0);
     assert_int_equal(left(0), 3000);
@@ -807,7 +810,7 @@ static void a_charge_of_another_kind_is_not_refunded(void **state)
     requests(20, 0);
     assert_true(charge_for(&transient, 0, &window));
     core_budget_refund(&target, tokens);
-    tokens.amount = window.amount; /* even if it looks like one of the window's */
+    tokens.amount = window.amount; /* even if the amount is that of the window's charge */
     core_budget_refund(&target, tokens);
     assert_int_equal(left(0), 1000);
     reload(ten, 0);
@@ -815,7 +818,7 @@ static void a_charge_of_another_kind_is_not_refunded(void **state)
     assert_int_equal(left(0), 1000);
 }
 
-/* From a window the tokens start with what could be afforded under it, at most their own start. */
+/* The bucket starts with what the window could afford, at most with its own initial level. */
 static void a_bucket_that_replaces_a_window_starts_with_its_remaining_retries(void **state)
 {
     struct bide_budget_config warm = tenth;
@@ -829,7 +832,7 @@ static void a_bucket_that_replaces_a_window_starts_with_its_remaining_retries(vo
     requests(1000, 5 * S);
     reload(ten, 5 * S);
     assert_int_equal(left(5 * S), 10000);
-    warm.min_volume = 10; /* nothing happened yet: as a new one */
+    warm.min_volume = 10; /* no history yet: like a new budget */
     make(warm, 0);
     reload(ten, 5 * S);
     assert_int_equal(left(5 * S), 10000);
@@ -850,7 +853,7 @@ static void retries_are_carried_into_a_window_of_another_length(void **state)
         budget.window_ns = lengths[i];
         reload(budget, now_ns);
         assert_int_equal(left(now_ns), 3000);
-        assert_int_equal(left(now_ns + lengths[i]), 0); /* and is gone after the new length */
+        assert_int_equal(left(now_ns + lengths[i]), 0); /* and has expired after the new length */
         requests(10, now_ns + lengths[i]);
         assert_int_equal(left(now_ns + lengths[i]), 1000);
     }
@@ -891,14 +894,14 @@ static void a_reload_never_reads_a_cooldown_as_tokens_or_tokens_as_a_cooldown(vo
     make(cool, 0);
     assert_false(charge_retry(5 * S));
     reload(ten, 5 * S);
-    assert_int_equal(left(5 * S), 0); /* it was refusing: nothing was left */
+    assert_int_equal(left(5 * S), 0); /* it was refusing: no retry was left */
     make(ten, 5 * S);
     reload(cool, 5 * S);
     requests(10, 5 * S);
     assert_true(charge_retry(5 * S));
     cool.cost_failure_milli = 1000;
     reload(cool, 5 * S);
-    core_budget_charge_failure(&target, 5 * S); /* a call that still saw the bucket */
+    core_budget_charge_failure(&target, 5 * S); /* a call that still saw the token budget */
     assert_int_equal(target.budget, 0);
 }
 
@@ -911,7 +914,7 @@ static void a_reader_overtaken_by_two_reloads_reads_a_whole_configuration(void *
     assert_int_equal(core_unchanged_failures, 0);
 }
 
-/* ---- forgetting ---- */
+/* ---- eviction ---- */
 
 static void a_target_is_evictable_when_eviction_creates_no_retry(void **state)
 {
@@ -928,7 +931,7 @@ static void a_target_is_evictable_when_eviction_creates_no_retry(void **state)
     cool.cooldown_ns = 30 * S;
     make(cool, 0);
     requests(10, S);
-    assert_true(bide_target_is_evictable(&target, S)); /* requests alone are no debt */
+    assert_true(bide_target_is_evictable(&target, S)); /* requests without retries do not matter */
     assert_true(charge_retry(S));
     assert_false(bide_target_is_evictable(&target, S));
     assert_true(bide_target_is_evictable(&target, 11 * S));
@@ -947,7 +950,7 @@ static void a_target_is_evictable_when_eviction_creates_no_retry(void **state)
     assert_true(bide_target_is_evictable(&target, 0));
 
     make(tenth, 0);
-    target.retries = 1; /* held since before a reload */
+    target.retries = 1; /* a permit held since before a reload */
     assert_false(bide_target_is_evictable(&target, 0));
 }
 
@@ -976,7 +979,7 @@ static void note_most(uint64_t out)
         ;
 }
 
-/* Calls that fail, and fail again if they may; every third retry is cancelled before it starts. */
+/* Calls that fail, and fail again if they are retried; every third retry is cancelled before it starts. */
 static void *fail_again_and_again(void *number)
 {
     static const struct bide_outcome hopeless = {.kind = BIDE_KIND_PERMANENT};
@@ -1031,7 +1034,8 @@ static void eight_threads_never_exceed_the_ratio_of_a_window(void **state)
     make(tenth, 0);
     run_eight_threads();
     assert_in_range(retries_started, 1, THREADS * CALLS / 10);
-    assert_int_equal(left(S), 1000 * (THREADS * CALLS / 10 - (int64_t)retries_started)); /* what was not sent is back */
+    assert_int_equal(left(S),
+                     1000 * (THREADS * CALLS / 10 - (int64_t)retries_started)); /* unsent retries are refunded */
 }
 
 static void eight_threads_never_have_more_retries_in_flight_than_the_limit(void **state)

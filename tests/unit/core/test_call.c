@@ -1,9 +1,10 @@
-/* test_call.c - one call: its events, its rounds of attempts, and what its verdicts say.
+/* test_call.c - one call: its events, its rounds of attempts, and its verdicts.
  *
- * Sequences of events are told as stories (tests/stories), every event in every state is a table (test_call_table.c).
- * Here is what both show badly: each field of each kind of verdict, when a hedge goes out, what one attempt of a round
- * says for the others, what a target learns from an outcome, and that the short ways of good weather end where the long
- * ones do. What lib/core/judge.c decides after a failure is in test_judge.c, what a call holds in test_resources.c. */
+ * Stories (tests/stories) test sequences of events, test_call_table.c tests every event in every state as a table.
+ * This file tests what neither shows well: each field of each kind of verdict, when a hedge starts, how the outcome
+ * of one attempt affects its round, what the target records of an outcome, and that the fast paths give the same
+ * result as the slow paths. The decisions of lib/core/judge.c are in test_judge.c, the resources of a call in
+ * test_resources.c. */
 #include "call_world.h"
 
 /* ---- size ---- */
@@ -15,12 +16,12 @@ static void a_call_fits_96_bytes_and_a_target_two_kibibytes(void **state)
     assert_true(sizeof(struct bide_target) <= 2048);
 }
 
-/* ---- what a verdict says ---- */
+/* ---- fields of a verdict ---- */
 
 static void every_verdict_sets_every_field(void **state)
 {
     (void)state;
-    open_fresh(); /* an attempt may take 10 s, connecting 3 s, all together a minute */
+    open_fresh(); /* attempt timeout 10 s, connect timeout 3 s, deadline a minute */
     assert_verdict(begin(T0), VERDICT(START, FIRST_ATTEMPT, 1, NEVER, T0 + 10 * S, T0 + 3 * S));
     assert_verdict(wake(T0 + S), VERDICT(NONE, NOTHING, 1, NEVER, NEVER, NEVER));
     assert_verdict(report(2, good, T0 + S), VERDICT(NONE, NOTHING, 1, NEVER, NEVER, NEVER));
@@ -120,7 +121,7 @@ static void without_a_target_only_the_policy_decides(void **state)
     (void)state;
     fresh();
     policy.hedges_max = 1;
-    policy.hedge_quantile_permille = 950; /* nobody measures: the delay holds */
+    policy.hedge_quantile_permille = 950; /* no latency is recorded: the delay applies */
     policy.hedge_delay_ns = 400 * MS;
     struct bide_verdict v = bide_call_begin(&call, &policy, NULL, &keyed, T0);
     assert_action(v, BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
@@ -141,7 +142,7 @@ static void without_a_target_only_the_policy_decides(void **state)
     assert_action(bide_call_begin(&call, &policy, NULL, &post, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED);
 }
 
-/* ---- when a hedge goes out ---- */
+/* ---- when a hedge starts ---- */
 
 static void a_hedge_starts_only_if_no_gate_refuses(void **state)
 {
@@ -149,7 +150,7 @@ static void a_hedge_starts_only_if_no_gate_refuses(void **state)
     open_hedged(1);
     policy.deadline_ns = 101 * MS;
     begin(T0);
-    call.deadline_ns = T0 + 100 * MS; /* passed, though it was not when the hedge was planned */
+    call.deadline_ns = T0 + 100 * MS; /* passed since the hedge was planned */
     assert_hedge_refused(BIDE_REASON_DEADLINE, "deadline");
 
     open_hedged(1);
@@ -190,10 +191,11 @@ static void a_hedge_starts_only_if_no_gate_refuses(void **state)
     open_target();
     begin_as(&keyed, T0);
     assert_hedge_refused(BIDE_REASON_BUDGET_EMPTY, "budget");
-    assert_int_equal(target.in_flight, 0); /* counted before the budget was asked, and out again */
+    assert_int_equal(target.in_flight, 0); /* acquired before the budget was charged, and released again */
     assert_int_equal(left(), 999);
     begin_as(&keyed, T0);
-    assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY); /* not the key: its place came back */
+    assert_action(report(1, failed, T0), BIDE_GIVE_UP,
+                  BIDE_REASON_BUDGET_EMPTY); /* not the key: its charge was refunded */
 }
 
 static void a_gate_in_observe_mode_admits_the_hedge(void **state)
@@ -244,7 +246,7 @@ static void a_request_that_may_not_be_hedged_has_no_timer(void **state)
     assert_int_equal(begin_as(&get, T0).wake_ns, T0 + 100 * MS);
     assert_int_equal(begin_as(&post, T0).wake_ns, NEVER);
     assert_int_equal(begin_as(&inner, T0).wake_ns, NEVER);
-    assert_int_equal(begin_as(&soon, T0).wake_ns, NEVER); /* due at the deadline: too late */
+    assert_int_equal(begin_as(&soon, T0).wake_ns, NEVER); /* due at the deadline: not planned */
     policy.attempts_max = 2;
     begin(T0);
     report(1, failed, T0);
@@ -260,11 +262,11 @@ static void the_latency_quantile_sets_the_hedge_delay_once_known(void **state)
     for (int i = 0; i < 50; i++)
         core_latency_record(&target, 7 * MS);
     assert_in_range(begin(T0).wake_ns, T0 + 7 * MS, T0 + 9 * MS);
-    policy.hedge_quantile_permille = 0; /* not asked for */
+    policy.hedge_quantile_permille = 0; /* the policy does not use it */
     assert_int_equal(begin(T0).wake_ns, T0 + 100 * MS);
 }
 
-/* ---- what one attempt of a round is told holds for the round ---- */
+/* ---- a hint to one attempt applies to the round ---- */
 
 static void open_three_in_flight(void)
 {
@@ -312,7 +314,7 @@ static void a_failure_without_a_hint_leaves_the_planned_hedges(void **state)
     assert_int_equal(wake(T0 + 100 * MS).wake_ns, T0 + 200 * MS);
     assert_int_equal(report(1, failed, T0 + 150 * MS).wake_ns, T0 + 200 * MS);
     assert_action(wake(T0 + 200 * MS), BIDE_START, BIDE_REASON_HEDGE);
-    assert_int_equal(report(2, with_hint(stopped, S), T0 + S).wake_ns, NEVER); /* cancelled: it heard nothing */
+    assert_int_equal(report(2, with_hint(stopped, S), T0 + S).wake_ns, NEVER); /* cancelled: its hint does not count */
     struct bide_verdict v = report(3, failed, T0 + S);
     assert_action(v, BIDE_WAIT, BIDE_REASON_BACKOFF);
 }
@@ -328,7 +330,7 @@ static void a_hint_to_one_attempt_stops_further_hedges(void **state)
     assert_action(report(2, good, T0 + 5 * S), BIDE_DONE, BIDE_REASON_SUCCEEDED);
 }
 
-/* The server asked for time, but by the time the others failed it had passed. */
+/* The server requested a wait, but it had passed by the time the other attempts failed. */
 static void a_hint_that_expired_during_the_round_is_ignored(void **state)
 {
     (void)state;
@@ -351,7 +353,7 @@ static void a_stop_to_one_attempt_applies_to_the_round(void **state)
     open_hedged(2);
     begin(T0);
     wake(T0 + 100 * MS);
-    assert_int_equal(report(1, with_stop(failed), T0 + 150 * MS).wake_ns, NEVER); /* nor is there another hedge */
+    assert_int_equal(report(1, with_stop(failed), T0 + 150 * MS).wake_ns, NEVER); /* and no other hedge is planned */
 }
 
 static void an_observed_stop_keeps_the_hint_of_the_round(void **state)
@@ -399,7 +401,7 @@ static void a_round_is_cancelled_when_all_its_attempts_are(void **state)
     assert_action(report(3, stopped, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED);
 }
 
-/* ---- what the target learns ---- */
+/* ---- what the target records ---- */
 
 static void each_outcome_votes_as_failure_healthy_or_not_at_all(void **state)
 {
@@ -463,17 +465,17 @@ static void the_throttle_counts_accepted_attempts(void **state)
     }
 }
 
-/* ---- short ways ---- */
+/* ---- fast paths ---- */
 
-/* Events have short cuts, taken when nothing is held, counted or asked. Both ways must say the same and keep the same
- * books. */
+/* Events have fast paths, taken when no resource is held and no gate is active. Both paths must return the same
+ * verdicts and leave the same target. */
 static void play_calls(const struct bide_request *request, bool long_way, struct bide_verdict said[4])
 {
     struct bide_outcome refused = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_NOT_SENT};
     core_force_slow_path = long_way;
     open_target();
     begin_as(request, T0);
-    report(1, good, T0); /* begins the slot of the breaker's window: never plain */
+    report(1, good, T0); /* begins the slot of the breaker's window: always the slow path */
     said[0] = begin_as(request, T0);
     said[1] = report(1, refused, T0 + 200 * MS);
     said[2] = wake(T0 + 300 * MS);
@@ -505,7 +507,7 @@ static void the_fast_paths_give_the_same_result_as_the_slow_paths(void **state)
     }
 }
 
-/* All that the short way of a success wants: a slot of the breaker's window has begun, and nothing is held. */
+/* The conditions of the fast path of a success: the slot of the breaker's window has begun, and no resource is held. */
 static void open_for_fast_path(void)
 {
     config.breaker.kind = BIDE_BREAKER_BY_TIME;

@@ -1,13 +1,13 @@
 /* test_call_table.c - every event in every state of a call, as one table.
  *
- * A cell says what the call answers:
- *   "start 3 retry", "wait backoff", "done 2 succeeded", "give_up 2 permanent"   a verdict: what, which attempt, why
- *   "none", "none deadline"   nothing to do now, but the call has taken note
- *   "-"                       nothing to do, and nothing has changed: no byte of call or target, nor the timer
+ * A cell states the response of the call:
+ *   "start 3 retry", "wait backoff", "done 2 succeeded", "give_up 2 permanent"   a verdict: action, attempt, reason
+ *   "none", "none deadline"   no action now, but the state of the call has changed
+ *   "-"                       no action and no change: not a byte of call or target, nor the timer
  *
- * begin makes the call, whatever was in its memory; a driver that begins a call that is not over forgets that one.
- * In all states but the first two, attempt 1 has failed, was retried, and attempt 2 is the present one; where it is
- * hedged, attempt 3 runs beside it. */
+ * begin is the constructor and ignores the previous contents of the memory; a driver that begins a call that has not
+ * ended loses that call. In all states but the first two, attempt 1 has failed and was retried, and attempt 2 is the
+ * current one; where it is hedged, attempt 3 runs beside it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,9 +26,9 @@
 #define DEADLINE     (60 * S) /* after START, for every call here */
 
 enum state {
-    NOT_BEGUN, /* a zeroed struct: begin does not need that, the other events do */
-    BEGUN,     /* the target asked for quiet before the first attempt */
-    RUNNING,   /* attempt 2 is in flight, no hedge will come */
+    NOT_BEGUN, /* a zeroed struct, which the other events need and begin does not */
+    BEGUN,     /* the target is in hold-off before the first attempt */
+    RUNNING,   /* attempt 2 is in flight, no hedge is planned */
     HEDGE_DUE, /* attempt 2 is in flight, and a timer is set for its hedge */
     HEDGED,    /* attempts 2 and 3 are in flight */
     WAITING,   /* attempt 2 has failed, attempt 3 will follow */
@@ -42,7 +42,7 @@ struct fixture {
     struct bide_target target;
     struct bide_call call;
     int64_t now_ns;
-    int64_t wake_ns; /* as last told */
+    int64_t wake_ns; /* from the last verdict */
 };
 
 static struct bide_outcome outcome_of(enum bide_kind kind)
@@ -68,14 +68,14 @@ static struct bide_verdict report(struct fixture *f, uint32_t attempt, enum bide
     return record(f, bide_call_outcome(&f->call, attempt, &outcome, f->now_ns));
 }
 
-/* At the very instant the timer is set for. */
+/* Wakes the call exactly when its timer fires. */
 static struct bide_verdict wake_on_time(struct fixture *f)
 {
     f->now_ns = f->wake_ns;
     return record(f, bide_call_wake(&f->call, f->now_ns));
 }
 
-/* Another call is told to come back in 10 s. */
+/* Another call receives a Retry-After of 10 s. */
 static void request_hold_off(struct fixture *f)
 {
     struct bide_call other = {0};
@@ -105,7 +105,7 @@ static void configure(struct fixture *f, enum state state)
     assert_int_equal(bide_target_init(&f->target, &config, START, NULL), BIDE_OK);
 }
 
-/* The present attempt of a state after the first two. */
+/* Brings the call to attempt 2. */
 static void reach_attempt_2(struct fixture *f)
 {
     begin(f);
@@ -152,7 +152,7 @@ static void enter(struct fixture *f, enum state state)
 enum op {
     BEGIN,
     WAKE_EARLY,    /* a nanosecond before the timer, or at any time when there is none */
-    WAKE_DUE,      /* in time */
+    WAKE_DUE,      /* on time */
     WAKE_LATE,     /* two seconds late: the machine was suspended */
     WAKE_TOO_LATE, /* after the deadline of the call */
     CANCEL,
@@ -167,7 +167,7 @@ struct event {
     enum bide_kind kind;
 };
 
-/* When there is no timer, the wakes come at some instant. */
+/* Without a timer, the wakes come at an arbitrary instant. */
 static int64_t instant_of(const struct fixture *f, enum op op)
 {
     int64_t due = f->wake_ns == BIDE_NEVER ? f->now_ns + 1 : f->wake_ns;
@@ -228,7 +228,7 @@ static const struct event events[] = {
     {"3 delivered half", DELIVERED, 3, TRANSIENT},
 };
 
-/* Every pair of a state and an event that is not in this table is answered "-". */
+/* A state and event that are not in this table must give "-". */
 static const struct cell {
     enum state state;
     const char *event;
@@ -319,7 +319,7 @@ static void print_verdict(char *text, size_t size, struct bide_verdict v)
         snprintf(text, size, "%s %u %s", what, (unsigned)v.attempt, reason);
 }
 
-/* Sends the event and says, in the words of the table, what came. "-" if really nothing changed. */
+/* Sends the event and describes the response in the language of the table: "-" if nothing changed at all. */
 static void send_and_describe(struct fixture *f, const struct event *e, char *text, size_t size)
 {
     static struct fixture before;
@@ -351,10 +351,10 @@ static void every_event_in_every_state_matches_the_table(void **state)
         }
     }
     assert_int_equal(wrong, 0);
-    assert_int_equal(found, COUNT(table)); /* every row of the table names an event that was tried */
+    assert_int_equal(found, COUNT(table)); /* every row of the table was used */
 }
 
-/* Attempts that never were, or ended long ago, with any outcome, in any state. */
+/* Outcomes of attempts that never existed or ended earlier, of any kind, in any state. */
 static void reports_of_other_attempts_change_nothing_in_any_state(void **state)
 {
     static const uint32_t others[] = {0, 1, 4, 5, 6, 33, UINT32_MAX};
@@ -371,7 +371,7 @@ static void reports_of_other_attempts_change_nothing_in_any_state(void **state)
             }
 }
 
-/* After any event of the table, the same event again: nothing (a wait that is woken early says again when). */
+/* After any event of the table, the same event again has no effect (an early wake returns the same timer again). */
 static void a_repeated_event_returns_none(void **state)
 {
     static struct fixture f;
@@ -381,7 +381,7 @@ static void a_repeated_event_returns_none(void **state)
             const struct event *e = &events[i];
             char got[64];
             if (e->op == BEGIN)
-                continue; /* makes a new call each time */
+                continue; /* begins a new call each time */
             enter(&f, (enum state)s);
             int64_t now = instant_of(&f, e->op);
             record(&f, send(&f, e));
@@ -397,7 +397,7 @@ static void a_repeated_event_returns_none(void **state)
         }
 }
 
-/* Whatever comes after the end, in whatever order, nothing comes back. */
+/* After the end every event, in any order, returns none. */
 static void no_event_has_an_effect_after_the_end(void **state)
 {
     static struct fixture f;
@@ -406,7 +406,7 @@ static void no_event_has_an_effect_after_the_end(void **state)
         for (size_t second = 0; second < COUNT(events); second++) {
             char got[64];
             if (events[first].op == BEGIN || events[second].op == BEGIN)
-                continue; /* makes a new call */
+                continue; /* begins a new call */
             enter(&f, ENDED);
             send_and_describe(&f, &events[first], got, sizeof got);
             assert_string_equal(got, "-");
@@ -428,7 +428,7 @@ static void a_hedged_round_ends_when_both_attempts_have_failed(void **state)
     }
 }
 
-/* Uninitialised memory, or that of an earlier call: the new one is the same, verdict for verdict. */
+/* With uninitialized memory, or that of an earlier call, a new call gives the same verdicts. */
 static void begin_ignores_previous_memory_contents(void **state)
 {
     static struct fixture clean, used;

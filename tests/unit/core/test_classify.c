@@ -1,6 +1,6 @@
-/* test_classify.c - what each status means, every one of them, and how rules of the user change it.
+/* test_classify.c - the classification of every status, and how rules of the user change it.
  *
- * The expectations are written as ranges here and as rows there, so that a slip in one is caught by the other. */
+ * The expectations are ranges here and rows in the library, so that a slip in either is found by the other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,8 @@ static void http_statuses_carry_their_evidence(void **state)
         {400, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0}, /* the key is missing: do not retry unchanged */
         {404, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
         {408, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_FRESH},
-        {409, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_KEY_409}, /* the key's first request still runs */
+        {409, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED,
+         BIDE_FLAG_KEY_409}, /* the first request with this key still runs */
         {421, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, BIDE_FLAG_FRESH},
         {422, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0}, /* the key was used for another payload */
         {425, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, BIDE_FLAG_ONCE | BIDE_FLAG_FRESH},
@@ -77,7 +78,7 @@ static void http_statuses_carry_their_evidence(void **state)
         {501, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
         {502, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
         {503, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_UNAVAILABLE},
-        {504, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}, /* an answer: not our side that cut it for time */
+        {504, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}, /* a response: not a timeout of our side */
         {505, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
         {599, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
     };
@@ -216,8 +217,8 @@ static void with_only_an_unlisted_409_is_not_retried_even_with_a_key(void **stat
     assert_outcome(503, bide_classify_http(503, &rules), outcome(BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0));
 }
 
-/* The transient statuses of the AWS SDKs (botocore's test table), which know nothing of 408, 425 and 429. Their error
- * codes come in the body, and a client of them makes the outcome itself. 509 is BandwidthLimitExceeded. */
+/* The transient statuses of the AWS SDKs (the test table of botocore), which do not include 408, 425 and 429. Their
+ * error codes are in the body, so their clients build the outcome themselves. 509 is BandwidthLimitExceeded. */
 static void rules_can_express_the_statuses_of_the_aws_sdks(void **state)
 {
     static const struct bide_rule rule[] = {

@@ -1,10 +1,10 @@
-/* test_conformance.c - the presets do what the systems they are named after do, number by number.
+/* test_conformance.c - the presets behave like the systems they are named after, number by number.
  *
- * The tables restate published test vectors and documented behaviour: AWS SDKs (standard mode 2.0 and 2.1), gRPC (gRFC
- * A6), Envoy, Finagle and tower (Linkerd), curl --retry, the Google SRE book. Each is driven through the engine itself:
- * calls, outcomes and wakes against a target made from the preset, on a clock that is a number. Where a vector assumes
- * that the random number is 1, the jitter is switched off: what remains is the top of the window. Where a system and
- * bide part on purpose, the test says so. */
+ * The tables restate published test vectors and documented behaviour: AWS SDKs (standard mode 2.0 and 2.1), gRPC
+ * (gRFC A6), Envoy, Finagle and tower (Linkerd), curl --retry, the Google SRE book. Each is driven through the
+ * engine itself: calls, outcomes and wakes against a target made from the preset, on a virtual clock. Where a vector
+ * assumes that the random number is 1, jitter is switched off: the result is the top of the window. Where a system
+ * and bide differ on purpose, the test states so. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static void set_up(struct world *w, enum bide_preset preset)
     assert_int_equal(bide_target_config_init(&w->config, preset), BIDE_OK);
 }
 
-/* After the numbers of a row were filled in. */
+/* Opens the target after the values of a row were filled in. */
 static void open_target(struct world *w)
 {
     struct bide_problem problem = {"", "", 0};
@@ -68,7 +68,7 @@ static struct bide_verdict report(struct world *w, struct bide_outcome outcome)
     return bide_call_outcome(&w->call, w->call.attempt, &outcome, w->now_ns);
 }
 
-/* Lets the wait pass. */
+/* Advances the clock to the end of the wait. */
 static struct bide_verdict wake(struct world *w)
 {
     w->now_ns = w->call.wake_ns;
@@ -80,7 +80,7 @@ static struct bide_text text(const char *value)
     return (struct bide_text){value, value ? strlen(value) : 0};
 }
 
-/* Names the row of a table that is not met. */
+/* On a mismatch, prints the row of the table. */
 static void assert_row(const char *row, size_t step, const char *action, int64_t got, int64_t want)
 {
     if (got != want)
@@ -111,7 +111,7 @@ struct aws_step {
 
 #define NO_TOKENS UINT32_MAX
 
-/* What is 0 is as in the preset. */
+/* 0: the value of the preset. */
 struct aws_case {
     const char *name;
     uint32_t attempts;
@@ -185,8 +185,8 @@ static void aws_run(enum bide_preset preset, const struct aws_case *c)
     }
 }
 
-/* smithy-rs aws-smithy-runtime strategy/standard.rs; botocore has the same numbers, but charges 10 for timeouts only,
- * as the preset does. */
+/* smithy-rs aws-smithy-runtime strategy/standard.rs; botocore has the same numbers, but charges 10 for timeouts
+ * only, as the preset does. */
 static void aws_2_0_standard_mode(void **state)
 {
     static const struct aws_case cases[] = {
@@ -280,7 +280,8 @@ static void aws_2_1_standard_mode(void **state)
         {.name = "long-polling backoff after throttling error when token bucket empty",
          .tokens = NO_TOKENS,
          .long_poll = true,
-         .steps = {{THROTTLING, NULL, NO_QUOTA, 0, 1000}}}, /* the Go SDK says 50; 1000 is the specification's */
+         .steps = {{THROTTLING, NULL, NO_QUOTA, 0,
+                    1000}}}, /* the Go SDK has 50; 1000 is the value of the specification */
         {.name = "long-polling max attempts exceeded must not delay",
          .attempts = 2,
          .long_poll = true,
@@ -309,7 +310,8 @@ static void aws_2_1_standard_mode(void **state)
         aws_run(BIDE_PRESET_AWS_2_1, &cases[i]);
 }
 
-/* "honor x-amz-retry-after header" leaves the random number open: whatever it is, the wait is the header's. */
+/* "honor x-amz-retry-after header" leaves the random number open: with any random number, the wait is that of the
+ * header. */
 static void aws_2_1_honours_the_header_with_any_jitter(void **state)
 {
     struct world w;
@@ -345,8 +347,7 @@ static void an_aws_success_without_a_retry_earns_one_token_and_a_failure_none(vo
     }
 }
 
-/* botocore tests/unit/retries/test_quota.py: nothing is taken by an acquisition that is refused (aws-c-io takes what is
- * there instead). */
+/* botocore tests/unit/retries/test_quota.py: a refused acquisition takes nothing (aws-c-io takes the rest instead). */
 static void an_aws_quota_is_acquired_in_full_or_not_at_all(void **state)
 {
     struct world w;
@@ -374,7 +375,7 @@ static void aws_windows_end_where_the_sdks_do(void **state)
     static const struct {
         enum bide_preset preset;
         uint32_t first;
-        int64_t base_ms; /* 0: the preset's */
+        int64_t base_ms; /* 0: from the preset */
         int64_t hi_ms[11];
     } table[] = {
         {BIDE_PRESET_AWS_2_0, 0, 0, {1000, 2000, 4000, 8000, 16000, 20000, 20000, 20000, 20000, 20000, 20000}},
@@ -413,7 +414,7 @@ static void grpc_open(struct world *w, uint32_t max_tokens, uint32_t ratio_milli
 static bool grpc_allows(struct world *w)
 {
     struct core_charge charge;
-    return core_budget_charge(&w->target, &failed, w->now_ns, &charge); /* costs nothing here: only a question */
+    return core_budget_charge(&w->target, &failed, w->now_ns, &charge); /* costs nothing here: only a check */
 }
 
 /* grpc-java RetriableStreamTest.throttle(). Its comments say 3.2 and 4 for the last two; the arithmetic gives these. */
@@ -450,7 +451,7 @@ static void a_grpc_token_ratio_counts_to_three_decimals(void **state)
 {
     struct world w;
     (void)state;
-    grpc_open(&w, 10, 546); /* 0.5466: what lies beyond is dropped by whoever reads the service config */
+    grpc_open(&w, 10, 546); /* 0.5466: the reader of the service config drops further digits */
     w.target.budget = core_budget_initial_word(&(struct bide_budget_config){.initial_milli = 1000}, w.now_ns);
     begin(&w);
     report(&w, good);
@@ -568,7 +569,7 @@ static void grpc_waits_are_jittered_by_a_fifth_and_restart_after_a_pushback(void
             bide_call_wake(&call, now_ns);
         }
     }
-    assert_in_range(least, 800 * MS, 804 * MS); /* the whole window is used, also beyond maxBackoff */
+    assert_in_range(least, 800 * MS, 804 * MS); /* the draws cover the whole window, also beyond maxBackoff */
     assert_in_range(most, 1196 * MS, 1200 * MS);
 }
 
@@ -627,8 +628,8 @@ static void envoy_waits_lie_below_doubling_ceilings(void **state)
     }
 }
 
-/* retry_state_impl_test.cc: 4 retries; a wait that a header asked for is min ... 1.5 min and no step of the sequence.
- * */
+/* retry_state_impl_test.cc: 4 retries; a wait requested by a header is min ... 1.5 min and does not advance the
+ * sequence. */
 static void envoy_waits_up_to_half_longer_than_the_hint_and_keeps_its_step(void **state)
 {
     static const struct {
@@ -706,7 +707,7 @@ static void a_decimal_retry_after_that_envoy_discards_is_rounded_up_here(void **
     assert_int_equal(hint.wait_ns, 3 * S);
 }
 
-/* Begins so many calls that stay in flight. */
+/* Begins `n` calls that stay in flight. */
 static void begin_calls(struct world *w, struct bide_call *calls, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -742,7 +743,7 @@ static void envoys_retry_budget_is_a_share_of_the_calls_in_flight(void **state)
     }
 }
 
-/* A retry is active from its decision, through its wait and its run, until the next decision or the end. */
+/* A retry is active from its decision, through its wait and its attempt, until the next decision or the end. */
 static void an_envoy_retry_holds_its_permit_until_its_attempt_ends(void **state)
 {
     struct bide_call calls[4];
@@ -766,14 +767,14 @@ static void an_envoy_retry_holds_its_permit_until_its_attempt_ends(void **state)
 static void window_open(struct world *w, int64_t ttl_s, uint32_t reserve, uint32_t ratio_ppm)
 {
     set_up(w, BIDE_PRESET_FINAGLE);
-    w->policy.backoff = BIDE_BACKOFF_NONE; /* time stands still */
+    w->policy.backoff = BIDE_BACKOFF_NONE; /* the clock does not advance */
     w->config.budget.window_ns = ttl_s * S;
     w->config.budget.reserve = reserve;
     w->config.budget.ratio_ppm = ratio_ppm;
     open_target(w);
 }
 
-/* A request that fails, is retried if the budget allows it, and then fails for good. */
+/* A request that fails, is retried if the budget allows it, and then fails permanently. */
 static bool retried(struct world *w)
 {
     if (report(w, failed).action != BIDE_WAIT)
@@ -793,8 +794,8 @@ static int64_t retries_of(struct world *w, uint32_t requests)
     return n;
 }
 
-/* RetryBudgetTest.scala: 10,000 requests, one retry attempted after each, at a frozen time; its tolerance is 1 either
- * way. Ours is not needed upwards: never more than the ratio. */
+/* RetryBudgetTest.scala: 10,000 requests, one retry attempted after each, at a frozen time; its tolerance is 1 in
+ * both directions. Ours never exceeds the ratio. */
 static void finagles_budget_allows_its_percentage_of_the_requests(void **state)
 {
     static const struct {
@@ -827,7 +828,7 @@ static void finagles_preset_starts_with_a_hundred_retries(void **state)
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 110 * 1000);
 }
 
-/* Finagle takes percentages up to 1000; more than one retry for each request is an error here, but no overflow. */
+/* Finagle accepts percentages up to 1000; here more than one retry per request is an error, but no overflow. */
 static void the_check_refuses_two_retries_per_request_although_the_arithmetic_is_right(void **state)
 {
     struct bide_problem problem;
@@ -843,8 +844,7 @@ static void the_check_refuses_two_retries_per_request_although_the_arithmetic_is
     assert_int_equal(bide_budget_left_milli(&w.target, w.now_ns), 20000 * 1000);
 }
 
-/* tower tps_budget.rs, times in ms. A withdrawal is the failure of a call that began so long ago that what it deposited
- * is gone. */
+/* tower tps_budget.rs, times in ms. A withdrawal is the failure of a call whose deposit has expired. */
 static void towers_budget_keeps_deposits_for_its_ttl(void **state)
 {
     enum op { STOP, DEPOSIT, TAKEN, REFUSED };
@@ -1054,7 +1054,7 @@ struct load {
     double amplification, success;
 };
 
-/* A client with its own bucket, as often as the post's: a server that fails with probability permille. */
+/* A client with its own bucket, as in the post: the server fails with probability permille. */
 static void serve(struct world *w, uint64_t *draw, uint64_t permille, uint64_t *attempts, uint64_t *successes)
 {
     struct bide_verdict v = begin(w);

@@ -1,7 +1,7 @@
-/* test_hint.c - what a server asks for in its header fields, as tables of value and meaning.
+/* test_hint.c - hints in header fields, as tables of value and meaning.
  *
- * The published values of RFC 9110, of the RateLimit and Idempotency-Key drafts, of gRFC A6, and of the tests of Envoy
- * and the AWS SDKs are restated here; the hostile ones are ours. */
+ * The published values of RFC 9110, of the RateLimit and Idempotency-Key drafts, of gRFC A6, and of the tests of
+ * Envoy and the AWS SDKs are restated here; the hostile values are ours. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -154,7 +154,7 @@ static void retry_after_as_a_malformed_date_is_ignored(void **state)
     (void)state;
     assert_retry_after("Sun, 06 Nov 1994 08:50:07 PST", none);
     assert_retry_after("Tue, 31 Feb 2026 08:50:07 GMT", none);
-    assert_retry_after("Tue, 31 Feb 2026 08:50:07 GMT5", none); /* nor is its end read as a number */
+    assert_retry_after("Tue, 31 Feb 2026 08:50:07 GMT5", none); /* nor is its end parsed as a number */
     assert_retry_after("Sun, 06 Nov 1994 08:50:07 GMT5", none);
 }
 
@@ -172,7 +172,7 @@ static void the_responses_own_date_cancels_a_skewed_clock(void **state)
 
 static void the_responses_own_date_also_resolves_short_years(void **state)
 {
-    (void)state; /* a machine that thinks it is 1970 would read 26 as 1926 */
+    (void)state; /* a machine whose clock is at 1970 would read 26 as 1926 */
     assert_hint("rfc850",
                 bide_hint_retry_after(text("Monday, 05-Jan-26 00:00:20 GMT"), text("Mon, 05 Jan 2026 00:00:00 GMT"), 0),
                 wait(20 * S));
@@ -265,7 +265,7 @@ static void the_weekday_must_be_valid_but_need_not_match(void **state)
     assert_int_equal(date("Mon, 06 Nov 1994 08:49:37 GMT", 0), 784111777);
     assert_int_equal(date("Wednesday, 06-Nov-94 08:49:37 GMT", NOW_S), 784111777);
     assert_no_date("Xyz, 06 Nov 1994 08:49:37 GMT");
-    assert_no_date("Sunday, 06 Nov 1994 08:49:37 GMT"); /* the long name belongs to the other form */
+    assert_no_date("Sunday, 06 Nov 1994 08:49:37 GMT"); /* the long name is only valid in the other form */
     assert_no_date("Sun, 06-Nov-94 08:49:37 GMT");
 }
 
@@ -342,7 +342,7 @@ static void a_short_year_is_the_latest_that_is_not_more_than_50_years_ahead(void
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++)
         assert_int_equal(date(table[i].value, table[i].wall_s), date(table[i].same, 0));
-    /* 29 February exists in the century it is resolved to, or not at all: 2100 has none */
+    /* 29 February must exist in the resolved century: 2100 has none */
     assert_false(bide_http_date(text("Friday, 29-Feb-00 00:00:00 GMT"), y2026 + 40 * INT64_C(31557600), &seconds));
 }
 
@@ -356,7 +356,7 @@ static void assert_ratelimit(const char *value, struct bide_hint want)
 static void published_ratelimit_values_are_parsed(void **state)
 {
     (void)state;
-    assert_ratelimit("\"default\";r=50;t=30", none); /* quota is left: it asks for nothing */
+    assert_ratelimit("\"default\";r=50;t=30", none); /* quota is left: no hint */
     assert_ratelimit("\"default\";r=999;pk=:dHJpYWwxMjEzMjM=:", none);
     assert_ratelimit("\"default\";r=300000000;t=60;pk=:QXBwLTk5OQ==:", none);
     assert_ratelimit("\"problemPolicy\";r=0;t=10", wait(10 * S));
@@ -368,7 +368,7 @@ static void a_policy_without_quota_requests_its_reset_time(void **state)
     (void)state;
     assert_ratelimit("\"default\";r=0;t=0", wait(0));
     assert_ratelimit("\"default\";t=9;r=0", wait(9 * S));
-    assert_ratelimit("\"default\";r=0", none); /* nothing left, but for how long? */
+    assert_ratelimit("\"default\";r=0", none); /* no quota, but no reset time */
     assert_ratelimit("\"default\";r=0;t=999999999999999", wait(BIDE_NEVER));
     assert_ratelimit("\t\"default\"; r=0;  t=4 ", wait(4 * S));
     assert_ratelimit("\"\";r=00;t=004", wait(4 * S));
@@ -387,7 +387,7 @@ static void the_longest_reset_time_of_empty_policies_counts(void **state)
 static void a_malformed_ratelimit_field_is_ignored_as_a_whole(void **state)
 {
     static const char *const table[] = {
-        "default;r=50;t=30", /* the draft's own, and what they become when a limit is reached */
+        "default;r=50;t=30", /* the examples of the draft, and the same when a limit is reached */
         "\"default\";t=30",
         "\"default\";r=-1",
         "\"default\";r=5;t=-1",
@@ -419,7 +419,7 @@ static void a_malformed_ratelimit_field_is_ignored_as_a_whole(void **state)
     assert_hint("absent", bide_hint_ratelimit(absent), none);
 }
 
-/* What a structured field may hold is tried as the value of a parameter that nobody knows. */
+/* Tests a structured-field value as the value of an unknown parameter. */
 static void assert_parameter(const char *parameter, bool good)
 {
     char value[200];
@@ -448,7 +448,7 @@ static void unknown_parameters_of_every_type_are_skipped(void **state)
         "a=:YWI=:",
         "a=:YQ==:",
         "a=:YQ:",           /* padding is missing */
-        "a=:cHsdsRa894==:", /* pad bits that are not zero, as in the draft's own examples */
+        "a=:cHsdsRa894==:", /* pad bits that are not zero, as in the examples of the draft */
         "a=:sdfjLJUOUH==:",
         "a=:+/09:",
         "a=?0",
@@ -541,7 +541,7 @@ static void policy_names_are_strings_of_rfc_9651(void **state)
     assert_ratelimit("\"bad \\, escape\";r=0;t=1", none);
 }
 
-/* X-RateLimit-Reset and its kin */
+/* X-RateLimit-Reset and similar fields */
 
 static void a_reset_is_parsed_in_its_declared_unit(void **state)
 {
@@ -638,13 +638,13 @@ static void rfc_3339_is_parsed_with_fractions_and_offsets(void **state)
                     table[i].seconds < 0 ? none : wait(table[i].seconds * S));
 }
 
-/* reset_header_parser_test.cc of Envoy, at its time 1000000000. Envoy drops what is over max_interval, 300 s, a gate
- * that comes later here; it reads neither dates nor decimals, and bide does. */
+/* reset_header_parser_test.cc of Envoy, at its time 1000000000. Envoy drops values above max_interval, 300 s, which
+ * is a later gate here; it parses neither dates nor decimals, and bide does. */
 static void envoys_reset_headers_are_parsed(void **state)
 {
     static const struct {
         const char *value;
-        enum bide_reset_unit unit; /* UNHEARD: it is Retry-After */
+        enum bide_reset_unit unit; /* IGNORE: the field is Retry-After */
         int64_t wait_ns;
     } table[] = {
         {"301", BIDE_RESET_IGNORE, 301 * S}, /* Envoy: over the maximum */
@@ -653,8 +653,8 @@ static void envoys_reset_headers_are_parsed(void **state)
         {"1000000300", BIDE_RESET_UNIX_SECONDS, 300 * S},
         {"3", BIDE_RESET_IGNORE, 3 * S},
         {"1000000002", BIDE_RESET_UNIX_SECONDS, 2 * S},
-        {"Fri, 17 Jul 2020 11:59:51 GMT", BIDE_RESET_IGNORE, INT64_C(594987191) * S}, /* Envoy: not read */
-        {"2.5", BIDE_RESET_IGNORE, 3 * S},                                            /* Envoy: not read */
+        {"Fri, 17 Jul 2020 11:59:51 GMT", BIDE_RESET_IGNORE, INT64_C(594987191) * S}, /* Envoy: not parsed */
+        {"2.5", BIDE_RESET_IGNORE, 3 * S},                                            /* Envoy: not parsed */
         {"0", BIDE_RESET_IGNORE, 0},
     };
     (void)state;

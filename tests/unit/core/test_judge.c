@@ -1,10 +1,10 @@
-/* test_judge.c - after a failure: shall there be another attempt, and when? What lib/core/judge.c decides.
+/* test_judge.c - whether and when a failure is retried: the decisions of lib/core/judge.c.
  *
- * What may be repeated and what may not, the gates that refuse or only observe, how long a call waits by its own
- * backoff or by the server's hint, and the quiet that is asked of all calls to a target. */
+ * Which requests may be repeated, gates that refuse or observe, how long a call waits by its own backoff or by the
+ * server's hint, and the hold-off that applies to all calls of a target. */
 #include "call_world.h"
 
-/* ---- what may be repeated ---- */
+/* ---- repeatable requests ---- */
 
 static void an_unsafe_request_is_repeated_only_if_it_cannot_have_run(void **state)
 {
@@ -152,7 +152,7 @@ static void gates_that_refuse_a_first_attempt_may_only_observe(void **state)
     }
 }
 
-/* ---- chance ---- */
+/* ---- random numbers ---- */
 
 static void run_by_seed(uint64_t seed, int64_t wakes[3])
 {
@@ -181,7 +181,7 @@ static void the_same_seed_gives_the_same_verdicts_and_another_seed_others(void *
     }
 }
 
-/* A gate added or asked in between must not shift the waits. */
+/* A gate that is added or active must not shift the waits. */
 static void other_gates_do_not_shift_the_waits(void **state)
 {
     int64_t plain[3], guarded[3];
@@ -197,7 +197,7 @@ static void other_gates_do_not_shift_the_waits(void **state)
     assert_memory_equal(plain, guarded, sizeof plain);
 }
 
-/* ---- how long it waits ---- */
+/* ---- the wait ---- */
 
 static void hints_are_followed_by_their_rule(void **state)
 {
@@ -229,7 +229,7 @@ static void hints_are_followed_by_their_rule(void **state)
     fresh();
     policy.hint_max_ns = 10 * S;
     policy.hint_over_ns = 2 * S;
-    config.hold_off_max_ns = 0; /* a shared quiet would hold for this call too */
+    config.hold_off_max_ns = 0; /* a shared hold-off would delay this call too */
     for (size_t i = 0; i < COUNT(table); i++) {
         policy.hint_rule = table[i].rule;
         policy.hint_long = table[i].too_long;
@@ -363,7 +363,7 @@ static void a_late_wake_is_jittered_again_once(void **state)
         cancel(T0);
         bide_budget_add_milli(&target, 10000, T0);
     }
-    for (int late = 0; late < 2; late++) { /* a second is not late, a little more is */
+    for (int late = 0; late < 2; late++) { /* a second is not late, slightly more is */
         begin_as(&request, T0);
         int64_t due_ns = report(1, failed, T0).wake_ns;
         assert_int_equal(wake(due_ns + S + late).action, late ? BIDE_WAIT : BIDE_START);
@@ -371,11 +371,11 @@ static void a_late_wake_is_jittered_again_once(void **state)
     }
     begin_as(&request, T0);
     report(1, failed, T0);
-    request.deadline_ns = wake(T0 + 5 * S).wake_ns; /* where it would be spread to */
+    request.deadline_ns = wake(T0 + 5 * S).wake_ns; /* the jittered instant */
     cancel(T0);
     begin_as(&request, T0);
     report(1, failed, T0);
-    assert_action(wake(T0 + 5 * S), BIDE_START, BIDE_REASON_RETRY); /* no room to spread */
+    assert_action(wake(T0 + 5 * S), BIDE_START, BIDE_REASON_RETRY); /* no room for the jitter */
     policy.jitter = BIDE_JITTER_NONE;
     begin(T0);
     report(1, failed, T0);
@@ -392,7 +392,7 @@ static void a_hold_off_delays_first_attempts_if_configured(void **state)
     open_target();
     bide_target_hold_off(&target, T0 + 2 * S, T0);
     assert_verdict(begin(T0), VERDICT(WAIT, HOLD_OFF, 0, T0 + 2 * S, NEVER, NEVER));
-    bide_target_hold_off(&target, T0 + 3 * S, T0); /* meanwhile asked for more */
+    bide_target_hold_off(&target, T0 + 3 * S, T0); /* extended in the meantime */
     assert_verdict(wake(T0 + 2 * S), VERDICT(WAIT, HOLD_OFF, 0, T0 + 3 * S, NEVER, NEVER));
     assert_action(wake(T0 + 3 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
     bide_target_hold_off(&target, T0 + 60 * S, T0); /* the deadline itself */
@@ -417,7 +417,7 @@ static void a_hold_off_requested_of_one_call_extends_the_waits_of_others(void **
     assert_int_equal(v.wake_ns, T0 + 4 * S);
     bide_target_hold_off(&target, T0 + 70 * S, T0);
     assert_action(wake(T0 + 4 * S), BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR);
-    assert_int_equal(left(), 9000); /* its token is back; the other's is still out */
+    assert_int_equal(left(), 9000); /* its token is refunded; the other call's is still charged */
 }
 
 static void a_hint_that_is_too_long_or_empty_causes_no_hold_off(void **state)
@@ -435,7 +435,7 @@ static void a_hint_that_is_too_long_or_empty_causes_no_hold_off(void **state)
     report(1, with_hint(failed, 0), T0);
     assert_int_equal(bide_target_hold_off_until(&target, T0), 0);
     begin(T0);
-    report(1, with_hint(failed, 10 * S), T0); /* just not too long */
+    report(1, with_hint(failed, 10 * S), T0); /* just short enough */
     assert_int_equal(bide_target_hold_off_until(&target, T0), T0 + 10 * S);
 }
 
@@ -445,14 +445,14 @@ static void a_success_that_started_after_the_hold_off_ends_it(void **state)
     open_fresh();
     begin(T0);
     bide_target_hold_off(&target, T0 + 9 * S, T0 + S);
-    report(1, good, T0 + 2 * S); /* it was under way already */
+    report(1, good, T0 + 2 * S); /* it had started before */
     assert_int_equal(bide_target_hold_off_until(&target, T0 + 2 * S), T0 + 9 * S);
     begin(T0 + S);
     report(1, good, T0 + 2 * S);
     assert_int_equal(bide_target_hold_off_until(&target, T0 + 2 * S), 0);
 }
 
-/* Wrong input is read the careful way. */
+/* Invalid input is read as the careful value. */
 static void an_invalid_safety_or_hint_is_read_as_the_careful_value(void **state)
 {
     (void)state;

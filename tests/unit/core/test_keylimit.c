@@ -1,4 +1,4 @@
-/* test_keylimit.c - at most n retries of one key in an interval: strictly, and in a table that cannot be flooded. */
+/* test_keylimit.c - at most n retries of one key per interval: strictly, and in a table that cannot be flooded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #define MS           BIDE_MS
 #define S            BIDE_S
 #define NOW          (1000 * S)
-#define TICK         (INT64_C(1) << 23) /* what the table's time is counted in: 8.4 ms */
+#define TICK         (INT64_C(1) << 23) /* unit of the table's time: 8.4 ms */
 #define WAYS         8u
 #define SETS         (BIDE_KEY_WORDS / WAYS)
 
@@ -27,7 +27,7 @@ static void init_target(uint32_t retries, int64_t interval_ns)
     assert_int_equal(bide_target_init(&target, &config, NOW, NULL), BIDE_OK);
 }
 
-static uint32_t charged_at; /* what the last take wants back */
+static uint32_t charged_at; /* entry that the last charge must refund */
 
 static bool charge_key(uint32_t key, int64_t now_ns)
 {
@@ -39,7 +39,7 @@ static void refund_key(uint32_t key, uint32_t tick)
     core_key_refund(&target, key, tick);
 }
 
-/* The n-th key that shares a set with all others of this family, and its tag with none. */
+/* The n-th key that shares a set with all other keys of this family, and its tag with none. */
 static uint32_t neighbour(uint32_t n)
 {
     uint32_t key = n << 12;
@@ -67,8 +67,8 @@ static void every_key_has_its_own_limit(void **state)
         assert_false(charge_key(neighbour(n), NOW));
 }
 
-/* Whenever a retry is allowed, fewer than n others were allowed in the interval that ends with it. Tried with a clock
- * that steps through the ticks of the table at every offset. */
+/* Whenever a retry is allowed, fewer than n others were allowed in the interval that ends with it. Tested with a
+ * clock that steps through the ticks of the table at every offset. */
 static void no_interval_contains_more_retries_than_the_limit(void **state)
 {
     static const int64_t intervals[] = {1 * MS, TICK - 1, TICK, TICK + 1, 10 * MS, 100 * MS, 1 * S};
@@ -80,7 +80,7 @@ static void no_interval_contains_more_retries_than_the_limit(void **state)
             for (int64_t at = NOW; at < NOW + 5 * (interval + TICK) && n < COUNT(taken); at += interval / 97 + 12345)
                 if (charge_key(1234567, at))
                     taken[n++] = at;
-            assert_true(n > limit); /* it does go on afterwards */
+            assert_true(n > limit); /* retries continue afterwards */
             for (uint32_t k = limit; k < n; k++)
                 assert_true(taken[k] - taken[k - limit] >= interval);
         }
@@ -123,12 +123,12 @@ static void refunding_more_than_was_charged_stops_at_zero(void **state)
     assert_true(charge_key(99, NOW));
     for (int i = 0; i < 3; i++)
         refund_key(99, charged_at);
-    refund_key(100, charged_at); /* nothing was taken */
+    refund_key(100, charged_at); /* nothing was charged */
     assert_true(charge_key(99, NOW));
     assert_false(charge_key(99, NOW));
 }
 
-/* The word does not know whose retry was counted last: a give-back that came too late is kept, on the safe side. */
+/* The word does not record which retry was counted last: a late refund is ignored, which is the safe side. */
 static void a_refund_after_another_retry_is_ignored(void **state)
 {
     init_target(2, 30 * S);
@@ -205,7 +205,7 @@ static void a_refund_that_loses_a_race_is_ignored(void **state)
     assert_false(charge_key(99, NOW));
 }
 
-/* Two threads read their clocks in one order and come here in the other. */
+/* Race: two threads read their clocks in one order and reach the table in the other. */
 static void a_clock_slightly_behind_counts_the_same_entries(void **state)
 {
     init_target(1, 30 * S);
@@ -240,11 +240,11 @@ static void the_key_table_is_evictable_when_no_entry_counts(void **state)
     assert_true(core_key_is_evictable(&target, NOW + 30 * S + 2 * TICK));
     assert_true(charge_key(100, NOW));
     refund_key(100, charged_at);
-    refund_key(99, charged_at); /* taken in the same tick */
+    refund_key(99, charged_at); /* charged in the same tick */
     assert_true(core_key_is_evictable(&target, NOW));
 }
 
-/* 36 bits of ticks are used up after 18 years. */
+/* 36 bits of ticks wrap after 18 years. */
 static void the_limit_holds_across_a_tick_wrap(void **state)
 {
     const int64_t end = INT64_C(1) << 59;

@@ -1,6 +1,6 @@
-/* test_latency.c - the histogram of latencies: never below the true quantile, at most a quarter above it.
+/* test_latency.c - the latency histogram: never below the true quantile, at most a quarter above it.
  *
- * It is exact between 131 us and 4.3 s; faster and slower attempts fall into its first and last part. */
+ * It is precise between 131 us and 4.3 s; faster and slower attempts fall into its first and last bin. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #define MS           BIDE_MS
 #define S            BIDE_S
 #define LOWEST       (INT64_C(1) << 17)
-#define SLOWEST      (INT64_C(7) << 29) /* where the last part begins */
+#define SLOWEST      (INT64_C(7) << 29) /* beginning of the last bin */
 #define ENOUGH       20
 
 static struct bide_target target;
@@ -47,7 +47,7 @@ static void assert_tight_bound(int64_t bound_ns, int64_t true_ns)
     assert_true(bound_ns <= true_ns + true_ns / 4);
 }
 
-/* -- how much is enough ---------------------------------------------------------------------------------------------*/
+/* -- minimum number of samples ------------------------------------------------------------------------------------- */
 
 static void fewer_than_twenty_samples_give_no_quantile(void **state)
 {
@@ -59,7 +59,7 @@ static void fewer_than_twenty_samples_give_no_quantile(void **state)
     assert_tight_bound(quantile(500), 10 * MS);
 }
 
-/* -- the bound ------------------------------------------------------------------------------------------------------*/
+/* -- the bound ----------------------------------------------------------------------------------------------------- */
 
 static void a_single_latency_is_bounded_within_a_quarter_over_the_whole_range(void **state)
 {
@@ -85,10 +85,10 @@ static void the_bins_end_at_the_documented_durations(void **state)
         {2 * LOWEST - 1, 2 * LOWEST},
         {2 * LOWEST, 5 * LOWEST / 2},
         {SLOWEST - 1, SLOWEST},
-        {SLOWEST, BIDE_NEVER}, /* the last part also holds all that is slower: no bound */
+        {SLOWEST, BIDE_NEVER}, /* the last bin also contains everything slower: no bound */
         {3600 * S, BIDE_NEVER},
         {INT64_MAX, BIDE_NEVER},
-        {-1, 5 * LOWEST / 4}, /* two clocks: as fast as can be */
+        {-1, 5 * LOWEST / 4}, /* two clocks: counts as the fastest */
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         reset_histogram();
@@ -150,14 +150,14 @@ static void a_quantile_above_all_samples_has_no_bound(void **state)
     assert_int_equal(quantile(UINT32_MAX), BIDE_NEVER);
 }
 
-/* -- ageing ---------------------------------------------------------------------------------------------------------*/
+/* -- ageing -------------------------------------------------------------------------------------------------------- */
 
 static void old_samples_weigh_less_after_each_halving(void **state)
 {
     reset_histogram();
     record_samples(1023, 10 * MS);
     assert_tight_bound(quantile(500), 10 * MS);
-    record_samples(600, 1 * S); /* the first of them halves what was there */
+    record_samples(600, 1 * S); /* the first sample halves the counts */
     assert_tight_bound(quantile(400), 10 * MS);
     assert_tight_bound(quantile(500), 1 * S);
     record_samples(4000, 1 * S);

@@ -1,4 +1,4 @@
-/* test_layer.c - what one layer tells the next: read, written, obeyed, sent on. */
+/* test_layer.c - the header field between layers: parsed, written, applied, forwarded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,8 +36,8 @@ static void a_layer_is_parsed_from_its_header(void **state)
         {" 2; left=0;  max=4\t", {2, 4, 0, false}},
         {"3;no-retry=?1", {3, 0, BIDE_NEVER, true}},
         {"3;no-retry=?0", {3, 0, BIDE_NEVER, false}},
-        {"3;no-retry;no-retry=?0;max=1;max=2", {3, 2, BIDE_NEVER, false}}, /* the last one counts */
-        {"5;max=4", {5, 4, BIDE_NEVER, false}}, /* the number may come from further out than the max */
+        {"3;no-retry;no-retry=?0;max=1;max=2", {3, 2, BIDE_NEVER, false}}, /* the last parameter counts */
+        {"5;max=4", {5, 4, BIDE_NEVER, false}}, /* the number may come from a layer further out than the max */
         {"2;new=\"thing\";max=3;maximum=9;ma=8", {2, 3, BIDE_NEVER, false}},
         {"4294967295;max=4294967295", {UINT32_MAX, UINT32_MAX, BIDE_NEVER, false}},
         {"4294967296;max=999999999999999", {UINT32_MAX, UINT32_MAX, BIDE_NEVER, false}}, /* saturates */
@@ -111,7 +111,7 @@ static void a_layer_is_written_as_documented(void **state)
     } table[] = {
         {{1, 0, BIDE_NEVER, false}, "1"},
         {{2, 4, 1850 * BIDE_MS, true}, "2;max=4;left=1850;no-retry"},
-        {{2, 0, 1850 * BIDE_MS + 999999, false}, "2;left=1850"}, /* rounded down: never more than there is */
+        {{2, 0, 1850 * BIDE_MS + 999999, false}, "2;left=1850"}, /* rounded down: never more than the time left */
         {{2, 0, 0, false}, "2;left=0"},
         {{2, 0, -5, false}, "2;left=0"},
         {{2, 0, INT64_MIN, false}, "2;left=0"},
@@ -173,7 +173,7 @@ static void the_inbound_header_sets_attempt_and_no_retry_of_the_request(void **s
     bide_layer_apply(&layer, &request, 100);
     assert_int_equal(request.inbound.attempt, 3);
     assert_true(request.inbound.no_retry);
-    assert_int_equal(request.deadline_ns, 500); /* nothing was said of the time left */
+    assert_int_equal(request.deadline_ns, 500); /* the header has no time left */
     assert_int_equal(request.safety, BIDE_SAFE);
 }
 

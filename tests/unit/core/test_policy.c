@@ -1,7 +1,7 @@
-/* test_policy.c - the presets as DESIGN.md states them, and what a check refuses: one row for each wrong value.
+/* test_policy.c - the presets of the design, and the values that a check refuses: one row for each.
  *
- * A row assigns fields by name to something valid; a wrong one must be answered with that name, that value and what
- * would be right, and the values at the edge of what is right must pass. */
+ * A row assigns fields by name to a valid struct. A wrong value must be reported with that name, that value and the
+ * accepted values; the limits themselves must pass. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@
 #define NEVER        BIDE_NEVER
 #define LONGEST      BIDE_DURATION_MAX
 
-/* -- assigning by name ----------------------------------------------------------------------------------------------*/
+/* -- assigning by name --------------------------------------------------------------------------------------------- */
 
 struct assign {
     const char *field;
@@ -46,7 +46,7 @@ static void assign(void *into, const struct assign *a)
         memcpy(at, a->size == sizeof narrow ? (const void *)&narrow : (const void *)&a->value, a->size);
 }
 
-/* As it is read back: fields of 32 bits have no sign. */
+/* The value as read back: 32-bit fields have no sign. */
 static int64_t value_of(const struct assign *a)
 {
     return a->size == sizeof(uint32_t) ? (int64_t)(uint32_t)a->value : a->value;
@@ -66,7 +66,7 @@ static struct bide_target_config config_of(enum bide_preset preset)
     return config;
 }
 
-/* Valid, and with room on all sides: any one field may go to its own limits. */
+/* Valid, with room on all sides: every single field may be set to its own limits. */
 static struct bide_policy roomy_policy(void)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
@@ -117,7 +117,7 @@ static void assert_config_passes(const struct bide_target_config *config)
     assert_int_equal(err, BIDE_OK);
 }
 
-/* -- presets --------------------------------------------------------------------------------------------------------*/
+/* -- presets ------------------------------------------------------------------------------------------------------- */
 
 static void every_preset_passes_its_own_check(void **state)
 {
@@ -131,7 +131,7 @@ static void every_preset_passes_its_own_check(void **state)
     }
 }
 
-/* The table of DESIGN.md, and the numbers of the systems that the others are named after. */
+/* The table of the design, and the numbers of the systems that the other presets are named after. */
 static void the_presets_match_the_design(void **state)
 {
     static const struct {
@@ -273,7 +273,7 @@ static void init_refuses_an_unknown_preset_or_struct_size(void **state)
     assert_int_equal(config.trust, 77);
 }
 
-/* -- bounds of a policy ---------------------------------------------------------------------------------------------*/
+/* -- bounds of a policy -------------------------------------------------------------------------------------------- */
 
 static void every_wrong_value_of_a_policy_is_reported(void **state)
 {
@@ -406,7 +406,7 @@ static void every_limit_of_a_policy_is_accepted(void **state)
 #define ASSIGNS_MAX 4
 
 struct conflict {
-    struct assign set[ASSIGNS_MAX]; /* on top of what is valid; the last one is the field that is named */
+    struct assign set[ASSIGNS_MAX]; /* on top of a valid struct; the last field is the one reported */
     const char *want;
 };
 
@@ -489,7 +489,7 @@ static void the_problem_text_names_field_value_and_accepted_values(void **state)
     assert_string_equal(text, "attempts_max is 0; must be 1 or more (1 means no retry)");
 }
 
-/* -- bounds of a target's configuration -----------------------------------------------------------------------------*/
+/* -- bounds of a target's configuration ---------------------------------------------------------------------------- */
 
 static void every_wrong_value_of_a_configuration_is_reported(void **state)
 {
@@ -694,9 +694,9 @@ static void fields_of_a_configuration_that_just_agree_are_accepted(void **state)
     }
 }
 
-/* -- copies between versions ----------------------------------------------------------------------------------------*/
+/* -- copies between versions --------------------------------------------------------------------------------------- */
 
-/* A policy as another version of the library would lay it out: the same beginning, and perhaps more after it. */
+/* A policy in the layout of another version of the library: the same beginning, and perhaps more fields after it. */
 union any_version {
     struct bide_policy policy;
     unsigned char bytes[sizeof(struct bide_policy) + 64];
@@ -711,7 +711,7 @@ static union any_version version_of(size_t size)
     return v;
 }
 
-/* Every field; what follows them is reserve and padding. */
+/* Every field; reserve and padding follow. */
 static void assert_same(const struct bide_policy *a, const struct bide_policy *b)
 {
     assert_memory_equal(a, b, offsetof(struct bide_policy, reserved_flags_));
@@ -787,7 +787,7 @@ static void a_size_that_no_version_has_is_refused(void **state)
     }
 }
 
-/* A flag of a later version lives there: to ignore it silently would be worse than to refuse it. */
+/* A later version may use this flag: ignoring it silently would be worse than refusing it. */
 static void a_reserved_flag_that_is_set_is_refused(void **state)
 {
     struct bide_problem problem;

@@ -1,14 +1,15 @@
-/* test_probes.c - who may probe a breaker that was open, whose result is heard, and who loses a race.
+/* test_probes.c - which calls may probe a half-open breaker, which results count, and lost races.
  *
- * Half open, a breaker has a few places. A place is leased: a probe that does not report in time loses it, and what it
- * says later is not heard. The lost races are those of all changes of the breaker, made to fail one by one. */
+ * A half-open breaker has a few probe slots. A probe occupies its slot until the probe timeout: a probe that does
+ * not report in time loses it, and its late result is ignored. The lost races are those of all state changes of the
+ * breaker, made to fail one by one. */
 #define _POSIX_C_SOURCE 200809L /* pthread_barrier_t */
 
 #include <pthread.h>
 
 #include "breaker_world.h"
 
-/* -- half open ------------------------------------------------------------------------------------------------------*/
+/* -- half open ----------------------------------------------------------------------------------------------------- */
 
 static void exactly_the_configured_number_of_a_thousand_calls_probe(void **state)
 {
@@ -26,7 +27,7 @@ static void exactly_the_configured_number_of_a_thousand_calls_probe(void **state
     }
 }
 
-/* The places count from a clock that began in 1970, too. */
+/* The slots work with a clock that began in 1970, too. */
 static void the_number_of_probes_is_the_same_with_any_clock(void **state)
 {
     static const int64_t clocks[] = {0, 1, INT64_C(1760000000) * S, INT64_C(2000000000) * S};
@@ -53,11 +54,11 @@ static void *admit_together(void *argument)
 {
     uint64_t seed = (uint64_t)(uintptr_t)argument;
     for (int round = 0; round < ROUNDS; round++) {
-        pthread_barrier_wait(&together); /* it is open, and the time has come */
+        pthread_barrier_wait(&together); /* open, and the open time is over */
         for (int i = 0; i < ASKS; i++)
             if (core_breaker_admit(&target, seed, LATER).probe)
                 __atomic_fetch_add(&admitted_together, 1, __ATOMIC_RELAXED);
-        pthread_barrier_wait(&together); /* all have asked */
+        pthread_barrier_wait(&together); /* all threads have requested admission */
     }
     return NULL;
 }
@@ -87,13 +88,13 @@ static void a_neutral_outcome_releases_the_slot_without_a_vote(void **state)
 {
     struct bide_target_config config = fragile(1);
     open_breaker(&config);
-    for (int i = 0; i < 1000; i++) { /* more often than a stamp can count */
+    for (int i = 0; i < 1000; i++) { /* more often than the stamp can count */
         report(probe_at(LATER), CORE_VOTE_NEUTRAL, LATER);
         assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
     }
 }
 
-/* Opens a breaker of so many probes, and takes every place. */
+/* Opens a breaker with `probes` probes and claims every slot. */
 static void claim_all_slots(struct core_admission held[BIDE_PROBES_MAX], uint32_t probes)
 {
     struct bide_target_config config = fragile(probes);
@@ -111,7 +112,7 @@ static void all_probes_must_succeed_to_close_the_breaker(void **state)
             assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
             report(held[probes - 1 - i], CORE_VOTE_HEALTHY, LATER);
             if (i + 1 < probes)
-                assert_refused(admit(9, LATER), BIDE_REASON_BREAKER_PROBING); /* one that succeeded keeps its place */
+                assert_refused(admit(9, LATER), BIDE_REASON_BREAKER_PROBING); /* a successful probe keeps its slot */
         }
         assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
     }
@@ -127,12 +128,12 @@ static void one_failed_probe_reopens_the_breaker_for_longer(void **state)
         report(held[probes - 1], CORE_VOTE_FAILURE, LATER);
         assert_int_equal(state_now(), BIDE_BREAKER_OPEN);
         assert_in_range(bide_breaker_get(&target).until_ns - LATER, 10 * S, 10 * S + TICK);
-        report(probe_at(LATER + 11 * S), CORE_VOTE_HEALTHY, LATER + 11 * S); /* earlier successes are of no use now */
+        report(probe_at(LATER + 11 * S), CORE_VOTE_HEALTHY, LATER + 11 * S); /* earlier successes no longer count */
         assert_int_equal(state_now(), probes == 1 ? BIDE_BREAKER_CLOSED : BIDE_BREAKER_HALF_OPEN);
     }
 }
 
-/* A reload to fewer probes: the places that decide now have all succeeded, and nobody is left to report. */
+/* A reload to fewer probes: all slots that count now have succeeded, and no probe is left to report. */
 static void fewer_probes_after_a_reload_do_not_block_the_breaker(void **state)
 {
     struct bide_target_config config = fragile(2);
@@ -162,7 +163,7 @@ static void more_probes_after_a_reload_must_all_succeed(void **state)
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
 }
 
-/* A process killed after its probe had succeeded and before it could close the breaker. */
+/* A process was killed after its probe had succeeded and before it could close the breaker. */
 static void a_process_killed_between_success_and_closing_does_not_block_the_breaker(void **state)
 {
     struct bide_target_config config = fragile(1);
@@ -211,7 +212,7 @@ static void a_successful_probe_closes_the_breaker_and_a_failed_one_reopens_it(vo
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
 }
 
-/* -- leases ---------------------------------------------------------------------------------------------------------*/
+/* -- probe timeout ------------------------------------------------------------------------------------------------- */
 
 static void a_probe_that_times_out_loses_its_slot(void **state)
 {
@@ -224,7 +225,7 @@ static void a_probe_that_times_out_loses_its_slot(void **state)
         assert_refused(admit(2, at + 10 * S), BIDE_REASON_BREAKER_PROBING);
     }
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
-    report(probe_at(LATER + 60 * S), CORE_VOTE_HEALTHY, LATER + 60 * S); /* six days later it would still close */
+    report(probe_at(LATER + 60 * S), CORE_VOTE_HEALTHY, LATER + 60 * S); /* a minute later it still closes */
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
 }
 
@@ -251,9 +252,9 @@ static void a_probe_timeout_of_thirty_years_is_no_success(void **state)
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
 }
 
-/* -- results that come too late or twice ----------------------------------------------------------------------------*/
+/* -- results that come too late or twice --------------------------------------------------------------------------- */
 
-/* All that a result can say. */
+/* All possible votes. */
 static const enum core_vote votes[] = {CORE_VOTE_HEALTHY, CORE_VOTE_FAILURE, CORE_VOTE_NEUTRAL};
 
 static void a_result_after_the_probe_timeout_is_ignored(void **state)
@@ -277,7 +278,8 @@ static void a_result_after_the_slot_was_reassigned_is_ignored(void **state)
         uint64_t gate = target.breaker;
         report(late, votes[i], LATER + 12 * S);
         assert_int_equal(target.breaker, gate);
-        assert_refused(admit(3, LATER + 12 * S), BIDE_REASON_BREAKER_PROBING); /* the place is still the other's */
+        assert_refused(admit(3, LATER + 12 * S),
+                       BIDE_REASON_BREAKER_PROBING); /* the slot still belongs to the other probe */
         report(next, CORE_VOTE_HEALTHY, LATER + 12 * S);
         assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
     }
@@ -296,7 +298,7 @@ static void a_result_of_an_earlier_half_open_period_is_ignored(void **state)
         uint64_t gate = target.breaker;
         report(late, votes[i], again);
         assert_int_equal(target.breaker, gate);
-        assert_admitted(admit(3, again), true); /* one place left, as before */
+        assert_admitted(admit(3, again), true); /* one slot left, as before */
         assert_refused(admit(4, again), BIDE_REASON_BREAKER_PROBING);
     }
 }
@@ -313,7 +315,7 @@ static void a_result_counts_once(void **state)
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
     struct core_admission b = probe_at(LATER);
     report(b, CORE_VOTE_NEUTRAL, LATER);
-    report(b, CORE_VOTE_HEALTHY, LATER); /* it gave its place back */
+    report(b, CORE_VOTE_HEALTHY, LATER); /* it released its slot */
     assert_int_equal(state_now(), BIDE_BREAKER_HALF_OPEN);
 }
 
@@ -328,23 +330,23 @@ static void results_of_calls_begun_before_the_opening_never_vote(void **state)
     bide_breaker_trip(&target, 1, NOW);
     uint64_t gate = target.breaker;
     for (int i = 0; i < 100; i++)
-        report(early, i % 2 ? CORE_VOTE_FAILURE : CORE_VOTE_HEALTHY, NOW); /* while it is open */
+        report(early, i % 2 ? CORE_VOTE_FAILURE : CORE_VOTE_HEALTHY, NOW); /* while open */
     assert_int_equal(target.breaker, gate);
     struct core_admission a = probe_at(LATER), b = probe_at(LATER);
     gate = target.breaker;
     for (int i = 0; i < 100; i++)
-        report(early, i % 2 ? CORE_VOTE_FAILURE : CORE_VOTE_HEALTHY, LATER); /* while it is half open */
+        report(early, i % 2 ? CORE_VOTE_FAILURE : CORE_VOTE_HEALTHY, LATER); /* while half open */
     assert_int_equal(target.breaker, gate);
     report(a, CORE_VOTE_HEALTHY, LATER);
     report(b, CORE_VOTE_HEALTHY, LATER);
     for (int i = 0; i < 100; i++)
-        report(early, CORE_VOTE_FAILURE, LATER); /* and after it has closed again */
+        report(early, CORE_VOTE_FAILURE, LATER); /* and after closing */
     assert_int_equal(state_now(), BIDE_BREAKER_CLOSED);
     calls("xx", LATER);
-    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED); /* two of three: they left no evidence either */
+    assert_int_equal(state_now(), BIDE_BREAKER_CLOSED); /* two of three: the late votes left no evidence */
 }
 
-/* -- lost races -----------------------------------------------------------------------------------------------------*/
+/* -- lost races ---------------------------------------------------------------------------------------------------- */
 
 static void a_lost_race_to_open_leaves_the_breaker_closed_with_its_evidence(void **state)
 {
@@ -417,7 +419,7 @@ static void a_failed_probe_that_loses_the_race_to_open_keeps_its_slot(void **sta
     probe_at(LATER + 11 * S);
 }
 
-/* The winner has closed it; should there be none, the next one who asks does. */
+/* Normally the winner of the race has closed the breaker; if there is none, the next call does. */
 static void a_lost_race_to_close_leaves_it_to_the_next_call(void **state)
 {
     struct bide_target_config config = fragile(1);

@@ -1,5 +1,5 @@
-/* test_random.c - chance as a function of its name: frozen numbers, fair ranges, purposes that know nothing of each
- * other. How the waits drawn from it are spread is the business of tests/property/test_jitter.c. */
+/* test_random.c - random numbers as a function of their key: frozen values, unbiased ranges, independent purposes.
+ * tests/property/test_jitter.c tests the distribution of the waits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -124,7 +124,7 @@ static uint32_t bits_in(uint64_t word)
     return (uint32_t)__builtin_popcountll(word);
 }
 
-/* Two numbers that have nothing in common differ in half of their bits. */
+/* Two independent numbers differ in half of their bits. */
 static void assert_unrelated(uint64_t bits, uint64_t pairs)
 {
     double share = (double)bits / (double)(64 * pairs);

@@ -50,7 +50,7 @@ static void the_hash_is_the_same_on_every_platform(void **state)
 
 static void the_hash_is_never_zero(void **state)
 {
-    /* FNV-1a of these eight bytes is 0, and so is what the finaliser makes of it */
+    /* FNV-1a of these eight bytes is 0, and the finalizer maps 0 to 0 */
     static const unsigned char bytes[] = {0xd5, 0x6b, 0xb9, 0x53, 0x42, 0x87, 0x08, 0x36};
     (void)state;
     assert_true(bide_hash(bytes, sizeof bytes) == 1);

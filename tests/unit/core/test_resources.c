@@ -1,13 +1,13 @@
-/* test_resources.c - the books a call keeps with its target: what lib/core/resources.c holds, and gives back exactly once.
+/* test_resources.c - the resources that a call holds of its target (lib/core/resources.c), each released exactly once.
  *
- * Every count returns to where it was whatever path a call took; what was taken and not used comes back; a call whose
- * target has a new owner touches nothing. First stage by stage, then charges and keys by themselves, and last several
- * calls to one target that meet any events in any order. */
+ * Every count returns to its initial value on every path of a call; charges that were not used are refunded; a call
+ * whose target has a new owner changes nothing. First stage by stage, then charges and keys separately, and last
+ * several calls to one target that receive any events in any order. */
 #include "call_world.h"
 
 static const enum bide_budget_kind refillable[] = {BIDE_BUDGET_TOKENS, BIDE_BUDGET_WINDOW, BIDE_BUDGET_CONCURRENCY};
 
-/* A target whose retries are paid for in another kind of budget. */
+/* A target with another kind of budget. */
 static void pay_in(enum bide_budget_kind kind, uint32_t reserve)
 {
     config.budget.kind = kind;
@@ -15,12 +15,12 @@ static void pay_in(enum bide_budget_kind kind, uint32_t reserve)
     open_target();
 }
 
-/* ---- what a call is in the middle of ---- */
+/* ---- stages of a call ---- */
 
 enum stage { HELD_BACK, RUNS, HEDGED, PROBES, WAITS, PARTS, STAGES };
 
-/* Brings a call to a stage, holding all that one can hold there: places in flight and among the calls, a probe, a
- * token, a place of its key. */
+/* Brings a call to a stage in which it holds everything possible: permits in flight and of the calls, a probe slot,
+ * a token, a charge of its key. */
 static void stage_call(enum stage stage, enum bide_budget_kind kind)
 {
     fresh();
@@ -46,7 +46,7 @@ static void stage_call(enum stage stage, enum bide_budget_kind kind)
         break;
     case PROBES:
         begin_as(&keyed, T0);
-        report(1, failed, T0); /* opens it; two seconds later it is half open */
+        report(1, failed, T0); /* opens the breaker; two seconds later it is half open */
         cancel(T0);
         assert_action(begin_as(&keyed, T0 + 2 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
         assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_HALF_OPEN);
@@ -84,7 +84,7 @@ static void a_cancelled_call_releases_its_resources_in_every_stage(void **state)
             assert_action(cancel(T0 + 2 * S), BIDE_NONE, BIDE_REASON_NOTHING);
             assert_nothing_held();
             assert_int_equal(left(), most - spent);
-            for (size_t i = 0; i < BIDE_KEY_WORDS; i++) /* the hedges went out: they keep their places of the key */
+            for (size_t i = 0; i < BIDE_KEY_WORDS; i++) /* the hedges were sent: their key charges stay */
                 if (stage != HEDGED)
                     assert_int_equal(target.key[i] >> 36 & 0xff, 0);
         }
@@ -111,7 +111,7 @@ static void every_end_of_a_call_releases_its_probe_slot(void **state)
         case WAYS: break;
         }
         assert_int_equal(bide_breaker_get(&target).state, BIDE_BREAKER_HALF_OPEN);
-        assert_action(begin(T0 + 2 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT); /* the place is free */
+        assert_action(begin(T0 + 2 * S), BIDE_START, BIDE_REASON_FIRST_ATTEMPT); /* the slot is free */
         struct bide_call second;
         assert_action(bide_call_begin(&second, &policy, &target, &get, T0 + 2 * S), BIDE_GIVE_UP,
                       BIDE_REASON_BREAKER_PROBING);
@@ -124,7 +124,7 @@ static void a_call_whose_probe_voted_is_no_longer_a_probe(void **state)
     stage_call(PROBES, BIDE_BUDGET_TOKENS);
     policy.hedges_max = 1;
     assert_action(report(1, conflict, T0 + 2 * S), BIDE_WAIT, BIDE_REASON_CONFLICT);
-    bide_breaker_hold(&target, BIDE_HOLD_CLOSED); /* closed meanwhile */
+    bide_breaker_hold(&target, BIDE_HOLD_CLOSED); /* closed in the meantime */
     struct bide_verdict v = wake(T0 + 2 * S);
     assert_action(v, BIDE_START, BIDE_REASON_RETRY);
     assert_int_equal(v.wake_ns, T0 + 2 * S); /* so it may be hedged */
@@ -140,7 +140,8 @@ static void a_call_does_not_change_a_target_with_a_new_owner(void **state)
             stage_call((enum stage)(i / EVENTS), refillable[k]);
             before = target;
             if (bide_target_reuse(&target, &config, T0 + 2 * S, NULL) == BIDE_ERR_BUSY) {
-                assert_memory_equal(&target, &before, sizeof target); /* it holds a place that must come back first */
+                assert_memory_equal(&target, &before,
+                                    sizeof target); /* it holds a permit that must be released first */
                 target.in_flight = target.calls = target.retries = 0;
                 assert_int_equal(bide_target_reuse(&target, &config, T0 + 2 * S, NULL), BIDE_OK);
             }
@@ -162,8 +163,7 @@ static void a_call_does_not_change_a_target_with_a_new_owner(void **state)
         }
 }
 
-/* What is under way may end well, but nobody can say any more what a retry would cost. */
-/* Numbers of orders or segments will do as keys: they need not be hashed. */
+/* Order or segment numbers work as keys: they need not be hashed. */
 static void small_numbers_are_different_keys(void **state)
 {
     (void)state;
@@ -178,7 +178,7 @@ static void small_numbers_are_different_keys(void **state)
     assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT);
 }
 
-/* The target was given away in the middle of an event: what could not be counted is not taken off later either. */
+/* The memory was given to a new owner during an event: a permit that was not acquired is not released later either. */
 static void permits_of_a_new_owner_are_neither_acquired_nor_released(void **state)
 {
     const uint64_t another = UINT64_C(5) << CORE_OWNER_SHIFT;
@@ -212,14 +212,15 @@ static void a_permit_lost_to_another_thread_is_requested_again(void **state)
     assert_int_equal(core_permits_held(&word), 0);
 }
 
+/* The running attempt may still succeed, but the cost of a retry is unknown. */
 static void a_call_whose_target_has_a_new_owner_may_succeed_but_is_not_retried(void **state)
 {
     (void)state;
     for (int succeeds = 0; succeeds < 2; succeeds++) {
         stage_call(HEDGED, BIDE_BUDGET_TOKENS);
-        target.in_flight = 0; /* nothing counted, so that the table may take it */
+        target.in_flight = 0; /* no permit held, so that a table may reuse it */
         assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
-        bide_breaker_hold(&target, BIDE_HOLD_OPEN); /* of somebody else */
+        bide_breaker_hold(&target, BIDE_HOLD_OPEN); /* by the new owner */
         assert_action(report(1, failed, T0), BIDE_NONE, BIDE_REASON_NOTHING);
         assert_action(report(2, failed, T0), BIDE_NONE, BIDE_REASON_NOTHING);
         if (succeeds)
@@ -232,7 +233,7 @@ static void a_call_whose_target_has_a_new_owner_may_succeed_but_is_not_retried(v
     begin(T0);
     target.in_flight = 0;
     assert_int_equal(bide_target_reuse(&target, &config, T0, NULL), BIDE_OK);
-    assert_action(wake(T0), BIDE_NONE, BIDE_REASON_TARGET_GONE); /* nor hedged */
+    assert_action(wake(T0), BIDE_NONE, BIDE_REASON_TARGET_GONE); /* and not hedged */
     assert_action(report(1, good, T0), BIDE_DONE, BIDE_REASON_SUCCEEDED);
 }
 
@@ -279,7 +280,7 @@ static void at_done_the_losing_hedges_are_accounted_for(void **state)
         assert_action(v, BIDE_DONE, BIDE_REASON_SUCCEEDED);
         assert_int_equal(v.attempt, winner);
         assert_nothing_held();
-        assert_int_equal(latencies(), 3); /* the losers took at least so long */
+        assert_int_equal(latencies(), 3); /* the losing attempts took at least that long */
         for (uint32_t loser = 1; loser <= 3; loser++)
             assert_action(report(loser, failed, T0 + S), BIDE_NONE, BIDE_REASON_NOTHING);
         assert_int_equal(latencies(), 3);
@@ -299,7 +300,7 @@ static void an_unsent_hedge_is_refunded_while_another_attempt_runs(void **state)
         assert_int_equal(left(), 8000);
         assert_action(report(3, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_REASON_NOTHING);
         assert_int_equal(left(), 9000);
-        assert_action(report(2, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_REASON_NOTHING); /* not the last charged */
+        assert_action(report(2, unsent, T0 + 200 * MS), BIDE_NONE, BIDE_REASON_NOTHING); /* not the last charge */
         assert_int_equal(left(), 9000);
         report(1, good, T0 + S);
         assert_int_equal(left(), refillable[k] == BIDE_BUDGET_CONCURRENCY ? 10000 : 9000);
@@ -346,11 +347,11 @@ static void a_refused_hedge_refunds_its_key_once(void **state)
     config.key_retries = 2;
     config.budget.initial_milli = 1000;
     open_target();
-    use_up_the_key(); /* one of two, and the only token */
+    use_up_the_key(); /* one of two charges, and the only token */
     begin_as(&keyed, T0);
     assert_hedge_refused(BIDE_REASON_BUDGET_EMPTY, "budget");
     bide_budget_add_milli(&target, 9000, T0);
-    use_up_the_key(); /* the other one of two */
+    use_up_the_key(); /* the other charge */
     begin_as(&keyed, T0);
     assert_action(report(1, failed, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT);
 }
@@ -366,7 +367,8 @@ static void permits_of_hedges_survive_a_reload_to_another_kind(void **state)
     config.budget.kind = BIDE_BUDGET_TOKENS;
     bide_target_configure(&target, &config, T0 + 100 * MS, NULL);
     int64_t before = left();
-    assert_action(wake(T0 + 200 * MS), BIDE_START, BIDE_REASON_HEDGE); /* pays in the new money, gives the place back */
+    assert_action(wake(T0 + 200 * MS), BIDE_START,
+                  BIDE_REASON_HEDGE); /* charged to the new kind, and the old permit is released */
     assert_int_equal(target.retries, 0);
     assert_int_equal(left(), before - 1000);
     report(1, good, T0 + S);
@@ -386,7 +388,7 @@ static void an_unsent_attempt_is_refunded(void **state)
     report(1, failed, T0);
     wake(T0 + S);
     assert_int_equal(left(), 9000);
-    assert_action(report(2, stopped, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED); /* it went out */
+    assert_action(report(2, stopped, T0 + S), BIDE_GIVE_UP, BIDE_REASON_CANCELLED); /* it was sent */
     assert_int_equal(left(), 9000);
     begin(T0);
     report(1, failed, T0);
@@ -395,7 +397,7 @@ static void an_unsent_attempt_is_refunded(void **state)
     assert_int_equal(left(), 9000);
 }
 
-/* In observe mode a retry may go out that the budget did not pay: nothing is given back for it. */
+/* In observe mode a retry may start that the budget did not pay: it is not refunded. */
 static void an_uncharged_retry_is_not_refunded(void **state)
 {
     (void)state;
@@ -515,7 +517,7 @@ static void a_key_limit_refuses_or_observes(void **state)
         assert_int_equal(v.observed, observe ? BIDE_GATE_KEY_LIMIT : 0);
         cancel(T0 + S);
         begin(T0 + S);
-        assert_int_equal(report(1, failed, T0 + S).action, BIDE_WAIT); /* who names no key is not limited */
+        assert_int_equal(report(1, failed, T0 + S).action, BIDE_WAIT); /* a request without a key is not limited */
     }
 }
 
@@ -547,12 +549,12 @@ static uint32_t pick(uint64_t *x, uint32_t below)
     return (uint32_t)(next(x) >> 33) % below;
 }
 
-/* One of several calls to one target, and what the test knows of it. */
+/* One of several calls to one target, with the test's own account of it. */
 struct actor {
     struct bide_call call;
     bool begun, over;
     uint64_t live; /* attempts in flight, one bit each */
-    bool held;     /* a charge for a retry that has not started */
+    bool held;     /* the charge of a retry that has not started */
     bool paid;     /* the last attempt was charged */
 };
 
@@ -562,7 +564,7 @@ struct play {
     struct actor actor[ACTORS];
     uint64_t x;
     int64_t now_ns;
-    int64_t spent; /* charges that are out for good */
+    int64_t spent; /* charges that are spent */
 };
 
 static struct bide_outcome any_outcome(uint64_t *x)
@@ -591,7 +593,7 @@ static struct bide_verdict play_begin(struct play *p, struct actor *a)
 static struct bide_verdict play_outcome(struct play *p, struct actor *a)
 {
     struct bide_outcome o = any_outcome(&p->x);
-    uint32_t attempt = a->call.attempt + 1 - pick(&p->x, 4); /* sometimes one that is not in flight */
+    uint32_t attempt = a->call.attempt + 1 - pick(&p->x, 4); /* sometimes an attempt that is not in flight */
     bool live = attempt < 64 && a->live >> attempt & 1;
     bool back = live && o.kind == BIDE_KIND_CANCELLED && o.evidence == BIDE_EVIDENCE_NOT_SENT;
     struct bide_verdict v = bide_call_outcome(&a->call, attempt, &o, p->now_ns);

@@ -36,7 +36,7 @@ static void a_missing_key_is_detected_before_anything_is_sent(void **state)
     open_target();
     assert_action(begin(T0), BIDE_START, BIDE_REASON_FIRST_ATTEMPT);
     assert_action(bide_call_safety(&call, BIDE_UNSAFE, T0), BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED);
-    assert_action(report(1, failed, T0 + S), BIDE_NONE, BIDE_REASON_NOTHING); /* it is over, once */
+    assert_action(report(1, failed, T0 + S), BIDE_NONE, BIDE_REASON_NOTHING); /* the call has ended */
     begin(T0);
     assert_action(bide_call_safety(&call, BIDE_KEYED, T0), BIDE_NONE, BIDE_REASON_NOTHING);
 }

@@ -1,10 +1,10 @@
-/* test_seeds.c - what the five requirement documents ask for and work out, checked against the engine.
+/* test_seeds.c - requirements and worked examples of the five seed documents, checked against the engine.
  *
  * The documents are: 000 "Retry Strategies and Exponential Backoff", 001 "Retry with Exponential Backoff and Jitter"
- * (with its "Verify:" lines), 002 "Retry strategies: backoff, jitter, and thundering herd", 003 "Retries: exponential
- * backoff, jitter" (PaySetu, CricStream), 004 "Retry budgets, exponential backoff, and full jitter". Their worked
- * examples are restated here. Where a document's own arithmetic is wrong, or its text and its code disagree, the test's
- * name or comment says so, and the test holds what is right. */
+ * (with its "Verify:" lines), 002 "Retry strategies: backoff, jitter, and thundering herd", 003 "Retries:
+ * exponential backoff, jitter" (PaySetu, CricStream), 004 "Retry budgets, exponential backoff, and full jitter".
+ * Their worked examples are restated here. Where the arithmetic of a document is wrong, or its text and its code
+ * disagree, the name or comment of the test states so, and the test asserts the right value. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static struct bide_outcome with_retry_after(struct bide_outcome outcome, const c
     return outcome;
 }
 
-/* A GET that is answered once. */
+/* Runs a GET that is answered once. */
 static struct bide_verdict answered(struct bide_call *call, const struct bide_policy *policy,
                                     struct bide_target *target, struct bide_outcome outcome, int64_t now_ns)
 {
@@ -85,7 +85,7 @@ static void the_statuses_that_the_seeds_agree_on_are_retried(void **state)
             fail_msg("%d", no[i]);
 }
 
-/* Their prose says "5xx", their code lists 500 502 503 504: 501 and 505 will be the same next time. */
+/* Their prose lists "5xx", their code 500 502 503 504: a repeated 501 or 505 gets the same response. */
 static void seeds_000_and_002_list_5xx_but_501_and_505_are_not_retried(void **state)
 {
     (void)state;
@@ -145,7 +145,7 @@ static void seed_004_refuses_to_send_a_mutating_request_without_a_key(void **sta
     }
 }
 
-/* "429: yes, only with Retry-After"; its code retries it anyway. Both can be had. */
+/* "429: yes, only with Retry-After"; its code retries it without. Both can be configured. */
 static void seed_004_documents_429_only_with_a_hint_but_retries_it_without(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SEED_004);
@@ -189,7 +189,7 @@ static void seed_000_s_max_retries_of_4_are_attempts(void **state)
     assert_int_equal(bide_call_outcome(&call, 4, &failed, now_ns).reason, BIDE_REASON_ATTEMPTS_SPENT);
 }
 
-/* Its loop sleeps for a Retry-After even when no attempt is left. */
+/* Its loop sleeps for Retry-After even when no attempt is left. */
 static void seed_000_waits_after_its_last_attempt_and_the_engine_does_not(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
@@ -231,8 +231,8 @@ static void seed_001_an_uncapped_wait_would_be_twelve_days_and_the_cap_makes_it_
     assert_int_equal(uncapped_ns / (BIDE_MINUTE * 60 * 24), 12);
 }
 
-/* base 200 ms, cap 30 s. The document says "attempt 8: 30 s (capped)"; by its own list it is 25.6 s, and the ninth is
- * capped. */
+/* base 200 ms, cap 30 s. The document has "attempt 8: 30 s (capped)"; by its own list attempt 8 waits 25.6 s, and
+ * attempt 9 is capped. */
 static void seed_002_s_eighth_wait_is_25_6_seconds_and_not_capped_as_documented(void **state)
 {
     static const int64_t ms[] = {200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000};
@@ -242,7 +242,7 @@ static void seed_002_s_eighth_wait_is_25_6_seconds_and_not_capped_as_documented(
         assert_int_equal(bide_backoff_envelope(&policy, (struct bide_step){.step = n}), ms[n] * MS);
 }
 
-/* random(base, cap) "AWS-style" is not equal jitter: that is half fixed, half random, as 001, 002 and 003 have it. */
+/* random(base, cap) "AWS-style" is not equal jitter, which is half fixed and half random, as in 001, 002 and 003. */
 static void seed_004_calls_something_else_equal_jitter(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SEED_004);
@@ -272,7 +272,7 @@ static void seeds_001_002_003_decorrelated_jitter_grows_from_the_previous_wait(v
 }
 
 /* A floor of 50 ms under a window of 0 to 200 ms. max(floor, raw) would put a quarter of all first waits at exactly
- * 50 ms: in step again. The engine moves the window instead. */
+ * 50 ms, in lockstep again. The engine moves the window instead. */
 static void seed_004_s_floor_holds_and_waits_do_not_pile_up_on_it(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SEED_004);
@@ -343,7 +343,7 @@ static void seed_001_verify_5_a_retry_after_of_5_waits_5_seconds_and_without_one
     assert_in_range(v.wake_ns, 0, S);
 }
 
-/* 503 with Retry-After: 30: who waits for a second behaves badly, who waits for 30 behaves well. */
+/* 503 with Retry-After: 30: a client that waits a second is rude, a client that waits 30 seconds is polite. */
 static void seed_002_retry_after_is_honoured_and_jittered_upwards(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SERVICE);
@@ -380,7 +380,7 @@ static void seed_001_verify_4_after_100_retries_of_5_tokens_the_101st_is_refused
     assert_int_equal(answered(&call, &policy, &target, failed, 0).reason, BIDE_REASON_BUDGET_EMPTY);
 }
 
-/* "5 tokens per successful call refunded": its own code. (The SDKs it names give back 1, or the last charge: see the
+/* "5 tokens per successful call refunded": its own code. (The SDKs it names refund 1, or the last charge: see the
  * AWS presets.) */
 static void seed_001_each_success_buys_one_retry(void **state)
 {
@@ -405,15 +405,15 @@ static void seed_002_an_empty_budget_opens_the_circuit(void **state)
     (void)state;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     config.breaker.kind = BIDE_BREAKER_BY_RUN;
-    config.breaker.consecutive = 1000; /* it is not the failures that open it */
+    config.breaker.consecutive = 1000; /* so that failures do not open it */
     config.budget.on_empty = BIDE_ON_EMPTY_OPEN;
     assert_int_equal(bide_target_init(&target, &config, 0, NULL), BIDE_OK);
     assert_int_equal(affordable_retries(&policy, &target), 10);
     assert_int_equal(bide_call_begin(&call, &policy, &target, &get, 0).reason, BIDE_REASON_BREAKER_OPEN);
 }
 
-/* 20 % of the last minute's requests, the first ten free. Its code counts failed attempts only, so that it allows 20 %
- * of the failures, and compares before it counts: 3 of 10. Here it is 20 % of the requests, and never more. */
+/* 20 % of the last minute's requests, the first ten free. Its code counts failed attempts only, so that it allows 20
+ * % of the failures, and compares before it counts: 3 of 10. Here the limit is 20 % of the requests, and never more. */
 static void seed_004_a_fifth_of_the_requests_may_be_retries_after_a_warm_up_of_ten(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_SEED_004);
@@ -426,7 +426,7 @@ static void seed_004_a_fifth_of_the_requests_may_be_retries_after_a_warm_up_of_t
         assert_int_equal(answered(&call, &policy, &target, failed, now_ns).action, BIDE_WAIT);
     assert_int_equal(answered(&call, &policy, &target, failed, now_ns).reason, BIDE_REASON_BUDGET_EMPTY); /* 10 of 10 */
 
-    now_ns += 100 * S; /* a minute later nothing of it counts */
+    now_ns += 100 * S; /* a minute later all of it has expired */
     for (int i = 0; i < 100; i++)
         answered(&call, &policy, &target, good, now_ns);
     uint32_t retries = 0;
@@ -478,7 +478,7 @@ static void seed_002_six_attempts_amplify_six_times_and_a_budget_stops_that(void
 /* ---- PaySetu and CricStream ---- */
 
 /* The document adds 4 * 150 ms + 3 * 2000 ms = 6.6 s. But with a base of 100 ms the three waits are at most 100, 200
- * and 400 ms; the cap of 2 s is never reached, and it is over after 1.3 s. */
+ * and 400 ms; the cap of 2 s is never reached, and the call ends after 1.3 s. */
 static void seed_003_paysetu_s_worst_case_is_1_3_seconds_and_not_6_6(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_PAYSETU);
@@ -512,7 +512,7 @@ static void seed_003_paysetu_connects_in_30_ms_or_not_at_all(void **state)
     assert_int_equal(v.connect_deadline_ns, S + 30 * MS);
 }
 
-/* "Eight attempts with waits up to 10 s under a limit of 2 s cannot succeed": with a deadline they are not tried. */
+/* "Eight attempts with waits up to 10 s under a limit of 2 s cannot succeed": the deadline stops them. */
 static void seed_003_waits_that_do_not_fit_the_deadline_are_not_started(void **state)
 {
     struct bide_policy policy = policy_of(BIDE_PRESET_PAYSETU);
@@ -603,7 +603,7 @@ static void seed_004_s_five_retries_of_a_minute_are_six_minutes_and_a_deadline_e
 
 /* ---- layers ---- */
 
-/* How often the leaf is asked when every layer above it gets nothing but failures. */
+/* Returns the number of requests to the leaf when every layer above it receives only failures. */
 static uint32_t leaf_attempts(const struct bide_policy *policy, uint32_t layers, struct bide_layer inbound)
 {
     struct bide_request request = {.safety = BIDE_SAFE};
@@ -622,8 +622,8 @@ static uint32_t leaf_attempts(const struct bide_policy *policy, uint32_t layers,
     return n;
 }
 
-/* "Retries 3 times at three layers: 27" counts attempts: 3 each. Three retries are four attempts, and 64 (as the SRE
- * book has it). Also, A, B and C above a leaf are three layers; in A calls B calls C there are two, and 9. */
+/* "Retries 3 times at three layers: 27" counts attempts: 3 each. Three retries are four attempts, and 64 requests
+ * (as in the SRE book). Also, A, B and C above a leaf are three layers; A calls B calls C has two, and 9 requests. */
 static void seeds_000_and_001_the_27_of_three_layers_counts_attempts_and_not_retries(void **state)
 {
     static const struct {
@@ -639,7 +639,7 @@ static void seeds_000_and_001_the_27_of_three_layers_counts_attempts_and_not_ret
     }
 }
 
-/* A layer that sees a retry coming in does not retry: k attempts at n layers are 1 + n (k - 1) instead of k^n. */
+/* A layer that receives a retry does not retry: k attempts at n layers are 1 + n (k - 1) requests instead of k^n. */
 static void layers_that_forward_the_attempt_add_up_and_do_not_multiply(void **state)
 {
     static const struct {
@@ -661,7 +661,8 @@ static void a_caller_that_sends_no_retry_is_the_only_layer_to_retry(void **state
     struct bide_layer no_retry = {.attempt = 1, .left_ns = BIDE_NEVER, .no_retry = true};
     (void)state;
     policy.backoff = BIDE_BACKOFF_NONE;
-    assert_int_equal(leaf_attempts(&policy, 2, no_retry), 1); /* asked by the outermost, each of its attempts is one */
+    assert_int_equal(leaf_attempts(&policy, 2, no_retry),
+                     1); /* with no-retry from the outermost layer, each of its attempts is one request */
     policy.layer = BIDE_LAYER_ANY;
     assert_int_equal(leaf_attempts(&policy, 2, no_retry), 1);
 }

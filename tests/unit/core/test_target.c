@@ -1,7 +1,7 @@
-/* test_target.c - making a target, reloading it while it is in use, quiet-until, and when it may be forgotten.
+/* test_target.c - initializing a target, reloading it while it is in use, hold-off, reuse and eviction.
  *
- * What a reload must never do: refill a drained budget, close an open breaker, mix two configurations, or leave a
- * target that the next reload cannot repair. */
+ * A reload must never refill a drained budget, close an open breaker, mix two configurations, or leave a target that
+ * the next reload cannot repair. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static struct bide_target_config service(void)
     return config;
 }
 
-/* Two failures in a row open it. */
+/* Two consecutive failures open the breaker. */
 static struct bide_target_config fragile(void)
 {
     struct bide_target_config config = service();
@@ -100,12 +100,12 @@ static void first_attempts(uint32_t n)
         core_budget_record_first(&target, i % BIDE_LANES, NOW);
 }
 
-/* -- making ---------------------------------------------------------------------------------------------------------*/
+/* -- init ---------------------------------------------------------------------------------------------------------- */
 
 static void a_new_target_has_a_full_budget_a_closed_breaker_and_no_history(void **state)
 {
     struct bide_target_config config = service(), got;
-    memset(&target, 0xff, sizeof target); /* whatever was there before */
+    memset(&target, 0xff, sizeof target); /* any previous contents */
     init_target(&config);
     bide_target_config_get(&target, &got);
     assert_memory_equal(&got, &config, sizeof got);
@@ -143,7 +143,8 @@ static void a_target_is_aligned_to_cache_lines_and_no_larger_than_two_kilobytes(
     assert_int_equal(offsetof(struct bide_target, lane) % 64, 0);
 }
 
-/* What a successful call reads of the configuration is packed into a word: each bit says what the fields say. */
+/* The part of the configuration that a successful call reads is packed into one word: each bit must match the
+ * fields. */
 static void the_packed_word_matches_the_configuration(void **state)
 {
     struct bide_target_config c = service();
@@ -177,7 +178,7 @@ static void the_packed_word_matches_the_configuration(void **state)
     assert_int_equal(hot >> CORE_HOT_TRUST_SHIFT & 3, BIDE_TRUST_UNAVAILABLE);
     assert_int_equal(hot >> CORE_HOT_OBSERVE_SHIFT, BIDE_GATE_BUDGET | BIDE_GATE_THROTTLE);
 
-    c.budget.kind = BIDE_BUDGET_WINDOW; /* counts first attempts whatever they would earn; failures cost nothing */
+    c.budget.kind = BIDE_BUDGET_WINDOW; /* counts first attempts with any earnings; failures cost nothing */
     c.budget.earn_first_milli = 0;
     reload(&c);
     assert_int_equal(core_hot(&target) & (CORE_HOT_COUNTS_FIRST | CORE_HOT_COST_FAILURE), CORE_HOT_COUNTS_FIRST);
@@ -186,7 +187,7 @@ static void the_packed_word_matches_the_configuration(void **state)
     assert_int_equal(core_hot(&target) & (CORE_HOT_COUNTS_FIRST | CORE_HOT_COST_FAILURE), 0);
 }
 
-/* -- reloading ------------------------------------------------------------------------------------------------------*/
+/* -- reloading ----------------------------------------------------------------------------------------------------- */
 
 static void a_reload_takes_effect_at_once_as_a_whole(void **state)
 {
@@ -353,7 +354,7 @@ static void the_claim_of_a_killed_process_is_taken_over(void **state)
     assert_int_equal(bide_target_configure(&target, &other, NOW + 10 * S + 2, NULL), BIDE_OK);
     bide_target_config_get(&target, &got);
     assert_memory_equal(&got, &other, sizeof got);
-    reload(&config); /* and it was released */
+    reload(&config); /* and it was released again */
 }
 
 static void a_lost_race_for_the_claim_is_busy_and_the_next_try_works(void **state)
@@ -379,12 +380,12 @@ static void a_reader_overtaken_by_a_reload_reads_again(void **state)
     }
 }
 
-/* -- reloading under the eyes of other threads ----------------------------------------------------------------------*/
+/* -- reloading while other threads read ---------------------------------------------------------------------------- */
 
 #define READERS 3
 #define RELOADS 20000
 
-/* Configuration number n: each of its fields tells which one it is of. */
+/* Configuration number n: each of its fields encodes n. */
 static struct bide_target_config numbered(uint32_t n)
 {
     struct bide_target_config config = service();
@@ -479,10 +480,10 @@ static void one_of_two_concurrent_reloads_wins_as_a_whole_and_the_other_is_busy(
     assert_int_equal(writings[0].strange + writings[1].strange, 0);
     bide_target_config_get(&target, &got);
     assert_true(is_whole(&got));
-    assert_int_equal(target.active, 2 * RELOADS); /* each that was told so did change it */
+    assert_int_equal(target.active, 2 * RELOADS); /* each successful reload changed it */
 }
 
-/* -- a reload that changes the kind of budget -----------------------------------------------------------------------*/
+/* -- a reload that changes the kind of budget ---------------------------------------------------------------------- */
 
 static void a_longer_or_shorter_window_remembers_requests_and_retries(void **state)
 {
@@ -512,7 +513,7 @@ static void an_exhausted_window_is_not_refilled_by_a_new_length(void **state)
     assert_int_equal(bide_budget_left_milli(&target, NOW), 0);
 }
 
-/* A clock that starts at 0, as the simulator's does: slots that were cleared are not those of its first instants. */
+/* A clock that starts at 0, as in the simulator: cleared slots must not count as slots of its first instants. */
 static void a_longer_window_does_not_restore_expired_counts(void **state)
 {
     struct bide_target_config config = windowed(1 * S);
@@ -576,7 +577,7 @@ static void budget_kinds_without_state_can_be_changed_to_and_from(void **state)
     }
 }
 
-/* -- memory with a new owner ----------------------------------------------------------------------------------------*/
+/* -- memory with a new owner --------------------------------------------------------------------------------------- */
 
 static void a_target_in_reused_memory_is_like_new(void **state)
 {
@@ -644,7 +645,8 @@ static void *call_on(void *argument)
     return NULL;
 }
 
-/* The call looked at the owner when its event began; until the event ends the memory may change hands. */
+/* Race: the call loaded the owner at the beginning of its event; the memory may get a new owner before the event
+ * ends. */
 static void the_owner_may_change_during_an_event(void **state)
 {
     struct bide_target_config config = service();
@@ -660,7 +662,7 @@ static void the_owner_may_change_during_an_event(void **state)
     assert_true(calls > 0);
 }
 
-/* -- quiet ----------------------------------------------------------------------------------------------------------*/
+/* -- hold-off ------------------------------------------------------------------------------------------------------ */
 
 static void a_hold_off_is_extended_and_never_shortened(void **state)
 {
@@ -686,7 +688,7 @@ static void a_hold_off_ends_at_its_instant(void **state)
     assert_int_equal(bide_target_hold_off_until(&target, NOW + 20 * S), 0);
 }
 
-/* What is counted must be counted off again: such a target cannot be given away. */
+/* A held permit must be released later, so such a target cannot be reused. */
 static void a_target_with_a_held_permit_is_not_reused(void **state)
 {
     uint64_t *const held[] = {&target.in_flight, &target.calls, &target.retries};
@@ -699,8 +701,8 @@ static void a_target_with_a_held_permit_is_not_reused(void **state)
         assert_memory_equal(&target, &before, sizeof target);
         *held[i] = 0;
         assert_int_equal(bide_target_reuse(&target, &config, NOW, NULL), BIDE_OK);
-        assert_false(core_permit_acquire(held[i], 0, 10)); /* the old owner can neither add */
-        core_permit_release(held[i], 0, 1);                /* nor take off */
+        assert_false(core_permit_acquire(held[i], 0, 10)); /* the old owner can neither acquire */
+        core_permit_release(held[i], 0, 1);                /* nor release */
         assert_int_equal(core_permits_held(held[i]), 0);
         assert_true(core_permit_acquire(held[i], 1, 10));
     }
@@ -734,7 +736,7 @@ static void a_reload_to_another_rate_credits_earlier_time_at_the_old_rate(void *
     config.budget.refill_per_minute_milli = 60000;
     assert_int_equal(bide_target_configure(&target, &config, NOW + 3600 * S, NULL), BIDE_OK);
     assert_int_equal(bide_budget_left_milli(&target, NOW + 3600 * S), 0);
-    assert_in_range(bide_budget_left_milli(&target, NOW + 3602 * S), 1990, 2010); /* to the tick */
+    assert_in_range(bide_budget_left_milli(&target, NOW + 3602 * S), 1990, 2010); /* accurate to a tick */
 }
 
 static void a_reload_that_races_with_a_charge_loses_no_credit(void **state)
@@ -779,7 +781,7 @@ static void a_hold_off_is_extended_despite_lost_races(void **state)
     }
 }
 
-/* -- counters -------------------------------------------------------------------------------------------------------*/
+/* -- counters ------------------------------------------------------------------------------------------------------ */
 
 static void refusals_are_counted_by_gate(void **state)
 {
@@ -826,7 +828,7 @@ static void the_counts_of_all_lanes_are_summed(void **state)
         assert_in_range(target.lane[i].requests, 12, 13);
 }
 
-/* -- forgetting -----------------------------------------------------------------------------------------------------*/
+/* -- eviction ------------------------------------------------------------------------------------------------------ */
 
 static void a_target_with_an_attempt_in_flight_is_not_evictable(void **state)
 {

@@ -1,4 +1,5 @@
-/* test_throttle.c - adaptive client throttling: the formula of the SRE book as a table, then the share really refused.
+/* test_throttle.c - adaptive client throttling (load shedding): the formula of the SRE book as a table, then the share
+ * that is refused.
  *
  * reject = max(0, (requests - K * accepts) / (requests + 1)), over a sliding window of 120 s here. */
 #include <setjmp.h>
@@ -38,7 +39,7 @@ static bool admit(uint64_t seed, int64_t now_ns)
                                (struct core_random_key){seed, 1, CORE_FOR_THROTTLE}, now_ns);
 }
 
-/* n requests of which the server accepts each one that `accepts` says, if it was let through. Returns the refused. */
+/* Sends n requests; the server accepts `accepts` percent of those admitted. Returns the number refused. */
 static uint32_t send_requests(uint32_t n, uint32_t accepts_percent, int64_t from_ns, int64_t gap_ns)
 {
     uint32_t refused = 0;
@@ -51,7 +52,7 @@ static uint32_t send_requests(uint32_t n, uint32_t accepts_percent, int64_t from
     return refused;
 }
 
-/* -- the formula ----------------------------------------------------------------------------------------------------*/
+/* -- the formula --------------------------------------------------------------------------------------------------- */
 
 static void the_share_matches_the_formula_of_the_sre_book(void **state)
 {
@@ -92,7 +93,7 @@ static void the_share_does_not_overflow_with_the_largest_window_counts(void **st
     assert_int_equal(none.numerator, 0);
 }
 
-/* -- what is really refused -----------------------------------------------------------------------------------------*/
+/* -- the refused share --------------------------------------------------------------------------------------------- */
 
 static void no_request_is_refused_when_the_server_accepts_all(void **state)
 {
@@ -109,14 +110,14 @@ static void no_request_is_refused_when_the_server_accepts_half_with_k_2(void **s
     assert_true(send_requests(10000, 55, NOW + 2 * S, 1 * MS) < 10);
 }
 
-/* In balance requests = K * accepts: with everything turned down but what trickles through, a share p of the requests
- * is sent, of which the server accepts a: p * a = 1 / K. */
+/* In equilibrium requests = K * accepts: a share p of the requests is admitted, of which the server accepts a: p * a
+ * = 1 / K. */
 static void in_equilibrium_the_server_receives_k_times_what_it_accepts(void **state)
 {
     struct bide_target_config config = throttling(2000);
     init_target(&config);
-    send_requests(12000, 20, NOW, 10 * MS);                              /* one window to settle */
-    uint32_t refused = send_requests(24000, 20, NOW + 120 * S, 10 * MS); /* accepts 20 % of what it gets */
+    send_requests(12000, 20, NOW, 10 * MS);                              /* one window to reach the equilibrium */
+    uint32_t refused = send_requests(24000, 20, NOW + 120 * S, 10 * MS); /* accepts 20 % of what it receives */
     uint32_t sent = 24000 - refused;
     assert_in_range(sent, 1, 24000 / 2);
     assert_true(sent * 20 / 100 * 2 <= 24000 + 1200);
@@ -129,7 +130,7 @@ static void half_of_the_requests_are_refused_after_one_not_accepted(void **state
     for (uint64_t seed = 0; seed < 4000; seed++) {
         struct bide_target_config config = throttling(2000);
         init_target(&config);
-        assert_true(admit(seed, NOW)); /* nothing is known yet */
+        assert_true(admit(seed, NOW)); /* nothing is counted yet */
         refused += !admit(seed + 1000000, NOW);
     }
     assert_in_range(refused, 2000 - 160, 2000 + 160);
@@ -147,7 +148,7 @@ static void requests_refused_here_count_as_requests(void **state)
     assert_in_range(refused, 985, 1000);
 }
 
-/* Without a cap the share of a long outage comes so near to 1 that nobody would see the server recover. */
+/* Without a cap the share in a long outage comes so close to 1 that the recovery of the server would not be seen. */
 static void the_refused_share_never_exceeds_the_cap(void **state)
 {
     static const uint32_t caps[] = {1, 500, 900, 999};
@@ -210,7 +211,7 @@ static void a_shorter_window_applies_from_the_reload_on(void **state)
     assert_true(send_requests(1000, 0, NOW + 1 * S, 0) > 900);
 }
 
-/* -- forgetting -----------------------------------------------------------------------------------------------------*/
+/* -- eviction ------------------------------------------------------------------------------------------------------ */
 
 static void the_throttle_is_evictable_while_it_would_refuse_nothing(void **state)
 {

@@ -1,4 +1,4 @@
-/* test_verdict.c - the words of verdicts, outcomes and breaker states, and the sentence that names a problem. */
+/* test_verdict.c - the labels of verdicts, outcomes and breaker states, and the text of a problem. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

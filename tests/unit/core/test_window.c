@@ -1,4 +1,4 @@
-/* test_window.c - sums over a sliding window of ten slots: how long an entry lives, and what is left after a rest.
+/* test_window.c - sums over a sliding window of ten slots: how long an entry counts, and idle times.
  *
  * The window here is 1 s long, so that a slot is 100 ms. */
 #include <setjmp.h>
@@ -36,7 +36,7 @@ static uint32_t count(struct core_window w, int64_t now_ns)
     return core_window_add(w, now_ns);
 }
 
-/* -- counts ---------------------------------------------------------------------------------------------------------*/
+/* -- counts -------------------------------------------------------------------------------------------------------- */
 
 static void an_empty_window_holds_nothing_at_any_time(void **state)
 {
@@ -107,7 +107,7 @@ static void only_the_end_of_a_slot_makes_it_stale(void **state)
     assert_false(core_window_is_current(&words, NOW + SLOT));
 }
 
-/* Two threads read their clocks in one order and come here in the other. */
+/* Race: two threads read their clocks in one order and reach the window in the other. */
 static void a_clock_slightly_behind_counts_into_the_current_slot(void **state)
 {
     struct core_window w = fresh_window();
@@ -129,7 +129,8 @@ static void beginning_a_slot_twice_keeps_what_was_counted(void **state)
     assert_int_equal(core_window_oldest_marks(w, (struct core_marks){77, 77}, NOW + 1).mark, 5);
 }
 
-/* The thread that lost had the slot begun for it by the winner; here there was none, so the next turn begins it. */
+/* Normally the winner of the race has begun the slot for the loser; here there is no winner, so the next call begins
+ * it. */
 static void a_lost_race_to_begin_a_slot_is_harmless(void **state)
 {
     struct core_window w = fresh_window();
@@ -144,7 +145,7 @@ static void a_lost_race_to_begin_a_slot_is_harmless(void **state)
     assert_int_equal(core_window_oldest_marks(w, (struct core_marks){77, 78}, NOW).mark, 6);
 }
 
-/* -- taking back ----------------------------------------------------------------------------------------------------*/
+/* -- removing ------------------------------------------------------------------------------------------------------ */
 
 static void a_removed_entry_no_longer_counts_in_any_slot(void **state)
 {
@@ -191,7 +192,7 @@ static void a_removal_that_loses_a_race_removes_exactly_one(void **state)
     }
 }
 
-/* -- marks ----------------------------------------------------------------------------------------------------------*/
+/* -- marks --------------------------------------------------------------------------------------------------------- */
 
 static void the_oldest_mark_in_the_window_is_found(void **state)
 {
@@ -221,7 +222,7 @@ static void slots_without_entries_are_skipped(void **state)
     assert_int_equal(core_window_oldest_marks(w, none, NOW + 14 * SLOT).mark, 999);
 }
 
-/* A slot that nobody began has no mark, whatever the clock says. */
+/* A slot that was never begun has no mark, with any clock. */
 static void a_zero_word_belongs_to_no_epoch(void **state)
 {
     static const int64_t epochs[] = {0, 1, 9, 10, 0xffffff, 0x1000000, 0x1000001, 0x1000009, 0x2000000};
@@ -230,7 +231,7 @@ static void a_zero_word_belongs_to_no_epoch(void **state)
         assert_int_equal(core_window_oldest_marks(w, (struct core_marks){999, 0}, epochs[i] * SLOT).mark, 999);
 }
 
-/* The epoch has 24 bits: with slots of 100 ms they are used up after 19 days. */
+/* The epoch has 24 bits: with slots of 100 ms they wrap after 19 days. */
 static void the_window_continues_across_an_epoch_wrap(void **state)
 {
     const int64_t end = INT64_C(0x1000000);
@@ -251,14 +252,14 @@ static void totals_are_compared_in_forty_bits_so_that_they_may_wrap(void **state
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_int_equal(core_window_difference(rows[i].total, rows[i].mark), rows[i].since);
     struct core_window w = fresh_window();
-    begin(w, UINT64_MAX - 2, NOW); /* kept in 40 bits */
+    begin(w, UINT64_MAX - 2, NOW); /* stored in 40 bits */
     uint64_t mark = core_window_oldest_marks(w, (struct core_marks){0, 0}, NOW).mark;
     assert_int_equal(mark, top - 2);
     assert_int_equal(core_window_difference(UINT64_MAX, mark), 2);
     assert_int_equal(core_window_difference(1, mark), 4);
 }
 
-/* The total was summed, then another thread counted on and began a slot with the larger one. */
+/* Race: this thread summed the total, then another thread counted more and began a slot with its larger total. */
 static void a_mark_above_the_total_counts_as_zero(void **state)
 {
     assert_int_equal(core_window_difference(100, 101), 0);
