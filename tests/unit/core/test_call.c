@@ -169,7 +169,7 @@ static void a_hedge_starts_only_if_no_gate_refuses(void **state)
     open_hedged(1);
     begin(T0);
     bide_target_hold_off(&target, T0 + 5 * S, T0);
-    assert_hedge_refused(BIDE_REASON_HOLD_OFF, "quiet");
+    assert_hedge_refused(BIDE_REASON_HOLD_OFF, "hold-off");
 
     open_hedged(1);
     config.key_retries = 1;

@@ -236,7 +236,7 @@ static const struct cell {
 } table[] = {
     {NOT_BEGUN, "begin", "start 1 first_attempt"},
 
-    {BEGUN, "begin", "wait quiet"},
+    {BEGUN, "begin", "wait hold_off"},
     {BEGUN, "wake", "start 1 first_attempt"},
     {BEGUN, "wake late", "wait late_wake"},
     {BEGUN, "wake after the deadline", "give_up 0 deadline"},
@@ -305,8 +305,8 @@ static const char *expected(enum state state, const char *event)
     return "-";
 }
 
-static const char *const state_names[] = {"not begun", "held",    "running", "hedge due",
-                                          "hedged",    "waiting", "parting", "over"};
+static const char *const state_names[] = {"not begun", "begun",   "running",   "hedge due",
+                                          "hedged",    "waiting", "giving up", "ended"};
 
 static void print_verdict(char *text, size_t size, struct bide_verdict v)
 {
