@@ -27,7 +27,7 @@ struct model {
     uint32_t hedges;   /* of this round */
     uint32_t live;     /* bits, by attempt */
     bool waiting;      /* told WAIT, for a retry or for quiet */
-    bool parting;      /* told WAIT budget_empty: nothing follows it */
+    bool giving_up;    /* told WAIT budget_empty: nothing follows it */
     bool charged;      /* a retry is paid for and has not started */
     bool paid;         /* the latest retry or hedge was charged */
     bool may_have_run; /* and must then not be repeated, if it is unsafe */
@@ -51,10 +51,10 @@ struct run {
     int64_t now_ns;
     int64_t level_milli;  /* tokens: what there can be at most */
     bool inexact;         /* ... and it may be less */
-    double trickle_milli; /* earned by time and not yet whole */
+    double refill_milli;  /* earned by time and not yet whole */
     int64_t lease_end_ns; /* leased: before it time earns nothing */
     uint64_t successes;   /* ... and these are put down, */
-    int64_t put_down_milli;
+    int64_t recorded_milli;
     uint32_t requests; /* first attempts, with their instants */
     int64_t request_at[EVENTS];
     struct grant grant[EVENTS];
@@ -64,7 +64,7 @@ struct run {
     struct bide_verdict verdict;
 };
 
-static void must(struct run *r, bool holds, const char *invariant)
+static void require_invariant(struct run *r, bool holds, const char *invariant)
 {
     if (!holds && r->broken == NULL)
         r->broken = invariant;
@@ -84,7 +84,7 @@ static uint32_t live_everywhere(const struct run *r)
 }
 
 /* An event that nobody waits for. */
-static bool is_echo(const struct model *m, const struct event *e)
+static bool is_not_due(const struct model *m, const struct event *e)
 {
     if (e->op == OP_BEGIN)
         return false; /* makes a call */
@@ -107,30 +107,30 @@ static bool counts_tokens(const struct run *r)
     return r->world->has_target && budget_of(r)->kind == BIDE_BUDGET_TOKENS;
 }
 
-static void gain(struct run *r, int64_t milli)
+static void add_milli(struct run *r, int64_t milli)
 {
     int64_t capacity = budget_of(r)->capacity_milli;
     r->level_milli = r->level_milli + milli > capacity ? capacity : r->level_milli + milli;
 }
 
 /* By a call: what is leased only puts it down. */
-static void earn(struct run *r, int64_t milli)
+static void earn_milli(struct run *r, int64_t milli)
 {
     if (r->world->leased)
-        r->put_down_milli += milli;
+        r->recorded_milli += milli;
     else
-        gain(r, milli);
+        add_milli(r, milli);
 }
 
-static void let_time_pass(struct run *r, int64_t now_ns)
+static void credit_time(struct run *r, int64_t now_ns)
 {
     int64_t since_ns = r->now_ns > r->lease_end_ns ? r->now_ns : r->lease_end_ns;
     if (counts_tokens(r) && now_ns > since_ns) {
-        r->trickle_milli += (double)(now_ns - since_ns) * budget_of(r)->refill_per_minute_milli / (double)BIDE_MINUTE;
-        if (r->trickle_milli > budget_of(r)->capacity_milli)
-            r->trickle_milli = budget_of(r)->capacity_milli;
-        gain(r, (int64_t)r->trickle_milli);
-        r->trickle_milli -= (double)(int64_t)r->trickle_milli;
+        r->refill_milli += (double)(now_ns - since_ns) * budget_of(r)->refill_per_minute_milli / (double)BIDE_MINUTE;
+        if (r->refill_milli > budget_of(r)->capacity_milli)
+            r->refill_milli = budget_of(r)->capacity_milli;
+        add_milli(r, (int64_t)r->refill_milli);
+        r->refill_milli -= (double)(int64_t)r->refill_milli;
     }
     r->now_ns = now_ns;
 }
@@ -142,7 +142,7 @@ static int64_t tick_slack(const struct run *r)
     return 2 + (int64_t)((double)(1 << 23) * budget_of(r)->refill_per_minute_milli / (double)BIDE_MINUTE);
 }
 
-static uint32_t price(const struct run *r, const struct bide_outcome *o)
+static uint32_t retry_cost(const struct run *r, const struct bide_outcome *o)
 {
     const struct bide_budget_config *b = budget_of(r);
     if (o != NULL && o->kind == BIDE_KIND_THROTTLED)
@@ -184,9 +184,10 @@ static void check_grant(struct run *r)
     if (!r->world->has_target || is_observed(r, BIDE_GATE_BUDGET))
         return;
     if (b->kind == BIDE_BUDGET_TOKENS)
-        must(r, r->level_milli >= -tick_slack(r) && b->capacity_milli > 0, "spent no more tokens than there were");
+        require_invariant(r, r->level_milli >= -tick_slack(r) && b->capacity_milli > 0,
+                          "spent no more tokens than there were");
     if (b->kind == BIDE_BUDGET_WINDOW)
-        must(r, window_allows(r), "no more retries than the window's share of requests");
+        require_invariant(r, window_allows(r), "no more retries than the window's share of requests");
 }
 
 static void check_key(struct run *r, uint64_t key)
@@ -197,7 +198,7 @@ static void check_key(struct run *r, uint64_t key)
         return;
     for (uint32_t i = 0; i < r->grants; i++)
         same += r->grant[i].key == key && r->grant[i].at_ns > r->now_ns - c->key_interval_ns;
-    must(r, same <= c->key_retries, "no more retries of a key than its interval allows");
+    require_invariant(r, same <= c->key_retries, "no more retries of a key than its interval allows");
 }
 
 /* A retry was granted, or, without an outcome, a hedge. */
@@ -209,7 +210,7 @@ static void charge(struct run *r, int call, const struct bide_outcome *o)
     r->grant[r->grants++] = (struct grant){r->now_ns, key, call, m->charged, o != NULL};
     check_key(r, key);
     if (m->charged) {
-        m->cost = price(r, o);
+        m->cost = retry_cost(r, o);
         r->level_milli -= m->cost;
     }
     check_grant(r);
@@ -232,7 +233,7 @@ static void uncharge(struct run *r, int call)
     struct model *m = &r->model[call];
     forget_grant(r, call, true);
     if (m->charged)
-        gain(r, m->cost);
+        add_milli(r, m->cost);
     m->charged = false;
 }
 
@@ -245,7 +246,7 @@ static void sent(struct run *r, int call)
 }
 
 /* A failure that could be retried, or that came with a stop, has a price of its own in some budgets (gRPC). */
-static bool has_a_price(const struct run *r, const struct event *e)
+static bool has_failure_cost(const struct run *r, const struct event *e)
 {
     const struct bide_outcome *o = &e->outcome;
     bool stop = o->hint.kind == BIDE_HINT_STOP && r->world->policy.hint_rule != BIDE_HINT_RULE_IGNORE;
@@ -258,28 +259,30 @@ static void account_outcome(struct run *r, const struct event *e)
     struct model *m = &r->model[e->call];
     const struct bide_budget_config *b = budget_of(r);
     if (e->outcome.kind == BIDE_KIND_CANCELLED && e->outcome.evidence == BIDE_EVIDENCE_NOT_SENT && m->paid) {
-        gain(r, m->cost); /* our own side stopped a retry before it went out: its charge, or that of another attempt */
+        add_milli(
+            r, m->cost); /* our own side stopped a retry before it went out: its charge, or that of another attempt */
         forget_grant(r, e->call, false);
         r->inexact = true;
     }
     if (e->outcome.kind == BIDE_KIND_OK) {
         int64_t refund = m->paid && b->refund_permille > 0 ? (int64_t)m->cost * b->refund_permille / 1000 : -1;
         bool plain = refund < 0 || (r->inexact && refund < b->earn_success_milli);
-        earn(r, plain ? b->earn_success_milli : refund);
+        earn_milli(r, plain ? b->earn_success_milli : refund);
         r->successes++;
     }
-    if (has_a_price(r, e))
+    if (has_failure_cost(r, e))
         r->level_milli -= r->level_milli < b->cost_failure_milli ? r->level_milli : b->cost_failure_milli;
 }
 
 /* -- a lease, seen from outside ------------------------------------------------------------------------------------ */
 
-static void lend(struct run *r, int64_t milli)
+static void lease_tokens(struct run *r, int64_t milli)
 {
-    int64_t really = bide_budget_add_milli(&r->target, milli, r->now_ns);
-    must(r, milli >= 0 ? really >= 0 && really <= milli : really <= 0 && really >= milli,
-         "no more is lent or taken back than was asked for");
-    gain(r, really);
+    int64_t added_milli = bide_budget_add_milli(&r->target, milli, r->now_ns);
+    require_invariant(r,
+                      milli >= 0 ? added_milli >= 0 && added_milli <= milli : added_milli <= 0 && added_milli >= milli,
+                      "no more is lent or taken back than was asked for");
+    add_milli(r, added_milli);
 }
 
 static void extend(struct run *r, int64_t until_ns)
@@ -288,17 +291,18 @@ static void extend(struct run *r, int64_t until_ns)
     bide_lease_extend(&r->target, until_ns, r->now_ns);
     if (until_ns > r->now_ns ? until_ns > r->lease_end_ns : now_ns < r->lease_end_ns)
         r->lease_end_ns = until_ns > r->now_ns ? until_ns : now_ns;
-    must(r, bide_lease_until(&r->target) == r->lease_end_ns, "a lease ends when it was said last to end");
+    require_invariant(r, bide_lease_until(&r->target) == r->lease_end_ns, "a lease ends when it was said last to end");
 }
 
 /* All that calls earned is put down, once. */
 static void check_report(struct run *r)
 {
-    struct bide_lease_report told = bide_lease_collect(&r->target);
-    must(r, told.firsts == r->requests && told.successes == r->successes,
-         "every first attempt and success is put down");
-    must(r, told.earned_milli == (uint64_t)r->put_down_milli || r->inexact, "what calls earned is put down");
-    must(r, bide_lease_collect(&r->target).firsts == 0, "nothing is put down twice");
+    struct bide_lease_report report = bide_lease_collect(&r->target);
+    require_invariant(r, report.firsts == r->requests && report.successes == r->successes,
+                      "every first attempt and success is put down");
+    require_invariant(r, report.earned_milli == (uint64_t)r->recorded_milli || r->inexact,
+                      "what calls earned is put down");
+    require_invariant(r, bide_lease_collect(&r->target).firsts == 0, "nothing is put down twice");
 }
 
 /* -- what each verdict must not be --------------------------------------------------------------------------------- */
@@ -312,7 +316,7 @@ static bool trusted(const struct run *r, const struct bide_outcome *o)
 }
 
 /* What the outcome tells a caller, before the verdict is looked at. */
-static void learn(struct run *r, const struct event *e)
+static void record_outcome(struct run *r, const struct event *e)
 {
     const struct bide_policy *p = &r->world->policy;
     const struct bide_outcome *o = &e->outcome;
@@ -340,36 +344,39 @@ static void check_start(struct run *r, const struct event *e, int64_t hold_off_n
     bool hedge = v.reason == BIDE_REASON_HEDGE, first = m->started == 0;
     bool inner = p->layer == BIDE_LAYER_NEVER || request->inbound.no_retry ||
                  (p->layer == BIDE_LAYER_OUTERMOST && request->inbound.attempt > 1);
-    must(r, e->op == OP_BEGIN || e->op == OP_WAKE, "only begin and wake start attempts");
-    must(r, v.attempt == m->started + 1, "attempts are numbered without a gap");
-    must(r, v.attempt <= p->attempts_max, "no more attempts than the policy allows");
-    must(r,
-         v.reason == (first   ? BIDE_REASON_FIRST_ATTEMPT
-                      : hedge ? BIDE_REASON_HEDGE
-                              : BIDE_REASON_RETRY),
-         "a start says why");
-    must(r, hedge == (m->live != 0), "an attempt beside another is a hedge, and only then");
-    must(r, r->now_ns < m->deadline_ns, "nothing starts at or after the deadline");
-    must(r, v.attempt_deadline_ns > r->now_ns && v.attempt_deadline_ns <= m->deadline_ns, "attempts end in time");
-    must(r, v.connect_deadline_ns <= v.attempt_deadline_ns, "connecting ends before the attempt");
-    must(r, p->attempt_timeout_ns == BIDE_NEVER || v.attempt_deadline_ns <= r->now_ns + p->attempt_timeout_ns,
-         "an attempt is cut at its timeout");
-    must(r, first || request->safety != BIDE_UNSAFE || !m->may_have_run || (p->observe & BIDE_GATE_REPEAT) != 0,
-         "what may have run and is unsafe is never repeated");
-    must(r, !hedge || request->safety != BIDE_UNSAFE, "what is unsafe is never hedged");
-    must(r, first || !inner || (p->observe & BIDE_GATE_LAYER) != 0, "an inner layer makes one attempt");
-    must(r, first || !m->stopped || (p->observe & BIDE_GATE_HINT) != 0, "nothing follows a server's stop");
-    must(r, r->now_ns >= m->not_before, "nothing starts before the instant a server asked for");
-    must(r, first || hold_off_ns == 0, "retries and hedges keep quiet");
-    must(r, !m->parting, "nothing follows a long poll's last wait");
+    require_invariant(r, e->op == OP_BEGIN || e->op == OP_WAKE, "only begin and wake start attempts");
+    require_invariant(r, v.attempt == m->started + 1, "attempts are numbered without a gap");
+    require_invariant(r, v.attempt <= p->attempts_max, "no more attempts than the policy allows");
+    require_invariant(r,
+                      v.reason == (first   ? BIDE_REASON_FIRST_ATTEMPT
+                                   : hedge ? BIDE_REASON_HEDGE
+                                           : BIDE_REASON_RETRY),
+                      "a start says why");
+    require_invariant(r, hedge == (m->live != 0), "an attempt beside another is a hedge, and only then");
+    require_invariant(r, r->now_ns < m->deadline_ns, "nothing starts at or after the deadline");
+    require_invariant(r, v.attempt_deadline_ns > r->now_ns && v.attempt_deadline_ns <= m->deadline_ns,
+                      "attempts end in time");
+    require_invariant(r, v.connect_deadline_ns <= v.attempt_deadline_ns, "connecting ends before the attempt");
+    require_invariant(r,
+                      p->attempt_timeout_ns == BIDE_NEVER || v.attempt_deadline_ns <= r->now_ns + p->attempt_timeout_ns,
+                      "an attempt is cut at its timeout");
+    require_invariant(
+        r, first || request->safety != BIDE_UNSAFE || !m->may_have_run || (p->observe & BIDE_GATE_REPEAT) != 0,
+        "what may have run and is unsafe is never repeated");
+    require_invariant(r, !hedge || request->safety != BIDE_UNSAFE, "what is unsafe is never hedged");
+    require_invariant(r, first || !inner || (p->observe & BIDE_GATE_LAYER) != 0, "an inner layer makes one attempt");
+    require_invariant(r, first || !m->stopped || (p->observe & BIDE_GATE_HINT) != 0, "nothing follows a server's stop");
+    require_invariant(r, r->now_ns >= m->not_before, "nothing starts before the instant a server asked for");
+    require_invariant(r, first || hold_off_ns == 0, "retries and hedges keep quiet");
+    require_invariant(r, !m->giving_up, "nothing follows a long poll's last wait");
     if (r->world->has_target && (r->world->config.observe & BIDE_GATE_BREAKER) == 0) {
-        must(r, breaker.state != BIDE_BREAKER_HELD_OPEN, "an open breaker lets nothing start");
-        must(r, breaker.state != BIDE_BREAKER_OPEN || r->now_ns >= breaker.until_ns,
-             "an open breaker lets nothing start");
+        require_invariant(r, breaker.state != BIDE_BREAKER_HELD_OPEN, "an open breaker lets nothing start");
+        require_invariant(r, breaker.state != BIDE_BREAKER_OPEN || r->now_ns >= breaker.until_ns,
+                          "an open breaker lets nothing start");
     }
     if (r->world->has_target && r->world->config.in_flight_max > 0 && !is_observed(r, BIDE_GATE_IN_FLIGHT))
-        must(r, live_everywhere(r) < r->world->config.in_flight_max,
-             "no more attempts in flight than the target allows");
+        require_invariant(r, live_everywhere(r) < r->world->config.in_flight_max,
+                          "no more attempts in flight than the target allows");
 }
 
 static void apply_start(struct run *r, const struct event *e)
@@ -377,11 +384,11 @@ static void apply_start(struct run *r, const struct event *e)
     struct model *m = &r->model[e->call];
     bool hedge = r->verdict.reason == BIDE_REASON_HEDGE;
     if (m->started == 0 && counts_tokens(r))
-        earn(r, budget_of(r)->earn_first_milli);
+        earn_milli(r, budget_of(r)->earn_first_milli);
     if (m->started == 0)
         r->request_at[r->requests++] = r->now_ns;
     m->hedges = hedge ? m->hedges + 1 : 0;
-    must(r, m->hedges <= r->world->policy.hedges_max, "no more hedges in a round than the policy allows");
+    require_invariant(r, m->hedges <= r->world->policy.hedges_max, "no more hedges in a round than the policy allows");
     if (hedge)
         charge(r, e->call, NULL);
     sent(r, e->call);
@@ -404,29 +411,31 @@ static void check_wait(struct run *r, const struct event *e, int64_t hold_off_ns
     const struct bide_policy *p = &r->world->policy;
     struct model *m = &r->model[e->call];
     struct bide_verdict v = r->verdict;
-    must(r, m->live == 0, "no waiting beside an attempt");
-    must(r, v.wake_ns >= r->now_ns && v.wake_ns < m->deadline_ns, "a wait ends before the deadline");
-    must(r, v.reason == BIDE_REASON_BUDGET_EMPTY || v.wake_ns >= m->not_before, "no wait ends before a server's hint");
-    must(r,
-         m->started == 0 || hold_off_ns == 0 || v.reason == BIDE_REASON_BUDGET_EMPTY ||
-             v.reason == BIDE_REASON_LATE_WAKE || v.wake_ns >= hold_off_ns,
-         "no wait for a retry ends in the quiet");
+    require_invariant(r, m->live == 0, "no waiting beside an attempt");
+    require_invariant(r, v.wake_ns >= r->now_ns && v.wake_ns < m->deadline_ns, "a wait ends before the deadline");
+    require_invariant(r, v.reason == BIDE_REASON_BUDGET_EMPTY || v.wake_ns >= m->not_before,
+                      "no wait ends before a server's hint");
+    require_invariant(r,
+                      m->started == 0 || hold_off_ns == 0 || v.reason == BIDE_REASON_BUDGET_EMPTY ||
+                          v.reason == BIDE_REASON_LATE_WAKE || v.wake_ns >= hold_off_ns,
+                      "no wait for a retry ends in the quiet");
     if (v.reason == BIDE_REASON_BACKOFF)
-        must(r, own_wait_fits(p, v.wake_ns - r->now_ns), "a wait of our own is between floor and cap");
+        require_invariant(r, own_wait_fits(p, v.wake_ns - r->now_ns), "a wait of our own is between floor and cap");
     if (v.reason == BIDE_REASON_CONFLICT)
-        must(r, v.wake_ns == r->now_ns && e->outcome.kind == BIDE_KIND_CONFLICT, "only a conflict is tried at once");
+        require_invariant(r, v.wake_ns == r->now_ns && e->outcome.kind == BIDE_KIND_CONFLICT,
+                          "only a conflict is tried at once");
     if (v.reason == BIDE_REASON_BUDGET_EMPTY)
-        must(r, p->long_poll, "only a long poll waits on an empty budget");
+        require_invariant(r, p->long_poll, "only a long poll waits on an empty budget");
     if (e->op == OP_OUTCOME)
-        must(r, m->started < p->attempts_max, "no wait for an attempt that is not allowed");
+        require_invariant(r, m->started < p->attempts_max, "no wait for an attempt that is not allowed");
 }
 
 static void apply_wait(struct run *r, const struct event *e)
 {
     struct model *m = &r->model[e->call];
     m->waiting = true;
-    m->parting = r->verdict.reason == BIDE_REASON_BUDGET_EMPTY;
-    if (e->op == OP_OUTCOME && !m->parting)
+    m->giving_up = r->verdict.reason == BIDE_REASON_BUDGET_EMPTY;
+    if (e->op == OP_OUTCOME && !m->giving_up)
         charge(r, e->call, &e->outcome);
 }
 
@@ -443,17 +452,18 @@ static void check_give_up(struct run *r, const struct event *e)
 {
     struct model *m = &r->model[e->call];
     enum bide_reason reason = r->verdict.reason;
-    must(r, e->op != OP_OUTCOME || e->outcome.kind != BIDE_KIND_OK, "a success is never given up");
-    must(r,
-         (reason == BIDE_REASON_CANCELLED) ==
-             (e->op == OP_CANCEL || (e->op == OP_OUTCOME && e->outcome.kind == BIDE_KIND_CANCELLED &&
-                                     e->outcome.evidence != BIDE_EVIDENCE_BODY_DELIVERED)),
-         "cancelled is said when, and only when, it was");
-    must(r, reason != BIDE_REASON_DEADLINE || r->now_ns >= m->deadline_ns, "deadline is said when it has passed");
-    must(r, reason != BIDE_REASON_ATTEMPTS_SPENT || m->started == r->world->policy.attempts_max,
-         "all attempts were made");
-    must(r, m->started > 0 || r->verdict.attempt == 0, "no attempt is named when none was made");
-    must(r, r->verdict.attempt <= m->started, "an attempt that is named was made");
+    require_invariant(r, e->op != OP_OUTCOME || e->outcome.kind != BIDE_KIND_OK, "a success is never given up");
+    require_invariant(r,
+                      (reason == BIDE_REASON_CANCELLED) ==
+                          (e->op == OP_CANCEL || (e->op == OP_OUTCOME && e->outcome.kind == BIDE_KIND_CANCELLED &&
+                                                  e->outcome.evidence != BIDE_EVIDENCE_BODY_DELIVERED)),
+                      "cancelled is said when, and only when, it was");
+    require_invariant(r, reason != BIDE_REASON_DEADLINE || r->now_ns >= m->deadline_ns,
+                      "deadline is said when it has passed");
+    require_invariant(r, reason != BIDE_REASON_ATTEMPTS_SPENT || m->started == r->world->policy.attempts_max,
+                      "all attempts were made");
+    require_invariant(r, m->started > 0 || r->verdict.attempt == 0, "no attempt is named when none was made");
+    require_invariant(r, r->verdict.attempt <= m->started, "an attempt that is named was made");
 }
 
 static void check_verdict(struct run *r, const struct event *e, int64_t hold_off_ns, struct bide_breaker_view breaker)
@@ -461,10 +471,10 @@ static void check_verdict(struct run *r, const struct event *e, int64_t hold_off
     struct model *m = &r->model[e->call];
     struct bide_verdict v = r->verdict;
     bool success = e->op == OP_OUTCOME && e->outcome.kind == BIDE_KIND_OK;
-    must(r, success == (v.action == BIDE_DONE), "done when, and only when, an attempt succeeds");
-    must(r, e->op != OP_CANCEL || v.action == BIDE_GIVE_UP, "a cancelled call is over");
+    require_invariant(r, success == (v.action == BIDE_DONE), "done when, and only when, an attempt succeeds");
+    require_invariant(r, e->op != OP_CANCEL || v.action == BIDE_GIVE_UP, "a cancelled call is over");
     switch (v.action) {
-    case BIDE_NONE: must(r, m->live != 0, "a call that has nothing in flight is told what to do"); break;
+    case BIDE_NONE: require_invariant(r, m->live != 0, "a call that has nothing in flight is told what to do"); break;
     case BIDE_START:
         check_start(r, e, hold_off_ns, breaker);
         apply_start(r, e);
@@ -474,7 +484,8 @@ static void check_verdict(struct run *r, const struct event *e, int64_t hold_off
         apply_wait(r, e);
         break;
     case BIDE_DONE:
-        must(r, v.reason == BIDE_REASON_SUCCEEDED && v.attempt == e->attempt, "done names the attempt that succeeded");
+        require_invariant(r, v.reason == BIDE_REASON_SUCCEEDED && v.attempt == e->attempt,
+                          "done names the attempt that succeeded");
         apply_end(r, e);
         break;
     case BIDE_GIVE_UP:
@@ -483,13 +494,14 @@ static void check_verdict(struct run *r, const struct event *e, int64_t hold_off
         break;
     }
     if (v.action == BIDE_DONE || v.action == BIDE_GIVE_UP)
-        must(r, v.wake_ns == BIDE_NEVER, "a call that is over needs no timer");
+        require_invariant(r, v.wake_ns == BIDE_NEVER, "a call that is over needs no timer");
     if (v.action != BIDE_START)
-        must(r, v.attempt_deadline_ns == BIDE_NEVER && v.connect_deadline_ns == BIDE_NEVER,
-             "only a start has deadlines");
-    must(r, v.wake_ns == BIDE_NEVER || v.wake_ns >= r->now_ns || v.wake_ns == m->wake_ns,
-         "a timer is not set into the past");
-    must(r, v.wake_ns == BIDE_NEVER || v.wake_ns <= m->deadline_ns, "a timer is not set beyond the deadline");
+        require_invariant(r, v.attempt_deadline_ns == BIDE_NEVER && v.connect_deadline_ns == BIDE_NEVER,
+                          "only a start has deadlines");
+    require_invariant(r, v.wake_ns == BIDE_NEVER || v.wake_ns >= r->now_ns || v.wake_ns == m->wake_ns,
+                      "a timer is not set into the past");
+    require_invariant(r, v.wake_ns == BIDE_NEVER || v.wake_ns <= m->deadline_ns,
+                      "a timer is not set beyond the deadline");
     m->wake_ns = v.wake_ns;
 }
 
@@ -499,10 +511,11 @@ static void check_level(struct run *r)
     if (!counts_tokens(r))
         return;
     int64_t left = bide_budget_left_milli(&r->target, r->now_ns);
-    must(r, left >= 0 && left <= budget_of(r)->capacity_milli, "the budget is between nothing and its capacity");
-    must(r, left <= r->level_milli + tick_slack(r), "the budget holds no more than was put there");
-    must(r, left == r->level_milli || r->inexact || budget_of(r)->refill_per_minute_milli > 0,
-         "no token is lost or found");
+    require_invariant(r, left >= 0 && left <= budget_of(r)->capacity_milli,
+                      "the budget is between nothing and its capacity");
+    require_invariant(r, left <= r->level_milli + tick_slack(r), "the budget holds no more than was put there");
+    require_invariant(r, left == r->level_milli || r->inexact || budget_of(r)->refill_per_minute_milli > 0,
+                      "no token is lost or found");
 }
 
 #endif

@@ -453,7 +453,7 @@ struct course {
     uint32_t draw, draw_stride;
 };
 
-static void assert_no_trace_of(struct course c)
+static void assert_independent(struct course c)
 {
     struct bide_policy policy = policy_with(BIDE_JITTER_FULL, 200 * MS, 30 * S);
     for (size_t i = 0; i < DRAWS; i++, c.seed += c.seed_stride, c.draw += c.draw_stride)
@@ -464,19 +464,19 @@ static void assert_no_trace_of(struct course c)
 static void clients_with_consecutive_seeds_do_not_move_together(void **state)
 {
     (void)state;
-    assert_no_trace_of((struct course){.seed = 0, .seed_stride = 1, .draw = 1});
+    assert_independent((struct course){.seed = 0, .seed_stride = 1, .draw = 1});
 }
 
 static void seeds_that_differ_in_their_highest_bits_do_not_move_together(void **state)
 {
     (void)state;
-    assert_no_trace_of((struct course){.seed = 0, .seed_stride = UINT64_C(1) << 47, .draw = 1});
+    assert_independent((struct course){.seed = 0, .seed_stride = UINT64_C(1) << 47, .draw = 1});
 }
 
 static void successive_draws_of_one_client_are_independent(void **state)
 {
     (void)state;
-    assert_no_trace_of((struct course){.seed = test_seed, .draw = 0, .draw_stride = 1});
+    assert_independent((struct course){.seed = test_seed, .draw = 0, .draw_stride = 1});
 }
 
 /* Every pair of the first four draws of a client, and of the same draw of clients some seeds apart. */
@@ -521,48 +521,48 @@ static void a_hundred_thousand_clients_hardly_ever_choose_the_same_nanosecond(vo
 /* -- the jury itself ----------------------------------------------------------------------------------------------- */
 
 /* Draws from a generator of the test's own, spoilt by `spoil`, over one_window. */
-static void draw_biased(int64_t (*spoil)(uint64_t random, uint64_t i))
+static void draw_biased(int64_t (*generator)(uint64_t random, uint64_t i))
 {
     uint64_t state = test_seed;
     for (size_t i = 0; i < DRAWS; i++)
-        put_position(i, one_window, spoil(own_random(&state), i));
+        put_position(i, one_window, generator(own_random(&state), i));
 }
 
-static int64_t fair(uint64_t random, uint64_t i)
+static int64_t draw_fair(uint64_t random, uint64_t i)
 {
     (void)i;
     return (int64_t)((random >> 11) % (uint64_t)(1600 * MS + 1)); /* 53 bits: the bias is beyond the jury's sight */
 }
 
-static int64_t by_modulo_of_31_bits(uint64_t random, uint64_t i)
+static int64_t draw_modulo_31_bits(uint64_t random, uint64_t i)
 {
     (void)i;
     return (int64_t)((random >> 33) % (uint64_t)(1600 * MS + 1)); /* rand(): the lower 547 ms come twice as often */
 }
 
-static int64_t cut_to_milliseconds(uint64_t random, uint64_t i)
+static int64_t draw_truncated_to_ms(uint64_t random, uint64_t i)
 {
-    return fair(random, i) / MS * MS;
+    return draw_fair(random, i) / MS * MS;
 }
 
-static int64_t cut_to_microseconds(uint64_t random, uint64_t i)
+static int64_t draw_truncated_to_us(uint64_t random, uint64_t i)
 {
-    return fair(random, i) / BIDE_US * BIDE_US;
+    return draw_fair(random, i) / BIDE_US * BIDE_US;
 }
 
-static int64_t frozen_at_the_cap(uint64_t random, uint64_t i)
+static int64_t draw_piled_at_cap(uint64_t random, uint64_t i)
 {
-    int64_t wait = fair(random, i) * 11 / 10; /* jitter first, then the cap */
+    int64_t wait = draw_fair(random, i) * 11 / 10; /* jitter first, then the cap */
     return wait > 1600 * MS ? 1600 * MS : wait;
 }
 
-static int64_t lifted_to_a_floor(uint64_t random, uint64_t i)
+static int64_t draw_piled_at_floor(uint64_t random, uint64_t i)
 {
-    int64_t wait = fair(random, i);
+    int64_t wait = draw_fair(random, i);
     return wait < 50 * MS ? 50 * MS : wait;
 }
 
-static int64_t gaussian(uint64_t random, uint64_t i)
+static int64_t draw_gaussian(uint64_t random, uint64_t i)
 {
     uint64_t sum = 0;
     (void)i;
@@ -571,15 +571,15 @@ static int64_t gaussian(uint64_t random, uint64_t i)
     return (int64_t)(sum * (uint64_t)(1600 * MS) / (4 * 0xffff));
 }
 
-static int64_t in_lockstep_by_twos(uint64_t random, uint64_t i)
+static int64_t draw_in_lockstep_pairs(uint64_t random, uint64_t i)
 {
     static uint64_t shared; /* a forked child that kept its parent's generator */
     if (i % 2 == 0)
         shared = random;
-    return fair(shared, i);
+    return draw_fair(shared, i);
 }
 
-static int64_t a_little_after_the_one_before(uint64_t random, uint64_t i)
+static int64_t draw_after_previous(uint64_t random, uint64_t i)
 {
     static int64_t before; /* reseeded from the clock for each call */
     (void)random;
@@ -590,14 +590,14 @@ static int64_t a_little_after_the_one_before(uint64_t random, uint64_t i)
 static void the_tests_accept_a_fair_generator(void **state)
 {
     (void)state;
-    draw_biased(fair);
+    draw_biased(draw_fair);
     assert_true(sample_is_accepted());
 }
 
 static void the_tests_reject_modulo_bias(void **state)
 {
     (void)state;
-    draw_biased(by_modulo_of_31_bits);
+    draw_biased(draw_modulo_31_bits);
     assert_false(kolmogorov_smirnov_accepts(sample, DRAWS));
     assert_false(cells_accept(sample, DRAWS));
 }
@@ -605,10 +605,10 @@ static void the_tests_reject_modulo_bias(void **state)
 static void the_tests_reject_truncation_to_milliseconds_or_microseconds(void **state)
 {
     (void)state;
-    draw_biased(cut_to_milliseconds);
+    draw_biased(draw_truncated_to_ms);
     assert_false(fine_digits_accept(drawn, DRAWS, MS));
     assert_false(sample_is_accepted());
-    draw_biased(cut_to_microseconds);
+    draw_biased(draw_truncated_to_us);
     assert_false(fine_digits_accept(drawn, DRAWS, BIDE_US));
     assert_false(sample_is_accepted());
 }
@@ -616,9 +616,9 @@ static void the_tests_reject_truncation_to_milliseconds_or_microseconds(void **s
 static void the_tests_reject_waits_that_pile_up_at_the_cap_or_the_floor(void **state)
 {
     (void)state;
-    draw_biased(frozen_at_the_cap);
+    draw_biased(draw_piled_at_cap);
     assert_false(kolmogorov_smirnov_accepts(sample, DRAWS));
-    draw_biased(lifted_to_a_floor);
+    draw_biased(draw_piled_at_floor);
     assert_false(kolmogorov_smirnov_accepts(sample, DRAWS));
     assert_false(cells_accept(sample, DRAWS));
 }
@@ -626,16 +626,16 @@ static void the_tests_reject_waits_that_pile_up_at_the_cap_or_the_floor(void **s
 static void the_tests_reject_a_bell_curve(void **state)
 {
     (void)state;
-    draw_biased(gaussian);
+    draw_biased(draw_gaussian);
     assert_false(kolmogorov_smirnov_accepts(sample, DRAWS));
 }
 
 static void the_tests_reject_clients_in_lockstep(void **state)
 {
     (void)state;
-    draw_biased(in_lockstep_by_twos);
+    draw_biased(draw_in_lockstep_pairs);
     assert_false(neighbours_accept(sample, DRAWS));
-    draw_biased(a_little_after_the_one_before);
+    draw_biased(draw_after_previous);
     assert_false(neighbours_accept(sample, DRAWS));
 }
 

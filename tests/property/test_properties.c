@@ -44,10 +44,12 @@ static void open_run(struct run *r, const struct world *w)
     for (int i = 0; i < CALLS; i++)
         r->model[i].wake_ns = BIDE_NEVER;
     if (w->has_target)
-        must(r, bide_target_init(&r->target, &w->config, w->epoch_ns, NULL) == BIDE_OK, "a checked target can be made");
+        require_invariant(r, bide_target_init(&r->target, &w->config, w->epoch_ns, NULL) == BIDE_OK,
+                          "a checked target can be made");
     if (!w->leased)
         return;
-    must(r, bide_lease_begin(&r->target, w->epoch_ns, NULL) == BIDE_OK, "a target of tokens can be leased");
+    require_invariant(r, bide_lease_begin(&r->target, w->epoch_ns, NULL) == BIDE_OK,
+                      "a target of tokens can be leased");
     r->level_milli = 0;
     r->lease_end_ns = w->epoch_ns > 0 ? w->epoch_ns : 1;
 }
@@ -61,7 +63,7 @@ static struct bide_verdict apply(struct run *r, const struct event *e)
     case OP_OUTCOME: return bide_call_outcome(call, e->attempt, &e->outcome, e->now_ns);
     case OP_WAKE: return bide_call_wake(call, e->now_ns);
     case OP_CANCEL:
-    case OP_LEND:
+    case OP_ADD_TOKENS:
     case OP_EXTEND: break;
     }
     return bide_call_cancel(call, e->now_ns);
@@ -75,15 +77,18 @@ static void fingerprint(struct run *r)
         r->fingerprint = (r->fingerprint ^ (uint64_t)parts[i]) * UINT64_C(0x100000001b3);
 }
 
-static void check_echo(struct run *r, const struct event *e, const struct bide_call *call,
-                       const struct bide_target *target)
+static void check_not_due(struct run *r, const struct event *e, const struct bide_call *call,
+                          const struct bide_target *target)
 {
     const struct model *m = &r->model[e->call];
-    must(r, r->verdict.action == BIDE_NONE && r->verdict.reason == BIDE_REASON_NOTHING,
-         "an echo is answered with nothing");
-    must(r, r->verdict.wake_ns == (m->end == ALIVE ? m->wake_ns : BIDE_NEVER), "an echo leaves the timer alone");
-    must(r, memcmp(call, &r->call[e->call], sizeof *call) == 0, "an echo leaves the call alone, byte for byte");
-    must(r, memcmp(target, &r->target, sizeof *target) == 0, "an echo leaves the target alone, byte for byte");
+    require_invariant(r, r->verdict.action == BIDE_NONE && r->verdict.reason == BIDE_REASON_NOTHING,
+                      "an echo is answered with nothing");
+    require_invariant(r, r->verdict.wake_ns == (m->end == ALIVE ? m->wake_ns : BIDE_NEVER),
+                      "an echo leaves the timer alone");
+    require_invariant(r, memcmp(call, &r->call[e->call], sizeof *call) == 0,
+                      "an echo leaves the call alone, byte for byte");
+    require_invariant(r, memcmp(target, &r->target, sizeof *target) == 0,
+                      "an echo leaves the target alone, byte for byte");
 }
 
 static void begin_model(struct run *r, const struct event *e)
@@ -102,30 +107,30 @@ static void step(struct run *r, const struct event *e)
     struct bide_call call = r->call[e->call];
     if (e->op == OP_BEGIN && r->model[e->call].end == ALIVE)
         return; /* can only come from a shortened list: it would forget a live call */
-    if (e->op >= OP_LEND) {
-        let_time_pass(r, e->now_ns);
-        if (e->op == OP_LEND)
-            lend(r, e->amount);
+    if (e->op >= OP_ADD_TOKENS) {
+        credit_time(r, e->now_ns);
+        if (e->op == OP_ADD_TOKENS)
+            lease_tokens(r, e->amount);
         else
             extend(r, e->amount);
         check_level(r);
         return;
     }
     before = r->target;
-    bool echo = is_echo(&r->model[e->call], e);
+    bool echo = is_not_due(&r->model[e->call], e);
     int64_t hold_off_ns = r->world->has_target ? bide_target_hold_off_until(&r->target, e->now_ns) : 0;
     struct bide_breaker_view breaker = bide_breaker_get(&r->target);
-    let_time_pass(r, e->now_ns);
+    credit_time(r, e->now_ns);
     r->verdict = apply(r, e);
     fingerprint(r);
     if (echo) {
-        check_echo(r, e, &call, &before);
+        check_not_due(r, e, &call, &before);
         return;
     }
     if (e->op == OP_BEGIN)
         begin_model(r, e);
     if (e->op == OP_OUTCOME)
-        learn(r, e);
+        record_outcome(r, e);
     check_verdict(r, e, hold_off_ns, breaker);
     check_level(r);
 }
@@ -137,8 +142,9 @@ static void close_run(struct run *r)
         const struct event cancel = {.op = OP_CANCEL, .call = i, .now_ns = r->now_ns};
         step(r, &cancel);
     }
-    must(r, r->target.in_flight == 0, "no place in flight is left behind");
-    must(r, r->target.retries == 0 && r->target.calls == 0, "no place of a concurrency budget is left behind");
+    require_invariant(r, r->target.in_flight == 0, "no place in flight is left behind");
+    require_invariant(r, r->target.retries == 0 && r->target.calls == 0,
+                      "no place of a concurrency budget is left behind");
     if (r->world->leased)
         check_report(r);
 }
@@ -215,8 +221,8 @@ static enum op some_op(struct dice *d, const struct model *m)
 /* Now and then tokens come, or go; now and then the other side answers, or is known not to. */
 static void some_exchange(struct dice *d, const struct world *w, struct event *e)
 {
-    e->op = one_in(d, 2) ? OP_LEND : OP_EXTEND;
-    if (e->op == OP_LEND)
+    e->op = one_in(d, 2) ? OP_ADD_TOKENS : OP_EXTEND;
+    if (e->op == OP_ADD_TOKENS)
         e->amount = (int64_t)below(d, w->config.budget.capacity_milli + 1000) - (one_in(d, 4) ? 3000 : 0);
     else
         e->amount = one_in(d, 3) ? 0 : e->now_ns + some_time(d);
@@ -286,7 +292,7 @@ static void print_event(const struct world *w, const struct event *e)
         break;
     case OP_WAKE: printf("wake"); break;
     case OP_CANCEL: printf("cancel"); break;
-    case OP_LEND: printf("lend %" PRId64, e->amount); break;
+    case OP_ADD_TOKENS: printf("lend %" PRId64, e->amount); break;
     case OP_EXTEND: printf("extend until %" PRId64 "ns", e->amount - w->epoch_ns); break;
     }
 }
@@ -321,7 +327,7 @@ static void print_world(const struct world *w)
         printf("  leased\n");
 }
 
-static void tell(const struct world *w, struct event *events, size_t count, const char *broken)
+static void report_failure(const struct world *w, struct event *events, size_t count, const char *broken)
 {
     static struct run r;
     printf("does not hold: %s\n  world %" PRIu64 ": run again with `test_properties %" PRIu64 " 1`\n", broken, w->seed,
@@ -344,7 +350,7 @@ static bool holds(uint64_t seed, uint64_t seen[BIDE_REASON_COUNT])
     make_world(&w, seed);
     size_t count = invent(&first, &w, events);
     if (first.broken != NULL) {
-        tell(&w, events, count, first.broken);
+        report_failure(&w, events, count, first.broken);
         return false;
     }
     for (core_force_slow_path = false;; core_force_slow_path = true) {

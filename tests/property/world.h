@@ -181,7 +181,7 @@ static void make_world(struct world *w, uint64_t seed)
 /* -- events -------------------------------------------------------------------------------------------------------- */
 
 /* The last two only where the target is leased: whoever leases lends (or takes back), or extends the lease. */
-enum op { OP_BEGIN, OP_OUTCOME, OP_WAKE, OP_CANCEL, OP_LEND, OP_EXTEND };
+enum op { OP_BEGIN, OP_OUTCOME, OP_WAKE, OP_CANCEL, OP_ADD_TOKENS, OP_EXTEND };
 
 struct event {
     enum op op;
