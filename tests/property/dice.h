@@ -1,4 +1,4 @@
-/* dice.h - chance for property tests: xorshift64*, of another family than the engine's. */
+/* dice.h - random numbers for property tests: xorshift64*, another family than the engine's generator. */
 #ifndef DICE_H
 #define DICE_H
 

@@ -1,7 +1,8 @@
-/* model.h - what a caller knows of its calls, and what it may therefore demand of the next verdict.
+/* model.h - the knowledge of a caller about its calls, and the invariants that follow for the next verdict.
  *
- * The model sees requests, outcomes and verdicts, never the engine's state (but for the target's public views: quiet,
- * breaker, budget). Each demand is one `must` with a sentence; the first one that does not hold is kept. */
+ * The model sees requests, outcomes and verdicts, never the engine's state (except the public views of the target:
+ * hold-off, breaker, budget). Each invariant is one require_invariant() with a sentence; the first one that fails is
+ * kept. */
 #ifndef PROPERTY_MODEL_H
 #define PROPERTY_MODEL_H
 
@@ -21,25 +22,25 @@ enum end { NOT_BEGUN, ALIVE, OVER };
 struct model {
     enum end end;
     int64_t deadline_ns;
-    int64_t wake_ns;    /* as last told */
-    int64_t not_before; /* what a server asked of this call */
+    int64_t wake_ns;    /* from the last verdict */
+    int64_t not_before; /* end of the wait that a server requested from this call */
     uint32_t started;
     uint32_t hedges;   /* of this round */
     uint32_t live;     /* bits, by attempt */
-    bool waiting;      /* told WAIT, for a retry or for quiet */
-    bool giving_up;    /* told WAIT budget_empty: nothing follows it */
-    bool charged;      /* a retry is paid for and has not started */
+    bool waiting;      /* received WAIT, for a retry or for the hold-off */
+    bool giving_up;    /* received WAIT budget_empty: only GIVE_UP may follow */
+    bool charged;      /* a retry is charged and has not started */
     bool paid;         /* the latest retry or hedge was charged */
-    bool may_have_run; /* and must then not be repeated, if it is unsafe */
-    bool stopped;      /* the server said stop */
+    bool may_have_run; /* and must not be repeated then, if it is unsafe */
+    bool stopped;      /* the server sent a stop */
     uint32_t cost;     /* of the last charge, in milli */
 };
 
 struct grant {
     int64_t at_ns;
-    uint64_t key; /* 0: none, or its limit only observes */
+    uint64_t key; /* 0: none, or its limit is in observe mode */
     int call;
-    bool paid; /* not when the budget only observes */
+    bool paid; /* false when the budget is in observe mode */
     bool unsent;
 };
 
@@ -49,18 +50,18 @@ struct run {
     struct bide_call call[CALLS];
     struct model model[CALLS];
     int64_t now_ns;
-    int64_t level_milli;  /* tokens: what there can be at most */
-    bool inexact;         /* ... and it may be less */
-    double refill_milli;  /* earned by time and not yet whole */
-    int64_t lease_end_ns; /* leased: before it time earns nothing */
-    uint64_t successes;   /* ... and these are put down, */
+    int64_t level_milli;  /* tokens: upper bound of the level */
+    bool inexact;         /* ... and the level may be lower */
+    double refill_milli;  /* refilled by time, less than a thousandth */
+    int64_t lease_end_ns; /* leased: no refill before this instant */
+    uint64_t successes;   /* ... and these are recorded, */
     int64_t recorded_milli;
     uint32_t requests; /* first attempts, with their instants */
     int64_t request_at[EVENTS];
     struct grant grant[EVENTS];
     uint32_t grants;
     uint64_t fingerprint; /* of all verdicts */
-    const char *broken;   /* the invariant that does not hold; NULL: all do */
+    const char *broken;   /* the invariant that failed; NULL: none */
     struct bide_verdict verdict;
 };
 
@@ -83,11 +84,11 @@ static uint32_t live_everywhere(const struct run *r)
     return n;
 }
 
-/* An event that nobody waits for. */
+/* An event that is not due: early, late, repeated or about another attempt. */
 static bool is_not_due(const struct model *m, const struct event *e)
 {
     if (e->op == OP_BEGIN)
-        return false; /* makes a call */
+        return false; /* begins a call */
     if (m->end != ALIVE)
         return true;
     if (e->op == OP_OUTCOME)
@@ -113,7 +114,7 @@ static void add_milli(struct run *r, int64_t milli)
     r->level_milli = r->level_milli + milli > capacity ? capacity : r->level_milli + milli;
 }
 
-/* By a call: what is leased only puts it down. */
+/* Earning of a call: a leased target only records it. */
 static void earn_milli(struct run *r, int64_t milli)
 {
     if (r->world->leased)
@@ -135,8 +136,8 @@ static void credit_time(struct run *r, int64_t now_ns)
     r->now_ns = now_ns;
 }
 
-/* The engine counts time in ticks of 2^23 ns that do not begin with our world, and credits whole thousandths: it may be
- * ahead of us by one tick and one thousandth (a drain takes only what was credited). */
+/* The engine counts time in ticks of 2^23 ns that do not begin with our world, and credits whole thousandths: it may
+ * be ahead of the model by one tick and one thousandth (a drain removes only what was credited). */
 static int64_t tick_slack(const struct run *r)
 {
     return 2 + (int64_t)((double)(1 << 23) * budget_of(r)->refill_per_minute_milli / (double)BIDE_MINUTE);
@@ -166,8 +167,8 @@ static uint32_t requested_since(const struct run *r, int64_t since_ns)
     return n;
 }
 
-/* Entries of the engine's window live between 0.9 and 1.0 of its length: it knows every retry of the last 0.9, and no
- * request older than 1.0. (A retry whose charge came back is not in the list any more.) */
+/* Entries of the engine's window count for 0.9 to 1.0 of its length: it knows every retry of the last 0.9, and no
+ * request older than 1.0. (A refunded retry is no longer in the list.) */
 static bool window_allows(const struct run *r)
 {
     const struct bide_budget_config *b = budget_of(r);
@@ -201,7 +202,7 @@ static void check_key(struct run *r, uint64_t key)
     require_invariant(r, same <= c->key_retries, "no more retries of a key than its interval allows");
 }
 
-/* A retry was granted, or, without an outcome, a hedge. */
+/* A retry was granted or, without an outcome, a hedge. */
 static void charge(struct run *r, int call, const struct bide_outcome *o)
 {
     struct model *m = &r->model[call];
@@ -216,7 +217,7 @@ static void charge(struct run *r, int call, const struct bide_outcome *o)
     check_grant(r);
 }
 
-/* The latest retry of a call that was paid for, and sent or not. */
+/* Removes the latest charged retry of a call from the list, sent or not. */
 static void forget_grant(struct run *r, int call, bool unsent)
 {
     for (uint32_t i = r->grants; i-- > 0;)
@@ -227,7 +228,7 @@ static void forget_grant(struct run *r, int call, bool unsent)
         }
 }
 
-/* The retry that was paid for will not be sent. */
+/* The charged retry will not be sent. */
 static void uncharge(struct run *r, int call)
 {
     struct model *m = &r->model[call];
@@ -245,7 +246,7 @@ static void sent(struct run *r, int call)
     r->model[call].charged = false;
 }
 
-/* A failure that could be retried, or that came with a stop, has a price of its own in some budgets (gRPC). */
+/* A failure that could be retried, or that came with a stop, has a cost of its own in some budgets (gRPC). */
 static bool has_failure_cost(const struct run *r, const struct event *e)
 {
     const struct bide_outcome *o = &e->outcome;
@@ -260,7 +261,8 @@ static void account_outcome(struct run *r, const struct event *e)
     const struct bide_budget_config *b = budget_of(r);
     if (e->outcome.kind == BIDE_KIND_CANCELLED && e->outcome.evidence == BIDE_EVIDENCE_NOT_SENT && m->paid) {
         add_milli(
-            r, m->cost); /* our own side stopped a retry before it went out: its charge, or that of another attempt */
+            r,
+            m->cost); /* our side stopped a retry before it was sent: refund of its charge, or of another attempt's */
         forget_grant(r, e->call, false);
         r->inexact = true;
     }
@@ -294,7 +296,7 @@ static void extend(struct run *r, int64_t until_ns)
     require_invariant(r, bide_lease_until(&r->target) == r->lease_end_ns, "a lease ends when it was said last to end");
 }
 
-/* All that calls earned is put down, once. */
+/* All earnings of calls are recorded, once. */
 static void check_report(struct run *r)
 {
     struct bide_lease_report report = bide_lease_collect(&r->target);
@@ -305,7 +307,7 @@ static void check_report(struct run *r)
     require_invariant(r, bide_lease_collect(&r->target).firsts == 0, "nothing is put down twice");
 }
 
-/* -- what each verdict must not be --------------------------------------------------------------------------------- */
+/* -- invariants of each verdict ------------------------------------------------------------------------------------ */
 
 static bool trusted(const struct run *r, const struct bide_outcome *o)
 {
@@ -315,7 +317,7 @@ static bool trusted(const struct run *r, const struct bide_outcome *o)
             ((o->flags & BIDE_FLAG_UNAVAILABLE) != 0 && (trust & BIDE_TRUST_UNAVAILABLE) != 0));
 }
 
-/* What the outcome tells a caller, before the verdict is looked at. */
+/* Records what a caller learns from the outcome, before the verdict is checked. */
 static void record_outcome(struct run *r, const struct event *e)
 {
     const struct bide_policy *p = &r->world->policy;
@@ -330,7 +332,7 @@ static void record_outcome(struct run *r, const struct event *e)
         o->kind == BIDE_KIND_CANCELLED)
         return;
     if (o->hint.wait_ns > p->hint_max_ns && p->hint_long != BIDE_HINT_LONG_GIVE_UP)
-        return; /* the policy clamps it or ignores it */
+        return; /* the policy clamps or ignores it */
     if (o->hint.wait_ns < BIDE_NEVER - r->now_ns && r->now_ns + o->hint.wait_ns > m->not_before)
         m->not_before = r->now_ns + o->hint.wait_ns;
 }
@@ -397,7 +399,7 @@ static void apply_start(struct run *r, const struct event *e)
     m->waiting = false;
 }
 
-/* The longest and the shortest wait of our own. */
+/* Checks the delay against the longest and the shortest backoff. */
 static bool own_wait_fits(const struct bide_policy *p, int64_t wait_ns)
 {
     int64_t most = p->cap_ns;
@@ -505,7 +507,7 @@ static void check_verdict(struct run *r, const struct event *e, int64_t hold_off
     m->wake_ns = v.wake_ns;
 }
 
-/* The budget's own account agrees with ours; where time earns, it may lose ticks, but never finds any. */
+/* The level of the budget agrees with the model; with a refill it may lose ticks, but never gains any. */
 static void check_level(struct run *r)
 {
     if (!counts_tokens(r))

@@ -1,15 +1,15 @@
-/* test_jitter.c - is the jitter really spread as it says? Statistics over every wait the engine draws, per kind.
+/* test_jitter.c - is the jitter distributed as documented? Statistics over every kind of wait that the engine draws.
  *
- * Every sample of 100,000 draws is judged by the same jury:
+ * Every sample of 100,000 draws is judged by the same tests:
  *   Kolmogorov-Smirnov  the whole shape, against the uniform distribution;
  *   chi-square          100 equal cells, for dents that Kolmogorov-Smirnov smooths over;
- *   fine digits         chi-square over the remainder modulo 1 us and 1 ms: a generator that thinks in whole
+ *   fine digits         chi-square over the remainder modulo 1 us and 1 ms: a generator that works in whole
  *                       milliseconds looks uniform from afar;
  *   neighbours          chi-square over pairs of successive draws: clients that move together.
- * Each test has a chance of one in a million to reject a perfect generator; the seeds are fixed, so a verdict repeats.
+ * Each test has a chance of one in a million to reject a perfect generator; the seeds are fixed, so a result repeats.
  *
- * A jury that never convicts is worth nothing: the last tests present it with generators that are biased, truncated,
- * frozen at the cap, open at one end, or in lockstep, and it must reject each of them. */
+ * Tests that never reject are worth nothing: the last tests feed them generators that are biased, truncated, piled
+ * up at the cap, open at one end, or in lockstep, and each of these must be rejected. */
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
@@ -27,18 +27,18 @@
 
 #define DRAWS  100000
 #define CELLS  100
-#define SIDE   20                /* pairs are judged on SIDE * SIDE cells */
+#define SIDE   20                /* pairs are tested on SIDE * SIDE cells */
 #define Z_1E_6 4.753424308817087 /* the normal quantile of 1 - 1e-6 */
 #define MS     BIDE_MS
 #define S      BIDE_S
 
 static uint64_t test_seed = UINT64_C(0x62696465); /* "bide"; another one may be given as argument */
 
-/* Positions inside their window, 0 to 1, and the draws themselves. */
+/* Positions inside their window, 0 to 1, and the draws. */
 static double sample[DRAWS];
 static int64_t drawn[DRAWS];
 
-/* -- the jury ------------------------------------------------------------------------------------------------------ */
+/* -- statistical tests --------------------------------------------------------------------------------------------- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -135,7 +135,7 @@ static void put_position(size_t i, struct bide_range window, int64_t wait)
     drawn[i] = wait;
 }
 
-/* A generator of the test's own (xorshift64*), of another family than the engine's. */
+/* The test's own generator (xorshift64*), another family than the engine's. */
 static uint64_t own_random(uint64_t *state)
 {
     *state ^= *state >> 12;
@@ -168,7 +168,7 @@ static void draw_as_many_clients(const struct bide_policy *policy, struct bide_s
 
 /* -- each kind is uniform over its window -------------------------------------------------------------------------- */
 
-/* What many clients draw at this step is spread over all of this window. */
+/* The draws of many clients at this step are spread over the whole window. */
 static void assert_spread(const struct bide_policy *policy, struct bide_step step, struct bide_range window)
 {
     draw_as_many_clients(policy, step, window);
@@ -312,9 +312,9 @@ static void no_wait_is_more_likely_where_random_numbers_do_not_divide_evenly(voi
 
 #define CHAIN 10
 
-/* Chains of waits that begin at 1 s, each wait put where it fell in its window, 1 s ... 3 * the one before. Where the
- * window is not cut at the cap, the kind has an atom there: a draw at the cap stands for all of cap ... 3 * previous,
- * and is put anywhere in that part by the test's own generator. */
+/* Chains of waits that begin at 1 s; each wait is recorded as its position in its window, 1 s ... 3 * previous.
+ * Where the window is not cut at the cap, the distribution has an atom there: a draw at the cap stands for all of
+ * cap ... 3 * previous, and the test's own generator places it anywhere in that part. */
 static void draw_chains(const struct bide_policy *policy, bool cut_at_cap)
 {
     uint64_t random = test_seed;
@@ -362,7 +362,7 @@ static struct bide_target_config hold_off_config(void)
     return config;
 }
 
-/* A call whose first attempt is answered like this at once; returns the wait. */
+/* Runs a call whose first attempt gets this outcome at once; returns the wait. */
 static int64_t wait_after(const struct bide_policy *policy, struct bide_target *target, uint64_t seed,
                           struct bide_outcome outcome)
 {
@@ -418,7 +418,7 @@ static void a_late_wake_is_jittered_uniformly(void **state)
     assert_true(sample_is_accepted());
 }
 
-/* The breaker keeps time in ticks of about a millisecond, so its fine digits are not judged. */
+/* The breaker stores time in ticks of about a millisecond, so its fine digits are not tested. */
 static void the_open_time_of_a_breaker_is_uniform_over_its_spread(void **state)
 {
     struct bide_target_config config = hold_off_config();
@@ -447,7 +447,7 @@ static void the_open_time_of_a_breaker_is_uniform_over_its_spread(void **state)
 static const struct bide_step one_step = {.step = 3};
 static const struct bide_range one_window = {0, 1600 * MS};
 
-/* Where draw i comes from: the seed and the number of the draw, and how far each moves from one i to the next. */
+/* The source of draw i: the seed and the number of the draw, and how far each moves from one i to the next. */
 struct course {
     uint64_t seed, seed_stride;
     uint32_t draw, draw_stride;
@@ -518,9 +518,9 @@ static void a_hundred_thousand_clients_hardly_ever_choose_the_same_nanosecond(vo
     assert_true(equal < 20);
 }
 
-/* -- the jury itself ----------------------------------------------------------------------------------------------- */
+/* -- the statistical tests themselves ------------------------------------------------------------------------------ */
 
-/* Draws from a generator of the test's own, spoilt by `spoil`, over one_window. */
+/* Draws from the given biased generator over one_window. */
 static void draw_biased(int64_t (*generator)(uint64_t random, uint64_t i))
 {
     uint64_t state = test_seed;
@@ -531,7 +531,7 @@ static void draw_biased(int64_t (*generator)(uint64_t random, uint64_t i))
 static int64_t draw_fair(uint64_t random, uint64_t i)
 {
     (void)i;
-    return (int64_t)((random >> 11) % (uint64_t)(1600 * MS + 1)); /* 53 bits: the bias is beyond the jury's sight */
+    return (int64_t)((random >> 11) % (uint64_t)(1600 * MS + 1)); /* 53 bits: the bias is too small to be detected */
 }
 
 static int64_t draw_modulo_31_bits(uint64_t random, uint64_t i)
@@ -684,7 +684,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_tests_reject_an_end_that_is_never_drawn),
     };
     if (argc > 1)
-        test_seed = strtoull(argv[1], NULL, 0) | 1; /* own_random would stand still at 0 */
+        test_seed = strtoull(argv[1], NULL, 0) | 1; /* own_random would stay at 0 */
     printf("seed 0x%" PRIx64 ", %d draws per sample\n", test_seed, DRAWS);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

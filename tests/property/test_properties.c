@@ -1,27 +1,27 @@
-/* test_properties.c - what must hold whatever happens, tried on many thousands of random worlds.
+/* test_properties.c - invariants of the engine, tested on many thousands of random worlds.
  *
- * A world is a random policy and target configuration (both pass their checks) and a handful of requests. Events are
- * thrown at it: most of them what a driver would do next, many of them late, early, twice or out of order. Beside the
- * engine runs a model that knows only what a caller knows (requests, verdicts, outcomes) and, for every verdict, what
- * it must not be:
+ * A world is a random policy and target configuration (both pass their checks) and a few requests. It receives random
+ * events: most of them the next step of a driver, many of them late, early, repeated or out of order. Beside the engine
+ * runs a model that knows only what a caller knows (requests, verdicts, outcomes) and checks these invariants for every
+ * verdict:
  *
  *   one end         DONE or GIVE_UP exactly once; DONE exactly when an attempt in flight succeeds;
- *   no echo         an event that is not due is answered NONE and leaves call and target untouched, byte for byte;
- *   time            nothing starts, and no wait ends, at or after the deadline; no attempt outlives it;
- *   cap             no wait of our own above the cap or below the floor;
- *   hints           no retry and no hedge before the instant a server asked for, and none while the target is quiet;
- *   safety          what may have run and is not safe to repeat is never started again;
+ *   not due         an event that is not due returns NONE and leaves call and target unchanged, byte for byte;
+ *   time            no attempt starts, and no wait ends, at or after the deadline; no attempt outlives it;
+ *   cap             no backoff above the cap or below the floor;
+ *   hints           no retry and no hedge before the instant that a server requested, and none during a hold-off;
+ *   safety          an unsafe request that may have run is never started again;
  *   attempts        no more than the policy allows, hedges included, numbered 1, 2, 3, ...;
- *   budget          what was spent never exceeds what was there and what was earned since;
- *   lease           a target that is leased earns nothing but what its time alone earns, and puts down what it would;
- *   no leak         when all calls are over, nothing of the target is held any more;
+ *   budget          spending never exceeds the initial tokens plus earnings and refill;
+ *   lease           a leased target earns nothing but its refill, and records the earnings of its calls;
+ *   no leak         when all calls have ended, no permit of the target is held;
  *   limits          attempts in flight, retries of a key, the open breaker, the inner layer;
- *   replay          the same events give the same verdicts, with and without the engine's short cuts.
+ *   replay          the same events give the same verdicts, on the fast paths and on the slow paths.
  *
  * Each world comes from a number. A failure prints it, and the shortest list of events found that still fails.
  *
  *     test_properties                 the default number of worlds, from a fixed seed
- *     test_properties SEED [WORLDS]   others */
+ *     test_properties SEED [WORLDS]   other worlds */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,7 +106,7 @@ static void step(struct run *r, const struct event *e)
     static struct bide_target before;
     struct bide_call call = r->call[e->call];
     if (e->op == OP_BEGIN && r->model[e->call].end == ALIVE)
-        return; /* can only come from a shortened list: it would forget a live call */
+        return; /* only in a shortened list: it would lose a live call */
     if (e->op >= OP_ADD_TOKENS) {
         credit_time(r, e->now_ns);
         if (e->op == OP_ADD_TOKENS)
@@ -135,7 +135,7 @@ static void step(struct run *r, const struct event *e)
     check_level(r);
 }
 
-/* At the end all calls are given back, and with them everything they held. */
+/* At the end all calls are cancelled, and all their resources are released. */
 static void close_run(struct run *r)
 {
     for (int i = 0; i < CALLS; i++) {
@@ -160,13 +160,13 @@ static size_t play(struct run *r, const struct world *w, const struct event *eve
     return i;
 }
 
-/* -- what happens next --------------------------------------------------------------------------------------------- */
+/* -- random events ------------------------------------------------------------------------------------------------- */
 
 static struct bide_outcome some_outcome(struct dice *d)
 {
     struct bide_outcome o = {.kind = (enum bide_kind)below(d, BIDE_KIND_OK + 1),
                              .evidence = (enum bide_evidence)below(d, BIDE_EVIDENCE_BODY_DELIVERED + 1)};
-    if (one_in(d, 2)) /* mostly something that can be retried */
+    if (one_in(d, 2)) /* mostly a retryable outcome */
         o = (struct bide_outcome){.kind = BIDE_KIND_TRANSIENT, .evidence = (enum bide_evidence)below(d, 4)};
     if (one_in(d, 3))
         o.flags = 1u << below(d, 6);
@@ -179,7 +179,7 @@ static struct bide_outcome some_outcome(struct dice *d)
     return o;
 }
 
-/* When: now, soon, exactly when somebody's timer fires, just before, or much later. */
+/* The instant: now, soon, exactly when a timer fires, just before, or much later. */
 static int64_t some_instant(struct dice *d, const struct run *r)
 {
     int64_t wake = r->model[below(d, CALLS)].wake_ns;
@@ -193,7 +193,7 @@ static int64_t some_instant(struct dice *d, const struct run *r)
     }
 }
 
-/* An attempt in flight, if there is one; sometimes any number. */
+/* An attempt in flight, if there is any; sometimes an arbitrary number. */
 static uint32_t some_attempt(struct dice *d, const struct model *m)
 {
     uint32_t pick = below(d, 4);
@@ -204,11 +204,11 @@ static uint32_t some_attempt(struct dice *d, const struct model *m)
             return a;
 }
 
-/* Mostly what a driver would do next; sometimes anything. */
+/* Mostly the next step of a driver; sometimes any event. */
 static enum op some_op(struct dice *d, const struct model *m)
 {
     if (one_in(d, 6))
-        return (enum op)(m->end == ALIVE ? OP_OUTCOME + below(d, 3) : below(d, 4)); /* begin would forget a live call */
+        return (enum op)(m->end == ALIVE ? OP_OUTCOME + below(d, 3) : below(d, 4)); /* begin would lose a live call */
     if (m->end == NOT_BEGUN || (m->end == OVER && one_in(d, 2)))
         return OP_BEGIN;
     if (one_in(d, 25))
@@ -218,7 +218,7 @@ static enum op some_op(struct dice *d, const struct model *m)
     return OP_WAKE;
 }
 
-/* Now and then tokens come, or go; now and then the other side answers, or is known not to. */
+/* Sometimes tokens are added or removed; sometimes the fleet replies, or is known not to. */
 static void some_exchange(struct dice *d, const struct world *w, struct event *e)
 {
     e->op = one_in(d, 2) ? OP_ADD_TOKENS : OP_EXTEND;
@@ -252,9 +252,9 @@ static size_t invent(struct run *r, const struct world *w, struct event *events)
     return count;
 }
 
-/* -- telling a failure --------------------------------------------------------------------------------------------- */
+/* -- reporting a failure ------------------------------------------------------------------------------------------- */
 
-/* Leaves out events one after the other as long as the same invariant stays broken. */
+/* Removes events one by one as long as the same invariant still fails. */
 static size_t shorten(const struct world *w, struct event *events, size_t count, const char *broken)
 {
     static struct run r;
