@@ -186,7 +186,7 @@ static void check_grant(struct run *r)
         return;
     if (b->kind == BIDE_BUDGET_TOKENS)
         require_invariant(r, r->level_milli >= -tick_slack(r) && b->capacity_milli > 0,
-                          "spent no more tokens than there were");
+                          "charges never exceed the tokens in the bucket");
     if (b->kind == BIDE_BUDGET_WINDOW)
         require_invariant(r, window_allows(r), "no more retries than the window's share of requests");
 }
@@ -283,7 +283,7 @@ static void lease_tokens(struct run *r, int64_t milli)
     int64_t added_milli = bide_budget_add_milli(&r->target, milli, r->now_ns);
     require_invariant(r,
                       milli >= 0 ? added_milli >= 0 && added_milli <= milli : added_milli <= 0 && added_milli >= milli,
-                      "no more is lent or taken back than was asked for");
+                      "add_milli changes the level by at most the requested amount");
     add_milli(r, added_milli);
 }
 
@@ -293,7 +293,7 @@ static void extend(struct run *r, int64_t until_ns)
     bide_lease_extend(&r->target, until_ns, r->now_ns);
     if (until_ns > r->now_ns ? until_ns > r->lease_end_ns : now_ns < r->lease_end_ns)
         r->lease_end_ns = until_ns > r->now_ns ? until_ns : now_ns;
-    require_invariant(r, bide_lease_until(&r->target) == r->lease_end_ns, "a lease ends when it was said last to end");
+    require_invariant(r, bide_lease_until(&r->target) == r->lease_end_ns, "a lease ends at its last extension");
 }
 
 /* All earnings of calls are recorded, once. */
@@ -301,10 +301,10 @@ static void check_report(struct run *r)
 {
     struct bide_lease_report report = bide_lease_collect(&r->target);
     require_invariant(r, report.firsts == r->requests && report.successes == r->successes,
-                      "every first attempt and success is put down");
+                      "every first attempt and success is recorded");
     require_invariant(r, report.earned_milli == (uint64_t)r->recorded_milli || r->inexact,
-                      "what calls earned is put down");
-    require_invariant(r, bide_lease_collect(&r->target).firsts == 0, "nothing is put down twice");
+                      "the earnings of calls are recorded");
+    require_invariant(r, bide_lease_collect(&r->target).firsts == 0, "nothing is recorded twice");
 }
 
 /* -- invariants of each verdict ------------------------------------------------------------------------------------ */
@@ -353,28 +353,29 @@ static void check_start(struct run *r, const struct event *e, int64_t hold_off_n
                       v.reason == (first   ? BIDE_REASON_FIRST_ATTEMPT
                                    : hedge ? BIDE_REASON_HEDGE
                                            : BIDE_REASON_RETRY),
-                      "a start says why");
-    require_invariant(r, hedge == (m->live != 0), "an attempt beside another is a hedge, and only then");
-    require_invariant(r, r->now_ns < m->deadline_ns, "nothing starts at or after the deadline");
+                      "a start has a fitting reason");
+    require_invariant(r, hedge == (m->live != 0), "an attempt is a hedge exactly when another attempt runs");
+    require_invariant(r, r->now_ns < m->deadline_ns, "no attempt starts at or after the deadline");
     require_invariant(r, v.attempt_deadline_ns > r->now_ns && v.attempt_deadline_ns <= m->deadline_ns,
-                      "attempts end in time");
+                      "an attempt ends before the deadline");
     require_invariant(r, v.connect_deadline_ns <= v.attempt_deadline_ns, "connecting ends before the attempt");
     require_invariant(r,
                       p->attempt_timeout_ns == BIDE_NEVER || v.attempt_deadline_ns <= r->now_ns + p->attempt_timeout_ns,
-                      "an attempt is cut at its timeout");
+                      "an attempt ends at its timeout");
     require_invariant(
         r, first || request->safety != BIDE_UNSAFE || !m->may_have_run || (p->observe & BIDE_GATE_REPEAT) != 0,
-        "what may have run and is unsafe is never repeated");
-    require_invariant(r, !hedge || request->safety != BIDE_UNSAFE, "what is unsafe is never hedged");
+        "an unsafe request that may have run is never repeated");
+    require_invariant(r, !hedge || request->safety != BIDE_UNSAFE, "an unsafe request is never hedged");
     require_invariant(r, first || !inner || (p->observe & BIDE_GATE_LAYER) != 0, "an inner layer makes one attempt");
-    require_invariant(r, first || !m->stopped || (p->observe & BIDE_GATE_HINT) != 0, "nothing follows a server's stop");
-    require_invariant(r, r->now_ns >= m->not_before, "nothing starts before the instant a server asked for");
-    require_invariant(r, first || hold_off_ns == 0, "retries and hedges keep quiet");
-    require_invariant(r, !m->giving_up, "nothing follows a long poll's last wait");
+    require_invariant(r, first || !m->stopped || (p->observe & BIDE_GATE_HINT) != 0,
+                      "no attempt follows a server's stop");
+    require_invariant(r, r->now_ns >= m->not_before, "no attempt starts before the instant that a server requested");
+    require_invariant(r, first || hold_off_ns == 0, "no retry or hedge starts during a hold-off");
+    require_invariant(r, !m->giving_up, "no attempt follows the last wait of a long poll");
     if (r->world->has_target && (r->world->config.observe & BIDE_GATE_BREAKER) == 0) {
-        require_invariant(r, breaker.state != BIDE_BREAKER_HELD_OPEN, "an open breaker lets nothing start");
+        require_invariant(r, breaker.state != BIDE_BREAKER_HELD_OPEN, "an open breaker admits no attempt");
         require_invariant(r, breaker.state != BIDE_BREAKER_OPEN || r->now_ns >= breaker.until_ns,
-                          "an open breaker lets nothing start");
+                          "an open breaker admits no attempt");
     }
     if (r->world->has_target && r->world->config.in_flight_max > 0 && !is_observed(r, BIDE_GATE_IN_FLIGHT))
         require_invariant(r, live_everywhere(r) < r->world->config.in_flight_max,
@@ -413,19 +414,19 @@ static void check_wait(struct run *r, const struct event *e, int64_t hold_off_ns
     const struct bide_policy *p = &r->world->policy;
     struct model *m = &r->model[e->call];
     struct bide_verdict v = r->verdict;
-    require_invariant(r, m->live == 0, "no waiting beside an attempt");
+    require_invariant(r, m->live == 0, "no wait while an attempt runs");
     require_invariant(r, v.wake_ns >= r->now_ns && v.wake_ns < m->deadline_ns, "a wait ends before the deadline");
     require_invariant(r, v.reason == BIDE_REASON_BUDGET_EMPTY || v.wake_ns >= m->not_before,
                       "no wait ends before a server's hint");
     require_invariant(r,
                       m->started == 0 || hold_off_ns == 0 || v.reason == BIDE_REASON_BUDGET_EMPTY ||
                           v.reason == BIDE_REASON_LATE_WAKE || v.wake_ns >= hold_off_ns,
-                      "no wait for a retry ends in the quiet");
+                      "no wait for a retry ends during a hold-off");
     if (v.reason == BIDE_REASON_BACKOFF)
-        require_invariant(r, own_wait_fits(p, v.wake_ns - r->now_ns), "a wait of our own is between floor and cap");
+        require_invariant(r, own_wait_fits(p, v.wake_ns - r->now_ns), "a backoff is between floor and cap");
     if (v.reason == BIDE_REASON_CONFLICT)
         require_invariant(r, v.wake_ns == r->now_ns && e->outcome.kind == BIDE_KIND_CONFLICT,
-                          "only a conflict is tried at once");
+                          "only a conflict is retried at once");
     if (v.reason == BIDE_REASON_BUDGET_EMPTY)
         require_invariant(r, p->long_poll, "only a long poll waits on an empty budget");
     if (e->op == OP_OUTCOME)
@@ -459,13 +460,13 @@ static void check_give_up(struct run *r, const struct event *e)
                       (reason == BIDE_REASON_CANCELLED) ==
                           (e->op == OP_CANCEL || (e->op == OP_OUTCOME && e->outcome.kind == BIDE_KIND_CANCELLED &&
                                                   e->outcome.evidence != BIDE_EVIDENCE_BODY_DELIVERED)),
-                      "cancelled is said when, and only when, it was");
+                      "the reason is cancelled exactly when the call was cancelled");
     require_invariant(r, reason != BIDE_REASON_DEADLINE || r->now_ns >= m->deadline_ns,
-                      "deadline is said when it has passed");
+                      "the reason is deadline only after the deadline");
     require_invariant(r, reason != BIDE_REASON_ATTEMPTS_SPENT || m->started == r->world->policy.attempts_max,
-                      "all attempts were made");
-    require_invariant(r, m->started > 0 || r->verdict.attempt == 0, "no attempt is named when none was made");
-    require_invariant(r, r->verdict.attempt <= m->started, "an attempt that is named was made");
+                      "the reason is attempts_spent only after all attempts");
+    require_invariant(r, m->started > 0 || r->verdict.attempt == 0, "the verdict names no attempt if none was made");
+    require_invariant(r, r->verdict.attempt <= m->started, "the verdict names an attempt that was made");
 }
 
 static void check_verdict(struct run *r, const struct event *e, int64_t hold_off_ns, struct bide_breaker_view breaker)
@@ -473,10 +474,10 @@ static void check_verdict(struct run *r, const struct event *e, int64_t hold_off
     struct model *m = &r->model[e->call];
     struct bide_verdict v = r->verdict;
     bool success = e->op == OP_OUTCOME && e->outcome.kind == BIDE_KIND_OK;
-    require_invariant(r, success == (v.action == BIDE_DONE), "done when, and only when, an attempt succeeds");
-    require_invariant(r, e->op != OP_CANCEL || v.action == BIDE_GIVE_UP, "a cancelled call is over");
+    require_invariant(r, success == (v.action == BIDE_DONE), "the call is done exactly when an attempt succeeds");
+    require_invariant(r, e->op != OP_CANCEL || v.action == BIDE_GIVE_UP, "a cancelled call has ended");
     switch (v.action) {
-    case BIDE_NONE: require_invariant(r, m->live != 0, "a call that has nothing in flight is told what to do"); break;
+    case BIDE_NONE: require_invariant(r, m->live != 0, "a call without an attempt in flight gets an action"); break;
     case BIDE_START:
         check_start(r, e, hold_off_ns, breaker);
         apply_start(r, e);
@@ -496,14 +497,14 @@ static void check_verdict(struct run *r, const struct event *e, int64_t hold_off
         break;
     }
     if (v.action == BIDE_DONE || v.action == BIDE_GIVE_UP)
-        require_invariant(r, v.wake_ns == BIDE_NEVER, "a call that is over needs no timer");
+        require_invariant(r, v.wake_ns == BIDE_NEVER, "an ended call has no timer");
     if (v.action != BIDE_START)
         require_invariant(r, v.attempt_deadline_ns == BIDE_NEVER && v.connect_deadline_ns == BIDE_NEVER,
                           "only a start has deadlines");
     require_invariant(r, v.wake_ns == BIDE_NEVER || v.wake_ns >= r->now_ns || v.wake_ns == m->wake_ns,
-                      "a timer is not set into the past");
+                      "a timer is never set in the past");
     require_invariant(r, v.wake_ns == BIDE_NEVER || v.wake_ns <= m->deadline_ns,
-                      "a timer is not set beyond the deadline");
+                      "a timer is never set beyond the deadline");
     m->wake_ns = v.wake_ns;
 }
 
@@ -513,11 +514,10 @@ static void check_level(struct run *r)
     if (!counts_tokens(r))
         return;
     int64_t left = bide_budget_left_milli(&r->target, r->now_ns);
-    require_invariant(r, left >= 0 && left <= budget_of(r)->capacity_milli,
-                      "the budget is between nothing and its capacity");
-    require_invariant(r, left <= r->level_milli + tick_slack(r), "the budget holds no more than was put there");
+    require_invariant(r, left >= 0 && left <= budget_of(r)->capacity_milli, "the level is between 0 and the capacity");
+    require_invariant(r, left <= r->level_milli + tick_slack(r), "the level never exceeds the tokens added");
     require_invariant(r, left == r->level_milli || r->inexact || budget_of(r)->refill_per_minute_milli > 0,
-                      "no token is lost or found");
+                      "no token is lost or created");
 }
 
 #endif

@@ -45,11 +45,11 @@ static void open_run(struct run *r, const struct world *w)
         r->model[i].wake_ns = BIDE_NEVER;
     if (w->has_target)
         require_invariant(r, bide_target_init(&r->target, &w->config, w->epoch_ns, NULL) == BIDE_OK,
-                          "a checked target can be made");
+                          "a checked configuration initializes a target");
     if (!w->leased)
         return;
     require_invariant(r, bide_lease_begin(&r->target, w->epoch_ns, NULL) == BIDE_OK,
-                      "a target of tokens can be leased");
+                      "a target with a token budget can be leased");
     r->level_milli = 0;
     r->lease_end_ns = w->epoch_ns > 0 ? w->epoch_ns : 1;
 }
@@ -82,13 +82,13 @@ static void check_not_due(struct run *r, const struct event *e, const struct bid
 {
     const struct model *m = &r->model[e->call];
     require_invariant(r, r->verdict.action == BIDE_NONE && r->verdict.reason == BIDE_REASON_NOTHING,
-                      "an echo is answered with nothing");
+                      "an event that is not due returns NONE");
     require_invariant(r, r->verdict.wake_ns == (m->end == ALIVE ? m->wake_ns : BIDE_NEVER),
-                      "an echo leaves the timer alone");
+                      "an event that is not due keeps the timer");
     require_invariant(r, memcmp(call, &r->call[e->call], sizeof *call) == 0,
-                      "an echo leaves the call alone, byte for byte");
+                      "an event that is not due keeps every byte of the call");
     require_invariant(r, memcmp(target, &r->target, sizeof *target) == 0,
-                      "an echo leaves the target alone, byte for byte");
+                      "an event that is not due keeps every byte of the target");
 }
 
 static void begin_model(struct run *r, const struct event *e)
@@ -142,9 +142,9 @@ static void close_run(struct run *r)
         const struct event cancel = {.op = OP_CANCEL, .call = i, .now_ns = r->now_ns};
         step(r, &cancel);
     }
-    require_invariant(r, r->target.in_flight == 0, "no place in flight is left behind");
+    require_invariant(r, r->target.in_flight == 0, "no permit in flight is left behind");
     require_invariant(r, r->target.retries == 0 && r->target.calls == 0,
-                      "no place of a concurrency budget is left behind");
+                      "no permit of a concurrency budget is left behind");
     if (r->world->leased)
         check_report(r);
 }
@@ -283,7 +283,7 @@ static void print_event(const struct world *w, const struct event *e)
                w->request[e->call].inbound.no_retry ? " no_retry" : "");
         break;
     case OP_OUTCOME:
-        printf("fail %" PRIu32 " %s reach=%s flags=%" PRIu32, e->attempt, bide_kind_label(o->kind),
+        printf("fail %" PRIu32 " %s evidence=%s flags=%" PRIu32, e->attempt, bide_kind_label(o->kind),
                bide_evidence_label(o->evidence), o->flags);
         if (o->hint.kind == BIDE_HINT_WAIT)
             printf(" hint=%" PRId64 "ns", o->hint.wait_ns);
@@ -292,7 +292,7 @@ static void print_event(const struct world *w, const struct event *e)
         break;
     case OP_WAKE: printf("wake"); break;
     case OP_CANCEL: printf("cancel"); break;
-    case OP_ADD_TOKENS: printf("lend %" PRId64, e->amount); break;
+    case OP_ADD_TOKENS: printf("add %" PRId64, e->amount); break;
     case OP_EXTEND: printf("extend until %" PRId64 "ns", e->amount - w->epoch_ns); break;
     }
 }
@@ -330,8 +330,8 @@ static void print_world(const struct world *w)
 static void report_failure(const struct world *w, struct event *events, size_t count, const char *broken)
 {
     static struct run r;
-    printf("does not hold: %s\n  world %" PRIu64 ": run again with `test_properties %" PRIu64 " 1`\n", broken, w->seed,
-           w->seed);
+    printf("invariant violated: %s\n  world %" PRIu64 ": run again with `test_properties %" PRIu64 " 1`\n", broken,
+           w->seed, w->seed);
     count = shorten(w, events, count, broken);
     print_world(w);
     open_run(&r, w);
@@ -356,8 +356,8 @@ static bool holds(uint64_t seed, uint64_t seen[BIDE_REASON_COUNT])
     for (core_force_slow_path = false;; core_force_slow_path = true) {
         play(&second, &w, events, count);
         if (second.fingerprint != first.fingerprint) {
-            printf("does not hold: the same events give the same verdicts%s\n  world %" PRIu64 "\n",
-                   core_force_slow_path ? ", by the short ways and the long ones" : "", seed);
+            printf("invariant violated: the same events give the same verdicts%s\n  world %" PRIu64 "\n",
+                   core_force_slow_path ? ", on the fast paths and the slow paths" : "", seed);
             return false;
         }
         if (core_force_slow_path)
