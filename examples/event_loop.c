@@ -17,7 +17,7 @@ static struct bide_target target;
 static struct bide_policy policy;
 static int running, succeeded, replies;
 
-static void obey(struct job *job, struct bide_verdict v, int64_t now_ns)
+static void execute_verdict(struct job *job, struct bide_verdict v, int64_t now_ns)
 {
     bide_timers_set(&timers, &job->wake, v.wake_ns); /* in every case: BIDE_NEVER disarms it */
     if (v.action == BIDE_START) {
@@ -28,16 +28,16 @@ static void obey(struct job *job, struct bide_verdict v, int64_t now_ns)
     running -= v.action == BIDE_DONE || v.action == BIDE_GIVE_UP;
 }
 
-static void fired(struct bide_timer *timer, int64_t now_ns)
+static void handle_timer(struct bide_timer *timer, int64_t now_ns)
 {
     struct job *job = &jobs[((char *)timer - (char *)jobs) / (ptrdiff_t)sizeof *jobs];
     if (timer == &job->wake) {
-        obey(job, bide_call_wake(&job->call, now_ns), now_ns);
+        execute_verdict(job, bide_call_wake(&job->call, now_ns), now_ns);
         return;
     }
     replies++;
     struct bide_outcome outcome = bide_classify_http(replies < CALLS && replies % 10 == 0 ? 503 : 200, NULL);
-    obey(job, bide_call_outcome(&job->call, job->attempt, &outcome, now_ns), now_ns);
+    execute_verdict(job, bide_call_outcome(&job->call, job->attempt, &outcome, now_ns), now_ns);
 }
 
 int main(void)
@@ -49,11 +49,11 @@ int main(void)
     for (; running < CALLS; running++) {
         struct bide_request request = {.safety = BIDE_SAFE, .seed = bide_seed()};
         struct job *job = &jobs[running];
-        obey(job, bide_call_begin(&job->call, &policy, &target, &request, bide_now()), bide_now());
+        execute_verdict(job, bide_call_begin(&job->call, &policy, &target, &request, bide_now()), bide_now());
     }
     for (struct bide_timer *timer; running > 0 && bide_wait_until(bide_timers_next(&timers), NULL);)
         while ((timer = bide_timers_pop(&timers, bide_now())) != NULL)
-            fired(timer, bide_now());
+            handle_timer(timer, bide_now());
     bide_timers_free(&timers);
     printf("%d of %d calls succeeded with %d requests\n", succeeded, CALLS, replies);
     return succeeded == CALLS ? 0 : 1;

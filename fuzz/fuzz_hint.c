@@ -14,7 +14,7 @@
             abort();                                                                                                   \
     } while (0)
 
-#define READERS 9
+#define PARSERS 9
 
 struct input {
     struct bide_text value;
@@ -22,31 +22,31 @@ struct input {
     int64_t wall_s;
 };
 
-static struct bide_hint read_with(int reader, struct input in)
+static struct bide_hint parse_with(int parser, struct input in)
 {
-    switch (reader) {
+    switch (parser) {
     case 0: return bide_hint_retry_after(in.value, in.date, in.wall_s);
     case 1: return bide_hint_ratelimit(in.value);
     case 2: return bide_hint_milliseconds(in.value);
     case 3: return bide_hint_grpc_pushback(in.value);
-    default: return bide_hint_reset(in.value, (enum bide_reset_unit)(reader - 3), in.date, in.wall_s);
+    default: return bide_hint_reset(in.value, (enum bide_reset_unit)(parser - 3), in.date, in.wall_s);
     }
 }
 
-static void check_sane(struct bide_hint hint)
+static void check_valid(struct bide_hint hint)
 {
     CHECK(hint.kind <= BIDE_HINT_STOP);
     CHECK(hint.wait_ns >= 0);
     CHECK(hint.kind == BIDE_HINT_WAIT || hint.wait_ns == 0);
 }
 
-static bool same(struct bide_hint a, struct bide_hint b)
+static bool hints_are_equal(struct bide_hint a, struct bide_hint b)
 {
     return a.kind == b.kind && a.wait_ns == b.wait_ns;
 }
 
 /* A heap copy of exactly its size between two words, so that the address sanitizer sees every byte read too far. */
-static struct bide_text joined(const char *before, struct bide_text value, const char *after)
+static struct bide_text copy_between(const char *before, struct bide_text value, const char *after)
 {
     size_t head = strlen(before), tail = strlen(after);
     char *copy = malloc(head + value.length + tail);
@@ -58,20 +58,20 @@ static struct bide_text joined(const char *before, struct bide_text value, const
     return (struct bide_text){copy, head + value.length + tail};
 }
 
-static void check_blanks(int reader, struct input in, struct bide_hint plain)
+static void check_blanks(int parser, struct input in, struct bide_hint expected)
 {
-    in.value = joined(" \t", in.value, "\t ");
-    CHECK(same(read_with(reader, in), plain));
+    in.value = copy_between(" \t", in.value, "\t ");
+    CHECK(hints_are_equal(parse_with(parser, in), expected));
     free((char *)in.value.at);
 }
 
 static void check_one_more_digit(struct input in)
 {
-    struct bide_hint plain = bide_hint_milliseconds(in.value);
-    in.value = joined("", in.value, "0");
+    struct bide_hint expected = bide_hint_milliseconds(in.value);
+    in.value = copy_between("", in.value, "0");
     struct bide_hint longer = bide_hint_milliseconds(in.value);
-    if (plain.kind == BIDE_HINT_WAIT && longer.kind == BIDE_HINT_WAIT) /* blanks may stand before the digit */
-        CHECK(longer.wait_ns >= plain.wait_ns);
+    if (expected.kind == BIDE_HINT_WAIT && longer.kind == BIDE_HINT_WAIT) /* blanks may stand before the digit */
+        CHECK(longer.wait_ns >= expected.wait_ns);
     free((char *)in.value.at);
 }
 
@@ -92,7 +92,7 @@ static struct input read_input(const uint8_t *data, size_t size)
     size -= 9;
     date_length = date_length < size ? date_length : size;
     in.date = (struct bide_text){date_length > 0 ? (const char *)data : NULL, date_length};
-    in.value = joined("", (struct bide_text){(const char *)data + date_length, size - date_length}, "");
+    in.value = copy_between("", (struct bide_text){(const char *)data + date_length, size - date_length}, "");
     return in;
 }
 
@@ -103,11 +103,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 9)
         return 0;
     struct input in = read_input(data, size);
-    for (int reader = 0; reader < READERS; reader++) {
-        struct bide_hint hint = read_with(reader, in);
-        check_sane(hint);
-        check_blanks(reader, in, hint);
-        CHECK(same(bide_hint_merge(hint, (struct bide_hint){BIDE_HINT_NONE, 0}), hint));
+    for (int parser = 0; parser < PARSERS; parser++) {
+        struct bide_hint hint = parse_with(parser, in);
+        check_valid(hint);
+        check_blanks(parser, in, hint);
+        CHECK(hints_are_equal(bide_hint_merge(hint, (struct bide_hint){BIDE_HINT_NONE, 0}), hint));
     }
     check_one_more_digit(in);
     check_date(in);

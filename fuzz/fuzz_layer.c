@@ -12,7 +12,7 @@
             abort();                                                                                                   \
     } while (0)
 
-static bool same(struct bide_layer a, struct bide_layer b)
+static bool layers_are_equal(struct bide_layer a, struct bide_layer b)
 {
     return a.attempt == b.attempt && a.attempts_max == b.attempts_max && a.left_ns == b.left_ns &&
            a.no_retry == b.no_retry;
@@ -22,11 +22,11 @@ static bool same(struct bide_layer a, struct bide_layer b)
 static void check_round_trip(struct bide_layer layer)
 {
     char text[BIDE_LAYER_TEXT_MAX];
-    struct bide_layer back;
+    struct bide_layer parsed;
     size_t length = bide_layer_format(text, sizeof text, &layer);
     CHECK(length > 0 && length < sizeof text && text[length] == '\0');
-    CHECK(bide_layer_parse((struct bide_text){text, length}, &back));
-    CHECK(same(layer, back));
+    CHECK(bide_layer_parse((struct bide_text){text, length}, &parsed));
+    CHECK(layers_are_equal(layer, parsed));
     CHECK(bide_layer_format(text, length, &layer) == 0); /* one byte too small */
 }
 
@@ -53,7 +53,7 @@ static void check_header(const uint8_t *data, size_t size)
         check_apply(layer, 0, BIDE_NEVER);
         check_apply(layer, 0, 0);
     } else {
-        CHECK(same(layer, (struct bide_layer){.left_ns = BIDE_NEVER}));
+        CHECK(layers_are_equal(layer, (struct bide_layer){.left_ns = BIDE_NEVER}));
     }
     free(copy);
 }
