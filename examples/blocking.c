@@ -1,7 +1,7 @@
 /* blocking.c - a real connection in a blocking loop, with a log line for each verdict.
  *
- * It connects to a port where nobody listens, so every attempt is refused and, since nothing was ever sent, may be
- * repeated even though the request is unsafe. The call gives up when its attempts are spent. */
+ * It connects to a closed port, so every attempt is refused. Nothing was sent, so the request may be repeated
+ * although it is unsafe. The call gives up when its attempts are spent. */
 #include <bide/bide.h>
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static struct sockaddr_in closed_port(void)
 
 static struct bide_outcome try_connect(void *context, const struct bide_verdict *start)
 {
-    int fd = socket(AF_INET, SOCK_STREAM, 0); /* a real client also obeys start->connect_deadline_ns */
+    int fd = socket(AF_INET, SOCK_STREAM, 0); /* a real client also honours start->connect_deadline_ns */
     int error = connect(fd, context, sizeof(struct sockaddr_in)) == 0 ? 0 : errno;
     (void)start;
     close(fd);

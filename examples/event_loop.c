@@ -1,6 +1,7 @@
-/* event_loop.c - many calls in one thread: the engine, one timer queue, and a server whose first replies fail, one in
- * ten. The "network" is a second timer per call that fires 5 ms after an attempt started; in your program it is epoll,
- * libuv or curl_multi. What matters is the shape: every event goes into the engine, and its verdict is obeyed. */
+/* event_loop.c - many calls in one thread: the engine, one timer queue, and a server that fails one in ten of its
+ * first responses. The "network" is a second timer per call that fires 5 ms after an attempt started; in your
+ * program it is epoll, libuv or curl_multi. The structure is the point: every event goes into the engine, and the
+ * program executes its verdict. */
 #include <bide/bide.h>
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
-/* fuzz_hint.c - no field value, however hostile, may crash a reader or make it ask for what makes no sense.
+/* fuzz_hint.c - no field value, however hostile, may crash a parser or produce an invalid hint.
  *
  * The input is a wall clock (8 bytes), the length of a Date (1 byte), that Date, and the field value, which every
- * reader reads. What must hold of each hint: a known kind; a wait only with WAIT, and never below zero; the same hint
- * for the same value with blanks around it; a longer wait, never a shorter one, for a number with one more digit. */
+ * parser parses. Invariants of each hint: a known kind; a wait only with WAIT, and never below zero; the same hint
+ * for the same value with blanks around it; a wait that is not shorter for a number with one more digit. */
 #include <bide/hint.h>
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static bool hints_are_equal(struct bide_hint a, struct bide_hint b)
     return a.kind == b.kind && a.wait_ns == b.wait_ns;
 }
 
-/* A heap copy of exactly its size between two words, so that the address sanitizer sees every byte read too far. */
+/* Returns a heap copy of exactly its size between two words, so that the address sanitizer detects every overread. */
 static struct bide_text copy_between(const char *before, struct bide_text value, const char *after)
 {
     size_t head = strlen(before), tail = strlen(after);

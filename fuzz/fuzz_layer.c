@@ -1,6 +1,6 @@
-/* fuzz_layer.c - whatever the Bide-Attempt header holds, reading it is harmless, and what is written reads back.
+/* fuzz_layer.c - any Bide-Attempt header is parsed without harm, and a written header parses back.
  *
- * The input is read twice: as a header value, and, its first bytes, as a layer to be written. */
+ * The input is used twice: as a header value, and its first bytes as a layer to be written. */
 #include <bide/layer.h>
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static bool layers_are_equal(struct bide_layer a, struct bide_layer b)
            a.no_retry == b.no_retry;
 }
 
-/* parse(format(layer)) == layer, for a layer that says something and whose time is in whole milliseconds. */
+/* parse(format(layer)) == layer, for a layer that is not empty and whose time is in whole milliseconds. */
 static void check_round_trip(struct bide_layer layer)
 {
     char text[BIDE_LAYER_TEXT_MAX];
@@ -43,7 +43,7 @@ static void check_apply(struct bide_layer layer, int64_t deadline_ns, int64_t no
 static void check_header(const uint8_t *data, size_t size)
 {
     struct bide_layer layer;
-    char *copy = malloc(size); /* of exactly its size: the address sanitizer sees every byte read too far */
+    char *copy = malloc(size); /* of exactly its size: the address sanitizer detects every overread */
     CHECK(copy != NULL);
     memcpy(copy, data, size);
     if (bide_layer_parse((struct bide_text){copy, size}, &layer)) {
