@@ -431,15 +431,14 @@ static void failures_during_ramp_up_reopen_the_breaker_for_longer(void **state)
 static void the_opening_count_resets_after_staying_closed(void **state)
 {
     struct bide_target_config config = fragile(1);
-    for (int forgotten = 0; forgotten < 2; forgotten++) {
+    for (int reset = 0; reset < 2; reset++) {
         close_breaker(&config);
-        int64_t at = LATER + 70 * S + (forgotten ? TICK : -TICK);
+        int64_t at = LATER + 70 * S + (reset ? TICK : -TICK);
         assert_admitted(admit(1, at), false);
-        assert_int_equal(bide_breaker_get(&target).openings, forgotten ? 0 : 1);
-        assert_int_equal(CORE_BREAKER_CALM(target.breaker), forgotten);
+        assert_int_equal(bide_breaker_get(&target).openings, reset ? 0 : 1);
+        assert_int_equal(CORE_BREAKER_CALM(target.breaker), reset);
         call('x', at);
-        assert_in_range(bide_breaker_get(&target).until_ns - at, (forgotten ? 5 : 10) * S,
-                        (forgotten ? 5 : 10) * S + TICK);
+        assert_in_range(bide_breaker_get(&target).until_ns - at, (reset ? 5 : 10) * S, (reset ? 5 : 10) * S + TICK);
     }
 }
 

@@ -918,11 +918,11 @@ static void a_reader_overtaken_by_two_reloads_reads_a_whole_configuration(void *
 
 static void a_target_is_evictable_when_eviction_creates_no_retry(void **state)
 {
-    struct bide_budget_config trickle = ten, cool = tenth;
+    struct bide_budget_config refilling = ten, cool = tenth;
     struct core_charge charge = {0};
     (void)state;
-    trickle.refill_per_minute_milli = 1000;
-    make(trickle, 0);
+    refilling.refill_per_minute_milli = 1000;
+    make(refilling, 0);
     assert_true(bide_target_is_evictable(&target, 0));
     assert_true(charge_retry(0));
     assert_false(bide_target_is_evictable(&target, 0));

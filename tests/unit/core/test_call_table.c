@@ -340,13 +340,13 @@ static void every_event_in_every_state_matches_the_table(void **state)
     for (size_t i = 0; i < COUNT(events) * STATES; i++) {
         const struct event *event = &events[i / STATES];
         enum state s = (enum state)(i % STATES);
-        const char *told = expected(s, event->name);
+        const char *wanted = expected(s, event->name);
         char got[64];
         enter(&f, s);
         send_and_describe(&f, event, got, sizeof got);
-        found += strcmp(told, "-") != 0;
-        if (strcmp(got, told) != 0) {
-            print_error("%s, %s: expected \"%s\", got \"%s\"\n", state_names[s], event->name, told, got);
+        found += strcmp(wanted, "-") != 0;
+        if (strcmp(got, wanted) != 0) {
+            print_error("%s, %s: expected \"%s\", got \"%s\"\n", state_names[s], event->name, wanted, got);
             wrong++;
         }
     }

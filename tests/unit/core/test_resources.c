@@ -242,8 +242,8 @@ static void a_call_whose_target_has_a_new_owner_may_succeed_but_is_not_retried(v
 static void a_refused_wake_refunds_token_and_key(void **state)
 {
     enum refusal { BREAKER, FLIGHT, THROTTLE, DEADLINE, REFUSALS };
-    static const enum bide_reason whys[] = {BIDE_REASON_BREAKER_OPEN, BIDE_REASON_IN_FLIGHT_FULL, BIDE_REASON_THROTTLE,
-                                            BIDE_REASON_DEADLINE};
+    static const enum bide_reason reasons[] = {BIDE_REASON_BREAKER_OPEN, BIDE_REASON_IN_FLIGHT_FULL,
+                                               BIDE_REASON_THROTTLE, BIDE_REASON_DEADLINE};
     (void)state;
     for (enum refusal refusal = BREAKER; refusal < REFUSALS; refusal++) {
         stage_call(WAITS, BIDE_BUDGET_TOKENS);
@@ -254,7 +254,7 @@ static void a_refused_wake_refunds_token_and_key(void **state)
             target.in_flight = 4;
         if (refusal == THROTTLE)
             target.lane[0].attempts += 1000000, target.config[0].throttle_max_permille = 1000;
-        assert_action(wake(refusal == DEADLINE ? T0 + 60 * S : T0 + S), BIDE_GIVE_UP, whys[refusal]);
+        assert_action(wake(refusal == DEADLINE ? T0 + 60 * S : T0 + S), BIDE_GIVE_UP, reasons[refusal]);
         assert_int_equal(left(), 10000);
         assert_int_equal(target.in_flight, refusal == FLIGHT ? 4 : 0);
         for (size_t i = 0; i < BIDE_KEY_WORDS; i++)
