@@ -294,7 +294,7 @@ static void the_longest_hint_of_a_round_applies(void **state)
             struct bide_verdict v;
             open_three_in_flight();
             if (!shared)
-                call.target = NULL; /* without a quiet-until that would save it */
+                call.target = NULL; /* without a hold-off, which would also delay the retry */
             for (uint32_t n = 0; n < 3; n++) {
                 int64_t hint_s = table[i].hint_s[n];
                 v = report(n + 1, hint_s < 0 ? failed : with_hint(limited, hint_s * S), T0 + S);

@@ -382,7 +382,7 @@ static void a_late_wake_is_jittered_again_once(void **state)
     assert_action(wake(T0 + 5 * S), BIDE_START, BIDE_REASON_RETRY);
 }
 
-/* ---- quiet ---- */
+/* ---- hold-off ---- */
 
 static void a_hold_off_delays_first_attempts_if_configured(void **state)
 {
