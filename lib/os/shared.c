@@ -57,7 +57,7 @@
 #define OPEN_TRIES_MAX      100u
 #define CONFIGURE_TRIES_MAX 1000u
 #define LINKS_MAX           2u /* its name, and the draft's during creation */
-#define REMOVE_ADVICE       "; remove it when nobody uses it, and a new one is made"
+#define REMOVE_ADVICE       "; remove it when no process uses it, and a new one will be created"
 
 struct file_header {
     uint64_t magic;
@@ -218,7 +218,7 @@ static enum bide_err op_read_boot(struct shared_op *o)
     char boot[64], clock[64];
     ssize_t got = read_file_once(BOOT_ID, boot, sizeof boot);
     if (got <= 0)
-        return problem_set(o->problem, BIDE_SHARED_REASON_SYSTEM, BOOT_ID, "; want to know which boot this is");
+        return problem_set(o->problem, BIDE_SHARED_REASON_SYSTEM, BOOT_ID, "; the boot id is needed to name the file");
     ssize_t length = readlink(CLOCK_ID, clock, sizeof clock); /* Linux before 5.6 has only one */
     uint64_t of_boot = fnv1a(boot, (size_t)got), of_clock = fnv1a(clock, length > 0 ? (size_t)length : 0);
     snprintf(o->boot, sizeof o->boot, "%0*" PRIx64 "-%08" PRIx64, BOOT_DIGITS, of_boot >> 16, of_clock >> 32);
@@ -239,7 +239,7 @@ static enum bide_err op_set_file_name(struct shared_op *o)
 {
     char encoded[ENCODED_MAX + 1];
     if (bide_targets_name_check(o->name, NULL) != BIDE_OK)
-        return problem_set(o->problem, BIDE_SHARED_REASON_BAD_NAME, "the name", "");
+        return problem_set(o->problem, BIDE_SHARED_REASON_BAD_NAME, "name", "");
     name_encode(o->name, encoded);
     snprintf(o->file_name, sizeof o->file_name, "%s@%s", encoded, o->boot);
     return BIDE_OK;
@@ -281,11 +281,12 @@ static enum bide_err directory_check(const struct shared_op *o)
     if (fstat(o->directory_fd, &st) != 0)
         return problem_set(o->problem, BIDE_SHARED_REASON_SYSTEM, o->directory_path, "");
     if (!o->options.group && st.st_uid != geteuid() && st.st_uid != 0)
-        return problem_set(o->problem, BIDE_SHARED_REASON_NOT_OURS, o->directory_path, "; want a directory of our own");
+        return problem_set(o->problem, BIDE_SHARED_REASON_NOT_OURS, o->directory_path,
+                           "; must be a directory of this user");
     mode_t strangers = o->options.group ? S_IWOTH : S_IWGRP | S_IWOTH;
     if ((st.st_mode & strangers) != 0 && (st.st_mode & S_ISVTX) == 0)
         return problem_set(o->problem, BIDE_SHARED_REASON_OPEN_DIRECTORY, o->directory_path,
-                           o->options.group ? "; want mode 770" : "; want mode 700");
+                           o->options.group ? "; must have mode 770" : "; must have mode 700");
     return BIDE_OK;
 }
 
@@ -298,9 +299,9 @@ static enum bide_err directory_report_error(const struct shared_op *o)
 {
     if (errno == ENOTDIR || errno == ELOOP)
         return problem_set(o->problem, BIDE_SHARED_REASON_NO_DIRECTORY, o->directory_path,
-                           "; want a directory that is not a link");
+                           "; must be a directory and not a link");
     return problem_set(o->problem, BIDE_SHARED_REASON_SYSTEM, o->directory_path,
-                       "; want a directory that we may read and write");
+                       "; must be a directory that this process can read and write");
 }
 
 static enum bide_err directory_open(struct shared_op *o, bool make)
@@ -367,11 +368,12 @@ static enum bide_err file_check_owner(const struct shared_op *o, const struct st
     bool mine = st->st_uid == geteuid(), shared = o->options.group && is_our_group(st->st_gid);
     if (!mine && !shared)
         return problem_set_file(o, BIDE_SHARED_REASON_NOT_OURS,
-                                o->options.group ? "; want one of our group" : "; want our own");
+                                o->options.group ? "; must belong to a group of this process"
+                                                 : "; must belong to this user");
     mode_t strangers = o->options.group ? S_IWOTH : S_IWGRP | S_IWOTH, needed = mine ? 0600 : 0060;
     if ((st->st_mode & strangers) != 0 || (st->st_mode & needed) != needed)
         return problem_set_file(o, BIDE_SHARED_REASON_OPEN_FILE,
-                                o->options.group ? "; want mode 660" : "; want mode 600");
+                                o->options.group ? "; must have mode 660" : "; must have mode 600");
     return BIDE_OK;
 }
 
@@ -380,7 +382,7 @@ static enum bide_err file_check_status(const struct shared_op *o, const struct s
     if (!S_ISREG(st->st_mode))
         return problem_set_file(o, BIDE_SHARED_REASON_NOT_A_FILE, REMOVE_ADVICE);
     if (st->st_nlink > LINKS_MAX)
-        return problem_set_file(o, BIDE_SHARED_REASON_NOT_A_FILE, "; it has several names, want one");
+        return problem_set_file(o, BIDE_SHARED_REASON_NOT_A_FILE, "; it has several hard links, must have one");
     return file_check_owner(o, st);
 }
 
@@ -400,7 +402,7 @@ static enum bide_err file_check_header(const struct shared_op *o, int file, off_
         memchr(header.name, '\0', sizeof header.name) == NULL)
         return problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, REMOVE_ADVICE);
     if (memcmp(header.boot, ours.boot, sizeof header.boot) != 0)
-        return problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, ": it is of another boot" REMOVE_ADVICE);
+        return problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, ": it belongs to another boot" REMOVE_ADVICE);
     return strcmp(header.name, o->name) == 0 ? BIDE_OK
                                              : problem_set_file(o, BIDE_SHARED_REASON_OTHER_NAME, REMOVE_ADVICE);
 }
@@ -570,7 +572,7 @@ static enum bide_err target_check(const struct shared_op *o, const struct bide_t
             REMOVE_ADVICE);
     bide_target_config_get(target, &config);
     if (bide_target_config_check(&config, NULL) != BIDE_OK || !config_is_shareable(&config))
-        return problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, ": its configuration is none" REMOVE_ADVICE);
+        return problem_set_file(o, BIDE_SHARED_REASON_DAMAGED, ": its configuration is invalid" REMOVE_ADVICE);
     return BIDE_OK;
 }
 
@@ -584,10 +586,11 @@ static bool target_has_config(const struct bide_target *target, const struct bid
 /* The configuration itself is valid; the target rejects it in its present state (leased, or being configured). */
 static void report_config_not_applied(const struct shared_op *o, enum bide_err err, const struct bide_problem *wrong)
 {
-    char text[256] = "another process is giving it a configuration";
+    char text[256] = "another process is configuring it";
     if (err != BIDE_ERR_BUSY)
         bide_problem_format(text, sizeof text, wrong);
-    snprintf(o->problem->text, sizeof o->problem->text, "%.127s: our configuration was left out: %s", o->name, text);
+    snprintf(o->problem->text, sizeof o->problem->text, "%.127s: the given configuration was not applied: %s", o->name,
+             text);
 }
 
 /* Another process may be configuring the target, which takes microseconds; then retry. If it was killed while doing so,
@@ -651,7 +654,7 @@ static enum bide_err spare_refresh(const struct shared_op *o, const struct share
     bool leased = bide_lease_is_on(&map->target);
     struct shared_file *spare = os_guard_spare(map);
     if (spare == NULL)
-        return problem_set_file(o, BIDE_SHARED_REASON_WRONG_SIZE, ": somebody truncates it" REMOVE_ADVICE);
+        return problem_set_file(o, BIDE_SHARED_REASON_WRONG_SIZE, ": another process truncates it" REMOVE_ADVICE);
     spare_fill(spare, &config, leased, o->now_ns);
     return BIDE_OK;
 }
@@ -693,7 +696,7 @@ static enum bide_err op_open_shared(struct shared_op *o, struct bide_shared *sha
     if (o->config != NULL && !config_is_shareable(o->config))
         return problem_set(o->problem, BIDE_SHARED_REASON_IN_FLIGHT,
                            o->config->in_flight_max > 0 ? "in_flight_max" : "budget.kind",
-                           o->config->in_flight_max > 0 ? "; want 0" : "; want tokens, window or none");
+                           o->config->in_flight_max > 0 ? "; must be 0" : "; must be tokens, window or none");
     if ((err = op_read_boot(o)) != BIDE_OK || (err = op_set_file_name(o)) != BIDE_OK ||
         (err = directory_open(o, op_may_create(o))) != BIDE_OK)
         return err;
@@ -725,7 +728,7 @@ static enum bide_err op_check_config(const struct shared_op *o)
     if (err == BIDE_OK)
         return BIDE_OK;
     bide_problem_format(text + 2, sizeof text - 2, &wrong);
-    problem_set(o->problem, BIDE_SHARED_REASON_BAD_CONFIG, "the configuration", text);
+    problem_set(o->problem, BIDE_SHARED_REASON_BAD_CONFIG, "configuration", text);
     return err;
 }
 

@@ -107,10 +107,10 @@ enum bide_err bide_targets_name_check(const char *name, struct bide_problem *pro
 {
     size_t length = name != NULL ? strnlen(name, BIDE_TARGET_NAME_MAX + 1) : 0;
     if (length == 0 || length > BIDE_TARGET_NAME_MAX)
-        return name_problem(problem, (int64_t)length, "1 to 127 bytes (this is their number)");
+        return name_problem(problem, (int64_t)length, "1 to 127 bytes (the value is the length)");
     for (; *name != 0; name++)
         if ((unsigned char)*name < 0x20 || *name == 0x7f)
-            return name_problem(problem, (unsigned char)*name, "no control characters (this is the first)");
+            return name_problem(problem, (unsigned char)*name, "no control characters (the value is the first one)");
     return BIDE_OK;
 }
 

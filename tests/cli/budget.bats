@@ -411,6 +411,6 @@ types() { tmux -S "$SOCKET" send-keys -- "$@"; }
         # shellcheck disable=SC2086
         apart bide budget $words --dir link
         [ "$status" -eq 1 ]
-        [[ $stderr == *"want a directory that is not a link" ]]
+        [[ $stderr == *"must be a directory and not a link" ]]
     done
 }

@@ -258,7 +258,7 @@ static void target_being_configured_by_another_process_keeps_its_configuration(v
     c.budget.cost_milli = 7000;
     assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOTHING);
-    assert_non_null(strstr(problem.text, "another process is giving it a configuration"));
+    assert_non_null(strstr(problem.text, "another process is configuring it"));
     bide_target_config_get(again.target, &found);
     assert_int_not_equal(found.budget.cost_milli, 7000);
     bide_shared_close(&again);
@@ -312,7 +312,7 @@ static void configuration_that_cannot_be_leased_is_not_applied_and_reported(void
     assert_int_equal(bide_shared_open(&again, "payments", &c, &here, NOW, &problem), BIDE_OK);
     assert_true(again.shared);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_NOTHING);
-    assert_non_null(strstr(problem.text, "payments: our configuration was left out: budget.kind"));
+    assert_non_null(strstr(problem.text, "payments: the given configuration was not applied: budget.kind"));
     bide_target_config_get(shared.target, &found);
     assert_int_equal(found.budget.kind, BIDE_BUDGET_TOKENS);
     bide_shared_close(&again);
@@ -575,7 +575,7 @@ static void target_of_another_layout_is_refused_with_advice(void **state)
     identity--; /* the previous layout */
     write_at(AT_TARGET, &identity, sizeof identity);
     assert_refused("payments", BIDE_SHARED_REASON_WRONG_VERSION);
-    assert_non_null(strstr(problem.text, "; remove it when nobody uses it, and a new one is made"));
+    assert_non_null(strstr(problem.text, "; remove it when no process uses it, and a new one will be created"));
     identity += 1 + (UINT64_C(1) << 16); /* an owner number, which a shared target never has */
     write_at(AT_TARGET, &identity, sizeof identity);
     assert_refused("payments", BIDE_SHARED_REASON_DAMAGED);
@@ -603,7 +603,7 @@ static void file_with_a_wrong_mode_is_refused(void **state)
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         assert_int_equal(chmod(only_file(), modes[i]), 0);
         assert_refused("payments", BIDE_SHARED_REASON_OPEN_FILE);
-        assert_non_null(strstr(problem.text, "want mode 600"));
+        assert_non_null(strstr(problem.text, "must have mode 600"));
     }
 }
 
@@ -738,7 +738,7 @@ static void guard_refuses_a_file_that_is_truncated_while_it_is_opened(void **sta
     struct bide_shared shared;
     assert_int_equal(open_named(&shared, "payments"), BIDE_ERR_INVALID);
     assert_int_equal(problem.reason, BIDE_SHARED_REASON_WRONG_SIZE);
-    assert_non_null(strstr(problem.text, "somebody truncates it"));
+    assert_non_null(strstr(problem.text, "another process truncates it"));
     assert_null(shared.target);
 }
 
