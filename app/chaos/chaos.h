@@ -80,14 +80,14 @@ struct chaos_seen {
 
 /* How a request ended: X(NAME, label, meaning). */
 #define CHAOS_RESULT_LIST(X)                                                                                           \
-    X(READING, "reading", "its body is still being read, or it waits for its answer")                                  \
-    X(ANSWERED, "answered", "the whole answer was handed to the network")                                              \
-    X(CLOSED, "closed", "cut with FIN, as the script says; status tells whether an answer had begun")                  \
-    X(RESET, "reset", "cut with RST, likewise")                                                                        \
+    X(READING, "reading", "its body is still being read, or it waits for its response")                                \
+    X(ANSWERED, "answered", "the whole response was passed to the network")                                            \
+    X(CLOSED, "closed", "cut with FIN by the script; status 0: no response had begun")                                 \
+    X(RESET, "reset", "cut with RST by the script; status 0: no response had begun")                                   \
     X(GARBAGE, "garbage", "answered with something that is not HTTP")                                                  \
-    X(HALF, "half", "the client left, or fell silent, with the request half sent")                                     \
-    X(MALFORMED, "malformed", "not a request that can be served: answered with 4xx or 5xx, and closed")                \
-    X(LEFT, "left", "the client left, or stopped reading, before it had the whole answer")                             \
+    X(HALF, "half", "the client left or stopped sending before the request was complete")                              \
+    X(MALFORMED, "malformed", "not a valid request: rejected with 4xx or 5xx, and closed")                             \
+    X(LEFT, "left", "the client left or stopped reading before the response was complete")                             \
     X(UNFINISHED, "unfinished", "the server was stopped first")
 
 /* Returns all requests in order of arrival; none unless `keep` was set. Valid after chaos_run has returned. */

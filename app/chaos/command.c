@@ -44,7 +44,7 @@ static const char *read_port(void *context, const char *value)
     struct settings *settings = context;
     uint64_t port;
     if (!read_number(value, UINT16_MAX, &port))
-        return "a port from 0 (a free one) to 65535";
+        return "a port from 0 (any free port) to 65535";
     settings->config.port = (uint16_t)port;
     return NULL;
 }
@@ -76,7 +76,7 @@ static const char *set_script(void *context, const char *value)
 {
     struct settings *settings = context;
     if (settings->has_script)
-        return "one script: as text, as a file or from stdin (-)";
+        return "only one script: text, a file or - for stdin";
     settings->has_script = true;
     settings->config.script = value;
     return NULL;
@@ -94,31 +94,31 @@ static const char *open_journal(void *context, const char *value)
 static const struct cli_option options[] = {
     {.name = "port",
      .value = "N",
-     .help = "the port; 0, the default: a free one",
+     .help = "the port; default 0: any free port",
      .read = read_port,
-     .details = "The first line on stdout tells it."},
+     .details = "The first line on stdout contains it."},
     {.name = "script",
      .value = "TEXT",
-     .help = "the script itself, instead of a file",
+     .help = "the script text, instead of a file",
      .read = set_script,
      .may_be_empty = true},
     {.name = "journal",
      .value = "FILE",
-     .help = "a JSON line for each request; -: to stderr",
+     .help = "write a JSON line for each request; -: to stderr",
      .read = open_journal,
      .details = "Written when the request has ended.",
      .completion = CLI_COMPLETE_FILE},
-    {.name = "seed", .value = "N", .help = "what fail= and delay= draw from; default 0", .read = read_seed},
+    {.name = "seed", .value = "N", .help = "seed of the random fail= and delay=; default 0", .read = read_seed},
     {.name = "for",
      .value = "DURATION",
-     .help = "stop after so long",
+     .help = "stop after this time",
      .read = read_for,
-     .details = "SIGINT and SIGTERM end it as well."},
+     .details = "SIGINT and SIGTERM stop it, too."},
     {.name = "idle",
      .value = "DURATION",
-     .help = "cut a client that does nothing for so long; default 60s",
+     .help = "disconnect clients that are idle for this time; default 60s",
      .read = read_idle,
-     .details = "That is one which neither sends nor reads."},
+     .details = "An idle client neither sends nor reads."},
 };
 
 static const struct cli_group groups[] = {{.option = options, .count = sizeof options / sizeof *options}};
@@ -133,7 +133,7 @@ static const char *read_text(struct settings *settings, FILE *file)
         return "more memory";
     size_t length = fread(settings->script, 1, room, file);
     if (ferror(file) || strlen(settings->script) != length)
-        return "a script: text that can be read, without NUL";
+        return "a readable text file without NUL";
     return set_script(settings, settings->script);
 }
 
@@ -154,11 +154,10 @@ static const char *script_help(void)
     static char text[8192];
     size_t length = 0;
     const char *parts[] = {
-        "A script is a line per path: the path (with * at its end a prefix; * alone: every other path), then steps "
-        "with | between them. Each request takes the next step; the last repeats, unless the line ends in loop. A step "
-        "is a "
-        "status, xN (so many times) and these words, in any order:\n\n",
-        "\nThe last five are about the whole line, and stand in its first step.\n",
+        "A script has a line per path: the path (a prefix if it ends with *; * alone: every other path), then steps "
+        "separated by |. Each request takes the next step; the last step repeats, unless the line ends in loop. A step "
+        "is a status, xN (repeat N times) and these directives, in any order:\n\n",
+        "\nThe last five apply to the whole line, and must be in its first step.\n",
     };
     length += (size_t)snprintf(text, sizeof text, "%s", parts[0]);
     for (size_t i = 0; chaos_directive_help(i) != NULL && length < sizeof text; i++)
@@ -172,8 +171,8 @@ static const char *script_help(void)
 static const struct cli_section sections[] = {
     {.title = "Script", .generate = script_help},
     {.title = "Exit status",
-     .text = "0 after --for or a signal, 1 if the journal could not be written to its end, 125 if it could not begin "
-             "to serve: a bad option, a mistake in the script, a port that is taken.\n"},
+     .text = "0 after --for or a signal, 1 if writing the journal failed, 125 if the server could not start: a bad "
+             "option, an error in the script, a port in use.\n"},
     {.title = "Examples",
      .text = "  bide chaos --script '/flaky 503 retry-after=2 | reset=request x2 | 200'\n"
              "  bide chaos --port 8080 --script '/api* fail=30%:503 200 delay=50ms'\n"
@@ -249,7 +248,7 @@ static int serve_and_report(int64_t for_ns)
 {
     int status = EXIT_SUCCESS;
     if (printf("listening on http://127.0.0.1:%u\n", (unsigned)chaos_port(served)) < 0 || fflush(stdout) != 0)
-        return cli_fail(&cli_chaos, "the port cannot be told: standard output: %s", strerror(errno));
+        return cli_fail(&cli_chaos, "cannot print the port: standard output: %s", strerror(errno));
     if (serve_for(for_ns) != BIDE_OK)
         status = report_error(BIDE_ERR_SYSTEM, NULL);
     cli_report(&cli_chaos, "%llu requests seen", (unsigned long long)chaos_requests(served));
@@ -265,7 +264,7 @@ static bool read_operands(struct settings *settings, char **operands)
     for (; *operands != NULL; operands++) {
         const char *want = read_file(settings, *operands);
         if (want != NULL) {
-            cli_fail(&cli_chaos, "%s: want %s", *operands, want);
+            cli_fail(&cli_chaos, "%s: expected %s", *operands, want);
             return false;
         }
     }
@@ -302,8 +301,8 @@ const struct cli_command cli_chaos = {
     .name = "chaos",
     .summary = CLI_CHAOS_SUMMARY,
     .synopsis = "[options] [SCRIPT-FILE|-]",
-    .about = "An HTTP/1.1 server on 127.0.0.1 that fails on purpose, for testing whatever talks HTTP. Without a script "
-             "it answers 200 on every path. The first line it prints says its port.\n",
+    .about = "A fault-injection HTTP/1.1 server on 127.0.0.1, for testing HTTP clients. Without a script it responds "
+             "with 200 on every path. The first line that it prints contains its port.\n",
     .groups = groups,
     .group_count = sizeof groups / sizeof *groups,
     .sections = sections,

@@ -163,7 +163,7 @@ static size_t line_format(char *to, const struct chaos_seen *seen)
     length += line_put_string(to + length, "traceparent", seen->traceparent);
     length += (size_t)snprintf(to + length, 120, ",\"body_bytes\":%llu,\"body_hash\":\"%016llx\",\"status\":%d",
                                (unsigned long long)seen->body_bytes, (unsigned long long)seen->body_hash, seen->status);
-    length += line_put_string(to + length, "deed", seen->result);
+    length += line_put_string(to + length, "result", seen->result);
     to[length++] = '}';
     to[length++] = '\n';
     return length;

@@ -106,7 +106,7 @@ static bool take_escape(struct reader *reader, char *byte)
     int high = *reader->at == 'x' ? hex_digit(reader->at[1]) : -1;
     int low = high >= 0 ? hex_digit(reader->at[2]) : -1;
     if (low < 0)
-        return reader_error(reader, "a backslash before %.2s: want \\n \\r \\t \\\" \\\\ or \\xHH", reader->at);
+        return reader_error(reader, "a backslash before %.2s: expected \\n \\r \\t \\\" \\\\ or \\xHH", reader->at);
     *byte = (char)(high * 16 + low);
     reader->at += 3;
     return true;
@@ -116,7 +116,7 @@ static bool word_add_byte(struct reader *reader, char byte)
 {
     struct chaos_word *word = &reader->word;
     if (word->length == CHAOS_WORD_MAX)
-        return reader_error(reader, "a word is too long: want at most %u bytes", CHAOS_WORD_MAX);
+        return reader_error(reader, "word too long: must be at most %u bytes", CHAOS_WORD_MAX);
     word->text[word->length++] = byte;
     return true;
 }
@@ -126,7 +126,7 @@ static bool take_quoted(struct reader *reader)
     for (reader->at++; *reader->at != '"';) {
         char byte = *reader->at;
         if (byte == '\0' || byte == '\n')
-            return reader_error(reader, "a quote is not closed: want \" before the end of the line");
+            return reader_error(reader, "unclosed quote: expected \" before the end of the line");
         reader->at++;
         if ((byte == '\\' && !take_escape(reader, &byte)) || !word_add_byte(reader, byte))
             return false;
@@ -163,7 +163,7 @@ static bool begin_step(struct reader *reader)
 {
     struct chaos_line *line = reader->target.line;
     if (line->steps == CHAOS_STEPS_MAX)
-        return reader_error(reader, "too many steps: want at most %u on a line", CHAOS_STEPS_MAX);
+        return reader_error(reader, "too many steps: must be at most %u per line", CHAOS_STEPS_MAX);
     struct chaos_step *step = array_grow(line->step, &line->steps, sizeof *step);
     if (step == NULL)
         return reader_nomem(reader);
@@ -182,10 +182,9 @@ static bool end_step(struct reader *reader, bool more)
     if (reader->words == 0 && line->steps > 1 && line->loop)
         line->steps--; /* `| loop` is not a step */
     else if (reader->words == 0 && (line->steps > 1 || more))
-        return reader_error(reader, "a step is empty: want a status such as 503, or another word, on each side of |");
+        return reader_error(reader, "empty step: expected a status such as 503, or a directive, on each side of |");
     if (step->cut != CHAOS_CUT_NONE && step->cut_at == CHAOS_AT_ACCEPT && reader->script->catch_all != line)
-        return reader_error(reader,
-                            "at its accept the path of a connection is unknown: want accept on the line * only");
+        return reader_error(reader, "the path is unknown on accept: =accept must be on the line *");
     if (step->status == 0)
         step->status = 200;
     return true;
@@ -197,14 +196,14 @@ static bool apply_word(struct reader *reader)
     struct chaos_word *word = &reader->word;
     struct chaos_directive_target *target = &reader->target;
     if (target->line->loop)
-        return reader_error(reader, "%.40s comes after loop: want loop last on its line", word->text);
+        return reader_error(reader, "%.40s after loop: loop must be last on its line", word->text);
     if (strcmp(word->text, "loop") == 0)
         return target->line->loop = true;
     reader->words++;
     const char *want = chaos_directive_apply(word, target);
     if (target->nomem)
         return reader_nomem(reader);
-    return want == NULL || reader_error(reader, "%.40s: want %s", word->text, want);
+    return want == NULL || reader_error(reader, "%.40s: expected %s", word->text, want);
 }
 
 static bool read_steps(struct reader *reader)
@@ -229,7 +228,7 @@ static bool begin_line(struct reader *reader)
 {
     struct chaos_script *script = reader->script;
     if (script->lines == CHAOS_LINES_MAX)
-        return reader_error(reader, "too many paths: want at most %u", CHAOS_LINES_MAX);
+        return reader_error(reader, "too many paths: must be at most %u", CHAOS_LINES_MAX);
     struct chaos_line *line = array_grow(script->line, &script->lines, sizeof *line);
     if (line == NULL)
         return reader_nomem(reader);
@@ -244,7 +243,7 @@ static bool read_path(struct reader *reader)
     if (!take_word(reader))
         return false;
     if (reader->word.text[0] != '/' && strcmp(reader->word.text, "*") != 0)
-        return reader_error(reader, "%.40s: want a path that begins with /, or *, at the start of the line",
+        return reader_error(reader, "%.40s: expected a path that begins with /, or *, at the start of the line",
                             reader->word.text);
     if ((line->path = strdup(reader->word.text)) == NULL)
         return reader_nomem(reader);
@@ -253,7 +252,7 @@ static bool read_path(struct reader *reader)
     line->path_length -= line->prefix;
     for (const struct chaos_line *other = reader->script->line; other < line; other++)
         if (same_path(line, other))
-            return reader_error(reader, "%.60s has a line already: want its steps on one line, with | between them",
+            return reader_error(reader, "%.60s has two lines: its steps must be on one line, separated by |",
                                 line->path);
     return true;
 }
@@ -262,12 +261,13 @@ static bool check_line(struct reader *reader)
 {
     const struct chaos_line *line = reader->target.line;
     if (line->capacity != 0 && line->service_ns == 0)
-        return reader_error(reader, "capacity=%u without a time: want service=20ms or so with it", line->capacity);
+        return reader_error(reader, "capacity=%u without service=: expected both, such as service=20ms",
+                            line->capacity);
     if (line->capacity == 0 && (line->queue != 0 || line->service_ns != 0))
-        return reader_error(reader, "queue= and service= without capacity=: want capacity=10 or so with them");
+        return reader_error(reader, "queue= or service= without capacity=: expected both, such as capacity=10");
     for (size_t i = 0; i < line->outages; i++)
         if (line->outage[i].refuse && line != reader->script->catch_all)
-            return reader_error(reader, "connections cannot be refused by path: want :refuse on the line * only");
+            return reader_error(reader, "connections cannot be refused by path: :refuse must be on the line *");
     return true;
 }
 
@@ -311,7 +311,7 @@ enum bide_err chaos_script_read(struct chaos_script *script, const char *text, u
         goto out;
     *reader = (struct reader){.at = text, .error = error, .script = script, .target.port = port};
     if (strnlen(text, CHAOS_SCRIPT_MAX + 1) > CHAOS_SCRIPT_MAX)
-        reader_error(reader, "the script is too long: want at most %u bytes", CHAOS_SCRIPT_MAX);
+        reader_error(reader, "script too long: must be at most %u bytes", CHAOS_SCRIPT_MAX);
     else
         read_text(reader);
     err = reader->err;
