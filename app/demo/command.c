@@ -86,9 +86,8 @@ static const char *read_outage(void *settings, const char *value)
     const char *dots = strstr(value, "..");
     s->has_outage = true;
     if (dots == NULL || !conf_duration_parse(value, (size_t)(dots - value), &s->scenario.down_ns) ||
-        !conf_duration_parse(dots + 2, strlen(dots + 2), &s->scenario.up_ns) ||
-        s->scenario.down_ns >= s->scenario.up_ns)
-        return "when it begins and when it ends, such as 5s..9s";
+        !conf_duration_parse(dots + 2, strlen(dots + 2), &s->scenario.up_ns) || s->scenario.down_ns >= s->scenario.up_ns)
+        return "begin and end of the outage, such as 5s..9s";
     return NULL;
 }
 
@@ -123,29 +122,29 @@ static void command_init(void *settings)
 static const struct cli_option options[] = {
     {.name = "seconds",
      .value = "N",
-     .help = "calls come for so long: 2 to 300; without it 18",
+     .help = "duration of arriving calls: 2 to 300; default 18",
      .read = read_seconds,
-     .details = "Two seconds more pass until those under way have ended or are cut."},
+     .details = "Calls in progress have two more seconds; then they are cancelled."},
     {.name = "rate",
      .value = "N",
-     .help = "so many calls a second: 10 to 1000; without it 200",
+     .help = "calls per second: 10 to 1000; default 200",
      .read = read_rate,
-     .details = "The server can do a quarter more than that, whatever it is."},
+     .details = "The server's capacity is always a quarter above the rate."},
     {.name = "outage",
      .value = "BEGIN..END",
-     .help = "when the server is down; without it 5s..9s, or the same part of --seconds",
+     .help = "when the server is down; default 5s..9s, or the same share of --seconds",
      .read = read_outage},
     {.name = "report",
      .value = "FILE",
-     .help = "write the page there; without it to " REPORT_DEFAULT,
+     .help = "write the page to this file; default " REPORT_DEFAULT,
      .read = read_report,
      .completion = CLI_COMPLETE_FILE,
      .details = "An older page of `bide demo` is replaced, any other file is not."},
     {.name = "no-report", .help = "write no page", .read = read_no_report},
     {.name = "json",
-     .help = "print the figures as one JSON object instead of the table",
+     .help = "print the metrics as a JSON object instead of the table",
      .read = read_json,
-     .details = "With the series behind the charts. Its keys are described in docs/command-demo.md."},
+     .details = "Includes the time series of the charts. docs/command-demo.md describes its keys."},
 };
 
 /* ---- the page file ---- */
@@ -164,13 +163,13 @@ static const char *page_objection(const char *path)
     if (stat(path, &found) != 0)
         return errno == ENOENT ? NULL : strerror(errno);
     if (!S_ISREG(found.st_mode))
-        return "it is no regular file";
+        return "it is not a regular file";
     FILE *file = fopen(path, "r");
     if (file == NULL)
         return strerror(errno);
     size_t length = fread(begin, 1, sizeof begin - 1, file);
     fclose(file);
-    return length == 0 || strcmp(begin, DEMO_REPORT_MARK) == 0 ? NULL : "it is there already and no page of bide demo";
+    return length == 0 || strcmp(begin, DEMO_REPORT_MARK) == 0 ? NULL : "it exists and is not a page of bide demo";
 }
 
 /* Sets the mode that a newly created file would have. */
@@ -194,7 +193,7 @@ static bool page_open(struct page *page, const struct settings *s)
     if (reason == NULL && (fd = mkstemp(page->draft)) < 0)
         reason = strerror(errno);
     if (reason != NULL) {
-        cli_fail(&cli_demo, "%s: %s; --report FILE names another, --no-report writes none", s->report, reason);
+        cli_fail(&cli_demo, "%s: %s; use --report FILE for another file, --no-report for none", s->report, reason);
         return false;
     }
     page_set_default_mode(fd);
@@ -322,7 +321,7 @@ static void watch_print_counts(const struct watch *w, FILE *out, const struct de
         snprintf(line[0][i], sizeof line[0][i], "%7" PRIu64 " requests, peak %" PRIu32 "/100 ms", g->requests,
                  w->peak[i]);
         snprintf(line[1][i], sizeof line[1][i], "%7" PRIu64 " of %" PRIu64 " calls succeeded", g->succeeded, begun);
-        snprintf(line[2][i], sizeof line[2][i], "%7" PRIu64 " failed, %" PRIu64 " under way", g->failed,
+        snprintf(line[2][i], sizeof line[2][i], "%7" PRIu64 " failed, %" PRIu64 " in progress", g->failed,
                  g->in_progress);
     }
     for (size_t i = 0; i < 3; i++)
@@ -331,10 +330,10 @@ static void watch_print_counts(const struct watch *w, FILE *out, const struct de
 
 static const char *phase_text(const struct demo_scenario *s, int64_t since_ns)
 {
-    return since_ns < s->down_ns     ? "the servers are well"
+    return since_ns < s->down_ns     ? "the servers are up"
            : since_ns < s->up_ns     ? "the servers are down"
            : since_ns < s->length_ns ? "the servers are up again"
-                                     : "no more calls; those under way have a moment";
+                                     : "no new calls; waiting for calls in progress";
 }
 
 /* Redraws all lines over the previous lines, in a single write. */
@@ -424,13 +423,13 @@ static bool scenario_fit_descriptors(struct demo_scenario *s)
         demo_scenario_complete(s);
     }
     if (demo_scenario_descriptors(s) > limit.rlim_cur) {
-        cli_fail(&cli_demo, "%" PRIu64 " open files are allowed; want %" PRIu64 ": see ulimit -n",
+        cli_fail(&cli_demo, "the limit of open files is %" PRIu64 ", must be at least %" PRIu64 ": see ulimit -n",
                  (uint64_t)limit.rlim_cur, demo_scenario_descriptors(s));
         return false;
     }
     if (s->rate < wanted)
-        cli_report(&cli_demo, "only %" PRIu64 " open files are allowed: %" PRIu32 " calls a second instead of %" PRIu32,
-                   (uint64_t)limit.rlim_cur, s->rate, wanted);
+        cli_report(&cli_demo, "the limit of open files is %" PRIu64 ": %" PRIu32 " calls per second instead of %" PRIu32,
+                (uint64_t)limit.rlim_cur, s->rate, wanted);
     return true;
 }
 
@@ -480,7 +479,7 @@ static bool demo_prepare(struct demo *demo, struct settings *s)
         demo_scenario_outage(&s->scenario);
     const char *want = demo_scenario_complete(&s->scenario);
     if (want != NULL) {
-        cli_fail(&cli_demo, "--outage: want %s", want);
+        cli_fail(&cli_demo, "--outage: must be %s", want);
         return false;
     }
     if (!cli_policy_resolve(&cli_demo, &s->policy, BIDE_PRESET_INTERACTIVE, &demo->policy) ||
@@ -522,10 +521,10 @@ static bool demo_perform(struct demo *demo, struct watch *w)
             return false;
         result->client = &demo->client[i];
         result->late_ns = demo_side_late_ns(demo->side[i]);
-        bool counted = demo_counters(&result->counters, demo->scenario, &record);
+        bool counted = demo_counters_compute(&result->counters, demo->scenario, &record);
         demo_record_free(&record);
         if (!counted) {
-            snprintf(demo->error, sizeof demo->error, "no memory");
+            snprintf(demo->error, sizeof demo->error, "out of memory");
             return false;
         }
     }
@@ -568,7 +567,7 @@ static void print_table(const struct demo *demo, bool drawn)
 {
     const struct demo_scenario *s = demo->scenario;
     struct cli_term term = cli_term_detect(stdout);
-    printf("%" PRIu32 " calls in %.4g s, a server that can do %" PRIu32 "/s, down from %.4g s to %.4g s:\n\n",
+    printf("%" PRIu32 " calls in %.4g s, a server with a capacity of %" PRIu32 "/s, down from %.4g s to %.4g s:\n\n",
            demo_call_count(s), (double)s->length_ns / (double)BIDE_S, demo_capacity_per_s(s),
            (double)s->down_ns / (double)BIDE_S, (double)s->up_ns / (double)BIDE_S);
     if (!drawn || !term.live)
@@ -583,7 +582,7 @@ static void warn_late(const struct demo_result *result)
     int64_t late_ns = result->side[0].late_ns;
     late_ns = result->side[1].late_ns > late_ns ? result->side[1].late_ns : late_ns;
     if (late_ns > LATE_START_NS)
-        cli_report(&cli_demo, "this machine was busy: calls began up to %s late, and the figures suffer from it",
+        cli_report(&cli_demo, "this machine was busy: calls started up to %s late, which distorts the metrics",
                 conf_duration_format_short(text, late_ns));
 }
 
@@ -606,9 +605,9 @@ static int command_run(void *settings, char **operands)
     static struct page page;
     int status = CLI_EXIT_BIDE_FAILED;
     if (operands[0] != NULL)
-        return cli_fail(&cli_demo, "%s: want options only", operands[0]);
+        return cli_fail(&cli_demo, "%s: unexpected argument, only options are allowed", operands[0]);
     if (!watch_signals() || curl_global_init(CURL_GLOBAL_ALL) != CURLE_OK)
-        return cli_fail(&cli_demo, "no descriptor or no memory to begin with");
+        return cli_fail(&cli_demo, "cannot start: no descriptor or no memory");
     if (!demo_prepare(&demo, s) || !page_open(&page, s))
         return CLI_EXIT_BIDE_FAILED;
     watcher = (struct watch){.demo = &demo, .term = cli_term_detect(stderr)};
@@ -632,16 +631,16 @@ static const struct cli_group groups[] = {
 
 static const struct cli_section sections[] = {
     {.title = "Exit status",
-     .text = "0 when the demo ran to its end; 125 when it could not, or its report or figures could not be "
-             "written; 128 plus the signal's number when it was stopped, 130 for Ctrl-C."},
+     .text = "0 when the demo was complete; 125 when it failed, or its report or metrics could not be written; 128 "
+             "plus the signal number when it was interrupted, 130 for Ctrl-C."},
     {.title = "Examples",
-     .text = "Twenty seconds, and a page to look at:\n\n"
+     .text = "Twenty seconds, and a page with charts:\n\n"
              "  bide demo\n\n"
              "An outage that is long enough to open the breaker:\n\n"
              "  bide demo --seconds 40 --outage 5s..15s\n\n"
-             "A policy of your own against the naive loop:\n\n"
+             "Your own policy against the naive loop:\n\n"
              "  bide demo --policy payments --no-report\n\n"
-             "The figures for a program:\n\n"
+             "Metrics for a program:\n\n"
              "  bide demo --json --no-report |\n"
              "      jq '.sides[] | {name, amplification, recovery_ms}'"},
 };
@@ -652,9 +651,9 @@ const struct cli_command cli_demo = {
     .synopsis = "[options]",
     .about =
         "Starts two equal servers on this machine (`bide chaos`, loopback only) that have a limited capacity and an "
-        "outage of some seconds, and sends the same calls to both at the same time: to one with the retry loop that "
-        "people write (10 attempts, 500 ms apart), to the other with bide's policy. It shows side by side what the "
-        "servers felt, who succeeded and how long the recovery took, and writes a page with charts.\n\n"
+        "outage of some seconds, and sends the same calls to both at the same time: to one with the usual retry loop "
+        "(10 attempts, 500 ms apart), to the other with bide's policy. It shows side by side the load of the servers, "
+        "the successful calls and the recovery time, and writes a page with charts.\n\n"
         "It takes twenty seconds. Without --policy, bide's side has the preset `interactive`, unchanged; the naive "
         "loop always has the same attempt timeout as the other side.",
     .groups = groups,

@@ -100,7 +100,7 @@ static bool find_latencies(struct demo_counters *t, const struct demo_record *re
 
 /* ---- the counters ---- */
 
-bool demo_counters(struct demo_counters *t, const struct demo_scenario *s, const struct demo_record *record)
+bool demo_counters_compute(struct demo_counters *t, const struct demo_scenario *s, const struct demo_record *record)
 {
     *t = (struct demo_counters){.intervals = (size_t)((s->length_ns + DEMO_GRACE_NS) / DEMO_INTERVAL_NS) + 1};
     t->interval = calloc(t->intervals, sizeof *t->interval);

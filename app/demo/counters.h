@@ -65,8 +65,8 @@ struct demo_counters {
 };
 
 /* Returns false, with empty counters, if there is no memory. */
-bool demo_counters(struct demo_counters *counters, const struct demo_scenario *scenario,
-                   const struct demo_record *record);
+bool demo_counters_compute(struct demo_counters *counters, const struct demo_scenario *scenario,
+                           const struct demo_record *record);
 void demo_counters_free(struct demo_counters *counters); /* accepts NULL and empty counters */
 
 void demo_record_free(struct demo_record *record); /* accepts NULL and an empty record */

@@ -91,14 +91,14 @@ static void page_write_lead(const struct page *p)
     const struct demo_scenario *s = p->scenario;
     fprintf(p->out, "<h1>The same outage, twice</h1>\n<p class=\"lead\">%" PRIu32 " calls in ", demo_call_count(s));
     page_write_seconds(p, s->length_ns);
-    fprintf(p->out, " seconds, %" PRIu32 " a second, to a server that can do %" PRIu32 " a second. From second ",
+    fprintf(p->out,
+            " seconds, %" PRIu32 " per second, to a server with a capacity of %" PRIu32 " per second. From second ",
             s->rate, demo_capacity_per_s(s));
     page_write_seconds(p, s->down_ns);
     fputs(" to second ", p->out);
     page_write_seconds(p, s->up_ns);
-    fputs(" it is down and answers 503. Two fleets meet two such servers at the same time, with the same calls at the "
-          "same "
-          "moments. They differ in one thing: how they retry.</p>\n",
+    fputs(" it is down and returns 503. Two groups of callers use two such servers at the same time, with the same "
+          "calls at the same times. They differ only in how they retry.</p>\n",
           p->out);
 }
 
@@ -129,7 +129,7 @@ static void page_write_card(const struct page *p, size_t which)
     page_write_card_metric(p, "of those after the outage", text);
     demo_fixed(number, demo_amplification(t), 2);
     snprintf(text, sizeof text, "%.20s ×", number);
-    page_write_card_metric(p, "requests for each first try", text);
+    page_write_card_metric(p, "requests per first attempt", text);
     if (t->recovery_ns == DEMO_NOT_RECOVERED)
         snprintf(text, sizeof text, "not seen");
     else
@@ -202,7 +202,7 @@ static void page_draw_requests(const struct page *p, size_t which)
     page_fill_counts(p, 0, &side->counters, offsetof(struct demo_interval, requests));
     snprintf(id, sizeof id, "requests-%s", side_classes[which]);
     snprintf(about, sizeof about,
-             "Requests that came to the server of the %.40s in each 100 ms. The most are %" PRIu32 ", at second %zu.",
+             "Requests received by the server of the %.40s per 100 ms. The maximum is %" PRIu32 ", at second %zu.",
              side->client->name, side->counters.peak, side->counters.peak_interval / INTERVALS_PER_S);
     chart.id = id;
     chart.title = side->client->name;
@@ -221,7 +221,7 @@ static void page_draw_successes(const struct page *p)
     const struct demo_side_result *side = p->result->side;
     size_t count = INTERVALS(p->scenario);
     struct chart_series series[SERIES_MAX] = {
-        {.name = "naive: all answers", .style = "late", .value = p->value[0], .count = count},
+        {.name = "naive: all responses", .style = "late", .value = p->value[0], .count = count},
         {.name = side[0].client->name, .style = "naive", .value = p->value[1], .count = count},
         {.name = side[1].client->name, .style = "bide", .value = p->value[2], .count = count}};
     struct chart_lines chart = page_chart(p);
@@ -231,12 +231,12 @@ static void page_draw_successes(const struct page *p)
     chart.id = "answers";
     chart.title = "Calls that succeeded, per second";
     chart.about =
-        "For both sides the calls that ended in success within a second, and for the naive loop also all that "
-        "its server answered, callers who had left included.";
+        "For both sides the calls that succeeded per second, and for the naive loop also all 200 responses of "
+        "its server, including those to callers that had left.";
     chart.y_name = "calls per second";
     chart.height = HEIGHT + 50;
     chart.level = p->scenario->rate;
-    chart.level_name = "calls that come";
+    chart.level_name = "arriving calls";
     chart.series = series;
     chart.series_count = SERIES_MAX;
     page_write_chart(p, &chart);
@@ -244,16 +244,15 @@ static void page_draw_successes(const struct page *p)
 
 static void page_write_charts(const struct page *p)
 {
-    fputs(
-        "<h2>What the server felt</h2>\n<p class=\"soft\">Requests that came to each server in each 100 ms, counted by "
-        "the server. Both charts have the same scale.</p>\n",
-        p->out);
+    fputs("<h2>Load of the servers</h2>\n<p class=\"soft\">Requests that each server received per 100 ms, counted by "
+          "the server. Both charts have the same scale.</p>\n",
+          p->out);
     for (size_t i = 0; i < 2; i++)
         page_draw_requests(p, i);
     fputs(
-        "<h2>What the callers got</h2>\n<p class=\"soft\">Calls that ended in success, per second. The dashed line is "
-        "all that the naive fleet’s server answered: where it runs above the other one, the server worked for callers "
-        "who had already left.</p>\n",
+        "<h2>Success of the callers</h2>\n<p class=\"soft\">Calls that succeeded, per second. The dashed line shows "
+        "all 200 responses of the naive side’s server: where it is above the solid line, the server worked for callers "
+        "that had already left.</p>\n",
         p->out);
     page_draw_successes(p);
 }
@@ -264,7 +263,7 @@ static void page_write_table(const struct page *p)
 {
     const struct demo_result *r = p->result;
     char text[DEMO_METRIC_SIZE];
-    fputs("<h2>All figures</h2>\n<table><thead><tr><th></th>", p->out);
+    fputs("<h2>All metrics</h2>\n<table><thead><tr><th></th>", p->out);
     for (size_t i = 0; i < 2; i++) {
         fprintf(p->out, "<th scope=\"col\" class=\"%s\">", side_classes[i]);
         chart_escape(p->out, r->side[i].client->name);
@@ -295,7 +294,7 @@ static void page_write_reasons(const struct page *p)
         if (reason == BIDE_REASON_SUCCEEDED || naive + bide == 0)
             continue;
         fputs("<tr><th scope=\"row\">", p->out);
-        chart_escape(p->out, reason == BIDE_REASON_CANCELLED ? "none: still trying when the demo ended"
+        chart_escape(p->out, reason == BIDE_REASON_CANCELLED ? "none: still trying at the end of the demo"
                                                              : bide_reason_text((enum bide_reason)reason));
         fprintf(p->out, "</th><td>%" PRIu64 "</td><td>%" PRIu64 "</td></tr>\n", naive, bide);
     }
@@ -310,27 +309,26 @@ static void page_write_explanation(const struct page *p)
     conf_duration_format(queue, DEMO_QUEUE_NS);
     fprintf(
         p->out,
-        "<h2>How to read this</h2>\n<p>While the server is down nobody can succeed, and every retry is a request for "
-        "nothing. What matters is what happens when it is back. The server works off requests in the order in which "
-        "they came, and its queue holds %s of work; an attempt is given up after %s. Retries that were piled up "
-        "during the outage fill that queue all at once. If it becomes longer than callers wait, the server answers "
-        "callers that have left, who have meanwhile asked again: it is busy all the time and of use to nobody, "
-        "although nothing is broken any more. Only fewer requests end that.</p>\n",
-        queue, policy->attempt_timeout_ns == BIDE_NEVER ? "no particular time" : text);
+        "<h2>How to read this</h2>\n<p>While the server is down no call can succeed, and every retry is wasted. The "
+        "decisive time is after the outage. The server processes requests in order of arrival, and its queue holds %s "
+        "of work; an attempt is abandoned after %s. Retries that accumulated during the outage fill that queue at "
+        "once. If requests then wait longer than callers do, the server works for callers that have left and that "
+        "have meanwhile sent their next attempt: it is always busy and serves no one, although nothing is broken any "
+        "more (a metastable failure). Only fewer requests end it.</p>\n",
+        queue, policy->attempt_timeout_ns == BIDE_NEVER ? "no time limit" : text);
     fputs(
-        "<p>A retry budget keeps the pile from being built: retries are paid for by successes, and during an outage "
-        "there are none. Most calls that begin then fail, and are told so at once. A patient loop may outlast a short "
-        "outage, at the server’s expense; a longer one it makes longer still.</p>\n",
+        "<p>A retry budget prevents this accumulation: successes pay for retries, and during an outage there are none. "
+        "Most calls that start during the outage therefore fail fast. A patient loop may outlast a short outage, at "
+        "the server’s expense; a longer outage it prolongs.</p>\n",
         p->out);
     fputs(
-        "<p>Both fleets are driven by the same engine and the same loop, over real sockets on this machine; the naive "
-        "loop is a policy with a fixed wait and without jitter, budget, breaker and deadline. The calls come at "
-        "moments "
-        "drawn from the seed, whether or not earlier ones have ended.</p>\n",
+        "<p>Both sides use the same engine and the same event loop, over real sockets on this machine; the naive loop "
+        "is a policy with a fixed wait and without jitter, budget, breaker and deadline. The calls start at random "
+        "times, drawn from the seed, whether or not earlier calls have ended.</p>\n",
         p->out);
     if (p->result->side[1].client->target.breaker.kind != BIDE_BREAKER_OFF &&
         demo_refused(&p->result->side[1].counters) == 0)
-        fputs("<p>The outage was too short to open bide’s breaker; a longer one shows what that does.</p>\n", p->out);
+        fputs("<p>The outage was too short to open bide’s breaker; a longer one shows its effect.</p>\n", p->out);
 }
 
 static void page_write_repeat(const struct page *p)
@@ -343,8 +341,8 @@ static void page_write_repeat(const struct page *p)
             conf_duration_format(up, s->up_ns));
     chart_escape(p->out, p->result->options != NULL ? p->result->options : "");
     fputs(
-        "</pre>\n<p>The same seed gives the same calls at the same moments. What is measured differs a little from run "
-        "to run, as clocks and machines do. Each server was <code>bide chaos</code> with this script:</p>\n<pre>",
+        "</pre>\n<p>The same seed gives the same calls at the same times. Measured values differ slightly from run to "
+        "run. Each server was <code>bide chaos</code> with this script:</p>\n<pre>",
         p->out);
     chart_escape(p->out, demo_script(script, s));
     fputs("</pre>\n", p->out);
@@ -357,7 +355,7 @@ static void page_write_footer(const struct page *p)
     struct tm utc;
     if (at > 0 && gmtime_r(&at, &utc) != NULL)
         strftime(made, sizeof made, ", %Y-%m-%d %H:%M UTC", &utc);
-    fprintf(p->out, "<footer>Made by <code>bide demo</code>, bide %s%s. This page needs nothing beside it.</footer>\n",
+    fprintf(p->out, "<footer>Made by <code>bide demo</code>, bide %s%s. This page is self-contained.</footer>\n",
             bide_version(), made);
 }
 

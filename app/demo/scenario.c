@@ -26,9 +26,9 @@ static const char *scenario_error(const struct demo_scenario *s)
     if (s->length_ns < DEMO_LENGTH_MIN_NS || s->length_ns > DEMO_LENGTH_MAX_NS)
         return "a length from 2s to 300s";
     if (s->down_ns < 0 || s->down_ns >= s->up_ns)
-        return "an outage that ends after it began, such as 5s..9s";
+        return "an outage that ends after its begin, such as 5s..9s";
     if (s->up_ns > s->length_ns - BIDE_S)
-        return "an outage that ends a second before the calls do, or earlier";
+        return "an outage that ends at least a second before the last call";
     return NULL;
 }
 

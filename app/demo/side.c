@@ -215,13 +215,14 @@ static bool side_open_server(struct demo_side *side, char error[DEMO_ERROR_SIZE]
     struct chaos_config config = {
         .script = demo_script(script, side->scenario), .seed = side->scenario->seed, .journal_fd = -1, .keep = true};
     if (chaos_new(&side->chaos, &config, &wrong) != BIDE_OK) {
-        snprintf(error, DEMO_ERROR_SIZE, "no server on 127.0.0.1: %s", wrong.line > 0 ? wrong.text : strerror(errno));
+        snprintf(error, DEMO_ERROR_SIZE, "cannot start a server on 127.0.0.1: %s",
+                 wrong.line > 0 ? wrong.text : strerror(errno));
         return false;
     }
     snprintf(side->url, sizeof side->url, "http://127.0.0.1:%u" DEMO_PATH, chaos_port(side->chaos));
     side->serving = start_thread(&side->server, server_thread, side);
     if (!side->serving)
-        snprintf(error, DEMO_ERROR_SIZE, "no thread for the server");
+        snprintf(error, DEMO_ERROR_SIZE, "cannot start the server's thread");
     return side->serving;
 }
 
@@ -230,7 +231,7 @@ struct demo_side *demo_side_new(const struct demo_scenario *scenario, const stru
 {
     struct bide_problem problem;
     struct demo_side *side = aligned_alloc(_Alignof(struct demo_side), sizeof *side);
-    snprintf(error, DEMO_ERROR_SIZE, "no memory");
+    snprintf(error, DEMO_ERROR_SIZE, "out of memory");
     if (side == NULL)
         return NULL;
     memset(side, 0, sizeof *side);
@@ -256,7 +257,7 @@ bool demo_side_begin(struct demo_side *side, int64_t start_ns, char error[DEMO_E
     side->start_ns = start_ns;
     side->calling = start_thread(&side->callers, callers_thread, side);
     if (!side->calling)
-        snprintf(error, DEMO_ERROR_SIZE, "no thread for the callers");
+        snprintf(error, DEMO_ERROR_SIZE, "cannot start the callers' thread");
     return side->calling;
 }
 
@@ -308,10 +309,10 @@ static bool record_copy_requests(const struct demo_side *side, struct demo_recor
 static const char *side_failure(const struct demo_side *side)
 {
     if (side->no_memory)
-        return "there is not enough memory for so many calls";
+        return "out of memory for the calls";
     if (side->server_failed)
-        return "the server could not go on";
-    return side->begun == demo_call_count(side->scenario) ? NULL : "it was stopped";
+        return "the server failed";
+    return side->begun == demo_call_count(side->scenario) ? NULL : "the demo was stopped";
 }
 
 bool demo_side_end(struct demo_side *side, struct demo_record *record, char error[DEMO_ERROR_SIZE])
@@ -322,7 +323,7 @@ bool demo_side_end(struct demo_side *side, struct demo_record *record, char erro
     side->call = NULL;
     if (reason == NULL && record_copy_requests(side, record))
         return true;
-    snprintf(error, DEMO_ERROR_SIZE, "%s", reason != NULL ? reason : "no memory");
+    snprintf(error, DEMO_ERROR_SIZE, "%s", reason != NULL ? reason : "out of memory");
     demo_record_free(record);
     return false;
 }

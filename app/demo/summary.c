@@ -97,7 +97,7 @@ FORMAT(format_peak)
     return format_count(text, t->peak);
 }
 
-FORMAT(format_for_nobody)
+FORMAT(format_wasted)
 {
     (void)result;
     return format_share(text, t->wasted, t->served);
@@ -125,23 +125,21 @@ FORMAT(format_still_trying)
 }
 
 static const struct demo_metric metrics[] = {
-    {"calls", "Calls that began. Both sides have the same, at the same moments.", format_calls},
-    {"succeeded", "Calls that ended with an answer 200. During the outage nobody can.", format_succeeded},
-    {"... of those after the outage", "The same, of the calls that began when the server was up again.",
+    {"calls", "Calls that started. Both sides make the same calls at the same times.", format_calls},
+    {"succeeded", "Calls that ended with a 200 response. During the outage no call can.", format_succeeded},
+    {"... of those after the outage", "The same, for the calls that started after the server was up again.",
      format_succeeded_after},
-    {"gave up", "Calls that ended without success: their policy made no further attempt.", format_gave_up},
-    {"still trying at the end", "Calls that had neither succeeded nor given up when the demo ended.",
+    {"gave up", "Calls that ended without success: their policy allowed no further attempt.", format_gave_up},
+    {"still trying at the end", "Calls that had neither succeeded nor given up at the end of the demo.",
      format_still_trying},
     {"recovered after the outage",
-     "From the end of the outage until 90 % of the calls of every second to come succeed within a second.",
+     "From the end of the outage until, in every later second, 90 % of the calls succeed within a second.",
      format_recovered},
-    {"requests at the server", "All that the server saw, counted by the server.", format_requests},
-    {"amplification", "Requests at the server for each first try.", format_amplification},
-    {"busiest 100 ms", "Most requests that came to the server within 100 ms.", format_peak},
-    {"answers for nobody", "Requests that the server served for callers who had left by then.", format_for_nobody},
-    {"time to success, median / 99 %",
-     "From the begin of a call to its success; half of them, and 99 of 100, took no "
-     "longer.",
+    {"requests at the server", "All requests that the server received, by its own count.", format_requests},
+    {"amplification", "Requests at the server per first attempt.", format_amplification},
+    {"busiest 100 ms", "The largest number of requests that the server received within 100 ms.", format_peak},
+    {"wasted responses", "Requests that the server served after their callers had left.", format_wasted},
+    {"time to success, median / 99 %", "From the start of a call to its success: the median, and the 99th percentile.",
      format_took},
 };
 
@@ -160,15 +158,16 @@ const char *demo_cost_note(char text[DEMO_NOTE_SIZE], const struct demo_result *
     char open[CONF_VALUE_SIZE], ramp[CONF_VALUE_SIZE];
     if (demo_refused(bide) > 0)
         snprintf(text, DEMO_NOTE_SIZE,
-                 "bide's breaker opened and refused %" PRIu64 " calls: it is open for %s at first,%sthen a ramp of %s. "
-                 "The server is spared, callers pay: this side recovers later.",
+                 "bide's breaker opened and rejected %" PRIu64
+                 " calls: it is open for %s at first,%sthen ramps up over %s. "
+                 "That spares the server, at the expense of callers.",
                  demo_refused(bide), conf_duration_format(open, breaker->open_ns), between,
                  conf_duration_format(ramp, breaker->ramp_ns));
     else if (naive->ended[BIDE_REASON_SUCCEEDED] > bide->ended[BIDE_REASON_SUCCEEDED])
         snprintf(
             text, DEMO_NOTE_SIZE,
-            "More calls of the naive loop succeeded: its callers outlasted this outage,%sbide's were told of it at "
-            "once. What it cost the server is seen in its requests.",
+            "More calls of the naive loop succeeded: its callers outlasted this outage,%sbide's callers failed fast. "
+            "Requests show the cost for the server.",
             between);
     else
         return NULL;
@@ -214,7 +213,7 @@ static void json_scenario(FILE *out, const struct demo_result *r)
             bide_version(), s->seed, s->rate, s->length_ns / BIDE_MS, s->down_ns / BIDE_MS, s->up_ns / BIDE_MS,
             demo_capacity_per_s(s));
     json_text(out, demo_script(script, s));
-    fprintf(out, ",\"bucket_ms\":%" PRId64 ",\"policy\":", DEMO_INTERVAL_NS / BIDE_MS);
+    fprintf(out, ",\"interval_ms\":%" PRId64 ",\"policy\":", DEMO_INTERVAL_NS / BIDE_MS);
     json_text(out, r->policy);
 }
 
@@ -252,12 +251,12 @@ static void json_side(FILE *out, const struct demo_side_result *side)
     json_text(out, demo_client_summary(summary, side->client));
     fprintf(out,
             ",\"calls\":%" PRIu64 ",\"succeeded\":%" PRIu64 ",\"still_trying\":%" PRIu64 ",\"attempts\":%" PRIu64
-            ",\"requests\":%" PRIu64 ",\"first_tries\":%" PRIu64 ",\"amplification\":",
+            ",\"requests\":%" PRIu64 ",\"first_attempts\":%" PRIu64 ",\"amplification\":",
             t->calls, t->ended[BIDE_REASON_SUCCEEDED], t->ended[BIDE_REASON_CANCELLED], t->attempts, t->requests,
             t->first_attempts);
     chart_number(out, demo_amplification(t));
     fprintf(out,
-            ",\"peak\":%" PRIu32 ",\"peak_at_ms\":%" PRId64 ",\"served\":%" PRIu64 ",\"for_nobody\":%" PRIu64
+            ",\"peak\":%" PRIu32 ",\"peak_at_ms\":%" PRId64 ",\"served\":%" PRIu64 ",\"wasted\":%" PRIu64
             ",\"after_outage\":{\"calls\":%" PRIu64 ",\"succeeded\":%" PRIu64 "},\"median_us\":%" PRId64
             ",\"p99_us\":%" PRId64 ",\"late_us\":%" PRId64 ",\"recovery_ms\":",
             t->peak, (int64_t)t->peak_interval * (DEMO_INTERVAL_NS / BIDE_MS), t->served, t->wasted, t->after_calls,
@@ -267,10 +266,10 @@ static void json_side(FILE *out, const struct demo_side_result *side)
     else
         fprintf(out, "%" PRId64, t->recovery_ns / BIDE_MS);
     json_ends(out, t);
-    json_series(out, t, "began_by_bucket", offsetof(struct demo_interval, began));
-    json_series(out, t, "requests_by_bucket", offsetof(struct demo_interval, requests));
-    json_series(out, t, "served_by_bucket", offsetof(struct demo_interval, served));
-    json_series(out, t, "succeeded_by_bucket", offsetof(struct demo_interval, succeeded));
+    json_series(out, t, "started_by_interval", offsetof(struct demo_interval, began));
+    json_series(out, t, "requests_by_interval", offsetof(struct demo_interval, requests));
+    json_series(out, t, "served_by_interval", offsetof(struct demo_interval, served));
+    json_series(out, t, "succeeded_by_interval", offsetof(struct demo_interval, succeeded));
     fputc('}', out);
 }
 

@@ -1,4 +1,4 @@
-# bide demo, as a user types it. Runs are short: what is asserted are relations, not speeds.
+# bide demo, as a user runs it. Runs are short: the tests check relations, not speeds.
 
 # shellcheck disable=SC2154 # status, output and stderr are set by run
 load helpers
@@ -25,9 +25,9 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
     jq -e '.sides[] | .calls == 300' <<< "$output"
     jq -e 'all(.sides[]; .calls == .succeeded + .still_trying + ([.gave_up[]] | add // 0))' <<< "$output"
     jq -e 'all(.sides[]; .requests == .attempts)' <<< "$output"
-    jq -e 'all(.sides[]; .requests == (.requests_by_bucket | add))' <<< "$output"
-    jq -e 'all(.sides[]; .succeeded == (.succeeded_by_bucket | add))' <<< "$output"
-    jq -e 'all(.sides[]; .served == .succeeded + .for_nobody)' <<< "$output"
+    jq -e 'all(.sides[]; .requests == (.requests_by_interval | add))' <<< "$output"
+    jq -e 'all(.sides[]; .succeeded == (.succeeded_by_interval | add))' <<< "$output"
+    jq -e 'all(.sides[]; .served == .succeeded + .wasted)' <<< "$output"
 }
 
 @test "bide's side recovers" {
@@ -41,12 +41,12 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
     run --separate-stderr bide demo --seconds 11 --rate 100 --outage 2s..6s --set breaker.kind=off --seed 1 --json \
         --no-report
     [ "$status" -eq 0 ]
-    jq -e '.sides[0].recovery_ms == null and .sides[0].for_nobody > 0' <<< "$output"
+    jq -e '.sides[0].recovery_ms == null and .sides[0].wasted > 0' <<< "$output"
     jq -e '.sides[1].recovery_ms != null' <<< "$output"
     jq -e '.sides[0].succeeded < .sides[1].succeeded' <<< "$output"
 }
 
-@test "the table goes to stdout, what happens meanwhile to stderr, the page to bide-demo.html" {
+@test "the table goes to stdout, progress to stderr, the page to bide-demo.html" {
     run --separate-stderr bide demo "${short[@]}"
     [ "$status" -eq 0 ]
     grep -q "^amplification " <<< "$output"
@@ -58,11 +58,11 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
     [ "$(stat -c %a bide-demo.html)" = "$(printf %o $((0666 & ~$(umask))))" ]
 }
 
-@test "an older page is replaced, anything else is not" {
+@test "an older page is replaced, any other file is not" {
     echo "mine" > notes.html
     run bide demo --report notes.html
     [ "$status" -eq 125 ]
-    [[ $output == *"notes.html"*"no page of bide demo"*"--report FILE"* ]]
+    [[ $output == *"notes.html"*"not a page of bide demo"*"--report FILE"* ]]
     [ "$(cat notes.html)" = mine ]
 
     echo "<!doctype html><!-- a report of bide demo -->" > old.html
@@ -72,7 +72,7 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
     [ "$(ls)" = $'notes.html\nold.html' ]
 }
 
-@test "a page that cannot be written is told before the demo begins" {
+@test "a page that cannot be written is reported before the demo begins" {
     run bide demo --report no/such/directory/page.html
     [ "$status" -eq 125 ]
     [[ $output == *"page.html: No such file or directory"* ]]
@@ -84,7 +84,7 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
 @test "Ctrl-C ends it with 130 and leaves nothing behind" {
     env --default-signal=INT bide-demo > out 2> err 3>&- &
     local pid=$!
-    eventually grep -q "the servers are well" err
+    eventually grep -q "the servers are up" err
     kill -INT "$pid"
     local status=0
     wait "$pid" || status=$?
@@ -93,7 +93,7 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
     [ "$(ls)" = $'err\nout' ]
 }
 
-@test "on a terminal it draws both sides, and gives the cursor back" {
+@test "on a terminal both sides are drawn, and the cursor is restored" {
     command -v script > /dev/null || skip "needs script"
     export TERM=xterm
     script -qec "stty cols 80 rows 40; bide demo --seconds 2 --rate 20 --no-report" seen > /dev/null < /dev/null
@@ -106,20 +106,20 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
     run ! grep -q $'\033\[3' seen
 }
 
-@test "without UTF-8 it is plain ASCII" {
+@test "without UTF-8 the output is plain ASCII" {
     LC_ALL=C run --separate-stderr bide demo --seconds 2 --rate 20 --no-report
     [ "$status" -eq 0 ]
     LC_ALL=C run ! grep -q '[^ -~]' <<< "$output"
 }
 
-@test "a policy of one's own is tried against the naive loop" {
+@test "a user's policy is compared with the naive loop" {
     printf '[mine]\nextends = interactive\nattempts = 1\n' > bide.conf
     run --separate-stderr bide demo "${short[@]}" --policy mine --json --no-report
     [ "$status" -eq 0 ]
     jq -e '.policy == "mine" and .sides[1].amplification == 1' <<< "$output"
 }
 
-@test "the page tells how to repeat it, with all that was changed" {
+@test "the page shows the command that repeats it, with all changes" {
     printf '[mine]\nextends = interactive\nattempts = 1\n' > "my own.conf"
     run bide demo --seconds 2 --rate 10 --seed 3 --policy "my own.conf#mine" --cap 1s --set "observe=budget, hint"
     [ "$status" -eq 0 ]
@@ -127,7 +127,7 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
         bide-demo.html
 }
 
-@test "a reader who leaves early leaves no half page behind" {
+@test "a closed pipe leaves no incomplete page" {
     local piped
     set +o pipefail
     bide demo --seconds 2 --rate 10 2> err | true
@@ -136,15 +136,15 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
     [ "$(ls)" = $'bide-demo.html\nerr' ]
 }
 
-@test "a breaker that opened is told, with what it costs" {
+@test "an opened breaker is reported with its cost" {
     run --separate-stderr bide demo --seconds 3 --rate 50 --outage 1s..2s
     [ "$status" -eq 0 ]
-    [[ $output == *"bide's breaker opened and refused"*"this side recovers later"* ]]
-    grep -q "breaker opened and refused" bide-demo.html
+    [[ $output == *"bide's breaker opened and rejected"*"at the expense of callers"* ]]
+    grep -q "breaker opened and rejected" bide-demo.html
     run ! grep -q "too short to open" bide-demo.html
 }
 
-@test "Ctrl-Z gives the cursor back to the shell, and fg takes it again" {
+@test "Ctrl-Z restores the shell's cursor, and fg hides it again" {
     command -v tmux > /dev/null || skip "needs tmux"
     local mux=(tmux -S "$WORK/tmux" -f /dev/null)
     cursor() { [ "$("${mux[@]}" display -p '#{cursor_flag}')" = "$1" ]; }
@@ -159,20 +159,20 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
     eventually cursor 1
 }
 
-@test "with few open files there are fewer calls, and that is said" {
+@test "a low limit of open files lowers the rate, and that is reported" {
     run --separate-stderr bash -c 'ulimit -n 500; bide demo --seconds 2 --rate 200 --json --no-report'
     [ "$status" -eq 0 ]
-    [[ $stderr == *"only 500 open files are allowed"* ]]
+    [[ $stderr == *"the limit of open files is 500"* ]]
     jq -e '.rate_per_s < 200' <<< "$output"
     run bash -c 'ulimit -n 100; bide demo --seconds 2 --no-report'
     [ "$status" -eq 125 ]
     [[ $output == *"ulimit -n"* ]]
 }
 
-@test "what is wrong is told with what would be right" {
+@test "errors describe a valid value" {
     run bide demo --seconds 1
     [ "$status" -eq 125 ]
-    [[ $output == *"--seconds 1: want from 2 to 300 seconds"* ]]
+    [[ $output == *"--seconds 1: "*"from 2 to 300 seconds"* ]]
     run bide demo --rate 0
     [ "$status" -eq 125 ]
     run bide demo --outage 5s
@@ -186,7 +186,7 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
     [ "$status" -eq 125 ]
 }
 
-@test "closed streams are errors, and nothing of the table gets into the page" {
+@test "closed streams are errors, and the table is not written to the page" {
     run bash -c 'bide demo --seconds 2 --rate 10 <&- >&-'
     [ "$status" -eq 125 ]
     [[ $output == *"standard output: Bad file descriptor"* ]]
@@ -194,7 +194,7 @@ short=(--seconds 3 --rate 100 --outage 1s..1500ms --seed 7)
     run ! grep -q "^amplification " bide-demo.html
 }
 
-@test "a full disk is an error, not a success" {
+@test "a full disk is an error" {
     run bash -c 'bide demo --seconds 2 --rate 10 --json --no-report > /dev/full'
     [ "$status" -eq 125 ]
 }

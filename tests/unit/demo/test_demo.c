@@ -90,7 +90,7 @@ static struct demo_counters count_run(bool (*ok)(int64_t at_ns))
     struct demo_scenario s = test_scenario();
     struct demo_record record = record_of(ok);
     struct demo_counters t;
-    assert_true(demo_counters(&t, &s, &record));
+    assert_true(demo_counters_compute(&t, &s, &record));
     return t;
 }
 
@@ -259,7 +259,7 @@ static void amplification_is_requests_per_first_attempt(void **state)
     for (uint32_t i = 0; i < 500; i++)
         requests[CALLS + i] = (struct demo_request){.at_ns = 3 * BIDE_S, .end_ns = 3 * BIDE_S, .status = 503};
     record.requests = CALLS + 500;
-    assert_true(demo_counters(&t, &s, &record));
+    assert_true(demo_counters_compute(&t, &s, &record));
     assert_true(demo_amplification(&t) == 1.5);
     assert_int_equal(t.peak, 510);
     assert_int_equal(t.peak_interval, 30);
@@ -273,7 +273,7 @@ static void response_to_a_caller_that_left_is_wasted(void **state)
     struct demo_counters t;
     for (uint32_t i = 0; i < 100; i++)
         calls[i].reason = BIDE_REASON_ATTEMPTS_SPENT; /* served, but the caller had left */
-    assert_true(demo_counters(&t, &s, &record));
+    assert_true(demo_counters_compute(&t, &s, &record));
     assert_int_equal(t.wasted, 100);
     demo_counters_free(&t);
 }
@@ -284,7 +284,7 @@ static void events_after_the_end_are_in_the_last_interval(void **state)
     struct demo_call call = {.begin_ns = -5, .end_ns = 99 * BIDE_S, .attempts = 1, .reason = BIDE_REASON_SUCCEEDED};
     struct demo_record record = {.call = &call, .calls = 1, .request = requests, .requests = 0};
     struct demo_counters t;
-    assert_true(demo_counters(&t, &s, &record));
+    assert_true(demo_counters_compute(&t, &s, &record));
     assert_int_equal(t.interval[0].began, 1);
     assert_int_equal(t.interval[t.intervals - 1].succeeded, 1);
     assert_true(demo_amplification(&t) == 1);
@@ -330,7 +330,7 @@ static void late_successes_do_not_count_as_recovery(void **state)
     for (uint32_t i = 0; i < CALLS; i++)
         if (calls[i].begin_ns >= s.up_ns && calls[i].begin_ns < 7 * BIDE_S)
             calls[i].end_ns = calls[i].begin_ns + DEMO_IN_TIME_NS + 1;
-    assert_true(demo_counters(&t, &s, &record));
+    assert_true(demo_counters_compute(&t, &s, &record));
     assert_in_range(t.recovery_ns, 2900 * BIDE_MS, 3 * BIDE_S + 100 * BIDE_MS);
     demo_counters_free(&t);
 }
@@ -408,7 +408,7 @@ static size_t widest_line(const char *text, size_t *lines)
 
 static void opened_breaker_is_reported_with_its_cost(void **state)
 {
-    static const char note[] = "bide's breaker opened and refused 6 calls: it is open for 5s at first,";
+    static const char note[] = "bide's breaker opened and rejected 6 calls: it is open for 5s at first,";
     struct test_result test_result;
     size_t lines;
     test_result_init(&test_result, "bide");
@@ -421,11 +421,11 @@ static void opened_breaker_is_reported_with_its_cost(void **state)
     test_result.result.side[1].counters.ended[BIDE_REASON_BREAKER_RAMPING] = 1;
     char *page = write_to_text(write_report, &test_result.result),
          *text = write_to_text(write_table, &test_result.result);
-    assert_null(strstr(calm, "refused"));
-    assert_null(strstr(calm_table, "refused"));
+    assert_null(strstr(calm, "rejected"));
+    assert_null(strstr(calm_table, "rejected"));
     assert_non_null(strstr(calm, "too short to open"));
     assert_non_null(
-        strstr(page, "breaker opened and refused 6 calls: it is open for 5s at first, then a ramp of 10s."));
+        strstr(page, "breaker opened and rejected 6 calls: it is open for 5s at first, then ramps up over 10s."));
     assert_null(strstr(page, "too short to open"));
     assert_non_null(strstr(text, note));
     assert_true(widest_line(text, &lines) <= 80);
@@ -520,7 +520,7 @@ static void json_is_valid_and_its_sums_agree(void **state)
     json_t *side = json_array_get(json_object_get(all, "sides"), 1), *value;
     size_t i;
     json_int_t sum = 0;
-    json_array_foreach(json_object_get(side, "requests_by_bucket"), i, value) sum += json_integer_value(value);
+    json_array_foreach(json_object_get(side, "requests_by_interval"), i, value) sum += json_integer_value(value);
     assert_int_equal(sum, json_integer_value(json_object_get(side, "requests")));
     assert_int_equal(json_integer_value(json_object_get(side, "recovery_ms")), 0);
     assert_int_equal(json_integer_value(json_object_get(json_object_get(side, "gave_up"), "budget_empty")), 200);
