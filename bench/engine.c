@@ -207,7 +207,7 @@ static void print_times(struct world *w)
     bench_figure("engine.success.ns.two_threads_one_percent", two_percent.cpu_ns, "ns", 2 * one_percent_ns);
     bench_figure("engine.two_threads.together", two.together_percent, "%", BENCH_NO_AIM);
     bench_figure("engine.retry.ns", retry_ns, "ns", BENCH_NO_AIM);
-    bench_figure("drive.run.ns", bench_ns(run_blocking, w, CALLS), "ns", BENCH_NO_AIM);
+    bench_figure("os.run.ns", bench_ns(run_blocking, w, CALLS), "ns", BENCH_NO_AIM);
 }
 
 static void print_allocations(struct world *w)

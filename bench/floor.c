@@ -67,6 +67,6 @@ int main(void)
     bench_figure("floor.cas.ns", bench_ns(compare_and_swap, &words, ROUNDS), "ns", BENCH_NO_AIM);
     bench_figure("floor.cas.ns.two_threads", pair_ns(compare_and_swap, &words, ROUNDS).cpu_ns, "ns", BENCH_NO_AIM);
     bench_figure("floor.prng.ns", bench_ns(next_random, &words, ROUNDS), "ns", BENCH_NO_AIM);
-    bench_figure("drive.seed.ns", bench_ns(draw_seed, &words, ROUNDS), "ns", BENCH_NO_AIM);
+    bench_figure("os.seed.ns", bench_ns(draw_seed, &words, ROUNDS), "ns", BENCH_NO_AIM);
     return EXIT_SUCCESS;
 }

@@ -22,7 +22,7 @@ static void require_action(const struct bide_verdict *v, enum bide_action action
 {
     if (v->action == action)
         return;
-    fprintf(stderr, "host: %s (%s) instead of %s\n", bide_action_label(v->action), bide_reason_label(v->reason),
+    fprintf(stderr, "shared: %s (%s) instead of %s\n", bide_action_label(v->action), bide_reason_label(v->reason),
             bide_action_label(action));
     exit(EXIT_FAILURE);
 }
@@ -60,9 +60,9 @@ static void print_figures(struct world *mine, struct world *shared)
     double mine_ns = bench_ns(charge_and_earn, mine, CALLS), shared_ns = bench_ns(charge_and_earn, shared, CALLS);
     struct pair_cost mine_two = pair_ns(charge_and_earn, mine, CALLS),
                      shared_two = pair_ns(charge_and_earn, shared, CALLS);
-    bench_figure("host.take.ns", shared_ns, "ns", BENCH_NO_AIM);
-    bench_figure("host.take_ratio", shared_ns / mine_ns, "ratio", 1.5);
-    bench_figure("host.take_ratio.two_threads", shared_two.cpu_ns / mine_two.cpu_ns, "ratio", 1.5);
+    bench_figure("shared.charge.ns", shared_ns, "ns", BENCH_NO_AIM);
+    bench_figure("shared.charge_ratio", shared_ns / mine_ns, "ratio", 1.5);
+    bench_figure("shared.charge_ratio.two_threads", shared_two.cpu_ns / mine_two.cpu_ns, "ratio", 1.5);
 }
 
 int main(void)
@@ -76,7 +76,7 @@ int main(void)
     if (options.directory == NULL || bide_target_init(&target, &config, MADE_UP, NULL) != BIDE_OK)
         abort();
     if (bide_shared_open(&shared_target, "bench", &config, &options, MADE_UP, &problem) != BIDE_OK) {
-        fprintf(stderr, "host: %s\n", problem.text);
+        fprintf(stderr, "shared: %s\n", problem.text);
         return EXIT_FAILURE;
     }
     struct world mine = {.target = &target}, shared = {.target = shared_target.target};

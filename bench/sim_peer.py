@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""The storm of bench/sim.c as people write it in Python: with heapq, and with SimPy if it can be imported.
+"""The storm of bench/sim.c written in Python: with heapq, and with SimPy if it can be imported.
 
     bench/sim_peer.py
 
-The model is that of scenarios/storm_herd.ini with full jitter: all callers fail at 0, the outage lasts until 200 ms,
-six attempts at most, waits of 0 to 100 ms * 2^n. Like the simulator it counts attempts, and what was served in each
-50 ms. Prints figures in the form that bench/bench.h describes. CPU time of the process, in the run that was disturbed
-least.
+The model is that of scenarios/storm_herd.ini with full jitter: all callers fail at 0, the outage lasts until 200 ms, at
+most six attempts, waits of 0 to 100 ms * 2^n. Like the simulator it counts attempts, and served requests per 50 ms.
+Prints results in the form that bench/bench.h describes. CPU time of the process, in the least disturbed run.
 """
 import heapq
 import random
@@ -16,24 +15,24 @@ import time
 OUTAGE_S = 0.2
 BASE_S = 0.1
 ATTEMPTS = 6
-BUCKET_S = 0.05
+INTERVAL_S = 0.05
 RUNS = 3
 
 
 class Count:
-    """What a storm is measured by."""
+    """Counters of a storm."""
 
     def __init__(self):
         self.attempts = 0
         self.served = {}
 
     def attempt(self, now, attempt):
-        """True: the caller has to wait and try again."""
+        """Returns True if the caller has to wait and retry."""
         self.attempts += 1
         if now <= OUTAGE_S:
             return attempt < ATTEMPTS
-        bucket = int(now / BUCKET_S)
-        self.served[bucket] = self.served.get(bucket, 0) + 1
+        interval = int(now / INTERVAL_S)
+        self.served[interval] = self.served.get(interval, 0) + 1
         return False
 
 
@@ -72,7 +71,7 @@ def with_simpy(callers):
 
 
 def with_simpy_2(callers):
-    """SimPy 2, which Debian has."""
+    """SimPy 2, as packaged by Debian."""
     from SimPy.Simulation import Process, Simulation, hold
 
     count = Count()
@@ -102,7 +101,7 @@ def attempts_per_s(storm, callers):
         best = max(best, count.attempts / (time.process_time() - begin))
         mean = count.attempts / callers
         if not 3.7 < mean < 4.1:
-            sys.exit(f"sim_peer: {mean:.3f} attempts of a caller, not 3.904")
+            sys.exit(f"sim_peer: {mean:.3f} attempts per caller, expected 3.904")
     return best
 
 
@@ -118,7 +117,7 @@ def main():
             return
         except ImportError:
             pass
-    print("sim_peer: no SimPy: it is left out", file=sys.stderr)
+    print("sim_peer: no SimPy: its result is left out", file=sys.stderr)
 
 
 main()
