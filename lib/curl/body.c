@@ -5,7 +5,7 @@
  * again. A stream is rewound by its seek function, or it is one-shot: once a byte was read, there is no second time.
  * Of a body that was only set on the handle nothing is known; careful is to take it for spent as soon as libcurl
  * asked to send. */
-#include "exchange.h"
+#include "attempt.h"
 
 #include <errno.h>
 #include <stdio.h>

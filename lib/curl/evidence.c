@@ -5,7 +5,7 @@
  * was stopped from sending a second time, and the connection had been made for the first: the server refused the
  * stream. Otherwise it may have run. */
 #include "classify_curl.h"
-#include "exchange.h"
+#include "attempt.h"
 
 #include <bide/clock.h>
 #include <bide/retry_after.h>

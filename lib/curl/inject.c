@@ -6,7 +6,7 @@
  * libcurl sends a header list along when it follows a redirect, wherever that leads (of the list it holds back only
  * Authorization and Cookie). A field that was meant for one origin, an idempotency key or a token in a field of its
  * own, is nobody else's business; so at a leg that leads to another scheme, host or port the list is taken away. */
-#include "exchange.h"
+#include "attempt.h"
 #include "origin.h"
 
 #include <inttypes.h>

@@ -9,7 +9,7 @@
  * so that setting it cannot fail. */
 #include <bide/multi.h>
 
-#include "exchange.h"
+#include "attempt.h"
 
 #include <bide/clock.h>
 #include <bide/timers.h>

@@ -2,7 +2,7 @@
  *
  * Checked before a socket is opened. What an owner puts into a header list is looked at too: a line break in a value is
  * another header, or another request. */
-#include "exchange.h"
+#include "attempt.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * older than the answer's own Date), and the next answer is a 206 of the same validator whose Content-Range begins
  * exactly there and goes to the end, in something of the same length. Anything else is not appended: a 200 starts
  * over if the sink can be rewound. */
-#include "exchange.h"
+#include "attempt.h"
 
 #include <bide/clock.h>
 

@@ -1,7 +1,7 @@
 /* test_classify_curl.c - what each CURLcode means, every one of them, and how rules of the user change it.
  *
  * The expectations are written as lists here and as rows there, so that a slip in one is caught by the other. That
- * codes come about as the table thinks is shown in tests/live/curl/test_codes.c. */
+ * codes come about as the table thinks is shown in tests/live/curl/test_curl_codes.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

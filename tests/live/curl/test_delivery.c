@@ -1,4 +1,4 @@
-/* test_http_review.c - what a review of libbide-curl found wrong once, one handle at a time: what the sink and the
+/* test_delivery.c - what a review of libbide-curl found wrong once, one handle at a time: what the sink and the
  * header function get, what is resumed, which codes and options count. */
 #define _GNU_SOURCE
 #include "live_call.h"

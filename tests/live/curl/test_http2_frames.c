@@ -1,4 +1,4 @@
-/* test_h2_raw.c - what only a server that writes its frames by hand can say: refused streams, GOAWAY, reset streams,
+/* test_http2_frames.c - what only a server that writes its frames by hand can say: refused streams, GOAWAY, reset streams,
  * and connections that die with requests in flight.
  *
  * RFC 9113 section 8.7: a request on a stream that was refused, or above the last one that GOAWAY names, was not

@@ -1,4 +1,4 @@
-/* test_http_answers.c - what bide_curl_perform makes of each answer: the status table, timeouts, gates, results. */
+/* test_responses.c - what bide_curl_perform makes of each answer: the status table, timeouts, gates, results. */
 #include "live_call.h"
 
 #include <bide/clock.h>

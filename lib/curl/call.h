@@ -1,4 +1,4 @@
-/* transfer.h - one logical call over HTTP, and the attempts it is made of.
+/* call.h - one logical call over HTTP, and the attempts it is made of.
  *
  *     transfer    the call: the engine's state, the newest verdict, what was kept of the last failure
  *     exchange    one attempt on one easy handle

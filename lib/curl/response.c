@@ -1,9 +1,9 @@
-/* answer.c - what becomes of an answer: when it is judged, and where its body goes.
+/* response.c - what becomes of an answer: when it is judged, and where its body goes.
  *
  * The sink gets one answer. So a body is passed on only when nothing can follow it: a success, or a failure that the
  * engine gave up on. Everything else is held back (somebody must read it first), kept (another attempt follows, unless
  * it does not), or dropped. A head is treated like its body: heads of failures are shown when they are final. */
-#include "exchange.h"
+#include "attempt.h"
 
 #include <bide/clock.h>
 

@@ -1,10 +1,10 @@
-/* transfer.c - one logical call over HTTP: how it begins, what is told of it, how it ends.
+/* call.c - one logical call over HTTP: how it begins, what is told of it, how it ends.
  *
  * The sink gets one answer, once. While an attempt may still be followed by another, its body is not given away: it is
  * kept (up to a limit), and given when the engine gives up during the wait. */
-#include "transfer.h"
+#include "call.h"
 
-#include "exchange.h"
+#include "attempt.h"
 #include "origin.h"
 
 #include <bide/clock.h>

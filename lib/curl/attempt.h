@@ -1,4 +1,4 @@
-/* exchange.h - one attempt on one easy handle.
+/* attempt.h - one attempt on one easy handle.
  *
  * An attempt is one or more legs: libcurl follows redirects and answers challenges by itself. Each leg has an answer
  * of its own. Three files make an exchange: exchange.c stands at libcurl's callbacks, answer.c decides what becomes
@@ -6,7 +6,7 @@
 #ifndef HTTP_EXCHANGE_H
 #define HTTP_EXCHANGE_H
 
-#include "transfer.h"
+#include "call.h"
 
 struct http_inject;
 

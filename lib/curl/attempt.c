@@ -1,4 +1,4 @@
-/* exchange.c - one attempt on one easy handle: at libcurl's callbacks, before its start and after its end.
+/* attempt.c - one attempt on one easy handle: at libcurl's callbacks, before its start and after its end.
  *
  * PREREQ comes each time libcurl is about to send a request, and is the guard against its silent replay: libcurl
  * sends a request again by itself, a POST included, when a reused connection dies before a byte of the answer, or
@@ -6,7 +6,7 @@
  *
  * HEADER sees the answer's head line by line (and no proxy's answer to CONNECT), WRITE the body; WRITE is set only
  * if the options have a sink. What they see goes to answer.c. */
-#include "exchange.h"
+#include "attempt.h"
 
 #include <bide/clock.h>
 

@@ -1,4 +1,4 @@
-/* test_multi_review.c - what a review of the multi found wrong once: hedges that end together, what done may do, what a
+/* test_multi_end.c - what a review of the multi found wrong once: hedges that end together, what done may do, what a
  * copy of a handle takes along, and what is told of a call that ends in a wait. */
 #define _GNU_SOURCE
 #include "live_multi.h"

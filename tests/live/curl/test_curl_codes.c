@@ -1,4 +1,4 @@
-/* test_http_codes.c - CURLcodes as they come about: each is provoked for real, and the result says what it means.
+/* test_curl_codes.c - CURLcodes as they come about: each is provoked for real, and the result says what it means.
  *
  * The table itself is in tests/unit/curl/test_classify_curl.c. What needs TLS, HTTP/2 or a proxy that answers is
  * elsewhere. */

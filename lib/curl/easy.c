@@ -1,10 +1,10 @@
-/* http.c - the easy driver: one handle, one thread, one attempt after the other.
+/* easy.c - the easy driver: one handle, one thread, one attempt after the other.
  *
  * A loop over the engine's verdicts; it decides nothing. Hedges are not started here: one thread makes one attempt at a
  * time. */
 #include <bide/curl.h>
 
-#include "exchange.h"
+#include "attempt.h"
 
 #include <bide/clock.h>
 
