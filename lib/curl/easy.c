@@ -11,64 +11,64 @@
 #include <string.h>
 
 /* now_ns: when the verdict was given, a moment ago. */
-static void attempt(struct http_exchange *x, int64_t now_ns)
+static void easy_perform_attempt(struct http_attempt *attempt, int64_t now_ns)
 {
-    struct http_transfer *t = x->transfer;
-    const struct bide_curl_options *o = t->options;
-    CURLcode code = http_exchange_start(x, &t->verdict, now_ns);
+    struct http_call *call = attempt->call;
+    const struct bide_curl_options *o = call->options;
+    CURLcode code = http_attempt_start(attempt, &call->verdict, now_ns);
     while (code == CURLE_OK) {
-        code = curl_easy_perform(x->easy);
-        http_exchange_end(x, code, bide_now());
-        if (x->run.judged)
+        code = curl_easy_perform(attempt->easy);
+        http_attempt_end(attempt, code, bide_now());
+        if (attempt->state.reported)
             return;
-        t->refreshed = true; /* asked once, whatever comes of it */
-        if (!o->refresh(o->context, x->easy)) {
-            http_exchange_settle(x, bide_now());
+        call->credentials_refreshed = true; /* asked once, whatever comes of it */
+        if (!o->refresh(o->context, attempt->easy)) {
+            http_attempt_end_with_401(attempt, bide_now());
             return;
         }
-        code = http_exchange_again(x, bide_now());
+        code = http_attempt_restart(attempt, bide_now());
     }
 }
 
-static int64_t wait(struct http_transfer *t)
+static int64_t easy_wait(struct http_call *call)
 {
-    bool come = bide_wait_until(t->verdict.wake_ns, t->options->cancel);
+    bool wait_completed = bide_wait_until(call->verdict.wake_ns, call->options->cancel);
     int64_t now_ns = bide_now();
-    if (come)
-        http_transfer_wake(t, now_ns);
+    if (wait_completed)
+        http_call_wake(call, now_ns);
     else
-        http_transfer_cancel(t, now_ns);
+        http_call_cancel(call, now_ns);
     return now_ns;
 }
 
-static CURLcode run(struct http_exchange *x)
+static CURLcode easy_run_call(struct http_attempt *attempt)
 {
-    struct http_transfer *t = x->transfer;
-    int64_t now_ns = t->begin_ns;
-    while (!t->over) {
-        if (t->verdict.action == BIDE_START)
-            attempt(x, now_ns);
+    struct http_call *call = attempt->call;
+    int64_t now_ns = call->begin_ns;
+    while (!call->is_over) {
+        if (call->verdict.action == BIDE_START)
+            easy_perform_attempt(attempt, now_ns);
         else
-            now_ns = wait(t);
+            now_ns = easy_wait(call);
     }
-    return http_transfer_finish(t);
+    return http_call_finish(call);
 }
 
 CURLcode bide_curl_perform(CURL *easy, struct bide_target *target, const struct bide_curl_options *options,
                            struct bide_curl_result *result)
 {
-    struct http_transfer t;
-    struct http_exchange x = {.transfer = &t, .easy = easy};
+    struct http_call call;
+    struct http_attempt attempt = {.call = &call, .easy = easy};
     if (result)
         memset(result, 0, sizeof *result);
-    if (!easy || http_transfer_begin(&t, easy, target, options, result, NULL) != BIDE_OK)
+    if (!easy || http_call_begin(&call, easy, target, options, result, NULL) != BIDE_OK)
         return CURLE_BAD_FUNCTION_ARGUMENT;
-    t.alone = true;
-    CURLcode code = t.over ? CURLE_OK : http_exchange_own(&x);
+    call.connection_unshared = true;
+    CURLcode code = call.is_over ? CURLE_OK : http_attempt_install(&attempt);
     if (code != CURLE_OK)
-        http_transfer_cancel(&t, bide_now());
-    CURLcode end = run(&x);
-    http_exchange_disown(&x);
-    http_exchange_free(&x);
+        http_call_cancel(&call, bide_now());
+    CURLcode end = easy_run_call(&attempt);
+    http_attempt_uninstall(&attempt);
+    http_attempt_free(&attempt);
     return code != CURLE_OK ? code : end;
 }

@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES 5
+#define NODES_MAX 5
 
 struct http_inject {
-    struct curl_slist node[NODES];
-    struct curl_slist *headers;   /* the owner's */
-    char first[HTTP_ORIGIN_SIZE]; /* where the first leg went: its URL up to the path */
+    struct curl_slist node[NODES_MAX];
+    struct curl_slist *headers;          /* the owner's */
+    char first_origin[HTTP_ORIGIN_SIZE]; /* where the first leg went: its URL up to the path */
     char attempt[sizeof BIDE_LAYER_HEADER ": " + BIDE_LAYER_TEXT_MAX];
     char trace[sizeof BIDE_TRACE_HEADER ": " + BIDE_TRACE_TEXT_SIZE];
     char range[sizeof "Range: bytes=-" + 20];
@@ -28,18 +28,18 @@ struct http_inject {
 };
 
 /* Is HTTPHEADER ours? */
-static bool owns_headers(const struct bide_curl_options *o)
+static bool options_own_header_list(const struct bide_curl_options *o)
 {
     return o->headers || o->inject != 0 || o->resume || o->before;
 }
 
-static bool wanted(const struct bide_curl_options *o)
+static bool options_need_inject(const struct bide_curl_options *o)
 {
-    return owns_headers(o) || o->redirect == BIDE_CURL_REDIRECT_REFUSE;
+    return options_own_header_list(o) || o->redirect == BIDE_CURL_REDIRECT_REFUSE;
 }
 
 /* There is room. */
-static size_t begin_field(char *field, const char *name)
+static size_t field_write_name(char *field, const char *name)
 {
     size_t length = strlen(name);
     memcpy(field, name, length + 1);
@@ -47,182 +47,183 @@ static size_t begin_field(char *field, const char *name)
 }
 
 /* The key is checked already: it fits. */
-static void write_key(struct http_inject *in, size_t size, const struct http_transfer *t)
+static void inject_write_key(struct http_inject *in, size_t size, const struct http_call *call)
 {
-    const struct bide_curl_options *o = t->options;
-    size_t used = begin_field(in->key, BIDE_KEY_HEADER ": ");
-    bide_key_format(in->key + used, size - used, o->key ? o->key : t->key, o->key_form);
+    const struct bide_curl_options *o = call->options;
+    size_t used = field_write_name(in->key, BIDE_KEY_HEADER ": ");
+    bide_key_format(in->key + used, size - used, o->key ? o->key : call->key, o->key_form);
 }
 
-CURLcode http_inject_own(struct http_exchange *x)
+CURLcode http_inject_install(struct http_attempt *attempt)
 {
-    const struct bide_curl_options *o = x->transfer->options;
-    if (!wanted(o) || x->inject)
+    const struct bide_curl_options *o = attempt->call->options;
+    if (!options_need_inject(o) || attempt->inject)
         return CURLE_OK;
     bool keyed = o->inject & BIDE_CURL_INJECT_KEY;
-    size_t key = keyed ? sizeof BIDE_KEY_HEADER ": \"\"" + 2 * strlen(o->key ? o->key : x->transfer->key) : 0;
-    x->inject = malloc(sizeof *x->inject + key);
-    if (!x->inject)
+    size_t key = keyed ? sizeof BIDE_KEY_HEADER ": \"\"" + 2 * strlen(o->key ? o->key : attempt->call->key) : 0;
+    attempt->inject = malloc(sizeof *attempt->inject + key);
+    if (!attempt->inject)
         return CURLE_OUT_OF_MEMORY;
-    x->inject->headers = o->headers;
-    x->inject->if_range = NULL;
-    x->inject->first[0] = '\0';
+    attempt->inject->headers = o->headers;
+    attempt->inject->if_range = NULL;
+    attempt->inject->first_origin[0] = '\0';
     if (keyed)
-        write_key(x->inject, key, x->transfer);
+        inject_write_key(attempt->inject, key, attempt->call);
     return CURLE_OK;
 }
 
 /* ---- one attempt ---- */
 
-static void write_attempt(struct http_inject *in, const struct http_transfer *t, const struct bide_verdict *v,
-                          int64_t now_ns)
+static void inject_write_attempt(struct http_inject *in, const struct http_call *call, const struct bide_verdict *v,
+                                 int64_t now_ns)
 {
     struct bide_request request = {0};
-    if (t->options->inbound)
-        bide_layer_apply(t->options->inbound, &request, now_ns);
-    int64_t until_ns = t->call.deadline_ns;
-    struct bide_layer own = {.attempt = v->attempt,
-                             .attempts_max = t->call.policy->attempts_max,
-                             .left_ns = until_ns == BIDE_NEVER ? BIDE_NEVER : until_ns - now_ns};
-    own = bide_layer_outbound(&request, own);
-    size_t used = begin_field(in->attempt, BIDE_LAYER_HEADER ": ");
-    bide_layer_format(in->attempt + used, sizeof in->attempt - used, &own);
+    if (call->options->inbound)
+        bide_layer_apply(call->options->inbound, &request, now_ns);
+    int64_t until_ns = call->engine.deadline_ns;
+    struct bide_layer layer = {.attempt = v->attempt,
+                               .attempts_max = call->engine.policy->attempts_max,
+                               .left_ns = until_ns == BIDE_NEVER ? BIDE_NEVER : until_ns - now_ns};
+    layer = bide_layer_outbound(&request, layer);
+    size_t used = field_write_name(in->attempt, BIDE_LAYER_HEADER ": ");
+    bide_layer_format(in->attempt + used, sizeof in->attempt - used, &layer);
 }
 
-static void write_trace(struct http_inject *in, const struct bide_trace *trace)
+static void inject_write_trace(struct http_inject *in, const struct bide_trace *trace)
 {
     struct bide_trace child = bide_trace_child(trace);
-    bide_trace_format(in->trace + begin_field(in->trace, BIDE_TRACE_HEADER ": "), &child);
+    bide_trace_format(in->trace + field_write_name(in->trace, BIDE_TRACE_HEADER ": "), &child);
 }
 
 /* Range, and If-Range: send the rest if it is still the same, else the whole. */
-static bool write_range(struct http_inject *in, const struct http_transfer *t)
+static bool inject_write_range(struct http_inject *in, const struct http_call *call)
 {
     static const char name[] = "If-Range: ";
-    size_t size = sizeof name + strlen(t->resume->validator);
+    size_t size = sizeof name + strlen(call->resume->validator);
     free(in->if_range);
     in->if_range = malloc(size);
     if (!in->if_range)
         return false;
-    snprintf(in->if_range, size, "%s%s", name, t->resume->validator);
-    snprintf(in->range, sizeof in->range, "Range: bytes=%" PRIu64 "-", t->delivered);
+    snprintf(in->if_range, size, "%s%s", name, call->resume->validator);
+    snprintf(in->range, sizeof in->range, "Range: bytes=%" PRIu64 "-", call->delivered_bytes);
     return true;
 }
 
 /* Puts a field in front. */
-static void push(struct http_inject *in, size_t *used, struct curl_slist **list, char *field)
+static void list_push_field(struct http_inject *in, size_t *used, struct curl_slist **list, char *field)
 {
     in->node[*used] = (struct curl_slist){field, *list};
     *list = &in->node[(*used)++];
 }
 
-static CURLcode set_list(struct http_exchange *x)
+static CURLcode inject_set_list(struct http_attempt *attempt)
 {
-    struct http_inject *in = x->inject;
-    const struct bide_curl_options *o = x->transfer->options;
+    struct http_inject *in = attempt->inject;
+    const struct bide_curl_options *o = attempt->call->options;
     struct curl_slist *list = in->headers;
     size_t used = 0;
     if (o->inject & BIDE_CURL_INJECT_KEY)
-        push(in, &used, &list, in->key);
+        list_push_field(in, &used, &list, in->key);
     if (o->inject & BIDE_CURL_INJECT_ATTEMPT)
-        push(in, &used, &list, in->attempt);
+        list_push_field(in, &used, &list, in->attempt);
     if (o->inject & BIDE_CURL_INJECT_TRACE)
-        push(in, &used, &list, in->trace);
-    if (x->transfer->resume) {
-        push(in, &used, &list, in->range);
-        push(in, &used, &list, in->if_range);
+        list_push_field(in, &used, &list, in->trace);
+    if (attempt->call->resume) {
+        list_push_field(in, &used, &list, in->range);
+        list_push_field(in, &used, &list, in->if_range);
     }
-    return curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, list);
+    return curl_easy_setopt(attempt->easy, CURLOPT_HTTPHEADER, list);
 }
 
-CURLcode http_inject_attempt(struct http_exchange *x, int64_t now_ns)
+CURLcode http_inject_prepare_attempt(struct http_attempt *attempt, int64_t now_ns)
 {
-    const struct bide_verdict *v = &x->start;
-    const struct http_transfer *t = x->transfer;
-    const struct bide_curl_options *o = t->options;
-    if (!owns_headers(o))
+    const struct bide_verdict *v = &attempt->start;
+    const struct http_call *call = attempt->call;
+    const struct bide_curl_options *o = call->options;
+    if (!options_own_header_list(o))
         return CURLE_OK;
-    x->inject->headers = o->headers;
-    if (o->before && !o->before(o->context, x->easy, v, &x->inject->headers))
+    attempt->inject->headers = o->headers;
+    if (o->before && !o->before(o->context, attempt->easy, v, &attempt->inject->headers))
         return CURLE_ABORTED_BY_CALLBACK;
-    if (o->before && http_headers_check(x->inject->headers, NULL) != BIDE_OK)
+    if (o->before && http_headers_check(attempt->inject->headers, NULL) != BIDE_OK)
         return CURLE_BAD_FUNCTION_ARGUMENT;
     if (o->inject & BIDE_CURL_INJECT_ATTEMPT)
-        write_attempt(x->inject, t, v, now_ns);
+        inject_write_attempt(attempt->inject, call, v, now_ns);
     if (o->inject & BIDE_CURL_INJECT_TRACE)
-        write_trace(x->inject, &t->trace);
-    if (t->resume && !write_range(x->inject, t))
+        inject_write_trace(attempt->inject, &call->trace);
+    if (call->resume && !inject_write_range(attempt->inject, call))
         return CURLE_OUT_OF_MEMORY;
-    return set_list(x);
+    return inject_set_list(attempt);
 }
 
-void http_inject_disown(struct http_exchange *x)
+void http_inject_uninstall(struct http_attempt *attempt)
 {
-    if (x->inject && owns_headers(x->transfer->options))
-        curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->transfer->options->headers);
-    if (x->inject)
-        free(x->inject->if_range);
-    free(x->inject);
-    x->inject = NULL;
+    if (attempt->inject && options_own_header_list(attempt->call->options))
+        curl_easy_setopt(attempt->easy, CURLOPT_HTTPHEADER, attempt->call->options->headers);
+    if (attempt->inject)
+        free(attempt->inject->if_range);
+    free(attempt->inject);
+    attempt->inject = NULL;
 }
 
 /* ---- legs ---- */
 
-static const char *url_of(CURL *easy)
+static const char *easy_effective_url(CURL *easy)
 {
     const char *url = NULL;
     return curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url) == CURLE_OK && url ? url : "";
 }
 
 /* Nearly always there is no other leg, so this one is only remembered, not understood. */
-void http_inject_first_leg(struct http_exchange *x)
+void http_inject_note_first_leg(struct http_attempt *attempt)
 {
-    if (!x->inject)
+    if (!attempt->inject)
         return;
-    const char *url = url_of(x->easy), *host = strstr(url, "://");
+    const char *url = easy_effective_url(attempt->easy), *host = strstr(url, "://");
     size_t length = host ? (size_t)(host + 3 - url) + strcspn(host + 3, "/?#") : 0;
-    if (length >= sizeof x->inject->first)
+    if (length >= sizeof attempt->inject->first_origin)
         length = 0; /* a place that no other one equals */
-    memcpy(x->inject->first, url, length);
-    x->inject->first[length] = '\0';
+    memcpy(attempt->inject->first_origin, url, length);
+    attempt->inject->first_origin[length] = '\0';
 }
 
 /* `first` is a URL up to its path. Do both begin alike, or are they understood, and of the same origin? */
-static bool same_origin(const char *first, const char *other)
+static bool urls_have_same_origin(const char *first_origin, const char *other)
 {
     char a[HTTP_ORIGIN_SIZE], b[HTTP_ORIGIN_SIZE];
-    size_t length = strlen(first);
-    if (length > 0 && strncmp(first, other, length) == 0 && strchr("/?#", other[length])) /* or its end */
+    size_t length = strlen(first_origin);
+    if (length > 0 && strncmp(first_origin, other, length) == 0 && strchr("/?#", other[length])) /* or its end */
         return true;
-    return bide_curl_origin(a, sizeof a, first) && bide_curl_origin(b, sizeof b, other) && strcmp(a, b) == 0;
+    return bide_curl_origin(a, sizeof a, first_origin) && bide_curl_origin(b, sizeof b, other) && strcmp(a, b) == 0;
 }
 
 /* A request that is unsafe without its key, where the key does not go, may not be repeated any more: the call is unsafe
  * from now on. (Never safer: a retry begins where the key is known.) False: the policy wants a key. */
-static bool goes_on_without_key(struct http_exchange *x)
+static bool call_lose_key(struct http_attempt *attempt)
 {
     const char *method = NULL;
-    if (x->transfer->call.safety != BIDE_KEYED)
+    if (attempt->call->engine.safety != BIDE_KEYED)
         return true;
-    curl_easy_getinfo(x->easy, CURLINFO_EFFECTIVE_METHOD, &method);
+    curl_easy_getinfo(attempt->easy, CURLINFO_EFFECTIVE_METHOD, &method);
     if (method && bide_method_safety(method, strlen(method)) != BIDE_UNSAFE)
         return true;
-    return http_transfer_is(x->transfer, x, BIDE_UNSAFE);
+    return http_call_set_safety(attempt->call, attempt, BIDE_UNSAFE);
 }
 
-bool http_inject_leg(struct http_exchange *x)
+bool http_inject_check_leg(struct http_attempt *attempt)
 {
-    if (!x->inject || x->run.strayed)
+    if (!attempt->inject || attempt->state.left_origin)
         return true;
-    x->run.strayed = !same_origin(x->inject->first, url_of(x->easy));
-    if (!x->run.strayed)
+    attempt->state.left_origin =
+        !urls_have_same_origin(attempt->inject->first_origin, easy_effective_url(attempt->easy));
+    if (!attempt->state.left_origin)
         return true;
-    const struct bide_curl_options *o = x->transfer->options;
+    const struct bide_curl_options *o = attempt->call->options;
     if (o->redirect == BIDE_CURL_REDIRECT_REFUSE) {
-        x->run.stop = HTTP_STRAYED;
+        attempt->state.stop = HTTP_STOP_OTHER_ORIGIN;
         return false;
     }
-    if (!owns_headers(o))
+    if (!options_own_header_list(o))
         return true;
-    return curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, NULL) == CURLE_OK && goes_on_without_key(x);
+    return curl_easy_setopt(attempt->easy, CURLOPT_HTTPHEADER, NULL) == CURLE_OK && call_lose_key(attempt);
 }

@@ -19,249 +19,250 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARKED (BIDE_NEVER - 1) /* in the queue, and never due */
+#define DUE_PARKED (BIDE_NEVER - 1) /* in the queue, and never due */
 
 /* One handle at work for a call. */
-struct racer {
-    struct http_exchange x;
+struct attempt_slot {
+    struct http_attempt attempt;
     struct bide_multi_call *call;
-    struct racer *next;
+    struct attempt_slot *next;
     bool added; /* to libcurl's multi */
 };
 
 struct bide_multi_call {
-    struct http_transfer http; /* first: poke is given a pointer to it */
-    struct racer main;         /* the owner's handle; copies for hedges follow as main.next */
+    struct http_call http;          /* first: poke is given a pointer to it */
+    struct attempt_slot owner_slot; /* the owner's handle; copies for hedges follow as main.next */
     struct bide_timer timer;
     struct bide_multi *multi;
     struct bide_multi_call *next;
     struct bide_multi_call *prev;
-    struct bide_multi_call *next_poked;
+    struct bide_multi_call *next_ready;
     char *private_data; /* the owner's CURLOPT_PRIVATE */
     void (*done)(void *context, const struct bide_multi_end *end);
     void *context;
-    bool poked;
+    bool is_ready;
     bool start_due; /* the verdict START is still to be obeyed */
     bool hedge_due; /* a hedge came due before the method was known */
-    bool cancel_asked;
+    bool cancel_requested;
 };
 
 struct bide_multi {
     CURLM *curl;
     struct bide_timers timers;
-    struct bide_multi_call *first;
-    struct bide_multi_call *poked;
+    struct bide_multi_call *first_call;
+    struct bide_multi_call *ready;
     size_t running;
     int64_t curl_due_ns; /* when libcurl wants to be called, in a loop of the owner's */
-    int64_t told_ns;
-    void (*timer)(void *context, int64_t due_ns);
+    int64_t timer_set_ns;
+    void (*on_timer)(void *context, int64_t due_ns);
     void *timer_context;
-    bool inside; /* libcurl is at work */
-    bool settling;
+    bool in_libcurl; /* libcurl is at work */
+    bool processing;
     bool draining;
 };
 
 /* ---- racers ---- */
 
-static void detach(struct racer *racer)
+static void slot_detach(struct attempt_slot *slot)
 {
-    if (racer->added)
-        curl_multi_remove_handle(racer->call->multi->curl, racer->x.easy);
-    racer->added = false;
+    if (slot->added)
+        curl_multi_remove_handle(slot->call->multi->curl, slot->attempt.easy);
+    slot->added = false;
 }
 
 /* All but the handle `kept`, which is the caller's to clean up. */
-static void free_copies(struct bide_multi_call *t, const CURL *kept)
+static void call_free_copies(struct bide_multi_call *call, const CURL *kept)
 {
-    for (struct racer *racer = t->main.next, *next; racer; racer = next) {
-        next = racer->next;
-        detach(racer);
-        http_exchange_disown(&racer->x); /* frees the header list */
-        http_exchange_free(&racer->x);
-        if (racer->x.easy != kept)
-            curl_easy_cleanup(racer->x.easy);
-        free(racer);
+    for (struct attempt_slot *slot = call->owner_slot.next, *next; slot; slot = next) {
+        next = slot->next;
+        slot_detach(slot);
+        http_attempt_uninstall(&slot->attempt); /* frees the header list */
+        http_attempt_free(&slot->attempt);
+        if (slot->attempt.easy != kept)
+            curl_easy_cleanup(slot->attempt.easy);
+        free(slot);
     }
-    t->main.next = NULL;
+    call->owner_slot.next = NULL;
 }
 
 /* curl_easy_duphandle leaves out what a handle has learned. Cookies are carried over; the jar stays the owner's. */
-static void carry_cookies(CURL *from, CURL *to)
+static void handle_copy_cookies(CURL *from, CURL *to)
 {
     struct curl_slist *cookies = NULL;
     if (curl_easy_getinfo(from, CURLINFO_COOKIELIST, &cookies) == CURLE_OK)
-        for (const struct curl_slist *c = cookies; c; c = c->next)
-            curl_easy_setopt(to, CURLOPT_COOKIELIST, c->data);
+        for (const struct curl_slist *cookie = cookies; cookie; cookie = cookie->next)
+            curl_easy_setopt(to, CURLOPT_COOKIELIST, cookie->data);
     curl_slist_free_all(cookies);
     curl_easy_setopt(to, CURLOPT_COOKIEJAR, NULL);
 }
 
-static struct racer *make_copy(struct bide_multi_call *t)
+static struct attempt_slot *call_add_copy(struct bide_multi_call *call)
 {
-    struct racer *racer = calloc(1, sizeof *racer);
-    CURL *easy = racer ? curl_easy_duphandle(t->main.x.easy) : NULL;
+    struct attempt_slot *slot = calloc(1, sizeof *slot);
+    CURL *easy = slot ? curl_easy_duphandle(call->owner_slot.attempt.easy) : NULL;
     if (!easy) {
-        free(racer);
+        free(slot);
         return NULL;
     }
-    racer->call = t;
-    racer->x.transfer = &t->http;
-    racer->x.easy = easy;
-    racer->next = t->main.next;
-    t->main.next = racer;
-    curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)racer);
+    slot->call = call;
+    slot->attempt.call = &call->http;
+    slot->attempt.easy = easy;
+    slot->next = call->owner_slot.next;
+    call->owner_slot.next = slot;
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)slot);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, NULL); /* two must not write there */
-    carry_cookies(t->main.x.easy, easy);
-    return http_exchange_own(&racer->x) == CURLE_OK ? racer : NULL;
+    handle_copy_cookies(call->owner_slot.attempt.easy, easy);
+    return http_attempt_install(&slot->attempt) == CURLE_OK ? slot : NULL;
 }
 
-static bool runs(const struct racer *racer)
+static bool slot_is_running(const struct attempt_slot *slot)
 {
-    return racer->added && !racer->x.run.judged;
+    return slot->added && !slot->attempt.state.reported;
 }
 
-static bool any_runs(const struct bide_multi_call *t)
+static bool call_is_running(const struct bide_multi_call *call)
 {
-    for (const struct racer *racer = &t->main; racer; racer = racer->next)
-        if (runs(racer))
+    for (const struct attempt_slot *slot = &call->owner_slot; slot; slot = slot->next)
+        if (slot_is_running(slot))
             return true;
     return false;
 }
 
 /* An attempt that cannot be made is taken back: a hedge beside one that runs, or all there is of the call. */
-static void take_back(struct bide_multi_call *t, uint32_t attempt)
+static void call_report_unsent(struct bide_multi_call *call, uint32_t attempt)
 {
     static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .evidence = BIDE_EVIDENCE_NOT_SENT};
     int64_t now_ns = bide_now();
-    t->http.code = CURLE_FAILED_INIT;
-    http_transfer_obey(&t->http, bide_call_outcome(&t->http.call, attempt, &unsent, now_ns), &unsent, now_ns);
+    call->http.code = CURLE_FAILED_INIT;
+    http_call_set_verdict(&call->http, bide_call_outcome(&call->http.engine, attempt, &unsent, now_ns), &unsent,
+                          now_ns);
 }
 
-static void perform(struct bide_multi_call *t, struct racer *racer)
+static void slot_perform(struct bide_multi_call *call, struct attempt_slot *slot)
 {
-    racer->added = curl_multi_add_handle(t->multi->curl, racer->x.easy) == CURLM_OK;
-    racer->x.run.judged = !racer->added;
-    if (!racer->added)
-        take_back(t, racer->x.start.attempt);
+    slot->added = curl_multi_add_handle(call->multi->curl, slot->attempt.easy) == CURLM_OK;
+    slot->attempt.state.reported = !slot->added;
+    if (!slot->added)
+        call_report_unsent(call, slot->attempt.start.attempt);
 }
 
 /* Obeys START. The owner's handle makes the attempt, unless it is at work on another one. */
-static void start_attempt(struct bide_multi_call *t)
+static void call_start_attempt(struct bide_multi_call *call)
 {
-    bool alone = !any_runs(t);
-    struct racer *racer = runs(&t->main) ? make_copy(t) : &t->main;
-    t->start_due = false;
-    if (!racer) {
-        take_back(t, t->http.verdict.attempt);
+    bool first_of_round = !call_is_running(call);
+    struct attempt_slot *slot = slot_is_running(&call->owner_slot) ? call_add_copy(call) : &call->owner_slot;
+    call->start_due = false;
+    if (!slot) {
+        call_report_unsent(call, call->http.verdict.attempt);
         return;
     }
-    detach(racer); /* it may still be reading the rest of an error */
-    if (http_exchange_start(&racer->x, &t->http.verdict, bide_now()) != CURLE_OK)
+    slot_detach(slot); /* it may still be reading the rest of an error */
+    if (http_attempt_start(&slot->attempt, &call->http.verdict, bide_now()) != CURLE_OK)
         return;
-    if (alone)
-        free_copies(t, NULL); /* of the round before; what they kept is not wanted any more */
-    perform(t, racer);
+    if (first_of_round)
+        call_free_copies(call, NULL); /* of the round before; what they kept is not wanted any more */
+    slot_perform(call, slot);
 }
 
 /* ---- the end of a call ---- */
 
-static void unlink_call(struct bide_multi_call *t)
+static void call_unlink(struct bide_multi_call *call)
 {
-    struct bide_multi *m = t->multi;
-    bide_timers_set(&m->timers, &t->timer, BIDE_NEVER);
-    *(t->prev ? &t->prev->next : &m->first) = t->next;
-    if (t->next)
-        t->next->prev = t->prev;
-    m->running--;
+    struct bide_multi *multi = call->multi;
+    bide_timers_set(&multi->timers, &call->timer, BIDE_NEVER);
+    *(call->prev ? &call->prev->next : &multi->first_call) = call->next;
+    if (call->next)
+        call->next->prev = call->prev;
+    multi->running--;
 }
 
-static CURL *answer_of(const struct bide_multi_call *t)
+static CURL *call_last_easy(const struct bide_multi_call *call)
 {
-    for (const struct racer *racer = t->main.next; racer; racer = racer->next)
-        if (&racer->x == t->http.last)
-            return racer->x.easy;
-    return t->main.x.easy;
+    for (const struct attempt_slot *slot = call->owner_slot.next; slot; slot = slot->next)
+        if (&slot->attempt == call->http.last_attempt)
+            return slot->attempt.easy;
+    return call->owner_slot.attempt.easy;
 }
 
 /* A copy outlives done by a moment, what its owner gave to libcurl perhaps not. */
-static void make_harmless(CURL *copy)
+static void handle_clear_user_options(CURL *copy)
 {
     curl_easy_setopt(copy, CURLOPT_ERRORBUFFER, NULL);
     curl_easy_setopt(copy, CURLOPT_VERBOSE, 0L);
     curl_easy_setopt(copy, CURLOPT_SHARE, NULL);
 }
 
-static void finish(struct bide_multi_call *t)
+static void call_finish(struct bide_multi_call *call)
 {
-    t->poked = true; /* gone: nobody looks at it any more */
-    struct bide_multi_end end = {.easy = t->main.x.easy, .last_easy = answer_of(t)};
-    unlink_call(t);
-    for (struct racer *racer = &t->main; racer; racer = racer->next)
-        detach(racer);
-    end.code = http_transfer_finish(&t->http);
-    end.verdict = t->http.verdict;
-    http_exchange_disown(&t->main.x);
-    curl_easy_setopt(end.easy, CURLOPT_PRIVATE, t->private_data);
-    free_copies(t, end.last_easy);
-    http_exchange_free(&t->main.x);
+    call->is_ready = true; /* gone: nobody looks at it any more */
+    struct bide_multi_end end = {.easy = call->owner_slot.attempt.easy, .last_easy = call_last_easy(call)};
+    call_unlink(call);
+    for (struct attempt_slot *slot = &call->owner_slot; slot; slot = slot->next)
+        slot_detach(slot);
+    end.code = http_call_finish(&call->http);
+    end.verdict = call->http.verdict;
+    http_attempt_uninstall(&call->owner_slot.attempt);
+    curl_easy_setopt(end.easy, CURLOPT_PRIVATE, call->private_data);
+    call_free_copies(call, end.last_easy);
+    http_attempt_free(&call->owner_slot.attempt);
     if (end.last_easy != end.easy)
-        make_harmless(end.last_easy);
-    if (t->done)
-        t->done(t->context, &end);
+        handle_clear_user_options(end.last_easy);
+    if (call->done)
+        call->done(call->context, &end);
     if (end.last_easy != end.easy)
         curl_easy_cleanup(end.last_easy);
-    free(t);
+    free(call);
 }
 
 /* ---- verdicts ---- */
 
-static void poke(struct http_transfer *http)
+static void call_mark_ready(struct http_call *http)
 {
-    struct bide_multi_call *t = (struct bide_multi_call *)http;
-    if (t->poked)
+    struct bide_multi_call *call = (struct bide_multi_call *)http;
+    if (call->is_ready)
         return;
-    t->poked = true;
-    t->next_poked = t->multi->poked;
-    t->multi->poked = t;
+    call->is_ready = true;
+    call->next_ready = call->multi->ready;
+    call->multi->ready = call;
 }
 
 /* An answer goes to the sink, or the call is over: whoever else is at work is in vain. */
-static void cut_losers(struct bide_multi_call *t)
+static void call_cancel_losers(struct bide_multi_call *call)
 {
-    for (struct racer *racer = &t->main; racer; racer = racer->next) {
-        bool ran = runs(racer);
-        if (&racer->x == t->http.winner || !(t->http.over || ran))
+    for (struct attempt_slot *slot = &call->owner_slot; slot; slot = slot->next) {
+        bool was_running = slot_is_running(slot);
+        if (&slot->attempt == call->http.winner || !(call->http.is_over || was_running))
             continue;
-        detach(racer);
-        if (ran && !t->http.over)
-            http_exchange_abandon(&racer->x, bide_now());
+        slot_detach(slot);
+        if (was_running && !call->http.is_over)
+            http_attempt_abandon(&slot->attempt, bide_now());
     }
 }
 
-static bool winner_at_work(const struct bide_multi_call *t)
+static bool call_winner_is_running(const struct bide_multi_call *call)
 {
-    for (const struct racer *racer = &t->main; racer; racer = racer->next)
-        if (racer->added && &racer->x == t->http.winner)
+    for (const struct attempt_slot *slot = &call->owner_slot; slot; slot = slot->next)
+        if (slot->added && &slot->attempt == call->http.winner)
             return true;
     return false;
 }
 
-static void do_cancel(struct bide_multi_call *t)
+static void call_do_cancel(struct bide_multi_call *call)
 {
-    t->cancel_asked = t->start_due = t->hedge_due = false;
-    if (!http_transfer_cancel(&t->http, bide_now()))
-        t->http.code = CURLE_ABORTED_BY_CALLBACK; /* over already, and its last answer was on the way to the sink */
-    t->http.winner = NULL;
+    call->cancel_requested = call->start_due = call->hedge_due = false;
+    if (!http_call_cancel(&call->http, bide_now()))
+        call->http.code = CURLE_ABORTED_BY_CALLBACK; /* over already, and its last answer was on the way to the sink */
+    call->http.winner = NULL;
 }
 
 /* May a second attempt run beside the first? Two need a sink that knows which one won, a body that both can read, and
  * credentials that nobody renews meanwhile. */
-static bool can_hedge(const struct bide_multi_call *t)
+static bool call_can_hedge(const struct bide_multi_call *call)
 {
-    const struct http_transfer *http = &t->http;
+    const struct http_call *http = &call->http;
     switch (http->options->body.kind) {
     case BIDE_CURL_BODY_UNKNOWN:
-        if (t->main.x.run.legs == 0 || !t->main.x.run.bodiless)
+        if (call->owner_slot.attempt.state.legs == 0 || !call->owner_slot.attempt.state.bodyless_method)
             return false;
         break;
     case BIDE_CURL_BODY_STREAM: return false;
@@ -269,197 +270,198 @@ static bool can_hedge(const struct bide_multi_call *t)
     case BIDE_CURL_BODY_MEMORY:
     case BIDE_CURL_BODY_FILE: break;
     }
-    return http->sink && !http->options->refresh && !http->winner && http->delivered == 0;
+    return http->has_sink && !http->options->refresh && !http->winner && http->delivered_bytes == 0;
 }
 
 /* What the options do not tell of the request is known when it is about to be sent. */
-static bool is_known(const struct bide_multi_call *t)
+static bool call_request_is_known(const struct bide_multi_call *call)
 {
-    return t->http.safety_known && (t->main.x.run.legs > 0 || t->http.options->body.kind != BIDE_CURL_BODY_UNKNOWN);
+    return call->http.safety_known &&
+           (call->owner_slot.attempt.state.legs > 0 || call->http.options->body.kind != BIDE_CURL_BODY_UNKNOWN);
 }
 
 /* The timer fired: the wait is over, or a hedge is due. */
-static void wake(struct bide_multi_call *t)
+static void call_wake(struct bide_multi_call *call)
 {
-    bool hedge = any_runs(t);
-    t->hedge_due = hedge && !is_known(t);
-    if (t->hedge_due)
+    bool is_hedge = call_is_running(call);
+    call->hedge_due = is_hedge && !call_request_is_known(call);
+    if (call->hedge_due)
         return;
-    if (hedge && !can_hedge(t)) {
-        t->http.verdict.wake_ns = BIDE_NEVER;
+    if (is_hedge && !call_can_hedge(call)) {
+        call->http.verdict.wake_ns = BIDE_NEVER;
         return;
     }
-    http_transfer_wake(&t->http, bide_now());
-    t->start_due = t->http.verdict.action == BIDE_START;
+    http_call_wake(&call->http, bide_now());
+    call->start_due = call->http.verdict.action == BIDE_START;
 }
 
-static int64_t timer_of(const struct bide_multi_call *t)
+static int64_t call_due_ns(const struct bide_multi_call *call)
 {
-    const struct http_transfer *http = &t->http;
-    bool none =
-        http->over || http->verdict.wake_ns == BIDE_NEVER || (http->winner && http->verdict.action != BIDE_WAIT);
-    return none ? PARKED : http->verdict.wake_ns;
+    const struct http_call *http = &call->http;
+    bool no_timer =
+        http->is_over || http->verdict.wake_ns == BIDE_NEVER || (http->winner && http->verdict.action != BIDE_WAIT);
+    return no_timer ? DUE_PARKED : http->verdict.wake_ns;
 }
 
 /* Does what the newest verdict asks for. */
-static void do_next(struct bide_multi_call *t)
+static void call_execute_verdict(struct bide_multi_call *call)
 {
-    if (t->cancel_asked)
-        do_cancel(t);
-    if (t->hedge_due && any_runs(t))
-        wake(t);
-    if (t->start_due)
-        start_attempt(t);
-    t->hedge_due = t->hedge_due && any_runs(t);
-    bide_timers_set(&t->multi->timers, &t->timer, t->hedge_due ? PARKED : timer_of(t));
-    if (t->http.over || t->http.winner)
-        cut_losers(t);
+    if (call->cancel_requested)
+        call_do_cancel(call);
+    if (call->hedge_due && call_is_running(call))
+        call_wake(call);
+    if (call->start_due)
+        call_start_attempt(call);
+    call->hedge_due = call->hedge_due && call_is_running(call);
+    bide_timers_set(&call->multi->timers, &call->timer, call->hedge_due ? DUE_PARKED : call_due_ns(call));
+    if (call->http.is_over || call->http.winner)
+        call_cancel_losers(call);
 }
 
 /* True: the call is finished, and gone. */
-static bool obey(struct bide_multi_call *t)
+static bool call_process(struct bide_multi_call *call)
 {
-    t->poked = true; /* what comes up meanwhile is seen to here */
+    call->is_ready = true; /* what comes up meanwhile is seen to here */
     do
-        do_next(t);
-    while (t->cancel_asked); /* asked for by a hook */
-    t->poked = false;
-    bool gone = t->http.over && !winner_at_work(t);
-    if (gone)
-        finish(t);
-    return gone;
+        call_execute_verdict(call);
+    while (call->cancel_requested); /* asked for by a hook */
+    call->is_ready = false;
+    bool finished = call->http.is_over && !call_winner_is_running(call);
+    if (finished)
+        call_finish(call);
+    return finished;
 }
 
 /* ---- what libcurl says ---- */
 
-static void racer_ended(struct racer *racer, CURLcode code)
+static void slot_ended(struct attempt_slot *slot, CURLcode code)
 {
-    struct bide_multi_call *t = racer->call;
-    const struct bide_curl_options *o = t->http.options;
-    detach(racer);
-    if (t->cancel_asked) { /* in a callback of this very transfer: that comes first */
-        poke(&t->http);
+    struct bide_multi_call *call = slot->call;
+    const struct bide_curl_options *o = call->http.options;
+    slot_detach(slot);
+    if (call->cancel_requested) { /* in a callback of this very transfer: that comes first */
+        call_mark_ready(&call->http);
         return;
     }
-    if (&racer->x == t->http.winner)
-        cut_losers(t); /* they leave the round first: if the winner broke, nobody else is left in it */
-    http_exchange_end(&racer->x, code, bide_now());
-    poke(&t->http);
-    if (racer->x.run.judged)
+    if (&slot->attempt == call->http.winner)
+        call_cancel_losers(call); /* they leave the round first: if the winner broke, nobody else is left in it */
+    http_attempt_end(&slot->attempt, code, bide_now());
+    call_mark_ready(&call->http);
+    if (slot->attempt.state.reported)
         return;
-    t->http.refreshed = true;
-    if (!o->refresh(o->context, racer->x.easy))
-        http_exchange_settle(&racer->x, bide_now());
-    else if (http_exchange_again(&racer->x, bide_now()) == CURLE_OK)
-        perform(t, racer);
+    call->http.credentials_refreshed = true;
+    if (!o->refresh(o->context, slot->attempt.easy))
+        http_attempt_end_with_401(&slot->attempt, bide_now());
+    else if (http_attempt_restart(&slot->attempt, bide_now()) == CURLE_OK)
+        slot_perform(call, slot);
 }
 
-static void read_messages(struct bide_multi *m)
+static void multi_read_messages(struct bide_multi *multi)
 {
     int left;
-    for (CURLMsg *msg; (msg = curl_multi_info_read(m->curl, &left)) != NULL;) {
-        struct racer *racer = NULL;
+    for (CURLMsg *msg; (msg = curl_multi_info_read(multi->curl, &left)) != NULL;) {
+        struct attempt_slot *slot = NULL;
         if (msg->msg == CURLMSG_DONE &&
-            curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, (char **)&racer) == CURLE_OK)
-            racer_ended(racer, msg->data.result);
+            curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, (char **)&slot) == CURLE_OK)
+            slot_ended(slot, msg->data.result);
     }
 }
 
-static void work_off(struct bide_multi *m)
+static void multi_process_ready(struct bide_multi *multi)
 {
-    for (struct bide_multi_call *t; (t = m->poked) != NULL;) {
-        m->poked = t->next_poked;
-        t->poked = false;
-        obey(t);
+    for (struct bide_multi_call *call; (call = multi->ready) != NULL;) {
+        multi->ready = call->next_ready;
+        call->is_ready = false;
+        call_process(call);
     }
 }
 
-static struct bide_multi_call *call_of(struct bide_timer *timer)
+static struct bide_multi_call *call_from_timer(struct bide_timer *timer)
 {
     return (struct bide_multi_call *)((char *)timer - offsetof(struct bide_multi_call, timer));
 }
 
 /* Everything that can be done now. */
-static void settle(struct bide_multi *m)
+static void multi_process_all(struct bide_multi *multi)
 {
-    if (m->settling)
+    if (multi->processing)
         return; /* called from a callback of ours: the outer one goes on */
-    m->settling = true;
-    read_messages(m);
-    work_off(m);
+    multi->processing = true;
+    multi_read_messages(multi);
+    multi_process_ready(multi);
     int64_t now_ns = bide_now();
-    for (struct bide_timer *timer; (timer = bide_timers_pop(&m->timers, now_ns)) != NULL;) {
-        struct bide_multi_call *t = call_of(timer);
-        bide_timers_set(&m->timers, timer, PARKED); /* there is room: it was just taken out */
-        wake(t);
-        poke(&t->http);
-        work_off(m);
+    for (struct bide_timer *timer; (timer = bide_timers_pop(&multi->timers, now_ns)) != NULL;) {
+        struct bide_multi_call *call = call_from_timer(timer);
+        bide_timers_set(&multi->timers, timer, DUE_PARKED); /* there is room: it was just taken out */
+        call_wake(call);
+        call_mark_ready(&call->http);
+        multi_process_ready(multi);
     }
-    read_messages(m);
-    work_off(m);
-    m->settling = false;
+    multi_read_messages(multi);
+    multi_process_ready(multi);
+    multi->processing = false;
 }
 
 /* ---- the owner's loop ---- */
 
-static int64_t due_of(const struct bide_multi *m)
+static int64_t multi_due_ns(const struct bide_multi *multi)
 {
-    int64_t ours = bide_timers_next(&m->timers);
-    if (ours >= PARKED)
-        ours = BIDE_NEVER;
-    return ours < m->curl_due_ns ? ours : m->curl_due_ns;
+    int64_t own_due_ns = bide_timers_next(&multi->timers);
+    if (own_due_ns >= DUE_PARKED)
+        own_due_ns = BIDE_NEVER;
+    return own_due_ns < multi->curl_due_ns ? own_due_ns : multi->curl_due_ns;
 }
 
-static void tell_timer(struct bide_multi *m)
+static void multi_update_timer(struct bide_multi *multi)
 {
-    int64_t due_ns = due_of(m);
-    if (!m->timer || m->inside || due_ns == m->told_ns)
+    int64_t due_ns = multi_due_ns(multi);
+    if (!multi->on_timer || multi->in_libcurl || due_ns == multi->timer_set_ns)
         return;
-    m->told_ns = due_ns;
-    m->timer(m->timer_context, due_ns);
+    multi->timer_set_ns = due_ns;
+    multi->on_timer(multi->timer_context, due_ns);
 }
 
 static int on_curl_timer(CURLM *curl, long timeout_ms, void *context)
 {
-    struct bide_multi *m = context;
+    struct bide_multi *multi = context;
     (void)curl;
-    m->curl_due_ns = timeout_ms < 0 ? BIDE_NEVER : bide_now() + timeout_ms * BIDE_MS;
+    multi->curl_due_ns = timeout_ms < 0 ? BIDE_NEVER : bide_now() + timeout_ms * BIDE_MS;
     return 0;
 }
 
 void bide_multi_on_timer(struct bide_multi *multi, void (*timer)(void *context, int64_t due_ns), void *context)
 {
-    multi->timer = timer;
+    multi->on_timer = timer;
     multi->timer_context = context;
-    multi->told_ns = BIDE_NEVER;
-    tell_timer(multi);
+    multi->timer_set_ns = BIDE_NEVER;
+    multi_update_timer(multi);
 }
 
 size_t bide_multi_action(struct bide_multi *multi, curl_socket_t fd, int events)
 {
     int running;
-    assert(!multi->inside && !multi->settling);
-    if (multi->inside || multi->settling)
+    assert(!multi->in_libcurl && !multi->processing);
+    if (multi->in_libcurl || multi->processing)
         return multi->running;
-    multi->told_ns = fd == CURL_SOCKET_TIMEOUT ? BIDE_NEVER : multi->told_ns; /* it fired, so it is not set */
+    multi->timer_set_ns = fd == CURL_SOCKET_TIMEOUT ? BIDE_NEVER : multi->timer_set_ns; /* it fired, so it is not set */
     if (fd != CURL_SOCKET_TIMEOUT || multi->curl_due_ns <= bide_now()) {
-        multi->inside = true;
+        multi->in_libcurl = true;
         if (fd == CURL_SOCKET_TIMEOUT)
             multi->curl_due_ns = BIDE_NEVER; /* libcurl sets it anew */
         curl_multi_socket_action(multi->curl, fd, events, &running);
-        multi->inside = false;
+        multi->in_libcurl = false;
     }
-    settle(multi);
-    tell_timer(multi);
+    multi_process_all(multi);
+    multi_update_timer(multi);
     return multi->running;
 }
 
 /* ---- the loop here ---- */
 
 /* Milliseconds to wait, rounded up: never early, so that no round is in vain. */
-static int pause_ms(const struct bide_multi *m, int64_t until_ns)
+static int multi_poll_timeout_ms(const struct bide_multi *multi, int64_t until_ns)
 {
-    int64_t due_ns = bide_timers_next(&m->timers), now_ns = bide_now();
+    int64_t due_ns = bide_timers_next(&multi->timers), now_ns = bide_now();
     due_ns = due_ns < until_ns ? due_ns : until_ns;
     if (due_ns <= now_ns)
         return 0;
@@ -470,14 +472,14 @@ static int pause_ms(const struct bide_multi *m, int64_t until_ns)
 size_t bide_multi_poll(struct bide_multi *multi, int64_t until_ns)
 {
     int running;
-    assert(!multi->inside && !multi->settling);
-    if (multi->running == 0 || multi->inside || multi->settling)
+    assert(!multi->in_libcurl && !multi->processing);
+    if (multi->running == 0 || multi->in_libcurl || multi->processing)
         return multi->running;
-    multi->inside = true;
-    curl_multi_poll(multi->curl, NULL, 0, pause_ms(multi, until_ns), NULL);
+    multi->in_libcurl = true;
+    curl_multi_poll(multi->curl, NULL, 0, multi_poll_timeout_ms(multi, until_ns), NULL);
     curl_multi_perform(multi->curl, &running);
-    multi->inside = false;
-    settle(multi);
+    multi->in_libcurl = false;
+    multi_process_all(multi);
     return multi->running;
 }
 
@@ -488,8 +490,8 @@ void bide_multi_wakeup(struct bide_multi *multi)
 
 size_t bide_multi_drain(struct bide_multi *multi, int64_t until_ns)
 {
-    assert(!multi->inside && !multi->settling);
-    if (multi->inside || multi->settling)
+    assert(!multi->in_libcurl && !multi->processing);
+    if (multi->in_libcurl || multi->processing)
         return 0;
     multi->draining = true;
     while (bide_multi_poll(multi, until_ns) > 0 && bide_now() < until_ns)
@@ -502,7 +504,8 @@ size_t bide_multi_drain(struct bide_multi *multi, int64_t until_ns)
 
 /* ---- calls ---- */
 
-static enum bide_err begin(struct bide_multi_call *t, const struct bide_multi_job *job, struct bide_problem *problem)
+static enum bide_err call_begin(struct bide_multi_call *call, const struct bide_multi_job *job,
+                                struct bide_problem *problem)
 {
     if (job->result)
         memset(job->result, 0, sizeof *job->result);
@@ -512,96 +515,97 @@ static enum bide_err begin(struct bide_multi_call *t, const struct bide_multi_jo
                 (struct bide_problem){.field = "cancel", .want = "NULL: in a multi, bide_multi_cancel", .value = 1};
         return BIDE_ERR_INVALID;
     }
-    enum bide_err err = bide_timers_set(&t->multi->timers, &t->timer, PARKED);
+    enum bide_err err = bide_timers_set(&call->multi->timers, &call->timer, DUE_PARKED);
     if (err == BIDE_OK)
-        err = http_transfer_begin(&t->http, job->easy, job->target, job->options, job->result, problem);
+        err = http_call_begin(&call->http, job->easy, job->target, job->options, job->result, problem);
     if (err != BIDE_OK)
-        bide_timers_set(&t->multi->timers, &t->timer, BIDE_NEVER);
+        bide_timers_set(&call->multi->timers, &call->timer, BIDE_NEVER);
     return err;
 }
 
-static void link_call(struct bide_multi_call *t)
+static void call_link(struct bide_multi_call *call)
 {
-    struct bide_multi *m = t->multi;
-    t->next = m->first;
-    if (t->next)
-        t->next->prev = t;
-    m->first = t;
-    m->running++;
+    struct bide_multi *multi = call->multi;
+    call->next = multi->first_call;
+    if (call->next)
+        call->next->prev = call;
+    multi->first_call = call;
+    multi->running++;
 }
 
 /* The handle becomes ours. If it cannot be, the call ends with libcurl's reason. */
-static void take_handle(struct bide_multi_call *t, CURL *easy)
+static void call_take_handle(struct bide_multi_call *call, CURL *easy)
 {
-    t->main = (struct racer){.x = {.transfer = &t->http, .easy = easy}, .call = t};
-    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t->private_data);
-    curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)&t->main);
-    t->http.code = http_exchange_own(&t->main.x);
-    t->http.poke = poke;
-    t->start_due = t->http.verdict.action == BIDE_START;
-    t->cancel_asked = t->http.code != CURLE_OK;
+    call->owner_slot = (struct attempt_slot){.attempt = {.call = &call->http, .easy = easy}, .call = call};
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &call->private_data);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)&call->owner_slot);
+    call->http.code = http_attempt_install(&call->owner_slot.attempt);
+    call->http.on_change = call_mark_ready;
+    call->start_due = call->http.verdict.action == BIDE_START;
+    call->cancel_requested = call->http.code != CURLE_OK;
 }
 
 /* What its done starts or cancels is seen to before this returns. */
-static bool obey_alone(struct bide_multi_call *t)
+static bool call_process_now(struct bide_multi_call *call)
 {
-    struct bide_multi *m = t->multi;
-    m->settling = true;
-    bool gone = obey(t);
-    work_off(m);
-    m->settling = false;
-    return gone;
+    struct bide_multi *multi = call->multi;
+    multi->processing = true;
+    bool finished = call_process(call);
+    multi_process_ready(multi);
+    multi->processing = false;
+    return finished;
 }
 
 enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi_job *job,
-                               struct bide_multi_call **transfer, struct bide_problem *problem)
+                               struct bide_multi_call **call_out, struct bide_problem *problem)
 {
-    if (transfer)
-        *transfer = NULL;
+    if (call_out)
+        *call_out = NULL;
     if (multi->draining)
         return BIDE_ERR_BUSY;
-    struct bide_multi_call *t = calloc(1, sizeof *t);
-    if (!t)
+    struct bide_multi_call *call = calloc(1, sizeof *call);
+    if (!call)
         return BIDE_ERR_NOMEM;
-    t->multi = multi;
-    t->done = job->done;
-    t->context = job->context;
-    enum bide_err err = begin(t, job, problem);
+    call->multi = multi;
+    call->done = job->done;
+    call->context = job->context;
+    enum bide_err err = call_begin(call, job, problem);
     if (err != BIDE_OK) {
-        free(t);
+        free(call);
         return err;
     }
-    link_call(t);
-    take_handle(t, job->easy);
-    if (multi->inside || multi->settling)
-        poke(&t->http); /* in a callback: when that has returned. Calls that are refused at once do not nest */
-    else if (obey_alone(t))
-        t = NULL;
-    if (transfer)
-        *transfer = t;
-    tell_timer(multi);
+    call_link(call);
+    call_take_handle(call, job->easy);
+    if (multi->in_libcurl || multi->processing)
+        call_mark_ready(
+            &call->http); /* in a callback: when that has returned. Calls that are refused at once do not nest */
+    else if (call_process_now(call))
+        call = NULL;
+    if (call_out)
+        *call_out = call;
+    multi_update_timer(multi);
     return BIDE_OK;
 }
 
-void bide_multi_cancel(struct bide_multi *multi, struct bide_multi_call *transfer)
+void bide_multi_cancel(struct bide_multi *multi, struct bide_multi_call *call)
 {
-    transfer->cancel_asked = true;
-    poke(&transfer->http);
-    if (multi->inside || multi->settling)
+    call->cancel_requested = true;
+    call_mark_ready(&call->http);
+    if (multi->in_libcurl || multi->processing)
         return;
-    settle(multi);
-    tell_timer(multi);
+    multi_process_all(multi);
+    multi_update_timer(multi);
 }
 
 void bide_multi_cancel_all(struct bide_multi *multi)
 {
-    for (struct bide_multi_call *t = multi->first; t; t = t->next) {
-        t->cancel_asked = true;
-        poke(&t->http);
+    for (struct bide_multi_call *call = multi->first_call; call; call = call->next) {
+        call->cancel_requested = true;
+        call_mark_ready(&call->http);
     }
-    if (!multi->inside)
-        settle(multi);
-    tell_timer(multi);
+    if (!multi->in_libcurl)
+        multi_process_all(multi);
+    multi_update_timer(multi);
 }
 
 size_t bide_multi_running(const struct bide_multi *multi)
@@ -621,7 +625,7 @@ enum bide_err bide_multi_new(struct bide_multi **multi)
         return BIDE_ERR_NOMEM;
     (*multi)->curl = curl_multi_init();
     (*multi)->curl_due_ns = BIDE_NEVER;
-    (*multi)->told_ns = BIDE_NEVER;
+    (*multi)->timer_set_ns = BIDE_NEVER;
     if (!(*multi)->curl) {
         free(*multi);
         *multi = NULL;
@@ -636,7 +640,7 @@ void bide_multi_free(struct bide_multi *multi)
 {
     if (!multi)
         return;
-    assert(!multi->inside && !multi->settling);
+    assert(!multi->in_libcurl && !multi->processing);
     multi->draining = true; /* a done that starts another call is refused */
     bide_multi_cancel_all(multi);
     curl_multi_cleanup(multi->curl);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define FIELD_MAX 8192u /* longest header line of the owner's */
+#define HEADER_LINE_MAX 8192u /* longest header line of the owner's */
 
 void bide_curl_options_init_sized(struct bide_curl_options *options, size_t size)
 {
@@ -14,7 +14,7 @@ void bide_curl_options_init_sized(struct bide_curl_options *options, size_t size
     options->struct_size = (uint32_t)size;
 }
 
-static enum bide_err wrong(struct bide_problem *problem, const char *field, int64_t value, const char *want)
+static enum bide_err problem_set(struct bide_problem *problem, const char *field, int64_t value, const char *want)
 {
     if (problem)
         *problem = (struct bide_problem){.field = field, .want = want, .value = value};
@@ -26,75 +26,75 @@ enum bide_err http_headers_check(const struct curl_slist *list, struct bide_prob
     for (; list; list = list->next) {
         size_t length = strcspn(list->data, "\r\n");
         if (list->data[length] != '\0')
-            return wrong(problem, "headers", list->data[length], "lines without CR and LF");
-        if (length > FIELD_MAX)
-            return wrong(problem, "headers", (int64_t)length, "lines of up to 8192 bytes");
+            return problem_set(problem, "headers", list->data[length], "lines without CR and LF");
+        if (length > HEADER_LINE_MAX)
+            return problem_set(problem, "headers", (int64_t)length, "lines of up to 8192 bytes");
     }
     return BIDE_OK;
 }
 
-static enum bide_err check_inject(const struct bide_curl_options *o, struct bide_problem *problem)
+static enum bide_err options_check_inject(const struct bide_curl_options *o, struct bide_problem *problem)
 {
-    const uint32_t known = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
-    if (o->inject & ~known)
-        return wrong(problem, "inject", o->inject, "bits of enum bide_curl_inject");
+    const uint32_t known_bits = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
+    if (o->inject & ~known_bits)
+        return problem_set(problem, "inject", o->inject, "bits of enum bide_curl_inject");
     if (o->key && !(o->inject & BIDE_CURL_INJECT_KEY))
-        return wrong(problem, "inject", o->inject, "BIDE_CURL_INJECT_KEY, since there is a key");
+        return problem_set(problem, "inject", o->inject, "BIDE_CURL_INJECT_KEY, since there is a key");
     if (o->traceparent && !(o->inject & BIDE_CURL_INJECT_TRACE))
-        return wrong(problem, "inject", o->inject, "BIDE_CURL_INJECT_TRACE, since there is a traceparent");
+        return problem_set(problem, "inject", o->inject, "BIDE_CURL_INJECT_TRACE, since there is a traceparent");
     if ((unsigned)o->key_form > BIDE_KEY_RAW)
-        return wrong(problem, "key_form", o->key_form, "a value of enum bide_key_form");
+        return problem_set(problem, "key_form", o->key_form, "a value of enum bide_key_form");
     return o->key ? bide_key_check(o->key, o->key_form, problem) : BIDE_OK;
 }
 
-static enum bide_err check_body(const struct bide_curl_body *b, struct bide_problem *problem)
+static enum bide_err options_check_body(const struct bide_curl_body *b, struct bide_problem *problem)
 {
     switch (b->kind) {
     case BIDE_CURL_BODY_UNKNOWN:
     case BIDE_CURL_BODY_REPEATABLE: return BIDE_OK;
     case BIDE_CURL_BODY_MEMORY:
         if (b->length < 0 || (!b->at && b->length > 0))
-            return wrong(problem, "body.length", b->length, "the bytes at body.at");
+            return problem_set(problem, "body.length", b->length, "the bytes at body.at");
         return BIDE_OK;
     case BIDE_CURL_BODY_FILE:
         if (b->fd < 0)
-            return wrong(problem, "body.fd", b->fd, "an open descriptor");
+            return problem_set(problem, "body.fd", b->fd, "an open descriptor");
         if (b->offset < 0)
-            return wrong(problem, "body.offset", b->offset, "0 or more");
-        return b->length < -1 ? wrong(problem, "body.length", b->length, "0 or more; -1: to the end") : BIDE_OK;
+            return problem_set(problem, "body.offset", b->offset, "0 or more");
+        return b->length < -1 ? problem_set(problem, "body.length", b->length, "0 or more; -1: to the end") : BIDE_OK;
     case BIDE_CURL_BODY_STREAM:
         if (!b->read)
-            return wrong(problem, "body.read", 0, "a function");
-        return b->length < -1 ? wrong(problem, "body.length", b->length, "0 or more; -1: unknown") : BIDE_OK;
+            return problem_set(problem, "body.read", 0, "a function");
+        return b->length < -1 ? problem_set(problem, "body.length", b->length, "0 or more; -1: unknown") : BIDE_OK;
     }
-    return wrong(problem, "body.kind", b->kind, "a value of enum bide_curl_body_kind");
+    return problem_set(problem, "body.kind", b->kind, "a value of enum bide_curl_body_kind");
 }
 
 /* What is said of the answer must have somewhere to go. */
-static enum bide_err check_sink(const struct bide_curl_options *o, struct bide_problem *problem)
+static enum bide_err options_check_sink(const struct bide_curl_options *o, struct bide_problem *problem)
 {
-    bool sink = o->write || o->write_data;
+    bool has_sink = o->write || o->write_data;
     if (o->header_data && !o->header)
-        return wrong(problem, "header_data", 1, "a header function, too");
-    if (o->resume && !sink)
-        return wrong(problem, "resume", 1, "a sink: write, or write_data");
-    if (o->rewind && !sink)
-        return wrong(problem, "rewind", 1, "a sink: write, or write_data");
-    if (o->type_rule_count > 0 && !sink)
-        return wrong(problem, "type_rule_count", (int64_t)o->type_rule_count, "a sink: write, or write_data");
-    if (o->hold_max > 0 && (!sink || !o->classify))
-        return wrong(problem, "hold_max", (int64_t)o->hold_max, "a sink and a classify hook");
+        return problem_set(problem, "header_data", 1, "a header function, too");
+    if (o->resume && !has_sink)
+        return problem_set(problem, "resume", 1, "a sink: write, or write_data");
+    if (o->rewind && !has_sink)
+        return problem_set(problem, "rewind", 1, "a sink: write, or write_data");
+    if (o->type_rule_count > 0 && !has_sink)
+        return problem_set(problem, "type_rule_count", (int64_t)o->type_rule_count, "a sink: write, or write_data");
+    if (o->hold_max > 0 && (!has_sink || !o->classify))
+        return problem_set(problem, "hold_max", (int64_t)o->hold_max, "a sink and a classify hook");
     return BIDE_OK;
 }
 
-static enum bide_err check_meaning(const struct bide_curl_options *o, struct bide_problem *problem)
+static enum bide_err options_check_rules(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     if (o->type_rule_count > 0 && !o->type_rules)
-        return wrong(problem, "type_rule_count", (int64_t)o->type_rule_count, "0, since there are no type_rules");
+        return problem_set(problem, "type_rule_count", (int64_t)o->type_rule_count, "0, since there are no type_rules");
     if ((unsigned)o->reset_unit > BIDE_RESET_RFC3339)
-        return wrong(problem, "reset_unit", o->reset_unit, "a value of enum bide_reset_unit");
+        return problem_set(problem, "reset_unit", o->reset_unit, "a value of enum bide_reset_unit");
     if (o->reset_header && o->reset_unit == BIDE_RESET_IGNORE)
-        return wrong(problem, "reset_unit", o->reset_unit, "the unit of reset_header: it is never guessed");
+        return problem_set(problem, "reset_unit", o->reset_unit, "the unit of reset_header: it is never guessed");
     enum bide_err err = bide_rules_check(o->status_rules, problem);
     return err == BIDE_OK ? bide_rules_check(o->curl_rules, problem) : err;
 }
@@ -102,17 +102,17 @@ static enum bide_err check_meaning(const struct bide_curl_options *o, struct bid
 enum bide_err bide_curl_options_check(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     if (o->struct_size != sizeof *o)
-        return wrong(problem, "struct_size", o->struct_size, "the value that bide_curl_options_init sets");
+        return problem_set(problem, "struct_size", o->struct_size, "the value that bide_curl_options_init sets");
     if ((unsigned)o->safety > BIDE_CURL_KEYED)
-        return wrong(problem, "safety", o->safety, "a value of enum bide_curl_safety");
+        return problem_set(problem, "safety", o->safety, "a value of enum bide_curl_safety");
     if ((unsigned)o->redirect > BIDE_CURL_REDIRECT_REFUSE)
-        return wrong(problem, "redirect", o->redirect, "a value of enum bide_curl_redirect");
+        return problem_set(problem, "redirect", o->redirect, "a value of enum bide_curl_redirect");
     enum bide_err err = http_headers_check(o->headers, problem);
     if (err == BIDE_OK)
-        err = check_inject(o, problem);
+        err = options_check_inject(o, problem);
     if (err == BIDE_OK)
-        err = check_body(&o->body, problem);
+        err = options_check_body(&o->body, problem);
     if (err == BIDE_OK)
-        err = check_sink(o, problem);
-    return err == BIDE_OK ? check_meaning(o, problem) : err;
+        err = options_check_sink(o, problem);
+    return err == BIDE_OK ? options_check_rules(o, problem) : err;
 }

@@ -14,7 +14,7 @@
 #define TARGETS_MAX 1024u
 
 /* Does the text begin with this (lower-case) word, in any case? */
-static bool begins(const char *text, const char *word)
+static bool text_has_prefix(const char *text, const char *word)
 {
     for (; *word != '\0'; text++, word++)
         if (http_lower(*text) != *word)
@@ -33,38 +33,38 @@ static bool is_address_char(char c)
 }
 
 /* What is left to write. */
-struct pen {
+struct writer {
     char *at;
-    size_t room; /* the final NUL included */
+    size_t capacity; /* the final NUL included */
 };
 
-static bool put(struct pen *pen, const char *text, size_t length)
+static bool writer_append(struct writer *writer, const char *text, size_t length)
 {
-    if (length >= pen->room)
+    if (length >= writer->capacity)
         return false;
     for (size_t i = 0; i < length; i++)
-        *pen->at++ = http_lower(text[i]);
-    pen->room -= length;
-    *pen->at = '\0';
+        *writer->at++ = http_lower(text[i]);
+    writer->capacity -= length;
+    *writer->at = '\0';
     return true;
 }
 
 /* The length of the host at `text`, brackets included; 0: none that we understand. */
-static size_t host_length(const char *text, size_t most)
+static size_t host_length(const char *text, size_t limit)
 {
     size_t n = 0;
-    if (most > 0 && text[0] == '[') {
-        for (n = 1; n < most && is_address_char(http_lower(text[n])); n++)
+    if (limit > 0 && text[0] == '[') {
+        for (n = 1; n < limit && is_address_char(http_lower(text[n])); n++)
             continue;
-        return n > 1 && n < most && text[n] == ']' ? n + 1 : 0;
+        return n > 1 && n < limit && text[n] == ']' ? n + 1 : 0;
     }
-    while (n < most && is_host_char(http_lower(text[n])))
+    while (n < limit && is_host_char(http_lower(text[n])))
         n++;
     return n;
 }
 
 /* ":8080", or nothing for the default. */
-static bool put_port(struct pen *pen, const char *text, size_t length, const char *standard)
+static bool writer_append_port(struct writer *writer, const char *text, size_t length, const char *default_port)
 {
     if (length > 0 && text[0] != ':')
         return false;
@@ -72,14 +72,14 @@ static bool put_port(struct pen *pen, const char *text, size_t length, const cha
     while (zeros + 1 < length && text[zeros] == '0')
         zeros++;
     if (length <= 1)
-        return put(pen, standard, strlen(standard));
+        return writer_append(writer, default_port, strlen(default_port));
     for (size_t i = zeros; i < length; i++)
         if (text[i] < '0' || text[i] > '9')
             return false;
-    return length - zeros <= 5 && put(pen, ":", 1) && put(pen, text + zeros, length - zeros);
+    return length - zeros <= 5 && writer_append(writer, ":", 1) && writer_append(writer, text + zeros, length - zeros);
 }
 
-static bool put_authority(struct pen *pen, const char *text, const char *standard_port)
+static bool writer_append_authority(struct writer *writer, const char *text, const char *default_port)
 {
     size_t length = strcspn(text, "/?#");
     for (size_t i = length; i > 0; i--)
@@ -89,19 +89,20 @@ static bool put_authority(struct pen *pen, const char *text, const char *standar
             break;
         }
     size_t host = host_length(text, length);
-    return host > 0 && put(pen, text, host) && put_port(pen, text + host, length - host, standard_port);
+    return host > 0 && writer_append(writer, text, host) &&
+           writer_append_port(writer, text + host, length - host, default_port);
 }
 
 bool bide_curl_origin(char *text, size_t size, const char *url)
 {
-    struct pen pen = {text, size};
+    struct writer writer = {text, size};
     bool known = false;
-    if (begins(url, "http://"))
-        known = put(&pen, "http://", 7) && put_authority(&pen, url + 7, ":80");
-    else if (begins(url, "https://"))
-        known = put(&pen, "https://", 8) && put_authority(&pen, url + 8, ":443");
+    if (text_has_prefix(url, "http://"))
+        known = writer_append(&writer, "http://", 7) && writer_append_authority(&writer, url + 7, ":80");
+    else if (text_has_prefix(url, "https://"))
+        known = writer_append(&writer, "https://", 8) && writer_append_authority(&writer, url + 8, ":443");
     else if (strstr(url, "://") == NULL) /* libcurl's guess, too */
-        known = put(&pen, "http://", 7) && put_authority(&pen, url, ":80");
+        known = writer_append(&writer, "http://", 7) && writer_append_authority(&writer, url, ":80");
     if (!known && size > 0)
         text[0] = '\0';
     return known;
@@ -109,25 +110,25 @@ bool bide_curl_origin(char *text, size_t size, const char *url)
 
 /* ---- the targets of this process ---- */
 
-static struct bide_targets *shared;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct bide_targets *process_targets;
+static pthread_once_t process_targets_once = PTHREAD_ONCE_INIT;
 
-static void make_table(void)
+static void process_targets_create(void)
 {
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
-    if (bide_targets_new(&shared, TARGETS_MAX, &config, NULL) != BIDE_OK)
-        shared = NULL; /* no memory: calls go on without gates of a target, but with all of the policy's */
+    if (bide_targets_new(&process_targets, TARGETS_MAX, &config, NULL) != BIDE_OK)
+        process_targets = NULL; /* no memory: calls go on without gates of a target, but with all of the policy's */
 }
 
 /* A name that the table refuses (longer than it takes) is answered with its overflow target. */
-struct bide_target *http_target_of(struct bide_targets *table, CURL *easy, int64_t now_ns)
+struct bide_target *http_target_for_url(struct bide_targets *table, CURL *easy, int64_t now_ns)
 {
     char origin[HTTP_ORIGIN_SIZE];
     const char *url = NULL;
     if (!table) {
-        pthread_once(&once, make_table);
-        table = shared;
+        pthread_once(&process_targets_once, process_targets_create);
+        table = process_targets;
     }
     curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
     if (!table || !url || !bide_curl_origin(origin, sizeof origin, url))

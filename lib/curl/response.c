@@ -10,213 +10,217 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DRAIN_MOST_NS  BIDE_S
-#define DRAIN_LEAST_NS (100 * BIDE_MS)
+#define DRAIN_MAX_NS BIDE_S
+#define DRAIN_MIN_NS (100 * BIDE_MS)
 
 /* ---- judgement ---- */
 
-bool http_answer_lost(const struct http_exchange *x)
+bool http_attempt_has_lost(const struct http_attempt *attempt)
 {
-    return x->transfer->winner && x->transfer->winner != x;
+    return attempt->call->winner && attempt->call->winner != attempt;
 }
 
-void http_answer_judge(struct http_exchange *x, const struct bide_outcome *outcome, int64_t now_ns)
+void http_report_outcome(struct http_attempt *attempt, const struct bide_outcome *outcome, int64_t now_ns)
 {
-    struct http_transfer *t = x->transfer;
+    struct http_call *call = attempt->call;
     struct bide_outcome o = *outcome; /* it may be the one we are about to write to */
-    x->run.judged = true;
-    x->run.outcome = o;
-    if (t->over)
+    attempt->state.reported = true;
+    attempt->state.outcome = o;
+    if (call->is_over)
         return; /* another attempt won in the same moment */
-    http_transfer_record(t, x, &o, now_ns);
-    http_transfer_obey(t, bide_call_outcome(&t->call, x->start.attempt, &o, now_ns), &o, now_ns);
+    http_call_record_outcome(call, attempt, &o, now_ns);
+    http_call_set_verdict(call, bide_call_outcome(&call->engine, attempt->start.attempt, &o, now_ns), &o, now_ns);
 }
 
-static bool deliver(struct http_exchange *x, const char *at, size_t length)
+static bool response_write_sink(struct http_attempt *attempt, const char *at, size_t length)
 {
-    size_t taken = http_deliver(x->transfer, at, length);
-    x->answer.paused = taken == CURL_WRITEFUNC_PAUSE;
-    if (taken != length && !x->answer.paused)
-        x->run.stop = HTTP_UNTAKEN;
-    return x->run.stop != HTTP_UNTAKEN;
+    size_t taken = http_call_write_sink(attempt->call, at, length);
+    attempt->response.paused = taken == CURL_WRITEFUNC_PAUSE;
+    if (taken != length && !attempt->response.paused)
+        attempt->state.stop = HTTP_STOP_SINK_FAILED;
+    return attempt->state.stop != HTTP_STOP_SINK_FAILED;
 }
 
 /* From now on the body goes to the sink, beginning with what was held back. */
-static bool pass(struct http_exchange *x)
+static bool response_stream_body(struct http_attempt *attempt)
 {
-    size_t held = x->body.length;
-    x->answer.mode = HTTP_PASS;
-    x->transfer->winner = x;
-    x->body.length = 0;
-    bool taken = http_show_head(x->transfer, &x->head) && (held == 0 || deliver(x, x->body.at, held));
-    if (!taken || x->answer.paused) /* what was held back cannot be held back again */
-        x->run.stop = HTTP_UNTAKEN;
-    return x->run.stop != HTTP_UNTAKEN;
+    size_t held = attempt->body.length;
+    attempt->response.route = HTTP_ROUTE_SINK;
+    attempt->call->winner = attempt;
+    attempt->body.length = 0;
+    bool taken = http_call_show_head(attempt->call, &attempt->head) &&
+                 (held == 0 || response_write_sink(attempt, attempt->body.at, held));
+    if (!taken || attempt->response.paused) /* what was held back cannot be held back again */
+        attempt->state.stop = HTTP_STOP_SINK_FAILED;
+    return attempt->state.stop != HTTP_STOP_SINK_FAILED;
 }
 
 /* Is the rest of a body that will be thrown away worth reading, so that the connection lives? Not if it is long, and
  * not if libcurl would have to decompress it. Without a sink the owner's own function would get it. */
-static bool worth_reading(const struct http_exchange *x)
+static bool response_is_worth_draining(const struct http_attempt *attempt)
 {
     curl_off_t length = -1;
-    curl_easy_getinfo(x->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-    if (x->run.head_only || length == 0)
+    curl_easy_getinfo(attempt->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    if (attempt->state.is_head || length == 0)
         return true;
-    return x->transfer->sink && length <= (curl_off_t)BIDE_CURL_KEEP_MAX && !http_field(x->easy, "Content-Encoding").at;
+    return attempt->call->has_sink && length <= (curl_off_t)BIDE_CURL_KEEP_MAX &&
+           !http_header_field(attempt->easy, "Content-Encoding").at;
 }
 
 /* The attempt is over, and what is left of its body must not hold up the next one for long. */
-static void hurry(const struct http_exchange *x, int64_t now_ns)
+static void response_limit_drain_time(const struct http_attempt *attempt, int64_t now_ns)
 {
-    int64_t left_ns = x->transfer->verdict.wake_ns - now_ns, last_ns = x->start.attempt_deadline_ns;
-    left_ns = left_ns < DRAIN_LEAST_NS ? DRAIN_LEAST_NS : left_ns < DRAIN_MOST_NS ? left_ns : DRAIN_MOST_NS;
+    int64_t left_ns = attempt->call->verdict.wake_ns - now_ns, last_ns = attempt->start.attempt_deadline_ns;
+    left_ns = left_ns < DRAIN_MIN_NS ? DRAIN_MIN_NS : left_ns < DRAIN_MAX_NS ? left_ns : DRAIN_MAX_NS;
     int64_t by_ns = now_ns + left_ns < last_ns ? now_ns + left_ns : last_ns;
-    curl_easy_setopt(x->easy, CURLOPT_TIMEOUT_MS, (long)((by_ns - x->run.start_ns) / BIDE_MS + 1));
+    curl_easy_setopt(attempt->easy, CURLOPT_TIMEOUT_MS, (long)((by_ns - attempt->state.start_ns) / BIDE_MS + 1));
 }
 
 /* There will be another attempt, or another one runs: what becomes of this one's body? */
-static bool set_aside(struct http_exchange *x, enum http_mode mode, int64_t now_ns)
+static bool response_set_aside(struct http_attempt *attempt, enum http_route route, int64_t now_ns)
 {
-    x->answer.mode = mode;
-    if (mode == HTTP_KEEP)
-        x->transfer->keeper = x;
-    if (!worth_reading(x))
+    attempt->response.route = route;
+    if (route == HTTP_ROUTE_KEEP)
+        attempt->call->kept_attempt = attempt;
+    if (!response_is_worth_draining(attempt))
         return false;
-    hurry(x, now_ns);
+    response_limit_drain_time(attempt, now_ns);
     return true;
 }
 
-static bool follow(struct http_exchange *x, int64_t now_ns)
+static bool response_route_body(struct http_attempt *attempt, int64_t now_ns)
 {
-    struct http_transfer *t = x->transfer;
-    if (http_answer_lost(x))
+    struct http_call *call = attempt->call;
+    if (http_attempt_has_lost(attempt))
         return false;
-    switch (t->verdict.action) {
-    case BIDE_WAIT: return set_aside(x, HTTP_KEEP, now_ns);
+    switch (call->verdict.action) {
+    case BIDE_WAIT: return response_set_aside(attempt, HTTP_ROUTE_KEEP, now_ns);
     case BIDE_NONE:
-    case BIDE_START: return set_aside(x, HTTP_DROP, now_ns);
+    case BIDE_START: return response_set_aside(attempt, HTTP_ROUTE_DISCARD, now_ns);
     case BIDE_DONE:
     case BIDE_GIVE_UP: break;
     }
-    if (t->delivered == 0)
-        return pass(x);
-    t->dropped = true; /* it would follow part of another answer */
-    return set_aside(x, HTTP_DROP, now_ns);
+    if (call->delivered_bytes == 0)
+        return response_stream_body(attempt);
+    call->body_dropped = true; /* it would follow part of another answer */
+    return response_set_aside(attempt, HTTP_ROUTE_DISCARD, now_ns);
 }
 
-static bool judge_and_follow(struct http_exchange *x, const struct bide_outcome *outcome)
+static bool response_report_and_route(struct http_attempt *attempt, const struct bide_outcome *outcome)
 {
     int64_t now_ns = bide_now();
-    x->run.answered = true;
-    http_answer_judge(x, outcome, now_ns);
-    return follow(x, now_ns);
+    attempt->state.from_response = true;
+    http_report_outcome(attempt, outcome, now_ns);
+    return response_route_body(attempt, now_ns);
 }
 
 /* ---- what the head says ---- */
 
 /* What libcurl may answer by itself, with another leg: redirects, authentication, Expect. Judged when a byte of the
  * body arrives, which it does not if libcurl goes on. */
-static bool libcurl_may_answer(int status)
+static bool libcurl_may_send_another_leg(int status)
 {
     return status < 400 ? status >= 300 : status == 401 || status == 407 || status == 417;
 }
 
-static bool may_refresh(const struct http_exchange *x)
+static bool response_may_refresh(const struct http_attempt *attempt)
 {
-    const struct http_transfer *t = x->transfer;
-    return x->answer.status == 401 && t->options->refresh && !t->refreshed && !http_body_spent(x);
+    const struct http_call *call = attempt->call;
+    return attempt->response.status == 401 && call->options->refresh && !call->credentials_refreshed &&
+           !http_body_spent(attempt);
 }
 
 /* The sink has the beginning of the body, and this answer was asked for the rest. */
-static bool continues(struct http_exchange *x)
+static bool response_resume_or_restart(struct http_attempt *attempt)
 {
     static const struct bide_outcome changed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_BODY_DELIVERED};
-    struct http_transfer *t = x->transfer;
-    if (http_resume_fits(x)) {
-        t->resumed = true;
-        return pass(x);
+    struct http_call *call = attempt->call;
+    if (http_resume_accept_part(attempt)) {
+        call->resumed = true;
+        return response_stream_body(attempt);
     }
-    if (x->answer.status != 200 || !t->options->rewind || !t->options->rewind(t->options->write_data))
-        return judge_and_follow(x, &changed);
-    t->delivered = 0; /* it changed: all of it, from the start */
-    free(t->resume);
-    t->resume = NULL;
-    return pass(x);
+    if (attempt->response.status != 200 || !call->options->rewind || !call->options->rewind(call->options->write_data))
+        return response_report_and_route(attempt, &changed);
+    call->delivered_bytes = 0; /* it changed: all of it, from the start */
+    free(call->resume);
+    call->resume = NULL;
+    return response_stream_body(attempt);
 }
 
 /* A server may answer before it has the whole body. libcurl (7.88) then takes the transfer for complete, stops sending
  * and keeps the connection; the server takes what comes next for the rest of the body. That connection must not be used
  * again. (After a failure libcurl closes it. HTTP/2 ends a stream of its own.) */
-static void distrust_early_answer(struct http_exchange *x)
+static void response_distrust_early_success(struct http_attempt *attempt)
 {
-    x->forbidden = !http_body_sent(x);
-    if (x->forbidden)
-        curl_easy_setopt(x->easy, CURLOPT_FORBID_REUSE, 1L);
+    attempt->forbid_reuse_set = !http_body_sent(attempt);
+    if (attempt->forbid_reuse_set)
+        curl_easy_setopt(attempt->easy, CURLOPT_FORBID_REUSE, 1L);
 }
 
-static bool hold(struct http_exchange *x)
+static bool response_hold_body(struct http_attempt *attempt)
 {
-    x->answer.mode = HTTP_HOLD;
+    attempt->response.route = HTTP_ROUTE_HOLD;
     return true;
 }
 
-static bool success(struct http_exchange *x)
+static bool response_accept_success(struct http_attempt *attempt)
 {
-    if (http_answer_lost(x))
+    if (http_attempt_has_lost(attempt))
         return false;
-    if (!x->run.bodiless && x->answer.version_1)
-        distrust_early_answer(x);
-    if (x->transfer->delivered > 0)
-        return continues(x);
-    return http_wants_body(x) ? hold(x) : pass(x);
+    if (!attempt->state.bodyless_method && attempt->response.http_1)
+        response_distrust_early_success(attempt);
+    if (attempt->call->delivered_bytes > 0)
+        return response_resume_or_restart(attempt);
+    return http_outcome_needs_body(attempt) ? response_hold_body(attempt) : response_stream_body(attempt);
 }
 
 /* Held until the owner was asked, in case the answer is no. Without a sink nothing can be held. */
-static bool ask_for_credentials(struct http_exchange *x)
+static bool response_await_refresh(struct http_attempt *attempt)
 {
-    x->answer.wants_refresh = true;
-    return hold(x) && x->transfer->sink;
+    attempt->response.awaits_refresh = true;
+    return response_hold_body(attempt) && attempt->call->has_sink;
 }
 
 /* A success that nobody wants to look at. */
-static bool is_plain(const struct http_exchange *x)
+static bool response_is_plain_success(const struct http_attempt *attempt)
 {
-    const struct bide_curl_options *o = x->transfer->options;
-    return x->answer.status < 300 && !o->classify && !o->status_rules;
+    const struct bide_curl_options *o = attempt->call->options;
+    return attempt->response.status < 300 && !o->classify && !o->status_rules;
 }
 
-bool http_answer_decide(struct http_exchange *x)
+bool http_response_decide_by_head(struct http_attempt *attempt)
 {
-    if (is_plain(x))
-        x->run.outcome.kind = BIDE_KIND_OK;
+    if (response_is_plain_success(attempt))
+        attempt->state.outcome.kind = BIDE_KIND_OK;
     else
-        x->run.outcome = http_status_outcome(x);
-    if (x->run.outcome.kind == BIDE_KIND_OK)
-        return success(x);
-    if (may_refresh(x))
-        return ask_for_credentials(x);
-    return http_wants_body(x) ? hold(x) : judge_and_follow(x, &x->run.outcome);
+        attempt->state.outcome = http_outcome_from_head(attempt);
+    if (attempt->state.outcome.kind == BIDE_KIND_OK)
+        return response_accept_success(attempt);
+    if (response_may_refresh(attempt))
+        return response_await_refresh(attempt);
+    return http_outcome_needs_body(attempt) ? response_hold_body(attempt)
+                                            : response_report_and_route(attempt, &attempt->state.outcome);
 }
 
-bool http_answer_decide_held(struct http_exchange *x, bool whole)
+bool http_response_decide_by_body(struct http_attempt *attempt, bool whole)
 {
-    x->run.outcome = http_body_outcome(x, whole);
-    if (x->run.outcome.kind == BIDE_KIND_OK)
-        return !http_answer_lost(x) && pass(x);
-    return judge_and_follow(x, &x->run.outcome);
+    attempt->state.outcome = http_outcome_from_body(attempt, whole);
+    if (attempt->state.outcome.kind == BIDE_KIND_OK)
+        return !http_attempt_has_lost(attempt) && response_stream_body(attempt);
+    return response_report_and_route(attempt, &attempt->state.outcome);
 }
 
 /* ---- the head, line by line ---- */
 
-static bool head_ended(struct http_exchange *x)
+static bool response_end_head(struct http_attempt *attempt)
 {
-    struct http_answer *a = &x->answer;
-    if (a->status < 200 || x->run.judged || a->mode != HTTP_UNDECIDED)
+    struct http_response *response = &attempt->response;
+    if (response->status < 200 || attempt->state.reported || response->route != HTTP_ROUTE_UNDECIDED)
         return true;
-    a->answerable = libcurl_may_answer(a->status);
-    if (a->answerable && (x->transfer->sink || !may_refresh(x)))
+    response->leg_may_follow = libcurl_may_send_another_leg(response->status);
+    if (response->leg_may_follow && (attempt->call->has_sink || !response_may_refresh(attempt)))
         return true;
-    return http_answer_decide(x);
+    return http_response_decide_by_head(attempt);
 }
 
 static bool is_status_line(const char *line, size_t length)
@@ -225,93 +229,100 @@ static bool is_status_line(const char *line, size_t length)
 }
 
 /* "HTTP/1.1 503 Service Unavailable", where a head may begin. (After the body come trailers.) */
-static void status_line(struct http_exchange *x, const char *line, size_t length)
+static void response_parse_status_line(struct http_attempt *attempt, const char *line, size_t length)
 {
-    struct http_answer *a = &x->answer;
+    struct http_response *response = &attempt->response;
     const char *end = line + length, *at = memchr(line, ' ', length);
     at = at ? at + 1 : end;
-    for (a->status = 0; at < end && *at >= '0' && *at <= '9' && a->status < 100; at++)
-        a->status = a->status * 10 + (*at - '0');
-    a->in_head = true;
-    a->version_1 = line[5] == '1';
-    x->head.length = 0;
+    for (response->status = 0; at < end && *at >= '0' && *at <= '9' && response->status < 100; at++)
+        response->status = response->status * 10 + (*at - '0');
+    response->in_head = true;
+    response->http_1 = line[5] == '1';
+    attempt->head.length = 0;
 }
 
 /* The owner's header function sees what libcurl would show it; heads of failures when they are final. */
-static bool show_line(struct http_exchange *x, char *line, size_t length)
+static bool response_show_header_line(struct http_attempt *attempt, char *line, size_t length)
 {
-    const struct bide_curl_options *o = x->transfer->options;
-    if (x->answer.status >= 400 && x->answer.mode != HTTP_PASS)
-        return http_buffer_add(&x->head, line, length);
+    const struct bide_curl_options *o = attempt->call->options;
+    if (attempt->response.status >= 400 && attempt->response.route != HTTP_ROUTE_SINK)
+        return http_buffer_append(&attempt->head, line, length);
     if (o->header(line, 1, length, o->header_data) != length)
-        x->run.stop = HTTP_UNTAKEN;
-    return x->run.stop != HTTP_UNTAKEN;
+        attempt->state.stop = HTTP_STOP_SINK_FAILED;
+    return attempt->state.stop != HTTP_STOP_SINK_FAILED;
 }
 
 /* It is counted already. */
-bool http_answer_line(struct http_exchange *x, char *line, size_t length)
+bool http_response_header_line(struct http_attempt *attempt, char *line, size_t length)
 {
-    struct http_answer *a = &x->answer;
+    struct http_response *response = &attempt->response;
     bool blank = line[0] == '\r' || line[0] == '\n';
-    if (!a->in_head && a->mode == HTTP_UNDECIDED && is_status_line(line, length))
-        status_line(x, line, length);
-    a->in_head = a->in_head && !blank;
-    if (a->head_bytes > BIDE_CURL_HEAD_MAX || a->head_lines > BIDE_CURL_LINES_MAX) {
-        x->run.stop = HTTP_OVERSIZE;
+    if (!response->in_head && response->route == HTTP_ROUTE_UNDECIDED && is_status_line(line, length))
+        response_parse_status_line(attempt, line, length);
+    response->in_head = response->in_head && !blank;
+    if (response->head_bytes > BIDE_CURL_HEAD_MAX || response->head_lines > BIDE_CURL_LINES_MAX) {
+        attempt->state.stop = HTTP_STOP_HEAD_TOO_LONG;
         return false;
     }
-    if (x->transfer->options->header && !show_line(x, line, length))
+    if (attempt->call->options->header && !response_show_header_line(attempt, line, length))
         return false;
-    return !blank || head_ended(x);
+    return !blank || response_end_head(attempt);
 }
 
 /* ---- the body, piece by piece ---- */
 
-static size_t hold_most(const struct http_exchange *x)
+static size_t response_hold_limit(const struct http_attempt *attempt)
 {
-    size_t most = x->run.outcome.kind == BIDE_KIND_OK ? x->transfer->options->hold_max : BIDE_CURL_KEEP_MAX;
-    return most + x->answer.shown_bytes;
+    size_t limit = attempt->state.outcome.kind == BIDE_KIND_OK ? attempt->call->options->hold_max : BIDE_CURL_KEEP_MAX;
+    return limit + attempt->response.head_in_body_bytes;
 }
 
-static bool store(struct http_exchange *x, const char *at, size_t length, size_t most)
+static bool response_store_bytes(struct http_attempt *attempt, const char *at, size_t length, size_t limit)
 {
-    return x->body.length <= most && length <= most - x->body.length && http_buffer_add(&x->body, at, length);
+    return attempt->body.length <= limit && length <= limit - attempt->body.length &&
+           http_buffer_append(&attempt->body, at, length);
 }
 
 /* With CURLOPT_HEADER the head goes to the write function too, a moment before the header function sees it. */
-static bool is_head(const struct http_exchange *x, const char *at, size_t length)
+static bool response_data_is_head(const struct http_attempt *attempt, const char *at, size_t length)
 {
-    return x->answer.in_head || (x->answer.status < 200 && is_status_line(at, length));
+    return attempt->response.in_head || (attempt->response.status < 200 && is_status_line(at, length));
 }
 
-static bool store_head(struct http_exchange *x, const char *at, size_t length)
+static bool response_store_head(struct http_attempt *attempt, const char *at, size_t length)
 {
-    if (!store(x, at, length, BIDE_CURL_HEAD_MAX))
+    if (!response_store_bytes(attempt, at, length, BIDE_CURL_HEAD_MAX))
         return false;
-    x->answer.shown_bytes = x->body.length;
-    x->transfer->shows_heads = true;
+    attempt->response.head_in_body_bytes = attempt->body.length;
+    attempt->call->sink_gets_heads = true;
     return true;
 }
 
 /* More than can be held: what there is must do. New credentials count more than the body of a 401. */
-static bool overflow(struct http_exchange *x, const char *at, size_t length)
+static bool response_decide_on_overflow(struct http_attempt *attempt, const char *at, size_t length)
 {
-    if (x->answer.wants_refresh)
+    if (attempt->response.awaits_refresh)
         return false;
-    return http_answer_decide_held(x, false) && http_answer_piece(x, at, length);
+    return http_response_decide_by_body(attempt, false) && http_response_body_data(attempt, at, length);
 }
 
-bool http_answer_piece(struct http_exchange *x, const char *at, size_t length)
+bool http_response_body_data(struct http_attempt *attempt, const char *at, size_t length)
 {
-    switch (x->answer.mode) {
-    case HTTP_UNDECIDED:
-        if (is_head(x, at, length))
-            return store_head(x, at, length);
-        return http_answer_decide(x) && http_answer_piece(x, at, length); /* decide leaves this mode */
-    case HTTP_PASS: return deliver(x, at, length);
-    case HTTP_HOLD: return store(x, at, length, hold_most(x)) || overflow(x, at, length);
-    case HTTP_KEEP: return store(x, at, length, BIDE_CURL_KEEP_MAX + x->answer.shown_bytes);
-    case HTTP_DROP: x->run.drained_bytes += length; return x->run.drained_bytes <= BIDE_CURL_KEEP_MAX;
+    switch (attempt->response.route) {
+    case HTTP_ROUTE_UNDECIDED:
+        if (response_data_is_head(attempt, at, length))
+            return response_store_head(attempt, at, length);
+        return http_response_decide_by_head(attempt) &&
+               http_response_body_data(attempt, at, length); /* decide leaves this mode */
+    case HTTP_ROUTE_SINK: return response_write_sink(attempt, at, length);
+    case HTTP_ROUTE_HOLD:
+        return response_store_bytes(attempt, at, length, response_hold_limit(attempt)) ||
+               response_decide_on_overflow(attempt, at, length);
+    case HTTP_ROUTE_KEEP:
+        return response_store_bytes(attempt, at, length, BIDE_CURL_KEEP_MAX + attempt->response.head_in_body_bytes);
+    case HTTP_ROUTE_DISCARD:
+        attempt->state.drained_bytes += length;
+        return attempt->state.drained_bytes <= BIDE_CURL_KEEP_MAX;
     }
     return false;
 }

@@ -26,21 +26,21 @@ static bool is_strong_date(struct bide_text modified, struct bide_text date)
            bide_http_date(date, wall_s, &now_s) && now_s - then_s >= DATE_MARGIN_S;
 }
 
-static struct bide_text validator_of(CURL *easy)
+static struct bide_text response_validator(CURL *easy)
 {
-    struct bide_text tag = http_field(easy, "ETag"), modified = http_field(easy, "Last-Modified");
+    struct bide_text tag = http_header_field(easy, "ETag"), modified = http_header_field(easy, "Last-Modified");
     if (is_strong_tag(tag))
         return tag;
-    return is_strong_date(modified, http_field(easy, "Date")) ? modified : (struct bide_text){NULL, 0};
+    return is_strong_date(modified, http_header_field(easy, "Date")) ? modified : (struct bide_text){NULL, 0};
 }
 
-static bool offers_ranges(CURL *easy)
+static bool response_offers_ranges(CURL *easy)
 {
-    struct bide_text none = http_field(easy, "Accept-Ranges");
-    return !(none.at && none.length == 4 && strncmp(none.at, "none", 4) == 0);
+    struct bide_text ranges = http_header_field(easy, "Accept-Ranges");
+    return !(ranges.at && ranges.length == 4 && strncmp(ranges.at, "none", 4) == 0);
 }
 
-static struct http_resume *make(CURL *easy, struct bide_text validator)
+static struct http_resume *resume_create(CURL *easy, struct bide_text validator)
 {
     struct http_resume *r = malloc(sizeof *r + validator.length + 1);
     curl_off_t total = -1;
@@ -53,21 +53,22 @@ static struct http_resume *make(CURL *easy, struct bide_text validator)
     return r;
 }
 
-bool http_resume_possible(struct http_exchange *x)
+bool http_resume_prepare(struct http_attempt *attempt)
 {
-    struct http_transfer *t = x->transfer;
-    if (t->resume || !t->options->resume || !t->sink || t->shows_heads)
-        return t->resume != NULL;
-    if (!x->run.get || x->answer.status != 200 || http_field(x->easy, "Content-Encoding").at || !offers_ranges(x->easy))
+    struct http_call *call = attempt->call;
+    if (call->resume || !call->options->resume || !call->has_sink || call->sink_gets_heads)
+        return call->resume != NULL;
+    if (!attempt->state.is_get || attempt->response.status != 200 ||
+        http_header_field(attempt->easy, "Content-Encoding").at || !response_offers_ranges(attempt->easy))
         return false;
-    struct bide_text validator = validator_of(x->easy);
+    struct bide_text validator = response_validator(attempt->easy);
     if (validator.at)
-        t->resume = make(x->easy, validator);
-    return t->resume != NULL;
+        call->resume = resume_create(attempt->easy, validator);
+    return call->resume != NULL;
 }
 
 /* Reads digits, saturating. False if there are none. */
-static bool read_number(const char **at, uint64_t *number)
+static bool parse_digits(const char **at, uint64_t *number)
 {
     const char *start = *at;
     for (*number = 0; **at >= '0' && **at <= '9'; (*at)++)
@@ -76,43 +77,44 @@ static bool read_number(const char **at, uint64_t *number)
 }
 
 /* "bytes 500-999/1000": does it begin at `from` and go to the end? *whole is then the length of all. */
-static bool range_begins(const char *value, uint64_t from, uint64_t *whole)
+static bool content_range_continues(const char *value, uint64_t from, uint64_t *total)
 {
     static const char unit[] = "bytes ";
     uint64_t first, last;
     if (strncmp(value, unit, sizeof unit - 1) != 0)
         return false;
     value += sizeof unit - 1;
-    if (!read_number(&value, &first) || *value++ != '-' || !read_number(&value, &last) || *value++ != '/')
+    if (!parse_digits(&value, &first) || *value++ != '-' || !parse_digits(&value, &last) || *value++ != '/')
         return false;
-    if (!read_number(&value, whole) || *value != '\0') /* "*": nobody knows whether this is all */
+    if (!parse_digits(&value, total) || *value != '\0') /* "*": nobody knows whether this is all */
         return false;
-    return first == from && last == *whole - 1;
+    return first == from && last == *total - 1;
 }
 
 /* RFC 9110 15.3.7: a 206 carries the validators that a 200 would. One that ignored If-Range shows itself there. */
-static bool is_same_version(CURL *easy, const char *validator)
+static bool response_has_validator(CURL *easy, const char *validator)
 {
-    bool tag = validator[0] == '"';
-    struct bide_text now = http_field(easy, tag ? "ETag" : "Last-Modified");
-    return now.at ? strcmp(now.at, validator) == 0 : !tag;
+    bool is_tag = validator[0] == '"';
+    struct bide_text now = http_header_field(easy, is_tag ? "ETag" : "Last-Modified");
+    return now.at ? strcmp(now.at, validator) == 0 : !is_tag;
 }
 
-bool http_resume_fits(struct http_exchange *x)
+bool http_resume_accept_part(struct http_attempt *attempt)
 {
-    struct http_resume *r = x->transfer->resume;
-    struct bide_text range = http_field(x->easy, "Content-Range");
-    uint64_t whole;
-    if (x->answer.status != 206 || !range.at || http_field(x->easy, "Content-Encoding").at ||
-        !is_same_version(x->easy, r->validator))
+    struct http_resume *r = attempt->call->resume;
+    struct bide_text range = http_header_field(attempt->easy, "Content-Range");
+    uint64_t total;
+    if (attempt->response.status != 206 || !range.at || http_header_field(attempt->easy, "Content-Encoding").at ||
+        !response_has_validator(attempt->easy, r->validator))
         return false;
-    if (!range_begins(range.at, x->transfer->delivered, &whole) || (r->total != 0 && r->total != whole))
+    if (!content_range_continues(range.at, attempt->call->delivered_bytes, &total) ||
+        (r->total != 0 && r->total != total))
         return false;
-    r->total = whole;
+    r->total = total;
     return true;
 }
 
-bool http_resume_is_whole(const struct http_transfer *t)
+bool http_resume_is_complete(const struct http_call *call)
 {
-    return !t->resumed || !t->resume || t->delivered == t->resume->total;
+    return !call->resumed || !call->resume || call->delivered_bytes == call->resume->total;
 }

@@ -18,8 +18,8 @@
 bool bide_details_media_type(struct bide_text value)
 {
     struct bide_text trimmed = http_trim(value);
-    size_t length = http_begins(trimmed, "application/problem+json");
-    struct bide_text rest = http_trim(http_from(trimmed, length));
+    size_t length = http_prefix_length(trimmed, "application/problem+json");
+    struct bide_text rest = http_trim(http_text_from(trimmed, length));
     return length > 0 && (rest.length == 0 || rest.at[0] == ';');
 }
 
@@ -27,7 +27,7 @@ bool bide_details_media_type(struct bide_text value)
 
 _Static_assert(BIDE_DETAILS_DEPTH == HTTP_JSON_DEPTH, "what is documented must be what is done");
 
-static bool has_controls(const char *text, size_t length)
+static bool text_has_control_characters(const char *text, size_t length)
 {
     size_t i = 0;
     while (i < length && (unsigned char)text[i] >= 0x20 && text[i] != 0x7f)
@@ -39,8 +39,8 @@ static bool has_controls(const char *text, size_t length)
 static void read_type(struct bide_text value, struct bide_details *details)
 {
     size_t length;
-    bool good = http_json_string(value, details->type, sizeof details->type, &length);
-    if (!good || has_controls(details->type, length))
+    bool is_string = http_json_string(value, details->type, sizeof details->type, &length);
+    if (!is_string || text_has_control_characters(details->type, length))
         memset(details->type, 0, sizeof details->type);
 }
 
@@ -74,30 +74,30 @@ static const struct {
     {"retry_after", read_wait}, {"retry-after", read_wait}, {"retryAfter", read_wait},
 };
 
-#define MEMBERS   (sizeof members / sizeof *members)
-#define NAME_SIZE 12u /* of the longest, with its NUL */
+#define MEMBER_COUNT     (sizeof members / sizeof *members)
+#define MEMBER_NAME_SIZE 12u /* of the longest, with its NUL */
 
 /* Which of the members this is; MEMBERS if none. Names are compared by what they say: an escape may spell them too. */
-static size_t find_member(struct bide_text quoted)
+static size_t member_index(struct bide_text quoted)
 {
-    char name[NAME_SIZE];
+    char name[MEMBER_NAME_SIZE];
     size_t length, i = 0;
     if (!http_json_string(quoted, name, sizeof name, &length))
-        return MEMBERS;
-    while (i < MEMBERS && (strlen(members[i].name) != length || memcmp(members[i].name, name, length) != 0))
+        return MEMBER_COUNT;
+    while (i < MEMBER_COUNT && (strlen(members[i].name) != length || memcmp(members[i].name, name, length) != 0))
         i++;
     return i;
 }
 
 /* Two answers to one question are none. *seen has a bit for each member. */
-static bool read_member(const struct http_json_member *member, uint32_t *seen, struct bide_details *details)
+static bool member_read(const struct http_json_member *member, uint32_t *members_seen, struct bide_details *details)
 {
-    size_t i = find_member(member->name);
-    if (i == MEMBERS)
+    size_t i = member_index(member->name);
+    if (i == MEMBER_COUNT)
         return true;
-    if (*seen & 1u << i)
+    if (*members_seen & 1u << i)
         return false;
-    *seen |= 1u << i;
+    *members_seen |= 1u << i;
     members[i].read(member->value, details);
     return true;
 }
@@ -106,12 +106,12 @@ bool bide_details_parse(struct bide_text body, struct bide_details *details)
 {
     struct http_json json = http_json_open(body.length <= BIDE_DETAILS_MAX ? body : (struct bide_text){NULL, 0});
     struct http_json_member member;
-    uint32_t seen = 0;
-    bool once = true;
+    uint32_t members_seen = 0;
+    bool no_duplicates = true;
     *details = (struct bide_details){0};
-    while (once && http_json_next(&json, &member))
-        once = read_member(&member, &seen, details);
-    if (once && http_json_is_whole(&json))
+    while (no_duplicates && http_json_next(&json, &member))
+        no_duplicates = member_read(&member, &members_seen, details);
+    if (no_duplicates && http_json_is_complete(&json))
         return true;
     *details = (struct bide_details){0};
     return false;

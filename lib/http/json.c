@@ -19,35 +19,35 @@
 /* ---- pieces ---- */
 
 /* The next byte, 0 to 255, or -1 at the end. */
-static int peek(const struct bide_text *rest)
+static int next_byte(const struct bide_text *rest)
 {
     return rest->length > 0 ? (unsigned char)rest->at[0] : -1;
 }
 
-static void skip(struct bide_text *rest)
+static void skip_byte(struct bide_text *rest)
 {
-    *rest = http_from(*rest, 1);
+    *rest = http_text_from(*rest, 1);
 }
 
-static bool take(struct bide_text *rest, char c)
+static bool take_byte(struct bide_text *rest, char c)
 {
-    if (peek(rest) != (unsigned char)c)
+    if (next_byte(rest) != (unsigned char)c)
         return false;
-    skip(rest);
+    skip_byte(rest);
     return true;
 }
 
-static bool take_word(struct bide_text *rest, const char *word)
+static bool take_literal(struct bide_text *rest, const char *word)
 {
     while (*word != '\0')
-        if (!take(rest, *word++))
+        if (!take_byte(rest, *word++))
             return false;
     return true;
 }
 
-static void take_blanks(struct bide_text *rest)
+static void take_whitespace(struct bide_text *rest)
 {
-    while (take(rest, ' ') || take(rest, '\t') || take(rest, '\n') || take(rest, '\r'))
+    while (take_byte(rest, ' ') || take_byte(rest, '\t') || take_byte(rest, '\n') || take_byte(rest, '\r'))
         continue;
 }
 
@@ -59,13 +59,13 @@ static bool is_digit(int c)
 static size_t take_digits(struct bide_text *rest)
 {
     size_t before = rest->length;
-    while (is_digit(peek(rest)))
-        skip(rest);
+    while (is_digit(next_byte(rest)))
+        skip_byte(rest);
     return before - rest->length;
 }
 
 /* From where it stood before to where it stands now. */
-static struct bide_text between(struct bide_text before, struct bide_text now)
+static struct bide_text text_between(struct bide_text before, struct bide_text now)
 {
     return (struct bide_text){before.at, before.length - now.length};
 }
@@ -73,38 +73,38 @@ static struct bide_text between(struct bide_text before, struct bide_text now)
 /* ---- strings ---- */
 
 /* A character that stands for itself. */
-static bool take_plain(struct bide_text *rest)
+static bool take_character(struct bide_text *rest)
 {
     size_t length = text_utf8_length(rest->at, rest->length);
-    if (length == 0 || peek(rest) < 0x20 || peek(rest) == '\\')
+    if (length == 0 || next_byte(rest) < 0x20 || next_byte(rest) == '\\')
         return false;
-    *rest = http_from(*rest, length);
+    *rest = http_text_from(*rest, length);
     return true;
 }
 
-static bool take_hex(struct bide_text *rest, uint32_t *code)
+static bool take_four_hex_digits(struct bide_text *rest, uint32_t *code)
 {
     static const char digits[] = "0123456789abcdef";
     *code = 0;
     for (int i = 0; i < 4; i++) {
-        const char *digit = peek(rest) > 0 ? strchr(digits, http_lower((char)peek(rest))) : NULL;
+        const char *digit = next_byte(rest) > 0 ? strchr(digits, http_lower((char)next_byte(rest))) : NULL;
         if (digit == NULL)
             return false;
         *code = *code << 4 | (uint32_t)(digit - digits);
-        skip(rest);
+        skip_byte(rest);
     }
     return true;
 }
 
 /* What follows \u: a code point, or the two halves of one (RFC 8259 7). */
-static bool take_code(struct bide_text *rest, uint32_t *code)
+static bool take_code_point(struct bide_text *rest, uint32_t *code)
 {
     uint32_t low;
-    if (!take_hex(rest, code) || (*code >= 0xdc00 && *code <= 0xdfff))
+    if (!take_four_hex_digits(rest, code) || (*code >= 0xdc00 && *code <= 0xdfff))
         return false;
     if (*code < 0xd800 || *code > 0xdbff)
         return true;
-    if (!take_word(rest, "\\u") || !take_hex(rest, &low) || low < 0xdc00 || low > 0xdfff)
+    if (!take_literal(rest, "\\u") || !take_four_hex_digits(rest, &low) || low < 0xdc00 || low > 0xdfff)
         return false;
     *code = 0x10000 + ((*code - 0xd800) << 10) + (low - 0xdc00);
     return true;
@@ -112,37 +112,37 @@ static bool take_code(struct bide_text *rest, uint32_t *code)
 
 static bool take_escape(struct bide_text *rest, uint32_t *code)
 {
-    static const char names[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
-    if (!take(rest, '\\'))
+    static const char escape_letters[] = "\"\\/bfnrt", decoded[] = "\"\\/\b\f\n\r\t";
+    if (!take_byte(rest, '\\'))
         return false;
-    if (take(rest, 'u'))
-        return take_code(rest, code);
-    const char *name = peek(rest) > 0 ? strchr(names, peek(rest)) : NULL;
-    if (name == NULL)
+    if (take_byte(rest, 'u'))
+        return take_code_point(rest, code);
+    const char *letter = next_byte(rest) > 0 ? strchr(escape_letters, next_byte(rest)) : NULL;
+    if (letter == NULL)
         return false;
-    *code = (unsigned char)meant[name - names];
-    skip(rest);
+    *code = (unsigned char)decoded[letter - escape_letters];
+    skip_byte(rest);
     return true;
 }
 
 static bool take_string(struct bide_text *rest)
 {
     uint32_t code;
-    if (!take(rest, '"'))
+    if (!take_byte(rest, '"'))
         return false;
-    while (!take(rest, '"'))
-        if (!(peek(rest) == '\\' ? take_escape(rest, &code) : take_plain(rest)))
+    while (!take_byte(rest, '"'))
+        if (!(next_byte(rest) == '\\' ? take_escape(rest, &code) : take_character(rest)))
             return false;
     return true;
 }
 
-static size_t encode(uint32_t code, char bytes[4])
+static size_t encode_utf_8(uint32_t code, char bytes[4])
 {
-    static const unsigned char marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    static const unsigned char lead_marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
     size_t count = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     for (size_t i = count - 1; i > 0; i--, code >>= 6)
         bytes[i] = (char)(0x80 | (code & 0x3f));
-    bytes[0] = (char)(marks[count] | code);
+    bytes[0] = (char)(lead_marks[count] | code);
     return count;
 }
 
@@ -150,16 +150,16 @@ static size_t encode(uint32_t code, char bytes[4])
 bool http_json_string(struct bide_text quoted, char *text, size_t size, size_t *length)
 {
     *length = 0;
-    if (!take(&quoted, '"'))
+    if (!take_byte(&quoted, '"'))
         return false;
-    while (!take(&quoted, '"')) {
+    while (!take_byte(&quoted, '"')) {
         char bytes[4] = {quoted.at[0]};
         size_t count = 1;
         uint32_t code;
         if (take_escape(&quoted, &code))
-            count = encode(code, bytes);
+            count = encode_utf_8(code, bytes);
         else
-            skip(&quoted);
+            skip_byte(&quoted);
         if (size - *length <= count) /* the NUL needs a place too */
             return false;
         memcpy(text + *length, bytes, count);
@@ -173,8 +173,8 @@ bool http_json_string(struct bide_text quoted, char *text, size_t size, size_t *
 
 struct number {
     bool negative;
-    struct bide_text whole; /* digits before the point, */
-    struct bide_text part;  /* and after it */
+    struct bide_text integer;  /* digits before the point, */
+    struct bide_text fraction; /* and after it */
     int64_t exponent;
 };
 
@@ -183,15 +183,15 @@ struct number {
 static bool take_exponent(struct bide_text *rest, int64_t *exponent)
 {
     *exponent = 0;
-    if (!take(rest, 'e') && !take(rest, 'E'))
+    if (!take_byte(rest, 'e') && !take_byte(rest, 'E'))
         return true;
-    bool negative = take(rest, '-');
+    bool negative = take_byte(rest, '-');
     if (!negative)
-        (void)take(rest, '+');
-    if (!is_digit(peek(rest)))
+        (void)take_byte(rest, '+');
+    if (!is_digit(next_byte(rest)))
         return false;
-    for (; is_digit(peek(rest)); skip(rest))
-        *exponent = core_min(*exponent * 10 + peek(rest) - '0', EXPONENT_MAX);
+    for (; is_digit(next_byte(rest)); skip_byte(rest))
+        *exponent = core_min(*exponent * 10 + next_byte(rest) - '0', EXPONENT_MAX);
     *exponent = negative ? -*exponent : *exponent;
     return true;
 }
@@ -199,21 +199,21 @@ static bool take_exponent(struct bide_text *rest, int64_t *exponent)
 /* RFC 8259 6. */
 static bool take_number(struct bide_text *rest, struct number *number)
 {
-    number->negative = take(rest, '-');
+    number->negative = take_byte(rest, '-');
     struct bide_text before = *rest;
-    if (!take(rest, '0') && take_digits(rest) == 0)
+    if (!take_byte(rest, '0') && take_digits(rest) == 0)
         return false;
-    number->whole = between(before, *rest);
-    bool point = take(rest, '.');
+    number->integer = text_between(before, *rest);
+    bool point = take_byte(rest, '.');
     before = *rest;
     if (point && take_digits(rest) == 0)
         return false;
-    number->part = between(before, *rest);
+    number->fraction = text_between(before, *rest);
     return take_exponent(rest, &number->exponent);
 }
 
 /* Reads digits into *number as long as *places of them count, and the others into *exact. */
-static void scale(struct bide_text digits, int64_t *places, int64_t *number, bool *exact)
+static void scale_digits(struct bide_text digits, int64_t *places, int64_t *number, bool *exact)
 {
     for (size_t i = 0; i < digits.length; i++, (*places)--) {
         if (*places > 0)
@@ -230,10 +230,11 @@ bool http_json_scaled(struct bide_text value, int places, int64_t *number, bool 
     *exact = true;
     if (!take_number(&value, &n))
         return false;
-    int64_t left = (int64_t)n.whole.length + n.exponent + places; /* digits that are before the point at last */
-    scale(n.whole, &left, number, exact);
-    scale(n.part, &left, number, exact);
-    for (; left > 0 && *number > 0 && *number < BIDE_NEVER; left--)
+    int64_t integer_digits =
+        (int64_t)n.integer.length + n.exponent + places; /* digits that are before the point at last */
+    scale_digits(n.integer, &integer_digits, number, exact);
+    scale_digits(n.fraction, &integer_digits, number, exact);
+    for (; integer_digits > 0 && *number > 0 && *number < BIDE_NEVER; integer_digits--)
         *number = core_product(*number, 10);
     bool zero = *number == 0 && *exact;
     *number = core_sum(*number, !*exact);
@@ -250,45 +251,45 @@ static bool take_member(struct bide_text *rest, unsigned depth, struct http_json
     struct bide_text before = *rest;
     if (!take_string(rest))
         return false;
-    member->name = between(before, *rest);
-    take_blanks(rest);
-    if (!take(rest, ':'))
+    member->name = text_between(before, *rest);
+    take_whitespace(rest);
+    if (!take_byte(rest, ':'))
         return false;
-    take_blanks(rest);
+    take_whitespace(rest);
     before = *rest;
     if (!take_value(rest, depth))
         return false;
-    member->value = between(before, *rest);
+    member->value = text_between(before, *rest);
     return true;
 }
 
 /* The inside of an object or array, up to its closing bracket. */
-static bool take_inside(struct bide_text *rest, unsigned depth, char close)
+static bool take_contents(struct bide_text *rest, unsigned depth, char close)
 {
     struct http_json_member member;
-    take_blanks(rest);
-    if (take(rest, close))
+    take_whitespace(rest);
+    if (take_byte(rest, close))
         return true;
     do {
-        take_blanks(rest);
+        take_whitespace(rest);
         if (!(close == '}' ? take_member(rest, depth, &member) : take_value(rest, depth)))
             return false;
-        take_blanks(rest);
-    } while (take(rest, ','));
-    return take(rest, close);
+        take_whitespace(rest);
+    } while (take_byte(rest, ','));
+    return take_byte(rest, close);
 }
 
 /* Inside `depth` others. */
 static bool take_value(struct bide_text *rest, unsigned depth)
 {
     struct number number;
-    switch (peek(rest)) {
+    switch (next_byte(rest)) {
     case '"': return take_string(rest);
-    case 't': return take_word(rest, "true");
-    case 'f': return take_word(rest, "false");
-    case 'n': return take_word(rest, "null");
-    case '{': skip(rest); return depth < HTTP_JSON_DEPTH && take_inside(rest, depth + 1, '}');
-    case '[': skip(rest); return depth < HTTP_JSON_DEPTH && take_inside(rest, depth + 1, ']');
+    case 't': return take_literal(rest, "true");
+    case 'f': return take_literal(rest, "false");
+    case 'n': return take_literal(rest, "null");
+    case '{': skip_byte(rest); return depth < HTTP_JSON_DEPTH && take_contents(rest, depth + 1, '}');
+    case '[': skip_byte(rest); return depth < HTTP_JSON_DEPTH && take_contents(rest, depth + 1, ']');
     default: return take_number(rest, &number);
     }
 }
@@ -298,35 +299,35 @@ static bool take_value(struct bide_text *rest, unsigned depth)
 struct http_json http_json_open(struct bide_text text)
 {
     struct http_json json = {.rest = text.at != NULL ? text : (struct bide_text){"", 0}};
-    take_blanks(&json.rest);
-    json.open = take(&json.rest, '{');
+    take_whitespace(&json.rest);
+    json.open = take_byte(&json.rest, '{');
     return json;
 }
 
 /* What stands here is the end of the object, and only blanks follow. */
-static bool is_end(struct http_json *json)
+static bool json_take_end(struct http_json *json)
 {
-    if (!take(&json->rest, '}'))
+    if (!take_byte(&json->rest, '}'))
         return false;
-    take_blanks(&json->rest);
-    json->whole = json->rest.length == 0;
+    take_whitespace(&json->rest);
+    json->complete = json->rest.length == 0;
     return true;
 }
 
 bool http_json_next(struct http_json *json, struct http_json_member *member)
 {
-    take_blanks(&json->rest);
-    if (!json->open || is_end(json) || (json->begun && !take(&json->rest, ','))) {
+    take_whitespace(&json->rest);
+    if (!json->open || json_take_end(json) || (json->has_member && !take_byte(&json->rest, ','))) {
         json->open = false;
         return false;
     }
-    take_blanks(&json->rest);
-    json->begun = true;
+    take_whitespace(&json->rest);
+    json->has_member = true;
     json->open = take_member(&json->rest, 1, member);
     return json->open;
 }
 
-bool http_json_is_whole(const struct http_json *json)
+bool http_json_is_complete(const struct http_json *json)
 {
-    return json->whole;
+    return json->complete;
 }

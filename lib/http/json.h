@@ -18,9 +18,9 @@
 
 struct http_json {
     struct bide_text rest;
-    bool open;  /* more may follow */
-    bool begun; /* a member was read: the next one needs a comma */
-    bool whole; /* read to the end, and all was well */
+    bool open;       /* more may follow */
+    bool has_member; /* a member was read: the next one needs a comma */
+    bool complete;   /* read to the end, and all was well */
 };
 
 struct http_json_member {
@@ -32,7 +32,7 @@ struct http_json http_json_open(struct bide_text text);
 
 /* False at the end, and at the first thing that is malformed. */
 bool http_json_next(struct http_json *json, struct http_json_member *member);
-bool http_json_is_whole(const struct http_json *json);
+bool http_json_is_complete(const struct http_json *json);
 
 /* What a string says, and a NUL. False if `quoted` is no string, or says more than fits. It may say NUL itself: the
  * length tells. */

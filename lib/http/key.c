@@ -21,7 +21,7 @@
 /* ---- making ---- */
 
 /* Never waits: a call has a deadline, and the beginning of a boot may be long. */
-static bool fill(unsigned char *bytes, size_t size)
+static bool fill_random(unsigned char *bytes, size_t size)
 {
     for (size_t got = 0; got < size;) {
         ssize_t n = getrandom(bytes + got, size - got, GRND_NONBLOCK);
@@ -38,7 +38,7 @@ enum bide_err bide_key_make(char text[BIDE_KEY_TEXT_SIZE])
 {
     unsigned char b[16];
     text[0] = '\0';
-    if (!fill(b, sizeof b))
+    if (!fill_random(b, sizeof b))
         return BIDE_ERR_SYSTEM;
     b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
     b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
@@ -46,7 +46,7 @@ enum bide_err bide_key_make(char text[BIDE_KEY_TEXT_SIZE])
     for (size_t i = 0; i < sizeof b; i++) {
         if (i == 4 || i == 6 || i == 8 || i == 10)
             *at++ = '-';
-        at = http_put_hex(at, b[i], 2);
+        at = http_write_hex(at, b[i], 2);
     }
     *at = '\0';
     return BIDE_OK;
@@ -63,7 +63,7 @@ static bool is_printable(char c)
     return c >= 0x20 && c <= 0x7e;
 }
 
-static bool is_end(struct bide_text key, size_t i)
+static bool is_first_or_last(struct bide_text key, size_t i)
 {
     return i == 0 || i == key.length - 1;
 }
@@ -72,43 +72,43 @@ static bool is_end(struct bide_text key, size_t i)
 static bool is_unfit_raw(struct bide_text key, size_t i)
 {
     char c = key.at[i];
-    return c == ',' || c == ';' || c == QUOTE || (c == ' ' && is_end(key, i));
+    return c == ',' || c == ';' || c == QUOTE || (c == ' ' && is_first_or_last(key, i));
 }
 
-static struct bide_problem wrong(int64_t value, const char *want)
+static struct bide_problem key_problem(int64_t value, const char *want)
 {
     return (struct bide_problem){.field = "key", .want = want, .value = value};
 }
 
 /* The first thing wrong, or a problem without a field. */
-static struct bide_problem look(struct bide_text key, enum bide_key_form form)
+static struct bide_problem key_find_problem(struct bide_text key, enum bide_key_form form)
 {
     if (form != BIDE_KEY_QUOTED && form != BIDE_KEY_RAW)
         return (struct bide_problem){.field = "form", .want = "0 (quoted) or 1 (raw)", .value = (int64_t)form};
     if (key.length < 1 || key.length > BIDE_KEY_MAX)
-        return wrong((int64_t)key.length, WANT_LENGTH);
+        return key_problem((int64_t)key.length, WANT_LENGTH);
     for (size_t i = 0; i < key.length; i++) {
         if (!is_printable(key.at[i]))
-            return wrong((unsigned char)key.at[i], WANT_ASCII);
+            return key_problem((unsigned char)key.at[i], WANT_ASCII);
         if (form == BIDE_KEY_RAW && is_unfit_raw(key, i))
-            return wrong((unsigned char)key.at[i], WANT_BARE);
+            return key_problem((unsigned char)key.at[i], WANT_BARE);
     }
     return (struct bide_problem){0};
 }
 
-static bool is_fine(struct bide_text key, enum bide_key_form form)
+static bool key_is_valid(struct bide_text key, enum bide_key_form form)
 {
-    return look(key, form).field == NULL;
+    return key_find_problem(key, form).field == NULL;
 }
 
-static struct bide_text text_of(const char *key)
+static struct bide_text key_text(const char *key)
 {
     return (struct bide_text){key, key == NULL ? 0 : strlen(key)};
 }
 
 enum bide_err bide_key_check(const char *key, enum bide_key_form form, struct bide_problem *problem)
 {
-    struct bide_problem found = look(text_of(key), form);
+    struct bide_problem found = key_find_problem(key_text(key), form);
     if (found.field == NULL)
         return BIDE_OK;
     if (problem != NULL)
@@ -119,92 +119,92 @@ enum bide_err bide_key_check(const char *key, enum bide_key_form form, struct bi
 /* ---- writing ---- */
 
 /* Writes like snprintf: counts what it could not write. */
-struct pen {
+struct writer {
     char *text;
     size_t size;
     size_t length;
 };
 
-static void put(struct pen *pen, char c)
+static void writer_put(struct writer *writer, char c)
 {
-    if (pen->length < pen->size)
-        pen->text[pen->length] = c;
-    pen->length++;
+    if (writer->length < writer->size)
+        writer->text[writer->length] = c;
+    writer->length++;
 }
 
 /* The length, if all of it and the NUL are within the size; else 0 and an empty text. */
-static size_t finish(struct pen *pen, bool good)
+static size_t writer_finish(struct writer *writer, bool is_valid)
 {
-    bool fits = good && pen->length < pen->size;
-    if (pen->size > 0)
-        pen->text[fits ? pen->length : 0] = '\0';
-    return fits ? pen->length : 0;
+    bool fits = is_valid && writer->length < writer->size;
+    if (writer->size > 0)
+        writer->text[fits ? writer->length : 0] = '\0';
+    return fits ? writer->length : 0;
 }
 
 /* RFC 9651 4.1.6: the quote and the backslash are escaped, nothing else is. */
-static void put_quoted(struct pen *pen, struct bide_text key)
+static void writer_put_quoted(struct writer *writer, struct bide_text key)
 {
-    put(pen, QUOTE);
+    writer_put(writer, QUOTE);
     for (size_t i = 0; i < key.length; i++) {
         if (key.at[i] == QUOTE || key.at[i] == BACKSLASH)
-            put(pen, BACKSLASH);
-        put(pen, key.at[i]);
+            writer_put(writer, BACKSLASH);
+        writer_put(writer, key.at[i]);
     }
-    put(pen, QUOTE);
+    writer_put(writer, QUOTE);
 }
 
-static void put_raw(struct pen *pen, struct bide_text key)
+static void writer_put_raw(struct writer *writer, struct bide_text key)
 {
     for (size_t i = 0; i < key.length; i++)
-        put(pen, key.at[i]);
+        writer_put(writer, key.at[i]);
 }
 
 size_t bide_key_format(char *text, size_t size, const char *key, enum bide_key_form form)
 {
-    struct pen pen = {text, size, 0};
-    struct bide_text all = text_of(key);
-    bool good = is_fine(all, form);
-    if (good && form == BIDE_KEY_QUOTED)
-        put_quoted(&pen, all);
-    else if (good)
-        put_raw(&pen, all);
-    return finish(&pen, good);
+    struct writer writer = {text, size, 0};
+    struct bide_text whole_key = key_text(key);
+    bool is_valid = key_is_valid(whole_key, form);
+    if (is_valid && form == BIDE_KEY_QUOTED)
+        writer_put_quoted(&writer, whole_key);
+    else if (is_valid)
+        writer_put_raw(&writer, whole_key);
+    return writer_finish(&writer, is_valid);
 }
 
 /* ---- reading ---- */
 
-static bool take(struct bide_text *rest, char c)
+static bool take_byte(struct bide_text *rest, char c)
 {
     if (rest->length == 0 || rest->at[0] != c)
         return false;
-    *rest = http_from(*rest, 1);
+    *rest = http_text_from(*rest, 1);
     return true;
 }
 
 /* RFC 9651 4.2.5. What it says goes to the pen. */
-static bool take_string(struct bide_text *rest, struct pen *pen)
+static bool take_string(struct bide_text *rest, struct writer *writer)
 {
-    if (!take(rest, QUOTE))
+    if (!take_byte(rest, QUOTE))
         return false;
-    while (!take(rest, QUOTE)) {
-        bool escaped = take(rest, BACKSLASH);
+    while (!take_byte(rest, QUOTE)) {
+        bool escaped = take_byte(rest, BACKSLASH);
         if (rest->length == 0 || !is_printable(rest->at[0]))
             return false;
         if (escaped && rest->at[0] != QUOTE && rest->at[0] != BACKSLASH)
             return false;
-        put(pen, rest->at[0]);
-        *rest = http_from(*rest, 1);
+        writer_put(writer, rest->at[0]);
+        *rest = http_text_from(*rest, 1);
     }
     return true;
 }
 
 /* How many characters of the set stood here. */
-static size_t take_all(struct bide_text *rest, const char *set)
+static size_t take_set(struct bide_text *rest, const char *set)
 {
     size_t count = 0;
     while (count < rest->length && rest->at[count] != '\0' && strchr(set, rest->at[count]) != NULL)
         count++;
-    *rest = http_from(*rest, count);
+    *rest = http_text_from(*rest, count);
     return count;
 }
 
@@ -215,43 +215,44 @@ static size_t take_all(struct bide_text *rest, const char *set)
 /* Of the other types of bare items each is a run of these; a display string is a % and a string. */
 static bool skip_value(struct bide_text *rest)
 {
-    struct pen nowhere = {NULL, 0, 0};
-    size_t run = take_all(rest, LOWER UPPER DIGITS "!#$%&'*+-.^_`|~:/=?@");
+    struct writer discarded = {NULL, 0, 0};
+    size_t run = take_set(rest, LOWER UPPER DIGITS "!#$%&'*+-.^_`|~:/=?@");
     bool display = run == 1 && rest->at[-1] == '%';
-    return run > 0 && !display ? true : take_string(rest, &nowhere);
+    return run > 0 && !display ? true : take_string(rest, &discarded);
 }
 
 /* RFC 9651 4.2.3.2. */
 static bool skip_parameters(struct bide_text *rest)
 {
-    while (take(rest, ';')) {
-        take_all(rest, " ");
-        if (rest->length == 0 || strchr(LOWER "*", rest->at[0]) == NULL || take_all(rest, LOWER DIGITS "_-.*") == 0)
+    while (take_byte(rest, ';')) {
+        take_set(rest, " ");
+        if (rest->length == 0 || strchr(LOWER "*", rest->at[0]) == NULL || take_set(rest, LOWER DIGITS "_-.*") == 0)
             return false;
-        if (take(rest, '=') && !skip_value(rest))
+        if (take_byte(rest, '=') && !skip_value(rest))
             return false;
     }
     return true;
 }
 
-static bool read_quoted(struct bide_text value, struct pen *pen)
+static bool take_quoted_key(struct bide_text value, struct writer *writer)
 {
-    return take_string(&value, pen) && skip_parameters(&value) && value.length == 0;
+    return take_string(&value, writer) && skip_parameters(&value) && value.length == 0;
 }
 
 bool bide_key_parse(struct bide_text value, enum bide_key_form form, char *key, size_t size)
 {
-    char read[BIDE_KEY_MAX + 1];
-    struct pen whole = {read, sizeof read, 0}, pen = {key, size, 0};
+    char parsed_key[BIDE_KEY_MAX + 1];
+    struct writer parsed = {parsed_key, sizeof parsed_key, 0}, writer = {key, size, 0};
     struct bide_text trimmed = http_trim(value);
-    bool good = true;
+    bool is_valid = true;
     if (form == BIDE_KEY_QUOTED)
-        good = read_quoted(trimmed, &whole);
+        is_valid = take_quoted_key(trimmed, &parsed);
     else
-        put_raw(&whole, trimmed);
-    struct bide_text all = {read, whole.length}; /* a length beyond the buffer is refused before a byte is looked at */
-    good = good && is_fine(all, form);
-    if (good)
-        put_raw(&pen, all);
-    return finish(&pen, good) > 0;
+        writer_put_raw(&parsed, trimmed);
+    struct bide_text whole_key = {parsed_key,
+                                  parsed.length}; /* a length beyond the buffer is refused before a byte is looked at */
+    is_valid = is_valid && key_is_valid(whole_key, form);
+    if (is_valid)
+        writer_put_raw(&writer, whole_key);
+    return writer_finish(&writer, is_valid) > 0;
 }

@@ -18,36 +18,36 @@ static int64_t whole_seconds(int64_t ns)
 }
 
 /* Uniform in 0 ... most, most < 2^63. The few numbers at the top that would favour some results are drawn again. */
-static uint64_t uniform(uint64_t seed, uint64_t most)
+static uint64_t draw_uniform(uint64_t seed, uint64_t max)
 {
-    uint64_t range = most + 1, fair = UINT64_MAX - UINT64_MAX % range;
+    uint64_t count = max + 1, fair_limit = UINT64_MAX - UINT64_MAX % count;
     uint64_t x = core_mix(seed + CORE_GOLDEN);
-    while (x >= fair)
+    while (x >= fair_limit)
         x = core_mix(x + CORE_GOLDEN);
-    return x % range;
+    return x % count;
 }
 
-int64_t bide_retry_after_seconds(const struct bide_retry_after *reply)
+int64_t bide_retry_after_seconds(const struct bide_retry_after *retry_after)
 {
-    int64_t wait_ns = core_max(reply->wait_ns, 0);
-    int64_t least = whole_seconds(wait_ns);
-    int64_t most = whole_seconds(core_sum(wait_ns, core_max(reply->spread_ns, 0)));
-    return least + (int64_t)uniform(reply->seed, (uint64_t)(most - least));
+    int64_t wait_ns = core_max(retry_after->wait_ns, 0);
+    int64_t min_s = whole_seconds(wait_ns);
+    int64_t max_s = whole_seconds(core_sum(wait_ns, core_max(retry_after->spread_ns, 0)));
+    return min_s + (int64_t)draw_uniform(retry_after->seed, (uint64_t)(max_s - min_s));
 }
 
 /* Both, if both are said: whoever does not know the one may know the other. */
-static int put(char *text, size_t size, const struct bide_retry_after *reply)
+static int write_fields(char *text, size_t size, const struct bide_retry_after *retry_after)
 {
-    const char *stop = reply->no_retry ? BIDE_RETRY_HEADER ": ?0\r\n" : "";
-    if (reply->wait_ns == BIDE_NEVER)
+    const char *stop = retry_after->no_retry ? BIDE_RETRY_HEADER ": ?0\r\n" : "";
+    if (retry_after->wait_ns == BIDE_NEVER)
         return snprintf(text, size, "%s", stop);
-    return snprintf(text, size, "%sRetry-After: %lld\r\n", stop, (long long)bide_retry_after_seconds(reply));
+    return snprintf(text, size, "%sRetry-After: %lld\r\n", stop, (long long)bide_retry_after_seconds(retry_after));
 }
 
 /* Half a field would run into the next one: what does not fit is not written at all. */
-size_t bide_retry_after_format(char *text, size_t size, const struct bide_retry_after *reply)
+size_t bide_retry_after_format(char *text, size_t size, const struct bide_retry_after *retry_after)
 {
-    int length = put(text, size, reply);
+    int length = write_fields(text, size, retry_after);
     if (length > 0 && (size_t)length < size)
         return (size_t)length;
     if (size > 0)
@@ -56,16 +56,17 @@ size_t bide_retry_after_format(char *text, size_t size, const struct bide_retry_
 }
 
 /* RFC 9651 3.3.6, with or without parameters. They are not looked at: a damaged one does not turn a no into a yes. */
-static bool is_no(struct bide_text value)
+static bool is_structured_false(struct bide_text value)
 {
-    size_t length = http_begins(value, "?0");
-    struct bide_text rest = http_from(value, length);
+    size_t length = http_prefix_length(value, "?0");
+    struct bide_text rest = http_text_from(value, length);
     return length > 0 && (rest.length == 0 || rest.at[0] == ';');
 }
 
 struct bide_hint bide_hint_should_retry(struct bide_text value)
 {
     struct bide_text trimmed = http_trim(value);
-    bool stop = is_no(trimmed) || (trimmed.length > 0 && http_begins(trimmed, "false") == trimmed.length);
+    bool stop =
+        is_structured_false(trimmed) || (trimmed.length > 0 && http_prefix_length(trimmed, "false") == trimmed.length);
     return (struct bide_hint){stop ? BIDE_HINT_STOP : BIDE_HINT_NONE, 0};
 }

@@ -13,11 +13,11 @@
 
 #include <string.h>
 
-#define LENGTH     (BIDE_TRACE_TEXT_SIZE - 1)
-#define FLAGS      (BIDE_TRACE_SAMPLED | BIDE_TRACE_RANDOM)
-#define NO_VERSION 0xffu /* 3.2.2.1: forbidden */
+#define VALUE_LENGTH      (BIDE_TRACE_TEXT_SIZE - 1)
+#define KNOWN_FLAGS       (BIDE_TRACE_SAMPLED | BIDE_TRACE_RANDOM)
+#define FORBIDDEN_VERSION 0xffu /* 3.2.2.1: forbidden */
 
-static int digit_of(char c)
+static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -25,11 +25,11 @@ static int digit_of(char c)
 }
 
 /* Reads so many hex digits, at most 16. */
-static bool take_hex(const char **at, int digits, uint64_t *number)
+static bool take_hex_digits(const char **at, int digits, uint64_t *number)
 {
     *number = 0;
     for (; digits > 0; digits--, (*at)++) {
-        int digit = digit_of(**at);
+        int digit = hex_digit(**at);
         if (digit < 0)
             return false;
         *number = *number << 4 | (uint64_t)digit;
@@ -43,41 +43,41 @@ static bool take_dash(const char **at)
 }
 
 /* 3.2.2.1 and 4.3: version 00 has nothing behind the flags; in later ones a dash parts them from what follows. */
-static bool ends_well(struct bide_text value, uint64_t version)
+static bool version_allows_length(struct bide_text value, uint64_t version)
 {
-    if (version == NO_VERSION)
+    if (version == FORBIDDEN_VERSION)
         return false;
-    return value.length == LENGTH || (version > 0 && value.at[LENGTH] == '-');
+    return value.length == VALUE_LENGTH || (version > 0 && value.at[VALUE_LENGTH] == '-');
 }
 
-static bool read(struct bide_text value, struct bide_trace *trace)
+static bool trace_read(struct bide_text value, struct bide_trace *trace)
 {
     const char *at = value.at;
     uint64_t version, flags;
-    if (value.length < LENGTH)
+    if (value.length < VALUE_LENGTH)
         return false;
-    if (!take_hex(&at, 2, &version) || !take_dash(&at) || !ends_well(value, version))
+    if (!take_hex_digits(&at, 2, &version) || !take_dash(&at) || !version_allows_length(value, version))
         return false;
-    if (!take_hex(&at, 16, &trace->trace_hi) || !take_hex(&at, 16, &trace->trace_lo) || !take_dash(&at))
+    if (!take_hex_digits(&at, 16, &trace->trace_hi) || !take_hex_digits(&at, 16, &trace->trace_lo) || !take_dash(&at))
         return false;
-    if (!take_hex(&at, 16, &trace->parent) || !take_dash(&at) || !take_hex(&at, 2, &flags))
+    if (!take_hex_digits(&at, 16, &trace->parent) || !take_dash(&at) || !take_hex_digits(&at, 2, &flags))
         return false;
-    trace->flags = (uint8_t)(flags & FLAGS);
+    trace->flags = (uint8_t)(flags & KNOWN_FLAGS);
     return true;
 }
 
 /* 3.2.2.3 and 3.2.2.4: ids of all zeros are none. */
-static bool is_whole(const struct bide_trace *trace)
+static bool trace_is_complete(const struct bide_trace *trace)
 {
     return (trace->trace_hi | trace->trace_lo) != 0 && trace->parent != 0;
 }
 
 bool bide_trace_parse(struct bide_text value, struct bide_trace *trace)
 {
-    bool good = read(http_trim(value), trace) && is_whole(trace);
-    if (!good)
+    bool is_valid = trace_read(http_trim(value), trace) && trace_is_complete(trace);
+    if (!is_valid)
         *trace = (struct bide_trace){0};
-    return good;
+    return is_valid;
 }
 
 struct bide_trace bide_trace_new(void)
@@ -102,14 +102,14 @@ struct bide_trace bide_trace_child(const struct bide_trace *trace)
 void bide_trace_format(char text[BIDE_TRACE_TEXT_SIZE], const struct bide_trace *trace)
 {
     char *at = text;
-    if (is_whole(trace)) {
+    if (trace_is_complete(trace)) {
         memcpy(at, "00-", 3);
-        at = http_put_hex(at + 3, trace->trace_hi, 16);
-        at = http_put_hex(at, trace->trace_lo, 16);
+        at = http_write_hex(at + 3, trace->trace_hi, 16);
+        at = http_write_hex(at, trace->trace_lo, 16);
         *at++ = '-';
-        at = http_put_hex(at, trace->parent, 16);
+        at = http_write_hex(at, trace->parent, 16);
         *at++ = '-';
-        at = http_put_hex(at, trace->flags & FLAGS, 2);
+        at = http_write_hex(at, trace->flags & KNOWN_FLAGS, 2);
     }
     *at = '\0';
 }

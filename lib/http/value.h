@@ -32,21 +32,21 @@ static inline char http_lower(char c)
 }
 
 /* How long the word is, if the text begins with it in any case; else 0. The word is written in lower case. */
-static inline size_t http_begins(struct bide_text text, const char *word)
+static inline size_t http_prefix_length(struct bide_text text, const char *prefix)
 {
     size_t i = 0;
-    while (i < text.length && word[i] != '\0' && http_lower(text.at[i]) == word[i])
+    while (i < text.length && prefix[i] != '\0' && http_lower(text.at[i]) == prefix[i])
         i++;
-    return word[i] == '\0' ? i : 0;
+    return prefix[i] == '\0' ? i : 0;
 }
 
-static inline struct bide_text http_from(struct bide_text text, size_t offset)
+static inline struct bide_text http_text_from(struct bide_text text, size_t offset)
 {
     return (struct bide_text){text.at + offset, text.length - offset};
 }
 
 /* Writes so many hexadecimal digits; returns where they end. */
-static inline char *http_put_hex(char *at, uint64_t number, int digits)
+static inline char *http_write_hex(char *at, uint64_t number, int digits)
 {
     for (int i = digits - 1; i >= 0; i--, number >>= 4)
         at[i] = "0123456789abcdef"[number & 0xf];

@@ -37,7 +37,7 @@ static void an_origin_has_scheme_host_and_port(void **state)
     expect("http://a_b-c.d/", "http://a_b-c.d:80");
 }
 
-static void case_does_not_matter(void **state)
+static void case_is_ignored(void **state)
 {
     expect("HTTP://Example.NET:80/A", "http://example.net:80");
     expect("HttpS://EXAMPLE.net", "https://example.net:443");
@@ -72,7 +72,7 @@ static void a_port_is_a_number(void **state)
     expect("http://h:000", "http://h:0");
 }
 
-static void addresses_of_version_6_are_in_brackets(void **state)
+static void ipv6_addresses_are_in_brackets(void **state)
 {
     expect("http://[::1]", "http://[::1]:80");
     expect("http://[::1]:8080/", "http://[::1]:8080");
@@ -85,16 +85,16 @@ static void addresses_of_version_6_are_in_brackets(void **state)
     expect("http://::1/", "");
 }
 
-static void without_a_scheme_it_is_libcurl_s_guess(void **state)
+static void a_missing_scheme_means_http(void **state)
 {
     expect("example.net", "http://example.net:80");
     expect("example.net:8080/x", "http://example.net:8080");
     expect("user:pw@example.net", "http://example.net:80");
 }
 
-static void what_is_not_understood_is_refused(void **state)
+static void unsupported_urls_are_rejected(void **state)
 {
-    static const char *const bad[] = {
+    static const char *const unsupported[] = {
         "",
         "/",
         "http://",
@@ -114,11 +114,11 @@ static void what_is_not_understood_is_refused(void **state)
         "http://a,b",
         "http://*",
     };
-    for (size_t i = 0; i < COUNT(bad); i++)
-        expect(bad[i], strcmp(bad[i], "http://example.net\\@other") == 0 ? "http://other:80" : "");
+    for (size_t i = 0; i < COUNT(unsupported); i++)
+        expect(unsupported[i], strcmp(unsupported[i], "http://example.net\\@other") == 0 ? "http://other:80" : "");
 }
 
-static void an_origin_that_does_not_fit_is_refused_whole(void **state)
+static void an_origin_that_does_not_fit_is_not_truncated(void **state)
 {
     static const char want[] = "http://example.net:8080";
     char text[sizeof want];
@@ -158,7 +158,7 @@ static struct bide_target *target_of(struct bide_targets *table, const char *url
     CURL *easy = curl_easy_init();
     if (url)
         curl_easy_setopt(easy, CURLOPT_URL, url);
-    struct bide_target *target = http_target_of(table, easy, bide_now());
+    struct bide_target *target = http_target_for_url(table, easy, bide_now());
     curl_easy_cleanup(easy);
     return target;
 }
@@ -176,7 +176,7 @@ static void one_origin_has_one_target(void **state)
     bide_targets_free(table);
 }
 
-static void urls_that_are_not_understood_share_a_target(void **state)
+static void unsupported_urls_share_a_target(void **state)
 {
     struct bide_targets *table = make_table();
     struct bide_target *target = target_of(table, "gopher://example.net");
@@ -187,7 +187,7 @@ static void urls_that_are_not_understood_share_a_target(void **state)
     bide_targets_free(table);
 }
 
-static void without_a_table_there_is_one_of_the_process(void **state)
+static void without_a_table_the_process_wide_table_is_used(void **state)
 {
     struct bide_target *target = target_of(NULL, "http://one.invalid/");
     assert_non_null(target);
@@ -199,17 +199,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_origin_has_scheme_host_and_port),
-        cmocka_unit_test(case_does_not_matter),
+        cmocka_unit_test(case_is_ignored),
         cmocka_unit_test(user_and_password_are_never_copied),
         cmocka_unit_test(a_port_is_a_number),
-        cmocka_unit_test(addresses_of_version_6_are_in_brackets),
-        cmocka_unit_test(without_a_scheme_it_is_libcurl_s_guess),
-        cmocka_unit_test(what_is_not_understood_is_refused),
-        cmocka_unit_test(an_origin_that_does_not_fit_is_refused_whole),
+        cmocka_unit_test(ipv6_addresses_are_in_brackets),
+        cmocka_unit_test(a_missing_scheme_means_http),
+        cmocka_unit_test(unsupported_urls_are_rejected),
+        cmocka_unit_test(an_origin_that_does_not_fit_is_not_truncated),
         cmocka_unit_test(the_longest_host_fits),
         cmocka_unit_test(one_origin_has_one_target),
-        cmocka_unit_test(urls_that_are_not_understood_share_a_target),
-        cmocka_unit_test(without_a_table_there_is_one_of_the_process),
+        cmocka_unit_test(unsupported_urls_share_a_target),
+        cmocka_unit_test(without_a_table_the_process_wide_table_is_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
