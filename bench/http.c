@@ -99,22 +99,22 @@ static void easy_free(struct easy *e)
     free(e);
 }
 
-static void must(CURLcode code)
+static void require_ok(CURLcode code)
 {
     if (code != CURLE_OK)
         server_give_up(curl_easy_strerror(code));
 }
 
-static void bare(void *context, uint32_t n)
+static void perform_bare(void *context, uint32_t n)
 {
     struct easy *e = easy_new(context);
     for (uint32_t i = 0; i <= n; i++) /* the first one connects */
-        must(curl_easy_perform(e->handle));
+        require_ok(curl_easy_perform(e->handle));
     easy_free(e);
 }
 
 /* What anybody needs who watches over a call: timeouts, and a look at the head. Floor of what bide can cost. */
-static void watched(void *context, uint32_t n)
+static void perform_watched(void *context, uint32_t n)
 {
     struct easy *e = easy_new(context);
     size_t bytes = 0;
@@ -123,28 +123,28 @@ static void watched(void *context, uint32_t n)
     curl_easy_setopt(e->handle, CURLOPT_HEADERFUNCTION, sink);
     curl_easy_setopt(e->handle, CURLOPT_HEADERDATA, &bytes);
     for (uint32_t i = 0; i <= n; i++)
-        must(curl_easy_perform(e->handle));
+        require_ok(curl_easy_perform(e->handle));
     easy_free(e);
 }
 
-static void with_bide(void *context, uint32_t n)
+static void perform_bide(void *context, uint32_t n)
 {
     struct easy *e = easy_new(context);
     for (uint32_t i = 0; i <= n; i++)
-        must(bide_curl_perform(e->handle, &e->target, &e->options, NULL));
+        require_ok(bide_curl_perform(e->handle, &e->target, &e->options, NULL));
     easy_free(e);
 }
 
 /* As the one-line change does it: no options, the target found by origin. */
-static void drop_in(void *context, uint32_t n)
+static void perform_drop_in(void *context, uint32_t n)
 {
     struct easy *e = easy_new(context);
     for (uint32_t i = 0; i <= n; i++)
-        must(bide_curl_perform(e->handle, NULL, NULL, NULL));
+        require_ok(bide_curl_perform(e->handle, NULL, NULL, NULL));
     easy_free(e);
 }
 
-static void bare_headers(void *context, uint32_t n)
+static void perform_bare_headers(void *context, uint32_t n)
 {
     struct easy *e = easy_new(context);
     e->headers = curl_slist_append(NULL, "Bide-Attempt: 1;max=4;left=59999");
@@ -152,16 +152,16 @@ static void bare_headers(void *context, uint32_t n)
     e->headers = curl_slist_append(e->headers, "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
     curl_easy_setopt(e->handle, CURLOPT_HTTPHEADER, e->headers);
     for (uint32_t i = 0; i <= n; i++)
-        must(curl_easy_perform(e->handle));
+        require_ok(curl_easy_perform(e->handle));
     easy_free(e);
 }
 
-static void bide_headers(void *context, uint32_t n)
+static void perform_bide_headers(void *context, uint32_t n)
 {
     struct easy *e = easy_new(context);
     e->options.inject = BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_TRACE;
     for (uint32_t i = 0; i <= n; i++)
-        must(bide_curl_perform(e->handle, &e->target, &e->options, NULL));
+        require_ok(bide_curl_perform(e->handle, &e->target, &e->options, NULL));
     easy_free(e);
 }
 
@@ -213,7 +213,7 @@ static void many_free(struct many *m)
     free(m);
 }
 
-static struct rate bare_many(struct many *m)
+static struct rate run_bare_many(struct many *m)
 {
     int running, left;
     m->curl = curl_multi_init();
@@ -227,7 +227,7 @@ static struct rate bare_many(struct many *m)
         curl_multi_perform(m->curl, &running);
         for (CURLMsg *msg; (msg = curl_multi_info_read(m->curl, &left)) != NULL; m->ended++) {
             CURL *handle = msg->easy_handle;
-            must(msg->data.result);
+            require_ok(msg->data.result);
             curl_multi_remove_handle(m->curl, handle);
             if (m->started < m->calls && ++m->started)
                 curl_multi_add_handle(m->curl, handle);
@@ -240,11 +240,11 @@ static struct rate bare_many(struct many *m)
 
 static void start_one(struct many *m, struct easy *e);
 
-static void one_ended(void *context, const struct bide_multi_end *end)
+static void on_done(void *context, const struct bide_multi_end *end)
 {
     struct easy *e = context;
     struct many *m = e->options.context;
-    must(end->code);
+    require_ok(end->code);
     m->ended++;
     if (m->started < m->calls)
         start_one(m, e);
@@ -253,13 +253,13 @@ static void one_ended(void *context, const struct bide_multi_end *end)
 static void start_one(struct many *m, struct easy *e)
 {
     struct bide_multi_job job = {
-        .easy = e->handle, .target = &m->easy[0]->target, .options = &e->options, .done = one_ended, .context = e};
+        .easy = e->handle, .target = &m->easy[0]->target, .options = &e->options, .done = on_done, .context = e};
     m->started++;
     if (bide_multi_start(m->multi, &job, NULL, NULL) != BIDE_OK)
         server_give_up("a call does not start");
 }
 
-static struct rate bide_many(struct many *m)
+static struct rate run_bide_many(struct many *m)
 {
     bide_multi_new(&m->multi);
     m->started = m->ended = 0;
@@ -286,8 +286,8 @@ static void measure_many(const char *url, const char *key, double least)
     struct rate plain = {0, 0}, ours = {0, 0};
     char name[64];
     for (int i = 0; i < PAIRS; i++) {
-        keep_best(&plain, bare_many(m));
-        keep_best(&ours, bide_many(m));
+        keep_best(&plain, run_bare_many(m));
+        keep_best(&ours, run_bide_many(m));
     }
     many_free(m);
     snprintf(name, sizeof name, "%s.bare_requests_per_s", key);
@@ -301,17 +301,17 @@ static void measure_many(const char *url, const char *key, double least)
 }
 
 /* For counting: n calls beside the thousand that are always there. */
-static void many_bare(void *context, uint32_t n)
+static void count_bare_many(void *context, uint32_t n)
 {
     struct many *m = many_new(context, IN_FLIGHT + n);
-    bare_many(m);
+    run_bare_many(m);
     many_free(m);
 }
 
-static void many_bide(void *context, uint32_t n)
+static void count_bide_many(void *context, uint32_t n)
 {
     struct many *m = many_new(context, IN_FLIGHT + n);
-    bide_many(m);
+    run_bide_many(m);
     many_free(m);
 }
 
@@ -322,7 +322,7 @@ static size_t heap_bytes(void)
     return mallinfo2().uordblks;
 }
 
-static void waited_enough(void *context, const struct bide_multi_end *end)
+static void ignore_end(void *context, const struct bide_multi_end *end)
 {
     (void)context;
     (void)end;
@@ -367,7 +367,7 @@ static void prepare_waiting(struct waiting *w)
 
 static void fail_all(struct waiting *w, uint32_t n)
 {
-    struct bide_multi_job job = {.target = &w->target, .options = &w->options, .done = waited_enough};
+    struct bide_multi_job job = {.target = &w->target, .options = &w->options, .done = ignore_end};
     for (uint32_t i = 0; i < n; i++) {
         job.easy = w->handle[i];
         if (bide_multi_start(w->multi, &job, NULL, NULL) != BIDE_OK)
@@ -417,14 +417,14 @@ static void measure_waiting(const char *url)
 
 /* ---- */
 
-static const struct bench_part parts[] = {{"bare", bare},
-                                          {"watched", watched},
-                                          {"bide", with_bide},
-                                          {"many_bare", many_bare},
-                                          {"many_bide", many_bide},
-                                          {"drop_in", drop_in},
-                                          {"bare_headers", bare_headers},
-                                          {"bide_headers", bide_headers}};
+static const struct bench_part parts[] = {{"bare", perform_bare},
+                                          {"watched", perform_watched},
+                                          {"bide", perform_bide},
+                                          {"many_bare", count_bare_many},
+                                          {"many_bide", count_bide_many},
+                                          {"drop_in", perform_drop_in},
+                                          {"bare_headers", perform_bare_headers},
+                                          {"bide_headers", perform_bide_headers}};
 
 static void count_instructions(void)
 {

@@ -40,9 +40,9 @@ static void check_wait(struct bide_hint hint, const json_t *json)
         longest = seconds > longest ? seconds : longest;
     }
     CHECK((hint.kind == BIDE_HINT_WAIT) == (longest >= 0));
-    double said = (double)hint.wait_ns / (double)BIDE_S;
-    CHECK(longest < 0 || said >= longest * (1 - 1e-15) || hint.wait_ns == BIDE_NEVER);
-    CHECK(longest < 0 || said <= longest * (1 + 1e-15) + 1.1e-9);
+    double parsed_s = (double)hint.wait_ns / (double)BIDE_S;
+    CHECK(longest < 0 || parsed_s >= longest * (1 - 1e-15) || hint.wait_ns == BIDE_NEVER);
+    CHECK(longest < 0 || parsed_s <= longest * (1 + 1e-15) + 1.1e-9);
 }
 
 static void check_same(const struct bide_details *details, const json_t *json)
@@ -58,7 +58,7 @@ static void check_same(const struct bide_details *details, const json_t *json)
         check_wait(details->hint, json);
 }
 
-static bool gave_up(const json_error_t *error)
+static bool jansson_gave_up(const json_error_t *error)
 {
     enum json_error_code code = json_error_code(error);
     return code == json_error_numeric_overflow || code == json_error_null_byte_in_key;
@@ -76,7 +76,7 @@ static void check_body(struct bide_text body)
     json_t *json = json_loadb(body.at, body.length, FLAGS, &error);
     CHECK(details.hint.wait_ns >= 0 && memchr(details.type, '\0', sizeof details.type) != NULL);
     if (good && json == NULL)
-        CHECK(gave_up(&error));
+        CHECK(jansson_gave_up(&error));
     if (good && json != NULL) {
         CHECK(json_is_object(json));
         check_same(&details, json);
@@ -90,20 +90,20 @@ static void check_body(struct bide_text body)
 }
 
 /* What is written is read back. */
-static void check_written(const char *words, int64_t wait_ns)
+static void check_written(const char *text_value, int64_t wait_ns)
 {
-    struct bide_details_response reply = {words, words, words, 503, wait_ns, false};
+    struct bide_details_response response = {text_value, text_value, text_value, 503, wait_ns, false};
     static char text[BIDE_DETAILS_MAX];
     struct bide_details back;
-    size_t length = bide_details_format(text, sizeof text, &reply);
+    size_t length = bide_details_format(text, sizeof text, &response);
     CHECK(length < sizeof text && text[length] == '\0' && strlen(text) == length);
     if (length == 0)
         return;
     CHECK(bide_details_parse((struct bide_text){text, length}, &back) && back.status == 503);
-    CHECK(back.type[0] == '\0' || strcmp(back.type, words) == 0);
+    CHECK(back.type[0] == '\0' || strcmp(back.type, text_value) == 0);
     CHECK((back.hint.kind == BIDE_HINT_WAIT) == (wait_ns != BIDE_NEVER));
     CHECK(wait_ns == BIDE_NEVER || back.hint.wait_ns >= wait_ns || wait_ns > BIDE_NEVER - BIDE_MS);
-    CHECK(bide_details_format(text, length, &reply) == 0); /* one byte too small */
+    CHECK(bide_details_format(text, length, &response) == 0); /* one byte too small */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

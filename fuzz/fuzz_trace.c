@@ -13,7 +13,7 @@
             abort();                                                                                                   \
     } while (0)
 
-static bool same(struct bide_trace a, struct bide_trace b)
+static bool traces_are_equal(struct bide_trace a, struct bide_trace b)
 {
     return a.trace_hi == b.trace_hi && a.trace_lo == b.trace_lo && a.parent == b.parent && a.flags == b.flags;
 }
@@ -23,19 +23,19 @@ static void check_trace(struct bide_text value)
     struct bide_trace trace, back, child;
     char text[BIDE_TRACE_TEXT_SIZE];
     if (!bide_trace_parse(value, &trace)) {
-        CHECK(same(trace, (struct bide_trace){0}));
+        CHECK(traces_are_equal(trace, (struct bide_trace){0}));
         return;
     }
     CHECK((trace.trace_hi | trace.trace_lo) != 0 && trace.parent != 0 && trace.flags <= 3);
     bide_trace_format(text, &trace);
     CHECK(strlen(text) == sizeof text - 1 && bide_trace_parse((struct bide_text){text, sizeof text - 1}, &back));
-    CHECK(same(trace, back));
+    CHECK(traces_are_equal(trace, back));
     child = bide_trace_child(&trace);
     CHECK(child.parent != 0 && child.parent != trace.parent);
 }
 
 /* A key that was read is one that may be sent, in the same form. */
-static void check_read_key(struct bide_text value, enum bide_key_form form)
+static void check_parsed_key(struct bide_text value, enum bide_key_form form)
 {
     char key[BIDE_KEY_MAX + 1], text[BIDE_KEY_VALUE_SIZE], back[BIDE_KEY_MAX + 1];
     if (!bide_key_parse(value, form, key, sizeof key)) {
@@ -70,8 +70,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     key[size] = '\0';
     struct bide_text value = {exact, size};
     check_trace(value);
-    check_read_key(value, BIDE_KEY_QUOTED);
-    check_read_key(value, BIDE_KEY_RAW);
+    check_parsed_key(value, BIDE_KEY_QUOTED);
+    check_parsed_key(value, BIDE_KEY_RAW);
     check_written_key(key, BIDE_KEY_QUOTED);
     check_written_key(key, BIDE_KEY_RAW);
     CHECK(bide_hint_should_retry(value).kind != BIDE_HINT_WAIT);

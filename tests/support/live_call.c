@@ -14,11 +14,11 @@ void live_call_open(struct live_call *call, const char *script, uint32_t attempt
 {
     *call = (struct live_call){.policy = live_policy(attempts), .easy = curl_easy_init()};
     assert_non_null(call->easy);
-    live_serve(&call->server, script);
-    live_open_target(&call->target);
+    live_server_start(&call->server, script);
+    live_target_without_gates(&call->target);
     bide_curl_options_init(&call->options);
     call->options.policy = &call->policy;
-    call->options.write = live_write;
+    call->options.write = live_sink_write;
     call->options.write_data = &call->sink;
     curl_easy_setopt(call->easy, CURLOPT_NOSIGNAL, 1L);
 }
@@ -27,25 +27,25 @@ void live_call_close(struct live_call *call)
 {
     curl_easy_cleanup(call->easy);
     live_sink_free(&call->sink);
-    live_free(&call->server);
+    live_server_free(&call->server);
 }
 
-void live_no_sink(struct live_call *call)
+void live_call_without_sink(struct live_call *call)
 {
     call->options.write = NULL;
     call->options.write_data = NULL;
-    curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, live_write);
+    curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, live_sink_write);
     curl_easy_setopt(call->easy, CURLOPT_WRITEDATA, &call->sink);
 }
 
-void live_post(struct live_call *call, const char *text)
+void live_call_post(struct live_call *call, const char *text)
 {
     curl_easy_setopt(call->easy, CURLOPT_POST, 1L);
     call->options.body =
         (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = text, .length = (int64_t)strlen(text)};
 }
 
-CURLcode live_perform_url(struct live_call *call, const char *url)
+CURLcode live_call_perform_url(struct live_call *call, const char *url)
 {
     live_sink_free(&call->sink);
     curl_easy_setopt(call->easy, CURLOPT_URL, url);
@@ -53,9 +53,9 @@ CURLcode live_perform_url(struct live_call *call, const char *url)
     return call->code;
 }
 
-CURLcode live_perform(struct live_call *call, const char *path)
+CURLcode live_call_perform(struct live_call *call, const char *path)
 {
-    return live_perform_url(call, live_url(&call->server, path));
+    return live_call_perform_url(call, live_server_url(&call->server, path));
 }
 
 void live_expect(const struct live_call *call, enum bide_action action, enum bide_reason reason, uint32_t attempts)
@@ -73,13 +73,13 @@ void live_expect_done(const struct live_call *call, uint32_t attempts)
     assert_false(call->result.body_dropped);
 }
 
-void live_expect_only_the_last(const char *script, uint32_t attempts, bool sink)
+void live_expect_last_response_only(const char *script, uint32_t attempts, bool sink)
 {
     struct live_call c;
     live_call_open(&c, script, 9);
     if (!sink)
-        live_no_sink(&c);
-    live_perform(&c, "/a");
+        live_call_without_sink(&c);
+    live_call_perform(&c, "/a");
     live_expect_done(&c, attempts);
     live_expect_text(&c.sink, "fine");
     live_call_close(&c);
@@ -108,7 +108,7 @@ void live_expect_attempt(const struct live_call *call, size_t index, CURLcode co
     assert_string_equal(bide_evidence_label(a->evidence), bide_evidence_label(evidence));
 }
 
-const struct chaos_seen *live_nth(const struct live_server *server, const char *path, size_t n)
+const struct chaos_seen *live_server_request(const struct live_server *server, const char *path, size_t n)
 {
     for (size_t i = 0; i < server->count; i++)
         if (strcmp(server->seen[i].path, path) == 0 && n-- == 0)
@@ -118,7 +118,7 @@ const struct chaos_seen *live_nth(const struct live_server *server, const char *
 
 /* ---- traps ---- */
 
-static void bind_somewhere(struct live_trap *trap)
+static void trap_bind(struct live_trap *trap)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof at;
@@ -132,12 +132,12 @@ static void bind_somewhere(struct live_trap *trap)
 
 void live_refuser_open(struct live_trap *trap)
 {
-    bind_somewhere(trap);
+    trap_bind(trap);
 }
 
 void live_trap_open(struct live_trap *trap)
 {
-    bind_somewhere(trap);
+    trap_bind(trap);
     assert_int_equal(listen(trap->fd, 8), 0);
 }
 

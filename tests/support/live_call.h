@@ -33,14 +33,14 @@ void live_call_open(struct live_call *call, const char *script, uint32_t attempt
 void live_call_close(struct live_call *call);
 
 /* The handle writes to the sink by itself; the options have none. */
-void live_no_sink(struct live_call *call);
+void live_call_without_sink(struct live_call *call);
 
 /* The handle makes a POST (or what CUSTOMREQUEST says) of this text, from memory. */
-void live_post(struct live_call *call, const char *text);
+void live_call_post(struct live_call *call, const char *text);
 
 /* Performs, with what is set; empties the sink before. Returns the code, which is in call->code as well. */
-CURLcode live_perform(struct live_call *call, const char *path);
-CURLcode live_perform_url(struct live_call *call, const char *url);
+CURLcode live_call_perform(struct live_call *call, const char *path);
+CURLcode live_call_perform_url(struct live_call *call, const char *url);
 
 /* How it ended. */
 void live_expect(const struct live_call *call, enum bide_action action, enum bide_reason reason, uint32_t attempts);
@@ -50,14 +50,14 @@ void live_expect_pattern(const struct live_sink *sink, size_t length); /* chaos'
 
 /* A whole call to /a: the sink, or without one the handle's own function, gets "fine" from the last attempt, and
  * nothing else. */
-void live_expect_only_the_last(const char *script, uint32_t attempts, bool sink);
+void live_expect_last_response_only(const char *script, uint32_t attempts, bool sink);
 
 /* One attempt of the result, from 0. */
 void live_expect_attempt(const struct live_call *call, size_t index, CURLcode code, enum bide_kind kind,
                          enum bide_evidence evidence);
 
 /* The requests for one path that the server saw (after live_stop): the n-th of them, from 0; NULL: no more. */
-const struct chaos_seen *live_nth(const struct live_server *server, const char *path, size_t n);
+const struct chaos_seen *live_server_request(const struct live_server *server, const char *path, size_t n);
 
 /* A listening socket that nobody serves: to see that nobody comes. */
 struct live_trap {

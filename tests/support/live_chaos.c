@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void die(const char *what)
+static void die(const char *message)
 {
-    fprintf(stderr, "live_chaos: %s\n", what);
+    fprintf(stderr, "live_chaos: %s\n", message);
     abort();
 }
 
@@ -21,7 +21,7 @@ static void *serve(void *context)
     return NULL;
 }
 
-void live_serve(struct live_server *server, const char *script)
+void live_server_start(struct live_server *server, const char *script)
 {
     struct chaos_config config = {.script = script, .seed = 1, .journal_fd = -1, .keep = true};
     struct chaos_error error;
@@ -33,13 +33,13 @@ void live_serve(struct live_server *server, const char *script)
     server->running = true;
 }
 
-const char *live_url(struct live_server *server, const char *path)
+const char *live_server_url(struct live_server *server, const char *path)
 {
     snprintf(server->url, sizeof server->url, "http://127.0.0.1:%u%s", chaos_port(server->chaos), path);
     return server->url;
 }
 
-void live_stop(struct live_server *server)
+void live_server_stop(struct live_server *server)
 {
     if (!server->running)
         return;
@@ -49,14 +49,14 @@ void live_stop(struct live_server *server)
     server->seen = chaos_seen(server->chaos, &server->count);
 }
 
-void live_free(struct live_server *server)
+void live_server_free(struct live_server *server)
 {
-    live_stop(server);
+    live_server_stop(server);
     chaos_free(server->chaos);
     server->chaos = NULL;
 }
 
-size_t live_count(const struct live_server *server, const char *path)
+size_t live_server_requests(const struct live_server *server, const char *path)
 {
     size_t n = 0;
     for (size_t i = 0; i < server->count; i++)
@@ -66,7 +66,7 @@ size_t live_count(const struct live_server *server, const char *path)
 
 /* ---- the sink ---- */
 
-size_t live_write(char *at, size_t size, size_t count, void *context)
+size_t live_sink_write(char *at, size_t size, size_t count, void *context)
 {
     struct live_sink *sink = context;
     size_t length = size * count;
@@ -80,7 +80,7 @@ size_t live_write(char *at, size_t size, size_t count, void *context)
     return length;
 }
 
-bool live_rewind(void *context)
+bool live_sink_rewind(void *context)
 {
     struct live_sink *sink = context;
     sink->length = 0;
@@ -110,7 +110,7 @@ struct bide_policy live_policy(uint32_t attempts)
     return policy;
 }
 
-void live_open_target(struct bide_target *target)
+void live_target_without_gates(struct bide_target *target)
 {
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
@@ -120,7 +120,7 @@ void live_open_target(struct bide_target *target)
     bide_target_init(target, &config, bide_now(), NULL);
 }
 
-void live_service_target(struct bide_target *target)
+void live_target_service(struct bide_target *target)
 {
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);

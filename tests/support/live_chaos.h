@@ -23,13 +23,13 @@ struct live_server {
     bool running;
 };
 
-void live_serve(struct live_server *server, const char *script);    /* a bad script fails the test */
-const char *live_url(struct live_server *server, const char *path); /* until the next call */
-void live_stop(struct live_server *server);
-void live_free(struct live_server *server); /* stops it, too */
+void live_server_start(struct live_server *server, const char *script);    /* a bad script fails the test */
+const char *live_server_url(struct live_server *server, const char *path); /* until the next call */
+void live_server_stop(struct live_server *server);
+void live_server_free(struct live_server *server); /* stops it, too */
 
 /* How many of the requests seen were for this path. */
-size_t live_count(const struct live_server *server, const char *path);
+size_t live_server_requests(const struct live_server *server, const char *path);
 
 /* A sink: as bide_curl_options.write and .rewind, with itself as write_data. Zeroed: empty. */
 struct live_sink {
@@ -39,15 +39,15 @@ struct live_sink {
     size_t rewinds; /* calls of live_rewind */
 };
 
-size_t live_write(char *at, size_t size, size_t count, void *sink);
-bool live_rewind(void *sink);
+size_t live_sink_write(char *at, size_t size, size_t count, void *sink);
+bool live_sink_rewind(void *sink);
 void live_sink_free(struct live_sink *sink);
 
 /* A policy for tests: so many attempts, a backoff of 1 to 2 ms, no jitter; deadlines far away. */
 struct bide_policy live_policy(uint32_t attempts);
 
 /* A target that refuses nothing, or the preset `service` as it is. */
-void live_open_target(struct bide_target *target);
-void live_service_target(struct bide_target *target);
+void live_target_without_gates(struct bide_target *target);
+void live_target_service(struct bide_target *target);
 
 #endif

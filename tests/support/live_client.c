@@ -12,10 +12,10 @@ void live_client_init(struct live_client *client, uint32_t attempts)
     memset(client, 0, sizeof *client);
     client->easy = curl_easy_init();
     client->policy = live_policy(attempts);
-    live_open_target(&client->target);
+    live_target_without_gates(&client->target);
     bide_curl_options_init(&client->options);
     client->options.policy = &client->policy;
-    client->options.write = live_write;
+    client->options.write = live_sink_write;
     client->options.write_data = &client->sink;
     assert_non_null(client->easy);
     curl_easy_setopt(client->easy, CURLOPT_NOSIGNAL, 1L);
@@ -29,11 +29,11 @@ void live_client_free(struct live_client *client)
     memset(client, 0, sizeof *client);
 }
 
-void live_client_bare_sink(struct live_client *client)
+void live_client_without_sink(struct live_client *client)
 {
     client->options.write = NULL;
     client->options.write_data = NULL;
-    curl_easy_setopt(client->easy, CURLOPT_WRITEFUNCTION, live_write);
+    curl_easy_setopt(client->easy, CURLOPT_WRITEFUNCTION, live_sink_write);
     curl_easy_setopt(client->easy, CURLOPT_WRITEDATA, &client->sink);
 }
 

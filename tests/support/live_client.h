@@ -22,7 +22,7 @@ void live_client_init(struct live_client *client, uint32_t attempts);
 void live_client_free(struct live_client *client);
 
 /* Without a sink of bide's: the body goes to `sink` by the handle's own write function. */
-void live_client_bare_sink(struct live_client *client);
+void live_client_without_sink(struct live_client *client);
 
 /* Performs a call; the sink holds its body. A POST's body is the handle's own, and told to be repeatable. */
 CURLcode live_client_get(struct live_client *client, const char *url);

@@ -11,9 +11,9 @@
 #define PREFACE      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" /* section 3.4 */
 #define PREFACE_MAX  (sizeof PREFACE - 1)
 #define PREFACE_HEAD 18u
-#define FRAME_MOST   16384u /* section 4.2: without SETTINGS_MAX_FRAME_SIZE */
+#define FRAME_MAX    16384u /* section 4.2: without SETTINGS_MAX_FRAME_SIZE */
 #define STREAMS_MAX  256u
-#define DEEDS_MAX    16u
+#define ACTIONS_MAX  16u
 
 enum { DATA = 0, HEADERS = 1, RST_STREAM = 3, SETTINGS = 4, PING = 6, GOAWAY = 7 };                /* section 6 */
 enum { ACK = 0x1, END_STREAM = 0x1, END_HEADERS = 0x4 };                                           /* flags */
@@ -21,8 +21,8 @@ enum { NO_ERROR = 0, INTERNAL_ERROR = 2, REFUSED_STREAM = 7, CANCEL = 8, HTTP_1_
 
 struct live_h2 {
     struct live_tcp *tcp;
-    enum live_h2_deed deeds[DEEDS_MAX];
-    size_t deed_count;
+    enum live_h2_action actions[ACTIONS_MAX];
+    size_t action_count;
     pthread_mutex_t lock;
     size_t count;
     struct live_h2_seen seen[LIVE_H2_SEEN_MAX];
@@ -34,7 +34,7 @@ struct frame {
     unsigned type;
     unsigned flags;
     uint32_t stream;
-    unsigned char payload[FRAME_MOST];
+    unsigned char payload[FRAME_MAX];
 };
 
 static void put32(unsigned char *at, uint32_t value)
@@ -73,11 +73,11 @@ static bool read_frame(int fd, struct frame *frame)
 
 /* ---- deeds ---- */
 
-static enum live_h2_deed note(struct live_h2 *server, struct live_h2_seen seen)
+static enum live_h2_action record_request(struct live_h2 *server, struct live_h2_seen seen)
 {
     pthread_mutex_lock(&server->lock);
     size_t n = server->count;
-    seen.deed = server->deeds[n < server->deed_count ? n : server->deed_count - 1];
+    seen.action = server->actions[n < server->action_count ? n : server->action_count - 1];
     if (n == LIVE_H2_SEEN_MAX) {
         fputs("live_h2: too many requests\n", stderr);
         abort();
@@ -85,10 +85,10 @@ static enum live_h2_deed note(struct live_h2 *server, struct live_h2_seen seen)
     server->seen[n] = seen;
     server->count++;
     pthread_mutex_unlock(&server->lock);
-    return seen.deed;
+    return seen.action;
 }
 
-static bool answer(int fd, uint32_t stream, const char *block, const char *body)
+static bool send_response(int fd, uint32_t stream, const char *block, const char *body)
 {
     return send_frame(fd, HEADERS, END_HEADERS, stream, block, strlen(block)) &&
            send_frame(fd, DATA, END_STREAM, stream, body, strlen(body));
@@ -103,7 +103,7 @@ static bool reset_stream(int fd, uint32_t stream, uint32_t error)
 
 /* :status 200 and content-length: 10, of which five bytes come. The stream is reset when the client has answered a
  * PING: then it has seen these. */
-static bool half(int fd, uint32_t stream)
+static bool send_half_response(int fd, uint32_t stream)
 {
     static const char block[] = "\x88\x0f\x0d\x02"
                                 "10";
@@ -123,21 +123,21 @@ static bool go_away(int fd, uint32_t last_stream)
 
 /* False: the connection ends here. Header blocks are RFC 7541's: 0x88 is the table's :status 200, 0x08 its name with
  * another value. */
-static bool act(int fd, uint32_t stream, enum live_h2_deed deed)
+static bool perform_action(int fd, uint32_t stream, enum live_h2_action action)
 {
-    switch (deed) {
-    case LIVE_H2_OK: return answer(fd, stream, "\x88", "ok\n");
+    switch (action) {
+    case LIVE_H2_OK: return send_response(fd, stream, "\x88", "ok\n");
     case LIVE_H2_503:
-        return answer(fd, stream,
-                      "\x08\x03"
-                      "503",
-                      "busy\n");
+        return send_response(fd, stream,
+                             "\x08\x03"
+                             "503",
+                             "busy\n");
     case LIVE_H2_REFUSE: return reset_stream(fd, stream, REFUSED_STREAM);
     case LIVE_H2_GOAWAY: return go_away(fd, stream > 2 ? stream - 2 : 0);
     case LIVE_H2_CANCEL: return reset_stream(fd, stream, CANCEL);
     case LIVE_H2_INTERNAL_ERROR: return reset_stream(fd, stream, INTERNAL_ERROR);
     case LIVE_H2_HTTP_1_1_REQUIRED: return reset_stream(fd, stream, HTTP_1_1_REQUIRED);
-    case LIVE_H2_HALF: return half(fd, stream);
+    case LIVE_H2_HALF: return send_half_response(fd, stream);
     case LIVE_H2_CLOSE: return false;
     case LIVE_H2_SILENCE: return true;
     }
@@ -160,7 +160,7 @@ static bool on_frame(struct live_h2 *server, int fd, const struct frame *f, stru
     if ((f->type != DATA && f->type != HEADERS) || !(f->flags & END_STREAM))
         return true;
     seen->stream = f->stream;
-    return act(fd, f->stream, note(server, *seen));
+    return perform_action(fd, f->stream, record_request(server, *seen));
 }
 
 /* upgraded: what the first request was, or NULL. */
@@ -172,7 +172,7 @@ static void serve_frames(struct live_h2 *server, int fd, unsigned number, const 
         streams[i].connection = number;
     bool open = streams && frame && send_frame(fd, SETTINGS, 0, 0, "", 0);
     if (open && upgraded)
-        open = act(fd, 1, note(server, *upgraded));
+        open = perform_action(fd, 1, record_request(server, *upgraded));
     while (open && read_frame(fd, frame))
         open = on_frame(server, fd, frame, streams);
     free(frame);
@@ -183,7 +183,7 @@ static void serve_http_1(struct live_h2 *server, int fd, struct live_h2_seen see
 {
     static const char text[] = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n";
     char byte;
-    note(server, seen);
+    record_request(server, seen);
     if (live_tcp_write(fd, text, sizeof text - 1))
         live_tcp_read(fd, &byte, 1); /* until the client leaves */
 }
@@ -227,13 +227,13 @@ static void serve(void *context, int fd, unsigned number)
         serve_http_1(server, fd, seen);
 }
 
-struct live_h2 *live_h2_new(const enum live_h2_deed *deeds, size_t count)
+struct live_h2 *live_h2_new(const enum live_h2_action *actions, size_t count)
 {
     struct live_h2 *server = calloc(1, sizeof *server);
-    if (!server || count == 0 || count > DEEDS_MAX)
+    if (!server || count == 0 || count > ACTIONS_MAX)
         abort();
-    memcpy(server->deeds, deeds, count * sizeof *deeds);
-    server->deed_count = count;
+    memcpy(server->actions, actions, count * sizeof *actions);
+    server->action_count = count;
     pthread_mutex_init(&server->lock, NULL);
     server->tcp = live_tcp_new(serve, server);
     snprintf(server->url, sizeof server->url, "http://127.0.0.1:%u/", live_tcp_port(server->tcp));

@@ -15,7 +15,7 @@
 
 #define LIVE_H2_SEEN_MAX 256u
 
-enum live_h2_deed {
+enum live_h2_action {
     LIVE_H2_OK = 0,            /* 200 "ok\n" */
     LIVE_H2_503,               /* 503 "busy\n" */
     LIVE_H2_REFUSE,            /* RST_STREAM with REFUSED_STREAM: it was not processed */
@@ -33,13 +33,14 @@ struct live_h2_seen {
     unsigned connection; /* from 1 */
     uint32_t stream;     /* 0: HTTP/1.1 */
     size_t body_bytes;
-    enum live_h2_deed deed;
+    enum live_h2_action action;
 };
 
 struct live_h2;
 
-struct live_h2 *live_h2_new(const enum live_h2_deed *deeds, size_t count); /* the last one holds for all that follow */
-void live_h2_free(struct live_h2 *server);                                 /* accepts NULL */
+struct live_h2 *live_h2_new(const enum live_h2_action *actions,
+                            size_t count); /* the last one holds for all that follow */
+void live_h2_free(struct live_h2 *server); /* accepts NULL */
 const char *live_h2_url(struct live_h2 *server);
 
 /* Requests so far, from any thread, and one of them, from 1. */

@@ -10,45 +10,45 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LONG_ENOUGH (60 * BIDE_S) /* never reached, unless something is wrong */
+#define GIVE_UP_NS (60 * BIDE_S) /* never reached, unless something is wrong */
 
-static void die(const char *what)
+static void die(const char *message)
 {
-    fprintf(stderr, "live_multi: %s\n", what);
+    fprintf(stderr, "live_multi: %s\n", message);
     abort();
 }
 
 /* ---- calls ---- */
 
-void live_call_init(struct live_call *call, const char *url, const struct bide_policy *policy)
+void live_multi_call_init(struct live_multi_call *call, const char *url, const struct bide_policy *policy)
 {
-    *call = (struct live_call){.easy = curl_easy_init()};
+    *call = (struct live_multi_call){.easy = curl_easy_init()};
     if (!call->easy || curl_easy_setopt(call->easy, CURLOPT_URL, url) != CURLE_OK)
         die("no handle");
     bide_curl_options_init(&call->options);
     call->options.policy = policy;
-    call->options.write = live_write;
+    call->options.write = live_sink_write;
     call->options.write_data = &call->sink;
 }
 
 static void on_done(void *context, const struct bide_multi_end *end)
 {
-    struct live_call *call = context;
+    struct live_multi_call *call = context;
     call->done++;
     call->code = end->code;
     call->verdict = end->verdict;
     call->by_copy = end->last_easy != end->easy;
-    curl_easy_getinfo(end->last_easy, CURLINFO_RESPONSE_CODE, &call->answered);
+    curl_easy_getinfo(end->last_easy, CURLINFO_RESPONSE_CODE, &call->last_status);
     if (end->easy != call->easy)
         die("done with another handle");
-    struct bide_multi_call *ended = call->transfer;
-    if (call->then)
-        call->then(call->other);
-    if (call->transfer == ended) /* it was not started anew */
-        call->transfer = NULL;
+    struct bide_multi_call *ended = call->active;
+    if (call->after_done)
+        call->after_done(call->other);
+    if (call->active == ended) /* it was not started anew */
+        call->active = NULL;
 }
 
-void live_call_again(struct live_call *call)
+void live_multi_call_restart(struct live_multi_call *call)
 {
     struct bide_multi_job job = {.easy = call->easy,
                                  .target = call->target,
@@ -57,21 +57,21 @@ void live_call_again(struct live_call *call)
                                  .done = on_done,
                                  .context = call};
     unsigned done = call->done;
-    struct bide_multi_call *transfer = NULL;
-    call->ok = bide_multi_start(call->multi, &job, &transfer, NULL);
-    if (call->ok == BIDE_OK && (transfer == NULL) != (call->done == done + 1))
+    struct bide_multi_call *active = NULL;
+    call->start_error = bide_multi_start(call->multi, &job, &active, NULL);
+    if (call->start_error == BIDE_OK && (active == NULL) != (call->done == done + 1))
         die("no transfer, but not done; or the other way round");
-    call->transfer = transfer;
+    call->active = active;
 }
 
-void live_call_start(struct live_call *call, struct bide_multi *multi, struct bide_target *target)
+void live_multi_call_start(struct live_multi_call *call, struct bide_multi *multi, struct bide_target *target)
 {
     call->multi = multi;
     call->target = target;
-    live_call_again(call);
+    live_multi_call_restart(call);
 }
 
-void live_call_post(struct live_call *call, const char *text)
+void live_multi_call_post(struct live_multi_call *call, const char *text)
 {
     curl_easy_setopt(call->easy, CURLOPT_POST, 1L);
     call->options.body.kind = BIDE_CURL_BODY_MEMORY;
@@ -79,7 +79,7 @@ void live_call_post(struct live_call *call, const char *text)
     call->options.body.length = (int64_t)strlen(text);
 }
 
-void live_call_free(struct live_call *call)
+void live_multi_call_free(struct live_multi_call *call)
 {
     curl_easy_cleanup(call->easy);
     live_sink_free(&call->sink);
@@ -87,7 +87,7 @@ void live_call_free(struct live_call *call)
 
 /* ---- polling ---- */
 
-struct bide_multi *live_multi(void)
+struct bide_multi *live_multi_new(void)
 {
     struct bide_multi *multi;
     if (bide_multi_new(&multi) != BIDE_OK)
@@ -95,17 +95,17 @@ struct bide_multi *live_multi(void)
     return multi;
 }
 
-bool live_run_until(struct bide_multi *multi, bool (*so)(void *context), void *context)
+bool live_multi_run_until(struct bide_multi *multi, bool (*condition)(void *context), void *context)
 {
-    int64_t until_ns = bide_now() + LONG_ENOUGH;
-    while (!so(context) && bide_now() < until_ns)
+    int64_t until_ns = bide_now() + GIVE_UP_NS;
+    while (!condition(context) && bide_now() < until_ns)
         bide_multi_poll(multi, bide_now() + 10 * BIDE_MS);
-    return so(context);
+    return condition(context);
 }
 
-bool live_run(struct bide_multi *multi)
+bool live_multi_run(struct bide_multi *multi)
 {
-    int64_t until_ns = bide_now() + LONG_ENOUGH;
+    int64_t until_ns = bide_now() + GIVE_UP_NS;
     while (bide_multi_poll(multi, until_ns) > 0 && bide_now() < until_ns)
         continue;
     return bide_multi_running(multi) == 0;
@@ -114,11 +114,11 @@ bool live_run(struct bide_multi *multi)
 /* ---- a port that does not answer ---- */
 
 /* Who does not accept, and has as many in its queue as it wants, drops what comes. */
-void live_void_open(struct live_void *port)
+void live_blackhole_open(struct live_blackhole *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
-    *port = (struct live_void){0};
+    *port = (struct live_blackhole){0};
     for (; port->count < sizeof port->fd / sizeof *port->fd; port->count++) {
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | (port->count > 0 ? SOCK_NONBLOCK : 0), 0);
         port->fd[port->count] = fd;
@@ -131,7 +131,7 @@ void live_void_open(struct live_void *port)
     snprintf(port->url, sizeof port->url, "http://127.0.0.1:%u/", ntohs(address.sin_port));
 }
 
-void live_void_close(struct live_void *port)
+void live_blackhole_close(struct live_blackhole *port)
 {
     while (port->count > 0)
         close(port->fd[--port->count]);

@@ -9,26 +9,27 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char before[] = "daemon off; master_process off; pid $DIR/pid; error_log $DIR/error.log;\n"
-                             "events { worker_connections 512; }\n"
-                             "http {\n"
-                             "client_body_temp_path $DIR/body; proxy_temp_path $DIR/proxy;\n"
-                             "fastcgi_temp_path $DIR/fastcgi; uwsgi_temp_path $DIR/uwsgi; scgi_temp_path $DIR/scgi;\n"
-                             "log_format told 'connection=$connection $request_method $uri $status '\n"
-                             "                'key=$http_idempotency_key $server_protocol';\n"
-                             "access_log $DIR/access.log told;\n";
+static const char config_head[] =
+    "daemon off; master_process off; pid $DIR/pid; error_log $DIR/error.log;\n"
+    "events { worker_connections 512; }\n"
+    "http {\n"
+    "client_body_temp_path $DIR/body; proxy_temp_path $DIR/proxy;\n"
+    "fastcgi_temp_path $DIR/fastcgi; uwsgi_temp_path $DIR/uwsgi; scgi_temp_path $DIR/scgi;\n"
+    "log_format told 'connection=$connection $request_method $uri $status '\n"
+    "                'key=$http_idempotency_key $server_protocol';\n"
+    "access_log $DIR/access.log told;\n";
 
 void live_nginx_start(struct live_process *nginx, const char *http)
 {
     char *text;
-    if (asprintf(&text, "%s%s\n}\n", before, http) < 0)
+    if (asprintf(&text, "%s%s\n}\n", config_head, http) < 0)
         abort();
     live_process_write(nginx, "nginx.conf", text);
     free(text);
-    live_nginx_again(nginx);
+    live_nginx_restart(nginx);
 }
 
-void live_nginx_again(struct live_process *nginx)
+void live_nginx_restart(struct live_process *nginx)
 {
     live_process_start(nginx, (const char *const[]){"nginx", "-e", "$DIR/error.log", "-c", "$DIR/nginx.conf", NULL});
 }
@@ -36,7 +37,7 @@ void live_nginx_again(struct live_process *nginx)
 /* A line is logged when its request is over, and that may be after its answer: when the rest of a body has come that
  * nobody wanted. One process takes its events in order; so when this request is answered, all before it are over. A
  * port that wants TLS answers, too. */
-static void say_goodbye(uint16_t port)
+static void wait_for_log(uint16_t port)
 {
     static const char request[] = "GET /goodbye HTTP/1.0\r\n\r\n";
     char byte;
@@ -51,7 +52,7 @@ static void say_goodbye(uint16_t port)
 
 void live_nginx_end(struct live_process *nginx)
 {
-    say_goodbye(nginx->port);
+    wait_for_log(nginx->port);
     live_process_end(nginx, SIGQUIT);
 }
 

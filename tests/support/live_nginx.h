@@ -13,7 +13,7 @@
 #include "live_process.h"
 
 void live_nginx_start(struct live_process *nginx, const char *http); /* what stands inside http { } */
-void live_nginx_again(struct live_process *nginx);                   /* as before, after live_process_end */
+void live_nginx_restart(struct live_process *nginx);                 /* as before, after live_process_end */
 
 /* Ends it when it is done with all that it was sent so far. */
 void live_nginx_end(struct live_process *nginx);

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEEDS_MAX 16u
+#define ACTIONS_MAX 16u
 
 struct live_proxy {
     struct live_tcp *tcp;
-    enum live_proxy_deed deeds[DEEDS_MAX];
-    size_t deed_count;
+    enum live_proxy_action actions[ACTIONS_MAX];
+    size_t action_count;
     atomic_size_t count;
     char url[64];
 };
@@ -22,17 +22,17 @@ struct live_proxy {
 /* "CONNECT host:port HTTP/1.1" */
 static void tunnel(int client, const char *head, bool cut)
 {
-    static const char made[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+    static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
     const char *colon = strchr(head, ':');
     int server = colon ? live_tcp_connect((uint16_t)strtoul(colon + 1, NULL, 10)) : -1;
     if (server < 0)
         return;
-    if (live_tcp_write(client, made, sizeof made - 1))
+    if (live_tcp_write(client, established, sizeof established - 1))
         live_tcp_relay(client, server, cut);
     close(server);
 }
 
-static void say(int client, const char *status, const char *fields)
+static void send_status(int client, const char *status, const char *fields)
 {
     char text[256];
     int length = snprintf(text, sizeof text, "HTTP/1.1 %s\r\n%sContent-Length: 6\r\n\r\nproxy\n", status, fields);
@@ -48,27 +48,28 @@ static void serve(void *context, int fd, unsigned number)
     if (!live_tcp_read_head(fd, head, sizeof head) || strncmp(head, "CONNECT ", 8) != 0)
         return;
     size_t n = atomic_fetch_add(&proxy->count, 1);
-    switch (proxy->deeds[n < proxy->deed_count ? n : proxy->deed_count - 1]) {
+    switch (proxy->actions[n < proxy->action_count ? n : proxy->action_count - 1]) {
     case LIVE_PROXY_TUNNEL: tunnel(fd, head, false); break;
     case LIVE_PROXY_CUT: tunnel(fd, head, true); break;
     case LIVE_PROXY_407:
-        say(fd, "407 Proxy Authentication Required", "Proxy-Authenticate: Basic realm=x\r\nConnection: close\r\n");
+        send_status(fd, "407 Proxy Authentication Required",
+                    "Proxy-Authenticate: Basic realm=x\r\nConnection: close\r\n");
         break;
-    case LIVE_PROXY_403: say(fd, "403 Forbidden", ""); break;
-    case LIVE_PROXY_502: say(fd, "502 Bad Gateway", ""); break;
-    case LIVE_PROXY_503: say(fd, "503 Service Unavailable", ""); break;
+    case LIVE_PROXY_403: send_status(fd, "403 Forbidden", ""); break;
+    case LIVE_PROXY_502: send_status(fd, "502 Bad Gateway", ""); break;
+    case LIVE_PROXY_503: send_status(fd, "503 Service Unavailable", ""); break;
     case LIVE_PROXY_CLOSE: break;
     case LIVE_PROXY_SILENCE: live_tcp_read(fd, head, 1); break; /* until the client leaves */
     }
 }
 
-struct live_proxy *live_proxy_new(const enum live_proxy_deed *deeds, size_t count)
+struct live_proxy *live_proxy_new(const enum live_proxy_action *actions, size_t count)
 {
     struct live_proxy *proxy = calloc(1, sizeof *proxy);
-    if (!proxy || count == 0 || count > DEEDS_MAX)
+    if (!proxy || count == 0 || count > ACTIONS_MAX)
         abort();
-    memcpy(proxy->deeds, deeds, count * sizeof *deeds);
-    proxy->deed_count = count;
+    memcpy(proxy->actions, actions, count * sizeof *actions);
+    proxy->action_count = count;
     proxy->tcp = live_tcp_new(serve, proxy);
     snprintf(proxy->url, sizeof proxy->url, "http://127.0.0.1:%u", live_tcp_port(proxy->tcp));
     return proxy;

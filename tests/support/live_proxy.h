@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-enum live_proxy_deed {
+enum live_proxy_action {
     LIVE_PROXY_TUNNEL = 0, /* as a proxy should */
     LIVE_PROXY_407,        /* asks for credentials */
     LIVE_PROXY_403,        /* forbids it */
@@ -24,8 +24,8 @@ enum live_proxy_deed {
 
 struct live_proxy;
 
-struct live_proxy *live_proxy_new(const enum live_proxy_deed *deeds, size_t count); /* the last holds on */
-void live_proxy_free(struct live_proxy *proxy);                                     /* accepts NULL */
+struct live_proxy *live_proxy_new(const enum live_proxy_action *actions, size_t count); /* the last holds on */
+void live_proxy_free(struct live_proxy *proxy);                                         /* accepts NULL */
 const char *live_proxy_url(struct live_proxy *proxy);
 size_t live_proxy_requests(struct live_proxy *proxy); /* CONNECTs so far */
 

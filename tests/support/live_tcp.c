@@ -28,9 +28,9 @@ struct live_tcp {
     struct connection connection[LIVE_TCP_MAX];
 };
 
-static void die(const char *what)
+static void die(const char *message)
 {
-    fprintf(stderr, "live_tcp: %s\n", what);
+    fprintf(stderr, "live_tcp: %s\n", message);
     abort();
 }
 
@@ -138,7 +138,7 @@ void live_tcp_reset(int fd)
 }
 
 /* Passes on what there is. False: that side is done. */
-static bool pass_on(int from, int to)
+static bool relay_bytes(int from, int to)
 {
     char piece[16384];
     ssize_t n = recv(from, piece, sizeof piece, 0);
@@ -150,9 +150,9 @@ void live_tcp_relay(int client, int server, bool cut)
     struct pollfd ends[2] = {{.fd = client, .events = POLLIN}, {.fd = server, .events = POLLIN}};
     for (bool open = true; open && poll(ends, 2, -1) > 0;) {
         if (ends[1].revents != 0)
-            open = !cut && pass_on(server, client);
+            open = !cut && relay_bytes(server, client);
         if (open && ends[0].revents != 0)
-            open = pass_on(client, server);
+            open = relay_bytes(client, server);
     }
 }
 

@@ -21,7 +21,7 @@ static void expect_done(const struct live_call *c, uint32_t attempts)
 /* All requests that the server saw had this body. */
 static void expect_bodies(struct live_call *c, size_t count, const void *at, size_t length)
 {
-    live_stop(&c->server);
+    live_server_stop(&c->server);
     assert_int_equal(c->server.count, count);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(c->server.seen[i].body_bytes, length);
@@ -29,9 +29,9 @@ static void expect_bodies(struct live_call *c, size_t count, const void *at, siz
     }
 }
 
-static void expect_seen(struct live_call *c, size_t count)
+static void expect_requests(struct live_call *c, size_t count)
 {
-    live_stop(&c->server);
+    live_server_stop(&c->server);
     assert_int_equal(c->server.count, count);
 }
 
@@ -53,20 +53,20 @@ static void open_keyed(struct live_call *c, const char *script)
 
 /* ---- memory ---- */
 
-static void memory_is_sent_again_byte_for_byte(void **state)
+static void a_memory_body_is_sent_again_byte_for_byte(void **state)
 {
     char *body = long_body();
     struct live_call c;
     open_keyed(&c, "/a 503 | reset | close | 200");
     c.options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = body, .length = LONG_BODY};
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 4);
     expect_bodies(&c, 4, body, LONG_BODY);
     live_call_close(&c);
     free(body);
 }
 
-static void no_bytes_at_all_are_a_body_too(void **state)
+static void an_empty_body_is_sent_again(void **state)
 {
     static const char *const at[] = {"", NULL};
     for (size_t i = 0; i < 2; i++) {
@@ -74,7 +74,7 @@ static void no_bytes_at_all_are_a_body_too(void **state)
         open_keyed(&c, "/a 503 | 200");
         c.options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = at[i], .length = 0};
         c.policy.attempt_timeout_ns = 5 * BIDE_S; /* if libcurl should want to read something, say from stdin */
-        live_perform(&c, "/a");
+        live_call_perform(&c, "/a");
         expect_done(&c, 2);
         expect_bodies(&c, 2, "", 0);
         assert_string_equal(c.server.seen[1].method, "POST");
@@ -107,7 +107,7 @@ static void a_part_of_a_file_is_sent_again_byte_for_byte(void **state)
     open_keyed(&c, "/a 503 | reset | 200");
     c.options.body = file_body(fd, 1000, LONG_BODY - 2000);
     lseek(fd, 77, SEEK_SET);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 3);
     expect_bodies(&c, 3, body + 1000, LONG_BODY - 2000);
     assert_int_equal(lseek(fd, 0, SEEK_CUR), 77); /* its own place is nobody's business */
@@ -123,7 +123,7 @@ static void a_file_is_sent_to_its_end(void **state)
     struct live_call c;
     open_keyed(&c, "/a 503 | 200");
     c.options.body = file_body(fd, 5, -1);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 2);
     expect_bodies(&c, 2, body + 5, LONG_BODY - 5);
     close(fd);
@@ -131,14 +131,14 @@ static void a_file_is_sent_to_its_end(void **state)
     free(body);
 }
 
-static void a_file_may_be_put(void **state)
+static void a_file_can_be_sent_by_put(void **state)
 {
     int fd = file_with("hello", 5);
     struct live_call c;
     live_call_open(&c, "/a 503 | 200", 4);
     curl_easy_setopt(c.easy, CURLOPT_UPLOAD, 1L);
     c.options.body = file_body(fd, 0, 5);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 2);
     expect_bodies(&c, 2, "hello", 5);
     assert_string_equal(c.server.seen[0].method, "PUT");
@@ -165,7 +165,7 @@ static void a_file_that_changed_is_not_sent_again(void **state)
     c.options.body = file_body(fd, 0, 5);
     c.options.event = change_file;
     c.options.context = &c;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     expect_bodies(&c, 1, "hello", 5);
     live_expect_text(&c.sink, "down"); /* it is the last answer */
@@ -186,27 +186,27 @@ static void a_file_that_changed_is_not_sent_again_after_a_replay_was_stopped(voi
     int fd = file_with("hello", 5);
     struct live_call c;
     live_call_open(&c, "/warm 200 reuse=close\n/a 200", 4);
-    live_perform(&c, "/warm");
+    live_call_perform(&c, "/warm");
     curl_easy_setopt(c.easy, CURLOPT_POST, 1L);
     c.options.safety = BIDE_CURL_KEYED;
     c.options.body = file_body(fd, 0, 5);
     c.options.prereq = change_first;
     c.options.prereq_data = &fd;
-    live_perform(&c, "/a");
-    live_stop(&c.server);
-    assert_int_equal(live_count(&c.server, "/a"), 1);
+    live_call_perform(&c, "/a");
+    live_server_stop(&c.server);
+    assert_int_equal(live_server_requests(&c.server, "/a"), 1);
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     close(fd);
     live_call_close(&c);
 }
 
-static void a_file_that_is_shorter_than_was_said_ends_the_call(void **state)
+static void a_file_shorter_than_its_length_ends_the_call(void **state)
 {
     int fd = file_with("hello", 5);
     struct live_call c;
     open_keyed(&c, "/a 200");
     c.options.body = file_body(fd, 0, 50);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
     close(fd);
     live_call_close(&c);
@@ -255,7 +255,7 @@ static void open_stream(struct live_call *c, struct stream *s, const char *scrip
                                               .length = (int64_t)strlen(s->text)};
 }
 
-static void a_stream_that_can_seek_is_sent_again(void **state)
+static void a_seekable_stream_is_sent_again(void **state)
 {
     for (int chunked = 0; chunked < 2; chunked++) {
         struct live_call c;
@@ -263,7 +263,7 @@ static void a_stream_that_can_seek_is_sent_again(void **state)
         open_stream(&c, &s, "/a 503 | reset | 200", true);
         if (chunked)
             c.options.body.length = -1;
-        live_perform(&c, "/a");
+        live_call_perform(&c, "/a");
         expect_done(&c, 3);
         expect_bodies(&c, 3, s.text, strlen(s.text));
         assert_true(s.seeks >= 2);
@@ -271,17 +271,17 @@ static void a_stream_that_can_seek_is_sent_again(void **state)
     }
 }
 
-static void a_stream_that_cannot_seek_after_all_ends_the_call_with_its_last_answer(void **state)
+static void a_failing_seek_ends_the_call_with_the_last_response(void **state)
 {
     struct live_call c;
     struct stream s;
     open_stream(&c, &s, "/a 503 body=down", true);
     s.stuck = true;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     live_expect_text(&c.sink, "down");
     assert_int_equal(c.result.status, 503);
-    expect_seen(&c, 1);
+    expect_requests(&c, 1);
     live_call_close(&c);
 }
 
@@ -294,21 +294,21 @@ static void a_one_shot_stream_is_not_sent_again(void **state)
         struct live_call c;
         struct stream s;
         open_stream(&c, &s, script[i], false);
-        live_perform(&c, "/a");
+        live_call_perform(&c, "/a");
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
-        expect_seen(&c, 1);
+        expect_requests(&c, 1);
         live_call_close(&c);
     }
 }
 
-static void a_one_shot_stream_that_was_not_begun_may_be_tried_again(void **state)
+static void an_unread_one_shot_stream_is_retried(void **state)
 {
     struct live_call c;
     struct stream s;
     struct live_trap trap;
     live_refuser_open(&trap);
     open_stream(&c, &s, "", false);
-    live_perform_url(&c, trap.url);
+    live_call_perform_url(&c, trap.url);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 4);
     assert_int_equal(s.reads, 0);
     live_trap_close(&trap);
@@ -316,32 +316,32 @@ static void a_one_shot_stream_that_was_not_begun_may_be_tried_again(void **state
 }
 
 /* The server asks for the body only at the second attempt. */
-static void a_one_shot_stream_that_was_not_asked_for_is_sent_later(void **state)
+static void a_one_shot_stream_without_100_continue_is_sent_by_the_retry(void **state)
 {
     struct live_call c;
     struct stream s;
     open_stream(&c, &s, "/a 503 early continue=no | 200", false);
     c.options.headers = curl_slist_append(NULL, "Expect: 100-continue");
     curl_easy_setopt(c.easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 60000L);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 2);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     assert_int_equal(c.server.seen[0].body_bytes, 0);
     assert_int_equal(c.server.seen[1].body_hash, bide_hash(s.text, strlen(s.text)));
     curl_slist_free_all(c.options.headers);
     live_call_close(&c);
 }
 
-static void a_one_shot_stream_does_not_follow_a_redirect_half_read(void **state)
+static void a_partly_read_one_shot_stream_does_not_follow_a_redirect(void **state)
 {
     struct live_call c;
     struct stream s;
     open_stream(&c, &s, "/a 307 location=/b\n/b 200", false);
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_SEND_FAIL_REWIND);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_SEND_FAIL_REWIND);
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
-    live_stop(&c.server);
-    assert_int_equal(live_count(&c.server, "/b"), 0);
+    live_server_stop(&c.server);
+    assert_int_equal(live_server_requests(&c.server, "/b"), 0);
     live_call_close(&c);
 }
 
@@ -350,64 +350,64 @@ static size_t abort_read(char *into, size_t size, size_t count, void *context)
     return CURL_READFUNC_ABORT;
 }
 
-static void a_stream_may_abort_the_call(void **state)
+static void a_stream_can_abort_the_call(void **state)
 {
     struct live_call c;
     struct stream s;
     open_stream(&c, &s, "/a 200", true);
     c.options.body.read = abort_read;
-    assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
     live_call_close(&c);
 }
 
 /* ---- the handle's own body ---- */
 
-static void of_an_unknown_body_only_a_connection_that_failed_is_tried_again(void **state)
+static void an_unknown_body_is_spent_once_sent(void **state)
 {
     static const char *const script[] = {"/a 503", "/a reset", "/a close", "/a 425", "/a 421"};
     for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
         struct live_call c;
         open_keyed(&c, script[i]);
         curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, "mine");
-        live_perform(&c, "/a");
+        live_call_perform(&c, "/a");
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
         expect_bodies(&c, 1, "mine", 4);
         live_call_close(&c);
     }
 }
 
-static void a_get_or_delete_that_uploads_nothing_has_nothing_to_be_spent(void **state)
+static void a_get_or_delete_without_upload_is_not_spent(void **state)
 {
     static const char *const method[] = {"GET", "DELETE", "OPTIONS"};
     for (size_t i = 0; i < 3; i++) {
         struct live_call c;
         live_call_open(&c, "/a 503 | reset | 200", 4);
         curl_easy_setopt(c.easy, CURLOPT_CUSTOMREQUEST, method[i]);
-        live_perform(&c, "/a");
+        live_call_perform(&c, "/a");
         expect_done(&c, 3);
         live_call_close(&c);
     }
 }
 
-static void a_delete_that_uploaded_something_is_spent(void **state)
+static void a_delete_with_upload_is_spent(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 | 200", 4);
     curl_easy_setopt(c.easy, CURLOPT_CUSTOMREQUEST, "DELETE");
     curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, "mine");
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_SPENT, 1);
     live_call_close(&c);
 }
 
-static void a_body_that_is_told_to_be_repeatable_is_repeated(void **state)
+static void a_repeatable_body_is_sent_again(void **state)
 {
     struct live_call c;
     open_keyed(&c, "/a 503 | reset | 200");
     curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, "mine");
     c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 3);
     expect_bodies(&c, 3, "mine", 4);
     live_call_close(&c);
@@ -416,7 +416,7 @@ static void a_body_that_is_told_to_be_repeatable_is_repeated(void **state)
 /* ---- half a body ---- */
 
 /* The server has read half of the body when it answers, and keeps the connection: the other half is not a request. */
-static void after_half_a_body_the_retry_goes_to_a_new_connection(void **state)
+static void a_partly_sent_body_is_retried_on_a_new_connection(void **state)
 {
     size_t length = 8u << 20; /* more than the buffers between */
     char *body = calloc(1, length);
@@ -424,15 +424,16 @@ static void after_half_a_body_the_retry_goes_to_a_new_connection(void **state)
     open_keyed(&c, "/a 503 early=1000 | 200");
     c.options.headers = curl_slist_append(NULL, "Expect:");
     c.options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = body, .length = (int64_t)length};
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 2);
-    live_stop(&c.server);
-    const struct chaos_seen *first = live_nth(&c.server, "/a", 0), *second = live_nth(&c.server, "/a", 1);
+    live_server_stop(&c.server);
+    const struct chaos_seen *first = live_server_request(&c.server, "/a", 0),
+                            *second = live_server_request(&c.server, "/a", 1);
     assert_int_not_equal(first->connection, second->connection);
     assert_true(first->body_bytes < length);
     assert_int_equal(second->body_bytes, length);
     assert_int_equal(second->body_hash, bide_hash(body, length));
-    assert_int_equal(live_count(&c.server, "/a"), c.server.count);
+    assert_int_equal(live_server_requests(&c.server, "/a"), c.server.count);
     curl_slist_free_all(c.options.headers);
     free(body);
     live_call_close(&c);
@@ -441,26 +442,26 @@ static void after_half_a_body_the_retry_goes_to_a_new_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_sent_again_byte_for_byte),
-        cmocka_unit_test(no_bytes_at_all_are_a_body_too),
+        cmocka_unit_test(a_memory_body_is_sent_again_byte_for_byte),
+        cmocka_unit_test(an_empty_body_is_sent_again),
         cmocka_unit_test(a_part_of_a_file_is_sent_again_byte_for_byte),
         cmocka_unit_test(a_file_is_sent_to_its_end),
-        cmocka_unit_test(a_file_may_be_put),
+        cmocka_unit_test(a_file_can_be_sent_by_put),
         cmocka_unit_test(a_file_that_changed_is_not_sent_again),
         cmocka_unit_test(a_file_that_changed_is_not_sent_again_after_a_replay_was_stopped),
-        cmocka_unit_test(a_file_that_is_shorter_than_was_said_ends_the_call),
-        cmocka_unit_test(a_stream_that_can_seek_is_sent_again),
-        cmocka_unit_test(a_stream_that_cannot_seek_after_all_ends_the_call_with_its_last_answer),
+        cmocka_unit_test(a_file_shorter_than_its_length_ends_the_call),
+        cmocka_unit_test(a_seekable_stream_is_sent_again),
+        cmocka_unit_test(a_failing_seek_ends_the_call_with_the_last_response),
         cmocka_unit_test(a_one_shot_stream_is_not_sent_again),
-        cmocka_unit_test(a_one_shot_stream_that_was_not_begun_may_be_tried_again),
-        cmocka_unit_test(a_one_shot_stream_that_was_not_asked_for_is_sent_later),
-        cmocka_unit_test(a_one_shot_stream_does_not_follow_a_redirect_half_read),
-        cmocka_unit_test(a_stream_may_abort_the_call),
-        cmocka_unit_test(of_an_unknown_body_only_a_connection_that_failed_is_tried_again),
-        cmocka_unit_test(a_get_or_delete_that_uploads_nothing_has_nothing_to_be_spent),
-        cmocka_unit_test(a_delete_that_uploaded_something_is_spent),
-        cmocka_unit_test(a_body_that_is_told_to_be_repeatable_is_repeated),
-        cmocka_unit_test(after_half_a_body_the_retry_goes_to_a_new_connection),
+        cmocka_unit_test(an_unread_one_shot_stream_is_retried),
+        cmocka_unit_test(a_one_shot_stream_without_100_continue_is_sent_by_the_retry),
+        cmocka_unit_test(a_partly_read_one_shot_stream_does_not_follow_a_redirect),
+        cmocka_unit_test(a_stream_can_abort_the_call),
+        cmocka_unit_test(an_unknown_body_is_spent_once_sent),
+        cmocka_unit_test(a_get_or_delete_without_upload_is_not_spent),
+        cmocka_unit_test(a_delete_with_upload_is_spent),
+        cmocka_unit_test(a_repeatable_body_is_sent_again),
+        cmocka_unit_test(a_partly_sent_body_is_retried_on_a_new_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

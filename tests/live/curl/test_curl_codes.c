@@ -10,7 +10,7 @@
 #define LABEL_OF_64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define NO_NAME     "http://" LABEL_OF_64 ".invalid/" /* a label may have 63: no resolver is asked */
 
-struct provocation {
+struct code_case {
     const char *name;
     const char *script; /* of /a, or a line by itself */
     const char *url;    /* NULL: /a of the server. %u: its port */
@@ -137,45 +137,45 @@ static void set_bad_prereq(struct live_call *c)
 #define PERMANENT BIDE_KIND_PERMANENT
 #define TRANSIENT BIDE_KIND_TRANSIENT
 #define CANCELLED BIDE_KIND_CANCELLED
-#define MAYBE     BIDE_EVIDENCE_UNKNOWN
-#define NEVER     BIDE_EVIDENCE_NOT_SENT
+#define UNKNOWN   BIDE_EVIDENCE_UNKNOWN
+#define NOT_SENT  BIDE_EVIDENCE_NOT_SENT
 
-static const struct provocation provocations[] = {
-    {"unknown scheme", "", "foo://127.0.0.1:%u/", NULL, CURLE_UNSUPPORTED_PROTOCOL, PERMANENT, NEVER},
-    {"garbage", "garbage=\"hello\\r\\n\"", NULL, NULL, CURLE_UNSUPPORTED_PROTOCOL, PERMANENT, MAYBE},
-    {"malformed URL", "", "http://[::/", NULL, CURLE_URL_MALFORMAT, PERMANENT, NEVER},
-    {"proxy's name", "", NULL, set_proxy_name, CURLE_COULDNT_RESOLVE_PROXY, TRANSIENT, NEVER},
-    {"host's name", "", NO_NAME, NULL, CURLE_COULDNT_RESOLVE_HOST, TRANSIENT, NEVER},
+static const struct code_case code_cases[] = {
+    {"unknown scheme", "", "foo://127.0.0.1:%u/", NULL, CURLE_UNSUPPORTED_PROTOCOL, PERMANENT, NOT_SENT},
+    {"garbage", "garbage=\"hello\\r\\n\"", NULL, NULL, CURLE_UNSUPPORTED_PROTOCOL, PERMANENT, UNKNOWN},
+    {"malformed URL", "", "http://[::/", NULL, CURLE_URL_MALFORMAT, PERMANENT, NOT_SENT},
+    {"proxy's name", "", NULL, set_proxy_name, CURLE_COULDNT_RESOLVE_PROXY, TRANSIENT, NOT_SENT},
+    {"host's name", "", NO_NAME, NULL, CURLE_COULDNT_RESOLVE_HOST, TRANSIENT, NOT_SENT},
     {"nonsense in the head", "garbage=\"HTTP/1.1 200 OK\\r\\nContent-Length: -1\\r\\n\\r\\n\"", NULL, NULL,
-     CURLE_WEIRD_SERVER_REPLY, PERMANENT, MAYBE},
-    {"endless head", "endless=headers", NULL, NULL, CURLE_WEIRD_SERVER_REPLY, PERMANENT, MAYBE},
+     CURLE_WEIRD_SERVER_REPLY, PERMANENT, UNKNOWN},
+    {"endless head", "endless=headers", NULL, NULL, CURLE_WEIRD_SERVER_REPLY, PERMANENT, UNKNOWN},
     {"too short", "bytes=100 length=+10 connection=close", NULL, NULL, CURLE_PARTIAL_FILE, TRANSIENT,
      BIDE_EVIDENCE_BODY_DELIVERED},
     {"404 as an error", "404", NULL, set_fail_on_error, CURLE_HTTP_RETURNED_ERROR, PERMANENT, BIDE_EVIDENCE_ANSWERED},
     {"503 as an error", "503", NULL, set_fail_on_error, CURLE_HTTP_RETURNED_ERROR, TRANSIENT, BIDE_EVIDENCE_ANSWERED},
     {"sink", "200", NULL, set_bad_sink, CURLE_WRITE_ERROR, CANCELLED, BIDE_EVIDENCE_BODY_DELIVERED},
-    {"reader", "200", NULL, set_bad_reader, CURLE_READ_ERROR, CANCELLED, MAYBE},
-    {"time", "delay=never", NULL, set_short_time, CURLE_OPERATION_TIMEDOUT, TRANSIENT, MAYBE},
-    {"range", "200 bytes=100", NULL, set_resume_from, CURLE_RANGE_ERROR, PERMANENT, MAYBE},
-    {"no TLS there", "* close=accept", "https://127.0.0.1:%u/a", NULL, CURLE_SSL_CONNECT_ERROR, TRANSIENT, NEVER},
-    {"prereq", "200", NULL, set_bad_prereq, CURLE_ABORTED_BY_CALLBACK, CANCELLED, NEVER},
-    {"aborting reader", "200", NULL, set_aborting_reader, CURLE_ABORTED_BY_CALLBACK, CANCELLED, MAYBE},
-    {"interface", "200", NULL, set_interface, CURLE_INTERFACE_FAILED, PERMANENT, NEVER},
-    {"round and round", "302 location=/a", NULL, set_follow, CURLE_TOO_MANY_REDIRECTS, PERMANENT, MAYBE},
-    {"empty reply", "close", NULL, NULL, CURLE_GOT_NOTHING, TRANSIENT, MAYBE},
-    {"reset", "reset", NULL, NULL, CURLE_RECV_ERROR, TRANSIENT, MAYBE},
+    {"reader", "200", NULL, set_bad_reader, CURLE_READ_ERROR, CANCELLED, UNKNOWN},
+    {"time", "delay=never", NULL, set_short_time, CURLE_OPERATION_TIMEDOUT, TRANSIENT, UNKNOWN},
+    {"range", "200 bytes=100", NULL, set_resume_from, CURLE_RANGE_ERROR, PERMANENT, UNKNOWN},
+    {"no TLS there", "* close=accept", "https://127.0.0.1:%u/a", NULL, CURLE_SSL_CONNECT_ERROR, TRANSIENT, NOT_SENT},
+    {"prereq", "200", NULL, set_bad_prereq, CURLE_ABORTED_BY_CALLBACK, CANCELLED, NOT_SENT},
+    {"aborting reader", "200", NULL, set_aborting_reader, CURLE_ABORTED_BY_CALLBACK, CANCELLED, UNKNOWN},
+    {"interface", "200", NULL, set_interface, CURLE_INTERFACE_FAILED, PERMANENT, NOT_SENT},
+    {"round and round", "302 location=/a", NULL, set_follow, CURLE_TOO_MANY_REDIRECTS, PERMANENT, UNKNOWN},
+    {"empty reply", "close", NULL, NULL, CURLE_GOT_NOTHING, TRANSIENT, UNKNOWN},
+    {"reset", "reset", NULL, NULL, CURLE_RECV_ERROR, TRANSIENT, UNKNOWN},
     {"bad chunks", "garbage=\"HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\nxyz\\r\\n\"", NULL, NULL,
-     CURLE_RECV_ERROR, TRANSIENT, MAYBE},
-    {"certificate", "200", "https://127.0.0.1:%u/a", set_no_certificate, CURLE_SSL_CERTPROBLEM, PERMANENT, NEVER},
-    {"cipher", "200", "https://127.0.0.1:%u/a", set_no_cipher, CURLE_SSL_CIPHER, PERMANENT, NEVER},
+     CURLE_RECV_ERROR, TRANSIENT, UNKNOWN},
+    {"certificate", "200", "https://127.0.0.1:%u/a", set_no_certificate, CURLE_SSL_CERTPROBLEM, PERMANENT, NOT_SENT},
+    {"cipher", "200", "https://127.0.0.1:%u/a", set_no_cipher, CURLE_SSL_CIPHER, PERMANENT, NOT_SENT},
     {"coding", "200 body=nonsense header=\"Content-Encoding: gzip\"", NULL, set_decode, CURLE_BAD_CONTENT_ENCODING,
-     PERMANENT, MAYBE},
-    {"too long", "200 bytes=100", NULL, set_max_size, CURLE_FILESIZE_EXCEEDED, PERMANENT, MAYBE},
-    {"one-shot body", "307 location=/a", NULL, set_one_shot, CURLE_SEND_FAIL_REWIND, PERMANENT, MAYBE},
-    {"authorities", "200", "https://127.0.0.1:%u/a", set_no_authorities, CURLE_SSL_CACERT_BADFILE, PERMANENT, NEVER},
+     PERMANENT, UNKNOWN},
+    {"too long", "200 bytes=100", NULL, set_max_size, CURLE_FILESIZE_EXCEEDED, PERMANENT, UNKNOWN},
+    {"one-shot body", "307 location=/a", NULL, set_one_shot, CURLE_SEND_FAIL_REWIND, PERMANENT, UNKNOWN},
+    {"authorities", "200", "https://127.0.0.1:%u/a", set_no_authorities, CURLE_SSL_CACERT_BADFILE, PERMANENT, NOT_SENT},
 };
 
-static void provoke(const struct provocation *p)
+static void perform_case(const struct code_case *p)
 {
     struct live_call c;
     char script[256], url[256];
@@ -187,8 +187,8 @@ static void provoke(const struct provocation *p)
     if (mark)
         snprintf(url, sizeof url, "%.*s%u%s", (int)(mark - p->url), p->url, chaos_port(c.server.chaos), mark + 2);
     else
-        snprintf(url, sizeof url, "%s", p->url ? p->url : live_url(&c.server, "/a"));
-    live_perform_url(&c, url);
+        snprintf(url, sizeof url, "%s", p->url ? p->url : live_server_url(&c.server, "/a"));
+    live_call_perform_url(&c, url);
     const struct bide_curl_attempt *a = &c.result.attempt[0];
     if (c.code != p->code || a->kind != p->kind || a->evidence != p->evidence)
         fail_msg("%s: %d (%s), %s, %s; want %d, %s, %s", p->name, c.code, curl_easy_strerror(c.code),
@@ -199,17 +199,17 @@ static void provoke(const struct provocation *p)
     live_call_close(&c);
 }
 
-static void each_code_that_can_be_provoked_is_judged_as_the_table_says(void **state)
+static void provoked_codes_have_the_outcome_of_the_table(void **state)
 {
-    for (size_t i = 0; i < sizeof provocations / sizeof *provocations; i++)
-        provoke(&provocations[i]);
+    for (size_t i = 0; i < sizeof code_cases / sizeof *code_cases; i++)
+        perform_case(&code_cases[i]);
 }
 
 /* Permanent ones are not tried again, and neither are those of our own side; transient ones are. */
-static void only_transient_ones_are_tried_again(void **state)
+static void only_transient_codes_are_retried(void **state)
 {
-    for (size_t i = 0; i < sizeof provocations / sizeof *provocations; i++) {
-        const struct provocation *p = &provocations[i];
+    for (size_t i = 0; i < sizeof code_cases / sizeof *code_cases; i++) {
+        const struct code_case *p = &code_cases[i];
         struct live_call c;
         char script[256];
         if (p->url || p->evidence == BIDE_EVIDENCE_BODY_DELIVERED || !p->script[0])
@@ -218,7 +218,7 @@ static void only_transient_ones_are_tried_again(void **state)
         live_call_open(&c, script, 2);
         if (p->set)
             p->set(&c);
-        live_perform(&c, "/a");
+        live_call_perform(&c, "/a");
         if (c.result.attempts != (p->kind == BIDE_KIND_TRANSIENT ? 2 : 1))
             fail_msg("%s: %u attempts", p->name, c.result.attempts);
         assert_int_equal(c.code, p->code);
@@ -226,7 +226,7 @@ static void only_transient_ones_are_tried_again(void **state)
     }
 }
 
-static void rules_of_the_user_decide_about_codes(void **state)
+static void curl_rules_override_the_table(void **state)
 {
     static const struct bide_rule rule[] = {
         {CURLE_TOO_MANY_REDIRECTS, CURLE_TOO_MANY_REDIRECTS, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
@@ -237,27 +237,27 @@ static void rules_of_the_user_decide_about_codes(void **state)
     set_follow(&c);
     curl_easy_setopt(c.easy, CURLOPT_FORBID_REUSE, 1L); /* a replay that is stopped is not the code's doing */
     c.options.curl_rules = &rules;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 3);
-    live_perform(&c, "/b");
+    live_call_perform(&c, "/b");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(c.result.attempt[0].evidence, BIDE_EVIDENCE_REJECTED); /* nothing better was known */
     live_call_close(&c);
 }
 
 /* With FAILONERROR libcurl says 22; the status decides all the same, and the hint counts. */
-static void fail_on_error_changes_nothing_but_the_code(void **state)
+static void failonerror_changes_only_the_returned_code(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 | 429 | 200 body=fine\n/b 404\n/c 503 retry-after=86400", 5);
     set_fail_on_error(&c);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 3);
     live_expect_text(&c.sink, "fine");
-    assert_int_equal(live_perform(&c, "/b"), CURLE_HTTP_RETURNED_ERROR);
+    assert_int_equal(live_call_perform(&c, "/b"), CURLE_HTTP_RETURNED_ERROR);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(c.sink.length, 0);
-    assert_int_equal(live_perform(&c, "/c"), CURLE_HTTP_RETURNED_ERROR);
+    assert_int_equal(live_call_perform(&c, "/c"), CURLE_HTTP_RETURNED_ERROR);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
     live_call_close(&c);
 }
@@ -271,7 +271,7 @@ static void open_when_waiting(void *context, const struct bide_event *event)
 }
 
 /* Who sets FAILONERROR looks at nothing but the code. */
-static void fail_on_error_is_heard_when_a_wait_is_given_up(void **state)
+static void failonerror_applies_when_a_wait_is_given_up(void **state)
 {
     static const char *const script[] = {"/a 503 body=down", "/a 503 bytes=0", "/a 503 bytes=1000000"};
     for (size_t i = 0; i < 3; i++) {
@@ -280,7 +280,7 @@ static void fail_on_error_is_heard_when_a_wait_is_given_up(void **state)
         set_fail_on_error(&c);
         c.options.event = open_when_waiting;
         c.options.context = &c;
-        assert_int_equal(live_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
+        assert_int_equal(live_call_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
         live_call_close(&c);
     }
@@ -289,11 +289,11 @@ static void fail_on_error_is_heard_when_a_wait_is_given_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_code_that_can_be_provoked_is_judged_as_the_table_says),
-        cmocka_unit_test(only_transient_ones_are_tried_again),
-        cmocka_unit_test(rules_of_the_user_decide_about_codes),
-        cmocka_unit_test(fail_on_error_changes_nothing_but_the_code),
-        cmocka_unit_test(fail_on_error_is_heard_when_a_wait_is_given_up),
+        cmocka_unit_test(provoked_codes_have_the_outcome_of_the_table),
+        cmocka_unit_test(only_transient_codes_are_retried),
+        cmocka_unit_test(curl_rules_override_the_table),
+        cmocka_unit_test(failonerror_changes_only_the_returned_code),
+        cmocka_unit_test(failonerror_applies_when_a_wait_is_given_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void open_when_waiting(void *context, const struct bide_event *event)
 /* ---- without a sink ---- */
 
 /* What libcurl may answer by itself is judged late: then the handle's own function has its body already. */
-static void what_was_written_without_a_sink_is_not_followed_by_another_body(void **state)
+static void a_body_written_without_a_sink_is_not_followed_by_another(void **state)
 {
     static const struct bide_rule rule[] = {{300, 499, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}};
     static const struct bide_rules rules = {rule, 1, false};
@@ -37,24 +37,24 @@ static void what_was_written_without_a_sink_is_not_followed_by_another_body(void
         char script[64];
         snprintf(script, sizeof script, "/a %s body=first | 200 body=second", first[i]);
         live_call_open(&c, script, 4);
-        live_no_sink(&c);
+        live_call_without_sink(&c);
         c.options.status_rules = &rules;
-        live_perform(&c, "/a");
+        live_call_perform(&c, "/a");
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 1);
         live_expect_text(&c.sink, "first");
         live_call_close(&c);
     }
 }
 
-static void what_wrote_nothing_without_a_sink_is_tried_again(void **state)
+static void an_empty_failure_without_a_sink_is_retried(void **state)
 {
     static const struct bide_rule rule[] = {{401, 401, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}};
     static const struct bide_rules rules = {rule, 1, false};
     struct live_call c;
     live_call_open(&c, "/a 401 bytes=0 | 200 body=second", 4);
-    live_no_sink(&c);
+    live_call_without_sink(&c);
     c.options.status_rules = &rules;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 2);
     live_expect_text(&c.sink, "second");
     live_call_close(&c);
@@ -70,7 +70,7 @@ static void open_resumable(struct live_call *c, const char *script)
     c->options.resume = true;
 }
 
-static void a_part_of_another_version_is_not_appended(void **state)
+static void a_part_with_another_validator_is_not_appended(void **state)
 {
     static const char *const script[] = {
         "/a 200 body=AAAAAAAAAA etag=one close=5 | " PART("5-9/10") "body=BBBBB etag=two",
@@ -81,7 +81,7 @@ static void a_part_of_another_version_is_not_appended(void **state)
     for (size_t i = 0; i < 4; i++) {
         struct live_call c;
         open_resumable(&c, script[i]);
-        assert_int_equal(live_perform(&c, "/a"), CURLE_PARTIAL_FILE);
+        assert_int_equal(live_call_perform(&c, "/a"), CURLE_PARTIAL_FILE);
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 2);
         live_expect_text(&c.sink, "AAAAA");
         assert_false(c.result.resumed);
@@ -90,52 +90,52 @@ static void a_part_of_another_version_is_not_appended(void **state)
 }
 
 /* One, two from its start, and then one again: of that nothing fits to what the sink has of two. */
-static void after_a_change_the_old_version_is_not_asked_for(void **state)
+static void a_resume_after_a_change_uses_the_new_validator(void **state)
 {
     struct live_call c;
     struct bide_text value;
     open_resumable(&c, "/a 200 body=AAAAAAAAAA etag=one close=7 | 200 body=BBBBBBBBBB etag=two close=5 | "
                        "200 ranges body=AAAAAAAAAA etag=one");
-    c.options.rewind = live_rewind;
-    live_perform(&c, "/a");
+    c.options.rewind = live_sink_rewind;
+    live_call_perform(&c, "/a");
     expect_done(&c, 3);
     live_expect_text(&c.sink, "AAAAAAAAAA");
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     assert_true(chaos_seen_header(&c.server.seen[2], "If-Range", &value));
     assert_memory_equal(value.at, "\"two\"", value.length);
     live_call_close(&c);
 }
 
-static void a_part_in_chunks_that_is_too_short_is_no_end(void **state)
+static void a_chunked_part_that_is_too_short_is_resumed_again(void **state)
 {
     struct live_call c;
     open_resumable(&c, "/a 200 body=ABCDEFGHIJ etag=v close=4 | " PART("4-9/10") "chunked body=EFG etag=v | " PART(
                            "7-9/10") "body=HIJ etag=v");
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 3);
     live_expect_text(&c.sink, "ABCDEFGHIJ");
     live_call_close(&c);
 }
 
-static void a_part_in_chunks_that_is_too_long_is_no_success(void **state)
+static void a_chunked_part_that_is_too_long_is_not_a_success(void **state)
 {
     struct live_call c;
     open_resumable(&c, "/a 200 body=ABCDEFGHIJ etag=v close=4 | " PART("4-9/10") "chunked body=EFGHIJKL etag=v | 416");
-    assert_int_not_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_not_equal(live_call_perform(&c, "/a"), CURLE_OK);
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     live_call_close(&c);
 }
 
 /* ---- heads that go to the sink as well (CURLOPT_HEADER) ---- */
 
-static void open_with_heads(struct live_call *c, const char *script)
+static void open_with_head_in_sink(struct live_call *c, const char *script)
 {
     live_call_open(c, script, 4);
     curl_easy_setopt(c->easy, CURLOPT_HEADER, 1L);
 }
 
 /* What comes behind the only head in the sink. */
-static const char *behind_head(const struct live_sink *sink)
+static const char *body_after_head(const struct live_sink *sink)
 {
     const char *end = strstr(sink->at, "\r\n\r\n");
     assert_memory_equal(sink->at, "HTTP/1.1", 8);
@@ -144,43 +144,43 @@ static const char *behind_head(const struct live_sink *sink)
     return end + 4;
 }
 
-static void a_body_behind_its_head_is_not_resumed(void **state)
+static void a_body_with_its_head_in_the_sink_is_not_resumed(void **state)
 {
     struct live_call c;
-    open_with_heads(&c, "/a 200 body=ABCDEFGHIJ etag=v close=half | 200 ranges body=ABCDEFGHIJ etag=v");
+    open_with_head_in_sink(&c, "/a 200 body=ABCDEFGHIJ etag=v close=half | 200 ranges body=ABCDEFGHIJ etag=v");
     c.options.resume = true;
-    assert_int_equal(live_perform(&c, "/a"), CURLE_PARTIAL_FILE);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_PARTIAL_FILE);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BODY_DELIVERED, 1);
-    assert_string_equal(behind_head(&c.sink), "ABCDE");
+    assert_string_equal(body_after_head(&c.sink), "ABCDE");
     live_call_close(&c);
 }
 
-static void a_body_behind_its_head_starts_over_with_its_head(void **state)
+static void a_body_with_its_head_in_the_sink_starts_over_with_its_head(void **state)
 {
     struct live_call c;
-    open_with_heads(&c, "/a 200 body=ABCDEFGHIJ etag=v close=half | 200 ranges body=ABCDEFGHIJ etag=v");
+    open_with_head_in_sink(&c, "/a 200 body=ABCDEFGHIJ etag=v close=half | 200 ranges body=ABCDEFGHIJ etag=v");
     c.options.resume = true;
-    c.options.rewind = live_rewind;
-    live_perform(&c, "/a");
+    c.options.rewind = live_sink_rewind;
+    live_call_perform(&c, "/a");
     expect_done(&c, 2);
-    assert_string_equal(behind_head(&c.sink), "ABCDEFGHIJ");
+    assert_string_equal(body_after_head(&c.sink), "ABCDEFGHIJ");
     assert_int_equal(c.sink.rewinds, 1);
     live_call_close(&c);
 }
 
-static void details_behind_a_head_are_read(void **state)
+static void problem_details_after_a_head_in_the_sink_are_read(void **state)
 {
     struct live_call c;
-    open_with_heads(&c, "/a 503 type=application/problem+json body=\"{\\\"retry_after\\\":86400}\"");
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    open_with_head_in_sink(&c, "/a 503 type=application/problem+json body=\"{\\\"retry_after\\\":86400}\"");
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
     assert_int_equal(c.result.attempt[0].hint.wait_ns, 86400 * BIDE_S);
-    assert_string_equal(behind_head(&c.sink), "{\"retry_after\":86400}");
+    assert_string_equal(body_after_head(&c.sink), "{\"retry_after\":86400}");
     live_call_close(&c);
 }
 
 /* A success that says "later" is one that says it in its body, of which all is held. */
-static void hear_later(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome)
+static void classify_later(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome)
 {
     struct bide_text body = response->body;
     if (!body.at)
@@ -191,29 +191,29 @@ static void hear_later(void *context, const struct bide_curl_response *response,
         outcome->kind = BIDE_KIND_TRANSIENT;
 }
 
-static void a_body_behind_its_head_is_held_and_shown_alone(void **state)
+static void classify_sees_the_body_without_the_head_in_the_sink(void **state)
 {
     struct live_call c;
-    open_with_heads(&c, "/a 200 body=later | 200 body=today");
-    c.options.classify = hear_later;
+    open_with_head_in_sink(&c, "/a 200 body=later | 200 body=today");
+    c.options.classify = classify_later;
     c.options.hold_max = 5;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 2);
-    assert_string_equal(behind_head(&c.sink), "today");
+    assert_string_equal(body_after_head(&c.sink), "today");
     live_call_close(&c);
 }
 
-static void a_failure_is_kept_with_its_head(void **state)
+static void a_failure_is_kept_with_its_head_in_the_sink(void **state)
 {
     struct live_call c;
     char text[64];
     snprintf(text, sizeof text, "/a 503 bytes=%u", BIDE_CURL_KEEP_MAX);
-    open_with_heads(&c, text);
+    open_with_head_in_sink(&c, text);
     c.options.event = open_when_waiting;
     c.options.context = &c;
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
-    assert_int_equal(strlen(behind_head(&c.sink)), BIDE_CURL_KEEP_MAX);
+    assert_int_equal(strlen(body_after_head(&c.sink)), BIDE_CURL_KEEP_MAX);
     live_call_close(&c);
 }
 
@@ -232,15 +232,15 @@ static void a_401_too_long_to_hold_is_refreshed(void **state)
                                          "/a 401 endless=body chunked | 200 body=fine"};
     for (size_t i = 0; i < 6; i++) {
         struct live_call c;
-        int asked = 0;
+        int calls = 0;
         live_call_open(&c, script[i / 2], 4);
         if (i % 2 == 0)
-            live_no_sink(&c);
+            live_call_without_sink(&c);
         c.options.refresh = count_and_agree;
-        c.options.context = &asked;
-        live_perform(&c, "/a");
+        c.options.context = &calls;
+        live_call_perform(&c, "/a");
         expect_done(&c, 1);
-        assert_int_equal(asked, 1);
+        assert_int_equal(calls, 1);
         assert_int_equal(c.result.refreshed, 1);
         live_expect_text(&c.sink, "fine");
         live_call_close(&c);
@@ -249,7 +249,7 @@ static void a_401_too_long_to_hold_is_refreshed(void **state)
 
 /* ---- options ---- */
 
-static void a_rule_about_a_code_tells_how_far_it_got(void **state)
+static void a_curl_rule_sets_the_evidence(void **state)
 {
     static const struct bide_rule rule[] = {
         {CURLE_GOT_NOTHING, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, 0}};
@@ -257,31 +257,31 @@ static void a_rule_about_a_code_tells_how_far_it_got(void **state)
     struct live_call c;
     live_call_open(&c, "/a close | 200", 4);
     c.options.curl_rules = &rules;
-    live_post(&c, "charge=1");
-    live_perform(&c, "/a");
+    live_call_post(&c, "charge=1");
+    live_call_perform(&c, "/a");
     expect_done(&c, 2);
     live_expect_attempt(&c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED);
     live_call_close(&c);
 }
 
 /* A stopped replay is no code of libcurl's: no rule makes it harmless. */
-static void a_rule_about_a_code_does_not_reach_a_stopped_replay(void **state)
+static void a_curl_rule_does_not_apply_to_a_stopped_replay(void **state)
 {
     static const struct bide_rule rule[] = {{0, 200, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, 0}};
     static const struct bide_rules rules = {rule, 1, false};
     struct live_call c;
     live_call_open(&c, "/warm 200 reuse=close\n/a 200", 4);
-    live_perform(&c, "/warm");
+    live_call_perform(&c, "/warm");
     c.options.curl_rules = &rules;
-    live_post(&c, "charge=1");
-    live_perform(&c, "/a");
+    live_call_post(&c, "charge=1");
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
-    live_stop(&c.server);
-    assert_int_equal(live_count(&c.server, "/a"), 1);
+    live_server_stop(&c.server);
+    assert_int_equal(live_server_requests(&c.server, "/a"), 1);
     live_call_close(&c);
 }
 
-static void header_data_without_a_function_is_refused(void **state)
+static void header_data_without_a_function_is_rejected(void **state)
 {
     struct live_call c;
     struct live_trap trap;
@@ -291,25 +291,25 @@ static void header_data_without_a_function_is_refused(void **state)
     c.options.header_data = stderr;
     assert_int_equal(bide_curl_options_check(&c.options, &problem), BIDE_ERR_INVALID);
     assert_string_equal(problem.field, "header_data");
-    assert_int_equal(live_perform_url(&c, trap.url), CURLE_BAD_FUNCTION_ARGUMENT);
+    assert_int_equal(live_call_perform_url(&c, trap.url), CURLE_BAD_FUNCTION_ARGUMENT);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
     live_call_close(&c);
 }
 
-static int see_data(void *context, char *ip, char *local_ip, int port, int local_port)
+static int expect_no_data(void *context, char *ip, char *local_ip, int port, int local_port)
 {
     assert_null(context);
     return CURL_PREREQFUNC_OK;
 }
 
-static void nothing_of_the_guard_stays_on_the_handle(void **state)
+static void the_guard_is_removed_from_the_handle(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 200", 4);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 1);
-    curl_easy_setopt(c.easy, CURLOPT_PREREQFUNCTION, see_data);
+    curl_easy_setopt(c.easy, CURLOPT_PREREQFUNCTION, expect_no_data);
     assert_int_equal(curl_easy_perform(c.easy), CURLE_OK);
     live_call_close(&c);
 }
@@ -320,27 +320,27 @@ static void nothing_of_the_guard_stays_on_the_handle(void **state)
 static void perform_bare(struct live_call *c, const char *path, struct live_sink *heads)
 {
     live_sink_free(heads);
-    curl_easy_setopt(c->easy, CURLOPT_URL, live_url(&c->server, path));
-    curl_easy_setopt(c->easy, CURLOPT_HEADERFUNCTION, live_write);
+    curl_easy_setopt(c->easy, CURLOPT_URL, live_server_url(&c->server, path));
+    curl_easy_setopt(c->easy, CURLOPT_HEADERFUNCTION, live_sink_write);
     curl_easy_setopt(c->easy, CURLOPT_HEADERDATA, heads);
     assert_int_equal(curl_easy_perform(c->easy), CURLE_HTTP_RETURNED_ERROR);
 }
 
-static void fail_on_error_shows_the_head_of_the_last_failure(void **state)
+static void failonerror_delivers_the_head_of_the_last_failure(void **state)
 {
     static const char *const path[] = {"/permanent", "/spent", "/denied", "/wait"};
     struct live_call c;
     struct live_sink bare = {0}, ours = {0};
     live_call_open(&c, "/permanent 404 date=none\n/spent 503 date=none\n/denied 401 date=none\n/wait 503 date=none", 3);
     curl_easy_setopt(c.easy, CURLOPT_FAILONERROR, 1L);
-    c.options.header = live_write;
+    c.options.header = live_sink_write;
     c.options.header_data = &ours;
     c.options.context = &c;
     for (size_t i = 0; i < 4; i++) {
         perform_bare(&c, path[i], &bare);
         live_sink_free(&ours);
         c.options.event = i == 3 ? open_when_waiting : NULL;
-        assert_int_equal(live_perform(&c, path[i]), CURLE_HTTP_RETURNED_ERROR);
+        assert_int_equal(live_call_perform(&c, path[i]), CURLE_HTTP_RETURNED_ERROR);
         assert_int_equal(c.result.attempts, i == 1 ? 3 : 1);
         assert_int_equal(c.sink.length, 0);
         assert_true(bare.length > 0);
@@ -360,7 +360,7 @@ static void write_file(const char *path, const char *text, size_t times)
     fclose(file);
 }
 
-static void a_file_that_looks_like_an_answer_is_delivered(void **state)
+static void a_file_url_that_looks_like_a_response_is_delivered(void **state)
 {
     static const char text[] = "HTTP/1.1 503 is what this file begins with\r\n\r\n";
     static const size_t times[] = {1, 1000, 10000};
@@ -371,7 +371,7 @@ static void a_file_that_looks_like_an_answer_is_delivered(void **state)
         struct live_call c;
         write_file(path, text, times[i]);
         live_call_open(&c, "", 3);
-        live_perform_url(&c, url);
+        live_call_perform_url(&c, url);
         expect_done(&c, 1);
         assert_int_equal(c.sink.length, strlen(text) * times[i]);
         assert_memory_equal(c.sink.at, text, strlen(text));
@@ -396,7 +396,7 @@ static size_t read_text(char *into, size_t size, size_t count, void *context)
     return n;
 }
 
-static void an_upload_in_chunks_leaves_its_connection_to_the_next(void **state)
+static void a_chunked_upload_keeps_its_connection_reusable(void **state)
 {
     struct live_call c;
     struct reader r;
@@ -406,10 +406,10 @@ static void an_upload_in_chunks_leaves_its_connection_to_the_next(void **state)
         (struct bide_curl_body){.kind = BIDE_CURL_BODY_STREAM, .read = read_text, .read_data = &r, .length = -1};
     for (int i = 0; i < 3; i++) {
         r.at = "some text";
-        live_perform(&c, "/a");
+        live_call_perform(&c, "/a");
         expect_done(&c, 1);
     }
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(c.server.seen[i].connection, 1);
         assert_int_equal(c.server.seen[i].body_hash, bide_hash("some text", 9));
@@ -420,25 +420,25 @@ static void an_upload_in_chunks_leaves_its_connection_to_the_next(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_written_without_a_sink_is_not_followed_by_another_body),
-        cmocka_unit_test(what_wrote_nothing_without_a_sink_is_tried_again),
-        cmocka_unit_test(a_part_of_another_version_is_not_appended),
-        cmocka_unit_test(after_a_change_the_old_version_is_not_asked_for),
-        cmocka_unit_test(a_part_in_chunks_that_is_too_short_is_no_end),
-        cmocka_unit_test(a_part_in_chunks_that_is_too_long_is_no_success),
-        cmocka_unit_test(a_body_behind_its_head_is_not_resumed),
-        cmocka_unit_test(a_body_behind_its_head_starts_over_with_its_head),
-        cmocka_unit_test(details_behind_a_head_are_read),
-        cmocka_unit_test(a_body_behind_its_head_is_held_and_shown_alone),
-        cmocka_unit_test(a_failure_is_kept_with_its_head),
+        cmocka_unit_test(a_body_written_without_a_sink_is_not_followed_by_another),
+        cmocka_unit_test(an_empty_failure_without_a_sink_is_retried),
+        cmocka_unit_test(a_part_with_another_validator_is_not_appended),
+        cmocka_unit_test(a_resume_after_a_change_uses_the_new_validator),
+        cmocka_unit_test(a_chunked_part_that_is_too_short_is_resumed_again),
+        cmocka_unit_test(a_chunked_part_that_is_too_long_is_not_a_success),
+        cmocka_unit_test(a_body_with_its_head_in_the_sink_is_not_resumed),
+        cmocka_unit_test(a_body_with_its_head_in_the_sink_starts_over_with_its_head),
+        cmocka_unit_test(problem_details_after_a_head_in_the_sink_are_read),
+        cmocka_unit_test(classify_sees_the_body_without_the_head_in_the_sink),
+        cmocka_unit_test(a_failure_is_kept_with_its_head_in_the_sink),
         cmocka_unit_test(a_401_too_long_to_hold_is_refreshed),
-        cmocka_unit_test(a_rule_about_a_code_tells_how_far_it_got),
-        cmocka_unit_test(a_rule_about_a_code_does_not_reach_a_stopped_replay),
-        cmocka_unit_test(header_data_without_a_function_is_refused),
-        cmocka_unit_test(nothing_of_the_guard_stays_on_the_handle),
-        cmocka_unit_test(fail_on_error_shows_the_head_of_the_last_failure),
-        cmocka_unit_test(a_file_that_looks_like_an_answer_is_delivered),
-        cmocka_unit_test(an_upload_in_chunks_leaves_its_connection_to_the_next),
+        cmocka_unit_test(a_curl_rule_sets_the_evidence),
+        cmocka_unit_test(a_curl_rule_does_not_apply_to_a_stopped_replay),
+        cmocka_unit_test(header_data_without_a_function_is_rejected),
+        cmocka_unit_test(the_guard_is_removed_from_the_handle),
+        cmocka_unit_test(failonerror_delivers_the_head_of_the_last_failure),
+        cmocka_unit_test(a_file_url_that_looks_like_a_response_is_delivered),
+        cmocka_unit_test(a_chunked_upload_keeps_its_connection_reusable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

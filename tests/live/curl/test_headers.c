@@ -17,14 +17,14 @@ static void expect_done(const struct live_call *c, uint32_t attempts)
     live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, attempts);
 }
 
-static bool has(const struct chaos_seen *seen, const char *field)
+static bool request_has(const struct chaos_seen *seen, const char *field)
 {
     struct bide_text value;
     return chaos_seen_header(seen, field, &value);
 }
 
 /* The value as text; NULL: absent. Until the next call. */
-static const char *value_of(const struct chaos_seen *seen, const char *field)
+static const char *request_field(const struct chaos_seen *seen, const char *field)
 {
     static char text[512];
     struct bide_text value;
@@ -36,38 +36,38 @@ static const char *value_of(const struct chaos_seen *seen, const char *field)
 
 /* ---- the key ---- */
 
-static void a_key_is_made_once_and_is_the_same_on_every_attempt(void **state)
+static void a_key_is_generated_once_and_sent_with_every_attempt(void **state)
 {
     struct live_call c;
     char quoted[BIDE_KEY_TEXT_SIZE + 2];
     live_call_open(&c, "/a 503 | reset | 409 | 200", 5);
     c.options.inject = BIDE_CURL_INJECT_KEY;
-    live_post(&c, "x");
-    live_perform(&c, "/a");
+    live_call_post(&c, "x");
+    live_call_perform(&c, "/a");
     expect_done(&c, 4);
     assert_int_equal(strlen(c.result.key), BIDE_KEY_TEXT_SIZE - 1);
     snprintf(quoted, sizeof quoted, "\"%s\"", c.result.key);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     for (size_t i = 0; i < 4; i++)
         assert_string_equal(c.server.seen[i].key, quoted);
     live_call_close(&c);
 }
 
-static void two_calls_have_two_keys(void **state)
+static void each_call_generates_its_own_key(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 200", 5);
     c.options.inject = BIDE_CURL_INJECT_KEY;
     c.options.key_form = BIDE_KEY_RAW;
-    live_perform(&c, "/a");
-    live_perform(&c, "/a");
-    live_stop(&c.server);
+    live_call_perform(&c, "/a");
+    live_call_perform(&c, "/a");
+    live_server_stop(&c.server);
     assert_string_not_equal(c.server.seen[0].key, c.server.seen[1].key);
     assert_string_equal(c.server.seen[1].key, c.result.key);
     live_call_close(&c);
 }
 
-static void a_key_that_is_given_is_sent_in_its_form(void **state)
+static void a_given_key_is_sent_in_its_form(void **state)
 {
     static const enum bide_key_form form[] = {BIDE_KEY_RAW, BIDE_KEY_QUOTED, BIDE_KEY_QUOTED};
     static const char *const key[] = {"order-17", "order-17", "a\\b\"c"};
@@ -78,18 +78,18 @@ static void a_key_that_is_given_is_sent_in_its_form(void **state)
         c.options.inject = BIDE_CURL_INJECT_KEY;
         c.options.key_form = form[i];
         c.options.key = key[i];
-        live_post(&c, "x");
-        live_perform(&c, "/a");
+        live_call_post(&c, "x");
+        live_call_perform(&c, "/a");
         expect_done(&c, 2);
         assert_string_equal(c.result.key, "");
-        live_stop(&c.server);
+        live_server_stop(&c.server);
         assert_string_equal(c.server.seen[0].key, sent[i]);
         assert_string_equal(c.server.seen[1].key, sent[i]);
         live_call_close(&c);
     }
 }
 
-static void the_longest_key_is_sent_whole(void **state)
+static void the_longest_key_is_sent_completely(void **state)
 {
     char key[BIDE_KEY_MAX + 1];
     struct live_call c;
@@ -98,9 +98,9 @@ static void the_longest_key_is_sent_whole(void **state)
     live_call_open(&c, "/a 200", 1);
     c.options.inject = BIDE_CURL_INJECT_KEY;
     c.options.key = key;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 1);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     assert_int_equal(strlen(c.server.seen[0].key), 2 * BIDE_KEY_MAX + 2);
     live_call_close(&c);
 }
@@ -112,9 +112,9 @@ static void attempts_are_numbered(void **state)
     struct live_call c;
     live_call_open(&c, "/a 503 | reset | 200", 5);
     c.options.inject = BIDE_CURL_INJECT_ATTEMPT;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 3);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     int64_t left_ns = BIDE_NEVER;
     for (uint32_t i = 0; i < 3; i++) {
         struct bide_layer layer;
@@ -129,16 +129,16 @@ static void attempts_are_numbered(void **state)
     live_call_close(&c);
 }
 
-static void an_inbound_layer_is_passed_on(void **state)
+static void an_inbound_layer_is_forwarded(void **state)
 {
     struct live_call c;
     struct bide_layer layer, inbound = {.attempt = 3, .left_ns = 20 * BIDE_S, .no_retry = true};
     live_call_open(&c, "/a 503", 5);
     c.options.inject = BIDE_CURL_INJECT_ATTEMPT;
     c.options.inbound = &inbound;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_INNER_LAYER, 1);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     const char *text = c.server.seen[0].attempt;
     assert_true(bide_layer_parse((struct bide_text){text, strlen(text)}, &layer));
     assert_int_equal(layer.attempt, 3);
@@ -149,7 +149,7 @@ static void an_inbound_layer_is_passed_on(void **state)
 
 static void expect_one_trace(struct live_call *c, const char *trace_id, size_t count)
 {
-    live_stop(&c->server);
+    live_server_stop(&c->server);
     assert_int_equal(c->server.count, count);
     for (size_t i = 0; i < count; i++) {
         const char *text = c->server.seen[i].traceparent;
@@ -160,14 +160,14 @@ static void expect_one_trace(struct live_call *c, const char *trace_id, size_t c
     }
 }
 
-static void attempts_share_a_trace_and_have_parents_of_their_own(void **state)
+static void attempts_share_a_trace_id_and_have_their_own_parent_ids(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 | reset | 200", 5);
     c.options.inject = BIDE_CURL_INJECT_TRACE;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 3);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     expect_one_trace(&c, c.server.seen[0].traceparent + 3, 3);
     live_call_close(&c);
 }
@@ -178,7 +178,7 @@ static void an_inbound_trace_is_continued(void **state)
     live_call_open(&c, "/a 503 | 200", 5);
     c.options.inject = BIDE_CURL_INJECT_TRACE;
     c.options.traceparent = "00-" TRACE "-00f067aa0ba902b7-01";
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 2);
     expect_one_trace(&c, TRACE, 2);
     assert_memory_not_equal(c.server.seen[0].traceparent + 36, "00f067aa0ba902b7", 16);
@@ -186,28 +186,28 @@ static void an_inbound_trace_is_continued(void **state)
     live_call_close(&c);
 }
 
-static void a_malformed_trace_begins_a_new_one(void **state)
+static void a_malformed_traceparent_starts_a_new_trace(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 200", 5);
     c.options.inject = BIDE_CURL_INJECT_TRACE;
     c.options.traceparent = "00-" TRACE "-00f067aa0ba902b7-01\r\nX-Evil: 1";
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 1);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     assert_int_equal(strlen(c.server.seen[0].traceparent), BIDE_TRACE_TEXT_SIZE - 1);
     assert_memory_not_equal(c.server.seen[0].traceparent + 3, TRACE, 32);
-    assert_false(has(&c.server.seen[0], "X-Evil"));
+    assert_false(request_has(&c.server.seen[0], "X-Evil"));
     live_call_close(&c);
 }
 
-static void nothing_is_added_that_was_not_asked_for(void **state)
+static void no_header_is_added_without_inject(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 | 200", 5);
     curl_easy_setopt(c.easy, CURLOPT_HTTPHEADER, NULL);
-    live_perform(&c, "/a");
-    live_stop(&c.server);
+    live_call_perform(&c, "/a");
+    live_server_stop(&c.server);
     for (size_t i = 0; i < 2; i++) {
         assert_null(c.server.seen[i].key);
         assert_null(c.server.seen[i].attempt);
@@ -216,35 +216,35 @@ static void nothing_is_added_that_was_not_asked_for(void **state)
     live_call_close(&c);
 }
 
-static void a_list_on_the_handle_stays_if_nothing_is_injected(void **state)
+static void the_handle_s_header_list_stays_without_inject(void **state)
 {
     struct live_call c;
     struct curl_slist *list = curl_slist_append(NULL, "X-Mine: 1");
     live_call_open(&c, "/a 503 | 200", 5);
     curl_easy_setopt(c.easy, CURLOPT_HTTPHEADER, list);
-    live_perform(&c, "/a");
-    live_stop(&c.server);
-    assert_true(has(&c.server.seen[0], "X-Mine"));
-    assert_true(has(&c.server.seen[1], "X-Mine"));
+    live_call_perform(&c, "/a");
+    live_server_stop(&c.server);
+    assert_true(request_has(&c.server.seen[0], "X-Mine"));
+    assert_true(request_has(&c.server.seen[1], "X-Mine"));
     curl_slist_free_all(list);
     live_call_close(&c);
 }
 
-static void the_owner_s_list_is_sent_beside_ours_and_unchanged_afterwards(void **state)
+static void the_caller_s_headers_are_sent_and_stay_unchanged(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 | 200", 5);
     c.options.headers = curl_slist_append(curl_slist_append(NULL, "X-Mine: 1"), "Accept:");
     c.options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 2);
     assert_string_equal(c.options.headers->data, "X-Mine: 1");
     assert_string_equal(c.options.headers->next->data, "Accept:");
     assert_null(c.options.headers->next->next);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     for (size_t i = 0; i < 2; i++) {
-        assert_string_equal(value_of(&c.server.seen[i], "X-Mine"), "1");
-        assert_false(has(&c.server.seen[i], "Accept"));
+        assert_string_equal(request_field(&c.server.seen[i], "X-Mine"), "1");
+        assert_false(request_has(&c.server.seen[i], "Accept"));
         assert_non_null(c.server.seen[i].key);
         assert_non_null(c.server.seen[i].attempt);
         assert_non_null(c.server.seen[i].traceparent);
@@ -262,7 +262,7 @@ static void expect_refused(void (*set)(struct live_call *, const char *), const 
     live_trap_open(&trap);
     live_call_open(&c, "", 3);
     set(&c, text);
-    assert_int_equal(live_perform_url(&c, trap.url), CURLE_BAD_FUNCTION_ARGUMENT);
+    assert_int_equal(live_call_perform_url(&c, trap.url), CURLE_BAD_FUNCTION_ARGUMENT);
     assert_int_equal(c.result.attempts, 0);
     assert_false(live_trap_sprung(&trap));
     curl_slist_free_all(c.options.headers);
@@ -287,7 +287,7 @@ static void set_header(struct live_call *c, const char *text)
     c->options.headers = curl_slist_append(curl_slist_append(NULL, "X-Fine: 1"), text);
 }
 
-static char *many(const char *start, size_t length)
+static char *repeated_text(const char *start, size_t length)
 {
     char *text = malloc(length + 1);
     memset(text, 'k', length);
@@ -296,96 +296,96 @@ static char *many(const char *start, size_t length)
     return text;
 }
 
-static void bad_keys_are_refused_before_a_socket_opens(void **state)
+static void invalid_keys_are_rejected_before_a_socket_opens(void **state)
 {
-    static const char *const bad[] = {"a\rb", "a\nb", "a\r\nX-Evil: 1", "\x7f", "a\x01", "", "caf\xc3\xa9"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        expect_refused(set_key, bad[i]);
-        expect_refused(set_raw_key, bad[i]);
+    static const char *const invalid[] = {"a\rb", "a\nb", "a\r\nX-Evil: 1", "\x7f", "a\x01", "", "caf\xc3\xa9"};
+    for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++) {
+        expect_refused(set_key, invalid[i]);
+        expect_refused(set_raw_key, invalid[i]);
     }
     expect_refused(set_raw_key, "a,b");
-    char *endless = many("", 8192);
-    expect_refused(set_key, endless);
-    expect_refused(set_raw_key, endless);
-    free(endless);
+    char *too_long = repeated_text("", 8192);
+    expect_refused(set_key, too_long);
+    expect_refused(set_raw_key, too_long);
+    free(too_long);
 }
 
-static void bad_header_lines_are_refused_before_a_socket_opens(void **state)
+static void invalid_header_lines_are_rejected_before_a_socket_opens(void **state)
 {
     expect_refused(set_header, "X-A: 1\r\nX-Evil: 1");
     expect_refused(set_header, "X-A: 1\nX-Evil: 1");
     expect_refused(set_header, "X-A: 1\r");
     expect_refused(set_header, "X-A: 1\n");
-    char *endless = many("X-A: ", 8193);
-    expect_refused(set_header, endless);
-    free(endless);
+    char *too_long = repeated_text("X-A: ", 8193);
+    expect_refused(set_header, too_long);
+    free(too_long);
 }
 
 /* ---- redirects ---- */
 
 /* Two servers: the first sends to the second. What the second one saw is in `there`. */
-struct journey {
+struct redirect {
     struct live_call c;
-    struct live_server there;
+    struct live_server other;
     char script[256];
 };
 
-static void open_journey(struct journey *j, const char *there)
+static void redirect_open(struct redirect *r, const char *other)
 {
-    live_serve(&j->there, there);
-    snprintf(j->script, sizeof j->script, "/a 307 location=http://127.0.0.1:%u/b\n/b 200 body=here",
-             chaos_port(j->there.chaos));
-    live_call_open(&j->c, j->script, 3);
-    curl_easy_setopt(j->c.easy, CURLOPT_FOLLOWLOCATION, 1L);
-    j->c.options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
-    j->c.options.headers =
+    live_server_start(&r->other, other);
+    snprintf(r->script, sizeof r->script, "/a 307 location=http://127.0.0.1:%u/b\n/b 200 body=here",
+             chaos_port(r->other.chaos));
+    live_call_open(&r->c, r->script, 3);
+    curl_easy_setopt(r->c.easy, CURLOPT_FOLLOWLOCATION, 1L);
+    r->c.options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
+    r->c.options.headers =
         curl_slist_append(curl_slist_append(NULL, "X-Token: secret"), "Authorization: Bearer secret");
-    live_post(&j->c, "x");
+    live_call_post(&r->c, "x");
 }
 
-static void close_journey(struct journey *j)
+static void redirect_close(struct redirect *r)
 {
-    live_stop(&j->there);
-    live_free(&j->there);
-    curl_slist_free_all(j->c.options.headers);
-    live_call_close(&j->c);
+    live_server_stop(&r->other);
+    live_server_free(&r->other);
+    curl_slist_free_all(r->c.options.headers);
+    live_call_close(&r->c);
 }
 
-static void expect_nothing_of_ours(const struct chaos_seen *seen)
+static void expect_no_headers(const struct chaos_seen *seen)
 {
-    assert_false(has(seen, "X-Token"));
+    assert_false(request_has(seen, "X-Token"));
     assert_null(seen->authorization);
     assert_null(seen->key);
     assert_null(seen->attempt);
     assert_null(seen->traceparent);
 }
 
-static void expect_all_of_ours(const struct chaos_seen *seen)
+static void expect_all_headers(const struct chaos_seen *seen)
 {
-    assert_true(has(seen, "X-Token"));
+    assert_true(request_has(seen, "X-Token"));
     assert_non_null(seen->authorization);
     assert_non_null(seen->key);
     assert_non_null(seen->attempt);
     assert_non_null(seen->traceparent);
 }
 
-static void nothing_follows_a_redirect_to_another_port(void **state)
+static void headers_are_not_sent_to_another_port(void **state)
 {
-    struct journey j;
-    open_journey(&j, "* 200 body=there");
-    live_perform(&j.c, "/a");
-    expect_done(&j.c, 1);
-    live_expect_text(&j.c.sink, "there");
-    live_stop(&j.c.server);
-    live_stop(&j.there);
-    expect_all_of_ours(&j.c.server.seen[0]);
-    assert_int_equal(j.there.count, 1);
-    expect_nothing_of_ours(&j.there.seen[0]);
-    close_journey(&j);
+    struct redirect r;
+    redirect_open(&r, "* 200 body=there");
+    live_call_perform(&r.c, "/a");
+    expect_done(&r.c, 1);
+    live_expect_text(&r.c.sink, "there");
+    live_server_stop(&r.c.server);
+    live_server_stop(&r.other);
+    expect_all_headers(&r.c.server.seen[0]);
+    assert_int_equal(r.other.count, 1);
+    expect_no_headers(&r.other.seen[0]);
+    redirect_close(&r);
 }
 
 /* The same port at the same address, by another name. */
-static void nothing_follows_a_redirect_to_another_host(void **state)
+static void headers_are_not_sent_to_another_host(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 302 location=http://127.0.0.1:$PORT/b\n/b 503 | 200 body=there", 3);
@@ -395,18 +395,18 @@ static void nothing_follows_a_redirect_to_another_host(void **state)
     c.options.headers = curl_slist_append(curl_slist_append(NULL, "X-Token: secret"), "Authorization: Bearer secret");
     char url[64];
     snprintf(url, sizeof url, "http://localhost:%u/a", chaos_port(c.server.chaos));
-    live_perform_url(&c, url);
+    live_call_perform_url(&c, url);
     expect_done(&c, 2);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     for (size_t i = 0; i < 2; i++) {
-        expect_all_of_ours(live_nth(&c.server, "/a", i)); /* also at the second attempt */
-        expect_nothing_of_ours(live_nth(&c.server, "/b", i));
+        expect_all_headers(live_server_request(&c.server, "/a", i)); /* also at the second attempt */
+        expect_no_headers(live_server_request(&c.server, "/b", i));
     }
     curl_slist_free_all(c.options.headers);
     live_call_close(&c);
 }
 
-static void everything_follows_a_redirect_to_the_same_origin(void **state)
+static void headers_follow_a_redirect_within_the_origin(void **state)
 {
     static const char *const script[] = {"/a 307 location=/b\n/b 200",
                                          "/a 307 location=http://127.0.0.1:$PORT/b\n/b 200",
@@ -418,18 +418,18 @@ static void everything_follows_a_redirect_to_the_same_origin(void **state)
         c.options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
         c.options.headers =
             curl_slist_append(curl_slist_append(NULL, "X-Token: secret"), "Authorization: Bearer secret");
-        live_post(&c, "x");
-        live_perform(&c, "/a");
+        live_call_post(&c, "x");
+        live_call_perform(&c, "/a");
         expect_done(&c, 1);
-        live_stop(&c.server);
-        expect_all_of_ours(live_nth(&c.server, "/b", 0));
+        live_server_stop(&c.server);
+        expect_all_headers(live_server_request(&c.server, "/b", 0));
         curl_slist_free_all(c.options.headers);
         live_call_close(&c);
     }
 }
 
 /* Back from elsewhere: what was taken away stays away, for the way led through a stranger. */
-static void a_way_back_does_not_bring_headers_back(void **state)
+static void headers_stay_removed_after_a_redirect_back(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 302 location=http://localhost:$PORT/b\n/b 302 location=http://127.0.0.1:$PORT/c\n/c 200", 3);
@@ -437,86 +437,86 @@ static void a_way_back_does_not_bring_headers_back(void **state)
     curl_easy_setopt(c.easy, CURLOPT_IPRESOLVE, CURL_IPRESOLVE_V4);
     c.options.inject = BIDE_CURL_INJECT_KEY;
     c.options.headers = curl_slist_append(NULL, "X-Token: secret");
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 1);
-    live_stop(&c.server);
-    assert_true(has(live_nth(&c.server, "/a", 0), "X-Token"));
-    assert_false(has(live_nth(&c.server, "/b", 0), "X-Token"));
-    assert_false(has(live_nth(&c.server, "/c", 0), "X-Token"));
+    live_server_stop(&c.server);
+    assert_true(request_has(live_server_request(&c.server, "/a", 0), "X-Token"));
+    assert_false(request_has(live_server_request(&c.server, "/b", 0), "X-Token"));
+    assert_false(request_has(live_server_request(&c.server, "/c", 0), "X-Token"));
     curl_slist_free_all(c.options.headers);
     live_call_close(&c);
 }
 
-static void user_and_password_do_not_follow_to_another_port(void **state)
+static void user_and_password_are_not_sent_to_another_port(void **state)
 {
-    struct journey j;
-    open_journey(&j, "* 200 body=there");
-    curl_slist_free_all(j.c.options.headers);
-    j.c.options.headers = NULL;
-    curl_easy_setopt(j.c.easy, CURLOPT_USERPWD, "bob:secret");
-    live_perform(&j.c, "/a");
-    expect_done(&j.c, 1);
-    live_stop(&j.c.server);
-    live_stop(&j.there);
-    assert_non_null(j.c.server.seen[0].authorization);
-    assert_null(j.there.seen[0].authorization);
-    close_journey(&j);
+    struct redirect r;
+    redirect_open(&r, "* 200 body=there");
+    curl_slist_free_all(r.c.options.headers);
+    r.c.options.headers = NULL;
+    curl_easy_setopt(r.c.easy, CURLOPT_USERPWD, "bob:secret");
+    live_call_perform(&r.c, "/a");
+    expect_done(&r.c, 1);
+    live_server_stop(&r.c.server);
+    live_server_stop(&r.other);
+    assert_non_null(r.c.server.seen[0].authorization);
+    assert_null(r.other.seen[0].authorization);
+    redirect_close(&r);
 }
 
 /* The key stayed behind: there, the request is as unsafe as its method. */
-static void where_the_key_does_not_go_a_post_is_not_repeated(void **state)
+static void a_post_without_its_key_at_another_origin_is_not_repeated(void **state)
 {
     static const char *const script[] = {"* 503 body=down", "* close", "* reset", "* 409"};
     for (size_t i = 0; i < 4; i++) {
-        struct journey j;
-        open_journey(&j, script[i]);
-        live_perform(&j.c, "/a");
-        assert_int_equal(j.c.result.verdict.action, BIDE_GIVE_UP);
-        assert_int_equal(j.c.result.attempts, 1);
-        live_stop(&j.there);
-        assert_int_equal(j.there.count, 1);
-        assert_null(j.there.seen[0].key);
-        close_journey(&j);
+        struct redirect r;
+        redirect_open(&r, script[i]);
+        live_call_perform(&r.c, "/a");
+        assert_int_equal(r.c.result.verdict.action, BIDE_GIVE_UP);
+        assert_int_equal(r.c.result.attempts, 1);
+        live_server_stop(&r.other);
+        assert_int_equal(r.other.count, 1);
+        assert_null(r.other.seen[0].key);
+        redirect_close(&r);
     }
 }
 
-static void a_redirect_elsewhere_may_be_refused(void **state)
+static void a_redirect_to_another_origin_can_be_refused(void **state)
 {
-    struct journey j;
-    open_journey(&j, "* 200 body=there");
-    j.c.options.redirect = BIDE_CURL_REDIRECT_REFUSE;
-    assert_int_not_equal(live_perform(&j.c, "/a"), CURLE_OK);
-    live_expect(&j.c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
-    assert_int_equal(j.c.sink.length, 0);
-    live_stop(&j.there);
-    assert_int_equal(j.there.count, 0);
-    close_journey(&j);
+    struct redirect r;
+    redirect_open(&r, "* 200 body=there");
+    r.c.options.redirect = BIDE_CURL_REDIRECT_REFUSE;
+    assert_int_not_equal(live_call_perform(&r.c, "/a"), CURLE_OK);
+    live_expect(&r.c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    assert_int_equal(r.c.sink.length, 0);
+    live_server_stop(&r.other);
+    assert_int_equal(r.other.count, 0);
+    redirect_close(&r);
 }
 
-static void a_redirect_elsewhere_is_refused_also_without_headers_of_ours(void **state)
+static void a_redirect_to_another_origin_is_refused_without_headers_too(void **state)
 {
-    struct journey j;
-    open_journey(&j, "* 200 body=there");
-    curl_slist_free_all(j.c.options.headers);
-    j.c.options.headers = NULL;
-    j.c.options.inject = 0;
-    j.c.options.redirect = BIDE_CURL_REDIRECT_REFUSE;
-    assert_int_not_equal(live_perform(&j.c, "/a"), CURLE_OK);
-    live_expect(&j.c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
-    live_stop(&j.there);
-    assert_int_equal(j.there.count, 0);
-    live_stop(&j.c.server);
-    assert_int_equal(j.c.server.count, 1);
-    close_journey(&j);
+    struct redirect r;
+    redirect_open(&r, "* 200 body=there");
+    curl_slist_free_all(r.c.options.headers);
+    r.c.options.headers = NULL;
+    r.c.options.inject = 0;
+    r.c.options.redirect = BIDE_CURL_REDIRECT_REFUSE;
+    assert_int_not_equal(live_call_perform(&r.c, "/a"), CURLE_OK);
+    live_expect(&r.c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
+    live_server_stop(&r.other);
+    assert_int_equal(r.other.count, 0);
+    live_server_stop(&r.c.server);
+    assert_int_equal(r.c.server.count, 1);
+    redirect_close(&r);
 }
 
-static void a_redirect_here_is_not_refused(void **state)
+static void a_redirect_within_the_origin_is_not_refused(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 302 location=/b\n/b 200", 3);
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     c.options.redirect = BIDE_CURL_REDIRECT_REFUSE;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 1);
     live_call_close(&c);
 }
@@ -524,29 +524,29 @@ static void a_redirect_here_is_not_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_key_is_made_once_and_is_the_same_on_every_attempt),
-        cmocka_unit_test(two_calls_have_two_keys),
-        cmocka_unit_test(a_key_that_is_given_is_sent_in_its_form),
-        cmocka_unit_test(the_longest_key_is_sent_whole),
+        cmocka_unit_test(a_key_is_generated_once_and_sent_with_every_attempt),
+        cmocka_unit_test(each_call_generates_its_own_key),
+        cmocka_unit_test(a_given_key_is_sent_in_its_form),
+        cmocka_unit_test(the_longest_key_is_sent_completely),
         cmocka_unit_test(attempts_are_numbered),
-        cmocka_unit_test(an_inbound_layer_is_passed_on),
-        cmocka_unit_test(attempts_share_a_trace_and_have_parents_of_their_own),
+        cmocka_unit_test(an_inbound_layer_is_forwarded),
+        cmocka_unit_test(attempts_share_a_trace_id_and_have_their_own_parent_ids),
         cmocka_unit_test(an_inbound_trace_is_continued),
-        cmocka_unit_test(a_malformed_trace_begins_a_new_one),
-        cmocka_unit_test(nothing_is_added_that_was_not_asked_for),
-        cmocka_unit_test(a_list_on_the_handle_stays_if_nothing_is_injected),
-        cmocka_unit_test(the_owner_s_list_is_sent_beside_ours_and_unchanged_afterwards),
-        cmocka_unit_test(bad_keys_are_refused_before_a_socket_opens),
-        cmocka_unit_test(bad_header_lines_are_refused_before_a_socket_opens),
-        cmocka_unit_test(nothing_follows_a_redirect_to_another_port),
-        cmocka_unit_test(nothing_follows_a_redirect_to_another_host),
-        cmocka_unit_test(everything_follows_a_redirect_to_the_same_origin),
-        cmocka_unit_test(a_way_back_does_not_bring_headers_back),
-        cmocka_unit_test(user_and_password_do_not_follow_to_another_port),
-        cmocka_unit_test(where_the_key_does_not_go_a_post_is_not_repeated),
-        cmocka_unit_test(a_redirect_elsewhere_may_be_refused),
-        cmocka_unit_test(a_redirect_elsewhere_is_refused_also_without_headers_of_ours),
-        cmocka_unit_test(a_redirect_here_is_not_refused),
+        cmocka_unit_test(a_malformed_traceparent_starts_a_new_trace),
+        cmocka_unit_test(no_header_is_added_without_inject),
+        cmocka_unit_test(the_handle_s_header_list_stays_without_inject),
+        cmocka_unit_test(the_caller_s_headers_are_sent_and_stay_unchanged),
+        cmocka_unit_test(invalid_keys_are_rejected_before_a_socket_opens),
+        cmocka_unit_test(invalid_header_lines_are_rejected_before_a_socket_opens),
+        cmocka_unit_test(headers_are_not_sent_to_another_port),
+        cmocka_unit_test(headers_are_not_sent_to_another_host),
+        cmocka_unit_test(headers_follow_a_redirect_within_the_origin),
+        cmocka_unit_test(headers_stay_removed_after_a_redirect_back),
+        cmocka_unit_test(user_and_password_are_not_sent_to_another_port),
+        cmocka_unit_test(a_post_without_its_key_at_another_origin_is_not_repeated),
+        cmocka_unit_test(a_redirect_to_another_origin_can_be_refused),
+        cmocka_unit_test(a_redirect_to_another_origin_is_refused_without_headers_too),
+        cmocka_unit_test(a_redirect_within_the_origin_is_not_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #define LONG_NS (60 * BIDE_S) /* no healthy machine takes that long for what should be at once */
 
 /* How an answer asks for time, and how much. All are tried at once, each in a thread of its own. */
-struct asked {
+struct hint_case {
     const char *step;
     int64_t wait_ns;
     struct live_server *server;
@@ -20,7 +20,7 @@ struct asked {
     pthread_t thread;
 };
 
-static struct asked asked[] = {
+static struct hint_case hint_case[] = {
     {.step = "retry-after=1", .wait_ns = BIDE_S},
     {.step = "retry-after=\"  1 \"", .wait_ns = BIDE_S},
     {.step = "retry-after=\"0.5\"", .wait_ns = BIDE_S}, /* rounded up */
@@ -36,24 +36,24 @@ static struct asked asked[] = {
     {.step = "retry-after=1 header=\"RateLimit: \\\"default\\\";r=0;t=50\"", .wait_ns = BIDE_S},
     {.step = "header=\"X-Reset: 1\"", .wait_ns = BIDE_S},
 };
-#define ASKED (sizeof asked / sizeof *asked)
+#define HINT_CASES (sizeof hint_case / sizeof *hint_case)
 
-static size_t swallow(char *at, size_t size, size_t count, void *context)
+static size_t discard_body(char *at, size_t size, size_t count, void *context)
 {
     return size * count;
 }
 
-static void *ask(void *context)
+static void *perform_case(void *context)
 {
-    struct asked *a = context;
+    struct hint_case *a = context;
     struct bide_policy policy = live_policy(2);
     struct bide_target target;
     struct bide_curl_options o;
     char url[64];
-    live_open_target(&target);
+    live_target_without_gates(&target);
     bide_curl_options_init(&o);
     o.policy = &policy;
-    o.write = swallow;
+    o.write = discard_body;
     o.reset_header = "x-reset";
     o.reset_unit = BIDE_RESET_SECONDS;
     snprintf(url, sizeof url, "http://127.0.0.1:%u%s", chaos_port(a->server->chaos), a->path);
@@ -65,9 +65,10 @@ static void *ask(void *context)
     return NULL;
 }
 
-static void expect_waited(const struct asked *a)
+static void expect_waited(const struct hint_case *a)
 {
-    const struct chaos_seen *first = live_nth(a->server, a->path, 0), *second = live_nth(a->server, a->path, 1);
+    const struct chaos_seen *first = live_server_request(a->server, a->path, 0),
+                            *second = live_server_request(a->server, a->path, 1);
     if (a->code != CURLE_OK || !second || second->at_ns - first->at_ns < a->wait_ns)
         fail_msg("%s: not waited for, or not tried again", a->step);
     assert_int_equal(a->result.attempt[0].hint.kind, BIDE_HINT_WAIT);
@@ -76,40 +77,40 @@ static void expect_waited(const struct asked *a)
     assert_true(a->result.total_ns < LONG_NS);
 }
 
-static void no_retry_comes_before_the_time_that_was_asked_for(void **state)
+static void retry_waits_at_least_as_long_as_the_hint(void **state)
 {
     struct live_server server;
     char script[4096];
     size_t used = 0;
-    for (size_t i = 0; i < ASKED; i++) {
-        snprintf(asked[i].path, sizeof asked[i].path, "/%zu", i);
-        used += (size_t)snprintf(script + used, sizeof script - used, "%s %d %s | 200\n", asked[i].path,
-                                 i % 2 ? 429 : 503, asked[i].step);
+    for (size_t i = 0; i < HINT_CASES; i++) {
+        snprintf(hint_case[i].path, sizeof hint_case[i].path, "/%zu", i);
+        used += (size_t)snprintf(script + used, sizeof script - used, "%s %d %s | 200\n", hint_case[i].path,
+                                 i % 2 ? 429 : 503, hint_case[i].step);
     }
-    live_serve(&server, script);
-    for (size_t i = 0; i < ASKED; i++) {
-        asked[i].server = &server;
-        assert_int_equal(pthread_create(&asked[i].thread, NULL, ask, &asked[i]), 0);
+    live_server_start(&server, script);
+    for (size_t i = 0; i < HINT_CASES; i++) {
+        hint_case[i].server = &server;
+        assert_int_equal(pthread_create(&hint_case[i].thread, NULL, perform_case, &hint_case[i]), 0);
     }
-    for (size_t i = 0; i < ASKED; i++)
-        pthread_join(asked[i].thread, NULL);
-    live_stop(&server);
-    for (size_t i = 0; i < ASKED; i++)
-        expect_waited(&asked[i]);
-    live_free(&server);
+    for (size_t i = 0; i < HINT_CASES; i++)
+        pthread_join(hint_case[i].thread, NULL);
+    live_server_stop(&server);
+    for (size_t i = 0; i < HINT_CASES; i++)
+        expect_waited(&hint_case[i]);
+    live_server_free(&server);
 }
 
-static void a_hint_of_a_success_is_not_one(void **state)
+static void a_hint_in_a_success_is_ignored(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 200 retry-after=60", 2);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
     assert_int_equal(c.result.attempt[0].hint.kind, BIDE_HINT_NONE);
     live_call_close(&c);
 }
 
-static void a_longer_wait_than_is_allowed_ends_the_call_at_once(void **state)
+static void a_hint_beyond_hint_max_ends_the_call_at_once(void **state)
 {
     static const char *const value[] = {"86400", "9223372037", "18446744073709551616",
                                         "999999999999999999999999999999999999999999999999999999999999999999999999"};
@@ -118,7 +119,7 @@ static void a_longer_wait_than_is_allowed_ends_the_call_at_once(void **state)
         char script[256];
         snprintf(script, sizeof script, "/a 503 retry-after=\"%s\" body=\"the last word\"", value[i]);
         live_call_open(&c, script, 3);
-        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+        assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
         live_expect_text(&c.sink, "the last word");
         assert_true(c.result.total_ns < LONG_NS);
@@ -126,7 +127,7 @@ static void a_longer_wait_than_is_allowed_ends_the_call_at_once(void **state)
     }
 }
 
-static void a_malformed_hint_is_as_none(void **state)
+static void a_malformed_hint_is_ignored(void **state)
 {
     static const char *const value[] = {"-1", "+5", "0x10", "1e3", "120s", "", "tomorrow", "Thu, 99 Jan 2026"};
     for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
@@ -134,14 +135,14 @@ static void a_malformed_hint_is_as_none(void **state)
         char script[128];
         snprintf(script, sizeof script, "/a 503 retry-after=\"%s\" | 200", value[i]);
         live_call_open(&c, script, 2);
-        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+        assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
         live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
         assert_int_equal(c.result.attempt[0].hint.kind, BIDE_HINT_NONE);
         live_call_close(&c);
     }
 }
 
-static void a_server_that_says_stop_is_obeyed(void **state)
+static void a_stop_hint_ends_the_call(void **state)
 {
     static const char *const field[] = {"x-should-retry: false", "Bide-Retry: ?0", "stripe-should-retry: false",
                                         "grpc-retry-pushback-ms: -1"};
@@ -150,7 +151,7 @@ static void a_server_that_says_stop_is_obeyed(void **state)
         char script[128];
         snprintf(script, sizeof script, "/a 503 retry-after=0 header=\"%s\" | 200", field[i]);
         live_call_open(&c, script, 3);
-        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+        assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_SERVER_STOP, 1);
         assert_int_equal(c.result.attempt[0].hint.kind, BIDE_HINT_STOP);
         live_call_close(&c);
@@ -161,8 +162,8 @@ static void permission_to_retry_does_not_make_an_unsafe_request_safe(void **stat
 {
     struct live_call c;
     live_call_open(&c, "/a 503 header=\"Bide-Retry: ?1\" header=\"x-should-retry: true\" retry-after=0", 3);
-    live_post(&c, "x");
-    live_perform(&c, "/a");
+    live_call_post(&c, "x");
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
     live_call_close(&c);
 }
@@ -171,11 +172,11 @@ int main(void)
 {
     curl_global_init(CURL_GLOBAL_DEFAULT);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_retry_comes_before_the_time_that_was_asked_for),
-        cmocka_unit_test(a_hint_of_a_success_is_not_one),
-        cmocka_unit_test(a_longer_wait_than_is_allowed_ends_the_call_at_once),
-        cmocka_unit_test(a_malformed_hint_is_as_none),
-        cmocka_unit_test(a_server_that_says_stop_is_obeyed),
+        cmocka_unit_test(retry_waits_at_least_as_long_as_the_hint),
+        cmocka_unit_test(a_hint_in_a_success_is_ignored),
+        cmocka_unit_test(a_hint_beyond_hint_max_ends_the_call_at_once),
+        cmocka_unit_test(a_malformed_hint_is_ignored),
+        cmocka_unit_test(a_stop_hint_ends_the_call),
         cmocka_unit_test(permission_to_retry_does_not_make_an_unsafe_request_safe),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

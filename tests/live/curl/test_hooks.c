@@ -16,16 +16,16 @@ static void expect_done(const struct live_call *c, uint32_t attempts)
     live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, attempts);
 }
 
-static void expect_seen(struct live_call *c, size_t count)
+static void expect_requests(struct live_call *c, size_t count)
 {
-    live_stop(&c->server);
+    live_server_stop(&c->server);
     assert_int_equal(c->server.count, count);
 }
 
 /* ---- classify ---- */
 
 /* What the hook was shown, and what it shall say. */
-struct judge {
+struct classify_log {
     size_t heads;
     size_t bodies;
     size_t longest;
@@ -33,15 +33,15 @@ struct judge {
     long status;
 };
 
-static bool says(struct bide_text body, const char *text)
+static bool text_starts_with(struct bide_text body, const char *text)
 {
     return body.length >= strlen(text) && memcmp(body.at, text, strlen(text)) == 0;
 }
 
 /* Bodies that begin with "later" are worth another attempt, those with "schema" are not. */
-static void judge_body(void *context, const struct bide_curl_response *r, struct bide_outcome *outcome)
+static void classify_body(void *context, const struct bide_curl_response *r, struct bide_outcome *outcome)
 {
-    struct judge *j = context;
+    struct classify_log *j = context;
     j->status = r->status;
     if (!r->body.at) {
         j->heads++;
@@ -50,27 +50,27 @@ static void judge_body(void *context, const struct bide_curl_response *r, struct
     j->bodies++;
     j->whole = r->whole;
     j->longest = r->body.length > j->longest ? r->body.length : j->longest;
-    if (says(r->body, "later"))
+    if (text_starts_with(r->body, "later"))
         outcome->kind = BIDE_KIND_TRANSIENT;
-    if (says(r->body, "schema"))
+    if (text_starts_with(r->body, "schema"))
         outcome->kind = BIDE_KIND_PERMANENT;
 }
 
-static void open_judged(struct live_call *c, struct judge *j, const char *script, size_t hold_max)
+static void open_with_classify(struct live_call *c, struct classify_log *j, const char *script, size_t hold_max)
 {
-    *j = (struct judge){0};
+    *j = (struct classify_log){0};
     live_call_open(c, script, 4);
-    c->options.classify = judge_body;
+    c->options.classify = classify_body;
     c->options.context = j;
     c->options.hold_max = hold_max;
 }
 
-static void a_success_that_says_try_later_is_tried_again(void **state)
+static void a_success_classified_as_transient_is_retried(void **state)
 {
     struct live_call c;
-    struct judge j;
-    open_judged(&c, &j, "/a 200 body=\"later, please\" | 200 body=later chunked | 200 body=fine", 1000);
-    live_perform(&c, "/a");
+    struct classify_log j;
+    open_with_classify(&c, &j, "/a 200 body=\"later, please\" | 200 body=later chunked | 200 body=fine", 1000);
+    live_call_perform(&c, "/a");
     expect_done(&c, 3);
     live_expect_text(&c.sink, "fine");
     assert_int_equal(c.result.attempt[0].kind, BIDE_KIND_TRANSIENT);
@@ -82,24 +82,24 @@ static void a_success_that_says_try_later_is_tried_again(void **state)
 }
 
 /* The status said success, the hook says otherwise: then the server's own words about time count again. */
-static void a_success_that_says_try_later_may_say_when(void **state)
+static void a_success_classified_as_transient_may_have_a_hint(void **state)
 {
     struct live_call c;
-    struct judge j;
-    open_judged(&c, &j, "/a 200 body=later header=\"retry-after-ms: 300\" | 200 body=fine", 1000);
-    live_perform(&c, "/a");
+    struct classify_log j;
+    open_with_classify(&c, &j, "/a 200 body=later header=\"retry-after-ms: 300\" | 200 body=fine", 1000);
+    live_call_perform(&c, "/a");
     expect_done(&c, 2);
-    expect_seen(&c, 2);
+    expect_requests(&c, 2);
     assert_true(c.server.seen[1].at_ns - c.server.seen[0].at_ns >= 300 * BIDE_MS);
     live_call_close(&c);
 }
 
-static void a_success_that_says_try_later_at_last_is_delivered(void **state)
+static void a_final_success_classified_as_transient_is_delivered(void **state)
 {
     struct live_call c;
-    struct judge j;
-    open_judged(&c, &j, "/a 200 body=later", 1000);
-    live_perform(&c, "/a");
+    struct classify_log j;
+    open_with_classify(&c, &j, "/a 200 body=later", 1000);
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 4);
     live_expect_text(&c.sink, "later");
     assert_int_equal(c.sink.pieces, 1);
@@ -109,36 +109,36 @@ static void a_success_that_says_try_later_at_last_is_delivered(void **state)
 static void a_schema_error_is_permanent_and_delivered(void **state)
 {
     struct live_call c;
-    struct judge j;
-    open_judged(&c, &j, "/a 200 body=\"schema is wrong\"", 1000);
-    live_perform(&c, "/a");
+    struct classify_log j;
+    open_with_classify(&c, &j, "/a 200 body=\"schema is wrong\"", 1000);
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_expect_text(&c.sink, "schema is wrong");
     live_call_close(&c);
 }
 
-static void an_empty_success_is_shown_to_the_hook_too(void **state)
+static void an_empty_success_is_classified_too(void **state)
 {
     struct live_call c;
-    struct judge j;
-    open_judged(&c, &j, "/a 200 bytes=0\n/b 204", 1000);
-    live_perform(&c, "/a");
+    struct classify_log j;
+    open_with_classify(&c, &j, "/a 200 bytes=0\n/b 204", 1000);
+    live_call_perform(&c, "/a");
     expect_done(&c, 1);
     assert_int_equal(c.sink.length, 0);
-    live_perform(&c, "/b");
+    live_call_perform(&c, "/b");
     expect_done(&c, 1);
     assert_true(j.heads >= 2);
     live_call_close(&c);
 }
 
-static void more_than_is_held_is_passed_on_after_the_hook_saw_its_beginning(void **state)
+static void a_body_longer_than_hold_max_is_delivered_after_classify(void **state)
 {
     static const char *const script[] = {"/a 200 bytes=300000", "/a 200 bytes=300000 chunked"};
     for (size_t i = 0; i < 2; i++) {
         struct live_call c;
-        struct judge j;
-        open_judged(&c, &j, script[i], 1000);
-        live_perform(&c, "/a");
+        struct classify_log j;
+        open_with_classify(&c, &j, script[i], 1000);
+        live_call_perform(&c, "/a");
         expect_done(&c, 1);
         live_expect_pattern(&c.sink, 300000);
         assert_int_equal(j.bodies, 1);
@@ -148,12 +148,12 @@ static void more_than_is_held_is_passed_on_after_the_hook_saw_its_beginning(void
     }
 }
 
-static void exactly_as_much_as_is_held_is_whole(void **state)
+static void a_body_of_exactly_hold_max_is_whole(void **state)
 {
     struct live_call c;
-    struct judge j;
-    open_judged(&c, &j, "/a 200 bytes=1000", 1000);
-    live_perform(&c, "/a");
+    struct classify_log j;
+    open_with_classify(&c, &j, "/a 200 bytes=1000", 1000);
+    live_call_perform(&c, "/a");
     expect_done(&c, 1);
     live_expect_pattern(&c.sink, 1000);
     assert_true(j.whole);
@@ -161,12 +161,12 @@ static void exactly_as_much_as_is_held_is_whole(void **state)
     live_call_close(&c);
 }
 
-static void a_held_success_that_breaks_is_tried_again(void **state)
+static void a_held_success_that_breaks_off_is_retried(void **state)
 {
     struct live_call c;
-    struct judge j;
-    open_judged(&c, &j, "/a 200 bytes=500 close=half | 200 bytes=500 reset=half | 200 body=fine", 1000);
-    live_perform(&c, "/a");
+    struct classify_log j;
+    open_with_classify(&c, &j, "/a 200 bytes=500 close=half | 200 bytes=500 reset=half | 200 body=fine", 1000);
+    live_call_perform(&c, "/a");
     expect_done(&c, 3);
     live_expect_text(&c.sink, "fine");
     live_call_close(&c);
@@ -180,24 +180,24 @@ static void open_when_waiting(void *context, const struct bide_event *event)
         bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
 }
 
-static void say_later(void *context, const struct bide_curl_response *r, struct bide_outcome *outcome)
+static void classify_as_transient(void *context, const struct bide_curl_response *r, struct bide_outcome *outcome)
 {
     if (r->body.at)
         outcome->kind = BIDE_KIND_TRANSIENT;
 }
 
 /* More is held than may be kept of a failure: what is kept has its own limit. */
-static void what_is_held_does_not_stretch_what_is_kept(void **state)
+static void hold_max_does_not_raise_the_keep_limit(void **state)
 {
     static const char *const script[] = {"/a 200 bytes=400000 chunked", "/a 200 endless=body chunked"};
     for (size_t i = 0; i < 2; i++) {
         struct live_call c;
         live_call_open(&c, script[i], 4);
-        c.options.classify = say_later;
+        c.options.classify = classify_as_transient;
         c.options.hold_max = 200000;
         c.options.event = open_when_waiting;
         c.options.context = &c;
-        live_perform(&c, "/a");
+        live_call_perform(&c, "/a");
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
         assert_true(c.result.body_dropped);
         assert_int_equal(c.sink.length, 0);
@@ -205,7 +205,7 @@ static void what_is_held_does_not_stretch_what_is_kept(void **state)
     }
 }
 
-static void by_status(void *context, const struct bide_curl_response *r, struct bide_outcome *outcome)
+static void classify_by_status(void *context, const struct bide_curl_response *r, struct bide_outcome *outcome)
 {
     struct curl_header *field;
     if (r->status == 404)
@@ -216,38 +216,38 @@ static void by_status(void *context, const struct bide_curl_response *r, struct 
         outcome->kind = BIDE_KIND_TRANSIENT;
 }
 
-static void the_head_alone_may_be_judged_with_and_without_a_sink(void **state)
+static void classify_sees_the_head_with_and_without_a_sink(void **state)
 {
     for (int sink = 0; sink < 2; sink++) {
         struct live_call c;
         live_call_open(&c, "/a 404 | 200 header=\"X-Later: 1\" body=no | 200 body=fine\n/b 503 body=down", 4);
-        c.options.classify = by_status;
+        c.options.classify = classify_by_status;
         if (!sink)
-            live_no_sink(&c);
-        live_perform(&c, "/a");
+            live_call_without_sink(&c);
+        live_call_perform(&c, "/a");
         expect_done(&c, 3);
         live_expect_text(&c.sink, "fine");
-        live_perform(&c, "/b");
+        live_call_perform(&c, "/b");
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
         live_expect_text(&c.sink, "down");
         live_call_close(&c);
     }
 }
 
-static void ask_for_time(void *context, const struct bide_curl_response *r, struct bide_outcome *outcome)
+static void classify_with_hint(void *context, const struct bide_curl_response *r, struct bide_outcome *outcome)
 {
     if (r->status == 503)
         outcome->hint = (struct bide_hint){BIDE_HINT_WAIT, 200 * BIDE_MS};
 }
 
-static void the_hook_may_ask_for_time(void **state)
+static void classify_may_set_a_hint(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 | 200", 4);
-    c.options.classify = ask_for_time;
-    live_perform(&c, "/a");
+    c.options.classify = classify_with_hint;
+    live_call_perform(&c, "/a");
     expect_done(&c, 2);
-    expect_seen(&c, 2);
+    expect_requests(&c, 2);
     assert_true(c.server.seen[1].at_ns - c.server.seen[0].at_ns >= 200 * BIDE_MS);
     live_call_close(&c);
 }
@@ -262,7 +262,7 @@ struct signer {
     char text[64];
 };
 
-static bool sign(void *context, CURL *easy, const struct bide_verdict *start, struct curl_slist **headers)
+static bool sign_attempt(void *context, CURL *easy, const struct bide_verdict *start, struct curl_slist **headers)
 {
     struct signer *s = context;
     s->calls++;
@@ -279,10 +279,10 @@ static void open_signed(struct live_call *c, struct signer *s, const char *scrip
 {
     *s = (struct signer){0};
     live_call_open(c, script, 4);
-    c->options.before = sign;
+    c->options.before = sign_attempt;
     c->options.context = s;
     c->options.inject = BIDE_CURL_INJECT_KEY;
-    live_post(c, "x");
+    live_call_post(c, "x");
 }
 
 static void close_signed(struct live_call *c, struct signer *s)
@@ -299,14 +299,14 @@ static void expect_signature(const struct chaos_seen *seen, const char *text)
     assert_memory_equal(value.at, text, value.length);
 }
 
-static void each_attempt_is_signed_anew(void **state)
+static void before_is_called_for_each_attempt(void **state)
 {
     struct live_call c;
     struct signer s;
     open_signed(&c, &s, "/a 503 | reset | 200");
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 3);
-    expect_seen(&c, 3);
+    expect_requests(&c, 3);
     expect_signature(&c.server.seen[0], "1-1");
     expect_signature(&c.server.seen[1], "2-2");
     expect_signature(&c.server.seen[2], "3-3");
@@ -314,7 +314,7 @@ static void each_attempt_is_signed_anew(void **state)
     close_signed(&c, &s);
 }
 
-static void a_signature_that_is_refused_at_first_makes_no_attempt(void **state)
+static void before_can_refuse_the_first_attempt(void **state)
 {
     struct live_call c;
     struct signer s;
@@ -322,7 +322,7 @@ static void a_signature_that_is_refused_at_first_makes_no_attempt(void **state)
     live_trap_open(&trap);
     open_signed(&c, &s, "");
     s.refuse_at = 1;
-    assert_int_equal(live_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
+    assert_int_equal(live_call_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     assert_int_equal(c.result.verdict.reason, BIDE_REASON_CANCELLED);
     assert_false(live_trap_sprung(&trap));
@@ -330,21 +330,21 @@ static void a_signature_that_is_refused_at_first_makes_no_attempt(void **state)
     close_signed(&c, &s);
 }
 
-static void a_signature_that_is_refused_later_leaves_the_last_answer(void **state)
+static void before_can_refuse_a_retry_and_the_last_response_is_delivered(void **state)
 {
     struct live_call c;
     struct signer s;
     open_signed(&c, &s, "/a 503 body=down");
     s.refuse_at = 2;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     live_expect_text(&c.sink, "down");
     assert_int_equal(c.result.status, 503);
-    expect_seen(&c, 1);
+    expect_requests(&c, 1);
     close_signed(&c, &s);
 }
 
-static void what_the_hook_adds_is_checked_too(void **state)
+static void headers_set_by_before_are_checked(void **state)
 {
     struct live_call c;
     struct signer s;
@@ -352,7 +352,7 @@ static void what_the_hook_adds_is_checked_too(void **state)
     live_trap_open(&trap);
     open_signed(&c, &s, "");
     s.field = "X-Signature: 1\r\nX-Evil: 1";
-    assert_int_not_equal(live_perform_url(&c, trap.url), CURLE_OK);
+    assert_int_not_equal(live_call_perform_url(&c, trap.url), CURLE_OK);
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
@@ -362,21 +362,21 @@ static void what_the_hook_adds_is_checked_too(void **state)
 /* ---- refresh ---- */
 
 struct refresher {
-    int asked;
-    bool answer;
+    int calls;
+    bool result;
 };
 
 static bool refresh(void *context, CURL *easy)
 {
     struct refresher *r = context;
-    r->asked++;
+    r->calls++;
     curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, "new");
-    return r->answer;
+    return r->result;
 }
 
 static void open_refreshed(struct live_call *c, struct refresher *r, const char *script)
 {
-    *r = (struct refresher){.answer = true};
+    *r = (struct refresher){.result = true};
     live_call_open(c, script, 4);
     curl_easy_setopt(c->easy, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
     curl_easy_setopt(c->easy, CURLOPT_XOAUTH2_BEARER, "old");
@@ -385,30 +385,30 @@ static void open_refreshed(struct live_call *c, struct refresher *r, const char 
     c->options.inject = BIDE_CURL_INJECT_ATTEMPT;
 }
 
-static const char *const denials[] = {"/a 401 body=who | 200 body=fine", "/a 401 bytes=0 | 200 body=fine",
-                                      "/a 401 bytes=70000 | 200 body=fine",
-                                      "/a 401 " PROBLEM " body=\"{}\" | 200 body=fine"};
+static const char *const unauthorized_scripts[] = {"/a 401 body=who | 200 body=fine", "/a 401 bytes=0 | 200 body=fine",
+                                                   "/a 401 bytes=70000 | 200 body=fine",
+                                                   "/a 401 " PROBLEM " body=\"{}\" | 200 body=fine"};
 
-static void new_credentials_are_no_retry(void **state)
+static void refresh_repeats_the_attempt_without_a_retry(void **state)
 {
-    for (size_t i = 0; i < sizeof denials / sizeof *denials; i++)
+    for (size_t i = 0; i < sizeof unauthorized_scripts / sizeof *unauthorized_scripts; i++)
         for (int sink = 0; sink < 2; sink++) {
             struct live_call c;
             struct refresher r;
             if (sink && i == 2)
                 continue; /* see the next test */
-            open_refreshed(&c, &r, denials[i]);
-            live_service_target(&c.target);
+            open_refreshed(&c, &r, unauthorized_scripts[i]);
+            live_target_service(&c.target);
             bide_budget_add_milli(&c.target, -1000000000, bide_now()); /* no retry could be paid */
             if (!sink)
-                live_no_sink(&c);
-            live_perform(&c, "/a");
+                live_call_without_sink(&c);
+            live_call_perform(&c, "/a");
             expect_done(&c, 1);
-            assert_int_equal(r.asked, 1);
+            assert_int_equal(r.calls, 1);
             assert_int_equal(c.result.refreshed, 1);
             assert_int_equal(c.result.attempt[0].status, 200);
             live_expect_text(&c.sink, "fine");
-            expect_seen(&c, 2);
+            expect_requests(&c, 2);
             assert_string_equal(c.server.seen[0].authorization, "Bearer old");
             assert_string_equal(c.server.seen[1].authorization, "Bearer new");
             assert_int_equal(c.server.seen[1].attempt[0], '1');
@@ -417,12 +417,12 @@ static void new_credentials_are_no_retry(void **state)
 }
 
 /* A 401 whose body is too long to be held: asked for new credentials, or passed on whole; never half of it. */
-static void a_long_401_is_refreshed_or_delivered_whole(void **state)
+static void a_long_401_is_refreshed_or_delivered_completely(void **state)
 {
     struct live_call c;
     struct refresher r;
     open_refreshed(&c, &r, "/a 401 bytes=70000 | 200 body=fine");
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     if (c.result.refreshed)
         live_expect_text(&c.sink, "fine");
     else
@@ -437,59 +437,59 @@ static void a_second_401_is_final(void **state)
         struct refresher r;
         open_refreshed(&c, &r, "/a 401 body=who | 401 body=\"still who\"");
         if (!sink)
-            live_no_sink(&c);
-        live_perform(&c, "/a");
+            live_call_without_sink(&c);
+        live_call_perform(&c, "/a");
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
-        assert_int_equal(r.asked, 1);
+        assert_int_equal(r.calls, 1);
         live_expect_text(&c.sink, "still who");
-        expect_seen(&c, 2);
+        expect_requests(&c, 2);
         live_call_close(&c);
     }
 }
 
-static void credentials_are_renewed_once_in_a_call(void **state)
+static void refresh_is_called_once_per_call(void **state)
 {
     struct live_call c;
     struct refresher r;
     open_refreshed(&c, &r, "/a 401 | 503 | 401 body=who");
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 2);
-    assert_int_equal(r.asked, 1);
+    assert_int_equal(r.calls, 1);
     live_expect_text(&c.sink, "who");
-    expect_seen(&c, 3);
+    expect_requests(&c, 3);
     live_call_close(&c);
 }
 
-static void without_new_credentials_the_401_is_delivered(void **state)
+static void a_401_without_new_credentials_is_delivered(void **state)
 {
     struct live_call c;
     struct refresher r;
     open_refreshed(&c, &r, "/a 401 body=who");
-    r.answer = false;
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    r.result = false;
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_expect_text(&c.sink, "who");
     assert_false(c.result.body_dropped);
     assert_int_equal(c.result.status, 401);
-    expect_seen(&c, 1);
+    expect_requests(&c, 1);
     live_call_close(&c);
 }
 
-static void without_new_credentials_and_without_a_sink_the_body_is_told_to_be_lost(void **state)
+static void a_401_without_credentials_and_sink_is_reported_as_dropped(void **state)
 {
     struct live_call c;
     struct refresher r;
     open_refreshed(&c, &r, "/a 401 body=who");
-    r.answer = false;
-    live_no_sink(&c);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
+    r.result = false;
+    live_call_without_sink(&c);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     assert_true(c.result.body_dropped);
     assert_int_equal(c.result.status, 401);
     live_call_close(&c);
 }
 
-static void a_spent_body_is_not_sent_with_new_credentials(void **state)
+static void a_spent_body_is_not_sent_again_after_refresh(void **state)
 {
     for (int sink = 0; sink < 2; sink++) {
         struct live_call c;
@@ -497,81 +497,81 @@ static void a_spent_body_is_not_sent_with_new_credentials(void **state)
         open_refreshed(&c, &r, "/a 401 body=who | 200");
         curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, "mine");
         if (!sink)
-            live_no_sink(&c);
-        live_perform(&c, "/a");
+            live_call_without_sink(&c);
+        live_call_perform(&c, "/a");
         assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
-        assert_int_equal(r.asked, 0);
+        assert_int_equal(r.calls, 0);
         live_expect_text(&c.sink, "who");
-        expect_seen(&c, 1);
+        expect_requests(&c, 1);
         live_call_close(&c);
     }
 }
 
-static void a_post_is_sent_again_with_new_credentials(void **state)
+static void a_post_is_sent_again_after_refresh(void **state)
 {
     struct live_call c;
     struct refresher r;
     open_refreshed(&c, &r, "/a 401 | 200");
-    live_post(&c, "x");
-    live_perform(&c, "/a");
+    live_call_post(&c, "x");
+    live_call_perform(&c, "/a");
     expect_done(&c, 1);
-    expect_seen(&c, 2);
+    expect_requests(&c, 2);
     assert_int_equal(c.server.seen[1].body_hash, bide_hash("x", 1));
     live_call_close(&c);
 }
 
 /* ---- events ---- */
 
-struct told {
+struct event_log {
     char text[512];
 };
 
-static void note(void *context, const struct bide_event *event)
+static void log_event(void *context, const struct bide_event *event)
 {
-    struct told *told = context;
-    size_t used = strlen(told->text);
-    snprintf(told->text + used, sizeof told->text - used, "%s %s%s%s\n", bide_action_label(event->verdict->action),
-             bide_reason_label(event->verdict->reason), event->outcome ? " after " : "",
-             event->outcome ? bide_kind_label(event->outcome->kind) : "");
+    struct event_log *event_log = context;
+    size_t used = strlen(event_log->text);
+    snprintf(event_log->text + used, sizeof event_log->text - used, "%s %s%s%s\n",
+             bide_action_label(event->verdict->action), bide_reason_label(event->verdict->reason),
+             event->outcome ? " after " : "", event->outcome ? bide_kind_label(event->outcome->kind) : "");
 }
 
-static void expect_told(const char *script, uint32_t attempts, const char *text)
+static void expect_events(const char *script, uint32_t attempts, const char *text)
 {
     struct live_call c;
-    struct told told = {""};
+    struct event_log event_log = {""};
     live_call_open(&c, script, attempts);
-    c.options.event = note;
-    c.options.context = &told;
-    live_perform(&c, "/a");
-    assert_string_equal(told.text, text);
+    c.options.event = log_event;
+    c.options.context = &event_log;
+    live_call_perform(&c, "/a");
+    assert_string_equal(event_log.text, text);
     live_call_close(&c);
 }
 
-static void every_verdict_is_told_in_order(void **state)
+static void event_gets_every_verdict_in_order(void **state)
 {
-    expect_told("/a 200", 3, "start first_attempt\ndone succeeded after ok\n");
-    expect_told("/a 503 | 429 | 200", 3,
-                "start first_attempt\nwait backoff after transient\nstart retry\nwait backoff after throttled\n"
-                "start retry\ndone succeeded after ok\n");
-    expect_told("/a reset", 2,
-                "start first_attempt\nwait backoff after transient\nstart retry\n"
-                "give_up attempts_spent after transient\n");
-    expect_told("/a 404", 2, "start first_attempt\ngive_up permanent after permanent\n");
+    expect_events("/a 200", 3, "start first_attempt\ndone succeeded after ok\n");
+    expect_events("/a 503 | 429 | 200", 3,
+                  "start first_attempt\nwait backoff after transient\nstart retry\nwait backoff after throttled\n"
+                  "start retry\ndone succeeded after ok\n");
+    expect_events("/a reset", 2,
+                  "start first_attempt\nwait backoff after transient\nstart retry\n"
+                  "give_up attempts_spent after transient\n");
+    expect_events("/a 404", 2, "start first_attempt\ngive_up permanent after permanent\n");
 }
 
-static void a_start_is_told_only_if_it_is_made(void **state)
+static void event_gets_no_start_of_a_cancelled_call(void **state)
 {
     struct live_call c;
-    struct told told = {""};
+    struct event_log event_log = {""};
     struct bide_cancel cancel;
     live_call_open(&c, "/a 200", 3);
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
     bide_cancel_now(&cancel);
     c.options.cancel = &cancel;
-    c.options.event = note;
-    c.options.context = &told;
-    live_perform(&c, "/a");
-    assert_string_equal(told.text, "give_up cancelled\n");
+    c.options.event = log_event;
+    c.options.context = &event_log;
+    live_call_perform(&c, "/a");
+    assert_string_equal(event_log.text, "give_up cancelled\n");
     bide_cancel_free(&cancel);
     live_call_close(&c);
 }
@@ -590,25 +590,25 @@ static void open_typed(struct live_call *c, const char *script)
     c->options.type_rule_count = 2;
 }
 
-static void a_type_decides_over_the_status(void **state)
+static void a_problem_type_overrides_the_status(void **state)
 {
     struct live_call c;
     open_typed(&c, "/busy 400 " PROBLEM " body=\"{\\\"type\\\":\\\"https://example.net/busy\\\"}\" | 200\n"
                    "/broke 503 " PROBLEM " body=\"{\\\"type\\\":\\\"https://example.net/broke\\\"}\"\n"
                    "/other 503 " PROBLEM " body=\"{\\\"type\\\":\\\"https://example.net/other\\\"}\" | 200");
-    live_post(&c, "x");
-    live_perform(&c, "/busy"); /* refused: so even an unsafe request may be repeated */
+    live_call_post(&c, "x");
+    live_call_perform(&c, "/busy"); /* refused: so even an unsafe request may be repeated */
     expect_done(&c, 2);
-    live_perform(&c, "/broke");
+    live_call_perform(&c, "/broke");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_expect_text(&c.sink, "{\"type\":\"https://example.net/broke\"}");
     curl_easy_setopt(c.easy, CURLOPT_CUSTOMREQUEST, "PUT");
-    live_perform(&c, "/other");
+    live_call_perform(&c, "/other");
     expect_done(&c, 2);
     live_call_close(&c);
 }
 
-static void members_are_hints(void **state)
+static void problem_members_are_hints(void **state)
 {
     struct live_call c;
     live_call_open(&c,
@@ -617,35 +617,38 @@ static void members_are_hints(void **state)
                    "/stop 503 retry-after=0 " PROBLEM "; body=\"{\\\"retry\\\":false}\"\n"
                    "/far 503 " PROBLEM " body=\"{\\\"retryAfter\\\":1e9}\"",
                    3);
-    live_perform(&c, "/wait");
+    live_call_perform(&c, "/wait");
     expect_done(&c, 2);
     assert_int_equal(c.result.attempt[0].hint.wait_ns, 400 * BIDE_MS);
-    live_perform(&c, "/longer");
+    live_call_perform(&c, "/longer");
     expect_done(&c, 2);
-    live_perform(&c, "/stop");
+    live_call_perform(&c, "/stop");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_SERVER_STOP, 1);
     live_expect_text(&c.sink, "{\"retry\":false}");
-    live_perform(&c, "/far");
+    live_call_perform(&c, "/far");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_HINT_TOO_LONG, 1);
-    live_stop(&c.server);
-    assert_true(live_nth(&c.server, "/wait", 1)->at_ns - live_nth(&c.server, "/wait", 0)->at_ns >= 400 * BIDE_MS);
-    assert_true(live_nth(&c.server, "/longer", 1)->at_ns - live_nth(&c.server, "/longer", 0)->at_ns >= BIDE_S);
+    live_server_stop(&c.server);
+    assert_true(live_server_request(&c.server, "/wait", 1)->at_ns - live_server_request(&c.server, "/wait", 0)->at_ns >=
+                400 * BIDE_MS);
+    assert_true(live_server_request(&c.server, "/longer", 1)->at_ns -
+                    live_server_request(&c.server, "/longer", 0)->at_ns >=
+                BIDE_S);
     live_call_close(&c);
 }
 
-static void details_of_a_retried_failure_do_not_reach_the_sink(void **state)
+static void problem_details_of_a_retried_failure_do_not_reach_the_sink(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 " PROBLEM " body=\"{}\" | 503 " PROBLEM " bytes=60000 | 200 body=fine", 3);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 3);
     live_expect_text(&c.sink, "fine");
-    expect_seen(&c, 3);
+    expect_requests(&c, 3);
     assert_int_equal(c.server.seen[0].connection, c.server.seen[2].connection);
     live_call_close(&c);
 }
 
-static void details_that_are_too_long_are_judged_by_their_status(void **state)
+static void problem_details_that_are_too_long_are_classified_by_status(void **state)
 {
     static const char *const script[] = {"/a 503 " PROBLEM " bytes=70000 | 200\n/b 400 " PROBLEM " bytes=70000",
                                          "/a 503 " PROBLEM " bytes=70000 chunked | 200\n/b 400 " PROBLEM
@@ -653,38 +656,38 @@ static void details_that_are_too_long_are_judged_by_their_status(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct live_call c;
         live_call_open(&c, script[i], 3);
-        live_perform(&c, "/a");
+        live_call_perform(&c, "/a");
         expect_done(&c, 2);
-        live_perform(&c, "/b");
+        live_call_perform(&c, "/b");
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
         live_expect_pattern(&c.sink, 70000);
         live_call_close(&c);
     }
 }
 
-static void details_in_a_coding_are_not_read(void **state)
+static void encoded_problem_details_are_ignored(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 " PROBLEM " header=\"Content-Encoding: gzip\" body=\"{\\\"retry\\\":false}\" | 200", 3);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 2);
     live_call_close(&c);
 }
 
-static void details_that_are_no_json_are_judged_by_their_status(void **state)
+static void malformed_problem_details_are_classified_by_status(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 " PROBLEM " body=\"{\\\"retry\\\":false\" | 200\n/b 404 " PROBLEM " body=nonsense", 3);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 2);
-    live_perform(&c, "/b");
+    live_call_perform(&c, "/b");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
     live_expect_text(&c.sink, "nonsense");
     live_call_close(&c);
 }
 
 /* Half of the details came. What the head said still counts: above all, how long to wait. */
-static void details_that_break_are_judged_by_their_head(void **state)
+static void problem_details_that_break_off_are_classified_by_head(void **state)
 {
     static const char *const cut[] = {"reset=half", "close=half", "reset=headers", "chunked close=half"};
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
@@ -695,36 +698,37 @@ static void details_that_break_are_judged_by_their_head(void **state)
                  "/b 400 " PROBLEM " bytes=100 %s",
                  cut[i], cut[i]);
         live_call_open(&c, script, 3);
-        live_perform(&c, "/a");
+        live_call_perform(&c, "/a");
         expect_done(&c, 2);
         assert_int_equal(c.result.attempt[0].status, 503);
         assert_int_equal(c.result.attempt[0].hint.wait_ns, 300 * BIDE_MS);
-        live_perform(&c, "/b");
+        live_call_perform(&c, "/b");
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
-        live_stop(&c.server);
-        assert_true(live_nth(&c.server, "/a", 1)->at_ns - live_nth(&c.server, "/a", 0)->at_ns >= 300 * BIDE_MS);
-        assert_int_equal(live_count(&c.server, "/b"), 1);
+        live_server_stop(&c.server);
+        assert_true(live_server_request(&c.server, "/a", 1)->at_ns - live_server_request(&c.server, "/a", 0)->at_ns >=
+                    300 * BIDE_MS);
+        assert_int_equal(live_server_requests(&c.server, "/b"), 1);
         live_call_close(&c);
     }
 }
 
-static void details_are_not_read_without_a_sink(void **state)
+static void problem_details_are_not_read_without_a_sink(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 " PROBLEM " body=\"{\\\"retry\\\":false}\" | 200 body=fine", 3);
-    live_no_sink(&c);
-    live_perform(&c, "/a");
+    live_call_without_sink(&c);
+    live_call_perform(&c, "/a");
     expect_done(&c, 2);
     live_expect_text(&c.sink, "fine");
     live_call_close(&c);
 }
 
 /* "ok" in the details of a 200 is somebody else's business. */
-static void details_of_a_success_are_not_read(void **state)
+static void problem_details_of_a_success_are_ignored(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 200 " PROBLEM " body=\"{\\\"retry\\\":false}\"", 3);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_done(&c, 1);
     live_call_close(&c);
 }
@@ -732,40 +736,40 @@ static void details_of_a_success_are_not_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_success_that_says_try_later_is_tried_again),
-        cmocka_unit_test(a_success_that_says_try_later_may_say_when),
-        cmocka_unit_test(a_success_that_says_try_later_at_last_is_delivered),
+        cmocka_unit_test(a_success_classified_as_transient_is_retried),
+        cmocka_unit_test(a_success_classified_as_transient_may_have_a_hint),
+        cmocka_unit_test(a_final_success_classified_as_transient_is_delivered),
         cmocka_unit_test(a_schema_error_is_permanent_and_delivered),
-        cmocka_unit_test(an_empty_success_is_shown_to_the_hook_too),
-        cmocka_unit_test(more_than_is_held_is_passed_on_after_the_hook_saw_its_beginning),
-        cmocka_unit_test(exactly_as_much_as_is_held_is_whole),
-        cmocka_unit_test(a_held_success_that_breaks_is_tried_again),
-        cmocka_unit_test(what_is_held_does_not_stretch_what_is_kept),
-        cmocka_unit_test(the_head_alone_may_be_judged_with_and_without_a_sink),
-        cmocka_unit_test(the_hook_may_ask_for_time),
-        cmocka_unit_test(each_attempt_is_signed_anew),
-        cmocka_unit_test(a_signature_that_is_refused_at_first_makes_no_attempt),
-        cmocka_unit_test(a_signature_that_is_refused_later_leaves_the_last_answer),
-        cmocka_unit_test(what_the_hook_adds_is_checked_too),
-        cmocka_unit_test(new_credentials_are_no_retry),
-        cmocka_unit_test(a_long_401_is_refreshed_or_delivered_whole),
+        cmocka_unit_test(an_empty_success_is_classified_too),
+        cmocka_unit_test(a_body_longer_than_hold_max_is_delivered_after_classify),
+        cmocka_unit_test(a_body_of_exactly_hold_max_is_whole),
+        cmocka_unit_test(a_held_success_that_breaks_off_is_retried),
+        cmocka_unit_test(hold_max_does_not_raise_the_keep_limit),
+        cmocka_unit_test(classify_sees_the_head_with_and_without_a_sink),
+        cmocka_unit_test(classify_may_set_a_hint),
+        cmocka_unit_test(before_is_called_for_each_attempt),
+        cmocka_unit_test(before_can_refuse_the_first_attempt),
+        cmocka_unit_test(before_can_refuse_a_retry_and_the_last_response_is_delivered),
+        cmocka_unit_test(headers_set_by_before_are_checked),
+        cmocka_unit_test(refresh_repeats_the_attempt_without_a_retry),
+        cmocka_unit_test(a_long_401_is_refreshed_or_delivered_completely),
         cmocka_unit_test(a_second_401_is_final),
-        cmocka_unit_test(credentials_are_renewed_once_in_a_call),
-        cmocka_unit_test(without_new_credentials_the_401_is_delivered),
-        cmocka_unit_test(without_new_credentials_and_without_a_sink_the_body_is_told_to_be_lost),
-        cmocka_unit_test(a_spent_body_is_not_sent_with_new_credentials),
-        cmocka_unit_test(a_post_is_sent_again_with_new_credentials),
-        cmocka_unit_test(every_verdict_is_told_in_order),
-        cmocka_unit_test(a_start_is_told_only_if_it_is_made),
-        cmocka_unit_test(a_type_decides_over_the_status),
-        cmocka_unit_test(members_are_hints),
-        cmocka_unit_test(details_of_a_retried_failure_do_not_reach_the_sink),
-        cmocka_unit_test(details_that_are_too_long_are_judged_by_their_status),
-        cmocka_unit_test(details_in_a_coding_are_not_read),
-        cmocka_unit_test(details_that_are_no_json_are_judged_by_their_status),
-        cmocka_unit_test(details_that_break_are_judged_by_their_head),
-        cmocka_unit_test(details_are_not_read_without_a_sink),
-        cmocka_unit_test(details_of_a_success_are_not_read),
+        cmocka_unit_test(refresh_is_called_once_per_call),
+        cmocka_unit_test(a_401_without_new_credentials_is_delivered),
+        cmocka_unit_test(a_401_without_credentials_and_sink_is_reported_as_dropped),
+        cmocka_unit_test(a_spent_body_is_not_sent_again_after_refresh),
+        cmocka_unit_test(a_post_is_sent_again_after_refresh),
+        cmocka_unit_test(event_gets_every_verdict_in_order),
+        cmocka_unit_test(event_gets_no_start_of_a_cancelled_call),
+        cmocka_unit_test(a_problem_type_overrides_the_status),
+        cmocka_unit_test(problem_members_are_hints),
+        cmocka_unit_test(problem_details_of_a_retried_failure_do_not_reach_the_sink),
+        cmocka_unit_test(problem_details_that_are_too_long_are_classified_by_status),
+        cmocka_unit_test(encoded_problem_details_are_ignored),
+        cmocka_unit_test(malformed_problem_details_are_classified_by_status),
+        cmocka_unit_test(problem_details_that_break_off_are_classified_by_head),
+        cmocka_unit_test(problem_details_are_not_read_without_a_sink),
+        cmocka_unit_test(problem_details_of_a_success_are_ignored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static struct live_client unread; /* makes a request that the server does not re
 static struct live_process server;
 static struct live_server upstream;
 
-static void want_http_2(struct live_client *c)
+static void client_init_http_2(struct live_client *c)
 {
     live_client_init(c, 3);
     curl_easy_setopt(c->easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
@@ -34,9 +34,9 @@ static int open_all(void **state)
 {
     live_process_dir(&server);
     live_tls_make(&server, "right", "IP:127.0.0.1");
-    want_http_2(&client);
-    want_http_2(&other);
-    want_http_2(&unread);
+    client_init_http_2(&client);
+    client_init_http_2(&other);
+    client_init_http_2(&unread);
     return 0;
 }
 
@@ -47,11 +47,11 @@ static int close_all(void **state)
     live_client_free(&unread);
     live_process_free(&server);
     if (upstream.chaos)
-        live_free(&upstream);
+        live_server_free(&upstream);
     return 0;
 }
 
-static void serve(const char *inside)
+static void start_nginx(const char *inside)
 {
     char text[2048];
     snprintf(text, sizeof text,
@@ -61,13 +61,13 @@ static void serve(const char *inside)
     live_nginx_start(&server, text);
 }
 
-static void serve_upstream(const char *script)
+static void start_nginx_with_upstream(const char *script)
 {
     char text[512];
-    live_serve(&upstream, script);
+    live_server_start(&upstream, script);
     snprintf(text, sizeof text, "location / { proxy_pass http://127.0.0.1:%u; proxy_next_upstream off; }",
              chaos_port(upstream.chaos));
-    serve(text);
+    start_nginx(text);
 }
 
 static const char *url(const char *path)
@@ -82,13 +82,13 @@ static void assert_http_2(void)
     assert_int_equal(version, CURL_HTTP_VERSION_2_0);
 }
 
-static size_t seen(const char *text)
+static size_t nginx_requests(const char *text)
 {
     live_nginx_end(&server);
     return live_nginx_count(&server, text);
 }
 
-static void get_ready_to_post(struct live_client *c)
+static void client_set_post(struct live_client *c)
 {
     curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, "charge=1");
     c->options.body.kind = BIDE_CURL_BODY_REPEATABLE;
@@ -98,7 +98,7 @@ static void get_ready_to_post(struct live_client *c)
 
 static void many_calls_share_one_connection(void **state)
 {
-    serve("location / { return 200 fine; }");
+    start_nginx("location / { return 200 fine; }");
     for (int i = 0; i < 20; i++) {
         assert_int_equal(i % 2 ? live_client_post(&client, url("/"), "x") : live_client_get(&client, url("/")),
                          CURLE_OK);
@@ -106,69 +106,69 @@ static void many_calls_share_one_connection(void **state)
         assert_string_equal(client.sink.at, "fine");
         assert_http_2();
     }
-    assert_int_equal(seen("/ 200"), 20);
+    assert_int_equal(nginx_requests("/ 200"), 20);
     assert_int_equal(live_nginx_connections(&server), 1);
 }
 
-static void a_failure_is_tried_again_on_the_same_connection(void **state)
+static void a_failure_is_retried_on_the_same_connection(void **state)
 {
-    serve_upstream("/x 503 x2 | 200 body=fine");
+    start_nginx_with_upstream("/x 503 x2 | 200 body=fine");
     assert_int_equal(live_client_get(&client, url("/x")), CURLE_OK);
     live_assert_done(&client, 3);
     assert_int_equal(client.result.attempt[1].status, 503);
     assert_string_equal(client.sink.at, "fine");
-    assert_int_equal(seen("GET /x"), 3);
+    assert_int_equal(nginx_requests("GET /x"), 3);
     assert_int_equal(live_nginx_connections(&server), 1);
 }
 
-static void the_server_may_ask_for_time(void **state)
+static void retry_waits_for_retry_after(void **state)
 {
-    serve_upstream("/x 503 retry-after=1 | 200 body=fine");
+    start_nginx_with_upstream("/x 503 retry-after=1 | 200 body=fine");
     assert_int_equal(live_client_get(&client, url("/x")), CURLE_OK);
     live_assert_done(&client, 2);
     assert_true(client.result.attempt[1].delay_ns >= BIDE_S);
 }
 
-static void a_post_answered_503_is_seen_once(void **state)
+static void a_post_is_sent_once_after_503(void **state)
 {
-    serve_upstream("/x 503 body=busy | 200");
+    start_nginx_with_upstream("/x 503 body=busy | 200");
     assert_int_equal(live_client_post(&client, url("/x"), "charge=1"), CURLE_OK);
     live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
     assert_string_equal(client.sink.at, "busy");
-    assert_int_equal(seen("POST /x"), 1);
+    assert_int_equal(nginx_requests("POST /x"), 1);
 }
 
 /* Without a sink of bide's, so that the transfer is cut there; only its stream is lost by it. */
-static void an_attempt_cut_at_the_end_of_its_head_leaves_the_connection_usable(void **state)
+static void a_transfer_cut_after_its_head_leaves_the_connection_usable(void **state)
 {
-    live_client_bare_sink(&client);
-    serve_upstream("/x 503 bytes=30000 x2 | 200 body=fine");
+    live_client_without_sink(&client);
+    start_nginx_with_upstream("/x 503 bytes=30000 x2 | 200 body=fine");
     assert_int_equal(live_client_get(&client, url("/x")), CURLE_OK);
     live_assert_done(&client, 3);
     assert_string_equal(client.sink.at, "fine");
     assert_int_equal(live_client_get(&client, url("/x")), CURLE_OK);
-    assert_int_equal(seen("GET /x"), 4);
+    assert_int_equal(nginx_requests("GET /x"), 4);
     assert_int_equal(live_nginx_connections(&server), 1);
 }
 
-static void an_error_body_too_long_to_read_costs_its_stream_and_not_the_connection(void **state)
+static void a_long_error_body_costs_its_stream_but_not_the_connection(void **state)
 {
-    serve_upstream("/x 503 bytes=1000000 x2 | 200 body=fine");
+    start_nginx_with_upstream("/x 503 bytes=1000000 x2 | 200 body=fine");
     assert_int_equal(live_client_get(&client, url("/x")), CURLE_OK);
     live_assert_done(&client, 3);
     assert_string_equal(client.sink.at, "fine");
-    assert_int_equal(seen("GET /x"), 3);
+    assert_int_equal(nginx_requests("GET /x"), 3);
     assert_int_equal(live_nginx_connections(&server), 1);
 }
 
-static void half_a_body_is_never_followed_by_another(void **state)
+static void a_partial_body_is_never_followed_by_another(void **state)
 {
-    serve_upstream("/x 200 bytes=100000 reset=half | 200 body=fine");
+    start_nginx_with_upstream("/x 200 bytes=100000 reset=half | 200 body=fine");
     assert_int_not_equal(live_client_get(&client, url("/x")), CURLE_OK);
     live_assert_gave_up(&client, BIDE_REASON_BODY_DELIVERED, 1);
     for (size_t i = 0; i < client.sink.length; i++)
         assert_int_equal(client.sink.at[i], chaos_pattern(i));
-    assert_int_equal(seen("GET /x"), 1);
+    assert_int_equal(nginx_requests("GET /x"), 1);
 }
 
 /* A megabyte, of which the server wants nothing. */
@@ -179,9 +179,9 @@ static const char *large_body(void)
     return body;
 }
 
-static void a_large_body_that_is_answered_early_is_judged_by_the_answer(void **state)
+static void a_response_before_the_end_of_the_upload_decides(void **state)
 {
-    serve("client_max_body_size 1k; location / { return 200 fine; }");
+    start_nginx("client_max_body_size 1k; location / { return 200 fine; }");
     assert_int_equal(live_client_post(&client, url("/x"), large_body()), CURLE_OK);
     live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(client.result.status, 413);
@@ -189,15 +189,15 @@ static void a_large_body_that_is_answered_early_is_judged_by_the_answer(void **s
 
 static void a_stream_that_timed_out_leaves_the_connection_usable(void **state)
 {
-    serve_upstream("/x delay=never | 200 body=fine");
+    start_nginx_with_upstream("/x delay=never | 200 body=fine");
     client.policy.attempt_timeout_ns = 2 * BIDE_S;
     assert_int_equal(live_client_get(&client, url("/x")), CURLE_OK);
     live_assert_done(&client, 2);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_int_equal(client.result.attempt[0].code, CURLE_OPERATION_TIMEDOUT);
-    live_stop(&upstream);
-    assert_int_equal(live_count(&upstream, "/x"), 2);
-    assert_int_equal(seen("GET /x 200"), 1);
+    live_server_stop(&upstream);
+    assert_int_equal(live_server_requests(&upstream, "/x"), 2);
+    assert_int_equal(nginx_requests("GET /x 200"), 1);
     assert_int_equal(live_nginx_connections(&server), 1);
 }
 
@@ -208,7 +208,7 @@ static void count_done(void *context, const struct bide_multi_end *end)
     ++*(size_t *)context;
 }
 
-static void start(struct bide_multi *multi, struct live_client *c, const char *path, size_t *done)
+static void start_call(struct bide_multi *multi, struct live_client *c, const char *path, size_t *done)
 {
     struct bide_multi_job job = {.easy = c->easy,
                                  .target = &c->target,
@@ -220,7 +220,7 @@ static void start(struct bide_multi *multi, struct live_client *c, const char *p
     assert_int_equal(bide_multi_start(multi, &job, NULL, NULL), BIDE_OK);
 }
 
-static void finish(struct bide_multi *multi)
+static void run_to_end(struct bide_multi *multi)
 {
     while (bide_multi_poll(multi, BIDE_NEVER) > 0)
         continue;
@@ -234,19 +234,19 @@ static void poll_until_upstream_saw(struct bide_multi *multi, uint64_t requests)
 
 #define CALLS 40
 
-static void many_calls_at_once_share_one_connection_and_each_is_tried_again(void **state)
+static void parallel_calls_share_one_connection_and_are_retried(void **state)
 {
     static struct live_client calls[CALLS];
     struct bide_multi *multi;
     size_t done = 0, attempts = 0;
-    serve_upstream("/x 200 fail=30%:503");
+    start_nginx_with_upstream("/x 200 fail=30%:503");
     assert_int_equal(bide_multi_new(&multi), BIDE_OK);
     for (size_t i = 0; i < CALLS; i++) {
-        want_http_2(&calls[i]);
+        client_init_http_2(&calls[i]);
         calls[i].policy = live_policy(50);
-        start(multi, &calls[i], "/x", &done);
+        start_call(multi, &calls[i], "/x", &done);
     }
-    finish(multi);
+    run_to_end(multi);
     bide_multi_free(multi);
     assert_int_equal(done, CALLS);
     for (size_t i = 0; i < CALLS; i++) {
@@ -256,41 +256,41 @@ static void many_calls_at_once_share_one_connection_and_each_is_tried_again(void
         live_client_free(&calls[i]);
     }
     assert_true(attempts > CALLS);
-    assert_int_equal(seen("GET /x"), attempts);
+    assert_int_equal(nginx_requests("GET /x"), attempts);
     assert_int_equal(live_nginx_connections(&server), 1);
 }
 
 /* The server dies and is back before libcurl looks. A request that it did not read makes the kernel reset the
  * connection instead of ending it, which is what libcurl before 8.0 replays after. */
-static void die_with_unread_request(struct bide_multi *multi, size_t *done)
+static void kill_server_with_unread_request(struct bide_multi *multi, size_t *done)
 {
     long sent = 0;
     kill(server.pid, SIGSTOP);
-    start(multi, &unread, "/unread", done);
+    start_call(multi, &unread, "/unread", done);
     while (sent == 0) {
         bide_multi_poll(multi, bide_now() + BIDE_MS);
         curl_easy_getinfo(unread.easy, CURLINFO_REQUEST_SIZE, &sent);
     }
     live_process_end(&server, SIGKILL);
-    live_nginx_again(&server);
+    live_nginx_restart(&server);
 }
 
 /* Both POSTs are with the upstream when nginx dies. To libcurl the connection is a reused one, also for the call that
  * made it, since another one shared it: alone, it would send both again. */
-static void posts_whose_shared_connection_died_are_not_repeated(void **state)
+static void posts_on_a_shared_connection_that_died_are_not_repeated(void **state)
 {
     struct bide_multi *multi;
     size_t done = 0;
-    serve_upstream("/x delay=never x2 | 200\n/unread 200");
-    get_ready_to_post(&client);
-    get_ready_to_post(&other);
+    start_nginx_with_upstream("/x delay=never x2 | 200\n/unread 200");
+    client_set_post(&client);
+    client_set_post(&other);
     assert_int_equal(bide_multi_new(&multi), BIDE_OK);
-    start(multi, &client, "/x", &done);
+    start_call(multi, &client, "/x", &done);
     poll_until_upstream_saw(multi, 1);
-    start(multi, &other, "/x", &done);
+    start_call(multi, &other, "/x", &done);
     poll_until_upstream_saw(multi, 2);
-    die_with_unread_request(multi, &done);
-    finish(multi);
+    kill_server_with_unread_request(multi, &done);
+    run_to_end(multi);
     bide_multi_free(multi);
     assert_int_equal(done, 3);
     live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
@@ -299,36 +299,36 @@ static void posts_whose_shared_connection_died_are_not_repeated(void **state)
     live_assert_gave_up(&other, BIDE_REASON_NOT_REPEATABLE, 1);
     live_assert_attempt(&other, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     live_assert_done(&unread, 2); /* a GET */
-    live_stop(&upstream);
-    assert_int_equal(live_count(&upstream, "/x"), 2);
-    assert_int_equal(live_count(&upstream, "/unread"), 1);
+    live_server_stop(&upstream);
+    assert_int_equal(live_server_requests(&upstream, "/x"), 2);
+    assert_int_equal(live_server_requests(&upstream, "/unread"), 1);
 }
 
-static void gets_whose_shared_connection_died_are_repeated_by_us(void **state)
+static void gets_on_a_shared_connection_that_died_are_retried_by_bide(void **state)
 {
     struct bide_multi *multi;
     size_t done = 0;
-    serve_upstream("/x delay=never x2 | 200\n/unread 200");
+    start_nginx_with_upstream("/x delay=never x2 | 200\n/unread 200");
     assert_int_equal(bide_multi_new(&multi), BIDE_OK);
-    start(multi, &client, "/x", &done);
-    start(multi, &other, "/x", &done);
+    start_call(multi, &client, "/x", &done);
+    start_call(multi, &other, "/x", &done);
     poll_until_upstream_saw(multi, 2);
-    die_with_unread_request(multi, &done);
-    finish(multi);
+    kill_server_with_unread_request(multi, &done);
+    run_to_end(multi);
     bide_multi_free(multi);
     assert_int_equal(done, 3);
     live_assert_done(&client, 2);
     live_assert_done(&other, 2);
-    live_stop(&upstream);
-    assert_int_equal(live_count(&upstream, "/x"), 4);
+    live_server_stop(&upstream);
+    assert_int_equal(live_server_requests(&upstream, "/x"), 4);
 }
 
-static void cancelling_one_call_leaves_the_other_on_their_connection(void **state)
+static void cancelling_a_call_leaves_the_shared_connection_usable(void **state)
 {
     struct bide_multi *multi;
     struct bide_multi_call *transfer;
     size_t done = 0;
-    serve_upstream("/slow delay=never\n/x 200 body=fine");
+    start_nginx_with_upstream("/slow delay=never\n/x 200 body=fine");
     assert_int_equal(bide_multi_new(&multi), BIDE_OK);
     curl_easy_setopt(client.easy, CURLOPT_URL, url("/slow"));
     struct bide_multi_job job = {.easy = client.easy,
@@ -342,12 +342,12 @@ static void cancelling_one_call_leaves_the_other_on_their_connection(void **stat
     bide_multi_cancel(multi, transfer);
     assert_int_equal(done, 1);
     live_assert_gave_up(&client, BIDE_REASON_CANCELLED, 1);
-    start(multi, &other, "/x", &done);
-    finish(multi);
+    start_call(multi, &other, "/x", &done);
+    run_to_end(multi);
     bide_multi_free(multi);
     live_assert_done(&other, 1);
     assert_string_equal(other.sink.at, "fine");
-    assert_int_equal(seen("GET /x 200"), 1);
+    assert_int_equal(nginx_requests("GET /x 200"), 1);
     assert_int_equal(live_nginx_connections(&server), 1);
 }
 
@@ -362,7 +362,7 @@ static void start_nghttpd(void)
     curl_easy_setopt(client.easy, CURLOPT_FRESH_CONNECT, 1L); /* libcurl before 8.0 cannot reuse such a connection */
 }
 
-static size_t nghttpd_saw(const char *text)
+static size_t nghttpd_requests(const char *text)
 {
     live_process_end(&server, SIGKILL); /* what it prints is not buffered */
     return live_process_count(&server, "output", text);
@@ -375,19 +375,19 @@ static void a_call_to_nghttpd_succeeds(void **state)
     live_assert_done(&client, 1);
     assert_http_2();
     assert_string_equal(client.sink.at, "fine");
-    assert_int_equal(nghttpd_saw(":method: GET"), 1);
+    assert_int_equal(nghttpd_requests(":method: GET"), 1);
 }
 
-static void what_nghttpd_does_not_have_is_asked_for_once(void **state)
+static void a_404_is_requested_once(void **state)
 {
     start_nghttpd();
     assert_int_equal(live_client_post(&client, live_process_url(&server, "http", "/none"), "x"), CURLE_OK);
     live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(client.result.status, 404);
-    assert_int_equal(nghttpd_saw(":method: POST"), 1);
+    assert_int_equal(nghttpd_requests(":method: POST"), 1);
 }
 
-static void what_nghttpd_does_not_have_is_asked_for_again_if_the_rules_say_so(void **state)
+static void a_404_is_retried_if_a_rule_makes_it_transient(void **state)
 {
     static const struct bide_rule rule = {404, 404, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, BIDE_FLAG_FRESH};
     static const struct bide_rules rules = {&rule, 1, false};
@@ -396,7 +396,7 @@ static void what_nghttpd_does_not_have_is_asked_for_again_if_the_rules_say_so(vo
     assert_int_equal(live_client_get(&client, live_process_url(&server, "http", "/none")), CURLE_OK);
     live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
     assert_true(client.sink.length > 0);
-    assert_int_equal(nghttpd_saw(":method: GET"), 3);
+    assert_int_equal(nghttpd_requests(":method: GET"), 3);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
@@ -405,21 +405,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(many_calls_share_one_connection),
-        TEST(a_failure_is_tried_again_on_the_same_connection),
-        TEST(the_server_may_ask_for_time),
-        TEST(a_post_answered_503_is_seen_once),
-        TEST(an_attempt_cut_at_the_end_of_its_head_leaves_the_connection_usable),
-        TEST(an_error_body_too_long_to_read_costs_its_stream_and_not_the_connection),
-        TEST(half_a_body_is_never_followed_by_another),
-        TEST(a_large_body_that_is_answered_early_is_judged_by_the_answer),
+        TEST(a_failure_is_retried_on_the_same_connection),
+        TEST(retry_waits_for_retry_after),
+        TEST(a_post_is_sent_once_after_503),
+        TEST(a_transfer_cut_after_its_head_leaves_the_connection_usable),
+        TEST(a_long_error_body_costs_its_stream_but_not_the_connection),
+        TEST(a_partial_body_is_never_followed_by_another),
+        TEST(a_response_before_the_end_of_the_upload_decides),
         TEST(a_stream_that_timed_out_leaves_the_connection_usable),
-        TEST(many_calls_at_once_share_one_connection_and_each_is_tried_again),
-        TEST(posts_whose_shared_connection_died_are_not_repeated),
-        TEST(gets_whose_shared_connection_died_are_repeated_by_us),
-        TEST(cancelling_one_call_leaves_the_other_on_their_connection),
+        TEST(parallel_calls_share_one_connection_and_are_retried),
+        TEST(posts_on_a_shared_connection_that_died_are_not_repeated),
+        TEST(gets_on_a_shared_connection_that_died_are_retried_by_bide),
+        TEST(cancelling_a_call_leaves_the_shared_connection_usable),
         TEST(a_call_to_nghttpd_succeeds),
-        TEST(what_nghttpd_does_not_have_is_asked_for_once),
-        TEST(what_nghttpd_does_not_have_is_asked_for_again_if_the_rules_say_so),
+        TEST(a_404_is_requested_once),
+        TEST(a_404_is_retried_if_a_rule_makes_it_transient),
     };
     curl_global_init(CURL_GLOBAL_ALL);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,157 +12,157 @@
 
 /* ---- a way from here to another origin ---- */
 
-struct way {
+struct two_origins {
     struct live_call c;
-    struct live_server there;
+    struct live_server other;
 };
 
 /* In the script `here`, THERE is the other origin. */
-static void open_way(struct way *w, const char *here, const char *there, uint32_t attempts)
+static void two_origins_open(struct two_origins *w, const char *first, const char *other, uint32_t attempts)
 {
     char script[512];
     size_t used = 0;
-    live_serve(&w->there, there);
-    for (const char *at; (at = strstr(here, "THERE")) != NULL; here = at + strlen("THERE"))
-        used += (size_t)snprintf(script + used, sizeof script - used, "%.*s%s", (int)(at - here), here,
-                                 live_url(&w->there, ""));
-    snprintf(script + used, sizeof script - used, "%s", here);
+    live_server_start(&w->other, other);
+    for (const char *at; (at = strstr(first, "THERE")) != NULL; first = at + strlen("THERE"))
+        used += (size_t)snprintf(script + used, sizeof script - used, "%.*s%s", (int)(at - first), first,
+                                 live_server_url(&w->other, ""));
+    snprintf(script + used, sizeof script - used, "%s", first);
     live_call_open(&w->c, script, attempts);
     curl_easy_setopt(w->c.easy, CURLOPT_FOLLOWLOCATION, 1L);
-    live_post(&w->c, BODY);
+    live_call_post(&w->c, BODY);
 }
 
-static void close_way(struct way *w)
+static void two_origins_close(struct two_origins *w)
 {
     curl_slist_free_all(w->c.options.headers);
     live_call_close(&w->c);
-    live_free(&w->there);
+    live_server_free(&w->other);
 }
 
-static void stop_way(struct way *w)
+static void two_origins_stop(struct two_origins *w)
 {
-    live_stop(&w->c.server);
-    live_stop(&w->there);
+    live_server_stop(&w->c.server);
+    live_server_stop(&w->other);
 }
 
-static void with_own_key(struct way *w)
+static void set_own_key(struct two_origins *w)
 {
     w->c.options.safety = BIDE_CURL_KEYED;
     w->c.options.headers = curl_slist_append(NULL, "Idempotency-Key: mine");
 }
 
-static void with_made_key(struct way *w)
+static void set_generated_key(struct two_origins *w)
 {
     w->c.options.inject = BIDE_CURL_INJECT_KEY;
 }
 
-static void (*const with_key[])(struct way *) = {with_own_key, with_made_key};
+static void (*const key_setters[])(struct two_origins *) = {set_own_key, set_generated_key};
 
-static void a_post_whose_key_stays_behind_is_not_repeated(void **state)
+static void a_post_that_lost_its_key_is_not_repeated(void **state)
 {
-    static const char *const here[] = {"/a 307 location=THERE/", "/a 308 location=THERE/"};
+    static const char *const first[] = {"/a 307 location=THERE/", "/a 308 location=THERE/"};
     for (size_t i = 0; i < 4; i++) {
-        struct way w;
-        open_way(&w, here[i % 2], "/ close", 4);
-        with_key[i / 2](&w);
-        live_perform(&w.c, "/a");
+        struct two_origins w;
+        two_origins_open(&w, first[i % 2], "/ close", 4);
+        key_setters[i / 2](&w);
+        live_call_perform(&w.c, "/a");
         live_expect(&w.c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
-        stop_way(&w);
+        two_origins_stop(&w);
         assert_non_null(w.c.server.seen[0].key);
-        assert_int_equal(w.there.count, 1);
-        assert_null(w.there.seen[0].key);
-        assert_string_equal(w.there.seen[0].method, "POST");
-        close_way(&w);
+        assert_int_equal(w.other.count, 1);
+        assert_null(w.other.seen[0].key);
+        assert_string_equal(w.other.seen[0].method, "POST");
+        two_origins_close(&w);
     }
 }
 
 /* The first attempt did not get that far, and was keyed. */
-static void a_key_counts_until_it_is_left_behind(void **state)
+static void a_post_is_keyed_until_a_leg_loses_the_key(void **state)
 {
     for (size_t i = 0; i < 2; i++) {
-        struct way w;
-        open_way(&w, "/a close | 503 | 307 location=THERE/", "/ close", 9);
-        with_key[i](&w);
-        live_perform(&w.c, "/a");
+        struct two_origins w;
+        two_origins_open(&w, "/a close | 503 | 307 location=THERE/", "/ close", 9);
+        key_setters[i](&w);
+        live_call_perform(&w.c, "/a");
         live_expect(&w.c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 3);
-        stop_way(&w);
-        assert_int_equal(w.there.count, 1);
-        close_way(&w);
+        two_origins_stop(&w);
+        assert_int_equal(w.other.count, 1);
+        two_origins_close(&w);
     }
 }
 
-static void a_policy_that_wants_a_key_sends_no_post_without_it(void **state)
+static void require_key_sends_no_post_without_its_key(void **state)
 {
     for (size_t i = 0; i < 2; i++) {
-        struct way w;
-        open_way(&w, "/a 307 location=THERE/", "/ 200", 4);
-        with_key[i](&w);
+        struct two_origins w;
+        two_origins_open(&w, "/a 307 location=THERE/", "/ 200", 4);
+        key_setters[i](&w);
         w.c.policy.require_key = true;
-        assert_int_not_equal(live_perform(&w.c, "/a"), CURLE_OK);
+        assert_int_not_equal(live_call_perform(&w.c, "/a"), CURLE_OK);
         live_expect(&w.c, BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED, 1);
-        stop_way(&w);
+        two_origins_stop(&w);
         assert_int_equal(w.c.server.count, 1);
-        assert_int_equal(w.there.count, 0);
-        close_way(&w);
+        assert_int_equal(w.other.count, 0);
+        two_origins_close(&w);
     }
 }
 
 /* 303: the POST was done here, what is asked for there is a GET; and here the key does count. */
-static void a_post_that_became_a_get_elsewhere_is_repeated(void **state)
+static void a_keyed_post_redirected_to_get_at_another_origin_is_retried(void **state)
 {
     for (size_t i = 0; i < 2; i++) {
-        struct way w;
-        open_way(&w, "/a 303 location=THERE/", "/ close | 200 body=fine", 4);
-        with_key[i](&w);
-        assert_int_equal(live_perform(&w.c, "/a"), CURLE_OK);
+        struct two_origins w;
+        two_origins_open(&w, "/a 303 location=THERE/", "/ close | 200 body=fine", 4);
+        key_setters[i](&w);
+        assert_int_equal(live_call_perform(&w.c, "/a"), CURLE_OK);
         live_expect(&w.c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
         live_expect_text(&w.c.sink, "fine");
-        stop_way(&w);
+        two_origins_stop(&w);
         assert_string_equal(w.c.server.seen[0].key, w.c.server.seen[1].key);
-        assert_string_equal(w.there.seen[1].method, "GET");
-        assert_null(w.there.seen[1].key);
-        close_way(&w);
+        assert_string_equal(w.other.seen[1].method, "GET");
+        assert_null(w.other.seen[1].key);
+        two_origins_close(&w);
     }
 }
 
 /* That one attempt ended in a GET says nothing of the next. */
-static void a_get_elsewhere_makes_the_next_post_elsewhere_no_safer(void **state)
+static void a_get_at_another_origin_does_not_make_a_later_post_safe(void **state)
 {
     for (size_t i = 0; i < 2; i++) {
-        struct way w;
-        open_way(&w, "/a 303 location=THERE/get | 307 location=THERE/pay", "/get close\n/pay close", 9);
-        with_key[i](&w);
-        live_perform(&w.c, "/a");
-        stop_way(&w);
-        assert_int_equal(live_count(&w.there, "/pay"), 1);
+        struct two_origins w;
+        two_origins_open(&w, "/a 303 location=THERE/get | 307 location=THERE/pay", "/get close\n/pay close", 9);
+        key_setters[i](&w);
+        live_call_perform(&w.c, "/a");
+        two_origins_stop(&w);
+        assert_int_equal(live_server_requests(&w.other, "/pay"), 1);
         live_expect(&w.c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 2);
-        close_way(&w);
+        two_origins_close(&w);
     }
 }
 
 /* Without a key it may have run here already, when there the GET fails. */
-static void a_post_without_a_key_is_not_repeated_for_the_sake_of_its_get(void **state)
+static void an_unkeyed_post_redirected_to_get_is_not_repeated(void **state)
 {
-    struct way w;
-    open_way(&w, "/a 303 location=THERE/", "/ close | 200", 4);
-    live_perform(&w.c, "/a");
+    struct two_origins w;
+    two_origins_open(&w, "/a 303 location=THERE/", "/ close | 200", 4);
+    live_call_perform(&w.c, "/a");
     live_expect(&w.c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
-    stop_way(&w);
-    assert_int_equal(live_count(&w.c.server, "/a"), 1);
-    assert_int_equal(w.there.count, 1);
-    close_way(&w);
+    two_origins_stop(&w);
+    assert_int_equal(live_server_requests(&w.c.server, "/a"), 1);
+    assert_int_equal(w.other.count, 1);
+    two_origins_close(&w);
 }
 
 /* ---- a chain ---- */
 
-static bool has(const struct chaos_seen *seen, const char *name)
+static bool request_has(const struct chaos_seen *seen, const char *name)
 {
     struct bide_text value;
     return chaos_seen_header(seen, name, &value);
 }
 
 /* here, here, there, here again: the key and the list end where the way leaves, in each attempt anew. */
-static void headers_go_along_a_chain_until_it_leaves(void **state)
+static void headers_follow_redirects_until_they_leave_the_origin(void **state)
 {
     struct live_call c;
     live_call_open(&c,
@@ -172,30 +172,30 @@ static void headers_go_along_a_chain_until_it_leaves(void **state)
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     curl_easy_setopt(c.easy, CURLOPT_IPRESOLVE, CURL_IPRESOLVE_V4);
     c.options.headers = curl_slist_append(NULL, "X-Token: secret");
-    assert_int_equal(live_perform(&c, "/1"), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/1"), CURLE_OK);
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     for (size_t i = 0; i < 2; i++) {
-        assert_true(has(live_nth(&c.server, "/1", i), "X-Token"));
-        assert_true(has(live_nth(&c.server, "/2", i), "X-Token"));
-        assert_false(has(live_nth(&c.server, "/3", i), "X-Token"));
-        assert_false(has(live_nth(&c.server, "/4", i), "X-Token"));
+        assert_true(request_has(live_server_request(&c.server, "/1", i), "X-Token"));
+        assert_true(request_has(live_server_request(&c.server, "/2", i), "X-Token"));
+        assert_false(request_has(live_server_request(&c.server, "/3", i), "X-Token"));
+        assert_false(request_has(live_server_request(&c.server, "/4", i), "X-Token"));
     }
     curl_slist_free_all(c.options.headers);
     live_call_close(&c);
 }
 
-static void a_key_goes_along_a_chain_that_stays_and_the_post_is_repeated(void **state)
+static void a_key_follows_redirects_within_the_origin_and_the_post_is_retried(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/1 307 location=/2\n/2 308 location=http://127.0.0.1:$PORT/3\n/3 close | 503 | 200 body=fine",
                    4);
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     c.options.inject = BIDE_CURL_INJECT_KEY;
-    live_post(&c, BODY);
-    assert_int_equal(live_perform(&c, "/1"), CURLE_OK);
+    live_call_post(&c, BODY);
+    assert_int_equal(live_call_perform(&c, "/1"), CURLE_OK);
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 3);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     assert_int_equal(c.server.count, 9);
     for (size_t i = 0; i < c.server.count; i++)
         assert_string_equal(c.server.seen[i].key, c.server.seen[0].key);
@@ -213,7 +213,7 @@ static void set_digest(CURL *easy)
 }
 
 /* How many of the requests carried the body, and so could be run. */
-static size_t with_body(const struct live_server *server)
+static size_t requests_with_body(const struct live_server *server)
 {
     size_t n = 0;
     for (size_t i = 0; i < server->count; i++)
@@ -228,25 +228,25 @@ static bool count_and_agree(void *context, CURL *easy)
 }
 
 /* The challenge has no body, so that it is not cut for its sake. */
-static void a_post_that_libcurl_authenticates_runs_once_though_there_is_a_refresh(void **state)
+static void a_post_that_libcurl_authenticates_runs_once_despite_refresh(void **state)
 {
     for (int sink = 0; sink < 2; sink++) {
         struct live_call c;
-        int asked = 0;
+        int calls = 0;
         live_call_open(&c, "/a 401 bytes=0 " CHALLENGE " | 200 body=fine", 4);
         set_digest(c.easy);
         if (!sink)
-            live_no_sink(&c);
-        live_post(&c, BODY);
+            live_call_without_sink(&c);
+        live_call_post(&c, BODY);
         c.options.refresh = count_and_agree;
-        c.options.context = &asked;
-        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+        c.options.context = &calls;
+        assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
         live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
         live_expect_text(&c.sink, "fine");
-        live_stop(&c.server);
-        assert_int_equal(with_body(&c.server), 1);
+        live_server_stop(&c.server);
+        assert_int_equal(requests_with_body(&c.server), 1);
         assert_int_equal(c.server.count, 2);
-        assert_true(sink ? asked == 0 : asked <= 1);
+        assert_true(sink ? calls == 0 : calls <= 1);
         live_call_close(&c);
     }
 }
@@ -256,19 +256,19 @@ static void show_that_libcurl_makes_two_legs(const char *script)
 {
     struct live_call c;
     live_call_open(&c, script, 1);
-    live_no_sink(&c);
+    live_call_without_sink(&c);
     set_digest(c.easy);
     curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, BODY);
-    curl_easy_setopt(c.easy, CURLOPT_URL, live_url(&c.server, "/a"));
+    curl_easy_setopt(c.easy, CURLOPT_URL, live_server_url(&c.server, "/a"));
     assert_int_equal(curl_easy_perform(c.easy), CURLE_OK);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     assert_int_equal(c.server.count, 2);
     assert_int_equal(c.server.seen[0].body_bytes, 0);
-    assert_int_equal(with_body(&c.server), 1);
+    assert_int_equal(requests_with_body(&c.server), 1);
     live_call_close(&c);
 }
 
-static void credentials_that_nobody_asks_for_cost_no_attempt(void **state)
+static void unchallenged_credentials_cost_no_attempt(void **state)
 {
     static const char script[] = "/a 200 body=early | 200 body=fine";
     show_that_libcurl_makes_two_legs(script);
@@ -277,31 +277,31 @@ static void credentials_that_nobody_asks_for_cost_no_attempt(void **state)
         live_call_open(&c, script, 4);
         set_digest(c.easy);
         if (!sink)
-            live_no_sink(&c);
-        live_post(&c, BODY);
-        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+            live_call_without_sink(&c);
+        live_call_post(&c, BODY);
+        assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
         live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
         live_expect_attempt(&c, 0, CURLE_OK, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED);
         live_expect_text(&c.sink, "fine");
-        live_stop(&c.server);
-        assert_int_equal(with_body(&c.server), 1);
+        live_server_stop(&c.server);
+        assert_int_equal(requests_with_body(&c.server), 1);
         live_call_close(&c);
     }
 }
 
 /* The second of the two legs is a POST as any other: seen once, whatever breaks. */
-static void the_leg_with_the_body_is_not_repeated(void **state)
+static void the_leg_that_carries_the_body_is_not_repeated(void **state)
 {
     static const char *const script[] = {"/a 200 reuse=close", "/a 200 reuse=reset", "/a 200 | close", "/a 200 | 503"};
     for (size_t i = 0; i < 4; i++) {
         struct live_call c;
         live_call_open(&c, script[i], 4);
         set_digest(c.easy);
-        live_post(&c, BODY);
-        live_perform(&c, "/a");
+        live_call_post(&c, BODY);
+        live_call_perform(&c, "/a");
         assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
-        live_stop(&c.server);
-        assert_int_equal(with_body(&c.server), 1);
+        live_server_stop(&c.server);
+        assert_int_equal(requests_with_body(&c.server), 1);
         live_call_close(&c);
     }
 }
@@ -310,14 +310,14 @@ static void the_leg_with_the_body_is_not_repeated(void **state)
 
 static void tunnel(int client, uint16_t port)
 {
-    static const char made[] = "HTTP/1.1 200 Made\r\n\r\n";
+    static const char established[] = "HTTP/1.1 200 Made\r\n\r\n";
     int server = live_tcp_connect(port);
-    if (server >= 0 && live_tcp_write(client, made, sizeof made - 1))
+    if (server >= 0 && live_tcp_write(client, established, sizeof established - 1))
         live_tcp_relay(client, server, false);
     close(server);
 }
 
-static void challenge_every_other(void *context, int fd, unsigned number)
+static void challenge_every_other_connect(void *context, int fd, unsigned number)
 {
     char text[4096];
     if (!live_tcp_read_head(fd, text, sizeof text))
@@ -344,23 +344,23 @@ static void set_proxy(CURL *easy, const struct live_tcp *proxy)
 }
 
 /* A new tunnel takes two connections, so their number does not tell that the one before was an old one. */
-static void a_dead_tunnel_is_not_taken_for_a_refusal(void **state)
+static void a_dead_tunnel_does_not_look_like_a_refused_stream(void **state)
 {
     static const char *const script[] = {"/warm 200 reuse=close\n/pay 200", "/warm 200 reuse=reset\n/pay 200"};
     for (size_t i = 0; i < 2; i++) {
         struct live_call c;
         live_call_open(&c, script[i], 4);
         uint16_t port = chaos_port(c.server.chaos);
-        struct live_tcp *proxy = live_tcp_new(challenge_every_other, &port);
+        struct live_tcp *proxy = live_tcp_new(challenge_every_other_connect, &port);
         set_proxy(c.easy, proxy);
-        assert_int_equal(live_perform(&c, "/warm"), CURLE_OK);
-        live_post(&c, BODY);
-        assert_int_equal(live_perform(&c, "/pay"), CURLE_GOT_NOTHING);
+        assert_int_equal(live_call_perform(&c, "/warm"), CURLE_OK);
+        live_call_post(&c, BODY);
+        assert_int_equal(live_call_perform(&c, "/pay"), CURLE_GOT_NOTHING);
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
         live_expect_attempt(&c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
         assert_true(c.result.attempt[0].replay_stopped);
-        live_stop(&c.server);
-        assert_int_equal(live_count(&c.server, "/pay"), 1);
+        live_server_stop(&c.server);
+        assert_int_equal(live_server_requests(&c.server, "/pay"), 1);
         live_call_close(&c);
         live_tcp_free(proxy);
     }
@@ -376,15 +376,15 @@ static bool post_later(void *context, CURL *easy, const struct bide_verdict *sta
     return true;
 }
 
-static void a_method_that_a_hook_made_unsafe_is_not_repeated(void **state)
+static void a_method_made_unsafe_by_before_is_not_repeated(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 | close", 5);
     c.options.before = post_later;
     c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 2);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     assert_int_equal(c.server.count, 2);
     assert_string_equal(c.server.seen[0].method, "GET");
     assert_string_equal(c.server.seen[1].method, "POST");
@@ -399,16 +399,16 @@ static bool get_later(void *context, CURL *easy, const struct bide_verdict *star
     return true;
 }
 
-static void a_method_that_a_hook_made_safe_counts_as_it_began(void **state)
+static void a_method_made_safe_by_before_stays_unsafe(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 425 | close", 5);
     c.options.before = get_later;
     c.options.body.kind = BIDE_CURL_BODY_REPEATABLE;
     curl_easy_setopt(c.easy, CURLOPT_POSTFIELDS, BODY);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 2);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     assert_string_equal(c.server.seen[1].method, "GET");
     live_call_close(&c);
 }
@@ -416,20 +416,20 @@ static void a_method_that_a_hook_made_safe_counts_as_it_began(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_post_whose_key_stays_behind_is_not_repeated),
-        cmocka_unit_test(a_key_counts_until_it_is_left_behind),
-        cmocka_unit_test(a_policy_that_wants_a_key_sends_no_post_without_it),
-        cmocka_unit_test(a_post_that_became_a_get_elsewhere_is_repeated),
-        cmocka_unit_test(a_get_elsewhere_makes_the_next_post_elsewhere_no_safer),
-        cmocka_unit_test(a_post_without_a_key_is_not_repeated_for_the_sake_of_its_get),
-        cmocka_unit_test(headers_go_along_a_chain_until_it_leaves),
-        cmocka_unit_test(a_key_goes_along_a_chain_that_stays_and_the_post_is_repeated),
-        cmocka_unit_test(a_post_that_libcurl_authenticates_runs_once_though_there_is_a_refresh),
-        cmocka_unit_test(credentials_that_nobody_asks_for_cost_no_attempt),
-        cmocka_unit_test(the_leg_with_the_body_is_not_repeated),
-        cmocka_unit_test(a_dead_tunnel_is_not_taken_for_a_refusal),
-        cmocka_unit_test(a_method_that_a_hook_made_unsafe_is_not_repeated),
-        cmocka_unit_test(a_method_that_a_hook_made_safe_counts_as_it_began),
+        cmocka_unit_test(a_post_that_lost_its_key_is_not_repeated),
+        cmocka_unit_test(a_post_is_keyed_until_a_leg_loses_the_key),
+        cmocka_unit_test(require_key_sends_no_post_without_its_key),
+        cmocka_unit_test(a_keyed_post_redirected_to_get_at_another_origin_is_retried),
+        cmocka_unit_test(a_get_at_another_origin_does_not_make_a_later_post_safe),
+        cmocka_unit_test(an_unkeyed_post_redirected_to_get_is_not_repeated),
+        cmocka_unit_test(headers_follow_redirects_until_they_leave_the_origin),
+        cmocka_unit_test(a_key_follows_redirects_within_the_origin_and_the_post_is_retried),
+        cmocka_unit_test(a_post_that_libcurl_authenticates_runs_once_despite_refresh),
+        cmocka_unit_test(unchallenged_credentials_cost_no_attempt),
+        cmocka_unit_test(the_leg_that_carries_the_body_is_not_repeated),
+        cmocka_unit_test(a_dead_tunnel_does_not_look_like_a_refused_stream),
+        cmocka_unit_test(a_method_made_unsafe_by_before_is_not_repeated),
+        cmocka_unit_test(a_method_made_safe_by_before_stays_unsafe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

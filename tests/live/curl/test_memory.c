@@ -35,7 +35,7 @@ void *REAL(realloc)(void *at, size_t size);
 
 struct fault {
     bool armed;
-    bool for_ever;
+    bool fail_forever;
     unsigned at;   /* the allocation that fails, from 1 */
     unsigned seen; /* allocations since it was armed */
 };
@@ -43,39 +43,39 @@ struct fault {
 static _Thread_local struct fault fault;
 
 /* They are called before the sanitizers are ready. */
-#define BARE __attribute__((no_sanitize("address", "thread", "undefined")))
+#define UNSANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
 
-BARE static bool fails(void)
+UNSANITIZED static bool allocation_fails(void)
 {
     if (!fault.armed)
         return false;
     fault.seen++;
-    if (fault.seen != fault.at && !(fault.for_ever && fault.seen > fault.at))
+    if (fault.seen != fault.at && !(fault.fail_forever && fault.seen > fault.at))
         return false;
     errno = ENOMEM;
     return true;
 }
 
-BARE void *malloc(size_t size)
+UNSANITIZED void *malloc(size_t size)
 {
-    return fails() ? NULL : REAL(malloc)(size);
+    return allocation_fails() ? NULL : REAL(malloc)(size);
 }
 
-BARE void *calloc(size_t count, size_t size)
+UNSANITIZED void *calloc(size_t count, size_t size)
 {
-    return fails() ? NULL : REAL(calloc)(count, size);
+    return allocation_fails() ? NULL : REAL(calloc)(count, size);
 }
 
-BARE void *realloc(void *at, size_t size)
+UNSANITIZED void *realloc(void *at, size_t size)
 {
-    return fails() ? NULL : REAL(realloc)(at, size);
+    return allocation_fails() ? NULL : REAL(realloc)(at, size);
 }
 
 /* ---- one call ---- */
 
 #define BODY_MAX 8192u
 
-struct probe {
+struct test_call {
     struct live_server server;
     struct bide_target target;
     struct bide_policy policy;
@@ -85,16 +85,16 @@ struct probe {
     CURL *easy;
     char body[BODY_MAX];
     size_t length;
-    bool began; /* the start was OK */
+    bool started; /* the start was OK */
     unsigned done;
     CURLcode code;
-    bool stuck;
+    bool never_ended;
 };
 
 /* A sink that needs no memory. */
 static size_t write_flat(char *at, size_t size, size_t count, void *context)
 {
-    struct probe *p = context;
+    struct test_call *p = context;
     if (size * count > BODY_MAX - p->length)
         return 0;
     memcpy(p->body + p->length, at, size * count);
@@ -109,7 +109,7 @@ static size_t ignore_head(char *at, size_t size, size_t count, void *context)
 }
 
 /* Retries cost a token, one attempt may be in flight: what a call forgets to give back is missed by the next. */
-static void count_all(struct bide_target *target, uint32_t in_flight)
+static void target_with_all_gates(struct bide_target *target, uint32_t in_flight)
 {
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
@@ -149,17 +149,17 @@ static const struct scenario scenarios[] = {
 
 static const struct scenario hedged = {.name = "hedged", .script = "/ delay=10ms | 200", .length = 3, .hedges = 1};
 
-static void prepare(struct probe *p, const struct scenario *s)
+static void test_call_init(struct test_call *p, const struct scenario *s)
 {
     memset(p, 0, sizeof *p);
-    live_serve(&p->server, s->script);
+    live_server_start(&p->server, s->script);
     p->policy = live_policy(4);
     p->policy.hedges_max = s->hedges;
     p->policy.hedge_delay_ns = BIDE_MS;
-    count_all(&p->target, s->hedges + 1);
+    target_with_all_gates(&p->target, s->hedges + 1);
     p->headers = curl_slist_append(NULL, "X-Mine: yes");
     p->easy = curl_easy_init();
-    curl_easy_setopt(p->easy, CURLOPT_URL, live_url(&p->server, "/"));
+    curl_easy_setopt(p->easy, CURLOPT_URL, live_server_url(&p->server, "/"));
     curl_easy_setopt(p->easy, CURLOPT_POST, s->post ? 1L : 0L);
     bide_curl_options_init(&p->options);
     p->options.policy = &p->policy;
@@ -176,30 +176,30 @@ static void prepare(struct probe *p, const struct scenario *s)
         curl_easy_setopt(p->easy, CURLOPT_HTTPGET, 1L);
 }
 
-static void tidy(struct probe *p)
+static void test_call_free(struct test_call *p)
 {
     curl_easy_cleanup(p->easy);
     curl_slist_free_all(p->headers);
-    live_free(&p->server);
+    live_server_free(&p->server);
 }
 
 /* ---- the drivers ---- */
 
-static void by_easy(struct probe *p)
+static void perform_easy(struct test_call *p)
 {
     p->code = bide_curl_perform(p->easy, &p->target, &p->options, &p->result);
-    p->began = true;
+    p->started = true;
     p->done = 1;
 }
 
 static void on_done(void *context, const struct bide_multi_end *end)
 {
-    struct probe *p = context;
+    struct test_call *p = context;
     p->done++;
     p->code = end->code;
 }
 
-static void by_multi(struct probe *p)
+static void perform_multi(struct test_call *p)
 {
     struct bide_multi *multi = NULL;
     struct bide_multi_job job = {.easy = p->easy,
@@ -211,19 +211,19 @@ static void by_multi(struct probe *p)
     p->code = CURLE_OUT_OF_MEMORY;
     if (bide_multi_new(&multi) != BIDE_OK)
         return;
-    p->began = bide_multi_start(multi, &job, NULL, NULL) == BIDE_OK;
+    p->started = bide_multi_start(multi, &job, NULL, NULL) == BIDE_OK;
     int64_t until_ns = bide_now() + 30 * BIDE_S;
     while (bide_multi_poll(multi, until_ns) > 0 && bide_now() < until_ns)
         continue;
-    p->stuck = bide_multi_running(multi) > 0;
+    p->never_ended = bide_multi_running(multi) > 0;
     bide_multi_free(multi);
 }
 
-typedef void driver(struct probe *p);
+typedef void perform_function(struct test_call *p);
 
 /* ---- what must be so ---- */
 
-static bool is_whole(const struct probe *p, const struct scenario *s)
+static bool is_whole(const struct test_call *p, const struct scenario *s)
 {
     if (p->length != s->length)
         return false;
@@ -233,11 +233,11 @@ static bool is_whole(const struct probe *p, const struct scenario *s)
     return s->resume || memcmp(p->body, "ok\n", 3) == 0;
 }
 
-static void check_end(const struct probe *p, const struct scenario *s)
+static void check_end(const struct test_call *p, const struct scenario *s)
 {
-    assert_false(p->stuck);
-    assert_int_equal(p->done, p->began ? 1 : 0);
-    if (!p->began)
+    assert_false(p->never_ended);
+    assert_int_equal(p->done, p->started ? 1 : 0);
+    if (!p->started)
         return;
     if (p->result.verdict.action == BIDE_DONE) {
         assert_int_equal(p->code, CURLE_OK);
@@ -258,7 +258,7 @@ static int64_t retries_paid(const struct bide_curl_result *r)
 }
 
 /* No token is lost, no place in flight is kept. */
-static void check_target(struct probe *p)
+static void check_target(struct test_call *p)
 {
     int64_t spent = 10 - bide_budget_left_milli(&p->target, bide_now()) / 1000;
     if (spent != retries_paid(&p->result))
@@ -270,11 +270,11 @@ static void check_target(struct probe *p)
 }
 
 /* The same handle, target and options, with all the memory it wants. */
-static void check_afterwards(struct probe *p, const struct scenario *s, driver *drive)
+static void check_next_call(struct test_call *p, const struct scenario *s, perform_function *perform)
 {
     p->length = 0;
     p->done = 0;
-    drive(p);
+    perform(p);
     assert_int_equal(p->code, CURLE_OK);
     assert_int_equal(p->done, 1);
     assert_int_equal(p->result.verdict.action, BIDE_DONE);
@@ -282,53 +282,53 @@ static void check_afterwards(struct probe *p, const struct scenario *s, driver *
 }
 
 /* False: there is no allocation number `at`. */
-static bool try_one(const struct scenario *s, driver *drive, unsigned at, bool for_ever)
+static bool fail_allocation(const struct scenario *s, perform_function *perform, unsigned at, bool fail_forever)
 {
-    struct probe p;
-    prepare(&p, s);
-    fault = (struct fault){.armed = true, .for_ever = for_ever, .at = at};
-    drive(&p);
+    struct test_call p;
+    test_call_init(&p, s);
+    fault = (struct fault){.armed = true, .fail_forever = fail_forever, .at = at};
+    perform(&p);
     fault.armed = false;
     check_end(&p, s);
     check_target(&p);
     if (fault.seen < at)
         assert_int_equal(p.result.verdict.action, BIDE_DONE);
-    check_afterwards(&p, s, drive);
-    tidy(&p);
+    check_next_call(&p, s, perform);
+    test_call_free(&p);
     return fault.seen >= at;
 }
 
-static void try_all(const struct scenario *s, driver *drive)
+static void fail_each_allocation(const struct scenario *s, perform_function *perform)
 {
-    for (unsigned for_ever = 0; for_ever <= 1; for_ever++) {
+    for (unsigned fail_forever = 0; fail_forever <= 1; fail_forever++) {
         unsigned at = 1;
-        while (try_one(s, drive, at, for_ever))
+        while (fail_allocation(s, perform, at, fail_forever))
             at++;
-        print_message("%s, %s: %u allocations\n", s->name, for_ever ? "for ever" : "once", at - 1);
+        print_message("%s, %s: %u allocations\n", s->name, fail_forever ? "for ever" : "once", at - 1);
         assert_true(at > 5);
     }
 }
 
-static void a_call_of_easy_ends_cleanly_wherever_memory_fails(void **state)
+static void an_easy_call_ends_cleanly_whichever_allocation_fails(void **state)
 {
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
-        try_all(&scenarios[i], by_easy);
+        fail_each_allocation(&scenarios[i], perform_easy);
 }
 
-static void a_call_of_multi_ends_cleanly_wherever_memory_fails(void **state)
+static void a_multi_call_ends_cleanly_whichever_allocation_fails(void **state)
 {
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++)
-        try_all(&scenarios[i], by_multi);
+        fail_each_allocation(&scenarios[i], perform_multi);
 }
 
-static void a_hedged_call_ends_cleanly_wherever_memory_fails(void **state)
+static void a_hedged_call_ends_cleanly_whichever_allocation_fails(void **state)
 {
-    try_all(&hedged, by_multi);
+    fail_each_allocation(&hedged, perform_multi);
 }
 
 /* ---- how much is asked for ---- */
 
-static void by_libcurl(struct probe *p)
+static void perform_bare(struct test_call *p)
 {
     curl_easy_setopt(p->easy, CURLOPT_WRITEFUNCTION, write_flat);
     curl_easy_setopt(p->easy, CURLOPT_WRITEDATA, p);
@@ -336,13 +336,13 @@ static void by_libcurl(struct probe *p)
 }
 
 /* The fewest allocations of several calls on a kept connection: what libcurl asks for may depend on the network. */
-static unsigned allocations(struct probe *p, driver *drive)
+static unsigned allocations(struct test_call *p, perform_function *perform)
 {
     unsigned fewest = UINT32_MAX;
     for (int i = 0; i < 10; i++) {
         p->length = 0;
         fault = (struct fault){.armed = true};
-        drive(p);
+        perform(p);
         fault.armed = false;
         assert_int_equal(p->code, CURLE_OK);
         fewest = fault.seen < fewest ? fault.seen : fewest;
@@ -350,29 +350,29 @@ static unsigned allocations(struct probe *p, driver *drive)
     return fewest;
 }
 
-static void a_success_asks_for_no_more_memory_than_libcurl_alone(void **state)
+static void a_success_allocates_no_more_than_bare_libcurl(void **state)
 {
     static const struct scenario plain = {.name = "plain", .script = "/ 200", .length = 3};
-    struct probe p;
-    prepare(&p, &plain);
+    struct test_call p;
+    test_call_init(&p, &plain);
     p.options.header = NULL;
     p.options.headers = NULL;
     p.options.inject = 0;
-    by_libcurl(&p); /* connects */
-    unsigned alone = allocations(&p, by_libcurl);
+    perform_bare(&p); /* connects */
+    unsigned alone = allocations(&p, perform_bare);
     print_message("libcurl alone: %u allocations\n", alone);
     assert_true(alone > 0);
-    assert_int_equal(allocations(&p, by_easy), alone);
-    tidy(&p);
+    assert_int_equal(allocations(&p, perform_easy), alone);
+    test_call_free(&p);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_success_asks_for_no_more_memory_than_libcurl_alone),
-        cmocka_unit_test(a_call_of_easy_ends_cleanly_wherever_memory_fails),
-        cmocka_unit_test(a_call_of_multi_ends_cleanly_wherever_memory_fails),
-        cmocka_unit_test(a_hedged_call_ends_cleanly_wherever_memory_fails),
+        cmocka_unit_test(a_success_allocates_no_more_than_bare_libcurl),
+        cmocka_unit_test(an_easy_call_ends_cleanly_whichever_allocation_fails),
+        cmocka_unit_test(a_multi_call_ends_cleanly_whichever_allocation_fails),
+        cmocka_unit_test(a_hedged_call_ends_cleanly_whichever_allocation_fails),
     };
     curl_global_init(CURL_GLOBAL_DEFAULT);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ struct loop {
     struct bide_target target;
     int epoll;
     int64_t due_ns; /* of the one timer */
-    unsigned told;
+    unsigned timer_sets;
     unsigned fired;   /* timers */
     unsigned actions; /* all calls of bide_multi_action */
 };
@@ -31,10 +31,10 @@ static void set_timer(void *context, int64_t due_ns)
 {
     struct loop *loop = context;
     loop->due_ns = due_ns;
-    loop->told++;
+    loop->timer_sets++;
 }
 
-static int watch(CURL *easy, curl_socket_t fd, int what, void *context, void *known)
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *known)
 {
     struct loop *loop = context;
     struct epoll_event event = {.data.fd = fd};
@@ -55,7 +55,7 @@ static int milliseconds_until(int64_t due_ns)
     return left_ns < 60 * BIDE_S ? (int)((left_ns - 1) / BIDE_MS + 1) : 60000;
 }
 
-static void fire(struct loop *loop)
+static void event_loop_fire_timer(struct loop *loop)
 {
     loop->due_ns = BIDE_NEVER;
     loop->fired++;
@@ -63,7 +63,7 @@ static void fire(struct loop *loop)
     bide_multi_action(loop->multi, CURL_SOCKET_TIMEOUT, 0);
 }
 
-static void one_round(struct loop *loop)
+static void event_loop_round(struct loop *loop)
 {
     struct epoll_event event[64];
     int count = epoll_wait(loop->epoll, event, 64, milliseconds_until(loop->due_ns));
@@ -75,49 +75,49 @@ static void one_round(struct loop *loop)
         bide_multi_action(loop->multi, event[i].data.fd, what);
     }
     if (bide_now() >= loop->due_ns)
-        fire(loop);
+        event_loop_fire_timer(loop);
 }
 
-static bool run(struct loop *loop)
+static bool event_loop_run(struct loop *loop)
 {
     int64_t until_ns = bide_now() + 60 * BIDE_S;
     while (bide_multi_running(loop->multi) > 0 && bide_now() < until_ns)
-        one_round(loop);
+        event_loop_round(loop);
     return bide_multi_running(loop->multi) == 0;
 }
 
-static void begin(struct loop *loop, const char *script, uint32_t attempts)
+static void event_loop_begin(struct loop *loop, const char *script, uint32_t attempts)
 {
     *loop = (struct loop){.epoll = epoll_create1(EPOLL_CLOEXEC), .due_ns = BIDE_NEVER};
     assert_true(loop->epoll >= 0);
-    live_serve(&loop->server, script);
-    loop->multi = live_multi();
+    live_server_start(&loop->server, script);
+    loop->multi = live_multi_new();
     loop->policy = live_policy(attempts);
-    live_open_target(&loop->target);
-    curl_multi_setopt(bide_multi_handle(loop->multi), CURLMOPT_SOCKETFUNCTION, watch);
+    live_target_without_gates(&loop->target);
+    curl_multi_setopt(bide_multi_handle(loop->multi), CURLMOPT_SOCKETFUNCTION, on_socket);
     curl_multi_setopt(bide_multi_handle(loop->multi), CURLMOPT_SOCKETDATA, loop);
     bide_multi_on_timer(loop->multi, set_timer, loop);
 }
 
-static void end(struct loop *loop)
+static void event_loop_end(struct loop *loop)
 {
     bide_multi_free(loop->multi);
     close(loop->epoll);
-    live_free(&loop->server);
+    live_server_free(&loop->server);
 }
 
-static void make(struct loop *loop, struct live_call *call, const char *path)
+static void call_init(struct loop *loop, struct live_multi_call *call, const char *path)
 {
-    live_call_init(call, live_url(&loop->server, path), &loop->policy);
+    live_multi_call_init(call, live_server_url(&loop->server, path), &loop->policy);
 }
 
-static void start(struct loop *loop, struct live_call *call)
+static void call_start(struct loop *loop, struct live_multi_call *call)
 {
-    live_call_start(call, loop->multi, &loop->target);
-    assert_int_equal(call->ok, BIDE_OK);
+    live_multi_call_start(call, loop->multi, &loop->target);
+    assert_int_equal(call->start_error, BIDE_OK);
 }
 
-static void assert_succeeded(const struct live_call *call, const char *body)
+static void assert_succeeded(const struct live_multi_call *call, const char *body)
 {
     assert_int_equal(call->done, 1);
     assert_int_equal(call->code, CURLE_OK);
@@ -127,198 +127,198 @@ static void assert_succeeded(const struct live_call *call, const char *body)
 
 /* ---- the tests ---- */
 
-static void a_flaky_call_succeeds_in_a_loop_of_the_owner_s(void **state)
+static void a_flaky_call_succeeds_in_the_caller_s_event_loop(void **state)
 {
     struct loop loop;
-    struct live_call call;
-    begin(&loop, "/flaky 503 | reset | 200 body=\"yes\"", 5);
-    make(&loop, &call, "/flaky");
-    start(&loop, &call);
+    struct live_multi_call call;
+    event_loop_begin(&loop, "/flaky 503 | reset | 200 body=\"yes\"", 5);
+    call_init(&loop, &call, "/flaky");
+    call_start(&loop, &call);
     assert_true(loop.due_ns != BIDE_NEVER); /* the start alone sets the timer that makes it begin */
-    assert_true(run(&loop));
+    assert_true(event_loop_run(&loop));
     assert_succeeded(&call, "yes");
     assert_int_equal(call.result.attempts, 3);
-    live_call_free(&call);
-    end(&loop);
+    live_multi_call_free(&call);
+    event_loop_end(&loop);
 }
 
-static void many_calls_share_the_loop(void **state)
+static void many_calls_share_the_event_loop(void **state)
 {
     enum { CALLS = 300 };
     struct loop loop;
-    struct live_call *call = calloc(CALLS, sizeof *call);
-    begin(&loop, "/mix 200 body=\"fine\" x3 | 503 | reset | 429 | loop", 60);
+    struct live_multi_call *call = calloc(CALLS, sizeof *call);
+    event_loop_begin(&loop, "/mix 200 body=\"fine\" x3 | 503 | reset | 429 | loop", 60);
     curl_multi_setopt(bide_multi_handle(loop.multi), CURLMOPT_MAX_TOTAL_CONNECTIONS, 50L);
     for (size_t i = 0; i < CALLS; i++) {
-        make(&loop, &call[i], "/mix");
-        start(&loop, &call[i]);
+        call_init(&loop, &call[i], "/mix");
+        call_start(&loop, &call[i]);
     }
-    assert_true(run(&loop));
+    assert_true(event_loop_run(&loop));
     for (size_t i = 0; i < CALLS; i++) {
         assert_succeeded(&call[i], "fine");
-        live_call_free(&call[i]);
+        live_multi_call_free(&call[i]);
     }
     free(call);
-    end(&loop);
+    event_loop_end(&loop);
 }
 
-static void a_wait_costs_no_calls_and_ends_in_time(void **state)
+static void a_wait_causes_no_wakeups_and_ends_on_time(void **state)
 {
     struct loop loop;
-    struct live_call call;
-    begin(&loop, "/busy 503 retry-after=1 | 200", 3);
-    make(&loop, &call, "/busy");
-    start(&loop, &call);
-    assert_true(run(&loop));
+    struct live_multi_call call;
+    event_loop_begin(&loop, "/busy 503 retry-after=1 | 200", 3);
+    call_init(&loop, &call, "/busy");
+    call_start(&loop, &call);
+    assert_true(event_loop_run(&loop));
     assert_succeeded(&call, "ok\n");
-    print_message("%u actions, %u of them timers, told %u times\n", loop.actions, loop.fired, loop.told);
+    print_message("%u actions, %u of them timers, told %u times\n", loop.actions, loop.fired, loop.timer_sets);
     assert_true(loop.actions < 40);
-    assert_true(loop.told < 40);
-    live_stop(&loop.server);
+    assert_true(loop.timer_sets < 40);
+    live_server_stop(&loop.server);
     assert_int_equal(loop.server.count, 2);
     assert_true(loop.server.seen[1].at_ns - loop.server.seen[0].at_ns >= BIDE_S);
-    live_call_free(&call);
-    end(&loop);
+    live_multi_call_free(&call);
+    event_loop_end(&loop);
 }
 
-static void when_all_is_done_no_timer_is_left(void **state)
+static void no_timer_is_set_after_the_last_call(void **state)
 {
     struct loop loop;
-    struct live_call call;
-    begin(&loop, "/flaky 503 | 200", 3);
-    make(&loop, &call, "/flaky");
-    start(&loop, &call);
-    assert_true(run(&loop));
+    struct live_multi_call call;
+    event_loop_begin(&loop, "/flaky 503 | 200", 3);
+    call_init(&loop, &call, "/flaky");
+    call_start(&loop, &call);
+    assert_true(event_loop_run(&loop));
     unsigned fired = loop.fired;
     while (loop.due_ns != BIDE_NEVER && loop.fired < fired + 10)
-        one_round(&loop); /* libcurl may have a last one, of the transfer's */
+        event_loop_round(&loop); /* libcurl may have a last one, of the transfer's */
     assert_int_equal(loop.due_ns, BIDE_NEVER);
-    live_call_free(&call);
-    end(&loop);
+    live_multi_call_free(&call);
+    event_loop_end(&loop);
 }
 
-static void a_silent_server_is_left_when_the_attempt_s_time_is_up(void **state)
+static void a_silent_server_is_left_at_the_attempt_timeout(void **state)
 {
     struct loop loop;
-    struct live_call call;
-    begin(&loop, "/silent delay=never | 200", 3);
+    struct live_multi_call call;
+    event_loop_begin(&loop, "/silent delay=never | 200", 3);
     loop.policy.attempt_timeout_ns = 100 * BIDE_MS;
-    make(&loop, &call, "/silent");
-    start(&loop, &call);
-    assert_true(run(&loop));
+    call_init(&loop, &call, "/silent");
+    call_start(&loop, &call);
+    assert_true(event_loop_run(&loop));
     assert_succeeded(&call, "ok\n");
     assert_int_equal(call.result.attempt[0].code, CURLE_OPERATION_TIMEDOUT);
     assert_true(loop.actions < 100);
-    live_call_free(&call);
-    end(&loop);
+    live_multi_call_free(&call);
+    event_loop_end(&loop);
 }
 
-static void a_hedge_starts_by_the_timer(void **state)
+static void the_timer_starts_a_hedge(void **state)
 {
     struct loop loop;
-    struct live_call call;
-    begin(&loop, "/slow delay=never | 200 body=\"hedged\"", 3);
+    struct live_multi_call call;
+    event_loop_begin(&loop, "/slow delay=never | 200 body=\"hedged\"", 3);
     loop.policy.hedges_max = 1;
     loop.policy.hedge_delay_ns = 20 * BIDE_MS;
-    make(&loop, &call, "/slow");
-    start(&loop, &call);
-    assert_true(run(&loop));
+    call_init(&loop, &call, "/slow");
+    call_start(&loop, &call);
+    assert_true(event_loop_run(&loop));
     assert_succeeded(&call, "hedged");
     assert_true(call.by_copy);
-    live_call_free(&call);
-    end(&loop);
+    live_multi_call_free(&call);
+    event_loop_end(&loop);
 }
 
 static void a_timer_that_fires_early_is_set_again(void **state)
 {
     struct loop loop;
-    struct live_call call;
-    begin(&loop, "/busy 503 retry-after=1 | 200", 3);
-    make(&loop, &call, "/busy");
-    start(&loop, &call);
+    struct live_multi_call call;
+    event_loop_begin(&loop, "/busy 503 retry-after=1 | 200", 3);
+    call_init(&loop, &call, "/busy");
+    call_start(&loop, &call);
     while (bide_multi_running(loop.multi) > 0) {
-        one_round(&loop);
+        event_loop_round(&loop);
         if (loop.due_ns != BIDE_NEVER)
-            fire(&loop); /* though it is not due: the multi must set it again */
+            event_loop_fire_timer(&loop); /* though it is not due: the multi must set it again */
     }
     assert_succeeded(&call, "ok\n");
-    live_stop(&loop.server);
+    live_server_stop(&loop.server);
     assert_true(loop.server.seen[1].at_ns - loop.server.seen[0].at_ns >= BIDE_S);
-    live_call_free(&call);
-    end(&loop);
+    live_multi_call_free(&call);
+    event_loop_end(&loop);
 }
 
-static void a_call_may_be_cancelled_between_events(void **state)
+static void a_call_can_be_cancelled_between_events(void **state)
 {
     struct loop loop;
-    struct live_call silent, fine;
-    begin(&loop, "/silent delay=never\n/fine 200", 3);
-    make(&loop, &silent, "/silent");
-    start(&loop, &silent);
+    struct live_multi_call silent, fine;
+    event_loop_begin(&loop, "/silent delay=never\n/fine 200", 3);
+    call_init(&loop, &silent, "/silent");
+    call_start(&loop, &silent);
     while (chaos_requests(loop.server.chaos) == 0)
-        one_round(&loop);
-    bide_multi_cancel(loop.multi, silent.transfer);
+        event_loop_round(&loop);
+    bide_multi_cancel(loop.multi, silent.active);
     assert_int_equal(silent.done, 1);
     assert_int_equal(silent.code, CURLE_ABORTED_BY_CALLBACK);
-    make(&loop, &fine, "/fine");
-    start(&loop, &fine);
-    assert_true(run(&loop));
+    call_init(&loop, &fine, "/fine");
+    call_start(&loop, &fine);
+    assert_true(event_loop_run(&loop));
     assert_succeeded(&fine, "ok\n");
-    live_call_free(&silent);
-    live_call_free(&fine);
-    end(&loop);
+    live_multi_call_free(&silent);
+    live_multi_call_free(&fine);
+    event_loop_end(&loop);
 }
 
-static void a_call_may_be_started_from_done(void **state)
+static void a_call_can_be_started_in_done(void **state)
 {
     struct loop loop;
-    struct live_call one, two;
-    begin(&loop, "/mix 503 | 200 | loop", 3);
-    make(&loop, &one, "/mix");
-    make(&loop, &two, "/mix");
+    struct live_multi_call one, two;
+    event_loop_begin(&loop, "/mix 503 | 200 | loop", 3);
+    call_init(&loop, &one, "/mix");
+    call_init(&loop, &two, "/mix");
     two.multi = loop.multi;
     two.target = &loop.target;
-    one.then = live_call_again;
+    one.after_done = live_multi_call_restart;
     one.other = &two;
-    start(&loop, &one);
-    assert_true(run(&loop));
+    call_start(&loop, &one);
+    assert_true(event_loop_run(&loop));
     assert_succeeded(&one, "ok\n");
     assert_succeeded(&two, "ok\n");
-    live_call_free(&one);
-    live_call_free(&two);
-    end(&loop);
+    live_multi_call_free(&one);
+    live_multi_call_free(&two);
+    event_loop_end(&loop);
 }
 
-static void calls_started_before_the_timer_was_asked_for_go_on(void **state)
+static void calls_started_before_on_timer_continue(void **state)
 {
     struct loop loop;
-    struct live_call call;
-    begin(&loop, "/flaky 503 | 200", 3);
+    struct live_multi_call call;
+    event_loop_begin(&loop, "/flaky 503 | 200", 3);
     bide_multi_on_timer(loop.multi, NULL, NULL);
-    make(&loop, &call, "/flaky");
-    start(&loop, &call);
+    call_init(&loop, &call, "/flaky");
+    call_start(&loop, &call);
     assert_int_equal(loop.due_ns, BIDE_NEVER);
     bide_multi_on_timer(loop.multi, set_timer, &loop);
     assert_true(loop.due_ns != BIDE_NEVER);
-    assert_true(run(&loop));
+    assert_true(event_loop_run(&loop));
     assert_succeeded(&call, "ok\n");
-    live_call_free(&call);
-    end(&loop);
+    live_multi_call_free(&call);
+    event_loop_end(&loop);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_flaky_call_succeeds_in_a_loop_of_the_owner_s),
-        cmocka_unit_test(many_calls_share_the_loop),
-        cmocka_unit_test(a_wait_costs_no_calls_and_ends_in_time),
-        cmocka_unit_test(when_all_is_done_no_timer_is_left),
-        cmocka_unit_test(a_silent_server_is_left_when_the_attempt_s_time_is_up),
-        cmocka_unit_test(a_hedge_starts_by_the_timer),
+        cmocka_unit_test(a_flaky_call_succeeds_in_the_caller_s_event_loop),
+        cmocka_unit_test(many_calls_share_the_event_loop),
+        cmocka_unit_test(a_wait_causes_no_wakeups_and_ends_on_time),
+        cmocka_unit_test(no_timer_is_set_after_the_last_call),
+        cmocka_unit_test(a_silent_server_is_left_at_the_attempt_timeout),
+        cmocka_unit_test(the_timer_starts_a_hedge),
         cmocka_unit_test(a_timer_that_fires_early_is_set_again),
-        cmocka_unit_test(a_call_may_be_cancelled_between_events),
-        cmocka_unit_test(a_call_may_be_started_from_done),
-        cmocka_unit_test(calls_started_before_the_timer_was_asked_for_go_on),
+        cmocka_unit_test(a_call_can_be_cancelled_between_events),
+        cmocka_unit_test(a_call_can_be_started_in_done),
+        cmocka_unit_test(calls_started_before_on_timer_continue),
     };
     curl_global_init(CURL_GLOBAL_DEFAULT);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);

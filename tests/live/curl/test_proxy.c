@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#define DEEDS(...)                                                                                                     \
-    (const enum live_proxy_deed[]){__VA_ARGS__}, sizeof(enum live_proxy_deed[]){__VA_ARGS__} / sizeof(int)
+#define ACTIONS(...)                                                                                                   \
+    (const enum live_proxy_action[]){__VA_ARGS__}, sizeof(enum live_proxy_action[]){__VA_ARGS__} / sizeof(int)
 
 static struct live_client client;
 static struct live_server origin;
@@ -26,7 +26,7 @@ static struct live_tcp *tcp;
 static int open_all(void **state)
 {
     live_client_init(&client, 3);
-    live_serve(&origin, "");
+    live_server_start(&origin, "");
     return 0;
 }
 
@@ -37,29 +37,29 @@ static int close_all(void **state)
     proxy = NULL;
     live_tcp_free(tcp);
     tcp = NULL;
-    live_free(&origin);
+    live_server_free(&origin);
     if (second.chaos)
-        live_free(&second);
+        live_server_free(&second);
     live_process_free(&tls);
     return 0;
 }
 
-static void through(const enum live_proxy_deed *deeds, size_t count)
+static void use_proxy(const enum live_proxy_action *actions, size_t count)
 {
-    proxy = live_proxy_new(deeds, count);
+    proxy = live_proxy_new(actions, count);
     curl_easy_setopt(client.easy, CURLOPT_PROXY, live_proxy_url(proxy));
     curl_easy_setopt(client.easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
 }
 
-static CURLcode post(void)
+static CURLcode perform_post(void)
 {
-    return live_client_post(&client, live_url(&origin, "/pay"), "charge=1");
+    return live_client_post(&client, live_server_url(&origin, "/pay"), "charge=1");
 }
 
 static size_t posts_seen(void)
 {
-    live_stop(&origin);
-    return live_count(&origin, "/pay");
+    live_server_stop(&origin);
+    return live_server_requests(&origin, "/pay");
 }
 
 static void start_tls(void)
@@ -73,29 +73,29 @@ static void start_tls(void)
 
 /* ---- tests ---- */
 
-static void a_call_through_a_tunnel_is_like_any_other(void **state)
+static void a_call_through_a_tunnel_succeeds(void **state)
 {
-    through(DEEDS(LIVE_PROXY_TUNNEL));
-    assert_int_equal(post(), CURLE_OK);
+    use_proxy(ACTIONS(LIVE_PROXY_TUNNEL));
+    assert_int_equal(perform_post(), CURLE_OK);
     live_assert_done(&client, 1);
     assert_int_equal(client.result.status, 200);
     assert_string_equal(client.sink.at, "ok\n");
     assert_int_equal(posts_seen(), 1);
 }
 
-static void a_tunnel_is_used_again(void **state)
+static void a_tunnel_is_reused(void **state)
 {
-    through(DEEDS(LIVE_PROXY_TUNNEL));
+    use_proxy(ACTIONS(LIVE_PROXY_TUNNEL));
     for (int i = 0; i < 5; i++)
-        assert_int_equal(post(), CURLE_OK);
+        assert_int_equal(perform_post(), CURLE_OK);
     assert_int_equal(live_proxy_requests(proxy), 1);
     assert_int_equal(posts_seen(), 5);
 }
 
-static void a_proxy_that_is_overloaded_is_asked_again_even_for_a_post(void **state)
+static void an_overloaded_proxy_is_retried_even_for_a_post(void **state)
 {
-    through(DEEDS(LIVE_PROXY_503, LIVE_PROXY_502, LIVE_PROXY_TUNNEL));
-    assert_int_equal(post(), CURLE_OK);
+    use_proxy(ACTIONS(LIVE_PROXY_503, LIVE_PROXY_502, LIVE_PROXY_TUNNEL));
+    assert_int_equal(perform_post(), CURLE_OK);
     live_assert_done(&client, 3);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     live_assert_attempt(&client, 2, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
@@ -107,7 +107,7 @@ static void a_proxy_that_is_overloaded_is_asked_again_even_for_a_post(void **sta
 static CURLcode bare_code(void)
 {
     CURL *easy = curl_easy_init();
-    curl_easy_setopt(easy, CURLOPT_URL, live_url(&origin, "/bare"));
+    curl_easy_setopt(easy, CURLOPT_URL, live_server_url(&origin, "/bare"));
     curl_easy_setopt(easy, CURLOPT_PROXY, live_proxy_url(proxy));
     curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
     CURLcode code = curl_easy_perform(easy);
@@ -115,10 +115,10 @@ static CURLcode bare_code(void)
     return code;
 }
 
-static void a_proxy_that_stays_overloaded_is_a_failure_and_not_an_answer(void **state)
+static void a_proxy_that_stays_overloaded_is_a_failure_without_a_response(void **state)
 {
-    through(DEEDS(LIVE_PROXY_503));
-    CURLcode code = post();
+    use_proxy(ACTIONS(LIVE_PROXY_503));
+    CURLcode code = perform_post();
     live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
     assert_int_not_equal(code, CURLE_OK);
     assert_int_equal(code, bare_code());
@@ -127,10 +127,10 @@ static void a_proxy_that_stays_overloaded_is_a_failure_and_not_an_answer(void **
     assert_int_equal(posts_seen(), 0);
 }
 
-static void a_proxy_that_wants_credentials_is_not_asked_again(void **state)
+static void a_proxy_that_requires_credentials_is_not_retried(void **state)
 {
-    through(DEEDS(LIVE_PROXY_407));
-    CURLcode code = post();
+    use_proxy(ACTIONS(LIVE_PROXY_407));
+    CURLcode code = perform_post();
     live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
     live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(code, bare_code());
@@ -140,41 +140,41 @@ static void a_proxy_that_wants_credentials_is_not_asked_again(void **state)
 }
 
 /* libcurl answers the 407 by itself, with another CONNECT: the request is sent once, and it is one attempt. */
-static void credentials_for_the_proxy_cost_no_attempt(void **state)
+static void proxy_authentication_costs_no_attempt(void **state)
 {
-    through(DEEDS(LIVE_PROXY_407, LIVE_PROXY_TUNNEL));
+    use_proxy(ACTIONS(LIVE_PROXY_407, LIVE_PROXY_TUNNEL));
     curl_easy_setopt(client.easy, CURLOPT_PROXYAUTH, (long)CURLAUTH_ANY);
     curl_easy_setopt(client.easy, CURLOPT_PROXYUSERPWD, "user:secret");
-    assert_int_equal(post(), CURLE_OK);
+    assert_int_equal(perform_post(), CURLE_OK);
     live_assert_done(&client, 1);
     assert_int_equal(client.result.status, 200);
     assert_int_equal(live_proxy_requests(proxy), 2);
     assert_int_equal(posts_seen(), 1);
 }
 
-static void a_proxy_that_forbids_is_not_asked_again(void **state)
+static void a_proxy_that_forbids_the_tunnel_is_not_retried(void **state)
 {
-    through(DEEDS(LIVE_PROXY_403));
-    assert_int_not_equal(post(), CURLE_OK);
+    use_proxy(ACTIONS(LIVE_PROXY_403));
+    assert_int_not_equal(perform_post(), CURLE_OK);
     live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(live_proxy_requests(proxy), 1);
     assert_int_equal(posts_seen(), 0);
 }
 
-static void a_proxy_that_hangs_up_is_asked_again_even_for_a_post(void **state)
+static void a_proxy_that_closes_is_retried_even_for_a_post(void **state)
 {
-    through(DEEDS(LIVE_PROXY_CLOSE, LIVE_PROXY_TUNNEL));
-    assert_int_equal(post(), CURLE_OK);
+    use_proxy(ACTIONS(LIVE_PROXY_CLOSE, LIVE_PROXY_TUNNEL));
+    assert_int_equal(perform_post(), CURLE_OK);
     live_assert_done(&client, 2);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(posts_seen(), 1);
 }
 
-static void a_proxy_that_is_silent_is_asked_again_even_for_a_post(void **state)
+static void a_silent_proxy_is_retried_even_for_a_post(void **state)
 {
-    through(DEEDS(LIVE_PROXY_SILENCE));
+    use_proxy(ACTIONS(LIVE_PROXY_SILENCE));
     client.policy.connect_timeout_ns = 50 * BIDE_MS;
-    assert_int_equal(post(), CURLE_OPERATION_TIMEDOUT);
+    assert_int_equal(perform_post(), CURLE_OPERATION_TIMEDOUT);
     live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
     live_assert_attempt(&client, 3, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(posts_seen(), 0);
@@ -190,38 +190,38 @@ static void refuse_by_socks(void *context, int fd, unsigned number)
         live_tcp_write(fd, refused, sizeof refused - 1);
 }
 
-static void a_socks_proxy_that_cannot_connect_is_asked_again_even_for_a_post(void **state)
+static void a_socks_proxy_that_cannot_connect_is_retried_even_for_a_post(void **state)
 {
     char url[64];
     tcp = live_tcp_new(refuse_by_socks, NULL);
     snprintf(url, sizeof url, "socks5://127.0.0.1:%u", live_tcp_port(tcp));
     curl_easy_setopt(client.easy, CURLOPT_PROXY, url);
-    assert_int_equal(post(), CURLE_PROXY);
+    assert_int_equal(perform_post(), CURLE_PROXY);
     live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
     live_assert_attempt(&client, 3, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(posts_seen(), 0);
 }
 
-static void nobody(void *context, int fd, unsigned number) {}
+static void serve_nothing(void *context, int fd, unsigned number) {}
 
-static void a_proxy_that_is_not_there_is_asked_again_even_for_a_post(void **state)
+static void a_missing_proxy_is_retried_even_for_a_post(void **state)
 {
     char url[64];
-    struct live_tcp *gone = live_tcp_new(nobody, NULL);
+    struct live_tcp *gone = live_tcp_new(serve_nothing, NULL);
     snprintf(url, sizeof url, "http://127.0.0.1:%u", live_tcp_port(gone));
     live_tcp_free(gone);
     curl_easy_setopt(client.easy, CURLOPT_PROXY, url);
     curl_easy_setopt(client.easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
-    assert_int_equal(post(), CURLE_COULDNT_CONNECT);
+    assert_int_equal(perform_post(), CURLE_COULDNT_CONNECT);
     live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
     live_assert_attempt(&client, 3, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(posts_seen(), 0);
 }
 
-static void a_post_whose_tunnel_is_cut_may_have_run_and_is_not_repeated(void **state)
+static void a_post_through_a_cut_tunnel_is_not_repeated(void **state)
 {
-    through(DEEDS(LIVE_PROXY_CUT, LIVE_PROXY_TUNNEL));
-    CURLcode code = post();
+    use_proxy(ACTIONS(LIVE_PROXY_CUT, LIVE_PROXY_TUNNEL));
+    CURLcode code = perform_post();
     live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_int_not_equal(code, CURLE_OK); /* the proxy's 200 was not the server's */
@@ -230,26 +230,26 @@ static void a_post_whose_tunnel_is_cut_may_have_run_and_is_not_repeated(void **s
     assert_int_equal(posts_seen(), 1);
 }
 
-static void a_post_on_a_reused_tunnel_that_dies_is_seen_once(void **state)
+static void a_post_on_a_reused_tunnel_that_dies_is_sent_once(void **state)
 {
-    live_free(&origin);
-    live_serve(&origin, "/warm 200 reuse=reset\n/pay 200");
-    through(DEEDS(LIVE_PROXY_TUNNEL));
-    assert_int_equal(live_client_get(&client, live_url(&origin, "/warm")), CURLE_OK);
-    assert_int_not_equal(post(), CURLE_OK);
+    live_server_free(&origin);
+    live_server_start(&origin, "/warm 200 reuse=reset\n/pay 200");
+    use_proxy(ACTIONS(LIVE_PROXY_TUNNEL));
+    assert_int_equal(live_client_get(&client, live_server_url(&origin, "/warm")), CURLE_OK);
+    assert_int_not_equal(perform_post(), CURLE_OK);
     live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_int_equal(client.result.status, 0);
     assert_int_equal(posts_seen(), 1);
 }
 
-static void a_proxy_that_refuses_another_tunnel_has_not_answered_for_the_server(void **state)
+static void a_proxy_s_status_is_not_the_server_s_response(void **state)
 {
-    live_free(&origin);
-    live_serve(&origin, "/warm 200 reuse=reset\n/pay 200");
-    through(DEEDS(LIVE_PROXY_TUNNEL, LIVE_PROXY_503, LIVE_PROXY_TUNNEL));
-    assert_int_equal(live_client_get(&client, live_url(&origin, "/warm")), CURLE_OK);
-    assert_int_not_equal(post(), CURLE_OK); /* libcurl asked for a tunnel to send it again */
+    live_server_free(&origin);
+    live_server_start(&origin, "/warm 200 reuse=reset\n/pay 200");
+    use_proxy(ACTIONS(LIVE_PROXY_TUNNEL, LIVE_PROXY_503, LIVE_PROXY_TUNNEL));
+    assert_int_equal(live_client_get(&client, live_server_url(&origin, "/warm")), CURLE_OK);
+    assert_int_not_equal(perform_post(), CURLE_OK); /* libcurl asked for a tunnel to send it again */
     live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_int_equal(client.result.status, 0);
@@ -257,22 +257,22 @@ static void a_proxy_that_refuses_another_tunnel_has_not_answered_for_the_server(
     assert_int_equal(posts_seen(), 1);
 }
 
-static void a_get_whose_tunnel_is_cut_is_repeated(void **state)
+static void a_get_through_a_cut_tunnel_is_retried(void **state)
 {
-    through(DEEDS(LIVE_PROXY_CUT, LIVE_PROXY_TUNNEL));
-    assert_int_equal(live_client_get(&client, live_url(&origin, "/pay")), CURLE_OK);
+    use_proxy(ACTIONS(LIVE_PROXY_CUT, LIVE_PROXY_TUNNEL));
+    assert_int_equal(live_client_get(&client, live_server_url(&origin, "/pay")), CURLE_OK);
     live_assert_done(&client, 2);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_int_equal(posts_seen(), 2);
 }
 
-static void a_server_that_fails_behind_a_proxy_is_judged_by_its_own_answer(void **state)
+static void a_server_behind_a_proxy_is_classified_by_its_own_response(void **state)
 {
-    live_free(&origin);
-    live_serve(&origin, "/pay 503 retry-after=0 | 200");
-    through(DEEDS(LIVE_PROXY_TUNNEL));
+    live_server_free(&origin);
+    live_server_start(&origin, "/pay 503 retry-after=0 | 200");
+    use_proxy(ACTIONS(LIVE_PROXY_TUNNEL));
     client.options.safety = BIDE_CURL_IDEMPOTENT;
-    assert_int_equal(post(), CURLE_OK);
+    assert_int_equal(perform_post(), CURLE_OK);
     live_assert_done(&client, 2);
     assert_int_equal(client.result.attempt[0].status, 503);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED);
@@ -283,13 +283,13 @@ static void a_server_that_fails_behind_a_proxy_is_judged_by_its_own_answer(void 
 static void a_redirect_to_another_server_goes_through_another_tunnel(void **state)
 {
     char script[128];
-    live_serve(&second, "/there 200 body=fine");
-    snprintf(script, sizeof script, "/pay 302 location=%s", live_url(&second, "/there"));
-    live_free(&origin);
-    live_serve(&origin, script);
-    through(DEEDS(LIVE_PROXY_TUNNEL));
+    live_server_start(&second, "/there 200 body=fine");
+    snprintf(script, sizeof script, "/pay 302 location=%s", live_server_url(&second, "/there"));
+    live_server_free(&origin);
+    live_server_start(&origin, script);
+    use_proxy(ACTIONS(LIVE_PROXY_TUNNEL));
     curl_easy_setopt(client.easy, CURLOPT_FOLLOWLOCATION, 1L);
-    assert_int_equal(live_client_get(&client, live_url(&origin, "/pay")), CURLE_OK);
+    assert_int_equal(live_client_get(&client, live_server_url(&origin, "/pay")), CURLE_OK);
     live_assert_done(&client, 1);
     assert_int_equal(client.result.status, 200);
     assert_string_equal(client.sink.at, "fine");
@@ -297,10 +297,10 @@ static void a_redirect_to_another_server_goes_through_another_tunnel(void **stat
     assert_int_equal(posts_seen(), 1);
 }
 
-static void a_certificate_that_is_wrong_behind_a_proxy_is_an_error_and_never_success(void **state)
+static void an_invalid_certificate_behind_a_proxy_is_an_error(void **state)
 {
     start_tls();
-    through(DEEDS(LIVE_PROXY_TUNNEL));
+    use_proxy(ACTIONS(LIVE_PROXY_TUNNEL));
     curl_easy_setopt(client.easy, CURLOPT_CAINFO, live_tls_path(&tls, "other"));
     CURLcode code = live_client_post(&client, live_process_url(&tls, "https", "/"), "charge=1");
     live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
@@ -310,10 +310,10 @@ static void a_certificate_that_is_wrong_behind_a_proxy_is_an_error_and_never_suc
     assert_int_equal(client.result.status, 0);
 }
 
-static void a_tls_server_behind_a_proxy_answers(void **state)
+static void a_tls_server_behind_a_proxy_responds(void **state)
 {
     start_tls();
-    through(DEEDS(LIVE_PROXY_503, LIVE_PROXY_TUNNEL));
+    use_proxy(ACTIONS(LIVE_PROXY_503, LIVE_PROXY_TUNNEL));
     curl_easy_setopt(client.easy, CURLOPT_CAINFO, live_tls_path(&tls, "right"));
     assert_int_equal(live_client_post(&client, live_process_url(&tls, "https", "/"), "charge=1"), CURLE_OK);
     live_assert_done(&client, 2);
@@ -321,11 +321,11 @@ static void a_tls_server_behind_a_proxy_answers(void **state)
 }
 
 /* A proxy for plain HTTP is a server like any other: what it answers may be the server's answer. */
-static void a_plain_request_through_a_proxy_is_judged_as_without_one(void **state)
+static void a_plain_request_through_a_proxy_is_classified_as_without_it(void **state)
 {
     char url[64];
-    live_free(&origin);
-    live_serve(&origin, "/pay 503 | 200");
+    live_server_free(&origin);
+    live_server_start(&origin, "/pay 503 | 200");
     snprintf(url, sizeof url, "http://127.0.0.1:%u", chaos_port(origin.chaos));
     curl_easy_setopt(client.easy, CURLOPT_PROXY, url);
     assert_int_equal(live_client_post(&client, "http://bide.invalid/pay", "charge=1"), CURLE_OK);
@@ -339,26 +339,26 @@ static void a_plain_request_through_a_proxy_is_judged_as_without_one(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_call_through_a_tunnel_is_like_any_other),
-        TEST(a_tunnel_is_used_again),
-        TEST(a_proxy_that_is_overloaded_is_asked_again_even_for_a_post),
-        TEST(a_proxy_that_stays_overloaded_is_a_failure_and_not_an_answer),
-        TEST(a_proxy_that_wants_credentials_is_not_asked_again),
-        TEST(credentials_for_the_proxy_cost_no_attempt),
-        TEST(a_proxy_that_forbids_is_not_asked_again),
-        TEST(a_proxy_that_hangs_up_is_asked_again_even_for_a_post),
-        TEST(a_proxy_that_is_silent_is_asked_again_even_for_a_post),
-        TEST(a_socks_proxy_that_cannot_connect_is_asked_again_even_for_a_post),
-        TEST(a_proxy_that_is_not_there_is_asked_again_even_for_a_post),
-        TEST(a_post_whose_tunnel_is_cut_may_have_run_and_is_not_repeated),
-        TEST(a_post_on_a_reused_tunnel_that_dies_is_seen_once),
-        TEST(a_proxy_that_refuses_another_tunnel_has_not_answered_for_the_server),
-        TEST(a_get_whose_tunnel_is_cut_is_repeated),
-        TEST(a_server_that_fails_behind_a_proxy_is_judged_by_its_own_answer),
+        TEST(a_call_through_a_tunnel_succeeds),
+        TEST(a_tunnel_is_reused),
+        TEST(an_overloaded_proxy_is_retried_even_for_a_post),
+        TEST(a_proxy_that_stays_overloaded_is_a_failure_without_a_response),
+        TEST(a_proxy_that_requires_credentials_is_not_retried),
+        TEST(proxy_authentication_costs_no_attempt),
+        TEST(a_proxy_that_forbids_the_tunnel_is_not_retried),
+        TEST(a_proxy_that_closes_is_retried_even_for_a_post),
+        TEST(a_silent_proxy_is_retried_even_for_a_post),
+        TEST(a_socks_proxy_that_cannot_connect_is_retried_even_for_a_post),
+        TEST(a_missing_proxy_is_retried_even_for_a_post),
+        TEST(a_post_through_a_cut_tunnel_is_not_repeated),
+        TEST(a_post_on_a_reused_tunnel_that_dies_is_sent_once),
+        TEST(a_proxy_s_status_is_not_the_server_s_response),
+        TEST(a_get_through_a_cut_tunnel_is_retried),
+        TEST(a_server_behind_a_proxy_is_classified_by_its_own_response),
         TEST(a_redirect_to_another_server_goes_through_another_tunnel),
-        TEST(a_certificate_that_is_wrong_behind_a_proxy_is_an_error_and_never_success),
-        TEST(a_tls_server_behind_a_proxy_answers),
-        TEST(a_plain_request_through_a_proxy_is_judged_as_without_one),
+        TEST(an_invalid_certificate_behind_a_proxy_is_an_error),
+        TEST(a_tls_server_behind_a_proxy_responds),
+        TEST(a_plain_request_through_a_proxy_is_classified_as_without_it),
     };
     curl_global_init(CURL_GLOBAL_ALL);
     return cmocka_run_group_tests(tests, NULL, NULL);

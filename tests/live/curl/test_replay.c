@@ -13,12 +13,12 @@
 #define BODY "pay 10 to bob"
 
 /* One cut: the script of a path that warms the connection up, and of those that are tried. */
-struct scene {
+struct cut_case {
     const char *name;
     const char *script;
 };
 
-static const struct scene scenes[] = {
+static const struct cut_case cut_cases[] = {
     {"close", "/warm 200 reuse=close\n/pay 200"},
     {"reset", "/warm 200 reuse=reset\n/pay 200"},
 };
@@ -29,7 +29,7 @@ static void set_body(CURL *easy, const char *body)
     curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, body);
 }
 
-static size_t swallow(char *at, size_t size, size_t count, void *context)
+static size_t discard_body(char *at, size_t size, size_t count, void *context)
 {
     return size * count;
 }
@@ -37,7 +37,7 @@ static size_t swallow(char *at, size_t size, size_t count, void *context)
 static CURL *bare_handle(void)
 {
     CURL *easy = curl_easy_init();
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, swallow);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, discard_body);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     return easy;
 }
@@ -46,42 +46,42 @@ static CURLcode bare_get(CURL *easy, struct live_server *server, const char *pat
 {
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, NULL);
     curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
-    curl_easy_setopt(easy, CURLOPT_URL, live_url(server, path));
+    curl_easy_setopt(easy, CURLOPT_URL, live_server_url(server, path));
     return curl_easy_perform(easy);
 }
 
 /* What libcurl does alone: the server sees the request twice, and libcurl says OK. */
-static void show_that_libcurl_repeats(const char *script, const char *method, const char *body)
+static void expect_bare_libcurl_repeats(const char *script, const char *method, const char *body)
 {
     struct live_server server;
-    live_serve(&server, script);
+    live_server_start(&server, script);
     CURL *easy = bare_handle();
     assert_int_equal(bare_get(easy, &server, "/warm"), CURLE_OK);
     set_body(easy, body);
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
-    curl_easy_setopt(easy, CURLOPT_URL, live_url(&server, "/pay"));
+    curl_easy_setopt(easy, CURLOPT_URL, live_server_url(&server, "/pay"));
     assert_int_equal(curl_easy_perform(easy), CURLE_OK);
     curl_easy_cleanup(easy);
-    live_stop(&server);
-    assert_int_equal(live_count(&server, "/pay"), 2);
-    live_free(&server);
+    live_server_stop(&server);
+    assert_int_equal(live_server_requests(&server, "/pay"), 2);
+    live_server_free(&server);
 }
 
 /* A call whose connection is warm. */
-static void open_warm(struct live_call *c, const char *script, uint32_t attempts)
+static void open_with_connection(struct live_call *c, const char *script, uint32_t attempts)
 {
     live_call_open(c, script, attempts);
-    live_service_target(&c->target);
-    assert_int_equal(live_perform(c, "/warm"), CURLE_OK);
+    live_target_service(&c->target);
+    assert_int_equal(live_call_perform(c, "/warm"), CURLE_OK);
 }
 
-static void expect_seen(struct live_call *c, const char *path, size_t times)
+static void expect_requests(struct live_call *c, const char *path, size_t times)
 {
-    live_stop(&c->server);
-    assert_int_equal(live_count(&c->server, path), times);
+    live_server_stop(&c->server);
+    assert_int_equal(live_server_requests(&c->server, path), times);
 }
 
-static void expect_stopped(const struct live_call *c, uint32_t attempts, enum bide_reason reason)
+static void expect_replay_stopped(const struct live_call *c, uint32_t attempts, enum bide_reason reason)
 {
     live_expect(c, BIDE_GIVE_UP, reason, attempts);
     live_expect_attempt(c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
@@ -91,87 +91,88 @@ static void expect_stopped(const struct live_call *c, uint32_t attempts, enum bi
 
 /* ---- what must not be repeated ---- */
 
-static void post_once(const struct scene *scene, const char *method, const char *body)
+static void expect_sent_once(const struct cut_case *cut_case, const char *method, const char *body)
 {
     struct live_call c;
-    show_that_libcurl_repeats(scene->script, method, body);
-    open_warm(&c, scene->script, 4);
+    expect_bare_libcurl_repeats(cut_case->script, method, body);
+    open_with_connection(&c, cut_case->script, 4);
     int64_t left = bide_budget_left_milli(&c.target, bide_now());
     curl_easy_setopt(c.easy, CURLOPT_CUSTOMREQUEST, method);
-    live_post(&c, body);
-    live_perform(&c, "/pay");
-    expect_stopped(&c, 1, BIDE_REASON_NOT_REPEATABLE);
-    expect_seen(&c, "/pay", 1);
+    live_call_post(&c, body);
+    live_call_perform(&c, "/pay");
+    expect_replay_stopped(&c, 1, BIDE_REASON_NOT_REPEATABLE);
+    expect_requests(&c, "/pay", 1);
     assert_int_equal(c.server.seen[1].body_hash, bide_hash(body, strlen(body)));
     assert_int_equal(c.server.seen[1].on_connection, 2);
     assert_true(bide_budget_left_milli(&c.target, bide_now()) >= left);
     live_call_close(&c);
 }
 
-static void a_post_on_a_connection_that_dies_is_seen_once(void **state)
+static void a_post_on_a_connection_that_dies_is_sent_once(void **state)
 {
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
-        post_once(&scenes[i], "POST", BODY);
+    for (size_t i = 0; i < sizeof cut_cases / sizeof *cut_cases; i++)
+        expect_sent_once(&cut_cases[i], "POST", BODY);
 }
 
-static void an_empty_post_is_seen_once(void **state)
+static void an_empty_post_is_sent_once(void **state)
 {
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
-        post_once(&scenes[i], "POST", "");
+    for (size_t i = 0; i < sizeof cut_cases / sizeof *cut_cases; i++)
+        expect_sent_once(&cut_cases[i], "POST", "");
 }
 
-static void a_patch_is_seen_once(void **state)
+static void a_patch_is_sent_once(void **state)
 {
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
-        post_once(&scenes[i], "PATCH", BODY);
+    for (size_t i = 0; i < sizeof cut_cases / sizeof *cut_cases; i++)
+        expect_sent_once(&cut_cases[i], "PATCH", BODY);
 }
 
-static void the_one_line_change_is_enough(void **state)
+static void the_one_line_change_stops_the_replay(void **state)
 {
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+    for (size_t i = 0; i < sizeof cut_cases / sizeof *cut_cases; i++) {
         struct live_server server;
-        live_serve(&server, scenes[i].script);
+        live_server_start(&server, cut_cases[i].script);
         CURL *easy = bare_handle();
         assert_int_equal(bare_get(easy, &server, "/warm"), CURLE_OK);
         set_body(easy, BODY);
-        curl_easy_setopt(easy, CURLOPT_URL, live_url(&server, "/pay"));
+        curl_easy_setopt(easy, CURLOPT_URL, live_server_url(&server, "/pay"));
         assert_int_equal(bide_curl_perform(easy, NULL, NULL, NULL), CURLE_GOT_NOTHING);
         curl_easy_cleanup(easy);
-        live_stop(&server);
-        assert_int_equal(live_count(&server, "/pay"), 1);
-        live_free(&server);
+        live_server_stop(&server);
+        assert_int_equal(live_server_requests(&server, "/pay"), 1);
+        live_server_free(&server);
     }
 }
 
 /* ---- legs ---- */
 
-static void bare_leg(const char *script, const char *from, const char *to, size_t times, void (*set)(CURL *))
+static void expect_bare_leg_repeats(const char *script, const char *from, const char *to, size_t times,
+                                    void (*set)(CURL *))
 {
     struct live_server server;
-    live_serve(&server, script);
+    live_server_start(&server, script);
     CURL *easy = bare_handle();
     set(easy);
     set_body(easy, BODY);
-    curl_easy_setopt(easy, CURLOPT_URL, live_url(&server, from));
+    curl_easy_setopt(easy, CURLOPT_URL, live_server_url(&server, from));
     assert_int_equal(curl_easy_perform(easy), CURLE_OK);
     curl_easy_cleanup(easy);
-    live_stop(&server);
-    assert_int_equal(live_count(&server, to), times);
-    live_free(&server);
+    live_server_stop(&server);
+    assert_int_equal(live_server_requests(&server, to), times);
+    live_server_free(&server);
 }
 
 /* The first leg goes out on a new connection, the second on that same one, which is then cut. */
-static void leg_once(const char *script, const char *from, const char *to, size_t legs, void (*set)(CURL *))
+static void expect_leg_sent_once(const char *script, const char *from, const char *to, size_t legs, void (*set)(CURL *))
 {
     struct live_call c;
-    bare_leg(script, from, to, legs + 1, set);
+    expect_bare_leg_repeats(script, from, to, legs + 1, set);
     live_call_open(&c, script, 4);
-    live_service_target(&c.target);
+    live_target_service(&c.target);
     set(c.easy);
-    live_post(&c, BODY);
-    live_perform(&c, from);
-    expect_seen(&c, to, legs);
-    expect_stopped(&c, 1, BIDE_REASON_NOT_REPEATABLE);
+    live_call_post(&c, BODY);
+    live_call_perform(&c, from);
+    expect_requests(&c, to, legs);
+    expect_replay_stopped(&c, 1, BIDE_REASON_NOT_REPEATABLE);
     live_call_close(&c);
 }
 
@@ -188,38 +189,39 @@ static void set_digest(CURL *easy)
 
 #define DIGEST "header=\"WWW-Authenticate: Digest realm=\\\"r\\\", nonce=\\\"n1\\\", qop=\\\"auth\\\"\""
 
-static void a_post_is_seen_once_behind_a_redirect(void **state)
+static void a_post_is_sent_once_after_a_redirect(void **state)
 {
-    leg_once("/from 307 location=/to reuse=close\n/to 200", "/from", "/to", 1, set_follow);
-    leg_once("/from 308 location=/to reuse=reset\n/to 200", "/from", "/to", 1, set_follow);
+    expect_leg_sent_once("/from 307 location=/to reuse=close\n/to 200", "/from", "/to", 1, set_follow);
+    expect_leg_sent_once("/from 308 location=/to reuse=reset\n/to 200", "/from", "/to", 1, set_follow);
 }
 
-static void a_post_is_seen_once_behind_two_redirects(void **state)
+static void a_post_is_sent_once_after_two_redirects(void **state)
 {
-    leg_once("/from 307 location=/mid\n/mid 307 location=/to reuse=reset\n/to 200", "/from", "/to", 1, set_follow);
+    expect_leg_sent_once("/from 307 location=/mid\n/mid 307 location=/to reuse=reset\n/to 200", "/from", "/to", 1,
+                         set_follow);
 }
 
-static void a_post_with_digest_is_seen_once_with_its_body(void **state)
+static void a_post_with_digest_is_sent_once_with_its_body(void **state)
 {
-    leg_once("/login 401 " DIGEST " reuse=close | 200", "/login", "/login", 2, set_digest);
-    leg_once("/login 401 " DIGEST " reuse=reset | 200", "/login", "/login", 2, set_digest);
+    expect_leg_sent_once("/login 401 " DIGEST " reuse=close | 200", "/login", "/login", 2, set_digest);
+    expect_leg_sent_once("/login 401 " DIGEST " reuse=reset | 200", "/login", "/login", 2, set_digest);
 }
 
-static void a_redirect_from_a_warm_connection_is_no_different(void **state)
+static void a_redirect_on_a_reused_connection_is_guarded_too(void **state)
 {
     struct live_call c;
-    open_warm(&c, "/warm 200\n/from 307 location=/to reuse=close\n/to 200", 4);
+    open_with_connection(&c, "/warm 200\n/from 307 location=/to reuse=close\n/to 200", 4);
     set_follow(c.easy);
-    live_post(&c, BODY);
-    live_perform(&c, "/from");
-    expect_stopped(&c, 1, BIDE_REASON_NOT_REPEATABLE);
-    expect_seen(&c, "/to", 1);
+    live_call_post(&c, BODY);
+    live_call_perform(&c, "/from");
+    expect_replay_stopped(&c, 1, BIDE_REASON_NOT_REPEATABLE);
+    expect_requests(&c, "/to", 1);
     live_call_close(&c);
 }
 
 /* ---- what may be repeated: then by us ---- */
 
-static void expect_ours(struct live_call *c, int64_t left)
+static void expect_retried_by_bide(struct live_call *c, int64_t left)
 {
     assert_int_equal(c->code, CURLE_OK);
     live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
@@ -227,72 +229,75 @@ static void expect_ours(struct live_call *c, int64_t left)
     assert_false(c->result.attempt[1].replay_stopped);
     live_expect_attempt(c, 0, CURLE_GOT_NOTHING, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_true(bide_budget_left_milli(&c->target, bide_now()) < left);
-    expect_seen(c, "/pay", c->result.attempts);
-    assert_int_equal(live_nth(&c->server, "/pay", 0)->body_hash, live_nth(&c->server, "/pay", 1)->body_hash);
-    assert_true(live_nth(&c->server, "/pay", 0)->connection != live_nth(&c->server, "/pay", 1)->connection);
+    expect_requests(c, "/pay", c->result.attempts);
+    assert_int_equal(live_server_request(&c->server, "/pay", 0)->body_hash,
+                     live_server_request(&c->server, "/pay", 1)->body_hash);
+    assert_true(live_server_request(&c->server, "/pay", 0)->connection !=
+                live_server_request(&c->server, "/pay", 1)->connection);
 }
 
-static void a_repeated_get_is_ours_and_is_charged(void **state)
+static void a_get_is_retried_by_bide_and_charged(void **state)
 {
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+    for (size_t i = 0; i < sizeof cut_cases / sizeof *cut_cases; i++) {
         struct live_call c;
-        open_warm(&c, scenes[i].script, 4);
+        open_with_connection(&c, cut_cases[i].script, 4);
         int64_t left = bide_budget_left_milli(&c.target, bide_now());
-        live_perform(&c, "/pay");
-        expect_ours(&c, left);
+        live_call_perform(&c, "/pay");
+        expect_retried_by_bide(&c, left);
         live_call_close(&c);
     }
 }
 
-static void a_repeated_put_is_ours_and_is_charged(void **state)
+static void a_put_is_retried_by_bide_and_charged(void **state)
 {
     struct live_call c;
-    open_warm(&c, scenes[0].script, 4);
+    open_with_connection(&c, cut_cases[0].script, 4);
     int64_t left = bide_budget_left_milli(&c.target, bide_now());
     curl_easy_setopt(c.easy, CURLOPT_CUSTOMREQUEST, "PUT");
-    live_post(&c, BODY);
-    live_perform(&c, "/pay");
-    expect_ours(&c, left);
+    live_call_post(&c, BODY);
+    live_call_perform(&c, "/pay");
+    expect_retried_by_bide(&c, left);
     live_call_close(&c);
 }
 
-static void a_keyed_post_is_repeated_by_us_with_the_same_key(void **state)
+static void a_keyed_post_is_retried_by_bide_with_the_same_key(void **state)
 {
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+    for (size_t i = 0; i < sizeof cut_cases / sizeof *cut_cases; i++) {
         struct live_call c;
-        open_warm(&c, scenes[i].script, 4);
+        open_with_connection(&c, cut_cases[i].script, 4);
         int64_t left = bide_budget_left_milli(&c.target, bide_now());
         c.options.inject = BIDE_CURL_INJECT_KEY;
-        live_post(&c, BODY);
-        live_perform(&c, "/pay");
-        expect_ours(&c, left);
-        assert_string_equal(live_nth(&c.server, "/pay", 0)->key, live_nth(&c.server, "/pay", 1)->key);
+        live_call_post(&c, BODY);
+        live_call_perform(&c, "/pay");
+        expect_retried_by_bide(&c, left);
+        assert_string_equal(live_server_request(&c.server, "/pay", 0)->key,
+                            live_server_request(&c.server, "/pay", 1)->key);
         live_call_close(&c);
     }
 }
 
-static void a_keyed_post_behind_a_redirect_is_repeated_by_us(void **state)
+static void a_keyed_post_after_a_redirect_is_retried_by_bide(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/from 307 location=/to reuse=close | 307 location=/to\n/to 200", 4);
     set_follow(c.easy);
     c.options.inject = BIDE_CURL_INJECT_KEY;
-    live_post(&c, BODY);
-    assert_int_equal(live_perform(&c, "/from"), CURLE_OK);
+    live_call_post(&c, BODY);
+    assert_int_equal(live_call_perform(&c, "/from"), CURLE_OK);
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
-    expect_seen(&c, "/to", 2);
-    assert_int_equal(live_count(&c.server, "/from"), 2);
+    expect_requests(&c, "/to", 2);
+    assert_int_equal(live_server_requests(&c.server, "/from"), 2);
     live_call_close(&c);
 }
 
-static void an_empty_budget_stops_the_repetition_too(void **state)
+static void an_empty_budget_refuses_the_retry(void **state)
 {
     struct live_call c;
-    open_warm(&c, scenes[0].script, 4);
+    open_with_connection(&c, cut_cases[0].script, 4);
     bide_budget_add_milli(&c.target, -1000000000, bide_now());
-    live_perform(&c, "/pay");
-    expect_stopped(&c, 1, BIDE_REASON_BUDGET_EMPTY);
-    expect_seen(&c, "/pay", 1);
+    live_call_perform(&c, "/pay");
+    expect_replay_stopped(&c, 1, BIDE_REASON_BUDGET_EMPTY);
+    expect_requests(&c, "/pay", 1);
     live_call_close(&c);
 }
 
@@ -306,33 +311,33 @@ static size_t read_text(char *into, size_t size, size_t count, void *context)
     return n;
 }
 
-static void a_one_shot_stream_is_seen_once_even_if_keyed(void **state)
+static void a_one_shot_stream_is_sent_once_even_if_keyed(void **state)
 {
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+    for (size_t i = 0; i < sizeof cut_cases / sizeof *cut_cases; i++) {
         struct live_call c;
         const char *at = BODY;
-        open_warm(&c, scenes[i].script, 4);
+        open_with_connection(&c, cut_cases[i].script, 4);
         curl_easy_setopt(c.easy, CURLOPT_POST, 1L);
         c.options.safety = BIDE_CURL_KEYED;
         c.options.body = (struct bide_curl_body){
             .kind = BIDE_CURL_BODY_STREAM, .read = read_text, .read_data = &at, .length = (int64_t)strlen(BODY)};
-        assert_int_not_equal(live_perform(&c, "/pay"), CURLE_OK);
+        assert_int_not_equal(live_call_perform(&c, "/pay"), CURLE_OK);
         assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
         assert_int_equal(c.result.attempts, 1);
-        expect_seen(&c, "/pay", 1);
+        expect_requests(&c, "/pay", 1);
         live_call_close(&c);
     }
 }
 
 /* ---- what is not a replay ---- */
 
-static void a_connection_stays_reusable(void **state)
+static void the_guard_keeps_connections_reusable(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 200", 4);
     for (int i = 0; i < 5; i++)
-        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_stop(&c.server);
+        assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
+    live_server_stop(&c.server);
     assert_int_equal(c.server.count, 5);
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(c.server.seen[i].connection, 1);
@@ -340,7 +345,7 @@ static void a_connection_stays_reusable(void **state)
 }
 
 /* The server closed the connection while it lay idle, and the end of it has arrived here. */
-static void wait_for_the_end(CURL *easy)
+static void wait_for_close(CURL *easy)
 {
     curl_socket_t fd = CURL_SOCKET_BAD;
     assert_int_equal(curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &fd), CURLE_OK);
@@ -348,68 +353,68 @@ static void wait_for_the_end(CURL *easy)
     assert_int_equal(poll(&end, 1, 60000), 1);
 }
 
-static void a_connection_that_was_closed_while_idle_loses_no_post(void **state)
+static void a_post_survives_a_connection_closed_while_idle(void **state)
 {
     static const char *const script[] = {"/warm 200 close=end\n/pay 200", "/warm 200 reset=end\n/pay 200"};
     for (size_t i = 0; i < 2; i++) {
         struct live_call c;
-        open_warm(&c, script[i], 4);
-        wait_for_the_end(c.easy);
-        live_post(&c, BODY);
-        assert_int_equal(live_perform(&c, "/pay"), CURLE_OK);
-        expect_seen(&c, "/pay", 1);
+        open_with_connection(&c, script[i], 4);
+        wait_for_close(c.easy);
+        live_call_post(&c, BODY);
+        assert_int_equal(live_call_perform(&c, "/pay"), CURLE_OK);
+        expect_requests(&c, "/pay", 1);
         live_call_close(&c);
     }
 }
 
-static void a_new_connection_that_is_cut_is_no_replay(void **state)
+static void a_failure_on_a_new_connection_is_not_a_replay(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a close | reset | 200", 4);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 3);
     assert_false(c.result.attempt[0].replay_stopped);
     assert_false(c.result.attempt[1].replay_stopped);
-    expect_seen(&c, "/a", 3);
+    expect_requests(&c, "/a", 3);
     live_call_close(&c);
 }
 
-static void legs_that_libcurl_must_make_are_let_through(void **state)
+static void redirects_and_challenges_pass_the_guard(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/login 401 " DIGEST " | 307 location=/to\n/to 200", 4);
     set_follow(c.easy);
     set_digest(c.easy);
-    live_post(&c, BODY);
-    assert_int_equal(live_perform(&c, "/login"), CURLE_OK);
+    live_call_post(&c, BODY);
+    assert_int_equal(live_call_perform(&c, "/login"), CURLE_OK);
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
-    expect_seen(&c, "/login", 2);
-    assert_int_equal(live_count(&c.server, "/to"), 1);
-    assert_int_equal(live_nth(&c.server, "/to", 0)->body_hash, bide_hash(BODY, strlen(BODY)));
+    expect_requests(&c, "/login", 2);
+    assert_int_equal(live_server_requests(&c.server, "/to"), 1);
+    assert_int_equal(live_server_request(&c.server, "/to", 0)->body_hash, bide_hash(BODY, strlen(BODY)));
     live_call_close(&c);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_post_on_a_connection_that_dies_is_seen_once),
-        cmocka_unit_test(an_empty_post_is_seen_once),
-        cmocka_unit_test(a_patch_is_seen_once),
-        cmocka_unit_test(the_one_line_change_is_enough),
-        cmocka_unit_test(a_post_is_seen_once_behind_a_redirect),
-        cmocka_unit_test(a_post_is_seen_once_behind_two_redirects),
-        cmocka_unit_test(a_post_with_digest_is_seen_once_with_its_body),
-        cmocka_unit_test(a_redirect_from_a_warm_connection_is_no_different),
-        cmocka_unit_test(a_repeated_get_is_ours_and_is_charged),
-        cmocka_unit_test(a_repeated_put_is_ours_and_is_charged),
-        cmocka_unit_test(a_keyed_post_is_repeated_by_us_with_the_same_key),
-        cmocka_unit_test(a_keyed_post_behind_a_redirect_is_repeated_by_us),
-        cmocka_unit_test(an_empty_budget_stops_the_repetition_too),
-        cmocka_unit_test(a_one_shot_stream_is_seen_once_even_if_keyed),
-        cmocka_unit_test(a_connection_stays_reusable),
-        cmocka_unit_test(a_connection_that_was_closed_while_idle_loses_no_post),
-        cmocka_unit_test(a_new_connection_that_is_cut_is_no_replay),
-        cmocka_unit_test(legs_that_libcurl_must_make_are_let_through),
+        cmocka_unit_test(a_post_on_a_connection_that_dies_is_sent_once),
+        cmocka_unit_test(an_empty_post_is_sent_once),
+        cmocka_unit_test(a_patch_is_sent_once),
+        cmocka_unit_test(the_one_line_change_stops_the_replay),
+        cmocka_unit_test(a_post_is_sent_once_after_a_redirect),
+        cmocka_unit_test(a_post_is_sent_once_after_two_redirects),
+        cmocka_unit_test(a_post_with_digest_is_sent_once_with_its_body),
+        cmocka_unit_test(a_redirect_on_a_reused_connection_is_guarded_too),
+        cmocka_unit_test(a_get_is_retried_by_bide_and_charged),
+        cmocka_unit_test(a_put_is_retried_by_bide_and_charged),
+        cmocka_unit_test(a_keyed_post_is_retried_by_bide_with_the_same_key),
+        cmocka_unit_test(a_keyed_post_after_a_redirect_is_retried_by_bide),
+        cmocka_unit_test(an_empty_budget_refuses_the_retry),
+        cmocka_unit_test(a_one_shot_stream_is_sent_once_even_if_keyed),
+        cmocka_unit_test(the_guard_keeps_connections_reusable),
+        cmocka_unit_test(a_post_survives_a_connection_closed_while_idle),
+        cmocka_unit_test(a_failure_on_a_new_connection_is_not_a_replay),
+        cmocka_unit_test(redirects_and_challenges_pass_the_guard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,14 +11,14 @@
 
 /* ---- the one-line change ---- */
 
-static void nothing_but_the_handle_is_needed(void **state)
+static void perform_needs_only_the_handle(void **state)
 {
     struct live_server server;
     struct live_sink sink = {0};
-    live_serve(&server, "/flaky 503 | 200 body=fine");
+    live_server_start(&server, "/flaky 503 | 200 body=fine");
     CURL *easy = curl_easy_init();
-    curl_easy_setopt(easy, CURLOPT_URL, live_url(&server, "/flaky"));
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, live_write);
+    curl_easy_setopt(easy, CURLOPT_URL, live_server_url(&server, "/flaky"));
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, live_sink_write);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, &sink);
     assert_int_equal(bide_curl_perform(easy, NULL, NULL, NULL), CURLE_OK);
     long status = 0;
@@ -26,19 +26,19 @@ static void nothing_but_the_handle_is_needed(void **state)
     assert_int_equal(status, 200);
     live_expect_text(&sink, "fine");
     curl_easy_cleanup(easy);
-    live_stop(&server);
+    live_server_stop(&server);
     assert_int_equal(server.count, 2);
-    live_free(&server);
+    live_server_free(&server);
     live_sink_free(&sink);
 }
 
-static void no_handle_is_an_error(void **state)
+static void a_null_handle_is_an_error(void **state)
 {
     struct bide_curl_result result;
     assert_int_equal(bide_curl_perform(NULL, NULL, NULL, &result), CURLE_BAD_FUNCTION_ARGUMENT);
 }
 
-static void a_target_of_the_origin_is_found_in_the_table_that_is_given(void **state)
+static void the_origin_s_target_is_taken_from_the_given_table(void **state)
 {
     struct bide_target_config config;
     struct live_call c;
@@ -46,7 +46,7 @@ static void a_target_of_the_origin_is_found_in_the_table_that_is_given(void **st
     live_call_open(&c, "/a 200", 2);
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     assert_int_equal(bide_targets_new(&c.options.targets, 8, &config, NULL), BIDE_OK);
-    curl_easy_setopt(c.easy, CURLOPT_URL, live_url(&c.server, "/a"));
+    curl_easy_setopt(c.easy, CURLOPT_URL, live_server_url(&c.server, "/a"));
     assert_int_equal(bide_curl_perform(c.easy, NULL, &c.options, &c.result), CURLE_OK);
     snprintf(origin, sizeof origin, "http://127.0.0.1:%u", chaos_port(c.server.chaos));
     struct bide_target *target = bide_targets_find(c.options.targets, origin);
@@ -79,7 +79,7 @@ static char *script_of_all(int first, int last)
     return text;
 }
 
-static void expect_again(struct live_call *c, int status)
+static void expect_retried(struct live_call *c, int status)
 {
     if (c->result.attempts != 2)
         fail_msg("%d was not tried again: %s", status, bide_reason_label(c->result.verdict.reason));
@@ -102,7 +102,7 @@ static void expect_final(struct live_call *c, int status)
 }
 
 /* All statuses of errors, with the handle and options as `set` leaves them: those in the list are tried again. */
-static void try_all_errors(const int *again, void (*set)(struct live_call *))
+static void perform_all_errors(const int *retried, void (*set)(struct live_call *))
 {
     struct live_call c;
     char *script = script_of_all(400, 599);
@@ -111,9 +111,9 @@ static void try_all_errors(const int *again, void (*set)(struct live_call *))
     for (int status = 400; status <= 599; status++) {
         char path[8];
         snprintf(path, sizeof path, "/%d", status);
-        assert_int_equal(live_perform(&c, path), CURLE_OK);
-        if (is_one_of(status, again))
-            expect_again(&c, status);
+        assert_int_equal(live_call_perform(&c, path), CURLE_OK);
+        if (is_one_of(status, retried))
+            expect_retried(&c, status);
         else
             expect_final(&c, status);
     }
@@ -121,10 +121,10 @@ static void try_all_errors(const int *again, void (*set)(struct live_call *))
     free(script);
 }
 
-static const int usual[] = {408, 421, 425, 429, 500, 502, 503, 504, 0};
-static const int usual_and_409[] = {408, 409, 421, 425, 429, 500, 502, 503, 504, 0};
-static const int never_ran[] = {421, 425, 0};
-static const int none[] = {0};
+static const int retried_statuses[] = {408, 421, 425, 429, 500, 502, 503, 504, 0};
+static const int retried_keyed[] = {408, 409, 421, 425, 429, 500, 502, 503, 504, 0};
+static const int retried_unsafe[] = {421, 425, 0};
+static const int retried_never[] = {0};
 
 static void set_get(struct live_call *c)
 {
@@ -133,24 +133,24 @@ static void set_get(struct live_call *c)
 
 static void set_post(struct live_call *c)
 {
-    live_post(c, "x");
+    live_call_post(c, "x");
 }
 
 static void set_put(struct live_call *c)
 {
     curl_easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST, "PUT");
-    live_post(c, "x");
+    live_call_post(c, "x");
 }
 
 static void set_keyed(struct live_call *c)
 {
-    live_post(c, "x");
+    live_call_post(c, "x");
     c->options.inject = BIDE_CURL_INJECT_KEY;
 }
 
-static void set_told_keyed(struct live_call *c)
+static void set_given_keyed(struct live_call *c)
 {
-    live_post(c, "x");
+    live_call_post(c, "x");
     c->options.safety = BIDE_CURL_KEYED;
 }
 
@@ -172,45 +172,45 @@ static void set_repeatable_post(struct live_call *c)
     c->options.safety = BIDE_CURL_IDEMPOTENT;
 }
 
-static void a_get_is_tried_again_after_eight_statuses(void **state)
+static void a_get_is_retried_after_eight_statuses(void **state)
 {
-    try_all_errors(usual, set_get);
+    perform_all_errors(retried_statuses, set_get);
 }
 
-static void a_post_is_tried_again_only_if_it_was_not_processed(void **state)
+static void a_post_is_retried_only_if_it_was_not_processed(void **state)
 {
-    try_all_errors(never_ran, set_post);
+    perform_all_errors(retried_unsafe, set_post);
 }
 
-static void a_put_is_tried_again_as_a_get_is(void **state)
+static void a_put_is_retried_like_a_get(void **state)
 {
-    try_all_errors(usual, set_put);
+    perform_all_errors(retried_statuses, set_put);
 }
 
-static void a_keyed_post_is_tried_again_after_409_too(void **state)
+static void a_keyed_post_is_retried_after_409_too(void **state)
 {
-    try_all_errors(usual_and_409, set_keyed);
-    try_all_errors(usual_and_409, set_told_keyed);
+    perform_all_errors(retried_keyed, set_keyed);
+    perform_all_errors(retried_keyed, set_given_keyed);
 }
 
-static void what_the_caller_says_of_safety_wins_over_the_method(void **state)
+static void a_given_safety_overrides_the_method(void **state)
 {
-    try_all_errors(never_ran, set_unsafe_get);
-    try_all_errors(usual, set_repeatable_post);
+    perform_all_errors(retried_unsafe, set_unsafe_get);
+    perform_all_errors(retried_statuses, set_repeatable_post);
 }
 
-static void a_body_of_which_nothing_is_known_is_not_sent_again(void **state)
+static void an_unknown_body_is_not_sent_again(void **state)
 {
-    try_all_errors(none, set_unknown_post);
+    perform_all_errors(retried_never, set_unknown_post);
 }
 
-static void without_a_sink_the_same_statuses_are_tried_again(void **state)
+static void the_same_statuses_are_retried_without_a_sink(void **state)
 {
-    try_all_errors(usual, live_no_sink);
+    perform_all_errors(retried_statuses, live_call_without_sink);
 }
 
 /* A body after 204, 205 and 304 is none: not asked for. */
-static void two_and_three_hundreds_are_final(void **state)
+static void status_2xx_and_3xx_are_final(void **state)
 {
     struct live_call c;
     char *script = script_of_all(200, 399);
@@ -218,7 +218,7 @@ static void two_and_three_hundreds_are_final(void **state)
     for (int status = 200; status <= 399; status++) {
         char path[8];
         snprintf(path, sizeof path, "/%d", status);
-        if (live_perform(&c, path) != CURLE_OK)
+        if (live_call_perform(&c, path) != CURLE_OK)
             fail_msg("%d: %s", status, curl_easy_strerror(c.code));
         live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
         assert_int_equal(c.result.status, status);
@@ -227,33 +227,35 @@ static void two_and_three_hundreds_are_final(void **state)
     free(script);
 }
 
-static void too_early_is_tried_once_more(void **state)
+static void status_425_is_retried_once(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 425", 5);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 2);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     assert_int_equal(c.server.count, 2);
     live_call_close(&c);
 }
 
-static void some_statuses_want_a_new_connection(void **state)
+static void some_statuses_are_retried_on_a_new_connection(void **state)
 {
     static const char *const path[] = {"/408", "/421", "/425"};
     struct live_call c;
     live_call_open(&c, "/408 408 | 200\n/421 421 | 200\n/425 425 | 200\n/503 503 | 200", 3);
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(live_perform(&c, path[i]), CURLE_OK);
-    assert_int_equal(live_perform(&c, "/503"), CURLE_OK);
-    live_stop(&c.server);
+        assert_int_equal(live_call_perform(&c, path[i]), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/503"), CURLE_OK);
+    live_server_stop(&c.server);
     for (size_t i = 0; i < 3; i++)
-        assert_true(live_nth(&c.server, path[i], 0)->connection != live_nth(&c.server, path[i], 1)->connection);
-    assert_int_equal(live_nth(&c.server, "/503", 0)->connection, live_nth(&c.server, "/503", 1)->connection);
+        assert_true(live_server_request(&c.server, path[i], 0)->connection !=
+                    live_server_request(&c.server, path[i], 1)->connection);
+    assert_int_equal(live_server_request(&c.server, "/503", 0)->connection,
+                     live_server_request(&c.server, "/503", 1)->connection);
     live_call_close(&c);
 }
 
-static void rules_of_the_user_come_first(void **state)
+static void status_rules_override_the_table(void **state)
 {
     static const struct bide_rule rule[] = {{404, 404, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
                                             {503, 503, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_ANSWERED, 0},
@@ -262,11 +264,11 @@ static void rules_of_the_user_come_first(void **state)
     struct live_call c;
     live_call_open(&c, "/404 404 | 200\n/503 503 | 200\n/202 202 body=later | 200 body=done", 3);
     c.options.status_rules = &rules;
-    live_perform(&c, "/404");
+    live_call_perform(&c, "/404");
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
-    live_perform(&c, "/503");
+    live_call_perform(&c, "/503");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
-    live_perform(&c, "/202");
+    live_call_perform(&c, "/202");
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_expect_text(&c.sink, "done");
     live_call_close(&c);
@@ -274,36 +276,36 @@ static void rules_of_the_user_come_first(void **state)
 
 /* ---- redirects, interim answers, HEAD ---- */
 
-static void a_redirect_is_followed_and_the_whole_way_is_tried_again(void **state)
+static void a_retry_follows_the_redirect_from_the_start(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 302 location=/b\n/b 503 | 200 body=there", 3);
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_expect_text(&c.sink, "there");
-    live_stop(&c.server);
-    assert_int_equal(live_count(&c.server, "/a"), 2);
-    assert_int_equal(live_count(&c.server, "/b"), 2);
+    live_server_stop(&c.server);
+    assert_int_equal(live_server_requests(&c.server, "/a"), 2);
+    assert_int_equal(live_server_requests(&c.server, "/b"), 2);
     live_call_close(&c);
 }
 
 /* The last leg was a GET, but the call is a POST: what it did at /a may not be done twice. */
-static void a_post_that_became_a_get_is_still_a_post(void **state)
+static void a_post_redirected_to_get_stays_unsafe(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 303 location=/b\n/b 503", 3);
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
-    live_post(&c, "x");
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    live_call_post(&c, "x");
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
-    live_stop(&c.server);
-    assert_int_equal(live_count(&c.server, "/a"), 1);
-    assert_string_equal(live_nth(&c.server, "/b", 0)->method, "GET");
+    live_server_stop(&c.server);
+    assert_int_equal(live_server_requests(&c.server, "/a"), 1);
+    assert_string_equal(live_server_request(&c.server, "/b", 0)->method, "GET");
     live_call_close(&c);
 }
 
-static void a_redirect_that_breaks_at_its_second_leg_is_tried_again(void **state)
+static void a_failure_of_the_second_leg_is_retried(void **state)
 {
     for (int sink = 0; sink < 2; sink++) {
         struct live_call c;
@@ -311,8 +313,8 @@ static void a_redirect_that_breaks_at_its_second_leg_is_tried_again(void **state
         curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
         curl_easy_setopt(c.easy, CURLOPT_FORBID_REUSE, 1L); /* else it is a replay that was stopped */
         if (!sink)
-            live_no_sink(&c);
-        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+            live_call_without_sink(&c);
+        assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
         live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 3);
         live_expect_text(&c.sink, "there");
         live_call_close(&c);
@@ -320,7 +322,7 @@ static void a_redirect_that_breaks_at_its_second_leg_is_tried_again(void **state
 }
 
 /* The limits hold for each head, not for all of them together. */
-static void a_long_way_of_redirects_is_not_one_long_head(void **state)
+static void head_limits_apply_to_each_leg(void **state)
 {
     struct live_call c;
     char script[4096] = "/a 302 location=/a x9";
@@ -330,14 +332,14 @@ static void a_long_way_of_redirects_is_not_one_long_head(void **state)
     live_call_open(&c, script, 1);
     curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
     curl_easy_setopt(c.easy, CURLOPT_MAXREDIRS, 20L);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
     live_expect_text(&c.sink, "there");
     live_call_close(&c);
 }
 
 /* libcurl might have answered these by itself, so they are judged late: still by what their head said. */
-static void an_answer_stays_what_it_is_though_its_body_breaks(void **state)
+static void a_failure_status_counts_although_its_body_breaks_off(void **state)
 {
     static const int status[] = {401, 407, 417, 404};
     static const char *const cut[] = {"close=headers", "reset=headers", "close=half", "chunked close=headers"};
@@ -347,7 +349,7 @@ static void an_answer_stays_what_it_is_though_its_body_breaks(void **state)
             char script[64];
             snprintf(script, sizeof script, "/a %d bytes=100 %s", status[i], cut[k]);
             live_call_open(&c, script, 3);
-            live_perform(&c, "/a");
+            live_call_perform(&c, "/a");
             live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
             assert_int_equal(c.result.status, status[i]);
             assert_int_equal(c.result.attempt[0].evidence, BIDE_EVIDENCE_ANSWERED);
@@ -355,29 +357,29 @@ static void an_answer_stays_what_it_is_though_its_body_breaks(void **state)
         }
 }
 
-static void interim_answers_are_no_answers(void **state)
+static void interim_responses_are_ignored(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a interim=103 503 | interim=102 interim=103 200 body=fine", 3);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
     assert_int_equal(c.result.attempt[0].status, 503);
     live_expect_text(&c.sink, "fine");
     live_call_close(&c);
 }
 
-static void head_is_tried_again_on_the_same_connection(void **state)
+static void a_head_request_is_retried_on_the_same_connection(void **state)
 {
     for (int sink = 0; sink < 2; sink++) {
         struct live_call c;
         live_call_open(&c, "/a 503 bytes=1000000 | 200 bytes=1000000", 3);
         curl_easy_setopt(c.easy, CURLOPT_NOBODY, 1L);
         if (!sink)
-            live_no_sink(&c);
-        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+            live_call_without_sink(&c);
+        assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
         live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
         assert_int_equal(c.sink.length, 0);
-        live_stop(&c.server);
+        live_server_stop(&c.server);
         assert_string_equal(c.server.seen[1].method, "HEAD");
         assert_int_equal(c.server.seen[0].connection, c.server.seen[1].connection);
         live_call_close(&c);
@@ -385,11 +387,11 @@ static void head_is_tried_again_on_the_same_connection(void **state)
 }
 
 /* A field whose name looks like a status line. */
-static void a_header_field_cannot_pass_for_a_status_line(void **state)
+static void a_header_field_cannot_imitate_a_status_line(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 header=\"HTTP/1.1 200: x\" | 200 body=fine", 3);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_expect_text(&c.sink, "fine");
     live_call_close(&c);
@@ -402,67 +404,67 @@ static void a_hint_beyond_the_deadline_ends_the_call_at_once(void **state)
     struct live_call c;
     live_call_open(&c, "/a 503 retry-after=25 body=late", 3);
     c.options.deadline_ns = bide_now() + 20 * BIDE_S;
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_DEADLINE_NEAR, 1);
     live_expect_text(&c.sink, "late");
     assert_true(c.result.total_ns < 15 * BIDE_S);
     live_call_close(&c);
 }
 
-static void a_deadline_that_has_passed_opens_no_connection(void **state)
+static void an_expired_deadline_opens_no_connection(void **state)
 {
     struct live_call c;
     struct live_trap trap;
     live_trap_open(&trap);
     live_call_open(&c, "", 3);
     c.options.deadline_ns = bide_now() - 1;
-    assert_int_equal(live_perform_url(&c, trap.url), CURLE_OPERATION_TIMEDOUT);
+    assert_int_equal(live_call_perform_url(&c, trap.url), CURLE_OPERATION_TIMEDOUT);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_DEADLINE, 0);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
     live_call_close(&c);
 }
 
-static void the_deadline_cuts_an_attempt(void **state)
+static void the_deadline_ends_a_running_attempt(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a delay=never", 3);
     c.options.deadline_ns = bide_now() + 300 * BIDE_MS;
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OPERATION_TIMEDOUT);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OPERATION_TIMEDOUT);
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     live_expect_attempt(&c, 0, CURLE_OPERATION_TIMEDOUT, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_true(c.result.total_ns < LONG_NS / 2);
     live_call_close(&c);
 }
 
-static void an_attempt_that_takes_too_long_is_cut_and_a_get_tried_again(void **state)
+static void an_attempt_timeout_is_retried_for_a_get(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a delay=never | 200", 4);
     c.policy.attempt_timeout_ns = 500 * BIDE_MS;
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     assert_true(c.result.attempts >= 2);
     live_expect_attempt(&c, 0, CURLE_OPERATION_TIMEDOUT, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_true(c.result.attempt[0].time_ns >= 490 * BIDE_MS);
     live_call_close(&c);
 }
 
-static void a_post_that_took_too_long_is_not_tried_again(void **state)
+static void an_attempt_timeout_is_not_retried_for_a_post(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a delay=never | 200", 4);
     c.policy.attempt_timeout_ns = 300 * BIDE_MS;
-    live_post(&c, "x");
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OPERATION_TIMEDOUT);
+    live_call_post(&c, "x");
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OPERATION_TIMEDOUT);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     assert_int_equal(c.server.count, 1);
     live_call_close(&c);
 }
 
 /* ---- gates ---- */
 
-static void a_refused_connection_is_tried_again_whatever_the_method(void **state)
+static void a_refused_connection_is_retried_for_every_method(void **state)
 {
     static void (*const set[])(struct live_call *) = {set_get, set_post, set_unknown_post};
     struct live_trap trap;
@@ -471,7 +473,7 @@ static void a_refused_connection_is_tried_again_whatever_the_method(void **state
         struct live_call c;
         live_call_open(&c, "", 3);
         set[i](&c);
-        assert_int_equal(live_perform_url(&c, trap.url), CURLE_COULDNT_CONNECT);
+        assert_int_equal(live_call_perform_url(&c, trap.url), CURLE_COULDNT_CONNECT);
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 3);
         for (size_t k = 0; k < 3; k++)
             live_expect_attempt(&c, k, CURLE_COULDNT_CONNECT, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
@@ -487,14 +489,14 @@ static void an_open_breaker_opens_no_connection(void **state)
     live_trap_open(&trap);
     live_call_open(&c, "", 3);
     bide_breaker_hold(&c.target, BIDE_HOLD_OPEN);
-    assert_int_equal(live_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
+    assert_int_equal(live_call_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 0);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
     live_call_close(&c);
 }
 
-static void an_empty_budget_ends_retries_and_not_first_attempts(void **state)
+static void an_empty_budget_refuses_retries_but_not_first_attempts(void **state)
 {
     struct live_call c;
     struct bide_target_config config;
@@ -505,20 +507,20 @@ static void an_empty_budget_ends_retries_and_not_first_attempts(void **state)
     config.budget.capacity_milli = 3 * config.budget.cost_milli;
     assert_int_equal(bide_target_init(&c.target, &config, bide_now(), NULL), BIDE_OK);
     for (int i = 0; i < 3; i++) {
-        live_perform(&c, "/a");
+        live_call_perform(&c, "/a");
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
         assert_int_equal(bide_budget_left_milli(&c.target, bide_now()), (2 - i) * (int64_t)config.budget.cost_milli);
     }
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BUDGET_EMPTY, 1);
     assert_int_equal(c.code, CURLE_OK);
     live_expect_text(&c.sink, "Service Unavailable\n");
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     assert_int_equal(c.server.count, 7);
     live_call_close(&c);
 }
 
-static void retries_of_one_key_are_limited(void **state)
+static void retries_of_one_retry_key_are_limited(void **state)
 {
     struct live_call c;
     struct bide_target_config config;
@@ -528,37 +530,37 @@ static void retries_of_one_key_are_limited(void **state)
     config.key_interval_ns = 60 * BIDE_S;
     assert_int_equal(bide_target_configure(&c.target, &config, bide_now(), NULL), BIDE_OK);
     c.options.retry_key = bide_hash("bob", 3);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_KEY_LIMIT, 1);
     c.options.retry_key = bide_hash("eve", 3);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
     live_call_close(&c);
 }
 
-static void a_policy_that_wants_a_key_refuses_a_post_without_one_before_it_is_sent(void **state)
+static void require_key_refuses_an_unkeyed_post_before_it_is_sent(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 200", 3);
     c.policy.require_key = true;
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
-    live_post(&c, "x");
-    assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
+    live_call_post(&c, "x");
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     assert_int_equal(c.result.verdict.reason, BIDE_REASON_KEY_REQUIRED);
     c.options.inject = BIDE_CURL_INJECT_KEY;
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
-    live_stop(&c.server);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
+    live_server_stop(&c.server);
     assert_int_equal(c.server.count, 2);
     assert_null(c.server.seen[0].key);
     assert_non_null(c.server.seen[1].key);
     live_call_close(&c);
 }
 
-static void what_is_told_to_be_unsafe_is_refused_before_a_connection(void **state)
+static void require_key_refuses_a_given_unsafe_request_before_connecting(void **state)
 {
     struct live_call c;
     struct live_trap trap;
@@ -566,32 +568,32 @@ static void what_is_told_to_be_unsafe_is_refused_before_a_connection(void **stat
     live_call_open(&c, "", 3);
     c.policy.require_key = true;
     c.options.safety = BIDE_CURL_UNSAFE;
-    assert_int_equal(live_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
+    assert_int_equal(live_call_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_KEY_REQUIRED, 0);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
     live_call_close(&c);
 }
 
-static void an_inbound_layer_that_retries_keeps_this_one_from_it(void **state)
+static void an_inner_layer_does_not_retry(void **state)
 {
     struct live_call c;
     struct bide_layer inbound = {.attempt = 2, .left_ns = BIDE_NEVER};
     live_call_open(&c, "/a 503", 3);
     c.options.inbound = &inbound;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_INNER_LAYER, 1);
     live_call_close(&c);
 }
 
-static void wrong_options_open_no_connection(void **state)
+static void invalid_options_open_no_connection(void **state)
 {
     struct live_call c;
     struct live_trap trap;
     live_trap_open(&trap);
     live_call_open(&c, "", 3);
     c.options.struct_size--;
-    assert_int_equal(live_perform_url(&c, trap.url), CURLE_BAD_FUNCTION_ARGUMENT);
+    assert_int_equal(live_call_perform_url(&c, trap.url), CURLE_BAD_FUNCTION_ARGUMENT);
     assert_int_equal(c.result.attempts, 0);
     assert_false(live_trap_sprung(&trap));
     live_trap_close(&trap);
@@ -600,11 +602,11 @@ static void wrong_options_open_no_connection(void **state)
 
 /* ---- the result ---- */
 
-static void a_result_tells_of_each_attempt(void **state)
+static void the_result_describes_each_attempt(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 | reset | 429 retry-after=0 | close | 200", 9);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 5);
     live_expect_attempt(&c, 0, CURLE_OK, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED);
     assert_int_equal(c.result.attempt[1].status, 0);
@@ -623,27 +625,27 @@ static void a_result_tells_of_each_attempt(void **state)
     live_call_close(&c);
 }
 
-static void more_attempts_are_made_than_are_told_of(void **state)
+static void attempts_beyond_the_recorded_number_are_made(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503", 20);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 20);
     assert_int_equal(c.result.attempt[BIDE_CURL_ATTEMPTS_RECORDED - 1].status, 503);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     assert_int_equal(c.server.count, 20);
     live_call_close(&c);
 }
 
-static void a_second_call_has_a_result_of_its_own(void **state)
+static void a_second_call_resets_the_result(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 | 200\n/b 200", 3);
     c.options.inject = BIDE_CURL_INJECT_KEY;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     assert_int_equal(c.result.attempts, 2);
     c.options.inject = 0;
-    live_perform(&c, "/b");
+    live_call_perform(&c, "/b");
     live_expect(&c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 1);
     assert_int_equal(c.result.attempt[1].status, 0);
     assert_string_equal(c.result.key, "");
@@ -654,44 +656,44 @@ int main(void)
 {
     curl_global_init(CURL_GLOBAL_DEFAULT);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_but_the_handle_is_needed),
-        cmocka_unit_test(no_handle_is_an_error),
-        cmocka_unit_test(a_target_of_the_origin_is_found_in_the_table_that_is_given),
-        cmocka_unit_test(a_get_is_tried_again_after_eight_statuses),
-        cmocka_unit_test(a_post_is_tried_again_only_if_it_was_not_processed),
-        cmocka_unit_test(a_put_is_tried_again_as_a_get_is),
-        cmocka_unit_test(a_keyed_post_is_tried_again_after_409_too),
-        cmocka_unit_test(what_the_caller_says_of_safety_wins_over_the_method),
-        cmocka_unit_test(a_body_of_which_nothing_is_known_is_not_sent_again),
-        cmocka_unit_test(without_a_sink_the_same_statuses_are_tried_again),
-        cmocka_unit_test(two_and_three_hundreds_are_final),
-        cmocka_unit_test(too_early_is_tried_once_more),
-        cmocka_unit_test(some_statuses_want_a_new_connection),
-        cmocka_unit_test(rules_of_the_user_come_first),
-        cmocka_unit_test(a_redirect_is_followed_and_the_whole_way_is_tried_again),
-        cmocka_unit_test(a_post_that_became_a_get_is_still_a_post),
-        cmocka_unit_test(a_redirect_that_breaks_at_its_second_leg_is_tried_again),
-        cmocka_unit_test(a_long_way_of_redirects_is_not_one_long_head),
-        cmocka_unit_test(an_answer_stays_what_it_is_though_its_body_breaks),
-        cmocka_unit_test(interim_answers_are_no_answers),
-        cmocka_unit_test(head_is_tried_again_on_the_same_connection),
-        cmocka_unit_test(a_header_field_cannot_pass_for_a_status_line),
+        cmocka_unit_test(perform_needs_only_the_handle),
+        cmocka_unit_test(a_null_handle_is_an_error),
+        cmocka_unit_test(the_origin_s_target_is_taken_from_the_given_table),
+        cmocka_unit_test(a_get_is_retried_after_eight_statuses),
+        cmocka_unit_test(a_post_is_retried_only_if_it_was_not_processed),
+        cmocka_unit_test(a_put_is_retried_like_a_get),
+        cmocka_unit_test(a_keyed_post_is_retried_after_409_too),
+        cmocka_unit_test(a_given_safety_overrides_the_method),
+        cmocka_unit_test(an_unknown_body_is_not_sent_again),
+        cmocka_unit_test(the_same_statuses_are_retried_without_a_sink),
+        cmocka_unit_test(status_2xx_and_3xx_are_final),
+        cmocka_unit_test(status_425_is_retried_once),
+        cmocka_unit_test(some_statuses_are_retried_on_a_new_connection),
+        cmocka_unit_test(status_rules_override_the_table),
+        cmocka_unit_test(a_retry_follows_the_redirect_from_the_start),
+        cmocka_unit_test(a_post_redirected_to_get_stays_unsafe),
+        cmocka_unit_test(a_failure_of_the_second_leg_is_retried),
+        cmocka_unit_test(head_limits_apply_to_each_leg),
+        cmocka_unit_test(a_failure_status_counts_although_its_body_breaks_off),
+        cmocka_unit_test(interim_responses_are_ignored),
+        cmocka_unit_test(a_head_request_is_retried_on_the_same_connection),
+        cmocka_unit_test(a_header_field_cannot_imitate_a_status_line),
         cmocka_unit_test(a_hint_beyond_the_deadline_ends_the_call_at_once),
-        cmocka_unit_test(a_deadline_that_has_passed_opens_no_connection),
-        cmocka_unit_test(the_deadline_cuts_an_attempt),
-        cmocka_unit_test(an_attempt_that_takes_too_long_is_cut_and_a_get_tried_again),
-        cmocka_unit_test(a_post_that_took_too_long_is_not_tried_again),
-        cmocka_unit_test(a_refused_connection_is_tried_again_whatever_the_method),
+        cmocka_unit_test(an_expired_deadline_opens_no_connection),
+        cmocka_unit_test(the_deadline_ends_a_running_attempt),
+        cmocka_unit_test(an_attempt_timeout_is_retried_for_a_get),
+        cmocka_unit_test(an_attempt_timeout_is_not_retried_for_a_post),
+        cmocka_unit_test(a_refused_connection_is_retried_for_every_method),
         cmocka_unit_test(an_open_breaker_opens_no_connection),
-        cmocka_unit_test(an_empty_budget_ends_retries_and_not_first_attempts),
-        cmocka_unit_test(retries_of_one_key_are_limited),
-        cmocka_unit_test(a_policy_that_wants_a_key_refuses_a_post_without_one_before_it_is_sent),
-        cmocka_unit_test(what_is_told_to_be_unsafe_is_refused_before_a_connection),
-        cmocka_unit_test(an_inbound_layer_that_retries_keeps_this_one_from_it),
-        cmocka_unit_test(wrong_options_open_no_connection),
-        cmocka_unit_test(a_result_tells_of_each_attempt),
-        cmocka_unit_test(more_attempts_are_made_than_are_told_of),
-        cmocka_unit_test(a_second_call_has_a_result_of_its_own),
+        cmocka_unit_test(an_empty_budget_refuses_retries_but_not_first_attempts),
+        cmocka_unit_test(retries_of_one_retry_key_are_limited),
+        cmocka_unit_test(require_key_refuses_an_unkeyed_post_before_it_is_sent),
+        cmocka_unit_test(require_key_refuses_a_given_unsafe_request_before_connecting),
+        cmocka_unit_test(an_inner_layer_does_not_retry),
+        cmocka_unit_test(invalid_options_open_no_connection),
+        cmocka_unit_test(the_result_describes_each_attempt),
+        cmocka_unit_test(attempts_beyond_the_recorded_number_are_made),
+        cmocka_unit_test(a_second_call_resets_the_result),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     curl_global_cleanup();

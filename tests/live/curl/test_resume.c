@@ -15,54 +15,54 @@ static void expect_broken(struct live_call *c, CURLcode code, size_t delivered)
     live_expect_pattern(&c->sink, delivered);
 }
 
-static void a_broken_body_of_which_some_was_delivered_ends_the_call(void **state)
+static void a_partly_delivered_body_that_breaks_off_ends_the_call(void **state)
 {
     for (int sink = 0; sink < 2; sink++) {
         struct live_call c;
         live_call_open(&c, "/a 200 bytes=1000 close=half | 200 body=fine", 4);
         if (!sink)
-            live_no_sink(&c);
-        live_perform(&c, "/a");
+            live_call_without_sink(&c);
+        live_call_perform(&c, "/a");
         expect_broken(&c, CURLE_PARTIAL_FILE, 500);
-        live_stop(&c.server);
+        live_server_stop(&c.server);
         assert_int_equal(c.server.count, 1);
         live_call_close(&c);
     }
 }
 
-static void a_body_that_breaks_before_its_first_byte_is_tried_again(void **state)
+static void a_body_that_breaks_off_before_its_first_byte_is_retried(void **state)
 {
     static const char *const script[] = {"/a 200 bytes=1000 close=headers | 200 body=fine",
                                          "/a 200 bytes=1000 reset=headers | 200 body=fine",
                                          "/a 200 bytes=1000 chunked reset=headers | 200 body=fine"};
     for (size_t i = 0; i < 3; i++)
         for (int sink = 0; sink < 2; sink++)
-            live_expect_only_the_last(script[i], 2, sink);
+            live_expect_last_response_only(script[i], 2, sink);
 }
 
-static void a_post_whose_answer_breaks_is_not_tried_again(void **state)
+static void a_post_whose_response_breaks_off_is_not_retried(void **state)
 {
     static const char *const script[] = {"/a 200 bytes=1000 close=headers", "/a 200 bytes=1000 close=half",
                                          "/a 200 bytes=1000 reset=half"};
     for (size_t i = 0; i < 3; i++) {
         struct live_call c;
         live_call_open(&c, script[i], 4);
-        live_post(&c, "x");
-        c.options.rewind = live_rewind;
-        assert_int_not_equal(live_perform(&c, "/a"), CURLE_OK);
+        live_call_post(&c, "x");
+        c.options.rewind = live_sink_rewind;
+        assert_int_not_equal(live_call_perform(&c, "/a"), CURLE_OK);
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_NOT_REPEATABLE, 1);
-        live_stop(&c.server);
+        live_server_stop(&c.server);
         assert_int_equal(c.server.count, 1);
         live_call_close(&c);
     }
 }
 
-static void a_sink_that_can_be_rewound_gets_the_body_anew(void **state)
+static void a_rewound_sink_gets_the_body_from_the_start(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 200 bytes=1000 close=half | 503 bytes=10 | 200 bytes=999 close=half | 200 body=fine", 9);
-    c.options.rewind = live_rewind;
-    live_perform(&c, "/a");
+    c.options.rewind = live_sink_rewind;
+    live_call_perform(&c, "/a");
     live_expect_done(&c, 4);
     assert_int_equal(c.sink.rewinds, 2);
     live_expect_text(&c.sink, "fine");
@@ -74,15 +74,15 @@ static bool cannot_rewind(void *context)
     return false;
 }
 
-static void a_sink_that_cannot_be_rewound_after_all_ends_the_call(void **state)
+static void a_failing_rewind_ends_the_call(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 200 bytes=1000 close=half | 200 body=fine", 9);
     c.options.rewind = cannot_rewind;
-    assert_int_not_equal(live_perform(&c, "/a"), CURLE_OK);
+    assert_int_not_equal(live_call_perform(&c, "/a"), CURLE_OK);
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     live_expect_pattern(&c.sink, 500);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     assert_int_equal(c.server.count, 1);
     live_call_close(&c);
 }
@@ -108,35 +108,35 @@ static void expect_range(const struct chaos_seen *seen, const char *range, const
     assert_memory_equal(value.at, validator, value.length);
 }
 
-static void a_broken_body_goes_on_where_it_stopped(void **state)
+static void a_broken_body_is_resumed_at_its_end(void **state)
 {
     struct bide_text value;
     struct live_call c;
     open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges " WHOLE);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect_done(&c, 2);
     assert_true(c.result.resumed);
     live_expect_pattern(&c.sink, 1000);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     assert_false(chaos_seen_header(&c.server.seen[0], "Range", &value));
     expect_range(&c.server.seen[1], "bytes=500-", "\"v1\"");
     live_call_close(&c);
 }
 
-static void a_body_may_break_again_and_again(void **state)
+static void a_body_can_be_resumed_several_times(void **state)
 {
     struct live_call c;
     open_resumable(&c,
                    "/a 200 " WHOLE " close=half | 503 | 200 ranges " WHOLE " reset=100 | reset | 200 ranges " WHOLE);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect_done(&c, 5);
     live_expect_pattern(&c.sink, 1000);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     expect_range(&c.server.seen[1], "bytes=500-", "\"v1\"");
     live_call_close(&c);
 }
 
-static void a_date_that_is_old_enough_is_a_validator(void **state)
+static void an_old_enough_date_is_a_validator(void **state)
 {
     static const char date[] = "Thu, 01 Jan 2026 00:00:00 GMT";
     struct live_call c;
@@ -146,9 +146,9 @@ static void a_date_that_is_old_enough_is_a_validator(void **state)
              " | 206 header=\"Content-Range: bytes 500-999/1000\" bytes=500",
              date);
     open_resumable(&c, script);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect_done(&c, 2);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     expect_range(&c.server.seen[1], "bytes=500-", date);
     live_call_close(&c);
 }
@@ -158,7 +158,7 @@ static void expect_no_resume(const char *script)
 {
     struct live_call c;
     open_resumable(&c, script);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_broken(&c, CURLE_PARTIAL_FILE, 500);
     assert_false(c.result.resumed);
     live_call_close(&c);
@@ -184,7 +184,7 @@ static void expect_not_appended(const char *second, uint32_t attempts)
     char script[512];
     snprintf(script, sizeof script, "/a 200 " WHOLE " close=half | %s", second);
     open_resumable(&c, script);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_PARTIAL_FILE);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_PARTIAL_FILE);
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     assert_int_equal(c.result.attempts, attempts);
     assert_true(c.result.body_dropped);
@@ -194,7 +194,7 @@ static void expect_not_appended(const char *second, uint32_t attempts)
 
 #define RANGE(r) "206 bytes=500 header=\"Content-Range: " r "\""
 
-static void what_does_not_fit_is_not_appended(void **state)
+static void a_part_that_does_not_fit_is_not_appended(void **state)
 {
     expect_not_appended("200 bytes=1000 etag=v2", 2);
     expect_not_appended("206 bytes=500", 2);
@@ -212,34 +212,34 @@ static void what_does_not_fit_is_not_appended(void **state)
     expect_not_appended("503 body=down", 6);
 }
 
-static void no_more_than_the_limit_is_read_of_what_does_not_fit(void **state)
+static void a_response_that_does_not_fit_is_drained_up_to_the_limit(void **state)
 {
     struct live_call c;
     curl_off_t size = -1;
     open_resumable(&c, "/a 200 " WHOLE " close=half | 404 endless=body chunked");
-    assert_int_equal(live_perform(&c, "/a"), CURLE_PARTIAL_FILE);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_PARTIAL_FILE);
     curl_easy_getinfo(c.easy, CURLINFO_SIZE_DOWNLOAD_T, &size);
     assert_true(size >= 0 && size < 3 * BIDE_CURL_KEEP_MAX);
     live_expect_pattern(&c.sink, 500);
     live_call_close(&c);
 }
 
-static void a_part_that_ends_too_soon_is_no_success(void **state)
+static void a_part_that_ends_early_is_not_a_success(void **state)
 {
     struct live_call c;
     open_resumable(&c, "/a 200 " WHOLE " close=half | 206 bytes=300 header=\"Content-Range: bytes 500-799/1000\"");
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     assert_int_not_equal(c.code, CURLE_OK);
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     live_call_close(&c);
 }
 
-static void with_rewind_too_a_body_that_is_the_same_goes_on(void **state)
+static void an_unchanged_body_is_resumed_despite_rewind(void **state)
 {
     struct live_call c;
     open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges " WHOLE);
-    c.options.rewind = live_rewind;
-    live_perform(&c, "/a");
+    c.options.rewind = live_sink_rewind;
+    live_call_perform(&c, "/a");
     live_expect_done(&c, 2);
     live_expect_pattern(&c.sink, 1000);
     assert_true(c.result.resumed);
@@ -247,12 +247,12 @@ static void with_rewind_too_a_body_that_is_the_same_goes_on(void **state)
     live_call_close(&c);
 }
 
-static void with_rewind_a_body_that_changed_starts_over(void **state)
+static void a_changed_body_starts_over_with_rewind(void **state)
 {
     struct live_call c;
     open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges bytes=700 etag=v2");
-    c.options.rewind = live_rewind;
-    live_perform(&c, "/a");
+    c.options.rewind = live_sink_rewind;
+    live_call_perform(&c, "/a");
     live_expect_done(&c, 2);
     live_expect_pattern(&c.sink, 700);
     assert_int_equal(c.sink.rewinds, 1);
@@ -261,12 +261,12 @@ static void with_rewind_a_body_that_changed_starts_over(void **state)
 }
 
 /* The one that started over breaks as well: the validator to ask for is now that of the new one. */
-static void a_body_that_changed_and_breaks_again_is_not_mixed(void **state)
+static void a_changed_body_that_breaks_off_again_is_not_mixed(void **state)
 {
     struct live_call c;
     open_resumable(&c, "/a 200 " WHOLE " close=half | 200 bytes=700 etag=v2 close=600 | 200 ranges bytes=700 etag=v2");
-    c.options.rewind = live_rewind;
-    live_perform(&c, "/a");
+    c.options.rewind = live_sink_rewind;
+    live_call_perform(&c, "/a");
     live_expect_done(&c, 3);
     live_expect_pattern(&c.sink, 700);
     live_call_close(&c);
@@ -276,9 +276,9 @@ static void a_post_is_not_resumed(void **state)
 {
     struct live_call c;
     open_resumable(&c, "/a 200 " WHOLE " close=half | 200 ranges " WHOLE);
-    live_post(&c, "x");
+    live_call_post(&c, "x");
     c.options.safety = BIDE_CURL_IDEMPOTENT;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     expect_broken(&c, CURLE_PARTIAL_FILE, 500);
     live_call_close(&c);
 }
@@ -286,21 +286,21 @@ static void a_post_is_not_resumed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_broken_body_of_which_some_was_delivered_ends_the_call),
-        cmocka_unit_test(a_body_that_breaks_before_its_first_byte_is_tried_again),
-        cmocka_unit_test(a_post_whose_answer_breaks_is_not_tried_again),
-        cmocka_unit_test(a_sink_that_can_be_rewound_gets_the_body_anew),
-        cmocka_unit_test(a_sink_that_cannot_be_rewound_after_all_ends_the_call),
-        cmocka_unit_test(a_broken_body_goes_on_where_it_stopped),
-        cmocka_unit_test(a_body_may_break_again_and_again),
-        cmocka_unit_test(a_date_that_is_old_enough_is_a_validator),
+        cmocka_unit_test(a_partly_delivered_body_that_breaks_off_ends_the_call),
+        cmocka_unit_test(a_body_that_breaks_off_before_its_first_byte_is_retried),
+        cmocka_unit_test(a_post_whose_response_breaks_off_is_not_retried),
+        cmocka_unit_test(a_rewound_sink_gets_the_body_from_the_start),
+        cmocka_unit_test(a_failing_rewind_ends_the_call),
+        cmocka_unit_test(a_broken_body_is_resumed_at_its_end),
+        cmocka_unit_test(a_body_can_be_resumed_several_times),
+        cmocka_unit_test(an_old_enough_date_is_a_validator),
         cmocka_unit_test(without_a_strong_validator_nothing_is_resumed),
-        cmocka_unit_test(what_does_not_fit_is_not_appended),
-        cmocka_unit_test(no_more_than_the_limit_is_read_of_what_does_not_fit),
-        cmocka_unit_test(a_part_that_ends_too_soon_is_no_success),
-        cmocka_unit_test(with_rewind_too_a_body_that_is_the_same_goes_on),
-        cmocka_unit_test(with_rewind_a_body_that_changed_starts_over),
-        cmocka_unit_test(a_body_that_changed_and_breaks_again_is_not_mixed),
+        cmocka_unit_test(a_part_that_does_not_fit_is_not_appended),
+        cmocka_unit_test(a_response_that_does_not_fit_is_drained_up_to_the_limit),
+        cmocka_unit_test(a_part_that_ends_early_is_not_a_success),
+        cmocka_unit_test(an_unchanged_body_is_resumed_despite_rewind),
+        cmocka_unit_test(a_changed_body_starts_over_with_rewind),
+        cmocka_unit_test(a_changed_body_that_breaks_off_again_is_not_mixed),
         cmocka_unit_test(a_post_is_not_resumed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

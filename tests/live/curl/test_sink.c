@@ -12,7 +12,7 @@
 
 #define KEEP_SLACK 131072 /* libcurl's own buffers beyond what bide reads */
 
-static const char *const failures[] = {
+static const char *const failing_scripts[] = {
     "/a 503 body=oops | 200 body=fine",
     "/a 503 bytes=60000 | 200 body=fine",
     "/a 503 bytes=1000000 | 200 body=fine",
@@ -37,25 +37,25 @@ static const char *const failures[] = {
 
 static void nothing_of_a_retried_attempt_reaches_the_sink(void **state)
 {
-    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
-        live_expect_only_the_last(failures[i], 2, true);
+    for (size_t i = 0; i < sizeof failing_scripts / sizeof *failing_scripts; i++)
+        live_expect_last_response_only(failing_scripts[i], 2, true);
 }
 
-static void nothing_of_a_retried_attempt_reaches_the_handle_s_own_function(void **state)
+static void nothing_of_a_retried_attempt_reaches_the_handle_s_write_function(void **state)
 {
-    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
-        live_expect_only_the_last(failures[i], 2, false);
+    for (size_t i = 0; i < sizeof failing_scripts / sizeof *failing_scripts; i++)
+        live_expect_last_response_only(failing_scripts[i], 2, false);
 }
 
-static void a_body_in_a_coding_that_libcurl_would_undo_is_not_undone_for_a_retry(void **state)
+static void an_encoded_error_body_is_not_decoded_for_a_retry(void **state)
 {
     for (int sink = 0; sink < 2; sink++) {
         struct live_call c;
         live_call_open(&c, "/a 503 bytes=100 header=\"Content-Encoding: gzip\" | 200 body=fine", 3);
         curl_easy_setopt(c.easy, CURLOPT_ACCEPT_ENCODING, "");
         if (!sink)
-            live_no_sink(&c);
-        live_perform(&c, "/a"); /* its bytes are no gzip: undoing it would be CURLE_BAD_CONTENT_ENCODING */
+            live_call_without_sink(&c);
+        live_call_perform(&c, "/a"); /* its bytes are no gzip: undoing it would be CURLE_BAD_CONTENT_ENCODING */
         live_expect_done(&c, 2);
         live_expect_text(&c.sink, "fine");
         live_call_close(&c);
@@ -64,13 +64,13 @@ static void a_body_in_a_coding_that_libcurl_would_undo_is_not_undone_for_a_retry
 
 /* ---- the last failure ---- */
 
-static void the_last_failure_is_delivered_whole(const char *script, size_t length, bool sink)
+static void expect_last_failure_delivered(const char *script, size_t length, bool sink)
 {
     struct live_call c;
     live_call_open(&c, script, 2);
     if (!sink)
-        live_no_sink(&c);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+        live_call_without_sink(&c);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     live_expect_pattern(&c.sink, length);
     assert_false(c.result.body_dropped);
@@ -78,7 +78,7 @@ static void the_last_failure_is_delivered_whole(const char *script, size_t lengt
     live_call_close(&c);
 }
 
-static void the_last_failure_is_delivered_once_and_whole(void **state)
+static void the_last_failure_is_delivered_once_and_completely(void **state)
 {
     static const struct {
         const char *script;
@@ -94,14 +94,14 @@ static void the_last_failure_is_delivered_once_and_whole(void **state)
     };
     for (size_t i = 0; i < sizeof last / sizeof *last; i++)
         for (int sink = 0; sink < 2; sink++)
-            the_last_failure_is_delivered_whole(last[i].script, last[i].length, sink);
+            expect_last_failure_delivered(last[i].script, last[i].length, sink);
 }
 
-static void a_last_failure_that_breaks_is_an_error(void **state)
+static void a_last_failure_that_breaks_off_is_an_error(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 bytes=1000 close=half", 2);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_PARTIAL_FILE);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_PARTIAL_FILE);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 2);
     live_expect_pattern(&c.sink, 500);
     live_call_close(&c);
@@ -117,31 +117,31 @@ static void open_when_waiting(void *context, const struct bide_event *event)
         bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
 }
 
-static void give_up_waiting(struct live_call *c, const char *script, CURLcode code)
+static void perform_and_give_up_waiting(struct live_call *c, const char *script, CURLcode code)
 {
     live_call_open(c, script, 4);
     c->options.event = open_when_waiting;
     c->options.context = c;
-    assert_int_equal(live_perform(c, "/a"), code);
+    assert_int_equal(live_call_perform(c, "/a"), code);
     live_expect(c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
     assert_int_equal(c->result.status, 503);
 }
 
-static void a_failure_that_turns_out_to_be_the_last_is_delivered_from_what_was_kept(void **state)
+static void giving_up_a_wait_delivers_the_kept_failure(void **state)
 {
     static const char *const script[] = {"/a 503 bytes=60000", "/a 503 bytes=60000 chunked",
                                          "/a 503 bytes=60000 length=none", "/a 503 bytes=0", "/a 503 bytes=65536"};
     static const size_t length[] = {60000, 60000, 60000, 0, 65536};
     for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
         struct live_call c;
-        give_up_waiting(&c, script[i], CURLE_OK);
+        perform_and_give_up_waiting(&c, script[i], CURLE_OK);
         live_expect_pattern(&c.sink, length[i]);
         assert_false(c.result.body_dropped);
         live_call_close(&c);
     }
 }
 
-static void what_was_too_long_to_keep_or_not_whole_is_dropped_and_told(void **state)
+static void an_incomplete_or_too_long_kept_body_is_dropped_and_reported(void **state)
 {
     static const char *const script[] = {
         "/a 503 bytes=65537",           "/a 503 bytes=65537 chunked",
@@ -149,21 +149,21 @@ static void what_was_too_long_to_keep_or_not_whole_is_dropped_and_told(void **st
         "/a 503 bytes=1000 close=half", "/a 503 bytes=1000 header=\"Content-Encoding: gzip\""};
     for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
         struct live_call c;
-        give_up_waiting(&c, script[i], CURLE_HTTP_RETURNED_ERROR);
+        perform_and_give_up_waiting(&c, script[i], CURLE_HTTP_RETURNED_ERROR);
         assert_int_equal(c.sink.length, 0);
         assert_true(c.result.body_dropped);
         live_call_close(&c);
     }
 }
 
-static void without_a_sink_a_body_that_was_cut_is_told_to_be_dropped(void **state)
+static void a_body_cut_without_a_sink_is_reported_as_dropped(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 bytes=100", 4);
-    live_no_sink(&c);
+    live_call_without_sink(&c);
     c.options.event = open_when_waiting;
     c.options.context = &c;
-    assert_int_equal(live_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_HTTP_RETURNED_ERROR);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
     assert_int_equal(c.sink.length, 0);
     assert_true(c.result.body_dropped);
@@ -199,7 +199,7 @@ static void *cancel_after_close(void *context)
     return NULL;
 }
 
-static void a_call_cancelled_during_its_wait_leaves_the_sink_alone(void **state)
+static void a_call_cancelled_during_its_wait_writes_nothing_to_the_sink(void **state)
 {
     struct live_call c;
     struct canceller k = {.lock = PTHREAD_MUTEX_INITIALIZER, .closed = PTHREAD_COND_INITIALIZER};
@@ -211,7 +211,7 @@ static void a_call_cancelled_during_its_wait_leaves_the_sink_alone(void **state)
     curl_easy_setopt(c.easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
     curl_easy_setopt(c.easy, CURLOPT_CLOSESOCKETDATA, &k);
     assert_int_equal(pthread_create(&thread, NULL, cancel_after_close, &k), 0);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
     pthread_join(thread, NULL);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
     assert_int_equal(c.sink.pieces, 0); /* who cancels wants no more of it */
@@ -220,7 +220,7 @@ static void a_call_cancelled_during_its_wait_leaves_the_sink_alone(void **state)
     live_call_close(&c);
 }
 
-static void a_call_cancelled_before_it_begins_makes_no_attempt(void **state)
+static void a_call_cancelled_before_its_start_makes_no_attempt(void **state)
 {
     struct live_call c;
     struct live_trap trap;
@@ -230,7 +230,7 @@ static void a_call_cancelled_before_it_begins_makes_no_attempt(void **state)
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
     bide_cancel_now(&cancel);
     c.options.cancel = &cancel;
-    assert_int_equal(live_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
+    assert_int_equal(live_call_perform_url(&c, trap.url), CURLE_ABORTED_BY_CALLBACK);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 0);
     assert_false(live_trap_sprung(&trap));
     bide_cancel_free(&cancel);
@@ -247,7 +247,7 @@ static void *cancel_when_asked(void *context)
     return NULL;
 }
 
-static void a_call_cancelled_during_an_attempt_ends_within_a_second_or_so(void **state)
+static void a_call_cancelled_during_an_attempt_ends_soon(void **state)
 {
     struct live_call c;
     struct bide_cancel cancel;
@@ -256,7 +256,7 @@ static void a_call_cancelled_during_an_attempt_ends_within_a_second_or_so(void *
     assert_int_equal(bide_cancel_init(&cancel), BIDE_OK);
     c.options.cancel = &cancel;
     assert_int_equal(pthread_create(&thread, NULL, cancel_when_asked, &c), 0);
-    assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
     pthread_join(thread, NULL);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
     live_expect_attempt(&c, 0, CURLE_ABORTED_BY_CALLBACK, BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN);
@@ -275,7 +275,7 @@ static bool note_size(void *context, CURL *easy, const struct bide_verdict *star
     return true;
 }
 
-static void no_more_of_an_endless_body_is_read_than_the_limit(void **state)
+static void an_endless_error_body_is_read_up_to_the_limit(void **state)
 {
     static const char *const script[] = {"/a 503 endless=body | 200", "/a 503 endless=body chunked | 200",
                                          "/a 503 endless=body type=application/problem+json | 200",
@@ -286,7 +286,7 @@ static void no_more_of_an_endless_body_is_read_than_the_limit(void **state)
         live_call_open(&c, script[i], 4);
         c.options.before = note_size;
         c.options.context = &size;
-        live_perform(&c, "/a");
+        live_call_perform(&c, "/a");
         live_expect_done(&c, 2);
         assert_true(size >= 0 && size < BIDE_CURL_KEEP_MAX + KEEP_SLACK);
         live_call_close(&c);
@@ -294,14 +294,14 @@ static void no_more_of_an_endless_body_is_read_than_the_limit(void **state)
 }
 
 /* It says that it is long: then not even the beginning is worth reading. */
-static void a_failure_that_says_how_long_it_is_is_cut_at_once(void **state)
+static void an_announced_long_error_body_is_cut_at_once(void **state)
 {
     struct live_call c;
     curl_off_t size = -1;
     live_call_open(&c, "/a 503 bytes=10000000 | 200", 4);
     c.options.before = note_size;
     c.options.context = &size;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect_done(&c, 2);
     assert_true(size >= 0 && size < BIDE_CURL_KEEP_MAX); /* what came with the head */
     live_call_close(&c);
@@ -313,8 +313,8 @@ static void endless_headers_are_a_permanent_failure(void **state)
         struct live_call c;
         live_call_open(&c, "/a 200 endless=headers", 4);
         if (!sink)
-            live_no_sink(&c);
-        assert_int_equal(live_perform(&c, "/a"), CURLE_WEIRD_SERVER_REPLY);
+            live_call_without_sink(&c);
+        assert_int_equal(live_call_perform(&c, "/a"), CURLE_WEIRD_SERVER_REPLY);
         live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
         live_expect_attempt(&c, 0, CURLE_WEIRD_SERVER_REPLY, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN);
         assert_int_equal(c.sink.length, 0);
@@ -322,16 +322,16 @@ static void endless_headers_are_a_permanent_failure(void **state)
     }
 }
 
-static void a_drained_failure_leaves_its_connection_to_the_next_attempt(void **state)
+static void a_drained_failure_keeps_its_connection_reusable(void **state)
 {
     static const char *const script[] = {"/a 503 | 200", "/a 503 bytes=65536 | 200", "/a 503 bytes=60000 chunked | 200",
                                          "/a 429 bytes=0 | 200"};
     for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
         struct live_call c;
         live_call_open(&c, script[i], 4);
-        live_perform(&c, "/a");
+        live_call_perform(&c, "/a");
         live_expect_done(&c, 2);
-        live_stop(&c.server);
+        live_server_stop(&c.server);
         assert_int_equal(c.server.seen[0].connection, c.server.seen[1].connection);
         live_call_close(&c);
     }
@@ -343,20 +343,20 @@ static void a_long_failure_s_connection_is_closed(void **state)
     for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
         struct live_call c;
         live_call_open(&c, script[i], 4);
-        live_perform(&c, "/a");
+        live_call_perform(&c, "/a");
         live_expect_done(&c, 2);
-        live_stop(&c.server);
+        live_server_stop(&c.server);
         assert_int_not_equal(c.server.seen[0].connection, c.server.seen[1].connection);
         live_call_close(&c);
     }
 }
 
 /* The body of the failure would take an hour. The attempt has a minute; the next one does not wait for that. */
-static void a_failure_that_drips_does_not_hold_up_the_next_attempt(void **state)
+static void a_slow_error_body_does_not_delay_the_retry(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 bytes=4000 drip=400/400s | 200 body=fine", 4);
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect_done(&c, 2);
     assert_true(c.result.total_ns < 30 * BIDE_S);
     live_call_close(&c);
@@ -364,68 +364,68 @@ static void a_failure_that_drips_does_not_hold_up_the_next_attempt(void **state)
 
 /* ---- sinks that fail, and files ---- */
 
-struct miser {
+struct limited_sink {
     size_t room;
     size_t got;
 };
 
-static size_t take_some(char *at, size_t size, size_t count, void *context)
+static size_t write_limited(char *at, size_t size, size_t count, void *context)
 {
-    struct miser *m = context;
+    struct limited_sink *m = context;
     m->got += size * count;
     return m->got > m->room ? 0 : size * count;
 }
 
-static void a_sink_that_fails_ends_the_call(void **state)
+static void a_failing_sink_ends_the_call(void **state)
 {
     static const char *const script[] = {"/a 200 bytes=1000", "/a 404 bytes=1000", "/a 503 bytes=1000",
                                          "/a 404 bytes=1000 type=application/problem+json"};
     for (size_t i = 0; i < sizeof script / sizeof *script; i++)
         for (int own = 0; own < 2; own++) {
             struct live_call c;
-            struct miser m = {.room = 10};
+            struct limited_sink m = {.room = 10};
             live_call_open(&c, script[i], 1);
-            live_no_sink(&c);
-            curl_easy_setopt(c.easy, CURLOPT_WRITEFUNCTION, take_some);
+            live_call_without_sink(&c);
+            curl_easy_setopt(c.easy, CURLOPT_WRITEFUNCTION, write_limited);
             curl_easy_setopt(c.easy, CURLOPT_WRITEDATA, &m);
-            c.options.write = own ? NULL : take_some;
+            c.options.write = own ? NULL : write_limited;
             c.options.write_data = own ? NULL : &m;
-            assert_int_equal(live_perform(&c, "/a"), CURLE_WRITE_ERROR);
+            assert_int_equal(live_call_perform(&c, "/a"), CURLE_WRITE_ERROR);
             assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
             assert_int_equal(c.result.attempts, 1);
             live_call_close(&c);
         }
 }
 
-static void a_sink_that_fails_is_not_the_server_s_fault(void **state)
+static void a_failing_sink_is_a_local_failure(void **state)
 {
     struct live_call c;
-    struct miser m = {.room = 10};
+    struct limited_sink m = {.room = 10};
     live_call_open(&c, "/a 200 bytes=1000", 5);
-    c.options.write = take_some;
+    c.options.write = write_limited;
     c.options.write_data = &m;
-    assert_int_equal(live_perform(&c, "/a"), CURLE_WRITE_ERROR);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_WRITE_ERROR);
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     assert_int_equal(c.result.attempts, 1);
     assert_int_equal(c.result.attempt[0].kind, BIDE_KIND_CANCELLED);
     live_call_close(&c);
 }
 
-static void a_sink_that_refuses_a_kept_body_is_told(void **state)
+static void a_sink_that_rejects_a_kept_body_is_a_write_error(void **state)
 {
     struct live_call c;
-    struct miser m = {.room = 10};
+    struct limited_sink m = {.room = 10};
     live_call_open(&c, "/a 503 bytes=1000", 5);
-    c.options.write = take_some;
+    c.options.write = write_limited;
     c.options.write_data = &m;
     c.options.event = open_when_waiting;
     c.options.context = &c;
-    assert_int_equal(live_perform(&c, "/a"), CURLE_WRITE_ERROR);
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_WRITE_ERROR);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
     live_call_close(&c);
 }
 
-static void a_file_is_a_sink(void **state)
+static void a_file_can_be_the_sink(void **state)
 {
     struct live_call c;
     char text[16] = "";
@@ -433,7 +433,7 @@ static void a_file_is_a_sink(void **state)
     live_call_open(&c, "/a 503 body=oops | 200 body=fine", 5);
     c.options.write = NULL;
     c.options.write_data = file;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect_done(&c, 2);
     rewind(file);
     assert_int_equal(fread(text, 1, sizeof text, file), 4);
@@ -448,7 +448,7 @@ static void open_with_heads(struct live_call *c, struct live_sink *heads, const 
 {
     live_call_open(c, script, 3);
     *heads = (struct live_sink){0};
-    c->options.header = live_write;
+    c->options.header = live_sink_write;
     c->options.header_data = heads;
 }
 
@@ -460,12 +460,12 @@ static size_t count_of(const struct live_sink *sink, const char *text)
     return n;
 }
 
-static void heads_of_retried_failures_are_not_shown(void **state)
+static void heads_of_retried_failures_are_not_delivered(void **state)
 {
     struct live_call c;
     struct live_sink heads;
     open_with_heads(&c, &heads, "/a 503 header=\"X-N: 1\" | 429 header=\"X-N: 2\" | 200 header=\"X-N: 3\"");
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect_done(&c, 3);
     assert_int_equal(count_of(&heads, "HTTP/1.1"), 1);
     assert_int_equal(count_of(&heads, "X-N: 3\r\n"), 1);
@@ -474,28 +474,28 @@ static void heads_of_retried_failures_are_not_shown(void **state)
     live_call_close(&c);
 }
 
-static void the_head_of_the_last_failure_is_shown_before_its_body(void **state)
+static void the_head_of_the_last_failure_is_delivered_before_its_body(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 body=down header=\"X-N: 1\"", 2);
-    c.options.header = live_write;
+    c.options.header = live_sink_write;
     c.options.header_data = &c.sink; /* into the same sink: so the order is seen */
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     assert_int_equal(count_of(&c.sink, "HTTP/1.1 503"), 1);
     assert_int_equal(count_of(&c.sink, "X-N: 1"), 1);
     assert_int_equal(count_of(&c.sink, "\r\n\r\ndown"), 1);
     live_call_close(&c);
 }
 
-static void a_head_that_was_kept_is_shown_when_the_wait_is_given_up(void **state)
+static void a_kept_head_is_delivered_when_the_wait_is_given_up(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 body=down", 3);
-    c.options.header = live_write;
+    c.options.header = live_sink_write;
     c.options.header_data = &c.sink;
     c.options.event = open_when_waiting;
     c.options.context = &c;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_BREAKER_OPEN, 1);
     assert_int_equal(count_of(&c.sink, "HTTP/1.1 503"), 1);
     assert_int_equal(count_of(&c.sink, "\r\n\r\ndown"), 1);
@@ -503,7 +503,7 @@ static void a_head_that_was_kept_is_shown_when_the_wait_is_given_up(void **state
 }
 
 /* With CURLOPT_HEADER libcurl writes the head before the body, and so do we: that of the answer that counts. */
-static void heads_that_go_into_the_body_are_those_of_the_answer_that_counts(void **state)
+static void heads_in_the_sink_are_those_of_the_delivered_response(void **state)
 {
     static const char *const last[] = {"200 body=fine", "404 body=fine", "503 body=fine"};
     for (size_t i = 0; i < 3; i++) {
@@ -512,7 +512,7 @@ static void heads_that_go_into_the_body_are_those_of_the_answer_that_counts(void
         snprintf(script, sizeof script, "/a 503 body=oops x2 | %s", last[i]);
         live_call_open(&c, script, 3);
         curl_easy_setopt(c.easy, CURLOPT_HEADER, 1L);
-        assert_int_equal(live_perform(&c, "/a"), CURLE_OK);
+        assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
         assert_int_equal(c.result.attempts, 3);
         assert_int_equal(count_of(&c.sink, "HTTP/1.1"), 1);
         assert_int_equal(count_of(&c.sink, "\r\n\r\nfine"), 1);
@@ -537,7 +537,7 @@ static size_t pause_once(char *at, size_t size, size_t count, void *context)
         p->paused = true;
         return CURL_WRITEFUNC_PAUSE;
     }
-    return live_write(at, size, count, &p->sink);
+    return live_sink_write(at, size, count, &p->sink);
 }
 
 static int unpause(void *context, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up_now)
@@ -550,7 +550,7 @@ static int unpause(void *context, curl_off_t total, curl_off_t now, curl_off_t u
     return 0;
 }
 
-static void a_sink_may_pause(void **state)
+static void a_sink_can_pause(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 503 | 200 bytes=300000", 3);
@@ -559,7 +559,7 @@ static void a_sink_may_pause(void **state)
     c.options.progress_data = &p;
     c.options.write = pause_once;
     c.options.write_data = &p;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect_done(&c, 2);
     live_expect_pattern(&p.sink, 300000);
     assert_true(p.pauses > 2);
@@ -567,16 +567,16 @@ static void a_sink_may_pause(void **state)
     live_call_close(&c);
 }
 
-static void a_header_function_that_fails_ends_the_call(void **state)
+static void a_failing_header_function_ends_the_call(void **state)
 {
     static const char *const script[] = {"/a 200", "/a 404"};
     for (size_t i = 0; i < 2; i++) {
         struct live_call c;
-        struct miser m = {.room = 10};
+        struct limited_sink m = {.room = 10};
         live_call_open(&c, script[i], 3);
-        c.options.header = take_some;
+        c.options.header = write_limited;
         c.options.header_data = &m;
-        assert_int_equal(live_perform(&c, "/a"), CURLE_WRITE_ERROR);
+        assert_int_equal(live_call_perform(&c, "/a"), CURLE_WRITE_ERROR);
         assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
         assert_int_equal(c.result.attempts, 1);
         live_call_close(&c);
@@ -597,7 +597,7 @@ static int count_progress(void *context, curl_off_t total, curl_off_t now, curl_
     return 0;
 }
 
-static void the_handle_has_the_owner_s_values_afterwards(void **state)
+static void the_handle_has_the_caller_s_values_afterwards(void **state)
 {
     struct live_call c;
     struct live_sink heads;
@@ -613,21 +613,21 @@ static void the_handle_has_the_owner_s_values_afterwards(void **state)
     c.options.progress_data = &progresses;
     c.options.headers = curl_slist_append(NULL, "X-Mine: yes");
     c.options.inject = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
-    live_perform(&c, "/a");
+    live_call_perform(&c, "/a");
     live_expect_done(&c, 2);
     assert_int_equal(prereqs, 2);
     assert_true(progresses > 0);
     live_sink_free(&heads);
     live_sink_free(&c.sink);
     progresses = 0;
-    curl_easy_setopt(c.easy, CURLOPT_URL, live_url(&c.server, "/b"));
+    curl_easy_setopt(c.easy, CURLOPT_URL, live_server_url(&c.server, "/b"));
     assert_int_equal(curl_easy_perform(c.easy), CURLE_OK);
     assert_int_equal(prereqs, 3);
     assert_true(progresses > 0);
     live_expect_text(&c.sink, "down");
     assert_int_equal(count_of(&heads, "HTTP/1.1 503"), 1);
-    live_stop(&c.server);
-    const struct chaos_seen *plain = live_nth(&c.server, "/b", 0);
+    live_server_stop(&c.server);
+    const struct chaos_seen *plain = live_server_request(&c.server, "/b", 0);
     assert_true(chaos_seen_header(plain, "X-Mine", &value));
     assert_null(plain->key);
     assert_null(plain->attempt);
@@ -639,50 +639,50 @@ static void the_handle_has_the_owner_s_values_afterwards(void **state)
 }
 
 /* Nothing of the call lives on in the handle: this would read freed memory, and the sanitizers would say so. */
-static void a_plain_perform_afterwards_touches_nothing_of_the_call(void **state)
+static void a_plain_perform_afterwards_uses_no_memory_of_the_call(void **state)
 {
     CURL *easy = curl_easy_init();
     struct live_server server;
     struct live_sink sink = {0};
-    live_serve(&server, "/a 408 | 200 body=one\n/b 302 location=/c\n/c 200 body=two");
+    live_server_start(&server, "/a 408 | 200 body=one\n/b 302 location=/c\n/c 200 body=two");
     struct bide_policy *policy = malloc(sizeof *policy);
     struct bide_curl_options *o = malloc(sizeof *o);
     *policy = live_policy(3);
     bide_curl_options_init(o);
     o->policy = policy;
-    o->write = live_write;
+    o->write = live_sink_write;
     o->write_data = &sink;
     o->resume = true;
     o->inject = BIDE_CURL_INJECT_KEY;
-    curl_easy_setopt(easy, CURLOPT_URL, live_url(&server, "/a"));
+    curl_easy_setopt(easy, CURLOPT_URL, live_server_url(&server, "/a"));
     assert_int_equal(bide_curl_perform(easy, NULL, o, NULL), CURLE_OK);
     free(o);
     free(policy);
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
-    curl_easy_setopt(easy, CURLOPT_URL, live_url(&server, "/b"));
+    curl_easy_setopt(easy, CURLOPT_URL, live_server_url(&server, "/b"));
     assert_int_equal(curl_easy_perform(easy), CURLE_OK);
     live_expect_text(&sink, "onetwo");
     curl_easy_cleanup(easy);
-    live_stop(&server);
-    assert_int_equal(live_nth(&server, "/b", 0)->on_connection, 2); /* a new one is not wanted any more */
+    live_server_stop(&server);
+    assert_int_equal(live_server_request(&server, "/b", 0)->on_connection, 2); /* a new one is not wanted any more */
     live_sink_free(&sink);
-    live_free(&server);
+    live_server_free(&server);
 }
 
-static int refuse(void *context, char *ip, char *local_ip, int port, int local_port)
+static int abort_prereq(void *context, char *ip, char *local_ip, int port, int local_port)
 {
     return CURL_PREREQFUNC_ABORT;
 }
 
-static void the_owner_s_prereq_may_refuse(void **state)
+static void the_caller_s_prereq_can_abort(void **state)
 {
     struct live_call c;
     live_call_open(&c, "/a 200", 3);
-    c.options.prereq = refuse;
-    assert_int_equal(live_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
+    c.options.prereq = abort_prereq;
+    assert_int_equal(live_call_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
     live_expect_attempt(&c, 0, CURLE_ABORTED_BY_CALLBACK, BIDE_KIND_CANCELLED, BIDE_EVIDENCE_NOT_SENT);
-    live_stop(&c.server);
+    live_server_stop(&c.server);
     assert_int_equal(c.server.count, 0);
     live_call_close(&c);
 }
@@ -692,35 +692,35 @@ int main(void)
     curl_global_init(CURL_GLOBAL_DEFAULT);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_of_a_retried_attempt_reaches_the_sink),
-        cmocka_unit_test(nothing_of_a_retried_attempt_reaches_the_handle_s_own_function),
-        cmocka_unit_test(a_body_in_a_coding_that_libcurl_would_undo_is_not_undone_for_a_retry),
-        cmocka_unit_test(the_last_failure_is_delivered_once_and_whole),
-        cmocka_unit_test(a_last_failure_that_breaks_is_an_error),
-        cmocka_unit_test(a_failure_that_turns_out_to_be_the_last_is_delivered_from_what_was_kept),
-        cmocka_unit_test(what_was_too_long_to_keep_or_not_whole_is_dropped_and_told),
-        cmocka_unit_test(without_a_sink_a_body_that_was_cut_is_told_to_be_dropped),
-        cmocka_unit_test(a_call_cancelled_during_its_wait_leaves_the_sink_alone),
-        cmocka_unit_test(a_call_cancelled_before_it_begins_makes_no_attempt),
-        cmocka_unit_test(a_call_cancelled_during_an_attempt_ends_within_a_second_or_so),
-        cmocka_unit_test(no_more_of_an_endless_body_is_read_than_the_limit),
-        cmocka_unit_test(a_failure_that_says_how_long_it_is_is_cut_at_once),
+        cmocka_unit_test(nothing_of_a_retried_attempt_reaches_the_handle_s_write_function),
+        cmocka_unit_test(an_encoded_error_body_is_not_decoded_for_a_retry),
+        cmocka_unit_test(the_last_failure_is_delivered_once_and_completely),
+        cmocka_unit_test(a_last_failure_that_breaks_off_is_an_error),
+        cmocka_unit_test(giving_up_a_wait_delivers_the_kept_failure),
+        cmocka_unit_test(an_incomplete_or_too_long_kept_body_is_dropped_and_reported),
+        cmocka_unit_test(a_body_cut_without_a_sink_is_reported_as_dropped),
+        cmocka_unit_test(a_call_cancelled_during_its_wait_writes_nothing_to_the_sink),
+        cmocka_unit_test(a_call_cancelled_before_its_start_makes_no_attempt),
+        cmocka_unit_test(a_call_cancelled_during_an_attempt_ends_soon),
+        cmocka_unit_test(an_endless_error_body_is_read_up_to_the_limit),
+        cmocka_unit_test(an_announced_long_error_body_is_cut_at_once),
         cmocka_unit_test(endless_headers_are_a_permanent_failure),
-        cmocka_unit_test(a_drained_failure_leaves_its_connection_to_the_next_attempt),
+        cmocka_unit_test(a_drained_failure_keeps_its_connection_reusable),
         cmocka_unit_test(a_long_failure_s_connection_is_closed),
-        cmocka_unit_test(a_failure_that_drips_does_not_hold_up_the_next_attempt),
-        cmocka_unit_test(a_sink_that_fails_ends_the_call),
-        cmocka_unit_test(a_sink_that_fails_is_not_the_server_s_fault),
-        cmocka_unit_test(a_sink_that_refuses_a_kept_body_is_told),
-        cmocka_unit_test(a_file_is_a_sink),
-        cmocka_unit_test(heads_of_retried_failures_are_not_shown),
-        cmocka_unit_test(the_head_of_the_last_failure_is_shown_before_its_body),
-        cmocka_unit_test(a_head_that_was_kept_is_shown_when_the_wait_is_given_up),
-        cmocka_unit_test(heads_that_go_into_the_body_are_those_of_the_answer_that_counts),
-        cmocka_unit_test(a_sink_may_pause),
-        cmocka_unit_test(a_header_function_that_fails_ends_the_call),
-        cmocka_unit_test(the_handle_has_the_owner_s_values_afterwards),
-        cmocka_unit_test(a_plain_perform_afterwards_touches_nothing_of_the_call),
-        cmocka_unit_test(the_owner_s_prereq_may_refuse),
+        cmocka_unit_test(a_slow_error_body_does_not_delay_the_retry),
+        cmocka_unit_test(a_failing_sink_ends_the_call),
+        cmocka_unit_test(a_failing_sink_is_a_local_failure),
+        cmocka_unit_test(a_sink_that_rejects_a_kept_body_is_a_write_error),
+        cmocka_unit_test(a_file_can_be_the_sink),
+        cmocka_unit_test(heads_of_retried_failures_are_not_delivered),
+        cmocka_unit_test(the_head_of_the_last_failure_is_delivered_before_its_body),
+        cmocka_unit_test(a_kept_head_is_delivered_when_the_wait_is_given_up),
+        cmocka_unit_test(heads_in_the_sink_are_those_of_the_delivered_response),
+        cmocka_unit_test(a_sink_can_pause),
+        cmocka_unit_test(a_failing_header_function_ends_the_call),
+        cmocka_unit_test(the_handle_has_the_caller_s_values_afterwards),
+        cmocka_unit_test(a_plain_perform_afterwards_uses_no_memory_of_the_call),
+        cmocka_unit_test(the_caller_s_prereq_can_abort),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     curl_global_cleanup();

@@ -31,7 +31,7 @@
 /* ---- the server ---- */
 
 /* One path, what happens there, the body of its 200, and the least wait that an answer of that status asks for. */
-struct place {
+struct endpoint {
     const char *path;
     const char *steps;
     size_t bytes;
@@ -41,7 +41,7 @@ struct place {
     unsigned share; /* of the calls, in relation to the others */
 };
 
-static const struct place places[] = {
+static const struct endpoint endpoints[] = {
     {.path = "/plain", .steps = "bytes=3000 fail=12%:503", .bytes = 3000, .share = 20},
     {.path = "/reset", .steps = "bytes=3000 fail=8%:reset", .bytes = 3000, .share = 10},
     {.path = "/close", .steps = "bytes=500 chunked fail=8%:close", .bytes = 500, .share = 10},
@@ -97,16 +97,16 @@ static const struct place places[] = {
     {.path = "/gone", .steps = "404", .bytes = 0, .share = 5},
 };
 
-#define PLACES (sizeof places / sizeof *places)
+#define ENDPOINTS (sizeof endpoints / sizeof *endpoints)
 
 static void serve(struct live_server *server)
 {
     char script[8192] = "* reset=accept x15 | close=accept x15 | 404\n";
-    for (size_t i = 0; i < PLACES; i++) {
+    for (size_t i = 0; i < ENDPOINTS; i++) {
         size_t used = strlen(script);
-        snprintf(script + used, sizeof script - used, "%s %s\n", places[i].path, places[i].steps);
+        snprintf(script + used, sizeof script - used, "%s %s\n", endpoints[i].path, endpoints[i].steps);
     }
-    live_serve(server, script);
+    live_server_start(server, script);
 }
 
 /* ---- what a call is ---- */
@@ -117,8 +117,8 @@ static const char *const methods[KINDS] = {"GET", "PUT", "PUT", "POST", "POST", 
 
 enum sink { PLAIN = 0, REWIND, RESUME, SINKS };
 
-struct plan {
-    const struct place *place;
+struct call_plan {
+    const struct endpoint *endpoint;
     enum kind kind;
     enum sink sink;
     size_t offset; /* of its body, in the bytes that all share */
@@ -148,44 +148,45 @@ struct soak {
     int file; /* with the same bytes */
 };
 
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
     return x ^ x >> 31;
 }
 
-static unsigned draw(const struct soak *soak, uint32_t id, unsigned what, unsigned below)
+static unsigned draw_below(const struct soak *soak, uint32_t id, unsigned which, unsigned below)
 {
-    return (unsigned)(mix(soak->seed + mix((uint64_t)id << 8 | what)) % below);
+    return (unsigned)(mix_bits(soak->seed + mix_bits((uint64_t)id << 8 | which)) % below);
 }
 
-static const struct place *draw_place(const struct soak *soak, uint32_t id)
+static const struct endpoint *draw_endpoint(const struct soak *soak, uint32_t id)
 {
     unsigned all = 0;
-    for (size_t i = 0; i < PLACES; i++)
-        all += places[i].share;
-    unsigned at = draw(soak, id, 1, all);
+    for (size_t i = 0; i < ENDPOINTS; i++)
+        all += endpoints[i].share;
+    unsigned at = draw_below(soak, id, 1, all);
     size_t i = 0;
-    while (at >= places[i].share)
-        at -= places[i++].share;
-    return &places[i];
+    while (at >= endpoints[i].share)
+        at -= endpoints[i++].share;
+    return &endpoints[i];
 }
 
-static struct plan plan_of(const struct soak *soak, uint32_t id)
+static struct call_plan call_plan_of(const struct soak *soak, uint32_t id)
 {
-    struct plan plan = {
-        .place = draw_place(soak, id), .kind = draw(soak, id, 2, KINDS), .sink = draw(soak, id, 3, SINKS)};
-    if (plan.kind != GET) {
-        plan.offset = draw(soak, id, 4, UPLOAD_MAX / 2);
-        plan.length = draw(soak, id, 5, 10) == 0 ? 0 : draw(soak, id, 6, UPLOAD_MAX / 2);
+    struct call_plan call_plan = {.endpoint = draw_endpoint(soak, id),
+                                  .kind = draw_below(soak, id, 2, KINDS),
+                                  .sink = draw_below(soak, id, 3, SINKS)};
+    if (call_plan.kind != GET) {
+        call_plan.offset = draw_below(soak, id, 4, UPLOAD_MAX / 2);
+        call_plan.length = draw_below(soak, id, 5, 10) == 0 ? 0 : draw_below(soak, id, 6, UPLOAD_MAX / 2);
     }
-    return plan;
+    return call_plan;
 }
 
 /* ---- one call ---- */
 
-struct slot {
+struct client_slot {
     struct soak *soak;
     struct bide_multi *multi; /* NULL: easy */
     uint32_t *next;           /* number of the next call, for multi */
@@ -197,153 +198,155 @@ struct slot {
     size_t length;
 };
 
-static size_t take(char *at, size_t size, size_t count, void *context)
+static size_t slot_write(char *at, size_t size, size_t count, void *context)
 {
-    struct slot *slot = context;
-    if (size * count > BODY_MAX - slot->length)
+    struct client_slot *client_slot = context;
+    if (size * count > BODY_MAX - client_slot->length)
         return 0;
-    memcpy(slot->body + slot->length, at, size * count);
-    slot->length += size * count;
+    memcpy(client_slot->body + client_slot->length, at, size * count);
+    client_slot->length += size * count;
     return size * count;
 }
 
-static bool rewind_slot(void *context)
+static bool slot_rewind(void *context)
 {
-    ((struct slot *)context)->length = 0;
+    ((struct client_slot *)context)->length = 0;
     return true;
 }
 
-static void set_url(struct slot *slot, const struct plan *plan)
+static void set_url(struct client_slot *client_slot, const struct call_plan *call_plan)
 {
     char url[100];
-    snprintf(url, sizeof url, "http://127.0.0.1:%u%s?%" PRIu32, chaos_port(slot->soak->server.chaos), plan->place->path,
-             slot->id);
-    curl_easy_setopt(slot->easy, CURLOPT_URL, url);
+    snprintf(url, sizeof url, "http://127.0.0.1:%u%s?%" PRIu32, chaos_port(client_slot->soak->server.chaos),
+             call_plan->endpoint->path, client_slot->id);
+    curl_easy_setopt(client_slot->easy, CURLOPT_URL, url);
 }
 
-static void set_body(struct slot *slot, const struct plan *plan)
+static void set_body(struct client_slot *client_slot, const struct call_plan *call_plan)
 {
-    struct bide_curl_body *b = &slot->options.body;
-    bool file = plan->kind == PUT_FILE || plan->kind == POST_KEYED_FILE;
-    if (plan->kind == GET)
+    struct bide_curl_body *b = &client_slot->options.body;
+    bool file = call_plan->kind == PUT_FILE || call_plan->kind == POST_KEYED_FILE;
+    if (call_plan->kind == GET)
         return;
     *b = (struct bide_curl_body){.kind = file ? BIDE_CURL_BODY_FILE : BIDE_CURL_BODY_MEMORY,
-                                 .fd = slot->soak->file,
-                                 .at = file ? NULL : slot->soak->upload + plan->offset,
-                                 .offset = file ? (int64_t)plan->offset : 0,
-                                 .length = (int64_t)plan->length};
-    curl_easy_setopt(slot->easy, plan->kind == PUT_FILE ? CURLOPT_UPLOAD : CURLOPT_POST, 1L);
-    if (plan->kind == PUT)
-        curl_easy_setopt(slot->easy, CURLOPT_CUSTOMREQUEST, "PUT");
+                                 .fd = client_slot->soak->file,
+                                 .at = file ? NULL : client_slot->soak->upload + call_plan->offset,
+                                 .offset = file ? (int64_t)call_plan->offset : 0,
+                                 .length = (int64_t)call_plan->length};
+    curl_easy_setopt(client_slot->easy, call_plan->kind == PUT_FILE ? CURLOPT_UPLOAD : CURLOPT_POST, 1L);
+    if (call_plan->kind == PUT)
+        curl_easy_setopt(client_slot->easy, CURLOPT_CUSTOMREQUEST, "PUT");
 }
 
-static void shape(struct slot *slot)
+static void slot_prepare_call(struct client_slot *client_slot)
 {
-    struct plan plan = plan_of(slot->soak, slot->id);
-    struct bide_curl_options *o = &slot->options;
-    curl_easy_reset(slot->easy);
-    slot->length = 0;
+    struct call_plan call_plan = call_plan_of(client_slot->soak, client_slot->id);
+    struct bide_curl_options *o = &client_slot->options;
+    curl_easy_reset(client_slot->easy);
+    client_slot->length = 0;
     bide_curl_options_init(o);
-    o->policy = &slot->soak->policy;
-    o->seed = slot->soak->seed + slot->id + 1;
-    o->write = take;
-    o->write_data = slot;
-    o->rewind = plan.sink == REWIND ? rewind_slot : NULL;
-    o->resume = plan.sink == RESUME;
+    o->policy = &client_slot->soak->policy;
+    o->seed = client_slot->soak->seed + client_slot->id + 1;
+    o->write = slot_write;
+    o->write_data = client_slot;
+    o->rewind = call_plan.sink == REWIND ? slot_rewind : NULL;
+    o->resume = call_plan.sink == RESUME;
     o->inject = BIDE_CURL_INJECT_ATTEMPT;
-    if (plan.kind == POST_KEYED || plan.kind == POST_KEYED_FILE)
+    if (call_plan.kind == POST_KEYED || call_plan.kind == POST_KEYED_FILE)
         o->inject |= BIDE_CURL_INJECT_KEY;
-    set_url(slot, &plan);
-    set_body(slot, &plan);
+    set_url(client_slot, &call_plan);
+    set_body(client_slot, &call_plan);
 }
 
-static bool is_pattern(const struct slot *slot)
+static bool is_pattern(const struct client_slot *client_slot)
 {
-    for (size_t i = 0; i < slot->length; i++)
-        if (slot->body[i] != chaos_pattern(i))
+    for (size_t i = 0; i < client_slot->length; i++)
+        if (client_slot->body[i] != chaos_pattern(i))
             return false;
     return true;
 }
 
-static bool is_error_text(const struct slot *slot)
+static bool is_error_text(const struct client_slot *client_slot)
 {
     static const char *const texts[] = {
         "Service Unavailable\n",   "Bad Gateway\n",       "Gateway Timeout\n", "Not Found\n",
         "Internal Server Error\n", "Too Many Requests\n", "too large",         "{\"retry_after\": 0.02}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (strlen(texts[i]) == slot->length && memcmp(texts[i], slot->body, slot->length) == 0)
+        if (strlen(texts[i]) == client_slot->length && memcmp(texts[i], client_slot->body, client_slot->length) == 0)
             return true;
     return false;
 }
 
 /* What reached the sink, held against how the call is said to have ended. */
-static const char *judge_body(const struct slot *slot, const struct plan *plan, CURLcode code)
+static const char *slot_body_problem(const struct client_slot *client_slot, const struct call_plan *call_plan,
+                                     CURLcode code)
 {
-    size_t whole = plan->place->bytes, cut = whole - plan->place->short_by;
-    if (slot->result.verdict.action == BIDE_DONE) {
+    size_t whole = call_plan->endpoint->bytes, cut = whole - call_plan->endpoint->short_by;
+    if (client_slot->result.verdict.action == BIDE_DONE) {
         if (code != CURLE_OK)
             return "done, with an error";
-        return (slot->length == whole || slot->length == cut) && is_pattern(slot) ? NULL
-                                                                                  : "a success that is not whole";
+        return (client_slot->length == whole || client_slot->length == cut) && is_pattern(client_slot)
+                   ? NULL
+                   : "a success that is not whole";
     }
     if (code != CURLE_OK)
-        return slot->length == 0 || is_pattern(slot) ? NULL : "an error with bytes of another answer";
-    if (slot->result.status < 400)
+        return client_slot->length == 0 || is_pattern(client_slot) ? NULL : "an error with bytes of another answer";
+    if (client_slot->result.status < 400)
         return "given up without an error or a failure";
-    if (slot->result.body_dropped)
-        return slot->length == 0 ? NULL : "a dropped body in the sink";
-    return is_error_text(slot) ? NULL : "a last failure that is not whole";
+    if (client_slot->result.body_dropped)
+        return client_slot->length == 0 ? NULL : "a dropped body in the sink";
+    return is_error_text(client_slot) ? NULL : "a last failure that is not whole";
 }
 
-static void note(struct slot *slot, CURLcode code)
+static void slot_record_end(struct client_slot *client_slot, CURLcode code)
 {
-    struct record *record = &slot->soak->record[slot->id];
-    struct plan plan = plan_of(slot->soak, slot->id);
+    struct record *record = &client_slot->soak->record[client_slot->id];
+    struct call_plan call_plan = call_plan_of(client_slot->soak, client_slot->id);
     record->done++;
     record->code = code;
-    record->action = slot->result.verdict.action;
-    record->attempts = slot->result.attempts;
+    record->action = client_slot->result.verdict.action;
+    record->attempts = client_slot->result.attempts;
     record->done_ns = bide_now();
-    record->total_ns = slot->result.total_ns;
-    memcpy(record->key, slot->result.key, sizeof record->key);
-    record->wrong = judge_body(slot, &plan, code);
+    record->total_ns = client_slot->result.total_ns;
+    memcpy(record->key, client_slot->result.key, sizeof record->key);
+    record->wrong = slot_body_problem(client_slot, &call_plan, code);
 }
 
 /* ---- the drivers ---- */
 
-static void start_next(struct slot *slot);
+static void slot_start_next(struct client_slot *client_slot);
 
 static void on_done(void *context, const struct bide_multi_end *end)
 {
-    struct slot *slot = context;
-    note(slot, end->code);
-    start_next(slot);
+    struct client_slot *client_slot = context;
+    slot_record_end(client_slot, end->code);
+    slot_start_next(client_slot);
 }
 
-static void start_next(struct slot *slot)
+static void slot_start_next(struct client_slot *client_slot)
 {
-    if (*slot->next == slot->soak->calls)
+    if (*client_slot->next == client_slot->soak->calls)
         return;
-    slot->id = (*slot->next)++;
-    shape(slot);
-    struct bide_multi_job job = {.easy = slot->easy,
-                                 .target = &slot->soak->target,
-                                 .options = &slot->options,
-                                 .result = &slot->result,
+    client_slot->id = (*client_slot->next)++;
+    slot_prepare_call(client_slot);
+    struct bide_multi_job job = {.easy = client_slot->easy,
+                                 .target = &client_slot->soak->target,
+                                 .options = &client_slot->options,
+                                 .result = &client_slot->result,
                                  .done = on_done,
-                                 .context = slot};
-    assert_int_equal(bide_multi_start(slot->multi, &job, NULL, NULL), BIDE_OK);
+                                 .context = client_slot};
+    assert_int_equal(bide_multi_start(client_slot->multi, &job, NULL, NULL), BIDE_OK);
 }
 
 static void run_multi(struct soak *soak)
 {
-    struct slot *slots = calloc(IN_FLIGHT, sizeof *slots);
+    struct client_slot *slots = calloc(IN_FLIGHT, sizeof *slots);
     struct bide_multi *multi;
     uint32_t next = 0;
     assert_int_equal(bide_multi_new(&multi), BIDE_OK);
     for (unsigned i = 0; i < IN_FLIGHT; i++) {
-        slots[i] = (struct slot){.soak = soak, .multi = multi, .next = &next, .easy = curl_easy_init()};
-        start_next(&slots[i]);
+        slots[i] = (struct client_slot){.soak = soak, .multi = multi, .next = &next, .easy = curl_easy_init()};
+        slot_start_next(&slots[i]);
     }
     int64_t until_ns = bide_now() + 110 * BIDE_S;
     while (bide_multi_poll(multi, until_ns) > 0 && bide_now() < until_ns)
@@ -364,14 +367,15 @@ struct worker {
 static void *run_easy(void *context)
 {
     const struct worker *worker = context;
-    struct slot *slot = calloc(1, sizeof *slot);
-    *slot = (struct slot){.soak = worker->soak, .easy = curl_easy_init()};
-    for (slot->id = worker->first; slot->id < slot->soak->calls; slot->id += THREADS) {
-        shape(slot);
-        note(slot, bide_curl_perform(slot->easy, &slot->soak->target, &slot->options, &slot->result));
+    struct client_slot *client_slot = calloc(1, sizeof *client_slot);
+    *client_slot = (struct client_slot){.soak = worker->soak, .easy = curl_easy_init()};
+    for (client_slot->id = worker->first; client_slot->id < client_slot->soak->calls; client_slot->id += THREADS) {
+        slot_prepare_call(client_slot);
+        slot_record_end(client_slot, bide_curl_perform(client_slot->easy, &client_slot->soak->target,
+                                                       &client_slot->options, &client_slot->result));
     }
-    curl_easy_cleanup(slot->easy);
-    free(slot);
+    curl_easy_cleanup(client_slot->easy);
+    free(client_slot);
     return NULL;
 }
 
@@ -393,18 +397,18 @@ struct findings {
     unsigned count;
 };
 
-static void find(struct findings *f, const struct soak *soak, uint32_t id, const char *what)
+static void report_finding(struct findings *f, const struct soak *soak, uint32_t id, const char *which)
 {
     const struct record *r = &soak->record[id];
-    struct plan plan = plan_of(soak, id);
+    struct call_plan call_plan = call_plan_of(soak, id);
     if (f->count++ < 20)
         print_message("call %" PRIu32 " (%s %s, body %d of %zu, sink %d): %s; code %d, %s, %u attempts\n", id,
-                      methods[plan.kind], plan.place->path, plan.kind, plan.length, plan.sink, what, r->code,
-                      bide_action_label(r->action), r->attempts);
+                      methods[call_plan.kind], call_plan.endpoint->path, call_plan.kind, call_plan.length,
+                      call_plan.sink, which, r->code, bide_action_label(r->action), r->attempts);
 }
 
 /* The requests of one call, in order of arrival. */
-struct trail {
+struct request_trail {
     const struct chaos_seen **seen;
     size_t count;
 };
@@ -414,69 +418,72 @@ static bool is_keyed(enum kind kind)
     return kind == POST_KEYED || kind == POST_KEYED_FILE;
 }
 
-static bool key_is_right(const struct chaos_seen *seen, const struct plan *plan, const struct record *record)
+static bool key_is_right(const struct chaos_seen *seen, const struct call_plan *call_plan, const struct record *record)
 {
     char quoted[BIDE_KEY_TEXT_SIZE + 2];
     snprintf(quoted, sizeof quoted, "\"%s\"", record->key);
-    return is_keyed(plan->kind) ? seen->key && strcmp(seen->key, quoted) == 0 : !seen->key;
+    return is_keyed(call_plan->kind) ? seen->key && strcmp(seen->key, quoted) == 0 : !seen->key;
 }
 
 /* Whole and the same, unless the server cut it short or answered early. */
-static bool body_is_right(const struct soak *soak, const struct chaos_seen *seen, const struct plan *plan)
+static bool body_is_right(const struct soak *soak, const struct chaos_seen *seen, const struct call_plan *call_plan)
 {
-    bool early = strcmp(plan->place->path, "/early") == 0;
-    if (seen->body_bytes == plan->length)
-        return seen->body_hash == bide_hash(soak->upload + plan->offset, plan->length);
-    return seen->body_bytes < plan->length && (early || strcmp(seen->result, "answered") != 0);
+    bool early = strcmp(call_plan->endpoint->path, "/early") == 0;
+    if (seen->body_bytes == call_plan->length)
+        return seen->body_hash == bide_hash(soak->upload + call_plan->offset, call_plan->length);
+    return seen->body_bytes < call_plan->length && (early || strcmp(seen->result, "answered") != 0);
 }
 
 static void check_request(struct findings *f, const struct soak *soak, uint32_t id, const struct chaos_seen *seen)
 {
-    struct plan plan = plan_of(soak, id);
+    struct call_plan call_plan = call_plan_of(soak, id);
     const struct record *record = &soak->record[id];
-    if (strcmp(seen->method, methods[plan.kind]) != 0 || strcmp(seen->path, plan.place->path) != 0)
-        find(f, soak, id, "another request than was meant");
-    if (!key_is_right(seen, &plan, record))
-        find(f, soak, id, "another key");
-    if (!body_is_right(soak, seen, &plan))
-        find(f, soak, id, "another body than was meant");
+    if (strcmp(seen->method, methods[call_plan.kind]) != 0 || strcmp(seen->path, call_plan.endpoint->path) != 0)
+        report_finding(f, soak, id, "another request than was meant");
+    if (!key_is_right(seen, &call_plan, record))
+        report_finding(f, soak, id, "another key");
+    if (!body_is_right(soak, seen, &call_plan))
+        report_finding(f, soak, id, "another body than was meant");
     if (!seen->attempt || strtoul(seen->attempt, NULL, 10) > record->attempts)
-        find(f, soak, id, "an attempt that was not told");
+        report_finding(f, soak, id, "an attempt that was not told");
     if (seen->at_ns > record->done_ns)
-        find(f, soak, id, "a request after the end");
+        report_finding(f, soak, id, "a request after the end");
 }
 
-static void check_order(struct findings *f, const struct soak *soak, uint32_t id, const struct trail *trail)
+static void check_order(struct findings *f, const struct soak *soak, uint32_t id,
+                        const struct request_trail *request_trail)
 {
-    const struct place *place = plan_of(soak, id).place;
-    for (size_t i = 1; i < trail->count; i++) {
-        const struct chaos_seen *before = trail->seen[i - 1], *seen = trail->seen[i];
+    const struct endpoint *endpoint = call_plan_of(soak, id).endpoint;
+    for (size_t i = 1; i < request_trail->count; i++) {
+        const struct chaos_seen *before = request_trail->seen[i - 1], *seen = request_trail->seen[i];
         if (before->attempt && seen->attempt && strtoul(before->attempt, NULL, 10) >= strtoul(seen->attempt, NULL, 10))
-            find(f, soak, id, "attempts out of order");
-        if (place->hint_ns > 0 && before->status == place->hint_status && seen->at_ns - before->at_ns < place->hint_ns)
-            find(f, soak, id, "an attempt before the time that the server asked for");
+            report_finding(f, soak, id, "attempts out of order");
+        if (endpoint->hint_ns > 0 && before->status == endpoint->hint_status &&
+            seen->at_ns - before->at_ns < endpoint->hint_ns)
+            report_finding(f, soak, id, "an attempt before the time that the server asked for");
     }
 }
 
-static void check_call(struct findings *f, const struct soak *soak, uint32_t id, const struct trail *trail)
+static void check_call(struct findings *f, const struct soak *soak, uint32_t id,
+                       const struct request_trail *request_trail)
 {
     const struct record *record = &soak->record[id];
-    struct plan plan = plan_of(soak, id);
+    struct call_plan call_plan = call_plan_of(soak, id);
     if (record->done != 1)
-        find(f, soak, id, "not done once");
+        report_finding(f, soak, id, "not done once");
     if (record->total_ns >= STALLED_NS)
-        find(f, soak, id, "it stalled");
+        report_finding(f, soak, id, "it stalled");
     if (record->wrong)
-        find(f, soak, id, record->wrong);
-    if (trail->count > record->attempts)
-        find(f, soak, id, "more requests than attempts");
-    if (plan.kind == POST && trail->count > 1)
-        find(f, soak, id, "an unsafe request was repeated");
-    if (record->action == BIDE_DONE && trail->count == 0)
-        find(f, soak, id, "a success that the server does not know of");
-    for (size_t i = 0; i < trail->count; i++)
-        check_request(f, soak, id, trail->seen[i]);
-    check_order(f, soak, id, trail);
+        report_finding(f, soak, id, record->wrong);
+    if (request_trail->count > record->attempts)
+        report_finding(f, soak, id, "more requests than attempts");
+    if (call_plan.kind == POST && request_trail->count > 1)
+        report_finding(f, soak, id, "an unsafe request was repeated");
+    if (record->action == BIDE_DONE && request_trail->count == 0)
+        report_finding(f, soak, id, "a success that the server does not know of");
+    for (size_t i = 0; i < request_trail->count; i++)
+        check_request(f, soak, id, request_trail->seen[i]);
+    check_order(f, soak, id, request_trail);
 }
 
 static int by_text(const void *a, const void *b)
@@ -513,7 +520,7 @@ static void check_journal(struct findings *f, const struct soak *soak)
         if (seen[i].query)
             sorted[end[strtoul(seen[i].query, NULL, 10)]++] = &seen[i];
     for (uint32_t id = 0, from = 0; id < soak->calls; from = (uint32_t)end[id++])
-        check_call(f, soak, id, &(struct trail){sorted + from, end[id] - from});
+        check_call(f, soak, id, &(struct request_trail){sorted + from, end[id] - from});
     free(sorted);
     free(end);
 }
@@ -555,14 +562,14 @@ static void open_file(struct soak *soak)
 {
     char name[] = "/tmp/bide-soak-XXXXXX";
     for (size_t i = 0; i < UPLOAD_MAX; i++)
-        soak->upload[i] = (char)('a' + mix(i) % 26);
+        soak->upload[i] = (char)('a' + mix_bits(i) % 26);
     soak->file = mkstemp(name);
     assert_true(soak->file >= 0);
     unlink(name);
     assert_int_equal(write(soak->file, soak->upload, UPLOAD_MAX), UPLOAD_MAX);
 }
 
-static void begin(struct soak *soak, uint64_t seed, uint32_t calls)
+static void soak_begin(struct soak *soak, uint64_t seed, uint32_t calls)
 {
     const char *given = getenv("BIDE_TEST_SEED");
     *soak = (struct soak){.seed = given ? strtoull(given, NULL, 0) : seed, .calls = calls};
@@ -587,41 +594,41 @@ static void check_budget(const struct soak *soak, struct sums sums)
     assert_true(soak->server.count <= soak->calls + sums.retries + 30); /* 30 were cut at their accept */
 }
 
-static void finish(struct soak *soak)
+static void soak_finish(struct soak *soak)
 {
     struct findings findings = {0};
-    live_stop(&soak->server);
+    live_server_stop(&soak->server);
     check_journal(&findings, soak);
     check_keys_differ(&findings, soak);
     check_budget(soak, sums_of(soak));
     assert_int_equal(findings.count, 0);
-    live_free(&soak->server);
+    live_server_free(&soak->server);
     close(soak->file);
     free(soak->record);
 }
 
-static void ten_thousand_mixed_calls_in_a_multi_keep_every_promise(void **state)
+static void ten_thousand_mixed_calls_in_a_multi_keep_all_guarantees(void **state)
 {
     static struct soak soak;
-    begin(&soak, 20240611, CALLS);
+    soak_begin(&soak, 20240611, CALLS);
     run_multi(&soak);
     assert_true(bide_target_refused(&soak.target, BIDE_GATE_BUDGET) > 0); /* or the budget was not tested */
-    finish(&soak);
+    soak_finish(&soak);
 }
 
-static void mixed_calls_in_four_threads_keep_every_promise(void **state)
+static void mixed_calls_in_four_threads_keep_all_guarantees(void **state)
 {
     static struct soak soak;
-    begin(&soak, 7, THREADS * THREAD_CALLS);
+    soak_begin(&soak, 7, THREADS * THREAD_CALLS);
     run_threads(&soak);
-    finish(&soak);
+    soak_finish(&soak);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ten_thousand_mixed_calls_in_a_multi_keep_every_promise),
-        cmocka_unit_test(mixed_calls_in_four_threads_keep_every_promise),
+        cmocka_unit_test(ten_thousand_mixed_calls_in_a_multi_keep_all_guarantees),
+        cmocka_unit_test(mixed_calls_in_four_threads_keep_all_guarantees),
     };
     curl_global_init(CURL_GLOBAL_DEFAULT);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,18 +36,18 @@ static int close_all(void **state)
 }
 
 /* nginx with the certificate "site". */
-static void serve(void)
+static void start_nginx(void)
 {
     live_nginx_start(&server, "server { listen 127.0.0.1:$PORT ssl; ssl_certificate $DIR/site.pem;\n"
                               "ssl_certificate_key $DIR/site.key; location / { return 200 fine; } }");
 }
 
-static void trust(const char *name)
+static void set_ca_file(const char *name)
 {
     curl_easy_setopt(client.easy, CURLOPT_CAINFO, live_tls_path(&server, name));
 }
 
-static CURLcode post(void)
+static CURLcode perform_post(void)
 {
     return live_client_post(&client, live_process_url(&server, "https", "/pay"), "charge=1");
 }
@@ -58,7 +58,7 @@ static size_t requests_seen(void)
     return live_nginx_count(&server, "/pay ");
 }
 
-static void assert_never_sent_and_permanent(CURLcode code)
+static void assert_permanent_unsent(CURLcode code)
 {
     assert_int_equal(code, CURLE_PEER_FAILED_VERIFICATION);
     live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
@@ -71,13 +71,13 @@ static void assert_never_sent_and_permanent(CURLcode code)
 
 /* ---- certificates ---- */
 
-static void a_certificate_that_is_right_is_right(void **state)
+static void a_valid_certificate_is_accepted(void **state)
 {
     live_tls_make(&server, "site", "IP:127.0.0.1");
-    serve();
-    trust("site");
+    start_nginx();
+    set_ca_file("site");
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(post(), CURLE_OK);
+        assert_int_equal(perform_post(), CURLE_OK);
         live_assert_done(&client, 1);
         assert_string_equal(client.sink.at, "fine");
     }
@@ -85,38 +85,38 @@ static void a_certificate_that_is_right_is_right(void **state)
     assert_int_equal(live_nginx_connections(&server), 1);
 }
 
-static void an_authority_that_is_not_trusted_is_permanent(void **state)
+static void an_untrusted_authority_is_permanent(void **state)
 {
     live_tls_make(&server, "site", "IP:127.0.0.1");
     live_tls_make(&server, "stranger", "IP:127.0.0.1");
-    serve();
-    trust("stranger");
-    assert_never_sent_and_permanent(post());
+    start_nginx();
+    set_ca_file("stranger");
+    assert_permanent_unsent(perform_post());
 }
 
-static void a_certificate_out_of_date_is_permanent(void **state)
+static void an_expired_certificate_is_permanent(void **state)
 {
     live_tls_make(&server, "site", "IP:127.0.0.1");
     live_tls_expire(&server, "site");
-    serve();
-    trust("site");
-    assert_never_sent_and_permanent(post());
+    start_nginx();
+    set_ca_file("site");
+    assert_permanent_unsent(perform_post());
 }
 
 static void a_certificate_of_another_host_is_permanent(void **state)
 {
     live_tls_make(&server, "site", "DNS:example.invalid");
-    serve();
-    trust("site");
-    assert_never_sent_and_permanent(post());
+    start_nginx();
+    set_ca_file("site");
+    assert_permanent_unsent(perform_post());
 }
 
-static void a_file_of_authorities_that_is_missing_is_permanent(void **state)
+static void a_missing_ca_file_is_permanent(void **state)
 {
     live_tls_make(&server, "site", "IP:127.0.0.1");
-    serve();
-    trust("missing");
-    assert_int_equal(post(), CURLE_SSL_CACERT_BADFILE);
+    start_nginx();
+    set_ca_file("missing");
+    assert_int_equal(perform_post(), CURLE_SSL_CACERT_BADFILE);
     live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
     live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(requests_seen(), 0);
@@ -129,13 +129,13 @@ static void on_done(void *context, const struct bide_multi_end *end)
     multi_code = end->code;
 }
 
-static void a_certificate_that_is_wrong_is_permanent_in_a_multi_too(void **state)
+static void an_untrusted_certificate_is_permanent_in_a_multi_too(void **state)
 {
     struct bide_multi *multi;
     live_tls_make(&server, "site", "IP:127.0.0.1");
     live_tls_make(&server, "stranger", "IP:127.0.0.1");
-    serve();
-    trust("stranger");
+    start_nginx();
+    set_ca_file("stranger");
     curl_easy_setopt(client.easy, CURLOPT_URL, live_process_url(&server, "https", "/pay"));
     struct bide_multi_job job = {.easy = client.easy,
                                  .target = &client.target,
@@ -147,28 +147,28 @@ static void a_certificate_that_is_wrong_is_permanent_in_a_multi_too(void **state
     while (bide_multi_poll(multi, BIDE_NEVER) > 0)
         continue;
     bide_multi_free(multi);
-    assert_never_sent_and_permanent(multi_code);
+    assert_permanent_unsent(multi_code);
 }
 
 /* A client that has no certificate hears so, with TLS 1.3, only after it has sent its request: it may have run. */
-static void a_post_that_the_server_refuses_for_lack_of_a_certificate_may_have_run(void **state)
+static void a_post_without_the_required_client_certificate_has_unknown_evidence(void **state)
 {
     live_tls_make(&server, "site", "IP:127.0.0.1");
     live_process_start(&server, (const char *const[]){"openssl", "s_server", "-accept", "127.0.0.1:$PORT", "-cert",
                                                       "site.pem", "-key", "site.key", "-tls1_3", "-Verify", "1",
                                                       "-verify_return_error", "-www", NULL});
-    trust("site");
-    assert_int_not_equal(post(), CURLE_OK);
+    set_ca_file("site");
+    assert_int_not_equal(perform_post(), CURLE_OK);
     live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
 }
 
-static void what_openssl_answers_is_an_answer(void **state)
+static void a_response_of_openssl_succeeds(void **state)
 {
     live_tls_make(&server, "site", "IP:127.0.0.1");
     live_process_start(&server, (const char *const[]){"openssl", "s_server", "-accept", "127.0.0.1:$PORT", "-cert",
                                                       "site.pem", "-key", "site.key", "-www", NULL});
-    trust("site");
+    set_ca_file("site");
     assert_int_equal(live_client_get(&client, live_process_url(&server, "https", "/")), CURLE_OK);
     live_assert_done(&client, 1);
     assert_true(client.sink.length > 0);
@@ -176,7 +176,7 @@ static void what_openssl_answers_is_an_answer(void **state)
 
 /* ---- handshakes ---- */
 
-static void slam(void *context, int fd, unsigned number)
+static void reset_at_once(void *context, int fd, unsigned number)
 {
     live_tcp_reset(fd);
 }
@@ -195,7 +195,7 @@ static void answer_in_clear(void *context, int fd, unsigned number)
         live_tcp_write(fd, text, sizeof text - 1);
 }
 
-static void assert_tried_again(live_tcp_function *serve_tcp)
+static void assert_retried_unsent(live_tcp_function *serve_tcp)
 {
     char url[64];
     tcp = live_tcp_new(serve_tcp, NULL);
@@ -208,37 +208,37 @@ static void assert_tried_again(live_tcp_function *serve_tcp)
     assert_int_equal(client.sink.length, 0);
 }
 
-static void a_post_whose_handshake_is_reset_was_never_sent_and_is_tried_again(void **state)
+static void a_post_with_a_reset_handshake_was_not_sent_and_is_retried(void **state)
 {
-    assert_tried_again(slam);
+    assert_retried_unsent(reset_at_once);
 }
 
-static void a_post_whose_handshake_is_cut_was_never_sent_and_is_tried_again(void **state)
+static void a_post_with_a_closed_handshake_was_not_sent_and_is_retried(void **state)
 {
-    assert_tried_again(close_after_hello);
+    assert_retried_unsent(close_after_hello);
 }
 
-static void what_a_server_says_in_clear_text_is_no_answer(void **state)
+static void a_cleartext_response_to_tls_is_not_a_response(void **state)
 {
-    assert_tried_again(answer_in_clear);
+    assert_retried_unsent(answer_in_clear);
 }
 
-static void be_silent(void *context, int fd, unsigned number)
+static void read_forever(void *context, int fd, unsigned number)
 {
     char byte;
     while (live_tcp_read(fd, &byte, 1))
         continue;
 }
 
-static void a_post_whose_handshake_takes_too_long_was_never_sent_and_is_tried_again(void **state)
+static void a_post_with_a_slow_handshake_was_not_sent_and_is_retried(void **state)
 {
     client.policy.connect_timeout_ns = 50 * BIDE_MS;
-    assert_tried_again(be_silent);
+    assert_retried_unsent(read_forever);
     assert_int_equal(client.result.attempt[2].code, CURLE_OPERATION_TIMEDOUT);
 }
 
 /* Fails twice, then is a way to the real server. */
-static void recover(void *context, int fd, unsigned number)
+static void fail_twice_then_relay(void *context, int fd, unsigned number)
 {
     if (number < 3) {
         close_after_hello(context, fd, number);
@@ -249,13 +249,13 @@ static void recover(void *context, int fd, unsigned number)
     close(to);
 }
 
-static void a_post_survives_handshakes_that_fail_and_is_seen_once(void **state)
+static void a_post_survives_failed_handshakes_and_is_sent_once(void **state)
 {
     char url[64];
     live_tls_make(&server, "site", "IP:127.0.0.1");
-    serve();
-    trust("site");
-    tcp = live_tcp_new(recover, NULL);
+    start_nginx();
+    set_ca_file("site");
+    tcp = live_tcp_new(fail_twice_then_relay, NULL);
     snprintf(url, sizeof url, "https://127.0.0.1:%u/pay", live_tcp_port(tcp));
     assert_int_equal(live_client_post(&client, url, "charge=1"), CURLE_OK);
     live_assert_done(&client, 3);
@@ -263,19 +263,19 @@ static void a_post_survives_handshakes_that_fail_and_is_seen_once(void **state)
     assert_int_equal(requests_seen(), 1);
 }
 
-static void a_plain_request_to_a_tls_port_is_answered_by_nginx_and_permanent(void **state)
+static void a_plain_request_to_a_tls_port_is_permanent(void **state)
 {
     live_tls_make(&server, "site", "IP:127.0.0.1");
-    serve();
+    start_nginx();
     assert_int_equal(live_client_get(&client, live_process_url(&server, "http", "/")), CURLE_OK);
     live_assert_gave_up(&client, BIDE_REASON_PERMANENT, 1);
     assert_int_equal(client.result.status, 400);
 }
 
-static void tls_to_a_plain_port_is_never_sent(void **state)
+static void a_tls_request_to_a_plain_port_is_not_sent(void **state)
 {
     live_nginx_start(&server, "server { listen 127.0.0.1:$PORT; location / { return 200 fine; } }");
-    assert_int_equal(post(), CURLE_SSL_CONNECT_ERROR);
+    assert_int_equal(perform_post(), CURLE_SSL_CONNECT_ERROR);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     live_nginx_end(&server);
     assert_int_equal(live_nginx_count(&server, "POST"), 0);
@@ -286,21 +286,21 @@ static void tls_to_a_plain_port_is_never_sent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_certificate_that_is_right_is_right),
-        TEST(an_authority_that_is_not_trusted_is_permanent),
-        TEST(a_certificate_out_of_date_is_permanent),
+        TEST(a_valid_certificate_is_accepted),
+        TEST(an_untrusted_authority_is_permanent),
+        TEST(an_expired_certificate_is_permanent),
         TEST(a_certificate_of_another_host_is_permanent),
-        TEST(a_file_of_authorities_that_is_missing_is_permanent),
-        TEST(a_certificate_that_is_wrong_is_permanent_in_a_multi_too),
-        TEST(a_post_that_the_server_refuses_for_lack_of_a_certificate_may_have_run),
-        TEST(what_openssl_answers_is_an_answer),
-        TEST(a_post_whose_handshake_is_reset_was_never_sent_and_is_tried_again),
-        TEST(a_post_whose_handshake_is_cut_was_never_sent_and_is_tried_again),
-        TEST(what_a_server_says_in_clear_text_is_no_answer),
-        TEST(a_post_whose_handshake_takes_too_long_was_never_sent_and_is_tried_again),
-        TEST(a_post_survives_handshakes_that_fail_and_is_seen_once),
-        TEST(a_plain_request_to_a_tls_port_is_answered_by_nginx_and_permanent),
-        TEST(tls_to_a_plain_port_is_never_sent),
+        TEST(a_missing_ca_file_is_permanent),
+        TEST(an_untrusted_certificate_is_permanent_in_a_multi_too),
+        TEST(a_post_without_the_required_client_certificate_has_unknown_evidence),
+        TEST(a_response_of_openssl_succeeds),
+        TEST(a_post_with_a_reset_handshake_was_not_sent_and_is_retried),
+        TEST(a_post_with_a_closed_handshake_was_not_sent_and_is_retried),
+        TEST(a_cleartext_response_to_tls_is_not_a_response),
+        TEST(a_post_with_a_slow_handshake_was_not_sent_and_is_retried),
+        TEST(a_post_survives_failed_handshakes_and_is_sent_once),
+        TEST(a_plain_request_to_a_tls_port_is_permanent),
+        TEST(a_tls_request_to_a_plain_port_is_not_sent),
     };
     curl_global_init(CURL_GLOBAL_ALL);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,23 +12,23 @@
 #define THREADS 8u
 #define EACH    20000u
 
-static const struct bide_layer second = {.attempt = 2, .left_ns = BIDE_NEVER};
+static const struct bide_layer second_attempt = {.attempt = 2, .left_ns = BIDE_NEVER};
 
-struct work {
-    struct bide_inbound_ratio *intake;
+struct worker {
+    struct bide_inbound_ratio *ratio;
     int64_t step_ns; /* time passes by this much with each request */
-    uint64_t strange;
+    uint64_t wrong_counts;
 };
 
 /* Every fourth request is a retry. */
-static void *count(void *part)
+static void *count_requests(void *context)
 {
-    struct work *w = part;
+    struct worker *w = context;
     for (unsigned i = 0; i < EACH; i++) {
         int64_t now_ns = (int64_t)i * w->step_ns;
-        bide_inbound_ratio_count(w->intake, i % 4 == 0 ? &second : NULL, now_ns);
-        struct bide_inbound_ratio_view view = bide_inbound_ratio_get(w->intake, now_ns);
-        w->strange += view.retries > view.requests || view.requests > THREADS * EACH;
+        bide_inbound_ratio_count(w->ratio, i % 4 == 0 ? &second_attempt : NULL, now_ns);
+        struct bide_inbound_ratio_view view = bide_inbound_ratio_get(w->ratio, now_ns);
+        w->wrong_counts += view.retries > view.requests || view.requests > THREADS * EACH;
     }
     return NULL;
 }
@@ -37,21 +37,21 @@ static void *count(void *part)
 static struct bide_inbound_ratio_view count_in_threads(int64_t window_ns, int64_t step_ns)
 {
     struct bide_inbound_ratio_config config;
-    struct bide_inbound_ratio intake;
-    struct work parts[THREADS];
+    struct bide_inbound_ratio ratio;
+    struct worker workers[THREADS];
     pthread_t thread[THREADS];
     bide_inbound_ratio_config_init(&config);
     config.window_ns = window_ns;
-    assert_int_equal(bide_inbound_ratio_init(&intake, &config, NULL), BIDE_OK);
+    assert_int_equal(bide_inbound_ratio_init(&ratio, &config, NULL), BIDE_OK);
     for (unsigned i = 0; i < THREADS; i++) {
-        parts[i] = (struct work){&intake, step_ns, 0};
-        assert_int_equal(pthread_create(&thread[i], NULL, count, &parts[i]), 0);
+        workers[i] = (struct worker){&ratio, step_ns, 0};
+        assert_int_equal(pthread_create(&thread[i], NULL, count_requests, &workers[i]), 0);
     }
     for (unsigned i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(thread[i], NULL), 0);
-        assert_int_equal(parts[i].strange, 0);
+        assert_int_equal(workers[i].wrong_counts, 0);
     }
-    return bide_inbound_ratio_get(&intake, (int64_t)(EACH - 1) * step_ns);
+    return bide_inbound_ratio_get(&ratio, (int64_t)(EACH - 1) * step_ns);
 }
 
 static void eight_threads_in_one_slot_are_counted_exactly(void **state)
@@ -73,7 +73,7 @@ static void eight_threads_within_one_window_are_counted_exactly(void **state)
 
 /* Threads are several windows apart, each with a time of its own, and begin each other's slots anew. What is left at
  * the end is at most a window of everybody's. */
-static void eight_threads_in_different_times_never_count_what_did_not_happen(void **state)
+static void eight_threads_at_different_times_never_count_too_much(void **state)
 {
     struct bide_inbound_ratio_view view = count_in_threads(10 * BIDE_MS, 10 * BIDE_US);
     (void)state;
@@ -86,7 +86,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eight_threads_in_one_slot_are_counted_exactly),
         cmocka_unit_test(eight_threads_within_one_window_are_counted_exactly),
-        cmocka_unit_test(eight_threads_in_different_times_never_count_what_did_not_happen),
+        cmocka_unit_test(eight_threads_at_different_times_never_count_too_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

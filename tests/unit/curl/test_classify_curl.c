@@ -18,12 +18,12 @@
 #define ROWS         102 /* as far as the table goes: libcurl 8.8 */
 
 static const int transient[] = {5, 6, 7, 12, 16, 18, 28, 35, 52, 55, 56, 81, 89, 92, 95, 96, 97};
-static const int our_side[] = {23, 26, 27, 42, 99};
+static const int local_failures[] = {23, 26, 27, 42, 99};
 static const int not_sent[] = {2,  3,  4,  5,  6,  7,  35, 41, 43, 45, 48, 49, 53, 54, 58,
                                59, 60, 64, 66, 77, 82, 83, 89, 90, 91, 93, 96, 97, 98, 101};
 static const int unused[] = {20, 24, 29, 32, 40, 44, 46, 50, 51, 57, 62, 75, 76};
 
-static bool is_in(int code, const int *list, size_t count)
+static bool list_contains(int code, const int *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (list[i] == code)
@@ -31,28 +31,28 @@ static bool is_in(int code, const int *list, size_t count)
     return false;
 }
 
-static struct bide_outcome of(int code, const struct bide_rules *rules)
+static struct bide_outcome classify(int code, const struct bide_rules *rules)
 {
     return bide_classify_curl((CURLcode)code, rules);
 }
 
-static enum bide_kind kind_of(int code)
+static enum bide_kind expected_kind(int code)
 {
     if (code == 0)
         return BIDE_KIND_OK;
-    if (is_in(code, transient, COUNT(transient)))
+    if (list_contains(code, transient, COUNT(transient)))
         return BIDE_KIND_TRANSIENT;
-    return is_in(code, our_side, COUNT(our_side)) ? BIDE_KIND_CANCELLED : BIDE_KIND_PERMANENT;
+    return list_contains(code, local_failures, COUNT(local_failures)) ? BIDE_KIND_CANCELLED : BIDE_KIND_PERMANENT;
 }
 
-static enum bide_evidence reach_of(int code)
+static enum bide_evidence expected_evidence(int code)
 {
     if (code == 0)
         return BIDE_EVIDENCE_ANSWERED;
-    return is_in(code, not_sent, COUNT(not_sent)) ? BIDE_EVIDENCE_NOT_SENT : BIDE_EVIDENCE_UNKNOWN;
+    return list_contains(code, not_sent, COUNT(not_sent)) ? BIDE_EVIDENCE_NOT_SENT : BIDE_EVIDENCE_UNKNOWN;
 }
 
-static uint32_t flags_of(int code)
+static uint32_t expected_flags(int code)
 {
     if (code == 12 || code == 28)
         return BIDE_FLAG_TIMED_OUT;
@@ -68,7 +68,7 @@ static void every_code_of_this_libcurl_has_a_row(void **state)
     }
 }
 
-static void there_is_no_row_outside_the_table(void **state)
+static void lookup_outside_the_table_returns_null(void **state)
 {
     assert_null(http_curl_row(-1));
     assert_null(http_curl_row(ROWS));
@@ -76,21 +76,21 @@ static void there_is_no_row_outside_the_table(void **state)
     assert_null(http_curl_row(INT32_MIN));
 }
 
-static void every_row_is_as_expected(void **state)
+static void every_code_has_the_expected_outcome(void **state)
 {
     for (int code = 0; code < ROWS; code++) {
-        struct bide_outcome got = of(code, NULL);
-        if (got.kind != kind_of(code) || got.evidence != reach_of(code) || got.flags != flags_of(code) ||
-            got.hint.kind != BIDE_HINT_NONE)
+        struct bide_outcome got = classify(code, NULL);
+        if (got.kind != expected_kind(code) || got.evidence != expected_evidence(code) ||
+            got.flags != expected_flags(code) || got.hint.kind != BIDE_HINT_NONE)
             fail_msg("%d gave %s/%s/%x", code, bide_kind_label(got.kind), bide_evidence_label(got.evidence), got.flags);
     }
 }
 
-static void a_code_of_the_future_is_permanent_and_may_have_run(void **state)
+static void an_unknown_code_is_permanent_with_unknown_evidence(void **state)
 {
     static const int codes[] = {ROWS, 200, 1000, -1};
     for (size_t i = 0; i < COUNT(codes); i++) {
-        struct bide_outcome got = of(codes[i], NULL);
+        struct bide_outcome got = classify(codes[i], NULL);
         assert_int_equal(got.kind, BIDE_KIND_PERMANENT);
         assert_int_equal(got.evidence, BIDE_EVIDENCE_UNKNOWN);
         assert_int_equal(got.flags, 0);
@@ -98,7 +98,7 @@ static void a_code_of_the_future_is_permanent_and_may_have_run(void **state)
 }
 
 /* Only what is not ours to repeat may be called refused or delivered, and no code alone says so. */
-static void no_code_alone_proves_that_a_request_was_refused(void **state)
+static void no_code_alone_proves_that_a_request_was_rejected(void **state)
 {
     for (int code = 1; code < ROWS; code++) {
         assert_int_not_equal(http_curl_row(code)->evidence, BIDE_EVIDENCE_REJECTED);
@@ -206,7 +206,7 @@ static const struct {
     ROW(UNRECOVERABLE_POLL),
 };
 
-static void names_are_libcurl_s_own(void **state)
+static void names_match_libcurl(void **state)
 {
     for (size_t i = 0; i < COUNT(names); i++)
         assert_string_equal(http_curl_row(names[i].code)->name, names[i].name);
@@ -215,7 +215,7 @@ static void names_are_libcurl_s_own(void **state)
     assert_string_equal(http_curl_row(101)->name, "CURLE_ECH_REQUIRED");
 }
 
-static void numbers_without_a_name_are_in_parentheses(void **state)
+static void unused_numbers_are_in_parentheses(void **state)
 {
     for (size_t i = 0; i < COUNT(unused); i++) {
         char name[8];
@@ -226,59 +226,59 @@ static void numbers_without_a_name_are_in_parentheses(void **state)
 
 /* ---- rules ---- */
 
-static const struct bide_rule some[] = {
+static const struct bide_rule example_rules[] = {
     {CURLE_PEER_FAILED_VERIFICATION, CURLE_PEER_FAILED_VERIFICATION, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT,
      BIDE_FLAG_ONCE},
     {50, 60, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_REJECTED, 0},
     {0, 0, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0},
 };
 
-static void the_first_rule_that_holds_a_code_decides(void **state)
+static void the_first_matching_rule_decides(void **state)
 {
-    struct bide_rules rules = {some, 2, false};
-    struct bide_outcome got = of(CURLE_PEER_FAILED_VERIFICATION, &rules);
+    struct bide_rules rules = {example_rules, 2, false};
+    struct bide_outcome got = classify(CURLE_PEER_FAILED_VERIFICATION, &rules);
     assert_int_equal(got.kind, BIDE_KIND_TRANSIENT);
     assert_int_equal(got.evidence, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(got.flags, BIDE_FLAG_ONCE);
-    got = of(CURLE_GOT_NOTHING, &rules);
+    got = classify(CURLE_GOT_NOTHING, &rules);
     assert_int_equal(got.kind, BIDE_KIND_PERMANENT);
     assert_int_equal(got.evidence, BIDE_EVIDENCE_REJECTED);
-    assert_int_equal(of(49, &rules).kind, BIDE_KIND_PERMANENT);
-    assert_int_equal(of(CURLE_COULDNT_CONNECT, &rules).kind, BIDE_KIND_TRANSIENT);
+    assert_int_equal(classify(49, &rules).kind, BIDE_KIND_PERMANENT);
+    assert_int_equal(classify(CURLE_COULDNT_CONNECT, &rules).kind, BIDE_KIND_TRANSIENT);
 }
 
-static void with_only_what_no_rule_names_is_permanent_and_success_stays(void **state)
+static void only_makes_unlisted_failures_permanent(void **state)
 {
-    struct bide_rules rules = {some, 1, true}, empty = {NULL, 0, true};
-    assert_int_equal(of(CURLE_PEER_FAILED_VERIFICATION, &rules).kind, BIDE_KIND_TRANSIENT);
+    struct bide_rules rules = {example_rules, 1, true}, empty = {NULL, 0, true};
+    assert_int_equal(classify(CURLE_PEER_FAILED_VERIFICATION, &rules).kind, BIDE_KIND_TRANSIENT);
     for (int code = 1; code < ROWS; code++)
-        assert_int_equal(of(code, &empty).kind, BIDE_KIND_PERMANENT);
-    assert_int_equal(of(CURLE_OK, &empty).kind, BIDE_KIND_OK);
-    assert_int_equal(of(CURLE_OK, &rules).kind, BIDE_KIND_OK);
+        assert_int_equal(classify(code, &empty).kind, BIDE_KIND_PERMANENT);
+    assert_int_equal(classify(CURLE_OK, &empty).kind, BIDE_KIND_OK);
+    assert_int_equal(classify(CURLE_OK, &rules).kind, BIDE_KIND_OK);
 }
 
-static void a_rule_may_name_success_and_codes_of_the_future(void **state)
+static void a_rule_may_cover_success_and_unknown_codes(void **state)
 {
-    static const struct bide_rule future[] = {{150, 160, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0}};
-    struct bide_rules rules = {some, 3, false}, later = {future, 1, false};
-    assert_int_equal(of(CURLE_OK, &rules).kind, BIDE_KIND_TRANSIENT);
-    assert_int_equal(of(155, &later).kind, BIDE_KIND_TRANSIENT);
-    assert_int_equal(of(161, &later).kind, BIDE_KIND_PERMANENT);
+    static const struct bide_rule unknown_codes[] = {{150, 160, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0}};
+    struct bide_rules rules = {example_rules, 3, false}, unknown_rules = {unknown_codes, 1, false};
+    assert_int_equal(classify(CURLE_OK, &rules).kind, BIDE_KIND_TRANSIENT);
+    assert_int_equal(classify(155, &unknown_rules).kind, BIDE_KIND_TRANSIENT);
+    assert_int_equal(classify(161, &unknown_rules).kind, BIDE_KIND_PERMANENT);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_code_of_this_libcurl_has_a_row),
-        cmocka_unit_test(there_is_no_row_outside_the_table),
-        cmocka_unit_test(every_row_is_as_expected),
-        cmocka_unit_test(a_code_of_the_future_is_permanent_and_may_have_run),
-        cmocka_unit_test(no_code_alone_proves_that_a_request_was_refused),
-        cmocka_unit_test(names_are_libcurl_s_own),
-        cmocka_unit_test(numbers_without_a_name_are_in_parentheses),
-        cmocka_unit_test(the_first_rule_that_holds_a_code_decides),
-        cmocka_unit_test(with_only_what_no_rule_names_is_permanent_and_success_stays),
-        cmocka_unit_test(a_rule_may_name_success_and_codes_of_the_future),
+        cmocka_unit_test(lookup_outside_the_table_returns_null),
+        cmocka_unit_test(every_code_has_the_expected_outcome),
+        cmocka_unit_test(an_unknown_code_is_permanent_with_unknown_evidence),
+        cmocka_unit_test(no_code_alone_proves_that_a_request_was_rejected),
+        cmocka_unit_test(names_match_libcurl),
+        cmocka_unit_test(unused_numbers_are_in_parentheses),
+        cmocka_unit_test(the_first_matching_rule_decides),
+        cmocka_unit_test(only_makes_unlisted_failures_permanent),
+        cmocka_unit_test(a_rule_may_cover_success_and_unknown_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

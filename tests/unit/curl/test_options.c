@@ -30,7 +30,7 @@ static bool rewind_nothing(void *context)
 
 static void classify_nothing(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome) {}
 
-static struct bide_curl_options plain(void)
+static struct bide_curl_options initialized_options(void)
 {
     struct bide_curl_options o;
     memset(&o, '#', sizeof o);
@@ -38,14 +38,14 @@ static struct bide_curl_options plain(void)
     return o;
 }
 
-static void expect_right(const struct bide_curl_options *o)
+static void expect_valid(const struct bide_curl_options *o)
 {
     struct bide_problem problem = {NULL, NULL, 0};
     if (bide_curl_options_check(o, &problem) != BIDE_OK)
         fail_msg("%s is %lld; want %s", problem.field, (long long)problem.value, problem.want);
 }
 
-static void expect_wrong(const struct bide_curl_options *o, const char *field, int64_t value)
+static void expect_invalid(const struct bide_curl_options *o, const char *field, int64_t value)
 {
     struct bide_problem problem = {NULL, NULL, 0};
     assert_int_equal(bide_curl_options_check(o, &problem), BIDE_ERR_INVALID);
@@ -59,281 +59,281 @@ static void expect_wrong(const struct bide_curl_options *o, const char *field, i
 
 static void init_zeroes_everything_but_the_size(void **state)
 {
-    struct bide_curl_options o = plain(), zero;
+    struct bide_curl_options o = initialized_options(), zero;
     memset(&zero, 0, sizeof zero);
     zero.struct_size = sizeof zero;
     assert_memory_equal(&o, &zero, sizeof o);
-    expect_right(&o);
+    expect_valid(&o);
 }
 
-static void the_beginning_is_careful(void **state)
+static void defaults_are_conservative(void **state)
 {
-    struct bide_curl_options o = plain();
+    struct bide_curl_options o = initialized_options();
     assert_int_equal(o.safety, BIDE_CURL_BY_METHOD);
     assert_int_equal(o.body.kind, BIDE_CURL_BODY_UNKNOWN);
     assert_int_equal(o.redirect, BIDE_CURL_REDIRECT_STRIP);
     assert_int_equal(o.inject, 0);
 }
 
-static void another_size_is_refused(void **state)
+static void a_different_struct_size_is_rejected(void **state)
 {
     static const uint32_t sizes[] = {0, 8, sizeof(struct bide_curl_options) - 8, sizeof(struct bide_curl_options) + 8};
     for (size_t i = 0; i < COUNT(sizes); i++) {
-        struct bide_curl_options o = plain();
+        struct bide_curl_options o = initialized_options();
         o.struct_size = sizes[i];
-        expect_wrong(&o, "struct_size", sizes[i]);
+        expect_invalid(&o, "struct_size", sizes[i]);
     }
 }
 
-static void values_outside_their_lists_are_refused(void **state)
+static void values_outside_their_enums_are_rejected(void **state)
 {
-    struct bide_curl_options o = plain();
+    struct bide_curl_options o = initialized_options();
     o.safety = (enum bide_curl_safety)5;
-    expect_wrong(&o, "safety", 5);
-    o = plain();
+    expect_invalid(&o, "safety", 5);
+    o = initialized_options();
     o.redirect = (enum bide_curl_redirect)2;
-    expect_wrong(&o, "redirect", 2);
-    o = plain();
+    expect_invalid(&o, "redirect", 2);
+    o = initialized_options();
     o.inject = 1u << 3;
-    expect_wrong(&o, "inject", 8);
-    o = plain();
+    expect_invalid(&o, "inject", 8);
+    o = initialized_options();
     o.key_form = (enum bide_key_form)2;
-    expect_wrong(&o, "key_form", 2);
-    o = plain();
+    expect_invalid(&o, "key_form", 2);
+    o = initialized_options();
     o.body.kind = (enum bide_curl_body_kind)5;
-    expect_wrong(&o, "body.kind", 5);
-    o = plain();
+    expect_invalid(&o, "body.kind", 5);
+    o = initialized_options();
     o.reset_unit = (enum bide_reset_unit)6;
-    expect_wrong(&o, "reset_unit", 6);
+    expect_invalid(&o, "reset_unit", 6);
 }
 
-static void every_value_of_a_list_is_right(void **state)
+static void every_enum_value_is_accepted(void **state)
 {
-    struct bide_curl_options o = plain();
+    struct bide_curl_options o = initialized_options();
     for (int safety = 0; safety <= BIDE_CURL_KEYED; safety++) {
         o.safety = (enum bide_curl_safety)safety;
-        expect_right(&o);
+        expect_valid(&o);
     }
     for (uint32_t inject = 0; inject < 8; inject++) {
         o.inject = inject;
-        expect_right(&o);
+        expect_valid(&o);
     }
     for (int unit = 0; unit <= BIDE_RESET_RFC3339; unit++) {
         o.reset_unit = (enum bide_reset_unit)unit;
-        expect_right(&o);
+        expect_valid(&o);
     }
 }
 
 /* ---- headers and keys ---- */
 
-static void a_line_break_in_a_header_is_refused(void **state)
+static void a_line_break_in_a_header_is_rejected(void **state)
 {
     static const struct {
         const char *line;
         int64_t value;
-    } bad[] = {{"X: a\r\nY: b", '\r'}, {"X: a\nY: b", '\n'}, {"X: a\r", '\r'}, {"\n", '\n'}, {"X\r: a", '\r'}};
-    for (size_t i = 0; i < COUNT(bad); i++) {
-        struct bide_curl_options o = plain();
-        o.headers = curl_slist_append(curl_slist_append(NULL, "X-Fine: 1"), bad[i].line);
-        expect_wrong(&o, "headers", bad[i].value);
+    } invalid[] = {{"X: a\r\nY: b", '\r'}, {"X: a\nY: b", '\n'}, {"X: a\r", '\r'}, {"\n", '\n'}, {"X\r: a", '\r'}};
+    for (size_t i = 0; i < COUNT(invalid); i++) {
+        struct bide_curl_options o = initialized_options();
+        o.headers = curl_slist_append(curl_slist_append(NULL, "X-Fine: 1"), invalid[i].line);
+        expect_invalid(&o, "headers", invalid[i].value);
         curl_slist_free_all(o.headers);
     }
 }
 
-static void a_header_may_have_so_many_bytes(void **state)
+static void a_header_line_has_a_length_limit(void **state)
 {
     char *line = malloc(8194);
     memset(line, 'x', 8193);
     line[8193] = '\0';
     struct curl_slist list = {line, NULL};
-    struct bide_curl_options o = plain();
+    struct bide_curl_options o = initialized_options();
     o.headers = &list;
-    expect_wrong(&o, "headers", 8193);
+    expect_invalid(&o, "headers", 8193);
     line[8192] = '\0';
-    expect_right(&o);
+    expect_valid(&o);
     free(line);
 }
 
-static void headers_of_all_usual_kinds_are_right(void **state)
+static void usual_header_lines_are_accepted(void **state)
 {
     static const char *const lines[] = {"X: 1", "Accept:", "X-Empty;", "X-Utf: caf\xc3\xa9", "X-Tab: a\tb"};
     for (size_t i = 0; i < COUNT(lines); i++) {
-        struct bide_curl_options o = plain();
+        struct bide_curl_options o = initialized_options();
         o.headers = curl_slist_append(NULL, lines[i]);
-        expect_right(&o);
+        expect_valid(&o);
         curl_slist_free_all(o.headers);
     }
 }
 
-static void a_key_is_checked_in_its_form(void **state)
+static void a_key_is_checked_for_its_form(void **state)
 {
-    static const char *const bad[] = {"", "a\rb", "a\nb", "\x7f", "\x01", "caf\xc3\xa9"};
-    for (size_t i = 0; i < COUNT(bad); i++)
+    static const char *const invalid[] = {"", "a\rb", "a\nb", "\x7f", "\x01", "caf\xc3\xa9"};
+    for (size_t i = 0; i < COUNT(invalid); i++)
         for (int form = 0; form < 2; form++) {
-            struct bide_curl_options o = plain();
+            struct bide_curl_options o = initialized_options();
             o.inject = BIDE_CURL_INJECT_KEY;
             o.key_form = (enum bide_key_form)form;
-            o.key = bad[i];
+            o.key = invalid[i];
             assert_int_equal(bide_curl_options_check(&o, NULL), BIDE_ERR_INVALID);
         }
-    struct bide_curl_options o = plain();
+    struct bide_curl_options o = initialized_options();
     o.inject = BIDE_CURL_INJECT_KEY;
     o.key = "a \"b\", c";
-    expect_right(&o);
+    expect_valid(&o);
     o.key_form = BIDE_KEY_RAW;
     assert_int_equal(bide_curl_options_check(&o, NULL), BIDE_ERR_INVALID);
 }
 
 /* ---- what would be ignored is a mistake ---- */
 
-static void a_key_that_is_not_injected_is_a_mistake(void **state)
+static void a_key_without_inject_is_rejected(void **state)
 {
-    struct bide_curl_options o = plain();
+    struct bide_curl_options o = initialized_options();
     o.key = "order-17";
-    expect_wrong(&o, "inject", 0);
+    expect_invalid(&o, "inject", 0);
     o.inject = BIDE_CURL_INJECT_TRACE;
-    expect_wrong(&o, "inject", BIDE_CURL_INJECT_TRACE);
+    expect_invalid(&o, "inject", BIDE_CURL_INJECT_TRACE);
 }
 
-static void a_traceparent_that_is_not_injected_is_a_mistake(void **state)
+static void a_traceparent_without_inject_is_rejected(void **state)
 {
-    struct bide_curl_options o = plain();
+    struct bide_curl_options o = initialized_options();
     o.traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    expect_wrong(&o, "inject", 0);
+    expect_invalid(&o, "inject", 0);
     o.inject = BIDE_CURL_INJECT_TRACE;
-    expect_right(&o);
+    expect_valid(&o);
 }
 
-static void what_needs_a_sink_says_so(void **state)
+static void options_that_need_a_sink_are_rejected_without_one(void **state)
 {
     static const struct bide_details_rule types[] = {{"urn:x", BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}};
-    struct bide_curl_options o = plain();
+    struct bide_curl_options o = initialized_options();
     o.resume = true;
-    expect_wrong(&o, "resume", 1);
+    expect_invalid(&o, "resume", 1);
     o.write = write_nothing;
-    expect_right(&o);
-    o = plain();
+    expect_valid(&o);
+    o = initialized_options();
     o.rewind = rewind_nothing;
-    expect_wrong(&o, "rewind", 1);
+    expect_invalid(&o, "rewind", 1);
     o.write_data = &o; /* a FILE, as far as the check can tell */
-    expect_right(&o);
-    o = plain();
+    expect_valid(&o);
+    o = initialized_options();
     o.hold_max = 100;
     o.classify = classify_nothing;
-    expect_wrong(&o, "hold_max", 100);
+    expect_invalid(&o, "hold_max", 100);
     o.write = write_nothing;
-    expect_right(&o);
-    o = plain();
+    expect_valid(&o);
+    o = initialized_options();
     o.type_rules = types;
     o.type_rule_count = 1;
-    expect_wrong(&o, "type_rule_count", 1); /* problem details are read only with a sink */
+    expect_invalid(&o, "type_rule_count", 1); /* problem details are read only with a sink */
     o.write = write_nothing;
-    expect_right(&o);
+    expect_valid(&o);
 }
 
-static void holding_back_without_a_hook_is_a_mistake(void **state)
+static void hold_max_without_classify_is_rejected(void **state)
 {
-    struct bide_curl_options o = plain();
+    struct bide_curl_options o = initialized_options();
     o.hold_max = 100;
     o.write = write_nothing;
-    expect_wrong(&o, "hold_max", 100);
+    expect_invalid(&o, "hold_max", 100);
 }
 
 static void a_reset_header_needs_its_unit(void **state)
 {
-    struct bide_curl_options o = plain();
+    struct bide_curl_options o = initialized_options();
     o.reset_header = "X-RateLimit-Reset";
-    expect_wrong(&o, "reset_unit", BIDE_RESET_IGNORE);
+    expect_invalid(&o, "reset_unit", BIDE_RESET_IGNORE);
     o.reset_unit = BIDE_RESET_SECONDS;
-    expect_right(&o);
+    expect_valid(&o);
 }
 
-static void type_rules_have_as_many_as_are_said(void **state)
+static void a_rule_count_without_rules_is_rejected(void **state)
 {
-    struct bide_curl_options o = plain();
+    struct bide_curl_options o = initialized_options();
     o.write = write_nothing;
     o.type_rule_count = 3;
-    expect_wrong(&o, "type_rule_count", 3);
+    expect_invalid(&o, "type_rule_count", 3);
 }
 
 static void rules_are_checked(void **state)
 {
-    static const struct bide_rule bad = {500, 400, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0};
-    static const struct bide_rules rules = {&bad, 1, false};
-    struct bide_curl_options o = plain();
+    static const struct bide_rule invalid = {500, 400, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0};
+    static const struct bide_rules rules = {&invalid, 1, false};
+    struct bide_curl_options o = initialized_options();
     o.status_rules = &rules;
-    expect_wrong(&o, "rule.first", 500);
-    o = plain();
+    expect_invalid(&o, "rule.first", 500);
+    o = initialized_options();
     o.curl_rules = &rules;
-    expect_wrong(&o, "rule.first", 500);
+    expect_invalid(&o, "rule.first", 500);
 }
 
 /* ---- bodies ---- */
 
-static void memory_has_a_length(void **state)
+static void a_memory_body_needs_its_length(void **state)
 {
-    struct bide_curl_options o = plain();
+    struct bide_curl_options o = initialized_options();
     o.body.kind = BIDE_CURL_BODY_MEMORY;
-    expect_right(&o); /* no bytes */
+    expect_valid(&o); /* no bytes */
     o.body.length = 1;
-    expect_wrong(&o, "body.length", 1);
+    expect_invalid(&o, "body.length", 1);
     o.body.at = "x";
-    expect_right(&o);
+    expect_valid(&o);
     o.body.length = -1;
-    expect_wrong(&o, "body.length", -1);
+    expect_invalid(&o, "body.length", -1);
 }
 
-static void a_file_has_a_descriptor_and_a_place(void **state)
+static void a_file_body_needs_descriptor_and_offset(void **state)
 {
-    struct bide_curl_options o = plain();
+    struct bide_curl_options o = initialized_options();
     o.body.kind = BIDE_CURL_BODY_FILE;
     o.body.length = -1;
-    expect_right(&o);
+    expect_valid(&o);
     o.body.fd = -1;
-    expect_wrong(&o, "body.fd", -1);
+    expect_invalid(&o, "body.fd", -1);
     o.body.fd = 0;
     o.body.offset = -5;
-    expect_wrong(&o, "body.offset", -5);
+    expect_invalid(&o, "body.offset", -5);
     o.body.offset = 0;
     o.body.length = -2;
-    expect_wrong(&o, "body.length", -2);
+    expect_invalid(&o, "body.length", -2);
 }
 
-static void a_stream_has_a_function(void **state)
+static void a_stream_body_needs_a_read_function(void **state)
 {
-    struct bide_curl_options o = plain();
+    struct bide_curl_options o = initialized_options();
     o.body.kind = BIDE_CURL_BODY_STREAM;
-    expect_wrong(&o, "body.read", 0);
+    expect_invalid(&o, "body.read", 0);
     o.body.read = read_nothing;
-    expect_right(&o);
+    expect_valid(&o);
     o.body.length = -2;
-    expect_wrong(&o, "body.length", -2);
+    expect_invalid(&o, "body.length", -2);
     o.body.length = -1;
-    expect_right(&o);
+    expect_valid(&o);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(init_zeroes_everything_but_the_size),
-        cmocka_unit_test(the_beginning_is_careful),
-        cmocka_unit_test(another_size_is_refused),
-        cmocka_unit_test(values_outside_their_lists_are_refused),
-        cmocka_unit_test(every_value_of_a_list_is_right),
-        cmocka_unit_test(a_line_break_in_a_header_is_refused),
-        cmocka_unit_test(a_header_may_have_so_many_bytes),
-        cmocka_unit_test(headers_of_all_usual_kinds_are_right),
-        cmocka_unit_test(a_key_is_checked_in_its_form),
-        cmocka_unit_test(a_key_that_is_not_injected_is_a_mistake),
-        cmocka_unit_test(a_traceparent_that_is_not_injected_is_a_mistake),
-        cmocka_unit_test(what_needs_a_sink_says_so),
-        cmocka_unit_test(holding_back_without_a_hook_is_a_mistake),
+        cmocka_unit_test(defaults_are_conservative),
+        cmocka_unit_test(a_different_struct_size_is_rejected),
+        cmocka_unit_test(values_outside_their_enums_are_rejected),
+        cmocka_unit_test(every_enum_value_is_accepted),
+        cmocka_unit_test(a_line_break_in_a_header_is_rejected),
+        cmocka_unit_test(a_header_line_has_a_length_limit),
+        cmocka_unit_test(usual_header_lines_are_accepted),
+        cmocka_unit_test(a_key_is_checked_for_its_form),
+        cmocka_unit_test(a_key_without_inject_is_rejected),
+        cmocka_unit_test(a_traceparent_without_inject_is_rejected),
+        cmocka_unit_test(options_that_need_a_sink_are_rejected_without_one),
+        cmocka_unit_test(hold_max_without_classify_is_rejected),
         cmocka_unit_test(a_reset_header_needs_its_unit),
-        cmocka_unit_test(type_rules_have_as_many_as_are_said),
+        cmocka_unit_test(a_rule_count_without_rules_is_rejected),
         cmocka_unit_test(rules_are_checked),
-        cmocka_unit_test(memory_has_a_length),
-        cmocka_unit_test(a_file_has_a_descriptor_and_a_place),
-        cmocka_unit_test(a_stream_has_a_function),
+        cmocka_unit_test(a_memory_body_needs_its_length),
+        cmocka_unit_test(a_file_body_needs_descriptor_and_offset),
+        cmocka_unit_test(a_stream_body_needs_a_read_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

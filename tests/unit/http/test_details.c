@@ -17,26 +17,26 @@
 #define S            BIDE_S
 #define OVERLOADED   "https://example.net/overloaded"
 
-static const struct bide_hint none = {BIDE_HINT_NONE, 0};
-static const struct bide_hint stop = {BIDE_HINT_STOP, 0};
+static const struct bide_hint no_hint = {BIDE_HINT_NONE, 0};
+static const struct bide_hint stop_hint = {BIDE_HINT_STOP, 0};
 
 /* -- Helpers ------------------------------------------------------------------------------------------------------- */
 
-static struct bide_text text(const char *value)
+static struct bide_text text_of(const char *value)
 {
     return (struct bide_text){value, strlen(value)};
 }
 
-static struct bide_hint wait(int64_t wait_ns)
+static struct bide_hint wait_hint(int64_t wait_ns)
 {
     return (struct bide_hint){BIDE_HINT_WAIT, wait_ns};
 }
 
-static struct bide_details read(const char *body)
+static struct bide_details parse_valid(const char *body)
 {
     struct bide_details details;
     memset(&details, 'x', sizeof details);
-    if (!bide_details_parse(text(body), &details))
+    if (!bide_details_parse(text_of(body), &details))
         fail_msg("%.80s was not read", body);
     return details;
 }
@@ -56,7 +56,7 @@ static void assert_absent(struct bide_text body)
 
 static void assert_hint(const char *body, struct bide_hint want)
 {
-    struct bide_hint got = read(body).hint;
+    struct bide_hint got = parse_valid(body).hint;
     if (got.kind != want.kind || got.wait_ns != want.wait_ns)
         fail_msg("%s gave kind %d, wait %lld ns; want kind %d, wait %lld ns", body, (int)got.kind,
                  (long long)got.wait_ns, (int)want.kind, (long long)want.wait_ns);
@@ -64,14 +64,14 @@ static void assert_hint(const char *body, struct bide_hint want)
 
 /* -- Which bodies -------------------------------------------------------------------------------------------------- */
 
-static void the_media_type_is_known_by_its_name_alone(void **state)
+static void media_type_ignores_case_and_parameters(void **state)
 {
-    static const char *const good[] = {
+    static const char *const valid[] = {
         "application/problem+json",           "Application/Problem+JSON",           " application/problem+json\t",
         "application/problem+json;",          "application/problem+json; a=b",      "application/problem+json ;a=b",
         "application/problem+json;q=\"a,b\"", "APPLICATION/PROBLEM+JSON;CHARSET=x",
     };
-    static const char *const bad[] = {
+    static const char *const invalid[] = {
         "",
         "application/json",
         "application/problem+xml",
@@ -85,21 +85,22 @@ static void the_media_type_is_known_by_its_name_alone(void **state)
         "application / problem+json",
     };
     (void)state;
-    for (size_t i = 0; i < COUNT(good); i++)
-        if (!bide_details_media_type(text(good[i])))
-            fail_msg("\"%s\" was refused", good[i]);
-    for (size_t i = 0; i < COUNT(bad); i++)
-        if (bide_details_media_type(text(bad[i])))
-            fail_msg("\"%s\" was taken", bad[i]);
+    for (size_t i = 0; i < COUNT(valid); i++)
+        if (!bide_details_media_type(text_of(valid[i])))
+            fail_msg("\"%s\" was refused", valid[i]);
+    for (size_t i = 0; i < COUNT(invalid); i++)
+        if (bide_details_media_type(text_of(invalid[i])))
+            fail_msg("\"%s\" was taken", invalid[i]);
     assert_false(bide_details_media_type((struct bide_text){NULL, 0}));
     assert_false(bide_details_media_type((struct bide_text){"application/problem+json", 23}));
     assert_false(bide_details_media_type((struct bide_text){"application/problem+json", 25})); /* a NUL */
 }
 
-static void the_example_of_the_header_is_read(void **state)
+static void the_documented_example_is_parsed(void **state)
 {
-    struct bide_details details = read("{\"type\": \"" OVERLOADED "\", \"status\": 503, \"title\": \"Overloaded\",\n"
-                                       " \"retry_after\": 2.5, \"retry\": true}");
+    struct bide_details details =
+        parse_valid("{\"type\": \"" OVERLOADED "\", \"status\": 503, \"title\": \"Overloaded\",\n"
+                    " \"retry_after\": 2.5, \"retry\": true}");
     (void)state;
     assert_string_equal(details.type, OVERLOADED);
     assert_int_equal(details.status, 503);
@@ -107,16 +108,16 @@ static void the_example_of_the_header_is_read(void **state)
     assert_int_equal(details.hint.wait_ns, 2500 * BIDE_MS);
 }
 
-static void an_object_that_says_nothing_is_one_all_the_same(void **state)
+static void an_empty_object_is_valid(void **state)
 {
     (void)state;
-    struct bide_details details = read(" {} \n");
+    struct bide_details details = parse_valid(" {} \n");
     assert_string_equal(details.type, "");
     assert_int_equal(details.status, 0);
     assert_int_equal(details.hint.kind, BIDE_HINT_NONE);
 }
 
-static void what_is_no_json_object_is_as_absent(void **state)
+static void malformed_json_counts_as_absent(void **state)
 {
     static const char *const table[] = {
         "",
@@ -191,24 +192,24 @@ static void what_is_no_json_object_is_as_absent(void **state)
     };
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++)
-        assert_absent(text(table[i]));
+        assert_absent(text_of(table[i]));
     assert_absent((struct bide_text){NULL, 0});
     assert_absent((struct bide_text){"{\"retry\":false}", 14}); /* cut */
     assert_absent((struct bide_text){"{\"retry\":false}", 16}); /* a NUL behind it */
     assert_absent((struct bide_text){"{\"a\":\"\0\"}", 9});     /* and inside */
 }
 
-static void a_member_that_is_named_twice_makes_the_body_absent(void **state)
+static void a_duplicate_member_invalidates_the_body(void **state)
 {
     (void)state;
-    assert_absent(text("{\"retry_after\":1,\"retry_after\":1}"));
-    assert_absent(text("{\"retry\":false,\"retry\":true}"));
-    assert_absent(text("{\"type\":\"a\",\"t\\u0079pe\":\"b\"}"));
-    assert_absent(text("{\"retry_after\":1,\"retry_after\":\"wrong\"}"));
-    assert_hint("{\"retry\":false,\"x\":1,\"x\":{\"retry\":1,\"retry\":2}}", stop); /* nobody asked for these */
+    assert_absent(text_of("{\"retry_after\":1,\"retry_after\":1}"));
+    assert_absent(text_of("{\"retry\":false,\"retry\":true}"));
+    assert_absent(text_of("{\"type\":\"a\",\"t\\u0079pe\":\"b\"}"));
+    assert_absent(text_of("{\"retry_after\":1,\"retry_after\":\"wrong\"}"));
+    assert_hint("{\"retry\":false,\"x\":1,\"x\":{\"retry\":1,\"retry\":2}}", stop_hint); /* nobody asked for these */
 }
 
-static void a_body_of_64_kib_is_read_and_one_byte_more_is_not(void **state)
+static void a_body_of_64_kib_is_parsed_and_one_byte_more_is_not(void **state)
 {
     char *body = malloc(BIDE_DETAILS_MAX + 1);
     struct bide_details details;
@@ -235,7 +236,7 @@ static struct bide_text nested(char *body, size_t size, unsigned depth, const ch
     return (struct bide_text){body, (size_t)(at - body) + depth};
 }
 
-static void a_body_is_read_down_to_its_greatest_depth_and_no_further(void **state)
+static void nesting_is_limited(void **state)
 {
     static char body[BIDE_DETAILS_MAX];
     struct bide_details details;
@@ -250,7 +251,7 @@ static void a_body_is_read_down_to_its_greatest_depth_and_no_further(void **stat
     assert_absent((struct bide_text){body, sizeof body});
 }
 
-static void brackets_in_strings_and_side_by_side_are_not_deep(void **state)
+static void brackets_in_strings_and_siblings_are_not_nesting(void **state)
 {
     static char body[BIDE_DETAILS_MAX];
     struct bide_details details;
@@ -259,12 +260,12 @@ static void brackets_in_strings_and_side_by_side_are_not_deep(void **state)
     assert_true(bide_details_parse(nested(body, sizeof body, BIDE_DETAILS_DEPTH - 1, "[],{},[],{},[]"), &details));
     assert_absent(nested(body, sizeof body, BIDE_DETAILS_DEPTH, "\"[{\",[]"));
     assert_absent(nested(body, sizeof body, BIDE_DETAILS_DEPTH, "\"\\\"\",[]"));
-    assert_absent(text("]]]]]]]]]]{\"retry\":false}"));
+    assert_absent(text_of("]]]]]]]]]]{\"retry\":false}"));
 }
 
 /* -- What is read -------------------------------------------------------------------------------------------------- */
 
-static void a_wait_is_read_in_seconds_and_rounded_up_to_nanoseconds(void **state)
+static void retry_after_is_in_seconds_and_rounded_up_to_nanoseconds(void **state)
 {
     static const struct {
         const char *number;
@@ -315,11 +316,11 @@ static void a_wait_is_read_in_seconds_and_rounded_up_to_nanoseconds(void **state
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
         snprintf(body, sizeof body, "{\"retry_after\":%s}", table[i].number);
-        assert_hint(body, wait(table[i].wait_ns));
+        assert_hint(body, wait_hint(table[i].wait_ns));
     }
 }
 
-static void a_wait_of_the_wrong_type_or_below_zero_is_as_absent(void **state)
+static void retry_after_of_wrong_type_or_below_zero_is_ignored(void **state)
 {
     static const char *const table[] = {"\"5\"",
                                         "true",
@@ -340,40 +341,40 @@ static void a_wait_of_the_wrong_type_or_below_zero_is_as_absent(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
         snprintf(body, sizeof body, "{\"retry_after\":%s,\"status\":503}", table[i]);
-        assert_hint(body, none);
-        assert_int_equal(read(body).status, 503); /* the rest is heard */
+        assert_hint(body, no_hint);
+        assert_int_equal(parse_valid(body).status, 503); /* the rest is heard */
     }
 }
 
-static void of_several_spellings_the_longest_wait_counts(void **state)
+static void the_longest_wait_of_several_spellings_counts(void **state)
 {
     (void)state;
-    assert_hint("{\"retry_after\":5}", wait(5 * S));
-    assert_hint("{\"retry-after\":5}", wait(5 * S));
-    assert_hint("{\"retryAfter\":5}", wait(5 * S));
-    assert_hint("{\"retry_after\":1,\"retry-after\":2,\"retryAfter\":3}", wait(3 * S));
-    assert_hint("{\"retry_after\":3,\"retry-after\":2,\"retryAfter\":1}", wait(3 * S));
-    assert_hint("{\"retry_after\":1,\"retry-after\":3,\"retryAfter\":2}", wait(3 * S));
-    assert_hint("{\"retry_after\":\"9\",\"retry-after\":-9,\"retryAfter\":2}", wait(2 * S));
-    assert_hint("{\"Retry_After\":5,\"retry_After\":5,\"retryafter\":5,\"Retry-After\":5}", none);
-    assert_hint("{\"x\":{\"retry_after\":5}}", none);
+    assert_hint("{\"retry_after\":5}", wait_hint(5 * S));
+    assert_hint("{\"retry-after\":5}", wait_hint(5 * S));
+    assert_hint("{\"retryAfter\":5}", wait_hint(5 * S));
+    assert_hint("{\"retry_after\":1,\"retry-after\":2,\"retryAfter\":3}", wait_hint(3 * S));
+    assert_hint("{\"retry_after\":3,\"retry-after\":2,\"retryAfter\":1}", wait_hint(3 * S));
+    assert_hint("{\"retry_after\":1,\"retry-after\":3,\"retryAfter\":2}", wait_hint(3 * S));
+    assert_hint("{\"retry_after\":\"9\",\"retry-after\":-9,\"retryAfter\":2}", wait_hint(2 * S));
+    assert_hint("{\"Retry_After\":5,\"retry_After\":5,\"retryafter\":5,\"Retry-After\":5}", no_hint);
+    assert_hint("{\"x\":{\"retry_after\":5}}", no_hint);
 }
 
-static void only_a_plain_false_is_a_stop_and_it_beats_every_wait(void **state)
+static void only_retry_false_is_a_stop_and_it_overrides_every_wait(void **state)
 {
     (void)state;
-    assert_hint("{\"retry\":false}", stop);
-    assert_hint("{\"retry\":false,\"retry_after\":5}", stop);
-    assert_hint("{\"retry_after\":1e300,\"retry\":false}", stop);
-    assert_hint("{\"retry\":true}", none);
-    assert_hint("{\"retry\":null}", none);
-    assert_hint("{\"retry\":0}", none);
-    assert_hint("{\"retry\":\"false\"}", none);
-    assert_hint("{\"retry\":[false]}", none);
-    assert_hint("{\"Retry\":false}", none);
+    assert_hint("{\"retry\":false}", stop_hint);
+    assert_hint("{\"retry\":false,\"retry_after\":5}", stop_hint);
+    assert_hint("{\"retry_after\":1e300,\"retry\":false}", stop_hint);
+    assert_hint("{\"retry\":true}", no_hint);
+    assert_hint("{\"retry\":null}", no_hint);
+    assert_hint("{\"retry\":0}", no_hint);
+    assert_hint("{\"retry\":\"false\"}", no_hint);
+    assert_hint("{\"retry\":[false]}", no_hint);
+    assert_hint("{\"Retry\":false}", no_hint);
 }
 
-static void a_status_is_a_whole_number_of_three_digits(void **state)
+static void status_is_an_integer_of_three_digits(void **state)
 {
     static const struct {
         const char *status;
@@ -387,58 +388,58 @@ static void a_status_is_a_whole_number_of_three_digits(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
         snprintf(body, sizeof body, "{\"status\":%s}", table[i].status);
-        assert_int_equal(read(body).status, table[i].want);
+        assert_int_equal(parse_valid(body).status, table[i].want);
     }
 }
 
-static void a_type_is_kept_as_it_is_written(void **state)
+static void a_type_is_kept_verbatim(void **state)
 {
     (void)state;
-    assert_string_equal(read("{\"type\":\"about:blank\"}").type, "about:blank");
-    assert_string_equal(read("{\"type\":\"/a b/\\u00fc?\\\"\\/\"}").type, "/a b/\xc3\xbc?\"/");
-    assert_string_equal(read("{\"type\":\"\\u00FC\\u20ac\\ud83d\\uDE00\\u007e\\u07ff\\u0800\\\\\"}").type,
+    assert_string_equal(parse_valid("{\"type\":\"about:blank\"}").type, "about:blank");
+    assert_string_equal(parse_valid("{\"type\":\"/a b/\\u00fc?\\\"\\/\"}").type, "/a b/\xc3\xbc?\"/");
+    assert_string_equal(parse_valid("{\"type\":\"\\u00FC\\u20ac\\ud83d\\uDE00\\u007e\\u07ff\\u0800\\\\\"}").type,
                         "\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80~\xdf\xbf\xe0\xa0\x80\\");
-    assert_string_equal(read("{\"type\":\"\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80\"}").type,
+    assert_string_equal(parse_valid("{\"type\":\"\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80\"}").type,
                         "\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80");
-    assert_string_equal(read("{\"type\":\"\"}").type, "");
-    assert_string_equal(read("{\"type\":5}").type, "");
-    assert_string_equal(read("{\"type\":null}").type, "");
-    assert_string_equal(read("{\"type\":[\"a\"]}").type, "");
+    assert_string_equal(parse_valid("{\"type\":\"\"}").type, "");
+    assert_string_equal(parse_valid("{\"type\":5}").type, "");
+    assert_string_equal(parse_valid("{\"type\":null}").type, "");
+    assert_string_equal(parse_valid("{\"type\":[\"a\"]}").type, "");
 }
 
-static void a_type_that_could_forge_a_line_of_a_log_is_as_absent(void **state)
+static void a_type_with_control_characters_is_ignored(void **state)
 {
     static const char *const table[] = {"a\\nb", "\\r", "a\\u0000b", "\\u0000", "\\t", "a\\u007f", "\\u001b[2J"};
     char body[64];
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
         snprintf(body, sizeof body, "{\"type\":\"%s\",\"status\":500}", table[i]);
-        assert_string_equal(read(body).type, "");
-        assert_int_equal(read(body).status, 500);
+        assert_string_equal(parse_valid(body).type, "");
+        assert_int_equal(parse_valid(body).status, 500);
     }
 }
 
-static void a_type_that_is_too_long_is_not_cut_but_absent(void **state)
+static void a_type_that_is_too_long_is_ignored(void **state)
 {
     char type[BIDE_DETAILS_TYPE_MAX + 1] = {0}, body[BIDE_DETAILS_TYPE_MAX + 32];
     (void)state;
     memset(type, 't', BIDE_DETAILS_TYPE_MAX);
     snprintf(body, sizeof body, "{\"type\":\"%s\"}", type);
-    assert_string_equal(read(body).type, "");
+    assert_string_equal(parse_valid(body).type, "");
     type[BIDE_DETAILS_TYPE_MAX - 1] = '\0';
     snprintf(body, sizeof body, "{\"type\":\"%s\"}", type);
-    assert_string_equal(read(body).type, type);
+    assert_string_equal(parse_valid(body).type, type);
 }
 
-static void members_that_nobody_asked_for_are_skipped(void **state)
+static void unknown_members_are_skipped(void **state)
 {
     (void)state;
     assert_hint("{\"balance\":30,\"id\":123456789012345678901234567890,\"list\":[1,{\"retry\":false}],"
                 "\"detail\":\"a\\u0000b\",\"retry_after\":7,\"instance\":null}",
-                wait(7 * S));
+                wait_hint(7 * S));
 }
 
-static void the_first_rule_with_that_type_is_found(void **state)
+static void find_returns_the_first_rule_of_the_type(void **state)
 {
     static const struct bide_details_rule rules[] = {
         {NULL, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0},
@@ -460,10 +461,10 @@ static void the_first_rule_with_that_type_is_found(void **state)
 
 /* -- Writing ------------------------------------------------------------------------------------------------------- */
 
-static void a_reply_is_one_line_of_json_with_what_was_said(void **state)
+static void a_response_is_written_as_one_line_of_json(void **state)
 {
     static const struct {
-        struct bide_details_response reply;
+        struct bide_details_response response;
         const char *want;
     } table[] = {
         {{.retry_after_ns = BIDE_NEVER}, "{}"},
@@ -489,51 +490,51 @@ static void a_reply_is_one_line_of_json_with_what_was_said(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
         memset(written, 'x', sizeof written);
-        size_t length = bide_details_format(written, sizeof written, &table[i].reply);
+        size_t length = bide_details_format(written, sizeof written, &table[i].response);
         assert_string_equal(written, table[i].want);
         assert_int_equal(length, strlen(table[i].want));
     }
 }
 
-static void a_reply_that_does_not_fit_is_not_written_at_all(void **state)
+static void a_response_that_does_not_fit_is_not_written(void **state)
 {
-    struct bide_details_response reply = {.title = "x", .retry_after_ns = BIDE_NEVER}; /* 13 characters */
+    struct bide_details_response response = {.title = "x", .retry_after_ns = BIDE_NEVER}; /* 13 characters */
     char written[32];
     (void)state;
-    assert_int_equal(bide_details_format(written, 14, &reply), 13);
+    assert_int_equal(bide_details_format(written, 14, &response), 13);
     for (size_t size = 1; size <= 13; size++) {
         memset(written, 'x', sizeof written);
-        assert_int_equal(bide_details_format(written, size, &reply), 0);
+        assert_int_equal(bide_details_format(written, size, &response), 0);
         assert_string_equal(written, "");
         assert_int_equal(written[size], 'x');
     }
-    assert_int_equal(bide_details_format(NULL, 0, &reply), 0);
+    assert_int_equal(bide_details_format(NULL, 0, &response), 0);
 }
 
-static void a_text_that_is_no_utf_8_is_not_written(void **state)
+static void text_that_is_not_utf_8_is_not_written(void **state)
 {
-    struct bide_details_response replies[] = {
+    struct bide_details_response responses[] = {
         {.type = "\xff"},
         {.title = "\xc3"},
         {.detail = "\xed\xa0\x80"},
     };
     char written[64];
     (void)state;
-    for (size_t i = 0; i < COUNT(replies); i++) {
+    for (size_t i = 0; i < COUNT(responses); i++) {
         written[0] = 'x';
-        assert_int_equal(bide_details_format(written, sizeof written, &replies[i]), 0);
+        assert_int_equal(bide_details_format(written, sizeof written, &responses[i]), 0);
         assert_string_equal(written, "");
     }
 }
 
-static void what_is_written_reads_back_the_same(void **state)
+static void a_written_value_parses_back_the_same(void **state)
 {
     char written[256];
     struct bide_details back;
     (void)state;
     for (int64_t ms = 0; ms < 9223372036854; ms = ms * 3 / 2 + 1) {
-        struct bide_details_response reply = {.type = "t", .status = 429, .retry_after_ns = ms * BIDE_MS};
-        size_t length = bide_details_format(written, sizeof written, &reply);
+        struct bide_details_response response = {.type = "t", .status = 429, .retry_after_ns = ms * BIDE_MS};
+        size_t length = bide_details_format(written, sizeof written, &response);
         assert_true(bide_details_parse((struct bide_text){written, length}, &back));
         assert_string_equal(back.type, "t");
         assert_int_equal(back.status, 429);
@@ -545,28 +546,28 @@ static void what_is_written_reads_back_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_media_type_is_known_by_its_name_alone),
-        cmocka_unit_test(the_example_of_the_header_is_read),
-        cmocka_unit_test(an_object_that_says_nothing_is_one_all_the_same),
-        cmocka_unit_test(what_is_no_json_object_is_as_absent),
-        cmocka_unit_test(a_member_that_is_named_twice_makes_the_body_absent),
-        cmocka_unit_test(a_body_of_64_kib_is_read_and_one_byte_more_is_not),
-        cmocka_unit_test(a_body_is_read_down_to_its_greatest_depth_and_no_further),
-        cmocka_unit_test(brackets_in_strings_and_side_by_side_are_not_deep),
-        cmocka_unit_test(a_wait_is_read_in_seconds_and_rounded_up_to_nanoseconds),
-        cmocka_unit_test(a_wait_of_the_wrong_type_or_below_zero_is_as_absent),
-        cmocka_unit_test(of_several_spellings_the_longest_wait_counts),
-        cmocka_unit_test(only_a_plain_false_is_a_stop_and_it_beats_every_wait),
-        cmocka_unit_test(a_status_is_a_whole_number_of_three_digits),
-        cmocka_unit_test(a_type_is_kept_as_it_is_written),
-        cmocka_unit_test(a_type_that_could_forge_a_line_of_a_log_is_as_absent),
-        cmocka_unit_test(a_type_that_is_too_long_is_not_cut_but_absent),
-        cmocka_unit_test(members_that_nobody_asked_for_are_skipped),
-        cmocka_unit_test(the_first_rule_with_that_type_is_found),
-        cmocka_unit_test(a_reply_is_one_line_of_json_with_what_was_said),
-        cmocka_unit_test(a_reply_that_does_not_fit_is_not_written_at_all),
-        cmocka_unit_test(a_text_that_is_no_utf_8_is_not_written),
-        cmocka_unit_test(what_is_written_reads_back_the_same),
+        cmocka_unit_test(media_type_ignores_case_and_parameters),
+        cmocka_unit_test(the_documented_example_is_parsed),
+        cmocka_unit_test(an_empty_object_is_valid),
+        cmocka_unit_test(malformed_json_counts_as_absent),
+        cmocka_unit_test(a_duplicate_member_invalidates_the_body),
+        cmocka_unit_test(a_body_of_64_kib_is_parsed_and_one_byte_more_is_not),
+        cmocka_unit_test(nesting_is_limited),
+        cmocka_unit_test(brackets_in_strings_and_siblings_are_not_nesting),
+        cmocka_unit_test(retry_after_is_in_seconds_and_rounded_up_to_nanoseconds),
+        cmocka_unit_test(retry_after_of_wrong_type_or_below_zero_is_ignored),
+        cmocka_unit_test(the_longest_wait_of_several_spellings_counts),
+        cmocka_unit_test(only_retry_false_is_a_stop_and_it_overrides_every_wait),
+        cmocka_unit_test(status_is_an_integer_of_three_digits),
+        cmocka_unit_test(a_type_is_kept_verbatim),
+        cmocka_unit_test(a_type_with_control_characters_is_ignored),
+        cmocka_unit_test(a_type_that_is_too_long_is_ignored),
+        cmocka_unit_test(unknown_members_are_skipped),
+        cmocka_unit_test(find_returns_the_first_rule_of_the_type),
+        cmocka_unit_test(a_response_is_written_as_one_line_of_json),
+        cmocka_unit_test(a_response_that_does_not_fit_is_not_written),
+        cmocka_unit_test(text_that_is_not_utf_8_is_not_written),
+        cmocka_unit_test(a_written_value_parses_back_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,38 +21,38 @@
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define UUID         "8e03978e-40d5-43e8-bc93-6894a57f9324"
 
-static int fails_with;  /* errno of the next calls ... */
-static int fails_left;  /* ... so many of them; -1: all */
-static size_t at_most;  /* gives no more bytes than this; 0: all */
-static int fixed = -1;  /* gives only this byte; -1: random ones */
-static unsigned flags_; /* of the last call */
+static int fail_errno;      /* errno of the next calls ... */
+static int failures_left;   /* ... so many of them; -1: all */
+static size_t bytes_max;    /* gives no more bytes than this; 0: all */
+static int fixed_byte = -1; /* gives only this byte; -1: random ones */
+static unsigned last_flags; /* of the last call */
 
 /* In place of libc's. */
 ssize_t getrandom(void *bytes, size_t size, unsigned flags)
 {
-    flags_ = flags;
-    if (fails_left != 0) {
-        fails_left -= fails_left > 0;
-        errno = fails_with;
-        return fails_with == 0 ? 0 : -1;
+    last_flags = flags;
+    if (failures_left != 0) {
+        failures_left -= failures_left > 0;
+        errno = fail_errno;
+        return fail_errno == 0 ? 0 : -1;
     }
-    size = at_most != 0 && size > at_most ? at_most : size;
-    if (fixed < 0)
+    size = bytes_max != 0 && size > bytes_max ? bytes_max : size;
+    if (fixed_byte < 0)
         return (ssize_t)syscall(SYS_getrandom, bytes, size, flags);
-    memset(bytes, fixed, size);
+    memset(bytes, fixed_byte, size);
     return (ssize_t)size;
 }
 
 static int set_up(void **state)
 {
     (void)state;
-    fails_left = 0;
-    at_most = 0;
-    fixed = -1;
+    failures_left = 0;
+    bytes_max = 0;
+    fixed_byte = -1;
     return 0;
 }
 
-static struct bide_text text(const char *value)
+static struct bide_text text_of(const char *value)
 {
     return (struct bide_text){value, strlen(value)};
 }
@@ -63,16 +63,16 @@ static void a_new_key_is_a_version_4_uuid(void **state)
 {
     char key[BIDE_KEY_TEXT_SIZE];
     (void)state;
-    fixed = 0x00;
+    fixed_byte = 0x00;
     assert_int_equal(bide_key_make(key), BIDE_OK);
     assert_string_equal(key, "00000000-0000-4000-8000-000000000000");
-    fixed = 0xff;
+    fixed_byte = 0xff;
     assert_int_equal(bide_key_make(key), BIDE_OK);
     assert_string_equal(key, "ffffffff-ffff-4fff-bfff-ffffffffffff");
-    assert_true(flags_ & GRND_NONBLOCK); /* a call has a deadline */
+    assert_true(last_flags & GRND_NONBLOCK); /* a call has a deadline */
 }
 
-static void no_two_new_keys_are_the_same_and_all_are_good(void **state)
+static void generated_keys_are_unique_and_valid(void **state)
 {
     static char keys[200][BIDE_KEY_TEXT_SIZE];
     (void)state;
@@ -85,25 +85,25 @@ static void no_two_new_keys_are_the_same_and_all_are_good(void **state)
     }
 }
 
-static void randomness_in_small_pieces_and_between_signals_is_enough(void **state)
+static void short_and_interrupted_reads_of_randomness_suffice(void **state)
 {
     char key[BIDE_KEY_TEXT_SIZE];
     (void)state;
-    at_most = 3;
-    fails_with = EINTR;
-    fails_left = 5;
+    bytes_max = 3;
+    fail_errno = EINTR;
+    failures_left = 5;
     assert_int_equal(bide_key_make(key), BIDE_OK);
     assert_int_equal(strlen(key), BIDE_KEY_TEXT_SIZE - 1);
 }
 
-static void without_randomness_there_is_no_key(void **state)
+static void key_generation_fails_without_randomness(void **state)
 {
     static const int errors[] = {ENOSYS, EAGAIN, EPERM, 0};
     (void)state;
     for (size_t i = 0; i < COUNT(errors); i++) {
         char key[BIDE_KEY_TEXT_SIZE] = "x";
-        fails_with = errors[i];
-        fails_left = -1;
+        fail_errno = errors[i];
+        failures_left = -1;
         assert_int_equal(bide_key_make(key), BIDE_ERR_SYSTEM);
         assert_int_equal(errno, errors[i]);
         assert_string_equal(key, "");
@@ -125,7 +125,7 @@ static void assert_problem(const char *key, enum bide_key_form form, int64_t val
     assert_string_equal(written, "");
 }
 
-static void only_printable_ascii_is_a_key_in_either_form(void **state)
+static void a_key_is_printable_ascii_in_both_forms(void **state)
 {
     char key[] = "a.c";
     (void)state;
@@ -169,7 +169,7 @@ static void a_raw_key_has_no_space_at_its_ends(void **state)
     assert_int_equal(bide_key_check(" ab ", BIDE_KEY_QUOTED, NULL), BIDE_OK);
 }
 
-static void a_form_that_does_not_exist_is_named(void **state)
+static void an_unknown_form_is_rejected(void **state)
 {
     struct bide_problem problem = {0};
     char written[64] = "x";
@@ -178,13 +178,13 @@ static void a_form_that_does_not_exist_is_named(void **state)
     assert_string_equal(problem.field, "form");
     assert_int_equal(problem.value, 2);
     assert_int_equal(bide_key_format(written, sizeof written, "k", (enum bide_key_form)2), 0);
-    assert_false(bide_key_parse(text("k"), (enum bide_key_form)2, written, sizeof written));
+    assert_false(bide_key_parse(text_of("k"), (enum bide_key_form)2, written, sizeof written));
     assert_string_equal(written, "");
 }
 
 /* -- Writing ------------------------------------------------------------------------------------------------------- */
 
-static void a_key_is_written_as_its_form_wants(void **state)
+static void a_key_is_written_in_its_form(void **state)
 {
     static const struct {
         const char *key;
@@ -204,7 +204,7 @@ static void a_key_is_written_as_its_form_wants(void **state)
     }
 }
 
-static void what_does_not_fit_is_not_written_at_all(void **state)
+static void a_value_that_does_not_fit_is_not_written(void **state)
 {
     char key[BIDE_KEY_MAX + 1] = {0}, written[BIDE_KEY_VALUE_SIZE + 1];
     (void)state;
@@ -224,15 +224,15 @@ static void what_does_not_fit_is_not_written_at_all(void **state)
 
 /* -- Reading ------------------------------------------------------------------------------------------------------- */
 
-static void assert_read(const char *value, enum bide_key_form form, const char *want)
+static void assert_parsed(const char *value, enum bide_key_form form, const char *want)
 {
     char key[BIDE_KEY_MAX + 1];
-    if (!bide_key_parse(text(value), form, key, sizeof key))
+    if (!bide_key_parse(text_of(value), form, key, sizeof key))
         fail_msg("<%s> was refused", value);
     assert_string_equal(key, want);
 }
 
-static void assert_refused(struct bide_text value, enum bide_key_form form)
+static void assert_rejected(struct bide_text value, enum bide_key_form form)
 {
     char key[BIDE_KEY_MAX + 1] = "x";
     if (bide_key_parse(value, form, key, sizeof key))
@@ -240,7 +240,7 @@ static void assert_refused(struct bide_text value, enum bide_key_form form)
     assert_string_equal(key, "");
 }
 
-static void a_quoted_key_is_read_without_quotes_escapes_and_parameters(void **state)
+static void a_quoted_key_is_parsed_without_quotes_escapes_and_parameters(void **state)
 {
     static const struct {
         const char *value;
@@ -258,10 +258,10 @@ static void a_quoted_key_is_read_without_quotes_escapes_and_parameters(void **st
     };
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++)
-        assert_read(table[i].value, BIDE_KEY_QUOTED, table[i].key);
+        assert_parsed(table[i].value, BIDE_KEY_QUOTED, table[i].key);
 }
 
-static void what_is_no_quoted_key_is_refused(void **state)
+static void malformed_quoted_keys_are_rejected(void **state)
 {
     static const char *const table[] = {
         UUID,
@@ -300,76 +300,76 @@ static void what_is_no_quoted_key_is_refused(void **state)
     };
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++)
-        assert_refused(text(table[i]), BIDE_KEY_QUOTED);
-    assert_refused((struct bide_text){NULL, 0}, BIDE_KEY_QUOTED);
-    assert_refused((struct bide_text){"\"a\0b\"", 5}, BIDE_KEY_QUOTED);
-    assert_refused((struct bide_text){"\"ab\"", 3}, BIDE_KEY_QUOTED);
-    assert_refused((struct bide_text){"\"a\";\0=1", 7}, BIDE_KEY_QUOTED);
-    assert_refused((struct bide_text){"\"a\";b=\0", 7}, BIDE_KEY_QUOTED);
+        assert_rejected(text_of(table[i]), BIDE_KEY_QUOTED);
+    assert_rejected((struct bide_text){NULL, 0}, BIDE_KEY_QUOTED);
+    assert_rejected((struct bide_text){"\"a\0b\"", 5}, BIDE_KEY_QUOTED);
+    assert_rejected((struct bide_text){"\"ab\"", 3}, BIDE_KEY_QUOTED);
+    assert_rejected((struct bide_text){"\"a\";\0=1", 7}, BIDE_KEY_QUOTED);
+    assert_rejected((struct bide_text){"\"a\";b=\0", 7}, BIDE_KEY_QUOTED);
 }
 
-static void a_raw_key_is_read_as_it_stands(void **state)
+static void a_raw_key_is_parsed_verbatim(void **state)
 {
     (void)state;
-    assert_read(UUID, BIDE_KEY_RAW, UUID);
-    assert_read(" " UUID "\t", BIDE_KEY_RAW, UUID);
-    assert_read("a b", BIDE_KEY_RAW, "a b");
-    assert_read("a\\b", BIDE_KEY_RAW, "a\\b");
+    assert_parsed(UUID, BIDE_KEY_RAW, UUID);
+    assert_parsed(" " UUID "\t", BIDE_KEY_RAW, UUID);
+    assert_parsed("a b", BIDE_KEY_RAW, "a b");
+    assert_parsed("a\\b", BIDE_KEY_RAW, "a\\b");
 }
 
-static void what_is_no_raw_key_is_refused(void **state)
+static void malformed_raw_keys_are_rejected(void **state)
 {
     static const char *const table[] = {
         "", " ", "\"" UUID "\"", "a, b", "a,b", "k;foo=1", "k\r\nX: 1", "k\x7f", "k\ty", "\xc3\xbc", "k\n",
     };
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++)
-        assert_refused(text(table[i]), BIDE_KEY_RAW);
-    assert_refused((struct bide_text){NULL, 0}, BIDE_KEY_RAW);
-    assert_refused((struct bide_text){"a\0b", 3}, BIDE_KEY_RAW);
+        assert_rejected(text_of(table[i]), BIDE_KEY_RAW);
+    assert_rejected((struct bide_text){NULL, 0}, BIDE_KEY_RAW);
+    assert_rejected((struct bide_text){"a\0b", 3}, BIDE_KEY_RAW);
 }
 
-static void a_key_of_8_kib_is_refused_and_one_of_255_bytes_is_read(void **state)
+static void a_key_of_8_kib_is_rejected_and_255_bytes_are_parsed(void **state)
 {
     static char value[8194];
     (void)state;
     memset(value, 'k', sizeof value);
-    assert_refused((struct bide_text){value, 8192}, BIDE_KEY_RAW);
-    assert_refused((struct bide_text){value, 256}, BIDE_KEY_RAW);
+    assert_rejected((struct bide_text){value, 8192}, BIDE_KEY_RAW);
+    assert_rejected((struct bide_text){value, 256}, BIDE_KEY_RAW);
     char key[BIDE_KEY_MAX + 1];
     assert_true(bide_key_parse((struct bide_text){value, 255}, BIDE_KEY_RAW, key, sizeof key));
     assert_int_equal(strlen(key), 255);
     value[0] = value[8193] = '"';
-    assert_refused((struct bide_text){value, 8194}, BIDE_KEY_QUOTED);
+    assert_rejected((struct bide_text){value, 8194}, BIDE_KEY_QUOTED);
     value[257] = '"';
-    assert_refused((struct bide_text){value, 258}, BIDE_KEY_QUOTED);
+    assert_rejected((struct bide_text){value, 258}, BIDE_KEY_QUOTED);
     value[256] = '"';
     assert_true(bide_key_parse((struct bide_text){value, 257}, BIDE_KEY_QUOTED, key, sizeof key));
     assert_int_equal(strlen(key), 255);
 }
 
-static void a_key_that_does_not_fit_is_not_cut(void **state)
+static void a_key_that_does_not_fit_is_not_truncated(void **state)
 {
     char key[8];
     (void)state;
     for (size_t size = 0; size < sizeof key; size++) {
         memset(key, 'x', sizeof key);
-        assert_int_equal(bide_key_parse(text("\"a\\\"cd\""), BIDE_KEY_QUOTED, key, size), size > 4);
+        assert_int_equal(bide_key_parse(text_of("\"a\\\"cd\""), BIDE_KEY_QUOTED, key, size), size > 4);
         if (size > 0)
             assert_string_equal(key, size > 4 ? "a\"cd" : "");
         assert_int_equal(key[size], 'x');
     }
-    assert_false(bide_key_parse(text("k"), BIDE_KEY_RAW, NULL, 0));
+    assert_false(bide_key_parse(text_of("k"), BIDE_KEY_RAW, NULL, 0));
 }
 
-static void what_is_written_reads_back_the_same(void **state)
+static void a_written_value_parses_back_the_same(void **state)
 {
     char key[96] = {0}, value[BIDE_KEY_VALUE_SIZE];
     (void)state;
     for (int c = 0x20; c <= 0x7e; c++) {
         key[c - 0x20] = (char)c;
         assert_true(bide_key_format(value, sizeof value, key, BIDE_KEY_QUOTED) > 0);
-        assert_read(value, BIDE_KEY_QUOTED, key);
+        assert_parsed(value, BIDE_KEY_QUOTED, key);
     }
 }
 
@@ -377,22 +377,22 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_new_key_is_a_version_4_uuid, set_up),
-        cmocka_unit_test_setup(no_two_new_keys_are_the_same_and_all_are_good, set_up),
-        cmocka_unit_test_setup(randomness_in_small_pieces_and_between_signals_is_enough, set_up),
-        cmocka_unit_test_setup(without_randomness_there_is_no_key, set_up),
-        cmocka_unit_test(only_printable_ascii_is_a_key_in_either_form),
+        cmocka_unit_test_setup(generated_keys_are_unique_and_valid, set_up),
+        cmocka_unit_test_setup(short_and_interrupted_reads_of_randomness_suffice, set_up),
+        cmocka_unit_test_setup(key_generation_fails_without_randomness, set_up),
+        cmocka_unit_test(a_key_is_printable_ascii_in_both_forms),
         cmocka_unit_test(a_key_has_1_to_255_bytes),
         cmocka_unit_test(a_raw_key_has_no_space_at_its_ends),
-        cmocka_unit_test(a_form_that_does_not_exist_is_named),
-        cmocka_unit_test(a_key_is_written_as_its_form_wants),
-        cmocka_unit_test(what_does_not_fit_is_not_written_at_all),
-        cmocka_unit_test(a_quoted_key_is_read_without_quotes_escapes_and_parameters),
-        cmocka_unit_test(what_is_no_quoted_key_is_refused),
-        cmocka_unit_test(a_raw_key_is_read_as_it_stands),
-        cmocka_unit_test(what_is_no_raw_key_is_refused),
-        cmocka_unit_test(a_key_of_8_kib_is_refused_and_one_of_255_bytes_is_read),
-        cmocka_unit_test(a_key_that_does_not_fit_is_not_cut),
-        cmocka_unit_test(what_is_written_reads_back_the_same),
+        cmocka_unit_test(an_unknown_form_is_rejected),
+        cmocka_unit_test(a_key_is_written_in_its_form),
+        cmocka_unit_test(a_value_that_does_not_fit_is_not_written),
+        cmocka_unit_test(a_quoted_key_is_parsed_without_quotes_escapes_and_parameters),
+        cmocka_unit_test(malformed_quoted_keys_are_rejected),
+        cmocka_unit_test(a_raw_key_is_parsed_verbatim),
+        cmocka_unit_test(malformed_raw_keys_are_rejected),
+        cmocka_unit_test(a_key_of_8_kib_is_rejected_and_255_bytes_are_parsed),
+        cmocka_unit_test(a_key_that_does_not_fit_is_not_truncated),
+        cmocka_unit_test(a_written_value_parses_back_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

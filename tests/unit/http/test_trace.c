@@ -21,7 +21,7 @@ static const struct bide_trace good = {UINT64_C(0x1234567890123456), UINT64_C(0x
                                        UINT64_C(0x1234567890123456), BIDE_TRACE_SAMPLED};
 static const struct bide_trace none;
 
-static struct bide_text text(const char *value)
+static struct bide_text text_of(const char *value)
 {
     return (struct bide_text){value, strlen(value)};
 }
@@ -32,7 +32,7 @@ static void assert_trace(struct bide_trace got, struct bide_trace want)
     assert_int_equal(got.flags, want.flags);
 }
 
-static void assert_refused(struct bide_text value)
+static void assert_rejected(struct bide_text value)
 {
     struct bide_trace trace = {7, 7, 7, 7};
     if (bide_trace_parse(value, &trace))
@@ -57,13 +57,13 @@ static void a_well_formed_traceparent_is_continued(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_trace trace;
-        if (!bide_trace_parse(text(table[i]), &trace))
+        if (!bide_trace_parse(text_of(table[i]), &trace))
             fail_msg("\"%s\" was refused", table[i]);
         assert_trace(trace, good);
     }
 }
 
-static void a_malformed_traceparent_is_none(void **state)
+static void a_malformed_traceparent_is_rejected(void **state)
 {
     static const char *const table[] = {
         "",
@@ -129,16 +129,16 @@ static void a_malformed_traceparent_is_none(void **state)
     };
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++)
-        assert_refused(text(table[i]));
-    assert_refused((struct bide_text){NULL, 0});
-    assert_refused((struct bide_text){GOOD, sizeof GOOD}); /* a NUL behind it */
+        assert_rejected(text_of(table[i]));
+    assert_rejected((struct bide_text){NULL, 0});
+    assert_rejected((struct bide_text){GOOD, sizeof GOOD}); /* a NUL behind it */
     for (size_t length = 0; length < sizeof GOOD - 1; length++) {
-        assert_refused((struct bide_text){GOOD, length});
-        assert_refused((struct bide_text){"cc-" TRACE "-" PARENT "-01-more", length});
+        assert_rejected((struct bide_text){GOOD, length});
+        assert_rejected((struct bide_text){"cc-" TRACE "-" PARENT "-01-more", length});
     }
 }
 
-static void only_the_sampled_and_the_random_bit_are_kept(void **state)
+static void only_sampled_and_random_flags_are_kept(void **state)
 {
     static const struct {
         const char *flags;
@@ -151,7 +151,7 @@ static void only_the_sampled_and_the_random_bit_are_kept(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
         memcpy(value + sizeof value - 3, table[i].flags, 2);
-        assert_true(bide_trace_parse(text(value), &trace));
+        assert_true(bide_trace_parse(text_of(value), &trace));
         assert_int_equal(trace.flags, table[i].want);
     }
     trace.flags = 0xff; /* somebody else's */
@@ -163,13 +163,13 @@ static void half_of_a_trace_id_may_be_zero(void **state)
 {
     struct bide_trace trace;
     (void)state;
-    assert_true(bide_trace_parse(text("00-00000000000000000000000000000001-" PARENT "-00"), &trace));
+    assert_true(bide_trace_parse(text_of("00-00000000000000000000000000000001-" PARENT "-00"), &trace));
     assert_true(trace.trace_hi == 0 && trace.trace_lo == 1);
-    assert_true(bide_trace_parse(text("00-80000000000000000000000000000000-" PARENT "-00"), &trace));
+    assert_true(bide_trace_parse(text_of("00-80000000000000000000000000000000-" PARENT "-00"), &trace));
     assert_true(trace.trace_hi == UINT64_C(1) << 63 && trace.trace_lo == 0);
 }
 
-static void a_trace_is_written_as_it_is_read(void **state)
+static void a_trace_is_written_as_it_was_parsed(void **state)
 {
     static const char *const table[] = {
         GOOD,
@@ -182,23 +182,23 @@ static void a_trace_is_written_as_it_is_read(void **state)
     struct bide_trace trace;
     (void)state;
     for (size_t i = 0; i < COUNT(table); i++) {
-        assert_true(bide_trace_parse(text(table[i]), &trace));
+        assert_true(bide_trace_parse(text_of(table[i]), &trace));
         bide_trace_format(written, &trace);
         assert_string_equal(written, table[i]);
     }
 }
 
-static void a_later_version_is_sent_on_as_ours(void **state)
+static void a_later_version_is_written_as_version_00(void **state)
 {
     char written[BIDE_TRACE_TEXT_SIZE];
     struct bide_trace trace;
     (void)state;
-    assert_true(bide_trace_parse(text("cc-" TRACE "-" PARENT "-01-what-the-future-will-be-like"), &trace));
+    assert_true(bide_trace_parse(text_of("cc-" TRACE "-" PARENT "-01-what-the-future-will-be-like"), &trace));
     bide_trace_format(written, &trace);
     assert_string_equal(written, GOOD);
 }
 
-static void a_new_trace_is_random_whole_and_not_sampled(void **state)
+static void a_new_trace_is_random_and_not_sampled(void **state)
 {
     struct bide_trace last = {0};
     char written[BIDE_TRACE_TEXT_SIZE];
@@ -210,13 +210,13 @@ static void a_new_trace_is_random_whole_and_not_sampled(void **state)
         assert_true(trace.trace_hi != trace.trace_lo);
         bide_trace_format(written, &trace);
         assert_int_equal(strlen(written), BIDE_TRACE_TEXT_SIZE - 1);
-        assert_true(bide_trace_parse(text(written), &back));
+        assert_true(bide_trace_parse(text_of(written), &back));
         assert_trace(back, trace);
         last = trace;
     }
 }
 
-static void each_attempt_is_a_parent_of_its_own_in_the_same_trace(void **state)
+static void each_child_has_a_new_parent_id_in_the_same_trace(void **state)
 {
     struct bide_trace last = good;
     (void)state;
@@ -229,7 +229,7 @@ static void each_attempt_is_a_parent_of_its_own_in_the_same_trace(void **state)
     }
 }
 
-static void no_trace_has_no_child_and_is_not_written(void **state)
+static void an_absent_trace_has_no_child_and_is_not_written(void **state)
 {
     struct bide_trace orphan = good;
     char written[BIDE_TRACE_TEXT_SIZE] = "x";
@@ -245,7 +245,7 @@ static void no_trace_has_no_child_and_is_not_written(void **state)
     assert_int_equal(strlen(written), BIDE_TRACE_TEXT_SIZE - 1);
 }
 
-static void the_name_of_the_field_is_the_w3c_s(void **state)
+static void the_header_name_is_traceparent(void **state)
 {
     (void)state;
     assert_string_equal(BIDE_TRACE_HEADER, "traceparent"); /* names know no case; trace-parent is another field */
@@ -255,15 +255,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_well_formed_traceparent_is_continued),
-        cmocka_unit_test(a_malformed_traceparent_is_none),
-        cmocka_unit_test(only_the_sampled_and_the_random_bit_are_kept),
+        cmocka_unit_test(a_malformed_traceparent_is_rejected),
+        cmocka_unit_test(only_sampled_and_random_flags_are_kept),
         cmocka_unit_test(half_of_a_trace_id_may_be_zero),
-        cmocka_unit_test(a_trace_is_written_as_it_is_read),
-        cmocka_unit_test(a_later_version_is_sent_on_as_ours),
-        cmocka_unit_test(a_new_trace_is_random_whole_and_not_sampled),
-        cmocka_unit_test(each_attempt_is_a_parent_of_its_own_in_the_same_trace),
-        cmocka_unit_test(no_trace_has_no_child_and_is_not_written),
-        cmocka_unit_test(the_name_of_the_field_is_the_w3c_s),
+        cmocka_unit_test(a_trace_is_written_as_it_was_parsed),
+        cmocka_unit_test(a_later_version_is_written_as_version_00),
+        cmocka_unit_test(a_new_trace_is_random_and_not_sampled),
+        cmocka_unit_test(each_child_has_a_new_parent_id_in_the_same_trace),
+        cmocka_unit_test(an_absent_trace_has_no_child_and_is_not_written),
+        cmocka_unit_test(the_header_name_is_traceparent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
