@@ -1,11 +1,14 @@
-/* attempt.c - one attempt on one easy handle: at libcurl's callbacks, before its start and after its end.
+/* attempt.c - an attempt on an easy handle: libcurl's callbacks, the start of the attempt and its end.
  *
- * PREREQ comes each time libcurl is about to send a request, and is the guard against its silent replay: libcurl
- * sends a request again by itself, a POST included, when a reused connection dies before a byte of the answer, or
- * when a stream was refused. Then, and only then, it asks a second time although nothing answered the leg before.
+ * libcurl calls PREREQFUNCTION each time it is about to send a request. That makes it the guard against libcurl's
+ * silent replay: by itself libcurl sends a request again, a POST included, when a reused connection dies before the
+ * first byte of the response, or when the server refused an HTTP/2 stream. In these cases, and only in these, PREREQ is
+ * called a second time although the previous leg got no final response (status < 200); the guard then aborts the
+ * transfer and the engine decides whether to retry.
  *
- * HEADER sees the answer's head line by line (and no proxy's answer to CONNECT), WRITE the body; WRITE is set only
- * if the options have a sink. What they see goes to answer.c. */
+ * HEADERFUNCTION receives the response head line by line (a proxy's response to CONNECT is suppressed), WRITEFUNCTION
+ * the body; the latter is set only if the options name a sink. Both pass the data to response.c. Field owners: see
+ * attempt.h. */
 #include "attempt.h"
 
 #include <bide/clock.h>
@@ -14,9 +17,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define CUT_TRANSFER 0 /* from a write or header callback: a short count ends the transfer */
+#define CUT_TRANSFER 0 /* returned by a write or header callback: fewer bytes than given end the transfer */
 
-/* ---- the answer comes ---- */
+/* ---- callbacks: the response arrives ---- */
 
 static size_t attempt_cut_transfer(struct http_attempt *attempt)
 {
@@ -25,7 +28,8 @@ static size_t attempt_cut_transfer(struct http_attempt *attempt)
     return CUT_TRANSFER;
 }
 
-/* Most lines of most answers are of no interest, and only counted. */
+/* Fast path: without a header function of the caller, header fields are only counted. Status lines, blank lines and
+ * lines beyond a limit go to response.c. */
 static size_t on_header(char *line, size_t size, size_t count, void *context)
 {
     struct http_attempt *attempt = context;
@@ -48,7 +52,7 @@ static size_t on_body(char *at, size_t size, size_t count, void *context)
     return attempt->response.paused ? CURL_WRITEFUNC_PAUSE : size * count;
 }
 
-/* ---- before a request is sent ---- */
+/* ---- callbacks: before a request is sent ---- */
 
 static bool method_is(const char *method, const char *name)
 {
@@ -63,8 +67,9 @@ static void attempt_note_method(struct http_attempt_state *state, const char *me
                              method_is(method, "DELETE") || method_is(method, "TRACE");
 }
 
-/* The method is known; a hook may have changed it since the last attempt. Never towards safer: safe is what the engine
- * was told at the beginning. False: the policy wants a key. */
+/* Reports the safety that follows from the method, at every attempt: the `before` hook may have changed the method.
+ * Only a less safe value is reported, because the engine has BIDE_SAFE since begin. Returns false if the policy
+ * requires a key. */
 static bool attempt_learn_safety(struct http_attempt *attempt, const char *method)
 {
     struct http_call *call = attempt->call;
@@ -75,8 +80,9 @@ static bool attempt_learn_safety(struct http_attempt *attempt, const char *metho
     return http_call_set_safety(call, attempt, safety);
 }
 
-/* Has the server closed this connection while it lay idle? Newer versions of libcurl do not look each time, and rely on
- * their replay. Here a request that may not be repeated would be lost, though not a byte of it was sent. */
+/* Returns true if the server closed this connection while it was idle. libcurl since 8.22 checks an idle connection at
+ * most once a second and relies on its replay, which the guard stops: an unsafe request would fail although no byte of
+ * it was sent. */
 static bool connection_is_dead(CURL *easy)
 {
     curl_socket_t fd = CURL_SOCKET_BAD;
@@ -87,7 +93,8 @@ static bool connection_is_dead(CURL *easy)
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
-/* What matters only where a repetition must be proved harmless. False: do not send it on this connection. */
+/* For unsafe requests: notes whether the connection is new, which evidence.c needs, and checks that it is alive.
+ * Returns false if the request must not be sent on this connection. */
 static bool attempt_check_connection(struct http_attempt *attempt)
 {
     long connects = 0;
@@ -100,7 +107,8 @@ static bool attempt_check_connection(struct http_attempt *attempt)
     return attempt->state.stop != HTTP_STOP_STALE;
 }
 
-/* libcurl's idea of the method: only now, before a redirect may change it, is it the request's own. */
+/* Reads the request's own method: before this moment libcurl reports GET for everything, and after a redirect the
+ * method of the new leg. */
 static bool attempt_begin_first_leg(struct http_attempt *attempt)
 {
     const char *method = NULL;
@@ -113,9 +121,10 @@ static bool attempt_begin_first_leg(struct http_attempt *attempt)
     return attempt_learn_safety(attempt, method) && attempt_check_connection(attempt);
 }
 
-/* Nothing answered the last leg, and libcurl is about to send it again. Either it used a connection that was there
- * before, and that died: it may have run. Or libcurl had made the connection for it, and then only a refusal makes
- * it try again; but where others may share the connection, that is not certain. */
+/* libcurl is about to repeat a leg that got no response. If the leg used a connection that existed before, that
+ * connection died and the request may have run: evidence unknown. If libcurl made the connection for this leg, it
+ * repeats only a refused stream, which the server did not process. In a multi, other calls may share the connection and
+ * it counts as reused, so the refusal is assumed only where the connection is unshared. */
 static void attempt_note_replay(struct http_attempt *attempt)
 {
     bool refused_stream =
@@ -123,7 +132,7 @@ static void attempt_note_replay(struct http_attempt *attempt)
     attempt->state.stop = refused_stream ? HTTP_STOP_REFUSED_STREAM : HTTP_STOP_REPLAY;
 }
 
-/* libcurl goes on, so nothing of the answer before was passed on. */
+/* A new leg begins, so libcurl consumed the response of the leg before and none of it reached the sink. */
 static void attempt_reset_response(struct http_attempt *attempt)
 {
     if (attempt->call->winner == attempt && attempt->call->delivered_bytes == 0)
@@ -158,9 +167,10 @@ static int on_progress(void *context, curl_off_t total, curl_off_t now, curl_off
     return o->progress ? o->progress(o->progress_data, total, now, up_total, up_now) : 0;
 }
 
-/* ---- the handle ---- */
+/* ---- the handle's options ---- */
 
-/* A libcurl too old to know an option says so, and then nothing is performed: the guard is not optional. */
+/* Only the first option is checked: a libcurl without PREREQFUNCTION (before 7.80) must not perform the request
+ * unguarded. */
 static CURLcode handle_install_callbacks(struct http_attempt *attempt)
 {
     CURL *h = attempt->easy;
@@ -224,7 +234,8 @@ void http_attempt_uninstall(struct http_attempt *attempt)
 
 /* ---- start ---- */
 
-/* Whole milliseconds until then, at least one; 0, which is libcurl's "none", for never. */
+/* Returns whole milliseconds until the instant, at least 1. Returns 0, libcurl's value for "no timeout", for
+ * BIDE_NEVER. */
 static long milliseconds_until(int64_t instant_ns, int64_t now_ns)
 {
     const int64_t max_ns = INT32_MAX * BIDE_MS;
@@ -234,7 +245,8 @@ static long milliseconds_until(int64_t instant_ns, int64_t now_ns)
     return left_ns <= BIDE_MS ? 1 : (long)((left_ns < max_ns ? left_ns : max_ns) / BIDE_MS);
 }
 
-/* What the sink has must go, or be continued. */
+/* Empties the sink before an attempt, unless it is empty or the attempt resumes its content. Returns false if the sink
+ * cannot be rewound. */
 static bool call_rewind_sink(struct http_call *call)
 {
     if (call->delivered_bytes == 0 || call->resume)
@@ -245,7 +257,7 @@ static bool call_rewind_sink(struct http_call *call)
     return true;
 }
 
-/* A new connection, where the last answer asked for one. For this attempt only. */
+/* Requests a new connection if the last outcome requires it (BIDE_FLAG_FRESH), for this attempt only. */
 static void attempt_choose_connection(struct http_attempt *attempt)
 {
     if (attempt->forbid_reuse_set)
@@ -257,7 +269,7 @@ static void attempt_choose_connection(struct http_attempt *attempt)
     attempt->call->wants_fresh_connection = false;
 }
 
-/* What was kept of the attempt before is not touched: if this fails, it is still the last answer. */
+/* The buffers of the previous attempt stay untouched: if a step fails, its kept response becomes final. */
 static CURLcode attempt_prepare(struct http_attempt *attempt, int64_t now_ns)
 {
     if (!call_rewind_sink(attempt->call))
@@ -312,8 +324,9 @@ CURLcode http_attempt_restart(struct http_attempt *attempt, int64_t now_ns)
 
 /* ---- end ---- */
 
-/* What is returned, if this attempt is the last. Where its answer was judged and its body set aside, all is well,
- * but for FAILONERROR, which says otherwise. */
+/* Returns the code for the case that this is the last attempt. A transfer that bide cut after it had reported the
+ * response's outcome is no error, except under CURLOPT_FAILONERROR, where the caller wants
+ * CURLE_HTTP_RETURNED_ERROR. */
 static CURLcode attempt_return_code(const struct http_attempt *attempt, CURLcode code)
 {
     bool set_aside =
@@ -321,30 +334,33 @@ static CURLcode attempt_return_code(const struct http_attempt *attempt, CURLcode
     return set_aside || attempt->state.stop == HTTP_STOP_CUT ? CURLE_OK : code;
 }
 
-/* Everything that was not judged on the way is judged now. */
+/* Reports the outcome if the callbacks did not, and records libcurl's code. */
 static void attempt_conclude(struct http_attempt *attempt, CURLcode code, int64_t now_ns)
 {
     struct http_response *response = &attempt->response;
     bool held = response->route == HTTP_ROUTE_HOLD &&
                 (code == CURLE_OK || attempt->state.stop == HTTP_STOP_CUT || response->status >= 400);
+    /* A failure whose body broke off is still that failure; a success is not. */
     if (!attempt->state.reported && held)
-        (void)http_response_decide_by_body(attempt, code == CURLE_OK); /* a failure stays one, though its body broke */
+        (void)http_response_decide_by_body(attempt, code == CURLE_OK);
     code = http_stop_code(attempt->state.stop, code);
     if (code == CURLE_OK && !attempt->state.reported && !http_resume_is_complete(attempt->call))
         code = CURLE_PARTIAL_FILE;
     if (response->status < 200)
-        response->status = 0; /* interim answers are none */
+        response->status = 0; /* an interim (1xx) response is not a response */
     if (!attempt->state.reported) {
         struct bide_outcome success = {.kind = BIDE_KIND_OK, .evidence = BIDE_EVIDENCE_ANSWERED};
         struct bide_outcome o = code == CURLE_OK ? success : http_outcome_from_failure(attempt, code);
         http_report_outcome(attempt, &o, now_ns);
         if (response->status >= 400 && attempt->call->verdict.action == BIDE_GIVE_UP)
-            (void)http_call_show_head(attempt->call, &attempt->head); /* with FAILONERROR nobody else does */
+            (void)http_call_show_head(
+                attempt->call, &attempt->head); /* with FAILONERROR the callbacks never see the end of the head */
     }
     http_call_attempt_ended(attempt->call, attempt, attempt_return_code(attempt, code));
 }
 
-/* Where no body came, the end of the transfer is the end of the head. */
+/* Returns true if the head must be evaluated now, because no body byte arrived to trigger it: the response is empty, or
+ * libcurl might have followed it with another leg. */
 static bool response_is_undecided(const struct http_attempt *attempt, CURLcode code)
 {
     const struct http_response *response = &attempt->response;

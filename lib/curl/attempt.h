@@ -1,8 +1,26 @@
-/* attempt.h - one attempt on one easy handle.
+/* attempt.h - an attempt of a call on an easy handle.
  *
- * An attempt is one or more legs: libcurl follows redirects and answers challenges by itself. Each leg has an answer
- * of its own. Three files make an exchange: exchange.c stands at libcurl's callbacks, answer.c decides what becomes
- * of an answer, evidence.c says what it all means. */
+ * An attempt has one or more legs: libcurl follows redirects and answers authentication challenges by itself, and each
+ * of these requests is a leg with a response of its own. The attempt spans six files:
+ *
+ *     attempt.c   libcurl's callbacks, the start of an attempt and its end
+ *     response.c  parses the response head, decides when to report the outcome and where the body goes
+ *     evidence.c  builds the outcome: kind, evidence, flags, server hint
+ *     inject.c    header fields that bide adds          body.c  the request body
+ *     resume.c    continues a body that broke off
+ *
+ * Owners: the files that write each field of struct http_attempt (every file may read all fields):
+ *
+ *     easy.c, multi.c  call, easy            inject.c  inject, state.left_origin
+ *     body.c           uploaded_bytes, upload_complete
+ *     response.c       response; head and body while a response arrives; forbid_reuse_set when it is set;
+ *                      state.outcome, state.from_response, state.drained_bytes
+ *     attempt.c        start, fresh_connect_set, the rest of state; empties head and body and zeroes response before a
+ *                      leg; clears forbid_reuse_set; counts response.head_bytes and head_lines
+ *
+ * Two fields of state have several writers. state.stop is set by the file that ends a transfer: attempt.c, response.c
+ * or inject.c. state.reported is set with each report to the engine: by response.c (http_report_outcome); by attempt.c
+ * and multi.c for an attempt that cannot be made; by call.c when the engine ends the call over the request's safety. */
 #ifndef HTTP_ATTEMPT_H
 #define HTTP_ATTEMPT_H
 
@@ -10,144 +28,149 @@
 
 struct http_inject;
 
-/* What becomes of the body. */
+/* Where the response body goes. */
 enum http_route {
-    HTTP_ROUTE_UNDECIDED = 0, /* the head has not ended, or libcurl may answer it by itself */
-    HTTP_ROUTE_SINK,          /* to the sink */
-    HTTP_ROUTE_HOLD,          /* held back until it is known what it says */
-    HTTP_ROUTE_KEEP,          /* there will be another attempt: kept in case there will not */
-    HTTP_ROUTE_DISCARD,       /* nobody wants it; read on for the connection's sake */
+    HTTP_ROUTE_UNDECIDED = 0, /* the head is not complete, or libcurl may follow it with another leg */
+    HTTP_ROUTE_SINK,          /* to the sink, as it arrives */
+    HTTP_ROUTE_HOLD,          /* into the buffer: the outcome depends on it */
+    HTTP_ROUTE_KEEP,          /* into the buffer: delivered if the planned next attempt is not made after all */
+    HTTP_ROUTE_DISCARD,       /* nowhere: only read so that the connection stays usable */
 };
 
-/* Why we ended a transfer. libcurl's code then tells of a callback, not of the reason: see http_stop_code. */
+/* Why bide ended a transfer. libcurl then reports a callback's error; http_stop_code gives the real reason's code. */
 enum http_stop {
-    HTTP_STOP_NONE = 0,       /* we did not */
-    HTTP_STOP_CUT,            /* all that was needed of its answer is known */
+    HTTP_STOP_NONE = 0,       /* libcurl ended it */
+    HTTP_STOP_CUT,            /* the outcome is known and the rest of the response is not needed */
     HTTP_STOP_STALE,          /* the connection was dead before anything was sent */
     HTTP_STOP_REPLAY,         /* libcurl was about to send the request a second time */
-    HTTP_STOP_REFUSED_STREAM, /* likewise, because the server had refused the stream */
-    HTTP_STOP_HEAD_TOO_LONG,  /* the head was too long */
-    HTTP_STOP_SINK_FAILED,    /* the owner's sink or header function did not take what it was given */
-    HTTP_STOP_OTHER_ORIGIN,   /* a redirect led to another origin, and that is not wanted */
+    HTTP_STOP_REFUSED_STREAM, /* likewise, because the server had refused the HTTP/2 stream */
+    HTTP_STOP_HEAD_TOO_LONG,  /* the response head exceeded a limit */
+    HTTP_STOP_SINK_FAILED,    /* the caller's sink or header function returned an error */
+    HTTP_STOP_OTHER_ORIGIN,   /* a redirect led to another origin, which the options forbid */
 };
 
-/* The answer to one leg. Zeroed when the leg begins. */
+/* The response to a leg. Zeroed when the leg begins. */
 struct http_response {
-    size_t head_bytes;         /* of all lines, those of interim answers included */
-    size_t head_in_body_bytes; /* of a head that is in the body too (CURLOPT_HEADER) */
+    size_t head_bytes;         /* of all lines, those of interim (1xx) responses included */
+    size_t head_in_body_bytes; /* of the head at the start of the body buffer (CURLOPT_HEADER) */
     uint32_t head_lines;
     int status;
     enum http_route route;
     bool in_head;
     bool http_1;         /* HTTP/1.x */
-    bool leg_may_follow; /* libcurl may answer it with another leg: a redirect, a challenge */
-    bool awaits_refresh; /* 401: ask the owner for new credentials, then do it again */
-    bool paused;         /* the sink wants a pause */
+    bool leg_may_follow; /* libcurl may follow it with another leg: a redirect, a challenge */
+    bool awaits_refresh; /* 401: the refresh hook decides whether the attempt is repeated */
+    bool paused;         /* the sink returned CURL_WRITEFUNC_PAUSE */
 };
 
-/* One attempt. Zeroed when it starts. */
+/* The progress of an attempt. Zeroed when it starts. */
 struct http_attempt_state {
-    struct bide_outcome outcome; /* what the head said */
+    struct bide_outcome outcome; /* from the head; after the report, the outcome that was reported */
     int64_t start_ns;
-    size_t drained_bytes;
-    uint32_t legs; /* requests that libcurl was about to send. None: it cannot have run */
-    CURLcode end_code;
+    size_t drained_bytes; /* of a discarded body */
+    uint32_t legs;        /* requests that libcurl was about to send; 0 proves that nothing was sent */
+    CURLcode end_code;    /* libcurl's code for the whole transfer */
     enum http_stop stop;
-    bool connection_is_new; /* made for this request; looked at only for unsafe ones */
+    bool connection_is_new; /* made for this request; determined only for unsafe requests */
     bool bodyless_method;   /* a method that normally has no body */
     bool is_get;            /* GET: a broken body may be resumed */
     bool is_head;           /* HEAD */
     bool left_origin;       /* a redirect led to another origin */
-    bool reported;
-    bool from_response; /* ... by its answer */
-    bool complete;      /* libcurl saw it to its end */
+    bool reported;          /* the engine has the outcome, or ended the call without it */
+    bool from_response;     /* the outcome was reported from the response, before the end of the transfer */
+    bool complete;          /* libcurl ended the transfer with CURLE_OK */
 };
 
 struct http_attempt {
     struct http_call *call;
     CURL *easy;
-    struct http_inject *inject; /* NULL: no header list of ours */
-    struct http_buffer head;    /* of a failure, for the owner's header function */
+    struct http_inject *inject; /* NULL: bide sets no header list */
+    struct http_buffer head;    /* of a failure, for the caller's header function */
     struct http_buffer body;    /* held or kept */
-    struct bide_verdict start;  /* the verdict that began it: its number, its deadlines */
-    size_t uploaded_bytes;      /* of the request's body, so far */
-    bool upload_complete;       /* its reader said so */
-    bool fresh_connect_set;     /* FRESH_CONNECT is set */
-    bool forbid_reuse_set;      /* FORBID_REUSE is set */
+    struct bide_verdict start;  /* the START verdict: attempt number and deadlines */
+    size_t uploaded_bytes;      /* of the request body, read so far */
+    bool upload_complete;       /* the reader returned 0 */
+    bool fresh_connect_set;     /* CURLOPT_FRESH_CONNECT is set on the handle */
+    bool forbid_reuse_set;      /* CURLOPT_FORBID_REUSE is set on the handle */
     struct http_attempt_state state;
     struct http_response response;
 };
 
-/* Before the first attempt: takes the handle's options over. After the last: gives them back as the options say. */
+/* Before the first attempt: sets bide's callbacks and options on the handle. After the last: sets the values that the
+ * caller's options name (libcurl's options cannot be read back). */
 CURLcode http_attempt_install(struct http_attempt *attempt);
 void http_attempt_uninstall(struct http_attempt *attempt);
 
-/* Prepares attempt v->attempt. CURLE_OK: have libcurl perform it; else it cannot be made, and the engine was told. */
+/* Prepares attempt v->attempt. On CURLE_OK libcurl must perform it. Any other code: the attempt cannot be made, and
+ * that was reported to the engine. */
 CURLcode http_attempt_start(struct http_attempt *attempt, const struct bide_verdict *v, int64_t now_ns);
 
-/* The same attempt once more, after new credentials. */
+/* Prepares the same attempt once more, after the refresh hook provided new credentials. */
 CURLcode http_attempt_restart(struct http_attempt *attempt, int64_t now_ns);
 
-/* libcurl is done with it. Judges it, if it was not judged before; the verdict is in the transfer. Not judged
- * afterwards: it wants new credentials, so the owner is to be asked, and then _again or _settle follows. */
+/* libcurl has ended the transfer. Reports the outcome if that was not done before. If state.reported is still false,
+ * the response is a 401 that the refresh hook may repair: call the hook, then http_attempt_restart or
+ * http_attempt_end_with_401. */
 void http_attempt_end(struct http_attempt *attempt, CURLcode code, int64_t now_ns);
 
-/* No new credentials: the 401 that was held back is judged as it is. */
+/* The refresh hook had no new credentials: reports the 401 that was held. */
 void http_attempt_end_with_401(struct http_attempt *attempt, int64_t now_ns);
 
-/* We ended it ourselves, because another attempt won. */
+/* Reports an attempt that bide itself removed from libcurl, because another attempt won. */
 void http_attempt_abandon(struct http_attempt *attempt, int64_t now_ns);
 
-/* Frees what the exchange holds. Not the handle. */
+/* Frees the buffers, not the handle. */
 void http_attempt_free(struct http_attempt *attempt);
 
-/* ---- answer.c ---- */
+/* ---- response.c ---- */
 
-/* A line of a head, a piece of a body. False: end the transfer. */
+/* Process a line of a head, a piece of a body. Return false to end the transfer. */
 bool http_response_header_line(struct http_attempt *attempt, char *line, size_t length);
 bool http_response_body_data(struct http_attempt *attempt, const char *at, size_t length);
 
-/* The head says all there is to know; or the body that was held back does, if it is whole. False: end the transfer. */
+/* Decide the outcome and the route of the body: from the head alone, or from the body that was held. `whole`: the
+ * buffer has the complete body. Return false to end the transfer. */
 bool http_response_decide_by_head(struct http_attempt *attempt);
 bool http_response_decide_by_body(struct http_attempt *attempt, bool whole);
 
-/* Tells the engine how the attempt ended. Once. */
+/* Reports the outcome of the attempt to the engine, once, and stores the verdict. */
 void http_report_outcome(struct http_attempt *attempt, const struct bide_outcome *outcome, int64_t now_ns);
 
-/* Does the answer of another attempt go to the sink? */
+/* Returns true if the response of another attempt goes to the sink. */
 bool http_attempt_has_lost(const struct http_attempt *attempt);
 
 /* ---- evidence.c ---- */
 
-/* What the answer says, by status, rules, hook and header fields. */
+/* Returns the outcome by status, rules, classify hook and header fields. */
 struct bide_outcome http_outcome_from_head(struct http_attempt *attempt);
 
-/* The same, with the body that was held. */
+/* Returns the same, refined by the body that was held. */
 struct bide_outcome http_outcome_from_body(struct http_attempt *attempt, bool whole);
 
-/* What a transfer without an answer that counts means. */
+/* Returns the outcome of a transfer that ended without a usable response. */
 struct bide_outcome http_outcome_from_failure(struct http_attempt *attempt, CURLcode code);
 
-/* libcurl's code, or a better one if we ended the transfer. */
+/* Returns libcurl's code, or the code of the real reason if bide ended the transfer. */
 CURLcode http_stop_code(enum http_stop stop, CURLcode code);
 
-/* Is there something to read in the body before it can be judged? */
+/* Returns true if the body must be read before the outcome is certain. */
 bool http_outcome_needs_body(const struct http_attempt *attempt);
 
-/* One header field of the last response; absent: at NULL. */
+/* Returns a header field of the last response; at is NULL if it is absent. */
 struct bide_text http_header_field(CURL *easy, const char *name);
 
 /* ---- inject.c ---- */
 
-/* Header fields of our own before the first attempt, and for each. */
+/* Allocate the injected fields, write them anew for an attempt, free them. */
 CURLcode http_inject_install(struct http_attempt *attempt);
 CURLcode http_inject_prepare_attempt(struct http_attempt *attempt, int64_t now_ns);
 void http_inject_uninstall(struct http_attempt *attempt);
-/* The first leg is about to be sent; then another one (redirect, authentication). False: it must not be. */
+/* The first leg is about to be sent: remembers its origin. A later leg is: removes the header list if the origin
+ * differs. Returns false if the leg must not be sent. */
 void http_inject_note_first_leg(struct http_attempt *attempt);
 bool http_inject_check_leg(struct http_attempt *attempt);
 
-/* Lines without CR, LF and of sane length? */
+/* Checks that header lines contain no CR or LF and are not too long. */
 enum bide_err http_headers_check(const struct curl_slist *list, struct bide_problem *problem);
 
 /* ---- body.c ---- */
@@ -155,15 +178,16 @@ enum bide_err http_headers_check(const struct curl_slist *list, struct bide_prob
 CURLcode http_body_install(struct http_attempt *attempt);
 void http_body_uninstall(struct http_attempt *attempt);
 bool http_body_rewind(struct http_attempt *attempt);      /* before an attempt; false: cannot be sent again */
-bool http_body_sent(const struct http_attempt *attempt);  /* all of it, as far as is known */
-bool http_body_spent(const struct http_attempt *attempt); /* after one: it cannot be sent another time */
+bool http_body_sent(const struct http_attempt *attempt);  /* all of it, as far as libcurl reports */
+bool http_body_spent(const struct http_attempt *attempt); /* after an attempt: cannot be sent another time */
 
 /* ---- resume.c ---- */
 
-bool http_resume_prepare(struct http_attempt *attempt); /* after a break: notes what to ask for */
-/* The head of an answer to a resumed request: does its body continue what the sink has? */
+/* After a body broke off: stores how to request the rest. Returns false if it cannot be resumed. */
+bool http_resume_prepare(struct http_attempt *attempt);
+/* The head of a response to a resumed request. Returns true if its body continues the bytes in the sink. */
 bool http_resume_accept_part(struct http_attempt *attempt);
-/* At the end: has the sink all of what was put together? */
+/* At the end of the call: returns false if a resumed body lacks bytes. */
 bool http_resume_is_complete(const struct http_call *call);
 
 #endif

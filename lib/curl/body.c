@@ -1,10 +1,11 @@
-/* body.c - the request's body: how it is sent, and sent again, byte for byte the same.
+/* body.c - the request body: how it is sent, and sent again with exactly the same bytes.
  *
- * Memory is libcurl's to send. A file is read by pread from a place of our own, so that neither the descriptor's
- * offset nor another attempt matters; if it changed since it was first sent, it is another body and is not sent
- * again. A stream is rewound by its seek function, or it is one-shot: once a byte was read, there is no second time.
- * Of a body that was only set on the handle nothing is known; careful is to take it for spent as soon as libcurl
- * asked to send. */
+ *     memory       libcurl sends it (CURLOPT_POSTFIELDS)
+ *     file         read with pread at a position of bide's own, so that neither the descriptor's offset nor a parallel
+ *                  attempt matters; a file that changed since it was first sent is not sent again
+ *     stream       rewound by its seek function; without that it is one-shot: not sent again once a byte was read
+ *     repeatable   set on the handle; the caller guarantees that libcurl can send it any number of times
+ *     unknown      set on the handle, nothing else is known: treated as spent once libcurl was about to send it */
 #include "attempt.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ static size_t body_read_file(struct http_attempt *attempt, char *into, size_t ro
     ssize_t n;
     while ((n = pread(b->fd, into, limit, b->offset + (off_t)attempt->uploaded_bytes)) < 0 && errno == EINTR)
         continue;
-    return n < 0 || (n == 0 && limit > 0 && b->length >= 0) ? CURL_READFUNC_ABORT : (size_t)n; /* 0: it shrank */
+    return n < 0 || (n == 0 && limit > 0 && b->length >= 0) ? CURL_READFUNC_ABORT : (size_t)n; /* 0: the file shrank */
 }
 
 static size_t on_read(char *into, size_t size, size_t count, void *context)
@@ -36,7 +37,7 @@ static size_t on_read(char *into, size_t size, size_t count, void *context)
     return n;
 }
 
-/* libcurl itself rewinds within an attempt: for a redirect, or after 401. */
+/* libcurl itself rewinds within an attempt: for a redirect, or after a 401. */
 static int on_seek(void *context, curl_off_t offset, int origin)
 {
     struct http_attempt *attempt = context;
@@ -53,8 +54,8 @@ static int on_seek(void *context, curl_off_t offset, int origin)
     return seek_result;
 }
 
-/* A number that changes when the file does, never 0. (Within one tick of the kernel's clock a file of the same
- * length may change unnoticed.) */
+/* Returns a number that changes when the file does, never 0. Known weakness: a change within a tick of the kernel's
+ * clock that keeps the length goes unnoticed. */
 static uint64_t file_stamp_now(int fd)
 {
     struct stat st;
@@ -97,7 +98,7 @@ CURLcode http_body_install(struct http_attempt *attempt)
     return code;
 }
 
-/* Nothing of ours stays on the handle. Memory may: it is the owner's. */
+/* Removes the callbacks of bide. A body in memory belongs to the caller and stays on the handle. */
 void http_body_uninstall(struct http_attempt *attempt)
 {
     const struct bide_curl_body *b = &attempt->call->options->body;
@@ -127,7 +128,7 @@ static bool body_upload_began(const struct http_attempt *attempt)
     return curl_easy_getinfo(attempt->easy, CURLINFO_SIZE_UPLOAD_T, &bytes) == CURLE_OK && bytes > 0;
 }
 
-/* libcurl knows no length of what is sent in chunks, nor of a request that has no body. */
+/* libcurl reports no total length for a chunked upload, nor for a request without a body. */
 bool http_body_sent(const struct http_attempt *attempt)
 {
     const struct bide_curl_body *b = &attempt->call->options->body;

@@ -1,7 +1,8 @@
-/* call.c - one logical call over HTTP: how it begins, what is told of it, how it ends.
+/* call.c - a call over HTTP: how it begins, how verdicts and attempts are recorded, how it ends.
  *
- * The sink gets one answer, once. While an attempt may still be followed by another, its body is not given away: it is
- * kept (up to a limit), and given when the engine gives up during the wait. */
+ * The sink gets exactly one response, once. As long as another attempt may follow, the body of a failed attempt is not
+ * written to the sink; it is kept in memory (up to BIDE_CURL_KEEP_MAX) and delivered if the engine gives up during the
+ * wait. Field owners: see call.h. */
 #include "call.h"
 
 #include "attempt.h"
@@ -59,7 +60,9 @@ static const struct bide_policy *options_policy(const struct bide_curl_options *
     return o->policy ? o->policy : &service_policy;
 }
 
-/* Unknown yet: the engine may take it for safe, because it is told better before a byte leaves. */
+/* Without a given safety the call begins as BIDE_SAFE: attempt.c learns the method before the first byte is sent and
+ * then calls http_call_set_safety. A failure before that point has evidence "not sent" and may be repeated with any
+ * method. */
 static enum bide_safety options_safety(const struct bide_curl_options *o)
 {
     if (o->inject & BIDE_CURL_INJECT_KEY)
@@ -90,7 +93,8 @@ static enum bide_err call_make_key_and_trace(struct http_call *call)
     return o->inject & BIDE_CURL_INJECT_KEY && !o->key ? bide_key_make(call->key) : BIDE_OK;
 }
 
-/* A START of a call that was cancelled is taken back before anyone hears of it. */
+/* Stores the verdict of begin or wake. If the caller cancelled meanwhile, a START is replaced by a cancellation before
+ * any hook sees it. */
 static void call_set_verdict_unless_cancelled(struct http_call *call, struct bide_verdict v, int64_t now_ns)
 {
     const struct bide_cancel *cancel = call->options->cancel;
@@ -148,13 +152,13 @@ bool http_call_set_safety(struct http_call *call, struct http_attempt *attempt, 
     return false;
 }
 
-/* ---- what is told ---- */
+/* ---- verdicts and records ---- */
 
 void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, const struct bide_outcome *outcome,
                            int64_t now_ns)
 {
     if (call->is_over)
-        return; /* what comes after the end is late */
+        return; /* a late report: the call has its final verdict */
     call->verdict = verdict;
     if (verdict.action == BIDE_DONE || verdict.action == BIDE_GIVE_UP)
         call->is_over = true;
@@ -164,7 +168,7 @@ void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, 
         call->on_change(call);
 }
 
-/* Where the result describes this attempt; NULL: nowhere. */
+/* Returns the attempt's entry in the result; NULL if the caller wants no result or the number exceeds the array. */
 static struct bide_curl_attempt *call_attempt_record(const struct http_call *call, const struct http_attempt *attempt)
 {
     uint32_t number = attempt->start.attempt;
@@ -180,7 +184,7 @@ void http_call_attempt_started(struct http_call *call, const struct http_attempt
     call->attempts++;
     call->last_attempt = NULL;
     call->kept_attempt = NULL;
-    call->winner = NULL; /* nobody starts beside an answer that goes to the sink already */
+    call->winner = NULL; /* the engine starts no attempt while a response is being streamed to the sink */
 }
 
 void http_call_record_outcome(struct http_call *call, const struct http_attempt *attempt,
@@ -216,10 +220,10 @@ void http_call_attempt_ended(struct http_call *call, const struct http_attempt *
 size_t http_call_write_sink(struct http_call *call, const char *at, size_t length)
 {
     const struct bide_curl_options *o = call->options;
-    char *bytes = (char *)(uintptr_t)at; /* libcurl's type has no const; a sink does not write there */
+    char *bytes = (char *)(uintptr_t)at; /* curl_write_callback lacks const; a sink must not modify the bytes */
     size_t taken = o->write ? o->write(bytes, 1, length, o->write_data) : fwrite(at, 1, length, o->write_data);
     if (taken != CURL_WRITEFUNC_PAUSE)
-        call->delivered_bytes += length; /* some of it, even if not all was taken */
+        call->delivered_bytes += length; /* after an error part of it may have been written: count all of it */
     return taken;
 }
 
@@ -240,9 +244,10 @@ bool http_call_show_head(struct http_call *call, struct http_buffer *head)
     return true;
 }
 
-/* ---- the end ---- */
+/* ---- end ---- */
 
-/* The engine gave up during the wait, or could not start what it had planned: the failure before it is the last one. */
+/* Delivers the kept failure: the engine gave up during the wait, or the next attempt could not be made, so the last
+ * failed response is final. The body is dropped if it is incomplete or would follow part of another. */
 static void call_deliver_kept_response(struct http_call *call)
 {
     struct http_attempt *attempt = call->kept_attempt;
@@ -256,7 +261,9 @@ static void call_deliver_kept_response(struct http_call *call)
         call->code = CURLE_WRITE_ERROR;
 }
 
-/* What libcurl would have returned. */
+/* Returns the code that libcurl would have returned for the final attempt. A call without an attempt, or without a
+ * required key, has no such code: CURLE_OPERATION_TIMEDOUT for a deadline, CURLE_ABORTED_BY_CALLBACK for everything
+ * else. */
 static CURLcode call_return_code(const struct http_call *call)
 {
     if (call->verdict.action == BIDE_DONE)
@@ -269,7 +276,7 @@ static CURLcode call_return_code(const struct http_call *call)
             call->verdict.reason == BIDE_REASON_DEADLINE || call->verdict.reason == BIDE_REASON_DEADLINE_NEAR;
         return is_late ? CURLE_OPERATION_TIMEDOUT : CURLE_ABORTED_BY_CALLBACK;
     }
-    if (call->code == CURLE_OK && call->body_dropped) /* the sink has part of another answer, or nothing */
+    if (call->code == CURLE_OK && call->body_dropped) /* the sink holds part of another response, or nothing */
         return call->delivered_bytes > 0 ? CURLE_PARTIAL_FILE : CURLE_HTTP_RETURNED_ERROR;
     return call->code;
 }

@@ -1,16 +1,32 @@
-/* call.h - one logical call over HTTP, and the attempts it is made of.
+/* call.h - a call over HTTP: the engine's call, and the state that its attempts share.
  *
- *     transfer    the call: the engine's state, the newest verdict, what was kept of the last failure
- *     exchange    one attempt on one easy handle
+ *     struct http_call       a logical request with its retries; wraps struct bide_call, which decides
+ *     struct http_attempt    a single try of it on an easy handle (attempt.h)
  *
- * Two drivers stand on this: http.c makes one attempt after the other, multi.c many at once. Both obey
- * transfer->verdict and decide nothing. An attempt is judged as early as it can be, inside libcurl's callbacks:
+ * Two drivers use it: easy.c makes one attempt after another, multi.c many at once. Both execute call->verdict and
+ * decide nothing. The outcome of an attempt is reported to the engine as early as it is known, inside libcurl's
+ * callbacks:
  *
- *     end of the head     a failure is judged here, and its body then kept, dropped or passed on;
- *                         a success is passed on, unless somebody wants to see its body first
- *     first body byte     what libcurl might have answered by itself (redirects, 401, 407, 417)
- *     end of the body     what was held back: problem details, bodies for the classify hook
- *     end of transfer     everything else: successes, and failures without an answer */
+ *     end of the response head   a failure is reported here, and its body is then kept, discarded or streamed to the
+ *                                sink; the body of a success is streamed, unless it must be classified first
+ *     first byte of the body     statuses that libcurl may follow with a request of its own (3xx, 401, 407, 417)
+ *     end of the body            bodies that were held: problem details, bodies for the classify hook
+ *     end of the transfer        everything else: successes, and failures without a response
+ *
+ * Owners: the files that write each field of struct http_call (every file may read all fields):
+ *
+ *     call.c      all fields that are not named below
+ *     response.c  winner, kept_attempt, resumed, sink_gets_heads; body_dropped when a final body cannot follow part of
+ *                 another; resets delivered_bytes and frees resume when a changed body starts over
+ *     attempt.c   clears winner, delivered_bytes and wants_fresh_connection before an attempt; sets safety_known when
+ *                 the method is seen, code when an attempt cannot be made, body_dropped after a 401
+ *     resume.c    resume               body.c   file_stamp
+ *     easy.c      connection_unshared, credentials_refreshed
+ *     multi.c     on_change, credentials_refreshed; code of an attempt that libcurl did not accept; clears winner when
+ *                 the call is cancelled, and verdict.wake_ns when a planned hedge is impossible
+ *
+ * The engine is called by call.c, and with outcomes by response.c, attempt.c and multi.c; each of them passes the
+ * verdict to http_call_set_verdict. */
 #ifndef HTTP_CALL_H
 #define HTTP_CALL_H
 
@@ -18,88 +34,90 @@
 
 struct http_attempt;
 
-/* Bytes that grow. Zeroed: empty. */
+/* A byte buffer that grows. The zero value is empty. */
 struct http_buffer {
     char *at;
     size_t length;
     size_t capacity;
 };
 
-bool http_buffer_append(struct http_buffer *buffer, const void *at, size_t length); /* false: no memory */
+bool http_buffer_append(struct http_buffer *buffer, const void *at, size_t length); /* false: out of memory */
 void http_buffer_free(struct http_buffer *buffer);
 
-/* What to ask for when a broken body is resumed. */
+/* How to request the rest of a body that broke off (Range and If-Range). */
 struct http_resume {
-    uint64_t total;   /* length of the whole, 0: unknown */
+    uint64_t total;   /* length of the complete body; 0: unknown */
     char validator[]; /* an entity tag or a date, for If-Range */
 };
 
 struct http_call {
     struct bide_call engine;
-    struct bide_verdict verdict; /* the newest: to be obeyed */
+    struct bide_verdict verdict; /* the newest verdict: the driver's next action */
     const struct bide_curl_options *options;
     struct bide_curl_result *result;           /* NULL: not wanted */
-    const struct http_attempt *winner;         /* its answer goes to the sink; what others do is lost */
-    const struct http_attempt *last_attempt;   /* the attempt that was judged last: its code is the call's */
-    struct http_attempt *kept_attempt;         /* holds the answer that is the last one if no attempt follows */
-    struct http_resume *resume;                /* NULL: from the start */
-    void (*on_change)(struct http_call *call); /* there is a new verdict, or the safety is known. NULL: nobody asks */
+    const struct http_attempt *winner;         /* its response goes to the sink; the others are discarded */
+    const struct http_attempt *last_attempt;   /* its outcome was reported last; its code is the call's */
+    struct http_attempt *kept_attempt;         /* holds the final response in case no attempt follows */
+    struct http_resume *resume;                /* NULL: the next attempt requests the whole body */
+    void (*on_change)(struct http_call *call); /* a new verdict, or the method became known. NULL: no listener */
     struct bide_trace trace;
     int64_t begin_ns;
-    int64_t last_outcome_ns;  /* when the last attempt was judged: the delay before the next counts from here */
-    uint64_t file_stamp;      /* of a file, before it was first sent; 0: none yet */
-    uint64_t delivered_bytes; /* bytes that the sink has */
-    uint32_t attempts;        /* made */
+    int64_t last_outcome_ns;  /* when an outcome was last reported: the delay before the next attempt counts from it */
+    uint64_t file_stamp;      /* of a request body in a file, before it was first sent; 0: not taken yet */
+    uint64_t delivered_bytes; /* response bytes that the sink holds */
+    uint32_t attempts;        /* made so far */
     CURLcode code;            /* of the last attempt */
-    int status;               /* of the last attempt; 0: no answer */
+    int status;               /* of the last attempt; 0: no response */
     char key[BIDE_KEY_TEXT_SIZE];
-    bool has_sink;               /* the options have one */
-    bool sink_gets_heads;        /* they go to the sink, too (CURLOPT_HEADER) */
-    bool safety_given;           /* by the options */
-    bool cancelled;              /* by the owner, who wants no more of it */
-    bool safety_known;           /* told, or learned from the method */
-    bool wants_fresh_connection; /* the next attempt wants a new connection */
-    bool credentials_refreshed;
-    bool resumed;
-    bool body_dropped;        /* the last answer's body is gone */
-    bool connection_unshared; /* no other transfer shares its connection at the same time */
-    bool is_over;
+    bool has_sink;               /* the options set write or write_data */
+    bool sink_gets_heads;        /* CURLOPT_HEADER is set: response heads go to the sink, too */
+    bool safety_given;           /* by the options, not to be learned from the method */
+    bool cancelled;              /* by the caller: the sink gets nothing more */
+    bool safety_known;           /* given, or learned from the method */
+    bool wants_fresh_connection; /* the next attempt must not reuse a connection */
+    bool credentials_refreshed;  /* the refresh hook was called: once per call */
+    bool resumed;                /* the body in the sink was continued by a 206 */
+    bool body_dropped;           /* the final response's body did not reach the sink */
+    bool connection_unshared;    /* no other transfer can use this call's connection at the same time */
+    bool is_over;                /* DONE or GIVE_UP was received */
 };
 
-/* Begins the call: options and target found, the engine asked. The first verdict is in t->verdict. BIDE_ERR_INVALID:
- * see the problem; nothing was begun. */
+/* Begins the call: checks the options, finds the target, asks the engine. The first verdict is in call->verdict.
+ * Returns BIDE_ERR_INVALID after filling *problem if the options are wrong; the call has not begun then. */
 enum bide_err http_call_begin(struct http_call *call, CURL *easy, struct bide_target *target,
                               const struct bide_curl_options *options, struct bide_curl_result *result,
                               struct bide_problem *problem);
 
-/* The wait is over. */
+/* The timer of the verdict expired. */
 void http_call_wake(struct http_call *call, int64_t now_ns);
 
-/* The owner wants no more of it. False: it was over already. */
+/* Cancels the call. Returns false if it was over already. */
 bool http_call_cancel(struct http_call *call, int64_t now_ns);
 
-/* A verdict came from the engine: keeps it, tells the listener. outcome: what led to it, or NULL. */
+/* Stores a verdict of the engine and notifies the event hook and on_change. Verdicts after DONE or GIVE_UP are ignored.
+ * outcome: the outcome that led to the verdict, or NULL. */
 void http_call_set_verdict(struct http_call *call, struct bide_verdict verdict, const struct bide_outcome *outcome,
                            int64_t now_ns);
 
-/* The safety of the request turned out to be this. False: the policy wants a key, and the call is over. */
+/* Tells the engine the safety of the request, learned from its method. Returns false if the policy requires a key and
+ * the call is over: the request must not be sent. */
 bool http_call_set_safety(struct http_call *call, struct http_attempt *attempt, enum bide_safety safety);
 
-/* An attempt begins, was judged, has ended with this code: keeps its record. */
+/* Keep the record of an attempt in the result: when it starts, when its outcome is known, when libcurl ended it. */
 void http_call_attempt_started(struct http_call *call, const struct http_attempt *attempt, int64_t now_ns);
 void http_call_attempt_ended(struct http_call *call, const struct http_attempt *attempt, CURLcode code);
 void http_call_record_outcome(struct http_call *call, const struct http_attempt *attempt,
                               const struct bide_outcome *outcome, int64_t now_ns);
 
-/* The call is over: delivers what was kept for this case, fills the result, frees what the transfer holds. Returns what
- * bide_curl_perform returns. */
+/* Ends the call: delivers a kept response if it turned out to be final, fills the result and frees the call's memory.
+ * Returns the code for bide_curl_perform to return. */
 CURLcode http_call_finish(struct http_call *call);
 
-/* Gives a head to the owner's header function, line by line as libcurl does, and forgets it. False: one was not
- * taken. */
+/* Passes a buffered head to the caller's header function, line by line as libcurl does, and empties the buffer. Returns
+ * false if the function rejected a line. */
 bool http_call_show_head(struct http_call *call, struct http_buffer *head);
 
-/* Gives bytes of a body to the sink. Returns what the sink says: their number, if it took them. */
+/* Writes body bytes to the sink. Returns the sink's result: the length if it accepted all of them. */
 size_t http_call_write_sink(struct http_call *call, const char *at, size_t length);
 
 #endif

@@ -1,15 +1,15 @@
-/* classify_curl.c - what each CURLcode means, by a table.
+/* classify_curl.c - the meaning of each CURLcode, as a table.
  *
- * One row for every code, also for those that HTTP never gives, so that a new one is noticed. By number, because names
- * come and go between libcurl's versions. The reach is that of a request whose sending had begun, except where a code
- * says by itself that nothing was sent; exchange.c knows better and overwrites it. */
+ * Every code has a row, also codes that HTTP never produces, so that a test notices a new code. Rows are indexed by
+ * number because names change between libcurl versions. The evidence in a row assumes that sending had begun, except
+ * for codes that prove that nothing was sent; evidence.c replaces it where more is known. */
 #include "classify_curl.h"
 
 #define PERMANENT        BIDE_KIND_PERMANENT, BIDE_EVIDENCE_UNKNOWN, 0
 #define PERMANENT_UNSENT BIDE_KIND_PERMANENT, BIDE_EVIDENCE_NOT_SENT, 0 /* before anything was sent */
 #define TRANSIENT        BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN, 0
 #define TRANSIENT_UNSENT BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT, 0
-#define LOCAL_FAILURE    BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN, 0 /* says nothing of the server */
+#define LOCAL_FAILURE    BIDE_KIND_CANCELLED, BIDE_EVIDENCE_UNKNOWN, 0 /* on this side: says nothing about the server */
 
 static const struct http_curl_row curl_rows[] = {
     {"CURLE_OK", 0, BIDE_KIND_OK, BIDE_EVIDENCE_ANSWERED, 0},
@@ -34,7 +34,7 @@ static const struct http_curl_row curl_rows[] = {
     {"CURLE_FTP_COULDNT_RETR_FILE", 19, PERMANENT},
     {"(20)", 20, PERMANENT},
     {"CURLE_QUOTE_ERROR", 21, PERMANENT},
-    {"CURLE_HTTP_RETURNED_ERROR", 22, PERMANENT}, /* the status decides, where it is known */
+    {"CURLE_HTTP_RETURNED_ERROR", 22, PERMANENT}, /* the HTTP status decides where it is known */
     {"CURLE_WRITE_ERROR", 23, LOCAL_FAILURE},
     {"(24)", 24, PERMANENT},
     {"CURLE_UPLOAD_FAILED", 25, PERMANENT},

@@ -1,6 +1,6 @@
-/* easy.c - the easy driver: one handle, one thread, one attempt after the other.
+/* easy.c - bide_curl_perform: a single handle, attempts one after another in the calling thread.
  *
- * A loop over the engine's verdicts; it decides nothing. Hedges are not started here: one thread makes one attempt at a
+ * A loop that executes the engine's verdicts and decides nothing. It starts no hedges: the thread runs one attempt at a
  * time. */
 #include <bide/curl.h>
 
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* now_ns: when the verdict was given, a moment ago. */
+/* now_ns: when the START verdict was received. */
 static void easy_perform_attempt(struct http_attempt *attempt, int64_t now_ns)
 {
     struct http_call *call = attempt->call;
@@ -21,7 +21,7 @@ static void easy_perform_attempt(struct http_attempt *attempt, int64_t now_ns)
         http_attempt_end(attempt, code, bide_now());
         if (attempt->state.reported)
             return;
-        call->credentials_refreshed = true; /* asked once, whatever comes of it */
+        call->credentials_refreshed = true; /* the hook is called once per call, even if it fails */
         if (!o->refresh(o->context, attempt->easy)) {
             http_attempt_end_with_401(attempt, bide_now());
             return;

@@ -1,9 +1,12 @@
-/* evidence.c - from what libcurl saw to an outcome: kind, reach, flags and the server's hint.
+/* evidence.c - turns libcurl's observations into an outcome: kind, evidence, flags and the server's hint.
  *
- * The kind comes from tables (status, CURLcode), from problem details and from the owner's rules and hook, later
- * ones above earlier ones. The reach is what is known: libcurl never came to send, or sent no byte: never sent. It
- * was stopped from sending a second time, and the connection had been made for the first: the server refused the
- * stream. Otherwise it may have run. */
+ * The kind comes from tables (HTTP status, CURLcode), then problem details, then the caller's rules and classify hook;
+ * each source overrides the sources before it. The evidence must be proof, not inference:
+ *
+ *     not sent         libcurl never reached PREREQ, or (without TLS and proxy) wrote no byte
+ *     rejected         the guard stopped a replay on a connection made for this request: the stream was refused
+ *     body delivered   part of the response is in the sink, and it can neither be resumed nor rewound
+ *     unknown          everything else: the request may have run */
 #include "attempt.h"
 #include "classify_curl.h"
 
@@ -28,7 +31,7 @@ struct bide_text http_header_field(CURL *easy, const char *name)
     return header_field_at(easy, name, 0);
 }
 
-/* Several fields of one name: the longest wait. */
+/* If the field is repeated, the longest wait counts. */
 static struct bide_hint hint_from_retry_after(CURL *easy, struct bide_text date, int64_t wall_s)
 {
     struct bide_hint hint = {0};
@@ -41,7 +44,7 @@ static struct bide_hint hint_from_retry_after(CURL *easy, struct bide_text date,
     return hint;
 }
 
-/* Fields of lesser standing are read only when Retry-After said nothing. */
+/* Vendor fields and RateLimit are read only if there is no Retry-After. */
 static struct bide_hint hint_from_other_fields(const struct http_attempt *attempt, struct bide_text date,
                                                int64_t wall_s)
 {
@@ -77,7 +80,7 @@ static struct bide_hint hint_from_head(const struct http_attempt *attempt)
     return bide_hint_merge(hint, hint_from_stop_fields(attempt->easy));
 }
 
-/* ---- an answer ---- */
+/* ---- a response ---- */
 
 static void outcome_apply_classify_hook(struct http_attempt *attempt, struct bide_text body, bool whole,
                                         struct bide_outcome *outcome)
@@ -89,10 +92,11 @@ static void outcome_apply_classify_hook(struct http_attempt *attempt, struct bid
     if (o->classify)
         o->classify(o->context, &response, outcome);
     if (was_success && outcome->kind != BIDE_KIND_OK && outcome->hint.kind == BIDE_HINT_NONE)
-        outcome->hint = hint_from_head(attempt); /* the tables had no reason to look for it */
+        outcome->hint = hint_from_head(attempt); /* hints are read only for failures, and the tables saw a success */
 }
 
-/* What makes a failure final, whatever the tables say. Without a sink the owner's own function may have some of it. */
+/* Marks failures that must not be repeated even if the tables allow it: the request body cannot be sent again, or,
+ * without a sink, the handle's own write function has received part of the response. */
 static void outcome_forbid_repeat(const struct http_attempt *attempt, struct bide_outcome *outcome)
 {
     curl_off_t written = 0;
@@ -159,9 +163,9 @@ struct bide_outcome http_outcome_from_body(struct http_attempt *attempt, bool wh
     return outcome;
 }
 
-/* ---- no answer that counts ---- */
+/* ---- no usable response ---- */
 
-/* What it means that we ended the transfer. */
+/* The meaning of each reason for which bide ended a transfer. */
 static const struct {
     CURLcode code;
     enum bide_kind kind;
@@ -186,8 +190,8 @@ static long easy_info_long(CURL *easy, CURLINFO which)
     return curl_easy_getinfo(easy, which, &value) == CURLE_OK ? value : 0;
 }
 
-/* Not a byte of the request was written. CONNECT is a request too, and TLS may have sent some of what is not counted
- * yet: where either is, the size does not tell. */
+/* Returns true if libcurl wrote no byte of the request. CURLINFO_REQUEST_SIZE proves that only for plain HTTP: it
+ * counts CONNECT as well, and TLS may have sent bytes that are not counted yet. */
 static bool request_was_not_written(CURL *easy)
 {
     const char *scheme = NULL;
@@ -195,7 +199,7 @@ static bool request_was_not_written(CURL *easy)
            easy_info_long(easy, CURLINFO_HTTP_CONNECTCODE) == 0 && easy_info_long(easy, CURLINFO_REQUEST_SIZE) == 0;
 }
 
-/* `rule`: the owner's, which holds where nothing is known better. */
+/* `rule`: the caller's rule for this CURLcode; it applies where nothing better is known. */
 static enum bide_evidence failure_evidence(struct http_attempt *attempt, const struct bide_rule *rule)
 {
     if (attempt->state.legs == 0 || attempt->state.stop == HTTP_STOP_STALE || request_was_not_written(attempt->easy))
@@ -207,7 +211,7 @@ static enum bide_evidence failure_evidence(struct http_attempt *attempt, const s
     return rule && attempt->state.stop <= HTTP_STOP_CUT ? rule->evidence : BIDE_EVIDENCE_UNKNOWN;
 }
 
-/* A proxy's answer to CONNECT: the request itself was not sent. */
+/* A proxy rejected CONNECT: its status decides the kind. The request itself was not sent. */
 static void outcome_apply_connect_status(const struct http_attempt *attempt, struct bide_outcome *outcome)
 {
     long status = attempt->state.legs > 0 ? 0 : easy_info_long(attempt->easy, CURLINFO_HTTP_CONNECTCODE);
@@ -219,8 +223,8 @@ struct bide_outcome http_outcome_from_failure(struct http_attempt *attempt, CURL
 {
     const struct bide_rules *rules = attempt->call->options->curl_rules;
     struct bide_outcome outcome = bide_classify_curl(code, rules);
-    if (code == CURLE_HTTP_RETURNED_ERROR &&
-        attempt->response.status >= 400) /* FAILONERROR: the answer counts after all */
+    /* FAILONERROR: libcurl reports an error, but the response is valid evidence. */
+    if (code == CURLE_HTTP_RETURNED_ERROR && attempt->response.status >= 400)
         return http_outcome_from_head(attempt);
     if (attempt->state.stop > HTTP_STOP_CUT) {
         outcome.kind = stop_outcomes[attempt->state.stop].kind;

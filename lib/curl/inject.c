@@ -1,11 +1,11 @@
-/* inject.c - header fields of our own, and where they must not go.
+/* inject.c - header fields that bide adds to a request, and keeps from other origins.
  *
- * The list that libcurl sends is put together without copying: up to five nodes of ours, the last of which leads on
- * to the owner's list. It is made anew for each attempt.
+ * The header list for libcurl is built without copying: up to five nodes of bide's own, followed by the caller's list.
+ * The nodes are written anew for each attempt.
  *
- * libcurl sends a header list along when it follows a redirect, wherever that leads (of the list it holds back only
- * Authorization and Cookie). A field that was meant for one origin, an idempotency key or a token in a field of its
- * own, is nobody else's business; so at a leg that leads to another scheme, host or port the list is taken away. */
+ * When libcurl follows a redirect it sends the header list to the new location, wherever that is (it withholds only
+ * Authorization and Cookie). An idempotency key, or a token in a custom field, is meant for a single origin. So when a
+ * leg leads to another scheme, host or port, the list is removed for that leg and all later legs of the attempt. */
 #include "attempt.h"
 #include "origin.h"
 
@@ -18,16 +18,16 @@
 
 struct http_inject {
     struct curl_slist node[NODES_MAX];
-    struct curl_slist *headers;          /* the owner's */
-    char first_origin[HTTP_ORIGIN_SIZE]; /* where the first leg went: its URL up to the path */
+    struct curl_slist *headers;          /* the caller's list */
+    char first_origin[HTTP_ORIGIN_SIZE]; /* the URL of the first leg, up to its path */
     char attempt[sizeof BIDE_LAYER_HEADER ": " + BIDE_LAYER_TEXT_MAX];
     char trace[sizeof BIDE_TRACE_HEADER ": " + BIDE_TRACE_TEXT_SIZE];
     char range[sizeof "Range: bytes=-" + 20];
     char *if_range;
-    char key[]; /* the whole field */
+    char key[]; /* the complete field: name and value */
 };
 
-/* Is HTTPHEADER ours? */
+/* Returns true if bide sets CURLOPT_HTTPHEADER. */
 static bool options_own_header_list(const struct bide_curl_options *o)
 {
     return o->headers || o->inject != 0 || o->resume || o->before;
@@ -38,7 +38,7 @@ static bool options_need_inject(const struct bide_curl_options *o)
     return options_own_header_list(o) || o->redirect == BIDE_CURL_REDIRECT_REFUSE;
 }
 
-/* There is room. */
+/* The field's array is large enough for every name. */
 static size_t field_write_name(char *field, const char *name)
 {
     size_t length = strlen(name);
@@ -46,7 +46,7 @@ static size_t field_write_name(char *field, const char *name)
     return length;
 }
 
-/* The key is checked already: it fits. */
+/* The key was checked with the options: it fits. */
 static void inject_write_key(struct http_inject *in, size_t size, const struct http_call *call)
 {
     const struct bide_curl_options *o = call->options;
@@ -95,7 +95,7 @@ static void inject_write_trace(struct http_inject *in, const struct bide_trace *
     bide_trace_format(in->trace + field_write_name(in->trace, BIDE_TRACE_HEADER ": "), &child);
 }
 
-/* Range, and If-Range: send the rest if it is still the same, else the whole. */
+/* Writes Range and If-Range: the server sends the rest if the resource is unchanged, otherwise all of it. */
 static bool inject_write_range(struct http_inject *in, const struct http_call *call)
 {
     static const char name[] = "If-Range: ";
@@ -109,7 +109,7 @@ static bool inject_write_range(struct http_inject *in, const struct http_call *c
     return true;
 }
 
-/* Puts a field in front. */
+/* Prepends a field to the list. */
 static void list_push_field(struct http_inject *in, size_t *used, struct curl_slist **list, char *field)
 {
     in->node[*used] = (struct curl_slist){field, *list};
@@ -174,7 +174,7 @@ static const char *easy_effective_url(CURL *easy)
     return curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url) == CURLE_OK && url ? url : "";
 }
 
-/* Nearly always there is no other leg, so this one is only remembered, not understood. */
+/* Stores the URL without parsing it: nearly all attempts have a single leg, and then it is never compared. */
 void http_inject_note_first_leg(struct http_attempt *attempt)
 {
     if (!attempt->inject)
@@ -182,23 +182,25 @@ void http_inject_note_first_leg(struct http_attempt *attempt)
     const char *url = easy_effective_url(attempt->easy), *host = strstr(url, "://");
     size_t length = host ? (size_t)(host + 3 - url) + strcspn(host + 3, "/?#") : 0;
     if (length >= sizeof attempt->inject->first_origin)
-        length = 0; /* a place that no other one equals */
+        length = 0; /* longer than any origin: an empty text equals no URL */
     memcpy(attempt->inject->first_origin, url, length);
     attempt->inject->first_origin[length] = '\0';
 }
 
-/* `first` is a URL up to its path. Do both begin alike, or are they understood, and of the same origin? */
+/* Compares the stored beginning of a URL with another URL: equal bytes first, then the parsed origins. */
 static bool urls_have_same_origin(const char *first_origin, const char *other)
 {
     char a[HTTP_ORIGIN_SIZE], b[HTTP_ORIGIN_SIZE];
     size_t length = strlen(first_origin);
-    if (length > 0 && strncmp(first_origin, other, length) == 0 && strchr("/?#", other[length])) /* or its end */
+    if (length > 0 && strncmp(first_origin, other, length) == 0 &&
+        strchr("/?#", other[length])) /* or the terminating NUL */
         return true;
     return bide_curl_origin(a, sizeof a, first_origin) && bide_curl_origin(b, sizeof b, other) && strcmp(a, b) == 0;
 }
 
-/* A request that is unsafe without its key, where the key does not go, may not be repeated any more: the call is unsafe
- * from now on. (Never safer: a retry begins where the key is known.) False: the policy wants a key. */
+/* The key is not sent to the new origin. If the method is unsafe without it, the call is unsafe from now on and is not
+ * repeated. (A safe method changes nothing: a retry starts at the first origin, which knows the key.) Returns false if
+ * the policy requires a key. */
 static bool call_lose_key(struct http_attempt *attempt)
 {
     const char *method = NULL;

@@ -1,12 +1,15 @@
-/* multi.c - the driver for many calls in one thread, over curl_multi.
+/* multi.c - bide_multi: many calls in a single thread, over curl_multi.
  *
- *     call ──► racers: the owner's handle, and copies of it for hedges ──► curl_multi
- *       └────► one timer, in one queue with those of all other calls
+ *     call ──► attempt slots: the caller's handle, and copies of it for hedges ──► curl_multi
+ *       └────► one timer, in one queue with the timers of all calls
  *
- * libcurl forbids adding and removing handles from inside its callbacks, and verdicts are given there; so a callback
- * only puts its call on a list (poke), and after libcurl has returned the list is worked off (settle): timers are set,
- * losers are cut, calls that are over are finished. A call's timer is always in the queue, parked when nothing is due,
- * so that setting it cannot fail. */
+ * libcurl forbids adding and removing handles inside its callbacks, but verdicts arrive there. So a callback only puts
+ * its call on the ready list (call_mark_ready), and after libcurl has returned the list is processed
+ * (multi_process_all): timers are set, losing attempts are cancelled, finished calls are reported. The same list serves
+ * calls that hooks and `done` start or cancel, so nothing recurses.
+ *
+ * A call's timer is always in the queue, parked at DUE_PARKED when nothing is due: the queue has room for it, so that
+ * setting the timer cannot fail. */
 #include <bide/multi.h>
 
 #include "attempt.h"
@@ -21,28 +24,28 @@
 
 #define DUE_PARKED (BIDE_NEVER - 1) /* in the queue, and never due */
 
-/* One handle at work for a call. */
+/* A handle that makes attempts for a call. */
 struct attempt_slot {
     struct http_attempt attempt;
     struct bide_multi_call *call;
     struct attempt_slot *next;
-    bool added; /* to libcurl's multi */
+    bool added; /* it is in libcurl's multi */
 };
 
 struct bide_multi_call {
-    struct http_call http;          /* first: poke is given a pointer to it */
-    struct attempt_slot owner_slot; /* the owner's handle; copies for hedges follow as main.next */
+    struct http_call http;          /* first member: call_mark_ready gets a pointer to it */
+    struct attempt_slot owner_slot; /* the caller's handle; copies for hedges follow in owner_slot.next */
     struct bide_timer timer;
     struct bide_multi *multi;
     struct bide_multi_call *next;
     struct bide_multi_call *prev;
     struct bide_multi_call *next_ready;
-    char *private_data; /* the owner's CURLOPT_PRIVATE */
+    char *private_data; /* the caller's CURLOPT_PRIVATE */
     void (*done)(void *context, const struct bide_multi_end *end);
     void *context;
     bool is_ready;
-    bool start_due; /* the verdict START is still to be obeyed */
-    bool hedge_due; /* a hedge came due before the method was known */
+    bool start_due; /* START was received and not executed yet */
+    bool hedge_due; /* a hedge was due before the method was known */
     bool cancel_requested;
 };
 
@@ -52,16 +55,16 @@ struct bide_multi {
     struct bide_multi_call *first_call;
     struct bide_multi_call *ready;
     size_t running;
-    int64_t curl_due_ns; /* when libcurl wants to be called, in a loop of the owner's */
+    int64_t curl_due_ns; /* when libcurl wants to be called, for the caller's own event loop */
     int64_t timer_set_ns;
     void (*on_timer)(void *context, int64_t due_ns);
     void *timer_context;
-    bool in_libcurl; /* libcurl is at work */
+    bool in_libcurl; /* libcurl is running: handles must not be added or removed */
     bool processing;
     bool draining;
 };
 
-/* ---- racers ---- */
+/* ---- attempt slots ---- */
 
 static void slot_detach(struct attempt_slot *slot)
 {
@@ -70,13 +73,13 @@ static void slot_detach(struct attempt_slot *slot)
     slot->added = false;
 }
 
-/* All but the handle `kept`, which is the caller's to clean up. */
+/* Frees all copies but the handle `kept`, which the caller of this function cleans up. */
 static void call_free_copies(struct bide_multi_call *call, const CURL *kept)
 {
     for (struct attempt_slot *slot = call->owner_slot.next, *next; slot; slot = next) {
         next = slot->next;
         slot_detach(slot);
-        http_attempt_uninstall(&slot->attempt); /* frees the header list */
+        http_attempt_uninstall(&slot->attempt); /* also frees the injected header list */
         http_attempt_free(&slot->attempt);
         if (slot->attempt.easy != kept)
             curl_easy_cleanup(slot->attempt.easy);
@@ -85,7 +88,7 @@ static void call_free_copies(struct bide_multi_call *call, const CURL *kept)
     call->owner_slot.next = NULL;
 }
 
-/* curl_easy_duphandle leaves out what a handle has learned. Cookies are carried over; the jar stays the owner's. */
+/* Copies the cookies, which curl_easy_duphandle leaves out. The cookie jar file stays with the original handle. */
 static void handle_copy_cookies(CURL *from, CURL *to)
 {
     struct curl_slist *cookies = NULL;
@@ -110,7 +113,7 @@ static struct attempt_slot *call_add_copy(struct bide_multi_call *call)
     slot->next = call->owner_slot.next;
     call->owner_slot.next = slot;
     curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)slot);
-    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, NULL); /* two must not write there */
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, NULL); /* the caller's buffer: two handles must not write to it */
     handle_copy_cookies(call->owner_slot.attempt.easy, easy);
     return http_attempt_install(&slot->attempt) == CURLE_OK ? slot : NULL;
 }
@@ -128,7 +131,8 @@ static bool call_is_running(const struct bide_multi_call *call)
     return false;
 }
 
-/* An attempt that cannot be made is taken back: a hedge beside one that runs, or all there is of the call. */
+/* Reports an attempt that cannot be made as not sent: a hedge is dropped beside the running attempt, otherwise the call
+ * ends. */
 static void call_report_unsent(struct bide_multi_call *call, uint32_t attempt)
 {
     static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .evidence = BIDE_EVIDENCE_NOT_SENT};
@@ -146,7 +150,7 @@ static void slot_perform(struct bide_multi_call *call, struct attempt_slot *slot
         call_report_unsent(call, slot->attempt.start.attempt);
 }
 
-/* Obeys START. The owner's handle makes the attempt, unless it is at work on another one. */
+/* Executes START. The caller's handle makes the attempt unless it is busy with another attempt. */
 static void call_start_attempt(struct bide_multi_call *call)
 {
     bool first_of_round = !call_is_running(call);
@@ -156,11 +160,11 @@ static void call_start_attempt(struct bide_multi_call *call)
         call_report_unsent(call, call->http.verdict.attempt);
         return;
     }
-    slot_detach(slot); /* it may still be reading the rest of an error */
+    slot_detach(slot); /* it may still be draining an error body */
     if (http_attempt_start(&slot->attempt, &call->http.verdict, bide_now()) != CURLE_OK)
         return;
     if (first_of_round)
-        call_free_copies(call, NULL); /* of the round before; what they kept is not wanted any more */
+        call_free_copies(call, NULL); /* copies of the previous round; their kept responses are obsolete now */
     slot_perform(call, slot);
 }
 
@@ -184,7 +188,8 @@ static CURL *call_last_easy(const struct bide_multi_call *call)
     return call->owner_slot.attempt.easy;
 }
 
-/* A copy outlives done by a moment, what its owner gave to libcurl perhaps not. */
+/* Clears the options that point to the caller's memory: the copy is cleaned up after `done`, which may free that
+ * memory. */
 static void handle_clear_user_options(CURL *copy)
 {
     curl_easy_setopt(copy, CURLOPT_ERRORBUFFER, NULL);
@@ -194,7 +199,7 @@ static void handle_clear_user_options(CURL *copy)
 
 static void call_finish(struct bide_multi_call *call)
 {
-    call->is_ready = true; /* gone: nobody looks at it any more */
+    call->is_ready = true; /* never again: the call is about to be freed */
     struct bide_multi_end end = {.easy = call->owner_slot.attempt.easy, .last_easy = call_last_easy(call)};
     call_unlink(call);
     for (struct attempt_slot *slot = &call->owner_slot; slot; slot = slot->next)
@@ -226,7 +231,7 @@ static void call_mark_ready(struct http_call *http)
     call->multi->ready = call;
 }
 
-/* An answer goes to the sink, or the call is over: whoever else is at work is in vain. */
+/* A response is being streamed to the sink, or the call is over: cancels the other attempts. */
 static void call_cancel_losers(struct bide_multi_call *call)
 {
     for (struct attempt_slot *slot = &call->owner_slot; slot; slot = slot->next) {
@@ -251,12 +256,14 @@ static void call_do_cancel(struct bide_multi_call *call)
 {
     call->cancel_requested = call->start_due = call->hedge_due = false;
     if (!http_call_cancel(&call->http, bide_now()))
-        call->http.code = CURLE_ABORTED_BY_CALLBACK; /* over already, and its last answer was on the way to the sink */
+        call->http.code =
+            CURLE_ABORTED_BY_CALLBACK; /* over already: its final response was being streamed to the sink */
     call->http.winner = NULL;
 }
 
-/* May a second attempt run beside the first? Two need a sink that knows which one won, a body that both can read, and
- * credentials that nobody renews meanwhile. */
+/* Returns true if a second attempt may run beside the first: it needs a sink, so that bide controls which response is
+ * written; a request body that both can read; and no refresh hook, which could change the credentials under the other
+ * attempt. */
 static bool call_can_hedge(const struct bide_multi_call *call)
 {
     const struct http_call *http = &call->http;
@@ -273,14 +280,15 @@ static bool call_can_hedge(const struct bide_multi_call *call)
     return http->has_sink && !http->options->refresh && !http->winner && http->delivered_bytes == 0;
 }
 
-/* What the options do not tell of the request is known when it is about to be sent. */
+/* Returns true if safety and body of the request are known: given by the options, or seen when libcurl was about to
+ * send. */
 static bool call_request_is_known(const struct bide_multi_call *call)
 {
     return call->http.safety_known &&
            (call->owner_slot.attempt.state.legs > 0 || call->http.options->body.kind != BIDE_CURL_BODY_UNKNOWN);
 }
 
-/* The timer fired: the wait is over, or a hedge is due. */
+/* The timer expired: the wait is over, or a hedge is due. */
 static void call_wake(struct bide_multi_call *call)
 {
     bool is_hedge = call_is_running(call);
@@ -303,7 +311,7 @@ static int64_t call_due_ns(const struct bide_multi_call *call)
     return no_timer ? DUE_PARKED : http->verdict.wake_ns;
 }
 
-/* Does what the newest verdict asks for. */
+/* Executes the newest verdict. */
 static void call_execute_verdict(struct bide_multi_call *call)
 {
     if (call->cancel_requested)
@@ -318,13 +326,13 @@ static void call_execute_verdict(struct bide_multi_call *call)
         call_cancel_losers(call);
 }
 
-/* True: the call is finished, and gone. */
+/* Processes the call until nothing is left to do. Returns true if it finished and was freed. */
 static bool call_process(struct bide_multi_call *call)
 {
-    call->is_ready = true; /* what comes up meanwhile is seen to here */
+    call->is_ready = true; /* marks made meanwhile are handled by this loop */
     do
         call_execute_verdict(call);
-    while (call->cancel_requested); /* asked for by a hook */
+    while (call->cancel_requested); /* set by a hook */
     call->is_ready = false;
     bool finished = call->http.is_over && !call_winner_is_running(call);
     if (finished)
@@ -332,19 +340,20 @@ static bool call_process(struct bide_multi_call *call)
     return finished;
 }
 
-/* ---- what libcurl says ---- */
+/* ---- messages from libcurl ---- */
 
 static void slot_ended(struct attempt_slot *slot, CURLcode code)
 {
     struct bide_multi_call *call = slot->call;
     const struct bide_curl_options *o = call->http.options;
     slot_detach(slot);
-    if (call->cancel_requested) { /* in a callback of this very transfer: that comes first */
+    if (call->cancel_requested) { /* set in a callback of this transfer: cancelling comes first */
         call_mark_ready(&call->http);
         return;
     }
+    /* Report the losers first: if the winner broke off, the engine must find no other attempt of this round open. */
     if (&slot->attempt == call->http.winner)
-        call_cancel_losers(call); /* they leave the round first: if the winner broke, nobody else is left in it */
+        call_cancel_losers(call);
     http_attempt_end(&slot->attempt, code, bide_now());
     call_mark_ready(&call->http);
     if (slot->attempt.state.reported)
@@ -381,18 +390,19 @@ static struct bide_multi_call *call_from_timer(struct bide_timer *timer)
     return (struct bide_multi_call *)((char *)timer - offsetof(struct bide_multi_call, timer));
 }
 
-/* Everything that can be done now. */
+/* Does everything that can be done now. */
 static void multi_process_all(struct bide_multi *multi)
 {
     if (multi->processing)
-        return; /* called from a callback of ours: the outer one goes on */
+        return; /* called from a hook or `done`: the outer call continues */
     multi->processing = true;
     multi_read_messages(multi);
     multi_process_ready(multi);
     int64_t now_ns = bide_now();
     for (struct bide_timer *timer; (timer = bide_timers_pop(&multi->timers, now_ns)) != NULL;) {
         struct bide_multi_call *call = call_from_timer(timer);
-        bide_timers_set(&multi->timers, timer, DUE_PARKED); /* there is room: it was just taken out */
+        bide_timers_set(&multi->timers, timer,
+                        DUE_PARKED); /* cannot fail: the queue has room, the timer was just removed */
         call_wake(call);
         call_mark_ready(&call->http);
         multi_process_ready(multi);
@@ -402,7 +412,7 @@ static void multi_process_all(struct bide_multi *multi)
     multi->processing = false;
 }
 
-/* ---- the owner's loop ---- */
+/* ---- the caller's event loop ---- */
 
 static int64_t multi_due_ns(const struct bide_multi *multi)
 {
@@ -443,11 +453,12 @@ size_t bide_multi_action(struct bide_multi *multi, curl_socket_t fd, int events)
     assert(!multi->in_libcurl && !multi->processing);
     if (multi->in_libcurl || multi->processing)
         return multi->running;
-    multi->timer_set_ns = fd == CURL_SOCKET_TIMEOUT ? BIDE_NEVER : multi->timer_set_ns; /* it fired, so it is not set */
+    multi->timer_set_ns =
+        fd == CURL_SOCKET_TIMEOUT ? BIDE_NEVER : multi->timer_set_ns; /* it fired, so it is no longer set */
     if (fd != CURL_SOCKET_TIMEOUT || multi->curl_due_ns <= bide_now()) {
         multi->in_libcurl = true;
         if (fd == CURL_SOCKET_TIMEOUT)
-            multi->curl_due_ns = BIDE_NEVER; /* libcurl sets it anew */
+            multi->curl_due_ns = BIDE_NEVER; /* libcurl sets it again if needed */
         curl_multi_socket_action(multi->curl, fd, events, &running);
         multi->in_libcurl = false;
     }
@@ -456,9 +467,9 @@ size_t bide_multi_action(struct bide_multi *multi, curl_socket_t fd, int events)
     return multi->running;
 }
 
-/* ---- the loop here ---- */
+/* ---- bide_multi_poll ---- */
 
-/* Milliseconds to wait, rounded up: never early, so that no round is in vain. */
+/* Returns the milliseconds to wait, rounded up: waking early would only cost another round. */
 static int multi_poll_timeout_ms(const struct bide_multi *multi, int64_t until_ns)
 {
     int64_t due_ns = bide_timers_next(&multi->timers), now_ns = bide_now();
@@ -502,7 +513,7 @@ size_t bide_multi_drain(struct bide_multi *multi, int64_t until_ns)
     return left;
 }
 
-/* ---- calls ---- */
+/* ---- starting and cancelling calls ---- */
 
 static enum bide_err call_begin(struct bide_multi_call *call, const struct bide_multi_job *job,
                                 struct bide_problem *problem)
@@ -533,7 +544,7 @@ static void call_link(struct bide_multi_call *call)
     multi->running++;
 }
 
-/* The handle becomes ours. If it cannot be, the call ends with libcurl's reason. */
+/* Installs bide's options on the caller's handle. If libcurl rejects them, the call ends with libcurl's code. */
 static void call_take_handle(struct bide_multi_call *call, CURL *easy)
 {
     call->owner_slot = (struct attempt_slot){.attempt = {.call = &call->http, .easy = easy}, .call = call};
@@ -545,7 +556,7 @@ static void call_take_handle(struct bide_multi_call *call, CURL *easy)
     call->cancel_requested = call->http.code != CURLE_OK;
 }
 
-/* What its done starts or cancels is seen to before this returns. */
+/* Processes a new call at once, and with it the calls that its `done` starts or cancels. */
 static bool call_process_now(struct bide_multi_call *call)
 {
     struct bide_multi *multi = call->multi;
@@ -576,9 +587,10 @@ enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi
     }
     call_link(call);
     call_take_handle(call, job->easy);
+    /* Inside a callback the call is processed after the callback has returned, so calls that are refused at once do not
+     * nest on the stack. */
     if (multi->in_libcurl || multi->processing)
-        call_mark_ready(
-            &call->http); /* in a callback: when that has returned. Calls that are refused at once do not nest */
+        call_mark_ready(&call->http);
     else if (call_process_now(call))
         call = NULL;
     if (call_out)
@@ -641,7 +653,7 @@ void bide_multi_free(struct bide_multi *multi)
     if (!multi)
         return;
     assert(!multi->in_libcurl && !multi->processing);
-    multi->draining = true; /* a done that starts another call is refused */
+    multi->draining = true; /* `done` of a cancelled call may try to start another call: that is refused */
     bide_multi_cancel_all(multi);
     curl_multi_cleanup(multi->curl);
     bide_timers_free(&multi->timers);

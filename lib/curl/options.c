@@ -1,12 +1,12 @@
-/* options.c - the options of a call over HTTP: their beginning, and what is wrong with them.
+/* options.c - initializes and checks the options of a call.
  *
- * Checked before a socket is opened. What an owner puts into a header list is looked at too: a line break in a value is
- * another header, or another request. */
+ * The check runs before a socket is opened. It includes the caller's header lines: a line break inside a value would
+ * start another header field or another request (header injection). */
 #include "attempt.h"
 
 #include <string.h>
 
-#define HEADER_LINE_MAX 8192u /* longest header line of the owner's */
+#define HEADER_LINE_MAX 8192u /* longest header line accepted from the caller */
 
 void bide_curl_options_init_sized(struct bide_curl_options *options, size_t size)
 {
@@ -70,7 +70,7 @@ static enum bide_err options_check_body(const struct bide_curl_body *b, struct b
     return problem_set(problem, "body.kind", b->kind, "a value of enum bide_curl_body_kind");
 }
 
-/* What is said of the answer must have somewhere to go. */
+/* Options that concern the response body need a sink. */
 static enum bide_err options_check_sink(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     bool has_sink = o->write || o->write_data;

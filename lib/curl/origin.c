@@ -1,8 +1,8 @@
-/* origin.c - the origin of a URL, and the target that stands for it.
+/* origin.c - the origin of a URL (scheme, host, port), and the target of that origin.
  *
- * An origin names a target, and decides whether a redirect leaves the place that headers were meant for. So the parser
- * is strict: it knows http and https with plain host names and addresses, and says no to all else. Nothing of user,
- * password, path or query is ever copied. */
+ * The origin names the target of a call, and decides whether a redirect leaves the server that the caller's headers
+ * were meant for. So the parser is strict: it accepts http and https URLs with plain host names and addresses and
+ * rejects everything else. User, password, path and query are never copied. */
 #include "origin.h"
 #include "http/value.h"
 
@@ -13,7 +13,7 @@
 
 #define TARGETS_MAX 1024u
 
-/* Does the text begin with this (lower-case) word, in any case? */
+/* Returns true if the text begins with the word, ignoring case. The word must be in lower case. */
 static bool text_has_prefix(const char *text, const char *word)
 {
     for (; *word != '\0'; text++, word++)
@@ -32,10 +32,10 @@ static bool is_address_char(char c)
     return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9') || c == ':' || c == '.';
 }
 
-/* What is left to write. */
+/* The rest of the output buffer. */
 struct writer {
     char *at;
-    size_t capacity; /* the final NUL included */
+    size_t capacity; /* the terminating NUL included */
 };
 
 static bool writer_append(struct writer *writer, const char *text, size_t length)
@@ -49,7 +49,7 @@ static bool writer_append(struct writer *writer, const char *text, size_t length
     return true;
 }
 
-/* The length of the host at `text`, brackets included; 0: none that we understand. */
+/* Returns the length of the host at `text`, brackets included; 0 if it is not a host that this parser accepts. */
 static size_t host_length(const char *text, size_t limit)
 {
     size_t n = 0;
@@ -63,7 +63,7 @@ static size_t host_length(const char *text, size_t limit)
     return n;
 }
 
-/* ":8080", or nothing for the default. */
+/* Appends ":8080", or the default port if the URL has none. */
 static bool writer_append_port(struct writer *writer, const char *text, size_t length, const char *default_port)
 {
     if (length > 0 && text[0] != ':')
@@ -83,7 +83,7 @@ static bool writer_append_authority(struct writer *writer, const char *text, con
 {
     size_t length = strcspn(text, "/?#");
     for (size_t i = length; i > 0; i--)
-        if (text[i - 1] == '@') { /* user and password: never looked at */
+        if (text[i - 1] == '@') { /* skip user and password */
             text += i;
             length -= i;
             break;
@@ -101,14 +101,14 @@ bool bide_curl_origin(char *text, size_t size, const char *url)
         known = writer_append(&writer, "http://", 7) && writer_append_authority(&writer, url + 7, ":80");
     else if (text_has_prefix(url, "https://"))
         known = writer_append(&writer, "https://", 8) && writer_append_authority(&writer, url + 8, ":443");
-    else if (strstr(url, "://") == NULL) /* libcurl's guess, too */
+    else if (strstr(url, "://") == NULL) /* no scheme: libcurl assumes http, too */
         known = writer_append(&writer, "http://", 7) && writer_append_authority(&writer, url, ":80");
     if (!known && size > 0)
         text[0] = '\0';
     return known;
 }
 
-/* ---- the targets of this process ---- */
+/* ---- the process-wide table of targets ---- */
 
 static struct bide_targets *process_targets;
 static pthread_once_t process_targets_once = PTHREAD_ONCE_INIT;
@@ -118,10 +118,10 @@ static void process_targets_create(void)
     struct bide_target_config config;
     bide_target_config_init(&config, BIDE_PRESET_SERVICE);
     if (bide_targets_new(&process_targets, TARGETS_MAX, &config, NULL) != BIDE_OK)
-        process_targets = NULL; /* no memory: calls go on without gates of a target, but with all of the policy's */
+        process_targets = NULL; /* out of memory: calls run without a target's gates, but with the policy's */
 }
 
-/* A name that the table refuses (longer than it takes) is answered with its overflow target. */
+/* The table returns its overflow target for a name that is too long. */
 struct bide_target *http_target_for_url(struct bide_targets *table, CURL *easy, int64_t now_ns)
 {
     char origin[HTTP_ORIGIN_SIZE];

@@ -1,8 +1,19 @@
-/* response.c - what becomes of an answer: when it is judged, and where its body goes.
+/* response.c - evaluates a response: when its outcome is reported, and where its body goes.
  *
- * The sink gets one answer. So a body is passed on only when nothing can follow it: a success, or a failure that the
- * engine gave up on. Everything else is held back (somebody must read it first), kept (another attempt follows, unless
- * it does not), or dropped. A head is treated like its body: heads of failures are shown when they are final. */
+ * The sink gets one response. So a body is streamed to the sink only when nothing can follow it: a success, or a
+ * failure that the engine gave up on. Every other body is held (the outcome depends on its content), kept (another
+ * attempt is planned, but may not come about) or discarded. Heads are treated like bodies: the caller's header function
+ * gets the head of a failure when the failure is final.
+ *
+ *     end of head ──► outcome from the head
+ *         success            stream the body, or hold it for the classify hook; after a break, resume or start over
+ *         401 with refresh   hold the body until the refresh hook has decided
+ *         problem details    hold the body, then outcome from the body
+ *         other failure      report to the engine; then its verdict decides:
+ *                                WAIT   keep the body         START, NONE      discard the body
+ *                                DONE, GIVE_UP   stream it, unless the sink holds part of another response
+ *
+ * Functions that return bool return false to end the transfer. Field owners: see attempt.h. */
 #include "attempt.h"
 
 #include <bide/clock.h>
@@ -13,7 +24,7 @@
 #define DRAIN_MAX_NS BIDE_S
 #define DRAIN_MIN_NS (100 * BIDE_MS)
 
-/* ---- judgement ---- */
+/* ---- outcome and route ---- */
 
 bool http_attempt_has_lost(const struct http_attempt *attempt)
 {
@@ -23,11 +34,11 @@ bool http_attempt_has_lost(const struct http_attempt *attempt)
 void http_report_outcome(struct http_attempt *attempt, const struct bide_outcome *outcome, int64_t now_ns)
 {
     struct http_call *call = attempt->call;
-    struct bide_outcome o = *outcome; /* it may be the one we are about to write to */
+    struct bide_outcome o = *outcome; /* a copy: `outcome` may point to state.outcome, which is overwritten below */
     attempt->state.reported = true;
     attempt->state.outcome = o;
     if (call->is_over)
-        return; /* another attempt won in the same moment */
+        return; /* another attempt ended the call in the same call of libcurl */
     http_call_record_outcome(call, attempt, &o, now_ns);
     http_call_set_verdict(call, bide_call_outcome(&call->engine, attempt->start.attempt, &o, now_ns), &o, now_ns);
 }
@@ -41,7 +52,7 @@ static bool response_write_sink(struct http_attempt *attempt, const char *at, si
     return attempt->state.stop != HTTP_STOP_SINK_FAILED;
 }
 
-/* From now on the body goes to the sink, beginning with what was held back. */
+/* Sends the body to the sink from now on, the buffered part first. This attempt is the winner. */
 static bool response_stream_body(struct http_attempt *attempt)
 {
     size_t held = attempt->body.length;
@@ -50,13 +61,14 @@ static bool response_stream_body(struct http_attempt *attempt)
     attempt->body.length = 0;
     bool taken = http_call_show_head(attempt->call, &attempt->head) &&
                  (held == 0 || response_write_sink(attempt, attempt->body.at, held));
-    if (!taken || attempt->response.paused) /* what was held back cannot be held back again */
+    if (!taken || attempt->response.paused) /* libcurl's pause repeats only its own data, not our buffer */
         attempt->state.stop = HTTP_STOP_SINK_FAILED;
     return attempt->state.stop != HTTP_STOP_SINK_FAILED;
 }
 
-/* Is the rest of a body that will be thrown away worth reading, so that the connection lives? Not if it is long, and
- * not if libcurl would have to decompress it. Without a sink the owner's own function would get it. */
+/* Returns true if the rest of an unwanted body should be read so that the connection can be reused: not if it is long,
+ * not if libcurl would decompress it, and not without a sink, because the handle's own write function would receive
+ * it. */
 static bool response_is_worth_draining(const struct http_attempt *attempt)
 {
     curl_off_t length = -1;
@@ -67,7 +79,8 @@ static bool response_is_worth_draining(const struct http_attempt *attempt)
            !http_header_field(attempt->easy, "Content-Encoding").at;
 }
 
-/* The attempt is over, and what is left of its body must not hold up the next one for long. */
+/* Shortens the transfer's timeout to the wait before the next attempt, within 100 ms to 1 s and the attempt's deadline:
+ * draining must not delay that attempt for long. */
 static void response_limit_drain_time(const struct http_attempt *attempt, int64_t now_ns)
 {
     int64_t left_ns = attempt->call->verdict.wake_ns - now_ns, last_ns = attempt->start.attempt_deadline_ns;
@@ -76,7 +89,7 @@ static void response_limit_drain_time(const struct http_attempt *attempt, int64_
     curl_easy_setopt(attempt->easy, CURLOPT_TIMEOUT_MS, (long)((by_ns - attempt->state.start_ns) / BIDE_MS + 1));
 }
 
-/* There will be another attempt, or another one runs: what becomes of this one's body? */
+/* Keeps or discards the body of a response that is not final: another attempt is planned, or is running. */
 static bool response_set_aside(struct http_attempt *attempt, enum http_route route, int64_t now_ns)
 {
     attempt->response.route = route;
@@ -102,7 +115,7 @@ static bool response_route_body(struct http_attempt *attempt, int64_t now_ns)
     }
     if (call->delivered_bytes == 0)
         return response_stream_body(attempt);
-    call->body_dropped = true; /* it would follow part of another answer */
+    call->body_dropped = true; /* the sink holds part of another response */
     return response_set_aside(attempt, HTTP_ROUTE_DISCARD, now_ns);
 }
 
@@ -114,10 +127,10 @@ static bool response_report_and_route(struct http_attempt *attempt, const struct
     return response_route_body(attempt, now_ns);
 }
 
-/* ---- what the head says ---- */
+/* ---- evaluating the head ---- */
 
-/* What libcurl may answer by itself, with another leg: redirects, authentication, Expect. Judged when a byte of the
- * body arrives, which it does not if libcurl goes on. */
+/* Statuses that libcurl may follow with a leg of its own: redirects, authentication, Expect. Their outcome is decided
+ * when a body byte arrives, which happens only if libcurl does not send another leg. */
 static bool libcurl_may_send_another_leg(int status)
 {
     return status < 400 ? status >= 300 : status == 401 || status == 407 || status == 417;
@@ -130,7 +143,8 @@ static bool response_may_refresh(const struct http_attempt *attempt)
            !http_body_spent(attempt);
 }
 
-/* The sink has the beginning of the body, and this answer was asked for the rest. */
+/* The sink holds the beginning of the body, and this response was requested to continue it. Streams a 206 that fits;
+ * starts over with a 200 if the sink can be rewound; otherwise fails with body_delivered. */
 static bool response_resume_or_restart(struct http_attempt *attempt)
 {
     static const struct bide_outcome changed = {.kind = BIDE_KIND_TRANSIENT, .evidence = BIDE_EVIDENCE_BODY_DELIVERED};
@@ -141,15 +155,15 @@ static bool response_resume_or_restart(struct http_attempt *attempt)
     }
     if (attempt->response.status != 200 || !call->options->rewind || !call->options->rewind(call->options->write_data))
         return response_report_and_route(attempt, &changed);
-    call->delivered_bytes = 0; /* it changed: all of it, from the start */
+    call->delivered_bytes = 0; /* the resource changed: the whole new body replaces the part */
     free(call->resume);
     call->resume = NULL;
     return response_stream_body(attempt);
 }
 
-/* A server may answer before it has the whole body. libcurl (7.88) then takes the transfer for complete, stops sending
- * and keeps the connection; the server takes what comes next for the rest of the body. That connection must not be used
- * again. (After a failure libcurl closes it. HTTP/2 ends a stream of its own.) */
+/* A server may respond before it has received the whole request body. libcurl (7.88) then considers the transfer
+ * complete, stops sending and keeps the connection; the server would read the next request as the rest of the body. So
+ * this connection must not be reused. (After a failure libcurl closes it. An HTTP/2 stream ends by itself.) */
 static void response_distrust_early_success(struct http_attempt *attempt)
 {
     attempt->forbid_reuse_set = !http_body_sent(attempt);
@@ -174,14 +188,15 @@ static bool response_accept_success(struct http_attempt *attempt)
     return http_outcome_needs_body(attempt) ? response_hold_body(attempt) : response_stream_body(attempt);
 }
 
-/* Held until the owner was asked, in case the answer is no. Without a sink nothing can be held. */
+/* Holds the 401 until the refresh hook was called, in case it has no new credentials. Without a sink nothing can be
+ * held: the transfer ends here. */
 static bool response_await_refresh(struct http_attempt *attempt)
 {
     attempt->response.awaits_refresh = true;
     return response_hold_body(attempt) && attempt->call->has_sink;
 }
 
-/* A success that nobody wants to look at. */
+/* Fast path: a 2xx that neither rules nor the classify hook can turn into a failure. */
 static bool response_is_plain_success(const struct http_attempt *attempt)
 {
     const struct bide_curl_options *o = attempt->call->options;
@@ -228,7 +243,8 @@ static bool is_status_line(const char *line, size_t length)
     return length > 5 && memcmp(line, "HTTP/", 5) == 0;
 }
 
-/* "HTTP/1.1 503 Service Unavailable", where a head may begin. (After the body come trailers.) */
+/* Parses "HTTP/1.1 503 Service Unavailable". The caller makes sure that a head may begin here: lines after the body are
+ * trailers. */
 static void response_parse_status_line(struct http_attempt *attempt, const char *line, size_t length)
 {
     struct http_response *response = &attempt->response;
@@ -241,7 +257,8 @@ static void response_parse_status_line(struct http_attempt *attempt, const char 
     attempt->head.length = 0;
 }
 
-/* The owner's header function sees what libcurl would show it; heads of failures when they are final. */
+/* Passes a line to the caller's header function, as libcurl would; lines of failures are buffered until the failure is
+ * final. */
 static bool response_show_header_line(struct http_attempt *attempt, char *line, size_t length)
 {
     const struct bide_curl_options *o = attempt->call->options;
@@ -252,7 +269,7 @@ static bool response_show_header_line(struct http_attempt *attempt, char *line, 
     return attempt->state.stop != HTTP_STOP_SINK_FAILED;
 }
 
-/* It is counted already. */
+/* on_header has counted the line already. */
 bool http_response_header_line(struct http_attempt *attempt, char *line, size_t length)
 {
     struct http_response *response = &attempt->response;
@@ -283,7 +300,7 @@ static bool response_store_bytes(struct http_attempt *attempt, const char *at, s
            http_buffer_append(&attempt->body, at, length);
 }
 
-/* With CURLOPT_HEADER the head goes to the write function too, a moment before the header function sees it. */
+/* With CURLOPT_HEADER libcurl passes head lines to the write function, too, before it calls the header function. */
 static bool response_data_is_head(const struct http_attempt *attempt, const char *at, size_t length)
 {
     return attempt->response.in_head || (attempt->response.status < 200 && is_status_line(at, length));
@@ -298,7 +315,7 @@ static bool response_store_head(struct http_attempt *attempt, const char *at, si
     return true;
 }
 
-/* More than can be held: what there is must do. New credentials count more than the body of a 401. */
+/* The buffer is full: classify with the part received so far. A 401 that awaits new credentials needs no body. */
 static bool response_decide_on_overflow(struct http_attempt *attempt, const char *at, size_t length)
 {
     if (attempt->response.awaits_refresh)
@@ -312,8 +329,8 @@ bool http_response_body_data(struct http_attempt *attempt, const char *at, size_
     case HTTP_ROUTE_UNDECIDED:
         if (response_data_is_head(attempt, at, length))
             return response_store_head(attempt, at, length);
-        return http_response_decide_by_head(attempt) &&
-               http_response_body_data(attempt, at, length); /* decide leaves this mode */
+        /* The route is decided by this call, so the recursion ends. */
+        return http_response_decide_by_head(attempt) && http_response_body_data(attempt, at, length);
     case HTTP_ROUTE_SINK: return response_write_sink(attempt, at, length);
     case HTTP_ROUTE_HOLD:
         return response_store_bytes(attempt, at, length, response_hold_limit(attempt)) ||

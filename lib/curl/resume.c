@@ -1,10 +1,13 @@
-/* resume.c - going on where a broken body stopped.
+/* resume.c - continues a response body that broke off.
  *
- * Only when the bytes that the sink has can be proved to be the beginning of what comes: it was a GET, answered by a
- * whole 200 in no encoding, it has a strong validator (an entity tag that is not weak, or a Last-Modified a minute
- * older than the answer's own Date), and the next answer is a 206 of the same validator whose Content-Range begins
- * exactly there and goes to the end, in something of the same length. Anything else is not appended: a 200 starts
- * over if the sink can be rewound. */
+ * The rest is appended only if it provably continues the bytes that the sink holds:
+ *
+ * - the request was a GET, and the response a 200 without Content-Encoding;
+ * - it has a strong validator: an entity tag that is not weak, or a Last-Modified a minute or more before its Date;
+ * - the next response is a 206 with the same validator, whose Content-Range starts at the first missing byte, extends
+ *   to the end, and names the same total length.
+ *
+ * Any other response is not appended. A 200 starts over if the sink can be rewound. */
 #include "attempt.h"
 
 #include <bide/clock.h>
@@ -67,7 +70,7 @@ bool http_resume_prepare(struct http_attempt *attempt)
     return call->resume != NULL;
 }
 
-/* Reads digits, saturating. False if there are none. */
+/* Parses digits, saturating. Returns false if there are none. */
 static bool parse_digits(const char **at, uint64_t *number)
 {
     const char *start = *at;
@@ -76,7 +79,8 @@ static bool parse_digits(const char **at, uint64_t *number)
     return *at != start;
 }
 
-/* "bytes 500-999/1000": does it begin at `from` and go to the end? *whole is then the length of all. */
+/* Parses "bytes 500-999/1000". Returns true if the range starts at `from` and extends to the end; *total is then the
+ * length of the complete body. */
 static bool content_range_continues(const char *value, uint64_t from, uint64_t *total)
 {
     static const char unit[] = "bytes ";
@@ -86,12 +90,14 @@ static bool content_range_continues(const char *value, uint64_t from, uint64_t *
     value += sizeof unit - 1;
     if (!parse_digits(&value, &first) || *value++ != '-' || !parse_digits(&value, &last) || *value++ != '/')
         return false;
-    if (!parse_digits(&value, total) || *value != '\0') /* "*": nobody knows whether this is all */
+    if (!parse_digits(&value, total) ||
+        *value != '\0') /* "*", an unknown total, does not prove that the range is the rest */
         return false;
     return first == from && last == *total - 1;
 }
 
-/* RFC 9110 15.3.7: a 206 carries the validators that a 200 would. One that ignored If-Range shows itself there. */
+/* RFC 9110 15.3.7: a 206 carries the validators of the corresponding 200. A server that ignored If-Range is recognized
+ * by a different validator. */
 static bool response_has_validator(CURL *easy, const char *validator)
 {
     bool is_tag = validator[0] == '"';

@@ -1,8 +1,9 @@
-/* details.c - problem details (RFC 9457): a body of JSON, read for what a retry cares for, and written.
+/* details.c - problem details (RFC 9457): parses the members of a JSON body that matter for retries, and writes such
+ * bodies.
  *
- * The body comes from a server that is in trouble, or from whoever answers in its name. So it is read where it lies, by
- * a reader that needs no memory (json.h), and what it says counts only when all of it was well formed: half a body may
- * have lost the member that mattered. */
+ * The body comes from a server in trouble, or from any intermediary that responds in its name. So it is parsed in
+ * place, without allocating memory (json.h), and its members count only if the whole body is well-formed: a truncated
+ * body may have lost the member that mattered. */
 #include <bide/details.h>
 
 #include "core/saturate.h"
@@ -14,7 +15,7 @@
 
 /* ---- media type ---- */
 
-/* RFC 9110 8.3.1: type and subtype know no case; parameters follow after a semicolon. */
+/* RFC 9110 8.3.1: type and subtype are case-insensitive; parameters follow a semicolon. */
 bool bide_details_media_type(struct bide_text value)
 {
     struct bide_text trimmed = http_trim(value);
@@ -23,7 +24,7 @@ bool bide_details_media_type(struct bide_text value)
     return length > 0 && (rest.length == 0 || rest.at[0] == ';');
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 _Static_assert(BIDE_DETAILS_DEPTH == HTTP_JSON_DEPTH, "what is documented must be what is done");
 
@@ -35,7 +36,7 @@ static bool text_has_control_characters(const char *text, size_t length)
     return i < length;
 }
 
-/* A URI has no control characters; who logs this one must not be made to log a line of the server's. */
+/* A type with control characters is not a URI, and would let the server forge lines in a log that prints it. */
 static void read_type(struct bide_text value, struct bide_details *details)
 {
     size_t length;
@@ -61,7 +62,7 @@ static void read_retry(struct bide_text value, struct bide_details *details)
 static void read_wait(struct bide_text value, struct bide_details *details)
 {
     struct bide_hint wait = {BIDE_HINT_WAIT, 0};
-    bool exact; /* rounded up to nanoseconds */
+    bool exact; /* unused: a fraction of a nanosecond is rounded up */
     if (http_json_scaled(value, 9, &wait.wait_ns, &exact))
         details->hint = bide_hint_merge(details->hint, wait);
 }
@@ -75,9 +76,10 @@ static const struct {
 };
 
 #define MEMBER_COUNT     (sizeof members / sizeof *members)
-#define MEMBER_NAME_SIZE 12u /* of the longest, with its NUL */
+#define MEMBER_NAME_SIZE 12u /* the longest name and its NUL */
 
-/* Which of the members this is; MEMBERS if none. Names are compared by what they say: an escape may spell them too. */
+/* Returns the index of the member, MEMBER_COUNT if it is unknown. Names are compared after decoding, because escapes
+ * may spell them. */
 static size_t member_index(struct bide_text quoted)
 {
     char name[MEMBER_NAME_SIZE];
@@ -89,7 +91,8 @@ static size_t member_index(struct bide_text quoted)
     return i;
 }
 
-/* Two answers to one question are none. *seen has a bit for each member. */
+/* Returns false for a member that occurs twice: which value is meant is unknown. *members_seen has a bit for each
+ * member. */
 static bool member_read(const struct http_json_member *member, uint32_t *members_seen, struct bide_details *details)
 {
     size_t i = member_index(member->name);

@@ -1,21 +1,25 @@
-/* intake.c - for a server: first attempts and retries of the last seconds, counted in ten slots.
+/* inbound.c - the inbound retry ratio of a server: first attempts and retries of the last seconds, in a sliding window.
  *
- * Time is a tape of slots, a tenth of the window each, wound around ten places: `place` is the slot's number modulo
- * ten, `lap` how often the tape has gone around. First attempts and retries have ten words each. A word is a lap (38
- * bits) and a count (26 bits). A word of an earlier lap is stale: nobody has to clear it, whoever counts there next
- * begins it anew. Since a request is either a first attempt or a retry it touches one word, by one compare-and-swap;
- * there is no moment at which two words must agree.
+ * The window is a ring of ten slots, a tenth of the window each: a slot's place in the ring is its number modulo ten,
+ * its lap the number of times the ring has gone round. First attempts and retries have ten words each; a word packs a
+ * lap (38 bits) and a count (26 bits). A word of an earlier lap is stale and needs no clearing: the next request
+ * counted there overwrites it with the new lap and the count 1.
  *
- * Laps never come around again: the shortest window is 10 ms, and 2^38 of those are more than the 2^61 ns in which
- * instants lie. A count that is full stays full (67 million in a tenth of a window).
+ * Races. A request is either a first attempt or a retry, so it changes a single word, by compare-and-swap; no two words
+ * must ever agree. If two threads count into the same word, the second CAS fails and is repeated on the new value, so
+ * no request is lost. If they disagree about the lap (their clocks differ by up to a lap), the word carries the later
+ * lap and both count as recent.
  *
- * Clocks of two threads may differ, and time may go back. A word of one lap ahead is that of a faster clock and counts
- * as recent. One further ahead cannot be (a clock that was set back, memory of another boot) and is as stale. So time
- * going back by less than a window loses nothing, and by more than that begins anew.
+ * Laps do not wrap around: the shortest window is 10 ms, and 2^38 windows of 10 ms exceed the 2^61 ns within which
+ * instants lie. A full count stays full (67 million requests in a tenth of the window).
  *
- * Known weaknesses: a thread that sleeps for two windows between reading its clock and counting wipes one word, a tenth
- * of the evidence. And counts of different words are read one after the other: a look is exact only when nobody counts
- * meanwhile. */
+ * Clocks may differ between threads, and time may go back. A word of the next lap was written with a faster clock and
+ * is recent. A word further ahead (a clock that was set back, memory of another boot) is stale. So time that goes back
+ * by less than a window loses nothing; by more than that, counting starts over.
+ *
+ * Known weaknesses: a thread that is descheduled for two windows between reading its clock and counting overwrites a
+ * word, a tenth of the counts. And the words are read in sequence: a result is exact only while no other thread
+ * counts. */
 #include <bide/inbound.h>
 
 #include "core/atomic.h"
@@ -25,7 +29,7 @@
 #define SLOTS      BIDE_INBOUND_SLOTS
 #define COUNT_BITS 26
 #define COUNT_MAX  ((UINT64_C(1) << COUNT_BITS) - 1)
-#define LAP_MASK   (UINT64_MAX >> COUNT_BITS) /* as a mask */
+#define LAP_MASK   (UINT64_MAX >> COUNT_BITS)
 #define WINDOW_MIN (10 * BIDE_MS)
 #define WINDOW_MAX (60 * BIDE_MINUTE)
 
@@ -33,7 +37,7 @@ _Static_assert((UINT64_C(1) << 61) / WINDOW_MIN < LAP_MASK, "a lap must never co
 
 /* ---- configuration ---- */
 
-/* Writes no byte beyond the size. A struct of another version is refused by bide_inbound_ratio_init, which names it. */
+/* Writes no byte beyond `size`. bide_inbound_ratio_init rejects a struct of another version and names the field. */
 void bide_inbound_ratio_config_init_sized(struct bide_inbound_ratio_config *config, size_t size)
 {
     struct bide_inbound_ratio_config defaults = {
@@ -81,7 +85,7 @@ enum bide_err bide_inbound_ratio_init(struct bide_inbound_ratio *ratio, const st
 
 /* ---- slots ---- */
 
-/* Where an instant is on the tape. */
+/* The position of an instant in the ring. */
 struct position {
     uint64_t place;
     uint64_t lap;
@@ -93,7 +97,7 @@ static struct position position_at(const struct bide_inbound_ratio *ratio, int64
     return (struct position){slot % SLOTS, slot / SLOTS};
 }
 
-/* Of this lap, or one ahead. */
+/* Returns true for a word of this lap or the next. */
 static bool slot_is_recent(uint64_t word, uint64_t lap)
 {
     return (((word >> COUNT_BITS) - lap) & LAP_MASK) <= 1;
@@ -110,7 +114,7 @@ static void slot_increment(uint64_t *word, uint64_t lap)
     } while (!core_cas(word, &old, next));
 }
 
-/* Places up to the present one are of this lap, those behind it still of the last. */
+/* Places up to the current slot's belong to the current lap, the places after it to the previous lap. */
 static uint64_t slots_sum(const uint64_t word[SLOTS], struct position now)
 {
     uint64_t total = 0;
@@ -121,7 +125,7 @@ static uint64_t slots_sum(const uint64_t word[SLOTS], struct position now)
     return total;
 }
 
-/* ---- the two questions ---- */
+/* ---- counting and reading ---- */
 
 static bool ratio_is_exceeded(const struct bide_inbound_ratio_config *c, uint64_t retries, uint64_t requests)
 {

@@ -1,13 +1,13 @@
-/* json.c - JSON (RFC 8259) read where it lies: see json.h.
+/* json.c - a strict JSON (RFC 8259) parser that works in place: see json.h.
  *
- * Each take_ function reads one thing from the front of what is left and says whether it was there; after a false the
- * reader gives up. Values are checked and stepped over, not stored, so the only cost of a nested one is the stack, and
- * that is bounded by HTTP_JSON_DEPTH.
+ * Each take_ function consumes an element at the front of the remaining text. It returns false if the element is
+ * not there, and then the text is rejected. Values are validated and skipped, not stored, so a nested value costs
+ * nothing but stack, bounded by HTTP_JSON_DEPTH.
  *
- * Why not jansson, which writes our bodies: its reader (2.14, akheron/jansson#362) loses characters or reads beyond its
- * buffer when memory runs out, takes eighty times the length of a body in memory, and knows numbers only as doubles.
+ * Why not jansson's parser (2.14): it loses characters or reads beyond its buffer when memory runs out
+ * (akheron/jansson#362), needs eighty times the length of a body in memory, and knows numbers only as doubles.
  *
- * Known weakness: a member that is named twice is not noticed here; who cares for a name counts it. */
+ * Known weakness: a duplicate member is not detected here; the caller must count the members it needs. */
 #include "json.h"
 
 #include "core/saturate.h"
@@ -16,9 +16,9 @@
 
 #include <string.h>
 
-/* ---- pieces ---- */
+/* ---- bytes ---- */
 
-/* The next byte, 0 to 255, or -1 at the end. */
+/* Returns the next byte, 0 to 255, or -1 at the end. */
 static int next_byte(const struct bide_text *rest)
 {
     return rest->length > 0 ? (unsigned char)rest->at[0] : -1;
@@ -64,7 +64,7 @@ static size_t take_digits(struct bide_text *rest)
     return before - rest->length;
 }
 
-/* From where it stood before to where it stands now. */
+/* Returns the text that was consumed between two positions. */
 static struct bide_text text_between(struct bide_text before, struct bide_text now)
 {
     return (struct bide_text){before.at, before.length - now.length};
@@ -72,7 +72,7 @@ static struct bide_text text_between(struct bide_text before, struct bide_text n
 
 /* ---- strings ---- */
 
-/* A character that stands for itself. */
+/* Takes an unescaped character. */
 static bool take_character(struct bide_text *rest)
 {
     size_t length = text_utf8_length(rest->at, rest->length);
@@ -96,7 +96,7 @@ static bool take_four_hex_digits(struct bide_text *rest, uint32_t *code)
     return true;
 }
 
-/* What follows \u: a code point, or the two halves of one (RFC 8259 7). */
+/* Takes the digits after \u: a code point, or the two halves of a surrogate pair (RFC 8259 section 7). */
 static bool take_code_point(struct bide_text *rest, uint32_t *code)
 {
     uint32_t low;
@@ -146,7 +146,7 @@ static size_t encode_utf_8(uint32_t code, char bytes[4])
     return count;
 }
 
-/* The string was checked when it was read. */
+/* The string was validated when its member was read. */
 bool http_json_string(struct bide_text quoted, char *text, size_t size, size_t *length)
 {
     *length = 0;
@@ -160,7 +160,7 @@ bool http_json_string(struct bide_text quoted, char *text, size_t size, size_t *
             count = encode_utf_8(code, bytes);
         else
             skip_byte(&quoted);
-        if (size - *length <= count) /* the NUL needs a place too */
+        if (size - *length <= count) /* leave room for the NUL */
             return false;
         memcpy(text + *length, bytes, count);
         *length += count;
@@ -173,12 +173,12 @@ bool http_json_string(struct bide_text quoted, char *text, size_t size, size_t *
 
 struct number {
     bool negative;
-    struct bide_text integer;  /* digits before the point, */
-    struct bide_text fraction; /* and after it */
+    struct bide_text integer;  /* the digits before the decimal point */
+    struct bide_text fraction; /* the digits after it */
     int64_t exponent;
 };
 
-#define EXPONENT_MAX INT64_C(1000000000) /* beyond it every number is 0 or too large: a body has fewer digits */
+#define EXPONENT_MAX INT64_C(1000000000) /* beyond it every number is 0 or too large, because a body has fewer digits */
 
 static bool take_exponent(struct bide_text *rest, int64_t *exponent)
 {
@@ -196,7 +196,7 @@ static bool take_exponent(struct bide_text *rest, int64_t *exponent)
     return true;
 }
 
-/* RFC 8259 6. */
+/* RFC 8259 section 6. */
 static bool take_number(struct bide_text *rest, struct number *number)
 {
     number->negative = take_byte(rest, '-');
@@ -212,7 +212,7 @@ static bool take_number(struct bide_text *rest, struct number *number)
     return take_exponent(rest, &number->exponent);
 }
 
-/* Reads digits into *number as long as *places of them count, and the others into *exact. */
+/* Appends the first *places digits to *number; a non-zero digit after them clears *exact. */
 static void scale_digits(struct bide_text digits, int64_t *places, int64_t *number, bool *exact)
 {
     for (size_t i = 0; i < digits.length; i++, (*places)--) {
@@ -230,8 +230,8 @@ bool http_json_scaled(struct bide_text value, int places, int64_t *number, bool 
     *exact = true;
     if (!take_number(&value, &n))
         return false;
-    int64_t integer_digits =
-        (int64_t)n.integer.length + n.exponent + places; /* digits that are before the point at last */
+    /* The number of digits before the decimal point after scaling. */
+    int64_t integer_digits = (int64_t)n.integer.length + n.exponent + places;
     scale_digits(n.integer, &integer_digits, number, exact);
     scale_digits(n.fraction, &integer_digits, number, exact);
     for (; integer_digits > 0 && *number > 0 && *number < BIDE_NEVER; integer_digits--)
@@ -263,7 +263,7 @@ static bool take_member(struct bide_text *rest, unsigned depth, struct http_json
     return true;
 }
 
-/* The inside of an object or array, up to its closing bracket. */
+/* Takes the inside of an object or array, and its closing bracket. */
 static bool take_contents(struct bide_text *rest, unsigned depth, char close)
 {
     struct http_json_member member;
@@ -279,7 +279,7 @@ static bool take_contents(struct bide_text *rest, unsigned depth, char close)
     return take_byte(rest, close);
 }
 
-/* Inside `depth` others. */
+/* depth: the number of enclosing objects and arrays. */
 static bool take_value(struct bide_text *rest, unsigned depth)
 {
     struct number number;
@@ -304,7 +304,7 @@ struct http_json http_json_open(struct bide_text text)
     return json;
 }
 
-/* What stands here is the end of the object, and only blanks follow. */
+/* Takes the end of the object and checks that only whitespace follows. */
 static bool json_take_end(struct http_json *json)
 {
     if (!take_byte(&json->rest, '}'))

@@ -1,12 +1,11 @@
-/* key.c - idempotency keys: made, checked, written and read.
+/* key.c - idempotency keys: generated, checked, written and parsed.
  *
- * A key ends up in a header field, so what is wrong with it is found before anything is sent: a line end in it would
- * begin a field of the attacker's choice. Both forms carry the same keys but for a few characters that the raw form has
- * no way to protect; reading is strict in either, since a server that reads a key otherwise than it was meant runs a
- * request twice, or not at all.
+ * A key becomes part of a header field, so it is checked before anything is sent: a line break in it would start a
+ * header field of an attacker's choice (header injection). Both forms carry the same keys, except for a few characters
+ * that the raw form cannot protect. Parsing is strict in both: a server that parses a different key than the client
+ * meant runs a request twice, or not at all.
  *
- * Known weakness: the values of parameters, which no key is known to have, are only checked to be made of the right
- * characters. */
+ * Known weakness: values of parameters, which no known key has, are only checked for valid characters. */
 #include <bide/key.h>
 
 #include "value.h"
@@ -18,9 +17,9 @@
 #define QUOTE     '"'
 #define BACKSLASH '\\'
 
-/* ---- making ---- */
+/* ---- generating ---- */
 
-/* Never waits: a call has a deadline, and the beginning of a boot may be long. */
+/* Does not block: a call has a deadline, and the kernel may lack entropy for long early in boot. */
 static bool fill_random(unsigned char *bytes, size_t size)
 {
     for (size_t got = 0; got < size;) {
@@ -33,7 +32,7 @@ static bool fill_random(unsigned char *bytes, size_t size)
     return true;
 }
 
-/* RFC 9562 5.4: 122 random bits, the version and the variant. */
+/* RFC 9562 section 5.4: 122 random bits, the version and the variant. */
 enum bide_err bide_key_make(char text[BIDE_KEY_TEXT_SIZE])
 {
     unsigned char b[16];
@@ -68,7 +67,8 @@ static bool is_first_or_last(struct bide_text key, size_t i)
     return i == 0 || i == key.length - 1;
 }
 
-/* What the raw form cannot tell from its own surroundings: blanks, lists, parameters, the quoted form. */
+/* Characters that the raw form cannot tell from its context: surrounding whitespace, lists, parameters, the quoted
+ * form. */
 static bool is_unfit_raw(struct bide_text key, size_t i)
 {
     char c = key.at[i];
@@ -80,7 +80,7 @@ static struct bide_problem key_problem(int64_t value, const char *want)
     return (struct bide_problem){.field = "key", .want = want, .value = value};
 }
 
-/* The first thing wrong, or a problem without a field. */
+/* Returns the first problem; its field is NULL if there is none. */
 static struct bide_problem key_find_problem(struct bide_text key, enum bide_key_form form)
 {
     if (form != BIDE_KEY_QUOTED && form != BIDE_KEY_RAW)
@@ -118,7 +118,7 @@ enum bide_err bide_key_check(const char *key, enum bide_key_form form, struct bi
 
 /* ---- writing ---- */
 
-/* Writes like snprintf: counts what it could not write. */
+/* Like snprintf, counts the characters that did not fit. */
 struct writer {
     char *text;
     size_t size;
@@ -132,7 +132,7 @@ static void writer_put(struct writer *writer, char c)
     writer->length++;
 }
 
-/* The length, if all of it and the NUL are within the size; else 0 and an empty text. */
+/* Returns the length if the text and its NUL fit; otherwise returns 0 and leaves an empty text. */
 static size_t writer_finish(struct writer *writer, bool is_valid)
 {
     bool fits = is_valid && writer->length < writer->size;
@@ -141,7 +141,7 @@ static size_t writer_finish(struct writer *writer, bool is_valid)
     return fits ? writer->length : 0;
 }
 
-/* RFC 9651 4.1.6: the quote and the backslash are escaped, nothing else is. */
+/* RFC 9651 section 4.1.6: only quote and backslash are escaped. */
 static void writer_put_quoted(struct writer *writer, struct bide_text key)
 {
     writer_put(writer, QUOTE);
@@ -171,7 +171,7 @@ size_t bide_key_format(char *text, size_t size, const char *key, enum bide_key_f
     return writer_finish(&writer, is_valid);
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static bool take_byte(struct bide_text *rest, char c)
 {
@@ -181,7 +181,7 @@ static bool take_byte(struct bide_text *rest, char c)
     return true;
 }
 
-/* RFC 9651 4.2.5. What it says goes to the pen. */
+/* RFC 9651 section 4.2.5. Writes the unescaped characters. */
 static bool take_string(struct bide_text *rest, struct writer *writer)
 {
     if (!take_byte(rest, QUOTE))
@@ -198,7 +198,7 @@ static bool take_string(struct bide_text *rest, struct writer *writer)
     return true;
 }
 
-/* How many characters of the set stood here. */
+/* Takes leading characters of the set and returns their number. */
 static size_t take_set(struct bide_text *rest, const char *set)
 {
     size_t count = 0;
@@ -212,7 +212,7 @@ static size_t take_set(struct bide_text *rest, const char *set)
 #define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS "0123456789"
 
-/* Of the other types of bare items each is a run of these; a display string is a % and a string. */
+/* Skips a bare item. All types but strings are runs of these characters; a display string is a % and a string. */
 static bool skip_value(struct bide_text *rest)
 {
     struct writer discarded = {NULL, 0, 0};
@@ -221,7 +221,7 @@ static bool skip_value(struct bide_text *rest)
     return run > 0 && !display ? true : take_string(rest, &discarded);
 }
 
-/* RFC 9651 4.2.3.2. */
+/* RFC 9651 section 4.2.3.2. */
 static bool skip_parameters(struct bide_text *rest)
 {
     while (take_byte(rest, ';')) {
@@ -249,8 +249,8 @@ bool bide_key_parse(struct bide_text value, enum bide_key_form form, char *key, 
         is_valid = take_quoted_key(trimmed, &parsed);
     else
         writer_put_raw(&parsed, trimmed);
-    struct bide_text whole_key = {parsed_key,
-                                  parsed.length}; /* a length beyond the buffer is refused before a byte is looked at */
+    struct bide_text whole_key = {parsed_key, parsed.length};
+    /* key_is_valid rejects a length beyond the buffer before it reads a byte. */
     is_valid = is_valid && key_is_valid(whole_key, form);
     if (is_valid)
         writer_put_raw(&writer, whole_key);

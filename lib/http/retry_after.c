@@ -1,7 +1,7 @@
-/* reply.c - for a server: how to ask callers for time, so that they do not all come back together.
+/* retry_after.c - Retry-After for servers, spread at random so that refused callers do not return as a thundering herd.
  *
- * The number of seconds is a function of the reply alone, its seed included: the same reply is written the same way
- * twice. Whatever is rounded is rounded up, since a caller that comes too early finds the server still overloaded. */
+ * The seconds are a function of the struct alone, its seed included: the same struct always produces the same field.
+ * All rounding is up, because a caller that returns too early finds the server still overloaded. */
 #include <bide/retry_after.h>
 
 #include "core/random.h"
@@ -10,14 +10,15 @@
 
 #include <stdio.h>
 
-#define SECONDS_MAX INT64_C(2147483647) /* what every reader of Retry-After can hold */
+#define SECONDS_MAX INT64_C(2147483647) /* the largest value that every parser of Retry-After can hold */
 
 static int64_t whole_seconds(int64_t ns)
 {
     return core_min(ns / BIDE_S + (ns % BIDE_S > 0), SECONDS_MAX);
 }
 
-/* Uniform in 0 ... most, most < 2^63. The few numbers at the top that would favour some results are drawn again. */
+/* Returns a uniform number in 0 ... max, max < 2^63. Values at the top of the range that would bias the result are
+ * drawn again (rejection sampling). */
 static uint64_t draw_uniform(uint64_t seed, uint64_t max)
 {
     uint64_t count = max + 1, fair_limit = UINT64_MAX - UINT64_MAX % count;
@@ -35,7 +36,7 @@ int64_t bide_retry_after_seconds(const struct bide_retry_after *retry_after)
     return min_s + (int64_t)draw_uniform(retry_after->seed, (uint64_t)(max_s - min_s));
 }
 
-/* Both, if both are said: whoever does not know the one may know the other. */
+/* Writes both fields if both are set: a caller may understand only one of the two. */
 static int write_fields(char *text, size_t size, const struct bide_retry_after *retry_after)
 {
     const char *stop = retry_after->no_retry ? BIDE_RETRY_HEADER ": ?0\r\n" : "";
@@ -44,7 +45,7 @@ static int write_fields(char *text, size_t size, const struct bide_retry_after *
     return snprintf(text, size, "%sRetry-After: %lld\r\n", stop, (long long)bide_retry_after_seconds(retry_after));
 }
 
-/* Half a field would run into the next one: what does not fit is not written at all. */
+/* A truncated field would run into the next field: a text that does not fit is not written at all. */
 size_t bide_retry_after_format(char *text, size_t size, const struct bide_retry_after *retry_after)
 {
     int length = write_fields(text, size, retry_after);
@@ -55,7 +56,8 @@ size_t bide_retry_after_format(char *text, size_t size, const struct bide_retry_
     return 0;
 }
 
-/* RFC 9651 3.3.6, with or without parameters. They are not looked at: a damaged one does not turn a no into a yes. */
+/* RFC 9651 section 3.3.6, with or without parameters. Parameters are not parsed: a malformed parameter must not turn
+ * "do not retry" into "retry". */
 static bool is_structured_false(struct bide_text value)
 {
     size_t length = http_prefix_length(value, "?0");

@@ -1,11 +1,11 @@
-/* trace.c - W3C trace context: the traceparent field, read, continued and written.
+/* trace.c - W3C trace context: parses, continues and writes the traceparent field.
  *
- * Four numbers in lower-case hex, parted by dashes: version, trace id, parent id, flags. Reading is strict, for a trace
- * that is guessed wrong joins two unrelated ones. Of a version that we do not know only the beginning is read, which
- * later versions promise to keep, and what we write is version 00 in any case.
+ * Four numbers in lower-case hexadecimal, separated by dashes: version, trace id, parent id, flags. Parsing is strict,
+ * because a misread id would join two unrelated traces. Of an unknown version only the first four numbers are parsed,
+ * which later versions guarantee to keep. bide always writes version 00.
  *
- * Ids come from bide_seed: different in every thread and after fork, never 0, and drawn without a system call, since
- * each attempt needs one. They are random but no secrets, as the specification demands of them. */
+ * Ids are drawn from bide_seed: different in every thread and after fork, never 0, and without a system call, since
+ * every attempt needs an id. They are random but not secret, as the specification requires. */
 #include <bide/entropy.h>
 #include <bide/trace.h>
 
@@ -15,7 +15,7 @@
 
 #define VALUE_LENGTH      (BIDE_TRACE_TEXT_SIZE - 1)
 #define KNOWN_FLAGS       (BIDE_TRACE_SAMPLED | BIDE_TRACE_RANDOM)
-#define FORBIDDEN_VERSION 0xffu /* 3.2.2.1: forbidden */
+#define FORBIDDEN_VERSION 0xffu /* section 3.2.2.1 */
 
 static int hex_digit(char c)
 {
@@ -24,7 +24,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Reads so many hex digits, at most 16. */
+/* Parses the given number of hexadecimal digits, at most 16. */
 static bool take_hex_digits(const char **at, int digits, uint64_t *number)
 {
     *number = 0;
@@ -42,7 +42,8 @@ static bool take_dash(const char **at)
     return *(*at)++ == '-';
 }
 
-/* 3.2.2.1 and 4.3: version 00 has nothing behind the flags; in later ones a dash parts them from what follows. */
+/* Sections 3.2.2.1 and 4.3: version 00 ends after the flags; in later versions a dash separates them from later
+ * fields. */
 static bool version_allows_length(struct bide_text value, uint64_t version)
 {
     if (version == FORBIDDEN_VERSION)
@@ -66,7 +67,7 @@ static bool trace_read(struct bide_text value, struct bide_trace *trace)
     return true;
 }
 
-/* 3.2.2.3 and 3.2.2.4: ids of all zeros are none. */
+/* Sections 3.2.2.3 and 3.2.2.4: an id of all zeros is invalid. */
 static bool trace_is_complete(const struct bide_trace *trace)
 {
     return (trace->trace_hi | trace->trace_lo) != 0 && trace->parent != 0;

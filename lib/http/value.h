@@ -1,6 +1,6 @@
-/* value.h - field values of HTTP: without the blanks around them, and compared without case.
+/* value.h - helpers for HTTP field values: trimmed, compared without case, written in hexadecimal.
  *
- * The core has its own reader of texts, but its symbols are hidden in libbide: what is needed here is inline. */
+ * Inline, because libbide-curl uses them too and the symbols of libbide's engine are hidden. */
 #ifndef HTTP_VALUE_H
 #define HTTP_VALUE_H
 
@@ -11,7 +11,8 @@ static inline bool http_is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The text without the blanks around it (OWS of RFC 9110 5.6.3). An absent text is as an empty one, never NULL. */
+/* Returns the text without surrounding whitespace (OWS, RFC 9110 section 5.6.3). An absent text becomes empty, never
+ * NULL. */
 static inline struct bide_text http_trim(struct bide_text text)
 {
     if (text.at == NULL)
@@ -23,7 +24,7 @@ static inline struct bide_text http_trim(struct bide_text text)
     return text;
 }
 
-/* Without libc's tolower: that one asks the locale. */
+/* Unlike tolower, independent of the locale. */
 static inline char http_lower(char c)
 {
     if (c < 'A' || c > 'Z')
@@ -31,7 +32,8 @@ static inline char http_lower(char c)
     return (char)(c | 0x20);
 }
 
-/* How long the word is, if the text begins with it in any case; else 0. The word is written in lower case. */
+/* Returns the length of the prefix if the text begins with it, ignoring case; otherwise 0. The prefix must be in lower
+ * case. */
 static inline size_t http_prefix_length(struct bide_text text, const char *prefix)
 {
     size_t i = 0;
@@ -45,7 +47,7 @@ static inline struct bide_text http_text_from(struct bide_text text, size_t offs
     return (struct bide_text){text.at + offset, text.length - offset};
 }
 
-/* Writes so many hexadecimal digits; returns where they end. */
+/* Writes the given number of hexadecimal digits. Returns the position after them. */
 static inline char *http_write_hex(char *at, uint64_t number, int digits)
 {
     for (int i = digits - 1; i >= 0; i--, number >>= 4)
