@@ -1,6 +1,7 @@
-/* http.c - what bide adds to libcurl: instructions of a call, throughput of many, memory and CPU of those that wait.
+/* http.c - the cost that bide adds to libcurl: instructions per call, throughput of many calls, memory and CPU of
+ * waiting calls.
  *
- * Both sides do the same in the same run: one kept-alive handle with a write function against a local nginx, then
+ * Both sides do the same work in the same run: a kept-alive handle with a write function against a local nginx, then
  * against `bide chaos`; then a thousand calls in flight over curl_multi. The servers are child processes. BIDE_CHAOS
  * names the program bide-chaos. */
 #include <bide/multi.h>
@@ -14,8 +15,8 @@
 #include "server.h"
 
 #define IN_FLIGHT 1000u
-#define CALLS     10000u /* in one run of many */
-#define PAIRS     9      /* runs of either side, in turn; those count that were disturbed least */
+#define CALLS     10000u /* per run of many calls */
+#define PAIRS     9      /* runs of each side, alternating; the least disturbed run counts */
 #define WAITING   100000u
 
 /* ---- servers ---- */
@@ -58,7 +59,7 @@ static struct server start_chaos(const char *script)
     return s;
 }
 
-/* ---- one call after the other ---- */
+/* ---- calls one after another ---- */
 
 static size_t sink(char *at, size_t size, size_t count, void *context)
 {
@@ -108,12 +109,12 @@ static void require_ok(CURLcode code)
 static void perform_bare(void *context, uint32_t n)
 {
     struct easy *e = easy_new(context);
-    for (uint32_t i = 0; i <= n; i++) /* the first one connects */
+    for (uint32_t i = 0; i <= n; i++) /* the first call connects */
         require_ok(curl_easy_perform(e->handle));
     easy_free(e);
 }
 
-/* What anybody needs who watches over a call: timeouts, and a look at the head. Floor of what bide can cost. */
+/* The minimum that any supervision of a call needs: two timeouts and a header function. The floor of bide's cost. */
 static void perform_watched(void *context, uint32_t n)
 {
     struct easy *e = easy_new(context);
@@ -135,7 +136,7 @@ static void perform_bide(void *context, uint32_t n)
     easy_free(e);
 }
 
-/* As the one-line change does it: no options, the target found by origin. */
+/* The one-line change: no options, the target found by origin. */
 static void perform_drop_in(void *context, uint32_t n)
 {
     struct easy *e = easy_new(context);
@@ -165,7 +166,7 @@ static void perform_bide_headers(void *context, uint32_t n)
     easy_free(e);
 }
 
-/* ---- many at once ---- */
+/* ---- many calls at once ---- */
 
 static double cpu_s(void)
 {
@@ -183,8 +184,8 @@ struct many {
     uint32_t ended;
 };
 
-/* Of one run. The client is one thread and the bottleneck: what it can do is calls per second of its CPU time. Time
- * on the wall is told as well, but on a machine that does other things it says little. */
+/* The result of one run. The client is a single thread and the bottleneck, so its capacity is calls per second of CPU
+ * time. Wall-clock time is reported as well, but depends on the load of the machine. */
 struct rate {
     double per_s;
     double per_cpu_s;
@@ -300,7 +301,7 @@ static void measure_many(const char *url, const char *key, double least)
     bench_figure_least(name, ours.per_cpu_s / plain.per_cpu_s, "ratio", least);
 }
 
-/* For counting: n calls beside the thousand that are always there. */
+/* For counting instructions: n calls in addition to the thousand that are always in flight. */
 static void count_bare_many(void *context, uint32_t n)
 {
     struct many *m = many_new(context, IN_FLIGHT + n);
@@ -315,7 +316,7 @@ static void count_bide_many(void *context, uint32_t n)
     many_free(m);
 }
 
-/* ---- those that wait ---- */
+/* ---- waiting calls ---- */
 
 static size_t heap_bytes(void)
 {
@@ -328,8 +329,8 @@ static void ignore_end(void *context, const struct bide_multi_end *end)
     (void)end;
 }
 
-/* All calls have failed once and wait for an hour. What they hold beyond their handles is counted: handles that were
- * used once without bide are measured first, and taken off. */
+/* All calls have failed once and wait for an hour. Their memory beyond the handles is counted: handles that were used
+ * once without bide are measured first and subtracted. */
 struct waiting {
     CURL **handle;
     struct bide_multi *multi;
@@ -372,7 +373,7 @@ static void fail_all(struct waiting *w, uint32_t n)
         job.easy = w->handle[i];
         if (bide_multi_start(w->multi, &job, NULL, NULL) != BIDE_OK)
             server_give_up("a call does not start");
-        while (i + 1 - w->waits >= 200) /* so many connections at once, not 100,000 */
+        while (i + 1 - w->waits >= 200) /* limits the connections at a time */
             bide_multi_poll(w->multi, BIDE_NEVER);
     }
     while (w->waits < n)

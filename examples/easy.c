@@ -1,12 +1,12 @@
-/* easy.c - bide_curl_perform where curl_easy_perform stood: first as it is, then with a few options.
- * Run: easy http://127.0.0.1:8080, where something fails at first. */
+/* easy.c - bide_curl_perform instead of curl_easy_perform: first without options, then with a few. Run: easy
+ * http://127.0.0.1:8080, against a server that fails at first. */
 /* chaos: /flaky 503 | 503 | 200 body="hello\n" */
 /* chaos: /orders 503 | 429 header="retry-after-ms: 20" | 201 body="created\n" */
 #include <bide/curl.h>
 
 #include <stdio.h>
 
-/* One line for each verdict, as a log would have it. */
+/* Prints one line per verdict, like a log. */
 static void log_verdict(void *context, const struct bide_event *event)
 {
     const struct bide_verdict *v = event->verdict;
@@ -14,7 +14,7 @@ static void log_verdict(void *context, const struct bide_event *event)
            bide_reason_text(v->reason));
 }
 
-/* The one-line change. The handle is set up as ever; a GET may be repeated, so it is. */
+/* The one-line change. The handle is set up as before; a GET is safe to repeat, so it is retried. */
 static CURLcode get(CURL *easy, const char *base)
 {
     char url[256];
@@ -23,7 +23,8 @@ static CURLcode get(CURL *easy, const char *base)
     return bide_curl_perform(easy, NULL, NULL, NULL); /* was: curl_easy_perform(easy) */
 }
 
-/* A POST may not be repeated, unless it has a key; and with a sink of bide's the connection survives a failure. */
+/* A POST is not repeated unless it has an idempotency key. With a sink in the options, the connection survives a
+ * failure. */
 static CURLcode post(CURL *easy, const char *base, struct bide_curl_result *result)
 {
     static char name[] = "orders";

@@ -35,7 +35,7 @@ static void set_timer(void *context, int64_t due_ns)
 {
     int64_t left_ns = due_ns - bide_now();
     uv_timer_stop(&timer);
-    if (due_ns != BIDE_NEVER) /* rounded up; if it is early all the same, it is set again */
+    if (due_ns != BIDE_NEVER) /* rounded up; if it still fires early, bide sets it again */
         uv_timer_start(&timer, on_timer, left_ns > 0 ? (uint64_t)(left_ns / BIDE_MS + 1) : 0, 0);
 }
 

@@ -1,4 +1,4 @@
-/* multi.c - a hundred downloads in one thread; those that fail are tried again. Run: multi http://127.0.0.1:8080 */
+/* multi.c - a hundred downloads in one thread, with retries. Run: multi http://127.0.0.1:8080 */
 /* chaos: / bytes=20000 delay=1ms..20ms x30 | 503 | bytes=20000 reset=headers | loop */
 #include <bide/multi.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static unsigned succeeded, attempts;
 
 static size_t count(char *at, size_t size, size_t number, void *context)
 {
-    ((struct download *)context)->bytes += size * number; /* a real one writes to a file */
+    ((struct download *)context)->bytes += size * number; /* a real program writes to a file */
     return size * number;
 }
 
@@ -34,7 +34,7 @@ static enum bide_err start(struct bide_multi *multi, struct download *d, const c
     CURL *easy = curl_easy_init();
     curl_easy_setopt(easy, CURLOPT_URL, url);
     bide_curl_options_init(&d->options);
-    d->options.write = count; /* what belongs to a failed attempt never gets there */
+    d->options.write = count; /* never gets a byte of a failed attempt */
     d->options.write_data = d;
     struct bide_multi_job job = {
         .easy = easy, .options = &d->options, .result = &d->result, .done = done, .context = d};

@@ -1,8 +1,8 @@
-/* fuzz_details.c - whatever a body holds, reading it is harmless, and it is read as jansson reads it.
+/* fuzz_details.c - parsing an arbitrary body is harmless, and gives the same result as jansson.
  *
- * Two readers of JSON must agree on what is JSON, and on what it says. They may differ where jansson gives up: numbers
- * beyond a double, and names that say NUL; and it must not be asked about a NUL byte, which it swallows after a number.
- * */
+ * Both parsers must agree on which texts are JSON and on the values of the members. They may differ where jansson gives
+ * up: numbers beyond a double, and names that contain NUL. A body with a NUL byte is not given to jansson, which
+ * ignores NUL after a number. */
 #include <bide/details.h>
 
 #include <jansson.h>
@@ -29,7 +29,7 @@ static size_t depth_of(json_t *json)
     return deepest + 1;
 }
 
-/* No number is told apart by more than a double can; and no member is asked for twice. */
+/* Compares with the precision of a double. The body has no duplicate members. */
 static void check_wait(struct bide_hint hint, const json_t *json)
 {
     static const char *const names[] = {"retry_after", "retry-after", "retryAfter"};
@@ -89,7 +89,7 @@ static void check_body(struct bide_text body)
     json_decref(json);
 }
 
-/* What is written is read back. */
+/* A written body parses back to the same values. */
 static void check_written(const char *text_value, int64_t wait_ns)
 {
     struct bide_details_response response = {text_value, text_value, text_value, 503, wait_ns, false};
@@ -110,8 +110,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *copy = malloc(size + 1); /* with a NUL, for the texts of a reply */
-    char *exact = malloc(size);    /* of exactly its size: the address sanitizer sees every byte read too far */
+    char *copy = malloc(size + 1); /* NUL-terminated, for the texts of a response */
+    char *exact = malloc(size);    /* of exactly this size: the address sanitizer detects a read beyond it */
     int64_t wait_ns = 0;
     CHECK(copy != NULL && exact != NULL);
     memcpy(copy, data, size);

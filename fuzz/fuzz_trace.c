@@ -1,5 +1,5 @@
-/* fuzz_trace.c - whatever traceparent, Idempotency-Key and Bide-Retry hold, reading them is harmless, and what is
- * written reads back. */
+/* fuzz_trace.c - parsing arbitrary values of traceparent, Idempotency-Key and Bide-Retry is harmless, and written
+ * values parse back to the same. */
 #include <bide/key.h>
 #include <bide/retry_after.h>
 #include <bide/trace.h>
@@ -34,7 +34,7 @@ static void check_trace(struct bide_text value)
     CHECK(child.parent != 0 && child.parent != trace.parent);
 }
 
-/* A key that was read is one that may be sent, in the same form. */
+/* A parsed key is valid in the same form. */
 static void check_parsed_key(struct bide_text value, enum bide_key_form form)
 {
     char key[BIDE_KEY_MAX + 1], text[BIDE_KEY_VALUE_SIZE], back[BIDE_KEY_MAX + 1];
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *key = malloc(size + 1);
-    char *exact = malloc(size); /* of exactly its size: the address sanitizer sees every byte read too far */
+    char *exact = malloc(size); /* of exactly this size: the address sanitizer detects a read beyond it */
     CHECK(key != NULL && exact != NULL);
     memcpy(key, data, size);
     memcpy(exact, data, size);

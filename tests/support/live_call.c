@@ -1,4 +1,4 @@
-/* live_call.c - one call of bide_curl_perform with all that belongs to it, for live tests. */
+/* live_call.c - one call of bide_curl_perform with everything it needs, for live tests. */
 #include "live_call.h"
 
 #include <bide/clock.h>

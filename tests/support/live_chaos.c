@@ -1,4 +1,4 @@
-/* live_chaos.c - a chaos server in a thread, and a sink that remembers. */
+/* live_chaos.c - a chaos server in a thread, and a sink that stores the body. */
 #include "live_chaos.h"
 
 #include <bide/clock.h>

@@ -1,4 +1,4 @@
-/* live_client.c - an easy handle and all that bide_curl_perform takes. */
+/* live_client.c - an easy handle and the arguments of bide_curl_perform. */
 #include "live_client.h"
 
 #include <setjmp.h>
@@ -19,7 +19,7 @@ void live_client_init(struct live_client *client, uint32_t attempts)
     client->options.write_data = &client->sink;
     assert_non_null(client->easy);
     curl_easy_setopt(client->easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(client->easy, CURLOPT_PROXY, ""); /* whatever the environment says */
+    curl_easy_setopt(client->easy, CURLOPT_PROXY, ""); /* whatever the environment sets */
 }
 
 void live_client_free(struct live_client *client)

@@ -1,4 +1,4 @@
-/* live_h2.c - a raw HTTP/2 server in clear text. Sections are those of RFC 9113. */
+/* live_h2.c - a raw cleartext HTTP/2 server. Sections refer to RFC 9113. */
 #include "live_h2.h"
 
 #include "live_tcp.h"
@@ -11,7 +11,7 @@
 #define PREFACE      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" /* section 3.4 */
 #define PREFACE_MAX  (sizeof PREFACE - 1)
 #define PREFACE_HEAD 18u
-#define FRAME_MAX    16384u /* section 4.2: without SETTINGS_MAX_FRAME_SIZE */
+#define FRAME_MAX    16384u /* section 4.2: the limit without SETTINGS_MAX_FRAME_SIZE */
 #define STREAMS_MAX  256u
 #define ACTIONS_MAX  16u
 
@@ -71,7 +71,7 @@ static bool read_frame(int fd, struct frame *frame)
     return frame->length <= sizeof frame->payload && live_tcp_read(fd, frame->payload, frame->length);
 }
 
-/* ---- deeds ---- */
+/* ---- actions ---- */
 
 static enum live_h2_action record_request(struct live_h2 *server, struct live_h2_seen seen)
 {
@@ -101,8 +101,8 @@ static bool reset_stream(int fd, uint32_t stream, uint32_t error)
     return send_frame(fd, RST_STREAM, 0, stream, payload, sizeof payload);
 }
 
-/* :status 200 and content-length: 10, of which five bytes come. The stream is reset when the client has answered a
- * PING: then it has seen these. */
+/* Sends :status 200, content-length: 10 and five bytes. The stream is reset when the client has answered a PING and so
+ * has seen these frames. */
 static bool send_half_response(int fd, uint32_t stream)
 {
     static const char block[] = "\x88\x0f\x0d\x02"
@@ -121,8 +121,8 @@ static bool go_away(int fd, uint32_t last_stream)
     return send_frame(fd, GOAWAY, 0, 0, payload, sizeof payload);
 }
 
-/* False: the connection ends here. Header blocks are RFC 7541's: 0x88 is the table's :status 200, 0x08 its name with
- * another value. */
+/* Returns false to close the connection. Header blocks follow RFC 7541: 0x88 is :status 200 of the static table, 0x08
+ * the same name with another value. */
 static bool perform_action(int fd, uint32_t stream, enum live_h2_action action)
 {
     switch (action) {
@@ -163,7 +163,7 @@ static bool on_frame(struct live_h2 *server, int fd, const struct frame *f, stru
     return perform_action(fd, f->stream, record_request(server, *seen));
 }
 
-/* upgraded: what the first request was, or NULL. */
+/* upgraded: the request that asked for the upgrade, or NULL. */
 static void serve_frames(struct live_h2 *server, int fd, unsigned number, const struct live_h2_seen *upgraded)
 {
     struct live_h2_seen *streams = calloc(STREAMS_MAX, sizeof *streams);
@@ -185,10 +185,10 @@ static void serve_http_1(struct live_h2 *server, int fd, struct live_h2_seen see
     char byte;
     record_request(server, seen);
     if (live_tcp_write(fd, text, sizeof text - 1))
-        live_tcp_read(fd, &byte, 1); /* until the client leaves */
+        live_tcp_read(fd, &byte, 1); /* until the client closes */
 }
 
-/* RFC 7540 section 3.2: the request that asks for the upgrade is stream 1, and the preface comes after our 101. */
+/* RFC 7540 section 3.2: the request that asks for the upgrade is stream 1; the preface follows our 101. */
 static void upgrade(struct live_h2 *server, int fd, struct live_h2_seen seen)
 {
     static const char text[] = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n";
@@ -197,7 +197,7 @@ static void upgrade(struct live_h2 *server, int fd, struct live_h2_seen seen)
         serve_frames(server, fd, seen.connection, &seen);
 }
 
-/* The body of a request in HTTP/1.1; its length, or 0. */
+/* Reads the body of an HTTP/1.1 request. Returns its length, or 0. */
 static size_t read_body(int fd, const char *head)
 {
     static const char name[] = "Content-Length: ";
@@ -212,7 +212,7 @@ static void serve(void *context, int fd, unsigned number)
     struct live_h2 *server = context;
     struct live_h2_seen seen = {.connection = number};
     char head[8192];
-    if (!live_tcp_read_head(fd, head, sizeof head)) /* the preface looks like one, up to its last six bytes */
+    if (!live_tcp_read_head(fd, head, sizeof head)) /* the preface looks like a head, up to its last six bytes */
         return;
     if (strncmp(head, PREFACE, PREFACE_HEAD) == 0) {
         if (live_tcp_read(fd, head, PREFACE_MAX - PREFACE_HEAD))

@@ -1,12 +1,12 @@
-/* live_h2.h - for live tests: a raw HTTP/2 server in clear text, to be met with prior knowledge or by an upgrade, that
- * does to each request what it was told.
+/* live_h2.h - for live tests: a raw cleartext HTTP/2 server, reached with prior knowledge or by an upgrade, that
+ * performs a given action for each request.
  *
- *     static const enum live_h2_deed deeds[] = {LIVE_H2_REFUSE, LIVE_H2_OK};
- *     struct live_h2 *server = live_h2_new(deeds, 2);     the first request is refused, all later ones are answered
+ *     static const enum live_h2_action actions[] = {LIVE_H2_REFUSE, LIVE_H2_OK};
+ *     struct live_h2 *server = live_h2_new(actions, 2);   the first request is refused, all later requests succeed
  *
- * Frames are written by hand and header blocks not even read; so it can say what no real server can be made to say. A
- * deed is done when its request is complete, in that order over all connections. A client that wants HTTP/1.1
- * is answered 200 in kind. */
+ * Frames are written by hand and header blocks are not parsed, so it can send what no real server can be made to send.
+ * An action is performed when its request is complete, in order over all connections. A client that uses HTTP/1.1 gets
+ * a 200 in HTTP/1.1. */
 #ifndef LIVE_H2_H
 #define LIVE_H2_H
 
@@ -18,14 +18,14 @@
 enum live_h2_action {
     LIVE_H2_OK = 0,            /* 200 "ok\n" */
     LIVE_H2_503,               /* 503 "busy\n" */
-    LIVE_H2_REFUSE,            /* RST_STREAM with REFUSED_STREAM: it was not processed */
-    LIVE_H2_GOAWAY,            /* GOAWAY whose last stream is one below it: likewise */
+    LIVE_H2_REFUSE,            /* RST_STREAM with REFUSED_STREAM: not processed */
+    LIVE_H2_GOAWAY,            /* GOAWAY whose last stream is below the request's: not processed */
     LIVE_H2_CANCEL,            /* RST_STREAM with CANCEL */
     LIVE_H2_INTERNAL_ERROR,    /* RST_STREAM with INTERNAL_ERROR */
     LIVE_H2_HTTP_1_1_REQUIRED, /* RST_STREAM with HTTP_1_1_REQUIRED */
-    LIVE_H2_HALF,              /* 200, half of the body it announced, and RST_STREAM with INTERNAL_ERROR */
-    LIVE_H2_CLOSE,             /* the whole connection is closed */
-    LIVE_H2_SILENCE,           /* nothing, ever */
+    LIVE_H2_HALF,              /* 200, half of the announced body, and RST_STREAM with INTERNAL_ERROR */
+    LIVE_H2_CLOSE,             /* closes the connection */
+    LIVE_H2_SILENCE,           /* no response */
 };
 
 /* One complete request. */
@@ -38,12 +38,11 @@ struct live_h2_seen {
 
 struct live_h2;
 
-struct live_h2 *live_h2_new(const enum live_h2_action *actions,
-                            size_t count); /* the last one holds for all that follow */
-void live_h2_free(struct live_h2 *server); /* accepts NULL */
+struct live_h2 *live_h2_new(const enum live_h2_action *actions, size_t count); /* the last action is repeated */
+void live_h2_free(struct live_h2 *server);                                     /* accepts NULL */
 const char *live_h2_url(struct live_h2 *server);
 
-/* Requests so far, from any thread, and one of them, from 1. */
+/* Return the number of requests so far (from any thread), and one of them, from 1. */
 size_t live_h2_requests(struct live_h2 *server);
 struct live_h2_seen live_h2_seen(struct live_h2 *server, size_t n);
 

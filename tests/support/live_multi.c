@@ -1,4 +1,4 @@
-/* live_multi.c - a call in a multi that remembers how it ended. */
+/* live_multi.c - a call in a multi that stores how it ended. */
 #include "live_multi.h"
 
 #include <bide/clock.h>
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define GIVE_UP_NS (60 * BIDE_S) /* never reached, unless something is wrong */
+#define GIVE_UP_NS (60 * BIDE_S) /* not reached unless a test fails */
 
 static void die(const char *message)
 {
@@ -44,7 +44,7 @@ static void on_done(void *context, const struct bide_multi_end *end)
     struct bide_multi_call *ended = call->active;
     if (call->after_done)
         call->after_done(call->other);
-    if (call->active == ended) /* it was not started anew */
+    if (call->active == ended) /* not started again */
         call->active = NULL;
 }
 
@@ -111,9 +111,9 @@ bool live_multi_run(struct bide_multi *multi)
     return bide_multi_running(multi) == 0;
 }
 
-/* ---- a port that does not answer ---- */
+/* ---- a port that does not accept ---- */
 
-/* Who does not accept, and has as many in its queue as it wants, drops what comes. */
+/* A listener that does not accept drops SYNs once its queue is full. */
 void live_blackhole_open(struct live_blackhole *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

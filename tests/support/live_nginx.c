@@ -1,4 +1,4 @@
-/* live_nginx.c - nginx in one process, so that a signal to it is a signal to all of it. */
+/* live_nginx.c - nginx in one process, so that a signal reaches all of it. */
 #include "live_nginx.h"
 
 #include "live_tcp.h"
@@ -34,9 +34,9 @@ void live_nginx_restart(struct live_process *nginx)
     live_process_start(nginx, (const char *const[]){"nginx", "-e", "$DIR/error.log", "-c", "$DIR/nginx.conf", NULL});
 }
 
-/* A line is logged when its request is over, and that may be after its answer: when the rest of a body has come that
- * nobody wanted. One process takes its events in order; so when this request is answered, all before it are over. A
- * port that wants TLS answers, too. */
+/* nginx logs a request when it is complete, which may be after the response: when the rest of an unwanted body has
+ * arrived. A single process handles its events in order, so when this request is answered, all earlier requests are
+ * logged. A TLS port answers it, too. */
 static void wait_for_log(uint16_t port)
 {
     static const char request[] = "GET /goodbye HTTP/1.0\r\n\r\n";

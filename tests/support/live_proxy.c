@@ -37,7 +37,7 @@ static void send_status(int client, const char *status, const char *fields)
     char text[256];
     int length = snprintf(text, sizeof text, "HTTP/1.1 %s\r\n%sContent-Length: 6\r\n\r\nproxy\n", status, fields);
     live_tcp_write(client, text, (size_t)length);
-    live_tcp_read(client, text, 1); /* until the client leaves */
+    live_tcp_read(client, text, 1); /* until the client closes */
 }
 
 static void serve(void *context, int fd, unsigned number)
@@ -59,7 +59,7 @@ static void serve(void *context, int fd, unsigned number)
     case LIVE_PROXY_502: send_status(fd, "502 Bad Gateway", ""); break;
     case LIVE_PROXY_503: send_status(fd, "503 Service Unavailable", ""); break;
     case LIVE_PROXY_CLOSE: break;
-    case LIVE_PROXY_SILENCE: live_tcp_read(fd, head, 1); break; /* until the client leaves */
+    case LIVE_PROXY_SILENCE: live_tcp_read(fd, head, 1); break; /* until the client closes */
     }
 }
 

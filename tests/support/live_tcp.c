@@ -1,4 +1,4 @@
-/* live_tcp.c - a server whose every connection is a function in a thread of its own. */
+/* live_tcp.c - a TCP server that runs a function in a thread for each connection. */
 #include "live_tcp.h"
 
 #include <arpa/inet.h>
@@ -14,7 +14,7 @@ struct connection {
     struct live_tcp *server;
     pthread_t thread;
     unsigned number;
-    int fd; /* -1: closed. Behind the lock, because the number may be somebody else's a moment later */
+    int fd; /* -1: closed. Guarded by the lock, because the number may be reused at once */
 };
 
 struct live_tcp {
@@ -83,7 +83,7 @@ void live_tcp_free(struct live_tcp *server)
 {
     if (!server)
         return;
-    shutdown(server->listener, SHUT_RDWR); /* ends accept */
+    shutdown(server->listener, SHUT_RDWR); /* interrupts accept */
     pthread_join(server->thread, NULL);
     pthread_mutex_lock(&server->lock);
     for (unsigned i = 0; i < server->count; i++)
@@ -137,7 +137,7 @@ void live_tcp_reset(int fd)
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
-/* Passes on what there is. False: that side is done. */
+/* Relays the available bytes. Returns false if that side closed. */
 static bool relay_bytes(int from, int to)
 {
     char piece[16384];

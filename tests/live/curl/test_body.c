@@ -1,4 +1,4 @@
-/* test_http_body.c - the request's body: sent again byte for byte, or not at all. */
+/* test_body.c - the request body is sent again byte for byte, or not at all. */
 #define _GNU_SOURCE
 #include "live_call.h"
 
@@ -18,7 +18,7 @@ static void expect_done(const struct live_call *c, uint32_t attempts)
     live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, attempts);
 }
 
-/* All requests that the server saw had this body. */
+/* Checks that all requests had this body. */
 static void expect_bodies(struct live_call *c, size_t count, const void *at, size_t length)
 {
     live_server_stop(&c->server);
@@ -35,7 +35,7 @@ static void expect_requests(struct live_call *c, size_t count)
     assert_int_equal(c->server.count, count);
 }
 
-/* A long body that differs everywhere. */
+/* Returns a long body without repetitions. */
 static char *long_body(void)
 {
     char *at = malloc(LONG_BODY);
@@ -73,7 +73,7 @@ static void an_empty_body_is_sent_again(void **state)
         struct live_call c;
         open_keyed(&c, "/a 503 | 200");
         c.options.body = (struct bide_curl_body){.kind = BIDE_CURL_BODY_MEMORY, .at = at[i], .length = 0};
-        c.policy.attempt_timeout_ns = 5 * BIDE_S; /* if libcurl should want to read something, say from stdin */
+        c.policy.attempt_timeout_ns = 5 * BIDE_S; /* in case libcurl tries to read from stdin */
         live_call_perform(&c, "/a");
         expect_done(&c, 2);
         expect_bodies(&c, 2, "", 0);
@@ -110,7 +110,7 @@ static void a_part_of_a_file_is_sent_again_byte_for_byte(void **state)
     live_call_perform(&c, "/a");
     expect_done(&c, 3);
     expect_bodies(&c, 3, body + 1000, LONG_BODY - 2000);
-    assert_int_equal(lseek(fd, 0, SEEK_CUR), 77); /* its own place is nobody's business */
+    assert_int_equal(lseek(fd, 0, SEEK_CUR), 77); /* the descriptor's own offset is unchanged */
     close(fd);
     live_call_close(&c);
     free(body);
@@ -146,14 +146,14 @@ static void a_file_can_be_sent_by_put(void **state)
     live_call_close(&c);
 }
 
-/* Changes the file once the first answer is there. */
+/* Changes the file after the first response. */
 static void change_file(void *context, const struct bide_event *event)
 {
     struct live_call *c = context;
     static const struct timespec times[2] = {{12345, 0}, {12345, 6789}};
     if (event->verdict->action == BIDE_WAIT || event->verdict->action == BIDE_GIVE_UP) {
         assert_int_equal(pwrite(c->options.body.fd, "J", 1, 0), 1);
-        assert_int_equal(futimens(c->options.body.fd, times), 0); /* a clock too coarse to see the difference */
+        assert_int_equal(futimens(c->options.body.fd, times), 0); /* a clock too coarse to show the change */
     }
 }
 
@@ -168,13 +168,13 @@ static void a_file_that_changed_is_not_sent_again(void **state)
     live_call_perform(&c, "/a");
     assert_int_equal(c.result.verdict.action, BIDE_GIVE_UP);
     expect_bodies(&c, 1, "hello", 5);
-    live_expect_text(&c.sink, "down"); /* it is the last answer */
+    live_expect_text(&c.sink, "down"); /* the last response is delivered */
     assert_int_equal(c.result.status, 503);
     close(fd);
     live_call_close(&c);
 }
 
-/* libcurl rewinds the body before it would repeat the request by itself: that must not hide the change. */
+/* libcurl rewinds the body before its replay: that must not hide the change. */
 static int change_first(void *context, char *ip, char *local_ip, int port, int local_port)
 {
     static const struct timespec times[2] = {{12345, 0}, {12345, 6789}};
@@ -287,7 +287,7 @@ static void a_failing_seek_ends_the_call_with_the_last_response(void **state)
 
 static void a_one_shot_stream_is_not_sent_again(void **state)
 {
-    /* after at least a byte of it: an answer that comes before any was read would leave it whole */
+    /* The server reads at least a byte: a response before that would leave the stream unread. */
     static const char *const script[] = {"/a 503 body=down", "/a reset", "/a close", "/a 425",
                                          "/a early=1 503 body=down"};
     for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
@@ -315,7 +315,7 @@ static void an_unread_one_shot_stream_is_retried(void **state)
     live_call_close(&c);
 }
 
-/* The server asks for the body only at the second attempt. */
+/* The server requests the body only in the second attempt. */
 static void a_one_shot_stream_without_100_continue_is_sent_by_the_retry(void **state)
 {
     struct live_call c;
@@ -361,7 +361,7 @@ static void a_stream_can_abort_the_call(void **state)
     live_call_close(&c);
 }
 
-/* ---- the handle's own body ---- */
+/* ---- a body set on the handle ---- */
 
 static void an_unknown_body_is_spent_once_sent(void **state)
 {
@@ -413,12 +413,12 @@ static void a_repeatable_body_is_sent_again(void **state)
     live_call_close(&c);
 }
 
-/* ---- half a body ---- */
+/* ---- a partly sent body ---- */
 
-/* The server has read half of the body when it answers, and keeps the connection: the other half is not a request. */
+/* The server responds after half of the body and keeps the connection: the other half must not be read as a request. */
 static void a_partly_sent_body_is_retried_on_a_new_connection(void **state)
 {
-    size_t length = 8u << 20; /* more than the buffers between */
+    size_t length = 8u << 20; /* more than the socket buffers hold */
     char *body = calloc(1, length);
     struct live_call c;
     open_keyed(&c, "/a 503 early=1000 | 200");

@@ -1,19 +1,19 @@
-/* test_curl_codes.c - CURLcodes as they come about: each is provoked for real, and the result says what it means.
+/* test_curl_codes.c - CURLcodes provoked for real, and their outcomes.
  *
- * The table itself is in tests/unit/curl/test_classify_curl.c. What needs TLS, HTTP/2 or a proxy that answers is
- * elsewhere. */
+ * The table is tested in tests/unit/curl/test_classify_curl.c. Codes that need TLS, HTTP/2 or a proxy are in other
+ * files. */
 #include "live_call.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define LABEL_OF_64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-#define NO_NAME     "http://" LABEL_OF_64 ".invalid/" /* a label may have 63: no resolver is asked */
+#define NO_NAME     "http://" LABEL_OF_64 ".invalid/" /* a label may have 63 bytes: no resolver is contacted */
 
 struct code_case {
     const char *name;
-    const char *script; /* of /a, or a line by itself */
-    const char *url;    /* NULL: /a of the server. %u: its port */
+    const char *script; /* the steps of /a, or a complete line */
+    const char *url;    /* NULL: /a of the server; %u is replaced by its port */
     void (*set)(struct live_call *);
     CURLcode code;
     enum bide_kind kind;
@@ -205,7 +205,7 @@ static void provoked_codes_have_the_outcome_of_the_table(void **state)
         perform_case(&code_cases[i]);
 }
 
-/* Permanent ones are not tried again, and neither are those of our own side; transient ones are. */
+/* Permanent and local failures are not retried, transient failures are. */
 static void only_transient_codes_are_retried(void **state)
 {
     for (size_t i = 0; i < sizeof code_cases / sizeof *code_cases; i++) {
@@ -235,7 +235,7 @@ static void curl_rules_override_the_table(void **state)
     struct live_call c;
     live_call_open(&c, "/a 302 location=/a\n/b close", 3);
     set_follow(&c);
-    curl_easy_setopt(c.easy, CURLOPT_FORBID_REUSE, 1L); /* a replay that is stopped is not the code's doing */
+    curl_easy_setopt(c.easy, CURLOPT_FORBID_REUSE, 1L); /* otherwise the guard stops a replay */
     c.options.curl_rules = &rules;
     live_call_perform(&c, "/a");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_ATTEMPTS_SPENT, 3);
@@ -245,7 +245,7 @@ static void curl_rules_override_the_table(void **state)
     live_call_close(&c);
 }
 
-/* With FAILONERROR libcurl says 22; the status decides all the same, and the hint counts. */
+/* With FAILONERROR libcurl returns code 22; status and hint still decide. */
 static void failonerror_changes_only_the_returned_code(void **state)
 {
     struct live_call c;
@@ -262,7 +262,7 @@ static void failonerror_changes_only_the_returned_code(void **state)
     live_call_close(&c);
 }
 
-/* Opens the breaker when the call decides to wait: so it gives up when the wait ends. */
+/* Opens the breaker when the call starts to wait, so that the call gives up after the wait. */
 static void open_when_waiting(void *context, const struct bide_event *event)
 {
     struct live_call *c = context;
@@ -270,7 +270,7 @@ static void open_when_waiting(void *context, const struct bide_event *event)
         bide_breaker_hold(&c->target, BIDE_HOLD_OPEN);
 }
 
-/* Who sets FAILONERROR looks at nothing but the code. */
+/* A caller who sets FAILONERROR checks only the code. */
 static void failonerror_applies_when_a_wait_is_given_up(void **state)
 {
     static const char *const script[] = {"/a 503 body=down", "/a 503 bytes=0", "/a 503 bytes=1000000"};

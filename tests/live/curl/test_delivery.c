@@ -1,5 +1,5 @@
-/* test_delivery.c - what a review of libbide-curl found wrong once, one handle at a time: what the sink and the
- * header function get, what is resumed, which codes and options count. */
+/* test_delivery.c - delivery to the caller of bide_curl_perform: bodies without a sink, resumed parts, heads in the
+ * sink, heads with FAILONERROR; and which codes and options apply. */
 #define _GNU_SOURCE
 #include "live_call.h"
 
@@ -16,7 +16,7 @@ static void expect_done(const struct live_call *c, uint32_t attempts)
     live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, attempts);
 }
 
-/* Opens the breaker when the call decides to wait: so it gives up when the wait ends. */
+/* Opens the breaker when the call starts to wait, so that the call gives up after the wait. */
 static void open_when_waiting(void *context, const struct bide_event *event)
 {
     struct live_call *c = context;
@@ -26,7 +26,8 @@ static void open_when_waiting(void *context, const struct bide_event *event)
 
 /* ---- without a sink ---- */
 
-/* What libcurl may answer by itself is judged late: then the handle's own function has its body already. */
+/* Statuses that libcurl may follow with another leg are reported late, after the handle's write function got the
+ * body. */
 static void a_body_written_without_a_sink_is_not_followed_by_another(void **state)
 {
     static const struct bide_rule rule[] = {{300, 499, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_ANSWERED, 0}};
@@ -89,7 +90,7 @@ static void a_part_with_another_validator_is_not_appended(void **state)
     }
 }
 
-/* One, two from its start, and then one again: of that nothing fits to what the sink has of two. */
+/* Version 1, version 2 from its start, then version 1 again: it does not continue version 2. */
 static void a_resume_after_a_change_uses_the_new_validator(void **state)
 {
     struct live_call c;
@@ -126,7 +127,7 @@ static void a_chunked_part_that_is_too_long_is_not_a_success(void **state)
     live_call_close(&c);
 }
 
-/* ---- heads that go to the sink as well (CURLOPT_HEADER) ---- */
+/* ---- heads in the sink (CURLOPT_HEADER) ---- */
 
 static void open_with_head_in_sink(struct live_call *c, const char *script)
 {
@@ -134,7 +135,7 @@ static void open_with_head_in_sink(struct live_call *c, const char *script)
     curl_easy_setopt(c->easy, CURLOPT_HEADER, 1L);
 }
 
-/* What comes behind the only head in the sink. */
+/* Returns the text after the only head in the sink. */
 static const char *body_after_head(const struct live_sink *sink)
 {
     const char *end = strstr(sink->at, "\r\n\r\n");
@@ -179,7 +180,7 @@ static void problem_details_after_a_head_in_the_sink_are_read(void **state)
     live_call_close(&c);
 }
 
-/* A success that says "later" is one that says it in its body, of which all is held. */
+/* A success whose held body is "later" is transient. */
 static void classify_later(void *context, const struct bide_curl_response *response, struct bide_outcome *outcome)
 {
     struct bide_text body = response->body;
@@ -264,7 +265,7 @@ static void a_curl_rule_sets_the_evidence(void **state)
     live_call_close(&c);
 }
 
-/* A stopped replay is no code of libcurl's: no rule makes it harmless. */
+/* A stopped replay is not a code of libcurl: no rule applies to it. */
 static void a_curl_rule_does_not_apply_to_a_stopped_replay(void **state)
 {
     static const struct bide_rule rule[] = {{0, 200, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_REJECTED, 0}};
@@ -314,9 +315,9 @@ static void the_guard_is_removed_from_the_handle(void **state)
     live_call_close(&c);
 }
 
-/* ---- what libcurl would have done ---- */
+/* ---- compared with bare libcurl ---- */
 
-/* The head that the header function was shown last, by libcurl alone. */
+/* Stores the head that bare libcurl passes to the header function. */
 static void perform_bare(struct live_call *c, const char *path, struct live_sink *heads)
 {
     live_sink_free(heads);

@@ -1,5 +1,5 @@
-/* test_http_headers.c - header fields that bide adds or is given: the same on every attempt where they must be, checked
- * before a socket opens, and never sent to another origin. */
+/* test_headers.c - header fields that bide adds or forwards: stable across attempts, checked before a socket opens, and
+ * never sent to another origin. */
 #include "live_call.h"
 
 #include <bide/clock.h>
@@ -23,7 +23,7 @@ static bool request_has(const struct chaos_seen *seen, const char *field)
     return chaos_seen_header(seen, field, &value);
 }
 
-/* The value as text; NULL: absent. Until the next call. */
+/* Returns the value as text, valid until the next call; NULL if the field is absent. */
 static const char *request_field(const struct chaos_seen *seen, const char *field)
 {
     static char text[512];
@@ -34,7 +34,7 @@ static const char *request_field(const struct chaos_seen *seen, const char *fiel
     return text;
 }
 
-/* ---- the key ---- */
+/* ---- key ---- */
 
 static void a_key_is_generated_once_and_sent_with_every_attempt(void **state)
 {
@@ -253,7 +253,7 @@ static void the_caller_s_headers_are_sent_and_stay_unchanged(void **state)
     live_call_close(&c);
 }
 
-/* ---- what is refused before a socket opens ---- */
+/* ---- rejected before a socket opens ---- */
 
 static void expect_refused(void (*set)(struct live_call *, const char *), const char *text)
 {
@@ -323,7 +323,7 @@ static void invalid_header_lines_are_rejected_before_a_socket_opens(void **state
 
 /* ---- redirects ---- */
 
-/* Two servers: the first sends to the second. What the second one saw is in `there`. */
+/* Two servers: the first redirects to the second, `other`. */
 struct redirect {
     struct live_call c;
     struct live_server other;
@@ -399,7 +399,7 @@ static void headers_are_not_sent_to_another_host(void **state)
     expect_done(&c, 2);
     live_server_stop(&c.server);
     for (size_t i = 0; i < 2; i++) {
-        expect_all_headers(live_server_request(&c.server, "/a", i)); /* also at the second attempt */
+        expect_all_headers(live_server_request(&c.server, "/a", i)); /* in the second attempt, too */
         expect_no_headers(live_server_request(&c.server, "/b", i));
     }
     curl_slist_free_all(c.options.headers);
@@ -428,7 +428,7 @@ static void headers_follow_a_redirect_within_the_origin(void **state)
     }
 }
 
-/* Back from elsewhere: what was taken away stays away, for the way led through a stranger. */
+/* A redirect back does not restore the headers: another server chose the location. */
 static void headers_stay_removed_after_a_redirect_back(void **state)
 {
     struct live_call c;
@@ -463,7 +463,7 @@ static void user_and_password_are_not_sent_to_another_port(void **state)
     redirect_close(&r);
 }
 
-/* The key stayed behind: there, the request is as unsafe as its method. */
+/* The key was not sent to the other origin: there the request is as unsafe as its method. */
 static void a_post_without_its_key_at_another_origin_is_not_repeated(void **state)
 {
     static const char *const script[] = {"* 503 body=down", "* close", "* reset", "* 409"};

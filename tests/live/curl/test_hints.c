@@ -1,15 +1,15 @@
-/* test_http_hints.c - what a server asks for in its header fields is heard and obeyed, in all forms.
+/* test_hints.c - server hints in header fields are parsed and honoured, in all forms.
  *
- * "Never before" is measured with the server's own clock, and exact. */
+ * The minimum wait is measured exactly, with the server's clock. */
 #include "live_call.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#define LONG_NS (60 * BIDE_S) /* no healthy machine takes that long for what should be at once */
+#define LONG_NS (60 * BIDE_S) /* an upper bound for operations that should be immediate */
 
-/* How an answer asks for time, and how much. All are tried at once, each in a thread of its own. */
+/* A response with a hint and the expected wait. All cases run at once, each in its own thread. */
 struct hint_case {
     const char *step;
     int64_t wait_ns;
@@ -27,7 +27,8 @@ static struct hint_case hint_case[] = {
     {.step = "retry-after=date+1", .wait_ns = BIDE_S},
     {.step = "retry-after=rfc850+1", .wait_ns = BIDE_S},
     {.step = "retry-after=asctime+1", .wait_ns = BIDE_S},
-    {.step = "retry-after=date+3601 date=+3600", .wait_ns = BIDE_S}, /* its clock is an hour ahead: so is its Date */
+    {.step = "retry-after=date+3601 date=+3600",
+     .wait_ns = BIDE_S}, /* its clock is an hour ahead, and its Date as well */
     {.step = "header=\"Retry-After: 1\" header=\"Retry-After: 0\"", .wait_ns = BIDE_S},
     {.step = "header=\"Retry-After: 0\" header=\"retry-after: 1\"", .wait_ns = BIDE_S},
     {.step = "header=\"retry-after-ms: 300\"", .wait_ns = 300 * BIDE_MS},

@@ -1,5 +1,4 @@
-/* test_http_hooks.c - what the owner may decide: what an answer means, new credentials, a new signature; and problem
- * details, by which the server decides. */
+/* test_hooks.c - the caller's hooks (classify, before, refresh, event), and problem details. */
 #include "live_call.h"
 
 #include <bide/clock.h>
@@ -24,7 +23,7 @@ static void expect_requests(struct live_call *c, size_t count)
 
 /* ---- classify ---- */
 
-/* What the hook was shown, and what it shall say. */
+/* The hook's calls. */
 struct classify_log {
     size_t heads;
     size_t bodies;
@@ -38,7 +37,7 @@ static bool text_starts_with(struct bide_text body, const char *text)
     return body.length >= strlen(text) && memcmp(body.at, text, strlen(text)) == 0;
 }
 
-/* Bodies that begin with "later" are worth another attempt, those with "schema" are not. */
+/* A body that begins with "later" is transient, with "schema" permanent. */
 static void classify_body(void *context, const struct bide_curl_response *r, struct bide_outcome *outcome)
 {
     struct classify_log *j = context;
@@ -81,7 +80,7 @@ static void a_success_classified_as_transient_is_retried(void **state)
     live_call_close(&c);
 }
 
-/* The status said success, the hook says otherwise: then the server's own words about time count again. */
+/* When the hook turns a success into a failure, the server's hint counts. */
 static void a_success_classified_as_transient_may_have_a_hint(void **state)
 {
     struct live_call c;
@@ -172,7 +171,7 @@ static void a_held_success_that_breaks_off_is_retried(void **state)
     live_call_close(&c);
 }
 
-/* Opens the breaker when the call decides to wait: so it gives up when the wait ends. */
+/* Opens the breaker when the call starts to wait, so that the call gives up after the wait. */
 static void open_when_waiting(void *context, const struct bide_event *event)
 {
     struct live_call *c = context;
@@ -186,7 +185,7 @@ static void classify_as_transient(void *context, const struct bide_curl_response
         outcome->kind = BIDE_KIND_TRANSIENT;
 }
 
-/* More is held than may be kept of a failure: what is kept has its own limit. */
+/* hold_max exceeds the limit for kept failures: that limit still applies. */
 static void hold_max_does_not_raise_the_keep_limit(void **state)
 {
     static const char *const script[] = {"/a 200 bytes=400000 chunked", "/a 200 endless=body chunked"};
@@ -258,7 +257,7 @@ struct signer {
     struct curl_slist *list;
     uint32_t calls;
     uint32_t refuse_at; /* 0: never */
-    const char *field;  /* NULL: one with the number */
+    const char *field;  /* NULL: a field with the call's number */
     char text[64];
 };
 
@@ -399,7 +398,7 @@ static void refresh_repeats_the_attempt_without_a_retry(void **state)
                 continue; /* see the next test */
             open_refreshed(&c, &r, unauthorized_scripts[i]);
             live_target_service(&c.target);
-            bide_budget_add_milli(&c.target, -1000000000, bide_now()); /* no retry could be paid */
+            bide_budget_add_milli(&c.target, -1000000000, bide_now()); /* no retry could be charged */
             if (!sink)
                 live_call_without_sink(&c);
             live_call_perform(&c, "/a");
@@ -416,7 +415,7 @@ static void refresh_repeats_the_attempt_without_a_retry(void **state)
         }
 }
 
-/* A 401 whose body is too long to be held: asked for new credentials, or passed on whole; never half of it. */
+/* A 401 whose body is too long to hold is refreshed, or delivered completely, never partly. */
 static void a_long_401_is_refreshed_or_delivered_completely(void **state)
 {
     struct live_call c;
@@ -597,7 +596,7 @@ static void a_problem_type_overrides_the_status(void **state)
                    "/broke 503 " PROBLEM " body=\"{\\\"type\\\":\\\"https://example.net/broke\\\"}\"\n"
                    "/other 503 " PROBLEM " body=\"{\\\"type\\\":\\\"https://example.net/other\\\"}\" | 200");
     live_call_post(&c, "x");
-    live_call_perform(&c, "/busy"); /* refused: so even an unsafe request may be repeated */
+    live_call_perform(&c, "/busy"); /* rejected: even an unsafe request is retried */
     expect_done(&c, 2);
     live_call_perform(&c, "/broke");
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_PERMANENT, 1);
@@ -686,7 +685,7 @@ static void malformed_problem_details_are_classified_by_status(void **state)
     live_call_close(&c);
 }
 
-/* Half of the details came. What the head said still counts: above all, how long to wait. */
+/* The problem details are truncated. The head still counts, above all its hint. */
 static void problem_details_that_break_off_are_classified_by_head(void **state)
 {
     static const char *const cut[] = {"reset=half", "close=half", "reset=headers", "chunked close=half"};
@@ -723,7 +722,7 @@ static void problem_details_are_not_read_without_a_sink(void **state)
     live_call_close(&c);
 }
 
-/* "ok" in the details of a 200 is somebody else's business. */
+/* A success is not classified by its problem details. */
 static void problem_details_of_a_success_are_ignored(void **state)
 {
     struct live_call c;

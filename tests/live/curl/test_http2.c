@@ -1,5 +1,5 @@
-/* test_http2.c - HTTP/2 as real servers speak it: nginx over TLS, where connections are reused and shared, and nghttpd
- * in clear text. */
+/* test_http2.c - HTTP/2 with real servers: nginx over TLS, where connections are reused and shared, and nghttpd in
+ * cleartext. */
 #define _GNU_SOURCE
 #include "live_client.h"
 #include "live_nginx.h"
@@ -18,7 +18,7 @@
 
 static struct live_client client;
 static struct live_client other;
-static struct live_client unread; /* makes a request that the server does not read */
+static struct live_client unread; /* sends a request that the server does not read */
 static struct live_process server;
 static struct live_server upstream;
 
@@ -26,7 +26,7 @@ static void client_init_http_2(struct live_client *c)
 {
     live_client_init(c, 3);
     curl_easy_setopt(c->easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
-    curl_easy_setopt(c->easy, CURLOPT_PIPEWAIT, 1L); /* share a connection rather than make another */
+    curl_easy_setopt(c->easy, CURLOPT_PIPEWAIT, 1L); /* wait for a shared connection instead of opening another */
     curl_easy_setopt(c->easy, CURLOPT_CAINFO, live_tls_path(&server, "right"));
 }
 
@@ -94,7 +94,7 @@ static void client_set_post(struct live_client *c)
     c->options.body.kind = BIDE_CURL_BODY_REPEATABLE;
 }
 
-/* ---- one after the other ---- */
+/* ---- sequential calls ---- */
 
 static void many_calls_share_one_connection(void **state)
 {
@@ -138,7 +138,7 @@ static void a_post_is_sent_once_after_503(void **state)
     assert_int_equal(nginx_requests("POST /x"), 1);
 }
 
-/* Without a sink of bide's, so that the transfer is cut there; only its stream is lost by it. */
+/* Without a sink the transfer is cut after the head; that costs only the stream. */
 static void a_transfer_cut_after_its_head_leaves_the_connection_usable(void **state)
 {
     live_client_without_sink(&client);
@@ -171,7 +171,7 @@ static void a_partial_body_is_never_followed_by_another(void **state)
     assert_int_equal(nginx_requests("GET /x"), 1);
 }
 
-/* A megabyte, of which the server wants nothing. */
+/* A megabyte, which exceeds the server's limit. */
 static const char *large_body(void)
 {
     static char body[1 << 20];
@@ -201,7 +201,7 @@ static void a_stream_that_timed_out_leaves_the_connection_usable(void **state)
     assert_int_equal(live_nginx_connections(&server), 1);
 }
 
-/* ---- several at once ---- */
+/* ---- parallel calls ---- */
 
 static void count_done(void *context, const struct bide_multi_end *end)
 {
@@ -260,8 +260,8 @@ static void parallel_calls_share_one_connection_and_are_retried(void **state)
     assert_int_equal(live_nginx_connections(&server), 1);
 }
 
-/* The server dies and is back before libcurl looks. A request that it did not read makes the kernel reset the
- * connection instead of ending it, which is what libcurl before 8.0 replays after. */
+/* Kills the server and restarts it before libcurl notices. A request that it has not read makes the kernel reset the
+ * connection instead of closing it; after a reset libcurl before 8.0 replays. */
 static void kill_server_with_unread_request(struct bide_multi *multi, size_t *done)
 {
     long sent = 0;
@@ -275,8 +275,8 @@ static void kill_server_with_unread_request(struct bide_multi *multi, size_t *do
     live_nginx_restart(&server);
 }
 
-/* Both POSTs are with the upstream when nginx dies. To libcurl the connection is a reused one, also for the call that
- * made it, since another one shared it: alone, it would send both again. */
+/* Both POSTs are at the upstream when nginx dies. To libcurl the connection counts as reused, even for the call that
+ * made it, because another call shared it: bare libcurl would send both again. */
 static void posts_on_a_shared_connection_that_died_are_not_repeated(void **state)
 {
     struct bide_multi *multi;
@@ -364,7 +364,7 @@ static void start_nghttpd(void)
 
 static size_t nghttpd_requests(const char *text)
 {
-    live_process_end(&server, SIGKILL); /* what it prints is not buffered */
+    live_process_end(&server, SIGKILL); /* its output is not buffered */
     return live_process_count(&server, "output", text);
 }
 

@@ -1,8 +1,8 @@
-/* test_http2_frames.c - what only a server that writes its frames by hand can say: refused streams, GOAWAY, reset streams,
+/* test_http2_frames.c - HTTP/2 frames that only a hand-written server sends: refused streams, GOAWAY, reset streams,
  * and connections that die with requests in flight.
  *
- * RFC 9113 section 8.7: a request on a stream that was refused, or above the last one that GOAWAY names, was not
- * processed and may be sent again whatever it is. libcurl does so by itself. Anything else may have run. */
+ * RFC 9113 section 8.7: a request on a refused stream, or above the last stream of a GOAWAY, was not processed and may
+ * be sent again whatever its method. libcurl does so by itself. After any other failure the request may have run. */
 #include "live_client.h"
 #include "live_h2.h"
 
@@ -51,8 +51,8 @@ static CURLcode perform_post(void)
     return live_client_post(&client, live_h2_url(server), "charge=1");
 }
 
-/* Makes a connection that later calls reuse. By upgrade from HTTP/1.1, because libcurl before 8.0 cannot reuse one that
- * it made with prior knowledge. Takes the first deed, which is to be OK. */
+/* Makes a connection that later calls reuse. It upgrades from HTTP/1.1, because libcurl before 8.0 cannot reuse a
+ * connection made with prior knowledge. Consumes the first action, which must be LIVE_H2_OK. */
 static void make_connection(void)
 {
     curl_easy_setopt(client.easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_0);
@@ -70,7 +70,7 @@ static void assert_connection(size_t request, unsigned connection)
     assert_int_equal(live_h2_seen(server, request).connection, connection);
 }
 
-/* ---- what libcurl does alone ---- */
+/* ---- bare libcurl ---- */
 
 static CURLcode bare_libcurl_post(void)
 {
@@ -95,7 +95,7 @@ static void bare_libcurl_silently_repeats_a_refused_post(void **state)
     assert_requests(2);
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 static void a_response_succeeds_on_a_reused_connection(void **state)
 {
@@ -192,7 +192,7 @@ static void a_refused_post_with_an_unknown_body_is_not_repeated(void **state)
     assert_requests(1);
 }
 
-/* libcurl before 8.0 takes GOAWAY for a broken connection, later ones for a refusal: then it may be repeated. */
+/* libcurl before 8.0 treats GOAWAY as a broken connection, later versions as a refusal, which may be repeated. */
 static void a_post_above_goaway_is_sent_once_per_attempt(void **state)
 {
     serve(ACTIONS(LIVE_H2_GOAWAY, LIVE_H2_OK));
@@ -216,7 +216,7 @@ static void a_get_above_goaway_is_retried_by_bide(void **state)
     assert_requests(2);
 }
 
-/* Which of libcurl's reasons it was cannot be told on a connection that was there before: careful. */
+/* On a reused connection libcurl's reason for the replay is unknown: evidence unknown. */
 static void a_post_refused_on_a_reused_connection_is_not_repeated_but_a_get_is(void **state)
 {
     serve(ACTIONS(LIVE_H2_OK, LIVE_H2_REFUSE, LIVE_H2_OK, LIVE_H2_REFUSE, LIVE_H2_OK));
@@ -244,7 +244,7 @@ static void assert_unsafe_not_repeated(enum live_h2_action action)
     live_client_free(&client);
     live_client_init(&client, 3);
     make_connection();
-    assert_int_equal(perform_get(), CURLE_OK); /* on a reused one */
+    assert_int_equal(perform_get(), CURLE_OK); /* on a reused connection */
     live_assert_done(&client, 2);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_requests(4);
@@ -325,7 +325,7 @@ static void a_server_that_requires_http_1_gets_one_request_per_attempt(void **st
     assert_requests(client.result.attempts);
 }
 
-/* ---- several at once ---- */
+/* ---- parallel calls ---- */
 
 static size_t done_count;
 
@@ -337,7 +337,7 @@ static void on_done(void *context, const struct bide_multi_end *end)
 static void start(struct bide_multi *multi, struct live_client *c)
 {
     curl_easy_setopt(c->easy, CURLOPT_URL, live_h2_url(server));
-    curl_easy_setopt(c->easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_0); /* see warm_up */
+    curl_easy_setopt(c->easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_0); /* see make_connection */
     struct bide_multi_job job = {
         .easy = c->easy, .target = &c->target, .options = &c->options, .result = &c->result, .done = on_done};
     assert_int_equal(bide_multi_start(multi, &job, NULL, NULL), BIDE_OK);
@@ -356,7 +356,7 @@ static void poll_until_seen(struct bide_multi *multi, size_t requests)
         bide_multi_poll(multi, bide_now() + BIDE_MS);
 }
 
-/* A multi with one connection, over which one request went. */
+/* Returns a multi with a connection that has carried a request. */
 static struct bide_multi *multi_with_connection(void)
 {
     struct bide_multi *multi;
@@ -405,7 +405,7 @@ static void a_refused_stream_does_not_affect_other_streams(void **state)
     assert_int_equal(bide_multi_running(multi), 1);
     bide_multi_free(multi);
     assert_int_equal(done_count, 2);
-    live_assert_gave_up(&client, BIDE_REASON_CANCELLED, 1); /* it still waited for its answer */
+    live_assert_gave_up(&client, BIDE_REASON_CANCELLED, 1); /* it was still waiting for its response */
     assert_requests(4);
     live_client_free(&other);
 }

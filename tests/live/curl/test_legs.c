@@ -1,6 +1,5 @@
-/* test_http_legs.c - attempts of several legs: libcurl follows redirects and answers challenges by itself, and each leg
- * is a request that a server may run. What is true of the first need not be true of the next: its method, its origin,
- * whether a key went along. */
+/* test_legs.c - attempts with several legs: libcurl follows redirects and answers challenges by itself, and each leg is
+ * a request that a server may execute. Legs may differ in method, origin, and whether the key is sent. */
 #include "live_call.h"
 #include "live_tcp.h"
 
@@ -10,14 +9,14 @@
 
 #define BODY "charge=1"
 
-/* ---- a way from here to another origin ---- */
+/* ---- a redirect to another origin ---- */
 
 struct two_origins {
     struct live_call c;
     struct live_server other;
 };
 
-/* In the script `here`, THERE is the other origin. */
+/* In the script `first`, THERE is replaced by the other origin. */
 static void two_origins_open(struct two_origins *w, const char *first, const char *other, uint32_t attempts)
 {
     char script[512];
@@ -76,7 +75,7 @@ static void a_post_that_lost_its_key_is_not_repeated(void **state)
     }
 }
 
-/* The first attempt did not get that far, and was keyed. */
+/* The first two attempts did not reach the other origin and were keyed. */
 static void a_post_is_keyed_until_a_leg_loses_the_key(void **state)
 {
     for (size_t i = 0; i < 2; i++) {
@@ -107,7 +106,7 @@ static void require_key_sends_no_post_without_its_key(void **state)
     }
 }
 
-/* 303: the POST was done here, what is asked for there is a GET; and here the key does count. */
+/* 303: the POST was executed at the first origin, which knows the key; the second origin gets a GET. */
 static void a_keyed_post_redirected_to_get_at_another_origin_is_retried(void **state)
 {
     for (size_t i = 0; i < 2; i++) {
@@ -125,7 +124,7 @@ static void a_keyed_post_redirected_to_get_at_another_origin_is_retried(void **s
     }
 }
 
-/* That one attempt ended in a GET says nothing of the next. */
+/* A GET in one attempt does not make the next attempt safe. */
 static void a_get_at_another_origin_does_not_make_a_later_post_safe(void **state)
 {
     for (size_t i = 0; i < 2; i++) {
@@ -140,7 +139,7 @@ static void a_get_at_another_origin_does_not_make_a_later_post_safe(void **state
     }
 }
 
-/* Without a key it may have run here already, when there the GET fails. */
+/* Without a key the POST may have run at the first origin when the GET fails. */
 static void an_unkeyed_post_redirected_to_get_is_not_repeated(void **state)
 {
     struct two_origins w;
@@ -153,7 +152,7 @@ static void an_unkeyed_post_redirected_to_get_is_not_repeated(void **state)
     two_origins_close(&w);
 }
 
-/* ---- a chain ---- */
+/* ---- chains of redirects ---- */
 
 static bool request_has(const struct chaos_seen *seen, const char *name)
 {
@@ -161,7 +160,8 @@ static bool request_has(const struct chaos_seen *seen, const char *name)
     return chaos_seen_header(seen, name, &value);
 }
 
-/* here, here, there, here again: the key and the list end where the way leaves, in each attempt anew. */
+/* First origin twice, other origin, first origin: headers end where the chain leaves the first origin, in each
+ * attempt. */
 static void headers_follow_redirects_until_they_leave_the_origin(void **state)
 {
     struct live_call c;
@@ -212,7 +212,7 @@ static void set_digest(CURL *easy)
     curl_easy_setopt(easy, CURLOPT_USERPWD, "bob:secret");
 }
 
-/* How many of the requests carried the body, and so could be run. */
+/* Returns the number of requests with the body, which the server could execute. */
 static size_t requests_with_body(const struct live_server *server)
 {
     size_t n = 0;
@@ -227,7 +227,7 @@ static bool count_and_agree(void *context, CURL *easy)
     return true;
 }
 
-/* The challenge has no body, so that it is not cut for its sake. */
+/* The challenge has no body, so it is not cut. */
 static void a_post_that_libcurl_authenticates_runs_once_despite_refresh(void **state)
 {
     for (int sink = 0; sink < 2; sink++) {
@@ -251,7 +251,7 @@ static void a_post_that_libcurl_authenticates_runs_once_despite_refresh(void **s
     }
 }
 
-/* libcurl keeps the body back until it is challenged; when it is not, it sends the request again with it. */
+/* libcurl withholds the body until it is challenged; without a challenge it sends the request again with the body. */
 static void show_that_libcurl_makes_two_legs(const char *script)
 {
     struct live_call c;
@@ -289,7 +289,7 @@ static void unchallenged_credentials_cost_no_attempt(void **state)
     }
 }
 
-/* The second of the two legs is a POST as any other: seen once, whatever breaks. */
+/* The second leg is an ordinary POST: sent once, whatever fails. */
 static void the_leg_that_carries_the_body_is_not_repeated(void **state)
 {
     static const char *const script[] = {"/a 200 reuse=close", "/a 200 reuse=reset", "/a 200 | close", "/a 200 | 503"};
@@ -306,7 +306,7 @@ static void the_leg_that_carries_the_body_is_not_repeated(void **state)
     }
 }
 
-/* ---- a proxy that wants a new nonce for each tunnel, and hangs up when it says so ---- */
+/* ---- a proxy that requires a new nonce for each tunnel, and closes with each challenge ---- */
 
 static void tunnel(int client, uint16_t port)
 {
@@ -343,7 +343,7 @@ static void set_proxy(CURL *easy, const struct live_tcp *proxy)
     curl_easy_setopt(easy, CURLOPT_PROXYUSERPWD, "bob:secret");
 }
 
-/* A new tunnel takes two connections, so their number does not tell that the one before was an old one. */
+/* A new tunnel takes two connections, so the number of connections does not show that the first one was reused. */
 static void a_dead_tunnel_does_not_look_like_a_refused_stream(void **state)
 {
     static const char *const script[] = {"/warm 200 reuse=close\n/pay 200", "/warm 200 reuse=reset\n/pay 200"};
@@ -368,7 +368,7 @@ static void a_dead_tunnel_does_not_look_like_a_refused_stream(void **state)
 
 /* ---- methods ---- */
 
-/* A GET at first, a POST from the second attempt on. */
+/* A GET first, a POST from the second attempt on. */
 static bool post_later(void *context, CURL *easy, const struct bide_verdict *start, struct curl_slist **headers)
 {
     if (start->attempt == 2)
@@ -391,7 +391,7 @@ static void a_method_made_unsafe_by_before_is_not_repeated(void **state)
     live_call_close(&c);
 }
 
-/* A POST at first, which was not processed; then a GET. What was unsafe at the beginning stays so. */
+/* A POST first, which was not processed; then a GET. The call stays unsafe. */
 static bool get_later(void *context, CURL *easy, const struct bide_verdict *start, struct curl_slist **headers)
 {
     if (start->attempt == 2)

@@ -1,7 +1,8 @@
-/* test_http_memory.c - memory that runs out at the n-th allocation, once or for ever, for every n: each call ends, with
- * an error or well; nothing crashes or (address sanitizer) leaks; the target is as if the call had been another one.
+/* test_memory.c - the n-th allocation fails, once or with all later ones, for every n: each call ends, with or without
+ * an error; nothing crashes or (address sanitizer) leaks; the target's gates lose nothing.
  *
- * malloc and its kin are this program's own, and so are libcurl's. They fail only in the thread that asked for it. */
+ * malloc, calloc and realloc are this program's own, libcurl uses them as well. They fail only in the thread that armed
+ * the fault. */
 #define _GNU_SOURCE
 #include "live_chaos.h"
 
@@ -42,7 +43,7 @@ struct fault {
 
 static _Thread_local struct fault fault;
 
-/* They are called before the sanitizers are ready. */
+/* Called before the sanitizers are initialized. */
 #define UNSANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
 
 UNSANITIZED static bool allocation_fails(void)
@@ -85,13 +86,13 @@ struct test_call {
     CURL *easy;
     char body[BODY_MAX];
     size_t length;
-    bool started; /* the start was OK */
+    bool started; /* the start succeeded */
     unsigned done;
     CURLcode code;
     bool never_ended;
 };
 
-/* A sink that needs no memory. */
+/* A sink that allocates nothing. */
 static size_t write_flat(char *at, size_t size, size_t count, void *context)
 {
     struct test_call *p = context;
@@ -108,7 +109,8 @@ static size_t ignore_head(char *at, size_t size, size_t count, void *context)
     return size * count;
 }
 
-/* Retries cost a token, one attempt may be in flight: what a call forgets to give back is missed by the next. */
+/* A retry costs a token, and in-flight attempts are limited: a charge that a call does not return is missed by the
+ * next. */
 static void target_with_all_gates(struct bide_target *target, uint32_t in_flight)
 {
     struct bide_target_config config;
@@ -125,11 +127,11 @@ static void target_with_all_gates(struct bide_target *target, uint32_t in_flight
     assert_int_equal(bide_target_init(target, &config, bide_now(), NULL), BIDE_OK);
 }
 
-/* What is tried. */
+/* A server script and the expected body. */
 struct scenario {
     const char *name;
     const char *script;
-    size_t length; /* of the body if all goes well */
+    size_t length; /* of the body on success */
     bool resume;
     uint32_t hedges;
     const char *post;
@@ -221,7 +223,7 @@ static void perform_multi(struct test_call *p)
 
 typedef void perform_function(struct test_call *p);
 
-/* ---- what must be so ---- */
+/* ---- invariants ---- */
 
 static bool is_whole(const struct test_call *p, const struct scenario *s)
 {
@@ -242,13 +244,13 @@ static void check_end(const struct test_call *p, const struct scenario *s)
     if (p->result.verdict.action == BIDE_DONE) {
         assert_int_equal(p->code, CURLE_OK);
         assert_true(is_whole(p, s));
-    } else if (p->code == CURLE_OK) { /* a failure that is an answer */
+    } else if (p->code == CURLE_OK) { /* a failure with a response */
         assert_int_equal(p->result.verdict.action, BIDE_GIVE_UP);
         assert_true(p->result.status >= 400);
     }
 }
 
-/* A retry costs a token, unless our own side stopped it before it was sent. */
+/* A retry costs a token, unless a local failure stopped it before it was sent. */
 static int64_t retries_paid(const struct bide_curl_result *r)
 {
     int64_t paid = 0;
@@ -257,7 +259,7 @@ static int64_t retries_paid(const struct bide_curl_result *r)
     return paid;
 }
 
-/* No token is lost, no place in flight is kept. */
+/* No token is lost and no in-flight slot is held. */
 static void check_target(struct test_call *p)
 {
     int64_t spent = 10 - bide_budget_left_milli(&p->target, bide_now()) / 1000;
@@ -269,7 +271,7 @@ static void check_target(struct test_call *p)
     assert_true(bide_target_is_evictable(&p->target, bide_now()));
 }
 
-/* The same handle, target and options, with all the memory it wants. */
+/* The same handle, target and options, without a fault. */
 static void check_next_call(struct test_call *p, const struct scenario *s, perform_function *perform)
 {
     p->length = 0;
@@ -281,7 +283,7 @@ static void check_next_call(struct test_call *p, const struct scenario *s, perfo
     assert_true(is_whole(p, s));
 }
 
-/* False: there is no allocation number `at`. */
+/* Returns false if there are fewer than `at` allocations. */
 static bool fail_allocation(const struct scenario *s, perform_function *perform, unsigned at, bool fail_forever)
 {
     struct test_call p;
@@ -326,7 +328,7 @@ static void a_hedged_call_ends_cleanly_whichever_allocation_fails(void **state)
     fail_each_allocation(&hedged, perform_multi);
 }
 
-/* ---- how much is asked for ---- */
+/* ---- the number of allocations ---- */
 
 static void perform_bare(struct test_call *p)
 {
@@ -335,7 +337,8 @@ static void perform_bare(struct test_call *p)
     p->code = curl_easy_perform(p->easy);
 }
 
-/* The fewest allocations of several calls on a kept connection: what libcurl asks for may depend on the network. */
+/* Returns the fewest allocations of several calls on a kept-alive connection: libcurl's number may depend on the
+ * network. */
 static unsigned allocations(struct test_call *p, perform_function *perform)
 {
     unsigned fewest = UINT32_MAX;

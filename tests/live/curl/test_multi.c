@@ -1,5 +1,5 @@
-/* test_multi.c - many calls in one thread: each start that was OK is done exactly once, whatever happens to it; what
- * waits is out of libcurl's sight; what is retried never reaches a sink; what may have run is not repeated. */
+/* test_multi.c - many calls in one thread: each started call is done exactly once; a waiting call is not in libcurl; no
+ * byte of a retried attempt reaches a sink; a request that may have run is not repeated. */
 #include "live_multi.h"
 #include "live_tcp.h"
 
@@ -228,7 +228,7 @@ static void invalid_options_start_no_call(void **state)
     struct bide_multi_call *transfer = NULL;
     fixture_begin(&w, "/fine 200", 3);
     call_init(&w, &call, "/fine");
-    call.options.body.kind = BIDE_CURL_BODY_STREAM; /* without a function */
+    call.options.body.kind = BIDE_CURL_BODY_STREAM; /* without a read function */
     live_multi_call_start(&call, w.multi, &w.target);
     assert_int_equal(call.start_error, BIDE_ERR_INVALID);
     struct bide_multi_job job = {.easy = call.easy, .options = &call.options};
@@ -358,7 +358,7 @@ static void a_call_can_be_started_in_a_write_callback(void **state)
     fixture_end(&w);
 }
 
-/* ---- cancelled ---- */
+/* ---- cancelling ---- */
 
 static size_t start_and_cancel_other(char *at, size_t size, size_t count, void *context)
 {
@@ -408,7 +408,7 @@ static struct bide_policy policy_with_long_waits(void)
     return policy;
 }
 
-/* Out of libcurl: another multi takes it. */
+/* Returns true if the handle is not in libcurl: another multi accepts it. */
 static bool handle_is_free(void *context)
 {
     struct live_multi_call *call = context;
@@ -524,7 +524,7 @@ static void a_call_can_be_cancelled_in_its_own_write_callback(void **state)
     fixture_end(&w);
 }
 
-/* Cancels attempt number 2, which it is told is about to be made. */
+/* Cancels the call when attempt 2 is about to start. */
 static bool cancel_second(void *context, CURL *easy, const struct bide_verdict *v, struct curl_slist **headers)
 {
     struct live_multi_call *call = context;
@@ -589,7 +589,7 @@ static void cancelling_a_call_in_its_own_done_changes_nothing(void **state)
     fixture_end(&w);
 }
 
-/* One that connects, one that is silent, one in its body, one that waits, one that is in no one's hand yet. */
+/* A connecting call, a silent server, a body in progress, a waiting call, and one not yet processed. */
 struct mixed_calls {
     struct live_blackhole port;
     struct live_multi_call call[5];
@@ -680,12 +680,12 @@ static void a_call_cancelled_during_its_final_response_is_done_once(void **state
     bide_multi_cancel(w.multi, call.active);
     assert_int_equal(call.done, 1);
     assert_int_equal(call.verdict.action, BIDE_GIVE_UP);
-    assert_int_equal(call.code, CURLE_ABORTED_BY_CALLBACK); /* the sink has part of it */
+    assert_int_equal(call.code, CURLE_ABORTED_BY_CALLBACK); /* the sink holds part of it */
     live_multi_call_free(&call);
     fixture_end(&w);
 }
 
-/* A multi has bide_multi_cancel. */
+/* A multi has bide_multi_cancel instead. */
 static void options_cancel_is_rejected_in_a_multi(void **state)
 {
     struct fixture w;
@@ -704,7 +704,7 @@ static void options_cancel_is_rejected_in_a_multi(void **state)
     fixture_end(&w);
 }
 
-/* ---- drained ---- */
+/* ---- draining ---- */
 
 static void drain_lets_calls_end_and_refuses_new_calls(void **state)
 {
@@ -721,7 +721,7 @@ static void drain_lets_calls_end_and_refuses_new_calls(void **state)
     assert_succeeded(&one, "ok\n");
     assert_int_equal(two.start_error, BIDE_ERR_BUSY);
     assert_int_equal(two.done, 0);
-    call_start(&w, &two); /* afterwards it may */
+    call_start(&w, &two); /* allowed after the drain */
     assert_true(live_multi_run(w.multi));
     assert_succeeded(&two, "ok\n");
     live_multi_call_free(&one);
@@ -831,7 +831,7 @@ static void a_second_401_is_final(void **state)
     fixture_end(&w);
 }
 
-/* ---- what is kept ---- */
+/* ---- kept failures ---- */
 
 static void giving_up_a_wait_delivers_the_kept_failure(void **state)
 {
@@ -894,7 +894,7 @@ static void a_slow_error_body_does_not_delay_the_retry(void **state)
     fixture_end(&w);
 }
 
-/* ---- the owner's handle ---- */
+/* ---- the caller's handle ---- */
 
 static void the_private_pointer_is_restored_and_plain_libcurl_works(void **state)
 {
@@ -911,14 +911,14 @@ static void the_private_pointer_is_restored_and_plain_libcurl_works(void **state
     assert_ptr_equal(mine, &w);
     live_sink_free(&call.sink);
     assert_int_equal(curl_easy_perform(call.easy), CURLE_OK);
-    assert_string_equal(call.sink.at, "plain"); /* into the sink of the options, as the table in http.h says */
+    assert_string_equal(call.sink.at, "plain"); /* into the sink of the options, as curl.h documents */
     live_server_stop(&w.server);
     assert_int_equal(w.server.count, 3);
     live_multi_call_free(&call);
     fixture_end(&w);
 }
 
-/* How many connections a plain request makes. */
+/* Returns the number of connections that a plain request makes. */
 static long connects_of(CURL *easy, const char *url)
 {
     long connects = -1;
@@ -983,7 +983,7 @@ static void poll_returns_at_its_deadline(void **state)
         bide_multi_poll(w.multi, until_ns);
         rounds++;
     }
-    assert_true(rounds < 20); /* and does not spin meanwhile */
+    assert_true(rounds < 20); /* poll does not spin */
     bide_multi_cancel_all(w.multi);
     live_multi_call_free(&call);
     fixture_end(&w);
@@ -1021,7 +1021,8 @@ static void another_thread_can_end_a_poll(void **state)
     fixture_begin(&w, "/down 503", 3);
     w.policy = policy_with_long_waits();
     call_init_and_start(&w, &call, "/down");
-    assert_true(live_multi_run_until(w.multi, handle_is_free, &call)); /* it waits: nothing else can end a poll */
+    assert_true(
+        live_multi_run_until(w.multi, handle_is_free, &call)); /* while the call waits, nothing else ends a poll */
     int64_t before_ns = bide_now();
     assert_int_equal(pthread_create(&thread, NULL, wake_multi, w.multi), 0);
     assert_int_equal(bide_multi_poll(w.multi, before_ns + 60 * BIDE_S), 1);
@@ -1042,7 +1043,7 @@ static void poll_without_calls_returns_at_once(void **state)
     bide_multi_free(NULL);
 }
 
-/* ---- libcurl's own replay ---- */
+/* ---- libcurl's silent replay ---- */
 
 static const char cut_on_reuse[] = "/first 200 reuse=close\n/pay 200 body=\"paid\"";
 

@@ -1,5 +1,5 @@
-/* test_multi_end.c - what a review of the multi found wrong once: hedges that end together, what done may do, what a
- * copy of a handle takes along, and what is told of a call that ends in a wait. */
+/* test_multi_end.c - how calls in a multi end: simultaneous responses of hedges, permitted actions in `done`, options
+ * inherited by a copied handle, and calls that end in a wait. */
 #define _GNU_SOURCE
 #include "live_multi.h"
 #include "live_tcp.h"
@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-/* ---- malloc, of which one call can be made to fail ---- */
+/* ---- a malloc that can fail once ---- */
 
 #ifndef __has_feature
 #define __has_feature(x) 0
@@ -43,7 +43,7 @@ void *REAL_MALLOC(size_t size);
 
 static _Thread_local bool next_malloc_fails;
 
-/* It is called before the sanitizers are ready. */
+/* Called before the sanitizers are initialized. */
 UNSANITIZED void *malloc(size_t size)
 {
     if (!next_malloc_fails)
@@ -53,7 +53,7 @@ UNSANITIZED void *malloc(size_t size)
     return NULL;
 }
 
-/* ---- a stage: each connection asks once, and the test itself writes the answer ---- */
+/* ---- a manual server: each connection carries one request, and the test itself writes the response ---- */
 
 #define CONNECTIONS_MAX 4u
 
@@ -61,7 +61,7 @@ struct manual_server {
     struct live_tcp *server;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int fd[CONNECTIONS_MAX]; /* by connection, once it has asked */
+    int fd[CONNECTIONS_MAX]; /* by connection, once its request has arrived */
     bool ended[CONNECTIONS_MAX];
     unsigned requests;
 };
@@ -108,10 +108,10 @@ static bool two_requests_arrived(void *context)
     return both;
 }
 
-/* ---- a call that may be hedged ---- */
+/* ---- a call that is hedged ---- */
 
 struct fixture {
-    struct live_server server; /* one of the two */
+    struct live_server server; /* either this server or the manual one */
     struct manual_server manual_server;
     struct bide_multi *multi;
     struct bide_policy policy;
@@ -157,7 +157,7 @@ static void call_start_with_hedge(struct fixture *w)
     assert_true(live_multi_run_until(w->multi, two_requests_arrived, &w->manual_server));
 }
 
-/* To its end; then the server can be asked what it saw. */
+/* Runs the call to its end and stops the server, so that its requests can be checked. */
 static void call_run(struct fixture *w)
 {
     assert_true(live_multi_run(w->multi));
@@ -199,7 +199,7 @@ static bool hedge_outcome_reported(void *context)
     return ((struct fixture *)context)->call.result.attempt[1].time_ns > 0;
 }
 
-/* When the call decides to wait, the breaker opens: so it gives up when the wait ends. */
+/* Opens the breaker when the call starts to wait, so that the call gives up after the wait. */
 static void open_when_waiting(void *context, const struct bide_event *event)
 {
     struct fixture *w = context;
@@ -213,9 +213,9 @@ static void give_up_in_the_wait(struct fixture *w)
     w->call.options.context = w;
 }
 
-/* ---- two answers at once ---- */
+/* ---- simultaneous responses ---- */
 
-/* Both heads and halves are here before either is looked at. */
+/* Both heads and half of both bodies have arrived before libcurl reads either. */
 static void two_simultaneous_responses_are_one_success(void **state)
 {
     static const char half[] = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234";
@@ -238,7 +238,7 @@ static void two_simultaneous_responses_are_one_success(void **state)
     }
 }
 
-/* The other one breaks in the same moment: that is nothing against the bytes of the winner. */
+/* The other attempt fails at the same moment: the winner's bytes are not affected. */
 static void a_reset_beside_a_streaming_response_changes_nothing(void **state)
 {
     for (unsigned good = 1; good <= 2; good++) {
@@ -256,9 +256,9 @@ static void a_reset_beside_a_streaming_response_changes_nothing(void **state)
     }
 }
 
-/* ---- what done may do ---- */
+/* ---- allowed in done ---- */
 
-/* All that a call was given, in one piece of memory. */
+/* Everything that belongs to a call, in one allocation. */
 struct call_memory {
     struct bide_curl_options options;
     struct bide_curl_result result;
@@ -307,7 +307,7 @@ static void call_memory_free(void *context, const struct bide_multi_end *fixture
     free(b);
 }
 
-/* Whoever reads there afterwards is seen by the address sanitizer. */
+/* The address sanitizer detects later accesses. */
 static void done_can_free_everything_of_a_hedged_call(void **state)
 {
     static const char *const script[] = {"/ delay=never | 200 body=fine", "/ 200 body=fine delay=50ms | delay=never"};
@@ -336,7 +336,7 @@ static void done_can_free_everything_of_a_hedged_call(void **state)
 struct call_chain {
     struct bide_multi *multi;
     struct bide_multi_job job;
-    uintptr_t low, high; /* of the stack, in done */
+    uintptr_t low, high; /* stack addresses in done */
     unsigned done;
 };
 
@@ -350,7 +350,7 @@ static void call_chain_start_next(void *context, const struct bide_multi_end *fi
         assert_int_equal(bide_multi_start(l->multi, &l->job, NULL, NULL), BIDE_OK);
 }
 
-/* A list of jobs, each started by done of the one before, in an outage. */
+/* A chain of calls, each started in `done` of the previous one, during an outage. */
 static void calls_refused_in_done_do_not_nest_on_the_stack(void **state)
 {
     struct fixture w;
@@ -368,7 +368,7 @@ static void calls_refused_in_done_do_not_nest_on_the_stack(void **state)
     fixture_end(&w);
 }
 
-/* ---- what done must not do ---- */
+/* ---- forbidden in done ---- */
 
 static void poll_here(struct live_multi_call *call)
 {
@@ -385,7 +385,7 @@ static void act_here(struct live_multi_call *call)
     bide_multi_action(call->multi, CURL_SOCKET_TIMEOUT, 0);
 }
 
-/* Beside a call that never ends, one that is refused: its done does it. */
+/* Beside a call that never ends, starts a call that is refused at once; its `done` makes the forbidden call. */
 static void call_in_done(void (*it)(struct live_multi_call *))
 {
     struct fixture w = {0};
@@ -402,7 +402,7 @@ static void call_in_done(void (*it)(struct live_multi_call *))
     _exit(other.done == 1 && w.call.done == 0 ? 0 : 1);
 }
 
-/* With assertions it ends there; without them it does nothing. It never hangs, and never runs what is running. */
+/* With assertions the process aborts; without them the forbidden call does nothing. It neither hangs nor recurses. */
 static void polling_inside_done_asserts_or_does_nothing(void **state)
 {
     static void (*const forbidden_calls[])(struct live_multi_call *) = {poll_here, drain_here, act_here};
@@ -422,7 +422,7 @@ static void polling_inside_done_asserts_or_does_nothing(void **state)
     }
 }
 
-/* ---- copies ---- */
+/* ---- copied handles ---- */
 
 static void expect_cookie(const struct chaos_seen *seen, const char *text)
 {
@@ -432,7 +432,7 @@ static void expect_cookie(const struct chaos_seen *seen, const char *text)
     assert_memory_equal(value.at, text, value.length);
 }
 
-/* The server says who it takes us for. */
+/* Gets a session cookie. */
 static void get_login_cookie(struct fixture *w)
 {
     curl_easy_setopt(w->call.easy, CURLOPT_COOKIEFILE, "");
@@ -458,7 +458,7 @@ static void a_hedge_sends_the_cookies_and_does_not_write_the_jar(void **state)
     assert_true(w.call.by_copy);
     expect_cookie(&w.server.seen[1], "session=42");
     expect_cookie(&w.server.seen[2], "session=42");
-    assert_int_equal(access(jar, F_OK), -1); /* the copy is gone already */
+    assert_int_equal(access(jar, F_OK), -1); /* the copy was already cleaned up */
     fixture_end(&w);
     assert_int_equal(access(jar, F_OK), 0);
     unlink(jar);
@@ -487,7 +487,7 @@ static bool fail_refresh(void *context, CURL *easy)
     return false;
 }
 
-/* Two attempts with the same credentials, one of which renews them: who is right? */
+/* A refresh in one attempt would change the credentials under the other. */
 static void a_call_with_refresh_is_not_hedged(void **state)
 {
     struct fixture w;
@@ -501,14 +501,15 @@ static void a_call_with_refresh_is_not_hedged(void **state)
     fixture_end(&w);
 }
 
-/* ---- a call that ends in a wait ---- */
+/* ---- calls that end in a wait ---- */
 
-/* The first is answered by 503, and its body still read when the second breaks: the second was the last. */
+/* The body of the first attempt's 503 is still being read when the second attempt fails: the second outcome is the
+ * last. */
 static void a_discarded_body_does_not_change_the_code(void **state)
 {
     struct fixture w;
     fixture_begin_manual(&w);
-    w.policy.base_ns = w.policy.cap_ns = 300 * BIDE_MS; /* the rest of the body comes within */
+    w.policy.base_ns = w.policy.cap_ns = 300 * BIDE_MS; /* longer than the rest of the body takes */
     give_up_in_the_wait(&w);
     call_start_with_hedge(&w);
     manual_server_send(&w.manual_server, 1, "HTTP/1.1 503 Down\r\nContent-Length: 6\r\n\r\nfir");
@@ -524,7 +525,7 @@ static void a_discarded_body_does_not_change_the_code(void **state)
     fixture_end(&w);
 }
 
-/* The owner's handle broke, the copy has the answer that turned out to be the last: it is the one to ask. */
+/* The caller's handle failed, the copy has the response that turned out to be final. */
 static void a_response_kept_by_a_copy_is_reported_with_the_copy(void **state)
 {
     struct fixture w;
@@ -616,7 +617,7 @@ static void a_handle_that_cannot_be_installed_ends_the_call_with_its_code(void *
     struct curl_slist *headers = curl_slist_append(NULL, "X-Token: secret");
     fixture_begin(&w, "");
     w.call.options.headers = headers;
-    next_malloc_fails = true; /* which is for the list */
+    next_malloc_fails = true; /* the allocation of the header list */
     call_start(&w);
     assert_false(next_malloc_fails);
     call_run(&w);

@@ -1,5 +1,5 @@
-/* test_multi_hedge.c - hedged attempts in a multi: one answer reaches the sink, whole; losers are cut; all of them pay;
- * and what must not run twice is not hedged. */
+/* test_multi_hedge.c - hedged attempts in a multi: one response reaches the sink, completely; losers are cancelled;
+ * every hedge is charged; and requests that must not run twice are not hedged. */
 #define _GNU_SOURCE
 #include "live_multi.h"
 #include "live_tcp.h"
@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#define HEDGE_DELAY_NS (20 * BIDE_MS) /* of a hedge */
+#define HEDGE_DELAY_NS (20 * BIDE_MS)
 
 struct fixture {
     struct live_server server;
@@ -28,7 +28,7 @@ struct fixture {
     struct live_multi_call call;
 };
 
-/* Tokens that nothing but retries and hedges changes. */
+/* A token bucket that only retries and hedges change. */
 static void target_with_tokens(struct bide_target *target, uint32_t capacity_milli)
 {
     struct bide_target_config config;
@@ -49,7 +49,7 @@ static int64_t tokens_spent(const struct fixture *w)
     return 10 - bide_budget_left_milli(&w->target, bide_now()) / 1000;
 }
 
-/* A call that may be hedged, if it has not other options before it is started. */
+/* Prepares a call that is hedged unless the test changes its options. */
 static void fixture_begin_at(struct fixture *w, const char *url, uint32_t attempts)
 {
     w->multi = live_multi_new();
@@ -73,7 +73,7 @@ static void call_start(struct fixture *w)
     assert_int_equal(w->call.start_error, BIDE_OK);
 }
 
-/* Starts it, waits until it is done, and stops the server, so that it can be asked what it saw. */
+/* Runs the call to its end and stops the server, so that its requests can be checked. */
 static void call_run(struct fixture *w)
 {
     call_start(w);
@@ -104,7 +104,7 @@ static void assert_won(const struct fixture *w, uint32_t attempt, const char *bo
     assert_string_equal(w->call.sink.at, body);
 }
 
-/* ---- a stage: each connection asks once, and is answered when the test says so ---- */
+/* ---- a manual server: each connection carries one request, and the test decides when it is answered ---- */
 
 #define SEND_RESET ""
 
@@ -170,7 +170,7 @@ static void manual_server_end(struct manual_server *manual_server, struct fixtur
     live_tcp_free(manual_server->server);
 }
 
-/* Answers connection `number`, from 1. */
+/* Sends the response on connection `number`, from 1. */
 static void reply(struct manual_server *manual_server, unsigned number, const char *text)
 {
     pthread_mutex_lock(&manual_server->lock);
@@ -212,7 +212,7 @@ static const char first[] = HEAD("200 OK", "5") "first", second[] = HEAD("200 OK
                   third[] = HEAD("200 OK", "5") "third", bad[] = HEAD("503 Bad", "3") "bad",
                   worse[] = HEAD("502 Worse", "5") "worse", created[] = HEAD("201 Created", "7") "created";
 
-/* ---- who wins ---- */
+/* ---- the winner ---- */
 
 static void a_hedge_wins_when_the_first_attempt_is_silent(void **state)
 {
@@ -253,7 +253,7 @@ static void two_simultaneous_successes_are_one_success(void **state)
     assert_true(live_multi_run_until(w.multi, two_requests_arrived, &manual_server));
     reply(&manual_server, 1, first);
     reply(&manual_server, 2, created);
-    manual_server_wait_until_sent(&manual_server, 2); /* both are here before either is looked at */
+    manual_server_wait_until_sent(&manual_server, 2); /* both responses have arrived before libcurl reads either */
     assert_true(live_multi_run(w.multi));
     assert_int_equal(w.call.done, 1);
     assert_int_equal(w.call.code, CURLE_OK);
@@ -413,7 +413,7 @@ static void a_permanent_failure_cancels_the_other_attempt(void **state)
     fixture_end(&w);
 }
 
-/* ---- a winner that breaks ---- */
+/* ---- a winner that breaks off ---- */
 
 static void a_winner_that_breaks_off_in_its_body_ends_the_call(void **state)
 {
@@ -448,7 +448,7 @@ static void a_winner_that_breaks_off_before_its_body_is_retried(void **state)
     fixture_end(&w);
 }
 
-/* ---- what is not hedged ---- */
+/* ---- requests that are not hedged ---- */
 
 static void assert_not_hedged(struct fixture *w, const char *body)
 {
@@ -542,7 +542,7 @@ static void an_empty_budget_refuses_hedges(void **state)
     fixture_end(&w);
 }
 
-/* ---- what is ---- */
+/* ---- requests that are hedged ---- */
 
 static void a_keyed_request_is_hedged_with_the_same_key_and_body(void **state)
 {
@@ -581,9 +581,9 @@ static void a_file_body_is_hedged_and_sent_completely_by_both_attempts(void **st
     fixture_end(&w);
 }
 
-/* ---- a slow connect: the method is not known when the hedge is due ---- */
+/* ---- a slow connect: the method is unknown when the hedge is due ---- */
 
-/* Accepts what comes, and answers what asks. */
+/* Accepts connections and responds to requests. */
 struct slow_listener {
     struct live_blackhole port;
     pthread_t thread;
@@ -604,7 +604,7 @@ static void *slow_listener_serve(void *context)
     return NULL;
 }
 
-/* Those that fill the queue leave; the listener accepts. The client's next SYN comes after a second. */
+/* Empties the listen queue and starts to accept. The client's next SYN comes after a second. */
 static void slow_listener_open(struct slow_listener *slow_listener)
 {
     while (slow_listener->port.count > 1)
@@ -658,7 +658,7 @@ static void a_safe_request_with_a_slow_connect_succeeds(void **state)
     assert_int_equal(w.call.done, 1);
     assert_int_equal(w.call.verdict.action, BIDE_DONE);
     assert_string_equal(w.call.sink.at, "late");
-    fixture_end_calls(&w); /* cuts whoever else is still connecting */
+    fixture_end_calls(&w); /* cancels attempts that are still connecting */
     slow_listener_close(&slow_listener);
 }
 
@@ -679,7 +679,7 @@ static void a_connect_timeout_after_the_hedge_delay_is_retried(void **state)
     live_blackhole_close(&port);
 }
 
-/* ---- cancelled ---- */
+/* ---- cancelling ---- */
 
 static bool two_requests_seen(void *context)
 {

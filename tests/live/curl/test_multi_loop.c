@@ -1,5 +1,5 @@
-/* test_multi_loop.c - a multi in a loop of the owner's: an epoll set that libcurl's socket function keeps, and one
- * timer that bide_multi_on_timer sets. Retries come when they are due, and nobody is called in vain. */
+/* test_multi_loop.c - a multi in the caller's event loop: an epoll set maintained by libcurl's socket function, and one
+ * timer set by bide_multi_on_timer. Retries start on time, without needless wakeups. */
 #include "live_multi.h"
 
 #include <bide/clock.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* ---- the loop ---- */
+/* ---- the event loop ---- */
 
 struct loop {
     struct live_server server;
@@ -21,7 +21,7 @@ struct loop {
     struct bide_policy policy;
     struct bide_target target;
     int epoll;
-    int64_t due_ns; /* of the one timer */
+    int64_t due_ns; /* of its single timer */
     unsigned timer_sets;
     unsigned fired;   /* timers */
     unsigned actions; /* all calls of bide_multi_action */
@@ -134,7 +134,7 @@ static void a_flaky_call_succeeds_in_the_caller_s_event_loop(void **state)
     event_loop_begin(&loop, "/flaky 503 | reset | 200 body=\"yes\"", 5);
     call_init(&loop, &call, "/flaky");
     call_start(&loop, &call);
-    assert_true(loop.due_ns != BIDE_NEVER); /* the start alone sets the timer that makes it begin */
+    assert_true(loop.due_ns != BIDE_NEVER); /* bide_multi_start sets the timer that starts the attempt */
     assert_true(event_loop_run(&loop));
     assert_succeeded(&call, "yes");
     assert_int_equal(call.result.attempts, 3);
@@ -191,7 +191,7 @@ static void no_timer_is_set_after_the_last_call(void **state)
     assert_true(event_loop_run(&loop));
     unsigned fired = loop.fired;
     while (loop.due_ns != BIDE_NEVER && loop.fired < fired + 10)
-        event_loop_round(&loop); /* libcurl may have a last one, of the transfer's */
+        event_loop_round(&loop); /* libcurl may have a last timer of the transfer */
     assert_int_equal(loop.due_ns, BIDE_NEVER);
     live_multi_call_free(&call);
     event_loop_end(&loop);
@@ -239,7 +239,7 @@ static void a_timer_that_fires_early_is_set_again(void **state)
     while (bide_multi_running(loop.multi) > 0) {
         event_loop_round(&loop);
         if (loop.due_ns != BIDE_NEVER)
-            event_loop_fire_timer(&loop); /* though it is not due: the multi must set it again */
+            event_loop_fire_timer(&loop); /* before it is due: the multi must set it again */
     }
     assert_succeeded(&call, "ok\n");
     live_server_stop(&loop.server);

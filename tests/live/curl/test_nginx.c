@@ -1,5 +1,5 @@
-/* test_nginx.c - against a real server: kept connections, its own refusals, its limits, a broken upstream, its death.
- * What it saw is read from its access log, after it has ended. */
+/* test_nginx.c - against nginx: kept-alive connections, refusals, limits, a broken upstream, a killed server. Its
+ * access log is checked after it has stopped. */
 #include "live_client.h"
 #include "live_nginx.h"
 
@@ -35,7 +35,7 @@ static int close_all(void **state)
     return 0;
 }
 
-/* A server with these locations. */
+/* Starts nginx with these locations. */
 static void start_nginx(const char *inside)
 {
     char text[2048];
@@ -43,7 +43,7 @@ static void start_nginx(const char *inside)
     live_nginx_start(&nginx, text);
 }
 
-/* A server before a chaos server that does as the script says. */
+/* Starts nginx in front of a chaos server with this script. */
 static void start_nginx_with_upstream(const char *script)
 {
     char text[512];
@@ -89,7 +89,7 @@ static void a_drained_error_keeps_the_connection(void **state)
     start_nginx("location / { return 503 busy; }");
     assert_int_equal(perform_get("/"), CURLE_OK);
     live_assert_gave_up(&client, BIDE_REASON_ATTEMPTS_SPENT, 3);
-    assert_string_equal(client.sink.at, "busy"); /* of the last one, once */
+    assert_string_equal(client.sink.at, "busy"); /* of the last attempt, once */
     assert_int_equal(client.result.status, 503);
     assert_int_equal(seen("GET / 503"), 3);
     assert_int_equal(live_nginx_connections(&nginx), 1);
@@ -117,7 +117,7 @@ static void reaching_keepalive_requests_costs_no_attempt(void **state)
     assert_int_equal(live_nginx_connections(&nginx), 3);
 }
 
-/* The server's end of an idle connection arrives while nobody looks, and libcurl looks before it sends. */
+/* The FIN on an idle connection arrives unnoticed; libcurl checks the connection before it sends. */
 static void a_connection_closed_while_idle_is_replaced(void **state)
 {
     start_nginx("location / { return 200 fine; }");
@@ -129,7 +129,7 @@ static void a_connection_closed_while_idle_is_replaced(void **state)
     assert_int_equal(live_nginx_count(&nginx, "GET /second 200"), 1);
 }
 
-/* Some libcurls look only once a second, and count on their own replay. Then bide looks, and it is another attempt. */
+/* Newer libcurls check only once a second and rely on their replay. Then bide checks, and makes another attempt. */
 static void a_post_on_a_connection_closed_while_idle_is_sent_once(void **state)
 {
     start_nginx("location / { return 200 fine; }");
@@ -209,7 +209,7 @@ static void a_response_before_the_end_of_the_upload_decides(void **state)
     assert_int_equal(client.result.status, 413);
 }
 
-/* One request a minute is let in: the first, unless the minute is over, which it is not. */
+/* One request per minute is admitted: only the first in this test. */
 static void a_rate_limited_call_ends_after_its_attempts(void **state)
 {
     live_nginx_start(&nginx, "limit_req_zone $server_port zone=z:64k rate=1r/m; limit_req_status 429;\n"
@@ -224,7 +224,7 @@ static void a_rate_limited_call_ends_after_its_attempts(void **state)
     assert_int_equal(live_nginx_count(&nginx, "GET /page 429"), 3);
 }
 
-/* ---- behind it ---- */
+/* ---- upstreams ---- */
 
 static void a_get_survives_an_upstream_that_cuts_connections(void **state)
 {
@@ -291,11 +291,11 @@ static void a_partial_body_through_nginx_is_not_followed_by_another(void **state
     assert_int_equal(seen("GET /x"), 1);
 }
 
-/* ---- its death ---- */
+/* ---- a killed server ---- */
 
 static pthread_t killer;
 
-/* Kills nginx when the upstream has the request. */
+/* Kills nginx when the request has reached the upstream. */
 static void *kill_nginx(void *context)
 {
     while (chaos_requests(upstream.chaos) == 0)
@@ -304,7 +304,7 @@ static void *kill_nginx(void *context)
     return NULL;
 }
 
-/* The first attempt has failed: nginx comes back. */
+/* Restarts nginx after the first attempt has failed. */
 static void revive_nginx(void *context, const struct bide_event *event)
 {
     if (event->verdict->action != BIDE_WAIT)
@@ -350,7 +350,7 @@ static void run_to_end(struct bide_multi *multi)
         continue;
 }
 
-/* The connection is a reused one and the server is back before libcurl looks: alone, it would send the POST again. */
+/* The connection is reused and the server is back before libcurl notices: bare libcurl would send the POST again. */
 static void a_post_in_flight_at_a_killed_server_is_not_repeated(void **state)
 {
     struct bide_multi *multi;
@@ -367,7 +367,7 @@ static void a_post_in_flight_at_a_killed_server_is_not_repeated(void **state)
     live_process_end(&nginx, SIGKILL);
     live_nginx_restart(&nginx);
     run_to_end(multi);
-    assert_int_equal(ok, 1); /* only the first */
+    assert_int_equal(ok, 1); /* only the first call */
     live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_true(client.result.attempt[0].replay_stopped);
@@ -390,7 +390,7 @@ static void a_post_to_a_server_that_is_down_is_retried_and_sent_once(void **stat
     assert_int_equal(seen("POST /x 200"), 1);
 }
 
-/* ---- many at once ---- */
+/* ---- parallel calls ---- */
 
 #define CALLS 64
 

@@ -1,5 +1,5 @@
-/* test_proxy.c - through an HTTP proxy: what it says to CONNECT is not the server's answer, and a request that never
- * got through the tunnel was never sent. */
+/* test_proxy.c - through an HTTP proxy: its response to CONNECT is not the server's, and a request that never entered
+ * the tunnel was not sent. */
 #include "live_client.h"
 #include "live_nginx.h"
 #include "live_proxy.h"
@@ -18,8 +18,8 @@
 
 static struct live_client client;
 static struct live_server origin;
-static struct live_server second; /* another origin, where one is wanted */
-static struct live_process tls;   /* a real server, where one is wanted */
+static struct live_server second; /* another origin, where needed */
+static struct live_process tls;   /* a real server, where needed */
 static struct live_proxy *proxy;
 static struct live_tcp *tcp;
 
@@ -32,7 +32,7 @@ static int open_all(void **state)
 
 static int close_all(void **state)
 {
-    live_client_free(&client); /* first: a tunnel ends when its client leaves */
+    live_client_free(&client); /* first: a tunnel ends when its client closes */
     live_proxy_free(proxy);
     proxy = NULL;
     live_tcp_free(tcp);
@@ -99,11 +99,11 @@ static void an_overloaded_proxy_is_retried_even_for_a_post(void **state)
     live_assert_done(&client, 3);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
     live_assert_attempt(&client, 2, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_NOT_SENT);
-    assert_string_equal(client.sink.at, "ok\n"); /* and nothing of what the proxy said */
+    assert_string_equal(client.sink.at, "ok\n"); /* and nothing from the proxy */
     assert_int_equal(posts_seen(), 1);
 }
 
-/* What libcurl itself says of a proxy that refuses the tunnel. */
+/* Returns bare libcurl's code for a proxy that refuses the tunnel. */
 static CURLcode bare_code(void)
 {
     CURL *easy = curl_easy_init();
@@ -135,11 +135,11 @@ static void a_proxy_that_requires_credentials_is_not_retried(void **state)
     live_assert_attempt(&client, 1, BIDE_KIND_PERMANENT, BIDE_EVIDENCE_NOT_SENT);
     assert_int_equal(code, bare_code());
     assert_int_not_equal(code, CURLE_OK);
-    assert_int_equal(live_proxy_requests(proxy), 2); /* ours, and bare libcurl's */
+    assert_int_equal(live_proxy_requests(proxy), 2); /* one by bide, one by bare libcurl */
     assert_int_equal(posts_seen(), 0);
 }
 
-/* libcurl answers the 407 by itself, with another CONNECT: the request is sent once, and it is one attempt. */
+/* libcurl answers the 407 by itself with another CONNECT: a single request and attempt. */
 static void proxy_authentication_costs_no_attempt(void **state)
 {
     use_proxy(ACTIONS(LIVE_PROXY_407, LIVE_PROXY_TUNNEL));
@@ -180,7 +180,7 @@ static void a_silent_proxy_is_retried_even_for_a_post(void **state)
     assert_int_equal(posts_seen(), 0);
 }
 
-/* RFC 1928: no authentication; then "connection refused" for whatever it is asked. */
+/* RFC 1928: no authentication; then "connection refused" for every request. */
 static void refuse_by_socks(void *context, int fd, unsigned number)
 {
     static const char none[] = "\x05", refused[] = "\x05\x05\x00\x01\x00\x00\x00\x00\x00\x00";
@@ -224,7 +224,7 @@ static void a_post_through_a_cut_tunnel_is_not_repeated(void **state)
     CURLcode code = perform_post();
     live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
-    assert_int_not_equal(code, CURLE_OK); /* the proxy's 200 was not the server's */
+    assert_int_not_equal(code, CURLE_OK); /* the proxy's 200 is not the server's */
     assert_int_equal(client.result.status, 0);
     assert_int_equal(client.result.attempt[0].status, 0);
     assert_int_equal(posts_seen(), 1);
@@ -249,7 +249,7 @@ static void a_proxy_s_status_is_not_the_server_s_response(void **state)
     live_server_start(&origin, "/warm 200 reuse=reset\n/pay 200");
     use_proxy(ACTIONS(LIVE_PROXY_TUNNEL, LIVE_PROXY_503, LIVE_PROXY_TUNNEL));
     assert_int_equal(live_client_get(&client, live_server_url(&origin, "/warm")), CURLE_OK);
-    assert_int_not_equal(perform_post(), CURLE_OK); /* libcurl asked for a tunnel to send it again */
+    assert_int_not_equal(perform_post(), CURLE_OK); /* libcurl requested a tunnel for its replay */
     live_assert_gave_up(&client, BIDE_REASON_NOT_REPEATABLE, 1);
     live_assert_attempt(&client, 1, BIDE_KIND_TRANSIENT, BIDE_EVIDENCE_UNKNOWN);
     assert_int_equal(client.result.status, 0);
@@ -320,7 +320,7 @@ static void a_tls_server_behind_a_proxy_responds(void **state)
     assert_string_equal(client.sink.at, "fine");
 }
 
-/* A proxy for plain HTTP is a server like any other: what it answers may be the server's answer. */
+/* For plain HTTP a proxy is an ordinary server: its response may be the origin's. */
 static void a_plain_request_through_a_proxy_is_classified_as_without_it(void **state)
 {
     char url[64];

@@ -1,8 +1,8 @@
-/* test_http_replay.c - libcurl's own silent replay, and that it does not happen.
+/* test_replay.c - libcurl's silent replay, and that bide stops it.
  *
- * When a kept connection dies before a byte of the answer, libcurl sends the request again by itself, a POST included.
- * Each test first shows with bare libcurl that the server would see the request once more than it should; otherwise
- * what follows would prove nothing. The server reads the second request on a connection completely, then cuts it. */
+ * When a kept-alive connection dies before the first byte of the response, libcurl sends the request again by itself, a
+ * POST included. Each test first shows that bare libcurl repeats the request; otherwise the test would prove nothing.
+ * The server reads the second request on a connection completely, then cuts the connection. */
 #include "live_call.h"
 
 #include <bide/clock.h>
@@ -12,7 +12,7 @@
 
 #define BODY "pay 10 to bob"
 
-/* One cut: the script of a path that warms the connection up, and of those that are tried. */
+/* How the connection is cut: the script of a path that makes the connection, and of the path under test. */
 struct cut_case {
     const char *name;
     const char *script;
@@ -50,7 +50,7 @@ static CURLcode bare_get(CURL *easy, struct live_server *server, const char *pat
     return curl_easy_perform(easy);
 }
 
-/* What libcurl does alone: the server sees the request twice, and libcurl says OK. */
+/* Checks that bare libcurl sends the request twice and returns CURLE_OK. */
 static void expect_bare_libcurl_repeats(const char *script, const char *method, const char *body)
 {
     struct live_server server;
@@ -67,7 +67,7 @@ static void expect_bare_libcurl_repeats(const char *script, const char *method, 
     live_server_free(&server);
 }
 
-/* A call whose connection is warm. */
+/* Opens a call whose connection has carried a request. */
 static void open_with_connection(struct live_call *c, const char *script, uint32_t attempts)
 {
     live_call_open(c, script, attempts);
@@ -89,7 +89,7 @@ static void expect_replay_stopped(const struct live_call *c, uint32_t attempts, 
     assert_int_equal(c->code, CURLE_GOT_NOTHING);
 }
 
-/* ---- what must not be repeated ---- */
+/* ---- requests that must not be repeated ---- */
 
 static void expect_sent_once(const struct cut_case *cut_case, const char *method, const char *body)
 {
@@ -161,7 +161,7 @@ static void expect_bare_leg_repeats(const char *script, const char *from, const 
     live_server_free(&server);
 }
 
-/* The first leg goes out on a new connection, the second on that same one, which is then cut. */
+/* The first leg uses a new connection, the second leg the same one, which is then cut. */
 static void expect_leg_sent_once(const char *script, const char *from, const char *to, size_t legs, void (*set)(CURL *))
 {
     struct live_call c;
@@ -219,7 +219,7 @@ static void a_redirect_on_a_reused_connection_is_guarded_too(void **state)
     live_call_close(&c);
 }
 
-/* ---- what may be repeated: then by us ---- */
+/* ---- requests that bide may retry ---- */
 
 static void expect_retried_by_bide(struct live_call *c, int64_t left)
 {
@@ -301,7 +301,7 @@ static void an_empty_budget_refuses_the_retry(void **state)
     live_call_close(&c);
 }
 
-/* libcurl rewinds a body before it repeats the request: one that cannot be rewound ends it there. */
+/* libcurl rewinds a body before its replay: a body that cannot be rewound ends the transfer there. */
 static size_t read_text(char *into, size_t size, size_t count, void *context)
 {
     const char **at = context;
@@ -329,7 +329,7 @@ static void a_one_shot_stream_is_sent_once_even_if_keyed(void **state)
     }
 }
 
-/* ---- what is not a replay ---- */
+/* ---- not a replay ---- */
 
 static void the_guard_keeps_connections_reusable(void **state)
 {
@@ -344,7 +344,7 @@ static void the_guard_keeps_connections_reusable(void **state)
     live_call_close(&c);
 }
 
-/* The server closed the connection while it lay idle, and the end of it has arrived here. */
+/* Waits until the server's close of an idle connection has arrived. */
 static void wait_for_close(CURL *easy)
 {
     curl_socket_t fd = CURL_SOCKET_BAD;

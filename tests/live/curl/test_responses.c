@@ -1,4 +1,4 @@
-/* test_responses.c - what bide_curl_perform makes of each answer: the status table, timeouts, gates, results. */
+/* test_responses.c - the outcome of each response: the status table, timeouts, gates, results. */
 #include "live_call.h"
 
 #include <bide/clock.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONG_NS (60 * BIDE_S) /* no healthy machine takes that long for what should be at once */
+#define LONG_NS (60 * BIDE_S) /* an upper bound for operations that should be immediate */
 
 /* ---- the one-line change ---- */
 
@@ -68,7 +68,7 @@ static bool is_one_of(int status, const int *list)
     return false;
 }
 
-/* A line for each status from first to last: "/503 503 body=b503 | 200 body=fine". */
+/* Returns a line for each status from first to last: "/503 503 body=b503 | 200 body=fine". */
 static char *script_of_all(int first, int last)
 {
     size_t size = (size_t)(last - first + 1) * 64;
@@ -101,7 +101,8 @@ static void expect_final(struct live_call *c, int status)
     assert_false(c->result.body_dropped);
 }
 
-/* All statuses of errors, with the handle and options as `set` leaves them: those in the list are tried again. */
+/* Performs a call for each error status, with the handle and options prepared by `set`: statuses in the list are
+ * retried. */
 static void perform_all_errors(const int *retried, void (*set)(struct live_call *))
 {
     struct live_call c;
@@ -159,7 +160,7 @@ static void set_unsafe_get(struct live_call *c)
     c->options.safety = BIDE_CURL_UNSAFE;
 }
 
-/* The handle's own body, of which nothing is known. */
+/* A body set on the handle, unknown to bide. */
 static void set_unknown_post(struct live_call *c)
 {
     curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, "x");
@@ -209,7 +210,7 @@ static void the_same_statuses_are_retried_without_a_sink(void **state)
     perform_all_errors(retried_statuses, live_call_without_sink);
 }
 
-/* A body after 204, 205 and 304 is none: not asked for. */
+/* Bodies of 204, 205 and 304 are not checked: they have none. */
 static void status_2xx_and_3xx_are_final(void **state)
 {
     struct live_call c;
@@ -274,7 +275,7 @@ static void status_rules_override_the_table(void **state)
     live_call_close(&c);
 }
 
-/* ---- redirects, interim answers, HEAD ---- */
+/* ---- redirects, interim responses, HEAD ---- */
 
 static void a_retry_follows_the_redirect_from_the_start(void **state)
 {
@@ -290,7 +291,7 @@ static void a_retry_follows_the_redirect_from_the_start(void **state)
     live_call_close(&c);
 }
 
-/* The last leg was a GET, but the call is a POST: what it did at /a may not be done twice. */
+/* The last leg was a GET, but the call is a POST: its effect at /a must not happen twice. */
 static void a_post_redirected_to_get_stays_unsafe(void **state)
 {
     struct live_call c;
@@ -311,7 +312,7 @@ static void a_failure_of_the_second_leg_is_retried(void **state)
         struct live_call c;
         live_call_open(&c, "/a 302 location=/b body=elsewhere\n/b reset | close | 200 body=there", 4);
         curl_easy_setopt(c.easy, CURLOPT_FOLLOWLOCATION, 1L);
-        curl_easy_setopt(c.easy, CURLOPT_FORBID_REUSE, 1L); /* else it is a replay that was stopped */
+        curl_easy_setopt(c.easy, CURLOPT_FORBID_REUSE, 1L); /* otherwise the guard stops a replay */
         if (!sink)
             live_call_without_sink(&c);
         assert_int_equal(live_call_perform(&c, "/a"), CURLE_OK);
@@ -321,7 +322,7 @@ static void a_failure_of_the_second_leg_is_retried(void **state)
     }
 }
 
-/* The limits hold for each head, not for all of them together. */
+/* The limits apply to each head, not to their sum. */
 static void head_limits_apply_to_each_leg(void **state)
 {
     struct live_call c;
@@ -338,7 +339,8 @@ static void head_limits_apply_to_each_leg(void **state)
     live_call_close(&c);
 }
 
-/* libcurl might have answered these by itself, so they are judged late: still by what their head said. */
+/* libcurl might follow these statuses with a leg of its own, so the outcome is reported late; it still comes from the
+ * head. */
 static void a_failure_status_counts_although_its_body_breaks_off(void **state)
 {
     static const int status[] = {401, 407, 417, 404};

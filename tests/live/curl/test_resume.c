@@ -1,11 +1,11 @@
-/* test_http_resume.c - a body that breaks after some of it was delivered: the end of the call, unless the sink can be
- * rewound, or what is left can be had and proved to be the rest of the same. */
+/* test_resume.c - a body that breaks off after part of it was delivered ends the call, unless the sink can be rewound
+ * or the rest provably continues it. */
 #include "live_call.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ---- a body that breaks ---- */
+/* ---- a body that breaks off ---- */
 
 static void expect_broken(struct live_call *c, CURLcode code, size_t delivered)
 {
@@ -153,7 +153,7 @@ static void an_old_enough_date_is_a_validator(void **state)
     live_call_close(&c);
 }
 
-/* What cannot be proved to be the same is not appended. */
+/* A part that does not provably continue the body is not appended. */
 static void expect_no_resume(const char *script)
 {
     struct live_call c;
@@ -177,7 +177,7 @@ static void without_a_strong_validator_nothing_is_resumed(void **state)
     expect_no_resume("/a 203 " WHOLE " close=half");
 }
 
-/* The second answer does not continue the first one. */
+/* The second response does not continue the first. */
 static void expect_not_appended(const char *second, uint32_t attempts)
 {
     struct live_call c;
@@ -260,7 +260,7 @@ static void a_changed_body_starts_over_with_rewind(void **state)
     live_call_close(&c);
 }
 
-/* The one that started over breaks as well: the validator to ask for is now that of the new one. */
+/* The replacement breaks off as well: its validator is used for the resume. */
 static void a_changed_body_that_breaks_off_again_is_not_mixed(void **state)
 {
     struct live_call c;

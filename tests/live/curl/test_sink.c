@@ -1,4 +1,4 @@
-/* test_http_sink.c - what reaches the sink: one answer, once, whole; and never a byte of an attempt that is retried. */
+/* test_sink.c - the sink gets one response, once and completely, and never a byte of a retried attempt. */
 #define _GNU_SOURCE
 #include "live_call.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KEEP_SLACK 131072 /* libcurl's own buffers beyond what bide reads */
+#define KEEP_SLACK 131072 /* libcurl's buffers, beyond bide's limit */
 
 static const char *const failing_scripts[] = {
     "/a 503 body=oops | 200 body=fine",
@@ -55,7 +55,8 @@ static void an_encoded_error_body_is_not_decoded_for_a_retry(void **state)
         curl_easy_setopt(c.easy, CURLOPT_ACCEPT_ENCODING, "");
         if (!sink)
             live_call_without_sink(&c);
-        live_call_perform(&c, "/a"); /* its bytes are no gzip: undoing it would be CURLE_BAD_CONTENT_ENCODING */
+        /* The bytes are not gzip: decoding them would fail with CURLE_BAD_CONTENT_ENCODING. */
+        live_call_perform(&c, "/a");
         live_expect_done(&c, 2);
         live_expect_text(&c.sink, "fine");
         live_call_close(&c);
@@ -107,9 +108,9 @@ static void a_last_failure_that_breaks_off_is_an_error(void **state)
     live_call_close(&c);
 }
 
-/* ---- given up during the wait ---- */
+/* ---- giving up during the wait ---- */
 
-/* Opens the breaker when the call decides to wait: so it gives up when the wait ends. */
+/* Opens the breaker when the call starts to wait, so that the call gives up after the wait. */
 static void open_when_waiting(void *context, const struct bide_event *event)
 {
     struct live_call *c = context;
@@ -170,7 +171,8 @@ static void a_body_cut_without_a_sink_is_reported_as_dropped(void **state)
     live_call_close(&c);
 }
 
-/* Another thread cancels when the connection is closed, which is after the answer was read and before the wait ends. */
+/* Another thread cancels when the connection is closed, which is after the response was read and before the wait
+ * ends. */
 struct canceller {
     struct bide_cancel cancel;
     pthread_mutex_t lock;
@@ -214,7 +216,7 @@ static void a_call_cancelled_during_its_wait_writes_nothing_to_the_sink(void **s
     assert_int_equal(live_call_perform(&c, "/a"), CURLE_ABORTED_BY_CALLBACK);
     pthread_join(thread, NULL);
     live_expect(&c, BIDE_GIVE_UP, BIDE_REASON_CANCELLED, 1);
-    assert_int_equal(c.sink.pieces, 0); /* who cancels wants no more of it */
+    assert_int_equal(c.sink.pieces, 0); /* a cancelled call delivers nothing */
     assert_true(c.result.total_ns < 40 * BIDE_S);
     bide_cancel_free(&k.cancel);
     live_call_close(&c);
@@ -267,7 +269,7 @@ static void a_call_cancelled_during_an_attempt_ends_soon(void **state)
 
 /* ---- limits ---- */
 
-/* How much the attempt before read: asked when the next one is about to begin. */
+/* Stores the bytes that the previous attempt received, when the next attempt is about to start. */
 static bool note_size(void *context, CURL *easy, const struct bide_verdict *start, struct curl_slist **headers)
 {
     if (start->attempt > 1)
@@ -293,7 +295,7 @@ static void an_endless_error_body_is_read_up_to_the_limit(void **state)
     }
 }
 
-/* It says that it is long: then not even the beginning is worth reading. */
+/* The announced length exceeds the limit, so not even the beginning is read. */
 static void an_announced_long_error_body_is_cut_at_once(void **state)
 {
     struct live_call c;
@@ -303,7 +305,7 @@ static void an_announced_long_error_body_is_cut_at_once(void **state)
     c.options.context = &size;
     live_call_perform(&c, "/a");
     live_expect_done(&c, 2);
-    assert_true(size >= 0 && size < BIDE_CURL_KEEP_MAX); /* what came with the head */
+    assert_true(size >= 0 && size < BIDE_CURL_KEEP_MAX); /* bytes that arrived with the head */
     live_call_close(&c);
 }
 
@@ -351,7 +353,7 @@ static void a_long_failure_s_connection_is_closed(void **state)
     }
 }
 
-/* The body of the failure would take an hour. The attempt has a minute; the next one does not wait for that. */
+/* The error body would take an hour. The attempt has a minute; the retry does not wait for it. */
 static void a_slow_error_body_does_not_delay_the_retry(void **state)
 {
     struct live_call c;
@@ -362,7 +364,7 @@ static void a_slow_error_body_does_not_delay_the_retry(void **state)
     live_call_close(&c);
 }
 
-/* ---- sinks that fail, and files ---- */
+/* ---- failing sinks, and files ---- */
 
 struct limited_sink {
     size_t room;
@@ -479,7 +481,7 @@ static void the_head_of_the_last_failure_is_delivered_before_its_body(void **sta
     struct live_call c;
     live_call_open(&c, "/a 503 body=down header=\"X-N: 1\"", 2);
     c.options.header = live_sink_write;
-    c.options.header_data = &c.sink; /* into the same sink: so the order is seen */
+    c.options.header_data = &c.sink; /* into the same sink, to check the order */
     live_call_perform(&c, "/a");
     assert_int_equal(count_of(&c.sink, "HTTP/1.1 503"), 1);
     assert_int_equal(count_of(&c.sink, "X-N: 1"), 1);
@@ -502,7 +504,7 @@ static void a_kept_head_is_delivered_when_the_wait_is_given_up(void **state)
     live_call_close(&c);
 }
 
-/* With CURLOPT_HEADER libcurl writes the head before the body, and so do we: that of the answer that counts. */
+/* With CURLOPT_HEADER the head precedes the body in the sink: that of the delivered response. */
 static void heads_in_the_sink_are_those_of_the_delivered_response(void **state)
 {
     static const char *const last[] = {"200 body=fine", "404 body=fine", "503 body=fine"};
@@ -522,7 +524,7 @@ static void heads_in_the_sink_are_those_of_the_delivered_response(void **state)
     }
 }
 
-/* A sink that pauses once, and is woken by the progress function. */
+/* A sink that pauses once and is resumed by the progress function. */
 struct pauser {
     struct live_sink sink;
     CURL *easy;
@@ -638,7 +640,7 @@ static void the_handle_has_the_caller_s_values_afterwards(void **state)
     live_call_close(&c);
 }
 
-/* Nothing of the call lives on in the handle: this would read freed memory, and the sanitizers would say so. */
+/* The handle must not refer to memory of the call: the sanitizers would detect the access. */
 static void a_plain_perform_afterwards_uses_no_memory_of_the_call(void **state)
 {
     CURL *easy = curl_easy_init();
@@ -664,7 +666,7 @@ static void a_plain_perform_afterwards_uses_no_memory_of_the_call(void **state)
     live_expect_text(&sink, "onetwo");
     curl_easy_cleanup(easy);
     live_server_stop(&server);
-    assert_int_equal(live_server_request(&server, "/b", 0)->on_connection, 2); /* a new one is not wanted any more */
+    assert_int_equal(live_server_request(&server, "/b", 0)->on_connection, 2); /* FRESH_CONNECT is no longer set */
     live_sink_free(&sink);
     live_server_free(&server);
 }

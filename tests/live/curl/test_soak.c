@@ -1,8 +1,8 @@
-/* test_http_soak.c - thousands of calls of all kinds against a server that fails in all ways, and then its journal:
- * what it saw is held against what bide promises.
+/* test_soak.c - thousands of mixed calls against a server that fails in many ways; then the server's journal is
+ * compared with bide's guarantees.
  *
- * What a call is (path, method, body, sink) follows from its number and the seed. The seed is printed;
- * BIDE_TEST_SEED=... chooses another. Findings are counted in the threads and judged in the end. */
+ * A call's path, method, body and sink follow from its number and the seed. The seed is printed; BIDE_TEST_SEED=...
+ * chooses another. Findings are counted in the threads and asserted at the end. */
 #define _GNU_SOURCE
 #include "live_chaos.h"
 
@@ -23,22 +23,22 @@
 #define CALLS        10000u
 #define IN_FLIGHT    200u
 #define THREADS      4u
-#define THREAD_CALLS 500u /* each */
+#define THREAD_CALLS 500u /* per thread */
 #define BODY_MAX     8192u
 #define UPLOAD_MAX   30000u
-#define STALLED_NS   (20 * BIDE_S) /* no attempt takes so long, unless two wait for one another */
+#define STALLED_NS   (20 * BIDE_S) /* no attempt takes this long, except in a deadlock */
 
 /* ---- the server ---- */
 
-/* One path, what happens there, the body of its 200, and the least wait that an answer of that status asks for. */
+/* A path and its script, the body of its 200, and the minimum wait that a response with hint_status requests. */
 struct endpoint {
     const char *path;
     const char *steps;
     size_t bytes;
-    size_t short_by; /* a 200 may lack so many, and claims to be whole */
+    size_t short_by; /* a 200 may lack this many bytes and still look complete */
     int hint_status;
     int64_t hint_ns;
-    unsigned share; /* of the calls, in relation to the others */
+    unsigned share; /* weight of the path among all calls */
 };
 
 static const struct endpoint endpoints[] = {
@@ -109,7 +109,7 @@ static void serve(struct live_server *server)
     live_server_start(server, script);
 }
 
-/* ---- what a call is ---- */
+/* ---- the plan of a call ---- */
 
 enum kind { GET = 0, PUT, PUT_FILE, POST, POST_KEYED, POST_KEYED_FILE, KINDS };
 
@@ -121,7 +121,7 @@ struct call_plan {
     const struct endpoint *endpoint;
     enum kind kind;
     enum sink sink;
-    size_t offset; /* of its body, in the bytes that all share */
+    size_t offset; /* of its body in the shared bytes */
     size_t length;
 };
 
@@ -134,7 +134,7 @@ struct record {
     int64_t done_ns;
     int64_t total_ns;
     char key[BIDE_KEY_TEXT_SIZE];
-    const char *wrong; /* with what reached the sink; NULL: nothing */
+    const char *wrong; /* a problem with the body in the sink; NULL: none */
 };
 
 struct soak {
@@ -145,7 +145,7 @@ struct soak {
     uint32_t calls;
     struct record *record;
     char upload[UPLOAD_MAX];
-    int file; /* with the same bytes */
+    int file; /* has the same bytes */
 };
 
 static uint64_t mix_bits(uint64_t x)
@@ -189,7 +189,7 @@ static struct call_plan call_plan_of(const struct soak *soak, uint32_t id)
 struct client_slot {
     struct soak *soak;
     struct bide_multi *multi; /* NULL: easy */
-    uint32_t *next;           /* number of the next call, for multi */
+    uint32_t *next;           /* number of the next call, for a multi */
     uint32_t id;
     CURL *easy;
     struct bide_curl_options options;
@@ -277,7 +277,7 @@ static bool is_error_text(const struct client_slot *client_slot)
     return false;
 }
 
-/* What reached the sink, held against how the call is said to have ended. */
+/* Compares the body in the sink with the end of the call. Returns a problem, or NULL. */
 static const char *slot_body_problem(const struct client_slot *client_slot, const struct call_plan *call_plan,
                                      CURLcode code)
 {
@@ -358,7 +358,7 @@ static void run_multi(struct soak *soak)
     free(slots);
 }
 
-/* A thread's share: every THREADS-th call. */
+/* A thread performs every THREADS-th call. */
 struct worker {
     struct soak *soak;
     uint32_t first;
@@ -425,7 +425,7 @@ static bool key_is_right(const struct chaos_seen *seen, const struct call_plan *
     return is_keyed(call_plan->kind) ? seen->key && strcmp(seen->key, quoted) == 0 : !seen->key;
 }
 
-/* Whole and the same, unless the server cut it short or answered early. */
+/* Returns true if the body is complete and unchanged, or was cut by the server or an early response. */
 static bool body_is_right(const struct soak *soak, const struct chaos_seen *seen, const struct call_plan *call_plan)
 {
     bool early = strcmp(call_plan->endpoint->path, "/early") == 0;
@@ -506,7 +506,7 @@ static void check_keys_differ(struct findings *f, const struct soak *soak)
     free(key);
 }
 
-/* Sorts what the server saw by call. Each call's requests stay in order. */
+/* Sorts the server's requests by call, keeping their order. */
 static void check_journal(struct findings *f, const struct soak *soak)
 {
     size_t count = soak->server.count, *end = calloc(soak->calls + 1, sizeof *end);
@@ -525,7 +525,7 @@ static void check_journal(struct findings *f, const struct soak *soak)
     free(end);
 }
 
-/* ---- the whole ---- */
+/* ---- the tests ---- */
 
 struct sums {
     uint64_t succeeded, retries;
@@ -541,7 +541,7 @@ static struct sums sums_of(const struct soak *soak)
     return sums;
 }
 
-#define TOKENS 300u /* in the budget at first; each success adds a tenth */
+#define TOKENS 300u /* the initial budget; each success adds a tenth */
 
 static void set_target(struct bide_target *target)
 {
@@ -591,7 +591,7 @@ static void check_budget(const struct soak *soak, struct sums sums)
                   " refused for lack of budget, %zu requests seen\n",
                   sums.succeeded, soak->calls, sums.retries, refused, soak->server.count);
     assert_true(sums.retries * 1000 <= TOKENS * 1000 + sums.succeeded * 100);
-    assert_true(soak->server.count <= soak->calls + sums.retries + 30); /* 30 were cut at their accept */
+    assert_true(soak->server.count <= soak->calls + sums.retries + 30); /* 30 connections were cut at accept */
 }
 
 static void soak_finish(struct soak *soak)
@@ -612,7 +612,7 @@ static void ten_thousand_mixed_calls_in_a_multi_keep_all_guarantees(void **state
     static struct soak soak;
     soak_begin(&soak, 20240611, CALLS);
     run_multi(&soak);
-    assert_true(bide_target_refused(&soak.target, BIDE_GATE_BUDGET) > 0); /* or the budget was not tested */
+    assert_true(bide_target_refused(&soak.target, BIDE_GATE_BUDGET) > 0); /* otherwise the budget was not tested */
     soak_finish(&soak);
 }
 

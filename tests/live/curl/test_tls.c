@@ -1,5 +1,5 @@
-/* test_tls.c - TLS that fails. What fails before the handshake is over was never sent; a certificate that is wrong
- * stays wrong, a server that hangs up may be better next time. */
+/* test_tls.c - TLS failures. A failure before the end of the handshake proves that nothing was sent; an invalid
+ * certificate is permanent, a closed connection is transient. */
 #include "live_client.h"
 #include "live_nginx.h"
 #include "live_tcp.h"
@@ -35,7 +35,7 @@ static int close_all(void **state)
     return 0;
 }
 
-/* nginx with the certificate "site". */
+/* Starts nginx with the certificate "site". */
 static void start_nginx(void)
 {
     live_nginx_start(&server, "server { listen 127.0.0.1:$PORT ssl; ssl_certificate $DIR/site.pem;\n"
@@ -150,7 +150,7 @@ static void an_untrusted_certificate_is_permanent_in_a_multi_too(void **state)
     assert_permanent_unsent(multi_code);
 }
 
-/* A client that has no certificate hears so, with TLS 1.3, only after it has sent its request: it may have run. */
+/* With TLS 1.3 a client without a certificate is rejected only after it has sent its request: evidence unknown. */
 static void a_post_without_the_required_client_certificate_has_unknown_evidence(void **state)
 {
     live_tls_make(&server, "site", "IP:127.0.0.1");
@@ -237,7 +237,7 @@ static void a_post_with_a_slow_handshake_was_not_sent_and_is_retried(void **stat
     assert_int_equal(client.result.attempt[2].code, CURLE_OPERATION_TIMEDOUT);
 }
 
-/* Fails twice, then is a way to the real server. */
+/* Fails twice, then relays to the real server. */
 static void fail_twice_then_relay(void *context, int fd, unsigned number)
 {
     if (number < 3) {

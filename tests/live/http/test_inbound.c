@@ -1,6 +1,6 @@
-/* test_intake.c - eight threads count into one intake: nothing is lost, counted twice or torn.
+/* test_inbound.c - eight threads count into one inbound retry ratio: no request is lost or counted twice.
  *
- * Most telling under -fsanitize=thread. Time is an argument, so it is the threads that are real here, not the clock. */
+ * Most useful under -fsanitize=thread. Time is an argument: the threads are real, the clock is not. */
 #include <bide/inbound.h>
 
 #include <pthread.h>
@@ -16,7 +16,7 @@ static const struct bide_layer second_attempt = {.attempt = 2, .left_ns = BIDE_N
 
 struct worker {
     struct bide_inbound_ratio *ratio;
-    int64_t step_ns; /* time passes by this much with each request */
+    int64_t step_ns; /* the time between two requests */
     uint64_t wrong_counts;
 };
 
@@ -33,7 +33,7 @@ static void *count_requests(void *context)
     return NULL;
 }
 
-/* Returns what the intake holds at the last instant. */
+/* Returns the counts at the last instant. */
 static struct bide_inbound_ratio_view count_in_threads(int64_t window_ns, int64_t step_ns)
 {
     struct bide_inbound_ratio_config config;
@@ -71,8 +71,8 @@ static void eight_threads_within_one_window_are_counted_exactly(void **state)
     assert_int_equal(view.retries, THREADS * EACH / 4);
 }
 
-/* Threads are several windows apart, each with a time of its own, and begin each other's slots anew. What is left at
- * the end is at most a window of everybody's. */
+/* The threads' clocks are several windows apart, so the threads reset each other's slots. At the end at most one window
+ * of requests is left. */
 static void eight_threads_at_different_times_never_count_too_much(void **state)
 {
     struct bide_inbound_ratio_view view = count_in_threads(10 * BIDE_MS, 10 * BIDE_US);

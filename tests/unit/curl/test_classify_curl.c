@@ -1,7 +1,7 @@
-/* test_classify_curl.c - what each CURLcode means, every one of them, and how rules of the user change it.
+/* test_classify_curl.c - the outcome of every CURLcode, and how the caller's rules change it.
  *
- * The expectations are written as lists here and as rows there, so that a slip in one is caught by the other. That
- * codes come about as the table thinks is shown in tests/live/curl/test_curl_codes.c. */
+ * The expectations are lists here and rows in the table, so that a slip in one is caught by the other.
+ * tests/live/curl/test_curl_codes.c provokes the codes for real. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
-#define ROWS         102 /* as far as the table goes: libcurl 8.8 */
+#define ROWS         102 /* the size of the table: codes up to libcurl 8.8 */
 
 static const int transient[] = {5, 6, 7, 12, 16, 18, 28, 35, 52, 55, 56, 81, 89, 92, 95, 96, 97};
 static const int local_failures[] = {23, 26, 27, 42, 99};
@@ -97,7 +97,7 @@ static void an_unknown_code_is_permanent_with_unknown_evidence(void **state)
     }
 }
 
-/* Only what is not ours to repeat may be called refused or delivered, and no code alone says so. */
+/* Only a protocol can reject a request, and only a response can answer it: no code alone proves either. */
 static void no_code_alone_proves_that_a_request_was_rejected(void **state)
 {
     for (int code = 1; code < ROWS; code++) {
@@ -210,7 +210,7 @@ static void names_match_libcurl(void **state)
 {
     for (size_t i = 0; i < COUNT(names); i++)
         assert_string_equal(http_curl_row(names[i].code)->name, names[i].name);
-    assert_int_equal(COUNT(names) + COUNT(unused) + 2, ROWS); /* and the two that libcurl 8 has added */
+    assert_int_equal(COUNT(names) + COUNT(unused) + 2, ROWS); /* plus two codes that libcurl 8 added */
     assert_string_equal(http_curl_row(100)->name, "CURLE_TOO_LARGE");
     assert_string_equal(http_curl_row(101)->name, "CURLE_ECH_REQUIRED");
 }

@@ -1,4 +1,4 @@
-/* test_options.c - the options of a call over HTTP: a careful beginning, and each mistake named by its field. */
+/* test_options.c - options of a call: conservative defaults, and each invalid field is named. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +55,7 @@ static void expect_invalid(const struct bide_curl_options *o, const char *field,
     assert_int_equal(bide_curl_options_check(o, NULL), BIDE_ERR_INVALID);
 }
 
-/* ---- beginning ---- */
+/* ---- initialization ---- */
 
 static void init_zeroes_everything_but_the_size(void **state)
 {
@@ -184,7 +184,7 @@ static void a_key_is_checked_for_its_form(void **state)
     assert_int_equal(bide_curl_options_check(&o, NULL), BIDE_ERR_INVALID);
 }
 
-/* ---- what would be ignored is a mistake ---- */
+/* ---- options that would have no effect are rejected ---- */
 
 static void a_key_without_inject_is_rejected(void **state)
 {
@@ -215,7 +215,7 @@ static void options_that_need_a_sink_are_rejected_without_one(void **state)
     o = initialized_options();
     o.rewind = rewind_nothing;
     expect_invalid(&o, "rewind", 1);
-    o.write_data = &o; /* a FILE, as far as the check can tell */
+    o.write_data = &o; /* the check cannot tell that this is not a FILE */
     expect_valid(&o);
     o = initialized_options();
     o.hold_max = 100;
@@ -274,7 +274,7 @@ static void a_memory_body_needs_its_length(void **state)
 {
     struct bide_curl_options o = initialized_options();
     o.body.kind = BIDE_CURL_BODY_MEMORY;
-    expect_valid(&o); /* no bytes */
+    expect_valid(&o); /* an empty body */
     o.body.length = 1;
     expect_invalid(&o, "body.length", 1);
     o.body.at = "x";

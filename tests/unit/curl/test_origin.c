@@ -1,4 +1,4 @@
-/* test_origin.c - the origin of a URL: what names a target, and decides whether a redirect leaves. */
+/* test_origin.c - the origin of a URL, which names a target and decides whether a redirect leaves a server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -126,7 +126,7 @@ static void an_origin_that_does_not_fit_is_not_truncated(void **state)
         memset(text, '#', sizeof text);
         assert_false(bide_curl_origin(text, size, "http://example.net:8080/path"));
         assert_int_equal(text[0], size > 0 ? '\0' : '#');
-        assert_int_equal(text[size], '#'); /* nothing is written behind it */
+        assert_int_equal(text[size], '#'); /* nothing is written beyond the size */
     }
     assert_true(bide_curl_origin(text, sizeof text, "http://example.net:8080/path"));
     assert_string_equal(text, want);

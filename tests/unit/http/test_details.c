@@ -1,5 +1,4 @@
-/* test_details.c - problem details: which bodies are some, what is read from them, and how they are written.
- */
+/* test_details.c - problem details: which bodies are accepted, what is parsed from them, and how they are written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +61,7 @@ static void assert_hint(const char *body, struct bide_hint want)
                  (long long)got.wait_ns, (int)want.kind, (long long)want.wait_ns);
 }
 
-/* -- Which bodies -------------------------------------------------------------------------------------------------- */
+/* -- Accepted bodies ----------------------------------------------------------------------------------------------- */
 
 static void media_type_ignores_case_and_parameters(void **state)
 {
@@ -145,8 +144,8 @@ static void malformed_json_counts_as_absent(void **state)
         "{\"a\":\"\n\"}",
         "{\"a\":\"\\x\"}",
         "{\"a\":\"\\ud800\"}",
-        "{\"retry\":false,\"a\":\"\xff\"}",     /* no UTF-8 */
-        "{\"retry\":false,\"a\":\"\xc0\xaf\"}", /* too long for what it says */
+        "{\"retry\":false,\"a\":\"\xff\"}",     /* not UTF-8 */
+        "{\"retry\":false,\"a\":\"\xc0\xaf\"}", /* an overlong encoding */
         "{\"retry\":false,\"a\":\"\xed\xa0\x80\"}",
         "{\"retry\":false,\"a\":\"\xc3\"}",
         "{\"retry\":false,\"\xff\":1}",
@@ -194,9 +193,9 @@ static void malformed_json_counts_as_absent(void **state)
     for (size_t i = 0; i < COUNT(table); i++)
         assert_absent(text_of(table[i]));
     assert_absent((struct bide_text){NULL, 0});
-    assert_absent((struct bide_text){"{\"retry\":false}", 14}); /* cut */
-    assert_absent((struct bide_text){"{\"retry\":false}", 16}); /* a NUL behind it */
-    assert_absent((struct bide_text){"{\"a\":\"\0\"}", 9});     /* and inside */
+    assert_absent((struct bide_text){"{\"retry\":false}", 14}); /* truncated */
+    assert_absent((struct bide_text){"{\"retry\":false}", 16}); /* with a NUL after it */
+    assert_absent((struct bide_text){"{\"a\":\"\0\"}", 9});     /* with a NUL inside */
 }
 
 static void a_duplicate_member_invalidates_the_body(void **state)
@@ -206,7 +205,8 @@ static void a_duplicate_member_invalidates_the_body(void **state)
     assert_absent(text_of("{\"retry\":false,\"retry\":true}"));
     assert_absent(text_of("{\"type\":\"a\",\"t\\u0079pe\":\"b\"}"));
     assert_absent(text_of("{\"retry_after\":1,\"retry_after\":\"wrong\"}"));
-    assert_hint("{\"retry\":false,\"x\":1,\"x\":{\"retry\":1,\"retry\":2}}", stop_hint); /* nobody asked for these */
+    assert_hint("{\"retry\":false,\"x\":1,\"x\":{\"retry\":1,\"retry\":2}}",
+                stop_hint); /* duplicates of unknown members */
 }
 
 static void a_body_of_64_kib_is_parsed_and_one_byte_more_is_not(void **state)
@@ -220,11 +220,11 @@ static void a_body_of_64_kib_is_parsed_and_one_byte_more_is_not(void **state)
     assert_true(bide_details_parse((struct bide_text){body, BIDE_DETAILS_MAX}, &details));
     assert_int_equal(details.hint.kind, BIDE_HINT_STOP);
     assert_absent((struct bide_text){body, BIDE_DETAILS_MAX + 1});
-    assert_absent((struct bide_text){body, SIZE_MAX}); /* not even looked at */
+    assert_absent((struct bide_text){body, SIZE_MAX}); /* rejected by its length, before any byte is read */
     free(body);
 }
 
-/* {"a": and so many brackets, less one, around the inner text. */
+/* {"a": and depth - 1 brackets around the inner text. */
 static struct bide_text nested(char *body, size_t size, unsigned depth, const char *inner)
 {
     char *at = body + snprintf(body, size, "{\"a\":");
@@ -263,7 +263,7 @@ static void brackets_in_strings_and_siblings_are_not_nesting(void **state)
     assert_absent(text_of("]]]]]]]]]]{\"retry\":false}"));
 }
 
-/* -- What is read -------------------------------------------------------------------------------------------------- */
+/* -- Parsed members ------------------------------------------------------------------------------------------------ */
 
 static void retry_after_is_in_seconds_and_rounded_up_to_nanoseconds(void **state)
 {
@@ -342,7 +342,7 @@ static void retry_after_of_wrong_type_or_below_zero_is_ignored(void **state)
     for (size_t i = 0; i < COUNT(table); i++) {
         snprintf(body, sizeof body, "{\"retry_after\":%s,\"status\":503}", table[i]);
         assert_hint(body, no_hint);
-        assert_int_equal(parse_valid(body).status, 503); /* the rest is heard */
+        assert_int_equal(parse_valid(body).status, 503); /* the other members still count */
     }
 }
 
@@ -455,7 +455,7 @@ static void find_returns_the_first_rule_of_the_type(void **state)
     assert_ptr_equal(bide_details_find(&details, rules, COUNT(rules)), &rules[5]);
     assert_null(bide_details_find(&details, rules, 5));
     assert_null(bide_details_find(&other, rules, COUNT(rules)));
-    assert_null(bide_details_find(&absent, rules, COUNT(rules))); /* also with a rule of no type */
+    assert_null(bide_details_find(&absent, rules, COUNT(rules))); /* not even a rule without a type */
     assert_null(bide_details_find(&details, NULL, 0));
 }
 

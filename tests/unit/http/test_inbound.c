@@ -1,4 +1,5 @@
-/* test_intake.c - what comes in at a server: counted in a window, however time goes, and when it is too much retrying.
+/* test_inbound.c - the inbound retry ratio: requests are counted in a sliding window whatever the clock does, and a
+ * ratio above the limit is overload.
  *
  * Threads are in tests/live/http/test_inbound.c. */
 #include <setjmp.h>
@@ -16,7 +17,7 @@
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define S            BIDE_S
-#define LATEST       ((INT64_C(1) << 61) - 1) /* of all instants */
+#define LATEST       ((INT64_C(1) << 61) - 1) /* the latest instant */
 #define SIZE         sizeof(struct bide_inbound_ratio_config)
 #define FULL         ((UINT64_C(1) << 26) - 1)
 
@@ -33,7 +34,7 @@ static struct bide_inbound_ratio ratio_with_window(int64_t window_ns)
     return ratio;
 }
 
-/* Counts so many of one kind. Returns what the last one was told. */
+/* Counts several requests of one kind. Returns the result of the last count. */
 static bool count_times(struct bide_inbound_ratio *ratio, const struct bide_layer *layer, int times, int64_t now_ns)
 {
     bool no_retry = false;
@@ -177,7 +178,7 @@ static void steady_traffic_is_counted_exactly(void **state)
 {
     struct bide_inbound_ratio ratio = ratio_with_window(10 * S);
     (void)state;
-    for (int64_t ms = 0; ms < 100000; ms += 10) { /* a hundred a second, each tenth a retry */
+    for (int64_t ms = 0; ms < 100000; ms += 10) { /* a hundred requests a second, every tenth a retry */
         int64_t now_ns = ms * BIDE_MS, slots = ms / 1000 < 9 ? ms / 1000 : 9;
         bide_inbound_ratio_count(&ratio, ms % 100 == 0 ? &second : &first, now_ns);
         uint64_t requests = (uint64_t)(slots * 100 + ms % 1000 / 10 + 1), retries = (requests + 9) / 10;
@@ -190,7 +191,7 @@ static void a_stale_slot_is_reset_however_old_it_is(void **state)
     static const int64_t windows[] = {10 * BIDE_MS, 15 * BIDE_MS + 7, S, 10 * S, 3600 * S};
     (void)state;
     for (size_t i = 0; i < COUNT(windows); i++) {
-        int64_t ring_ns = windows[i] / 10 * 10; /* until the same place comes again */
+        int64_t ring_ns = windows[i] / 10 * 10; /* one turn of the ring */
         for (int64_t laps = 1; laps < LATEST / ring_ns - 5; laps = laps * 2 + laps % 3) {
             struct bide_inbound_ratio ratio = ratio_with_window(windows[i]);
             count_times(&ratio, &second, 3, 5);
@@ -238,8 +239,8 @@ static void a_slow_clock_loses_no_count_and_counts_nothing_twice(void **state)
         count_times(&ratio, &first, 10, now_ns);
         count_times(&ratio, &second, 5, now_ns - behind_ns[i]);
         struct bide_inbound_ratio_view ahead = bide_inbound_ratio_get(&ratio, now_ns);
-        assert_int_equal(ahead.requests - ahead.retries, 10); /* what was there is still there */
-        assert_view(&ratio, now_ns - behind_ns[i], 15, 5);    /* who is behind sees both */
+        assert_int_equal(ahead.requests - ahead.retries, 10); /* the earlier counts are still there */
+        assert_view(&ratio, now_ns - behind_ns[i], 15, 5);    /* the slow clock sees both */
         assert_view(&ratio, now_ns + 30 * S, 0, 0);
     }
 }
@@ -276,7 +277,7 @@ static void the_latest_instant_is_valid(void **state)
     (void)state;
     count_times(&ratio, &second, 3, LATEST);
     assert_view(&ratio, LATEST, 3, 3);
-    count_times(&ratio, &second, 3, INT64_MAX); /* no instant at all: harmless */
+    count_times(&ratio, &second, 3, INT64_MAX); /* beyond all instants: harmless */
     (void)bide_inbound_ratio_get(&ratio, INT64_MAX);
 }
 
@@ -336,7 +337,7 @@ static void a_lost_compare_and_swap_is_repeated(void **state)
     assert_view(&ratio, 5, 1, 1);
 }
 
-/* -- Too many ------------------------------------------------------------------------------------------------------ */
+/* -- Overload ------------------------------------------------------------------------------------------------------ */
 
 static void more_retries_than_the_share_are_overload(void **state)
 {
@@ -345,8 +346,9 @@ static void more_retries_than_the_share_are_overload(void **state)
     count_times(&ratio, &first, 90, 0);
     assert_false(count_times(&ratio, &second, 10, 0)); /* exactly a tenth */
     assert_true(bide_inbound_ratio_count(&ratio, &second, 0));
-    assert_true(bide_inbound_ratio_count(&ratio, &first, 0)); /* this one too is told, while it lasts */
-    assert_false(count_times(&ratio, &first, 8, 0));          /* 11 of 110 */
+    assert_true(bide_inbound_ratio_count(&ratio, &first,
+                                         0)); /* first attempts are refused a retry, too, while the overload lasts */
+    assert_false(count_times(&ratio, &first, 8, 0)); /* 11 of 110 */
     assert_true(count_times(&ratio, &second, 1, 0));
     assert_true(bide_inbound_ratio_get(&ratio, 9 * S).overloaded);
     assert_false(bide_inbound_ratio_get(&ratio, 10 * S).overloaded);
@@ -377,7 +379,7 @@ static void an_inbound_no_retry_is_always_answered_with_no_retry(void **state)
     struct bide_inbound_ratio ratio = ratio_with_window(10 * S);
     (void)state;
     assert_true(bide_inbound_ratio_count(&ratio, &inner, 0));
-    assert_false(bide_inbound_ratio_count(&ratio, &first, 0)); /* others are not */
+    assert_false(bide_inbound_ratio_count(&ratio, &first, 0)); /* other requests are not affected */
     assert_view(&ratio, 0, 2, 0);
 }
 

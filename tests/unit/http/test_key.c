@@ -1,7 +1,7 @@
-/* test_key.c - idempotency keys: made, refused, written and read.
+/* test_key.c - idempotency keys: generated, rejected, written and parsed.
  *
- * The values of the draft are restated here; the hostile ones are ours. getrandom is this file's own function, which
- * fails as it is told. */
+ * Values of the draft are restated here; the hostile values are ours. getrandom is this file's own function, which
+ * fails on request. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,13 +21,13 @@
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define UUID         "8e03978e-40d5-43e8-bc93-6894a57f9324"
 
-static int fail_errno;      /* errno of the next calls ... */
-static int failures_left;   /* ... so many of them; -1: all */
-static size_t bytes_max;    /* gives no more bytes than this; 0: all */
-static int fixed_byte = -1; /* gives only this byte; -1: random ones */
-static unsigned last_flags; /* of the last call */
+static int fail_errno;      /* errno of the next calls */
+static int failures_left;   /* this many calls fail; -1: all */
+static size_t bytes_max;    /* returns no more bytes than this; 0: no limit */
+static int fixed_byte = -1; /* returns only this byte; -1: random bytes */
+static unsigned last_flags; /* flags of the last call */
 
-/* In place of libc's. */
+/* Replaces libc's. */
 ssize_t getrandom(void *bytes, size_t size, unsigned flags)
 {
     last_flags = flags;
@@ -57,7 +57,7 @@ static struct bide_text text_of(const char *value)
     return (struct bide_text){value, strlen(value)};
 }
 
-/* -- Making -------------------------------------------------------------------------------------------------------- */
+/* -- Generating ---------------------------------------------------------------------------------------------------- */
 
 static void a_new_key_is_a_version_4_uuid(void **state)
 {
@@ -208,7 +208,7 @@ static void a_value_that_does_not_fit_is_not_written(void **state)
 {
     char key[BIDE_KEY_MAX + 1] = {0}, written[BIDE_KEY_VALUE_SIZE + 1];
     (void)state;
-    memset(key, '"', BIDE_KEY_MAX); /* the longest there is */
+    memset(key, '"', BIDE_KEY_MAX); /* the key with the longest value */
     size_t length = BIDE_KEY_VALUE_SIZE - 1;
     assert_int_equal(bide_key_format(written, BIDE_KEY_VALUE_SIZE, key, BIDE_KEY_QUOTED), length);
     for (size_t size = 1; size <= length; size++) {
@@ -222,7 +222,7 @@ static void a_value_that_does_not_fit_is_not_written(void **state)
     assert_int_equal(bide_key_format(written, 4, "abc", BIDE_KEY_RAW), 3);
 }
 
-/* -- Reading ------------------------------------------------------------------------------------------------------- */
+/* -- Parsing ------------------------------------------------------------------------------------------------------- */
 
 static void assert_parsed(const char *value, enum bide_key_form form, const char *want)
 {

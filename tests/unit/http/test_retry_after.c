@@ -1,4 +1,5 @@
-/* test_reply.c - how a server asks for time: how many seconds, how it is written, and how a client reads the other. */
+/* test_retry_after.c - Retry-After for servers: the seconds, the header fields, and how a client parses "do not
+ * retry". */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,7 +82,7 @@ static void both_ends_of_the_spread_are_rounded_up_and_saturate(void **state)
     }
 }
 
-/* Chi-square over ten numbers: beyond 33.7 once in ten thousand tables, and this one is always the same. */
+/* Chi-square over ten values: above 33.7 in one of ten thousand experiments, and this experiment is deterministic. */
 static void every_number_of_seconds_is_equally_likely(void **state)
 {
     enum { DRAWS = 100000, NUMBERS = 10 };
@@ -141,7 +142,7 @@ static void fields_are_written_with_crlf(void **state)
 static void fields_that_do_not_fit_are_not_written(void **state)
 {
     struct bide_retry_after values[] = {{.wait_ns = 12 * S}, {.wait_ns = BIDE_NEVER, .no_retry = true}};
-    /* 17 and 16 characters */
+    /* their lengths are 17 and 16 */
     char written[32];
     (void)state;
     for (size_t i = 0; i < COUNT(values); i++) {
@@ -173,7 +174,8 @@ static void only_false_values_are_a_stop_hint(void **state)
             fail_msg("\"%s\" was heard", ignored_values[i]);
     assert_int_equal(bide_hint_should_retry((struct bide_text){NULL, 0}).kind, BIDE_HINT_NONE);
     assert_int_equal(bide_hint_should_retry((struct bide_text){"false", 4}).kind, BIDE_HINT_NONE);
-    assert_int_equal(bide_hint_should_retry((struct bide_text){"?0", 3}).kind, BIDE_HINT_NONE); /* a NUL behind it */
+    assert_int_equal(bide_hint_should_retry((struct bide_text){"?0", 3}).kind,
+                     BIDE_HINT_NONE); /* with a NUL after it */
 }
 
 static void a_written_field_is_understood_by_the_client(void **state)

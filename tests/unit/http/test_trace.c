@@ -1,6 +1,6 @@
-/* test_trace.c - traceparent: what continues a trace, what begins a new one, and what is sent on.
+/* test_trace.c - traceparent: which values continue a trace, which values start a new trace, and the written form.
  *
- * The values of the W3C's own test suite are restated here; the hostile ones are ours. */
+ * Values of the W3C test suite are restated here; the hostile values are ours. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -131,7 +131,7 @@ static void a_malformed_traceparent_is_rejected(void **state)
     for (size_t i = 0; i < COUNT(table); i++)
         assert_rejected(text_of(table[i]));
     assert_rejected((struct bide_text){NULL, 0});
-    assert_rejected((struct bide_text){GOOD, sizeof GOOD}); /* a NUL behind it */
+    assert_rejected((struct bide_text){GOOD, sizeof GOOD}); /* with a NUL after it */
     for (size_t length = 0; length < sizeof GOOD - 1; length++) {
         assert_rejected((struct bide_text){GOOD, length});
         assert_rejected((struct bide_text){"cc-" TRACE "-" PARENT "-01-more", length});
@@ -154,7 +154,7 @@ static void only_sampled_and_random_flags_are_kept(void **state)
         assert_true(bide_trace_parse(text_of(value), &trace));
         assert_int_equal(trace.flags, table[i].want);
     }
-    trace.flags = 0xff; /* somebody else's */
+    trace.flags = 0xff; /* flags of a later specification */
     bide_trace_format(written, &trace);
     assert_string_equal(written, "00-" TRACE "-" PARENT "-03");
 }
@@ -248,7 +248,8 @@ static void an_absent_trace_has_no_child_and_is_not_written(void **state)
 static void the_header_name_is_traceparent(void **state)
 {
     (void)state;
-    assert_string_equal(BIDE_TRACE_HEADER, "traceparent"); /* names know no case; trace-parent is another field */
+    assert_string_equal(BIDE_TRACE_HEADER,
+                        "traceparent"); /* header names are case-insensitive, but trace-parent would be another field */
 }
 
 int main(void)
