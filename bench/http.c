@@ -26,7 +26,7 @@ static void write_nginx_conf(const struct server *s, const char *path)
     const char *d = s->directory;
     FILE *f = fopen(path, "w");
     if (!f)
-        server_give_up("no temporary file");
+        server_give_up("cannot write the configuration of nginx");
     fprintf(f,
             "daemon off; pid %s/pid; error_log %s/error.log; worker_processes 1; events { worker_connections 4096; }\n"
             "http { access_log off; keepalive_requests 1000000000; default_type text/plain;\n"
@@ -257,7 +257,7 @@ static void start_one(struct many *m, struct easy *e)
         .easy = e->handle, .target = &m->easy[0]->target, .options = &e->options, .done = on_done, .context = e};
     m->started++;
     if (bide_multi_start(m->multi, &job, NULL, NULL) != BIDE_OK)
-        server_give_up("a call does not start");
+        server_give_up("cannot start a call");
 }
 
 static struct rate run_bide_many(struct many *m)
@@ -372,7 +372,7 @@ static void fail_all(struct waiting *w, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         job.easy = w->handle[i];
         if (bide_multi_start(w->multi, &job, NULL, NULL) != BIDE_OK)
-            server_give_up("a call does not start");
+            server_give_up("cannot start a call");
         while (i + 1 - w->waits >= 200) /* limits the connections at a time */
             bide_multi_poll(w->multi, BIDE_NEVER);
     }

@@ -523,7 +523,7 @@ static enum bide_err call_begin(struct bide_multi_call *call, const struct bide_
     if (job->options && job->options->cancel) {
         if (problem)
             *problem =
-                (struct bide_problem){.field = "cancel", .want = "NULL: in a multi, bide_multi_cancel", .value = 1};
+                (struct bide_problem){.field = "cancel", .want = "NULL in a multi (use bide_multi_cancel)", .value = 1};
         return BIDE_ERR_INVALID;
     }
     enum bide_err err = bide_timers_set(&call->multi->timers, &call->timer, DUE_PARKED);

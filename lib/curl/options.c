@@ -26,9 +26,9 @@ enum bide_err http_headers_check(const struct curl_slist *list, struct bide_prob
     for (; list; list = list->next) {
         size_t length = strcspn(list->data, "\r\n");
         if (list->data[length] != '\0')
-            return problem_set(problem, "headers", list->data[length], "lines without CR and LF");
+            return problem_set(problem, "headers", list->data[length], "header lines without CR and LF");
         if (length > HEADER_LINE_MAX)
-            return problem_set(problem, "headers", (int64_t)length, "lines of up to 8192 bytes");
+            return problem_set(problem, "headers", (int64_t)length, "header lines of up to 8192 bytes");
     }
     return BIDE_OK;
 }
@@ -39,9 +39,9 @@ static enum bide_err options_check_inject(const struct bide_curl_options *o, str
     if (o->inject & ~known_bits)
         return problem_set(problem, "inject", o->inject, "bits of enum bide_curl_inject");
     if (o->key && !(o->inject & BIDE_CURL_INJECT_KEY))
-        return problem_set(problem, "inject", o->inject, "BIDE_CURL_INJECT_KEY, since there is a key");
+        return problem_set(problem, "inject", o->inject, "BIDE_CURL_INJECT_KEY when key is set");
     if (o->traceparent && !(o->inject & BIDE_CURL_INJECT_TRACE))
-        return problem_set(problem, "inject", o->inject, "BIDE_CURL_INJECT_TRACE, since there is a traceparent");
+        return problem_set(problem, "inject", o->inject, "BIDE_CURL_INJECT_TRACE when traceparent is set");
     if ((unsigned)o->key_form > BIDE_KEY_RAW)
         return problem_set(problem, "key_form", o->key_form, "a value of enum bide_key_form");
     return o->key ? bide_key_check(o->key, o->key_form, problem) : BIDE_OK;
@@ -54,18 +54,20 @@ static enum bide_err options_check_body(const struct bide_curl_body *b, struct b
     case BIDE_CURL_BODY_REPEATABLE: return BIDE_OK;
     case BIDE_CURL_BODY_MEMORY:
         if (b->length < 0 || (!b->at && b->length > 0))
-            return problem_set(problem, "body.length", b->length, "the bytes at body.at");
+            return problem_set(problem, "body.length", b->length, "the number of bytes at body.at, 0 or more");
         return BIDE_OK;
     case BIDE_CURL_BODY_FILE:
         if (b->fd < 0)
-            return problem_set(problem, "body.fd", b->fd, "an open descriptor");
+            return problem_set(problem, "body.fd", b->fd, "an open file descriptor");
         if (b->offset < 0)
             return problem_set(problem, "body.offset", b->offset, "0 or more");
-        return b->length < -1 ? problem_set(problem, "body.length", b->length, "0 or more; -1: to the end") : BIDE_OK;
+        return b->length < -1
+                   ? problem_set(problem, "body.length", b->length, "0 or more, or -1 (to the end of the file)")
+                   : BIDE_OK;
     case BIDE_CURL_BODY_STREAM:
         if (!b->read)
-            return problem_set(problem, "body.read", 0, "a function");
-        return b->length < -1 ? problem_set(problem, "body.length", b->length, "0 or more; -1: unknown") : BIDE_OK;
+            return problem_set(problem, "body.read", 0, "a read function");
+        return b->length < -1 ? problem_set(problem, "body.length", b->length, "0 or more, or -1 (unknown)") : BIDE_OK;
     }
     return problem_set(problem, "body.kind", b->kind, "a value of enum bide_curl_body_kind");
 }
@@ -75,26 +77,27 @@ static enum bide_err options_check_sink(const struct bide_curl_options *o, struc
 {
     bool has_sink = o->write || o->write_data;
     if (o->header_data && !o->header)
-        return problem_set(problem, "header_data", 1, "a header function, too");
+        return problem_set(problem, "header_data", 1, "NULL unless header is set");
     if (o->resume && !has_sink)
-        return problem_set(problem, "resume", 1, "a sink: write, or write_data");
+        return problem_set(problem, "resume", 1, "false unless a sink is set (write or write_data)");
     if (o->rewind && !has_sink)
-        return problem_set(problem, "rewind", 1, "a sink: write, or write_data");
+        return problem_set(problem, "rewind", 1, "NULL unless a sink is set (write or write_data)");
     if (o->type_rule_count > 0 && !has_sink)
-        return problem_set(problem, "type_rule_count", (int64_t)o->type_rule_count, "a sink: write, or write_data");
+        return problem_set(problem, "type_rule_count", (int64_t)o->type_rule_count,
+                           "0 unless a sink is set (write or write_data)");
     if (o->hold_max > 0 && (!has_sink || !o->classify))
-        return problem_set(problem, "hold_max", (int64_t)o->hold_max, "a sink and a classify hook");
+        return problem_set(problem, "hold_max", (int64_t)o->hold_max, "0 unless a sink and classify are set");
     return BIDE_OK;
 }
 
 static enum bide_err options_check_rules(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     if (o->type_rule_count > 0 && !o->type_rules)
-        return problem_set(problem, "type_rule_count", (int64_t)o->type_rule_count, "0, since there are no type_rules");
+        return problem_set(problem, "type_rule_count", (int64_t)o->type_rule_count, "0 when type_rules is NULL");
     if ((unsigned)o->reset_unit > BIDE_RESET_RFC3339)
         return problem_set(problem, "reset_unit", o->reset_unit, "a value of enum bide_reset_unit");
     if (o->reset_header && o->reset_unit == BIDE_RESET_IGNORE)
-        return problem_set(problem, "reset_unit", o->reset_unit, "the unit of reset_header: it is never guessed");
+        return problem_set(problem, "reset_unit", o->reset_unit, "the unit of reset_header (it is never guessed)");
     enum bide_err err = bide_rules_check(o->status_rules, problem);
     return err == BIDE_OK ? bide_rules_check(o->curl_rules, problem) : err;
 }
@@ -102,7 +105,7 @@ static enum bide_err options_check_rules(const struct bide_curl_options *o, stru
 enum bide_err bide_curl_options_check(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     if (o->struct_size != sizeof *o)
-        return problem_set(problem, "struct_size", o->struct_size, "the value that bide_curl_options_init sets");
+        return problem_set(problem, "struct_size", o->struct_size, "the value set by bide_curl_options_init");
     if ((unsigned)o->safety > BIDE_CURL_KEYED)
         return problem_set(problem, "safety", o->safety, "a value of enum bide_curl_safety");
     if ((unsigned)o->redirect > BIDE_CURL_REDIRECT_REFUSE)

@@ -26,7 +26,7 @@ bool bide_details_media_type(struct bide_text value)
 
 /* ---- parsing ---- */
 
-_Static_assert(BIDE_DETAILS_DEPTH == HTTP_JSON_DEPTH, "what is documented must be what is done");
+_Static_assert(BIDE_DETAILS_DEPTH == HTTP_JSON_DEPTH, "the documented depth is the parser's");
 
 static bool text_has_control_characters(const char *text, size_t length)
 {

@@ -33,7 +33,7 @@
 #define WINDOW_MIN (10 * BIDE_MS)
 #define WINDOW_MAX (60 * BIDE_MINUTE)
 
-_Static_assert((UINT64_C(1) << 61) / WINDOW_MIN < LAP_MASK, "a lap must never come around again");
+_Static_assert((UINT64_C(1) << 61) / WINDOW_MIN < LAP_MASK, "laps must not wrap around");
 
 /* ---- configuration ---- */
 
@@ -56,11 +56,12 @@ static enum bide_err config_check(const struct bide_inbound_ratio_config *c, str
         bool is_valid;
         struct bide_problem problem;
     } rows[] = {
-        {c->struct_size == sizeof *c, {"struct_size", "what bide_inbound_ratio_config_init set", c->struct_size}},
+        {c->struct_size == sizeof *c,
+         {"struct_size", "the value set by bide_inbound_ratio_config_init", c->struct_size}},
         {c->share_permille >= 1 && c->share_permille <= 1000,
-         {"share_permille", "1 to 1000 (1000: never too many)", c->share_permille}},
+         {"share_permille", "1 to 1000 (1000: never overload)", c->share_permille}},
         {c->min_volume >= 1, {"min_volume", "1 or more", c->min_volume}},
-        {c->reserved_ == 0, {"reserved_", "0: start from bide_inbound_ratio_config_init", c->reserved_}},
+        {c->reserved_ == 0, {"reserved_", "0, as set by bide_inbound_ratio_config_init", c->reserved_}},
         {c->window_ns >= WINDOW_MIN && c->window_ns <= WINDOW_MAX,
          {"window_ns", "10000000 (10 ms) to 3600000000000 (1 h)", c->window_ns}},
     };

@@ -55,7 +55,7 @@ enum bide_err bide_key_make(char text[BIDE_KEY_TEXT_SIZE])
 
 #define WANT_LENGTH "a length of 1 to 255 bytes"
 #define WANT_ASCII  "printable ASCII only"
-#define WANT_BARE   "no comma, semicolon or quote in the raw form, and no space at either end"
+#define WANT_BARE   "a raw key without comma, semicolon or quote, and without a space at either end"
 
 static bool is_printable(char c)
 {

@@ -29,7 +29,7 @@ void live_server_start(struct live_server *server, const char *script)
     if (chaos_new(&server->chaos, &config, &error) != BIDE_OK)
         die(error.text);
     if (pthread_create(&server->thread, NULL, serve, server) != 0)
-        die("no thread");
+        die("cannot start a thread");
     server->running = true;
 }
 
@@ -72,7 +72,7 @@ size_t live_sink_write(char *at, size_t size, size_t count, void *context)
     size_t length = size * count;
     sink->at = realloc(sink->at, sink->length + length + 1);
     if (!sink->at)
-        die("no memory");
+        die("out of memory");
     memcpy(sink->at + sink->length, at, length);
     sink->length += length;
     sink->at[sink->length] = '\0';

@@ -24,7 +24,7 @@ void live_multi_call_init(struct live_multi_call *call, const char *url, const s
 {
     *call = (struct live_multi_call){.easy = curl_easy_init()};
     if (!call->easy || curl_easy_setopt(call->easy, CURLOPT_URL, url) != CURLE_OK)
-        die("no handle");
+        die("cannot make a handle");
     bide_curl_options_init(&call->options);
     call->options.policy = policy;
     call->options.write = live_sink_write;
@@ -40,7 +40,7 @@ static void on_done(void *context, const struct bide_multi_end *end)
     call->by_copy = end->last_easy != end->easy;
     curl_easy_getinfo(end->last_easy, CURLINFO_RESPONSE_CODE, &call->last_status);
     if (end->easy != call->easy)
-        die("done with another handle");
+        die("done was called with another handle");
     struct bide_multi_call *ended = call->active;
     if (call->after_done)
         call->after_done(call->other);
@@ -60,7 +60,7 @@ void live_multi_call_restart(struct live_multi_call *call)
     struct bide_multi_call *active = NULL;
     call->start_error = bide_multi_start(call->multi, &job, &active, NULL);
     if (call->start_error == BIDE_OK && (active == NULL) != (call->done == done + 1))
-        die("no transfer, but not done; or the other way round");
+        die("the call must be NULL exactly if it is done");
     call->active = active;
 }
 
@@ -91,7 +91,7 @@ struct bide_multi *live_multi_new(void)
 {
     struct bide_multi *multi;
     if (bide_multi_new(&multi) != BIDE_OK)
-        die("no multi");
+        die("cannot make a multi");
     return multi;
 }
 
@@ -126,7 +126,7 @@ void live_blackhole_open(struct live_blackhole *port)
             (void)connect(fd, (struct sockaddr *)&address, size);
         else if (bind(fd, (struct sockaddr *)&address, size) != 0 || listen(fd, 0) != 0 ||
                  getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-            die("no port");
+            die("cannot bind a port");
     }
     snprintf(port->url, sizeof port->url, "http://127.0.0.1:%u/", ntohs(address.sin_port));
 }

@@ -54,7 +54,7 @@ static void *accept_all(void *context)
         struct connection *c = &server->connection[server->count];
         *c = (struct connection){.server = server, .number = ++server->count, .fd = fd};
         if (pthread_create(&c->thread, NULL, serve_one, c) != 0)
-            die("no thread");
+            die("cannot start a thread");
     }
     return NULL;
 }
@@ -65,7 +65,7 @@ struct live_tcp *live_tcp_new(live_tcp_function *serve, void *context)
     socklen_t length = sizeof address;
     struct live_tcp *server = calloc(1, sizeof *server);
     if (!server)
-        die("no memory");
+        die("out of memory");
     server->serve = serve;
     server->context = context;
     pthread_mutex_init(&server->lock, NULL);
@@ -75,7 +75,7 @@ struct live_tcp *live_tcp_new(live_tcp_function *serve, void *context)
         die("cannot listen");
     server->port = ntohs(address.sin_port);
     if (pthread_create(&server->thread, NULL, accept_all, server) != 0)
-        die("no thread");
+        die("cannot start a thread");
     return server;
 }
 

@@ -71,7 +71,7 @@ static void expect_waited(const struct hint_case *a)
     const struct chaos_seen *first = live_server_request(a->server, a->path, 0),
                             *second = live_server_request(a->server, a->path, 1);
     if (a->code != CURLE_OK || !second || second->at_ns - first->at_ns < a->wait_ns)
-        fail_msg("%s: not waited for, or not tried again", a->step);
+        fail_msg("%s: the hint was not honoured, or there was no retry", a->step);
     assert_int_equal(a->result.attempt[0].hint.kind, BIDE_HINT_WAIT);
     assert_int_equal(a->result.attempt[0].hint.wait_ns, a->wait_ns);
     assert_true(a->result.attempt[1].delay_ns >= a->wait_ns);

@@ -306,7 +306,8 @@ static void fail_each_allocation(const struct scenario *s, perform_function *per
         unsigned at = 1;
         while (fail_allocation(s, perform, at, fail_forever))
             at++;
-        print_message("%s, %s: %u allocations\n", s->name, fail_forever ? "for ever" : "once", at - 1);
+        print_message("%s, %s: %u allocations\n", s->name, fail_forever ? "all from the n-th" : "only the n-th",
+                      at - 1);
         assert_true(at > 5);
     }
 }
@@ -363,7 +364,7 @@ static void a_success_allocates_no_more_than_bare_libcurl(void **state)
     p.options.inject = 0;
     perform_bare(&p); /* connects */
     unsigned alone = allocations(&p, perform_bare);
-    print_message("libcurl alone: %u allocations\n", alone);
+    print_message("bare libcurl: %u allocations\n", alone);
     assert_true(alone > 0);
     assert_int_equal(allocations(&p, perform_easy), alone);
     test_call_free(&p);

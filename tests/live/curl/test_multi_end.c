@@ -483,7 +483,7 @@ static void a_hedge_does_not_write_the_caller_s_error_buffer(void **state)
 
 static bool fail_refresh(void *context, CURL *easy)
 {
-    fail_msg("there was no 401");
+    fail_msg("refresh was called without a 401");
     return false;
 }
 

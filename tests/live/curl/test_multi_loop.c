@@ -171,7 +171,7 @@ static void a_wait_causes_no_wakeups_and_ends_on_time(void **state)
     call_start(&loop, &call);
     assert_true(event_loop_run(&loop));
     assert_succeeded(&call, "ok\n");
-    print_message("%u actions, %u of them timers, told %u times\n", loop.actions, loop.fired, loop.timer_sets);
+    print_message("%u actions, %u of them timers, timer set %u times\n", loop.actions, loop.fired, loop.timer_sets);
     assert_true(loop.actions < 40);
     assert_true(loop.timer_sets < 40);
     live_server_stop(&loop.server);

@@ -82,7 +82,7 @@ static char *script_of_all(int first, int last)
 static void expect_retried(struct live_call *c, int status)
 {
     if (c->result.attempts != 2)
-        fail_msg("%d was not tried again: %s", status, bide_reason_label(c->result.verdict.reason));
+        fail_msg("%d was not retried: %s", status, bide_reason_label(c->result.verdict.reason));
     live_expect(c, BIDE_DONE, BIDE_REASON_SUCCEEDED, 2);
     live_expect_text(&c->sink, "fine");
     assert_int_equal(c->result.attempt[0].status, status);
@@ -94,7 +94,7 @@ static void expect_final(struct live_call *c, int status)
     char body[16];
     snprintf(body, sizeof body, "b%d", status);
     if (c->result.attempts != 1)
-        fail_msg("%d was tried again", status);
+        fail_msg("%d was retried", status);
     live_expect_text(&c->sink, body);
     assert_int_equal(c->result.status, status);
     assert_int_equal(c->result.verdict.action, BIDE_GIVE_UP);

@@ -284,18 +284,19 @@ static const char *slot_body_problem(const struct client_slot *client_slot, cons
     size_t whole = call_plan->endpoint->bytes, cut = whole - call_plan->endpoint->short_by;
     if (client_slot->result.verdict.action == BIDE_DONE) {
         if (code != CURLE_OK)
-            return "done, with an error";
+            return "DONE with an error code";
         return (client_slot->length == whole || client_slot->length == cut) && is_pattern(client_slot)
                    ? NULL
-                   : "a success that is not whole";
+                   : "incomplete success in the sink";
     }
     if (code != CURLE_OK)
-        return client_slot->length == 0 || is_pattern(client_slot) ? NULL : "an error with bytes of another answer";
+        return client_slot->length == 0 || is_pattern(client_slot) ? NULL
+                                                                   : "error with bytes of another response in the sink";
     if (client_slot->result.status < 400)
-        return "given up without an error or a failure";
+        return "GIVE_UP without an error code or a failure status";
     if (client_slot->result.body_dropped)
-        return client_slot->length == 0 ? NULL : "a dropped body in the sink";
-    return is_error_text(client_slot) ? NULL : "a last failure that is not whole";
+        return client_slot->length == 0 ? NULL : "dropped body in the sink";
+    return is_error_text(client_slot) ? NULL : "incomplete last failure in the sink";
 }
 
 static void slot_record_end(struct client_slot *client_slot, CURLcode code)
@@ -439,15 +440,15 @@ static void check_request(struct findings *f, const struct soak *soak, uint32_t 
     struct call_plan call_plan = call_plan_of(soak, id);
     const struct record *record = &soak->record[id];
     if (strcmp(seen->method, methods[call_plan.kind]) != 0 || strcmp(seen->path, call_plan.endpoint->path) != 0)
-        report_finding(f, soak, id, "another request than was meant");
+        report_finding(f, soak, id, "method or path is wrong");
     if (!key_is_right(seen, &call_plan, record))
-        report_finding(f, soak, id, "another key");
+        report_finding(f, soak, id, "key is wrong");
     if (!body_is_right(soak, seen, &call_plan))
-        report_finding(f, soak, id, "another body than was meant");
+        report_finding(f, soak, id, "request body is wrong");
     if (!seen->attempt || strtoul(seen->attempt, NULL, 10) > record->attempts)
-        report_finding(f, soak, id, "an attempt that was not told");
+        report_finding(f, soak, id, "attempt number is missing or too high");
     if (seen->at_ns > record->done_ns)
-        report_finding(f, soak, id, "a request after the end");
+        report_finding(f, soak, id, "request after the end of the call");
 }
 
 static void check_order(struct findings *f, const struct soak *soak, uint32_t id,
@@ -457,10 +458,10 @@ static void check_order(struct findings *f, const struct soak *soak, uint32_t id
     for (size_t i = 1; i < request_trail->count; i++) {
         const struct chaos_seen *before = request_trail->seen[i - 1], *seen = request_trail->seen[i];
         if (before->attempt && seen->attempt && strtoul(before->attempt, NULL, 10) >= strtoul(seen->attempt, NULL, 10))
-            report_finding(f, soak, id, "attempts out of order");
+            report_finding(f, soak, id, "attempt numbers out of order");
         if (endpoint->hint_ns > 0 && before->status == endpoint->hint_status &&
             seen->at_ns - before->at_ns < endpoint->hint_ns)
-            report_finding(f, soak, id, "an attempt before the time that the server asked for");
+            report_finding(f, soak, id, "attempt before the end of the server's hint");
     }
 }
 
@@ -470,17 +471,17 @@ static void check_call(struct findings *f, const struct soak *soak, uint32_t id,
     const struct record *record = &soak->record[id];
     struct call_plan call_plan = call_plan_of(soak, id);
     if (record->done != 1)
-        report_finding(f, soak, id, "not done once");
+        report_finding(f, soak, id, "done was not called exactly once");
     if (record->total_ns >= STALLED_NS)
-        report_finding(f, soak, id, "it stalled");
+        report_finding(f, soak, id, "call stalled");
     if (record->wrong)
         report_finding(f, soak, id, record->wrong);
     if (request_trail->count > record->attempts)
         report_finding(f, soak, id, "more requests than attempts");
     if (call_plan.kind == POST && request_trail->count > 1)
-        report_finding(f, soak, id, "an unsafe request was repeated");
+        report_finding(f, soak, id, "unsafe request was repeated");
     if (record->action == BIDE_DONE && request_trail->count == 0)
-        report_finding(f, soak, id, "a success that the server does not know of");
+        report_finding(f, soak, id, "success without a request at the server");
     for (size_t i = 0; i < request_trail->count; i++)
         check_request(f, soak, id, request_trail->seen[i]);
     check_order(f, soak, id, request_trail);

@@ -36,7 +36,7 @@ static struct bide_details parse_valid(const char *body)
     struct bide_details details;
     memset(&details, 'x', sizeof details);
     if (!bide_details_parse(text_of(body), &details))
-        fail_msg("%.80s was not read", body);
+        fail_msg("%.80s was rejected", body);
     return details;
 }
 
@@ -46,7 +46,7 @@ static void assert_absent(struct bide_text body)
     struct bide_details details;
     memset(&details, 'x', sizeof details);
     if (bide_details_parse(body, &details))
-        fail_msg("%.*s was read", (int)(body.length < 80 ? body.length : 80), body.at);
+        fail_msg("%.*s was accepted", (int)(body.length < 80 ? body.length : 80), body.at);
     assert_string_equal(details.type, nothing.type);
     assert_int_equal(details.status, 0);
     assert_int_equal(details.hint.kind, BIDE_HINT_NONE);
@@ -86,10 +86,10 @@ static void media_type_ignores_case_and_parameters(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(valid); i++)
         if (!bide_details_media_type(text_of(valid[i])))
-            fail_msg("\"%s\" was refused", valid[i]);
+            fail_msg("\"%s\" was rejected", valid[i]);
     for (size_t i = 0; i < COUNT(invalid); i++)
         if (bide_details_media_type(text_of(invalid[i])))
-            fail_msg("\"%s\" was taken", invalid[i]);
+            fail_msg("\"%s\" was accepted", invalid[i]);
     assert_false(bide_details_media_type((struct bide_text){NULL, 0}));
     assert_false(bide_details_media_type((struct bide_text){"application/problem+json", 23}));
     assert_false(bide_details_media_type((struct bide_text){"application/problem+json", 25})); /* a NUL */

@@ -117,7 +117,7 @@ static void assert_problem(const char *key, enum bide_key_form form, int64_t val
     struct bide_problem problem = {0};
     char written[BIDE_KEY_VALUE_SIZE] = "x";
     if (bide_key_check(key, form, &problem) != BIDE_ERR_INVALID)
-        fail_msg("\"%s\" was not refused", key);
+        fail_msg("\"%s\" was not rejected", key);
     assert_int_equal(bide_key_check(key, form, NULL), BIDE_ERR_INVALID);
     assert_string_equal(problem.field, "key");
     assert_int_equal(problem.value, value);
@@ -228,7 +228,7 @@ static void assert_parsed(const char *value, enum bide_key_form form, const char
 {
     char key[BIDE_KEY_MAX + 1];
     if (!bide_key_parse(text_of(value), form, key, sizeof key))
-        fail_msg("<%s> was refused", value);
+        fail_msg("<%s> was rejected", value);
     assert_string_equal(key, want);
 }
 
@@ -236,7 +236,7 @@ static void assert_rejected(struct bide_text value, enum bide_key_form form)
 {
     char key[BIDE_KEY_MAX + 1] = "x";
     if (bide_key_parse(value, form, key, sizeof key))
-        fail_msg("<%.*s> was read as <%s>", (int)value.length, value.at, key);
+        fail_msg("<%.*s> was parsed as <%s>", (int)value.length, value.at, key);
     assert_string_equal(key, "");
 }
 

@@ -171,7 +171,7 @@ static void only_false_values_are_a_stop_hint(void **state)
         assert_int_equal(bide_hint_should_retry(text_of(stop_values[i])).kind, BIDE_HINT_STOP);
     for (size_t i = 0; i < COUNT(ignored_values); i++)
         if (bide_hint_should_retry(text_of(ignored_values[i])).kind != BIDE_HINT_NONE)
-            fail_msg("\"%s\" was heard", ignored_values[i]);
+            fail_msg("\"%s\" was taken for a stop", ignored_values[i]);
     assert_int_equal(bide_hint_should_retry((struct bide_text){NULL, 0}).kind, BIDE_HINT_NONE);
     assert_int_equal(bide_hint_should_retry((struct bide_text){"false", 4}).kind, BIDE_HINT_NONE);
     assert_int_equal(bide_hint_should_retry((struct bide_text){"?0", 3}).kind,

@@ -36,7 +36,7 @@ static void assert_rejected(struct bide_text value)
 {
     struct bide_trace trace = {7, 7, 7, 7};
     if (bide_trace_parse(value, &trace))
-        fail_msg("\"%.*s\" was read", (int)value.length, value.at);
+        fail_msg("\"%.*s\" was accepted", (int)value.length, value.at);
     assert_trace(trace, none);
 }
 
@@ -58,7 +58,7 @@ static void a_well_formed_traceparent_is_continued(void **state)
     for (size_t i = 0; i < COUNT(table); i++) {
         struct bide_trace trace;
         if (!bide_trace_parse(text_of(table[i]), &trace))
-            fail_msg("\"%s\" was refused", table[i]);
+            fail_msg("\"%s\" was rejected", table[i]);
         assert_trace(trace, good);
     }
 }
