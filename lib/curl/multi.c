@@ -4,7 +4,7 @@
  *       └────► one timer, in one queue with the timers of all calls
  *
  * libcurl forbids adding and removing handles inside its callbacks, but verdicts arrive there. So a callback only puts
- * its call on the ready list (call_mark_ready), and after libcurl has returned the list is processed
+ * its call on the ready list (multi_call_mark_ready), and after libcurl has returned the list is processed
  * (multi_process_all): timers are set, losing attempts are cancelled, finished calls are reported. The same list serves
  * calls that hooks and `done` start or cancel, so nothing recurses.
  *
@@ -33,8 +33,8 @@ struct attempt_slot {
 };
 
 struct bide_multi_call {
-    struct http_call http;          /* first member: call_mark_ready gets a pointer to it */
-    struct attempt_slot owner_slot; /* the caller's handle; copies for hedges follow in owner_slot.next */
+    struct http_call http;           /* first member: multi_call_mark_ready gets a pointer to it */
+    struct attempt_slot caller_slot; /* the caller's handle; copies for hedges follow in caller_slot.next */
     struct bide_timer timer;
     struct bide_multi *multi;
     struct bide_multi_call *next;
@@ -74,9 +74,9 @@ static void slot_detach(struct attempt_slot *slot)
 }
 
 /* Frees all copies but the handle `kept`, which the caller of this function cleans up. */
-static void call_free_copies(struct bide_multi_call *call, const CURL *kept)
+static void multi_call_free_copies(struct bide_multi_call *call, const CURL *kept)
 {
-    for (struct attempt_slot *slot = call->owner_slot.next, *next; slot; slot = next) {
+    for (struct attempt_slot *slot = call->caller_slot.next, *next; slot; slot = next) {
         next = slot->next;
         slot_detach(slot);
         http_attempt_uninstall(&slot->attempt); /* also frees the injected header list */
@@ -85,7 +85,7 @@ static void call_free_copies(struct bide_multi_call *call, const CURL *kept)
             curl_easy_cleanup(slot->attempt.easy);
         free(slot);
     }
-    call->owner_slot.next = NULL;
+    call->caller_slot.next = NULL;
 }
 
 /* Copies the cookies, which curl_easy_duphandle leaves out. The cookie jar file stays with the original handle. */
@@ -99,10 +99,10 @@ static void handle_copy_cookies(CURL *from, CURL *to)
     curl_easy_setopt(to, CURLOPT_COOKIEJAR, NULL);
 }
 
-static struct attempt_slot *call_add_copy(struct bide_multi_call *call)
+static struct attempt_slot *multi_call_add_copy(struct bide_multi_call *call)
 {
     struct attempt_slot *slot = calloc(1, sizeof *slot);
-    CURL *easy = slot ? curl_easy_duphandle(call->owner_slot.attempt.easy) : NULL;
+    CURL *easy = slot ? curl_easy_duphandle(call->caller_slot.attempt.easy) : NULL;
     if (!easy) {
         free(slot);
         return NULL;
@@ -110,11 +110,11 @@ static struct attempt_slot *call_add_copy(struct bide_multi_call *call)
     slot->call = call;
     slot->attempt.call = &call->http;
     slot->attempt.easy = easy;
-    slot->next = call->owner_slot.next;
-    call->owner_slot.next = slot;
+    slot->next = call->caller_slot.next;
+    call->caller_slot.next = slot;
     curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)slot);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, NULL); /* the caller's buffer: two handles must not write to it */
-    handle_copy_cookies(call->owner_slot.attempt.easy, easy);
+    handle_copy_cookies(call->caller_slot.attempt.easy, easy);
     return http_attempt_install(&slot->attempt) == CURLE_OK ? slot : NULL;
 }
 
@@ -123,9 +123,9 @@ static bool slot_is_running(const struct attempt_slot *slot)
     return slot->added && !slot->attempt.state.reported;
 }
 
-static bool call_is_running(const struct bide_multi_call *call)
+static bool multi_call_is_running(const struct bide_multi_call *call)
 {
-    for (const struct attempt_slot *slot = &call->owner_slot; slot; slot = slot->next)
+    for (const struct attempt_slot *slot = &call->caller_slot; slot; slot = slot->next)
         if (slot_is_running(slot))
             return true;
     return false;
@@ -133,7 +133,7 @@ static bool call_is_running(const struct bide_multi_call *call)
 
 /* Reports an attempt that cannot be made as not sent: a hedge is dropped beside the running attempt, otherwise the call
  * ends. */
-static void call_report_unsent(struct bide_multi_call *call, uint32_t attempt)
+static void multi_call_report_unsent(struct bide_multi_call *call, uint32_t attempt)
 {
     static const struct bide_outcome unsent = {.kind = BIDE_KIND_CANCELLED, .evidence = BIDE_EVIDENCE_NOT_SENT};
     int64_t now_ns = bide_now();
@@ -147,30 +147,30 @@ static void slot_perform(struct bide_multi_call *call, struct attempt_slot *slot
     slot->added = curl_multi_add_handle(call->multi->curl, slot->attempt.easy) == CURLM_OK;
     slot->attempt.state.reported = !slot->added;
     if (!slot->added)
-        call_report_unsent(call, slot->attempt.start.attempt);
+        multi_call_report_unsent(call, slot->attempt.start.attempt);
 }
 
 /* Executes START. The caller's handle makes the attempt unless it is busy with another attempt. */
-static void call_start_attempt(struct bide_multi_call *call)
+static void multi_call_start_attempt(struct bide_multi_call *call)
 {
-    bool first_of_round = !call_is_running(call);
-    struct attempt_slot *slot = slot_is_running(&call->owner_slot) ? call_add_copy(call) : &call->owner_slot;
+    bool first_of_round = !multi_call_is_running(call);
+    struct attempt_slot *slot = slot_is_running(&call->caller_slot) ? multi_call_add_copy(call) : &call->caller_slot;
     call->start_due = false;
     if (!slot) {
-        call_report_unsent(call, call->http.verdict.attempt);
+        multi_call_report_unsent(call, call->http.verdict.attempt);
         return;
     }
     slot_detach(slot); /* it may still be draining an error body */
     if (http_attempt_start(&slot->attempt, &call->http.verdict, bide_now()) != CURLE_OK)
         return;
     if (first_of_round)
-        call_free_copies(call, NULL); /* copies of the previous round; their kept responses are obsolete now */
+        multi_call_free_copies(call, NULL); /* copies of the previous round; their kept responses are obsolete now */
     slot_perform(call, slot);
 }
 
 /* ---- the end of a call ---- */
 
-static void call_unlink(struct bide_multi_call *call)
+static void multi_call_unlink(struct bide_multi_call *call)
 {
     struct bide_multi *multi = call->multi;
     bide_timers_set(&multi->timers, &call->timer, BIDE_NEVER);
@@ -180,12 +180,12 @@ static void call_unlink(struct bide_multi_call *call)
     multi->running--;
 }
 
-static CURL *call_last_easy(const struct bide_multi_call *call)
+static CURL *multi_call_last_easy(const struct bide_multi_call *call)
 {
-    for (const struct attempt_slot *slot = call->owner_slot.next; slot; slot = slot->next)
+    for (const struct attempt_slot *slot = call->caller_slot.next; slot; slot = slot->next)
         if (&slot->attempt == call->http.last_attempt)
             return slot->attempt.easy;
-    return call->owner_slot.attempt.easy;
+    return call->caller_slot.attempt.easy;
 }
 
 /* Clears the options that point to the caller's memory: the copy is cleaned up after `done`, which may free that
@@ -197,19 +197,19 @@ static void handle_clear_user_options(CURL *copy)
     curl_easy_setopt(copy, CURLOPT_SHARE, NULL);
 }
 
-static void call_finish(struct bide_multi_call *call)
+static void multi_call_finish(struct bide_multi_call *call)
 {
     call->is_ready = true; /* never again: the call is about to be freed */
-    struct bide_multi_end end = {.easy = call->owner_slot.attempt.easy, .last_easy = call_last_easy(call)};
-    call_unlink(call);
-    for (struct attempt_slot *slot = &call->owner_slot; slot; slot = slot->next)
+    struct bide_multi_end end = {.easy = call->caller_slot.attempt.easy, .last_easy = multi_call_last_easy(call)};
+    multi_call_unlink(call);
+    for (struct attempt_slot *slot = &call->caller_slot; slot; slot = slot->next)
         slot_detach(slot);
     end.code = http_call_finish(&call->http);
     end.verdict = call->http.verdict;
-    http_attempt_uninstall(&call->owner_slot.attempt);
+    http_attempt_uninstall(&call->caller_slot.attempt);
     curl_easy_setopt(end.easy, CURLOPT_PRIVATE, call->private_data);
-    call_free_copies(call, end.last_easy);
-    http_attempt_free(&call->owner_slot.attempt);
+    multi_call_free_copies(call, end.last_easy);
+    http_attempt_free(&call->caller_slot.attempt);
     if (end.last_easy != end.easy)
         handle_clear_user_options(end.last_easy);
     if (call->done)
@@ -221,7 +221,7 @@ static void call_finish(struct bide_multi_call *call)
 
 /* ---- verdicts ---- */
 
-static void call_mark_ready(struct http_call *http)
+static void multi_call_mark_ready(struct http_call *http)
 {
     struct bide_multi_call *call = (struct bide_multi_call *)http;
     if (call->is_ready)
@@ -232,9 +232,9 @@ static void call_mark_ready(struct http_call *http)
 }
 
 /* A response is being streamed to the sink, or the call is over: cancels the other attempts. */
-static void call_cancel_losers(struct bide_multi_call *call)
+static void multi_call_cancel_losers(struct bide_multi_call *call)
 {
-    for (struct attempt_slot *slot = &call->owner_slot; slot; slot = slot->next) {
+    for (struct attempt_slot *slot = &call->caller_slot; slot; slot = slot->next) {
         bool was_running = slot_is_running(slot);
         if (&slot->attempt == call->http.winner || !(call->http.is_over || was_running))
             continue;
@@ -244,15 +244,15 @@ static void call_cancel_losers(struct bide_multi_call *call)
     }
 }
 
-static bool call_winner_is_running(const struct bide_multi_call *call)
+static bool multi_call_winner_is_running(const struct bide_multi_call *call)
 {
-    for (const struct attempt_slot *slot = &call->owner_slot; slot; slot = slot->next)
+    for (const struct attempt_slot *slot = &call->caller_slot; slot; slot = slot->next)
         if (slot->added && &slot->attempt == call->http.winner)
             return true;
     return false;
 }
 
-static void call_do_cancel(struct bide_multi_call *call)
+static void multi_call_do_cancel(struct bide_multi_call *call)
 {
     call->cancel_requested = call->start_due = call->hedge_due = false;
     if (!http_call_cancel(&call->http, bide_now()))
@@ -264,12 +264,12 @@ static void call_do_cancel(struct bide_multi_call *call)
 /* Returns true if a second attempt may run beside the first: it needs a sink, so that bide controls which response is
  * written; a request body that both can read; and no refresh hook, which could change the credentials under the other
  * attempt. */
-static bool call_can_hedge(const struct bide_multi_call *call)
+static bool multi_call_can_hedge(const struct bide_multi_call *call)
 {
     const struct http_call *http = &call->http;
     switch (http->options->body.kind) {
     case BIDE_CURL_BODY_UNKNOWN:
-        if (call->owner_slot.attempt.state.legs == 0 || !call->owner_slot.attempt.state.bodyless_method)
+        if (call->caller_slot.attempt.state.legs == 0 || !call->caller_slot.attempt.state.bodyless_method)
             return false;
         break;
     case BIDE_CURL_BODY_STREAM: return false;
@@ -282,20 +282,20 @@ static bool call_can_hedge(const struct bide_multi_call *call)
 
 /* Returns true if safety and body of the request are known: given by the options, or seen when libcurl was about to
  * send. */
-static bool call_request_is_known(const struct bide_multi_call *call)
+static bool multi_call_request_is_known(const struct bide_multi_call *call)
 {
     return call->http.safety_known &&
-           (call->owner_slot.attempt.state.legs > 0 || call->http.options->body.kind != BIDE_CURL_BODY_UNKNOWN);
+           (call->caller_slot.attempt.state.legs > 0 || call->http.options->body.kind != BIDE_CURL_BODY_UNKNOWN);
 }
 
 /* The timer expired: the wait is over, or a hedge is due. */
-static void call_wake(struct bide_multi_call *call)
+static void multi_call_wake(struct bide_multi_call *call)
 {
-    bool is_hedge = call_is_running(call);
-    call->hedge_due = is_hedge && !call_request_is_known(call);
+    bool is_hedge = multi_call_is_running(call);
+    call->hedge_due = is_hedge && !multi_call_request_is_known(call);
     if (call->hedge_due)
         return;
-    if (is_hedge && !call_can_hedge(call)) {
+    if (is_hedge && !multi_call_can_hedge(call)) {
         call->http.verdict.wake_ns = BIDE_NEVER;
         return;
     }
@@ -303,7 +303,7 @@ static void call_wake(struct bide_multi_call *call)
     call->start_due = call->http.verdict.action == BIDE_START;
 }
 
-static int64_t call_due_ns(const struct bide_multi_call *call)
+static int64_t multi_call_due_ns(const struct bide_multi_call *call)
 {
     const struct http_call *http = &call->http;
     bool no_timer =
@@ -312,31 +312,31 @@ static int64_t call_due_ns(const struct bide_multi_call *call)
 }
 
 /* Executes the newest verdict. */
-static void call_execute_verdict(struct bide_multi_call *call)
+static void multi_call_execute_verdict(struct bide_multi_call *call)
 {
     if (call->cancel_requested)
-        call_do_cancel(call);
-    if (call->hedge_due && call_is_running(call))
-        call_wake(call);
+        multi_call_do_cancel(call);
+    if (call->hedge_due && multi_call_is_running(call))
+        multi_call_wake(call);
     if (call->start_due)
-        call_start_attempt(call);
-    call->hedge_due = call->hedge_due && call_is_running(call);
-    bide_timers_set(&call->multi->timers, &call->timer, call->hedge_due ? DUE_PARKED : call_due_ns(call));
+        multi_call_start_attempt(call);
+    call->hedge_due = call->hedge_due && multi_call_is_running(call);
+    bide_timers_set(&call->multi->timers, &call->timer, call->hedge_due ? DUE_PARKED : multi_call_due_ns(call));
     if (call->http.is_over || call->http.winner)
-        call_cancel_losers(call);
+        multi_call_cancel_losers(call);
 }
 
 /* Processes the call until nothing is left to do. Returns true if it finished and was freed. */
-static bool call_process(struct bide_multi_call *call)
+static bool multi_call_process(struct bide_multi_call *call)
 {
     call->is_ready = true; /* marks made meanwhile are handled by this loop */
     do
-        call_execute_verdict(call);
+        multi_call_execute_verdict(call);
     while (call->cancel_requested); /* set by a hook */
     call->is_ready = false;
-    bool finished = call->http.is_over && !call_winner_is_running(call);
+    bool finished = call->http.is_over && !multi_call_winner_is_running(call);
     if (finished)
-        call_finish(call);
+        multi_call_finish(call);
     return finished;
 }
 
@@ -348,14 +348,14 @@ static void slot_ended(struct attempt_slot *slot, CURLcode code)
     const struct bide_curl_options *o = call->http.options;
     slot_detach(slot);
     if (call->cancel_requested) { /* set in a callback of this transfer: cancelling comes first */
-        call_mark_ready(&call->http);
+        multi_call_mark_ready(&call->http);
         return;
     }
     /* Report the losers first: if the winner broke off, the engine must find no other attempt of this round open. */
     if (&slot->attempt == call->http.winner)
-        call_cancel_losers(call);
+        multi_call_cancel_losers(call);
     http_attempt_end(&slot->attempt, code, bide_now());
-    call_mark_ready(&call->http);
+    multi_call_mark_ready(&call->http);
     if (slot->attempt.state.reported)
         return;
     call->http.credentials_refreshed = true;
@@ -381,11 +381,11 @@ static void multi_process_ready(struct bide_multi *multi)
     for (struct bide_multi_call *call; (call = multi->ready) != NULL;) {
         multi->ready = call->next_ready;
         call->is_ready = false;
-        call_process(call);
+        multi_call_process(call);
     }
 }
 
-static struct bide_multi_call *call_from_timer(struct bide_timer *timer)
+static struct bide_multi_call *multi_call_from_timer(struct bide_timer *timer)
 {
     return (struct bide_multi_call *)((char *)timer - offsetof(struct bide_multi_call, timer));
 }
@@ -400,11 +400,11 @@ static void multi_process_all(struct bide_multi *multi)
     multi_process_ready(multi);
     int64_t now_ns = bide_now();
     for (struct bide_timer *timer; (timer = bide_timers_pop(&multi->timers, now_ns)) != NULL;) {
-        struct bide_multi_call *call = call_from_timer(timer);
+        struct bide_multi_call *call = multi_call_from_timer(timer);
         bide_timers_set(&multi->timers, timer,
                         DUE_PARKED); /* cannot fail: the queue has room, the timer was just removed */
-        call_wake(call);
-        call_mark_ready(&call->http);
+        multi_call_wake(call);
+        multi_call_mark_ready(&call->http);
         multi_process_ready(multi);
     }
     multi_read_messages(multi);
@@ -515,8 +515,8 @@ size_t bide_multi_drain(struct bide_multi *multi, int64_t until_ns)
 
 /* ---- starting and cancelling calls ---- */
 
-static enum bide_err call_begin(struct bide_multi_call *call, const struct bide_multi_job *job,
-                                struct bide_problem *problem)
+static enum bide_err multi_call_begin(struct bide_multi_call *call, const struct bide_multi_job *job,
+                                      struct bide_problem *problem)
 {
     if (job->result)
         memset(job->result, 0, sizeof *job->result);
@@ -534,7 +534,7 @@ static enum bide_err call_begin(struct bide_multi_call *call, const struct bide_
     return err;
 }
 
-static void call_link(struct bide_multi_call *call)
+static void multi_call_link(struct bide_multi_call *call)
 {
     struct bide_multi *multi = call->multi;
     call->next = multi->first_call;
@@ -545,23 +545,23 @@ static void call_link(struct bide_multi_call *call)
 }
 
 /* Installs bide's options on the caller's handle. If libcurl rejects them, the call ends with libcurl's code. */
-static void call_take_handle(struct bide_multi_call *call, CURL *easy)
+static void multi_call_take_handle(struct bide_multi_call *call, CURL *easy)
 {
-    call->owner_slot = (struct attempt_slot){.attempt = {.call = &call->http, .easy = easy}, .call = call};
+    call->caller_slot = (struct attempt_slot){.attempt = {.call = &call->http, .easy = easy}, .call = call};
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, &call->private_data);
-    curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)&call->owner_slot);
-    call->http.code = http_attempt_install(&call->owner_slot.attempt);
-    call->http.on_change = call_mark_ready;
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, (char *)&call->caller_slot);
+    call->http.code = http_attempt_install(&call->caller_slot.attempt);
+    call->http.on_change = multi_call_mark_ready;
     call->start_due = call->http.verdict.action == BIDE_START;
     call->cancel_requested = call->http.code != CURLE_OK;
 }
 
 /* Processes a new call at once, and with it the calls that its `done` starts or cancels. */
-static bool call_process_now(struct bide_multi_call *call)
+static bool multi_call_process_now(struct bide_multi_call *call)
 {
     struct bide_multi *multi = call->multi;
     multi->processing = true;
-    bool finished = call_process(call);
+    bool finished = multi_call_process(call);
     multi_process_ready(multi);
     multi->processing = false;
     return finished;
@@ -580,18 +580,18 @@ enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi
     call->multi = multi;
     call->done = job->done;
     call->context = job->context;
-    enum bide_err err = call_begin(call, job, problem);
+    enum bide_err err = multi_call_begin(call, job, problem);
     if (err != BIDE_OK) {
         free(call);
         return err;
     }
-    call_link(call);
-    call_take_handle(call, job->easy);
+    multi_call_link(call);
+    multi_call_take_handle(call, job->easy);
     /* Inside a callback the call is processed after the callback has returned, so calls that are refused at once do not
      * nest on the stack. */
     if (multi->in_libcurl || multi->processing)
-        call_mark_ready(&call->http);
-    else if (call_process_now(call))
+        multi_call_mark_ready(&call->http);
+    else if (multi_call_process_now(call))
         call = NULL;
     if (call_out)
         *call_out = call;
@@ -602,7 +602,7 @@ enum bide_err bide_multi_start(struct bide_multi *multi, const struct bide_multi
 void bide_multi_cancel(struct bide_multi *multi, struct bide_multi_call *call)
 {
     call->cancel_requested = true;
-    call_mark_ready(&call->http);
+    multi_call_mark_ready(&call->http);
     if (multi->in_libcurl || multi->processing)
         return;
     multi_process_all(multi);
@@ -613,7 +613,7 @@ void bide_multi_cancel_all(struct bide_multi *multi)
 {
     for (struct bide_multi_call *call = multi->first_call; call; call = call->next) {
         call->cancel_requested = true;
-        call_mark_ready(&call->http);
+        multi_call_mark_ready(&call->http);
     }
     if (!multi->in_libcurl)
         multi_process_all(multi);

@@ -14,7 +14,7 @@ void bide_curl_options_init_sized(struct bide_curl_options *options, size_t size
     options->struct_size = (uint32_t)size;
 }
 
-static enum bide_err problem_set(struct bide_problem *problem, const char *field, int64_t value, const char *want)
+static enum bide_err options_problem(struct bide_problem *problem, const char *field, int64_t value, const char *want)
 {
     if (problem)
         *problem = (struct bide_problem){.field = field, .want = want, .value = value};
@@ -26,9 +26,9 @@ enum bide_err http_headers_check(const struct curl_slist *list, struct bide_prob
     for (; list; list = list->next) {
         size_t length = strcspn(list->data, "\r\n");
         if (list->data[length] != '\0')
-            return problem_set(problem, "headers", list->data[length], "header lines without CR and LF");
+            return options_problem(problem, "headers", list->data[length], "header lines without CR and LF");
         if (length > HEADER_LINE_MAX)
-            return problem_set(problem, "headers", (int64_t)length, "header lines of up to 8192 bytes");
+            return options_problem(problem, "headers", (int64_t)length, "header lines of up to 8192 bytes");
     }
     return BIDE_OK;
 }
@@ -37,13 +37,13 @@ static enum bide_err options_check_inject(const struct bide_curl_options *o, str
 {
     const uint32_t known_bits = BIDE_CURL_INJECT_KEY | BIDE_CURL_INJECT_ATTEMPT | BIDE_CURL_INJECT_TRACE;
     if (o->inject & ~known_bits)
-        return problem_set(problem, "inject", o->inject, "bits of enum bide_curl_inject");
+        return options_problem(problem, "inject", o->inject, "bits of enum bide_curl_inject");
     if (o->key && !(o->inject & BIDE_CURL_INJECT_KEY))
-        return problem_set(problem, "inject", o->inject, "BIDE_CURL_INJECT_KEY when key is set");
+        return options_problem(problem, "inject", o->inject, "BIDE_CURL_INJECT_KEY when key is set");
     if (o->traceparent && !(o->inject & BIDE_CURL_INJECT_TRACE))
-        return problem_set(problem, "inject", o->inject, "BIDE_CURL_INJECT_TRACE when traceparent is set");
+        return options_problem(problem, "inject", o->inject, "BIDE_CURL_INJECT_TRACE when traceparent is set");
     if ((unsigned)o->key_form > BIDE_KEY_RAW)
-        return problem_set(problem, "key_form", o->key_form, "a value of enum bide_key_form");
+        return options_problem(problem, "key_form", o->key_form, "a value of enum bide_key_form");
     return o->key ? bide_key_check(o->key, o->key_form, problem) : BIDE_OK;
 }
 
@@ -54,22 +54,23 @@ static enum bide_err options_check_body(const struct bide_curl_body *b, struct b
     case BIDE_CURL_BODY_REPEATABLE: return BIDE_OK;
     case BIDE_CURL_BODY_MEMORY:
         if (b->length < 0 || (!b->at && b->length > 0))
-            return problem_set(problem, "body.length", b->length, "the number of bytes at body.at, 0 or more");
+            return options_problem(problem, "body.length", b->length, "the number of bytes at body.at, 0 or more");
         return BIDE_OK;
     case BIDE_CURL_BODY_FILE:
         if (b->fd < 0)
-            return problem_set(problem, "body.fd", b->fd, "an open file descriptor");
+            return options_problem(problem, "body.fd", b->fd, "an open file descriptor");
         if (b->offset < 0)
-            return problem_set(problem, "body.offset", b->offset, "0 or more");
+            return options_problem(problem, "body.offset", b->offset, "0 or more");
         return b->length < -1
-                   ? problem_set(problem, "body.length", b->length, "0 or more, or -1 (to the end of the file)")
+                   ? options_problem(problem, "body.length", b->length, "0 or more, or -1 (to the end of the file)")
                    : BIDE_OK;
     case BIDE_CURL_BODY_STREAM:
         if (!b->read)
-            return problem_set(problem, "body.read", 0, "a read function");
-        return b->length < -1 ? problem_set(problem, "body.length", b->length, "0 or more, or -1 (unknown)") : BIDE_OK;
+            return options_problem(problem, "body.read", 0, "a read function");
+        return b->length < -1 ? options_problem(problem, "body.length", b->length, "0 or more, or -1 (unknown)")
+                              : BIDE_OK;
     }
-    return problem_set(problem, "body.kind", b->kind, "a value of enum bide_curl_body_kind");
+    return options_problem(problem, "body.kind", b->kind, "a value of enum bide_curl_body_kind");
 }
 
 /* Options that concern the response body need a sink. */
@@ -77,27 +78,27 @@ static enum bide_err options_check_sink(const struct bide_curl_options *o, struc
 {
     bool has_sink = o->write || o->write_data;
     if (o->header_data && !o->header)
-        return problem_set(problem, "header_data", 1, "NULL unless header is set");
+        return options_problem(problem, "header_data", 1, "NULL unless header is set");
     if (o->resume && !has_sink)
-        return problem_set(problem, "resume", 1, "false unless a sink is set (write or write_data)");
+        return options_problem(problem, "resume", 1, "false unless a sink is set (write or write_data)");
     if (o->rewind && !has_sink)
-        return problem_set(problem, "rewind", 1, "NULL unless a sink is set (write or write_data)");
+        return options_problem(problem, "rewind", 1, "NULL unless a sink is set (write or write_data)");
     if (o->type_rule_count > 0 && !has_sink)
-        return problem_set(problem, "type_rule_count", (int64_t)o->type_rule_count,
-                           "0 unless a sink is set (write or write_data)");
+        return options_problem(problem, "type_rule_count", (int64_t)o->type_rule_count,
+                               "0 unless a sink is set (write or write_data)");
     if (o->hold_max > 0 && (!has_sink || !o->classify))
-        return problem_set(problem, "hold_max", (int64_t)o->hold_max, "0 unless a sink and classify are set");
+        return options_problem(problem, "hold_max", (int64_t)o->hold_max, "0 unless a sink and classify are set");
     return BIDE_OK;
 }
 
 static enum bide_err options_check_rules(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     if (o->type_rule_count > 0 && !o->type_rules)
-        return problem_set(problem, "type_rule_count", (int64_t)o->type_rule_count, "0 when type_rules is NULL");
+        return options_problem(problem, "type_rule_count", (int64_t)o->type_rule_count, "0 when type_rules is NULL");
     if ((unsigned)o->reset_unit > BIDE_RESET_RFC3339)
-        return problem_set(problem, "reset_unit", o->reset_unit, "a value of enum bide_reset_unit");
+        return options_problem(problem, "reset_unit", o->reset_unit, "a value of enum bide_reset_unit");
     if (o->reset_header && o->reset_unit == BIDE_RESET_IGNORE)
-        return problem_set(problem, "reset_unit", o->reset_unit, "the unit of reset_header (it is never guessed)");
+        return options_problem(problem, "reset_unit", o->reset_unit, "the unit of reset_header (it is never guessed)");
     enum bide_err err = bide_rules_check(o->status_rules, problem);
     return err == BIDE_OK ? bide_rules_check(o->curl_rules, problem) : err;
 }
@@ -105,11 +106,11 @@ static enum bide_err options_check_rules(const struct bide_curl_options *o, stru
 enum bide_err bide_curl_options_check(const struct bide_curl_options *o, struct bide_problem *problem)
 {
     if (o->struct_size != sizeof *o)
-        return problem_set(problem, "struct_size", o->struct_size, "the value set by bide_curl_options_init");
+        return options_problem(problem, "struct_size", o->struct_size, "the value set by bide_curl_options_init");
     if ((unsigned)o->safety > BIDE_CURL_KEYED)
-        return problem_set(problem, "safety", o->safety, "a value of enum bide_curl_safety");
+        return options_problem(problem, "safety", o->safety, "a value of enum bide_curl_safety");
     if ((unsigned)o->redirect > BIDE_CURL_REDIRECT_REFUSE)
-        return problem_set(problem, "redirect", o->redirect, "a value of enum bide_curl_redirect");
+        return options_problem(problem, "redirect", o->redirect, "a value of enum bide_curl_redirect");
     enum bide_err err = http_headers_check(o->headers, problem);
     if (err == BIDE_OK)
         err = options_check_inject(o, problem);

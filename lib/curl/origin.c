@@ -33,12 +33,12 @@ static bool is_address_char(char c)
 }
 
 /* The rest of the output buffer. */
-struct writer {
+struct origin_writer {
     char *at;
     size_t capacity; /* the terminating NUL included */
 };
 
-static bool writer_append(struct writer *writer, const char *text, size_t length)
+static bool origin_append(struct origin_writer *writer, const char *text, size_t length)
 {
     if (length >= writer->capacity)
         return false;
@@ -64,7 +64,7 @@ static size_t host_length(const char *text, size_t limit)
 }
 
 /* Appends ":8080", or the default port if the URL has none. */
-static bool writer_append_port(struct writer *writer, const char *text, size_t length, const char *default_port)
+static bool origin_append_port(struct origin_writer *writer, const char *text, size_t length, const char *default_port)
 {
     if (length > 0 && text[0] != ':')
         return false;
@@ -72,14 +72,14 @@ static bool writer_append_port(struct writer *writer, const char *text, size_t l
     while (zeros + 1 < length && text[zeros] == '0')
         zeros++;
     if (length <= 1)
-        return writer_append(writer, default_port, strlen(default_port));
+        return origin_append(writer, default_port, strlen(default_port));
     for (size_t i = zeros; i < length; i++)
         if (text[i] < '0' || text[i] > '9')
             return false;
-    return length - zeros <= 5 && writer_append(writer, ":", 1) && writer_append(writer, text + zeros, length - zeros);
+    return length - zeros <= 5 && origin_append(writer, ":", 1) && origin_append(writer, text + zeros, length - zeros);
 }
 
-static bool writer_append_authority(struct writer *writer, const char *text, const char *default_port)
+static bool origin_append_authority(struct origin_writer *writer, const char *text, const char *default_port)
 {
     size_t length = strcspn(text, "/?#");
     for (size_t i = length; i > 0; i--)
@@ -89,20 +89,20 @@ static bool writer_append_authority(struct writer *writer, const char *text, con
             break;
         }
     size_t host = host_length(text, length);
-    return host > 0 && writer_append(writer, text, host) &&
-           writer_append_port(writer, text + host, length - host, default_port);
+    return host > 0 && origin_append(writer, text, host) &&
+           origin_append_port(writer, text + host, length - host, default_port);
 }
 
 bool bide_curl_origin(char *text, size_t size, const char *url)
 {
-    struct writer writer = {text, size};
+    struct origin_writer writer = {text, size};
     bool known = false;
     if (text_has_prefix(url, "http://"))
-        known = writer_append(&writer, "http://", 7) && writer_append_authority(&writer, url + 7, ":80");
+        known = origin_append(&writer, "http://", 7) && origin_append_authority(&writer, url + 7, ":80");
     else if (text_has_prefix(url, "https://"))
-        known = writer_append(&writer, "https://", 8) && writer_append_authority(&writer, url + 8, ":443");
+        known = origin_append(&writer, "https://", 8) && origin_append_authority(&writer, url + 8, ":443");
     else if (strstr(url, "://") == NULL) /* no scheme: libcurl assumes http, too */
-        known = writer_append(&writer, "http://", 7) && writer_append_authority(&writer, url, ":80");
+        known = origin_append(&writer, "http://", 7) && origin_append_authority(&writer, url, ":80");
     if (!known && size > 0)
         text[0] = '\0';
     return known;

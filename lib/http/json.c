@@ -1,6 +1,6 @@
 /* json.c - a strict JSON (RFC 8259) parser that works in place: see json.h.
  *
- * Each take_ function consumes an element at the front of the remaining text. It returns false if the element is
+ * Each json_take_ function consumes an element at the front of the remaining text. It returns false if the element is
  * not there, and then the text is rejected. Values are validated and skipped, not stored, so a nested value costs
  * nothing but stack, bounded by HTTP_JSON_DEPTH.
  *
@@ -19,35 +19,36 @@
 /* ---- bytes ---- */
 
 /* Returns the next byte, 0 to 255, or -1 at the end. */
-static int next_byte(const struct bide_text *rest)
+static int json_next_byte(const struct bide_text *rest)
 {
     return rest->length > 0 ? (unsigned char)rest->at[0] : -1;
 }
 
-static void skip_byte(struct bide_text *rest)
+static void json_skip_byte(struct bide_text *rest)
 {
     *rest = http_text_from(*rest, 1);
 }
 
-static bool take_byte(struct bide_text *rest, char c)
+static bool json_take_byte(struct bide_text *rest, char c)
 {
-    if (next_byte(rest) != (unsigned char)c)
+    if (json_next_byte(rest) != (unsigned char)c)
         return false;
-    skip_byte(rest);
+    json_skip_byte(rest);
     return true;
 }
 
-static bool take_literal(struct bide_text *rest, const char *word)
+static bool json_take_literal(struct bide_text *rest, const char *word)
 {
     while (*word != '\0')
-        if (!take_byte(rest, *word++))
+        if (!json_take_byte(rest, *word++))
             return false;
     return true;
 }
 
-static void take_whitespace(struct bide_text *rest)
+static void json_take_whitespace(struct bide_text *rest)
 {
-    while (take_byte(rest, ' ') || take_byte(rest, '\t') || take_byte(rest, '\n') || take_byte(rest, '\r'))
+    while (json_take_byte(rest, ' ') || json_take_byte(rest, '\t') || json_take_byte(rest, '\n') ||
+           json_take_byte(rest, '\r'))
         continue;
 }
 
@@ -56,11 +57,11 @@ static bool is_digit(int c)
     return c >= '0' && c <= '9';
 }
 
-static size_t take_digits(struct bide_text *rest)
+static size_t json_take_digits(struct bide_text *rest)
 {
     size_t before = rest->length;
-    while (is_digit(next_byte(rest)))
-        skip_byte(rest);
+    while (is_digit(json_next_byte(rest)))
+        json_skip_byte(rest);
     return before - rest->length;
 }
 
@@ -73,65 +74,65 @@ static struct bide_text text_between(struct bide_text before, struct bide_text n
 /* ---- strings ---- */
 
 /* Takes an unescaped character. */
-static bool take_character(struct bide_text *rest)
+static bool json_take_character(struct bide_text *rest)
 {
     size_t length = text_utf8_length(rest->at, rest->length);
-    if (length == 0 || next_byte(rest) < 0x20 || next_byte(rest) == '\\')
+    if (length == 0 || json_next_byte(rest) < 0x20 || json_next_byte(rest) == '\\')
         return false;
     *rest = http_text_from(*rest, length);
     return true;
 }
 
-static bool take_four_hex_digits(struct bide_text *rest, uint32_t *code)
+static bool json_take_four_hex_digits(struct bide_text *rest, uint32_t *code)
 {
     static const char digits[] = "0123456789abcdef";
     *code = 0;
     for (int i = 0; i < 4; i++) {
-        const char *digit = next_byte(rest) > 0 ? strchr(digits, http_lower((char)next_byte(rest))) : NULL;
+        const char *digit = json_next_byte(rest) > 0 ? strchr(digits, http_lower((char)json_next_byte(rest))) : NULL;
         if (digit == NULL)
             return false;
         *code = *code << 4 | (uint32_t)(digit - digits);
-        skip_byte(rest);
+        json_skip_byte(rest);
     }
     return true;
 }
 
 /* Takes the digits after \u: a code point, or the two halves of a surrogate pair (RFC 8259 section 7). */
-static bool take_code_point(struct bide_text *rest, uint32_t *code)
+static bool json_take_code_point(struct bide_text *rest, uint32_t *code)
 {
     uint32_t low;
-    if (!take_four_hex_digits(rest, code) || (*code >= 0xdc00 && *code <= 0xdfff))
+    if (!json_take_four_hex_digits(rest, code) || (*code >= 0xdc00 && *code <= 0xdfff))
         return false;
     if (*code < 0xd800 || *code > 0xdbff)
         return true;
-    if (!take_literal(rest, "\\u") || !take_four_hex_digits(rest, &low) || low < 0xdc00 || low > 0xdfff)
+    if (!json_take_literal(rest, "\\u") || !json_take_four_hex_digits(rest, &low) || low < 0xdc00 || low > 0xdfff)
         return false;
     *code = 0x10000 + ((*code - 0xd800) << 10) + (low - 0xdc00);
     return true;
 }
 
-static bool take_escape(struct bide_text *rest, uint32_t *code)
+static bool json_take_escape(struct bide_text *rest, uint32_t *code)
 {
     static const char escape_letters[] = "\"\\/bfnrt", decoded[] = "\"\\/\b\f\n\r\t";
-    if (!take_byte(rest, '\\'))
+    if (!json_take_byte(rest, '\\'))
         return false;
-    if (take_byte(rest, 'u'))
-        return take_code_point(rest, code);
-    const char *letter = next_byte(rest) > 0 ? strchr(escape_letters, next_byte(rest)) : NULL;
+    if (json_take_byte(rest, 'u'))
+        return json_take_code_point(rest, code);
+    const char *letter = json_next_byte(rest) > 0 ? strchr(escape_letters, json_next_byte(rest)) : NULL;
     if (letter == NULL)
         return false;
     *code = (unsigned char)decoded[letter - escape_letters];
-    skip_byte(rest);
+    json_skip_byte(rest);
     return true;
 }
 
-static bool take_string(struct bide_text *rest)
+static bool json_take_string(struct bide_text *rest)
 {
     uint32_t code;
-    if (!take_byte(rest, '"'))
+    if (!json_take_byte(rest, '"'))
         return false;
-    while (!take_byte(rest, '"'))
-        if (!(next_byte(rest) == '\\' ? take_escape(rest, &code) : take_character(rest)))
+    while (!json_take_byte(rest, '"'))
+        if (!(json_next_byte(rest) == '\\' ? json_take_escape(rest, &code) : json_take_character(rest)))
             return false;
     return true;
 }
@@ -150,16 +151,16 @@ static size_t encode_utf_8(uint32_t code, char bytes[4])
 bool http_json_string(struct bide_text quoted, char *text, size_t size, size_t *length)
 {
     *length = 0;
-    if (!take_byte(&quoted, '"'))
+    if (!json_take_byte(&quoted, '"'))
         return false;
-    while (!take_byte(&quoted, '"')) {
+    while (!json_take_byte(&quoted, '"')) {
         char bytes[4] = {quoted.at[0]};
         size_t count = 1;
         uint32_t code;
-        if (take_escape(&quoted, &code))
+        if (json_take_escape(&quoted, &code))
             count = encode_utf_8(code, bytes);
         else
-            skip_byte(&quoted);
+            json_skip_byte(&quoted);
         if (size - *length <= count) /* leave room for the NUL */
             return false;
         memcpy(text + *length, bytes, count);
@@ -171,7 +172,7 @@ bool http_json_string(struct bide_text quoted, char *text, size_t size, size_t *
 
 /* ---- numbers ---- */
 
-struct number {
+struct json_number {
     bool negative;
     struct bide_text integer;  /* the digits before the decimal point */
     struct bide_text fraction; /* the digits after it */
@@ -180,36 +181,36 @@ struct number {
 
 #define EXPONENT_MAX INT64_C(1000000000) /* beyond it every number is 0 or too large, because a body has fewer digits */
 
-static bool take_exponent(struct bide_text *rest, int64_t *exponent)
+static bool json_take_exponent(struct bide_text *rest, int64_t *exponent)
 {
     *exponent = 0;
-    if (!take_byte(rest, 'e') && !take_byte(rest, 'E'))
+    if (!json_take_byte(rest, 'e') && !json_take_byte(rest, 'E'))
         return true;
-    bool negative = take_byte(rest, '-');
+    bool negative = json_take_byte(rest, '-');
     if (!negative)
-        (void)take_byte(rest, '+');
-    if (!is_digit(next_byte(rest)))
+        (void)json_take_byte(rest, '+');
+    if (!is_digit(json_next_byte(rest)))
         return false;
-    for (; is_digit(next_byte(rest)); skip_byte(rest))
-        *exponent = core_min(*exponent * 10 + next_byte(rest) - '0', EXPONENT_MAX);
+    for (; is_digit(json_next_byte(rest)); json_skip_byte(rest))
+        *exponent = core_min(*exponent * 10 + json_next_byte(rest) - '0', EXPONENT_MAX);
     *exponent = negative ? -*exponent : *exponent;
     return true;
 }
 
 /* RFC 8259 section 6. */
-static bool take_number(struct bide_text *rest, struct number *number)
+static bool json_take_number(struct bide_text *rest, struct json_number *number)
 {
-    number->negative = take_byte(rest, '-');
+    number->negative = json_take_byte(rest, '-');
     struct bide_text before = *rest;
-    if (!take_byte(rest, '0') && take_digits(rest) == 0)
+    if (!json_take_byte(rest, '0') && json_take_digits(rest) == 0)
         return false;
     number->integer = text_between(before, *rest);
-    bool point = take_byte(rest, '.');
+    bool point = json_take_byte(rest, '.');
     before = *rest;
-    if (point && take_digits(rest) == 0)
+    if (point && json_take_digits(rest) == 0)
         return false;
     number->fraction = text_between(before, *rest);
-    return take_exponent(rest, &number->exponent);
+    return json_take_exponent(rest, &number->exponent);
 }
 
 /* Appends the first *places digits to *number; a non-zero digit after them clears *exact. */
@@ -225,10 +226,10 @@ static void scale_digits(struct bide_text digits, int64_t *places, int64_t *numb
 
 bool http_json_scaled(struct bide_text value, int places, int64_t *number, bool *exact)
 {
-    struct number n;
+    struct json_number n;
     *number = 0;
     *exact = true;
-    if (!take_number(&value, &n))
+    if (!json_take_number(&value, &n))
         return false;
     /* The number of digits before the decimal point after scaling. */
     int64_t integer_digits = (int64_t)n.integer.length + n.exponent + places;
@@ -243,54 +244,54 @@ bool http_json_scaled(struct bide_text value, int places, int64_t *number, bool 
 
 /* ---- values ---- */
 
-static bool take_value(struct bide_text *rest, unsigned depth);
+static bool json_take_value(struct bide_text *rest, unsigned depth);
 
 /* "name": value */
-static bool take_member(struct bide_text *rest, unsigned depth, struct http_json_member *member)
+static bool json_take_member(struct bide_text *rest, unsigned depth, struct http_json_member *member)
 {
     struct bide_text before = *rest;
-    if (!take_string(rest))
+    if (!json_take_string(rest))
         return false;
     member->name = text_between(before, *rest);
-    take_whitespace(rest);
-    if (!take_byte(rest, ':'))
+    json_take_whitespace(rest);
+    if (!json_take_byte(rest, ':'))
         return false;
-    take_whitespace(rest);
+    json_take_whitespace(rest);
     before = *rest;
-    if (!take_value(rest, depth))
+    if (!json_take_value(rest, depth))
         return false;
     member->value = text_between(before, *rest);
     return true;
 }
 
 /* Takes the inside of an object or array, and its closing bracket. */
-static bool take_contents(struct bide_text *rest, unsigned depth, char close)
+static bool json_take_contents(struct bide_text *rest, unsigned depth, char close)
 {
     struct http_json_member member;
-    take_whitespace(rest);
-    if (take_byte(rest, close))
+    json_take_whitespace(rest);
+    if (json_take_byte(rest, close))
         return true;
     do {
-        take_whitespace(rest);
-        if (!(close == '}' ? take_member(rest, depth, &member) : take_value(rest, depth)))
+        json_take_whitespace(rest);
+        if (!(close == '}' ? json_take_member(rest, depth, &member) : json_take_value(rest, depth)))
             return false;
-        take_whitespace(rest);
-    } while (take_byte(rest, ','));
-    return take_byte(rest, close);
+        json_take_whitespace(rest);
+    } while (json_take_byte(rest, ','));
+    return json_take_byte(rest, close);
 }
 
 /* depth: the number of enclosing objects and arrays. */
-static bool take_value(struct bide_text *rest, unsigned depth)
+static bool json_take_value(struct bide_text *rest, unsigned depth)
 {
-    struct number number;
-    switch (next_byte(rest)) {
-    case '"': return take_string(rest);
-    case 't': return take_literal(rest, "true");
-    case 'f': return take_literal(rest, "false");
-    case 'n': return take_literal(rest, "null");
-    case '{': skip_byte(rest); return depth < HTTP_JSON_DEPTH && take_contents(rest, depth + 1, '}');
-    case '[': skip_byte(rest); return depth < HTTP_JSON_DEPTH && take_contents(rest, depth + 1, ']');
-    default: return take_number(rest, &number);
+    struct json_number number;
+    switch (json_next_byte(rest)) {
+    case '"': return json_take_string(rest);
+    case 't': return json_take_literal(rest, "true");
+    case 'f': return json_take_literal(rest, "false");
+    case 'n': return json_take_literal(rest, "null");
+    case '{': json_skip_byte(rest); return depth < HTTP_JSON_DEPTH && json_take_contents(rest, depth + 1, '}');
+    case '[': json_skip_byte(rest); return depth < HTTP_JSON_DEPTH && json_take_contents(rest, depth + 1, ']');
+    default: return json_take_number(rest, &number);
     }
 }
 
@@ -299,31 +300,31 @@ static bool take_value(struct bide_text *rest, unsigned depth)
 struct http_json http_json_open(struct bide_text text)
 {
     struct http_json json = {.rest = text.at != NULL ? text : (struct bide_text){"", 0}};
-    take_whitespace(&json.rest);
-    json.open = take_byte(&json.rest, '{');
+    json_take_whitespace(&json.rest);
+    json.open = json_take_byte(&json.rest, '{');
     return json;
 }
 
 /* Takes the end of the object and checks that only whitespace follows. */
 static bool json_take_end(struct http_json *json)
 {
-    if (!take_byte(&json->rest, '}'))
+    if (!json_take_byte(&json->rest, '}'))
         return false;
-    take_whitespace(&json->rest);
+    json_take_whitespace(&json->rest);
     json->complete = json->rest.length == 0;
     return true;
 }
 
 bool http_json_next(struct http_json *json, struct http_json_member *member)
 {
-    take_whitespace(&json->rest);
-    if (!json->open || json_take_end(json) || (json->has_member && !take_byte(&json->rest, ','))) {
+    json_take_whitespace(&json->rest);
+    if (!json->open || json_take_end(json) || (json->has_member && !json_take_byte(&json->rest, ','))) {
         json->open = false;
         return false;
     }
-    take_whitespace(&json->rest);
+    json_take_whitespace(&json->rest);
     json->has_member = true;
-    json->open = take_member(&json->rest, 1, member);
+    json->open = json_take_member(&json->rest, 1, member);
     return json->open;
 }
 

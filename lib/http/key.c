@@ -119,13 +119,13 @@ enum bide_err bide_key_check(const char *key, enum bide_key_form form, struct bi
 /* ---- writing ---- */
 
 /* Like snprintf, counts the characters that did not fit. */
-struct writer {
+struct key_writer {
     char *text;
     size_t size;
     size_t length;
 };
 
-static void writer_put(struct writer *writer, char c)
+static void key_put(struct key_writer *writer, char c)
 {
     if (writer->length < writer->size)
         writer->text[writer->length] = c;
@@ -133,7 +133,7 @@ static void writer_put(struct writer *writer, char c)
 }
 
 /* Returns the length if the text and its NUL fit; otherwise returns 0 and leaves an empty text. */
-static size_t writer_finish(struct writer *writer, bool is_valid)
+static size_t key_finish(struct key_writer *writer, bool is_valid)
 {
     bool fits = is_valid && writer->length < writer->size;
     if (writer->size > 0)
@@ -142,38 +142,38 @@ static size_t writer_finish(struct writer *writer, bool is_valid)
 }
 
 /* RFC 9651 section 4.1.6: only quote and backslash are escaped. */
-static void writer_put_quoted(struct writer *writer, struct bide_text key)
+static void key_put_quoted(struct key_writer *writer, struct bide_text key)
 {
-    writer_put(writer, QUOTE);
+    key_put(writer, QUOTE);
     for (size_t i = 0; i < key.length; i++) {
         if (key.at[i] == QUOTE || key.at[i] == BACKSLASH)
-            writer_put(writer, BACKSLASH);
-        writer_put(writer, key.at[i]);
+            key_put(writer, BACKSLASH);
+        key_put(writer, key.at[i]);
     }
-    writer_put(writer, QUOTE);
+    key_put(writer, QUOTE);
 }
 
-static void writer_put_raw(struct writer *writer, struct bide_text key)
+static void key_put_raw(struct key_writer *writer, struct bide_text key)
 {
     for (size_t i = 0; i < key.length; i++)
-        writer_put(writer, key.at[i]);
+        key_put(writer, key.at[i]);
 }
 
 size_t bide_key_format(char *text, size_t size, const char *key, enum bide_key_form form)
 {
-    struct writer writer = {text, size, 0};
+    struct key_writer writer = {text, size, 0};
     struct bide_text whole_key = key_text(key);
     bool is_valid = key_is_valid(whole_key, form);
     if (is_valid && form == BIDE_KEY_QUOTED)
-        writer_put_quoted(&writer, whole_key);
+        key_put_quoted(&writer, whole_key);
     else if (is_valid)
-        writer_put_raw(&writer, whole_key);
-    return writer_finish(&writer, is_valid);
+        key_put_raw(&writer, whole_key);
+    return key_finish(&writer, is_valid);
 }
 
 /* ---- parsing ---- */
 
-static bool take_byte(struct bide_text *rest, char c)
+static bool value_take_byte(struct bide_text *rest, char c)
 {
     if (rest->length == 0 || rest->at[0] != c)
         return false;
@@ -182,24 +182,24 @@ static bool take_byte(struct bide_text *rest, char c)
 }
 
 /* RFC 9651 section 4.2.5. Writes the unescaped characters. */
-static bool take_string(struct bide_text *rest, struct writer *writer)
+static bool value_take_string(struct bide_text *rest, struct key_writer *writer)
 {
-    if (!take_byte(rest, QUOTE))
+    if (!value_take_byte(rest, QUOTE))
         return false;
-    while (!take_byte(rest, QUOTE)) {
-        bool escaped = take_byte(rest, BACKSLASH);
+    while (!value_take_byte(rest, QUOTE)) {
+        bool escaped = value_take_byte(rest, BACKSLASH);
         if (rest->length == 0 || !is_printable(rest->at[0]))
             return false;
         if (escaped && rest->at[0] != QUOTE && rest->at[0] != BACKSLASH)
             return false;
-        writer_put(writer, rest->at[0]);
+        key_put(writer, rest->at[0]);
         *rest = http_text_from(*rest, 1);
     }
     return true;
 }
 
 /* Takes leading characters of the set and returns their number. */
-static size_t take_set(struct bide_text *rest, const char *set)
+static size_t value_take_set(struct bide_text *rest, const char *set)
 {
     size_t count = 0;
     while (count < rest->length && rest->at[count] != '\0' && strchr(set, rest->at[count]) != NULL)
@@ -213,46 +213,47 @@ static size_t take_set(struct bide_text *rest, const char *set)
 #define DIGITS "0123456789"
 
 /* Skips a bare item. All types but strings are runs of these characters; a display string is a % and a string. */
-static bool skip_value(struct bide_text *rest)
+static bool value_skip_item(struct bide_text *rest)
 {
-    struct writer discarded = {NULL, 0, 0};
-    size_t run = take_set(rest, LOWER UPPER DIGITS "!#$%&'*+-.^_`|~:/=?@");
+    struct key_writer discarded = {NULL, 0, 0};
+    size_t run = value_take_set(rest, LOWER UPPER DIGITS "!#$%&'*+-.^_`|~:/=?@");
     bool display = run == 1 && rest->at[-1] == '%';
-    return run > 0 && !display ? true : take_string(rest, &discarded);
+    return run > 0 && !display ? true : value_take_string(rest, &discarded);
 }
 
 /* RFC 9651 section 4.2.3.2. */
-static bool skip_parameters(struct bide_text *rest)
+static bool value_skip_parameters(struct bide_text *rest)
 {
-    while (take_byte(rest, ';')) {
-        take_set(rest, " ");
-        if (rest->length == 0 || strchr(LOWER "*", rest->at[0]) == NULL || take_set(rest, LOWER DIGITS "_-.*") == 0)
+    while (value_take_byte(rest, ';')) {
+        value_take_set(rest, " ");
+        if (rest->length == 0 || strchr(LOWER "*", rest->at[0]) == NULL ||
+            value_take_set(rest, LOWER DIGITS "_-.*") == 0)
             return false;
-        if (take_byte(rest, '=') && !skip_value(rest))
+        if (value_take_byte(rest, '=') && !value_skip_item(rest))
             return false;
     }
     return true;
 }
 
-static bool take_quoted_key(struct bide_text value, struct writer *writer)
+static bool value_take_quoted_key(struct bide_text value, struct key_writer *writer)
 {
-    return take_string(&value, writer) && skip_parameters(&value) && value.length == 0;
+    return value_take_string(&value, writer) && value_skip_parameters(&value) && value.length == 0;
 }
 
 bool bide_key_parse(struct bide_text value, enum bide_key_form form, char *key, size_t size)
 {
     char parsed_key[BIDE_KEY_MAX + 1];
-    struct writer parsed = {parsed_key, sizeof parsed_key, 0}, writer = {key, size, 0};
+    struct key_writer parsed = {parsed_key, sizeof parsed_key, 0}, writer = {key, size, 0};
     struct bide_text trimmed = http_trim(value);
     bool is_valid = true;
     if (form == BIDE_KEY_QUOTED)
-        is_valid = take_quoted_key(trimmed, &parsed);
+        is_valid = value_take_quoted_key(trimmed, &parsed);
     else
-        writer_put_raw(&parsed, trimmed);
+        key_put_raw(&parsed, trimmed);
     struct bide_text whole_key = {parsed_key, parsed.length};
     /* key_is_valid rejects a length beyond the buffer before it reads a byte. */
     is_valid = is_valid && key_is_valid(whole_key, form);
     if (is_valid)
-        writer_put_raw(&writer, whole_key);
-    return writer_finish(&writer, is_valid) > 0;
+        key_put_raw(&writer, whole_key);
+    return key_finish(&writer, is_valid) > 0;
 }
